@@ -96,7 +96,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		"permit allowed list": {{"permit", "allowed", "list"}}, "permit allowed remove": {{"permit", "allowed", "remove", evil}}, "permit check": {{"permit", "check", "--rules", "../rules.json", evil}},
 		"permit explain": {{"permit", "explain", evil}, {"permit", "explain", "--rules", "../rules.json", "echo '" + evil + "'"}}, "permit narrow": {{"permit", "narrow", evil}}, "permit rights": {{"permit", "rights"}},
 		"token list": {{"token", "list"}}, "token create": {{"token", "create", "--name", evil}}, "token link": {{"token", "link"}}, "token revoke": {{"token", "revoke", evil}},
-		"tool": {{"tool", "list_files", "{}"}, {"tool", "read", `{"path":"notes.txt"}`}}, "models": {{"models", evil}}, "context render": {{"context", "render", "../messages.jsonl"}},
+		"tool": {{"tool", "list_files", "{}"}, {"tool", "read", `{"path":"notes.txt"}`}}, "models": {{"models", evil}}, "context render": {{"context", "render", "../messages.jsonl"}, {"context", "render", "--bot", "x"}}, "forget": {{"forget", evil, "--yes"}},
 		"migrate": {{"migrate"}}, "version": {{"version"}}, "import lca": {{"import", "lca", evil}}, "import chapter3": {{"import", "chapter3", evil}},
 	}
 	// They stay, and have stories of their own; the file of thread attach and the bytes of thread blob come from the person.

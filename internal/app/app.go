@@ -148,7 +148,8 @@ func (a *App) wire() {
 	a.Mirrors = &mirror.Follower{DB: a.DB, Env: o.Env, Home: a.Home, Settings: a.Settings}
 	a.Service = &service.Service{DB: a.DB, Home: a.Home, Log: a.Log, Models: a.Models, Overrides: a.Overrides, Shared: a.Shared, Version: o.Version,
 		Discovery: a.Discovery, Gate: a.Gate, Isolation: a.Isolation, Logs: a.Logs, Settings: a.Settings, Setup: a.Setup,
-		Engine: a.Engine, Examine: a.Examine, Me: a.Me}
+		Engine: a.Engine, Examine: a.Examine, Me: a.Me,
+		Mirror: func(ctx context.Context, thread chat.ThreadID) error { return a.Mirrors.CatchUp(ctx, thread) }}
 	a.Checks = &checks.Checks{DB: a.DB, Env: o.Env, Environ: o.Environ, Home: a.Home, Log: a.Log, Models: a.Models, Isolation: a.Isolation,
 		Service: a.Service, Settings: a.Settings}
 	a.Sessions = &local.Sessions{DB: a.DB, Executor: a.Executor, Home: a.Home, Models: a.Models, Notices: a.Notices, Overrides: a.Overrides,

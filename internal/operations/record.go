@@ -12,6 +12,22 @@ type Records interface {
 	Costs(context.Context, operation.Caller, CostQuery) (Costs, error)
 	Audit(context.Context, operation.Caller, AuditQuery) (operation.List[AuditLine], error)
 	VerifyAudit(context.Context, operation.Caller, VerifyRequest) (AuditCheck, error)
+	ForgetPerson(context.Context, operation.Caller, ForgetRequest) (Forgotten, error)
+}
+
+// ForgetRequest names somebody whose words are to be forgotten.
+type ForgetRequest struct {
+	Person string `json:"person" minLen:"3" maxLen:"200" doc:"who: kind:id, for example discord:110000000000000042"`
+	DryRun bool   `json:"dryRun,omitempty" doc:"only say how much it would be"`
+}
+
+// Forgotten is what was forgotten of somebody.
+type Forgotten struct {
+	Person   string `json:"person"`
+	Messages int    `json:"messages"` // of theirs
+	Sessions int    `json:"sessions"` // in which they stood
+	Contexts int    `json:"contexts"` // saved contexts that held some of them, and are gone
+	DryRun   bool   `json:"dryRun,omitempty"`
 }
 
 // CostQuery is over which time and by what spending is summed.
@@ -139,4 +155,18 @@ var (
 			Example: "  chorus audit verify\n  chorus audit verify --since 5f0c…"}}}, Records.VerifyAudit)
 )
 
-func records() []operation.Any { return []operation.Any{GetCosts, ListAudit, VerifyAudit} }
+// ForgetPerson forgets what somebody said.
+var ForgetPerson = operation.New(operation.Info{Name: "person.forget", Help: "Forget what somebody said", Scope: operation.Admin, Effect: operation.Destroys,
+	HTTP: []operation.HTTP{{Route: "POST /api/forget", ID: "forgetPerson", Tag: "records", Body: "ForgetRequest"}},
+	CLI: []operation.CLI{{Words: "forget", Args: "PERSON", Help: "Forget what a person said, on their wish",
+		Doc: "Takes the words of a person out of the journal, search, log.jsonl, context.jsonl, titles,\n" +
+			"blobs and saved contexts. That something was said, when and at what price stays, and the\n" +
+			"audit log has a line. Requests that held the words can no longer be replayed.\n\n" +
+			"What agents made of them (answers, summaries, files, docs, notes) is not searched, nor\n" +
+			"are backups, session files of terminals and what providers keep.",
+		Example: "  chorus forget discord:110000000000000042 --dry-run --yes\n  chorus forget discord:110000000000000042 --yes"}},
+	Done: "{person} is forgotten"}, Records.ForgetPerson)
+
+func records() []operation.Any {
+	return []operation.Any{GetCosts, ListAudit, VerifyAudit, ForgetPerson}
+}

@@ -38,6 +38,8 @@ type Service struct {
 	Engine    func(adopt func(chat.ThreadID) bool) *engine.Engine
 	Examine   func(ctx context.Context) doctor.Report
 	Me        func() chat.Principal
+	// Mirror brings the files of a thread to the journal's end.
+	Mirror func(ctx context.Context, thread chat.ThreadID) error
 
 	Serving streams
 }

@@ -48,6 +48,15 @@ func (db *DB) KeepContext(ctx context.Context, c SavedContext) (bool, error) {
 	return kept == 1, nil
 }
 
+// DropContext removes the row of a saved context.
+func (db *DB) DropContext(ctx context.Context, id string) error {
+	err := db.w.write(ctx, func(w *writer) error { return w.exec(`DELETE FROM saved_contexts WHERE id = ?`, id) })
+	if err != nil {
+		return fmt.Errorf("drop context %s: %w", id, err)
+	}
+	return nil
+}
+
 // ContextFilter narrows a list of saved contexts; zero fields do not.
 type ContextFilter struct {
 	Agent     string

@@ -1,0 +1,138 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/store"
+	"chorus/internal/text"
+)
+
+// forgetBatch is how many messages one transaction forgets.
+const forgetBatch = 100
+
+// ForgetPerson carries out the operation of that name. It may be repeated: what was forgotten is
+// not found again.
+func (o *Handler) ForgetPerson(ctx context.Context, by operation.Caller, in operations.ForgetRequest) (operations.Forgotten, error) {
+	kind, id, ok := strings.Cut(in.Person, ":")
+	if !ok || kind == "" || id == "" {
+		return operations.Forgotten{}, Invalid("person", "%.80q names nobody; write kind:id, for example discord:110000000000000042, as `chorus audit list` shows them", in.Person)
+	}
+	deletions, texts, err := o.saidBy(ctx, in.Person, id)
+	if err != nil {
+		return operations.Forgotten{}, err
+	}
+	out := operations.Forgotten{Person: in.Person, Sessions: len(deletions), DryRun: in.DryRun}
+	for _, list := range deletions {
+		out.Messages += len(list)
+	}
+	saved, err := o.savedWith(ctx, texts)
+	if err != nil {
+		return out, err
+	}
+	out.Contexts = len(saved)
+	if in.DryRun {
+		return out, nil
+	}
+	// First the line that says who wanted it: what comes after may be done again.
+	if err := o.Record(ctx, by, "", "forget "+in.Person, fmt.Sprintf("%d messages in %d sessions, %d saved contexts", out.Messages, out.Sessions, out.Contexts)); err != nil {
+		return out, err
+	}
+	for _, thread := range slices.Sorted(maps.Keys(deletions)) {
+		for batch := range slices.Chunk(deletions[thread], forgetBatch) {
+			c := journal.Commit{Thread: thread}
+			for _, d := range batch {
+				c.Events = append(c.Events, chat.Event{Thread: thread, Who: by.Principal.String(), Body: d})
+			}
+			if _, err := o.app.DB.Commit(ctx, c); err != nil {
+				return out, err
+			}
+		}
+		if err := o.app.Mirror(ctx, thread); err != nil {
+			return out, err
+		}
+	}
+	for _, c := range saved {
+		if err := o.app.DB.DropContext(ctx, c.ID); err != nil {
+			return out, err
+		}
+		if err := os.Remove(c.File); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return out, fmt.Errorf("remove a saved context: %w", err)
+		}
+	}
+	if err := o.app.DB.ForgetPrincipal(ctx, in.Person); err != nil {
+		return out, err
+	}
+	_, err = o.app.DB.IndexNew(ctx)
+	return out, err
+}
+
+// saidBy is what somebody said in each thread, as the deletions that would forget it, and the
+// words themselves.
+func (o *Handler) saidBy(ctx context.Context, person, id string) (map[chat.ThreadID][]chat.Deleted, []string, error) {
+	out := map[chat.ThreadID][]chat.Deleted{}
+	var texts []string
+	places, err := o.app.DB.SaidBy(ctx, person)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, p := range places {
+		ev, err := o.app.DB.Event(ctx, p.Thread, p.Seq)
+		if err != nil {
+			return nil, nil, err
+		}
+		if wasForgotten(ev.Body) {
+			continue
+		}
+		switch b := ev.Body.(type) {
+		case chat.Received:
+			texts = append(texts, b.Blocks.Text())
+		case chat.Steered:
+			texts = append(texts, b.Blocks.Text())
+		}
+		out[p.Thread] = append(out[p.Thread], chat.Deleted{Seq: p.Seq, Forget: true})
+	}
+	read, err := o.app.DB.ReadOf(ctx, id)
+	for thread, messages := range read {
+		for _, message := range messages {
+			out[thread] = append(out[thread], chat.Deleted{Message: message, Forget: true})
+		}
+	}
+	return out, texts, err
+}
+
+// savedWith are the saved contexts whose files hold one of some texts.
+func (o *Handler) savedWith(ctx context.Context, texts []string) ([]store.SavedContext, error) {
+	all, err := o.app.DB.SavedContexts(ctx, store.ContextFilter{Limit: 100_000})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(c store.SavedContext) bool {
+		data, err := os.ReadFile(c.File)
+		if err != nil {
+			return true
+		}
+		return !slices.ContainsFunc(texts, func(words string) bool {
+			return words != "" && strings.Contains(string(data), asString(words))
+		})
+	}), nil
+}
+
+// asString is a text as it stands inside a string of JSON.
+func asString(s string) string {
+	data, err := text.JSON(s)
+	if err != nil {
+		return s
+	}
+	return strings.Trim(strings.TrimSpace(string(data)), `"`)
+}
