@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -52,6 +53,13 @@ func look(opts Options) machine {
 	m.program = path
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
+	keepDescriptors()
+	var help []byte
+	var groups groups
+	var asked sync.WaitGroup // starting programs takes most of the time, so all are started at once
+	defer asked.Wait()
+	asked.Go(func() { help, _ = exec.CommandContext(ctx, path, "--help").Output() })
+	asked.Go(func() { groups = findGroups(opts.Limits) })
 	out, err := exec.CommandContext(ctx, path, "--version").Output()
 	if err != nil {
 		m.err = fmt.Errorf("ask %s for its version: %w", path, err)
@@ -61,10 +69,8 @@ func look(opts Options) machine {
 		m.err = fmt.Errorf("the sandbox needs bubblewrap 0.5 or later, %s says %q: %s", path, strings.TrimSpace(string(out)), install)
 		return m
 	}
-	help, _ := exec.CommandContext(ctx, path, "--help").Output()
-	m.bindFD = strings.Contains(string(help), "--ro-bind-fd")
-	keepDescriptors()
-	m.groups = findGroups(opts.Limits)
+	asked.Wait()
+	m.bindFD, m.groups = strings.Contains(string(help), "--ro-bind-fd"), groups
 	m.landlock, m.gate = inside.LandlockVersion(), execgate.Works()
 	if m.init, err = openInit(opts.Init); err != nil {
 		m.err = fmt.Errorf("open the program that runs inside of the sandbox: %w", err)

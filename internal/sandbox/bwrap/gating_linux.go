@@ -2,6 +2,7 @@ package bwrap
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -15,10 +16,19 @@ type gating struct {
 }
 
 func newPrograms(env []string) *execgate.Programs {
-	dirs := filepath.SplitList(defaultPath)
+	all := filepath.SplitList(defaultPath)
 	for _, entry := range env {
 		if list, ok := strings.CutPrefix(entry, "PATH="); ok {
-			dirs = append(dirs, filepath.SplitList(list)...)
+			all = append(all, filepath.SplitList(list)...)
+		}
+	}
+	var dirs []string
+	for _, dir := range all {
+		if real, err := filepath.EvalSymlinks(dir); err == nil { // /bin is /usr/bin on many machines
+			dir = real
+		}
+		if !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
 		}
 	}
 	return &execgate.Programs{Dirs: dirs}

@@ -44,6 +44,7 @@ type command struct {
 	ctx     context.Context
 	judge   sandbox.Judge
 	begun   bool              // its first program is the command itself, which was judged before
+	current bool              // the names of programs are those of this moment, or of one in the time of the command
 	seen    map[uint32]looked // by process: what was allowed, until the second look
 	refused []string          // what people are told
 	held    sync.WaitGroup    // answers on their way
@@ -100,7 +101,6 @@ func (g *Gate) Close() {
 
 // Judge says who answers for the next command. The result ends that, and gives what was refused.
 func (g *Gate) Judge(ctx context.Context, judge sandbox.Judge) (end func() (refused []string)) {
-	g.programs.refresh()
 	ctx, cancel := context.WithCancel(ctx)
 	c := &command{ctx: ctx, judge: judge, seen: map[uint32]looked{}}
 	g.mu.Lock()
@@ -309,6 +309,10 @@ func (g *Gate) judge(c *command, p *program, end func(error)) {
 		for _, p := range all {
 			p.close()
 		}
+	}
+	if !c.current { // many commands start no program, and need no names
+		g.programs.refresh()
+		c.current = true
 	}
 	var asks []func(context.Context) error
 	for _, p := range all {

@@ -78,7 +78,8 @@ func (k *Programs) known(p *program) []string {
 	return k.copyOf(p)
 }
 
-// refresh reads the folders anew when one has changed. It is done for each command.
+// refresh reads the folders anew when one has changed. It is done for each command that
+// starts programs.
 func (k *Programs) refresh() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
