@@ -6,10 +6,7 @@
 //   chorus serve                                   in another terminal
 //   CHORUS_TOKEN=$(cat ~/.chorus/token) node examples/server-client.mjs
 //
-//   --base URL        the server (default http://127.0.0.1:8420)
-//   --session ID      go on with a session, also while it is running
-//   --workspace DIR   where a new session works, as the server sees it
-//   --agent NAME  --provider NAME  --model NAME  --permissions PROFILE
+// --help lists the flags.
 //
 // While it runs: a line is a prompt, or steers the run that is on; while a question is open it
 // waits its turn. /approve [N] [note] and
@@ -19,13 +16,35 @@ import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { randomUUID } from "node:crypto";
 
-const { values: flags } = parseArgs({
-  options: {
-    base: { type: "string", default: process.env.CHORUS_SERVER ?? "http://127.0.0.1:8420" },
-    session: { type: "string" }, workspace: { type: "string" }, agent: { type: "string" },
-    provider: { type: "string" }, model: { type: "string" }, permissions: { type: "string" },
-  },
+const help = `node examples/server-client.mjs [flags]
+
+  --base URL        the server (default http://127.0.0.1:8420, or CHORUS_SERVER)
+  --session ID      go on with a session, also while it is running
+  --workspace DIR   where a new session works, as the server sees it
+  --agent NAME  --provider NAME  --model NAME  --permissions PROFILE
+
+The token is read from CHORUS_TOKEN:
+  CHORUS_TOKEN=$(cat ~/.chorus/token) node examples/server-client.mjs`;
+
+function readFlags(options) {
+  try {
+    return parseArgs({ options }).values;
+  } catch (err) { // a flag that there is not
+    process.stderr.write(`${err.message.split(". ")[0]}\n\n${help}\n`);
+    process.exit(2);
+  }
+}
+
+const flags = readFlags({
+  help: { type: "boolean", short: "h" },
+  base: { type: "string", default: process.env.CHORUS_SERVER ?? "http://127.0.0.1:8420" },
+  session: { type: "string" }, workspace: { type: "string" }, agent: { type: "string" },
+  provider: { type: "string" }, model: { type: "string" }, permissions: { type: "string" },
 });
+if (flags.help) {
+  process.stdout.write(help + "\n");
+  process.exit(0);
+}
 const base = flags.base.replace(/\/+$/, "");
 const token = process.env.CHORUS_TOKEN ?? "";
 const print = (text) => process.stdout.write(text + "\n");

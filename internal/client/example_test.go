@@ -50,6 +50,21 @@ func node(t *testing.T, h *served, token string, flags ...string) *script {
 	return s
 }
 
+// TestExampleHelps: it says what it can be given, also to whoever guessed wrong.
+func TestExampleHelps(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("SKIPPED: the example client was NOT tried, there is no node here")
+	}
+	for flag, code := range map[string]int{"--help": 0, "--nonsense": 2} {
+		cmd := exec.CommandContext(t.Context(), "node", filepath.Join("..", "..", "examples", "server-client.mjs"), flag)
+		out, _ := cmd.CombinedOutput() // the code is looked at
+		if cmd.ProcessState.ExitCode() != code || !strings.Contains(string(out), "--workspace DIR") || strings.Contains(string(out), "    at ") {
+			t.Errorf("%s: %d %s", flag, cmd.ProcessState.ExitCode(), out)
+		}
+	}
+}
+
 // sees waits for a line with these words and gives it.
 func (s *script) sees(words string) string {
 	s.Helper()

@@ -7,6 +7,7 @@
 package channel
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -78,6 +79,8 @@ type uploadIn struct {
 	Path string `json:"path" jsonschema:"the file"`
 	Name string `json:"name,omitempty" jsonschema:"what it is called there"`
 	Text string `json:"text,omitempty" jsonschema:"a line said with it"`
+	// Comment is what other designs call the text.
+	Comment string `json:"comment,omitempty" jsonschema:"the same as text"`
 }
 
 // Tools are search_channel and upload.
@@ -151,7 +154,7 @@ func uploadTool(c Channel, roots *files.Roots) tool.Tool {
 			if name == "" {
 				name = path.Base(place.Path)
 			}
-			link, err := c.Post(ctx, tool.CallFrom(ctx).Key, File{Name: name, Data: data, Text: in.Text})
+			link, err := c.Post(ctx, tool.CallFrom(ctx).Key, File{Name: name, Data: data, Text: cmp.Or(in.Text, in.Comment)})
 			if err != nil {
 				return answer(ctx, err)
 			}

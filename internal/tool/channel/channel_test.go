@@ -146,6 +146,10 @@ func TestUpload(t *testing.T) {
 	if text := run(t, set, "upload", `{"path":"large"}`).Blocks.Text(); !strings.HasPrefix(text, "Posted large") {
 		t.Errorf("as much as may be carried: %q", text)
 	}
+	run(t, set, "upload", `{"path":"a.txt","comment":"seen"}`)
+	if f := h.posted["run/c1"]; f.Text != "seen" {
+		t.Errorf("posted with %q", f.Text)
+	}
 	found, plain, err := set.Resolve("upload_file", []byte(`{"path":"./a.txt"}`))
 	if err != nil || found.Access(plain)[0].Action() != "tool:upload:a.txt" {
 		t.Errorf("judged as %v, %v", found.Access(plain), err)
