@@ -415,3 +415,68 @@ func TestCrashesWhileTheModelAnswers(t *testing.T) {
 		}
 	})
 }
+
+// An empty answer ended a run as done without a word; a failed prompt stood in the next request
+// without its failure.
+func TestWhatWasNotAnsweredIsSaid(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answers []chat.Blocks
+		want    string
+	}{
+		"nothing":           {[]chat.Blocks{nil}, "empty answer"},
+		"white space":       {[]chat.Blocks{chat.TextBlocks(" \n")}, "empty answer"},
+		"nothing at last":   {[]chat.Blocks{append(chat.TextBlocks("I look"), call(1)...), nil}, ""},
+		"a call, then none": {[]chat.Blocks{call(1), nil}, "empty answer"},
+		"words":             {[]chat.Blocks{chat.TextBlocks("hi")}, ""},
+	} {
+		h := &host{}
+		h.guest(prompt())
+		if _, err := newAgent(t, &act{}, c.answers...).Run(context.Background(), fold(t, h), h); err != nil {
+			t.Fatal(err)
+		}
+		end := h.journal[len(h.journal)-1].Body.(chat.RunEnded)
+		if end.Reason != chat.EndDone || (end.Text != "") != (c.want != "") || !strings.Contains(end.Text, c.want) {
+			t.Errorf("%s: %+v", name, end)
+		}
+	}
+	h := &host{}
+	h.guest(prompt())
+	agt := newAgent(t, &act{})
+	agt.Model = func(string) (model.Handle, error) { return model.Handle{}, errors.New("the key was not accepted") }
+	if _, err := agt.Run(context.Background(), fold(t, h), h); err != nil {
+		t.Fatal(err)
+	}
+	log := fold(t, h)
+	req, err := log.Request(&model.Head{}, log.Seq())
+	if err != nil || len(req.Messages) != 2 || !strings.Contains(req.Messages[1].Blocks.Text(), "could not answer what was said before this: the key was not accepted") {
+		t.Errorf("the next request: %v, %v", req.Messages, err)
+	}
+}
+
+// A part of the answer was lost on the way: its calls may be others than the model meant.
+func TestCallsOfAGarbledAnswerAreNotRun(t *testing.T) {
+	t.Parallel()
+	a, h := &act{}, &host{}
+	h.guest(prompt())
+	agt := newAgent(t, a, call(1), chat.TextBlocks("done"))
+	m := &garbled{scripted{answers: []chat.Blocks{call(1), chat.TextBlocks("done")}}}
+	agt.Model = func(string) (model.Handle, error) { return model.Handle{Model: m, Name: "m"}, nil }
+	if _, err := agt.Run(context.Background(), fold(t, h), h); err != nil {
+		t.Fatal(err)
+	}
+	if len(a.ran) != 0 || !strings.HasSuffix(h.kinds(), "said tool_ran asked said run_ended") {
+		t.Errorf("ran %v: %s", a.ran, h.kinds())
+	}
+}
+
+// garbled loses a part of every answer.
+type garbled struct{ scripted }
+
+func (g *garbled) Stream(ctx context.Context, p model.Prepared) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
+		if yield(model.Unreadable{Data: `{"half":`}, nil) {
+			g.scripted.Stream(ctx, p)(yield)
+		}
+	}
+}

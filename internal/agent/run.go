@@ -260,7 +260,11 @@ func (r *runner) afterAnswer(ctx context.Context, run *transcript.Run) (State, e
 			return "", err
 		}
 	}
-	return Finished, r.end(ctx, chat.RunEnded{Reason: chat.EndDone})
+	end := chat.RunEnded{Reason: chat.EndDone}
+	if !r.log.Run().Spoke {
+		end.Text = "The model gave an empty answer. Say it again, or in other words."
+	}
+	return Finished, r.end(ctx, end)
 }
 
 // take gives the run the words that were meant for it while it was on.

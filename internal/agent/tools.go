@@ -30,6 +30,9 @@ func (r *runner) tools(ctx context.Context) (State, error) {
 	if r.log.Cut() {
 		return "", r.skip(ctx, chat.Invalid, "not run: your answer was cut off at the length limit, so this call may be incomplete. Make smaller calls, or write long files in several parts.")
 	}
+	if r.log.Unreadable() {
+		return "", r.skip(ctx, chat.Invalid, "not run: a part of your answer was garbled on the way, so this call may not be what you meant. Make it again.")
+	}
 	var batch []toolcall.Call
 	for _, c := range r.log.Calls() {
 		if c.Done {

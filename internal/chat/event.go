@@ -266,6 +266,8 @@ type Said struct {
 	Error   *Failure `json:"error,omitempty"`
 	// Forgotten is as in Received.
 	Forgotten bool `json:"forgotten,omitempty"`
+	// Unreadable are events of the stream that could not be read; the answer went on without.
+	Unreadable []string `json:"unreadable,omitempty"`
 }
 
 // Failure is an error as the journal keeps it.

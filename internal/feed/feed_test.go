@@ -309,3 +309,17 @@ func TestUSD(t *testing.T) {
 		}
 	})
 }
+
+// A part of a stream that could not be read is an event of its own, and what was said follows.
+func TestUnreadablePartsAreTraces(t *testing.T) {
+	t.Parallel()
+	ev := chat.Event{Thread: "web:a:b@c", Seq: 2, Body: chat.Said{Blocks: chat.TextBlocks("hi"), Unreadable: []string{`{"half":`}}}
+	items := Translate(ev, Options{})
+	if len(items) != 2 {
+		t.Fatalf("%+v", items)
+	}
+	trace, ok := items[0].(Trace)
+	if _, said := items[1].(AssistantMessage); !ok || !said || trace.Kind != "parse_error" || string(trace.Data) != `"{\"half\":"` || !trace.More {
+		t.Errorf("%+v", items)
+	}
+}

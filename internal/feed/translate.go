@@ -132,10 +132,16 @@ func runStarted(ev chat.Event, b chat.RunStarted) Item {
 // said becomes the text, if there is any, and then each call. A failed attempt becomes a
 // trace: the error of a run, if there is one, is its end.
 func said(ev chat.Event, b chat.Said, o Options) []Item {
-	if b.Error != nil {
-		return []Item{trace(ev, "error", failedAttempt{b.Step, b.Attempt, *b.Error})}
-	}
 	var items []Item
+	for _, data := range b.Unreadable {
+		item := trace(ev, "parse_error", data).(Trace)
+		item.More = true // what was said, or that it failed, follows
+		items = append(items, item)
+	}
+	if b.Error != nil {
+		return append(items, trace(ev, "error", failedAttempt{b.Step, b.Attempt, *b.Error}))
+	}
+	unreadable := len(items)
 	calls := b.Blocks.Calls()
 	if text := b.Blocks.Text(); text != "" {
 		item := AssistantMessage{head(ev, TypeAssistantMessage), b.Step, b.Attempt, text,
@@ -148,8 +154,8 @@ func said(ev chat.Event, b chat.Said, o Options) []Item {
 		item.More = i < len(calls)-1
 		items = append(items, item)
 	}
-	if items == nil {
-		return []Item{trace(ev, string(b.Kind()), b)} // its sequence number must appear all the same
+	if len(items) == unreadable {
+		items = append(items, trace(ev, string(b.Kind()), b)) // its sequence number must appear all the same
 	}
 	return items
 }

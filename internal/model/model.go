@@ -219,7 +219,7 @@ type Prepared struct {
 	Reading any
 }
 
-// Chunk is a piece of an answer: TextDelta, ThinkingDelta, ArgsDelta or Done.
+// Chunk is a piece of an answer: TextDelta, ThinkingDelta, ArgsDelta, Unreadable or Done.
 type Chunk interface{ chunk() }
 
 // TextDelta is more text.
@@ -230,6 +230,9 @@ type ThinkingDelta struct{ Text string }
 
 // ArgsDelta is more of a tool call's arguments. The first one of a call may be empty.
 type ArgsDelta struct{ Call, Name, Text string }
+
+// Unreadable is an event of the stream that could not be read; the answer goes on without it.
+type Unreadable struct{ Data string }
 
 // Done is the whole answer. Blocks has everything in the order the model gave it:
 // Text, Thinking and ToolUse; a call cut off by the length limit is in it too, with
@@ -244,6 +247,7 @@ type Done struct {
 func (TextDelta) chunk()     {}
 func (ThinkingDelta) chunk() {}
 func (ArgsDelta) chunk()     {}
+func (Unreadable) chunk()    {}
 func (Done) chunk()          {}
 
 // Tokens is a rough count of tokens in n bytes of text: four bytes each, rounded up.

@@ -11,6 +11,7 @@ package transcript
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"chorus/internal/chat"
@@ -22,7 +23,8 @@ import (
 // that a replay knows whether it can rebuild the request.
 const Renderer = "chorus-2"
 
-// firstRenderer kept what was deleted or edited in the window until the next roll.
+// firstRenderer kept what was deleted or edited in the window until the next roll, and did not
+// say that a run had failed.
 const firstRenderer = "chorus-1"
 
 // Rebuilds reports whether the requests of a run that names this renderer can be rebuilt.
@@ -81,6 +83,9 @@ func (l *Log) Calls() []Call {
 	}
 	return l.turn.Calls
 }
+
+// Unreadable reports that a part of the last answer could not be read.
+func (l *Log) Unreadable() bool { return l.turn != nil && l.turn.Unreadable }
 
 // Cut reports that the last answer was stopped by the length limit.
 func (l *Log) Cut() bool { return l.turn != nil && l.turn.Cut }
@@ -261,7 +266,14 @@ func (l *Log) apply(ev chat.Event) error {
 		return l.compacted(ev, b)
 	case chat.RunEnded:
 		if l.run != nil && l.run.ID == b.Run {
+			tell := l.renderer != firstRenderer && l.renderer != "" && (b.Reason == chat.EndFailed || b.Reason == chat.EndBudget)
 			l.run, l.ended = nil, &b
+			if tell {
+				text := fmt.Sprintf("<note about=\"failure\">\nYou could not answer what was said before this: %s\n</note>", clip(b.Text, maxFailure))
+				if err := l.pend(ev.Seq, note, model.User, chat.Participant{Kind: chat.System}, chat.TextBlocks(text)); err != nil {
+					return err
+				}
+			}
 			return l.renew()
 		}
 	default:
@@ -284,6 +296,16 @@ func (l *Log) pend(seq int64, kind entryKind, role model.Role, from chat.Partici
 		l.pending = slices.Delete(l.pending, 0, len(l.pending)-maxPending/2)
 	}
 	return nil
+}
+
+// maxFailure is how much of a failure the model is told, in bytes.
+const maxFailure = 300
+
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + " …"
 }
 
 // maxPending bounds what was heard since the last request.
@@ -388,6 +410,7 @@ func (l *Log) said(ev chat.Event, b chat.Said) error {
 		r.Errors, r.Failing, r.Failure, r.Compacted, r.TooLong = 0, time.Time{}, nil, 0, 0
 		r.Stop = b.Stop
 		r.Final = len(blocks.Calls()) == 0
+		r.Spoke = r.Spoke || strings.TrimSpace(blocks.Text()) != ""
 		r.Steps++
 		if b.Stop == chat.StopLength {
 			r.Continued++
@@ -411,7 +434,7 @@ func (l *Log) said(ev chat.Event, b chat.Said) error {
 		}
 	}
 	if calls := blocks.Calls(); len(calls) > 0 {
-		l.turn = &turn{Seq: ev.Seq, Cut: b.Stop == chat.StopLength}
+		l.turn = &turn{Seq: ev.Seq, Cut: b.Stop == chat.StopLength, Unreadable: len(b.Unreadable) > 0}
 		for i, use := range shown.Calls() {
 			l.turn.Calls = append(l.turn.Calls, Call{Use: calls[i], Shown: use.ID})
 		}

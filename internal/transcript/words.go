@@ -105,6 +105,7 @@ type Run struct {
 	Repeats   int       // identical calls in a row
 	LastCall  string
 	Usage     chat.Usage
+	Spoke     bool // some answer had text
 }
 
 // Call is one tool call of the last answer.
@@ -122,8 +123,10 @@ type Call struct {
 }
 
 type turn struct {
-	Seq   int64
-	Cut   bool // stopped by the length limit: none of its calls may run
-	Calls []Call
-	msg   *model.Message
+	Seq int64
+	Cut bool // stopped by the length limit: none of its calls may run
+	// Unreadable: a part of it could not be read, so none of its calls may run either.
+	Unreadable bool
+	Calls      []Call
+	msg        *model.Message
 }

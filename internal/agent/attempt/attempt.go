@@ -62,6 +62,10 @@ func Stream(ctx context.Context, h model.Handle, p model.Prepared, said chat.Sai
 		case model.ArgsDelta:
 			show(chat.DeltaArgs, c.Call, args[c.Call], c.Text)
 			args[c.Call] += len(c.Text)
+		case model.Unreadable:
+			if len(said.Unreadable) < maxUnreadable {
+				said.Unreadable = append(said.Unreadable, c.Data)
+			}
 		case model.Done:
 			said.Blocks, said.Usage, said.Stop = c.Blocks, c.Usage, c.Stop
 			return said, nil
@@ -73,6 +77,9 @@ func Stream(ctx context.Context, h model.Handle, p model.Prepared, said chat.Sai
 	said.Partial = true
 	return said, failed
 }
+
+// maxUnreadable bounds what is kept of a stream that is all wrong.
+const maxUnreadable = 10
 
 // Failed adds to an attempt why it failed and what follows: a pause and another attempt
 // (RetryMS), another model of the chain (Next), or nothing (Final).

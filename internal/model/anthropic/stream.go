@@ -144,8 +144,7 @@ func (a *Answer) Read(name string, data []byte) bool {
 		if len(strings.TrimSpace(string(data))) == 0 {
 			return true
 		}
-		a.yield(nil, a.side.Garbled("the answer is garbled: %v", err))
-		return false
+		return a.yield(wire.Unreadable(data), nil)
 	}
 	switch ev.Type {
 	case "error":

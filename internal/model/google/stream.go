@@ -173,8 +173,7 @@ func (a *answer) event(call *wire.Call, data []byte) bool {
 			a.yield(nil, s.inStream(a.side))
 			return false
 		}
-		a.yield(nil, a.side.Garbled("the answer is garbled: %v", err))
-		return false
+		return a.yield(wire.Unreadable(data), nil)
 	}
 	if len(c.Error) > 0 && string(c.Error) != "null" {
 		s, _, _ := readStatus(data)

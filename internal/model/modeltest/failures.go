@@ -123,7 +123,6 @@ func streams(t *testing.T, m Maker) {
 		{"ended early", said.With(llmsim.EOF, 5), model.Network},
 		{"ended at once", said.With(llmsim.EOF, 0), model.Network},
 		{"ended in a call", said.With(llmsim.EOF, inCall), model.Network},
-		{"malformed", said.With(llmsim.Malformed, 4), model.Network},
 		{"overloaded", said.With(llmsim.StreamError, 4), model.Overloaded},
 		{"rate limit", with(llmsim.Fault{Kind: llmsim.StreamError, After: 4, Type: "rate_limit_error", Message: "slow down"}), model.RateLimited},
 		{"invalid", with(llmsim.Fault{Kind: llmsim.StreamError, After: 1, Type: "invalid_request_error", Message: "no"}), model.BadRequest},
@@ -140,6 +139,14 @@ func streams(t *testing.T, m Maker) {
 		if out.err == nil || out.err.Kind != c.want {
 			t.Errorf("%s: got %+v, done %+v", c.name, out.err, out.done)
 		}
+	}
+	// An event that cannot be read is reported, and the answer goes on; where events are framed
+	// in binary, nothing behind a broken one can be read.
+	b.sim.Push(said.With(llmsim.Malformed, 4))
+	out := b.ask(t.Context(), b.request())
+	framed := m.API == llmsim.Bedrock || m.API == llmsim.Converse
+	if framed && (out.err == nil || out.err.Kind != model.Network) || !framed && (out.done == nil || out.unreadable != 1) {
+		t.Errorf("malformed: got %+v, done %+v, %d unreadable", out.err, out.done, out.unreadable)
 	}
 }
 

@@ -172,6 +172,7 @@ type outcome struct {
 	text, thinking string
 	args           map[string]string // by call id
 	deltas         int
+	unreadable     int
 	done           *model.Done
 	err            *model.Error
 }
@@ -216,6 +217,8 @@ func (b *bench) send(ctx context.Context, prep model.Prepared) outcome {
 			out.thinking += c.Text
 		case model.ArgsDelta:
 			out.args[c.Call] += c.Text
+		case model.Unreadable:
+			out.unreadable++
 		case model.Done:
 			ended = true
 			out.done = &c

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"iter"
 	"strings"
@@ -51,7 +50,7 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 			yield(nil, p.absent(failed))
 			return
 		}
-		a := answer{side: side, yield: yield, body: prep.Body, ids: map[string]bool{}, strip: prefillTail(prep.Prefill)}
+		a := answer{side: side, yield: yield, body: prep.Body, ids: map[string]bool{}, strip: prefillTail(prep.Prefill), begun: strings.TrimSpace(prep.Prefill) != ""}
 		a.read(call, res.Body)
 	}
 }
@@ -79,6 +78,8 @@ type answer struct {
 	yield func(model.Chunk, error) bool
 	body  []byte // of the request, to name calls by
 	strip string
+	begun bool // by a prefill: it does not think first
+	tags  wire.ThinkTags
 
 	pieces []*piece
 	ids    map[string]bool
@@ -95,8 +96,10 @@ func (a *answer) read(call *wire.Call, body io.Reader) {
 		}
 		var l line
 		if err := json.Unmarshal(data, &l); err != nil {
-			a.yield(nil, a.side.Network(call.Cause(fmt.Errorf("the answer is garbled: %w", err))))
-			return
+			if !a.yield(wire.Unreadable(data), nil) {
+				return
+			}
+			continue
 		}
 		if len(l.Error) > 0 && string(l.Error) != "null" {
 			a.yield(nil, refine(a.side.Event(wire.ReadReport(data))))
@@ -107,7 +110,10 @@ func (a *answer) read(call *wire.Call, body io.Reader) {
 		}
 		if l.Done {
 			call.Drain()
-			a.yield(a.done(l), nil)
+			thinking, said := a.tags.Rest()
+			if a.grow(true, thinking) && a.grow(false, said) {
+				a.yield(a.done(l), nil)
+			}
 			return
 		}
 	}
@@ -123,7 +129,11 @@ func (a *answer) take(l line) bool {
 	if a.id == "" {
 		a.id = l.CreatedAt // the only thing that tells one answer from another
 	}
-	if !a.grow(true, l.Message.Thinking) || !a.grow(false, a.stripped(l.Message.Content)) {
+	thinking, said := "", a.stripped(l.Message.Content)
+	if !a.begun {
+		thinking, said = a.tags.Split(said)
+	}
+	if !a.grow(true, l.Message.Thinking+thinking) || !a.grow(false, said) {
 		return false
 	}
 	for _, c := range l.Message.ToolCalls {

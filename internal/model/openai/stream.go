@@ -41,7 +41,8 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 			yield(nil, failed)
 			return
 		}
-		s := format.Stream{Side: side, Call: call, Yield: yield, Prefill: prep.Prefill}
+		s := format.Stream{Side: side, Call: call, Yield: yield, Prefill: prep.Prefill,
+			ThinkTags: p.opts.Router == nil && !openaiOwn(p.opts.BaseURL)}
 		if responses {
 			s.Responses(res.Body)
 		} else {

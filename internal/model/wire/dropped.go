@@ -3,9 +3,19 @@ package wire
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"chorus/internal/chat"
+	"chorus/internal/model"
 )
+
+// maxUnreadable is enough to see what a server sent instead.
+const maxUnreadable = 500
+
+// Unreadable is what is kept of an event that could not be read.
+func Unreadable(data []byte) model.Unreadable {
+	return model.Unreadable{Data: strings.ToValidUTF8(string(data[:min(len(data), maxUnreadable)]), "\ufffd")}
+}
 
 // Dropped says which settings a request does not carry, for people to read: sent is the part
 // of the body that holds the settings, unthinking why it may ask for no reasoning.

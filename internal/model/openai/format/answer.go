@@ -17,6 +17,9 @@ type Stream struct {
 	Yield func(model.Chunk, error) bool
 	// Prefill is how the request began the answer.
 	Prefill string
+	// ThinkTags: what stands between <think> and </think> at the beginning of the answer is
+	// thinking. Servers of local models give it so.
+	ThinkTags bool
 }
 
 // The tags that stand before reasoning that can be sent back, so that no vendor is
@@ -49,6 +52,7 @@ const (
 type answer struct {
 	Stream
 	strip string // what the prefill lost at its end: the answer may begin with it
+	tags  wire.ThinkTags
 
 	parts   []*part
 	calls   int
@@ -78,6 +82,14 @@ func (a *answer) end(err error) {
 	case a.finish == "":
 		a.fail(a.Side.Garbled("the answer broke off before its end"))
 	default:
+		a.finishWith()
+	}
+}
+
+// finishWith gives the whole answer, with what was held back.
+func (a *answer) finishWith() {
+	thinking, said := a.tags.Rest()
+	if a.think(nil, thinking) && a.say(nil, said) {
 		a.Yield(a.done(), nil)
 	}
 }
@@ -85,7 +97,7 @@ func (a *answer) end(err error) {
 // whole is the end of a stream that said so.
 func (a *answer) whole() {
 	a.Call.Drain()
-	a.Yield(a.done(), nil)
+	a.finishWith()
 }
 
 // growing is the last part if it is of that kind, or a new one.

@@ -99,8 +99,10 @@ func (s Stream) Chat(body io.Reader) {
 		}
 		var c chunk
 		if err := json.Unmarshal(data, &c); err != nil {
-			a.fail(a.Side.Garbled("the answer is garbled: %v", err))
-			return
+			if !a.Yield(wire.Unreadable(data), nil) {
+				return
+			}
+			continue
 		}
 		if len(c.Error) > 0 && string(c.Error) != "null" || events.Type == "error" {
 			a.fail(a.Side.Event(Report(data)))
@@ -174,7 +176,11 @@ func (a *chatAnswer) delta(ch choice) bool {
 		return false
 	}
 	a.keep(d.ReasoningDetails)
-	if !a.say(nil, string(d.Content)) {
+	thinking, said := "", string(d.Content)
+	if a.ThinkTags {
+		thinking, said = a.tags.Split(said)
+	}
+	if !a.think(nil, thinking) || !a.say(nil, said) {
 		return false
 	}
 	if d.Refusal != "" {

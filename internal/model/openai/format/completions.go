@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+
+	"chorus/internal/model/wire"
 )
 
 // textChunk is one event of the old Completions.
@@ -36,8 +38,10 @@ func (s Stream) Completions(body io.Reader) {
 		}
 		var c textChunk
 		if err := json.Unmarshal(data, &c); err != nil {
-			a.fail(a.Side.Garbled("the answer is garbled: %v", err))
-			return
+			if !a.Yield(wire.Unreadable(data), nil) {
+				return
+			}
+			continue
 		}
 		if len(c.Error) > 0 && string(c.Error) != "null" || events.Type == "error" {
 			a.fail(a.Side.Event(Report(data)))

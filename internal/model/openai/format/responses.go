@@ -87,8 +87,10 @@ func (s Stream) Responses(body io.Reader) {
 		}
 		var ev event
 		if err := json.Unmarshal(data, &ev); err != nil {
-			a.fail(a.Side.Garbled("the answer is garbled: %v", err))
-			return
+			if !a.Yield(wire.Unreadable(data), nil) {
+				return
+			}
+			continue
 		}
 		if ev.Type == "" {
 			ev.Type = events.Type
