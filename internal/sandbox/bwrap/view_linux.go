@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"chorus/internal/sandbox"
 )
 
@@ -353,16 +355,16 @@ var procArgs = sync.OnceValue(func() []string {
 // root inside of a covered path is still seen.
 func (v *view) hide(paths []string) error {
 	for _, path := range paths {
-		resolved, err := filepath.EvalSymlinks(path)
-		if err != nil {
-			continue // nothing there
+		var status unix.Stat_t
+		if err := unix.Stat(path, &status); err != nil {
+			continue // nothing there, as for most: that takes one look
 		}
-		info, err := os.Stat(resolved)
+		resolved, err := filepath.EvalSymlinks(path)
 		if err != nil {
 			continue
 		}
 		kind := coverFile
-		if info.IsDir() {
+		if status.Mode&unix.S_IFMT == unix.S_IFDIR {
 			kind = coverDirectory
 		}
 		for _, at := range v.places(resolved) {

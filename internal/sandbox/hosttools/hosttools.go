@@ -60,13 +60,19 @@ var (
 type finder struct {
 	Options
 	env  map[string]string
-	hide []string
+	home string   // Options.Home, resolved
+	hide []string // what is there of keys and of Options.Hide, resolved
 	view View
 }
 
 // Find collects what commands in a workspace need.
 func Find(o Options) View {
-	f := &finder{Options: o, env: map[string]string{}, hide: append(Keys(o.Home), o.Hide...)}
+	f := &finder{Options: o, env: map[string]string{}, home: resolved(o.Home)}
+	for _, path := range append(Keys(o.Home), o.Hide...) {
+		if hidden := resolved(path); hidden != "" {
+			f.hide = append(f.hide, hidden)
+		}
+	}
 	for _, entry := range o.Environ {
 		if name, value, ok := strings.Cut(entry, "="); ok {
 			f.env[name] = value
@@ -98,17 +104,14 @@ func inside(path, root string) bool {
 
 // refuses says why a path must not be shown; "" when it may.
 func (f *finder) refuses(real string) string {
-	home := resolved(f.Home)
 	switch {
 	case real == "/" || slices.ContainsFunc(never, func(dir string) bool { return inside(real, dir) }):
 		return "it is the machine itself"
-	case home != "" && inside(home, real):
+	case f.home != "" && inside(f.home, real):
 		return "it is your home, or holds it: name the directories below that are needed"
 	}
-	for _, path := range f.hide {
-		if hidden := resolved(path); hidden != "" && inside(real, hidden) {
-			return "it holds keys, or belongs to Chorus"
-		}
+	if slices.ContainsFunc(f.hide, func(hidden string) bool { return inside(real, hidden) }) {
+		return "it holds keys, or belongs to Chorus"
 	}
 	return ""
 }
