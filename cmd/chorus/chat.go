@@ -66,7 +66,7 @@ func again(o *runsetup.SessionOptions, prompt string, chat func(prompt string) e
 		if !errors.As(err, &other) {
 			return err
 		}
-		o.ID, o.File, o.ResumeMode, prompt = other.ID, "", "", ""
+		o.ID, o.File, o.ResumeMode, o.Attach, prompt = other.ID, "", "", nil, ""
 	}
 }
 
@@ -76,6 +76,9 @@ func (c *program) chatOnce(ctx context.Context, a *app.App, o runsetup.SessionOp
 		return err
 	}
 	defer s.Close()
+	if err := attach(ctx, s, o.Attach); err != nil {
+		return err
+	}
 	s.GoOn()
 	code, err := repl.Chat(ctx, s, repl.ChatOptions{Prompt: prompt, Head: s.Start, Remarks: s.Remarks(), Console: c.console})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,6 +39,7 @@ func (c *program) talkFlags(cmd *cobra.Command) *runsetup.SessionOptions {
 	f.StringVarP(&o.File, "session", "s", "", "session file to begin or to go on with")
 	f.StringVar(&o.ID, "session-id", "", "session to go on with, by id")
 	f.BoolVarP(&o.Continue, "continue", "c", false, "go on with the last session of this directory")
+	f.StringArrayVar(&o.Attach, "attach", nil, "file or picture that goes with the prompt; may be given several times")
 	f.StringVar(&o.ResumeMode, "resume-mode", "", "how much of an old session counts: full, last-N or summary (default full)")
 	f.IntVar(&o.MaxSteps, "max-iterations", agent.DefaultMaxSteps, "model calls a prompt may take; maxToolDepth of the configuration counts where this is not given")
 	f.StringVar(&o.Mode, "mode", "", "plan, review, implement or verify")
@@ -47,6 +49,9 @@ func (c *program) talkFlags(cmd *cobra.Command) *runsetup.SessionOptions {
 func checkTalk(cmd *cobra.Command, o *runsetup.SessionOptions) error {
 	if o.MaxSteps < 1 {
 		return &usage.Error{Err: errors.New("--max-iterations must be 1 or more")}
+	}
+	if len(o.Attach) > 0 && cmd.Name() == "chat" && cmd.Flags().NArg() == 0 {
+		return &usage.Error{Err: errors.New("--attach goes with a prompt: chorus chat --attach FILE \"…\"")}
 	}
 	if o.Continue && (o.ID != "" || o.File != "") {
 		return &usage.Error{Err: errors.New("--continue chooses the last session of this directory; leave --session and --session-id out, or it")}
@@ -71,6 +76,7 @@ Exit code: 0 done, 1 failed, 2 wrong use, 3 stopped at the iteration limit,
   chorus run --mode plan "add a retry to the uploader"
   git diff | chorus run "review this change"
   chorus run -y --json "make the tests pass" > events.jsonl
+  chorus run --attach shot.png "what is wrong on this page?"
   chorus run --continue "and the other one?"  in the last session of this directory
   chorus run --session-id 01k…               go on where it was cut off`,
 		Args: cobra.ArbitraryArgs,
@@ -112,6 +118,29 @@ Exit code: 0 done, 1 failed, 2 wrong use, 3 stopped at the iteration limit,
 	return cmd
 }
 
+// attach has files go with the next prompt.
+func attach(ctx context.Context, s interface {
+	Attach(ctx context.Context, name string, file io.Reader) error
+}, paths []string) error {
+	for _, path := range paths {
+		err := func() error {
+			file, err := os.Open(path)
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+				return errors.Join(err, fmt.Errorf("%s is no file", path))
+			}
+			return s.Attach(ctx, filepath.Base(path), file)
+		}()
+		if err != nil {
+			return &usage.Error{Err: fmt.Errorf("--attach: %w", err)}
+		}
+	}
+	return nil
+}
+
 // failJSON tells a program that reads events why there was no run, or none that ended.
 func (c *program) failJSON(err error) error {
 	var code exitError
@@ -137,6 +166,9 @@ func (c *program) runOnce(ctx context.Context, a *app.App, o runsetup.SessionOpt
 		return err
 	}
 	defer s.Close()
+	if err := attach(ctx, s, o.Attach); err != nil {
+		return err
+	}
 	ro := repl.RunOptions{Prompt: prompt, After: s.Start, Console: c.console}
 	if asJSON {
 		ro.JSON = c.encoder(a, s)

@@ -75,6 +75,9 @@ func (c *program) runOn(ctx context.Context, o runsetup.SessionOptions, prompt s
 		if err != nil {
 			return wrongUse(err)
 		}
+		if err := attach(ctx, s, o.Attach); err != nil {
+			return err
+		}
 		ro := repl.RunOptions{Prompt: prompt, After: s.Start(), Console: c.console}
 		if asJSON {
 			ro.JSON = writeLines
@@ -128,6 +131,9 @@ func (c *program) chatWith(ctx context.Context, to cli.Connection, o runsetup.Se
 	s, err := c.openOn(ctx, to, options, o.Dir != "")
 	if err != nil {
 		return wrongUse(err)
+	}
+	if err := attach(ctx, s, o.Attach); err != nil {
+		return err
 	}
 	code, err := repl.Chat(ctx, s, repl.ChatOptions{Prompt: prompt, Head: s.Start(), Console: c.console})
 	if err != nil {

@@ -31,9 +31,10 @@ type SessionOptions struct {
 	Yes        bool
 	CanAsk     bool // there is a person at a terminal
 	MaxSteps   int
-	File       string // --session
-	ID         string // --session-id
-	Continue   bool   // --continue: the last one of the folder
+	File       string   // --session
+	ID         string   // --session-id
+	Continue   bool     // --continue: the last one of the folder
+	Attach     []string // --attach: files that go with the first prompt
 	ResumeMode string
 	Once       bool // run, not chat
 	Warn       func(string)

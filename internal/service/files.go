@@ -44,7 +44,12 @@ func (o *Handler) Attach(ctx context.Context, by operation.Caller, in operations
 	if err != nil {
 		return operations.Attachment{}, err
 	}
-	data, err := io.ReadAll(io.LimitReader(in.File, maxAttachment+1))
+	return o.app.StoreAttachment(row.ID, cmp.Or(in.Name, in.File.Name), in.File)
+}
+
+// StoreAttachment keeps a file for a later message of the thread.
+func (s *Service) StoreAttachment(thread chat.ThreadID, name string, file io.Reader) (operations.Attachment, error) {
+	data, err := io.ReadAll(io.LimitReader(file, maxAttachment+1))
 	switch {
 	case err != nil:
 		return operations.Attachment{}, Invalid("", "the file did not arrive whole: %v", err)
@@ -53,14 +58,14 @@ func (o *Handler) Attach(ctx context.Context, by operation.Caller, in operations
 	case len(data) == 0:
 		return operations.Attachment{}, Invalid("", "the file is empty")
 	}
-	dir, err := o.app.Home.Ensure(o.app.Setup.Attachments(row.ID))
+	dir, err := s.Home.Ensure(s.Setup.Attachments(thread))
 	if err != nil {
 		return operations.Attachment{}, err
 	}
 	if count, bytes := Held(dir); count >= MaxStored || bytes+int64(len(data)) > MaxStoredBytes {
 		return operations.Attachment{}, operation.Errorf(operation.TooLarge, "this session has %d files with %d MB already; begin another one", count, bytes>>20)
 	}
-	a := operations.Attachment{ID: id.New(), Name: fileName(cmp.Or(in.Name, in.File.Name)), MediaType: Sniff(data), Size: int64(len(data))}
+	a := operations.Attachment{ID: id.New(), Name: fileName(name), MediaType: Sniff(data), Size: int64(len(data))}
 	if err := datadir.WriteFile(filepath.Join(dir, a.ID+"-"+a.Name), data, 0o600); err != nil {
 		return operations.Attachment{}, err
 	}
@@ -132,7 +137,7 @@ func (o *Handler) words(ctx context.Context, row journal.Thread, in operations.S
 		blocks = append(blocks, chat.Text{Text: text})
 	}
 	for _, name := range in.Attachments {
-		more, err := o.attached(ctx, row.ID, name, bot)
+		more, err := o.app.Attached(ctx, row.ID, name, bot)
 		if err != nil {
 			return nil, err
 		}
@@ -141,10 +146,10 @@ func (o *Handler) words(ctx context.Context, row journal.Thread, in operations.S
 	return blocks, nil
 }
 
-// attached is a file as a message carries it: a picture as one, a text with its words, anything
+// Attached is a file as a message carries it: a picture as one, a text with its words, anything
 // else by where it lies.
-func (o *Handler) attached(ctx context.Context, thread chat.ThreadID, ref string, bot *config.Bot) (chat.Blocks, error) {
-	file, data, err := o.stored(thread, ref)
+func (s *Service) Attached(ctx context.Context, thread chat.ThreadID, ref string, bot *config.Bot) (chat.Blocks, error) {
+	file, data, err := s.stored(thread, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -155,13 +160,13 @@ func (o *Handler) attached(ctx context.Context, thread chat.ThreadID, ref string
 		if err != nil {
 			return nil, Invalid("attachments", "%s: %v", name, err)
 		}
-		hash, err := o.app.DB.PutBlob(ctx, fitted)
+		hash, err := s.DB.PutBlob(ctx, fitted)
 		if err != nil {
 			return nil, err
 		}
 		return chat.Blocks{chat.Image{Blob: hash, MediaType: media, Name: name, Size: int64(len(fitted))}}, nil
 	}
-	hash, err := o.app.DB.PutBlob(ctx, data)
+	hash, err := s.DB.PutBlob(ctx, data)
 	if err != nil {
 		return nil, err
 	}
@@ -173,12 +178,12 @@ func (o *Handler) attached(ctx context.Context, thread chat.ThreadID, ref string
 }
 
 // stored reads a file that was attached before.
-func (o *Handler) stored(thread chat.ThreadID, ref string) (name string, data []byte, err error) {
+func (s *Service) stored(thread chat.ThreadID, ref string) (name string, data []byte, err error) {
 	missing := Invalid("attachments", "there is no attachment %.80q in this session; upload it first", ref)
 	if !settings.PlainID(ref) {
 		return "", nil, missing
 	}
-	dir := o.app.Setup.Attachments(thread)
+	dir := s.Setup.Attachments(thread)
 	list, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", nil, err

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"math"
 	"os"
@@ -30,16 +31,17 @@ import (
 
 // Session is one conversation at the terminal.
 type Session struct {
-	app    *Sessions
-	engine *engine.Engine
-	thread chat.ThreadID
-	dir    string
-	file   string
-	Choice *overrides.Thread
-	mirror *sessionMirror
-	once   bool  // run, not chat
-	fresh  bool  // not in the journal yet
-	Start  int64 // the last event there was when the session was opened
+	app      *Sessions
+	engine   *engine.Engine
+	thread   chat.ThreadID
+	dir      string
+	file     string
+	Choice   *overrides.Thread
+	mirror   *sessionMirror
+	once     bool     // run, not chat
+	fresh    bool     // not in the journal yet
+	attached []string // files that go with the next prompt, by reference
+	Start    int64    // the last event there was when the session was opened
 
 	remarks <-chan notice.Notice // nil: it runs once
 	deaf    func()
@@ -273,6 +275,16 @@ func (s *Session) findUnfinished(ctx context.Context) error {
 // Used reports whether anything was ever said in the session.
 func (s *Session) Used() bool { return !s.fresh }
 
+// Attach has a file go with the next prompt.
+func (s *Session) Attach(_ context.Context, name string, file io.Reader) error {
+	stored, err := s.app.Service.StoreAttachment(s.thread, name, file)
+	if err != nil {
+		return fmt.Errorf("attach %s: %w", name, err)
+	}
+	s.attached = append(s.attached, stored.ID)
+	return nil
+}
+
 func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
 	me := s.app.Me()
 	ahead := -1 // the prompt itself is counted
@@ -288,13 +300,20 @@ func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
 	if err != nil {
 		return repl.Receipt{}, err
 	}
-	text = window.Clip(text, bot.MaxMessageChars)
+	blocks := chat.TextBlocks(window.Clip(text, bot.MaxMessageChars))
+	for _, ref := range s.attached {
+		more, err := s.app.Service.Attached(ctx, s.thread, ref, bot)
+		if err != nil {
+			return repl.Receipt{}, err
+		}
+		blocks = append(blocks, more...)
+	}
 	got, err := s.engine.Deliver(ctx, chat.Inbound{Threads: []chat.ThreadID{s.thread}, Principal: me, Prompt: true, Intake: chat.Intake(bot.Intake),
-		From: chat.Participant{ID: me.ID, Name: me.Name, Kind: chat.Person}, Blocks: chat.TextBlocks(text), Terms: s.Choice.Snapshot().Terms}, s.row)
+		From: chat.Participant{ID: me.ID, Name: me.Name, Kind: chat.Person}, Blocks: blocks, Terms: s.Choice.Snapshot().Terms}, s.row)
 	if err != nil {
 		return repl.Receipt{}, err
 	}
-	s.fresh = false
+	s.fresh, s.attached = false, nil
 	if s.once {
 		s.Choice.Set(func(c *overrides.Values) { c.Until = got[0].Seq })
 	}

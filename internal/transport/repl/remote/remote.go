@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 	"strings"
@@ -28,12 +29,13 @@ type Session struct {
 	service operation.Executor
 	by      operation.Caller
 
-	mu     sync.Mutex
-	now    operations.Session
-	used   bool
-	yes    bool              // every question is answered with yes
-	always map[string]bool   // actions that were allowed for the rest of this sitting
-	labels map[string]string // what calls do, as the server says it
+	mu       sync.Mutex
+	now      operations.Session
+	used     bool
+	attached []string          // files that go with the next prompt, by reference
+	yes      bool              // every question is answered with yes
+	always   map[string]bool   // actions that were allowed for the rest of this sitting
+	labels   map[string]string // what calls do, as the server says it
 }
 
 var _ repl.Session = (*Session)(nil)
@@ -98,14 +100,29 @@ func (s *Session) Unfinished() (int64, bool) {
 	return now.Seq, true
 }
 
+// Attach has a file go with the next prompt.
+func (s *Session) Attach(ctx context.Context, name string, file io.Reader) error {
+	stored, err := operations.Attach.Call(ctx, s.service, s.by, operations.NewAttachment{ID: s.ID(), Name: name, File: operation.File{Name: name, ReadCloser: io.NopCloser(file)}})
+	if err != nil {
+		return fmt.Errorf("attach %s: %w", name, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.attached = append(s.attached, stored.ID)
+	return nil
+}
+
 func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
-	said, err := operations.Say.Call(ctx, s.service, s.by, operations.Message{ID: s.ID(), Message: text})
+	s.mu.Lock()
+	attached := s.attached
+	s.mu.Unlock()
+	said, err := operations.Say.Call(ctx, s.service, s.by, operations.Message{ID: s.ID(), Message: text, Attachments: attached})
 	if operation.KindOf(err) == operation.Busy {
 		return repl.Receipt{Refused: err.Error()}, nil
 	}
 	if err == nil {
 		s.mu.Lock()
-		s.used = true
+		s.used, s.attached = true, nil
 		s.mu.Unlock()
 	}
 	return repl.Receipt{Seq: said.Seq, Position: said.Position}, err
