@@ -158,7 +158,7 @@ func conversationKeys() []Key {
 	return []Key{
 		{Path: "routing", Kind: Text, Pins: true, Default: "reply", Choices: []string{"reply", "thread", "room"}, Doc: "What one conversation is: a chain of replies, the platform's thread, or the whole channel."},
 		{Path: "answer", Kind: Text, Pins: true, Default: "bound", Choices: []string{"bound", "mentioned", "all"}, Doc: "Outside of rooms, which messages are for the bot. bound: in channels that are bound to it (made or taken by /agent init, called like it, named in channels.allow, and direct messages) all but those that notify everyone, mention only others, or answer another person; elsewhere those that mention it or reply to it. mentioned: only those. all: every message that is not for another bot of this Chorus."},
-		{Path: "intake", Kind: Text, Pins: true, Default: "queue", Choices: []string{"queue", "inject", "interrupt"}, Doc: "What happens to a message while the bot works."},
+		{Path: "intake", Kind: Text, Pins: true, Default: "queue", Choices: []string{"queue", "inject", "interrupt"}, Doc: "What happens to a message while the bot works: it waits for its own turn, is given to the model after the current calls, or ends those first. Where nobody sets it, replies inject and other messages queue."},
 		{Path: "maxQueuedReplies", Kind: Integer, Pins: true, Default: 5, Least: at(1), Most: at(1000), Aliases: []string{"maxQueueDepth"}, Doc: "Messages that may wait in one conversation; the next is told that the bot is busy."},
 		{Path: "replyOnRandom", Kind: Integer, Pins: true, Default: 0, Least: at(0), Doc: "Answer one in so many messages unasked; 0: never."},
 		{Path: "replyOnName", Kind: Bool, Pins: true, Default: false, Doc: "Answer messages that contain the bot's name."},

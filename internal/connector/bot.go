@@ -19,8 +19,10 @@ type Options struct {
 	Name     string // of the bot: part of its arrivals, cursors and lanes
 	Platform platform.Platform
 	Backend  Backend
-	Commands func(*Bot) []Commands // of two commands with one name the first counts; nil: there are none
-	Log      *slog.Logger          // nil: silence
+	// CommandPrefix stands before the names of the bot's commands; "": nothing does.
+	CommandPrefix string
+	Commands      func(*Bot) []Commands // of two commands with one name the first counts; nil: there are none
+	Log           *slog.Logger          // nil: silence
 
 	// Times; zero: as below.
 	BackoffMax           time.Duration // the longest wait between two tries

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
@@ -30,13 +31,9 @@ func says(text string) platform.Answer { return platform.Answer{Text: text} }
 // register tells the platform which commands there are. Doing it again changes nothing. Of
 // two with one name the first counts.
 func (b *Bot) register(ctx context.Context) {
-	var list []platform.Command
-	for _, set := range b.commands {
-		for _, c := range set.List() {
-			if !slices.ContainsFunc(list, func(o platform.Command) bool { return o.Name == c.Name }) {
-				list = append(list, c)
-			}
-		}
+	list := b.allCommands()
+	for i := range list {
+		list[i].Name = b.commandName(list[i])
 	}
 	_, err := again(ctx, b, "register commands", func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, b.can.commands.Register(ctx, list)
@@ -46,8 +43,54 @@ func (b *Bot) register(ctx context.Context) {
 	}
 }
 
+// allCommands are the commands of all sets, each once.
+func (b *Bot) allCommands() (list []platform.Command) {
+	for _, set := range b.commands {
+		for _, c := range set.List() {
+			if !slices.ContainsFunc(list, func(o platform.Command) bool { return o.Name == c.Name }) {
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
+// maxCommandName is how long a command's name may be on platforms.
+const maxCommandName = 32
+
+// commandName is what a command is called here: of several bots all but the first have their
+// names in it, since a list that has each of them several times says nothing.
+func (b *Bot) commandName(c platform.Command) string {
+	switch who := b.CommandPrefix; {
+	case who == "":
+		return c.Name
+	case c.Menu:
+		return split.Clip(c.Name+" ("+who+")", maxCommandName)
+	default:
+		return who[:min(len(who), maxCommandName-1-len(c.Name))] + "-" + c.Name
+	}
+}
+
+// plainPath is the path of a command without the bot's name.
+func (b *Bot) plainPath(path string) string {
+	if b.CommandPrefix == "" {
+		return path
+	}
+	name, rest, sub := strings.Cut(path, "/")
+	for _, c := range b.allCommands() {
+		if b.commandName(c) == name {
+			if name = c.Name; sub {
+				name += "/" + rest
+			}
+			return name
+		}
+	}
+	return path
+}
+
 // Invoke implements platform.Sink.
 func (b *Bot) Invoke(ctx context.Context, i platform.Invocation) platform.Answer {
+	i.Path = b.plainPath(i.Path)
 	for _, set := range b.commands {
 		if a, ok := set.Invoke(ctx, i); ok {
 			return b.whole(a)
@@ -72,6 +115,7 @@ func (b *Bot) whole(a platform.Answer) platform.Answer {
 
 // Complete implements platform.Sink.
 func (b *Bot) Complete(ctx context.Context, i platform.Invocation, option string) []platform.Choice {
+	i.Path = b.plainPath(i.Path)
 	for _, set := range b.commands {
 		if list, ok := set.Complete(ctx, i, option); ok {
 			return list

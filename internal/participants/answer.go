@@ -212,7 +212,7 @@ func (a *answer) start(final bool) (int, bool) {
 			return len(a.own[i]) + 1, true
 		}
 	}
-	if a.script && a.thought.Len() == 0 && len(a.blocks) == 0 {
+	if a.thought.Len() == 0 && len(a.blocks) == 0 {
 		yes, wait := begun(rest, thinkOpen, final)
 		if wait {
 			return 0, false

@@ -78,6 +78,10 @@ func TestAnswer(t *testing.T) {
 		{"about calls", "Claude>[foo]: is how I call", `"Claude>[foo]: is how I call"`},
 		{"about calls in a fence", "so:\n```\nClaude>[foo]: {}\n```\n", `"so:\n` + "```" + `\nClaude>[foo]: {}\n` + "```" + `\n"`},
 		{"B62 legacy", `x <foo>{"a":1}</foo> y`, `"x" | call_1 foo({"a":1}) | "y"`},
+		// The write call with "<" in its content was posted as words.
+		{"arguments in tags", "<get_time>\n<timezone>a<b & </time> c</timezone>\n</get_time> y", `call_1 get_time({"timezone":"a<b & </time> c"}) | "y"`},
+		{"arguments in tags, cut off", "<get_time><timezone>a<b", `"<get_time><timezone>a<b"`},
+		{"tags that are no arguments", "<get_time><b>x</b></get_time>", `"<get_time><b>x</b></get_time>"`},
 		{"B62 legacy without arguments", `<foo></foo>`, `call_1 foo({})`},
 		{"B62 unknown tag", `<bar>{}</bar>`, `"<bar>{}</bar>"`},
 		{"B62 in backticks", bar + `<foo>{}</foo>` + bar, "\"`<foo>{}</foo>`\""},
@@ -118,6 +122,9 @@ func TestAnswerBegins(t *testing.T) {
 		r        reading
 		in, want string
 	}{
+		// In chat mode it was posted to the channel.
+		{"thinking in turns", reading{trim: true}, "<thinking>x</thinking> yes", `think "x" | "yes"`},
+		{"not at the beginning", reading{trim: true}, "so <thinking>x</thinking>", `"so <thinking>x</thinking>"`},
 		{"after thinking", reading{thinking: true, trim: true, script: true}, "hm </thinkin </thinking>\n\nyes", `think "hm </thinkin" | "yes"`},
 		{"nothing but thinking", reading{thinking: true, script: true}, "hm\nAlice: x", `think "hm\nAlice: x"`},
 		{"going on", reading{midline: true, script: true}, " thinking of\nyou", `" thinking of\nyou"`},

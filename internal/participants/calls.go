@@ -205,6 +205,17 @@ func (a *answer) legacy(name string, open int, final bool) (int, bool) {
 		from = len(a.buf) - len(body)
 	}
 	closing := "</" + name + ">"
+	if len(body) > 1 && body[0] == '<' && body[1] != '/' {
+		named, n, state := a.children(name, body)
+		switch {
+		case state == unfinished && !final:
+			return 0, false
+		case state != whole:
+			return a.plain()
+		}
+		args, from = named, from+n
+		body = a.buf[from:]
+	}
 	yes, wait := begun(body, closing, final)
 	if wait {
 		return 0, false
@@ -215,6 +226,53 @@ func (a *answer) legacy(name string, open int, final bool) (int, bool) {
 	a.call(name, args)
 	a.at = afterTag
 	return from + len(closing), true
+}
+
+// How far a call in tags has come.
+type reach uint8
+
+const (
+	whole      reach = iota
+	unfinished       // more may come
+	noCall           // it is none, whatever comes
+)
+
+// children reads <path>…</path><content>…</content> up to the closing tag of the tool, and gives
+// the arguments and how long they are. A value ends at its own closing tag, so what it holds
+// before that does not matter.
+func (a *answer) children(tool string, body []byte) (json.RawMessage, int, reach) {
+	types := readSchema(a.tools[tool]).Properties
+	args := map[string]json.RawMessage{}
+	rest := string(body)
+	for {
+		rest = strings.TrimLeft(rest, space)
+		closing := "</" + tool + ">"
+		switch {
+		case strings.HasPrefix(rest, closing):
+			return arguments(args), len(body) - len(rest), whole
+		case strings.HasPrefix(closing, rest):
+			return nil, 0, unfinished
+		case rest[0] != '<':
+			return nil, 0, noCall
+		}
+		end := 1
+		for end < len(rest) && end < longestName && tagByte(rest[end]) {
+			end++
+		}
+		if end == len(rest) {
+			return nil, 0, unfinished
+		}
+		key := rest[1:end]
+		if _, known := types[key]; !known || rest[end] != '>' {
+			return nil, 0, noCall
+		}
+		value, after, ok := strings.Cut(rest[end+1:], "</"+key+">")
+		if !ok {
+			return nil, 0, unfinished
+		}
+		args[key] = valueOf(value, types[key].Type == "string")
+		rest = after
+	}
 }
 
 // functionCalls reads a block of invocations. One that results follow was answered

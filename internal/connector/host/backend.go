@@ -183,7 +183,10 @@ func (h *Backend) listener(ctx context.Context, name string, self room.Author, i
 	l := connector.Listener{MaxChars: settings.MaxMessageChars, Waiting: settings.MaxQueuedReplies,
 		Roles: settings.AuthorizedRoles, History: historyOf(settings), HistoryChars: settings.WindowCharacters}
 	l.Agent = room.Agent{Name: name, User: self.ID, Username: self.Name, InnerName: settings.InnerName}
-	l.Routing, l.Intake = route.Routing(settings.Routing), chat.Intake(settings.Intake)
+	l.Routing = route.Routing(settings.Routing)
+	if settings.IsSet("intake") {
+		l.Intake = chat.Intake(settings.Intake)
+	}
 	l.Rules = activate.Rules{ReplyOnRandom: settings.ReplyOnRandom, ReplyOnName: settings.ReplyOnName, AutoReplyOwnChannel: settings.AutoReplyOwnChannel,
 		MaxBotReplyChainDepth: settings.MaxBotReplyChainDepth, ChainEmote: settings.BotReplyChainDepthEmote}
 	l.Answer = route.Answer(settings.Answer)

@@ -119,6 +119,9 @@ func (h *Host) connectBot(ctx context.Context, work *sync.WaitGroup, b *Backend,
 		Commands: func(bot *connector.Bot) []connector.Commands {
 			return []connector.Commands{commands.New(bot), derived.As(bot.Principal)}
 		}}}
+	if a.Name != b.Bots[0].Name {
+		o.CommandPrefix = a.Name
+	}
 	if h.Tune != nil {
 		h.Tune(&o)
 	}

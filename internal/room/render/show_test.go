@@ -152,6 +152,12 @@ func TestEndings(t *testing.T) {
 			s.end("r", chat.EndDone)
 		}, []string{"first\n\nsecond"}, "m1✅"},
 		{"queue full", func(s *tape, p int64) { s.add("", chat.Refused{Seq: p, Why: "five prompts wait already"}) }, []string{"Not taken: five prompts wait already."}, "m1❌"},
+		{"queue full, thrice", func(s *tape, p int64) {
+			s.add("", chat.Refused{Seq: p, Why: "queue full: 5 messages are waiting already"})
+			for range 2 {
+				s.add("", chat.Refused{Seq: s.prompt("m2"), Why: "queue full: 5 messages are waiting already"})
+			}
+		}, []string{"Not taken: queue full: 5 messages are waiting already; 3 messages were not taken."}, "m1❌ m2❌ m2❌"},
 		{"refused by the model", func(s *tape, p int64) { s.begin("r", p); s.says("r", "no", chat.StopRefused); s.end("r", chat.EndDone) }, []string{"no"}, "r/0🛑 m1✅"},
 		{"refused without a word", func(s *tape, p int64) { s.begin("r", p); s.says("r", "", chat.StopRefused); s.end("r", chat.EndDone) }, []string{""}, "m1🛑 m1✅"},
 		{"the prompt was deleted", func(s *tape, p int64) {
@@ -431,4 +437,13 @@ func TestMoney(t *testing.T) {
 func viewOf(o Options) *View {
 	o.Platform = "discord"
 	return New(o)
+}
+
+// The live status said only that a call failed, not why.
+func TestStatusSaysWhyACallFailed(t *testing.T) {
+	t.Parallel()
+	c := call{name: "bash", label: "bash make", done: true, failed: true, outcome: chat.Ran, result: "no rule to make target\nmore"}
+	if got := c.line(); got != "- `bash make` failed: no rule to make target" {
+		t.Error(got)
+	}
 }

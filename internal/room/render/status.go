@@ -78,6 +78,9 @@ func (c *call) line() string {
 		state = string(c.outcome)
 	case c.done && c.failed:
 		state = "failed"
+		if why, _, _ := strings.Cut(strings.TrimSpace(c.result), "\n"); why != "" {
+			state += ": " + oneLine(why, statusLine)
+		}
 	case c.done:
 		state = "ok"
 	case c.note != "":

@@ -28,11 +28,9 @@ func (v *View) Wanted(now time.Time) Wanted {
 			w.Reactions = append(w.Reactions, v.refusal(r)...)
 		}
 	}
+	w.Messages = append(w.Messages, v.refusals()...)
 	for _, seq := range v.order {
 		p := v.prompts[seq]
-		if p.refused != "" {
-			w.Messages = append(w.Messages, Message{Key: fmt.Sprintf("refused/%d", seq), ReplyTo: p.target(), Text: "Not taken: " + strings.TrimRight(p.refused, ".") + ".", Final: true})
-		}
 		if text, failed := v.failure(p); failed {
 			w.Messages = append(w.Messages, Message{Key: fmt.Sprintf("failed/%d", seq), ReplyTo: p.target(), Text: text, Final: true})
 		}
@@ -42,6 +40,35 @@ func (v *View) Wanted(now time.Time) Wanted {
 	}
 	return w
 }
+
+// refusals tell people that messages were not taken: of several that came while the queue was
+// full, one message, which counts them.
+func (v *View) refusals() (out []Message) {
+	full, count := -1, 1
+	for _, seq := range v.order {
+		p := v.prompts[seq]
+		switch {
+		case p.refused == "":
+			continue
+		case full >= 0 && isFull(p.refused):
+			count++
+			continue
+		case isFull(p.refused):
+			full = len(out)
+		}
+		out = append(out, Message{Key: fmt.Sprintf("refused/%d", seq), ReplyTo: p.target(), Text: "Not taken: " + strings.TrimRight(p.refused, ".") + ".", Final: true})
+	}
+	if full >= 0 {
+		if count > 1 {
+			out[full].Text = strings.TrimSuffix(out[full].Text, ".") + fmt.Sprintf("; %d messages were not taken.", count)
+		}
+		out[full].Final = v.Idle() // until then it may count on
+	}
+	return out
+}
+
+// isFull reports that a message was refused because too many wait.
+func isFull(why string) bool { return strings.HasPrefix(why, "queue full") }
 
 // failure is what the author of a prompt is told whose run failed and answers another prompt: a run may take several, and
 // only one of them is replied to. Whoever stops a run knows, so that is not said to everybody.

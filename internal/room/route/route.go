@@ -41,7 +41,7 @@ const (
 type Listener struct {
 	room.Agent
 	Routing Routing     // "" means Reply
-	Intake  chat.Intake // "" means Queue
+	Intake  chat.Intake // "" means Queue for what opens a conversation, and Inject for what goes on with one
 	Answer  Answer      // "" means AnswerBound
 	Bound   bool        // the channel, or the one above it, is the agent's
 }
@@ -125,7 +125,7 @@ func one(m room.Message, l Listener, all []Listener, known Known) (Heard, bool, 
 		h.Prompt, h.Way, root = true, InThread, m.In.ID
 		if m.In.Parent == "" && m.In.Guild != "" && m.In.Guild != room.Direct {
 			if thread, ok := continued(m, l, known); ok && thread.Place() == m.In.Place() {
-				h.Thread, h.Way, h.Intake, h.Post = thread, Continued, chat.Inject, thread.Thread()
+				h.Thread, h.Way, h.Intake, h.Post = thread, Continued, cmp.Or(l.Intake, chat.Inject), thread.Thread()
 				return h, true, nil
 			}
 			h.Way, h.Open, root, h.Post = Opened, true, m.ID, m.ID
@@ -136,7 +136,7 @@ func one(m room.Message, l Listener, all []Listener, known Known) (Heard, bool, 
 		}
 		h.Prompt = true
 		if thread, ok := continued(m, l, known); ok {
-			h.Thread, h.Way, h.Intake = thread, Continued, chat.Inject
+			h.Thread, h.Way, h.Intake = thread, Continued, cmp.Or(l.Intake, chat.Inject)
 			return h, true, nil
 		}
 		h.Way, root = Opened, m.ID

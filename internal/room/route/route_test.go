@@ -105,6 +105,21 @@ func TestMessage(t *testing.T) {
 	}
 }
 
+// intake: queue was ignored for replies, which were always given to the run that is on.
+func TestIntakeOfReplies(t *testing.T) {
+	t.Parallel()
+	for set, want := range map[chat.Intake]chat.Intake{"": chat.Inject, chat.Queue: chat.Queue, chat.Interrupt: chat.Interrupt} {
+		for _, routing := range []Routing{Reply, Thread} {
+			list := listen(routing, opus)
+			list[0].Intake = set
+			heard, err := Message(replying(say("402", plain, "and?"), "300"), list, remembered())
+			if err != nil || len(heard) != 1 || heard[0].Intake != want {
+				t.Errorf("%s, set to %q: %+v, %v", routing, set, heard, err)
+			}
+		}
+	}
+}
+
 // A bot answered everything in every channel: "lol", what is for everyone, what one person
 // tells another; and of several bots each.
 func TestAnswersWhereItBelongs(t *testing.T) {

@@ -165,3 +165,27 @@ func TestDiscordOrdersClickWhileDiscordStumbles(t *testing.T) {
 	g.click("ada", card.ID, "c1:no:"+approvalOf(t, card))
 	g.decided(card.ID, "**no**")
 }
+
+// Several bots registered the same commands, so that every entry appeared once for each of them.
+func TestCommandsOfSeveralBotsHaveNames(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{Bots: []discordsim.BotSpec{{Name: "chorus"}, {Name: "pia"}}}, map[string]string{"bots/pia.yaml": "discordToken: ${TOKEN_PIA}\n"})
+	for bot, name := range map[string]string{"chorus": "status", "pia": "pia-status"} {
+		if err := g.WaitCommand(g.soon(), bot, name); err != nil {
+			t.Fatal(err)
+		}
+		i, err := g.Slash("ada", "general", bot, name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := g.shown(name, i); !strings.Contains(m.Content, "answers here") {
+			t.Errorf("%s: %s", name, m.Content)
+		}
+	}
+	if _, err := g.Slash("ada", "general", "pia", "status", nil); err == nil {
+		t.Error("pia has the same command")
+	}
+	if err := g.WaitCommand(g.soon(), "pia", "pia-agent"); err != nil {
+		t.Error(err)
+	}
+}
