@@ -171,8 +171,8 @@ func (t *styledModel) stops(r model.Request, c speakers, all bool) ([]string, *r
 	for _, stop := range slices.Concat(t.Stop, r.Settings.Stop) {
 		t.configured(stop, read, add)
 	}
-	if t.StopLimit > 0 && len(wire) > t.StopLimit {
-		wire = wire[:t.StopLimit]
+	if t.StopLimit != 0 && len(wire) > max(t.StopLimit, 0) {
+		wire = wire[:max(t.StopLimit, 0)]
 	}
 	return wire, read
 }

@@ -71,6 +71,9 @@ type Style struct {
 	StopLimit          int      // how many are sent; 0: as many as the provider takes
 }
 
+// noStops is the limit of a model that takes no stop sequences.
+const noStops = -1
+
 // Wrap puts the style before a model. The result is safe for concurrent use if inner
 // is, and remembers a bounded part of what it told last.
 func (s Style) Wrap(inner model.Model, entry catalog.Entry) model.Model {
@@ -100,7 +103,11 @@ func (s Style) Wrap(inner model.Model, entry catalog.Entry) model.Model {
 	s.Whole = s.Whole || provider.JoinText
 	s.Bare = s.Bare || provider.BaseModels
 	if s.StopLimit == 0 {
-		s.StopLimit = provider.MaxStops
+		if s.StopLimit = catalog.MaxStops(entry.Provider, entry.Model); s.StopLimit == 0 {
+			s.StopLimit = noStops
+		} else if s.StopLimit < 0 {
+			s.StopLimit = 0
+		}
 	}
 	_, known := catalog.Lookup(entry.Provider, entry.Model)
 	t := &styledModel{Style: s, inner: inner, entry: entry, known: known, own: map[string]bool{s.Bot: true}}

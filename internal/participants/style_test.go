@@ -355,3 +355,28 @@ func TestCannotBePrefilled(t *testing.T) {
 		t.Errorf("an unknown mode: %v", err)
 	}
 }
+
+// What a model is told to stop at is as much as it takes, so that a rendered request is the one
+// that is sent: the limits stand in the catalog and nowhere else.
+func TestStopsAreAsManyAsTheModelTakes(t *testing.T) {
+	t.Parallel()
+	var many []string
+	for i := range 12 {
+		many = append(many, fmt.Sprintf("p%d: x", i))
+	}
+	for name, want := range map[[2]string]int{
+		{"bedrock", "us.amazon.nova-pro-v1:0"}: 4, {"bedrock", "mistral.mistral-large-2407-v1:0"}: 10, {"bedrock", "us.meta.llama3-3-70b-instruct-v1:0"}: 0,
+		{"google", "gemini-2.5-flash"}: 5, {"openrouter", "openai/gpt-4o"}: 4, {"anthropic", "claude-sonnet-4-5"}: 12, {"bedrock", "anthropic.claude-sonnet-4-5-20250929-v1:0"}: 12,
+	} {
+		e, _ := catalog.Lookup(name[0], name[1])
+		e.Provider, e.Model, e.Prefill = name[0], name[1], true
+		rec := &recorder{}
+		style := Style{Mode: Prefill, Bot: "Claude", RecentParticipants: 20, Stop: []string{"X", "Y"}}
+		if _, err := style.Wrap(rec, e).Prepare(model.Request{Model: name[1], Messages: talk(t, many...)}); err != nil {
+			t.Fatal(name, err)
+		}
+		if got := len(rec.last.Settings.Stop); got != want && (want != 12 || got < 12) {
+			t.Errorf("%v: %d stop sequences, want %d", name, got, want)
+		}
+	}
+}

@@ -156,7 +156,7 @@ func appendSettings(body []byte, r model.Request, entry catalog.Entry, known boo
 		}
 	}
 	list := slices.DeleteFunc(slices.Clone(s.Stop), func(s string) bool { return strings.TrimSpace(s) == "" })
-	if most := stops(r.Model); len(list) > most {
+	if most := catalog.MaxStops(provider, r.Model); most >= 0 && len(list) > most {
 		list = list[:most]
 	}
 	if len(list) > 0 {

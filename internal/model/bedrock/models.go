@@ -34,19 +34,6 @@ func signs(name string) bool {
 	return true
 }
 
-// stops is how many stop sequences the model takes; the caller cuts the answer at the
-// others.
-func stops(name string) int {
-	switch {
-	case strings.Contains(name, "meta.llama"):
-		return 0 // "This model doesn't support the stopSequences field."
-	case strings.Contains(name, "deepseek."), strings.Contains(name, "mistral."):
-		return 10
-	default:
-		return 4
-	}
-}
-
 // takes is which parts of a message a model accepts.
 type takes struct {
 	images   bool

@@ -55,7 +55,7 @@ var providers = []Provider{
 		Key: KeyOptional, Shown: [][]string{{"aws_region"}, {"aws_access_key", "aws_profile", "aws_bearer_token_bedrock", "api_base"}},
 		Credentials: []string{"aws_access_key", "aws_bearer_token_bedrock"},
 		Telemetry:   "aws.bedrock",
-		lookup:      lookupBedrock,
+		lookup:      lookupBedrock, stopsOf: bedrockStops,
 	},
 	{
 		Name: "ollama", DefaultModel: "llama3.2", BaseURL: "http://127.0.0.1:11434",

@@ -164,7 +164,7 @@ func appendSettings(body []byte, s chat.Settings, name string, entry catalog.Ent
 		body = wire.AppendFloat(append(body, `,"topP":`...), min(max(*s.TopP, 0), 1))
 	}
 	stops := slices.DeleteFunc(slices.Clone(s.Stop), func(s string) bool { return s == "" })
-	if stops = stops[:min(len(stops), row().MaxStops)]; len(stops) > 0 {
+	if stops = stops[:min(len(stops), catalog.MaxStops(provider, name))]; len(stops) > 0 {
 		body = wire.AppendStrings(append(body, `,"stopSequences":`...), stops)
 	}
 	body = appendThinking(body, s.ThinkingBudget, limit, name, entry, known)
