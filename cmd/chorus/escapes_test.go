@@ -97,6 +97,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		"permit explain": {{"permit", "explain", evil}, {"permit", "explain", "--rules", "../rules.json", "echo '" + evil + "'"}}, "permit narrow": {{"permit", "narrow", evil}}, "permit rights": {{"permit", "rights"}},
 		"token list": {{"token", "list"}}, "token create": {{"token", "create", "--name", evil}}, "token link": {{"token", "link"}}, "token revoke": {{"token", "revoke", evil}},
 		"tool": {{"tool", "list_files", "{}"}, {"tool", "read", `{"path":"notes.txt"}`}}, "models": {{"models", evil}}, "context render": {{"context", "render", "../messages.jsonl"}, {"context", "render", "--bot", "x"}}, "forget": {{"forget", evil, "--yes"}},
+		"thread clear": {{"thread", "clear", evil}}, "backup": {{"backup", filepath.Join(dir, "no", evil)}}, "restore": {{"restore", evil}},
 		"migrate": {{"migrate"}}, "version": {{"version"}}, "import lca": {{"import", "lca", evil}}, "import chapter3": {{"import", "chapter3", evil}},
 	}
 	// They stay, and have stories of their own; the file of thread attach and the bytes of thread blob come from the person.
