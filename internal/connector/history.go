@@ -296,6 +296,7 @@ func (b *Bot) lines(ctx context.Context, list []room.Message, guild string, l Li
 	var out []chat.Line
 	chars := 0
 	for _, m := range slices.Backward(list) {
+		m.Text = strings.TrimSpace(m.Text + "\n" + m.Embeds)
 		if m.System || m.Text == "" || route.Hidden(m.Text) || room.IsDotCommand(m.Text) {
 			continue
 		}

@@ -29,7 +29,7 @@ func (c *Client) author(guild string, u discord.User, m *discord.Member, webhook
 
 // message is a message in neutral words.
 func (c *Client) message(m discord.Message, in room.Channel) room.Message {
-	out := room.Message{ID: m.ID.String(), In: in, Text: m.Content, At: m.CreatedAt, Embeds: embeds(m), Pinned: m.Pinned, Everyone: m.MentionEveryone || everyone.MatchString(m.Content),
+	out := room.Message{ID: m.ID.String(), In: in, Text: m.Content, At: m.CreatedAt, Embeds: beside(m), Pinned: m.Pinned, Everyone: m.MentionEveryone || everyone.MatchString(m.Content),
 		System: m.Type != discord.MessageTypeDefault && m.Type != discord.MessageTypeReply}
 	webhook := ""
 	if m.WebhookID != nil {
@@ -52,6 +52,7 @@ func (c *Client) message(m discord.Message, in room.Channel) room.Message {
 	for _, a := range m.Attachments {
 		out.Files = append(out.Files, room.File{Name: a.Filename, Size: int64(a.Size), URL: a.URL})
 	}
+	out.Files = append(out.Files, c.linked(m)...)
 	if r := m.MessageReference; r != nil && r.MessageID != nil && r.Type == discord.MessageReferenceTypeDefault && (r.ChannelID == nil || *r.ChannelID == m.ChannelID) {
 		out.ReplyTo = r.MessageID.String() // what is forwarded from elsewhere is no reply
 	}

@@ -3,6 +3,7 @@ package discord
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,5 +96,39 @@ func TestEmbeds(t *testing.T) {
 	long := discord.Message{Author: discord.User{Bot: true}, Embeds: []discord.Embed{{Description: strings.Repeat("x", 9000)}}}
 	if n := len([]rune(embeds(long))); n > maxEmbed+1 {
 		t.Errorf("%d characters are heard", n)
+	}
+}
+
+// A poll, a forward, another bot's components and a picture by its address were "(a message without words)".
+func TestWordsBesideTheContent(t *testing.T) {
+	t.Parallel()
+	text := func(s string) discord.PollMedia { return discord.PollMedia{Text: &s} }
+	bot := discord.User{Bot: true}
+	v2 := []discord.LayoutComponent{discord.ContainerComponent{Components: []discord.ContainerSubComponent{
+		discord.TextDisplayComponent{Content: "# Deployed"}, discord.SectionComponent{Components: []discord.SectionSubComponent{discord.TextDisplayComponent{Content: "to staging"}}},
+		discord.MediaGalleryComponent{Items: []discord.MediaGalleryItem{{Media: discord.UnfurledMediaItem{ProxyURL: "https://media.discordapp.net/a/graph.png", Width: 5}, Description: "the graph"}}}}}}
+	for name, c := range map[string]struct {
+		m     discord.Message
+		want  string
+		files []string
+	}{
+		"a poll": {m: discord.Message{Poll: &discord.Poll{Question: text("Lunch?"), Answers: []discord.PollAnswer{{PollMedia: text("yes")}, {PollMedia: text("no")}}}}, want: "[poll] Lunch?\n- yes\n- no"},
+		"a forward": {m: discord.Message{MessageSnapshots: []discord.MessageSnapshot{{Message: discord.PartialMessage{Content: "look at this",
+			Attachments: []discord.Attachment{{Filename: "a.txt", URL: "https://cdn.discordapp.com/a.txt"}}}}}}, want: "[forwarded message]\nlook at this", files: []string{"a.txt"}},
+		"components of a bot":    {m: discord.Message{Author: bot, Components: v2}, want: "# Deployed\nto staging\n[picture: the graph]", files: []string{"graph.png"}},
+		"a picture by address":   {m: discord.Message{Embeds: []discord.Embed{{Type: discord.EmbedTypeImage, Thumbnail: &discord.EmbedResource{ProxyURL: "https://images-ext-1.discordapp.net/external/x/cat.jpg", Width: 9}}}}, files: []string{"cat.jpg"}},
+		"one that is not a copy": {m: discord.Message{Embeds: []discord.Embed{{Type: discord.EmbedTypeImage, Thumbnail: &discord.EmbedResource{URL: "https://example.com/cat.jpg", ProxyURL: "http://127.0.0.1/cat.jpg", Width: 9}}}}},
+		"a preview of a page":    {m: discord.Message{Embeds: []discord.Embed{{Type: discord.EmbedTypeLink, Thumbnail: &discord.EmbedResource{ProxyURL: "https://images-ext-1.discordapp.net/x/logo.png", Width: 9}}}}},
+	} {
+		if got := beside(c.m); got != c.want {
+			t.Errorf("%s: %q", name, got)
+		}
+		var files []string
+		for _, f := range (&Client{}).linked(c.m) {
+			files = append(files, f.Name)
+		}
+		if !slices.Equal(files, c.files) {
+			t.Errorf("%s: files %q", name, files)
+		}
 	}
 }

@@ -61,8 +61,8 @@ func (c *Client) Download(ctx context.Context, at string, limit int64) ([]byte, 
 	return data, nil
 }
 
-// stores are where Discord keeps what people attach.
-var stores = []string{"cdn.discordapp.com", "media.discordapp.net"}
+// stores are where Discord keeps what people attach, and its copies of pictures they link to.
+var stores = []string{"cdn.discordapp.com", "media.discordapp.net", "images-ext-1.discordapp.net", "images-ext-2.discordapp.net"}
 
 // trusted reports whether a file lies with Discord, or with whatever replaces it.
 func trusted(root, at string) bool {
