@@ -364,21 +364,21 @@ func (o *Handler) overAgents(ctx context.Context, by operation.Caller, out *oper
 
 func (o *Handler) overMoney(ctx context.Context, by operation.Caller, out *operations.Overview) error {
 	now := time.Now().UTC()
-	f := store.SpendFilter{By: store.ByDay, Since: ledger.Month.Begin(now)}
+	f := store.SpendFilter{Since: ledger.Month.Begin(now)}
 	if !by.May(operation.Admin) {
 		f.Payer = by.Principal.String()
 	}
-	days, err := o.app.DB.Spend(ctx, f)
-	if err != nil {
-		return err
-	}
-	today := now.Format(time.DateOnly)
-	for _, day := range days {
-		out.Month += usd(day.Settled)
-		if day.Key == today {
-			out.Today = usd(day.Settled)
+	for _, into := range []*float64{&out.Month, &out.Today} {
+		sums, err := o.app.DB.Spend(ctx, f)
+		if err != nil {
+			return err
 		}
+		for _, s := range sums {
+			*into = usd(s.Settled)
+		}
+		f.Since = ledger.Day.Begin(now)
 	}
+	var err error
 	out.Budgets, err = o.budgets(ctx, by, now)
 	return err
 }

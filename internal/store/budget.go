@@ -110,11 +110,11 @@ type Spender struct {
 	Payer  chat.Principal
 }
 
-// Spenders lists who spent something since then, by whole days, once for each channel and agent.
+// Spenders lists who spent something since then, by whole months, once for each channel and agent.
 func (db *DB) Spenders(ctx context.Context, since time.Time) ([]Spender, error) {
 	var out []Spender
-	err := db.query(ctx, `SELECT max(thread_id), agent, payer_body FROM spent_days WHERE day >= ? GROUP BY channel, agent, payer_body ORDER BY 1, 2, 3`,
-		[]any{dayOn(since).Format(time.DateOnly)}, func(rows *sql.Rows) error {
+	err := db.query(ctx, `SELECT max(thread_id), agent, payer_body FROM spent_months WHERE month >= ? GROUP BY channel, agent, payer_body ORDER BY 1, 2, 3`,
+		[]any{since.UTC().Format("2006-01")}, func(rows *sql.Rows) error {
 			var s Spender
 			var payer string
 			if err := rows.Scan(&s.Thread, &s.Agent, &payer); err != nil {

@@ -93,7 +93,7 @@ func (s *salvager) run(ctx context.Context, from, to string) (err error) {
 			return err
 		}
 	}
-	tables, err := texts(ctx, s.to, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'goose_db_version' AND name NOT IN ('snapshots', 'spent_days')`)
+	tables, err := texts(ctx, s.to, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'goose_db_version' AND name NOT IN ('snapshots', 'spent_days', 'spent_months')`)
 	if err != nil {
 		return err
 	}
@@ -231,6 +231,11 @@ func (s *salvager) mend(ctx context.Context) error {
 		return err
 	}
 	if _, err := s.to.ExecContext(ctx, fillDays, "", lastRun); err != nil {
+		return err
+	}
+	_, err = s.to.ExecContext(ctx, `INSERT INTO spent_months SELECT substr(day, 1, 7), channel, agent, payer, model, max(thread_id), max(payer_body), sum(calls), sum(open), sum(settled),
+		sum(tok_in), sum(tok_out), sum(tok_read), sum(tok_write) FROM spent_days GROUP BY 1, 2, 3, 4, 5`)
+	if err != nil {
 		return err
 	}
 	return s.to.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM audit)`).Scan(&s.Events, &s.Audit)

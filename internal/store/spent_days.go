@@ -124,8 +124,47 @@ func execAll(ctx context.Context, tx *sql.Tx, queries []string) error {
 	return nil
 }
 
-// spendSource is where sums are read: the days where they tell enough, the ledger for the rest.
+// spendSource is where sums are read: the months where they tell enough, the days for parts of a month.
 func spendSource(f SpendFilter) (string, []any) {
+	first, last := monthAfter(f.Since), monthOn(f.Until)
+	if f.Thread != "" || f.Under != "" || f.Run != "" || f.By == ByThread || f.By == ByRun || f.By == ByDay ||
+		!f.Since.IsZero() && !f.Until.IsZero() && !first.Before(last) {
+		return daySource(f)
+	}
+	months := sumsOf(f)
+	if !f.Since.IsZero() {
+		months.add("month >= ?", first.Format(monthForm))
+	}
+	if !f.Until.IsZero() {
+		months.add("month < ?", last.Format(monthForm))
+	}
+	query, args := months.on(`SELECT month AS day, channel, '' AS thread_id, '' AS run_id, agent, payer, model, calls, settled, open, tok_in, tok_out, tok_read, tok_write FROM spent_months`)
+	edges := []SpendFilter{}
+	if !f.Since.IsZero() && f.Since.Before(first) {
+		edges = append(edges, f)
+		edges[0].Until = first
+	}
+	if !f.Until.IsZero() && last.Before(f.Until) {
+		edges = append(edges, f)
+		edges[len(edges)-1].Since = last
+	}
+	for _, edge := range edges {
+		part, more := daySource(edge)
+		query, args = query+` UNION ALL `+part, append(args, more...)
+	}
+	return query, args
+}
+
+// sumsOf is what narrows sums of whole days or months.
+func sumsOf(f SpendFilter) (where filter) {
+	where.equal("agent", f.Agent)
+	where.equal("payer", f.Payer)
+	where.equal("model", f.Model)
+	return where
+}
+
+// daySource is spendSource without months: the days where they tell enough, the ledger for the rest.
+func daySource(f SpendFilter) (string, []any) {
 	const ledgerRows = `SELECT ` + dayOf + ` AS day, ` + channelOf + ` AS channel, thread_id, run_id, agent, payer, model, 1 AS calls, settled,
 		CASE WHEN how = '' THEN reserved ELSE 0 END AS open, tok_in, tok_out, tok_read, tok_write FROM ledger`
 	from := func(since, until time.Time) (string, []any) {
@@ -147,10 +186,7 @@ func spendSource(f SpendFilter) (string, []any) {
 	if !f.Since.IsZero() && !f.Until.IsZero() && !first.Before(last) {
 		return from(f.Since, f.Until)
 	}
-	var days filter
-	days.equal("agent", f.Agent)
-	days.equal("payer", f.Payer)
-	days.equal("model", f.Model)
+	days := sumsOf(f)
 	if !f.Since.IsZero() {
 		days.add("day >= ?", first.Format(time.DateOnly))
 	}
@@ -167,6 +203,22 @@ func spendSource(f SpendFilter) (string, []any) {
 		query, args = query+` UNION ALL `+part, append(args, more...)
 	}
 	return query, args
+}
+
+const monthForm = "2006-01"
+
+// monthOn is the beginning of a month of UTC.
+func monthOn(t time.Time) time.Time {
+	t = t.UTC()
+	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
+}
+
+// monthAfter is the beginning of the first whole month from an instant on.
+func monthAfter(t time.Time) time.Time {
+	if month := monthOn(t); month.Before(t) {
+		return month.AddDate(0, 1, 0)
+	}
+	return monthOn(t)
 }
 
 // dayOn is the beginning of a day of UTC.

@@ -42,7 +42,7 @@ func fromLedger(t *testing.T, db *DB, f SpendFilter) []Sum {
 func agrees(t *testing.T, db *DB, now time.Time) {
 	t.Helper()
 	for _, by := range []SpendBy{ByNothing, ByModel, ByAgent, ByPayer, ByChannel, ByDay, ByMonth, ByThread} {
-		for _, f := range []SpendFilter{{}, {Agent: "a1"}, {Payer: "local:p1"}, {Since: now.Add(-50 * time.Hour)}, {Since: dayOn(now).AddDate(0, 0, -3)}, {Since: now.Add(-2 * time.Hour)},
+		for _, f := range []SpendFilter{{}, {Agent: "a1"}, {Payer: "local:p1"}, {Since: now.Add(-50 * time.Hour)}, {Since: dayOn(now).AddDate(0, 0, -3)}, {Since: monthOn(now)}, {Since: monthOn(now).AddDate(0, -1, 0)}, {Since: monthOn(now).AddDate(0, -1, -3).Add(time.Hour)}, {Until: monthOn(now).Add(30 * time.Hour)}, {Since: now.Add(-2 * time.Hour)},
 			{Until: now.Add(-30 * time.Hour)}, {Since: now.Add(-80 * time.Hour), Until: now.Add(-20 * time.Hour)}, {Since: now.Add(-3 * time.Hour), Until: now.Add(-time.Hour)}} {
 			f.By = by
 			got, err := db.Spend(t.Context(), f)
@@ -78,9 +78,9 @@ func TestSpentDaysAgreeWithTheLedger(t *testing.T) {
 		epochs[thread] = row.Epoch
 	}
 	end := now
-	now = now.Add(-5 * 24 * time.Hour)
+	now = now.Add(-70 * 24 * time.Hour)
 	for n := range 300 {
-		now = now.Add(time.Duration(dice.IntN(48)) * time.Minute)
+		now = now.Add(time.Duration(dice.IntN(670)) * time.Minute)
 		thread := chat.ThreadID([]string{"cli:home:one@main", "discord:g/c/7:x@main", "web:local/ada:w@main"}[dice.IntN(3)])
 		e := ledger.Entry{Run: fmt.Sprintf("r%03d", n/4), Step: 1 + n%4, Attempt: 1 + dice.IntN(2), Agent: fmt.Sprintf("a%d", dice.IntN(2)), Payer: chat.Principal{Kind: chat.LocalUser, ID: fmt.Sprintf("p%d", dice.IntN(2))},
 			Model: fmt.Sprintf("m/%d", dice.IntN(3)), Reserved: ledger.Nanos(dice.IntN(100)), How: []ledger.How{ledger.Open, ledger.ByUsage}[dice.IntN(2)]}
@@ -104,7 +104,7 @@ func TestSpentDaysAgreeWithTheLedger(t *testing.T) {
 func TestLedgerFromBeforeIsSummed(t *testing.T) {
 	t.Parallel()
 	path := closed(t)
-	if _, err := Migrate(t.Context(), path, MigrateOptions{Down: 1}); err != nil {
+	if _, err := Migrate(t.Context(), path, MigrateOptions{Down: schemaVersion - daysSummed + 1}); err != nil {
 		t.Fatal(err)
 	}
 	script(t, path, `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 12000)
