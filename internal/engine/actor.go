@@ -66,7 +66,7 @@ func (a *actor) loop() {
 	e := a.engine
 	defer a.lockHold.ended()
 	defer a.over.Do(e.wg.Done)
-	idle := time.NewTimer(e.IdleAfter)
+	idle := time.NewTimer(e.idleAfter())
 	defer idle.Stop()
 	for {
 		select {
@@ -78,12 +78,12 @@ func (a *actor) loop() {
 			if a.watchdog.gone() || !stay && a.leave(false) {
 				return
 			}
-			idle.Reset(e.IdleAfter)
+			idle.Reset(e.idleAfter())
 		case <-idle.C:
 			if a.leave(false) {
 				return
 			}
-			idle.Reset(e.IdleAfter)
+			idle.Reset(e.idleAfter())
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -336,6 +337,7 @@ func (e *Engine) sweep() {
 	defer peers.Close()
 	tick := time.NewTicker(e.SweepEvery)
 	defer tick.Stop()
+	rush := rush{release: debug.FreeOSMemory}
 	var seen int64 = -1
 	for {
 		if version, err := e.timed.DataVersion(e.ctx); err == nil && version != seen {
@@ -349,6 +351,7 @@ func (e *Engine) sweep() {
 		e.wakeActive()
 		e.expire(e.ctx)
 		e.remind()
+		rush.see(e.Actors())
 		if !e.waitForPeers(peers, tick.C) {
 			return
 		}
