@@ -84,6 +84,8 @@ type Bot struct {
 	BotReplyChainDepthEmote string   `key:"botReplyChainDepthEmote"`
 	ChannelHistory          bool     `key:"channelHistory"`
 	AuthorizedRoles         []string `key:"authorizedRoles"`
+	Blocked                 []string `key:"blocked"`
+	CooldownSeconds         int      `key:"cooldownSeconds"`
 	NotifyPeople            bool     `key:"notifyPeople"`
 	Retention               string   `key:"retention"` // forget or keep
 	DiscordBackoffMaxMS     int      `key:"discordBackoffMax"`

@@ -168,6 +168,8 @@ func conversationKeys() []Key {
 		{Path: "botReplyChainDepthEmote", Kind: Text, Pins: true, Default: "🔁", Doc: "The reaction that says so."},
 		{Path: "authorizedRoles", Kind: List, Doc: "Roles whose .history orders and pinned .config count; none: everybody's."},
 		{Path: "retention", Kind: Text, Default: "forget", Choices: []string{"forget", "keep"}, Doc: "What the journal keeps of messages that people delete on a platform: forget, that something was deleted; keep, also the words. A model sees them in neither case."},
+		{Path: "blocked", Kind: List, Doc: "People and bots on a platform that the bot never hears, by their id or user name."},
+		{Path: "cooldownSeconds", Kind: Integer, Pins: true, Default: 0, Least: at(0), Most: at(86400), Doc: "How long one person waits before the bot answers them again; what they say meanwhile gets ⏳. 0: not at all."},
 		{Path: "notifyPeople", Kind: Bool, Pins: true, Default: false, Doc: "Whether people are notified whom the bot's answers mention; other bots always are. Roles and @everyone never."},
 		{Path: "discordBackoffMax", Kind: Integer, Default: 32_000, Least: at(1), Doc: "The longest pause between two tries to reach Discord, in milliseconds."},
 	}

@@ -78,9 +78,11 @@ type Listener struct {
 	MaxChars int // messages are cut there; 0: never
 	Waiting  int // prompts that may wait in one conversation; 0: the default
 
-	Roles        []string // that may use .history; none: everybody
-	History      int      // messages of a room that it is shown when it joins
-	HistoryChars int      // and how many characters of them; 0: no limit
+	Blocked      []string      // ids or user names of those it never hears
+	Cooldown     time.Duration // between two messages of one person that it answers; 0: none
+	Roles        []string      // that may use .history; none: everybody
+	History      int           // messages of a room that it is shown when it joins
+	HistoryChars int           // and how many characters of them; 0: no limit
 }
 
 // IsRoom reports whether the whole channel is one conversation.

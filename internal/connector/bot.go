@@ -84,6 +84,7 @@ type Bot struct {
 	greeted   chan struct{} // closed when we know who we are
 	files     *downloads
 	commands  []Commands
+	cooldowns cooldowns
 	work      sync.WaitGroup
 
 	taking     sync.Mutex             // one message is taken at a time

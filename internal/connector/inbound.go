@@ -206,6 +206,12 @@ func (b *Bot) commitFor(ctx context.Context, m room.Message, h route.Heard, all 
 	l := ListenerOf(all, h.Agent.Name)
 	why := string(h.Way) + " " + h.Agent.Name
 	d := delivery{msg: m, target: h, to: l}
+	if l.blocks(m.Author) {
+		return nil, "", nil
+	}
+	if h.Way != route.InRoom && !b.cooldowns.ask(l.Name, m, l.Cooldown) {
+		return nil, "", b.react(ctx, m.In.ID, m.ID, signLater)
+	}
 	if h.Way != route.InRoom && m.Author.Program() && activate.Depth(b.chain(ctx, m, l.Rules.Deepest())) >= l.Rules.MaxBotReplyChainDepth {
 		b.Log.Info("a program is not answered any more", "event", "activation", "agent", l.Name, "message", m.ID, "decision", activate.TooDeep)
 		if l.Rules.ChainEmote == "" {
@@ -219,6 +225,12 @@ func (b *Bot) commitFor(ctx context.Context, m room.Message, h route.Heard, all 
 			return nil, "", err
 		}
 		why += ": " + decision.String()
+		if d.target.Prompt && !d.command && !b.cooldowns.ask(l.Name, m, l.Cooldown) {
+			d.target.Prompt = false // it is heard, and not answered
+			if err := b.react(ctx, m.In.ID, m.ID, signLater); err != nil {
+				return nil, "", err
+			}
+		}
 	}
 	c, err := b.commit(ctx, d)
 	return &c, why, err

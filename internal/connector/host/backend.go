@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/config"
@@ -190,6 +191,7 @@ func (h *Backend) listener(ctx context.Context, name string, self room.Author, i
 	l.Rules = activate.Rules{ReplyOnRandom: settings.ReplyOnRandom, ReplyOnName: settings.ReplyOnName, AutoReplyOwnChannel: settings.AutoReplyOwnChannel,
 		MaxBotReplyChainDepth: settings.MaxBotReplyChainDepth, ChainEmote: settings.BotReplyChainDepthEmote}
 	l.Answer = route.Answer(settings.Answer)
+	l.Blocked, l.Cooldown = settings.Blocked, time.Duration(settings.CooldownSeconds)*time.Second
 	return l, settings, nil
 }
 

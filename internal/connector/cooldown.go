@@ -1,0 +1,63 @@
+package connector
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"chorus/internal/room"
+)
+
+// signLater is put on a message of somebody who asks again too soon.
+const signLater = "⏳"
+
+// maxCooldowns bounds how many are remembered; beyond it those that are over go.
+const maxCooldowns = 10_000
+
+// blocks reports whether the agent never hears somebody.
+func (l Listener) blocks(a room.Author) bool {
+	return slices.ContainsFunc(l.Blocked, func(who string) bool {
+		who = strings.TrimPrefix(who, "@")
+		return who == a.ID || strings.EqualFold(who, a.Name) || a.Webhook != "" && who == a.Webhook
+	})
+}
+
+// cooldowns are when people were last answered, by agent. They are counted by the platform's
+// times, so that a message that is read again after a restart or a gap is judged the same way.
+type cooldowns struct {
+	mu   sync.Mutex
+	last map[string]asked
+}
+
+type asked struct {
+	message string
+	at      time.Time
+	wait    time.Duration
+}
+
+// ask reports whether a message is to be answered, and begins the wait for the next one if so.
+func (c *cooldowns) ask(agent string, m room.Message, wait time.Duration) bool {
+	if wait <= 0 {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == nil {
+		c.last = map[string]asked{}
+	}
+	key := agent + "/" + m.Author.Webhook + "/" + m.Author.ID
+	before, known := c.last[key]
+	if known && before.message != m.ID && m.At.Sub(before.at) < wait {
+		return false
+	}
+	if len(c.last) >= maxCooldowns {
+		for other, a := range c.last {
+			if m.At.Sub(a.at) >= a.wait {
+				delete(c.last, other)
+			}
+		}
+	}
+	c.last[key] = asked{m.ID, m.At, wait}
+	return true
+}
