@@ -44,7 +44,7 @@ type command struct {
 	ctx     context.Context
 	judge   sandbox.Judge
 	begun   bool              // its first program is the command itself, which was judged before
-	current bool              // the names of programs are those of this moment, or of one in the time of the command
+	current bool              // the names of programs were brought up to date for it
 	seen    map[uint32]looked // by process: what was allowed, until the second look
 	refused []string          // what people are told
 	held    sync.WaitGroup    // answers on their way
