@@ -112,6 +112,7 @@ type Config struct {
 	IdleAfter  time.Duration     // 0: DefaultIdleAfter
 	SweepEvery time.Duration     // 0: DefaultSweep
 	FirstSweep time.Duration     // how long the first one waits, so that whoever came with a prompt is served before
+	AfterRush  func()            // is called when most of many actors have gone, to let go of what was kept for them; may be nil
 	Bounds     deadline.Bounds   // how long anything outside is waited for; an agent may have its own
 	Now        func() time.Time
 	Log        *slog.Logger
@@ -337,7 +338,12 @@ func (e *Engine) sweep() {
 	defer peers.Close()
 	tick := time.NewTicker(e.SweepEvery)
 	defer tick.Stop()
-	rush := rush{release: debug.FreeOSMemory}
+	rush := rush{release: func() {
+		if e.AfterRush != nil {
+			e.AfterRush()
+		}
+		debug.FreeOSMemory()
+	}}
 	var seen int64 = -1
 	for {
 		if version, err := e.timed.DataVersion(e.ctx); err == nil && version != seen {

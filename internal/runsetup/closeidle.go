@@ -10,6 +10,13 @@ import (
 // that costs nothing but its rows.
 const maxToolboxes = 64
 
+// CloseIdle is for the end of a rush: no further thread comes that would make room.
+func (s *Setup) CloseIdle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closeIdle()
+}
+
 // closeIdle takes the tools of threads that nobody works on out of memory, when there
 // are many. a.mu is held.
 func (s *Setup) closeIdle() {
