@@ -8,7 +8,7 @@ import (
 )
 
 // openAITag groups what is served below /v1/, by the package compat.
-const openAITag = "openai"
+const openAITag = "openai-compatible"
 
 // openAIRoutes describes what clients of OpenAI's protocol can ask for. It is served beside the
 // kernel, with errors in that protocol's form.
