@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"chorus/internal/chat"
@@ -37,13 +39,22 @@ func (g *guild) look() {
 		}
 	}
 	at := map[*talk]discordsim.ID{}
+	refusals, toldOf := map[*talk][]*asked{}, map[*talk]int{}
 	for _, a := range g.asked {
 		said := found[fmt.Sprintf("answer-%d;", a.n)]
 		if a.refused && len(said) == 0 {
 			g.refused++
-			if n := count(ours, func(m discordsim.Message) bool { return m.Reference != nil && m.Reference.MessageID == a.id }); n != 1 {
+			n, told := 0, 0
+			for _, m := range ours {
+				if m.Reference != nil && m.Reference.MessageID == a.id {
+					n, told = n+1, told+notTaken(m.Content)
+				}
+			}
+			if n > 1 {
 				g.Errorf("message %d is refused, and %d messages say so", a.n, n)
 			}
+			refusals[a.talk] = append(refusals[a.talk], a)
+			toldOf[a.talk] += told
 			continue
 		}
 		if len(said) == 0 && g.together(a, found) {
@@ -58,6 +69,11 @@ func (g *guild) look() {
 		}
 		at[a.talk] = said[0].ID
 	}
+	for t, list := range refusals {
+		if toldOf[t] != len(list) {
+			g.Errorf("of a conversation in %s-%d %d messages were refused, the first of them %d, and %d were told", routings[t.channel], t.channel, len(list), list[0].n, toldOf[t])
+		}
+	}
 	g.agents()
 	g.effects()
 	for _, a := range g.asked {
@@ -68,6 +84,18 @@ func (g *guild) look() {
 			g.Errorf("message %d was never asked about", a.n)
 		}
 	}
+}
+
+// counted is how a notice ends that speaks of several messages which found the queue full.
+var counted = regexp.MustCompile(`; (\d+) messages were not taken\.$`)
+
+// notTaken is of how many refused messages a notice speaks.
+func notTaken(text string) int {
+	if found := counted.FindStringSubmatch(text); found != nil {
+		n, _ := strconv.Atoi(found[1]) // it is a number
+		return n
+	}
+	return 1
 }
 
 // together reports whether a message was taken together with one that was said later in

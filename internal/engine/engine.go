@@ -339,10 +339,12 @@ func (e *Engine) sweep() {
 	tick := time.NewTicker(e.SweepEvery)
 	defer tick.Stop()
 	rush := rush{release: func() {
-		if e.AfterRush != nil {
-			e.AfterRush()
-		}
-		debug.FreeOSMemory()
+		e.wg.Go(func() { // beside the sweep: what is let go may be a server that does not stop
+			if e.AfterRush != nil {
+				e.AfterRush()
+			}
+			debug.FreeOSMemory()
+		})
 	}}
 	var seen int64 = -1
 	for {

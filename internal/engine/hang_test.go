@@ -57,6 +57,7 @@ var pure = map[string]string{
 	"Config.Takes":      "looks at what was chosen",
 	"Config.Adopt":      "compares names",
 	"Config.Now":        "reads the clock",
+	"Config.AfterRush":  "runs beside everything, and nothing waits for it",
 	"Setup.Price":       "looks into a table",
 	"Policy.FallsBack":  "compares kinds of errors",
 	"Agent.CacheMissed": "writes to the log",
