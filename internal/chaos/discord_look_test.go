@@ -235,13 +235,3 @@ func (g *guild) places() []string {
 	}
 	return out
 }
-
-func count[T any](list []T, fits func(T) bool) int {
-	n := 0
-	for _, v := range list {
-		if fits(v) {
-			n++
-		}
-	}
-	return n
-}
