@@ -37,7 +37,7 @@ func TestResponsesAreStrict(t *testing.T) {
 	user := `{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}`
 	call := `{"type":"function_call","call_id":"c1","name":"bash","arguments":"{}"}`
 	result := `{"type":"function_call_output","call_id":"c1","output":"ok"}`
-	reasoned := `{"type":"reasoning","summary":[],"encrypted_content":"E"}`
+	reasoned := `{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"E"}`
 	body := func(model, extra string, items ...string) string {
 		return `{"model":"` + model + `"` + extra + `,"input":[` + strings.Join(items, ",") + `]}`
 	}
@@ -58,8 +58,9 @@ func TestResponsesAreStrict(t *testing.T) {
 		{"orphan output", body("gpt-4o", "", user, result), "No tool call found"},
 		{"reasoning at the end", body("gpt-5", "", user, reasoned), "required following item"},
 		{"reasoning before the user", body("gpt-5", "", user, reasoned, user), "required following item"},
+		{"reasoning without an id", body("gpt-5", "", user, `{"type":"reasoning","summary":[],"encrypted_content":"E"}`, call, result), "'input[1].id'"},
 		{"reasoning that was not kept", body("gpt-5", "", user, `{"type":"reasoning","id":"rs_1","summary":[]}`, call, result), "not persisted"},
-		{"reasoning that was changed", body("gpt-5", "", user, `{"type":"reasoning","summary":[{"type":"summary_text","text":"x"}],"encrypted_content":"sig-0"}`, call, result), "could not be verified"},
+		{"reasoning that was changed", body("gpt-5", "", user, `{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"x"}],"encrypted_content":"sig-0"}`, call, result), "could not be verified"},
 		{"input of an assistant", body("gpt-5", "", `{"role":"assistant","content":[{"type":"input_text","text":"x"}]}`), "'output_text' and 'refusal'"},
 		{"bad picture", body("gpt-5", "", `{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,"}]}`), "base64"},
 		{"an item of another kind", body("gpt-5", "", `{"type":"song"}`), "Invalid value: 'song'"},
