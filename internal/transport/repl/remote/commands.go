@@ -68,17 +68,19 @@ func (s *Session) resume(ctx context.Context, name string) (string, error) {
 	}
 	var list []repl.Listed
 	for _, other := range page.Items {
-		if name != "" && strings.HasPrefix(other.ID, name) {
-			return "", &repl.Resume{ID: other.ID}
-		}
-		if other.ID != s.ID() && len(list) < 10 {
+		if other.ID != s.ID() && strings.HasPrefix(other.ID, name) {
 			list = append(list, repl.Listed{ID: other.ID, Active: other.MovedAt, Title: other.Title})
 		}
 	}
-	if name != "" {
-		return "", fmt.Errorf("there is no session %q among the last ones; /resume lists them", name)
+	switch {
+	case name == "":
+		return repl.Others(list[:min(len(list), 10)]), nil
+	case len(list) == 0:
+		return "", fmt.Errorf("there is no other session %q among the last ones; /resume lists them", name)
+	case len(list) > 1:
+		return "", fmt.Errorf("%d sessions begin with %q; give more of the id", len(list), name)
 	}
-	return repl.Others(list), nil
+	return "", &repl.Resume{ID: list[0].ID}
 }
 
 func (s *Session) refresh(ctx context.Context) (operations.Session, error) {
