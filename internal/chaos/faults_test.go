@@ -57,6 +57,22 @@ func talked(t *testing.T) *served {
 	return s
 }
 
+// guarded says whether the guard beside the database knows of all events of the sessions; it may be behind for a moment.
+func (s *served) guarded() bool {
+	var events int64
+	for _, id := range s.sessions {
+		_, text := s.call("GET", "/api/sessions/"+id, nil)
+		var row struct{ Seq int64 }
+		if json.Unmarshal([]byte(text), &row) != nil || row.Seq == 0 {
+			return false
+		}
+		events += row.Seq
+	}
+	var guard struct{ Written struct{ Events int64 } }
+	data, err := os.ReadFile(filepath.Join(s.home, "guard-chorus.db"))
+	return err == nil && json.Unmarshal(data, &guard) == nil && guard.Written.Events >= events
+}
+
 // refusedPost sees that a post is not taken, with a status and a sentence.
 func (s *served) refusedPost(status int, says string) {
 	s.t.Helper()
@@ -169,7 +185,7 @@ func TestFaultDeletedDatabaseIsNoticedByTheSweep(t *testing.T) {
 func TestFaultFlippedLog(t *testing.T) {
 	fault(t, func(t *testing.T) {
 		s := talked(t)
-		time.Sleep(300 * time.Millisecond) // the guard may be behind for a moment
+		polltest.Until(t, "the guard has caught up", s.guarded)
 		s.kill()
 		log := filepath.Join(s.home, "chorus.db-wal")
 		data, err := os.ReadFile(log)
@@ -193,7 +209,7 @@ func TestFaultFlippedLog(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		s.start()
-		time.Sleep(time.Second) // what would run again would by then
+		s.settle() // what would run again has done so by then
 		effects, _ := os.ReadFile(filepath.Join(s.repo, "effects.txt"))
 		for word := range s.acked {
 			if n := strings.Count(string(effects), word); n > 1 {

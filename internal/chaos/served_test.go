@@ -265,7 +265,7 @@ func (s *served) settle() {
 			if time.Now().After(deadline) {
 				s.t.Fatalf("session %s does not come to rest: %d %s\n%s", id, status, text, s.log)
 			}
-			time.Sleep(50 * time.Millisecond)
+			time.Sleep(50 * time.Millisecond) // between two looks
 		}
 	}
 }
