@@ -359,7 +359,7 @@ func (e *Engine) sweep() {
 		e.wakeActive()
 		e.expire(e.ctx)
 		e.remind()
-		rush.see(e.Actors())
+		rush.see(e.Actors(), e.Now())
 		if !e.waitForPeers(peers, tick.C) {
 			return
 		}

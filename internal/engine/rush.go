@@ -17,18 +17,27 @@ func (e *Engine) idleAfter() time.Duration {
 	return e.IdleAfter
 }
 
+// rushLeft is after how long a rush has left nothing behind: connections to vendors that nobody uses are closed by then.
+const rushLeft = time.Minute
+
 // rush notices that many actors were there and are gone, and gives their memory back to the system: the runtime by
-// itself keeps it for the next ones, for minutes.
+// itself keeps it for the next ones, for minutes. It does so once more when connections have been given up too.
 type rush struct {
 	most    int
+	again   time.Time
 	release func()
 }
 
 // see is told from time to time how many actors there are.
-func (r *rush) see(actors int) {
+func (r *rush) see(actors int, now time.Time) {
 	r.most = max(r.most, actors)
-	if r.most > manyActors && actors <= r.most/4 {
-		r.most = actors
-		r.release()
+	switch {
+	case r.most > manyActors && actors <= r.most/4:
+		r.most, r.again = actors, now.Add(rushLeft)
+	case !r.again.IsZero() && now.After(r.again):
+		r.again = time.Time{}
+	default:
+		return
 	}
+	r.release()
 }

@@ -29,10 +29,17 @@ func TestManyActorsRestForAShorterTime(t *testing.T) {
 func TestMemoryIsGivenBackAfterARush(t *testing.T) {
 	t.Parallel()
 	given := 0
-	r := rush{release: func() { given++ }}
-	for _, step := range []struct{ actors, given int }{{10, 0}, {2, 0}, {1000, 0}, {900, 0}, {251, 0}, {200, 1}, {150, 1}, {40, 2}, {0, 2}, {60, 2}, {0, 2}, {100, 2}, {0, 3}} {
-		if r.see(step.actors); given != step.given {
-			t.Fatalf("at %d actors memory was given back %d times, want %d", step.actors, given, step.given)
+	r, began := rush{release: func() { given++ }}, time.Now()
+	for _, step := range []struct {
+		second        int
+		actors, given int
+	}{
+		{0, 10, 0}, {1, 2, 0}, {2, 1000, 0}, {3, 900, 0}, {4, 251, 0}, {5, 200, 1}, {6, 150, 1}, {7, 40, 2}, {8, 0, 2},
+		{60, 60, 2}, {61, 0, 2}, {68, 0, 3}, {69, 0, 3}, {600, 0, 3}, // once more when connections have gone too
+		{601, 100, 3}, {602, 0, 4}, {603, 3, 4}, {663, 3, 5}, {900, 3, 5},
+	} {
+		if r.see(step.actors, began.Add(time.Duration(step.second)*time.Second)); given != step.given {
+			t.Fatalf("in second %d, at %d actors, memory was given back %d times, want %d", step.second, step.actors, given, step.given)
 		}
 	}
 }

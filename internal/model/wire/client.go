@@ -6,16 +6,20 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 )
 
 // idleConns is how many connections to one vendor are kept between requests. With the
 // standard library's two, many conversations at once would shake hands anew for nearly every step.
 const idleConns = 256
 
+// idleTime is how long such a connection is kept: between the steps of a run, not between what people say.
+const idleTime = 45 * time.Second
+
 // Transport is how vendors are reached unless somebody brings their own.
 func Transport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConns, t.MaxIdleConnsPerHost = idleConns, idleConns
+	t.MaxIdleConns, t.MaxIdleConnsPerHost, t.IdleConnTimeout = idleConns, idleConns, idleTime
 	dial, buffers := t.DialContext, &sync.Pool{New: func() any { return new([32 << 10]byte) }}
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)
