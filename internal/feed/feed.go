@@ -196,6 +196,7 @@ type Result struct {
 	OK          bool         `json:"ok"`
 	Stdout      string       `json:"stdout,omitempty"`
 	Stderr      string       `json:"stderr,omitempty"`
+	ExitCode    int          `json:"exitCode,omitempty"` // of a command that ended with another than 0
 	Data        *Data        `json:"data,omitempty"`
 	Diagnostics []Diagnostic `json:"diagnostics,omitempty"`
 }

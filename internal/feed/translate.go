@@ -208,7 +208,7 @@ func toolResult(ev chat.Event, b chat.ToolRan) Item {
 		outcome = chat.Ran
 	}
 	text := b.Blocks.Text()
-	result := Result{OK: !b.Failed && outcome == chat.Ran}
+	result := Result{OK: b.Succeeded(), ExitCode: b.Exit}
 	if result.OK {
 		result.Stdout = text
 	} else {

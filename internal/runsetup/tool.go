@@ -97,7 +97,7 @@ func (s *Setup) RunTool(ctx context.Context, o SessionOptions, name string, raw 
 	if err != nil {
 		return ToolResult{}, fmt.Errorf("%s: %w", t.Spec().Name, err)
 	}
-	out := ToolResult{Text: res.Blocks.Text(), Failed: res.Failed}
+	out := ToolResult{Text: res.Blocks.Text(), Failed: res.Failed || res.Exit != 0}
 	for _, block := range res.Blocks {
 		if img, ok := block.(chat.Image); ok {
 			out.Text += fmt.Sprintf("(a picture: %s, %d bytes)", img.MediaType, img.Size)

@@ -217,7 +217,7 @@ func toolOutcome(t chat.ToolRan) string {
 	switch {
 	case t.Outcome != chat.Ran && t.Outcome != "":
 		return string(t.Outcome)
-	case t.Failed:
+	case !t.Succeeded():
 		return "failed"
 	}
 	return "ok"

@@ -95,7 +95,8 @@ type Judged interface {
 // Result is what a call gives back to the model, and, beside it, to people.
 type Result struct {
 	Blocks  chat.Blocks // Text and Image only
-	Failed  bool
+	Failed  bool        // the model is told of an error
+	Exit    int         // the code of a command that ended with another than 0; its output is an ordinary result
 	Read    []string    // files it read, as the model named them
 	Changed []string    // files it changed
 	Blobs   []chat.Blob // bytes its images refer to

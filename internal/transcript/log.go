@@ -484,7 +484,7 @@ func (l *Log) ran(b chat.ToolRan) {
 	if r == nil || b.Outcome == chat.Skipped || b.Outcome == chat.Interrupted {
 		return
 	}
-	if b.Failed {
+	if b.Failed || b.Exit != 0 {
 		r.Fails++
 	} else {
 		r.Fails = 0

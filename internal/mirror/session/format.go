@@ -126,6 +126,7 @@ type result struct {
 	OK          bool            `json:"ok"`
 	Stdout      string          `json:"stdout,omitempty"`
 	Stderr      string          `json:"stderr,omitempty"`
+	ExitCode    int             `json:"exitCode,omitempty"` // of a command that ended with another than 0
 	Data        json.RawMessage `json:"data,omitempty"`
 	Diagnostics []diagnostic    `json:"diagnostics,omitempty"`
 }
@@ -171,7 +172,7 @@ func resultOf(b chat.ToolRan) result {
 		}
 		return result{Stderr: output, Diagnostics: []diagnostic{{Code: code, Message: output}}}
 	}
-	return result{OK: true, Stdout: output}
+	return result{OK: b.Exit == 0, Stdout: output, ExitCode: b.Exit}
 }
 
 // encode is one line with its newline.

@@ -175,5 +175,5 @@ func (rd *reader) result(e entry) (chat.ToolResult, bool) {
 		rd.warn("skipped: " + err.Error())
 		return chat.ToolResult{}, false
 	}
-	return chat.ToolResult{Call: e.CallID, Name: e.ToolName, Blocks: chat.TextBlocks(r.text()), Failed: !r.OK}, true
+	return chat.ToolResult{Call: e.CallID, Name: e.ToolName, Blocks: chat.TextBlocks(r.text()), Failed: !r.OK && r.ExitCode == 0}, true
 }

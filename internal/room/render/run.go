@@ -123,7 +123,7 @@ func (r *run) ran(b chat.ToolRan) {
 		return
 	}
 	c := r.calls[i]
-	c.done, c.failed, c.outcome, c.note = true, b.Failed, b.Outcome, ""
+	c.done, c.failed, c.outcome, c.note = true, b.Failed || b.Exit != 0, b.Outcome, ""
 	c.took, c.result = time.Duration(b.TookMS)*time.Millisecond, b.Blocks.Text()
 }
 

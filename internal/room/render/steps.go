@@ -188,7 +188,7 @@ func (f *stepFold) ran(ev chat.Event, b chat.ToolRan) {
 	switch {
 	case b.Outcome != chat.Ran && b.Outcome != "":
 		state = string(b.Outcome)
-	case b.Failed:
+	case !b.Succeeded():
 		state = "failed"
 	}
 	f.end(i, ev.At, state)

@@ -1,6 +1,7 @@
 // Package shell is the bash tool: one command through a sandbox executor, its
-// output shown while it comes and given back within limits, its failures told in
-// words the model can act on.
+// output shown while it comes and given back within limits. A command that ends by
+// itself has a result with its output and its exit code, whatever the code is; an error
+// is only what could not run to its end.
 package shell
 
 import (
@@ -105,7 +106,10 @@ func (b *bash) call(ctx context.Context, in input) (tool.Result, error) {
 		text = body
 	}
 	out := tool.OK(text)
-	if out.Failed = failed; body != "" {
+	if out.Failed = failed; !failed {
+		out.Exit = res.ExitCode
+	}
+	if body != "" {
 		out.Foreign = "output of a command"
 	}
 	return out, nil
@@ -135,7 +139,8 @@ func render(res sandbox.Result, timeout time.Duration) (text string, failed bool
 		secs := strconv.FormatFloat(timeout.Seconds(), 'g', -1, 64)
 		notes, failed = append(notes, "[timed out after "+secs+"s; the command and its children were ended, a longer timeout may be given]"), true
 	case res.ExitCode != 0:
-		notes, failed = append(notes, fmt.Sprintf("[exit code %d]", res.ExitCode)), true
+		// The command ran, and its code is an answer: a search without a hit, a test that fails.
+		notes = append(notes, fmt.Sprintf("[exit code %d]", res.ExitCode))
 	}
 	if res.Left > 0 {
 		notes = append(notes, fmt.Sprintf("[%d background processes were ended with the command]", res.Left))

@@ -54,8 +54,8 @@ func TestBash(t *testing.T) {
 		{"fine", "bash", `{"command":"echo hi; echo $EXTRA"}`, "hi\n1", false},
 		{"both streams in order", "bash", `{"command":"echo a; echo b >&2; echo c"}`, "a\nb\nc", false},
 		{"quiet", "bash", `{"command":"true"}`, "(no output)", false},
-		{"exit code", "bash", `{"command":"echo no; exit 42"}`, "no\n[exit code 42]", true},
-		{"only a code", "bash", `{"command":"exit 1"}`, "[exit code 1]", true},
+		{"exit code", "bash", `{"command":"echo no; exit 42"}`, "no\n[exit code 42]", false},
+		{"only a code", "bash", `{"command":"exit 1"}`, "[exit code 1]", false},
 		{"timeout", "bash", `{"command":"echo part; sleep 30","timeout":1.5}`, "part\n[timed out after 1.5s; the command and its children were ended, a longer timeout may be given]", true},
 		{"timeout as text", "bash", `{"command":"sleep 30","timeout":"0.2"}`, "[timed out after 0.2s; the command and its children were ended, a longer timeout may be given]", true},
 		{"background", "bash", `{"command":"sleep 300 >/dev/null 2>&1 & echo on"}`, "on\n[1 background processes were ended with the command]", false},
@@ -76,6 +76,19 @@ func TestBash(t *testing.T) {
 				t.Errorf("got %q failed=%v, want %q failed=%v", got, res.Failed, tt.want, tt.failed)
 			}
 		})
+	}
+}
+
+// A command that ended with another code than 0 was told to the model as an error; it is a result with output and code.
+func TestAnExitCodeIsNoError(t *testing.T) {
+	t.Parallel()
+	s := set(t, host.New(os.Environ()), Options{Dir: t.TempDir()})
+	res := call(t, s, "bash", `{"command":"echo found nothing; exit 3"}`)
+	if text := res.Blocks.Text(); res.Failed || res.Exit != 3 || text != "found nothing\n[exit code 3]" {
+		t.Errorf("failed=%v exit=%d %q", res.Failed, res.Exit, text)
+	}
+	if res := call(t, s, "bash", `{"command":"sleep 30","timeout":0.2}`); !res.Failed || res.Exit != 0 {
+		t.Errorf("after a timeout: failed=%v exit=%d", res.Failed, res.Exit)
 	}
 }
 

@@ -64,12 +64,12 @@ func toolLine(f finished, width int, color bool) string {
 	case chat.Invalid:
 		mark, code, tail = "✗", red, "not a valid call"
 	default:
-		if f.ran.Failed {
+		if !f.ran.Succeeded() {
 			mark, code = "✗", red
 		}
 	}
 	var why string
-	if f.ran.Failed || f.ran.Outcome == chat.Denied {
+	if f.ran.Failed || f.ran.Exit != 0 || f.ran.Outcome == chat.Denied {
 		why, _, _ = strings.Cut(strings.TrimSpace(f.ran.Blocks.Text()), "\n")
 		why = markdown.Truncate(why, 120)
 	}
