@@ -102,7 +102,7 @@ func (r *room) load(ctx context.Context) (*transcript.Log, error) {
 
 // build is everything between new words and the bytes that are sent.
 func (r *room) build(log *transcript.Log) error {
-	log.RollDue(chat.Settings{Window: Limits})
+	log.RollDue(chat.Settings{Window: Limits}, time.Now())
 	req, err := log.Request(r.head, log.Seq())
 	if err != nil {
 		return err

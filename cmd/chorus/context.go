@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/internal/app"
+	"chorus/internal/config"
 	"chorus/internal/provider"
 	"chorus/internal/room"
 	"chorus/internal/runsetup"
@@ -25,6 +26,7 @@ func (c *program) contextCommand() *cobra.Command {
 func (c *program) contextRenderCommand() *cobra.Command {
 	var o provider.Rendering
 	var who struct{ bot, guild, channel string }
+	var age string
 	cmd := &cobra.Command{
 		Use: "render [FILE]", Short: "Show the provider request that a conversation becomes, or a bot's system prompt", Args: cobra.MaximumNArgs(1),
 		Long: `Reads a participant-based request as JSON (messages, systemPrompt, tools,
@@ -48,9 +50,15 @@ and its docs.`,
 			if err != nil {
 				return err
 			}
-			body, err := provider.Render(data, o)
+			if o.Window, err = config.HowLong(age); err != nil {
+				return usage.Wrap(fmt.Errorf("--window %w", err))
+			}
+			body, left, err := provider.Render(data, o)
 			if err != nil {
 				return err
+			}
+			if left != "" {
+				fmt.Fprintf(c.console.Err, "older messages left the window (%s)\n", left)
 			}
 			_, err = c.out().Write(body)
 			return err
@@ -58,6 +66,7 @@ and its docs.`,
 	}
 	cmd.Flags().StringVar(&o.Mode, "mode", "", "prefill or chat (default: the request's)")
 	cmd.Flags().StringVar(&o.Provider, "provider", "", "whose request (default anthropic)")
+	cmd.Flags().StringVar(&age, "window", "", "leave out messages older than this before the newest, as recencyWindow.age does: 90m, 24h")
 	cmd.Flags().StringVar(&who.bot, "bot", "", "show the system prompt of this bot or agent")
 	cmd.Flags().StringVar(&who.guild, "guild", "", "with --bot: as it is in a guild, by its id")
 	cmd.Flags().StringVar(&who.channel, "channel", "", "with --bot: as it is in a channel, by its id, pins included")

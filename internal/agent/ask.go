@@ -26,7 +26,7 @@ func (r *runner) ask(ctx context.Context, run *transcript.Run) error {
 	if _, err := r.take(ctx, run); err != nil {
 		return err
 	}
-	if roll, due := r.log.RollDue(run.Settings); due {
+	if roll, due := r.log.RollDue(run.Settings, time.Now()); due {
 		if err := r.Write(ctx, roll); err != nil {
 			return err
 		}

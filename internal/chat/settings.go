@@ -39,7 +39,7 @@ type Settings struct {
 	Fallback      []string `json:"fallback,omitempty"` // models to turn to when the run's own cannot answer, in order
 }
 
-// Window is how much of a room's conversation is shown; 0 means no limit.
+// Window is how much of a conversation is shown; 0 means no limit.
 type Window struct {
 	Messages   int   `json:"messages,omitempty"`   // kept by a roll
 	Characters int   `json:"characters,omitempty"` // kept by a roll
@@ -48,6 +48,8 @@ type Window struct {
 	Images     int   `json:"images,omitempty"`     // newest pictures shown
 	ImageBytes int64 `json:"imageBytes,omitempty"` // of those, together
 	NoImages   bool  `json:"noImages,omitempty"`
+	// AgeSeconds is how old a message may be when a run begins.
+	AgeSeconds int `json:"ageSeconds,omitempty"`
 	// CacheImages lets pictures stand before the lasting cache mark too.
 	CacheImages bool `json:"cacheImages,omitempty"`
 }

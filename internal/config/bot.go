@@ -36,18 +36,19 @@ type Bot struct {
 	DrainMS           int      `key:"timeouts.drainMs"`
 	Vendors           []Vendor // in file order
 
-	WindowMessages         int  `key:"recencyWindow.messages"` // 0: no limit
-	WindowCharacters       int  `key:"recencyWindow.characters"`
-	WindowHardMax          int  `key:"recencyWindow.hardMax"` // never below WindowCharacters
-	RollingThreshold       int  `key:"rollingThreshold"`
-	RecentParticipantCount int  `key:"recentParticipantCount"`
-	IncludeImages          bool `key:"includeImages"`
-	MaxImages              int  `key:"maxImages"`
-	MaxImageBytes          int  `key:"maxImageBytes"`
-	CacheImages            bool `key:"cacheImages"`
-	IncludeTextAttachments bool `key:"includeTextAttachments"`
-	MaxTextAttachmentKB    int  `key:"maxTextAttachmentKb"`
-	MaxMessageChars        int  `key:"maxMessageChars"` // 0: never cut
+	WindowMessages         int    `key:"recencyWindow.messages"` // 0: no limit
+	WindowCharacters       int    `key:"recencyWindow.characters"`
+	WindowHardMax          int    `key:"recencyWindow.hardMax"` // never below WindowCharacters
+	WindowAge              string `key:"recencyWindow.age"`     // as HowLong reads it
+	RollingThreshold       int    `key:"rollingThreshold"`
+	RecentParticipantCount int    `key:"recentParticipantCount"`
+	IncludeImages          bool   `key:"includeImages"`
+	MaxImages              int    `key:"maxImages"`
+	MaxImageBytes          int    `key:"maxImageBytes"`
+	CacheImages            bool   `key:"cacheImages"`
+	IncludeTextAttachments bool   `key:"includeTextAttachments"`
+	MaxTextAttachmentKB    int    `key:"maxTextAttachmentKb"`
+	MaxMessageChars        int    `key:"maxMessageChars"` // 0: never cut
 
 	CompactionEnabled          bool `key:"compaction.enabled"`
 	CompactionContextWindow    int  `key:"compaction.contextWindow"` // 0: the catalog's

@@ -71,6 +71,11 @@ func (k *Key) wrong(n *node) string {
 		if n.form != isText {
 			return "must be a text" + not
 		}
+		if k.Period {
+			if _, err := HowLong(n.text); err != nil {
+				return err.Error()
+			}
+		}
 		if len(k.Choices) > 0 && !slices.Contains(k.Choices, n.text) {
 			return "must be " + k.rangeText() + not + suggest.Hint(n.text, k.Choices)
 		}

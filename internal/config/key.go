@@ -29,6 +29,7 @@ type Key struct {
 	Least   *float64
 	Most    *float64
 	Choices []string
+	Period  bool     // Text: a length of time, as HowLong reads it
 	Doc     string   // one line
 	Aliases []string // other paths that mean the same key, beside snake_case
 	Secret  bool     // masked when shown; ${ENV} and file: are resolved late; a literal draws a warning

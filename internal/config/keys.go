@@ -100,6 +100,7 @@ func contextKeys() []Key {
 		{Path: "recencyWindow.messages", Kind: Integer, Pins: true, Default: 0, Least: at(0), Aliases: []string{"recencyWindowMessages"}, Doc: "Messages kept at a roll; 0: characters alone decide."},
 		{Path: "recencyWindow.characters", Kind: Integer, Pins: true, Default: 100_000, Least: at(1), Aliases: []string{"recencyWindowCharacters"}, Doc: "Characters kept at a roll."},
 		{Path: "recencyWindow.hardMax", Kind: Integer, Pins: true, Default: 500_000, Least: at(1), Aliases: []string{"hardMaxCharacters"}, Doc: "Characters at which a roll is made at once."},
+		{Path: "recencyWindow.age", Kind: Text, Period: true, Pins: true, Default: "24h", Aliases: []string{"rollingWindow"}, Doc: "How old a message may be when the bot begins to answer, as 90m, 24h or 168h; older ones leave the request in steps of a 24th of it, and stay in the journal. none: any age. Where nobody sets it, it holds for conversations by reply on a platform, and others have none."},
 		{Path: "rollingThreshold", Kind: Integer, Pins: true, Default: 50, Least: at(1), Doc: "Messages between two rolls; the prompt's beginning stays the same in between."},
 		{Path: "recentParticipantCount", Kind: Integer, Pins: true, Default: 10, Least: at(0), Doc: "How many recent speakers' names stop an answer."},
 		{Path: "includeImages", Kind: Bool, Pins: true, Default: true, Doc: "Whether the model sees pictures."},

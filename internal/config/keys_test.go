@@ -33,6 +33,9 @@ func sample(k Key) (yaml, variable string, plain any) {
 			v := k.Choices[len(k.Choices)-1]
 			return v, v, v
 		}
+		if k.Period {
+			return "90s", "90s", "90s"
+		}
 		if form := map[string]string{"approvals.deadline": "90s", "approvals.remind": "90s", "approvals.by": "two"}[strings.Replace(k.Path, "profiles.*.", "", 1)]; form != "" {
 			return form, form, form
 		}

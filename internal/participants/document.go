@@ -12,10 +12,12 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
 	"chorus/internal/suggest"
+	"chorus/internal/window"
 )
 
 // Document is a participant-based request as it is written down in a file: the
@@ -163,6 +165,38 @@ func (m DocumentMessage) empty() bool {
 		}
 	}
 	return true
+}
+
+// Since leaves out messages older than age, counted from the newest one, as a bot's window does
+// when a run begins; messages without a time count as new. It gives the reason, "" if nothing was
+// left out.
+func (d *Document) Since(age time.Duration) (string, error) {
+	times := make([]time.Time, len(d.Messages))
+	var newest time.Time
+	for i, m := range d.Messages {
+		if m.Timestamp == "" {
+			continue
+		}
+		at, err := time.Parse(time.RFC3339Nano, m.Timestamp)
+		if err != nil {
+			return "", fmt.Errorf("message %d of %s: %w", i+1, m.Participant, err)
+		}
+		if times[i] = at; at.After(newest) {
+			newest = at
+		}
+	}
+	bot, _ := d.Bot()
+	items := make([]window.Item, len(d.Messages))
+	for i, m := range d.Messages {
+		result := len(m.Content) > 0 && m.Content[0].Type == "tool_result"
+		items[i] = window.Item{Own: m.Participant == bot && !result, Result: result}
+		if !times[i].IsZero() {
+			items[i].Age = newest.Sub(times[i])
+		}
+	}
+	plan := window.Build(items, 0, window.Limits{Age: age})
+	d.Messages = d.Messages[plan.From:]
+	return plan.Because, nil
 }
 
 // Request is the document as the core would ask it.

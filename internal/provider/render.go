@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"chorus/internal/model/catalog"
 	"chorus/internal/modelrouter"
@@ -17,18 +18,19 @@ import (
 type Rendering struct {
 	Mode     string
 	Provider string
+	Window   time.Duration // how old messages may be; 0: any age
 }
 
 // Render gives the body that would be sent for a participant-based request. It sends
-// nothing and reads nothing but data.
-func Render(data []byte, o Rendering) ([]byte, error) {
+// nothing and reads nothing but data. left says which messages are too old to be in it.
+func Render(data []byte, o Rendering) (body []byte, left string, err error) {
 	doc, err := participants.ParseDocument(data)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	bot, err := doc.Bot()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	mode := doc.Config.Mode
 	if o.Mode != "" {
@@ -39,7 +41,7 @@ func Render(data []byte, o Rendering) ([]byte, error) {
 		mode = participants.Prefill
 	case participants.Prefill, participants.Chat:
 	default:
-		return nil, &usage.Error{Err: fmt.Errorf("unknown mode %q; there are prefill and chat", mode)}
+		return nil, "", &usage.Error{Err: fmt.Errorf("unknown mode %q; there are prefill and chat", mode)}
 	}
 	name := o.Provider
 	if name == "" {
@@ -47,11 +49,14 @@ func Render(data []byte, o Rendering) ([]byte, error) {
 	}
 	p, ok := catalog.Find(name)
 	if !ok || p.Offline {
-		return nil, unknownProvider(name)
+		return nil, "", unknownProvider(name)
+	}
+	if left, err = doc.Since(o.Window); err != nil {
+		return nil, "", err
 	}
 	r, err := doc.Request()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if r.Model = strings.TrimPrefix(r.Model, p.Name+"/"); r.Model == "" {
 		r.Model = p.DefaultModel
@@ -60,18 +65,18 @@ func Render(data []byte, o Rendering) ([]byte, error) {
 	// Nothing is sent, so that no key is needed.
 	made, err := new(Models).provide(modelrouter.Vendor{Name: p.Name, Kind: modelrouter.Kind(p.Name)}, modelrouter.Account{})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	prepared, err := participants.Style{Mode: mode, Bot: bot}.Wrap(made, entry).Prepare(r)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	var out bytes.Buffer
 	if err := json.Indent(&out, prepared.Body, "", "  "); err != nil {
-		return nil, fmt.Errorf("the request for %s is no JSON: %w", p.Name, err)
+		return nil, "", fmt.Errorf("the request for %s is no JSON: %w", p.Name, err)
 	}
 	out.WriteByte('\n')
-	return out.Bytes(), nil
+	return out.Bytes(), left, nil
 }
 
 // providerOf is whose a model is: the one before the slash, else the first that knows it.

@@ -338,6 +338,7 @@ func (setup *Setup) begin(ctx context.Context, with beginning) (agent.Beginning,
 		return out, err
 	}
 	base := settings.SettingsOf(bot)
+	base.Window.AgeSeconds = int(settings.WindowAge(bot, row.ID).Seconds())
 	base.MaxSteps, base.Mode, base.Profile = now.MaxSteps, now.Mode, with.profile
 	if base.MaxSteps == 0 {
 		if base.MaxSteps = agent.DefaultMaxSteps; bot.IsSet("maxToolDepth") {

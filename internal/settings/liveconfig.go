@@ -14,9 +14,10 @@ import (
 	"chorus/internal/notice"
 	"chorus/internal/participants"
 	"chorus/internal/permit"
+	"chorus/internal/room/route"
 )
 
-// conduct is the layered configuration of a home: read at the start, and again by
+// LiveConfig is the layered configuration of a home: read at the start, and again by
 // whoever watches it. What was read last without an error holds.
 type LiveConfig struct {
 	Options config.Options
@@ -163,6 +164,17 @@ func windowOf(bot *config.Bot) chat.Window {
 		w.Messages, w.Characters, w.HardMax, w.Threshold = bot.WindowMessages, bot.WindowCharacters, bot.WindowHardMax, bot.RollingThreshold
 	}
 	return w
+}
+
+// WindowAge is how old the messages may be that a run in a thread is shown; 0: any age. Agents
+// that answer by reply on a platform forget what is older than a day unless somebody says
+// otherwise; a room has its count of messages, and a session at the terminal is summarised.
+func WindowAge(bot *config.Bot, thread chat.ThreadID) time.Duration {
+	if !bot.IsSet("recencyWindow.age") && !(thread.OnPlatform() && route.Routing(bot.Routing) == route.Reply) {
+		return 0
+	}
+	age, _ := config.HowLong(bot.WindowAge) // checked when it was read
+	return age
 }
 
 // SettingsOf are the numbers a run is rendered with, as far as they do not depend on

@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"chorus/internal/app"
+	"chorus/internal/chat"
+	"chorus/internal/config"
 	"chorus/internal/notice"
+	"chorus/internal/settings"
 	"chorus/internal/store/storetest"
 )
 
@@ -102,5 +105,40 @@ func TestModelsOfTheVersionThatHolds(t *testing.T) {
 	a.Settings.Changed()
 	if _, err := a.Models.Vendors(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestWindowAge: where nobody says otherwise only conversations by reply on a platform forget
+// what is older than a day.
+func TestWindowAge(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		config, thread string
+		want           time.Duration
+	}{
+		{"", "discord:1:2@bot", 24 * time.Hour},
+		{"routing: thread\n", "discord:1:2@bot", 0},
+		{"routing: room\nmode: chat\n", "discord:1:2@bot", 0},
+		{"", "cli:here:2@bot", 0},
+		{"", "web:here:2@bot", 0},
+		{"recencyWindow: {age: none}\n", "discord:1:2@bot", 0},
+		{"recencyWindow: {age: 90m}\n", "cli:here:2@bot", 90 * time.Minute},
+		{"rolling_window: 2h\nrouting: room\n", "discord:1:2@bot", 2 * time.Hour},
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "shared.yaml"), []byte(c.config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files, found := config.ReadFiles(config.Options{Dir: dir})
+		if err := found.Err(); err != nil {
+			t.Fatal(err)
+		}
+		bot, found := files.Bot(config.Ask{Bot: "bot"})
+		if err := found.Err(); err != nil {
+			t.Fatal(err)
+		}
+		if got := settings.WindowAge(bot, chat.ThreadID(c.thread)); got != c.want {
+			t.Errorf("%q in %s: %v, want %v", c.config, c.thread, got, c.want)
+		}
 	}
 }

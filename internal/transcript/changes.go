@@ -69,7 +69,7 @@ func (l *Log) changeLine(message string, change func(chat.Blocks) chat.Blocks) e
 		items = append(slices.Clone(items), *l.renewal)
 	}
 	for i := range items {
-		kept := item{seq: items[i].seq, kind: items[i].kind}
+		kept := item{seq: items[i].seq, kind: items[i].kind, at: items[i].at}
 		for n, msg := range items[i].msgs {
 			msg, err := changed(items[i].id(n), msg)
 			if err != nil {

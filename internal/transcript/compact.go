@@ -307,7 +307,7 @@ func (l *Log) compacted(ev chat.Event, b chat.Compacted) error {
 	if err != nil {
 		return err
 	}
-	l.window = slices.Insert(l.window, 0, entry{place: b.UpTo, seq: ev.Seq, kind: summary, msg: msg})
+	l.window = slices.Insert(l.window, 0, entry{place: b.UpTo, seq: ev.Seq, kind: summary, msg: msg, at: ev.At})
 	return nil
 }
 

@@ -10,20 +10,20 @@ import (
 	"chorus/internal/model"
 )
 
-func (l *Log) imported(seq int64, b chat.Imported) error {
-	msgs, ids, err := l.lines(seq, b)
+func (l *Log) imported(ev chat.Event, b chat.Imported) error {
+	msgs, ids, err := l.lines(ev.Seq, b)
 	if err != nil {
 		return err
 	}
 	if b.Instead {
-		l.renewal = &item{seq, words, msgs, ids}
+		l.renewal = &item{ev.Seq, words, msgs, ids, ev.At}
 		if l.run != nil {
 			return nil // what it works on stays whole until it has ended
 		}
 		return l.renew()
 	}
 	if len(msgs) > 0 {
-		l.pending = append(l.pending, item{seq, words, msgs, ids})
+		l.pending = append(l.pending, item{ev.Seq, words, msgs, ids, ev.At})
 	}
 	return nil
 }
@@ -74,14 +74,14 @@ func (l *Log) renew() error {
 	}
 	next := []item{fresh}
 	for _, e := range l.window {
-		next = append(next, item{e.seq, e.kind, []*model.Message{e.msg}, []string{e.id}})
+		next = append(next, item{e.seq, e.kind, []*model.Message{e.msg}, []string{e.id}, e.at})
 	}
 	if l.turn != nil {
 		msg, err := l.turn.message()
 		if err != nil {
 			return err
 		}
-		next = append(next, item{seq: l.turn.Seq, kind: results, msgs: []*model.Message{msg}})
+		next = append(next, item{seq: l.turn.Seq, kind: results, msgs: []*model.Message{msg}, at: l.turn.At})
 		l.turn = nil
 	}
 	for _, it := range l.pending {

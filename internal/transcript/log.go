@@ -32,8 +32,9 @@ func Rebuilds(renderer string) bool { return renderer == Renderer || renderer ==
 
 // Log is the folded state of one thread. It is not safe for concurrent use.
 type Log struct {
-	seq      int64 // last event applied
-	place    int64 // messages placed so far, ever
+	seq      int64     // last event applied
+	now      time.Time // when the event was written that is being folded in
+	place    int64     // messages placed so far, ever
 	window   []entry
 	turn     *turn     // the last answer, while its results are not placed
 	pending  []item    // words and notes that take their place at the next request
@@ -161,6 +162,7 @@ func (l *Log) Apply(ev chat.Event) error {
 	if ev.Seq != l.seq+1 {
 		return fmt.Errorf("fold %s: event %d follows %d", ev.Thread, ev.Seq, l.seq)
 	}
+	l.now = ev.At
 	if err := l.apply(ev); err != nil {
 		return fmt.Errorf("fold event %d of %s: %w", ev.Seq, ev.Thread, err)
 	}
@@ -220,7 +222,7 @@ func (l *Log) apply(ev chat.Event) error {
 	case chat.Forked:
 		// Shown to people; nothing in the prompt.
 	case chat.Imported:
-		return l.imported(ev.Seq, b)
+		return l.imported(ev, b)
 	case chat.RunStarted:
 		l.run = &Run{ID: b.Run, Seq: ev.Seq, Model: b.Model, Head: b.Head, Settings: b.Settings, Principal: b.Principal, Terms: b.Terms, Started: ev.At}
 		l.ended, l.renderer = nil, b.Renderer
@@ -290,7 +292,7 @@ func (l *Log) pend(seq int64, kind entryKind, role model.Role, from chat.Partici
 	if err != nil {
 		return err
 	}
-	l.pending = append(l.pending, item{seq: seq, kind: kind, msgs: []*model.Message{msg}})
+	l.pending = append(l.pending, item{seq: seq, kind: kind, msgs: []*model.Message{msg}, at: l.now})
 	if len(l.pending) > maxPending {
 		// Nobody has asked for long; a window of that length is no window.
 		l.pending = slices.Delete(l.pending, 0, len(l.pending)-maxPending/2)
@@ -426,7 +428,7 @@ func (l *Log) said(ev chat.Event, b chat.Said) error {
 		return err
 	}
 	l.place++
-	l.window = append(l.window, entry{place: l.place, seq: ev.Seq, kind: said, msg: msg})
+	l.window = append(l.window, entry{place: l.place, seq: ev.Seq, kind: said, msg: msg, at: ev.At})
 	if b.Usage.Total() > 0 {
 		l.used, l.usedAt = b.Usage.Total(), len(l.window)
 		if r != nil {
@@ -434,7 +436,7 @@ func (l *Log) said(ev chat.Event, b chat.Said) error {
 		}
 	}
 	if calls := blocks.Calls(); len(calls) > 0 {
-		l.turn = &turn{Seq: ev.Seq, Cut: b.Stop == chat.StopLength, Unreadable: len(b.Unreadable) > 0}
+		l.turn = &turn{Seq: ev.Seq, At: ev.At, Cut: b.Stop == chat.StopLength, Unreadable: len(b.Unreadable) > 0}
 		for i, use := range shown.Calls() {
 			l.turn.Calls = append(l.turn.Calls, Call{Use: calls[i], Shown: use.ID})
 		}

@@ -3,6 +3,7 @@ package transcript
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
@@ -26,12 +27,12 @@ func TestPicturesBeforeTheCacheMark(t *testing.T) {
 		for i := range 50 {
 			tell(chat.Received{From: chat.Participant{Name: "Ada"}, Blocks: chat.Blocks{chat.Text{Text: "look"}, chat.Image{Blob: fmt.Sprint(i), Name: "p"}}})
 		}
-		roll, due := l.RollDue(settings)
+		roll, due := l.RollDue(settings, time.Now())
 		if !due {
 			t.Fatal("fifty messages in a window of thirty, and no roll")
 		}
 		tell(roll)
-		if again, due := l.RollDue(settings); due {
+		if again, due := l.RollDue(settings, time.Now()); due {
 			t.Errorf("a roll behind a roll: %+v", again)
 		}
 		req, err := l.Request(&model.Head{}, l.Seq())

@@ -3,6 +3,7 @@ package transcript
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
@@ -25,23 +26,23 @@ func Interrupted() chat.Blocks { return chat.TextBlocks(textInterrupted) }
 func (l *Log) upcoming(sees int64) ([]entry, error) {
 	var out []entry
 	at := l.place
-	add := func(seq int64, kind entryKind, msg *model.Message, id string) {
+	add := func(seq int64, kind entryKind, msg *model.Message, id string, when time.Time) {
 		at++
-		out = append(out, entry{at, seq, kind, msg, id})
+		out = append(out, entry{at, seq, kind, msg, id, when})
 	}
 	if l.turn != nil {
 		msg, err := l.turn.message()
 		if err != nil {
 			return nil, err
 		}
-		add(l.turn.Seq, results, msg, "")
+		add(l.turn.Seq, results, msg, "", l.turn.At)
 	}
 	for _, it := range l.pending {
 		if it.seq > sees {
 			continue
 		}
 		for i, msg := range it.msgs {
-			add(it.seq, kindOf(it.kind, msg), msg, it.id(i))
+			add(it.seq, kindOf(it.kind, msg), msg, it.id(i), it.at)
 		}
 	}
 	return out, nil

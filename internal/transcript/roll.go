@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"slices"
+	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
@@ -9,9 +10,14 @@ import (
 )
 
 // RollDue says whether the window has to be cut, or pictures left out, before the
-// next request is made; the answer is the event to write.
-func (l *Log) RollDue(s chat.Settings) (chat.Rolled, bool) {
+// next request is made; the answer is the event to write. By their age messages leave only
+// before the first request of a run: what it works on stays, however long that takes, and a
+// prompt is as old as the time since somebody took it.
+func (l *Log) RollDue(s chat.Settings, now time.Time) (chat.Rolled, bool) {
 	w := s.Window
+	if l.run != nil && !l.run.Asked.IsZero() {
+		w.AgeSeconds = 0
+	}
 	if w == (chat.Window{}) || w.NoImages && w == (chat.Window{NoImages: true}) {
 		return chat.Rolled{}, false
 	}
@@ -22,14 +28,15 @@ func (l *Log) RollDue(s chat.Settings) (chat.Rolled, bool) {
 	all := append(l.window[:len(l.window):len(l.window)], next...)
 	items := make([]window.Item, len(all))
 	for i, e := range all {
-		items[i] = window.Item{Size: textChars(e.msg.Blocks), Own: e.kind == said, Result: e.kind == results}
+		items[i] = window.Item{Size: textChars(e.msg.Blocks), Own: e.kind == said, Result: e.kind == results, Age: now.Sub(e.at)}
 		if !w.NoImages {
 			items[i].Images = pictures(e.msg.Blocks)
 		}
 	}
 	since := int(l.place + int64(len(next)) - l.rolled)
 	plan := window.Build(items, since, window.Limits{Messages: w.Messages, Characters: w.Characters, HardMax: w.HardMax,
-		Threshold: w.Threshold, Images: w.Images, ImageBytes: w.ImageBytes, CacheImages: w.CacheImages, Mark: l.marked(all) + 1})
+		Threshold: w.Threshold, Images: w.Images, ImageBytes: w.ImageBytes, CacheImages: w.CacheImages, Mark: l.marked(all) + 1,
+		Age: time.Duration(w.AgeSeconds) * time.Second})
 	if !plan.Rolled && !plan.Dimmed {
 		return chat.Rolled{}, false
 	}

@@ -3,6 +3,7 @@ package transcript
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
@@ -10,7 +11,7 @@ import (
 
 // Codec names the form of snapshots; one written in another form is ignored and
 // the thread is folded from its beginning.
-const Codec = "transcript-4"
+const Codec = "transcript-5"
 
 type savedMessage struct {
 	Role   model.Role       `json:"role"`
@@ -24,6 +25,7 @@ type savedEntry struct {
 	Kind  entryKind    `json:"kind"`
 	Msg   savedMessage `json:"msg"`
 	ID    string       `json:"id,omitempty"`
+	At    time.Time    `json:"at,omitzero"`
 }
 
 type savedItem struct {
@@ -31,6 +33,7 @@ type savedItem struct {
 	Kind entryKind      `json:"kind"`
 	Msgs []savedMessage `json:"msgs"`
 	IDs  []string       `json:"ids,omitempty"`
+	At   time.Time      `json:"at,omitzero"`
 }
 
 type saved struct {
@@ -62,11 +65,11 @@ func (s savedMessage) message() (*model.Message, error) {
 	return model.NewMessage(s.Role, s.From, s.Blocks)
 }
 
-func (e entry) save() savedEntry { return savedEntry{e.place, e.seq, e.kind, save(e.msg), e.id} }
+func (e entry) save() savedEntry { return savedEntry{e.place, e.seq, e.kind, save(e.msg), e.id, e.at} }
 
 func (s savedEntry) entry() (entry, error) {
 	msg, err := s.Msg.message()
-	return entry{s.Place, s.Seq, s.Kind, msg, s.ID}, err
+	return entry{s.Place, s.Seq, s.Kind, msg, s.ID, s.At}, err
 }
 
 func readEntries(list []savedEntry) (out []entry, err error) {
@@ -81,7 +84,7 @@ func readEntries(list []savedEntry) (out []entry, err error) {
 }
 
 func (it item) save() savedItem {
-	s := savedItem{Seq: it.seq, Kind: it.kind, IDs: it.ids}
+	s := savedItem{Seq: it.seq, Kind: it.kind, IDs: it.ids, At: it.at}
 	for _, m := range it.msgs {
 		s.Msgs = append(s.Msgs, save(m))
 	}
@@ -89,7 +92,7 @@ func (it item) save() savedItem {
 }
 
 func (s savedItem) item() (item, error) {
-	it := item{seq: s.Seq, kind: s.Kind, ids: s.IDs}
+	it := item{seq: s.Seq, kind: s.Kind, ids: s.IDs, at: s.At}
 	for _, m := range s.Msgs {
 		msg, err := m.message()
 		if err != nil {

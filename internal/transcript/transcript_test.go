@@ -294,14 +294,15 @@ func TestPrefixAndPairs(t *testing.T) {
 			"due": func(*rapid.T) {
 				// A roll that is due cuts something, and then none is due.
 				limits := chat.Settings{Window: chat.Window{Messages: rapid.IntRange(1, 6).Draw(t, "messages"),
-					Threshold: rapid.IntRange(1, 4).Draw(t, "threshold"), Images: rapid.IntRange(1, 3).Draw(t, "images")}}
-				roll, due := w.log.RollDue(limits)
+					Threshold: rapid.IntRange(1, 4).Draw(t, "threshold"), Images: rapid.IntRange(1, 3).Draw(t, "images"),
+					AgeSeconds: rapid.SampledFrom([]int{0, 3600}).Draw(t, "age")}}
+				roll, due := w.log.RollDue(limits, time.Now())
 				if !due {
 					return
 				}
 				w.tell(roll)
 				w.cut = true
-				if again, due := w.log.RollDue(limits); due {
+				if again, due := w.log.RollDue(limits, time.Now()); due {
 					t.Fatalf("due again after %+v: %+v", roll, again)
 				}
 			},

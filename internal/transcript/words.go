@@ -20,6 +20,7 @@ type entry struct {
 	kind  entryKind
 	msg   *model.Message
 	id    string // of an imported message: the platform's ids of what it was made of
+	at    time.Time
 }
 
 type entryKind string
@@ -38,6 +39,7 @@ type item struct {
 	kind entryKind
 	msgs []*model.Message
 	ids  []string // of the lines of an import: the platform's ids; may be shorter than msgs
+	at   time.Time
 }
 
 // id is the platform's id of the nth message; "": it has none.
@@ -124,6 +126,7 @@ type Call struct {
 
 type turn struct {
 	Seq int64
+	At  time.Time
 	Cut bool // stopped by the length limit: none of its calls may run
 	// Unreadable: a part of it could not be read, so none of its calls may run either.
 	Unreadable bool

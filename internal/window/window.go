@@ -9,7 +9,9 @@ package window
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -22,6 +24,8 @@ type Limits struct {
 	Images     int   // newest pictures that are shown
 	ImageBytes int64 // of those, together
 
+	Age time.Duration // messages older than this are left out, in steps
+
 	CacheImages bool // pictures may stand before the lasting cache mark; otherwise a roll leaves them out there
 	Mark        int  // one more than the index of the item with that mark; 0: there is none yet
 }
@@ -30,6 +34,7 @@ type Limits struct {
 type Item struct {
 	Text   string // what was said, as far as hiding goes
 	Size   int    // characters that count
+	Age    time.Duration
 	Images []int64
 	Own    bool // said by the agent itself: several in a row are one
 	Result bool // answers calls of the item before it, and stays with it
@@ -65,6 +70,11 @@ func Build(items []Item, since int, l Limits) Plan {
 	if p.From == 0 {
 		p.Rolled, p.Because = false, ""
 	}
+	if from := expired(items, l.Age); from > p.From {
+		left, _ := measure(items[:from])
+		p.From, p.Rolled = from, true
+		p.Because = fmt.Sprintf("%d %s older than %s", left, plural(left, "message is", "messages are"), Period(l.Age))
+	}
 	all := 0
 	for _, it := range items[p.From:] {
 		all += len(it.Images)
@@ -77,6 +87,52 @@ func Build(items []Item, since int, l Limits) Plan {
 		p.Because = fmt.Sprintf("%d pictures are more than are shown", all)
 	}
 	return p
+}
+
+// ageStep is the part of a window's age that one roll clears beyond what is too old: with a
+// window of 24 hours the beginning of the prompt moves at most once an hour, and what a
+// provider caches holds in between.
+const ageStep = 24
+
+// expired is where the window begins once nothing in it is older than age; 0: nothing is.
+// Whatever expires within the next step goes along.
+func expired(items []Item, age time.Duration) int {
+	if age <= 0 || !slices.ContainsFunc(items, func(it Item) bool { return it.Age > age }) {
+		return 0
+	}
+	from, start := 0, 0
+	for i, it := range items {
+		if it.Age > age-age/ageStep {
+			from = i + 1
+		}
+	}
+	for i := range items {
+		if joined(items, i) || items[i].Result {
+			continue
+		}
+		if start = i; i >= from {
+			break
+		}
+	}
+	return start
+}
+
+// Period is a length of time as people write it: 24h, 90m, 45s.
+func Period(d time.Duration) string {
+	s := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, zero) {
+			s = s[:len(s)-2]
+		}
+	}
+	return s
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }
 
 // measure counts messages and characters; the agent's own in a row are one message.

@@ -116,6 +116,9 @@ func (b *Set) explain(ctx context.Context, o request, row journal.Thread, t rend
 	for _, d := range t.Dropped {
 		fmt.Fprintf(&out, "A setting had no effect: %s\n", mark.Line(d, 200))
 	}
+	for _, why := range t.Left {
+		fmt.Fprintf(&out, "Left out of what it was shown: %s\n", mark.Line(why, 200))
+	}
 	b.rulings(ctx, &out, o, row, t)
 	list := func(what string, files []string) {
 		if len(files) > 0 {

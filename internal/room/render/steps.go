@@ -20,6 +20,7 @@ type RunSteps struct {
 	Head    string  // the blob with the system prompt
 	Noted   []string
 	Dropped []string // settings that its requests could not carry, each with the reason
+	Left    []string // why older messages were left out, a line for each time
 	Window  int      // tokens that the model can take
 	Began   time.Time
 	End     *chat.RunEnded // nil: it is on
@@ -82,6 +83,8 @@ func (f *stepFold) apply(ev chat.Event) {
 		f.asked = len(f.Steps) - 1
 	case chat.Said:
 		f.said(ev, b)
+	case chat.Rolled:
+		f.Left = append(f.Left, b.Because)
 	case chat.Compacted:
 		f.Usage = f.Usage.Plus(b.Usage)
 		f.end(f.asked, ev.At, "done")

@@ -108,7 +108,7 @@ func (t *presenter) event(e chat.Event) []news {
 		t.compacting = false
 		return []news{remark{text: "the conversation so far was summed up to make room"}}
 	case chat.Rolled:
-		return []news{remark{text: "older messages left the window"}}
+		return []news{remark{text: olderLeft(b)}}
 	case chat.Cleared:
 		return []news{remark{text: "the context was cleared"}}
 	case chat.RunEnded:
@@ -117,6 +117,13 @@ func (t *presenter) event(e chat.Event) []news {
 		// They show in what follows from them.
 	}
 	return nil
+}
+
+func olderLeft(b chat.Rolled) string {
+	if b.Because == "" {
+		return "older messages left the window"
+	}
+	return "older messages left the window (" + b.Because + ")"
 }
 
 func (t *presenter) wait(seq int64, h heard) {
