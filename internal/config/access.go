@@ -18,11 +18,23 @@ type Grant struct{ To, Profile string }
 type Channel struct {
 	Name        string // as it was written; "*" stands for any characters
 	Permissions string
+	Pinned      bool // it is pinned in the channel that is asked about, and Name is the message
+}
+
+// Label names the channel for people.
+func (c Channel) Label() string {
+	if c.Pinned {
+		return "the " + c.Name
+	}
+	return "channel " + c.Name
 }
 
 // Means reports whether one of a channel's names is meant: a name as it stands, or one
 // with "*" for any characters.
 func (c Channel) Means(names ...string) bool {
+	if c.Pinned {
+		return true
+	}
 	parts := strings.Split(c.Name, "*")
 	for i, part := range parts {
 		parts[i] = regexp.QuoteMeta(part)
@@ -63,8 +75,24 @@ func (b *Bot) access(r *report) {
 			continue
 		}
 		if at := "channels." + name + ".permissions"; b.named(r, at, "permissions of channel "+unescape(name)) {
-			b.Channels = append(b.Channels, Channel{unescape(name), b.text(at)})
+			b.Channels = append(b.Channels, Channel{Name: unescape(name), Permissions: b.text(at)})
 		}
+	}
+}
+
+// pinnedLimit takes a profile that a pin names as one more limit of the channel: whoever may pin
+// can take rights away there and can give none.
+func (b *Bot) pinnedLimit(r *report, l leaf) {
+	profile := l.value.text
+	_, own := b.Profiles[profile]
+	switch {
+	case profile == "open" && !own:
+		r.warn(l.at, l.path, "permissions: a pin can only take rights away, and open takes none away")
+	case !own && !permit.IsPreset(profile):
+		known := append(permit.Presets(), slices.Sorted(maps.Keys(b.Profiles))...)
+		r.warn(l.at, l.path, "permissions: there is no profile %q; there are %s%s", profile, strings.Join(known, ", "), suggest.Hint(profile, known))
+	default:
+		b.Channels = append(b.Channels, Channel{Name: l.at.File, Permissions: profile, Pinned: true})
 	}
 }
 

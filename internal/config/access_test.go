@@ -26,7 +26,7 @@ profiles: {mine: {allow: ["tool:read:.*"]}}
 	if want := []Grant{{"role:admin", "standard"}, {"discord/role:dev", "standard"}, {"discord:123", "mine"}, {"anyone", "locked"}}; !reflect.DeepEqual(b.Access, want) {
 		t.Errorf("%v", b.Access)
 	}
-	if want := []Channel{{"1/*", "locked"}, {"ops", "mine"}}; !reflect.DeepEqual(b.Channels, want) || len(b.Editors) != 2 {
+	if want := []Channel{{Name: "1/*", Permissions: "locked"}, {Name: "ops", Permissions: "mine"}}; !reflect.DeepEqual(b.Channels, want) || len(b.Editors) != 2 {
 		t.Errorf("%v %v", b.Channels, b.Editors)
 	}
 	for _, c := range []struct{ text, want string }{

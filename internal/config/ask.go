@@ -48,20 +48,36 @@ func (f *Files) Bot(ask Ask) (*Bot, Problems) {
 	if l := m.get("innerName"); l != nil {
 		inner = l.value.text
 	}
+	var limits []leaf
 	for _, parent := range []bool{true, false} {
 		for _, pin := range ask.Pins {
 			if pin.Parent == parent {
-				m.lay(readPin(r, pin, ask.Bot, inner))
+				leaves := readPin(r, pin, ask.Bot, inner)
+				limits = append(limits, leavesAt(leaves, "permissions")...)
+				m.lay(slices.DeleteFunc(leaves, func(l leaf) bool { return l.path == "permissions" }))
 			}
 		}
 	}
 	m.lay(environment(r, f.Env, m))
 	m.lay(flags(r, ask.Flags))
 	b.fill(r, f.Env)
+	for _, l := range limits {
+		b.pinnedLimit(r, l)
+	}
 	if r.found.Err() != nil {
 		return nil, r.found
 	}
 	return b, r.found
+}
+
+// leavesAt are the leaves of one path.
+func leavesAt(leaves []leaf, path string) (out []leaf) {
+	for _, l := range leaves {
+		if l.path == path {
+			out = append(out, l)
+		}
+	}
+	return out
 }
 
 // values reads a layer that comes as values. What is wrong with it is a warning, and

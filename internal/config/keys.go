@@ -167,7 +167,7 @@ func conversationKeys() []Key {
 		{Path: "autoReplyOwnChannel", Kind: Bool, Pins: true, Default: false, Doc: "Answer every message in the channel that is called like the bot."},
 		{Path: "maxBotReplyChainDepth", Kind: Integer, Pins: true, Default: 3, Least: at(0), Doc: "Bots that may answer each other in a chain before this one stays silent."},
 		{Path: "botReplyChainDepthEmote", Kind: Text, Pins: true, Default: "🔁", Doc: "The reaction that says so."},
-		{Path: "authorizedRoles", Kind: List, Doc: "Roles whose .history orders and pinned .config count; none: everybody's."},
+		{Path: "authorizedRoles", Kind: List, Doc: "Roles whose .history orders and pinned .config count, beside those of whoever owns or administers the server; none: everybody's."},
 		{Path: "retention", Kind: Text, Default: "forget", Choices: []string{"forget", "keep"}, Doc: "What the journal keeps of messages that people delete on a platform: forget, that something was deleted; keep, also the words. A model sees them in neither case."},
 		{Path: "blocked", Kind: List, Doc: "People and bots on a platform that the bot never hears, by their id or user name."},
 		{Path: "cooldownSeconds", Kind: Integer, Pins: true, Default: 0, Least: at(0), Most: at(86400), Doc: "How long one person waits before the bot answers them again; what they say meanwhile gets ⏳. 0: not at all."},
@@ -178,7 +178,7 @@ func conversationKeys() []Key {
 
 func trustKeys() []Key {
 	return []Key{
-		{Path: "permissions", Kind: Text, Default: "standard", Doc: "The permission profile: open, standard, guarded, locked, or one of profiles."},
+		{Path: "permissions", Kind: Text, Default: "standard", Doc: "The permission profile: open, standard, guarded, locked, or one of profiles. In a pinned message it is one more limit, which must allow things as well."},
 		{Path: "profiles.*.allow", Kind: List, Doc: "Actions that are done."},
 		{Path: "profiles.*.ask", Kind: List, Doc: "Actions that a person is asked about."},
 		{Path: "profiles.*.deny", Kind: List, Doc: "Actions that are refused."},

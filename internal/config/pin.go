@@ -32,7 +32,13 @@ func splitPin(text string) (targets, yaml string, ok bool) {
 	return strings.TrimSpace(targets), body, true
 }
 
-// meant reports whether a pin's targets name the bot: nobody means everybody; else its
+// For reports whether a pin is configuration for a bot of one of these names.
+func (p Pin) For(names ...string) bool {
+	targets, _, ok := splitPin(p.Text)
+	return ok && addressed(targets, names...)
+}
+
+// addressed reports whether a pin's targets name the bot: nobody means everybody; else its
 // name or inner name is one of the words, or all of them together.
 func addressed(targets string, names ...string) bool {
 	if targets == "" {

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -87,6 +89,29 @@ func TestPinsOfParents(t *testing.T) {
 		b, _ := load(t, t.TempDir(), nil, Ask{Bot: "x", Pins: pins})
 		if b.MaxImages != 1 || b.ReplyOnRandom != 3 || b.Origin("replyOnRandom").Layer != ParentPin || b.Origin("replyOnRandom").Line != 4 {
 			t.Errorf("%d %d %v", b.MaxImages, b.ReplyOnRandom, b.Origin("replyOnRandom"))
+		}
+	}
+}
+
+// Nobody but an editor could lower what may be done in a channel: a pin can, and cannot raise it.
+func TestAPinTakesRightsAway(t *testing.T) {
+	t.Parallel()
+	load := func(texts ...string) (*Bot, Problems) {
+		var pins []Pin
+		for i, text := range texts {
+			pins = append(pins, Pin{ID: fmt.Sprint(i + 1), Text: ".config\n---\n" + text})
+		}
+		return Load(Options{Dir: t.TempDir(), Env: env(nil)}, Ask{Bot: "x", Agent: map[string]any{"permissions": "guarded"}, Pins: pins})
+	}
+	b, problems := load("permissions: standard", "temperature: 0.5\npermissions: locked")
+	if want := []Channel{{Name: "pinned message 1", Permissions: "standard", Pinned: true}, {Name: "pinned message 2", Permissions: "locked", Pinned: true}}; b == nil ||
+		!reflect.DeepEqual(b.Channels, want) || b.Permissions != "guarded" || len(problems) > 0 {
+		t.Errorf("%+v, %v", b, problems)
+	}
+	for text, want := range map[string]string{"permissions: open": "open takes none away", "permissions: lokced": `did you mean "locked"?`} {
+		b, problems := load(text)
+		if b == nil || len(b.Channels) > 0 || b.Permissions != "guarded" || len(problems.Warnings()) != 1 || !strings.Contains(problems[0].Text, want) {
+			t.Errorf("%s: %+v, %v", text, b, problems)
 		}
 	}
 }

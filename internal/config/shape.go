@@ -199,9 +199,7 @@ func (s *shaper) allowed(b *branch, path string, f field) bool {
 // sets reports whether a layer may set the key.
 func (l Layer) sets(k *Key) bool {
 	switch {
-	case l == ParentPin || l == ChannelPin:
-		return k.Pins
-	case l.outside():
+	case l.outside(): // in a pin the profile is one more limit
 		return k.Pins || k.Path == "permissions"
 	default:
 		return !k.Home || l != Guild && l != BotFile && l != BotGuild

@@ -46,8 +46,8 @@ func TestTypedValues(t *testing.T) {
 			t.Errorf("%s=%s: %+v, %v", c.key, c.text, got, err)
 		}
 	}
-	if _, err := ChannelPin.Key("permissions"); err == nil {
-		t.Error("a pin may not set the profile")
+	if _, err := ChannelPin.Key("sandbox"); err == nil {
+		t.Error("a pin may set the sandbox")
 	}
 }
 

@@ -206,7 +206,7 @@ func (l *Limits) own(s transcript.Sender) ([]check, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, check{Profile: p, of: "channel " + room.Name})
+		out = append(out, check{Profile: p, of: room.Label()})
 	}
 	return out, nil
 }

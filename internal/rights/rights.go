@@ -120,6 +120,23 @@ func (b Policy) MayGive(profile string, givers ...chat.Principal) (bool, string)
 	return true, ""
 }
 
+// MayChange reports whether everybody on whose word it is done may give a profile in place of
+// another, and if not, why: to take rights away it is enough to have some, to give them takes
+// what [Policy.MayGive] asks.
+func (b Policy) MayChange(from, to string, givers ...chat.Principal) (bool, string) {
+	if len(givers) == 0 || from == to || !b.Narrower(to, from) {
+		return b.MayGive(to, givers...)
+	}
+	for _, p := range givers {
+		for _, who := range b.Behind(p) {
+			if _, ok := b.Grant(who); !ok {
+				return b.MayGive(to, givers...)
+			}
+		}
+	}
+	return true, ""
+}
+
 // Narrower reports whether a profile certainly allows no more than another.
 func (b Policy) Narrower(profile, than string) bool {
 	if profile == than || than == b.Widest {

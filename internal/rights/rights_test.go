@@ -181,3 +181,29 @@ func acting(who, behind chat.Principal) chat.Principal {
 	who.For = &behind
 	return who
 }
+
+// Only editors could take rights away.
+func TestLessNeedsNoEditor(t *testing.T) {
+	t.Parallel()
+	b := Policy{Grants: []Grant{{"discord", "standard"}}, Editors: []string{"local"}, Order: Presets(), Widest: "open"}
+	guest, nobody := chat.Principal{Kind: "discord", ID: "2"}, chat.Principal{Kind: "token", ID: "x"}
+	for _, c := range []struct {
+		from, to string
+		who      []chat.Principal
+		want     bool
+	}{
+		{"open", "standard", []chat.Principal{guest}, true},
+		{"open", "guarded", []chat.Principal{guest}, true},
+		{"standard", "locked", []chat.Principal{guest, guest}, true},
+		{"standard", "standard", []chat.Principal{guest}, false},
+		{"standard", "guarded", []chat.Principal{guest}, false}, // allows something else
+		{"locked", "standard", []chat.Principal{guest}, false},
+		{"", "locked", []chat.Principal{guest}, false},
+		{"open", "locked", []chat.Principal{guest, nobody}, false},
+		{"open", "locked", nil, false},
+	} {
+		if may, why := b.MayChange(c.from, c.to, c.who...); may != c.want || may == (why != "") {
+			t.Errorf("%s to %s: %v, %q", c.from, c.to, may, why)
+		}
+	}
+}

@@ -107,6 +107,15 @@ type Author struct {
 	Webhook string   // the id of the webhook, when one spoke
 	Roles   []string // names of the roles
 	Member  bool     // a member of the guild, so that Roles are known
+	Admin   bool     // owns or administers the guild
+}
+
+// Has reports whether somebody has one of the roles, by name. Whoever owns or administers the
+// guild has what it could give them anyway.
+func (a Author) Has(roles []string) bool {
+	return a.Admin || a.Member && slices.ContainsFunc(roles, func(role string) bool {
+		return slices.ContainsFunc(a.Roles, func(has string) bool { return strings.EqualFold(has, role) })
+	})
 }
 
 // Program reports whether no person wrote it. A bridge's webhook speaks for a person.

@@ -80,12 +80,16 @@ func (s *Settings) pinned(ctx context.Context, who pins.Who, channel string) ([]
 		return nil, nil, err
 	}
 	var all []pins.Pin
-	for _, m := range here.Pins {
-		all = append(all, pins.Pin{Message: m})
+	add := func(list []room.Message, above int) {
+		for _, m := range list {
+			// What is for others is nothing that this agent has a say in.
+			if pin := (config.Pin{Text: m.Text}); pin.For(who.Agent.Name, who.Agent.InnerName) {
+				all = append(all, pins.Pin{Message: m, Above: above})
+			}
+		}
 	}
-	for _, m := range above.Pins {
-		all = append(all, pins.Pin{Message: m, Above: 1})
-	}
+	add(here.Pins, 0)
+	add(above.Pins, 1)
 	count, refused := pins.Counting(all, who)
 	var out []config.Pin
 	for _, p := range count {

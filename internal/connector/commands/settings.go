@@ -138,7 +138,7 @@ func accessText(a connector.Access, who, agent string, roles []string) string {
 		fmt.Fprintf(&out, "What must be asked is answered by: %s.\n", a.Answers)
 	}
 	if len(a.Gives) == 0 {
-		fmt.Fprintf(&out, "%s %s no right to change what agents may.", who, have)
+		fmt.Fprintf(&out, "%s %s no right to give agents more than they have.", who, have)
 	} else {
 		fmt.Fprintf(&out, "%s may give agents: `%s`.", who, strings.Join(a.Gives, "`, `"))
 	}

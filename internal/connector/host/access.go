@@ -20,15 +20,20 @@ import (
 // Access implements connector.Admin: sender, channel and agent, each with where it is set.
 func (h *Backend) Access(_ context.Context, of connector.Caller, agent string, in room.Channel) (connector.Access, error) {
 	thread := chat.ThreadID(h.Platform.Name + ":" + in.Place() + ":" + in.ID + "@" + agent)
-	bot, err := h.App.Settings.BotIn(agent, of.Guild)
+	row := journal.Thread{ID: thread, Place: thread.Place(), Agent: agent}
+	bot, err := h.App.Settings.BotFor(row)
 	if err != nil {
 		return connector.Access{}, h.handler.ToError(err)
 	}
-	l := gate.LimitsOf(bot, journal.Thread{ID: thread, Place: thread.Place(), Agent: agent}, func(name string) (*permit.Profile, error) { return h.App.Gate.Rules(bot, name) })
+	l := gate.LimitsOf(bot, row, func(name string) (*permit.Profile, error) { return h.App.Gate.Rules(bot, name) })
 	at := h.setting(bot, "permissions")
 	out := connector.Access{Limits: []connector.Limit{{Part: "agent", Who: "the agent " + agent, Profile: bot.Permissions, From: at.From}}}
 	for _, c := range l.Channels {
-		out.Limits = append(out.Limits, connector.Limit{Part: "channel", Who: "this channel", Profile: c.Permissions, From: "`channels` of the configuration: " + c.Name})
+		from := "`channels` of the configuration: " + c.Name
+		if c.Pinned {
+			from = c.Name
+		}
+		out.Limits = append(out.Limits, connector.Limit{Part: "channel", Who: "this channel", Profile: c.Permissions, From: from})
 	}
 	if len(l.Channels) == 0 {
 		out.Limits = append(out.Limits, connector.Limit{Part: "channel", Who: "this channel", Profile: "no limit", From: "`channels` of the configuration do not name it"})
@@ -139,7 +144,7 @@ func (h *Backend) givable(by connector.Caller) []string {
 	}
 	all := runsetup.ProfileNames(bot)
 	grants := gate.Grants(bot)
-	some := slices.DeleteFunc(slices.Clone(all), func(name string) bool { may, _ := grants.MayGive(name, by.By); return !may })
+	some := slices.DeleteFunc(slices.Clone(all), func(name string) bool { may, _ := grants.MayChange(bot.Permissions, name, by.By); return !may })
 	if len(some) == 0 {
 		return all
 	}

@@ -85,6 +85,12 @@ func (h *Backend) limitsIn(bot *config.Bot) *gate.Limits {
 // mayGive is whether somebody may give a profile to agents of a guild: it must have a
 // name, and be no more than their own.
 func (h *Backend) mayGive(by connector.Caller, profile string) error {
+	return h.mayChangeProfile(by, "", profile)
+}
+
+// mayChangeProfile is whether somebody may give agents of a guild a profile in place of
+// another: less to anybody who can use the command, anything else only by those who may give it.
+func (h *Backend) mayChangeProfile(by connector.Caller, from, profile string) error {
 	bot, err := h.App.Settings.BotIn("", by.Guild)
 	if err != nil {
 		return err
@@ -92,7 +98,7 @@ func (h *Backend) mayGive(by connector.Caller, profile string) error {
 	if err := runsetup.NamedProfile(bot, profile); err != nil {
 		return service.Invalid("permissions", "%v", err)
 	}
-	if may, why := gate.Grants(bot).MayGive(profile, by.By); !may {
+	if may, why := gate.Grants(bot).MayChange(from, profile, by.By); !may {
 		return operation.Errorf(operation.Forbidden, "%s; `access` and `editors` in the configuration say who may", toYou(why, by.By))
 	}
 	return nil
@@ -165,7 +171,11 @@ func (h *Backend) CheckNewAgent(ctx context.Context, by connector.Caller, want c
 		}
 	}
 	if want.Permissions != "" {
-		if err := h.mayGive(by, want.Permissions); err != nil {
+		bot, err := h.App.Settings.BotIn("", by.Guild)
+		if err != nil {
+			return h.handler.ToError(err)
+		}
+		if err := h.mayChangeProfile(by, bot.Permissions, want.Permissions); err != nil {
 			return err
 		}
 	}

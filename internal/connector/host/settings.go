@@ -137,7 +137,11 @@ func (h *Backend) writeAgent(ctx context.Context, by connector.Caller, name, pat
 		if unset {
 			profile = "standard" // what an agent has that names none
 		}
-		if err := h.mayGive(by, profile); err != nil {
+		bot, err := h.App.Settings.BotIn(name, by.Guild)
+		if err != nil {
+			return h.handler.ToError(err)
+		}
+		if err := h.mayChangeProfile(by, bot.Permissions, profile); err != nil {
 			return err
 		}
 	case "continuationModel":
@@ -209,7 +213,10 @@ func (h *Backend) SetGuild(ctx context.Context, by connector.Caller, key, value 
 			err = h.mayUnset(by)
 		}
 	case typed.Path == "permissions":
-		err = h.mayGive(by, value)
+		var bot *config.Bot
+		if bot, err = h.App.Settings.BotIn("", by.Guild); err == nil {
+			err = h.mayChangeProfile(by, bot.Permissions, value)
+		}
 	case typed.Path == "continuationModel":
 		stored, err = h.modelFor(by, value)
 	default:
@@ -237,7 +244,11 @@ func (h *Backend) mayUnset(by connector.Caller) error {
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	return h.mayGive(by, bot.Permissions)
+	now, err := h.App.Settings.BotIn("", by.Guild)
+	if err != nil {
+		return err
+	}
+	return h.mayChangeProfile(by, now.Permissions, bot.Permissions)
 }
 
 // others names the agents for which something else is in force than what was just set.

@@ -43,12 +43,7 @@ func (r Rules) May(a room.Author) bool {
 	if a.Program() {
 		return false
 	}
-	if len(r.Roles) == 0 {
-		return true
-	}
-	return a.Member && slices.ContainsFunc(r.Roles, func(role string) bool {
-		return slices.ContainsFunc(a.Roles, func(has string) bool { return strings.EqualFold(has, role) })
-	})
+	return len(r.Roles) == 0 || a.Has(r.Roles)
 }
 
 // Need is what the walk wants to read next.

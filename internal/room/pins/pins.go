@@ -37,12 +37,8 @@ func (w Who) May(a room.Author) bool {
 		return true
 	case a.Program():
 		return false
-	case len(w.Roles) == 0 && len(w.Users) == 0:
-		return true
 	}
-	return a.Member && slices.ContainsFunc(w.Roles, func(role string) bool {
-		return slices.ContainsFunc(a.Roles, func(has string) bool { return strings.EqualFold(has, role) })
-	})
+	return len(w.Roles) == 0 && len(w.Users) == 0 || a.Has(w.Roles)
 }
 
 // Refused is a pin that does not count, and why.

@@ -34,6 +34,8 @@ func TestMay(t *testing.T) {
 		{"without the role", Who{Roles: []string{"admin"}}, ada, false},
 		{"with the role", Who{Roles: []string{"admin"}}, bo, true},
 		{"a role of no member", Who{Roles: []string{"admin"}}, room.Author{ID: "3", Roles: []string{"admin"}}, false},
+		{"who administers the server", Who{Roles: []string{"admin"}}, room.Author{ID: "4", Member: true, Admin: true}, true},
+		{"a program that does", Who{Roles: []string{"admin"}}, room.Author{ID: "6", Bot: true, Member: true, Admin: true}, false},
 		{"by name", Who{Users: []string{"1"}}, ada, true},
 		{"not by name", Who{Users: []string{"1"}}, bo, false},
 		{"a program by name", Who{Users: []string{"5"}}, bot, true},

@@ -17,6 +17,7 @@ var everyone = regexp.MustCompile(`(?:^|\W)@(?:everyone|here)\b`)
 // author is whoever wrote a message.
 func (c *Client) author(guild string, u discord.User, m *discord.Member, webhook string) room.Author {
 	a := room.Author{ID: u.ID.String(), Name: u.Username, Bot: u.Bot, Webhook: webhook, Roles: c.cache.RoleNames(guild, m), Member: m != nil}
+	a.Admin = webhook == "" && c.cache.Administers(guild, a.ID, m)
 	switch {
 	case webhook != "":
 	case m != nil && m.Nick != nil:

@@ -270,20 +270,28 @@ func (c *Client) Member(ctx context.Context, guild string, who room.Author) (roo
 	return c.author(guild, m.User, m, who.Webhook), nil
 }
 
-// learnRoles asks for the roles of a guild that has not reported its channels, because it is about to
+// learnGuild learns whose a guild is and which roles it has.
+func (c *Client) learnGuild(guild, owner string, roles []discord.Role) {
+	c.cache.SetOwner(guild, owner)
+	for _, r := range roles {
+		c.cache.LearnRole(guild, r)
+	}
+}
+
+// learnRoles asks for the roles and the owner of a guild that has not reported its channels, because it is about to
 // or because another shard gets its events: without their names nobody would have any.
 func (c *Client) learnRoles(ctx context.Context, guild string) error {
 	if guild == "" || guild == room.Direct || c.cache.HasRoles(guild) {
 		return nil
 	}
-	roles, err := ask(ctx, c, "roles", func(ctx context.Context) ([]discord.Role, error) {
-		return c.rest.GetRoles(gateway.ID(guild), rest.WithCtx(ctx))
+	g, err := ask(ctx, c, "roles", func(ctx context.Context) (*discord.RestGuild, error) {
+		return c.rest.GetGuild(gateway.ID(guild), false, rest.WithCtx(ctx))
 	})
 	if err != nil && !platform.Passing(err) {
 		return nil // it is closed to us: nobody has any
 	}
-	for _, r := range roles {
-		c.cache.LearnRole(guild, r)
+	if g != nil {
+		c.learnGuild(guild, g.OwnerID.String(), g.Roles)
 	}
 	return err
 }

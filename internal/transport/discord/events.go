@@ -39,6 +39,8 @@ func (c *Client) convert(ctx context.Context, data any) {
 		c.sink.Take(platform.Connected{Self: c.me(), Resumed: true})
 	case wire.EventGuildCreate:
 		c.guild(e)
+	case wire.EventGuildUpdate:
+		c.cache.SetOwner(e.ID.String(), e.OwnerID.String())
 	case wire.EventGuildDelete:
 		c.guildGone(e.ID.String())
 	case lateGuilds:
@@ -200,9 +202,7 @@ type withMessages interface {
 
 // guild learns a guild with its channels.
 func (c *Client) guild(e wire.EventGuildCreate) {
-	for _, r := range e.Roles {
-		c.cache.LearnRole(e.ID.String(), r)
-	}
+	c.learnGuild(e.ID.String(), e.OwnerID.String(), e.Roles)
 	var out platform.Listed
 	learn := func(ch discord.Channel) {
 		in := c.cache.Learn(ch)

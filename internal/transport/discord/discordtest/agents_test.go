@@ -191,7 +191,8 @@ func TestDiscordAgentConfig(t *testing.T) {
 	set("carol", "model", "demo/echo", "model of **helper** is now `demo/echo`")
 	set("carol", "model", "zzz", "unknown model")
 	set("carol", "tools", "read, bash", "is now `read, bash`")
-	set("carol", "permissions", "locked", "you may not change permissions", "`editors`")
+	set("carol", "permissions", "locked", "is now `locked`") // less, which needs no editor
+	set("carol", "permissions", "standard", "you may not change permissions", "`editors`")
 	set("ada", "permissions", "guarded", "is now `guarded`")
 	set("ada", "permissions", "lokced", `did you mean "locked"?`)
 	set("dan", "temperature", "1", "you have the rights of locked here")

@@ -71,7 +71,7 @@ func TestPinsThatDoNotCount(t *testing.T) {
 	stranger := g.pin("bob", "general", ".config\n---\nreplyOnName: true\n")
 	g.noted(stranger, "bob, who wrote it, may not configure here; it needs the role keeper")
 	mine := g.pin("ada", "general", ".config\n---\npermissions: open\nbudgets:\n  guild:\n    day: 1000000\n")
-	g.noted(mine, "permissions")
+	g.noted(mine, "open takes none away")
 	broken := g.pin("ada", "general", ".config\n---\nreplyOnRandom: [1\n")
 	g.noted(broken, "left out")
 	fine := g.pin("ada", "general", ".config\n---\nmaxBotReplyChainDepth: 7\n")
@@ -95,5 +95,34 @@ func TestPinsThatDoNotCount(t *testing.T) {
 	thread := g.room("general", "chorus")
 	if n := slices.IndexFunc(g.events(thread), func(ev chat.Event) bool { return ev.Body.Kind() == chat.KindRunStarted }); n < 0 {
 		t.Error("no run")
+	}
+}
+
+// With authorizedRoles a bot spoke about pins that were for others, and refused whoever owns or
+// administers the server; and what may be done in a channel could not be lowered there.
+func TestPinsOfOthersAndOfTheOwner(t *testing.T) {
+	t.Parallel()
+	o := withSecrets()
+	o.Roles = append(o.Roles, discordsim.RoleSpec{Name: "chief", Permissions: []string{"administrator"}})
+	o.People = []discordsim.PersonSpec{{Name: "own", Owner: true}, {Name: "ada", Roles: []string{"chief"}}, {Name: "bob"}}
+	files := roomFiles()
+	files["bots/chorus.yaml"] += "authorizedRoles: [keeper]\npermissions: open\naccess: {discord: open}\n"
+	g := inOldGuild(t, o, files, func(*guildT) {})
+	g.pin("bob", "general", ".config pia\n---\nreplyOnRandom: 1\n")
+	owners := g.pin("own", "general", ".config\n---\nmaxBotReplyChainDepth: 7\npermissions: locked\n")
+	g.until("the owner's counts", func() bool {
+		bot, err := g.app.Settings.BotFor(rowOf(g.room("general", "chorus")))
+		return err == nil && bot.MaxBotReplyChainDepth == 7 && bot.Permissions == "open"
+	})
+	g.pin("ada", "general", ".config\n---\nreplyOnName: true\n")
+	g.until("an administrator's counts", func() bool {
+		bot, err := g.app.Settings.BotFor(rowOf(g.room("general", "chorus")))
+		return err == nil && bot.ReplyOnName
+	})
+	g.commandShows("bob", "access", nil, "this channel: `locked` (pinned message "+owners.String()+")")
+	stranger := g.pin("bob", "general", ".config chorus\n---\nreplyOnRandom: 1\n")
+	g.noted(stranger, "bob, who wrote it, may not configure here")
+	if n := g.countOwn("general"); n != 2 { // the answer to /access and this note
+		t.Errorf("it spoke about what is for others:\n%s", g.transcript())
 	}
 }

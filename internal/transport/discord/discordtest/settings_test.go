@@ -91,17 +91,21 @@ func (g *guildT) started(thread chat.ThreadID) chat.RunStarted {
 }
 
 // Who keeps the server on Discord is not thereby somebody who may give rights: nobody gives
-// more than they have.
+// more than they have. Nobody but an editor could take rights away, either; everybody who has
+// the command can.
 func TestDiscordNobodyGivesMoreThanTheyHave(t *testing.T) {
 	t.Parallel()
 	o := discordsim.Options{Roles: []discordsim.RoleSpec{{Name: "warden", Permissions: []string{"manage_guild", "manage_channels"}}},
 		People: []discordsim.PersonSpec{{Name: "ada", Owner: true}, {Name: "bob", Roles: []string{"warden"}}}}
 	g := inGuild(t, o, map[string]string{"shared.yaml": "permissions: open\naccess:\n  discord/role:warden: standard\neditors: ['discord/role:warden']\n"})
 	for _, c := range []struct{ who, command, option, value, want string }{
-		{"ada", "settings permissions", "profile", "locked", "you may not change permissions"},
 		{"bob", "settings permissions", "profile", "open", "you have the rights of standard and cannot give open"},
+		{"ada", "settings permissions", "profile", "guarded", "is now `guarded`"},
+		{"ada", "settings permissions", "profile", "standard", "you may not change permissions"},
+		{"bob", "settings permissions", "profile", "standard", "is now `standard`"},
 		{"bob", "settings permissions", "profile", "guarded", "cannot give guarded"},
-		{"bob", "settings permissions", "profile", "locked", "is now `locked`"},
+		{"ada", "settings permissions", "profile", "locked", "is now `locked`"},
+		{"ada", "settings permissions", "profile", "standard", "you may not change permissions"},
 		{"bob", "settings permissions", "profile", "default", "cannot give open"},
 	} {
 		g.commandShows(c.who, c.command, map[string]any{c.option: c.value}, c.want)
@@ -120,7 +124,7 @@ func TestDiscordAccess(t *testing.T) {
 	g := kept(t, discordsim.Options{}, map[string]string{"shared.yaml": "channels:\n  \"*\": guarded\n"})
 	g.commandShows("bob", "access", nil, "**What chorus does when you say so here**", "- `standard`: reads and writes its workspace", "- `guarded`:",
 		"Each of these must allow it", "the agent chorus: `standard` (built in)", "this channel: `guarded` (`channels` of the configuration: *)",
-		"whoever says it: `standard` (built in for everybody on Discord", "What must be asked is answered by: whoever asked, whoever sits at the terminal.", "You have no right to change what agents may.")
+		"whoever says it: `standard` (built in for everybody on Discord", "What must be asked is answered by: whoever asked, whoever sits at the terminal.", "You have no right to give agents more than they have.")
 	g.commandShows("dan", "access", nil, "- `locked`: reads its workspace and changes nothing", "access` of the configuration: discord/role:guest", "roles that count: builder, guest")
 	g.commandShows("ada", "access", nil, "whoever says it: `open`", "You may give agents: `open`, `standard`, `guarded`, `locked`.")
 	g.commandShows("bob", "access", map[string]any{"person": g.User("dan").String()}, "for those who may manage the server")

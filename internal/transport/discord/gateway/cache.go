@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/disgoorg/disgo/discord"
+	"github.com/disgoorg/snowflake/v2"
 
 	"chorus/internal/room"
 	"chorus/internal/room/mention"
@@ -17,6 +18,8 @@ type Cache struct {
 	roles    map[string]map[string]string // names by guild and id
 	channels map[string]room.Channel
 	bots     map[string]string // the role that a guild made for a bot, by guild/user
+	owners   map[string]string // users, by guild
+	admins   map[string]bool   // roles that may administer, by id
 	// sorted are the names of a guild in order; nil: they must be sorted anew.
 	sorted map[string]*mention.Directory
 }
@@ -24,7 +27,7 @@ type Cache struct {
 // NewCache is a cache that knows nothing.
 func NewCache() *Cache {
 	return &Cache{roles: map[string]map[string]string{}, channels: map[string]room.Channel{}, bots: map[string]string{},
-		sorted: map[string]*mention.Directory{}}
+		owners: map[string]string{}, admins: map[string]bool{}, sorted: map[string]*mention.Directory{}}
 }
 
 // SetRole learns the name of a role; "": it is gone.
@@ -37,19 +40,42 @@ func (w *Cache) SetRole(guild, id, name string) {
 	delete(w.sorted, guild)
 	if name == "" {
 		delete(w.roles[guild], id)
+		delete(w.admins, id)
 		return
 	}
 	w.roles[guild][id] = name
 }
 
-// LearnRole learns a role, and whose it is if it was made for a bot.
+// LearnRole learns a role, whether it may administer, and whose it is if it was made for a bot.
 func (w *Cache) LearnRole(guild string, r discord.Role) {
 	w.SetRole(guild, r.ID.String(), r.Name)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r.Permissions.Has(discord.PermissionAdministrator) {
+		w.admins[r.ID.String()] = true
+	} else {
+		delete(w.admins, r.ID.String())
+	}
 	if r.Tags != nil && r.Tags.BotID != nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
 		w.bots[guild+"/"+r.Tags.BotID.String()] = r.ID.String()
 	}
+}
+
+// SetOwner learns whose a guild is.
+func (w *Cache) SetOwner(guild, user string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.owners[guild] = user
+}
+
+// Administers reports whether somebody owns a guild or has a role that may administer it.
+func (w *Cache) Administers(guild, user string, m *discord.Member) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.owners[guild] == user {
+		return user != ""
+	}
+	return m != nil && slices.ContainsFunc(m.RoleIDs, func(id snowflake.ID) bool { return w.admins[id.String()] })
 }
 
 // BotRole is the role that a guild made for a bot; people mention it by mistake.

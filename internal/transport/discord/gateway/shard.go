@@ -292,7 +292,7 @@ func (l *Shard) send(conn *websocket.Conn, op wire.Opcode, data any) error {
 
 // handled are the events that something is done about; the others are not even read.
 var handled = map[wire.EventType]bool{
-	wire.EventTypeReady: true, wire.EventTypeResumed: true, wire.EventTypeGuildCreate: true, wire.EventTypeGuildDelete: true,
+	wire.EventTypeReady: true, wire.EventTypeResumed: true, wire.EventTypeGuildCreate: true, wire.EventTypeGuildUpdate: true, wire.EventTypeGuildDelete: true,
 	wire.EventTypeChannelCreate: true, wire.EventTypeChannelUpdate: true, wire.EventTypeChannelDelete: true,
 	wire.EventTypeThreadCreate: true, wire.EventTypeThreadUpdate: true, wire.EventTypeThreadDelete: true,
 	wire.EventTypeGuildRoleCreate: true, wire.EventTypeGuildRoleUpdate: true, wire.EventTypeGuildRoleDelete: true,
