@@ -31,9 +31,9 @@ func says(text string) platform.Answer { return platform.Answer{Text: text} }
 // register tells the platform which commands there are. Doing it again changes nothing. Of
 // two with one name the first counts.
 func (b *Bot) register(ctx context.Context) {
-	list := b.allCommands()
+	list := b.Offers()
 	for i := range list {
-		list[i].Name = b.commandName(list[i])
+		list[i].Name = b.CommandName(list[i])
 	}
 	_, err := again(ctx, b, "register commands", func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, b.can.commands.Register(ctx, list)
@@ -43,10 +43,14 @@ func (b *Bot) register(ctx context.Context) {
 	}
 }
 
-// allCommands are the commands of all sets, each once.
-func (b *Bot) allCommands() (list []platform.Command) {
+// Offers are the commands of all sets, each once. Where they are written as messages, those are
+// left out that the platform should ask a right for: nobody says which the author of a message has.
+func (b *Bot) Offers() (list []platform.Command) {
 	for _, set := range b.commands {
 		for _, c := range set.List() {
+			if b.WritesCommands() && (c.Menu || c.Needs != platform.Everyone) {
+				continue
+			}
 			if !slices.ContainsFunc(list, func(o platform.Command) bool { return o.Name == c.Name }) {
 				list = append(list, c)
 			}
@@ -55,12 +59,15 @@ func (b *Bot) allCommands() (list []platform.Command) {
 	return list
 }
 
+// WritesCommands reports that the platform has no list of commands: people write them.
+func (b *Bot) WritesCommands() bool { return b.can.commands == nil }
+
 // maxCommandName is how long a command's name may be on platforms.
 const maxCommandName = 32
 
-// commandName is what a command is called here: of several bots all but the first have their
+// CommandName is what a command is called here: of several bots all but the first have their
 // names in it, since a list that has each of them several times says nothing.
-func (b *Bot) commandName(c platform.Command) string {
+func (b *Bot) CommandName(c platform.Command) string {
 	switch who := b.CommandPrefix; {
 	case who == "":
 		return c.Name
@@ -77,8 +84,8 @@ func (b *Bot) plainPath(path string) string {
 		return path
 	}
 	name, rest, sub := strings.Cut(path, "/")
-	for _, c := range b.allCommands() {
-		if b.commandName(c) == name {
+	for _, c := range b.Offers() {
+		if b.CommandName(c) == name {
 			if name = c.Name; sub {
 				name += "/" + rest
 			}
@@ -86,6 +93,12 @@ func (b *Bot) plainPath(path string) string {
 		}
 	}
 	return path
+}
+
+// Speaks implements platform.Sink.
+func (b *Bot) Speaks(path string) bool {
+	path = b.plainPath(path)
+	return slices.ContainsFunc(b.Offers(), func(c platform.Command) bool { return c.Speaks && c.Name == path })
 }
 
 // Invoke implements platform.Sink.
@@ -104,6 +117,9 @@ const maxAnswer = 1900
 
 // whole removes secrets from an answer, and sends what does not fit into a message as a file.
 func (b *Bot) whole(a platform.Answer) platform.Answer {
+	if a.Say != "" {
+		return a // a person's own words
+	}
 	a.Text = b.Backend.Redact(first(a.Text, "done"))
 	most := min(maxAnswer, b.maxText()*19/20)
 	if a.File.Name == "" && split.Length(a.Text) > most {

@@ -15,8 +15,8 @@ const signLater = "⏳"
 // maxCooldowns bounds how many are remembered; beyond it those that are over go.
 const maxCooldowns = 10_000
 
-// blocks reports whether the agent never hears somebody.
-func (l Listener) blocks(a room.Author) bool {
+// Blocks reports whether the agent never hears somebody.
+func (l Listener) Blocks(a room.Author) bool {
 	return slices.ContainsFunc(l.Blocked, func(who string) bool {
 		who = strings.TrimPrefix(who, "@")
 		return who == a.ID || strings.EqualFold(who, a.Name) || a.Webhook != "" && who == a.Webhook

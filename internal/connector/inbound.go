@@ -139,6 +139,7 @@ func (b *Bot) message(ctx context.Context, m room.Message, w *waking) (bool, err
 	if answered, err := b.replied(ctx, m); answered || err != nil {
 		return answered, err
 	}
+	m = b.spoken(m)
 	if taken, err := b.textCommand(ctx, m); taken || err != nil {
 		return taken, err
 	}
@@ -206,7 +207,7 @@ func (b *Bot) commitFor(ctx context.Context, m room.Message, h route.Heard, all 
 	l := ListenerOf(all, h.Agent.Name)
 	why := string(h.Way) + " " + h.Agent.Name
 	d := delivery{msg: m, target: h, to: l}
-	if l.blocks(m.Author) {
+	if l.Blocks(m.Author) {
 		return nil, "", nil
 	}
 	if h.Way != route.InRoom && !b.cooldowns.ask(l.Name, m, l.Cooldown) {

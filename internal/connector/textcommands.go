@@ -15,20 +15,16 @@ import (
 // description=before the change", or "/context save before the change". The answer is a reply
 // that everybody sees.
 
-// textHelp is the command that lists the others.
-const textHelp = "help"
-
 // textCommand carries out a message that is a command; false: it is words like any others. It
 // is carried out once, by one of our bots: one that was begun when the program ended is lost.
 func (b *Bot) textCommand(ctx context.Context, m room.Message) (bool, error) {
 	words := strings.Fields(m.Text)
-	if b.can.commands != nil || len(words) == 0 || !strings.HasPrefix(words[0], "/") || m.System || m.Author.Program() {
+	if !b.WritesCommands() || len(words) == 0 || !strings.HasPrefix(words[0], "/") || m.System || m.Author.Program() {
 		return false, nil
 	}
 	words[0] = words[0][1:]
-	offered := b.offered()
-	c, path, rest := findCommand(offered, words)
-	if c == nil && words[0] != textHelp {
+	c, path, rest := findCommand(b.Offers(), words)
+	if c == nil || c.Speaks {
 		return false, nil
 	}
 	done, err := b.Backend.Arrive(ctx, journal.Arrival{Platform: b.transport, What: "command", PlatformID: m.ID, Decision: path})
@@ -36,12 +32,7 @@ func (b *Bot) textCommand(ctx context.Context, m room.Message) (bool, error) {
 		return true, err
 	}
 	b.inBackground(func(ctx context.Context) {
-		var a platform.Answer
-		if c == nil {
-			a = b.whole(says(helpText(offered)))
-		} else {
-			a = b.invokeText(ctx, m, path, c.Options, rest)
-		}
+		a := b.invokeText(ctx, m, path, c.Options, rest)
 		err := b.SetDesired(ctx, journal.Desired{Lane: b.Lane(m.In.ID), Key: "told/" + m.ID, Final: true,
 			Body: platform.Post{Text: a.Text, ReplyTo: m.ID, File: a.File.Name, Content: b.Backend.Redact(a.File.Text)}.Body()})
 		if err != nil && ctx.Err() == nil {
@@ -61,18 +52,15 @@ func (b *Bot) invokeText(ctx context.Context, m room.Message, path string, optio
 	return b.Invoke(ctx, i)
 }
 
-// offered are the commands that everybody may give. What the platform should ask a right for is
-// left out: nobody says which rights the author of a message has.
-func (b *Bot) offered() []platform.Command {
-	var out []platform.Command
-	for _, set := range b.commands {
-		for _, c := range set.List() {
-			if !c.Menu && c.Needs == platform.Everyone && !slices.ContainsFunc(out, func(o platform.Command) bool { return o.Name == c.Name }) {
-				out = append(out, c)
-			}
-		}
+// spoken is a message without the command that it begins with, where that command only says
+// that the words are for this bot: "/ask what is new?" is a question that mentions it.
+func (b *Bot) spoken(m room.Message) room.Message {
+	words, isCommand := strings.CutPrefix(strings.TrimSpace(m.Text), "/")
+	name, rest, _ := strings.Cut(words, " ")
+	if b.WritesCommands() && isCommand && strings.TrimSpace(rest) != "" && b.Speaks(name) && b.Self().ID != "" {
+		m.Text, m.Mentions = strings.TrimSpace(rest), append(slices.Clone(m.Mentions), b.Self().ID)
 	}
-	return out
+	return m
 }
 
 // findCommand finds the command that words begin with, and what follows; nil: there is none.
@@ -127,25 +115,4 @@ func (b *Bot) readOptions(ctx context.Context, i *platform.Invocation, options [
 		}
 	}
 	return ""
-}
-
-// helpText lists commands, one a line.
-func helpText(list []platform.Command) string {
-	var out strings.Builder
-	var add func(prefix string, list []platform.Command)
-	add = func(prefix string, list []platform.Command) {
-		for _, c := range list {
-			if len(c.Sub) > 0 {
-				add(prefix+c.Name+" ", c.Sub)
-				continue
-			}
-			fmt.Fprintf(&out, "/%s%s", prefix, c.Name)
-			for _, o := range c.Options {
-				fmt.Fprintf(&out, " %s=…", o.Name)
-			}
-			fmt.Fprintf(&out, ": %s\n", c.Description)
-		}
-	}
-	add("", list)
-	return strings.TrimSpace(out.String())
 }

@@ -13,12 +13,21 @@ import (
 type Command struct {
 	Name        string
 	Description string
-	Menu        bool // an entry in the menu of a message, whose Name is its label
-	GuildOnly   bool // not in direct messages
+	Topic       string // under which help lists it; "": under its own name
+	Example     string // its options as somebody would type them
+	Menu        bool   // an entry in the menu of a message, whose Name is its label
+	GuildOnly   bool   // not in direct messages
+	Speaks      bool   // it becomes a message: see Sink.Speaks
 	Needs       Right
 	Options     []Option
 	Sub         []Command
 }
+
+// The topics of commands that are no group of their own.
+const (
+	TopicTalk = "talk"
+	TopicLook = "look"
+)
 
 // Right is what the platform should ask for before it offers a command. Whoever may use it
 // in the end is decided by our own rights.
@@ -40,6 +49,7 @@ const (
 	Flag   Kind = "flag"
 	Person Kind = "person"
 	Number Kind = "number"
+	Upload Kind = "file"
 )
 
 // Option is a value that goes with a command.
@@ -48,6 +58,7 @@ type Option struct {
 	Description string
 	Kind        Kind
 	Required    bool
+	MaxLength   int  // characters of a text; 0: as the platform has it
 	Completes   bool // values are proposed while it is typed
 	Choices     []Choice
 }
@@ -62,10 +73,12 @@ type Invocation struct {
 	Text    map[string]string
 	Flag    map[string]bool
 	Person  map[string]room.Author
+	Files   []room.File
 	On      *room.Message // the message whose menu it was chosen from
 	By      room.Author
 	In      room.Channel
 	Allowed Allowed
+	Absent  bool // the bot cannot read or write where it was given
 }
 
 // Allowed is what the platform lets somebody do where they are.
@@ -93,6 +106,10 @@ type Answer struct {
 	Buttons []Button
 	File    File // goes along; none without a name
 	Replace bool // of a press: the text takes the place of the message and its buttons
+	// Say is instead posted for everybody, as the words of whoever gave the command: the
+	// platform reports that message as one of theirs which mentions the bot, with the command's
+	// files. Only for commands that speak (Sink.Speaks).
+	Say string
 }
 
 // File is a text that goes along as a file.

@@ -87,6 +87,9 @@ type Sink interface {
 	Press(ctx context.Context, p Press) Answer
 	Invoke(ctx context.Context, i Invocation) Answer
 	Complete(ctx context.Context, i Invocation, option string) []Choice
+	// Speaks reports a command that becomes a message. It is not acknowledged before Invoke
+	// has answered, which takes no longer than ctx: what was acknowledged is never lost.
+	Speaks(path string) bool
 }
 
 // Event is one of the types below.

@@ -8,7 +8,6 @@ import (
 
 	"chorus/internal/connector"
 	"chorus/internal/platform"
-	"chorus/internal/room"
 	"chorus/internal/room/mark"
 )
 
@@ -46,20 +45,6 @@ func (b *Set) agents(ctx context.Context, o request) platform.Answer {
 // code is text for between backticks.
 func code(s string) string { return strings.ReplaceAll(s, "`", "'") }
 
-// agentHere is the agent that answers in a channel through this bot; "": none does.
-func (b *Set) agentHere(ctx context.Context, in room.Channel) (string, error) {
-	list, err := b.Backend.Listeners(ctx, b.Name, b.Self(), in)
-	if err != nil {
-		return "", err
-	}
-	for _, l := range list {
-		if l.User == b.Self().ID {
-			return l.Name, nil
-		}
-	}
-	return "", nil
-}
-
 func (b *Set) configAgent(ctx context.Context, o request) platform.Answer {
 	by, ok := o.caller()
 	if !ok {
@@ -67,10 +52,11 @@ func (b *Set) configAgent(ctx context.Context, o request) platform.Answer {
 	}
 	name, key := o.agentName(), strings.TrimSpace(o.Text["key"])
 	if name == "" {
-		var err error
-		if name, err = b.agentHere(ctx, o.in); err != nil {
+		l, _, err := b.listenerHere(ctx, o.in)
+		if err != nil {
 			return says(b.UserMessage(err))
 		}
+		name = l.Name
 	}
 	if name == "" {
 		return says("Nobody answers here; say which agent you mean with `name`.")

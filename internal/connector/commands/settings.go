@@ -94,18 +94,18 @@ func (b *Set) access(ctx context.Context, o request) platform.Answer {
 		}
 		of.By, who = b.Principal(person), mark.Person(person.ID)
 	}
-	agent, err := b.agentHere(ctx, o.in)
+	l, ok, err := b.listenerHere(ctx, o.in)
 	if err != nil {
 		return says(b.UserMessage(err))
 	}
-	if agent == "" {
+	if !ok {
 		return says("Nobody answers here, so nothing is done on anybody's word.")
 	}
-	a, err := b.Backend.Access(ctx, of, agent, o.in)
+	a, err := b.Backend.Access(ctx, of, l.Name, o.in)
 	if err != nil {
 		return says(b.UserMessage(err))
 	}
-	return says(accessText(a, who, agent, of.By.Roles))
+	return says(accessText(a, who, l.Name, of.By.Roles))
 }
 
 // accessText is rights for people who have never heard of profiles.

@@ -287,8 +287,12 @@ func commands(p *program) {
 	p.say("/steer message=faster please")
 	p.shown("the answer to /steer", func(m platformtest.Shown) bool { return strings.Contains(m.Text, "Nothing runs here") })
 	p.say("/help")
-	p.shown("the list of commands", func(m platformtest.Shown) bool { return strings.Contains(m.Text, "/access person=…: ") })
-	p.counted(5)
+	p.shown("the list of commands", func(m platformtest.Shown) bool {
+		return strings.Contains(m.Text, "`/access`") && !strings.Contains(m.Text, "/settings")
+	})
+	p.say("/help topic=look")
+	p.shown("what they do", func(m platformtest.Shown) bool { return strings.Contains(m.Text, "`/cost since=7d`") })
+	p.counted(6)
 }
 
 func ends(p *program) {

@@ -85,11 +85,20 @@ func New(o Options) (*Set, error) {
 			}
 			s.paths[strings.Join(words, "/")] = entry{d, line}
 			leaf := platform.Command{Name: words[len(words)-1], Description: text.Clip(cmp.Or(line.Help, d.Help), maxDescription-1),
-				Options: options, Needs: platform.Right(line.Permission), GuildOnly: line.Permission != ""}
+				Topic: topicOf(d), Options: options, Needs: platform.Right(line.Permission), GuildOnly: line.Permission != ""}
 			s.list = insert(s.list, words, leaf)
 		}
 	}
 	return s, nil
+}
+
+// topicOf is under which topic the command of an operation is found: reading is looking. What
+// else there is has its own.
+func topicOf(d *operation.Definition) string {
+	if d.Effect == operation.Reads {
+		return platform.TopicLook
+	}
+	return ""
 }
 
 // As is the same commands for a bot that knows people as principals.
@@ -113,7 +122,7 @@ func insert(list []platform.Command, words []string, leaf platform.Command) []pl
 		list = append(list, platform.Command{Name: words[0], Description: "Commands about " + words[0], Needs: leaf.Needs, GuildOnly: leaf.GuildOnly})
 		at = len(list) - 1
 	}
-	leaf.Needs, leaf.GuildOnly = "", false // platforms ask for rights at the top
+	leaf.Needs, leaf.GuildOnly, leaf.Topic = "", false, "" // platforms ask for rights at the top
 	list[at].Sub = insert(list[at].Sub, words[1:], leaf)
 	return list
 }

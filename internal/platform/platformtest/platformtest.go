@@ -180,6 +180,9 @@ func (c *session) Invoke(_ context.Context, i platform.Invocation) platform.Answ
 // Complete implements platform.Sink.
 func (*session) Complete(context.Context, platform.Invocation, string) []platform.Choice { return nil }
 
+// Speaks implements platform.Sink.
+func (*session) Speaks(string) bool { return false }
+
 // seen is all that was reported so far.
 func (c *session) seen() []platform.Event {
 	c.mu.Lock()

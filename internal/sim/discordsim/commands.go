@@ -34,6 +34,12 @@ const (
 	commandMessage = 3
 )
 
+// The kinds of options whose values are looked at.
+const (
+	optionString = 3
+	optionFile   = 11
+)
+
 var commandName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[-_'\p{L}\p{N}\p{Devanagari}\p{Thai}]{1,32}$`) })
 
 func (c *Command) check(f *form, at string) {

@@ -164,6 +164,18 @@ func fillOptions(used, defined []object, r *resolver, partial bool, at string) e
 			}
 			continue
 		}
+		if text, ok := o["value"].(string); ok && kind == optionString {
+			if most, limited := defined[i]["max_length"].(float64); limited && len([]rune(text)) > int(most) {
+				return wrong(index(at, n)+".value", "BASE_TYPE_MAX_LENGTH", "Must be %d or fewer in length.", int(most))
+			}
+		}
+		if kind == optionFile {
+			s, _ := o["value"].(string)
+			id, err := ParseID(s)
+			if err != nil || !r.takeFile(id) {
+				return wrong(index(at, n)+".value", "APPLICATION_COMMAND_OPTION_ATTACHMENT_UNKNOWN", "There is no attachment %q", s)
+			}
+		}
 		if kind >= 6 && kind <= 9 {
 			s, _ := o["value"].(string)
 			if id, err := ParseID(s); err == nil {
@@ -294,6 +306,15 @@ func (r *resolver) put(kind string, id ID, v any) {
 		r.data[kind] = map[string]any{}
 	}
 	r.data[kind][id.String()] = v
+}
+
+// takeFile resolves a file that a person uploaded with a command; false: there is none.
+func (r *resolver) takeFile(id ID) bool {
+	a, ok := r.w.uploads[id]
+	if ok {
+		r.put("attachments", id, a)
+	}
+	return ok
 }
 
 // take resolves one id; kind is that of a command's option: 6 user, 7 channel, 8 role, 9 anybody.

@@ -264,6 +264,23 @@ func (s *Sim) Menu(person, bot, command string, message ID) (Interaction, error)
 	})
 }
 
+// Upload puts a file where the clients of people put those that go along with a command, and
+// gives the value of the option that names it.
+func (s *Sim) Upload(channel, name string, data []byte) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, err := s.w.in(channel)
+	if err != nil {
+		return "", err
+	}
+	list, err := s.w.keep(c, &messageBody{files: []upload{{name: name, data: data}}}, nil)
+	if err != nil {
+		return "", err
+	}
+	s.w.uploads[list[0].ID] = list[0]
+	return list[0].ID.String(), nil
+}
+
 func (s *Sim) command(kind int, person, channel, bot, command string, options map[string]any, focus string) (Interaction, error) {
 	return s.interact(person, func() (*interactionBody, error) {
 		c, err := s.w.in(channel)

@@ -40,6 +40,7 @@ type world struct {
 	webhooks     []*Webhook
 	interactions []*interaction
 	files        map[ID][]byte
+	uploads      map[ID]Attachment // given with commands
 	nonces       map[string]nonceUse
 }
 
@@ -65,7 +66,7 @@ func (w *world) id() ID { return w.mint.next(w.now()) }
 // newWorld builds the guild that the options describe.
 func newWorld(o Options) (*world, error) {
 	w := &world{
-		now: o.Clock.Now, name: o.Guild, files: map[ID][]byte{}, byID: map[ID]*Channel{}, nonces: map[string]nonceUse{},
+		now: o.Clock.Now, name: o.Guild, files: map[ID][]byte{}, uploads: map[ID]Attachment{}, byID: map[ID]*Channel{}, nonces: map[string]nonceUse{},
 		scale: func(d time.Duration) time.Duration { return time.Duration(float64(d) / o.TimeScale) },
 		emit:  func(event) {},
 	}

@@ -74,8 +74,13 @@ func options(list []platform.Option) []discord.ApplicationCommandOption {
 			out = append(out, discord.ApplicationCommandOptionUser{Name: o.Name, Description: o.Description, Required: o.Required})
 		case platform.Number:
 			out = append(out, discord.ApplicationCommandOptionInt{Name: o.Name, Description: o.Description, Required: o.Required, Autocomplete: o.Completes})
+		case platform.Upload:
+			out = append(out, discord.ApplicationCommandOptionAttachment{Name: o.Name, Description: o.Description, Required: o.Required})
 		default:
 			option := discord.ApplicationCommandOptionString{Name: o.Name, Description: o.Description, Required: o.Required, Autocomplete: o.Completes && len(o.Choices) == 0}
+			if o.MaxLength > 0 {
+				option.MaxLength = &o.MaxLength
+			}
 			for _, choice := range o.Choices {
 				option.Choices = append(option.Choices, discord.ApplicationCommandOptionChoiceString{Name: choice.Label, Value: choice.Value})
 			}

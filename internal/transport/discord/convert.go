@@ -30,6 +30,9 @@ func (c *Client) author(guild string, u discord.User, m *discord.Member, webhook
 
 // message is a message in neutral words.
 func (c *Client) message(m discord.Message, in room.Channel) room.Message {
+	if out, ok := c.asked(m, in); ok {
+		return out
+	}
 	out := room.Message{ID: m.ID.String(), In: in, Text: m.Content, At: m.CreatedAt, Embeds: beside(m), Pinned: m.Pinned, Everyone: m.MentionEveryone || everyone.MatchString(m.Content),
 		System: m.Type != discord.MessageTypeDefault && m.Type != discord.MessageTypeReply}
 	webhook := ""

@@ -123,7 +123,14 @@ func (c *Client) whole(ctx context.Context, m discord.Message) (room.Message, bo
 		}
 		return room.Message{}, false
 	}
-	return c.message(m, in), true
+	out := c.message(m, in)
+	if m.InteractionMetadata != nil && !out.Author.Program() && in.Guild != room.Direct {
+		// Discord sends the bot's roles along, not those of whoever gave the command.
+		if who, err := ask(ctx, c, "member", func(ctx context.Context) (room.Author, error) { return c.Member(ctx, in.Guild, out.Author) }); err == nil {
+			out.Author = who
+		}
+	}
+	return out, true
 }
 
 // place is a channel as far as an event says.

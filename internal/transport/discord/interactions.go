@@ -30,6 +30,10 @@ func (c *Client) interact(ctx context.Context, i discord.Interaction) {
 			c.pressed(ctx, i)
 		}
 	case discord.ApplicationCommandInteraction:
+		if c.sink.Speaks(commandPath(i)) {
+			c.spoken(ctx, i)
+			return
+		}
 		private := discord.InteractionResponse{Type: discord.InteractionResponseTypeDeferredCreateMessage, Data: discord.MessageCreate{Flags: discord.MessageFlagEphemeral}}
 		if c.acknowledge(ctx, i, private) {
 			c.commanded(ctx, i)
@@ -81,10 +85,25 @@ func (c *Client) pressed(ctx context.Context, i discord.ComponentInteraction) {
 
 // commanded carries out a command and fills in what was deferred.
 func (c *Client) commanded(ctx context.Context, i discord.ApplicationCommandInteraction) {
+	a := c.sink.Invoke(ctx, c.command(ctx, i))
+	update := discord.MessageUpdate{Content: &a.Text, AllowedMentions: gateway.Nobody()}
+	if len(a.Buttons) > 0 {
+		buttons := layout(a.Buttons)
+		update.Components = &buttons
+	}
+	c.finish(ctx, "answer a command", func(ctx context.Context) error {
+		update.Files = textFile(a.File)
+		_, err := c.rest.UpdateInteractionResponse(i.ApplicationID(), i.Token(), update, rest.WithCtx(ctx))
+		return err
+	})
+}
+
+// command is a command with what was given along.
+func (c *Client) command(ctx context.Context, i discord.ApplicationCommandInteraction) platform.Invocation {
 	inv := c.invocation(ctx, i)
+	inv.Path, inv.Absent = commandPath(i), absentFrom(i)
 	switch data := i.Data.(type) {
 	case discord.SlashCommandInteractionData:
-		inv.Path = strings.TrimPrefix(data.CommandPath(), "/")
 		for name, o := range data.Options {
 			switch o.Type {
 			case discord.ApplicationCommandOptionTypeBool:
@@ -97,25 +116,27 @@ func (c *Client) commanded(ctx context.Context, i discord.ApplicationCommandInte
 				inv.Person[name] = c.author(inv.In.Guild, data.User(name), member, "")
 			case discord.ApplicationCommandOptionTypeInt:
 				inv.Text[name] = strings.Trim(string(o.Value), `"`)
+			case discord.ApplicationCommandOptionTypeAttachment:
+				if a, ok := data.OptAttachment(name); ok {
+					inv.Files = append(inv.Files, room.File{Name: a.Filename, Size: int64(a.Size), URL: a.URL})
+				}
 			default:
 				inv.Text[name] = data.String(name)
 			}
 		}
 	case discord.MessageCommandInteractionData:
 		m := c.message(data.TargetMessage(), inv.In)
-		inv.On, inv.Path = &m, data.CommandName()
+		inv.On = &m
 	}
-	a := c.sink.Invoke(ctx, inv)
-	update := discord.MessageUpdate{Content: &a.Text, AllowedMentions: gateway.Nobody()}
-	if len(a.Buttons) > 0 {
-		buttons := layout(a.Buttons)
-		update.Components = &buttons
+	return inv
+}
+
+// commandPath is which command was given.
+func commandPath(i discord.ApplicationCommandInteraction) string {
+	if data, ok := i.Data.(discord.SlashCommandInteractionData); ok {
+		return strings.TrimPrefix(data.CommandPath(), "/")
 	}
-	c.finish(ctx, "answer a command", func(ctx context.Context) error {
-		update.Files = textFile(a.File)
-		_, err := c.rest.UpdateInteractionResponse(i.ApplicationID(), i.Token(), update, rest.WithCtx(ctx))
-		return err
-	})
+	return i.Data.CommandName()
 }
 
 func (c *Client) finish(ctx context.Context, what string, call func(context.Context) error) {

@@ -1,0 +1,205 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"chorus/internal/connector"
+	"chorus/internal/platform"
+	"chorus/internal/room"
+	"chorus/internal/room/mark"
+	"chorus/internal/room/route"
+)
+
+// topic is a part of the help: commands that belong together.
+type topic struct {
+	name, about string
+	commands    []entry
+}
+
+// entry is a command that can be given.
+type entry struct {
+	platform.Command
+	words string // as it is typed here, without options
+}
+
+// optionMark is how an option begins in an example; where commands are written it is name=value.
+var optionMark = regexp.MustCompile(`\b([a-z_]+):`)
+
+// topics are what this bot offers, in the order in which platforms show it. A command with
+// subcommands is a topic of its own.
+func (b *Set) topics() []topic {
+	out := []topic{{name: platform.TopicTalk, about: "Say something and end what it began"}, {name: platform.TopicLook, about: "See what happens here, why, and what it costs"}}
+	for _, c := range b.Offers() {
+		name := c.Topic
+		if name == "" {
+			name = c.Name
+		}
+		at := slices.IndexFunc(out, func(t topic) bool { return t.name == name })
+		if at < 0 {
+			out = append(out, topic{name: name, about: c.Description})
+			at = len(out) - 1
+		}
+		for _, one := range leaves(c, "/"+b.CommandName(c)) {
+			if b.WritesCommands() {
+				one.Example = optionMark.ReplaceAllString(one.Example, "$1=")
+			}
+			out[at].commands = append(out[at].commands, one)
+		}
+	}
+	return slices.DeleteFunc(out, func(t topic) bool { return len(t.commands) == 0 })
+}
+
+// leaves are the commands that can be given: a command itself, or those below it, with the
+// rights of the uppermost.
+func leaves(c platform.Command, words string) (out []entry) {
+	if len(c.Sub) == 0 {
+		return []entry{{c, words}}
+	}
+	for _, sub := range c.Sub {
+		sub.Needs = c.Needs
+		out = append(out, leaves(sub, words+" "+sub.Name)...)
+	}
+	return out
+}
+
+// example is the command with options as somebody would type them.
+func (e entry) example() string { return strings.TrimSpace(e.words + " " + e.Example) }
+
+// help says how to reach whoever answers here, and what can be commanded: by topic with an
+// example of each, or all commands of one topic.
+func (b *Set) help(ctx context.Context, o request) platform.Answer {
+	all := b.topics()
+	if name := strings.ToLower(strings.TrimSpace(o.Text["topic"])); name != "" {
+		at := slices.IndexFunc(all, func(t topic) bool { return t.name == name })
+		if at < 0 {
+			return says(fmt.Sprintf("There is no topic %q; there are %s.", mark.Line(name, 40), strings.Join(topicNames(all), ", ")))
+		}
+		return says(all[at].text())
+	}
+	var out strings.Builder
+	reach, err := b.reach(ctx, o.in)
+	if err != nil {
+		return says(b.UserMessage(err))
+	}
+	out.WriteString(reach + "\n\n")
+	for _, t := range all {
+		fmt.Fprintf(&out, "**%s**: %s, as in `%s`\n%s\n", t.name, t.about, t.commands[0].example(), mark.Small(t.names()))
+	}
+	for _, t := range all {
+		for _, c := range t.commands {
+			if c.Name == "help" {
+				out.WriteString(mark.Small("`" + c.example() + "` explains each command of a topic"))
+			}
+		}
+	}
+	return says(strings.TrimSpace(out.String()))
+}
+
+// names are a topic's commands in a line.
+func (t topic) names() string {
+	var list []string
+	for _, c := range t.commands {
+		if c.Menu {
+			list = append(list, c.Name)
+			continue
+		}
+		list = append(list, "`"+c.words+"`")
+	}
+	return strings.Join(list, " ")
+}
+
+// text explains each command of a topic.
+func (t topic) text() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "**%s**: %s\n", t.name, t.about)
+	for _, c := range t.commands {
+		needs := ""
+		if c.Needs != platform.Everyone {
+			needs = fmt.Sprintf(" (for those who may %s)", c.Needs)
+		}
+		if c.Menu {
+			fmt.Fprintf(&out, "- **%s**: in the menu of a message\n", c.Name)
+			continue
+		}
+		fmt.Fprintf(&out, "- `%s`: %s%s, as in `%s`\n", c.words, c.Description, needs, c.example())
+	}
+	return strings.TrimSpace(out.String())
+}
+
+func topicNames(all []topic) (names []string) {
+	for _, t := range all {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+func (b *Set) proposeTopics(_ context.Context, o request, option string) []platform.Choice {
+	return choices(slices.DeleteFunc(topicNames(b.topics()), func(name string) bool { return !strings.HasPrefix(name, strings.ToLower(o.Text[option])) }))
+}
+
+// reach says who answers in a channel through this bot, and to what.
+func (b *Set) reach(ctx context.Context, in room.Channel) (string, error) {
+	l, ok, err := b.listenerHere(ctx, in)
+	switch me := mark.Person(b.Self().ID); {
+	case err != nil:
+		return "", err
+	case !ok:
+		return "I do not answer in this channel: it is not mine to read.", nil
+	case in.Guild == "" || in.Guild == room.Direct:
+		return fmt.Sprintf("I am **%s**. In direct messages everything you say is for me; no mention is needed.", l.Name), nil
+	case l.IsRoom():
+		return fmt.Sprintf("I am **%s**. This channel is a room: I read everything, and answer when you mention me (%s), reply to me or use `/ask`.", l.Name, me), nil
+	case l.Answer == route.AnswerAll:
+		return fmt.Sprintf("I am **%s**. I answer every message here, unless it is for another agent.", l.Name), nil
+	case l.Bound && l.Answer != route.AnswerMentioned:
+		return fmt.Sprintf("I am **%s**, and this channel is mine: I answer every message that is not for others. No mention is needed.", l.Name), nil
+	default:
+		return fmt.Sprintf("I am **%s**. Here I answer when you mention me (%s), reply to a message of mine or use `/ask`.", l.Name, me), nil
+	}
+}
+
+// listenerHere is the agent that answers in a channel through this bot; false: none does.
+func (b *Set) listenerHere(ctx context.Context, in room.Channel) (connector.Listener, bool, error) {
+	list, err := b.Backend.Listeners(ctx, b.Name, b.Self(), in)
+	if err != nil {
+		return connector.Listener{}, false, err
+	}
+	at := slices.IndexFunc(list, func(l connector.Listener) bool { return l.User == b.Self().ID })
+	if at < 0 {
+		return connector.Listener{}, false, nil
+	}
+	return list[at], true, nil
+}
+
+// ask has somebody's words said to the agent that answers here. What came of it is an ordinary
+// run: the platform reports the message, and from then on it is one like any other.
+func (b *Set) ask(ctx context.Context, o request) platform.Answer {
+	words := strings.TrimSpace(o.Text["prompt"])
+	if words == "" {
+		return says("Say what you want to know: the prompt is empty.")
+	}
+	in := o.in
+	if o.Absent {
+		in = room.Channel{Guild: room.Direct}
+	}
+	l, ok, err := b.listenerHere(ctx, in)
+	switch {
+	case err != nil:
+		return says(b.UserMessage(err))
+	case !ok:
+		return says("I do not answer in this channel; ask me in another one, or in a direct message.")
+	case l.Blocks(o.By):
+		return says("You cannot ask me anything.")
+	case !o.Absent:
+		return platform.Answer{Say: words}
+	}
+	channel, err := b.AskDirectly(ctx, o.Invocation, words)
+	if err != nil {
+		return says(b.UserMessage(err))
+	}
+	return says("I am not in this channel, so the answer comes by direct message: " + mark.Channel(channel))
+}

@@ -1,0 +1,82 @@
+package discord
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/disgoorg/disgo/discord"
+
+	"chorus/internal/room"
+	"chorus/internal/transport/discord/gateway"
+)
+
+// A command that speaks is answered with a message for everybody that has the words of whoever
+// gave it. Discord reports that message like any other and keeps it in the channel's history,
+// together with who caused it: so what was acknowledged is taken in the ordinary way, also by a
+// process that starts after this one has died, and can be replied to and marked.
+
+// spokenTime is how long the connector has before Discord must be answered.
+const spokenTime = 1500 * time.Millisecond
+
+// spoken carries out a command that speaks.
+func (c *Client) spoken(ctx context.Context, i discord.ApplicationCommandInteraction) {
+	within, cancel := context.WithTimeout(ctx, spokenTime)
+	defer cancel()
+	inv := c.command(within, i)
+	a := c.sink.Invoke(within, inv)
+	m := discord.MessageCreate{Content: a.Text, Flags: discord.MessageFlagEphemeral, AllowedMentions: gateway.Nobody()}
+	if a.Say != "" {
+		m.Content, m.Flags = said(a.Say, inv.Files), 0
+	}
+	c.acknowledge(ctx, i, discord.InteractionResponse{Type: discord.InteractionResponseTypeCreateMessage, Data: m})
+}
+
+// absentFrom reports an interaction in a place that the bot cannot read or write in: the command
+// came along with whoever installed it.
+func absentFrom(i discord.Interaction) bool {
+	_, guild := i.AuthorizingIntegrationOwners()[discord.ApplicationIntegrationTypeGuildInstall]
+	may := i.AppPermissions()
+	if i.GuildID() == nil {
+		return i.Context() == discord.InteractionContextTypePrivateChannel
+	}
+	return !guild || may != nil && !may.Has(discord.PermissionViewChannel, discord.PermissionSendMessages)
+}
+
+// said is somebody's words with links to their files. What Discord was given with a command it
+// keeps for some time, so it is not sent again.
+func said(words string, files []room.File) string {
+	for _, f := range files {
+		words += fmt.Sprintf("\n[%s](%s)", strings.NewReplacer("[", "(", "]", ")").Replace(f.Name), f.URL)
+	}
+	return words
+}
+
+// fileLink finds such a link at the end of a message.
+var fileLink = regexp.MustCompile(`\n\[([^\[\]\n]+)\]\((https?://[^\s()]+)\)$`)
+
+// asked is a message of ours with the words of somebody who gave a command that speaks: it is
+// theirs, and mentions us. false: it is another message.
+func (c *Client) asked(m discord.Message, in room.Channel) (room.Message, bool) {
+	cause := m.InteractionMetadata
+	c.mu.Lock()
+	app, self := c.app, c.self.ID
+	c.mu.Unlock()
+	if cause == nil || cause.Type != discord.InteractionTypeApplicationCommand || m.Type != discord.MessageTypeSlashCommand || cause.OriginalResponseMessageID != nil ||
+		m.ApplicationID == nil || m.ApplicationID.String() != app || m.Flags.Has(discord.MessageFlagEphemeral) || m.Flags.Has(discord.MessageFlagLoading) {
+		return room.Message{}, false
+	}
+	theirs := discord.Message{ID: m.ID, ChannelID: m.ChannelID, Content: m.Content, CreatedAt: m.CreatedAt, EditedTimestamp: m.EditedTimestamp, Author: cause.User, Mentions: m.Mentions, Pinned: m.Pinned}
+	link := fileLink.FindStringSubmatch(m.Content)
+	if link != nil {
+		theirs.Content = strings.TrimSuffix(m.Content, link[0])
+	}
+	out := c.message(theirs, in)
+	out.Mentions = append(out.Mentions, self)
+	if link != nil {
+		out.Files = append(out.Files, room.File{Name: link[1], URL: link[2]})
+	}
+	return out, true
+}
