@@ -57,7 +57,7 @@ func (s Status) String() string {
 }
 
 func (s Status) wait() string {
-	return max(0, time.Until(s.Next)).Round(time.Second).String()
+	return max(time.Second, time.Until(s.Next).Round(time.Second)).String()
 }
 
 // absent is what a model is told of a server that is not there.

@@ -42,6 +42,21 @@ func TestDeathInMidCall(t *testing.T) {
 	}
 }
 
+// The call after a crash failed with "started again in 0s": it waits for the restart.
+func TestTheCallAfterACrashWaits(t *testing.T) {
+	t.Parallel()
+	s := self(t, "fake", "plain")
+	s.CallTimeout = 800 * time.Millisecond // of the call, not of the restart
+	h := open(t, s)
+	h.pause = func(int) time.Duration { return time.Second }
+	set := toolsOf(t, h)
+	before := run(t, set, "mcp__fake__pid", `{}`).Blocks.Text()
+	run(t, set, "mcp__fake__die", `{}`)
+	if after := run(t, set, "mcp__fake__pid", `{}`); after.Failed || after.Blocks.Text() == before {
+		t.Errorf("the next call: %s", after.Blocks.Text())
+	}
+}
+
 func TestCallOfADeadServer(t *testing.T) {
 	t.Parallel()
 	h := open(t, self(t, "fake", "plain"))

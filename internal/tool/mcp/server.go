@@ -21,6 +21,9 @@ const (
 	patience = 8
 	// steady is how long it must have lived for a failure to count as the first.
 	steady = time.Minute
+	// restartWait is how long a call waits for a server that crashed: enough for the first
+	// three pauses and the starts behind them, and less than a person waits without a word.
+	restartWait = 15 * time.Second
 	// quiet is the least time between two readings of a list that keeps changing.
 	quiet = time.Second
 
@@ -200,24 +203,28 @@ func (s *server) list(l *live) error {
 	return nil
 }
 
-// connection is the one to make a call on, or the reason why there is none. Where
-// the server is just starting it is waited for.
+// connection is the one to make a call on, or the reason why there is none. A server that
+// is just starting is waited for, and so is one that crashed and starts again soon.
 func (s *server) connection(ctx context.Context) (*live, string) {
 	s.hub.Start()
+	ctx, cancel := context.WithTimeout(ctx, max(s.CallTimeout, restartWait))
+	defer cancel()
+	began := time.Now()
 	for {
 		s.mu.Lock()
-		l, state, news := s.live, s.state, s.news
+		l, state, next, news := s.live, s.state, s.next, s.news
 		s.mu.Unlock()
 		if state == Ready && !over(l) {
 			return l, ""
 		}
-		if state != Starting && state != Ready { // ready and over: it will be known in a moment
+		soon := state == Restarting && next.Sub(began) <= restartWait
+		if state != Starting && state != Ready && !soon { // ready and over: it will be known in a moment
 			return nil, s.status().absent()
 		}
 		select {
 		case <-news:
 		case <-ctx.Done():
-			return nil, "The MCP server " + s.Name + " is still starting."
+			return nil, s.status().absent()
 		}
 	}
 }

@@ -112,15 +112,15 @@ var errDeadline = errors.New("the call took too long")
 // do makes one request of the server within its deadline. It returns why the
 // request failed, in words for the model; the error is the caller's own end.
 func (s *server) do(ctx context.Context, request func(context.Context, *live) error) (failed string, err error) {
-	within, cancel := context.WithTimeoutCause(ctx, s.CallTimeout, errDeadline)
-	defer cancel()
-	l, absent := s.connection(within)
+	l, absent := s.connection(ctx)
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
 	if l == nil {
 		return absent, nil
 	}
+	within, cancel := context.WithTimeoutCause(ctx, s.CallTimeout, errDeadline)
+	defer cancel()
 	// A connection that is closed must not be kept open by its calls.
 	within, end := context.WithCancelCause(within)
 	defer end(nil)
