@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"chorus/internal/datadir"
@@ -22,6 +23,12 @@ type Offered struct {
 	Valid  bool     `json:"valid"`
 	Models []string `json:"models"`
 	Error  string   `json:"error,omitempty"`
+}
+
+// Has reports whether a model is offered: it is listed, or a dated version of one that is.
+func (o Offered) Has(name string) bool {
+	undated, _ := withoutDate(name)
+	return slices.Contains(o.Models, name) || slices.Contains(o.Models, undated)
 }
 
 // State says in a word or two whether a vendor can be used.

@@ -3,6 +3,7 @@ package modelrouter
 import (
 	"context"
 	"errors"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -99,14 +100,31 @@ func (d Discovery) ask(ctx context.Context, v Vendor, limit time.Duration, place
 func (d Discovery) failed(v Vendor, err error) Offered {
 	o := Offered{Models: []string{}, Error: err.Error()}
 	if before, ok := d.Before.Providers[v.Name]; ok && model.KindOf(err) != model.Auth && before.Models != nil {
-		o.Valid, o.Models = before.Valid, before.Models
+		o.Valid, o.Models = before.Valid, tidy(before.Models)
 	}
 	return o
 }
 
-// tidy is the list as people want to see it: sorted, each once.
+// tidy is the list as people want to see it: sorted, each once, and of a model that is listed
+// with and without a date only the name without.
 func tidy(names []string) []string {
-	out := slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == "" })
+	out := slices.DeleteFunc(slices.Clone(names), func(s string) bool {
+		name, dated := withoutDate(s)
+		return s == "" || dated && slices.Contains(names, name)
+	})
 	slices.Sort(out)
 	return append([]string{}, slices.Compact(out)...)
+}
+
+// date is how vendors put the day of a version behind a model's name: gpt-4o-2024-08-06,
+// claude-sonnet-4-5-20250929, claude-sonnet-4-5@20250929.
+var date = regexp.MustCompile(`[-@](20\d\d-\d\d-\d\d|20\d{6})$`)
+
+// withoutDate is a model's name without the day of its version, and whether it has one.
+func withoutDate(name string) (string, bool) {
+	at := date.FindStringIndex(name)
+	if at == nil || at[0] == 0 {
+		return name, false
+	}
+	return name[:at[0]], true
 }

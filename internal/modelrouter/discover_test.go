@@ -44,7 +44,7 @@ func TestDiscover(t *testing.T) {
 						return nil, &model.Error{Kind: model.Network, Provider: "down"}
 					case "good":
 						time.Sleep(9 * time.Second)
-						return []string{"b", "a", "b", ""}, nil
+						return []string{"b", "a", "b", "", "a-2024-08-06", "c-20250929"}, nil
 					default:
 						return nil, &model.Error{Kind: model.Auth, Provider: v.Name, Status: 401}
 					}
@@ -59,7 +59,7 @@ func TestDiscover(t *testing.T) {
 			t.Errorf("heard of %v; %v", heard, got)
 		}
 		for name, want := range map[string]Offered{
-			"good": {Valid: true, Models: []string{"a", "b"}}, "anthropic": {Models: []string{}}, "down": {Valid: true, Models: []string{"kept"}},
+			"good": {Valid: true, Models: []string{"a", "b", "c-20250929"}}, "anthropic": {Models: []string{}}, "down": {Valid: true, Models: []string{"kept"}},
 			"slow": {Models: []string{}}, "odd": {Models: []string{}},
 		} {
 			o := got.Providers[name]
@@ -92,6 +92,23 @@ func TestDiscoverEnds(t *testing.T) {
 			t.Errorf("%d in %s", len(got.Providers), took)
 		}
 	})
+}
+
+// Lists kept gpt-4o-2024-08-06 beside gpt-4o; it is left out there and still found.
+func TestDatedTwins(t *testing.T) {
+	t.Parallel()
+	got := tidy([]string{"gpt-4o-2024-08-06", "gpt-4o", "gpt-4o-mini-2024-07-18", "claude-x@20250929", "claude-x", "claude-y-20250929", "phi-2024", "-2024-08-06"})
+	if want := []string{"-2024-08-06", "claude-x", "claude-y-20250929", "gpt-4o", "gpt-4o-mini-2024-07-18", "phi-2024"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	v := declare(t, "own", map[string]string{"openai_api_key": "test-key", "api_base": "http://x"})
+	list := Available{Providers: map[string]Offered{"own": {Valid: true, Models: []string{"fable"}}}}
+	if c, err := Resolve("fable-2024-08-06", []Vendor{v}, list, nil); err != nil || c.Model != "fable-2024-08-06" || c.Vendor != "own" {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if c, err := Resolve("tale-2024-08-06", []Vendor{v}, list, nil); err == nil {
+		t.Errorf("found %+v", c)
+	}
 }
 
 func TestAvailableFile(t *testing.T) {

@@ -148,7 +148,7 @@ func (s *search) listed() (Choice, bool) {
 		switch {
 		case !v.Configured():
 			s.not(v, noKeyReason)
-		case asked && slices.Contains(offered.Models, s.name):
+		case asked && offered.Has(s.name):
 			return Choice{v.Name, v.Kind, s.name}, true
 		case v.Provider().Offline:
 		case !asked:
