@@ -71,6 +71,7 @@ type Bot struct {
 	Footer            string      `key:"footer"`
 	ToolOutputVisible bool        `key:"toolOutputVisible"`
 	MaxToolDepth      int         `key:"maxToolDepth"`
+	HashlineEdit      bool        `key:"hashlineEdit"`
 	OperationTools    bool        `key:"operationTools"`
 	MCPServers        []MCPServer // those that are not disabled, in file order
 

@@ -139,6 +139,7 @@ func toolKeys() []Key {
 		{Path: "footer", Kind: Text, Pins: true, Default: "short", Choices: []string{"off", "short", "full"}, Doc: "Small print under an answer: none; cost and time of one that cost something; steps, tokens, cost and time."},
 		{Path: "toolOutputVisible", Kind: Bool, Pins: true, Default: false, Doc: "Post each tool call and its result as dot messages."},
 		{Path: "maxToolDepth", Kind: Integer, Pins: true, Default: 100, Least: at(1), Doc: "Model calls in one run."},
+		{Path: "hashlineEdit", Kind: Bool, Default: false, Doc: "Whether agents edit files by line: read shows each line with a short hash, and the tool hashline_edit names lines by number and hash. An agent whose tools name it has it, too."},
 		{Path: "operationTools", Kind: Bool, Default: false, Doc: "Whether agents find tools to look into Chorus itself, such as sessions, models and costs, with the rights of the person they work for."},
 		{Path: "mcpServers.*.type", Kind: Text, Choices: []string{"stdio", "http", "streamable-http", "sse"}, Doc: "How it is spoken to; told from command and url when absent."},
 		{Path: "mcpServers.*.command", Kind: Text, Doc: "The program to start."},

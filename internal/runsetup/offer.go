@@ -11,6 +11,7 @@ import (
 	"chorus/internal/gate"
 	"chorus/internal/sandbox/isolate"
 	"chorus/internal/tool"
+	"chorus/internal/tool/files"
 	"chorus/internal/tool/toolsearch"
 )
 
@@ -27,8 +28,9 @@ func (setup *Setup) offer(ctx context.Context, b *Toolbox, bot *config.Bot, who 
 		return nil, err
 	}
 	could := toolsearch.Keep(slices.Concat(b.List, operations, listing.Tools), g.Possible())
+	byLine := bot.HashlineEdit || slices.Contains(who.tools, files.HashlineName)
 	has := func(s tool.Spec) bool {
-		return bot.ToolsEnabled && InMode(now.Mode, s.Name, s.ReadOnly) && (len(who.tools) == 0 || slices.Contains(who.tools, s.Name))
+		return (byLine || s.Name != files.HashlineName) && bot.ToolsEnabled && InMode(now.Mode, s.Name, s.ReadOnly) && (len(who.tools) == 0 || slices.Contains(who.tools, s.Name))
 	}
 	set := all.Filter(func(s tool.Spec) bool { return has(s) && could(s) })
 	set, err = shelve(set, operations, who.tools)
@@ -37,6 +39,7 @@ func (setup *Setup) offer(ctx context.Context, b *Toolbox, bot *config.Bot, who 
 	}
 	b.mu.Lock()
 	b.offered = set
+	b.Roots.ShowLineHashes(slices.ContainsFunc(set.Specs(), func(s tool.Spec) bool { return s.Name == files.HashlineName }))
 	b.mu.Unlock()
 	return &chosen{Set: set, all: all, has: has, mode: now.Mode, notice: listing.Notice()}, nil
 }

@@ -3,6 +3,7 @@ package files
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 
 	"chorus/internal/tool"
@@ -73,6 +74,35 @@ func editAliases() []tool.Alias {
 		tool.Renamed("str_replace", map[string]string{"old_str": "old_string", "new_str": "new_string"}),
 		tool.Renamed("FileEdit", map[string]string{"filePath": "path", "oldString": "old_string", "newString": "new_string", "replaceAll": "replace_all"}),
 	}
+}
+
+func hashlineAliases() []tool.Alias {
+	return []tool.Alias{tool.Converted("HashlineEdit", func(fields map[string]json.RawMessage) error {
+		var edits []map[string]json.RawMessage
+		if raw, ok := fields["edits"]; ok {
+			if err := json.Unmarshal(raw, &edits); err != nil {
+				return errors.New("'edits' must be a list of objects")
+			}
+		}
+		for _, e := range edits {
+			for name, raw := range e {
+				switch {
+				case string(raw) == "null":
+					delete(e, name)
+				case name == "lines" && raw[0] == '"':
+					e[name] = slices.Concat([]byte("["), raw, []byte("]"))
+				}
+			}
+		}
+		if edits != nil {
+			raw, err := json.Marshal(edits)
+			if err != nil {
+				return err
+			}
+			fields["edits"] = raw
+		}
+		return move(fields, "filePath", "path")
+	})}
 }
 
 func listAliases() []tool.Alias {

@@ -10,9 +10,9 @@ import (
 	"chorus/internal/tool"
 )
 
-// Tools are read, write, edit, apply_patch and list_files on the roots.
+// Tools are read, write, edit, hashline_edit, apply_patch and list_files on the roots.
 func Tools(r *Roots) []tool.Tool {
-	return []tool.Tool{Read(r), Write(r), Edit(r), ApplyPatch(r), ListFiles(r)}
+	return []tool.Tool{Read(r), Write(r), Edit(r), HashlineEdit(r), ApplyPatch(r), ListFiles(r)}
 }
 
 var (
@@ -22,6 +22,8 @@ var (
 	writeProse string
 	//go:embed edit.md
 	editProse string
+	//go:embed hashline_edit.md
+	hashlineProse string
 	//go:embed apply_patch.md
 	patchProse string
 	//go:embed list_files.md

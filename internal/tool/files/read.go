@@ -75,7 +75,7 @@ func (r *Roots) read(ctx context.Context, in readIn) (tool.Result, error) {
 	if bytes.IndexByte(start, 0) >= 0 {
 		return tool.Result{}, tool.Mistake(fmt.Sprintf("%s is a binary file (%d bytes) and cannot be shown.", place, info.Size()))
 	}
-	w := window{first: in.Offset, limit: in.Limit}
+	w := window{first: in.Offset, limit: in.Limit, hashes: r.lineHashes.Load()}
 	if err := w.scan(ctx, buffered); err != nil {
 		if ctx.Err() != nil {
 			return tool.Result{}, ctx.Err()
@@ -121,6 +121,7 @@ type window struct {
 	total        int // lines seen
 	full         bool
 	more         bool // the rest was not counted
+	hashes       bool // each line is shown with its hash
 }
 
 // scan reads the lines wanted and counts the others.
@@ -178,7 +179,14 @@ func (w *window) add(line []byte, length int) {
 		text = strings.ToValidUTF8(text[:min(len(text), maxLine)], "")
 		text += fmt.Sprintf("… [line cut, it has %d bytes]", length)
 	}
-	text = fmt.Sprintf("%6d\t%s\n", w.total, strings.ToValidUTF8(text, "\uFFFD"))
+	switch cut := length > maxLine+2; {
+	case w.hashes && !cut:
+		text = fmt.Sprintf("%d#%s|%s\n", w.total, lineHash(text, w.total), strings.ToValidUTF8(text, "\uFFFD"))
+	case w.hashes:
+		text = fmt.Sprintf("%d|%s\n", w.total, text) // of the whole line it would take a hash that nobody has read
+	default:
+		text = fmt.Sprintf("%6d\t%s\n", w.total, strings.ToValidUTF8(text, "\uFFFD"))
+	}
 	if w.shown > 0 && w.out.Len()+len(text) > tool.MaxBytes-room {
 		w.full = true
 		return

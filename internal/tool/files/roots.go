@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"chorus/internal/tool"
@@ -40,7 +41,13 @@ type Roots struct {
 	work  []string // spellings of the workspace's own path
 	locks *Locks
 	who   string // whose writers these are
+
+	lineHashes atomic.Bool
 }
+
+// ShowLineHashes says whether read shows each line with its hash, for hashline_edit. It may be
+// called at any time.
+func (r *Roots) ShowLineHashes(on bool) { r.lineHashes.Store(on) }
 
 type openRoot struct {
 	Root

@@ -69,16 +69,17 @@ func TestBuiltIn(t *testing.T) {
 			return builtin(t, work, home), []string{work, home}
 		},
 		Calls: map[string][]string{
-			"read":         {`{"path":"a.go"}`, `{"path":"sub"}`, `{"path":"pic.png"}`, `{"path":"bin"}`, `{"path":"none"}`},
-			"write":        {`{"path":"new/x","content":"x"}`, `{"path":"a.go","content":""}`, `{"path":"../x","content":""}`},
-			"edit":         {`{"path":"a.go","old_string":"A","new_string":"B"}`, `{"path":"none","old_string":"A","new_string":"B"}`},
-			"apply_patch":  {`{"patch":"*** Begin Patch\n*** Add File: n\n+x\n*** End Patch"}`, `{"patch":"--- a/a.go\n+++ b/a.go\n@@ -1 +1 @@\n-package a\n+package b\n"}`},
-			"list_files":   {`{}`, `{"glob":"*.go","path":"sub"}`},
-			"search_files": {`{"query":"func"}`, `{"query":"("}`},
-			"bash":         {`{"command":"echo hi > made; seq 3000"}`, `{"command":"exit 3"}`},
-			"git_status":   {`{}`},
-			"git_diff":     {`{}`, `{"staged":true,"path":"a.go"}`},
-			"work_notes":   {`{"action":"set","key":"a","value":"b"}`, `{"action":"list"}`},
+			"read":          {`{"path":"a.go"}`, `{"path":"sub"}`, `{"path":"pic.png"}`, `{"path":"bin"}`, `{"path":"none"}`},
+			"write":         {`{"path":"new/x","content":"x"}`, `{"path":"a.go","content":""}`, `{"path":"../x","content":""}`},
+			"edit":          {`{"path":"a.go","old_string":"A","new_string":"B"}`, `{"path":"none","old_string":"A","new_string":"B"}`},
+			"hashline_edit": {`{"path":"a.go","edits":[{"op":"append","lines":["// end"]}]}`, `{"path":"a.go","edits":[{"op":"replace","pos":"1#ZZ"}]}`, `{"path":"none","edits":[]}`},
+			"apply_patch":   {`{"patch":"*** Begin Patch\n*** Add File: n\n+x\n*** End Patch"}`, `{"patch":"--- a/a.go\n+++ b/a.go\n@@ -1 +1 @@\n-package a\n+package b\n"}`},
+			"list_files":    {`{}`, `{"glob":"*.go","path":"sub"}`},
+			"search_files":  {`{"query":"func"}`, `{"query":"("}`},
+			"bash":          {`{"command":"echo hi > made; seq 3000"}`, `{"command":"exit 3"}`},
+			"git_status":    {`{}`},
+			"git_diff":      {`{}`, `{"staged":true,"path":"a.go"}`},
+			"work_notes":    {`{"action":"set","key":"a","value":"b"}`, `{"action":"list"}`},
 		},
 	})
 }
