@@ -29,6 +29,8 @@ func (w *Writer) linesOf(ev chat.Event) []any {
 		return w.edited(b)
 	case chat.Took:
 		return w.taken(b)
+	case chat.Asked:
+		return asked(b)
 	case chat.Said:
 		return said(b)
 	case chat.ToolRan:
@@ -64,7 +66,7 @@ func (w *Writer) linesOf(ev chat.Event) []any {
 	case chat.Noted:
 		return []any{event("Noted", b)}
 	default:
-		return nil // Asked and Reacted have no lines in a session log
+		return nil // a reaction has no line in a session log
 	}
 }
 
@@ -122,11 +124,38 @@ func (w *Writer) taken(b chat.Took) []any {
 	return out
 }
 
+// asked begins an iteration, counted from 0; a request that is made again belongs to the same one.
+func asked(b chat.Asked) []any {
+	if b.Purpose != chat.ForTurn || b.Attempt > 1 {
+		return nil
+	}
+	return []any{event("IterationStarted", object{"iteration": max(b.Step-1, 0)})}
+}
+
 func said(b chat.Said) []any {
 	if b.Error != nil {
-		return []any{event("TraceEvent", object{"kind": "error", "data": b.Error.Message, "errorKind": b.Error.Kind, "attempt": b.Attempt})}
+		return []any{
+			event("TraceEvent", object{"kind": "error", "data": b.Error.Message, "errorKind": b.Error.Kind, "attempt": b.Attempt}),
+			event("ResponseCompleted", object{"stopReason": "error"}),
+		}
 	}
-	var out []any
+	out := make([]any, 0, len(b.Unreadable)+2*len(b.Blocks)+2)
+	for _, raw := range b.Unreadable {
+		out = append(out, event("TraceEvent", object{"kind": "parse_error", "data": raw}))
+	}
+	// The journal has an answer whole, so each text and each call's arguments are one piece.
+	for _, block := range b.Blocks {
+		switch v := block.(type) {
+		case chat.Text:
+			if v.Text != "" {
+				out = append(out, event("TextDelta", object{"text": v.Text}))
+			}
+		case chat.ToolUse:
+			out = append(out,
+				event("ToolCallStarted", object{"callId": v.ID, "toolName": v.Name}),
+				event("ToolCallArgsDelta", object{"callId": v.ID, "jsonFragment": argsText(v.Args)}))
+		}
+	}
 	message := &assistantLine{Type: "message", Role: "assistant", Content: b.Blocks.Text(), Partial: b.Partial}
 	for _, c := range b.Blocks.Calls() {
 		call := toolCall{c.ID, c.Name, argsText(c.Args)}
@@ -157,6 +186,7 @@ func (w *Writer) toolRan(b chat.ToolRan) []any {
 	out := []any{
 		&toolLine{Type: "message", Role: "tool", CallID: b.Call, ToolName: b.Name, Result: r},
 		&resultLine{Type: "tool_result", CallID: b.Call, Tool: b.Name, OK: r.OK, Diagnostics: r.Diagnostics},
+		event("ToolResultEvent", object{"callId": b.Call, "toolName": b.Name, "ok": r.OK}),
 	}
 	if args, ok := w.notes[b.Call]; ok && r.OK {
 		if note := noteOf(args); note != nil {
