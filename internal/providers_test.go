@@ -46,6 +46,60 @@ func TestOnlyTheCatalogKnowsProvidersByName(t *testing.T) {
 	}
 }
 
+// families are parts of models' names by which requests would be told apart.
+var families = []string{"gpt-oss", "gemini-", "claude-", "nova-", "llama", "deepseek.", "mistral.", "anthropic.", "amazon.", "openai.gpt", "-pro", "-lite", "-flash"}
+
+// What a model takes was told by its name in six places, which disagreed: the request that
+// was shown had nine stop sequences, the one that was sent had four.
+func TestOnlyTheCatalogKnowsModelsByName(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(root, "internal", "model")
+	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || filepath.Base(filepath.Dir(file)) == "catalog" {
+			return err
+		}
+		for _, where := range nameTests(t, file) {
+			t.Errorf("%s tells models apart by their names: add a trait to internal/model/catalog", where)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// nameTests lists where a file asks whether a text contains, begins with or ends with a family.
+func nameTests(t *testing.T, file string) []string {
+	t.Helper()
+	set := token.NewFileSet()
+	parsed, err := parser.ParseFile(set, file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		fun, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok || !slices.Contains([]string{"Contains", "HasPrefix", "HasSuffix", "CutPrefix", "CutSuffix"}, fun.Sel.Name) {
+			return true
+		}
+		for _, arg := range call.Args {
+			lit, ok := arg.(*ast.BasicLit)
+			if !ok {
+				continue
+			}
+			if text, err := strconv.Unquote(lit.Value); err == nil && slices.ContainsFunc(families, func(f string) bool { return strings.Contains(text, f) }) {
+				out = append(out, set.Position(lit.Pos()).String()+" "+lit.Value)
+			}
+		}
+		return true
+	})
+	return out
+}
+
 // literals lists where a string of a file is one of the words, with what it is.
 func literals(t *testing.T, file string, words []string) []string {
 	t.Helper()

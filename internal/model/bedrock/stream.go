@@ -19,7 +19,7 @@ import (
 // Prepare implements model.Model: Anthropic's body for their models, Converse's for all others.
 func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	entry, known := catalog.Lookup(provider, r.Model)
-	if !isClaude(r.Model) {
+	if !catalog.TraitsOf(provider, r.Model).AnthropicBody {
 		return p.converse(r, entry, known)
 	}
 	return anthropic.Encode(r, anthropic.Form{
@@ -79,10 +79,10 @@ const (
 const wholeTime = 10 * time.Minute
 
 func operationOf(prep model.Prepared) string {
-	switch {
-	case isClaude(prep.Model):
+	switch traits := catalog.TraitsOf(provider, prep.Model); {
+	case traits.AnthropicBody:
 		return invoke
-	case wholeWithTools(prep.Model) && bytes.Contains(prep.Body, []byte(toolsOpening)):
+	case traits.WholeTools && bytes.Contains(prep.Body, []byte(toolsOpening)):
 		return converseWhole
 	default:
 		return converseStream

@@ -84,17 +84,3 @@ func bedrockEntries() []Entry {
 	}
 	return all
 }
-
-// bedrockStops is how many stop sequences a model takes there: each maker has a limit of its own.
-func bedrockStops(name string) int {
-	switch {
-	case strings.Contains(name, "anthropic."):
-		return -1
-	case strings.Contains(name, "meta.llama"):
-		return 0 // "This model doesn't support the stopSequences field."
-	case strings.Contains(name, "deepseek."), strings.Contains(name, "mistral."):
-		return 10
-	default:
-		return 4
-	}
-}

@@ -46,10 +46,10 @@ type Provider struct {
 	// Assumed: a server of which only the address is known is taken for one of these.
 	Assumed bool
 
-	// MaxStops is how many stop sequences a request may have; 0: any number. Where that differs
-	// between models stopsOf says it; the package function MaxStops asks both.
+	// MaxStops is how many stop sequences a request may have; 0: any number. Whoever writes a
+	// request asks TraitsOf, which knows where that differs between models.
 	MaxStops int
-	stopsOf  func(model string) int // -1: any number
+	traits   func(model string, t *Traits) // what differs between its models; nil: nothing
 	// JoinText: it has no cache marks and reads every block of text as a turn of its
 	// own, so that text must not be divided into blocks.
 	JoinText    bool
@@ -134,20 +134,6 @@ func Find(name string) (Provider, bool) {
 		return Provider{Name: name}, false
 	}
 	return providers[i], true
-}
-
-// MaxStops is how many stop sequences a model takes; -1: any number. Whoever needs more of them
-// cuts the answer itself.
-func MaxStops(provider, model string) int {
-	p, _ := Find(provider)
-	switch {
-	case p.stopsOf != nil:
-		return p.stopsOf(model)
-	case p.MaxStops > 0:
-		return p.MaxStops
-	default:
-		return -1
-	}
 }
 
 // FindAlias is Find for what somebody called a provider: in any case, also by an alias.

@@ -21,7 +21,7 @@ var providers = []Provider{
 		Settings: Settings{Key: []string{"google_api_key", "gemini_api_key", "api_key"}, Address: []string{"google_base_url", "gemini_base_url", "api_base", "base_url"}},
 		Env:      map[string][]string{"google_api_key": {"GEMINI_API_KEY", "GOOGLE_API_KEY"}, "api_base": {"GOOGLE_GEMINI_BASE_URL"}},
 		Key:      KeyUnlessAddress,
-		MaxStops: 5, JoinText: true,
+		MaxStops: 5, JoinText: true, traits: geminiTraits,
 		Telemetry: "gcp.gemini",
 	},
 	{
@@ -55,7 +55,7 @@ var providers = []Provider{
 		Key: KeyOptional, Shown: [][]string{{"aws_region"}, {"aws_access_key", "aws_profile", "aws_bearer_token_bedrock", "api_base"}},
 		Credentials: []string{"aws_access_key", "aws_bearer_token_bedrock"},
 		Telemetry:   "aws.bedrock",
-		lookup:      lookupBedrock, stopsOf: bedrockStops,
+		lookup:      lookupBedrock, traits: bedrockTraits,
 	},
 	{
 		Name: "ollama", DefaultModel: "llama3.2", BaseURL: "http://127.0.0.1:11434",
@@ -63,7 +63,7 @@ var providers = []Provider{
 		Env:      map[string][]string{"ollama_api_key": {"OLLAMA_API_KEY"}, "ollama_host": {"OLLAMA_HOST"}},
 		Key:      KeyOptional, Shown: [][]string{{"ollama_host"}}, Local: &Local{Start: "ollama serve", Pull: "ollama pull"},
 		JoinText: true,
-		unknown:  local,
+		unknown:  local, traits: ollamaTraits,
 	},
 	{
 		Name: "completions", DefaultModel: "gpt-3.5-turbo-instruct", BaseURL: "https://api.openai.com/v1", BaseModels: true,

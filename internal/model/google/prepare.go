@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
@@ -48,7 +47,7 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 
 // encodeAll gives the messages that have something to say, and the bytes they need.
 func encodeAll(r model.Request, blind bool) ([]model.Wire, int, error) {
-	enc := encoder{form: provider, blob: r.Blob, blind: blind, signed: levelled(r.Model)}
+	enc := encoder{form: provider, blob: r.Blob, blind: blind, signed: catalog.TraitsOf(provider, r.Model).SignedCalls}
 	if blind {
 		enc.form += "/blind"
 	}
@@ -183,10 +182,11 @@ func appendThinking(body []byte, budget, limit int, name string, entry catalog.E
 	if budget <= 0 && !entry.ThinksAlone {
 		return body
 	}
+	traits := catalog.TraitsOf(provider, name)
 	body = append(body, `,"thinkingConfig":{"includeThoughts":true`...)
 	switch {
 	case budget <= 0:
-	case levelled(name):
+	case traits.Reasoning == catalog.ReasonByLevel:
 		// There are more levels, but these two every model knows.
 		level := "low"
 		if budget > 4_096 {
@@ -197,30 +197,9 @@ func appendThinking(body []byte, budget, limit int, name string, entry catalog.E
 		if limit > 0 {
 			budget = min(budget, limit/2) // thoughts count as output here
 		}
-		low, high := budgets(name)
-		body = strconv.AppendInt(append(body, `,"thinkingBudget":`...), int64(min(max(budget, low), high)), 10)
+		body = strconv.AppendInt(append(body, `,"thinkingBudget":`...), int64(min(max(budget, traits.LeastBudget), traits.MostBudget)), 10)
 	}
 	return append(body, '}')
-}
-
-// levelled reports whether a model thinks by level and signs its calls: every
-// Gemini from the third generation on.
-func levelled(name string) bool {
-	name = name[strings.LastIndexByte(name, '/')+1:]
-	version, ok := strings.CutPrefix(name, "gemini-")
-	return ok && !strings.HasPrefix(version, "1") && !strings.HasPrefix(version, "2")
-}
-
-// budgets is the least and the most that a model may be told to think.
-func budgets(name string) (low, high int) {
-	switch {
-	case strings.Contains(name, "-pro"):
-		return 128, 32_768
-	case strings.Contains(name, "-lite"):
-		return 512, 24_576
-	default:
-		return 1, 24_576
-	}
 }
 
 // declaration is a tool as the vendor takes it.

@@ -102,15 +102,14 @@ func appendMessages(body []byte, wires []model.Wire, comma bool) []byte {
 	return body
 }
 
-// appendThinking asks for reasoning. Most models take a yes; gpt-oss takes levels
-// and nothing else. An answer that is begun for it cannot think first.
+// appendThinking asks for reasoning: with a yes, or with a level where the model wants one. An answer that is begun for it cannot think first.
 func appendThinking(body []byte, budget int, name string, begun bool) []byte {
 	switch {
 	case begun:
 		return append(body, `,"think":false`...)
 	case budget <= 0:
 		return body // as the model is made
-	case !strings.Contains(name, "gpt-oss"):
+	case catalog.TraitsOf(provider, name).Reasoning != catalog.ReasonByLevel:
 		return append(body, `,"think":true`...)
 	case budget <= 4_096:
 		return append(body, `,"think":"low"`...)
