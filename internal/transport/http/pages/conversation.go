@@ -2,6 +2,8 @@ package pages
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -42,6 +44,13 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request, by operatio
 	if err != nil {
 		return err
 	}
+	if s.Status == "running" && !t.Past {
+		retry, err := p.retrying(ctx, by, s)
+		if err != nil {
+			return err
+		}
+		html += retry
+	}
 	f := p.layout(r, by, cmp.Or(s.Title, "Conversation"))
 	if !t.Past {
 		f.Script = "live.js"
@@ -49,6 +58,33 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request, by operatio
 	return p.render(w, http.StatusOK, "conversation.html", map[string]any{
 		"Layout": f, "Session": s, "Rows": html, "After": s.Seq, "Earlier": items.Next, "View": t, "State": p.stateOf(s),
 	})
+}
+
+// retrying is the row of a provider that is being waited for; "": none is.
+func (p *Pages) retrying(ctx context.Context, by operation.Caller, s operations.Session) (template.HTML, error) {
+	// The failed request is the last event, or the one before the request that is on its way.
+	events, err := operations.Events.Call(ctx, p.Executor, by, operations.EventRange{ID: s.ID, Before: s.Seq + 1, Limit: 2})
+	if err != nil {
+		return "", err
+	}
+	for _, ev := range slices.Backward(events.Items) {
+		if ev.Kind == string(chat.Asked{}.Kind()) {
+			continue
+		}
+		var said struct {
+			Error json.RawMessage `json:"error"`
+		}
+		if ev.Kind != string(chat.Said{}.Kind()) || json.Unmarshal(ev.Body, &said) != nil || said.Error == nil {
+			return "", nil
+		}
+		wait, ok := retryOf("error", said.Error, ev.At)
+		if !ok {
+			return "", nil
+		}
+		html, err := p.fragment(wait.Template, wait.Data)
+		return template.HTML(html), err
+	}
+	return "", nil
 }
 
 func viewOf(s operations.Session, by operation.Caller) view {

@@ -27,6 +27,7 @@ func (p *Pages) functions() template.FuncMap {
 		"visible":  markdown.Visible,
 		"set":      func(t time.Time) bool { return !t.IsZero() },
 		"ago":      func(t time.Time) string { return ago(t, p.Now()) },
+		"soon":     func(t time.Time) string { return soon(t, p.Now()) },
 		"clock":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"usd":      usd,
 		"dollars":  dollars,
@@ -69,6 +70,14 @@ func pretty(text string) string {
 		return text
 	}
 	return string(out)
+}
+
+// soon is how long it is until a time; "": it has come.
+func soon(t, now time.Time) string {
+	if d := t.Sub(now).Round(time.Second); d > 0 {
+		return "in " + span(d)
+	}
+	return ""
 }
 
 // ago is a time relative to now, or a date.

@@ -301,6 +301,9 @@ func (s *stream) sendDraft() error {
 		if err := s.put(fragment{ID: "live", HTML: made}); err != nil {
 			return err
 		}
+		if err := s.put(fragment{ID: noRetry.ID}); err != nil {
+			return err
+		}
 		d.blocks = []string{}
 	}
 	if d.thinking != "" && d.text == "" {

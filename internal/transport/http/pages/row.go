@@ -1,12 +1,14 @@
 package pages
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
+	"chorus/internal/chat"
 	"chorus/internal/feed"
 )
 
@@ -48,11 +50,15 @@ func (t view) rowsOf(item feed.Item) []row {
 		return []row{{ID: fmt.Sprint("e", it.Seq), Template: "steered", Data: s}}
 	case feed.AssistantMessage:
 		if strings.TrimSpace(it.Text) == "" && strings.TrimSpace(it.Thinking) == "" {
-			return []row{{ID: "live", Template: "nothing"}}
+			return []row{{ID: "live", Template: "nothing"}, noRetry}
 		}
-		return []row{{ID: fmt.Sprint("e", it.Seq), Template: "assistant", Data: s, Replaces: "live"}}
+		return []row{{ID: fmt.Sprint("e", it.Seq), Template: "assistant", Data: s, Replaces: "live"}, noRetry}
 	case feed.ToolCall:
-		return []row{{ID: "call-" + it.CallID, Template: "call", Data: s}}
+		return []row{{ID: "call-" + it.CallID, Template: "call", Data: s}, noRetry}
+	case feed.Trace:
+		if wait, ok := retryOf(it.Kind, it.Data, it.At); ok {
+			return []row{wait}
+		}
 	case feed.ToolResult:
 		return []row{{ID: "out-" + it.CallID, Template: "result", Data: s}, {ID: "state-" + it.CallID, Template: "callstate", Data: s},
 			{ID: "over-" + it.CallID, Template: "over", Data: s}}
@@ -63,15 +69,30 @@ func (t view) rowsOf(item feed.Item) []row {
 	case feed.Refused:
 		return []row{{ID: fmt.Sprint("e", it.Seq), Template: "refused", Data: s}}
 	case feed.Compacted:
-		return []row{{ID: fmt.Sprint("e", it.Seq), Template: "compacted", Data: s}}
+		return []row{{ID: fmt.Sprint("e", it.Seq), Template: "compacted", Data: s}, noRetry}
 	case feed.Cleared:
 		return []row{{ID: fmt.Sprint("e", it.Seq), Template: "cleared", Data: s}}
 	case feed.Completed:
-		return []row{{ID: "live", Template: "nothing"}, {ID: fmt.Sprint("e", it.Seq), Template: "completed", Data: s}}
+		return []row{{ID: "live", Template: "nothing"}, {ID: fmt.Sprint("e", it.Seq), Template: "completed", Data: s}, noRetry}
 	case feed.Error:
-		return []row{{ID: "live", Template: "nothing"}, {ID: fmt.Sprint("e", it.Seq), Template: "failed", Data: s}}
+		return []row{{ID: "live", Template: "nothing"}, {ID: fmt.Sprint("e", it.Seq), Template: "failed", Data: s}, noRetry}
 	}
 	return nil
+}
+
+// noRetry takes away that a provider is waited for: it has answered, or the run is over.
+var noRetry = row{ID: "retry", Template: "nothing"}
+
+// retryOf is the row about a failed request that will be made again; false: it is about something
+// else, or there will be no other try.
+func retryOf(kind string, data []byte, at time.Time) (row, bool) {
+	var failed chat.Failure
+	if kind != "error" || json.Unmarshal(data, &failed) != nil || failed.Final {
+		return row{}, false
+	}
+	return row{ID: noRetry.ID, Template: "retry", Data: map[string]any{
+		"Message": failed.Message, "Model": failed.Next, "At": at.Add(time.Duration(failed.RetryMS) * time.Millisecond),
+	}}, true
 }
 
 // owner is the row that a row belongs into, and as which part; "" for a row of its own.

@@ -47,6 +47,15 @@ function keepOpen(old, made) {
   old.querySelectorAll("details").forEach((d, i) => { if (d.open && folds[i]) folds[i].open = true; });
 }
 
+// How long it is until a failed request is made again.
+setInterval(() => {
+  for (const next of document.querySelectorAll(".retry .next")) {
+    const s = Math.round((Date.parse(next.dataset.at) - Date.now()) / 1000);
+    const words = s <= 0 ? "now" : s < 60 ? `in ${s} second${s === 1 ? "" : "s"}` : `in ${Math.ceil(s / 60)} minute${s <= 60 ? "" : "s"}`;
+    if (next.textContent !== words) next.textContent = words;
+  }
+}, 1000);
+
 let status = document.getElementById("status")?.dataset.status ?? "idle";
 
 function show(now) {
