@@ -25,7 +25,8 @@ func (c *program) simLLM() *cobra.Command {
 		Use: "llm", Short: "A server that speaks like the vendors, and says what a script tells it", Args: exactly(0),
 		Long: `Speaks Anthropic's Messages API, OpenAI's Chat Completions, Responses and Completions,
 OpenRouter, Gemini, Bedrock and Ollama over HTTP. Without a script it echoes. A script
-(YAML or JSON) lists turns: text, tool calls, faults.`,
+(YAML or JSON) lists turns: text, tool calls, faults. POST /sim/script takes another one in
+its place, or with ?add=true behind it; GET /sim/requests shows what was asked.`,
 		Example: `  chorus sim llm --addr 127.0.0.1:8440 --script turns.yaml
   ANTHROPIC_BASE_URL=http://127.0.0.1:8440 ANTHROPIC_API_KEY=any chorus chat
   OLLAMA_HOST=127.0.0.1:8440 chorus chat -p ollama`,

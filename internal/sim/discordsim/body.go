@@ -123,6 +123,9 @@ func (b *messageBody) check(f *form) {
 			}
 		}
 	}
+	if b.forwards() && (b.text() != "" || len(b.Embeds)+len(b.Components)+len(b.files) > 0 || !b.emptyField("poll")) {
+		f.add("message_reference", "MESSAGE_FORWARD_CANNOT_HAVE_CONTENT", "A forward cannot have content of its own")
+	}
 	checkEmbeds(f, b.Embeds)
 	checkComponents(f, b.Components, b.flags()&FlagComponentsV2 != 0)
 	if a := b.Allowed; a != nil {
@@ -158,7 +161,12 @@ func (b *messageBody) emptyField(field string) bool {
 // empty is a body that would make a message with nothing in it.
 func (b *messageBody) empty() bool {
 	return strings.TrimSpace(b.text()) == "" && len(b.Embeds) == 0 && len(b.Components) == 0 && len(b.files) == 0 &&
-		b.emptyField("poll") && len(b.StickerIDs) == 0
+		b.emptyField("poll") && len(b.StickerIDs) == 0 && !b.forwards()
+}
+
+// forwards is a body that takes another message along.
+func (b *messageBody) forwards() bool {
+	return b.Reference != nil && b.Reference.Type == refForward && b.Reference.MessageID != 0
 }
 
 func textOf(o object, key string) string {

@@ -17,43 +17,91 @@ type heardJS struct {
 	Channels, Members, Count, Code, After    int
 }
 
-func TestDiscordJS(t *testing.T) {
-	t.Parallel()
+// playedJS is a bot on discord.js that runs.
+type playedJS struct {
+	t     *testing.T
+	lines chan heardJS
+	ended chan error
+}
+
+// playJS runs a script of testdata/discordjs as the bot.
+func playJS(t *testing.T, s *Sim, script string) playedJS {
+	t.Helper()
 	dir := npmtest.Install(t, "discord.js@14.27.0")
-	s := StartT(t, Options{TimeScale: leisurely})
-	cmd := exec.CommandContext(within(t), "node", "testdata/discordjs/client.mjs")
+	cmd := exec.CommandContext(within(t), "node", "testdata/discordjs/"+script)
 	cmd.Env = append(os.Environ(), "MODULES="+dir, "API="+s.URL()+"/api", "TOKEN="+s.Token("chorus"))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	ok(t, err)
 	ok(t, cmd.Start())
-	lines := make(chan heardJS, 64)
-	ended := make(chan error, 1)
+	js := playedJS{t, make(chan heardJS, 64), make(chan error, 1)}
 	go func() {
 		for scan := bufio.NewScanner(out); scan.Scan(); {
 			var h heardJS
 			if json.Unmarshal(scan.Bytes(), &h) == nil {
-				lines <- h
+				js.lines <- h
 			}
 		}
-		ended <- cmd.Wait()
+		js.ended <- cmd.Wait()
 	}()
-	line := func(hope string) heardJS {
+	return js
+}
+
+// line is the next one, whatever it says.
+func (js playedJS) line(hope string) heardJS {
+	js.t.Helper()
+	h := next(js.t, js.lines, hope)
+	if h.What == "error" {
+		js.t.Fatal(h.Text)
+	}
+	return h
+}
+
+// hear is the next line about something.
+func (js playedJS) hear(what string) heardJS {
+	js.t.Helper()
+	for {
+		if h := js.line(what); h.What == what {
+			return h
+		}
+	}
+}
+
+// What discord.js could not do here: to archive and lock threads without waiting for ten minutes, to search
+// for members and messages, to forward, to end a poll, and to have emojis of its own.
+func TestDiscordJSFeatures(t *testing.T) {
+	t.Parallel()
+	s := StartT(t, Options{TimeScale: leisurely})
+	js := playJS(t, s, "features.mjs")
+	want := func(what string, fits func(heardJS) bool) heardJS {
 		t.Helper()
-		h := next(t, lines, hope)
-		if h.What == "error" {
-			t.Fatal(h.Text)
+		h := js.hear(what)
+		if !fits(h) {
+			t.Errorf("%s: %+v", what, h)
 		}
 		return h
 	}
-	hear := func(what string) heardJS {
-		t.Helper()
-		for {
-			if h := line(what); h.What == what {
-				return h
-			}
-		}
+	want("thread", func(h heardJS) bool { return h.Count == 1 })
+	want("members", func(h heardJS) bool { return h.Count == 1 && h.Members == 3 && h.Name == "bob" && h.After == 1 })
+	want("forward", func(h heardJS) bool { return h.Content == "the words of before" && h.Count == refForward })
+	poll := want("poll", func(h heardJS) bool { return h.Content == "Tea or coffee?" && h.Count == 2 })
+	ok(t, s.Vote("ada", must[ID](t)(ParseID(poll.Text)), 2))
+	want("ended", func(h heardJS) bool { return h.Content == "Coffee" && h.Count == 1 && h.After == 1 })
+	result := must[Message](t)(s.WaitMessage(within(t), func(m Message) bool { return m.Type == kindPollResult }))
+	if fields := listOf(result.Embeds[0], "fields"); len(fields) != 5 || fields[4]["value"] != "Coffee" {
+		t.Errorf("the result is %+v", result.Embeds)
 	}
+	want("search", func(h heardJS) bool { return h.Count == 1 && h.Content == "the words of before" })
+	want("emojis", func(h heardJS) bool { return h.Name == "wave2" && h.Count == 1 && h.After == 0 })
+	want("limited", func(h heardJS) bool { return h.Count == 1 })
+	ok(t, next(t, js.ended, "end"))
+}
+
+func TestDiscordJS(t *testing.T) {
+	t.Parallel()
+	s := StartT(t, Options{TimeScale: leisurely})
+	js := playJS(t, s, "client.mjs")
+	hear, line := js.hear, js.line
 	find := func(fits func(Message) bool) Message {
 		t.Helper()
 		return must[Message](t)(s.WaitMessage(within(t), fits))
@@ -94,7 +142,5 @@ func TestDiscordJS(t *testing.T) {
 		resumed, answered = resumed || h.What == "resumed", answered || h.What == "refused"
 	}
 	must[ID](t)(s.Say("ada", "random", "bye"))
-	if err := next(t, ended, "end"); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, next(t, js.ended, "end"))
 }

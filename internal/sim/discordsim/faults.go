@@ -211,9 +211,9 @@ func (s *Sim) faulty(w http.ResponseWriter, r *http.Request, pattern, body strin
 }
 
 // peek reads what a request says, where a fault wants to know, and puts it back.
-func (s *Sim) peek(r *http.Request) string {
+func (s *Sim) peek(r *http.Request, pattern string) string {
 	s.mu.Lock()
-	curious := slices.ContainsFunc(s.faults, func(f *Fault) bool { return f.Body != "" })
+	curious := pattern == renameRoute || slices.ContainsFunc(s.faults, func(f *Fault) bool { return f.Body != "" })
 	s.mu.Unlock()
 	if !curious || r.Body == nil {
 		return ""

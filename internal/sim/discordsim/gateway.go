@@ -1,11 +1,16 @@
 package discordsim
 
 import (
+	"bytes"
+	"cmp"
+	"compress/zlib"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/coder/websocket"
@@ -59,6 +64,22 @@ type socket struct {
 	reason  string
 	rate    bucket
 	cancel  context.CancelFunc
+	zip     *zlib.Writer // one for the whole connection, if it is compressed; the writer alone uses it
+	zipped  bytes.Buffer
+}
+
+// frame is a payload as it goes over the wire: as it is, or as the next piece of the stream, which
+// ends with an empty block (00 00 ff ff) so that the client can read it at once.
+func (k *socket) frame(raw []byte) (websocket.MessageType, []byte, error) {
+	if k.zip == nil {
+		return websocket.MessageText, raw, nil
+	}
+	k.zipped.Reset()
+	if _, err := k.zip.Write(raw); err != nil {
+		return 0, nil, err
+	}
+	err := k.zip.Flush()
+	return websocket.MessageBinary, k.zipped.Bytes(), err
 }
 
 // ring wakes the writer.
@@ -75,8 +96,9 @@ func (s *Sim) heartbeat() time.Duration { return max(s.w.scale(heartbeatEvery), 
 // socket takes a client's connection and serves it to its end.
 func (s *Sim) socket(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	if q.Get("compress") != "" || q.Get("encoding") == "etf" {
-		http.Error(w, "this gateway speaks plain JSON; switch the client's compression off", http.StatusBadRequest)
+	zlibStream := q.Get("compress") == "zlib-stream"
+	if q.Get("compress") != "" && !zlibStream || q.Get("encoding") == "etf" {
+		http.Error(w, "this gateway speaks JSON, plain or as zlib-stream; ask for one of them", http.StatusBadRequest)
 		return
 	}
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
@@ -87,6 +109,9 @@ func (s *Sim) socket(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	k := &socket{sim: s, ws: ws, wake: make(chan struct{}, 1), beat: make(chan struct{}, 1), cancel: cancel}
+	if zlibStream {
+		k.zip = zlib.NewWriter(&k.zipped)
+	}
 	s.mu.Lock()
 	if v := q.Get("v"); v != "" && v != "10" && v != "9" {
 		k.shut(closeVersion, "Invalid API version.")
@@ -154,8 +179,12 @@ func (k *socket) write(ctx context.Context) {
 	for {
 		list, code, reason := k.next()
 		for _, raw := range list {
+			kind, data, err := k.frame(raw)
+			if err != nil {
+				return
+			}
 			within, cancel := context.WithTimeout(ctx, writeWithin)
-			err := k.ws.Write(within, websocket.MessageText, raw)
+			err = k.ws.Write(within, kind, data)
 			cancel()
 			if err != nil {
 				return
@@ -390,18 +419,74 @@ func (s *Sim) forget(n *session) {
 	}
 }
 
-// members answers a request for members in one piece.
+// mostFound is how many members a search may give.
+const mostFound = 100
+
+// members answers a request for members: all, those whose names begin with a text, or some by their ids.
 func (s *Sim) members(k *socket, raw json.RawMessage) {
 	var b struct {
-		Nonce string `json:"nonce"`
+		Guild ID              `json:"guild_id"`
+		Query *string         `json:"query"`
+		Limit int             `json:"limit"`
+		Users json.RawMessage `json:"user_ids"`
+		Nonce string          `json:"nonce,omitempty"`
 	}
 	if err := json.Unmarshal(raw, &b); err != nil {
 		k.shut(closeDecode, "Error while decoding payload.")
 		return
 	}
-	all := []*Member{}
-	for _, a := range s.w.accounts {
-		all = append(all, s.w.memberOf(a, true))
+	var ids []ID
+	if one := (ID(0)); len(b.Users) > 0 && json.Unmarshal(b.Users, &ids) != nil {
+		if json.Unmarshal(b.Users, &one) != nil {
+			k.shut(closeDecode, "Error while decoding payload.")
+			return
+		}
+		ids = []ID{one}
 	}
-	s.tell(k.session, "GUILD_MEMBERS_CHUNK", object{"guild_id": s.w.guild, "members": all, "chunk_index": 0, "chunk_count": 1, "nonce": b.Nonce})
+	if b.Guild != s.w.guild {
+		return // Discord says nothing of guilds that the bot is not in
+	}
+	found, missing := []*Member{}, []ID{}
+	for _, id := range ids {
+		if a := s.w.account(id); a != nil {
+			found = append(found, s.w.memberOf(a, true))
+		} else {
+			missing = append(missing, id)
+		}
+	}
+	if b.Users == nil {
+		query, limit := "", b.Limit
+		if b.Query != nil {
+			query = *b.Query
+		}
+		if query != "" {
+			limit = min(cmp.Or(limit, mostFound), mostFound)
+		}
+		for _, a := range s.w.accounts {
+			if a.named(query) && (limit == 0 || len(found) < limit) {
+				found = append(found, s.w.memberOf(a, true))
+			}
+		}
+	}
+	// A piece has a thousand members at most.
+	pieces := slices.Collect(slices.Chunk(found, 1000))
+	if len(pieces) == 0 {
+		pieces = [][]*Member{{}}
+	}
+	for i, piece := range pieces {
+		data := object{"guild_id": s.w.guild, "members": piece, "chunk_index": i, "chunk_count": len(pieces)}
+		if b.Nonce != "" {
+			data["nonce"] = b.Nonce
+		}
+		if len(missing) > 0 {
+			data["not_found"] = missing
+		}
+		s.tell(k.session, "GUILD_MEMBERS_CHUNK", data)
+	}
+}
+
+// named reports whether a member is called like that, by the beginning of any of their names.
+func (a *account) named(begin string) bool {
+	starts := func(name string) bool { return strings.HasPrefix(strings.ToLower(name), strings.ToLower(begin)) }
+	return starts(a.Username) || a.member != nil && a.member.Nick != nil && starts(*a.member.Nick)
 }

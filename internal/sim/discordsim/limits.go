@@ -1,6 +1,7 @@
 package discordsim
 
 import (
+	"encoding/json"
 	"hash/fnv"
 	"math"
 	"net/http"
@@ -26,7 +27,6 @@ var rates = map[string]rate{
 	"POST /channels/{channel}/typing":                                     {5, 5 * time.Second},
 	"PUT /channels/{channel}/messages/{message}/reactions/{emoji}/@me":    {4, time.Second},
 	"DELETE /channels/{channel}/messages/{message}/reactions/{emoji}/@me": {4, time.Second},
-	"PATCH /channels/{channel}":                                           {2, 10 * time.Minute},
 	"POST /channels/{channel}/threads":                                    {50, 5 * time.Minute},
 	"POST /channels/{channel}/messages/{message}/threads":                 {50, 5 * time.Minute},
 	"POST /webhooks/{webhook}/{token}":                                    {5, 2 * time.Second},
@@ -38,6 +38,21 @@ var (
 	otherRate  = rate{50, time.Second}
 	globalRate = rate{50, time.Second}
 )
+
+// renameRoute changes a channel. A change of its name or topic, and of nothing else, has a limit of
+// its own below that of the route: the answer's headers do not tell of it before it is reached.
+const renameRoute = "PATCH /channels/{channel}"
+
+var renameRate = rate{2, 10 * time.Minute}
+
+// renames reports whether a change of a channel is one of its name or topic.
+func renames(body string) bool {
+	var p struct {
+		Name  *string `json:"name"`
+		Topic *string `json:"topic"`
+	}
+	return json.Unmarshal([]byte(body), &p) == nil && (p.Name != nil || p.Topic != nil)
+}
 
 // bucket counts requests until its window ends.
 type bucket struct {
@@ -75,6 +90,7 @@ type verdict struct {
 	remaining int
 	wait      time.Duration // until the window ends
 	ends      time.Time
+	pause     time.Duration // until a further limit than the bucket's lets requests through
 }
 
 // ask counts a request of who on a route, whose major parameter has a bucket of its own.
@@ -94,14 +110,30 @@ func (l *limiter) ask(who ID, route, major string, free bool) verdict {
 			return verdict{global: true, scope: "global", name: "global", limit: globalRate.limit, wait: g.ends.Sub(now), ends: g.ends}
 		}
 	}
+	b := l.bucket(who, route, major)
+	v := verdict{ok: b.take(now, r, l.scale(r.per)), scope: "user", name: bucketName(route), limit: r.limit}
+	v.remaining, v.wait, v.ends = r.limit-b.used, b.ends.Sub(now), b.ends
+	return v
+}
+
+func (l *limiter) bucket(who ID, route, major string) *bucket {
 	key := who.String() + " " + route + " " + major
 	b := l.buckets[key]
 	if b == nil {
 		b = &bucket{}
 		l.buckets[key] = b
 	}
-	v := verdict{ok: b.take(now, r, l.scale(r.per)), scope: "user", name: bucketName(route), limit: r.limit}
-	v.remaining, v.wait, v.ends = r.limit-b.used, b.ends.Sub(now), b.ends
+	return b
+}
+
+// also counts a request against a further limit. One that is reached refuses it, and the headers
+// stay those of the route.
+func (l *limiter) also(v verdict, who ID, name, major string, r rate) verdict {
+	now := l.now()
+	b := l.bucket(who, name, major)
+	if v.ok = b.take(now, r, l.scale(r.per)); !v.ok {
+		v.pause = b.ends.Sub(now)
+	}
 	return v
 }
 
@@ -127,7 +159,7 @@ func (v verdict) headers(h http.Header) {
 	h.Set("X-RateLimit-Bucket", v.name)
 	if !v.ok {
 		h.Set("X-RateLimit-Scope", v.scope)
-		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(v.wait.Seconds()))))
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(max(v.pause, v.wait).Seconds()))))
 		if v.global {
 			h.Set("X-RateLimit-Global", "true")
 		}
@@ -137,7 +169,7 @@ func (v verdict) headers(h http.Header) {
 // body is the answer of a 429.
 func (v verdict) body() object {
 	words := "You are being rate limited."
-	return object{"message": words, "retry_after": math.Round(v.wait.Seconds()*1000) / 1000, "global": v.global}
+	return object{"message": words, "retry_after": math.Round(max(v.pause, v.wait).Seconds()*1000) / 1000, "global": v.global}
 }
 
 // majorOf is the part of a path that has buckets of its own: a channel, a guild, a webhook with its token.

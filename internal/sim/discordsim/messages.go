@@ -119,22 +119,29 @@ func (w *world) put(p post) (*Message, error) {
 		return nil, badRequest(50006, "Cannot send an empty message")
 	}
 	m := &Message{
-		Type: p.kind, ChannelID: c.ID, Author: p.author, Content: b.text(), TTS: b.TTS, Embeds: stamped(b.Embeds), Poll: b.Poll,
+		Type: p.kind, ChannelID: c.ID, Author: p.author, Content: b.text(), TTS: b.TTS, Embeds: stamped(b.Embeds),
 		Components: w.numbered(b.Components), WebhookID: p.webhook, ApplicationID: p.app, seenBy: p.seenBy, allowed: b.Allowed,
 		Flags: b.flags()&(FlagSuppressEmbeds|FlagSilent|FlagComponentsV2) | p.flags,
 	}
-	if err := w.refer(m, b.Reference); err != nil {
+	var err error
+	if m.Poll, err = readPoll(b, w.now()); err != nil {
+		return nil, err
+	}
+	if b.forwards() {
+		err = w.forward(p.from, m, b.Reference)
+	} else {
+		err = w.refer(m, b.Reference)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if m.ID = p.first; m.ID == 0 {
 		m.ID = w.id()
 	}
 	m.Timestamp = w.now()
-	files, err := w.keep(c, b, nil)
-	if err != nil {
+	if m.Attachments, err = w.keep(c, b, nil); err != nil {
 		return nil, err
 	}
-	m.Attachments = files
 	w.readMentions(m, w.rights(p.from, c).Has(PermMentionEveryone) || p.from == nil)
 	if p.caused != nil {
 		p.caused.sign(m)
@@ -249,6 +256,9 @@ func (w *world) edit(by *account, c *Channel, m *Message, b *messageBody) error 
 	}
 	if c.Metadata != nil && c.Metadata.Archived {
 		return archived()
+	}
+	if m.Poll != nil && b.Flags == nil {
+		return badRequest(520003, "Cannot edit a poll message")
 	}
 	if m.Type != kindDefault && m.Type != kindReply && m.Type != kindChatInput && m.Type != kindContextMenu {
 		return refuse(http.StatusForbidden, 50021, "Cannot execute action on a system message")
@@ -402,6 +412,7 @@ func (w *world) view(m *Message, viewer ID, asEvent bool) Message {
 // alone is a message without the one that it answers: chains of replies are as long as people like.
 func (w *world) alone(m *Message, viewer ID) Message {
 	out := *m
+	out.Poll = m.Poll.seenBy(viewer)
 	out.Reactions = nil
 	for _, r := range m.reactions {
 		out.Reactions = append(out.Reactions, Reaction{
@@ -417,6 +428,6 @@ func (w *world) alone(m *Message, viewer ID) Message {
 
 // hidden is a message for a bot that may not read what people write.
 func hidden(m Message) Message {
-	m.Content, m.Embeds, m.Attachments, m.Components, m.Poll = "", []object{}, []Attachment{}, []object{}, nil
+	m.Content, m.Embeds, m.Attachments, m.Components, m.Poll, m.Snapshots = "", []object{}, []Attachment{}, []object{}, nil, nil
 	return m
 }

@@ -2,6 +2,7 @@ package discordsim
 
 import (
 	"bytes"
+	"compress/zlib"
 	"context"
 	"encoding/json"
 	"errors"
@@ -390,5 +391,93 @@ func TestSessionsThatNobodyResumesAreForgotten(t *testing.T) {
 	defer s.mu.Unlock()
 	if n := len(s.sessions); n > awayMost+1 {
 		t.Fatalf("%d sessions are kept", n)
+	}
+}
+
+// compress=zlib-stream was refused, with which some libraries begin.
+func TestZlibStream(t *testing.T) {
+	t.Parallel()
+	s := StartT(t, Options{})
+	ctx := within(t)
+	ws, res, err := websocket.Dial(ctx, s.Gateway()+"?v=10&encoding=json&compress=zlib-stream", nil)
+	ok(t, err)
+	if res.Body != nil {
+		_ = res.Body.Close()
+	}
+	ws.SetReadLimit(1 << 24)
+	defer func() { _ = ws.CloseNow() }()
+	// One decompressor reads the whole connection: what was said before is its dictionary.
+	in, out := io.Pipe()
+	defer func() { _ = in.Close() }()
+	go func() {
+		for {
+			kind, raw, err := ws.Read(ctx)
+			if err == nil && (kind != websocket.MessageBinary || !bytes.HasSuffix(raw, []byte{0, 0, 0xff, 0xff})) {
+				err = fmt.Errorf("a frame of kind %v ends with % x", kind, raw[max(0, len(raw)-4):])
+			}
+			if err == nil {
+				_, err = out.Write(raw)
+			}
+			if err != nil {
+				_ = out.CloseWithError(err)
+				return
+			}
+		}
+	}()
+	plain, err := zlib.NewReader(in)
+	ok(t, err)
+	packets := json.NewDecoder(plain)
+	read := func() (p packet) {
+		t.Helper()
+		ok(t, packets.Decode(&p))
+		return p
+	}
+	if p := read(); p.Op != opHello {
+		t.Fatalf("it begins with %+v", p)
+	}
+	raw, err := json.Marshal(object{"op": opIdentify, "d": object{"token": s.Token("chorus"), "intents": intentGuilds | intentMessages | intentContent}})
+	ok(t, err)
+	ok(t, ws.Write(ctx, websocket.MessageText, raw))
+	for read().T != "GUILD_CREATE" {
+	}
+	must[ID](t)(s.Say("ada", "general", "pressed"))
+	if p := read(); p.T != "MESSAGE_CREATE" || !strings.Contains(string(p.D), "pressed") {
+		t.Errorf("then came %s %s", p.T, p.D)
+	}
+}
+
+// A forward takes the words along, and only those that whoever forwards can read.
+func TestForward(t *testing.T) {
+	t.Parallel()
+	s := StartT(t, Options{NoRateLimits: true, Channels: []ChannelSpec{{Name: "general"}, {Name: "hidden", Deny: map[string][]string{"@everyone": {"view_channel"}}}}})
+	words := must[ID](t)(s.Say("ada", "general", "the first words"))
+	secret := must[ID](t)(s.Say("ada", "hidden", "secret")) // she owns the guild
+	post := func(ref Reference, content string) (int, Message) {
+		t.Helper()
+		raw, err := json.Marshal(object{"content": content, "message_reference": ref})
+		ok(t, err)
+		req, err := http.NewRequestWithContext(within(t), http.MethodPost, s.API()+"/channels/"+s.Channel("general").String()+"/messages", bytes.NewReader(raw))
+		ok(t, err)
+		req.Header.Set("Authorization", "Bot "+s.Token("chorus"))
+		req.Header.Set("Content-Type", "application/json")
+		res, err := http.DefaultClient.Do(req)
+		ok(t, err)
+		defer func() { _ = res.Body.Close() }()
+		var m Message
+		_ = json.NewDecoder(res.Body).Decode(&m) // an error is no message
+		return res.StatusCode, m
+	}
+	code, m := post(Reference{Type: refForward, MessageID: words, ChannelID: s.Channel("general")}, "")
+	if code != http.StatusOK || len(m.Snapshots) != 1 || m.Snapshots[0].Message.Content != "the first words" || m.Flags&FlagHasSnapshot == 0 || m.Content != "" {
+		t.Errorf("%d %+v", code, m)
+	}
+	if code, m := post(Reference{Type: refForward, MessageID: m.ID, ChannelID: s.Channel("general")}, ""); code != http.StatusOK || len(m.Snapshots) != 1 || m.Snapshots[0].Message.Content != "the first words" {
+		t.Errorf("a forward of a forward: %d %+v", code, m)
+	}
+	if code, _ := post(Reference{Type: refForward, MessageID: words, ChannelID: s.Channel("general")}, "and more"); code != http.StatusBadRequest {
+		t.Errorf("with words of its own: %d", code)
+	}
+	if code, _ := post(Reference{Type: refForward, MessageID: secret, ChannelID: s.Channel("hidden")}, ""); code != http.StatusForbidden {
+		t.Errorf("of a channel that it cannot see: %d", code)
 	}
 }

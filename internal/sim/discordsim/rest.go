@@ -53,7 +53,8 @@ func (s *Sim) answer(w http.ResponseWriter, r *http.Request, pattern string, n n
 		return
 	}
 	c.who = who
-	v := s.limit(who, r, pattern, n)
+	said := s.peek(r, pattern)
+	v := s.limit(who, r, pattern, said, n)
 	v.headers(w.Header())
 	if !v.ok {
 		show(w, http.StatusTooManyRequests, v.body())
@@ -63,7 +64,6 @@ func (s *Sim) answer(w http.ResponseWriter, r *http.Request, pattern string, n n
 	if who == nil {
 		actor = s.owner(r)
 	}
-	said := s.peek(r)
 	if done := s.faulty(w, r, pattern, said, actor); done {
 		return
 	}
@@ -137,7 +137,7 @@ func (s *Sim) account(r *http.Request) (*account, error) {
 }
 
 // limit asks the limiter. People are not limited; what carries its own token does not count globally.
-func (s *Sim) limit(who *account, r *http.Request, pattern string, n needs) verdict {
+func (s *Sim) limit(who *account, r *http.Request, pattern, said string, n needs) verdict {
 	if s.opts.NoRateLimits || who == nil && n == withAccount || who != nil && !who.Bot {
 		return verdict{ok: true}
 	}
@@ -147,7 +147,11 @@ func (s *Sim) limit(who *account, r *http.Request, pattern string, n needs) verd
 	if who != nil {
 		id = who.ID
 	}
-	return s.limits.ask(id, pattern, majorOf(r), n == withNobody)
+	v := s.limits.ask(id, pattern, majorOf(r), n == withNobody)
+	if v.ok && pattern == renameRoute && renames(said) {
+		v = s.limits.also(v, id, renameRoute+" name and topic", majorOf(r), renameRate)
+	}
+	return v
 }
 
 // read takes the body: JSON, or a form of which one part is JSON and the others are files.

@@ -3,7 +3,6 @@ package discordsim
 import (
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -137,11 +136,7 @@ func (s *Sim) routesMembers() {
 		if err := firstOf(c.guild(), err); err != nil {
 			return nil, err
 		}
-		want := strings.ToLower(c.URL.Query().Get("query"))
-		return c.members(limit, func(a *account) bool {
-			return strings.HasPrefix(strings.ToLower(a.Username), want) ||
-				a.member.Nick != nil && strings.HasPrefix(strings.ToLower(*a.member.Nick), want)
-		}), nil
+		return c.members(limit, func(a *account) bool { return a.named(c.URL.Query().Get("query")) }), nil
 	})
 	s.route("GET /guilds/{guild}/members/{user}", withAccount, func(c *call) (any, error) {
 		a, err := c.member()

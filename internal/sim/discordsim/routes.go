@@ -5,6 +5,9 @@ import "net/http"
 // routes mounts everything.
 func (s *Sim) routes() {
 	s.routesMessages()
+	s.routesPolls()
+	s.routesSearch()
+	s.routesEmojis()
 	s.routesChannels()
 	s.routesThreads()
 	s.routesGuild()

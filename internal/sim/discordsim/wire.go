@@ -180,6 +180,7 @@ const (
 	kindChatInput     = 20
 	kindStarter       = 21
 	kindContextMenu   = 23
+	kindPollResult    = 46
 )
 
 // The flags of messages that mean something here.
@@ -189,6 +190,7 @@ const (
 	FlagEphemeral      = 1 << 6
 	FlagLoading        = 1 << 7
 	FlagSilent         = 1 << 12
+	FlagHasSnapshot    = 1 << 14
 	FlagComponentsV2   = 1 << 15
 )
 
@@ -222,7 +224,8 @@ type Message struct {
 	Interaction     object          `json:"interaction_metadata,omitempty"`
 	OldInteraction  object          `json:"interaction,omitempty"`
 	Thread          *Channel        `json:"thread,omitempty"`
-	Poll            json.RawMessage `json:"poll,omitempty"`
+	Poll            *Poll           `json:"poll,omitempty"`
+	Snapshots       []Snapshot      `json:"message_snapshots,omitempty"`
 	Position        int             `json:"position,omitempty"`
 
 	pinnedAt  time.Time

@@ -16,6 +16,7 @@ type account struct {
 	// privileged are the intents that a bot's owner switched on.
 	privileged int
 	commands   []*Command
+	emojis     []*AppEmoji
 }
 
 // world is the guild and everything in it. It knows nothing of sockets and takes no

@@ -194,7 +194,7 @@ func (s *Server) simRequests(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(encode(s.Requests()))
 }
 
-// simScript takes a further script.
+// simScript takes a script in place of the one before; with ?add=true it is added to that.
 func (s *Server) simScript(w http.ResponseWriter, r *http.Request) {
 	data, e := read(w, r)
 	if e != nil {
@@ -206,7 +206,7 @@ func (s *Server) simScript(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	s.Load(script)
+	s.load(script, r.URL.Query().Get("add") != "true")
 	w.WriteHeader(http.StatusNoContent)
 }
 

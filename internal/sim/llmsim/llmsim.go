@@ -145,9 +145,16 @@ func (s *Server) Push(turns ...Turn) {
 }
 
 // Load adds a script's turns and rules, and replaces the default turn if it has one.
-func (s *Server) Load(script Script) {
+func (s *Server) Load(script Script) { s.load(script, false) }
+
+// load takes a script, in place of what was there or behind it. Answers that were pushed one by one and not
+// used go with the rest: a test that posts a script begins anew.
+func (s *Server) load(script Script, instead bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if instead {
+		s.queue, s.rules, s.fallback = nil, nil, nil
+	}
 	s.queue = append(s.queue, script.Turns...)
 	s.rules = append(s.rules, script.Rules...)
 	if script.Default != nil {

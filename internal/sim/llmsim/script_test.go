@@ -1,6 +1,8 @@
 package llmsim
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,6 +67,32 @@ func TestScript(t *testing.T) {
 	}
 	if got := say("more"); got != "that is all" {
 		t.Errorf("default: %q", got)
+	}
+}
+
+// A posted script did not clear the rules of the one before; it takes its place, unless it is to be added.
+func TestPostedScripts(t *testing.T) {
+	t.Parallel()
+	s := New(Options{})
+	ask := func(text string) string {
+		return s.next(Request{Messages: []Message{{Role: "user", Text: text}}}).Text
+	}
+	post := func(query, script string) {
+		t.Helper()
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/sim/script"+query, strings.NewReader(script)))
+		if w.Code != http.StatusNoContent {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+	}
+	post("", "default: {text: nothing}\nrules:\n  - {when: {contains: weather}, turn: {text: sunny}}\nturns:\n  - text: unused\n")
+	post("?add=true", "rules:\n  - {when: {contains: time}, turn: {text: noon}}\n")
+	if a, b := ask("weather"), ask("time"); a != "sunny" || b != "noon" {
+		t.Errorf("added: %q, %q", a, b)
+	}
+	post("", "default: {text: anew}\nrules:\n  - {when: {contains: time}, turn: {text: midnight}}\n")
+	if a, b := ask("weather"), ask("time"); a != "anew" || b != "midnight" {
+		t.Errorf("in place of it: %q, %q", a, b)
 	}
 }
 
