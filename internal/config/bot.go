@@ -119,6 +119,7 @@ type Bot struct {
 	DefaultModel    string `key:"defaultModel"`
 	IdleTimeoutMS   int    `key:"idleTimeoutMs"`
 	Durability      string `key:"durability"`
+	ImageCacheMB    int    `key:"imageCacheMb"`
 	LogDays         int    `key:"logDays"`
 	CheckpointFile  string `key:"audit.checkpointFile"`
 	CheckpointKey   string `key:"audit.checkpointKey"`

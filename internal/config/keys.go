@@ -230,6 +230,7 @@ func homeKeys() []Key {
 		{Path: "defaultModel", Kind: Text, Home: true, Doc: "The model that is used where none is named."},
 		{Path: "idleTimeoutMs", Kind: Integer, Home: true, Default: 300_000, Least: at(0), Doc: "How long a conversation that says nothing is kept in memory, in milliseconds."},
 		{Path: "durability", Kind: Text, Home: true, Default: "normal", Choices: []string{"normal", "full"}, Doc: "full: every commit waits for the disk."},
+		{Path: "imageCacheMb", Kind: Integer, Home: true, Default: 500, Least: at(0), Doc: "How much of fetched pictures is kept for a day, in megabytes, in images/ of CACHE_PATH, else of cache/ in the home; 0: nothing."},
 		{Path: "logDays", Kind: Integer, Home: true, Default: 30, Least: at(1), Most: at(3650), Doc: "How many days of the log are kept, in logs/ of the home; one file a day."},
 		{Path: "audit.checkpointFile", Kind: Text, Home: true, Doc: "Where signed heads of the audit log are kept, so that a log whose end was cut off is found; off: nowhere. Without it, a file in chorus/ of your state directory (XDG_STATE_HOME, ~/.local/state)."},
 		{Path: "audit.checkpointKey", Kind: Text, Home: true, Doc: "The file with the key that signs them; without it, audit.key in the home. It is made at first use."},

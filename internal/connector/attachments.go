@@ -283,6 +283,9 @@ func (b *Bot) load(ctx context.Context, w download, i int, f chat.File) ([]byte,
 	if f.Size > maxFile {
 		return nil, platform.ErrTooLarge
 	}
+	if data, ok := b.Backend.CachedImage(f.Source); ok {
+		return data, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, b.files.patience)
 	defer cancel()
 	at := f.Source
@@ -296,6 +299,7 @@ func (b *Bot) load(ctx context.Context, w download, i int, f chat.File) ([]byte,
 		switch {
 		case err == nil:
 			b.files.patience = b.Fetch
+			b.Backend.CacheImage(f.Source, data)
 			return data, nil
 		case errors.Is(err, context.DeadlineExceeded):
 			b.files.patience = min(b.Fetch, max(b.files.patience/2, leastTime))

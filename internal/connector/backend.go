@@ -118,6 +118,9 @@ type Files interface {
 	// SaveFile puts a file into the workspace of a thread and gives what its agent is shown
 	// of it: its path, and its image or its text.
 	SaveFile(ctx context.Context, thread chat.ThreadID, file chat.File, data []byte) (chat.Blocks, error)
+	// CachedImage is a picture that was fetched from an address before; CacheImage keeps one.
+	CachedImage(address string) ([]byte, bool)
+	CacheImage(address string, data []byte)
 	Blob(ctx context.Context, hash string) ([]byte, error)
 	Remember(ctx context.Context, kind, key string, value []byte) error
 	Memos(ctx context.Context, kind string) ([]journal.Memo, error)

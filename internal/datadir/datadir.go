@@ -133,11 +133,20 @@ func (h *Home) System() string      { return h.join("SYSTEM.md") }
 func (h *Home) Skills() string      { return h.join("skills") }
 func (h *Home) Events() string      { return h.join("events") }
 func (h *Home) Images() string      { return h.join("cache", "images") }
-func (h *Home) Logs() string        { return h.join("logs") }
-func (h *Home) Agents() string      { return h.join("agents") }
-func (h *Home) Guilds() string      { return h.join("guilds") }
-func (h *Home) Template() string    { return h.join("template") }
-func (h *Home) Trash() string       { return h.join(".trash") }
+
+// ImageCache is where fetched pictures are kept: images in CACHE_PATH, else in cache of the home.
+func (h *Home) ImageCache(env func(string) string) string {
+	if dir := env("CACHE_PATH"); dir != "" {
+		return filepath.Join(dir, "images")
+	}
+	return h.Images()
+}
+
+func (h *Home) Logs() string     { return h.join("logs") }
+func (h *Home) Agents() string   { return h.join("agents") }
+func (h *Home) Guilds() string   { return h.join("guilds") }
+func (h *Home) Template() string { return h.join("template") }
+func (h *Home) Trash() string    { return h.join(".trash") }
 
 // AgentDir is an agent's folder; the name must be valid (chat.ValidAgentName).
 func (h *Home) AgentDir(name string) string { return h.join("agents", name) }

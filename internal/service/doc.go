@@ -11,6 +11,7 @@ import (
 	"chorus/internal/doctor"
 	"chorus/internal/engine"
 	"chorus/internal/gate"
+	"chorus/internal/imagecache"
 	"chorus/internal/logging"
 	"chorus/internal/overrides"
 	"chorus/internal/provider"
@@ -24,6 +25,7 @@ import (
 type Service struct {
 	DB        *store.DB
 	Home      *datadir.Home
+	Images    *imagecache.Cache
 	Log       *slog.Logger
 	Models    *provider.Models
 	Overrides *overrides.Threads

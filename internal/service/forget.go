@@ -73,6 +73,9 @@ func (o *Handler) ForgetPerson(ctx context.Context, by operation.Caller, in oper
 	if err := o.app.DB.ForgetPrincipal(ctx, in.Person); err != nil {
 		return out, err
 	}
+	if err := o.app.Images.Clear(); err != nil {
+		return out, fmt.Errorf("remove fetched pictures: %w", err)
+	}
 	_, err = o.app.DB.IndexNew(ctx)
 	return out, err
 }

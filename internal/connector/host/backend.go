@@ -49,11 +49,18 @@ func (h *Backend) engine() *engine.Engine { return h.handler.Engine }
 
 // Arrive implements connector.Runner.
 func (h *Backend) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, error) {
+	forgotten := h.forgottenFiles(ctx, a)
 	done, err := h.engine().Arrive(ctx, a)
-	if err == nil {
-		h.retitle(ctx, a)
+	if err != nil {
+		return done, err
 	}
-	return done, err
+	h.retitle(ctx, a)
+	for _, address := range forgotten {
+		if err := h.App.Images.Drop(address); err != nil {
+			h.App.Log.Warn("a fetched picture of a deleted message could not be removed", "event", "image_cache", "error", err)
+		}
+	}
+	return done, nil
 }
 
 // ArriveQuietly implements connector.Runner.

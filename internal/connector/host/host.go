@@ -10,6 +10,7 @@ import (
 	"chorus/internal/datadir"
 	"chorus/internal/engine"
 	"chorus/internal/gate"
+	"chorus/internal/imagecache"
 	"chorus/internal/logging"
 	"chorus/internal/mirror"
 	"chorus/internal/provider"
@@ -24,6 +25,7 @@ type Host struct {
 	DB        *store.DB
 	Env       func(string) string
 	Home      *datadir.Home
+	Images    *imagecache.Cache
 	Log       *slog.Logger
 	Models    *provider.Models
 	Version   string
