@@ -146,7 +146,7 @@ func fillLedger(ctx context.Context, path string, calls int) error {
 	if err := made.Close(); err != nil {
 		return err
 	}
-	if _, err := store.Migrate(ctx, path, store.MigrateOptions{Down: 2}); err != nil {
+	if _, err := store.Migrate(ctx, path, store.MigrateOptions{Down: 3}); err != nil {
 		return err
 	}
 	db, err := sql.Open("sqlite", path) // the driver comes with the store

@@ -97,6 +97,8 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		"permit explain": {{"permit", "explain", evil}, {"permit", "explain", "--rules", "../rules.json", "echo '" + evil + "'"}}, "permit narrow": {{"permit", "narrow", evil}}, "permit rights": {{"permit", "rights"}},
 		"token list": {{"token", "list"}}, "token create": {{"token", "create", "--name", evil}}, "token link": {{"token", "link"}}, "token revoke": {{"token", "revoke", evil}},
 		"tool": {{"tool", "list_files", "{}"}, {"tool", "read", `{"path":"notes.txt"}`}}, "models": {{"models", evil}}, "context render": {{"context", "render", "../messages.jsonl"}, {"context", "render", "--bot", "x"}}, "forget": {{"forget", evil, "--yes"}},
+		"schedule add": {{"schedule", "add", evil, evil}, {"schedule", "add", "daily", evil}}, "schedule list": {{"schedule", "list"}}, "schedule next": {{"schedule", "next", evil}},
+		"schedule show": {{"schedule", "show", evil}}, "schedule pause": {{"schedule", "pause", evil}}, "schedule resume": {{"schedule", "resume", evil}}, "schedule remove": {{"schedule", "remove", evil, "--yes"}},
 		"thread clear": {{"thread", "clear", evil}}, "backup": {{"backup", filepath.Join(dir, "no", evil)}}, "restore": {{"restore", evil}},
 		"migrate": {{"migrate"}}, "version": {{"version"}}, "import lca": {{"import", "lca", evil}}, "import chapter3": {{"import", "chapter3", evil}},
 	}

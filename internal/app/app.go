@@ -31,6 +31,8 @@ import (
 	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/host"
 	"chorus/internal/sandbox/isolate"
+	"chorus/internal/schedule"
+	"chorus/internal/schedule/clock"
 	"chorus/internal/service"
 	"chorus/internal/settings"
 	"chorus/internal/store"
@@ -83,6 +85,7 @@ type App struct {
 	adopted        []func(chat.ThreadID) bool // which threads this process may run, as far as anybody asked
 	stopBackground func()                     // nil: nothing goes on beside
 	telemetry      telemetryParts
+	clock          clock.Clock // keeps schedules, while the server runs
 }
 
 // Open opens the home and its database. Close ends it.
@@ -92,6 +95,9 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	}
 	if o.Environ == nil {
 		o.Environ = os.Environ()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	if o.Warn == nil {
 		o.Warn = func(string) {}
@@ -150,8 +156,12 @@ func (a *App) wire() {
 	fetched := &imagecache.Cache{Dir: a.Home.ImageCache(o.Env)}
 	a.Service = &service.Service{Images: fetched, DB: a.DB, Home: a.Home, Log: a.Log, Models: a.Models, Overrides: a.Overrides, Shared: a.Shared, Version: o.Version,
 		Discovery: a.Discovery, Gate: a.Gate, Isolation: a.Isolation, Logs: a.Logs, Settings: a.Settings, Setup: a.Setup,
-		Engine: a.Engine, Examine: a.Examine, Me: a.Me,
+		Engine: a.Engine, Examine: a.Examine, Me: a.Me, Now: o.Now, SchedulesChanged: a.clock.Changed,
 		Mirror: func(ctx context.Context, thread chat.ThreadID) error { return a.Mirrors.CatchUp(ctx, thread) }}
+	a.clock.DB, a.clock.Now, a.clock.Log = a.DB, o.Now, a.Log
+	a.clock.Say = func(ctx context.Context, s schedule.Schedule, due time.Time) (clock.Said, error) {
+		return a.Service.Handler().SayScheduled(ctx, s, due)
+	}
 	a.Checks = &checks.Checks{DB: a.DB, Env: o.Env, Environ: o.Environ, Home: a.Home, Log: a.Log, Models: a.Models, Isolation: a.Isolation,
 		Service: a.Service, Settings: a.Settings}
 	a.Sessions = &local.Sessions{DB: a.DB, Executor: a.Executor, Home: a.Home, Models: a.Models, Notices: a.Notices, Overrides: a.Overrides,

@@ -67,6 +67,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	}
 	a.StartBackground()
 	defer a.checkDatabase(ctx)()
+	defer a.keepSchedules(ctx)()
 	disconnect, err := a.Host.Connect()
 	if err != nil {
 		return err
@@ -99,6 +100,17 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	err = a.closeServer(server, site)
 	<-ended
 	return err
+}
+
+// keepSchedules says what schedules say until the server stops; the function that it returns waits for that.
+func (a *App) keepSchedules(ctx context.Context) (wait func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.clock.Run(ctx)
+	}()
+	return func() { cancel(); <-done }
 }
 
 // closeServer lets nobody new in and waits for those who are inside, but not for ever.

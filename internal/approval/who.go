@@ -90,7 +90,7 @@ func MayAnswer(rule Who, a Approval, p chat.Principal) (bool, string) {
 	if !isPerson(p) {
 		return false, "only people can answer"
 	}
-	asked := a.AskedBy.String()
+	asked := a.AskedBy.Person().String() // what a schedule asks for, its owner asked for
 	if rule.Anyone || rule.Asker && p.String() == asked || rule.Local && p.Owns() {
 		return true, ""
 	}

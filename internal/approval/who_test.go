@@ -52,6 +52,8 @@ func TestMayAnswer(t *testing.T) {
 		{"asker", ada, cleo, false},
 		{"asker", ada, chat.Principal{Kind: "discord", ID: "ada"}, false}, // another ada
 		{"asker", robot, robot, false},
+		{"asker", chat.Principal{Kind: chat.ScheduleRule, ID: "x", For: &cleo}, cleo, true}, // a schedule asks for its owner
+		{"asker", chat.Principal{Kind: chat.ScheduleRule, ID: "x", For: &cleo}, bob, false},
 		{"anyone", robot, robot, false},
 		{"anyone", ada, chat.Principal{Kind: chat.TheSystem, ID: "x"}, false},
 		{"anyone", ada, chat.Principal{Kind: chat.ScheduleRule, ID: "x"}, false},

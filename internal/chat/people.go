@@ -72,6 +72,16 @@ func (p Principal) String() string {
 	return string(p.Kind) + ":" + p.ID
 }
 
+// Person is the first person down the line of those for whom a principal acts; itself where there is none.
+func (p Principal) Person() Principal {
+	for at := &p; at != nil; at = at.For {
+		if at.Kind == LocalUser || at.Kind == TokenHolder || at.Kind.OnPlatform() {
+			return *at
+		}
+	}
+	return p
+}
+
 // OwnerRole is the role of whoever owns the home: the person at its terminal, and the
 // token that lies there in a file only they can read.
 const OwnerRole = "owner"

@@ -10,13 +10,14 @@ import (
 	"chorus/internal/ledger"
 )
 
-// payerOf is who a run is charged to: always somebody, be it the system on behalf of
-// the agent. Rights are another matter: nobody has none.
+// payerOf is who a run is charged to: the person behind it, so that what a schedule spends counts against its owner's
+// limits; without one whoever acts, and be it the system on behalf of the agent. Rights are another matter: nobody
+// has none.
 func payerOf(p chat.Principal, agent string) chat.Principal {
 	if p.String() == "" {
 		return chat.Principal{Kind: chat.TheSystem, ID: agent}
 	}
-	return p
+	return p.Person()
 }
 
 // worst is the most that a request can cost. Summaries have limits of their own.

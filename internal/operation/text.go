@@ -172,11 +172,40 @@ func (d *Definition) TableOf(out any) Table {
 			continue
 		}
 		value := v.FieldByIndex(f.Index)
-		if text := Cell(value, ""); !value.IsZero() && text != "" {
+		if value.Kind() == reflect.Slice && value.Type().Elem().Kind() == reflect.Struct {
+			t.Rows = append(t.Rows, below(name, value)...)
+		} else if text := Cell(value, ""); !value.IsZero() && text != "" {
 			t.Rows = append(t.Rows, []string{name, text})
 		}
 	}
 	return t
+}
+
+// below are the rows of a list inside of something else: one for each of its items, the first with its name.
+func below(name string, items reflect.Value) (rows [][]string) {
+	for i := range items.Len() {
+		rows = append(rows, []string{name, inOneLine(items.Index(i))})
+		name = ""
+	}
+	return rows
+}
+
+// inOneLine is a struct as the values of its fields. A time by itself is shown as a date with its own zone.
+func inOneLine(v reflect.Value) string {
+	if t, ok := v.Interface().(time.Time); ok {
+		return t.Format("Mon 2006-01-02 15:04 -07:00")
+	}
+	var parts []string
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		value := v.FieldByIndex(f.Index)
+		if name := f.Tag.Get("json"); name == "" || name == "-" || f.Anonymous || value.IsZero() {
+			continue
+		}
+		if text := Cell(value, ""); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, "  ")
 }
 
 func (d *Definition) listTable(items reflect.Value) Table {

@@ -77,9 +77,9 @@ func (s Spec) newest(due, now time.Time, n int) []time.Time {
 	return all
 }
 
-// Jitter is how much later than due something begins, at most as much as is allowed: the same for the same schedule
+// jitter is how much later than due something begins, at most as much as is allowed: the same for the same schedule
 // and time, so that a restart changes nothing.
-func Jitter(schedule string, due time.Time, most time.Duration) time.Duration {
+func jitter(schedule string, due time.Time, most time.Duration) time.Duration {
 	if most <= 0 {
 		return 0
 	}

@@ -324,13 +324,13 @@ func TestJitterIsTheSameAgain(t *testing.T) {
 	t.Parallel()
 	at, different := tuesday(t), map[time.Duration]bool{}
 	for i := range 100 {
-		j := Jitter(strconv.Itoa(i), at, time.Minute)
-		if j < 0 || j >= time.Minute || j != Jitter(strconv.Itoa(i), at, time.Minute) {
+		j := jitter(strconv.Itoa(i), at, time.Minute)
+		if j < 0 || j >= time.Minute || j != jitter(strconv.Itoa(i), at, time.Minute) {
 			t.Fatal(j)
 		}
 		different[j] = true
 	}
-	if len(different) < 90 || Jitter("a", at, 0) != 0 {
+	if len(different) < 90 || jitter("a", at, 0) != 0 {
 		t.Errorf("%d different ones", len(different))
 	}
 }

@@ -4,6 +4,7 @@ package service
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/config"
@@ -40,6 +41,9 @@ type Service struct {
 	Engine    func(adopt func(chat.ThreadID) bool) *engine.Engine
 	Examine   func(ctx context.Context) doctor.Report
 	Me        func() chat.Principal
+	Now       func() time.Time
+	// SchedulesChanged is called when schedules were added or changed here.
+	SchedulesChanged func()
 	// Mirror brings the files of a thread to the journal's end.
 	Mirror func(ctx context.Context, thread chat.ThreadID) error
 

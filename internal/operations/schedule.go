@@ -1,0 +1,133 @@
+package operations
+
+import (
+	"context"
+	"time"
+
+	"chorus/internal/operation"
+)
+
+// Schedules carries out operations on schedules.
+type Schedules interface {
+	AddSchedule(context.Context, operation.Caller, NewSchedule) (Schedule, error)
+	PreviewSchedule(context.Context, operation.Caller, ScheduleTimes) (SchedulePreview, error)
+	ListSchedules(context.Context, operation.Caller, operation.None) (operation.List[Schedule], error)
+	GetSchedule(context.Context, operation.Caller, ScheduleRef) (Schedule, error)
+	PauseSchedule(context.Context, operation.Caller, ScheduleRef) (Schedule, error)
+	ResumeSchedule(context.Context, operation.Caller, ScheduleRef) (Schedule, error)
+	RemoveSchedule(context.Context, operation.Caller, ScheduleRef) (operation.None, error)
+}
+
+// ScheduleTimes says when something is due.
+type ScheduleTimes struct {
+	When string `json:"when" minLen:"1" maxLen:"200" doc:"when: plain words, cron fields or an instant, such as 'every weekday at 9', '0 9 * * 1-5' or '2026-12-24 18:00'"`
+	Zone string `json:"zone,omitempty" maxLen:"64" cli:"zone,z" doc:"time zone, such as Europe/Berlin; left out: the server's"`
+}
+
+// NewSchedule is what a schedule is made of.
+type NewSchedule struct {
+	When      string `json:"when" minLen:"1" maxLen:"200" doc:"when: plain words, cron fields or an instant, such as 'every weekday at 9', '0 9 * * 1-5' or '2026-12-24 18:00'"`
+	Text      string `json:"text" minLen:"1" maxLen:"100000" doc:"what is said to the agent then"`
+	Zone      string `json:"zone,omitempty" maxLen:"64" cli:"zone,z" doc:"time zone, such as Europe/Berlin; left out: the server's"`
+	Session   string `json:"session,omitempty" maxLen:"1024" noun:"session" doc:"the session it is said in; left out: a new one"`
+	Agent     string `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"who answers in the new session"`
+	Workspace string `json:"workspacePath,omitempty" maxLen:"4096" cli:"dir" doc:"the folder the new session works in; left out: one of its own"`
+	CatchUp   string `json:"catchUp,omitempty" enum:"skip,once,all" doc:"what happens to times that passed while the server was off: skip, once (the newest, the default) or all"`
+	Jitter    string `json:"jitter,omitempty" maxLen:"32" doc:"begin up to so much later, such as 5m, so that not all begin at once"`
+	Key       string `json:"-" key:"true"`
+}
+
+// SchedulePreview is how words about time are understood.
+type SchedulePreview struct {
+	Spec string      `json:"spec"`
+	Zone string      `json:"zone"`
+	Next []time.Time `json:"next"` // five at most
+}
+
+// Schedule says something to an agent at set times.
+type Schedule struct {
+	ID        string        `json:"id"`
+	When      string        `json:"when"` // as it was said
+	Spec      string        `json:"spec"` // as it is read
+	Zone      string        `json:"zone"`
+	Text      string        `json:"text"`
+	Owner     string        `json:"owner"` // whose rights and money it uses
+	Agent     string        `json:"agent"`
+	SessionID string        `json:"sessionId"`
+	CatchUp   string        `json:"catchUp"`
+	Jitter    string        `json:"jitter,omitempty"`
+	Status    string        `json:"status"` // active, paused or over
+	Due       time.Time     `json:"due,omitzero"`
+	Next      []time.Time   `json:"next,omitempty"` // five at most
+	Runs      []ScheduleRun `json:"runs,omitempty"` // the newest first
+	CreatedAt time.Time     `json:"createdAt"`
+}
+
+// ScheduleRun is what became of a due time.
+type ScheduleRun struct {
+	Due   time.Time `json:"due"`
+	State string    `json:"state"`         // said, refused or skipped
+	Seq   int64     `json:"seq,omitempty"` // of the prompt in the session
+	Why   string    `json:"why,omitempty"`
+	At    time.Time `json:"at"`
+}
+
+// ScheduleRef names a schedule.
+type ScheduleRef struct {
+	ID string `json:"id" minLen:"1" maxLen:"64" noun:"schedule" doc:"the schedule's id"`
+}
+
+// The operations on schedules.
+var (
+	AddSchedule = operation.New(operation.Info{Name: "schedule.add", Help: "Say something to an agent at set times", Scope: operation.Chat, Effect: operation.Creates,
+		Doc: "It acts with your rights and your money as they are when it is due. A time that the clocks skip is kept right after, one\n" +
+			"that comes twice is kept once. `chorus schedule next` shows how words are understood; `chorus serve` keeps schedules.",
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/schedules", ID: "addSchedule", Body: "NewSchedule", Status: 201}},
+		CLI: []operation.CLI{{Words: "schedule add", Args: "WHEN TEXT",
+			Example: "  chorus schedule add 'every weekday at 9' 'What changed in this repository since yesterday?' --dir .\n" +
+				"  chorus schedule add 'in 20 minutes' 'Remind me of the oven' --session 01J9\n" +
+				"  chorus schedule add '0 9 1 * *' 'Write the monthly report' --zone Europe/Berlin --catch-up skip"}},
+		Tool: "schedule_add",
+		Done: "schedule {id}: {spec} ({zone}), next {due}"}, Schedules.AddSchedule)
+
+	PreviewSchedule = operation.New(operation.Info{Name: "schedule.next", Help: "Show how words about time are understood, with the next five dates", Scope: operation.Read,
+		HTTP: []operation.HTTP{{Route: "GET /api/schedules/next", ID: "previewSchedule"}},
+		CLI:  []operation.CLI{{Words: "schedule next", Args: "WHEN", Example: "  chorus schedule next 'every weekday at 9' --zone America/New_York"}},
+		Tool: "schedule_next"}, Schedules.PreviewSchedule)
+
+	ListSchedules = operation.New(operation.Info{Name: "schedule.list", Help: "List schedules, the newest first", Scope: operation.Read,
+		HTTP:    []operation.HTTP{{Route: "GET /api/schedules", ID: "listSchedules"}},
+		CLI:     []operation.CLI{{Words: "schedule list"}},
+		Tool:    "schedule_list",
+		Columns: "ID=id | WHEN=when:40 | DUE=due:minute | STATUS=status | AGENT=agent | TEXT=text:60",
+		Empty:   "there are no schedules; add one: chorus schedule add 'every weekday at 9' 'What is new?'"}, Schedules.ListSchedules)
+
+	GetSchedule = operation.New(operation.Info{Name: "schedule.get", Help: "Show a schedule with its next dates and what became of the last ones", Scope: operation.Read,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/schedules/{id}", ID: "getSchedule"}},
+		CLI:    []operation.CLI{{Words: "schedule show", Args: "ID"}},
+		Tool:   "schedule_get"}, Schedules.GetSchedule)
+
+	PauseSchedule = operation.New(operation.Info{Name: "schedule.pause", Help: "Hold a schedule until it is resumed", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/schedules/{id}/pause", ID: "pauseSchedule"}},
+		CLI:    []operation.CLI{{Words: "schedule pause", Args: "ID"}},
+		Tool:   "schedule_pause", Done: "schedule {id} is paused"}, Schedules.PauseSchedule)
+
+	ResumeSchedule = operation.New(operation.Info{Name: "schedule.resume", Help: "Let a paused schedule go on from now", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/schedules/{id}/resume", ID: "resumeSchedule"}},
+		CLI:    []operation.CLI{{Words: "schedule resume", Args: "ID"}},
+		Tool:   "schedule_resume", Done: "schedule {id} goes on, next {due}"}, Schedules.ResumeSchedule)
+
+	RemoveSchedule = operation.New(operation.Info{Name: "schedule.remove", Help: "Remove a schedule; what was said stays", Scope: operation.Chat, Effect: operation.Destroys,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "DELETE /api/schedules/{id}", ID: "removeSchedule"}},
+		CLI:    []operation.CLI{{Words: "schedule remove", Args: "ID"}},
+		Tool:   "schedule_remove", Done: "schedule {id} removed"}, Schedules.RemoveSchedule)
+)
+
+func schedules() []operation.Any {
+	return []operation.Any{AddSchedule, PreviewSchedule, ListSchedules, GetSchedule, PauseSchedule, ResumeSchedule, RemoveSchedule}
+}

@@ -1,0 +1,152 @@
+// Package clock says what schedules say when it is due: each time once, over restarts, jumps of the clock and
+// several processes on one home.
+//
+// What is said has the schedule and its due time as its key among the arrivals, so that saying it again changes
+// nothing; the schedule is moved on afterwards, from the due time that was read. A process that dies between the
+// two leaves a schedule that is still due.
+package clock
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"chorus/internal/schedule"
+)
+
+// Said is what became of words at their due time.
+type Said struct {
+	Seq     int64
+	Refused string // why they were not taken; empty: they were
+}
+
+// Store keeps schedules.
+type Store interface {
+	DueSchedules(ctx context.Context, now time.Time, limit int) ([]schedule.Schedule, error)
+	NextSchedule(context.Context) (time.Time, error)
+	MoveSchedule(ctx context.Context, s schedule.Schedule, due, begins time.Time, runs []schedule.Run) (bool, error)
+}
+
+// Clock looks after the schedules of a home.
+type Clock struct {
+	DB  Store
+	Now func() time.Time
+	Log *slog.Logger
+	// Say gives a schedule's words to its thread, once for a due time however often it is called.
+	Say func(context.Context, schedule.Schedule, time.Time) (Said, error)
+
+	changed chan struct{}
+	once    sync.Once
+}
+
+const (
+	// lookAgain is when the schedules are looked at though nothing was due: another process may have added one,
+	// and the machine's clock may have been set.
+	lookAgain = 15 * time.Second
+	// atOnce is how many schedules are kept at the same time; the database writes what they say together.
+	atOnce = 64
+	// batch is how many are read at once.
+	batch = 1000
+)
+
+func (c *Clock) bell() chan struct{} {
+	c.once.Do(func() { c.changed = make(chan struct{}, 1) })
+	return c.changed
+}
+
+// Changed tells the clock that schedules were added or changed in this process.
+func (c *Clock) Changed() {
+	select {
+	case c.bell() <- struct{}{}:
+	default:
+	}
+}
+
+// Run keeps the schedules until the context ends.
+func (c *Clock) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		wait := lookAgain
+		if err := c.Keep(ctx); err != nil {
+			c.failed(ctx, "schedules cannot be kept", err)
+		} else if next, err := c.DB.NextSchedule(ctx); err != nil {
+			c.failed(ctx, "schedules cannot be read", err)
+		} else if !next.IsZero() {
+			wait = min(max(next.Sub(c.Now()), 0), lookAgain)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-c.bell():
+		}
+		timer.Stop()
+	}
+}
+
+func (c *Clock) failed(ctx context.Context, what string, err error) {
+	if ctx.Err() == nil {
+		c.Log.Warn(what+": "+err.Error(), "component", "schedules", "event", "schedules_not_kept")
+	}
+}
+
+// Keep keeps all schedules that are due, and returns when each has been moved on. One that cannot be kept does not
+// hold up the others; it stays due.
+func (c *Clock) Keep(ctx context.Context) error {
+	tried := map[string]bool{}
+	for ctx.Err() == nil {
+		due, err := c.DB.DueSchedules(ctx, c.Now(), batch)
+		if err != nil {
+			return err
+		}
+		var work sync.WaitGroup
+		slots, more := make(chan struct{}, atOnce), false
+		for _, s := range due {
+			if key := s.ID + s.Due.String(); !tried[key] {
+				tried[key], more = true, true
+				slots <- struct{}{}
+				work.Go(func() {
+					defer func() { <-slots }()
+					if err := c.keep(ctx, s); err != nil && ctx.Err() == nil {
+						c.Log.Warn("a schedule cannot be kept: "+err.Error(), "component", "schedules", "event", "schedule_not_kept", "schedule", s.ID, "thread", s.Thread)
+					}
+				})
+			}
+		}
+		work.Wait()
+		if !more {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+func (c *Clock) keep(ctx context.Context, s schedule.Schedule) error {
+	now := c.Now()
+	spec, err := s.Read()
+	if err != nil { // the zone is gone from this machine, or somebody wrote into the table
+		return c.move(ctx, s, time.Time{}, []schedule.Run{{Due: s.Due, State: schedule.Refused, Why: err.Error(), At: now}})
+	}
+	keep, next := spec.Missed(s.Due, now, schedule.CatchUp(s.CatchUp))
+	runs := make([]schedule.Run, 0, len(keep))
+	for _, due := range keep {
+		said, err := c.Say(ctx, s, due)
+		if err != nil {
+			return err
+		}
+		run := schedule.Run{Due: due, State: schedule.Said, Seq: said.Seq, At: now}
+		if said.Refused != "" {
+			run.State, run.Why = schedule.Refused, said.Refused
+		}
+		runs = append(runs, run)
+	}
+	if len(keep) == 0 {
+		runs = append(runs, schedule.Run{Due: s.Due, State: schedule.Skipped, Why: "nobody was there to keep it in time", At: now})
+	}
+	return c.move(ctx, s, next, runs)
+}
+
+func (c *Clock) move(ctx context.Context, s schedule.Schedule, next time.Time, runs []schedule.Run) error {
+	_, err := c.DB.MoveSchedule(ctx, s, next, s.Begin(next), runs)
+	return err
+}

@@ -1,0 +1,287 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/id"
+	"chorus/internal/journal"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/schedule"
+	"chorus/internal/schedule/clock"
+)
+
+var _ operations.Schedules = (*Handler)(nil)
+
+const (
+	// shownTimes is how many dates are shown of what is to come.
+	shownTimes = 5
+	// shownDues is how many due times are shown of what was.
+	shownDues = 20
+	// maxJitter keeps a due time near its date.
+	maxJitter = 24 * time.Hour
+)
+
+// when reads words about time; spec is never one that does not come.
+func when(text, zone string, now time.Time) (schedule.Spec, error) {
+	place, err := schedule.Zone(zone)
+	if err != nil {
+		return schedule.Spec{}, Invalid("zone", "%s", err)
+	}
+	spec, err := schedule.Parse(text, place, now)
+	if err != nil {
+		return schedule.Spec{}, Invalid("when", "%s", err)
+	}
+	return spec, nil
+}
+
+// PreviewSchedule carries out the operation of that name.
+func (o *Handler) PreviewSchedule(_ context.Context, _ operation.Caller, in operations.ScheduleTimes) (operations.SchedulePreview, error) {
+	spec, err := when(in.When, in.Zone, o.app.Now())
+	if err != nil {
+		return operations.SchedulePreview{}, err
+	}
+	return operations.SchedulePreview{Spec: spec.String(), Zone: spec.Zone().String(), Next: spec.Upcoming(o.app.Now(), shownTimes)}, nil
+}
+
+// AddSchedule carries out the operation of that name.
+func (o *Handler) AddSchedule(ctx context.Context, by operation.Caller, in operations.NewSchedule) (operations.Schedule, error) {
+	now := o.app.Now()
+	spec, err := when(in.When, in.Zone, now)
+	if err != nil {
+		return operations.Schedule{}, err
+	}
+	s := schedule.Schedule{ID: id.New(), Owner: by.Principal, Words: in.Text, Said: in.When, Spec: spec.String(), Zone: in.Zone, CatchUp: in.CatchUp, Due: spec.Next(now), Created: now}
+	if in.Key != "" {
+		s.ID = id.Of("schedule", by.Principal.String(), in.Key)
+		if before, err := o.app.DB.Schedule(ctx, s.ID); err == nil {
+			return o.showSchedule(before), nil
+		}
+	}
+	if s.CatchUp == "" {
+		s.CatchUp = string(schedule.Last)
+	}
+	if in.Jitter != "" {
+		if s.Jitter, err = time.ParseDuration(in.Jitter); err != nil || s.Jitter < 0 || s.Jitter > maxJitter {
+			return operations.Schedule{}, Invalid("jitter", "jitter must be a time like 5m, at most 24h, not %q", in.Jitter)
+		}
+	}
+	s.Begins = s.Begin(s.Due)
+	row, err := o.scheduledIn(ctx, by, s.ID, in)
+	if err != nil {
+		return operations.Schedule{}, err
+	}
+	s.Thread = row.ID
+	if err := o.mayWork(operation.Caller{Principal: actsFor(s)}, row); err != nil { // nobody looks on when it works: only where all may
+		return operations.Schedule{}, err
+	}
+	if _, err := o.app.DB.AddSchedule(ctx, s); err != nil {
+		return operations.Schedule{}, err
+	}
+	o.app.SchedulesChanged()
+	return o.showSchedule(s), nil
+}
+
+// scheduledIn is the session in which a schedule speaks: one that is there, or a new one.
+func (o *Handler) scheduledIn(ctx context.Context, by operation.Caller, key string, in operations.NewSchedule) (journal.Thread, error) {
+	name := in.Session
+	if name == "" {
+		if in.Workspace != "" { // before there is a session
+			if err := forbidden(o.app.Settings.CheckPlace("", in.Workspace)); err != nil {
+				return journal.Thread{}, err
+			}
+		}
+		title := []rune(in.Text)
+		made, err := o.CreateSession(ctx, by, operations.NewSession{WorkspacePath: in.Workspace, Agent: in.Agent, Title: string(title[:min(len(title), 80)]), Key: key})
+		if err != nil {
+			return journal.Thread{}, err
+		}
+		name = made.SessionID
+	} else if in.Agent != "" || in.Workspace != "" {
+		return journal.Thread{}, Invalid("session", "a session has its agent and its folder already; leave out either")
+	}
+	return o.find(ctx, by, name)
+}
+
+// ListSchedules carries out the operation of that name.
+func (o *Handler) ListSchedules(ctx context.Context, by operation.Caller, _ operation.None) (out operation.List[operations.Schedule], err error) {
+	owner := by.Principal.String()
+	if by.May(operation.Admin) {
+		owner = ""
+	} else if owner == "" {
+		return out, nil
+	}
+	rows, err := o.app.DB.Schedules(ctx, owner)
+	for _, s := range rows {
+		out.Items = append(out.Items, o.showSchedule(s))
+	}
+	return out, err
+}
+
+// GetSchedule carries out the operation of that name.
+func (o *Handler) GetSchedule(ctx context.Context, by operation.Caller, in operations.ScheduleRef) (operations.Schedule, error) {
+	s, err := o.findSchedule(ctx, by, in.ID)
+	if err != nil {
+		return operations.Schedule{}, err
+	}
+	runs, err := o.app.DB.ScheduleRuns(ctx, s.ID, shownDues)
+	shown := o.showSchedule(s)
+	for _, r := range runs {
+		shown.Runs = append(shown.Runs, operations.ScheduleRun{Due: r.Due, State: r.State, Seq: r.Seq, Why: r.Why, At: r.At})
+	}
+	return shown, err
+}
+
+// PauseSchedule carries out the operation of that name.
+func (o *Handler) PauseSchedule(ctx context.Context, by operation.Caller, in operations.ScheduleRef) (operations.Schedule, error) {
+	return o.changeSchedule(ctx, by, in, true)
+}
+
+// ResumeSchedule carries out the operation of that name. Times that passed while it was paused are not caught up with.
+func (o *Handler) ResumeSchedule(ctx context.Context, by operation.Caller, in operations.ScheduleRef) (operations.Schedule, error) {
+	return o.changeSchedule(ctx, by, in, false)
+}
+
+func (o *Handler) changeSchedule(ctx context.Context, by operation.Caller, in operations.ScheduleRef, pause bool) (operations.Schedule, error) {
+	s, err := o.findSchedule(ctx, by, in.ID)
+	switch {
+	case err != nil:
+		return operations.Schedule{}, err
+	case s.Due.IsZero():
+		return operations.Schedule{}, operation.Errorf(operation.Conflict, "schedule %s is over; add a new one", s.ID)
+	case !pause && s.Paused:
+		spec, err := s.Read()
+		if err != nil {
+			return operations.Schedule{}, err
+		}
+		if s.Due = spec.Next(o.app.Now()); s.Due.IsZero() {
+			return operations.Schedule{}, operation.Errorf(operation.Conflict, "schedule %s was due while it was paused and is over; add a new one", s.ID)
+		}
+		s.Begins = s.Begin(s.Due)
+	}
+	s.Paused = pause
+	if err := o.app.DB.PauseSchedule(ctx, s.ID, pause, s.Due, s.Begins); err != nil {
+		return operations.Schedule{}, err
+	}
+	o.app.SchedulesChanged()
+	return o.showSchedule(s), nil
+}
+
+// RemoveSchedule carries out the operation of that name.
+func (o *Handler) RemoveSchedule(ctx context.Context, by operation.Caller, in operations.ScheduleRef) (operation.None, error) {
+	s, err := o.findSchedule(ctx, by, in.ID)
+	if err != nil {
+		return operation.None{}, err
+	}
+	if there, err := o.app.DB.RemoveSchedule(ctx, s.ID); err != nil {
+		return operation.None{}, err
+	} else if !there {
+		return operation.None{}, noSchedule(in.ID)
+	}
+	o.app.SchedulesChanged()
+	return operation.None{}, nil
+}
+
+// findSchedule finds one that the caller may see.
+func (o *Handler) findSchedule(ctx context.Context, by operation.Caller, name string) (schedule.Schedule, error) {
+	s, err := o.app.DB.Schedule(ctx, name)
+	switch {
+	case errors.Is(err, journal.ErrUnknown):
+		return s, noSchedule(name)
+	case err != nil:
+		return s, err
+	case !by.May(operation.Admin) && (by.Principal.ID == "" || s.Owner.String() != by.Principal.String()):
+		return s, noSchedule(name)
+	}
+	return s, nil
+}
+
+// noSchedule is the answer for one that is not there and for one that is somebody else's.
+func noSchedule(name string) error {
+	return operation.Errorf(operation.NotFound, "there is no schedule %.64q; `chorus schedule list` shows those there are", name)
+}
+
+func (o *Handler) showSchedule(s schedule.Schedule) operations.Schedule {
+	shown := operations.Schedule{ID: s.ID, When: s.Said, Spec: s.Spec, Zone: s.Zone, Text: s.Words, Owner: s.Owner.String(), Agent: s.Thread.Agent(), SessionID: s.Thread.Thread(),
+		CatchUp: s.CatchUp, Due: s.Due, Status: "active", CreatedAt: s.Created}
+	if s.Jitter > 0 {
+		shown.Jitter = s.Jitter.String()
+	}
+	spec, err := s.Read()
+	if err == nil {
+		shown.Zone = spec.Zone().String()
+	}
+	switch {
+	case s.Due.IsZero():
+		shown.Status = "over"
+	case s.Paused:
+		shown.Status = "paused"
+	case err == nil:
+		shown.Due = s.Due.In(spec.Zone())
+		shown.Next = append([]time.Time{shown.Due}, spec.Upcoming(s.Due, shownTimes-1)...)
+	}
+	return shown
+}
+
+// actsFor is a schedule as a principal: with its owner's rights and money.
+func actsFor(s schedule.Schedule) chat.Principal {
+	return chat.Principal{Kind: chat.ScheduleRule, ID: s.ID, Name: "schedule", For: &s.Owner}
+}
+
+// schedulePlatform names what schedules say, in arrivals and events.
+const schedulePlatform = "schedule"
+
+// SayScheduled gives a schedule's words to its thread, once for a due time.
+func (o *Handler) SayScheduled(ctx context.Context, s schedule.Schedule, due time.Time) (clock.Said, error) {
+	row, err := o.app.DB.Thread(ctx, s.Thread)
+	if errors.Is(err, journal.ErrUnknown) {
+		return clock.Said{Refused: "the session is gone"}, nil
+	}
+	if err != nil {
+		return clock.Said{}, err
+	}
+	who := actsFor(s)
+	if may, err := o.holds(ctx, s.Owner); err != nil {
+		return clock.Said{}, err
+	} else if !may {
+		return clock.Said{Refused: "its owner's token was revoked or has expired"}, nil
+	}
+	u, err := o.utter(ctx, operation.Caller{Principal: who}, row, operations.SteerMessage{Message: s.Words})
+	if refused := (*operation.Error)(nil); errors.As(err, &refused) && refused.Kind != operation.Failed {
+		return clock.Said{Refused: refused.Error()}, nil
+	}
+	if err != nil {
+		return clock.Said{}, err
+	}
+	inbound := chat.Inbound{Threads: []chat.ThreadID{row.ID}, Principal: who, From: chat.Participant{ID: s.ID, Name: "schedule", Kind: chat.System}, Prompt: true,
+		Intake: chat.Queue, Blocks: u.blocks, Terms: u.terms, Platform: schedulePlatform, PlatformID: s.ID + "/" + strconv.FormatInt(due.Unix(), 10)}
+	got, err := o.Engine.Deliver(ctx, inbound, nil)
+	if err != nil {
+		return clock.Said{}, err
+	}
+	if !got[0].Again {
+		return clock.Said{Seq: got[0].Seq, Refused: got[0].Refused}, nil
+	}
+	said, refused, err := o.before(ctx, row.ID, inbound)
+	result := clock.Said{Seq: said.Seq}
+	if refused {
+		result.Refused = "there were too many prompts waiting"
+	}
+	return result, err
+}
+
+// holds reports whether a schedule's owner may still have it say something: a token may have been revoked since.
+func (o *Handler) holds(ctx context.Context, owner chat.Principal) (bool, error) {
+	if owner.Kind != chat.TokenHolder || owner.Owns() {
+		return true, nil
+	}
+	token, err := o.app.DB.TokenByID(ctx, owner.ID)
+	if errors.Is(err, journal.ErrUnknown) {
+		return false, nil
+	}
+	return token.Revoked.IsZero() && (token.Expires.IsZero() || token.Expires.After(o.app.Now())), err
+}

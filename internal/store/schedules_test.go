@@ -1,0 +1,88 @@
+package store
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+	"chorus/internal/schedule"
+)
+
+func TestSchedules(t *testing.T) {
+	t.Parallel()
+	db := open(t, filepath.Join(t.TempDir(), "chorus.db"))
+	ctx, at := t.Context(), time.Date(2026, 11, 17, 9, 0, 0, 0, time.UTC)
+	ada := chat.Principal{Kind: chat.LocalUser, ID: "ada", Roles: []string{"owner"}}
+	add := func(id string, due time.Time) schedule.Schedule {
+		t.Helper()
+		s := schedule.Schedule{ID: id, Owner: ada, Thread: "web:local/ada:1@main", Words: "hello", Said: "daily", Spec: "0 9 * * *", Zone: "UTC", CatchUp: "once",
+			Jitter: time.Minute, Due: due, Begins: due.Add(time.Second), Created: at}
+		if added, err := db.AddSchedule(ctx, s); err != nil || !added {
+			t.Fatal(added, err)
+		}
+		return s
+	}
+	late, early := add("b", at.Add(time.Hour)), add("a", at)
+	if again, err := db.AddSchedule(ctx, early); err != nil || again {
+		t.Errorf("added twice: %t, %v", again, err)
+	}
+	if got, err := db.Schedule(ctx, "a"); err != nil || !got.Due.Equal(at) || !got.Begins.Equal(at.Add(time.Second)) || !got.Owner.Same(ada) || got.Jitter != time.Minute || got.Words != "hello" {
+		t.Errorf("read back as %+v, %v", got, err)
+	}
+	if next, err := db.NextSchedule(ctx); err != nil || !next.Equal(early.Begins) {
+		t.Errorf("the next is at %v, %v", next, err)
+	}
+	if due, err := db.DueSchedules(ctx, at, 10); err != nil || len(due) != 0 {
+		t.Errorf("due before its jitter: %v, %v", due, err)
+	}
+	if due, err := db.DueSchedules(ctx, at.Add(2*time.Hour), 10); err != nil || len(due) != 2 || due[0].ID != "a" {
+		t.Errorf("due: %v, %v", due, err)
+	}
+
+	// Two that found it due: one moves it, and what became of the time stands there once.
+	runs := []schedule.Run{{Due: at, State: schedule.Said, Seq: 7, At: at}}
+	tomorrow := at.AddDate(0, 0, 1)
+	if moved, err := db.MoveSchedule(ctx, early, tomorrow, tomorrow, runs); err != nil || !moved {
+		t.Errorf("not moved: %t, %v", moved, err)
+	}
+	if moved, err := db.MoveSchedule(ctx, early, tomorrow.AddDate(0, 0, 1), tomorrow, runs); err != nil || moved {
+		t.Errorf("moved twice: %t, %v", moved, err)
+	}
+	if got, err := db.ScheduleRuns(ctx, "a", 10); err != nil || len(got) != 1 || got[0].Seq != 7 || !got[0].Due.Equal(at) {
+		t.Errorf("due times: %+v, %v", got, err)
+	}
+
+	if err := db.PauseSchedule(ctx, "b", true, late.Due, late.Begins); err != nil {
+		t.Fatal(err)
+	}
+	if next, err := db.NextSchedule(ctx); err != nil || !next.Equal(tomorrow) {
+		t.Errorf("the paused one is next: %v, %v", next, err)
+	}
+	if _, err := db.MoveSchedule(ctx, schedule.Schedule{ID: "a", Due: tomorrow}, time.Time{}, time.Time{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if next, err := db.NextSchedule(ctx); err != nil || !next.IsZero() {
+		t.Errorf("nothing is left, and the next is %v, %v", next, err)
+	}
+	if mine, err := db.Schedules(ctx, "local:ada"); err != nil || len(mine) != 2 {
+		t.Errorf("ada's: %v, %v", mine, err)
+	}
+	if others, err := db.Schedules(ctx, "local:bob"); err != nil || len(others) != 0 {
+		t.Errorf("bob's: %v, %v", others, err)
+	}
+	if there, err := db.RemoveSchedule(ctx, "a"); err != nil || !there {
+		t.Errorf("not removed: %t, %v", there, err)
+	}
+	if _, err := db.Schedule(ctx, "a"); !errors.Is(err, journal.ErrUnknown) {
+		t.Errorf("removed, and %v", err)
+	}
+	if _, err := db.MoveSchedule(ctx, schedule.Schedule{ID: "a", Due: at}, tomorrow, tomorrow, runs); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := db.ScheduleRuns(ctx, "a", 10); err != nil || len(got) != 0 {
+		t.Errorf("a removed one left %v, %v", got, err)
+	}
+}
