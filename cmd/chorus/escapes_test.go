@@ -100,7 +100,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		"schedule add": {{"schedule", "add", evil, evil}, {"schedule", "add", "daily", evil}}, "schedule list": {{"schedule", "list"}}, "schedule next": {{"schedule", "next", evil}},
 		"schedule show": {{"schedule", "show", evil}}, "schedule pause": {{"schedule", "pause", evil}}, "schedule resume": {{"schedule", "resume", evil}}, "schedule remove": {{"schedule", "remove", evil, "--yes"}},
 		"thread clear": {{"thread", "clear", evil}}, "backup": {{"backup", filepath.Join(dir, "no", evil)}}, "restore": {{"restore", evil}},
-		"migrate": {{"migrate"}}, "version": {{"version"}}, "import lca": {{"import", "lca", evil}}, "import chapter3": {{"import", "chapter3", evil}},
+		"migrate": {{"migrate"}}, "version": {{"version"}}, "import lca": {{"import", "lca", evil}}, "import chapter3": {{"import", "chapter3", evil}}, "import chapter2": {{"import", "chapter2", evil}},
 	}
 	// They stay, and have stories of their own; the file of thread attach and the bytes of thread blob come from the person.
 	elsewhere := []string{"run", "chat", "serve", "sim discord", "sim llm", "thread watch", "thread attach", "thread blob"}

@@ -41,7 +41,7 @@ func (c *program) importCommand() *cobra.Command {
 	}
 	lca.Flags().StringVarP(&o.Dir, "repo", "r", "", "directory the session works in (default: the one in the log, else here)")
 	lca.Flags().StringVar(&o.ResumeMode, "resume-mode", "", "how much of it counts: full, last-N or summary (default full)")
-	cmd.AddCommand(lca, c.importChapter3())
+	cmd.AddCommand(lca, c.importChapter2(), c.importChapter3())
 	return cmd
 }
 
@@ -69,28 +69,63 @@ tools/ become a thread for each bot and channel (chorus thread show).`,
 				return err
 			}
 			taken = append(taken, tools...)
-			if c.json {
-				return c.printJSON(nonNil(taken))
-			}
-			w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
-			fmt.Fprintln(w, "FROM\tTO\tDONE\tREMARK")
-			for _, t := range taken {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.From, cmp.Or(t.To, "–"), t.Action, t.Detail)
-			}
-			if err := w.Flush(); err != nil {
-				return err
-			}
-			if o.DryRun {
-				fmt.Fprintln(c.out(), "\nnothing was written (--dry-run)")
-			} else {
-				fmt.Fprintln(c.out(), "\nlook at it with: chorus config check")
-			}
-			return nil
+			return c.showTaken(taken, o.DryRun)
 		},
 	})
-	cmd.Flags().StringVar(&folder, "config", "", "folder to write to (default $CHORUS_CONFIG, $CONFIG_PATH or config in the home folder)")
+	importFlags(cmd, &folder, &o)
+	return cmd
+}
+
+func importFlags(cmd *cobra.Command, folder *string, o *config.ImportOptions) {
+	cmd.Flags().StringVar(folder, "config", "", "folder to write to (default $CHORUS_CONFIG, $CONFIG_PATH or config in the home folder)")
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only say what would be done")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite files that are there and differ")
+}
+
+// showTaken prints what an import did, or would do.
+func (c *program) showTaken(taken []config.Taken, dry bool) error {
+	if c.json {
+		return c.printJSON(nonNil(taken))
+	}
+	w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "FROM\tTO\tDONE\tREMARK")
+	for _, t := range taken {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.From, cmp.Or(t.To, "–"), t.Action, t.Detail)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if dry {
+		fmt.Fprintln(c.out(), "\nnothing was written (--dry-run)")
+	} else {
+		fmt.Fprintln(c.out(), "\nlook at it with: chorus config check")
+	}
+	return nil
+}
+
+func (c *program) importChapter2() *cobra.Command {
+	var o config.ImportOptions
+	folder := ""
+	cmd := c.jsonFlag(&cobra.Command{
+		Use: "chapter2 DIR", Short: "Configuration of a chapter2 installation", Args: exactly(1),
+		Long: `Reads the folder of a chapter2 installation (what EMS_PATH named: config.yaml for all
+bots, and for each bot a folder with config.yaml, guilds/ and discord_token) and writes it
+as Chorus's configuration, as chorus import chapter3 does: canonical names, a comment for
+every key that was left out, secrets in files of their own. What else lies in the folders
+is named and not taken: what was said is read from Discord again. A file that is there
+already and differs is only overwritten with --force; doing it twice is harmless.`,
+		Example: `  chorus import chapter2 ../ems --dry-run
+  chorus import chapter2 ../ems
+  chorus config check`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			taken, err := settings.ImportChapter2(c.getenv, c.home, folder, args[0], o)
+			if err != nil {
+				return err
+			}
+			return c.showTaken(taken, o.DryRun)
+		},
+	})
+	importFlags(cmd, &folder, &o)
 	return cmd
 }
 

@@ -32,7 +32,7 @@ type Taken struct {
 // where a key was left out; secrets go to files of their own. Nothing is written
 // unless everything can be.
 func ImportChapter3(from string, o ImportOptions) ([]Taken, error) {
-	c := &chapter3{root: from, dir: filepath.Join(from, "config"), o: o, out: map[string]output{}}
+	c := &takeover{program: "Chapter3", root: from, dir: filepath.Join(from, "config"), o: o, out: map[string]output{}}
 	if _, err := os.Stat(c.dir); err != nil {
 		c.dir = from
 	}
@@ -57,9 +57,11 @@ type output struct {
 	from string
 }
 
-// chapter3 is an import under way: what will be written, and what was found.
-type chapter3 struct {
+// takeover is an import under way: what will be written, and what was found.
+type takeover struct {
+	program   string // whose configuration it is
 	root, dir string
+	files     map[string]string // chapter2: the file below root of each of ours
 	o         ImportOptions
 	bots      []string
 	out       map[string]output // by path below To
@@ -67,7 +69,7 @@ type chapter3 struct {
 }
 
 // sources lists the files, shared.yaml always: what it must say for all is written there.
-func (c *chapter3) sources() ([]string, error) {
+func (c *takeover) sources() ([]string, error) {
 	var names []string
 	for _, pattern := range []string{"shared.y*ml", "guilds/*.y*ml", "bots/*.y*ml"} {
 		found, err := filepath.Glob(filepath.Join(c.dir, pattern))
@@ -104,22 +106,25 @@ func layerOf(name string) Layer {
 }
 
 // convert reads one file and plans what comes of it.
-func (c *chapter3) convert(name string) error {
-	data, err := os.ReadFile(filepath.Join(c.dir, name))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("import: %w", err)
+func (c *takeover) convert(name string) error {
+	data, shown, err := c.source(name)
+	if err != nil {
+		return err
 	}
 	r := &report{}
 	root := parse(r, name, layerOf(name), data)
 	if r.found.Err() != nil {
-		c.taken = append(c.taken, Taken{From: name, Action: "left out", Detail: "Chapter3 could not read it either: " + r.found[0].Error()})
+		c.taken = append(c.taken, Taken{From: shown, Action: "left out", Detail: c.program + " could not read it either: " + r.found[0].Error()})
 		return nil
 	}
+	f := &converted{program: c.program, name: shown, target: strings.TrimSuffix(name, filepath.Ext(name)) + ".yaml"}
+	if c.files != nil {
+		c.oldNames(f, root)
+	}
 	leaves := shape(r, layerOf(name), nil, root)
-	f := &converted{name: name, target: strings.TrimSuffix(name, filepath.Ext(name)) + ".yaml"}
 	for _, p := range r.found.Errors() {
 		f.leftOut(p.Place.Line, p.Text)
-		c.taken = append(c.taken, Taken{From: name, Action: "left out", Detail: fmt.Sprintf("line %d: %s", p.Place.Line, p.Text)})
+		c.taken = append(c.taken, Taken{From: shown, Action: "left out", Detail: fmt.Sprintf("line %d: %s", p.Place.Line, p.Text)})
 	}
 	for _, l := range leaves {
 		if l = c.adapt(f, l); l.value != nil {
@@ -131,12 +136,31 @@ func (c *chapter3) convert(name string) error {
 	if err != nil {
 		return fmt.Errorf("import %s: %w", name, err)
 	}
-	c.out[f.target] = output{text, 0o600, name}
+	c.out[f.target] = output{text, 0o600, shown}
 	return nil
+}
+
+// source reads what one of our files is made of, nothing where there is no such file, and says how
+// that is called.
+func (c *takeover) source(name string) (data []byte, shown string, err error) {
+	path, shown := filepath.Join(c.dir, name), name
+	if c.files != nil {
+		file, ok := c.files[name]
+		if !ok {
+			return nil, name, nil
+		}
+		path, shown = filepath.Join(c.root, file), file
+	}
+	data, err = os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, shown, fmt.Errorf("import: %w", err)
+	}
+	return data, shown, nil
 }
 
 // converted is one of our files in the making.
 type converted struct {
+	program      string
 	name, target string
 	comments     []string
 	leaves       []leaf
@@ -155,10 +179,10 @@ func (f *converted) set(path string, value any) {
 }
 
 // adapt changes a value that means something else here. A leaf without a value is left out.
-func (c *chapter3) adapt(f *converted, l leaf) leaf {
+func (c *takeover) adapt(f *converted, l leaf) leaf {
 	switch {
 	case l.value.form == isNull:
-		f.leftOut(l.at.Line, shownPath(l.path)+" is null, which Chapter3 ignored; here it would unset the key")
+		f.leftOut(l.at.Line, shownPath(l.path)+" is null, which "+c.program+" ignored; here it would unset the key")
 		return leaf{}
 	case l.key == nil:
 		return l
@@ -187,7 +211,7 @@ func literally(n *node) *node {
 }
 
 // secret moves a secret out of the file.
-func (c *chapter3) secret(f *converted, l leaf) leaf {
+func (c *takeover) secret(f *converted, l leaf) leaf {
 	parts := strings.Split(l.path, ".")
 	name := unescape(parts[len(parts)-1])
 	if len(parts) > 1 {
@@ -217,9 +241,18 @@ func (f *converted) up() string {
 }
 
 // text takes the file of a prompt along. Chapter3 looked for it in bots/ whoever named it.
-func (c *chapter3) text(f *converted, l leaf) leaf {
+func (c *takeover) text(f *converted, l leaf) leaf {
 	path := l.value.text
-	data, err := os.ReadFile(filepath.Join(c.dir, "bots", path))
+	from, folder := filepath.Join("bots", path), "bots"
+	read := filepath.Join(c.dir, from)
+	if c.files != nil {
+		from, folder = c.promptFile(f, path)
+		read = filepath.Join(c.root, from)
+	}
+	if filepath.IsAbs(path) {
+		read = path
+	}
+	data, err := os.ReadFile(read)
 	if err != nil {
 		f.leftOut(l.at.Line, fmt.Sprintf("%s: %v", l.path, cause(err)))
 		c.taken = append(c.taken, Taken{From: f.name, Action: "left out", Detail: fmt.Sprintf("line %d: %s: %s: %v", l.at.Line, l.path, path, cause(err))})
@@ -228,10 +261,13 @@ func (c *chapter3) text(f *converted, l leaf) leaf {
 	local := filepath.IsLocal(path) && !filepath.IsAbs(path)
 	switch {
 	case local && layerOf(f.target) == BotFile:
-		c.out[filepath.ToSlash(filepath.Join("bots", path))] = output{data, 0o600, filepath.Join("bots", path)}
+		target := filepath.ToSlash(filepath.Join(folder, path))
+		c.out[target] = output{data, 0o600, from}
+		l.value = &node{form: isText, text: strings.TrimPrefix(target, "bots/")}
 	case local && layerOf(f.target) == Shared:
-		c.out[filepath.ToSlash(filepath.Join("bots", path))] = output{data, 0o600, filepath.Join("bots", path)}
-		l.value = &node{form: isText, text: filepath.ToSlash(filepath.Join("bots", path))}
+		target := filepath.ToSlash(filepath.Join(folder, path))
+		c.out[target] = output{data, 0o600, from}
+		l.value = &node{form: isText, text: target}
 	default: // it stands where we do not look: the text itself
 		l.path = strings.TrimSuffix(l.path, "File")
 		if f.has(l.path) {
@@ -244,7 +280,7 @@ func (c *chapter3) text(f *converted, l leaf) leaf {
 
 // patterns warns of those that meant more in Chapter3, where they were regular
 // expressions that might match anywhere in the name.
-func (c *chapter3) patterns(f *converted, l leaf) {
+func (c *takeover) patterns(f *converted, l leaf) {
 	for _, item := range l.value.items {
 		if strings.ContainsAny(item.text, `\`) || strings.Contains(item.text, ".*") {
 			continue
@@ -261,14 +297,14 @@ func (c *chapter3) patterns(f *converted, l leaf) {
 }
 
 // complete adds what was so without being written.
-func (c *chapter3) complete(f *converted) {
+func (c *takeover) complete(f *converted) {
 	stem := strings.TrimSuffix(filepath.Base(f.target), ".yaml")
 	if f.target == "shared.yaml" {
 		if !f.has("routing") {
 			f.set("routing", "room")
-			f.comments = append(f.comments, "added: routing: room, since Chapter3 took a channel for one conversation")
+			f.comments = append(f.comments, "added: routing: room, since "+c.program+" took a channel for one conversation")
 		}
-		if !f.has("replyOnRandom") {
+		if c.files == nil && !f.has("replyOnRandom") {
 			f.set("replyOnRandom", 500)
 			f.comments = append(f.comments, "added: replyOnRandom: 500, which was Chapter3's default")
 		}
@@ -278,13 +314,17 @@ func (c *chapter3) complete(f *converted) {
 	if layerOf(f.target) != BotFile || !slices.Contains(c.bots, stem) || f.has("discordToken") {
 		return
 	}
-	token, err := os.ReadFile(filepath.Join(c.root, "discord_token"))
+	source := "discord_token"
+	if c.files != nil {
+		source = filepath.ToSlash(filepath.Join(stem, source))
+	}
+	token, err := os.ReadFile(filepath.Join(c.root, source))
 	switch {
 	case err != nil:
-	case len(c.bots) > 1:
+	case c.files == nil && len(c.bots) > 1:
 		f.comments = append(f.comments, "discord_token was one file for "+fmt.Sprint(len(c.bots))+" bots; give this one its discordToken")
 	default:
-		c.out["secrets/"+stem+"-discord_token"] = output{token, 0o600, "discord_token"}
+		c.out["secrets/"+stem+"-discord_token"] = output{token, 0o600, source}
 		f.set("discordToken", "file:../secrets/"+stem+"-discord_token")
 	}
 }

@@ -15,7 +15,7 @@ import (
 // document writes the file.
 func (f *converted) document() ([]byte, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Taken over from Chapter3's %s.\n", f.name)
+	fmt.Fprintf(&b, "# Taken over from %s's %s.\n", f.program, f.name)
 	for _, text := range f.comments {
 		fmt.Fprintf(&b, "# %s\n", strings.ReplaceAll(text, "\n", " "))
 	}
@@ -73,7 +73,7 @@ func grow(tree yaml.MapSlice, path []string, value any) yaml.MapSlice {
 }
 
 // write puts everything in place, or says what stands in the way before it touches anything.
-func (c *chapter3) write() error {
+func (c *takeover) write() error {
 	var names, blocked []string
 	for name := range c.out {
 		names = append(names, name)

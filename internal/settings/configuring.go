@@ -115,6 +115,16 @@ func follows(p config.Problem, wrong config.Problems) bool {
 	})
 }
 
+// ImportChapter2 is ImportChapter3 for the folder of a chapter2 installation.
+func ImportChapter2(env func(string) string, homeDir, folder, from string, o config.ImportOptions) ([]config.Taken, error) {
+	to, err := ConfigOptions(env, homeDir, folder)
+	if err != nil {
+		return nil, err
+	}
+	o.To, o.Env = to.Dir, env
+	return config.ImportChapter2(cmp.Or(from, "."), o)
+}
+
 // ImportChapter3 takes over the configuration of a Chapter3 installation.
 func ImportChapter3(env func(string) string, homeDir, folder, from string, o config.ImportOptions) ([]config.Taken, error) {
 	to, err := ConfigOptions(env, homeDir, folder)
