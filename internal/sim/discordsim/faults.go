@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"chorus/internal/sim/discordsim/ratelimit"
 )
 
 // The kinds of faults. Those of the first line happen once, at once; the others stay until they are used up or cleared.
@@ -213,7 +215,7 @@ func (s *Sim) faulty(w http.ResponseWriter, r *http.Request, pattern, body strin
 // peek reads what a request says, where a fault wants to know, and puts it back.
 func (s *Sim) peek(r *http.Request, pattern string) string {
 	s.mu.Lock()
-	curious := pattern == renameRoute || slices.ContainsFunc(s.faults, func(f *Fault) bool { return f.Body != "" })
+	curious := ratelimit.ReadsBody(pattern) || slices.ContainsFunc(s.faults, func(f *Fault) bool { return f.Body != "" })
 	s.mu.Unlock()
 	if !curious || r.Body == nil {
 		return ""
@@ -243,12 +245,9 @@ func (s *Sim) goWrong(w http.ResponseWriter, f *Fault) {
 		panic(http.ErrAbortHandler) // closes the connection without a word, which is what is asked for
 	case FaultLimit:
 		wait := time.Duration(f.Millis) * time.Millisecond
-		v := verdict{global: f.Global, scope: "shared", name: "storm", limit: 5, wait: wait, ends: s.opts.Clock.Now().Add(wait)}
-		if f.Global {
-			v.scope = "global"
-		}
-		v.headers(w.Header())
-		show(w, http.StatusTooManyRequests, v.body())
+		v := ratelimit.Refused(wait, s.opts.Clock.Now().Add(wait), f.Global)
+		v.Headers(w.Header())
+		show(w, http.StatusTooManyRequests, v.Body())
 	default:
 		status := f.Status
 		if status == 0 {

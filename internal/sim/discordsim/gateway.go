@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"chorus/internal/sim/discordsim/ratelimit"
 )
 
 // The gateway's operations.
@@ -62,7 +64,7 @@ type socket struct {
 	beat    chan struct{}
 	code    int // set: close with this
 	reason  string
-	rate    bucket
+	rate    ratelimit.Bucket
 	cancel  context.CancelFunc
 	zip     *zlib.Writer // one for the whole connection, if it is compressed; the writer alone uses it
 	zipped  bytes.Buffer
@@ -235,7 +237,7 @@ func (k *socket) read(ctx context.Context) {
 		switch err := json.Unmarshal(raw, &p); {
 		case kind != websocket.MessageText || err != nil || len(raw) > 4096:
 			k.shut(closeDecode, "Error while decoding payload.")
-		case !k.rate.take(k.sim.w.now(), rate{limit: commandsPerMinute}, k.sim.w.scale(time.Minute)):
+		case !k.rate.Take(k.sim.w.now(), commandsPerMinute, k.sim.w.scale(time.Minute)):
 			k.shut(closeRate, "Rate limited.")
 		default:
 			k.sim.handle(k, p)

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"chorus/internal/sim/discordsim/ratelimit"
 )
 
 // bodyLimit is the most that one request may carry: ten files and a little.
@@ -49,15 +51,15 @@ func (s *Sim) answer(w http.ResponseWriter, r *http.Request, pattern string, n n
 	c := &call{Request: r, w: s.w}
 	who, err := s.account(r)
 	if n == withAccount && err != nil {
-		fail(w, verdict{}, err)
+		fail(w, ratelimit.Verdict{}, err)
 		return
 	}
 	c.who = who
 	said := s.peek(r, pattern)
 	v := s.limit(who, r, pattern, said, n)
-	v.headers(w.Header())
-	if !v.ok {
-		show(w, http.StatusTooManyRequests, v.body())
+	v.Headers(w.Header())
+	if !v.OK {
+		show(w, http.StatusTooManyRequests, v.Body())
 		return
 	}
 	actor := who
@@ -137,21 +139,27 @@ func (s *Sim) account(r *http.Request) (*account, error) {
 }
 
 // limit asks the limiter. People are not limited; what carries its own token does not count globally.
-func (s *Sim) limit(who *account, r *http.Request, pattern, said string, n needs) verdict {
+func (s *Sim) limit(who *account, r *http.Request, pattern, said string, n needs) ratelimit.Verdict {
 	if s.opts.NoRateLimits || who == nil && n == withAccount || who != nil && !who.Bot {
-		return verdict{ok: true}
+		return ratelimit.Free()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var id ID
+	asked := ratelimit.Request{Route: pattern, Major: majorOf(r), Body: said, Free: n == withNobody}
 	if who != nil {
-		id = who.ID
+		asked.Who = who.ID.String()
 	}
-	v := s.limits.ask(id, pattern, majorOf(r), n == withNobody)
-	if v.ok && pattern == renameRoute && renames(said) {
-		v = s.limits.also(v, id, renameRoute+" name and topic", majorOf(r), renameRate)
+	return s.limits.Ask(asked)
+}
+
+// majorOf is the part of a path that has buckets of its own: a channel, a guild, a webhook with its token.
+func majorOf(r *http.Request) string {
+	for _, name := range []string{"channel", "guild", "webhook"} {
+		if v := r.PathValue(name); v != "" {
+			return strings.TrimSpace(v + " " + r.PathValue("token"))
+		}
 	}
-	return v
+	return ""
 }
 
 // read takes the body: JSON, or a form of which one part is JSON and the others are files.
@@ -212,13 +220,13 @@ func readForm(r *multipart.Reader) (json.RawMessage, []upload, error) {
 	}
 }
 
-func fail(w http.ResponseWriter, v verdict, err error) {
+func fail(w http.ResponseWriter, v ratelimit.Verdict, err error) {
 	var e *apiError
 	if !errors.As(err, &e) {
 		e = &apiError{status: http.StatusInternalServerError, Message: "500: Internal Server Error"}
 	}
-	if v.name == "" {
-		v.headers(w.Header())
+	if !v.Counted() {
+		v.Headers(w.Header())
 	}
 	if e.Code == 20016 { // slow mode is told like a rate limit, though it is none
 		w.Header().Set("Retry-After", "1")

@@ -1,6 +1,10 @@
 package discordsim
 
-import "net/http"
+import (
+	"net/http"
+
+	"chorus/internal/sim/discordsim/ratelimit"
+)
 
 // routes mounts everything.
 func (s *Sim) routes() {
@@ -20,7 +24,7 @@ func (s *Sim) routes() {
 			"total": 1000, "remaining": 1000, "reset_after": 0, "max_concurrency": s.opts.Shards}}, nil
 	})
 	s.mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
-		fail(w, verdict{}, refuse(http.StatusNotFound, 0, "404: Not Found"))
+		fail(w, ratelimit.Verdict{}, refuse(http.StatusNotFound, 0, "404: Not Found"))
 	})
 	s.mux.HandleFunc(attachmentRoute, s.attachment)
 	s.mux.HandleFunc("/gateway", s.socket)

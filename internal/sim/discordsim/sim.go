@@ -15,6 +15,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"chorus/internal/sim/discordsim/ratelimit"
 )
 
 // Sim is a running guild. All methods may be called from several goroutines.
@@ -30,7 +32,7 @@ type Sim struct {
 	mu       sync.Mutex
 	stopped  bool
 	w        *world
-	limits   *limiter
+	limits   *ratelimit.Limiter
 	sessions []*session
 	streams  map[*stream]struct{}
 	faults   []*Fault
@@ -59,7 +61,7 @@ func New(o Options, url string) (*Sim, error) {
 	s := &Sim{
 		opts: o, url: url, w: w, quit: make(chan struct{}), done: make(chan struct{}), changed: make(chan struct{}),
 		streams: map[*stream]struct{}{}, timers: map[*func() bool]struct{}{},
-		limits: &limiter{now: w.now, scale: w.scale, buckets: map[string]*bucket{}, global: map[ID]*bucket{}},
+		limits: ratelimit.New(w.now, w.scale),
 	}
 	w.url, w.emit, w.after = url, s.spread, s.ring
 	s.mux = http.NewServeMux()
