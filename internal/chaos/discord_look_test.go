@@ -32,7 +32,7 @@ func (g *guild) look() {
 	slices.SortFunc(ours, func(a, b discordsim.Message) int { return int(a.ID - b.ID) })
 	found := map[string][]discordsim.Message{}
 	for _, m := range ours {
-		for _, word := range strings.Fields(m.Content) {
+		for _, word := range strings.Fields(m.Text()) {
 			if strings.HasSuffix(word, ";") && (strings.HasPrefix(word, "answer-") || strings.HasPrefix(word, "end-")) {
 				found[word] = append(found[word], m)
 			}
@@ -47,7 +47,7 @@ func (g *guild) look() {
 			n, told := 0, 0
 			for _, m := range ours {
 				if m.Reference != nil && m.Reference.MessageID == a.id {
-					n, told = n+1, told+notTaken(m.Content)
+					n, told = n+1, told+notTaken(m.Text())
 				}
 			}
 			if n > 1 {

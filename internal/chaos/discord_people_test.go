@@ -214,7 +214,7 @@ func (g *guild) happened(h discordsim.Happening) {
 			return
 		}
 		if m.Reference != nil {
-			if a := g.byID[m.Reference.MessageID]; a != nil && !strings.Contains(m.Content, "May I?") {
+			if a := g.byID[m.Reference.MessageID]; a != nil && !strings.Contains(m.Text(), "May I?") && !strings.Contains(fmt.Sprint(m.CustomIDs()), "c1:stop:") {
 				a.answer = m.ID
 			}
 		}
@@ -255,19 +255,19 @@ func (g *guild) happened(h discordsim.Happening) {
 // card notes a question, until it is answered.
 func (g *guild) card(m discordsim.Message) {
 	g.Helper()
-	if !strings.Contains(m.Content, "May I?") {
+	if !strings.Contains(m.Text(), "May I?") {
 		return
 	}
-	_, rest, open := strings.Cut(fmt.Sprint(m.Components), "c1:yes:")
+	_, rest, open := strings.Cut(fmt.Sprint(m.CustomIDs()), "c1:yes:")
 	if !open {
 		delete(g.cards, m.ID)
 		return
 	}
-	_, number, _ := strings.Cut(m.Content, "effect-")
+	_, number, _ := strings.Cut(m.Text(), "effect-")
 	number, _, _ = strings.Cut(number, " ")
 	n, err := strconv.Atoi(number)
 	if err != nil || n >= len(g.asked) || g.asked[n].n != n {
-		g.Fatalf("a question that nobody asked: %q", m.Content)
+		g.Fatalf("a question that nobody asked: %q", m.Text())
 	}
 	g.cards[m.ID], g.cardOf[m.ID] = "c1:yes:"+rest[:26], g.asked[n]
 }

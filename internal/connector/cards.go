@@ -66,6 +66,22 @@ func (t *Bot) cardText(c render.Card) (text string, clipped bool) {
 	return strings.TrimSpace(b.String()), clipped
 }
 
+// cardPanel is how a card looks.
+func (b *Bot) cardPanel(c render.Card) platform.Panel {
+	switch {
+	case b.caps.MaxPanel == 0:
+		return ""
+	case c.Open:
+		return platform.PanelAsk
+	case c.By == "":
+		return platform.PanelOver
+	case c.OK:
+		return platform.PanelYes
+	default:
+		return platform.PanelNo
+	}
+}
+
 // literal is text for a block of code, where no star is taken for a mark and nothing between
 // bars is hidden: what people say yes to must be what is done. Characters that nobody sees, or
 // that turn others round, are spelled out.
@@ -89,6 +105,9 @@ func (t *Bot) openText(c render.Card) string {
 	var ways []string
 	if t.caps.Buttons {
 		ways = append(ways, "with a button")
+		if t.caps.Forms {
+			ways[0] = "with a button, also with a reason"
+		}
 	}
 	if t.caps.Reactions {
 		ways = append(ways, "with "+render.SignDone+" or "+render.SignNot)

@@ -122,10 +122,14 @@ func (b *Bot) whole(a platform.Answer) platform.Answer {
 	}
 	a.Text = b.Backend.Redact(first(a.Text, "done"))
 	most := min(maxAnswer, b.maxText()*19/20)
+	if a.Panel = a.Panel && b.caps.MaxPanel > 0; a.Panel {
+		most = b.caps.MaxPanel * 19 / 20
+	}
 	if a.File.Name == "" && split.Length(a.Text) > most {
 		a.File = platform.File{Name: "whole.md", Text: a.Text}
 	}
 	a.Text = split.Clip(a.Text, most)
+	a.Panel = a.Panel && a.File.Name == "" // which would not be seen
 	return a
 }
 
@@ -143,18 +147,18 @@ func (b *Bot) Complete(ctx context.Context, i platform.Invocation, option string
 // Press implements platform.Sink. What it gives is shown to the one who pressed.
 func (b *Bot) Press(ctx context.Context, p platform.Press) platform.Answer {
 	a := b.pressed(ctx, p)
-	if a.Text != "" {
-		a.Text = split.Clip(b.Backend.Redact(a.Text), min(maxAnswer, b.maxText()*19/20))
+	if a.Text == "" {
+		return a
 	}
-	return a
+	return b.whole(a)
 }
 
 func (b *Bot) pressed(ctx context.Context, p platform.Press) platform.Answer {
 	action, id, _ := platform.ReadButton(p.Value)
 	by := b.Principal(p.By)
 	switch action {
-	case platform.PressYes, platform.PressNo:
-		return says(b.decide(ctx, id, by, action == platform.PressYes, ""))
+	case platform.PressYes, platform.PressNo, platform.PressBecause:
+		return says(b.decide(ctx, id, by, action == platform.PressYes, strings.TrimSpace(p.Text)))
 	case platform.PressDetails:
 		return b.details(ctx, id)
 	case platform.PressStop:

@@ -172,15 +172,19 @@ func (t *publisher) message(m render.Message, seq int64) journal.Desired {
 	if m.Card != nil {
 		var clipped bool
 		p.Text, clipped = t.bot.cardText(*m.Card)
+		p.Panel = t.bot.cardPanel(*m.Card)
 		if m.Card.Open {
-			p.Card = m.Card.Approval
+			p.Card, p.Reason = m.Card.Approval, t.bot.caps.Forms
 		}
 		if clipped {
 			p.Details = m.Card.Approval
 		}
 	}
+	if m.Status && t.bot.caps.MaxPanel > 0 {
+		p.Panel = platform.PanelWork
+	}
 	p.Text, p.Content = t.bot.Backend.Redact(p.Text), t.bot.Backend.Redact(p.Content)
-	if m.Card == nil && !m.Aside {
+	if m.Card == nil && !m.Aside && !m.Status {
 		guild, _, _ := strings.Cut(t.thread.Place(), "/")
 		p.Notify = t.bot.notifies(guild, p.Text, t.bot.Backend.Display(t.thread).NotifyPeople)
 	}
@@ -204,7 +208,7 @@ func (t *publisher) reaction(r render.Reaction, seq int64, on bool) journal.Desi
 func (b *Bot) showOptions(thread chat.ThreadID) render.Options {
 	guild, _, _ := strings.Cut(thread.Place(), "/")
 	o := render.Options{
-		Platform: b.transport, Split: split.Options{Hard: b.caps.MaxText, Target: b.caps.MaxText * 9 / 10}, Status: b.caps.Edits, Reactions: b.caps.Reactions, Name: thread.Agent(),
+		Platform: b.transport, Split: split.Options{Hard: b.caps.MaxText, Target: b.caps.MaxText * 9 / 10}, Status: b.caps.Edits, Apart: b.caps.MaxPanel > 0, Reactions: b.caps.Reactions, Name: thread.Agent(),
 		Words: func(s string) string { return mention.Write(mention.WithoutReply(s), b.directory(guild)).Text },
 		Call:  CallLabel,
 	}

@@ -11,6 +11,7 @@ import (
 	"chorus/internal/platform"
 	"chorus/internal/room"
 	"chorus/internal/room/activate"
+	"chorus/internal/room/render"
 	"chorus/internal/window"
 )
 
@@ -195,7 +196,10 @@ func (b *Bot) answerDeleted(ctx context.Context, message string) error {
 		if !p.Ours || !b.Backend.Serves(b.Name, p.Thread) {
 			continue
 		}
-		run, _, _ := strings.Cut(p.Key, "/")
+		run, part, _ := strings.Cut(p.Key, "/")
+		if part == render.StatusPart {
+			continue // it says how the work goes, and nothing of the answer
+		}
 		if row, err := b.Backend.Outgoing(ctx, p.Lane, p.Key); err != nil || row.Gone {
 			continue // we deleted it ourselves
 		}

@@ -183,11 +183,11 @@ func (b *Bot) replyMark(m room.Message, l Listener) string {
 	return mention.Reply(name)
 }
 
-// display shows a conversation as its agent's settings say. In a room there is no status:
-// others would take it for words, and answer it.
+// display shows a conversation as its agent's settings say. In a room there is a status only
+// where it is a panel, which other agents do not take for words.
 func (b *Bot) display(o *render.Options, thread chat.ThreadID) {
 	d := b.Backend.Display(thread)
-	o.Status, o.Newest = o.Status && !d.Room, d.Room
+	o.Status, o.Newest = o.Status && (!d.Room || o.Apart), d.Room
 	o.ToolOutput, o.Thinking, o.Name = d.ToolOutput, d.Thinking, first(d.Name, o.Name)
 	o.Footer, o.Brief, o.Price = d.Footer != "" && d.Footer != "off", d.Footer == "short", d.Price
 }

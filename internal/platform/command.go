@@ -89,9 +89,11 @@ type Allowed struct {
 	ManageGuild    bool
 }
 
-// Press is a button that somebody pressed.
+// Press is a button that somebody pressed, or something that they chose or wrote.
 type Press struct {
-	Value     string // as in Button
+	Value     string // as in Button, or in Select
+	Chosen    string // the value of the choice, of a Select
+	Text      string // what was written, where the button opens a form
 	Message   string // the message it is on
 	MessageAt time.Time
 	By        room.Author
@@ -106,6 +108,10 @@ type Answer struct {
 	Buttons []Button
 	File    File // goes along; none without a name
 	Replace bool // of a press: the text takes the place of the message and its buttons
+	// Panel is shown set apart from what people say, where the platform can do that, and may
+	// be as long as Caps.MaxPanel.
+	Panel   bool
+	Selects []Select
 	// Say is instead posted for everybody, as the words of whoever gave the command: the
 	// platform reports that message as one of theirs which mentions the bot, with the command's
 	// files. Only for commands that speak (Sink.Speaks).
@@ -120,6 +126,28 @@ type Button struct {
 	Label string
 	Value string // comes back with a press
 	Style Style
+}
+
+// Select is a list to choose one from, for what would be too many buttons.
+type Select struct {
+	Value   string // comes back with a press
+	Hint    string // what is chosen
+	Choices []Choice
+}
+
+// Form asks for words before a press is reported.
+type Form struct {
+	Title, Label, Hint string
+	Max                int // characters
+}
+
+// FormOf is the form that a button opens; false: it opens none. A platform that has no forms
+// (Caps.Forms) shows no such button.
+func FormOf(value string) (Form, bool) {
+	if action, _, ok := ReadButton(value); ok && action == PressBecause {
+		return Form{Title: "No, because…", Label: "Why not, or what to do instead", Hint: "The agent is told, and goes on from there.", Max: 1000}, true
+	}
+	return Form{}, false
 }
 
 // Style is how a button looks.
@@ -151,6 +179,7 @@ const buttonVersion = "c1"
 const (
 	PressYes     = "yes"
 	PressNo      = "no"
+	PressBecause = "because" // no, with a reason
 	PressDetails = "details"
 	PressStop    = "stop"   // the run that the message belongs to
 	PressHalt    = "halt"   // in a list: the conversation with this id

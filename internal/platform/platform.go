@@ -27,7 +27,12 @@ type Caps struct {
 	Edits     bool // messages can be edited: a run shows its status while it works
 	Reactions bool // messages can carry reactions
 	Buttons   bool // messages can carry buttons
-	Hints     Hints
+	Forms     bool // buttons can open forms: see FormOf
+	// MaxPanel is how many characters a panel may have; 0: there are none. Panels are messages
+	// that every bot of ours knows again, also in another process, as no words of a
+	// conversation: so a status can be shown in rooms.
+	MaxPanel int
+	Hints    Hints
 }
 
 // Hints tell people what to do on this platform. Each is a sentence or empty.

@@ -16,7 +16,9 @@ type Post struct {
 	ReplyTo string `json:"replyTo,omitempty"`
 	Card    string `json:"card,omitempty"`    // the approval that its buttons answer
 	Details string `json:"details,omitempty"` // the approval that a button shows in full
+	Reason  bool   `json:"reason,omitempty"`  // one of the card's buttons asks for a reason
 	Stop    string `json:"stop,omitempty"`    // the run that its button stops
+	Panel   Panel  `json:"panel,omitempty"`   // it is a panel, where the platform has them
 	File    string `json:"file,omitempty"`    // name
 	Content string `json:"content,omitempty"` // of the file
 	Blob    string `json:"blob,omitempty"`    // of the file, where its bytes are stored apart
@@ -32,6 +34,18 @@ type Post struct {
 	AskIn string `json:"askIn,omitempty"`
 	Home  string `json:"home,omitempty"`
 }
+
+// Panel is what a panel is about.
+type Panel string
+
+// The panels.
+const (
+	PanelAsk  Panel = "ask" // an approval that is pending
+	PanelYes  Panel = "yes"
+	PanelNo   Panel = "no"
+	PanelOver Panel = "over" // nobody needs to answer any more
+	PanelWork Panel = "work" // the status of a run
+)
 
 // Body is the post as the outbox stores it.
 func (p Post) Body() json.RawMessage {
@@ -54,6 +68,9 @@ func (p Post) Buttons() []Button {
 	if p.Card != "" {
 		out = append(out, Button{Label: "Yes", Value: ButtonValue(PressYes, p.Card), Style: Yes},
 			Button{Label: "No", Value: ButtonValue(PressNo, p.Card), Style: Danger})
+	}
+	if p.Card != "" && p.Reason {
+		out = append(out, Button{Label: "No, because…", Value: ButtonValue(PressBecause, p.Card)})
 	}
 	if p.Details != "" {
 		out = append(out, Button{Label: "Details", Value: ButtonValue(PressDetails, p.Details)})

@@ -69,19 +69,34 @@ func leaves(c platform.Command, words string) (out []entry) {
 // example is the command with options as somebody would type them.
 func (e entry) example() string { return strings.TrimSpace(e.words + " " + e.Example) }
 
-// help says how to reach whoever answers here, and what can be commanded: by topic with an
-// example of each, or all commands of one topic.
+// pressTopic is the action of the list of topics, overview its choice of none.
+const (
+	pressTopic = "topic"
+	overview   = "overview"
+)
+
 func (b *Set) help(ctx context.Context, o request) platform.Answer {
+	return b.helpAbout(ctx, o.in, o.Text["topic"])
+}
+
+// helpAbout says how to reach whoever answers here, and what can be commanded: by topic with an
+// example of each, or all commands of one topic.
+func (b *Set) helpAbout(ctx context.Context, in room.Channel, about string) platform.Answer {
 	all := b.topics()
-	if name := strings.ToLower(strings.TrimSpace(o.Text["topic"])); name != "" {
+	a := platform.Answer{Panel: true, Selects: []platform.Select{{Value: platform.ButtonValue(pressTopic, "help"), Hint: "More about a topic"}}}
+	for _, name := range append([]string{overview}, topicNames(all)...) {
+		a.Selects[0].Choices = append(a.Selects[0].Choices, platform.Choice{Label: name, Value: name})
+	}
+	if name := strings.ToLower(strings.TrimSpace(about)); name != "" && name != overview {
 		at := slices.IndexFunc(all, func(t topic) bool { return t.name == name })
 		if at < 0 {
 			return says(fmt.Sprintf("There is no topic %q; there are %s.", mark.Line(name, 40), strings.Join(topicNames(all), ", ")))
 		}
-		return says(all[at].text())
+		a.Text = all[at].text()
+		return a
 	}
 	var out strings.Builder
-	reach, err := b.reach(ctx, o.in)
+	reach, err := b.reach(ctx, in)
 	if err != nil {
 		return says(b.UserMessage(err))
 	}
@@ -96,7 +111,8 @@ func (b *Set) help(ctx context.Context, o request) platform.Answer {
 			}
 		}
 	}
-	return says(strings.TrimSpace(out.String()))
+	a.Text = strings.TrimSpace(out.String())
+	return a
 }
 
 // names are a topic's commands in a line.

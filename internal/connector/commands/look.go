@@ -96,7 +96,7 @@ func (b *Set) status(ctx context.Context, o request) platform.Answer {
 		fmt.Fprintf(&out, "- waits for a yes: `%s`, asked %s\n", mark.Line(b.Backend.Redact(connector.CallLabel(a.Call.Name, a.Call.Args)), 80), mark.Ago(a.AskedAt))
 	}
 	b.spent(ctx, &out, o)
-	return says(strings.TrimSpace(out.String()))
+	return platform.Answer{Text: strings.TrimSpace(out.String()), Panel: true}
 }
 
 // statusOf is one agent: on what it works, and how full its window is.
@@ -150,8 +150,8 @@ func dollars(usd float64) string {
 	return fmt.Sprintf("$%.4f", usd)
 }
 
-// maxStops is how many buttons a message has room for.
-const maxStops = 25
+// maxStops is how many conversations have a button each; of more one is chosen from a list.
+const maxStops = 5
 
 func (b *Set) tasks(ctx context.Context, o request) platform.Answer {
 	rows, err := b.here(ctx, o.in)
@@ -159,7 +159,8 @@ func (b *Set) tasks(ctx context.Context, o request) platform.Answer {
 		return says(b.UserMessage(err))
 	}
 	var out strings.Builder
-	var a platform.Answer
+	a := platform.Answer{Panel: true}
+	var stops []platform.Choice
 	n := 0
 	for _, row := range rows {
 		if !on(row) && row.Waiting == 0 {
@@ -168,16 +169,21 @@ func (b *Set) tasks(ctx context.Context, o request) platform.Answer {
 		n++
 		fmt.Fprintf(&out, "%d. **%s** (%s): %s%s\n", n, titleOf(row), row.Agent, b.going(ctx, row), behind(row))
 		b.waitingIn(ctx, &out, row, "   - ")
-		if n <= maxStops {
-			a.Buttons = append(a.Buttons, platform.Button{Style: platform.Danger, Label: fmt.Sprintf("Stop %d", n), Value: platform.ButtonValue(platform.PressHalt, haltID(row.ID))})
-		}
+		a.Buttons = append(a.Buttons, platform.Button{Style: platform.Danger, Label: fmt.Sprintf("Stop %d", n), Value: platform.ButtonValue(platform.PressHalt, haltID(row.ID))})
+		stops = append(stops, platform.Choice{Label: split.Clip(fmt.Sprintf("Stop %d: %s", n, titleOf(row)), maxChoice), Value: haltID(row.ID)})
 	}
 	if out.Len() == 0 {
 		return says("Nothing runs here, and nothing waits.")
 	}
+	if n > maxStops {
+		a.Buttons, a.Selects = nil, []platform.Select{{Value: platform.ButtonValue(platform.PressHalt, chosen), Hint: "Stop one of them", Choices: stops}}
+	}
 	a.Text = strings.TrimSpace(out.String())
 	return a
 }
+
+// chosen stands for the conversation in what a list carries: the choice names it.
+const chosen = "chosen"
 
 // haltID names a conversation on a button: the channel is where the button is pressed.
 func haltID(thread chat.ThreadID) string { return thread.Thread() + "@" + thread.Agent() }

@@ -61,7 +61,14 @@ func (b *Set) Press(ctx context.Context, p platform.Press) (platform.Answer, boo
 	action, id, _ := platform.ReadButton(p.Value)
 	switch action {
 	case platform.PressHalt:
+		if id == chosen {
+			id = p.Chosen
+		}
 		return says(b.halt(ctx, p.In, id, b.Principal(p.By), p.Allowed.ManageMessages)), true
+	case pressTopic:
+		a := b.helpAbout(ctx, p.In, p.Chosen)
+		a.Replace = true
+		return a, true
 	case platform.PressRetire:
 		return b.retire(ctx, p, id), true
 	default:

@@ -65,7 +65,7 @@ func history(t *rapid.T) []chat.Event {
 
 func drawOptions(t *rapid.T) Options {
 	b := func(name string) bool { return rapid.Bool().Draw(t, name) }
-	return Options{Status: b("status"), Reactions: b("reactions"), Footer: b("footer"), Preambles: b("preambles"), Thinking: b("thinking"), ToolOutput: b("output"), Name: "Claude"}
+	return Options{Status: b("status"), Apart: b("apart"), Reactions: b("reactions"), Footer: b("footer"), Preambles: b("preambles"), Thinking: b("thinking"), ToolOutput: b("output"), Name: "Claude"}
 }
 
 // TestTheEndIsAlwaysTheSame: whoever reads, however often it dies on the way, whatever

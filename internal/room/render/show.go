@@ -32,6 +32,7 @@ type Options struct {
 	Platform   string // whose message ids are used for replies and signs; required
 	Split      split.Options
 	Status     bool   // a message that shows how the work goes, and becomes the answer
+	Apart      bool   // it does not become the answer, and goes when that is there
 	Reactions  bool   // signs on the prompts
 	Footer     bool   // steps, tokens, cost and time under the answer
 	Brief      bool   // of those only cost and time, and nothing where it cost nothing
@@ -58,6 +59,7 @@ type Message struct {
 	Text    string
 	File    *split.File
 	Card    *Card
+	Status  bool   // it shows how the work goes, and is no part of the answer
 	Stop    string // the run that a stop button under it would end
 	Aside   bool   // spoken beside the conversation: through a webhook where there is one
 	Final   bool   // it will not change again; it may be sent without waiting

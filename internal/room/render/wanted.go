@@ -151,6 +151,9 @@ func (v *View) cardMessage(c *card, r *run) Message {
 	return Message{Key: "ask/" + c.Approval, ReplyTo: v.replyTo(r), Card: &shown, Final: !shown.Open}
 }
 
+// StatusPart is the second part of the key of a status that does not become the answer.
+const StatusPart = "status"
+
 // part is the key of a run's n-th message. The first is the status, and then the answer, unless that stands below.
 func part(r *run, n int) string { return fmt.Sprintf("%s/%d", r.id, n) }
 
@@ -162,6 +165,9 @@ func (v *View) runMessages(r *run, now time.Time) (out []Message) {
 	if v.o.Status {
 		// The status stands first: it was there before anything was thought or called.
 		status := Message{Key: part(r, 0), ReplyTo: v.replyTo(r), Text: v.status(r, now), Stop: r.id}
+		if v.o.Apart {
+			status.Key, status.Status = r.id+"/"+StatusPart, true
+		}
 		out = append([]Message{status}, out...)
 	}
 	return out
@@ -176,6 +182,9 @@ func (v *View) finals(r *run) (out []Message) {
 	if i := slices.IndexFunc(out, func(m Message) bool { return !m.Absent() }); i >= 0 {
 		out[i].ReplyTo = v.replyTo(r) // whose prompt may be taken back later
 	}
+	if v.o.Status && v.o.Apart {
+		out = append(out, Message{Key: r.id + "/" + StatusPart, Status: true, Final: true}) // it goes
+	}
 	return out
 }
 
@@ -189,7 +198,7 @@ func (v *View) tell(r *run) (out []Message) {
 	if v.o.Footer && (r.end.Cost > 0 || !v.o.Brief) {
 		texts = underneath(texts, v.footer(r), v.o.Split)
 	}
-	if v.o.Status && len(v.asides(r)) > 0 {
+	if v.o.Status && !v.o.Apart && len(v.asides(r)) > 0 {
 		// What was said beside the conversation stands under the status. The answer comes below it, and the status goes.
 		out = append(out, Message{Key: part(r, 0), Final: true})
 	}

@@ -66,7 +66,7 @@ func (w *world) firstAnswer(i *interaction, b *callbackBody, files []upload) (*M
 		i.original = i.message.ID
 		return i.message, nil
 	case answerUpdate:
-		body, err := decodeMessage(b.Data, files)
+		body, err := decodeEdit(b.Data, files)
 		if err != nil {
 			return nil, nested(err)
 		}

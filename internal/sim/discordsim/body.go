@@ -29,6 +29,7 @@ type messageBody struct {
 	AppliedTags []ID   `json:"applied_tags"`
 
 	keys  map[string]bool
+	edits bool // its components are looked at with those flags that the message has
 	files []upload
 	lie   func(*Attachment)
 }
@@ -74,9 +75,17 @@ func decode(raw []byte, into any) error {
 	return wrong("_", "BASE_TYPE_BAD_TYPE", "%s", err.Error())
 }
 
-// decodeMessage reads and checks the body of a message.
+// decodeMessage reads and checks the body of a new message, decodeEdit that of a change: which
+// components are good depends on the message then.
 func decodeMessage(raw []byte, files []upload) (*messageBody, error) {
-	b := &messageBody{files: files, keys: map[string]bool{}}
+	return decodeBody(raw, &messageBody{files: files, keys: map[string]bool{}})
+}
+
+func decodeEdit(raw []byte, files []upload) (*messageBody, error) {
+	return decodeBody(raw, &messageBody{files: files, keys: map[string]bool{}, edits: true})
+}
+
+func decodeBody(raw []byte, b *messageBody) (*messageBody, error) {
 	if err := decode(raw, b); err != nil {
 		return nil, err
 	}
@@ -127,7 +136,9 @@ func (b *messageBody) check(f *form) {
 		f.add("message_reference", "MESSAGE_FORWARD_CANNOT_HAVE_CONTENT", "A forward cannot have content of its own")
 	}
 	checkEmbeds(f, b.Embeds)
-	checkComponents(f, b.Components, b.flags()&FlagComponentsV2 != 0)
+	if !b.edits {
+		checkComponents(f, b.Components, b.flags()&FlagComponentsV2 != 0)
+	}
 	if a := b.Allowed; a != nil {
 		for i, p := range a.Parse {
 			if p != "users" && p != "roles" && p != "everyone" {

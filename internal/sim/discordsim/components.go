@@ -13,6 +13,10 @@ const (
 	componentChannel = 8
 	componentSection = 9
 	componentText    = 10
+	componentMedia   = 12
+	componentFile    = 13
+	componentLine    = 14
+	componentBox     = 17
 	componentLabel   = 18
 )
 
@@ -47,6 +51,10 @@ func checkComponents(f *form, list []object, v2 bool) {
 			f.add(at+".type", "UNION_TYPE_CHOICES", "Value of field \"type\" must be one of (1,).")
 			continue
 		}
+		if v2 && !onTop(kindOf(one)) {
+			f.add(at+".type", "UNION_TYPE_CHOICES", "Value of field \"type\" must be one of (1, 9, 10, 12, 13, 14, 17).")
+			continue
+		}
 		c.one(at, one)
 	}
 	if v2 && c.count > 40 {
@@ -74,7 +82,21 @@ func (c *componentCheck) one(at string, o object) {
 		}
 		c.text += len([]rune(textOf(o, "content")))
 	case kind == componentInput:
-		c.customID(at, o)
+		c.input(at, o)
+	case kind == componentSection:
+		c.section(at, o)
+	case kind == componentBox:
+		for i, child := range listOf(o, "components") {
+			if inner := kindOf(child); !onTop(inner) || inner == componentBox {
+				c.f.add(index(at+".components", i)+".type", "UNION_TYPE_CHOICES", "Value of field \"type\" must be one of (1, 9, 10, 12, 13, 14).")
+			}
+		}
+	case kind == componentLabel:
+		c.f.between(at+".label", len([]rune(textOf(o, "label"))), 1, 45)
+		c.f.longest(at+".description", textOf(o, "description"), 100)
+		if _, ok := o["component"].(map[string]any); !ok {
+			c.f.required(at + ".component")
+		}
 	case kind < componentSection || kind > 25:
 		c.f.add(at+".type", "UNION_TYPE_CHOICES", "Value of field \"type\" is not a component: %d.", kind)
 	}
@@ -85,6 +107,44 @@ func (c *componentCheck) one(at string, o object) {
 		if child, ok := o[key].(map[string]any); ok {
 			c.one(at+"."+key, child)
 		}
+	}
+}
+
+// onTop reports what may stand in a message by itself, or in a container.
+func onTop(kind int) bool {
+	switch kind {
+	case componentRow, componentSection, componentText, componentMedia, componentFile, componentLine, componentBox:
+		return true
+	}
+	return false
+}
+
+// section is one to three texts with a button or a picture beside them.
+func (c *componentCheck) section(at string, o object) {
+	children := listOf(o, "components")
+	c.f.between(at+".components", len(children), 1, 3)
+	for i, child := range children {
+		if kindOf(child) != componentText {
+			c.f.add(index(at+".components", i)+".type", "UNION_TYPE_CHOICES", "Value of field \"type\" must be one of (10,).")
+		}
+	}
+	beside, ok := o["accessory"].(map[string]any)
+	const thumbnail = 11
+	if kind := kindOf(beside); !ok || kind != componentButton && kind != thumbnail {
+		c.f.required(at + ".accessory")
+	}
+}
+
+// input is where words are written, in a modal.
+func (c *componentCheck) input(at string, o object) {
+	c.customID(at, o)
+	if style, _ := o["style"].(float64); style != 1 && style != 2 {
+		c.f.add(at+".style", "BASE_TYPE_CHOICES", "Value must be one of {1, 2}.")
+	}
+	c.f.longest(at+".placeholder", textOf(o, "placeholder"), 100)
+	c.f.longest(at+".value", textOf(o, "value"), 4000)
+	if most, ok := o["max_length"].(float64); ok {
+		c.f.between(at+".max_length", int(most), 1, 4000)
 	}
 }
 

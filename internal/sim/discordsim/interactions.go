@@ -218,6 +218,9 @@ func (w *world) useComponent(i *interaction, message ID) error {
 		return nil
 	}
 	values, _ := i.data["values"].([]any)
+	if least, most := numberOr(o, "min_values", 1), numberOr(o, "max_values", 1); len(values) < least || len(values) > most {
+		return wrong("data.values", "COMPONENT_VALIDATION_FAILED", "Component validation failed")
+	}
 	r := w.resolver(i)
 	for _, v := range values {
 		s, _ := v.(string)
@@ -235,10 +238,21 @@ func (w *world) useComponent(i *interaction, message ID) error {
 	return nil
 }
 
+// numberOr is a number of a component, or what it is without one.
+func numberOr(o object, key string, otherwise int) int {
+	if n, ok := o[key].(float64); ok {
+		return int(n)
+	}
+	return otherwise
+}
+
 func (w *world) useModal(i *interaction) error {
 	for n := len(w.interactions) - 1; n >= 0; n-- {
 		from := w.interactions[n]
 		if from.person == i.person && from.modal != nil && textOf(from.modal, "custom_id") == textOf(i.data, "custom_id") {
+			if err := checkFilled(listOf(from.modal, "components"), listOf(i.data, "components")); err != nil {
+				return err
+			}
 			i.app, i.message = from.app, from.message
 			from.modal = nil
 			if _, ok := i.data["resolved"]; !ok {
@@ -248,6 +262,41 @@ func (w *world) useModal(i *interaction) error {
 		}
 	}
 	return wrong("data", "MODAL_UNKNOWN", "No such modal is open")
+}
+
+// checkFilled holds what was written in a modal against its inputs, as clients do before they send it.
+func checkFilled(asked, given []object) error {
+	f := &form{}
+	values := inputsOf(given)
+	for id, input := range inputsOf(asked) {
+		written := textOf(values[id], "value")
+		required, said := input["required"].(bool)
+		if (required || !said) && kindOf(input) == componentInput && written == "" {
+			f.required("data.components." + id)
+		}
+		if most, ok := input["max_length"].(float64); ok {
+			f.longest("data.components."+id, written, int(most))
+		}
+	}
+	return f.err()
+}
+
+// inputsOf are the parts of a modal that have a custom id.
+func inputsOf(list []object) map[string]object {
+	out := map[string]object{}
+	for _, o := range list {
+		if id := textOf(o, "custom_id"); id != "" {
+			out[id] = o
+		}
+		children := listOf(o, "components")
+		if child, ok := o["component"].(map[string]any); ok {
+			children = append(children, child)
+		}
+		for id, child := range inputsOf(children) {
+			out[id] = child
+		}
+	}
+	return out
 }
 
 // interactionView is the interaction as its application gets it.

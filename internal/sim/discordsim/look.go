@@ -1,6 +1,9 @@
 package discordsim
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Parent is the category or channel that a channel hangs under; 0: none.
 func (s *Sim) Parent(channel string) ID {
@@ -52,4 +55,42 @@ func (s *Sim) Count(channel string) int {
 		}
 	}
 	return n
+}
+
+// Text is what people read in a message: its content, or the texts of its components.
+func (m Message) Text() string {
+	return strings.TrimPrefix(m.Content+displayed(m.Components), "\n")
+}
+
+// CustomIDs are those of the buttons and menus of a message, in their order.
+func (m Message) CustomIDs() []string { return customIDs(m.Components) }
+
+func customIDs(list []object) (out []string) {
+	for _, o := range list {
+		if id := textOf(o, "custom_id"); id != "" {
+			out = append(out, id)
+		}
+		out = append(out, customIDs(listOf(o, "components"))...)
+		if child, ok := o["accessory"].(map[string]any); ok {
+			out = append(out, customIDs([]object{child})...)
+		}
+	}
+	return out
+}
+
+// Restore puts another body in the place of a message's, as if an earlier version of its author
+// had written it. No client could do that: what has components of the second version keeps them.
+func (s *Sim) Restore(message ID, body []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, m, err := s.w.holds(message)
+	if err != nil {
+		return err
+	}
+	b, err := decodeMessage(body, nil)
+	if err != nil {
+		return err
+	}
+	m.Content, m.Components, m.Flags = b.text(), s.w.numbered(b.Components), m.Flags&^FlagComponentsV2
+	return nil
 }

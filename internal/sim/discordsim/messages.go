@@ -265,6 +265,9 @@ func (w *world) edit(by *account, c *Channel, m *Message, b *messageBody) error 
 	}
 	next := *m
 	w.change(&next, b)
+	if err := checkChanged(&next, b); err != nil {
+		return err
+	}
 	var kept []Attachment
 	if b.keys["attachments"] {
 		for _, a := range b.Attachments {
@@ -292,6 +295,20 @@ func (w *world) edit(by *account, c *Channel, m *Message, b *messageBody) error 
 	*m = next
 	w.tellMessage("MESSAGE_UPDATE", c, m, nil)
 	return nil
+}
+
+// checkChanged holds a message after an edit against the rules of the second version of
+// components: what it had as text before must go with that edit, and the flag never goes.
+func checkChanged(m *Message, b *messageBody) error {
+	f := &form{}
+	v2 := m.Flags&FlagComponentsV2 != 0
+	if v2 && (m.Content != "" || len(m.Embeds) > 0) {
+		f.add("content", "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2", "The 'content' field cannot be used when using MessageFlags.IS_COMPONENTS_V2")
+	}
+	if b.keys["components"] {
+		checkComponents(f, b.Components, v2)
+	}
+	return f.err()
 }
 
 func (w *world) change(m *Message, b *messageBody) {

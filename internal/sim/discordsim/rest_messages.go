@@ -113,7 +113,7 @@ func patchMessage(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := decodeMessage(c.body, c.files)
+	b, err := decodeEdit(c.body, c.files)
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func (s *Sim) routesWebhooks() {
 		if err != nil {
 			return nil, err
 		}
-		b, err := decodeMessage(c.body, c.files)
+		b, err := decodeEdit(c.body, c.files)
 		if err != nil {
 			return nil, err
 		}

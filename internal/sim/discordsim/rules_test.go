@@ -147,6 +147,13 @@ func TestFormsAreChecked(t *testing.T) {
 		{"six rows", `{"components":[` + strings.Join([]string{button("a"), button("b"), button("c"), button("d"), button("e"), button("f")}, ",") + `]}`, "components"},
 		{"text with the second version", `{"content":"x","flags":32768,"components":[{"type":10,"content":"y"}]}`, "content"},
 		{"the second version without its flag", `{"components":[{"type":10,"content":"y"}]}`, "components"},
+		{"forty-one components", `{"flags":32768,"components":[` + strings.TrimSuffix(strings.Repeat(`{"type":10,"content":"y"},`, 41), ",") + `]}`, "components"},
+		{"too much text", `{"flags":32768,"components":[{"type":17,"components":[{"type":10,"content":"` + strings.Repeat("y", 3000) + `"},{"type":10,"content":"` + strings.Repeat("y", 1001) + `"}]}]}`, "components"},
+		{"a box in a box", `{"flags":32768,"components":[{"type":17,"components":[{"type":17,"components":[{"type":10,"content":"y"}]}]}]}`, "components"},
+		{"a button by itself", `{"flags":32768,"components":[{"type":2,"style":1,"label":"x","custom_id":"a"}]}`, "components"},
+		{"a section without anything beside it", `{"flags":32768,"components":[{"type":9,"components":[{"type":10,"content":"y"}]}]}`, "components"},
+		{"a label in a message", `{"flags":32768,"components":[{"type":18,"label":"x","component":{"type":4,"custom_id":"a","style":1}}]}`, "components"},
+		{"a long custom id", `{"flags":32768,"components":[` + button(strings.Repeat("i", 101)) + `]}`, "components"},
 		{"mentions both ways", `{"content":"x","allowed_mentions":{"parse":["users"],"users":["1"]}}`, "allowed_mentions"},
 		{"wrong type", `{"content":{}}`, "content"},
 	} {
@@ -158,6 +165,41 @@ func TestFormsAreChecked(t *testing.T) {
 	}
 	if _, err := decodeMessage([]byte(`{"content"`), nil); err == nil || err.(*apiError).Code != 50109 {
 		t.Errorf("no JSON: %v", err)
+	}
+}
+
+// A message becomes one of the second version only without its text, and stays one.
+func TestEditsToTheSecondVersion(t *testing.T) {
+	t.Parallel()
+	s := StartT(t, Options{})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	bot, in := s.w.accountNamed("chorus"), s.w.channelNamed("general")
+	text := "May I?"
+	m, err := s.w.send(bot, in, &messageBody{Content: &text, keys: map[string]bool{"content": true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		body string
+		ok   bool
+	}{
+		{`{"flags":32768,"components":[{"type":10,"content":"yes"}]}`, false},
+		{`{"components":[{"type":10,"content":"yes"}]}`, false},
+		{`{"flags":32768,"content":"","components":[{"type":17,"components":[{"type":10,"content":"yes"}]}]}`, true},
+		{`{"content":"words again"}`, false},
+		{`{"components":[{"type":10,"content":"said"}]}`, true},
+	} {
+		b, err := decodeEdit([]byte(step.body), nil)
+		if err == nil {
+			err = s.w.edit(bot, in, m, b)
+		}
+		if (err == nil) != step.ok {
+			t.Errorf("%s: %v", step.body, err)
+		}
+	}
+	if m.Text() != "said" || m.Flags&FlagComponentsV2 == 0 {
+		t.Errorf("in the end it says %q", m.Text())
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/disgoorg/disgo/discord"
 
-	"chorus/internal/platform"
 	"chorus/internal/room"
 	"chorus/internal/room/split"
 )
@@ -64,7 +63,7 @@ func (c *Client) message(m discord.Message, in room.Channel) room.Message {
 		quoted := c.message(*q, in)
 		out.Answers, out.Quoted = q.Author.Username, &quoted
 	}
-	out.System = out.System || out.Author.Program() && hasButtons(m)
+	out.System = out.System || out.Author.Program() && isPanel(m.Components)
 	switch {
 	case m.WebhookID == nil && m.Author.ID.String() == c.me().ID:
 		out.Own, out.Nonce = true, string(m.Nonce)
@@ -72,23 +71,6 @@ func (c *Client) message(m discord.Message, in room.Channel) room.Message {
 		out.Own, out.Aside = true, true
 	}
 	return out
-}
-
-// hasButtons reports a message with buttons of ours below it: a question to people, no words
-// of a conversation.
-func hasButtons(m discord.Message) bool {
-	for _, layout := range m.Components {
-		row, ok := layout.(discord.ActionRowComponent)
-		if !ok {
-			continue
-		}
-		for _, inner := range row.Components {
-			if platform.IsButton(inner.GetCustomID()) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // maxEmbed is how much is taken of one message's embeds: Discord's own limit.

@@ -26,8 +26,20 @@ func (c *Client) interact(ctx context.Context, i discord.Interaction) {
 	defer cancel()
 	switch i := i.(type) {
 	case discord.ComponentInteraction:
+		if form, ok := platform.FormOf(i.Data.CustomID()); ok {
+			c.acknowledge(ctx, i, discord.InteractionResponse{Type: discord.InteractionResponseTypeModal, Data: modal(i.Data.CustomID(), form)})
+			return
+		}
 		if c.acknowledge(ctx, i, discord.InteractionResponse{Type: discord.InteractionResponseTypeDeferredUpdateMessage}) {
-			c.pressed(ctx, i)
+			p := platform.Press{Value: i.Data.CustomID()}
+			if menu, ok := i.Data.(discord.StringSelectMenuInteractionData); ok && len(menu.Values) > 0 {
+				p.Chosen = menu.Values[0]
+			}
+			c.pressed(ctx, i, p, &i.Message)
+		}
+	case discord.ModalSubmitInteraction:
+		if i.Message != nil && c.acknowledge(ctx, i, discord.InteractionResponse{Type: discord.InteractionResponseTypeDeferredUpdateMessage}) {
+			c.pressed(ctx, i, platform.Press{Value: i.Data.CustomID, Text: i.Data.Text(formText)}, i.Message)
 		}
 	case discord.ApplicationCommandInteraction:
 		if c.sink.Speaks(commandPath(i)) {
@@ -60,21 +72,33 @@ func (c *Client) again(ctx context.Context, what string, call func(context.Conte
 	return platform.Again(ctx, c.retry(), what, func(ctx context.Context) (struct{}, error) { return struct{}{}, gateway.Trouble(call(ctx)) })
 }
 
+// formText is the id of what is written in a form.
+const formText = "text"
+
+// modal is a form as Discord shows it.
+func modal(id string, f platform.Form) discord.ModalCreate {
+	return discord.ModalCreate{CustomID: id, Title: f.Title, Components: []discord.LayoutComponent{discord.LabelComponent{Label: f.Label, Description: f.Hint,
+		Component: discord.TextInputComponent{CustomID: formText, Style: discord.TextInputStyleParagraph, MaxLength: f.Max, Required: true}}}}
+}
+
 // pressed carries out a click and shows what comes of it to whoever clicked.
-func (c *Client) pressed(ctx context.Context, i discord.ComponentInteraction) {
-	a := c.sink.Press(ctx, platform.Press{Value: i.Data.CustomID(), Message: i.Message.ID.String(), MessageAt: i.Message.ID.Time(),
-		By: c.caller(ctx, i), In: c.interactionChannel(ctx, i), Allowed: c.allowed(ctx, i)})
+func (c *Client) pressed(ctx context.Context, i discord.Interaction, p platform.Press, on *discord.Message) {
+	p.Message, p.MessageAt, p.By, p.In, p.Allowed = on.ID.String(), on.ID.Time(), c.caller(ctx, i), c.interactionChannel(ctx, i), c.allowed(ctx, i)
+	a := c.sink.Press(ctx, p)
 	switch {
 	case a.Text == "":
 		return
 	case a.Replace:
-		none := []discord.LayoutComponent{}
+		a.Panel = a.Panel || on.Flags.Has(discord.MessageFlagIsComponentsV2) // which it stays
 		c.finish(ctx, "answer a click", func(ctx context.Context) error {
-			_, err := c.rest.UpdateInteractionResponse(i.ApplicationID(), i.Token(), discord.MessageUpdate{Content: &a.Text, Components: &none, AllowedMentions: gateway.Nobody()}, rest.WithCtx(ctx))
+			_, err := c.rest.UpdateInteractionResponse(i.ApplicationID(), i.Token(), answerUpdate(a), rest.WithCtx(ctx))
 			return err
 		})
 	default:
-		m := discord.MessageCreate{Content: a.Text, Flags: discord.MessageFlagEphemeral, AllowedMentions: gateway.Nobody()}
+		m := discord.MessageCreate{Content: a.Text, Components: answerParts(a), Flags: discord.MessageFlagEphemeral, AllowedMentions: gateway.Nobody()}
+		if a.Panel {
+			m.Content, m.Components, m.Flags = "", answerPanel(a), m.Flags.Add(discord.MessageFlagIsComponentsV2)
+		}
 		c.finish(ctx, "answer a click", func(ctx context.Context) error {
 			m.Files = textFile(a.File)
 			_, err := c.rest.CreateFollowupMessage(i.ApplicationID(), i.Token(), m, rest.WithCtx(ctx))
@@ -86,16 +110,24 @@ func (c *Client) pressed(ctx context.Context, i discord.ComponentInteraction) {
 // commanded carries out a command and fills in what was deferred.
 func (c *Client) commanded(ctx context.Context, i discord.ApplicationCommandInteraction) {
 	a := c.sink.Invoke(ctx, c.command(ctx, i))
-	update := discord.MessageUpdate{Content: &a.Text, AllowedMentions: gateway.Nobody()}
-	if len(a.Buttons) > 0 {
-		buttons := layout(a.Buttons)
-		update.Components = &buttons
-	}
+	update := answerUpdate(a)
 	c.finish(ctx, "answer a command", func(ctx context.Context) error {
 		update.Files = textFile(a.File)
 		_, err := c.rest.UpdateInteractionResponse(i.ApplicationID(), i.Token(), update, rest.WithCtx(ctx))
 		return err
 	})
+}
+
+// answerUpdate is an answer in the place of a message.
+func answerUpdate(a platform.Answer) discord.MessageUpdate {
+	parts := answerParts(a)
+	m := discord.MessageUpdate{Content: &a.Text, Components: &parts, AllowedMentions: gateway.Nobody()}
+	if a.Panel {
+		none, flags := "", discord.MessageFlagIsComponentsV2
+		parts = answerPanel(a)
+		m.Content, m.Flags = &none, &flags
+	}
+	return m
 }
 
 // command is a command with what was given along.

@@ -1,7 +1,6 @@
 package discord_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -119,7 +118,7 @@ func (g guild) private() []string {
 	var out []string
 	for _, m := range list {
 		if m.Flags&discordsim.FlagEphemeral != 0 {
-			out = append(out, m.Content)
+			out = append(out, m.Text())
 		}
 	}
 	return out
@@ -135,15 +134,11 @@ func (g guild) shows(channel string) []platformtest.Shown {
 		if m.Flags&discordsim.FlagEphemeral != 0 || m.Type == threadStarter {
 			continue
 		}
-		one := platformtest.Shown{ID: m.ID.String(), Text: m.Content, Own: m.Author.Bot, Files: map[string]int{}}
+		one := platformtest.Shown{ID: m.ID.String(), Text: m.Text(), Own: m.Author.Bot, Files: map[string]int{}}
 		if m.Reference != nil {
 			one.ReplyTo = m.Reference.MessageID.String()
 		}
-		for _, word := range strings.FieldsFunc(fmt.Sprint(m.Components), func(r rune) bool { return strings.ContainsRune("[] ", r) }) {
-			if value, ok := strings.CutPrefix(word, "custom_id:"); ok {
-				one.Buttons = append(one.Buttons, value)
-			}
-		}
+		one.Buttons = m.CustomIDs()
 		for _, r := range m.Reactions {
 			one.Reactions = append(one.Reactions, r.Emoji.Name)
 		}

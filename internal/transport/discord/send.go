@@ -29,7 +29,10 @@ func (c *Client) Create(ctx context.Context, call outbox.Call) (string, error) {
 		}
 	}
 	channel := gateway.ID(call.Lane.Channel)
-	m := discord.MessageCreate{Content: p.Text, Nonce: call.Nonce, EnforceNonce: true, AllowedMentions: gateway.Only(p.Notify), Components: layout(p.Buttons())}
+	m := discord.MessageCreate{Content: p.Text, Nonce: call.Nonce, EnforceNonce: true, AllowedMentions: gateway.Only(p.Notify), Components: components(p)}
+	if p.Panel != "" {
+		m.Content, m.Flags = "", discord.MessageFlagIsComponentsV2
+	}
 	if p.ReplyTo != "" {
 		id := gateway.ID(p.ReplyTo)
 		m.MessageReference = &discord.MessageReference{MessageID: &id, ChannelID: &channel}
@@ -73,41 +76,24 @@ func fileName(name string) string {
 	}, name)
 }
 
-// layout is buttons as Discord wants them, five in a row. None is an empty list, which
-// removes old ones.
-func layout(list []platform.Button) []discord.LayoutComponent {
-	const row = 5
-	out := []discord.LayoutComponent{}
-	for part := range slices.Chunk(list, row) {
-		var buttons []discord.InteractiveComponent
-		for _, b := range part {
-			style := discord.ButtonStyleSecondary
-			switch b.Style {
-			case platform.Yes:
-				style = discord.ButtonStyleSuccess
-			case platform.Danger:
-				style = discord.ButtonStyleDanger
-			}
-			buttons = append(buttons, discord.ButtonComponent{Style: style, Label: b.Label, CustomID: b.Value})
-		}
-		out = append(out, discord.ActionRowComponent{Components: buttons})
-	}
-	return out
-}
-
 // Edit implements outbox.Platform.
 func (c *Client) Edit(ctx context.Context, call outbox.Call) error {
 	p, err := platform.ReadPost(call.Body)
 	if err != nil {
 		return err
 	}
-	buttons := layout(p.Buttons())
+	parts := components(p)
 	// Files that are not named here are removed: an edit that is made twice has its file once.
 	files := []discord.AttachmentUpdate{}
 	if p.File != "" {
 		files = append(files, discord.AttachmentCreate{ID: 0})
 	}
-	m := discord.MessageUpdate{Content: &p.Text, AllowedMentions: gateway.Only(p.Notify), Components: &buttons, Attachments: &files}
+	m := discord.MessageUpdate{Content: &p.Text, AllowedMentions: gateway.Only(p.Notify), Components: &parts, Attachments: &files}
+	if p.Panel != "" {
+		// A message of an earlier version becomes a panel by this: the text that it has must go.
+		none, flags := "", discord.MessageFlagIsComponentsV2
+		m.Content, m.Embeds, m.Flags = &none, &[]discord.Embed{}, &flags
+	}
 	return c.inOpen(ctx, call, func() error {
 		m.Files = attached(p, call.File)
 		_, err := c.rest.Once.UpdateMessage(gateway.ID(call.Lane.Channel), gateway.ID(call.ID), m, rest.WithCtx(ctx))
@@ -191,7 +177,7 @@ func (c *Client) findIn(list []discord.Message, want platform.Post, since time.T
 		}
 		ours := m.Author.ID.String() == me || want.Aside && c.ours(m)
 		if ours && (replies == want.ReplyTo || replies == "") && !m.CreatedAt.Before(since.Add(-clockSkew)) &&
-			strings.TrimSpace(m.Content) == strings.TrimSpace(want.Text) && (want.File == "" || len(m.Attachments) > 0) { // Discord keeps no space around
+			sameWords(wordsOf(m), want.Text) && (want.File == "" || len(m.Attachments) > 0) { // Discord keeps no space around
 			return m.ID.String()
 		}
 	}

@@ -131,15 +131,15 @@ func TestDiscordAgentDestroy(t *testing.T) {
 		g.commandShows("carol", "agent init", map[string]any{"name": name}, "is ready")
 	}
 	asked := g.command("carol", "general", "agent destroy", map[string]any{"name": "helper"})
-	if !strings.Contains(asked.Content, "its folder with everything in it is deleted") || len(asked.Components) != 1 {
-		t.Fatalf("the question is %q", asked.Content)
+	if !strings.Contains(asked.Text(), "its folder with everything in it is deleted") || len(asked.CustomIDs()) == 0 {
+		t.Fatalf("the question is %q", asked.Text())
 	}
 	button := func(keep, name string) string {
 		return "c1:retire:" + g.User("carol").String() + ":" + keep + ":" + name
 	}
 	g.click("carol", asked.ID, button("leave", "helper"))
 	g.message("answer", func(m discordsim.Message) bool {
-		return m.ID == asked.ID && m.Content == "**helper** stays." && len(m.Components) == 0
+		return m.ID == asked.ID && m.Text() == "**helper** stays." && len(m.CustomIDs()) == 0
 	})
 	if !runsetup.IsDir(g.app.Home.AgentDir("helper")) {
 		t.Fatal("left, and gone")
@@ -147,7 +147,7 @@ func TestDiscordAgentDestroy(t *testing.T) {
 	asked = g.command("carol", "general", "agent destroy", map[string]any{"name": "helper"})
 	g.click("carol", asked.ID, button("gone", "helper"))
 	g.message("answer", func(m discordsim.Message) bool {
-		return m.ID == asked.ID && m.Content == "**helper** is gone." && len(m.Components) == 0
+		return m.ID == asked.ID && m.Text() == "**helper** is gone." && len(m.CustomIDs()) == 0
 	})
 	if runsetup.IsDir(g.app.Home.AgentDir("helper")) || g.Channel("helper") != 0 {
 		t.Error("it is still there")
@@ -157,11 +157,11 @@ func TestDiscordAgentDestroy(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked = g.command("carol", "general", "agent destroy", map[string]any{"name": "scribe", "keep_files": true})
-	if !strings.Contains(asked.Content, "goes to `.trash`") {
-		t.Errorf("the question is %q", asked.Content)
+	if !strings.Contains(asked.Text(), "goes to `.trash`") {
+		t.Errorf("the question is %q", asked.Text())
 	}
 	g.click("carol", asked.ID, button("keep", "scribe"))
-	g.message("answer", func(m discordsim.Message) bool { return m.ID == asked.ID && m.Content == "**scribe** is gone." })
+	g.message("answer", func(m discordsim.Message) bool { return m.ID == asked.ID && m.Text() == "**scribe** is gone." })
 	if _, err := os.Stat(filepath.Join(g.app.Home.Trash(), "scribe", "agent.json")); err != nil {
 		t.Error(err)
 	}
@@ -200,7 +200,7 @@ func TestDiscordAgentConfig(t *testing.T) {
 	g.commandShows("carol", "agent config", map[string]any{"name": "helper", "key": "maxTokens"}, "is `not set`", "built in")
 	g.commandShows("carol", "agent config", map[string]any{"key": "routing"}, "routing of **chorus** is `reply`", "built in")
 	g.commandShows("carol", "agent config", map[string]any{"key": "routing", "value": "room"}, "has no file of its own yet")
-	if text := g.command("carol", "helper", "agent config", map[string]any{"key": "routing"}).Content; !strings.Contains(text, "routing of **helper** is `thread`") {
+	if text := g.command("carol", "helper", "agent config", map[string]any{"key": "routing"}).Text(); !strings.Contains(text, "routing of **helper** is `thread`") {
 		t.Errorf("in its own channel: %q", text)
 	}
 	set("carol", "temperature", "default", "is now `not set`")
@@ -210,7 +210,7 @@ func TestDiscordAgentConfig(t *testing.T) {
 	}
 	// It holds from the next run on, without a restart: an echo says what was said.
 	asked := g.say("bob", "helper", "say this again")
-	g.message("echo", func(m discordsim.Message) bool { return m.Content == "say this again" && m.ChannelID == asked })
+	g.message("echo", func(m discordsim.Message) bool { return m.Text() == "say this again" && m.ChannelID == asked })
 
 	g.proposes("agent config", map[string]any{"key": "mod"}, "key", "model")
 	g.proposes("agent config", map[string]any{"key": "routing", "value": ""}, "value", "reply", "thread", "room", "default")
@@ -258,7 +258,7 @@ func TestDiscordAgentDestroyByOthers(t *testing.T) {
 	g.commandShows("carol", "agent destroy", map[string]any{"name": "helper"}, "helper is at work")
 	g.click("carol", asked.ID, "c1:retire:"+g.User("carol").String()+":gone:helper")
 	g.message("refusal", func(m discordsim.Message) bool {
-		return m.ID != asked.ID && strings.Contains(m.Content, "helper is at work") && m.ID > running
+		return m.ID != asked.ID && strings.Contains(m.Text(), "helper is at work") && m.ID > running
 	})
 	if !runsetup.IsDir(g.app.Home.AgentDir("helper")) || g.Channel("helper") == 0 {
 		t.Error("it was ended in the middle of its work")

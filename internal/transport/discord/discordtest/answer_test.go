@@ -44,8 +44,8 @@ func TestBotsAnswerWhereTheyBelong(t *testing.T) {
 		return n == 2
 	})
 	direct := g.direct("bob")
-	if m := g.message("a direct message", answers(g.say("bob", direct, "!say for you alone"))); m.Content != "for you alone" {
-		t.Error(m.Content)
+	if m := g.message("a direct message", answers(g.say("bob", direct, "!say for you alone"))); m.Text() != "for you alone" {
+		t.Error(m.Text())
 	}
 	for channel, want := range map[string]int{"general": 1, "help-one": 3, "news": 0} {
 		if n := g.countOwn(channel); n != want {
@@ -59,8 +59,8 @@ func TestAgentAnswersInItsChannel(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, withSecrets(), map[string]string{"shared.yaml": "answer: bound\naccess: {discord: open}\neditors: [discord]\n"})
 	g.command("own", "general", "agent init", map[string]any{"name": "scribe"})
-	if m := g.message("its answer", answers(g.say("bob", "scribe", "!say noted"))); m.Content != "noted" {
-		t.Error(m.Content)
+	if m := g.message("its answer", answers(g.say("bob", "scribe", "!say noted"))); m.Text() != "noted" {
+		t.Error(m.Text())
 	}
 	g.pin("own", "scribe", ".config\n---\nanswer: mentioned")
 	g.until("the pin counts", func() bool {

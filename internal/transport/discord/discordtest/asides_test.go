@@ -24,7 +24,7 @@ func TestRoomPostsToolOutputThroughAWebhook(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, talkative())
 	asked := g.say("ada", "general", g.mention("chorus")+looksAround)
-	answer := g.message("answer", func(m discordsim.Message) bool { return m.Content == "looked around" })
+	answer := g.message("answer", func(m discordsim.Message) bool { return m.Text() == "looked around" })
 	g.hasReaction(asked, "✅")
 	list, err := g.Messages("general")
 	if err != nil {
@@ -33,9 +33,9 @@ func TestRoomPostsToolOutputThroughAWebhook(t *testing.T) {
 	var asides []string
 	for _, m := range list {
 		if m.WebhookID != 0 {
-			asides = append(asides, m.Content)
+			asides = append(asides, m.Text())
 			if m.Author.Username != "Cora" || m.ID > answer.ID {
-				t.Errorf("%q comes from %s, after the answer: %v", m.Content, m.Author.Username, m.ID > answer.ID)
+				t.Errorf("%q comes from %s, after the answer: %v", m.Text(), m.Author.Username, m.ID > answer.ID)
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func TestToolOutputWithoutAWebhook(t *testing.T) {
 	}
 	n := 0
 	for _, m := range list {
-		if m.Author.Bot && strings.HasPrefix(m.Content, ".") {
+		if m.Author.Bot && strings.HasPrefix(m.Text(), ".") {
 			n++
 		}
 	}
@@ -110,7 +110,7 @@ func TestDiscordAnswerStandsBelowToolOutput(t *testing.T) {
 			})
 			look := g.pauseModel(0)
 			asked := g.say("ada", "general", "say looking around\ncall list_files {\"path\":\".\"}\nend\nsay looked around")
-			status := g.message("status", answers(asked))
+			status := g.message("status", works(asked))
 			tell := g.pauseModel(0)
 			look()
 			aside := g.message("tool output", func(m discordsim.Message) bool { return m.WebhookID != 0 })
@@ -126,7 +126,7 @@ func TestDiscordAnswerStandsBelowToolOutput(t *testing.T) {
 				t.Fatal(err)
 			}
 			words := slices.DeleteFunc(list, func(m discordsim.Message) bool { return !m.Author.Bot || m.WebhookID != 0 })
-			if len(words) != 1 || words[0].ID < aside.ID || !answers(asked)(words[0]) || !strings.HasPrefix(words[0].Content, "looked around") {
+			if len(words) != 1 || words[0].ID < aside.ID || !answers(asked)(words[0]) || !strings.HasPrefix(words[0].Text(), "looked around") {
 				t.Fatalf("the answer is not one message below the tool output:\n%s", g.transcript())
 			}
 			for _, id := range []discordsim.ID{status.ID, words[0].ID} {

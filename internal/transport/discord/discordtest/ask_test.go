@@ -14,8 +14,8 @@ import (
 func (g *guildT) slashAsk(person, channel string, options map[string]any) discordsim.Message {
 	g.Helper()
 	m := g.command(person, channel, "ask", options)
-	if m.Content != options["prompt"] && !strings.HasPrefix(m.Content, options["prompt"].(string)+"\n[") {
-		g.Fatalf("the question is shown as %q", m.Content)
+	if m.Text() != options["prompt"] && !strings.HasPrefix(m.Text(), options["prompt"].(string)+"\n[") {
+		g.Fatalf("the question is shown as %q", m.Text())
 	}
 	return m
 }
@@ -30,8 +30,8 @@ func TestAskIsAMessageOfWhoeverAsks(t *testing.T) {
 	asked := g.slashAsk("ada", "general", map[string]any{"prompt": "say here I am"})
 	answer := g.message("answer", answers(asked.ID))
 	g.hasReaction(asked.ID, "✅")
-	if answer.Content != "here I am" {
-		t.Errorf("the answer is %q", answer.Content)
+	if answer.Text() != "here I am" {
+		t.Errorf("the answer is %q", answer.Text())
 	}
 	thread := g.threadOf("general", asked.ID)
 	row, err := g.app.DB.Thread(t.Context(), thread)
@@ -92,7 +92,7 @@ func TestAskSurvivesARestart(t *testing.T) {
 	goOn()
 	g.start()
 	g.hasReaction(asked.ID, "✅")
-	g.message("answer", func(m discordsim.Message) bool { return answers(asked.ID)(m) && m.Content == "survived" })
+	g.message("answer", func(m discordsim.Message) bool { return answers(asked.ID)(m) && m.Text() == "survived" })
 	if n := g.countOwn("general"); n != 3 {
 		t.Errorf("a question and two answers, not %d:\n%s", n, g.transcript())
 	}
@@ -110,7 +110,7 @@ func TestAskSurvivesARestart(t *testing.T) {
 	missed := g.answered("/ask", i).Message
 	g.start()
 	g.hasReaction(missed, "✅")
-	g.message("answer to it", func(m discordsim.Message) bool { return answers(missed)(m) && m.Content == "nobody heard that" })
+	g.message("answer to it", func(m discordsim.Message) bool { return answers(missed)(m) && m.Text() == "nobody heard that" })
 }
 
 // Whoever is not heard, and wherever nothing is read, is told so; nothing is said in the channel.
@@ -118,10 +118,10 @@ func TestAskIsRefusedInPrivate(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{Channels: []discordsim.ChannelSpec{{Name: "general"}, {Name: "news"}}},
 		map[string]string{"shared.yaml": "answer: bound\nblocked: [bob]\nchannels:\n  deny: [news]\n"})
-	if got := g.command("bob", "general", "ask", map[string]any{"prompt": "say x"}); got.Content != "You cannot ask me anything." || got.Flags&discordsim.FlagEphemeral == 0 {
+	if got := g.command("bob", "general", "ask", map[string]any{"prompt": "say x"}); got.Text() != "You cannot ask me anything." || got.Flags&discordsim.FlagEphemeral == 0 {
 		t.Errorf("%+v", got)
 	}
-	if got := g.command("ada", "news", "ask", map[string]any{"prompt": "say x"}).Content; !strings.Contains(got, "I do not answer in this channel") {
+	if got := g.command("ada", "news", "ask", map[string]any{"prompt": "say x"}).Text(); !strings.Contains(got, "I do not answer in this channel") {
 		t.Error(got)
 	}
 	g.commandShows("ada", "ask", map[string]any{"prompt": "  "}, "the prompt is empty")
@@ -135,10 +135,10 @@ func TestHelpSaysHowToReachUs(t *testing.T) {
 	if len(text) > 1900 {
 		t.Errorf("it does not fit into a message: %d", len(text))
 	}
-	if got := g.command("ada", "chorus", "help", nil).Content; !strings.Contains(got, "this channel is mine") {
+	if got := g.command("ada", "chorus", "help", nil).Text(); !strings.Contains(got, "this channel is mine") {
 		t.Error(got)
 	}
-	if got := g.command("ada", g.direct("ada"), "help", nil).Content; !strings.Contains(got, "everything you say is for me") {
+	if got := g.command("ada", g.direct("ada"), "help", nil).Text(); !strings.Contains(got, "everything you say is for me") {
 		t.Error(got)
 	}
 	g.commandShows("ada", "help", map[string]any{"topic": "Settings"}, "`/settings model`", "for those who may manage guild", "`/settings model model:")

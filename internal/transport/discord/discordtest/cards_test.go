@@ -12,20 +12,20 @@ import (
 	"chorus/internal/sim/discordsim"
 )
 
-func isCard(m discordsim.Message) bool { return strings.Contains(m.Content, "May I?") }
+func isCard(m discordsim.Message) bool { return strings.Contains(m.Text(), "May I?") }
 
 // asks says something that needs somebody's yes, and gives the card.
 func (g *guildT) asks(who, command string) (prompt discordsim.ID, card discordsim.Message) {
 	g.Helper()
 	prompt = g.say(who, "general", fmt.Sprintf("call bash {\"command\":%q}\nend\nsay it is done", command))
-	return prompt, g.message("card", func(m discordsim.Message) bool { return answers(prompt)(m) && isCard(m) && len(m.Components) > 0 })
+	return prompt, g.message("card", func(m discordsim.Message) bool { return answers(prompt)(m) && isCard(m) && len(m.CustomIDs()) > 0 })
 }
 
 // decided waits for words on a card without buttons that answer it.
 func (g *guildT) decided(card discordsim.ID, words string) {
 	g.Helper()
 	g.message("decision "+words, func(m discordsim.Message) bool {
-		return m.ID == card && !strings.Contains(fmt.Sprint(m.Components), "c1:yes") && strings.Contains(m.Content, words)
+		return m.ID == card && !strings.Contains(fmt.Sprint(m.CustomIDs()), "c1:yes") && strings.Contains(m.Text(), words)
 	})
 }
 
@@ -37,14 +37,14 @@ func TestDiscordApprovalByReply(t *testing.T) {
 	asked, card := g.asks("ada", "echo one > one.txt")
 	no := g.reply("bob", card.ID, "yes")
 	g.message("word to somebody who may not", func(m discordsim.Message) bool {
-		return answers(no)(m) && strings.Contains(m.Content, "not yours to answer; it is for "+ada)
+		return answers(no)(m) && strings.Contains(m.Text(), "not yours to answer; it is for "+ada)
 	})
 	yes := g.reply("ada", card.ID, "yes: go for it")
 	g.hasReaction(yes, "✅")
 	g.decided(card.ID, "**yes**, "+ada+": go for it")
 	g.hasReaction(asked, "✅")
 	late := g.reply("ada", card.ID, "no")
-	g.message("word about the late reply", func(m discordsim.Message) bool { return answers(late)(m) && strings.Contains(m.Content, "Too late") })
+	g.message("word about the late reply", func(m discordsim.Message) bool { return answers(late)(m) && strings.Contains(m.Text(), "Too late") })
 
 	// Words that are neither are a no that the agent can read; while nobody is there they wait.
 	asked, card = g.asks("ada", "echo two > two.txt")
@@ -59,7 +59,7 @@ func TestDiscordApprovalByReply(t *testing.T) {
 	}
 	// What is said to a question that is over is said to the conversation.
 	g.hasReaction(g.reply("ada", card.ID, "say heard"), "✅")
-	g.message("answer to a reply to an old card", func(m discordsim.Message) bool { return m.Content == "heard" })
+	g.message("answer to a reply to an old card", func(m discordsim.Message) bool { return m.Text() == "heard" })
 }
 
 func TestDiscordApprovalByReaction(t *testing.T) {
@@ -80,25 +80,25 @@ func TestDiscordApprovalByReaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.decided(card.ID, "not needed any more")
-	g.message("word about the end", func(m discordsim.Message) bool { return answers(asked)(m) && strings.Contains(m.Content, "topped") })
+	g.message("word about the end", func(m discordsim.Message) bool { return answers(asked)(m) && strings.Contains(m.Text(), "topped") })
 }
 
 func TestDiscordApprovalByTwo(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{"shared.yaml": "approvals: {by: two}\n"})
 	asked, card := g.asks("ada", "echo two > two.txt")
-	if !strings.Contains(card.Content, "two people must say yes (0 of 2)") {
-		t.Errorf("the card says %q", card.Content)
+	if !strings.Contains(card.Text(), "two people must say yes (0 of 2)") {
+		t.Errorf("the card says %q", card.Text())
 	}
 	id := approvalOf(t, card)
 	g.click("ada", card.ID, "c1:yes:"+id)
 	g.click("ada", card.ID, "c1:yes:"+id)
 	g.message("word about the second yes", func(m discordsim.Message) bool {
-		return strings.Contains(m.Content, "said yes already; now another person must")
+		return strings.Contains(m.Text(), "said yes already; now another person must")
 	})
 	first := "<@" + g.User("ada").String() + "> said yes (1 of 2)"
 	g.message("first yes", func(m discordsim.Message) bool {
-		return m.ID == card.ID && strings.Contains(m.Content, first) && len(m.Components) == 1
+		return m.ID == card.ID && strings.Contains(m.Text(), first) && len(m.CustomIDs()) > 0
 	})
 	g.end()
 	g.start()
@@ -113,8 +113,8 @@ func TestDiscordApprovalDetails(t *testing.T) {
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	long := "echo begin; " + strings.Repeat("echo and on; ", 120) + "echo the-very-end"
 	_, card := g.asks("ada", long)
-	if strings.Contains(card.Content, "the-very-end") || !strings.Contains(fmt.Sprint(card.Components), "c1:details:") {
-		t.Fatalf("the card is %q with %v", card.Content, card.Components)
+	if strings.Contains(card.Text(), "the-very-end") || !strings.Contains(fmt.Sprint(card.CustomIDs()), "c1:details:") {
+		t.Fatalf("the card is %q with %v", card.Text(), card.Components)
 	}
 	id := approvalOf(t, card)
 	g.click("bob", card.ID, "c1:details:"+id)
@@ -162,12 +162,12 @@ func TestDiscordSignsEnd(t *testing.T) {
 	// An abort, what waited behind it, what was too much, and what was taken back.
 	running := g.say("ada", "general", "say begun\nwait")
 	g.hasReaction(running, "⚙️")
-	status := g.message("status", answers(running))
+	status := g.message("status", works(running))
 	waits := g.reply("bob", status.ID, "say next")
 	g.hasReaction(waits, "👀")
 	full := g.reply("bob", status.ID, "say one too many")
 	g.hasReaction(full, "❌")
-	g.message("refusal", func(m discordsim.Message) bool { return answers(full)(m) && strings.HasPrefix(m.Content, "Not taken") })
+	g.message("refusal", func(m discordsim.Message) bool { return answers(full)(m) && strings.HasPrefix(m.Text(), "Not taken") })
 	g.commandShows("ada", "stop", map[string]any{"all": true}, "Stopped 1")
 	g.hasReaction(running, "❌")
 	g.hasReaction(waits, "❌")
@@ -179,7 +179,7 @@ func TestDiscordSignsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	goOn()
-	g.message("answer to what is gone", func(m discordsim.Message) bool { return m.Content == "for nobody\nat all" })
+	g.message("answer to what is gone", func(m discordsim.Message) bool { return m.Text() == "for nobody\nat all" })
 	g.hasReaction(g.say("ada", "general", "say after it"), "✅")
 
 	// A process that dies in mid-run.
@@ -197,7 +197,7 @@ func TestDiscordSignsEnd(t *testing.T) {
 	g.start()
 	asked := g.say("ada", "general", "call bash {\"command\":\"echo one > one.txt\"}\nend\nsay it is done")
 	g.message("decision", func(m discordsim.Message) bool {
-		return answers(asked)(m) && strings.Contains(m.Content, "**no**, deadline")
+		return answers(asked)(m) && strings.Contains(m.Text(), "**no**, deadline")
 	})
 	g.hasReaction(asked, "✅")
 	if open, err := g.app.DB.Approvals(t.Context(), approval.Filter{State: approval.Open}); err != nil || len(open) != 0 {
@@ -224,23 +224,23 @@ func TestDiscordLiveStatusAndTyping(t *testing.T) {
 	}
 	asked := g.say("ada", "general", "usage in=3 out=2\ncall write {\"path\":\"a.txt\",\"content\":\"x\"}\nend\nsay nearly there\nwait")
 	live := g.message("live status", func(m discordsim.Message) bool {
-		return answers(asked)(m) && strings.Contains(m.Content, "nearly there") && strings.Contains(m.Content, "`write a.txt` ok")
+		return works(asked)(m) && strings.Contains(m.Text(), "nearly there") && strings.Contains(m.Text(), "`write a.txt` ok")
 	})
 	for _, want := range []string{"step 2", "3 in / 2 out", "$5"} {
-		if !strings.Contains(live.Content, want) {
-			t.Errorf("the status is %q without %q", live.Content, want)
+		if !strings.Contains(live.Text(), want) {
+			t.Errorf("the status is %q without %q", live.Text(), want)
 		}
 	}
-	if !strings.Contains(fmt.Sprint(live.Components), "c1:stop:") {
+	if !strings.Contains(fmt.Sprint(live.CustomIDs()), "c1:stop:") {
 		t.Errorf("there is no button to stop it: %v", live.Components)
 	}
 	typing("general", 3)
 	g.click("ada", live.ID, stopOf(t, live))
 	ended := g.message("end", func(m discordsim.Message) bool {
-		return m.ID == live.ID && strings.Contains(m.Content, "topped") && len(m.Components) == 0
+		return answers(asked)(m) && strings.Contains(m.Text(), "topped") && len(m.CustomIDs()) == 0
 	})
-	if !strings.Contains(ended.Content, "2 steps") && !strings.Contains(ended.Content, "1 step") || !strings.Contains(ended.Content, "$") {
-		t.Errorf("the footer is missing: %q", ended.Content)
+	if !strings.Contains(ended.Text(), "2 steps") && !strings.Contains(ended.Text(), "1 step") || !strings.Contains(ended.Text(), "$") {
+		t.Errorf("the footer is missing: %q", ended.Text())
 	}
 	// A run that fails stops typing too: while another one types, nothing is typed here.
 	failed := g.say("ada", "general", "slow 100ms\nsay some words first\nfail auth")
@@ -268,7 +268,7 @@ func (g *guildT) typed(channel string) int {
 
 func stopOf(t *testing.T, m discordsim.Message) string {
 	t.Helper()
-	_, rest, ok := strings.Cut(fmt.Sprint(m.Components), "c1:stop:")
+	_, rest, ok := strings.Cut(fmt.Sprint(m.CustomIDs()), "c1:stop:")
 	if !ok {
 		t.Fatalf("no button on %v", m.Components)
 	}

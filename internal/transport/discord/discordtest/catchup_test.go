@@ -83,7 +83,7 @@ func TestDiscordReadsWhatWasOpenedMeanwhile(t *testing.T) {
 	aside := g.say("bob", thread.String(), "say heard in the thread")
 	g.start()
 	g.message("answer in the thread", func(m discordsim.Message) bool {
-		return m.ChannelID == thread && m.Content == "heard in the thread"
+		return m.ChannelID == thread && m.Text() == "heard in the thread"
 	})
 	g.hasReaction(aside, "✅")
 }
@@ -137,7 +137,7 @@ func TestDiscordLetsGoOfADeadGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.Clear(id)
-	g.message("answer", func(m discordsim.Message) bool { return answers(unheard)(m) && m.Content == "heard late" })
+	g.message("answer", func(m discordsim.Message) bool { return answers(unheard)(m) && m.Text() == "heard late" })
 	g.hasReaction(unheard, "✅")
 }
 
@@ -147,7 +147,7 @@ func TestDiscordThreadIsItsChannelsAgents(t *testing.T) {
 	g := inGuild(t, discordsim.Options{Channels: []discordsim.ChannelSpec{{Name: "general"}, {Name: "planner"}}},
 		map[string]string{"../agents/planner/agent.json": `{"name":"planner","model":"demo/script","routing":"thread"}`})
 	asked := g.say("ada", "planner", "say in a thread")
-	g.message("answer in the thread", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content == "in a thread" })
+	g.message("answer in the thread", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Text() == "in a thread" })
 	g.hasReaction(asked, "✅")
 	g.hasReaction(g.say("bob", asked.String(), "say and on"), "✅")
 	rows, _, err := g.app.DB.BehindSince(t.Context(), "discord/none", "discord", 0, nil)
@@ -169,7 +169,7 @@ func TestDiscordMissingItsNameReadsNothing(t *testing.T) {
 	g.fault(discordsim.Fault{Kind: discordsim.FaultError, Route: "GET /gateway", Status: 503, Count: 12})
 	asked := g.say("ada", "general", g.mention("chorus")+"\n!say said while you were away")
 	g.start()
-	g.message("answer", func(m discordsim.Message) bool { return m.Content == "said while you were away" })
+	g.message("answer", func(m discordsim.Message) bool { return m.Text() == "said while you were away" })
 	g.hasReaction(asked, "✅")
 }
 

@@ -54,7 +54,7 @@ func TestDiscordUpload(t *testing.T) {
 	asked := g.say("ada", "general", `call write {"path":"report.csv","content":"a,b\n1,2\n"}`+"\nend\n"+
 		`call upload {"path":"report.csv","text":"as you wished"}`+"\nend\nsay there it is")
 	file := g.message("file", func(m discordsim.Message) bool { return len(m.Attachments) == 1 })
-	if file.Content != "as you wished" || file.Attachments[0].Filename != "report.csv" || file.Attachments[0].Size != 8 {
+	if file.Text() != "as you wished" || file.Attachments[0].Filename != "report.csv" || file.Attachments[0].Size != 8 {
 		t.Errorf("posted %+v", file)
 	}
 	g.hasReaction(asked, "✅")
@@ -64,7 +64,7 @@ func TestDiscordUpload(t *testing.T) {
 	}
 	// Whoever replies to it goes on with its thread.
 	again := g.reply("ada", file.ID, "say thanks")
-	g.message("answer", func(m discordsim.Message) bool { return answers(again)(m) && m.Content == "thanks" })
+	g.message("answer", func(m discordsim.Message) bool { return answers(again)(m) && m.Text() == "thanks" })
 	if places, err := g.app.DB.Places(t.Context(), "discord", again.String()); err != nil || len(places) != 1 || places[0].Thread != thread {
 		t.Errorf("the reply belongs to %v, %v", places, err)
 	}
@@ -94,8 +94,8 @@ func TestDiscordLongAnswersAreFiles(t *testing.T) {
 	asked := g.post("ada", "general", discordsim.Said{Text: "play this", Files: map[string][]byte{"script.txt": []byte(script.String())}})
 	g.hasReaction(asked, "✅")
 	answer := g.message("file", func(m discordsim.Message) bool { return answers(asked)(m) && len(m.Attachments) == 1 })
-	if !strings.HasPrefix(answer.Content, "line 0 heron") || len([]rune(answer.Content)) > 2000 || answer.Attachments[0].Size < 15_000 {
-		t.Errorf("the answer is %q with %+v", answer.Content, answer.Attachments)
+	if !strings.HasPrefix(answer.Text(), "line 0 heron") || len([]rune(answer.Text())) > 2000 || answer.Attachments[0].Size < 15_000 {
+		t.Errorf("the answer is %q with %+v", answer.Text(), answer.Attachments)
 	}
 	if n := g.countOwn("general"); n != 1 {
 		t.Errorf("%d messages of ours:\n%s", n, g.transcript())
@@ -109,10 +109,10 @@ func TestDiscordMentionsAreResolvedBack(t *testing.T) {
 	bob := "<@" + g.User("bob").String() + ">"
 	g.hasReaction(g.say("bob", "general", "say hello"), "✅")
 	asked := g.say("ada", "general", "say I told @bob and @nobody-here and @everyone")
-	answer := g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && strings.Contains(m.Content, "I told") })
+	answer := g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && strings.Contains(m.Text(), "I told") })
 	g.hasReaction(asked, "✅")
-	if !strings.Contains(answer.Content, "I told "+bob+" and @nobody-here") || answer.MentionEveryone {
-		t.Errorf("the answer is %q, rings %v and everybody: %v", answer.Content, answer.Mentions, answer.MentionEveryone)
+	if !strings.Contains(answer.Text(), "I told "+bob+" and @nobody-here") || answer.MentionEveryone {
+		t.Errorf("the answer is %q, rings %v and everybody: %v", answer.Text(), answer.Mentions, answer.MentionEveryone)
 	}
 	for _, rung := range answer.Mentions {
 		if rung.ID != g.User("ada") { // a reply may name whom it answers

@@ -53,7 +53,7 @@ func TestDiscordOrdersTellNoSecrets(t *testing.T) {
 	cut := g.say("ada", "general", "say "+strings.Repeat("x", 40)+key+" is the key")
 	g.hasReaction(cut, "✅")
 	for _, command := range []string{"thread history", "why", "thread list", "status"} {
-		if text := g.command("bob", "general", command, nil).Content; strings.Contains(text, key[:12]) {
+		if text := g.command("bob", "general", command, nil).Text(); strings.Contains(text, key[:12]) {
 			t.Errorf("/%s tells a secret: %s", command, text)
 		}
 	}
@@ -77,14 +77,14 @@ func TestDiscordOrdersOfThoseWhoMayNotSpeak(t *testing.T) {
 	running := g.say("ada", "news", "say begun\nwait")
 	g.hasReaction(running, "⚙️")
 	for command, options := range map[string]map[string]any{"steer": {"message": "do my bidding"}, "thread fork": {"thread": running.String()}, "context save": nil} {
-		if got := g.command("bob", "news", command, options).Content; !strings.Contains(got, "You may not write here") {
+		if got := g.command("bob", "news", command, options).Text(); !strings.Contains(got, "You may not write here") {
 			t.Errorf("/%s: %q", command, got)
 		}
 	}
-	if got := g.command("bob", "news", "status", nil).Content; !strings.Contains(got, "running") {
+	if got := g.command("bob", "news", "status", nil).Text(); !strings.Contains(got, "running") {
 		t.Errorf("looking: %q", got)
 	}
-	if got := g.command("ada", "news", "stop", nil).Content; got != "Stopped 1." {
+	if got := g.command("ada", "news", "stop", nil).Text(); got != "Stopped 1." {
 		t.Errorf("/stop: %q", got)
 	}
 	g.hasReaction(running, "❌")
@@ -111,7 +111,7 @@ func TestDiscordOrdersInADirectMessage(t *testing.T) {
 		{"thread fork", map[string]any{"thread": "no such"}, "there is no conversation"}, {"thread kill", map[string]any{"thread": strings.Repeat("9", 3000)}, "there is no conversation"},
 		{"context restore", map[string]any{"session_id": "%"}, "no context saved here"}, {"context clear", nil, "Cleared: 2 messages"},
 	} {
-		if got := g.command("bob", at, c.command, c.options).Content; !strings.Contains(got, c.want) {
+		if got := g.command("bob", at, c.command, c.options).Text(); !strings.Contains(got, c.want) {
 			t.Errorf("/%s: %q without %q", c.command, got, c.want)
 		}
 	}
@@ -128,7 +128,7 @@ func TestDiscordOrdersAboutAnAgentThatIsGone(t *testing.T) {
 	button := "c1:retire:" + g.User("carol").String() + ":gone:random"
 	g.click("carol", question.ID, button)
 	g.message("answer", func(m discordsim.Message) bool {
-		return m.ID == question.ID && strings.HasPrefix(m.Content, "**random** is gone.")
+		return m.ID == question.ID && strings.HasPrefix(m.Text(), "**random** is gone.")
 	})
 	for _, c := range []struct {
 		command string
@@ -139,7 +139,7 @@ func TestDiscordOrdersAboutAnAgentThatIsGone(t *testing.T) {
 		{"thread fork", map[string]any{"thread": asked.String()}, "the agent random does not answer here any more"},
 		{"agent config", map[string]any{"name": "random", "key": "model"}, "there is no agent"},
 	} {
-		if got := g.command("carol", "random", c.command, c.options).Content; !strings.Contains(got, c.want) {
+		if got := g.command("carol", "random", c.command, c.options).Text(); !strings.Contains(got, c.want) {
 			t.Errorf("/%s: %q without %q", c.command, got, c.want)
 		}
 	}
@@ -159,7 +159,7 @@ func TestDiscordOrdersClickWhileDiscordStumbles(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.click("bob", card.ID, "c1:yes:"+approvalOf(t, card))
-	g.message("refusal", func(m discordsim.Message) bool { return strings.Contains(m.Content, "not yours to answer") })
+	g.message("refusal", func(m discordsim.Message) bool { return strings.Contains(m.Text(), "not yours to answer") })
 	g.click("ada", card.ID, "c1:details:"+approvalOf(t, card))
 	g.message("details", func(m discordsim.Message) bool { return len(m.Attachments) == 1 && m.Attachments[0].Size > 500 })
 	g.click("ada", card.ID, "c1:no:"+approvalOf(t, card))
@@ -178,8 +178,8 @@ func TestCommandsOfSeveralBotsHaveNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m := g.shown(name, i); !strings.Contains(m.Content, "answers here") {
-			t.Errorf("%s: %s", name, m.Content)
+		if m := g.shown(name, i); !strings.Contains(m.Text(), "answers here") {
+			t.Errorf("%s: %s", name, m.Text())
 		}
 	}
 	if _, err := g.Slash("ada", "general", "pia", "status", nil); err == nil {

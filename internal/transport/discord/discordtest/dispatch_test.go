@@ -74,7 +74,7 @@ func TestDiscordChannelHistoryWithoutSummary(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := g.say("ada", "aviary", "say alone")
-	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "alone" })
+	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Text() == "alone" })
 	text := toldOf(g.asked(g.threadOf("aviary", asked)))
 	if strings.Contains(text, "SUMMARY") || !strings.Contains(text, "[from bob]: bird 17 ") || strings.Contains(text, "bird 16 ") {
 		t.Errorf("the model was told:\n%s", text)

@@ -159,7 +159,7 @@ func TestDiscordHearsPrivateWordsWithoutTheGuild(t *testing.T) {
 	g.hasReaction(missed, "✅")
 }
 
-// A thread that Discord fails to open again just now is opened later: the answer stands in it.
+// A thread that Discord fails to open again just now is opened later: the card in it shows who said yes.
 func TestDiscordArchivedThreadInBadTimes(t *testing.T) {
 	t.Parallel()
 	ill := &sick{}
@@ -169,20 +169,23 @@ func TestDiscordArchivedThreadInBadTimes(t *testing.T) {
 			o.Preview, o.FirstBackoff, o.BackoffMax = 20*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond
 		}
 	})
-	goOn := g.pauseModel(0)
-	asked := g.say("ada", "general", "say in here")
-	g.message("preview", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content != "" })
+	asked := g.say("ada", "general", "call bash {\"command\":\"echo hi > x\"}\nend\nsay begun\nwait")
+	card := g.message("card", func(m discordsim.Message) bool { return m.ChannelID == asked && isCard(m) })
+	g.message("status", func(m discordsim.Message) bool { return m.ChannelID == asked && isStatus(m) })
 	broken := "PATCH /api/v10/channels/" + asked.String()
 	ill.at.Store(&broken)
 	if err := g.Archive(asked, false); err != nil {
 		t.Fatal(err)
 	}
-	goOn()
-	g.hasReaction(asked, "✅") // in the channel: the answer is complete
+	g.click("ada", card.ID, "c1:yes:"+approvalOf(t, card))
 	n := ill.hits.Load()
 	g.until("tries to open the thread again", func() bool { return ill.hits.Load() > n+1 })
 	ill.at.Store(nil)
-	g.message("answer in the thread", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content == "in here" })
+	g.decided(card.ID, "**yes**")
+	if err := g.React("ada", asked, "❌"); err != nil {
+		t.Fatal(err)
+	}
+	g.hasReaction(asked, "❌")
 	g.settledRows()
 }
 
@@ -197,7 +200,7 @@ func TestDiscordFileOfAnEditStandsOnce(t *testing.T) {
 	goOn := g.pauseModel(1)
 	script := "!say begun\n" + strings.Repeat("!say "+strings.Repeat("heron ", 8)+"\n", 400)
 	asked := g.post("ada", "general", discordsim.Said{Text: "play this", Files: map[string][]byte{"script.txt": []byte(script)}})
-	g.message("preview", answers(asked))
+	g.message("preview", works(asked))
 	g.fault(discordsim.Fault{Kind: discordsim.FaultHangup, Route: "PATCH /channels/{channel}/messages/{message}", After: true, Rate: 0.7, Seed: 3})
 	goOn()
 	g.message("file", func(m discordsim.Message) bool { return answers(asked)(m) && len(m.Attachments) > 0 })
@@ -249,7 +252,7 @@ func TestDiscordNextProgramSaysWhatCouldNotBeSaid(t *testing.T) {
 		g.start()
 		general := g.Channel("general")
 		g.message("last part in the channel", func(m discordsim.Message) bool {
-			return m.ChannelID == general && strings.HasSuffix(m.Content, "and the end")
+			return m.ChannelID == general && strings.HasSuffix(m.Text(), "and the end")
 		})
 		g.settledRows()
 		g.end()

@@ -78,7 +78,7 @@ func TestDiscordFiles(t *testing.T) {
 	asked := g.post("ada", "general", discordsim.Said{Text: "look at these\n!say seen", Files: map[string][]byte{
 		"a.png": aPicture(t), "notes.txt": []byte("the secret word is heron\n"), "data.bin": {0, 1, 2, 3}, "empty.txt": {}, "really.txt": aPicture(t),
 	}})
-	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "seen" })
+	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Text() == "seen" })
 	g.hasReaction(asked, "✅")
 	thread := g.threadOf("general", asked)
 	text := toldOf(g.asked(thread))
@@ -138,7 +138,7 @@ func TestDiscordFilesThatCannotBeHad(t *testing.T) {
 			number = g.fault(*c.fault)
 		}
 		asked := g.post("ada", "general", discordsim.Said{Text: "see\n!say " + c.name, Files: map[string][]byte{"x.txt": []byte("x")}, Lie: c.lie})
-		g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == c.name })
+		g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Text() == c.name })
 		if text := toldOf(g.asked(g.threadOf("general", asked))); !strings.Contains(text, c.want) {
 			t.Errorf("%s: the model was told %s", c.name, text)
 		}
@@ -161,7 +161,7 @@ func TestDiscordFilesLie(t *testing.T) {
 		Lie: func(a *discordsim.Attachment) {
 			a.Size, a.ContentType, a.Filename = 1, "image/png", "../../../etc/CON\u202Egnp.png"
 		}})
-	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "fine" })
+	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Text() == "fine" })
 	g.hasReaction(asked, "✅")
 	thread := g.threadOf("general", asked)
 	if text := toldOf(g.asked(thread)); strings.Contains(text, "<picture") || !strings.Contains(text, "<file CON_gnp.png text/plain; charset=utf-8 23 ") {
@@ -179,8 +179,8 @@ func TestDiscordFilesHang(t *testing.T) {
 	g.fault(discordsim.Fault{Kind: discordsim.FaultSlow, Route: "GET /attachments", Millis: 60_000})
 	hanging := g.post("ada", "general", discordsim.Said{Text: "see\n!say without it", Files: map[string][]byte{"x.txt": []byte("x")}})
 	other := g.say("bob", "general", "say at once")
-	g.message("other answer", func(m discordsim.Message) bool { return answers(other)(m) && m.Content == "at once" })
-	g.message("answer without the file", func(m discordsim.Message) bool { return answers(hanging)(m) && m.Content == "without it" })
+	g.message("other answer", func(m discordsim.Message) bool { return answers(other)(m) && m.Text() == "at once" })
+	g.message("answer without the file", func(m discordsim.Message) bool { return answers(hanging)(m) && m.Text() == "without it" })
 	if text := toldOf(g.asked(g.threadOf("general", hanging))); !strings.Contains(text, "Discord did not send it in time") {
 		t.Errorf("the model was told %s", text)
 	}
@@ -194,7 +194,7 @@ func TestDiscordFilesInRooms(t *testing.T) {
 	g.post("bob", "general", discordsim.Said{Text: "my bird", Files: map[string][]byte{"bird.png": aPicture(t)}})
 	g.say("bob", "general", "isn't it nice")
 	asked := g.say("ada", "general", "<@"+g.User("chorus").String()+"> what is that?\n!say a bird")
-	g.message("answer", func(m discordsim.Message) bool { return strings.Contains(m.Content, "a bird") })
+	g.message("answer", func(m discordsim.Message) bool { return strings.Contains(m.Text(), "a bird") })
 	g.hasReaction(asked, "✅")
 	room := g.room("general", "chorus")
 	text := toldOf(g.asked(room))
@@ -214,7 +214,7 @@ func TestDiscordFilesOutliveTheProcess(t *testing.T) {
 	g.end()
 	g.Clear(number)
 	g.start()
-	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "now I have it" })
+	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Text() == "now I have it" })
 	g.hasReaction(asked, "✅")
 	thread := g.threadOf("general", asked)
 	if text := toldOf(g.asked(thread)); !strings.Contains(text, "after all") {

@@ -72,14 +72,14 @@ func (l guideLine) do(g *guildT) string {
 		}
 		asked := g.say(l.who, l.where, words)
 		g.hasReaction(asked, "✅")
-		return g.message("answer", answers(asked)).Content
+		return g.message("answer", answers(asked)).Text()
 	}
 	options := map[string]any{}
 	for _, part := range optionPart.FindAllStringSubmatch(order, -1) {
 		options[part[1]] = strings.Trim(part[2], `"`)
 	}
 	command := strings.TrimSpace(optionPart.ReplaceAllString(order, ""))
-	return g.command(l.who, l.where, command, options).Content
+	return g.command(l.who, l.where, command, options).Text()
 }
 
 // TestDiscordGuide does what the guide says, in its order, with its configuration.

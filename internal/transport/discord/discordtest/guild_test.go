@@ -216,7 +216,7 @@ func (g *guildT) command(person, channel, command string, options map[string]any
 // commandShows gives a command and looks for words in what is shown.
 func (g *guildT) commandShows(person, command string, options map[string]any, want ...string) string {
 	g.Helper()
-	text := g.command(person, "general", command, options).Content
+	text := g.command(person, "general", command, options).Text()
 	for _, w := range want {
 		if !strings.Contains(text, w) {
 			g.Errorf("/%s by %s shows %q without %q", command, person, text, w)
@@ -252,7 +252,7 @@ func (g *guildT) transcript() string {
 	var b strings.Builder
 	list, _ := g.Messages("general")
 	for _, m := range list {
-		fmt.Fprintf(&b, "%s %s: %q", m.ID, m.Author.Username, m.Content)
+		fmt.Fprintf(&b, "%s %s: %q", m.ID, m.Author.Username, m.Text())
 		for _, r := range m.Reactions {
 			fmt.Fprintf(&b, " %s", r.Emoji.Name)
 		}

@@ -27,9 +27,9 @@ func TestDiscordQuietIsSummedUp(t *testing.T) {
 	g.end()
 	g.quiet = 50 * time.Millisecond
 	g.start()
-	notice := g.message("notice", func(m discordsim.Message) bool { return strings.HasPrefix(m.Content, "It has been quiet here") })
-	if !strings.Contains(notice.Content, "(4 messages)") || !strings.Contains(notice.Content, "/context restore") {
-		t.Errorf("the notice is %q", notice.Content)
+	notice := g.message("notice", func(m discordsim.Message) bool { return strings.HasPrefix(m.Text(), "It has been quiet here") })
+	if !strings.Contains(notice.Text(), "(4 messages)") || !strings.Contains(notice.Text(), "/context restore") {
+		t.Errorf("the notice is %q", notice.Text())
 	}
 	found, err := g.app.DB.SavedContexts(t.Context(), store.ContextFilter{})
 	if err != nil || len(found) != 1 || found[0].Quiet.IsZero() || found[0].Messages != 4 || found[0].By != "system:"+chat.DefaultAgent {
@@ -48,7 +48,7 @@ func TestDiscordQuietIsSummedUp(t *testing.T) {
 	g.start()
 	g.hasReaction(g.say("ada", "general", "the green door\n!say it is green"), "✅")
 	g.message("second notice", func(m discordsim.Message) bool {
-		return m.ID > notice.ID && strings.HasPrefix(m.Content, "It has been quiet here") && strings.Contains(m.Content, "(2 messages)")
+		return m.ID > notice.ID && strings.HasPrefix(m.Text(), "It has been quiet here") && strings.Contains(m.Text(), "(2 messages)")
 	})
 	if found, err = g.app.DB.SavedContexts(t.Context(), store.ContextFilter{}); err != nil || len(found) != 2 {
 		t.Errorf("kept are %d, %v", len(found), err)
@@ -83,7 +83,7 @@ func TestDiscordQuietGoesOnAfterACrash(t *testing.T) {
 	g.end()
 	g.quiet = 20 * time.Millisecond
 	g.start()
-	g.message("notice", func(m discordsim.Message) bool { return strings.Contains(m.Content, "`"+saved.ID[:8]+"`") })
+	g.message("notice", func(m discordsim.Message) bool { return strings.Contains(m.Text(), "`"+saved.ID[:8]+"`") })
 	if got := g.lines(thread); got != "" {
 		t.Errorf("left in the window: %q", got)
 	}
@@ -105,7 +105,7 @@ func TestDiscordQuietGoesOnAfterACrash(t *testing.T) {
 	notices := 0
 	list, _ := g.Messages("general")
 	for _, m := range list {
-		if strings.HasPrefix(m.Content, "It has been quiet here") {
+		if strings.HasPrefix(m.Text(), "It has been quiet here") {
 			notices++
 		}
 	}

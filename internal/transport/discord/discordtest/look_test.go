@@ -20,7 +20,7 @@ func TestDiscordLooking(t *testing.T) {
 
 	running := g.say("ada", "general", "say begun\nwait")
 	g.hasReaction(running, "⚙️")
-	status := g.message("status", answers(running))
+	status := g.message("status", works(running))
 	next := g.reply("bob", status.ID, "say me too")
 	g.hasReaction(next, "👀")
 	g.commandShows("bob", "status", nil, "**chorus** answers here", "model `demo/script`", "profile `standard`", "window of the last conversation", "running, step 1", "1 more wait",
@@ -31,11 +31,11 @@ func TestDiscordLooking(t *testing.T) {
 	g.commandShows("bob", "thread kill", map[string]any{"thread": running.String()}, "Only whoever asked")
 
 	list := g.command("ada", "general", "tasks", nil)
-	if !strings.Contains(list.Content, "1. **say begun") || !strings.Contains(list.Content, "place 1") || len(list.Components) != 1 {
-		t.Errorf("the tasks are %q with %v", list.Content, list.Components)
+	if !strings.Contains(list.Text(), "1. **say begun") || !strings.Contains(list.Text(), "place 1") || len(list.CustomIDs()) == 0 {
+		t.Errorf("the tasks are %q with %v", list.Text(), list.Components)
 	}
 	g.click("ada", list.ID, "c1:halt:"+running.String()+"@chorus")
-	g.message("word about the stop", func(m discordsim.Message) bool { return strings.HasPrefix(m.Content, "Stopped: say begun") })
+	g.message("word about the stop", func(m discordsim.Message) bool { return strings.HasPrefix(m.Text(), "Stopped: say begun") })
 	g.hasReaction(running, "❌")
 	g.hasReaction(next, "❌")
 	g.commandShows("ada", "thread kill", map[string]any{"thread": running.String()[:12]}, "over already")
@@ -48,7 +48,7 @@ func TestDiscordWhy(t *testing.T) {
 	g := inGuild(t, discordsim.Options{}, map[string]string{"shared.yaml": "permissions: open\n"})
 	asked := g.say("ada", "general", "call write {\"path\":\"a.txt\",\"content\":\"x\"}\nend\ncall read {\"path\":\"a.txt\"}\nend\nusage in=60 read=40 out=7\nsay here it is")
 	g.hasReaction(asked, "✅")
-	first := g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "here it is" })
+	first := g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Text() == "here it is" })
 	g.hasReaction(g.say("bob", "general", "say another"), "✅")
 	ada, want := "<@"+g.User("ada").String()+">", []string{"a.txt", "`write a.txt`", "was allowed", "It read: `a.txt`", "It changed: `a.txt`", "done in 3 steps", "demo/script",
 		"profile `open`", "cached", "It cost nothing", "reminded of: `date`"}
@@ -58,14 +58,14 @@ func TestDiscordWhy(t *testing.T) {
 	g.commandShows("bob", "why", nil, "say another", "read no files")
 	g.commandShows("bob", "why", map[string]any{"message": "nonsense"}, "no link to a message")
 	g.commandShows("bob", "why", map[string]any{"message": "12345"}, "none of an agent's answers")
-	if text := g.command("ada", "random", "why", map[string]any{"message": first.ID.String()}).Content; !strings.Contains(text, "none of an agent's answers") {
+	if text := g.command("ada", "random", "why", map[string]any{"message": first.ID.String()}).Text(); !strings.Contains(text, "none of an agent's answers") {
 		t.Errorf("another channel is told %q", text)
 	}
 	i, err := g.Menu("bob", "chorus", "Why this answer?", first.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := g.shown("the menu", i).Content; !strings.Contains(got, ada+" asked") {
+	if got := g.shown("the menu", i).Text(); !strings.Contains(got, ada+" asked") {
 		t.Errorf("the menu shows %q", got)
 	}
 	g.commandShows("bob", "thread history", map[string]any{"thread": asked.String()}, "`write a.txt` ok", "wanted 1 call", "5. `the model` answered")
@@ -76,7 +76,7 @@ func TestDiscordForks(t *testing.T) {
 	var stray discordsim.ID
 	g := inOldGuild(t, discordsim.Options{}, map[string]string{}, func(g *guildT) { stray = g.say("ada", "random", "before anybody listened") })
 	asked := g.say("ada", "general", "say one")
-	first := g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "one" })
+	first := g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Text() == "one" })
 	g.hasReaction(asked, "✅")
 	g.hasReaction(g.reply("ada", first.ID, "say two"), "✅")
 	if err := g.WaitCommand(g.soon(), "chorus", "Fork from here"); err != nil {
@@ -86,12 +86,12 @@ func TestDiscordForks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := g.shown("the fork", i).Content; !strings.Contains(got, "Forked: reply") {
+	if got := g.shown("the fork", i).Text(); !strings.Contains(got, "Forked: reply") {
 		t.Fatalf("the fork shows %q", got)
 	}
-	start := g.message("start of the fork", func(m discordsim.Message) bool { return strings.HasPrefix(m.Content, "Forked from [here]") })
-	if !strings.Contains(start.Content, "2 messages") {
-		t.Errorf("it begins with %q", start.Content)
+	start := g.message("start of the fork", func(m discordsim.Message) bool { return strings.HasPrefix(m.Text(), "Forked from [here]") })
+	if !strings.Contains(start.Text(), "2 messages") {
+		t.Errorf("it begins with %q", start.Text())
 	}
 	g.hasReaction(g.reply("bob", start.ID, "say three"), "✅")
 	row, err := g.app.Service.FindThread(t.Context(), "fork-"+i.ID.String())
@@ -106,12 +106,12 @@ func TestDiscordForks(t *testing.T) {
 	}
 	g.commandShows("ada", "thread fork", map[string]any{"thread": asked.String()}, "Forked: reply")
 	g.message("start of the second fork", func(m discordsim.Message) bool {
-		return strings.HasPrefix(m.Content, "Forked from the conversation") && strings.Contains(m.Content, "4 messages")
+		return strings.HasPrefix(m.Text(), "Forked from the conversation") && strings.Contains(m.Text(), "4 messages")
 	})
 	if i, err = g.Menu("bob", "chorus", "Fork from here", stray); err != nil {
 		t.Fatal(err)
 	}
-	if got := g.shown("the menu on a stray message", i).Content; !strings.Contains(got, "belongs to no conversation") {
+	if got := g.shown("the menu on a stray message", i).Text(); !strings.Contains(got, "belongs to no conversation") {
 		t.Errorf("on a message that is nobody's answer the menu shows %q", got)
 	}
 }
@@ -128,26 +128,26 @@ func TestDiscordForksIntoAThread(t *testing.T) {
 			goOn := g.pauseModel(0)
 			asked := g.say("ada", "general", "say one")
 			if preview < time.Minute {
-				g.message("status", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content != "" })
+				g.message("status", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Text() != "" })
 			}
 			goOn()
-			first := g.message("answer", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content == "one" })
+			first := g.message("answer", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Text() == "one" })
 			g.settledRows()
 			i, err := g.Menu("bob", "chorus", "Fork from here", first.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := g.shown("the fork", i).Content; !strings.Contains(got, "goes on in <#") {
+			if got := g.shown("the fork", i).Text(); !strings.Contains(got, "goes on in <#") {
 				t.Fatalf("the fork shows %q", got)
 			}
-			start := g.message("start of the fork", func(m discordsim.Message) bool { return strings.HasPrefix(m.Content, "Forked from [here]") })
+			start := g.message("start of the fork", func(m discordsim.Message) bool { return strings.HasPrefix(m.Text(), "Forked from [here]") })
 			if start.ChannelID == asked || start.ChannelID == g.Channel("general") {
 				t.Fatalf("it begins in %s", start.ChannelID)
 			}
 			if _, err := g.Say("bob", start.ChannelID.String(), "say two"); err != nil {
 				t.Fatal(err)
 			}
-			g.message("answer in the fork", func(m discordsim.Message) bool { return m.ChannelID == start.ChannelID && m.Content == "two" })
+			g.message("answer in the fork", func(m discordsim.Message) bool { return m.ChannelID == start.ChannelID && m.Text() == "two" })
 			thread := g.threadOf("general", start.ChannelID)
 			if got := g.lines(thread); got != "say one|one|say two|two" {
 				t.Errorf("the fork has %q", got)

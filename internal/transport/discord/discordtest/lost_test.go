@@ -87,7 +87,7 @@ func TestDiscordOneProcessForEachBot(t *testing.T) {
 	// Both look for what is untold every two seconds: what follows is heard behind such a look.
 	for range 2 {
 		asked := g.say("ada", "general", g.mention("alpha")+"\n!slow 2200ms\n!say later")
-		g.message("later answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "later" })
+		g.message("later answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Text() == "later" })
 		g.hasReaction(asked, "✅")
 	}
 	if n := g.countOwn("general"); n != 4 {

@@ -34,7 +34,7 @@ func TestOtherThreadsAreNoted(t *testing.T) {
 	running := g.say("ada", "general", "say begun\nwait")
 	g.hasReaction(running, "⚙️")
 	card := g.say("ada", "random", "call bash {\"command\":\"echo hi\"}")
-	g.message("card", func(m discordsim.Message) bool { return strings.Contains(m.Content, "May I?") })
+	g.message("card", func(m discordsim.Message) bool { return strings.Contains(m.Text(), "May I?") })
 	second := g.say("bob", "general", "say beside it")
 	g.hasReaction(second, "✅")
 	got := strings.Join(g.notedThreads(g.thread(second)), "")
@@ -59,7 +59,7 @@ func TestOtherThreadsAreNoted(t *testing.T) {
 	}
 	g.commandShows("ada", "stop", map[string]any{"all": true}, "Stopped 1")
 	g.hasReaction(running, "❌")
-	if text := g.command("ada", "random", "stop", nil).Content; !strings.Contains(text, "Stopped 1") {
+	if text := g.command("ada", "random", "stop", nil).Text(); !strings.Contains(text, "Stopped 1") {
 		t.Fatal(text)
 	}
 	g.hasReaction(card, "❌")

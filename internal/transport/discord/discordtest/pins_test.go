@@ -28,7 +28,7 @@ func TestPinsChangeHowThingsAreDone(t *testing.T) {
 	})
 	g.say("bob", "general", "only between people")
 	asked := g.say("ada", "general", "what does cora say?\n!say my name")
-	g.message("answer by name", func(m discordsim.Message) bool { return m.Content == "my name" })
+	g.message("answer by name", func(m discordsim.Message) bool { return m.Text() == "my name" })
 	g.hasReaction(asked, "✅")
 	if n := g.countOwn("general"); n != 1 {
 		t.Errorf("a room answers only who asks:\n%s", g.transcript())
@@ -47,7 +47,7 @@ func TestPinsChangeHowThingsAreDone(t *testing.T) {
 	}
 	g.say("ada", "general", "cora again, to no avail")
 	heard := g.say("ada", "general", g.mention("chorus")+" hello")
-	g.message("another model", func(m discordsim.Message) bool { return answers(heard)(m) && m.Content != "" })
+	g.message("another model", func(m discordsim.Message) bool { return answers(heard)(m) && m.Text() != "" })
 	g.hasReaction(heard, "✅")
 	if n := g.countOwn("general"); n != 2 {
 		t.Errorf("by its name it is no longer called:\n%s", g.transcript())

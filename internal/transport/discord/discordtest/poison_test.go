@@ -49,12 +49,12 @@ func TestDiscordFailsOnOneMessageForEver(t *testing.T) {
 				return err == nil && len(list) == 2
 			})
 			g.bears(asked, "🔇")
-			g.message("private word", func(m discordsim.Message) bool { return strings.Contains(m.Content, "Discord failed again and again") })
+			g.message("private word", func(m discordsim.Message) bool { return strings.Contains(m.Text(), "Discord failed again and again") })
 			g.settledRows()
 			for _, id := range behind {
 				g.message("answer behind it", answers(id))
 			}
-			if list, err := g.Messages("general"); err != nil || g.countOwn("general") != 2 || list[len(list)-2].Content != "one" || list[len(list)-1].Content != "two" {
+			if list, err := g.Messages("general"); err != nil || g.countOwn("general") != 2 || list[len(list)-2].Text() != "one" || list[len(list)-1].Text() != "two" {
 				t.Errorf("two answers in their order, not (%v)\n%s", err, g.transcript())
 			}
 		})
@@ -86,7 +86,7 @@ func TestDiscordFailsOnEverything(t *testing.T) {
 	}
 	g.until("forty tries", func() bool { return row() >= 40 })
 	g.Clear(0)
-	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "said in the end" })
+	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Text() == "said in the end" })
 	g.hasReaction(asked, "✅")
 	g.settledRows()
 	if n := g.countOwn("general"); n != 1 {
@@ -112,7 +112,7 @@ func TestDiscordRefusesALaterPart(t *testing.T) {
 	g.message("beginning", answers(asked))
 	for range 2 {
 		g.bears(asked, "🔇")
-		g.message("last of it", func(m discordsim.Message) bool { return m.GuildID == 0 && strings.HasSuffix(m.Content, "gamma") })
+		g.message("last of it", func(m discordsim.Message) bool { return m.GuildID == 0 && strings.HasSuffix(m.Text(), "gamma") })
 		g.settledRows()
 		list, err := g.Messages(at)
 		if err != nil {
@@ -120,7 +120,7 @@ func TestDiscordRefusesALaterPart(t *testing.T) {
 		}
 		var told []string
 		for _, m := range list {
-			told = append(told, m.Content)
+			told = append(told, m.Text())
 		}
 		if len(told) != 3 || !strings.Contains(told[0], "the rest of what I wanted to say") || !strings.HasPrefix(told[1], "beta") || !strings.HasPrefix(told[2], "gamma") {
 			t.Errorf("ada is told %q", told)

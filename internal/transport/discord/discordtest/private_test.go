@@ -61,10 +61,10 @@ func TestDiscordPrivateThreadsStayPrivate(t *testing.T) {
 	secret := g.say("ada", "hush", "the merger is on friday\n!say noted")
 	g.hasReaction(secret, "✅")
 	id := place
-	if got := g.command("ada", "hush", "thread list", nil).Content; !strings.Contains(got, "merger") {
+	if got := g.command("ada", "hush", "thread list", nil).Text(); !strings.Contains(got, "merger") {
 		t.Errorf("in the thread itself it is not listed: %q", got)
 	}
-	if got := g.command("ada", "hush", "context save", map[string]any{"description": "quietly"}).Content; !strings.Contains(got, "2 messages") {
+	if got := g.command("ada", "hush", "context save", map[string]any{"description": "quietly"}).Text(); !strings.Contains(got, "2 messages") {
 		t.Errorf("it is not saved: %q", got)
 	}
 	hidden := func(what, text string) {
@@ -83,7 +83,7 @@ func TestDiscordPrivateThreadsStayPrivate(t *testing.T) {
 		{"why", nil}, {"why", map[string]any{"message": secret.String()}}, {"status", nil}, {"tasks", nil}, {"queue", nil},
 		{"context save", nil}, {"context history", nil}, {"context restore", map[string]any{"session_id": "a"}},
 	} {
-		hidden("/"+c.command, g.command("bob", "general", c.command, c.options).Content)
+		hidden("/"+c.command, g.command("bob", "general", c.command, c.options).Text())
 	}
 	i, err := g.Complete("bob", "general", "chorus", "thread history", map[string]any{"thread": "noted"}, "thread")
 	if err != nil {
@@ -128,7 +128,7 @@ func TestDiscordPrivateThreadsHaveTheirChannelsLimits(t *testing.T) {
 			t.Errorf("the limit of %s does not hold in %s", name, row.ID)
 		}
 	}
-	if got := g.command("ada", "hush", "thread fork", map[string]any{"thread": id}).Content; !strings.Contains(got, "everybody") {
+	if got := g.command("ada", "hush", "thread fork", map[string]any{"thread": id}).Text(); !strings.Contains(got, "everybody") {
 		t.Errorf("a fork out of a private thread: %q", got)
 	}
 	if got := g.app.Settings.ChannelOf(t.Context(), row.ID); got != id {
@@ -162,8 +162,8 @@ func TestDiscordPrivateThreadsAreQuietAmongThemselves(t *testing.T) {
 	g.end()
 	g.quiet = 50 * time.Millisecond
 	g.start()
-	notice := g.message("notice", func(m discordsim.Message) bool { return strings.HasPrefix(m.Content, "It has been quiet here") })
+	notice := g.message("notice", func(m discordsim.Message) bool { return strings.HasPrefix(m.Text(), "It has been quiet here") })
 	if notice.ChannelID.String() != id || g.countOwn("general") != 0 {
-		t.Errorf("%q is told in %s", notice.Content, notice.ChannelID)
+		t.Errorf("%q is told in %s", notice.Text(), notice.ChannelID)
 	}
 }

@@ -14,12 +14,12 @@ func TestDiscordReplyRouting(t *testing.T) {
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	asked := g.say("ada", "general", "say first answer")
 	first := g.message("answer", answers(asked))
-	if first.Content != "first answer" {
-		t.Fatalf("the answer is %q", first.Content)
+	if first.Text() != "first answer" {
+		t.Fatalf("the answer is %q", first.Text())
 	}
 	g.hasReaction(asked, "✅")
 	again := g.reply("ada", first.ID, "say second answer")
-	g.message("second answer", func(m discordsim.Message) bool { return answers(again)(m) && m.Content == "second answer" })
+	g.message("second answer", func(m discordsim.Message) bool { return answers(again)(m) && m.Text() == "second answer" })
 	other := g.say("bob", "general", "say another thread")
 	g.message("third answer", answers(other))
 	g.hasReaction(other, "✅")
@@ -62,18 +62,18 @@ func TestDiscordAnswersOnceAcrossRestarts(t *testing.T) {
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	goOn := g.pauseModel(5)
 	running := g.say("ada", "general", "chunk 3\nsay a long answer that is still being written when the program ends\nsay and it goes on")
-	g.message("preview", func(m discordsim.Message) bool { return answers(running)(m) && strings.Contains(m.Content, "a long") })
+	g.message("preview", func(m discordsim.Message) bool { return works(running)(m) && strings.Contains(m.Text(), "a long") })
 	g.end()
 	goOn()
 	missed := g.say("bob", "general", "say said while nobody listened")
 	g.start()
 	g.message("answer to what was missed", func(m discordsim.Message) bool {
-		return answers(missed)(m) && m.Content == "said while nobody listened"
+		return answers(missed)(m) && m.Text() == "said while nobody listened"
 	})
 	g.hasReaction(missed, "✅")
 	g.hasReaction(running, "✅")
 	g.message("whole answer", func(m discordsim.Message) bool {
-		return answers(running)(m) && strings.HasSuffix(m.Content, "and it goes on") && !strings.Contains(m.Content, "step")
+		return answers(running)(m) && strings.HasSuffix(m.Text(), "and it goes on") && !strings.Contains(m.Text(), "step")
 	})
 	if n := g.countOwn("general"); n != 2 {
 		t.Errorf("two answers, not %d:\n%s", n, g.transcript())
@@ -85,15 +85,15 @@ func TestDiscordApprovalByButton(t *testing.T) {
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	script := "call bash {\"command\":\"echo one-two > proof.txt\"}\nend\nsay it is done"
 	asked := g.say("ada", "general", script)
-	card := g.message("card", func(m discordsim.Message) bool { return isCard(m) && len(m.Components) == 1 })
+	card := g.message("card", func(m discordsim.Message) bool { return isCard(m) && len(m.CustomIDs()) > 0 })
 	g.end() // the question outlives the process that asked it
 	g.start()
 	g.click("ada", card.ID, "c1:yes:"+approvalOf(t, card))
 	decided := "**yes**, <@" + g.User("ada").String() + ">"
 	g.message("decision on the card", func(m discordsim.Message) bool {
-		return m.ID == card.ID && len(m.Components) == 0 && strings.Contains(m.Content, decided)
+		return m.ID == card.ID && len(m.CustomIDs()) == 0 && strings.Contains(m.Text(), decided)
 	})
-	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "it is done" })
+	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Text() == "it is done" })
 	g.hasReaction(asked, "✅")
 
 	if _, err := g.Click("ada", card.ID, "c1:no:"+approvalOf(t, card)); err == nil {
@@ -104,7 +104,7 @@ func TestDiscordApprovalByButton(t *testing.T) {
 // approvalOf reads the question's id off its card.
 func approvalOf(t *testing.T, m discordsim.Message) string {
 	t.Helper()
-	text := fmt.Sprint(m.Components)
+	text := fmt.Sprint(m.CustomIDs())
 	_, rest, ok := strings.Cut(text, "c1:yes:")
 	if !ok {
 		t.Fatalf("no button on %v", text)
@@ -123,7 +123,7 @@ func TestDiscordCrossStops(t *testing.T) {
 	if err := g.React("ada", asked, "❌"); err != nil {
 		t.Fatal(err)
 	}
-	g.message("word about the end", func(m discordsim.Message) bool { return answers(asked)(m) && strings.Contains(m.Content, "topped") })
+	g.message("word about the end", func(m discordsim.Message) bool { return answers(asked)(m) && strings.Contains(m.Text(), "topped") })
 	for _, ev := range g.events(g.threadOf("general", asked)) {
 		if ev.Body.Kind() == chat.KindAbortAsked && ev.Who != "discord:"+g.User("ada").String() {
 			t.Errorf("it was stopped by %s", ev.Who)
@@ -160,12 +160,12 @@ func TestDiscordThreadRouting(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{"bots/chorus.yaml": "routing: thread\n"})
 	asked := g.say("ada", "general", "say into the thread")
-	g.message("answer in the thread", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content == "into the thread" })
+	g.message("answer in the thread", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Text() == "into the thread" })
 	g.hasReaction(asked, "✅")
 	if _, err := g.Say("bob", asked.String(), "say and on in it"); err != nil {
 		t.Fatal(err)
 	}
-	g.message("second answer in the thread", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Content == "and on in it" })
+	g.message("second answer in the thread", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Text() == "and on in it" })
 	rows, _, err := g.app.DB.BehindSince(t.Context(), "discord/none", "discord", 0, nil)
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("a platform thread is one thread: %v, %v", rows, err)
@@ -181,7 +181,7 @@ func TestDiscordRoomRouting(t *testing.T) {
 	g.say("bob", "general", "only between us")
 	mention := g.mention("chorus")
 	asked := g.say("ada", "general", mention+" hello\n!say heard you")
-	g.message("answer", func(m discordsim.Message) bool { return m.Content == "heard you" })
+	g.message("answer", func(m discordsim.Message) bool { return m.Text() == "heard you" })
 	g.hasReaction(asked, "✅")
 	order := g.say("ada", "general", "m continue")
 	if _, err := g.WaitEvent(g.soon(), func(h discordsim.Happening) bool {
@@ -236,7 +236,7 @@ func TestDiscordNoticesADeafConnection(t *testing.T) {
 	g.hasReaction(g.say("ada", "general", "say one"), "✅")
 	g.fault(discordsim.Fault{Kind: discordsim.FaultMute, Event: "MESSAGE_CREATE"})
 	unheard := g.say("ada", "general", "say found all the same")
-	g.message("answer", func(m discordsim.Message) bool { return answers(unheard)(m) && m.Content == "found all the same" })
+	g.message("answer", func(m discordsim.Message) bool { return answers(unheard)(m) && m.Text() == "found all the same" })
 	g.hasReaction(unheard, "✅")
 	if n := g.countOwn("general"); n != 2 {
 		t.Errorf("two answers, not %d:\n%s", n, g.transcript())
@@ -284,7 +284,7 @@ func TestDiscordAnswersOnceInAStorm(t *testing.T) {
 		}
 	}
 	for i, id := range asked {
-		g.message(fmt.Sprintf("answer %d", i), func(m discordsim.Message) bool { return answers(id)(m) && m.Content == fmt.Sprintf("answer %d", i) })
+		g.message(fmt.Sprintf("answer %d", i), func(m discordsim.Message) bool { return answers(id)(m) && m.Text() == fmt.Sprintf("answer %d", i) })
 	}
 	g.Clear(0)
 	for _, id := range asked {
@@ -307,5 +307,5 @@ func TestDiscordAnswersATakenBackQuestion(t *testing.T) {
 		t.Fatal(err)
 	}
 	goOn()
-	g.message("answer", func(m discordsim.Message) bool { return m.Content == "too late to take back" })
+	g.message("answer", func(m discordsim.Message) bool { return m.Text() == "too late to take back" })
 }

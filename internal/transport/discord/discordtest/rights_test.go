@@ -41,13 +41,13 @@ func TestDiscordDestroyLeavesOldChannels(t *testing.T) {
 	g.hasReaction(g.say("bob", "random", "say an old word"), "✅") // answered by the bot's own agent, not by the one to come
 	g.commandShows("carol", "agent init", map[string]any{"name": "random"}, "The channel was there already and is used.")
 	asked := g.command("carol", "general", "agent destroy", map[string]any{"name": "random"})
-	if !strings.Contains(asked.Content, "stays: it was there before") {
-		t.Errorf("the question is %q", asked.Content)
+	if !strings.Contains(asked.Text(), "stays: it was there before") {
+		t.Errorf("the question is %q", asked.Text())
 	}
 	button := "c1:retire:" + g.User("carol").String() + ":gone:random"
 	g.click("carol", asked.ID, button)
 	g.message("answer", func(m discordsim.Message) bool {
-		return m.ID == asked.ID && strings.HasPrefix(m.Content, "**random** is gone.")
+		return m.ID == asked.ID && strings.HasPrefix(m.Text(), "**random** is gone.")
 	})
 	if g.Channel("random") == 0 || runsetup.IsDir(g.app.Home.AgentDir("random")) {
 		t.Error("the channel went with its agent, or the agent did not go")
@@ -132,10 +132,10 @@ func TestDiscordOrdersInAThreadOnAnAnswer(t *testing.T) {
 	}
 	running := g.say("ada", "more", "say going on\nwait")
 	g.hasReaction(running, "⚙️")
-	if got := g.command("ada", "more", "thread list", nil).Content; !strings.Contains(got, "running") {
+	if got := g.command("ada", "more", "thread list", nil).Text(); !strings.Contains(got, "running") {
 		t.Errorf("listed in the thread: %q", got)
 	}
-	if got := g.command("ada", "more", "stop", nil).Content; got != "Stopped 1." {
+	if got := g.command("ada", "more", "stop", nil).Text(); got != "Stopped 1." {
 		t.Errorf("/stop in the thread: %q", got)
 	}
 	g.hasReaction(running, "❌")
@@ -157,7 +157,7 @@ func TestDiscordInitTwiceAtOnce(t *testing.T) {
 		given = append(given, i)
 	}
 	for _, i := range given {
-		if got := g.shown("/agent init", i).Content; !strings.Contains(got, "**helper** is ready in <#"+g.Channel("helper").String()+">") {
+		if got := g.shown("/agent init", i).Text(); !strings.Contains(got, "**helper** is ready in <#"+g.Channel("helper").String()+">") {
 			t.Errorf("one of several is told %q", got)
 		}
 	}

@@ -77,7 +77,7 @@ func TestRoomAnswersSeveralAtOnce(t *testing.T) {
 	}
 	g.has(g.room("general", "chorus"), chat.KindReceived, 9)
 	goOn()
-	last := g.message("one answer to all", func(m discordsim.Message) bool { return strings.HasSuffix(m.Content, "together") })
+	last := g.message("one answer to all", func(m discordsim.Message) bool { return strings.HasSuffix(m.Text(), "together") })
 	for _, id := range asked {
 		g.hasReaction(id, "✅")
 	}
@@ -99,8 +99,8 @@ func TestRoomShowsNoStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range list {
-		if m.Author.Bot && (m.Edited != nil || m.Content != "for more than a second") {
-			t.Errorf("others have heard %q", m.Content)
+		if m.Author.Bot && (m.Edited != nil || m.Text() != "for more than a second") {
+			t.Errorf("others have heard %q", m.Text())
 		}
 	}
 	if n := g.countOwn("general"); n != 1 {
@@ -157,7 +157,7 @@ func TestRoomHearsItsOwnHappenings(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.message("what it says by itself", func(m discordsim.Message) bool {
-		return strings.HasSuffix(m.Content, "by myself") && m.Reference == nil
+		return strings.HasSuffix(m.Text(), "by myself") && m.Reference == nil
 	})
 	g.ask("ada", "general", "chorus", "enough")
 	list, err := g.Messages("general")
@@ -167,7 +167,7 @@ func TestRoomHearsItsOwnHappenings(t *testing.T) {
 	said := ""
 	for _, m := range list {
 		if m.Author.Bot {
-			said += m.Content + "\n"
+			said += m.Text() + "\n"
 		}
 	}
 	for words, n := range map[string]int{"time t1": 1, "time t2": 1, "nobody hears": 0} {
@@ -197,13 +197,13 @@ func TestRoomLongChains(t *testing.T) {
 		id = g.reply([]string{"ada", "bob"}[i%2], id, fmt.Sprintf("people %d", i))
 	}
 	asked := g.reply("ada", id, g.mention("chorus")+"\n!say of course")
-	g.message("answer to people", func(m discordsim.Message) bool { return m.Content == "of course" && answers(asked)(m) })
+	g.message("answer to people", func(m discordsim.Message) bool { return m.Text() == "of course" && answers(asked)(m) })
 	// Few enough programs are answered.
 	begin := g.say("ada", "general", "again")
 	few := g.reply("tock", begin, g.mention("chorus")+"\n!say a short one")
-	g.message("answer to a program", func(m discordsim.Message) bool { return m.Content == "a short one" && answers(few)(m) })
+	g.message("answer to a program", func(m discordsim.Message) bool { return m.Text() == "a short one" && answers(few)(m) })
 	// A reply alone is no reason to answer a program.
-	last := g.message("that answer", func(m discordsim.Message) bool { return m.Content == "a short one" })
+	last := g.message("that answer", func(m discordsim.Message) bool { return m.Text() == "a short one" })
 	before := g.countOwn("general")
 	g.reply("tock", last.ID, "and what is this?")
 	g.ask("bob", "general", "chorus", "the end")
@@ -237,10 +237,10 @@ func TestRoomQuestionOfSeveral(t *testing.T) {
 	g.has(g.room("general", "chorus"), chat.KindReceived, 4)
 	goOn()
 	card := g.message("card", func(m discordsim.Message) bool {
-		return strings.Contains(m.Content, "May I?") && len(m.Components) == 1
+		return strings.Contains(m.Text(), "May I?") && len(m.CustomIDs()) > 0
 	})
 	g.click("ada", card.ID, "c1:yes:"+approvalOf(t, card))
-	g.message("answer", func(m discordsim.Message) bool { return strings.Contains(m.Content, "it is done") })
+	g.message("answer", func(m discordsim.Message) bool { return strings.Contains(m.Text(), "it is done") })
 	g.hasReaction(asked, "✅")
 	g.hasReaction(last, "✅")
 }

@@ -34,7 +34,7 @@ func TestDiscordSearchForgetsWhatWasTakenBack(t *testing.T) {
 		if c.message != "" {
 			options["message"] = c.message
 		}
-		if got := g.command("ada", "general", c.command, options).Content; strings.Contains(got, "swordfish") || strings.Contains(got, "Herbert") {
+		if got := g.command("ada", "general", c.command, options).Text(); strings.Contains(got, "swordfish") || strings.Contains(got, "Herbert") {
 			t.Errorf("/%s tells old words: %q", c.command, got)
 		}
 	}

@@ -52,7 +52,7 @@ func TestDiscordSettings(t *testing.T) {
 	g.hasReaction(g.say("bob", "general", "say by the script"), "✅")
 	g.commandShows("ada", "settings model", map[string]any{"model": "ech"}, "model of this server is now `demo/echo`", "said to `/settings` here; it counts from the next run on")
 	asked := g.say("bob", "general", "say this again")
-	g.message("echo", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "say this again" })
+	g.message("echo", func(m discordsim.Message) bool { return answers(asked)(m) && m.Text() == "say this again" })
 	g.hasReaction(asked, "✅")
 	g.commandShows("ada", "settings model", map[string]any{"model": "nonsense"}, "unknown model")
 	g.commandShows("ada", "settings permissions", map[string]any{"profile": "locked"}, "permissions of this server is now `locked`")
@@ -148,14 +148,14 @@ func TestDiscordSelfEdit(t *testing.T) {
 	asked := g.say("bob", "helper", "call self_edit_permissions {\"profile\":\"open\"}\nend\nsay {{last}}")
 	g.hasReaction(asked, "✅")
 	g.message("refusal", func(m discordsim.Message) bool {
-		return answers(asked)(m) && strings.Contains(m.Content, "may not change permissions")
+		return answers(asked)(m) && strings.Contains(m.Text(), "may not change permissions")
 	})
 	asked = g.say("ada", "helper", "call self_edit_system_prompt {\"new_prompt\":\"You sing.\"}\nend\nsay I sing")
 	card := g.message("card", func(m discordsim.Message) bool {
-		return strings.Contains(m.Content, "tool:self_edit:system_prompt") && strings.Contains(m.Content, "+You sing.") && len(m.Components) == 1
+		return strings.Contains(m.Text(), "tool:self_edit:system_prompt") && strings.Contains(m.Text(), "+You sing.") && len(m.CustomIDs()) > 0
 	})
 	g.click("ada", card.ID, "c1:yes:"+approvalOf(t, card))
-	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Content == "I sing" })
+	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Text() == "I sing" })
 	g.hasReaction(asked, "✅")
 	again := g.say("bob", "helper", "say la la")
 	g.hasReaction(again, "✅")

@@ -55,7 +55,7 @@ func TestDiscordLooksAtWhatChanged(t *testing.T) {
 	if _, err := operations.Steer.Call(t.Context(), other.Service.GuestOperations(), other.Service.LocalCaller(), operations.SteerMessage{ID: string(thread), Message: "say two"}); err != nil {
 		t.Fatal(err)
 	}
-	g.message("answer to what was said elsewhere", func(m discordsim.Message) bool { return m.Content == "two" })
+	g.message("answer to what was said elsewhere", func(m discordsim.Message) bool { return m.Text() == "two" })
 	mu.Lock()
 	defer mu.Unlock()
 	if i := slices.IndexFunc(marks, func(mark int64) bool { return mark > 0 }); i < 0 || slices.Contains(marks[i:], 0) {

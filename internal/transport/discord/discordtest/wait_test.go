@@ -92,8 +92,21 @@ func (g *guildT) message(what string, fits func(discordsim.Message) bool) discor
 	return m
 }
 
+// answers finds what replies to a message, works how the work on it goes.
 func answers(id discordsim.ID) func(discordsim.Message) bool {
-	return func(m discordsim.Message) bool { return m.Reference != nil && m.Reference.MessageID == id }
+	return func(m discordsim.Message) bool {
+		return m.Reference != nil && m.Reference.MessageID == id && !isStatus(m)
+	}
+}
+
+func works(id discordsim.ID) func(discordsim.Message) bool {
+	return func(m discordsim.Message) bool {
+		return m.Reference != nil && m.Reference.MessageID == id && isStatus(m)
+	}
+}
+
+func isStatus(m discordsim.Message) bool {
+	return slices.ContainsFunc(m.CustomIDs(), func(id string) bool { return strings.HasPrefix(id, "c1:stop:") })
 }
 
 // hasReaction waits until a message has a sign.
@@ -189,7 +202,7 @@ func (g *guildT) ask(who, channel, bot, words string) discordsim.Message {
 	g.Helper()
 	g.say(who, channel, g.mention(bot)+"\n!say "+words)
 	in := g.Channel(channel)
-	return g.message("answer "+words, func(m discordsim.Message) bool { return m.Content == words && m.ChannelID == in })
+	return g.message("answer "+words, func(m discordsim.Message) bool { return m.Text() == words && m.ChannelID == in })
 }
 
 // result waits for what a thread's call gave.
@@ -233,7 +246,7 @@ func (g *guildT) changesIn(thread chat.ThreadID, want int) []chat.Body {
 func (g *guildT) noted(under discordsim.ID, words string) {
 	g.Helper()
 	m := g.message("note "+words, func(m discordsim.Message) bool {
-		return answers(under)(m) && strings.HasPrefix(m.Content, ".note: ") && strings.Contains(m.Content, words)
+		return answers(under)(m) && strings.HasPrefix(m.Text(), ".note: ") && strings.Contains(m.Text(), words)
 	})
 	if m.MentionEveryone || len(m.Mentions) > 1 {
 		g.Errorf("a note rings people: %+v", m)

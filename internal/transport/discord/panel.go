@@ -1,0 +1,153 @@
+package discord
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/disgoorg/disgo/discord"
+
+	"chorus/internal/platform"
+)
+
+// panelID is the number of the container that a panel of ours is, by which every Chorus knows it
+// again, whichever process posted it: it is no words of anybody.
+const panelID = 0x43484F52
+
+// panelColors are the colors of panels.
+var panelColors = map[platform.Panel]int{
+	platform.PanelAsk: 0xF0B232, platform.PanelYes: 0x23A55A, platform.PanelNo: 0xDA373C, platform.PanelOver: 0x80848E, platform.PanelWork: 0x5865F2,
+}
+
+// components are those of a post: a panel as a whole, or buttons below its text. None is an
+// empty list, which removes old ones.
+func components(p platform.Post) []discord.LayoutComponent {
+	if p.Panel == "" {
+		return layout(p.Buttons())
+	}
+	out := discord.ContainerComponent{ID: panelID, AccentColor: panelColors[p.Panel]}
+	text, buttons := p.Text, p.Buttons()
+	if p.Stop != "" {
+		// The headline has the button beside it, so that it does not move while the rest grows.
+		head, rest, _ := strings.Cut(text, "\n")
+		last := len(buttons) - 1
+		out.Components = append(out.Components, discord.SectionComponent{Components: []discord.SectionSubComponent{discord.TextDisplayComponent{Content: head}}, Accessory: button(buttons[last])})
+		text, buttons = strings.TrimSpace(rest), buttons[:last]
+		if text != "" {
+			out.Components = append(out.Components, discord.SeparatorComponent{})
+		}
+	}
+	out.Components = append(out.Components, inPanel(text, buttons, nil)...)
+	return []discord.LayoutComponent{out}
+}
+
+// inPanel is text with what can be pressed and chosen below it.
+func inPanel(text string, buttons []platform.Button, selects []platform.Select) (out []discord.ContainerSubComponent) {
+	if text != "" {
+		out = append(out, discord.TextDisplayComponent{Content: text})
+	}
+	if len(out) > 0 && len(buttons)+len(selects) > 0 {
+		out = append(out, discord.SeparatorComponent{})
+	}
+	for _, row := range slices.Concat(choosers(selects), rows(buttons)) {
+		out = append(out, row)
+	}
+	return out
+}
+
+// answerPanel is an answer to a command as a panel.
+func answerPanel(a platform.Answer) []discord.LayoutComponent {
+	return []discord.LayoutComponent{discord.ContainerComponent{Components: inPanel(a.Text, a.Buttons, a.Selects)}}
+}
+
+// answerParts are what can be pressed and chosen below the text of an answer.
+func answerParts(a platform.Answer) []discord.LayoutComponent {
+	out := []discord.LayoutComponent{}
+	for _, row := range slices.Concat(choosers(a.Selects), rows(a.Buttons)) {
+		out = append(out, row)
+	}
+	return out
+}
+
+// maxRows is how many rows a message without panels has room for.
+const maxRows = 5
+
+// layout is buttons as Discord wants them below a text.
+func layout(list []platform.Button) []discord.LayoutComponent {
+	return answerParts(platform.Answer{Buttons: list})
+}
+
+// rows are buttons, five in a row.
+func rows(list []platform.Button) (out []discord.ActionRowComponent) {
+	const row = 5
+	for part := range slices.Chunk(list, row) {
+		var buttons []discord.InteractiveComponent
+		for _, b := range part {
+			buttons = append(buttons, button(b))
+		}
+		out = append(out, discord.ActionRowComponent{Components: buttons})
+	}
+	return out[:min(len(out), maxRows)]
+}
+
+func button(b platform.Button) discord.ButtonComponent {
+	style := discord.ButtonStyleSecondary
+	switch b.Style {
+	case platform.Yes:
+		style = discord.ButtonStyleSuccess
+	case platform.Danger:
+		style = discord.ButtonStyleDanger
+	}
+	return discord.ButtonComponent{Style: style, Label: b.Label, CustomID: b.Value}
+}
+
+// choosers are select menus, one in a row.
+func choosers(list []platform.Select) (out []discord.ActionRowComponent) {
+	for _, s := range list {
+		var options []discord.StringSelectMenuOption
+		for _, c := range s.Choices[:min(len(s.Choices), maxChoices)] {
+			options = append(options, discord.StringSelectMenuOption{Label: c.Label, Value: c.Value})
+		}
+		menu := discord.StringSelectMenuComponent{CustomID: s.Value, Placeholder: s.Hint, Options: options}
+		out = append(out, discord.ActionRowComponent{Components: []discord.InteractiveComponent{menu}})
+	}
+	return out
+}
+
+// isPanel reports a message that shows a panel of ours, or has buttons of ours below it: a
+// question to people or how some work goes, no words of a conversation.
+func isPanel[C any](list []C) bool {
+	for _, one := range list {
+		switch c := any(one).(type) {
+		case discord.ContainerComponent:
+			if c.ID == panelID || isPanel(c.Components) {
+				return true
+			}
+		case discord.SectionComponent:
+			if isPanel([]any{c.Accessory}) {
+				return true
+			}
+		case discord.ActionRowComponent:
+			if isPanel(c.Components) {
+				return true
+			}
+		case discord.InteractiveComponent:
+			if platform.IsButton(c.GetCustomID()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// wordsOf are the words of a message of ours, whichever way they are shown.
+func wordsOf(m discord.Message) string {
+	if m.Content != "" {
+		return m.Content
+	}
+	return strings.Join(displayed(m.Components), "\n")
+}
+
+// sameWords compares texts without the space that Discord takes away or panels put between.
+func sameWords(a, b string) bool {
+	return slices.Equal(strings.Fields(a), strings.Fields(b))
+}
