@@ -29,6 +29,7 @@ func (p *Pages) functions() template.FuncMap {
 		"ago":      func(t time.Time) string { return ago(t, p.Now()) },
 		"soon":     func(t time.Time) string { return soon(t, p.Now()) },
 		"clock":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"moment":   func(t time.Time) string { return t.Format("Mon 2 Jan 2006, 15:04 MST") },
 		"usd":      usd,
 		"dollars":  dollars,
 		"count":    count,

@@ -147,6 +147,34 @@ func TestCostsHaveCharts(t *testing.T) {
 	}
 }
 
+// A schedule is shown with its dates before it is kept, and can be paused, resumed and removed.
+func TestSchedules(t *testing.T) {
+	t.Parallel()
+	h := newServer(t)
+	p := h.signedIn()
+	p.visit("/schedules")
+	p.waitForText("Nothing is said at set times yet")
+	p.write("input[name=when]", "every blue moon")
+	p.write("textarea[name=text]", "What is new?")
+	p.click("form.form .button")
+	p.waitForText("is not understood from")
+	p.eval(`document.querySelector("input[name=when]").value = ""`)
+	p.write("input[name=when]", "every weekday at 9")
+	p.write("input[name=zone]", "Europe/Berlin")
+	p.click("form.form .button")
+	p.until(`document.querySelectorAll(".ask li").length === 5`)
+	p.click(".ask .button")
+	p.until(`document.querySelectorAll("table.list tbody tr a").length === 1`)
+	p.click("table.list tbody a")
+	p.waitForText("It was not due yet")
+	p.click("button[value=pause]")
+	p.waitForText("It is paused")
+	p.click("button[value=resume]")
+	p.until(`document.querySelector("button[value=pause]")`)
+	p.click("button[value=remove]")
+	p.waitForText("Nothing is said at set times yet")
+}
+
 func TestCopyingCode(t *testing.T) {
 	t.Parallel()
 	h := newServer(t)
@@ -278,7 +306,7 @@ func TestWithoutScripts(t *testing.T) {
 	p, id := h.begin(operations.NewSession{})
 	h.prompt(id, "say **bold** words")
 	call(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
-	for _, path := range []string{"/", "/approvals", "/agents", "/costs", "/audit", "/settings", "/doctor", "/search?q=bold", "/s/" + id + "/journal", "/s/" + id} {
+	for _, path := range []string{"/", "/approvals", "/agents", "/costs", "/schedules", "/audit", "/settings", "/doctor", "/search?q=bold", "/s/" + id + "/journal", "/s/" + id} {
 		p.visit(path)
 		p.until(`document.querySelector("h1")?.innerText`)
 	}
