@@ -93,6 +93,7 @@ func (b *Bot) pinnedLimit(r *report, l leaf) {
 		r.warn(l.at, l.path, "permissions: there is no profile %q; there are %s%s", profile, strings.Join(known, ", "), suggest.Hint(profile, known))
 	default:
 		b.Channels = append(b.Channels, Channel{Name: l.at.File, Permissions: profile, Pinned: true})
+		b.pinned = append(b.pinned, l)
 	}
 }
 

@@ -130,6 +130,7 @@ type Bot struct {
 	NATSURL         Secret `key:"natsUrl"`
 
 	merged merged
+	pinned []leaf // profiles that pins name as limits
 }
 
 // Vendor is where models come from.

@@ -34,6 +34,9 @@ func (b *Bot) Rows() []Row {
 			}
 		}
 	}
+	for _, l := range b.pinned {
+		out = append(out, Row{Key: "channels.here.permissions", Value: l.value.text, Layer: l.at.Layer.String(), File: l.at.File, Line: l.at.Line})
+	}
 	return out
 }
 
