@@ -32,8 +32,12 @@ func says(text string) platform.Answer { return platform.Answer{Text: text} }
 // two with one name the first counts.
 func (b *Bot) register(ctx context.Context) {
 	list := b.Offers()
-	for i := range list {
-		list[i].Name = b.CommandName(list[i])
+	for i, c := range list {
+		list[i] = translated(c)
+		list[i].Name, list[i].Names = b.CommandName(c), map[string]string{}
+		for language, name := range translated(c).Names {
+			list[i].Names[language] = b.CommandName(platform.Command{Name: name, Menu: c.Menu})
+		}
 	}
 	_, err := again(ctx, b, "register commands", func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, b.can.commands.Register(ctx, list)
@@ -74,7 +78,7 @@ func (b *Bot) CommandName(c platform.Command) string {
 	case c.Menu:
 		return split.Clip(c.Name+" ("+who+")", maxCommandName)
 	default:
-		return who[:min(len(who), maxCommandName-1-len(c.Name))] + "-" + c.Name
+		return who[:min(len(who), maxCommandName-1-split.Length(c.Name))] + "-" + c.Name
 	}
 }
 

@@ -17,10 +17,13 @@ type Command struct {
 	Example     string // its options as somebody would type them
 	Menu        bool   // an entry in the menu of a message, whose Name is its label
 	GuildOnly   bool   // not in direct messages
+	Anywhere    bool   // it makes sense where the bot is not: people can take it along
 	Speaks      bool   // it becomes a message: see Sink.Speaks
 	Needs       Right
 	Options     []Option
 	Sub         []Command
+	// Names and Descriptions in other languages, by their codes.
+	Names, Descriptions map[string]string
 }
 
 // The topics of commands that are no group of their own.
@@ -61,6 +64,8 @@ type Option struct {
 	MaxLength   int  // characters of a text; 0: as the platform has it
 	Completes   bool // values are proposed while it is typed
 	Choices     []Choice
+	// Names and Descriptions in other languages, as those of a command.
+	Names, Descriptions map[string]string
 }
 
 // Choice is a proposed value.
@@ -96,6 +101,7 @@ type Press struct {
 	Text      string // what was written, where the button opens a form
 	Message   string // the message it is on
 	MessageAt time.Time
+	Absent    bool // as of an Invocation
 	By        room.Author
 	In        room.Channel
 	Allowed   Allowed

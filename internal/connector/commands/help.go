@@ -76,12 +76,12 @@ const (
 )
 
 func (b *Set) help(ctx context.Context, o request) platform.Answer {
-	return b.helpAbout(ctx, o.in, o.Text["topic"])
+	return b.helpAbout(ctx, o.in, o.Absent, o.Text["topic"])
 }
 
 // helpAbout says how to reach whoever answers here, and what can be commanded: by topic with an
 // example of each, or all commands of one topic.
-func (b *Set) helpAbout(ctx context.Context, in room.Channel, about string) platform.Answer {
+func (b *Set) helpAbout(ctx context.Context, in room.Channel, absent bool, about string) platform.Answer {
 	all := b.topics()
 	a := platform.Answer{Panel: true, Selects: []platform.Select{{Value: platform.ButtonValue(pressTopic, "help"), Hint: "More about a topic"}}}
 	for _, name := range append([]string{overview}, topicNames(all)...) {
@@ -97,7 +97,10 @@ func (b *Set) helpAbout(ctx context.Context, in room.Channel, about string) plat
 	}
 	var out strings.Builder
 	reach, err := b.reach(ctx, in)
-	if err != nil {
+	switch {
+	case absent:
+		reach = "I am not in this channel. `/ask` works all the same: the answer comes by direct message."
+	case err != nil:
 		return says(b.UserMessage(err))
 	}
 	out.WriteString(reach + "\n\n")

@@ -66,7 +66,7 @@ func (b *Set) Press(ctx context.Context, p platform.Press) (platform.Answer, boo
 		}
 		return says(b.halt(ctx, p.In, id, b.Principal(p.By), p.Allowed.ManageMessages)), true
 	case pressTopic:
-		a := b.helpAbout(ctx, p.In, p.Chosen)
+		a := b.helpAbout(ctx, p.In, p.Absent, p.Chosen)
 		a.Replace = true
 		return a, true
 	case platform.PressRetire:

@@ -29,11 +29,12 @@ func list() []platform.Command {
 	topic := func(topic string, c platform.Command) platform.Command { c.Topic = topic; return c }
 	talk := func(c platform.Command) platform.Command { return topic(platform.TopicTalk, c) }
 	look := func(c platform.Command) platform.Command { return topic(platform.TopicLook, c) }
+	anywhere := func(c platform.Command) platform.Command { c.Anywhere = true; return c }
 	thread := completed("thread", "The conversation: its id, or a beginning of it")
 	all := []platform.Command{
-		look(one("help", "What I can do here and how to reach me", completed("topic", "More about some of the commands"))),
-		talk(platform.Command{Name: "ask", Description: "Ask me something, also in channels where I do not answer by myself", Speaks: true, Options: []platform.Option{
-			{Name: "prompt", Description: "What you want to know or have done", Required: true, MaxLength: maxPrompt}, {Name: "file", Description: "Something to look at", Kind: platform.Upload}}}),
+		anywhere(look(one("help", "What I can do here and how to reach me", completed("topic", "More about some of the commands")))),
+		anywhere(talk(platform.Command{Name: "ask", Description: "Ask me something, also in channels where I do not answer by myself", Speaks: true, Options: []platform.Option{
+			{Name: "prompt", Description: "What you want to know or have done", Required: true, MaxLength: maxPrompt}, {Name: "file", Description: "Something to look at", Kind: platform.Upload}}})),
 		{Name: "agent", Description: "Agents", GuildOnly: true, Needs: platform.ManageChannels, Sub: []platform.Command{
 			one("init", "Make an agent with a channel of its own", required(text("name", "2 to 32 of a-z, 0-9 and hyphens; also the channel's")),
 				completed("model", "provider/model; without it, the server's"), completed("permissions", "What it may do; without it, the server's"), text("prompt", "Who it is")),
@@ -51,7 +52,7 @@ func list() []platform.Command {
 		look(one("access", "Who may do what here, and why", platform.Option{Name: "person", Description: "Somebody else; for those who may manage the server", Kind: platform.Person})),
 		talk(one("stop", "Stop what runs in this channel", flag("all", "Also refuse what waits"))),
 		talk(one("steer", "Say something to the run that is on", required(text("message", "What to say")))),
-		look(one("cost", "What you spent; for those who may manage the server, what all did here", text("since", "24h, 7d, today, month, all or a date; without it 24h"))),
+		anywhere(look(one("cost", "What you spent; for those who may manage the server, what all did here", text("since", "24h, 7d, today, month, all or a date; without it 24h")))),
 		look(one("status", "Who answers here and how, what runs, pending approvals, what you spent today")),
 		look(one("tasks", "What runs and what waits in this channel, with a button to stop each")),
 		look(one("queue", "Who waits here for an answer, and at which place")),

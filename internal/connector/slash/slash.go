@@ -85,7 +85,7 @@ func New(o Options) (*Set, error) {
 			}
 			s.paths[strings.Join(words, "/")] = entry{d, line}
 			leaf := platform.Command{Name: words[len(words)-1], Description: text.Clip(cmp.Or(line.Help, d.Help), maxDescription-1),
-				Topic: topicOf(d), Options: options, Needs: platform.Right(line.Permission), GuildOnly: line.Permission != ""}
+				Topic: topicOf(d), Anywhere: d.Effect == operation.Reads && len(words) == 1, Options: options, Needs: platform.Right(line.Permission), GuildOnly: line.Permission != ""}
 			s.list = insert(s.list, words, leaf)
 		}
 	}

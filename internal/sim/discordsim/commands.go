@@ -60,7 +60,41 @@ func (c *Command) check(f *form, at string) {
 	} else if c.Description != "" || len(c.Options) > 0 {
 		f.add(at+"description", "APPLICATION_COMMAND_CONTEXT_MENU_DESCRIPTION_NOT_ALLOWED", "Context menu commands cannot have a description or options")
 	}
+	checkLocalized(f, at, c.NameLocal, c.DescLocal, c.Type == commandChat)
+	for i, n := range c.Contexts {
+		if n < 0 || n > 2 {
+			f.add(index(at+"contexts", i), "BASE_TYPE_CHOICES", "Value must be one of {0, 1, 2}.")
+		}
+	}
+	for i, n := range c.IntegrationTypes {
+		if n < 0 || n > 1 {
+			f.add(index(at+"integration_types", i), "BASE_TYPE_CHOICES", "Value must be one of {0, 1}.")
+		}
+	}
 	checkCommandOptions(f, at+"options", c.Options)
+}
+
+// languages are those that commands can be translated to.
+var languages = []string{"id", "da", "de", "en-GB", "en-US", "es-ES", "es-419", "fr", "hr", "it", "lt", "hu", "nl", "no", "pl", "pt-BR", "ro", "fi", "sv-SE", "vi", "tr", "cs", "el", "bg", "ru", "uk", "hi", "th", "zh-CN",
+	"ja", "zh-TW", "ko"}
+
+// checkLocalized holds translated names and descriptions against the rules of the originals.
+func checkLocalized(f *form, at string, names, descriptions map[string]any, strict bool) {
+	for language, v := range names {
+		name, _ := v.(string)
+		switch where := at + "name_localizations." + language; {
+		case !slices.Contains(languages, language):
+			f.add(where, "BASE_TYPE_CHOICES", "There is no such locale.")
+		case strict && (!commandName().MatchString(name) || lower(name) != name):
+			f.add(where, "APPLICATION_COMMAND_INVALID_NAME", "Command name is invalid")
+		default:
+			f.between(where, len([]rune(name)), 1, 32)
+		}
+	}
+	for language, v := range descriptions {
+		text, _ := v.(string)
+		f.between(at+"description_localizations."+language, len([]rune(text)), 1, 100)
+	}
 }
 
 func checkCommandOptions(f *form, at string, options []object) {
@@ -79,6 +113,9 @@ func checkCommandOptions(f *form, at string, options []object) {
 		}
 		seen[name] = true
 		f.between(where+".description", len([]rune(textOf(o, "description"))), 1, 100)
+		names, _ := o["name_localizations"].(map[string]any)
+		descriptions, _ := o["description_localizations"].(map[string]any)
+		checkLocalized(f, where+".", names, descriptions, true)
 		kind := kindOf(o)
 		if kind < 1 || kind > 11 {
 			f.add(where+".type", "BASE_TYPE_CHOICES", "Value must be one of {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}.")

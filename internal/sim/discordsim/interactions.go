@@ -34,6 +34,7 @@ type interaction struct {
 	made    time.Time
 	nonce   any
 
+	taken    bool // the person has installed the application, and takes the command along
 	acked    bool
 	failed   bool
 	answer   int // the kind of the first answer
@@ -119,6 +120,14 @@ func (w *world) useCommand(i *interaction) error {
 	if c == nil {
 		return unknown
 	}
+	in := 0 // a guild
+	if i.channel.GuildID == 0 {
+		in = 1 // a direct message with the bot
+	}
+	if c.Contexts != nil && !slices.Contains(c.Contexts, in) {
+		return unknown
+	}
+	i.taken = slices.Contains(c.IntegrationTypes, 1) && slices.Contains(i.app.installed, i.person.ID)
 	have := w.rights(i.person, i.channel)
 	if !have.Has(PermUseCommands) || c.Permissions != nil && (*c.Permissions == 0 && !have.Has(PermAdministrator) || !have.Has(*c.Permissions)) {
 		return noAccess()
@@ -318,6 +327,13 @@ func (w *world) interactionView(i *interaction) object {
 		out["authorizing_integration_owners"] = object{"0": w.guild}
 	} else {
 		out["user"], out["context"], out["authorizing_integration_owners"] = i.person.User, 1, object{"0": "0"}
+	}
+	if i.taken {
+		owners := out["authorizing_integration_owners"].(object)
+		owners["1"] = i.person.ID
+		if !w.sees(i.app, i.channel) {
+			delete(owners, "0")
+		}
 	}
 	if i.message != nil {
 		out["message"] = w.view(i.message, i.app.ID, false)

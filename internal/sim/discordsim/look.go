@@ -2,6 +2,7 @@ package discordsim
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 )
 
@@ -76,6 +77,19 @@ func customIDs(list []object) (out []string) {
 		}
 	}
 	return out
+}
+
+// Install is a person installing a bot's application for themselves: its commands that allow it
+// come along wherever they are.
+func (s *Sim) Install(person, bot string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	who, app := s.w.accountNamed(person), s.w.accountNamed(bot)
+	if who == nil || app == nil {
+		return fmt.Errorf("there is no %q or no %q", person, bot)
+	}
+	app.installed = append(app.installed, who.ID)
+	return nil
 }
 
 // Restore puts another body in the place of a message's, as if an earlier version of its author

@@ -16,6 +16,7 @@ type account struct {
 	// privileged are the intents that a bot's owner switched on.
 	privileged int
 	commands   []*Command
+	installed  []ID // people who have the application themselves
 	emojis     []*AppEmoji
 }
 

@@ -2,6 +2,7 @@ package discord
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/disgoorg/disgo/discord"
 	"github.com/disgoorg/disgo/rest"
@@ -15,17 +16,26 @@ func (c *Client) Register(ctx context.Context, list []platform.Command) error {
 	c.mu.Lock()
 	app := gateway.ID(c.app)
 	c.mu.Unlock()
-	var all []discord.ApplicationCommandCreate
-	for _, command := range list {
-		all = append(all, created(command))
-	}
-	var err error
 	if c.Guild != "" {
-		_, err = c.rest.SetGuildCommands(app, gateway.ID(c.Guild), all, rest.WithCtx(ctx))
-	} else {
-		_, err = c.rest.SetGlobalCommands(app, all, rest.WithCtx(ctx))
+		_, err := c.rest.SetGuildCommands(app, gateway.ID(c.Guild), creates(list, false), rest.WithCtx(ctx))
+		return gateway.Trouble(err)
+	}
+	_, err := c.rest.SetGlobalCommands(app, creates(list, true), rest.WithCtx(ctx))
+	if gateway.Status(err) == http.StatusBadRequest {
+		// The application may not be one that people can install for themselves.
+		c.Log.Info("the commands are registered for servers only (see Installation in Discord's developer portal)", "event", "no_user_install", "error", err)
+		_, err = c.rest.SetGlobalCommands(app, creates(list, false), rest.WithCtx(ctx))
 	}
 	return gateway.Trouble(err)
+}
+
+// creates are commands as Discord wants them; people: some may be installed by a person alone.
+func creates(list []platform.Command, people bool) (all []discord.ApplicationCommandCreate) {
+	for _, command := range list {
+		command.Anywhere = command.Anywhere && people
+		all = append(all, created(command))
+	}
+	return all
 }
 
 // needs are Discord's permissions for what a command should be offered to.
@@ -37,22 +47,27 @@ var needs = map[platform.Right]discord.Permissions{
 // created is a command as Discord wants it.
 func created(command platform.Command) discord.ApplicationCommandCreate {
 	if command.Menu {
-		return discord.MessageCommandCreate{Name: command.Name}
+		return discord.MessageCommandCreate{Name: command.Name, NameLocalizations: locales(command.Names)}
 	}
-	out := discord.SlashCommandCreate{Name: command.Name, Description: command.Description, Options: options(command.Options)}
+	out := discord.SlashCommandCreate{Name: command.Name, NameLocalizations: locales(command.Names), Description: command.Description, DescriptionLocalizations: locales(command.Descriptions),
+		Options: options(command.Options)}
 	for _, sub := range command.Sub {
 		if len(sub.Sub) == 0 {
 			out.Options = append(out.Options, subcommand(sub))
 			continue
 		}
-		group := discord.ApplicationCommandOptionSubCommandGroup{Name: sub.Name, Description: sub.Description}
+		group := discord.ApplicationCommandOptionSubCommandGroup{Name: sub.Name, NameLocalizations: locales(sub.Names), Description: sub.Description, DescriptionLocalizations: locales(sub.Descriptions)}
 		for _, inner := range sub.Sub {
 			group.Options = append(group.Options, subcommand(inner))
 		}
 		out.Options = append(out.Options, group)
 	}
-	if command.GuildOnly {
+	switch {
+	case command.GuildOnly:
 		out.Contexts = []discord.InteractionContextType{discord.InteractionContextTypeGuild}
+	case command.Anywhere:
+		out.IntegrationTypes = []discord.ApplicationIntegrationType{discord.ApplicationIntegrationTypeGuildInstall, discord.ApplicationIntegrationTypeUserInstall}
+		out.Contexts = []discord.InteractionContextType{discord.InteractionContextTypeGuild, discord.InteractionContextTypeBotDM, discord.InteractionContextTypePrivateChannel}
 	}
 	if p, ok := needs[command.Needs]; ok {
 		out.DefaultMemberPermissions.Value, out.DefaultMemberPermissions.OK = &p, true
@@ -61,23 +76,33 @@ func created(command platform.Command) discord.ApplicationCommandCreate {
 }
 
 func subcommand(c platform.Command) discord.ApplicationCommandOptionSubCommand {
-	return discord.ApplicationCommandOptionSubCommand{Name: c.Name, Description: c.Description, Options: options(c.Options)}
+	return discord.ApplicationCommandOptionSubCommand{Name: c.Name, NameLocalizations: locales(c.Names), Description: c.Description, DescriptionLocalizations: locales(c.Descriptions), Options: options(c.Options)}
+}
+
+// locales are words by the languages that Discord knows.
+func locales(words map[string]string) map[discord.Locale]string {
+	out := make(map[discord.Locale]string, len(words))
+	for language, text := range words {
+		out[discord.Locale(language)] = text
+	}
+	return out
 }
 
 func options(list []platform.Option) []discord.ApplicationCommandOption {
 	var out []discord.ApplicationCommandOption
 	for _, o := range list {
+		names, descriptions := locales(o.Names), locales(o.Descriptions)
 		switch o.Kind {
 		case platform.Flag:
-			out = append(out, discord.ApplicationCommandOptionBool{Name: o.Name, Description: o.Description, Required: o.Required})
+			out = append(out, discord.ApplicationCommandOptionBool{Name: o.Name, NameLocalizations: names, Description: o.Description, DescriptionLocalizations: descriptions, Required: o.Required})
 		case platform.Person:
-			out = append(out, discord.ApplicationCommandOptionUser{Name: o.Name, Description: o.Description, Required: o.Required})
+			out = append(out, discord.ApplicationCommandOptionUser{Name: o.Name, NameLocalizations: names, Description: o.Description, DescriptionLocalizations: descriptions, Required: o.Required})
 		case platform.Number:
-			out = append(out, discord.ApplicationCommandOptionInt{Name: o.Name, Description: o.Description, Required: o.Required, Autocomplete: o.Completes})
+			out = append(out, discord.ApplicationCommandOptionInt{Name: o.Name, NameLocalizations: names, Description: o.Description, DescriptionLocalizations: descriptions, Required: o.Required, Autocomplete: o.Completes})
 		case platform.Upload:
-			out = append(out, discord.ApplicationCommandOptionAttachment{Name: o.Name, Description: o.Description, Required: o.Required})
+			out = append(out, discord.ApplicationCommandOptionAttachment{Name: o.Name, NameLocalizations: names, Description: o.Description, DescriptionLocalizations: descriptions, Required: o.Required})
 		default:
-			option := discord.ApplicationCommandOptionString{Name: o.Name, Description: o.Description, Required: o.Required, Autocomplete: o.Completes && len(o.Choices) == 0}
+			option := discord.ApplicationCommandOptionString{Name: o.Name, NameLocalizations: names, Description: o.Description, DescriptionLocalizations: descriptions, Required: o.Required, Autocomplete: o.Completes && len(o.Choices) == 0}
 			if o.MaxLength > 0 {
 				option.MaxLength = &o.MaxLength
 			}

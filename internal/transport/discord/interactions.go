@@ -83,7 +83,7 @@ func modal(id string, f platform.Form) discord.ModalCreate {
 
 // pressed carries out a click and shows what comes of it to whoever clicked.
 func (c *Client) pressed(ctx context.Context, i discord.Interaction, p platform.Press, on *discord.Message) {
-	p.Message, p.MessageAt, p.By, p.In, p.Allowed = on.ID.String(), on.ID.Time(), c.caller(ctx, i), c.interactionChannel(ctx, i), c.allowed(ctx, i)
+	p.Message, p.MessageAt, p.Absent, p.By, p.In, p.Allowed = on.ID.String(), on.ID.Time(), absentFrom(i), c.caller(ctx, i), c.interactionChannel(ctx, i), c.allowed(ctx, i)
 	a := c.sink.Press(ctx, p)
 	switch {
 	case a.Text == "":

@@ -1,0 +1,4 @@
+package connector
+
+// Translated is translated, for tests of the commands that there are.
+var Translated = translated
