@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/eventfile"
 	"chorus/internal/provider"
 	"chorus/internal/usage"
 )
@@ -102,15 +103,15 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	return err
 }
 
-// keepSchedules says what schedules say until the server stops; the function that it returns waits for that.
+// keepSchedules says what schedules and event files say until the server stops; the function that it returns waits
+// for that.
 func (a *App) keepSchedules(ctx context.Context) (wait func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		a.clock.Run(ctx)
-	}()
-	return func() { cancel(); <-done }
+	events := eventfile.Folder{Dir: a.Home.Events(), Handler: a.Service.Handler().EventFiles(a.Me()), Log: a.Log}
+	var work sync.WaitGroup
+	work.Go(func() { a.clock.Run(ctx) })
+	work.Go(func() { events.Run(ctx) })
+	return func() { cancel(); work.Wait() }
 }
 
 // closeServer lets nobody new in and waits for those who are inside, but not for ever.

@@ -641,4 +641,5 @@ type Inbound struct {
 	Platform   string // empty: the engine gives it a ULID of its own
 	PlatformID string
 	Version    int
+	Fired      bool // nobody waits who could say it again: no queue is too long for it
 }

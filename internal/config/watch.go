@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
+	"chorus/internal/folders"
 )
 
 // WatchOptions say what to watch and whom to tell. The functions are called one at a
@@ -30,24 +30,16 @@ type WatchOptions struct {
 // broken for a reason outside of the folder (a variable's file that is missing) is
 // tried again at every rescan.
 func Watch(ctx context.Context, o WatchOptions) error {
-	watcher, err := fsnotify.NewWatcher()
-	if err != nil { // out of watches: looking now and then is all that is left
-		watcher = nil
-	} else {
-		defer watcher.Close()
-	}
-	changes := make(chan struct{}, 1)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		listen(ctx, watcher, o.Options, changes)
-	}()
-	defer func() { <-done }()
+	home := filepath.Dir(o.Settings)
+	watcher := folders.Watch(func(path string) bool { // in the home only settings.json and the folder itself matter: the database is busy beside them
+		return o.Settings == "" || filepath.Dir(path) != home || path == o.Settings || path == o.Dir
+	})
+	defer watcher.Close()
 	look := func() string {
-		watchFolders(watcher, o.Options)
+		watcher.Add(watched(o.Options)...)
 		return digest(o.Options)
 	}
-	return watch(ctx, o, changes, look, ReadFiles)
+	return watch(ctx, o, watcher.Changes(), look, ReadFiles)
 }
 
 // watch is the rule: settle, compare, read, tell. Everything it needs of the world is handed in.
@@ -103,52 +95,12 @@ func watch(ctx context.Context, o WatchOptions, changes <-chan struct{}, look fu
 	}
 }
 
-// listen turns what the file system tells into changes. In the home folder only
-// settings.json and the folder itself are of interest: the database is busy beside them.
-func listen(ctx context.Context, watcher *fsnotify.Watcher, o Options, changes chan<- struct{}) {
-	if watcher == nil {
-		return
-	}
-	home := filepath.Dir(o.Settings)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case _, ok := <-watcher.Errors:
-			if !ok {
-				return
-			}
-		case e, ok := <-watcher.Events:
-			if !ok {
-				return
-			}
-			if o.Settings != "" && filepath.Dir(e.Name) == home && e.Name != o.Settings && e.Name != o.Dir {
-				continue
-			}
-		}
-		select {
-		case changes <- struct{}{}:
-		default: // one is waiting already
-		}
-	}
-}
-
 func watched(o Options) []string {
 	dirs := []string{o.Dir, filepath.Join(o.Dir, "guilds"), filepath.Join(o.Dir, "bots")}
 	if o.Settings != "" {
 		dirs = append(dirs, filepath.Dir(o.Settings))
 	}
 	return dirs
-}
-
-// watchFolders watches the folders that exist by now; those that do already are left as they are.
-func watchFolders(watcher *fsnotify.Watcher, o Options) {
-	if watcher == nil {
-		return
-	}
-	for _, dir := range watched(o) {
-		_ = watcher.Add(dir) // it may not exist; the rescan comes by again
-	}
 }
 
 // digest changes when a file of the folder does, also one that a prompt is read from.

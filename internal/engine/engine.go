@@ -211,7 +211,9 @@ func (e *Engine) Deliver(ctx context.Context, in chat.Inbound, create func(chat.
 		c := e.guest(thread, in.Principal.String(), chat.Received{From: in.From, Principal: in.Principal, Blocks: in.Blocks,
 			ReplyTo: in.ReplyTo, Intake: in.Intake, Prompt: in.Prompt, Terms: in.Terms})
 		c.Events[0].Platform, c.Events[0].PlatformID, c.Events[0].Version = in.Platform, in.PlatformID, in.Version
-		c.MaxWaiting = e.MaxWaiting
+		if !in.Fired {
+			c.MaxWaiting = e.MaxWaiting
+		}
 		if create != nil {
 			row := create(thread)
 			c.Create = &row

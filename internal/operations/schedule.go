@@ -60,6 +60,7 @@ type Schedule struct {
 	Due       time.Time     `json:"due,omitzero"`
 	Next      []time.Time   `json:"next,omitempty"` // five at most
 	Runs      []ScheduleRun `json:"runs,omitempty"` // the newest first
+	File      string        `json:"file,omitempty"` // the event file that it comes from
 	CreatedAt time.Time     `json:"createdAt"`
 }
 
@@ -122,7 +123,7 @@ var (
 		Tool:   "schedule_resume", Done: "schedule {id} goes on, next {due}"}, Schedules.ResumeSchedule)
 
 	RemoveSchedule = operation.New(operation.Info{Name: "schedule.remove", Help: "Remove a schedule; what was said stays", Scope: operation.Chat, Effect: operation.Destroys,
-		Errors: []operation.Kind{operation.NotFound},
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "DELETE /api/schedules/{id}", ID: "removeSchedule"}},
 		CLI:    []operation.CLI{{Words: "schedule remove", Args: "ID"}},
 		Tool:   "schedule_remove", Done: "schedule {id} removed"}, Schedules.RemoveSchedule)

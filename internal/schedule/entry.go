@@ -21,6 +21,8 @@ type Schedule struct {
 	Begins  time.Time // Due and its jitter
 	Paused  bool
 	Created time.Time
+	File    string // the event file that it comes from; empty: somebody added it
+	Digest  string // of that file
 }
 
 // The states of a due time.
@@ -45,7 +47,7 @@ func (s Schedule) Read() (Spec, error) {
 	if err != nil {
 		return Spec{}, err
 	}
-	return parse(s.Spec, zone, time.Time{})
+	return Read(s.Spec, zone)
 }
 
 // Begin is when a due time begins: with the schedule's jitter.

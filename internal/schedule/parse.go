@@ -42,18 +42,10 @@ func Zone(name string) (*time.Location, error) {
 var instants = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"}
 
 func parse(text string, zone *time.Location, now time.Time) (Spec, error) {
-	for _, layout := range instants {
-		if at, err := time.ParseInLocation(layout, text, zone); err == nil {
-			return Once(at), nil
-		}
-	}
-	if isCron(text) {
-		return Cron(strings.Join(strings.Fields(text), " "), zone)
+	if spec, err := Read(text, zone); err == nil || isCron(text) {
+		return spec, err
 	}
 	w := words{left: tokens(text), text: text}
-	if from, ok := w.steps(zone); ok {
-		return from, nil
-	}
 	return w.spec(zone, now)
 }
 
@@ -409,4 +401,23 @@ func (w *words) timeOfDay() (hour, minute int, err error) {
 		return 0, 0, w.confused()
 	}
 	return hour, minute, nil
+}
+
+// Read reads an instant, cron fields or what Spec.String wrote. It may lie in the past; words that count from now
+// are not understood.
+func Read(text string, zone *time.Location) (Spec, error) {
+	text = strings.TrimSpace(text)
+	for _, layout := range instants {
+		if at, err := time.ParseInLocation(layout, text, zone); err == nil {
+			return Once(at), nil
+		}
+	}
+	if isCron(text) {
+		return Cron(strings.Join(strings.Fields(text), " "), zone)
+	}
+	w := words{left: tokens(text), text: text}
+	if spec, ok := w.steps(zone); ok {
+		return spec, nil
+	}
+	return Spec{}, fmt.Errorf("%q is neither an instant such as 2026-12-24T18:00:00 nor cron fields such as 0 9 * * 1-5", text)
 }

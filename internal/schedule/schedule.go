@@ -61,6 +61,9 @@ func (s Spec) Next(after time.Time) time.Time {
 	}
 }
 
+// First is when it is due for the first time, of what is due once or in equal steps.
+func (s Spec) First() time.Time { return s.at }
+
 // Upcoming are the next times after an instant, at most n.
 func (s Spec) Upcoming(after time.Time, n int) []time.Time {
 	var all []time.Time

@@ -177,6 +177,9 @@ func (o *Handler) RemoveSchedule(ctx context.Context, by operation.Caller, in op
 	if err != nil {
 		return operation.None{}, err
 	}
+	if s.File != "" && !s.Due.IsZero() {
+		return operation.None{}, operation.Errorf(operation.Conflict, "it comes from the file %s of the folder events and would come back; remove that file", s.File)
+	}
 	if there, err := o.app.DB.RemoveSchedule(ctx, s.ID); err != nil {
 		return operation.None{}, err
 	} else if !there {
@@ -207,7 +210,7 @@ func noSchedule(name string) error {
 
 func (o *Handler) showSchedule(s schedule.Schedule) operations.Schedule {
 	shown := operations.Schedule{ID: s.ID, When: s.Said, Spec: s.Spec, Zone: s.Zone, Text: s.Words, Owner: s.Owner.String(), Agent: s.Thread.Agent(), SessionID: s.Thread.Thread(),
-		CatchUp: s.CatchUp, Due: s.Due, Status: "active", CreatedAt: s.Created}
+		CatchUp: s.CatchUp, Due: s.Due, Status: "active", File: s.File, CreatedAt: s.Created}
 	if s.Jitter > 0 {
 		shown.Jitter = s.Jitter.String()
 	}
@@ -257,16 +260,21 @@ func (o *Handler) SayScheduled(ctx context.Context, s schedule.Schedule, due tim
 	if err != nil {
 		return clock.Said{}, err
 	}
-	inbound := chat.Inbound{Threads: []chat.ThreadID{row.ID}, Principal: who, From: chat.Participant{ID: s.ID, Name: "schedule", Kind: chat.System}, Prompt: true,
-		Intake: chat.Queue, Blocks: u.blocks, Terms: u.terms, Platform: schedulePlatform, PlatformID: s.ID + "/" + strconv.FormatInt(due.Unix(), 10)}
-	got, err := o.Engine.Deliver(ctx, inbound, nil)
+	return o.deliver(ctx, row, u, chat.Inbound{Principal: who, From: chat.Participant{ID: s.ID, Name: "schedule", Kind: chat.System},
+		Platform: schedulePlatform, PlatformID: s.ID + "/" + strconv.FormatInt(due.Unix(), 10)})
+}
+
+// deliver gives words to a thread that nobody waits for, once for a key of the platform.
+func (o *Handler) deliver(ctx context.Context, row journal.Thread, u utterance, in chat.Inbound) (clock.Said, error) {
+	in.Threads, in.Prompt, in.Fired, in.Intake, in.Blocks, in.Terms = []chat.ThreadID{row.ID}, true, true, chat.Queue, u.blocks, u.terms
+	got, err := o.Engine.Deliver(ctx, in, nil)
 	if err != nil {
 		return clock.Said{}, err
 	}
 	if !got[0].Again {
 		return clock.Said{Seq: got[0].Seq, Refused: got[0].Refused}, nil
 	}
-	said, refused, err := o.before(ctx, row.ID, inbound)
+	said, refused, err := o.before(ctx, row.ID, in)
 	result := clock.Said{Seq: said.Seq}
 	if refused {
 		result.Refused = "there were too many prompts waiting"

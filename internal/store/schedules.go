@@ -11,7 +11,7 @@ import (
 	"chorus/internal/schedule"
 )
 
-const scheduleColumns = `id, owner, thread_id, words, said, spec, zone, catch_up, jitter, COALESCE(due, 0), COALESCE(begins, 0), paused, created_at`
+const scheduleColumns = `id, owner, thread_id, words, said, spec, zone, catch_up, jitter, COALESCE(due, 0), COALESCE(begins, 0), paused, created_at, file, digest`
 
 // AddSchedule keeps a new schedule; false: there is one with this id already, and nothing was written.
 func (db *DB) AddSchedule(ctx context.Context, s schedule.Schedule) (bool, error) {
@@ -21,9 +21,9 @@ func (db *DB) AddSchedule(ctx context.Context, s schedule.Schedule) (bool, error
 	}
 	var added int64
 	err = db.w.write(ctx, func(w *writer) (err error) {
-		added, err = w.change(`INSERT INTO schedules (id, owner, owner_key, thread_id, words, said, spec, zone, catch_up, jitter, due, begins, paused, created_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-			s.ID, owner, s.Owner.String(), string(s.Thread), s.Words, s.Said, s.Spec, s.Zone, s.CatchUp, s.Jitter.Microseconds(), nullMicros(s.Due), nullMicros(s.Begins), s.Paused, micros(s.Created))
+		added, err = w.change(`INSERT INTO schedules (id, owner, owner_key, thread_id, words, said, spec, zone, catch_up, jitter, due, begins, paused, created_at, file, digest)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			s.ID, owner, s.Owner.String(), string(s.Thread), s.Words, s.Said, s.Spec, s.Zone, s.CatchUp, s.Jitter.Microseconds(), nullMicros(s.Due), nullMicros(s.Begins), s.Paused, micros(s.Created), s.File, s.Digest)
 		return err
 	})
 	if err != nil {
@@ -72,7 +72,7 @@ func (db *DB) schedules(ctx context.Context, query string, args ...any) ([]sched
 		var s schedule.Schedule
 		var owner string
 		var jitter, due, begins, created int64
-		if err := rows.Scan(&s.ID, &owner, &s.Thread, &s.Words, &s.Said, &s.Spec, &s.Zone, &s.CatchUp, &jitter, &due, &begins, &s.Paused, &created); err != nil {
+		if err := rows.Scan(&s.ID, &owner, &s.Thread, &s.Words, &s.Said, &s.Spec, &s.Zone, &s.CatchUp, &jitter, &due, &begins, &s.Paused, &created, &s.File, &s.Digest); err != nil {
 			return err
 		}
 		if err := json.Unmarshal([]byte(owner), &s.Owner); err != nil {

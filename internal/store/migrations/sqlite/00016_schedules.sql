@@ -16,7 +16,9 @@ CREATE TABLE schedules (
     due         BIGINT,           -- NULL: never again
     begins      BIGINT,           -- due and its jitter
     paused      BIGINT  NOT NULL DEFAULT 0,
-    created_at  BIGINT  NOT NULL
+    created_at  BIGINT  NOT NULL,
+    file        TEXT    NOT NULL, -- of the folder events, where it comes from one
+    digest      TEXT    NOT NULL  -- of that file
 ) WITHOUT ROWID;
 
 CREATE INDEX schedules_by_begin ON schedules (begins) WHERE begins IS NOT NULL AND paused = 0;

@@ -1,0 +1,219 @@
+package eventfile
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"chorus/internal/folders"
+)
+
+// Handler does what event files say. An error that is Rejected is about the file, which is put aside; any other is
+// about the world, and the file is tried again later.
+type Handler interface {
+	// Say says an immediate event, once for a key however often it is called.
+	Say(ctx context.Context, file, key string, e Event) error
+	// Keep keeps an event with set times; over: it was due for the last time, and the file is not needed any more.
+	Keep(ctx context.Context, file, digest string, e Event) (over bool, err error)
+	// Only forgets the events of all files but these.
+	Only(ctx context.Context, files []string) error
+}
+
+// Rejected is what is wrong with a file.
+type Rejected struct{ Why string }
+
+func (r *Rejected) Error() string { return r.Why }
+
+// Folder is a folder with event files.
+type Folder struct {
+	Dir     string
+	Handler Handler
+	Log     *slog.Logger
+	Pause   func(context.Context, time.Duration) // between tries at a file that is being written; nil: that time
+}
+
+const (
+	settle   = 100 * time.Millisecond // of quiet, so that a file is written whole
+	tries    = 3
+	rescan   = 30 * time.Second
+	atOnce   = 32
+	rejected = "rejected"
+)
+
+// Run reads the folder until the context ends: what lies there, and what changes.
+func (f *Folder) Run(ctx context.Context) {
+	watcher := folders.Watch(func(path string) bool { return filepath.Ext(path) == ".json" })
+	defer watcher.Close()
+	tick := time.NewTicker(rescan)
+	defer tick.Stop()
+	for {
+		_ = os.MkdirAll(f.Dir, 0o700) // so that it can be watched; Look says what is wrong
+		watcher.Add(f.Dir)
+		if err := f.Look(ctx); err != nil && ctx.Err() == nil {
+			f.Log.Warn("event files cannot be read: "+err.Error(), "component", "events", "event", "events_not_read")
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-watcher.Changes():
+			f.pause(ctx, settle)
+		}
+	}
+}
+
+func (f *Folder) pause(ctx context.Context, d time.Duration) {
+	if f.Pause != nil {
+		f.Pause(ctx, d)
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// Look reads the folder once.
+func (f *Folder) Look(ctx context.Context) error {
+	if err := os.MkdirAll(f.Dir, 0o700); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(f.Dir)
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	var work sync.WaitGroup
+	slots, kept := make(chan struct{}, atOnce), []string{}
+	for _, entry := range entries {
+		if entry.IsDir() || filepath.Ext(entry.Name()) != ".json" || strings.HasPrefix(entry.Name(), ".") {
+			continue
+		}
+		slots <- struct{}{}
+		work.Go(func() {
+			defer func() { <-slots }()
+			if f.file(ctx, entry.Name()) {
+				mu.Lock()
+				defer mu.Unlock()
+				kept = append(kept, entry.Name())
+			}
+		})
+	}
+	work.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	slices.Sort(kept)
+	return f.Handler.Only(ctx, kept)
+}
+
+// file does what a file says, and reports whether it stays there.
+func (f *Folder) file(ctx context.Context, name string) (stays bool) {
+	path := filepath.Join(f.Dir, name)
+	data, info, err := read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	e, bad := Parse(data)
+	for try := 1; err == nil && bad != nil && try < tries; try++ { // somebody may be writing it
+		f.pause(ctx, settle<<(try-1))
+		if data, info, err = read(path); err == nil {
+			e, bad = Parse(data)
+		}
+	}
+	if ctx.Err() != nil || errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	if bad != nil {
+		bad = &Rejected{bad.Error()}
+	}
+	over, digest := false, fmt.Sprintf("%x", sha256.Sum256(data))
+	switch {
+	case err != nil:
+	case bad != nil:
+		err = bad
+	case e.Type == Immediate:
+		err = f.Handler.Say(ctx, name, fmt.Sprintf("%s/%s/%d", name, digest[:16], info.ModTime().UnixNano()), e)
+		over = true
+	default:
+		over, err = f.Handler.Keep(ctx, name, digest, e)
+	}
+	var no *Rejected
+	switch {
+	case errors.As(err, &no):
+		f.reject(name, no.Why)
+		return false
+	case err != nil:
+		f.Log.Warn("an event file is tried again later: "+err.Error(), "component", "events", "event", "event_not_taken", "file", name)
+		return true
+	case over:
+		if err := f.remove(name, digest); err != nil && !errors.Is(err, fs.ErrNotExist) { // it will be taken again, and change nothing
+			f.Log.Warn("an event file cannot be removed: "+err.Error(), "component", "events", "event", "event_not_removed", "file", name)
+		}
+		return false
+	}
+	return true
+}
+
+// remove removes a file that was taken. Another event may have been written under its name meanwhile: that one stays.
+func (f *Folder) remove(name, digest string) error {
+	path, aside := filepath.Join(f.Dir, name), filepath.Join(f.Dir, "."+name+".taken")
+	if err := os.Rename(path, aside); err != nil {
+		return err
+	}
+	data, _, err := read(aside)
+	if err == nil && fmt.Sprintf("%x", sha256.Sum256(data)) != digest {
+		if err := os.Link(aside, path); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		} else if err != nil { // and one more after it
+			return os.Rename(aside, filepath.Join(f.Dir, fmt.Sprintf("again-%x-%s", sha256.Sum256(data), name)))
+		}
+	}
+	return os.Remove(aside)
+}
+
+// read reads a file that nobody else could have put there: no link, no pipe, and no more than is allowed.
+func read(path string) ([]byte, fs.FileInfo, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, &Rejected{"it is no ordinary file"}
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	return data, info, err
+}
+
+// reject puts a file aside, with the reason beside it.
+func (f *Folder) reject(name, why string) {
+	dir := filepath.Join(f.Dir, rejected)
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, name+".txt"), []byte(why+"\n"), 0o600)
+	}
+	if err == nil {
+		err = os.Rename(filepath.Join(f.Dir, name), filepath.Join(dir, name))
+	}
+	f.Log.Warn("an event file was rejected: "+why, "component", "events", "event", "event_rejected", "file", name)
+	if err != nil {
+		f.Log.Warn("a rejected event file cannot be put aside: "+err.Error(), "component", "events", "event", "event_not_removed", "file", name)
+	}
+}

@@ -1,0 +1,122 @@
+// Package eventfile reads files in a folder as events for agents: other programs write a file, and what stands in it
+// is said to a thread, at once or at set times.
+package eventfile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"chorus/internal/schedule"
+)
+
+// The types of events.
+const (
+	Immediate = "immediate"
+	OneShot   = "one-shot"
+	Periodic  = "periodic"
+)
+
+// Event is what a file says.
+type Event struct {
+	Type     string
+	Thread   string // where it is said
+	Adapter  string // else: on which platform
+	Channel  string // and in which of its channels a new thread is begun
+	Text     string
+	Schedule string // as it was written: an instant or cron; "" of an immediate one
+	Zone     string
+	Spec     schedule.Spec // of Schedule
+}
+
+// fields are the keys of a file, in both spellings that are in use.
+type fields struct {
+	Type      string `json:"type"`
+	ThreadID  string `json:"threadId"`
+	AdapterID string `json:"adapterId"`
+	ChannelID string `json:"channelId"`
+	Text      string `json:"text"`
+	Schedule  string `json:"schedule"`
+	At        string `json:"at"`
+	Timezone  string `json:"timezone"`
+}
+
+// The bounds of a file.
+const (
+	maxFile = 256 << 10
+	maxText = 100_000
+)
+
+// Parse reads an event. An error says what to change.
+func Parse(data []byte) (Event, error) {
+	if len(data) > maxFile {
+		return Event{}, fmt.Errorf("the file has %d bytes; at most %d are read", len(data), maxFile)
+	}
+	var f fields
+	if err := json.Unmarshal(data, &f); err != nil {
+		return Event{}, fmt.Errorf("it is no JSON object with an event: %w", err)
+	}
+	e := Event{Type: f.Type, Thread: f.ThreadID, Adapter: f.AdapterID, Channel: f.ChannelID, Text: f.Text, Zone: f.Timezone}
+	switch {
+	case strings.TrimSpace(f.Text) == "":
+		return Event{}, errors.New(`"text" is missing: what is to be said`)
+	case len(f.Text) > maxText || !utf8.ValidString(f.Text):
+		return Event{}, fmt.Errorf(`"text" must be UTF-8 and have at most %d bytes`, maxText)
+	case f.ThreadID == "" && (f.AdapterID == "" || f.ChannelID == ""):
+		return Event{}, errors.New(`say where: "threadId", or "adapterId" and "channelId"`)
+	}
+	if e.Thread != "" { // it wins over a channel
+		e.Adapter, e.Channel = "", ""
+	}
+	return e, e.when(f)
+}
+
+// when reads at what time an event is due.
+func (e *Event) when(f fields) error {
+	switch e.Type {
+	case Immediate:
+		return nil
+	case OneShot:
+		e.Schedule = f.At
+		if e.Schedule == "" {
+			e.Schedule = f.Schedule
+		}
+		if e.Schedule == "" {
+			return errors.New(`a one-shot event needs "at" (or "schedule"): an instant such as 2026-12-24T18:00:00`)
+		}
+	case Periodic:
+		if e.Schedule = f.Schedule; e.Schedule == "" {
+			return errors.New(`a periodic event needs "schedule": cron fields such as "0 9 * * 1-5"`)
+		}
+	default:
+		return fmt.Errorf(`%.40q is no type of event: there are immediate, one-shot and periodic`, e.Type)
+	}
+	zone, err := schedule.Zone(e.Zone)
+	if err != nil {
+		return err
+	}
+	if e.Spec, err = schedule.Read(e.Schedule, zone); err != nil {
+		return err
+	}
+	switch {
+	case e.Spec.Repeats() && e.Type == OneShot:
+		return fmt.Errorf("%q comes more than once: that is a periodic event", e.Schedule)
+	case !e.Spec.Repeats() && e.Type == Periodic:
+		return fmt.Errorf("%q comes once: that is a one-shot event", e.Schedule)
+	case e.Type == Periodic && e.Spec.Next(time.Unix(0, 0)).IsZero():
+		return fmt.Errorf("%q never comes: there is no such day in the calendar", e.Schedule)
+	}
+	return nil
+}
+
+// Words are what is said: with where it comes from, as agents know it.
+func (e Event) Words(file string) string {
+	when := e.Schedule
+	if e.Type == Immediate {
+		when = Immediate
+	}
+	return fmt.Sprintf("[EVENT:%s:%s:%s] %s", file, e.Type, when, e.Text)
+}
