@@ -163,6 +163,10 @@ func (b *Bot) pressed(ctx context.Context, p platform.Press) platform.Answer {
 	switch action {
 	case platform.PressYes, platform.PressNo, platform.PressBecause:
 		return says(b.decide(ctx, id, by, action == platform.PressYes, strings.TrimSpace(p.Text)))
+	case platform.PressAlways:
+		return b.proposeAlways(ctx, id, by)
+	case pressKeep:
+		return b.answerAlways(ctx, id, by, p.Chosen)
 	case platform.PressDetails:
 		return b.details(ctx, id)
 	case platform.PressStop:

@@ -174,7 +174,7 @@ func (t *publisher) message(m render.Message, seq int64) journal.Desired {
 		p.Text, clipped = t.bot.cardText(*m.Card)
 		p.Panel = t.bot.cardPanel(*m.Card)
 		if m.Card.Open {
-			p.Card, p.Reason = m.Card.Approval, t.bot.caps.Forms
+			p.Card, p.Reason, p.Always = m.Card.Approval, t.bot.caps.Forms, t.bot.caps.MaxPanel > 0
 		}
 		if clipped {
 			p.Details = m.Card.Approval

@@ -186,6 +186,7 @@ const (
 	PressYes     = "yes"
 	PressNo      = "no"
 	PressBecause = "because" // no, with a reason
+	PressAlways  = "always"  // shows how far a yes could hold
 	PressDetails = "details"
 	PressStop    = "stop"   // the run that the message belongs to
 	PressHalt    = "halt"   // in a list: the conversation with this id

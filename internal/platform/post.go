@@ -2,6 +2,7 @@ package platform
 
 import (
 	"encoding/json"
+	"slices"
 
 	"chorus/internal/outbox"
 )
@@ -17,6 +18,7 @@ type Post struct {
 	Card    string `json:"card,omitempty"`    // the approval that its buttons answer
 	Details string `json:"details,omitempty"` // the approval that a button shows in full
 	Reason  bool   `json:"reason,omitempty"`  // one of the card's buttons asks for a reason
+	Always  bool   `json:"always,omitempty"`  // one of them shows how far a yes could hold
 	Stop    string `json:"stop,omitempty"`    // the run that its button stops
 	Panel   Panel  `json:"panel,omitempty"`   // it is a panel, where the platform has them
 	File    string `json:"file,omitempty"`    // name
@@ -68,6 +70,9 @@ func (p Post) Buttons() []Button {
 	if p.Card != "" {
 		out = append(out, Button{Label: "Yes", Value: ButtonValue(PressYes, p.Card), Style: Yes},
 			Button{Label: "No", Value: ButtonValue(PressNo, p.Card), Style: Danger})
+	}
+	if p.Card != "" && p.Always {
+		out = slices.Insert(out, 1, Button{Label: "Yes, always…", Value: ButtonValue(PressAlways, p.Card)})
 	}
 	if p.Card != "" && p.Reason {
 		out = append(out, Button{Label: "No, because…", Value: ButtonValue(PressBecause, p.Card)})

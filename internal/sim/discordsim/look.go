@@ -92,6 +92,18 @@ func (s *Sim) Install(person, bot string) error {
 	return nil
 }
 
+// Choices are the values that can be chosen in a menu of a message.
+func (s *Sim) Choices(message ID, customID string) (out []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, m, err := s.w.holds(message); err == nil {
+		for _, option := range listOf(findComponent(m.Components, customID), "options") {
+			out = append(out, textOf(option, "value"))
+		}
+	}
+	return out
+}
+
 // Restore puts another body in the place of a message's, as if an earlier version of its author
 // had written it. No client could do that: what has components of the second version keeps them.
 func (s *Sim) Restore(message ID, body []byte) error {

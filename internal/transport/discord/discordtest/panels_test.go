@@ -60,6 +60,50 @@ func TestCardRefusedWithAReason(t *testing.T) {
 	g.decided(second.ID, "**no**")
 }
 
+// On Discord a yes held for one call, and the same was asked again and again.
+func TestYesHoldsAsFarAsChosen(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	asked, card := g.asks("ada", "echo one")
+	id := approvalOf(t, card)
+	g.click("bob", card.ID, "c1:always:"+id)
+	g.message("word to bob", func(m discordsim.Message) bool { return strings.Contains(m.Text(), "not yours to answer") })
+	g.click("ada", card.ID, "c1:always:"+id)
+	list := g.message("list", func(m discordsim.Message) bool { return strings.Contains(m.Text(), "How far shall your yes hold?") })
+	if list.Flags&discordsim.FlagEphemeral == 0 || !slices.Equal(list.CustomIDs(), []string{"c1:keep:" + id}) {
+		t.Fatalf("%+v", list)
+	}
+	values := g.Choices(list.ID, "c1:keep:"+id)
+	if len(values) < 2 || values[0] != "once" {
+		t.Fatalf("there is only %v", values)
+	}
+	i, err := g.Click("ada", list.ID, "c1:keep:"+id, values[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.answered("the choice", i)
+	g.decided(card.ID, "**yes**")
+	g.hasReaction(asked, "✅")
+	g.message("what is kept", func(m discordsim.Message) bool {
+		return m.ID == list.ID && strings.Contains(m.Text(), "Allowed from now on")
+	})
+	again := g.reply("ada", g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && !isCard(m) }).ID, "call bash {\"command\":\"echo one\"}\nend\nsay not asked")
+	g.hasReaction(again, "✅")
+	if n := len(g.cards()); n != 1 {
+		t.Errorf("it was asked %d times:\n%s", n, g.transcript())
+	}
+}
+
+// cards are the questions in a channel.
+func (g *guildT) cards() []discordsim.Message {
+	g.Helper()
+	list, err := g.Messages("general")
+	if err != nil {
+		g.Fatal(err)
+	}
+	return slices.DeleteFunc(list, func(m discordsim.Message) bool { return !isCard(m) })
+}
+
 // toldTheModel reports whether a result that the model saw has some words.
 func (g *guildT) toldTheModel(asked discordsim.ID, words string) bool {
 	for _, ev := range g.events(g.thread(asked)) {

@@ -1,0 +1,103 @@
+package connector
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"chorus/internal/approval"
+	"chorus/internal/chat"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/platform"
+	"chorus/internal/room/mark"
+	"chorus/internal/room/split"
+)
+
+// pressKeep is the action of the list of how far a yes may hold, thisTime its choice of no further
+// than the call that was asked for.
+const (
+	pressKeep = "keep"
+	thisTime  = "once"
+	maxLabel  = 100 // characters that platforms show of a choice
+)
+
+// answers is who answers an approval. Whether they may is decided by the approval itself.
+func answers(by chat.Principal) operation.Caller {
+	return operation.Caller{Principal: by, Scopes: []operation.Scope{operation.Approve, operation.Admin}}
+}
+
+// proposeAlways shows somebody how far their yes could hold, to choose from.
+func (b *Bot) proposeAlways(ctx context.Context, id string, by chat.Principal) platform.Answer {
+	a, err := b.Backend.Approval(ctx, id)
+	if err != nil {
+		return says("This question is not known any more.")
+	}
+	if a.State != approval.Open {
+		return says("Too late: " + a.Ended() + ".")
+	}
+	if _, err := approval.Weigh(a, by, true); errors.Is(err, approval.ErrMayNot) {
+		return says(b.mayNot(a, by))
+	}
+	offer, err := operations.ProposeRules.Call(ctx, b.Backend, answers(by), operations.ApprovalRef{ID: id})
+	switch {
+	case err != nil:
+		return says(b.UserMessage(err))
+	case offer.Never != "":
+		return says("This cannot be allowed for good: " + b.MentionPeople(offer.Never) + ".")
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "**How far shall your yes hold?**\n%s\n", mark.Small("what is kept holds "+mark.Line(offer.Where, 300)+"; `chorus permit allowed list` shows it"))
+	choose := platform.Select{Value: platform.ButtonValue(pressKeep, id), Hint: "Choose how far", Choices: []platform.Choice{{Label: "Only this time", Value: thisTime}}}
+	for _, step := range offer.Rules {
+		fmt.Fprintf(&out, "- **%s**\n", mark.Line(step.Means, 200))
+		samples(&out, "also allows", step.Also)
+		samples(&out, "still asks", step.Still)
+		choose.Choices = append(choose.Choices, platform.Choice{Label: split.Clip(step.Means, maxLabel), Value: stepName(step)})
+	}
+	return platform.Answer{Text: strings.TrimSpace(out.String()), Panel: true, Selects: []platform.Select{choose}}
+}
+
+func samples(out *strings.Builder, what string, list []string) {
+	if len(list) > 0 {
+		fmt.Fprintf(out, "  %s: `%s`\n", what, mark.Line(strings.Join(list, " · "), 300))
+	}
+}
+
+// stepName names what was proposed by its rules, so that a choice never means others than those
+// that were shown.
+func stepName(s operations.RuleStep) string {
+	sum := sha256.Sum256([]byte(strings.Join(s.Rules, "\n")))
+	return hex.EncodeToString(sum[:16])
+}
+
+// answerAlways says yes for as far as somebody chose.
+func (b *Bot) answerAlways(ctx context.Context, id string, by chat.Principal, chosen string) platform.Answer {
+	if chosen == thisTime {
+		return replacing(first(b.decide(ctx, id, by, true, ""), "Allowed, this time."))
+	}
+	offer, err := operations.ProposeRules.Call(ctx, b.Backend, answers(by), operations.ApprovalRef{ID: id})
+	if err != nil {
+		return replacing(b.UserMessage(err))
+	}
+	for _, step := range offer.Rules {
+		if stepName(step) != chosen {
+			continue
+		}
+		a, err := b.Backend.Approval(ctx, id)
+		if err == nil {
+			_, err = operations.AnswerApproval.Call(ctx, b.Backend, answers(by), operations.Answer{ID: id, Approved: true, Always: step.Rules})
+			b.wake(context.WithoutCancel(ctx), a.Thread)
+		}
+		if err != nil {
+			return replacing(b.UserMessage(err))
+		}
+		return replacing("Allowed from now on: " + mark.Line(step.Means, 200))
+	}
+	return replacing("That cannot be chosen any more; " + first(offer.Never, "press the button again") + ".")
+}
+
+func replacing(text string) platform.Answer { return platform.Answer{Text: text, Replace: true} }
