@@ -80,3 +80,20 @@ func (e *Engine) closeAsked(a approval.Approval, state approval.State, by, note 
 		e.Log.Warn("could not end an approval whose call has ended", "component", "engine", "event", "approval_expiry_failed", "approval", a.ID, "error", err)
 	}
 }
+
+// closeHeld ends what a call asked for while it ran, when the call was cut off: the process that waited for the answers
+// may be dead.
+func (e *Engine) closeHeld(thread chat.ThreadID, run, call string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) // also when the engine stops
+	defer cancel()
+	open, err := e.timed.Approvals(ctx, approval.Filter{Thread: thread, Run: run, State: approval.Open})
+	if err != nil {
+		e.Log.Warn("could not look for approvals of a call that has ended", "component", "engine", "event", "approval_expiry_failed", "thread", thread, "error", err)
+		return
+	}
+	for _, a := range open {
+		if a.Call.ID == call {
+			e.closeAsked(a, approval.Cancelled, "system", "the command has ended")
+		}
+	}
+}

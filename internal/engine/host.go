@@ -116,6 +116,11 @@ func (h *host) commit(ctx context.Context, b record.Batch) ([]chat.Event, error)
 	}
 	h.seen = done.Events[len(done.Events)-1].Seq
 	h.a.engine.Bus.Publish(h.a.thread, bus.Note{Events: done.Events})
+	for _, ev := range done.Events {
+		if ran, ok := ev.Body.(chat.ToolRan); ok && ran.Outcome == chat.Interrupted {
+			h.a.engine.closeHeld(h.a.thread, h.runID(), ran.Call)
+		}
+	}
 	return append(news, done.Events...), nil
 }
 
