@@ -110,8 +110,9 @@ fuzz-shell: ## run generated commands that were allowed, and look whether one do
 chaos: sandbox-init ## kill the program ten thousand times at random moments, and a hundred times while people talk to it on Discord (KILLS=n SEED=n)
 	CHORUS_CHAOS=$(KILLS) CHORUS_CHAOS_SEED=$(SEED) $(GO) test -run Chaos -count=1 -v -timeout 12h $(CHAOS)
 
-faults: sandbox-init ## full disks, deleted, cut and flipped database files, lost blobs, a jumping clock and 200 kills, against the real server
+faults: sandbox-init ## full disks, deleted, cut and flipped database files, lost blobs, a jumping clock and 200 kills, against the real server; ten thousand schedules and event files at once
 	CHORUS_FAULTS=1 $(GO) test -run Fault -count=1 -v -timeout 2h $(CHAOS)
+	CHORUS_FAULTS=1 $(GO) test -run Many -count=1 -v ./internal/schedule/clock ./internal/eventfile
 
 demo: build ## watch it work for a minute, without a key
 	@CHORUS=$(abspath $(BIN)) sh docs/demo.sh
