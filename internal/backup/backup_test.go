@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/journal"
@@ -182,6 +183,30 @@ func TestRestoreOverAHome(t *testing.T) {
 		if err != nil || len(events) != want {
 			t.Errorf("%s has %d events, want %d: %v", where, len(events), want, err)
 		}
+	}
+}
+
+// Two restores in one second put what was there before into two folders; the second one failed.
+func TestTwoRestoresInOneSecond(t *testing.T) {
+	t.Parallel()
+	dir, db := home(t)
+	var file bytes.Buffer
+	if _, err := Write(t.Context(), &file, source(dir, db), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	at, asides := time.Now(), map[string]bool{}
+	for range 3 {
+		got, err := Restore(t.Context(), bytes.NewReader(file.Bytes()), Target{Copies: store.Copies{}, Dir: dir, Replace: true, Now: func() time.Time { return at }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		asides[got.Aside] = true
+	}
+	if len(asides) != 3 {
+		t.Errorf("folders: %v", asides)
 	}
 }
 

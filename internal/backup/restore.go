@@ -64,12 +64,23 @@ func Restore(ctx context.Context, from io.Reader, t Target) (Restored, error) {
 		return out, fmt.Errorf("the database of the backup: %w", err)
 	}
 	if lived {
-		out.Aside = filepath.Join(t.Dir, "before-restore-"+t.Now().UTC().Format("20060102T150405"))
-		if err := os.Mkdir(out.Aside, 0o700); err != nil {
+		if out.Aside, err = t.newAside(); err != nil {
 			return out, err
 		}
 	}
 	return out, t.replace(ctx, stage, out.Aside)
+}
+
+// newAside makes the folder for what was there before. Two restores can come in one second.
+func (t Target) newAside() (string, error) {
+	name := filepath.Join(t.Dir, "before-restore-"+t.Now().UTC().Format("20060102T150405"))
+	err := os.Mkdir(name, 0o700)
+	for n := 2; errors.Is(err, fs.ErrExist) && n < 100; n++ {
+		if err = os.Mkdir(fmt.Sprintf("%s-%d", name, n), 0o700); err == nil {
+			return fmt.Sprintf("%s-%d", name, n), nil
+		}
+	}
+	return name, err
 }
 
 // lives reports whether a folder holds more than what is left of an earlier try.
