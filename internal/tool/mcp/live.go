@@ -28,6 +28,7 @@ type live struct {
 	courier *roundTripper // nil for a process
 	session *sdk.ClientSession
 	gone    chan struct{} // closed when the session is over
+	lost    atomic.Bool   // a call found the process's pipes closed, which comes before gone
 	changed chan struct{} // rings when the server says that its tools are others now
 	unknown bool          // the server does not know our greeting
 

@@ -135,6 +135,7 @@ func (s *server) do(ctx context.Context, request func(context.Context, *live) er
 	case errors.Is(context.Cause(within), errDeadline):
 		return fmt.Sprintf("The MCP server %s did not answer within %s, and the call was cancelled. It may have had its effect, or a part of it.", s.Name, s.CallTimeout), nil
 	case isClosed(err) || over(l):
+		l.lost.Store(l.proc != nil)
 		return fmt.Sprintf("The MCP server %s failed during this call: %s. It is started again. The call may have had its effect, or a part of it.", s.Name, l.explain(errEnded)), nil
 	case errors.As(err, &wire):
 		return fmt.Sprintf("The MCP server %s answered with an error: %s", s.Name, s.redact(text.Clip(strings.ToValidUTF8(wire.Message, ""), 2000))), nil
@@ -144,6 +145,9 @@ func (s *server) do(ctx context.Context, request func(context.Context, *live) er
 
 // over reports a connection that has come to its end.
 func over(l *live) bool {
+	if l.lost.Load() {
+		return true
+	}
 	select {
 	case <-l.gone:
 		return true
