@@ -50,7 +50,7 @@ const (
 	batch = 1000
 )
 
-func (c *Clock) bell() chan struct{} {
+func (c *Clock) news() chan struct{} {
 	c.once.Do(func() { c.changed = make(chan struct{}, 1) })
 	return c.changed
 }
@@ -58,7 +58,7 @@ func (c *Clock) bell() chan struct{} {
 // Changed tells the clock that schedules were added or changed in this process.
 func (c *Clock) Changed() {
 	select {
-	case c.bell() <- struct{}{}:
+	case c.news() <- struct{}{}:
 	default:
 	}
 }
@@ -78,7 +78,7 @@ func (c *Clock) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
-		case <-c.bell():
+		case <-c.news():
 		}
 		timer.Stop()
 	}
