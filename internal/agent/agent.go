@@ -73,8 +73,12 @@ type Agent struct {
 	Model func(name string) (model.Handle, error)
 	// Head loads the head a run was started with.
 	Head func(hash string) (*model.Head, error)
-	// Begin says how a new run starts: its settings, its head, what to note.
+	// Begin says how a new run starts: its settings and its head.
 	Begin func(ctx context.Context, log *transcript.Log, prompt transcript.Waiting) (Beginning, error)
+	// Notes says what the model should know besides the conversation. It is asked when a run begins
+	// (the log has no run then) and before every request, and must be cheap when nothing has changed.
+	// Those that differ from what the window shows are written; may be nil.
+	Notes func(ctx context.Context, log *transcript.Log) []chat.Noted
 	// Reap kills what still runs of a call, by its key, after a crash.
 	Reap func(ctx context.Context, key string) error
 	// Retry is what follows a failed attempt.
@@ -94,7 +98,6 @@ type Beginning struct {
 	Run   string // a new id
 	Start chat.RunStarted
 	Head  chat.Blob
-	Notes []chat.Noted // shown when they differ from what the window has
 }
 
 // State is how Run left the thread.

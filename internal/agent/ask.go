@@ -46,9 +46,14 @@ func (r *runner) ask(ctx context.Context, run *transcript.Run) error {
 		}
 		r.log.SetHead(r.head)
 	}
-	if run.TooLong > 0 || r.log.Over(run.Settings) {
-		done, err := r.compact(ctx, run, h)
-		if done || err != nil {
+	if done, err := r.makeRoom(ctx, run, h); done || err != nil {
+		return err
+	}
+	if notes := r.changedNotes(ctx); len(notes) > 0 {
+		if err := r.Write(ctx, notes...); err != nil {
+			return err
+		}
+		if done, err := r.makeRoom(ctx, run, h); done || err != nil {
 			return err
 		}
 	}
@@ -61,6 +66,15 @@ func (r *runner) ask(ctx context.Context, run *transcript.Run) error {
 		return err
 	}
 	return r.answered(ctx, *said)
+}
+
+// makeRoom compacts when the next request would not fit. It reports whether it has done
+// something, so that the loop must look again.
+func (r *runner) makeRoom(ctx context.Context, run *transcript.Run, h model.Handle) (bool, error) {
+	if run.TooLong == 0 && !r.log.Over(run.Settings) {
+		return false, nil
+	}
+	return r.compact(ctx, run, h)
 }
 
 // unavailable: the model cannot even be asked. Another one may take its place; that

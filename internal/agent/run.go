@@ -210,14 +210,26 @@ func (r *runner) begin(ctx context.Context) (State, error) {
 	b.Start.Run, b.Start.Head, b.Start.Renderer = b.Run, b.Head.Hash, transcript.Renderer
 	b.Start.Principal, b.Start.Terms = prompt.Principal, prompt.Terms
 	batch.Events = append(batch.Events, chat.Event{Run: b.Run, Body: b.Start})
-	for _, n := range b.Notes {
-		if r.log.Note(n.What) != n.Text {
-			batch.Events = append(batch.Events, chat.Event{Run: b.Run, Body: n})
-		}
+	for _, n := range r.changedNotes(ctx) {
+		batch.Events = append(batch.Events, chat.Event{Run: b.Run, Body: n})
 	}
 	batch.Events = append(batch.Events, chat.Event{Run: b.Run, Body: chat.Took{Run: b.Run, Step: 1, Seqs: takenTogether(r.log.Waiting())}})
 	r.head = nil
 	return "", r.Commit(ctx, batch)
+}
+
+// changedNotes are those that the window does not show as they are now.
+func (r *runner) changedNotes(ctx context.Context) []chat.Body {
+	if r.Notes == nil {
+		return nil
+	}
+	var out []chat.Body
+	for _, n := range r.Notes(ctx, r.log) {
+		if r.log.Note(n.What) != n.Text {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // failToStart answers a prompt that could not even be started (no such model, no

@@ -49,6 +49,8 @@ type Setup struct {
 	Me             func() chat.Principal
 	RecallChannel  func(ctx context.Context, row journal.Thread, bot *config.Bot, log *transcript.Log, prompt transcript.Waiting)
 	Running        func() *engine.Engine
+	// NoteSources are asked for notes besides those that every run has.
+	NoteSources []NoteSource
 
 	mu          sync.Mutex
 	locks       *files.Locks

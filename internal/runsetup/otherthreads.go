@@ -12,8 +12,6 @@ import (
 	"chorus/internal/room/render"
 	"chorus/internal/settings"
 	"chorus/internal/text"
-	"chorus/internal/transcript"
-	"chorus/internal/untrusted"
 )
 
 // OtherThreads is what the note about an agent's other work is called.
@@ -26,17 +24,11 @@ const maxOthers = 10
 // It is a note at the end of the window: nothing that was sent before changes. What
 // people said is shown only of conversations in the same place, and to somebody who is alone
 // with the agent of their own: an agent must not carry one room's words into another.
-func (s *Setup) others(ctx context.Context, row journal.Thread, log *transcript.Log) (chat.Noted, bool) {
+func (s *Setup) others(ctx context.Context, at NoteContext) (string, error) {
+	row := at.Row
 	list, err := s.active(ctx, row)
-	if err != nil {
-		s.Log.Warn("could not look for an agent's other threads", "component", "app", "event", "others_failed", "agent", row.Agent, "error", err)
-		return chat.Noted{}, false
-	}
-	if len(list) == 0 {
-		if log == nil || log.Note(OtherThreads) == "" {
-			return chat.Noted{}, false
-		}
-		return chat.Noted{What: OtherThreads, Text: "None is active any more."}, true
+	if err != nil || len(list) == 0 {
+		return "", err
 	}
 	alone := !row.ID.OnPlatform() || settings.GuildOf(row.ID) == "" // nobody else listens
 	var lines strings.Builder
@@ -62,7 +54,7 @@ func (s *Setup) others(ctx context.Context, row journal.Thread, log *transcript.
 	if more := len(list) - maxOthers; more > 0 {
 		fmt.Fprintf(&lines, "- and %d more\n", more)
 	}
-	return chat.Noted{What: OtherThreads, Text: untrusted.Defuse("note", strings.TrimSpace(lines.String()))}, true
+	return lines.String(), nil
 }
 
 // active lists an agent's other threads with a run on, or with one that waits for a yes.

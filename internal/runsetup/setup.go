@@ -39,7 +39,6 @@ import (
 	"chorus/internal/tool/selfedit"
 	"chorus/internal/tool/shell"
 	"chorus/internal/transcript"
-	"chorus/internal/untrusted"
 )
 
 // ForRun is setup, and how people are asked in it.
@@ -226,6 +225,7 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 	}
 	b.walls.Switch(walls)
 	b.Self.serve(work)
+	sources := s.noteSources(offered)
 	return engine.Setup{
 		Dir:   row.Dir,
 		Price: PriceOf(models, bot), Budget: BudgetOf(bot, now.Yes),
@@ -237,7 +237,10 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 			Begin: func(ctx context.Context, log *transcript.Log, prompt transcript.Waiting) (agent.Beginning, error) {
 				s.AwaitFiles(ctx, row.ID, log)
 				s.RecallChannel(ctx, row, bot, log, prompt)
-				return s.begin(ctx, beginning{row, b, models, offered, now, who, bot, rules.Name(), log, g})
+				return s.begin(ctx, beginning{row, b, models, offered, now, who, bot, rules.Name(), g})
+			},
+			Notes: func(ctx context.Context, log *transcript.Log) []chat.Noted {
+				return s.notes(ctx, sources, NoteContext{Row: row, Bot: bot, Toolbox: b, Log: log})
 			},
 			Reap: func(ctx context.Context, call string) error {
 				_, err := b.walls.Reap(ctx, call)
@@ -318,7 +321,6 @@ type beginning struct {
 	who     persona
 	bot     *config.Bot
 	profile string
-	log     *transcript.Log
 	gate    *gate.Judge
 }
 
@@ -370,28 +372,7 @@ func (setup *Setup) begin(ctx context.Context, with beginning) (agent.Beginning,
 		return out, err
 	}
 	out.Head = chat.NewBlob(data)
-	out.Notes = setup.notes(ctx, with.bench)
-	if note, ok := setup.others(ctx, row, with.log); ok {
-		out.Notes = append(out.Notes, note)
-	}
-	if with.tools.notice != "" {
-		out.Notes = append(out.Notes, chat.Noted{What: "mcp servers", Text: untrusted.Defuse("note", with.tools.notice)})
-	}
 	return out, nil
-}
-
-// notes are what the model should know and what changes too often for the
-// system prompt.
-func (s *Setup) notes(ctx context.Context, b *Toolbox) []chat.Noted {
-	out := []chat.Noted{{What: "date", Text: "Today is " + time.Now().Format("Monday, 2 January 2006") + "."}}
-	if list, err := b.Notes.List(ctx); err == nil && len(list) > 0 {
-		var text strings.Builder
-		for _, n := range list {
-			fmt.Fprintf(&text, "%s: %s\n", n.Key, n.Value)
-		}
-		out = append(out, chat.Noted{What: "work notes", Text: untrusted.Defuse("note", strings.TrimSpace(text.String()))})
-	}
-	return out
 }
 
 // InGit reports whether the directory lies in a git repository.

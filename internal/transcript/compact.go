@@ -356,13 +356,24 @@ func (l *Log) cutBefore(place int64) error {
 		l.dropNotes() // the words stand in their messages from now on
 	}
 	l.edits = map[int64]edit{}
-	l.notes = map[string]string{}
+	l.forgetNotes()
 	l.used, l.usedAt = 0, 0
 	l.sent, l.rolled = sent{}, l.place
 	if l.turn != nil && !slices.ContainsFunc(out, func(e entry) bool { return e.kind == said && e.seq == l.turn.Seq }) {
 		l.turn = nil
 	}
 	return nil
+}
+
+// forgetNotes: after a cut every note is shown again, but for those that are still to be placed.
+func (l *Log) forgetNotes() {
+	shown := l.notes
+	l.notes = map[string]string{}
+	for _, it := range l.pending {
+		if text, ok := shown[it.what]; ok {
+			l.notes[it.what] = text
+		}
+	}
 }
 
 // SummaryWay is how the next try at a summary is to be made, given how the last one

@@ -16,14 +16,14 @@ func (l *Log) imported(ev chat.Event, b chat.Imported) error {
 		return err
 	}
 	if b.Instead {
-		l.renewal = &item{ev.Seq, words, msgs, ids, ev.At}
+		l.renewal = &item{seq: ev.Seq, kind: words, msgs: msgs, ids: ids, at: ev.At}
 		if l.run != nil {
 			return nil // what it works on stays whole until it has ended
 		}
 		return l.renew()
 	}
 	if len(msgs) > 0 {
-		l.pending = append(l.pending, item{ev.Seq, words, msgs, ids, ev.At})
+		l.pending = append(l.pending, item{seq: ev.Seq, kind: words, msgs: msgs, ids: ids, at: ev.At})
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func (l *Log) renew() error {
 	}
 	next := []item{fresh}
 	for _, e := range l.window {
-		next = append(next, item{e.seq, e.kind, []*model.Message{e.msg}, []string{e.id}, e.at})
+		next = append(next, item{seq: e.seq, kind: e.kind, msgs: []*model.Message{e.msg}, ids: []string{e.id}, at: e.at})
 	}
 	if l.turn != nil {
 		msg, err := l.turn.message()

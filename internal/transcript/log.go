@@ -231,8 +231,12 @@ func (l *Log) apply(ev chat.Event) error {
 		return l.took(b)
 	case chat.Noted:
 		l.notes[b.What] = b.Text
-		return l.pend(ev.Seq, note, model.User, chat.Participant{Kind: chat.System},
+		err := l.pend(ev.Seq, note, model.User, chat.Participant{Kind: chat.System},
 			chat.TextBlocks(fmt.Sprintf("<note about=%q>\n%s\n</note>", b.What, b.Text)))
+		if n := len(l.pending); err == nil && n > 0 {
+			l.pending[n-1].what = b.What
+		}
+		return err
 	case chat.Asked:
 		return l.asked(ev.At, b)
 	case chat.Said:

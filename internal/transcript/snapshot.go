@@ -34,6 +34,7 @@ type savedItem struct {
 	Msgs []savedMessage `json:"msgs"`
 	IDs  []string       `json:"ids,omitempty"`
 	At   time.Time      `json:"at,omitzero"`
+	What string         `json:"what,omitempty"`
 }
 
 type saved struct {
@@ -84,7 +85,7 @@ func readEntries(list []savedEntry) (out []entry, err error) {
 }
 
 func (it item) save() savedItem {
-	s := savedItem{Seq: it.seq, Kind: it.kind, IDs: it.ids, At: it.at}
+	s := savedItem{Seq: it.seq, Kind: it.kind, IDs: it.ids, At: it.at, What: it.what}
 	for _, m := range it.msgs {
 		s.Msgs = append(s.Msgs, save(m))
 	}
@@ -92,7 +93,7 @@ func (it item) save() savedItem {
 }
 
 func (s savedItem) item() (item, error) {
-	it := item{seq: s.Seq, kind: s.Kind, ids: s.IDs, at: s.At}
+	it := item{seq: s.Seq, kind: s.Kind, ids: s.IDs, at: s.At, what: s.What}
 	for _, m := range s.Msgs {
 		msg, err := m.message()
 		if err != nil {

@@ -40,6 +40,7 @@ type item struct {
 	msgs []*model.Message
 	ids  []string // of the lines of an import: the platform's ids; may be shorter than msgs
 	at   time.Time
+	what string // of a note: what it is about
 }
 
 // id is the platform's id of the nth message; "": it has none.
