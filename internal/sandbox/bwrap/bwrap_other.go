@@ -32,6 +32,9 @@ func (e *Executor) run(context.Context, sandbox.Command) (sandbox.Result, error)
 // Prepare fails as run does.
 func (e *Executor) Prepare(sandbox.Command) (*sandbox.Prepared, error) { return nil, errNoLinux }
 
+// Keep fails as run does.
+func (e *Executor) Keep(sandbox.Command) (*sandbox.Prepared, error) { return nil, errNoLinux }
+
 // Probe says why it does not work here.
 func (e *Executor) Probe(context.Context) error { return errNoLinux }
 

@@ -6,6 +6,7 @@ package host
 
 import (
 	"context"
+	"os"
 	"sync"
 
 	"chorus/internal/sandbox"
@@ -18,7 +19,10 @@ type Executor struct {
 	shell func() string
 }
 
-var _ sandbox.Executor = (*Executor)(nil)
+var (
+	_ sandbox.Executor     = (*Executor)(nil)
+	_ sandbox.Backgrounder = (*Executor)(nil)
+)
 
 // New is an executor whose commands get what is harmless of environ, usually
 // os.Environ(). Nothing is looked up before the first command.
@@ -43,7 +47,26 @@ func (e *Executor) Run(ctx context.Context, command sandbox.Command) (sandbox.Re
 	return r.Wait(ctx)
 }
 
+// Background implements sandbox.Backgrounder.
+func (e *Executor) Background(_ context.Context, command sandbox.Command) (sandbox.Background, error) {
+	return sandbox.Background{Shell: command.Shell, Dir: command.Dir, Env: command.Env, Call: command.Call, Timeout: command.Timeout}, nil
+}
+
+// Keep makes a command ready to be left running.
+func (e *Executor) Keep(command sandbox.Command) (*sandbox.Prepared, error) {
+	return &sandbox.Prepared{
+		Start: func(in, out, errs *os.File) (sandbox.Program, error) {
+			return process.StartProgram(e.child(command), process.Streams{In: in, Out: out, Err: errs})
+		},
+		Release: func() {},
+	}, nil
+}
+
 func (e *Executor) start(command sandbox.Command) (*process.Running, error) {
+	return process.StartChild(command, e.child(command))
+}
+
+func (e *Executor) child(command sandbox.Command) process.Child {
 	child := process.Child{Dir: command.Dir, Mark: process.Mark(), Argv: process.Argv(command, e.shell)}
 	child.Env = make([]string, 0, len(e.env)+len(command.Env)+3)
 	child.Env = append(child.Env, e.env...)
@@ -52,5 +75,5 @@ func (e *Executor) start(command sandbox.Command) (*process.Running, error) {
 	if command.Dir != "" {
 		child.Env = append(child.Env, "PWD="+command.Dir)
 	}
-	return process.StartChild(command, child)
+	return child
 }

@@ -163,3 +163,13 @@ func hidden(r rune) bool {
 		r >= 0x2060 && r <= 0x206f || r >= 0xfff9 && r <= 0xfffb ||
 		r >= 0xe0000 && r <= 0xe007f
 }
+
+// Cleaner makes output fit to be shown and kept: valid UTF-8, no escape sequences, no control characters but newline
+// and tab. What is cut in two is put together again.
+type Cleaner struct{ c cleaner }
+
+// Clean appends to dst what is to be kept of p.
+func (c *Cleaner) Clean(dst, p []byte) []byte { return c.c.clean(dst, p) }
+
+// Flush appends what was held back at the end.
+func (c *Cleaner) Flush(dst []byte) []byte { return c.c.flush(dst) }

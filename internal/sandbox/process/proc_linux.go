@@ -45,6 +45,45 @@ func killTree(ctx context.Context, leader int, mark string) (int, error) {
 	return len(killed), ctx.Err()
 }
 
+// Terminate asks the processes that carry mark to end and says how many there are. The one that began all of them comes
+// last: with a shell its script would end, and what it started would have no time to end by itself. asked holds
+// those that were asked before, who are not asked again.
+func Terminate(mark string, asked map[int]bool) int {
+	pids := table(0, mark)
+	rest := pids
+	if len(pids) > 1 {
+		rest = pids[1:]
+	}
+	for _, pid := range slices.Backward(rest) {
+		if !asked[pid] {
+			asked[pid] = true
+			_ = syscall.Kill(pid, syscall.SIGTERM)
+		}
+	}
+	return len(pids)
+}
+
+// StartTime is when a process began, in ticks since the machine did, and whether there is such a process. Together with BootID it
+// tells a process from a later one with the same number.
+func StartTime(pid int) (uint64, bool) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0, false
+	}
+	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
+	if len(fields) < 20 {
+		return 0, false
+	}
+	ticks, err := strconv.ParseUint(string(fields[19]), 10, 64)
+	return ticks, err == nil && fields[0][0] != 'Z' && fields[0][0] != 'X'
+}
+
+// BootID names the time since this machine started; empty where nobody knows.
+func BootID() string {
+	data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return string(bytes.TrimSpace(data))
+}
+
 // table lists the living processes that belong to leader or carry mark, and all
 // below those: a child may have been given another environment.
 func table(leader int, mark string) []int {

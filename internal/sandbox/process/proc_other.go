@@ -17,3 +17,12 @@ func killTree(_ context.Context, leader int, _ string) (int, error) {
 	}
 	return 0, nil
 }
+
+// Terminate can find nothing without /proc.
+func Terminate(string, map[int]bool) int { return 0 }
+
+// StartTime is not known without /proc.
+func StartTime(int) (uint64, bool) { return 0, false }
+
+// BootID is not known without /proc.
+func BootID() string { return "" }

@@ -1,0 +1,142 @@
+// Package keep leaves a command running in the background. A keeper is a process of its own (`chorus keep DIR`, in its own
+// session) that starts the command in a sandbox of its own, writes what it prints into a bounded log, ends it when its
+// time is over, and writes down how it ended.
+//
+// It promises:
+//   - the keeper holds a lock in its folder for as long as it lives: whoever finds the lock free knows that the command is over;
+//   - how it ended stands in status.json before the lock is free; where it does not, the keeper was killed or the machine stopped;
+//   - the command dies with its keeper: at once in a sandbox. Without one the first process does, and whoever finds out ends the rest;
+//   - the log never takes more than its limit, and a position in it means the same for as long as the folder exists;
+//   - the keeper outlives the process that started it. Its network needs nobody else; programs that must be judged wait for somebody
+//     who judges them.
+package keep
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"chorus/internal/lockfile"
+	"chorus/internal/sandbox/process"
+)
+
+// The files of a keeper's folder.
+const (
+	lockName   = "lock"
+	statusName = "status.json"
+	judgeName  = "judge" // a socket
+	proxyName  = "proxy" // a socket
+)
+
+// Status is what a keeper writes down about its command.
+type Status struct {
+	Boot    string    `json:"boot"`    // of which run of the machine the process ids are
+	Keeper  int       `json:"keeper"`  // its process id
+	Started uint64    `json:"started"` // when that process began, as the kernel counts
+	Began   time.Time `json:"began"`
+
+	Ended    time.Time `json:"ended,omitzero"`
+	Exit     int       `json:"exit"` // in the shell's convention
+	TimedOut bool      `json:"timedOut,omitempty"`
+	Stopped  bool      `json:"stopped,omitempty"` // somebody asked for its end
+	Forced   bool      `json:"forced,omitempty"`  // it did not end when it was asked to
+	Error    string    `json:"error,omitempty"`   // why it could not be started
+	Notes    []string  `json:"notes,omitempty"`   // the sandbox's remarks
+}
+
+// ReadStatus reads what a keeper wrote; the error is fs.ErrNotExist before it has begun.
+func ReadStatus(dir string) (Status, error) {
+	var s Status
+	data, err := os.ReadFile(filepath.Join(dir, statusName))
+	if err != nil {
+		return s, fmt.Errorf("read how a process is: %w", err)
+	}
+	if err := json.Unmarshal(data, &s); err != nil {
+		return s, fmt.Errorf("read how a process is: %s: %w", statusName, err)
+	}
+	return s, nil
+}
+
+func (s Status) write(dir string) error {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, statusName)
+	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// Alive reports whether a keeper lives: its lock is held. Those who look share the lock for a moment, so they do not disturb
+// each other.
+func Alive(dir string) (bool, error) {
+	f, err := os.Open(filepath.Join(dir, lockName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look whether a process lives: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look whether a process lives: %w", err)
+	}
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
+	return false, nil
+}
+
+// Claim makes sure that one process at a time looks after a keeper's folder; ErrHeld of package lockfile: another one does.
+func Claim(dir string) (*lockfile.Lock, error) { return lockfile.Try(filepath.Join(dir, "watch"), nil) }
+
+// Stop asks the command to end, and has it killed if it does not in time. It reports whether a keeper was there to be
+// asked: its process id may be somebody else's by now, who is left alone.
+func Stop(dir string) (bool, error) {
+	s, err := ReadStatus(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	alive, err := Alive(dir)
+	if err != nil || !alive {
+		return false, err
+	}
+	return s.signal(syscall.SIGTERM)
+}
+
+// signal signals the keeper that wrote the status, and nobody else.
+func (s Status) signal(sig syscall.Signal) (bool, error) {
+	if s.Keeper <= 1 || s.Boot != process.BootID() {
+		return false, nil
+	}
+	p, err := os.FindProcess(s.Keeper) // from here on it is that process, whatever becomes of its number
+	if err != nil {
+		return false, nil
+	}
+	defer func() { _ = p.Release() }()
+	if began, ok := process.StartTime(s.Keeper); began != s.Started || !ok && began != 0 {
+		return false, nil
+	}
+	err = p.Signal(sig)
+	if errors.Is(err, os.ErrProcessDone) || errors.Is(err, syscall.ESRCH) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,95 @@
+package keep
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"chorus/internal/sandbox"
+	"chorus/internal/sandbox/process"
+)
+
+// startTime is far more than starting a keeper with its sandbox takes, also on a busy machine.
+const startTime = 60 * time.Second
+
+// Spawn starts a keeper for a command, in a folder that must exist, and waits until the command runs. program is how our own
+// program is called; environ is cleaned before the keeper gets it. What the command needs goes through a pipe, because
+// secrets are among it.
+func Spawn(ctx context.Context, program, environ []string, dir string, b sandbox.Background) (Status, error) {
+	data, err := json.Marshal(b)
+	if err != nil {
+		return Status{}, err
+	}
+	complaints, err := os.OpenFile(filepath.Join(dir, "keeper.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return Status{}, fmt.Errorf("start a process in the background: %w", err)
+	}
+	defer func() { _ = complaints.Close() }()
+	cmd := exec.Command(program[0], append(program[1:len(program):len(program)], Arg, dir)...)
+	if program[0] == self {
+		cmd.Args[0] = os.Args[0]
+	}
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, process.Environ(environ), complaints
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return Status{}, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return Status{}, err
+	}
+	if err := cmd.Start(); err != nil {
+		return Status{}, fmt.Errorf("start a process in the background: %w", err)
+	}
+	go func() { // it may outlive us, and is waited for so that it leaves no zombie
+		_, _ = in.Write(data)
+		_ = in.Close()
+	}()
+	said := make(chan string, 1)
+	go func() {
+		text, _ := bufio.NewReader(out).ReadString('\n')
+		said <- strings.TrimSpace(text)
+		_ = cmd.Wait()
+	}()
+	late := time.NewTimer(startTime)
+	defer late.Stop()
+	var text string
+	select {
+	case text = <-said:
+	case <-ctx.Done():
+		text = context.Cause(ctx).Error()
+	case <-late.C:
+		text = "its keeper does not answer"
+	}
+	if text == ready {
+		return ReadStatus(dir)
+	}
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	if text == "" {
+		text = "its keeper ended at once; " + filepath.Join(dir, "keeper.log") + " may say why"
+	}
+	return Status{}, errors.New(text)
+}
+
+// self is the program that runs now, also when its file was replaced meanwhile.
+const self = "/proc/self/exe"
+
+// Self is how our own program is called.
+func Self() []string {
+	if _, err := os.Stat(self); err == nil {
+		return []string{self}
+	}
+	if path, err := os.Executable(); err == nil {
+		return []string{path}
+	}
+	return []string{os.Args[0]}
+}
