@@ -28,6 +28,7 @@ const (
 	LocalUser    PrincipalKind = "local" // the person at this machine's terminal
 	TokenHolder  PrincipalKind = "token"
 	ScheduleRule PrincipalKind = "schedule"
+	ProcessHook  PrincipalKind = "process" // a process that was left running
 	TaskWorker   PrincipalKind = "task"
 	OtherAgent   PrincipalKind = "agent"
 	TheSystem    PrincipalKind = "system"
@@ -36,7 +37,7 @@ const (
 // OnPlatform reports whether the kind is a chat platform's name: its people.
 func (k PrincipalKind) OnPlatform() bool {
 	switch k {
-	case "", LocalUser, TokenHolder, ScheduleRule, TaskWorker, OtherAgent, TheSystem:
+	case "", LocalUser, TokenHolder, ScheduleRule, ProcessHook, TaskWorker, OtherAgent, TheSystem:
 		return false
 	default:
 		return true
@@ -80,6 +81,16 @@ func (p Principal) Person() Principal {
 		}
 	}
 	return p
+}
+
+// Depth is how many who are no person stand between the authority and the person behind it, itself included.
+func (p Principal) Depth() (n int) {
+	for at := &p; at != nil; at = at.For {
+		if at.Kind != LocalUser && at.Kind != TokenHolder && !at.Kind.OnPlatform() {
+			n++
+		}
+	}
+	return n
 }
 
 // OwnerRole is the role of whoever owns the home: the person at its terminal, and the

@@ -76,7 +76,7 @@ func (b Policy) Behind(p chat.Principal) []chat.Principal {
 
 func byItself(k chat.PrincipalKind) bool {
 	switch k {
-	case chat.OtherAgent, chat.TaskWorker, chat.ScheduleRule, chat.TheSystem:
+	case chat.OtherAgent, chat.TaskWorker, chat.ScheduleRule, chat.ProcessHook, chat.TheSystem:
 		return true
 	default:
 		return false

@@ -1,0 +1,263 @@
+package background
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Trigger is what a hook waits for.
+type Trigger string
+
+// The triggers.
+const (
+	OnExit    Trigger = "exit"
+	OnOutput  Trigger = "output"
+	OnTimeout Trigger = "timeout"
+)
+
+// Action is what a hook does.
+type Action string
+
+// The actions.
+const (
+	NotifyChannel Action = "notify_channel" // people are told; no model is asked
+	InjectContext Action = "inject_context" // the conversation that started it is told, and answers
+	SpawnThread   Action = "spawn_thread"   // a new conversation is told
+	StopProcess   Action = "stop_process"
+	StopThread    Action = "stop_thread" // the run of the conversation that started it ends
+)
+
+// Filters of OnExit.
+const (
+	AnyExit     = "any"
+	SuccessOnly = "success"
+	FailureOnly = "failure"
+)
+
+// Rule says on what a hook acts, and how.
+type Rule struct {
+	On       Trigger `json:"on" jsonschema:"exit, output or timeout"`
+	If       string  `json:"if,omitempty" jsonschema:"with exit: any, success or failure"`
+	Pattern  string  `json:"pattern,omitempty" jsonschema:"with output: a regular expression that a line has to match"`
+	After    int     `json:"after,omitempty" jsonschema:"with timeout: seconds after the start"`
+	Do       Action  `json:"do" jsonschema:"notify_channel, inject_context, spawn_thread, stop_process or stop_thread"`
+	Message  string  `json:"message,omitempty" jsonschema:"what is to be done then, for whoever is told"`
+	Delay    *int    `json:"delay,omitempty" jsonschema:"with output: seconds that the lines after a match have to come, default 2"`
+	MaxFires *int    `json:"maxFires,omitempty" jsonschema:"how often it may act, 0 without limit; default 1, with output 0"`
+	Interval *int    `json:"interval,omitempty" jsonschema:"seconds at least between two times; default 180 for notices, else 60"`
+}
+
+// Hook is a rule of one process, and what has become of it.
+type Hook struct {
+	Rule
+	Progress
+}
+
+// Progress is what has become of a hook.
+type Progress struct {
+	Fires      int       `json:"fires,omitempty"`
+	Suppressed int       `json:"suppressed,omitempty"` // since it last fired, because that was too soon
+	LastAt     time.Time `json:"lastAt,omitzero"`
+	Matched    time.Time `json:"matched,omitzero"` // a line matched and it has not fired yet
+	Line       string    `json:"line,omitempty"`   // that line
+}
+
+// aliases are the names of the design in which processes had branches.
+var aliases = map[string]string{"on_exit": string(OnExit), "on_output_match": string(OnOutput), "output_match": string(OnOutput), "on_timeout": string(OnTimeout),
+	"spawn_branch": string(SpawnThread), "stop_branch": string(StopThread), "notify": string(NotifyChannel)}
+
+// Checked is the rule with its defaults, or why there can be no such rule.
+func (r Rule) Checked() (Rule, error) {
+	r.On = Trigger(cmp.Or(aliases[string(r.On)], string(r.On)))
+	r.Do = Action(cmp.Or(aliases[string(r.Do)], string(r.Do)))
+	switch r.On {
+	case OnExit:
+		if r.If = cmp.Or(r.If, AnyExit); !slices.Contains([]string{AnyExit, SuccessOnly, FailureOnly}, r.If) {
+			return r, fmt.Errorf("a hook on exit is for any, success or failure, not %.40q", r.If)
+		}
+	case OnOutput:
+		if r.Pattern == "" || len(r.Pattern) > maxPattern {
+			return r, fmt.Errorf("a hook on output needs a pattern of at most %d characters", maxPattern)
+		}
+		if _, err := regexp.Compile(r.Pattern); err != nil {
+			return r, fmt.Errorf("the pattern of a hook cannot be read: %w", err)
+		}
+	case OnTimeout:
+		if r.After <= 0 {
+			return r, fmt.Errorf("a hook on timeout needs the seconds after which it acts, as 'after'")
+		}
+	default:
+		return r, fmt.Errorf("a hook is on exit, output or timeout, not %.40q", r.On)
+	}
+	if !slices.Contains([]Action{NotifyChannel, InjectContext, SpawnThread, StopProcess, StopThread}, r.Do) {
+		return r, fmt.Errorf("a hook does one of notify_channel, inject_context, spawn_thread, stop_process and stop_thread, not %.40q", r.Do)
+	}
+	if len(r.Message) > maxMessage {
+		return r, fmt.Errorf("the message of a hook has at most %d characters", maxMessage)
+	}
+	for _, n := range []*int{r.Delay, r.MaxFires, r.Interval} {
+		if n != nil && *n < 0 {
+			return r, fmt.Errorf("the numbers of a hook are 0 or more, not %d", *n)
+		}
+	}
+	return r, nil
+}
+
+// Check is Checked for all hooks of a process; none at all are the default: people are told how it ended.
+func Check(rules []Rule) ([]Rule, error) {
+	if len(rules) == 0 {
+		return []Rule{{On: OnExit, If: AnyExit, Do: NotifyChannel}}, nil
+	}
+	if len(rules) > MaxHooks {
+		return nil, fmt.Errorf("a process has at most %d hooks", MaxHooks)
+	}
+	out := make([]Rule, len(rules))
+	for i, r := range rules {
+		var err error
+		if out[i], err = r.Checked(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (r Rule) most() int {
+	switch {
+	case r.MaxFires != nil:
+		return *r.MaxFires
+	case r.On == OnOutput:
+		return 0
+	}
+	return 1
+}
+
+func (r Rule) interval() time.Duration {
+	seconds := defaultInterval
+	switch {
+	case r.Interval != nil:
+		seconds = *r.Interval
+	case r.On != OnOutput || r.Do == StopProcess || r.Do == StopThread:
+		seconds = 0
+	case r.Do == NotifyChannel:
+		seconds = notifyInterval
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+func (r Rule) delay() time.Duration {
+	if r.Delay != nil {
+		return time.Duration(*r.Delay) * time.Second
+	}
+	return defaultDelay * time.Second
+}
+
+// String is the rule as a sentence.
+func (r Rule) String() string {
+	when := "when it ends"
+	switch {
+	case r.On == OnOutput:
+		when = "when it prints a line that matches /" + r.Pattern + "/"
+	case r.On == OnTimeout:
+		when = "when it still runs after " + (time.Duration(r.After) * time.Second).String()
+	case r.If == SuccessOnly:
+		when = "when it ends with exit code 0"
+	case r.If == FailureOnly:
+		when = "when it fails"
+	}
+	what := map[Action]string{NotifyChannel: "tell people", InjectContext: "tell this conversation, which answers", SpawnThread: "begin a new conversation",
+		StopProcess: "stop the process", StopThread: "stop the run of this conversation"}[r.Do]
+	if r.Message != "" {
+		what += ": " + r.Message
+	}
+	var limits []string
+	if n := r.most(); n > 1 {
+		limits = append(limits, "at most "+strconv.Itoa(n)+" times")
+	}
+	if d := r.interval(); d > 0 && r.most() != 1 {
+		limits = append(limits, "not more than once in "+d.String())
+	}
+	if len(limits) > 0 {
+		what += " (" + strings.Join(limits, ", ") + ")"
+	}
+	return when + ", " + what
+}
+
+// Fire is a hook that acts.
+type Fire struct {
+	Hook       int
+	N          int // the how manieth time
+	Rule       Rule
+	Line       string // that matched
+	Suppressed int    // times before this one that were too soon after another
+}
+
+// Key names the firing among all of its process: whatever is done twice with the same key is done once.
+func (f Fire) Key() string {
+	return fmt.Sprintf("%s/%d/%d", f.Rule.On, f.Hook, f.N)
+}
+
+// Look is what somebody sees who looks at a process.
+type Look struct {
+	Now   time.Time
+	Lines []string // printed since the last look
+}
+
+// Step takes in a look and says which hooks fire. State, Exit and Ended are set before, where the process is over.
+func (p *Process) Step(look Look) []Fire {
+	var fires []Fire
+	for i := range p.Hooks {
+		h := &p.Hooks[i]
+		if most := h.most(); most > 0 && h.Fires >= most {
+			continue
+		}
+		if !h.due(p, look) {
+			continue
+		}
+		line := h.Line
+		h.Matched, h.Line = time.Time{}, ""
+		if every := h.interval(); every > 0 && !h.LastAt.IsZero() && look.Now.Sub(h.LastAt) < every {
+			h.Suppressed++
+			continue
+		}
+		if p.fired() >= MaxFires {
+			continue
+		}
+		h.Fires++
+		h.LastAt = look.Now
+		fires = append(fires, Fire{Hook: i, N: h.Fires, Rule: h.Rule, Line: line, Suppressed: h.Suppressed})
+		h.Suppressed = 0
+	}
+	return fires
+}
+
+func (p *Process) fired() (n int) {
+	for _, h := range p.Hooks {
+		n += h.Fires
+	}
+	return n
+}
+
+func (h *Hook) due(p *Process, look Look) bool {
+	switch h.On {
+	case OnExit:
+		success := p.State == Exited && p.Exit == 0
+		return p.Over() && (h.If == AnyExit || success == (h.If == SuccessOnly))
+	case OnTimeout:
+		return !p.Over() && look.Now.Sub(p.Started) >= time.Duration(h.After)*time.Second
+	}
+	pattern, err := regexp.Compile(h.Pattern)
+	if err != nil {
+		return false // it was checked when it was made
+	}
+	for _, line := range look.Lines {
+		if h.Matched.IsZero() && pattern.MatchString(line) {
+			h.Matched, h.Line = look.Now, line[:min(len(line), maxLine)]
+		}
+	}
+	return !h.Matched.IsZero() && (p.Over() || look.Now.Sub(h.Matched) >= h.delay())
+}
