@@ -54,6 +54,8 @@ func TestMayAnswer(t *testing.T) {
 		{"asker", robot, robot, false},
 		{"asker", chat.Principal{Kind: chat.ScheduleRule, ID: "x", For: &cleo}, cleo, true}, // a schedule asks for its owner
 		{"asker", chat.Principal{Kind: chat.ScheduleRule, ID: "x", For: &cleo}, bob, false},
+		{"asker", chat.Principal{Kind: chat.HookRule, ID: "x", For: &cleo}, cleo, true},
+		{"anyone", ada, chat.Principal{Kind: chat.HookRule, ID: "x", For: &cleo}, false},
 		{"anyone", robot, robot, false},
 		{"anyone", ada, chat.Principal{Kind: chat.TheSystem, ID: "x"}, false},
 		{"anyone", ada, chat.Principal{Kind: chat.ScheduleRule, ID: "x"}, false},

@@ -29,6 +29,7 @@ const (
 	TokenHolder  PrincipalKind = "token"
 	ScheduleRule PrincipalKind = "schedule"
 	ProcessHook  PrincipalKind = "process" // a process that was left running
+	HookRule     PrincipalKind = "hook"
 	TaskWorker   PrincipalKind = "task"
 	OtherAgent   PrincipalKind = "agent"
 	TheSystem    PrincipalKind = "system"
@@ -37,7 +38,7 @@ const (
 // OnPlatform reports whether the kind is a chat platform's name: its people.
 func (k PrincipalKind) OnPlatform() bool {
 	switch k {
-	case "", LocalUser, TokenHolder, ScheduleRule, ProcessHook, TaskWorker, OtherAgent, TheSystem:
+	case "", LocalUser, TokenHolder, ScheduleRule, ProcessHook, HookRule, TaskWorker, OtherAgent, TheSystem:
 		return false
 	default:
 		return true

@@ -13,6 +13,9 @@ import (
 	"chorus/internal/text"
 )
 
+// HookTransport is the transport of the threads in which hooks run.
+const HookTransport = "hook"
+
 // DefaultAgent answers where no agent is named.
 const DefaultAgent = "chorus"
 
@@ -108,13 +111,13 @@ func splitAgent(thread string) (bare, agent string) {
 	return thread, ""
 }
 
-// OnPlatform reports whether a thread is held on a chat platform, and not in a terminal or a
-// browser.
+// OnPlatform reports whether a thread is held on a chat platform, and not in a terminal, a
+// browser or a run of a hook.
 func (t ThreadID) OnPlatform() bool { return OnPlatform(t.Transport()) }
 
 // OnPlatform reports whether a transport is a chat platform.
 func OnPlatform(transport string) bool {
-	return transport != "" && transport != "cli" && transport != "web"
+	return transport != "" && transport != "cli" && transport != "web" && transport != HookTransport
 }
 
 // Transport, Place, Thread and Agent are the parts by name.

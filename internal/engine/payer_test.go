@@ -22,7 +22,7 @@ func TestWhoPays(t *testing.T) {
 			t.Errorf("%v is paid by %s, want %s", p, got, want)
 		}
 	}
-	for _, p := range []chat.Principal{nightly, {Kind: chat.OtherAgent, ID: "helper", For: &nightly}} {
+	for _, p := range []chat.Principal{nightly, {Kind: chat.OtherAgent, ID: "helper", For: &nightly}, {Kind: chat.HookRule, ID: "h", For: &nightly}} {
 		if got := payerOf(p, "main").String(); got != "local:ada" {
 			t.Errorf("%v is paid by %s", p, got)
 		}

@@ -59,7 +59,7 @@ const longest = 16
 
 // Behind are those whose rights all count when a principal does something: itself, and
 // whoever it acts for. What runs by itself and has no grant of its own (an agent, a
-// task, a schedule) counts as nobody but them. There is always at least one.
+// task, a schedule, a hook) counts as nobody but them. There is always at least one.
 func (b Policy) Behind(p chat.Principal) []chat.Principal {
 	var out []chat.Principal
 	for at, n := &p, 0; at != nil; at, n = at.For, n+1 {
@@ -76,7 +76,7 @@ func (b Policy) Behind(p chat.Principal) []chat.Principal {
 
 func byItself(k chat.PrincipalKind) bool {
 	switch k {
-	case chat.OtherAgent, chat.TaskWorker, chat.ScheduleRule, chat.ProcessHook, chat.TheSystem:
+	case chat.OtherAgent, chat.TaskWorker, chat.ScheduleRule, chat.ProcessHook, chat.HookRule, chat.TheSystem:
 		return true
 	default:
 		return false

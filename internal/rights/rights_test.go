@@ -105,7 +105,7 @@ func TestWidest(t *testing.T) {
 }
 
 func people() *rapid.Generator[chat.Principal] {
-	return rapid.SampledFrom([]chat.Principal{ada, boss, guest, token, robot, {}, {Kind: chat.ScheduleRule, ID: "x"}})
+	return rapid.SampledFrom([]chat.Principal{ada, boss, guest, token, robot, {}, {Kind: chat.ScheduleRule, ID: "x"}, {Kind: chat.HookRule, ID: "x"}})
 }
 
 // What somebody may give is never wider than what each of the givers has.
@@ -140,7 +140,8 @@ func TestActingForSomebody(t *testing.T) {
 		want string
 	}{
 		{acting(robot, boss), "locked and standard"},
-		{acting(chat.Principal{Kind: chat.TaskWorker, ID: "7"}, guest), "guarded"}, // no grant of its own
+		{acting(chat.Principal{Kind: chat.TaskWorker, ID: "7"}, guest), "guarded"},                                                     // no grant of its own
+		{acting(chat.Principal{Kind: chat.HookRule, ID: "h"}, acting(chat.Principal{Kind: chat.HookRule, ID: "g"}, guest)), "guarded"}, // hooks that trigger each other
 		{acting(chat.Principal{Kind: chat.TokenHolder, ID: "other"}, ada), "nothing"},
 		{acting(chat.Principal{Kind: chat.TaskWorker, ID: "7"}, chat.Principal{}), "nothing"},
 		{acting(chat.Principal{}, ada), "nothing"},

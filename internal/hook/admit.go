@@ -1,0 +1,116 @@
+package hook
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"chorus/internal/chat"
+)
+
+// The limits on runs.
+const (
+	AtOnce    = 2  // runs that gather, ask or act at the same time
+	PerMinute = 60 // runs that begin within a minute, of all hooks
+	MaxQueued = 10 // runs of one hook that wait for their turn
+)
+
+// Matches reports whether an event is one that triggers it.
+func (t Trigger) Matches(e Event) bool {
+	if t.Type != OnEvent || t.Event != e.Type {
+		return false
+	}
+	if t.Agent != "" && t.Agent != e.Thread.Agent() || t.Session != "" && t.Session != e.Thread.Thread() && t.Session != string(e.Thread) {
+		return false
+	}
+	return t.Holds(e.Data)
+}
+
+// Holds reports whether the conditions of where hold for an event's data.
+func (t Trigger) Holds(data json.RawMessage) bool {
+	for path, want := range t.Where {
+		var v Values
+		_, text, _ := v.text("", lookup(data, strings.Split(path, ".")))
+		if !like(want, text) {
+			return false
+		}
+	}
+	return true
+}
+
+// like reports whether a text is what a pattern says, in which * stands for any text. It takes time in proportion to
+// the text for each star.
+func like(pattern, text string) bool {
+	first, rest, starred := strings.Cut(pattern, "*")
+	if !starred {
+		return pattern == text
+	}
+	text, ok := strings.CutPrefix(text, first)
+	for ok {
+		part, more, again := strings.Cut(rest, "*")
+		if !again {
+			return strings.HasSuffix(text, rest)
+		}
+		_, text, ok = strings.Cut(text, part)
+		rest = more
+	}
+	return false
+}
+
+// Standing is what is known of a hook's runs when it is triggered.
+type Standing struct {
+	LastAt     time.Time
+	Unfinished int // of its runs
+	LastMinute int // runs of all hooks that were begun
+}
+
+// Verdict is what becomes of a trigger.
+type Verdict int
+
+// What can become of a trigger.
+const (
+	Begin Verdict = iota
+	Pass          // it is only counted
+)
+
+// Admit decides whether a hook that was triggered runs. Fired by hand, it does not wait for its cooldown. why is a
+// sentence for people.
+func (h Hook) Admit(now time.Time, s Standing, manual bool) (verdict Verdict, why string) {
+	switch {
+	case !h.Enabled:
+		return Pass, "the hook is disabled"
+	case manual && s.Unfinished > 0:
+		return Pass, fmt.Sprintf("Hook '%s' is already running", h.Name)
+	case !manual && !s.LastAt.IsZero() && now.Before(s.LastAt.Add(h.Cooldown)):
+		return Pass, fmt.Sprintf("its cooldown of %s was not over", h.Cooldown)
+	case s.Unfinished >= MaxQueued:
+		return Pass, fmt.Sprintf("%d of its runs were waiting already", s.Unfinished)
+	case s.LastMinute >= PerMinute:
+		return Pass, fmt.Sprintf("%d runs of hooks had begun within a minute, which is the limit", s.LastMinute)
+	}
+	return Begin, ""
+}
+
+// Triggered is a hook that was triggered, with what is written when it runs or passes.
+type Triggered struct {
+	Hook Hook
+	Run  Run // state Waiting; or Skipped, when it is only written down
+	// Reader, Thread and Seq are where the reader of events stands; Thread "": the trigger is no event.
+	Reader string
+	Thread chat.ThreadID
+	Seq    int64
+	Due    time.Time // the due time that was read, of a periodic trigger
+	Next   time.Time // the one after it
+	// Delivery is the key of a webhook's delivery, which is taken once.
+	Delivery string
+	Manual   bool
+	At       time.Time
+}
+
+// Outcome is what became of a trigger.
+type Outcome struct {
+	Run   string // that was begun, or written down, or had been before
+	Again bool   // it had come before, and nothing was written
+	Why   string // it did not begin; "": it did
+}

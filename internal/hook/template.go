@@ -1,0 +1,144 @@
+package hook
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxRendered is how long a rendered template may be, in bytes: far more than a model reads with care.
+const maxRendered = 400_000
+
+// placeholder is {{step_0}}, {{step_0.exit_code}}, {{event}}, {{event.result.ok}}, {{response}} and the like.
+var placeholder = regexp.MustCompile(`\{\{\s*([a-z]+(?:_[0-9]{1,4})?)((?:\.[A-Za-z0-9_-]{1,64}){0,8})\s*\}\}`)
+
+// Values are what placeholders stand for.
+type Values struct {
+	Event    json.RawMessage
+	Steps    []Result
+	Response string
+	Hook     string // its name
+	// Frame marks text that others wrote; nil: it is put in as it is.
+	Frame func(source, text string) string
+}
+
+// Render fills in a template. A value that is not there is empty; a placeholder that means nothing stays as it was
+// written. The template is read once: what is filled in is not read again.
+func (v Values) Render(template string) string {
+	return v.render(template, func(source, text string) string {
+		if v.Frame == nil || source == "" {
+			return text
+		}
+		return v.Frame(source, text)
+	})
+}
+
+// RenderURL fills in a URL. What is filled in cannot leave the part of the path or the query in which it stands.
+func (v Values) RenderURL(template string) string {
+	return v.render(template, func(_, text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") })
+}
+
+func (v Values) render(template string, put func(source, text string) string) string {
+	var out strings.Builder
+	at := 0
+	for _, m := range placeholder.FindAllStringSubmatchIndex(template, -1) {
+		if out.Len() > maxRendered {
+			break
+		}
+		out.WriteString(template[at:m[0]])
+		at = m[1]
+		source, text, known := v.value(template[m[2]:m[3]], strings.Split(strings.TrimPrefix(template[m[4]:m[5]], "."), "."))
+		switch {
+		case !known:
+			out.WriteString(template[m[0]:m[1]])
+		case text != "":
+			out.WriteString(put(source, text))
+		}
+	}
+	if out.Len() <= maxRendered {
+		out.WriteString(template[at:])
+	}
+	text := out.String()
+	if len(text) <= maxRendered {
+		return text
+	}
+	cut := maxRendered
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + fmt.Sprintf("\n[cut at %d bytes]", maxRendered)
+}
+
+// value is what a name stands for. source says who wrote it; "": nobody else did, as with numbers.
+func (v Values) value(name string, path []string) (source, text string, known bool) {
+	if path[0] == "" {
+		path = nil
+	}
+	switch {
+	case name == "event":
+		if path == nil {
+			return v.text("event", v.Event)
+		}
+		return v.text("event", lookup(v.Event, path))
+	case name == "response" && path == nil:
+		return "the hook's model", v.Response, true
+	case name == "hook" && slices.Equal(path, []string{"name"}):
+		return "", v.Hook, true
+	}
+	number, ok := strings.CutPrefix(name, "step_")
+	if !ok {
+		return "", "", false
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n >= len(v.Steps) {
+		return "", "", err == nil
+	}
+	r := v.Steps[n]
+	source = fmt.Sprintf("step %d (%s)", n, r.Type)
+	if path == nil {
+		return source, r.Text(), true
+	}
+	data, _ := json.Marshal(r) // text and numbers only
+	return v.text(source, lookup(data, path))
+}
+
+// text is a value as it stands in a template: text without quotes, anything else as JSON. Numbers and truth values
+// are nobody's words.
+func (v Values) text(source string, data json.RawMessage) (string, string, bool) {
+	if len(data) == 0 || string(data) == "null" {
+		return "", "", true
+	}
+	var s string
+	if json.Unmarshal(data, &s) == nil {
+		return source, s, true
+	}
+	if c := data[0]; c != '{' && c != '[' {
+		source = ""
+	}
+	return source, string(data), true
+}
+
+// lookup finds a value in objects within objects; nil: it is not there.
+func lookup(data json.RawMessage, path []string) json.RawMessage {
+	for _, name := range path {
+		var object map[string]json.RawMessage
+		if json.Unmarshal(data, &object) != nil {
+			return nil
+		}
+		data = object[name]
+	}
+	return data
+}
+
+// placeholders are the names that a text uses.
+func placeholders(text string) (names []string) {
+	for _, m := range placeholder.FindAllStringSubmatch(text, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}

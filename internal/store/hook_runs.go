@@ -1,0 +1,222 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/hook"
+	"chorus/internal/journal"
+)
+
+const (
+	runColumns = `id, hook_id, reason, acting, state, why, created_at, COALESCE(started_at, 0), COALESCE(ended_at, 0), progress`
+
+	// keptRuns is how many ended runs of a hook are kept.
+	keptRuns = 200
+	// deliveriesKept is longer than senders try again, and than a signature with a time is good for.
+	deliveriesKept = 30 * 24 * time.Hour
+)
+
+// TriggerHook writes at once what a trigger brings: where the reader of events stands, the run, and when the hook last
+// ran and is due next; or that the trigger passed. Whatever has come before changes nothing.
+func (db *DB) TriggerHook(ctx context.Context, t hook.Triggered) (hook.Outcome, error) {
+	acting, err := asJSON(t.Run.Acting)
+	if err != nil {
+		return hook.Outcome{}, err
+	}
+	progress, err := asJSON(t.Run.Progress)
+	if err != nil {
+		return hook.Outcome{}, err
+	}
+	var out hook.Outcome
+	err = db.w.write(ctx, func(w *writer) (err error) {
+		if out, err = triggered(w, t, acting, progress); err != nil || t.Thread == "" {
+			return err
+		}
+		return w.exec(`INSERT INTO readers (reader, thread_id, seq) SELECT ?, id, ? FROM threads WHERE id = ?
+			ON CONFLICT (reader, thread_id) DO UPDATE SET seq = CASE WHEN excluded.seq > readers.seq THEN excluded.seq ELSE readers.seq END`, t.Reader, t.Seq, string(t.Thread))
+	})
+	if err != nil {
+		return hook.Outcome{}, fmt.Errorf("trigger hook %s: %w", t.Hook.ID, err)
+	}
+	return out, nil
+}
+
+func triggered(w *writer, t hook.Triggered, acting, progress string) (hook.Outcome, error) {
+	h := t.Hook
+	var last, due, again int64
+	err := w.row(`SELECT enabled, COALESCE(last_at, 0), COALESCE(due, 0), (SELECT count(*) FROM hook_runs WHERE id = ?) FROM hooks WHERE id = ?`, []any{t.Run.ID, h.ID}, &h.Enabled, &last, &due, &again)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return hook.Outcome{Why: "the hook is gone"}, nil
+	case err != nil:
+		return hook.Outcome{}, err
+	case again > 0, !t.Due.IsZero() && due != micros(t.Due):
+		return hook.Outcome{Run: t.Run.ID, Again: true}, nil
+	}
+	if t.Delivery != "" {
+		if before, err := deliveredBefore(w, t); err != nil || before != "" {
+			return hook.Outcome{Run: before, Again: true}, err
+		}
+	}
+	if t.Run.State == hook.Skipped {
+		return hook.Outcome{Run: t.Run.ID, Why: t.Run.Why}, insertRun(w, t, acting, progress)
+	}
+	s := hook.Standing{LastAt: orZero(last)}
+	err = w.row(`SELECT (SELECT count(*) FROM hook_runs WHERE hook_id = ? AND ended_at IS NULL), (SELECT count(*) FROM hook_runs WHERE created_at > ? AND (state <> 'skipped' OR started_at IS NOT NULL))`,
+		[]any{h.ID, micros(t.At.Add(-time.Minute))}, &s.Unfinished, &s.LastMinute)
+	if err != nil {
+		return hook.Outcome{}, err
+	}
+	verdict, why := h.Admit(t.At, s, t.Manual)
+	if verdict == hook.Pass {
+		if t.Manual {
+			return hook.Outcome{Why: why}, nil
+		}
+		return hook.Outcome{Why: why}, w.exec(`UPDATE hooks SET passed = passed + 1, passed_why = ?, due = COALESCE(?, due) WHERE id = ?`, why, nullMicros(t.Next), h.ID)
+	}
+	if err := insertRun(w, t, acting, progress); err != nil {
+		return hook.Outcome{}, err
+	}
+	err = w.exec(`UPDATE hooks SET last_at = ?, due = COALESCE(?, CASE WHEN ? THEN NULL ELSE due END) WHERE id = ?`, micros(t.At), nullMicros(t.Next), !t.Due.IsZero(), h.ID)
+	return hook.Outcome{Run: t.Run.ID}, err
+}
+
+// deliveredBefore remembers a delivery, or says which run it had become.
+func deliveredBefore(w *writer, t hook.Triggered) (string, error) {
+	if err := w.exec(`DELETE FROM hook_deliveries WHERE at < ?`, micros(t.At.Add(-deliveriesKept))); err != nil {
+		return "", err
+	}
+	n, err := w.change(`INSERT INTO hook_deliveries (hook_id, delivery, run_id, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`, t.Hook.ID, t.Delivery, t.Run.ID, micros(t.At))
+	if err != nil || n == 1 {
+		return "", err
+	}
+	var before string
+	err = w.row(`SELECT run_id FROM hook_deliveries WHERE hook_id = ? AND delivery = ?`, []any{t.Hook.ID, t.Delivery}, &before)
+	return before, err
+}
+
+func insertRun(w *writer, t hook.Triggered, acting, progress string) error {
+	r := t.Run
+	err := w.exec(`INSERT INTO hook_runs (id, hook_id, reason, acting, state, why, created_at, ended_at, progress) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		r.ID, r.Hook, r.Reason, acting, r.State, r.Why, micros(t.At), nullMicros(r.Ended), progress)
+	if err != nil {
+		return err
+	}
+	return w.exec(`DELETE FROM hook_runs WHERE hook_id = ? AND ended_at IS NOT NULL AND created_at < (SELECT created_at FROM hook_runs WHERE hook_id = ? ORDER BY created_at DESC LIMIT 1 OFFSET ?+0)`,
+		r.Hook, r.Hook, keptRuns)
+}
+
+// SaveHookRun writes how far a run has come; false: it is gone, because its hook is.
+func (db *DB) SaveHookRun(ctx context.Context, r hook.Run) (bool, error) {
+	progress, err := asJSON(r.Progress)
+	if err != nil {
+		return false, err
+	}
+	var n int64
+	err = db.w.write(ctx, func(w *writer) (err error) {
+		n, err = w.change(`UPDATE hook_runs SET state = ?, why = ?, started_at = ?, ended_at = ?, progress = ? WHERE id = ?`, r.State, r.Why, nullMicros(r.Started), nullMicros(r.Ended), progress, r.ID)
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("write run %s of hook %s: %w", r.ID, r.Hook, err)
+	}
+	return n == 1, nil
+}
+
+// UnfinishedHookRuns are the runs that are to be gone on with, the oldest first.
+func (db *DB) UnfinishedHookRuns(ctx context.Context) ([]hook.Run, error) {
+	return db.hookRuns(ctx, `SELECT `+runColumns+` FROM hook_runs WHERE ended_at IS NULL ORDER BY created_at, id`)
+}
+
+// HookRuns are the last runs of a hook, the newest first.
+func (db *DB) HookRuns(ctx context.Context, id string, limit int) ([]hook.Run, error) {
+	return db.hookRuns(ctx, `SELECT `+runColumns+` FROM hook_runs WHERE hook_id = ? ORDER BY created_at DESC, id DESC LIMIT ?+0`, id, limit)
+}
+
+// HookRun finds one by its id; ErrUnknown if there is none.
+func (db *DB) HookRun(ctx context.Context, id string) (hook.Run, error) {
+	found, err := db.hookRuns(ctx, `SELECT `+runColumns+` FROM hook_runs WHERE id = ?`, id)
+	if err == nil && len(found) == 0 {
+		err = journal.ErrUnknown
+	}
+	if err != nil {
+		return hook.Run{}, fmt.Errorf("run %s: %w", id, err)
+	}
+	return found[0], nil
+}
+
+func (db *DB) hookRuns(ctx context.Context, query string, args ...any) ([]hook.Run, error) {
+	var out []hook.Run
+	err := db.query(ctx, query, args, func(rows *sql.Rows) error {
+		var r hook.Run
+		var acting, progress string
+		var created, started, ended int64
+		if err := rows.Scan(&r.ID, &r.Hook, &r.Reason, &acting, &r.State, &r.Why, &created, &started, &ended, &progress); err != nil {
+			return err
+		}
+		if err := errors.Join(json.Unmarshal([]byte(acting), &r.Acting), json.Unmarshal([]byte(progress), &r.Progress)); err != nil {
+			r.State, r.Why = hook.Failed, "what is known of the run cannot be read: "+err.Error()
+		}
+		r.Created, r.Started, r.Ended = instant(created), orZero(started), orZero(ended)
+		out = append(out, r)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("runs of hooks: %w", err)
+	}
+	return out, nil
+}
+
+// ThreadsSince are the threads that have changed since a mark, in whatever process, with the mark for the next look.
+// With mark 0 it gives those that were active since an instant and in which the reader is behind.
+func (db *DB) ThreadsSince(ctx context.Context, reader string, mark int64, since time.Time) ([]chat.ThreadID, int64, error) {
+	end, err := db.count(ctx, queryJournalEnd) // first: what is written meanwhile is looked at again
+	if err != nil {
+		return nil, mark, fmt.Errorf("the end of the journal: %w", err)
+	}
+	query, args := `SELECT DISTINCT thread_id FROM events WHERE rowid > ?`, []any{mark}
+	if mark == 0 || mark > end {
+		query = `SELECT t.id FROM threads t LEFT JOIN readers r ON r.thread_id = t.id AND r.reader = ?
+			WHERE t.last_active >= ? AND t.next_seq - 1 > coalesce(r.seq, 0) ORDER BY t.last_active, t.id`
+		args = []any{reader, micros(since)}
+	}
+	var out []chat.ThreadID
+	err = db.query(ctx, query, args, func(rows *sql.Rows) error {
+		var id chat.ThreadID
+		err := rows.Scan(&id)
+		out = append(out, id)
+		return err
+	})
+	if err != nil {
+		return nil, mark, fmt.Errorf("threads that changed: %w", err)
+	}
+	return out, end, nil
+}
+
+// RunStarted is how a run of a thread began; ErrUnknown if there is none.
+func (db *DB) RunStarted(ctx context.Context, thread chat.ThreadID, run string) (chat.RunStarted, error) {
+	var out chat.RunStarted
+	found := false
+	err := db.query(ctx, `SELECT body FROM events WHERE thread_id = ? AND kind = 'run_started' AND run_id = ? ORDER BY seq DESC LIMIT 1`, []any{string(thread), run}, func(rows *sql.Rows) error {
+		var body string
+		if err := rows.Scan(&body); err != nil {
+			return err
+		}
+		decoded, err := chat.DecodeBody(chat.KindRunStarted, []byte(body))
+		out, found = decoded.(chat.RunStarted)
+		return err
+	})
+	if err == nil && !found {
+		err = journal.ErrUnknown
+	}
+	if err != nil {
+		return chat.RunStarted{}, fmt.Errorf("how run %s of thread %s began: %w", run, thread, err)
+	}
+	return out, nil
+}
