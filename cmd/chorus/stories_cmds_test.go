@@ -51,6 +51,7 @@ func storyCommands() map[string]step {
 		"guide":     runGuide,    // guide FILE [SERVER]: run the sh blocks of a guide, against that server; output to $WORK/guide.out
 		"json":      hasObject,   // [!] json [-in=FILE] [-count=N] FIELD…: an object of the last output, or of the file, has these fields
 		"until":     untilObject, // until [-count=N] FIELD… -- COMMAND: until its output has such an object; a command is a program or http
+		"website":   website,     // website VAR FOLDER: serves it; its address is in VAR, and without its scheme in VAR_ADDR
 		"npm":       npmPackages, // npm PACKAGE@VERSION…: what others wrote; node's scripts find it in $MODULES
 		"escapes":   escapes,     // [!] escapes FILE: whether it holds escape codes; stdout and stderr are files too
 	}

@@ -120,6 +120,9 @@ func (b *Bot) fill(r *report, env func(string) string) {
 	for _, name := range m.names("mcpServers") {
 		b.server(r, name, env)
 	}
+	for _, name := range m.names("searchProviders") {
+		b.searchProvider(r, name, env)
+	}
 	b.Profiles = map[string]Profile{}
 	for _, name := range m.names("profiles") {
 		at := "profiles." + name + "."
@@ -173,6 +176,29 @@ func (b *Bot) vendor(name string, env func(string) string) (Vendor, error) {
 	}
 	v.Reread = func() (Vendor, error) { return b.vendor(name, env) }
 	return v, nil
+}
+
+// searchProvider reads one, and says what it lacks.
+func (b *Bot) searchProvider(r *report, name string, env func(string) string) {
+	at := "searchProviders." + name
+	p := SearchProvider{Name: unescape(name), Type: b.text(at + ".type"), URL: b.text(at + ".url")}
+	key, err := b.secret(at+".key", env)
+	p.Type, p.Key = cmp.Or(p.Type, p.Name), Secret(key)
+	known := table().keys["searchProviders.*.type"].Choices
+	switch {
+	case err != nil:
+		r.fail(b.Origin(at), at, "%s.key: %v", shownPath(at), err)
+	case !slices.Contains(known, p.Type):
+		r.fail(b.Origin(at), at, "the search provider %q needs a type: %s", p.Name, strings.Join(known, ", "))
+	case p.Type == "searxng" && p.URL == "":
+		r.fail(b.Origin(at), at, "the search provider %q needs the url of its instance", p.Name)
+	case p.Type != "searxng" && p.Key == "":
+		r.fail(b.Origin(at), at, "the search provider %q has no key", p.Name)
+	case p.URL != "" && !strings.HasPrefix(p.URL, "http://") && !strings.HasPrefix(p.URL, "https://"):
+		r.fail(b.Origin(at), at, "the url of the search provider %q must begin with https:// or http://", p.Name)
+	default:
+		b.SearchProviders = append(b.SearchProviders, p)
+	}
 }
 
 // put sets a value deep in an object.

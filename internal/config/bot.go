@@ -67,13 +67,14 @@ type Bot struct {
 	ChatPersonaPrefill bool   `key:"chatPersonaPrefill"`
 	ChatBotAsAssistant bool   `key:"chatBotAsAssistant"`
 
-	ToolsEnabled      bool        `key:"toolsEnabled"`
-	Footer            string      `key:"footer"`
-	ToolOutputVisible bool        `key:"toolOutputVisible"`
-	MaxToolDepth      int         `key:"maxToolDepth"`
-	HashlineEdit      bool        `key:"hashlineEdit"`
-	OperationTools    bool        `key:"operationTools"`
-	MCPServers        []MCPServer // those that are not disabled, in file order
+	ToolsEnabled      bool             `key:"toolsEnabled"`
+	Footer            string           `key:"footer"`
+	ToolOutputVisible bool             `key:"toolOutputVisible"`
+	MaxToolDepth      int              `key:"maxToolDepth"`
+	HashlineEdit      bool             `key:"hashlineEdit"`
+	OperationTools    bool             `key:"operationTools"`
+	MCPServers        []MCPServer      // those that are not disabled, in file order
+	SearchProviders   []SearchProvider // in file order
 
 	Routing                 string   `key:"routing"` // reply, thread or room
 	Answer                  string   `key:"answer"`  // bound, mentioned or all
@@ -166,6 +167,14 @@ type MCPServer struct {
 	Hosts        []string // that its program may reach
 	HostsNamed   bool
 	Sandbox      string // auto or off
+}
+
+// SearchProvider is one that web_search asks.
+type SearchProvider struct {
+	Name string
+	Type string // brave, tavily, exa, kagi or searxng
+	Key  Secret
+	URL  string // "": the provider's own
 }
 
 // Profile is a permission profile of people's own. One without any rules adds its

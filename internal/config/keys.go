@@ -30,6 +30,8 @@ func groups() []group {
 		{path: "mcpServers.*", doc: "One server: command for a program, url for one on the network."},
 		{path: "mcpServers.*.env", doc: "Environment variables for the program."},
 		{path: "mcpServers.*.headers", doc: "Headers sent to the url."},
+		{path: "searchProviders", named: true, doc: "Whom the tool web_search asks, in order, until one answers. Without any, those whose variable is set: BRAVE_API_KEY, TAVILY_API_KEY, EXA_API_KEY, KAGI_API_KEY, SEARXNG_URL."},
+		{path: "searchProviders.*", short: "key", doc: "One provider; a text alone is its key."},
 		{path: "profiles", doc: "Permission profiles of your own, by name."},
 		{path: "profiles.*", doc: "One profile."},
 		{path: "access", doc: "What people may have done, whatever the agent may: a profile for anyone, local, discord, token, discord:123, role:NAME or discord/role:NAME. The closest name counts. Without it, local: open, discord and token: standard."},
@@ -153,6 +155,9 @@ func toolKeys() []Key {
 		{Path: "mcpServers.*.hosts", Kind: List, Doc: "Hosts that its program may reach from its sandbox, written as in egress.hosts; absent: those of egress.hosts."},
 		{Path: "mcpServers.*.sandbox", Kind: Text, Default: "auto", Choices: []string{"auto", "off"}, Doc: "auto: its program runs in a sandbox wherever commands do; off: it runs as you, with your files and network."},
 		{Path: "mcpServers.*.disabled", Kind: Bool, Default: false, Doc: "Leave it out."},
+		{Path: "searchProviders.*.type", Kind: Text, Choices: []string{"brave", "tavily", "exa", "kagi", "searxng"}, Doc: "What kind it is; absent: as it is called."},
+		{Path: "searchProviders.*.key", Kind: Text, Secret: true, Doc: "Its API key; searxng needs none."},
+		{Path: "searchProviders.*.url", Kind: Text, Doc: "Its address; for searxng that of the instance, for others only where it is not the provider's own."},
 	}
 }
 

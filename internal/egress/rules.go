@@ -39,6 +39,18 @@ func Check(r Rules) error {
 	return err
 }
 
+// PrivateHosts reports which hosts and ports a list of hosts, written as in Rules, opens although their
+// address is not public. It is for others who connect on behalf of an agent. Entries that cannot be read open nothing.
+func PrivateHosts(hosts []string) func(host, port string) bool {
+	var set ruleset
+	for _, text := range hosts {
+		if p, err := parseHostPattern(text); err == nil {
+			set.patterns = append(set.patterns, p)
+		}
+	}
+	return set.allowsPrivate
+}
+
 // hostPattern is one entry of a list of hosts.
 type hostPattern struct {
 	host     string // canonical; below: without "*."; empty: every name

@@ -60,7 +60,11 @@ func (g *Judge) Judge(q agent.ProposedCall, who chat.Principal) approval.Ruling 
 		return refused(err.Error(), "rights")
 	}
 	ruling := g.rule(g.judge(checks, asked), senders, own)
-	ruling.Hides = g.hides(q.Tool.Spec().Name, checks, senders)
+	if name := q.Tool.Spec().Name; name == "web_fetch" {
+		ruling.Hides = g.redirects(asked, checks, senders, own)
+	} else {
+		ruling.Hides = g.hides(name, checks, senders)
+	}
 	return ruling
 }
 

@@ -143,6 +143,9 @@ func (s *secrets) bot(bot *config.Bot) {
 	for _, rule := range bot.Secrets {
 		s.add(string(rule.Value))
 	}
+	for _, p := range bot.SearchProviders {
+		s.add(string(p.Key))
+	}
 	for _, v := range bot.Vendors {
 		for name, value := range v.Config {
 			s.named(name, value)

@@ -35,6 +35,9 @@ func (r *Redactor) Text(text string) string {
 	return out
 }
 
+// HasKnown reports a text with one of the known values in it, in any of the spellings that are looked for.
+func (r *Redactor) HasKnown(text string) bool { return r.known.replace(text) != text }
+
 // Clipped is Text for a text that was cut off, such as a title: the beginning of a secret
 // at its end is redacted, too.
 func (r *Redactor) Clipped(text string) string {

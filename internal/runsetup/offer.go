@@ -13,6 +13,7 @@ import (
 	"chorus/internal/tool"
 	"chorus/internal/tool/files"
 	"chorus/internal/tool/toolsearch"
+	"chorus/internal/tool/web"
 )
 
 // offer is the tools of a run: those of the mode, of the agent, of its servers and, where the configuration says
@@ -30,7 +31,7 @@ func (setup *Setup) offer(ctx context.Context, b *Toolbox, bot *config.Bot, who 
 	could := toolsearch.Keep(slices.Concat(b.List, operations, listing.Tools), g.Possible())
 	byLine := bot.HashlineEdit || slices.Contains(who.tools, files.HashlineName)
 	has := func(s tool.Spec) bool {
-		return (byLine || s.Name != files.HashlineName) && bot.ToolsEnabled && InMode(now.Mode, s.Name, s.ReadOnly) && (len(who.tools) == 0 || slices.Contains(who.tools, s.Name))
+		return (b.Web.Searches() || s.Name != web.SearchName) && (byLine || s.Name != files.HashlineName) && bot.ToolsEnabled && InMode(now.Mode, s.Name, s.ReadOnly) && (len(who.tools) == 0 || slices.Contains(who.tools, s.Name))
 	}
 	set := all.Filter(func(s tool.Spec) bool { return has(s) && could(s) })
 	set, err = shelve(set, operations, who.tools)

@@ -38,6 +38,7 @@ import (
 	"chorus/internal/tool/search"
 	"chorus/internal/tool/selfedit"
 	"chorus/internal/tool/shell"
+	"chorus/internal/tool/web"
 	"chorus/internal/transcript"
 )
 
@@ -65,6 +66,7 @@ type Toolbox struct {
 	Tools *tool.Set   // the built-in ones
 	List  []tool.Tool // the same
 	walls *isolate.SwitchedExecutor
+	Web   *web.Client
 	Self  *self // that agent, for its own tools; nil: it was never made
 
 	mu           sync.Mutex
@@ -148,6 +150,8 @@ func (s *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 	list = append(list, shell.New(walls, shell.Options{Dir: dir, Env: roots.Env(), Keep: s.Logs.RedactingKeep(roots.Keep), Roots: isolate.WorkspaceRoots(dir, named)}))
 	list = append(list, git.Tools(walls, roots, s.Logs.RedactingKeep(roots.Keep))...)
 	list = append(list, notes.New(b.Notes))
+	b.Web = web.New(web.Options{Leaks: func(text string) bool { return s.Logs.Redactor().HasKnown(text) }})
+	list = append(list, b.Web.Tools()...)
 	if b.Self = s.selfOf(thread); b.Self != nil {
 		list = append(list, selfedit.Tools(b.Self)...)
 	}
@@ -211,6 +215,7 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 	}
 	plan := s.Isolation.Plan(bot, rules, row, now, work)
 	plan.Programs = s.programs(g, row, bot, rules.Name())
+	b.Web.Configure(s.webConfig(bot, plan.Hosts))
 	offered, err := s.offer(ctx, b, bot, who, g, now, plan)
 	if err != nil {
 		return engine.Setup{}, err

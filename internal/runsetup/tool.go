@@ -3,6 +3,7 @@ package runsetup
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"chorus/internal/agent"
 	"chorus/internal/approval"
@@ -14,6 +15,7 @@ import (
 	"chorus/internal/overrides"
 	"chorus/internal/settings"
 	"chorus/internal/tool"
+	"chorus/internal/tool/web"
 )
 
 // ToolResult is what came of one tool run by hand.
@@ -46,6 +48,7 @@ func (s *Setup) toolboxFor(o *SessionOptions) (*Toolbox, *gate.Judge, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	b.Web.Configure(s.webConfig(bot, bot.EgressHosts))
 	work := engine.Work{Terms: chat.Terms{Yes: o.Yes, Profile: o.Profile}, Seq: 1}
 	g := s.Gate.For(journal.Thread{ID: thread, Place: thread.Place(), Dir: o.Dir}, bot, work)
 	g.Kept = nil // what was allowed for good was an agent's
@@ -59,7 +62,7 @@ func (s *Setup) ToolSpecs(o SessionOptions) ([]tool.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.Tools.Specs(), nil
+	return slices.DeleteFunc(b.Tools.Specs(), func(spec tool.Spec) bool { return spec.Name == web.SearchName && !b.Web.Searches() }), nil
 }
 
 // RunTool runs one tool as an agent would.

@@ -15,10 +15,12 @@ import (
 
 	"chorus/internal/config"
 	"chorus/internal/doctor"
+	"chorus/internal/runsetup"
 	"chorus/internal/sandbox/isolate"
 	"chorus/internal/settings"
 	"chorus/internal/text"
 	"chorus/internal/tool/mcp"
+	"chorus/internal/tool/web"
 )
 
 func (p *checker) configuration(context.Context) []doctor.Finding {
@@ -141,7 +143,28 @@ func (p *checker) tools(context.Context) []doctor.Finding {
 	shell.Name = "shell"
 	node := program("node", "note", "nodejs", "only MCP servers that are npm packages need it")
 	npx := program("npx", "note", "npm", "only MCP servers that are npm packages need it")
-	return append(out, shell, program("rg", "note", "ripgrep", "searching large trees is slower without it"), node, npx)
+	out = append(out, shell, p.search())
+	return append(out, program("rg", "note", "ripgrep", "searching large trees is slower without it"), node, npx)
+}
+
+// search says whom the tool web_search asks. Nobody is asked here: searches cost money.
+func (p *checker) search() doctor.Finding {
+	c := p.read()
+	if c.bot == nil {
+		return doctor.Noted("web_search", "", "not looked at: %s", unread(c.err))
+	}
+	var names []string
+	for _, bot := range p.bots(c) {
+		for _, provider := range runsetup.SearchProviders(bot, p.app.Env) {
+			if !slices.Contains(names, provider.Name) {
+				names = append(names, provider.Name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return doctor.Noted("web_search", "export BRAVE_API_KEY=…", "agents do not have it: %s", web.HowToConfigure)
+	}
+	return doctor.Good("web_search", "asks %s", strings.Join(names, ", then "))
 }
 
 // program looks for one in the PATH; without it the finding has the given mark.
