@@ -9,16 +9,20 @@ import (
 	"time"
 
 	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/service"
 	"chorus/internal/transport/http/api"
 	"chorus/internal/transport/http/compat"
 	"chorus/internal/transport/http/guard"
 	"chorus/internal/transport/http/pages"
+	"chorus/internal/transport/mcpserver"
 )
 
 // httpServer is everything that answers HTTP: the API and the pages behind the guard.
 type httpServer struct {
 	handler  http.Handler
 	api      *api.API
+	mcp      *mcpserver.Server
 	ready    atomic.Bool
 	stopping chan struct{}
 	link     func(url string) string // signs the owner in
@@ -61,6 +65,8 @@ func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, erro
 	mux.Handle("/sign-out", sign)
 	mux.Handle("/metrics", readers(counts.Handler()))
 	mux.Handle("/v1/", compat.New(compat.Options{Executor: a.Service.Operations(), Memory: a.DB, Log: a.Log}))
+	d.mcp = mcpserver.New(mcpserver.Options{Executor: a.Service.Operations(), Operations: operations.All(), Tool: service.ClientTool(a.Service.Operations()), Version: a.Version, Log: a.Log})
+	mux.Handle("/mcp", d.mcp.Handler(d.stopping))
 	mux.Handle("/", show)
 	d.handler = counts.HTTP(compat.TranslateProblems(at.Wrap(counts.HTTP(mux)))) // the guard copies requests, and only the inner one sees the pattern
 	d.link = func(url string) string { return guard.Link(key, url, owner.ID, time.Now()) }

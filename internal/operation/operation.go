@@ -17,6 +17,7 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"reflect"
@@ -59,6 +60,7 @@ type Info struct {
 	CLI     []CLI
 	Slash   []Slash
 	Tool    string // its name for agents and MCP clients; "": not offered to them
+	MCP     string // its name for MCP clients alone, where agents must not have it; "": Tool
 	Columns string // of a list's table: "ID=id | LAST ACTIVE=movedAt:minute"; see Table
 	Done    string // what a person reads afterwards: "{name} is ready"
 	Empty   string // what a person reads of an empty list
@@ -119,6 +121,9 @@ type Definition struct {
 	follow func(ctx context.Context, handler any, by Caller, in any) iter.Seq2[any, error]
 	fields func() (fieldSet, error)
 }
+
+// NameForMCP is the operation's name for MCP clients; "": not offered to them.
+func (i *Info) NameForMCP() string { return cmp.Or(i.MCP, i.Tool) }
 
 // Any is an operation of whatever types.
 type Any interface{ Def() *Definition }

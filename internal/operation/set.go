@@ -63,8 +63,8 @@ func (s *Set) Check() error {
 		for _, c := range d.Slash {
 			unique(d, "the chat command "+c.Words)
 		}
-		if d.Tool != "" {
-			unique(d, "the tool "+d.Tool)
+		if name := d.NameForMCP(); name != "" {
+			unique(d, "the tool "+name)
 		}
 		for _, err := range d.mistakes() {
 			wrong = append(wrong, fmt.Errorf("operation %s: %w", d.Name, err))

@@ -102,7 +102,7 @@ var (
 
 	GetApproval = operation.New(operation.Info{Name: "approval.get", Help: "Show an approval with everything there is to know", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/approvals/{id}", ID: "getApproval"}},
-		CLI:  []operation.CLI{{Words: "approvals show", Args: "[ID]"}}}, Approvals.GetApproval)
+		CLI:  []operation.CLI{{Words: "approvals show", Args: "[ID]"}}, MCP: "approval_get"}, Approvals.GetApproval)
 
 	AnswerApproval = operation.New(operation.Info{Name: "approval.answer", Help: "Answer an approval", Scope: operation.Approve, Effect: operation.Changes,
 		Doc:    "One that is answered already is a conflict, and about says how it was answered.",
@@ -110,6 +110,7 @@ var (
 		HTTP:   []operation.HTTP{{Route: "POST /api/approvals/{id}", ID: "answerApproval", Body: "Verdict"}},
 		CLI: []operation.CLI{{Words: "approvals approve", Args: "[ID]", Set: map[string]any{"approved": true}, Help: "Approve a call"},
 			{Words: "approvals deny", Args: "[ID]", Set: map[string]any{"approved": false}, Help: "Deny a call"}},
+		MCP:  "approval_answer", // an agent must not answer for the people who are asked about it
 		Done: "{state}: {tool}"}, Approvals.AnswerApproval)
 
 	AnswerCall = operation.New(operation.Info{Name: "approval.answer_call", Help: "Answer the approval of a call", Scope: operation.Approve,

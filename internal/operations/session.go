@@ -198,6 +198,7 @@ var (
 	CreateSession = operation.New(operation.Info{Name: "session.create", Help: "Create a session", Scope: operation.Chat, Effect: operation.Creates,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/sessions", ID: "createSession", Body: "NewSession", Status: 201}},
+		MCP:    "session_create",
 	}, Sessions.CreateSession)
 
 	ListSessions = operation.New(operation.Info{Name: "session.list", Help: "List sessions, the last active first", Scope: operation.Read,
@@ -213,12 +214,14 @@ var (
 	Say = operation.New(operation.Info{Name: "session.say", Help: "Say something", Doc: "The answer comes over the stream.", Scope: operation.Chat,
 		Effect: operation.Creates, Errors: []operation.Kind{operation.Conflict},
 		HTTP: []operation.HTTP{{Route: "POST /api/sessions/{id}/chat", ID: "chat", Body: "Words", NeedsBody: true, Status: 202, MaxBody: 8 << 20}},
+		MCP:  "session_say",
 	}, Sessions.Say)
 
 	Steer = operation.New(operation.Info{Name: "session.steer", Help: "Say something to the running run",
 		Doc: "Where nothing runs it is a message like any other.", Scope: operation.Chat, Effect: operation.Creates, Errors: []operation.Kind{operation.Conflict},
 		HTTP: []operation.HTTP{{Route: "POST /api/sessions/{id}/steer", ID: "steer", Body: "Steering", NeedsBody: true, Status: 202, MaxBody: 8 << 20}},
-		CLI:  []operation.CLI{{Words: "thread steer", Args: "ID WORDS…"}}}, Sessions.Steer)
+		CLI:  []operation.CLI{{Words: "thread steer", Args: "ID WORDS…"}},
+		MCP:  "session_steer"}, Sessions.Steer)
 
 	Abort = operation.New(operation.Info{Name: "session.abort", Help: "Stop the running run", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.Conflict},
@@ -234,11 +237,13 @@ var (
 		Doc: "The session goes on, and its journal keeps everything.", Scope: operation.Chat, Effect: operation.Changes, Errors: []operation.Kind{operation.Conflict},
 		HTTP: []operation.HTTP{{Route: "POST /api/sessions/{id}/clear", ID: "clear"}},
 		CLI:  []operation.CLI{{Words: "thread clear", Args: "ID"}},
+		MCP:  "session_clear",
 		Done: "{messages} messages are left out from now on"}, Sessions.ClearSession)
 
 	Fork = operation.New(operation.Info{Name: "session.fork", Help: "Create a session that shares this one's beginning", Scope: operation.Chat,
 		Effect: operation.Creates, Errors: []operation.Kind{operation.Conflict},
 		HTTP: []operation.HTTP{{Route: "POST /api/sessions/{id}/fork", ID: "fork", Body: "ForkAt", Status: 201}},
+		MCP:  "session_fork",
 		CLI: []operation.CLI{{Words: "thread fork", Args: "ID", Help: "Begin a new thread with what was said in another one",
 			Doc: "Creates a new thread whose history is the old one's up to an event, and leaves the old\n" +
 				"one as it is. Both work in the same directory. An answer whose calls were not done by then is\n" +

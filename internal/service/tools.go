@@ -42,3 +42,12 @@ func callerOf(senders []chat.Principal, scopes []operation.Scope) operation.Call
 	}
 	return operation.Caller{Principal: who, Scopes: scopes}
 }
+
+// ClientTool makes tools of operations for MCP clients: they run as the caller in their context.
+func ClientTool(to operation.Executor) func(d *operation.Definition, name string) tool.Tool {
+	o := operate.Options{Executor: to, Caller: func(ctx context.Context) operation.Caller {
+		by, _ := operation.CallerOf(ctx)
+		return by
+	}}
+	return func(d *operation.Definition, name string) tool.Tool { return operate.New(o, d, name) }
+}

@@ -1,5 +1,5 @@
 // Package operate makes tools of operations, so that agents and MCP clients can ask of Chorus what people can:
-// each definition with a Tool name becomes a tool.Tool.
+// each definition with a Tool name becomes a tool.Tool for agents; those of MCP clients are named by their caller.
 //
 // It promises that a call runs as the caller that the wiring names, with that caller's scopes and no others; that a
 // call that is repeated after a crash has its effect once where the operation knows keys; and that every mistake
@@ -33,16 +33,22 @@ func Tools(o Options) (list []tool.Tool) {
 	most := operation.Caller{Scopes: o.Scopes}
 	for _, d := range o.Operations.All() {
 		if d.Tool != "" && d.Shape == operation.Unary && (o.Scopes == nil || d.Scope == "" || most.May(d.Scope)) {
-			list = append(list, &operated{o: o, d: d})
+			list = append(list, New(o, d, d.Tool))
 		}
 	}
 	return list
+}
+
+// New is the tool of one operation, which is unary, under a name.
+func New(o Options, d *operation.Definition, name string) tool.Tool {
+	return &operated{o: o, d: d, name: name}
 }
 
 // operated is an operation as a tool.
 type operated struct {
 	o    Options
 	d    *operation.Definition
+	name string
 	once sync.Once
 	spec tool.Spec
 }
@@ -60,7 +66,7 @@ func (t *operated) Spec() tool.Spec {
 		}
 		risk := map[operation.Effect]tool.Risk{operation.Reads: tool.Low, operation.Creates: tool.Medium, operation.Changes: tool.Medium, operation.Destroys: tool.High}
 		schema, _ := json.Marshal(Schema(t.d)) // of maps and strings: it cannot fail
-		t.spec = tool.Spec{Name: t.d.Tool, Description: words, Schema: schema, ReadOnly: t.d.Effect == operation.Reads, Ends: true, Risk: risk[t.d.Effect]}
+		t.spec = tool.Spec{Name: t.name, Description: words, Schema: schema, ReadOnly: t.d.Effect == operation.Reads, Ends: true, Risk: risk[t.d.Effect]}
 	})
 	return t.spec
 }

@@ -1,0 +1,329 @@
+package mcpserver_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.uber.org/goleak"
+
+	"chorus/internal/app"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/sandbox/isolate"
+	"chorus/internal/service"
+	"chorus/internal/store/storetest"
+	"chorus/internal/transport/mcpserver"
+)
+
+func TestMain(m *testing.M) {
+	isolate.InsideSandbox(os.Args[1:]) // a sandbox may start us as its process 1
+	goleak.VerifyTestMain(m)
+}
+
+// home is a home behind its real server.
+type home struct {
+	*testing.T
+	app *app.App
+	url string
+}
+
+func serve(t *testing.T) *home {
+	t.Helper()
+	dir := storetest.FreshHome(t)
+	env := map[string]string{"USER": "ada", "HOME": dir}
+	a, err := app.Open(t.Context(), app.Options{Env: func(key string) string { return env[key] }, Environ: []string{"PATH=/usr/bin:/bin"},
+		Home: dir, Version: "test", Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ready, ended := make(chan string, 1), make(chan error, 1)
+	go func() {
+		ended <- a.Serve(ctx, app.ServeOptions{Addr: "127.0.0.1:0", Ready: func(url, _ string) { ready <- url }})
+	}()
+	h := &home{T: t, app: a}
+	select {
+	case h.url = <-ready:
+	case err := <-ended:
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		began := time.Now()
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > 8*time.Second {
+			t.Errorf("open MCP sessions kept the server from stopping for %s", took)
+		}
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+func (h *home) token(name string, scopes ...operation.Scope) string {
+	h.Helper()
+	made, err := operations.CreateToken.Call(h.Context(), h.app.Service.Operations(), h.app.Service.LocalCaller(), operations.NewToken{Name: name, Scopes: scopes})
+	if err != nil {
+		h.Fatal(err)
+	}
+	return made.Text
+}
+
+// bearer adds a token to requests.
+type bearer struct {
+	token string
+	base  http.RoundTripper
+}
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+b.token)
+	return b.base.RoundTrip(r)
+}
+
+func (h *home) client(token string) *sdk.ClientSession {
+	h.Helper()
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	h.Cleanup(base.CloseIdleConnections)
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	session, err := client.Connect(h.Context(), &sdk.StreamableClientTransport{Endpoint: h.url + "/mcp", HTTPClient: &http.Client{Transport: bearer{token, base}}}, nil)
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.Cleanup(func() { _ = session.Close() })
+	return session
+}
+
+// call is a tool's answer; out is filled from its structured content.
+func call(t *testing.T, s *sdk.ClientSession, name string, args, out any) *sdk.CallToolResult {
+	t.Helper()
+	got, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: args})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out != nil {
+		data, err := json.Marshal(got.StructuredContent)
+		if err == nil {
+			err = json.Unmarshal(data, out)
+		}
+		if err != nil || got.IsError {
+			t.Fatalf("%s: %v, %s", name, err, text(got))
+		}
+	}
+	return got
+}
+
+func text(res *sdk.CallToolResult) string {
+	out := ""
+	for _, c := range res.Content {
+		if t, ok := c.(*sdk.TextContent); ok {
+			out += t.Text
+		}
+	}
+	return out
+}
+
+func toolNames(t *testing.T, s *sdk.ClientSession) (names []string) {
+	t.Helper()
+	list, err := s.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range list.Tools {
+		names = append(names, one.Name)
+	}
+	return names
+}
+
+type asked struct{ SessionID, Status, Text string }
+
+// A client sees what its token opens, and does what its holder may.
+func TestRightsOfClients(t *testing.T) {
+	t.Parallel()
+	h := serve(t)
+	reader, chatter, other := h.client(h.token("reader", operation.Read)), h.client(h.token("chatter", operation.Chat)), h.client(h.token("other", operation.Chat))
+	approver := h.client(h.token("approver", operation.Chat, operation.Approve))
+	for name, want := range map[string][4]bool{
+		"session_list": {true, true, true, true}, "session_search": {true, true, true, true}, "session_say": {false, true, true, true}, "session_ask": {false, true, true, true},
+		"schedule_add": {false, true, true, true}, "approval_answer": {false, false, false, true}, "setting_set": {}, "agent_create": {},
+	} {
+		for i, s := range []*sdk.ClientSession{reader, chatter, other, approver} {
+			if has := slices.Contains(toolNames(t, s), name); has != want[i] {
+				t.Errorf("client %d has %s: %v", i, name, has)
+			}
+		}
+	}
+	// What is not listed cannot be called either.
+	if got, err := reader.CallTool(t.Context(), &sdk.CallToolParams{Name: "session_say", Arguments: map[string]any{"id": "x", "message": "y"}}); err == nil && !got.IsError {
+		t.Error("a reader could speak")
+	}
+	var mine asked
+	call(t, chatter, "session_ask", map[string]any{"message": "hello"}, &mine)
+	if mine.Status != "done" || !strings.Contains(mine.Text, "offline guide") {
+		t.Fatalf("%+v", mine)
+	}
+	uri := "chorus://threads/" + mine.SessionID
+	got, err := chatter.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
+	if err != nil || !strings.Contains(got.Contents[0].Text, "offline guide") || !strings.Contains(got.Contents[0].Text, `"hello"`) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	// Another's thread is neither listed nor read, by whichever way.
+	if _, err := other.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri}); err == nil {
+		t.Error("somebody else's thread was read")
+	}
+	if got := call(t, other, "session_messages", map[string]any{"id": mine.SessionID}, nil); !got.IsError {
+		t.Errorf("somebody else's messages were read: %s", text(got))
+	}
+	for s, want := range map[*sdk.ClientSession]bool{chatter: true, other: false} {
+		list, err := s.ListResources(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if has := slices.ContainsFunc(list.Resources, func(r *sdk.Resource) bool { return r.URI == uri }); has != want {
+			t.Errorf("listed: %v", has)
+		}
+	}
+	if _, err := chatter.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "chorus://threads/01nowhere"}); err == nil {
+		t.Error("a thread that is not there was read")
+	}
+	if _, err := chatter.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri + "?before=zero"}); err == nil {
+		t.Error("a number that is none was taken")
+	}
+	for _, uri := range []string{"chorus://threads", "chorus://approvals", "chorus://schedules", "chorus://agents", "chorus://agents/chorus"} {
+		if _, err := chatter.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri}); err != nil && uri != "chorus://agents/chorus" {
+			t.Errorf("%s: %v", uri, err)
+		}
+	}
+}
+
+// A session belongs to the token that opened it, a revoked token opens nothing, and a cookie is not enough.
+func TestSessionsBelongToTheirToken(t *testing.T) {
+	t.Parallel()
+	h := serve(t)
+	first, second := h.token("first", operation.Chat), h.token("second", operation.Chat)
+	s := h.client(first)
+	post := func(token, session, origin string) int {
+		body := `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.url+"/mcp", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		if token != "" {
+			req.Header.Set("Authorization", "Bearer "+token)
+		}
+		req.Header.Set("Mcp-Session-Id", session)
+		if origin != "" {
+			req.Header.Set("Origin", origin)
+		}
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		_, _ = io.Copy(io.Discard, resp.Body)
+		return resp.StatusCode
+	}
+	for name, c := range map[string]struct {
+		token, session, origin string
+		want                   int
+	}{
+		"its own":          {first, s.ID(), "", 200},
+		"somebody else's":  {second, s.ID(), "", 403},
+		"none":             {"", s.ID(), "", 401},
+		"wrong":            {"chorus_wrong", s.ID(), "", 401},
+		"an unknown one":   {first, "nothing", "", 404},
+		"of a web page":    {first, s.ID(), "https://evil.example.com", 403},
+		"of our own pages": {first, s.ID(), h.url, 200},
+	} {
+		if got := post(c.token, c.session, c.origin); got != c.want {
+			t.Errorf("%s: %d instead of %d", name, got, c.want)
+		}
+	}
+	tokens, err := operations.ListTokens.Call(t.Context(), h.app.Service.Operations(), h.app.Service.LocalCaller(), operation.None{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range tokens.Items {
+		if one.Name == "first" {
+			if _, err := operations.RevokeToken.Call(t.Context(), h.app.Service.Operations(), h.app.Service.LocalCaller(), operations.TokenRef{ID: one.ID}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := post(first, s.ID(), ""); got != 401 {
+		t.Errorf("a revoked token: %d", got)
+	}
+}
+
+// What the suite checks and Chorus has, it has as the suite wants it.
+func TestRealServerConformance(t *testing.T) {
+	t.Parallel()
+	run := mcpserver.Conformance(t)
+	h := serve(t)
+	target, err := url.Parse(h.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := h.token("suite", operation.Chat)
+	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Host = r.In.Host
+		r.Out.Header.Set("Authorization", "Bearer "+token)
+	}}
+	at := httptest.NewServer(proxy)
+	t.Cleanup(at.Close)
+	for _, scenario := range []string{"server-initialize", "ping", "completion-complete", "tools-list", "resources-list", "server-sse-multiple-streams", "dns-rebinding-protection"} {
+		run(t, "server", "--url", at.URL+"/mcp", "--scenario", scenario)
+	}
+}
+
+// On standard input and output the same is offered, within the scopes that were named.
+func TestServeStreams(t *testing.T) {
+	t.Parallel()
+	h := serve(t)
+	server := mcpserver.New(mcpserver.Options{Executor: h.app.Service.Operations(), Operations: operations.All(), Tool: service.ClientTool(h.app.Service.Operations()), Version: "test"})
+	by := h.app.Service.LocalCaller()
+	by.Scopes = []operation.Scope{operation.Read}
+	theirs, ours := io.Pipe()
+	back, answers := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(t.Context(), by, theirs, answers) }()
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	session, err := client.Connect(t.Context(), &sdk.IOTransport{Reader: back, Writer: ours}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names := toolNames(t, session); slices.Contains(names, "session_say") || !slices.Contains(names, "session_list") {
+		t.Errorf("%v", names)
+	}
+	if err := session.Close(); err != nil {
+		t.Error(err)
+	}
+	_ = ours.Close()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	var log bytes.Buffer
+	if _, err := log.ReadFrom(back); err != nil && log.Len() > 0 {
+		t.Errorf("%s %v", log.String(), err)
+	}
+}
