@@ -91,7 +91,7 @@ func translate(ev chat.Event, o Options) []Item {
 	case chat.RunEnded:
 		return []Item{runEnded(ev, b)}
 	case chat.Edited, chat.Deleted, chat.Reacted, chat.Imported, chat.Took, chat.Asked,
-		chat.ToolBegan, chat.ApprovalNoted, chat.AbortAsked, chat.Noted, chat.Rolled, chat.Forked:
+		chat.ToolBegan, chat.Deferred, chat.Settled, chat.ApprovalNoted, chat.AbortAsked, chat.Noted, chat.Rolled, chat.Forked:
 		return []Item{trace(ev, string(b.Kind()), b)}
 	default:
 		return nil // the set of bodies is closed

@@ -28,6 +28,7 @@ type Spec struct {
 	Schema      json.RawMessage // JSON Schema of the arguments, an object
 	ReadOnly    bool            // changes nothing: may run in parallel and again after a crash
 	Ends        bool            // always ends when its context does; any other is watched, and left alone if it must be
+	Deferred    bool            // another thread answers it: Run is never called, Agent.Defer is
 	Risk        Risk
 }
 
