@@ -35,7 +35,9 @@ import (
 	"chorus/internal/schedule/clock"
 	"chorus/internal/service"
 	"chorus/internal/settings"
+	"chorus/internal/skill/approved"
 	"chorus/internal/store"
+	"chorus/internal/tool/files"
 	"chorus/internal/transport/discord/account"
 	"chorus/internal/transport/repl/local"
 )
@@ -72,6 +74,7 @@ type App struct {
 	Discovery *provider.Discovery
 	Isolation *isolate.Isolation
 	Gate      *gate.Gate
+	Skills    *approved.Library
 	Setup     *runsetup.Setup
 	Mirrors   *mirror.Follower
 	Service   *service.Service
@@ -149,7 +152,8 @@ func (a *App) wire() {
 	a.Isolation = &isolate.Isolation{Env: o.Env, Environ: o.Environ, Executor: a.Executor, Home: a.Home, Log: a.Log, Notices: a.Notices, Logs: a.Logs}
 	a.Gate = &gate.Gate{DB: a.DB, Environ: o.Environ, Home: a.Home, Log: a.Log, Notices: a.Notices, Overrides: a.Overrides, Warn: o.Warn,
 		Logs: a.Logs, Settings: a.Settings, Engine: a.Engine, Me: a.Me}
-	a.Setup = &runsetup.Setup{DB: a.DB, Environ: o.Environ, Executor: a.Executor, Home: a.Home, Log: a.Log, Models: a.Models, Notices: a.Notices,
+	a.Skills = &approved.Library{Home: a.Home, Lock: a.Settings.TrustStore(), Diff: files.UnifiedWhole, Now: o.Now}
+	a.Setup = &runsetup.Setup{Skills: a.Skills, DB: a.DB, Environ: o.Environ, Executor: a.Executor, Home: a.Home, Log: a.Log, Models: a.Models, Notices: a.Notices,
 		Overrides: a.Overrides, Shared: a.Shared, Discovery: a.Discovery, Gate: a.Gate, Isolation: a.Isolation, Logs: a.Logs, Settings: a.Settings,
 		Me: a.Me, Running: a.Running}
 	a.Mirrors = &mirror.Follower{DB: a.DB, Env: o.Env, Home: a.Home, Settings: a.Settings}

@@ -75,7 +75,7 @@ var presetRules = []struct {
 			`tool:(?:web_search|web_fetch):.*`,
 			`tool:(?:send_to_agent|spawn_agent):.*`,
 			`tool:mcp__.*`,
-			`tool:(?:agent|approval|audit|cost|model|rule|schedule|session|setting|system|token)_[a-z_]+:.*`,
+			`tool:(?:agent|approval|audit|cost|model|rule|schedule|session|setting|skill|system|token)_[a-z_]+:.*`,
 		},
 	}},
 	{"guarded", Rules{

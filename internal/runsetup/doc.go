@@ -19,6 +19,7 @@ import (
 	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/isolate"
 	"chorus/internal/settings"
+	"chorus/internal/skill/approved"
 	"chorus/internal/store"
 	"chorus/internal/tool"
 	"chorus/internal/tool/files"
@@ -42,6 +43,7 @@ type Setup struct {
 	Isolation    *isolate.Isolation
 	Logs         *logging.Logs
 	Settings     *settings.Settings
+	Skills       *approved.Library
 	AwaitFiles   func(ctx context.Context, thread chat.ThreadID, log *transcript.Log)
 	ChannelTools func(thread chat.ThreadID, roots *files.Roots) []tool.Tool
 	// OperationTools are what agents can ask of Chorus itself; all: also what changes agents and settings.

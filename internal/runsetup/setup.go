@@ -30,6 +30,7 @@ import (
 	"chorus/internal/provider"
 	"chorus/internal/sandbox/isolate"
 	"chorus/internal/settings"
+	"chorus/internal/skill"
 	"chorus/internal/tool"
 	"chorus/internal/tool/files"
 	"chorus/internal/tool/git"
@@ -68,6 +69,9 @@ type Toolbox struct {
 	walls *isolate.SwitchedExecutor
 	Web   *web.Client
 	Self  *self // that agent, for its own tools; nil: it was never made
+
+	skills skill.Where // where its skills are looked for
+	called string      // what the run that is on was told of the skill that its prompt calls
 
 	mu           sync.Mutex
 	styledModels map[string]styledModel // by the model's name
@@ -134,6 +138,12 @@ func (s *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 		}
 		named = append(named, files.Root{Name: "attachments", Dir: handed})
 	}
+	where := s.SkillsAt(thread, dir)
+	view, err := s.Home.Ensure(s.Skills.ViewDir(where))
+	if err != nil {
+		return nil, err
+	}
+	named = append(named, files.Root{Name: "skills", Dir: view})
 	roots, err := files.NewRoots(dir, named...)
 	if err != nil {
 		return nil, err
@@ -144,7 +154,7 @@ func (s *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 		return fitted, media, err
 	}
 	walls := &isolate.SwitchedExecutor{Inner: s.Executor}
-	b := &Toolbox{Site: isolate.Site{Dir: dir, Agent: thread.Agent(), Proxy: &isolate.EgressProxy{Thread: thread}}, Roots: roots, walls: walls, Notes: notes.NewFile(filepath.Join(s.Home.ThreadDir(thread), "notes.json")), styledModels: map[string]styledModel{}}
+	b := &Toolbox{Site: isolate.Site{Dir: dir, Agent: thread.Agent(), Proxy: &isolate.EgressProxy{Thread: thread}}, Roots: roots, walls: walls, skills: where, Notes: notes.NewFile(filepath.Join(s.Home.ThreadDir(thread), "notes.json")), styledModels: map[string]styledModel{}}
 	list := files.Tools(roots)
 	list = append(list, search.New(roots, search.Options{}))
 	list = append(list, shell.New(walls, shell.Options{Dir: dir, Env: roots.Env(), Keep: s.Logs.RedactingKeep(roots.Keep), Roots: isolate.WorkspaceRoots(dir, named)}))
@@ -230,7 +240,7 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 	}
 	b.walls.Switch(walls)
 	b.Self.serve(work)
-	sources := s.noteSources(offered)
+	sources := append(s.noteSources(offered), s.skillsNote(offered, g.Withholds), s.calledNote())
 	return engine.Setup{
 		Dir:   row.Dir,
 		Price: PriceOf(models, bot), Budget: BudgetOf(bot, now.Yes),

@@ -210,6 +210,11 @@ func (r *Roots) Find(name string) (Place, error) {
 				return r.below(Workspace, filepath.ToSlash(rel), name)
 			}
 		}
+		for _, root := range r.names { // what commands print and skills say is below CHORUS_ROOT_…
+			if rel, err := filepath.Rel(r.roots[root].Dir, filepath.Clean(name)); err == nil && filepath.IsLocal(rel) {
+				return r.below(root, filepath.ToSlash(rel), name)
+			}
+		}
 		return Place{}, tool.Mistake(name + " is outside of the workspace. " + r.reach())
 	}
 	return r.below(Workspace, name, name)

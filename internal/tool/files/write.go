@@ -104,6 +104,11 @@ func Unified(name, old, content string) string {
 	return tool.Clip(context.Background(), udiff.Unified("a/"+name, "b/"+name, old, content), tool.Head, nil)
 }
 
+// UnifiedWhole is the difference of two texts, however long it is: for people who must have seen all of it.
+func UnifiedWhole(name, old, content string) string {
+	return udiff.Unified("a/"+name, "b/"+name, old, content)
+}
+
 // warning tells about a file that its own kind of reader will refuse. It is only
 // a warning: the model may be halfway through.
 func warning(place Place, content string) string {
