@@ -324,6 +324,7 @@ type ToolRan struct {
 	TookMS  int64    `json:"tookMs,omitempty"`
 	Read    []string `json:"read,omitempty"`    // files it read
 	Changed []string `json:"changed,omitempty"` // files it wrote, moved or deleted
+	Diff    string   `json:"diff,omitempty"`    // what it changed in them, as a unified diff: for people, the model does not see it
 	Foreign string   `json:"foreign,omitempty"` // where its text is from, when others wrote it: "file a.go"
 }
 

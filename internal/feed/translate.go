@@ -218,7 +218,7 @@ func toolResult(ev chat.Event, b chat.ToolRan) Item {
 	if images := attachments(b.Blocks); len(images) > 0 {
 		result.Data = &Data{Images: images}
 	}
-	return ToolResult{head(ev, TypeToolResult), b.Call, b.Name, result, string(outcome), b.TookMS, b.Read, b.Changed}
+	return ToolResult{head(ev, TypeToolResult), b.Call, b.Name, result, string(outcome), b.TookMS, b.Read, b.Changed, b.Diff}
 }
 
 func diagnostic(outcome chat.Outcome) Diagnostic {

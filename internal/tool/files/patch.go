@@ -262,15 +262,17 @@ func (r *Roots) patch(ctx context.Context, text string) (tool.Result, error) {
 	}
 	out := "Applied the patch:\n" + strings.Join(p.notes, "\n")
 	var changed []string
+	var diffs strings.Builder
 	for _, f := range p.order {
 		if f.changed() {
 			changed = append(changed, f.place.String())
+			diffs.WriteString(diff(f.draft, f.place.String(), f.content, f.present))
 		}
 		if f.present {
 			out += warning(f.place, f.content)
 		}
 	}
 	res := tool.OK(tool.Clip(ctx, out, tool.Head, nil))
-	res.Changed = changed
+	res.Changed, res.Diff = changed, tool.Clip(ctx, diffs.String(), tool.Head, nil)
 	return res, nil
 }

@@ -40,7 +40,7 @@ func Write(r *Roots) tool.Tool {
 				text = fmt.Sprintf("Appended %d bytes to %s", len(in.Content), name)
 			}
 			res := tool.OK(text + warning(d.place, content))
-			res.Changed = []string{name}
+			res.Changed, res.Diff = []string{name}, diff(d, name, content, true)
 			return res, nil
 		},
 	})
