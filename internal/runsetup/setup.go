@@ -144,11 +144,12 @@ func (s *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 		return nil, err
 	}
 	named = append(named, files.Root{Name: "skills", Dir: view})
-	roots, err := files.NewRoots(dir, named...)
+	roots, err := files.NewRoots(dir, append(named, s.memoryRoots(thread)...)...)
 	if err != nil {
 		return nil, err
 	}
 	roots.WithLocks(s.fileLocks(), string(thread))
+	roots.BeforeSave = s.announce(thread)
 	roots.Fit = func(data []byte) ([]byte, string, error) {
 		fitted, media, _, _, err := images.Fit(data, images.Limits{}, MaxPixels)
 		return fitted, media, err
@@ -162,6 +163,7 @@ func (s *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 	list = append(list, notes.New(b.Notes))
 	b.Web = web.New(web.Options{Leaks: func(text string) bool { return s.Logs.Redactor().HasKnown(text) }})
 	list = append(list, b.Web.Tools()...)
+	list = append(list, s.memoryTools(thread, roots)...)
 	if b.Self = s.selfOf(thread); b.Self != nil {
 		list = append(list, selfedit.Tools(b.Self)...)
 	}
@@ -240,7 +242,7 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 	}
 	b.walls.Switch(walls)
 	b.Self.serve(work)
-	sources := append(s.noteSources(offered), s.skillsNote(offered, g.Withholds), s.calledNote())
+	sources := append(s.noteSources(row.ID, offered), s.skillsNote(offered, g.Withholds), s.calledNote())
 	return engine.Setup{
 		Dir:   row.Dir,
 		Price: PriceOf(models, bot), Budget: BudgetOf(bot, now.Yes),

@@ -257,6 +257,18 @@ func (r *Roots) patch(ctx context.Context, text string) (tool.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return tool.Result{}, err
 	}
+	for _, f := range p.order {
+		if !f.changed() {
+			continue
+		}
+		content := f.content
+		if !f.present {
+			content = ""
+		}
+		if err := r.beforeSave(ctx, "apply_patch", f.draft, content); err != nil {
+			return tool.Result{}, err
+		}
+	}
 	if err := p.commit(); err != nil {
 		return tool.Result{}, err
 	}
