@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"chorus/internal/chat"
@@ -133,6 +134,18 @@ func (s *Setup) calledSkill(b *Toolbox, prompt string) (string, error) {
 		return "", nil
 	}
 	return one.Call(args, one.Dir, filepath.Join(s.Skills.ViewDir(b.skills), one.Name)), nil
+}
+
+// CallsSkill reports whether a prompt calls a skill by its name.
+func (s *Setup) CallsSkill(b *Toolbox, prompt string) bool {
+	text, err := s.calledSkill(b, prompt)
+	return err == nil && text != ""
+}
+
+// CallableSkills are the skills that people can call by name.
+func (s *Setup) CallableSkills(b *Toolbox) ([]approved.Skill, error) {
+	looked, err := s.Skills.View(b.skills)
+	return slices.DeleteFunc(looked.On, func(one approved.Skill) bool { return one.Internal }), err
 }
 
 // approvedTools leaves out the tools of MCP servers whose descriptions are not what was approved, and says so.
