@@ -20,9 +20,9 @@ import (
 	"chorus/internal/doctor/checks"
 	"chorus/internal/engine"
 	"chorus/internal/gate"
+	"chorus/internal/hook/runner"
 	"chorus/internal/imagecache"
 	"chorus/internal/logging"
-	"chorus/internal/memory"
 	"chorus/internal/mirror"
 	"chorus/internal/notice"
 	"chorus/internal/overrides"
@@ -36,9 +36,7 @@ import (
 	"chorus/internal/schedule/clock"
 	"chorus/internal/service"
 	"chorus/internal/settings"
-	"chorus/internal/skill/approved"
 	"chorus/internal/store"
-	"chorus/internal/tool/files"
 	"chorus/internal/transport/discord/account"
 	"chorus/internal/transport/repl/local"
 )
@@ -75,7 +73,6 @@ type App struct {
 	Discovery *provider.Discovery
 	Isolation *isolate.Isolation
 	Gate      *gate.Gate
-	Skills    *approved.Library
 	Setup     *runsetup.Setup
 	Mirrors   *mirror.Follower
 	Service   *service.Service
@@ -89,7 +86,8 @@ type App struct {
 	adopted        []func(chat.ThreadID) bool // which threads this process may run, as far as anybody asked
 	stopBackground func()                     // nil: nothing goes on beside
 	telemetry      telemetryParts
-	clock          clock.Clock // keeps schedules, while the server runs
+	clock          clock.Clock   // keeps schedules, while the server runs
+	hooks          runner.Runner // runs hooks, while the server runs
 }
 
 // Open opens the home and its database. Close ends it.
@@ -153,20 +151,20 @@ func (a *App) wire() {
 	a.Isolation = &isolate.Isolation{Env: o.Env, Environ: o.Environ, Executor: a.Executor, Home: a.Home, Log: a.Log, Notices: a.Notices, Logs: a.Logs}
 	a.Gate = &gate.Gate{DB: a.DB, Environ: o.Environ, Home: a.Home, Log: a.Log, Notices: a.Notices, Overrides: a.Overrides, Warn: o.Warn,
 		Logs: a.Logs, Settings: a.Settings, Engine: a.Engine, Me: a.Me}
-	a.Skills = &approved.Library{Home: a.Home, Lock: a.Settings.TrustStore(), Diff: files.UnifiedWhole, Now: o.Now}
-	a.Setup = &runsetup.Setup{Skills: a.Skills, DB: a.DB, Environ: o.Environ, Executor: a.Executor, Home: a.Home, Log: a.Log, Models: a.Models, Notices: a.Notices,
+	a.Setup = &runsetup.Setup{DB: a.DB, Environ: o.Environ, Executor: a.Executor, Home: a.Home, Log: a.Log, Models: a.Models, Notices: a.Notices,
 		Overrides: a.Overrides, Shared: a.Shared, Discovery: a.Discovery, Gate: a.Gate, Isolation: a.Isolation, Logs: a.Logs, Settings: a.Settings,
-		Me: a.Me, Running: a.Running, Memory: memory.NewKeeper(a.Home.Dir(), a.DB, o.Now)}
+		Me: a.Me, Running: a.Running}
 	a.Mirrors = &mirror.Follower{DB: a.DB, Env: o.Env, Home: a.Home, Settings: a.Settings}
 	fetched := &imagecache.Cache{Dir: a.Home.ImageCache(o.Env)}
 	a.Service = &service.Service{Images: fetched, DB: a.DB, Home: a.Home, Log: a.Log, Models: a.Models, Overrides: a.Overrides, Shared: a.Shared, Version: o.Version,
 		Discovery: a.Discovery, Gate: a.Gate, Isolation: a.Isolation, Logs: a.Logs, Settings: a.Settings, Setup: a.Setup,
-		Engine: a.Engine, Examine: a.Examine, Me: a.Me, Now: o.Now, SchedulesChanged: a.clock.Changed,
+		Engine: a.Engine, Examine: a.Examine, Me: a.Me, Now: o.Now, SchedulesChanged: a.clock.Changed, HooksChanged: a.hooks.Changed, CancelHook: a.hooks.Cancel,
 		Mirror: func(ctx context.Context, thread chat.ThreadID) error { return a.Mirrors.CatchUp(ctx, thread) }}
 	a.clock.DB, a.clock.Now, a.clock.Log = a.DB, o.Now, a.Log
 	a.clock.Say = func(ctx context.Context, s schedule.Schedule, due time.Time) (clock.Said, error) {
 		return a.Service.Handler().SayScheduled(ctx, s, due)
 	}
+	a.hooks.DB, a.hooks.Now, a.hooks.Log, a.hooks.Lock = a.DB, o.Now, a.Log, a.lockHooks
 	a.Checks = &checks.Checks{DB: a.DB, Env: o.Env, Environ: o.Environ, Home: a.Home, Log: a.Log, Models: a.Models, Isolation: a.Isolation,
 		Service: a.Service, Settings: a.Settings}
 	a.Sessions = &local.Sessions{DB: a.DB, Executor: a.Executor, Home: a.Home, Models: a.Models, Notices: a.Notices, Overrides: a.Overrides,
@@ -179,7 +177,7 @@ func (a *App) wire() {
 
 	a.Settings.DB, a.Settings.Models, a.Settings.Profile = a.DB, a.Models, a.Setup.Profile
 	a.Setup.AwaitFiles, a.Setup.ChannelTools, a.Setup.RecallChannel = a.Host.AwaitFiles, a.Host.ChannelTools, a.Host.RecallChannel
-	a.Setup.OperationTools, a.Setup.Recall = a.Service.OperationTools, a.Service.Recall
+	a.Setup.OperationTools = a.Service.OperationTools
 }
 
 // Engine starts the engine on first use. It runs, and takes over from processes that
@@ -243,7 +241,7 @@ func (a *App) Close() error {
 	if a.stopBackground != nil {
 		a.stopBackground()
 	}
-	errs = append(errs, a.Setup.CloseToolboxes(), a.Setup.Memory.Close())
+	errs = append(errs, a.Setup.CloseToolboxes())
 	a.Isolation.Close()
 	a.telemetry.close()
 	errs = append(errs, a.DB.Close())

@@ -69,6 +69,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	a.StartBackground()
 	defer a.checkDatabase(ctx)()
 	defer a.keepSchedules(ctx)()
+	defer a.runHooks(ctx)()
 	disconnect, err := a.Host.Connect()
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"chorus/internal/transport/http/compat"
 	"chorus/internal/transport/http/guard"
 	"chorus/internal/transport/http/pages"
+	"chorus/internal/transport/http/webhooks"
 	"chorus/internal/transport/mcpserver"
 )
 
@@ -52,7 +53,7 @@ func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, erro
 		return nil, err
 	}
 	at, err := guard.New(guard.Options{Tokens: tokens, Key: key, Hosts: append(o.Hosts, o.named()...), BehindProxy: o.BehindProxy, TLS: o.TLSCert != "" || o.BehindProxy,
-		Public: func(r *http.Request) bool { return api.Open(r) || pages.Public(r.URL.Path) }, Log: a.Log})
+		Public: func(r *http.Request) bool { return api.Open(r) || pages.Public(r.URL.Path) || webhooks.Public(r) }, Log: a.Log})
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +68,7 @@ func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, erro
 	mux.Handle("/v1/", compat.New(compat.Options{Executor: a.Service.Operations(), Memory: a.DB, Log: a.Log}))
 	d.mcp = mcpserver.New(mcpserver.Options{Executor: a.Service.Operations(), Operations: operations.All(), Tool: service.ClientTool(a.Service.Operations()), Version: a.Version, Log: a.Log})
 	mux.Handle("/mcp", d.mcp.Handler(d.stopping))
+	mux.Handle(webhooks.Pattern, webhooks.New(a.Service.Handler(), a.Log))
 	mux.Handle("/", show)
 	d.handler = counts.HTTP(compat.TranslateProblems(at.Wrap(counts.HTTP(mux)))) // the guard copies requests, and only the inner one sees the pattern
 	d.link = func(url string) string { return guard.Link(key, url, owner.ID, time.Now()) }

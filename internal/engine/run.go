@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -38,12 +37,6 @@ func (a *actor) runOnce(ctx context.Context, row journal.Thread) (agent.State, e
 	seen := a.log.Seq() // the log is the loop's from here on
 	watching.Go(func() { a.watch(ctx, h, seen, cancel, done) })
 	state, err := setup.Agent.Run(ctx, a.log, h)
-	if state == agent.Suspended && err == nil {
-		err = h.rest(ctx)
-		if errors.Is(err, journal.ErrMoved) {
-			err = nil // what arrived is looked at next
-		}
-	}
 	close(done)
 	a.waits(database, e.Bounds.Store+2*e.Bounds.Grace) // it has a bound of its own
 	watching.Wait()
@@ -86,7 +79,7 @@ func (a *actor) watch(ctx context.Context, h *host, seen int64, cancel context.C
 		}
 		for _, ev := range events {
 			seen = ev.Seq
-			if abort, ok := ev.Body.(chat.AbortAsked); ok && (abort.Run == h.runID() || abort.Run == "") {
+			if abort, ok := ev.Body.(chat.AbortAsked); ok && abort.Run == h.runID() {
 				cancel(agent.ErrAborted)
 				a.watchdog.expedite()
 				return

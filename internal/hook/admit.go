@@ -114,3 +114,17 @@ type Outcome struct {
 	Again bool   // it had come before, and nothing was written
 	Why   string // it did not begin; "": it did
 }
+
+// String is a trigger in a few words.
+func (t Trigger) String() string {
+	switch {
+	case t.Type == Periodic && t.Schedule != "":
+		return t.Schedule
+	case t.Type == Periodic:
+		return "every " + (time.Duration(t.Interval) * time.Second).String()
+	case t.Type == OnEvent:
+		return "on " + t.Event
+	default:
+		return t.Type
+	}
+}

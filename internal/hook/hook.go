@@ -37,6 +37,8 @@ type Definition struct {
 	Model    string        `json:"model,omitempty"`  // provider/model; "": the agent's
 	Budget   int64         `json:"budget,omitempty"` // the most that a run's model may cost, in billionths of a dollar; 0: no limit of its own
 	Cooldown time.Duration `json:"cooldown,omitempty"`
+	// Since is from when on events count: since it was made, enabled, or given its trigger.
+	Since time.Time `json:"since,omitzero"`
 }
 
 // The types of triggers.

@@ -142,3 +142,29 @@ func placeholders(text string) (names []string) {
 	}
 	return names
 }
+
+// RenderArgs fills in the texts of arguments, which stay JSON whatever is filled in.
+func (v Values) RenderArgs(args json.RawMessage) json.RawMessage {
+	var object any
+	if len(args) == 0 || json.Unmarshal(args, &object) != nil {
+		return args
+	}
+	out, _ := json.Marshal(v.renderAll(object)) // it came from JSON
+	return out
+}
+
+func (v Values) renderAll(value any) any {
+	switch x := value.(type) {
+	case string:
+		return v.render(x, func(_, text string) string { return text })
+	case map[string]any:
+		for name, inner := range x {
+			x[name] = v.renderAll(inner)
+		}
+	case []any:
+		for i, inner := range x {
+			x[i] = v.renderAll(inner)
+		}
+	}
+	return value
+}

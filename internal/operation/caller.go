@@ -10,6 +10,17 @@ import (
 type Caller struct {
 	Principal chat.Principal
 	Scopes    []Scope
+	// Through is who acts in the caller's name: a hook or a schedule for them, or they themselves by way of an agent.
+	// nil: the caller asks directly.
+	Through *chat.Principal
+}
+
+// Acting is on whose authority words of the caller are said: with everybody in whose name it acts.
+func (c Caller) Acting() chat.Principal {
+	if c.Through != nil {
+		return *c.Through
+	}
+	return c.Principal
 }
 
 // Scope is a part of Chorus that a token opens.

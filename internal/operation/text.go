@@ -241,6 +241,10 @@ func Cell(v reflect.Value, format string) string {
 	text := ""
 	switch v.Kind() {
 	case reflect.Slice:
+		if raw, ok := v.Interface().(json.RawMessage); ok {
+			text = string(raw)
+			break
+		}
 		parts := make([]string, v.Len())
 		for i := range parts {
 			if v.Index(i).Kind() == reflect.Struct {

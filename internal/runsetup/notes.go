@@ -3,7 +3,6 @@ package runsetup
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -90,15 +89,15 @@ func (n NoteSource) within(ctx context.Context, at NoteContext) (string, error) 
 }
 
 // noteSources are those of every run, then those that were added when the program was put together.
-func (s *Setup) noteSources(thread chat.ThreadID, tools *chosen) []NoteSource {
-	return slices.Concat(s.memoryNotes(thread), []NoteSource{
+func (s *Setup) noteSources(tools *chosen) []NoteSource {
+	return append([]NoteSource{
 		{What: "date", Text: func(context.Context, NoteContext) (string, error) {
 			return "Today is " + time.Now().Format("Monday, 2 January 2006") + ".", nil
 		}},
 		{What: "work notes", AtBegin: true, Text: workNotes},
 		{What: OtherThreads, AtBegin: true, Gone: "None is active any more.", Text: s.others},
 		{What: "mcp servers", Text: func(context.Context, NoteContext) (string, error) { return tools.notice, nil }},
-	}, s.NoteSources)
+	}, s.NoteSources...)
 }
 
 func workNotes(ctx context.Context, at NoteContext) (string, error) {

@@ -18,7 +18,7 @@ import (
 
 // programs judges what the commands of a run start, as the profile says.
 func (s *Setup) programs(g *gate.Judge, row journal.Thread, bot *config.Bot, profile string) func(call string) sandbox.Judge {
-	return g.Programs(bot.Profiles[profile].Children, func(ctx context.Context, call string, program sandbox.Exec, d permit.Decision) error {
+	return s.programsAsking(g, row, bot, profile, func(ctx context.Context, call string, program sandbox.Exec, d permit.Decision) error {
 		if !g.Choice.Snapshot().CanAsk {
 			return errors.New("it must be asked for, and there is no terminal to ask on")
 		}
@@ -33,7 +33,12 @@ func (s *Setup) programs(g *gate.Judge, row journal.Thread, bot *config.Bot, pro
 			asks.Reason = "`" + line(by) + "` wants to start it"
 		}
 		return s.Gate.Engine(nil).AskDuring(ctx, asks, asking)
-	}, func(ctx context.Context, call string, program sandbox.Exec, audit approval.Audit) error {
+	})
+}
+
+// programsAsking is programs with another way to ask; nil: nobody can be asked.
+func (s *Setup) programsAsking(g *gate.Judge, row journal.Thread, bot *config.Bot, profile string, ask gate.Ask) func(call string) sandbox.Judge {
+	return g.Programs(bot.Profiles[profile].Children, ask, func(ctx context.Context, call string, program sandbox.Exec, audit approval.Audit) error {
 		hide := s.Gate.Logs.Redactor()
 		audit.Agent, audit.Thread, audit.Principal, audit.Action = row.Agent, row.ID, payer(g.Work), hide.Text("tool:bash:"+line(program.Argv))
 		audit.Run, audit.Call, _ = strings.Cut(call, "/")

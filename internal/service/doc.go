@@ -44,6 +44,10 @@ type Service struct {
 	Now       func() time.Time
 	// SchedulesChanged is called when schedules were added or changed here.
 	SchedulesChanged func()
+	// HooksChanged is called when hooks were added or changed, or runs of them begun, here.
+	HooksChanged func()
+	// CancelHook ends the run of a hook that is on.
+	CancelHook func(id string)
 	// Mirror brings the files of a thread to the journal's end.
 	Mirror func(ctx context.Context, thread chat.ThreadID) error
 

@@ -87,7 +87,7 @@ func (o *Handler) say(ctx context.Context, by operation.Caller, row journal.Thre
 	if err != nil {
 		return operations.Said{}, err
 	}
-	inbound := chat.Inbound{Threads: []chat.ThreadID{row.ID}, Principal: by.Principal, From: from(by.Principal), Prompt: true,
+	inbound := chat.Inbound{Threads: []chat.ThreadID{row.ID}, Principal: by.Acting(), From: from(by.Principal), Prompt: true,
 		Intake: u.intake, Blocks: u.blocks, Terms: u.terms}
 	if u.key != "" {
 		inbound.Platform, inbound.PlatformID = platform, u.key
@@ -114,7 +114,7 @@ func (o *Handler) say(ctx context.Context, by operation.Caller, row journal.Thre
 // position is how many are answered before the newest of the waiting.
 func position(row journal.Thread, waiting int) int {
 	ahead := waiting - 1
-	if row.Status.On() {
+	if row.Status == chat.Running || row.Status == chat.Waiting {
 		ahead++
 	}
 	return max(0, ahead)
@@ -143,7 +143,7 @@ func (o *Handler) Steer(ctx context.Context, by operation.Caller, in operations.
 	if err != nil {
 		return operations.Said{}, err
 	}
-	if !row.Status.On() {
+	if row.Status != chat.Running && row.Status != chat.Waiting {
 		said, err := o.say(ctx, by, row, in)
 		said.AsPrompt = true
 		return said, err
@@ -157,7 +157,7 @@ func (o *Handler) steer(ctx context.Context, by operation.Caller, row journal.Th
 	if err != nil {
 		return operations.Said{}, err
 	}
-	got, err := o.Engine.SteerOnce(ctx, row.ID, chat.Steered{From: from(by.Principal), Principal: by.Principal, Blocks: u.blocks, Mode: in.Mode, Terms: u.terms}, platform, u.key)
+	got, err := o.Engine.SteerOnce(ctx, row.ID, chat.Steered{From: from(by.Principal), Principal: by.Acting(), Blocks: u.blocks, Mode: in.Mode, Terms: u.terms}, platform, u.key)
 	if err != nil || !got.Again {
 		return operations.Said{Seq: got.Seq}, err
 	}

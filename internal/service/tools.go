@@ -40,7 +40,7 @@ func callerOf(senders []chat.Principal, scopes []operation.Scope) operation.Call
 	if !direct || who.Kind != chat.LocalUser {
 		scopes = []operation.Scope{operation.Read, operation.Chat}
 	}
-	return operation.Caller{Principal: who, Scopes: scopes}
+	return operation.Caller{Principal: who, Scopes: scopes, Through: &senders[0]}
 }
 
 // ClientTool makes tools of operations for MCP clients: they run as the caller in their context.

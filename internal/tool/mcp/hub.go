@@ -158,7 +158,6 @@ func (h *Hub) server(name string) *server {
 type Listing struct {
 	Tools   []tool.Tool
 	Missing []Status // the servers whose tools are not among them, and why
-	Off     []string // sentences for the model about tools that the caller took out of the list
 }
 
 // Notice is what a model should know of the servers that are missing; "" when none is.
@@ -167,7 +166,6 @@ func (l Listing) Notice() string {
 	for _, s := range l.Missing {
 		lines = append(lines, s.absent())
 	}
-	lines = append(lines, l.Off...)
 	return strings.Join(lines, "\n")
 }
 

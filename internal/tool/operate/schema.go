@@ -45,7 +45,7 @@ func typeSchema(t reflect.Type) *jsonschema.Schema {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
 		return &jsonschema.Schema{Type: "string", Format: "date-time"}
-	case t == reflect.TypeFor[json.RawMessage]():
+	case t == reflect.TypeFor[json.RawMessage](), t == reflect.TypeFor[operation.JSON]():
 		return &jsonschema.Schema{}
 	}
 	switch t.Kind() {

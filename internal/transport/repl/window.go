@@ -71,15 +71,11 @@ type message struct {
 
 // The messages of the window.
 type (
-	itemMsg    struct{ item Item }
-	lostMsg    struct{ err error }
-	tickMsg    struct{}
-	printedMsg struct{}
-	sentMsg    struct{ receipt Receipt }
-	slashMsg   struct {
-		text, name, args string
-		says             bool
-	}
+	itemMsg     struct{ item Item }
+	lostMsg     struct{ err error }
+	tickMsg     struct{}
+	printedMsg  struct{}
+	sentMsg     struct{ receipt Receipt }
 	steeredMsg  struct{ text string }
 	failedMsg   struct{ what string }
 	approvalMsg struct {
@@ -178,12 +174,6 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if w.printed() {
 			w.offered = w.offer
 			w.arm()
-		}
-	case slashMsg:
-		if msg.says {
-			cmds = append(cmds, w.send(msg.text))
-		} else {
-			cmds = append(cmds, w.command(msg.name, msg.args))
 		}
 	case sentMsg:
 		w.sent(msg.receipt)

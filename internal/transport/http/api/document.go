@@ -89,6 +89,7 @@ func schemas() map[reflect.Type]*jsonschema.Schema {
 	return map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[feed.USD]():        {Type: "number", Description: "dollars, not rounded"},
 		reflect.TypeFor[operation.Scope](): scopes,
+		reflect.TypeFor[operation.JSON]():  {},
 	}
 }
 

@@ -1,0 +1,83 @@
+package hook
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"chorus/internal/chat"
+)
+
+// NewRun is a run of a hook for a reason. The key of what triggered it makes its id, so that the same trigger is the
+// same run. A hook that must not run on account of its cause gives a run that was skipped, and a *StoppedError.
+func NewRun(h Hook, reason, key string, cause chat.Principal, event json.RawMessage) (Run, error) {
+	r := Run{ID: RunID(h.ID, reason, key), Hook: h.ID, Reason: reason, State: Waiting, Progress: Progress{Event: event}}
+	acting, err := ActingFor(h, cause)
+	r.Acting = acting
+	var stopped *StoppedError
+	if errors.As(err, &stopped) {
+		r.State, r.Why = Skipped, stopped.Why
+		r.Acting = chat.Principal{Kind: chat.HookRule, ID: h.ID, For: &h.Owner}
+	}
+	return r, err
+}
+
+// RunID is the id of the run that a trigger becomes.
+func RunID(hook, reason, key string) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{hook, reason, key}, "\x00")))
+	return hex.EncodeToString(sum[:10])
+}
+
+// The most that is kept of an event's texts, and of all of it.
+const (
+	maxEventText = 8 << 10
+	maxEvent     = 64 << 10
+)
+
+// BoundData is an event's object with more fields, in which no text is too long.
+func BoundData(data json.RawMessage, more map[string]string) json.RawMessage {
+	var object map[string]any
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if d.Decode(&object) != nil {
+		object = map[string]any{}
+	}
+	for name, value := range more {
+		if _, there := object[name]; !there && value != "" {
+			object[name] = value
+		}
+	}
+	for most := maxEventText; ; most /= 4 {
+		out, _ := json.Marshal(shorten(object, most)) // it came from JSON
+		if len(out) <= maxEvent || most < 16 {
+			if len(out) > maxEvent { // a great many small things
+				out = []byte(`{"cut":true}`)
+			}
+			return out
+		}
+	}
+}
+
+func shorten(value any, most int) any {
+	switch v := value.(type) {
+	case string:
+		return bound(v, most)
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, inner := range v {
+			out[name] = shorten(inner, most)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, inner := range v {
+			out[i] = shorten(inner, most)
+		}
+		return out
+	default:
+		return value
+	}
+}

@@ -1,0 +1,353 @@
+// Package runner runs hooks: it reads what happened, begins runs and carries them to their end.
+//
+// It promises:
+//   - a trigger becomes one run, whatever is killed and started again in between;
+//   - a run that was cut off goes on where it stood; a command that had begun is not run a second time;
+//   - it sleeps until something happens or a time comes, and asks no model by itself;
+//   - one hook that fails, hangs or cannot be read holds up no other.
+package runner
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/hook"
+)
+
+// Store keeps hooks and their runs.
+type Store interface {
+	Hook(ctx context.Context, id string) (hook.Hook, error)
+	EventHooks(context.Context) ([]hook.Hook, error)
+	DueHooks(ctx context.Context, now time.Time, limit int) ([]hook.Hook, error)
+	NextHook(context.Context) (time.Time, error)
+	TriggerHook(context.Context, hook.Triggered) (hook.Outcome, error)
+	UnfinishedHookRuns(context.Context) ([]hook.Run, error)
+	SaveHookRun(context.Context, hook.Run) (bool, error)
+}
+
+// Source brings events.
+type Source interface {
+	// Wake has a value when there may be something to read.
+	Wake() <-chan struct{}
+	// Read gives what happened since the last read, and at the first what happened since an instant and was not
+	// dealt with before, in order within a thread. What a call of take fails on is read again.
+	Read(ctx context.Context, since time.Time, take func(Happened) error) error
+	// Pass leaves out what has happened so far.
+	Pass(context.Context) error
+}
+
+// Happened is one place in a thread, with the events that it means.
+type Happened struct {
+	Reader string
+	Thread chat.ThreadID
+	Seq    int64
+	Events []hook.Event
+	// Cause is on whose authority it happened. It is asked for only where a hook is triggered.
+	Cause func() (chat.Principal, error)
+}
+
+// Answer is what became of a prompt.
+type Answer struct {
+	Text   string
+	Failed string // why there is none
+	Tokens int
+	Cost   int64
+}
+
+// Worker does what runs consist of, with the rights of a hook's owner as they are now.
+type Worker interface {
+	// Sees reports whether a hook's owner may see what happens in a thread.
+	Sees(ctx context.Context, owner chat.Principal, thread chat.ThreadID) (bool, error)
+	// MayRun says why a hook's owner may not have it run any more; "": they may.
+	MayRun(ctx context.Context, h hook.Hook) (string, error)
+	Step(ctx context.Context, h hook.Hook, r hook.Run, at int) hook.Result
+	// Prompt is what the model is asked.
+	Prompt(h hook.Hook, r hook.Run) string
+	// Ask gives the model a run's prompt, once however often it is called. refused says why it was not taken.
+	Ask(ctx context.Context, h hook.Hook, r hook.Run) (thread chat.ThreadID, seq int64, refused string, err error)
+	// Await waits for the answer. It calls waits when the run waits for a person.
+	Await(ctx context.Context, thread chat.ThreadID, seq int64, waits func()) (Answer, error)
+	// Act does an action, once however often it is called where it can tell; repeats says whether it can.
+	Act(ctx context.Context, h hook.Hook, r hook.Run, at int) hook.Result
+}
+
+// Runner runs the hooks of a home.
+type Runner struct {
+	DB      Store
+	Sources []Source
+	Worker  Worker
+	Now     func() time.Time
+	Log     *slog.Logger
+	// Lock waits until no other process runs the hooks of this home; nil: none can.
+	Lock func(context.Context) (unlock func(), err error)
+
+	changed chan struct{}
+	once    sync.Once
+
+	listening atomic.Bool // to events
+
+	mu     sync.Mutex
+	active map[string]context.CancelFunc // by the hook
+	slots  int                           // that are taken
+	work   sync.WaitGroup
+}
+
+const (
+	// tryAgain is when something that failed is tried again.
+	tryAgain = 15 * time.Second
+	// lookAgain is the longest sleep while a time is to come: the machine's clock may be set.
+	lookAgain = time.Minute
+	batch     = 1000
+)
+
+func (r *Runner) news() chan struct{} {
+	r.once.Do(func() { r.changed = make(chan struct{}, 1) })
+	return r.changed
+}
+
+// ChangedElsewhere is the thread, which nobody has, under which other processes are told that hooks have changed.
+const ChangedElsewhere chat.ThreadID = "cli:hooks:changed"
+
+// Changed tells the runner that hooks or runs were added or changed in this process.
+func (r *Runner) Changed() {
+	select {
+	case r.news() <- struct{}{}:
+	default:
+	}
+}
+
+// Cancel ends the run of a hook that is on.
+func (r *Runner) Cancel(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if cancel := r.active[id]; cancel != nil {
+		cancel()
+	}
+}
+
+// Run runs hooks until the context ends, and returns when no run is on any more.
+func (r *Runner) Run(ctx context.Context) {
+	if r.Lock != nil {
+		unlock, err := r.Lock(ctx)
+		if err != nil {
+			r.failed(ctx, err)
+			return
+		}
+		defer unlock()
+	}
+	defer r.work.Wait()
+	wake := make(chan struct{}, 1)
+	for _, s := range r.Sources {
+		go r.forward(ctx, s.Wake(), wake)
+	}
+	for ctx.Err() == nil {
+		next, err := r.Look(ctx)
+		wait := lookAgain
+		switch {
+		case err != nil:
+			r.failed(ctx, err)
+			wait = tryAgain
+		case !next.IsZero():
+			wait = min(max(next.Sub(r.Now()), 0), lookAgain)
+		}
+		var timer <-chan time.Time // without anything to come nothing but news wakes it
+		if err != nil || !next.IsZero() {
+			timer = time.After(wait)
+		}
+		select {
+		case <-ctx.Done():
+		case <-timer:
+		case <-wake:
+		case <-r.news():
+		}
+	}
+}
+
+// forward passes news on while there is a hook that events trigger: without one, writing costs nothing more.
+func (r *Runner) forward(ctx context.Context, from <-chan struct{}, to chan<- struct{}) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-from:
+			if !r.listening.Load() {
+				continue
+			}
+			select {
+			case to <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+func (r *Runner) failed(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		r.Log.Warn("hooks cannot be run: "+err.Error(), "component", "hooks", "event", "hooks_failed")
+	}
+}
+
+// Look triggers what is to be triggered and begins runs that have their turn. next is when something is due; zero:
+// nothing is.
+func (r *Runner) Look(ctx context.Context) (next time.Time, err error) {
+	if err := r.due(ctx); err != nil {
+		return next, err
+	}
+	if err := r.events(ctx); err != nil {
+		return next, err
+	}
+	if err := r.begin(ctx); err != nil {
+		return next, err
+	}
+	return r.DB.NextHook(ctx)
+}
+
+// Wait waits for the runs that are on.
+func (r *Runner) Wait() { r.work.Wait() }
+
+// due triggers the hooks whose time has come. Of several times that have passed, one counts.
+func (r *Runner) due(ctx context.Context) error {
+	hooks, err := r.DB.DueHooks(ctx, r.Now(), batch)
+	for _, h := range hooks {
+		if !h.Enabled {
+			continue
+		}
+		now := r.Now()
+		t := hook.Triggered{Hook: h, Due: h.Due, Next: h.Trigger.Next(now), At: now}
+		if t.Run, err = hook.NewRun(h, hook.Periodic, h.Due.UTC().Format(time.RFC3339), chat.Principal{}, nil); err != nil {
+			return err
+		}
+		if _, err := r.DB.TriggerHook(ctx, t); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// events triggers the hooks of what has happened.
+func (r *Runner) events(ctx context.Context) error {
+	hooks, err := r.DB.EventHooks(ctx)
+	if err != nil {
+		return err
+	}
+	var since time.Time
+	var enabled []hook.Hook
+	for _, h := range hooks {
+		if h.Enabled {
+			enabled = append(enabled, h)
+			if since.IsZero() || h.Since.Before(since) {
+				since = h.Since
+			}
+		}
+	}
+	r.listening.Store(len(enabled) > 0)
+	for _, s := range r.Sources {
+		if len(enabled) == 0 {
+			err = s.Pass(ctx)
+		} else {
+			err = s.Read(ctx, since, func(what Happened) error { return r.happened(ctx, enabled, what) })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type match struct {
+	hook  hook.Hook
+	event hook.Event
+}
+
+func (r *Runner) happened(ctx context.Context, hooks []hook.Hook, what Happened) error {
+	var matches []match
+	for _, e := range what.Events {
+		for _, h := range hooks {
+			if e.At.Before(h.Since) || !h.Trigger.Matches(e) {
+				continue
+			}
+			sees, err := r.Worker.Sees(ctx, h.Owner, e.Thread)
+			if err != nil {
+				return err
+			}
+			if sees {
+				matches = append(matches, match{h, e})
+			}
+		}
+	}
+	for i, m := range matches {
+		cause, err := what.Cause()
+		if err != nil {
+			return err
+		}
+		seq := what.Seq
+		if i < len(matches)-1 {
+			seq-- // the others of this place must not be lost with this process
+		}
+		run, err := hook.NewRun(m.hook, "event:"+m.event.Type, m.event.Key, cause, m.event.Data)
+		var stopped *hook.StoppedError
+		if errors.As(err, &stopped) {
+			run.Ended = r.Now()
+			r.Log.Warn(stopped.Why, "component", "hooks", "event", "hook_stopped", "hook", m.hook.ID, "thread", m.event.Thread)
+		} else if err != nil {
+			return err
+		}
+		if _, err := r.DB.TriggerHook(ctx, hook.Triggered{Hook: m.hook, Run: run, Reader: what.Reader, Thread: what.Thread, Seq: seq, At: r.Now()}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin begins the runs that have their turn: the oldest first, one of a hook at a time.
+func (r *Runner) begin(ctx context.Context) error {
+	runs, err := r.DB.UnfinishedHookRuns(ctx)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.active == nil {
+		r.active = map[string]context.CancelFunc{}
+	}
+	for _, run := range runs {
+		if r.slots >= hook.AtOnce || ctx.Err() != nil {
+			return nil
+		}
+		if r.active[run.Hook] != nil {
+			continue
+		}
+		runCtx, cancel := context.WithCancel(ctx)
+		r.active[run.Hook] = cancel
+		r.slots++
+		freed := sync.OnceFunc(func() {
+			r.mu.Lock()
+			r.slots--
+			r.mu.Unlock()
+			r.Changed()
+		})
+		r.work.Go(func() {
+			defer func() {
+				cancel()
+				r.mu.Lock()
+				delete(r.active, run.Hook)
+				r.mu.Unlock()
+				freed()
+				r.Changed()
+			}()
+			if err := r.carry(runCtx, run, freed); err != nil {
+				r.failed(runCtx, err)
+				select { // it stays unfinished, and is not tried in a loop
+				case <-runCtx.Done():
+				case <-time.After(tryAgain):
+				}
+			}
+		})
+	}
+	return nil
+}

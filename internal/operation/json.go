@@ -1,0 +1,24 @@
+package operation
+
+import "encoding/json"
+
+// JSON is a field whose value has a form of its own, which whoever carries out the operation reads. The zero value is
+// one that was left out; null is a value.
+type JSON struct{ Raw json.RawMessage }
+
+// MarshalJSON implements json.Marshaler.
+func (j JSON) MarshalJSON() ([]byte, error) {
+	if len(j.Raw) == 0 {
+		return []byte("null"), nil
+	}
+	return j.Raw, nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (j *JSON) UnmarshalJSON(data []byte) error {
+	j.Raw = append(json.RawMessage(nil), data...)
+	return nil
+}
+
+// IsZero reports whether the field was left out.
+func (j JSON) IsZero() bool { return len(j.Raw) == 0 }

@@ -1,0 +1,215 @@
+package operations
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"chorus/internal/operation"
+)
+
+// Hooks carries out operations on hooks.
+type Hooks interface {
+	CreateHook(context.Context, operation.Caller, NewHook) (Hook, error)
+	ListHooks(context.Context, operation.Caller, HookQuery) (operation.List[Hook], error)
+	GetHook(context.Context, operation.Caller, HookRef) (Hook, error)
+	EditHook(context.Context, operation.Caller, HookChanges) (Hook, error)
+	DeleteHook(context.Context, operation.Caller, HookRef) (operation.None, error)
+	ListHookRuns(context.Context, operation.Caller, HookRunQuery) (operation.List[HookRun], error)
+	GetHookRun(context.Context, operation.Caller, HookRunRef) (HookRun, error)
+	FireHook(context.Context, operation.Caller, HookFiring) (HookFired, error)
+}
+
+// NewHook is what a hook is made of.
+type NewHook struct {
+	Name      string         `json:"name" minLen:"1" maxLen:"100" doc:"its name; its id is made of it"`
+	Trigger   operation.JSON `json:"trigger" doc:"what starts it, as an object: {\"type\":\"periodic\",\"interval_seconds\":3600}, {\"type\":\"periodic\",\"schedule\":\"every weekday at 9\"}, {\"type\":\"event\",\"event_type\":\"completed\",\"where\":{\"stopReason\":\"limit\"}} or {\"type\":\"webhook\"}"`
+	Prompt    string         `json:"promptTemplate,omitempty" maxLen:"100000" tool:"prompt_template" cli:"prompt" slash:"prompt" doc:"what the model is asked, with {{step_0}}, {{step_0.exit_code}}, {{event}}, {{event.field}}; left out: no model is asked"`
+	Steps     operation.JSON `json:"contextSteps,omitzero" tool:"context_steps" cli:"steps" slash:"-" doc:"a list of steps that gather context: shell (command), read_file (path), http (url), db_query (query, params), git_diff (base_branch), search (query); each may have skip_llm_if_exit_zero, skip_llm_if_empty or skip_llm_if_status_ok"`
+	Actions   operation.JSON `json:"actions,omitzero" slash:"-" doc:"a list of what is done afterwards: say (session, text with {{response}}), shell (command) or operation (name, args)"`
+	Cooldown  *int           `json:"cooldownSeconds,omitempty" min:"0" tool:"cooldown_seconds" cli:"cooldown" slash:"-" doc:"seconds between two runs; left out: 3600 for events, else none"`
+	LLM       operation.JSON `json:"llmConfig,omitzero" tool:"llm_config" cli:"llm" slash:"-" doc:"the model of its own and what a run may cost: {\"provider\":\"openai\",\"model\":\"gpt-5-mini\",\"budget_usd\":0.1}"`
+	Project   string         `json:"projectId,omitempty" maxLen:"64" tool:"project_id" cli:"project" slash:"-" doc:"the project it belongs to, which lists can be filtered by"`
+	Agent     string         `json:"agent,omitempty" maxLen:"64" noun:"agent" slash:"-" doc:"whose profile, prompt and tools its runs have"`
+	Workspace string         `json:"workspacePath,omitempty" maxLen:"4096" tool:"workspace" cli:"dir" slash:"-" doc:"the folder it works in; left out: one of its own"`
+	Approve   bool           `json:"approve,omitempty" tool:"-" slash:"-" doc:"yes to those of its steps and actions that would have to be asked for"`
+	Key       string         `json:"-" key:"true"`
+}
+
+// HookChanges are the fields of a hook to change; the others stay.
+type HookChanges struct {
+	ID        string         `json:"id" minLen:"1" maxLen:"64" noun:"hook" tool:"hook_id" slash:"hook" doc:"the hook's id"`
+	Enabled   *bool          `json:"enabled,omitempty" doc:"whether it runs"`
+	Name      string         `json:"name,omitempty" maxLen:"100" slash:"-" doc:"another name; the id stays"`
+	Trigger   operation.JSON `json:"trigger,omitzero" slash:"-" doc:"as in a new hook"`
+	Prompt    *string        `json:"promptTemplate,omitempty" maxLen:"100000" tool:"prompt_template" cli:"prompt" slash:"prompt" doc:"as in a new hook"`
+	Steps     operation.JSON `json:"contextSteps,omitzero" tool:"context_steps" cli:"steps" slash:"-" doc:"as in a new hook"`
+	Actions   operation.JSON `json:"actions,omitzero" slash:"-" doc:"as in a new hook"`
+	Cooldown  *int           `json:"cooldownSeconds,omitempty" min:"0" tool:"cooldown_seconds" cli:"cooldown" slash:"-" doc:"as in a new hook"`
+	LLM       operation.JSON `json:"llmConfig,omitzero" tool:"llm_config" cli:"llm" slash:"-" doc:"as in a new hook; null: the agent's model, and no limit"`
+	Project   *string        `json:"projectId,omitempty" maxLen:"64" tool:"project_id" cli:"project" slash:"-" doc:"as in a new hook"`
+	Approve   bool           `json:"approve,omitempty" tool:"-" slash:"-" doc:"yes to those of its steps and actions that would have to be asked for"`
+	NewSecret bool           `json:"newSecret,omitempty" tool:"-" slash:"-" doc:"a new secret for its webhook; the old one is no longer good"`
+}
+
+// HookQuery filters hooks.
+type HookQuery struct {
+	Project string `json:"projectId,omitempty" maxLen:"64" tool:"project_id" cli:"project" slash:"-" doc:"only those of a project"`
+}
+
+// HookRef names a hook.
+type HookRef struct {
+	ID string `json:"id" minLen:"1" maxLen:"64" noun:"hook" tool:"hook_id" slash:"hook" doc:"the hook's id"`
+}
+
+// HookFiring names a hook that is to run now.
+type HookFiring struct {
+	ID  string `json:"id" minLen:"1" maxLen:"64" noun:"hook" tool:"hook_id" slash:"hook" doc:"the hook's id"`
+	Key string `json:"-" key:"true"`
+}
+
+// HookRunQuery names a hook whose runs are listed.
+type HookRunQuery struct {
+	ID    string `json:"id" minLen:"1" maxLen:"64" noun:"hook" tool:"hook_id" slash:"hook" doc:"the hook's id"`
+	Limit int    `json:"limit,omitempty" min:"1" max:"200" doc:"how many; left out: 10"`
+}
+
+// HookRunRef names a run.
+type HookRunRef struct {
+	ID string `json:"id" minLen:"1" maxLen:"64" doc:"the run's id"`
+}
+
+// Hook gathers context, asks a model and acts, when something happened or a time has come.
+type Hook struct {
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	ProjectID string          `json:"projectId,omitempty"`
+	Enabled   bool            `json:"enabled"`
+	Trigger   json.RawMessage `json:"trigger"`
+	Starts    string          `json:"starts"` // the trigger in a few words
+	Steps     json.RawMessage `json:"contextSteps,omitempty"`
+	Prompt    string          `json:"promptTemplate,omitempty"`
+	Actions   json.RawMessage `json:"actions,omitempty"`
+	Cooldown  int             `json:"cooldownSeconds"`
+	Model     string          `json:"model,omitempty"`
+	BudgetUSD float64         `json:"budgetUsd,omitempty"` // of a run
+	Owner     string          `json:"owner"`               // whose rights and money it uses
+	Agent     string          `json:"agent"`
+	Workspace string          `json:"workspacePath,omitempty"`
+	Approved  bool            `json:"approved"` // its steps and actions pass without being asked for, or somebody said yes
+	Waits     []string        `json:"waitsForYes,omitempty"`
+	Due       time.Time       `json:"due,omitzero"`
+	LastRunAt time.Time       `json:"lastRunAt,omitzero"`
+	Passed    int             `json:"passed,omitempty"` // triggers that did not become runs
+	PassedWhy string          `json:"passedWhy,omitempty"`
+	Webhook   string          `json:"webhookPath,omitempty"` // where its webhook is sent to, on the server
+	Secret    string          `json:"secret,omitempty"`      // of its webhook: shown once
+	CreatedAt time.Time       `json:"createdAt"`
+	UpdatedAt time.Time       `json:"updatedAt"`
+	Runs      []HookRun       `json:"runs,omitempty"` // the newest first
+}
+
+// HookRun is one run of a hook.
+type HookRun struct {
+	ID        string          `json:"id"`
+	HookID    string          `json:"hookId"`
+	Reason    string          `json:"triggerReason"` // periodic, event:<type>, manual or webhook
+	Status    string          `json:"status"`        // waiting, running, completed, failed or skipped
+	Stage     string          `json:"stage,omitempty"`
+	Why       string          `json:"why,omitempty"` // it was skipped or failed
+	Skipped   string          `json:"skippedReason,omitempty"`
+	Prompt    string          `json:"prompt,omitempty"`
+	Response  string          `json:"response,omitempty"`
+	SessionID string          `json:"sessionId,omitempty"`
+	Tokens    int             `json:"tokensUsed"`
+	CostUSD   float64         `json:"costUsd"`
+	Event     json.RawMessage `json:"event,omitempty"`
+	Steps     json.RawMessage `json:"contextResults,omitempty"`
+	Actions   json.RawMessage `json:"actionsTaken,omitempty"`
+	CreatedAt time.Time       `json:"createdAt"`
+	StartedAt time.Time       `json:"startedAt,omitzero"`
+	EndedAt   time.Time       `json:"completedAt,omitzero"`
+}
+
+// HookFired is what came of firing a hook.
+type HookFired struct {
+	Fired  string `json:"fired"`
+	Run    string `json:"run"`
+	Status string `json:"status"`
+}
+
+// The operations on hooks.
+var (
+	CreateHook = operation.New(operation.Info{Name: "hook.create", Help: "Create a hook that gathers context and asks a model when something happens or a time comes", Scope: operation.Chat, Effect: operation.Creates,
+		Doc: "It acts with your rights and your money as they are when it runs. Steps that would have to be asked for pass only with\n" +
+			"your yes (--approve), which holds until they change. `chorus serve` runs hooks.",
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict}, Secret: true,
+		HTTP: []operation.HTTP{{Route: "POST /api/hooks", ID: "createHook", Body: "NewHook", Status: 201}},
+		CLI: []operation.CLI{{Words: "hook create", Args: "NAME [PROMPT]",
+			Example: "  chorus hook create 'Broken build' 'The tests failed: {{step_0}} What is the cause?' --when 'every hour' --run 'make test' --skip-ok --dir . --approve\n" +
+				"  chorus hook create 'Limits' 'A run stopped at its limit: {{event}} What should be split?' --on completed --where stopReason=limit\n" +
+				"  chorus hook create Deploys 'Sum up for the team: {{event}}' --webhook --say 01J9"}},
+		Tool: "create_hook"}, Hooks.CreateHook)
+
+	ListHooks = operation.New(operation.Info{Name: "hook.list", Help: "List hooks, the newest first", Scope: operation.Read,
+		HTTP:    []operation.HTTP{{Route: "GET /api/hooks", ID: "listHooks"}},
+		CLI:     []operation.CLI{{Words: "hook list"}},
+		Slash:   []operation.Slash{{Words: "hook list"}},
+		Tool:    "list_hooks",
+		Columns: "ID=id | STARTS=starts:40 | ENABLED=enabled | LAST RUN=lastRunAt:minute | DUE=due:minute | AGENT=agent",
+		Empty:   "there are no hooks; create one: chorus hook create NAME PROMPT --when 'every weekday at 9'"}, Hooks.ListHooks)
+
+	GetHook = operation.New(operation.Info{Name: "hook.get", Help: "Show a hook with its last runs", Scope: operation.Read,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/hooks/{id}", ID: "getHook"}},
+		CLI:    []operation.CLI{{Words: "hook show", Args: "ID"}},
+		Tool:   "get_hook"}, Hooks.GetHook)
+
+	EditHook = operation.New(operation.Info{Name: "hook.edit", Help: "Change fields of a hook", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict}, Secret: true,
+		HTTP: []operation.HTTP{{Route: "PATCH /api/hooks/{id}", ID: "editHook", Body: "HookChanges"}},
+		CLI: []operation.CLI{{Words: "hook edit", Args: "ID", Example: "  chorus hook edit broken-build --enabled=false\n  chorus hook edit broken-build --approve\n" +
+			"  chorus hook edit deploys --new-secret"}},
+		Slash: []operation.Slash{{Words: "hook edit", Options: "id enabled"}},
+		Tool:  "edit_hook"}, Hooks.EditHook)
+
+	DeleteHook = operation.New(operation.Info{Name: "hook.delete", Help: "Delete a hook and its run history; a run that is on ends", Scope: operation.Chat, Effect: operation.Destroys,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "DELETE /api/hooks/{id}", ID: "deleteHook"}},
+		CLI:    []operation.CLI{{Words: "hook delete", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "hook delete"}},
+		Tool:   "delete_hook", Done: "hook {id} deleted"}, Hooks.DeleteHook)
+
+	ListHookRuns = operation.New(operation.Info{Name: "hook.runs", Help: "Show the last runs of a hook", Scope: operation.Read,
+		Errors:  []operation.Kind{operation.NotFound},
+		HTTP:    []operation.HTTP{{Route: "GET /api/hooks/{id}/runs", ID: "listHookRuns"}},
+		CLI:     []operation.CLI{{Words: "hook runs", Args: "ID"}},
+		Slash:   []operation.Slash{{Words: "hook runs", Options: "id"}},
+		Tool:    "list_hook_runs",
+		Columns: "RUN=id | REASON=triggerReason | STATUS=status | STARTED=createdAt:minute | TOKENS=tokensUsed | WHY=why:60 | RESPONSE=response:60",
+		Empty:   "the hook has not run yet; run it now: chorus hook fire ID"}, Hooks.ListHookRuns)
+
+	GetHookRun = operation.New(operation.Info{Name: "hook.run", Help: "Show a run of a hook with its steps, prompt and answer", Scope: operation.Read,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/hook-runs/{id}", ID: "getHookRun"}},
+		CLI:    []operation.CLI{{Words: "hook run", Args: "ID"}},
+		Tool:   "get_hook_run"}, Hooks.GetHookRun)
+
+	FireHook = operation.New(operation.Info{Name: "hook.fire", Help: "Run a hook now, whatever its cooldown", Scope: operation.Chat, Effect: operation.Creates,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/hooks/{id}/fire", ID: "fireHook", Status: 202}},
+		CLI:    []operation.CLI{{Words: "hook fire", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "hook fire"}},
+		Tool:   "fire_hook", Done: "hook {fired} runs: chorus hook run {run}"}, Hooks.FireHook)
+)
+
+func hooks() []operation.Any {
+	return []operation.Any{CreateHook, ListHooks, GetHook, EditHook, DeleteHook, ListHookRuns, GetHookRun, FireHook}
+}
+
+// WebhookReceived is what became of an incoming webhook.
+type WebhookReceived struct {
+	Run   string `json:"run,omitempty"`
+	Again bool   `json:"again,omitempty"` // it had come before, and nothing was done
+	Why   string `json:"why,omitempty"`   // nothing runs
+}

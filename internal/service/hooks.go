@@ -1,0 +1,507 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/hook"
+	"chorus/internal/hook/runner"
+	"chorus/internal/id"
+	"chorus/internal/journal"
+	"chorus/internal/ledger"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/runsetup"
+	"chorus/internal/text"
+)
+
+var _ operations.Hooks = (*Handler)(nil)
+
+const (
+	// shownHookRuns is how many runs are shown where nobody says how many.
+	shownHookRuns = 10
+	// maxHooks of one owner is more than anybody keeps in mind.
+	maxHooks = 200
+	// shownWords is how much of a prompt and an answer a list shows.
+	shownWords = 500
+)
+
+var notInID = regexp.MustCompile(`[^a-z0-9]+`)
+
+// hookID is the id that a name gives.
+func hookID(name string) string {
+	slug := strings.Trim(notInID.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	if len(slug) > 48 {
+		slug = strings.Trim(slug[:48], "-")
+	}
+	return cmp.Or(slug, "hook")
+}
+
+// CreateHook carries out the operation of that name.
+func (o *Handler) CreateHook(ctx context.Context, by operation.Caller, in operations.NewHook) (operations.Hook, error) {
+	now := o.app.Now().Truncate(time.Microsecond)
+	h := hook.Hook{ID: hookID(in.Name), Name: in.Name, Project: in.Project, Owner: by.Principal, Agent: cmp.Or(in.Agent, chat.DefaultAgent), Enabled: true, Created: now, Updated: now}
+	h.Template = in.Prompt
+	key := ""
+	if in.Key != "" {
+		key = id.Of("hook", by.Principal.String(), in.Key)
+		if before, err := o.app.DB.HookMadeBy(ctx, key); err == nil {
+			return o.showHook(ctx, before), nil
+		}
+	}
+	if mine, err := o.app.DB.Hooks(ctx, by.Principal.String()); err != nil || len(mine) >= maxHooks {
+		return operations.Hook{}, cmp.Or(err, error(operation.Errorf(operation.Conflict, "there are %d hooks of yours; delete some first", len(mine))))
+	}
+	if err := o.readHook(&h, operations.HookChanges{Trigger: in.Trigger, Steps: in.Steps, Actions: in.Actions, LLM: in.LLM, Cooldown: in.Cooldown}); err != nil {
+		return operations.Hook{}, err
+	}
+	if in.Cooldown == nil && h.Trigger.Type == hook.OnEvent {
+		h.Cooldown = hook.DefaultCooldown
+	}
+	if err := o.placeHook(ctx, by, &h, in.Workspace); err != nil {
+		return operations.Hook{}, err
+	}
+	if err := o.approveHook(ctx, by, &h, in.Approve); err != nil {
+		return operations.Hook{}, err
+	}
+	if h.Trigger.Type == hook.Webhook {
+		h.Secret = newSecret()
+	}
+	for n := 2; ; n++ {
+		added, err := o.app.DB.AddHook(ctx, h, key)
+		if err != nil {
+			return operations.Hook{}, err
+		}
+		if added {
+			break
+		}
+		if n > maxHooks {
+			return operations.Hook{}, operation.Errorf(operation.Conflict, "there are too many hooks called %q; choose another name", h.Name)
+		}
+		h.ID = fmt.Sprintf("%s-%d", hookID(in.Name), n)
+		if in.Workspace == "" && h.Agent == chat.DefaultAgent {
+			if err := o.placeHook(ctx, by, &h, ""); err != nil {
+				return operations.Hook{}, err
+			}
+		}
+	}
+	o.hooksChanged()
+	shown := o.showHook(ctx, h)
+	shown.Secret = h.Secret
+	return shown, nil
+}
+
+// newSecret is one as Standard Webhooks writes them.
+func newSecret() string {
+	data := make([]byte, 24)
+	_, _ = rand.Read(data) // it never fails
+	return "whsec_" + base64.StdEncoding.EncodeToString(data)
+}
+
+// llmConfig is the model of a hook's own.
+type llmConfig struct {
+	Provider  string  `json:"provider"`
+	Model     string  `json:"model"`
+	BaseURL   string  `json:"base_url"`
+	BudgetUSD float64 `json:"budget_usd"`
+}
+
+// readHook reads the parts of a definition that were given.
+func (o *Handler) readHook(h *hook.Hook, in operations.HookChanges) (err error) {
+	now := o.app.Now()
+	if !in.Trigger.IsZero() {
+		if h.Trigger, err = hook.ParseTrigger(in.Trigger.Raw, runner.JournalTypes(), now); err != nil {
+			return Invalid("trigger", "%s", err)
+		}
+		h.Due, h.Since = h.Trigger.Next(now), now
+	}
+	if !in.Steps.IsZero() {
+		if h.Steps, err = hook.ParseSteps(in.Steps.Raw, o.queryNames()); err != nil {
+			return Invalid("contextSteps", "%s", err)
+		}
+	}
+	if !in.Actions.IsZero() {
+		if h.Actions, err = hook.ParseActions(in.Actions.Raw, hookOperations()); err != nil {
+			return Invalid("actions", "%s", err)
+		}
+	}
+	if in.Cooldown != nil {
+		h.Cooldown = time.Duration(*in.Cooldown) * time.Second
+	}
+	if !in.LLM.IsZero() {
+		if err := o.readModel(h, in.LLM.Raw); err != nil {
+			return err
+		}
+	}
+	if err := h.Check(); err != nil {
+		return Invalid("", "%s", err)
+	}
+	return nil
+}
+
+func (o *Handler) readModel(h *hook.Hook, data []byte) error {
+	h.Model, h.Budget = "", 0
+	if string(data) == "null" { // the agent's model again
+		return nil
+	}
+	var llm llmConfig
+	d := json.NewDecoder(strings.NewReader(string(data)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&llm); err != nil {
+		return Invalid("llmConfig", "llm_config must be an object with provider, model and budget_usd: %s", err)
+	}
+	switch {
+	case llm.BaseURL != "":
+		return Invalid("llmConfig", "base_url is set for a provider in the configuration, not for a hook: prompts and keys go there")
+	case llm.BudgetUSD < 0 || llm.BudgetUSD > 1e6:
+		return Invalid("llmConfig", "budget_usd must be from 0 (no limit of its own) to a million dollars")
+	}
+	h.Budget = int64(ledger.FromUSD(llm.BudgetUSD))
+	if llm.Provider == "" && llm.Model == "" {
+		return nil
+	}
+	checked := runsetup.SessionOptions{Dir: o.app.Home.Dir(), Provider: llm.Provider, Model: llm.Model}
+	if err := o.app.Setup.Check(&checked); err != nil {
+		return Invalid("llmConfig", "%s", o.app.Logs.Redactor().Text(err.Error()))
+	}
+	h.Model = checked.Model
+	return nil
+}
+
+// placeHook is where a hook works: where it was told to, in its agent's workspace, or in a folder of its own.
+func (o *Handler) placeHook(ctx context.Context, by operation.Caller, h *hook.Hook, dir string) (err error) {
+	thread, err := stepsThread(*h)
+	if err != nil {
+		return Invalid("agent", "%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", h.Agent)
+	}
+	if h.Agent != chat.DefaultAgent && !runsetup.IsDir(o.app.Home.AgentDir(h.Agent)) {
+		return Invalid("agent", "there is no agent %q", h.Agent)
+	}
+	if h.Dir, err = o.workplace(by, operations.NewSession{WorkspacePath: dir, Agent: h.Agent}, thread); err != nil {
+		return err
+	}
+	if err := o.mayWork(operation.Caller{Principal: h.Owner, Scopes: []operation.Scope{operation.Chat}}, journal.Thread{ID: thread, Dir: h.Dir}); err != nil && !h.Owner.Owns() {
+		return err // nobody looks on when it works: only where all may
+	}
+	if h.Dir == o.Scratch(thread) {
+		_, err = o.app.Home.Ensure(h.Dir)
+	}
+	return err
+}
+
+// approveHook looks at what a hook would run. What is denied cannot be in a hook; what would be asked for needs a yes,
+// which an agent does not give.
+func (o *Handler) approveHook(ctx context.Context, by operation.Caller, h *hook.Hook, yes bool) error {
+	waits, err := o.waitsForYes(ctx, *h)
+	if err != nil {
+		return err
+	}
+	h.Approved = ""
+	switch {
+	case len(waits) == 0:
+	case by.Through != nil:
+		h.Enabled = false // until a person says yes
+	case !yes:
+		return Invalid("approve", "%s would have to be asked for; if you have looked at it, say yes: --approve (approve: true)", strings.Join(waits, ", and "))
+	default:
+		h.Approved = h.Digest()
+	}
+	return nil
+}
+
+// waitsForYes are the steps and actions of a hook that would have to be asked for. The error says what is denied.
+func (o *Handler) waitsForYes(ctx context.Context, h hook.Hook) (waits []string, err error) {
+	acting, err := hook.ActingFor(h, chat.Principal{})
+	if err != nil {
+		return nil, err
+	}
+	check := func(name string, call runsetup.UnattendedCall, ok bool) error {
+		if !ok {
+			return nil
+		}
+		err := o.app.Setup.JudgeUnattended(ctx, call)
+		var denied *runsetup.DeniedError
+		switch {
+		case errors.As(err, &denied) && denied.Asked:
+			waits = append(waits, name)
+		case errors.As(err, &denied):
+			return operation.Errorf(operation.Forbidden, "%s: %s", name, denied.Why)
+		case err != nil:
+			return Invalid("", "%s: %s", name, o.app.Logs.Redactor().Text(err.Error()))
+		}
+		return nil
+	}
+	run := hook.Run{ID: "check", Acting: acting}
+	for i, s := range h.Steps {
+		call, ok := stepCall(h, run, s, nil)
+		if err := check(fmt.Sprintf("step_%d (%s)", i, s.Type), call, ok); err != nil {
+			return nil, err
+		}
+	}
+	for i, a := range h.Actions {
+		call, ok := o.actionCall(h, run, a, a.Args)
+		if err := check(fmt.Sprintf("action %d (%s)", i, a.Type), call, ok); err != nil {
+			return nil, err
+		}
+	}
+	return waits, nil
+}
+
+// ListHooks carries out the operation of that name.
+func (o *Handler) ListHooks(ctx context.Context, by operation.Caller, in operations.HookQuery) (out operation.List[operations.Hook], err error) {
+	owner := by.Principal.String()
+	if by.May(operation.Admin) {
+		owner = ""
+	} else if owner == "" {
+		return out, nil
+	}
+	rows, err := o.app.DB.Hooks(ctx, owner)
+	for _, h := range rows {
+		if in.Project == "" || h.Project == in.Project {
+			out.Items = append(out.Items, o.showHook(ctx, h))
+		}
+	}
+	return out, err
+}
+
+// GetHook carries out the operation of that name.
+func (o *Handler) GetHook(ctx context.Context, by operation.Caller, in operations.HookRef) (operations.Hook, error) {
+	h, err := o.findHook(ctx, by, in.ID)
+	if err != nil {
+		return operations.Hook{}, err
+	}
+	shown := o.showHook(ctx, h)
+	if !shown.Approved {
+		shown.Waits, _ = o.waitsForYes(ctx, h) // what is denied by now is said when it runs
+	}
+	runs, err := o.app.DB.HookRuns(ctx, h.ID, shownHookRuns)
+	for _, r := range runs {
+		shown.Runs = append(shown.Runs, showRun(r, false))
+	}
+	return shown, err
+}
+
+// EditHook carries out the operation of that name.
+func (o *Handler) EditHook(ctx context.Context, by operation.Caller, in operations.HookChanges) (operations.Hook, error) {
+	h, err := o.findHook(ctx, by, in.ID)
+	if err != nil {
+		return operations.Hook{}, err
+	}
+	read, now := h.Updated, o.app.Now()
+	if in.Name == "" && in.Enabled == nil && in.Trigger.IsZero() && in.Prompt == nil && in.Steps.IsZero() && in.Actions.IsZero() && in.Cooldown == nil && in.LLM.IsZero() && in.Project == nil && !in.Approve && !in.NewSecret {
+		return operations.Hook{}, Invalid("", "No fields to update")
+	}
+	h.Name = cmp.Or(in.Name, h.Name)
+	if in.Prompt != nil {
+		h.Template = *in.Prompt
+	}
+	if in.Project != nil {
+		h.Project = *in.Project
+	}
+	if err := o.readHook(&h, in); err != nil {
+		return operations.Hook{}, err
+	}
+	if in.Enabled != nil && *in.Enabled && !h.Enabled {
+		h.Since, h.Due = now, h.Trigger.Next(now) // what happened while it was off does not count
+	}
+	if in.Enabled != nil {
+		h.Enabled = *in.Enabled
+	}
+	if in.Approve || h.Enabled && h.Approved != h.Digest() {
+		if err := o.approveHook(ctx, by, &h, in.Approve); err != nil {
+			return operations.Hook{}, err
+		}
+	}
+	fresh := h.Trigger.Type == hook.Webhook && (in.NewSecret || h.Secret == "")
+	if fresh {
+		h.Secret = newSecret()
+	}
+	h.Updated = now.Truncate(time.Microsecond)
+	if changed, err := o.app.DB.UpdateHook(ctx, h, read); err != nil {
+		return operations.Hook{}, err
+	} else if !changed {
+		return operations.Hook{}, operation.Errorf(operation.Conflict, "somebody else has changed the hook %s meanwhile; look at it and try again", h.ID)
+	}
+	o.hooksChanged()
+	shown := o.showHook(ctx, h)
+	if fresh {
+		shown.Secret = h.Secret
+	}
+	return shown, nil
+}
+
+// DeleteHook carries out the operation of that name. A run that is on ends.
+func (o *Handler) DeleteHook(ctx context.Context, by operation.Caller, in operations.HookRef) (operation.None, error) {
+	h, err := o.findHook(ctx, by, in.ID)
+	if err != nil {
+		return operation.None{}, err
+	}
+	runs, err := o.app.DB.HookRuns(ctx, h.ID, maxHooks)
+	if err != nil {
+		return operation.None{}, err
+	}
+	if there, err := o.app.DB.RemoveHook(ctx, h.ID); err != nil {
+		return operation.None{}, err
+	} else if !there {
+		return operation.None{}, noHook(in.ID)
+	}
+	o.app.CancelHook(h.ID)
+	for _, r := range runs {
+		if r.Thread != "" && !r.Over() {
+			if _, err := o.Engine.Abort(ctx, r.Thread, by.Principal.String(), true); err != nil && !errors.Is(err, journal.ErrUnknown) {
+				return operation.None{}, err
+			}
+		}
+	}
+	o.hooksChanged()
+	return operation.None{}, nil
+}
+
+// ListHookRuns carries out the operation of that name.
+func (o *Handler) ListHookRuns(ctx context.Context, by operation.Caller, in operations.HookRunQuery) (out operation.List[operations.HookRun], err error) {
+	h, err := o.findHook(ctx, by, in.ID)
+	if err != nil {
+		return out, err
+	}
+	runs, err := o.app.DB.HookRuns(ctx, h.ID, limit(in.Limit, shownHookRuns, maxHooks))
+	for _, r := range runs {
+		out.Items = append(out.Items, showRun(r, false))
+	}
+	return out, err
+}
+
+// GetHookRun carries out the operation of that name.
+func (o *Handler) GetHookRun(ctx context.Context, by operation.Caller, in operations.HookRunRef) (operations.HookRun, error) {
+	r, err := o.app.DB.HookRun(ctx, in.ID)
+	if err == nil {
+		_, err = o.findHook(ctx, by, r.Hook)
+	}
+	if no := (*operation.Error)(nil); errors.Is(err, journal.ErrUnknown) || errors.As(err, &no) && no.Kind == operation.NotFound {
+		return operations.HookRun{}, operation.Errorf(operation.NotFound, "there is no run %.64q; `chorus hook runs HOOK` shows those there are", in.ID)
+	}
+	return showRun(r, true), err
+}
+
+// FireHook carries out the operation of that name.
+func (o *Handler) FireHook(ctx context.Context, by operation.Caller, in operations.HookFiring) (operations.HookFired, error) {
+	h, err := o.findHook(ctx, by, in.ID)
+	if err != nil {
+		return operations.HookFired{}, err
+	}
+	cause := by.Acting()
+	run, err := hook.NewRun(h, "manual", cmp.Or(in.Key, id.New()), cause, nil)
+	var stopped *hook.StoppedError
+	if errors.As(err, &stopped) {
+		return operations.HookFired{}, operation.Errorf(operation.Conflict, "%s", stopped.Why)
+	}
+	if err != nil {
+		return operations.HookFired{}, err
+	}
+	out, err := o.app.DB.TriggerHook(ctx, hook.Triggered{Hook: h, Run: run, Manual: true, At: o.app.Now()})
+	switch {
+	case err != nil:
+		return operations.HookFired{}, err
+	case out.Why != "" && !h.Enabled:
+		return operations.HookFired{}, operation.Errorf(operation.Conflict, "the hook %s is disabled; enable it first: chorus hook edit %s --enabled", h.Name, h.ID)
+	case out.Why != "":
+		return operations.HookFired{}, operation.Errorf(operation.Conflict, "%s", out.Why)
+	}
+	o.hooksChanged()
+	return operations.HookFired{Fired: h.ID, Run: out.Run, Status: hook.Running}, nil
+}
+
+// findHook finds one that the caller may see.
+func (o *Handler) findHook(ctx context.Context, by operation.Caller, name string) (hook.Hook, error) {
+	h, err := o.app.DB.Hook(ctx, name)
+	switch {
+	case errors.Is(err, journal.ErrUnknown):
+		return h, noHook(name)
+	case err != nil:
+		return h, err
+	case !by.May(operation.Admin) && (by.Principal.ID == "" || h.Owner.String() != by.Principal.String()):
+		return h, noHook(name)
+	}
+	return h, nil
+}
+
+// noHook is the answer for one that is not there and for one that is somebody else's.
+func noHook(name string) error {
+	return operation.Errorf(operation.NotFound, "Hook '%.64s' not found; `chorus hook list` shows those there are", name)
+}
+
+func (o *Handler) showHook(_ context.Context, h hook.Hook) operations.Hook {
+	shown := operations.Hook{ID: h.ID, Name: h.Name, ProjectID: h.Project, Enabled: h.Enabled, Prompt: h.Template, Cooldown: int(h.Cooldown / time.Second), Model: h.Model,
+		BudgetUSD: float64(h.Budget) / 1e9, Owner: h.Owner.String(), Agent: h.Agent, Workspace: h.Dir, LastRunAt: h.LastAt, Passed: h.Passed, PassedWhy: h.PassedWhy,
+		CreatedAt: h.Created, UpdatedAt: h.Updated, Starts: h.Trigger.String(), Approved: h.Approved == h.Digest() || h.Enabled && h.Approved == ""}
+	shown.Trigger, _ = json.Marshal(h.Trigger) // text and numbers only
+	if len(h.Steps) > 0 {
+		shown.Steps, _ = json.Marshal(h.Steps)
+	}
+	if len(h.Actions) > 0 {
+		shown.Actions, _ = json.Marshal(h.Actions)
+	}
+	if h.Enabled {
+		shown.Due = h.Due
+	}
+	if h.Trigger.Type == hook.Webhook {
+		shown.Webhook = "/hooks/in/" + h.ID
+	}
+	return shown
+}
+
+// showRun is a run as it is told; whole: with everything that is known of it.
+func showRun(r hook.Run, whole bool) operations.HookRun {
+	shown := operations.HookRun{ID: r.ID, HookID: r.Hook, Reason: r.Reason, Status: r.State, Why: r.Why, Prompt: r.Prompt, Response: r.Answer, Tokens: r.Tokens, CostUSD: float64(r.Cost) / 1e9,
+		CreatedAt: r.Created, StartedAt: r.Started, EndedAt: r.Ended}
+	if !r.Over() {
+		shown.Stage = r.Stage
+	}
+	if r.State == hook.Skipped {
+		shown.Skipped = r.Why
+	}
+	if r.Thread != "" {
+		shown.SessionID = string(r.Thread)
+	}
+	if !whole {
+		shown.Prompt, shown.Response = text.Clip(r.Prompt, shownWords), text.Clip(r.Answer, shownWords)
+		return shown
+	}
+	shown.Event = r.Event
+	if len(r.Results) > 0 {
+		shown.Steps, _ = json.Marshal(r.Results) // text and numbers only
+	}
+	if len(r.Done) > 0 {
+		shown.Actions, _ = json.Marshal(r.Done)
+	}
+	return shown
+}
+
+// hooksChanged wakes whoever runs hooks: in this process, or, where this one runs none, in another.
+func (o *Handler) hooksChanged() {
+	o.app.HooksChanged()
+	if o.guest {
+		o.Engine.Peers.Notify(runner.ChangedElsewhere)
+	}
+}
+
+// hookOperations are the operations that hooks may call, by their names as tools.
+func hookOperations() (names []string) {
+	may := operation.Caller{Scopes: []operation.Scope{operation.Read, operation.Chat}}
+	for _, d := range operations.All().All() {
+		if d.Tool != "" && d.Shape == operation.Unary && (d.Scope == "" || may.May(d.Scope)) {
+			names = append(names, d.Tool)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
