@@ -1,7 +1,10 @@
+//lint:file-ignore SA1019 servers use what newer versions of the protocol deprecate
+
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
@@ -9,10 +12,43 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// askingServer adds what asks people and models: tools that put a question, want an answer of a model and bring another tool,
+// and a prompt.
+func askingServer(s *mcp.Server) {
+	text := func(format string, args ...any) *mcp.CallToolResult {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf(format, args...)}}}
+	}
+	mcp.AddTool(s, &mcp.Tool{Name: "order", Description: "Orders cups."}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		got, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: "How many cups?", RequestedSchema: json.RawMessage(
+			`{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`)})
+		if err != nil {
+			return nil, nil, err
+		}
+		return text("%s: %v cups", got.Action, got.Content["count"]), nil, nil
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "poem", Description: "Has a poem written."}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		got, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 100, Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "a poem about cups"}}}})
+		if err != nil {
+			return text("no poem: %v", err), nil, nil
+		}
+		return text("the poem: %s", got.Content.(*mcp.TextContent).Text), nil, nil
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "grow", Description: "Brings another tool."}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		mcp.AddTool(s, &mcp.Tool{Name: "fresh", Description: "Was not there before."}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			return text("fresh as the morning"), nil, nil
+		})
+		return text("there is more now"), nil, nil
+	})
+	s.AddPrompt(&mcp.Prompt{Name: "review", Description: "Reviews a file.", Arguments: []*mcp.PromptArgument{{Name: "file", Required: true}}},
+		func(_ context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: "Look at " + r.Params.Arguments["file"] + " line by line."}}}}, nil
+		})
+}
+
 // mcpServer is a small MCP server for stories: `mcpserver [N]` has the tools greet and
 // secret, and N more.
 func mcpServer() {
-	s := mcp.NewServer(&mcp.Implementation{Name: "story", Version: "1"}, nil)
+	s := mcp.NewServer(&mcp.Implementation{Name: "story", Version: "1"}, &mcp.ServerOptions{Instructions: os.Getenv("STORY_INSTRUCTIONS")})
 	type who struct {
 		Name string `json:"name"`
 	}
@@ -27,6 +63,9 @@ func mcpServer() {
 		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 			return text(fmt.Sprintf("key=%q note=%q", os.Getenv("ANTHROPIC_API_KEY"), os.Getenv("STORY_NOTE"))), nil, nil
 		})
+	if os.Getenv("STORY_INSTRUCTIONS") != "" {
+		askingServer(s)
+	}
 	more := 0
 	if len(os.Args) > 1 {
 		more, _ = strconv.Atoi(os.Args[1]) // no number: no more tools

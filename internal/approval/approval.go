@@ -5,6 +5,7 @@ package approval
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"chorus/internal/chat"
@@ -69,6 +70,17 @@ type Approval struct {
 	AnsweredBy string
 	AnsweredAt time.Time
 	Note       string
+}
+
+// questionAction marks an approval that is a question: it is answered with words, and the note of a yes is the answer.
+const questionAction = "question:"
+
+// QuestionAction is the action of a question that somebody else than the agent asks.
+func QuestionAction(asker string) string { return questionAction + asker }
+
+// IsQuestion reports whether actions are those of a question: a yes carries the answer in its note, a no declines it.
+func IsQuestion(actions []string) bool {
+	return len(actions) == 1 && strings.HasPrefix(actions[0], questionAction)
 }
 
 // Vote is what one person said to an approval.

@@ -36,6 +36,9 @@ func (t *Bot) cardText(c render.Card) (text string, clipped bool) {
 			fmt.Fprintf(&b, "```%s\n%s\n```\n", kind, seen)
 		}
 	}
+	if approval.IsQuestion(c.Actions) {
+		return t.questionText(c)
+	}
 	fmt.Fprintf(&b, "**May I?** `%s`\n", mark.Line(c.Tool, 60))
 	lines := strings.Split(strings.Join(c.Actions, "\n"), "\n")
 	if len(lines) > cardLines {
@@ -62,6 +65,29 @@ func (t *Bot) cardText(c render.Card) (text string, clipped bool) {
 	}
 	if !c.Open && c.Note != "" {
 		fmt.Fprintf(&b, ": %s", split.Clip(c.Note, 200))
+	}
+	return strings.TrimSpace(b.String()), clipped
+}
+
+// questionText is a question of somebody else than the agent, which is answered with words.
+func (t *Bot) questionText(c render.Card) (text string, clipped bool) {
+	var b strings.Builder
+	_, asker, _ := strings.Cut(c.Actions[0], ":")
+	seen := literal(c.Preview)
+	clipped = seen != c.Preview || split.Length(seen) > cardActions
+	fmt.Fprintf(&b, "**A question for you** from `%s`\n```\n%s\n```\n", mark.Line(asker, 80), split.Clip(seen, cardActions))
+	switch {
+	case c.Open:
+		if !c.Until.IsZero() {
+			b.WriteString(mark.Small("no answer by " + mark.Time(c.Until) + " means none\n"))
+		}
+		b.WriteString(mark.Small("answer by a reply with your answer, yes to what is suggested, or no"))
+	case c.By == "":
+		b.WriteString(mark.Small("not needed any more\n"))
+	case c.OK:
+		fmt.Fprintf(&b, "%s **answered**, %s", render.SignDone, t.MentionPeople(c.By))
+	default:
+		fmt.Fprintf(&b, "%s **declined**, %s", render.SignNot, t.MentionPeople(c.By))
 	}
 	return strings.TrimSpace(b.String()), clipped
 }

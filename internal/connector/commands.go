@@ -187,6 +187,9 @@ func (b *Bot) decide(ctx context.Context, id string, by chat.Principal, yes bool
 		return "This question is not known any more."
 	}
 	if err == nil {
+		if approval.IsQuestion(a.Actions) {
+			note = "" // the answer would be taken from it
+		}
 		err = b.Backend.Answer(ctx, id, by, yes, note)
 		b.wake(context.WithoutCancel(ctx), a.Thread)
 	}

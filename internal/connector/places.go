@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/platform"
@@ -175,6 +176,9 @@ func (t *publisher) message(m render.Message, seq int64) journal.Desired {
 		p.Panel = t.bot.cardPanel(*m.Card)
 		if m.Card.Open {
 			p.Card, p.Reason, p.Always = m.Card.Approval, t.bot.caps.Forms, t.bot.caps.MaxPanel > 0
+			if approval.IsQuestion(m.Card.Actions) {
+				p.Reason, p.Always = false, false // it is answered by a reply
+			}
 		}
 		if clipped {
 			p.Details = m.Card.Approval

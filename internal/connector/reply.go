@@ -49,6 +49,9 @@ func (b *Bot) answerBy(ctx context.Context, m room.Message, thread chat.ThreadID
 	case err != nil:
 		return false, err
 	}
+	if approval.IsQuestion(a.Actions) && !plain {
+		yes, note = true, strings.TrimSpace(m.Text) // the words are the answer
+	}
 	said := func(v approval.Vote) bool { return v.By.String() == by.String() && v.OK == yes && v.Note == note }
 	if slices.ContainsFunc(a.Votes, said) {
 		return true, b.acknowledge(ctx, m, yes) // taken before

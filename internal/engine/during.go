@@ -23,6 +23,16 @@ const maxHeld = 15 * time.Minute
 // with the call it ends, and whoever answers too late is told so. An error is why it may not
 // be done.
 func (e *Engine) AskDuring(ctx context.Context, a approval.Approval, asking Asking) error {
+	now, err := e.QuestionDuring(ctx, a, asking)
+	if err != nil {
+		return err
+	}
+	return answered(now)
+}
+
+// QuestionDuring is AskDuring for a question whose answer is more than yes or no: it gives the approval as it was
+// settled. An error means that nobody answered.
+func (e *Engine) QuestionDuring(ctx context.Context, a approval.Approval, asking Asking) (approval.Approval, error) {
 	a.ID, a.AskedAt, a.State, a.Who = id.New(), e.Now(), approval.Open, asking.Who
 	hold := asking.For
 	if hold <= 0 || hold > maxHeld {
@@ -36,14 +46,14 @@ func (e *Engine) AskDuring(ctx context.Context, a approval.Approval, asking Aski
 	defer changes.Close()
 	body := chat.ApprovalAsked{ID: a.ID, Call: a.Call.ID, Name: a.Call.Name, Actions: a.Actions, Rule: a.Rule, Preview: a.Preview, Until: a.Deadline, Who: a.Who, During: true}
 	if err := e.change(ctx, a, "system", body, approval.Change{New: &a}); err != nil {
-		return fmt.Errorf("it must be asked for, and could not be: %w", err)
+		return a, fmt.Errorf("it must be asked for, and could not be: %w", err)
 	}
 	late := time.NewTimer(hold)
 	defer late.Stop()
 	for look := true; ; {
 		if look {
 			if now, err := e.timed.Approval(ctx, a.ID); err == nil && now.State != approval.Open {
-				return answered(now)
+				return now, nil
 			}
 		}
 		select {
@@ -52,10 +62,10 @@ func (e *Engine) AskDuring(ctx context.Context, a approval.Approval, asking Aski
 			look = gap || slices.ContainsFunc(notes, func(n bus.Note) bool { return len(n.Events) > 0 })
 		case <-late.C:
 			e.closeAsked(a, approval.Expired, byDeadline, nobodyAnswered)
-			return errors.New(nobodyAnswered)
+			return a, errors.New(nobodyAnswered)
 		case <-ctx.Done():
 			e.closeAsked(a, approval.Cancelled, "system", "the command has ended")
-			return ctx.Err()
+			return a, ctx.Err()
 		}
 	}
 }

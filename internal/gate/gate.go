@@ -68,6 +68,17 @@ func (g *Judge) Judge(q agent.ProposedCall, who chat.Principal) approval.Ruling 
 	return ruling
 }
 
+// JudgeDuring rules on something that a call wants to do while it runs, named as rules name it.
+func (g *Judge) JudgeDuring(tool, detail string) approval.Ruling {
+	own := g.own(g.Work.Senders)
+	senders := g.meant(g.Work.Senders)
+	checks, err := g.Limits.Checks(senders)
+	if err != nil {
+		return refused(err.Error(), "rights")
+	}
+	return g.rule(g.judge(checks, []permit.Request{{Tool: tool, Detail: detail}}), senders, own)
+}
+
 // rule turns a judgement into a ruling: what would be asked may have been answered before.
 func (g *Judge) rule(j permit.Judgement, senders []transcript.Sender, own bool) approval.Ruling {
 	d := j.Decision

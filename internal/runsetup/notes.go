@@ -3,6 +3,7 @@ package runsetup
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -90,14 +91,15 @@ func (n NoteSource) within(ctx context.Context, at NoteContext) (string, error) 
 
 // noteSources are those of every run, then those that were added when the program was put together.
 func (s *Setup) noteSources(tools *chosen) []NoteSource {
-	return append([]NoteSource{
+	sources := []NoteSource{
 		{What: "date", Text: func(context.Context, NoteContext) (string, error) {
 			return "Today is " + time.Now().Format("Monday, 2 January 2006") + ".", nil
 		}},
 		{What: "work notes", AtBegin: true, Text: workNotes},
 		{What: OtherThreads, AtBegin: true, Gone: "None is active any more.", Text: s.others},
-		{What: "mcp servers", Text: func(context.Context, NoteContext) (string, error) { return tools.notice, nil }},
-	}, s.NoteSources...)
+		{What: askedPrompt, Text: func(_ context.Context, at NoteContext) (string, error) { return at.Toolbox.promptAsked(), nil }},
+	}
+	return slices.Concat(sources, tools.servers.notes(), s.NoteSources)
 }
 
 func workNotes(ctx context.Context, at NoteContext) (string, error) {

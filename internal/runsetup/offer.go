@@ -9,7 +9,6 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/gate"
-	"chorus/internal/sandbox/isolate"
 	"chorus/internal/tool"
 	"chorus/internal/tool/files"
 	"chorus/internal/tool/toolsearch"
@@ -19,12 +18,13 @@ import (
 // offer is the tools of a run: those of the mode, of the agent, of its servers and, where the configuration says
 // so, of Chorus itself that the profile could ever allow. Those of servers are found by searching when there are more
 // than forty in all, and those of Chorus always, unless the agent names them.
-func (setup *Setup) offer(ctx context.Context, b *Toolbox, bot *config.Bot, who persona, g *gate.Judge, now chat.Terms, plan isolate.Plan) (*chosen, error) {
+func (setup *Setup) offer(ctx context.Context, b *Toolbox, bot *config.Bot, who persona, g *gate.Judge, now chat.Terms, terms serverTerms) (*chosen, error) {
 	var operations []tool.Tool
 	if bot.OperationTools {
 		operations = setup.OperationTools(g.Open())
 	}
-	all, listing, err := setup.withServers(ctx, b, bot, serverTerms{all: now.Yes || g.Open(), plan: plan}, operations)
+	terms.all = now.Yes || g.Open()
+	all, listing, err := setup.withServers(ctx, b, bot, terms, operations)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,11 @@ func (setup *Setup) offer(ctx context.Context, b *Toolbox, bot *config.Bot, who 
 	b.offered = set
 	b.Roots.ShowLineHashes(slices.ContainsFunc(set.Specs(), func(s tool.Spec) bool { return s.Name == files.HashlineName }))
 	b.mu.Unlock()
-	return &chosen{Set: set, all: all, has: has, mode: now.Mode, notice: listing.Notice()}, nil
+	changes := newServerChanges(b, listing, func(tools []tool.Tool) func(tool.Spec) bool {
+		could := toolsearch.Keep(tools, g.Possible())
+		return func(s tool.Spec) bool { return has(s) && could(s) }
+	})
+	return &chosen{Set: set, all: all, has: has, mode: now.Mode, servers: changes}, nil
 }
 
 // Specs are the tools that the last run was shown; before the first, those of every run.

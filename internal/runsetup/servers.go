@@ -22,6 +22,7 @@ import (
 type serverTerms struct {
 	all  bool // also those of a repository that nobody has looked at: whoever is asked says yes to everything
 	plan isolate.Plan
+	host mcp.Host // answers what servers ask
 }
 
 // withServers is the built-in tools, further ones and those of the agent's MCP servers. The set is
@@ -49,6 +50,7 @@ func (setup *Setup) withServers(ctx context.Context, b *Toolbox, bot *config.Bot
 	}
 	var listing mcp.Listing
 	if b.hub != nil {
+		b.hub.SetHost(terms.host)
 		listing = b.hub.Tools(ctx, b.Roots.Keep)
 	}
 	more = slices.Concat(more, listing.Tools)

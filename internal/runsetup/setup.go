@@ -76,6 +76,7 @@ type Toolbox struct {
 	many         *tool.Set              // with the servers' tools
 	offered      *tool.Set              // what the last run was shown
 	manyOf       string                 // of which of them
+	prompt       string                 // the note about the prompt that the run's message asks a server for
 }
 
 // Toolbox makes a thread's tools once and keeps them.
@@ -216,11 +217,12 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 	plan := s.Isolation.Plan(bot, rules, row, now, work)
 	plan.Programs = s.programs(g, row, bot, rules.Name())
 	b.Web.Configure(s.webConfig(bot, plan.Hosts))
-	offered, err := s.offer(ctx, b, bot, who, g, now, plan)
+	models, err := s.Models.For(bot.Vendors)
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	models, err := s.Models.For(bot.Vendors)
+	host := &serverHost{setup: s, row: row, bot: bot, profile: rules.Name(), gate: g, models: models, model: now.Model}
+	offered, err := s.offer(ctx, b, bot, who, g, now, serverTerms{plan: plan, host: host})
 	if err != nil {
 		return engine.Setup{}, err
 	}
@@ -242,6 +244,7 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 			Begin: func(ctx context.Context, log *transcript.Log, prompt transcript.Waiting) (agent.Beginning, error) {
 				s.AwaitFiles(ctx, row.ID, log)
 				s.RecallChannel(ctx, row, bot, log, prompt)
+				b.fetchPrompt(ctx, prompt)
 				return s.begin(ctx, beginning{row, b, models, offered, now, who, bot, rules.Name(), g})
 			},
 			Notes: func(ctx context.Context, log *transcript.Log) []chat.Noted {
@@ -285,10 +288,10 @@ func (s *Setup) CacheMissed(m attempt.CacheMiss) {
 // the others is told why it is not there, rather than that it does not exist.
 type chosen struct {
 	*tool.Set
-	all    *tool.Set
-	has    func(tool.Spec) bool // the agent's in this mode, whatever the profile says
-	mode   string
-	notice string // which tools are missing for now, and why
+	all     *tool.Set
+	has     func(tool.Spec) bool // the agent's in this mode, whatever the profile says
+	mode    string
+	servers *serverChanges // what MCP servers have added since
 }
 
 func (c *chosen) Resolve(name string, args []byte) (tool.Tool, []byte, error) {
@@ -298,6 +301,9 @@ func (c *chosen) Resolve(name string, args []byte) (tool.Tool, []byte, error) {
 	}
 	if t, plain, aerr := c.all.Resolve(name, args); aerr == nil && c.has(t.Spec()) {
 		return t, plain, nil // not offered, since the gate will say no, and why
+	}
+	if t, plain, set := c.servers.find(name, args); set != nil {
+		return t, plain, nil
 	}
 	if t, _, aerr := c.all.Resolve(name, args); aerr == nil && !slices.ContainsFunc(c.Specs(), func(s tool.Spec) bool { return s.Name == t.Spec().Name }) {
 		why := "this agent does not have it"
@@ -310,6 +316,9 @@ func (c *chosen) Resolve(name string, args []byte) (tool.Tool, []byte, error) {
 }
 
 func (c *chosen) Validate(t tool.Tool, args []byte) error {
+	if set := c.servers.holds(t); set != nil {
+		return set.Validate(t, args)
+	}
 	if c.Has(t) {
 		return c.Set.Validate(t, args)
 	}

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 servers use what newer versions of the protocol deprecate
+
 package mcp
 
 import (
@@ -211,7 +213,7 @@ func add(s *sdk.Server, name string, h sdk.ToolHandler) {
 // fake is a server with a tool for everything that can come back. cancelled (may be
 // nil) is told when a call of slow was.
 func fake(cancelled func()) *sdk.Server {
-	s := sdk.NewServer(plain, nil)
+	s := sdk.NewServer(plain, &sdk.ServerOptions{Instructions: "Ask for the weather first."})
 	type req = *sdk.CallToolRequest
 	type res = *sdk.CallToolResult
 	content := func(name string, blocks ...sdk.Content) {
@@ -281,10 +283,39 @@ func fake(cancelled func()) *sdk.Server {
 		return said("ok"), nil
 	})
 	add(s, "asks", func(ctx context.Context, r req) (res, error) {
-		if _, err := r.Session.Elicit(ctx, &sdk.ElicitParams{Message: "your password?"}); err != nil {
+		got, err := r.Session.Elicit(ctx, &sdk.ElicitParams{Message: "how many?", RequestedSchema: json.RawMessage(
+			`{"type":"object","properties":{"count":{"type":"integer","description":"how many"},"note":{"type":"string"}},"required":["count"]}`)})
+		if err != nil {
 			return said("refused: %v", err), nil
 		}
-		return said("given"), nil
+		return said("%s %v", got.Action, got.Content), nil
+	})
+	add(s, "samples", func(ctx context.Context, r req) (res, error) {
+		got, err := r.Session.CreateMessage(ctx, &sdk.CreateMessageParams{MaxTokens: 50, SystemPrompt: "Be short.",
+			Messages: []*sdk.SamplingMessage{{Role: "user", Content: &sdk.TextContent{Text: "what is it?"}}}})
+		if err != nil {
+			return said("refused: %v", err), nil
+		}
+		return said("%s said %s", got.Model, got.Content.(*sdk.TextContent).Text), nil
+	})
+	add(s, "roots", func(ctx context.Context, r req) (res, error) {
+		got, err := r.Session.ListRoots(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		out := ""
+		for _, root := range got.Roots {
+			out += root.Name + " " + root.URI + "\n"
+		}
+		return said("%s", out), nil
+	})
+	s.AddPrompt(&sdk.Prompt{Name: "review", Description: "Reviews something.", Arguments: []*sdk.PromptArgument{{Name: "what", Required: true}, {Name: "how"}}},
+		func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+			return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{
+				Text: fmt.Sprintf("Review %s, %s.", r.Params.Arguments["what"], r.Params.Arguments["how"])}}}}, nil
+		})
+	s.AddResource(&sdk.Resource{URI: "doc://bytes", Name: "bytes"}, func(_ context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, MIMEType: "application/octet-stream", Blob: []byte("plain words\n")}}}, nil
 	})
 	read := func(_ context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, Text: "the text of " + r.Params.URI}, {URI: "x", Blob: png}}}, nil

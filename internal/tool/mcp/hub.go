@@ -100,6 +100,7 @@ type Hub struct {
 	mu      sync.Mutex
 	begun   time.Time
 	closed  bool
+	host    Host
 	changed chan struct{} // closed at the next change
 }
 
@@ -156,9 +157,13 @@ func (h *Hub) server(name string) *server {
 
 // Listing is what there is at a moment.
 type Listing struct {
-	Tools   []tool.Tool
-	Missing []Status // the servers whose tools are not among them, and why
+	Tools        []tool.Tool
+	Missing      []Status      // the servers whose tools are not among them, and why
+	Instructions []Instruction // what servers say about their use
 }
+
+// Instruction is what a server says about its use, in its own words.
+type Instruction struct{ Server, Text string }
 
 // Notice is what a model should know of the servers that are missing; "" when none is.
 func (l Listing) Notice() string {
@@ -186,6 +191,9 @@ func (h *Hub) Tools(ctx context.Context, keep tool.Keep) Listing {
 		}
 		out.Tools = append(out.Tools, tools...)
 		resources = resources || has
+		if text := s.instructions(); text != "" {
+			out.Instructions = append(out.Instructions, Instruction{s.Name, text})
+		}
 	}
 	if resources {
 		out.Tools = append(out.Tools, h.resourceTools(keep)...)

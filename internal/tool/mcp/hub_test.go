@@ -92,7 +92,8 @@ func TestResults(t *testing.T) {
 		{"silentfail", `{}`, "The tool failed without saying why.", 0, true},
 		{"error", `{}`, "The MCP server fake answered with an error: broken inside, key ***", 0, true},
 		{"control", `{}`, "a\uFFFDb", 0, false},
-		{"asks", `{}`, "refused: ", 0, false},
+		{"asks", `{}`, "cancel map[]", 0, false},
+		{"samples", `{}`, "refused: ", 0, false},
 	} {
 		res := run(t, set, "mcp__fake__"+c.name, c.args)
 		text, images := "", 0
@@ -107,7 +108,7 @@ func TestResults(t *testing.T) {
 				}
 			}
 		}
-		if !strings.HasPrefix(text, c.text) || c.name != "asks" && text != c.text || images != c.images || res.Failed != c.failed {
+		if !strings.HasPrefix(text, c.text) || c.name != "samples" && text != c.text || images != c.images || res.Failed != c.failed {
 			t.Errorf("%s: %q, %d images, failed %v", c.name, text, images, res.Failed)
 		}
 	}
@@ -382,7 +383,7 @@ func TestResources(t *testing.T) {
 	h := open(t, self(t, "fake", "plain"), self(t, "bare", "many"))
 	set := toolsOf(t, h)
 	for args, want := range map[string]string{
-		`{}`:                               "fake:\ndoc://one (one) text/plain: The first.\ndoc://two (two)\nrow://{id} (a row)",
+		`{}`:                               "fake:\ndoc://bytes (bytes)\ndoc://one (one) text/plain: The first.\ndoc://two (two)\nrow://{id} (a row)",
 		`{"filter":"FIRST"}`:               "fake:\ndoc://one (one) text/plain: The first.",
 		`{"filter":"zzz"}`:                 `There is nothing with "zzz" in it.`,
 		`{"server":"bare"}`:                "There is nothing.",

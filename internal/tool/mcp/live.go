@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 roots and sampling are deprecated in newer versions of the protocol, and servers use them
+
 package mcp
 
 import (
@@ -5,6 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,6 +41,7 @@ type live struct {
 	tokens  atomic.Int64
 	mu      sync.Mutex
 	watched map[string]func(string) // progress by token
+	calls   []*pending              // what is under way, the oldest first
 }
 
 var errSlow = errors.New("it did not answer in time")
@@ -91,11 +98,15 @@ func (l *live) connect(way, version string) error {
 	slow := time.AfterFunc(l.srv.StartTimeout, func() { l.cancel(errSlow) })
 	defer slow.Stop()
 	client := sdk.NewClient(&sdk.Implementation{Name: "chorus", Version: l.srv.hub.opt.Version}, &sdk.ClientOptions{
-		Capabilities:                &sdk.ClientCapabilities{}, // no roots, no sampling, no questions to people
+		Capabilities: &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{},
+			Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}}, Sampling: &sdk.SamplingCapabilities{}},
 		MultiRoundTrip:              &sdk.MultiRoundTripOptions{Disabled: true},
+		ElicitationHandler:          l.elicit,
+		CreateMessageHandler:        l.sample,
 		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { wakeUp(l.changed) },
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { l.progress(r.Params) },
 	})
+	client.AddRoots(l.srv.roots()...)
 	session, err := client.Connect(l.ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		close(l.gone)
@@ -197,6 +208,57 @@ func (l *live) lastWords(over bool) string {
 		text += "; its last words: " + last
 	}
 	return text
+}
+
+// roots are where the server shall work: the workspace, and the folders that a person's own configuration names among its
+// arguments. Some servers work nowhere else than in what they are told here.
+func (s *server) roots() []*sdk.Root {
+	dirs := []string{s.hub.opt.Dir}
+	for _, word := range s.Args {
+		if info, err := os.Stat(word); err == nil && info.IsDir() && filepath.IsAbs(word) && !s.Workspace && !slices.Contains(dirs, word) {
+			dirs = append(dirs, word)
+		}
+	}
+	var out []*sdk.Root
+	for _, dir := range dirs {
+		if filepath.IsAbs(dir) {
+			out = append(out, &sdk.Root{URI: (&url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}).String(), Name: filepath.Base(dir)})
+		}
+	}
+	return out
+}
+
+// probeEvery is how often a server on the network is looked at while a call waits for it, and probeTime how long that
+// may take: together less than the five seconds in which a dead one is to be noticed.
+const (
+	probeEvery = 2 * time.Second
+	probeTime  = 2 * time.Second
+)
+
+// probe ends a call when its server on the network is dead. One that is only slow to answer is not: some do one thing at a
+// time.
+func (l *live) probe(ctx context.Context, end func(error)) {
+	tick := time.NewTicker(probeEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		within, cancel := context.WithTimeout(ctx, probeTime)
+		err := l.session.Ping(within, nil)
+		late := within.Err() != nil
+		cancel()
+		var wire *jsonrpc.Error
+		if err == nil || late || errors.As(err, &wire) {
+			continue
+		}
+		l.lost.Store(true)
+		end(errEnded)
+		_ = l.session.Close() // so that it is started again; it is dead already
+		return
+	}
 }
 
 var errEnded = errors.New("the connection ended")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -97,6 +98,8 @@ func (a *answer) picture(data []byte, said, name string) {
 	}
 	media := chat.ImageType(data)
 	switch {
+	case media == "" && name != "" && isText(data):
+		a.say("[resource %s]\n%s", name, data)
 	case media == "":
 		a.say("[%s: %d bytes that are neither text nor a picture]", what, len(data))
 	case len(data) > largestPicture:
@@ -108,6 +111,20 @@ func (a *answer) picture(data []byte, said, name string) {
 		a.images = append(a.images, chat.Image{Blob: blob.Hash, MediaType: media, Name: name, Size: int64(len(data))})
 		a.blobs = append(a.blobs, blob)
 	}
+}
+
+// isText reports whether bytes are text, whatever the server calls them: UTF-8 without control characters that text
+// does not have.
+func isText(data []byte) bool {
+	if len(data) == 0 || !utf8.Valid(data) {
+		return false
+	}
+	for _, b := range data {
+		if b < ' ' && b != '\n' && b != '\r' && b != '\t' && b != '\f' && b != '\x1b' {
+			return false
+		}
+	}
+	return true
 }
 
 // result is the answer as the model gets it: the text within what one result may

@@ -47,6 +47,7 @@ type server struct {
 	came      bool // it was ready once
 	tools     []listed
 	resources bool
+	manual    string        // its instructions
 	news      chan struct{} // closed at the next change of state
 }
 
@@ -125,10 +126,11 @@ func (s *server) life(ctx context.Context, tried func(), failures *int) error {
 	if err := s.list(l); err != nil {
 		return l.explain(fmt.Errorf("its tools could not be listed: %w", err))
 	}
-	resources := l.session.InitializeResult().Capabilities
+	greeting := l.session.InitializeResult()
 	s.set(func() {
 		s.state, s.why, s.live, s.came = Ready, "", l, true
-		s.resources = resources != nil && resources.Resources != nil
+		s.resources = greeting.Capabilities != nil && greeting.Capabilities.Resources != nil
+		s.manual = multiline(greeting.Instructions, longInstructions)
 	})
 	tried()
 	defer s.set(func() {
@@ -201,6 +203,16 @@ func (s *server) list(l *live) error {
 	defer s.mu.Unlock()
 	s.tools = usable
 	return nil
+}
+
+// longInstructions is what a server may say about its use: every request of a thread holds it.
+const longInstructions = 4000
+
+// instructions are what the server says about its use; "" for nothing.
+func (s *server) instructions() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.manual
 }
 
 // connection is the one to make a call on, or the reason why there is none. A server that

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -119,12 +120,17 @@ func (s *server) do(ctx context.Context, request func(context.Context, *live) er
 	if l == nil {
 		return absent, nil
 	}
-	within, cancel := context.WithTimeoutCause(ctx, s.CallTimeout, errDeadline)
-	defer cancel()
 	// A connection that is closed must not be kept open by its calls.
-	within, end := context.WithCancelCause(within)
+	within, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	defer context.AfterFunc(l.ctx, func() { end(errEnded) })()
+	call := &pending{key: tool.CallFrom(ctx).Key, ctx: within, limit: s.CallTimeout}
+	call.timer = time.AfterFunc(s.CallTimeout, func() { end(errDeadline) })
+	defer call.timer.Stop()
+	defer l.begin(call)()
+	if l.courier != nil {
+		go l.probe(within, end)
+	}
 	err = request(within, l)
 	var wire *jsonrpc.Error
 	switch {
@@ -135,7 +141,9 @@ func (s *server) do(ctx context.Context, request func(context.Context, *live) er
 	case errors.Is(context.Cause(within), errDeadline):
 		return fmt.Sprintf("The MCP server %s did not answer within %s, and the call was cancelled. It may have had its effect, or a part of it.", s.Name, s.CallTimeout), nil
 	case isClosed(err) || over(l):
-		l.lost.Store(l.proc != nil)
+		if l.proc != nil {
+			l.lost.Store(true)
+		}
 		return fmt.Sprintf("The MCP server %s failed during this call: %s. It is started again. The call may have had its effect, or a part of it.", s.Name, l.explain(errEnded)), nil
 	case errors.As(err, &wire):
 		return fmt.Sprintf("The MCP server %s answered with an error: %s", s.Name, s.redact(text.Clip(strings.ToValidUTF8(wire.Message, ""), 2000))), nil

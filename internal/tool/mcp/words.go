@@ -25,6 +25,15 @@ func printable(s string, most int) string {
 	return text.Clip(s, most)
 }
 
+// multiline is untrusted text of several lines: without control characters, and at most so many characters.
+func multiline(s string, most int) string {
+	lines := strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = printable(line, most)
+	}
+	return text.Clip(strings.TrimSpace(strings.Join(lines, "\n")), most)
+}
+
 func short(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:4])

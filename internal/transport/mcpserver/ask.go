@@ -72,6 +72,8 @@ func (s *Server) ask(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallTo
 	defer cancel()
 	out, err := a.follow(within)
 	switch {
+	case s.ended.Err() != nil: // the server stops, and the agent goes on at the next start
+		return nil, ctx.Err()
 	case ctx.Err() != nil:
 		a.abort(ctx)
 		return nil, ctx.Err()

@@ -22,6 +22,7 @@ import (
 	"chorus/internal/app"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/polltest"
 	"chorus/internal/sandbox/isolate"
 	"chorus/internal/service"
 	"chorus/internal/store/storetest"
@@ -294,6 +295,20 @@ func TestRealServerConformance(t *testing.T) {
 	for _, scenario := range []string{"server-initialize", "ping", "completion-complete", "tools-list", "resources-list", "server-sse-multiple-streams", "dns-rebinding-protection"} {
 		run(t, "server", "--url", at.URL+"/mcp", "--scenario", scenario)
 	}
+}
+
+// A call that waits for an agent does not keep the server from stopping.
+func TestTheServerStopsDuringACall(t *testing.T) {
+	t.Parallel()
+	h := serve(t)
+	s := h.client(h.token("chatter", operation.Chat))
+	go func() {
+		_, _ = s.CallTool(context.Background(), &sdk.CallToolParams{Name: "session_ask", Arguments: map[string]any{"message": "run: sleep 60"}})
+	}()
+	polltest.Until(t, "the agent works", func() bool {
+		list, err := operations.ListSessions.Call(t.Context(), h.app.Service.Operations(), h.app.Service.LocalCaller(), operations.SessionQuery{})
+		return err == nil && len(list.Items) == 1 && list.Items[0].Status != "idle"
+	})
 }
 
 // On standard input and output the same is offered, within the scopes that were named.

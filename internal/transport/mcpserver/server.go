@@ -38,6 +38,9 @@ type Options struct {
 type Server struct {
 	o Options
 
+	ended context.Context // done when the server is closed
+	end   context.CancelFunc
+
 	mu      sync.Mutex
 	byScope map[string]*sdk.Server // servers differ only in the tools that scopes open
 }
@@ -47,7 +50,9 @@ func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Server{o: o, byScope: map[string]*sdk.Server{}}
+	s := &Server{o: o, byScope: map[string]*sdk.Server{}}
+	s.ended, s.end = context.WithCancel(context.Background())
+	return s
 }
 
 const instructions = `Chorus runs agents in conversations, called sessions or threads. session_ask says something to an agent and waits for its answer; ` +
@@ -72,6 +77,7 @@ func (s *Server) forScopes(scopes []operation.Scope) *sdk.Server {
 		CompletionHandler: s.complete,
 		SetCacheable:      func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" }, // lists differ by caller
 	})
+	made.AddReceivingMiddleware(s.untilClosed)
 	by := operation.Caller{Scopes: scopes}
 	for _, d := range s.o.Operations.All() {
 		if name := d.NameForMCP(); name != "" && d.Shape == operation.Unary && (d.Scope == "" || by.May(d.Scope)) {
@@ -183,8 +189,19 @@ func (s *Server) sessions() (count int) {
 	return count
 }
 
-// Close ends all sessions.
+// untilClosed ends what is being done when the server is closed: sessions wait for it.
+func (s *Server) untilClosed(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(s.ended, cancel)()
+		return next(ctx, method, req)
+	}
+}
+
+// Close ends all sessions and what they do.
 func (s *Server) Close() {
+	s.end()
 	s.mu.Lock()
 	servers := s.byScope
 	s.byScope = map[string]*sdk.Server{}

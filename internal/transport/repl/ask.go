@@ -46,6 +46,9 @@ func (f *follower) prompt() {
 		return
 	}
 	words := choices
+	if approval.IsQuestion(f.open.Actions) {
+		words = questionChoices
+	}
 	if f.offer != nil {
 		words = offerChoices(*f.offer)
 	}
@@ -115,6 +118,9 @@ func (f *follower) typed(ctx context.Context, line string, ok bool) {
 
 // read understands what was typed to the question, or to what always may mean.
 func (f *follower) read(line string) (verdict, bool) {
+	if f.open != nil && approval.IsQuestion(f.open.Actions) {
+		return readAnswer(line)
+	}
 	if f.offer == nil {
 		return readVerdict(line)
 	}

@@ -17,7 +17,11 @@ func card(a approval.Approval, label string, width int, color bool) []string {
 	width = max(width, 20)
 	bar := ink(color, yellow, "│") + " "
 	room := width - 2
-	out := []string{ink(color, yellow, "┌ ") + ink(color, strong, markdown.Truncate("Allow "+visibleLine(a.Call.Name)+" to run this?", room))}
+	title := "Allow " + visibleLine(a.Call.Name) + " to run this?"
+	if approval.IsQuestion(a.Actions) {
+		title = "A question for you"
+	}
+	out := []string{ink(color, yellow, "┌ ") + ink(color, strong, markdown.Truncate(title, room))}
 	args := arguments(a.Call.Args, a.Preview != "")
 	column := len("does") // the names stand in a column as wide as the longest, within reason
 	for _, arg := range args {
@@ -39,7 +43,7 @@ func card(a approval.Approval, label string, width int, color bool) []string {
 	if a.Dir != "" {
 		row("in", a.Dir)
 	}
-	if len(a.Actions) > 1 || len(a.Actions) == 1 && !sameAction(a) {
+	if !approval.IsQuestion(a.Actions) && (len(a.Actions) > 1 || len(a.Actions) == 1 && !sameAction(a)) {
 		row("does", strings.Join(a.Actions, "\n"))
 	}
 	if a.Rule != "" {
@@ -73,6 +77,22 @@ func card(a approval.Approval, label string, width int, color bool) []string {
 }
 
 const choices = "[y]es  [n]o  [a]lways…  (n and words: no, with that note)"
+
+// questionChoices is how a question is answered that wants more than yes or no.
+const questionChoices = "your answer, [y]es to what is suggested, or [n]o to decline"
+
+// readAnswer understands what was typed to a question: a no, a yes to what it suggests, or the answer.
+func readAnswer(line string) (v verdict, ok bool) {
+	switch line = strings.TrimSpace(line); strings.ToLower(line) {
+	case "":
+		return verdict{}, false
+	case "n", "no":
+		return verdict{}, true
+	case "y", "yes":
+		return verdict{ok: true}, true
+	}
+	return verdict{ok: true, note: line}, true
+}
 
 // sameAction reports whether the only action merely repeats the arguments.
 func sameAction(a approval.Approval) bool {

@@ -24,13 +24,14 @@ var builtin = []Command{
 	{"stop", "[all]", "end the run; all: the waiting prompts too"},
 	{"cost", "", "tokens and money"},
 	{"tools", "", "what the agent can use"},
+	{"prompts", "", "what MCP servers have ready: /server:prompt ARGUMENTS asks for it"},
 	{"clear", "", "begin anew; the journal keeps what was said"},
 	{"resume", "[id]", "go on with another session of this folder; without an id: which there are"},
 	{"exit", "", "leave (also /quit, /q)"},
 }
 
 // slash takes a command line apart. A first word with a second slash in it is a
-// path, not a command.
+// path, not a command, and /server:name is a prompt of an MCP server, which goes to the agent as it is.
 func slash(line string) (name, args string, ok bool) {
 	line = strings.TrimSpace(line)
 	if !strings.HasPrefix(line, "/") {
@@ -40,7 +41,7 @@ func slash(line string) (name, args string, ok bool) {
 	if i := strings.IndexByte(name, '\n'); i >= 0 {
 		name, args = name[:i], name[i+1:]+" "+args
 	}
-	if strings.Contains(name, "/") {
+	if strings.ContainsAny(name, "/:") {
 		return "", "", false
 	}
 	name = strings.ToLower(name)

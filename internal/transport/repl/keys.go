@@ -243,6 +243,7 @@ func (w *window) cardKey(name string) (tea.Cmd, bool) {
 		switch name {
 		case "enter":
 			v := verdict{note: strings.TrimSpace(w.note.value())}
+			v.ok = approval.IsQuestion(w.card.Actions) && v.note != ""
 			return w.answer(v), true
 		case "esc", "tab":
 			w.note = nil
@@ -267,6 +268,10 @@ func (w *window) cardKey(name string) (tea.Cmd, bool) {
 	case "y", "shift+y":
 		return w.answer(verdict{ok: true}), true
 	case "a", "shift+a":
+		if approval.IsQuestion(w.card.Actions) {
+			w.flash = "r answers the question; Tab goes back to typing"
+			return nil, true
+		}
 		return w.propose(), true
 	case "n", "shift+n":
 		return w.answer(verdict{}), true
@@ -289,6 +294,8 @@ func (w *window) answer(v verdict) tea.Cmd {
 	switch {
 	case v.always:
 		word = "yes, always in this session"
+	case v.ok && v.note != "":
+		word = v.note
 	case v.ok:
 		word = "yes"
 	case v.note != "":

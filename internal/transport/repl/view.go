@@ -6,6 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"chorus/internal/approval"
 	"chorus/internal/markdown"
 	"chorus/internal/text"
 )
@@ -148,8 +149,12 @@ func (w *window) busy() []string {
 func (w *window) question() []string {
 	keys := "y yes · n no · a always… · r no, with a reason · Tab to type"
 	switch {
+	case w.note != nil && approval.IsQuestion(w.card.Actions):
+		keys = "your answer: Enter sends it, Esc goes back"
 	case w.note != nil:
 		keys = "why not? Enter sends the no, Esc goes back"
+	case w.answering && approval.IsQuestion(w.card.Actions):
+		keys = "r answer · y yes to what is suggested · n decline · Tab to type"
 	case w.answering && w.offer != nil && w.offer == w.offered: // not before what they choose from can be read
 		keys = w.offerKeys()
 	case !w.answering:

@@ -44,6 +44,8 @@ func (s *Session) Command(ctx context.Context, line string) (string, error) {
 		return s.cost(ctx)
 	case "/tools":
 		return s.tools()
+	case "/prompts":
+		return s.prompts(ctx)
 	case "/clear":
 		return s.clear(ctx)
 	case "/resume":
@@ -84,6 +86,22 @@ func (s *Session) status(ctx context.Context) (string, error) {
 	}
 	line("session file", s.file)
 	return strings.TrimRight(b.String(), "\n"), nil
+}
+
+// prompts lists what MCP servers have ready. They are started with the first run.
+func (s *Session) prompts(ctx context.Context) (string, error) {
+	b, err := s.app.Setup.Toolbox(s.thread, s.dir)
+	if err != nil {
+		return "", err
+	}
+	var lines []string
+	for _, p := range b.Prompts(ctx) {
+		lines = append(lines, strings.TrimSuffix(p.String()+": "+p.About, ": "))
+	}
+	if len(lines) == 0 {
+		return "there are none; they come with MCP servers, which start with the first message", nil
+	}
+	return strings.Join(lines, "\n"), nil
 }
 
 func (s *Session) diff(ctx context.Context) (string, error) {

@@ -42,7 +42,7 @@ func (s *Session) Command(ctx context.Context, line string) (string, error) {
 		return repl.Cleared(done.Messages), err
 	case "/resume":
 		return s.resume(ctx, rest)
-	case "/diff", "/notes":
+	case "/diff", "/notes", "/prompts":
 		return "", fmt.Errorf("%s looks at files of the server, and this terminal does not; ask the agent for it", name)
 	default:
 		return "", fmt.Errorf("there is no command %s; /help lists them", name)

@@ -203,7 +203,7 @@ func (s *Session) note(ctx context.Context, item feed.Item) {
 		s.mu.Lock()
 		known := s.yes || len(it.Actions) > 0 && !slices.ContainsFunc(it.Actions, func(a string) bool { return !s.always[a] })
 		s.mu.Unlock()
-		if known {
+		if known && !approval.IsQuestion(it.Actions) {
 			// Where it was answered meanwhile, or may not be answered here, the question shows it.
 			_, _ = operations.AnswerApproval.Call(ctx, s.service, s.by, operations.Answer{ID: it.ApprovalID, Approved: true, Note: "allowed beforehand"})
 		}

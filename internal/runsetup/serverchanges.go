@@ -1,0 +1,153 @@
+package runsetup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"chorus/internal/text"
+	"chorus/internal/tool"
+	"chorus/internal/tool/mcp"
+	"chorus/internal/untrusted"
+)
+
+// serverChanges follows the MCP servers of a run while it goes on. The list of tools stands at the head of the prompt and
+// is fixed for the run; what a server adds meanwhile is told in a note, and can be called by its name at once.
+type serverChanges struct {
+	hub     *mcp.Hub // nil: there are no servers
+	keep    tool.Keep
+	notice  string // which servers are missing
+	manual  string // what servers say about their use
+	offers  func([]tool.Tool) func(tool.Spec) bool
+	atFirst map[string]string // what the run began with, by name
+
+	mu      sync.Mutex
+	changed <-chan struct{} // closed when what is known below is old; nil: nobody has looked yet
+	added   *tool.Set       // nil: nothing was added
+	news    string
+}
+
+func newServerChanges(b *Toolbox, first mcp.Listing, offers func([]tool.Tool) func(tool.Spec) bool) *serverChanges {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := &serverChanges{hub: b.hub, keep: b.Roots.Keep, notice: first.Notice(), manual: manualOf(first), offers: offers, atFirst: map[string]string{}}
+	for _, t := range first.Tools {
+		c.atFirst[t.Spec().Name] = described(t.Spec())
+	}
+	return c
+}
+
+func described(s tool.Spec) string { return s.Description + "\x00" + string(s.Schema) }
+
+// manualOf frames what servers say about their use: it is theirs, and no order of anybody whom the agent serves.
+func manualOf(l mcp.Listing) string {
+	var out []string
+	for _, one := range l.Instructions {
+		out = append(out, untrusted.Frame("instructions of the MCP server "+one.Server, one.Text))
+	}
+	return strings.Join(out, "\n")
+}
+
+// look brings what is known up to date; it is cheap when nothing has changed.
+func (c *serverChanges) look(ctx context.Context) {
+	if c == nil || c.hub == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.changed != nil {
+		select {
+		case <-c.changed:
+		default:
+			return
+		}
+	}
+	c.changed = c.hub.Changed() // before looking, so that nothing is missed
+	now := c.hub.Tools(ctx, c.keep)
+	may := c.offers(now.Tools)
+	var more []tool.Tool
+	var lines []string
+	there := map[string]bool{}
+	for _, t := range now.Tools {
+		spec := t.Spec()
+		there[spec.Name] = true
+		if c.atFirst[spec.Name] == described(spec) || !may(spec) {
+			continue
+		}
+		more = append(more, t)
+		if len(lines) < maxNews {
+			lines = append(lines, fmt.Sprintf("New or changed: %s. Call it by this name.\n%s", spec.Name,
+				untrusted.Frame("description of the tool "+spec.Name, text.Clip(spec.Description, 1000)+"\nParameters: "+text.Clip(string(spec.Schema), 4000))))
+		}
+	}
+	var gone []string
+	for name := range c.atFirst {
+		if !there[name] {
+			gone = append(gone, name)
+		}
+	}
+	if len(gone) > 0 {
+		slices.Sort(gone)
+		lines = append(lines, "Not there any more: "+text.Clip(strings.Join(gone, ", "), 1000)+".")
+	}
+	c.notice, c.manual, c.news, c.added = now.Notice(), manualOf(now), strings.Join(lines, "\n"), nil
+	if len(more) > 0 {
+		if set, err := tool.NewSet(more...); err == nil { // else two have one name, and neither can be meant
+			c.added = set
+		}
+	}
+}
+
+// maxNews is how many changed tools are described in a note.
+const maxNews = 10
+
+// find resolves a call of a tool that was added since the run began.
+func (c *serverChanges) find(name string, args []byte) (tool.Tool, []byte, *tool.Set) {
+	if c == nil || c.hub == nil {
+		return nil, nil, nil
+	}
+	c.look(context.Background())
+	c.mu.Lock()
+	set := c.added
+	c.mu.Unlock()
+	if set == nil {
+		return nil, nil, nil
+	}
+	t, plain, err := set.Resolve(name, args)
+	if err != nil {
+		return nil, nil, nil
+	}
+	return t, plain, set
+}
+
+// holds is the set of a tool that was added; nil: it is none.
+func (c *serverChanges) holds(t tool.Tool) *tool.Set {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.added != nil && c.added.Has(t) {
+		return c.added
+	}
+	return nil
+}
+
+// notes are what a model is told of servers.
+func (c *serverChanges) notes() []NoteSource {
+	return []NoteSource{
+		{What: "mcp servers", Gone: "All MCP servers run, with the tools that are listed.", Text: func(ctx context.Context, _ NoteContext) (string, error) {
+			c.look(ctx)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return strings.TrimSpace(c.notice + "\n" + c.news), nil
+		}},
+		{What: "mcp instructions", Text: func(context.Context, NoteContext) (string, error) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.manual, nil
+		}},
+	}
+}

@@ -1,0 +1,191 @@
+//lint:file-ignore SA1019 sampling is deprecated in newer versions of the protocol, and servers use it
+
+package mcp
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Host is what servers may ask of the run that uses them. call is the key of the tool call during which a server asks.
+// It must be safe for concurrent use and obey ctx, which ends with that call.
+type Host interface {
+	// Ask puts a server's question to the person whom the run works for, and waits for the answer.
+	Ask(ctx context.Context, call string, q Question) (Reply, error)
+	// Sample has a model answer for a server, if that is allowed, and charges it to the run.
+	Sample(ctx context.Context, call string, s Sampling) (Sampled, error)
+}
+
+// Sampling is what a server wants a model to answer.
+type Sampling struct {
+	Server    string
+	Action    string // as rules name it
+	System    string
+	Messages  []SampledMessage
+	MaxTokens int
+	Stop      []string
+}
+
+// SampledMessage is one message of a Sampling, in text.
+type SampledMessage struct {
+	Assistant bool
+	Text      string
+}
+
+// Sampled is what the model answered.
+type Sampled struct {
+	Text  string
+	Model string
+	Cut   bool // it reached MaxTokens
+}
+
+const (
+	// maxSampled is how many answers of a model a server may have within one call. A server has no tools while it
+	// is answered, so this is as deep as it goes.
+	maxSampled = 8
+	// maxSampledText is what one request for an answer may hold: more is no question any more.
+	maxSampledText = 200_000
+	// maxSampledTokens is how long an answer may be, whatever the server asks for.
+	maxSampledTokens = 8192
+	// maxWrong is how often an answer that does not fit the question is asked for again.
+	maxWrong = 3
+)
+
+// SetHost says who answers servers from now on; nil: nobody does. A thread's runs follow each other, so each sets its own.
+func (h *Hub) SetHost(host Host) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.host = host
+}
+
+func (h *Hub) currentHost() Host {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.host
+}
+
+// pending is a request that is under way, with its deadline.
+type pending struct {
+	key     string // of the tool call; "": it is none
+	ctx     context.Context
+	limit   time.Duration
+	timer   *time.Timer
+	sampled int
+}
+
+// begin notes a request, so that a question of the server finds it.
+func (l *live) begin(p *pending) (end func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls = append(l.calls, p)
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for i, one := range l.calls {
+			if one == p {
+				l.calls = append(l.calls[:i:i], l.calls[i+1:]...)
+				return
+			}
+		}
+	}
+}
+
+var errNoCall = errors.New("nothing may be asked for outside of a tool call")
+
+// during is the tool call in which a server asks something: the last that began, since the protocol does not say. Its
+// deadline stands still while the server is answered, and the context ends with the call.
+func (l *live) during(ctx context.Context) (*pending, context.Context, func(), error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := len(l.calls) - 1; i >= 0; i-- {
+		p := l.calls[i]
+		if p.key == "" || !p.timer.Stop() { // too late
+			continue
+		}
+		within, cancel := context.WithCancel(p.ctx)
+		stop := context.AfterFunc(ctx, cancel)
+		return p, within, func() {
+			stop()
+			cancel()
+			p.timer.Reset(p.limit)
+		}, nil
+	}
+	return nil, nil, nil, errNoCall
+}
+
+// elicit answers a server's question. Whatever goes wrong is a cancellation: a server must not learn more.
+func (l *live) elicit(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+	cancelled := &sdk.ElicitResult{Action: "cancel"}
+	host := l.srv.hub.currentHost()
+	if host == nil || req.Params == nil || req.Params.Mode == "url" {
+		return cancelled, nil
+	}
+	q := Question{Server: l.srv.Name, Message: multiline(req.Params.Message, 4000), Fields: fieldsOf(req.Params.RequestedSchema)}
+	call, within, end, err := l.during(ctx)
+	if err != nil {
+		return cancelled, nil
+	}
+	defer end()
+	for range maxWrong {
+		reply, err := host.Ask(within, call.key, q)
+		switch {
+		case err != nil:
+			return cancelled, nil
+		case reply.Action != Accept:
+			return &sdk.ElicitResult{Action: string(reply.Action)}, nil
+		}
+		content, err := q.read(reply.Text)
+		if err == nil {
+			return &sdk.ElicitResult{Action: "accept", Content: content}, nil
+		}
+		q.Wrong = err.Error()
+	}
+	return cancelled, nil
+}
+
+// sample has a model answer for the server.
+func (l *live) sample(ctx context.Context, req *sdk.CreateMessageRequest) (*sdk.CreateMessageResult, error) {
+	host := l.srv.hub.currentHost()
+	if host == nil || req.Params == nil {
+		return nil, errors.New("no model can be asked now")
+	}
+	s := Sampling{Server: l.srv.Name, Action: "mcp__" + l.srv.key + "__@sample", System: req.Params.SystemPrompt, Stop: req.Params.StopSequences,
+		MaxTokens: int(min(max(req.Params.MaxTokens, 1), maxSampledTokens))}
+	size := len(s.System)
+	for _, m := range req.Params.Messages {
+		text, ok := m.Content.(*sdk.TextContent)
+		if !ok {
+			return nil, errors.New("only text can be sent to the model")
+		}
+		size += len(text.Text)
+		s.Messages = append(s.Messages, SampledMessage{Assistant: m.Role == "assistant", Text: strings.ToValidUTF8(text.Text, "")})
+	}
+	if size > maxSampledText || len(s.Messages) == 0 {
+		return nil, errors.New("there is nothing to answer, or too much")
+	}
+	call, within, end, err := l.during(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	l.mu.Lock()
+	call.sampled++
+	many := call.sampled > maxSampled
+	l.mu.Unlock()
+	if many {
+		return nil, errors.New("a model was asked too often within one call")
+	}
+	got, err := host.Sample(within, call.key, s)
+	if err != nil {
+		return nil, err
+	}
+	stop := "endTurn"
+	if got.Cut {
+		stop = "maxTokens"
+	}
+	return &sdk.CreateMessageResult{Role: "assistant", Model: got.Model, Content: &sdk.TextContent{Text: got.Text}, StopReason: stop}, nil
+}
