@@ -55,10 +55,11 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 	work := filepath.Join(dir, "work")
 	for name, text := range map[string]string{
 		"work/" + strings.ReplaceAll(evil, "\x07", "") + ".txt": evil, "work/notes.txt": evil,
-		"work/.mcp.json":          `{"mcpServers": {"story": {"command": "sh", "args": ["-c", "` + escaped(evil) + `"]}}}`,
-		"home/config/bots/x.yaml": "innerName: \"" + escaped(evil) + "\"\nsystemPrompt: \"" + escaped(evil) + "\"\n",
-		"rules.json":              `{"allow": ["tool:read:.*"], "ask": ["tool:bash:.*"]}`,
-		"messages.jsonl":          `{"author":"` + escaped(evil) + `","text":"` + escaped(evil) + `"}` + "\n",
+		"work/.mcp.json":                    `{"mcpServers": {"story": {"command": "sh", "args": ["-c", "` + escaped(evil) + `"]}}}`,
+		"home/config/bots/x.yaml":           "innerName: \"" + escaped(evil) + "\"\nsystemPrompt: \"" + escaped(evil) + "\"\n",
+		"work/.agents/skills/evil/SKILL.md": "---\nname: evil\ndescription: \"" + escaped(evil) + "\"\nlicense: \"" + escaped(evil) + "\"\n---\n" + evil,
+		"rules.json":                        `{"allow": ["tool:read:.*"], "ask": ["tool:bash:.*"]}`,
+		"messages.jsonl":                    `{"author":"` + escaped(evil) + `","text":"` + escaped(evil) + `"}` + "\n",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -99,6 +100,8 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		"tool": {{"tool", "list_files", "{}"}, {"tool", "read", `{"path":"notes.txt"}`}}, "models": {{"models", evil}}, "context render": {{"context", "render", "../messages.jsonl"}, {"context", "render", "--bot", "x"}}, "forget": {{"forget", evil, "--yes"}},
 		"schedule add": {{"schedule", "add", evil, evil}, {"schedule", "add", "daily", evil}}, "schedule list": {{"schedule", "list"}}, "schedule next": {{"schedule", "next", evil}},
 		"schedule show": {{"schedule", "show", evil}}, "schedule pause": {{"schedule", "pause", evil}}, "schedule resume": {{"schedule", "resume", evil}}, "schedule remove": {{"schedule", "remove", evil, "--yes"}},
+		"skill list": {{"skill", "list"}, {"skill", "list", "--all", "--json"}}, "skill show": {{"skill", "show", "evil"}, {"skill", "show", evil}}, "skill diff": {{"skill", "diff", "evil"}, {"skill", "diff", "evil", "--json"}},
+		"skill approve": {{"skill", "approve", "evil"}, {"skill", "approve", evil}}, "skill disable": {{"skill", "disable", "evil"}}, "skill call": {{"skill", "call", evil, ids[0][1], evil}},
 		"hook create": {{"hook", "create", evil, evil, "--on", evil}, {"hook", "create", evil, evil, "--on", "completed"}}, "hook list": {{"hook", "list"}}, "hook show": {{"hook", "show", evil}}, "hook edit": {{"hook", "edit", evil, "--enabled"}},
 		"hook delete": {{"hook", "delete", evil, "--yes"}}, "hook runs": {{"hook", "runs", evil}}, "hook run": {{"hook", "run", evil}}, "hook fire": {{"hook", "fire", evil}},
 		"thread clear": {{"thread", "clear", evil}}, "backup": {{"backup", filepath.Join(dir, "no", evil)}}, "restore": {{"restore", evil}},

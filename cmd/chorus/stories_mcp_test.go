@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -59,7 +60,7 @@ func mcpServer() {
 		func(_ context.Context, _ *mcp.CallToolRequest, in who) (*mcp.CallToolResult, any, error) {
 			return text("hello " + in.Name), nil, nil
 		})
-	mcp.AddTool(s, &mcp.Tool{Name: "secret", Description: "Tells what the environment holds."},
+	mcp.AddTool(s, &mcp.Tool{Name: "secret", Description: cmp.Or(os.Getenv("STORY_DESCRIPTION"), "Tells what the environment holds.")},
 		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 			return text(fmt.Sprintf("key=%q note=%q", os.Getenv("ANTHROPIC_API_KEY"), os.Getenv("STORY_NOTE"))), nil, nil
 		})

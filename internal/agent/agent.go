@@ -21,8 +21,10 @@ import (
 	"chorus/internal/agent/attempt"
 	"chorus/internal/agent/deadline"
 	"chorus/internal/agent/record"
+	"chorus/internal/agent/toolcall"
 	"chorus/internal/approval"
 	"chorus/internal/chat"
+	"chorus/internal/journal"
 	"chorus/internal/model"
 	"chorus/internal/tool"
 	"chorus/internal/transcript"
@@ -79,6 +81,8 @@ type Agent struct {
 	// (the log has no run then) and before every request, and must be cheap when nothing has changed.
 	// Those that differ from what the window shows are written; may be nil.
 	Notes func(ctx context.Context, log *transcript.Log) []chat.Noted
+	// Defer hands a call of a tool with Spec.Deferred to another thread. An error is for the model to read.
+	Defer func(ctx context.Context, call toolcall.Call, run *transcript.Run) (Deferral, error)
 	// Reap kills what still runs of a call, by its key, after a crash.
 	Reap func(ctx context.Context, key string) error
 	// Retry is what follows a failed attempt.
@@ -100,6 +104,14 @@ type Beginning struct {
 	Head  chat.Blob
 }
 
+// Deferral is how a call is handed to another thread.
+type Deferral struct {
+	Thread chat.ThreadID
+	Begin  journal.Commit // what that thread begins with
+	// Result is the call's, where nobody waits for the other thread; nil: its answer will be.
+	Result chat.Blocks
+}
+
 // State is how Run left the thread.
 type State string
 
@@ -107,7 +119,7 @@ type State string
 const (
 	Nothing   State = "nothing"   // no run, nothing waiting
 	Finished  State = "finished"  // a run ended; something may be waiting
-	Suspended State = "suspended" // a call waits for somebody's yes
+	Suspended State = "suspended" // a call waits for somebody's yes, or for another agent
 	Stopped   State = "stopped"   // the context ended; the run can go on later
 )
 

@@ -117,7 +117,7 @@ func (r *runner) firstCall(ctx context.Context, said chat.Said) (toolcall.Call, 
 		return toolcall.Call{}, false, nil
 	}
 	t, args, err := r.Tools.Resolve(calls[0].Name, calls[0].Args)
-	if err != nil || t.Spec().ReadOnly || calls[0].ID == "" || r.Tools.Validate(t, args) != nil {
+	if err != nil || t.Spec().ReadOnly || t.Spec().Deferred || calls[0].ID == "" || r.Tools.Validate(t, args) != nil {
 		return toolcall.Call{}, false, nil // the loop answers it in its own time
 	}
 	proposed := ProposedCall{Call: calls[0], Tool: t, Args: args, Touches: t.Access(args)}

@@ -114,6 +114,9 @@ func (r *runner) next(ctx context.Context) (State, error) {
 		return Nothing, nil
 	case ctx.Err() != nil && (run == nil || !run.Aborted):
 		return r.stopped(ctx)
+	case run == nil && r.log.Waiting()[0].Stopped != "":
+		w := r.log.Waiting()[0]
+		return "", r.Write(ctx, chat.Refused{Seq: w.Seq, Why: "stopped by " + w.Stopped})
 	case run == nil:
 		return r.begin(ctx)
 	case run.Aborted:
@@ -341,6 +344,9 @@ func (r *runner) end(ctx context.Context, e chat.RunEnded) error {
 			Blocks: chat.TextBlocks("skipped: the run ended before this call was made")}
 		if c.Began {
 			ran.Outcome, ran.Blocks = chat.Interrupted, transcript.Interrupted()
+		}
+		if c.Deferred != "" {
+			ran.Outcome, ran.Blocks = chat.Interrupted, chat.TextBlocks("stopped: the run ended while another agent worked on this")
 		}
 		batch.Events = append(batch.Events, chat.Event{Body: ran})
 	}

@@ -3,10 +3,12 @@ package agent
 import (
 	"context"
 
+	"chorus/internal/agent/deadline"
 	"chorus/internal/agent/record"
 	"chorus/internal/agent/toolcall"
 	"chorus/internal/approval"
 	"chorus/internal/chat"
+	"chorus/internal/journal"
 	"chorus/internal/tool"
 	"chorus/internal/transcript"
 )
@@ -42,7 +44,17 @@ func (r *runner) tools(ctx context.Context) (State, error) {
 			if len(batch) > 0 {
 				break
 			}
-			return "", r.skip(ctx, chat.Skipped, "skipped: new words arrived before this call was made")
+			return "", r.skip(ctx, chat.Skipped, "skipped: new words arrived before this call was made, or before it was answered")
+		}
+		if c.Delegated() {
+			continue // its answer comes by itself; what follows need not wait
+		}
+		if c.Settled != nil {
+			if len(batch) > 0 {
+				break
+			}
+			return "", r.Write(ctx, chat.ToolRan{Call: c.Use.ID, Name: c.Use.Name, Blocks: c.Settled.Blocks, Failed: c.Settled.Failed,
+				Outcome: chat.Ran, Foreign: "agent " + c.Deferred.Agent()})
 		}
 		if c.Approval != "" && !c.Answered {
 			if len(batch) > 0 {
@@ -77,10 +89,16 @@ func (r *runner) tools(ctx context.Context) (State, error) {
 		case gateSuspended:
 			return Suspended, nil
 		}
+		if t.Spec().Deferred {
+			return "", r.hand(ctx, one)
+		}
 		if !t.Spec().ReadOnly {
 			return "", r.alone(ctx, one)
 		}
 		batch = append(batch, one)
+	}
+	if len(batch) == 0 {
+		return Suspended, nil // all that is left is with others
 	}
 	return "", r.together(ctx, batch)
 }
@@ -172,6 +190,21 @@ func (r *runner) alone(ctx context.Context, one toolcall.Call) error {
 		}
 	}
 	return r.finish(ctx, one)
+}
+
+// hand gives a call to another thread. That it was given and what that thread begins with are one commit, so that
+// no crash leaves one without the other.
+func (r *runner) hand(ctx context.Context, one toolcall.Call) error {
+	r.waits(deadline.Wait{For: "another agent to be made ready", Quiet: r.bounds.Setup})
+	d, err := r.Defer(ctx, one, r.log.Run())
+	if err != nil {
+		return r.Write(ctx, chat.ToolRan{Call: one.Use.ID, Name: one.Use.Name, Blocks: chat.TextBlocks(err.Error()), Failed: true, Outcome: chat.Invalid})
+	}
+	var body chat.Body = chat.Deferred{Call: one.Use.ID, Name: one.Use.Name, Thread: d.Thread}
+	if d.Result != nil {
+		body = chat.ToolRan{Call: one.Use.ID, Name: one.Use.Name, Blocks: d.Result, Outcome: chat.Ran}
+	}
+	return r.Commit(ctx, record.Batch{Events: []chat.Event{{Body: body}}, Beside: []journal.Commit{d.Begin}})
 }
 
 // finish runs a call and writes its result down, or, when nothing else of the

@@ -23,6 +23,7 @@ import (
 	"chorus/internal/hook/runner"
 	"chorus/internal/imagecache"
 	"chorus/internal/logging"
+	"chorus/internal/memory"
 	"chorus/internal/mirror"
 	"chorus/internal/notice"
 	"chorus/internal/overrides"
@@ -36,7 +37,9 @@ import (
 	"chorus/internal/schedule/clock"
 	"chorus/internal/service"
 	"chorus/internal/settings"
+	"chorus/internal/skill/approved"
 	"chorus/internal/store"
+	"chorus/internal/tool/files"
 	"chorus/internal/transport/discord/account"
 	"chorus/internal/transport/repl/local"
 )
@@ -73,6 +76,7 @@ type App struct {
 	Discovery *provider.Discovery
 	Isolation *isolate.Isolation
 	Gate      *gate.Gate
+	Skills    *approved.Library
 	Setup     *runsetup.Setup
 	Mirrors   *mirror.Follower
 	Service   *service.Service
@@ -151,9 +155,10 @@ func (a *App) wire() {
 	a.Isolation = &isolate.Isolation{Env: o.Env, Environ: o.Environ, Executor: a.Executor, Home: a.Home, Log: a.Log, Notices: a.Notices, Logs: a.Logs}
 	a.Gate = &gate.Gate{DB: a.DB, Environ: o.Environ, Home: a.Home, Log: a.Log, Notices: a.Notices, Overrides: a.Overrides, Warn: o.Warn,
 		Logs: a.Logs, Settings: a.Settings, Engine: a.Engine, Me: a.Me}
-	a.Setup = &runsetup.Setup{DB: a.DB, Environ: o.Environ, Executor: a.Executor, Home: a.Home, Log: a.Log, Models: a.Models, Notices: a.Notices,
+	a.Skills = &approved.Library{Home: a.Home, Lock: a.Settings.TrustStore(), Diff: files.UnifiedWhole, Now: o.Now}
+	a.Setup = &runsetup.Setup{Skills: a.Skills, DB: a.DB, Environ: o.Environ, Executor: a.Executor, Home: a.Home, Log: a.Log, Models: a.Models, Notices: a.Notices,
 		Overrides: a.Overrides, Shared: a.Shared, Discovery: a.Discovery, Gate: a.Gate, Isolation: a.Isolation, Logs: a.Logs, Settings: a.Settings,
-		Me: a.Me, Running: a.Running}
+		Me: a.Me, Running: a.Running, Memory: memory.NewKeeper(a.Home.Dir(), a.DB, o.Now)}
 	a.Mirrors = &mirror.Follower{DB: a.DB, Env: o.Env, Home: a.Home, Settings: a.Settings}
 	fetched := &imagecache.Cache{Dir: a.Home.ImageCache(o.Env)}
 	a.Service = &service.Service{Images: fetched, DB: a.DB, Home: a.Home, Log: a.Log, Models: a.Models, Overrides: a.Overrides, Shared: a.Shared, Version: o.Version,
@@ -177,7 +182,7 @@ func (a *App) wire() {
 
 	a.Settings.DB, a.Settings.Models, a.Settings.Profile = a.DB, a.Models, a.Setup.Profile
 	a.Setup.AwaitFiles, a.Setup.ChannelTools, a.Setup.RecallChannel = a.Host.AwaitFiles, a.Host.ChannelTools, a.Host.RecallChannel
-	a.Setup.OperationTools = a.Service.OperationTools
+	a.Setup.OperationTools, a.Setup.Recall = a.Service.OperationTools, a.Service.Recall
 }
 
 // Engine starts the engine on first use. It runs, and takes over from processes that
@@ -241,7 +246,7 @@ func (a *App) Close() error {
 	if a.stopBackground != nil {
 		a.stopBackground()
 	}
-	errs = append(errs, a.Setup.CloseToolboxes())
+	errs = append(errs, a.Setup.CloseToolboxes(), a.Setup.Memory.Close())
 	a.Isolation.Close()
 	a.telemetry.close()
 	errs = append(errs, a.DB.Close())

@@ -1,13 +1,9 @@
 package chat
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"chorus/internal/text"
 )
 
 // Event is one durable fact of a thread. A draft has neither Seq nor At; the
@@ -48,6 +44,8 @@ const (
 	KindSaid             Kind = "said"
 	KindToolBegan        Kind = "tool_began"
 	KindToolRan          Kind = "tool_ran"
+	KindDeferred         Kind = "deferred"
+	KindSettled          Kind = "settled"
 	KindApprovalAsked    Kind = "approval_asked"
 	KindApprovalAnswered Kind = "approval_answered"
 	KindApprovalNoted    Kind = "approval_noted"
@@ -288,6 +286,21 @@ type ToolBegan struct {
 	Name string `json:"name"`
 }
 
+// Deferred: the call is being answered by another thread, which began with this very commit; ToolRan follows
+// once that has answered. Until then the run may rest.
+type Deferred struct {
+	Call   string   `json:"call"`
+	Name   string   `json:"name"`
+	Thread ThreadID `json:"thread"`
+}
+
+// Settled: the thread to which a call was deferred has answered it.
+type Settled struct {
+	Call   string `json:"call"`
+	Blocks Blocks `json:"blocks"`
+	Failed bool   `json:"failed,omitempty"`
+}
+
 // Outcome says how a call came to its result.
 type Outcome string
 
@@ -311,6 +324,7 @@ type ToolRan struct {
 	TookMS  int64    `json:"tookMs,omitempty"`
 	Read    []string `json:"read,omitempty"`    // files it read
 	Changed []string `json:"changed,omitempty"` // files it wrote, moved or deleted
+	Diff    string   `json:"diff,omitempty"`    // what it changed in them, as a unified diff: for people, the model does not see it
 	Foreign string   `json:"foreign,omitempty"` // where its text is from, when others wrote it: "file a.go"
 }
 
@@ -375,7 +389,7 @@ type Steered struct {
 }
 
 // AbortAsked: the run (or, with All, the run and everything waiting) shall end.
-// Once that run has ended it means nothing.
+// Once that run has ended it means nothing. Without a run it means whatever is on or waits when it is read.
 type AbortAsked struct {
 	Run string `json:"run"`
 	By  string `json:"by"`
@@ -460,6 +474,8 @@ func (Asked) Kind() Kind            { return KindAsked }
 func (Said) Kind() Kind             { return KindSaid }
 func (ToolBegan) Kind() Kind        { return KindToolBegan }
 func (ToolRan) Kind() Kind          { return KindToolRan }
+func (Deferred) Kind() Kind         { return KindDeferred }
+func (Settled) Kind() Kind          { return KindSettled }
 func (ApprovalAsked) Kind() Kind    { return KindApprovalAsked }
 func (ApprovalAnswered) Kind() Kind { return KindApprovalAnswered }
 func (ApprovalNoted) Kind() Kind    { return KindApprovalNoted }
@@ -471,175 +487,3 @@ func (Compacted) Kind() Kind        { return KindCompacted }
 func (Cleared) Kind() Kind          { return KindCleared }
 func (RunEnded) Kind() Kind         { return KindRunEnded }
 func (Forked) Kind() Kind           { return KindForked }
-
-// EncodeBody writes a body as the store keeps it.
-func EncodeBody(body Body) ([]byte, error) {
-	data, err := text.JSON(body)
-	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", body.Kind(), err)
-	}
-	return data, nil
-}
-
-// DecodeBody reads what EncodeBody wrote. An unknown kind is an error: the
-// journal was written by a newer Chorus.
-func DecodeBody(kind Kind, data []byte) (Body, error) {
-	body, err := decodeBody(kind, data)
-	if err != nil {
-		return nil, fmt.Errorf("decode %s: %w", kind, err)
-	}
-	return body, nil
-}
-
-func decodeBody(kind Kind, data []byte) (Body, error) {
-	switch kind {
-	case KindReceived:
-		return into[Received](data)
-	case KindRefused:
-		return into[Refused](data)
-	case KindEdited:
-		return into[Edited](data)
-	case KindDeleted:
-		return into[Deleted](data)
-	case KindReacted:
-		return into[Reacted](data)
-	case KindImported:
-		return into[Imported](data)
-	case KindRunStarted:
-		return into[RunStarted](data)
-	case KindTook:
-		return into[Took](data)
-	case KindAsked:
-		return into[Asked](data)
-	case KindSaid:
-		return into[Said](data)
-	case KindToolBegan:
-		return into[ToolBegan](data)
-	case KindToolRan:
-		return into[ToolRan](data)
-	case KindApprovalAsked:
-		return into[ApprovalAsked](data)
-	case KindApprovalAnswered:
-		return into[ApprovalAnswered](data)
-	case KindApprovalNoted:
-		return into[ApprovalNoted](data)
-	case KindSteered:
-		return into[Steered](data)
-	case KindAbortAsked:
-		return into[AbortAsked](data)
-	case KindNoted:
-		return into[Noted](data)
-	case KindRolled:
-		return into[Rolled](data)
-	case KindCompacted:
-		return into[Compacted](data)
-	case KindCleared:
-		return into[Cleared](data)
-	case KindRunEnded:
-		return into[RunEnded](data)
-	case KindForked:
-		return into[Forked](data)
-	default:
-		return nil, fmt.Errorf("unknown kind; this journal needs a newer chorus")
-	}
-}
-
-type eventJSON struct {
-	Thread     ThreadID        `json:"thread,omitempty"`
-	Seq        int64           `json:"seq"`
-	At         time.Time       `json:"at"`
-	Kind       Kind            `json:"kind"`
-	Run        string          `json:"run,omitempty"`
-	Who        string          `json:"who,omitempty"`
-	Platform   string          `json:"platform,omitempty"`
-	PlatformID string          `json:"platformId,omitempty"`
-	Version    int             `json:"version,omitempty"`
-	Body       json.RawMessage `json:"body"`
-}
-
-// MarshalJSON writes the event for exports and test fixtures.
-func (e Event) MarshalJSON() ([]byte, error) {
-	body, err := EncodeBody(e.Body)
-	if err != nil {
-		return nil, err
-	}
-	return text.JSON(eventJSON{e.Thread, e.Seq, e.At, e.Body.Kind(), e.Run, e.Who, e.Platform, e.PlatformID, e.Version, body})
-}
-
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (e *Event) UnmarshalJSON(data []byte) error {
-	var j eventJSON
-	if err := json.Unmarshal(data, &j); err != nil {
-		return err
-	}
-	body, err := DecodeBody(j.Kind, j.Body)
-	if err != nil {
-		return err
-	}
-	*e = Event{j.Thread, j.Seq, j.At, j.Run, j.Who, body, j.Platform, j.PlatformID, j.Version}
-	return nil
-}
-
-// Status is what a thread is doing.
-type Status string
-
-// The states of a thread.
-const (
-	Idle    Status = "idle"
-	Running Status = "running"
-	Waiting Status = "waiting_for_permission"
-	Failed  Status = "failed"
-)
-
-// Live is what is shown but not kept: it may be dropped. One of Delta, Progress.
-type Live interface{ live() }
-
-// Delta is a piece of an answer in the making. Offset counts bytes of that
-// attempt's text (or thinking, or arguments of one call) so that a reader
-// notices a gap; a reader that comes late first gets everything at offset 0.
-type Delta struct {
-	Run     string
-	Step    int
-	Attempt int
-	What    DeltaKind
-	Call    string // for DeltaArgs
-	Offset  int
-	Text    string
-}
-
-// DeltaKind says what a delta is a piece of.
-type DeltaKind string
-
-// The kinds of deltas.
-const (
-	DeltaText     DeltaKind = "text"
-	DeltaThinking DeltaKind = "thinking"
-	DeltaArgs     DeltaKind = "args"
-)
-
-// Progress is a sign of life from a running tool, or, without a call, from the run itself.
-type Progress struct {
-	Run  string
-	Call string
-	Tool string
-	Text string
-}
-
-func (Delta) live()    {}
-func (Progress) live() {}
-
-// Inbound is everything that enters: a transport fills it in, the engine routes it.
-type Inbound struct {
-	Threads    []ThreadID // who hears it; in id order when more than one
-	From       Participant
-	Principal  Principal
-	Blocks     Blocks
-	ReplyTo    string
-	Intake     Intake
-	Prompt     bool
-	Terms      Terms
-	Platform   string // empty: the engine gives it a ULID of its own
-	PlatformID string
-	Version    int
-	Fired      bool // nobody waits who could say it again: no queue is too long for it
-}

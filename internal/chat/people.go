@@ -55,12 +55,15 @@ type Principal struct {
 	// For is on whose behalf it acts: whoever is behind a sub-agent, a hook, a schedule,
 	// a task or a message of another agent. Who acts for somebody never may more than they.
 	For *Principal `json:"for,omitempty"`
+	// And are the others on whose words it acts too: what it does, all of them must be allowed to.
+	And []Principal `json:"and,omitempty"`
 }
 
 // Same reports whether two principals have the same authority: who they are, with the
 // same roles, for the same others. What they are called does not matter.
 func (p Principal) Same(q Principal) bool {
-	if p.Kind != q.Kind || p.ID != q.ID || !slices.Equal(p.Roles, q.Roles) || (p.For == nil) != (q.For == nil) {
+	if p.Kind != q.Kind || p.ID != q.ID || !slices.Equal(p.Roles, q.Roles) || (p.For == nil) != (q.For == nil) ||
+		!slices.EqualFunc(p.And, q.And, Principal.Same) {
 		return false
 	}
 	return p.For == nil || p.For.Same(*q.For)
@@ -80,6 +83,17 @@ func (p Principal) Person() Principal {
 		if at.Kind == LocalUser || at.Kind == TokenHolder || at.Kind.OnPlatform() {
 			return *at
 		}
+	}
+	return p
+}
+
+// Acting is an authority that acts on the words of all of these: for the first, who pays, and with no more rights than
+// every one of them has.
+func Acting(kind PrincipalKind, id string, words []Principal) Principal {
+	p := Principal{Kind: kind, ID: id}
+	if len(words) > 0 {
+		first := words[0]
+		p.For, p.And = &first, slices.Clone(words[1:])
 	}
 	return p
 }

@@ -14,8 +14,10 @@ type Terms struct {
 	// Attended says that somebody waits for the answer and would rather hear of a failure soon
 	// than of an answer late.
 	Attended bool `json:"attended,omitempty"`
-	// Budget is the most that the run may cost, in billionths of a dollar; 0: no limit of its own.
-	Budget int64 `json:"budget,omitempty"`
+	// MaxCost is what the run may spend at most, in billionths of a dollar; 0: what budgets allow.
+	MaxCost int64 `json:"maxCost,omitempty"`
+	// Tools are the only ones that the run has, with commas between them; "": all of the agent's.
+	Tools string `json:"tools,omitempty"`
 }
 
 // Settings are the numbers a request is rendered with. Zero means the model's

@@ -127,7 +127,7 @@ func (a *actor) work() (stay bool) {
 	case err != nil:
 		return a.retryLater(ctx, err)
 	case row.Status != chat.Running && !row.Wake:
-		return row.Status != chat.Waiting // nothing to do; a suspended thread needs nobody
+		return row.Status != chat.Waiting && row.Status != chat.Delegated // nothing to do; a suspended thread needs nobody
 	case row.Status != chat.Running && a.verdict == nil && a.log != nil && a.log.Seq()+1 == row.Next && a.pendingElsewhere():
 		return true // taking the lock for nothing would keep it from those others
 	}

@@ -170,11 +170,15 @@ func (e *Engine) change(ctx context.Context, a approval.Approval, by string, bod
 	c := e.guest(a.Thread, by, body)
 	c.Events[0].Run = a.Run
 	c.Approvals = []approval.Change{change}
+	if row, err := e.timed.Thread(ctx, a.Thread); err == nil && row.Parent.Call != "" {
+		c.Beside = shownAbove(e.ancestors(ctx, row), by, body)
+	}
 	done, err := e.timed.Commit(ctx, c)
 	if err != nil {
 		return fmt.Errorf("answer approval %s: %w", a.ID, err)
 	}
 	e.moved(a.Thread, done.Events)
+	e.wroteBeside(c.Beside, done.Beside)
 	return nil
 }
 

@@ -137,6 +137,8 @@ type Engine struct {
 
 	mu     sync.Mutex
 	actors map[chat.ThreadID]*actor
+	// children are threads that agents began here and that are run here, whatever Adopt says.
+	children map[chat.ThreadID]bool
 }
 
 // New starts the engine and its sweep.
@@ -159,7 +161,7 @@ func New(c Config) *Engine {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	e := &Engine{Config: c, actors: map[chat.ThreadID]*actor{}}
+	e := &Engine{Config: c, actors: map[chat.ThreadID]*actor{}, children: map[chat.ThreadID]bool{}}
 	e.Bounds = e.Bounds.Or(deadline.Defaults())
 	e.timed = timedJournal{c.Journal, e}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
@@ -253,7 +255,7 @@ func (e *Engine) guest(thread chat.ThreadID, who string, bodies ...chat.Body) jo
 // moved notifies readers, actors and other processes of what a guest wrote.
 func (e *Engine) moved(thread chat.ThreadID, events []chat.Event) {
 	e.Bus.Publish(thread, bus.Note{Events: events})
-	if !e.Adopt(thread) {
+	if !e.adopts(thread) {
 		e.Peers.Notify(thread)
 		return
 	}
@@ -280,7 +282,7 @@ func (e *Engine) Steer(ctx context.Context, thread chat.ThreadID, s chat.Steered
 		return false, fmt.Errorf("steer: %w", err)
 	}
 	e.moved(thread, done.Events)
-	return row.Status != chat.Running && row.Status != chat.Waiting, nil
+	return !row.Status.On(), nil
 }
 
 // Abort ends the run that is on; with all, what waits is refused too. It reports
@@ -290,7 +292,7 @@ func (e *Engine) Abort(ctx context.Context, thread chat.ThreadID, by string, all
 	if err != nil {
 		return false, fmt.Errorf("abort: %w", err)
 	}
-	if row.Status == chat.Running || row.Status == chat.Waiting {
+	if row.Status.On() {
 		run, err := e.timed.LastRun(ctx, thread)
 		if err != nil {
 			return false, fmt.Errorf("abort: %w", err)
@@ -318,11 +320,14 @@ func (e *Engine) Abort(ctx context.Context, thread chat.ThreadID, by string, all
 	if len(bodies) == 0 {
 		return false, nil
 	}
-	done, err := e.timed.Commit(ctx, e.guest(thread, by, bodies...))
+	c := e.guest(thread, by, bodies...)
+	c.Beside = e.settles(row, "stopped by "+by+" before it began", true)
+	done, err := e.timed.Commit(ctx, c)
 	if err != nil {
 		return false, fmt.Errorf("abort: %w", err)
 	}
 	e.moved(thread, done.Events)
+	e.wroteBeside(c.Beside, done.Beside)
 	return true, nil
 }
 
@@ -378,7 +383,7 @@ func (e *Engine) wakeActive() {
 		return
 	}
 	for _, t := range threads {
-		if e.Adopt(t.ID) {
+		if e.adopts(t.ID) {
 			e.Wake(t.ID)
 		}
 	}

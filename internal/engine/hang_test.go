@@ -18,9 +18,11 @@ import (
 	"chorus/internal/agent"
 	"chorus/internal/agent/attempt"
 	"chorus/internal/agent/deadline"
+	"chorus/internal/agent/toolcall"
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/engine"
+	"chorus/internal/id"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
 	"chorus/internal/model"
@@ -272,6 +274,18 @@ func hungSetup(c *engine.Config, h *hang, set *tool.Set) {
 		a.Begin = func(ctx context.Context, log *transcript.Log, w transcript.Waiting) (agent.Beginning, error) {
 			return through(ctx, h, "Agent.Begin", func() (agent.Beginning, error) { return begin(ctx, log, w) })
 		}
+		a.Defer = func(ctx context.Context, c toolcall.Call, _ *transcript.Run) (agent.Deferral, error) {
+			return through(ctx, h, "Agent.Defer", func() (agent.Deferral, error) {
+				other := chat.ThreadID("cli:here:" + id.New() + "@other")
+				return agent.Deferral{Thread: other, Result: chat.TextBlocks("told"), Begin: journal.Commit{Thread: other, Create: &journal.Thread{ID: other}}}, nil
+			})
+		}
+		a.Notes = func(ctx context.Context, _ *transcript.Log) []chat.Noted {
+			if h.pass(ctx, "Agent.Notes") != nil {
+				return nil
+			}
+			return []chat.Noted{{What: "date", Text: "today"}}
+		}
 		a.Reap = func(ctx context.Context, _ string) error { return h.pass(ctx, "Agent.Reap") }
 		return s, nil
 	}
@@ -351,7 +365,7 @@ func (s *scene) play(t *testing.T) {
 			t.Errorf("the thread was not free again after %s", after)
 		}
 	}
-	s.say("!call look {\"text\":\"a\"}\n!---\n!call act {\"text\":\"b\"}\n!---\n!say one two three")
+	s.say("!call look {\"text\":\"a\"}\n!---\n!call act {\"text\":\"b\"}\n!---\n!call give {}\n!---\n!say one two three")
 	free("the tools")
 
 	s.say("!call ask {}\n!---\n!say asked")
@@ -407,9 +421,11 @@ func newScene(t *testing.T, h *hang) *scene {
 	s := &scene{h: h}
 	look, act, ask := echo(true).(*fakeTool), echo(false).(*fakeTool), echo(false).(*fakeTool)
 	ask.spec.Name = "ask"
+	give := echo(false).(*fakeTool)
+	give.spec.Name, give.spec.Deferred = "give", true
 	hold, began, release := hold("hold", false)
 	s.began, s.release = began, release
-	list := []tool.Tool{&hungTool{look, h}, &hungTool{act, h}, &hungTool{ask, h}, hold}
+	list := []tool.Tool{&hungTool{look, h}, &hungTool{act, h}, &hungTool{ask, h}, give, hold}
 	s.rig = &rig{t: t, dir: storetest.FreshHome(t)}
 	var err error
 	if s.tools, err = tool.NewSet(list...); err != nil {

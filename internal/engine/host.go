@@ -20,6 +20,9 @@ import (
 type host struct {
 	a         *actor
 	setup     Setup
+	row       journal.Thread
+	above     []ancestor // those who wait for this thread, once looked up
+	said      string     // the last text of this run
 	epoch     int64
 	agent     string
 	seen      int64 // last event the loop has
@@ -28,6 +31,7 @@ type host struct {
 	payer     chat.Principal
 	model     string
 	asked     chat.Asked
+	maxCost   int64                         // what this run may spend, in billionths of a dollar; 0: no limit of its own
 	maxOutput int                           // tokens an answer of this run may have; 0: what the model can
 	warned    *ledger.Refusal               // the soft limit at which this run ends to ask the room
 	asks      map[string]*approval.Approval // by id, until they are written
@@ -37,16 +41,17 @@ type host struct {
 var _ agent.Host = (*host)(nil)
 
 func newHost(a *actor, setup Setup, row journal.Thread) *host {
-	h := &host{a: a, setup: setup, epoch: row.Epoch, agent: row.Agent, seen: a.log.Seq(), status: row.Status,
+	h := &host{a: a, setup: setup, row: row, epoch: row.Epoch, agent: row.Agent, seen: a.log.Seq(), status: row.Status,
 		asks: map[string]*approval.Approval{}, audits: map[string]*approval.Audit{}}
 	if run := a.log.Run(); run != nil {
-		h.began(run.ID, run.Model, run.Principal, run.Settings)
+		h.began(run.ID, run.Model, run.Principal, run.Settings, run.Terms)
 	}
 	return h
 }
 
-func (h *host) began(run, model string, payer chat.Principal, s chat.Settings) {
+func (h *host) began(run, model string, payer chat.Principal, s chat.Settings, t chat.Terms) {
 	h.run.Store(&run)
+	h.maxCost = t.MaxCost
 	h.model, h.payer, h.maxOutput = model, payer, ledger.MaxOutput(s)
 }
 
@@ -76,7 +81,7 @@ func (h *host) commit(ctx context.Context, b record.Batch) ([]chat.Event, error)
 	if len(b.Events) == 0 {
 		return h.news(ctx)
 	}
-	c := journal.Commit{Thread: h.a.thread, Epoch: h.epoch, Events: b.Events, Blobs: b.Blobs}
+	c := journal.Commit{Thread: h.a.thread, Epoch: h.epoch, Events: b.Events, Blobs: b.Blobs, Beside: b.Beside}
 	if b.Next {
 		c.Expect = h.seen + 1
 	}
@@ -116,6 +121,8 @@ func (h *host) commit(ctx context.Context, b record.Batch) ([]chat.Event, error)
 	}
 	h.seen = done.Events[len(done.Events)-1].Seq
 	h.a.engine.Bus.Publish(h.a.thread, bus.Note{Events: done.Events})
+	h.a.engine.wroteBeside(c.Beside, done.Beside)
+	h.progressAbove(ctx, done.Events)
 	for _, ev := range done.Events {
 		if ran, ok := ev.Body.(chat.ToolRan); ok && ran.Outcome == chat.Interrupted {
 			h.a.engine.closeHeld(h.a.thread, h.runID(), ran.Call)
@@ -138,7 +145,7 @@ func (h *host) news(ctx context.Context) ([]chat.Event, error) {
 // begins reports bodies that may only be written by somebody who has seen every event.
 func begins(body chat.Body) bool {
 	switch body.(type) {
-	case chat.RunStarted, chat.Asked, chat.ToolBegan, chat.Rolled, chat.RunEnded:
+	case chat.RunStarted, chat.Asked, chat.ToolBegan, chat.Deferred, chat.Rolled, chat.RunEnded:
 		return true
 	default:
 		return false
@@ -147,7 +154,7 @@ func begins(body chat.Body) bool {
 
 // follow adds to the commit what an event brings with it.
 func (h *host) follow(ctx context.Context, c *journal.Commit, ev *chat.Event) error {
-	if h.status == chat.Waiting && c.Status == "" {
+	if h.status != chat.Running && h.status.On() && c.Status == "" {
 		c.Status = chat.Running
 	}
 	switch b := ev.Body.(type) {
@@ -165,8 +172,11 @@ func (h *host) follow(ctx context.Context, c *journal.Commit, ev *chat.Event) er
 		}
 	case chat.ToolBegan:
 		h.audit(c, b.Call)
+	case chat.Deferred:
+		h.audit(c, b.Call)
 	case chat.ToolRan:
 		h.audit(c, b.Call)
+		c.Beside = append(c.Beside, h.stops(b.Call)...)
 		if err := h.auditNo(ctx, c, b); err != nil {
 			return err
 		}
@@ -176,6 +186,7 @@ func (h *host) follow(ctx context.Context, c *journal.Commit, ev *chat.Event) er
 	case chat.ApprovalAsked:
 		c.Status = chat.Waiting
 		c.Approvals = append(c.Approvals, approval.Change{New: h.asks[b.ID]})
+		c.Beside = append(c.Beside, shownAbove(h.ancestors(ctx), h.agent, b)...)
 	case chat.RunEnded:
 		c.Status = chat.Idle
 		if b.Reason == chat.EndFailed {
@@ -190,6 +201,11 @@ func (h *host) follow(ctx context.Context, c *journal.Commit, ev *chat.Event) er
 		}
 		b.Cost = cost
 		ev.Body = b
+		settled, err := h.ended(ctx, b)
+		if err != nil {
+			return err
+		}
+		c.Beside = append(c.Beside, settled...)
 	}
 	return nil
 }
@@ -199,12 +215,19 @@ func (h *host) written(c journal.Commit) {
 	for _, ev := range c.Events {
 		switch b := ev.Body.(type) {
 		case chat.RunStarted:
-			h.began(b.Run, b.Model, b.Principal, b.Settings)
+			h.began(b.Run, b.Model, b.Principal, b.Settings, b.Terms)
+			h.said = ""
 		case chat.Asked:
 			h.asked = b
+		case chat.Said:
+			if words := b.Blocks.Text(); b.Error == nil && words != "" {
+				h.said = words
+			}
 		case chat.ApprovalAsked:
 			delete(h.asks, b.ID)
 		case chat.ToolBegan:
+			delete(h.audits, b.Call)
+		case chat.Deferred:
 			delete(h.audits, b.Call)
 		case chat.ToolRan:
 			delete(h.audits, b.Call)
@@ -217,7 +240,7 @@ func (h *host) openApproval(call string) string {
 	for _, c := range h.a.log.Calls() {
 		if c.Use.ID == call && c.Approval != "" && !c.Answered {
 			run := h.a.log.Run()
-			if run != nil && run.Aborted {
+			if run != nil && run.Aborted && !run.AbortOpen {
 				return "" // the abort cancelled it in its own transaction
 			}
 			return c.Approval

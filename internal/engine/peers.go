@@ -78,7 +78,7 @@ func (e *Engine) peersWrote(threads []chat.ThreadID, many bool) {
 	}
 	for _, thread := range threads {
 		e.Bus.ThreadChanged(thread)
-		if e.Adopt(thread) || e.Awake(thread) {
+		if e.adopts(thread) || e.Awake(thread) {
 			e.Wake(thread)
 		}
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -37,6 +38,12 @@ func (a *actor) runOnce(ctx context.Context, row journal.Thread) (agent.State, e
 	seen := a.log.Seq() // the log is the loop's from here on
 	watching.Go(func() { a.watch(ctx, h, seen, cancel, done) })
 	state, err := setup.Agent.Run(ctx, a.log, h)
+	if state == agent.Suspended && err == nil {
+		err = h.rest(ctx)
+		if errors.Is(err, journal.ErrMoved) {
+			err = nil // what arrived is looked at next
+		}
+	}
 	close(done)
 	a.waits(database, e.Bounds.Store+2*e.Bounds.Grace) // it has a bound of its own
 	watching.Wait()
@@ -79,7 +86,7 @@ func (a *actor) watch(ctx context.Context, h *host, seen int64, cancel context.C
 		}
 		for _, ev := range events {
 			seen = ev.Seq
-			if abort, ok := ev.Body.(chat.AbortAsked); ok && abort.Run == h.runID() {
+			if abort, ok := ev.Body.(chat.AbortAsked); ok && (abort.Run == h.runID() || abort.Run == "") {
 				cancel(agent.ErrAborted)
 				a.watchdog.expedite()
 				return

@@ -42,7 +42,13 @@ func (h *host) reserve(c *journal.Commit, asked chat.Asked) error {
 	if ended {
 		return nil
 	}
-	c.Ceilings = h.setup.Budget.For(e.Thread, e.Agent, e.Payer, e.Run)
+	c.Ceilings = h.setup.Budget.For(e.Thread, e.Agent, e.Payer, cmp.Or(e.Root, e.Run))
+	if h.maxCost > 0 {
+		if c.Ceilings == nil {
+			c.Ceilings = &ledger.Ceilings{Soft: h.setup.Budget.Soft}
+		}
+		c.Ceilings.Limits = append(c.Ceilings.Limits, ledger.Limit{Whose: e.Run, Ceiling: ledger.Ceiling{Scope: ledger.Task, Period: ledger.Once, Most: h.maxCost}})
+	}
 	if c.Ceilings != nil && !price.Known() {
 		return &ledger.Refusal{Stand: ledger.Stand{Limit: c.Ceilings.Limits[0]}, Unpriced: asked.Model}
 	}
@@ -58,7 +64,7 @@ func (h *host) settled(said chat.Said) ledger.Entry {
 }
 
 func (h *host) entry(asked chat.Asked, reserved ledger.Nanos) ledger.Entry {
-	return ledger.Entry{Run: h.runID(), Step: asked.Step, Attempt: asked.Attempt, Thread: h.a.thread, Agent: h.agent,
+	return ledger.Entry{Run: h.runID(), Root: h.row.Parent.Root, Step: asked.Step, Attempt: asked.Attempt, Thread: h.a.thread, Agent: h.agent,
 		Payer: payerOf(h.payer, h.agent), Model: asked.Model, Reserved: reserved}
 }
 

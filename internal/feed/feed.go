@@ -188,6 +188,7 @@ type ToolResult struct {
 	TookMS  int64    `json:"tookMs,omitempty"`
 	Read    []string `json:"read,omitempty"`
 	Changed []string `json:"changed,omitempty"`
+	Diff    string   `json:"diff,omitempty"` // what it changed, as a unified diff
 }
 
 // Result is the outcome of a call: stdout if it is ok, stderr and a diagnostic if it

@@ -91,7 +91,7 @@ func translate(ev chat.Event, o Options) []Item {
 	case chat.RunEnded:
 		return []Item{runEnded(ev, b)}
 	case chat.Edited, chat.Deleted, chat.Reacted, chat.Imported, chat.Took, chat.Asked,
-		chat.ToolBegan, chat.ApprovalNoted, chat.AbortAsked, chat.Noted, chat.Rolled, chat.Forked:
+		chat.ToolBegan, chat.Deferred, chat.Settled, chat.ApprovalNoted, chat.AbortAsked, chat.Noted, chat.Rolled, chat.Forked:
 		return []Item{trace(ev, string(b.Kind()), b)}
 	default:
 		return nil // the set of bodies is closed
@@ -218,7 +218,7 @@ func toolResult(ev chat.Event, b chat.ToolRan) Item {
 	if images := attachments(b.Blocks); len(images) > 0 {
 		result.Data = &Data{Images: images}
 	}
-	return ToolResult{head(ev, TypeToolResult), b.Call, b.Name, result, string(outcome), b.TookMS, b.Read, b.Changed}
+	return ToolResult{head(ev, TypeToolResult), b.Call, b.Name, result, string(outcome), b.TookMS, b.Read, b.Changed, b.Diff}
 }
 
 func diagnostic(outcome chat.Outcome) Diagnostic {

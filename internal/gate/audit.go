@@ -21,8 +21,12 @@ const maxChange = 200
 // recordChange writes down who changed what. It comes after the change, so a line never
 // tells of something that did not happen.
 func (g *Gate) recordChange(ctx context.Context, agent, action, detail string) error {
+	return g.record(ctx, g.Me(), agent, action, detail)
+}
+
+func (g *Gate) record(ctx context.Context, who chat.Principal, agent, action, detail string) error {
 	hide := g.Logs.Redactor()
-	err := g.DB.Audit(ctx, approval.Audit{Agent: agent, Principal: g.Me(), Action: hide.Text(action), Decision: Changed, Detail: hide.Text(detail)})
+	err := g.DB.Audit(ctx, approval.Audit{Agent: agent, Principal: who, Action: hide.Text(action), Decision: Changed, Detail: hide.Text(detail)})
 	if err != nil {
 		return fmt.Errorf("it was done, but the audit log does not know: %w", err)
 	}
@@ -78,6 +82,11 @@ func (g *Gate) TrustRepository(ctx context.Context, r settings.Repository) error
 		return err
 	}
 	return g.recordChange(ctx, "", "config trust", fmt.Sprintf("%s: %s; sha256 %s", r.File, strings.Join(r.Names(), ", "), r.Digest))
+}
+
+// RecordDecision writes down what somebody has decided about something that waited to be looked at.
+func (g *Gate) RecordDecision(ctx context.Context, who chat.Principal, action, detail string) error {
+	return g.record(ctx, who, "", action, detail)
 }
 
 func Shortened(value string) string {

@@ -58,6 +58,9 @@ type Commit struct {
 	// beyond it is written and followed by its Refused. 0: no limit. Steered words
 	// are never refused: they are for the run that is on.
 	MaxWaiting int
+	// Beside are guests' commits on other threads that become true with this one. One whose event is there already,
+	// or whose thread is gone, is left out.
+	Beside []Commit
 }
 
 // Committed is what a commit became.
@@ -65,6 +68,7 @@ type Committed struct {
 	Events  []chat.Event // the drafts (and a Refused the store added) with number and time
 	Next    int64        // the thread's next number
 	Waiting int          // untaken prompts after it
+	Beside  []Committed  // in the order of Commit.Beside; of what was there already it has no events
 }
 
 // Thread is the row of a thread.
@@ -82,6 +86,15 @@ type Thread struct {
 	Wake       bool
 	Created    time.Time
 	LastActive time.Time
+	Parent     Parent // zero: nobody's
+}
+
+// Parent is who began a thread that an agent began.
+type Parent struct {
+	Thread chat.ThreadID
+	Run    string
+	Call   string // which waits for its answer; "": nobody does
+	Root   string // the run at the top, whose budget it uses
 }
 
 // Arrival is the one commit over several threads: something came from outside,
@@ -129,7 +142,7 @@ func IsGuest(body chat.Body) bool {
 	case chat.ApprovalAsked:
 		return b.During
 	case chat.Received, chat.Refused, chat.Reacted, chat.Edited, chat.Deleted, chat.Steered,
-		chat.AbortAsked, chat.ApprovalAnswered, chat.ApprovalNoted, chat.Imported, chat.Forked:
+		chat.AbortAsked, chat.ApprovalAnswered, chat.ApprovalNoted, chat.Imported, chat.Forked, chat.Settled:
 		return true
 	default:
 		return false
@@ -141,7 +154,7 @@ func Wakes(body chat.Body) bool {
 	switch b := body.(type) {
 	case chat.Received:
 		return b.Prompt
-	case chat.Steered, chat.AbortAsked, chat.ApprovalAnswered:
+	case chat.Steered, chat.AbortAsked, chat.ApprovalAnswered, chat.Settled:
 		return true
 	default:
 		return false

@@ -44,6 +44,7 @@ const (
 // the request is made (How Open), and again when it is settled.
 type Entry struct {
 	Run      string
+	Root     string // the run at the top, of one that an agent began; "": it is its own
 	Step     int
 	Attempt  int
 	Thread   chat.ThreadID

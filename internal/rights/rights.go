@@ -57,21 +57,34 @@ func (b Policy) Grant(p chat.Principal) (Grant, bool) {
 // longest is how many may act for each other in a row.
 const longest = 16
 
-// Behind are those whose rights all count when a principal does something: itself, and
-// whoever it acts for. What runs by itself and has no grant of its own (an agent, a
-// task, a schedule, a hook) counts as nobody but them. There is always at least one.
+// Behind are those whose rights all count when a principal does something: itself, whoever it
+// acts for, and the others on whose words it acts. What runs by itself and has no grant of its own
+// (an agent, a task, a schedule, a hook) counts as nobody but them. There is always at least one.
 func (b Policy) Behind(p chat.Principal) []chat.Principal {
-	var out []chat.Principal
-	for at, n := &p, 0; at != nil; at, n = at.For, n+1 {
+	out, ok := b.behind(nil, p, 0)
+	if !ok {
+		return []chat.Principal{{}} // nobody can tell for whom any more
+	}
+	return out
+}
+
+func (b Policy) behind(out []chat.Principal, p chat.Principal, before int) ([]chat.Principal, bool) {
+	for at, n := &p, before; at != nil; at, n = at.For, n+1 {
 		if n == longest {
-			return []chat.Principal{{}} // nobody can tell for whom any more
+			return nil, false
+		}
+		for _, other := range at.And {
+			var ok bool
+			if out, ok = b.behind(out, other, n+1); !ok {
+				return nil, false
+			}
 		}
 		if _, granted := b.Grant(*at); at.For != nil && !granted && byItself(at.Kind) {
 			continue
 		}
 		out = append(out, *at)
 	}
-	return out
+	return out, true
 }
 
 func byItself(k chat.PrincipalKind) bool {

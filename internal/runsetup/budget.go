@@ -3,7 +3,6 @@ package runsetup
 import (
 	"strings"
 
-	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/ledger"
 	"chorus/internal/provider"
@@ -21,15 +20,6 @@ func BudgetOf(bot *config.Bot, yes bool) ledger.Budget {
 	}
 	if bot.BudgetTask != nil {
 		out.Ceilings = append(out.Ceilings, ledger.Ceiling{Scope: ledger.Task, Period: ledger.Once, Most: ledger.FromUSD(*bot.BudgetTask)})
-	}
-	return out
-}
-
-// runBudget are the ceilings of a run: those of its bot, and the one that its prompt came with.
-func runBudget(bot *config.Bot, terms chat.Terms) ledger.Budget {
-	out := BudgetOf(bot, terms.Yes)
-	if terms.Budget > 0 {
-		out.Ceilings = append(out.Ceilings, ledger.Ceiling{Scope: ledger.Task, Period: ledger.Once, Most: ledger.Nanos(terms.Budget)})
 	}
 	return out
 }

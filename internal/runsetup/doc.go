@@ -13,15 +13,18 @@ import (
 	"chorus/internal/gate"
 	"chorus/internal/journal"
 	"chorus/internal/logging"
+	"chorus/internal/memory"
 	"chorus/internal/notice"
 	"chorus/internal/overrides"
 	"chorus/internal/provider"
 	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/isolate"
 	"chorus/internal/settings"
+	"chorus/internal/skill/approved"
 	"chorus/internal/store"
 	"chorus/internal/tool"
 	"chorus/internal/tool/files"
+	"chorus/internal/tool/remember"
 	"chorus/internal/transcript"
 )
 
@@ -42,13 +45,17 @@ type Setup struct {
 	Isolation    *isolate.Isolation
 	Logs         *logging.Logs
 	Settings     *settings.Settings
+	Skills       *approved.Library
 	AwaitFiles   func(ctx context.Context, thread chat.ThreadID, log *transcript.Log)
 	ChannelTools func(thread chat.ThreadID, roots *files.Roots) []tool.Tool
 	// OperationTools are what agents can ask of Chorus itself; all: also what changes agents and settings.
 	OperationTools func(all bool) []tool.Tool
 	Me             func() chat.Principal
-	RecallChannel  func(ctx context.Context, row journal.Thread, bot *config.Bot, log *transcript.Log, prompt transcript.Waiting)
-	Running        func() *engine.Engine
+	Memory         *memory.Keeper
+	// Recall searches what those who ask may read of memory and past conversations, from where a thread is held.
+	Recall        func(ctx context.Context, thread chat.ThreadID, senders []chat.Principal, words string, limit int) ([]remember.Hit, error)
+	RecallChannel func(ctx context.Context, row journal.Thread, bot *config.Bot, log *transcript.Log, prompt transcript.Waiting)
+	Running       func() *engine.Engine
 	// NoteSources are asked for notes besides those that every run has.
 	NoteSources []NoteSource
 

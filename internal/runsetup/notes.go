@@ -90,7 +90,7 @@ func (n NoteSource) within(ctx context.Context, at NoteContext) (string, error) 
 }
 
 // noteSources are those of every run, then those that were added when the program was put together.
-func (s *Setup) noteSources(tools *chosen) []NoteSource {
+func (s *Setup) noteSources(thread chat.ThreadID, tools *chosen) []NoteSource {
 	sources := []NoteSource{
 		{What: "date", Text: func(context.Context, NoteContext) (string, error) {
 			return "Today is " + time.Now().Format("Monday, 2 January 2006") + ".", nil
@@ -99,7 +99,7 @@ func (s *Setup) noteSources(tools *chosen) []NoteSource {
 		{What: OtherThreads, AtBegin: true, Gone: "None is active any more.", Text: s.others},
 		{What: askedPrompt, Text: func(_ context.Context, at NoteContext) (string, error) { return at.Toolbox.promptAsked(), nil }},
 	}
-	return slices.Concat(sources, tools.servers.notes(), s.NoteSources)
+	return slices.Concat(s.memoryNotes(thread), sources, tools.servers.notes(), s.NoteSources)
 }
 
 func workNotes(ctx context.Context, at NoteContext) (string, error) {

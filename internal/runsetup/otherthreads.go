@@ -71,7 +71,7 @@ func (s *Setup) active(ctx context.Context, row journal.Thread) ([]journal.Threa
 	var out []journal.Thread
 	seen := map[chat.ThreadID]bool{row.ID: true}
 	take := func(t journal.Thread) {
-		if t.Agent == row.Agent && !seen[t.ID] && (t.Status == chat.Running || t.Status == chat.Waiting) {
+		if t.Agent == row.Agent && !seen[t.ID] && t.Status.On() {
 			seen[t.ID] = true
 			out = append(out, t)
 		}

@@ -18,6 +18,7 @@ import (
 	"chorus/internal/engine"
 	"chorus/internal/gate"
 	"chorus/internal/id"
+	"chorus/internal/memory"
 	"chorus/internal/permit"
 	"chorus/internal/settings"
 	"chorus/internal/suggest"
@@ -136,10 +137,28 @@ func (s *self) SetDoc(ctx context.Context, name, text string) (string, error) {
 	if strings.TrimSpace(text) == "" {
 		said = "Your doc " + name + " is gone."
 	}
+	if err := s.announceDoc(ctx, name, text); err != nil {
+		return "", err
+	}
 	if err := s.writeDoc(filepath.FromSlash(name), text); err != nil {
 		return "", err
 	}
 	return s.changed(ctx, "docs "+name, "", old, text, said)
+}
+
+// announceDoc says that the agent is about to write a doc, so that its history knows on whose words.
+func (s *self) announceDoc(ctx context.Context, name, text string) error {
+	f, err := memory.Parse("agents/" + s.name + "/docs/" + name)
+	if err != nil {
+		return nil // not one of which versions are kept
+	}
+	s.mu.Lock()
+	by := slices.Clone(s.by)
+	s.mu.Unlock()
+	if strings.TrimSpace(text) == "" {
+		text = ""
+	}
+	return s.app.Memory.Announce(ctx, f, text, memory.Origin{Who: Voices(by), Thread: s.thread, Call: tool.CallFrom(ctx).ID, How: "self_edit"})
 }
 
 func (s *self) writeDoc(name, text string) error {

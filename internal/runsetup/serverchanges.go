@@ -34,12 +34,12 @@ func newServerChanges(b *Toolbox, first mcp.Listing, offers func([]tool.Tool) fu
 	defer b.mu.Unlock()
 	c := &serverChanges{hub: b.hub, keep: b.Roots.Keep, notice: first.Notice(), manual: manualOf(first), offers: offers, atFirst: map[string]string{}}
 	for _, t := range first.Tools {
-		c.atFirst[t.Spec().Name] = described(t.Spec())
+		c.atFirst[t.Spec().Name] = wording(t.Spec())
 	}
 	return c
 }
 
-func described(s tool.Spec) string { return s.Description + "\x00" + string(s.Schema) }
+func wording(s tool.Spec) string { return s.Description + "\x00" + string(s.Schema) }
 
 // manualOf frames what servers say about their use: it is theirs, and no order of anybody whom the agent serves.
 func manualOf(l mcp.Listing) string {
@@ -73,7 +73,7 @@ func (c *serverChanges) look(ctx context.Context) {
 	for _, t := range now.Tools {
 		spec := t.Spec()
 		there[spec.Name] = true
-		if c.atFirst[spec.Name] == described(spec) || !may(spec) {
+		if c.atFirst[spec.Name] == wording(spec) || !may(spec) {
 			continue
 		}
 		more = append(more, t)

@@ -51,7 +51,7 @@ func (setup *Setup) withServers(ctx context.Context, b *Toolbox, bot *config.Bot
 	var listing mcp.Listing
 	if b.hub != nil {
 		b.hub.SetHost(terms.host)
-		listing = b.hub.Tools(ctx, b.Roots.Keep)
+		listing = setup.approvedTools(b, servers, b.hub.Tools(ctx, b.Roots.Keep))
 	}
 	more = slices.Concat(more, listing.Tools)
 	var names []string
@@ -118,7 +118,10 @@ func (setup *Setup) servers(dir string, bot *config.Bot, all bool) ([]mcp.Server
 // hubOptions are how the servers of a thread are started.
 func (setup *Setup) hubOptions(b *Toolbox, repo settings.Repository, plan isolate.Plan) mcp.Options {
 	trusted := func(s mcp.Server) error {
-		if !s.Workspace || !repo.Trusted {
+		switch {
+		case !s.Workspace:
+			return setup.Skills.Files(setup.describe(b.Dir, s, nil))
+		case !repo.Trusted:
 			return nil
 		}
 		return setup.Settings.StillTrusted(repo)

@@ -30,6 +30,7 @@ import (
 	"chorus/internal/provider"
 	"chorus/internal/sandbox/isolate"
 	"chorus/internal/settings"
+	"chorus/internal/skill"
 	"chorus/internal/tool"
 	"chorus/internal/tool/files"
 	"chorus/internal/tool/git"
@@ -68,6 +69,9 @@ type Toolbox struct {
 	walls *isolate.SwitchedExecutor
 	Web   *web.Client
 	Self  *self // that agent, for its own tools; nil: it was never made
+
+	skills skill.Where // where its skills are looked for
+	called string      // what the run that is on was told of the skill that its prompt calls
 
 	mu           sync.Mutex
 	styledModels map[string]styledModel // by the model's name
@@ -135,17 +139,24 @@ func (s *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 		}
 		named = append(named, files.Root{Name: "attachments", Dir: handed})
 	}
-	roots, err := files.NewRoots(dir, named...)
+	where := s.SkillsAt(thread, dir)
+	view, err := s.Home.Ensure(s.Skills.ViewDir(where))
+	if err != nil {
+		return nil, err
+	}
+	named = append(named, files.Root{Name: "skills", Dir: view})
+	roots, err := files.NewRoots(dir, append(named, s.memoryRoots(thread)...)...)
 	if err != nil {
 		return nil, err
 	}
 	roots.WithLocks(s.fileLocks(), string(thread))
+	roots.BeforeSave = s.announce(thread)
 	roots.Fit = func(data []byte) ([]byte, string, error) {
 		fitted, media, _, _, err := images.Fit(data, images.Limits{}, MaxPixels)
 		return fitted, media, err
 	}
 	walls := &isolate.SwitchedExecutor{Inner: s.Executor}
-	b := &Toolbox{Site: isolate.Site{Dir: dir, Agent: thread.Agent(), Proxy: &isolate.EgressProxy{Thread: thread}}, Roots: roots, walls: walls, Notes: notes.NewFile(filepath.Join(s.Home.ThreadDir(thread), "notes.json")), styledModels: map[string]styledModel{}}
+	b := &Toolbox{Site: isolate.Site{Dir: dir, Agent: thread.Agent(), Proxy: &isolate.EgressProxy{Thread: thread}}, Roots: roots, walls: walls, skills: where, Notes: notes.NewFile(filepath.Join(s.Home.ThreadDir(thread), "notes.json")), styledModels: map[string]styledModel{}}
 	list := files.Tools(roots)
 	list = append(list, search.New(roots, search.Options{}))
 	list = append(list, shell.New(walls, shell.Options{Dir: dir, Env: roots.Env(), Keep: s.Logs.RedactingKeep(roots.Keep), Roots: isolate.WorkspaceRoots(dir, named)}))
@@ -153,6 +164,7 @@ func (s *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 	list = append(list, notes.New(b.Notes))
 	b.Web = web.New(web.Options{Leaks: func(text string) bool { return s.Logs.Redactor().HasKnown(text) }})
 	list = append(list, b.Web.Tools()...)
+	list = append(list, s.memoryTools(thread, roots)...)
 	if b.Self = s.selfOf(thread); b.Self != nil {
 		list = append(list, selfedit.Tools(b.Self)...)
 	}
@@ -232,10 +244,10 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 	}
 	b.walls.Switch(walls)
 	b.Self.serve(work)
-	sources := s.noteSources(offered)
+	sources := append(s.noteSources(row.ID, offered), s.skillsNote(offered, g.Withholds), s.calledNote())
 	return engine.Setup{
 		Dir:   row.Dir,
-		Price: PriceOf(models, bot), Budget: runBudget(bot, now),
+		Price: PriceOf(models, bot), Budget: BudgetOf(bot, now.Yes),
 		Gate: g,
 		Agent: &agent.Agent{
 			Tools: s.Logs.Redacting(offered),

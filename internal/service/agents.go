@@ -213,7 +213,7 @@ func (o *Handler) DestroyAgent(ctx context.Context, by operation.Caller, in oper
 		return operation.None{}, err
 	}
 	for _, status := range []string{"running", "waiting"} {
-		busy, err := o.app.DB.Threads(ctx, store.ThreadFilter{Agent: in.Name, Status: Statuses[status], Limit: 1})
+		busy, err := o.app.DB.Threads(ctx, store.ThreadFilter{Agent: in.Name, Status: Statuses[status], Children: true, Limit: 1})
 		if err != nil {
 			return operation.None{}, err
 		}

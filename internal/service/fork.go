@@ -169,7 +169,7 @@ func (o *Handler) goOn(ctx context.Context, by operation.Caller, row journal.Thr
 	if in.WorkspacePath != "" && !sameFolder(in.WorkspacePath, row.Dir) {
 		return operations.CreatedSession{}, operation.Errorf(operation.Invalid, "session %s works in %s; leave workspacePath out, or name that", id, row.Dir)
 	}
-	if row.Status == chat.Running || row.Status == chat.Waiting {
+	if row.Status.On() {
 		return operations.CreatedSession{}, operation.Errorf(operation.Conflict, "session %s is live; talk to it, or stop its run first", id)
 	}
 	made, err := o.Standing(ctx, row.ID)

@@ -322,7 +322,7 @@ func (o hookWorker) Ask(ctx context.Context, h hook.Hook, r hook.Run) (chat.Thre
 	}
 	row, err := o.app.DB.Thread(ctx, thread)
 	if errors.Is(err, journal.ErrUnknown) {
-		made := standing{Terms: chat.Terms{Model: h.Model, Budget: h.Budget, By: servedBy}}
+		made := standing{Terms: chat.Terms{Model: h.Model, MaxCost: h.Budget, By: servedBy}}
 		if err := o.begin(ctx, journal.Thread{ID: thread, Owner: h.Owner, Dir: h.Dir, Title: h.Name}, made, false); err != nil {
 			return "", 0, "", err
 		}

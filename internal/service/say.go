@@ -114,7 +114,7 @@ func (o *Handler) say(ctx context.Context, by operation.Caller, row journal.Thre
 // position is how many are answered before the newest of the waiting.
 func position(row journal.Thread, waiting int) int {
 	ahead := waiting - 1
-	if row.Status == chat.Running || row.Status == chat.Waiting {
+	if row.Status.On() {
 		ahead++
 	}
 	return max(0, ahead)
@@ -143,7 +143,7 @@ func (o *Handler) Steer(ctx context.Context, by operation.Caller, in operations.
 	if err != nil {
 		return operations.Said{}, err
 	}
-	if row.Status != chat.Running && row.Status != chat.Waiting {
+	if !row.Status.On() {
 		said, err := o.say(ctx, by, row, in)
 		said.AsPrompt = true
 		return said, err

@@ -335,7 +335,7 @@ func (o *Handler) view(row journal.Thread, ends store.Ends, made standing, own o
 		s.Provider, s.Model = provider, name
 	}
 	switch row.Status {
-	case chat.Running:
+	case chat.Running, chat.Delegated:
 		s.Status = "running"
 	case chat.Waiting:
 		s.Status = "waiting"

@@ -127,6 +127,34 @@ func (s *Settings) NamedFiles(dir string, server mcp.Server) []string {
 	return out
 }
 
+// StartedFiles are the digests of the files that a server of a person's own configuration starts or loads, by absolute path:
+// those of the folder that is worked in, which agents may write, and those below the person's home directory. What the
+// system has installed changes with its updates and is left out.
+func (s *Settings) StartedFiles(dir, userHome string, server mcp.Server) map[string]string {
+	if server.Command == "" {
+		return nil
+	}
+	commands := s.commands(dir, []mcp.Server{server})
+	for i := range commands {
+		if !filepath.IsAbs(commands[i].Dir) {
+			commands[i].Dir = filepath.Join(dir, commands[i].Dir)
+		}
+	}
+	out := map[string]string{}
+	for _, base := range []string{dir, userHome} {
+		if base == "" || base == "/" {
+			continue
+		}
+		for name, sum := range trust.Bind(base, commands).Files {
+			if !filepath.IsAbs(name) {
+				name = filepath.Join(base, name)
+			}
+			out[name] = sum
+		}
+	}
+	return out
+}
+
 // StillTrusted says why the servers of a repository may no longer be started. It looks at
 // the files again.
 func (s *Settings) StillTrusted(r Repository) error {
@@ -163,6 +191,9 @@ func (s *Settings) lookup(name string) (string, bool) {
 func (s *Settings) Trust(r Repository) error {
 	return s.trustStore().Put(r.File, filepath.Dir(r.File), trust.Record{Digest: r.Digest, Files: r.Files})
 }
+
+// TrustStore is the lock: what somebody has looked at and approved.
+func (s *Settings) TrustStore() trust.Store { return s.trustStore() }
 
 func (s *Settings) trustStore() trust.Store {
 	return trust.Store{File: filepath.Join(s.Home.Dir(), "trusted.json"), Texts: filepath.Join(s.Home.Dir(), "trusted"), Diff: files.Unified}

@@ -17,13 +17,13 @@ import (
 // done again. It is for a database that went back: what looks unfinished there may be done.
 // It gives the number of threads in which something was stopped.
 func (db *DB) StopWork(ctx context.Context, by chat.Principal) (int, error) {
-	threads, err := db.threads(ctx, `SELECT `+threadColumns+` FROM threads WHERE wake = 1 OR status IN ('running', 'waiting') OR waiting > 0`)
+	threads, err := db.threads(ctx, `SELECT `+threadColumns+` FROM threads WHERE wake = 1 OR status IN ('running', 'waiting_for_permission', 'waiting_for_agents') OR waiting > 0`)
 	if err != nil {
 		return 0, fmt.Errorf("stop what is on: %w", err)
 	}
 	for _, t := range threads {
 		c := journal.Commit{Thread: t.ID}
-		if t.Status == chat.Running || t.Status == chat.Waiting {
+		if t.Status.On() {
 			run, err := db.LastRun(ctx, t.ID)
 			if err != nil {
 				return 0, fmt.Errorf("stop what is on in %s: %w", t.ID, err)

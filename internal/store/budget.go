@@ -17,7 +17,7 @@ const (
 	querySpent = `SELECT coalesce(s.open, 0), coalesce(s.settled, 0) FROM counted c
 		LEFT JOIN spent s ON s.scope = c.scope AND s.whose = ? AND s.period = ? WHERE c.scope = ? AND c.unit = ?`
 	queryTask = `SELECT coalesce(sum(CASE WHEN how = '' THEN reserved ELSE 0 END), 0), coalesce(sum(settled), 0)
-		FROM ledger WHERE run_id = ?`
+		FROM ledger WHERE run_id = ? OR root_run <> '' AND root_run = ?`
 
 	queryAsked  = `SELECT count(*) FROM budget_asked WHERE key = ? AND whose = ? AND period = ? AND most = ?`
 	insertAsked = `INSERT INTO budget_asked (key, whose, period, most, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
@@ -57,7 +57,7 @@ func keepTo(w *writer, c *ledger.Ceilings, e ledger.Entry, now int64) error {
 func standing(w *writer, l ledger.Limit, at time.Time) (ledger.Stand, error) {
 	s := ledger.Stand{Limit: l}
 	if l.Scope == ledger.Task {
-		return s, w.row(queryTask, []any{l.Whose}, &s.Open, &s.Settled)
+		return s, w.row(queryTask, []any{l.Whose, l.Whose}, &s.Open, &s.Settled)
 	}
 	scope := counter(l.Scope)
 	args := []any{l.Whose, l.Period.Name(at), string(scope), string(l.Period)}
@@ -80,8 +80,8 @@ func (db *DB) Standing(ctx context.Context, limits []ledger.Limit) ([]ledger.Sta
 	now := db.now()
 	out := make([]ledger.Stand, 0, len(limits))
 	for _, l := range limits {
-		query, args := `SELECT coalesce(sum(CASE WHEN how = '' THEN reserved ELSE 0 END), 0), coalesce(sum(settled), 0) FROM ledger WHERE at >= ? AND run_id = ?`,
-			[]any{micros(l.Period.Begin(now)), l.Whose}
+		query, args := `SELECT coalesce(sum(CASE WHEN how = '' THEN reserved ELSE 0 END), 0), coalesce(sum(settled), 0) FROM ledger WHERE at >= ? AND (run_id = ? OR root_run <> '' AND root_run = ?)`,
+			[]any{micros(l.Period.Begin(now)), l.Whose, l.Whose}
 		if l.Scope != ledger.Task {
 			column := dayColumns[counter(l.Scope)]
 			if column == "" {

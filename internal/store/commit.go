@@ -35,7 +35,7 @@ func (db *DB) commit(ctx context.Context, c journal.Commit) (journal.Committed, 
 	}
 	var out journal.Committed
 	j := &job{work: func(w *writer) (err error) {
-		out, err = db.apply(w, in)
+		out, err = db.applyAll(w, in)
 		return err
 	}}
 	err = db.w.do(ctx, j)
@@ -107,6 +107,39 @@ const (
 
 	takeEvent = `UPDATE events SET taken = 1 WHERE thread_id = ? AND seq = ? AND taken = 0`
 )
+
+// applyAll writes an intent and what becomes true with it on other threads.
+func (db *DB) applyAll(w *writer, in *intent) (journal.Committed, error) {
+	out, err := db.apply(w, in)
+	for i := 0; i < len(in.beside) && err == nil; i++ {
+		other := in.beside[i]
+		var done journal.Committed
+		var again bool
+		if again, err = written(w, other); err == nil && !again {
+			done, err = db.apply(w, other)
+		}
+		if errors.Is(err, journal.ErrUnknown) {
+			err = nil // whom it was for is gone; what this thread does is true all the same
+		}
+		if err != nil {
+			return journal.Committed{}, fmt.Errorf("beside it, to thread %s: %w", other.Thread, err)
+		}
+		out.Beside = append(out.Beside, done)
+	}
+	return out, err
+}
+
+// written reports whether the first event of a guest's commit is in the journal already.
+func written(w *writer, in *intent) (bool, error) {
+	if len(in.drafts) == 0 || in.drafts[0].event.PlatformID == "" {
+		return false, nil
+	}
+	d := in.drafts[0]
+	var n int
+	err := w.row(`SELECT count(*) FROM events WHERE thread_id = ? AND platform = ? AND platform_id = ? AND platform_id <> '' AND kind = ? AND version = ?`,
+		[]any{string(in.Thread), d.event.Platform, d.event.PlatformID, d.kind, d.event.Version}, &n)
+	return n > 0, err
+}
 
 // apply writes an intent inside the writer's transaction.
 func (db *DB) apply(w *writer, in *intent) (journal.Committed, error) {

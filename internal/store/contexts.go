@@ -109,7 +109,7 @@ type PlaceStir struct {
 func (db *DB) Stirred(ctx context.Context, transport string) ([]PlaceStir, error) {
 	var out []PlaceStir
 	err := db.query(ctx, `SELECT agent, place, max(last_active),
-			sum(CASE WHEN status IN ('running', 'waiting_for_permission') OR waiting > 0 THEN 1 ELSE 0 END)
+			sum(CASE WHEN status IN ('running', 'waiting_for_permission', 'waiting_for_agents') OR waiting > 0 THEN 1 ELSE 0 END)
 		FROM threads WHERE transport = ? GROUP BY agent, place ORDER BY agent, place`, []any{transport}, func(rows *sql.Rows) error {
 		var p PlaceStir
 		var last int64

@@ -24,6 +24,7 @@ type intent struct {
 	journal.Commit
 	drafts []draft
 	blobs  []blobRow
+	beside []*intent
 }
 
 // prepare checks what can be checked without the database, encodes the bodies
@@ -46,6 +47,16 @@ func (db *DB) prepare(c journal.Commit) (*intent, error) {
 			return nil, fmt.Errorf("commit to thread %s: %w", c.Thread, err)
 		}
 		in.blobs = append(in.blobs, row)
+	}
+	for _, other := range c.Beside {
+		if other.Epoch != 0 || other.Thread == c.Thread {
+			return nil, fmt.Errorf("commit to thread %s: what is written beside it is a guest's, on another thread", c.Thread)
+		}
+		guest, err := db.prepare(other)
+		if err != nil {
+			return nil, err
+		}
+		in.beside = append(in.beside, guest)
 	}
 	return in, nil
 }

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	reserve = `INSERT INTO ledger (run_id, step, attempt, thread_id, agent, payer, payer_body, model, reserved, at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+	reserve = `INSERT INTO ledger (run_id, step, attempt, thread_id, agent, payer, payer_body, model, reserved, at, root_run)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 
 	// A settlement that knows no reservation keeps the one there was.
-	settle = `INSERT INTO ledger (run_id, step, attempt, thread_id, agent, payer, payer_body, model, reserved, at,
+	settle = `INSERT INTO ledger (run_id, step, attempt, thread_id, agent, payer, payer_body, model, reserved, at, root_run,
 			settled, how, tok_in, tok_out, tok_read, tok_write, settled_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (run_id, step, attempt) DO UPDATE SET
 			reserved = CASE WHEN excluded.reserved = 0 THEN ledger.reserved ELSE excluded.reserved END,
 			settled = excluded.settled, how = excluded.how, tok_in = excluded.tok_in, tok_out = excluded.tok_out,
@@ -43,7 +43,7 @@ func writeMoney(w *writer, thread chat.ThreadID, e ledger.Entry, under *ledger.C
 	if err != nil {
 		return err
 	}
-	args := []any{e.Run, e.Step, e.Attempt, string(e.Thread), e.Agent, e.Payer.String(), payer, e.Model, e.Reserved, now}
+	args := []any{e.Run, e.Step, e.Attempt, string(e.Thread), e.Agent, e.Payer.String(), payer, e.Model, e.Reserved, now, e.Root}
 	if e.How != ledger.Open {
 		return w.exec(settle, append(args, e.Settled, string(e.How),
 			e.Usage.Input, e.Usage.Output, e.Usage.CacheRead, e.Usage.CacheWrite, now)...)

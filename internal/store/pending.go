@@ -49,9 +49,9 @@ func (db *DB) Overdue(ctx context.Context, now time.Time) ([]approval.Approval, 
 }
 
 // RunCost is what a run's calls come to when it ends: one that was lost counts with what was
-// reserved for it, as it does in the ledger from then on.
+// reserved for it, as it does in the ledger from then on. What its children spent is in it.
 func (db *DB) RunCost(ctx context.Context, run string) (ledger.Nanos, error) {
-	n, err := db.count(ctx, `SELECT coalesce(sum(CASE WHEN how = '' THEN reserved ELSE settled END), 0) FROM ledger WHERE run_id = ?`, run)
+	n, err := db.count(ctx, `SELECT coalesce(sum(CASE WHEN how = '' THEN reserved ELSE settled END), 0) FROM ledger WHERE run_id = ? OR root_run <> '' AND root_run = ?`, run, run)
 	if err != nil {
 		return 0, fmt.Errorf("cost of run %s: %w", run, err)
 	}

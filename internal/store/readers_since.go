@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	behindIn    = `SELECT t.id FROM threads t LEFT JOIN readers r ON r.thread_id = t.id AND r.reader = ? WHERE t.transport = ? AND t.next_seq - 1 > coalesce(r.seq, 0)`
+	behindIn    = `SELECT t.id FROM threads t LEFT JOIN readers r ON r.thread_id = t.id AND r.reader = ? WHERE t.transport = ? AND t.parent = '' AND t.next_seq - 1 > coalesce(r.seq, 0)`
 	behindSince = behindIn + ` AND t.id IN (` + queryStirred + `)`
 	oldestFirst = ` ORDER BY t.last_active, t.id`
 )

@@ -180,7 +180,7 @@ type AgentCount struct {
 // AgentCounts counts the threads of every agent.
 func (db *DB) AgentCounts(ctx context.Context) (map[string]AgentCount, error) {
 	out := map[string]AgentCount{}
-	err := db.query(ctx, `SELECT agent, count(*), sum(CASE WHEN status = 'running' THEN 1 ELSE 0 END),
+	err := db.query(ctx, `SELECT agent, count(*), sum(CASE WHEN status IN ('running', 'waiting_for_agents') THEN 1 ELSE 0 END),
 		sum(CASE WHEN status = 'waiting_for_permission' THEN 1 ELSE 0 END) FROM threads GROUP BY agent`, nil, func(rows *sql.Rows) error {
 		var name string
 		var c AgentCount

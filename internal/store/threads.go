@@ -13,7 +13,7 @@ import (
 	"chorus/internal/journal"
 )
 
-const threadColumns = `id, agent, place, owner, title, dir, status, epoch, next_seq, waiting, wake, created, last_active`
+const threadColumns = `id, agent, place, owner, title, dir, status, epoch, next_seq, waiting, wake, created, last_active, parent, parent_run, parent_call, root_run`
 
 // createThread makes the row unless it is there; what the draft leaves empty
 // comes from the id.
@@ -32,9 +32,10 @@ func createThread(w *writer, id chat.ThreadID, t journal.Thread, now int64) erro
 	if err != nil {
 		return err
 	}
-	return w.exec(`INSERT INTO threads (id, transport, place, agent, owner, title, dir, status, created, last_active)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		string(id), transport, t.Place, t.Agent, owner, t.Title, t.Dir, string(chat.Idle), now, now)
+	return w.exec(`INSERT INTO threads (id, transport, place, agent, owner, title, dir, status, created, last_active, parent, parent_run, parent_call, root_run)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		string(id), transport, t.Place, t.Agent, owner, t.Title, t.Dir, string(chat.Idle), now, now,
+		string(t.Parent.Thread), t.Parent.Run, t.Parent.Call, t.Parent.Root)
 }
 
 // Take makes the caller the thread's owner: whoever had it before is fenced.
@@ -67,8 +68,11 @@ func (db *DB) Thread(ctx context.Context, id chat.ThreadID) (journal.Thread, err
 	return found[0], nil
 }
 
-// ThreadFilter narrows a list of threads; zero fields do not.
+// ThreadFilter narrows a list of threads; zero fields do not. Threads that agents began are listed only where Parent
+// or Children asks for them.
 type ThreadFilter struct {
+	Parent    chat.ThreadID // those that this one's agent began
+	Children  bool          // everybody's
 	Agent     string
 	Transport string
 	Place     string
@@ -93,7 +97,17 @@ func (db *DB) Threads(ctx context.Context, f ThreadFilter) ([]journal.Thread, er
 	where.equal("agent", f.Agent)
 	where.equal("transport", f.Transport)
 	where.equal("place", f.Place)
-	where.equal("status", string(f.Status))
+	if f.Status == chat.Running {
+		where.add("status IN ('running', 'waiting_for_agents')")
+	} else {
+		where.equal("status", string(f.Status))
+	}
+	switch {
+	case f.Parent != "":
+		where.equal("parent", string(f.Parent))
+	case !f.Children:
+		where.add("parent = ''")
+	}
 	if f.Title != "" {
 		escaped := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(f.Title))
 		where.add(`lower(title) LIKE ? ESCAPE '\'`, "%"+escaped+"%")
@@ -159,7 +173,8 @@ func scanThread(row scanner) (journal.Thread, error) {
 	var owner string
 	var created, active int64
 	err := row.Scan(&t.ID, &t.Agent, &t.Place, &owner, &t.Title, &t.Dir, &t.Status,
-		&t.Epoch, &t.Next, &t.Waiting, &t.Wake, &created, &active)
+		&t.Epoch, &t.Next, &t.Waiting, &t.Wake, &created, &active,
+		&t.Parent.Thread, &t.Parent.Run, &t.Parent.Call, &t.Parent.Root)
 	if errors.Is(err, sql.ErrNoRows) {
 		return t, journal.ErrUnknown
 	}

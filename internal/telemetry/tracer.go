@@ -86,6 +86,8 @@ func (t *tracer) event(ev chat.Event) {
 		}
 	case chat.ToolBegan:
 		r.tools[body.Call] = ev.At
+	case chat.Deferred:
+		r.tools[body.Call] = ev.At
 	case chat.ToolRan:
 		t.tool(r, ev, body)
 		delete(r.tools, body.Call)

@@ -28,6 +28,7 @@ type Spec struct {
 	Schema      json.RawMessage // JSON Schema of the arguments, an object
 	ReadOnly    bool            // changes nothing: may run in parallel and again after a crash
 	Ends        bool            // always ends when its context does; any other is watched, and left alone if it must be
+	Deferred    bool            // another thread answers it: Run is never called, Agent.Defer is
 	Risk        Risk
 }
 
@@ -99,6 +100,7 @@ type Result struct {
 	Exit    int         // the code of a command that ended with another than 0; its output is an ordinary result
 	Read    []string    // files it read, as the model named them
 	Changed []string    // files it changed
+	Diff    string      // what it changed in them, as a unified diff for people; "": nothing, or it is not known
 	Blobs   []chat.Blob // bytes its images refer to
 	Foreign string      // where its text is from when others may have written it, "file a.go"; the model is told
 }

@@ -200,7 +200,7 @@ func (l *Log) Suppose(ran chat.ToolRan) (takeBack func()) {
 func (l *Log) apply(ev chat.Event) error {
 	switch b := ev.Body.(type) {
 	case chat.Received:
-		w := Waiting{ev.Seq, b.From, b.Principal, b.Blocks, b.Intake, false, b.Terms, b.Together, b.Silent}
+		w := Waiting{ev.Seq, b.From, b.Principal, b.Blocks, b.Intake, false, b.Terms, b.Together, b.Silent, ""}
 		if b.Prompt {
 			l.waiting = append(l.waiting, w)
 			return nil
@@ -210,7 +210,7 @@ func (l *Log) apply(ev chat.Event) error {
 		}
 		return l.pend(ev.Seq, words, model.User, b.From, b.Blocks)
 	case chat.Steered:
-		l.waiting = append(l.waiting, Waiting{ev.Seq, b.From, b.Principal, b.Blocks, b.Mode, true, b.Terms, false, false})
+		l.waiting = append(l.waiting, Waiting{ev.Seq, b.From, b.Principal, b.Blocks, b.Mode, true, b.Terms, false, false, ""})
 	case chat.Refused:
 		l.drop(b.Seq)
 	case chat.Deleted:
@@ -247,6 +247,14 @@ func (l *Log) apply(ev chat.Event) error {
 		}
 	case chat.ToolRan:
 		l.ran(b)
+	case chat.Deferred:
+		if c := l.call(b.Call); c != nil {
+			c.Deferred = b.Thread
+		}
+	case chat.Settled:
+		if c := l.call(b.Call); c != nil && c.Delegated() {
+			c.Settled = &b
+		}
 	case chat.ApprovalAsked:
 		if c := l.call(b.Call); c != nil && !b.During {
 			c.Approval, c.Answered, c.OK = b.ID, false, false
@@ -258,9 +266,7 @@ func (l *Log) apply(ev chat.Event) error {
 	case chat.ApprovalNoted:
 		// The question is as open as before.
 	case chat.AbortAsked:
-		if l.run != nil && l.run.ID == b.Run {
-			l.run.Aborted, l.run.AbortedBy, l.run.AbortAll = true, b.By, b.All
-		}
+		l.abort(b)
 	case chat.Rolled:
 		return l.roll(b)
 	case chat.Cleared:
@@ -327,6 +333,19 @@ func (l *Log) call(id string) *Call {
 		}
 	}
 	return nil
+}
+
+// abort: the run that is meant shall end; where none is named, whatever is on, or else what waits.
+func (l *Log) abort(b chat.AbortAsked) {
+	switch {
+	case l.run != nil && (b.Run == l.run.ID || b.Run == ""):
+		l.run.Aborted, l.run.AbortedBy, l.run.AbortAll = true, b.By, b.All
+		l.run.AbortOpen = b.Run == ""
+	case b.Run == "":
+		for i := range l.waiting {
+			l.waiting[i].Stopped = b.By
+		}
+	}
 }
 
 func (l *Log) took(b chat.Took) error {

@@ -62,6 +62,8 @@ type Waiting struct {
 	Terms     chat.Terms
 	Together  bool // a run that begins with it takes all such that wait
 	Silent    bool `json:",omitempty"` // the model is not told
+	// Stopped is who wants it refused before a run takes it; "": nobody.
+	Stopped string `json:",omitempty"`
 }
 
 // Sender is somebody on whose words a run works, and the terms they came on.
@@ -97,6 +99,8 @@ type Run struct {
 	Aborted   bool
 	AbortedBy string
 	AbortAll  bool
+	// AbortOpen: the abort named no run, so that approvals of this one are still open.
+	AbortOpen bool `json:",omitempty"`
 
 	Stop      chat.Stop // of the last answer
 	Final     bool      // the last answer has no calls
@@ -122,8 +126,13 @@ type Call struct {
 	OK       bool
 	Note     string
 	By       string
+	Deferred chat.ThreadID `json:",omitempty"` // the thread that answers it
+	Settled  *chat.Settled `json:",omitempty"` // that thread's answer
 	Result   chat.ToolRan
 }
+
+// Delegated reports whether another thread is at work on the call.
+func (c Call) Delegated() bool { return c.Deferred != "" && c.Settled == nil && !c.Done }
 
 type turn struct {
 	Seq int64

@@ -4,21 +4,29 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"chorus/internal/datadir"
+	"chorus/internal/lockfile"
 )
 
-// Record is what was trusted once.
+// Record is what was trusted once: a repository's list of servers, a skill, or what a server says of its tools.
 type Record struct {
-	Digest string            `json:"digest"` // of the list of servers
+	Digest string            `json:"digest"` // of the list of servers, or of a skill's folder
 	Files  map[string]string `json:"files,omitempty"`
+	// Pending is what was seen since and differs; nobody has looked at it yet.
+	Pending map[string]string `json:"pending,omitempty"`
+	Off     bool              `json:"off,omitempty"` // somebody switched it off
+	By      string            `json:"by,omitempty"`
+	At      time.Time         `json:"at,omitzero"`
 }
 
 // UnmarshalJSON also reads what earlier versions wrote: the digest alone. They bound no files.
@@ -49,21 +57,58 @@ const keptText = 64 << 10
 
 // Get is the record of a list; the zero Record trusts nothing, which is also what a broken
 // file of records does.
-func (s Store) Get(list string) Record { return s.all()[list] }
+func (s Store) Get(list string) Record { return s.All()[list] }
 
-func (s Store) all() map[string]Record {
-	known := map[string]Record{}
-	data, err := os.ReadFile(s.File)
-	if err != nil || json.Unmarshal(data, &known) != nil {
+// All is every record by its key; none where the file is broken.
+func (s Store) All() map[string]Record {
+	known, err := s.read()
+	if err != nil {
 		return map[string]Record{}
 	}
 	return known
 }
 
-// Put remembers a record, and the texts of the list and of its files.
-func (s Store) Put(list, workspace string, r Record) error {
-	known := s.all()
-	known[list] = r
+func (s Store) read() (map[string]Record, error) {
+	known := map[string]Record{}
+	data, err := os.ReadFile(s.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return known, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &known)
+	}
+	return known, err
+}
+
+// How long others may hold the records: they write a few small files.
+const (
+	lockTime = 10 * time.Second
+	lockWait = 10 * time.Millisecond
+)
+
+// Update changes the records; no other process changes them meanwhile. A broken file is kept beside the new one.
+func (s Store) Update(change func(records map[string]Record) error) error {
+	var lock *lockfile.Lock
+	for late := time.Now().Add(lockTime); ; time.Sleep(lockWait) {
+		var err error
+		if lock, err = lockfile.Try(s.File+".lock", nil); err == nil {
+			break
+		}
+		if !errors.Is(err, lockfile.ErrHeld) || time.Now().After(late) {
+			return fmt.Errorf("change %s: %w", s.File, err)
+		}
+	}
+	defer lock.Release()
+	known, err := s.read()
+	if err != nil {
+		if err := os.Rename(s.File, s.File+".broken"); err != nil {
+			return fmt.Errorf("%s cannot be read and not be put aside: %w", s.File, err)
+		}
+		known = map[string]Record{}
+	}
+	if err := change(known); err != nil {
+		return err
+	}
 	data, err := json.MarshalIndent(known, "", "  ")
 	if err != nil {
 		return err
@@ -71,21 +116,48 @@ func (s Store) Put(list, workspace string, r Record) error {
 	if err := datadir.WriteFile(s.File, append(data, '\n'), 0o600); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(s.Texts, 0o700); err != nil {
-		return err
-	}
+	return s.prune(known)
+}
+
+// Put remembers a record, and the texts of the list and of its files.
+func (s Store) Put(list, workspace string, r Record) error {
 	texts := map[string]string{list: r.Digest}
 	for name, sum := range r.Files {
 		texts[at(workspace, name)] = plainDigest(sum)
 	}
-	for path, sum := range texts {
-		if data, err := readRegular(path, keptText); err == nil && readable(data) && sum == Digest(data) {
-			if err := datadir.WriteFile(filepath.Join(s.Texts, sum), data, 0o600); err != nil {
-				return err
-			}
+	return s.Update(func(known map[string]Record) error {
+		known[list] = r
+		return s.KeepFiles(texts)
+	})
+}
+
+// KeepFiles keeps what files hold, by path with their digests, so that a later change can be shown. Those that are too long,
+// no text or no longer what the digest says are left out. It is to be called in Update, by whoever refers to them there.
+func (s Store) KeepFiles(sums map[string]string) error {
+	for path, sum := range sums {
+		data, err := readRegular(path, keptText)
+		if err != nil || !readable(data) || plainDigest(sum) != Digest(data) {
+			continue
+		}
+		if err := s.KeepText(string(data)); err != nil {
+			return err
 		}
 	}
-	return s.prune(known)
+	return nil
+}
+
+// KeepText keeps a text, in Update.
+func (s Store) KeepText(text string) error {
+	if err := os.MkdirAll(s.Texts, 0o700); err != nil {
+		return err
+	}
+	return datadir.WriteFile(filepath.Join(s.Texts, Digest([]byte(text))), []byte(text), 0o600)
+}
+
+// Text is a text that was kept.
+func (s Store) Text(sum string) (string, bool) {
+	data, err := os.ReadFile(filepath.Join(s.Texts, plainDigest(sum)))
+	return string(data), err == nil
 }
 
 // prune removes texts that no record refers to.
@@ -93,16 +165,21 @@ func (s Store) prune(known map[string]Record) error {
 	used := map[string]bool{}
 	for _, r := range known {
 		used[r.Digest] = true
-		for _, sum := range r.Files {
-			used[plainDigest(sum)] = true
+		for _, sums := range []map[string]string{r.Files, r.Pending} {
+			for _, sum := range sums {
+				used[plainDigest(sum)] = true
+			}
 		}
 	}
 	entries, err := os.ReadDir(s.Texts)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	for _, entry := range entries {
-		if !used[entry.Name()] {
+		if !used[entry.Name()] && !entry.IsDir() {
 			err = errors.Join(err, os.Remove(filepath.Join(s.Texts, entry.Name())))
 		}
 	}

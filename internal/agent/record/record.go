@@ -17,7 +17,8 @@ import (
 type Batch struct {
 	Events []chat.Event
 	Blobs  []chat.Blob
-	Next   bool // its events must follow the last one the run has seen
+	Next   bool             // its events must follow the last one the run has seen
+	Beside []journal.Commit // what becomes true with it on other threads
 }
 
 // Committer makes a batch durable; see agent.Host.
@@ -81,7 +82,7 @@ func (r *Recorder) Commit(ctx context.Context, b Batch) error {
 func (r *Recorder) commitHeld(ctx context.Context, b Batch) error {
 	h := r.held
 	first := len(h.batch.Events)
-	both := Batch{Events: slices.Concat(h.batch.Events, b.Events), Blobs: slices.Concat(h.batch.Blobs, b.Blobs), Next: true}
+	both := Batch{Events: slices.Concat(h.batch.Events, b.Events), Blobs: slices.Concat(h.batch.Blobs, b.Blobs), Next: true, Beside: slices.Concat(h.batch.Beside, b.Beside)}
 	r.sign(both.Events)
 	events, err := r.to.Commit(ctx, both)
 	r.held = nil

@@ -84,7 +84,7 @@ func (r Runner) Run(ctx context.Context, one Call) Outcome {
 	ctx = tool.WithCall(ctx, tool.Call{ID: one.Use.ID, Key: one.Key, Senders: one.Senders, Touches: one.Touches, Hides: one.Hides, Progress: func(text string) { r.Progress(one.Use, text) }})
 	res, err := r.bounded(ctx, one)
 	out := Outcome{Blobs: res.Blobs, Ran: chat.ToolRan{Call: one.Use.ID, Name: one.Use.Name, Blocks: res.Blocks, Failed: res.Failed, Exit: res.Exit, Outcome: chat.Ran,
-		TookMS: r.Now().Sub(start).Round(time.Millisecond).Milliseconds(), Read: res.Read, Changed: res.Changed, Foreign: res.Foreign}}
+		TookMS: r.Now().Sub(start).Round(time.Millisecond).Milliseconds(), Read: res.Read, Changed: res.Changed, Diff: res.Diff, Foreign: res.Foreign}}
 	switch {
 	case ctx.Err() != nil:
 		out.Ran.Outcome, out.Ran.Failed = chat.Interrupted, true

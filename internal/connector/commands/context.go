@@ -250,6 +250,8 @@ func state(row journal.Thread) string {
 		return "running"
 	case chat.Waiting:
 		return "waiting for an approval"
+	case chat.Delegated:
+		return "waiting for other agents"
 	default:
 		return "idle"
 	}

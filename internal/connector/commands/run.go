@@ -53,7 +53,7 @@ func (b *Set) inThread(ctx context.Context, in room.Channel) (func(chat.ThreadID
 	}, err
 }
 
-func on(row journal.Thread) bool { return row.Status == chat.Running || row.Status == chat.Waiting }
+func on(row journal.Thread) bool { return row.Status.On() }
 
 // reader of this channel: whoever is in it may see what happens in it.
 func caller(by chat.Principal) operation.Caller {

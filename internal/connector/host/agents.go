@@ -290,7 +290,7 @@ func (h *Backend) CheckDeleteAgent(ctx context.Context, by connector.Caller, nam
 		return connector.AgentView{}, err
 	}
 	for _, status := range []string{"running", "waiting"} {
-		busy, err := h.Threads(ctx, store.ThreadFilter{Agent: name, Status: service.Statuses[status], Limit: 1})
+		busy, err := h.Threads(ctx, store.ThreadFilter{Agent: name, Status: service.Statuses[status], Children: true, Limit: 1})
 		if err != nil {
 			return connector.AgentView{}, h.handler.ToError(err)
 		}

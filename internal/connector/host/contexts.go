@@ -229,7 +229,7 @@ func (h *Host) restoreContext(ctx context.Context, saved store.SavedContext, row
 		lines[m.Thread] = append(lines[m.Thread], chat.Line{Role: m.Role, From: m.From, At: m.At, Blocks: m.Blocks})
 	}
 	for _, row := range rows {
-		if row.Status == chat.Running || row.Status == chat.Waiting {
+		if row.Status.On() {
 			return out, operation.Errorf(operation.Conflict, "%q is running; stop it, or wait until it is done, and restore then", cmp.Or(row.Title, row.ID.Thread()))
 		}
 	}

@@ -37,6 +37,10 @@ func (w *Writer) linesOf(ev chat.Event) []any {
 		return w.toolRan(b)
 	case chat.ToolBegan:
 		return []any{event("ToolExecutionStarted", object{"callId": b.Call, "toolName": b.Name})}
+	case chat.Deferred:
+		return []any{event("ToolExecutionStarted", object{"callId": b.Call, "toolName": b.Name, "session": b.Thread.Thread()})}
+	case chat.Settled:
+		return nil // the call's result follows
 	case chat.ApprovalAsked:
 		return []any{event("ApprovalRequested", object{"callId": b.Call, "toolName": b.Name, "actions": b.Actions, "rule": b.Rule})}
 	case chat.ApprovalAnswered:

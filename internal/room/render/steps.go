@@ -91,6 +91,8 @@ func (f *stepFold) apply(ev chat.Event) {
 		f.asked = -1
 	case chat.ToolBegan:
 		f.begin(f.label(b.Call, b.Name), ev.At)
+	case chat.Deferred:
+		f.begin(f.label(b.Call, b.Name), ev.At)
 	case chat.ToolRan:
 		f.ran(ev, b)
 	case chat.ApprovalAsked:

@@ -45,7 +45,7 @@ func Edit(r *Roots) tool.Tool {
 			}
 			text += "\n" + made.snippet() + warning(d.place, made.content)
 			res := tool.From(source(d.place), tool.Clip(ctx, text, tool.Head, nil)) // the lines around it are the file's
-			res.Changed = []string{name}
+			res.Changed, res.Diff = []string{name}, diff(d, name, made.content, true)
 			return res, nil
 		},
 	})

@@ -50,7 +50,7 @@ func HashlineEdit(r *Roots) tool.Tool {
 			text := fmt.Sprintf("Made %s in %s", counted(len(in.Edits), "edit"), name)
 			text += "\n" + hashedChange(d.old, content) + warning(d.place, content)
 			res := tool.From(source(d.place), tool.Clip(ctx, text, tool.Head, nil))
-			res.Changed = []string{name}
+			res.Changed, res.Diff = []string{name}, diff(d, name, content, true)
 			return res, nil
 		},
 	})

@@ -141,7 +141,7 @@ func (r *Roots) OpenJudged(ctx context.Context, toolName string, place Place) (*
 	if err != nil {
 		return nil, nil, r.explain(place, err)
 	}
-	real, err := realPath(root, place.Path)
+	real, err := r.roots[place.Root].realPath(root, place.Path)
 	if err != nil {
 		return nil, nil, r.explain(place, err)
 	}

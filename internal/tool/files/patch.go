@@ -257,20 +257,34 @@ func (r *Roots) patch(ctx context.Context, text string) (tool.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return tool.Result{}, err
 	}
+	for _, f := range p.order {
+		if !f.changed() {
+			continue
+		}
+		content := f.content
+		if !f.present {
+			content = ""
+		}
+		if err := r.beforeSave(ctx, "apply_patch", f.draft, content); err != nil {
+			return tool.Result{}, err
+		}
+	}
 	if err := p.commit(); err != nil {
 		return tool.Result{}, err
 	}
 	out := "Applied the patch:\n" + strings.Join(p.notes, "\n")
 	var changed []string
+	var diffs strings.Builder
 	for _, f := range p.order {
 		if f.changed() {
 			changed = append(changed, f.place.String())
+			diffs.WriteString(diff(f.draft, f.place.String(), f.content, f.present))
 		}
 		if f.present {
 			out += warning(f.place, f.content)
 		}
 	}
 	res := tool.OK(tool.Clip(ctx, out, tool.Head, nil))
-	res.Changed = changed
+	res.Changed, res.Diff = changed, tool.Clip(ctx, diffs.String(), tool.Head, nil)
 	return res, nil
 }

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,9 +26,12 @@ var reserved = []string{Workspace, "outputs", "docs", "memory", "skills", "event
 
 // Root is a directory that file tools can reach as @Name/path.
 type Root struct {
-	Name     string // lower case letters
+	Name     string // lower case letters; "memory/channel" is a part of @memory
 	Dir      string // absolute; made by the first write when Writable
 	Writable bool
+	// Only names the files of the directory that can be reached, where others lie beside them; nil: all of it. Such a
+	// root is not listed, no link in it is followed, and commands do not see it.
+	Only []string
 }
 
 // Roots is where file tools may go: the workspace and named roots beside it, and
@@ -35,6 +39,9 @@ type Root struct {
 // needed. Safe for concurrent use.
 type Roots struct {
 	Fit Fit // nil: pictures are shown as they are
+	// BeforeSave hears of a text before it becomes a file's, "" before one is removed; an error keeps it from being
+	// written. May be nil. To be set before the first use.
+	BeforeSave func(ctx context.Context, toolName string, place Place, content string) error
 
 	roots map[string]*openRoot
 	names []string // sorted
@@ -65,7 +72,7 @@ func NewRoots(workspace string, named ...Root) (*Roots, error) {
 		if !filepath.IsAbs(root.Dir) {
 			return nil, fmt.Errorf("root @%s: %q is not an absolute path", root.Name, root.Dir)
 		}
-		if strings.Trim(root.Name, "abcdefghijklmnopqrstuvwxyz") != "" || root.Name == "" {
+		if !validName(root.Name) {
 			return nil, fmt.Errorf("root @%s: a name is lower case letters", root.Name)
 		}
 		if r.roots[root.Name] != nil {
@@ -81,6 +88,13 @@ func NewRoots(workspace string, named ...Root) (*Roots, error) {
 		r.work = append(r.work, real)
 	}
 	return r, nil
+}
+
+// validName reports whether a root can be called so.
+func validName(name string) bool {
+	group, part, two := strings.Cut(name, "/")
+	letters := func(s string) bool { return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz") == "" }
+	return letters(group) && (!two || letters(part))
 }
 
 // WithLocks makes writers share locks with the other roots that have them: two
@@ -102,8 +116,8 @@ func (r *Roots) Dir(name string) string {
 func (r *Roots) Env() []string {
 	var env []string
 	for _, name := range r.names {
-		if name != Workspace {
-			env = append(env, "CHORUS_ROOT_"+strings.ToUpper(name)+"="+r.roots[name].Dir)
+		if root := r.roots[name]; name != Workspace && root.Only == nil {
+			env = append(env, "CHORUS_ROOT_"+strings.ToUpper(strings.ReplaceAll(name, "/", "_"))+"="+root.Dir)
 		}
 	}
 	return env
@@ -200,6 +214,13 @@ func (r *Roots) Find(name string) (Place, error) {
 		if r.roots[root] != nil {
 			return r.below(root, rest, name)
 		}
+		part, below, _ := strings.Cut(rest, "/")
+		if r.roots[root+"/"+part] != nil {
+			return r.below(root+"/"+part, below, name)
+		}
+		if files := r.grouped(root); len(files) > 0 {
+			return Place{}, tool.Mistake(name + " is no file; there are " + strings.Join(files, ", ") + ".")
+		}
 		if slices.Contains(reserved, root) {
 			return Place{}, tool.Mistake("There is no @" + root + " here. " + r.reach())
 		}
@@ -208,6 +229,11 @@ func (r *Roots) Find(name string) (Place, error) {
 		for _, dir := range r.work {
 			if rel, err := filepath.Rel(dir, filepath.Clean(name)); err == nil && filepath.IsLocal(rel) {
 				return r.below(Workspace, filepath.ToSlash(rel), name)
+			}
+		}
+		for _, root := range r.names { // what commands print and skills say is below CHORUS_ROOT_…
+			if rel, err := filepath.Rel(r.roots[root].Dir, filepath.Clean(name)); err == nil && filepath.IsLocal(rel) {
+				return r.below(root, filepath.ToSlash(rel), name)
 			}
 		}
 		return Place{}, tool.Mistake(name + " is outside of the workspace. " + r.reach())
@@ -220,7 +246,24 @@ func (r *Roots) below(root, rest, name string) (Place, error) {
 	if !filepath.IsLocal(filepath.FromSlash(clean)) {
 		return Place{}, tool.Mistake(name + " is outside of the workspace. " + r.reach())
 	}
+	if only := r.roots[root].Only; only != nil && !slices.Contains(only, clean) {
+		group, _, _ := strings.Cut(root, "/")
+		return Place{}, tool.Mistake(name + " is no file; there are " + strings.Join(r.grouped(group), ", ") + ".")
+	}
 	return Place{root, clean}, nil
+}
+
+// grouped are the files of the roots that are parts of a group.
+func (r *Roots) grouped(group string) []string {
+	var out []string
+	for _, name := range r.names {
+		if name == group || strings.HasPrefix(name, group+"/") {
+			for _, file := range r.roots[name].Only {
+				out = append(out, Place{name, file}.String())
+			}
+		}
+	}
+	return out
 }
 
 // foreign is a drive or a network share: never meant as a name here, even where
@@ -306,7 +349,7 @@ func (r *Roots) resolved(place Place) Place {
 	if err != nil {
 		return place
 	}
-	real, err := realPath(root, place.Path)
+	real, err := r.roots[place.Root].realPath(root, place.Path)
 	if err != nil {
 		return place
 	}
@@ -319,6 +362,11 @@ func (r *Roots) Open(place Place) (*os.File, fs.FileInfo, error) {
 	root, err := r.roots[place.Root].handle(false)
 	if err != nil {
 		return nil, nil, r.explain(place, err)
+	}
+	if r.roots[place.Root].Only != nil {
+		if _, err := r.roots[place.Root].realPath(root, place.Path); err != nil {
+			return nil, nil, r.explain(place, err)
+		}
 	}
 	file, err := root.OpenFile(filepath.FromSlash(place.Path), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -44,7 +44,7 @@ func (r *Roots) target(place Place, others ...Place) (draft, error) {
 	real := place.Path
 	root, err := o.handle(false)
 	if err == nil {
-		real, err = realPath(root, place.Path)
+		real, err = o.realPath(root, place.Path)
 	} else if errors.Is(err, fs.ErrNotExist) && place.Root != Workspace {
 		err = nil // the first write makes it
 	}
@@ -129,6 +129,15 @@ func writeTemp(root *os.Root, temp, content string, mode fs.FileMode) error {
 	return errors.Join(err, file.Close())
 }
 
+// realPath resolves the links in name. A root of which only some files can be reached has no links.
+func (o *openRoot) realPath(root *os.Root, name string) (string, error) {
+	real, err := realPath(root, name)
+	if err == nil && o.Only != nil && real != name {
+		return "", errors.New("path escapes from parent")
+	}
+	return real, err
+}
+
 // realPath resolves the links in name inside of root. What does not exist yet is
 // taken as it is.
 func realPath(root *os.Root, name string) (string, error) {
@@ -201,7 +210,25 @@ func (r *Roots) change(ctx context.Context, toolName, name string, next func(dra
 	if err != nil {
 		return d, "", err
 	}
+	if err := r.beforeSave(ctx, toolName, d, content); err != nil {
+		return d, "", err
+	}
 	return d, content, r.save(d, content)
+}
+
+// beforeSave tells whoever wants to know of a text before it is written.
+func (r *Roots) beforeSave(ctx context.Context, toolName string, d draft, content string) error {
+	if r.BeforeSave == nil {
+		return nil
+	}
+	return r.BeforeSave(ctx, toolName, d.place, content)
+}
+
+// Change makes a new text of a file's old one, for a call of a tool that was judged as toolName. The error is an
+// answer for the model, or the context's.
+func (r *Roots) Change(ctx context.Context, toolName, name string, next func(old string) (string, error)) error {
+	_, _, err := r.change(ctx, toolName, name, func(d draft) (string, error) { return next(d.old) })
+	return err
 }
 
 // answer turns an error on the way into what Run returns: mistakes go back to the

@@ -34,7 +34,7 @@ func (r *Roots) Walk(ctx context.Context, from Place, visit func(Entry) bool) er
 	if err != nil {
 		return r.explain(from, err)
 	}
-	real, err := realPath(root, from.Path)
+	real, err := r.roots[from.Root].realPath(root, from.Path)
 	if err != nil {
 		return r.explain(from, err)
 	}

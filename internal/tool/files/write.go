@@ -40,7 +40,7 @@ func Write(r *Roots) tool.Tool {
 				text = fmt.Sprintf("Appended %d bytes to %s", len(in.Content), name)
 			}
 			res := tool.OK(text + warning(d.place, content))
-			res.Changed = []string{name}
+			res.Changed, res.Diff = []string{name}, diff(d, name, content, true)
 			return res, nil
 		},
 	})
@@ -102,6 +102,11 @@ func diff(d draft, to, content string, exists bool) string {
 // Unified is the change of a text for people, as a unified diff.
 func Unified(name, old, content string) string {
 	return tool.Clip(context.Background(), udiff.Unified("a/"+name, "b/"+name, old, content), tool.Head, nil)
+}
+
+// UnifiedWhole is the difference of two texts, however long it is: for people who must have seen all of it.
+func UnifiedWhole(name, old, content string) string {
+	return udiff.Unified("a/"+name, "b/"+name, old, content)
 }
 
 // warning tells about a file that its own kind of reader will refuse. It is only

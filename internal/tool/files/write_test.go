@@ -116,3 +116,21 @@ func TestPreview(t *testing.T) {
 		t.Error("a preview changed something")
 	}
 }
+
+// TestDiffs: what a call changed is told to people as a diff, also of files that are new or gone.
+func TestDiffs(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"a": "one\ntwo\n", "gone": "x\n"})
+	for _, call := range []struct{ tool, args, want string }{
+		{"write", `{"path":"new","content":"hi\n"}`, "--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+hi\n"},
+		{"write", `{"path":"a","content":"one\n2\n"}`, "--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"},
+		{"edit", `{"path":"a","old_string":"2","new_string":"two"}`, "--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n one\n-2\n+two\n"},
+		{"apply_patch", `{"patch":"*** Begin Patch\n*** Update File: a\n-two\n+deux\n*** Delete File: gone\n*** End Patch"}`,
+			"--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n one\n-two\n+deux\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"},
+		{"edit", `{"path":"a","old_string":"none","new_string":"x"}`, ""},
+	} {
+		if got := p.call(call.tool, call.args).Diff; got != call.want {
+			t.Errorf("%s %s: %q, want %q", call.tool, call.args, got, call.want)
+		}
+	}
+}

@@ -160,6 +160,7 @@ type Listing struct {
 	Tools        []tool.Tool
 	Missing      []Status      // the servers whose tools are not among them, and why
 	Instructions []Instruction // what servers say about their use
+	Off          []string      // sentences for the model about tools that the caller took out of the list
 }
 
 // Instruction is what a server says about its use, in its own words.
@@ -171,6 +172,7 @@ func (l Listing) Notice() string {
 	for _, s := range l.Missing {
 		lines = append(lines, s.absent())
 	}
+	lines = append(lines, l.Off...)
 	return strings.Join(lines, "\n")
 }
 

@@ -46,6 +46,14 @@ func (s *server) offer(keep tool.Keep) (tools []tool.Tool, resources, ok bool) {
 
 func (r *remote) Spec() tool.Spec { return r.spec }
 
+// ServerOf is the name of the server that a tool belongs to; "": it is none of a single server.
+func ServerOf(t tool.Tool) string {
+	if r, ok := t.(*remote); ok {
+		return r.srv.Name
+	}
+	return ""
+}
+
 // Access implements tool.Tool: nobody knows what a server touches.
 func (r *remote) Access([]byte) []tool.Access { return nil }
 

@@ -186,7 +186,9 @@ func (c *plain) line(ctx context.Context, text string) (leave bool, err error) {
 		c.o.Remember(text)
 	}
 	if name, args, ok := slash(text); ok {
-		return c.command(ctx, name, args), nil
+		if sayer, may := maySay(c.s, name, args, c.all); !may || !sayer.Says(ctx, text) {
+			return c.command(ctx, name, args), nil
+		}
 	}
 	receipt, err := c.s.Send(ctx, text)
 	if err != nil {

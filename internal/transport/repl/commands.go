@@ -1,6 +1,7 @@
 package repl
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -24,6 +25,7 @@ var builtin = []Command{
 	{"stop", "[all]", "end the run; all: the waiting prompts too"},
 	{"cost", "", "tokens and money"},
 	{"tools", "", "what the agent can use"},
+	{"skill", "[name] [text]", "call a skill, also as /name; without a name: which there are"},
 	{"prompts", "", "what MCP servers have ready: /server:prompt ARGUMENTS asks for it"},
 	{"clear", "", "begin anew; the journal keeps what was said"},
 	{"resume", "[id]", "go on with another session of this folder; without an id: which there are"},
@@ -52,6 +54,12 @@ func slash(line string) (name, args string, ok bool) {
 		name = "help"
 	}
 	return name, strings.TrimSpace(args), true
+}
+
+// maySay reports whether what stands behind a slash could be words for the agent: it is no command, or names a skill.
+func maySay(s Session, name, args string, all []Command) (Sayer, bool) {
+	sayer, ok := s.(Sayer)
+	return sayer, ok && (!known(name, all) || name == "skill" && args != "")
 }
 
 func known(name string, all []Command) bool {
@@ -98,4 +106,16 @@ func helpLines(all []Command, window bool) []string {
 			"  Esc or Ctrl-C stops the run; Ctrl-C twice or Ctrl-D leaves.")
 	}
 	return out
+}
+
+// SkillLines lists skills that can be called.
+func SkillLines(list []Command) string {
+	if len(list) == 0 {
+		return "there are no skills here that are on; chorus skill list shows those that wait for your approval"
+	}
+	var out strings.Builder
+	for _, c := range list {
+		fmt.Fprintf(&out, "%s  %s\n", strings.TrimSpace("/"+c.Name+" "+c.Args), FirstSentence(c.About))
+	}
+	return strings.TrimRight(out.String(), "\n")
 }

@@ -122,6 +122,9 @@ func (w *window) enter() tea.Cmd {
 		w.tell(text)
 	}
 	if name, args, ok := slash(text); ok {
+		if sayer, may := maySay(w.s, name, args, w.all); may {
+			return func() tea.Msg { return slashMsg{strings.TrimSpace(text), name, args, sayer.Says(w.ctx, text)} }
+		}
 		return w.command(name, args)
 	}
 	text = strings.TrimSpace(text)

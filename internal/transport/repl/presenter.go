@@ -91,6 +91,8 @@ func (t *presenter) event(e chat.Event) []news {
 		return t.said(b)
 	case chat.ToolBegan:
 		return t.toolBegan(b)
+	case chat.Deferred:
+		return t.toolBegan(chat.ToolBegan{Call: b.Call, Name: b.Name})
 	case chat.ToolRan:
 		return t.toolRan(b)
 	case chat.ApprovalAsked, chat.ApprovalAnswered:

@@ -45,6 +45,12 @@ type Session interface {
 	Info() Info
 }
 
+// Sayer is a session in which some words behind a slash are a prompt: skills are called so. A Session may be one.
+type Sayer interface {
+	// Says reports whether the line is words for the agent and no command.
+	Says(ctx context.Context, line string) bool
+}
+
 // Resume is the error of a command that wants Chat to end, because the person goes on with another session.
 type Resume struct{ ID string }
 

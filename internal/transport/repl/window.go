@@ -71,11 +71,15 @@ type message struct {
 
 // The messages of the window.
 type (
-	itemMsg     struct{ item Item }
-	lostMsg     struct{ err error }
-	tickMsg     struct{}
-	printedMsg  struct{}
-	sentMsg     struct{ receipt Receipt }
+	itemMsg    struct{ item Item }
+	lostMsg    struct{ err error }
+	tickMsg    struct{}
+	printedMsg struct{}
+	sentMsg    struct{ receipt Receipt }
+	slashMsg   struct {
+		text, name, args string
+		says             bool
+	}
 	steeredMsg  struct{ text string }
 	failedMsg   struct{ what string }
 	approvalMsg struct {
@@ -174,6 +178,12 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if w.printed() {
 			w.offered = w.offer
 			w.arm()
+		}
+	case slashMsg:
+		if msg.says {
+			cmds = append(cmds, w.send(msg.text))
+		} else {
+			cmds = append(cmds, w.command(msg.name, msg.args))
 		}
 	case sentMsg:
 		w.sent(msg.receipt)

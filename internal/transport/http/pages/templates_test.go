@@ -137,6 +137,8 @@ func TestEveryPageRenders(t *testing.T) {
 		"problem.html":   {{"Text": "x"}, {}},
 		"request.html":   {{"Q": full[operations.Request](), "Session": "s"}, {"Q": operations.Request{}, "Session": "s"}},
 		"schedule.html":  {{"S": full[operations.Schedule](), "May": true}, {"S": operations.Schedule{}, "May": false}},
+		"skill.html":     {{"S": full[operations.SkillDetail](), "Diff": full[operations.SkillDiff](), "May": true}, {"S": operations.SkillDetail{}, "Diff": operations.SkillDiff{}, "May": false}},
+		"skills.html":    {{"Waiting": []operations.Skill{full[operations.Skill]()}, "List": []operations.Skill{full[operations.Skill]()}}, {"Waiting": nil, "List": nil}},
 		"schedules.html": {{"List": full[operation.List[operations.Schedule]](), "Form": full[scheduleForm](), "May": true}, {"List": operation.List[operations.Schedule]{}, "Form": scheduleForm{}, "May": true}},
 		"search.html":    {{"Text": "x", "Agent": "a", "Hits": full[[]operations.Hit](), "More": "?x"}, {"Text": "", "Agent": "", "Sessions": sessions}},
 		"settings.html": {{"Made": new(full[operations.Token]()), "Admin": true, "Tokens": full[[]operations.Token](), "Scopes": operation.Scopes(), "Models": full[[]operations.Model](), "Settings": full[[]operations.Setting]()},

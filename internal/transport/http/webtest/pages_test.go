@@ -2,6 +2,7 @@ package webtest
 
 import (
 	"bytes"
+	"errors"
 	"image"
 	"image/color"
 	"image/png"
@@ -175,6 +176,38 @@ func TestSchedules(t *testing.T) {
 	p.waitForText("Nothing is said at set times yet")
 }
 
+// A skill is shown with all that would be approved, approved as shown, and can be switched off.
+func TestSkills(t *testing.T) {
+	t.Parallel()
+	h := newServer(t)
+	dir := filepath.Join(h.app.Home.Dir(), "skills", "deploy")
+	write := func(name, text string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("SKILL.md", "---\nname: deploy\ndescription: Release <b>it</b>\nallowed-tools: Bash(x)\n---\nRun go.sh\n")
+	write("go.sh", "echo one\n")
+	p := h.signedIn()
+	p.visit("/skills")
+	p.waitForText("Release <b>it</b>")
+	p.click("table.list tbody a")
+	p.waitForText("What you would approve")
+	p.waitForText("+echo one")
+	p.waitForText("which gives it no rights")
+	p.click("button[value=approve]")
+	p.until(`[...document.querySelectorAll("table.list tbody tr")].some(r => r.textContent.includes("on"))`)
+	write("go.sh", "echo two\n")
+	p.visit("/skills")
+	p.waitForText("Waiting for somebody to look")
+	p.click("table.list tbody a")
+	p.waitForText("What changed since it was approved")
+	p.waitForText("+echo two")
+	p.click("button[value=disable]")
+	p.waitForText("off")
+}
+
 func TestCopyingCode(t *testing.T) {
 	t.Parallel()
 	h := newServer(t)
@@ -306,7 +339,7 @@ func TestWithoutScripts(t *testing.T) {
 	p, id := h.begin(operations.NewSession{})
 	h.prompt(id, "say **bold** words")
 	call(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
-	for _, path := range []string{"/", "/approvals", "/agents", "/costs", "/schedules", "/audit", "/settings", "/doctor", "/search?q=bold", "/s/" + id + "/journal", "/s/" + id} {
+	for _, path := range []string{"/", "/approvals", "/agents", "/costs", "/schedules", "/skills", "/audit", "/settings", "/doctor", "/search?q=bold", "/s/" + id + "/journal", "/s/" + id} {
 		p.visit(path)
 		p.until(`document.querySelector("h1")?.innerText`)
 	}

@@ -44,6 +44,8 @@ func (s *Session) Command(ctx context.Context, line string) (string, error) {
 		return s.cost(ctx)
 	case "/tools":
 		return s.tools()
+	case "/skill":
+		return s.skills(rest)
 	case "/prompts":
 		return s.prompts(ctx)
 	case "/clear":
@@ -204,6 +206,32 @@ func (s *Session) tools() (string, error) {
 		fmt.Fprintf(&out, "%-20s %s\n", spec.Name, repl.FirstSentence(spec.Description))
 	}
 	return out.String(), nil
+}
+
+// Says implements repl.Sayer: a skill that is called by its name is a prompt.
+func (s *Session) Says(_ context.Context, line string) bool {
+	b, err := s.app.Setup.Toolbox(s.thread, s.dir)
+	return err == nil && s.app.Setup.CallsSkill(b, line)
+}
+
+// skills lists those that can be called.
+func (s *Session) skills(name string) (string, error) {
+	if name != "" {
+		return "", fmt.Errorf("there is no skill %s here that is on; /skill lists them, chorus skill list also those that wait for your approval", name)
+	}
+	b, err := s.app.Setup.Toolbox(s.thread, s.dir)
+	if err != nil {
+		return "", err
+	}
+	list, err := s.app.Setup.CallableSkills(b)
+	if err != nil {
+		return "", err
+	}
+	var out []repl.Command
+	for _, one := range list {
+		out = append(out, repl.Command{Name: one.Name, Args: one.ArgumentHint, About: one.Description})
+	}
+	return repl.SkillLines(out), nil
 }
 
 func (s *Session) clear(ctx context.Context) (string, error) {

@@ -236,7 +236,7 @@ func (s *Session) Open(ctx context.Context) bool {
 		return false
 	}
 	row, err := s.app.DB.Thread(ctx, s.thread)
-	return err == nil && (row.Status == chat.Running || row.Status == chat.Waiting || row.Waiting > 0)
+	return err == nil && (row.Status.On() || row.Waiting > 0)
 }
 
 // Unfinished is the number of the last event before what was still to be done when
@@ -260,7 +260,7 @@ func (s *Session) findUnfinished(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if row.Status == chat.Running || row.Status == chat.Waiting {
+	if row.Status.On() {
 		at, err := s.app.DB.LastRunAt(ctx, s.thread)
 		s.unfinished = max(0, at-1)
 		return err
@@ -289,7 +289,7 @@ func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
 	me := s.app.Me()
 	ahead := -1 // the prompt itself is counted
 	if !s.fresh {
-		if row, err := s.app.DB.Thread(ctx, s.thread); err == nil && (row.Status == chat.Running || row.Status == chat.Waiting) {
+		if row, err := s.app.DB.Thread(ctx, s.thread); err == nil && row.Status.On() {
 			ahead = 0 // a run is on, perhaps in another process: it comes first
 		}
 	}

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"chorus/internal/operations"
@@ -37,6 +38,8 @@ func (s *Session) Command(ctx context.Context, line string) (string, error) {
 		return "questions are asked again", nil
 	case "/tools":
 		return s.tools(ctx)
+	case "/skill":
+		return s.listSkills(ctx, rest)
 	case "/clear":
 		done, err := operations.ClearSession.Call(ctx, s.service, s.by, operations.SessionRef{ID: s.ID()})
 		return repl.Cleared(done.Messages), err
@@ -142,4 +145,34 @@ func (s *Session) model(ctx context.Context, name string) (string, error) {
 	s.now = made.Session
 	s.mu.Unlock()
 	return "from the next prompt on: " + joined(made.Session.Provider, made.Session.Model), nil
+}
+
+// Says implements repl.Sayer: a skill that is called by its name is a prompt.
+func (s *Session) Says(ctx context.Context, line string) bool {
+	name, rest, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "/"), " ")
+	if name == "skill" {
+		name, _, _ = strings.Cut(strings.TrimSpace(rest), " ")
+	}
+	list, err := s.skills(ctx)
+	return err == nil && slices.ContainsFunc(list, func(one operations.Skill) bool { return one.Name == name })
+}
+
+func (s *Session) skills(ctx context.Context) ([]operations.Skill, error) {
+	list, err := operations.ListSkills.Call(ctx, s.service, s.by, operations.SkillQuery{SkillPlace: operations.SkillPlace{Session: s.ID()}, Status: "on"})
+	return list.Items, err
+}
+
+func (s *Session) listSkills(ctx context.Context, name string) (string, error) {
+	if name != "" {
+		return "", fmt.Errorf("there is no skill %s here that is on; /skill lists them", name)
+	}
+	list, err := s.skills(ctx)
+	if err != nil {
+		return "", err
+	}
+	var out []repl.Command
+	for _, one := range list {
+		out = append(out, repl.Command{Name: one.Name, About: one.Description})
+	}
+	return repl.SkillLines(out), nil
 }

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"chorus/internal/markdown"
+	"chorus/internal/operations"
+	"chorus/internal/text"
+	"chorus/internal/transport/cli"
+	"chorus/internal/usage"
+)
+
+func (c *program) skillCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "skill", Short: "Skills: list, look at, approve", RunE: oneOf,
+		Long: `A skill is a folder with a SKILL.md: instructions for a task, perhaps with scripts. They are
+found in .agents/skills, .chorus/skills and .claude/skills of the repository and of your
+home directory, and in the folders skills of the home of Chorus. A skill is off until you
+have looked at it and approved it, and off again when a file of it changes. Tools of MCP
+servers are here too: one that is described otherwise than before is off until you have looked.`,
+		Example: `  chorus skill list
+  chorus skill diff deploy        what you would approve
+  chorus skill approve deploy     shows it, asks, and keeps a copy for agents
+  chorus skill disable deploy`,
+	}
+	return c.group(cmd, func(commands *cli.Commands) {
+		cli.Prepare(commands, operations.ListSkills, func(cmd *cobra.Command) func(context.Context, cli.Connection, *operations.SkillQuery, []string) error {
+			all := cmd.Flags().Bool("all", false, "those of every folder, channel and agent that is known")
+			return func(_ context.Context, to cli.Connection, in *operations.SkillQuery, _ []string) error {
+				return here(to, &in.SkillPlace, *all)
+			}
+		})
+		ref := func(*cobra.Command) func(context.Context, cli.Connection, *operations.SkillRef, []string) error {
+			return func(_ context.Context, to cli.Connection, in *operations.SkillRef, _ []string) error {
+				return here(to, &in.SkillPlace, false)
+			}
+		}
+		cli.Prepare(commands, operations.GetSkill, ref)
+		cli.Render(commands, operations.GetSkill, func(v cli.View, _ operations.SkillRef, s operations.SkillDetail) error {
+			_, err := fmt.Fprint(v.Out, markdown.Visible(skillText(s)))
+			return err
+		})
+		cli.Prepare(commands, operations.DiffSkill, ref)
+		cli.Render(commands, operations.DiffSkill, func(v cli.View, _ operations.SkillRef, d operations.SkillDiff) error {
+			_, err := fmt.Fprint(v.Out, markdown.Visible(diffText(d)))
+			return err
+		})
+		cli.Prepare(commands, operations.DisableSkill, ref)
+		cli.Prepare(commands, operations.ApproveSkill, c.approveSkill)
+	})
+}
+
+// here lets the folder that somebody stands in count, unless they say otherwise.
+func here(to cli.Connection, in *operations.SkillPlace, all bool) (err error) {
+	if to.Server != "" {
+		return nil // its folders are others
+	}
+	if in.Workspace == "" && in.Session == "" && !all {
+		in.Workspace = "."
+	}
+	if in.Workspace == "" {
+		return nil
+	}
+	if in.Workspace, err = filepath.Abs(in.Workspace); err != nil {
+		return err
+	}
+	if real, err := filepath.EvalSymlinks(in.Workspace); err == nil {
+		in.Workspace = real
+	}
+	return nil
+}
+
+// approveSkill shows what would be approved and asks; the digest binds the yes to what was shown.
+func (c *program) approveSkill(cmd *cobra.Command) func(context.Context, cli.Connection, *operations.SkillApproval, []string) error {
+	yes := cmd.Flags().BoolP("yes", "y", false, "do not ask")
+	return func(ctx context.Context, to cli.Connection, in *operations.SkillApproval, _ []string) error {
+		if err := here(to, &in.SkillPlace, false); err != nil {
+			return err
+		}
+		if in.Digest != "" {
+			return nil
+		}
+		d, err := operations.DiffSkill.Call(ctx, to, to.Caller, operations.SkillRef{Name: in.Name, SkillPlace: in.SkillPlace})
+		if err != nil {
+			return err
+		}
+		if d.Status == "on" {
+			return fmt.Errorf("%s is on already: nothing has changed since it was approved", d.Name)
+		}
+		in.Name, in.Digest = d.ID, d.Digest
+		if *yes {
+			return nil
+		}
+		fmt.Fprint(c.console.Err, markdown.Visible(diffText(d)))
+		if !c.console.CanAsk() {
+			return &usage.Error{Err: fmt.Errorf("there is no terminal to ask on; if you have looked at it (chorus skill diff %s), say so with --yes", d.Name)}
+		}
+		fmt.Fprint(c.console.Err, "let agents use it? [y/N] ")
+		var answer string
+		if _, err := fmt.Fscanln(os.Stdin, &answer); err != nil || answer != "y" && answer != "yes" {
+			return errors.New("nothing was changed")
+		}
+		return nil
+	}
+}
+
+// skillText is a skill for people.
+func skillText(s operations.SkillDetail) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(w, "%s\t%s\n", name, value)
+		}
+	}
+	skillHead(line, s.Skill)
+	line("license", s.License)
+	line("needs", s.Compatibility)
+	line("called with", s.ArgumentHint)
+	for _, name := range slices.Sorted(maps.Keys(s.Metadata)) {
+		line(name, s.Metadata[name])
+	}
+	for _, remark := range s.Remarks {
+		line("remark", remark)
+	}
+	for _, f := range s.Files {
+		kind := ""
+		switch {
+		case f.Link != "":
+			kind = " -> " + f.Link
+		case f.Exec:
+			kind = " (executable)"
+		}
+		line("file", f.Path+kind)
+	}
+	_ = w.Flush() // it writes to memory
+	if s.Body != "" {
+		b.WriteString("\n" + s.Body + "\n")
+	}
+	return b.String()
+}
+
+func skillHead(line func(name, value string), s operations.Skill) {
+	line("name", s.Name)
+	line("id", s.ID)
+	line("status", s.Status)
+	line("problem", s.Problem)
+	line("scope", s.Scope)
+	line("description", s.Description)
+	line("folder", s.Path)
+	if len(s.AllowedTools) > 0 {
+		line("asks for", strings.Join(s.AllowedTools, ", ")+" (which gives it no rights)")
+	}
+	if s.Hidden {
+		line("called", "by people only: /"+s.Name)
+	}
+	if s.ApprovedBy != "" {
+		line("approved", s.ApprovedAt.Local().Format("2006-01-02 15:04")+" by "+s.ApprovedBy)
+	}
+}
+
+// diffText is what somebody would approve.
+func diffText(d operations.SkillDiff) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
+	skillHead(func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(w, "%s\t%s\n", name, value)
+		}
+	}, d.Skill)
+	for _, other := range d.InsteadOf {
+		fmt.Fprintf(w, "same name\t%s\n", other)
+	}
+	_ = w.Flush() // it writes to memory
+	if len(d.Changes) == 0 {
+		b.WriteString("\nnothing differs from what was approved\n")
+		return b.String()
+	}
+	fmt.Fprintf(&b, "\n%s:\n", text.Count(len(d.Changes), "difference"))
+	for _, c := range d.Changes {
+		fmt.Fprintf(&b, "\n%s %s\n%s", c.Path, c.How, c.Diff)
+		if c.Diff != "" && !strings.HasSuffix(c.Diff, "\n") {
+			b.WriteString("\n")
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,100 @@
+// Package memory is what agents keep from one conversation to the next: Markdown files in the home folder, for
+// everybody (MEMORY.md), for one transport and for one channel, and beside them IDENTITY.md, SYSTEM.md and the
+// docs of agents.
+//
+// The files are the truth: people and agents edit them as they like. The package promises that reading them costs
+// next to nothing while they do not change, that each change is kept as a version with who made it, that a change
+// that was announced is never taken for one by hand, and that a file that was edited into nonsense costs only
+// itself. What an agent wrote is shown as the words of those on whose behalf it wrote them: it grants nothing.
+package memory
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"chorus/internal/chat"
+)
+
+// Scope says for whom a file is.
+type Scope string
+
+// The scopes, from the widest to the narrowest, and what stands beside them.
+const (
+	Global    Scope = "global"
+	Transport Scope = "transport"
+	Channel   Scope = "channel"
+	Docs      Scope = "docs" // of one agent
+)
+
+// The names of the files.
+const (
+	Name     = "MEMORY.md"
+	System   = "SYSTEM.md"   // what agents have changed in their environment
+	Identity = "IDENTITY.md" // what every agent is told first
+)
+
+// File is one memory file. It need not exist.
+type File struct {
+	Path  string // below the home folder, with forward slashes
+	Scope Scope
+	Title string // what people and models are told it is
+	// Transport and Place are where it is for; Place is "" for all of a transport. Agent is whose docs it is of.
+	Transport, Place, Agent string
+}
+
+// Root is the named root of the file tools that reaches the file: "memory/channel".
+func (f File) Root() string { return "memory/" + string(f.Scope) }
+
+// Tool is how file tools name the file.
+func (f File) Tool() string {
+	if f.Scope == Docs {
+		_, rest, _ := strings.Cut(f.Path, "/docs/")
+		return "@docs/" + rest
+	}
+	return "@" + f.Root() + "/" + path.Base(f.Path)
+}
+
+// Of are the files that a thread is shown and may write, the widest first.
+func Of(thread chat.ThreadID) []File {
+	transport := thread.Transport()
+	return []File{
+		{Path: Name, Scope: Global, Title: "Global Memory"},
+		{Path: System, Scope: Global, Title: "Environment Log"},
+		{Path: transport + "/" + Name, Scope: Transport, Title: "Transport Memory (" + transport + ")", Transport: transport},
+		{Path: path.Join(path.Dir(thread.Dir()), Name), Scope: Channel, Title: "Channel Memory", Transport: transport, Place: thread.Place()},
+	}
+}
+
+// Parse understands the path of a memory file below the home folder; an error says what there is.
+func Parse(name string) (File, error) {
+	bad := fmt.Errorf("%.200q is no memory file; there are MEMORY.md, SYSTEM.md, IDENTITY.md, TRANSPORT/MEMORY.md, TRANSPORT/CHANNEL/MEMORY.md and agents/AGENT/docs/….md", name)
+	parts := strings.Split(name, "/")
+	if path.Clean(name) != name || strings.ContainsAny(name, "\\\x00") {
+		return File{}, bad
+	}
+	switch {
+	case name == Name:
+		return File{Path: name, Scope: Global, Title: "Global Memory"}, nil
+	case name == System:
+		return File{Path: name, Scope: Global, Title: "Environment Log"}, nil
+	case name == Identity:
+		return File{Path: name, Scope: Global, Title: "Identity"}, nil
+	case len(parts) > 3 && parts[0] == "agents" && chat.ValidAgentName(parts[1]) && parts[2] == "docs" && strings.HasSuffix(name, ".md"):
+		return File{Path: name, Scope: Docs, Title: "Docs of " + parts[1], Agent: parts[1]}, nil
+	case len(parts) == 2 && parts[1] == Name && validTransport(parts[0]):
+		return File{Path: name, Scope: Transport, Title: "Transport Memory (" + parts[0] + ")", Transport: parts[0]}, nil
+	case len(parts) == 3 && parts[2] == Name && validTransport(parts[0]):
+		place, err := chat.DecodeSegment(parts[1])
+		if err != nil {
+			place = parts[1] // it was too long for a name: its files are found by it all the same
+		}
+		return File{Path: name, Scope: Channel, Title: "Channel Memory", Transport: parts[0], Place: place}, nil
+	}
+	return File{}, bad
+}
+
+func validTransport(name string) bool {
+	_, err := chat.ParseThreadID(name + ":place:thread")
+	return err == nil
+}

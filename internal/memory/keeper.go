@@ -1,0 +1,417 @@
+package memory
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"chorus/internal/chat"
+	"chorus/internal/datadir"
+)
+
+// MaxFile is the largest file that is read: far more than is shown, and little enough to be read at once.
+const MaxFile = 256 << 10
+
+// Origin is who made a change, and how.
+type Origin struct {
+	Who    string // on whose words, as it is shown; "": nobody knows
+	Thread chat.ThreadID
+	Call   string
+	How    string // by hand, edit, forget, restore, or the tool's name
+	Owner  bool   // by somebody who runs this home: shown as it stands, not as somebody's words
+}
+
+// ByHand is how a change is called that nobody announced.
+const ByHand = "by hand"
+
+// Version is a file as it was after a change.
+type Version struct {
+	Path   string
+	N      int64
+	Digest string
+	Text   string // "": the file was empty or gone
+	Lines  Spans
+	Origin
+	At time.Time
+}
+
+// Versions keeps them.
+type Versions interface {
+	// MemoryVersions lists those of a file without their texts, the newest first.
+	MemoryVersions(ctx context.Context, path string) ([]Version, error)
+	// MemoryVersion is one of them, with n 0 the newest; false: there is none.
+	MemoryVersion(ctx context.Context, path string, n int64) (Version, bool, error)
+	// AddMemoryVersion keeps a version under its number, and forgets that it was announced. False: there is one
+	// with this number already.
+	AddMemoryVersion(ctx context.Context, v Version) (bool, error)
+	// PlanMemoryWrite announces a text; PlannedMemoryWrite is what was announced, false: nothing was.
+	PlanMemoryWrite(ctx context.Context, v Version) error
+	PlannedMemoryWrite(ctx context.Context, path, digest string) (Version, bool, error)
+	// MemoryPaths are the files that have versions.
+	MemoryPaths(ctx context.Context) ([]string, error)
+	// ForgetMemory removes all versions of a file.
+	ForgetMemory(ctx context.Context, path string) error
+}
+
+// Keeper reads memory files and keeps their versions. It is safe for concurrent use.
+type Keeper struct {
+	dir      string
+	versions Versions
+	now      func() time.Time
+
+	mu    sync.Mutex
+	root  *os.Root
+	known map[string]*seen
+}
+
+// seen is a file as it was read last.
+type seen struct {
+	info    fs.FileInfo // nil: it was not there
+	content Content
+}
+
+// Content is what a file holds.
+type Content struct {
+	File
+	Text    string
+	Size    int64
+	Problem string // why it is not shown, with what to do; "": nothing is wrong
+	Version int64  // 0: it was never there
+	At      time.Time
+	parts   []Part
+}
+
+// Part is what one origin has of a text.
+type Part struct {
+	Origin
+	Text string
+}
+
+// NewKeeper keeps the memory of a home folder.
+func NewKeeper(dir string, versions Versions, now func() time.Time) *Keeper {
+	return &Keeper{dir: dir, versions: versions, now: now, known: map[string]*seen{}}
+}
+
+// Close lets go of the folder.
+func (k *Keeper) Close() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.root == nil {
+		return nil
+	}
+	err := k.root.Close()
+	k.root = nil
+	return err
+}
+
+// Read is what a file holds now. While it does not change that costs one look at the directory; a change is kept as
+// a version first, so an error means that it could not be.
+func (k *Keeper) Read(ctx context.Context, f File) (Content, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.read(ctx, f)
+}
+
+func (k *Keeper) read(ctx context.Context, f File) (Content, error) {
+	if k.root == nil {
+		root, err := os.OpenRoot(k.dir)
+		if err != nil {
+			return Content{}, err
+		}
+		k.root = root
+	}
+	// One call of the system says that nothing has changed; only what did is reached for step by step from the home
+	// folder, so that no link leads out of it.
+	now, err := os.Lstat(filepath.Join(k.dir, f.Path))
+	if err != nil {
+		now = nil
+	}
+	if last := k.known[f.Path]; last != nil && same(last.info, now) {
+		return last.content, nil
+	}
+	info, err := k.root.Lstat(filepath.FromSlash(f.Path))
+	if err != nil {
+		info = nil
+	}
+	c := Content{File: f}
+	data, problem := []byte(nil), ""
+	if info != nil {
+		c.Size, c.At = info.Size(), info.ModTime()
+		data, problem = k.load(f, info)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		problem = "it cannot be reached (" + reason(err) + "): a link on the way leads out of the home folder, or its rights are wrong"
+	}
+	if c.Problem = problem; problem == "" {
+		c.Text = string(data)
+		if c, err = k.look(ctx, c); err != nil {
+			return c, err
+		}
+	}
+	k.known[f.Path] = &seen{now, c}
+	return c, nil
+}
+
+func same(a, b fs.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && a.Mode() == b.Mode()
+}
+
+// load reads a file; the problem says why that is not possible and what to do.
+func (k *Keeper) load(f File, info fs.FileInfo) (data []byte, problem string) {
+	switch {
+	case info.IsDir():
+		return nil, "it is a folder: move the folder away and write a file"
+	case info.Mode()&fs.ModeSymlink != 0:
+		return nil, "it is a link, and memory is not read through links: put the file itself there"
+	case !info.Mode().IsRegular():
+		return nil, "it is neither a file nor a folder: remove it"
+	case info.Size() > MaxFile:
+		return nil, fmt.Sprintf("it has %s, and at most %s are read: move what is not needed in every conversation elsewhere", size(info.Size()), size(MaxFile))
+	}
+	file, err := k.root.OpenFile(filepath.FromSlash(f.Path), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, "it cannot be read (" + reason(err) + "): give Chorus the right to read it"
+	}
+	defer file.Close()
+	if opened, err := file.Stat(); err != nil || !os.SameFile(info, opened) {
+		return nil, "it was replaced while it was read: it is looked at again in a moment"
+	}
+	data, err = io.ReadAll(io.LimitReader(file, MaxFile+1))
+	switch {
+	case err != nil:
+		return nil, "it cannot be read (" + reason(err) + ")"
+	case len(data) > MaxFile:
+		return nil, fmt.Sprintf("it grew beyond %s: move what is not needed in every conversation elsewhere", size(MaxFile))
+	case !utf8.Valid(data) || strings.ContainsRune(string(data), 0):
+		return nil, "it is not text in UTF-8: save it as UTF-8, or restore an earlier version"
+	}
+	return data, ""
+}
+
+// reason is an error without the path, which people do not need.
+func reason(err error) string {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err.Error()
+	}
+	return err.Error()
+}
+
+// look keeps a version if the text is not that of the newest, and says who wrote which part.
+func (k *Keeper) look(ctx context.Context, c Content) (Content, error) {
+	digest := Digest(c.Text)
+	for { // somebody else may have seen the same change
+		last, has, err := k.versions.MemoryVersion(ctx, c.Path, 0)
+		if err != nil {
+			return c, err
+		}
+		if !has && c.Text == "" {
+			return c, nil
+		}
+		if !has || last.Digest != digest {
+			next := Version{Path: c.Path, N: last.N + 1, Digest: digest, Text: c.Text, Origin: Origin{How: ByHand, Owner: true}, At: k.now()}
+			planned, was, err := k.versions.PlannedMemoryWrite(ctx, c.Path, digest)
+			if err != nil {
+				return c, err
+			}
+			if was {
+				next.Origin = planned.Origin
+			}
+			if next.Lines = planned.Lines; next.Lines == nil {
+				next.Lines = Attribute(last.Text, last.Lines, c.Text, next.N)
+			}
+			if added, err := k.versions.AddMemoryVersion(ctx, next); err != nil {
+				return c, err
+			} else if !added {
+				continue
+			}
+			last = next
+		}
+		c.Version = last.N
+		c.parts, err = k.partsOf(ctx, c.Path, c.Text, last)
+		return c, err
+	}
+}
+
+// partsOf takes a text apart by who wrote it. Lines that no version knows are nobody's, and shown as such.
+func (k *Keeper) partsOf(ctx context.Context, path, whole string, last Version) ([]Part, error) {
+	all, err := k.versions.MemoryVersions(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	origins := map[int64]Origin{}
+	for _, v := range all {
+		origins[v.N] = v.Origin
+	}
+	origins[last.N] = last.Origin
+	lines := Lines(whole)
+	var parts []Part
+	for i, version := range last.Lines.each(len(lines)) {
+		origin := origins[version]
+		if n := len(parts); n > 0 && parts[n-1].sameVoice(origin) {
+			parts[n-1].Text += "\n" + lines[i]
+			continue
+		}
+		parts = append(parts, Part{origin, lines[i]})
+	}
+	return parts, nil
+}
+
+// sameVoice reports whether lines of an origin may stand in one part with these.
+func (p Part) sameVoice(o Origin) bool { return p.Owner == o.Owner && (p.Owner || p.Who == o.Who) }
+
+// Digest names a text.
+func Digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Announce says that somebody is about to write a text, so that the change is known as theirs.
+func (k *Keeper) Announce(ctx context.Context, f File, text string, by Origin) error {
+	return k.announce(ctx, f, text, by, nil)
+}
+
+func (k *Keeper) announce(ctx context.Context, f File, text string, by Origin, lines Spans) error {
+	return k.versions.PlanMemoryWrite(ctx, Version{Path: f.Path, Digest: Digest(text), Lines: lines, Origin: by, At: k.now()})
+}
+
+// ErrMoved says that a file is no longer what the writer has seen.
+var ErrMoved = errors.New("the file was changed meanwhile")
+
+// Write makes a text the whole of a file; "" removes it. Unless seen is negative, the newest version must still be that one.
+func (k *Keeper) Write(ctx context.Context, f File, whole string, seen int64, by Origin) (Content, error) {
+	return k.write(ctx, f, whole, seen, by, nil)
+}
+
+func (k *Keeper) write(ctx context.Context, f File, whole string, seen int64, by Origin, lines Spans) (Content, error) {
+	if len(whole) > MaxFile {
+		return Content{}, fmt.Errorf("%s do not fit: at most %s are read", size(int64(len(whole))), size(MaxFile))
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now, err := k.read(ctx, f)
+	switch {
+	case err != nil:
+		return now, err
+	case seen >= 0 && now.Version != seen:
+		return now, ErrMoved
+	case now.Problem == "" && now.Text == whole:
+		return now, nil
+	}
+	if err := k.announce(ctx, f, whole, by, lines); err != nil {
+		return now, err
+	}
+	if err := k.put(f, whole); err != nil {
+		return now, err
+	}
+	return k.read(ctx, f)
+}
+
+// put writes the file in one step, or removes it.
+func (k *Keeper) put(f File, whole string) error {
+	if whole == "" {
+		err := k.root.Remove(filepath.FromSlash(f.Path))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	dir := filepath.Dir(filepath.FromSlash(f.Path))
+	if err := k.root.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if _, err := k.root.Stat(dir); err != nil { // a link that leads out of the home folder
+		return err
+	}
+	return datadir.WriteFile(filepath.Join(k.dir, filepath.FromSlash(f.Path)), []byte(whole), 0o600)
+}
+
+// History lists the versions of a file without their texts, the newest first, after a look at the file.
+func (k *Keeper) History(ctx context.Context, f File) ([]Version, error) {
+	if _, err := k.Read(ctx, f); err != nil {
+		return nil, err
+	}
+	return k.versions.MemoryVersions(ctx, f.Path)
+}
+
+// Version is one version with its text; 0 is the newest. False: there is none.
+func (k *Keeper) Version(ctx context.Context, f File, n int64) (Version, bool, error) {
+	return k.versions.MemoryVersion(ctx, f.Path, n)
+}
+
+// Restore makes a file what it was in a version. The lines stay those of whoever wrote them.
+func (k *Keeper) Restore(ctx context.Context, f File, n, seen int64, by Origin) (Content, error) {
+	v, has, err := k.versions.MemoryVersion(ctx, f.Path, n)
+	if err != nil {
+		return Content{}, err
+	}
+	if !has || n <= 0 {
+		return Content{}, fs.ErrNotExist
+	}
+	by.Owner = by.Owner && v.Owner
+	return k.write(ctx, f, v.Text, seen, by, v.Lines)
+}
+
+// Forget removes a file and all that is kept of it.
+func (k *Keeper) Forget(ctx context.Context, f File) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, err := k.read(ctx, f); err != nil {
+		return err
+	}
+	if err := k.put(f, ""); err != nil {
+		return err
+	}
+	delete(k.known, f.Path)
+	return k.versions.ForgetMemory(ctx, f.Path)
+}
+
+// All are the files that are there, and those that were, by their paths.
+func (k *Keeper) All(ctx context.Context) ([]File, error) {
+	paths, err := k.versions.MemoryPaths(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, pattern := range []string{Name, System, Identity, "*/" + Name, "*/*/" + Name} {
+		found, _ := filepath.Glob(filepath.Join(escape(k.dir), filepath.FromSlash(pattern)))
+		for _, name := range found {
+			if rel, err := filepath.Rel(k.dir, name); err == nil {
+				paths = append(paths, filepath.ToSlash(rel))
+			}
+		}
+	}
+	_ = filepath.WalkDir(filepath.Join(k.dir, "agents"), func(name string, d fs.DirEntry, err error) error {
+		rel, relErr := filepath.Rel(k.dir, name)
+		if err == nil && relErr == nil && d.Type().IsRegular() && strings.HasSuffix(name, ".md") {
+			paths = append(paths, filepath.ToSlash(rel))
+		}
+		return nil
+	})
+	slices.Sort(paths)
+	var out []File
+	for _, name := range slices.Compact(paths) {
+		if f, err := Parse(name); err == nil {
+			out = append(out, f)
+		}
+	}
+	return out, nil
+}
+
+// escape keeps the signs of a pattern in a folder's own name from meaning something.
+func escape(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
+}

@@ -1,0 +1,130 @@
+package memory
+
+import (
+	"fmt"
+	"strings"
+
+	"chorus/internal/text"
+	"chorus/internal/untrusted"
+)
+
+// Shown is how much of a file a model is shown: four thousand tokens, in every conversation of its scope. From Full on
+// it is told that the file fills up.
+const (
+	Shown = 16 << 10
+	Full  = Shown * 3 / 4
+)
+
+// Empty is what is shown where there is no memory at all.
+const Empty = "(no memory yet)"
+
+// Render is a file as a model is shown it: what agents wrote stands in frames, as the words of those on whose behalf
+// they wrote it. "": there is nothing to show.
+func (c Content) Render() string {
+	if c.Problem != "" {
+		return fmt.Sprintf("### %s (%s)\n(It is not shown: %s.)", c.Title, c.Tool(), c.Problem)
+	}
+	if strings.TrimSpace(c.Text) == "" {
+		return ""
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "### %s (%s)\n", c.Title, c.Tool())
+	room, left := Shown, 0
+	if c.Path == System && len(c.Text) > Shown {
+		fmt.Fprintf(&out, "[The older %s are not shown.]\n", size(int64(len(c.Text)-Shown)))
+	}
+	for _, part := range c.clipped() {
+		body := part.Text
+		if len(body) > room {
+			cut := text.Prefix(body, room)
+			left += len(body) - len(cut)
+			body = cut
+		}
+		room -= len(body)
+		switch {
+		case strings.TrimSpace(body) == "":
+			continue
+		case part.Owner:
+			out.WriteString(body + "\n")
+		default:
+			out.WriteString(untrusted.Frame("memory, written on the words of "+part.voice(), body) + "\n")
+		}
+	}
+	switch {
+	case left > 0:
+		fmt.Fprintf(&out, "[%s more are not shown: at most %s are. Shorten the file: merge lines, and leave out what no longer holds.]\n", size(int64(left)), size(Shown))
+	case len(c.Text) > Full && c.Path != System:
+		fmt.Fprintf(&out, "[It has %s of the %s that are shown: tidy it up before it is full.]\n", size(int64(len(c.Text))), size(Shown))
+	}
+	return strings.TrimSpace(out.String())
+}
+
+// clipped is the parts in the order in which they are shown. Of a log the newest is what counts, and that is its end.
+func (c Content) clipped() []Part {
+	if c.Path != System || len(c.Text) <= Shown {
+		return c.parts
+	}
+	drop := len(c.Text) - Shown
+	var out []Part
+	for _, p := range c.parts {
+		if drop >= len(p.Text) {
+			drop -= len(p.Text) + 1
+			continue
+		}
+		if drop > 0 {
+			_, rest, _ := strings.Cut(p.Text[drop:], "\n")
+			p.Text, drop = rest, 0
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// Parts are what each origin has of the text.
+func (c Content) Parts() []Part { return c.parts }
+
+// voice names whose words a part is.
+func (p Part) voice() string {
+	if p.Who == "" {
+		return "somebody unknown"
+	}
+	return p.Who
+}
+
+// RenderAll is all of a thread's memory, for people.
+func RenderAll(all []Content) string {
+	var parts []string
+	for _, c := range all {
+		if text := c.Render(); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	if len(parts) == 0 {
+		return Empty
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// Append adds something to remember to a text, as a line of a list.
+func Append(text, what string) string {
+	what = strings.TrimSpace(what)
+	if !strings.HasPrefix(what, "- ") && !strings.HasPrefix(what, "#") {
+		what = "- " + strings.ReplaceAll(what, "\n", "\n  ")
+	}
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return text + what + "\n"
+}
+
+// size is a number of bytes for people.
+func size(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KB", float64(n)/(1<<10))
+	default:
+		return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
+	}
+}

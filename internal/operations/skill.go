@@ -1,0 +1,156 @@
+package operations
+
+import (
+	"context"
+	"time"
+
+	"chorus/internal/operation"
+)
+
+// Skills carries out operations on skills and on what else waits for somebody to look.
+type Skills interface {
+	ListSkills(context.Context, operation.Caller, SkillQuery) (operation.List[Skill], error)
+	GetSkill(context.Context, operation.Caller, SkillRef) (SkillDetail, error)
+	DiffSkill(context.Context, operation.Caller, SkillRef) (SkillDiff, error)
+	ApproveSkill(context.Context, operation.Caller, SkillApproval) (Skill, error)
+	DisableSkill(context.Context, operation.Caller, SkillRef) (Skill, error)
+	CallSkill(context.Context, operation.Caller, SkillCall) (Said, error)
+}
+
+// SkillPlace says whose skills are meant.
+type SkillPlace struct {
+	Workspace string `json:"workspacePath,omitempty" maxLen:"4096" cli:"repo,r" slash:"-" doc:"the folder whose skills count; left out: those of every folder that was worked in"`
+	Agent     string `json:"agent,omitempty" maxLen:"64" noun:"agent" slash:"-" doc:"the agent whose skills count too"`
+	Session   string `json:"session,omitempty" maxLen:"1024" noun:"session" slash:"-" doc:"the session whose skills count: of its folder, its channel and its agent"`
+}
+
+// SkillQuery says which skills are listed.
+type SkillQuery struct {
+	SkillPlace
+	Status string `json:"status,omitempty" enum:"on,new,changed,off,broken,overridden" doc:"only those"`
+}
+
+// Skill is a skill that was found, or an MCP server whose tools were seen.
+type Skill struct {
+	ID           string    `json:"id"`
+	Name         string    `json:"name"`
+	Kind         string    `json:"kind"`  // skill or mcp
+	Scope        string    `json:"scope"` // repository, channel, agent, transport, global, user; of a server: server
+	Status       string    `json:"status"`
+	Description  string    `json:"description"`
+	Path         string    `json:"path,omitempty"`
+	AllowedTools []string  `json:"allowedTools,omitempty"` // what it asks for; it gives no right
+	Hidden       bool      `json:"disableModelInvocation,omitempty"`
+	Problem      string    `json:"problem,omitempty"` // why it is not on
+	Digest       string    `json:"digest,omitempty"`
+	ApprovedBy   string    `json:"approvedBy,omitempty"`
+	ApprovedAt   time.Time `json:"approvedAt,omitzero"`
+}
+
+// SkillDetail is a skill with its text and its files.
+type SkillDetail struct {
+	Skill
+	License       string            `json:"license,omitempty"`
+	Compatibility string            `json:"compatibility,omitempty"`
+	ArgumentHint  string            `json:"argumentHint,omitempty"`
+	Metadata      map[string]string `json:"metadata,omitempty"`
+	Remarks       []string          `json:"remarks,omitempty"`
+	Files         []SkillFile       `json:"files"`
+	Body          string            `json:"body"`
+}
+
+// SkillFile is a file of a skill.
+type SkillFile struct {
+	Path   string `json:"path"`
+	Size   int64  `json:"size"`
+	Exec   bool   `json:"executable,omitempty"`
+	Link   string `json:"link,omitempty"`
+	Digest string `json:"digest,omitempty"`
+}
+
+// SkillDiff is how something differs from what was approved.
+type SkillDiff struct {
+	Skill
+	InsteadOf []string      `json:"insteadOf,omitempty"` // skills of the same name that it would take the place of
+	Changes   []SkillChange `json:"changes"`
+}
+
+// SkillChange is one file, or one tool's description, that differs.
+type SkillChange struct {
+	Path string `json:"path"`
+	How  string `json:"how"`
+	Diff string `json:"diff,omitempty"`
+}
+
+// SkillRef names a skill.
+type SkillRef struct {
+	Name string `json:"name" minLen:"1" maxLen:"128" noun:"skill" doc:"the skill's name or id; mcp:NAME for an MCP server"`
+	SkillPlace
+}
+
+// SkillApproval says what is approved.
+type SkillApproval struct {
+	Name string `json:"name" minLen:"1" maxLen:"128" noun:"skill" doc:"the skill's name or id; mcp:NAME for an MCP server"`
+	SkillPlace
+	Digest string `json:"digest" minLen:"1" maxLen:"64" doc:"of what was shown: what skill.diff says"`
+}
+
+// SkillCall is a skill that somebody calls by its name.
+type SkillCall struct {
+	Name    string `json:"name" minLen:"1" maxLen:"64" noun:"skill" doc:"the skill's name"`
+	Session string `json:"session" minLen:"1" maxLen:"1024" noun:"session" context:"session" doc:"the session in which it is called"`
+	Text    string `json:"text,omitempty" maxLen:"100000" doc:"what it is called with"`
+	Key     string `json:"-" key:"true"`
+}
+
+// The operations on skills.
+var (
+	ListSkills = operation.New(operation.Info{Name: "skill.list", Help: "List skills and MCP servers with their status", Scope: operation.Read,
+		Doc: "A skill is off until somebody has looked at it and approved it, and off again when a file of it changes. Those\n" +
+			"who are no admin see the ones that are on.",
+		Errors:  []operation.Kind{operation.NotFound},
+		HTTP:    []operation.HTTP{{Route: "GET /api/skills", ID: "listSkills"}},
+		CLI:     []operation.CLI{{Words: "skill list", Example: "  chorus skill list\n  chorus skill list --repo . --status new"}},
+		Slash:   []operation.Slash{{Words: "skills", Options: "status", Help: "Which skills agents have here"}},
+		Tool:    "skill_list",
+		Columns: "NAME=name | STATUS=status | SCOPE=scope | ID=id | DESCRIPTION=description:60",
+		Empty:   "there are no skills; put a folder with a SKILL.md into .agents/skills of a repository, or into skills of the home"}, Skills.ListSkills)
+
+	GetSkill = operation.New(operation.Info{Name: "skill.get", Help: "Show a skill: what it says and which files it has", Scope: operation.Read,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "GET /api/skills/{name}", ID: "getSkill"}},
+		CLI:    []operation.CLI{{Words: "skill show", Args: "NAME"}},
+		Tool:   "skill_get"}, Skills.GetSkill)
+
+	DiffSkill = operation.New(operation.Info{Name: "skill.diff", Help: "Show how a skill differs from what was approved", Scope: operation.Admin,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "GET /api/skills/{name}/diff", ID: "diffSkill"}},
+		CLI:    []operation.CLI{{Words: "skill diff", Args: "NAME", Example: "  chorus skill diff deploy\n  chorus skill diff mcp:github"}}}, Skills.DiffSkill)
+
+	// No tool: an agent must not approve what it has written itself.
+	ApproveSkill = operation.New(operation.Info{Name: "skill.approve", Help: "Let a skill be used as it is now", Scope: operation.Admin, Effect: operation.Changes,
+		Doc: "What was approved is copied, and agents read and run the copy. The digest is that of what was shown (skill.diff): where\n" +
+			"it has changed since, nothing is approved.",
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/skills/{name}/approve", ID: "approveSkill", Body: "SkillApproval"}},
+		CLI: []operation.CLI{{Words: "skill approve", Args: "NAME", Doc: "It shows the difference, asks, and keeps a copy of what was shown: that is what agents read and run.",
+			Example: "  chorus skill approve deploy\n  chorus skill approve mcp:github --yes"}},
+		Done: "{name} is {status}"}, Skills.ApproveSkill)
+
+	DisableSkill = operation.New(operation.Info{Name: "skill.disable", Help: "Switch a skill off until it is approved again", Scope: operation.Admin, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/skills/{name}/disable", ID: "disableSkill", Body: "SkillPlace"}},
+		CLI:    []operation.CLI{{Words: "skill disable", Args: "NAME"}},
+		Done:   "{name} is {status}"}, Skills.DisableSkill)
+
+	CallSkill = operation.New(operation.Info{Name: "skill.call", Help: "Call a skill by its name in a session", Scope: operation.Chat, Effect: operation.Creates,
+		Doc:    "The same as saying /NAME TEXT there. Skills that models do not find themselves are called so.",
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict, operation.Busy},
+		HTTP:   []operation.HTTP{{Route: "POST /api/sessions/{session}/skills/{name}", ID: "callSkill", Tag: "skills", Body: "SkillCall", Status: 202}},
+		CLI:    []operation.CLI{{Words: "skill call", Args: "NAME SESSION [TEXT]", Example: "  chorus skill call review 01J9 'the last commit'"}},
+		Tool:   "skill_call", Done: "called"}, Skills.CallSkill)
+)
+
+func skills() []operation.Any {
+	return []operation.Any{ListSkills, GetSkill, DiffSkill, ApproveSkill, DisableSkill, CallSkill}
+}

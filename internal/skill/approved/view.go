@@ -1,0 +1,191 @@
+package approved
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"chorus/internal/datadir"
+	"chorus/internal/lockfile"
+	"chorus/internal/skill"
+)
+
+// A view is the folder that agents of one place read skills in: copies of the approved ones that are on there, by name, with
+// the paths in their texts made into the view's own. Its own folder stays as long as the place does, so that sandboxes
+// which have it mounted see what is put into it.
+
+// ViewDir is the view of a place. It need not exist.
+func (l *Library) ViewDir(where skill.Where) string {
+	var key strings.Builder
+	for _, s := range where.Sources() {
+		key.WriteString(s.Dir + "\x00")
+	}
+	return filepath.Join(l.Home.Dir(), "cache", "skills", ShortID(key.String()))
+}
+
+// Looked is what was found at a look.
+type Looked struct {
+	On       []Skill  // what the view holds
+	All      []Skill  // what was found, whether it is on or not
+	Problems []string // sentences for people
+}
+
+// View brings the view of a place up to date and lists what is in it. Where nothing has changed it only looks at the times of
+// files.
+func (l *Library) View(where skill.Where) (Looked, error) {
+	list, problems := l.Find(where)
+	out := Looked{All: list, Problems: problems}
+	wanted := map[string]string{}
+	for _, s := range list {
+		if s.Status == On {
+			out.On = append(out.On, s)
+			wanted[s.Name] = s.Record.Digest
+		}
+	}
+	dir := l.ViewDir(where)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if held, ok := l.views[dir]; ok && maps.Equal(held, wanted) {
+		return out, nil
+	}
+	if _, ok := l.views[dir]; !ok && len(wanted) == 0 {
+		if _, err := os.Stat(manifestOf(dir)); errors.Is(err, os.ErrNotExist) { // nothing was ever put there
+			return out, nil
+		}
+	}
+	made, failed, err := l.sync(dir, out.On)
+	if err != nil {
+		return Looked{All: list, Problems: problems}, fmt.Errorf("skills are left out: %w", err)
+	}
+	if l.views == nil {
+		l.views = map[string]map[string]string{}
+	}
+	l.views[dir] = made
+	if len(failed) > 0 {
+		out.Problems = append(out.Problems, failed...)
+		delete(l.views, dir) // it is tried again
+	}
+	out.On = slices.DeleteFunc(out.On, func(s Skill) bool { return made[s.Name] == "" })
+	return out, nil
+}
+
+// viewed is a skill in a view: what was approved, and the digest of what became of it there.
+type viewed struct {
+	Approved string `json:"approved"`
+	Here     string `json:"here"`
+}
+
+func manifestOf(dir string) string { return dir + ".json" }
+
+// viewTime is how long another process may be busy with a view: it copies a few megabytes.
+const viewTime = 10 * time.Second
+
+// sync makes a view hold exactly these skills. What cannot be put there is named, and costs only itself.
+func (l *Library) sync(dir string, on []Skill) (made map[string]string, failed []string, err error) {
+	if _, err := l.Home.Ensure(dir); err != nil {
+		return nil, nil, err
+	}
+	var lock *lockfile.Lock
+	for late := time.Now().Add(viewTime); ; time.Sleep(10 * time.Millisecond) {
+		if lock, err = lockfile.Try(dir+".lock", nil); err == nil {
+			break
+		}
+		if !errors.Is(err, lockfile.ErrHeld) || time.Now().After(late) {
+			return nil, nil, err
+		}
+	}
+	defer lock.Release()
+	manifest := map[string]viewed{}
+	if data, err := os.ReadFile(manifestOf(dir)); err == nil {
+		_ = json.Unmarshal(data, &manifest) // what it does not say is made again
+	}
+	kept := map[string]viewed{}
+	made = map[string]string{}
+	for _, s := range on {
+		at, before := filepath.Join(dir, s.Name), manifest[s.Name]
+		if before.Approved == s.Record.Digest {
+			if tree, err := skill.ReadTree(at); err == nil && tree.Digest == before.Here {
+				kept[s.Name], made[s.Name] = before, s.Record.Digest
+				continue
+			}
+		}
+		here, err := l.put(at, s)
+		if err != nil {
+			failed = append(failed, fmt.Sprintf("the skill %s is left out: %v", s.Name, err))
+			continue
+		}
+		kept[s.Name], made[s.Name] = viewed{s.Record.Digest, here}, s.Record.Digest
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range entries {
+		if _, ok := kept[e.Name()]; !ok {
+			if err := discard(filepath.Join(dir, e.Name())); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	data, err := json.Marshal(kept)
+	if err != nil {
+		return nil, nil, err
+	}
+	return made, failed, datadir.WriteFile(manifestOf(dir), data, 0o600)
+}
+
+// discard takes a folder out of a view at once: nobody sees a half of it.
+func discard(at string) error {
+	gone, err := os.MkdirTemp(filepath.Dir(filepath.Dir(at)), ".old-*")
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(at, filepath.Join(gone, "x")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		_ = os.RemoveAll(gone)
+		return err
+	}
+	return os.RemoveAll(gone)
+}
+
+// put copies an approved skill into a view, with its paths, and returns the digest of what is there then.
+func (l *Library) put(at string, s Skill) (string, error) {
+	from := filepath.Join(l.copies(), s.Record.Digest)
+	tree, err := skill.ReadTree(from)
+	if err != nil || tree.Digest != s.Record.Digest {
+		return "", errors.New("the copy that was approved is gone or was changed; approve it again")
+	}
+	if err := discard(at); err != nil {
+		return "", err
+	}
+	// The new folder is made outside of the view, on the same file system.
+	made, err := os.MkdirTemp(filepath.Dir(filepath.Dir(at)), ".new-*")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(made) }()
+	whole := filepath.Join(made, s.Name)
+	if err := os.Mkdir(whole, 0o755); err != nil {
+		return "", err
+	}
+	err = copyTree(from, whole, tree, func(name string, data []byte) []byte {
+		if path.Ext(name) != ".md" {
+			return data
+		}
+		return []byte(skill.Translate(string(data), s.Name, s.Dir, at))
+	})
+	if err != nil {
+		return "", err
+	}
+	here, err := skill.ReadTree(whole)
+	if err != nil {
+		return "", err
+	}
+	return here.Digest, os.Rename(whole, at)
+}

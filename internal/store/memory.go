@@ -1,0 +1,130 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"chorus/internal/memory"
+)
+
+var _ memory.Versions = (*DB)(nil)
+
+// plannedFor is how long an announced write waits to be seen. One that takes longer has failed.
+const plannedFor = 24 * time.Hour
+
+const memoryColumns = `path, n, digest, lines, who, thread_id, call, how, owner, at`
+
+// MemoryVersions lists a file's versions without their texts, the newest first.
+func (db *DB) MemoryVersions(ctx context.Context, path string) ([]memory.Version, error) {
+	return db.memoryVersions(ctx, `SELECT `+memoryColumns+`, '' FROM memory_versions WHERE path = ? ORDER BY n DESC`, path)
+}
+
+// MemoryVersion is one version of a file, with n 0 the newest; false: there is none.
+func (db *DB) MemoryVersion(ctx context.Context, path string, n int64) (memory.Version, bool, error) {
+	query, args := `SELECT `+memoryColumns+`, text FROM memory_versions WHERE path = ? ORDER BY n DESC LIMIT 1`, []any{path}
+	if n != 0 {
+		query, args = `SELECT `+memoryColumns+`, text FROM memory_versions WHERE path = ? AND n = ?`, []any{path, n}
+	}
+	found, err := db.memoryVersions(ctx, query, args...)
+	if err != nil || len(found) == 0 {
+		return memory.Version{}, false, err
+	}
+	return found[0], true, nil
+}
+
+// AddMemoryVersion keeps a version under its number, and forgets that it was announced. False: there is one with this
+// number already.
+func (db *DB) AddMemoryVersion(ctx context.Context, v memory.Version) (bool, error) {
+	var added int64
+	err := db.w.write(ctx, func(w *writer) (err error) {
+		added, err = w.change(`INSERT INTO memory_versions (`+memoryColumns+`, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			v.Path, v.N, v.Digest, v.Lines.String(), v.Who, string(v.Thread), v.Call, v.How, v.Owner, micros(v.At), v.Text)
+		if err != nil || added == 0 {
+			return err
+		}
+		return w.exec(`DELETE FROM memory_writes WHERE path = ? AND digest = ?`, v.Path, v.Digest)
+	})
+	if err != nil {
+		return false, fmt.Errorf("keep version %d of %s: %w", v.N, v.Path, err)
+	}
+	return added == 1, nil
+}
+
+// PlanMemoryWrite announces that a text is about to be written.
+func (db *DB) PlanMemoryWrite(ctx context.Context, v memory.Version) error {
+	err := db.w.write(ctx, func(w *writer) error {
+		if err := w.exec(`DELETE FROM memory_writes WHERE at < ?`, micros(v.At.Add(-plannedFor))); err != nil {
+			return err
+		}
+		return w.exec(`INSERT INTO memory_writes (path, digest, lines, who, thread_id, call, how, owner, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (path, digest) DO UPDATE SET lines = excluded.lines, who = excluded.who, thread_id = excluded.thread_id, call = excluded.call, how = excluded.how,
+			owner = excluded.owner, at = excluded.at`,
+			v.Path, v.Digest, v.Lines.String(), v.Who, string(v.Thread), v.Call, v.How, v.Owner, micros(v.At))
+	})
+	if err != nil {
+		return fmt.Errorf("announce a write to %s: %w", v.Path, err)
+	}
+	return nil
+}
+
+// PlannedMemoryWrite is what was announced of a text; false: nothing was.
+func (db *DB) PlannedMemoryWrite(ctx context.Context, path, digest string) (memory.Version, bool, error) {
+	found, err := db.memoryVersions(ctx, `SELECT path, 0, digest, lines, who, thread_id, call, how, owner, at, '' FROM memory_writes WHERE path = ? AND digest = ?`, path, digest)
+	if err != nil || len(found) == 0 {
+		return memory.Version{}, false, err
+	}
+	return found[0], true, nil
+}
+
+// MemoryPaths are the files that have versions.
+func (db *DB) MemoryPaths(ctx context.Context) (out []string, err error) {
+	err = db.query(ctx, `SELECT DISTINCT path FROM memory_versions ORDER BY path`, nil, func(rows *sql.Rows) error {
+		var path string
+		err := rows.Scan(&path)
+		out = append(out, path)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("memory files: %w", err)
+	}
+	return out, nil
+}
+
+// ForgetMemory removes all that is kept of a file.
+func (db *DB) ForgetMemory(ctx context.Context, path string) error {
+	err := db.w.write(ctx, func(w *writer) error {
+		if err := w.exec(`DELETE FROM memory_writes WHERE path = ?`, path); err != nil {
+			return err
+		}
+		return w.exec(`DELETE FROM memory_versions WHERE path = ?`, path)
+	})
+	if err != nil {
+		return fmt.Errorf("forget %s: %w", path, err)
+	}
+	return nil
+}
+
+func (db *DB) memoryVersions(ctx context.Context, query string, args ...any) ([]memory.Version, error) {
+	var out []memory.Version
+	err := db.query(ctx, query, args, func(rows *sql.Rows) error {
+		var v memory.Version
+		var lines string
+		var at int64
+		err := rows.Scan(&v.Path, &v.N, &v.Digest, &lines, &v.Who, &v.Thread, &v.Call, &v.How, &v.Owner, &at, &v.Text)
+		if err != nil {
+			return err
+		}
+		v.At = instant(at)
+		if v.Lines, err = memory.ParseSpans(lines); err != nil {
+			return fmt.Errorf("version %d of %s: %w", v.N, v.Path, err)
+		}
+		out = append(out, v)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("memory versions: %w", err)
+	}
+	return out, nil
+}

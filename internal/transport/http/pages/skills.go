@@ -1,0 +1,63 @@
+package pages
+
+import (
+	"net/http"
+
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+)
+
+// skills lists what agents may be taught, with what waits for somebody to look first.
+func (p *Pages) skills(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	list, err := operations.ListSkills.Call(r.Context(), p.Executor, by, operations.SkillQuery{})
+	if err != nil {
+		return err
+	}
+	var waiting, rest []operations.Skill
+	for _, s := range list.Items {
+		if s.Status == "new" || s.Status == "changed" {
+			waiting = append(waiting, s)
+			continue
+		}
+		rest = append(rest, s)
+	}
+	return p.render(w, http.StatusOK, "skills.html", map[string]any{"Layout": p.layout(r, by, "Skills"), "Waiting": waiting, "List": rest})
+}
+
+// skill shows one. An admin also sees how it differs from what was approved, and decides.
+func (p *Pages) skill(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	ref := operations.SkillRef{Name: r.PathValue("id")}
+	s, err := operations.GetSkill.Call(r.Context(), p.Executor, by, ref)
+	if err != nil {
+		return err
+	}
+	data := map[string]any{"Layout": p.layout(r, by, s.Name), "S": s, "Diff": operations.SkillDiff{}, "May": by.May(operation.Admin)}
+	if by.May(operation.Admin) && (s.Status == "new" || s.Status == "changed" || s.Status == "off") {
+		d, err := operations.DiffSkill.Call(r.Context(), p.Executor, by, ref)
+		if err != nil {
+			return err
+		}
+		data["Diff"] = d
+	}
+	return p.render(w, http.StatusOK, "skill.html", data)
+}
+
+// decideSkill approves what was shown, or switches it off.
+func (p *Pages) decideSkill(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	name, err := r.PathValue("id"), error(nil)
+	switch do := r.PostFormValue("do"); do {
+	case "approve":
+		_, err = operations.ApproveSkill.Call(r.Context(), p.Executor, by, operations.SkillApproval{Name: name, Digest: r.PostFormValue("digest")})
+	case "disable":
+		_, err = operations.DisableSkill.Call(r.Context(), p.Executor, by, operations.SkillRef{Name: name})
+	default:
+		err = operation.Errorf(operation.Invalid, "a skill can be approved or switched off, not %.20q", do)
+	}
+	if err != nil {
+		return err
+	}
+	return finishForm(w, r, "/skills", "done")
+}
