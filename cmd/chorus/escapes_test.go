@@ -104,6 +104,8 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		"skill approve": {{"skill", "approve", "evil"}, {"skill", "approve", evil}}, "skill disable": {{"skill", "disable", "evil"}}, "skill call": {{"skill", "call", evil, ids[0][1], evil}},
 		"hook create": {{"hook", "create", evil, evil, "--on", evil}, {"hook", "create", evil, evil, "--on", "completed"}}, "hook list": {{"hook", "list"}}, "hook show": {{"hook", "show", evil}}, "hook edit": {{"hook", "edit", evil, "--enabled"}},
 		"hook delete": {{"hook", "delete", evil, "--yes"}}, "hook runs": {{"hook", "runs", evil}}, "hook run": {{"hook", "run", evil}}, "hook fire": {{"hook", "fire", evil}},
+		"mcp add": {{"mcp", "add", evil, "--", "sh"}, {"mcp", "add", "story", "--", evil}}, "mcp list": {{"mcp", "list"}, {"mcp", "list", "--json"}}, "mcp test": {{"mcp", "test", evil}, {"mcp", "test", "story"}},
+		"mcp remove": {{"mcp", "remove", evil}}, "mcp login": {{"mcp", "login", evil}}, "mcp logout": {{"mcp", "logout", evil}},
 		"thread clear": {{"thread", "clear", evil}}, "backup": {{"backup", filepath.Join(dir, "no", evil)}}, "restore": {{"restore", evil}},
 		"migrate": {{"migrate"}}, "version": {{"version"}}, "import lca": {{"import", "lca", evil}}, "import chapter3": {{"import", "chapter3", evil}}, "import chapter2": {{"import", "chapter2", evil}},
 	}

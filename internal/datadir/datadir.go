@@ -132,6 +132,8 @@ func (h *Home) Memory() string      { return h.join("MEMORY.md") }
 func (h *Home) System() string      { return h.join("SYSTEM.md") }
 func (h *Home) Skills() string      { return h.join("skills") }
 func (h *Home) Events() string      { return h.join("events") }
+func (h *Home) MCPServers() string  { return h.join("mcp.json") }
+func (h *Home) MCPLogins() string   { return h.join("mcp-logins") }
 func (h *Home) Images() string      { return h.join("cache", "images") }
 
 // ImageCache is where fetched pictures are kept: images in CACHE_PATH, else in cache of the home.

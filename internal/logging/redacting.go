@@ -17,7 +17,19 @@ type redactors struct {
 
 	mu    sync.Mutex
 	words []string
+	more  []string // what was learnt while the program runs
 	made  *redact.Redactor
+}
+
+// Remember hides something from now on that neither the environment nor the configuration holds: a token that was fetched.
+func (l *Logs) Remember(secret string) {
+	r := &l.redactors.redactors
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(secret) < leastSecret || slices.Contains(r.more, secret) {
+		return
+	}
+	r.more, r.made = append(r.more, secret), nil
 }
 
 // Redactor takes out of texts what the environment and the configuration hold, and
@@ -38,7 +50,7 @@ func (r *redactors) of(a *Logs) *redact.Redactor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.made == nil || !slices.Equal(words, r.words) {
-		r.words, r.made = words, redact.New(redact.Options{Known: append(redact.FromEnviron(a.Environ), words...)})
+		r.words, r.made = words, redact.New(redact.Options{Known: slices.Concat(redact.FromEnviron(a.Environ), words, r.more)})
 	}
 	return r.made
 }

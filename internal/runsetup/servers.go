@@ -85,6 +85,7 @@ func (setup *Setup) servers(dir string, bot *config.Bot, all bool) ([]mcp.Server
 		}
 		out = append(out, server)
 	}
+	out = append(out, setup.homeServers(out)...)
 	repo, err := setup.Settings.RepositoryServers(dir)
 	if err != nil {
 		setup.Notices.WarnOnce(err.Error())
@@ -127,7 +128,7 @@ func (setup *Setup) hubOptions(b *Toolbox, repo settings.Repository, plan isolat
 		return setup.Settings.StillTrusted(repo)
 	}
 	return mcp.Options{
-		Dir: b.Dir, Environ: setup.Environ, Version: "chorus", Confirm: trusted,
+		Dir: b.Dir, Environ: setup.Environ, Version: "chorus", Confirm: trusted, Logins: setup.logins(),
 		Prepare: func(ctx context.Context, s mcp.Server, dir string) (*sandbox.Prepared, error) {
 			if err := trusted(s); err != nil {
 				return nil, err

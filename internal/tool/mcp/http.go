@@ -1,11 +1,14 @@
 package mcp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -18,15 +21,21 @@ type roundTripper struct {
 	base    *http.Transport
 	home    *url.URL
 	headers map[string]string
+	token   func(ctx context.Context, refused string) (string, error) // of a login; nil: there is none to look for
+	name    string
 	status  atomic.Int32 // of the last answer to a POST, when it was a refusal
 }
 
-func newRoundTripper(s Server) (*roundTripper, error) {
+func newRoundTripper(s Server, logins *Logins) (*roundTripper, error) {
 	home, err := url.Parse(s.URL)
 	if err != nil {
 		return nil, &configError{errors.New("its url cannot be read")}
 	}
-	return &roundTripper{base: http.DefaultTransport.(*http.Transport).Clone(), home: home, headers: s.Headers}, nil
+	c := &roundTripper{base: http.DefaultTransport.(*http.Transport).Clone(), home: home, headers: s.Headers, name: s.Name}
+	if logins != nil && !slices.ContainsFunc(slices.Collect(maps.Keys(s.Headers)), func(name string) bool { return strings.EqualFold(name, "Authorization") }) {
+		c.token = func(ctx context.Context, refused string) (string, error) { return logins.token(ctx, s, refused) }
+	}
+	return c, nil
 }
 
 func (c *roundTripper) client() *http.Client {
@@ -48,7 +57,7 @@ func (c *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 			req.Header.Set(name, value)
 		}
 	}
-	resp, err := c.base.RoundTrip(req)
+	resp, err := c.send(req)
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +75,38 @@ func (c *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// send adds the token of a login, only for the server's own host, and renews one that the server refuses, once.
+func (c *roundTripper) send(req *http.Request) (*http.Response, error) {
+	if c.token == nil || req.URL.Host != c.home.Host || req.URL.Scheme != c.home.Scheme {
+		return c.base.RoundTrip(req)
+	}
+	token, err := c.token(req.Context(), "")
+	if err != nil || token == "" {
+		if err != nil {
+			return nil, err
+		}
+		return c.base.RoundTrip(req)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err := c.base.RoundTrip(req)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || req.GetBody == nil && req.Body != nil {
+		return resp, err
+	}
+	fresh, ferr := c.token(req.Context(), token)
+	if ferr != nil || fresh == "" {
+		return resp, nil // its refusal says it
+	}
+	again := req.Clone(req.Context())
+	if req.GetBody != nil {
+		if again.Body, err = req.GetBody(); err != nil {
+			return resp, nil
+		}
+	}
+	_ = resp.Body.Close()
+	again.Header.Set("Authorization", "Bearer "+fresh)
+	return c.base.RoundTrip(again)
+}
+
 // old says whether the refusal looks like that of a server which knows only SSE.
 func (c *roundTripper) old() bool {
 	switch status := c.status.Load(); status {
@@ -80,6 +121,9 @@ func (c *roundTripper) old() bool {
 func (c *roundTripper) refused() error {
 	switch status := c.status.Load(); status {
 	case http.StatusUnauthorized, http.StatusForbidden:
+		if c.token != nil {
+			return &configError{fmt.Errorf("it wants to know who asks (HTTP %d): log in with chorus mcp login %s, or name a header in its configuration", status, c.name)}
+		}
 		return &configError{fmt.Errorf("it refuses the credentials (HTTP %d): check the headers in its configuration", status)}
 	case 0:
 		return nil

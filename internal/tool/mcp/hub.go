@@ -79,6 +79,7 @@ type Options struct {
 	Dir     string   // where servers run; "" is the working directory
 	Environ []string // what of it may be passed on; nil is the program's own
 	Version string   // the program's, for greetings
+	Logins  *Logins  // to servers on the network; nil: there are none
 	// Prepare is asked before each start of a process: whether it may still be started, and
 	// how it is isolated. A nil result starts it as it is. Nil: every one is.
 	Prepare func(ctx context.Context, s Server, dir string) (*sandbox.Prepared, error)

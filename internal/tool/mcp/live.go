@@ -134,7 +134,7 @@ func (l *live) transport(way string) (sdk.Transport, error) {
 		l.pipe = newPipe(l.proc)
 		return l.pipe, nil
 	}
-	if l.courier, err = newRoundTripper(l.srv.Server); err != nil {
+	if l.courier, err = newRoundTripper(l.srv.Server, l.srv.hub.opt.Logins); err != nil {
 		return nil, err
 	}
 	if way == SSE {

@@ -1,0 +1,293 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"golang.org/x/oauth2"
+
+	"chorus/internal/lockfile"
+)
+
+// Logins are the servers on the network that somebody has logged in to, a file each, which only its owner can read. It may
+// be used from several goroutines and processes.
+type Logins struct {
+	dir    string
+	secret func(string) // hears every token; may be nil
+
+	mu sync.Mutex
+}
+
+// NewLogins keeps logins in a folder, which need not be there. secret hears every token that is read or fetched, so that
+// nothing shows it.
+func NewLogins(dir string, secret func(string)) *Logins { return &Logins{dir: dir, secret: secret} }
+
+// login is what is kept of one.
+type login struct {
+	URL          string    `json:"url"` // of the server: another one gets nothing of it
+	ClientID     string    `json:"clientId"`
+	ClientSecret string    `json:"clientSecret,omitempty"`
+	TokenURL     string    `json:"tokenUrl"`
+	AuthStyle    int       `json:"authStyle"`
+	Access       string    `json:"accessToken"`
+	Refresh      string    `json:"refreshToken,omitempty"`
+	Expires      time.Time `json:"expires,omitzero"`
+}
+
+// The times of a login.
+const (
+	loginTime   = 5 * time.Minute  // for a person to say yes in a browser
+	refreshTime = 30 * time.Second // for a new token
+	earlyToken  = time.Minute      // before its end a token is renewed, so that it does not end on the way
+)
+
+func (l *Logins) file(s Server) string {
+	return filepath.Join(l.dir, clean(s.Name)+"-"+short(s.Name)+".json")
+}
+
+// Has reports whether somebody has logged in to the server.
+func (l *Logins) Has(s Server) bool {
+	kept, err := l.read(s)
+	return err == nil && kept != nil
+}
+
+// read gives the login of a server; nil: there is none.
+func (l *Logins) read(s Server) (*login, error) {
+	data, err := os.ReadFile(l.file(s))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var kept login
+	if err == nil {
+		err = json.Unmarshal(data, &kept)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the login of %s cannot be read: %w; log in again: chorus mcp login %s", s.Name, err, s.Name)
+	}
+	if kept.URL != s.URL {
+		return nil, nil
+	}
+	l.hide(kept.Access, kept.Refresh, kept.ClientSecret)
+	return &kept, nil
+}
+
+func (l *Logins) hide(secrets ...string) {
+	for _, text := range secrets {
+		if l.secret != nil && text != "" {
+			l.secret(text)
+		}
+	}
+}
+
+func (l *Logins) write(s Server, kept login) error {
+	l.hide(kept.Access, kept.Refresh, kept.ClientSecret)
+	data, err := json.MarshalIndent(kept, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writePrivate(l.file(s), data)
+}
+
+// writePrivate replaces a file as a whole, for its owner's eyes only.
+func writePrivate(file string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(file), ".new-*") // made for its owner only
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name())
+	_, err = temp.Write(data)
+	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), file)
+}
+
+// Remove forgets a login; there may be none.
+func (l *Logins) Remove(s Server) error {
+	err := os.Remove(l.file(s))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// token is what opens the server now; "": nobody has logged in. One that is over, or that the server has refused, is
+// renewed.
+func (l *Logins) token(ctx context.Context, s Server, refused string) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	kept, err := l.read(s)
+	if err != nil || kept == nil || kept.good(refused) {
+		return kept.access(), err
+	}
+	lock, err := l.lock(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	defer lock.Release()
+	// Another process may have renewed it meanwhile, and the old one is good no more.
+	if kept, err = l.read(s); err != nil || kept == nil || kept.good(refused) {
+		return kept.access(), err
+	}
+	if kept.Refresh == "" {
+		return "", &configError{fmt.Errorf("the login is over: chorus mcp login %s", s.Name)}
+	}
+	ctx, cancel := context.WithTimeout(ctx, refreshTime)
+	defer cancel()
+	config := oauth2.Config{ClientID: kept.ClientID, ClientSecret: kept.ClientSecret, Endpoint: oauth2.Endpoint{TokenURL: kept.TokenURL, AuthStyle: oauth2.AuthStyle(kept.AuthStyle)}}
+	fresh, err := config.TokenSource(ctx, &oauth2.Token{RefreshToken: kept.Refresh}).Token()
+	var refusal *oauth2.RetrieveError
+	switch {
+	case errors.As(err, &refusal):
+		return "", &configError{fmt.Errorf("the login is over (%s): chorus mcp login %s", cmp.Or(refusal.ErrorCode, refusal.Response.Status), s.Name)}
+	case err != nil:
+		return "", fmt.Errorf("the login could not be renewed: %w", err)
+	}
+	kept.Access, kept.Refresh, kept.Expires = fresh.AccessToken, cmp.Or(fresh.RefreshToken, kept.Refresh), fresh.Expiry
+	return kept.Access, l.write(s, *kept)
+}
+
+func (k *login) access() string {
+	if k == nil {
+		return ""
+	}
+	return k.Access
+}
+
+func (k *login) good(refused string) bool {
+	return k.Access != refused && (k.Expires.IsZero() || time.Until(k.Expires) > earlyToken)
+}
+
+func (l *Logins) lock(ctx context.Context, s Server) (*lockfile.Lock, error) {
+	for {
+		lock, err := lockfile.Try(l.file(s)+".lock", nil)
+		if !errors.Is(err, lockfile.ErrHeld) {
+			return lock, err
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// ErrNoLogin is for a server that asks for no login.
+var ErrNoLogin = errors.New("this server asks for no login")
+
+// Login logs in to a server by OAuth 2.1: it finds the authorization server, registers this program there, gives show the
+// page on which a person says yes, and keeps the tokens that come of it.
+func (l *Logins) Login(ctx context.Context, s Server, version string, show func(page string)) error {
+	ctx, cancel := context.WithTimeout(ctx, loginTime)
+	defer cancel()
+	back, err := newRedirect()
+	if err != nil {
+		return err
+	}
+	defer back.close()
+	done := false
+	handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
+		RedirectURL: back.url, RequestRefreshToken: true, AcceptUnadvertisedIss: true, Client: &http.Client{Timeout: refreshTime},
+		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{ClientName: "Chorus",
+			RedirectURIs: []string{back.url}, GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"}, TokenEndpointAuthMethod: "none"}},
+		AuthorizationCodeFetcher: func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+			show(args.URL)
+			return back.wait(ctx)
+		},
+		NewTokenSource: func(_ context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
+			done = true
+			return oauth2.StaticTokenSource(t), l.write(s, login{URL: s.URL, ClientID: c.ClientID, ClientSecret: c.ClientSecret, TokenURL: c.Endpoint.TokenURL,
+				AuthStyle: int(c.Endpoint.AuthStyle), Access: t.AccessToken, Refresh: t.RefreshToken, Expires: t.Expiry})
+		},
+	})
+	if err != nil {
+		return err
+	}
+	carrier, err := newRoundTripper(s, nil)
+	if err != nil {
+		return err
+	}
+	defer carrier.base.CloseIdleConnections()
+	client := sdk.NewClient(&sdk.Implementation{Name: "chorus", Version: version}, nil)
+	session, err := client.Connect(ctx, &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: carrier.client(), OAuthHandler: handler, DisableStandaloneSSE: true},
+		&sdk.ClientSessionOptions{ProtocolVersion: settled})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return errors.New("nobody has logged in within five minutes")
+	case err != nil:
+		return fmt.Errorf("log in to %s: %w", s.Name, err)
+	}
+	_ = session.Close() // it has said all that was needed
+	if !done {
+		return ErrNoLogin
+	}
+	return nil
+}
+
+// redirect is where the browser comes back to, on this machine alone.
+type redirect struct {
+	url    string
+	server *http.Server
+	got    chan auth.AuthorizationResult
+	failed chan error
+}
+
+func newRedirect() (*redirect, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	r := &redirect{url: "http://" + listener.Addr().String() + "/callback", got: make(chan auth.AuthorizationResult, 1), failed: make(chan error, 1)}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /callback", r.callback)
+	r.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = r.server.Serve(listener) }() // it ends with close
+	return r, nil
+}
+
+func (r *redirect) callback(w http.ResponseWriter, req *http.Request) {
+	q := req.URL.Query()
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if q.Get("code") == "" {
+		select {
+		case r.failed <- fmt.Errorf("the login was refused: %s", printable(cmp.Or(q.Get("error_description"), q.Get("error"), "no reason was given"), 300)):
+		default:
+		}
+		fmt.Fprintln(w, "Chorus was not let in. You can close this page.")
+		return
+	}
+	select {
+	case r.got <- auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}:
+	default: // the first counts
+	}
+	fmt.Fprintln(w, "Chorus is logged in. You can close this page.")
+}
+
+func (r *redirect) wait(ctx context.Context) (*auth.AuthorizationResult, error) {
+	select {
+	case got := <-r.got:
+		return &got, nil
+	case err := <-r.failed:
+		return nil, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (r *redirect) close() { _ = r.server.Close() }

@@ -1,0 +1,99 @@
+package mcp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// NewServer is a server as somebody adds it.
+type NewServer struct {
+	Command string            `json:"command,omitempty"`
+	Args    []string          `json:"args,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+	Type    string            `json:"type,omitempty"`
+	URL     string            `json:"url,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
+}
+
+// serverFile is the common form of a file of servers. Entries stay as they were written.
+type serverFile struct {
+	Servers map[string]json.RawMessage `json:"mcpServers"`
+}
+
+func readServerFile(file string) (serverFile, error) {
+	out := serverFile{Servers: map[string]json.RawMessage{}}
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return out, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &out)
+	}
+	if err != nil {
+		return out, fmt.Errorf("read %s: %w", file, err)
+	}
+	if out.Servers == nil {
+		out.Servers = map[string]json.RawMessage{}
+	}
+	return out, nil
+}
+
+func (f serverFile) write(file string) error {
+	data, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writePrivate(file, append(data, '\n'))
+}
+
+// ReadServers reads a file of servers; one that is not there holds none.
+func ReadServers(file string) ([]Server, []Problem, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return ParseConfig(data, nil)
+}
+
+// AddServer adds a server to a file, which need not be there. A name that is there already is an error.
+func AddServer(file, name string, s NewServer) error {
+	all, err := readServerFile(file)
+	if err != nil {
+		return err
+	}
+	if all.Servers[name] != nil {
+		return fmt.Errorf("there is a server %s already; chorus mcp remove %s takes it out", name, name)
+	}
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	one, err := json.Marshal(map[string]json.RawMessage{name: raw})
+	if err != nil {
+		return err
+	}
+	if _, problems, err := ParseConfig(one, func(string) (string, bool) { return "", true }); err != nil || len(problems) > 0 {
+		if err == nil {
+			err = errors.New(problems[0].String())
+		}
+		return err
+	}
+	all.Servers[name] = raw
+	return all.write(file)
+}
+
+// RemoveServer takes a server out of a file; false: it was not there.
+func RemoveServer(file, name string) (bool, error) {
+	all, err := readServerFile(file)
+	if err != nil || all.Servers[name] == nil {
+		return false, err
+	}
+	delete(all.Servers, name)
+	return true, all.write(file)
+}
