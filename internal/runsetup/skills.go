@@ -56,8 +56,9 @@ func gitTop(dir string) string {
 // skillsNote is the index of the skills that are on. It is asked before every request; a model that has no tool to read with,
 // or may not read them, is not told.
 func (s *Setup) skillsNote(tools *chosen, withholds func(path string, link bool) bool) NoteSource {
+	reads := slices.ContainsFunc(tools.Specs(), func(spec tool.Spec) bool { return spec.Name == "read" })
 	return NoteSource{What: "skills", Gone: "There are no skills any more.", Text: func(_ context.Context, at NoteContext) (string, error) {
-		if t, _, err := tools.Set.Resolve("read", []byte(`{"path":"x"}`)); err != nil || t == nil {
+		if !reads {
 			return "", nil
 		}
 		looked, err := s.Skills.View(at.Toolbox.skills)

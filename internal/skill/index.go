@@ -68,7 +68,7 @@ func Translate(body, name, dir, at string) string {
 	return elsewhere.ReplaceAllString(body, "${1}"+strings.ReplaceAll(at, "$", "$$")+"/")
 }
 
-var addressed = regexp.MustCompile(`^\s*(?:(?:<@[^>\s]{1,80}>|@\S{1,80})[\s,:]*)?`)
+var addressed = regexp.MustCompile(`^\s*(?:(?:<@[^>\s]{1,80}>|@[^\s/]{1,80}(?: [^\s/]{1,80}){0,2})[\s,:]+)?`)
 
 // Called takes a prompt apart that calls a skill by its name: "/review src/a.go" and "/skill review src/a.go" call review.
 // On chat platforms the agent's own name may stand before it.

@@ -355,7 +355,7 @@ func TestTranslate(t *testing.T) {
 func TestCalled(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"/review src/a.go": "review|src/a.go", "  /skill review  a b ": "review|a b ", "<@123> /review x": "review|x", "@Bo, /review": "review|",
+		"/review src/a.go": "review|src/a.go", "  /skill review  a b ": "review|a b ", "<@123> /review x": "review|x", "@Bo, /review": "review|", "@Big Bo /review x": "review|x",
 		"/etc/passwd": "", "review": "", "look at /review": "", "/": "", "/Review": "", "/skill Review": "",
 	} {
 		name, args, ok := Called(text)
