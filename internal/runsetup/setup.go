@@ -243,6 +243,7 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 		return engine.Setup{}, err
 	}
 	b.walls.Switch(walls)
+	s.skillsInContainer(ctx, b, walls)
 	b.Self.serve(work)
 	sources := append(s.noteSources(row.ID, offered), s.skillsNote(offered, g.Withholds), s.calledNote())
 	return engine.Setup{

@@ -232,6 +232,9 @@ func (r *Roots) Find(name string) (Place, error) {
 			}
 		}
 		for _, root := range r.names { // what commands print and skills say is below CHORUS_ROOT_…
+			if r.roots[root].Only != nil { // commands do not see it
+				continue
+			}
 			if rel, err := filepath.Rel(r.roots[root].Dir, filepath.Clean(name)); err == nil && filepath.IsLocal(rel) {
 				return r.below(root, filepath.ToSlash(rel), name)
 			}

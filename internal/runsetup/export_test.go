@@ -1,0 +1,4 @@
+package runsetup
+
+// SkillsInContainer is skillsInContainer, for tests.
+var SkillsInContainer = (*Setup).skillsInContainer
