@@ -136,6 +136,7 @@ const (
 	maxCompactions = 6  // compactions without an answer between them; each forced one keeps half as much
 	maxFails       = 5  // failed results in a row
 	maxRepeats     = 5  // identical calls in a row
+	maxDelegated   = 8  // calls that other threads work on at the same time
 )
 
 // DefaultMaxSteps is how many answers a run may take when nothing else is said.

@@ -76,6 +76,9 @@ func (r *runner) tools(ctx context.Context) (State, error) {
 		if len(batch) > 0 && !t.Spec().ReadOnly {
 			break
 		}
+		if t.Spec().Deferred && r.delegated() >= maxDelegated {
+			continue // until one of the others has answered
+		}
 		one, verdict, err := r.gate(ctx, c, t, args, len(batch) > 0)
 		if err != nil {
 			return "", err
@@ -190,6 +193,16 @@ func (r *runner) alone(ctx context.Context, one toolcall.Call) error {
 		}
 	}
 	return r.finish(ctx, one)
+}
+
+// delegated is how many calls other threads are at work on.
+func (r *runner) delegated() (n int) {
+	for _, c := range r.log.Calls() {
+		if c.Delegated() {
+			n++
+		}
+	}
+	return n
 }
 
 // hand gives a call to another thread. That it was given and what that thread begins with are one commit, so that

@@ -98,6 +98,18 @@ func Acting(kind PrincipalKind, id string, words []Principal) Principal {
 	return p
 }
 
+// Everybody is the principal itself and all for whom, and on whose words, it acts.
+func (p Principal) Everybody() []Principal {
+	var out []Principal
+	for at := &p; at != nil; at = at.For {
+		out = append(out, *at)
+		for _, other := range at.And {
+			out = append(out, other.Everybody()...)
+		}
+	}
+	return out
+}
+
 // Depth is how many who are no person stand between the authority and the person behind it, itself included.
 func (p Principal) Depth() (n int) {
 	for at := &p; at != nil; at = at.For {

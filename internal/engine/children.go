@@ -12,11 +12,8 @@ import (
 	"chorus/internal/text"
 )
 
-// The limits on agents that work for each other.
-const (
-	MaxDepth   = 3 // agents below the one that people talk to
-	MaxBreadth = 8 // of one run at the same time
-)
+// MaxDepth is how many agents may stand below the one that people talk to, each working for the one above.
+const MaxDepth = 3
 
 // maxAnswer is how much of a child's answer its parent is given, in bytes: what one result of a tool may hold.
 const maxAnswer = 48 << 10

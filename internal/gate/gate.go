@@ -2,9 +2,11 @@ package gate
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"chorus/internal/agent"
 	"chorus/internal/approval"
@@ -26,6 +28,8 @@ type Judge struct {
 	Choice *overrides.Thread
 	Work   engine.Work
 	Kept   func(permit.Judgement, []transcript.Sender) string // by which kept rule it is allowed; nil: none are
+	// Above are the limits of the threads whose agents began this one: nobody does more for another than that one may.
+	Above []*Limits
 }
 
 // For is the judge of a thread's next run.
@@ -33,9 +37,56 @@ func (g *Gate) For(row journal.Thread, bot *config.Bot, work engine.Work) *Judge
 	home, _ := os.UserHomeDir()
 	place := permit.JudgeOptions{Home: g.Home.Dir(), Workspace: row.Dir, UserHome: home, Who: permit.Who{Agent: row.Agent, Channel: settings.HomePlace(row.ID.Transport(), row.Place)}}
 	load := func(name string) (*permit.Profile, error) { return g.Rules(bot, name) }
-	judge := &Judge{LimitsOf(bot, row, load), place, g.Overrides.For(row.ID), work, g.AllowedFor(row)}
+	root, above := g.above(row)
+	judge := &Judge{LimitsOf(bot, row, load), place, g.Overrides.For(root), work, g.AllowedFor(row), above}
 	judge.setSandboxed(bot)
 	return judge
+}
+
+// above are the limits of those for whom a thread's agent works, and the thread at the top: what its session chose
+// holds for all below it. Limits that cannot be read allow nothing.
+func (g *Gate) above(row journal.Thread) (chat.ThreadID, []*Limits) {
+	var out []*Limits
+	ctx, cancel := context.WithTimeout(context.Background(), readTime)
+	defer cancel()
+	for row.Parent.Thread != "" && len(out) <= engine.MaxDepth {
+		parent, err := g.DB.Thread(ctx, row.Parent.Thread)
+		if err != nil {
+			return row.ID, append(out, nothing(fmt.Errorf("whom agent %s works for is not known: %w", row.Agent, err)))
+		}
+		bot, err := g.Settings.BotFor(parent)
+		if err != nil {
+			return row.ID, append(out, nothing(err))
+		}
+		out = append(out, LimitsOf(bot, parent, func(name string) (*permit.Profile, error) { return g.Rules(bot, name) }))
+		row = parent
+	}
+	return row.ID, out
+}
+
+// readTime bounds the reading of the threads above.
+const readTime = 10 * time.Second
+
+// nothing are limits that allow nothing, because of an error.
+func nothing(why error) *Limits { return &Limits{broken: why} }
+
+// checks are all that hold for the words of these people, here and above.
+func (g *Judge) checks(senders []transcript.Sender) ([]check, error) {
+	out, err := g.Limits.Checks(senders)
+	for _, l := range g.Above {
+		if err != nil {
+			break
+		}
+		var more []check
+		more, err = l.Checks(senders)
+		for _, c := range more {
+			out = add(out, c)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return g.Limits.restricting(out), nil
 }
 
 // setSandboxed finds out whether the run's commands run in a sandbox, which nothing may lead out of.
@@ -55,7 +106,7 @@ func (g *Judge) Judge(q agent.ProposedCall, who chat.Principal) approval.Ruling 
 	if why := g.mayNotGive(asked, senders); why != "" {
 		return refused(why, "self-edit")
 	}
-	checks, err := g.Limits.Checks(senders)
+	checks, err := g.checks(senders)
 	if err != nil {
 		return refused(err.Error(), "rights")
 	}
@@ -146,7 +197,7 @@ func (g *Judge) judge(checks []check, asked []permit.Request) permit.Judgement {
 
 // Possible reports whether some call of a tool could be anything but denied.
 func (g *Judge) Possible() func(tool string) bool {
-	checks, err := g.Limits.Checks(g.meant(g.Work.Senders))
+	checks, err := g.checks(g.meant(g.Work.Senders))
 	return func(tool string) bool {
 		for _, c := range checks {
 			if !c.Profile.Possible(tool) {
@@ -159,7 +210,7 @@ func (g *Judge) Possible() func(tool string) bool {
 
 // Open reports that nothing limits those whose words the run begins with.
 func (g *Judge) Open() bool {
-	checks, err := g.Limits.Checks(g.meant(g.Work.Senders))
+	checks, err := g.checks(g.meant(g.Work.Senders))
 	return err == nil && len(checks) == 1 && g.Limits.Allows(checks[0])
 }
 
@@ -201,6 +252,14 @@ func (g *Judge) yes(senders []transcript.Sender) bool {
 // mayAnswer reports whether somebody's yes to their own question is enough.
 func (l *Limits) mayAnswer(s transcript.Sender) bool {
 	if s.Principal.Kind == chat.LocalUser && s.Principal.For == nil {
+		return true
+	}
+	if p := s.Principal; p.Kind == chat.OtherAgent && p.For != nil { // it is the yes of those for whom the agent works
+		for _, who := range append([]chat.Principal{*p.For}, p.And...) {
+			if !l.mayAnswer(transcript.Sender{Principal: who, Terms: s.Terms, Seq: s.Seq}) {
+				return false
+			}
+		}
 		return true
 	}
 	by, _ := l.Bot.Asked(cmp.Or(s.Terms.Profile, l.Bot.Permissions), "by")

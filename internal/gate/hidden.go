@@ -41,7 +41,7 @@ func (g *Judge) hides(tool string, checks []check, senders []transcript.Sender) 
 // Withholds reports a file that must not be put before the model without a call: a rule denies reading it; or it is
 // reached by a link and a rule wants it asked.
 func (g *Judge) Withholds(path string, link bool) bool {
-	checks, err := g.Limits.Checks(g.meant(g.Work.Senders))
+	checks, err := g.checks(g.meant(g.Work.Senders))
 	if err != nil || !slices.ContainsFunc(checks, limitsReading) {
 		return false
 	}

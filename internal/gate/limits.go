@@ -25,6 +25,7 @@ type Limits struct {
 	Channels []config.Channel // those that mean this channel
 	Find     func(name string) (*permit.Profile, error)
 	Loaded   map[string]*permit.Profile
+	broken   error // why nothing is allowed; nil: what the rest says
 }
 
 // LimitsOf are those of a thread.
@@ -138,6 +139,9 @@ func (c check) label() string {
 // Checks are all that hold for what is done on the words of these people. The error
 // says who has no rights at all.
 func (l *Limits) Checks(senders []transcript.Sender) ([]check, error) {
+	if l.broken != nil {
+		return nil, l.broken
+	}
 	if len(senders) == 0 {
 		return nil, errors.New("nobody asked for this")
 	}

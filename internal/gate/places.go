@@ -15,8 +15,8 @@ import (
 // the terminal and admins may anywhere; all others, also schedules, only where Settings.CheckPlace allows.
 func (g *Gate) MayWork(ctx context.Context, row journal.Thread, senders []transcript.Sender) error {
 	for _, s := range senders {
-		for at := &s.Principal; at != nil; at = at.For {
-			free, err := g.worksAnywhere(ctx, *at)
+		for _, at := range s.Principal.Everybody() {
+			free, err := g.worksAnywhere(ctx, at)
 			if err != nil {
 				return err
 			}

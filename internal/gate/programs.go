@@ -41,7 +41,7 @@ func (g *Judge) Programs(mode string, ask Ask, record Record) func(call string) 
 		return nil
 	}
 	p := &programJudge{gate: g, mode: mode, ask: ask, record: record, senders: g.meant(g.Work.Senders), known: map[string]permit.Decision{}, asked: map[string]*given{}, lines: map[string]int{}}
-	p.checks, p.err = g.Limits.Checks(p.senders)
+	p.checks, p.err = g.checks(p.senders)
 	return func(call string) sandbox.Judge {
 		return func(program sandbox.Exec) (func(context.Context) error, error) { return p.judge(call, program) }
 	}

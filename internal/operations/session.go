@@ -85,6 +85,7 @@ type Session struct {
 	LastOutcome   string       `json:"lastOutcome,omitempty"`
 	Error         string       `json:"error,omitempty"` // of the last run
 	ForkedFrom    string       `json:"forkedFrom,omitempty"`
+	Parent        string       `json:"parent,omitempty"` // the session whose agent began it
 	Usage         feed.Usage   `json:"usage"`
 	Cost          feed.USD     `json:"cost"`
 	Runs          []RunSummary `json:"runs,omitempty"` // the newest first; only where one session is asked for
@@ -108,6 +109,7 @@ type SessionQuery struct {
 	Status string `json:"status,omitempty" enum:"idle,running,waiting"`
 	Agent  string `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"only this agent's"`
 	Search string `json:"search,omitempty" maxLen:"200" doc:"words of the title"`
+	Parent string `json:"parent,omitempty" maxLen:"1024" noun:"session" doc:"those that this session's agent gave to other agents; left out: those that people began"`
 	Cursor string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
 	Limit  int    `json:"limit,omitempty" min:"1" max:"200" default:"50" doc:"at most so many"`
 }

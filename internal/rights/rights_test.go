@@ -208,3 +208,26 @@ func TestLessNeedsNoEditor(t *testing.T) {
 		}
 	}
 }
+
+// Whoever acts on the words of several may do what each of them may, however deep in the chain they stand.
+func TestAllOnWhoseWordsItActsCount(t *testing.T) {
+	b := Policy{Grants: []Grant{{To: "local", Profile: "open"}, {To: "discord", Profile: "standard"}}}
+	ada, bob := chat.Principal{Kind: chat.LocalUser, ID: "ada"}, chat.Principal{Kind: "discord", ID: "bob"}
+	child := chat.Acting(chat.OtherAgent, "lead", []chat.Principal{ada, bob})
+	grandchild := chat.Acting(chat.OtherAgent, "helper", []chat.Principal{child})
+	for _, p := range []chat.Principal{child, grandchild} {
+		var got []string
+		for _, who := range b.Behind(p) {
+			got = append(got, who.String())
+		}
+		if strings.Join(got, " ") != "discord:bob local:ada" {
+			t.Errorf("%v", got)
+		}
+	}
+	if child.Same(chat.Acting(chat.OtherAgent, "lead", []chat.Principal{ada})) {
+		t.Error("it is the same without one of them")
+	}
+	if grandchild.Person().ID != "ada" {
+		t.Errorf("%v pays", grandchild.Person())
+	}
+}

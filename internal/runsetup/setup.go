@@ -16,6 +16,7 @@ import (
 	"chorus/internal/agent"
 	"chorus/internal/agent/attempt"
 	"chorus/internal/agent/deadline"
+	"chorus/internal/agent/toolcall"
 	"chorus/internal/agents"
 	"chorus/internal/chat"
 	"chorus/internal/config"
@@ -32,6 +33,7 @@ import (
 	"chorus/internal/settings"
 	"chorus/internal/skill"
 	"chorus/internal/tool"
+	"chorus/internal/tool/delegate"
 	"chorus/internal/tool/files"
 	"chorus/internal/tool/git"
 	"chorus/internal/tool/mcp"
@@ -168,6 +170,7 @@ func (s *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 	if b.Self = s.selfOf(thread); b.Self != nil {
 		list = append(list, selfedit.Tools(b.Self)...)
 	}
+	list = append(list, delegate.Tools(otherAgents{s, thread}, thread.Agent())...)
 	list = append(list, s.ChannelTools(thread, roots)...)
 	b.List = list
 	for _, other := range s.toolboxes { // any will do: threads differ in what tools reach, not in how they are described
@@ -262,6 +265,9 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 			},
 			Notes: func(ctx context.Context, log *transcript.Log) []chat.Noted {
 				return s.notes(ctx, sources, NoteContext{Row: row, Bot: bot, Toolbox: b, Log: log})
+			},
+			Defer: func(ctx context.Context, call toolcall.Call, run *transcript.Run) (agent.Deferral, error) {
+				return s.deferral(ctx, row, call, run)
 			},
 			Reap: func(ctx context.Context, call string) error {
 				_, err := b.walls.Reap(ctx, call)

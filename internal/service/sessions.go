@@ -238,6 +238,13 @@ func (o *Handler) ListSessions(ctx context.Context, by operation.Caller, q opera
 	if f.Before, err = readCursor(q.Cursor); err != nil {
 		return out, err
 	}
+	if q.Parent != "" {
+		parent, err := o.find(ctx, by, q.Parent)
+		if err != nil {
+			return out, err
+		}
+		f.Parent = parent.ID
+	}
 	rows, err := o.app.DB.Threads(ctx, f)
 	if err != nil {
 		return out, err
@@ -343,6 +350,7 @@ func (o *Handler) view(row journal.Thread, ends store.Ends, made standing, own o
 	if made.Forked != "" {
 		s.ForkedFrom = made.Forked.Thread()
 	}
+	s.Parent = row.Parent.Thread.Thread()
 	if ends.Last.Error != nil {
 		s.Error = hide.Text(ends.Last.Error.Message)
 	} else if ends.Last.Reason != chat.EndDone {

@@ -35,6 +35,9 @@ func callerOf(senders []chat.Principal, scopes []operation.Scope) operation.Call
 	}
 	who, direct := senders[0], true
 	for who.For != nil {
+		if len(who.And) > 0 {
+			return operation.Caller{}
+		}
 		who, direct = *who.For, false
 	}
 	if !direct || who.Kind != chat.LocalUser {

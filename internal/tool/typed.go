@@ -20,6 +20,7 @@ type Func[In any] struct {
 	Name        string
 	Description string // usually an embedded .md; space around it is dropped
 	ReadOnly    bool
+	Deferred    bool                // see Spec
 	Risk        Risk                // Low when empty
 	Enum        map[string][]string // allowed values of string parameters
 	Aliases     []Alias
@@ -52,7 +53,7 @@ var (
 
 func (t *typed[In]) build() {
 	d := t.def
-	t.spec = Spec{Name: d.Name, ReadOnly: d.ReadOnly, Ends: true, Risk: d.Risk}
+	t.spec = Spec{Name: d.Name, ReadOnly: d.ReadOnly, Deferred: d.Deferred, Ends: true, Risk: d.Risk}
 	t.spec.Description = string(bytes.TrimSpace([]byte(d.Description)))
 	if t.spec.Risk == "" {
 		t.spec.Risk = Low

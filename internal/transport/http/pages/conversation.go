@@ -51,14 +51,21 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request, by operatio
 		}
 		html += retry
 	}
+	below, err := operations.ListSessions.Call(ctx, p.Executor, by, operations.SessionQuery{Parent: s.ID, Limit: maxBelow})
+	if err != nil {
+		return err
+	}
 	f := p.layout(r, by, cmp.Or(s.Title, "Conversation"))
 	if !t.Past {
 		f.Script = "live.js"
 	}
 	return p.render(w, http.StatusOK, "conversation.html", map[string]any{
-		"Layout": f, "Session": s, "Rows": html, "After": s.Seq, "Earlier": items.Next, "View": t, "State": p.stateOf(s),
+		"Layout": f, "Session": s, "Rows": html, "After": s.Seq, "Earlier": items.Next, "View": t, "State": p.stateOf(s), "Below": below.Items,
 	})
 }
+
+// maxBelow is how many conversations with other agents are named.
+const maxBelow = 20
 
 // retrying is the row of a provider that is being waited for; "": none is.
 func (p *Pages) retrying(ctx context.Context, by operation.Caller, s operations.Session) (template.HTML, error) {
