@@ -106,6 +106,8 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		"hook delete": {{"hook", "delete", evil, "--yes"}}, "hook runs": {{"hook", "runs", evil}}, "hook run": {{"hook", "run", evil}}, "hook fire": {{"hook", "fire", evil}},
 		"mcp add": {{"mcp", "add", evil, "--", "sh"}, {"mcp", "add", "story", "--", evil}}, "mcp list": {{"mcp", "list"}, {"mcp", "list", "--json"}}, "mcp test": {{"mcp", "test", evil}, {"mcp", "test", "story"}},
 		"mcp remove": {{"mcp", "remove", evil}}, "mcp login": {{"mcp", "login", evil}}, "mcp logout": {{"mcp", "logout", evil}},
+		"process list": {{"process", "list"}}, "process show": {{"process", "show", evil}}, "process logs": {{"process", "logs", evil}}, "process kill": {{"process", "kill", evil}},
+		"process hook": {{"process", "hook", evil, evil}}, "process understand": {{"process", "understand", evil}, {"process", "understand", "when it prints '" + evil + "', tell me"}},
 		"thread clear": {{"thread", "clear", evil}}, "backup": {{"backup", filepath.Join(dir, "no", evil)}}, "restore": {{"restore", evil}},
 		"migrate": {{"migrate"}}, "version": {{"version"}}, "import lca": {{"import", "lca", evil}}, "import chapter3": {{"import", "chapter3", evil}}, "import chapter2": {{"import", "chapter2", evil}},
 	}

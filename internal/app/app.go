@@ -9,8 +9,11 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"chorus/internal/background"
+	"chorus/internal/background/watch"
 	"chorus/internal/bus"
 	"chorus/internal/chat"
 	"chorus/internal/config"
@@ -83,12 +86,14 @@ type App struct {
 	Checks    *checks.Checks
 	Sessions  *local.Sessions
 	Host      *connect.Host
+	Processes *watch.Watcher // of what agents left running
 
 	mu             sync.Mutex
 	engine         *engine.Engine             // nil until something must run
 	toolGrace      time.Duration              // for tools that run when Close is called
 	adopted        []func(chat.ThreadID) bool // which threads this process may run, as far as anybody asked
 	stopBackground func()                     // nil: nothing goes on beside
+	serving        atomic.Bool                // this process runs everybody's threads
 	telemetry      telemetryParts
 	clock          clock.Clock   // keeps schedules, while the server runs
 	hooks          runner.Runner // runs hooks, while the server runs
@@ -159,11 +164,20 @@ func (a *App) wire() {
 	a.Setup = &runsetup.Setup{Skills: a.Skills, DB: a.DB, Environ: o.Environ, Executor: a.Executor, Home: a.Home, Log: a.Log, Models: a.Models, Notices: a.Notices,
 		Overrides: a.Overrides, Shared: a.Shared, Discovery: a.Discovery, Gate: a.Gate, Isolation: a.Isolation, Logs: a.Logs, Settings: a.Settings,
 		Me: a.Me, Running: a.Running, Memory: memory.NewKeeper(a.Home.Dir(), a.DB, o.Now)}
+	a.Processes = &watch.Watcher{Store: a.DB, Dir: a.Home.Processes(), Environ: o.Environ, Now: o.Now, Log: a.Log, Judge: a.Setup.JudgeProcess,
+		Act: func(ctx context.Context, p background.Process, f background.Fire, output string) (watch.Acted, error) {
+			handler := a.Service.Guest
+			if a.serving.Load() {
+				handler = a.Service.Handler
+			}
+			return handler().ActForProcess(ctx, p, f, output)
+		}}
+	a.Setup.Processes = a.Processes
 	a.Mirrors = &mirror.Follower{DB: a.DB, Env: o.Env, Home: a.Home, Settings: a.Settings}
 	fetched := &imagecache.Cache{Dir: a.Home.ImageCache(o.Env)}
 	a.Service = &service.Service{Images: fetched, DB: a.DB, Home: a.Home, Log: a.Log, Models: a.Models, Overrides: a.Overrides, Shared: a.Shared, Version: o.Version,
 		Discovery: a.Discovery, Gate: a.Gate, Isolation: a.Isolation, Logs: a.Logs, Settings: a.Settings, Setup: a.Setup,
-		Engine: a.Engine, Examine: a.Examine, Me: a.Me, Now: o.Now, SchedulesChanged: a.clock.Changed, HooksChanged: a.hooks.Changed, CancelHook: a.hooks.Cancel,
+		Engine: a.Engine, Examine: a.Examine, Me: a.Me, Now: o.Now, SchedulesChanged: a.clock.Changed, HooksChanged: a.hooks.Changed, CancelHook: a.hooks.Cancel, Processes: a.Processes,
 		Mirror: func(ctx context.Context, thread chat.ThreadID) error { return a.Mirrors.CatchUp(ctx, thread) }}
 	a.clock.DB, a.clock.Now, a.clock.Log = a.DB, o.Now, a.Log
 	a.clock.Say = func(ctx context.Context, s schedule.Schedule, due time.Time) (clock.Said, error) {

@@ -42,5 +42,6 @@ func (a *App) StartBackground() {
 		}
 	})
 	work.Go(func() { a.Checks.SweepDaily(ctx) })
+	work.Go(func() { a.Processes.Run(ctx) })
 	work.Go(func() { a.keepCheckpoints(ctx) })
 }

@@ -66,6 +66,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	if err := a.Service.Handler().CheckOwner(ctx); err != nil {
 		return err
 	}
+	a.serving.Store(true)
 	a.StartBackground()
 	defer a.checkDatabase(ctx)()
 	defer a.keepSchedules(ctx)()

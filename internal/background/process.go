@@ -44,10 +44,10 @@ type Process struct {
 }
 
 // Over reports that the process has ended.
-func (p *Process) Over() bool { return p.State != Starting && p.State != Running }
+func (p Process) Over() bool { return p.State != Starting && p.State != Running }
 
 // Principal is the process as somebody who acts: for its owner, with no more rights than they have.
-func (p *Process) Principal() chat.Principal {
+func (p Process) Principal() chat.Principal {
 	owner := p.Owner
 	return chat.Principal{Kind: chat.ProcessHook, ID: p.ID, Name: "process", For: &owner}
 }

@@ -34,7 +34,7 @@ func (g *Gate) worksAnywhere(ctx context.Context, p chat.Principal) (bool, error
 	switch {
 	case p.Owns(), p.Kind == chat.TheSystem:
 		return true, nil
-	case p.Kind == chat.OtherAgent || p.Kind == chat.TaskWorker:
+	case p.Kind == chat.OtherAgent || p.Kind == chat.TaskWorker || p.Kind == chat.ProcessHook:
 		return p.For != nil, nil // as bound as whoever it acts for
 	case p.Kind != chat.TokenHolder:
 		return false, nil

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"chorus/internal/background/watch"
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/datadir"
@@ -56,6 +57,7 @@ type Setup struct {
 	Recall        func(ctx context.Context, thread chat.ThreadID, senders []chat.Principal, words string, limit int) ([]remember.Hit, error)
 	RecallChannel func(ctx context.Context, row journal.Thread, bot *config.Bot, log *transcript.Log, prompt transcript.Waiting)
 	Running       func() *engine.Engine
+	Processes     *watch.Watcher // of what agents leave running
 	// NoteSources are asked for notes besides those that every run has.
 	NoteSources []NoteSource
 

@@ -97,6 +97,7 @@ func (s *Setup) noteSources(thread chat.ThreadID, tools *chosen) []NoteSource {
 		}},
 		{What: "work notes", AtBegin: true, Text: workNotes},
 		{What: OtherThreads, AtBegin: true, Gone: "None is active any more.", Text: s.others},
+		{What: "processes", Gone: "None runs any more.", Text: s.runningProcesses},
 		{What: askedPrompt, Text: func(_ context.Context, at NoteContext) (string, error) { return at.Toolbox.promptAsked(), nil }},
 	}
 	return slices.Concat(s.memoryNotes(thread), sources, tools.servers.notes(), s.NoteSources)

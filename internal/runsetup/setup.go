@@ -38,6 +38,7 @@ import (
 	"chorus/internal/tool/git"
 	"chorus/internal/tool/mcp"
 	"chorus/internal/tool/notes"
+	"chorus/internal/tool/process"
 	"chorus/internal/tool/search"
 	"chorus/internal/tool/selfedit"
 	"chorus/internal/tool/shell"
@@ -162,6 +163,7 @@ func (s *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 	list := files.Tools(roots)
 	list = append(list, search.New(roots, search.Options{}))
 	list = append(list, shell.New(walls, shell.Options{Dir: dir, Env: roots.Env(), Keep: s.Logs.RedactingKeep(roots.Keep), Roots: isolate.WorkspaceRoots(dir, named)}))
+	list = append(list, process.New(walls, &ownProcesses{s, thread}, process.Options{Dir: dir, Env: roots.Env(), Keep: s.Logs.RedactingKeep(roots.Keep), Roots: isolate.WorkspaceRoots(dir, named)})...)
 	list = append(list, git.Tools(walls, roots, s.Logs.RedactingKeep(roots.Keep))...)
 	list = append(list, notes.New(b.Notes))
 	b.Web = web.New(web.Options{Leaks: func(text string) bool { return s.Logs.Redactor().HasKnown(text) }})

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"chorus/internal/background/watch"
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/datadir"
@@ -42,6 +43,7 @@ type Service struct {
 	Examine   func(ctx context.Context) doctor.Report
 	Me        func() chat.Principal
 	Now       func() time.Time
+	Processes *watch.Watcher // of what agents left running
 	// SchedulesChanged is called when schedules were added or changed here.
 	SchedulesChanged func()
 	// HooksChanged is called when hooks were added or changed, or runs of them begun, here.

@@ -20,10 +20,15 @@ func (s *Service) Operations() *operation.Local { return s.Handler().operations(
 // GuestOperations carries out every operation on this home for a process that does one thing and ends: what it
 // writes is taken up by whichever process runs the thread, and it runs none itself.
 func (s *Service) GuestOperations() *operation.Local {
+	return s.Guest().operations()
+}
+
+// Guest carries operations out for a process that runs no threads but those that it was asked for otherwise.
+func (s *Service) Guest() *Handler {
 	s.Serving.begin()
 	o := &Handler{app: s, names: map[string]chat.ThreadID{}, guest: true}
 	o.Engine = s.Engine(nil)
-	return o.operations()
+	return o
 }
 
 func (o *Handler) operations() *operation.Local {
@@ -38,7 +43,7 @@ const maxSuggested = 50
 // itself, in the same look that reads it.
 func (o *Handler) nouns() map[string]operation.Noun {
 	return map[string]operation.Noun{
-		"session": {Suggest: o.sessionNames}, "approval": {Suggest: o.approvalNames}, "token": {Suggest: o.tokenNames},
+		"session": {Suggest: o.sessionNames}, "approval": {Suggest: o.approvalNames}, "token": {Suggest: o.tokenNames}, "process": {Suggest: o.processNames},
 		"setting": {Suggest: func(context.Context, operation.Caller, string) (names []string, _ error) {
 			for _, k := range config.Keys() {
 				if settable(k) {

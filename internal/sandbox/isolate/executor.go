@@ -36,7 +36,10 @@ type environment struct {
 	home  string
 }
 
-var _ sandbox.Executor = (*isolatedExecutor)(nil)
+var (
+	_ sandbox.Executor     = (*isolatedExecutor)(nil)
+	_ sandbox.Backgrounder = (*isolatedExecutor)(nil)
+)
 
 func (i *Isolation) newIsolated(s *Site, p Plan) *isolatedExecutor {
 	return &isolatedExecutor{app: i, site: s, plan: p}
@@ -86,15 +89,45 @@ func (e *isolatedExecutor) Run(ctx context.Context, cmd sandbox.Command) (sandbo
 	return withNotes(res, cmd, append(refusals(), res.Notes...)), nil
 }
 
+// Background implements sandbox.Backgrounder: what Run would show the command, for a sandbox that needs nobody else.
+func (e *isolatedExecutor) Background(ctx context.Context, cmd sandbox.Command) (sandbox.Background, error) {
+	b := sandbox.Background{Shell: cmd.Shell, Dir: cmd.Dir, Env: cmd.Env, Call: cmd.Call, Timeout: cmd.Timeout}
+	if _, err := e.app.Probe.Executor(ctx, e.app); err != nil {
+		return b, e.mayDoWithout(err)
+	}
+	env, err := e.environment(ctx)
+	if err != nil {
+		return b, err
+	}
+	if len(cmd.Roots) == 0 {
+		cmd.Roots = []sandbox.Root{{Path: cmd.Dir, Writable: true}}
+	}
+	b.Isolated, b.Roots, b.Env = true, slices.Concat(env.roots, cmd.Roots), slices.Concat(env.vars, cmd.Env)
+	b.Home, b.Hide, b.OpenGit, b.Judged = env.home, e.app.unseen(), e.plan.openGit, e.plan.Programs != nil
+	b.Hosts, b.Setting = e.plan.Hosts, hostsSetting(e.plan)
+	for _, s := range e.plan.secrets {
+		b.Secrets = append(b.Secrets, sandbox.NetworkSecret{Name: s.Name, Value: string(s.Value), Hosts: s.Hosts})
+	}
+	return b, nil
+}
+
 // without handles a command where no sandbox works: it runs on the host, with a warning,
 // if the profile asks a person about each one; otherwise it is refused.
 func (e *isolatedExecutor) without(ctx context.Context, cmd sandbox.Command, why error) (sandbox.Result, error) {
 	if ctx.Err() != nil {
 		return sandbox.Result{Aborted: true, ExitCode: -1}, nil
 	}
+	if err := e.mayDoWithout(why); err != nil {
+		return sandbox.Result{}, err
+	}
+	return e.app.Executor.Run(ctx, cmd)
+}
+
+// mayDoWithout says why a command may not run on the host; nil: it may, with a warning.
+func (e *isolatedExecutor) mayDoWithout(why error) error {
 	if e.plan.Need == Preferred {
 		e.app.Notices.WarnOnce(fmt.Sprintf("commands run without a sandbox, as you and with your files: %s", why))
-		return e.app.Executor.Run(ctx, cmd)
+		return nil
 	}
 	reason := "profile " + e.plan.Profile + " lets commands run unasked"
 	switch {
@@ -103,7 +136,7 @@ func (e *isolatedExecutor) without(ctx context.Context, cmd sandbox.Command, why
 	case e.plan.Yes:
 		reason = "with --yes commands run unasked"
 	}
-	return sandbox.Result{}, fmt.Errorf("%s, so they need a sandbox, and none works here: %w. To run them without one, choose --sandbox host (sandbox: host)", reason, why)
+	return fmt.Errorf("%s, so they need a sandbox, and none works here: %w. To run them without one, choose --sandbox host (sandbox: host)", reason, why)
 }
 
 // environment is found out once.

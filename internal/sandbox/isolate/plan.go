@@ -219,7 +219,10 @@ type SwitchedExecutor struct {
 	Inner sandbox.Executor
 }
 
-var _ sandbox.Executor = (*SwitchedExecutor)(nil)
+var (
+	_ sandbox.Executor     = (*SwitchedExecutor)(nil)
+	_ sandbox.Backgrounder = (*SwitchedExecutor)(nil)
+)
 
 func (c *SwitchedExecutor) Switch(e sandbox.Executor) {
 	c.mu.Lock()
@@ -235,6 +238,14 @@ func (c *SwitchedExecutor) now() sandbox.Executor {
 
 func (c *SwitchedExecutor) Run(ctx context.Context, cmd sandbox.Command) (sandbox.Result, error) {
 	return c.now().Run(ctx, cmd)
+}
+
+// Background implements sandbox.Backgrounder.
+func (c *SwitchedExecutor) Background(ctx context.Context, cmd sandbox.Command) (sandbox.Background, error) {
+	if b, ok := c.now().(sandbox.Backgrounder); ok {
+		return b.Background(ctx, cmd)
+	}
+	return sandbox.Background{}, fmt.Errorf("in the sandbox %s nothing can be left running; it works with bwrap and host", c.Name())
 }
 
 func (c *SwitchedExecutor) Reap(ctx context.Context, call string) (int, error) {

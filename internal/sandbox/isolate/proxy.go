@@ -57,7 +57,7 @@ func (d *EgressProxy) open(ctx context.Context, a *Isolation, p Plan) (opened, e
 	if d.proxy != nil && d.rules == key {
 		return d.opened, nil
 	}
-	d.setting = cmp.Or(p.hostsKey, "egress.hosts or profiles."+p.Profile+".hosts")
+	d.setting = hostsSetting(p)
 	if d.proxy != nil {
 		if err := d.proxy.SetRules(rules); err != nil {
 			return opened{}, err
@@ -70,6 +70,11 @@ func (d *EgressProxy) open(ctx context.Context, a *Isolation, p Plan) (opened, e
 	}
 	d.rules = key
 	return d.opened, nil
+}
+
+// hostsSetting names the key that adds to the hosts of a plan.
+func hostsSetting(p Plan) string {
+	return cmp.Or(p.hostsKey, "egress.hosts or profiles."+p.Profile+".hosts")
 }
 
 func (d *EgressProxy) start(ctx context.Context, a *Isolation, rules egress.Rules) error {

@@ -54,7 +54,7 @@ func (k *keeper) isolate(b sandbox.Background, command *sandbox.Command) (_ *bwr
 	command.Env = append(env, command.Env...)
 	command.Network = &sandbox.Network{Proxy: socket}
 	if b.Judged {
-		judge, err := listenForJudge(filepath.Join(k.dir, judgeName), below(judgeName))
+		judge, err := listenForJudge(filepath.Join(k.dir, judgeName), below(judgeName), k.own)
 		if err != nil {
 			return nil, undo, err
 		}

@@ -17,8 +17,14 @@ import (
 )
 
 // Programs that a kept command starts are judged by the server, which has the rules of now. The keeper listens on a socket
-// of its folder, and the newest who connects is asked. While nobody is connected a program waits, unless the same one was
-// allowed before.
+// of its folder, and the newest who connects is asked. While nobody is connected the keeper looks into the rules itself, where
+// it can: a keeper that is older than the rules' files cannot read them. Then a program waits, unless the same one was allowed before.
+
+// Own judges a program without a server, by the rules that the folder's home has now; ok: it could.
+type Own func(ctx context.Context, program sandbox.Exec) (ok bool, refused error)
+
+// waitForServer is how long a program waits for a server to connect, which it does when it has started one.
+const waitForServer = 500 * time.Millisecond
 
 // waitForJudge is how long a program waits for somebody to judge it: more than a restart of the server takes.
 const waitForJudge = 10 * time.Minute
@@ -47,6 +53,7 @@ type answer struct {
 // remote asks whoever is connected.
 type remote struct {
 	listener net.Listener
+	own      Own // nil: only others judge
 	serving  sync.WaitGroup
 
 	mu      sync.Mutex
@@ -61,13 +68,13 @@ type pending struct {
 	answered chan error
 }
 
-func listenForJudge(path, socket string) (*remote, error) {
+func listenForJudge(path, socket string, own Own) (*remote, error) {
 	_ = os.Remove(path)
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		return nil, fmt.Errorf("listen for who judges programs: %w", err)
 	}
-	r := &remote{listener: listener, waiting: map[int64]*pending{}, allowed: map[string]bool{}}
+	r := &remote{listener: listener, own: own, waiting: map[int64]*pending{}, allowed: map[string]bool{}}
 	r.serving.Go(r.accept)
 	return r, nil
 }
@@ -179,14 +186,33 @@ func (r *remote) ask(ctx context.Context, q question) error {
 	}()
 	late := time.NewTimer(waitForJudge)
 	defer late.Stop()
-	select {
-	case err := <-p.answered:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-late.C:
-		return errors.New("no server runs that could say whether it may be started")
+	soon := time.NewTimer(waitForServer)
+	defer soon.Stop()
+	for {
+		select {
+		case err := <-p.answered:
+			return err
+		case <-soon.C:
+			if ok, no := r.judgeAlone(ctx, q); ok {
+				return no
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-late.C:
+			return errors.New("no server runs that could say whether it may be started")
+		}
 	}
+}
+
+// judgeAlone judges without a server, unless one is connected.
+func (r *remote) judgeAlone(ctx context.Context, q question) (ok bool, refused error) {
+	r.mu.Lock()
+	connected := r.conn != nil
+	r.mu.Unlock()
+	if connected || r.own == nil {
+		return false, nil
+	}
+	return r.own(ctx, q.program())
 }
 
 // Judge judges the programs of a kept command until its keeper is gone, somebody else judges them, or ctx ends. It may be
@@ -237,14 +263,17 @@ func Judge(ctx context.Context, dir string, judge sandbox.Judge) error {
 }
 
 func (q question) judged(ctx context.Context, judge sandbox.Judge) error {
-	program := sandbox.Exec{Names: q.Names, Path: q.Path, System: q.System, Script: q.Script, Argv: q.Argv,
-		Dir: func() string { return q.Dir }, By: func() []string { return q.By }}
 	if len(q.Names) == 0 {
 		return errors.New("it has no name")
 	}
-	ask, err := judge(program)
+	ask, err := judge(q.program())
 	if ask != nil && err == nil {
 		err = ask(ctx)
 	}
 	return err
+}
+
+func (q question) program() sandbox.Exec {
+	return sandbox.Exec{Names: q.Names, Path: q.Path, System: q.System, Script: q.Script, Argv: q.Argv,
+		Dir: func() string { return q.Dir }, By: func() []string { return q.By }}
 }

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	case len(os.Args) > 1 && os.Args[1] == bwrap.InitArg:
 		bwrap.Init()
 	case len(os.Args) > 2 && os.Args[1] == keep.Arg:
-		if keep.Main(os.Args[2], os.Stdin, os.Stdout) != nil {
+		if keep.Main(os.Args[2], os.Stdin, os.Stdout, nil) != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)

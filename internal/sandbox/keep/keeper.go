@@ -27,12 +27,12 @@ const Arg = "keep"
 const graceTime = 5 * time.Second
 
 // Main is the whole of a keeper: it reads what to run from in, says on out that it runs or why not, and returns when the
-// command is over.
-func Main(dir string, in io.Reader, out io.Writer) error {
+// command is over. own judges programs while no server is there; it may be nil.
+func Main(dir string, in io.Reader, out io.Writer, own Own) error {
 	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE) // those are meant for whoever started us
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
-	k := &keeper{dir: dir, stop: stop, log: newLog(dir, LogLimit)}
+	k := &keeper{dir: dir, stop: stop, own: own, log: newLog(dir, LogLimit)}
 	err := k.begin(in)
 	if err != nil {
 		fmt.Fprintln(out, err.Error())
@@ -52,6 +52,7 @@ const ready = "ready"
 type keeper struct {
 	dir     string
 	stop    <-chan os.Signal
+	own     Own
 	log     *logWriter
 	lock    *lockfile.Lock
 	status  Status

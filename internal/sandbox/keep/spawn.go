@@ -14,15 +14,14 @@ import (
 	"time"
 
 	"chorus/internal/sandbox"
-	"chorus/internal/sandbox/process"
 )
 
 // startTime is far more than starting a keeper with its sandbox takes, also on a busy machine.
 const startTime = 60 * time.Second
 
 // Spawn starts a keeper for a command, in a folder that must exist, and waits until the command runs. program is how our own
-// program is called; environ is cleaned before the keeper gets it. What the command needs goes through a pipe, because
-// secrets are among it.
+// program is called; environ is the keeper's, which takes out what is secret before the command gets it. What the command needs
+// goes through a pipe, because secrets are among it.
 func Spawn(ctx context.Context, program, environ []string, dir string, b sandbox.Background) (Status, error) {
 	data, err := json.Marshal(b)
 	if err != nil {
@@ -37,7 +36,7 @@ func Spawn(ctx context.Context, program, environ []string, dir string, b sandbox
 	if program[0] == self {
 		cmd.Args[0] = os.Args[0]
 	}
-	cmd.Dir, cmd.Env, cmd.Stderr = dir, process.Environ(environ), complaints
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, environ, complaints
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -1,0 +1,25 @@
+package app
+
+import (
+	"context"
+
+	"chorus/internal/sandbox"
+)
+
+// JudgeAlone judges a program that a process in the background wants to start, in the process that looks after it. An error
+// means that it could not be judged.
+func (a *App) JudgeAlone(ctx context.Context, id string, program sandbox.Exec) (refused, err error) {
+	p, err := a.DB.Process(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	judge, err := a.Setup.JudgeProcess(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	ask, refused := judge(program)
+	if ask != nil && refused == nil {
+		refused = ask(ctx)
+	}
+	return refused, nil
+}

@@ -1,0 +1,148 @@
+package operations
+
+import (
+	"context"
+	"time"
+
+	"chorus/internal/operation"
+)
+
+// Processes carries out operations on commands that agents left running.
+type Processes interface {
+	ListProcesses(context.Context, operation.Caller, ProcessQuery) (operation.List[Process], error)
+	GetProcess(context.Context, operation.Caller, ProcessRef) (Process, error)
+	ProcessLogs(context.Context, operation.Caller, ProcessLogQuery) (ProcessOutput, error)
+	KillProcess(context.Context, operation.Caller, ProcessRef) (Process, error)
+	HookProcess(context.Context, operation.Caller, NewProcessHooks) (Process, error)
+	PreviewHooks(context.Context, operation.Caller, HookWords) (operation.List[ProcessHook], error)
+}
+
+// ProcessQuery says which processes are listed.
+type ProcessQuery struct {
+	Session string `json:"session,omitempty" maxLen:"1024" noun:"session" doc:"only those of this session"`
+	Running bool   `json:"running,omitempty" doc:"only those that run"`
+}
+
+// ProcessRef names a process.
+type ProcessRef struct {
+	ID string `json:"id" minLen:"1" maxLen:"64" noun:"process" doc:"the process's id, or its beginning"`
+}
+
+// ProcessLogQuery says what of a process's output is read.
+type ProcessLogQuery struct {
+	ID    string `json:"id" minLen:"1" maxLen:"64" noun:"process" doc:"the process's id, or its beginning"`
+	Lines int    `json:"lines,omitempty" min:"1" max:"5000" cli:"lines,n" doc:"how many of the last lines; left out: 20"`
+	From  int64  `json:"from,omitempty" min:"1" doc:"everything from this position on, instead of the last lines"`
+	Bytes int    `json:"bytes,omitempty" min:"1" max:"1048576" doc:"at most so many bytes; left out: 65536"`
+}
+
+// ProcessOutput is a piece of what a process printed.
+type ProcessOutput struct {
+	ID     string `json:"id"`
+	Text   string `json:"text"`
+	From   int64  `json:"from"`  // position of the text among all that was printed
+	Next   int64  `json:"next"`  // where to read on
+	Total  int64  `json:"total"` // bytes printed so far
+	Status string `json:"status"`
+}
+
+// HookWords are instructions in plain language.
+type HookWords struct {
+	Instructions string `json:"instructions" minLen:"1" maxLen:"4000" doc:"what shall happen when, in plain words, such as 'when it fails, tell me'"`
+}
+
+// NewProcessHooks are hooks for a process that runs.
+type NewProcessHooks struct {
+	ID           string `json:"id" minLen:"1" maxLen:"64" noun:"process" doc:"the process's id, or its beginning"`
+	Instructions string `json:"instructions" minLen:"1" maxLen:"4000" doc:"what shall happen when, in plain words, such as 'when it fails, tell me'"`
+}
+
+// Process is a command that was left running.
+type Process struct {
+	ID        string             `json:"id"`
+	Command   string             `json:"command"`
+	Status    string             `json:"status"` // starting, running, exited, killed or lost
+	Exit      *int               `json:"exit,omitempty"`
+	Why       string             `json:"why,omitempty"`
+	Owner     string             `json:"owner"` // whose rights and money its hooks use
+	Agent     string             `json:"agent"`
+	SessionID string             `json:"sessionId"`
+	Directory string             `json:"directory"`
+	StartedAt time.Time          `json:"startedAt"`
+	EndedAt   time.Time          `json:"endedAt,omitzero"`
+	EndsBy    time.Time          `json:"endsBy,omitzero"` // it is ended then at the latest
+	LastLine  string             `json:"lastLine,omitempty"`
+	Hooks     []ProcessHook      `json:"hooks"`
+	Fired     []ProcessHookFired `json:"fired,omitempty"` // the newest first
+}
+
+// ProcessHook is what shall happen when.
+type ProcessHook struct {
+	Says       string `json:"says"` // the whole as a sentence
+	On         string `json:"on"`   // exit, output or timeout
+	If         string `json:"if,omitempty"`
+	Pattern    string `json:"pattern,omitempty"`
+	After      int    `json:"after,omitempty"` // seconds
+	Do         string `json:"do"`              // notify_channel, inject_context, spawn_thread, stop_process or stop_thread
+	Message    string `json:"message,omitempty"`
+	Fires      int    `json:"fires,omitempty"`      // how often it has happened
+	Suppressed int    `json:"suppressed,omitempty"` // and would have since, too soon after another
+}
+
+// ProcessHookFired is what became of a hook that acted.
+type ProcessHookFired struct {
+	Hook  int       `json:"hook"` // counted from 1
+	Do    string    `json:"do"`
+	State string    `json:"state"` // done or refused
+	Why   string    `json:"why,omitempty"`
+	Seq   int64     `json:"seq,omitempty"` // of the words in the session
+	At    time.Time `json:"at"`
+}
+
+// The operations on processes. Agents have tools of their own for what they left running themselves (package tool/process): these
+// here are a person's, over all of their processes.
+var (
+	ListProcesses = operation.New(operation.Info{Name: "process.list", Help: "List the commands that agents left running, the newest first", Scope: operation.Read,
+		Errors:  []operation.Kind{operation.NotFound},
+		HTTP:    []operation.HTTP{{Route: "GET /api/processes", Tag: "processes", ID: "listProcesses"}},
+		CLI:     []operation.CLI{{Words: "process list", Example: "  chorus process list --running"}},
+		Slash:   []operation.Slash{{Words: "process list", Options: "running"}},
+		Columns: "ID=id | STATUS=status | STARTED=startedAt:minute | AGENT=agent | COMMAND=command:60 | LAST LINE=lastLine:40",
+		Empty:   "nothing was left running; agents do that with run_background"}, Processes.ListProcesses)
+
+	GetProcess = operation.New(operation.Info{Name: "process.get", Help: "Show a process with its hooks and what they did", Scope: operation.Read,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "GET /api/processes/{id}", Tag: "processes", ID: "getProcess"}},
+		CLI:    []operation.CLI{{Words: "process show", Args: "ID"}}}, Processes.GetProcess)
+
+	ProcessLogs = operation.New(operation.Info{Name: "process.logs", Help: "Read what a process printed", Scope: operation.Read,
+		Doc:    "The last 16 MB are kept, for a week after its end. `next` is the position to read on from.",
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "GET /api/processes/{id}/logs", Tag: "processes", ID: "processLogs"}},
+		CLI:    []operation.CLI{{Words: "process logs", Args: "ID", Example: "  chorus process logs 01J9 -n 100"}},
+		Slash:  []operation.Slash{{Words: "process logs", Options: "id lines", Set: map[string]any{"bytes": 1800}}},
+		Done:   "{text}"}, Processes.ProcessLogs)
+
+	KillProcess = operation.New(operation.Info{Name: "process.kill", Help: "End a process: it is asked to, and killed if it does not within 5 seconds", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/processes/{id}/kill", Tag: "processes", ID: "killProcess"}},
+		CLI:    []operation.CLI{{Words: "process kill", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "process kill"}},
+		Done:   "process {id} is {status}"}, Processes.KillProcess)
+
+	HookProcess = operation.New(operation.Info{Name: "process.hook", Help: "Say what shall happen when a process ends, prints something or takes long", Scope: operation.Chat, Effect: operation.Changes,
+		Doc:    "`chorus process understand` shows how words are understood. Hooks act with the rights and the money of whoever the process belongs to.",
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/processes/{id}/hooks", Tag: "processes", ID: "hookProcess", Body: "NewProcessHooks"}},
+		CLI:    []operation.CLI{{Words: "process hook", Args: "ID INSTRUCTIONS", Example: "  chorus process hook 01J9 'when it fails, look at the log and fix it'"}},
+		Done:   "process {id} has its hooks; `chorus process show {id}` lists them"}, Processes.HookProcess)
+
+	PreviewHooks = operation.New(operation.Info{Name: "process.understand", Help: "Show how instructions for a process are understood", Scope: operation.Read,
+		HTTP:    []operation.HTTP{{Route: "GET /api/processes/understand", Tag: "processes", ID: "previewHooks"}},
+		CLI:     []operation.CLI{{Words: "process understand", Args: "INSTRUCTIONS", Example: "  chorus process understand 'tell me when it is done; if it fails, fix it'"}},
+		Columns: "UNDERSTOOD AS=says", Empty: "nothing shall happen"}, Processes.PreviewHooks)
+)
+
+func processes() []operation.Any {
+	return []operation.Any{ListProcesses, PreviewHooks, GetProcess, ProcessLogs, KillProcess, HookProcess}
+}

@@ -1,0 +1,368 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"chorus/internal/background"
+	"chorus/internal/background/watch"
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/transcript"
+)
+
+var _ operations.Processes = (*Handler)(nil)
+
+const (
+	// shownProcesses is how many are listed, shownFires how many firings of one.
+	shownProcesses = 100
+	shownFires     = 50
+	// What is read of a log where nobody says how much.
+	defaultLines = 20
+	defaultBytes = 64 << 10
+	// killTime is how long it is waited for a process that was asked to end: more than it has.
+	killTime = 8 * time.Second
+)
+
+// seesProcess reports whether a caller may know of a process: it is theirs, or it runs in a session that they see.
+func (o *Handler) seesProcess(ctx context.Context, by operation.Caller, p background.Process) bool {
+	if by.May(operation.Admin) {
+		return true
+	}
+	return by.Principal.ID != "" && p.Owner.Person().String() == by.Principal.String() || o.seesThread(ctx, by, p.Thread)
+}
+
+// ownsProcess reports whether a caller may end a process and give it hooks.
+func ownsProcess(by operation.Caller, p background.Process) bool {
+	return by.May(operation.Admin) || by.Principal.ID != "" && p.Owner.Person().String() == by.Principal.String()
+}
+
+// ListProcesses carries out the operation of that name.
+func (o *Handler) ListProcesses(ctx context.Context, by operation.Caller, in operations.ProcessQuery) (out operation.List[operations.Process], err error) {
+	var rows []background.Process
+	switch {
+	case in.Session != "":
+		row, err := o.find(ctx, by, in.Session)
+		if err != nil {
+			return out, err
+		}
+		if rows, err = o.app.DB.ProcessesOf(ctx, row.ID, shownProcesses); err != nil {
+			return out, err
+		}
+	default:
+		owner := by.Principal.String()
+		if by.May(operation.Admin) {
+			owner = ""
+		} else if owner == "" {
+			return out, nil
+		}
+		if rows, err = o.app.DB.Processes(ctx, owner, shownProcesses); err != nil {
+			return out, err
+		}
+	}
+	for _, p := range rows {
+		if p = o.app.Processes.Observe(p); in.Running && p.Over() {
+			continue
+		}
+		out.Items = append(out.Items, o.showProcess(p))
+	}
+	return out, nil
+}
+
+// GetProcess carries out the operation of that name.
+func (o *Handler) GetProcess(ctx context.Context, by operation.Caller, in operations.ProcessRef) (operations.Process, error) {
+	p, err := o.findProcess(ctx, by, in.ID)
+	if err != nil {
+		return operations.Process{}, err
+	}
+	fires, err := o.app.DB.ProcessFires(ctx, p.ID, shownFires)
+	shown := o.showProcess(p)
+	for _, f := range fires {
+		shown.Fired = append(shown.Fired, operations.ProcessHookFired{Hook: f.Hook + 1, Do: string(f.Do), State: f.State, Why: f.Why, Seq: f.Seq, At: f.At})
+	}
+	return shown, err
+}
+
+// ProcessLogs carries out the operation of that name.
+func (o *Handler) ProcessLogs(ctx context.Context, by operation.Caller, in operations.ProcessLogQuery) (operations.ProcessOutput, error) {
+	p, err := o.findProcess(ctx, by, in.ID)
+	if err != nil {
+		return operations.ProcessOutput{}, err
+	}
+	most := in.Bytes
+	if most == 0 {
+		most = defaultBytes
+	}
+	out := operations.ProcessOutput{ID: p.ID, Status: string(p.State)}
+	if in.From > 0 {
+		read, err := o.app.Processes.Output(p.ID, in.From-1, most)
+		out.From, out.Next, out.Total, out.Text = read.From+1, read.Next+1, read.Total, read.Text
+		out.Text = o.app.Logs.Redactor().Text(strings.ToValidUTF8(out.Text, "\uFFFD"))
+		return out, err
+	}
+	lines := in.Lines
+	if lines == 0 {
+		lines = defaultLines
+	}
+	whole, err := o.app.Processes.Output(p.ID, 0, 0)
+	if err != nil {
+		return out, err
+	}
+	out.Text, err = o.app.Processes.Tail(p.ID, most, lines)
+	out.Text = o.app.Logs.Redactor().Text(out.Text)
+	out.Total, out.Next = whole.Total, whole.Total+1
+	out.From = max(out.Next-int64(len(out.Text))-1, 1)
+	return out, err
+}
+
+// KillProcess carries out the operation of that name.
+func (o *Handler) KillProcess(ctx context.Context, by operation.Caller, in operations.ProcessRef) (operations.Process, error) {
+	p, err := o.findProcess(ctx, by, in.ID)
+	switch {
+	case err != nil:
+		return operations.Process{}, err
+	case !ownsProcess(by, p):
+		return operations.Process{}, operation.Errorf(operation.Forbidden, "process %s is %s's; they can end it, and whoever owns this Chorus", p.ID, p.Owner.Person())
+	case p.Over():
+		return operations.Process{}, operation.Errorf(operation.Conflict, "process %s is over already: %s", p.ID, p.State)
+	}
+	if _, err := o.app.Processes.Stop(p); err != nil {
+		return operations.Process{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, killTime)
+	defer cancel()
+	for p = o.app.Processes.Observe(p); !p.Over(); p = o.app.Processes.Observe(p) {
+		select {
+		case <-ctx.Done():
+			return o.showProcess(p), operation.Errorf(operation.Unavailable, "process %s has not ended yet", p.ID)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	o.app.Processes.Changed()
+	return o.showProcess(p), nil
+}
+
+// PreviewHooks carries out the operation of that name.
+func (o *Handler) PreviewHooks(_ context.Context, _ operation.Caller, in operations.HookWords) (out operation.List[operations.ProcessHook], err error) {
+	rules, err := hookRules(in.Instructions)
+	for _, r := range rules {
+		out.Items = append(out.Items, showHook(background.Hook{Rule: r}))
+	}
+	return out, err
+}
+
+func hookRules(instructions string) ([]background.Rule, error) {
+	rules, err := background.Compile(instructions)
+	if err == nil && len(rules) == 0 {
+		err = errors.New("say what shall happen when")
+	}
+	if err != nil {
+		return nil, Invalid("instructions", "%s", err)
+	}
+	return rules, nil
+}
+
+// HookProcess carries out the operation of that name.
+func (o *Handler) HookProcess(ctx context.Context, by operation.Caller, in operations.NewProcessHooks) (operations.Process, error) {
+	rules, err := hookRules(in.Instructions)
+	if err != nil {
+		return operations.Process{}, err
+	}
+	p, err := o.findProcess(ctx, by, in.ID)
+	switch {
+	case err != nil:
+		return operations.Process{}, err
+	case !ownsProcess(by, p):
+		return operations.Process{}, operation.Errorf(operation.Forbidden, "process %s is %s's: its hooks act with their rights and their money", p.ID, p.Owner.Person())
+	}
+	if p, err = o.app.Processes.AddHooks(ctx, p.ID, rules); err != nil {
+		if errors.Is(err, watch.ErrHooks) {
+			err = operation.Errorf(operation.Conflict, "%s", err)
+		}
+		return operations.Process{}, err
+	}
+	return o.showProcess(p), nil
+}
+
+// findProcess finds one that the caller may see, by its id or a beginning that only one has.
+func (o *Handler) findProcess(ctx context.Context, by operation.Caller, name string) (background.Process, error) {
+	p, err := o.app.DB.Process(ctx, name)
+	if errors.Is(err, journal.ErrUnknown) {
+		if p, err = o.processNamed(ctx, by, name); err != nil {
+			return p, err
+		}
+	}
+	if err != nil {
+		return p, err
+	}
+	if !o.seesProcess(ctx, by, p) {
+		return p, noProcess(name)
+	}
+	return o.app.Processes.Observe(p), nil
+}
+
+// processNamed finds the only one that begins so, or the only one of those that runs.
+func (o *Handler) processNamed(ctx context.Context, by operation.Caller, prefix string) (background.Process, error) {
+	list, err := o.app.DB.Processes(ctx, "", shownProcesses)
+	if err != nil {
+		return background.Process{}, err
+	}
+	list = slices.DeleteFunc(list, func(p background.Process) bool {
+		return !strings.HasPrefix(p.ID, strings.ToLower(prefix)) || !o.seesProcess(ctx, by, p)
+	})
+	if len(list) > 1 {
+		if running := slices.DeleteFunc(slices.Clone(list), func(p background.Process) bool { return o.app.Processes.Observe(p).Over() }); len(running) > 0 {
+			list = running
+		}
+	}
+	switch len(list) {
+	case 0:
+		return background.Process{}, noProcess(prefix)
+	case 1:
+		return list[0], nil
+	}
+	return background.Process{}, operation.Errorf(operation.Conflict, "several processes begin with %.40q; give more of the id", prefix)
+}
+
+// processNames are suggested while somebody types.
+func (o *Handler) processNames(ctx context.Context, by operation.Caller, prefix string) (names []string, err error) {
+	list, err := o.ListProcesses(ctx, by, operations.ProcessQuery{})
+	for _, p := range list.Items {
+		if strings.HasPrefix(p.ID, strings.ToLower(prefix)) {
+			names = append(names, p.ID)
+		}
+	}
+	return names, err
+}
+
+// noProcess is the answer for one that is not there and for one that is somebody else's.
+func noProcess(name string) error {
+	return operation.Errorf(operation.NotFound, "there is no process %.64q; `chorus process list` shows those there are", name)
+}
+
+func (o *Handler) showProcess(p background.Process) operations.Process {
+	hide := o.app.Logs.Redactor()
+	shown := operations.Process{ID: p.ID, Command: hide.Text(p.Command), Status: string(p.State), Why: p.Why, Owner: p.Owner.Person().String(), Agent: p.Thread.Agent(), SessionID: p.Thread.Thread(),
+		Directory: p.Dir, StartedAt: p.Started, EndedAt: p.Ended, Hooks: []operations.ProcessHook{}}
+	if p.State == background.Exited || p.State == background.Killed {
+		shown.Exit = &p.Exit
+	}
+	if !p.Over() && p.Timeout > 0 {
+		shown.EndsBy = p.Started.Add(p.Timeout)
+	}
+	if line, err := o.app.Processes.Tail(p.ID, 1000, 1); err == nil {
+		shown.LastLine = hide.Text(line)
+	}
+	for _, h := range p.Hooks {
+		shown.Hooks = append(shown.Hooks, showHook(h))
+	}
+	return shown
+}
+
+func showHook(h background.Hook) operations.ProcessHook {
+	return operations.ProcessHook{Says: h.Rule.String(), On: string(h.On), If: h.If, Pattern: h.Pattern, After: h.After, Do: string(h.Do), Message: h.Message, Fires: h.Fires, Suppressed: h.Suppressed}
+}
+
+// processPlatform names what processes say, in arrivals and events.
+const processPlatform = "process"
+
+// ActForProcess does what a hook of a process says, once for a key of the fire.
+func (o *Handler) ActForProcess(ctx context.Context, p background.Process, f background.Fire, output string) (watch.Acted, error) {
+	row, err := o.app.DB.Thread(ctx, p.Thread)
+	if errors.Is(err, journal.ErrUnknown) {
+		return watch.Acted{Refused: "the session is gone"}, nil
+	}
+	if err != nil {
+		return watch.Acted{}, err
+	}
+	if may, err := o.holds(ctx, p.Owner.Person()); err != nil {
+		return watch.Acted{}, err
+	} else if !may {
+		return watch.Acted{Refused: "its owner's token was revoked or has expired"}, nil
+	}
+	if f.Rule.Do == background.StopThread {
+		_, err := o.Engine.Abort(ctx, p.Thread, processPlatform+" "+p.ID, false)
+		return watch.Acted{}, err
+	}
+	who := p.Principal()
+	in := chat.Inbound{Principal: who, From: chat.Participant{ID: p.ID, Name: "process", Kind: chat.System}, Platform: processPlatform, PlatformID: p.ID + "/" + f.Key()}
+	text := processWords(p, f, o.app.Logs.Redactor().Text(output))
+	if f.Rule.Do == background.NotifyChannel {
+		return o.notify(ctx, row, in, text)
+	}
+	by := operation.Caller{Principal: who}
+	if err := o.app.Gate.MayWork(ctx, row, []transcript.Sender{{Principal: who}}); err == nil { // wherever its owner may have an agent work
+		by.Scopes = operation.Scopes()
+	}
+	if f.Rule.Do == background.SpawnThread {
+		if busy, err := o.spawnedBy(ctx, p); err != nil {
+			return watch.Acted{}, err
+		} else if busy >= background.MaxSpawned {
+			return watch.Acted{Refused: fmt.Sprintf("%d conversations that its hooks began still work", busy)}, nil
+		}
+		if row, err = o.spawned(ctx, row, p, f); err != nil {
+			return watch.Acted{}, err
+		}
+	}
+	u, err := o.utter(ctx, by, row, operations.SteerMessage{Message: text})
+	if refused := (*operation.Error)(nil); errors.As(err, &refused) && refused.Kind != operation.Failed {
+		return watch.Acted{Refused: refused.Error()}, nil
+	}
+	if err != nil {
+		return watch.Acted{}, err
+	}
+	said, err := o.deliver(ctx, row, u, in)
+	return watch.Acted{Seq: said.Seq, Refused: said.Refused}, err
+}
+
+// notify writes a notice into a conversation: people see it, and the model when it is next asked.
+func (o *Handler) notify(ctx context.Context, row journal.Thread, in chat.Inbound, text string) (watch.Acted, error) {
+	in.Threads, in.Blocks, in.Fired = []chat.ThreadID{row.ID}, chat.TextBlocks(text), true
+	got, err := o.Engine.Deliver(ctx, in, nil)
+	if err != nil {
+		return watch.Acted{}, err
+	}
+	return watch.Acted{Seq: got[0].Seq}, nil
+}
+
+func spawnPrefix(p background.Process) string { return "process-" + p.ID + "-" }
+
+// spawnedBy counts the conversations that hooks of a process began and that still work.
+func (o *Handler) spawnedBy(ctx context.Context, p background.Process) (n int, err error) {
+	active, err := o.app.DB.ActiveThreads(ctx)
+	for _, t := range active {
+		if strings.HasPrefix(t.ID.Thread(), spawnPrefix(p)) {
+			n++
+		}
+	}
+	return n, err
+}
+
+// spawned is the conversation that a hook begins: of the same agent, in the same place and folder. The fire names it, so that it is
+// the same one after a crash.
+func (o *Handler) spawned(ctx context.Context, row journal.Thread, p background.Process, f background.Fire) (journal.Thread, error) {
+	name := spawnPrefix(p) + strings.ReplaceAll(f.Key(), "/", "-")
+	thread, err := chat.NewThreadID(row.ID.Transport(), row.Place, name, row.Agent)
+	if err != nil {
+		return row, err
+	}
+	if there, err := o.app.DB.Thread(ctx, thread); err == nil || !errors.Is(err, journal.ErrUnknown) {
+		return there, err
+	}
+	made, err := o.Standing(ctx, row.ID)
+	if err != nil {
+		return row, err
+	}
+	title := []rune(fmt.Sprintf("process %s: %s", p.State, p.Command))
+	next := journal.Thread{ID: thread, Owner: row.Owner, Dir: row.Dir, Title: string(title[:min(len(title), 80)])}
+	if err := o.begin(ctx, next, made, true); err != nil {
+		return row, err
+	}
+	return o.app.DB.Thread(ctx, thread)
+}
