@@ -112,7 +112,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		"migrate": {{"migrate"}}, "version": {{"version"}}, "import lca": {{"import", "lca", evil}}, "import chapter3": {{"import", "chapter3", evil}}, "import chapter2": {{"import", "chapter2", evil}},
 	}
 	// They stay, and have stories of their own; the file of thread attach and the bytes of thread blob come from the person.
-	elsewhere := []string{"run", "chat", "serve", "sim discord", "sim llm", "thread watch", "thread attach", "thread blob", "keep", "mcp serve"}
+	elsewhere := []string{"run", "chat", "serve", "sim discord", "sim llm", "thread watch", "thread attach", "thread blob", "keep", "mcp serve", "acp"}
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {
 		name := strings.TrimPrefix(cmd.CommandPath(), "chorus ")

@@ -115,7 +115,7 @@ Without any key it talks to a built-in offline model, so that you can look aroun
 		SilenceUsage:  true,
 	}
 	root.PersistentFlags().StringVar(&c.home, "home", "", "home folder (default $CHORUS_HOME or ~/.chorus)")
-	root.AddCommand(c.approvalsCommand())
+	root.AddCommand(c.approvalsCommand(), c.acpCommand())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usage.Error{Err: fmt.Errorf("%w\nsee `%s --help`", err, cmd.CommandPath())}
 	})

@@ -65,4 +65,6 @@ type Setup struct {
 	locks       *files.Locks
 	promptHeads promptCache
 	toolboxes   map[chat.ThreadID]*Toolbox
+	// sessionServers are MCP servers that the person at a session named, for it alone.
+	sessionServers map[chat.ThreadID][]config.MCPServer
 }

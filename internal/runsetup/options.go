@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"chorus/internal/chat"
+	"chorus/internal/config"
 	"chorus/internal/mirror/session"
 	"chorus/internal/permit"
 	"chorus/internal/settings"
@@ -36,7 +37,8 @@ type SessionOptions struct {
 	Continue   bool     // --continue: the last one of the folder
 	Attach     []string // --attach: files that go with the first prompt
 	ResumeMode string
-	Once       bool // run, not chat
+	Once       bool               // run, not chat
+	Servers    []config.MCPServer // that the session has beside those of the configuration
 	Warn       func(string)
 }
 

@@ -60,7 +60,7 @@ func (setup *Setup) knownServers(dir string) (servers []mcp.Server, infos []Serv
 	if bot, err = setup.Settings.Bot(""); err != nil {
 		return nil, nil, repo, nil, err
 	}
-	all, repo := setup.servers(dir, bot, false)
+	all, repo := setup.servers(dir, bot, nil, false)
 	logins := setup.logins()
 	for _, s := range all {
 		info := ServerInfo{Name: s.Name, Where: strings.TrimSuffix(strings.TrimPrefix(s.String(), s.Name+" ("), ")"), From: "the configuration", State: "enabled"}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/isolate"
@@ -28,7 +29,7 @@ type serverTerms struct {
 // withServers is the built-in tools, further ones and those of the agent's MCP servers. The set is
 // made anew only when they are others.
 func (setup *Setup) withServers(ctx context.Context, b *Toolbox, bot *config.Bot, terms serverTerms, more []tool.Tool) (*tool.Set, mcp.Listing, error) {
-	servers, repo := setup.servers(b.Dir, bot, terms.all)
+	servers, repo := setup.servers(b.Dir, bot, setup.serversOf(b.Proxy.Thread), terms.all)
 	key, err := json.Marshal([]any{servers, repo.Digest, repo.Files, terms.plan.Sandbox, terms.plan.Need, terms.plan.Roots})
 	if err != nil {
 		return nil, mcp.Listing{}, err
@@ -69,11 +70,28 @@ func (setup *Setup) withServers(ctx context.Context, b *Toolbox, bot *config.Bot
 	return b.many, listing, nil
 }
 
-// servers are those of the configuration, and those of the repository's own file where
+// SetServers gives a thread MCP servers beside those of the configuration, for as long as this process lives: the person at
+// the session named them.
+func (setup *Setup) SetServers(thread chat.ThreadID, servers []config.MCPServer) {
+	setup.mu.Lock()
+	defer setup.mu.Unlock()
+	if setup.sessionServers == nil {
+		setup.sessionServers = map[chat.ThreadID][]config.MCPServer{}
+	}
+	setup.sessionServers[thread] = servers
+}
+
+func (setup *Setup) serversOf(thread chat.ThreadID) []config.MCPServer {
+	setup.mu.Lock()
+	defer setup.mu.Unlock()
+	return setup.sessionServers[thread]
+}
+
+// servers are those of the configuration, those of the session, and those of the repository's own file where
 // somebody trusts it, or where all is true.
-func (setup *Setup) servers(dir string, bot *config.Bot, all bool) ([]mcp.Server, settings.Repository) {
+func (setup *Setup) servers(dir string, bot *config.Bot, session []config.MCPServer, all bool) ([]mcp.Server, settings.Repository) {
 	var out []mcp.Server
-	for _, s := range bot.MCPServers {
+	for _, s := range slices.Concat(bot.MCPServers, session) {
 		hosts := s.Hosts
 		if !s.HostsNamed {
 			hosts = bot.EgressHosts

@@ -32,6 +32,9 @@ var builtin = []Command{
 	{"exit", "", "leave (also /quit, /q)"},
 }
 
+// Commands are those that every chat has, for others who offer them.
+func Commands() []Command { return slices.Clone(builtin) }
+
 // slash takes a command line apart. A first word with a second slash in it is a
 // path, not a command, and /server:name is a prompt of an MCP server, which goes to the agent as it is.
 func slash(line string) (name, args string, ok bool) {

@@ -187,6 +187,11 @@ func (s *Session) mode(name string) (string, error) {
 	return "from the next prompt on: " + cmp.Or(name, "no mode"), nil
 }
 
+// Choose sets the permission profile and the mode for what is said from now on.
+func (s *Session) Choose(profile, mode string) {
+	s.Choice.Set(func(c *overrides.Values) { c.Profile, c.Mode = profile, mode })
+}
+
 func (s *Session) approveAll() string {
 	on := false
 	s.Choice.Set(func(c *overrides.Values) { c.Yes = !c.Yes; on = c.Yes })

@@ -64,6 +64,9 @@ func (sessions *Sessions) OpenSession(ctx context.Context, o runsetup.SessionOpt
 	if err != nil {
 		return nil, err
 	}
+	if len(o.Servers) > 0 {
+		sessions.Setup.SetServers(s.thread, o.Servers)
+	}
 	s.Choice = sessions.Overrides.For(s.thread)
 	s.Choice.Set(func(c *overrides.Values) {
 		c.Terms = chat.Terms{Model: o.Model, Mode: o.Mode, Profile: o.Profile, MaxSteps: o.MaxSteps, Yes: o.Yes, Sandbox: o.Sandbox, By: id.New()}
