@@ -16,10 +16,10 @@ import (
 // serverChanges follows the MCP servers of a run while it goes on. The list of tools stands at the head of the prompt and
 // is fixed for the run; what a server adds meanwhile is told in a note, and can be called by its name at once.
 type serverChanges struct {
-	hub     *mcp.Hub // nil: there are no servers
-	keep    tool.Keep
-	notice  string // which servers are missing
-	manual  string // what servers say about their use
+	hub     *mcp.Hub                          // nil: there are no servers
+	list    func(context.Context) mcp.Listing // without what nobody has approved
+	notice  string                            // which servers are missing
+	manual  string                            // what servers say about their use
 	offers  func([]tool.Tool) func(tool.Spec) bool
 	atFirst map[string]string // what the run began with, by name
 
@@ -27,12 +27,13 @@ type serverChanges struct {
 	changed <-chan struct{} // closed when what is known below is old; nil: nobody has looked yet
 	added   *tool.Set       // nil: nothing was added
 	news    string
+	waits   bool // something is off until somebody approves it, which no server tells
 }
 
 func newServerChanges(b *Toolbox, first mcp.Listing, offers func([]tool.Tool) func(tool.Spec) bool) *serverChanges {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c := &serverChanges{hub: b.hub, keep: b.Roots.Keep, notice: first.Notice(), manual: manualOf(first), offers: offers, atFirst: map[string]string{}}
+	c := &serverChanges{hub: b.hub, list: b.listing, notice: first.Notice(), manual: manualOf(first), offers: offers, atFirst: map[string]string{}}
 	for _, t := range first.Tools {
 		c.atFirst[t.Spec().Name] = wording(t.Spec())
 	}
@@ -57,7 +58,7 @@ func (c *serverChanges) look(ctx context.Context) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.changed != nil {
+	if c.changed != nil && !c.waits {
 		select {
 		case <-c.changed:
 		default:
@@ -65,7 +66,7 @@ func (c *serverChanges) look(ctx context.Context) {
 		}
 	}
 	c.changed = c.hub.Changed() // before looking, so that nothing is missed
-	now := c.hub.Tools(ctx, c.keep)
+	now := c.list(ctx)
 	may := c.offers(now.Tools)
 	var more []tool.Tool
 	var lines []string
@@ -92,6 +93,7 @@ func (c *serverChanges) look(ctx context.Context) {
 		slices.Sort(gone)
 		lines = append(lines, "Not there any more: "+text.Clip(strings.Join(gone, ", "), 1000)+".")
 	}
+	c.waits = len(now.Off) > 0
 	c.notice, c.manual, c.news, c.added = now.Notice(), manualOf(now), strings.Join(lines, "\n"), nil
 	if len(more) > 0 {
 		if set, err := tool.NewSet(more...); err == nil { // else two have one name, and neither can be meant

@@ -51,8 +51,12 @@ func (setup *Setup) withServers(ctx context.Context, b *Toolbox, bot *config.Bot
 	}
 	var listing mcp.Listing
 	if b.hub != nil {
-		b.hub.SetHost(terms.host)
-		listing = setup.approvedTools(b, servers, b.hub.Tools(ctx, b.Roots.Keep))
+		hub := b.hub
+		hub.SetHost(terms.host)
+		b.listing = func(ctx context.Context) mcp.Listing {
+			return setup.approvedTools(b, servers, hub.Tools(ctx, b.Roots.Keep))
+		}
+		listing = b.listing(ctx)
 	}
 	more = slices.Concat(more, listing.Tools)
 	var names []string

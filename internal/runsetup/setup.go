@@ -77,13 +77,14 @@ type Toolbox struct {
 	called string      // what the run that is on was told of the skill that its prompt calls
 
 	mu           sync.Mutex
-	styledModels map[string]styledModel // by the model's name
-	hub          *mcp.Hub               // nil: no servers are configured
-	servers      string                 // of which configuration the hub is
-	many         *tool.Set              // with the servers' tools
-	offered      *tool.Set              // what the last run was shown
-	manyOf       string                 // of which of them
-	prompt       string                 // the note about the prompt that the run's message asks a server for
+	styledModels map[string]styledModel            // by the model's name
+	hub          *mcp.Hub                          // nil: no servers are configured
+	listing      func(context.Context) mcp.Listing // what the hub's servers have that may be offered
+	servers      string                            // of which configuration the hub is
+	many         *tool.Set                         // with the servers' tools
+	offered      *tool.Set                         // what the last run was shown
+	manyOf       string                            // of which of them
+	prompt       string                            // the note about the prompt that the run's message asks a server for
 }
 
 // Toolbox makes a thread's tools once and keeps them.
