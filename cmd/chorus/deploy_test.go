@@ -189,7 +189,7 @@ func TestUnitFitsTheProgram(t *testing.T) {
 		t.Fatalf("ExecStart %v", argv)
 	}
 	understood(t, "ExecStart", argv[1:])
-	for key, want := range map[string]string{"Type": "notify", "User": "chorus", "Restart": "on-failure", "StateDirectory": "chorus", "KillMode": "mixed", "NoNewPrivileges": "yes"} {
+	for key, want := range map[string]string{"Type": "notify", "User": "chorus", "Restart": "on-failure", "StateDirectory": "chorus", "KillMode": "process", "NoNewPrivileges": "yes"} {
 		if got := one(key); got != want {
 			t.Errorf("%s=%s, want %s", key, got, want)
 		}
