@@ -38,6 +38,11 @@ var (
 // serve is the child's whole life.
 func serve(kind string) {
 	switch kind {
+	case "conformance":
+		if err := suiteClient(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	case "plain":
 		runSDK(fake(nil))
 	case "many":
