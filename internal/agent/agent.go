@@ -83,6 +83,11 @@ type Agent struct {
 	Notes func(ctx context.Context, log *transcript.Log) []chat.Noted
 	// Defer hands a call of a tool with Spec.Deferred to another thread. An error is for the model to read.
 	Defer func(ctx context.Context, call toolcall.Call, run *transcript.Run) (Deferral, error)
+	// Before is asked before a call is judged. It may change the arguments, which are judged then, or say why the
+	// call is not made; may be nil. After hears of a call that was made, and gives what the model is told
+	// besides; may be nil.
+	Before func(ctx context.Context, tool string, args []byte) (changed []byte, denied string)
+	After  func(ctx context.Context, tool string, args []byte, ran chat.ToolRan) (more string)
 	// Reap kills what still runs of a call, by its key, after a crash.
 	Reap func(ctx context.Context, key string) error
 	// Retry is what follows a failed attempt.

@@ -113,7 +113,7 @@ func (r *runner) answered(ctx context.Context, said chat.Said) error {
 // firstCall is the call that an answer begins with, if it may run at once and alone.
 func (r *runner) firstCall(ctx context.Context, said chat.Said) (toolcall.Call, bool, error) {
 	calls := said.Blocks.Calls()
-	if len(calls) == 0 || said.Error != nil || said.Partial || said.Stop == chat.StopLength || len(said.Unreadable) > 0 || ctx.Err() != nil || r.interrupted() {
+	if len(calls) == 0 || said.Error != nil || said.Partial || said.Stop == chat.StopLength || len(said.Unreadable) > 0 || ctx.Err() != nil || r.interrupted() || r.Before != nil {
 		return toolcall.Call{}, false, nil
 	}
 	t, args, err := r.Tools.Resolve(calls[0].Name, calls[0].Args)

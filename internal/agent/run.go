@@ -50,6 +50,7 @@ func Fail(ctx context.Context, log *transcript.Log, h Host, newRun string, cause
 
 // runner is one call of Run.
 type runner struct {
+	prepared map[string]prepared // by call: what the hooks made of it
 	*Agent
 	*record.Recorder
 	log    *transcript.Log

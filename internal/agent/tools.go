@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 
 	"chorus/internal/agent/deadline"
 	"chorus/internal/agent/record"
@@ -78,6 +79,16 @@ func (r *runner) tools(ctx context.Context) (State, error) {
 		}
 		if t.Spec().Deferred && r.delegated() >= maxDelegated {
 			continue // until one of the others has answered
+		}
+		t, args, err = r.before(ctx, c, t, args)
+		if denied := (*deniedByHook)(nil); errors.As(err, &denied) {
+			if len(batch) > 0 {
+				break
+			}
+			return "", r.deny(ctx, c.Use, denied.why)
+		}
+		if err != nil {
+			return "", err
 		}
 		one, verdict, err := r.gate(ctx, c, t, args, len(batch) > 0)
 		if err != nil {
@@ -225,6 +236,7 @@ func (r *runner) hand(ctx context.Context, one toolcall.Call) error {
 func (r *runner) finish(ctx context.Context, one toolcall.Call) error {
 	r.waits(r.calls.Wait(one))
 	out := r.calls.Run(ctx, one)
+	r.after(ctx, one, &out)
 	r.ranBadly(out)
 	b := record.Batch{Events: []chat.Event{{Body: out.Ran}}, Blobs: out.Blobs}
 	// What the request shows of blobs must be there when it is made.
@@ -260,7 +272,8 @@ func (r *runner) together(ctx context.Context, batch []toolcall.Call) error {
 	}
 	r.waits(r.calls.Wait(batch...))
 	var b record.Batch
-	for _, out := range r.calls.RunAll(ctx, batch) {
+	for i, out := range r.calls.RunAll(ctx, batch) {
+		r.after(ctx, batch[i], &out)
 		r.ranBadly(out)
 		b.Events = append(b.Events, chat.Event{Body: out.Ran})
 		b.Blobs = append(b.Blobs, out.Blobs...)

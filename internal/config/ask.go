@@ -123,6 +123,9 @@ func (b *Bot) fill(r *report, env func(string) string) {
 	for _, name := range m.names("searchProviders") {
 		b.searchProvider(r, name, env)
 	}
+	for _, name := range m.names("toolHooks") {
+		b.toolHook(r, name)
+	}
 	b.Profiles = map[string]Profile{}
 	for _, name := range m.names("profiles") {
 		at := "profiles." + name + "."
@@ -176,6 +179,20 @@ func (b *Bot) vendor(name string, env func(string) string) (Vendor, error) {
 	}
 	v.Reread = func() (Vendor, error) { return b.vendor(name, env) }
 	return v, nil
+}
+
+// toolHook reads one, and says what it lacks.
+func (b *Bot) toolHook(r *report, name string) {
+	at := "toolHooks." + name
+	h := ToolHook{Name: unescape(name), Event: cmp.Or(b.text(at+".event"), "before"), Tools: b.text(at + ".tools"), Command: b.text(at + ".command")}
+	if l := b.merged.get(at + ".timeout"); l != nil {
+		h.Seconds = int(l.value.number)
+	}
+	if h.Command == "" {
+		r.fail(b.Origin(at), at, "the tool hook %q has no command", h.Name)
+		return
+	}
+	b.ToolHooks = append(b.ToolHooks, h)
 }
 
 // searchProvider reads one, and says what it lacks.

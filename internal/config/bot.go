@@ -75,6 +75,7 @@ type Bot struct {
 	OperationTools    bool             `key:"operationTools"`
 	MCPServers        []MCPServer      // those that are not disabled, in file order
 	SearchProviders   []SearchProvider // in file order
+	ToolHooks         []ToolHook       // in file order
 
 	Routing                 string   `key:"routing"` // reply, thread or room
 	Answer                  string   `key:"answer"`  // bound, mentioned or all
@@ -167,6 +168,15 @@ type MCPServer struct {
 	Hosts        []string // that its program may reach
 	HostsNamed   bool
 	Sandbox      string // auto or off
+}
+
+// ToolHook is a command that runs before or after calls of tools.
+type ToolHook struct {
+	Name    string
+	Event   string // before or after
+	Tools   string // separated by |; "": all
+	Command string
+	Seconds int // that it may take; 0: ten
 }
 
 // SearchProvider is one that web_search asks.

@@ -48,6 +48,7 @@ func TestMistakesInFiles(t *testing.T) {
 		"prices: {a: {input: -1, output: 2}}":          "prices.a.input must be 0 or more, not -1",
 		"secrets: {a: {hosts: [x]}}":                   `the secret "a" has no value`,
 		"searchProviders: {a: {key: k}}":               `the search provider "a" needs a type: brave, tavily, exa, kagi, searxng`,
+		"toolHooks: {a: {tools: bash}}":                `the tool hook "a" has no command`,
 		"searchProviders: {brave: {}}":                 `the search provider "brave" has no key`,
 		"searchProviders: {searxng: {key: k}}":         `the search provider "searxng" needs the url of its instance`,
 		"searchProviders: {searxng: {url: localhost}}": `the url of the search provider "searxng" must begin with https:// or http://`,

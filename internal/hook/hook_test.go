@@ -98,7 +98,7 @@ func TestStepsAreChecked(t *testing.T) {
 		`[{"type":"http","url":"https://{{event.host}}/x"}]`:                      "cannot be a part of the host",
 		`[{"type":"http","url":"https://a.example{{event.host}}/x"}]`:             "cannot be a part of the host",
 		`[{"type":"http","url":"https://me:secret@a.example/"}]`:                  "no user",
-		`[{"type":"db_query","query":"DROP TABLE hooks"}]`:                        "Unknown query",
+		`[{"type":"db_query","query":"DROP TABLE hooks"}]`:                        "there is no query",
 		`[{"type":"git_diff","base_branch":"--output=/etc/passwd"}]`:              "is no branch",
 		`[{"type":"search","query":"{{event.text}}"}]`:                            "placeholders stand only",
 		`[` + strings.Repeat(`{"type":"git_diff"},`, 20) + `{"type":"git_diff"}]`: "has 21 entries",

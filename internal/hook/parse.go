@@ -259,7 +259,7 @@ func (s Step) check(queries []string) error {
 		return checkURL(s.URL)
 	case Query:
 		if !slices.Contains(queries, s.Query) {
-			return fmt.Errorf("Unknown query: %.40s%s; there are %s", s.Query, suggest.Hint(s.Query, queries), strings.Join(queries, ", "))
+			return fmt.Errorf("there is no query %.40q%s; there are %s", s.Query, suggest.Hint(s.Query, queries), strings.Join(queries, ", "))
 		}
 	case GitDiff:
 		if strings.HasPrefix(s.BaseBranch, "-") || strings.ContainsAny(s.BaseBranch, " \t\n\x00") {

@@ -56,6 +56,7 @@ func (setup *Setup) ForRun(ctx context.Context, row journal.Thread, work engine.
 	if err != nil {
 		return s, err
 	}
+	setup.hookTools(s.Agent, row, bot)
 	g := setup.Gate.For(row, bot, work)
 	terms := g.Granted(setup.terms(g.Choice, work))
 	s.Asking, err = setup.Gate.Asking(row, bot, cmp.Or(terms.Profile, bot.Permissions))

@@ -1,0 +1,81 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"chorus/internal/agent/deadline"
+	"chorus/internal/agent/toolcall"
+	"chorus/internal/chat"
+	"chorus/internal/tool"
+	"chorus/internal/transcript"
+)
+
+// hookTime bounds what the hooks around a call take all together.
+const hookTime = 2 * time.Minute
+
+// deniedByHook says why a call is not made.
+type deniedByHook struct{ why string }
+
+func (d *deniedByHook) Error() string { return d.why }
+
+// prepared is what the hooks made of a call.
+type prepared struct {
+	args    []byte
+	changed bool
+	denied  string
+}
+
+// before asks the hooks before a call, once for each call of this process. What they make of it is what is judged,
+// shown and run. Arguments that the tool cannot take deny the call: the model did not write them.
+func (r *runner) before(ctx context.Context, c transcript.Call, t tool.Tool, args []byte) (tool.Tool, []byte, error) {
+	if r.Before == nil {
+		return t, args, nil
+	}
+	made, known := r.prepared[c.Use.ID]
+	if !known {
+		r.waits(deadline.Wait{For: "the hooks before " + c.Use.Name, Quiet: hookTime, Total: hookTime})
+		asked, cancel := context.WithTimeout(ctx, hookTime)
+		made.args, made.denied = r.Before(asked, t.Spec().Name, args)
+		cancel()
+		if ctx.Err() != nil {
+			return t, args, ctx.Err()
+		}
+		made.changed = made.denied == "" && !bytes.Equal(made.args, args)
+		if r.prepared == nil {
+			r.prepared = map[string]prepared{}
+		}
+		r.prepared[c.Use.ID] = made
+	}
+	switch {
+	case made.denied != "":
+		return t, args, &deniedByHook{made.denied}
+	case !made.changed:
+		return t, args, nil
+	}
+	other, plain, err := r.Tools.Resolve(t.Spec().Name, made.args)
+	if err == nil {
+		err = r.Tools.Validate(other, plain)
+	}
+	if err != nil {
+		return t, args, &deniedByHook{"a hook changed the arguments to what the tool does not take, so the call is not made: " + err.Error()}
+	}
+	return other, plain, nil
+}
+
+// after tells the hooks of a call that was made, and the model what they say.
+func (r *runner) after(ctx context.Context, one toolcall.Call, out *toolcall.Outcome) {
+	if made := r.prepared[one.Use.ID]; made.changed {
+		note := chat.Text{Text: "[a hook changed the arguments of this call to " + string(made.args) + "]\n"}
+		out.Ran.Blocks = append(chat.Blocks{note}, out.Ran.Blocks...)
+	}
+	if r.After == nil || ctx.Err() != nil {
+		return
+	}
+	asked, cancel := context.WithTimeout(ctx, hookTime)
+	defer cancel()
+	if more := r.After(asked, one.Tool.Spec().Name, one.Args, out.Ran); more != "" {
+		out.Ran.Blocks = append(out.Ran.Blocks, chat.Text{Text: "\n" + more})
+	}
+}
