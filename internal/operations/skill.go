@@ -133,7 +133,7 @@ var (
 			"it has changed since, nothing is approved.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/skills/{name}/approve", ID: "approveSkill", Body: "SkillApproval"}},
-		CLI: []operation.CLI{{Words: "skill approve", Args: "NAME", Doc: "It shows the difference, asks, and keeps a copy of what was shown: that is what agents read and run.",
+		CLI: []operation.CLI{{Words: "skill approve", Args: "NAME", Alias: "trust", Doc: "It shows the difference, asks, and keeps a copy of what was shown: that is what agents read and run.",
 			Example: "  chorus skill approve deploy\n  chorus skill approve mcp:github --yes"}},
 		Done: "{name} is {status}"}, Skills.ApproveSkill)
 
