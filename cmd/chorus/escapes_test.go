@@ -108,6 +108,8 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		"mcp remove": {{"mcp", "remove", evil}}, "mcp login": {{"mcp", "login", evil}}, "mcp logout": {{"mcp", "logout", evil}},
 		"process list": {{"process", "list"}}, "process show": {{"process", "show", evil}}, "process logs": {{"process", "logs", evil}}, "process kill": {{"process", "kill", evil}},
 		"process hook": {{"process", "hook", evil, evil}}, "process understand": {{"process", "understand", evil}, {"process", "understand", "when it prints '" + evil + "', tell me"}},
+		"memory list": {{"memory", "list"}}, "memory show": {{"memory", "show", evil}, {"memory", "show", "MEMORY.md"}}, "memory edit": {{"memory", "edit", "MEMORY.md", "--text", evil}},
+		"memory forget": {{"memory", "forget", "SYSTEM.md", evil, "--yes"}}, "memory history": {{"memory", "history", "MEMORY.md"}, {"memory", "history", evil}}, "memory restore": {{"memory", "restore", evil}}, "memory recall": {{"memory", "recall", evil}},
 		"thread clear": {{"thread", "clear", evil}}, "backup": {{"backup", filepath.Join(dir, "no", evil)}}, "restore": {{"restore", evil}},
 		"migrate": {{"migrate"}}, "version": {{"version"}}, "import lca": {{"import", "lca", evil}}, "import chapter3": {{"import", "chapter3", evil}}, "import chapter2": {{"import", "chapter2", evil}},
 	}

@@ -31,6 +31,8 @@ func (p *Pages) moreRoutes() {
 	p.page("GET /skills", p.skills)
 	p.page("GET /skills/{id}", p.skill)
 	p.page("POST /skills/{id}", p.decideSkill)
+	p.page("GET /memory", p.memory)
+	p.page("POST /memory", p.changeMemory)
 	p.page("GET /settings", p.settings)
 	p.page("POST /settings", p.setSetting)
 	p.page("POST /settings/tokens", p.createToken)

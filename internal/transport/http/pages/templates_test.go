@@ -138,6 +138,8 @@ func TestEveryPageRenders(t *testing.T) {
 		"process.html": {{"P": full[operations.Process](), "Output": full[operations.ProcessOutput](), "Runs": true, "May": true},
 			{"P": operations.Process{}, "Output": operations.ProcessOutput{}, "Runs": false, "May": false}},
 		"processes.html": {{"List": full[operation.List[operations.Process]]()}, {"List": operation.List[operations.Process]{}}},
+		"memory.html": {{"File": new(full[operations.MemoryText]()), "History": full[operation.List[operations.MemoryVersion]](), "May": true},
+			{"List": full[operation.List[operations.MemoryFile]](), "File": (*operations.MemoryText)(nil), "May": false}},
 		"request.html":   {{"Q": full[operations.Request](), "Session": "s"}, {"Q": operations.Request{}, "Session": "s"}},
 		"schedule.html":  {{"S": full[operations.Schedule](), "May": true}, {"S": operations.Schedule{}, "May": false}},
 		"skill.html":     {{"S": full[operations.SkillDetail](), "Diff": full[operations.SkillDiff](), "May": true}, {"S": operations.SkillDetail{}, "Diff": operations.SkillDiff{}, "May": false}},

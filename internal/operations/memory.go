@@ -1,0 +1,151 @@
+package operations
+
+import (
+	"context"
+	"time"
+
+	"chorus/internal/operation"
+)
+
+// Memory carries out operations on what agents remember.
+type Memory interface {
+	ListMemory(context.Context, operation.Caller, operation.None) (operation.List[MemoryFile], error)
+	GetMemory(context.Context, operation.Caller, MemoryRef) (MemoryText, error)
+	EditMemory(context.Context, operation.Caller, MemoryEdit) (MemoryText, error)
+	ForgetMemory(context.Context, operation.Caller, MemoryForget) (MemoryText, error)
+	MemoryHistory(context.Context, operation.Caller, MemoryRef) (operation.List[MemoryVersion], error)
+	RestoreMemory(context.Context, operation.Caller, MemoryRestore) (MemoryText, error)
+	Recall(context.Context, operation.Caller, RecallQuery) (operation.List[Recalled], error)
+}
+
+// MemoryRef names a memory file.
+type MemoryRef struct {
+	Path string `json:"path" minLen:"1" maxLen:"1024" noun:"memory" doc:"the file, as the list has it: MEMORY.md, discord/MEMORY.md, …"`
+}
+
+// MemoryEdit is a file's new text.
+type MemoryEdit struct {
+	Path string `json:"path" minLen:"1" maxLen:"1024" noun:"memory" doc:"the file, as the list has it: MEMORY.md, discord/MEMORY.md, …"`
+	Text string `json:"text,omitempty" maxLen:"262144" doc:"its whole new text; empty: the file goes"`
+	Seen int64  `json:"seen,omitempty" min:"0" cli:"-" doc:"the version it was made from: refused when there is a newer one; left out: whatever is there is replaced"`
+}
+
+// MemoryForget says what is to be forgotten.
+type MemoryForget struct {
+	Path    string `json:"path" minLen:"1" maxLen:"1024" noun:"memory" doc:"the file, as the list has it: MEMORY.md, discord/MEMORY.md, …"`
+	Words   string `json:"words,omitempty" maxLen:"1000" doc:"only the lines that hold these words; left out: the whole file"`
+	ForGood bool   `json:"forGood,omitempty" doc:"the whole file with its history: it cannot be restored"`
+}
+
+// MemoryRestore says which version is to hold again.
+type MemoryRestore struct {
+	Path    string `json:"path" minLen:"1" maxLen:"1024" noun:"memory" doc:"the file, as the list has it: MEMORY.md, discord/MEMORY.md, …"`
+	Version int64  `json:"version,omitempty" min:"0" doc:"its number in the history; left out: the one before the last change"`
+}
+
+// MemoryFile is one memory file.
+type MemoryFile struct {
+	Path      string    `json:"path"`
+	Scope     string    `json:"scope"` // global, transport, channel or docs
+	Title     string    `json:"title"`
+	Size      int64     `json:"size"`
+	Version   int64     `json:"version"` // 0: it was never written
+	ChangedBy string    `json:"changedBy,omitempty"`
+	ChangedAt time.Time `json:"changedAt,omitzero"`
+	Problem   string    `json:"problem,omitempty"` // why it is not shown to agents, with what to do
+}
+
+// MemoryText is a memory file with its text.
+type MemoryText struct {
+	MemoryFile
+	Text  string       `json:"text"`
+	Parts []MemoryPart `json:"parts,omitempty"`
+}
+
+// MemoryPart is what one writer has of a text.
+type MemoryPart struct {
+	By   string `json:"by"`
+	Text string `json:"text"`
+}
+
+// MemoryVersion is a file after a change.
+type MemoryVersion struct {
+	Version int64     `json:"version"`
+	At      time.Time `json:"at"`
+	By      string    `json:"by"`
+	How     string    `json:"how"` // by hand, edit, forget, restore, or the tool that wrote it
+	Session string    `json:"session,omitempty"`
+	Diff    string    `json:"diff"` // from the version before
+}
+
+// RecallQuery is what somebody wants to find again.
+type RecallQuery struct {
+	Text  string `json:"q" minLen:"1" maxLen:"500" cli:"words" doc:"the words; every one must occur"`
+	Limit int    `json:"limit,omitempty" min:"1" max:"100" default:"20" doc:"at most so many"`
+}
+
+// Recalled is one place where the words were found.
+type Recalled struct {
+	Where string    `json:"where"` // a memory file, or a session
+	Who   string    `json:"who,omitempty"`
+	At    time.Time `json:"at"`
+	Text  string    `json:"text"`
+}
+
+// The operations on memory.
+var (
+	ListMemory = operation.New(operation.Info{Name: "memory.list", Help: "List the files of what agents remember", Scope: operation.Read,
+		Doc:     "MEMORY.md is shown to agents everywhere, TRANSPORT/MEMORY.md on one transport, TRANSPORT/CHANNEL/MEMORY.md in one channel or folder.",
+		HTTP:    []operation.HTTP{{Route: "GET /api/memory", ID: "listMemory", Tag: "memory"}},
+		CLI:     []operation.CLI{{Words: "memory list"}},
+		Tool:    "memory_list",
+		Columns: "PATH=path | SCOPE=scope | BYTES=size | VERSION=version | CHANGED=changedAt:minute | BY=changedBy:40 | PROBLEM=problem:60",
+		Empty:   "nothing is remembered yet; agents write memory themselves, or write it: chorus memory edit MEMORY.md"}, Memory.ListMemory)
+
+	GetMemory = operation.New(operation.Info{Name: "memory.show", Help: "Show a memory file, with who wrote what", Scope: operation.Read,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/memory/file", ID: "getMemory", Tag: "memory"}},
+		CLI:    []operation.CLI{{Words: "memory show", Args: "PATH", Example: "  chorus memory show MEMORY.md"}},
+		Tool:   "memory_show"}, Memory.GetMemory)
+
+	EditMemory = operation.New(operation.Info{Name: "memory.edit", Help: "Change a memory file", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "PUT /api/memory/file", ID: "editMemory", Tag: "memory", Body: "MemoryEdit"}},
+		CLI: []operation.CLI{{Words: "memory edit", Args: "PATH", Doc: "Without --text it opens the editor that VISUAL or EDITOR names. The earlier text stays in the history.",
+			Example: "  chorus memory edit MEMORY.md\n  chorus memory edit MEMORY.md --text '- Answer in German.'"}},
+		Done: "{path} has version {version}"}, Memory.EditMemory)
+
+	ForgetMemory = operation.New(operation.Info{Name: "memory.forget", Help: "Forget a memory file, or the lines that hold some words", Scope: operation.Chat, Effect: operation.Destroys,
+		Doc:    "It stays in the history and can be restored, unless it is forgotten for good.",
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/memory/forget", ID: "forgetMemory", Tag: "memory", Body: "MemoryForget"}},
+		CLI: []operation.CLI{{Words: "memory forget", Args: "PATH [WORDS…]",
+			Example: "  chorus memory forget MEMORY.md ships on Fridays\n  chorus memory forget discord/MEMORY.md --for-good --yes"}},
+		Done: "{path} is forgotten as you asked"}, Memory.ForgetMemory)
+
+	MemoryHistory = operation.New(operation.Info{Name: "memory.history", Help: "Show each change of a memory file: when, by whom, from where", Scope: operation.Read,
+		Errors:  []operation.Kind{operation.NotFound},
+		HTTP:    []operation.HTTP{{Route: "GET /api/memory/history", ID: "memoryHistory", Tag: "memory"}},
+		CLI:     []operation.CLI{{Words: "memory history", Args: "PATH"}},
+		Tool:    "memory_history",
+		Columns: "VERSION=version | AT=at:minute | BY=by:40 | HOW=how | SESSION=session",
+		Empty:   "it was never changed"}, Memory.MemoryHistory)
+
+	RestoreMemory = operation.New(operation.Info{Name: "memory.restore", Help: "Undo changes of a memory file: an earlier version holds again", Scope: operation.Chat, Effect: operation.Changes,
+		Doc:    "That is a change like any other, and can be undone. Lines stay those of whoever wrote them.",
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/memory/restore", ID: "restoreMemory", Tag: "memory", Body: "MemoryRestore"}},
+		CLI: []operation.CLI{{Words: "memory restore", Args: "PATH", Alias: "undo",
+			Example: "  chorus memory undo MEMORY.md\n  chorus memory restore MEMORY.md --version 3"}},
+		Done: "{path} has version {version}"}, Memory.RestoreMemory)
+
+	Recall = operation.New(operation.Info{Name: "memory.recall", Help: "Find something again in memory and past conversations", Scope: operation.Read,
+		HTTP:    []operation.HTTP{{Route: "GET /api/recall", ID: "recall", Tag: "memory"}},
+		CLI:     []operation.CLI{{Words: "memory recall", Args: "WORDS…", Example: "  chorus memory recall release friday"}},
+		Columns: "WHERE=where | AT=at:minute | WHO=who:30 | FOUND=text:120",
+		Empty:   "nothing was found"}, Memory.Recall)
+)
+
+func memories() []operation.Any {
+	return []operation.Any{ListMemory, GetMemory, EditMemory, ForgetMemory, MemoryHistory, RestoreMemory, Recall}
+}

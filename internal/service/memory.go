@@ -1,0 +1,286 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/memory"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/runsetup"
+	"chorus/internal/tool/files"
+)
+
+var _ operations.Memory = (*Handler)(nil)
+
+// shownVersions is how many changes of a file are shown.
+const shownVersions = 100
+
+// seesMemory reports whether a caller may read a file: those who run the home all of them, others what is shown to agents
+// in every conversation, and what belongs to the place where theirs are held.
+func seesMemory(by operation.Caller, f memory.File) bool {
+	if by.May(operation.Admin) {
+		return true
+	}
+	switch f.Scope {
+	case memory.Global:
+		return f.Path != memory.Identity && by.Principal.ID != ""
+	case memory.Channel:
+		return ownsMemory(by, f)
+	default:
+		return false
+	}
+}
+
+// ownsMemory reports whether a file is the memory of the caller's own conversations.
+func ownsMemory(by operation.Caller, f memory.File) bool {
+	return by.Principal.ID != "" && f.Scope == memory.Channel && f.Transport == "web" && f.Place == ownPlace(by.Principal)
+}
+
+// memoryFile finds a file that the caller may see, and change where that is asked for.
+func (o *Handler) memoryFile(by operation.Caller, path string, change bool) (memory.File, error) {
+	f, err := memory.Parse(path)
+	switch {
+	case err != nil:
+		return f, Invalid("path", "%s", err)
+	case !seesMemory(by, f):
+		return f, operation.Errorf(operation.NotFound, "there is no memory file %.200q; `chorus memory list` shows those there are", path)
+	case change && !by.May(operation.Admin) && !ownsMemory(by, f):
+		return f, operation.Errorf(operation.Forbidden, "%s is shown in everybody's conversations: changing it needs the scope admin", f.Path)
+	}
+	return f, nil
+}
+
+// ListMemory carries out the operation of that name.
+func (o *Handler) ListMemory(ctx context.Context, by operation.Caller, _ operation.None) (operation.List[operations.MemoryFile], error) {
+	out := operation.List[operations.MemoryFile]{Items: []operations.MemoryFile{}}
+	all, err := o.app.Setup.Memory.All(ctx)
+	if err != nil {
+		return out, err
+	}
+	for _, f := range all {
+		if !seesMemory(by, f) {
+			continue
+		}
+		shown, err := o.showMemory(ctx, f)
+		if err != nil {
+			return out, err
+		}
+		out.Items = append(out.Items, shown.MemoryFile)
+	}
+	return out, nil
+}
+
+// GetMemory carries out the operation of that name.
+func (o *Handler) GetMemory(ctx context.Context, by operation.Caller, in operations.MemoryRef) (operations.MemoryText, error) {
+	f, err := o.memoryFile(by, in.Path, false)
+	if err != nil {
+		return operations.MemoryText{}, err
+	}
+	return o.showMemory(ctx, f)
+}
+
+func (o *Handler) showMemory(ctx context.Context, f memory.File) (operations.MemoryText, error) {
+	c, err := o.app.Setup.Memory.Read(ctx, f)
+	if err != nil {
+		return operations.MemoryText{}, err
+	}
+	hide := o.app.Logs.Redactor()
+	out := operations.MemoryText{Text: hide.Text(c.Text), MemoryFile: operations.MemoryFile{Path: f.Path, Scope: string(f.Scope), Title: f.Title, Size: c.Size, Version: c.Version, Problem: c.Problem}}
+	if c.Version > 0 {
+		v, has, err := o.app.Setup.Memory.Version(ctx, f, c.Version)
+		if err != nil {
+			return out, err
+		}
+		if has {
+			out.ChangedBy, out.ChangedAt = wrote(v.Origin), v.At
+		}
+	}
+	for _, p := range c.Parts() {
+		out.Parts = append(out.Parts, operations.MemoryPart{By: wrote(p.Origin), Text: hide.Text(p.Text)})
+	}
+	return out, nil
+}
+
+// wrote says who made a change.
+func wrote(by memory.Origin) string {
+	switch {
+	case by.Who == "" && by.How == memory.ByHand:
+		return memory.ByHand
+	case by.Owner:
+		return by.Who
+	default:
+		return "on the words of " + cmp.Or(by.Who, "somebody unknown")
+	}
+}
+
+// changes is whose change it is. What somebody writes who does not run the home is shown as their words.
+func changes(by operation.Caller, how string) memory.Origin {
+	return memory.Origin{Who: runsetup.Voices([]chat.Principal{by.Principal}), How: how, Owner: by.May(operation.Admin)}
+}
+
+// EditMemory carries out the operation of that name.
+func (o *Handler) EditMemory(ctx context.Context, by operation.Caller, in operations.MemoryEdit) (operations.MemoryText, error) {
+	f, err := o.memoryFile(by, in.Path, true)
+	if err != nil {
+		return operations.MemoryText{}, err
+	}
+	seen := in.Seen
+	if seen == 0 {
+		seen = -1
+	}
+	text := strings.ReplaceAll(in.Text, "\r\n", "\n") // forms send these
+	if text = strings.TrimRight(text, "\n"); text != "" {
+		text += "\n"
+	}
+	_, err = o.app.Setup.Memory.Write(ctx, f, text, seen, changes(by, "edit"))
+	return o.changedMemory(ctx, f, err)
+}
+
+// changedMemory is a file after a change, or why there was none.
+func (o *Handler) changedMemory(ctx context.Context, f memory.File, err error) (operations.MemoryText, error) {
+	switch {
+	case errors.Is(err, memory.ErrMoved):
+		return operations.MemoryText{}, operation.Errorf(operation.Conflict, "%s was changed meanwhile; look at it again before you change it", f.Path)
+	case errors.Is(err, fs.ErrNotExist):
+		return operations.MemoryText{}, operation.Errorf(operation.NotFound, "%s has no such version; `chorus memory history` shows those there are", f.Path)
+	case err != nil:
+		return operations.MemoryText{}, err
+	}
+	return o.showMemory(ctx, f)
+}
+
+// ForgetMemory carries out the operation of that name.
+func (o *Handler) ForgetMemory(ctx context.Context, by operation.Caller, in operations.MemoryForget) (operations.MemoryText, error) {
+	f, err := o.memoryFile(by, in.Path, true)
+	if err != nil {
+		return operations.MemoryText{}, err
+	}
+	words := strings.Fields(strings.ToLower(in.Words))
+	if in.ForGood {
+		if len(words) > 0 {
+			return operations.MemoryText{}, Invalid("words", "only a whole file can be forgotten for good; leave the words out")
+		}
+		err := o.app.Setup.Memory.Forget(ctx, f)
+		return o.changedMemory(ctx, f, err)
+	}
+	c, err := o.app.Setup.Memory.Read(ctx, f)
+	if err != nil {
+		return operations.MemoryText{}, err
+	}
+	left := ""
+	if len(words) > 0 {
+		for _, line := range memory.Lines(c.Text) {
+			if !hasAll(line, words) {
+				left += line + "\n"
+			}
+		}
+		if len(memory.Lines(left)) == len(memory.Lines(c.Text)) {
+			return operations.MemoryText{}, operation.Errorf(operation.NotFound, "no line of %s holds these words", f.Path)
+		}
+	}
+	_, err = o.app.Setup.Memory.Write(ctx, f, left, c.Version, changes(by, "forget"))
+	return o.changedMemory(ctx, f, err)
+}
+
+// hasAll reports whether a line holds every word.
+func hasAll(line string, words []string) bool {
+	line = strings.ToLower(line)
+	for _, w := range words {
+		if !strings.Contains(line, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// MemoryHistory carries out the operation of that name.
+func (o *Handler) MemoryHistory(ctx context.Context, by operation.Caller, in operations.MemoryRef) (operation.List[operations.MemoryVersion], error) {
+	out := operation.List[operations.MemoryVersion]{Items: []operations.MemoryVersion{}}
+	f, err := o.memoryFile(by, in.Path, false)
+	if err != nil {
+		return out, err
+	}
+	list, err := o.app.Setup.Memory.History(ctx, f)
+	if err != nil {
+		return out, err
+	}
+	list = list[:min(len(list), shownVersions+1)]
+	texts := make([]string, len(list)+1)
+	for i, v := range list {
+		whole, _, err := o.app.Setup.Memory.Version(ctx, f, v.N)
+		if err != nil {
+			return out, err
+		}
+		texts[i] = o.app.Logs.Redactor().Text(whole.Text)
+	}
+	for i, v := range list[:min(len(list), shownVersions)] {
+		shown := operations.MemoryVersion{Version: v.N, At: v.At, By: wrote(v.Origin), How: v.How, Diff: files.Unified(f.Path, texts[i+1], texts[i])}
+		if v.Thread != "" {
+			shown.Session = v.Thread.Thread()
+		}
+		out.Items = append(out.Items, shown)
+	}
+	return out, nil
+}
+
+// RestoreMemory carries out the operation of that name.
+func (o *Handler) RestoreMemory(ctx context.Context, by operation.Caller, in operations.MemoryRestore) (operations.MemoryText, error) {
+	f, err := o.memoryFile(by, in.Path, true)
+	if err != nil {
+		return operations.MemoryText{}, err
+	}
+	list, err := o.app.Setup.Memory.History(ctx, f)
+	if err != nil {
+		return operations.MemoryText{}, err
+	}
+	switch {
+	case len(list) == 0:
+		return operations.MemoryText{}, operation.Errorf(operation.NotFound, "%s was never changed", f.Path)
+	case in.Version == 0 && len(list) == 1: // before its first version there was no file
+		_, err = o.app.Setup.Memory.Write(ctx, f, "", list[0].N, changes(by, "restore"))
+		return o.changedMemory(ctx, f, err)
+	}
+	n := in.Version
+	if n == 0 {
+		n = list[1].N
+	}
+	_, err = o.app.Setup.Memory.Restore(ctx, f, n, list[0].N, changes(by, "restore"))
+	return o.changedMemory(ctx, f, err)
+}
+
+// Recall carries out the operation of that name.
+func (o *Handler) Recall(ctx context.Context, by operation.Caller, in operations.RecallQuery) (operation.List[operations.Recalled], error) {
+	out := operation.List[operations.Recalled]{Items: []operations.Recalled{}}
+	all, err := o.app.Setup.Memory.All(ctx)
+	if err != nil {
+		return out, err
+	}
+	var readable []memory.File
+	for _, f := range all {
+		if seesMemory(by, f) {
+			readable = append(readable, f)
+		}
+	}
+	n := limit(in.Limit, 20, 100)
+	hits, err := o.app.inMemory(ctx, readable, func(f memory.File) string { return f.Path }, in.Text)
+	if err != nil {
+		return out, err
+	}
+	for _, h := range hits {
+		out.Items = append(out.Items, operations.Recalled{Where: h.Where, Who: h.Who, At: h.At, Text: h.Text})
+	}
+	said, err := o.app.inConversations(ctx, []string{ownPrefix(by)}, in.Text, n)
+	if err != nil {
+		return out, err
+	}
+	for _, h := range said {
+		out.Items = append(out.Items, operations.Recalled{Where: h.Thread.Thread(), Who: h.Who, At: h.At, Text: o.app.Snippet(h.Snippet)})
+	}
+	out.Items = out.Items[:min(len(out.Items), n)]
+	return out, nil
+}
