@@ -114,6 +114,10 @@ type ToolSpec struct {
 type Head struct {
 	System string     `json:"system"`
 	Tools  []ToolSpec `json:"tools"`
+	// Base names all of it but the files that the system prompt quotes; Documents are digests of these, by their names. They
+	// are not sent. Heads of earlier versions have neither.
+	Base      string            `json:"base,omitempty"`
+	Documents map[string]string `json:"documents,omitempty"`
 
 	mu   sync.Mutex
 	wire map[string][]byte
@@ -122,9 +126,11 @@ type Head struct {
 // Bytes is the head as it is kept in the journal, whatever the provider.
 func (h *Head) Bytes() ([]byte, error) {
 	data, err := json.Marshal(struct {
-		System string     `json:"system"`
-		Tools  []ToolSpec `json:"tools"`
-	}{h.System, h.Tools})
+		System    string            `json:"system"`
+		Tools     []ToolSpec        `json:"tools"`
+		Base      string            `json:"base,omitempty"`
+		Documents map[string]string `json:"documents,omitempty"`
+	}{h.System, h.Tools, h.Base, h.Documents})
 	if err != nil {
 		return nil, fmt.Errorf("encode head: %w", err)
 	}

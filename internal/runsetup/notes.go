@@ -10,6 +10,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/journal"
+	"chorus/internal/model"
 	"chorus/internal/transcript"
 	"chorus/internal/untrusted"
 )
@@ -36,6 +37,7 @@ type NoteContext struct {
 	Bot     *config.Bot
 	Toolbox *Toolbox
 	Log     *transcript.Log // read only
+	Head    *model.Head     // what the run's requests begin with
 }
 
 // noteDeadline is what a source may take. They read a few files; one that hangs must not hold a run.

@@ -35,6 +35,7 @@ type PromptData struct {
 	Dir          string
 	Git          bool
 	Mode         string
+	Identity     string // what every agent is told first: IDENTITY.md
 	Agent        string // the agent's own prompt
 	Docs         []Document
 	Instructions Document
@@ -94,8 +95,8 @@ func RenderPrompt(d PromptData) string {
 	if d.Mode != "" {
 		fmt.Fprintf(&b, "\n\nMode: %s. %s", d.Mode, modes[d.Mode])
 	}
-	if d.Agent != "" {
-		b.WriteString("\n\n" + strings.TrimSpace(d.Agent))
+	if own := strings.TrimSpace(d.Identity + "\n\n" + d.Agent); own != "" {
+		b.WriteString("\n\n" + own)
 	}
 	for _, doc := range d.Docs {
 		fmt.Fprintf(&b, "\n\n<doc name=%q>\n%s\n</doc>", doc.Name, doc.Text)
@@ -113,7 +114,7 @@ func (s *Setup) SystemPrompt(ctx context.Context, bot *config.Bot, agent, dir st
 	if err != nil {
 		return "", err
 	}
-	return RenderPrompt(PromptData{Preamble: preamble(bot, bot.ToolsEnabled), Name: agent, Dir: dir, Agent: who.prompt, Docs: who.docs}), nil
+	return RenderPrompt(PromptData{Preamble: preamble(bot, bot.ToolsEnabled), Name: agent, Dir: dir, Identity: who.identity, Agent: who.prompt, Docs: who.docs}), nil
 }
 
 // The most that goes into a system prompt of a file, and of all docs together.

@@ -253,6 +253,12 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 	s.skillsInContainer(ctx, b, walls)
 	b.Self.serve(work)
 	sources := append(s.noteSources(row.ID, offered), s.skillsNote(offered, g.Withholds), s.calledNote())
+	sources = append(sources, s.changedFiles(func(ctx context.Context) []Document {
+		return s.quoted(ctx, row, bot, b, len(offered.Specs()) > 0, g.Withholds)
+	}, func() string {
+		return touchedFiles(s.Home.Identity(), filepath.Join(s.Home.AgentDir(row.Agent), "docs"), filepath.Join(row.Dir, "AGENTS.md"), filepath.Join(row.Dir, "CLAUDE.md"))
+	}))
+	var head *model.Head // of the run
 	return engine.Setup{
 		Dir:   row.Dir,
 		Price: PriceOf(models, bot), Budget: BudgetOf(bot, now.Yes),
@@ -265,10 +271,17 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 				s.AwaitFiles(ctx, row.ID, log)
 				s.RecallChannel(ctx, row, bot, log, prompt)
 				b.fetchPrompt(ctx, prompt)
-				return s.begin(ctx, beginning{row, b, models, offered, now, who, bot, rules.Name(), g})
+				out, err := s.begin(ctx, beginning{row, b, models, offered, now, who, bot, rules.Name(), log, g})
+				if err == nil {
+					head, err = model.ParseHead(out.Head.Data)
+				}
+				return out, err
 			},
 			Notes: func(ctx context.Context, log *transcript.Log) []chat.Noted {
-				return s.notes(ctx, sources, NoteContext{Row: row, Bot: bot, Toolbox: b, Log: log})
+				if run := log.Run(); head == nil && run != nil { // begun by another process
+					head, _ = s.Head(run.Head)
+				}
+				return s.notes(ctx, sources, NoteContext{Row: row, Bot: bot, Toolbox: b, Log: log, Head: head})
 			},
 			Defer: func(ctx context.Context, call toolcall.Call, run *transcript.Run) (agent.Deferral, error) {
 				return s.deferral(ctx, row, call, run)
@@ -358,6 +371,7 @@ type beginning struct {
 	who     persona
 	bot     *config.Bot
 	profile string
+	log     *transcript.Log
 	gate    *gate.Judge
 }
 
@@ -396,14 +410,15 @@ func (setup *Setup) begin(ctx context.Context, with beginning) (agent.Beginning,
 		out.Start.Settings.ContextWindow = 0
 	}
 	specs := with.tools.Specs()
-	prompt := PromptData{Preamble: preamble(bot, len(specs) > 0), Name: row.Agent, Dir: row.Dir, Git: InGit(row.Dir), Mode: now.Mode, Agent: who.prompt, Docs: who.docs}
+	prompt := PromptData{Preamble: preamble(bot, len(specs) > 0), Name: row.Agent, Dir: row.Dir, Git: InGit(row.Dir), Mode: now.Mode, Identity: who.identity, Agent: who.prompt, Docs: who.docs}
 	if len(specs) > 0 {
 		prompt.Instructions = Instructions(ctx, with.bench.Roots, with.gate.Withholds)
 	}
-	head := &model.Head{System: RenderPrompt(prompt)}
-	for _, s := range specs {
-		head.Tools = append(head.Tools, model.ToolSpec{Name: s.Name, Description: s.Description, Schema: s.Schema})
+	fresh, err := newHead(prompt, specs)
+	if err != nil {
+		return out, err
 	}
+	head := setup.kept(with.log, name, fresh)
 	data, err := head.Bytes()
 	if err != nil {
 		return out, err
@@ -428,9 +443,10 @@ func InGit(dir string) bool {
 
 // persona is who an agent is: its own prompt, its choices, its docs.
 type persona struct {
-	prompt string
-	docs   []Document
-	tools  []string // none: all
+	identity string
+	prompt   string
+	docs     []Document
+	tools    []string // none: all
 }
 
 // persona reads the agent's configuration. An agent that was never created is
@@ -438,9 +454,9 @@ type persona struct {
 func (s *Setup) persona(ctx context.Context, name string, bot *config.Bot) (persona, error) {
 	var p persona
 	if text, ok := ReadText(s.Home.Identity()); ok {
-		p.prompt = strings.TrimSpace(text)
+		p.identity = strings.TrimSpace(text)
 	}
-	p.prompt = strings.TrimSpace(p.prompt + "\n\n" + bot.SystemPrompt)
+	p.prompt = strings.TrimSpace(bot.SystemPrompt)
 	if name == "" || !IsDir(s.Home.AgentDir(name)) {
 		return p, nil
 	}

@@ -230,3 +230,12 @@ func (l *Log) Cached() int {
 	}
 	return l.sent.Tokens
 }
+
+// Head is the head that the window's last answered request began with, if it went to this model; "" when there was none, or
+// when the window was cut since.
+func (l *Log) Head(model string) string {
+	if l.sent.Model != model {
+		return ""
+	}
+	return l.sent.Head
+}
