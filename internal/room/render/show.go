@@ -10,6 +10,7 @@
 package render
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -105,6 +106,7 @@ type View struct {
 	order   []int64
 	runs    []*run
 	cards   []*card
+	notices []Message // what processes that run in the background tell people
 }
 
 // New is a view of a thread in which nothing has happened.
@@ -136,8 +138,11 @@ func (v *View) Apply(ev chat.Event) {
 	v.seq = max(v.seq, ev.Seq)
 	switch b := ev.Body.(type) {
 	case chat.Received:
-		if b.Prompt {
+		switch {
+		case b.Prompt:
 			v.arrived(ev)
+		case b.From.Kind == chat.System && b.Principal.Kind == chat.ProcessHook:
+			v.notices = append(v.notices, Message{Key: fmt.Sprintf("notice-%d", ev.Seq), Text: b.Blocks.Text(), Final: true})
 		}
 	case chat.Steered:
 		v.arrived(ev)
@@ -256,6 +261,7 @@ func (v *View) Idle() bool {
 // Forget drops what is over, once all of it has been sent. It never changes what is
 // wanted of anything else.
 func (v *View) Forget() {
+	v.notices = nil
 	over := map[string]bool{}
 	v.runs = slices.DeleteFunc(v.runs, func(r *run) bool { over[r.id] = r.end != nil; return r.end != nil })
 	v.cards = slices.DeleteFunc(v.cards, func(c *card) bool { return over[c.run] })

@@ -28,6 +28,7 @@ func (v *View) Wanted(now time.Time) Wanted {
 			w.Reactions = append(w.Reactions, v.refusal(r)...)
 		}
 	}
+	w.Messages = append(w.Messages, v.notices...)
 	w.Messages = append(w.Messages, v.refusals()...)
 	for _, seq := range v.order {
 		p := v.prompts[seq]
