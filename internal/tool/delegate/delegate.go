@@ -82,7 +82,7 @@ func Tools(all Agents, self string) []tool.Tool {
 	return []tool.Tool{
 		tool.New(tool.Func[Task]{Name: SpawnName, Description: spawnProse, Risk: tool.Medium, Deferred: true,
 			Access: func(in Task) []tool.Access { return []tool.Access{{Tool: SpawnName, Detail: orSelf(in.Agent, self)}} },
-			Label:  func(in Task) string { return "agent " + orSelf(in.Agent, self) + ": " + firstLine(in.Task) },
+			Label:  func(in Task) string { return orSelf(in.Agent, "a copy of itself") + ": " + firstLine(in.Task) },
 			Run:    func(context.Context, Task) (tool.Result, error) { return tool.Result{}, errNotHere }}),
 		tool.New(tool.Func[Message]{Name: SendName, Description: sendProse, Risk: tool.Medium, Deferred: true,
 			Access: func(in Message) []tool.Access { return []tool.Access{{Tool: SendName, Detail: in.Target}} },

@@ -132,6 +132,8 @@ func TestEveryPageRenders(t *testing.T) {
 		"file.html":   {{"E": full[operations.Entry](), "Agent": "a", "Up": "b/c", "Lang": "go"}, {"E": operations.Entry{}, "Agent": "a", "Up": "", "Lang": ""}},
 		"journal.html": {{"Session": full[operations.Session](), "Audit": full[[]operations.AuditLine](), "Events": full[operation.List[operations.RawEvent]](), "Requests": map[int64]*operations.Request{3: new(full[operations.Request]())}},
 			{"Session": operations.Session{}, "Events": operation.List[operations.RawEvent]{}}},
+		"hook.html":     {{"H": full[operations.Hook](), "Runs": full[[]operations.HookRun](), "May": true}, {"H": operations.Hook{}, "Runs": nil, "May": false}},
+		"hooks.html":    {{"List": full[[]operations.Hook]()}, {"List": nil}},
 		"new.html":      {{"Agents": full[[]operations.Agent](), "Models": full[[]operations.Model](), "Profiles": []string{"open"}, "Agent": "a"}, {"Agent": ""}},
 		"overview.html": {{"O": full[operations.Overview](), "May": true}, {"O": operations.Overview{}, "May": true}},
 		"problem.html":  {{"Text": "x"}, {}},
