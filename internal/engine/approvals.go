@@ -56,6 +56,9 @@ func bound(ctx context.Context, q agent.ProposedCall, setup Setup) approval.Fact
 	}
 	var paths, words []string
 	for _, t := range q.Touches {
+		if q.Tool.Spec().Deferred {
+			continue // it names an agent and no file
+		}
 		if t.Command == "" {
 			paths = append(paths, t.Detail)
 			continue
