@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"time"
 
 	"chorus/internal/agent/deadline"
@@ -35,7 +36,7 @@ func (r *runner) before(ctx context.Context, c transcript.Call, t tool.Tool, arg
 	}
 	made, known := r.prepared[c.Use.ID]
 	if !known {
-		r.waits(deadline.Wait{For: "the hooks before " + c.Use.Name, Quiet: hookTime, Total: hookTime})
+		r.waits(deadline.Wait{For: "the hooks before " + c.Use.Name, Quiet: hookTime + r.bounds.Grace, Total: hookTime + r.bounds.Grace})
 		asked, cancel := context.WithTimeout(ctx, hookTime)
 		made.args, made.denied = r.Before(asked, t.Spec().Name, args)
 		cancel()
@@ -73,9 +74,14 @@ func (r *runner) after(ctx context.Context, one toolcall.Call, out *toolcall.Out
 	if r.After == nil || ctx.Err() != nil {
 		return
 	}
+	r.waits(deadline.Wait{For: "the hooks after " + one.Use.Name, Quiet: hookTime + r.bounds.Grace, Total: hookTime + r.bounds.Grace})
 	asked, cancel := context.WithTimeout(ctx, hookTime)
 	defer cancel()
-	if more := r.After(asked, one.Tool.Spec().Name, one.Args, out.Ran); more != "" {
+	more := r.After(asked, one.Tool.Spec().Name, one.Args, out.Ran)
+	if asked.Err() != nil && ctx.Err() == nil {
+		more += fmt.Sprintf("\n[the hooks after this call took longer than %s and were told to end]", hookTime)
+	}
+	if more != "" {
 		out.Ran.Blocks = append(out.Ran.Blocks, chat.Text{Text: "\n" + more})
 	}
 }

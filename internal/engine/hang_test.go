@@ -280,6 +280,18 @@ func hungSetup(c *engine.Config, h *hang, set *tool.Set) {
 				return agent.Deferral{Thread: other, Result: chat.TextBlocks("told"), Begin: journal.Commit{Thread: other, Create: &journal.Thread{ID: other}}}, nil
 			})
 		}
+		if h.at == "" || h.at == "Agent.Before" || h.at == "Agent.After" { // with hooks the first call of an answer goes another way
+			a.Before = func(ctx context.Context, _ string, args []byte) ([]byte, string) {
+				if err := h.pass(ctx, "Agent.Before"); err != nil {
+					return nil, "the hook was told to end"
+				}
+				return args, ""
+			}
+			a.After = func(ctx context.Context, _ string, _ []byte, _ chat.ToolRan) string {
+				_ = h.pass(ctx, "Agent.After")
+				return ""
+			}
+		}
 		a.Notes = func(ctx context.Context, _ *transcript.Log) []chat.Noted {
 			if h.pass(ctx, "Agent.Notes") != nil {
 				return nil
