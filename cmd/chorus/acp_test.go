@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,12 +32,39 @@ type editor struct {
 	home   string
 	dir    string
 	info   sdk.InitializeResponse
-	answer func(sdk.RequestPermissionRequest) sdk.RequestPermissionOutcome
+	answer atomic.Pointer[func(sdk.RequestPermissionRequest) sdk.RequestPermissionOutcome]
 
-	mu      sync.Mutex
-	updates []sdk.SessionUpdate
-	asked   []sdk.RequestPermissionRequest
-	changed chan struct{}
+	mu       sync.Mutex
+	shownNow atomic.Pointer[[]sdk.SessionUpdate] // replaced, never changed: tests look while more comes in
+	askedNow atomic.Pointer[[]sdk.RequestPermissionRequest]
+	changed  chan struct{}
+}
+
+// answerWith is how the editor answers from now on; nil: not at all.
+func (e *editor) answerWith(how func(sdk.RequestPermissionRequest) sdk.RequestPermissionOutcome) {
+	if how == nil {
+		e.answer.Store(nil)
+		return
+	}
+	e.answer.Store(&how)
+}
+
+// updates is what was shown so far.
+func (e *editor) updates() []sdk.SessionUpdate { return held(&e.shownNow) }
+
+// asked is what was asked so far.
+func (e *editor) asked() []sdk.RequestPermissionRequest { return held(&e.askedNow) }
+
+func held[T any](p *atomic.Pointer[[]T]) []T {
+	if list := p.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
+
+func extend[T any](p *atomic.Pointer[[]T], one T) {
+	list := append(slices.Clone(held(p)), one)
+	p.Store(&list)
 }
 
 var errNotOffered = errors.New("this editor does not offer it")
@@ -44,7 +72,7 @@ var errNotOffered = errors.New("this editor does not offer it")
 func (e *editor) SessionUpdate(_ context.Context, n sdk.SessionNotification) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.updates = append(e.updates, n.Update)
+	extend(&e.shownNow, n.Update)
 	close(e.changed)
 	e.changed = make(chan struct{})
 	return nil
@@ -52,15 +80,16 @@ func (e *editor) SessionUpdate(_ context.Context, n sdk.SessionNotification) err
 
 func (e *editor) RequestPermission(ctx context.Context, p sdk.RequestPermissionRequest) (sdk.RequestPermissionResponse, error) {
 	e.mu.Lock()
-	e.asked = append(e.asked, p)
+	extend(&e.askedNow, p)
 	close(e.changed)
 	e.changed = make(chan struct{})
 	e.mu.Unlock()
-	if e.answer == nil {
+	answer := e.answer.Load()
+	if answer == nil {
 		<-ctx.Done()
 		return sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeCancelled()}, nil
 	}
-	return sdk.RequestPermissionResponse{Outcome: e.answer(p)}, nil
+	return sdk.RequestPermissionResponse{Outcome: (*answer)(p)}, nil
 }
 
 func (e *editor) ReadTextFile(context.Context, sdk.ReadTextFileRequest) (sdk.ReadTextFileResponse, error) {
@@ -209,14 +238,14 @@ func (e *editor) until(what string, holds func() bool) {
 
 // shown is what was shown, in one line for each kind.
 func (e *editor) shown() string {
-	data, _ := json.Marshal(e.updates)
+	data, _ := json.Marshal(e.updates())
 	return string(data)
 }
 
 // told is the text that was shown as the agent's.
 func (e *editor) told() string {
 	var b strings.Builder
-	for _, u := range e.updates {
+	for _, u := range e.updates() {
 		if u.AgentMessageChunk != nil && u.AgentMessageChunk.Content.Text != nil {
 			b.WriteString(u.AgentMessageChunk.Content.Text.Text)
 		}
@@ -228,7 +257,8 @@ func (e *editor) told() string {
 func (e *editor) forget() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.updates, e.asked = nil, nil
+	e.shownNow.Store(nil)
+	e.askedNow.Store(nil)
 }
 
 func choose(id string) func(sdk.RequestPermissionRequest) sdk.RequestPermissionOutcome {
@@ -269,7 +299,7 @@ func TestEditor(t *testing.T) {
 		t.Errorf("modes: %+v, options: %+v", made.Modes, made.ConfigOptions)
 	}
 	e.until("commands are offered", func() bool {
-		return slices.ContainsFunc(e.updates, func(u sdk.SessionUpdate) bool {
+		return slices.ContainsFunc(e.updates(), func(u sdk.SessionUpdate) bool {
 			return u.AvailableCommandsUpdate != nil && slices.ContainsFunc(u.AvailableCommandsUpdate.AvailableCommands, func(c sdk.AvailableCommand) bool { return c.Name == "status" })
 		})
 	})
@@ -293,23 +323,23 @@ func TestEditor(t *testing.T) {
 
 	// Questions: once, for the session, no.
 	e.forget()
-	e.answer = choose("allow")
+	e.answerWith(choose("allow"))
 	e.must(id, "run it")
-	if len(e.asked) != 1 || len(e.asked[0].Options) < 3 || !strings.Contains(e.shown(), "ran") {
-		t.Fatalf("asked %+v", e.asked)
+	if len(e.asked()) != 1 || len(e.asked()[0].Options) < 3 || !strings.Contains(e.shown(), "ran") {
+		t.Fatalf("asked %+v", e.asked())
 	}
-	if call := e.asked[0].ToolCall; call.Title == nil || !strings.Contains(*call.Title, "echo ran") || call.Kind == nil || *call.Kind != sdk.ToolKindExecute {
+	if call := e.asked()[0].ToolCall; call.Title == nil || !strings.Contains(*call.Title, "echo ran") || call.Kind == nil || *call.Kind != sdk.ToolKindExecute {
 		t.Errorf("asked about %+v", call)
 	}
-	e.answer = choose("allow_session")
+	e.answerWith(choose("allow_session"))
 	e.must(id, "run it again")
-	e.answer = nil
+	e.answerWith(nil)
 	e.must(id, "and again") // not asked
-	if len(e.asked) != 2 {
-		t.Errorf("asked %d times", len(e.asked))
+	if len(e.asked()) != 2 {
+		t.Errorf("asked %d times", len(e.asked()))
 	}
 	e.forget()
-	e.answer = choose("reject")
+	e.answerWith(choose("reject"))
 	e.must(id, "touch it")
 	if _, err := os.Stat(filepath.Join(e.dir, "other")); err == nil || !strings.Contains(e.shown(), `"failed"`) {
 		t.Errorf("a rejected command ran: %s", e.shown())
@@ -320,13 +350,13 @@ func TestEditor(t *testing.T) {
 
 	// Modes are profiles: nothing is asked under open.
 	e.forget()
-	e.answer = nil
+	e.answerWith(nil)
 	if _, err := e.conn.SetSessionMode(t.Context(), sdk.SetSessionModeRequest{SessionId: id, ModeId: "open"}); err != nil {
 		t.Fatal(err)
 	}
 	e.must(id, "touch it freely")
-	if _, err := os.Stat(filepath.Join(e.dir, "free")); err != nil || len(e.asked) > 0 {
-		t.Errorf("asked %v, %v", e.asked, err)
+	if _, err := os.Stat(filepath.Join(e.dir, "free")); err != nil || len(e.asked()) > 0 {
+		t.Errorf("asked %v, %v", e.asked(), err)
 	}
 	if _, err := e.conn.SetSessionMode(t.Context(), sdk.SetSessionModeRequest{SessionId: id, ModeId: "nonsense"}); err == nil {
 		t.Error("a mode that does not exist was taken")
@@ -390,7 +420,7 @@ func TestEditor(t *testing.T) {
 func (e *editor) calls() (calls, diffs []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, u := range e.updates {
+	for _, u := range e.updates() {
 		var content []sdk.ToolCallContent
 		switch {
 		case u.ToolCall != nil:
@@ -450,8 +480,8 @@ func TestEditorCancels(t *testing.T) {
 		}
 	}
 	cancelled("tell me everything", func() bool { return strings.Contains(e.told(), "Everything") })
-	cancelled("ask me", func() bool { return len(e.asked) == 1 })
-	e.answer = choose("allow")
+	cancelled("ask me", func() bool { return len(e.asked()) == 1 })
+	e.answerWith(choose("allow"))
 	cancelled("run it", func() bool { return strings.Contains(e.shown(), "begun\\n`") })
 	e.must(id, "still there?")
 	e.leave()
@@ -491,12 +521,12 @@ func TestEditorAfterACrash(t *testing.T) {
 	e.until("the run goes on", func() bool { return strings.Contains(e.told(), "Everything there is.") })
 
 	go func() { _, err := e.say(id, "run it"); said <- err }()
-	e.until("it is asked", func() bool { return len(e.asked) == 1 })
+	e.until("it is asked", func() bool { return len(e.asked()) == 1 })
 	e.kill()
 	<-said
-	e.answer = choose("allow")
+	e.answerWith(choose("allow"))
 	load()
-	e.until("it is asked again and goes on", func() bool { return len(e.asked) == 1 && strings.Contains(e.told(), "it ran") })
+	e.until("it is asked again and goes on", func() bool { return len(e.asked()) == 1 && strings.Contains(e.told(), "it ran") })
 	if data, _ := os.ReadFile(filepath.Join(e.dir, "log")); string(data) != "ran\n" {
 		t.Errorf("log: %q", data)
 	}
