@@ -203,7 +203,7 @@ var (
 		MCP:    "session_create",
 	}, Sessions.CreateSession)
 
-	ListSessions = operation.New(operation.Info{Name: "session.list", Help: "List sessions, the last active first", Scope: operation.Read,
+	ListSessions = operation.New(operation.Info{Name: "session.list", Help: "List sessions, the last active first", Scope: operation.Read, Errors: []operation.Kind{operation.NotFound},
 		HTTP:    []operation.HTTP{{Route: "GET /api/sessions", ID: "listSessions"}},
 		CLI:     []operation.CLI{{Words: "thread list", Help: "List threads, the last active first"}},
 		Tool:    "session_list",
