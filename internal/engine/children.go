@@ -185,6 +185,9 @@ func (e *Engine) wroteBeside(commits []journal.Commit, done []journal.Committed)
 
 // ownChild has this process run a thread that an agent here began, whatever Adopt says of it.
 func (e *Engine) ownChild(thread chat.ThreadID) {
+	if e.Adopt(thread) {
+		return // a server would remember all of them for ever
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.children[thread] = true

@@ -15,6 +15,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/hook"
 	"chorus/internal/journal"
+	"chorus/internal/polltest"
 	"chorus/internal/store"
 )
 
@@ -389,27 +390,21 @@ func TestLimitsHold(t *testing.T) {
 		return Answer{}, ctx.Err()
 	}
 	b.ended(1, ada)
-	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	r := b.runner(w)
 	done := make(chan struct{})
 	go func() { r.Run(ctx); close(done) }()
-	for ctx.Err() == nil {
+	polltest.Until(t, "all five have asked", func() bool {
 		w.mu.Lock()
-		n := len(w.asked)
-		w.mu.Unlock()
-		if n == 5 {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
+		defer w.mu.Unlock()
+		return len(w.asked) == 5
+	})
 	close(release)
-	for ctx.Err() == nil {
-		if left, err := b.db.UnfinishedHookRuns(ctx); err == nil && len(left) == 0 {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
+	polltest.Until(t, "all five are over", func() bool {
+		left, err := b.db.UnfinishedHookRuns(ctx)
+		return err == nil && len(left) == 0
+	})
 	stop()
 	<-done
 	if len(w.asked) != 5 || w.most > hook.AtOnce {
