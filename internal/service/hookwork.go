@@ -195,6 +195,9 @@ func (o hookWorker) Step(ctx context.Context, h hook.Hook, r hook.Run, at int) h
 		return *failed
 	}
 	text := res.Blocks.Text()
+	if text == tool.NoOutput || text == tool.NoMatches {
+		text = "" // else skip_llm_if_empty would never hold
+	}
 	switch s.Type {
 	case hook.Shell:
 		return shellResult(res, text)

@@ -107,6 +107,12 @@ type Result struct {
 
 // Textf-like helpers: most tools answer with text.
 
+// What the model is told where there is nothing to show.
+const (
+	NoOutput  = "(no output)"       // of a command
+	NoMatches = "No matches found." // of a search
+)
+
 // OK is a result with text.
 func OK(text string) Result { return Result{Blocks: chat.TextBlocks(text)} }
 

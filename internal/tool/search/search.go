@@ -72,7 +72,7 @@ func (s *searcher) run(ctx context.Context, in input) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if strings.HasPrefix(text, noMatches) {
+	if strings.HasPrefix(text, tool.NoMatches) {
 		return tool.OK(text), nil
 	}
 	return tool.From("lines of files", tool.Clip(ctx, text, tool.Head, nil)), nil
@@ -185,15 +185,13 @@ func (s *searcher) search(ctx context.Context, in input) (string, error) {
 	return render(&q, found), nil
 }
 
-const noMatches = "No matches found."
-
 func render(q *query, found []match) string {
 	left := ""
 	if q.hidden > 0 {
 		left = fmt.Sprintf("\n[Left out because a rule keeps them from being read unasked: %d.]", q.hidden)
 	}
 	if len(found) == 0 {
-		return noMatches + left
+		return tool.NoMatches + left
 	}
 	more := len(found) > q.results
 	found = found[:min(len(found), q.results)]

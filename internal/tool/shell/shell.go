@@ -99,7 +99,7 @@ func (b *bash) call(ctx context.Context, in input) (tool.Result, error) {
 	body = strings.TrimSuffix(body, "\n")
 	switch {
 	case body == "" && text == "":
-		text = "(no output)"
+		text = tool.NoOutput
 	case body != "" && text != "":
 		text = body + "\n" + text
 	case text == "":
