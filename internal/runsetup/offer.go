@@ -17,7 +17,7 @@ import (
 
 // offer is the tools of a run: those of the mode, of the agent, of its servers and, where the configuration says
 // so, of Chorus itself that the profile could ever allow. Those of servers are found by searching when there are more
-// than forty in all, and those of Chorus always, unless the agent names them.
+// than forty in all, and those of Chorus and the rare ones always, unless the agent or the run names its tools.
 func (setup *Setup) offer(ctx context.Context, b *Toolbox, bot *config.Bot, who persona, g *gate.Judge, now chat.Terms, terms serverTerms) (*chosen, error) {
 	var operations []tool.Tool
 	if bot.OperationTools {
@@ -36,7 +36,7 @@ func (setup *Setup) offer(ctx context.Context, b *Toolbox, bot *config.Bot, who 
 			(now.Tools == "" || slices.Contains(only, s.Name))
 	}
 	set := all.Filter(func(s tool.Spec) bool { return has(s) && could(s) })
-	set, err = shelve(set, operations, who.tools)
+	set, err = shelve(set, operations, who.tools, now.Tools != "")
 	if err != nil {
 		return nil, err
 	}
@@ -62,19 +62,27 @@ func (b *Toolbox) Specs() []tool.Spec {
 	return append(set.Specs(), set.Unlisted()...)
 }
 
-// shelve takes tools out of the list that the model reads, into the one that it searches.
-func shelve(set *tool.Set, operations []tool.Tool, named []string) (*tool.Set, error) {
-	rare := map[string]bool{}
+// shelve takes tools out of the list that the model reads, into the one that it searches. An agent that names its tools, and
+// a run that is given some, have these listed.
+func shelve(set *tool.Set, operations []tool.Tool, named []string, given bool) (*tool.Set, error) {
+	ours := map[string]bool{}
 	for _, t := range operations {
 		if name := t.Spec().Name; !slices.Contains(named, name) {
-			rare[name] = true
+			ours[name] = true
 		}
 	}
-	limit, many := toolsearch.Limit, len(set.Specs())-len(rare) > toolsearch.Limit
-	if len(rare) > 0 {
+	chosen := given || len(named) > 0
+	rare := func(s tool.Spec) bool { return ours[s.Name] || s.Rare && !chosen }
+	listed := slices.DeleteFunc(set.Specs(), rare)
+	limit, many := toolsearch.Limit, len(listed) > toolsearch.Limit
+	if len(listed) < len(set.Specs()) {
 		limit = 0
 	}
-	return toolsearch.Of(set, limit, func(s tool.Spec) bool { return !rare[s.Name] && !(many && strings.HasPrefix(s.Name, "mcp__")) })
+	searched, err := toolsearch.Of(set, limit, func(s tool.Spec) bool { return !rare(s) && !(many && strings.HasPrefix(s.Name, "mcp__")) })
+	if err != nil || len(ours) > 0 || many {
+		return searched, err
+	}
+	return toolsearch.Shorter(set, searched), nil
 }
 
 // Label says what a call would do, for people.

@@ -29,6 +29,7 @@ type Spec struct {
 	ReadOnly    bool            // changes nothing: may run in parallel and again after a crash
 	Ends        bool            // always ends when its context does; any other is watched, and left alone if it must be
 	Deferred    bool            // another thread answers it: Run is never called, Agent.Defer is
+	Rare        bool            // seldom needed: where there are others like it a model searches for it, see toolsearch
 	Risk        Risk
 }
 

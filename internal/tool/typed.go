@@ -21,6 +21,7 @@ type Func[In any] struct {
 	Description string // usually an embedded .md; space around it is dropped
 	ReadOnly    bool
 	Deferred    bool                // see Spec
+	Rare        bool                // see Spec
 	Risk        Risk                // Low when empty
 	Enum        map[string][]string // allowed values of string parameters
 	Aliases     []Alias
@@ -53,7 +54,7 @@ var (
 
 func (t *typed[In]) build() {
 	d := t.def
-	t.spec = Spec{Name: d.Name, ReadOnly: d.ReadOnly, Deferred: d.Deferred, Ends: true, Risk: d.Risk}
+	t.spec = Spec{Name: d.Name, ReadOnly: d.ReadOnly, Deferred: d.Deferred, Rare: d.Rare, Ends: true, Risk: d.Risk}
 	t.spec.Description = string(bytes.TrimSpace([]byte(d.Description)))
 	if t.spec.Risk == "" {
 		t.spec.Risk = Low
@@ -114,7 +115,7 @@ func (t *typed[In]) like(other Tool) bool {
 		return false
 	}
 	a, b := &t.def, &o.def
-	if a.Name != b.Name || a.Description != b.Description || a.ReadOnly != b.ReadOnly || a.Risk != b.Risk || (a.Access == nil) != (b.Access == nil) ||
+	if a.Name != b.Name || a.Description != b.Description || a.ReadOnly != b.ReadOnly || a.Rare != b.Rare || a.Risk != b.Risk || (a.Access == nil) != (b.Access == nil) ||
 		!maps.EqualFunc(a.Enum, b.Enum, slices.Equal) {
 		return false
 	}

@@ -80,15 +80,15 @@ var errNotHere = errors.New("this call is carried out where the run is set up")
 // Tools are the four. Self is who has them.
 func Tools(all Agents, self string) []tool.Tool {
 	return []tool.Tool{
-		tool.New(tool.Func[Task]{Name: SpawnName, Description: spawnProse, Risk: tool.Medium, Deferred: true,
+		tool.New(tool.Func[Task]{Name: SpawnName, Description: spawnProse, Rare: true, Risk: tool.Medium, Deferred: true,
 			Access: func(in Task) []tool.Access { return []tool.Access{{Tool: SpawnName, Detail: orSelf(in.Agent, self)}} },
 			Label:  func(in Task) string { return orSelf(in.Agent, "a copy of itself") + ": " + firstLine(in.Task) },
 			Run:    func(context.Context, Task) (tool.Result, error) { return tool.Result{}, errNotHere }}),
-		tool.New(tool.Func[Message]{Name: SendName, Description: sendProse, Risk: tool.Medium, Deferred: true,
+		tool.New(tool.Func[Message]{Name: SendName, Description: sendProse, Rare: true, Risk: tool.Medium, Deferred: true,
 			Access: func(in Message) []tool.Access { return []tool.Access{{Tool: SendName, Detail: in.Target}} },
 			Label:  func(in Message) string { return "tell agent " + in.Target + ": " + firstLine(in.Message) },
 			Run:    func(context.Context, Message) (tool.Result, error) { return tool.Result{}, errNotHere }}),
-		tool.New(tool.Func[none]{Name: "list_agents", Description: listProse, ReadOnly: true,
+		tool.New(tool.Func[none]{Name: "list_agents", Description: listProse, Rare: true, ReadOnly: true,
 			Access: func(none) []tool.Access { return []tool.Access{{Tool: "list_agents"}} },
 			Label:  func(none) string { return "list agents" },
 			Run: func(ctx context.Context, _ none) (tool.Result, error) {
@@ -98,7 +98,7 @@ func Tools(all Agents, self string) []tool.Tool {
 				}
 				return tool.OK(tool.Clip(ctx, lines(list), tool.Head, nil)), nil
 			}}),
-		tool.New(tool.Func[docsIn]{Name: "read_agent_docs", Description: docsProse, ReadOnly: true,
+		tool.New(tool.Func[docsIn]{Name: "read_agent_docs", Description: docsProse, Rare: true, ReadOnly: true,
 			Access: func(in docsIn) []tool.Access { return []tool.Access{{Tool: "read_agent_docs", Detail: in.Target}} },
 			Label:  func(in docsIn) string { return "read the docs of agent " + in.Target },
 			Run: func(ctx context.Context, in docsIn) (tool.Result, error) {

@@ -6,9 +6,11 @@
 package process
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -92,7 +94,7 @@ func New(run Executor, kept Processes, opts Options) []tool.Tool {
 				}
 				return "hooks:\n" + sentences(rules)
 			}, Run: t.start}),
-		tool.New(tool.Func[concurrentInput]{Name: "run_concurrent", Description: runConcurrentProse, Risk: tool.High,
+		tool.New(tool.Func[concurrentInput]{Name: "run_concurrent", Description: runConcurrentProse, Rare: true, Risk: tool.High,
 			Access: func(in concurrentInput) (all []tool.Access) {
 				for _, command := range in.Commands {
 					all = append(all, shellAccess("run_concurrent", canonicalOf(command))...)
@@ -100,10 +102,10 @@ func New(run Executor, kept Processes, opts Options) []tool.Tool {
 				return all
 			},
 			Label: func(in concurrentInput) string { return fmt.Sprintf("run %d commands at once", len(in.Commands)) }, Run: t.concurrent}),
-		tool.New(tool.Func[struct{}]{Name: "process_list", Description: listProse, ReadOnly: true, Run: t.list}),
-		tool.New(tool.Func[logsInput]{Name: "process_logs", Description: logsProse, ReadOnly: true, Run: t.logs}),
-		tool.New(tool.Func[idInput]{Name: "process_kill", Description: killProse, Risk: tool.Medium, Run: t.kill}),
-		tool.New(tool.Func[hooksInput]{Name: "add_process_hooks", Description: hooksProse, Risk: tool.Medium, Run: t.addHooks,
+		tool.New(tool.Func[struct{}]{Name: "process_list", Description: listProse, Rare: true, ReadOnly: true, Run: t.list}),
+		tool.New(tool.Func[logsInput]{Name: "process_logs", Description: logsProse, Rare: true, ReadOnly: true, Run: t.logs}),
+		tool.New(tool.Func[idInput]{Name: "process_kill", Description: killProse, Rare: true, Risk: tool.Medium, Run: t.kill}),
+		tool.New(tool.Func[hooksInput]{Name: "add_process_hooks", Description: hooksProse, Rare: true, Risk: tool.Medium, Run: t.addHooks,
 			Preview: func(_ context.Context, in hooksInput) string {
 				rules, err := compile(in.Instructions, in.Hooks)
 				if err != nil {
@@ -137,12 +139,12 @@ func label(command string) string {
 }
 
 type backgroundInput struct {
-	Command      string            `json:"command" jsonschema:"the command"`
-	Instructions string            `json:"instructions,omitempty" jsonschema:"hooks in plain language"`
-	Hooks        []background.Rule `json:"hooks,omitempty" jsonschema:"hooks, spelled out"`
-	Timeout      float64           `json:"timeout,omitempty" jsonschema:"seconds after which it is ended, default a day"`
-	Directory    string            `json:"working_directory,omitempty" jsonschema:"a folder of the workspace, default its top"`
-	Description  string            `json:"description,omitempty" jsonschema:"what it does, in a few words, for people"`
+	Command      string           `json:"command" jsonschema:"the command"`
+	Instructions string           `json:"instructions,omitempty" jsonschema:"hooks in plain language"`
+	Hooks        []map[string]any `json:"hooks,omitempty" jsonschema:"hooks, spelled out as for add_process_hooks"`
+	Timeout      float64          `json:"timeout,omitempty" jsonschema:"seconds after which it is ended, default a day"`
+	Directory    string           `json:"working_directory,omitempty" jsonschema:"a folder of the workspace, default its top"`
+	Description  string           `json:"description,omitempty" jsonschema:"what it does, in a few words, for people"`
 }
 
 // text is the whole command: where it runs is a part of it, so that what is judged is what runs.
@@ -155,7 +157,25 @@ func (in backgroundInput) text() string {
 }
 
 func (in backgroundInput) rules() ([]background.Rule, error) {
-	return compile(in.Instructions, in.Hooks)
+	spelled, err := spell(in.Hooks)
+	if err != nil {
+		return nil, err
+	}
+	return compile(in.Instructions, spelled)
+}
+
+// spell reads hooks whose form the schema of run_background leaves open: it stands in every prompt, and they are long.
+func spell(hooks []map[string]any) (rules []background.Rule, err error) {
+	data, err := json.Marshal(hooks)
+	if err != nil {
+		return nil, err
+	}
+	read := json.NewDecoder(bytes.NewReader(data))
+	read.DisallowUnknownFields()
+	if err := read.Decode(&rules); err != nil {
+		return nil, fmt.Errorf("hooks cannot be read: %w; find_tools shows how add_process_hooks has them", err)
+	}
+	return rules, nil
 }
 
 // compile makes rules of instructions and adds them to those that are spelled out.

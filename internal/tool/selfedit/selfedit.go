@@ -64,6 +64,7 @@ type promptInput struct {
 
 func promptTool(self Self) tool.Tool {
 	return tool.New(tool.Func[promptInput]{
+		Rare: true,
 		Name: "self_edit_system_prompt", Description: promptProse, Risk: tool.High, JudgedAs: []string{judged},
 		Access: func(promptInput) []tool.Access { return touches("system_prompt") },
 		Label:  func(promptInput) string { return "change my system prompt" },
@@ -98,6 +99,7 @@ func (in docsInput) doc() string {
 
 func docsTool(self Self) tool.Tool {
 	return tool.New(tool.Func[docsInput]{
+		Rare: true,
 		Name: "self_edit_docs", Description: docsProse, Risk: tool.Medium, JudgedAs: []string{judged},
 		Access: func(in docsInput) []tool.Access { return touches("docs " + in.doc()) },
 		Label:  func(in docsInput) string { return "change my doc " + in.doc() },
@@ -140,6 +142,7 @@ type permissionsInput struct {
 
 func permissionsTool(self Self) tool.Tool {
 	return tool.New(tool.Func[permissionsInput]{
+		Rare: true,
 		Name: "self_edit_permissions", Description: permissionsProse, Risk: tool.High, JudgedAs: []string{judged},
 		Access: func(in permissionsInput) []tool.Access {
 			return touches("permissions " + strings.TrimSpace(in.Profile))
@@ -157,6 +160,7 @@ type modelInput struct {
 
 func modelTool(self Self) tool.Tool {
 	return tool.New(tool.Func[modelInput]{
+		Rare: true,
 		Name: "self_edit_model", Description: modelProse, Risk: tool.Medium, JudgedAs: []string{judged},
 		Access: func(in modelInput) []tool.Access { return touches("model " + strings.TrimSpace(in.Model)) },
 		Label:  func(in modelInput) string { return "change my model to " + strings.TrimSpace(in.Model) },

@@ -27,7 +27,7 @@ const (
 )
 
 type findIn struct {
-	Query string `json:"query" jsonschema:"What the tool should do, in a few words, or a part of its name."`
+	Query string `json:"query" jsonschema:"a few words, or a part of a name"`
 }
 
 // newFind is find_tools over these tools. It is information about the agent
@@ -36,7 +36,7 @@ func newFind(specs []tool.Spec) tool.Tool {
 	index := newIndex(specs)
 	return tool.New(tool.Func[findIn]{
 		Name:        "find_tools",
-		Description: strings.TrimSpace(findWords) + "\n\nTools that can be found: " + groups(specs) + ".",
+		Description: strings.TrimSpace(findWords) + " There are: " + groups(specs) + ".",
 		ReadOnly:    true,
 		Access:      func(findIn) []tool.Access { return []tool.Access{{Tool: "info", Detail: "tools"}} },
 		JudgedAs:    []string{"info"},
@@ -47,17 +47,23 @@ func newFind(specs []tool.Spec) tool.Tool {
 	})
 }
 
-// groups says in a line what there is, by server.
+// groups says in a line what there is: the rare tools by name, so that a model that does not search can call them, and
+// the others by server.
 func groups(specs []tool.Spec) string {
 	count := map[string]int{}
+	var out []string
 	for _, s := range specs {
+		if s.Rare {
+			out = append(out, s.Name)
+			continue
+		}
 		group := "others"
 		if rest, ok := strings.CutPrefix(s.Name, "mcp__"); ok {
 			group, _, _ = strings.Cut(rest, "__")
 		}
 		count[group]++
 	}
-	var out []string
+	slices.Sort(out)
 	for _, group := range slices.Sorted(maps.Keys(count)) {
 		out = append(out, fmt.Sprintf("%s (%d)", group, count[group]))
 	}

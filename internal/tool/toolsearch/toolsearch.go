@@ -1,7 +1,8 @@
 // Package toolsearch keeps the list of tools that a model reads short. It promises that
 // a tool which could never be allowed is not offered, that beyond a limit only the
-// kept tools are listed and the others are one search away, and that a call through
-// use_tool is judged, shown and recorded as the call of the tool itself.
+// kept tools are listed and the others are one search away, that what is seldom needed is
+// listed only where listing it is shorter, and that a call through use_tool is judged, shown
+// and recorded as the call of the tool itself.
 package toolsearch
 
 import (
@@ -26,6 +27,22 @@ func Of(set *tool.Set, limit int, keep func(tool.Spec) bool) (*tool.Set, error) 
 		return set, nil
 	}
 	return set.ListOnly(keep, newFind(away), use{})
+}
+
+// Shorter is whichever of two sets takes less of a prompt: where only a few tools would be searched for, the two that
+// search cost more than listing them.
+func Shorter(whole, searched *tool.Set) *tool.Set {
+	if size(searched) < size(whole) {
+		return searched
+	}
+	return whole
+}
+
+func size(set *tool.Set) (n int) {
+	for _, s := range set.Specs() {
+		n += len(s.Name) + len(s.Description) + len(s.Schema)
+	}
+	return n
 }
 
 // Keep is the condition of a Set's Filter for tools of which some call could be other

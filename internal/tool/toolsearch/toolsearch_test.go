@@ -88,7 +88,7 @@ func TestManyToolsAreShelved(t *testing.T) {
 	if n := len(set.Unlisted()); n != 503 {
 		t.Errorf("%d tools to search", n)
 	}
-	if words := set.Specs()[0].Description; !strings.Contains(words, "Tools that can be found: big (500), db (1), hub (2).") {
+	if words := set.Specs()[0].Description; !strings.Contains(words, "There are: big (500), db (1), hub (2).") {
 		t.Errorf("the description does not say what is there: %s", words)
 	}
 	again := offered(t, many(500))
@@ -104,6 +104,34 @@ func TestNothingToShelve(t *testing.T) {
 	set := listed(t, many(60), func(tool.Spec) bool { return true })
 	if got := names(set.Specs()); slices.Contains(got, "find_tools") {
 		t.Error("nothing to search, and still offered")
+	}
+}
+
+// What is seldom needed is named where it is searched for, and listed where that is shorter.
+func TestRareTools(t *testing.T) {
+	t.Parallel()
+	rarely := func(n int) (all []tool.Tool) {
+		for i := range n {
+			all = append(all, tool.New(tool.Func[struct{}]{Name: fmt.Sprintf("rare_%d", i), Description: strings.Repeat("words ", 40), Rare: true,
+				Run: func(context.Context, struct{}) (tool.Result, error) { return tool.OK(""), nil }}))
+		}
+		return append(all, remote{name: "read", words: "Read a file."})
+	}
+	for n, want := range map[int]string{1: "rare_0 read", 9: "find_tools read use_tool"} {
+		set, err := tool.NewSet(rarely(n)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		searched, err := toolsearch.Of(set, 0, func(s tool.Spec) bool { return !s.Rare })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if words := searched.Specs()[0].Description; !strings.Contains(words, "rare_0") {
+			t.Errorf("the names are not told: %s", words)
+		}
+		if got := strings.Join(names(toolsearch.Shorter(set, searched).Specs()), " "); got != want {
+			t.Errorf("of %d: %s", n, got)
+		}
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 var useWords string
 
 const useSchema = `{"type":"object","properties":{` +
-	`"name":{"type":"string","description":"The tool's full name, as find_tools gave it."},` +
-	`"arguments":{"type":"object","description":"The arguments of that tool."}},` +
+	`"name":{"type":"string","description":"as find_tools names it"},` +
+	`"arguments":{"type":"object","description":"that tool's"}},` +
 	`"required":["name","arguments"]}`
 
 // use is use_tool. It holds nothing: whatever set it stands in knows its tools.

@@ -30,10 +30,10 @@ const (
 )
 
 type fetchIn struct {
-	URL    string `json:"url" jsonschema:"the page, for example https://example.com/docs"`
-	Offset int    `json:"offset,omitempty" jsonschema:"the character to begin with, to read on in a long page; 0 if left out"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"characters to show; 20000 if left out, at most 45000"`
-	Full   bool   `json:"full,omitempty" jsonschema:"everything on the page with menus and lists of links, not its main text alone"`
+	URL    string `json:"url" jsonschema:"the page's address"`
+	Offset int    `json:"offset,omitempty" jsonschema:"the character to read on from in a long page"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"characters to show, default 20000, at most 45000"`
+	Full   bool   `json:"full,omitempty" jsonschema:"everything with menus and links, not the main text alone"`
 }
 
 func (c *Client) fetchTool() tool.Tool {
