@@ -86,6 +86,8 @@ type Step struct {
 	Params     map[string]string `json:"params,omitempty"`
 	Workspace  string            `json:"workspace,omitempty"`
 	BaseBranch string            `json:"base_branch,omitempty"`
+	// Uncommitted lets a diff show what is not committed as well, new files among it.
+	Uncommitted bool `json:"uncommitted,omitempty"`
 
 	SkipIfExitZero bool `json:"skip_llm_if_exit_zero,omitempty"`
 	SkipIfEmpty    bool `json:"skip_llm_if_empty,omitempty"`

@@ -235,7 +235,7 @@ var stepFields = map[string][]string{
 	ReadFile: {"path", "max_lines", "skip_llm_if_empty"},
 	HTTP:     {"url", "timeout", "skip_llm_if_status_ok", "skip_llm_if_empty"},
 	Query:    {"query", "params", "skip_llm_if_empty"},
-	GitDiff:  {"", "base_branch", "path", "workspace", "skip_llm_if_empty"},
+	GitDiff:  {"", "base_branch", "path", "workspace", "uncommitted", "skip_llm_if_empty"},
 	Search:   {"query", "path", "skip_llm_if_empty"},
 }
 

@@ -13,6 +13,7 @@ import (
 	"chorus/internal/gate"
 	"chorus/internal/journal"
 	"chorus/internal/tool"
+	"chorus/internal/tool/git"
 	"chorus/internal/tool/web"
 	"chorus/internal/transcript"
 )
@@ -188,4 +189,9 @@ func (b *Toolbox) WebGet(limit time.Duration, most int64, status *int) tool.Tool
 			}
 			return tool.OK(body), nil
 		}})
+}
+
+// GitCompare is a tool that compares the workspace's repository with a branch, in the thread's sandbox.
+func (b *Toolbox) GitCompare(c git.Comparison) tool.Tool {
+	return git.Compare(b.walls, b.Roots, nil, c)
 }

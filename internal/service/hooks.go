@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -443,12 +444,12 @@ func (o *Handler) showHook(_ context.Context, h hook.Hook) operations.Hook {
 	shown := operations.Hook{ID: h.ID, Name: h.Name, ProjectID: h.Project, Enabled: h.Enabled, Prompt: h.Template, Cooldown: int(h.Cooldown / time.Second), Model: h.Model,
 		BudgetUSD: float64(h.Budget) / 1e9, Owner: h.Owner.String(), Agent: h.Agent, Workspace: h.Dir, LastRunAt: h.LastAt, Passed: h.Passed, PassedWhy: h.PassedWhy,
 		CreatedAt: h.Created, UpdatedAt: h.Updated, Starts: h.Trigger.String(), Approved: h.Approved == h.Digest() || h.Enabled && h.Approved == ""}
-	shown.Trigger, _ = json.Marshal(h.Trigger) // text and numbers only
+	shown.Trigger = plainJSON(h.Trigger)
 	if len(h.Steps) > 0 {
-		shown.Steps, _ = json.Marshal(h.Steps)
+		shown.Steps = plainJSON(h.Steps)
 	}
 	if len(h.Actions) > 0 {
-		shown.Actions, _ = json.Marshal(h.Actions)
+		shown.Actions = plainJSON(h.Actions)
 	}
 	if h.Enabled {
 		shown.Due = h.Due
@@ -457,6 +458,15 @@ func (o *Handler) showHook(_ context.Context, h hook.Hook) operations.Hook {
 		shown.Webhook = "/hooks/in/" + h.ID
 	}
 	return shown
+}
+
+// plainJSON is JSON of text and numbers in which < > and & are themselves: people read commands in it.
+func plainJSON(value any) json.RawMessage {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(value) // of text and numbers it cannot fail
+	return bytes.TrimSpace(out.Bytes())
 }
 
 // showRun is a run as it is told; whole: with everything that is known of it.
@@ -478,10 +488,10 @@ func showRun(r hook.Run, whole bool) operations.HookRun {
 	}
 	shown.Event = r.Event
 	if len(r.Results) > 0 {
-		shown.Steps, _ = json.Marshal(r.Results) // text and numbers only
+		shown.Steps = plainJSON(r.Results)
 	}
 	if len(r.Done) > 0 {
-		shown.Actions, _ = json.Marshal(r.Done)
+		shown.Actions = plainJSON(r.Done)
 	}
 	return shown
 }

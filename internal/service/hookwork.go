@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"chorus/internal/chat"
@@ -18,6 +17,7 @@ import (
 	"chorus/internal/operations"
 	"chorus/internal/runsetup"
 	"chorus/internal/tool"
+	"chorus/internal/tool/git"
 	"chorus/internal/untrusted"
 )
 
@@ -35,7 +35,7 @@ const (
 	shellTime = 60 * time.Second
 	httpTime  = 30 * time.Second
 	readLines = 500
-	maxPage   = 50_001 // one more than is kept, so that it is known to be cut
+	maxPage   = 1 << 20 // of an answer; far more than is kept of it
 )
 
 // stepsThread is the thread by whose rights and in whose sandbox a hook's steps and actions run. It is not in the journal.
@@ -122,7 +122,10 @@ func stepCall(h hook.Hook, r hook.Run, s hook.Step, status *int) (runsetup.Unatt
 			args["path"] = s.Path
 		}
 	case hook.GitDiff:
-		c.Name, c.Tools = gitDiffName, func(b *runsetup.Toolbox) []tool.Tool { return []tool.Tool{gitDiff(b, s)} }
+		c.Name = git.CompareName
+		c.Tools = func(b *runsetup.Toolbox) []tool.Tool {
+			return []tool.Tool{b.GitCompare(git.Comparison{Base: s.BaseBranch, Path: s.Path, Folder: s.Workspace, Uncommitted: s.Uncommitted})}
+		}
 	case hook.HTTP:
 		limit := httpTime
 		if s.Timeout > 0 {
@@ -141,43 +144,6 @@ func stepCall(h hook.Hook, r hook.Run, s hook.Step, status *int) (runsetup.Unatt
 }
 
 const shellName = "bash"
-
-const gitDiffName = "git_diff_base"
-
-// gitDiff compares with a branch. It is judged as the git command that it is, and runs as one in the sandbox.
-func gitDiff(b *runsetup.Toolbox, s hook.Step) tool.Tool {
-	words := []string{"diff", "--no-color"}
-	base := s.BaseBranch
-	if base == "" {
-		base = "main"
-	}
-	words = append(words, base+"...HEAD")
-	if s.Path != "" {
-		words = append(words, "--", s.Path)
-	}
-	return tool.New(tool.Func[struct{}]{Name: gitDiffName, Description: "Compare with a branch.", ReadOnly: true,
-		Access: func(struct{}) []tool.Access { return []tool.Access{{Tool: "git", Detail: strings.Join(words, " ")}} },
-		Run: func(ctx context.Context, _ struct{}) (tool.Result, error) {
-			line := "git -c core.fsmonitor=false"
-			if s.Workspace != "" && s.Workspace != "." {
-				line += " -C " + quoted(s.Workspace)
-			}
-			line += " diff --no-ext-diff --no-textconv"
-			for _, w := range words[1:] {
-				line += " " + quoted(w)
-			}
-			args, _ := json.Marshal(map[string]any{"command": line, "timeout": httpTime.Seconds()})
-			for _, t := range b.List {
-				if t.Spec().Name == shellName {
-					return t.Run(ctx, args)
-				}
-			}
-			return tool.Result{}, errors.New("there is no shell")
-		}})
-}
-
-// quoted is a word as the shell reads it.
-func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // Step implements runner.Worker.
 func (o hookWorker) Step(ctx context.Context, h hook.Hook, r hook.Run, at int) hook.Result {
@@ -208,8 +174,9 @@ func (o hookWorker) Step(ctx context.Context, h hook.Hook, r hook.Run, at int) h
 		}
 		return out
 	case hook.GitDiff:
-		exit := res.Exit
-		if res.Failed || exit != 0 {
+		exit := 0
+		if res.Failed {
+			exit = 1
 			return hook.Result{Exit: &exit, Error: text}
 		}
 		return hook.Result{Exit: &exit, Diff: text}

@@ -8,6 +8,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -28,15 +29,16 @@ var (
 const timeout = 60 * time.Second
 
 type repo struct {
-	run   sandbox.Executor
-	roots *files.Roots
-	keep  tool.Keep
-	dir   string // without roots
+	run    sandbox.Executor
+	roots  *files.Roots
+	keep   tool.Keep
+	dir    string // where git runs; "": in the workspace
+	folder string // the same below the workspace
 }
 
 // workspace is where git runs.
 func (r *repo) workspace() string {
-	if r.roots == nil {
+	if r.dir != "" {
 		return r.dir
 	}
 	return r.roots.Dir(files.Workspace)
@@ -169,7 +171,7 @@ func (r *repo) shown(ctx context.Context, args, paths []string) (shown []string,
 	for name := range strings.Lines(out) {
 		name = strings.TrimSuffix(name, "\n")
 		// Git quotes names with signs that no rule was written for.
-		if strings.HasPrefix(name, `"`) || hides(files.Place{Root: files.Workspace, Path: name}.String()) {
+		if strings.HasPrefix(name, `"`) || hides(files.Place{Root: files.Workspace, Path: path.Join(r.folder, name)}.String()) {
 			hidden++
 		} else {
 			shown = append(shown, name)
@@ -247,7 +249,7 @@ func (r *repo) plain(ctx context.Context, args ...string) (out, failed string, e
 		return "", "", context.Cause(ctx)
 	case res.TimedOut:
 		return "", "git did not answer within " + timeout.String() + ".", nil
-	case res.ExitCode == 0:
+	case res.ExitCode == 0, res.ExitCode == 1 && res.Stdout != "" && res.Stderr == "": // diff --no-index: they differ
 		return res.Stdout, "", nil
 	}
 	said := strings.TrimSpace(res.Stderr)

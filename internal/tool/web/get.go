@@ -2,6 +2,8 @@ package web
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -21,12 +23,19 @@ func (c *Client) Get(ctx context.Context, address string, limit time.Duration, m
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	late := tool.Mistake(fmt.Sprintf("%s did not answer within %v.", u.Host, limit))
 	resp, _, err := c.follow(ctx, u, tool.CallFrom(ctx).Hides)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return 0, "", late
+	}
 	if err != nil {
 		return 0, "", err
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, most))
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return 0, "", late
+	}
 	if err != nil {
 		return 0, "", unreachable(resp.Request.URL, err)
 	}
