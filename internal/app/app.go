@@ -220,7 +220,7 @@ func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 	a.followRuns()
 	a.engine = engine.New(engine.Config{
 		Journal: j, Bus: a.Bus, Setup: a.Setup.ForRun, Takes: a.Service.Takes, Adopt: a.adopts, LockDir: a.Home.Locks(),
-		MaxWaiting: a.Shared.MaxQueuedReplies, IdleAfter: time.Duration(a.Shared.IdleTimeoutMS) * time.Millisecond, Log: a.Log,
+		MaxWaiting: a.Shared.MaxQueuedReplies, MaxRuns: a.Shared.MaxRuns, IdleAfter: time.Duration(a.Shared.IdleTimeoutMS) * time.Millisecond, Log: a.Log,
 		Bounds: provider.BoundsOf(a.Shared), FirstSweep: firstSweep, AfterRush: a.Setup.CloseIdle, SweepEvery: a.Sweep, Now: a.Now, Peers: peernotify.In(a.Home.PeerSockets()),
 	})
 	return a.engine

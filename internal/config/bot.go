@@ -81,6 +81,7 @@ type Bot struct {
 	Answer                  string   `key:"answer"`  // bound, mentioned or all
 	Intake                  string   `key:"intake"`  // queue, inject or interrupt
 	MaxQueuedReplies        int      `key:"maxQueuedReplies"`
+	MaxRuns                 int      `key:"maxRuns"`
 	ReplyOnRandom           int      `key:"replyOnRandom"` // one in so many; 0: never
 	ReplyOnName             bool     `key:"replyOnName"`
 	AutoReplyOwnChannel     bool     `key:"autoReplyOwnChannel"`

@@ -38,8 +38,10 @@ type actor struct {
 
 	watchdog watchdog
 	lockHold lockHold
-	verdict  *verdict  // how the run ends in which the actor before this one was stuck
-	over     sync.Once // tells the engine once that it need not wait for this actor
+	slot     atomic.Pointer[slot] // of the run that is on, or waits to be; nil: none was asked for
+	queued   atomic.Bool          // it waits for its slot
+	verdict  *verdict             // how the run ends in which the actor before this one was stuck
+	over     sync.Once            // tells the engine once that it need not wait for this actor
 
 	liveMu  sync.Mutex
 	partial liveText
@@ -131,6 +133,10 @@ func (a *actor) work() (stay bool) {
 	case row.Status != chat.Running && a.verdict == nil && a.log != nil && a.log.Seq()+1 == row.Next && a.pendingElsewhere():
 		return true // taking the lock for nothing would keep it from those others
 	}
+	defer func() { a.slot.Load().release() }()
+	if run, stay := a.awaitSlot(ctx, row); !run {
+		return stay
+	}
 	a.waits("the thread's lock", e.Bounds.Store)
 	news := a.news.Swap(false)
 	held, err := takeLock(e.LockDir, a.thread)
@@ -155,6 +161,10 @@ func (a *actor) work() (stay bool) {
 	for {
 		if stay, again := a.step(ctx, row); !again {
 			return stay
+		}
+		if e.slots.contended() { // others wait: this conversation goes on when it is its turn again
+			a.wake()
+			return true
 		}
 	}
 }

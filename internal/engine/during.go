@@ -48,6 +48,8 @@ func (e *Engine) QuestionDuring(ctx context.Context, a approval.Approval, asking
 	if err := e.change(ctx, a, "system", body, approval.Change{New: &a}); err != nil {
 		return a, fmt.Errorf("it must be asked for, and could not be: %w", err)
 	}
+	back := e.lendSlot(a.Thread) // a run that waits for people keeps nobody else waiting
+	defer back(ctx)
 	late := time.NewTimer(hold)
 	defer late.Stop()
 	for look := true; ; {

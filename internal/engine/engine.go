@@ -109,6 +109,7 @@ type Config struct {
 	LockDir    string
 	Peers      *peernotify.Peers // notifies the other processes of this home; nil: only the sweep sees what they do
 	MaxWaiting int               // prompts waiting in a thread; 0: DefaultMaxWaiting
+	MaxRuns    int               // runs that are on at the same time, further ones wait; 0: any number
 	IdleAfter  time.Duration     // 0: DefaultIdleAfter
 	SweepEvery time.Duration     // 0: DefaultSweep
 	FirstSweep time.Duration     // how long the first one waits, so that whoever came with a prompt is served before
@@ -134,6 +135,7 @@ type Engine struct {
 	timed  Journal      // the journal with a timeout for each call; actors have their watchdog instead
 	lost   atomic.Int64 // waits that were abandoned and have not ended
 	fenced atomic.Int64 // runs that another process took over while they were on here
+	slots  slots
 
 	mu     sync.Mutex
 	actors map[chat.ThreadID]*actor
@@ -162,6 +164,7 @@ func New(c Config) *Engine {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	e := &Engine{Config: c, actors: map[chat.ThreadID]*actor{}, children: map[chat.ThreadID]bool{}}
+	e.slots.most = c.MaxRuns
 	e.Bounds = e.Bounds.Or(deadline.Defaults())
 	e.timed = timedJournal{c.Journal, e}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
@@ -327,6 +330,9 @@ func (e *Engine) Abort(ctx context.Context, thread chat.ThreadID, by string, all
 		return false, fmt.Errorf("abort: %w", err)
 	}
 	e.moved(thread, done.Events)
+	if e.inQueue(thread) {
+		e.Wake(thread) // it need not wait any longer
+	}
 	e.wroteBeside(c.Beside, done.Beside)
 	return true, nil
 }
@@ -383,10 +389,18 @@ func (e *Engine) wakeActive() {
 		return
 	}
 	for _, t := range threads {
-		if e.adopts(t.ID) {
+		if e.adopts(t.ID) && !e.inQueue(t.ID) {
 			e.Wake(t.ID)
 		}
 	}
+}
+
+// inQueue reports whether the thread's actor waits for a slot: it looks at the journal when it has one.
+func (e *Engine) inQueue(thread chat.ThreadID) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a := e.actors[thread]
+	return a != nil && a.queued.Load()
 }
 
 // wakeAll wakes every reader and actor of this process.

@@ -204,6 +204,7 @@ func (d *watchdog) verdictOnEnded() *verdict {
 func (a *actor) abandon(s *deadline.Stuck, v *verdict) {
 	e := a.engine
 	a.lockHold.revoke(e.abandoned(s.For, "thread", a.thread, "waited", s.After))
+	a.slot.Load().release()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	defer a.over.Do(e.wg.Done)

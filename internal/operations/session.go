@@ -79,9 +79,10 @@ type Session struct {
 	Owner         string       `json:"owner,omitempty"`
 	CreatedAt     time.Time    `json:"createdAt"`
 	MovedAt       time.Time    `json:"movedAt"`
-	Status        string       `json:"status"` // idle, running, waiting
-	Queue         int          `json:"queue"`  // prompts that wait
-	Seq           int64        `json:"seq"`    // the last number of its journal
+	Status        string       `json:"status"`             // idle, queued, running, waiting
+	Position      int          `json:"position,omitempty"` // of a queued one: its place in the queue, from 1
+	Queue         int          `json:"queue"`              // prompts that wait
+	Seq           int64        `json:"seq"`                // the last number of its journal
 	LastOutcome   string       `json:"lastOutcome,omitempty"`
 	Error         string       `json:"error,omitempty"` // of the last run
 	ForkedFrom    string       `json:"forkedFrom,omitempty"`
@@ -106,7 +107,7 @@ type RunSummary struct {
 
 // SessionQuery narrows a list of sessions; zero fields do not.
 type SessionQuery struct {
-	Status string `json:"status,omitempty" enum:"idle,running,waiting"`
+	Status string `json:"status,omitempty" enum:"idle,queued,running,waiting" doc:"queued: it waits until fewer others run"`
 	Agent  string `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"only this agent's"`
 	Search string `json:"search,omitempty" maxLen:"200" doc:"words of the title"`
 	Parent string `json:"parent,omitempty" maxLen:"1024" noun:"session" doc:"those that this session's agent gave to other agents; left out: those that people began"`

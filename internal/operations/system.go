@@ -57,6 +57,7 @@ type Model struct {
 // Overview is what is going on.
 type Overview struct {
 	Running   []Session   `json:"running"`
+	Queued    []Session   `json:"queued"` // that wait until fewer run, in this order
 	Waiting   []Approval  `json:"waiting"`
 	Failed    []Session   `json:"failed"` // whose last run did, in the last day
 	Recent    []Session   `json:"recent"`

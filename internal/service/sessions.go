@@ -221,14 +221,17 @@ func (o *Handler) within(by operation.Caller, in operations.NewSession) error {
 }
 
 // Statuses are the words of the API for what a thread does.
-var Statuses = map[string]chat.Status{"": "", "idle": chat.Idle, "running": chat.Running, "waiting": chat.Waiting, "failed": chat.Failed}
+var Statuses = map[string]chat.Status{"": "", "idle": chat.Idle, "running": chat.Running, "waiting": chat.Waiting, "failed": chat.Failed, queued: ""}
 
 // ListSessions carries out the operation of that name.
 func (o *Handler) ListSessions(ctx context.Context, by operation.Caller, q operations.SessionQuery) (operation.List[operations.Session], error) {
 	var out operation.List[operations.Session]
 	status, known := Statuses[q.Status]
 	if !known {
-		return out, Invalid("status", "there is no status %.40q; there are idle, running and waiting", q.Status)
+		return out, Invalid("status", "there is no status %.40q; there are idle, queued, running and waiting", q.Status)
+	}
+	if q.Status == queued {
+		return o.listQueued(ctx, by, q)
 	}
 	f := store.ThreadFilter{Agent: q.Agent, Status: status, Title: q.Search, Limit: limit(q.Limit, 50, 200) + 1}
 	if !by.May(operation.Admin) {
@@ -252,6 +255,30 @@ func (o *Handler) ListSessions(ctx context.Context, by operation.Caller, q opera
 	if len(rows) == f.Limit {
 		rows = rows[:f.Limit-1]
 		out.Next = writeCursor(rows[len(rows)-1])
+	}
+	out.Items, err = o.views(ctx, rows)
+	return out, err
+}
+
+// queued is the status of a session whose run waits until fewer others are on. The journal does not know it: it is about
+// the process that would run it.
+const queued = "queued"
+
+// listQueued lists the sessions that wait to run, in the order of the queue.
+func (o *Handler) listQueued(ctx context.Context, by operation.Caller, q operations.SessionQuery) (out operation.List[operations.Session], err error) {
+	most := limit(q.Limit, 50, 200)
+	var rows []journal.Thread
+	for _, id := range o.Engine.Queued() {
+		row, err := o.app.DB.Thread(ctx, id)
+		if errors.Is(err, journal.ErrUnknown) {
+			continue
+		}
+		if err != nil {
+			return out, err
+		}
+		if len(rows) < most && sees(by, row) && (q.Agent == "" || q.Agent == row.Agent) {
+			rows = append(rows, row)
+		}
 	}
 	out.Items, err = o.views(ctx, rows)
 	return out, err
@@ -303,6 +330,10 @@ func (o *Handler) views(ctx context.Context, rows []journal.Thread) ([]operation
 	if err != nil {
 		return nil, err
 	}
+	places := map[chat.ThreadID]int{}
+	for i, id := range o.Engine.Queued() {
+		places[id] = i + 1
+	}
 	defaults := map[string]operations.Session{}
 	out := make([]operations.Session, 0, len(rows))
 	for _, row := range rows {
@@ -311,7 +342,11 @@ func (o *Handler) views(ctx context.Context, rows []journal.Thread) ([]operation
 			own = o.Defaults(row.Agent)
 			defaults[row.Agent] = own
 		}
-		out = append(out, o.view(row, ends[row.ID], wishes[row.ID], own))
+		s := o.view(row, ends[row.ID], wishes[row.ID], own)
+		if s.Position = places[row.ID]; s.Position > 0 {
+			s.Status = queued
+		}
+		out = append(out, s)
 	}
 	return out, nil
 }

@@ -322,6 +322,11 @@ func (o *Handler) overSessions(ctx context.Context, by operation.Caller, out *op
 		return err
 	}
 	out.Running, out.Failed, out.Recent = []operations.Session{}, []operations.Session{}, []operations.Session{}
+	waiting, err := o.listQueued(ctx, by, operations.SessionQuery{Limit: overviewShown})
+	if err != nil {
+		return err
+	}
+	out.Queued = waiting.Items
 	for _, s := range views {
 		switch {
 		case s.Status == "running":

@@ -185,6 +185,8 @@ func statusWords(status string) string {
 		return "ready"
 	case "running":
 		return "working"
+	case "queued":
+		return "queued: others run first"
 	case "waiting":
 		return "waiting for approval"
 	}
