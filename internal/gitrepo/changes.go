@@ -1,0 +1,218 @@
+package gitrepo
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"chorus/internal/text"
+)
+
+// File is a file that changed.
+type File struct {
+	Path    string `json:"path"`
+	From    string `json:"from,omitempty"` // its name before, if it was renamed
+	Status  string `json:"status"`         // added, modified, deleted, renamed, copied, type changed
+	Added   int    `json:"added"`          // lines
+	Deleted int    `json:"deleted"`
+	Binary  bool   `json:"binary,omitempty"` // then lines are not counted
+}
+
+var statuses = map[byte]string{'A': "added", 'M': "modified", 'D': "deleted", 'R': "renamed", 'C': "copied", 'T': "type changed"}
+
+// Diff is the difference between two states.
+type Diff struct {
+	Base, Head string // the commits; Head is "" where uncommitted changes are in it
+	Files      []File
+	Text       string // of the patch, valid UTF-8, cut at a line's end
+	Truncated  bool   // the patch is longer than Text
+}
+
+// Stat is a diff in one line: "3 files changed, 10 lines added, 2 removed".
+func (d Diff) Stat() string {
+	added, deleted := 0, 0
+	for _, f := range d.Files {
+		added += f.Added
+		deleted += f.Deleted
+	}
+	return fmt.Sprintf("%s changed, %s added, %d removed", text.Count(len(d.Files), "file"), text.Count(added, "line"), deleted)
+}
+
+// safeDiff are the options under which a diff runs nothing of the repository's choice.
+var safeDiff = []string{"--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty", "--find-renames", "-l1000"}
+
+// ChangedFiles are the files that differ between head and where it left base. Both are branches or commits.
+func (r *Repo) ChangedFiles(ctx context.Context, base, head string) ([]File, error) {
+	d, err := r.Diff(ctx, base, head, 0)
+	return d.Files, err
+}
+
+// Diff is what head changed since it left base, at most limit bytes of it; with 0 only the files are listed.
+func (r *Repo) Diff(ctx context.Context, base, head string, limit int) (Diff, error) {
+	to, err := r.commit(ctx, head)
+	if err != nil {
+		return Diff{}, err
+	}
+	from, err := r.forkPoint(ctx, base, to)
+	if err != nil {
+		return Diff{}, err
+	}
+	d := Diff{Base: from, Head: to}
+	return d, r.compare(ctx, &d, from, to, limit, nil)
+}
+
+// forkPoint is where head left base: their best common ancestor, or base itself if they have none.
+func (r *Repo) forkPoint(ctx context.Context, base, head string) (string, error) {
+	from, err := r.commit(ctx, base)
+	if err != nil {
+		return "", err
+	}
+	fork, err := r.ask(ctx, "merge-base", from, head)
+	if exited(err, 1) {
+		return from, nil
+	}
+	return fork, explain(err)
+}
+
+// compare fills a diff with the difference of two trees or commits.
+func (r *Repo) compare(ctx context.Context, d *Diff, from, to string, limit int, env []string) error {
+	args := append([]string{"diff-tree", "-r", "-z", "--raw", "--numstat"}, safeDiff...)
+	out, err := r.git(ctx, command{args: append(args, from, to), env: env})
+	if err != nil {
+		return explain(err)
+	}
+	d.Files = parseFiles(out)
+	if limit <= 0 || len(d.Files) == 0 {
+		return nil
+	}
+	args = append([]string{"diff-tree", "-r", "-p"}, safeDiff...)
+	patch, cut, err := r.clipped(ctx, r.at(command{args: append(args, from, to), env: env, max: limit, clip: true}))
+	if err != nil {
+		return explain(err)
+	}
+	d.Text, d.Truncated = strings.ToValidUTF8(patch, "\uFFFD"), cut
+	if end := strings.LastIndexByte(d.Text, '\n'); cut && end >= 0 {
+		d.Text = d.Text[:end+1]
+	}
+	return nil
+}
+
+// parseFiles reads what --raw --numstat -z gives: first a record for each file that begins with a colon, then one with the
+// lines of each. A rename has its two names in records of their own.
+func parseFiles(out string) []File {
+	var files []File
+	at := map[string]int{}
+	fields := split(out)
+	for i := 0; i < len(fields); i++ {
+		if raw, ok := strings.CutPrefix(fields[i], ":"); ok {
+			parts := strings.Fields(raw)
+			if len(parts) < 5 || i+1 >= len(fields) {
+				break
+			}
+			f := File{Status: statuses[parts[4][0]]}
+			if i++; parts[4][0] == 'R' || parts[4][0] == 'C' {
+				f.From = fields[i]
+				i++
+			}
+			if i < len(fields) {
+				f.Path = fields[i]
+				at[f.Path] = len(files)
+				files = append(files, f)
+			}
+			continue
+		}
+		added, rest, _ := strings.Cut(fields[i], "\t")
+		deleted, name, ok := strings.Cut(rest, "\t")
+		if ok && name == "" && i+2 < len(fields) {
+			name = fields[i+2]
+			i += 2
+		}
+		if n, ok := at[name]; ok {
+			files[n].Added, _ = strconv.Atoi(added)
+			files[n].Deleted, _ = strconv.Atoi(deleted)
+			files[n].Binary = added == "-"
+		}
+	}
+	return files
+}
+
+// ChangedFiles are the files that differ between the tree as it is, with new files that are not ignored, and where it left
+// base.
+func (t *Tree) ChangedFiles(ctx context.Context, base string) ([]File, error) {
+	d, err := t.Diff(ctx, base, 0)
+	return d.Files, err
+}
+
+// Diff is what the tree as it is changed since it left base, with new files that are not ignored; base "" is the last commit.
+// It does not touch the tree's index, and stores nothing in the repository.
+func (t *Tree) Diff(ctx context.Context, base string, limit int) (Diff, error) {
+	if err := t.trusted(); err != nil {
+		return Diff{}, err
+	}
+	from, err := t.ask(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+	switch {
+	case exited(err, 1):
+		if from, err = t.ask(ctx, "hash-object", "-t", "tree", "--stdin"); err != nil { // no commit yet: an empty tree
+			return Diff{}, explain(err)
+		}
+	case err != nil:
+		return Diff{}, explain(err)
+	case base != "":
+		if from, err = t.repo.forkPoint(ctx, base, from); err != nil {
+			return Diff{}, err
+		}
+	}
+	snapshot, env, remove, err := t.snapshot(ctx)
+	if err != nil {
+		return Diff{}, explain(err)
+	}
+	defer remove()
+	d := Diff{Base: from}
+	return d, t.repo.compare(ctx, &d, from, snapshot, limit, env)
+}
+
+// snapshot makes a tree object of everything that is in the tree now, apart from the repository. env are the variables with
+// which git finds it, until remove is called.
+func (t *Tree) snapshot(ctx context.Context) (oid string, env []string, remove func(), err error) {
+	dir, err := os.MkdirTemp("", "chorus-git-")
+	if err != nil {
+		return "", nil, nil, err
+	}
+	remove = func() { _ = os.RemoveAll(dir) }
+	defer func() {
+		if err != nil {
+			remove()
+		}
+	}()
+	index := filepath.Join(dir, "index")
+	if err := copyFile(filepath.Join(t.gitDir, "index"), index); err != nil && !os.IsNotExist(err) {
+		return "", nil, nil, err
+	}
+	objects := filepath.Join(dir, "objects")
+	if err := os.Mkdir(objects, 0o700); err != nil {
+		return "", nil, nil, err
+	}
+	// A path with a colon or a quote would be several for git; in quotes it is one.
+	store := strconv.Quote(filepath.Join(t.repo.common, "objects"))
+	env = []string{"GIT_OBJECT_DIRECTORY=" + objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + store}
+	config, err := t.repo.noPrograms(ctx, false)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	if _, err = t.stage(ctx, config, index, env...); err != nil {
+		return "", nil, nil, err
+	}
+	out, err := t.git(ctx, command{args: []string{"write-tree"}, env: append([]string{"GIT_INDEX_FILE=" + index}, env...)})
+	return strings.TrimSuffix(out, "\n"), env, remove, err
+}
+
+func copyFile(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o600)
+}

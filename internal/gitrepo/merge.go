@@ -1,0 +1,319 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// MergeRequest is what Prepare merges.
+type MergeRequest struct {
+	Target   string // the branch into which
+	Head     string // the branch or commit that is merged
+	At       time.Time
+	Message  string
+	Trailers []Trailer
+	By       Person
+}
+
+// Prepared is a merge that was worked out and not yet done. It can be stored; Apply and State need nothing else.
+type Prepared struct {
+	Target string   `json:"target"`
+	Base   string   `json:"base"` // the target's commit when it was prepared
+	Head   string   `json:"head"` // the commit that is merged
+	OID    string   `json:"oid"`  // the merge; Base if there was nothing to merge
+	Branch string   `json:"branch,omitempty"`
+	Files  []string `json:"files"` // that the target will have otherwise
+}
+
+// MergeState is how far a merge is.
+type MergeState string
+
+// The states of a merge.
+const (
+	Merged  MergeState = "merged"  // the target has it: there is nothing more to do
+	Waiting MergeState = "waiting" // the target is where it was: Apply moves it
+	Moved   MergeState = "moved"   // the target has something else: prepare anew
+)
+
+// Prepare works out a merge without touching any branch or file. The merge is a commit of its own with two parents, also where
+// the target could simply be moved, and is the same commit whenever it is prepared from the same commits with the same
+// request. What cannot be merged is ErrConflict, with the files. For a clone the remote is asked first.
+func (r *Repo) Prepare(ctx context.Context, req MergeRequest) (Prepared, error) {
+	words, err := message(req.Message, req.Trailers)
+	if err != nil {
+		return Prepared{}, err
+	}
+	p := Prepared{Target: req.Target, Files: []string{}}
+	if !oidForm.MatchString(req.Head) {
+		p.Branch = req.Head
+	}
+	if p.Base, err = r.target(ctx, req.Target); err != nil {
+		return Prepared{}, err
+	}
+	if p.Head, err = r.commit(ctx, req.Head); err != nil {
+		return Prepared{}, err
+	}
+	inside, err := r.contains(ctx, p.Base, p.Head)
+	if err != nil {
+		return Prepared{}, err
+	}
+	if inside {
+		p.OID = p.Base
+		return p, nil
+	}
+	tree, err := r.mergeTree(ctx, p.Base, p.Head, req.Target, req.Head)
+	if err != nil {
+		return Prepared{}, err
+	}
+	oid, err := r.git(ctx, command{
+		args: []string{"commit-tree", tree, "-p", p.Base, "-p", p.Head, "-F", "-"}, env: signature(req.By, req.By, req.At), stdin: words,
+	})
+	if err != nil {
+		return Prepared{}, explain(err)
+	}
+	p.OID = strings.TrimSpace(oid)
+	r.step("merge written")
+	changed, err := r.git(ctx, command{args: []string{"diff-tree", "-r", "-z", "--name-only", "--no-renames", p.Base, p.OID}})
+	if err != nil {
+		return Prepared{}, explain(err)
+	}
+	p.Files = append(p.Files, split(changed)...)
+	return p, nil
+}
+
+// target is the commit of the branch into which is merged, as the remote has it for a clone.
+func (r *Repo) target(ctx context.Context, branch string) (string, error) {
+	if err := CheckBranch(branch); err != nil {
+		return "", err
+	}
+	if r.kind == KindClone {
+		if err := r.fetchBranch(ctx, branch); err != nil {
+			return "", err
+		}
+	}
+	oid, err := r.ask(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", r.targetRef(branch)+"^{commit}")
+	if exited(err, 1) {
+		return "", fail(ErrNoSuchBranch, "the repository at %s has no branch %s: create it, or choose another default branch", r.dir, branch)
+	}
+	return oid, explain(err)
+}
+
+// contains says whether a commit is in the history of another one.
+func (r *Repo) contains(ctx context.Context, history, commit string) (bool, error) {
+	_, err := r.git(ctx, command{args: []string{"merge-base", "--is-ancestor", commit, history}})
+	if exited(err, 1) {
+		return false, nil
+	}
+	return err == nil, explain(err)
+}
+
+// mergeTree merges two commits in memory. The names are for the sentence about a conflict.
+func (r *Repo) mergeTree(ctx context.Context, ours, theirs, into, branch string) (string, error) {
+	config, err := r.noPrograms(ctx, false)
+	if err != nil {
+		return "", err
+	}
+	out, err := r.git(ctx, command{args: []string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs}, config: config})
+	fields := split(out)
+	switch {
+	case exited(err, 1) && len(fields) > 0:
+		files := fields[1:]
+		return "", &Error{
+			Kind: ErrConflict, Files: files,
+			Text: fmt.Sprintf("%s cannot be merged into %s: both changed %s. Merge %s into %s, resolve the conflict and commit, then merge again", branch, into, names(files), into, branch),
+		}
+	case exited(err, 129):
+		return "", fail(ErrTooOld, "merging needs git 2.38 or newer: %s", err.Error())
+	case err != nil:
+		return "", explain(err)
+	case len(fields) != 1:
+		return "", fmt.Errorf("git merge-tree gave %d fields instead of a tree", len(fields))
+	}
+	return fields[0], nil
+}
+
+// State asks git how far a merge is; for a clone it asks the remote.
+func (r *Repo) State(ctx context.Context, p Prepared) (MergeState, error) {
+	state, err := r.state(ctx, p)
+	if err != nil || state != Merged || r.kind != KindLink {
+		return state, err
+	}
+	// A process that was killed right after the merge has left the person's index locked.
+	release, err := r.lock(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	r.unlockIndex()
+	return state, nil
+}
+
+func (r *Repo) state(ctx context.Context, p Prepared) (MergeState, error) {
+	if err := p.check(); err != nil {
+		return "", err
+	}
+	now, err := r.target(ctx, p.Target)
+	if err != nil {
+		return "", err
+	}
+	inside, err := r.contains(ctx, now, p.Head)
+	switch {
+	case err != nil:
+		return "", err
+	case inside:
+		return Merged, nil
+	case now == p.Base:
+		return Waiting, nil
+	}
+	return Moved, nil
+}
+
+// check keeps what was stored from being taken for an option.
+func (p Prepared) check() error {
+	for _, oid := range []string{p.Base, p.Head, p.OID} {
+		if !oidForm.MatchString(oid) {
+			return fail(ErrBadName, "%q is not the name of a commit", oid)
+		}
+	}
+	return CheckBranch(p.Target)
+}
+
+// Apply does a merge that was prepared: it moves the target of a bare repository, pushes it to the remote of a clone, or
+// brings a linked checkout up to date. Applying it again changes nothing. ErrMoved says that it must be prepared anew;
+// ErrDirty, for a linked checkout, that a person has to do it, with the command; ErrRejected that the remote does not want it.
+func (r *Repo) Apply(ctx context.Context, p Prepared) error {
+	release, err := r.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	state, err := r.state(ctx, p)
+	if err != nil {
+		return err
+	}
+	switch {
+	case state == Merged:
+		if r.kind == KindLink {
+			r.unlockIndex()
+		}
+		return nil
+	case state == Moved:
+		return moved(p)
+	case r.kind == KindClone:
+		return r.push(ctx, p)
+	case r.kind == KindLink:
+		return r.applyLink(ctx, p)
+	}
+	return r.move(ctx, p)
+}
+
+func moved(p Prepared) error {
+	return fail(ErrMoved, "%s has moved since the merge was prepared: prepare it again", p.Target)
+}
+
+// move moves the target's ref, if it is still where it was.
+func (r *Repo) move(ctx context.Context, p Prepared) error {
+	_, err := r.git(ctx, command{args: []string{"update-ref", "--no-deref", "-m", "chorus: merge", "refs/heads/" + p.Target, p.OID, p.Base}})
+	if err != nil && strings.Contains(err.Error(), "but expected") {
+		return moved(p)
+	}
+	r.step("ref moved")
+	return explain(err)
+}
+
+// push moves the remote's branch, if it is still where it was.
+func (r *Repo) push(ctx context.Context, p Prepared) error {
+	_, err := r.git(ctx, command{network: true, args: []string{
+		"push", "--porcelain", "--no-verify", "--force-with-lease=refs/heads/" + p.Target + ":" + p.Base, "--end-of-options", "origin", p.OID + ":refs/heads/" + p.Target,
+	}})
+	if err == nil {
+		r.step("pushed")
+		return nil
+	}
+	if err = pushError(err, p.Target); !errors.Is(err, ErrRejected) {
+		return err
+	}
+	// Somebody else may have been quicker, and only then preparing it again would help.
+	if state, stateErr := r.state(ctx, p); stateErr == nil && state == Moved {
+		return moved(p)
+	}
+	return err
+}
+
+// pushError puts into words why a push failed.
+func pushError(err error, branch string) error {
+	var e *exitError
+	if !errors.As(err, &e) {
+		return err
+	}
+	for line := range strings.Lines(e.out + "\n" + e.said) {
+		if strings.Contains(line, "[rejected]") || strings.Contains(line, "[remote rejected]") {
+			said := strings.TrimSpace(strings.Trim(strings.TrimSpace(line), "!\t "))
+			if words := remoteWords(e.said); words != "" {
+				said += "; the remote says: " + words
+			}
+			return fail(ErrRejected, "the remote did not accept %s: %s. Fetch and merge what it has, or ask for the right to push there", branch, oneLine(said))
+		}
+	}
+	return explain(err)
+}
+
+// remoteWords are the lines that the remote itself wrote.
+func remoteWords(said string) string {
+	var words []string
+	for line := range strings.Lines(said) {
+		if line, ok := strings.CutPrefix(line, "remote:"); ok && strings.TrimSpace(line) != "" {
+			words = append(words, strings.TrimSpace(line))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// PushBranch pushes a branch to the remote of a clone. What is there already is done. A branch that was rewritten replaces what
+// this repository pushed before, but never what somebody else did: that is ErrRejected.
+func (r *Repo) PushBranch(ctx context.Context, branch string) error {
+	if r.kind == KindLink {
+		return fail(ErrNeverPushed, "%s is a linked checkout, which Chorus never pushes: type `git -C %s push` yourself", r.dir, r.dir)
+	}
+	if r.kind != KindClone {
+		return fail(ErrNoRemote, "the repository at %s has no remote to push to: add it again as a clone of one", r.dir)
+	}
+	if err := CheckBranch(branch); err != nil {
+		return err
+	}
+	release, err := r.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	oid, err := r.ask(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", "refs/heads/"+branch+"^{commit}")
+	if exited(err, 1) {
+		return fail(ErrNoSuchBranch, "the repository at %s has no branch %s of its own to push", r.dir, branch)
+	}
+	if err != nil {
+		return explain(err)
+	}
+	known, err := r.ask(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", remoteRefs+branch)
+	if err != nil && !exited(err, 1) {
+		return explain(err)
+	}
+	lease := "--force-with-lease=refs/heads/" + branch + ":" + known
+	_, err = r.git(ctx, command{network: true, args: []string{"push", "--porcelain", "--no-verify", lease, "--end-of-options", "origin", oid + ":refs/heads/" + branch}})
+	if err == nil {
+		r.step("branch pushed")
+		return nil
+	}
+	if err = pushError(err, branch); !errors.Is(err, ErrRejected) {
+		return err
+	}
+	// Killed after an earlier push: the remote has it, and only our note of that is missing.
+	if r.fetchBranch(ctx, branch) == nil {
+		if now, _ := r.ask(ctx, "rev-parse", "--verify", "--quiet", remoteRefs+branch); now == oid {
+			return nil
+		}
+	}
+	return err
+}

@@ -1,0 +1,317 @@
+package gitrepo
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"chorus/internal/lockfile"
+	"chorus/internal/text"
+)
+
+// Tree is a checkout: a linked one, or a worktree.
+type Tree struct {
+	repo   *Repo
+	path   string
+	gitDir string
+	claim  *lockfile.Lock
+}
+
+// Path is where its files are.
+func (t *Tree) Path() string { return t.path }
+
+// GitDir is where git keeps this tree's HEAD and index: what a sandbox must let the agent write, beside the branch and the
+// objects.
+func (t *Tree) GitDir() string { return t.gitDir }
+
+// Repo is the repository it belongs to.
+func (t *Tree) Repo() *Repo { return t.repo }
+
+// Close gives up the claim that Add made. It may be called twice.
+func (t *Tree) Close() {
+	if t.claim != nil {
+		t.claim.Release()
+		t.claim = nil
+	}
+}
+
+// trusted says whether the folder that git keeps of a worktree holds only plain files. The agent that worked there can write
+// it, and git follows links when it adds to a log.
+func (t *Tree) trusted() error {
+	if t.gitDir == t.repo.gitDir {
+		return nil
+	}
+	return onlyPlain(t.gitDir, t.path)
+}
+
+func onlyPlain(dir, tree string) error {
+	return filepath.WalkDir(dir, func(at string, d fs.DirEntry, err error) error {
+		if err != nil {
+			if os.IsNotExist(err) {
+				return nil
+			}
+			return err
+		}
+		if !d.IsDir() && !d.Type().IsRegular() {
+			return fail(ErrTampered, "git's own files of the worktree %s were replaced by something else (%s): remove the worktree and begin the task again", tree, text.OneLine(at))
+		}
+		return nil
+	})
+}
+
+// git runs git in the tree. Nothing that the tree says about itself is believed.
+func (t *Tree) git(ctx context.Context, c command) (string, error) {
+	return t.repo.runner.git(ctx, t.at(c))
+}
+
+func (t *Tree) at(c command) command {
+	c.env = append([]string{"GIT_DIR=" + t.gitDir, "GIT_COMMON_DIR=" + t.repo.common, "GIT_WORK_TREE=" + t.path}, c.env...)
+	if c.dir == "" {
+		c.dir = t.path
+	}
+	return c
+}
+
+func (t *Tree) ask(ctx context.Context, args ...string) (string, error) {
+	out, err := t.git(ctx, command{args: args})
+	return strings.TrimSuffix(out, "\n"), err
+}
+
+// branch is what is checked out; "" if no branch is.
+func (t *Tree) branch(ctx context.Context) (string, error) {
+	ref, err := t.ask(ctx, "symbolic-ref", "--quiet", "HEAD")
+	if exited(err, 1) {
+		return "", nil
+	}
+	return strings.TrimPrefix(ref, "refs/heads/"), explain(err)
+}
+
+// on says with ErrWrongBranch that something else is checked out than the branch. It follows HEAD to its end, so that a commit
+// here moves this branch and no other.
+func (t *Tree) on(ctx context.Context, branch string) error {
+	at, err := t.branch(ctx)
+	if err != nil {
+		return err
+	}
+	if at == branch && at != "" {
+		return onlyPlain(filepath.Join(t.repo.common, "logs", "refs", "heads", filepath.FromSlash(branch)), t.path)
+	}
+	if at == "" {
+		return fail(ErrWrongBranch, "no branch is checked out at %s, perhaps because a rebase was not finished: type `git -C %s status`, then finish or abort it", t.path, t.path)
+	}
+	return fail(ErrWrongBranch, "the branch %s is checked out at %s instead of %s: type `git -C %s switch %s`", at, t.path, branch, t.path, branch)
+}
+
+var programKey = regexp.MustCompile(`^(filter|merge)\.(.+)\.(clean|smudge|process|required|driver)$`)
+
+// noPrograms are the settings that keep the filters and merge drivers from running that the repository itself configures.
+// Those of the user's own configuration stay; large file storage needs them. A command that only reads does without the filter; one that writes
+// fails (ErrFilter), because it would store something else than what is meant. A merge driver makes a conflict.
+func (r *Repo) noPrograms(ctx context.Context, writes bool) ([]string, error) {
+	out, err := r.git(ctx, command{args: []string{"config", "-z", "--show-scope", "--name-only", "--get-regexp", `^(filter|merge)\..*\.(clean|smudge|process|required|driver)$`}})
+	if exited(err, 1) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, explain(err)
+	}
+	var settings []string
+	fields := strings.Split(out, "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		scope, m := fields[i], programKey.FindStringSubmatch(fields[i+1])
+		if m == nil || scope != "local" && scope != "worktree" {
+			continue
+		}
+		if m[1] == "merge" {
+			settings = append(settings, "merge."+m[2]+".driver=false")
+			continue
+		}
+		for _, key := range []string{"clean", "smudge", "process"} {
+			settings = append(settings, "filter."+m[2]+"."+key+"=")
+		}
+		settings = append(settings, fmt.Sprintf("filter.%s.required=%v", m[2], writes))
+	}
+	return settings, nil
+}
+
+// Trailer is a line at the end of a message that programs read: "Task-Id: brave-otter".
+type Trailer struct{ Key, Value string }
+
+// Commit is what a commit says.
+type Commit struct {
+	Branch            string // that must be checked out; "": any
+	Message           string
+	Trailers          []Trailer
+	Author, Committer Person // without a name it is ours
+	At                time.Time
+}
+
+// Committed is what became of a commit.
+type Committed struct {
+	OID   string // of the branch afterwards
+	Made  bool   // false: there was nothing to commit
+	Files int    // that differ from the commit before
+	// Skipped are folders that were left out because they are repositories of their own.
+	Skipped []string
+}
+
+var trailerForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,60}$`)
+
+// message is the text of a commit. The trailers are its last paragraph.
+func message(text string, trailers []Trailer) (string, error) {
+	text = strings.TrimSpace(strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", ""))
+	if text == "" {
+		return "", fail(ErrBadName, "a commit needs a message")
+	}
+	var b strings.Builder
+	b.WriteString(text + "\n")
+	for i, t := range trailers {
+		if !trailerForm.MatchString(t.Key) {
+			return "", fail(ErrBadName, "%q cannot be the key of a trailer", t.Key)
+		}
+		if i == 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(t.Key + ": " + oneLine(t.Value) + "\n")
+	}
+	return b.String(), nil
+}
+
+func oneLine(s string) string { return text.Clip(text.OneLine(s), 500) }
+
+// Commit commits everything that differs from the last commit, also new files that are not ignored. A clean tree gives no
+// commit. Files in an unfinished merge are ErrConflict.
+func (t *Tree) Commit(ctx context.Context, c Commit) (Committed, error) {
+	words, err := message(c.Message, c.Trailers)
+	if err != nil {
+		return Committed{}, err
+	}
+	if err := t.trusted(); err != nil {
+		return Committed{}, err
+	}
+	release, err := t.repo.lock(ctx)
+	if err != nil {
+		return Committed{}, err
+	}
+	defer release()
+	if c.Branch == "" {
+		if c.Branch, err = t.branch(ctx); err != nil {
+			return Committed{}, err
+		}
+	}
+	if err := t.on(ctx, c.Branch); err != nil {
+		return Committed{}, err
+	}
+	if t.claim != nil { // whoever wrote the index was killed
+		_ = os.Remove(filepath.Join(t.gitDir, "index.lock"))
+	}
+	out, err := t.commit(ctx, c, words)
+	return out, explain(err)
+}
+
+func (t *Tree) commit(ctx context.Context, c Commit, words string) (Committed, error) {
+	var out Committed
+	files, err := t.unmerged(ctx)
+	if err != nil {
+		return out, err
+	}
+	if len(files) > 0 {
+		return out, &Error{Kind: ErrConflict, Files: files, Text: fmt.Sprintf("a merge was not finished at %s: resolve %s first", t.path, names(files))}
+	}
+	config, err := t.repo.noPrograms(ctx, true)
+	if err != nil {
+		return out, err
+	}
+	if out.Skipped, err = t.stage(ctx, config, ""); err != nil {
+		return out, err
+	}
+	t.repo.step("staged")
+	head, err := t.ask(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+	if err != nil && !exited(err, 1) {
+		return out, err
+	}
+	against := head
+	if against == "" {
+		empty, err := t.ask(ctx, "mktree") // an empty tree: this is the first commit
+		if err != nil {
+			return out, err
+		}
+		against = empty
+	}
+	staged, err := t.git(ctx, command{args: []string{"diff-index", "--cached", "--name-only", "-z", "--no-renames", against}})
+	if err != nil {
+		return out, err
+	}
+	out.OID, out.Files = head, len(split(staged))
+	if out.Files == 0 && !exists(filepath.Join(t.gitDir, "MERGE_HEAD")) {
+		return out, nil
+	}
+	_, err = t.git(ctx, command{
+		args:   []string{"commit", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=verbatim", "--file=-"},
+		config: config, stdin: words, env: signature(c.Author, c.Committer, c.At),
+	})
+	if err != nil {
+		return out, err
+	}
+	t.repo.step("committed")
+	out.Made = true
+	out.OID, err = t.ask(ctx, "rev-parse", "--verify", "HEAD^{commit}")
+	return out, err
+}
+
+// unmerged are the files of a merge that was not finished.
+func (t *Tree) unmerged(ctx context.Context) ([]string, error) {
+	out, err := t.git(ctx, command{args: []string{"ls-files", "-z", "--unmerged"}})
+	var files []string
+	for _, entry := range split(out) { // mode, object, stage and name, once for each stage
+		if _, name, ok := strings.Cut(entry, "\t"); ok && !slices.Contains(files, name) {
+			files = append(files, name)
+		}
+	}
+	return files, err
+}
+
+// stage puts everything that differs into the index, as `git add --all` does; but that looks into repositories inside with
+// their own settings, from which programs would run. index is another index than the tree's, if not "".
+func (t *Tree) stage(ctx context.Context, config []string, index string, env ...string) (skipped []string, err error) {
+	if index != "" {
+		env = append(env, "GIT_INDEX_FILE="+index)
+	}
+	changed, err := t.git(ctx, command{args: []string{"ls-files", "-z", "--modified", "--deleted"}, config: config, env: env})
+	if err != nil {
+		return nil, err
+	}
+	added, err := t.git(ctx, command{args: []string{"ls-files", "-z", "--others", "--exclude-standard"}, config: config, env: env})
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	b.WriteString(changed)
+	for _, name := range split(added) {
+		if strings.HasSuffix(name, "/") {
+			skipped = append(skipped, strings.TrimSuffix(name, "/"))
+			continue
+		}
+		b.WriteString(name + "\x00")
+	}
+	if b.Len() == 0 {
+		return skipped, nil
+	}
+	_, err = t.git(ctx, command{args: []string{"update-index", "--add", "--remove", "--replace", "-z", "--stdin"}, config: config, env: env, stdin: b.String()})
+	return skipped, err
+}
+
+// split is a list that git ended with zero bytes.
+func split(out string) []string {
+	out = strings.TrimSuffix(out, "\x00")
+	if out == "" {
+		return nil
+	}
+	return strings.Split(out, "\x00")
+}
