@@ -31,63 +31,56 @@ func (c *program) mcpCommand() *cobra.Command {
   chorus mcp test issues
   chorus mcp serve                            Chorus for an MCP client, on standard input and output`,
 	}
-	cmd.AddCommand(c.mcpServeCommand(), c.mcpAddCommand(), c.mcpListCommand(), c.mcpTestCommand(), c.mcpRemoveCommand(), c.mcpLoginCommand(), c.mcpLogoutCommand())
-	return cmd
-}
-
-func (c *program) mcpAddCommand() *cobra.Command {
-	var s runsetup.NewServer
-	var env, headers []string
-	cmd := &cobra.Command{
-		Use: "add NAME [-- COMMAND ARGS…]", Short: "Add an MCP server, for all agents of the home", Args: between(1, anyNumber),
-		Long: `Adds a server to mcp.json in the home, which has the form that other programs use. Servers of
-the configuration and of a repository's .mcp.json stay where they are.
-
-A value like ${NAME} is taken from the environment when the server is started.`,
-		Example: `  chorus mcp add files -- npx -y @modelcontextprotocol/server-filesystem /data
-  chorus mcp add issues --url https://mcp.example.org/mcp
-  chorus mcp add wiki --url https://wiki.example.org/mcp --header 'Authorization=Bearer ${WIKI_TOKEN}'`,
-	}
-	f := cmd.Flags()
-	f.StringVar(&s.URL, "url", "", "the address of a server on the network")
-	f.StringVar(&s.Type, "type", "", "how it is spoken to: stdio, http or sse (default: told from the rest)")
-	f.StringArrayVar(&env, "env", nil, "NAME=VALUE that its program gets; may be given more than once")
-	f.StringArrayVar(&headers, "header", nil, "NAME=VALUE that is sent to it; may be given more than once")
-	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		if len(args) > 1 {
-			s.Command, s.Args = args[1], args[2:]
-		}
-		if s.Env, err = pairs(env); err != nil {
-			return err
-		}
-		if s.Headers, err = pairs(headers); err != nil {
-			return err
-		}
-		return c.withSetup(cmd, func(ctx context.Context, setup *runsetup.Setup, dir string) error {
-			if err := setup.AddServer(dir, args[0], s); err != nil {
-				return &usage.Error{Err: err}
+	cmd.AddCommand(c.mcpServeCommand(), c.mcpLoginCommand())
+	return c.group(cmd, func(commands *cli.Commands) {
+		cli.InvalidIsUsage(commands, operations.AddMCPServer)
+		cli.Prepare(commands, operations.AddMCPServer, addServerFlags)
+		cli.Prepare(commands, operations.ListMCPServers, func(*cobra.Command) func(context.Context, cli.Connection, *operations.MCPServerQuery, []string) error {
+			return func(_ context.Context, to cli.Connection, in *operations.MCPServerQuery, _ []string) error {
+				return workFolder(to, &in.Workspace, ".")
 			}
-			_, err := fmt.Fprintf(c.out(), "%s is added; see whether it works: chorus mcp test %s\n", args[0], args[0])
-			return err
 		})
-	}
-	return cmd
+		ref := func(*cobra.Command) func(context.Context, cli.Connection, *operations.MCPServerRef, []string) error {
+			return func(_ context.Context, to cli.Connection, in *operations.MCPServerRef, _ []string) error {
+				return workFolder(to, &in.Workspace, ".")
+			}
+		}
+		cli.Prepare(commands, operations.TestMCPServer, ref)
+		cli.Prepare(commands, operations.RemoveMCPServer, ref)
+		cli.Prepare(commands, operations.LogoutMCPServer, ref)
+		cli.Render(commands, operations.TestMCPServer, func(v cli.View, _ operations.MCPServerRef, r operations.MCPServerReport) error {
+			if r.State != serverReady {
+				return nil // the error says it
+			}
+			fmt.Fprintf(v.Out, "%s works: %s, %s, %s\n", text.OneLine(r.Name), text.Count(len(r.Tools), "tool"), text.Count(len(r.Prompts), "prompt"), text.Count(len(r.Resources), "resource"))
+			for _, name := range slices.Concat(r.Tools, r.Prompts, r.Resources) {
+				fmt.Fprintln(v.Out, "  "+text.OneLine(name))
+			}
+			return nil
+		})
+		cli.Fails(commands, operations.TestMCPServer, func(r operations.MCPServerReport) error {
+			if r.State == serverReady {
+				return nil
+			}
+			return fmt.Errorf("%s: %s: %s", r.Name, r.State, r.Why)
+		})
+	})
 }
 
-// pairs reads NAME=VALUE.
-func pairs(list []string) (map[string]string, error) {
-	var out map[string]string
-	for _, one := range list {
-		name, value, ok := strings.Cut(one, "=")
-		if !ok || name == "" {
-			return nil, &usage.Error{Err: fmt.Errorf("%q is not NAME=VALUE", one)}
+// serverReady is the state of a server that can be used.
+const serverReady = "ready"
+
+// addServerFlags are those whose values may hold commas, which lists of the command line do not.
+func addServerFlags(cmd *cobra.Command) func(context.Context, cli.Connection, *operations.NewMCPServer, []string) error {
+	env := cmd.Flags().StringArray("env", nil, "NAME=VALUE that its program gets; may be given more than once")
+	headers := cmd.Flags().StringArray("header", nil, "NAME=VALUE that is sent to it; may be given more than once")
+	return func(_ context.Context, to cli.Connection, in *operations.NewMCPServer, args []string) error {
+		in.Env, in.Headers = *env, *headers
+		if len(args) > 2 {
+			in.Args = args[2:]
 		}
-		if out == nil {
-			out = map[string]string{}
-		}
-		out[name] = value
+		return workFolder(to, &in.Workspace, ".")
 	}
-	return out, nil
 }
 
 // withSetup does something with the servers of the home and of this folder.
@@ -99,66 +92,17 @@ func (c *program) withSetup(cmd *cobra.Command, do func(ctx context.Context, set
 	return c.with(cmd.Context(), func(a *app.App) error { return do(cmd.Context(), a.Setup, dir) })
 }
 
-func (c *program) mcpListCommand() *cobra.Command {
-	cmd := c.jsonFlag(&cobra.Command{Use: "list", Short: "List the MCP servers that agents in this folder have", Args: exactly(0)})
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return c.withSetup(cmd, func(_ context.Context, setup *runsetup.Setup, dir string) error {
-			list, err := setup.Servers(dir)
-			if err != nil {
-				return err
-			}
-			if c.json {
-				return c.printJSON(nonNil(list))
-			}
-			table := operation.Table{Head: []string{"NAME", "STATE", "WHERE", "FROM"}}
-			for _, s := range list {
-				table.Rows = append(table.Rows, []string{s.Name, s.State, s.Where, s.From})
-			}
-			return cli.WriteTable(c.out(), table, "there are no MCP servers; add one: chorus mcp add NAME -- COMMAND")
-		})
-	}
-	return cmd
-}
-
-func (c *program) mcpTestCommand() *cobra.Command {
-	cmd := c.jsonFlag(&cobra.Command{Use: "test NAME", Short: "Start an MCP server as a run would, and show what it has", Args: exactly(1)})
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return c.withSetup(cmd, func(ctx context.Context, setup *runsetup.Setup, dir string) error {
-			report, err := setup.TestServer(ctx, runsetup.SessionOptions{Dir: dir}, args[0])
-			switch {
-			case err != nil && (!c.json || report.State == ""):
-				return err
-			case c.json:
-				return errors.Join(c.printJSON(report), err)
-			}
-			fmt.Fprintf(c.out(), "%s works: %s, %s\n", text.OneLine(report.Name), text.Count(len(report.Tools), "tool"), text.Count(len(report.Prompts), "prompt"))
-			for _, name := range slices.Concat(report.Tools, report.Prompts) {
-				fmt.Fprintln(c.out(), "  "+text.OneLine(name))
-			}
-			return nil
-		})
-	}
-	return cmd
-}
-
-func (c *program) mcpRemoveCommand() *cobra.Command {
-	return &cobra.Command{Use: "remove NAME", Short: "Take out an MCP server that was added, and its login", Args: exactly(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withSetup(cmd, func(_ context.Context, setup *runsetup.Setup, dir string) error {
-				if err := setup.RemoveServer(dir, args[0]); err != nil {
-					return err
-				}
-				_, err := fmt.Fprintf(c.out(), "%s is gone\n", args[0])
-				return err
-			})
-		}}
-}
-
 func (c *program) mcpLoginCommand() *cobra.Command {
 	return &cobra.Command{Use: "login NAME", Short: "Log in to an MCP server on the network, in a browser", Args: exactly(1),
 		Long: `Logs in by OAuth 2.1: shows a page on which you say yes, waits until the browser comes back, and
-keeps the tokens in mcp-logins of the home, for your eyes only. They are renewed as needed.`,
+keeps the tokens in mcp-logins of the home, for your eyes only. They are renewed as needed.
+
+The browser comes back to this machine, so this is done where the home is, not with --server:
+log in to the machine of the server, with its port forwarded if the browser is elsewhere.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.remote() {
+				return &usage.Error{Err: errors.New("the browser has to come back to the machine that keeps the login: run chorus mcp login there, without --server")}
+			}
 			return c.withSetup(cmd, func(ctx context.Context, setup *runsetup.Setup, dir string) error {
 				err := setup.LogIn(ctx, dir, args[0], func(page string) {
 					fmt.Fprintf(c.out(), "open this page in a browser of this machine: %s\n", text.OneLine(page))
@@ -172,22 +116,9 @@ keeps the tokens in mcp-logins of the home, for your eyes only. They are renewed
 		}}
 }
 
-func (c *program) mcpLogoutCommand() *cobra.Command {
-	return &cobra.Command{Use: "logout NAME", Short: "Forget the login to an MCP server", Args: exactly(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withSetup(cmd, func(_ context.Context, setup *runsetup.Setup, dir string) error {
-				if err := setup.LogOut(dir, args[0]); err != nil {
-					return err
-				}
-				_, err := fmt.Fprintf(c.out(), "logged out of %s\n", args[0])
-				return err
-			})
-		}}
-}
-
 func (c *program) mcpServeCommand() *cobra.Command {
 	scopes := []string{string(operation.Read), string(operation.Chat)}
-	cmd := c.serverFlags(&cobra.Command{
+	cmd := &cobra.Command{
 		Use: "serve", Short: "Offer Chorus to an MCP client on standard input and output", Args: exactly(0),
 		Long: `Speaks MCP on standard input and output, for a client that starts it as a process: threads,
 messages, search, approvals and schedules as tools and resources. It acts as you, on your
@@ -199,7 +130,7 @@ The client is a model's program, so it gets no more than it needs: reading and c
 chorus serve offers the same over HTTP at /mcp, to whoever has a token.`,
 		Example: `  chorus mcp serve
   {"mcpServers": {"chorus": {"command": "chorus", "args": ["mcp", "serve"]}}}    in the client's configuration`,
-	})
+	}
 	cmd.Flags().StringSliceVar(&scopes, "scopes", scopes, "what the client may do: read, chat, approve, admin")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		limit, err := parseScopes(scopes)

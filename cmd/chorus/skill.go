@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,21 +62,27 @@ servers are here too: one that is described otherwise than before is off until y
 }
 
 // here lets the folder that somebody stands in count, unless they say otherwise.
-func here(to cli.Connection, in *operations.SkillPlace, all bool) (err error) {
+func here(to cli.Connection, in *operations.SkillPlace, all bool) error {
+	folder := "."
+	if in.Session != "" || all {
+		folder = ""
+	}
+	return workFolder(to, &in.Workspace, folder)
+}
+
+// workFolder makes a folder of this machine whole; where none is named it is the other one, if any.
+func workFolder(to cli.Connection, path *string, other string) (err error) {
 	if to.Server != "" {
 		return nil // its folders are others
 	}
-	if in.Workspace == "" && in.Session == "" && !all {
-		in.Workspace = "."
-	}
-	if in.Workspace == "" {
+	if *path = cmp.Or(*path, other); *path == "" {
 		return nil
 	}
-	if in.Workspace, err = filepath.Abs(in.Workspace); err != nil {
+	if *path, err = filepath.Abs(*path); err != nil {
 		return err
 	}
-	if real, err := filepath.EvalSymlinks(in.Workspace); err == nil {
-		in.Workspace = real
+	if real, err := filepath.EvalSymlinks(*path); err == nil {
+		*path = real
 	}
 	return nil
 }

@@ -134,6 +134,7 @@ func (h *Home) Skills() string      { return h.join("skills") }
 func (h *Home) Events() string      { return h.join("events") }
 func (h *Home) MCPServers() string  { return h.join("mcp.json") }
 func (h *Home) MCPLogins() string   { return h.join("mcp-logins") }
+func (h *Home) MCPStatus() string   { return h.join("cache", "mcp") }
 func (h *Home) Processes() string   { return h.join("processes") }
 func (h *Home) Images() string      { return h.join("cache", "images") }
 

@@ -113,6 +113,7 @@ var (
 		HTTP:   []operation.HTTP{{Route: "PUT /api/memory/file", ID: "editMemory", Tag: "memory", Body: "MemoryEdit"}},
 		CLI: []operation.CLI{{Words: "memory edit", Args: "PATH", Doc: "Without --text it opens the editor that VISUAL or EDITOR names. The earlier text stays in the history.",
 			Example: "  chorus memory edit MEMORY.md\n  chorus memory edit MEMORY.md --text '- Answer in German.'"}},
+		MCP:  "memory_edit", // agents have @memory and remember, which say whose words they write down
 		Done: "{path} has version {version}"}, Memory.EditMemory)
 
 	ForgetMemory = operation.New(operation.Info{Name: "memory.forget", Help: "Forget a memory file, or the lines that hold some words", Scope: operation.Chat, Effect: operation.Destroys,
@@ -121,6 +122,7 @@ var (
 		HTTP:   []operation.HTTP{{Route: "POST /api/memory/forget", ID: "forgetMemory", Tag: "memory", Body: "MemoryForget"}},
 		CLI: []operation.CLI{{Words: "memory forget", Args: "PATH [WORDS…]",
 			Example: "  chorus memory forget MEMORY.md ships on Fridays\n  chorus memory forget discord/MEMORY.md --for-good --yes"}},
+		MCP:  "memory_forget",
 		Done: "{path} is forgotten as you asked"}, Memory.ForgetMemory)
 
 	MemoryHistory = operation.New(operation.Info{Name: "memory.history", Help: "Show each change of a memory file: when, by whom, from where", Scope: operation.Read,
@@ -137,11 +139,13 @@ var (
 		HTTP:   []operation.HTTP{{Route: "POST /api/memory/restore", ID: "restoreMemory", Tag: "memory", Body: "MemoryRestore"}},
 		CLI: []operation.CLI{{Words: "memory restore", Args: "PATH", Alias: "undo",
 			Example: "  chorus memory undo MEMORY.md\n  chorus memory restore MEMORY.md --version 3"}},
+		MCP:  "memory_restore",
 		Done: "{path} has version {version}"}, Memory.RestoreMemory)
 
 	Recall = operation.New(operation.Info{Name: "memory.recall", Help: "Find something again in memory and past conversations", Scope: operation.Read,
 		HTTP:    []operation.HTTP{{Route: "GET /api/recall", ID: "recall", Tag: "memory"}},
 		CLI:     []operation.CLI{{Words: "memory recall", Args: "WORDS…", Example: "  chorus memory recall release friday"}},
+		MCP:     "memory_recall",
 		Columns: "WHERE=where | AT=at:minute | WHO=who:30 | FOUND=text:120",
 		Empty:   "nothing was found"}, Memory.Recall)
 )

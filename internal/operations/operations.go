@@ -10,5 +10,5 @@ import "chorus/internal/operation"
 
 // All is every operation, in the order of the API's document.
 func All() *operation.Set {
-	return operation.Collect(sessions(), history(), approvals(), rules(), agents(), records(), system(), tokens(), schedules(), memories(), skills(), hooks(), processes())
+	return operation.Collect(sessions(), history(), approvals(), rules(), agents(), records(), system(), tokens(), schedules(), memories(), skills(), hooks(), processes(), mcpServers())
 }

@@ -100,20 +100,22 @@ type ProcessHookFired struct {
 }
 
 // The operations on processes. Agents have tools of their own for what they left running themselves (package tool/process): these
-// here are a person's, over all of their processes.
+// here are a person's, over all of their processes, and so also for the person's own MCP clients.
 var (
 	ListProcesses = operation.New(operation.Info{Name: "process.list", Help: "List the commands that agents left running, the newest first", Scope: operation.Read,
 		Errors:  []operation.Kind{operation.NotFound},
 		HTTP:    []operation.HTTP{{Route: "GET /api/processes", Tag: "processes", ID: "listProcesses"}},
 		CLI:     []operation.CLI{{Words: "process list", Example: "  chorus process list --running"}},
 		Slash:   []operation.Slash{{Words: "process list", Options: "running"}},
+		MCP:     "process_list",
 		Columns: "ID=id | STATUS=status | STARTED=startedAt:minute | AGENT=agent | COMMAND=command:60 | LAST LINE=lastLine:40",
 		Empty:   "nothing was left running; agents do that with run_background"}, Processes.ListProcesses)
 
 	GetProcess = operation.New(operation.Info{Name: "process.get", Help: "Show a process with its hooks and what they did", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "GET /api/processes/{id}", Tag: "processes", ID: "getProcess"}},
-		CLI:    []operation.CLI{{Words: "process show", Args: "ID"}}}, Processes.GetProcess)
+		CLI:    []operation.CLI{{Words: "process show", Args: "ID"}},
+		MCP:    "process_get"}, Processes.GetProcess)
 
 	ProcessLogs = operation.New(operation.Info{Name: "process.logs", Help: "Read what a process printed", Scope: operation.Read,
 		Doc:    "The last 16 MB are kept, for a week after its end. `next` is the position to read on from.",
@@ -121,6 +123,7 @@ var (
 		HTTP:   []operation.HTTP{{Route: "GET /api/processes/{id}/logs", Tag: "processes", ID: "processLogs"}},
 		CLI:    []operation.CLI{{Words: "process logs", Args: "ID", Example: "  chorus process logs 01J9 -n 100"}},
 		Slash:  []operation.Slash{{Words: "process logs", Options: "id lines", Set: map[string]any{"bytes": 1800}}},
+		MCP:    "process_logs",
 		Done:   "{text}"}, Processes.ProcessLogs)
 
 	KillProcess = operation.New(operation.Info{Name: "process.kill", Help: "End a process: it is asked to, and killed if it does not within 5 seconds", Scope: operation.Chat, Effect: operation.Changes,
@@ -128,6 +131,7 @@ var (
 		HTTP:   []operation.HTTP{{Route: "POST /api/processes/{id}/kill", Tag: "processes", ID: "killProcess"}},
 		CLI:    []operation.CLI{{Words: "process kill", Args: "ID"}},
 		Slash:  []operation.Slash{{Words: "process kill"}},
+		MCP:    "process_kill",
 		Done:   "process {id} is {status}"}, Processes.KillProcess)
 
 	HookProcess = operation.New(operation.Info{Name: "process.hook", Help: "Say what shall happen when a process ends, prints something or takes long", Scope: operation.Chat, Effect: operation.Changes,
@@ -135,11 +139,13 @@ var (
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/processes/{id}/hooks", Tag: "processes", ID: "hookProcess", Body: "NewProcessHooks"}},
 		CLI:    []operation.CLI{{Words: "process hook", Args: "ID INSTRUCTIONS", Example: "  chorus process hook 01J9 'when it fails, look at the log and fix it'"}},
+		MCP:    "process_hook",
 		Done:   "process {id} has its hooks; `chorus process show {id}` lists them"}, Processes.HookProcess)
 
 	PreviewHooks = operation.New(operation.Info{Name: "process.understand", Help: "Show how instructions for a process are understood", Scope: operation.Read,
 		HTTP:    []operation.HTTP{{Route: "GET /api/processes/understand", Tag: "processes", ID: "previewHooks"}},
 		CLI:     []operation.CLI{{Words: "process understand", Args: "INSTRUCTIONS", Example: "  chorus process understand 'tell me when it is done; if it fails, fix it'"}},
+		MCP:     "process_understand",
 		Columns: "UNDERSTOOD AS=says", Empty: "nothing shall happen"}, Processes.PreviewHooks)
 )
 

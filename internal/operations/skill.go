@@ -125,9 +125,10 @@ var (
 	DiffSkill = operation.New(operation.Info{Name: "skill.diff", Help: "Show how a skill differs from what was approved", Scope: operation.Admin,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "GET /api/skills/{name}/diff", ID: "diffSkill"}},
-		CLI:    []operation.CLI{{Words: "skill diff", Args: "NAME", Example: "  chorus skill diff deploy\n  chorus skill diff mcp:github"}}}, Skills.DiffSkill)
+		CLI:    []operation.CLI{{Words: "skill diff", Args: "NAME", Example: "  chorus skill diff deploy\n  chorus skill diff mcp:github"}},
+		MCP:    "skill_diff"}, Skills.DiffSkill)
 
-	// No tool: an agent must not approve what it has written itself.
+	// No tool, not for clients either: a model must not approve what it is to be told.
 	ApproveSkill = operation.New(operation.Info{Name: "skill.approve", Help: "Let a skill be used as it is now", Scope: operation.Admin, Effect: operation.Changes,
 		Doc: "What was approved is copied, and agents read and run the copy. The digest is that of what was shown (skill.diff): where\n" +
 			"it has changed since, nothing is approved.",

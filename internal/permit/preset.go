@@ -76,7 +76,7 @@ var presetRules = []struct {
 			`tool:(?:send_to_agent|spawn_agent):.*`,
 			`tool:mcp__.*`,
 			`tool:(?:create_hook|list_hooks|get_hook|edit_hook|delete_hook|list_hook_runs|get_hook_run|fire_hook):.*`,
-			`tool:(?:agent|approval|audit|cost|memory|model|rule|schedule|session|setting|skill|system|token)_[a-z_]+:.*`,
+			`tool:(?:agent|approval|audit|cost|mcpserver|memory|model|rule|schedule|session|setting|skill|system|token)_[a-z_]+:.*`,
 		},
 	}},
 	{"guarded", Rules{

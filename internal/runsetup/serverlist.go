@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"chorus/internal/config"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/settings"
+	"chorus/internal/skill/approved"
 	"chorus/internal/tool/mcp"
+	"chorus/internal/usage"
 )
 
 // NewServer is an MCP server as somebody adds it.
@@ -20,21 +23,37 @@ type NewServer = mcp.NewServer
 
 // ServerInfo is an MCP server for people.
 type ServerInfo struct {
-	Name  string `json:"name"`
-	Where string `json:"where"` // what is started, or the address
-	From  string `json:"from"`  // configuration, mcp.json of the home, or .mcp.json of the folder
-	State string `json:"state"` // enabled, logged in, not trusted
+	Name   string
+	Where  string // what is started, or the address
+	From   string // the configuration, mcp.json of the home, or .mcp.json of the folder
+	State  string // enabled, logged in, not trusted
+	Added  bool   // it is in mcp.json of the home
+	Seen   mcp.Seen
+	Lock   string // on, changed or off; "": it was not used yet
+	LockID string
 }
 
 // ServerReport is what a server answered when it was tried.
 type ServerReport struct {
-	Name         string   `json:"name"`
-	State        string   `json:"state"`
-	Why          string   `json:"why,omitempty"`
-	Tools        []string `json:"tools"`
-	Prompts      []string `json:"prompts"`
-	Instructions string   `json:"instructions,omitempty"`
+	Name, State, Why          string
+	Tools, Prompts, Resources []string
+	Instructions              string
 }
+
+// UnknownServer is the error for the name of no server.
+type UnknownServer struct {
+	Name  string
+	Known []string
+}
+
+func (e *UnknownServer) Error() string {
+	return fmt.Sprintf("there is no MCP server %s; there are: %s", e.Name, cmp.Or(strings.Join(e.Known, ", "), "none"))
+}
+
+// ServerState is the error for something that a server is not in the state for.
+type ServerState struct{ Text string }
+
+func (e *ServerState) Error() string { return e.Text }
 
 // logins are those of the home; what they hold is hidden wherever texts are shown or kept.
 func (setup *Setup) logins() *mcp.Logins {
@@ -61,14 +80,21 @@ func (setup *Setup) knownServers(dir string) (servers []mcp.Server, infos []Serv
 		return nil, nil, repo, nil, err
 	}
 	all, repo := setup.servers(dir, bot, nil, false)
-	logins := setup.logins()
+	logins, seen := setup.logins(), mcp.NewLastSeen(setup.Home.MCPStatus())
+	locked := map[string]approved.Server{}
+	for _, one := range setup.Skills.Servers() {
+		locked[one.ID] = one
+	}
 	for _, s := range all {
-		info := ServerInfo{Name: s.Name, Where: strings.TrimSuffix(strings.TrimPrefix(s.String(), s.Name+" ("), ")"), From: "the configuration", State: "enabled"}
+		info := ServerInfo{Name: s.Name, Where: strings.TrimSuffix(strings.TrimPrefix(s.String(), s.Name+" ("), ")"), From: "the configuration", State: "enabled", Seen: seen.Get(s)}
+		if lock, ok := locked[setup.describe(dir, s, nil).ID()]; ok {
+			info.Lock, info.LockID = string(lock.Status), lock.ID
+		}
 		switch {
 		case s.Workspace:
 			info.From = repo.File
 		case !slices.ContainsFunc(bot.MCPServers, func(c config.MCPServer) bool { return c.Name == s.Name }):
-			info.From = setup.Home.MCPServers()
+			info.From, info.Added = setup.Home.MCPServers(), true
 		}
 		if s.URL != "" && logins.Has(s) {
 			info.State = "logged in"
@@ -89,18 +115,21 @@ func (setup *Setup) Servers(dir string) ([]ServerInfo, error) {
 	return infos, err
 }
 
-// AddServer adds an MCP server to the home. A name that is in use is an error.
+// AddServer adds an MCP server to the home. A name that is in use is an error, unless it is that very server.
 func (setup *Setup) AddServer(dir, name string, s NewServer) error {
 	infos, err := setup.Servers(dir)
 	if err != nil {
 		return err
 	}
 	for _, info := range infos {
-		if info.Name == name {
-			return fmt.Errorf("there is a server %s already, in %s", name, info.From)
+		if info.Name == name && !info.Added {
+			return usage.Wrap(fmt.Errorf("there is a server %s already, in %s", name, info.From))
 		}
 	}
-	return mcp.AddServer(setup.Home.MCPServers(), name, s)
+	if err := mcp.AddServer(setup.Home.MCPServers(), name, s); err != nil {
+		return usage.Wrap(err)
+	}
+	return nil
 }
 
 // RemoveServer takes out a server that was added, and its login.
@@ -116,25 +145,25 @@ func (setup *Setup) RemoveServer(dir, name string) error {
 	if !there {
 		for _, info := range infos {
 			if info.Name == name {
-				return fmt.Errorf("%s is not of chorus mcp add: take it out of %s", name, info.From)
+				return &ServerState{fmt.Sprintf("%s is not of chorus mcp add: take it out of %s", name, info.From)}
 			}
 		}
 		return unknownServer(name, infos)
 	}
 	for _, s := range servers {
 		if s.Name == name {
-			return setup.logins().Remove(s)
+			return errors.Join(setup.logins().Remove(s), mcp.NewLastSeen(setup.Home.MCPStatus()).Remove(s))
 		}
 	}
 	return nil
 }
 
 func unknownServer(name string, infos []ServerInfo) error {
-	var names []string
+	e := &UnknownServer{Name: name}
 	for _, info := range infos {
-		names = append(names, info.Name)
+		e.Known = append(e.Known, info.Name)
 	}
-	return fmt.Errorf("there is no MCP server %s; there are: %s", name, cmp.Or(strings.Join(names, ", "), "none"))
+	return e
 }
 
 func (setup *Setup) serverNamed(dir, name string) (mcp.Server, settings.Repository, *config.Bot, error) {
@@ -157,7 +186,7 @@ func (setup *Setup) LogIn(ctx context.Context, dir, name string, show func(page 
 	case err != nil:
 		return err
 	case s.URL == "":
-		return fmt.Errorf("%s is a program of this machine; only servers on the network are logged in to", name)
+		return &ServerState{fmt.Sprintf("%s is a program of this machine; only servers on the network are logged in to", name)}
 	}
 	return setup.logins().Login(ctx, s, "chorus", show)
 }
@@ -169,18 +198,22 @@ func (setup *Setup) LogOut(dir, name string) error {
 		return err
 	}
 	if !setup.logins().Has(s) {
-		return fmt.Errorf("nobody is logged in to %s", name)
+		return &ServerState{fmt.Sprintf("nobody is logged in to %s", name)}
 	}
 	return setup.logins().Remove(s)
 }
 
-// TestServer starts a server as a run would, and says what it has.
+// testTime is how long a server may take to answer what it is asked when it is tried, beside its start.
+const testTime = 30 * time.Second
+
+// TestServer starts a server as a run would, and says what it has. A server that does not come is no error.
 func (setup *Setup) TestServer(ctx context.Context, o SessionOptions, name string) (ServerReport, error) {
-	out := ServerReport{Name: name, Tools: []string{}, Prompts: []string{}}
+	out := ServerReport{Name: name, Tools: []string{}, Prompts: []string{}, Resources: []string{}}
 	b, g, err := setup.toolboxFor(&o)
 	if err != nil {
 		return out, err
 	}
+	defer setup.forget(b)
 	s, repo, bot, err := setup.serverNamed(o.Dir, name)
 	if err != nil {
 		return out, err
@@ -190,13 +223,15 @@ func (setup *Setup) TestServer(ctx context.Context, o SessionOptions, name strin
 		return out, err
 	}
 	plan := setup.Isolation.Plan(bot, rules, journal.Thread{Dir: o.Dir}, g.Work.Terms, engine.Work{})
-	hub := mcp.New([]mcp.Server{s}, setup.hubOptions(b, repo, plan))
+	options := setup.hubOptions(b, repo, plan)
+	options.Observe = nil // what is found here is more
+	hub := mcp.New([]mcp.Server{s}, options)
 	defer hub.Close()
 	listing := hub.Tools(ctx, nil)
 	status := hub.Status()[0]
 	out.State, out.Why = string(status.State), status.Why
 	for _, t := range listing.Tools {
-		if strings.HasPrefix(t.Spec().Name, "mcp__") {
+		if mcp.ServerOf(t) != "" {
 			out.Tools = append(out.Tools, t.Spec().Name)
 		}
 	}
@@ -204,10 +239,37 @@ func (setup *Setup) TestServer(ctx context.Context, o SessionOptions, name strin
 		out.Instructions = one.Text
 	}
 	if status.State == mcp.Ready {
+		ctx, cancel := context.WithTimeout(ctx, testTime)
+		defer cancel()
 		for _, p := range hub.Prompts(ctx) {
 			out.Prompts = append(out.Prompts, p.String())
 		}
-		return out, nil
+		out.Resources = append(out.Resources, hub.Resources(ctx)...)
 	}
-	return out, errors.New(status.String())
+	return out, mcp.NewLastSeen(setup.Home.MCPStatus()).Set(s, mcp.Seen{At: time.Now().UTC(), State: status.State, Why: status.Why,
+		Tools: len(out.Tools), Prompts: len(out.Prompts), Resources: len(out.Resources)})
+}
+
+// observeServer keeps how a server of a run is; how many prompts and resources it has stays as it was last found.
+func (setup *Setup) observeServer(s mcp.Server, status mcp.Status) {
+	seen := mcp.NewLastSeen(setup.Home.MCPStatus())
+	now := seen.Get(s)
+	now.At, now.State, now.Why = time.Now().UTC(), status.State, status.Why
+	if status.State == mcp.Ready {
+		now.Tools = status.Tools
+	}
+	if err := seen.Set(s, now); err != nil {
+		setup.Log.Warn("how an MCP server is could not be written down", "component", "mcp", "event", "status_not_kept", "server", s.Name, "error", err.Error())
+	}
+}
+
+// forget ends the tools of a thread that never was.
+func (setup *Setup) forget(b *Toolbox) {
+	setup.mu.Lock()
+	delete(setup.toolboxes, b.Proxy.Thread)
+	setup.mu.Unlock()
+	setup.Overrides.Forget(b.Proxy.Thread)
+	if err := b.Close(); err != nil {
+		setup.Log.Warn("could not put tools away", "component", "app", "event", "tools_not_put_away", "thread", b.Proxy.Thread, "error", err)
+	}
 }

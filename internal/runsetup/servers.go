@@ -92,7 +92,7 @@ func (setup *Setup) serversOf(thread chat.ThreadID) []config.MCPServer {
 }
 
 // servers are those of the configuration, those of the session, and those of the repository's own file where
-// somebody trusts it, or where all is true.
+// somebody trusts it, or where all is true. dir may be "": there is no repository then.
 func (setup *Setup) servers(dir string, bot *config.Bot, session []config.MCPServer, all bool) ([]mcp.Server, settings.Repository) {
 	var out []mcp.Server
 	for _, s := range slices.Concat(bot.MCPServers, session) {
@@ -108,6 +108,9 @@ func (setup *Setup) servers(dir string, bot *config.Bot, session []config.MCPSer
 		out = append(out, server)
 	}
 	out = append(out, setup.homeServers(out)...)
+	if dir == "" {
+		return out, settings.Repository{}
+	}
 	repo, err := setup.Settings.RepositoryServers(dir)
 	if err != nil {
 		setup.Notices.WarnOnce(err.Error())
@@ -150,7 +153,7 @@ func (setup *Setup) hubOptions(b *Toolbox, repo settings.Repository, plan isolat
 		return setup.Settings.StillTrusted(repo)
 	}
 	return mcp.Options{
-		Dir: b.Dir, Environ: setup.Environ, Version: "chorus", Confirm: trusted, Logins: setup.logins(),
+		Dir: b.Dir, Environ: setup.Environ, Version: "chorus", Confirm: trusted, Logins: setup.logins(), Observe: setup.observeServer,
 		Prepare: func(ctx context.Context, s mcp.Server, dir string) (*sandbox.Prepared, error) {
 			if err := trusted(s); err != nil {
 				return nil, err

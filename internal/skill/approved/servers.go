@@ -34,6 +34,9 @@ type Described struct {
 	Files  map[string]string // digests of the files that it starts, by absolute path
 }
 
+// ID is under which the server is found once it was seen.
+func (d Described) ID() string { return ShortID(d.key()) }
+
 func (d Described) key() string { return serverPrefix + d.Server + " " + ShortID(d.Config) }
 
 // Server is an MCP server that was seen.

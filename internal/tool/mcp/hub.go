@@ -86,6 +86,8 @@ type Options struct {
 	// Confirm is asked once a process has answered: whether what was started is what was
 	// meant. An error ends it. Nil: it is.
 	Confirm func(s Server) error
+	// Observe is told how a server is, whenever one has come or failed; it must not wait long. Nil: nobody is.
+	Observe func(s Server, status Status)
 }
 
 // Hub holds the configured servers. Nothing runs before Start or Tools. It is safe

@@ -120,25 +120,17 @@ func (h *Hub) listResources(ctx context.Context, in resourcesIn, keep tool.Keep)
 	return tool.From("mcp servers", tool.Clip(ctx, text, tool.Head, keep)), nil
 }
 
-// resourceLines lists what one server has, or says why it cannot.
-func (s *server) resourceLines(ctx context.Context, filter string) string {
-	var lines []string
-	add := func(uri, name, media, words string) {
-		line := printable(uri, 500)
-		if name = printable(name, 100); name != "" {
-			line += " (" + name + ")"
-		}
-		if media = printable(media, 60); media != "" {
-			line += " " + media
-		}
-		if words = printable(words, 300); words != "" {
-			line += ": " + words
-		}
-		if len(lines) < mostResources && strings.Contains(strings.ToLower(line), filter) {
-			lines = append(lines, line)
+// resource is one of a server's resources, or a template for some.
+type resource struct{ uri, name, media, about string }
+
+// resourceList is what one server has, templates last.
+func (s *server) resourceList(ctx context.Context) (out []resource, failed string, err error) {
+	add := func(r resource) {
+		if len(out) < mostResources {
+			out = append(out, r)
 		}
 	}
-	failed, err := s.do(ctx, func(ctx context.Context, l *live) error {
+	failed, err = s.do(ctx, func(ctx context.Context, l *live) error {
 		if caps := l.session.InitializeResult().Capabilities; caps == nil || caps.Resources == nil {
 			return nil
 		}
@@ -149,7 +141,7 @@ func (s *server) resourceLines(ctx context.Context, filter string) string {
 			}
 			for _, r := range res.Resources {
 				if r != nil {
-					add(r.URI, r.Name, r.MIMEType, r.Description)
+					add(resource{r.URI, r.Name, r.MIMEType, r.Description})
 				}
 			}
 			return res.NextCursor, nil
@@ -163,14 +155,49 @@ func (s *server) resourceLines(ctx context.Context, filter string) string {
 			}
 			for _, r := range res.ResourceTemplates {
 				if r != nil {
-					add(r.URITemplate, r.Name, r.MIMEType, r.Description)
+					add(resource{r.URITemplate, r.Name, r.MIMEType, r.Description})
 				}
 			}
 			return res.NextCursor, nil
 		})
 	})
+	return out, failed, err
+}
+
+// Resources are the addresses of what the servers have, and the templates of addresses. Servers that do not answer are left out.
+func (h *Hub) Resources(ctx context.Context) (out []string) {
+	h.Start()
+	h.settle(ctx)
+	for _, s := range h.servers {
+		list, _, _ := s.resourceList(ctx)
+		for _, r := range list {
+			out = append(out, printable(r.uri, 500))
+		}
+	}
+	return out
+}
+
+// resourceLines lists what one server has for a model, or says why it cannot.
+func (s *server) resourceLines(ctx context.Context, filter string) string {
+	list, failed, err := s.resourceList(ctx)
 	if err != nil {
 		return ""
+	}
+	var lines []string
+	for _, r := range list {
+		line := printable(r.uri, 500)
+		if name := printable(r.name, 100); name != "" {
+			line += " (" + name + ")"
+		}
+		if media := printable(r.media, 60); media != "" {
+			line += " " + media
+		}
+		if about := printable(r.about, 300); about != "" {
+			line += ": " + about
+		}
+		if strings.Contains(strings.ToLower(line), filter) {
+			lines = append(lines, line)
+		}
 	}
 	if failed != "" {
 		lines = append(lines, failed)

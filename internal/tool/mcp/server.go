@@ -104,6 +104,7 @@ func (s *server) supervise(ctx context.Context) {
 			}
 		})
 		tried()
+		s.observe()
 		var over <-chan time.Time // never, for one that is not tried again
 		if pause > 0 {
 			over = time.After(pause)
@@ -133,6 +134,7 @@ func (s *server) life(ctx context.Context, tried func(), failures *int) error {
 		s.manual = multiline(greeting.Instructions, longInstructions)
 	})
 	tried()
+	s.observe()
 	defer s.set(func() {
 		s.live, s.state, s.why, s.next = nil, Restarting, "it has just ended", time.Now().Add(s.hub.pause(1))
 	})
@@ -238,6 +240,12 @@ func (s *server) connection(ctx context.Context) (*live, string) {
 		case <-ctx.Done():
 			return nil, s.status().absent()
 		}
+	}
+}
+
+func (s *server) observe() {
+	if observe := s.hub.opt.Observe; observe != nil {
+		observe(s.Server, s.status())
 	}
 }
 

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -61,18 +62,22 @@ func ReadServers(file string) ([]Server, []Problem, error) {
 	return ParseConfig(data, nil)
 }
 
-// AddServer adds a server to a file, which need not be there. A name that is there already is an error.
+// AddServer adds a server to a file, which need not be there. Another server of that name is an error.
 func AddServer(file, name string, s NewServer) error {
 	all, err := readServerFile(file)
 	if err != nil {
 		return err
 	}
-	if all.Servers[name] != nil {
-		return fmt.Errorf("there is a server %s already; chorus mcp remove %s takes it out", name, name)
-	}
 	raw, err := json.Marshal(s)
 	if err != nil {
 		return err
+	}
+	if there := all.Servers[name]; there != nil {
+		var short bytes.Buffer
+		if json.Compact(&short, there) == nil && bytes.Equal(short.Bytes(), raw) {
+			return nil
+		}
+		return fmt.Errorf("there is a server %s already, in %s; chorus mcp remove %s takes it out", name, file, name)
 	}
 	one, err := json.Marshal(map[string]json.RawMessage{name: raw})
 	if err != nil {

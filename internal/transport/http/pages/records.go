@@ -34,6 +34,8 @@ func (p *Pages) moreRoutes() {
 	p.page("GET /skills", p.skills)
 	p.page("GET /skills/{id}", p.skill)
 	p.page("POST /skills/{id}", p.decideSkill)
+	p.page("GET /servers", p.servers)
+	p.page("POST /servers", p.changeServer)
 	p.page("GET /memory", p.memory)
 	p.page("POST /memory", p.changeMemory)
 	p.page("GET /settings", p.settings)

@@ -144,6 +144,7 @@ func TestEveryPageRenders(t *testing.T) {
 			{"List": full[operation.List[operations.MemoryFile]](), "File": (*operations.MemoryText)(nil), "May": false}},
 		"request.html":   {{"Q": full[operations.Request](), "Session": "s"}, {"Q": operations.Request{}, "Session": "s"}},
 		"schedule.html":  {{"S": full[operations.Schedule](), "May": true}, {"S": operations.Schedule{}, "May": false}},
+		"servers.html":   {{"List": []operations.MCPServer{full[operations.MCPServer]()}}, {"List": nil}},
 		"skill.html":     {{"S": full[operations.SkillDetail](), "Diff": full[operations.SkillDiff](), "May": true}, {"S": operations.SkillDetail{}, "Diff": operations.SkillDiff{}, "May": false}},
 		"skills.html":    {{"Waiting": []operations.Skill{full[operations.Skill]()}, "List": []operations.Skill{full[operations.Skill]()}}, {"Waiting": nil, "List": nil}},
 		"schedules.html": {{"List": full[operation.List[operations.Schedule]](), "Form": full[scheduleForm](), "May": true}, {"List": operation.List[operations.Schedule]{}, "Form": scheduleForm{}, "May": true}},

@@ -1,0 +1,120 @@
+package operations
+
+import (
+	"context"
+	"time"
+
+	"chorus/internal/operation"
+)
+
+// MCPServers carries out operations on the MCP servers whose tools agents use.
+type MCPServers interface {
+	ListMCPServers(context.Context, operation.Caller, MCPServerQuery) (operation.List[MCPServer], error)
+	AddMCPServer(context.Context, operation.Caller, NewMCPServer) (MCPServer, error)
+	TestMCPServer(context.Context, operation.Caller, MCPServerRef) (MCPServerReport, error)
+	RemoveMCPServer(context.Context, operation.Caller, MCPServerRef) (MCPServerName, error)
+	LogoutMCPServer(context.Context, operation.Caller, MCPServerRef) (MCPServerName, error)
+}
+
+// MCPServerQuery says whose servers are listed.
+type MCPServerQuery struct {
+	Workspace string `json:"workspacePath,omitempty" maxLen:"4096" cli:"repo,r" doc:"the folder whose .mcp.json counts too; left out: only the servers of every agent"`
+}
+
+// MCPServerRef names a server.
+type MCPServerRef struct {
+	Name      string `json:"name" minLen:"1" maxLen:"200" noun:"mcp" doc:"the server's name"`
+	Workspace string `json:"workspacePath,omitempty" maxLen:"4096" cli:"repo,r" doc:"the folder whose .mcp.json counts too, in which the server is started"`
+}
+
+// MCPServerName names a server that something was done to.
+type MCPServerName struct {
+	Name string `json:"name"`
+}
+
+// NewMCPServer is a server as somebody adds it: a program of this machine, or an address.
+type NewMCPServer struct {
+	Name      string   `json:"name" minLen:"1" maxLen:"200" doc:"what it is called, in the names of its tools too"`
+	Command   string   `json:"command,omitempty" maxLen:"4096" doc:"the program that is started"`
+	Args      []string `json:"args,omitempty" maxItems:"200" doc:"its arguments"`
+	URL       string   `json:"url,omitempty" maxLen:"4096" doc:"the address of a server on the network"`
+	Type      string   `json:"type,omitempty" enum:"stdio,http,sse" doc:"how it is spoken to: stdio, http or sse (default: told from the rest)"`
+	Env       []string `json:"env,omitempty" maxItems:"200" cli:"-" doc:"NAME=VALUE that its program gets; \"${NAME}\" is taken from the environment"`
+	Headers   []string `json:"headers,omitempty" maxItems:"50" cli:"-" doc:"NAME=VALUE that is sent to its address"`
+	Workspace string   `json:"workspacePath,omitempty" maxLen:"4096" cli:"-" doc:"the folder whose .mcp.json may have the name already"`
+}
+
+// MCPServer is a server that is configured, and how it was when it last ran.
+type MCPServer struct {
+	Name      string    `json:"name"`
+	Where     string    `json:"where"`               // what is started, or the address
+	From      string    `json:"from"`                // the configuration, mcp.json of the home, or .mcp.json of the folder
+	State     string    `json:"state"`               // enabled, logged in, not trusted
+	Status    string    `json:"status,omitempty"`    // ready, restarting or failed when it was last seen; "": it never ran
+	Error     string    `json:"error,omitempty"`     // why it was not ready
+	SeenAt    time.Time `json:"seenAt,omitzero"`     // when that was
+	Tools     int       `json:"tools,omitempty"`     // how many it had
+	Prompts   int       `json:"prompts,omitempty"`   // when it was last tested
+	Resources int       `json:"resources,omitempty"` // when it was last tested
+	Lock      string    `json:"lock,omitempty"`      // on, changed or off: whether what it says of its tools was approved; "": it was not used yet
+	LockID    string    `json:"lockId,omitempty"`    // for skill.diff and skill.approve
+	Added     bool      `json:"added,omitempty"`     // with mcp.add, so it can be removed
+}
+
+// MCPServerReport is what a server answered when it was tried.
+type MCPServerReport struct {
+	Name         string   `json:"name"`
+	State        string   `json:"state"`
+	Why          string   `json:"why,omitempty"`
+	Tools        []string `json:"tools"`
+	Prompts      []string `json:"prompts"`
+	Resources    []string `json:"resources"`
+	Instructions string   `json:"instructions,omitempty"`
+}
+
+// The operations on MCP servers. Their tools are for runs that nothing limits: a server that an agent could add would bring
+// tools of the agent's own choice. Logging in stays with the terminal, since the browser must come back to that machine.
+var (
+	ListMCPServers = operation.New(operation.Info{Name: "mcp.list", Help: "List the MCP servers that agents have, with how each was last seen", Scope: operation.Admin,
+		HTTP:    []operation.HTTP{{Route: "GET /api/mcp/servers", Tag: "mcp", ID: "listMCPServers"}},
+		CLI:     []operation.CLI{{Words: "mcp list", Help: "List the MCP servers that agents in this folder have"}},
+		Tool:    "mcpserver_list",
+		Columns: "NAME=name | STATE=state | LAST=status | TOOLS=tools | LOCK=lock | WHERE=where | FROM=from",
+		Empty:   "there are no MCP servers; add one: chorus mcp add NAME -- COMMAND"}, MCPServers.ListMCPServers)
+
+	AddMCPServer = operation.New(operation.Info{Name: "mcp.add", Help: "Add an MCP server, for all agents of the home", Scope: operation.Admin, Effect: operation.Changes,
+		Doc: "Adds a server to mcp.json in the home, which has the form that other programs use. Servers of\n" +
+			"the configuration and of a repository's .mcp.json stay where they are.\n\n" +
+			"A value like ${NAME} is taken from the environment when the server is started. To add the same once more\n" +
+			"changes nothing; another server of that name is refused.",
+		HTTP: []operation.HTTP{{Route: "POST /api/mcp/servers", Tag: "mcp", ID: "addMCPServer", Body: "NewMCPServer"}},
+		CLI: []operation.CLI{{Words: "mcp add", Args: "NAME [COMMAND] [ARGS…]", Example: `  chorus mcp add files -- npx -y @modelcontextprotocol/server-filesystem /data
+  chorus mcp add issues --url https://mcp.example.org/mcp
+  chorus mcp add wiki --url https://wiki.example.org/mcp --header 'Authorization=Bearer ${WIKI_TOKEN}'`}},
+		Tool: "mcpserver_add",
+		Done: "{name} is added; see whether it works: chorus mcp test {name}"}, MCPServers.AddMCPServer)
+
+	TestMCPServer = operation.New(operation.Info{Name: "mcp.test", Help: "Start an MCP server as a run would, and show what it has", Scope: operation.Admin, Effect: operation.Changes,
+		Doc:    "A server that does not come is no error: state and why say how it is.",
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "POST /api/mcp/servers/{name}/test", Tag: "mcp", ID: "testMCPServer"}},
+		CLI:    []operation.CLI{{Words: "mcp test", Args: "NAME"}},
+		Tool:   "mcpserver_test"}, MCPServers.TestMCPServer)
+
+	RemoveMCPServer = operation.New(operation.Info{Name: "mcp.remove", Help: "Take out an MCP server that was added, and its login", Scope: operation.Admin, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "DELETE /api/mcp/servers/{name}", Tag: "mcp", ID: "removeMCPServer"}},
+		CLI:    []operation.CLI{{Words: "mcp remove", Args: "NAME"}},
+		Tool:   "mcpserver_remove",
+		Done:   "{name} is gone"}, MCPServers.RemoveMCPServer)
+
+	LogoutMCPServer = operation.New(operation.Info{Name: "mcp.logout", Help: "Forget the login to an MCP server", Scope: operation.Admin, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/mcp/servers/{name}/logout", Tag: "mcp", ID: "logoutMCPServer"}},
+		CLI:    []operation.CLI{{Words: "mcp logout", Args: "NAME"}},
+		Done:   "logged out of {name}"}, MCPServers.LogoutMCPServer)
+)
+
+func mcpServers() []operation.Any {
+	return []operation.Any{ListMCPServers, AddMCPServer, TestMCPServer, RemoveMCPServer, LogoutMCPServer}
+}

@@ -1,0 +1,145 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/runsetup"
+)
+
+var _ operations.MCPServers = (*Handler)(nil)
+
+// serverFolder checks the folder whose servers are meant; "": none is.
+func serverFolder(path string) (string, error) {
+	switch {
+	case path == "":
+		return "", nil
+	case !filepath.IsAbs(path):
+		return "", Invalid("workspacePath", "%.200q is not an absolute path", path)
+	case !runsetup.IsDir(path):
+		return "", Invalid("workspacePath", "there is no directory %.200s", path)
+	}
+	return filepath.Clean(path), nil
+}
+
+// serverError says of a failure whose mistake it is.
+func serverError(err error) error {
+	var unknown *runsetup.UnknownServer
+	var state *runsetup.ServerState
+	switch {
+	case errors.As(err, &unknown):
+		return operation.Errorf(operation.NotFound, "%s", unknown)
+	case errors.As(err, &state):
+		return operation.Errorf(operation.Conflict, "%s", state)
+	}
+	return err
+}
+
+func showServer(s runsetup.ServerInfo) operations.MCPServer {
+	return operations.MCPServer{Name: s.Name, Where: s.Where, From: s.From, State: s.State, Status: string(s.Seen.State), Error: s.Seen.Why, SeenAt: s.Seen.At,
+		Tools: s.Seen.Tools, Prompts: s.Seen.Prompts, Resources: s.Seen.Resources, Lock: s.Lock, LockID: s.LockID, Added: s.Added}
+}
+
+// ListMCPServers carries out the operation of that name.
+func (o *Handler) ListMCPServers(_ context.Context, _ operation.Caller, in operations.MCPServerQuery) (out operation.List[operations.MCPServer], err error) {
+	dir, err := serverFolder(in.Workspace)
+	if err != nil {
+		return out, err
+	}
+	list, err := o.app.Setup.Servers(dir)
+	for _, s := range list {
+		out.Items = append(out.Items, showServer(s))
+	}
+	return out, err
+}
+
+// AddMCPServer carries out the operation of that name.
+func (o *Handler) AddMCPServer(ctx context.Context, by operation.Caller, in operations.NewMCPServer) (out operations.MCPServer, err error) {
+	dir, err := serverFolder(in.Workspace)
+	if err != nil {
+		return out, err
+	}
+	s := runsetup.NewServer{Command: in.Command, Args: in.Args, Type: in.Type, URL: in.URL}
+	if s.Env, err = pairs("env", in.Env); err != nil {
+		return out, err
+	}
+	if s.Headers, err = pairs("headers", in.Headers); err != nil {
+		return out, err
+	}
+	if err := o.app.Setup.AddServer(dir, in.Name, s); err != nil {
+		return out, serverError(err)
+	}
+	list, err := o.app.Setup.Servers(dir)
+	if err != nil {
+		return out, err
+	}
+	for _, one := range list {
+		if one.Name == in.Name {
+			out = showServer(one)
+		}
+	}
+	return out, o.app.Gate.RecordDecision(ctx, by.Principal, "mcp add", in.Name+" ("+out.Where+")")
+}
+
+// pairs reads NAME=VALUE.
+func pairs(field string, list []string) (map[string]string, error) {
+	var out map[string]string
+	for _, one := range list {
+		name, value, ok := strings.Cut(one, "=")
+		if !ok || name == "" {
+			return nil, Invalid(field, "%.40q is not NAME=VALUE", one)
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[name] = value
+	}
+	return out, nil
+}
+
+// TestMCPServer carries out the operation of that name.
+func (o *Handler) TestMCPServer(ctx context.Context, _ operation.Caller, in operations.MCPServerRef) (out operations.MCPServerReport, err error) {
+	dir, err := serverFolder(in.Workspace)
+	if err != nil {
+		return out, err
+	}
+	if dir == "" { // a session without a folder has one of its own, too
+		if dir, err = os.MkdirTemp("", "chorus-mcp-"); err != nil {
+			return out, err
+		}
+		defer os.RemoveAll(dir)
+	}
+	report, err := o.app.Setup.TestServer(ctx, runsetup.SessionOptions{Dir: dir}, in.Name)
+	if err != nil {
+		return out, serverError(err)
+	}
+	return operations.MCPServerReport{Name: report.Name, State: report.State, Why: report.Why, Tools: report.Tools, Prompts: report.Prompts,
+		Resources: report.Resources, Instructions: report.Instructions}, nil
+}
+
+// RemoveMCPServer carries out the operation of that name.
+func (o *Handler) RemoveMCPServer(ctx context.Context, by operation.Caller, in operations.MCPServerRef) (operations.MCPServerName, error) {
+	return o.changeServer(ctx, by, in, "mcp remove", o.app.Setup.RemoveServer)
+}
+
+// LogoutMCPServer carries out the operation of that name.
+func (o *Handler) LogoutMCPServer(ctx context.Context, by operation.Caller, in operations.MCPServerRef) (operations.MCPServerName, error) {
+	return o.changeServer(ctx, by, in, "mcp logout", o.app.Setup.LogOut)
+}
+
+func (o *Handler) changeServer(ctx context.Context, by operation.Caller, in operations.MCPServerRef, action string, change func(dir, name string) error) (operations.MCPServerName, error) {
+	out := operations.MCPServerName{Name: in.Name}
+	dir, err := serverFolder(in.Workspace)
+	if err != nil {
+		return out, err
+	}
+	if err := change(dir, in.Name); err != nil {
+		return out, serverError(err)
+	}
+	return out, o.app.Gate.RecordDecision(ctx, by.Principal, action, in.Name)
+}

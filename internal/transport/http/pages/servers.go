@@ -1,0 +1,59 @@
+package pages
+
+import (
+	"net/http"
+	"strings"
+
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+)
+
+// servers lists the MCP servers that agents have, with how each was last seen. What it needs is an admin's, so it says so to others.
+func (p *Pages) servers(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	list, err := operations.ListMCPServers.Call(r.Context(), p.Executor, by, operations.MCPServerQuery{})
+	if err != nil {
+		return err
+	}
+	return p.render(w, http.StatusOK, "servers.html", map[string]any{"Layout": p.layout(r, by, "MCP servers"), "List": list.Items})
+}
+
+// changeServer adds a server, tests it or takes it out. How a test ended is on the page that it leads back to.
+func (p *Pages) changeServer(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	ref := operations.MCPServerRef{Name: strings.TrimSpace(r.PostFormValue("name"))}
+	done, err := "", error(nil)
+	switch do := r.PostFormValue("do"); do {
+	case "add":
+		_, err = operations.AddMCPServer.Call(r.Context(), p.Executor, by, operations.NewMCPServer{Name: ref.Name, Command: strings.TrimSpace(r.PostFormValue("command")),
+			Args: lines(r.PostFormValue("args")), URL: strings.TrimSpace(r.PostFormValue("url")), Env: lines(r.PostFormValue("env")), Headers: lines(r.PostFormValue("headers"))})
+		done = ref.Name + " is added; test it to see whether it works"
+	case "test":
+		var report operations.MCPServerReport
+		report, err = operations.TestMCPServer.Call(r.Context(), p.Executor, by, ref)
+		done = report.Name + " is " + report.State
+	case "remove":
+		_, err = operations.RemoveMCPServer.Call(r.Context(), p.Executor, by, ref)
+		done = ref.Name + " is gone"
+	case "logout":
+		_, err = operations.LogoutMCPServer.Call(r.Context(), p.Executor, by, ref)
+		done = "logged out of " + ref.Name
+	default:
+		err = operation.Errorf(operation.Invalid, "a server can be added, tested, removed or logged out of, not %.20q", do)
+	}
+	if err != nil {
+		return err
+	}
+	return finishForm(w, r, "/servers", done)
+}
+
+// lines are the lines of a field that are not empty.
+func lines(text string) (out []string) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
+}
