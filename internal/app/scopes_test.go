@@ -51,7 +51,7 @@ func allDoors(t *testing.T) []wayIn {
 	for _, path := range []string{"/", "/new", "/s/x", "/s/x/journal", "/s/x/requests/1", "/s/x/blob/x", "/approvals", "/agents", "/agents/chorus", "/agents/chorus/files/", "/costs", "/audit", "/settings", "/search", "/doctor"} {
 		routes = append(routes, wayIn{"GET", path, operation.Read, true})
 	}
-	return append(routes, wayIn{"GET", "/s/x/live", operation.Read, false}, wayIn{"GET", "/moves", operation.Read, false}, wayIn{"POST", "/new", operation.Chat, false}, wayIn{"POST", "/s/x/say", operation.Chat, false},
+	return append(routes, wayIn{"GET", "/s/x/live", operation.Read, false}, wayIn{"GET", "/processes/x/live", operation.Read, false}, wayIn{"GET", "/moves", operation.Read, false}, wayIn{"POST", "/new", operation.Chat, false}, wayIn{"POST", "/s/x/say", operation.Chat, false},
 		wayIn{"POST", "/s/x/stop", operation.Chat, false}, wayIn{"POST", "/s/x/fork", operation.Chat, false}, wayIn{"POST", "/approvals/x", operation.Approve, false},
 		wayIn{"POST", "/settings", operation.Admin, false}, wayIn{"POST", "/settings/tokens", operation.Admin, false}, wayIn{"POST", "/settings/tokens/revoke", operation.Admin, false})
 }

@@ -34,6 +34,7 @@ type ProcessLogQuery struct {
 	Lines int    `json:"lines,omitempty" min:"1" max:"5000" cli:"lines,n" doc:"how many of the last lines; left out: 20"`
 	From  int64  `json:"from,omitempty" min:"1" doc:"everything from this position on, instead of the last lines"`
 	Bytes int    `json:"bytes,omitempty" min:"1" max:"1048576" doc:"at most so many bytes; left out: 65536"`
+	Whole bool   `json:"whole,omitempty" doc:"with from: a last line that is not complete is left for the next time, unless the process is over"`
 }
 
 // ProcessOutput is a piece of what a process printed.

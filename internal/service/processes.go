@@ -102,7 +102,10 @@ func (o *Handler) ProcessLogs(ctx context.Context, by operation.Caller, in opera
 	out := operations.ProcessOutput{ID: p.ID, Status: string(p.State)}
 	if in.From > 0 {
 		read, err := o.app.Processes.Output(p.ID, in.From-1, most)
-		out.From, out.Next, out.Total, out.Text = read.From+1, read.Next+1, read.Total, read.Text
+		if in.Whole && !p.Over() {
+			read.Text = wholeLines(read.Text, most)
+		}
+		out.From, out.Next, out.Total, out.Text = read.From+1, read.From+int64(len(read.Text))+1, read.Total, read.Text
 		out.Text = o.app.Logs.Redactor().Text(strings.ToValidUTF8(out.Text, "\uFFFD"))
 		return out, err
 	}
@@ -119,6 +122,18 @@ func (o *Handler) ProcessLogs(ctx context.Context, by operation.Caller, in opera
 	out.Total, out.Next = whole.Total, whole.Total+1
 	out.From = max(out.Next-int64(len(out.Text))-1, 1)
 	return out, err
+}
+
+// wholeLines leaves out a last line that is not complete. A secret that is half written would not be recognized. A line that
+// is longer than what is read at a time comes in pieces.
+func wholeLines(text string, most int) string {
+	if at := strings.LastIndexAny(text, "\n\r"); at >= 0 {
+		return text[:at+1]
+	}
+	if len(text) < most {
+		return ""
+	}
+	return text
 }
 
 // KillProcess carries out the operation of that name.

@@ -25,6 +25,7 @@ func (p *Pages) functions() template.FuncMap {
 		"code":     func(text, lang string) template.HTML { return template.HTML(markdown.Code(text, lang)) },
 		"pretty":   pretty,
 		"visible":  markdown.Visible,
+		"clean":    markdown.Clean,
 		"set":      func(t time.Time) bool { return !t.IsZero() },
 		"ago":      func(t time.Time) string { return ago(t, p.Now()) },
 		"soon":     func(t time.Time) string { return soon(t, p.Now()) },

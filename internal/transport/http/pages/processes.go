@@ -1,14 +1,19 @@
 package pages
 
 import (
+	"context"
 	"net/http"
+	"strings"
 
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 )
 
-// tailLines is how much of its output the page of a process shows.
-const tailLines = 200
+// tailLines and tailBytes are how much of its output the page of a process shows at first.
+const (
+	tailLines = 200
+	tailBytes = 64 << 10
+)
 
 // processes lists what agents left running.
 func (p *Pages) processes(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
@@ -19,21 +24,48 @@ func (p *Pages) processes(w http.ResponseWriter, r *http.Request, by operation.C
 	return p.render(w, http.StatusOK, "processes.html", map[string]any{"Layout": p.layout(r, by, "Processes"), "List": list})
 }
 
-// process shows one with the end of its output, and anew every two seconds while it runs.
+// process shows one with the end of its output; what it prints from then on comes by processLive.
 func (p *Pages) process(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	one, err := operations.GetProcess.Call(r.Context(), p.Executor, by, operations.ProcessRef{ID: r.PathValue("id")})
 	if err != nil {
 		return err
 	}
-	output, err := operations.ProcessLogs.Call(r.Context(), p.Executor, by, operations.ProcessLogQuery{ID: one.ID, Lines: tailLines})
+	output, err := p.lastOutput(r.Context(), by, one.ID)
 	if err != nil {
 		return err
 	}
-	runs := one.EndedAt.IsZero()
-	if runs {
-		w.Header().Set("Refresh", "2")
+	frame := p.layout(r, by, "Process")
+	if running(one.Status) {
+		frame.Script = "process.js"
 	}
-	return p.render(w, http.StatusOK, "process.html", map[string]any{"Layout": p.layout(r, by, "Process"), "P": one, "Output": output, "Runs": runs, "May": by.May(operation.Chat)})
+	data := processData(one, by)
+	data["Layout"], data["Output"] = frame, output
+	return p.render(w, http.StatusOK, "process.html", data)
+}
+
+func processData(one operations.Process, by operation.Caller) map[string]any {
+	return map[string]any{"P": one, "Runs": running(one.Status), "May": by.May(operation.Chat)}
+}
+
+func running(status string) bool { return status == "starting" || status == "running" }
+
+// lastOutput is the last whole lines that a process printed, and where to read on exactly.
+func (p *Pages) lastOutput(ctx context.Context, by operation.Caller, id string) (operations.ProcessOutput, error) {
+	end, err := operations.ProcessLogs.Call(ctx, p.Executor, by, operations.ProcessLogQuery{ID: id, Lines: 1})
+	if err != nil {
+		return end, err
+	}
+	out, err := operations.ProcessLogs.Call(ctx, p.Executor, by, operations.ProcessLogQuery{ID: id, From: max(end.Total-tailBytes, 0) + 1, Bytes: tailBytes, Whole: true})
+	if err != nil {
+		return out, err
+	}
+	if out.From > 1 { // the first line may be a part of one
+		_, out.Text, _ = strings.Cut(out.Text, "\n")
+	}
+	if lines := strings.SplitAfter(out.Text, "\n"); len(lines) > tailLines {
+		out.Text = strings.Join(lines[len(lines)-tailLines:], "")
+	}
+	return out, nil
 }
 
 func (p *Pages) killProcess(w http.ResponseWriter, r *http.Request, by operation.Caller) error {

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"chorus/internal/sandbox/isolate"
+	"chorus/internal/sandbox/keep"
 )
 
 // timeout bounds every wait for the browser; a busy machine may need much of it.
@@ -33,7 +34,13 @@ var chrome struct {
 }
 
 func TestMain(m *testing.M) {
-	isolate.InsideSandbox(os.Args[1:]) // a sandbox may start us as its process 1
+	isolate.InsideSandbox(os.Args[1:])               // a sandbox may start us as its process 1
+	if len(os.Args) == 3 && os.Args[1] == keep.Arg { // a process that an agent left running has us look after it
+		if keep.Main(os.Args[2], os.Stdin, os.Stdout, nil) != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if home := os.Getenv("WEBTEST_HOME"); home != "" {
 		os.Exit(serveHere(home, os.Getenv("WEBTEST_ADDR")))
 	}

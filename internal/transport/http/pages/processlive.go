@@ -1,0 +1,167 @@
+package pages
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"chorus/internal/markdown"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+)
+
+// The timing of a process's stream.
+const (
+	outputEvery = 250 * time.Millisecond // how often it is looked for output: the keeper writes it into a file and tells nobody
+	factsEvery  = 2 * time.Second        // and for what its hooks did
+	partialLine = time.Second            // a line that is not complete is shown when it has stood so long
+	lingers     = 3 * time.Second        // what hooks do at its end follows within this
+)
+
+// output is a piece of what a process printed.
+type output struct {
+	Text string `json:"text"`
+	Lost bool   `json:"lost,omitempty"` // what was printed before it is not kept any more
+}
+
+// processLive streams what a process prints from a position on, and what becomes of it. It ends with the process. The id of an
+// event is the position to go on from, so a page that reconnects misses nothing and gets nothing twice.
+func (p *Pages) processLive(w http.ResponseWriter, r *http.Request) {
+	by, ok := operation.CallerOf(r.Context())
+	if !ok {
+		http.Error(w, "sign in first", http.StatusUnauthorized)
+		return
+	}
+	one, err := operations.GetProcess.Call(r.Context(), p.Executor, by, operations.ProcessRef{ID: r.PathValue("id")})
+	if err != nil {
+		http.Error(w, p.userMessage(err), statusOf(err))
+		return
+	}
+	from, _ := strconv.ParseInt(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("from")), 10, 64)
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	h.Set("X-Accel-Buffering", "no")
+	s := &processStream{stream: stream{pages: p, w: w, control: http.NewResponseController(w), by: by}, id: one.ID, from: max(from, 1)}
+	if s.send("retry: 1000\n\n") != nil {
+		return
+	}
+	if err := s.run(r.Context()); err != nil && r.Context().Err() == nil {
+		p.Log.Debug("page stream ended", "component", "web", "error", err)
+	}
+}
+
+// processStream is the connection of one page to one process.
+type processStream struct {
+	stream
+	id     string
+	from   int64             // the position to read on from
+	total  int64             // bytes that were printed at the last look
+	grown  time.Time         // when there were more than at the look before
+	ended  time.Time         // when it was seen that the process is over; zero: it runs
+	facts  time.Time         // when they were last read
+	shown  map[string]string // the fragments that were sent
+	finish bool              // everything was sent
+}
+
+func (s *processStream) run(ctx context.Context) error {
+	look := time.NewTicker(outputEvery)
+	defer look.Stop()
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for {
+		err := s.look(ctx)
+		if err != nil {
+			return err
+		}
+		if s.finish {
+			return s.send("event: end\ndata: over\n\n")
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.pages.Stopping:
+			return s.send(": the server is stopping; come again\n\n")
+		case <-beat.C:
+			if err = s.recheck(ctx); err == nil {
+				err = s.send(": still here\n\n")
+			}
+		case <-look.C:
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// look sends what is new.
+func (s *processStream) look(ctx context.Context) error {
+	for {
+		now := s.pages.Now()
+		out, err := s.read(ctx, true)
+		if err != nil {
+			return err
+		}
+		if out.Total != s.total {
+			s.total, s.grown = out.Total, now
+		}
+		if out.Text == "" && s.total >= s.from && now.Sub(s.grown) >= partialLine {
+			if out, err = s.read(ctx, false); err != nil {
+				return err
+			}
+		}
+		if over := !running(out.Status); over && s.ended.IsZero() {
+			s.ended, s.facts = now, time.Time{}
+		}
+		if out.Text == "" {
+			break
+		}
+		data, err := json.Marshal(output{Text: markdown.Clean(out.Text), Lost: out.From > s.from})
+		if err != nil {
+			return err
+		}
+		s.from = out.Next
+		if err := s.send(fmt.Sprintf("id: %d\nevent: output\ndata: %s\n\n", s.from, data)); err != nil {
+			return err
+		}
+	}
+	now := s.pages.Now()
+	s.finish = !s.ended.IsZero() && now.Sub(s.ended) >= lingers
+	if s.facts.IsZero() || s.finish || now.Sub(s.facts) >= factsEvery {
+		s.facts = now
+		return s.sendFacts(ctx)
+	}
+	return nil
+}
+
+func (s *processStream) read(ctx context.Context, whole bool) (operations.ProcessOutput, error) {
+	return operations.ProcessLogs.Call(ctx, s.pages.Executor, s.by, operations.ProcessLogQuery{ID: s.id, From: s.from, Bytes: tailBytes, Whole: whole})
+}
+
+// sendFacts sends how the process is and what its hooks did, where that has changed.
+func (s *processStream) sendFacts(ctx context.Context) error {
+	one, err := operations.GetProcess.Call(ctx, s.pages.Executor, s.by, operations.ProcessRef{ID: s.id})
+	if err != nil {
+		return err
+	}
+	if s.shown == nil {
+		s.shown = map[string]string{}
+	}
+	for _, name := range []string{"process-facts", "process-hooks"} {
+		html, err := s.pages.fragment(name, processData(one, s.by))
+		if err != nil {
+			return err
+		}
+		if s.shown[name] == html {
+			continue
+		}
+		s.shown[name] = html
+		if err := s.put(fragment{ID: name, HTML: html}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
