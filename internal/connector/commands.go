@@ -9,6 +9,7 @@ import (
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
+	"chorus/internal/connector/slash"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/outbox"
@@ -101,8 +102,8 @@ func (b *Bot) plainPath(path string) string {
 
 // Speaks implements platform.Sink.
 func (b *Bot) Speaks(path string) bool {
-	path = b.plainPath(path)
-	return slices.ContainsFunc(b.Offers(), func(c platform.Command) bool { return c.Speaks && c.Name == path })
+	c, _, rest := slash.Find(b.Offers(), strings.ReplaceAll(b.plainPath(path), "/", " "))
+	return c != nil && c.Speaks && rest == ""
 }
 
 // Invoke implements platform.Sink.

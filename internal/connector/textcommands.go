@@ -1,11 +1,12 @@
 package connector
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
+	"chorus/internal/connector/slash"
 	"chorus/internal/journal"
 	"chorus/internal/platform"
 	"chorus/internal/room"
@@ -18,12 +19,11 @@ import (
 // textCommand carries out a message that is a command; false: it is words like any others. It
 // is carried out once, by one of our bots: one that was begun when the program ended is lost.
 func (b *Bot) textCommand(ctx context.Context, m room.Message) (bool, error) {
-	words := strings.Fields(m.Text)
-	if !b.WritesCommands() || len(words) == 0 || !strings.HasPrefix(words[0], "/") || m.System || m.Author.Program() {
+	words, isCommand := strings.CutPrefix(strings.TrimSpace(m.Text), "/")
+	if !b.WritesCommands() || !isCommand || m.System || m.Author.Program() {
 		return false, nil
 	}
-	words[0] = words[0][1:]
-	c, path, rest := findCommand(b.Offers(), words)
+	c, path, rest := slash.Find(b.Offers(), words)
 	if c == nil || c.Speaks {
 		return false, nil
 	}
@@ -43,76 +43,46 @@ func (b *Bot) textCommand(ctx context.Context, m room.Message) (bool, error) {
 }
 
 // invokeText carries out a command with the words that follow it.
-func (b *Bot) invokeText(ctx context.Context, m room.Message, path string, options []platform.Option, words []string) platform.Answer {
+func (b *Bot) invokeText(ctx context.Context, m room.Message, path string, options []platform.Option, words string) platform.Answer {
 	i := platform.Invocation{ID: m.ID, Path: path, By: m.Author, In: m.In, Text: map[string]string{}, Flag: map[string]bool{}, Person: map[string]room.Author{},
 		Allowed: platform.Allowed{Write: true, OpenThreads: b.can.threads != nil}}
-	if wrong := b.readOptions(ctx, &i, options, words); wrong != "" {
+	if wrong := cmp.Or(slash.Read(&i, options, words), b.readPersons(ctx, &i, options)); wrong != "" {
 		return says(wrong)
 	}
 	return b.Invoke(ctx, i)
 }
 
-// spoken is a message without the command that it begins with, where that command only says
-// that the words are for this bot: "/ask what is new?" is a question that mentions it.
+// spoken is a message without the command that it begins with, where that command only says that the words are for
+// this bot: "/ask what is new?" is a question that mentions it, "/skill run deploy" calls a skill as "/deploy" does.
 func (b *Bot) spoken(m room.Message) room.Message {
 	words, isCommand := strings.CutPrefix(strings.TrimSpace(m.Text), "/")
-	name, rest, _ := strings.Cut(words, " ")
-	if b.WritesCommands() && isCommand && strings.TrimSpace(rest) != "" && b.Speaks(name) && b.Self().ID != "" {
-		m.Text, m.Mentions = strings.TrimSpace(rest), append(slices.Clone(m.Mentions), b.Self().ID)
+	if !b.WritesCommands() || !isCommand || b.Self().ID == "" {
+		return m
 	}
+	c, path, rest := slash.Find(b.Offers(), words)
+	if rest = strings.TrimSpace(rest); c == nil || !c.Speaks || rest == "" {
+		return m
+	}
+	if strings.Contains(path, "/") {
+		rest = "/" + rest
+	}
+	m.Text, m.Mentions = rest, append(slices.Clone(m.Mentions), b.Self().ID)
 	return m
 }
 
-// findCommand finds the command that words begin with, and what follows; nil: there is none.
-func findCommand(list []platform.Command, words []string) (found *platform.Command, path string, rest []string) {
-	for len(words) > 0 {
-		i := slices.IndexFunc(list, func(c platform.Command) bool { return c.Name == words[0] })
-		if i < 0 {
-			return nil, "", nil
-		}
-		path, words = strings.TrimPrefix(path+"/"+words[0], "/"), words[1:]
-		if len(list[i].Sub) == 0 {
-			return &list[i], path, words
-		}
-		list = list[i].Sub
-	}
-	return nil, "", nil
-}
-
-// readOptions fills in what follows a command: name=value, and what has no name for the first
-// option that is left. It says what is wrong with it.
-func (b *Bot) readOptions(ctx context.Context, i *platform.Invocation, options []platform.Option, words []string) string {
-	given := map[string]string{}
-	last := "" // the option that further words belong to
-	for _, word := range words {
-		name, value, named := strings.Cut(word, "=")
-		at := slices.IndexFunc(options, func(o platform.Option) bool { return named && o.Name == name })
-		if at < 0 {
-			at, value = slices.IndexFunc(options, func(o platform.Option) bool { _, has := given[o.Name]; return o.Name == last || last == "" && !has }), word
-		}
-		if at < 0 {
-			return fmt.Sprintf("%q is too much for /%s.", word, strings.ReplaceAll(i.Path, "/", " "))
-		}
-		last = options[at].Name
-		given[last] = strings.TrimSpace(given[last] + " " + value)
-	}
+// readPersons finds whoever is named where a command wants somebody. It says who is not there.
+func (b *Bot) readPersons(ctx context.Context, i *platform.Invocation, options []platform.Option) string {
 	for _, o := range options {
-		value, has := given[o.Name]
-		switch {
-		case !has && o.Required:
-			return fmt.Sprintf("/%s needs %s: %s.", strings.ReplaceAll(i.Path, "/", " "), o.Name, o.Description)
-		case !has:
-		case o.Kind == platform.Flag:
-			i.Flag[o.Name] = value != "false" && value != "no"
-		case o.Kind == platform.Person:
-			who, err := b.Platform.Member(ctx, i.In.Guild, room.Author{ID: strings.TrimPrefix(value, "@")})
-			if err != nil || !who.Member {
-				return value + " is not here."
-			}
-			i.Person[o.Name] = who
-		default:
-			i.Text[o.Name] = value
+		value, has := i.Text[o.Name]
+		if o.Kind != platform.Person || !has {
+			continue
 		}
+		delete(i.Text, o.Name)
+		who, err := b.Platform.Member(ctx, i.In.Guild, room.Author{ID: strings.TrimPrefix(value, "@")})
+		if err != nil || !who.Member {
+			return value + " is not here."
+		}
+		i.Person[o.Name] = who
 	}
 	return ""
 }

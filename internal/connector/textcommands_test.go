@@ -2,9 +2,9 @@ package connector
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
+	"chorus/internal/connector/slash"
 	"chorus/internal/platform"
 	"chorus/internal/room"
 )
@@ -18,17 +18,21 @@ func TestCommandsAreReadFromText(t *testing.T) {
 		"context save before the change":       "context/save map[description:before the change] map[] ",
 		"context save description=a b all=yes": "context/save map[description:a b] map[all:true] ",
 		"context save all=no description=x=y":  "context/save map[description:x=y] map[all:false] ",
+		"context save two\n  lines":            "context/save map[description:two\n  lines] map[] ",
+		"context save \"a b\" yes":             "context/save map[description:a b] map[all:true] ",
+		"context save description=“a b” no":    "context/save map[description:a b] map[all:false] ",
+		"context save say \"a b\" twice":       "context/save map[description:say \"a b\" twice] map[] ",
 		"context save":                         "context/save map[] map[] /context save needs description: .",
 		"status now":                           `status map[] map[] "now" is too much for /status.`,
 		"context":                              "none",
 		"context drop":                         "none",
 		"statuses":                             "none",
 	} {
-		c, path, rest := findCommand(list, strings.Fields(text))
+		c, path, rest := slash.Find(list, text)
 		got := "none"
 		if c != nil {
 			i := platform.Invocation{Path: path, Text: map[string]string{}, Flag: map[string]bool{}, Person: map[string]room.Author{}}
-			wrong := fakeBot(t, Backend{}).readOptions(t.Context(), &i, c.Options, rest)
+			wrong := slash.Read(&i, c.Options, rest)
 			got = fmt.Sprint(path, " ", i.Text, " ", i.Flag, " ", wrong)
 		}
 		if got != want {

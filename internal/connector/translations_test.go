@@ -16,7 +16,7 @@ import (
 // Commands were in English for everybody. Each has its words in every language, and Discord takes them.
 func TestEveryCommandIsTranslated(t *testing.T) {
 	t.Parallel()
-	derived, err := slash.New(slash.Options{Operations: operations.All()})
+	derived, err := slash.New(slash.Options{Operations: operations.All(), Groups: operations.Groups()})
 	if err != nil {
 		t.Fatal(err)
 	}

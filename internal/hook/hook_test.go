@@ -24,7 +24,7 @@ func number(n int) *int { return &n }
 func TestTriggersThatCannotBeRunAreRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`"periodic"`:             "must be a JSON object, not \"periodic\"",
+		`"periodic"`:             "\"periodic\" is not understood",
 		`[]`:                     "must be a JSON object",
 		`42`:                     "must be a JSON object",
 		`null`:                   "must be a JSON object",

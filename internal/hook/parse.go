@@ -97,7 +97,10 @@ func EventName(name string) string {
 // ParseTrigger reads a trigger. types are the events that there are.
 func ParseTrigger(data []byte, types []string, now time.Time) (Trigger, error) {
 	var t Trigger
-	if err := object("trigger", data, &t); err != nil {
+	var words string
+	if json.Unmarshal(data, &words) == nil && words != "" {
+		t = triggerOf(words, types)
+	} else if err := object("trigger", data, &t); err != nil {
 		return Trigger{}, fmt.Errorf("%w; it is for instance %s", err, triggerForms)
 	}
 	if len(t.Where) > maxWhere || len(t.Session) > 1024 || len(t.Agent) > 64 {
@@ -129,6 +132,18 @@ func ParseTrigger(data []byte, types []string, now time.Time) (Trigger, error) {
 		return Trigger{}, err
 	}
 	return t, nil
+}
+
+// triggerOf is what people mean who write a word or two instead of an object: a webhook, an event, or times.
+func triggerOf(words string, types []string) Trigger {
+	switch words = strings.TrimSpace(words); {
+	case strings.EqualFold(words, Webhook):
+		return Trigger{Type: Webhook}
+	case slices.Contains(types, EventName(words)):
+		return Trigger{Type: OnEvent, Event: words}
+	default:
+		return Trigger{Type: Periodic, Schedule: words}
+	}
 }
 
 // foreign says which fields of a trigger its type does not have.

@@ -13,6 +13,15 @@ type Caller struct {
 	// Through is who acts in the caller's name: a hook or a schedule for them, or they themselves by way of an agent.
 	// nil: the caller asks directly.
 	Through *chat.Principal
+	// Here is the place in which the caller speaks, as transport and place of its threads ("discord:12/34"): whoever is
+	// there may know what happens there. "": nowhere in particular.
+	Here string
+}
+
+// IsHere reports whether a thread is held where the caller speaks.
+func (c Caller) IsHere(thread chat.ThreadID) bool {
+	transport, place, _, _ := thread.Parts()
+	return c.Here != "" && c.Here == transport+":"+place
 }
 
 // Acting is on whose authority words of the caller are said: with everybody in whose name it acts.

@@ -32,6 +32,7 @@ const (
 //	context   where it is left out, people's surroundings fill it in ("agent": the one of this channel)
 //	key       "true": the idempotency key, which travels beside the input
 //	resume    "true": the number after which a stream goes on
+//	slashDoc  a shorter phrase of help for chat commands
 //	http, cli, slash, tool
 //	          its name there; "-": it is not there. cli may add a one-letter flag: "model,m"
 type Field struct {

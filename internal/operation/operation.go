@@ -64,6 +64,8 @@ type Info struct {
 	Columns string // of a list's table: "ID=id | LAST ACTIVE=movedAt:minute"; see Table
 	Done    string // what a person reads afterwards: "{name} is ready"
 	Empty   string // what a person reads of an empty list
+	Page    string // where people find all of it in the browser: "/memory"; "": nowhere
+	Label   string // of a list's items, for people who choose one: "{when}: {text:40}"; see Render
 }
 
 // HTTP is a route. Fields of the input are bound by name: those in braces come from the path,
@@ -98,9 +100,22 @@ type CLI struct {
 type Slash struct {
 	Words      string         // at most three: "agent create"
 	Options    string         // names of the fields to offer; "": all
+	Require    string         // names of fields that must be given here, though elsewhere they need not
 	Set        map[string]any // values of fields that the words decide
 	Help       string         // "": the operation's Help
 	Permission string         // what the platform should demand before it shows it: manage channels, manage guild
+	Example    string         // its options as somebody would type them: "name:deploy text:staging"
+	// Show is what is answered, for a list of each item; see Render. "": the operation's Done, or its table.
+	Show string
+	// Ask is the question before something is destroyed; see Render. "": whether it is meant, since it cannot be undone.
+	Ask string
+	// First names an operation whose output is shown first; the command is carried out when whoever gave it says yes.
+	// It takes the fields of the command by their names, and what the command needs and lacks is taken from its output:
+	// so a yes holds for what was shown.
+	First string
+	// Speaks makes words of the input, which are said where the command was given instead of calling the operation:
+	// "/{name} {text}". What First names must succeed.
+	Speaks string
 }
 
 // Definition is an operation without its static types, for packages that derive something from

@@ -62,6 +62,9 @@ func (s *Set) Check() error {
 		}
 		for _, c := range d.Slash {
 			unique(d, "the chat command "+c.Words)
+			if _, ok := s.byName[c.First]; c.First != "" && !ok {
+				wrong = append(wrong, fmt.Errorf("the chat command %q shows %s first, which is no operation", c.Words, c.First))
+			}
 		}
 		if name := d.NameForMCP(); name != "" {
 			unique(d, "the tool "+name)
@@ -155,11 +158,13 @@ func (d *Definition) misplaced() (wrong []error) {
 		if n := len(strings.Fields(c.Words)); n < 1 || n > 3 {
 			wrong = append(wrong, fmt.Errorf("the chat command %q has %d words", c.Words, n))
 		}
-		for _, name := range strings.Fields(c.Options) {
+		for _, name := range strings.Fields(c.Options + " " + c.Require) {
 			known(InSlash, name)
 		}
 		set(c.Set)
+		wrong = append(wrong, d.unknownIn(c.Show, c.Speaks, c.Ask)...)
 	}
+	wrong = append(wrong, d.unknownIn(d.Label)...)
 	columns := d.TableColumns()
 	if d.Columns != "" && (len(columns) == 0 || d.Empty == "") {
 		wrong = append(wrong, errors.New("the columns cannot be read, or nothing is said of an empty list"))
@@ -170,6 +175,24 @@ func (d *Definition) misplaced() (wrong []error) {
 				wrong = append(wrong, fmt.Errorf("the output has no field %s for a column", c.Field))
 			}
 		}
+	}
+	return wrong
+}
+
+// unknownIn are names in templates that neither the output, or an item of it, nor the input has.
+func (d *Definition) unknownIn(templates ...string) (wrong []error) {
+	from := []reflect.Value{reflect.New(d.Out).Elem(), reflect.New(d.In).Elem()}
+	if items, ok := byJSONName(from[0], "items"); ok {
+		from[0] = reflect.New(items.Type().Elem()).Elem()
+	}
+	for _, template := range templates {
+		braces(template, func(name string) string {
+			name, _, _ = strings.Cut(name, ":")
+			if !slices.ContainsFunc(from, func(v reflect.Value) bool { _, ok := byJSONName(v, name); return ok }) {
+				wrong = append(wrong, fmt.Errorf("a template names %s, which neither input nor output has", name))
+			}
+			return ""
+		})
 	}
 	return wrong
 }

@@ -58,19 +58,42 @@ func (s *suggester) listed(noun string) func(context.Context, Caller, string) ([
 		if err != nil {
 			return nil, err
 		}
-		items, ok := byJSONName(reflect.ValueOf(out), "items")
-		if !ok {
-			return nil, nil
-		}
-		for i := range items.Len() {
-			name, ok := byJSONName(items.Index(i), "name")
-			if !ok {
-				name, _ = byJSONName(items.Index(i), "id")
-			}
-			names = append(names, name.String())
+		for _, item := range Items(out) {
+			names = append(names, NameOf(item))
 		}
 		return names, nil
 	}
+}
+
+// NameOf is what an item of a list is called in inputs: its name, id or path.
+func NameOf(item any) string {
+	for _, field := range []string{"name", "id", "path"} {
+		if v, ok := byJSONName(reflect.ValueOf(item), field); ok {
+			return v.String()
+		}
+	}
+	return ""
+}
+
+// IsList reports whether an output is a list, though an empty one.
+func IsList(out any) bool {
+	list, ok := byJSONName(reflect.ValueOf(out), "items")
+	return ok && list.Kind() == reflect.Slice
+}
+
+// Value is a field of an output by its JSON name; false: it has none.
+func Value(out any, name string) (reflect.Value, bool) { return byJSONName(reflect.ValueOf(out), name) }
+
+// Items are those of a list; nil: it is none.
+func Items(out any) (items []any) {
+	list, ok := byJSONName(reflect.ValueOf(out), "items")
+	if !ok || list.Kind() != reflect.Slice {
+		return nil
+	}
+	for i := range list.Len() {
+		items = append(items, list.Index(i).Interface())
+	}
+	return items
 }
 
 // Complete is the whole name that somebody means by its beginning. It fails where several begin so; where none

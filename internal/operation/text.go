@@ -50,6 +50,9 @@ func (f Field) SetText(into reflect.Value, text string, now time.Time) error {
 	case reflect.Slice:
 		return appendText(into, text)
 	default:
+		if into.Type() == reflect.TypeFor[JSON]() && !json.Valid([]byte(text)) {
+			text = strconv.Quote(text) // whoever reads it may understand words, too
+		}
 		if err := json.Unmarshal([]byte(text), into.Addr().Interface()); err != nil {
 			return fmt.Errorf("it must be JSON: %w", err)
 		}
@@ -111,6 +114,74 @@ func Sentence(template string, in, out any) string {
 		}
 		return "{" + name + "}"
 	})
+}
+
+// Render fills a template of several lines with values of the output, else of the input. A name may have a format:
+// those of Cell, "block" for text that is shown as it is, "diff" for a difference, "diffs" for a list of them with their
+// paths, "list" for a line for each item, "yes|no" for the words that stand for true and false. A line whose names are
+// all empty is left out.
+func Render(template string, in, out any) string {
+	var lines []string
+	for line := range strings.SplitSeq(template, "\n") {
+		names, filled := 0, 0
+		line = braces(line, func(name string) string {
+			names++
+			name, format, _ := strings.Cut(name, ":")
+			text := ""
+			for _, from := range []any{out, in} {
+				if v, ok := byJSONName(reflect.ValueOf(from), name); ok {
+					text = formatted(v, format)
+					break
+				}
+			}
+			if text != "" {
+				filled++
+			}
+			return text
+		})
+		if names == 0 || filled > 0 {
+			lines = append(lines, strings.TrimRight(line, " "))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func formatted(v reflect.Value, format string) string {
+	for v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	yes, no, choice := strings.Cut(format, "|")
+	switch {
+	case v.Kind() == reflect.Bool && choice && v.Bool():
+		return yes
+	case v.Kind() == reflect.Bool && choice:
+		return no
+	case v.Kind() != reflect.Int && v.Kind() != reflect.Int64 && v.IsZero():
+		return ""
+	case format == "block":
+		return fenced("", Cell(v, ""))
+	case format == "diff":
+		return fenced("diff", Cell(v, ""))
+	case v.Kind() == reflect.Slice && (format == "list" || format == "diffs"):
+		var lines []string
+		for i := range v.Len() {
+			switch item := v.Index(i); {
+			case format == "diffs":
+				lines = append(lines, Render("{path} {how}\n{diff:diff}", nil, item.Interface()))
+			case item.Kind() == reflect.Struct:
+				lines = append(lines, "- "+inOneLine(item))
+			default:
+				lines = append(lines, "- "+Cell(item, ""))
+			}
+		}
+		return strings.Join(lines, "\n")
+	}
+	return Cell(v, format)
+}
+
+// fenced is text between fences of Markdown, which it cannot close itself.
+func fenced(language, body string) string {
+	return "```" + language + "\n" + strings.TrimRight(strings.ReplaceAll(body, "```", "'''"), "\n") + "\n```"
 }
 
 func braces(template string, value func(name string) string) string {

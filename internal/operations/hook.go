@@ -23,8 +23,8 @@ type Hooks interface {
 // NewHook is what a hook is made of.
 type NewHook struct {
 	Name      string         `json:"name" minLen:"1" maxLen:"100" doc:"its name; its id is made of it"`
-	Trigger   operation.JSON `json:"trigger" doc:"what starts it, as an object: {\"type\":\"periodic\",\"interval_seconds\":3600}, {\"type\":\"periodic\",\"schedule\":\"every weekday at 9\"}, {\"type\":\"event\",\"event_type\":\"completed\",\"where\":{\"stopReason\":\"limit\"}} or {\"type\":\"webhook\"}"`
-	Prompt    string         `json:"promptTemplate,omitempty" maxLen:"100000" tool:"prompt_template" cli:"prompt" slash:"prompt" doc:"what the model is asked, with {{step_0}}, {{step_0.exit_code}}, {{event}}, {{event.field}}; left out: no model is asked"`
+	Trigger   operation.JSON `json:"trigger" slashDoc:"what starts it: times such as 'every weekday at 9', an event such as completed, or webhook" doc:"what starts it, as words ('every weekday at 9', an event such as completed, webhook) or as an object: {\"type\":\"periodic\",\"interval_seconds\":3600}, {\"type\":\"periodic\",\"schedule\":\"every weekday at 9\"}, {\"type\":\"event\",\"event_type\":\"completed\",\"where\":{\"stopReason\":\"limit\"}} or {\"type\":\"webhook\"}"`
+	Prompt    string         `json:"promptTemplate,omitempty" maxLen:"100000" tool:"prompt_template" cli:"prompt" slash:"prompt" slashDoc:"what the model is asked" doc:"what the model is asked, with {{step_0}}, {{step_0.exit_code}}, {{event}}, {{event.field}}; left out: no model is asked"`
 	Steps     operation.JSON `json:"contextSteps,omitzero" tool:"context_steps" cli:"steps" slash:"-" doc:"a list of steps that gather context: shell (command), read_file (path), http (url), db_query (query, params), git_diff (base_branch), search (query); each may have skip_llm_if_exit_zero, skip_llm_if_empty or skip_llm_if_status_ok"`
 	Actions   operation.JSON `json:"actions,omitzero" slash:"-" doc:"a list of what is done afterwards: say (session, text with {{response}}), shell (command) or operation (name, args)"`
 	Cooldown  *int           `json:"cooldownSeconds,omitempty" min:"0" tool:"cooldown_seconds" cli:"cooldown" slash:"-" doc:"seconds between two runs; left out: 3600 for events, else none"`
@@ -149,13 +149,15 @@ var (
 			Example: "  chorus hook create 'Broken build' 'The tests failed: {{step_0}} What is the cause?' --when 'every hour' --run 'make test' --skip-ok --dir . --approve\n" +
 				"  chorus hook create 'Limits' 'A run stopped at its limit: {{event}} What should be split?' --on completed --where stopReason=limit\n" +
 				"  chorus hook create Deploys 'Sum up for the team: {{event}}' --webhook --say 01J9"}},
-		Tool: "create_hook"}, Hooks.CreateHook)
+		Slash: []operation.Slash{{Words: "hook create", Require: "promptTemplate", Help: "Ask a model by itself, when a time comes or something happens", Example: "name:News trigger:every weekday at 9 prompt:What is new?",
+			Show: "hook `{id}` {enabled:runs|waits for a yes}: {starts}\n{waitsForYes:list}"}},
+		Tool: "create_hook", Page: "/hooks"}, Hooks.CreateHook)
 
 	ListHooks = operation.New(operation.Info{Name: "hook.list", Help: "List hooks, the newest first", Scope: operation.Read,
-		HTTP:    []operation.HTTP{{Route: "GET /api/hooks", ID: "listHooks"}},
-		CLI:     []operation.CLI{{Words: "hook list"}},
-		Slash:   []operation.Slash{{Words: "hook list"}},
-		Tool:    "list_hooks",
+		HTTP:  []operation.HTTP{{Route: "GET /api/hooks", ID: "listHooks"}},
+		CLI:   []operation.CLI{{Words: "hook list"}},
+		Slash: []operation.Slash{{Words: "hook list", Show: "- **{id}** {enabled:on|off}, {starts:60}\n  last run {lastRunAt:minute}"}},
+		Tool:  "list_hooks", Page: "/hooks", Label: "{name} ({enabled:on|off}), {starts:50}",
 		Columns: "ID=id | STARTS=starts:40 | ENABLED=enabled | LAST RUN=lastRunAt:minute | DUE=due:minute | AGENT=agent",
 		Empty:   "there are no hooks; create one: chorus hook create NAME PROMPT --when 'every weekday at 9'"}, Hooks.ListHooks)
 
@@ -163,28 +165,33 @@ var (
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/hooks/{id}", ID: "getHook"}},
 		CLI:    []operation.CLI{{Words: "hook show", Args: "ID"}},
-		Tool:   "get_hook"}, Hooks.GetHook)
+		Slash: []operation.Slash{{Words: "hook show", Example: "hook:broken-build",
+			Show: "**{name}** `{id}` {enabled:on|off}, {starts}\nnext {due:minute}\nlast run {lastRunAt:minute}\n{waitsForYes:list}\n{promptTemplate:block}\n{contextSteps:block}\n{actions:block}"}},
+		Tool: "get_hook", Page: "/hooks"}, Hooks.GetHook)
 
 	EditHook = operation.New(operation.Info{Name: "hook.edit", Help: "Change fields of a hook", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict}, Secret: true,
 		HTTP: []operation.HTTP{{Route: "PATCH /api/hooks/{id}", ID: "editHook", Body: "HookChanges"}},
 		CLI: []operation.CLI{{Words: "hook edit", Args: "ID", Example: "  chorus hook edit broken-build --enabled=false\n  chorus hook edit broken-build --approve\n" +
 			"  chorus hook edit deploys --new-secret"}},
-		Slash: []operation.Slash{{Words: "hook edit", Options: "id enabled"}},
-		Tool:  "edit_hook"}, Hooks.EditHook)
+		Slash: []operation.Slash{
+			{Words: "hook enable", Options: "id", Set: map[string]any{"enabled": new(true)}, Help: "Let a hook run", Example: "hook:broken-build", Show: "hook `{id}` is {enabled:on|off}\n{waitsForYes:list}"},
+			{Words: "hook disable", Options: "id", Set: map[string]any{"enabled": new(false)}, Help: "Keep a hook from running until it is enabled", Example: "hook:broken-build", Show: "hook `{id}` is {enabled:on|off}"}},
+		Tool: "edit_hook"}, Hooks.EditHook)
 
 	DeleteHook = operation.New(operation.Info{Name: "hook.delete", Help: "Delete a hook and its run history; a run that is on ends", Scope: operation.Chat, Effect: operation.Destroys,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "DELETE /api/hooks/{id}", ID: "deleteHook"}},
 		CLI:    []operation.CLI{{Words: "hook delete", Args: "ID"}},
-		Slash:  []operation.Slash{{Words: "hook delete"}},
+		Slash:  []operation.Slash{{Words: "hook delete", Example: "hook:broken-build"}},
 		Tool:   "delete_hook", Done: "hook {id} deleted"}, Hooks.DeleteHook)
 
 	ListHookRuns = operation.New(operation.Info{Name: "hook.runs", Help: "Show the last runs of a hook", Scope: operation.Read,
 		Errors:  []operation.Kind{operation.NotFound},
 		HTTP:    []operation.HTTP{{Route: "GET /api/hooks/{id}/runs", ID: "listHookRuns"}},
 		CLI:     []operation.CLI{{Words: "hook runs", Args: "ID"}},
-		Slash:   []operation.Slash{{Words: "hook runs", Options: "id"}},
+		Slash:   []operation.Slash{{Words: "hook runs", Options: "id", Example: "hook:broken-build", Show: "- `{id}` {status}, {createdAt:minute}, {triggerReason}\n  {why:100}{response:200}"}},
+		Page:    "/hooks",
 		Tool:    "list_hook_runs",
 		Columns: "RUN=id | REASON=triggerReason | STATUS=status | STARTED=createdAt:minute | TOKENS=tokensUsed | WHY=why:60 | RESPONSE=response:60",
 		Empty:   "the hook has not run yet; run it now: chorus hook fire ID"}, Hooks.ListHookRuns)
@@ -199,7 +206,7 @@ var (
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/hooks/{id}/fire", ID: "fireHook", Status: 202}},
 		CLI:    []operation.CLI{{Words: "hook fire", Args: "ID"}},
-		Slash:  []operation.Slash{{Words: "hook fire"}},
+		Slash:  []operation.Slash{{Words: "hook run", Example: "hook:broken-build", Show: "hook `{fired}` runs as `{run}`; `/hook runs` shows what came of it"}},
 		Tool:   "fire_hook", Done: "hook {fired} runs: chorus hook run {run}"}, Hooks.FireHook)
 )
 

@@ -20,26 +20,27 @@ type Memory interface {
 
 // MemoryRef names a memory file.
 type MemoryRef struct {
-	Path string `json:"path" minLen:"1" maxLen:"1024" noun:"memory" doc:"the file, as the list has it: MEMORY.md, discord/MEMORY.md, …"`
+	Path string `json:"path" minLen:"1" maxLen:"1024" noun:"memory" context:"memory" doc:"the file: channel, transport, global, or as the list has it: MEMORY.md, discord/MEMORY.md, …"`
 }
 
 // MemoryEdit is a file's new text.
 type MemoryEdit struct {
-	Path string `json:"path" minLen:"1" maxLen:"1024" noun:"memory" doc:"the file, as the list has it: MEMORY.md, discord/MEMORY.md, …"`
+	Path string `json:"path" minLen:"1" maxLen:"1024" noun:"memory" context:"memory" doc:"the file: channel, transport, global, or as the list has it: MEMORY.md, discord/MEMORY.md, …"`
 	Text string `json:"text,omitempty" maxLen:"262144" doc:"its whole new text; empty: the file goes"`
-	Seen int64  `json:"seen,omitempty" min:"0" cli:"-" doc:"the version it was made from: refused when there is a newer one; left out: whatever is there is replaced"`
+	Add  bool   `json:"add,omitempty" doc:"add the text as a line instead of replacing what is there"`
+	Seen int64  `json:"seen,omitempty" min:"0" cli:"-" slash:"-" doc:"the version it was made from: refused when there is a newer one; left out: whatever is there is replaced"`
 }
 
 // MemoryForget says what is to be forgotten.
 type MemoryForget struct {
-	Path    string `json:"path" minLen:"1" maxLen:"1024" noun:"memory" doc:"the file, as the list has it: MEMORY.md, discord/MEMORY.md, …"`
+	Path    string `json:"path" minLen:"1" maxLen:"1024" noun:"memory" context:"memory" doc:"the file: channel, transport, global, or as the list has it: MEMORY.md, discord/MEMORY.md, …"`
 	Words   string `json:"words,omitempty" maxLen:"1000" doc:"only the lines that hold these words; left out: the whole file"`
 	ForGood bool   `json:"forGood,omitempty" doc:"the whole file with its history: it cannot be restored"`
 }
 
 // MemoryRestore says which version is to hold again.
 type MemoryRestore struct {
-	Path    string `json:"path" minLen:"1" maxLen:"1024" noun:"memory" doc:"the file, as the list has it: MEMORY.md, discord/MEMORY.md, …"`
+	Path    string `json:"path" minLen:"1" maxLen:"1024" noun:"memory" context:"memory" doc:"the file: channel, transport, global, or as the list has it: MEMORY.md, discord/MEMORY.md, …"`
 	Version int64  `json:"version,omitempty" min:"0" doc:"its number in the history; left out: the one before the last change"`
 }
 
@@ -80,7 +81,7 @@ type MemoryVersion struct {
 
 // RecallQuery is what somebody wants to find again.
 type RecallQuery struct {
-	Text  string `json:"q" minLen:"1" maxLen:"500" cli:"words" doc:"the words; every one must occur"`
+	Text  string `json:"q" minLen:"1" maxLen:"500" cli:"words" slash:"words" doc:"the words; every one must occur"`
 	Limit int    `json:"limit,omitempty" min:"1" max:"100" default:"20" doc:"at most so many"`
 }
 
@@ -95,10 +96,11 @@ type Recalled struct {
 // The operations on memory.
 var (
 	ListMemory = operation.New(operation.Info{Name: "memory.list", Help: "List the files of what agents remember", Scope: operation.Read,
-		Doc:     "MEMORY.md is shown to agents everywhere, TRANSPORT/MEMORY.md on one transport, TRANSPORT/CHANNEL/MEMORY.md in one channel or folder.",
-		HTTP:    []operation.HTTP{{Route: "GET /api/memory", ID: "listMemory", Tag: "memory"}},
-		CLI:     []operation.CLI{{Words: "memory list"}},
-		Tool:    "memory_list",
+		Doc:   "MEMORY.md is shown to agents everywhere, TRANSPORT/MEMORY.md on one transport, TRANSPORT/CHANNEL/MEMORY.md in one channel or folder.",
+		HTTP:  []operation.HTTP{{Route: "GET /api/memory", ID: "listMemory", Tag: "memory"}},
+		CLI:   []operation.CLI{{Words: "memory list"}},
+		Slash: []operation.Slash{{Words: "memory list", Help: "Which memory files there are for this channel", Show: "- `{path}` {scope}, {size} bytes, version {version} {changedBy:60}\n  {problem}"}},
+		Tool:  "memory_list", Page: "/memory",
 		Columns: "PATH=path | SCOPE=scope | BYTES=size | VERSION=version | CHANGED=changedAt:minute | BY=changedBy:40 | PROBLEM=problem:60",
 		Empty:   "nothing is remembered yet; agents write memory themselves, or write it: chorus memory edit MEMORY.md"}, Memory.ListMemory)
 
@@ -106,15 +108,18 @@ var (
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/memory/file", ID: "getMemory", Tag: "memory"}},
 		CLI:    []operation.CLI{{Words: "memory show", Args: "PATH", Example: "  chorus memory show MEMORY.md"}},
-		Tool:   "memory_show"}, Memory.GetMemory)
+		Slash: []operation.Slash{{Words: "memory show", Help: "What is remembered here, with who wrote it", Example: "path:channel",
+			Show: "**{title}** `{path}`\nversion {version}, {changedAt:minute}, {changedBy}\n{problem}\n{text:block}"}},
+		Tool: "memory_show", Page: "/memory"}, Memory.GetMemory)
 
 	EditMemory = operation.New(operation.Info{Name: "memory.edit", Help: "Change a memory file", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "PUT /api/memory/file", ID: "editMemory", Tag: "memory", Body: "MemoryEdit"}},
 		CLI: []operation.CLI{{Words: "memory edit", Args: "PATH", Doc: "Without --text it opens the editor that VISUAL or EDITOR names. The earlier text stays in the history.",
 			Example: "  chorus memory edit MEMORY.md\n  chorus memory edit MEMORY.md --text '- Answer in German.'"}},
-		MCP:  "memory_edit", // agents have @memory and remember, which say whose words they write down
-		Done: "{path} has version {version}"}, Memory.EditMemory)
+		MCP:   "memory_edit", // agents have @memory and remember, which say whose words they write down
+		Slash: []operation.Slash{{Words: "memory edit", Require: "text", Help: "Change what is remembered here; the earlier text stays in the history", Example: "text:We ship on Fridays add:True"}},
+		Done:  "{path} has version {version}"}, Memory.EditMemory)
 
 	ForgetMemory = operation.New(operation.Info{Name: "memory.forget", Help: "Forget a memory file, or the lines that hold some words", Scope: operation.Chat, Effect: operation.Destroys,
 		Doc:    "It stays in the history and can be restored, unless it is forgotten for good.",
@@ -122,14 +127,17 @@ var (
 		HTTP:   []operation.HTTP{{Route: "POST /api/memory/forget", ID: "forgetMemory", Tag: "memory", Body: "MemoryForget"}},
 		CLI: []operation.CLI{{Words: "memory forget", Args: "PATH [WORDS…]",
 			Example: "  chorus memory forget MEMORY.md ships on Fridays\n  chorus memory forget discord/MEMORY.md --for-good --yes"}},
-		MCP:  "memory_forget",
+		MCP: "memory_forget",
+		Slash: []operation.Slash{{Words: "memory forget", Options: "path words", Help: "Forget what is remembered here, or the lines that hold some words", Example: "words:ships on Fridays",
+			Ask: "Forget `{path}`?\nOnly the lines that hold: {words}\n`/memory restore` brings it back."}},
 		Done: "{path} is forgotten as you asked"}, Memory.ForgetMemory)
 
 	MemoryHistory = operation.New(operation.Info{Name: "memory.history", Help: "Show each change of a memory file: when, by whom, from where", Scope: operation.Read,
-		Errors:  []operation.Kind{operation.NotFound},
-		HTTP:    []operation.HTTP{{Route: "GET /api/memory/history", ID: "memoryHistory", Tag: "memory"}},
-		CLI:     []operation.CLI{{Words: "memory history", Args: "PATH"}},
-		Tool:    "memory_history",
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/memory/history", ID: "memoryHistory", Tag: "memory"}},
+		CLI:    []operation.CLI{{Words: "memory history", Args: "PATH"}},
+		Slash:  []operation.Slash{{Words: "memory history", Help: "Each change of what is remembered here: when, by whom, what", Example: "path:channel", Show: "**version {version}**, {at:minute}, {by} ({how})\n{diff:diff}"}},
+		Tool:   "memory_history", Page: "/memory",
 		Columns: "VERSION=version | AT=at:minute | BY=by:40 | HOW=how | SESSION=session",
 		Empty:   "it was never changed"}, Memory.MemoryHistory)
 
@@ -139,15 +147,17 @@ var (
 		HTTP:   []operation.HTTP{{Route: "POST /api/memory/restore", ID: "restoreMemory", Tag: "memory", Body: "MemoryRestore"}},
 		CLI: []operation.CLI{{Words: "memory restore", Args: "PATH", Alias: "undo",
 			Example: "  chorus memory undo MEMORY.md\n  chorus memory restore MEMORY.md --version 3"}},
-		MCP:  "memory_restore",
-		Done: "{path} has version {version}"}, Memory.RestoreMemory)
+		MCP:   "memory_restore",
+		Slash: []operation.Slash{{Words: "memory restore", Help: "Undo the last change of what is remembered here, or go back to a version", Example: "version:3"}},
+		Done:  "{path} has version {version}"}, Memory.RestoreMemory)
 
 	Recall = operation.New(operation.Info{Name: "memory.recall", Help: "Find something again in memory and past conversations", Scope: operation.Read,
 		HTTP:    []operation.HTTP{{Route: "GET /api/recall", ID: "recall", Tag: "memory"}},
 		CLI:     []operation.CLI{{Words: "memory recall", Args: "WORDS…", Example: "  chorus memory recall release friday"}},
 		MCP:     "memory_recall",
-		Columns: "WHERE=where | AT=at:minute | WHO=who:30 | FOUND=text:120",
-		Empty:   "nothing was found"}, Memory.Recall)
+		Slash:   []operation.Slash{{Words: "memory recall", Options: "q", Help: "Find something again in memory and past conversations", Example: "words:release friday", Show: "- `{where}` {at:minute} {who:30}: {text:200}"}},
+		Columns: "WHERE=where | AT=at:minute | WHO=who:30 | FOUND=text:120", Page: "/memory",
+		Empty: "nothing was found"}, Memory.Recall)
 )
 
 func memories() []operation.Any {

@@ -12,3 +12,11 @@ import "chorus/internal/operation"
 func All() *operation.Set {
 	return operation.Collect(sessions(), history(), approvals(), rules(), agents(), records(), system(), tokens(), schedules(), memories(), skills(), hooks(), processes(), mcpServers())
 }
+
+// Groups say what the chat commands with the same first word are about.
+func Groups() map[string]string {
+	return map[string]string{
+		"memory": "What agents remember", "skill": "What agents have learned to do", "schedule": "What is said to agents at set times",
+		"hook": "What runs by itself when something happens or a time comes", "process": "Commands that agents left running",
+	}
+}

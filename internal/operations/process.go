@@ -104,11 +104,12 @@ type ProcessHookFired struct {
 // here are a person's, over all of their processes, and so also for the person's own MCP clients.
 var (
 	ListProcesses = operation.New(operation.Info{Name: "process.list", Help: "List the commands that agents left running, the newest first", Scope: operation.Read,
-		Errors:  []operation.Kind{operation.NotFound},
-		HTTP:    []operation.HTTP{{Route: "GET /api/processes", Tag: "processes", ID: "listProcesses"}},
-		CLI:     []operation.CLI{{Words: "process list", Example: "  chorus process list --running"}},
-		Slash:   []operation.Slash{{Words: "process list", Options: "running"}},
-		MCP:     "process_list",
+		MCP:    "process_list",
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/processes", Tag: "processes", ID: "listProcesses"}},
+		CLI:    []operation.CLI{{Words: "process list", Example: "  chorus process list --running"}},
+		Slash:  []operation.Slash{{Words: "process list", Options: "running", Example: "running:True", Show: "- `{id}` {status}, {startedAt:minute}: {command:100}\n  {lastLine:100}"}},
+		Page:   "/processes", Label: "{command:50}, {status} since {startedAt:minute}",
 		Columns: "ID=id | STATUS=status | STARTED=startedAt:minute | AGENT=agent | COMMAND=command:60 | LAST LINE=lastLine:40",
 		Empty:   "nothing was left running; agents do that with run_background"}, Processes.ListProcesses)
 
@@ -116,23 +117,25 @@ var (
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "GET /api/processes/{id}", Tag: "processes", ID: "getProcess"}},
 		CLI:    []operation.CLI{{Words: "process show", Args: "ID"}},
-		MCP:    "process_get"}, Processes.GetProcess)
+		MCP:    "process_get",
+		Slash: []operation.Slash{{Words: "process show", Example: "id:01K9",
+			Show: "`{command:300}`\n{status} {why}, since {startedAt:minute}\nended {endedAt:minute} with {exit}\n{hooks:list}\n{fired:list}"}}, Page: "/processes"}, Processes.GetProcess)
 
 	ProcessLogs = operation.New(operation.Info{Name: "process.logs", Help: "Read what a process printed", Scope: operation.Read,
 		Doc:    "The last 16 MB are kept, for a week after its end. `next` is the position to read on from.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "GET /api/processes/{id}/logs", Tag: "processes", ID: "processLogs"}},
 		CLI:    []operation.CLI{{Words: "process logs", Args: "ID", Example: "  chorus process logs 01J9 -n 100"}},
-		Slash:  []operation.Slash{{Words: "process logs", Options: "id lines", Set: map[string]any{"bytes": 1800}}},
 		MCP:    "process_logs",
-		Done:   "{text}"}, Processes.ProcessLogs)
+		Slash:  []operation.Slash{{Words: "process logs", Options: "id lines", Set: map[string]any{"bytes": 1500}, Example: "id:01K9 lines:50", Show: "{text:block}\n{status}, {total} bytes in all"}},
+		Done:   "{text}", Page: "/processes"}, Processes.ProcessLogs)
 
 	KillProcess = operation.New(operation.Info{Name: "process.kill", Help: "End a process: it is asked to, and killed if it does not within 5 seconds", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/processes/{id}/kill", Tag: "processes", ID: "killProcess"}},
 		CLI:    []operation.CLI{{Words: "process kill", Args: "ID"}},
-		Slash:  []operation.Slash{{Words: "process kill"}},
 		MCP:    "process_kill",
+		Slash:  []operation.Slash{{Words: "process kill", Example: "id:01K9"}},
 		Done:   "process {id} is {status}"}, Processes.KillProcess)
 
 	HookProcess = operation.New(operation.Info{Name: "process.hook", Help: "Say what shall happen when a process ends, prints something or takes long", Scope: operation.Chat, Effect: operation.Changes,

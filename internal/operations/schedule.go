@@ -20,19 +20,19 @@ type Schedules interface {
 
 // ScheduleTimes says when something is due.
 type ScheduleTimes struct {
-	When string `json:"when" minLen:"1" maxLen:"200" doc:"when: plain words, cron fields or an instant, such as 'every weekday at 9', '0 9 * * 1-5' or '2026-12-24 18:00'"`
+	When string `json:"when" minLen:"1" maxLen:"200" slashDoc:"such as 'every weekday at 9', 'in 20 minutes', '0 9 * * 1-5' or '2026-12-24 18:00'" doc:"when: plain words, cron fields or an instant, such as 'every weekday at 9', '0 9 * * 1-5' or '2026-12-24 18:00'"`
 	Zone string `json:"zone,omitempty" maxLen:"64" cli:"zone,z" doc:"time zone, such as Europe/Berlin; left out: the server's"`
 }
 
 // NewSchedule is what a schedule is made of.
 type NewSchedule struct {
-	When      string `json:"when" minLen:"1" maxLen:"200" doc:"when: plain words, cron fields or an instant, such as 'every weekday at 9', '0 9 * * 1-5' or '2026-12-24 18:00'"`
+	When      string `json:"when" minLen:"1" maxLen:"200" slashDoc:"such as 'every weekday at 9', 'in 20 minutes', '0 9 * * 1-5' or '2026-12-24 18:00'" doc:"when: plain words, cron fields or an instant, such as 'every weekday at 9', '0 9 * * 1-5' or '2026-12-24 18:00'"`
 	Text      string `json:"text" minLen:"1" maxLen:"100000" doc:"what is said to the agent then"`
 	Zone      string `json:"zone,omitempty" maxLen:"64" cli:"zone,z" doc:"time zone, such as Europe/Berlin; left out: the server's"`
-	Session   string `json:"session,omitempty" maxLen:"1024" noun:"session" doc:"the session it is said in; left out: a new one"`
-	Agent     string `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"who answers in the new session"`
-	Workspace string `json:"workspacePath,omitempty" maxLen:"4096" cli:"dir" doc:"the folder the new session works in; left out: one of its own"`
-	CatchUp   string `json:"catchUp,omitempty" enum:"skip,once,all" doc:"what happens to times that passed while the server was off: skip, once (the newest, the default) or all"`
+	Session   string `json:"session,omitempty" maxLen:"1024" noun:"session" context:"session" doc:"the session it is said in; left out: a new one, in a chat the one there"`
+	Agent     string `json:"agent,omitempty" maxLen:"64" noun:"agent" slash:"-" doc:"who answers in the new session"`
+	Workspace string `json:"workspacePath,omitempty" maxLen:"4096" cli:"dir" slash:"-" doc:"the folder the new session works in; left out: one of its own"`
+	CatchUp   string `json:"catchUp,omitempty" enum:"skip,once,all" slashDoc:"what happens to times that passed while the server was off; left out: once" doc:"what happens to times that passed while the server was off: skip, once (the newest, the default) or all"`
 	Jitter    string `json:"jitter,omitempty" maxLen:"32" doc:"begin up to so much later, such as 5m, so that not all begin at once"`
 	Key       string `json:"-" key:"true"`
 }
@@ -89,18 +89,23 @@ var (
 			Example: "  chorus schedule add 'every weekday at 9' 'What changed in this repository since yesterday?' --dir .\n" +
 				"  chorus schedule add 'in 20 minutes' 'Remind me of the oven' --session 01J9\n" +
 				"  chorus schedule add '0 9 1 * *' 'Write the monthly report' --zone Europe/Berlin --catch-up skip"}},
-		Tool: "schedule_add",
+		Slash: []operation.Slash{{Words: "schedule add", Options: "when text zone session catchUp", First: "schedule.next", Help: "Say something to the agent here at set times; the next dates are shown first",
+			Example: "when:every weekday at 9 text:What is new? zone:Europe/Berlin"}},
+		Tool: "schedule_add", Page: "/schedules",
 		Done: "schedule {id}: {spec} ({zone}), next {due}"}, Schedules.AddSchedule)
 
 	PreviewSchedule = operation.New(operation.Info{Name: "schedule.next", Help: "Show how words about time are understood, with the next five dates", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/schedules/next", ID: "previewSchedule"}},
 		CLI:  []operation.CLI{{Words: "schedule next", Args: "WHEN", Example: "  chorus schedule next 'every weekday at 9' --zone America/New_York"}},
-		Tool: "schedule_next"}, Schedules.PreviewSchedule)
+		Slash: []operation.Slash{{Words: "schedule next", Help: "How words about time are understood, with the next five dates", Example: "when:every weekday at 9",
+			Show: "`{spec}` ({zone}), next:\n{next:list}"}},
+		Tool: "schedule_next", Page: "/schedules"}, Schedules.PreviewSchedule)
 
 	ListSchedules = operation.New(operation.Info{Name: "schedule.list", Help: "List schedules, the newest first", Scope: operation.Read,
-		HTTP:    []operation.HTTP{{Route: "GET /api/schedules", ID: "listSchedules"}},
-		CLI:     []operation.CLI{{Words: "schedule list"}},
-		Tool:    "schedule_list",
+		HTTP:  []operation.HTTP{{Route: "GET /api/schedules", ID: "listSchedules"}},
+		CLI:   []operation.CLI{{Words: "schedule list"}},
+		Slash: []operation.Slash{{Words: "schedule list", Show: "- **{when:60}** {status}, next {due:minute}: {text:100} (`{id}`)"}},
+		Tool:  "schedule_list", Page: "/schedules", Label: "{when:30}, {status}: {text:40}",
 		Columns: "ID=id | WHEN=when:40 | DUE=due:minute | STATUS=status | AGENT=agent | TEXT=text:60",
 		Empty:   "there are no schedules; add one: chorus schedule add 'every weekday at 9' 'What is new?'"}, Schedules.ListSchedules)
 
@@ -108,24 +113,29 @@ var (
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/schedules/{id}", ID: "getSchedule"}},
 		CLI:    []operation.CLI{{Words: "schedule show", Args: "ID"}},
-		Tool:   "schedule_get"}, Schedules.GetSchedule)
+		Slash: []operation.Slash{{Words: "schedule show", Example: "id:01K9",
+			Show: "**{when}** {status} (`{spec}`, {zone})\nin session `{sessionId}`: {text:300}\n{next:list}\n{runs:list}"}},
+		Tool: "schedule_get", Page: "/schedules"}, Schedules.GetSchedule)
 
 	PauseSchedule = operation.New(operation.Info{Name: "schedule.pause", Help: "Hold a schedule until it is resumed", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/schedules/{id}/pause", ID: "pauseSchedule"}},
 		CLI:    []operation.CLI{{Words: "schedule pause", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "schedule pause", Example: "id:01K9"}},
 		Tool:   "schedule_pause", Done: "schedule {id} is paused"}, Schedules.PauseSchedule)
 
 	ResumeSchedule = operation.New(operation.Info{Name: "schedule.resume", Help: "Let a paused schedule go on from now", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/schedules/{id}/resume", ID: "resumeSchedule"}},
 		CLI:    []operation.CLI{{Words: "schedule resume", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "schedule resume", Example: "id:01K9"}},
 		Tool:   "schedule_resume", Done: "schedule {id} goes on, next {due}"}, Schedules.ResumeSchedule)
 
 	RemoveSchedule = operation.New(operation.Info{Name: "schedule.remove", Help: "Remove a schedule; what was said stays", Scope: operation.Chat, Effect: operation.Destroys,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "DELETE /api/schedules/{id}", ID: "removeSchedule"}},
 		CLI:    []operation.CLI{{Words: "schedule remove", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "schedule remove", Example: "id:01K9"}},
 		Tool:   "schedule_remove", Done: "schedule {id} removed"}, Schedules.RemoveSchedule)
 )
 

@@ -108,11 +108,11 @@ var (
 	ListSkills = operation.New(operation.Info{Name: "skill.list", Help: "List skills and MCP servers with their status", Scope: operation.Read,
 		Doc: "A skill is off until somebody has looked at it and approved it, and off again when a file of it changes. Those\n" +
 			"who are no admin see the ones that are on.",
-		Errors:  []operation.Kind{operation.NotFound},
-		HTTP:    []operation.HTTP{{Route: "GET /api/skills", ID: "listSkills"}},
-		CLI:     []operation.CLI{{Words: "skill list", Example: "  chorus skill list\n  chorus skill list --repo . --status new"}},
-		Slash:   []operation.Slash{{Words: "skills", Options: "status", Help: "Which skills agents have here"}},
-		Tool:    "skill_list",
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/skills", ID: "listSkills"}},
+		CLI:    []operation.CLI{{Words: "skill list", Example: "  chorus skill list\n  chorus skill list --repo . --status new"}},
+		Slash:  []operation.Slash{{Words: "skill list", Options: "status", Help: "Which skills agents have here", Example: "status:new", Show: "- **{name}** {status}, {scope}: {description:120}\n  {problem:120}"}},
+		Tool:   "skill_list", Page: "/skills", Label: "{name} ({status}, {scope}): {description:60}",
 		Columns: "NAME=name | STATUS=status | SCOPE=scope | ID=id | DESCRIPTION=description:60",
 		Empty:   "there are no skills; put a folder with a SKILL.md into .agents/skills of a repository, or into skills of the home"}, Skills.ListSkills)
 
@@ -120,13 +120,17 @@ var (
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "GET /api/skills/{name}", ID: "getSkill"}},
 		CLI:    []operation.CLI{{Words: "skill show", Args: "NAME"}},
-		Tool:   "skill_get"}, Skills.GetSkill)
+		Slash: []operation.Slash{{Words: "skill show", Help: "What a skill says and which files it has", Example: "name:deploy",
+			Show: "**{name}** {status}, {scope}\n{description}\n{problem}\n{files:list}\n{body:block}"}},
+		Tool: "skill_get", Page: "/skills"}, Skills.GetSkill)
 
 	DiffSkill = operation.New(operation.Info{Name: "skill.diff", Help: "Show how a skill differs from what was approved", Scope: operation.Admin,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "GET /api/skills/{name}/diff", ID: "diffSkill"}},
 		CLI:    []operation.CLI{{Words: "skill diff", Args: "NAME", Example: "  chorus skill diff deploy\n  chorus skill diff mcp:github"}},
-		MCP:    "skill_diff"}, Skills.DiffSkill)
+		MCP:    "skill_diff",
+		Slash: []operation.Slash{{Words: "skill diff", Help: "How a skill differs from what was approved", Example: "name:deploy",
+			Show: "**{name}** {status}, {scope}: {description}\n{problem}\nIt would count instead of {insteadOf}\n{changes:diffs}"}}, Page: "/skills"}, Skills.DiffSkill)
 
 	// No tool, not for clients either: a model must not approve what it is to be told.
 	ApproveSkill = operation.New(operation.Info{Name: "skill.approve", Help: "Let a skill be used as it is now", Scope: operation.Admin, Effect: operation.Changes,
@@ -136,12 +140,14 @@ var (
 		HTTP:   []operation.HTTP{{Route: "POST /api/skills/{name}/approve", ID: "approveSkill", Body: "SkillApproval"}},
 		CLI: []operation.CLI{{Words: "skill approve", Args: "NAME", Alias: "trust", Doc: "It shows the difference, asks, and keeps a copy of what was shown: that is what agents read and run.",
 			Example: "  chorus skill approve deploy\n  chorus skill approve mcp:github --yes"}},
-		Done: "{name} is {status}"}, Skills.ApproveSkill)
+		Slash: []operation.Slash{{Words: "skill approve", Options: "name", First: "skill.diff", Help: "See how a skill differs, and let agents use it as it is now", Example: "name:deploy"}},
+		Done:  "{name} is {status}"}, Skills.ApproveSkill)
 
 	DisableSkill = operation.New(operation.Info{Name: "skill.disable", Help: "Switch a skill off until it is approved again", Scope: operation.Admin, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/skills/{name}/disable", ID: "disableSkill", Body: "SkillPlace"}},
 		CLI:    []operation.CLI{{Words: "skill disable", Args: "NAME"}},
+		Slash:  []operation.Slash{{Words: "skill disable", Help: "Switch a skill off until it is approved again", Example: "name:deploy"}},
 		Done:   "{name} is {status}"}, Skills.DisableSkill)
 
 	CallSkill = operation.New(operation.Info{Name: "skill.call", Help: "Call a skill by its name in a session", Scope: operation.Chat, Effect: operation.Creates,
@@ -149,6 +155,7 @@ var (
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict, operation.Busy},
 		HTTP:   []operation.HTTP{{Route: "POST /api/sessions/{session}/skills/{name}", ID: "callSkill", Tag: "skills", Body: "SkillCall", Status: 202}},
 		CLI:    []operation.CLI{{Words: "skill call", Args: "NAME SESSION [TEXT]", Example: "  chorus skill call review 01J9 'the last commit'"}},
+		Slash:  []operation.Slash{{Words: "skill run", Options: "name text", First: "skill.get", Speaks: "/{name} {text}", Help: "Have the agent here use a skill", Example: "name:deploy text:staging"}},
 		Tool:   "skill_call", Done: "called"}, Skills.CallSkill)
 )
 

@@ -84,6 +84,9 @@ type Invocation struct {
 	In      room.Channel
 	Allowed Allowed
 	Absent  bool // the bot cannot read or write where it was given
+	Written bool // it was written as words: with its answer no button can be pressed
+	// Confirmed says yes to what the same command asked before, where it is written.
+	Confirmed bool
 }
 
 // Allowed is what the platform lets somebody do where they are.

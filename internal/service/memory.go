@@ -21,7 +21,7 @@ var _ operations.Memory = (*Handler)(nil)
 const shownVersions = 100
 
 // seesMemory reports whether a caller may read a file: those who run the home all of them, others what is shown to agents
-// in every conversation, and what belongs to the place where theirs are held.
+// in every conversation, and what belongs to the place where they speak or where theirs are held.
 func seesMemory(by operation.Caller, f memory.File) bool {
 	if by.May(operation.Admin) {
 		return true
@@ -29,30 +29,82 @@ func seesMemory(by operation.Caller, f memory.File) bool {
 	switch f.Scope {
 	case memory.Global:
 		return f.Path != memory.Identity && by.Principal.ID != ""
+	case memory.Transport:
+		return f.Transport != "" && f.Transport == transportOf(by)
 	case memory.Channel:
-		return ownsMemory(by, f)
+		return writesMemory(by, f)
 	default:
 		return false
 	}
 }
 
-// ownsMemory reports whether a file is the memory of the caller's own conversations.
+func transportOf(by operation.Caller) string {
+	transport, _, _ := strings.Cut(by.Here, ":")
+	return transport
+}
+
+// writesMemory reports whether a file is the memory of the caller's own conversations, or of the place where they speak:
+// agents write there on their words as well.
+func writesMemory(by operation.Caller, f memory.File) bool {
+	return ownsMemory(by, f) || f.Scope == memory.Channel && by.Here != "" && by.Here == f.Transport+":"+f.Place
+}
+
+// ownsMemory reports whether a file is the memory of nobody's conversations but the caller's.
 func ownsMemory(by operation.Caller, f memory.File) bool {
 	return by.Principal.ID != "" && f.Scope == memory.Channel && f.Transport == "web" && f.Place == ownPlace(by.Principal)
 }
 
+// scoped is the file that a scope's name means for a caller: where they speak, else their own conversations in the browser.
+func scoped(by operation.Caller, name string) (memory.File, bool) {
+	if name == string(memory.Global) {
+		name = memory.Name
+		f, err := memory.Parse(name)
+		return f, err == nil
+	}
+	here := by.Here
+	if here == "" && by.Principal.ID != "" {
+		here = "web:" + ownPlace(by.Principal)
+	}
+	thread, err := chat.ParseThreadID(here + ":any")
+	if err != nil {
+		return memory.File{}, false
+	}
+	for _, f := range memory.Of(thread) {
+		if string(f.Scope) == name {
+			return f, true
+		}
+	}
+	return memory.File{}, false
+}
+
 // memoryFile finds a file that the caller may see, and change where that is asked for.
 func (o *Handler) memoryFile(by operation.Caller, path string, change bool) (memory.File, error) {
-	f, err := memory.Parse(path)
+	f, ok := scoped(by, path)
+	if !ok {
+		var err error
+		if f, err = memory.Parse(path); err != nil {
+			return f, Invalid("path", "%s", err)
+		}
+	}
 	switch {
-	case err != nil:
-		return f, Invalid("path", "%s", err)
 	case !seesMemory(by, f):
 		return f, operation.Errorf(operation.NotFound, "there is no memory file %.200q; `chorus memory list` shows those there are", path)
-	case change && !by.May(operation.Admin) && !ownsMemory(by, f):
-		return f, operation.Errorf(operation.Forbidden, "%s is shown in everybody's conversations: changing it needs the scope admin", f.Path)
+	case change && !by.May(operation.Admin) && !writesMemory(by, f):
+		return f, operation.Errorf(operation.Forbidden, "%s is shown in everybody's conversations, so only those who run this Chorus change it: with the scope admin, or at its terminal with `chorus memory edit %s`", f.Path, f.Path)
 	}
 	return f, nil
+}
+
+// memoryNames suggests the files that a caller may name, those of where they speak by their scopes.
+func (o *Handler) memoryNames(ctx context.Context, by operation.Caller, _ string) (names []string, err error) {
+	if by.Here != "" {
+		names = []string{string(memory.Channel), string(memory.Transport), string(memory.Global)}
+	}
+	list, err := o.ListMemory(ctx, by, operation.None{})
+	for _, f := range list.Items {
+		names = append(names, f.Path)
+	}
+	return names, err
 }
 
 // ListMemory carries out the operation of that name.
@@ -134,6 +186,20 @@ func (o *Handler) EditMemory(ctx context.Context, by operation.Caller, in operat
 		seen = -1
 	}
 	text := strings.ReplaceAll(in.Text, "\r\n", "\n") // forms send these
+	if in.Add {
+		now, err := o.app.Setup.Memory.Read(ctx, f)
+		switch {
+		case err != nil:
+			return operations.MemoryText{}, err
+		case strings.TrimSpace(text) == "":
+			return operations.MemoryText{}, Invalid("text", "there is nothing to add; say the text")
+		case now.Problem != "":
+			return operations.MemoryText{}, operation.Errorf(operation.Conflict, "%s: %s", f.Path, now.Problem)
+		case in.Seen == 0:
+			seen = now.Version
+		}
+		text = memory.Append(now.Text, text)
+	}
 	if text = strings.TrimRight(text, "\n"); text != "" {
 		text += "\n"
 	}
@@ -162,6 +228,9 @@ func (o *Handler) ForgetMemory(ctx context.Context, by operation.Caller, in oper
 	}
 	words := strings.Fields(strings.ToLower(in.Words))
 	if in.ForGood {
+		if !by.May(operation.Admin) && !ownsMemory(by, f) {
+			return operations.MemoryText{}, operation.Errorf(operation.Forbidden, "the history of %s is others' too, so only those who run this Chorus remove it for good; without that it can be forgotten and restored", f.Path)
+		}
 		if len(words) > 0 {
 			return operations.MemoryText{}, Invalid("words", "only a whole file can be forgotten for good; leave the words out")
 		}
@@ -274,7 +343,11 @@ func (o *Handler) Recall(ctx context.Context, by operation.Caller, in operations
 	for _, h := range hits {
 		out.Items = append(out.Items, operations.Recalled{Where: h.Where, Who: h.Who, At: h.At, Text: h.Text})
 	}
-	said, err := o.app.inConversations(ctx, []string{ownPrefix(by)}, in.Text, n)
+	places := []string{ownPrefix(by)}
+	if by.Here != "" && !by.May(operation.Admin) {
+		places = append(places, by.Here+":")
+	}
+	said, err := o.app.inConversations(ctx, places, in.Text, n)
 	if err != nil {
 		return out, err
 	}

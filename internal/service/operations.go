@@ -44,6 +44,7 @@ const maxSuggested = 50
 func (o *Handler) nouns() map[string]operation.Noun {
 	return map[string]operation.Noun{
 		"session": {Suggest: o.sessionNames}, "approval": {Suggest: o.approvalNames}, "token": {Suggest: o.tokenNames}, "process": {Suggest: o.processNames},
+		"memory": {Suggest: o.memoryNames},
 		"setting": {Suggest: func(context.Context, operation.Caller, string) (names []string, _ error) {
 			for _, k := range config.Keys() {
 				if settable(k) {

@@ -89,6 +89,9 @@ func (o *Handler) AddSchedule(ctx context.Context, by operation.Caller, in opera
 // scheduledIn is the session in which a schedule speaks: one that is there, or a new one.
 func (o *Handler) scheduledIn(ctx context.Context, by operation.Caller, key string, in operations.NewSchedule) (journal.Thread, error) {
 	name := in.Session
+	if name == "" && by.Here != "" { // in a session elsewhere nobody here would see it
+		return journal.Thread{}, operation.Errorf(operation.Conflict, "there is no conversation here yet in which it could be said; say something to the agent first")
+	}
 	if name == "" {
 		if in.Workspace != "" { // before there is a session
 			if err := forbidden(o.app.Settings.CheckPlace("", in.Workspace)); err != nil {

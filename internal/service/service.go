@@ -189,9 +189,9 @@ func (o *Handler) find(ctx context.Context, by operation.Caller, id string) (jou
 	return row, nil
 }
 
-// sees reports whether a session is the caller's, or everybody's business.
+// sees reports whether a session is the caller's, held where they speak, or everybody's business.
 func sees(by operation.Caller, row journal.Thread) bool {
-	return by.May(operation.Admin) || by.Principal.ID != "" && row.Owner.String() == by.Principal.String()
+	return by.May(operation.Admin) || by.IsHere(row.ID) || by.Principal.ID != "" && row.Owner.String() == by.Principal.String()
 }
 
 // thread finds the whole name of a session.

@@ -143,6 +143,9 @@ func (o *Handler) skillPlaces(ctx context.Context, by operation.Caller, in opera
 		return []skill.Where{where}, nil
 	}
 	out := []skill.Where{setup.SkillsAt("", "")}
+	if here, err := chat.ParseThreadID(by.Here + ":any"); by.Here != "" && err == nil {
+		out = append(out, setup.SkillsAt(here, ""))
+	}
 	rows, err := o.app.DB.Threads(ctx, store.ThreadFilter{Limit: workedIn})
 	if err != nil {
 		return nil, err

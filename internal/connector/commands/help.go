@@ -118,15 +118,23 @@ func (b *Set) helpAbout(ctx context.Context, in room.Channel, absent bool, about
 	return a
 }
 
-// names are a topic's commands in a line.
+// names are a topic's commands in a line; those below one name it once.
 func (t topic) names() string {
 	var list []string
+	before := ""
 	for _, c := range t.commands {
-		if c.Menu {
+		group, last, under := strings.Cut(c.words, " ")
+		switch {
+		case c.Menu:
 			list = append(list, c.Name)
-			continue
+		case under && group == before:
+			list = append(list, last)
+		case under:
+			list = append(list, "`"+group+"` "+last)
+		default:
+			list = append(list, "`"+c.words+"`")
 		}
-		list = append(list, "`"+c.words+"`")
+		before = group
 	}
 	return strings.Join(list, " ")
 }

@@ -53,6 +53,32 @@ func (b *Set) inThread(ctx context.Context, in room.Channel) (func(chat.ThreadID
 	}, err
 }
 
+// Context is what a command means by what was left out, where it was given: the agent that answers there, the newest
+// conversation of the channel, its memory. "": nothing.
+func (b *Set) Context(ctx context.Context, i platform.Invocation, what string) string {
+	if i.Absent {
+		return ""
+	}
+	switch what {
+	case "agent":
+		l, _, err := b.listenerHere(ctx, i.In)
+		if err != nil {
+			return ""
+		}
+		return l.Name
+	case "session":
+		rows, err := b.here(ctx, i.In)
+		if err != nil || len(rows) == 0 {
+			return ""
+		}
+		return string(rows[0].ID)
+	case "memory":
+		return "channel"
+	default:
+		return ""
+	}
+}
+
 func on(row journal.Thread) bool { return row.Status.On() }
 
 // reader of this channel: whoever is in it may see what happens in it.

@@ -12,10 +12,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/connector"
 	"chorus/internal/connector/commands"
-	"chorus/internal/connector/slash"
 	"chorus/internal/lockfile"
-	"chorus/internal/operation"
-	"chorus/internal/operations"
 	"chorus/internal/platform"
 	"chorus/internal/room"
 )
@@ -101,12 +98,6 @@ func (h *Host) Backend(platform string) *Backend {
 	return h.backends[platform]
 }
 
-// derivedCommands are the commands of operations that have none written by hand. People of a platform may read and
-// talk: what needs more is among those written by hand, which ask the platform and our own rights.
-func (h *Host) derivedCommands() (*slash.Set, error) {
-	return slash.New(slash.Options{Executor: h.Service.Operations(), Operations: operations.All(), Scopes: []operation.Scope{operation.Read, operation.Chat}})
-}
-
 func (h *Host) connectBot(ctx context.Context, work *sync.WaitGroup, b *Backend, a Account) error {
 	if !chat.ValidAgentName(a.Name) {
 		return fmt.Errorf("%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", a.Name)
@@ -117,7 +108,8 @@ func (h *Host) connectBot(ctx context.Context, work *sync.WaitGroup, b *Backend,
 	}
 	o := BotOptions{Options: connector.Options{Name: a.Name, BackoffMax: a.BackoffMax, Backend: b.backend(), Log: h.Log,
 		Commands: func(bot *connector.Bot) []connector.Commands {
-			return []connector.Commands{commands.New(bot), derived.As(bot.Principal)}
+			own := commands.New(bot)
+			return []connector.Commands{own, derived.As(b.surroundings(bot, own))}
 		}}}
 	if a.Name != b.Bots[0].Name {
 		o.CommandPrefix = a.Name

@@ -1,24 +1,23 @@
 // Package slash makes the commands of a chat platform from operations: their options, the values that are
-// suggested while somebody types, and the answer.
+// suggested while somebody types, and the answer. It reads them from lines of text, too, where a platform or a
+// terminal has no list of commands.
 //
 // It knows no platform: commands and invocations are the neutral ones of internal/platform. It promises that an
-// operation runs as whoever gave the command, with the scopes that the wiring gives people of the platform; that
-// an idempotency key is the invocation's id; and that nothing is destroyed before the same person has confirmed it.
+// operation runs as whoever gave the command, with the scopes that the wiring gives them; that an idempotency key is
+// the invocation's id; and that nothing is destroyed, and nothing that must be seen first is done, before the same
+// person has confirmed what they were shown.
 package slash
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"chorus/internal/chat"
 	"chorus/internal/operation"
 	"chorus/internal/platform"
 	"chorus/internal/room"
@@ -29,13 +28,22 @@ import (
 type Options struct {
 	Executor   operation.Executor
 	Operations *operation.Set
-	// Scopes are what people of the platform may ask for.
-	Scopes []operation.Scope
-	// Principal is who somebody of the platform is; nil: As says it.
-	Principal func(room.Author) chat.Principal
-	// Context is what the surroundings say of something that was left out: which agent answers in this channel,
-	// which session it is. "" and nil: nothing.
+	Surroundings
+	// MaxText is how many characters an answer has at most; what is longer ends with where to find the rest. 0: any.
+	MaxText int
+	// Groups say what commands with the same first word are about.
+	Groups map[string]string
+}
+
+// Surroundings say who gives a command, and where.
+type Surroundings struct {
+	// Caller is somebody of the platform with what they may ask for, in a place that they see; absent: the bot does not.
+	Caller func(by room.Author, in room.Channel, absent bool) operation.Caller
+	// Context is what stands for a value that was left out: which agent answers in this channel, which session it is.
+	// "" and nil: nothing.
 	Context func(ctx context.Context, i platform.Invocation, what string) string
+	// Refused is the answer for somebody who may not use an operation, and says who may; nil: the operation's own.
+	Refused func(d *operation.Definition) string
 }
 
 // Set is the commands of a bot. It may be used from any goroutine.
@@ -49,7 +57,7 @@ type Set struct {
 // waiting is what people have not confirmed yet.
 type waiting struct {
 	mu      sync.Mutex
-	pending map[string]confirmation // by the invocation's id
+	pending map[string]confirmation // by the invocation's id, or by what was written
 }
 
 type entry struct {
@@ -57,20 +65,11 @@ type entry struct {
 	line operation.Slash
 }
 
-// confirmation is a command that destroys something and waits for a second yes.
-type confirmation struct {
-	entry
-	in    any
-	by    operation.Caller
-	until time.Time
-}
-
-// What platforms take at most: options of a command or suggested values, and characters of a description.
+// What platforms take at most: options of a command or suggested values, and characters of a description or a value.
 const (
 	maxOptions     = 25
 	maxDescription = 100
-	// confirmTime is how long a confirmation is waited for.
-	confirmTime = 10 * time.Minute
+	maxValue       = 100
 )
 
 // New makes the commands of a set. It fails where a platform would refuse them.
@@ -84,9 +83,9 @@ func New(o Options) (*Set, error) {
 				return nil, fmt.Errorf("/%s has %d options, and %d are possible; say which in Options", line.Words, len(options), maxOptions)
 			}
 			s.paths[strings.Join(words, "/")] = entry{d, line}
-			leaf := platform.Command{Name: words[len(words)-1], Description: text.Clip(cmp.Or(line.Help, d.Help), maxDescription-1),
+			leaf := platform.Command{Name: words[len(words)-1], Description: text.Clip(cmp.Or(line.Help, d.Help), maxDescription-1), Example: line.Example, Speaks: line.Speaks != "",
 				Topic: topicOf(d), Anywhere: d.Effect == operation.Reads && len(words) == 1, Options: options, Needs: platform.Right(line.Permission), GuildOnly: line.Permission != ""}
-			s.list = insert(s.list, words, leaf)
+			s.list = s.insert(s.list, words, leaf)
 		}
 	}
 	return s, nil
@@ -101,29 +100,25 @@ func topicOf(d *operation.Definition) string {
 	return ""
 }
 
-// As is the same commands for a bot that knows people as principals.
-func (s *Set) As(principal func(room.Author) chat.Principal) *Set {
+// As is the same commands for a bot that knows people and places.
+func (s *Set) As(around Surroundings) *Set {
 	own := *s
-	own.o.Principal = principal
+	own.o.Surroundings = around
 	return &own
 }
 
-func (s *Set) caller(who room.Author) operation.Caller {
-	return operation.Caller{Principal: s.o.Principal(who), Scopes: s.o.Scopes}
-}
-
 // insert hangs a command below the groups that its words name.
-func insert(list []platform.Command, words []string, leaf platform.Command) []platform.Command {
+func (s *Set) insert(list []platform.Command, words []string, leaf platform.Command) []platform.Command {
 	if len(words) == 1 {
 		return append(list, leaf)
 	}
 	at := slices.IndexFunc(list, func(c platform.Command) bool { return c.Name == words[0] })
 	if at < 0 {
-		list = append(list, platform.Command{Name: words[0], Description: "Commands about " + words[0], Needs: leaf.Needs, GuildOnly: leaf.GuildOnly})
+		list = append(list, platform.Command{Name: words[0], Description: cmp.Or(s.o.Groups[words[0]], "Commands about "+words[0]), Needs: leaf.Needs, GuildOnly: leaf.GuildOnly})
 		at = len(list) - 1
 	}
 	leaf.Needs, leaf.GuildOnly, leaf.Topic = "", false, "" // platforms ask for rights at the top
-	list[at].Sub = insert(list[at].Sub, words[1:], leaf)
+	list[at].Sub = s.insert(list[at].Sub, words[1:], leaf)
 	return list
 }
 
@@ -144,8 +139,12 @@ func (e entry) fields() (list []operation.Field) {
 func optionsOf(d *operation.Definition, line operation.Slash) []platform.Option {
 	var required, others []platform.Option
 	for _, f := range (entry{d, line}).fields() {
-		o := platform.Option{Name: optionName(f), Description: text.Clip(cmp.Or(f.Doc, f.Name), maxDescription-1), Required: f.Required && f.Context == ""}
-		switch f.Type.Kind() {
+		o := platform.Option{Name: optionName(f), Description: text.Clip(cmp.Or(f.Tag.Get("slashDoc"), f.Doc, f.Name), maxDescription-1), Required: f.Required && f.Context == "" || slices.Contains(strings.Fields(line.Require), f.Name)}
+		kind := f.Type.Kind()
+		if kind == reflect.Pointer {
+			kind = f.Type.Elem().Kind()
+		}
+		switch kind {
 		case reflect.Bool:
 			o.Kind = platform.Flag
 		case reflect.Int, reflect.Int64:
@@ -183,27 +182,8 @@ func optionName(f operation.Field) string {
 // List is the commands, as a platform is told.
 func (s *Set) List() []platform.Command { return s.list }
 
-// Invoke carries out a command; false: it is none of these.
-func (s *Set) Invoke(ctx context.Context, i platform.Invocation) (platform.Answer, bool) {
-	e, ok := s.paths[i.Path]
-	if !ok {
-		return platform.Answer{}, false
-	}
-	in, err := s.input(ctx, e, i)
-	if err != nil {
-		return says(err), true
-	}
-	by := s.caller(i.By)
-	if e.d.Effect == operation.Destroys {
-		return s.ask(i.ID, confirmation{e, in, by, time.Now().Add(confirmTime)}), true
-	}
-	return s.execute(ctx, e.d, by, in), true
-}
-
-func says(err error) platform.Answer { return platform.Answer{Text: err.Error()} }
-
 // input makes the operation's input of an invocation.
-func (s *Set) input(ctx context.Context, e entry, i platform.Invocation) (any, error) {
+func (s *Set) input(ctx context.Context, e entry, i platform.Invocation) (reflect.Value, error) {
 	in := reflect.New(e.d.In).Elem()
 	for name, value := range e.line.Set {
 		if f, ok := e.d.Field(name); ok {
@@ -223,54 +203,11 @@ func (s *Set) input(ctx context.Context, e entry, i platform.Invocation) (any, e
 			continue
 		}
 		if err := f.SetText(at, given, time.Now()); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return in, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	e.d.SetKey(in, i.ID)
-	return in.Interface(), nil
-}
-
-// execute runs an operation and says what came of it.
-func (s *Set) execute(ctx context.Context, d *operation.Definition, by operation.Caller, in any) platform.Answer {
-	if d.Shape == operation.Streamed {
-		return platform.Answer{Text: "This cannot be followed here."}
-	}
-	out, err := s.o.Executor.Execute(ctx, by, d, in)
-	if err != nil {
-		return says(err)
-	}
-	if file, ok := out.(operation.File); ok {
-		data, err := io.ReadAll(io.LimitReader(file, maxFile))
-		if err = errors.Join(err, file.Close()); err != nil {
-			return says(err)
-		}
-		return platform.Answer{Text: cmp.Or(d.Done, "Here it is."), File: platform.File{Name: cmp.Or(file.Name, "file"), Text: string(data)}}
-	}
-	return platform.Answer{Text: Text(d, in, out)}
-}
-
-// maxFile is what goes along with an answer.
-const maxFile = 8 << 20
-
-// Text is an output for people: a sentence, or a table.
-func Text(d *operation.Definition, in, out any) string {
-	if d.Done != "" {
-		return operation.Sentence(d.Done, in, out)
-	}
-	t := d.TableOf(out)
-	if len(t.Rows) == 0 {
-		return cmp.Or(d.Empty, "done")
-	}
-	var b strings.Builder
-	for _, row := range t.Rows {
-		switch {
-		case t.Head == nil:
-			fmt.Fprintf(&b, "**%s** %s\n", row[0], row[1])
-		default:
-			b.WriteString("- " + strings.Join(slices.DeleteFunc(row, func(cell string) bool { return cell == "" }), " · ") + "\n")
-		}
-	}
-	return strings.TrimRight(b.String(), "\n")
+	return in, nil
 }
 
 // Complete suggests values for an option that somebody types; false: the command is none of these.
@@ -280,60 +217,37 @@ func (s *Set) Complete(ctx context.Context, i platform.Invocation, option string
 		return nil, false
 	}
 	for _, f := range e.fields() {
-		if optionName(f) != option || f.Noun == "" {
-			continue
+		if optionName(f) == option && f.Noun != "" {
+			return s.choices(ctx, s.o.Caller(i.By, i.In, i.Absent), f.Noun, i.Text[option]), true
 		}
-		list, err := operation.Names.Call(ctx, s.o.Executor, s.caller(i.By), operation.Prefix{Noun: f.Noun, Prefix: i.Text[option]})
-		if err != nil {
-			return nil, true
-		}
-		var choices []platform.Choice
-		for _, name := range list.Items[:min(len(list.Items), maxOptions)] {
-			choices = append(choices, platform.Choice{Label: name, Value: name})
-		}
-		return choices, true
 	}
 	return nil, true
 }
 
-// pressConfirm is the action of a button that confirms.
-const pressConfirm = "confirm"
-
-// ask keeps a command until the same person confirms it.
-func (s *Set) ask(id string, c confirmation) platform.Answer {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for old, p := range s.pending {
-		if time.Now().After(p.until) {
-			delete(s.pending, old)
+// choices are things of a noun that somebody may mean: with what they are, where their list says so.
+func (s *Set) choices(ctx context.Context, by operation.Caller, noun, typed string) (out []platform.Choice) {
+	typed = strings.ToLower(typed)
+	if list, ok := s.o.Operations.Named(noun + ".list"); ok && list.Label != "" {
+		found, err := s.o.Executor.Execute(ctx, by, list, reflect.Zero(list.In).Interface())
+		if err != nil {
+			return nil
+		}
+		for _, item := range operation.Items(found) {
+			value, label := operation.NameOf(item), text.OneLine(operation.Render(list.Label, nil, item))
+			if strings.Contains(strings.ToLower(value+" "+label), typed) && len(value) <= maxValue {
+				out = append(out, platform.Choice{Label: text.Clip(label, maxValue-1), Value: value})
+			}
+		}
+		return out[:min(len(out), maxOptions)]
+	}
+	list, err := operation.Names.Call(ctx, s.o.Executor, by, operation.Prefix{Noun: noun, Prefix: typed})
+	if err != nil {
+		return nil
+	}
+	for _, name := range list.Items {
+		if len(name) <= maxValue {
+			out = append(out, platform.Choice{Label: name, Value: name})
 		}
 	}
-	s.pending[id] = c
-	return platform.Answer{Text: c.d.Help + "? This cannot be undone.",
-		Buttons: []platform.Button{{Label: "Yes", Value: platform.ButtonValue(pressConfirm, id), Style: platform.Danger}}}
-}
-
-// Press carries out what was confirmed; false: the button is none of these.
-func (s *Set) Press(ctx context.Context, p platform.Press) (platform.Answer, bool) {
-	action, id, ok := platform.ReadButton(p.Value)
-	if !ok || action != pressConfirm {
-		return platform.Answer{}, false
-	}
-	by := s.caller(p.By)
-	s.mu.Lock()
-	c, waiting := s.pending[id]
-	mine := waiting && c.by.Principal.String() == by.Principal.String()
-	if mine {
-		delete(s.pending, id)
-	}
-	s.mu.Unlock()
-	switch {
-	case !waiting || time.Now().After(c.until):
-		return platform.Answer{Text: "That was too long ago; give the command again."}, true
-	case !mine:
-		return platform.Answer{Text: "Only whoever gave the command can confirm it."}, true
-	}
-	answer := s.execute(ctx, c.d, by, c.in)
-	answer.Replace = true
-	return answer, true
+	return out[:min(len(out), maxOptions)]
 }

@@ -21,6 +21,9 @@ type cups interface {
 	Fill(context.Context, operation.Caller, filling) (cup, error)
 	Break(context.Context, operation.Caller, ref) (operation.None, error)
 	Pour(context.Context, operation.Caller, ref) (operation.File, error)
+	Look(context.Context, operation.Caller, ref) (look, error)
+	Polish(context.Context, operation.Caller, polish) (cup, error)
+	Melt(context.Context, operation.Caller, ref) (operation.None, error)
 }
 
 type cup struct {
@@ -42,13 +45,31 @@ type filling struct {
 	Key     string `json:"-" key:"true"`
 }
 
+// look is what a cup looks like at a moment.
+type look struct {
+	Name  string `json:"name"`
+	Stain string `json:"stain"`
+	Marks []cup  `json:"marks"`
+	Note  string `json:"note,omitempty"`
+}
+
+type polish struct {
+	Name  string `json:"name" maxLen:"9" noun:"cup"`
+	Stain string `json:"stain" maxLen:"99" slash:"-" doc:"as it was seen"`
+}
+
 type ref struct {
 	Name string `json:"name" maxLen:"9" noun:"cup"`
 }
 
 var all = operation.Collect([]operation.Any{
 	operation.New(operation.Info{Name: "cup.list", Help: "List cups", Scope: operation.Read, Slash: []operation.Slash{{Words: "cup list"}},
-		Columns: "NAME=name | SIZE=size", Empty: "there are none"}, cups.List),
+		Columns: "NAME=name | SIZE=size", Empty: "there are none", Label: "{name}, {size} large"}, cups.List),
+	operation.New(operation.Info{Name: "cup.look", Help: "Look at a cup", Scope: operation.Read, Page: "/cups",
+		Slash: []operation.Slash{{Words: "cup look", Show: "**{name}**\n{note}\n{stain:block}\n{marks:list}"}}}, cups.Look),
+	operation.New(operation.Info{Name: "cup.polish", Help: "Polish a cup", Scope: operation.Chat, Effect: operation.Changes,
+		Slash: []operation.Slash{{Words: "cup polish", First: "cup.look"}, {Words: "cup order", First: "cup.look", Speaks: "/{name} please"}}, Done: "{name} shines"}, cups.Polish),
+	operation.New(operation.Info{Name: "cup.melt", Help: "Melt a cup", Scope: operation.Admin, Slash: []operation.Slash{{Words: "cup melt"}}}, cups.Melt),
 	operation.New(operation.Info{Name: "cup.fill", Help: "Fill a cup " + strings.Repeat("slowly ", 20), Scope: operation.Chat, Effect: operation.Creates,
 		Slash: []operation.Slash{{Words: "cup fill", Permission: "manage guild"}, {Words: "tea", Options: "name", Set: map[string]any{"tea": "green", "room": "hall"}}},
 		Done:  "{name} holds {size}"}, cups.Fill),
@@ -58,7 +79,10 @@ var all = operation.Collect([]operation.Any{
 	operation.Names,
 })
 
-type cupboard struct{ asked []string }
+type cupboard struct {
+	asked []string
+	stain string
+}
 
 var _ cups = (*cupboard)(nil)
 
@@ -87,30 +111,54 @@ func (c *cupboard) Pour(_ context.Context, _ operation.Caller, in ref) (operatio
 	})}, nil
 }
 
+func (c *cupboard) Look(_ context.Context, _ operation.Caller, in ref) (look, error) {
+	if in.Name == "none" {
+		return look{}, operation.Errorf(operation.NotFound, "there is no cup none")
+	}
+	return look{Name: in.Name, Stain: c.stain, Marks: []cup{{"scratch", 1}, {"dent", 2}}}, nil
+}
+
+func (c *cupboard) Polish(_ context.Context, _ operation.Caller, in polish) (cup, error) {
+	c.asked = append(c.asked, fmt.Sprintf("%+v", in))
+	return cup{in.Name, 1}, nil
+}
+
+func (c *cupboard) Melt(context.Context, operation.Caller, ref) (operation.None, error) {
+	c.asked = append(c.asked, "melt")
+	return operation.None{}, nil
+}
+
 func newSet(t *testing.T, h *cupboard) *slash.Set {
 	t.Helper()
-	local := operation.NewLocal(operation.LocalOptions{Handlers: []any{h}, Nouns: map[string]operation.Noun{"cup": {
+	local := operation.NewLocal(operation.LocalOptions{Handlers: []any{h}, Nouns: map[string]operation.Noun{"room": {
 		Suggest: func(_ context.Context, by operation.Caller, prefix string) ([]string, error) {
 			return []string{prefix + "1 of " + by.Principal.ID, prefix + "2"}, nil
 		}}}})
-	s, err := slash.New(slash.Options{Executor: local, Operations: all, Scopes: []operation.Scope{operation.Chat},
-		Context: func(_ context.Context, i platform.Invocation, what string) string { return what + i.In.ID }})
+	s, err := slash.New(slash.Options{Executor: local, Operations: all, MaxText: 300})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.As(func(a room.Author) chat.Principal { return chat.Principal{Kind: "discord", ID: a.ID} })
+	return s.As(slash.Surroundings{
+		Caller: func(a room.Author, in room.Channel, _ bool) operation.Caller {
+			return operation.Caller{Principal: chat.Principal{Kind: "discord", ID: a.ID}, Scopes: []operation.Scope{operation.Chat}, Here: "discord:" + in.Place()}
+		},
+		Context: func(_ context.Context, i platform.Invocation, what string) string { return what + i.In.ID },
+		Refused: func(d *operation.Definition) string { return "only the barkeeper can " + d.Name }})
 }
+
+// writer may write where they are.
+var writer = platform.Allowed{Write: true}
 
 func TestCommandsAreData(t *testing.T) {
 	t.Parallel()
 	list := newSet(t, &cupboard{}).List()
-	if len(list) != 4 || list[0].Name != "cup" || len(list[0].Sub) != 2 || list[1].Name != "tea" {
+	if len(list) != 4 || list[0].Name != "cup" || len(list[0].Sub) != 6 || list[1].Name != "tea" {
 		t.Fatalf("%+v", list)
 	}
 	if o := list[0].Sub[0].Options; len(o) != 1 || len(o[0].Choices) != 2 || o[0].Choices[1].Value != "green" {
 		t.Errorf("%+v", o)
 	}
-	fill := list[0].Sub[1]
+	fill := list[0].Sub[5]
 	var names []string
 	for _, o := range fill.Options {
 		names = append(names, fmt.Sprintf("%s %s %v %v", o.Name, o.Kind, o.Required, o.Completes))
@@ -143,7 +191,7 @@ func TestCommandsAreCarriedOut(t *testing.T) {
 		{platform.Invocation{Path: "tea", Text: map[string]string{"name": "mug"}}, "mug holds 0", "Room:hall Tea:green"},
 	} {
 		h.asked = nil
-		c.i.By, c.i.In = room.Author{ID: "7"}, room.Channel{ID: "hall"}
+		c.i.By, c.i.In, c.i.Allowed = room.Author{ID: "7"}, room.Channel{ID: "hall"}, writer
 		answer, ok := s.Invoke(t.Context(), c.i)
 		if !ok || answer.Text != c.says || c.asked != "" && !strings.Contains(strings.Join(h.asked, ""), c.asked) || c.asked == "" && h.asked != nil {
 			t.Errorf("%s: %+v, asked %q", c.i.Path, answer, h.asked)
@@ -155,8 +203,8 @@ func TestCommandsAreCarriedOut(t *testing.T) {
 	if _, ok := s.Invoke(t.Context(), platform.Invocation{Path: "nothing"}); ok {
 		t.Error("a command that is none of these was carried out")
 	}
-	choices, ok := s.Complete(t.Context(), platform.Invocation{Path: "smash", Text: map[string]string{"name": "m"}, By: room.Author{ID: "7"}}, "name")
-	if !ok || len(choices) != 2 || choices[0].Value != "m1 of 7" {
+	choices, ok := s.Complete(t.Context(), platform.Invocation{Path: "smash", Text: map[string]string{"name": "M"}, By: room.Author{ID: "7"}}, "name")
+	if !ok || len(choices) != 1 || choices[0].Value != "mug" {
 		t.Errorf("%+v", choices)
 	}
 }
@@ -166,11 +214,11 @@ func TestConfirmation(t *testing.T) {
 	t.Parallel()
 	h := &cupboard{}
 	s := newSet(t, h)
-	answer, ok := s.Invoke(t.Context(), platform.Invocation{ID: "i7", Path: "smash", Text: map[string]string{"name": "mug"}, By: room.Author{ID: "7"}})
+	answer, ok := s.Invoke(t.Context(), platform.Invocation{ID: "i7", Path: "smash", Text: map[string]string{"name": "mug"}, By: room.Author{ID: "7"}, Allowed: writer})
 	if !ok || len(answer.Buttons) != 1 || h.asked != nil {
 		t.Fatalf("%+v, asked %v", answer, h.asked)
 	}
-	press := platform.Press{Value: answer.Buttons[0].Value, By: room.Author{ID: "8"}}
+	press := platform.Press{Value: answer.Buttons[0].Value, By: room.Author{ID: "8"}, Allowed: writer}
 	if a, ok := s.Press(t.Context(), press); !ok || h.asked != nil || a.Replace {
 		t.Errorf("somebody else confirmed: %+v", a)
 	}
@@ -191,5 +239,104 @@ func TestTheCatalogueFits(t *testing.T) {
 	t.Parallel()
 	if _, err := slash.New(slash.Options{Operations: operations.All()}); err != nil {
 		t.Error(err)
+	}
+}
+
+// What must be seen first is shown, and the yes holds for what was shown, also where it is written.
+func TestShownFirst(t *testing.T) {
+	t.Parallel()
+	h := &cupboard{stain: "tea"}
+	s := newSet(t, h)
+	i := platform.Invocation{ID: "i1", Path: "cup/polish", Text: map[string]string{"name": "mug"}, By: room.Author{ID: "7"}, Allowed: writer}
+	answer, _ := s.Invoke(t.Context(), i)
+	if answer.Text != "**mug**\n```\ntea\n```\n- scratch  1\n- dent  2" || len(answer.Buttons) != 1 || h.asked != nil {
+		t.Fatalf("%+v, asked %v", answer, h.asked)
+	}
+	h.stain = "ink"
+	if a, _ := s.Press(t.Context(), platform.Press{Value: answer.Buttons[0].Value, By: room.Author{ID: "7"}, Allowed: writer}); a.Text != "mug shines" || h.asked[0] != "{Name:mug Stain:tea}" {
+		t.Errorf("%+v, asked %v", a, h.asked)
+	}
+	h.asked = nil
+	line := func(words string) string {
+		t.Helper()
+		a, ok := s.Line(t.Context(), platform.Invocation{By: room.Author{ID: "7"}, Allowed: writer}, words)
+		if !ok {
+			t.Fatalf("%s is no command", words)
+		}
+		return a.Text
+	}
+	if got := line("/cup polish mug --yes"); !strings.Contains(got, "with --yes behind it") || h.asked != nil {
+		t.Errorf("a yes to nothing: %q, asked %v", got, h.asked)
+	}
+	h.stain = "wine"
+	if got := line("/cup polish mug --yes"); got != "mug shines" || h.asked[0] != "{Name:mug Stain:ink}" {
+		t.Errorf("%q, asked %v", got, h.asked)
+	}
+	if got := line("/cup spill mug"); !strings.HasPrefix(got, "there is no /cup spill; there are\n/cup list [COLOUR]") || !strings.Contains(got, "/cup polish NAME  Polish a cup") {
+		t.Errorf("%q", got)
+	}
+	if _, ok := s.Line(t.Context(), platform.Invocation{}, "/bowl"); ok {
+		t.Error("a word that is none of these was taken")
+	}
+}
+
+// A command that speaks gives words to be said, once what they need is there.
+func TestSpeaks(t *testing.T) {
+	t.Parallel()
+	s := newSet(t, &cupboard{})
+	i := platform.Invocation{Path: "cup/order", Text: map[string]string{"name": "mug"}, By: room.Author{ID: "7"}, Allowed: writer}
+	if a, _ := s.Invoke(t.Context(), i); a.Say != "/mug please" {
+		t.Errorf("%+v", a)
+	}
+	i.Text["name"] = "none"
+	if a, _ := s.Invoke(t.Context(), i); a.Say != "" || a.Text != "there is no cup none" {
+		t.Errorf("%+v", a)
+	}
+}
+
+// Who may not use a command is told who may, and nothing happens.
+func TestWhoMayNot(t *testing.T) {
+	t.Parallel()
+	h := &cupboard{}
+	s := newSet(t, h)
+	give := func(path string, allowed platform.Allowed) string {
+		a, _ := s.Invoke(t.Context(), platform.Invocation{Path: path, Text: map[string]string{"name": "mug", "tea": "green"}, By: room.Author{ID: "7"}, Allowed: allowed})
+		return a.Text
+	}
+	if got := give("cup/melt", writer); got != "only the barkeeper can cup.melt" {
+		t.Errorf("%q", got)
+	}
+	if got := give("cup/fill", platform.Allowed{}); !strings.Contains(got, "You may not write here") {
+		t.Errorf("%q", got)
+	}
+	if got := give("cup/list", platform.Allowed{}); !strings.Contains(got, "mug") {
+		t.Errorf("reading needs no right to write: %q", got)
+	}
+	if len(h.asked) != 1 {
+		t.Errorf("asked %v", h.asked)
+	}
+}
+
+// Long answers end with where the rest is, and a block that was cut is closed.
+func TestLongAnswersAreCapped(t *testing.T) {
+	t.Parallel()
+	s := newSet(t, &cupboard{stain: strings.Repeat("tea and ink\n", 100)})
+	a, _ := s.Invoke(t.Context(), platform.Invocation{Path: "cup/look", Text: map[string]string{"name": "mug"}, By: room.Author{ID: "7"}})
+	if len(a.Text) > 450 || strings.Count(a.Text, "```") != 2 || !strings.HasSuffix(a.Text, "This is not all of it; the rest: the page /cups in the browser") {
+		t.Errorf("%d %q", len(a.Text), a.Text)
+	}
+}
+
+// What somebody chooses from is shown with what it is, and found by that, too.
+func TestChoicesHaveLabels(t *testing.T) {
+	t.Parallel()
+	s := newSet(t, &cupboard{})
+	got, _ := s.Complete(t.Context(), platform.Invocation{Path: "smash", Text: map[string]string{"name": "5 large"}, By: room.Author{ID: "7"}}, "name")
+	if len(got) != 1 || got[0] != (platform.Choice{Label: "bowl, 5 large", Value: "bowl"}) {
+		t.Errorf("%+v", got)
+	}
+	got, _ = s.Complete(t.Context(), platform.Invocation{Path: "cup/fill", Text: map[string]string{"room": "h"}, By: room.Author{ID: "7"}}, "room")
+	if len(got) != 2 || got[0].Value != "h1 of 7" {
+		t.Errorf("%+v", got)
 	}
 }

@@ -1,0 +1,57 @@
+package host
+
+import (
+	"chorus/internal/chat"
+	"chorus/internal/connector"
+	"chorus/internal/connector/commands"
+	"chorus/internal/connector/slash"
+	"chorus/internal/gate"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/room"
+)
+
+// maxDerived is how long the answer to a derived command is: it fits into a message with what else stands in it.
+const maxDerived = 1700
+
+// derivedCommands are the commands of operations that have none written by hand.
+func (h *Host) derivedCommands() (*slash.Set, error) {
+	return slash.New(slash.Options{Executor: h.Service.Operations(), Operations: operations.All(), Groups: operations.Groups(), MaxText: maxDerived})
+}
+
+// surroundings say who gives a command through a bot, and where. People of a platform may read and talk; whoever is in a
+// channel may know what happens there. Those who run this Chorus may do everything, on a platform as well.
+func (h *Backend) surroundings(bot *connector.Bot, own *commands.Set) slash.Surroundings {
+	return slash.Surroundings{
+		Caller: func(who room.Author, in room.Channel, absent bool) operation.Caller {
+			by := operation.Caller{Principal: bot.Principal(who), Scopes: []operation.Scope{operation.Read, operation.Chat}}
+			if !absent {
+				by.Here = h.Platform.Name + ":" + in.Place()
+			}
+			if h.runsHome(by.Principal) {
+				by.Scopes = append(by.Scopes, operation.Admin)
+			}
+			return by
+		},
+		Context: own.Context,
+		Refused: func(d *operation.Definition) string {
+			text := "Only those who run this Chorus can do that: people whom `editors` in its configuration names and `access` gives the rights of `" + gate.Everything + "`, by their ids, or whoever sits at its terminal"
+			if len(d.CLI) > 0 {
+				text += ", with `chorus " + d.CLI[0].Words + "`"
+			}
+			return text + "."
+		},
+	}
+}
+
+// runsHome reports whether somebody on a platform may do what the owner of the home may: give any rights to anybody. It
+// goes by their id, not by roles: a role of that name can be made on any server that the bot is invited to.
+func (h *Backend) runsHome(who chat.Principal) bool {
+	bot, err := h.App.Settings.BotIn("", "")
+	if err != nil {
+		return false
+	}
+	who.Roles = nil
+	may, _ := gate.Grants(bot).MayGive(gate.Everything, who)
+	return may
+}

@@ -1,0 +1,93 @@
+package slash
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"chorus/internal/operation"
+)
+
+// text is an output for people: as the command says, else a sentence, else a table. At most so many characters (0: any)
+// are shown; what is left out is said with where it is found.
+func (e entry) text(in, out any, most int) string {
+	if !e.isList(out) {
+		return e.capped(e.single(in, out), most)
+	}
+	var lines []string
+	for _, item := range operation.Items(out) {
+		if e.line.Show != "" {
+			lines = append(lines, operation.Render(e.line.Show, in, item))
+		}
+	}
+	if e.line.Show == "" {
+		for _, row := range e.d.TableOf(out).Rows {
+			lines = append(lines, "- "+strings.Join(slices.DeleteFunc(row, func(cell string) bool { return cell == "" }), " · "))
+		}
+	}
+	if len(lines) == 0 {
+		return cmp.Or(e.d.Empty, "done")
+	}
+	shown, room := 0, most
+	for shown < len(lines) && (most == 0 || room >= utf8.RuneCountInString(lines[shown])+1) {
+		room -= utf8.RuneCountInString(lines[shown]) + 1
+		shown++
+	}
+	if shown == len(lines) {
+		return strings.Join(lines, "\n")
+	}
+	if shown == 0 {
+		return e.capped(lines[0], most)
+	}
+	return fmt.Sprintf("%s\n%d more%s", strings.Join(lines[:shown], "\n"), len(lines)-shown, e.elsewhere())
+}
+
+func (e entry) isList(out any) bool {
+	return (e.d.Columns != "" || e.line.Show != "") && operation.IsList(out)
+}
+
+func (e entry) single(in, out any) string {
+	switch {
+	case e.line.Show != "":
+		return operation.Render(e.line.Show, in, out)
+	case e.d.Done != "":
+		return operation.Sentence(e.d.Done, in, out)
+	}
+	var lines []string
+	for _, row := range e.d.TableOf(out).Rows {
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("**%s** %s", row[0], row[1])))
+	}
+	return cmp.Or(strings.ReplaceAll(strings.Join(lines, "\n"), "**** ", ""), e.d.Empty, "done")
+}
+
+// capped cuts a text at the end of a line; a block that is open is closed.
+func (e entry) capped(whole string, most int) string {
+	if most == 0 || utf8.RuneCountInString(whole) <= most {
+		return whole
+	}
+	cut := string([]rune(whole)[:most])
+	if at := strings.LastIndexByte(cut, '\n'); at > most/2 {
+		cut = cut[:at]
+	}
+	if strings.Count(cut, "```")%2 == 1 {
+		cut += "\n```"
+	}
+	return cut + "\nThis is not all of it" + e.elsewhere()
+}
+
+// elsewhere says where the whole is found.
+func (e entry) elsewhere() string {
+	var where []string
+	if e.d.Page != "" {
+		where = append(where, "the page "+e.d.Page+" in the browser")
+	}
+	if len(e.d.CLI) > 0 {
+		where = append(where, "`chorus "+e.d.CLI[0].Words+"`")
+	}
+	if len(where) == 0 {
+		return ""
+	}
+	return "; the rest: " + strings.Join(where, ", ")
+}
