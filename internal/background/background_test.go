@@ -175,6 +175,16 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
+func TestContextWaits(t *testing.T) {
+	t.Parallel()
+	if r := (Rule{On: OnExit, If: AnyExit, Do: InjectContext}); !r.Waits() || r.String() != "when it ends, tell this conversation, which answers when it is next asked" {
+		t.Errorf("%s", r)
+	}
+	if (Rule{On: OnExit, Do: InjectContext, Message: "look"}).Waits() || (Rule{On: OnExit, Do: SpawnThread}).Waits() {
+		t.Error("what is to be done waits")
+	}
+}
+
 func FuzzCompile(f *testing.F) {
 	f.Add("when it prints 'a', tell me and if it fails, stop it")
 	f.Fuzz(func(t *testing.T, words string) {

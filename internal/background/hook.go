@@ -26,7 +26,7 @@ type Action string
 // The actions.
 const (
 	NotifyChannel Action = "notify_channel" // people are told; no model is asked
-	InjectContext Action = "inject_context" // the conversation that started it is told, and answers
+	InjectContext Action = "inject_context" // the conversation that started it is told: a run that is on between its steps, else it answers
 	SpawnThread   Action = "spawn_thread"   // a new conversation is told
 	StopProcess   Action = "stop_process"
 	StopThread    Action = "stop_thread" // the run of the conversation that started it ends
@@ -126,6 +126,9 @@ func Check(rules []Rule) ([]Rule, error) {
 	return out, nil
 }
 
+// Waits reports that the rule only says what happened, with nothing to be done: no run begins for it, and the next one knows it.
+func (r Rule) Waits() bool { return r.Do == InjectContext && r.Message == "" }
+
 func (r Rule) most() int {
 	switch {
 	case r.MaxFires != nil:
@@ -173,6 +176,8 @@ func (r Rule) String() string {
 		StopProcess: "stop the process", StopThread: "stop the run of this conversation"}[r.Do]
 	if r.Message != "" {
 		what += ": " + r.Message
+	} else if r.Waits() {
+		what = "tell this conversation, which answers when it is next asked"
 	}
 	var limits []string
 	if n := r.most(); n > 1 {

@@ -93,8 +93,7 @@ func (s *Setup) runningProcesses(ctx context.Context, at NoteContext) (string, e
 	var out strings.Builder
 	out.WriteString("You left these running; process_logs shows what they print.\n")
 	for _, p := range open {
-		command, _, _ := strings.Cut(p.Command, "\n")
-		fmt.Fprintf(&out, "- %s: `%s`, since %s", p.ID, text.Clip(command, 120), p.Started.Format("2 January 15:04"))
+		fmt.Fprintf(&out, "- %s: `%s`, since %s", p.ID, text.Clip(strings.Join(strings.Fields(p.Command), " "), 120), p.Started.Format("2 January 15:04"))
 		if p.Thread != at.Row.ID {
 			out.WriteString(", from another of your threads")
 		}

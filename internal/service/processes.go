@@ -325,6 +325,10 @@ func (o *Handler) ActForProcess(ctx context.Context, p background.Process, f bac
 			return watch.Acted{}, err
 		}
 	}
+	if f.Rule.Waits() {
+		in.Intake = chat.Inject
+		return o.notify(ctx, row, in, text)
+	}
 	u, err := o.utter(ctx, by, row, operations.SteerMessage{Message: text})
 	if refused := (*operation.Error)(nil); errors.As(err, &refused) && refused.Kind != operation.Failed {
 		return watch.Acted{Refused: refused.Error()}, nil
@@ -332,11 +336,15 @@ func (o *Handler) ActForProcess(ctx context.Context, p background.Process, f bac
 	if err != nil {
 		return watch.Acted{}, err
 	}
+	if f.Rule.Do == background.InjectContext {
+		in.Intake = chat.Inject // a run that is on is told between its steps
+	}
 	said, err := o.deliver(ctx, row, u, in)
 	return watch.Acted{Seq: said.Seq, Refused: said.Refused}, err
 }
 
-// notify writes a notice into a conversation: people see it, and the model when it is next asked.
+// notify writes into a conversation what begins no run: the model sees it when it is next asked, in a run that is on with its next
+// step. People see it too, unless it was injected for the model alone.
 func (o *Handler) notify(ctx context.Context, row journal.Thread, in chat.Inbound, text string) (watch.Acted, error) {
 	in.Threads, in.Blocks, in.Fired = []chat.ThreadID{row.ID}, chat.TextBlocks(text), true
 	got, err := o.Engine.Deliver(ctx, in, nil)

@@ -14,8 +14,7 @@ import (
 // have written it.
 func processWords(p background.Process, f background.Fire, output string) string {
 	var out strings.Builder
-	command, _, _ := strings.Cut(p.Command, "\n")
-	fmt.Fprintf(&out, "Process %s (`%s`) ", p.ID, text.Clip(command, 200))
+	fmt.Fprintf(&out, "Process %s (`%s`) ", p.ID, text.Clip(strings.Join(strings.Fields(p.Command), " "), 200))
 	switch {
 	case f.Rule.On == background.OnTimeout:
 		fmt.Fprintf(&out, "still runs after %s.", time.Duration(f.Rule.After)*time.Second)

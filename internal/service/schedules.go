@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -269,7 +270,7 @@ func (o *Handler) SayScheduled(ctx context.Context, s schedule.Schedule, due tim
 
 // deliver gives words to a thread that nobody waits for, once for a key of the platform.
 func (o *Handler) deliver(ctx context.Context, row journal.Thread, u utterance, in chat.Inbound) (clock.Said, error) {
-	in.Threads, in.Prompt, in.Fired, in.Intake, in.Blocks, in.Terms = []chat.ThreadID{row.ID}, true, true, chat.Queue, u.blocks, u.terms
+	in.Threads, in.Prompt, in.Fired, in.Intake, in.Blocks, in.Terms = []chat.ThreadID{row.ID}, true, true, cmp.Or(in.Intake, chat.Queue), u.blocks, u.terms
 	got, err := o.Engine.Deliver(ctx, in, nil)
 	if err != nil {
 		return clock.Said{}, err

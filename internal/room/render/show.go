@@ -141,7 +141,7 @@ func (v *View) Apply(ev chat.Event) {
 		switch {
 		case b.Prompt:
 			v.arrived(ev)
-		case b.From.Kind == chat.System && b.Principal.Kind == chat.ProcessHook:
+		case b.From.Kind == chat.System && b.Principal.Kind == chat.ProcessHook && b.Intake != chat.Inject: // that is for the model alone
 			v.notices = append(v.notices, Message{Key: fmt.Sprintf("notice-%d", ev.Seq), Text: b.Blocks.Text(), Final: true})
 		}
 	case chat.Steered:
