@@ -45,6 +45,8 @@ func serve(kind string) {
 		}
 	case "plain":
 		runSDK(fake(nil))
+	case "tasks":
+		taskServer()
 	case "many":
 		runSDK(manyTools(500, 60))
 	case "noise":

@@ -52,6 +52,9 @@ func (c *roundTripper) client() *http.Client {
 
 func (c *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
+	if err := realBody(req); err != nil {
+		return nil, err
+	}
 	if req.URL.Host == c.home.Host && req.URL.Scheme == c.home.Scheme {
 		for name, value := range c.headers {
 			req.Header.Set(name, value)

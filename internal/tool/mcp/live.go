@@ -40,8 +40,9 @@ type live struct {
 
 	tokens  atomic.Int64
 	mu      sync.Mutex
-	watched map[string]func(string) // progress by token
-	calls   []*pending              // what is under way, the oldest first
+	watched map[string]func(string)  // progress by token
+	calls   []*pending               // what is under way, the oldest first
+	tasks   map[string]chan struct{} // tasks that are waited for, by id
 }
 
 var errSlow = errors.New("it did not answer in time")
@@ -73,7 +74,7 @@ func (s *server) dial(ctx context.Context) (*live, error) {
 // try is one way to reach the server. The connection that it returns beside an
 // error is closed.
 func (s *server) try(ctx context.Context, way, version string) (*live, error) {
-	l := &live{srv: s, gone: make(chan struct{}), changed: make(chan struct{}, 1), watched: map[string]func(string){}}
+	l := &live{srv: s, gone: make(chan struct{}), changed: make(chan struct{}, 1), watched: map[string]func(string){}, tasks: map[string]chan struct{}{}}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	err := l.connect(way, version)
 	if err == nil {
@@ -107,6 +108,10 @@ func (l *live) connect(way, version string) error {
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { l.progress(r.Params) },
 	})
 	client.AddRoots(l.srv.roots()...)
+	if err := addMethods(client); err != nil {
+		close(l.gone)
+		return err
+	}
 	session, err := client.Connect(l.ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		close(l.gone)
@@ -132,6 +137,7 @@ func (l *live) transport(way string) (sdk.Transport, error) {
 			return nil, err
 		}
 		l.pipe = newPipe(l.proc)
+		l.pipe.taskChanged = l.taskChanged
 		return l.pipe, nil
 	}
 	if l.courier, err = newRoundTripper(l.srv.Server, l.srv.hub.opt.Logins); err != nil {

@@ -40,6 +40,8 @@ type pipe struct {
 	noise int
 	turn  chan struct{} // held while writing
 	limit time.Duration // of one writing
+	// taskChanged hears what the SDK does not know: that a task is in another state. Nil: nobody does.
+	taskChanged func(params json.RawMessage)
 
 	once sync.Once
 	mu   sync.Mutex
@@ -88,6 +90,10 @@ func (p *pipe) Read(context.Context) (jsonrpc.Message, error) {
 		if len(p.queue) > 0 {
 			msg := p.queue[0]
 			p.queue = p.queue[1:]
+			if req, ok := msg.(*jsonrpc.Request); ok && req.Method == methodTaskStatus && p.taskChanged != nil {
+				p.taskChanged(req.Params)
+				continue
+			}
 			if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
 				// Whoever asks must take the answers: no more questions than we can write.
 				p.turn <- struct{}{}
@@ -201,7 +207,7 @@ var errTooLarge = &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
 	Message: fmt.Sprintf("its answer is larger than %d MB; ask for less at once", largestMessage>>20)}
 
 func (p *pipe) Write(caller context.Context, msg jsonrpc.Message) error {
-	data, err := jsonrpc.EncodeMessage(msg)
+	data, err := jsonrpc.EncodeMessage(realName(msg))
 	if err != nil {
 		return err
 	}

@@ -18,15 +18,16 @@ const (
 
 // listed is one tool of a server: what the server calls it, and what we do.
 type listed struct {
+	task bool // it is called as a task
 	raw  string
 	spec tool.Spec
 }
 
 // usable makes specs of what a server listed. What has no name or stands twice is
 // left out; what the server says of its harmlessness is not read.
-func (s *server) usable(tools []*sdk.Tool) []listed {
+func (s *server) usable(tools []*offered) []listed {
 	var names []string
-	first := map[string]*sdk.Tool{}
+	first := map[string]*offered{}
 	for _, t := range tools {
 		if t == nil || t.Name == "" || first[t.Name] != nil || slices.Contains(s.DisabledTools, t.Name) || len(names) == mostTools {
 			continue
@@ -39,7 +40,7 @@ func (s *server) usable(tools []*sdk.Tool) []listed {
 	out := make([]listed, len(names))
 	for i, name := range names {
 		t := first[name]
-		out[i] = listed{raw: name, spec: tool.Spec{Name: ours[name], Description: describe(s.Name, t), Schema: schemaOf(t.InputSchema), Risk: tool.Medium}}
+		out[i] = listed{raw: name, task: t.task == taskRequired || t.task == taskOptional, spec: tool.Spec{Name: ours[name], Description: describe(s.Name, &t.Tool), Schema: schemaOf(t.InputSchema), Risk: tool.Medium}}
 	}
 	return out
 }

@@ -182,29 +182,50 @@ func (s *server) attend(ctx context.Context, l *live) {
 func (s *server) list(l *live) error {
 	ctx, cancel := context.WithTimeout(l.ctx, s.StartTimeout)
 	defer cancel()
-	var tools []*sdk.Tool
+	var tools []*offered
 	seen := map[string]bool{}
-	params := &sdk.ListToolsParams{}
+	cursor := ""
 	for range mostPages {
-		page, err := l.session.ListTools(ctx, params)
+		page, next, err := l.listPage(ctx, cursor)
 		if isCode(err, jsonrpc.CodeMethodNotFound) {
 			break
 		}
 		if err != nil {
 			return err
 		}
-		tools = append(tools, page.Tools...)
-		if page.NextCursor == "" || seen[page.NextCursor] || len(tools) >= mostTools {
+		tools = append(tools, page...)
+		if next == "" || seen[next] || len(tools) >= mostTools {
 			break
 		}
-		seen[page.NextCursor] = true
-		params = &sdk.ListToolsParams{Cursor: page.NextCursor}
+		seen[next], cursor = true, next
 	}
 	usable := s.usable(tools)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tools = usable
 	return nil
+}
+
+// listPage reads one page of the list of tools. Later versions of the protocol have other tasks, and want the SDK to know
+// the list.
+func (l *live) listPage(ctx context.Context, cursor string) (tools []*offered, next string, err error) {
+	if l.session.InitializeResult().ProtocolVersion > settled {
+		page, err := l.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
+		if err != nil {
+			return nil, "", err
+		}
+		for _, t := range page.Tools {
+			if t != nil {
+				tools = append(tools, &offered{Tool: *t})
+			}
+		}
+		return tools, page.NextCursor, nil
+	}
+	page, err := sdk.CallCustomMethod[*listParams, *listResult](ctx, l.session, ownList, &listParams{Cursor: cursor})
+	if err != nil {
+		return nil, "", err
+	}
+	return page.Tools, page.NextCursor, nil
 }
 
 // longInstructions is what a server may say about its use: every request of a thread holds it.

@@ -21,6 +21,7 @@ import (
 type remote struct {
 	srv  *server
 	raw  string // as the server calls it
+	task bool   // it is called as a task
 	spec tool.Spec
 	keep tool.Keep
 }
@@ -39,7 +40,7 @@ func (s *server) offer(keep tool.Keep) (tools []tool.Tool, resources, ok bool) {
 		return nil, false, false
 	}
 	for _, l := range s.tools {
-		tools = append(tools, &remote{srv: s, raw: l.raw, spec: l.spec, keep: keep})
+		tools = append(tools, &remote{srv: s, raw: l.raw, task: l.task, spec: l.spec, keep: keep})
 	}
 	return tools, s.resources, true
 }
@@ -86,15 +87,11 @@ func (r *remote) Run(ctx context.Context, args []byte) (tool.Result, error) {
 	if json.Unmarshal(args, &object) != nil || object == nil {
 		return tool.Fail("Invalid arguments for " + r.spec.Name + ": they must be one JSON object."), nil
 	}
-	var result *sdk.CallToolResult
-	failed, err := r.srv.do(ctx, func(ctx context.Context, l *live) error {
-		token, done := l.watch(tool.CallFrom(ctx).Progress)
-		defer done()
-		params := &sdk.CallToolParams{Name: r.raw, Arguments: json.RawMessage(args), Meta: sdk.Meta{"progressToken": token}}
-		var err error
-		result, err = l.session.CallTool(ctx, params)
-		return err
-	})
+	call := r.call
+	if r.task {
+		call = r.runTask
+	}
+	result, failed, err := call(ctx, args)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -104,6 +101,19 @@ func (r *remote) Run(ctx context.Context, args []byte) (tool.Result, error) {
 	var a answer
 	a.call(result)
 	return a.result(ctx, r.srv.source(), r.keep), nil
+}
+
+// call makes a call and waits for its answer.
+func (r *remote) call(ctx context.Context, args []byte) (result *sdk.CallToolResult, failed string, err error) {
+	failed, err = r.srv.do(ctx, func(ctx context.Context, l *live) error {
+		token, done := l.watch(tool.CallFrom(ctx).Progress)
+		defer done()
+		params := &sdk.CallToolParams{Name: r.raw, Arguments: json.RawMessage(args), Meta: sdk.Meta{"progressToken": token}}
+		var err error
+		result, err = l.session.CallTool(ctx, params)
+		return err
+	})
+	return result, failed, err
 }
 
 // source says of a text that the server wrote it.
@@ -121,19 +131,25 @@ var errDeadline = errors.New("the call took too long")
 // do makes one request of the server within its deadline. It returns why the
 // request failed, in words for the model; the error is the caller's own end.
 func (s *server) do(ctx context.Context, request func(context.Context, *live) error) (failed string, err error) {
+	failed, _, err = s.request(ctx, s.CallTimeout, request)
+	return failed, err
+}
+
+// request is do with a limit of its own; lost says that it failed because the connection was lost on the way.
+func (s *server) request(ctx context.Context, limit time.Duration, request func(context.Context, *live) error) (failed string, lost bool, err error) {
 	l, absent := s.connection(ctx)
 	if ctx.Err() != nil {
-		return "", ctx.Err()
+		return "", false, ctx.Err()
 	}
 	if l == nil {
-		return absent, nil
+		return absent, false, nil
 	}
 	// A connection that is closed must not be kept open by its calls.
 	within, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	defer context.AfterFunc(l.ctx, func() { end(errEnded) })()
-	call := &pending{key: tool.CallFrom(ctx).Key, ctx: within, limit: s.CallTimeout}
-	call.timer = time.AfterFunc(s.CallTimeout, func() { end(errDeadline) })
+	call := &pending{key: tool.CallFrom(ctx).Key, ctx: within, limit: limit}
+	call.timer = time.AfterFunc(limit, func() { end(errDeadline) })
 	defer call.timer.Stop()
 	defer l.begin(call)()
 	if l.courier != nil {
@@ -143,20 +159,20 @@ func (s *server) do(ctx context.Context, request func(context.Context, *live) er
 	var wire *jsonrpc.Error
 	switch {
 	case err == nil:
-		return "", nil
+		return "", false, nil
 	case ctx.Err() != nil:
-		return "", ctx.Err()
+		return "", false, ctx.Err()
 	case errors.Is(context.Cause(within), errDeadline):
-		return fmt.Sprintf("The MCP server %s did not answer within %s, and the call was cancelled. It may have had its effect, or a part of it.", s.Name, s.CallTimeout), nil
+		return fmt.Sprintf("The MCP server %s did not answer within %s, and the call was cancelled. It may have had its effect, or a part of it.", s.Name, limit), false, nil
 	case isClosed(err) || over(l):
 		if l.proc != nil {
 			l.lost.Store(true)
 		}
-		return fmt.Sprintf("The MCP server %s failed during this call: %s. It is started again. The call may have had its effect, or a part of it.", s.Name, l.explain(errEnded)), nil
+		return fmt.Sprintf("The MCP server %s failed during this call: %s. It is started again. The call may have had its effect, or a part of it.", s.Name, l.explain(errEnded)), true, nil
 	case errors.As(err, &wire):
-		return fmt.Sprintf("The MCP server %s answered with an error: %s", s.Name, s.redact(text.Clip(strings.ToValidUTF8(wire.Message, ""), 2000))), nil
+		return fmt.Sprintf("The MCP server %s answered with an error: %s", s.Name, s.redact(text.Clip(strings.ToValidUTF8(wire.Message, ""), 2000))), false, nil
 	}
-	return fmt.Sprintf("The call of the MCP server %s failed: %s", s.Name, l.explain(err)), nil
+	return fmt.Sprintf("The call of the MCP server %s failed: %s", s.Name, l.explain(err)), false, nil
 }
 
 // over reports a connection that has come to its end.

@@ -1,0 +1,231 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"chorus/internal/tool"
+)
+
+// Tasks are calls whose result is asked for later, as the protocol has them in its version 2025-11-25: a tool that takes
+// minutes is not lost with its connection.
+
+const (
+	taskRequired = "required"
+	taskOptional = "optional"
+)
+
+// The states of a task.
+const (
+	taskWorking   = "working"
+	taskWaiting   = "input_required"
+	taskCompleted = "completed"
+	taskFailed    = "failed"
+	taskCancelled = "cancelled"
+)
+
+const (
+	// taskTime is how long a task may take: less than any call may, so that it can still be cancelled.
+	taskTime = 14 * time.Minute
+	// taskKept is how long a server is asked to keep a task: as long as somebody may ask for it.
+	taskKept = taskTime + time.Minute
+	// pollFirst is how often a task is looked at whose server does not say; a server's own word is held within
+	// leastPoll and mostPoll, so that it neither is flooded nor forgotten.
+	pollFirst = time.Second
+	leastPoll = 50 * time.Millisecond
+	mostPoll  = 30 * time.Second
+	// cancelTime is how long a server may take to hear that a task is not wanted any more.
+	cancelTime = 5 * time.Second
+	// taskConnections is how many connections may be lost during one task: a server that keeps crashing does not finish it.
+	taskConnections = 5
+)
+
+// taskWish is what is asked of a server about a task.
+type taskWish struct {
+	TTL int64 `json:"ttl"` // milliseconds
+}
+
+// task is how a task is.
+type task struct {
+	sdk.ResultBase
+	ID      string  `json:"taskId"`
+	Status  string  `json:"status"`
+	Message string  `json:"statusMessage,omitempty"`
+	Poll    float64 `json:"pollInterval,omitempty"` // milliseconds
+}
+
+func (t *task) over() bool {
+	return t.Status == taskCompleted || t.Status == taskFailed || t.Status == taskCancelled
+}
+
+// pause is how long the server wants to be left alone.
+func (t *task) pause() time.Duration {
+	if t.Poll <= 0 {
+		return pollFirst
+	}
+	return min(max(time.Duration(t.Poll*float64(time.Millisecond)), leastPoll), mostPoll)
+}
+
+// taskParams names a task.
+type taskParams struct {
+	sdk.ParamsBase
+	ID string `json:"taskId"`
+}
+
+// taskCall is a call that its server carries out as a task.
+type taskCall struct {
+	*remote
+	args   []byte
+	show   func(string) // progress; never nil
+	id     string       // "": there is no task yet
+	said   string       // the last that was shown
+	result *sdk.CallToolResult
+}
+
+// runTask makes a call as a task: it is made, looked at until it is over, and its result is fetched. A connection that is
+// lost meanwhile is made again and the task found by its id. Whoever gives up cancels it.
+func (r *remote) runTask(ctx context.Context, args []byte) (*sdk.CallToolResult, string, error) {
+	c := &taskCall{remote: r, args: args, show: tool.CallFrom(ctx).Progress}
+	if c.show == nil {
+		c.show = func(string) {}
+	}
+	for lost := 0; ; lost++ {
+		failed, over, err := r.srv.request(ctx, taskTime, c.follow)
+		switch {
+		case err == nil && failed == "":
+			return c.result, "", nil
+		case err == nil && over && c.id != "" && lost < taskConnections:
+			c.show("the connection was lost; the task goes on")
+			continue
+		case c.id != "":
+			c.cancel(ctx)
+		}
+		if failed != "" && lost > 0 {
+			failed += " Its connection was lost during the task, which may have had its effect, or a part of it."
+		}
+		return nil, failed, err
+	}
+}
+
+// follow brings the task to its end on one connection.
+func (c *taskCall) follow(ctx context.Context, l *live) error {
+	token, done := l.watch(c.show)
+	defer done()
+	now := &task{ID: c.id, Status: taskWorking, Poll: 1} // one that is followed again is looked at at once
+	if c.id == "" {
+		params := &callParams{Name: c.raw, Arguments: json.RawMessage(c.args), Task: taskWish{TTL: taskKept.Milliseconds()}}
+		params.Meta = sdk.Meta{"progressToken": token}
+		made, err := sdk.CallCustomMethod[*callParams, *callResult](ctx, l.session, ownCall, params)
+		if err != nil {
+			return err
+		}
+		if made.task == nil { // it was done at once
+			c.result = made.result
+			return nil
+		}
+		c.id, now = made.task.ID, made.task
+	}
+	for !now.over() && now.Status != taskWaiting {
+		c.tell(now)
+		if err := l.untilTask(ctx, c.id, now.pause()); err != nil {
+			return err
+		}
+		var err error
+		if now, err = taskState(ctx, l, c.id); err != nil {
+			return err
+		}
+	}
+	c.tell(now)
+	if now.Status == taskCancelled {
+		return errors.New("the server cancelled the task" + suffix(now.Message))
+	}
+	// One that waits for input asks for it while its result is waited for.
+	got, err := sdk.CallCustomMethod[*taskParams, *callResult](ctx, l.session, methodTaskResult, &taskParams{ID: c.id})
+	if err != nil {
+		return err
+	}
+	if c.result = got.result; c.result == nil {
+		return errors.New("the task's result is another task")
+	}
+	return nil
+}
+
+func suffix(message string) string {
+	if message = printable(message, 200); message != "" {
+		return ": " + message
+	}
+	return ""
+}
+
+// tell shows what a server says of a task under way.
+func (c *taskCall) tell(t *task) {
+	if text := printable(t.Message, 200); text != "" && text != c.said {
+		c.said = text
+		c.show(text)
+	}
+}
+
+// taskState asks how a task is. A server that leaves that unanswered is not waited for as long as for the task.
+func taskState(ctx context.Context, l *live, id string) (*task, error) {
+	within, cancel := context.WithTimeoutCause(ctx, l.srv.CallTimeout, errDeadline)
+	defer cancel()
+	now, err := sdk.CallCustomMethod[*taskParams, *task](within, l.session, methodTaskGet, &taskParams{ID: id})
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		return nil, fmt.Errorf("it did not say within %s how the task is", l.srv.CallTimeout)
+	}
+	return now, err
+}
+
+// cancel tells the server that nobody waits any more, as far as it can still be told.
+func (c *taskCall) cancel(ctx context.Context) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
+	defer stop()
+	c.srv.mu.Lock()
+	l := c.srv.live
+	c.srv.mu.Unlock()
+	if l == nil || over(l) {
+		return
+	}
+	_, _ = sdk.CallCustomMethod[*taskParams, *task](ctx, l.session, methodTaskCancel, &taskParams{ID: c.id}) // it may be over already
+}
+
+// untilTask waits until a task is to be looked at: after a pause, or when the server says that it has changed.
+func (l *live) untilTask(ctx context.Context, id string, pause time.Duration) error {
+	changed := make(chan struct{}, 1)
+	l.mu.Lock()
+	l.tasks[id] = changed
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		delete(l.tasks, id)
+		l.mu.Unlock()
+	}()
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-changed:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// taskChanged hears what a server says of a task without being asked.
+func (l *live) taskChanged(params json.RawMessage) {
+	var t task
+	if json.Unmarshal(params, &t) != nil {
+		return
+	}
+	l.mu.Lock()
+	changed := l.tasks[t.ID]
+	l.mu.Unlock()
+	if changed != nil {
+		wakeUp(changed)
+	}
+}
