@@ -146,6 +146,19 @@ func (c *serverChanges) notes() []NoteSource {
 			defer c.mu.Unlock()
 			return strings.TrimSpace(c.notice + "\n" + c.news), nil
 		}},
+		{What: "mcp resources", Gone: "No watched resource has changed since you read it.", Text: func(context.Context, NoteContext) (string, error) {
+			if c.hub == nil {
+				return "", nil
+			}
+			var lines []string
+			for _, one := range c.hub.ChangedResources() {
+				lines = append(lines, one.Server+": "+one.URI)
+			}
+			if len(lines) == 0 {
+				return "", nil
+			}
+			return "Resources that you watch have changed since you read them; mcp_read reads them again:\n" + strings.Join(lines, "\n"), nil
+		}},
 		{What: "mcp instructions", Text: func(context.Context, NoteContext) (string, error) {
 			c.mu.Lock()
 			defer c.mu.Unlock()

@@ -220,7 +220,9 @@ func add(s *sdk.Server, name string, h sdk.ToolHandler) {
 // fake is a server with a tool for everything that can come back. cancelled (may be
 // nil) is told when a call of slow was.
 func fake(cancelled func()) *sdk.Server {
-	s := sdk.NewServer(plain, &sdk.ServerOptions{Instructions: "Ask for the weather first."})
+	s := sdk.NewServer(plain, &sdk.ServerOptions{Instructions: "Ask for the weather first.",
+		SubscribeHandler:   func(context.Context, *sdk.SubscribeRequest) error { return nil },
+		UnsubscribeHandler: func(context.Context, *sdk.UnsubscribeRequest) error { return nil }})
 	type req = *sdk.CallToolRequest
 	type res = *sdk.CallToolResult
 	content := func(name string, blocks ...sdk.Content) {
@@ -296,6 +298,36 @@ func fake(cancelled func()) *sdk.Server {
 			return said("refused: %v", err), nil
 		}
 		return said("%s %v", got.Action, got.Content), nil
+	})
+	pages := 0
+	add(s, "page", func(ctx context.Context, r req) (res, error) {
+		var in struct{ URL, How string }
+		_ = json.Unmarshal(r.Params.Arguments, &in)
+		params := &sdk.ElicitParams{Mode: "url", URL: in.URL, Message: "Say who you are.", ElicitationID: "e1"}
+		switch in.How {
+		case "error": // the call can be made once the page has been opened
+			if pages++; pages == 1 {
+				return nil, sdk.URLElicitationRequiredError([]*sdk.ElicitParams{params})
+			}
+			return said("made at the second time"), nil
+		case "done": // the page has done its part before anybody answers
+			answered, stop := context.WithCancel(ctx)
+			defer stop()
+			go func() {
+				for answered.Err() == nil { // the first may come before the question
+					_ = r.Session.NotifyElicitationComplete(answered, &sdk.ElicitationCompleteParams{ElicitationID: "e1"})
+					time.Sleep(5 * time.Millisecond)
+				}
+			}()
+		}
+		got, err := r.Session.Elicit(ctx, params)
+		if err != nil {
+			return said("refused: %v", err), nil
+		}
+		return said("%s %v", got.Action, got.Content), nil
+	})
+	add(s, "touch", func(ctx context.Context, r req) (res, error) {
+		return said("touched"), s.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: "doc://one"})
 	})
 	add(s, "samples", func(ctx context.Context, r req) (res, error) {
 		got, err := r.Session.CreateMessage(ctx, &sdk.CreateMessageParams{MaxTokens: 50, SystemPrompt: "Be short.",

@@ -4,10 +4,13 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -121,15 +124,18 @@ func (l *live) during(ctx context.Context) (*pending, context.Context, func(), e
 func (l *live) elicit(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 	cancelled := &sdk.ElicitResult{Action: "cancel"}
 	host := l.srv.hub.currentHost()
-	if host == nil || req.Params == nil || req.Params.Mode == "url" {
+	if host == nil || req.Params == nil {
 		return cancelled, nil
 	}
-	q := Question{Server: l.srv.Name, Message: multiline(req.Params.Message, 4000), Fields: fieldsOf(req.Params.RequestedSchema)}
 	call, within, end, err := l.during(ctx)
 	if err != nil {
 		return cancelled, nil
 	}
 	defer end()
+	if req.Params.Mode == "url" {
+		return &sdk.ElicitResult{Action: string(l.openPage(within, host, call.key, req.Params))}, nil
+	}
+	q := Question{Server: l.srv.Name, Message: multiline(req.Params.Message, 4000), Fields: fieldsOf(req.Params.RequestedSchema)}
 	for range maxWrong {
 		reply, err := host.Ask(within, call.key, q)
 		switch {
@@ -145,6 +151,79 @@ func (l *live) elicit(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitR
 		q.Wrong = err.Error()
 	}
 	return cancelled, nil
+}
+
+// openPage asks a person to open a page. It is never opened by us, and nothing of what happens there is seen here. A server
+// that says meanwhile that the page has done its part needs no answer any more.
+func (l *live) openPage(ctx context.Context, host Host, call string, p *sdk.ElicitParams) Action {
+	page := pageOf(p.URL)
+	if page == "" {
+		return Cancel
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	l.mu.Lock()
+	l.pages[p.ElicitationID] = func() { cancel(errPageDone) }
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		delete(l.pages, p.ElicitationID)
+		l.mu.Unlock()
+	}()
+	reply, err := host.Ask(ctx, call, Question{Server: l.srv.Name, Message: multiline(p.Message, 4000), Page: page})
+	switch {
+	case errors.Is(context.Cause(ctx), errPageDone):
+		return Accept
+	case err != nil:
+		return Cancel
+	}
+	return reply.Action
+}
+
+var errPageDone = errors.New("the page has done its part")
+
+// pageDone hears that a page which a person was asked to open has done its part.
+func (l *live) pageDone(id string) {
+	l.mu.Lock()
+	done := l.pages[id]
+	l.mu.Unlock()
+	if done != nil {
+		done()
+	}
+}
+
+// pagesWanted are what a server wants a person to open before it makes a call: the error that it answers with names them.
+func pagesWanted(err error) []*sdk.ElicitParams {
+	var wire *jsonrpc.Error
+	if !errors.As(err, &wire) || wire.Code != sdk.CodeURLElicitationRequired {
+		return nil
+	}
+	var data struct {
+		Elicitations []*sdk.ElicitParams `json:"elicitations"`
+	}
+	if json.Unmarshal(wire.Data, &data) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(data.Elicitations, func(p *sdk.ElicitParams) bool { return p == nil })
+}
+
+// withPages makes a request, and makes it again when a person has opened what the server wants opened first.
+func (l *live) withPages(ctx context.Context, request func() error) error {
+	for range maxWrong {
+		err := request()
+		wanted := pagesWanted(err)
+		if len(wanted) == 0 {
+			return err
+		}
+		for _, p := range wanted {
+			p.Mode = "url"
+			got, eerr := l.elicit(ctx, &sdk.ElicitRequest{Params: p})
+			if eerr != nil || got.Action != string(Accept) {
+				return errors.New("it wants a person to open a page first, and nobody did")
+			}
+		}
+	}
+	return errors.New("it wants a person to open a page first, again and again")
 }
 
 // sample has a model answer for the server.

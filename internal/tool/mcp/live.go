@@ -43,6 +43,7 @@ type live struct {
 	watched map[string]func(string)  // progress by token
 	calls   []*pending               // what is under way, the oldest first
 	tasks   map[string]chan struct{} // tasks that are waited for, by id
+	pages   map[string]func()        // pages that a person was asked to open, by the question's id
 }
 
 var errSlow = errors.New("it did not answer in time")
@@ -74,7 +75,7 @@ func (s *server) dial(ctx context.Context) (*live, error) {
 // try is one way to reach the server. The connection that it returns beside an
 // error is closed.
 func (s *server) try(ctx context.Context, way, version string) (*live, error) {
-	l := &live{srv: s, gone: make(chan struct{}), changed: make(chan struct{}, 1), watched: map[string]func(string){}, tasks: map[string]chan struct{}{}}
+	l := &live{srv: s, gone: make(chan struct{}), changed: make(chan struct{}, 1), watched: map[string]func(string){}, tasks: map[string]chan struct{}{}, pages: map[string]func(){}}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	err := l.connect(way, version)
 	if err == nil {
@@ -100,11 +101,21 @@ func (l *live) connect(way, version string) error {
 	defer slow.Stop()
 	client := sdk.NewClient(&sdk.Implementation{Name: "chorus", Version: l.srv.hub.opt.Version}, &sdk.ClientOptions{
 		Capabilities: &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{},
-			Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}}, Sampling: &sdk.SamplingCapabilities{}},
-		MultiRoundTrip:              &sdk.MultiRoundTripOptions{Disabled: true},
-		ElicitationHandler:          l.elicit,
-		CreateMessageHandler:        l.sample,
-		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { wakeUp(l.changed) },
+			Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}, Sampling: &sdk.SamplingCapabilities{}},
+		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true},
+		ElicitationHandler:     l.elicit,
+		CreateMessageHandler:   l.sample,
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { wakeUp(l.changed) },
+		ElicitationCompleteHandler: func(_ context.Context, r *sdk.ElicitationCompleteNotificationRequest) {
+			if r.Params != nil {
+				l.pageDone(r.Params.ElicitationID)
+			}
+		},
+		ResourceUpdatedHandler: func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) {
+			if r.Params != nil {
+				l.srv.resourceChanged(r.Params.URI)
+			}
+		},
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { l.progress(r.Params) },
 	})
 	client.AddRoots(l.srv.roots()...)

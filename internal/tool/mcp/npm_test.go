@@ -135,6 +135,9 @@ func TestRealEverythingOverHTTP(t *testing.T) {
 			if res := run(t, set, "mcp__every__get-tiny-image", `{}`); len(res.Blobs) != 1 {
 				t.Errorf("%v", res.Blocks)
 			}
+			if res := run(t, set, "mcp__every__simulate-research-query", `{"topic":"cups"}`); way != "sse" && (res.Failed || !strings.Contains(res.Blocks.Text(), "Research Report: cups")) {
+				t.Errorf("as a task: %v", res.Blocks)
+			}
 		})
 	}
 }

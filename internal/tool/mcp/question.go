@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +26,7 @@ type Question struct {
 	Server  string
 	Message string
 	Fields  []Field
+	Page    string // an address that the person is to open; nobody else does. "": there is none
 	Wrong   string // why the answer before did not fit; "": there was none
 }
 
@@ -125,8 +127,25 @@ func fieldsOf(schema any) (out []Field) {
 	return out[:min(len(out), maxFields)]
 }
 
+// longPage is how long the address of a page may be: a person has to look at it.
+const longPage = 2000
+
+// pageOf checks an address that a person is to open: it must be what it looks like. "": it is not.
+func pageOf(address string) string {
+	u, err := url.Parse(address)
+	plain := strings.IndexFunc(address, func(r rune) bool { return r <= ' ' || r >= 0x7f }) < 0
+	if err != nil || !plain || len(address) > longPage || u.User != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return ""
+	}
+	return address
+}
+
 // How says how the question is answered, for people.
 func (q Question) How() string {
+	if q.Page != "" {
+		u, _ := url.Parse(q.Page) // pageOf has read it
+		return fmt.Sprintf("The page: %s\nIt belongs to %s. Nobody opens it for you: do so yourself if you trust the server, and say yes when it is done; no declines.", q.Page, u.Host)
+	}
 	var lines []string
 	for _, f := range q.Fields {
 		line := f.Name + " (" + f.kind() + ")"

@@ -32,6 +32,7 @@ type resourcesIn struct {
 type readIn struct {
 	Server string `json:"server" jsonschema:"The server, as mcp_resources names it."`
 	URI    string `json:"uri" jsonschema:"The resource's URI."`
+	Watch  *bool  `json:"watch,omitempty" jsonschema:"true: you are told when it changes, if the server can tell; false: not any more."`
 }
 
 // The action strings of resources stand among those of the server's tools, so that
@@ -235,8 +236,12 @@ func (h *Hub) readResource(ctx context.Context, in readIn, keep tool.Keep) (tool
 		return h.unknown(in.Server), nil
 	}
 	var res *sdk.ReadResourceResult
-	failed, err := s.do(ctx, func(ctx context.Context, l *live) error {
-		var err error
+	watched := ""
+	s.resourceRead(in.URI) // what changes from here on is news
+	failed, err := s.do(ctx, func(ctx context.Context, l *live) (err error) {
+		if in.Watch != nil { // before it is read, so that no change is missed
+			watched = s.watchResource(ctx, l, in.URI, *in.Watch)
+		}
 		res, err = l.session.ReadResource(ctx, &sdk.ReadResourceParams{URI: in.URI})
 		return err
 	})
@@ -249,6 +254,9 @@ func (h *Hub) readResource(ctx context.Context, in readIn, keep tool.Keep) (tool
 	var a answer
 	for _, c := range res.Contents {
 		a.resource(c)
+	}
+	if watched != "" {
+		a.say("[%s]", watched)
 	}
 	return a.result(ctx, s.source(), keep), nil
 }

@@ -47,8 +47,9 @@ type server struct {
 	came      bool // it was ready once
 	tools     []listed
 	resources bool
-	manual    string        // its instructions
-	news      chan struct{} // closed at the next change of state
+	manual    string          // its instructions
+	news      chan struct{}   // closed at the next change of state
+	watching  map[string]bool // resources that an agent wants to be told about, and whether they have changed since it read them
 }
 
 func newServer(h *Hub, s Server, key string) *server {
@@ -59,7 +60,7 @@ func newServer(h *Hub, s Server, key string) *server {
 		s.CallTimeout = DefaultCall
 	}
 	return &server{Server: s, hub: h, key: key, redact: redactor(s), state: Off,
-		tried: make(chan struct{}), news: make(chan struct{})}
+		tried: make(chan struct{}), news: make(chan struct{}), watching: map[string]bool{}}
 }
 
 func (s *server) dir() string {
@@ -135,6 +136,7 @@ func (s *server) life(ctx context.Context, tried func(), failures *int) error {
 	})
 	tried()
 	s.observe()
+	s.hub.work.Go(func() { s.rewatch(l.ctx, l) }) // a server that does not answer must not hold up the rest
 	defer s.set(func() {
 		s.live, s.state, s.why, s.next = nil, Restarting, "it has just ended", time.Now().Add(s.hub.pause(1))
 	})

@@ -120,8 +120,11 @@ func (c *taskCall) follow(ctx context.Context, l *live) error {
 	if c.id == "" {
 		params := &callParams{Name: c.raw, Arguments: json.RawMessage(c.args), Task: taskWish{TTL: taskKept.Milliseconds()}}
 		params.Meta = sdk.Meta{"progressToken": token}
-		made, err := sdk.CallCustomMethod[*callParams, *callResult](ctx, l.session, ownCall, params)
-		if err != nil {
+		var made *callResult
+		if err := l.withPages(ctx, func() (err error) {
+			made, err = sdk.CallCustomMethod[*callParams, *callResult](ctx, l.session, ownCall, params)
+			return err
+		}); err != nil {
 			return err
 		}
 		if made.task == nil { // it was done at once

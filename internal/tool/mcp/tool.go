@@ -109,9 +109,10 @@ func (r *remote) call(ctx context.Context, args []byte) (result *sdk.CallToolRes
 		token, done := l.watch(tool.CallFrom(ctx).Progress)
 		defer done()
 		params := &sdk.CallToolParams{Name: r.raw, Arguments: json.RawMessage(args), Meta: sdk.Meta{"progressToken": token}}
-		var err error
-		result, err = l.session.CallTool(ctx, params)
-		return err
+		return l.withPages(ctx, func() (err error) {
+			result, err = l.session.CallTool(ctx, params)
+			return err
+		})
 	})
 	return result, failed, err
 }
