@@ -13,6 +13,7 @@ var searching = map[string][]string{
 	"search_files": {"read", "search_files"},
 	"list_files":   {"list_files"},
 	"git_diff":     {"read"},
+	"git_commit":   {"read"},
 	"upload":       {"read"},
 }
 

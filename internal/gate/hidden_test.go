@@ -48,6 +48,7 @@ func TestSearchingToolsHonourReadRules(t *testing.T) {
 		{"list_files", false, ".env", false}, // its name is no secret
 		{"list_files", false, "hidden/x", true},
 		{"git_diff", false, ".env", true},
+		{"git_commit", false, ".env", true},
 		{"upload", false, ".env", true},
 		{"upload", false, "src/a.go", false},
 	} {

@@ -156,7 +156,7 @@ func (r *repo) newFiles(ctx context.Context, paths []string) (diff string, hidde
 	if err != nil || failed != "" {
 		return "", 0, failed, err
 	}
-	options, failed, err := r.withoutFilters(ctx)
+	options, failed, err := r.withoutFilters(ctx, false)
 	if err != nil || failed != "" {
 		return "", 0, failed, err
 	}

@@ -1,9 +1,10 @@
-// Package git lets an agent look at the repository it works in. It promises to
-// look only: no lock is taken, no hook, filter, pager or diff program that the
-// repository's own configuration names is run.
+// Package git lets an agent look at the repository it works in, commit to it and push it. It promises that
+// no hook, filter, pager or other program that the repository's own configuration names is run, that looking
+// takes no lock, and that a push never forces.
 package git
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"chorus/internal/sandbox"
+	"chorus/internal/text"
 	"chorus/internal/tool"
 	"chorus/internal/tool/files"
 )
@@ -23,10 +25,18 @@ var (
 	statusProse string
 	//go:embed git_diff.md
 	diffProse string
+	//go:embed git_commit.md
+	commitProse string
+	//go:embed git_push.md
+	pushProse string
 )
 
-// timeout is for one git command: looking is quick, also in large repositories.
-const timeout = 60 * time.Second
+const (
+	// timeout is for one git command: looking is quick, also in large repositories.
+	timeout = 60 * time.Second
+	// pushTimeout is for a slow line and a remote that checks what it gets.
+	pushTimeout = 5 * time.Minute
+)
 
 type repo struct {
 	run    sandbox.Executor
@@ -66,7 +76,7 @@ type diffIn struct {
 	Path   string `json:"path,omitempty" jsonschema:"only this file or directory"`
 }
 
-// Tools are git_status and git_diff on the workspace. keep stores a diff that is
+// Tools are git_status, git_diff, git_commit and git_push on the workspace. keep stores a diff that is
 // too long to show and may be nil.
 func Tools(run sandbox.Executor, roots *files.Roots, keep tool.Keep) []tool.Tool {
 	r := &repo{run: run, roots: roots, keep: keep}
@@ -86,6 +96,22 @@ func Tools(run sandbox.Executor, roots *files.Roots, keep tool.Keep) []tool.Tool
 			},
 			Label: func(in diffIn) string { return "git " + strings.Join(r.diffArgs(in), " ") },
 			Run:   r.diff,
+		}),
+		tool.New(tool.Func[commitIn]{
+			Name: "git_commit", Description: commitProse, Rare: true, Risk: tool.Medium, JudgedAs: []string{"git"},
+			Access: func(in commitIn) []tool.Access {
+				return []tool.Access{{Tool: "git", Detail: strings.Join(r.commitArgs(in), " ")}}
+			},
+			Label: func(in commitIn) string { return "git commit: " + text.Clip(text.OneLine(in.Message), 60) },
+			Run:   r.commit,
+		}),
+		tool.New(tool.Func[pushIn]{
+			Name: "git_push", Description: pushProse, Rare: true, Risk: tool.High, JudgedAs: []string{"git"},
+			Access: func(in pushIn) []tool.Access {
+				return []tool.Access{{Tool: "git", Detail: strings.Join(in.args(), " ")}}
+			},
+			Label: func(in pushIn) string { return "git " + strings.Join(in.args(), " ") },
+			Run:   r.push,
 		}),
 	}
 }
@@ -198,7 +224,7 @@ const gitSays = "git: "
 // git runs one looking command with everything switched off that would run
 // programs of the repository's choice. failed is an answer for the model.
 func (r *repo) git(ctx context.Context, args ...string) (out, failed string, err error) {
-	options, failed, err := r.withoutFilters(ctx)
+	options, failed, err := r.withoutFilters(ctx, false)
 	if err != nil || failed != "" {
 		return "", failed, err
 	}
@@ -207,8 +233,9 @@ func (r *repo) git(ctx context.Context, args ...string) (out, failed string, err
 
 // withoutFilters lists the options that silence the filters which the repository
 // itself configures: status and diff would run them on changed files. Those of the
-// user's own configuration stay; large file storage needs them.
-func (r *repo) withoutFilters(ctx context.Context) (options []string, failed string, err error) {
+// user's own configuration stay; large file storage needs them. Where git writes, a file
+// that needs such a filter is refused: without it something else would be stored.
+func (r *repo) withoutFilters(ctx context.Context, writes bool) (options []string, failed string, err error) {
 	out, failed, err := r.plain(ctx, "config", "--show-scope", "--name-only", "--get-regexp", `^filter\..*\.(clean|smudge|process|required)$`)
 	if err != nil {
 		return nil, "", err
@@ -221,11 +248,10 @@ func (r *repo) withoutFilters(ctx context.Context) (options []string, failed str
 		if !ok || scope != "local" && scope != "worktree" {
 			continue
 		}
-		value := "="
 		if strings.HasSuffix(name, ".required") {
-			value = "=false"
+			continue
 		}
-		options = append(options, "-c", name+value)
+		options = append(options, "-c", name+"=", "-c", fmt.Sprintf("%s.required=%v", name[:strings.LastIndexByte(name, '.')], writes))
 	}
 	return options, "", nil
 }
@@ -234,13 +260,26 @@ func (r *repo) withoutFilters(ctx context.Context) (options []string, failed str
 const nothing = "git ended with exit code 1"
 
 func (r *repo) plain(ctx context.Context, args ...string) (out, failed string, err error) {
+	return r.command(ctx, invocation{args: args})
+}
+
+// invocation is one git command that needs more than its arguments.
+type invocation struct {
+	args    []string
+	stdin   string
+	env     []string
+	timeout time.Duration // 0: timeout
+}
+
+func (r *repo) command(ctx context.Context, c invocation) (out, failed string, err error) {
 	argv := append([]string{
 		"git", "--no-pager", "--no-optional-locks", "--literal-pathspecs",
 		"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", "-c", "diff.external=", "-c", "status.submoduleSummary=false",
-	}, args...)
+	}, c.args...)
+	limit := cmp.Or(c.timeout, timeout)
 	res, err := r.run.Run(ctx, sandbox.Command{
-		Argv: argv, Dir: r.workspace(), Timeout: timeout, Call: tool.CallFrom(ctx).Key,
-		Env: []string{"GIT_OPTIONAL_LOCKS=0", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "GIT_EXTERNAL_DIFF=", "LC_ALL=C"},
+		Argv: argv, Dir: r.workspace(), Timeout: limit, Call: tool.CallFrom(ctx).Key, Stdin: []byte(c.stdin),
+		Env: append([]string{"GIT_OPTIONAL_LOCKS=0", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "GIT_EXTERNAL_DIFF=", "LC_ALL=C"}, c.env...),
 	})
 	switch {
 	case err != nil:
@@ -248,8 +287,8 @@ func (r *repo) plain(ctx context.Context, args ...string) (out, failed string, e
 	case res.Aborted:
 		return "", "", context.Cause(ctx)
 	case res.TimedOut:
-		return "", "git did not answer within " + timeout.String() + ".", nil
-	case res.ExitCode == 0, res.ExitCode == 1 && res.Stdout != "" && res.Stderr == "": // diff --no-index: they differ
+		return "", "git did not answer within " + limit.String() + ".", nil
+	case res.ExitCode == 0, res.ExitCode == 1 && res.Stderr == "" && slices.Contains(c.args, "--no-index"): // the files differ
 		return res.Stdout, "", nil
 	}
 	said := strings.TrimSpace(res.Stderr)
