@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -22,11 +23,12 @@ func (c *program) trustCommand() *cobra.Command {
 	var repo string
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "trust", Short: "Let a repository's MCP servers run", Args: exactly(0),
-		Long: `A repository may name MCP servers in its .mcp.json. They are programs that work in your
-files, so they are left out until you have seen what they are. This shows them, asks, and
-remembers the file and the files of the repository that its commands name, as they are
-now: a change is asked for again, and shown.`,
+		Use: "trust", Short: "Let a repository's MCP servers and tool hooks run", Args: exactly(0),
+		Long: `A repository may name MCP servers in its .mcp.json, and commands that look at calls of
+tools in its .chorus/settings.json or .claude/settings.json. They are programs that work in
+your files, so they are left out until you have seen what they are. This shows them, asks,
+and remembers the files that name them and the files of the repository that their commands
+name, as they are now: a change is asked for again, and shown.`,
 		Example: `  chorus config trust
   chorus config trust --repo ../other --yes`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -46,13 +48,30 @@ now: a change is asked for again, and shown.`,
 }
 
 func (c *program) trust(ctx context.Context, a *app.App, dir string, yes bool) error {
-	r, err := a.Settings.RepositoryServers(dir)
+	servers, err := a.Settings.RepositoryServers(dir)
 	if err != nil {
 		return err
 	}
-	if len(r.Servers) == 0 {
-		return fmt.Errorf("%s names no servers", r.File)
+	all, err := a.Settings.RepositoryHooks(dir)
+	if err != nil {
+		return err
 	}
+	if len(servers.Servers) > 0 {
+		all = append([]settings.Repository{servers}, all...)
+	}
+	if len(all) == 0 {
+		return fmt.Errorf("%s names no servers, and no settings file beside it names hooks", servers.File)
+	}
+	for _, r := range all {
+		if err := c.trustFile(ctx, a, r, yes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trustFile shows what one file names, and asks.
+func (c *program) trustFile(ctx context.Context, a *app.App, r settings.Repository, yes bool) error {
 	fmt.Fprint(c.out(), markdown.Visible(described(r)))
 	if r.Trusted {
 		fmt.Fprintln(c.out(), "trusted already")
@@ -76,7 +95,7 @@ func (c *program) trust(ctx context.Context, a *app.App, dir string, yes bool) e
 	return nil
 }
 
-// described is what a yes would be for: the servers, the files that it covers, and how they
+// described is what a yes would be for: the servers, the hooks, the files that it covers, and how they
 // differ from what was trusted before.
 func described(r settings.Repository) string {
 	var out strings.Builder
@@ -98,6 +117,10 @@ func described(r settings.Repository) string {
 		for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 			fmt.Fprintf(&out, "  gets  %s\n", name)
 		}
+	}
+	for _, h := range r.Hooks {
+		tools := cmp.Or(h.Tools, "*")
+		fmt.Fprintf(&out, "%s calls of %s\n  runs  %s\n  for at most %s, where the agent's commands run\n", h.Event, tools, h.Command, h.Timeout)
 	}
 	for _, p := range r.Problems {
 		fmt.Fprintf(&out, "problem: %s\n", p)

@@ -52,6 +52,7 @@ type ProposedCall struct {
 	Tool     tool.Tool
 	Args     []byte // as the tool takes them
 	Touches  []tool.Access
+	Ask      string              // why a hook wants a person to be asked, whatever the rules allow; "": the rules decide alone
 	Approved string              // the approval that said yes, when one did: its bound facts are checked again
 	Senders  []transcript.Sender // everybody on whose words it would be done; the host fills it in
 }
@@ -83,10 +84,10 @@ type Agent struct {
 	Notes func(ctx context.Context, log *transcript.Log) []chat.Noted
 	// Defer hands a call of a tool with Spec.Deferred to another thread. An error is for the model to read.
 	Defer func(ctx context.Context, call toolcall.Call, run *transcript.Run) (Deferral, error)
-	// Before is asked before a call is judged. It may change the arguments, which are judged then, or say why the
-	// call is not made; may be nil. After hears of a call that was made, and gives what the model is told
+	// Before is asked before a call is judged. It may change the arguments, which are judged then, have a person asked,
+	// or say why the call is not made; may be nil. After hears of a call that was made, and gives what the model is told
 	// besides; may be nil.
-	Before func(ctx context.Context, tool string, args []byte) (changed []byte, denied string)
+	Before func(ctx context.Context, tool string, args []byte) HookVerdict
 	After  func(ctx context.Context, tool string, args []byte, ran chat.ToolRan) (more string)
 	// Reap kills what still runs of a call, by its key, after a crash.
 	Reap func(ctx context.Context, key string) error

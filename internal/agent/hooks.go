@@ -21,11 +21,25 @@ type deniedByHook struct{ why string }
 
 func (d *deniedByHook) Error() string { return d.why }
 
+// HookVerdict is what the hooks before a call made of it.
+type HookVerdict struct {
+	Args   []byte // the arguments that it has now
+	Denied string // why it is not made; "": it is not denied
+	Ask    string // why a person is to be asked; "": the rules decide alone
+}
+
 // prepared is what the hooks made of a call.
 type prepared struct {
-	args    []byte
+	HookVerdict
 	changed bool
-	denied  string
+}
+
+// note tells the model, and whoever reads along, that a call has other arguments than the model wrote.
+func (p prepared) note() string {
+	if !p.changed {
+		return ""
+	}
+	return "[a hook changed the arguments of this call to " + string(p.Args) + "]\n"
 }
 
 // before asks the hooks before a call, once for each call of this process. What they make of it is what is judged,
@@ -38,24 +52,24 @@ func (r *runner) before(ctx context.Context, c transcript.Call, t tool.Tool, arg
 	if !known {
 		r.waits(deadline.Wait{For: "the hooks before " + c.Use.Name, Quiet: hookTime + r.bounds.Grace, Total: hookTime + r.bounds.Grace})
 		asked, cancel := context.WithTimeout(ctx, hookTime)
-		made.args, made.denied = r.Before(asked, t.Spec().Name, args)
+		made.HookVerdict = r.Before(asked, t.Spec().Name, args)
 		cancel()
 		if ctx.Err() != nil {
 			return t, args, ctx.Err()
 		}
-		made.changed = made.denied == "" && !bytes.Equal(made.args, args)
+		made.changed = made.Denied == "" && !bytes.Equal(made.Args, args)
 		if r.prepared == nil {
 			r.prepared = map[string]prepared{}
 		}
 		r.prepared[c.Use.ID] = made
 	}
 	switch {
-	case made.denied != "":
-		return t, args, &deniedByHook{made.denied}
+	case made.Denied != "":
+		return t, args, &deniedByHook{made.Denied}
 	case !made.changed:
 		return t, args, nil
 	}
-	other, plain, err := r.Tools.Resolve(t.Spec().Name, made.args)
+	other, plain, err := r.Tools.Resolve(t.Spec().Name, made.Args)
 	if err == nil {
 		err = r.Tools.Validate(other, plain)
 	}
@@ -67,9 +81,8 @@ func (r *runner) before(ctx context.Context, c transcript.Call, t tool.Tool, arg
 
 // after tells the hooks of a call that was made, and the model what they say.
 func (r *runner) after(ctx context.Context, one toolcall.Call, out *toolcall.Outcome) {
-	if made := r.prepared[one.Use.ID]; made.changed {
-		note := chat.Text{Text: "[a hook changed the arguments of this call to " + string(made.args) + "]\n"}
-		out.Ran.Blocks = append(chat.Blocks{note}, out.Ran.Blocks...)
+	if note := r.prepared[one.Use.ID].note(); note != "" {
+		out.Ran.Blocks = append(chat.Blocks{chat.Text{Text: note}}, out.Ran.Blocks...)
 	}
 	if r.After == nil || ctx.Err() != nil {
 		return

@@ -138,7 +138,11 @@ func (r *runner) gate(ctx context.Context, c transcript.Call, t tool.Tool, args 
 		}
 		return toolcall.Call{}, gateAgain, r.deny(ctx, c.Use, text)
 	}
-	proposed := ProposedCall{Call: c.Use, Tool: t, Args: args, Touches: t.Access(args)}
+	made := r.prepared[c.Use.ID]
+	proposed := ProposedCall{Call: c.Use, Tool: t, Args: args, Touches: t.Access(args), Ask: made.Ask}
+	if made.changed { // whoever is asked sees what would run
+		proposed.Call.Args = args
+	}
 	if c.Answered {
 		proposed.Approved = c.Approval
 	}
@@ -151,13 +155,17 @@ func (r *runner) gate(ctx context.Context, c transcript.Call, t tool.Tool, args 
 		return r.callOf(proposed, ruling), gateOpen, nil
 	case approval.Pending:
 		a := ruling.Ask
-		return toolcall.Call{}, gateSuspended, r.Write(ctx, chat.ApprovalAsked{ID: a.ID, Call: c.Use.ID, Name: c.Use.Name,
-			Actions: a.Actions, Rule: a.Rule, Preview: a.Preview, Until: a.Deadline, Who: a.Who, Unbound: approval.Unbound(a.Bound)})
+		asked := chat.ApprovalAsked{ID: a.ID, Call: c.Use.ID, Name: c.Use.Name, Why: made.Ask,
+			Actions: a.Actions, Rule: a.Rule, Preview: a.Preview, Until: a.Deadline, Who: a.Who, Unbound: approval.Unbound(a.Bound)}
+		if made.changed {
+			asked.Args = args
+		}
+		return toolcall.Call{}, gateSuspended, r.Write(ctx, asked)
 	case approval.End:
 		r.fatal = &chat.Failure{Kind: "denied", Message: ruling.Reason}
-		return toolcall.Call{}, gateAgain, r.deny(ctx, c.Use, "denied: "+ruling.Reason)
+		return toolcall.Call{}, gateAgain, r.deny(ctx, c.Use, made.note()+"denied: "+ruling.Reason)
 	default:
-		return toolcall.Call{}, gateAgain, r.deny(ctx, c.Use, "permission denied: "+ruling.Reason)
+		return toolcall.Call{}, gateAgain, r.deny(ctx, c.Use, made.note()+"permission denied: "+ruling.Reason)
 	}
 }
 

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -344,6 +345,10 @@ type ApprovalAsked struct {
 	Until   time.Time `json:"until,omitzero"`
 	Who     string    `json:"who,omitempty"`     // may answer
 	Unbound string    `json:"unbound,omitempty"` // what of the call a yes cannot be held to
+	// Args are the arguments that a tool hook gave the call instead of the model's; nil: none did. Why is what such a
+	// hook says about the question.
+	Args json.RawMessage `json:"args,omitempty"`
+	Why  string          `json:"why,omitempty"`
 	// During says that the call runs already and waits for this inside: the answer is no
 	// answer to the call, and when the process dies nothing waits for it any more.
 	During bool `json:"during,omitempty"`

@@ -46,6 +46,10 @@ func (t *Bot) cardText(c render.Card) (text string, clipped bool) {
 	}
 	block("", strings.Join(lines, "\n"), cardActions)
 	block("diff", c.Preview, cardPreview)
+	if c.Why != "" {
+		clipped = clipped || split.Length(c.Why) > cardUnbound
+		b.WriteString(mark.Small("`"+mark.Line(c.Why, cardUnbound)+"`") + "\n")
+	}
 	if c.Unbound != "" {
 		clipped = clipped || split.Length(c.Unbound) > cardUnbound
 		b.WriteString(mark.Small("not bound: `"+mark.Line(c.Unbound, cardUnbound)+"`") + "\n")

@@ -281,11 +281,11 @@ func hungSetup(c *engine.Config, h *hang, set *tool.Set) {
 			})
 		}
 		if h.at == "" || h.at == "Agent.Before" || h.at == "Agent.After" { // with hooks the first call of an answer goes another way
-			a.Before = func(ctx context.Context, _ string, args []byte) ([]byte, string) {
+			a.Before = func(ctx context.Context, _ string, args []byte) agent.HookVerdict {
 				if err := h.pass(ctx, "Agent.Before"); err != nil {
-					return nil, "the hook was told to end"
+					return agent.HookVerdict{Denied: "the hook was told to end"}
 				}
-				return args, ""
+				return agent.HookVerdict{Args: args}
 			}
 			a.After = func(ctx context.Context, _ string, _ []byte, _ chat.ToolRan) string {
 				_ = h.pass(ctx, "Agent.After")

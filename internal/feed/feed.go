@@ -226,6 +226,7 @@ type ApprovalRequired struct {
 	Rule       string    `json:"rule,omitempty"`
 	Preview    string    `json:"preview,omitempty"`
 	Unbound    string    `json:"unbound,omitempty"` // what of the call a yes cannot be held to
+	Why        string    `json:"why,omitempty"`     // what a tool hook says that wants it asked for
 	Until      time.Time `json:"until,omitzero"`
 }
 

@@ -239,13 +239,15 @@ func diagnostic(outcome chat.Outcome) Diagnostic {
 func approvalRequired(ev chat.Event, b chat.ApprovalAsked, o Options) Item {
 	item := ApprovalRequired{
 		Head: head(ev, TypeApprovalRequired), CallID: b.Call, Tool: b.Name, Reason: "RequiresApproval",
-		ApprovalID: b.ID, Actions: b.Actions, Rule: b.Rule, Preview: b.Preview, Unbound: b.Unbound, Until: b.Until.UTC(),
+		ApprovalID: b.ID, Actions: b.Actions, Rule: b.Rule, Preview: b.Preview, Unbound: b.Unbound, Why: b.Why, Until: b.Until.UTC(),
 	}
-	if o.Args != nil {
-		if args := o.Args(b.Call); len(args) > 0 {
-			item.ArgsJSON = argsText(args)
-			item.Label = o.label(b.Name, args)
-		}
+	args := b.Args
+	if len(args) == 0 && o.Args != nil {
+		args = o.Args(b.Call)
+	}
+	if len(args) > 0 {
+		item.ArgsJSON = argsText(args)
+		item.Label = o.label(b.Name, args)
 	}
 	return item
 }

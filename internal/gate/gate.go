@@ -110,7 +110,11 @@ func (g *Judge) Judge(q agent.ProposedCall, who chat.Principal) approval.Ruling 
 	if err != nil {
 		return refused(err.Error(), "rights")
 	}
-	ruling := g.rule(g.judge(checks, asked), senders, own)
+	judged := g.judge(checks, asked)
+	ruling := g.rule(judged, senders, own)
+	if q.Ask != "" {
+		ruling = g.askedByHook(q.Ask, judged, ruling, senders)
+	}
 	if name := q.Tool.Spec().Name; name == "web_fetch" {
 		ruling.Hides = g.redirects(asked, checks, senders, own)
 	} else {
@@ -118,6 +122,27 @@ func (g *Judge) Judge(q agent.ProposedCall, who chat.Principal) approval.Ruling 
 	}
 	return ruling
 }
+
+// askedByHook is the ruling on a call that a tool hook wants a person to look at: what rules allow, and what somebody has
+// allowed for longer, is asked for all the same. What is denied stays denied.
+func (g *Judge) askedByHook(why string, j permit.Judgement, ruling approval.Ruling, senders []transcript.Sender) approval.Ruling {
+	switch {
+	case ruling.Verdict == approval.Pending:
+		ruling.Reason = why + "; " + ruling.Reason
+		return ruling
+	case ruling.Verdict != approval.Allow:
+		return ruling
+	case g.yes(senders):
+		return approved(j.Decision, "--yes; "+why)
+	case !g.Choice.Snapshot().CanAsk:
+		return approval.Ruling{Verdict: approval.End, Rule: toolHooks, Reason: why + ", and there is no terminal to ask on; run it in a terminal, or pass --yes"}
+	default:
+		return approval.Ruling{Verdict: approval.Pending, Rule: toolHooks, Reason: why}
+	}
+}
+
+// toolHooks stands where the rule does that asks, of a call that a hook wants asked for.
+const toolHooks = "toolHooks"
 
 // JudgeDuring rules on something that a call wants to do while it runs, named as rules name it.
 func (g *Judge) JudgeDuring(tool, detail string) approval.Ruling {

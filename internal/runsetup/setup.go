@@ -29,6 +29,7 @@ import (
 	"chorus/internal/modelrouter"
 	"chorus/internal/overrides"
 	"chorus/internal/provider"
+	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/isolate"
 	"chorus/internal/settings"
 	"chorus/internal/skill"
@@ -56,9 +57,9 @@ func (setup *Setup) ForRun(ctx context.Context, row journal.Thread, work engine.
 	if err != nil {
 		return s, err
 	}
-	setup.hookTools(s.Agent, row, bot)
 	g := setup.Gate.For(row, bot, work)
 	terms := g.Granted(setup.terms(g.Choice, work))
+	setup.hookTools(s.Agent, row, bot, func() (sandbox.Executor, error) { return setup.hookSandbox(row, bot, g, terms) })
 	s.Asking, err = setup.Gate.Asking(row, bot, cmp.Or(terms.Profile, bot.Permissions))
 	return s, err
 }

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,28 +13,43 @@ import (
 
 	"chorus/internal/tool/files"
 	"chorus/internal/tool/mcp"
+	"chorus/internal/toolhook"
 	"chorus/internal/trust"
 )
 
-// Repository is what a repository wants to have running beside the agent.
+// Repository is what a file of a repository wants to have running beside the agent.
 type Repository struct {
-	File     string // its .mcp.json
+	File     string // its .mcp.json, or its settings with hooks
 	Servers  []mcp.Server
+	Hooks    []toolhook.Hook
 	Problems []string
 	Trusted  bool // somebody has looked at the file, and at the files that it names, as they are now
 	Digest   string
-	Files    map[string]string // digests of the files that the servers' commands name
+	Files    map[string]string // digests of the files that the commands name
 	Unbound  []string          // what they name and the yes does not cover, and why
 	Changes  []trust.Change    // since it was trusted; empty where it never was
 }
 
-// Names are the servers' names with what they start.
+// Names are the servers' names with what they start, and the hooks' commands.
 func (r Repository) Names() []string {
 	var out []string
 	for _, s := range r.Servers {
 		out = append(out, s.String())
 	}
+	for _, h := range r.Hooks {
+		out = append(out, fmt.Sprintf("%s %s: %s", h.Event, cmp.Or(h.Tools, "every call"), h.Command))
+	}
 	return out
+}
+
+// dir is the working directory that the file belongs to.
+func (r Repository) dir() string {
+	for _, name := range toolhook.Files() {
+		if dir, ok := strings.CutSuffix(r.File, string(filepath.Separator)+filepath.FromSlash(name)); ok {
+			return dir
+		}
+	}
+	return filepath.Dir(r.File)
 }
 
 // Unseen are the servers for somebody who lets everything run and has not looked: they get
@@ -93,12 +109,57 @@ func (s *Settings) RepositoryServers(dir string) (Repository, error) {
 			r.Problems = append(r.Problems, "MCP server "+servers[i].Name+": a repository cannot take its server out of the sandbox; name it under mcpServers in your own configuration")
 		}
 	}
-	bound := trust.Bind(dir, s.commands(dir, servers))
-	r.Servers, r.Digest, r.Files, r.Unbound = servers, trust.Digest(data), bound.Files, bound.Unbound
+	r.Servers = servers
+	s.bind(&r, dir, data, s.commands(dir, servers))
+	return r, nil
+}
+
+// bind finds the files that commands name, and whether somebody trusts them and their list as they are.
+func (s *Settings) bind(r *Repository, dir string, data []byte, commands []trust.Command) {
+	bound := trust.Bind(dir, commands)
+	r.Digest, r.Files, r.Unbound = trust.Digest(data), bound.Files, bound.Unbound
 	known := s.trustStore().Get(r.File)
 	if r.Trusted = known.Covers(r.Digest, r.Files); !r.Trusted {
 		r.Changes = s.trustStore().Changes(r.File, dir, known, trust.Record{Digest: r.Digest, Files: r.Files})
 	}
+}
+
+// RepositoryHooks reads the settings files of a working directory that name tool hooks; a file that names none is left
+// out. They are trusted as servers are.
+func (s *Settings) RepositoryHooks(dir string) (out []Repository, err error) {
+	var failed []error
+	for _, name := range toolhook.Files() {
+		r, err := s.repositoryHooks(dir, name)
+		if err != nil {
+			failed = append(failed, err)
+		} else if len(r.Hooks) > 0 {
+			out = append(out, r)
+		}
+	}
+	return out, errors.Join(failed...)
+}
+
+func (s *Settings) repositoryHooks(dir, name string) (Repository, error) {
+	r := Repository{File: filepath.Join(dir, name)}
+	data, err := readRepositoryFile(r.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err == nil {
+		r.Hooks, r.Problems, err = toolhook.Parse(name, data)
+	}
+	if err != nil {
+		return r, fmt.Errorf("the hooks of %s are left out: %w", r.File, err)
+	}
+	var commands []trust.Command
+	for _, h := range r.Hooks {
+		command := h.Expand(dir)
+		commands = append(commands, trust.Command{Words: []string{"sh", "-c", command}})
+		if words := strings.Fields(command); len(words) > 0 { // what npm, make and their like read by themselves
+			commands = append(commands, trust.Command{Words: words})
+		}
+	}
+	s.bind(&r, dir, data, commands)
 	return r, nil
 }
 
@@ -155,10 +216,16 @@ func (s *Settings) StartedFiles(dir, userHome string, server mcp.Server) map[str
 	return out
 }
 
-// StillTrusted says why the servers of a repository may no longer be started. It looks at
-// the files again.
+// StillTrusted says why the servers or hooks of a repository may no longer be started. It looks
+// at the files again.
 func (s *Settings) StillTrusted(r Repository) error {
-	now, err := s.RepositoryServers(filepath.Dir(r.File))
+	var now Repository
+	var err error
+	if len(r.Hooks) > 0 {
+		now, err = s.repositoryHooks(r.dir(), r.Hooks[0].File)
+	} else {
+		now, err = s.RepositoryServers(r.dir())
+	}
 	switch {
 	case err != nil:
 		return err
@@ -189,7 +256,7 @@ func (s *Settings) lookup(name string) (string, bool) {
 
 // Trust remembers that the repository may be obeyed as it was read.
 func (s *Settings) Trust(r Repository) error {
-	return s.trustStore().Put(r.File, filepath.Dir(r.File), trust.Record{Digest: r.Digest, Files: r.Files})
+	return s.trustStore().Put(r.File, r.dir(), trust.Record{Digest: r.Digest, Files: r.Files})
 }
 
 // TrustStore is the lock: what somebody has looked at and approved.

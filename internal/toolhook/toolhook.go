@@ -1,8 +1,9 @@
-// Package toolhook runs the commands that the configuration names before and after calls of tools.
+// Package toolhook runs the commands that the configuration, or a repository that somebody trusts, names before and
+// after calls of tools.
 //
 // A command reads the call as JSON on its input and answers with its exit code and, if it likes, JSON on its output,
 // in the form that coding agents have in common: exit 0 lets the call pass, exit 2 denies it with what stands on the
-// error output, and hookSpecificOutput can deny it or rewrite its arguments.
+// error output, and hookSpecificOutput can deny it, have a person asked, or rewrite its arguments.
 //
 // It promises that a command before a call that fails, hangs or answers nonsense denies the call, with a sentence; that
 // one after a call never changes what happened; and that no answer widens a right: what a command rewrites is judged
@@ -16,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"regexp"
 	"strings"
 	"time"
 
@@ -41,12 +43,20 @@ type Hook struct {
 	Tools   string // which, separated by | as in "bash|write"; "" or "*": all
 	Command string
 	Timeout time.Duration
+	// File is the repository's file that brings it; "": the person's own configuration does.
+	File string
+
+	matches *regexp.Regexp // instead of Tools
+	foreign bool           // its file was written for another program: tools have the names that it knows them by
 }
 
 // Means reports whether a hook is for an event of a tool.
 func (h Hook) Means(event, tool string) bool {
 	if h.Event != event {
 		return false
+	}
+	if h.matches != nil {
+		return h.matches.MatchString(tool) || h.matches.MatchString(foreignName(tool))
 	}
 	if h.Tools == "" || h.Tools == "*" {
 		return true
@@ -81,13 +91,23 @@ type Runner struct {
 	Hooks   []Hook
 	Dir     string
 	Environ []string
+	// Isolated runs the command of a repository's hook, where the agent's own commands run. An error is why it was not.
+	Isolated func(ctx context.Context, h Hook, stdin []byte, limit time.Duration) (Ended, error)
+}
+
+// Ended is how a command ended.
+type Ended struct {
+	Stdout, Stderr string
+	Exit           int
 }
 
 // answer is what a command may write.
 type answer struct {
-	Decision string `json:"decision"` // the older form: block
-	Reason   string `json:"reason"`
-	Specific struct {
+	Decision   string `json:"decision"` // the older form: block
+	Reason     string `json:"reason"`
+	Continue   *bool  `json:"continue"`
+	StopReason string `json:"stopReason"`
+	Specific   struct {
 		Decision string          `json:"permissionDecision"` // allow, deny or ask
 		Reason   string          `json:"permissionDecisionReason"`
 		Input    json.RawMessage `json:"updatedInput"`
@@ -95,32 +115,64 @@ type answer struct {
 	} `json:"hookSpecificOutput"`
 }
 
-// Before asks the hooks before a call. input is what the call has then; a denial is a sentence for the model.
-func (r Runner) Before(ctx context.Context, call Call) (input json.RawMessage, denied string) {
-	input, call.Event, call.Dir = call.Input, "PreToolUse", r.Dir
+// denies is why an answer denies a call; false: it does not.
+func (a answer) denies() (why string, denied bool) {
+	switch {
+	case a.Specific.Decision == "deny":
+		return a.Specific.Reason, true
+	case a.Decision == "block" || a.Decision == "deny":
+		return a.Reason, true
+	case a.Continue != nil && !*a.Continue:
+		return a.StopReason, true
+	}
+	return "", false
+}
+
+func (a answer) check() error {
+	switch a.Specific.Decision {
+	case "", "allow", "deny", "ask":
+		return nil
+	}
+	return fmt.Errorf("it answered the permissionDecision %.40q, and there are allow, deny and ask", a.Specific.Decision)
+}
+
+// Verdict is what the hooks before a call made of it.
+type Verdict struct {
+	Input  json.RawMessage // the arguments that it has now
+	Denied string          // a sentence for the model; "": it is not denied
+	Ask    string          // why a person is to be asked, whatever the rules say; "": the rules decide alone
+}
+
+// Before asks the hooks before a call.
+func (r Runner) Before(ctx context.Context, call Call) Verdict {
+	out := Verdict{Input: call.Input}
+	call.Event, call.Dir = "PreToolUse", r.Dir
+	var asks []string
 	for _, h := range r.Hooks {
 		if !h.Means(Before, call.Tool) {
 			continue
 		}
-		call.Input = input
-		out, exit, stderr, err := r.run(ctx, h, call)
+		call.Input = out.Input
+		said, exit, stderr, err := r.run(ctx, h, call)
+		why, denied := said.denies()
 		switch {
 		case err != nil:
-			return nil, fmt.Sprintf("the hook %s could not be asked, so the call is not made: %v; whoever runs Chorus must mend its command", h.Name, err)
+			return Verdict{Denied: fmt.Sprintf("the hook %s could not be asked, so the call is not made: %v; whoever runs Chorus must mend its command", h.Name, err)}
 		case exit == 2:
-			return nil, fmt.Sprintf("the hook %s denies it: %s", h.Name, orElse(stderr, "it gives no reason"))
+			return Verdict{Denied: fmt.Sprintf("the hook %s denies it: %s", h.Name, orElse(stderr, "it gives no reason"))}
 		case exit != 0:
-			return nil, fmt.Sprintf("the hook %s ended with the code %d, so the call is not made: %s", h.Name, exit, orElse(stderr, "it says nothing more"))
-		case out.Decision == "block":
-			return nil, fmt.Sprintf("the hook %s denies it: %s", h.Name, orElse(out.Reason, "it gives no reason"))
-		case out.Specific.Decision == "deny", out.Specific.Decision == "ask": // nobody can be asked by a command
-			return nil, fmt.Sprintf("the hook %s denies it: %s", h.Name, orElse(out.Specific.Reason, "it gives no reason"))
+			return Verdict{Denied: fmt.Sprintf("the hook %s ended with the code %d, so the call is not made: %s", h.Name, exit, orElse(stderr, "it says nothing more"))}
+		case denied:
+			return Verdict{Denied: fmt.Sprintf("the hook %s denies it: %s", h.Name, orElse(why, "it gives no reason"))}
+		case said.Specific.Decision == "ask":
+			asks = append(asks, fmt.Sprintf("the hook %s wants it asked for: %s", h.Name, orElse(said.Specific.Reason, "it gives no reason")))
 		}
-		if len(out.Specific.Input) > 0 && string(out.Specific.Input) != "null" {
-			input = out.Specific.Input
+		if len(said.Specific.Input) > 0 && string(said.Specific.Input) != "null" {
+			out.Input = h.ownInput(call, said.Specific.Input)
 		}
 	}
-	return input, ""
+	out.Ask = strings.Join(asks, "; ")
+	return out
 }
 
 // After tells the hooks of a call that was made. What they say is added to its result for the model.
@@ -132,6 +184,7 @@ func (r Runner) After(ctx context.Context, call Call) (more string) {
 			continue
 		}
 		out, exit, stderr, err := r.run(ctx, h, call)
+		why := strings.TrimSpace(out.Reason + "\n" + out.StopReason + "\n" + out.Specific.Context)
 		switch {
 		case err != nil:
 			said = append(said, fmt.Sprintf("[the hook %s failed after the call: %v]", h.Name, err))
@@ -139,8 +192,8 @@ func (r Runner) After(ctx context.Context, call Call) (more string) {
 			said = append(said, fmt.Sprintf("[the hook %s says: %s]", h.Name, stderr))
 		case exit != 0:
 			said = append(said, fmt.Sprintf("[the hook %s ended with the code %d after the call]", h.Name, exit))
-		case out.Reason != "" || out.Specific.Context != "":
-			said = append(said, fmt.Sprintf("[the hook %s says: %s]", h.Name, strings.TrimSpace(out.Reason+"\n"+out.Specific.Context)))
+		case why != "":
+			said = append(said, fmt.Sprintf("[the hook %s says: %s]", h.Name, why))
 		}
 	}
 	return strings.Join(said, "\n")
@@ -153,57 +206,73 @@ func orElse(text, otherwise string) string {
 	return text
 }
 
-// run runs a command in a group of its own, which ends with it.
+// run asks a hook.
 func (r Runner) run(ctx context.Context, h Hook, call Call) (out answer, exit int, stderr string, err error) {
 	limit := h.Timeout
 	if limit <= 0 {
 		limit = DefaultTimeout
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	input, err := json.Marshal(call)
+	input, err := json.Marshal(h.shown(call))
 	if err != nil {
 		return out, 0, "", err
 	}
+	run := r.direct
+	if h.File != "" {
+		if run = r.Isolated; run == nil {
+			return out, 0, "", errors.New("there is nowhere to run it")
+		}
+	}
+	ended, err := run(ctx, h, input, limit)
+	if err != nil {
+		return out, 0, "", err
+	}
+	stderr = strings.TrimSpace(ended.Stderr)
+	if ended.Exit != 0 {
+		return out, ended.Exit, stderr, nil
+	}
+	if len(ended.Stdout) > maxAnswer {
+		return out, 0, "", fmt.Errorf("it answered with more than %d bytes", maxAnswer)
+	}
+	if text := strings.TrimSpace(ended.Stdout); strings.HasPrefix(text, "{") {
+		if err := json.Unmarshal([]byte(text), &out); err != nil {
+			return out, 0, "", fmt.Errorf("its answer is no JSON that can be read: %w", err)
+		}
+	}
+	return out, 0, stderr, out.check()
+}
+
+// direct runs a command of the person's own configuration in a group of its own, which ends with it.
+func (r Runner) direct(ctx context.Context, h Hook, stdin []byte, limit time.Duration) (Ended, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	cmd := exec.CommandContext(ctx, process.Shell(), "-c", h.Command)
 	process.Lead(cmd)
-	cmd.Dir, cmd.Env, cmd.Stdin = r.Dir, process.Environ(r.Environ), bytes.NewReader(input)
+	cmd.Dir, cmd.Env, cmd.Stdin = r.Dir, process.Environ(r.Environ), bytes.NewReader(stdin)
 	var stdout, failures limited
 	cmd.Stdout, cmd.Stderr = &stdout, &failures
 	cmd.Cancel = func() error { process.KillGroup(cmd); return nil }
 	cmd.WaitDelay = time.Second
-	err = cmd.Run()
-	stderr = strings.TrimSpace(string(failures.data))
+	err := cmd.Run()
+	out := Ended{Stdout: string(stdout.data), Stderr: string(failures.data)}
 	var ended *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return out, 0, "", fmt.Errorf("it did not answer within %s", limit)
+		return out, Late(limit)
 	case errors.As(err, &ended):
-		return out, ended.ExitCode(), stderr, nil
-	case err != nil:
-		return out, 0, "", err
-	case stdout.cut:
-		return out, 0, "", fmt.Errorf("it answered with more than %d bytes", maxAnswer)
+		out.Exit = ended.ExitCode()
+		return out, nil
 	}
-	if text := bytes.TrimSpace(stdout.data); len(text) > 0 && text[0] == '{' {
-		if err := json.Unmarshal(text, &out); err != nil {
-			return out, 0, "", fmt.Errorf("its answer is no JSON that can be read: %w", err)
-		}
-	}
-	return out, 0, stderr, nil
+	return out, err
 }
 
-// limited keeps the beginning of what is written.
-type limited struct {
-	data []byte
-	cut  bool
-}
+// Late is the error of a command that did not answer in time.
+func Late(limit time.Duration) error { return fmt.Errorf("it did not answer within %s", limit) }
+
+// limited keeps the beginning of what is written: one byte more than may be answered, so that it is known to be too long.
+type limited struct{ data []byte }
 
 func (l *limited) Write(p []byte) (int, error) {
-	if room := maxAnswer - len(l.data); room < len(p) {
-		l.data, l.cut = append(l.data, p[:max(room, 0)]...), true
-		return len(p), nil
-	}
-	l.data = append(l.data, p...)
+	room := max(maxAnswer+1-len(l.data), 0)
+	l.data = append(l.data, p[:min(room, len(p))]...)
 	return len(p), nil
 }

@@ -81,6 +81,7 @@ type Card struct {
 	Rule     string
 	Preview  string
 	Unbound  string // what of the call a yes cannot be held to
+	Why      string // what a tool hook says that wants it asked for
 	Until    time.Time
 	Who      string // may answer
 	FirstYes string // who said yes where two must
@@ -161,7 +162,7 @@ func (v *View) Apply(ev chat.Event) {
 	case chat.Took:
 		v.took(b)
 	case chat.ApprovalAsked:
-		v.cards = append(v.cards, &card{run: v.runOf(ev), Card: Card{Approval: b.ID, Tool: b.Name, Actions: b.Actions, Rule: b.Rule, Preview: b.Preview, Unbound: b.Unbound, Until: b.Until, Who: b.Who, Open: true}})
+		v.cards = append(v.cards, &card{run: v.runOf(ev), Card: Card{Approval: b.ID, Tool: b.Name, Actions: b.Actions, Rule: b.Rule, Preview: b.Preview, Unbound: b.Unbound, Why: b.Why, Until: b.Until, Who: b.Who, Open: true}})
 	case chat.ApprovalNoted:
 		if c := v.card(b.ID); c != nil && b.What == chat.FirstYes {
 			c.FirstYes = b.By

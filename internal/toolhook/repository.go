@@ -1,0 +1,205 @@
+package toolhook
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A repository brings hooks in a settings file, in the form that coding agents have in common:
+//
+//	{"hooks": {"PreToolUse": [{"matcher": "bash|write", "hooks": [{"type": "command", "command": "./check.sh", "timeout": 10}]}]}}
+
+// Files are the settings files of a repository that may name hooks. Those of another program are understood with the
+// names that it has for tools and arguments.
+func Files() []string { return []string{ownFile, foreignFile} }
+
+const (
+	ownFile     = ".chorus/settings.json"
+	foreignFile = ".claude/settings.json"
+)
+
+const (
+	maxHooks   = 50
+	maxTimeout = 60 * time.Second
+)
+
+var events = map[string]string{"PreToolUse": Before, "PostToolUse": After}
+
+// Parse reads the hooks of a repository's settings file. What is meant for other programs is left out, and what cannot
+// be understood is a problem for people to read.
+func Parse(file string, data []byte) (hooks []Hook, problems []string, err error) {
+	var settings struct {
+		Hooks map[string]json.RawMessage `json:"hooks"`
+	}
+	if err := json.Unmarshal(data, &settings); err != nil {
+		return nil, nil, fmt.Errorf("it is no JSON object with the key hooks: %w", err)
+	}
+	var other []string
+	for _, event := range []string{"PreToolUse", "PostToolUse"} {
+		list, there := settings.Hooks[event]
+		if !there {
+			continue
+		}
+		var groups []group
+		if err := json.Unmarshal(list, &groups); err != nil {
+			return nil, nil, fmt.Errorf("hooks.%s must be a list of {matcher, hooks}: %w", event, err)
+		}
+		for i, g := range groups {
+			more, wrong := g.read(file, event, i)
+			hooks, problems = append(hooks, more...), append(problems, wrong...)
+		}
+	}
+	for event := range settings.Hooks {
+		if events[event] == "" {
+			other = append(other, event)
+		}
+	}
+	if slices.Sort(other); len(other) > 0 {
+		problems = append(problems, fmt.Sprintf("hooks for %s are left out: there are PreToolUse and PostToolUse", strings.Join(other, ", ")))
+	}
+	if len(hooks) > maxHooks {
+		return nil, nil, fmt.Errorf("it names %d hooks, and the limit is %d", len(hooks), maxHooks)
+	}
+	return hooks, problems, nil
+}
+
+type group struct {
+	Matcher string `json:"matcher"`
+	Hooks   []struct {
+		Type    string  `json:"type"`
+		Command string  `json:"command"`
+		Timeout float64 `json:"timeout"` // seconds
+	} `json:"hooks"`
+}
+
+func (g group) read(file, event string, at int) (hooks []Hook, problems []string) {
+	matches, err := matcher(g.Matcher)
+	if err != nil {
+		return nil, []string{fmt.Sprintf("hooks.%s[%d]: the matcher %.80q cannot be understood: %v", event, at, g.Matcher, err)}
+	}
+	for i, c := range g.Hooks {
+		where := fmt.Sprintf("hooks.%s[%d].hooks[%d]", event, at, i)
+		switch {
+		case c.Type != "" && c.Type != "command":
+			problems = append(problems, fmt.Sprintf("%s is left out: it is of the type %.20q, and there are commands only", where, c.Type))
+			continue
+		case strings.TrimSpace(c.Command) == "":
+			problems = append(problems, where+" is left out: it has no command")
+			continue
+		}
+		limit := DefaultTimeout
+		if c.Timeout > 0 {
+			limit = min(time.Duration(c.Timeout*float64(time.Second)), maxTimeout)
+		}
+		hooks = append(hooks, Hook{Name: fmt.Sprintf("%s of %s", describe(c.Command), file), Event: events[event], Tools: g.Matcher, Command: c.Command, Timeout: limit,
+			File: file, matches: matches, foreign: file == foreignFile})
+	}
+	return hooks, problems
+}
+
+// describe is a command in a few words: its file, or its beginning.
+func describe(command string) string {
+	words := strings.Fields(strings.NewReplacer(`"`, "", `'`, "").Replace(command))
+	for _, word := range words {
+		if strings.Contains(word, "/") && filepath.Ext(word) != "" {
+			return filepath.Base(word)
+		}
+	}
+	short := strings.Join(words, " ")
+	return short[:min(len(short), 40)]
+}
+
+// projectDir are the variables that name the folder that is worked in.
+var projectDir = []string{"CHORUS_PROJECT_DIR", "CLAUDE_PROJECT_DIR"}
+
+// Environ are the variables that a repository's hook has besides.
+func Environ(dir string) (out []string) {
+	for _, name := range projectDir {
+		out = append(out, name+"="+dir)
+	}
+	return out
+}
+
+// Expand is the command with the folder's name in it, so that the files which it names can be found.
+func (h Hook) Expand(dir string) string {
+	command := h.Command
+	for _, name := range projectDir {
+		command = strings.NewReplacer(`"$`+name+`"`, dir, "${"+name+"}", dir, "$"+name, dir).Replace(command)
+	}
+	return command
+}
+
+// matcher is the pattern of the tools that hooks are for; nil: all of them.
+func matcher(pattern string) (*regexp.Regexp, error) {
+	pattern = strings.TrimSpace(pattern)
+	if pattern == "" || pattern == "*" {
+		return nil, nil
+	}
+	if len(pattern) > 1000 {
+		return nil, errors.New("it is longer than 1000 bytes")
+	}
+	return regexp.Compile(`(?i)^(?:` + pattern + `)$`)
+}
+
+// foreignNames are how another program names the tools that it has as well.
+var foreignNames = map[string]string{"bash": "Bash", "read": "Read", "write": "Write", "edit": "Edit", "search_files": "Grep", "list_files": "Glob", "web_fetch": "WebFetch", "web_search": "WebSearch"}
+
+func foreignName(tool string) string {
+	if name := foreignNames[tool]; name != "" {
+		return name
+	}
+	return tool
+}
+
+// withFile are the tools whose argument path another program calls file_path and wants to be absolute.
+var withFile = []string{"read", "write", "edit"}
+
+// shown is a call as a hook knows it.
+func (h Hook) shown(call Call) Call {
+	if !h.foreign {
+		return call
+	}
+	var input map[string]json.RawMessage
+	var path string
+	if slices.Contains(withFile, call.Tool) && json.Unmarshal(call.Input, &input) == nil && json.Unmarshal(input["path"], &path) == nil {
+		if !filepath.IsAbs(path) && !strings.HasPrefix(path, "@") {
+			path = filepath.Join(call.Dir, path)
+		}
+		input["file_path"], _ = json.Marshal(path)        // a text
+		if data, err := json.Marshal(input); err == nil { // it came from JSON
+			call.Input = data
+		}
+	}
+	call.Tool = foreignName(call.Tool)
+	return call
+}
+
+// ownInput is what a hook made of a call's arguments, under the names that the tool knows.
+func (h Hook) ownInput(call Call, after json.RawMessage) json.RawMessage {
+	var was, given, is map[string]json.RawMessage
+	if !h.foreign || json.Unmarshal(call.Input, &was) != nil || json.Unmarshal(h.shown(call).Input, &given) != nil || json.Unmarshal(after, &is) != nil {
+		return after
+	}
+	file, there := is["file_path"]
+	if !there || !slices.Contains(withFile, call.Tool) {
+		return after
+	}
+	delete(is, "file_path")
+	switch {
+	case string(file) != string(given["file_path"]):
+		is["path"] = file
+	case is["path"] == nil:
+		is["path"] = was["path"]
+	}
+	out, err := json.Marshal(is)
+	if err != nil {
+		return after
+	}
+	return out
+}
