@@ -229,7 +229,7 @@ func (r *runner) changedNotes(ctx context.Context) []chat.Body {
 	}
 	var out []chat.Body
 	for _, n := range r.Notes(ctx, r.log) {
-		if r.log.Note(n.What) != n.Text {
+		if r.log.Note(n.What) != n.Knows() {
 			out = append(out, n)
 		}
 	}

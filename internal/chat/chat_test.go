@@ -107,7 +107,7 @@ func TestEveryBodyComesBack(t *testing.T) {
 		Asked{1, 2, "m", ForTurn, 9, "d", 5, 4, []string{"x"}}, Said{1, 1, blocks, Usage{1, 2, 3, 4}, StopEnd, false, &Failure{Kind: "x"}, false, []string{"{"}},
 		ToolBegan{"1", "bash"}, ToolRan{Call: "1", Blocks: blocks[:1], Outcome: Ran, Read: []string{"a"}}, ApprovalAsked{ID: "a", Actions: []string{"x"}, Until: time.UnixMicro(5).UTC()},
 		ApprovalAnswered{"a", "1", "ada", true, "n"}, Steered{Blocks: blocks[:1], Mode: Inject, Terms: Terms{Yes: true, By: "s"}}, AbortAsked{"r", "ada", true},
-		Noted{"date", "t"}, ApprovalNoted{"a", "c", FirstYes, "ada", "n"}, Rolled{3, &two, "x"}, Compacted{UpTo: 3, Summary: "s", Read: []string{"a"}}, Cleared{3, "ada"},
+		Noted{What: "date", Text: "t", Whole: "w"}, ApprovalNoted{"a", "c", FirstYes, "ada", "n"}, Rolled{3, &two, "x"}, Compacted{UpTo: 3, Summary: "s", Read: []string{"a"}}, Cleared{3, "ada"},
 		RunEnded{Run: "r", Reason: EndDone, Cost: 5}, Forked{"cli:a:b", 3},
 	}
 	if len(all) != 23 {

@@ -406,6 +406,16 @@ type AbortAsked struct {
 type Noted struct {
 	What string `json:"what"`
 	Text string `json:"text"`
+	// Whole is what is known now, where Text only says how that differs from the note before.
+	Whole string `json:"whole,omitempty"`
+}
+
+// Knows is what a model knows that was shown the note.
+func (n Noted) Knows() string {
+	if n.Whole != "" {
+		return n.Whole
+	}
+	return n.Text
 }
 
 // Rolled: the window now begins at place KeepFrom, and of its pictures only the

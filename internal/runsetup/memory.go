@@ -80,12 +80,12 @@ func (s *Setup) memoryTools(thread chat.ThreadID, roots *files.Roots) []tool.Too
 	})}
 }
 
-// memoryNotes show each of a thread's memory files as it is now.
+// memoryNotes show each of a thread's memory files as it is now: as a whole first and after a cut, then as what changed.
 func (s *Setup) memoryNotes(thread chat.ThreadID) []NoteSource {
 	var out []NoteSource
 	for _, f := range memory.Of(thread) {
 		what := strings.ToLower(strings.TrimSpace(strings.TrimSuffix(f.Title, "("+f.Transport+")")))
-		out = append(out, NoteSource{What: what, Gone: memory.Empty, Text: func(ctx context.Context, _ NoteContext) (string, error) {
+		out = append(out, NoteSource{What: what, Gone: memory.Empty, Difference: memory.Difference, Text: func(ctx context.Context, _ NoteContext) (string, error) {
 			c, err := s.Memory.Read(ctx, f)
 			return c.Render(), err
 		}})

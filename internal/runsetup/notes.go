@@ -29,6 +29,9 @@ type NoteSource struct {
 	// AtBegin: asked only when a run begins, and when a cut has taken the note out of the window.
 	// For what an agent changes itself, and for what would be different at every look.
 	AtBegin bool
+	// Difference says how the text differs from what the window shows, both as they stand there; "" and nil: the whole is
+	// said again.
+	Difference func(before, after string) string
 }
 
 // NoteContext is for whom a note is made.
@@ -65,9 +68,19 @@ func (s *Setup) notes(ctx context.Context, sources []NoteSource, at NoteContext)
 				continue
 			}
 		}
-		out = append(out, chat.Noted{What: source.What, Text: untrusted.Defuse("note", text)})
+		out = append(out, source.noted(shown, untrusted.Defuse("note", text)))
 	}
 	return out
+}
+
+// noted is the note for a text: how it differs, where the window shows an earlier one.
+func (n NoteSource) noted(shown, text string) chat.Noted {
+	if n.Difference != nil && shown != "" && shown != text {
+		if difference := n.Difference(shown, text); difference != "" {
+			return chat.Noted{What: n.What, Text: difference, Whole: text}
+		}
+	}
+	return chat.Noted{What: n.What, Text: text}
 }
 
 // within asks the source, and leaves it behind when it does not answer in time.

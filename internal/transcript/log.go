@@ -230,10 +230,10 @@ func (l *Log) apply(ev chat.Event) error {
 	case chat.Took:
 		return l.took(b)
 	case chat.Noted:
-		l.notes[b.What] = b.Text
+		l.notes[b.What] = b.Knows()
 		err := l.pend(ev.Seq, note, model.User, chat.Participant{Kind: chat.System},
 			chat.TextBlocks(fmt.Sprintf("<note about=%q>\n%s\n</note>", b.What, b.Text)))
-		if n := len(l.pending); err == nil && n > 0 {
+		if n := len(l.pending); err == nil && n > 0 && b.Whole == "" { // a difference says nothing without what it differs from
 			l.pending[n-1].what = b.What
 		}
 		return err

@@ -30,3 +30,20 @@ func TestNotesAfterACut(t *testing.T) {
 		t.Fatal("a note that was placed before the cut counts as shown")
 	}
 }
+
+// A difference counts as what is known after it, and after a cut the whole must be said again though the difference is
+// still to be shown.
+func TestNotedDifferences(t *testing.T) {
+	t.Parallel()
+	s := &script{T: t, log: New(nil)}
+	s.tell(chat.Received{Blocks: chat.TextBlocks("hello"), Prompt: true}, chat.RunStarted{Run: "1", Renderer: Renderer},
+		chat.Noted{What: "memory", Text: "likes tea"}, chat.Took{Seqs: []int64{1}}, chat.Asked{Sees: 4}, chat.Said{Blocks: chat.TextBlocks("hi")},
+		chat.Noted{What: "memory", Text: "+ and rain", Whole: "likes tea and rain"})
+	if got := s.log.Note("memory"); got != "likes tea and rain" {
+		t.Errorf("known is %q", got)
+	}
+	s.tell(chat.Compacted{UpTo: 3, Summary: "they greeted"})
+	if got := s.log.Note("memory"); got != "" {
+		t.Errorf("after the cut %q counts as shown", got)
+	}
+}

@@ -66,6 +66,28 @@ func Open(framed string) (source, text string, ok bool) {
 	return source, strings.TrimSuffix(rest, "\n"), ok
 }
 
+// Line is a line of a text that may have frames in it.
+type Line struct {
+	Source string // of the frame in which it stands; "": it stands in none
+	Text   string
+}
+
+// Lines are the lines of a text with frames in it, without the marks.
+func Lines(text string) (out []Line) {
+	source := ""
+	for line := range strings.SplitSeq(text, "\n") {
+		switch rest, opens := strings.CutPrefix(line, begin); {
+		case source == "" && opens && strings.HasSuffix(rest, "\">"):
+			source = strings.TrimSuffix(rest, "\">")
+		case source != "" && line == end:
+			source = ""
+		default:
+			out = append(out, Line{source, line})
+		}
+	}
+	return out
+}
+
 // longest is how much of a source's name is told: enough for a path, too little for a story.
 const longest = 120
 
