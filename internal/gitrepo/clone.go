@@ -226,11 +226,3 @@ func (r *Repo) commit(ctx context.Context, rev string) (string, error) {
 	}
 	return found[0], nil
 }
-
-// targetRef is the ref that a merge into the branch moves, as this machine has it.
-func (r *Repo) targetRef(branch string) string {
-	if r.kind == KindClone {
-		return remoteRefs + branch
-	}
-	return "refs/heads/" + branch
-}

@@ -72,7 +72,14 @@ func Open(ctx context.Context, kind Kind, dir string, opt Options) (*Repo, error
 		return nil, fail(ErrNotARepository, "there is no folder %s: clone the repository again, or give another path", dir)
 	}
 	r := &Repo{runner: newRunner(opt), kind: kind, dir: dir}
-	out, err := r.runner.git(ctx, command{dir: dir, args: []string{"rev-parse", "--is-bare-repository", "--absolute-git-dir", "--path-format=absolute", "--git-common-dir"}})
+	var where []string // a person's checkout is looked for from a folder in it, with git's check of whose it is
+	if kind != KindLink {
+		where = []string{"GIT_DIR=" + dir}
+	}
+	out, err := r.runner.git(ctx, command{dir: dir, env: where, args: []string{"rev-parse", "--is-bare-repository", "--absolute-git-dir", "--path-format=absolute", "--git-common-dir"}})
+	if kind != KindLink && exited(err, 128) {
+		return nil, fail(ErrNotARepository, "%s is not a bare repository: clone it again (%s)", dir, err.Error())
+	}
 	if err != nil {
 		return nil, explain(err)
 	}
@@ -83,8 +90,7 @@ func Open(ctx context.Context, kind Kind, dir string, opt Options) (*Repo, error
 	r.gitDir, r.common = lines[1], lines[2]
 	bare := lines[0] == "true"
 	if kind != KindLink {
-		// A bare repository inside another one's checkout would be found as that one.
-		if real, err := filepath.EvalSymlinks(dir); err != nil || !bare || real != r.common && dir != r.common {
+		if !bare || r.gitDir != r.common {
 			return nil, fail(ErrNotARepository, "%s is not a bare repository: clone it again", dir)
 		}
 		return r, nil

@@ -14,6 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	sandboxInit()
 	if job := os.Getenv("GITREPO_KILLED_AT"); job != "" {
 		killedAt(job)
 	}

@@ -10,8 +10,10 @@ import (
 
 // MergeRequest is what Prepare merges.
 type MergeRequest struct {
-	Target   string // the branch into which
-	Head     string // the branch or commit that is merged
+	Target string // the branch into which
+	Head   string // the branch or commit that is merged
+	// Local says that the target is another task's branch: it is moved here, also in a clone, and must not be checked out.
+	Local    bool
 	At       time.Time
 	Message  string
 	Trailers []Trailer
@@ -25,7 +27,8 @@ type Prepared struct {
 	Head   string   `json:"head"` // the commit that is merged
 	OID    string   `json:"oid"`  // the merge; Base if there was nothing to merge
 	Branch string   `json:"branch,omitempty"`
-	Files  []string `json:"files"` // that the target will have otherwise
+	Local  bool     `json:"local,omitempty"` // see MergeRequest
+	Files  []string `json:"files"`           // that the target will have otherwise
 }
 
 // MergeState is how far a merge is.
@@ -46,11 +49,11 @@ func (r *Repo) Prepare(ctx context.Context, req MergeRequest) (Prepared, error) 
 	if err != nil {
 		return Prepared{}, err
 	}
-	p := Prepared{Target: req.Target, Files: []string{}}
+	p := Prepared{Target: req.Target, Local: req.Local, Files: []string{}}
 	if !oidForm.MatchString(req.Head) {
 		p.Branch = req.Head
 	}
-	if p.Base, err = r.target(ctx, req.Target); err != nil {
+	if p.Base, err = r.target(ctx, req.Target, req.Local); err != nil {
 		return Prepared{}, err
 	}
 	if p.Head, err = r.commit(ctx, req.Head); err != nil {
@@ -85,16 +88,18 @@ func (r *Repo) Prepare(ctx context.Context, req MergeRequest) (Prepared, error) 
 }
 
 // target is the commit of the branch into which is merged, as the remote has it for a clone.
-func (r *Repo) target(ctx context.Context, branch string) (string, error) {
+func (r *Repo) target(ctx context.Context, branch string, local bool) (string, error) {
 	if err := CheckBranch(branch); err != nil {
 		return "", err
 	}
-	if r.kind == KindClone {
+	ref := "refs/heads/" + branch
+	if r.kind == KindClone && !local {
 		if err := r.fetchBranch(ctx, branch); err != nil {
 			return "", err
 		}
+		ref = remoteRefs + branch
 	}
-	oid, err := r.ask(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", r.targetRef(branch)+"^{commit}")
+	oid, err := r.ask(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
 	if exited(err, 1) {
 		return "", fail(ErrNoSuchBranch, "the repository at %s has no branch %s: create it, or choose another default branch", r.dir, branch)
 	}
@@ -155,7 +160,7 @@ func (r *Repo) state(ctx context.Context, p Prepared) (MergeState, error) {
 	if err := p.check(); err != nil {
 		return "", err
 	}
-	now, err := r.target(ctx, p.Target)
+	now, err := r.target(ctx, p.Target, p.Local)
 	if err != nil {
 		return "", err
 	}
@@ -202,6 +207,8 @@ func (r *Repo) Apply(ctx context.Context, p Prepared) error {
 		return nil
 	case state == Moved:
 		return moved(p)
+	case p.Local:
+		return r.moveTask(ctx, p)
 	case r.kind == KindClone:
 		return r.push(ctx, p)
 	case r.kind == KindLink:
@@ -222,6 +229,21 @@ func (r *Repo) move(ctx context.Context, p Prepared) error {
 	}
 	r.step("ref moved")
 	return explain(err)
+}
+
+// moveTask moves another task's branch. A worktree that has it would keep the old files, and its task would undo the merge with
+// them.
+func (r *Repo) moveTask(ctx context.Context, p Prepared) error {
+	trees, err := r.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, w := range trees {
+		if w.Branch == p.Target && !w.Gone {
+			return fail(ErrInUse, "the branch %s is checked out at %s: remove that worktree first", p.Target, w.Path)
+		}
+	}
+	return r.move(ctx, p)
 }
 
 // push moves the remote's branch, if it is still where it was.

@@ -196,3 +196,44 @@ func TestAStoredMergeIsChecked(t *testing.T) {
 		f.wants(r.Apply(t.Context(), p), ErrBadName)
 	}
 }
+
+// Subtasks have branches of their own, which go into their parent's; only that goes to the remote.
+func TestSubtasksGoIntoTheParent(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	remote := f.remote()
+	r := f.clone()
+	ctx := t.Context()
+	parent := f.add(r, "p", "p/work")
+	for _, id := range []string{"s1", "s2"} {
+		tree, err := r.Add(ctx, f.path("trees/"+id), id+"/work", "p/work")
+		f.must(err)
+		f.write(tree.Path()+"/"+id, id+"\n")
+		f.commit(tree, id)
+		tree.Close()
+		req := request(id + "/work")
+		req.Target, req.Local = "p/work", true
+		p, err := r.Prepare(ctx, req)
+		f.must(err)
+		if id == "s1" {
+			f.wants(r.Apply(ctx, p), ErrInUse, "remove that worktree first")
+			f.must(parent.Remove(ctx))
+			parent.Close()
+		}
+		f.must(r.Apply(ctx, p))
+		f.must(r.Apply(ctx, p))
+	}
+	if refs := f.git(remote, "for-each-ref", "--format=%(refname)"); refs != "refs/heads/main" {
+		t.Errorf("the remote has %s", refs)
+	}
+	tree := f.add(r, "p", "p/work")
+	if f.read(tree.Path()+"/s1")+f.read(tree.Path()+"/s2") != "s1\ns2\n" {
+		t.Error("the parent does not have the work")
+	}
+	p, err := r.Prepare(ctx, request("p/work"))
+	f.must(err)
+	f.must(r.Apply(ctx, p))
+	if f.git(remote, "ls-tree", "--name-only", "main", "s1", "s2") != "s1\ns2" {
+		t.Error("the remote does not have the work")
+	}
+}

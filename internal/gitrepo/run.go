@@ -65,6 +65,7 @@ const protocols = "https:ssh:git:file"
 type runner struct {
 	opt Options
 	env []string
+	ssh string // as the environment says; "": as the user's settings do
 }
 
 func newRunner(opt Options) *runner {
@@ -72,7 +73,7 @@ func newRunner(opt Options) *runner {
 	if environ == nil {
 		environ = os.Environ()
 	}
-	ssh := "ssh"
+	ssh := ""
 	env := process.Environ(environ)
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
@@ -85,11 +86,24 @@ func newRunner(opt Options) *runner {
 	}
 	env = append(env,
 		"LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=false", "SSH_ASKPASS=false", "GCM_INTERACTIVE=never", "GIT_EDITOR=true", "GIT_SEQUENCE_EDITOR=true",
-		"GIT_SSH_COMMAND="+ssh+" -oBatchMode=yes", "GIT_ALLOW_PROTOCOL="+protocols, "GIT_MERGE_AUTOEDIT=no",
+		"GIT_ALLOW_PROTOCOL="+protocols, "GIT_MERGE_AUTOEDIT=no",
 		"GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_LITERAL_PATHSPECS=1",
 		"GH_PROMPT_DISABLED=1", "GH_NO_UPDATE_NOTIFIER=1", "GH_PAGER=cat", "NO_COLOR=1", "CLICOLOR=0",
 	)
-	return &runner{opt: opt, env: env}
+	return &runner{opt: opt, env: env, ssh: ssh}
+}
+
+// sshCommand is ssh as the user has it, but it must not ask. It is given as a variable because those win over the
+// repository's own settings.
+func (r *runner) sshCommand(ctx context.Context) string {
+	ssh := r.ssh
+	for _, scope := range []string{"--global", "--system"} {
+		if ssh == "" {
+			out, _ := r.git(ctx, command{args: []string{"config", scope, "--includes", "--get", "core.sshCommand"}})
+			ssh = strings.TrimSuffix(out, "\n")
+		}
+	}
+	return "GIT_SSH_COMMAND=" + cmp.Or(ssh, "ssh") + " -oBatchMode=yes"
 }
 
 // command is one call of a program.
@@ -125,6 +139,9 @@ func (r *runner) clipped(ctx context.Context, c command) (out string, cut bool, 
 	}
 	if len(c.config) > 0 {
 		c.env = append(c.env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(c.config)))
+	}
+	if c.network {
+		c.env = append(c.env, r.sshCommand(ctx))
 	}
 	verb := c.args[0]
 	c.args = append(args, c.args...)

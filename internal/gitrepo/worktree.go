@@ -242,7 +242,7 @@ func (r *Repo) Remove(ctx context.Context, path string) error {
 // Remove removes a worktree that this process has claimed. It must still be closed.
 func (t *Tree) Remove(ctx context.Context) error {
 	if t.path == t.repo.dir {
-		return fail(ErrNeverPushed, "%s is a linked checkout, which Chorus does not remove", t.path)
+		return fail(ErrBadName, "%s is a linked checkout, which Chorus does not remove", t.path)
 	}
 	if t.claim == nil {
 		return fail(ErrInUse, "the worktree %s must be claimed before it is removed", t.path)
@@ -256,6 +256,30 @@ func (t *Tree) Remove(ctx context.Context) error {
 		return err
 	}
 	return t.discard()
+}
+
+// Grant is what an agent must see of the repository, and what of that it must be able to write, so that it can work with git in
+// its tree: commit, amend, rebase and merge on the branch. Everything else of the repository it must only read, or it could
+// move other branches and make settings from which git starts programs.
+func (t *Tree) Grant(branch string) (readable, writable []string, err error) {
+	if err := CheckBranch(branch); err != nil {
+		return nil, nil, err
+	}
+	// Git makes its lock beside a ref, so the folder is what must be writable. It is the task's own: its id.
+	folder, _, ok := strings.Cut(branch, "/")
+	if !ok {
+		return nil, nil, fail(ErrBadName, "%q has no folder of its own, so an agent could not be kept to it: use a branch like task/%s", branch, branch)
+	}
+	writable = []string{
+		filepath.Join(t.repo.common, "objects"), filepath.Join(t.repo.common, "refs", "heads", folder),
+		filepath.Join(t.repo.common, "logs", "refs", "heads", folder), t.gitDir,
+	}
+	for _, dir := range writable {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, nil, err
+		}
+	}
+	return []string{t.repo.common}, writable, nil
 }
 
 // List lists the worktrees, without the repository itself.
@@ -317,6 +341,44 @@ func (r *Repo) Prune(ctx context.Context, under string) ([]string, error) {
 	}
 	return gone, nil
 }
+
+// Maintain packs the objects of a bare repository when there are many loose ones, which agents' commits leave. What no branch
+// has is kept for two weeks: a merge that is prepared, work that is not committed. Linked repositories are their owner's.
+func (r *Repo) Maintain(ctx context.Context) error {
+	if r.kind == KindLink {
+		return nil
+	}
+	return r.maintain(ctx, maxLoose, maxPacks)
+}
+
+func (r *Repo) maintain(ctx context.Context, maxLoose, maxPacks int) error {
+	release, err := r.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	out, err := r.ask(ctx, "count-objects", "-v")
+	if err != nil {
+		return explain(err)
+	}
+	var loose, packs int
+	for line := range strings.Lines(out) {
+		_, _ = fmt.Sscanf(line, "count: %d", &loose)
+		_, _ = fmt.Sscanf(line, "packs: %d", &packs)
+	}
+	if loose < maxLoose && packs < maxPacks {
+		return nil
+	}
+	// Packing refs would remove the folder that a running sandbox has of its branch.
+	_, err = r.git(ctx, command{args: []string{"gc", "--quiet", "--prune=2.weeks.ago"}, config: []string{"gc.packRefs=false", "gc.worktreePruneExpire=never"}, network: true})
+	return explain(err)
+}
+
+// When a repository is packed: git's own numbers for doing it by itself.
+const (
+	maxLoose = 6700
+	maxPacks = 50
+)
 
 // DeleteBranch deletes a branch here, and at the remote of a clone. One that is not there is deleted already; one that is
 // checked out is ErrInUse.

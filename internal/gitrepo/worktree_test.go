@@ -3,6 +3,7 @@ package gitrepo
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -259,5 +260,40 @@ func TestLockIsGivenUp(t *testing.T) {
 	cancel(why)
 	if _, err := r.CreateBranch(ctx, "x", "main"); !errors.Is(err, why) {
 		t.Error(err)
+	}
+}
+
+// Many loose objects are packed; branches of tasks, trees and merges that are only prepared survive it.
+func TestMaintain(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	r := f.own()
+	ctx := t.Context()
+	tree := f.add(r, "t1", "t1/work")
+	f.write(tree.Path()+"/x", "x\n")
+	f.commit(tree, "x")
+	p, err := r.Prepare(ctx, request("t1/work"))
+	f.must(err)
+	f.must(r.Maintain(ctx))
+	if packs, _ := filepath.Glob(r.Dir() + "/objects/pack/*.pack"); len(packs) > 0 {
+		t.Error("it packs for nothing")
+	}
+	var list strings.Builder
+	for i := range 50 {
+		fmt.Fprintf(&list, "%s/many/%d\n", f.dir, i)
+		f.write(fmt.Sprintf("%s/many/%d", f.dir, i), fmt.Sprint(i))
+	}
+	_, err = r.git(ctx, command{args: []string{"hash-object", "-w", "--no-filters", "--stdin-paths"}, stdin: list.String()})
+	f.must(err)
+	f.must(r.maintain(ctx, 50, maxPacks))
+	if packs, _ := filepath.Glob(r.Dir() + "/objects/pack/*.pack"); len(packs) == 0 {
+		t.Error("nothing was packed")
+	}
+	if !exists(r.Dir() + "/refs/heads/t1/work") {
+		t.Error("the branch's folder is gone")
+	}
+	f.must(r.Apply(ctx, p))
+	if s, err := tree.Status(ctx); err != nil || !s.Clean() {
+		t.Errorf("%+v, %v", s, err)
 	}
 }

@@ -121,7 +121,8 @@ func (e *Executor) view(command sandbox.Command) (*view, error) {
 		return nil, fmt.Errorf("start the command in %s: not in any root of the sandbox", command.Dir)
 	}
 	for _, m := range slices.Clone(v.mounts) {
-		if common := mainRepository(m.source); common != "" && v.writes(m.dest) && !v.writable(common) {
+		// Whoever names the repository as a root has decided what of it may be written.
+		if common := mainRepository(m.source); common != "" && v.writes(m.dest) && !v.writable(common) && !v.has(common) {
 			v.mounts = append(v.mounts, mount{source: common, dest: common, writable: true})
 		}
 	}
