@@ -179,8 +179,11 @@ func (setup *Setup) serverNamed(dir, name string) (mcp.Server, settings.Reposito
 	return mcp.Server{}, repo, bot, unknownServer(name, infos)
 }
 
+// ServerLogin is what a login needs beside the server itself.
+type ServerLogin = mcp.LoginOptions
+
 // LogIn logs in to a server on the network; show is given the page on which a person says yes.
-func (setup *Setup) LogIn(ctx context.Context, dir, name string, show func(page string)) error {
+func (setup *Setup) LogIn(ctx context.Context, dir, name string, o ServerLogin, show func(page string)) error {
 	s, _, _, err := setup.serverNamed(dir, name)
 	switch {
 	case err != nil:
@@ -188,7 +191,8 @@ func (setup *Setup) LogIn(ctx context.Context, dir, name string, show func(page 
 	case s.URL == "":
 		return &ServerState{fmt.Sprintf("%s is a program of this machine; only servers on the network are logged in to", name)}
 	}
-	return setup.logins().Login(ctx, s, "chorus", show)
+	o.Version = "chorus"
+	return setup.logins().Login(ctx, s, o, show)
 }
 
 // LogOut forgets the login to a server.

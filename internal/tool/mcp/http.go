@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
 // roundTripper carries the requests to one server: it adds the server's own headers,
@@ -24,6 +25,7 @@ type roundTripper struct {
 	token   func(ctx context.Context, refused string) (string, error) // of a login; nil: there is none to look for
 	name    string
 	status  atomic.Int32 // of the last answer to a POST, when it was a refusal
+	scope   atomic.Value // a string: what a login lacks, as the last refusal says
 }
 
 func newRoundTripper(s Server, logins *Logins) (*roundTripper, error) {
@@ -69,6 +71,9 @@ func (c *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		if resp.StatusCode >= 400 {
 			status = resp.StatusCode
 		}
+		if status == http.StatusForbidden {
+			c.scope.Store(lackingScope(resp.Header))
+		}
 		c.status.Store(int32(status))
 	}
 	// Event streams are bounded event by event.
@@ -110,6 +115,22 @@ func (c *roundTripper) send(req *http.Request) (*http.Response, error) {
 	return c.base.RoundTrip(again)
 }
 
+// lackingScope is what a refusal says that a login must be allowed; "": it does not say.
+func lackingScope(header http.Header) string {
+	challenges, err := oauthex.ParseWWWAuthenticate(header["Www-Authenticate"])
+	if err != nil {
+		return ""
+	}
+	for _, c := range challenges {
+		scope := c.Params["scope"]
+		plain := strings.IndexFunc(scope, func(r rune) bool { return r < ' ' || r > '~' || r == '\'' || r == '"' || r == '\\' }) < 0
+		if c.Params["error"] == "insufficient_scope" && plain && len(scope) < 500 {
+			return scope
+		}
+	}
+	return ""
+}
+
 // old says whether the refusal looks like that of a server which knows only SSE.
 func (c *roundTripper) old() bool {
 	switch status := c.status.Load(); status {
@@ -124,6 +145,9 @@ func (c *roundTripper) old() bool {
 func (c *roundTripper) refused() error {
 	switch status := c.status.Load(); status {
 	case http.StatusUnauthorized, http.StatusForbidden:
+		if scope, _ := c.scope.Load().(string); status == http.StatusForbidden && scope != "" && c.token != nil {
+			return &configError{fmt.Errorf("its login allows too little: log in again with chorus mcp login %s --scope '%s'", c.name, scope)}
+		}
 		if c.token != nil {
 			return &configError{fmt.Errorf("it wants to know who asks (HTTP %d): log in with chorus mcp login %s, or name a header in its configuration", status, c.name)}
 		}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -191,9 +192,17 @@ func (l *Logins) lock(ctx context.Context, s Server) (*lockfile.Lock, error) {
 // ErrNoLogin is for a server that asks for no login.
 var ErrNoLogin = errors.New("this server asks for no login")
 
+// LoginOptions are what a login needs beside the server itself. All may be left out.
+type LoginOptions struct {
+	Version      string   // the program's, for greetings
+	Scopes       []string // asked for beside those that the server names
+	ClientID     string   // of a client that somebody has registered; "": this program registers itself
+	ClientSecret string
+}
+
 // Login logs in to a server by OAuth 2.1: it finds the authorization server, registers this program there, gives show the
 // page on which a person says yes, and keeps the tokens that come of it.
-func (l *Logins) Login(ctx context.Context, s Server, version string, show func(page string)) error {
+func (l *Logins) Login(ctx context.Context, s Server, o LoginOptions, show func(page string)) error {
 	ctx, cancel := context.WithTimeout(ctx, loginTime)
 	defer cancel()
 	back, err := newRedirect()
@@ -202,7 +211,7 @@ func (l *Logins) Login(ctx context.Context, s Server, version string, show func(
 	}
 	defer back.close()
 	done := false
-	handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
+	config := &auth.AuthorizationCodeHandlerConfig{
 		RedirectURL: back.url, RequestRefreshToken: true, AcceptUnadvertisedIss: true, Client: &http.Client{Timeout: refreshTime},
 		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{ClientName: "Chorus",
 			RedirectURIs: []string{back.url}, GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"}, TokenEndpointAuthMethod: "none"}},
@@ -215,7 +224,18 @@ func (l *Logins) Login(ctx context.Context, s Server, version string, show func(
 			return oauth2.StaticTokenSource(t), l.write(s, login{URL: s.URL, ClientID: c.ClientID, ClientSecret: c.ClientSecret, TokenURL: c.Endpoint.TokenURL,
 				AuthStyle: int(c.Endpoint.AuthStyle), Access: t.AccessToken, Refresh: t.RefreshToken, Expires: t.Expiry})
 		},
-	})
+		ScopeFilter: func(named []string) []string {
+			return slices.Compact(slices.Sorted(slices.Values(slices.Concat(named, o.Scopes))))
+		},
+	}
+	if o.ClientID != "" {
+		config.PreregisteredClient, config.DynamicClientRegistrationConfig = &oauthex.ClientCredentials{ClientID: o.ClientID}, nil
+		if o.ClientSecret != "" {
+			config.PreregisteredClient.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: o.ClientSecret}
+			l.hide(o.ClientSecret)
+		}
+	}
+	handler, err := auth.NewAuthorizationCodeHandler(config)
 	if err != nil {
 		return err
 	}
@@ -224,7 +244,7 @@ func (l *Logins) Login(ctx context.Context, s Server, version string, show func(
 		return err
 	}
 	defer carrier.base.CloseIdleConnections()
-	client := sdk.NewClient(&sdk.Implementation{Name: "chorus", Version: version}, nil)
+	client := sdk.NewClient(&sdk.Implementation{Name: "chorus", Version: o.Version}, nil)
 	session, err := client.Connect(ctx, &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: carrier.client(), OAuthHandler: handler, DisableStandaloneSSE: true},
 		&sdk.ClientSessionOptions{ProtocolVersion: settled})
 	switch {
@@ -233,7 +253,13 @@ func (l *Logins) Login(ctx context.Context, s Server, version string, show func(
 	case err != nil:
 		return fmt.Errorf("log in to %s: %w", s.Name, err)
 	}
+	if !done { // some let everybody in, and ask who it is only then
+		_, err = session.ListTools(ctx, nil)
+	}
 	_ = session.Close() // it has said all that was needed
+	if !done && err != nil {
+		return fmt.Errorf("log in to %s: %w", s.Name, err)
+	}
 	if !done {
 		return ErrNoLogin
 	}

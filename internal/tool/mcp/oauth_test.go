@@ -170,7 +170,7 @@ func TestLoginToAServer(t *testing.T) {
 	if missing := connect().Tools(t.Context(), nil).Missing; len(missing) != 1 || !strings.Contains(missing[0].Why, "chorus mcp login far") {
 		t.Fatalf("%+v", missing)
 	}
-	if err := logins.Login(t.Context(), s, "test", browse(t)); err != nil {
+	if err := logins.Login(t.Context(), s, LoginOptions{Version: "test"}, browse(t)); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(logins.file(s))
@@ -218,12 +218,12 @@ func TestLoginsThatFail(t *testing.T) {
 	a := newAuthorization(t)
 	a.refuse = true
 	logins := NewLogins(t.TempDir(), nil)
-	if err := logins.Login(t.Context(), Server{Name: "far", URL: a.URL + "/mcp"}, "test", browse(t)); err == nil || !strings.Contains(err.Error(), "access_denied") {
+	if err := logins.Login(t.Context(), Server{Name: "far", URL: a.URL + "/mcp"}, LoginOptions{Version: "test"}, browse(t)); err == nil || !strings.Contains(err.Error(), "access_denied") {
 		t.Errorf("%v", err)
 	}
 	open := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return fake(nil) }, &sdk.StreamableHTTPOptions{Stateless: true}))
 	defer open.Close()
-	if err := logins.Login(t.Context(), Server{Name: "open", URL: open.URL}, "test", browse(t)); err != ErrNoLogin {
+	if err := logins.Login(t.Context(), Server{Name: "open", URL: open.URL}, LoginOptions{Version: "test"}, browse(t)); err != ErrNoLogin {
 		t.Errorf("%v", err)
 	}
 }
@@ -235,7 +235,7 @@ func TestOneRenewsForAll(t *testing.T) {
 	a.short = true
 	s := Server{Name: "far", URL: a.URL + "/mcp"}
 	dir := t.TempDir()
-	if err := NewLogins(dir, nil).Login(t.Context(), s, "test", browse(t)); err != nil {
+	if err := NewLogins(dir, nil).Login(t.Context(), s, LoginOptions{Version: "test"}, browse(t)); err != nil {
 		t.Fatal(err)
 	}
 	a.mu.Lock()

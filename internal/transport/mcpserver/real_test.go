@@ -98,12 +98,15 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.base.RoundTrip(r)
 }
 
-func (h *home) client(token string) *sdk.ClientSession {
+func (h *home) client(token string) *sdk.ClientSession { return h.clientWith(token, nil) }
+
+func (h *home) clientWith(token string, o *sdk.ClientOptions) *sdk.ClientSession {
 	h.Helper()
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	h.Cleanup(base.CloseIdleConnections)
-	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
-	session, err := client.Connect(h.Context(), &sdk.StreamableClientTransport{Endpoint: h.url + "/mcp", HTTPClient: &http.Client{Transport: bearer{token, base}}}, nil)
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o)
+	session, err := client.Connect(h.Context(), &sdk.StreamableClientTransport{Endpoint: h.url + "/mcp", HTTPClient: &http.Client{Transport: bearer{token, base}}},
+		&sdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -342,5 +345,39 @@ func TestServeStreams(t *testing.T) {
 	var log bytes.Buffer
 	if _, err := log.ReadFrom(back); err != nil && log.Len() > 0 {
 		t.Errorf("%s %v", log.String(), err)
+	}
+}
+
+// A client that subscribes to a thread is told when something is said there; others' threads cannot be followed.
+func TestSubscriptions(t *testing.T) {
+	t.Parallel()
+	h := serve(t)
+	told := make(chan string, 100)
+	mine := h.clientWith(h.token("mine", operation.Chat), &sdk.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) {
+		told <- r.Params.URI
+	}})
+	other := h.client(h.token("other", operation.Chat))
+	var first asked
+	call(t, mine, "session_ask", map[string]any{"message": "hello"}, &first)
+	uri := "chorus://threads/" + first.SessionID
+	for _, wrong := range []string{"chorus://agents", "chorus://threads/nothing", uri + "?before=3"} {
+		if err := mine.Subscribe(t.Context(), &sdk.SubscribeParams{URI: wrong}); err == nil {
+			t.Errorf("%s can be followed", wrong)
+		}
+	}
+	if err := other.Subscribe(t.Context(), &sdk.SubscribeParams{URI: uri}); err == nil {
+		t.Error("somebody else's thread can be followed")
+	}
+	for range 2 {
+		if err := mine.Subscribe(t.Context(), &sdk.SubscribeParams{URI: uri}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	call(t, mine, "session_say", map[string]any{"id": first.SessionID, "message": "more"}, nil)
+	if got := <-told; got != uri {
+		t.Errorf("%s", got)
+	}
+	if err := mine.Unsubscribe(t.Context(), &sdk.UnsubscribeParams{URI: uri}); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -40,6 +40,7 @@ type Server struct {
 
 	ended context.Context // done when the server is closed
 	end   context.CancelFunc
+	work  sync.WaitGroup // what goes on beside requests
 
 	mu      sync.Mutex
 	byScope map[string]*sdk.Server // servers differ only in the tools that scopes open
@@ -72,13 +73,19 @@ func (s *Server) forScopes(scopes []operation.Scope) *sdk.Server {
 	if made := s.byScope[key]; made != nil {
 		return made
 	}
-	made := sdk.NewServer(&sdk.Implementation{Name: "chorus", Title: "Chorus", Version: s.o.Version}, &sdk.ServerOptions{
+	by := operation.Caller{Scopes: scopes}
+	options := &sdk.ServerOptions{
 		Instructions: instructions, Logger: s.o.Log, Capabilities: &sdk.ServerCapabilities{},
 		CompletionHandler: s.complete,
 		SetCacheable:      func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" }, // lists differ by caller
-	})
+	}
+	var made *sdk.Server
+	if by.May(operation.Read) {
+		wishes := &subscriptions{s: s, told: func() *sdk.Server { return made }, followed: map[string]*followed{}}
+		options.SubscribeHandler, options.UnsubscribeHandler = wishes.subscribe, wishes.unsubscribe
+	}
+	made = sdk.NewServer(&sdk.Implementation{Name: "chorus", Title: "Chorus", Version: s.o.Version}, options)
 	made.AddReceivingMiddleware(s.untilClosed)
-	by := operation.Caller{Scopes: scopes}
 	for _, d := range s.o.Operations.All() {
 		if name := d.NameForMCP(); name != "" && d.Shape == operation.Unary && (d.Scope == "" || by.May(d.Scope)) {
 			s.addOperation(made, d, name)
@@ -211,4 +218,5 @@ func (s *Server) Close() {
 			_ = session.Close() // its client is told by the end of the connection
 		}
 	}
+	s.work.Wait()
 }
