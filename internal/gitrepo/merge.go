@@ -53,7 +53,13 @@ func (r *Repo) Prepare(ctx context.Context, req MergeRequest) (Prepared, error) 
 	if !oidForm.MatchString(req.Head) {
 		p.Branch = req.Head
 	}
-	if p.Base, err = r.target(ctx, req.Target, req.Local); err != nil {
+	release, err := r.lock(ctx) // two fetches of one branch would disturb each other
+	if err != nil {
+		return Prepared{}, err
+	}
+	p.Base, err = r.target(ctx, req.Target, req.Local)
+	release()
+	if err != nil {
 		return Prepared{}, err
 	}
 	if p.Head, err = r.commit(ctx, req.Head); err != nil {
@@ -142,18 +148,16 @@ func (r *Repo) mergeTree(ctx context.Context, ours, theirs, into, branch string)
 
 // State asks git how far a merge is; for a clone it asks the remote.
 func (r *Repo) State(ctx context.Context, p Prepared) (MergeState, error) {
-	state, err := r.state(ctx, p)
-	if err != nil || state != Merged || r.kind != KindLink {
-		return state, err
-	}
-	// A process that was killed right after the merge has left the person's index locked.
 	release, err := r.lock(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer release()
-	r.unlockIndex()
-	return state, nil
+	state, err := r.state(ctx, p)
+	if state == Merged && r.kind == KindLink {
+		r.unlockIndex() // a process that was killed right after the merge has left it locked
+	}
+	return state, err
 }
 
 func (r *Repo) state(ctx context.Context, p Prepared) (MergeState, error) {

@@ -1,10 +1,13 @@
 package gitrepo
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -235,5 +238,52 @@ func TestSubtasksGoIntoTheParent(t *testing.T) {
 	f.must(r.Apply(ctx, p))
 	if f.git(remote, "ls-tree", "--name-only", "main", "s1", "s2") != "s1\ns2" {
 		t.Error("the remote does not have the work")
+	}
+}
+
+// Tasks that end at the same time all get in, each once: whoever was not first prepares again.
+func TestManyTasksAtOnce(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	remote := f.remote()
+	r := f.clone()
+	ctx := t.Context()
+	const tasks = 6
+	finish := func(id string) error {
+		tree, err := r.Add(ctx, f.path("trees/"+id), id+"/work", "main")
+		if err != nil {
+			return err
+		}
+		defer tree.Close()
+		if err := os.WriteFile(tree.Path()+"/"+id, []byte(id), 0o644); err != nil {
+			return err
+		}
+		if _, err := tree.Commit(ctx, Commit{Message: id, At: noon}); err != nil {
+			return err
+		}
+		for {
+			p, err := r.Prepare(ctx, request(id+"/work"))
+			if err != nil {
+				return err
+			}
+			if err := r.Apply(ctx, p); !errors.Is(err, ErrMoved) {
+				return err
+			}
+		}
+	}
+	var all sync.WaitGroup
+	for i := range tasks {
+		all.Go(func() {
+			if err := finish(fmt.Sprint("t", i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if got := f.git(remote, "rev-list", "--count", "--first-parent", "main"); got != fmt.Sprint(1+tasks) {
+		t.Errorf("%s commits of the first parent", got)
+	}
+	if got := f.git(remote, "rev-list", "--count", "main"); got != fmt.Sprint(1+2*tasks) {
+		t.Errorf("%s commits", got)
 	}
 }

@@ -195,11 +195,6 @@ func (t *Tree) Commit(ctx context.Context, c Commit) (Committed, error) {
 	if err := t.trusted(); err != nil {
 		return Committed{}, err
 	}
-	release, err := t.repo.lock(ctx)
-	if err != nil {
-		return Committed{}, err
-	}
-	defer release()
 	if c.Branch == "" {
 		if c.Branch, err = t.branch(ctx); err != nil {
 			return Committed{}, err
