@@ -124,8 +124,9 @@ type known struct {
 }
 
 // Find looks into the folders. problems are about the folders themselves. Skills that are in the way of each other are all
-// in the list, in the order of their folders.
-func (f *Finder) Find(sources []Source) (list []Found, problems []string) {
+// in the list, in the order of their folders. now is the time of the look: what was written shortly before is read again
+// by the next one, since times of files are coarse.
+func (f *Finder) Find(sources []Source, now time.Time) (list []Found, problems []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.folders == nil {
@@ -134,7 +135,7 @@ func (f *Finder) Find(sources []Source) (list []Found, problems []string) {
 	seen := map[string]bool{}
 	files := 0
 	for _, source := range sources {
-		dir := f.folder(source.Dir)
+		dir := f.folder(source.Dir, now)
 		if dir == nil {
 			continue
 		}
@@ -142,7 +143,7 @@ func (f *Finder) Find(sources []Source) (list []Found, problems []string) {
 			problems = append(problems, dir.wrong)
 		}
 		for _, name := range dir.names {
-			k := f.skill(source, dir, name)
+			k := f.skill(source, dir, name, now)
 			if k == nil || seen[k.real] {
 				continue
 			}
@@ -159,12 +160,12 @@ func (f *Finder) Find(sources []Source) (list []Found, problems []string) {
 }
 
 // folder reads a folder of skills, unless it is as it was; nil: there is none.
-func (f *Finder) folder(dir string) *folder {
+func (f *Finder) folder(dir string, now time.Time) *folder {
 	if old := f.folders[dir]; old != nil && unchanged(old.stamps, old.at) {
 		return old
 	}
 	delete(f.folders, dir)
-	made := &folder{at: time.Now(), links: map[string]bool{}}
+	made := &folder{at: now, links: map[string]bool{}}
 	own, err := stampOf(dir)
 	if err != nil {
 		return nil
@@ -212,7 +213,7 @@ func (f *Finder) folder(dir string) *folder {
 }
 
 // skill reads one skill, unless it is as it was; nil: it is none.
-func (f *Finder) skill(source Source, dir *folder, name string) *known {
+func (f *Finder) skill(source Source, dir *folder, name string, now time.Time) *known {
 	at := filepath.Join(source.Dir, name)
 	real := filepath.Join(dir.real, name)
 	old := f.skills[at]
@@ -220,7 +221,7 @@ func (f *Finder) skill(source Source, dir *folder, name string) *known {
 		return old
 	}
 	delete(f.skills, at)
-	k := &known{at: time.Now(), real: real}
+	k := &known{at: now, real: real}
 	if dir.links[name] {
 		own, err := stampOf(real)
 		if err != nil {

@@ -227,7 +227,7 @@ func TestFind(t *testing.T) {
 		t.Fatal(err)
 	}
 	var finder Finder
-	list, problems := finder.Find(where.Sources())
+	list, problems := finder.Find(where.Sources(), time.Now())
 	var got, wrong []string
 	for _, f := range list {
 		if f.Wrong != "" {
@@ -257,7 +257,7 @@ func TestFindAgain(t *testing.T) {
 	var finder Finder
 	sources := []Source{{Scope: Global, Dir: dir}}
 	look := func() map[string]string {
-		list, _ := finder.Find(sources)
+		list, _ := finder.Find(sources, time.Now())
 		out := map[string]string{}
 		for _, f := range list {
 			out[f.Folder] = f.Tree.Digest + f.Wrong
@@ -305,7 +305,7 @@ func TestFindThousands(t *testing.T) {
 		make1(t, dir, fmt.Sprintf("s%04d", i))
 	}
 	var finder Finder
-	list, problems := finder.Find([]Source{{Scope: Global, Dir: dir}})
+	list, problems := finder.Find([]Source{{Scope: Global, Dir: dir}}, time.Now())
 	if len(list) != MaxSkills || len(problems) != 1 || !strings.Contains(problems[0], "more than 500 skills; those behind s0499 are left out") {
 		t.Errorf("%d, %v", len(list), problems)
 	}

@@ -96,7 +96,7 @@ func (l *Library) records() map[string]trust.Record {
 
 // Find lists the skills of a place, the narrowest scope first, with problems of the folders themselves.
 func (l *Library) Find(where skill.Where) (list []Skill, problems []string) {
-	found, problems := l.finder.Find(where.Sources())
+	found, problems := l.finder.Find(where.Sources(), l.Now())
 	records := l.records()
 	counts := map[string]int{} // which of the list counts for a name
 	for _, f := range found {
