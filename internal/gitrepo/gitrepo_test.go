@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"chorus/internal/gitrepo/hubtest"
 )
 
 func TestMain(m *testing.M) {
@@ -18,9 +20,7 @@ func TestMain(m *testing.M) {
 	if job := os.Getenv("GITREPO_KILLED_AT"); job != "" {
 		killedAt(job)
 	}
-	if dir := os.Getenv("GITREPO_GH"); dir != "" {
-		os.Exit(gh(dir, os.Args[1:]))
-	}
+	hubtest.Main()
 	goleak.VerifyTestMain(m)
 }
 

@@ -107,6 +107,26 @@ var stories = map[string]story{
 		},
 		func(f *fixture) string { return f.git(f.path("remote.git"), "for-each-ref") },
 	},
+	"make a pull request": {
+		func(f *fixture) {
+			_, hub := f.hubbed()
+			f.write(f.path("hub"), hub.Program)
+		},
+		func(ctx context.Context, f *fixture, stop func(string)) error {
+			r, err := open(ctx, f, KindClone, "data/clone", stop)
+			if err != nil {
+				return err
+			}
+			program, err := os.ReadFile(f.path("hub"))
+			if err != nil {
+				return err
+			}
+			r.opt.Hub = string(program)
+			_, err = r.CreatePR(ctx, NewPull{Head: "t1/work", Base: "main", Title: "Work"})
+			return err
+		},
+		func(f *fixture) string { return f.read(filepath.Join(filepath.Dir(f.read(f.path("hub"))), "pulls")) },
+	},
 	"remove a worktree and make it anew": {
 		work(KindInit, "own"),
 		func(ctx context.Context, f *fixture, stop func(string)) error {
