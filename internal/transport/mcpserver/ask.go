@@ -50,21 +50,25 @@ type asked struct {
 
 func (s *Server) addAsk(to *sdk.Server) {
 	no, yes := false, true
-	to.AddTool(&sdk.Tool{Name: "session_ask", Title: "Ask an agent", Description: askText, InputSchema: json.RawMessage(askSchema),
+	to.AddTool(&sdk.Tool{Name: askTool, Title: "Ask an agent", Description: askText, InputSchema: json.RawMessage(askSchema),
 		Annotations: &sdk.ToolAnnotations{Title: "Ask an agent", DestructiveHint: &no, OpenWorldHint: &yes}}, s.ask)
 }
 
 func (s *Server) ask(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	return s.askFor(ctx, req, defaultAsk, progressOf(ctx, req))
+}
+
+// askFor waits as long as the caller says, else as long as given.
+func (s *Server) askFor(ctx context.Context, req *sdk.CallToolRequest, wait time.Duration, progress func(string)) (*sdk.CallToolResult, error) {
 	var in askRequest
 	if err := json.Unmarshal(req.Params.Arguments, &in); err != nil {
 		return answer("the arguments do not fit: "+err.Error(), true), nil
 	}
 	key, _ := req.Params.Meta[idempotencyKey].(string)
-	a := asking{to: s.o.Executor, by: callerOf(ctx, req), progress: progressOf(ctx, req)}
+	a := asking{to: s.o.Executor, by: callerOf(ctx, req), progress: progress}
 	if err := a.begin(ctx, in, key); err != nil {
 		return s.failed("session.ask", err), nil
 	}
-	wait := defaultAsk
 	if in.Seconds > 0 {
 		wait = min(time.Duration(in.Seconds)*time.Second, maxAsk)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -26,6 +27,8 @@ import (
 	"chorus/internal/sandbox/isolate"
 	"chorus/internal/service"
 	"chorus/internal/store/storetest"
+	"chorus/internal/tool"
+	"chorus/internal/tool/mcp"
 	"chorus/internal/transport/mcpserver"
 )
 
@@ -380,4 +383,132 @@ func TestSubscriptions(t *testing.T) {
 	if err := mine.Unsubscribe(t.Context(), &sdk.UnsubscribeParams{URI: uri}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// session_ask as a task: our own client calls it so, since the list says that it can be one.
+func TestAskAsATask(t *testing.T) {
+	t.Parallel()
+	h := serve(t)
+	token := h.token("mine", operation.Chat)
+	hub := mcp.New([]mcp.Server{{Name: "chorus", URL: h.url + "/mcp", Headers: map[string]string{"Authorization": "Bearer " + token}}}, mcp.Options{Dir: t.TempDir(), Version: "test"})
+	defer hub.Close()
+	list := hub.Tools(t.Context(), nil)
+	at := slices.IndexFunc(list.Tools, func(x tool.Tool) bool { return x.Spec().Name == "mcp__chorus__session_ask" })
+	if at < 0 {
+		t.Fatal(list.Notice())
+	}
+	res, err := list.Tools[at].Run(t.Context(), []byte(`{"message":"hello"}`))
+	if err != nil || res.Failed || !strings.Contains(res.Blocks.Text(), "offline guide") {
+		t.Fatalf("%v %s", err, res.Blocks.Text())
+	}
+
+	// By hand: it is made, is its owner's alone, is listed, and has the result.
+	mine, other := h.raw(token), h.raw(h.token("other", operation.Chat))
+	var made struct {
+		Task struct{ TaskID, Status string }
+	}
+	mine.call("tools/call", `{"name":"session_ask","arguments":{"message":"again"},"task":{"ttl":60000}}`, &made)
+	if made.Task.TaskID == "" || made.Task.Status == "" {
+		t.Fatalf("%+v", made)
+	}
+	ref := `{"taskId":"` + made.Task.TaskID + `"}`
+	for _, method := range []string{"tasks/get", "tasks/result", "tasks/cancel"} {
+		if said := other.call(method, ref, nil); !strings.Contains(said, "there is no such task") {
+			t.Errorf("somebody else may %s: %s", method, said)
+		}
+	}
+	if said := mine.call("tasks/result", ref, nil); !strings.Contains(said, "offline guide") || !strings.Contains(said, `"io.modelcontextprotocol/related-task":{"taskId":"`+made.Task.TaskID) {
+		t.Errorf("%s", said)
+	}
+	if said := mine.call("tasks/get", ref, nil); !strings.Contains(said, `"status":"completed"`) || !strings.Contains(said, `"pollInterval":1000`) {
+		t.Errorf("%s", said)
+	}
+	if said := mine.call("tasks/list", `{}`, nil); strings.Count(said, `"taskId"`) != 2 {
+		t.Errorf("%s", said)
+	}
+	if said := mine.call("tasks/cancel", ref, nil); !strings.Contains(said, "the task is over") {
+		t.Errorf("%s", said)
+	}
+	if said := mine.call("tools/call", `{"name":"session_list","arguments":{},"task":{}}`, nil); !strings.Contains(said, `"code":-32601`) {
+		t.Errorf("%s", said)
+	}
+}
+
+// A task that is cancelled stops its agent.
+func TestCancelledTask(t *testing.T) {
+	t.Parallel()
+	h := serve(t)
+	mine := h.raw(h.token("mine", operation.Chat))
+	var made struct{ Task struct{ TaskID string } }
+	mine.call("tools/call", `{"name":"session_ask","arguments":{"message":"!say hold on\n!wait"},"task":{}}`, &made)
+	ref := `{"taskId":"` + made.Task.TaskID + `"}`
+	running := func() bool {
+		return strings.Contains(mine.call("tools/call", `{"name":"session_list","arguments":{}}`, nil), `\"status\":\"running\"`)
+	}
+	polltest.Until(t, "the agent works", running)
+	if said := mine.call("tasks/cancel", ref, nil); !strings.Contains(said, `"status":"cancelled"`) {
+		t.Errorf("%s", said)
+	}
+	if said := mine.call("tasks/result", ref, nil); !strings.Contains(said, "the task was cancelled") {
+		t.Errorf("%s", said)
+	}
+	polltest.Until(t, "the agent has stopped", func() bool { return !running() })
+}
+
+// raw is a client that says what the SDK does not know.
+type raw struct {
+	*home
+	token, session string
+	number         int
+}
+
+func (h *home) raw(token string) *raw {
+	h.Helper()
+	r := &raw{home: h, token: token}
+	if said := r.call("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}`, nil); !strings.Contains(said, `"tasks":{"`) {
+		h.Fatalf("%s", said)
+	}
+	return r
+}
+
+// call is one request; out is filled from its result. What was said is returned.
+func (r *raw) call(method, params string, out any) string {
+	r.Helper()
+	r.number++
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, r.number, method, params)
+	req, err := http.NewRequestWithContext(r.Context(), http.MethodPost, r.url+"/mcp", strings.NewReader(body))
+	if err != nil {
+		r.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+r.token)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if r.session != "" {
+		req.Header.Set("Mcp-Session-Id", r.session)
+		req.Header.Set("Mcp-Protocol-Version", "2025-11-25")
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(res.Body)
+	if err != nil {
+		r.Fatal(err)
+	}
+	if r.session == "" {
+		r.session = res.Header.Get("Mcp-Session-Id")
+	}
+	for line := range strings.Lines(string(data)) {
+		var answer struct {
+			ID     int
+			Result json.RawMessage
+		}
+		if json.Unmarshal([]byte(strings.TrimPrefix(strings.TrimSpace(line), "data: ")), &answer) == nil && answer.ID == r.number && out != nil {
+			if err := json.Unmarshal(answer.Result, out); err != nil {
+				r.Errorf("%s: %v", line, err)
+			}
+		}
+	}
+	return string(data)
 }

@@ -41,6 +41,7 @@ type Server struct {
 	ended context.Context // done when the server is closed
 	end   context.CancelFunc
 	work  sync.WaitGroup // what goes on beside requests
+	tasks tasks
 
 	mu      sync.Mutex
 	byScope map[string]*sdk.Server // servers differ only in the tools that scopes open
@@ -51,7 +52,7 @@ func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{o: o, byScope: map[string]*sdk.Server{}}
+	s := &Server{o: o, byScope: map[string]*sdk.Server{}, tasks: tasks{list: map[string]*task{}}}
 	s.ended, s.end = context.WithCancel(context.Background())
 	return s
 }
@@ -93,6 +94,9 @@ func (s *Server) forScopes(scopes []operation.Scope) *sdk.Server {
 	}
 	if by.May(operation.Chat) {
 		s.addAsk(made)
+		if err := s.addTasks(made); err != nil { // only where the SDK has tasks of its own
+			s.o.Log.Warn("session_ask cannot be called as a task", "component", "mcp", "event", "no_tasks", "error", err.Error())
+		}
 	}
 	if by.May(operation.Read) {
 		s.addResources(made)
@@ -177,7 +181,7 @@ func callerOf(ctx context.Context, req sdk.Request) operation.Caller {
 func (s *Server) Serve(ctx context.Context, by operation.Caller, in io.ReadCloser, out io.WriteCloser) error {
 	ctx = context.WithValue(ctx, localCaller{}, by)
 	defer s.Close()
-	err := s.forScopes(by.Scopes).Run(ctx, &sdk.IOTransport{Reader: in, Writer: out})
+	err := s.forScopes(by.Scopes).Run(ctx, &sdk.IOTransport{Reader: newLiftedLines(in), Writer: out})
 	if ctx.Err() != nil {
 		return nil // it was told to stop
 	}
