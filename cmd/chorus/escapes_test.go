@@ -103,7 +103,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		"skill list": {{"skill", "list"}, {"skill", "list", "--all", "--json"}}, "skill show": {{"skill", "show", "evil"}, {"skill", "show", evil}}, "skill diff": {{"skill", "diff", "evil"}, {"skill", "diff", "evil", "--json"}},
 		"skill approve": {{"skill", "approve", "evil"}, {"skill", "approve", evil}}, "skill disable": {{"skill", "disable", "evil"}}, "skill call": {{"skill", "call", evil, ids[0][1], evil}},
 		"hook create": {{"hook", "create", evil, evil, "--on", evil}, {"hook", "create", evil, evil, "--on", "completed"}}, "hook list": {{"hook", "list"}}, "hook show": {{"hook", "show", evil}}, "hook edit": {{"hook", "edit", evil, "--enabled"}},
-		"hook delete": {{"hook", "delete", evil, "--yes"}}, "hook runs": {{"hook", "runs", evil}}, "hook run": {{"hook", "run", evil}}, "hook fire": {{"hook", "fire", evil}},
+		"hook delete": {{"hook", "delete", evil, "--yes"}}, "hook runs": {{"hook", "runs", evil}}, "hook run": {{"hook", "run", evil}}, "hook fire": {{"hook", "fire", evil}}, "hook test": {{"hook", "test", evil}}, "hook preview": {{"hook", "preview", evil, evil, "--on", "completed"}},
 		"mcp add": {{"mcp", "add", evil, "--", "sh"}, {"mcp", "add", "story", "--", evil}}, "mcp list": {{"mcp", "list"}, {"mcp", "list", "--json"}}, "mcp test": {{"mcp", "test", evil}, {"mcp", "test", "story"}},
 		"mcp remove": {{"mcp", "remove", evil}}, "mcp login": {{"mcp", "login", evil}}, "mcp logout": {{"mcp", "logout", evil}},
 		"process list": {{"process", "list"}}, "process show": {{"process", "show", evil}}, "process logs": {{"process", "logs", evil}}, "process kill": {{"process", "kill", evil}},

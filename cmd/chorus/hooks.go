@@ -30,6 +30,7 @@ runs hooks.`,
 	}
 	return c.group(cmd, func(commands *cli.Commands) {
 		cli.Prepare(commands, operations.CreateHook, prepareHook)
+		cli.Prepare(commands, operations.PreviewHook, prepareHook)
 	})
 }
 

@@ -18,6 +18,8 @@ type Hooks interface {
 	ListHookRuns(context.Context, operation.Caller, HookRunQuery) (operation.List[HookRun], error)
 	GetHookRun(context.Context, operation.Caller, HookRunRef) (HookRun, error)
 	FireHook(context.Context, operation.Caller, HookFiring) (HookFired, error)
+	PreviewHook(context.Context, operation.Caller, NewHook) (HookPreview, error)
+	TestHook(context.Context, operation.Caller, HookRef) (HookTest, error)
 }
 
 // NewHook is what a hook is made of.
@@ -131,6 +133,23 @@ type HookRun struct {
 	EndedAt   time.Time       `json:"completedAt,omitzero"`
 }
 
+// HookPreview is what a hook would do that is not kept yet.
+type HookPreview struct {
+	Starts string      `json:"starts"`         // the trigger in a few words
+	Next   []time.Time `json:"next,omitempty"` // when it would run, of set times
+	Does   []string    `json:"does"`           // in order
+	Waits  []string    `json:"waitsForYes,omitempty"`
+}
+
+// HookTest is what the steps of a hook give now.
+type HookTest struct {
+	Steps   json.RawMessage `json:"contextResults,omitempty"`
+	Skipped string          `json:"skippedReason,omitempty"` // why no model would be asked and nothing done
+	Why     string          `json:"why,omitempty"`           // it would fail
+	Prompt  string          `json:"prompt,omitempty"`        // what the model would be asked
+	Actions []string        `json:"actions,omitempty"`       // what would be done then
+}
+
 // HookFired is what came of firing a hook.
 type HookFired struct {
 	Fired  string `json:"fired"`
@@ -208,10 +227,23 @@ var (
 		CLI:    []operation.CLI{{Words: "hook fire", Args: "ID"}},
 		Slash:  []operation.Slash{{Words: "hook run", Example: "hook:broken-build", Show: "hook `{fired}` runs as `{run}`; `/hook runs` shows what came of it"}},
 		Tool:   "fire_hook", Done: "hook {fired} runs: chorus hook run {run}"}, Hooks.FireHook)
+
+	PreviewHook = operation.New(operation.Info{Name: "hook.preview", Help: "Show what a hook would do, without keeping it", Scope: operation.Chat,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/hooks/preview", ID: "previewHook", Body: "NewHook"}},
+		CLI:    []operation.CLI{{Words: "hook preview", Args: "NAME [PROMPT]", Example: "  chorus hook preview 'Broken build' 'Why? {{step_0}}' --when 'every hour' --run 'make test' --skip-ok --dir ."}},
+		Page:   "/hooks"}, Hooks.PreviewHook)
+
+	TestHook = operation.New(operation.Info{Name: "hook.test", Help: "Run the steps of a hook now, ask no model and do nothing with what they give", Scope: operation.Chat,
+		Doc:    "The steps run with the hook's rights; what needs a yes that nobody gave is said. The prompt is what the model would be\nasked, with the event of the last run where there was one.",
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/hooks/{id}/test", ID: "testHook"}},
+		CLI:    []operation.CLI{{Words: "hook test", Args: "ID"}},
+		Page:   "/hooks"}, Hooks.TestHook)
 )
 
 func hooks() []operation.Any {
-	return []operation.Any{CreateHook, ListHooks, GetHook, EditHook, DeleteHook, ListHookRuns, GetHookRun, FireHook}
+	return []operation.Any{CreateHook, ListHooks, GetHook, EditHook, DeleteHook, ListHookRuns, GetHookRun, FireHook, PreviewHook, TestHook}
 }
 
 // WebhookReceived is what became of an incoming webhook.

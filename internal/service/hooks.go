@@ -45,14 +45,31 @@ func hookID(name string) string {
 	if len(slug) > 48 {
 		slug = strings.Trim(slug[:48], "-")
 	}
+	if slices.Contains(reservedIDs, slug) {
+		slug += "-hook"
+	}
 	return cmp.Or(slug, "hook")
+}
+
+// reservedIDs would be taken for other pages and addresses.
+var reservedIDs = []string{"new", "in", "preview"}
+
+// draftHook is a hook as it was described, that is not kept yet.
+func (o *Handler) draftHook(ctx context.Context, by operation.Caller, in operations.NewHook, name string) (hook.Hook, error) {
+	now := o.app.Now().Truncate(time.Microsecond)
+	h := hook.Hook{ID: name, Name: in.Name, Project: in.Project, Owner: by.Principal, Agent: cmp.Or(in.Agent, chat.DefaultAgent), Enabled: true, Created: now, Updated: now}
+	h.Template = in.Prompt
+	if err := o.readHook(&h, operations.HookChanges{Trigger: in.Trigger, Steps: in.Steps, Actions: in.Actions, LLM: in.LLM, Cooldown: in.Cooldown}); err != nil {
+		return h, err
+	}
+	if in.Cooldown == nil && h.Trigger.Type == hook.OnEvent {
+		h.Cooldown = hook.DefaultCooldown
+	}
+	return h, o.placeHook(ctx, by, &h, in.Workspace)
 }
 
 // CreateHook carries out the operation of that name.
 func (o *Handler) CreateHook(ctx context.Context, by operation.Caller, in operations.NewHook) (operations.Hook, error) {
-	now := o.app.Now().Truncate(time.Microsecond)
-	h := hook.Hook{ID: hookID(in.Name), Name: in.Name, Project: in.Project, Owner: by.Principal, Agent: cmp.Or(in.Agent, chat.DefaultAgent), Enabled: true, Created: now, Updated: now}
-	h.Template = in.Prompt
 	key := ""
 	if in.Key != "" {
 		key = id.Of("hook", by.Principal.String(), in.Key)
@@ -63,13 +80,8 @@ func (o *Handler) CreateHook(ctx context.Context, by operation.Caller, in operat
 	if mine, err := o.app.DB.Hooks(ctx, by.Principal.String()); err != nil || len(mine) >= maxHooks {
 		return operations.Hook{}, cmp.Or(err, error(operation.Errorf(operation.Conflict, "there are %d hooks of yours; delete some first", len(mine))))
 	}
-	if err := o.readHook(&h, operations.HookChanges{Trigger: in.Trigger, Steps: in.Steps, Actions: in.Actions, LLM: in.LLM, Cooldown: in.Cooldown}); err != nil {
-		return operations.Hook{}, err
-	}
-	if in.Cooldown == nil && h.Trigger.Type == hook.OnEvent {
-		h.Cooldown = hook.DefaultCooldown
-	}
-	if err := o.placeHook(ctx, by, &h, in.Workspace); err != nil {
+	h, err := o.draftHook(ctx, by, in, hookID(in.Name))
+	if err != nil {
 		return operations.Hook{}, err
 	}
 	if err := o.approveHook(ctx, by, &h, in.Approve); err != nil {

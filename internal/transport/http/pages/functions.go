@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -67,11 +68,14 @@ func pretty(text string) string {
 	if json.Unmarshal([]byte(text), &v) != nil {
 		return text
 	}
-	out, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false) // templates do that
+	e.SetIndent("", "  ")
+	if e.Encode(v) != nil {
 		return text
 	}
-	return string(out)
+	return strings.TrimSuffix(out.String(), "\n")
 }
 
 // soon is how long it is until a time; "": it has come.

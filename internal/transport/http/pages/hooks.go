@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"maps"
 	"net/http"
 
 	"chorus/internal/operation"
@@ -13,7 +14,7 @@ func (p *Pages) hooks(w http.ResponseWriter, r *http.Request, by operation.Calle
 	if err != nil {
 		return err
 	}
-	return p.render(w, http.StatusOK, "hooks.html", map[string]any{"Layout": p.layout(r, by, "Hooks"), "List": list.Items})
+	return p.render(w, http.StatusOK, "hooks.html", map[string]any{"Layout": p.layout(r, by, "Hooks"), "List": list.Items, "May": by.May(operation.Chat)})
 }
 
 // maxHookRuns is how many runs of a hook its page shows.
@@ -21,7 +22,12 @@ const maxHookRuns = 50
 
 // hook shows one with its last runs.
 func (p *Pages) hook(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	h, err := operations.GetHook.Call(r.Context(), p.Executor, by, operations.HookRef{ID: r.PathValue("id")})
+	return p.showHook(w, r, by, r.PathValue("id"), nil)
+}
+
+// showHook shows a hook with its last runs, and with what is shown once.
+func (p *Pages) showHook(w http.ResponseWriter, r *http.Request, by operation.Caller, id string, more map[string]any) error {
+	h, err := operations.GetHook.Call(r.Context(), p.Executor, by, operations.HookRef{ID: id})
 	if err != nil {
 		return err
 	}
@@ -29,10 +35,13 @@ func (p *Pages) hook(w http.ResponseWriter, r *http.Request, by operation.Caller
 	if err != nil {
 		return err
 	}
-	return p.render(w, http.StatusOK, "hook.html", map[string]any{"Layout": p.layout(r, by, h.Name), "H": h, "Runs": runs.Items, "May": by.May(operation.Chat)})
+	data := map[string]any{"Layout": p.layout(r, by, h.Name), "H": h, "Runs": runs.Items, "May": by.May(operation.Chat)}
+	maps.Copy(data, more)
+	return p.render(w, http.StatusOK, "hook.html", data)
 }
 
-// changeHook switches a hook on or off, says yes to its steps, runs it now or deletes it.
+// changeHook switches a hook on or off, says yes to its steps, tries its steps, runs it now, gives it another secret or
+// deletes it.
 func (p *Pages) changeHook(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	if err := parseForm(w, r); err != nil {
 		return err
@@ -49,11 +58,23 @@ func (p *Pages) changeHook(w http.ResponseWriter, r *http.Request, by operation.
 		_, err = operations.EditHook.Call(ctx, p.Executor, by, operations.HookChanges{ID: id, Approve: true})
 	case "fire":
 		_, err = operations.FireHook.Call(ctx, p.Executor, by, operations.HookFiring{ID: id})
+	case "test":
+		test, err := operations.TestHook.Call(ctx, p.Executor, by, operations.HookRef{ID: id})
+		if err != nil {
+			return err
+		}
+		return p.showHook(w, r, by, id, map[string]any{"Test": test, "TestSteps": resultsOf(test.Steps)})
+	case "secret":
+		changed, err := operations.EditHook.Call(ctx, p.Executor, by, operations.HookChanges{ID: id, NewSecret: true})
+		if err != nil {
+			return err
+		}
+		return p.showHook(w, r, by, id, map[string]any{"Secret": changed.Secret})
 	case "delete":
 		_, err = operations.DeleteHook.Call(ctx, p.Executor, by, operations.HookRef{ID: id})
 		to = "/hooks"
 	default:
-		err = operation.Errorf(operation.Invalid, "a hook can be enabled, disabled, approved, fired or deleted, not %.20q", do)
+		err = operation.Errorf(operation.Invalid, "a hook can be enabled, disabled, approved, tested, fired or deleted, not %.20q", do)
 	}
 	if err != nil {
 		return err
