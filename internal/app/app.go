@@ -177,7 +177,7 @@ func (a *App) wire() {
 	fetched := &imagecache.Cache{Dir: a.Home.ImageCache(o.Env)}
 	a.Service = &service.Service{Images: fetched, DB: a.DB, Home: a.Home, Log: a.Log, Models: a.Models, Overrides: a.Overrides, Shared: a.Shared, Version: o.Version,
 		Discovery: a.Discovery, Gate: a.Gate, Isolation: a.Isolation, Logs: a.Logs, Settings: a.Settings, Setup: a.Setup,
-		Engine: a.Engine, Examine: a.Examine, Me: a.Me, Now: o.Now, SchedulesChanged: a.clock.Changed, HooksChanged: a.hooks.Changed, CancelHook: a.hooks.Cancel, Processes: a.Processes,
+		Engine: a.Engine, Examine: a.Examine, Me: a.Me, Now: o.Now, SchedulesChanged: a.schedulesChanged, HooksChanged: a.hooks.Changed, CancelHook: a.hooks.Cancel, Processes: a.Processes,
 		Mirror: func(ctx context.Context, thread chat.ThreadID) error { return a.Mirrors.CatchUp(ctx, thread) }}
 	a.clock.DB, a.clock.Now, a.clock.Log = a.DB, o.Now, a.Log
 	a.clock.Say = func(ctx context.Context, s schedule.Schedule, due time.Time) (clock.Said, error) {
@@ -192,11 +192,13 @@ func (a *App) wire() {
 	a.Host = &connect.Host{Images: fetched, DB: a.DB, Env: o.Env, Home: a.Home, Log: a.Log, Models: a.Models, Version: o.Version, Warn: o.Warn,
 		Discovery: a.Discovery, Gate: a.Gate, Logs: a.Logs, Mirrors: a.Mirrors, Service: a.Service, Settings: a.Settings, Setup: a.Setup,
 		Engine: a.Engine, Running: a.Running}
+	a.Service.Channels = a.Host
 	a.Host.Platforms = []connect.Platform{(&account.Source{Env: o.Env, Settings: a.Settings, Log: a.Log, Version: o.Version}).Platform()}
 
 	a.Settings.DB, a.Settings.Models, a.Settings.Profile = a.DB, a.Models, a.Setup.Profile
 	a.Setup.AwaitFiles, a.Setup.ChannelTools, a.Setup.RecallChannel = a.Host.AwaitFiles, a.Host.ChannelTools, a.Host.RecallChannel
 	a.Setup.OperationTools, a.Setup.Recall = a.Service.OperationTools, a.Service.Recall
+	a.Setup.NoteSources = append(a.Setup.NoteSources, a.Service.FutureNote())
 }
 
 // Engine starts the engine on first use. It runs, and takes over from processes that

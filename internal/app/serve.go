@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"chorus/internal/eventfile"
 	"chorus/internal/provider"
 	"chorus/internal/usage"
 )
@@ -69,13 +68,13 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	a.serving.Store(true)
 	a.StartBackground()
 	defer a.checkDatabase(ctx)()
-	defer a.keepSchedules(ctx)()
-	defer a.runHooks(ctx)()
-	disconnect, err := a.Host.Connect()
+	disconnect, err := a.Host.Connect() // before schedules are kept, which may be for a channel
 	if err != nil {
 		return err
 	}
 	defer disconnect()
+	defer a.keepSchedules(ctx)()
+	defer a.runHooks(ctx)()
 	ended := make(chan error, 1)
 	go func() {
 		if o.TLSCert != "" {
@@ -103,17 +102,6 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	err = a.closeServer(server, site)
 	<-ended
 	return err
-}
-
-// keepSchedules says what schedules and event files say until the server stops; the function that it returns waits
-// for that.
-func (a *App) keepSchedules(ctx context.Context) (wait func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	events := eventfile.Folder{Dir: a.Home.Events(), Handler: a.Service.Handler().EventFiles(a.Me()), Log: a.Log}
-	var work sync.WaitGroup
-	work.Go(func() { a.clock.Run(ctx) })
-	work.Go(func() { events.Run(ctx) })
-	return func() { cancel(); work.Wait() }
 }
 
 // closeServer lets nobody new in and waits for those who are inside, but not for ever.

@@ -66,5 +66,8 @@ type Inbound struct {
 	Platform   string // empty: the engine gives it a ULID of its own
 	PlatformID string
 	Version    int
+	Channel    string // as in Received, like those that follow
+	Post       string
+	Together   bool
 	Fired      bool // nobody waits who could say it again: no queue is too long for it
 }

@@ -30,6 +30,7 @@ type Backend struct {
 	Agents
 	Journal
 	Outbox
+	Openings
 	ReadState
 	operation.Executor
 	Admin
@@ -151,6 +152,14 @@ type Outbox interface {
 	FailedSince(ctx context.Context, platform, bot string, since time.Time) ([]journal.Outgoing, error)
 	// PruneOutbox deletes some of the rows that were delivered before a moment.
 	PruneOutbox(ctx context.Context, platform, bot, reader string, before time.Time) (int64, error)
+}
+
+// Openings are conversations that begin with words of ours.
+type Openings interface {
+	// PlaceMessage says that a message which was posted begins a conversation.
+	PlaceMessage(ctx context.Context, lane journal.Lane, key string, thread chat.ThreadID, seq int64) error
+	// Opened says what came of an opening: its thread and the prompt there, or why there is none.
+	Opened(ctx context.Context, key string, thread chat.ThreadID, seq int64, why string) error
 }
 
 // ReadState knows which threads messages belong to, and how far channels have been read.

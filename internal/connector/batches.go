@@ -130,18 +130,31 @@ type Trigger struct {
 	Agent   string
 	By      chat.Principal // on whose authority
 	Text    string         // what the agent is told
+
+	done chan<- error // hears what came of it
 }
 
-// Trigger brings a trigger to its room, behind what came before it. It never waits.
-func (b *Bot) Trigger(t Trigger) error {
+// Trigger brings a trigger to its room, behind what came before it, and waits until it is in the journal. A Refusal says
+// why it never will be.
+func (b *Bot) Trigger(ctx context.Context, t Trigger) error {
 	switch {
 	case t.Kind.FromPlatform() || !t.Kind.Known():
 		return fmt.Errorf("%q does not come from us", t.Kind)
 	case t.ID == "" || t.Channel == "" || t.Agent == "":
 		return errors.New("a trigger needs an id, a channel and an agent")
 	}
+	if err := b.waitConnected(ctx); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	t.done = done
 	b.queue.put(t)
-	return nil
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("a trigger for the channel %s was not taken in time: %w", t.Channel, ctx.Err())
+	}
 }
 
 // triggered lets an agent speak in its room without anybody having spoken.
@@ -156,8 +169,11 @@ func (b *Bot) triggered(ctx context.Context, t Trigger, w *waking) error {
 	}
 	l := ListenerOf(listeners, t.Agent)
 	d := activate.Decide(room.Event{Kind: t.Kind, Message: room.Message{In: in}}, l.Agent, l.Rules, activate.Seen{}, nil)
-	if !d.Answer || !l.IsRoom() {
-		b.Log.Info("a trigger is ignored", "event", "trigger_ignored", "kind", t.Kind, "channel", t.Channel, "agent", t.Agent, "room", l.IsRoom())
+	switch {
+	case !l.IsRoom():
+		return Refusal(fmt.Sprintf("the channel is no room of %s", t.Agent))
+	case !d.Answer:
+		b.Log.Info("a trigger is ignored", "event", "trigger_ignored", "kind", t.Kind, "channel", t.Channel, "agent", t.Agent)
 		return nil
 	}
 	thread, err := chat.NewThreadID(b.transport, in.Place(), in.ID, l.Name)

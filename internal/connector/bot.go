@@ -98,6 +98,7 @@ type Bot struct {
 	running    context.Context      // ends with the bot; nil: it does not run
 	registered bool                 // commands
 	listed     bool                 // the platform has named all of its channels since it connected
+	opening    map[string]bool      // conversations that are being opened
 	comparing  bool                 // somebody looks for edits and deletions that we missed
 }
 
@@ -145,7 +146,7 @@ func New(o Options) (*Bot, error) {
 		people: newPeople(), recent: newRecent(o.Platform.Older), queue: newQueue(), files: newDownloads(o.Fetch),
 		renames: make(chan struct{}, 1), greeted: make(chan struct{}), introduced: map[chat.ThreadID]bool{},
 		pins:       pinCache{map[string]time.Time{}, map[string][]string{}},
-		publishers: map[chat.ThreadID]*publisher{}, active: map[string]time.Time{}}
+		publishers: map[chat.ThreadID]*publisher{}, active: map[string]time.Time{}, opening: map[string]bool{}}
 	if o.Commands != nil {
 		b.commands = o.Commands(b)
 	}
@@ -185,6 +186,7 @@ func (b *Bot) send(ctx context.Context) {
 		return
 	}
 	b.undeliveredBefore(ctx)
+	b.resumeOpenings(ctx)
 	for {
 		err := b.outbox.Run(ctx)
 		if err == nil || ctx.Err() != nil {

@@ -29,7 +29,7 @@ func (b *Bot) handleAll(ctx context.Context) {
 func (b *Bot) handle(ctx context.Context, data any, w *waking) error {
 	switch e := data.(type) {
 	case Trigger:
-		return b.triggered(ctx, e, w)
+		e.done <- b.triggered(ctx, e, w)
 	case platform.Connected:
 		return b.connected(ctx, e)
 	case platform.Listed:

@@ -25,6 +25,7 @@ type places struct {
 	asks     map[int64]ask
 	runs     map[string][]int64 // what each run answers
 	cards    map[string]string  // the run of each question
+	notices  map[int64]string   // where what is told without a run goes
 	run      string             // the one that is on; "": none
 }
 
@@ -32,13 +33,16 @@ type places struct {
 type ask struct{ message, channel, post, by string }
 
 func newPlaces(platform string, thread chat.ThreadID) places {
-	return places{platform: platform, thread: thread, asks: map[int64]ask{}, runs: map[string][]int64{}, cards: map[string]string{}}
+	return places{platform: platform, thread: thread, asks: map[int64]ask{}, runs: map[string][]int64{}, cards: map[string]string{}, notices: map[int64]string{}}
 }
 
 func (p *places) learn(ev chat.Event) {
 	switch e := ev.Body.(type) {
 	case chat.Received:
 		if !e.Prompt {
+			if to := first(e.Post, e.Channel); to != "" {
+				p.notices[ev.Seq] = to
+			}
 			return
 		}
 		a := ask{channel: e.Channel, post: first(e.Post, e.Channel), by: e.Principal.ID}
@@ -96,6 +100,10 @@ func (p *places) askers() []string {
 
 // ofKey is where a message of ours is.
 func (p *places) ofKey(key string) string {
+	if told, ok := strings.CutPrefix(key, "notice-"); ok {
+		seq, _ := strconv.ParseInt(told, 10, 64) // 0 is nobody's number
+		return first(p.notices[seq], p.home())
+	}
 	what, id, _ := strings.Cut(key, "/")
 	switch what {
 	case "ask":
@@ -143,6 +151,7 @@ func (p *places) forget() {
 	clear(p.asks)
 	clear(p.runs)
 	clear(p.cards)
+	clear(p.notices)
 }
 
 // message is the row for a message.

@@ -120,23 +120,24 @@ func (h *Home) join(names ...string) string {
 
 // The files and folders by name. None of them needs to exist.
 
-func (h *Home) DB() string          { return h.join("chorus.db") }
-func (h *Home) Blobs() string       { return h.join("blobs") }
-func (h *Home) Locks() string       { return h.join("locks") }
-func (h *Home) PeerSockets() string { return h.join("run", "peers") }
-func (h *Home) Config() string      { return h.join("config") }
-func (h *Home) Models() string      { return h.join("available_models.json") }
-func (h *Home) Settings() string    { return h.join("settings.json") }
-func (h *Home) Identity() string    { return h.join("IDENTITY.md") }
-func (h *Home) Memory() string      { return h.join("MEMORY.md") }
-func (h *Home) System() string      { return h.join("SYSTEM.md") }
-func (h *Home) Skills() string      { return h.join("skills") }
-func (h *Home) Events() string      { return h.join("events") }
-func (h *Home) MCPServers() string  { return h.join("mcp.json") }
-func (h *Home) MCPLogins() string   { return h.join("mcp-logins") }
-func (h *Home) MCPStatus() string   { return h.join("cache", "mcp") }
-func (h *Home) Processes() string   { return h.join("processes") }
-func (h *Home) Images() string      { return h.join("cache", "images") }
+func (h *Home) DB() string              { return h.join("chorus.db") }
+func (h *Home) Blobs() string           { return h.join("blobs") }
+func (h *Home) Locks() string           { return h.join("locks") }
+func (h *Home) PeerSockets() string     { return h.join("run", "peers") }
+func (h *Home) ScheduleSockets() string { return h.join("run", "schedules") }
+func (h *Home) Config() string          { return h.join("config") }
+func (h *Home) Models() string          { return h.join("available_models.json") }
+func (h *Home) Settings() string        { return h.join("settings.json") }
+func (h *Home) Identity() string        { return h.join("IDENTITY.md") }
+func (h *Home) Memory() string          { return h.join("MEMORY.md") }
+func (h *Home) System() string          { return h.join("SYSTEM.md") }
+func (h *Home) Skills() string          { return h.join("skills") }
+func (h *Home) Events() string          { return h.join("events") }
+func (h *Home) MCPServers() string      { return h.join("mcp.json") }
+func (h *Home) MCPLogins() string       { return h.join("mcp-logins") }
+func (h *Home) MCPStatus() string       { return h.join("cache", "mcp") }
+func (h *Home) Processes() string       { return h.join("processes") }
+func (h *Home) Images() string          { return h.join("cache", "images") }
 
 // ImageCache is where fetched pictures are kept: images in CACHE_PATH, else in cache of the home.
 func (h *Home) ImageCache(env func(string) string) string {

@@ -54,6 +54,9 @@ type liveText struct {
 	text, thinking []byte
 }
 
+// held reports whether the text is not shown yet: it may become an answer that nobody is shown.
+func (t *liveText) held() bool { return chat.MayBeSilent(string(t.text[:min(len(t.text), 64)])) }
+
 // wake makes the actor look for work.
 func (a *actor) wake() {
 	select {

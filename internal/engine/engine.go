@@ -214,7 +214,7 @@ func (e *Engine) Deliver(ctx context.Context, in chat.Inbound, create func(chat.
 	arrival := journal.Arrival{Platform: in.Platform, What: "message", PlatformID: in.PlatformID, Version: in.Version}
 	for _, thread := range in.Threads {
 		c := e.guest(thread, in.Principal.String(), chat.Received{From: in.From, Principal: in.Principal, Blocks: in.Blocks,
-			ReplyTo: in.ReplyTo, Intake: in.Intake, Prompt: in.Prompt, Terms: in.Terms})
+			ReplyTo: in.ReplyTo, Intake: in.Intake, Prompt: in.Prompt, Terms: in.Terms, Channel: in.Channel, Post: in.Post, Together: in.Together})
 		c.Events[0].Platform, c.Events[0].PlatformID, c.Events[0].Version = in.Platform, in.PlatformID, in.Version
 		if !in.Fired {
 			c.MaxWaiting = e.MaxWaiting

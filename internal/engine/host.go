@@ -266,7 +266,15 @@ func (h *host) Live(piece chat.Live) {
 		}
 		switch d.What {
 		case chat.DeltaText:
+			held := a.partial.held()
 			a.partial.text = append(a.partial.text, d.Text...)
+			switch {
+			case a.partial.held():
+				return // it may become an answer that nobody is shown
+			case held:
+				d.Offset, d.Text = 0, string(a.partial.text)
+				piece = d
+			}
 		case chat.DeltaThinking:
 			a.partial.thinking = append(a.partial.thinking, d.Text...)
 		}

@@ -84,7 +84,7 @@ func (e *Engine) listen(thread chat.ThreadID) (*bus.Subscription, []chat.Live) {
 	var late []chat.Live
 	t := a.partial
 	for what, text := range map[chat.DeltaKind][]byte{chat.DeltaText: t.text, chat.DeltaThinking: t.thinking} {
-		if len(text) > 0 {
+		if len(text) > 0 && (what != chat.DeltaText || !t.held()) {
 			late = append(late, chat.Delta{Run: t.run, Step: t.step, Attempt: t.attempt, What: what, Text: string(text)})
 		}
 	}

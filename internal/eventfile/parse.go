@@ -120,3 +120,14 @@ func (e Event) Words(file string) string {
 	}
 	return fmt.Sprintf("[EVENT:%s:%s:%s] %s", file, e.Type, when, e.Text)
 }
+
+// Text is the words without where they come from: what Words made of the text of a file. Words of no file are as they
+// are.
+func Text(file, words string) string {
+	if rest, ok := strings.CutPrefix(words, "[EVENT:"+file+":"); ok && file != "" {
+		if _, text, ok := strings.Cut(rest, "] "); ok { // neither a type nor a time has such a bracket
+			return text
+		}
+	}
+	return words
+}

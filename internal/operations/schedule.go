@@ -20,17 +20,19 @@ type Schedules interface {
 
 // ScheduleTimes says when something is due.
 type ScheduleTimes struct {
-	When string `json:"when" minLen:"1" maxLen:"200" slashDoc:"such as 'every weekday at 9', 'in 20 minutes', '0 9 * * 1-5' or '2026-12-24 18:00'" doc:"when: plain words, cron fields or an instant, such as 'every weekday at 9', '0 9 * * 1-5' or '2026-12-24 18:00'"`
+	When string `json:"when" minLen:"1" maxLen:"200" slashDoc:"such as 'every weekday at 9', 'in 20 minutes', '0 9 * * 1-5' or '2026-12-24 18:00'" doc:"when: plain words, cron fields or an instant, such as 'every weekday at 9', '0 9 * * 1-5', '2026-12-24 18:00' or 'now'"`
 	Zone string `json:"zone,omitempty" maxLen:"64" cli:"zone,z" doc:"time zone, such as Europe/Berlin; left out: the server's"`
 }
 
 // NewSchedule is what a schedule is made of.
 type NewSchedule struct {
-	When      string `json:"when" minLen:"1" maxLen:"200" slashDoc:"such as 'every weekday at 9', 'in 20 minutes', '0 9 * * 1-5' or '2026-12-24 18:00'" doc:"when: plain words, cron fields or an instant, such as 'every weekday at 9', '0 9 * * 1-5' or '2026-12-24 18:00'"`
+	When      string `json:"when" minLen:"1" maxLen:"200" slashDoc:"such as 'every weekday at 9', 'in 20 minutes', '0 9 * * 1-5' or '2026-12-24 18:00'" doc:"when: plain words, cron fields or an instant, such as 'every weekday at 9', '0 9 * * 1-5', '2026-12-24 18:00' or 'now'"`
 	Text      string `json:"text" minLen:"1" maxLen:"100000" doc:"what is said to the agent then"`
 	Zone      string `json:"zone,omitempty" maxLen:"64" cli:"zone,z" doc:"time zone, such as Europe/Berlin; left out: the server's"`
 	Session   string `json:"session,omitempty" maxLen:"1024" noun:"session" context:"session" doc:"the session it is said in; left out: a new one, in a chat the one there"`
-	Agent     string `json:"agent,omitempty" maxLen:"64" noun:"agent" slash:"-" doc:"who answers in the new session"`
+	Agent     string `json:"agent,omitempty" maxLen:"64" noun:"agent" slash:"-" doc:"who answers in the new session, or in the channel"`
+	Adapter   string `json:"adapterId,omitempty" maxLen:"64" cli:"adapter" slash:"-" doc:"the chat platform of the channel, such as discord"`
+	Channel   string `json:"channelId,omitempty" maxLen:"256" cli:"channel" slash:"-" doc:"instead of a session: the id of a channel, where the text is posted each time and a thread opened on it, in which the agent answers"`
 	Workspace string `json:"workspacePath,omitempty" maxLen:"4096" cli:"dir" slash:"-" doc:"the folder the new session works in; left out: one of its own"`
 	CatchUp   string `json:"catchUp,omitempty" enum:"skip,once,all" slashDoc:"what happens to times that passed while the server was off; left out: once" doc:"what happens to times that passed while the server was off: skip, once (the newest, the default) or all"`
 	Jitter    string `json:"jitter,omitempty" maxLen:"32" doc:"begin up to so much later, such as 5m, so that not all begin at once"`
@@ -53,7 +55,10 @@ type Schedule struct {
 	Text      string        `json:"text"`
 	Owner     string        `json:"owner"` // whose rights and money it uses
 	Agent     string        `json:"agent"`
-	SessionID string        `json:"sessionId"`
+	SessionID string        `json:"sessionId"`           // "": it has a channel
+	Kind      string        `json:"kind,omitempty"`      // timer or self_activation: an agent set it for itself
+	Adapter   string        `json:"adapterId,omitempty"` // of the channel
+	Channel   string        `json:"channelId,omitempty"`
 	CatchUp   string        `json:"catchUp"`
 	Jitter    string        `json:"jitter,omitempty"`
 	Status    string        `json:"status"` // active, paused or over
@@ -66,11 +71,13 @@ type Schedule struct {
 
 // ScheduleRun is what became of a due time.
 type ScheduleRun struct {
-	Due   time.Time `json:"due"`
-	State string    `json:"state"`         // said, refused or skipped
-	Seq   int64     `json:"seq,omitempty"` // of the prompt in the session
-	Why   string    `json:"why,omitempty"`
-	At    time.Time `json:"at"`
+	Due       time.Time `json:"due"`
+	State     string    `json:"state"`               // said, refused or skipped
+	Outcome   string    `json:"outcome,omitempty"`   // how the run ended: done, silent (it had nothing to say), failed, budget, denied …
+	SessionID string    `json:"sessionId,omitempty"` // the thread that was opened for it
+	Seq       int64     `json:"seq,omitempty"`       // of the prompt in the session
+	Why       string    `json:"why,omitempty"`
+	At        time.Time `json:"at"`
 }
 
 // ScheduleRef names a schedule.
@@ -83,11 +90,12 @@ var (
 	AddSchedule = operation.New(operation.Info{Name: "schedule.add", Help: "Say something to an agent at set times", Scope: operation.Chat, Effect: operation.Creates,
 		Doc: "It acts with your rights and your money as they are when it is due. A time that the clocks skip is kept right after, one\n" +
 			"that comes twice is kept once. `chorus schedule next` shows how words are understood; `chorus serve` keeps schedules.",
-		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict, operation.Unavailable},
 		HTTP:   []operation.HTTP{{Route: "POST /api/schedules", ID: "addSchedule", Body: "NewSchedule", Status: 201}},
 		CLI: []operation.CLI{{Words: "schedule add", Args: "WHEN TEXT",
 			Example: "  chorus schedule add 'every weekday at 9' 'What changed in this repository since yesterday?' --dir .\n" +
 				"  chorus schedule add 'in 20 minutes' 'Remind me of the oven' --session 01J9\n" +
+				"  chorus schedule add 'every monday at 9' 'What did we finish last week?' --adapter discord --channel 1234567890\n" +
 				"  chorus schedule add '0 9 1 * *' 'Write the monthly report' --zone Europe/Berlin --catch-up skip"}},
 		Slash: []operation.Slash{{Words: "schedule add", Options: "when text zone session catchUp", First: "schedule.next", Help: "Say something to the agent here at set times; the next dates are shown first",
 			Example: "when:every weekday at 9 text:What is new? zone:Europe/Berlin"}},

@@ -63,7 +63,7 @@ var presetRules = []struct {
 			writers + `@(?:docs|memory)` + belowRoot,
 			localGit,
 			`tool:self_edit:docs ` + anyName + belowRoot,
-			`tool:(?:info|list_models|list_agents|read_agent_docs|work_notes|recall|search_channel|process_list|process_logs):.*`,
+			`tool:(?:info|list_models|list_agents|read_agent_docs|work_notes|recall|search_channel|set_timer|activate_self|cancel_timer|process_list|process_logs):.*`,
 		},
 		Ask: []string{
 			writers + `@(?:skills|events)` + belowRoot,

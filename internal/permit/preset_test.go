@@ -90,6 +90,7 @@ func TestPresets(t *testing.T) {
 		"tool:list_models:{}":                "aaad",
 		"tool:info:{}":                       "aaad",
 		"tool:work_notes:{}":                 "aaad",
+		"tool:set_timer:in 20 minutes":       "aaad",
 		"tool:something:{}":                  "adad",
 		"tool:remote:x":                      "addd",
 		"nonsense":                           "adad",

@@ -9,10 +9,14 @@ import (
 )
 
 // Parse reads when something is due: an instant, the fields of cron, or plain words. A time without a zone is one of
-// the given zone, and words such as "tomorrow" count from now. What is never due after now is an error.
+// the given zone, and words such as "tomorrow" count from now. What is never due after now is an error,
+// unless it is due at once.
 func Parse(text string, zone *time.Location, now time.Time) (Spec, error) {
 	text = strings.TrimSpace(text)
 	now = now.In(zone)
+	if slices.Contains(atOnce, strings.ToLower(text)) {
+		return Once(now.Truncate(time.Second)), nil
+	}
 	spec, err := parse(text, zone, now)
 	if err != nil {
 		return Spec{}, err
@@ -25,6 +29,9 @@ func Parse(text string, zone *time.Location, now time.Time) (Spec, error) {
 	}
 	return spec, nil
 }
+
+// atOnce are the words for what is due now.
+var atOnce = []string{"immediate", "immediately", "now", "at once"}
 
 // Zone is the time zone of a name such as Europe/Berlin; an empty one is that of this machine.
 func Zone(name string) (*time.Location, error) {

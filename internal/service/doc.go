@@ -44,6 +44,8 @@ type Service struct {
 	Me        func() chat.Principal
 	Now       func() time.Time
 	Processes *watch.Watcher // of what agents left running
+	// Channels are those of the chat platforms.
+	Channels Channels
 	// SchedulesChanged is called when schedules were added or changed here.
 	SchedulesChanged func()
 	// HooksChanged is called when hooks were added or changed, or runs of them begun, here.

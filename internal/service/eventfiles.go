@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"chorus/internal/chat"
@@ -27,33 +26,41 @@ func (o *Handler) EventFiles(owner chat.Principal) eventfile.Handler { return ev
 // eventPlatform names what event files say, in arrivals and events.
 const eventPlatform = "event"
 
-// target is the thread in which an event is said.
-func (f eventFiles) target(ctx context.Context, e eventfile.Event) (journal.Thread, error) {
+// target is where an event is said: a thread, or a channel.
+func (f eventFiles) target(ctx context.Context, e eventfile.Event) (journal.Thread, schedule.Target, error) {
+	by := operation.Caller{Principal: f.owner, Scopes: operation.Scopes()}
 	if e.Thread == "" {
-		return journal.Thread{}, &eventfile.Rejected{Why: fmt.Sprintf("%.40q: an event can only be said in a conversation that is there; name it as threadId", e.Adapter)}
+		place, err := f.app.Channels.CheckTarget(ctx, schedule.Target{Adapter: e.Adapter, Channel: e.Channel}, by)
+		return journal.Thread{}, place.Target, rejected(err)
 	}
-	row, err := f.find(ctx, operation.Caller{Principal: f.owner, Scopes: operation.Scopes()}, e.Thread)
-	if no := (*operation.Error)(nil); errors.As(err, &no) && no.Kind == operation.NotFound {
-		return row, &eventfile.Rejected{Why: no.Message}
+	row, err := f.find(ctx, by, e.Thread)
+	return row, schedule.Target{}, rejected(err)
+}
+
+// rejected is an error about a file where it is one, and not about the world.
+func rejected(err error) error {
+	if no := (*operation.Error)(nil); errors.As(err, &no) && no.Kind != operation.Failed && no.Kind != operation.Unavailable {
+		return &eventfile.Rejected{Why: no.Message}
 	}
-	return row, err
+	return err
 }
 
 // Say implements eventfile.Handler. What a full queue refuses is tried again later.
 func (f eventFiles) Say(ctx context.Context, file, key string, e eventfile.Event) error {
-	row, err := f.target(ctx, e)
+	row, channel, err := f.target(ctx, e)
 	if err != nil {
 		return err
 	}
 	who := actsFor(schedule.Schedule{ID: eventID(file), Owner: f.owner})
-	u, err := f.utter(ctx, operation.Caller{Principal: who}, row, operations.SteerMessage{Message: e.Words(file)})
-	if no := (*operation.Error)(nil); errors.As(err, &no) && no.Kind != operation.Failed {
-		return &eventfile.Rejected{Why: no.Message}
+	from := chat.Participant{ID: file, Name: "event", Kind: chat.System}
+	if channel.Adapter != "" {
+		return f.app.Channels.OpenThread(ctx, Opening{Key: eventPlatform + "/" + key, Target: channel, By: who, From: from, Post: e.Text, Words: e.Words(file)})
 	}
-	if err != nil {
+	u, err := f.utter(ctx, operation.Caller{Principal: who}, row, operations.SteerMessage{Message: e.Words(file)})
+	if err := rejected(err); err != nil {
 		return err
 	}
-	said, err := f.deliver(ctx, row, u, chat.Inbound{Principal: who, From: chat.Participant{ID: file, Name: "event", Kind: chat.System}, Platform: eventPlatform, PlatformID: key})
+	said, err := f.deliver(ctx, row, u, chat.Inbound{Principal: who, From: from, Platform: eventPlatform, PlatformID: key})
 	if err == nil && said.Refused != "" {
 		err = &eventfile.Rejected{Why: said.Refused}
 	}
@@ -75,12 +82,12 @@ func (f eventFiles) Keep(ctx context.Context, file, digest string, e eventfile.E
 			return false, err
 		}
 	}
-	row, err := f.target(ctx, e)
+	row, channel, err := f.target(ctx, e)
 	if err != nil {
 		return false, err
 	}
 	now := f.app.Now()
-	s := schedule.Schedule{ID: eventID(file), Owner: f.owner, Thread: row.ID, Words: e.Words(file), Said: e.Schedule, Spec: e.Spec.String(), Zone: e.Zone,
+	s := schedule.Schedule{ID: eventID(file), Owner: f.owner, Thread: row.ID, Target: channel, Words: e.Words(file), Said: e.Schedule, Spec: e.Spec.String(), Zone: e.Zone,
 		CatchUp: string(schedule.Last), Due: e.Spec.Next(now), Created: now, File: file, Digest: digest}
 	if s.Due.IsZero() { // an instant that has passed is kept at once: nobody was there at its time
 		s.Due = e.Spec.First()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strconv"
 	"time"
 
 	"chorus/internal/chat"
@@ -46,7 +45,15 @@ func (o *Handler) PreviewSchedule(_ context.Context, _ operation.Caller, in oper
 	if err != nil {
 		return operations.SchedulePreview{}, err
 	}
-	return operations.SchedulePreview{Spec: spec.String(), Zone: spec.Zone().String(), Next: spec.Upcoming(o.app.Now(), shownTimes)}, nil
+	return operations.SchedulePreview{Spec: spec.String(), Zone: spec.Zone().String(), Next: upcoming(spec, o.app.Now())}, nil
+}
+
+// upcoming are the next times of what was just read; of what is due at once, now.
+func upcoming(spec schedule.Spec, now time.Time) []time.Time {
+	if next := spec.Upcoming(now, shownTimes); len(next) > 0 {
+		return next
+	}
+	return []time.Time{spec.First()}
 }
 
 // AddSchedule carries out the operation of that name.
@@ -56,7 +63,7 @@ func (o *Handler) AddSchedule(ctx context.Context, by operation.Caller, in opera
 	if err != nil {
 		return operations.Schedule{}, err
 	}
-	s := schedule.Schedule{ID: id.New(), Owner: by.Principal, Words: in.Text, Said: in.When, Spec: spec.String(), Zone: in.Zone, CatchUp: in.CatchUp, Due: spec.Next(now), Created: now}
+	s := schedule.Schedule{ID: id.New(), Owner: by.Principal, Words: in.Text, Said: in.When, Spec: spec.String(), Zone: in.Zone, CatchUp: in.CatchUp, Due: upcoming(spec, now)[0], Created: now}
 	if in.Key != "" {
 		s.ID = id.Of("schedule", by.Principal.String(), in.Key)
 		if before, err := o.app.DB.Schedule(ctx, s.ID); err == nil {
@@ -72,12 +79,7 @@ func (o *Handler) AddSchedule(ctx context.Context, by operation.Caller, in opera
 		}
 	}
 	s.Begins = s.Begin(s.Due)
-	row, err := o.scheduledIn(ctx, by, s.ID, in)
-	if err != nil {
-		return operations.Schedule{}, err
-	}
-	s.Thread = row.ID
-	if err := o.mayWork(operation.Caller{Principal: actsFor(s)}, row); err != nil { // nobody looks on when it works: only where all may
+	if err := o.aim(ctx, by, &s, in); err != nil {
 		return operations.Schedule{}, err
 	}
 	if _, err := o.app.DB.AddSchedule(ctx, s); err != nil {
@@ -85,6 +87,27 @@ func (o *Handler) AddSchedule(ctx context.Context, by operation.Caller, in opera
 	}
 	o.app.SchedulesChanged()
 	return o.showSchedule(s), nil
+}
+
+// aim says where a new schedule speaks.
+func (o *Handler) aim(ctx context.Context, by operation.Caller, s *schedule.Schedule, in operations.NewSchedule) error {
+	if in.Adapter != "" || in.Channel != "" {
+		switch {
+		case in.Adapter == "" || in.Channel == "":
+			return Invalid("channelId", "a channel needs both adapterId and channelId")
+		case in.Session != "" || in.Workspace != "":
+			return Invalid("channelId", "it speaks in a channel, or in a session; leave out one of them")
+		}
+		place, err := o.app.Channels.CheckTarget(ctx, schedule.Target{Adapter: in.Adapter, Channel: in.Channel, Agent: in.Agent}, by)
+		s.Target = place.Target
+		return err
+	}
+	row, err := o.scheduledIn(ctx, by, s.ID, in)
+	if err != nil {
+		return err
+	}
+	s.Thread = row.ID
+	return o.mayWork(operation.Caller{Principal: actsFor(*s)}, row) // nobody looks on when it works: only where all may
 }
 
 // scheduledIn is the session in which a schedule speaks: one that is there, or a new one.
@@ -135,7 +158,12 @@ func (o *Handler) GetSchedule(ctx context.Context, by operation.Caller, in opera
 	runs, err := o.app.DB.ScheduleRuns(ctx, s.ID, shownDues)
 	shown := o.showSchedule(s)
 	for _, r := range runs {
-		shown.Runs = append(shown.Runs, operations.ScheduleRun{Due: r.Due, State: r.State, Seq: r.Seq, Why: r.Why, At: r.At})
+		where := cmp.Or(r.Thread, s.Thread)
+		outcome, err := o.outcome(ctx, where, r.Seq)
+		if err != nil {
+			return shown, err
+		}
+		shown.Runs = append(shown.Runs, operations.ScheduleRun{Due: r.Due, State: r.State, Outcome: outcome, Seq: r.Seq, SessionID: r.Thread.Thread(), Why: r.Why, At: r.At})
 	}
 	return shown, err
 }
@@ -201,7 +229,7 @@ func (o *Handler) findSchedule(ctx context.Context, by operation.Caller, name st
 		return s, noSchedule(name)
 	case err != nil:
 		return s, err
-	case !by.May(operation.Admin) && (by.Principal.ID == "" || s.Owner.String() != by.Principal.String()):
+	case !by.May(operation.Admin) && (by.Principal.ID == "" || s.Owner.Person().String() != by.Principal.String()):
 		return s, noSchedule(name)
 	}
 	return s, nil
@@ -213,8 +241,8 @@ func noSchedule(name string) error {
 }
 
 func (o *Handler) showSchedule(s schedule.Schedule) operations.Schedule {
-	shown := operations.Schedule{ID: s.ID, When: s.Said, Spec: s.Spec, Zone: s.Zone, Text: s.Words, Owner: s.Owner.String(), Agent: s.Thread.Agent(), SessionID: s.Thread.Thread(),
-		CatchUp: s.CatchUp, Due: s.Due, Status: "active", File: s.File, CreatedAt: s.Created}
+	shown := operations.Schedule{ID: s.ID, When: s.Said, Spec: s.Spec, Zone: s.Zone, Text: s.Words, Owner: s.Owner.Person().String(), Agent: cmp.Or(s.Thread.Agent(), s.Target.Agent), SessionID: s.Thread.Thread(),
+		Kind: string(s.Kind), Adapter: s.Target.Adapter, Channel: s.Target.Channel, CatchUp: s.CatchUp, Due: s.Due, Status: "active", File: s.File, CreatedAt: s.Created}
 	if s.Jitter > 0 {
 		shown.Jitter = s.Jitter.String()
 	}
@@ -242,8 +270,16 @@ func actsFor(s schedule.Schedule) chat.Principal {
 // schedulePlatform names what schedules say, in arrivals and events.
 const schedulePlatform = "schedule"
 
-// SayScheduled gives a schedule's words to its thread, once for a due time.
+// SayScheduled gives a schedule's words to its thread, or has them posted in its channel, once for a due time.
 func (o *Handler) SayScheduled(ctx context.Context, s schedule.Schedule, due time.Time) (clock.Said, error) {
+	if may, err := o.holds(ctx, s.Owner.Person()); err != nil {
+		return clock.Said{}, err
+	} else if !may {
+		return clock.Said{Refused: "its owner's token was revoked or has expired"}, nil
+	}
+	if s.Target != (schedule.Target{}) {
+		return o.sayInChannel(ctx, s, due)
+	}
 	row, err := o.app.DB.Thread(ctx, s.Thread)
 	if errors.Is(err, journal.ErrUnknown) {
 		return clock.Said{Refused: "the session is gone"}, nil
@@ -251,12 +287,13 @@ func (o *Handler) SayScheduled(ctx context.Context, s schedule.Schedule, due tim
 	if err != nil {
 		return clock.Said{}, err
 	}
-	who := actsFor(s)
-	if may, err := o.holds(ctx, s.Owner); err != nil {
-		return clock.Said{}, err
-	} else if !may {
-		return clock.Said{Refused: "its owner's token was revoked or has expired"}, nil
+	if said, over, err := o.overBudget(ctx, s, row, due); over || err != nil {
+		return said, err
 	}
+	if s.Kind != schedule.Ordinary {
+		return o.wakeRoom(ctx, s, due)
+	}
+	who := actsFor(s)
 	u, err := o.utter(ctx, operation.Caller{Principal: who}, row, operations.SteerMessage{Message: s.Words})
 	if refused := (*operation.Error)(nil); errors.As(err, &refused) && refused.Kind != operation.Failed {
 		return clock.Said{Refused: refused.Error()}, nil
@@ -264,13 +301,17 @@ func (o *Handler) SayScheduled(ctx context.Context, s schedule.Schedule, due tim
 	if err != nil {
 		return clock.Said{}, err
 	}
-	return o.deliver(ctx, row, u, chat.Inbound{Principal: who, From: chat.Participant{ID: s.ID, Name: "schedule", Kind: chat.System},
-		Platform: schedulePlatform, PlatformID: s.ID + "/" + strconv.FormatInt(due.Unix(), 10)})
+	return o.deliver(ctx, row, u, chat.Inbound{Principal: who, From: fromSchedule(s), Platform: schedulePlatform, PlatformID: dueKey(s.ID, due)})
 }
 
 // deliver gives words to a thread that nobody waits for, once for a key of the platform.
 func (o *Handler) deliver(ctx context.Context, row journal.Thread, u utterance, in chat.Inbound) (clock.Said, error) {
+	at, err := o.answersGo(ctx, row)
+	if err != nil {
+		return clock.Said{}, err
+	}
 	in.Threads, in.Prompt, in.Fired, in.Intake, in.Blocks, in.Terms = []chat.ThreadID{row.ID}, true, true, cmp.Or(in.Intake, chat.Queue), u.blocks, u.terms
+	in.Channel, in.Post, in.Together = at.Channel, at.Post, at.Together
 	got, err := o.Engine.Deliver(ctx, in, nil)
 	if err != nil {
 		return clock.Said{}, err

@@ -183,11 +183,30 @@ func (db *DB) sent(w *writer, o journal.Outcome) error {
 	if err != nil || n == 0 {
 		return err
 	}
+	return place(w, o.Lane, o.Key)
+}
+
+// place writes which thread a message of ours belongs to.
+func place(w *writer, lane journal.Lane, key string) error {
 	// A message that showed how far things were and then the answer stands for the answer.
 	return w.exec(`INSERT INTO message_places (platform, message_id, thread_id, seq, part, bot, channel, key)
 		SELECT platform, message_id, thread_id, event, part, bot, channel, key FROM outbox
 		WHERE `+ofKey+` AND thread_id <> '' AND message_id <> '' AND gone = 0
-		ON CONFLICT DO UPDATE SET seq = excluded.seq WHERE excluded.seq > seq`, laneArgs(o.Lane, o.Key)...)
+		ON CONFLICT DO UPDATE SET seq = excluded.seq WHERE excluded.seq > seq`, laneArgs(lane, key)...)
+}
+
+// PlaceMessage says which thread a message belongs to that was posted before there was one.
+func (db *DB) PlaceMessage(ctx context.Context, lane journal.Lane, key string, thread chat.ThreadID, seq int64) error {
+	err := db.w.write(ctx, func(w *writer) error {
+		if err := w.exec(`UPDATE outbox SET thread_id = ?, event = ? WHERE `+ofKey, append([]any{string(thread), seq}, laneArgs(lane, key)...)...); err != nil {
+			return err
+		}
+		return place(w, lane, key)
+	})
+	if err != nil {
+		return fmt.Errorf("place message %s of lane %s: %w", key, lane, err)
+	}
+	return nil
 }
 
 // failed gives a row up, and with it whatever of its group has not been made yet.

@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"time"
 
+	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/schedule"
 )
 
-const scheduleColumns = `id, owner, thread_id, words, said, spec, zone, catch_up, jitter, COALESCE(due, 0), COALESCE(begins, 0), paused, created_at, file, digest`
+const scheduleColumns = `id, owner, thread_id, words, said, spec, zone, catch_up, jitter, COALESCE(due, 0), COALESCE(begins, 0), paused, created_at, file, digest, kind, adapter, channel, agent, told`
 
 // AddSchedule keeps a new schedule; false: there is one with this id already, and nothing was written.
 func (db *DB) AddSchedule(ctx context.Context, s schedule.Schedule) (bool, error) {
@@ -21,9 +22,10 @@ func (db *DB) AddSchedule(ctx context.Context, s schedule.Schedule) (bool, error
 	}
 	var added int64
 	err = db.w.write(ctx, func(w *writer) (err error) {
-		added, err = w.change(`INSERT INTO schedules (id, owner, owner_key, thread_id, words, said, spec, zone, catch_up, jitter, due, begins, paused, created_at, file, digest)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-			s.ID, owner, s.Owner.String(), string(s.Thread), s.Words, s.Said, s.Spec, s.Zone, s.CatchUp, s.Jitter.Microseconds(), nullMicros(s.Due), nullMicros(s.Begins), s.Paused, micros(s.Created), s.File, s.Digest)
+		added, err = w.change(`INSERT INTO schedules (id, owner, owner_key, thread_id, words, said, spec, zone, catch_up, jitter, due, begins, paused, created_at, file, digest, kind, adapter, channel, agent)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			s.ID, owner, s.Owner.Person().String(), string(s.Thread), s.Words, s.Said, s.Spec, s.Zone, s.CatchUp, s.Jitter.Microseconds(), nullMicros(s.Due), nullMicros(s.Begins), s.Paused, micros(s.Created), s.File, s.Digest,
+			string(s.Kind), s.Target.Adapter, s.Target.Channel, s.Target.Agent)
 		return err
 	})
 	if err != nil {
@@ -52,14 +54,24 @@ func (db *DB) Schedules(ctx context.Context, owner string) ([]schedule.Schedule,
 	return db.schedules(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE owner_key = ? ORDER BY created_at DESC, id`, owner)
 }
 
+// SchedulesIn are those that are still to come in a thread, the next one first.
+func (db *DB) SchedulesIn(ctx context.Context, thread chat.ThreadID, limit int) ([]schedule.Schedule, error) {
+	return db.schedules(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE thread_id = ? AND begins IS NOT NULL AND paused = 0 ORDER BY begins, id LIMIT ?+0`, string(thread), limit)
+}
+
+// SchedulesSet are the timers, and wishes to go on, that were set in a thread since an instant, also those that are over.
+func (db *DB) SchedulesSet(ctx context.Context, thread chat.ThreadID, since time.Time) ([]schedule.Schedule, error) {
+	return db.schedules(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE thread_id = ? AND kind <> '' AND created_at >= ? ORDER BY created_at, id`, string(thread), micros(since))
+}
+
 // DueSchedules are those that begin until an instant, the earliest first.
 func (db *DB) DueSchedules(ctx context.Context, now time.Time, limit int) ([]schedule.Schedule, error) {
 	return db.schedules(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE begins IS NOT NULL AND paused = 0 AND begins <= ? ORDER BY begins, id LIMIT ?+0`, micros(now), limit)
 }
 
-// NextSchedule is when the next one begins; zero: none does.
-func (db *DB) NextSchedule(ctx context.Context) (time.Time, error) {
-	n, err := db.count(ctx, `SELECT COALESCE(min(begins), 0) FROM schedules WHERE begins IS NOT NULL AND paused = 0`)
+// NextSchedule is when the first one begins after an instant; zero: none does.
+func (db *DB) NextSchedule(ctx context.Context, after time.Time) (time.Time, error) {
+	n, err := db.count(ctx, `SELECT COALESCE(min(begins), 0) FROM schedules WHERE begins IS NOT NULL AND paused = 0 AND begins > ?`, micros(after))
 	if err != nil || n == 0 {
 		return time.Time{}, err
 	}
@@ -72,7 +84,8 @@ func (db *DB) schedules(ctx context.Context, query string, args ...any) ([]sched
 		var s schedule.Schedule
 		var owner string
 		var jitter, due, begins, created int64
-		if err := rows.Scan(&s.ID, &owner, &s.Thread, &s.Words, &s.Said, &s.Spec, &s.Zone, &s.CatchUp, &jitter, &due, &begins, &s.Paused, &created, &s.File, &s.Digest); err != nil {
+		if err := rows.Scan(&s.ID, &owner, &s.Thread, &s.Words, &s.Said, &s.Spec, &s.Zone, &s.CatchUp, &jitter, &due, &begins, &s.Paused, &created, &s.File, &s.Digest,
+			&s.Kind, &s.Target.Adapter, &s.Target.Channel, &s.Target.Agent, &s.Told); err != nil {
 			return err
 		}
 		if err := json.Unmarshal([]byte(owner), &s.Owner); err != nil {
@@ -93,7 +106,7 @@ func (db *DB) schedules(ctx context.Context, query string, args ...any) ([]sched
 
 // MoveSchedule writes what became of due times and moves a schedule on to its next one, from the due that was read.
 // False: somebody else has moved it, or it is gone; the due times are written nonetheless, once each.
-func (db *DB) MoveSchedule(ctx context.Context, s schedule.Schedule, due, begins time.Time, runs []schedule.Run) (bool, error) {
+func (db *DB) MoveSchedule(ctx context.Context, s, to schedule.Schedule, runs []schedule.Run) (bool, error) {
 	var moved int64
 	err := db.w.write(ctx, func(w *writer) (err error) {
 		for _, r := range runs {
@@ -102,13 +115,27 @@ func (db *DB) MoveSchedule(ctx context.Context, s schedule.Schedule, due, begins
 				return err
 			}
 		}
-		moved, err = w.change(`UPDATE schedules SET due = ?, begins = ? WHERE id = ? AND due = ?`, nullMicros(due), nullMicros(begins), s.ID, micros(s.Due))
+		moved, err = w.change(`UPDATE schedules SET due = ?, begins = ?, told = ? WHERE id = ? AND due = ?`, nullMicros(to.Due), nullMicros(to.Begins), to.Told, s.ID, micros(s.Due))
 		return err
 	})
 	if err != nil {
 		return false, fmt.Errorf("move schedule %s: %w", s.ID, err)
 	}
 	return moved == 1, nil
+}
+
+// ScheduleOpened writes what became of a due time for which a thread was opened, before or after the schedule was moved
+// on.
+func (db *DB) ScheduleOpened(ctx context.Context, id string, r schedule.Run) error {
+	err := db.w.write(ctx, func(w *writer) error {
+		return w.exec(`INSERT INTO schedule_runs (schedule_id, due, state, seq, why, at, thread_id) SELECT id, ?, ?, ?, ?, ?, ? FROM schedules WHERE id = ?
+			ON CONFLICT DO UPDATE SET state = excluded.state, seq = excluded.seq, why = excluded.why, thread_id = excluded.thread_id`,
+			micros(r.Due), r.State, r.Seq, r.Why, micros(r.At), string(r.Thread), id)
+	})
+	if err != nil {
+		return fmt.Errorf("due time of schedule %s: %w", id, err)
+	}
+	return nil
 }
 
 // PauseSchedule holds a schedule, or lets it go on with a due time.
@@ -140,10 +167,10 @@ func (db *DB) RemoveSchedule(ctx context.Context, id string) (bool, error) {
 // ScheduleRuns are the last due times of a schedule, the newest first.
 func (db *DB) ScheduleRuns(ctx context.Context, id string, limit int) ([]schedule.Run, error) {
 	var out []schedule.Run
-	err := db.query(ctx, `SELECT due, state, seq, why, at FROM schedule_runs WHERE schedule_id = ? ORDER BY due DESC LIMIT ?+0`, []any{id, limit}, func(rows *sql.Rows) error {
+	err := db.query(ctx, `SELECT due, state, seq, why, at, thread_id FROM schedule_runs WHERE schedule_id = ? ORDER BY due DESC LIMIT ?+0`, []any{id, limit}, func(rows *sql.Rows) error {
 		var r schedule.Run
 		var due, at int64
-		if err := rows.Scan(&due, &r.State, &r.Seq, &r.Why, &at); err != nil {
+		if err := rows.Scan(&due, &r.State, &r.Seq, &r.Why, &at, &r.Thread); err != nil {
 			return err
 		}
 		r.Due, r.At = time.UnixMicro(due), time.UnixMicro(at)

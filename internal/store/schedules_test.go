@@ -18,7 +18,7 @@ func TestSchedules(t *testing.T) {
 	ada := chat.Principal{Kind: chat.LocalUser, ID: "ada", Roles: []string{"owner"}}
 	add := func(id string, due time.Time) schedule.Schedule {
 		t.Helper()
-		s := schedule.Schedule{ID: id, Owner: ada, Thread: "web:local/ada:1@main", Words: "hello", Said: "daily", Spec: "0 9 * * *", Zone: "UTC", CatchUp: "once",
+		s := schedule.Schedule{ID: id, Owner: ada, Kind: schedule.Timer, Target: schedule.Target{Adapter: "discord", Channel: "7", Agent: "cora"}, Thread: "web:local/ada:1@main", Words: "hello", Said: "daily", Spec: "0 9 * * *", Zone: "UTC", CatchUp: "once",
 			Jitter: time.Minute, Due: due, Begins: due.Add(time.Second), Created: at}
 		if added, err := db.AddSchedule(ctx, s); err != nil || !added {
 			t.Fatal(added, err)
@@ -32,7 +32,7 @@ func TestSchedules(t *testing.T) {
 	if got, err := db.Schedule(ctx, "a"); err != nil || !got.Due.Equal(at) || !got.Begins.Equal(at.Add(time.Second)) || !got.Owner.Same(ada) || got.Jitter != time.Minute || got.Words != "hello" {
 		t.Errorf("read back as %+v, %v", got, err)
 	}
-	if next, err := db.NextSchedule(ctx); err != nil || !next.Equal(early.Begins) {
+	if next, err := db.NextSchedule(ctx, at.Add(-time.Hour)); err != nil || !next.Equal(early.Begins) {
 		t.Errorf("the next is at %v, %v", next, err)
 	}
 	if due, err := db.DueSchedules(ctx, at, 10); err != nil || len(due) != 0 {
@@ -45,26 +45,41 @@ func TestSchedules(t *testing.T) {
 	// Two that found it due: one moves it, and what became of the time stands there once.
 	runs := []schedule.Run{{Due: at, State: schedule.Said, Seq: 7, At: at}}
 	tomorrow := at.AddDate(0, 0, 1)
-	if moved, err := db.MoveSchedule(ctx, early, tomorrow, tomorrow, runs); err != nil || !moved {
+	if moved, err := db.MoveSchedule(ctx, early, schedule.Schedule{Due: tomorrow, Begins: tomorrow, Told: true}, runs); err != nil || !moved {
 		t.Errorf("not moved: %t, %v", moved, err)
 	}
-	if moved, err := db.MoveSchedule(ctx, early, tomorrow.AddDate(0, 0, 1), tomorrow, runs); err != nil || moved {
+	if moved, err := db.MoveSchedule(ctx, early, schedule.Schedule{Due: tomorrow.AddDate(0, 0, 1), Begins: tomorrow}, runs); err != nil || moved {
 		t.Errorf("moved twice: %t, %v", moved, err)
 	}
 	if got, err := db.ScheduleRuns(ctx, "a", 10); err != nil || len(got) != 1 || got[0].Seq != 7 || !got[0].Due.Equal(at) {
 		t.Errorf("due times: %+v, %v", got, err)
 	}
 
+	if got, err := db.Schedule(ctx, "a"); err != nil || !got.Told || got.Kind != schedule.Timer || got.Target != (schedule.Target{Adapter: "discord", Channel: "7", Agent: "cora"}) {
+		t.Errorf("moved it reads %+v, %v", got, err)
+	}
+	// A thread that is opened for a due time may be there before the schedule is moved on, or after.
+	opened := schedule.Run{Due: at, State: schedule.Said, Thread: "discord:1/7:9@cora", Seq: 3, At: at}
+	if err := db.ScheduleOpened(ctx, "a", opened); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := db.ScheduleRuns(ctx, "a", 10); err != nil || len(got) != 1 || got[0].Thread != opened.Thread || got[0].Seq != 3 {
+		t.Errorf("due times: %+v, %v", got, err)
+	}
+	if in, err := db.SchedulesIn(ctx, early.Thread, 10); err != nil || len(in) != 2 || in[0].ID != "b" {
+		t.Errorf("in the thread: %v, %v", in, err)
+	}
+
 	if err := db.PauseSchedule(ctx, "b", true, late.Due, late.Begins); err != nil {
 		t.Fatal(err)
 	}
-	if next, err := db.NextSchedule(ctx); err != nil || !next.Equal(tomorrow) {
+	if next, err := db.NextSchedule(ctx, at.Add(-time.Hour)); err != nil || !next.Equal(tomorrow) {
 		t.Errorf("the paused one is next: %v, %v", next, err)
 	}
-	if _, err := db.MoveSchedule(ctx, schedule.Schedule{ID: "a", Due: tomorrow}, time.Time{}, time.Time{}, nil); err != nil {
+	if _, err := db.MoveSchedule(ctx, schedule.Schedule{ID: "a", Due: tomorrow}, schedule.Schedule{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if next, err := db.NextSchedule(ctx); err != nil || !next.IsZero() {
+	if next, err := db.NextSchedule(ctx, at.Add(-time.Hour)); err != nil || !next.IsZero() {
 		t.Errorf("nothing is left, and the next is %v, %v", next, err)
 	}
 	if mine, err := db.Schedules(ctx, "local:ada"); err != nil || len(mine) != 2 {
@@ -79,7 +94,7 @@ func TestSchedules(t *testing.T) {
 	if _, err := db.Schedule(ctx, "a"); !errors.Is(err, journal.ErrUnknown) {
 		t.Errorf("removed, and %v", err)
 	}
-	if _, err := db.MoveSchedule(ctx, schedule.Schedule{ID: "a", Due: at}, tomorrow, tomorrow, runs); err != nil {
+	if _, err := db.MoveSchedule(ctx, schedule.Schedule{ID: "a", Due: at}, schedule.Schedule{Due: tomorrow, Begins: tomorrow}, runs); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := db.ScheduleRuns(ctx, "a", 10); err != nil || len(got) != 0 {

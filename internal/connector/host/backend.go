@@ -41,7 +41,7 @@ type Backend struct {
 
 // backend is the same as interfaces.
 func (h *Backend) backend() connector.Backend {
-	return connector.Backend{Runner: h, Approver: h, Agents: h, Journal: h, Outbox: h, ReadState: h, Executor: h.App.Service.Operations(), Admin: h,
+	return connector.Backend{Runner: h, Approver: h, Agents: h, Journal: h, Outbox: h, Openings: h, ReadState: h, Executor: h.App.Service.Operations(), Admin: h,
 		BotNames: h, Conversations: h, Pins: h, Files: h}
 }
 

@@ -18,6 +18,7 @@ import (
 	"chorus/internal/tool"
 	"chorus/internal/tool/channel"
 	"chorus/internal/tool/files"
+	"chorus/internal/tool/timer"
 )
 
 // platformChannel is a thread's channel as its tools reach it.
@@ -33,7 +34,11 @@ func (h *Host) ChannelTools(thread chat.ThreadID, roots *files.Roots) []tool.Too
 	if !thread.OnPlatform() {
 		return nil
 	}
-	return channel.Tools(platformChannel{h, thread}, roots)
+	tools := channel.Tools(platformChannel{h, thread}, roots)
+	if b := h.Backend(thread.Transport()); b != nil && b.Display(thread).Room {
+		tools = append(tools, timer.Tools(h.Service.RoomTimers(thread))...)
+	}
+	return tools
 }
 
 // bot is the one that speaks for the thread; nil: it is not connected.

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,14 +38,14 @@ func (h *Backend) Display(thread chat.ThreadID) connector.Display {
 }
 
 // Trigger brings something to a room that no platform reports, through the bot that speaks
-// for its agent.
-func (h *Host) Trigger(t connector.Trigger) error {
+// for its agent, and waits until it is in the journal.
+func (h *Host) Trigger(ctx context.Context, t connector.Trigger) error {
 	h.mu.Lock()
 	backends := slices.Collect(maps.Values(h.backends))
 	h.mu.Unlock()
 	for _, b := range backends {
 		if bot := b.botOf(t.Agent); bot != nil {
-			return bot.Trigger(t)
+			return bot.Trigger(ctx, t)
 		}
 	}
 	return fmt.Errorf("no connected bot speaks for the agent %s", t.Agent)

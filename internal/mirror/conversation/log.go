@@ -27,10 +27,6 @@ type LogAttachment struct {
 	Local    string `json:"local"`
 }
 
-// silent is the answer of an agent that has nothing to say: nobody sees it, so
-// it is not logged.
-const silent = "[SILENT]"
-
 // entry logs what people said and what they were answered, never the work between.
 func (b *batch) entry(ev chat.Event) {
 	switch body := ev.Body.(type) {
@@ -45,7 +41,7 @@ func (b *batch) entry(ev chat.Event) {
 	case chat.RunEnded:
 		answer := cmp.Or(body.Text, b.st.Reply)
 		b.st.Reply, b.st.Cut = "", false
-		if trimmed := strings.TrimSpace(answer); trimmed == "" || trimmed == silent {
+		if strings.TrimSpace(answer) == "" || chat.IsSilent(answer) { // nobody sees a silent one
 			return
 		}
 		b.logEntry(ev, LogEntry{UserID: "bot", UserName: cmp.Or(ev.Thread.Agent(), "bot"), Text: answer, IsBot: true})

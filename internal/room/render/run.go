@@ -158,6 +158,9 @@ func (r *run) final(o Options) string {
 		parts = append(parts, strings.TrimSpace(prepared(o, text)))
 	}
 	if r.end.Reason == chat.EndDone {
+		if n := len(r.answer); n > 0 && chat.IsSilent(r.answer[n-1]) {
+			return "" // it has nothing to say
+		}
 		if len(parts) == 0 {
 			return strings.TrimSpace(r.end.Text)
 		}

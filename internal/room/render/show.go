@@ -107,7 +107,7 @@ type View struct {
 	order   []int64
 	runs    []*run
 	cards   []*card
-	notices []Message // what processes that run in the background tell people
+	notices []Message // what schedules, and processes that run in the background, tell people
 }
 
 // New is a view of a thread in which nothing has happened.
@@ -142,7 +142,8 @@ func (v *View) Apply(ev chat.Event) {
 		switch {
 		case b.Prompt:
 			v.arrived(ev)
-		case b.From.Kind == chat.System && b.Principal.Kind == chat.ProcessHook && b.Intake != chat.Inject: // that is for the model alone
+		case b.From.Kind == chat.System && b.Principal.Kind == chat.ProcessHook && b.Intake != chat.Inject, // that is for the model alone
+			b.From.Kind == chat.System && b.Principal.Kind == chat.ScheduleRule:
 			v.notices = append(v.notices, Message{Key: fmt.Sprintf("notice-%d", ev.Seq), Text: b.Blocks.Text(), Final: true})
 		}
 	case chat.Steered:

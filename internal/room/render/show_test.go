@@ -317,6 +317,25 @@ func TestLive(t *testing.T) {
 	}
 }
 
+// An answer of [SILENT] posts nothing, and takes the status away that was shown meanwhile.
+func TestASilentAnswerIsNotShown(t *testing.T) {
+	t.Parallel()
+	for text, shown := range map[string]bool{" [SILENT]\n": false, "[SILENT] but this": true} {
+		var s tape
+		s.begin("r", s.prompt("m1"))
+		s.add("r", chat.Said{Step: 1, Attempt: 1, Stop: chat.StopEnd, Blocks: chat.TextBlocks(text)})
+		s.add("r", chat.RunEnded{Run: "r", Reason: chat.EndDone, Steps: 1})
+		w := fold(full(), s.events).Wanted(at(9))
+		there := false
+		for _, m := range w.Messages {
+			there = there || !m.Absent()
+		}
+		if there != shown || !slices.ContainsFunc(w.Reactions, func(r Reaction) bool { return r.Emoji == SignDone }) {
+			t.Errorf("%q shows %+v", text, w)
+		}
+	}
+}
+
 func TestOlderAttemptsAreSilent(t *testing.T) {
 	t.Parallel()
 	var s tape

@@ -167,6 +167,33 @@ func TestOneThatFails(t *testing.T) {
 	}
 }
 
+// One that cannot be kept is tried again after a pause, not without one; what was told of a spent budget is known the next
+// time.
+func TestATryThatFailsIsRepeatedAfterAPause(t *testing.T) {
+	t.Parallel()
+	h := newHome(t, nine)
+	h.add("daily", "0 9 * * *", "once", nine)
+	c := h.clock()
+	h.fail = errors.New("the platform does not answer")
+	if wait := c.round(t.Context()); wait != tryAgain {
+		t.Errorf("it waits for %s", wait)
+	}
+	var told []bool
+	c.Say = func(_ context.Context, s schedule.Schedule, _ time.Time) (Said, error) {
+		told = append(told, s.Told)
+		return Said{Refused: "the budget is spent", Told: true}, nil
+	}
+	for day := range 2 {
+		h.now = nine.AddDate(0, 0, day)
+		if wait := c.round(t.Context()); wait != lookAgain {
+			t.Errorf("it waits for %s", wait)
+		}
+	}
+	if fmt.Sprint(told) != "[false true]" {
+		t.Errorf("told before: %v", told)
+	}
+}
+
 // Several processes on one home, and many schedules in the same minute: each is said once, and none is late.
 func TestManyAtOnceInSeveralProcesses(t *testing.T) {
 	t.Parallel()
@@ -193,7 +220,7 @@ func TestManyAtOnceInSeveralProcesses(t *testing.T) {
 	} else {
 		t.Logf("%d in %s", many, took)
 	}
-	if next, err := h.db.NextSchedule(t.Context()); err != nil || !next.Equal(nine.AddDate(0, 0, 1)) {
+	if next, err := h.db.NextSchedule(t.Context(), nine); err != nil || !next.Equal(nine.AddDate(0, 0, 1)) {
 		t.Errorf("the next is %v, %v", next, err)
 	}
 }

@@ -127,6 +127,9 @@ func (t *translator) said(b chat.Said) []sdk.SessionUpdate {
 		out = append(out, sdk.UpdateAgentThoughtText(rest))
 	}
 	text := b.Blocks.Text()
+	if chat.IsSilent(text) {
+		text = "" // it has nothing to say
+	}
 	rest, ok := strings.CutPrefix(text, t.text)
 	if !ok {
 		rest = "…\n\n" + text

@@ -215,6 +215,9 @@ func (t *presenter) said(b chat.Said) []news {
 		return append(out, remark{text: retryWords(*b.Error), bad: true})
 	}
 	text := b.Blocks.Text()
+	if chat.IsSilent(text) {
+		text = "" // it has nothing to say
+	}
 	shown := t.shown.String()
 	if !strings.HasPrefix(text, shown) {
 		out = append(out, wroteVoid{})

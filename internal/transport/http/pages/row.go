@@ -49,7 +49,7 @@ func (t view) rowsOf(item feed.Item) []row {
 	case feed.Steered:
 		return []row{{ID: fmt.Sprint("e", it.Seq), Template: "steered", Data: s}}
 	case feed.AssistantMessage:
-		if strings.TrimSpace(it.Text) == "" && strings.TrimSpace(it.Thinking) == "" {
+		if strings.TrimSpace(it.Text) == "" && strings.TrimSpace(it.Thinking) == "" || chat.IsSilent(it.Text) {
 			return []row{{ID: "live", Template: "nothing"}, noRetry}
 		}
 		return []row{{ID: fmt.Sprint("e", it.Seq), Template: "assistant", Data: s, Replaces: "live"}, noRetry}

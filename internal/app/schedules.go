@@ -1,0 +1,58 @@
+package app
+
+import (
+	"context"
+	"sync"
+
+	"chorus/internal/chat"
+	"chorus/internal/eventfile"
+	"chorus/internal/peernotify"
+)
+
+// keepSchedules says what schedules and event files say until the server stops; the function that it returns waits
+// for that.
+func (a *App) keepSchedules(ctx context.Context) (wait func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	events := eventfile.Folder{Dir: a.Home.Events(), Handler: a.Service.Handler().EventFiles(a.Me()), Log: a.Log}
+	var work sync.WaitGroup
+	changes := a.followSchedules()
+	work.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-changes.Woken():
+				changes.Take() // which ones does not matter
+				a.clock.Changed()
+			}
+		}
+	})
+	work.Go(func() { a.clock.Run(ctx) })
+	work.Go(func() { events.Run(ctx) })
+	return func() { cancel(); work.Wait(); changes.Close() }
+}
+
+// changedSchedules is what processes tell each other when schedules change.
+const changedSchedules = chat.ThreadID("schedules:home:changed")
+
+// schedulesChanged has the clock of this process, and of every other that keeps schedules, look at them.
+func (a *App) schedulesChanged() {
+	a.clock.Changed()
+	a.schedulePeers().Notify(changedSchedules)
+}
+
+// followSchedules hears of changes in other processes; nil where that is not possible: the clock looks by itself, later.
+func (a *App) followSchedules() *peernotify.Subscription {
+	changes, err := a.schedulePeers().Subscribe()
+	if err != nil {
+		a.Log.Debug("other processes cannot tell of changed schedules", "component", "schedules", "event", "no_peer_notifications", "error", err)
+		return nil
+	}
+	return changes
+}
+
+// schedulePeers are the processes that keep schedules. They have sockets of their own: not every process that runs
+// threads keeps schedules.
+func (a *App) schedulePeers() *peernotify.Peers {
+	return peernotify.In(a.Home.ScheduleSockets())
+}

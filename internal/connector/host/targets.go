@@ -1,0 +1,149 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/connector"
+	"chorus/internal/operation"
+	"chorus/internal/room"
+	"chorus/internal/schedule"
+	"chorus/internal/service"
+)
+
+var _ service.Channels = (*Host)(nil)
+
+// CheckTarget implements service.Channels. In a process that is not connected to the platform only the adapter is
+// known to be there.
+func (h *Host) CheckTarget(ctx context.Context, t schedule.Target, by operation.Caller) (service.Place, error) {
+	i := slices.IndexFunc(h.Platforms, func(p Platform) bool { return p.Name == t.Adapter })
+	if i < 0 {
+		var names []string
+		for _, p := range h.Platforms {
+			names = append(names, p.Name)
+		}
+		return service.Place{}, service.Invalid("adapterId", "there is no adapter %.40q; there is %s", t.Adapter, strings.Join(names, ", "))
+	}
+	p := h.Platforms[i]
+	accounts, err := p.Accounts()
+	if err != nil {
+		return service.Place{}, err
+	}
+	if len(accounts) == 0 {
+		return service.Place{}, service.Invalid("adapterId", "no bot is configured on %s; see docs/guides/discord.md", p.Label)
+	}
+	b := h.Backend(t.Adapter)
+	if b == nil || len(b.Bots) == 0 {
+		if !by.May(operation.Admin) {
+			return service.Place{}, operation.Errorf(operation.Unavailable, "%s is not connected here, so nobody can say whether you may post there; ask where it is", p.Label)
+		}
+		t.Agent = cmp.Or(t.Agent, accounts[0].Name)
+		return service.Place{Target: t}, nil
+	}
+	bot := b.botOf(cmp.Or(t.Agent, b.Bots[0].Name))
+	if bot == nil {
+		return service.Place{}, service.Invalid("agent", "no bot of this server speaks for the agent %.64q on %s", t.Agent, p.Label)
+	}
+	in, listeners, err := bot.FindChannel(ctx, t.Channel)
+	var refused connector.Refusal
+	if errors.As(err, &refused) {
+		return service.Place{}, service.Invalid("channelId", "%s", refused)
+	}
+	if err != nil {
+		return service.Place{}, fmt.Errorf("look for the channel %s on %s: %w", t.Channel, p.Label, err)
+	}
+	if err := mayTarget(ctx, bot, in, by, p); err != nil {
+		return service.Place{}, err
+	}
+	if t.Agent == "" {
+		t.Agent = b.answering(bot.Name, in)
+	}
+	if connector.ListenerOf(listeners, t.Agent).Name == "" {
+		return service.Place{}, service.Invalid("channelId", "the agent %s does not read this channel", t.Agent)
+	}
+	thread, err := chat.NewThreadID(t.Adapter, in.Place(), in.ID, t.Agent)
+	return service.Place{Target: t, Thread: thread}, err
+}
+
+// mayTarget: whoever may do everything here may have an agent post anywhere; people of the platform where they read
+// themselves.
+func mayTarget(ctx context.Context, bot *connector.Bot, in room.Channel, by operation.Caller, p Platform) error {
+	if by.May(operation.Admin) {
+		return nil
+	}
+	if string(by.Principal.Kind) == p.Name {
+		if may, err := bot.MayRead(ctx, in.Guild, in.ID, by.Principal.ID); may || err != nil {
+			return err
+		}
+	}
+	return operation.Errorf(operation.Forbidden, "you cannot read this channel on %s yourself, so nothing is posted there for you", p.Label)
+}
+
+// OpenThread implements service.Channels.
+func (h *Host) OpenThread(ctx context.Context, o service.Opening) error {
+	bot, err := h.speaks(o.Target)
+	if err != nil {
+		return err
+	}
+	return bot.Open(ctx, connector.Opening{Key: o.Key, Channel: o.Target.Channel, Agent: o.Target.Agent, By: o.By, From: o.From, Post: o.Post, Words: o.Words})
+}
+
+// Announce implements service.Channels.
+func (h *Host) Announce(ctx context.Context, t schedule.Target, key, text string) error {
+	bot, err := h.speaks(t)
+	if err != nil {
+		return err
+	}
+	return bot.Announce(ctx, t.Channel, key, text)
+}
+
+func (h *Host) speaks(t schedule.Target) (*connector.Bot, error) {
+	if b := h.Backend(t.Adapter); b != nil {
+		if bot := b.botOf(t.Agent); bot != nil {
+			return bot, nil
+		}
+	}
+	return nil, fmt.Errorf("no bot of this process speaks for the agent %s on %s", t.Agent, t.Adapter)
+}
+
+// WakeRoom implements service.Channels.
+func (h *Host) WakeRoom(ctx context.Context, w service.RoomWake) error {
+	b := h.Backend(w.Thread.Transport())
+	if b == nil {
+		return fmt.Errorf("%s is not connected here", w.Thread.Transport())
+	}
+	bot := b.botOf(w.Thread.Agent())
+	if bot == nil {
+		return fmt.Errorf("no bot of this process speaks for the agent %s", w.Thread.Agent())
+	}
+	ctx, cancel := context.WithTimeout(ctx, triggerTime)
+	defer cancel()
+	err := bot.Trigger(ctx, connector.Trigger{Kind: room.Kind(w.Kind), ID: w.Key, Channel: w.Thread.Thread(), Agent: w.Thread.Agent(), By: w.By, Text: w.Text})
+	var refused connector.Refusal
+	if errors.As(err, &refused) {
+		return operation.Errorf(operation.Conflict, "%s", refused)
+	}
+	return err
+}
+
+// triggerTime is how long a timer waits behind what came before it.
+const triggerTime = 10 * time.Second
+
+// Opened implements connector.Openings: keys are those that service.OpeningKey makes.
+func (h *Backend) Opened(ctx context.Context, key string, thread chat.ThreadID, seq int64, why string) error {
+	id, due, ok := service.ReadOpeningKey(key)
+	if !ok {
+		return nil // of an event file, which has no history
+	}
+	run := schedule.Run{Due: due, State: schedule.Said, Thread: thread, Seq: seq, At: h.App.Service.Now()}
+	if why != "" {
+		run.State, run.Why = schedule.Refused, why
+	}
+	return h.ScheduleOpened(ctx, id, run)
+}
