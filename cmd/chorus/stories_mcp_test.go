@@ -14,7 +14,7 @@ import (
 )
 
 // askingServer adds what asks people and models: tools that put a question, want an answer of a model and bring another tool,
-// and a prompt.
+// a prompt, a page that a person is to open, and a resource that changes.
 func askingServer(s *mcp.Server) {
 	text := func(format string, args ...any) *mcp.CallToolResult {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf(format, args...)}}}
@@ -40,6 +40,19 @@ func askingServer(s *mcp.Server) {
 		})
 		return text("there is more now"), nil, nil
 	})
+	mcp.AddTool(s, &mcp.Tool{Name: "signin", Description: "Signs somebody in."}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		got, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Mode: "url", URL: "https://example.org/sign-in?for=cups", Message: "Say who you are.", ElicitationID: "e1"})
+		if err != nil {
+			return nil, nil, err
+		}
+		return text("signed in: %s", got.Action), nil, nil
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "refill", Description: "Fills the cups."}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		return text("filled"), nil, s.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: "doc://cups"})
+	})
+	s.AddResource(&mcp.Resource{URI: "doc://cups", Name: "cups"}, func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, Text: "seven cups"}}}, nil
+	})
 	s.AddPrompt(&mcp.Prompt{Name: "review", Description: "Reviews a file.", Arguments: []*mcp.PromptArgument{{Name: "file", Required: true}}},
 		func(_ context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 			return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: "Look at " + r.Params.Arguments["file"] + " line by line."}}}}, nil
@@ -49,7 +62,9 @@ func askingServer(s *mcp.Server) {
 // mcpServer is a small MCP server for stories: `mcpserver [N]` has the tools greet and
 // secret, and N more.
 func mcpServer() {
-	s := mcp.NewServer(&mcp.Implementation{Name: "story", Version: "1"}, &mcp.ServerOptions{Instructions: os.Getenv("STORY_INSTRUCTIONS")})
+	s := mcp.NewServer(&mcp.Implementation{Name: "story", Version: "1"}, &mcp.ServerOptions{Instructions: os.Getenv("STORY_INSTRUCTIONS"),
+		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil }})
 	type who struct {
 		Name string `json:"name"`
 	}
