@@ -14,8 +14,8 @@ import (
 // runHooks runs hooks until the server stops; the function that it returns waits for that.
 func (a *App) runHooks(ctx context.Context) (wait func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	events := runner.NewJournal(a.DB, a.Bus)
-	a.hooks.Sources, a.hooks.Worker = []runner.Source{events}, a.Service.Handler().HookWorker()
+	sources, closeSources := runner.OpenSources(runner.SourceDeps{Journal: a.DB, Bus: a.Bus})
+	a.hooks.Sources, a.hooks.Worker = sources, a.Service.Handler().HookWorker()
 	others := a.Bus.Subscribe(runner.ChangedElsewhere)
 	var work sync.WaitGroup
 	work.Go(func() {
@@ -30,7 +30,7 @@ func (a *App) runHooks(ctx context.Context) (wait func()) {
 		}
 	})
 	work.Go(func() { a.hooks.Run(ctx) })
-	return func() { cancel(); work.Wait(); events.Close(); others.Close() }
+	return func() { cancel(); work.Wait(); closeSources(); others.Close() }
 }
 
 // hooksLock is how often a server looks whether another one that ran the hooks of this home has ended.

@@ -133,7 +133,7 @@ type llmConfig struct {
 func (o *Handler) readHook(h *hook.Hook, in operations.HookChanges) (err error) {
 	now := o.app.Now()
 	if !in.Trigger.IsZero() {
-		if h.Trigger, err = hook.ParseTrigger(in.Trigger.Raw, runner.JournalTypes(), now); err != nil {
+		if h.Trigger, err = hook.ParseTrigger(in.Trigger.Raw, runner.EventTypes(), now); err != nil {
 			return Invalid("trigger", "%s", err)
 		}
 		h.Due, h.Since = h.Trigger.Next(now), now
