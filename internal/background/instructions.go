@@ -9,7 +9,8 @@ import (
 )
 
 // Instructions in plain language are read by a small grammar: each sentence says when, and what then. So the same words
-// always mean the same, cost nothing, and can be shown before anything runs.
+// always mean the same, cost nothing, and can be shown before anything runs. What the grammar does not understand a model may
+// read (see Read); that holds only once somebody has seen it.
 
 const subject = `(?:it|this|that|the output|the log|(?:the|this|my) [\w-]+(?: [\w-]+)?)`
 
@@ -32,8 +33,8 @@ var (
 	joining   = regexp.MustCompile(`(?i)(?:when|whenever|if|once)\s$`)
 )
 
-// errHow says how instructions are written.
-var errHow = errors.New(`say when and what then, a sentence each, for instance: "when it fails, look at the log and fix it", "tell me when it is done", ` +
+// ErrNotUnderstood is why the grammar cannot read instructions, and says how they are written.
+var ErrNotUnderstood = errors.New(`say when and what then, a sentence each, for instance: "when it fails, look at the log and fix it", "tell me when it is done", ` +
 	`"when it prints 'listening on', run the tests", "after 10 minutes, stop it", "if it crashes, start a new thread to find out why"`)
 
 // Compile reads instructions in plain language. No words are no rules.
@@ -122,7 +123,7 @@ func compile(text string) (Rule, error) {
 			r.Message = words
 		}
 	case !found:
-		return r, errHow
+		return r, ErrNotUnderstood
 	case thenStop.MatchString(action):
 		r.Do = StopProcess
 	case thenAbort.MatchString(action):

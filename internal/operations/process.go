@@ -50,12 +50,14 @@ type ProcessOutput struct {
 // HookWords are instructions in plain language.
 type HookWords struct {
 	Instructions string `json:"instructions" minLen:"1" maxLen:"4000" doc:"what shall happen when, in plain words, such as 'when it fails, tell me'"`
+	ID           string `json:"id,omitempty" maxLen:"64" noun:"process" cli:"process" doc:"for this process: a model of its agent reads what the grammar does not understand, at your expense"`
 }
 
 // NewProcessHooks are hooks for a process that runs.
 type NewProcessHooks struct {
 	ID           string `json:"id" minLen:"1" maxLen:"64" noun:"process" doc:"the process's id, or its beginning"`
-	Instructions string `json:"instructions" minLen:"1" maxLen:"4000" doc:"what shall happen when, in plain words, such as 'when it fails, tell me'"`
+	Instructions string `json:"instructions,omitempty" maxLen:"4000" doc:"what shall happen when, in plain words, such as 'when it fails, tell me'"`
+	Hooks        string `json:"hooks,omitempty" maxLen:"60000" slash:"-" doc:"instead: hooks spelled out as a JSON list, as words that a model read were shown"`
 }
 
 // Process is a command that was left running.
@@ -86,6 +88,9 @@ type ProcessHook struct {
 	After      int    `json:"after,omitempty"` // seconds
 	Do         string `json:"do"`              // notify_channel, inject_context, spawn_thread, stop_process or stop_thread
 	Message    string `json:"message,omitempty"`
+	MaxFires   *int   `json:"maxFires,omitempty"`   // how often it may happen
+	Interval   *int   `json:"interval,omitempty"`   // seconds at least between two times
+	Delay      *int   `json:"delay,omitempty"`      // seconds that lines after a match have to come
 	Fires      int    `json:"fires,omitempty"`      // how often it has happened
 	Suppressed int    `json:"suppressed,omitempty"` // and would have since, too soon after another
 }
@@ -139,14 +144,17 @@ var (
 		Done:   "process {id} is {status}"}, Processes.KillProcess)
 
 	HookProcess = operation.New(operation.Info{Name: "process.hook", Help: "Say what shall happen when a process ends, prints something or takes long", Scope: operation.Chat, Effect: operation.Changes,
-		Doc:    "`chorus process understand` shows how words are understood. Hooks act with the rights and the money of whoever the process belongs to.",
+		Doc: "`chorus process understand` shows how words are understood. What the grammar does not understand is read by a model and answered with 409: nothing holds until " +
+			"the hooks that were shown are given as `hooks`. Hooks act with the rights and the money of whoever the process belongs to.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/processes/{id}/hooks", Tag: "processes", ID: "hookProcess", Body: "NewProcessHooks"}},
-		CLI:    []operation.CLI{{Words: "process hook", Args: "ID INSTRUCTIONS", Example: "  chorus process hook 01J9 'when it fails, look at the log and fix it'"}},
+		CLI:    []operation.CLI{{Words: "process hook", Args: "ID [INSTRUCTIONS]", Example: "  chorus process hook 01J9 'when it fails, look at the log and fix it'"}},
+		Slash:  []operation.Slash{{Words: "process hook", Options: "id instructions", First: "process.understand", Help: "Say what shall happen when a process ends, prints or takes long; it is shown first"}},
 		MCP:    "process_hook",
 		Done:   "process {id} has its hooks; `chorus process show {id}` lists them"}, Processes.HookProcess)
 
 	PreviewHooks = operation.New(operation.Info{Name: "process.understand", Help: "Show how instructions for a process are understood", Scope: operation.Read,
+		Errors:  []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:    []operation.HTTP{{Route: "GET /api/processes/understand", Tag: "processes", ID: "previewHooks"}},
 		CLI:     []operation.CLI{{Words: "process understand", Args: "INSTRUCTIONS", Example: "  chorus process understand 'tell me when it is done; if it fails, fix it'"}},
 		MCP:     "process_understand",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"chorus/internal/background"
 	"chorus/internal/background/watch"
@@ -22,6 +23,9 @@ import (
 type ownProcesses struct {
 	setup  *Setup
 	thread chat.ThreadID
+
+	mu   sync.Mutex
+	host *serverHost // of the run that is on, or was last
 }
 
 var _ process.Processes = (*ownProcesses)(nil)

@@ -1,7 +1,6 @@
 package runsetup
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"chorus/internal/config"
 	"chorus/internal/gate"
 	"chorus/internal/journal"
-	"chorus/internal/ledger"
 	"chorus/internal/model"
 	"chorus/internal/provider"
 	"chorus/internal/text"
@@ -80,15 +78,8 @@ func (h *serverHost) Sample(ctx context.Context, call string, s mcp.Sampling) (m
 	if err := h.allowed(ctx, call, s); err != nil {
 		return mcp.Sampled{}, err
 	}
-	name, err := h.models.Name("", cmp.Or(h.model, h.bot.ContinuationModel))
-	if err != nil {
-		return mcp.Sampled{}, err
-	}
-	made, err := h.models.Resolve(name)
-	if err != nil {
-		return mcp.Sampled{}, err
-	}
-	req := model.Request{Model: made.Name, Head: &model.Head{System: s.System}, Settings: chat.Settings{MaxTokens: s.MaxTokens, Stop: s.Stop, NoCache: true}}
+	q := question{row: h.row, bot: h.bot, models: h.models, model: h.model, run: runOf(call), payer: payer(h.gate.Work).Person(), yes: h.gate.Choice.Snapshot().Yes,
+		system: s.System, settings: chat.Settings{MaxTokens: s.MaxTokens, Stop: s.Stop, NoCache: true}}
 	for _, m := range s.Messages {
 		role, from := model.User, chat.Participant{Kind: chat.System}
 		if m.Assistant {
@@ -98,15 +89,17 @@ func (h *serverHost) Sample(ctx context.Context, call string, s mcp.Sampling) (m
 		if err != nil {
 			return mcp.Sampled{}, err
 		}
-		req.Messages = append(req.Messages, msg)
-	}
-	prepared, err := made.Model.Prepare(req)
-	if err != nil {
-		return mcp.Sampled{}, err
+		q.messages = append(q.messages, msg)
 	}
 	ctx, cancel := context.WithTimeout(ctx, sampleTime)
 	defer cancel()
-	return h.charged(ctx, call, name, prepared, s.MaxTokens, func() (model.Done, error) { return lastChunk(ctx, made.Model, prepared) })
+	done, name, err := h.setup.answer(ctx, q)
+	return mcp.Sampled{Text: done.Blocks.Text(), Model: name, Cut: done.Stop == chat.StopLength}, err
+}
+
+func runOf(call string) string {
+	run, _, _ := strings.Cut(call, "/")
+	return run
 }
 
 // allowed asks the gate, and people where it says so.
@@ -127,45 +120,4 @@ func (h *serverHost) allowed(ctx context.Context, call string, s mcp.Sampling) e
 		return h.setup.Gate.Engine(nil).AskDuring(ctx, a, asking)
 	}
 	return errors.New("it is not allowed: " + ruling.Reason)
-}
-
-// charged reserves what an answer may cost, has it made, and settles what it did cost.
-func (h *serverHost) charged(ctx context.Context, call, name string, p model.Prepared, most int, answer func() (model.Done, error)) (mcp.Sampled, error) {
-	price, _ := PriceOf(h.models, h.bot)(name)
-	run, _, _ := strings.Cut(call, "/")
-	who := payer(h.gate.Work).Person()
-	// The time as the step keeps the entry apart from those of the run's own requests and, after a restart, of earlier ones.
-	entry := ledger.Entry{Run: run, Step: int(time.Now().UnixMicro()), Attempt: 1, Thread: h.row.ID, Agent: h.row.Agent, Payer: who, Model: name,
-		Reserved: price.Worst(p.Estimate, most)}
-	under := BudgetOf(h.bot, h.gate.Choice.Snapshot().Yes).For(h.row.ID, h.row.Agent, who, run)
-	if under != nil && !price.Known() {
-		return mcp.Sampled{}, &ledger.Refusal{Stand: ledger.Stand{Limit: under.Limits[0]}, Unpriced: name}
-	}
-	if err := h.setup.DB.Charge(ctx, h.row.ID, entry, under); err != nil {
-		return mcp.Sampled{}, err
-	}
-	done, err := answer()
-	said := done.Blocks.Text()
-	entry.How, entry.Usage = ledger.ByUsage, done.Usage
-	if done.Usage.Total() == 0 && err == nil {
-		entry.How, entry.Usage = ledger.Estimate, chat.Usage{Input: p.Estimate, Output: model.Tokens(len(said))}
-	}
-	entry.Settled = price.Cost(entry.Usage)
-	if cerr := h.setup.DB.Charge(context.WithoutCancel(ctx), h.row.ID, entry, nil); cerr != nil {
-		err = errors.Join(err, cerr)
-	}
-	return mcp.Sampled{Text: said, Model: name, Cut: done.Stop == chat.StopLength}, err
-}
-
-// lastChunk reads an answer to its end.
-func lastChunk(ctx context.Context, m model.Model, p model.Prepared) (model.Done, error) {
-	for chunk, err := range m.Stream(ctx, p) {
-		if err != nil {
-			return model.Done{}, err
-		}
-		if done, ok := chunk.(model.Done); ok {
-			return done, nil
-		}
-	}
-	return model.Done{}, errors.New("the answer ended without an end mark")
 }

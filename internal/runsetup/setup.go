@@ -72,6 +72,7 @@ type Toolbox struct {
 	Tools *tool.Set   // the built-in ones
 	List  []tool.Tool // the same
 	walls *isolate.SwitchedExecutor
+	left  *ownProcesses // what the agent left running here
 	Web   *web.Client
 	Self  *self // that agent, for its own tools; nil: it was never made
 
@@ -162,11 +163,11 @@ func (s *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 		return fitted, media, err
 	}
 	walls := &isolate.SwitchedExecutor{Inner: s.Executor}
-	b := &Toolbox{Site: isolate.Site{Dir: dir, Agent: thread.Agent(), Proxy: &isolate.EgressProxy{Thread: thread}}, Roots: roots, walls: walls, skills: where, Notes: notes.NewFile(filepath.Join(s.Home.ThreadDir(thread), "notes.json")), styledModels: map[string]styledModel{}}
+	b := &Toolbox{Site: isolate.Site{Dir: dir, Agent: thread.Agent(), Proxy: &isolate.EgressProxy{Thread: thread}}, Roots: roots, walls: walls, left: &ownProcesses{setup: s, thread: thread}, skills: where, Notes: notes.NewFile(filepath.Join(s.Home.ThreadDir(thread), "notes.json")), styledModels: map[string]styledModel{}}
 	list := files.Tools(roots)
 	list = append(list, search.New(roots, search.Options{}))
 	list = append(list, shell.New(walls, shell.Options{Dir: dir, Env: roots.Env(), Keep: s.Logs.RedactingKeep(roots.Keep), Roots: isolate.WorkspaceRoots(dir, named)}))
-	list = append(list, process.New(walls, &ownProcesses{s, thread}, process.Options{Dir: dir, Env: roots.Env(), Keep: s.Logs.RedactingKeep(roots.Keep), Roots: isolate.WorkspaceRoots(dir, named)})...)
+	list = append(list, process.New(walls, b.left, process.Options{Dir: dir, Env: roots.Env(), Keep: s.Logs.RedactingKeep(roots.Keep), Roots: isolate.WorkspaceRoots(dir, named)})...)
 	list = append(list, git.Tools(walls, roots, s.Logs.RedactingKeep(roots.Keep))...)
 	list = append(list, notes.New(b.Notes))
 	b.Web = web.New(web.Options{Leaks: func(text string) bool { return s.Logs.Redactor().HasKnown(text) }})
@@ -251,6 +252,7 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 		return engine.Setup{}, err
 	}
 	b.walls.Switch(walls)
+	b.left.serve(host)
 	s.skillsInContainer(ctx, b, walls)
 	b.Self.serve(work)
 	sources := append(s.noteSources(row.ID, offered), s.skillsNote(offered, g.Withholds), s.calledNote())

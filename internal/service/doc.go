@@ -55,5 +55,6 @@ type Service struct {
 	// Mirror brings the files of a thread to the journal's end.
 	Mirror func(ctx context.Context, thread chat.ThreadID) error
 
-	Serving streams
+	Serving    streams
+	shownHooks shownHooks
 }

@@ -163,48 +163,6 @@ func (o *Handler) KillProcess(ctx context.Context, by operation.Caller, in opera
 	return o.showProcess(p), nil
 }
 
-// PreviewHooks carries out the operation of that name.
-func (o *Handler) PreviewHooks(_ context.Context, _ operation.Caller, in operations.HookWords) (out operation.List[operations.ProcessHook], err error) {
-	rules, err := hookRules(in.Instructions)
-	for _, r := range rules {
-		out.Items = append(out.Items, showHook(background.Hook{Rule: r}))
-	}
-	return out, err
-}
-
-func hookRules(instructions string) ([]background.Rule, error) {
-	rules, err := background.Compile(instructions)
-	if err == nil && len(rules) == 0 {
-		err = errors.New("say what shall happen when")
-	}
-	if err != nil {
-		return nil, Invalid("instructions", "%s", err)
-	}
-	return rules, nil
-}
-
-// HookProcess carries out the operation of that name.
-func (o *Handler) HookProcess(ctx context.Context, by operation.Caller, in operations.NewProcessHooks) (operations.Process, error) {
-	rules, err := hookRules(in.Instructions)
-	if err != nil {
-		return operations.Process{}, err
-	}
-	p, err := o.findProcess(ctx, by, in.ID)
-	switch {
-	case err != nil:
-		return operations.Process{}, err
-	case !ownsProcess(by, p):
-		return operations.Process{}, operation.Errorf(operation.Forbidden, "process %s is %s's: its hooks act with their rights and their money", p.ID, p.Owner.Person())
-	}
-	if p, err = o.app.Processes.AddHooks(ctx, p.ID, rules); err != nil {
-		if errors.Is(err, watch.ErrHooks) {
-			err = operation.Errorf(operation.Conflict, "%s", err)
-		}
-		return operations.Process{}, err
-	}
-	return o.showProcess(p), nil
-}
-
 // findProcess finds one that the caller may see, by its id or a beginning that only one has.
 func (o *Handler) findProcess(ctx context.Context, by operation.Caller, name string) (background.Process, error) {
 	p, err := o.app.DB.Process(ctx, name)
@@ -281,7 +239,7 @@ func (o *Handler) showProcess(p background.Process) operations.Process {
 }
 
 func showHook(h background.Hook) operations.ProcessHook {
-	return operations.ProcessHook{Says: h.Rule.String(), On: string(h.On), If: h.If, Pattern: h.Pattern, After: h.After, Do: string(h.Do), Message: h.Message, Fires: h.Fires, Suppressed: h.Suppressed}
+	return operations.ProcessHook{Says: h.Rule.String(), On: string(h.On), If: h.If, Pattern: h.Pattern, After: h.After, Do: string(h.Do), Message: h.Message, MaxFires: h.MaxFires, Interval: h.Interval, Delay: h.Delay, Fires: h.Fires, Suppressed: h.Suppressed}
 }
 
 // processPlatform names what processes say, in arrivals and events.

@@ -11,6 +11,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -53,6 +54,9 @@ type Processes interface {
 	Tail(id string, bytes, lines int) (string, error)
 	Stop(p background.Process) (bool, error)
 	AddHooks(ctx context.Context, p background.Process, rules []background.Rule) (background.Process, error)
+	// Understand has a model read instructions that the grammar does not, and people see what came of it before it holds. The
+	// error says why there are no such hooks.
+	Understand(ctx context.Context, instructions string) ([]background.Rule, error)
 }
 
 // Executor runs commands, and can leave them running.
@@ -89,10 +93,7 @@ func New(run Executor, kept Processes, opts Options) []tool.Tool {
 			Label:  func(in backgroundInput) string { return cmp.Or(in.Description, "leave running: "+label(in.text())) },
 			Preview: func(_ context.Context, in backgroundInput) string {
 				rules, err := in.rules()
-				if err != nil {
-					return ""
-				}
-				return "hooks:\n" + sentences(rules)
+				return preview(rules, err)
 			}, Run: t.start}),
 		tool.New(tool.Func[concurrentInput]{Name: "run_concurrent", Description: runConcurrentProse, Rare: true, Risk: tool.High,
 			Access: func(in concurrentInput) (all []tool.Access) {
@@ -108,12 +109,33 @@ func New(run Executor, kept Processes, opts Options) []tool.Tool {
 		tool.New(tool.Func[hooksInput]{Name: "add_process_hooks", Description: hooksProse, Rare: true, Risk: tool.Medium, Run: t.addHooks,
 			Preview: func(_ context.Context, in hooksInput) string {
 				rules, err := compile(in.Instructions, in.Hooks)
-				if err != nil {
-					return ""
-				}
-				return "hooks:\n" + sentences(rules)
+				return preview(rules, err)
 			}}),
 	}
+}
+
+// preview is what people are shown of hooks before a call.
+func preview(rules []background.Rule, err error) string {
+	switch {
+	case errors.Is(err, background.ErrNotUnderstood):
+		return "hooks: a model reads the instructions; what it makes of them is shown before it holds"
+	case err != nil:
+		return ""
+	}
+	return "hooks:\n" + sentences(rules)
+}
+
+// understood is the rules of a call: as the grammar reads them, else as a model does and people agree.
+func (t *tools) understood(ctx context.Context, instructions string, spelled []background.Rule) ([]background.Rule, error) {
+	rules, err := compile(instructions, spelled)
+	if !errors.Is(err, background.ErrNotUnderstood) {
+		return rules, err
+	}
+	read, err := t.kept.Understand(ctx, instructions)
+	if err != nil {
+		return nil, err
+	}
+	return background.Check(slices.Concat(spelled, read))
 }
 
 func shellAccess(name, command string) []tool.Access {
@@ -202,9 +224,13 @@ func (t *tools) start(ctx context.Context, in backgroundInput) (tool.Result, err
 	if in.Directory != "" && !filepath.IsLocal(in.Directory) {
 		return tool.Fail("working_directory must be a folder of the workspace."), nil
 	}
-	rules, err := in.rules()
+	spelled, err := spell(in.Hooks)
 	if err != nil {
 		return tool.Fail(err.Error()), nil
+	}
+	rules, err := t.understood(ctx, in.Instructions, spelled)
+	if err != nil {
+		return tool.Fail(err.Error()), ctx.Err()
 	}
 	life := defaultLife
 	if in.Timeout > 0 && !math.IsNaN(in.Timeout) {
@@ -330,16 +356,16 @@ func (t *tools) addHooks(ctx context.Context, in hooksInput) (tool.Result, error
 	if strings.TrimSpace(in.Instructions) == "" && len(in.Hooks) == 0 {
 		return tool.Fail("Say in instructions or hooks what shall happen."), nil
 	}
-	rules, err := compile(in.Instructions, in.Hooks)
-	if err != nil {
-		return tool.Fail(err.Error()), nil
-	}
 	p, missing, err := t.find(ctx, in.ID)
 	if err != nil || missing != "" {
 		return tool.Fail(missing), err
 	}
 	if p.Over() {
 		return tool.Fail("It is over: " + Describe(p, time.Now()) + "."), nil
+	}
+	rules, err := t.understood(ctx, in.Instructions, in.Hooks)
+	if err != nil {
+		return tool.Fail(err.Error()), ctx.Err()
 	}
 	if _, err = t.kept.AddHooks(ctx, p, rules); err != nil {
 		return tool.Fail(err.Error()), nil

@@ -2,6 +2,7 @@ package process_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 type kept struct {
 	list    []background.Process
 	started sandbox.Background
+	read    []string // instructions that a model was given
 }
 
 func (k *kept) Start(_ context.Context, p background.Process, b sandbox.Background) (background.Process, error) {
@@ -29,6 +31,14 @@ func (k *kept) List(context.Context) ([]background.Process, error) { return k.li
 func (k *kept) NewID() string                                      { return "p1" }
 func (k *kept) Tail(string, int, int) (string, error)              { return "listening", nil }
 func (k *kept) Stop(background.Process) (bool, error)              { return true, nil }
+func (k *kept) Understand(_ context.Context, words string) ([]background.Rule, error) {
+	k.read = append(k.read, words)
+	if strings.Contains(words, "sandwich") {
+		return nil, errors.New("it cannot be said with hooks: it is no sandwich")
+	}
+	return background.Check([]background.Rule{{On: background.OnOutput, Pattern: "90%", Do: background.NotifyChannel}})
+}
+
 func (k *kept) AddHooks(_ context.Context, p background.Process, rules []background.Rule) (background.Process, error) {
 	k.list[0].Hooks = append(k.list[0].Hooks, background.Hook{Rule: rules[0]})
 	return p, nil
@@ -65,7 +75,7 @@ func TestRunBackground(t *testing.T) {
 	set, k := setup(t)
 	for args, want := range map[string]string{
 		`{"command":" "}`: "The command is empty.",
-		`{"command":"make","instructions":"make me a sandwich"}`:       "is not understood",
+		`{"command":"make","instructions":"make me a sandwich"}`:       "it is no sandwich",
 		`{"command":"make","hooks":[{"on":"full moon","do":"dance"}]}`: "exit, output or timeout",
 		`{"command":"make","working_directory":"../.."}`:               "must be a folder of the workspace",
 	} {
@@ -134,5 +144,28 @@ func TestRunConcurrent(t *testing.T) {
 	}
 	if got := call(t, set, "run_concurrent", `{"commands":[]}`); !strings.Contains(got, "1 to 10") {
 		t.Error(got)
+	}
+}
+
+// What the grammar understands no model reads; the rest a model does, and what came of it is told.
+func TestInstructionsThatAModelReads(t *testing.T) {
+	t.Parallel()
+	set, k := setup(t)
+	if got := call(t, set, "run_background", `{"command":"make","instructions":"tell me when it is done"}`); !strings.Contains(got, "when it ends, tell people") || len(k.read) != 0 {
+		t.Errorf("%s, read %v", got, k.read)
+	}
+	const odd = `"instructions":"the disk must not get fuller than ninety percent, ping me then"`
+	if got := call(t, set, "run_background", `{"command":"make",`+odd+`,"hooks":[{"on":"exit","do":"stop_thread"}]}`); !strings.Contains(got, "matches /90%/, tell people") || !strings.Contains(got, "when it ends, stop the run") {
+		t.Error(got)
+	}
+	if got := call(t, set, "add_process_hooks", `{"id":"p1",`+odd+`}`); !strings.Contains(got, "Added:\n- when it prints a line that matches /90%/") || len(k.read) != 2 {
+		t.Errorf("%s, read %v", got, k.read)
+	}
+	one, args, err := set.Resolve("run_background", []byte(`{"command":"make",`+odd+`}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shown := one.(tool.Previewer).Preview(t.Context(), args); !strings.Contains(shown, "a model reads the instructions") || len(k.read) != 2 {
+		t.Errorf("%q, read %v", shown, k.read)
 	}
 }

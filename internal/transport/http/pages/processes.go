@@ -2,6 +2,8 @@ package pages
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -39,7 +41,13 @@ func (p *Pages) process(w http.ResponseWriter, r *http.Request, by operation.Cal
 		frame.Script = "process.js"
 	}
 	data := processData(one, by)
-	data["Layout"], data["Output"] = frame, output
+	form := hooksForm{ID: one.ID, Say: r.URL.Query().Get("say")}
+	if form.Say != "" {
+		if err := p.understand(r.Context(), by, &form); err != nil {
+			return err
+		}
+	}
+	data["Layout"], data["Output"], data["Form"] = frame, output, form
 	return p.render(w, http.StatusOK, "process.html", data)
 }
 
@@ -66,6 +74,49 @@ func (p *Pages) lastOutput(ctx context.Context, by operation.Caller, id string) 
 		out.Text = strings.Join(lines[len(lines)-tailLines:], "")
 	}
 	return out, nil
+}
+
+// hooksForm is what somebody said shall happen, with how it is understood.
+type hooksForm struct {
+	ID, Say, Wrong string
+	Says           []string
+	Hooks          string // the same, spelled out: what is shown is what is added
+}
+
+// understand says how the words of a form are understood.
+func (p *Pages) understand(ctx context.Context, by operation.Caller, form *hooksForm) error {
+	list, err := operations.PreviewHooks.Call(ctx, p.Executor, by, operations.HookWords{Instructions: form.Say, ID: form.ID})
+	if wrong := (*operation.Error)(nil); errors.As(err, &wrong) && (wrong.Kind == operation.Invalid || wrong.Kind == operation.Forbidden) {
+		form.Wrong = wrong.Error()
+		return nil
+	} else if err != nil {
+		return err
+	}
+	var spelled []map[string]any
+	for _, h := range list.Items {
+		form.Says = append(form.Says, h.Says)
+		one := map[string]any{"on": h.On, "if": h.If, "pattern": h.Pattern, "after": h.After, "do": h.Do, "message": h.Message}
+		for name, n := range map[string]*int{"maxFires": h.MaxFires, "interval": h.Interval, "delay": h.Delay} {
+			if n != nil {
+				one[name] = *n
+			}
+		}
+		spelled = append(spelled, one)
+	}
+	data, err := json.Marshal(spelled)
+	form.Hooks = string(data)
+	return err
+}
+
+func (p *Pages) hookProcess(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	id := r.PathValue("id")
+	if _, err := operations.HookProcess.Call(r.Context(), p.Executor, by, operations.NewProcessHooks{ID: id, Hooks: r.PostFormValue("hooks")}); err != nil {
+		return err
+	}
+	return finishForm(w, r, "/processes/"+id, "added")
 }
 
 func (p *Pages) killProcess(w http.ResponseWriter, r *http.Request, by operation.Caller) error {

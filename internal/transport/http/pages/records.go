@@ -24,6 +24,7 @@ func (p *Pages) moreRoutes() {
 	p.page("GET /processes", p.processes)
 	p.page("GET /processes/{id}", p.process)
 	p.page("POST /processes/{id}", p.killProcess)
+	p.page("POST /processes/{id}/hooks", p.hookProcess)
 	p.mux.HandleFunc("GET /processes/{id}/live", p.processLive)
 	p.page("GET /schedules", p.schedules)
 	p.page("POST /schedules", p.addSchedule)

@@ -35,7 +35,7 @@ function listen() {
   source = mine;
   mine.addEventListener("output", (e) => { next = e.lastEventId; append(JSON.parse(e.data)); });
   mine.addEventListener("put", (e) => put(JSON.parse(e.data)));
-  mine.addEventListener("end", () => { over = true; mine.close(); });
+  mine.addEventListener("end", () => { over = true; mine.close(); document.getElementById("process-say")?.remove(); });
   mine.addEventListener("error", () => {
     if (mine.readyState !== EventSource.CLOSED || source !== mine) return; // the browser reconnects by itself
     again();

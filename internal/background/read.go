@@ -1,0 +1,78 @@
+package background
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// CompilePrompt is what a model is told that reads instructions; Read takes its answer.
+//
+//go:embed compile.md
+var CompilePrompt string
+
+// CompileTokens is the most that such an answer takes: ten hooks fit.
+const CompileTokens = 1500
+
+// Read makes rules of a model's answer. Nothing of it is taken that is not exactly of the form that was asked for.
+func Read(answer string) ([]Rule, error) {
+	text := strings.TrimSpace(answer)
+	if inner, ok := strings.CutPrefix(text, "```"); ok {
+		_, inner, _ = strings.Cut(inner, "\n")
+		text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(inner), "```"))
+	}
+	var got struct {
+		Hooks []Rule `json:"hooks"`
+		Error string `json:"error"`
+	}
+	if err := strictly(text, &got); err != nil {
+		return nil, fmt.Errorf("the model that read the instructions did not answer in the form that was asked for (%w)", err)
+	}
+	if got.Error != "" {
+		return nil, fmt.Errorf("it cannot be said with hooks: %.300s", got.Error)
+	}
+	if len(got.Hooks) == 0 {
+		return nil, errors.New("the model that read the instructions found nothing in them that could happen")
+	}
+	rules, err := Check(got.Hooks)
+	if err != nil {
+		return nil, fmt.Errorf("the model that read the instructions made a hook that cannot be: %w", err)
+	}
+	return rules, nil
+}
+
+// Spelled reads hooks that somebody has spelled out as a JSON list.
+func Spelled(text string) ([]Rule, error) {
+	var rules []Rule
+	if err := strictly(text, &rules); err != nil {
+		return nil, fmt.Errorf("hooks cannot be read: %w", err)
+	}
+	if len(rules) == 0 {
+		return nil, errors.New("there are no hooks in the list")
+	}
+	return Check(rules)
+}
+
+// Spell is the list that Spelled reads.
+func Spell(rules []Rule) string {
+	data, err := json.Marshal(rules)
+	if err != nil {
+		panic(err) // texts and numbers only
+	}
+	return string(data)
+}
+
+func strictly(text string, into any) error {
+	read := json.NewDecoder(strings.NewReader(text))
+	read.DisallowUnknownFields()
+	if err := read.Decode(into); err != nil {
+		return err
+	}
+	if _, err := read.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something stands behind it")
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package runsetup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"chorus/internal/approval"
+	"chorus/internal/background"
+	"chorus/internal/chat"
+	"chorus/internal/id"
+	"chorus/internal/journal"
+	"chorus/internal/ledger"
+	"chorus/internal/model"
+	"chorus/internal/text"
+	"chorus/internal/tool"
+)
+
+// What reading instructions may take: it is one short answer.
+const (
+	compileTime              = 30 * time.Second
+	compileMost ledger.Nanos = 50_000_000 // five cents
+)
+
+// CompileHooks has the model of a thread's agent read instructions that the grammar does not understand, at somebody's expense.
+// Nothing holds by it.
+func (s *Setup) CompileHooks(ctx context.Context, row journal.Thread, payer chat.Principal, words string) ([]background.Rule, error) {
+	bot, err := s.Settings.BotFor(row)
+	if err != nil {
+		return nil, err
+	}
+	models, err := s.Models.For(bot.Vendors)
+	if err != nil {
+		return nil, err
+	}
+	return s.compileHooks(ctx, question{row: row, bot: bot, models: models, run: id.New(), payer: payer}, words)
+}
+
+func (s *Setup) compileHooks(ctx context.Context, q question, words string) ([]background.Rule, error) {
+	msg, err := model.NewMessage(model.User, chat.Participant{Kind: chat.System}, chat.TextBlocks("The instructions:\n"+words))
+	if err != nil {
+		return nil, err
+	}
+	q.system, q.messages, q.most = background.CompilePrompt, []*model.Message{msg}, compileMost
+	q.settings = chat.Settings{MaxTokens: background.CompileTokens, NoCache: true}
+	ctx, cancel := context.WithTimeout(ctx, compileTime)
+	defer cancel()
+	done, _, err := s.answer(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("no model could read the instructions: %w", err)
+	}
+	return background.Read(done.Blocks.Text())
+}
+
+// serve tells what its agent left running for which run it works.
+func (o *ownProcesses) serve(host *serverHost) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.host = host
+}
+
+// Understand implements process.Processes: a model reads the words at the run's expense, and people see what it made of them
+// before it holds, where the rules ask for hooks.
+func (o *ownProcesses) Understand(ctx context.Context, words string) ([]background.Rule, error) {
+	o.mu.Lock()
+	h := o.host
+	o.mu.Unlock()
+	if h == nil {
+		return nil, errors.New("no run is on")
+	}
+	call := tool.CallFrom(ctx).Key
+	rules, err := o.setup.compileHooks(ctx, question{row: h.row, bot: h.bot, models: h.models, model: h.model, run: runOf(call),
+		payer: payer(h.gate.Work).Person(), yes: h.gate.Choice.Snapshot().Yes}, words)
+	if err != nil {
+		return nil, err
+	}
+	var said []string
+	for _, r := range rules {
+		said = append(said, r.String())
+	}
+	shown := strings.Join(said, "; ")
+	ruling := h.gate.JudgeDuring("add_process_hooks", text.Clip(text.OneLine(shown), 500))
+	switch ruling.Verdict {
+	case approval.Allow:
+		return rules, nil
+	case approval.Pending:
+		asking, err := h.setup.Gate.Asking(h.row, h.bot, h.profile)
+		if err != nil {
+			return nil, err
+		}
+		asking.For = questionTime
+		a := h.approval(call)
+		a.Call.Name, a.Actions, a.Rule, a.Risk = "add_process_hooks", []string{"tool:add_process_hooks:" + text.Clip(text.OneLine(shown), 500)}, ruling.Rule, "medium"
+		a.Reason = "a model read this from plain words, which the grammar does not understand"
+		a.Preview = text.Clip(words, 1000) + "\n\nis understood as:\n- " + strings.Join(said, "\n- ")
+		if err := h.setup.Gate.Engine(nil).AskDuring(ctx, a, asking); err != nil {
+			return nil, fmt.Errorf("the instructions were understood as %q, and that was not confirmed: %w", shown, err)
+		}
+		return rules, nil
+	}
+	return nil, fmt.Errorf("the instructions were understood as these hooks, which may not be added unseen (%s): %s", ruling.Reason, background.Spell(rules))
+}
