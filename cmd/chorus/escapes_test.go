@@ -80,6 +80,9 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		t.Fatalf("%d conversations: %s%s%s", len(ids), listed, talked, asked)
 	}
 	s.run("", "token", "create", "--name", "a "+evil)
+	s.run("", "project", "create", "Site")
+	s.run("", "task", "create", "a "+evil, "-d", evil, "-p", "site")
+	s.run("", "note", "write", "Evil", "# "+evil, "-p", "site")
 	var show [][]string
 	for _, id := range ids {
 		for _, words := range []string{"show", "export", "replay"} {
@@ -110,8 +113,24 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		"process hook": {{"process", "hook", evil, evil}}, "process understand": {{"process", "understand", evil}, {"process", "understand", "when it prints '" + evil + "', tell me"}},
 		"memory list": {{"memory", "list"}}, "memory show": {{"memory", "show", evil}, {"memory", "show", "MEMORY.md"}}, "memory edit": {{"memory", "edit", "MEMORY.md", "--text", evil}},
 		"memory forget": {{"memory", "forget", "SYSTEM.md", evil, "--yes"}}, "memory history": {{"memory", "history", "MEMORY.md"}, {"memory", "history", evil}}, "memory restore": {{"memory", "restore", evil}}, "memory recall": {{"memory", "recall", evil}},
+		"project create": {{"project", "create", evil}}, "project list": {{"project", "list"}}, "project show": {{"project", "show", evil}, {"project", "show", "site"}}, "project edit": {{"project", "edit", "site", "--name", evil}},
+		"project activate": {{"project", "activate", evil, evil}}, "project channel": {{"project", "channel", "site", evil}}, "project control": {{"project", "control", "site", evil}}, "project of-channel": {{"project", "of-channel", evil}},
+		"repo add": {{"repo", "add", "clone", "--url", evil, "-p", "site"}, {"repo", "add", "link", "--path", evil, "-p", "site"}}, "repo list": {{"repo", "list"}},
+		"task create": {{"task", "create", evil, "-p", evil}, {"task", "create", evil, "-p", "site"}}, "task list": {{"task", "list"}, {"task", "list", "--json"}}, "task edit": {{"task", "edit", evil, "--title", evil}},
+		"task reopen": {{"task", "reopen", evil, evil}}, "task set-status": {{"task", "set-status", evil, evil}}, "task chain-health": {{"task", "chain-health", "-p", evil}}, "task depend": {{"task", "depend", evil, evil}}, "task undepend": {{"task", "undepend", evil, evil}},
+		"note list": {{"note", "list", "-p", "site"}}, "note write": {{"note", "write", evil, evil, "-p", "site"}}, "note append": {{"note", "append", evil, evil, "-p", "site"}}, "note read": {{"note", "read", "Evil", "-p", "site"}},
+		"note delete": {{"note", "delete", evil, "-p", "site", "--yes"}}, "note promote": {{"note", "promote", "Evil", "-p", "site"}}, "note specs": {{"note", "specs", "-p", "site"}},
+		"work status": {{"work", "status"}}, "work events": {{"work", "events"}}, "work tokens": {{"work", "tokens"}}, "work control": {{"work", "control", evil}},
 		"thread clear": {{"thread", "clear", evil}}, "backup": {{"backup", filepath.Join(dir, "no", evil)}}, "restore": {{"restore", evil}},
 		"migrate": {{"migrate"}}, "version": {{"version"}}, "import lca": {{"import", "lca", evil}}, "import chapter3": {{"import", "chapter3", evil}}, "import chapter2": {{"import", "chapter2", evil}},
+	}
+	for group, words := range map[string][]string{
+		"project": {"pause", "resume", "delete", "channels"},
+		"task":    {"show", "stop", "restart", "delete", "approve", "skip", "result", "diff", "tree", "error"},
+	} {
+		for _, word := range words {
+			tried[group+" "+word] = [][]string{{group, word, evil}}
+		}
 	}
 	// They stay, and have stories of their own; the file of thread attach and the bytes of thread blob come from the person.
 	elsewhere := []string{"run", "chat", "serve", "sim discord", "sim llm", "thread watch", "thread attach", "thread blob", "keep", "mcp serve", "acp"}

@@ -42,9 +42,11 @@ import (
 	"chorus/internal/settings"
 	"chorus/internal/skill/approved"
 	"chorus/internal/store"
+	"chorus/internal/store/tasks"
 	"chorus/internal/tool/files"
 	"chorus/internal/transport/discord/account"
 	"chorus/internal/transport/repl/local"
+	"chorus/internal/workrun"
 )
 
 // Options are what the outside gives.
@@ -95,8 +97,9 @@ type App struct {
 	stopBackground func()                     // nil: nothing goes on beside
 	serving        atomic.Bool                // this process runs everybody's threads
 	telemetry      telemetryParts
-	clock          clock.Clock   // keeps schedules, while the server runs
-	hooks          runner.Runner // runs hooks, while the server runs
+	clock          clock.Clock     // keeps schedules, while the server runs
+	hooks          runner.Runner   // runs hooks, while the server runs
+	work           *workrun.Runner // works on tasks, while the server runs
 }
 
 // Open opens the home and its database. Close ends it.
@@ -144,7 +147,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.DB, err = store.Open(ctx, store.Options{Path: path, BlobDir: a.Home.Blobs(), Durability: a.Shared.Durability, Notify: a.databaseChanged, Now: o.Now})
+	a.DB, err = store.Open(ctx, store.Options{Path: path, BlobDir: a.Home.Blobs(), Durability: a.Shared.Durability, Notify: a.databaseChanged, Now: o.Now, Follow: tasks.Follow})
 	if err != nil {
 		return nil, err
 	}
@@ -199,6 +202,7 @@ func (a *App) wire() {
 	a.Setup.AwaitFiles, a.Setup.ChannelTools, a.Setup.RecallChannel = a.Host.AwaitFiles, a.Host.ChannelTools, a.Host.RecallChannel
 	a.Setup.OperationTools, a.Setup.Recall = a.Service.OperationTools, a.Service.Recall
 	a.Setup.NoteSources = append(a.Setup.NoteSources, a.Service.FutureNote())
+	a.wireWork()
 }
 
 // Engine starts the engine on first use. It runs, and takes over from processes that

@@ -33,13 +33,18 @@ func (a *App) runHooks(ctx context.Context) (wait func()) {
 	return func() { cancel(); work.Wait(); closeSources(); others.Close() }
 }
 
-// hooksLock is how often a server looks whether another one that ran the hooks of this home has ended.
+// hooksLock is how often a server looks whether another one that held a lock of this home has ended.
 const hooksLock = 5 * time.Second
 
 // lockHooks waits until no other process runs the hooks of this home.
 func (a *App) lockHooks(ctx context.Context) (unlock func(), err error) {
+	return a.waitForLock(ctx, "hooks")
+}
+
+// waitForLock waits until no other process holds a lock of this home.
+func (a *App) waitForLock(ctx context.Context, name string) (unlock func(), err error) {
 	for {
-		lock, err := lockfile.Try(filepath.Join(a.Home.Locks(), "hooks"), nil)
+		lock, err := lockfile.Try(filepath.Join(a.Home.Locks(), name), nil)
 		if err == nil {
 			return func() { lock.Release() }, nil
 		}

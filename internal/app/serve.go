@@ -75,6 +75,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	defer disconnect()
 	defer a.keepSchedules(ctx)()
 	defer a.runHooks(ctx)()
+	defer a.runWork(ctx)()
 	ended := make(chan error, 1)
 	go func() {
 		if o.TLSCert != "" {

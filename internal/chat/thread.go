@@ -16,6 +16,9 @@ import (
 // HookTransport is the transport of the threads in which hooks run.
 const HookTransport = "hook"
 
+// WorkTransport is the transport of the threads in which tasks are worked on.
+const WorkTransport = "work"
+
 // DefaultAgent answers where no agent is named.
 const DefaultAgent = "chorus"
 
@@ -117,7 +120,7 @@ func (t ThreadID) OnPlatform() bool { return OnPlatform(t.Transport()) }
 
 // OnPlatform reports whether a transport is a chat platform.
 func OnPlatform(transport string) bool {
-	return transport != "" && transport != "cli" && transport != "web" && transport != HookTransport
+	return transport != "" && transport != "cli" && transport != "web" && transport != HookTransport && transport != WorkTransport
 }
 
 // Transport, Place, Thread and Agent are the parts by name.

@@ -82,6 +82,9 @@ type Bot struct {
 	Intake                  string   `key:"intake"`  // queue, inject or interrupt
 	MaxQueuedReplies        int      `key:"maxQueuedReplies"`
 	MaxRuns                 int      `key:"maxRuns"`
+	Workers                 int      `key:"workers"`
+	TaskTimeoutMS           int      `key:"taskTimeoutMs"`
+	WorkTokensDaily         int      `key:"workTokensDaily"`
 	ReplyOnRandom           int      `key:"replyOnRandom"` // one in so many; 0: never
 	ReplyOnName             bool     `key:"replyOnName"`
 	AutoReplyOwnChannel     bool     `key:"autoReplyOwnChannel"`

@@ -153,6 +153,16 @@ func (h *Home) Guilds() string   { return h.join("guilds") }
 func (h *Home) Template() string { return h.join("template") }
 func (h *Home) Trash() string    { return h.join(".trash") }
 
+// Project is the folder of a project, with its notes, its repositories and the checkouts of its tasks.
+func (h *Home) Project(id string) string      { return h.join("projects", id) }
+func (h *Home) ProjectNotes(id string) string { return h.join("projects", id, "notes") }
+func (h *Home) ProjectRepo(id, repo string) string {
+	return h.join("projects", id, "repos", repo+".git")
+}
+func (h *Home) TaskDir(project, task string) string {
+	return h.join("projects", project, "tasks", task)
+}
+
 // AgentDir is an agent's folder; the name must be valid (chat.ValidAgentName).
 func (h *Home) AgentDir(name string) string { return h.join("agents", name) }
 

@@ -80,6 +80,21 @@ func (g *Guard) DialContext(ctx context.Context, network, address string) (net.C
 	return nil, errors.Join(problems...)
 }
 
+// CheckHost refuses a name that has an address which is not public, for programs that resolve and connect themselves: what the name
+// means a moment later is not held.
+func (g *Guard) CheckHost(ctx context.Context, host string) error {
+	addrs, err := g.lookup(ctx, host)
+	if err != nil {
+		return fmt.Errorf("look up %s: %w", text.Clip(host, 100), err)
+	}
+	for _, addr := range addrs {
+		if err := Check(host, addr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (g *Guard) allowed(host, port string) bool {
 	return g.Allow != nil && g.Allow(strings.ToLower(strings.TrimSuffix(host, ".")), port)
 }

@@ -16,6 +16,8 @@ type Caller struct {
 	// Here is the place in which the caller speaks, as transport and place of its threads ("discord:12/34"): whoever is
 	// there may know what happens there. "": nowhere in particular.
 	Here string
+	// Session is the conversation in which it is asked for; "": in none.
+	Session chat.ThreadID
 }
 
 // IsHere reports whether a thread is held where the caller speaks.

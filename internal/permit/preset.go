@@ -49,6 +49,17 @@ const (
 		`track|no-track|unified|untracked-files|update|verbose|verify|word-diff|worktree`
 )
 
+// What agents may ask of the queue of tasks: to look, and to change.
+const (
+	workReads = `list_projects|get_project|get_project_channels|get_project_for_channel|list_repos|list_tasks|get_task|get_task_result|` +
+		`get_task_diff|get_task_tree|get_chain_health|get_agent_error|get_status|get_recent_events|get_token_usage|list_notes|` +
+		`read_note|compare_specs_notes`
+	workWrites = `create_project|edit_project|pause_project|resume_project|delete_project|set_active_project|set_project_channel|` +
+		`set_control_interface|add_repo|create_task|edit_task|stop_task|restart_task|reopen_with_feedback|delete_task|` +
+		`approve_task|skip_task|set_task_status|add_dependency|remove_dependency|orchestrator_control|write_note|append_note|` +
+		`delete_note|promote_note`
+)
+
 // presetRules are the presets in the order they are listed.
 var presetRules = []struct {
 	name  string
@@ -64,6 +75,7 @@ var presetRules = []struct {
 			localGit,
 			`tool:self_edit:docs ` + anyName + belowRoot,
 			`tool:(?:info|list_models|list_agents|read_agent_docs|work_notes|recall|search_channel|set_timer|activate_self|cancel_timer|process_list|process_logs):.*`,
+			`tool:(?:` + workReads + `):.*`,
 		},
 		Ask: []string{
 			writers + `@(?:skills|events)` + belowRoot,
@@ -76,6 +88,7 @@ var presetRules = []struct {
 			`tool:(?:send_to_agent|spawn_agent):.*`,
 			`tool:mcp__.*`,
 			`tool:(?:create_hook|list_hooks|get_hook|edit_hook|delete_hook|list_hook_runs|get_hook_run|fire_hook):.*`,
+			`tool:(?:` + workWrites + `):.*`,
 			`tool:(?:agent|approval|audit|cost|mcpserver|memory|model|rule|schedule|session|setting|skill|system|token)_[a-z_]+:.*`,
 		},
 	}},

@@ -50,7 +50,7 @@ type Setup struct {
 	AwaitFiles   func(ctx context.Context, thread chat.ThreadID, log *transcript.Log)
 	ChannelTools func(thread chat.ThreadID, roots *files.Roots) []tool.Tool
 	// OperationTools are what agents can ask of Chorus itself; all: also what changes agents and settings.
-	OperationTools func(all bool) []tool.Tool
+	OperationTools func(all bool, thread chat.ThreadID) []tool.Tool
 	Me             func() chat.Principal
 	Memory         *memory.Keeper
 	// Recall searches what those who ask may read of memory and past conversations, from where a thread is held.

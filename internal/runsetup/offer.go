@@ -18,10 +18,10 @@ import (
 // offer is the tools of a run: those of the mode, of the agent, of its servers and, where the configuration says
 // so, of Chorus itself that the profile could ever allow. Those of servers are found by searching when there are more
 // than forty in all, and those of Chorus and the rare ones always, unless the agent or the run names its tools.
-func (setup *Setup) offer(ctx context.Context, b *Toolbox, bot *config.Bot, who persona, g *gate.Judge, now chat.Terms, terms serverTerms) (*chosen, error) {
+func (setup *Setup) offer(ctx context.Context, b *Toolbox, thread chat.ThreadID, bot *config.Bot, who persona, g *gate.Judge, now chat.Terms, terms serverTerms) (*chosen, error) {
 	var operations []tool.Tool
 	if bot.OperationTools {
-		operations = setup.OperationTools(g.Open())
+		operations = setup.OperationTools(g.Open(), thread)
 	}
 	terms.all = now.Yes || g.Open()
 	all, listing, err := setup.withServers(ctx, b, bot, terms, operations)

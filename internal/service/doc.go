@@ -52,6 +52,8 @@ type Service struct {
 	HooksChanged func()
 	// CancelHook ends the run of a hook that is on.
 	CancelHook func(id string)
+	// Others carry out operations that this package does not, beside a handler of its own; nil: there are none.
+	Others func(*Handler) []any
 	// Mirror brings the files of a thread to the journal's end.
 	Mirror func(ctx context.Context, thread chat.ThreadID) error
 

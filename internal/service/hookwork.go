@@ -372,7 +372,7 @@ func (o *Handler) actionCall(h hook.Hook, r hook.Run, a hook.Action, args json.R
 		}
 		call, _ := stepCall(h, r, hook.Step{Type: hook.Shell}, nil)
 		call.Name, call.Args = a.Name, args
-		call.Tools = func(*runsetup.Toolbox) []tool.Tool { return o.app.OperationTools(false) }
+		call.Tools = func(*runsetup.Toolbox) []tool.Tool { return o.app.OperationTools(false, "") }
 		return call, true
 	default:
 		return runsetup.UnattendedCall{}, false

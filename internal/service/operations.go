@@ -32,7 +32,15 @@ func (s *Service) Guest() *Handler {
 }
 
 func (o *Handler) operations() *operation.Local {
-	return operation.NewLocal(operation.LocalOptions{Handlers: []any{o, o.app.Tokens()}, Nouns: o.nouns(), Operations: operations.All(), Error: o.ToError})
+	return operation.NewLocal(operation.LocalOptions{Handlers: append([]any{o, o.app.Tokens()}, o.others()...), Nouns: o.nouns(), Operations: operations.All(), Error: o.ToError})
+}
+
+// others carry out what this package does not.
+func (o *Handler) others() []any {
+	if o.app.Others == nil {
+		return nil
+	}
+	return o.app.Others(o)
 }
 
 // maxSuggested is how many sessions are suggested where nothing was typed.

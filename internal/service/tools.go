@@ -12,13 +12,17 @@ import (
 
 // OperationTools are the operations that agents may use. With all, also those that change agents and settings: they
 // could widen the agent's own rights, so they are only for runs that nothing limits.
-func (s *Service) OperationTools(all bool) []tool.Tool {
+func (s *Service) OperationTools(all bool, thread chat.ThreadID) []tool.Tool {
 	scopes := []operation.Scope{operation.Read, operation.Chat}
 	if all {
 		scopes = operation.Scopes()
 	}
 	return operate.Tools(operate.Options{Executor: s.GuestOperations(), Operations: operations.All(), Scopes: scopes,
-		Caller: func(ctx context.Context) operation.Caller { return callerOf(tool.CallFrom(ctx).Senders, scopes) }})
+		Caller: func(ctx context.Context) operation.Caller {
+			by := callerOf(tool.CallFrom(ctx).Senders, scopes)
+			by.Session = thread
+			return by
+		}})
 }
 
 // callerOf is on whose authority a call runs: the one person whose words the run has taken. Where there are several,

@@ -44,6 +44,11 @@ func (s *Settings) CheckPlace(thread chat.ThreadID, dir string) error {
 	if in && len(parts) >= 2 && parts[1] == filepath.Base(s.Agents().Workspace(parts[0])) {
 		return nil
 	}
+	if thread.Transport() == chat.WorkTransport {
+		if _, in := below(s.Home.TaskDir(thread.Place(), thread.Thread()), dir); in {
+			return nil
+		}
+	}
 	return s.CheckNamedPlace(dir)
 }
 

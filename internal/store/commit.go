@@ -280,6 +280,11 @@ func (a *applying) event(d *draft) error {
 	if err := a.consequences(d.event.Body); err != nil {
 		return err
 	}
+	if a.db.follow != nil {
+		if err := a.db.follow(Tx{a.w, a.now}, a.in.Thread, a.out[len(a.out)-1]); err != nil {
+			return err
+		}
+	}
 	if !refuse {
 		return nil
 	}

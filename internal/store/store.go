@@ -41,6 +41,8 @@ type Options struct {
 	// Notify is told, by whoever found out, that the files can no longer be written, and with nil
 	// that they can be again. It must not call the store. nil: nobody is.
 	Notify func(error)
+	// Follow is told of every event inside the transaction that writes it; an error undoes both. nil: nobody is.
+	Follow Follower
 }
 
 // DB is an open store. All methods may be called from any goroutine; after
@@ -49,6 +51,7 @@ type DB struct {
 	path    string
 	blobDir string
 	now     func() time.Time
+	follow  Follower
 
 	w       *writer
 	readers *sql.DB
@@ -85,7 +88,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, explain(path, err)
 	}
-	db := &DB{path: path, blobDir: o.BlobDir, now: o.Now, w: w}
+	db := &DB{path: path, blobDir: o.BlobDir, now: o.Now, follow: o.Follow, w: w}
 	db.readers, err = sql.Open(driverName, dsn(path, readerPragmas))
 	if err != nil {
 		return nil, errors.Join(explain(path, err), w.close())

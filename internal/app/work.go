@@ -1,0 +1,104 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+
+	"chorus/internal/chat"
+	"chorus/internal/gitrepo"
+	"chorus/internal/netguard"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/provider"
+	"chorus/internal/runsetup"
+	"chorus/internal/service"
+	"chorus/internal/store/tasks"
+	"chorus/internal/work"
+	"chorus/internal/workrun"
+	"chorus/internal/workservice"
+)
+
+// wireWork makes what projects and tasks need.
+func (a *App) wireWork() {
+	queue := tasks.New(a.DB)
+	active := workservice.New(workservice.Options{Projects: queue, Tasks: queue, Memos: a.DB})
+	a.work = &workrun.Runner{Tasks: queue, Home: a.Home, Now: a.Service.Now, Log: a.Log, Workers: a.Shared.Workers, Deadline: provider.Milliseconds(a.Shared.TaskTimeoutMS), TokenLimit: int64(a.Shared.WorkTokensDaily),
+		Paused: active.Paused, Lock: a.lockWork, Git: gitrepo.Options{Environ: a.Environ, LocalURLs: true},
+		Say: func(ctx context.Context, t work.Task, words, key string) (string, error) {
+			return a.Service.Handler().SayWork(ctx, t, words, key)
+		},
+		Answer: func(ctx context.Context, thread chat.ThreadID) (string, error) {
+			return a.Service.Handler().LastAnswer(ctx, thread)
+		},
+		Abort: func(ctx context.Context, thread chat.ThreadID, by string) error {
+			_, err := a.Service.Handler().Engine.Abort(ctx, thread, by, false)
+			return err
+		}}
+	handler := func(h *service.Handler) *workservice.Handler {
+		return workservice.New(workservice.Options{
+			Git: a.work, Workers: a.Shared.Workers, Projects: queue, Tasks: queue, Memos: a.DB, Home: a.Home, Now: a.Service.Now, Agent: chat.DefaultAgent, CheckURL: checkCloneURL,
+			FindAgent: func(ctx context.Context, name string) error {
+				_, err := h.GetAgent(ctx, operation.Caller{}, operations.AgentRef{Name: name})
+				return err
+			},
+			Changed: func() {
+				a.work.Changed()
+				h.Engine.Peers.Notify(workrun.ChangedElsewhere)
+			},
+			CheckPlace: func(dir string) error { return a.Settings.CheckPlace("", dir) },
+			Abort: func(ctx context.Context, thread chat.ThreadID, by string) (bool, error) {
+				return h.Engine.Abort(ctx, thread, by, false)
+			},
+		})
+	}
+	a.Service.Others = func(h *service.Handler) []any { return []any{handler(h)} }
+	a.Setup.NoteSources = append(a.Setup.NoteSources, runsetup.NoteSource{What: "active project", Gone: "No project is active any more.",
+		Text: func(ctx context.Context, at runsetup.NoteContext) (string, error) { return active.Note(ctx, at.Row.ID) }})
+}
+
+// runWork does the work of the queue until the server stops; the function that it returns waits for that.
+func (a *App) runWork(ctx context.Context) (wait func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	events := a.Bus.SubscribeAllProcesses(chat.RunEnded{}.Kind(), chat.AbortAsked{}.Kind(), chat.ApprovalAsked{}.Kind(), chat.ApprovalAnswered{}.Kind())
+	others := a.Bus.Subscribe(workrun.ChangedElsewhere)
+	var on sync.WaitGroup
+	on.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-others.Wake():
+				others.Take()
+				a.work.Changed()
+			case <-events.Wake():
+				events.Take()
+				a.work.Changed()
+			}
+		}
+	})
+	on.Go(func() { a.work.Run(ctx) })
+	return func() { cancel(); on.Wait(); events.Close(); others.Close() }
+}
+
+// lockWork waits until no other process does the work of this home.
+func (a *App) lockWork(ctx context.Context) (unlock func(), err error) {
+	return a.waitForLock(ctx, "work")
+}
+
+// checkCloneURL lets people who do not run this Chorus have repositories cloned from public addresses only.
+func checkCloneURL(ctx context.Context, address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" {
+		return errors.New("only addresses that begin with https:// can be cloned; ask whoever runs this Chorus to add others")
+	}
+	if u.User != nil {
+		return errors.New("an address must not hold a name or a password: it would be shown to others")
+	}
+	if err := new(netguard.Guard).CheckHost(ctx, u.Hostname()); err != nil {
+		return fmt.Errorf("%s cannot be cloned: %w", u.Host, err)
+	}
+	return nil
+}

@@ -1,0 +1,254 @@
+package operations
+
+import (
+	"context"
+	"time"
+
+	"chorus/internal/operation"
+)
+
+// Projects carries out operations on projects.
+type Projects interface {
+	ListProjects(context.Context, operation.Caller, operation.None) (operation.List[Project], error)
+	CreateProject(context.Context, operation.Caller, NewProject) (Project, error)
+	GetProject(context.Context, operation.Caller, ProjectRef) (Project, error)
+	EditProject(context.Context, operation.Caller, ProjectChanges) (Project, error)
+	PauseProject(context.Context, operation.Caller, ProjectRef) (Project, error)
+	ResumeProject(context.Context, operation.Caller, ProjectRef) (Project, error)
+	DeleteProject(context.Context, operation.Caller, ProjectDeletion) (DeletedProject, error)
+	SetActiveProject(context.Context, operation.Caller, ActiveProjectChoice) (ActiveProject, error)
+	SetProjectChannel(context.Context, operation.Caller, ProjectChannelLink) (ProjectChannel, error)
+	SetControlInterface(context.Context, operation.Caller, ProjectChannelName) (ProjectChannel, error)
+	GetProjectChannels(context.Context, operation.Caller, ProjectRef) (ProjectChannel, error)
+	GetProjectForChannel(context.Context, operation.Caller, ChannelRef) (ChannelProject, error)
+	AddRepo(context.Context, operation.Caller, NewRepo) (Repo, error)
+	ListRepos(context.Context, operation.Caller, ProjectQuery) (operation.List[Repo], error)
+}
+
+// NewProject is what a project is made of.
+type NewProject struct {
+	Name     string  `json:"name" minLen:"1" maxLen:"100" doc:"its name; its id is made of it: \"My Web App\" becomes my-web-app"`
+	Weight   float64 `json:"creditWeight,omitempty" min:"0" max:"1000" tool:"credit_weight" cli:"weight" slash:"weight" doc:"its share of the workers beside other projects; left out: 1"`
+	MaxRuns  int     `json:"maxConcurrentAgents,omitempty" min:"1" max:"64" tool:"max_concurrent_agents" cli:"max-agents" slash:"max_agents" doc:"how many of its tasks are worked on at once; left out: 2"`
+	Repo     string  `json:"repoUrl,omitempty" maxLen:"2048" tool:"repo_url" cli:"repo" slash:"repo" doc:"a repository to work on: an address to clone, or a folder on the server; more can be added later"`
+	Branch   string  `json:"defaultBranch,omitempty" maxLen:"200" tool:"default_branch" cli:"branch" slash:"-" doc:"the branch that work is merged into; left out: the repository's own"`
+	Shared   *bool   `json:"shared,omitempty" doc:"everybody who may talk to this Chorus sees it and gives it tasks; left out: yes for one that is made on a chat platform"`
+	Channels *bool   `json:"autoCreateChannels,omitempty" tool:"auto_create_channels" cli:"-" slash:"-" doc:"make a channel for it where it is asked for on a chat platform"`
+	Key      string  `json:"-" key:"true"`
+}
+
+// ProjectChanges are the fields of a project to change; the others stay.
+type ProjectChanges struct {
+	ID         string   `json:"id,omitempty" maxLen:"64" noun:"project" tool:"project_id" slash:"project" doc:"the project's id; left out: the active project"`
+	Name       string   `json:"name,omitempty" maxLen:"100" doc:"another name; the id stays"`
+	Weight     *float64 `json:"creditWeight,omitempty" min:"0" max:"1000" tool:"credit_weight" cli:"weight" slash:"weight" doc:"its share of the workers beside other projects"`
+	MaxRuns    *int     `json:"maxConcurrentAgents,omitempty" min:"1" max:"64" tool:"max_concurrent_agents" cli:"max-agents" slash:"max_agents" doc:"how many of its tasks are worked on at once"`
+	TokenLimit *int64   `json:"budgetLimit,omitempty" min:"0" tool:"budget_limit" cli:"token-limit" slash:"token_limit" doc:"tokens that its tasks may take in 24 hours; 0: no limit"`
+	Shared     *bool    `json:"shared,omitempty" slash:"-" doc:"everybody who may talk to this Chorus sees it"`
+}
+
+// ProjectRef names a project.
+type ProjectRef struct {
+	ID string `json:"id,omitempty" maxLen:"64" noun:"project" tool:"project_id" slash:"project" doc:"the project's id; left out: the active project"`
+}
+
+// ProjectQuery filters by a project.
+type ProjectQuery struct {
+	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"only those of a project"`
+}
+
+// ProjectDeletion names a project that is to go.
+type ProjectDeletion struct {
+	ID      string `json:"id" minLen:"1" maxLen:"64" noun:"project" tool:"project_id" slash:"project" doc:"the project's id"`
+	Archive bool   `json:"archiveChannels,omitempty" tool:"archive_channels" cli:"archive-channels" slash:"archive_channels" doc:"let its channel on a chat platform be archived"`
+}
+
+// DeletedProject says what went.
+type DeletedProject struct {
+	ID      string `json:"deleted"`
+	Name    string `json:"name"`
+	Channel string `json:"channelId,omitempty"`
+	Archive bool   `json:"archiveChannels,omitempty"`
+}
+
+// ActiveProjectChoice says which project a conversation is about.
+type ActiveProjectChoice struct {
+	ID string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" slash:"project" doc:"the project's id; left out: none"`
+	// Session is filled in where it is asked for in one.
+	Session string `json:"session,omitempty" maxLen:"1024" noun:"session" context:"session" tool:"-" slash:"-" doc:"the conversation"`
+}
+
+// ActiveProject is the project a conversation is about.
+type ActiveProject struct {
+	ID      string `json:"activeProject,omitempty"`
+	Name    string `json:"name,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// ProjectChannelLink links a project to a channel of a chat platform.
+type ProjectChannelLink struct {
+	ID      string `json:"id" minLen:"1" maxLen:"64" noun:"project" tool:"project_id" slash:"project" doc:"the project's id"`
+	Channel string `json:"channelId" maxLen:"128" tool:"channel_id" slash:"channel" doc:"the channel's id; empty: none"`
+}
+
+// ProjectChannel is the channel of a project.
+type ProjectChannel struct {
+	ID      string `json:"projectId"`
+	Channel string `json:"channelId"`
+}
+
+// ProjectChannelName links a project to a channel by its name.
+type ProjectChannelName struct {
+	ID      string `json:"id" minLen:"1" maxLen:"64" noun:"project" tool:"project_id" slash:"project" doc:"the project's id"`
+	Channel string `json:"channelName" minLen:"1" maxLen:"128" tool:"channel_name" slash:"channel" doc:"the channel's name, such as #web-app"`
+}
+
+// ChannelRef names a channel of a chat platform.
+type ChannelRef struct {
+	Channel string `json:"channelId" minLen:"1" maxLen:"128" tool:"channel_id" slash:"channel" doc:"the channel's id"`
+}
+
+// ChannelProject is the project of a channel.
+type ChannelProject struct {
+	Channel string `json:"channelId"`
+	ID      string `json:"projectId,omitempty"`
+	Name    string `json:"projectName,omitempty"`
+}
+
+// Project is something that tasks are for.
+type Project struct {
+	ID         string         `json:"id"`
+	Name       string         `json:"name"`
+	Status     string         `json:"status"` // ACTIVE, PAUSED or ARCHIVED
+	Weight     float64        `json:"creditWeight"`
+	MaxRuns    int            `json:"maxConcurrentAgents"`
+	TokenLimit int64          `json:"budgetLimit,omitempty"` // in 24 hours
+	Tokens     int64          `json:"tokensUsed"`            // in 24 hours
+	Channel    string         `json:"channelId,omitempty"`
+	Owner      string         `json:"owner"`
+	Shared     bool           `json:"shared"`
+	Workspace  string         `json:"workspace"`
+	Tasks      map[string]int `json:"tasks,omitempty"` // by status
+	Repos      []Repo         `json:"repos,omitempty"`
+	Open       int            `json:"openTasks"`
+	CreatedAt  time.Time      `json:"createdAt"`
+}
+
+// NewRepo is a repository to be registered.
+type NewRepo struct {
+	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
+	Source  string `json:"source" enum:"clone,link,init" doc:"clone (of a url), link (a checkout that is there: it is never pushed) or init (a new one)"`
+	URL     string `json:"url,omitempty" maxLen:"2048" doc:"of a clone: where from"`
+	Path    string `json:"path,omitempty" maxLen:"4096" doc:"of a link: the folder on the server"`
+	Name    string `json:"name,omitempty" maxLen:"100" doc:"its name; left out: that of the url or of the folder"`
+	Branch  string `json:"defaultBranch,omitempty" maxLen:"200" tool:"default_branch" cli:"branch" slash:"branch" doc:"the branch that work is merged into; left out: the repository's own"`
+	Key     string `json:"-" key:"true"`
+}
+
+// Repo is a repository of a project.
+type Repo struct {
+	ID      string `json:"id"`
+	Project string `json:"projectId"`
+	Source  string `json:"sourceType"`
+	URL     string `json:"url,omitempty"`
+	Path    string `json:"path,omitempty"`
+	Branch  string `json:"defaultBranch,omitempty"`
+}
+
+// The operations on projects and their repositories.
+var (
+	ListProjects = operation.New(operation.Info{Name: "project.list", Help: "List projects", Scope: operation.Read,
+		HTTP:    []operation.HTTP{{Route: "GET /api/projects", ID: "listProjects"}},
+		CLI:     []operation.CLI{{Words: "project list"}},
+		Tool:    "list_projects",
+		Columns: "ID=id | NAME=name:40 | STATUS=status | OPEN TASKS=openTasks | WEIGHT=creditWeight | AT ONCE=maxConcurrentAgents | TOKENS (24 H)=tokensUsed",
+		Empty:   "there are no projects; make one: chorus project create 'My Web App'"}, Projects.ListProjects)
+
+	CreateProject = operation.New(operation.Info{Name: "project.create", Help: "Make a project that tasks can be given to", Scope: operation.Chat, Effect: operation.Creates,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/projects", ID: "createProject", Body: "NewProject", Status: 201}},
+		CLI: []operation.CLI{{Words: "project create", Args: "NAME",
+			Example: "  chorus project create 'My Web App' --repo https://github.com/me/web-app.git\n  chorus project create Website --repo ~/src/website --max-agents 1"}},
+		Tool: "create_project", Done: "project {id} is there"}, Projects.CreateProject)
+
+	GetProject = operation.New(operation.Info{Name: "project.get", Help: "Show a project with its repositories and how many tasks it has", Scope: operation.Read,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/projects/{id}", ID: "getProject"}},
+		CLI:    []operation.CLI{{Words: "project show", Args: "ID"}},
+		Tool:   "get_project"}, Projects.GetProject)
+
+	EditProject = operation.New(operation.Info{Name: "project.edit", Help: "Change a project's name, weight or limits", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "PATCH /api/projects/{id}", ID: "editProject", Body: "ProjectChanges", NeedsBody: true}},
+		CLI:    []operation.CLI{{Words: "project edit", Args: "ID", Example: "  chorus project edit my-web-app --weight 3 --max-agents 4"}},
+		Tool:   "edit_project", Done: "project {id} is changed"}, Projects.EditProject)
+
+	PauseProject = operation.New(operation.Info{Name: "project.pause", Help: "Begin no more tasks of a project; those that are worked on go on", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "POST /api/projects/{id}/pause", ID: "pauseProject"}},
+		CLI:    []operation.CLI{{Words: "project pause", Args: "ID"}},
+		Tool:   "pause_project", Done: "project {id} is paused"}, Projects.PauseProject)
+
+	ResumeProject = operation.New(operation.Info{Name: "project.resume", Help: "Let a paused project go on", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "POST /api/projects/{id}/resume", ID: "resumeProject"}},
+		CLI:    []operation.CLI{{Words: "project resume", Args: "ID"}},
+		Tool:   "resume_project", Done: "project {id} goes on"}, Projects.ResumeProject)
+
+	DeleteProject = operation.New(operation.Info{Name: "project.delete", Help: "Delete a project with its tasks; files and conversations stay", Scope: operation.Chat, Effect: operation.Destroys,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "DELETE /api/projects/{id}", ID: "deleteProject"}},
+		CLI:    []operation.CLI{{Words: "project delete", Args: "ID"}},
+		Tool:   "delete_project", Done: "project {deleted} is deleted"}, Projects.DeleteProject)
+
+	SetActiveProject = operation.New(operation.Info{Name: "project.activate", Help: "Say which project this conversation is about, or none", Scope: operation.Chat, Effect: operation.Changes,
+		Doc:    "Commands that need a project take this one where none is named.",
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "POST /api/projects/active", ID: "setActiveProject", Body: "ActiveProjectChoice"}},
+		CLI:    []operation.CLI{{Words: "project activate", Args: "SESSION [PROJECTID]", Example: "  chorus project activate 01J9 my-web-app"}},
+		Tool:   "set_active_project"}, Projects.SetActiveProject)
+
+	SetProjectChannel = operation.New(operation.Info{Name: "project.channel", Help: "Link a channel of a chat platform to a project", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "PUT /api/projects/{id}/channel", ID: "setProjectChannel", Body: "ProjectChannelLink"}},
+		CLI:    []operation.CLI{{Words: "project channel", Args: "ID CHANNELID"}},
+		Tool:   "set_project_channel", Done: "{projectId} is linked to channel {channelId}"}, Projects.SetProjectChannel)
+
+	SetControlInterface = operation.New(operation.Info{Name: "project.control", Help: "Link a channel of a chat platform to a project by the channel's name", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/projects/{id}/control-interface", ID: "setControlInterface", Body: "ProjectChannelName"}},
+		CLI:    []operation.CLI{{Words: "project control", Args: "ID CHANNELNAME"}},
+		Tool:   "set_control_interface", Done: "{projectId} is linked to channel {channelId}"}, Projects.SetControlInterface)
+
+	GetProjectChannels = operation.New(operation.Info{Name: "project.channels", Help: "Show which channel belongs to a project", Scope: operation.Read,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/projects/{id}/channel", ID: "getProjectChannels"}},
+		CLI:    []operation.CLI{{Words: "project channels", Args: "ID"}},
+		Tool:   "get_project_channels"}, Projects.GetProjectChannels)
+
+	GetProjectForChannel = operation.New(operation.Info{Name: "project.of-channel", Help: "Show which project a channel belongs to", Scope: operation.Read,
+		HTTP: []operation.HTTP{{Route: "GET /api/channels/{channelId}/project", ID: "getProjectForChannel", Tag: "projects"}},
+		CLI:  []operation.CLI{{Words: "project of-channel", Args: "CHANNELID"}},
+		Tool: "get_project_for_channel"}, Projects.GetProjectForChannel)
+
+	AddRepo = operation.New(operation.Info{Name: "repo.add", Help: "Register a repository for a project", Scope: operation.Chat, Effect: operation.Creates,
+		Doc:    "It is cloned or made when a task first needs it. A link is worked on in worktrees of its own and never pushed.",
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/repos", ID: "addRepo", Body: "NewRepo", Status: 201}},
+		CLI: []operation.CLI{{Words: "repo add", Args: "SOURCE",
+			Example: "  chorus repo add clone --url https://github.com/me/web-app.git -p my-web-app\n  chorus repo add link --path ~/src/website -p website"}},
+		Tool: "add_repo", Done: "repository {id} is registered for {projectId}"}, Projects.AddRepo)
+
+	ListRepos = operation.New(operation.Info{Name: "repo.list", Help: "List repositories", Scope: operation.Read,
+		Errors:  []operation.Kind{operation.NotFound},
+		HTTP:    []operation.HTTP{{Route: "GET /api/repos", ID: "listRepos"}},
+		CLI:     []operation.CLI{{Words: "repo list"}},
+		Tool:    "list_repos",
+		Columns: "ID=id | PROJECT=projectId | SOURCE=sourceType | BRANCH=defaultBranch | WHERE=url:60 | PATH=path:60",
+		Empty:   "there are no repositories; add one: chorus repo add clone --url https://… -p PROJECT"}, Projects.ListRepos)
+)
+
+func projects() []operation.Any {
+	return []operation.Any{ListProjects, CreateProject, SetActiveProject, GetProject, EditProject, PauseProject, ResumeProject, DeleteProject,
+		SetProjectChannel, SetControlInterface, GetProjectChannels, GetProjectForChannel, AddRepo, ListRepos}
+}

@@ -1,0 +1,430 @@
+package operations
+
+import (
+	"context"
+	"time"
+
+	"chorus/internal/operation"
+)
+
+// Tasks carries out operations on tasks.
+type Tasks interface {
+	ListTasks(context.Context, operation.Caller, TaskQuery) (operation.List[Task], error)
+	CreateTask(context.Context, operation.Caller, NewTask) (Task, error)
+	GetTask(context.Context, operation.Caller, TaskRef) (Task, error)
+	EditTask(context.Context, operation.Caller, TaskChanges) (Task, error)
+	StopTask(context.Context, operation.Caller, TaskRef) (TaskMove, error)
+	RestartTask(context.Context, operation.Caller, TaskRef) (TaskMove, error)
+	DeleteTask(context.Context, operation.Caller, TaskRef) (TaskMove, error)
+	ApproveTask(context.Context, operation.Caller, TaskRef) (TaskMove, error)
+	SkipTask(context.Context, operation.Caller, TaskRef) (TaskMove, error)
+	ReopenTask(context.Context, operation.Caller, TaskFeedback) (TaskMove, error)
+	SetTaskStatus(context.Context, operation.Caller, TaskStatusChange) (TaskMove, error)
+	GetTaskResult(context.Context, operation.Caller, TaskRef) (TaskResult, error)
+	GetTaskDiff(context.Context, operation.Caller, TaskRef) (TaskDiff, error)
+	GetTaskTree(context.Context, operation.Caller, TaskRef) (operation.List[TaskNode], error)
+	GetChainHealth(context.Context, operation.Caller, ChainQuery) (ChainHealth, error)
+	GetAgentError(context.Context, operation.Caller, TaskRef) (TaskError, error)
+	AddDependency(context.Context, operation.Caller, TaskDependency) (TaskDependency, error)
+	RemoveDependency(context.Context, operation.Caller, TaskDependency) (TaskDependency, error)
+}
+
+// Queue carries out operations on the whole of the work.
+type Queue interface {
+	GetWorkStatus(context.Context, operation.Caller, operation.None) (WorkStatus, error)
+	GetRecentEvents(context.Context, operation.Caller, WorkEventQuery) (operation.List[WorkEvent], error)
+	GetTokenUsage(context.Context, operation.Caller, TokenUsageQuery) (TokenUsage, error)
+	ControlOrchestrator(context.Context, operation.Caller, OrchestratorAction) (Orchestrator, error)
+}
+
+// NewTask is what a task is made of.
+type NewTask struct {
+	Title       string   `json:"title" minLen:"1" maxLen:"200" doc:"what is to be done, in a line"`
+	Description string   `json:"description,omitempty" maxLen:"100000" cli:"description,d" doc:"all that whoever works on it must know: it sees nothing of this conversation; left out: the title"`
+	Project     string   `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
+	Priority    int      `json:"priority,omitempty" min:"1" max:"1000000" doc:"lower is sooner; left out: 100"`
+	Repo        string   `json:"repoId,omitempty" maxLen:"100" tool:"repo_id" cli:"repo" slash:"repo" doc:"the repository of the project; left out: its first one"`
+	Approval    bool     `json:"requiresApproval,omitempty" tool:"requires_approval" cli:"approval" slash:"approval" doc:"somebody must say yes before the result is merged"`
+	Type        string   `json:"taskType,omitempty" enum:"bugfix,chore,docs,feature,plan,refactor,research,test" tool:"task_type" cli:"type" slash:"type" doc:"what kind of work it is"`
+	Agent       string   `json:"agent,omitempty" maxLen:"64" noun:"agent" slash:"-" doc:"who works on it; left out: the default agent"`
+	Needs       []string `json:"dependsOn,omitempty" maxItems:"50" tool:"depends_on" cli:"needs" slash:"-" doc:"ids of tasks that must be completed before"`
+	MaxRetries  int      `json:"maxRetries,omitempty" min:"1" max:"20" tool:"max_retries" slash:"-" doc:"after so many failures it is blocked; left out: 3"`
+	Key         string   `json:"-" key:"true"`
+}
+
+// TaskChanges are the fields of a task to change; the others stay.
+type TaskChanges struct {
+	ID          string `json:"id" minLen:"1" maxLen:"64" noun:"task" tool:"task_id" slash:"task" doc:"the task's id"`
+	Title       string `json:"title,omitempty" maxLen:"200" doc:"another title"`
+	Description string `json:"description,omitempty" maxLen:"100000" cli:"description,d" doc:"another description; a run that is on does not see it"`
+	Priority    *int   `json:"priority,omitempty" min:"1" max:"1000000" doc:"lower is sooner"`
+	Type        string `json:"taskType,omitempty" enum:"bugfix,chore,docs,feature,plan,refactor,research,test" tool:"task_type" cli:"type" slash:"type" doc:"what kind of work it is"`
+	Approval    *bool  `json:"requiresApproval,omitempty" tool:"requires_approval" cli:"approval" slash:"approval" doc:"somebody must say yes before the result is merged"`
+	MaxRetries  *int   `json:"maxRetries,omitempty" min:"1" max:"20" tool:"max_retries" slash:"-" doc:"after so many failures it is blocked"`
+}
+
+// TaskQuery filters tasks.
+type TaskQuery struct {
+	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"only those of a project"`
+	Status  string `json:"status,omitempty" enum:"DEFINED,READY,ASSIGNED,IN_PROGRESS,WAITING_INPUT,PAUSED,VERIFYING,AWAITING_APPROVAL,COMPLETED,FAILED,BLOCKED" doc:"only those in this state"`
+	All     bool   `json:"includeCompleted,omitempty" tool:"include_completed" cli:"all,a" slash:"all" doc:"also those that are completed, failed or blocked"`
+	Cursor  string `json:"cursor,omitempty" maxLen:"64" cli:"-" slash:"-" doc:"next of the page before"`
+	Limit   int    `json:"limit,omitempty" min:"1" max:"200" default:"50" doc:"at most so many"`
+}
+
+// TaskRef names a task.
+type TaskRef struct {
+	ID string `json:"id" minLen:"1" maxLen:"64" noun:"task" tool:"task_id" slash:"task" doc:"the task's id"`
+}
+
+// TaskFeedback is what was not right with a task's result.
+type TaskFeedback struct {
+	ID       string `json:"id" minLen:"1" maxLen:"64" noun:"task" tool:"task_id" slash:"task" doc:"the task's id"`
+	Feedback string `json:"feedback" minLen:"1" maxLen:"50000" doc:"what is to be done otherwise"`
+}
+
+// TaskStatusChange moves a task whatever the rules say.
+type TaskStatusChange struct {
+	ID     string `json:"id" minLen:"1" maxLen:"64" noun:"task" tool:"task_id" slash:"task" doc:"the task's id"`
+	Status string `json:"status" enum:"DEFINED,READY,IN_PROGRESS,WAITING_INPUT,PAUSED,AWAITING_APPROVAL,COMPLETED,FAILED,BLOCKED" doc:"the state it is to be in"`
+}
+
+// TaskDependency says that a task needs another.
+type TaskDependency struct {
+	ID    string `json:"id" minLen:"1" maxLen:"64" noun:"task" tool:"task_id" slash:"task" doc:"the task that waits"`
+	Needs string `json:"dependsOn" minLen:"1" maxLen:"64" noun:"task" tool:"depends_on" slash:"needs" doc:"the task that must be completed before"`
+}
+
+// ChainQuery says of which blocked tasks the chains are looked at.
+type ChainQuery struct {
+	Task    string `json:"taskId,omitempty" maxLen:"64" noun:"task" tool:"task_id" cli:"task" slash:"task" doc:"a blocked task"`
+	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"all blocked tasks of a project; left out: of all"`
+}
+
+// Task is a piece of work for an agent.
+type Task struct {
+	ID          string      `json:"id"`
+	ProjectID   string      `json:"projectId"`
+	Title       string      `json:"title"`
+	Description string      `json:"description,omitempty"`
+	Status      string      `json:"status"`
+	Why         string      `json:"why,omitempty"` // it is paused, failed or blocked, or what it asks
+	Priority    int         `json:"priority"`
+	Type        string      `json:"taskType,omitempty"`
+	Agent       string      `json:"assignedAgent,omitempty"`
+	Repo        string      `json:"repoId,omitempty"`
+	Branch      string      `json:"branch,omitempty"`
+	PR          string      `json:"prUrl,omitempty"`
+	Approval    bool        `json:"requiresApproval,omitempty"`
+	Attempt     int         `json:"attempt"`
+	Retries     int         `json:"retryCount"`
+	MaxRetries  int         `json:"maxRetries"`
+	NotBefore   time.Time   `json:"resumeAfter,omitzero"`
+	ParentID    string      `json:"parentTaskId,omitempty"`
+	SessionID   string      `json:"sessionId"` // the conversation in which it is worked on
+	Owner       string      `json:"owner"`
+	Needs       []TaskBrief `json:"dependsOn,omitempty"`
+	Blocks      []TaskBrief `json:"blocks,omitempty"`
+	Subtasks    []TaskBrief `json:"subtasks,omitempty"`
+	Warning     string      `json:"warning,omitempty"`
+	CreatedAt   time.Time   `json:"createdAt"`
+	MovedAt     time.Time   `json:"movedAt"`
+}
+
+// TaskBrief is a task in a line.
+type TaskBrief struct {
+	ID     string `json:"id"`
+	Title  string `json:"title"`
+	Status string `json:"status"`
+}
+
+// TaskMove is what became of a task.
+type TaskMove struct {
+	ID             string      `json:"id"`
+	Title          string      `json:"title"`
+	Status         string      `json:"status,omitempty"`
+	PreviousStatus string      `json:"previousStatus"`
+	Unblocked      []TaskBrief `json:"unblocked,omitempty"`
+	Stuck          []TaskBrief `json:"stuckDownstream,omitempty"` // that wait for it now
+	Warning        string      `json:"warning,omitempty"`
+}
+
+// TaskResult is what an attempt gave.
+type TaskResult struct {
+	ID       string    `json:"taskId"`
+	Attempt  int       `json:"attempt"`
+	Agent    string    `json:"agentId,omitempty"`
+	Result   string    `json:"result"` // completed, failed, paused_tokens, paused_rate_limit or stopped
+	Summary  string    `json:"summary,omitempty"`
+	Files    []string  `json:"filesChanged"`
+	Error    string    `json:"errorMessage,omitempty"`
+	Tokens   int64     `json:"tokensUsed"`
+	CostUSD  float64   `json:"costUsd"`
+	At       time.Time `json:"createdAt"`
+	Attempts int       `json:"attempts"`
+}
+
+// TaskDiff is what a task changed.
+type TaskDiff struct {
+	ID     string   `json:"taskId"`
+	Branch string   `json:"branch"`
+	Base   string   `json:"base"`
+	Files  []string `json:"filesChanged"`
+	Diff   string   `json:"diff"`
+}
+
+// TaskNode is a task in a tree.
+type TaskNode struct {
+	Depth  int    `json:"depth"`
+	ID     string `json:"id"`
+	Title  string `json:"title"`
+	Status string `json:"status"`
+	Line   string `json:"line"` // as it is drawn
+}
+
+// ChainHealth says which tasks wait for blocked ones.
+type ChainHealth struct {
+	ProjectID string       `json:"projectId,omitempty"`
+	Chains    []StuckChain `json:"stuckChains"`
+	Total     int          `json:"totalStuckChains"`
+	Message   string       `json:"message,omitempty"`
+}
+
+// StuckChain is a blocked task and what waits for it.
+type StuckChain struct {
+	Blocked TaskBrief   `json:"blockedTask"`
+	Stuck   []TaskBrief `json:"stuckDownstream"`
+	Count   int         `json:"stuckCount"`
+}
+
+// TaskError is why a task failed.
+type TaskError struct {
+	ID      string `json:"taskId"`
+	Title   string `json:"title"`
+	Status  string `json:"status"`
+	Retries string `json:"retries"` // "1 / 3"
+	Result  string `json:"result,omitempty"`
+	Type    string `json:"errorType,omitempty"`
+	Error   string `json:"errorMessage,omitempty"`
+	Fix     string `json:"suggestedFix,omitempty"`
+	Summary string `json:"agentSummary,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// WorkStatus is the whole of the work at a glance.
+type WorkStatus struct {
+	Projects   int            `json:"projects"`
+	Paused     bool           `json:"orchestratorPaused"`
+	Running    int            `json:"runningTasks"`
+	Workers    int            `json:"workers"`
+	Total      int            `json:"totalTasks"`
+	ByStatus   map[string]int `json:"byStatus"`
+	InProgress []Task         `json:"inProgress"`
+	Ready      []Task         `json:"readyToWork"`
+	Attention  []Task         `json:"needsAttention"` // waiting for somebody
+}
+
+// WorkEventQuery says which events.
+type WorkEventQuery struct {
+	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"only those of a project"`
+	Task    string `json:"taskId,omitempty" maxLen:"64" noun:"task" tool:"task_id" cli:"task" slash:"task" doc:"only those of a task"`
+	Cursor  string `json:"cursor,omitempty" maxLen:"20" cli:"-" slash:"-" doc:"next of the page before"`
+	Limit   int    `json:"limit,omitempty" min:"1" max:"200" default:"10" doc:"at most so many"`
+}
+
+// WorkEvent is something that happened to a task or a project.
+type WorkEvent struct {
+	ID        int64     `json:"id"`
+	Type      string    `json:"eventType"`
+	ProjectID string    `json:"projectId,omitempty"`
+	TaskID    string    `json:"taskId,omitempty"`
+	By        string    `json:"by,omitempty"`
+	From      string    `json:"from,omitempty"`
+	To        string    `json:"to,omitempty"`
+	Text      string    `json:"text,omitempty"`
+	At        time.Time `json:"timestamp"`
+}
+
+// TokenUsageQuery says whose tokens.
+type TokenUsageQuery struct {
+	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"by task, of a project"`
+	Task    string `json:"taskId,omitempty" maxLen:"64" noun:"task" tool:"task_id" cli:"task" slash:"task" doc:"by agent, of a task"`
+}
+
+// TokenUsage is what tasks took.
+type TokenUsage struct {
+	ProjectID string           `json:"projectId,omitempty"`
+	TaskID    string           `json:"taskId,omitempty"`
+	Breakdown []TokenUsageLine `json:"breakdown"`
+	Total     int64            `json:"total"`
+}
+
+// TokenUsageLine is a part of what tasks took.
+type TokenUsageLine struct {
+	ProjectID string `json:"projectId,omitempty"`
+	TaskID    string `json:"taskId,omitempty"`
+	Agent     string `json:"agentId,omitempty"`
+	Tokens    int64  `json:"tokens"`
+	Entries   int    `json:"entries"`
+}
+
+// OrchestratorAction pauses all work, lets it go on, or asks.
+type OrchestratorAction struct {
+	Action string `json:"action" enum:"pause,resume,status" doc:"pause: begin no more tasks of any project; resume; status"`
+}
+
+// Orchestrator is whether tasks are begun.
+type Orchestrator struct {
+	Status  string `json:"status"` // running or paused
+	Running int    `json:"runningTasks"`
+	Message string `json:"message,omitempty"`
+}
+
+// The operations on tasks.
+var (
+	ListTasks = operation.New(operation.Info{Name: "task.list", Help: "List tasks, the most urgent first", Scope: operation.Read,
+		Errors:  []operation.Kind{operation.NotFound},
+		HTTP:    []operation.HTTP{{Route: "GET /api/tasks", ID: "listTasks"}},
+		CLI:     []operation.CLI{{Words: "task list", Example: "  chorus task list -p my-web-app\n  chorus task list --status BLOCKED"}},
+		Tool:    "list_tasks",
+		Columns: "ID=id | PROJECT=projectId | STATUS=status | PRIORITY=priority | AGENT=assignedAgent | TITLE=title:60",
+		Empty:   "no task is open; make one: chorus task create 'Add a dark mode' -p PROJECT, or see all with --all"}, Tasks.ListTasks)
+
+	CreateTask = operation.New(operation.Info{Name: "task.create", Help: "Give a task to the workers", Scope: operation.Chat, Effect: operation.Creates,
+		Doc:    "A worker takes it as soon as everything that it needs is completed and its project has its turn.",
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/tasks", ID: "createTask", Body: "NewTask", Status: 201}},
+		CLI: []operation.CLI{{Words: "task create", Args: "TITLE",
+			Example: "  chorus task create 'Add a dark mode' -d 'The page settings.html gets a switch …' -p my-web-app\n  chorus task create 'Test the dark mode' --needs calm-otter -p my-web-app"}},
+		Tool: "create_task", Done: "task {id} is {status}"}, Tasks.CreateTask)
+
+	GetTask = operation.New(operation.Info{Name: "task.get", Help: "Show a task", Scope: operation.Read,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/tasks/{id}", ID: "getTask"}},
+		CLI:    []operation.CLI{{Words: "task show", Args: "ID"}},
+		Tool:   "get_task"}, Tasks.GetTask)
+
+	EditTask = operation.New(operation.Info{Name: "task.edit", Help: "Change a task's title, description or priority", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "PATCH /api/tasks/{id}", ID: "editTask", Body: "TaskChanges", NeedsBody: true}},
+		CLI:    []operation.CLI{{Words: "task edit", Args: "ID"}},
+		Tool:   "edit_task", Done: "task {id} is changed"}, Tasks.EditTask)
+
+	StopTask = operation.New(operation.Info{Name: "task.stop", Help: "Stop a task: its worker ends, and it is blocked until somebody restarts it", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/tasks/{id}/stop", ID: "stopTask"}},
+		CLI:    []operation.CLI{{Words: "task stop", Args: "ID"}},
+		Tool:   "stop_task", Done: "task {id} is stopped"}, Tasks.StopTask)
+
+	RestartTask = operation.New(operation.Info{Name: "task.restart", Help: "Make a task ready again, with all its tries", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/tasks/{id}/restart", ID: "restartTask"}},
+		CLI:    []operation.CLI{{Words: "task restart", Args: "ID"}},
+		Tool:   "restart_task", Done: "task {id} is {status} (it was {previousStatus})"}, Tasks.RestartTask)
+
+	ReopenTask = operation.New(operation.Info{Name: "task.reopen", Help: "Give a finished task back to its worker with what is not right", Scope: operation.Chat, Effect: operation.Changes,
+		Doc:    "The worker sees what it did before and works on the same branch.",
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/tasks/{id}/reopen", ID: "reopenTask", Body: "TaskFeedback"}},
+		CLI:    []operation.CLI{{Words: "task reopen", Args: "ID FEEDBACK", Example: "  chorus task reopen calm-otter 'The switch must remember its state'"}},
+		Tool:   "reopen_with_feedback", Done: "task {id} is {status} again"}, Tasks.ReopenTask)
+
+	DeleteTask = operation.New(operation.Info{Name: "task.delete", Help: "Delete a task that nobody works on; its conversation stays", Scope: operation.Chat, Effect: operation.Destroys,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "DELETE /api/tasks/{id}", ID: "deleteTask"}},
+		CLI:    []operation.CLI{{Words: "task delete", Args: "ID"}},
+		Tool:   "delete_task", Done: "task {id} is deleted"}, Tasks.DeleteTask)
+
+	ApproveTask = operation.New(operation.Info{Name: "task.approve", Help: "Say yes to a task's result, so that it is merged and completed", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/tasks/{id}/approve", ID: "approveTask"}},
+		CLI:    []operation.CLI{{Words: "task approve", Args: "ID"}},
+		Tool:   "approve_task", Done: "task {id} is approved"}, Tasks.ApproveTask)
+
+	SkipTask = operation.New(operation.Info{Name: "task.skip", Help: "Count a blocked or failed task as completed, so that what needs it goes on", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/tasks/{id}/skip", ID: "skipTask"}},
+		CLI:    []operation.CLI{{Words: "task skip", Args: "ID"}},
+		Tool:   "skip_task", Done: "task {id} is skipped"}, Tasks.SkipTask)
+
+	SetTaskStatus = operation.New(operation.Info{Name: "task.set-status", Help: "Move a task to a state whatever the rules say", Scope: operation.Admin, Effect: operation.Changes,
+		Doc:    "It is for repairs: nothing else happens, and the event says that it was an override.",
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "PUT /api/tasks/{id}/status", ID: "setTaskStatus", Body: "TaskStatusChange"}},
+		CLI:    []operation.CLI{{Words: "task set-status", Args: "ID STATUS"}},
+		Tool:   "set_task_status", Done: "task {id} is {status} (it was {previousStatus})"}, Tasks.SetTaskStatus)
+
+	GetTaskResult = operation.New(operation.Info{Name: "task.result", Help: "Show what a task's last attempt gave", Scope: operation.Read,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/tasks/{id}/result", ID: "getTaskResult"}},
+		CLI:    []operation.CLI{{Words: "task result", Args: "ID"}},
+		Tool:   "get_task_result"}, Tasks.GetTaskResult)
+
+	GetTaskDiff = operation.New(operation.Info{Name: "task.diff", Help: "Show what a task changed", Scope: operation.Read,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "GET /api/tasks/{id}/diff", ID: "getTaskDiff"}},
+		CLI:    []operation.CLI{{Words: "task diff", Args: "ID"}},
+		Tool:   "get_task_diff"}, Tasks.GetTaskDiff)
+
+	GetTaskTree = operation.New(operation.Info{Name: "task.tree", Help: "Draw a task with its subtasks and what needs it", Scope: operation.Read,
+		Errors:  []operation.Kind{operation.NotFound},
+		HTTP:    []operation.HTTP{{Route: "GET /api/tasks/{id}/tree", ID: "getTaskTree"}},
+		CLI:     []operation.CLI{{Words: "task tree", Args: "ID"}},
+		Tool:    "get_task_tree",
+		Columns: "TASK=line | STATUS=status | TITLE=title:60",
+		Empty:   "there is no such task"}, Tasks.GetTaskTree)
+
+	GetChainHealth = operation.New(operation.Info{Name: "task.chain", Help: "Show which tasks are stuck behind blocked ones", Scope: operation.Read,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/tasks/chain-health", ID: "getChainHealth"}},
+		CLI:    []operation.CLI{{Words: "task chain-health"}},
+		Tool:   "get_chain_health"}, Tasks.GetChainHealth)
+
+	GetAgentError = operation.New(operation.Info{Name: "task.error", Help: "Show why a task failed and what to do", Scope: operation.Read,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/tasks/{id}/error", ID: "getAgentError"}},
+		CLI:    []operation.CLI{{Words: "task error", Args: "ID"}},
+		Tool:   "get_agent_error"}, Tasks.GetAgentError)
+
+	AddDependency = operation.New(operation.Info{Name: "task.depend", Help: "Let a task wait for another", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "PUT /api/tasks/{id}/dependencies/{dependsOn}", ID: "addDependency"}},
+		CLI:    []operation.CLI{{Words: "task depend", Args: "ID DEPENDSON"}},
+		Tool:   "add_dependency", Done: "task {id} waits for {dependsOn}"}, Tasks.AddDependency)
+
+	RemoveDependency = operation.New(operation.Info{Name: "task.undepend", Help: "Let a task no longer wait for another", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "DELETE /api/tasks/{id}/dependencies/{dependsOn}", ID: "removeDependency"}},
+		CLI:    []operation.CLI{{Words: "task undepend", Args: "ID DEPENDSON"}},
+		Tool:   "remove_dependency", Done: "task {id} no longer waits for {dependsOn}"}, Tasks.RemoveDependency)
+
+	GetWorkStatus = operation.New(operation.Info{Name: "work.status", Help: "Show all work at a glance: projects, workers, tasks", Scope: operation.Read,
+		HTTP: []operation.HTTP{{Route: "GET /api/work", ID: "getWorkStatus", Tag: "tasks"}},
+		CLI:  []operation.CLI{{Words: "work status"}},
+		Tool: "get_status"}, Queue.GetWorkStatus)
+
+	GetRecentEvents = operation.New(operation.Info{Name: "work.events", Help: "Show what happened to tasks and projects, the newest first", Scope: operation.Read,
+		Errors:  []operation.Kind{operation.NotFound},
+		HTTP:    []operation.HTTP{{Route: "GET /api/work/events", ID: "getRecentEvents", Tag: "tasks"}},
+		CLI:     []operation.CLI{{Words: "work events"}},
+		Tool:    "get_recent_events",
+		Columns: "WHEN=timestamp:minute | EVENT=eventType | PROJECT=projectId | TASK=taskId | BY=by:24 | TEXT=text:60",
+		Empty:   "nothing happened yet"}, Queue.GetRecentEvents)
+
+	GetTokenUsage = operation.New(operation.Info{Name: "work.tokens", Help: "Show what tasks took, by project, task or agent", Scope: operation.Read,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/work/tokens", ID: "getTokenUsage", Tag: "tasks"}},
+		CLI:    []operation.CLI{{Words: "work tokens"}},
+		Tool:   "get_token_usage"}, Queue.GetTokenUsage)
+
+	ControlOrchestrator = operation.New(operation.Info{Name: "work.control", Help: "Begin no more tasks of any project, or let it go on", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.Forbidden},
+		HTTP:   []operation.HTTP{{Route: "POST /api/work/control", ID: "orchestratorControl", Body: "OrchestratorAction", Tag: "tasks"}},
+		CLI:    []operation.CLI{{Words: "work control", Args: "ACTION", Example: "  chorus work control pause"}},
+		Tool:   "orchestrator_control"}, Queue.ControlOrchestrator)
+)
+
+func tasks() []operation.Any {
+	return []operation.Any{ListTasks, CreateTask, GetChainHealth, GetTask, EditTask, StopTask, RestartTask, ReopenTask, DeleteTask, ApproveTask, SkipTask, SetTaskStatus, GetTaskResult,
+		GetTaskDiff, GetTaskTree, GetAgentError, AddDependency, RemoveDependency, GetWorkStatus, GetRecentEvents, GetTokenUsage, ControlOrchestrator}
+}

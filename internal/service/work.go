@@ -1,0 +1,60 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"chorus/internal/chat"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/work"
+)
+
+// workPlatform names what the queue of tasks says, in arrivals and events.
+const workPlatform = "work"
+
+// SayWork gives a task's worker its prompt, once for a key. The worker acts for the task's owner: with their rights and their money as they
+// are now.
+func (o *Handler) SayWork(ctx context.Context, t work.Task, words, key string) (refused string, err error) {
+	row, err := o.app.DB.Thread(ctx, t.Thread)
+	if err != nil {
+		return "", err
+	}
+	if may, err := o.holds(ctx, t.Owner); err != nil {
+		return "", err
+	} else if !may {
+		return "its owner's token was revoked or has expired", nil
+	}
+	owner := t.Owner
+	who := chat.Principal{Kind: chat.TaskWorker, ID: t.ID, Name: "task " + t.ID, For: &owner}
+	u, err := o.utter(ctx, operation.Caller{Principal: who}, row, operations.SteerMessage{Message: words})
+	if no := (*operation.Error)(nil); errors.As(err, &no) && no.Kind != operation.Failed {
+		return no.Message, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	said, err := o.deliver(ctx, row, u, chat.Inbound{Principal: who, From: chat.Participant{ID: "queue", Name: "task queue", Kind: chat.System}, Platform: workPlatform, PlatformID: key})
+	return said.Refused, err
+}
+
+// lookedAt is how many events at a thread's end its last answer is looked for in.
+const lookedAt = 200
+
+// LastAnswer is what an agent said last in a thread; "": nothing.
+func (o *Handler) LastAnswer(ctx context.Context, thread chat.ThreadID) (string, error) {
+	row, err := o.app.DB.Thread(ctx, thread)
+	if err != nil {
+		return "", err
+	}
+	events, err := o.app.DB.Events(ctx, thread, max(row.Next-1-lookedAt, 0), lookedAt)
+	answer := ""
+	for _, e := range events {
+		if said, ok := e.Body.(chat.Said); ok && said.Error == nil {
+			if text := said.Blocks.Text(); text != "" {
+				answer = text
+			}
+		}
+	}
+	return answer, err
+}

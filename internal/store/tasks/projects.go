@@ -1,0 +1,269 @@
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"chorus/internal/journal"
+	"chorus/internal/store"
+	"chorus/internal/work"
+)
+
+const projectColumns = `id, name, weight, max_runs, state, token_limit, channel, owner, shared, created_at`
+
+// CreateProject makes a project; false: there is one with this id already, and nothing was written.
+func (s *Tasks) CreateProject(ctx context.Context, p work.Project) (bool, error) {
+	owner, err := json.Marshal(p.Owner)
+	if err != nil {
+		return false, err
+	}
+	var made int64
+	err = s.db.Write(ctx, func(tx store.Tx) (err error) {
+		made, err = tx.Change(`INSERT INTO projects (id, name, weight, max_runs, state, token_limit, channel, owner, owner_key, shared, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			p.ID, p.Name, p.Weight, p.MaxRuns, string(p.State), p.TokenLimit, p.Channel, string(owner), p.Owner.String(), p.Shared, tx.Now().UnixMicro())
+		if err != nil || made == 0 {
+			return err
+		}
+		return record(tx, work.Event{At: tx.Now(), Type: "project.created", Project: p.ID, By: p.Owner.String(), Text: p.Name})
+	})
+	if err != nil {
+		return false, fmt.Errorf("create project %s: %w", p.ID, err)
+	}
+	return made == 1, nil
+}
+
+// Project finds one by its id; ErrUnknown if there is none.
+func (s *Tasks) Project(ctx context.Context, id string) (work.Project, error) {
+	found, err := s.projects(ctx, `SELECT `+projectColumns+` FROM projects WHERE id = ?`, id)
+	return one(found, err, "project", id)
+}
+
+// Projects lists all, by id.
+func (s *Tasks) Projects(ctx context.Context) ([]work.Project, error) {
+	return s.projects(ctx, `SELECT `+projectColumns+` FROM projects ORDER BY id`)
+}
+
+// OfChannel finds the project that a channel belongs to; ErrUnknown if there is none.
+func (s *Tasks) OfChannel(ctx context.Context, channel string) (work.Project, error) {
+	found, err := s.projects(ctx, `SELECT `+projectColumns+` FROM projects WHERE channel = ? AND channel <> '' ORDER BY created_at, id LIMIT 1`, channel)
+	return one(found, err, "project of channel", channel)
+}
+
+func (s *Tasks) projects(ctx context.Context, query string, args ...any) (out []work.Project, err error) {
+	err = s.db.Query(ctx, query, args, func(rows *sql.Rows) error {
+		p, err := scanProject(rows)
+		out = append(out, p)
+		return err
+	})
+	return out, err
+}
+
+func scanProject(rows *sql.Rows) (p work.Project, err error) {
+	var owner string
+	var created int64
+	if err := rows.Scan(&p.ID, &p.Name, &p.Weight, &p.MaxRuns, &p.State, &p.TokenLimit, &p.Channel, &owner, &p.Shared, &created); err != nil {
+		return p, err
+	}
+	p.Created = instant(created)
+	return p, json.Unmarshal([]byte(owner), &p.Owner)
+}
+
+// ChangeProject changes a project and writes down what happened.
+func (s *Tasks) ChangeProject(ctx context.Context, id string, change func(*work.Project) (work.Event, error)) (changed work.Project, err error) {
+	err = s.db.Write(ctx, func(tx store.Tx) error {
+		var found []work.Project
+		err := tx.Rows(`SELECT `+projectColumns+` FROM projects WHERE id = ?`, []any{id}, func(rows *sql.Rows) error {
+			p, err := scanProject(rows)
+			found = append(found, p)
+			return err
+		})
+		if changed, err = one(found, err, "project", id); err != nil {
+			return err
+		}
+		e, err := change(&changed)
+		if err != nil {
+			return err
+		}
+		p := changed
+		if err := tx.Exec(`UPDATE projects SET name = ?, weight = ?, max_runs = ?, state = ?, token_limit = ?, channel = ?, shared = ? WHERE id = ?`,
+			p.Name, p.Weight, p.MaxRuns, string(p.State), p.TokenLimit, p.Channel, p.Shared, id); err != nil {
+			return err
+		}
+		e.At, e.Project = tx.Now(), id
+		return record(tx, e)
+	})
+	if err != nil {
+		return changed, fmt.Errorf("change project %s: %w", id, err)
+	}
+	return changed, nil
+}
+
+// DeleteProject removes a project with its tasks and repositories, if may allows it, given how many tasks a worker holds. Files,
+// conversations and events stay.
+func (s *Tasks) DeleteProject(ctx context.Context, id, by string, may func(running int) error) error {
+	err := s.db.Write(ctx, func(tx store.Tx) error {
+		var there, running int
+		if err := tx.Row(`SELECT count(*) FROM projects WHERE id = ?`, []any{id}, &there); err != nil {
+			return err
+		}
+		if there == 0 {
+			return journal.ErrUnknown
+		}
+		if err := tx.Row(`SELECT count(*) FROM tasks WHERE project = ? AND (state IN ('ASSIGNED', 'IN_PROGRESS', 'VERIFYING') OR run_id <> '')`, []any{id}, &running); err != nil {
+			return err
+		}
+		if err := may(running); err != nil {
+			return err
+		}
+		const ofProject = `(SELECT id FROM tasks WHERE project = ?)`
+		for _, query := range []string{
+			`DELETE FROM task_dependencies WHERE task_id IN ` + ofProject, `DELETE FROM task_dependencies WHERE needs IN ` + ofProject,
+			`DELETE FROM merges WHERE task_id IN ` + ofProject, `DELETE FROM task_results WHERE project = ?`, `DELETE FROM tasks WHERE project = ?`, `DELETE FROM repos WHERE project = ?`,
+			`DELETE FROM projects WHERE id = ?`,
+		} {
+			if err := tx.Exec(query, id); err != nil {
+				return err
+			}
+		}
+		return record(tx, work.Event{At: tx.Now(), Type: "project.deleted", Project: id, By: by})
+	})
+	if err != nil {
+		return fmt.Errorf("delete project %s: %w", id, err)
+	}
+	return nil
+}
+
+const repoColumns = `id, project, kind, url, path, branch, created_at`
+
+// AddRepo registers a repository; false: the project has one of this name already.
+func (s *Tasks) AddRepo(ctx context.Context, r work.Repo, by string) (bool, error) {
+	var made int64
+	err := s.db.Write(ctx, func(tx store.Tx) (err error) {
+		made, err = tx.Change(`INSERT INTO repos (id, project, kind, url, path, branch, created_at) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			r.ID, r.Project, string(r.Kind), r.URL, r.Path, r.Branch, tx.Now().UnixMicro())
+		if err != nil || made == 0 {
+			return err
+		}
+		return record(tx, work.Event{At: tx.Now(), Type: "repo.added", Project: r.Project, By: by, Text: r.ID})
+	})
+	if err != nil {
+		return false, fmt.Errorf("add repo %s: %w", r.ID, err)
+	}
+	return made == 1, nil
+}
+
+// Repos lists those of a project, or of all, in the order in which they were added.
+func (s *Tasks) Repos(ctx context.Context, project string) (out []work.Repo, err error) {
+	query, args := `SELECT `+repoColumns+` FROM repos ORDER BY project, created_at, id`, []any{}
+	if project != "" {
+		query, args = `SELECT `+repoColumns+` FROM repos WHERE project = ? ORDER BY created_at, id`, []any{project}
+	}
+	err = s.db.Query(ctx, query, args, func(rows *sql.Rows) error {
+		var r work.Repo
+		var created int64
+		if err := rows.Scan(&r.ID, &r.Project, &r.Kind, &r.URL, &r.Path, &r.Branch, &created); err != nil {
+			return err
+		}
+		r.Created = instant(created)
+		out = append(out, r)
+		return nil
+	})
+	return out, err
+}
+
+// SetRepo writes down where a repository is kept and what its default branch is, once that is known.
+func (s *Tasks) SetRepo(ctx context.Context, r work.Repo) error {
+	return s.db.Write(ctx, func(tx store.Tx) error {
+		return tx.Exec(`UPDATE repos SET path = ?, branch = ? WHERE project = ? AND id = ?`, r.Path, r.Branch, r.Project, r.ID)
+	})
+}
+
+// Events gives what happened, the newest first unless asked otherwise.
+func (s *Tasks) Events(ctx context.Context, f work.EventFilter) (out []work.Event, err error) {
+	query, args := `SELECT id, at, type, project, task_id, by_key, from_state, to_state, step, text FROM work_events WHERE `, []any{}
+	switch {
+	case f.Task != "":
+		query, args = query+`task_id = ? AND task_id <> '' AND `, append(args, f.Task)
+	case f.Project != "":
+		query, args = query+`project = ? AND `, append(args, f.Project)
+	}
+	switch {
+	case f.Forward:
+		query, args = query+`id > ? ORDER BY id`, append(args, f.After)
+	case f.Before > 0:
+		query, args = query+`id < ? ORDER BY id DESC`, append(args, f.Before)
+	default:
+		query += `id > 0 ORDER BY id DESC`
+	}
+	err = s.db.Query(ctx, query+` LIMIT ?+0`, append(args, f.Limit), func(rows *sql.Rows) error {
+		var e work.Event
+		var at int64
+		if err := rows.Scan(&e.ID, &at, &e.Type, &e.Project, &e.Task, &e.By, &e.From, &e.To, &e.Step, &e.Text); err != nil {
+			return err
+		}
+		e.At = instant(at)
+		out = append(out, e)
+		return nil
+	})
+	return out, err
+}
+
+// Record writes down something that happened beside a task's moves.
+func (s *Tasks) Record(ctx context.Context, e work.Event) error {
+	return s.db.Write(ctx, func(tx store.Tx) error {
+		e.At = tx.Now()
+		return record(tx, e)
+	})
+}
+
+// SpentBy sums what tasks took since an instant, by project.
+func (s *Tasks) SpentBy(ctx context.Context, since time.Time) (out []work.Spent, err error) {
+	err = s.db.Query(ctx, `SELECT project, SUM(tokens), SUM(outcome = 'completed'), count(*) FROM task_results WHERE at > ? GROUP BY project ORDER BY 2 DESC, project`, []any{nullableZero(since)}, func(rows *sql.Rows) error {
+		var p work.Spent
+		err := rows.Scan(&p.Project, &p.Tokens, &p.Done, &p.Entries)
+		out = append(out, p)
+		return err
+	})
+	return out, err
+}
+
+func nullableZero(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+// SpentOn sums what the attempts of a task, or of the tasks of a project, took: the most first.
+func (s *Tasks) SpentOn(ctx context.Context, project, task string) (out []work.Spent, err error) {
+	query, args := `SELECT project, task_id, agent, SUM(tokens), count(*) FROM task_results WHERE project = ? GROUP BY task_id, agent ORDER BY 4 DESC, 2`, []any{project}
+	if task != "" {
+		query, args = `SELECT project, task_id, agent, SUM(tokens), count(*) FROM task_results WHERE task_id = ? GROUP BY task_id, agent ORDER BY 4 DESC, 2`, []any{task}
+	}
+	err = s.db.Query(ctx, query, args, func(rows *sql.Rows) error {
+		var p work.Spent
+		err := rows.Scan(&p.Project, &p.Task, &p.Agent, &p.Tokens, &p.Entries)
+		out = append(out, p)
+		return err
+	})
+	return out, err
+}
+
+// Results are the attempts of a task, the newest first.
+func (s *Tasks) Results(ctx context.Context, task string) (out []work.Result, err error) {
+	err = s.db.Query(ctx, `SELECT task_id, attempt, run_id, agent, outcome, summary, files, kind, error, tokens, cost, at FROM task_results WHERE task_id = ? ORDER BY attempt DESC`, []any{task}, func(rows *sql.Rows) error {
+		var r work.Result
+		var files string
+		var at int64
+		if err := rows.Scan(&r.Task, &r.Attempt, &r.Run, &r.Agent, &r.Outcome, &r.Summary, &files, &r.Kind, &r.Error, &r.Tokens, &r.Cost, &at); err != nil {
+			return err
+		}
+		r.At = instant(at)
+		out = append(out, r)
+		return json.Unmarshal([]byte(files), &out[len(out)-1].Files)
+	})
+	return out, err
+}

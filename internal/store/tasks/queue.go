@@ -1,0 +1,260 @@
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/store"
+	"chorus/internal/work"
+)
+
+// maxReady is how many tasks of a project a round looks at: more than can begin in one.
+const maxReady = 64
+
+// Snapshot is what the scheduler decides by: what happened since an instant counts for shares and limits.
+func (s *Tasks) Snapshot(ctx context.Context, now, since time.Time) (work.Snapshot, error) {
+	var snap work.Snapshot
+	at := map[string]int{}
+	err := s.db.Query(ctx, `SELECT id, weight, max_runs, token_limit FROM projects WHERE state = 'ACTIVE' ORDER BY id`, nil, func(rows *sql.Rows) error {
+		var p work.Load
+		err := rows.Scan(&p.ID, &p.Weight, &p.MaxRuns, &p.Limit)
+		at[p.ID] = len(snap.Projects)
+		snap.Projects = append(snap.Projects, p)
+		return err
+	})
+	if err != nil {
+		return snap, err
+	}
+	spent, err := s.SpentBy(ctx, since)
+	if err != nil {
+		return snap, err
+	}
+	for _, p := range spent {
+		snap.Tokens += p.Tokens
+		if i, ok := at[p.Project]; ok {
+			l := &snap.Projects[i]
+			l.Tokens, l.Done, l.Mean = p.Tokens, p.Done, p.Tokens/int64(max(1, p.Entries))
+		}
+	}
+	err = s.db.Query(ctx, running, nil, func(rows *sql.Rows) error {
+		var project, tree string
+		if err := rows.Scan(&project, &tree); err != nil {
+			return err
+		}
+		snap.Busy = append(snap.Busy, tree)
+		if i, ok := at[project]; ok {
+			snap.Projects[i].Running++
+		}
+		return nil
+	})
+	if err != nil {
+		return snap, err
+	}
+	for i := range snap.Projects {
+		p := &snap.Projects[i]
+		err := s.db.Query(ctx, `SELECT id, priority, created_at, `+tree+` FROM tasks WHERE project = ? AND state = 'READY' AND COALESCE(not_before, 0) <= ? ORDER BY priority, created_at, id LIMIT ?+0`,
+			[]any{p.ID, now.UnixMicro(), maxReady}, func(rows *sql.Rows) error {
+				var c work.Candidate
+				var created int64
+				err := rows.Scan(&c.ID, &c.Priority, &created, &c.Tree)
+				c.Created = instant(created)
+				p.Ready = append(p.Ready, c)
+				return err
+			})
+		if err != nil {
+			return snap, err
+		}
+	}
+	return snap, nil
+}
+
+// tree is what only one task may use at a time: the steps of a plan share their parent's branch.
+const tree = `CASE WHEN parent = '' THEN id ELSE parent END`
+
+// running are the tasks that hold a worker: those that were given to one, and those whose run has not ended, whatever became of them.
+const running = `SELECT project, ` + tree + ` FROM tasks WHERE state = 'ASSIGNED' AND run_id = '' UNION ALL SELECT project, ` + tree + ` FROM tasks WHERE run_id <> '' AND state <> 'WAITING_INPUT'`
+
+// Running counts the tasks that hold a worker.
+func (s *Tasks) Running(ctx context.Context) (n int, err error) {
+	err = s.db.Query(ctx, `SELECT count(*) FROM (`+running+`)`, nil, func(rows *sql.Rows) error { return rows.Scan(&n) })
+	return n, err
+}
+
+// Assign gives a task to a worker, if it is still to be had and no limit is passed; work.ErrMoved if not. dir is the folder it works in,
+// tree its checkout, nil if it has none.
+func (s *Tasks) Assign(ctx context.Context, a work.Assignment, slots int, deadline time.Duration, dir string, tree *work.Worktree) (given work.Task, err error) {
+	err = s.db.Write(ctx, func(tx store.Tx) error {
+		t, err := taskIn(tx, `id = ? AND project = ?`, a.Task, a.Project)
+		if err != nil {
+			return err
+		}
+		var all, ours, most int
+		if err := tx.Row(`SELECT count(*), COALESCE(SUM(project = ?), 0) FROM (`+running+`)`, []any{a.Project}, &all, &ours); err != nil {
+			return err
+		}
+		if err := tx.Row(`SELECT max_runs FROM projects WHERE id = ? AND state = 'ACTIVE'`, []any{a.Project}, &most); err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		now := tx.Now()
+		if t.State != work.Ready || t.NotBefore.After(now) || all >= slots || ours >= most {
+			return work.ErrMoved
+		}
+		e, err := t.Take(work.Assign, queueKey(), now)
+		if err != nil {
+			return err
+		}
+		t.Attempt, t.Why, t.Run = t.Attempt+1, "", ""
+		if deadline > 0 {
+			t.Deadline = now.Add(deadline)
+		}
+		if tree != nil {
+			t.Branch = tree.Branch
+			if err := tx.Exec(`INSERT INTO worktrees (task_id, project, repo, path, branch, base, state) VALUES (?, ?, ?, ?, ?, ?, 'making') ON CONFLICT (task_id) DO UPDATE SET state = 'making', path = excluded.path, branch = excluded.branch`,
+				t.ID, t.Project, tree.Repo, tree.Path, tree.Branch, tree.Base); err != nil {
+				return err
+			}
+		}
+		if err := tx.SetDir(t.Thread, dir); err != nil {
+			return err
+		}
+		given = t
+		return save(tx, t, e)
+	})
+	if err != nil {
+		return given, fmt.Errorf("assign task %s: %w", a.Task, err)
+	}
+	return given, nil
+}
+
+func queueKey() string { return chat.Principal{Kind: chat.TheSystem, ID: "queue"}.String() }
+
+// SetWorktree writes down how far a checkout is.
+func (s *Tasks) SetWorktree(ctx context.Context, t work.Worktree) error {
+	return s.db.Write(ctx, func(tx store.Tx) error {
+		return tx.Exec(`UPDATE worktrees SET state = ?, base = ? WHERE task_id = ?`, t.State, t.Base, t.Task)
+	})
+}
+
+// RemoveWorktree forgets a checkout that is gone.
+func (s *Tasks) RemoveWorktree(ctx context.Context, task string) error {
+	return s.db.Write(ctx, func(tx store.Tx) error { return tx.Exec(`DELETE FROM worktrees WHERE task_id = ?`, task) })
+}
+
+// Worktrees lists the checkouts; of one task where it is named.
+func (s *Tasks) Worktrees(ctx context.Context, task string) (out []work.Worktree, err error) {
+	query, args := `SELECT task_id, project, repo, path, branch, base, state FROM worktrees ORDER BY task_id`, []any{}
+	if task != "" {
+		query, args = `SELECT task_id, project, repo, path, branch, base, state FROM worktrees WHERE task_id = ?`, []any{task}
+	}
+	err = s.db.Query(ctx, query, args, func(rows *sql.Rows) error {
+		var w work.Worktree
+		err := rows.Scan(&w.Task, &w.Project, &w.Repo, &w.Path, &w.Branch, &w.Base, &w.State)
+		out = append(out, w)
+		return err
+	})
+	return out, err
+}
+
+// PrepareMerge writes down the merge that is about to be made.
+func (s *Tasks) PrepareMerge(ctx context.Context, m work.Merge) error {
+	return s.db.Write(ctx, func(tx store.Tx) error {
+		return tx.Exec(`INSERT INTO merges (task_id, attempt, target, head, base, oid, at) VALUES (?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (task_id, attempt) DO UPDATE SET target = excluded.target, head = excluded.head, base = excluded.base, oid = excluded.oid, at = excluded.at`,
+			m.Task, m.Attempt, m.Target, m.Head, m.Base, m.OID, m.At.UnixMicro())
+	})
+}
+
+// PreparedMerge finds the merge of an attempt; false: none was begun.
+func (s *Tasks) PreparedMerge(ctx context.Context, task string, attempt int) (m work.Merge, there bool, err error) {
+	err = s.db.Query(ctx, `SELECT task_id, attempt, target, head, base, oid, at FROM merges WHERE task_id = ? AND attempt = ?`, []any{task, attempt}, func(rows *sql.Rows) error {
+		var at int64
+		err := rows.Scan(&m.Task, &m.Attempt, &m.Target, &m.Head, &m.Base, &m.OID, &at)
+		m.At, there = instant(at), true
+		return err
+	})
+	return m, there, err
+}
+
+// Finish writes what is known of an attempt beside its run (summary, files) and takes the step that follows.
+func (s *Tasks) Finish(ctx context.Context, r work.Result, step work.Step, by, why string) (done work.Task, err error) {
+	err = s.db.Write(ctx, func(tx store.Tx) error {
+		t, err := taskIn(tx, `id = ?`, r.Task)
+		if err != nil {
+			return err
+		}
+		if t.Attempt != r.Attempt {
+			return work.ErrMoved
+		}
+		e, err := t.Take(step, by, tx.Now())
+		if err != nil {
+			return err
+		}
+		t.Why, e.Text = why, why
+		if r.At.IsZero() {
+			r.At = tx.Now()
+		}
+		if err := writeResult(tx, t.Project, r); err != nil {
+			return err
+		}
+		done = t
+		return save(tx, t, e)
+	})
+	if err != nil {
+		return done, fmt.Errorf("finish task %s: %w", r.Task, err)
+	}
+	return done, nil
+}
+
+// Wake makes ready what was paused until now, and says when the next such moment comes; zero: none does.
+func (s *Tasks) Wake(ctx context.Context, now time.Time) (next time.Time, err error) {
+	err = s.db.Write(ctx, func(tx store.Tx) error {
+		var due []work.Task
+		err := tx.Rows(`SELECT `+taskColumns+` FROM tasks WHERE not_before IS NOT NULL AND not_before <= ? AND state = 'PAUSED' ORDER BY not_before LIMIT 1000`, []any{now.UnixMicro()}, func(rows *sql.Rows) error {
+			t, err := scanTask(rows)
+			due = append(due, t)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, t := range due {
+			e, err := t.Take(work.ResumeTimer, queueKey(), now)
+			if err != nil {
+				return err
+			}
+			t.NotBefore, t.Why = time.Time{}, ""
+			if err := save(tx, t, e); err != nil {
+				return err
+			}
+		}
+		var at int64
+		err = tx.Row(`SELECT COALESCE(min(not_before), 0) FROM tasks WHERE not_before IS NOT NULL AND not_before > ?`, []any{now.UnixMicro()}, &at)
+		next = instant(at)
+		return err
+	})
+	return next, err
+}
+
+// Overdue are the tasks whose deadline has passed, and when the next one does.
+func (s *Tasks) Overdue(ctx context.Context, now time.Time) (late []work.Task, next time.Time, err error) {
+	late, err = s.tasks(ctx, `SELECT `+taskColumns+` FROM tasks WHERE deadline IS NOT NULL AND deadline <= ? ORDER BY deadline`, now.UnixMicro())
+	if err != nil {
+		return nil, next, err
+	}
+	err = s.db.Query(ctx, `SELECT COALESCE(min(deadline), 0) FROM tasks WHERE deadline IS NOT NULL AND deadline > ?`, []any{now.UnixMicro()}, func(rows *sql.Rows) error {
+		var at int64
+		err := rows.Scan(&at)
+		next = instant(at)
+		return err
+	})
+	return late, next, err
+}
+
+// In lists the tasks in a state, whatever their project: for whoever moves them on.
+func (s *Tasks) In(ctx context.Context, state work.State) ([]work.Task, error) {
+	return s.tasks(ctx, `SELECT `+taskColumns+` FROM tasks WHERE state = ? ORDER BY priority, created_at, id`, string(state))
+}

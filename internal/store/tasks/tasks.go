@@ -1,0 +1,427 @@
+// Package tasks keeps projects, repositories and tasks in the store's file.
+//
+// It promises:
+//   - a task's row, its event, and what the move makes of other tasks (those that waited for it) become true together;
+//   - a task follows its thread: the event that begins, ends or halts a run moves the task in the same transaction, so there
+//     is no moment at which a killed process could leave the two at odds;
+//   - every look that happens often goes by what is not over, however many tasks were finished.
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+	"chorus/internal/store"
+	"chorus/internal/work"
+)
+
+// Tasks is the part of the store that holds the work. It may be used from any goroutine.
+type Tasks struct{ db *store.DB }
+
+// New gives the work that a store holds.
+func New(db *store.DB) *Tasks { return &Tasks{db} }
+
+const taskColumns = `id, project, parent, repo, agent, title, description, type, priority, state, attempt, retries, max_retries, COALESCE(not_before, 0),
+	COALESCE(deadline, 0), approval, branch, pr, run_id, thread_id, owner, plan_source, why, created_at, moved_at`
+
+func scanTask(rows interface{ Scan(...any) error }) (t work.Task, err error) {
+	var notBefore, deadline, created, moved int64
+	var owner string
+	err = rows.Scan(&t.ID, &t.Project, &t.Parent, &t.Repo, &t.Agent, &t.Title, &t.Description, &t.Type, &t.Priority, &t.State, &t.Attempt, &t.Retries, &t.MaxRetries, &notBefore,
+		&deadline, &t.Approval, &t.Branch, &t.PR, &t.Run, &t.Thread, &owner, &t.PlanSource, &t.Why, &created, &moved)
+	if err != nil {
+		return t, err
+	}
+	if err := json.Unmarshal([]byte(owner), &t.Owner); err != nil {
+		return t, fmt.Errorf("the owner of task %s cannot be read: %w", t.ID, err)
+	}
+	t.NotBefore, t.Deadline, t.Created, t.Moved = instant(notBefore), instant(deadline), instant(created), instant(moved)
+	return t, nil
+}
+
+func instant(micros int64) time.Time {
+	if micros == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(micros)
+}
+
+func nullable(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixMicro()
+}
+
+// one reads exactly one thing; ErrUnknown if there is none.
+func one[T any](found []T, err error, what, id string) (T, error) {
+	var none T
+	switch {
+	case err != nil:
+		return none, fmt.Errorf("%s %s: %w", what, id, err)
+	case len(found) == 0:
+		return none, fmt.Errorf("%s %s: %w", what, id, journal.ErrUnknown)
+	}
+	return found[0], nil
+}
+
+// Create makes a task with its thread and its event. The id and the state are chosen here: a task that needs others which are
+// not completed waits for them. Made again with the same key it is the task that is there.
+func (s *Tasks) Create(ctx context.Context, n work.NewTask) (made work.Task, err error) {
+	err = s.db.Write(ctx, func(tx store.Tx) (err error) {
+		made, err = CreateIn(tx, n)
+		return err
+	})
+	if err != nil {
+		return made, fmt.Errorf("create task: %w", err)
+	}
+	return made, nil
+}
+
+// CreateIn is Create inside a transaction.
+func CreateIn(tx store.Tx, n work.NewTask) (work.Task, error) {
+	t, now := n.Task, tx.Now()
+	var key any
+	if n.Key != "" {
+		key = n.Key
+		before, err := taskIn(tx, `made_by = ?`, n.Key)
+		if err == nil || !errors.Is(err, journal.ErrUnknown) {
+			return before, err
+		}
+	}
+	var there int
+	if err := tx.Row(`SELECT count(*) FROM projects WHERE id = ?`, []any{t.Project}, &there); err != nil || there == 0 {
+		return t, errors.Join(err, fmt.Errorf("project %s: %w", t.Project, journal.ErrUnknown))
+	}
+	for tries := 0; t.ID == "" || there > 0; tries++ {
+		t.ID = work.TaskID(rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), tries)
+		if err := tx.Row(`SELECT count(*) FROM tasks WHERE id = ?`, []any{t.ID}, &there); err != nil {
+			return t, err
+		}
+	}
+	thread, err := chat.NewThreadID(chat.WorkTransport, t.Project, t.ID, t.Agent)
+	if err != nil {
+		return t, err
+	}
+	owner, err := json.Marshal(t.Owner)
+	if err != nil {
+		return t, err
+	}
+	t.Thread, t.Created, t.Moved, t.State = thread, now, now, work.Defined
+	err = tx.Exec(`INSERT INTO tasks (id, project, parent, repo, agent, title, description, type, priority, state, attempt, retries, max_retries, not_before, deadline, approval,
+		branch, pr, run_id, thread_id, owner, owner_key, plan_source, why, made_by, created_at, moved_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, NULL, NULL, ?, ?, '', '', ?, ?, ?, ?, '', ?, ?, ?)`,
+		t.ID, t.Project, t.Parent, t.Repo, t.Agent, t.Title, t.Description, t.Type, t.Priority, string(t.State), t.MaxRetries, t.Approval,
+		t.Branch, string(t.Thread), string(owner), t.Owner.String(), t.PlanSource, key, now.UnixMicro(), now.UnixMicro())
+	if err != nil {
+		return t, err
+	}
+	if err := addNeeds(tx, t.ID, n.Needs); err != nil {
+		return t, err
+	}
+	if err := tx.CreateThread(thread, journal.Thread{Agent: t.Agent, Owner: t.Owner, Title: t.Title}); err != nil {
+		return t, err
+	}
+	if err := record(tx, work.Event{At: now, Type: "task.created", Project: t.Project, Task: t.ID, By: t.Owner.String(), To: t.State, Text: t.Title}); err != nil {
+		return t, err
+	}
+	return promote(tx, t)
+}
+
+// promote makes a task ready if nothing that it needs is missing.
+func promote(tx store.Tx, t work.Task) (work.Task, error) {
+	var missing int
+	err := tx.Row(`SELECT count(*) FROM task_dependencies d LEFT JOIN tasks n ON n.id = d.needs WHERE d.task_id = ? AND n.state <> 'COMPLETED'`, []any{t.ID}, &missing)
+	if err != nil || missing > 0 || t.State != work.Defined {
+		return t, err
+	}
+	e, err := t.Take(work.DepsMet, chat.Principal{Kind: chat.TheSystem, ID: "queue"}.String(), tx.Now())
+	if err != nil {
+		return t, err
+	}
+	return t, save(tx, t, e)
+}
+
+// addNeeds lets a task need others, unless they would wait for each other.
+func addNeeds(tx store.Tx, id string, needs []string) error {
+	for _, n := range needs {
+		if _, err := taskIn(tx, `id = ?`, n); err != nil {
+			return fmt.Errorf("task %s: %w", n, err)
+		}
+	}
+	path, err := work.Cycle(id, needs, func(task string) ([]string, error) { return needsOf(tx, task) })
+	if err != nil {
+		return err
+	}
+	if path != nil {
+		return &work.CycleError{Path: path}
+	}
+	for _, n := range needs {
+		if err := tx.Exec(`INSERT INTO task_dependencies (task_id, needs) VALUES (?, ?) ON CONFLICT DO NOTHING`, id, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func needsOf(tx store.Tx, task string) (list []string, err error) {
+	err = tx.Rows(`SELECT needs FROM task_dependencies WHERE task_id = ? ORDER BY needs`, []any{task}, func(rows *sql.Rows) error {
+		var n string
+		err := rows.Scan(&n)
+		list = append(list, n)
+		return err
+	})
+	return list, err
+}
+
+func taskIn(tx store.Tx, where string, args ...any) (work.Task, error) {
+	var found []work.Task
+	err := tx.Rows(`SELECT `+taskColumns+` FROM tasks WHERE `+where, args, func(rows *sql.Rows) error {
+		t, err := scanTask(rows)
+		found = append(found, t)
+		return err
+	})
+	return one(found, err, "task", fmt.Sprint(args...))
+}
+
+// save writes a task's row and what happened to it, and lets go on what waited for it.
+func save(tx store.Tx, t work.Task, events ...work.Event) error {
+	err := tx.Exec(`UPDATE tasks SET repo = ?, agent = ?, title = ?, description = ?, type = ?, priority = ?, state = ?, attempt = ?, retries = ?, max_retries = ?, not_before = ?, deadline = ?,
+		approval = ?, branch = ?, pr = ?, run_id = ?, why = ?, moved_at = ? WHERE id = ?`,
+		t.Repo, t.Agent, t.Title, t.Description, t.Type, t.Priority, string(t.State), t.Attempt, t.Retries, t.MaxRetries, nullable(t.NotBefore), nullable(t.Deadline),
+		t.Approval, t.Branch, t.PR, t.Run, t.Why, t.Moved.UnixMicro(), t.ID)
+	if err != nil {
+		return err
+	}
+	completed := false
+	for _, e := range events {
+		if e.Text == "" {
+			e.Text = t.Why
+		}
+		completed = completed || e.To == work.Completed && e.From != work.Completed
+		if err := record(tx, e); err != nil {
+			return err
+		}
+	}
+	if completed {
+		return promoteDependents(tx, t.ID)
+	}
+	return nil
+}
+
+func promoteDependents(tx store.Tx, id string) error {
+	waiting, err := dependents(tx, id)
+	if err != nil {
+		return err
+	}
+	for _, d := range waiting {
+		if _, err := promote(tx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func dependents(tx store.Tx, id string) (list []work.Task, err error) {
+	err = tx.Rows(`SELECT `+taskColumns+` FROM tasks WHERE id IN (SELECT task_id FROM task_dependencies WHERE needs = ?) ORDER BY priority, created_at, id`, []any{id}, func(rows *sql.Rows) error {
+		t, err := scanTask(rows)
+		list = append(list, t)
+		return err
+	})
+	return list, err
+}
+
+func record(tx store.Tx, e work.Event) error {
+	return tx.Exec(`INSERT INTO work_events (at, type, project, task_id, by_key, from_state, to_state, step, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		e.At.UnixMicro(), e.Type, e.Project, e.Task, e.By, string(e.From), string(e.To), string(e.Step), e.Text)
+}
+
+// Change changes a task. The function sees it as it is in the transaction and gives the events of what it did; an error leaves everything
+// as it was. It may run more than once.
+func (s *Tasks) Change(ctx context.Context, id string, change func(t *work.Task, now time.Time) ([]work.Event, error)) (changed work.Task, err error) {
+	err = s.db.Write(ctx, func(tx store.Tx) (err error) {
+		if changed, err = taskIn(tx, `id = ?`, id); err != nil {
+			return err
+		}
+		events, err := change(&changed, tx.Now())
+		if err != nil {
+			return err
+		}
+		return save(tx, changed, events...)
+	})
+	if err != nil {
+		return changed, fmt.Errorf("change task %s: %w", id, err)
+	}
+	return changed, nil
+}
+
+// Depend lets a task need another, and one that was ready wait again.
+func (s *Tasks) Depend(ctx context.Context, id, needs, by string) error {
+	err := s.db.Write(ctx, func(tx store.Tx) error {
+		t, err := taskIn(tx, `id = ?`, id)
+		if err != nil {
+			return err
+		}
+		if err := addNeeds(tx, id, []string{needs}); err != nil {
+			return err
+		}
+		event := work.Event{At: tx.Now(), Type: "task.dependency_added", Project: t.Project, Task: id, By: by, Text: needs}
+		other, err := taskIn(tx, `id = ?`, needs)
+		if err != nil {
+			return err
+		}
+		if t.State == work.Ready && other.State != work.Completed {
+			return save(tx, t, event, t.Override(work.Defined, by, tx.Now()))
+		}
+		return record(tx, event)
+	})
+	if err != nil {
+		return fmt.Errorf("let task %s need %s: %w", id, needs, err)
+	}
+	return nil
+}
+
+// Undepend takes a dependency back; false: there was none.
+func (s *Tasks) Undepend(ctx context.Context, id, needs, by string) (there bool, err error) {
+	err = s.db.Write(ctx, func(tx store.Tx) error {
+		n, err := tx.Change(`DELETE FROM task_dependencies WHERE task_id = ? AND needs = ?`, id, needs)
+		there = n > 0
+		if err != nil || !there {
+			return err
+		}
+		t, err := taskIn(tx, `id = ?`, id)
+		if err != nil {
+			return err
+		}
+		if err := record(tx, work.Event{At: tx.Now(), Type: "task.dependency_removed", Project: t.Project, Task: id, By: by, Text: needs}); err != nil {
+			return err
+		}
+		_, err = promote(tx, t)
+		return err
+	})
+	return there, err
+}
+
+// Delete removes a task with all that is known of it but its conversation and its events. Tasks that waited for it no longer do.
+func (s *Tasks) Delete(ctx context.Context, id, by string, may func(t work.Task, subtasks int) error) (gone work.Task, err error) {
+	err = s.db.Write(ctx, func(tx store.Tx) (err error) {
+		if gone, err = taskIn(tx, `id = ?`, id); err != nil {
+			return err
+		}
+		var subtasks int
+		if err := tx.Row(`SELECT count(*) FROM tasks WHERE parent = ? AND parent <> ''`, []any{id}, &subtasks); err != nil {
+			return err
+		}
+		if err := may(gone, subtasks); err != nil {
+			return err
+		}
+		waiting, err := dependents(tx, id)
+		if err != nil {
+			return err
+		}
+		for _, query := range []string{`DELETE FROM tasks WHERE id = ?`, `DELETE FROM task_results WHERE task_id = ?`, `DELETE FROM merges WHERE task_id = ?`,
+			`DELETE FROM task_dependencies WHERE task_id = ?`, `DELETE FROM task_dependencies WHERE needs = ?`} {
+			if err := tx.Exec(query, id); err != nil {
+				return err
+			}
+		}
+		for _, d := range waiting {
+			if _, err := promote(tx, d); err != nil {
+				return err
+			}
+		}
+		return record(tx, work.Event{At: tx.Now(), Type: "task.deleted", Project: gone.Project, Task: id, By: by, From: gone.State, Text: gone.Title})
+	})
+	if err != nil {
+		return gone, fmt.Errorf("delete task %s: %w", id, err)
+	}
+	return gone, nil
+}
+
+// Task finds one by its id; ErrUnknown if there is none.
+func (s *Tasks) Task(ctx context.Context, id string) (work.Task, error) {
+	found, err := s.tasks(ctx, `SELECT `+taskColumns+` FROM tasks WHERE id = ?`, id)
+	return one(found, err, "task", id)
+}
+
+// OfThread finds the task of a thread.
+func (s *Tasks) OfThread(ctx context.Context, thread chat.ThreadID) (work.Task, error) {
+	found, err := s.tasks(ctx, `SELECT `+taskColumns+` FROM tasks WHERE thread_id = ?`, string(thread))
+	return one(found, err, "task of thread", string(thread))
+}
+
+func (s *Tasks) tasks(ctx context.Context, query string, args ...any) (out []work.Task, err error) {
+	err = s.db.Query(ctx, query, args, func(rows *sql.Rows) error {
+		t, err := scanTask(rows)
+		out = append(out, t)
+		return err
+	})
+	return out, err
+}
+
+// List gives a page of tasks, the lowest priority number first, then the oldest.
+func (s *Tasks) List(ctx context.Context, f work.Filter) ([]work.Task, error) {
+	var where []string
+	var args []any
+	add := func(condition string, values ...any) {
+		where = append(where, condition)
+		args = append(args, values...)
+	}
+	if f.Project != "" {
+		add(`project = ?`, f.Project)
+	}
+	if f.Parent != "" {
+		add(`parent = ? AND parent <> ''`, f.Parent)
+	}
+	switch {
+	case f.State != "":
+		add(`state = ?`, string(f.State))
+	case !f.All:
+		add(`state NOT IN ('COMPLETED', 'FAILED', 'BLOCKED')`)
+	}
+	if f.After != "" {
+		last, err := s.Task(ctx, f.After)
+		if err != nil {
+			return nil, err
+		}
+		add(`(priority, created_at, id) > (?, ?, ?)`, last.Priority, last.Created.UnixMicro(), last.ID)
+	}
+	if len(where) == 0 {
+		where = []string{`1 = 1`}
+	}
+	return s.tasks(ctx, `SELECT `+taskColumns+` FROM tasks WHERE `+strings.Join(where, ` AND `)+` ORDER BY priority, created_at, id LIMIT ?+0`, append(args, f.Limit)...)
+}
+
+// Count counts tasks by state, of a project or of all.
+func (s *Tasks) Count(ctx context.Context, project string) (map[work.State]int, error) {
+	query, args := `SELECT state, count(*) FROM tasks GROUP BY state`, []any{}
+	if project != "" {
+		query, args = `SELECT state, count(*) FROM tasks WHERE project = ? GROUP BY state`, []any{project}
+	}
+	out := map[work.State]int{}
+	err := s.db.Query(ctx, query, args, func(rows *sql.Rows) error {
+		var state work.State
+		var n int
+		err := rows.Scan(&state, &n)
+		out[state] = n
+		return err
+	})
+	return out, err
+}
+
+// Needs are the tasks that a task needs, and Dependents those that need it.
+func (s *Tasks) Needs(ctx context.Context, id string) ([]work.Task, error) {
+	return s.tasks(ctx, `SELECT `+taskColumns+` FROM tasks WHERE id IN (SELECT needs FROM task_dependencies WHERE task_id = ?) ORDER BY priority, created_at, id`, id)
+}
+
+// Dependents are the tasks that need a task.
+func (s *Tasks) Dependents(ctx context.Context, id string) ([]work.Task, error) {
+	return s.tasks(ctx, `SELECT `+taskColumns+` FROM tasks WHERE id IN (SELECT task_id FROM task_dependencies WHERE needs = ?) ORDER BY priority, created_at, id`, id)
+}

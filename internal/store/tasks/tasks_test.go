@@ -1,0 +1,369 @@
+package tasks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+	"chorus/internal/store"
+	"chorus/internal/store/tasks"
+	"chorus/internal/work"
+)
+
+var ada = chat.Principal{Kind: chat.LocalUser, ID: "ada"}
+
+type queue struct {
+	*tasks.Tasks
+	t   *testing.T
+	db  *store.DB
+	now time.Time
+}
+
+func open(t *testing.T) *queue {
+	t.Helper()
+	q := &queue{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	db, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "chorus.db"), Now: func() time.Time { return q.now }, Follow: tasks.Follow})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	q.db, q.Tasks = db, tasks.New(db)
+	q.project("p")
+	return q
+}
+
+func (q *queue) project(id string) {
+	q.t.Helper()
+	if made, err := q.CreateProject(q.t.Context(), work.Project{ID: id, Name: id, Weight: 1, MaxRuns: 2, State: work.Active, Owner: ada}); err != nil || !made {
+		q.t.Fatal(made, err)
+	}
+}
+
+func (q *queue) task(title string, needs ...string) work.Task {
+	q.t.Helper()
+	made, err := q.Create(q.t.Context(), work.NewTask{Task: work.Task{Project: "p", Title: title, Agent: "chorus", Priority: 100, MaxRetries: 3, Owner: ada}, Needs: needs})
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	return made
+}
+
+func (q *queue) state(id string) work.State {
+	q.t.Helper()
+	t, err := q.Task(q.t.Context(), id)
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	return t.State
+}
+
+// assign gives the task to a worker and lets its thread's owner write events, as the engine does.
+func (q *queue) assign(t work.Task) (epoch int64) {
+	q.t.Helper()
+	if _, err := q.Assign(q.t.Context(), work.Assignment{Project: t.Project, Task: t.ID}, 10, time.Hour, "/tmp/x", nil); err != nil {
+		q.t.Fatal(err)
+	}
+	row, err := q.db.Take(q.t.Context(), t.Thread)
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	if row.Dir != "/tmp/x" {
+		q.t.Errorf("the thread works in %q", row.Dir)
+	}
+	return row.Epoch
+}
+
+func (q *queue) commit(t work.Task, epoch int64, bodies ...chat.Body) {
+	q.t.Helper()
+	c := journal.Commit{Thread: t.Thread, Epoch: epoch}
+	for _, b := range bodies {
+		c.Events = append(c.Events, chat.Event{Body: b})
+	}
+	if _, err := q.db.Commit(q.t.Context(), c); err != nil {
+		q.t.Fatal(err)
+	}
+}
+
+func (q *queue) begin(t work.Task, run string) int64 {
+	q.t.Helper()
+	epoch := q.assign(t)
+	q.commit(t, epoch, chat.Took{Run: run})
+	if got := q.state(t.ID); got != work.InProgress {
+		q.t.Fatalf("a task whose run began is %s", got)
+	}
+	return epoch
+}
+
+func (q *queue) events(task string) string {
+	q.t.Helper()
+	list, err := q.Events(q.t.Context(), work.EventFilter{Task: task, Forward: true, Limit: 100})
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	var types []string
+	for _, e := range list {
+		types = append(types, e.Type)
+	}
+	return strings.Join(types, " ")
+}
+
+func TestATaskWaitsForWhatItNeeds(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	first := q.task("first")
+	second := q.task("second", first.ID)
+	third := q.task("third", first.ID, second.ID)
+	if q.state(first.ID) != work.Ready || q.state(second.ID) != work.Defined || q.state(third.ID) != work.Defined {
+		t.Fatal("only what needs nothing is ready")
+	}
+	epoch := q.begin(first, "r1")
+	q.commit(first, epoch, chat.RunEnded{Run: "r1", Reason: chat.EndDone, Usage: chat.Usage{Input: 90, Output: 10}})
+	if q.state(first.ID) != work.Verifying || q.state(second.ID) != work.Defined {
+		t.Fatal("a task whose work is not merged yet lets nothing go on")
+	}
+	if _, err := q.Finish(t.Context(), work.Result{Task: first.ID, Attempt: 1, Outcome: work.OutcomeCompleted, Summary: "did it", Files: []string{"a.go"}}, work.VerifyPassed, "system:queue", ""); err != nil {
+		t.Fatal(err)
+	}
+	if q.state(first.ID) != work.Completed || q.state(second.ID) != work.Ready || q.state(third.ID) != work.Defined {
+		t.Fatal("the next one is ready with the end of what it needs")
+	}
+	results, err := q.Results(t.Context(), first.ID)
+	if err != nil || len(results) != 1 || results[0].Tokens != 100 || results[0].Summary != "did it" || len(results[0].Files) != 1 {
+		t.Errorf("%+v, %v", results, err)
+	}
+	if got := q.events(first.ID); got != "task.created task.ready task.assigned task.started task.verifying task.completed" {
+		t.Error(got)
+	}
+}
+
+func TestTasksCannotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	a := q.task("a")
+	b := q.task("b", a.ID)
+	c := q.task("c", b.ID)
+	var cycle *work.CycleError
+	if err := q.Depend(t.Context(), a.ID, c.ID, "local:ada"); !errors.As(err, &cycle) || len(cycle.Path) != 4 {
+		t.Error(err)
+	}
+	d := q.task("d")
+	if err := q.Depend(t.Context(), d.ID, c.ID, "local:ada"); err != nil || q.state(d.ID) != work.Defined {
+		t.Error(err, q.state(d.ID))
+	}
+	if there, err := q.Undepend(t.Context(), d.ID, c.ID, "local:ada"); err != nil || !there || q.state(d.ID) != work.Ready {
+		t.Error(there, err, q.state(d.ID))
+	}
+	if _, err := q.Create(t.Context(), work.NewTask{Task: work.Task{Project: "p", Title: "x", Agent: "chorus", Owner: ada}, Needs: []string{"nobody"}}); !errors.Is(err, journal.ErrUnknown) {
+		t.Error(err)
+	}
+	if _, err := q.Create(t.Context(), work.NewTask{Task: work.Task{Project: "nowhere", Title: "x", Agent: "chorus", Owner: ada}}); !errors.Is(err, journal.ErrUnknown) {
+		t.Error(err)
+	}
+}
+
+func TestAStopSticks(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	a := q.task("a")
+	epoch := q.begin(a, "r1")
+	q.commit(a, 0, chat.AbortAsked{By: "local:ada"})
+	if q.state(a.ID) != work.Blocked {
+		t.Fatal("stopped with the words that stop it")
+	}
+	if n, err := q.Running(t.Context()); err != nil || n != 1 {
+		t.Errorf("%d tasks hold a worker while the run has not ended, %v", n, err)
+	}
+	q.commit(a, epoch, chat.RunEnded{Run: "r1", Reason: chat.EndDone}) // it had just finished
+	if q.state(a.ID) != work.Blocked {
+		t.Error("the end of the run undid the stop")
+	}
+	if n, err := q.Running(t.Context()); err != nil || n != 0 {
+		t.Errorf("%d hold a worker, %v", n, err)
+	}
+	if r, err := q.Results(t.Context(), a.ID); err != nil || len(r) != 1 || r[0].Outcome != work.OutcomeStopped {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestQuestionsHoldNoWorker(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	a := q.task("a")
+	epoch := q.begin(a, "r1")
+	q.commit(a, epoch, chat.ApprovalAsked{ID: "q1", Call: "c1", Name: "shell"})
+	if n, err := q.Running(t.Context()); err != nil || n != 0 || q.state(a.ID) != work.WaitingInput {
+		t.Error(n, err, q.state(a.ID))
+	}
+	q.commit(a, 0, chat.ApprovalAnswered{ID: "q1", Call: "c1", By: "local:ada", OK: true})
+	if n, err := q.Running(t.Context()); err != nil || n != 1 || q.state(a.ID) != work.InProgress {
+		t.Error(n, err, q.state(a.ID))
+	}
+}
+
+func TestFailuresWaitLongerEachTimeAndThenBlock(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	a := q.task("a")
+	for n, want := range []work.State{work.Ready, work.Ready, work.Blocked} {
+		run := fmt.Sprint("r", n)
+		epoch := q.begin(a, run)
+		q.commit(a, epoch, chat.RunEnded{Run: run, Reason: chat.EndFailed, Error: &chat.Failure{Kind: "network", Message: "cut off"}})
+		if got := q.state(a.ID); got != want {
+			t.Fatalf("after failure %d: %s", n+1, got)
+		}
+		if want == work.Ready {
+			if _, err := q.Assign(t.Context(), work.Assignment{Project: "p", Task: a.ID}, 10, 0, "", nil); !errors.Is(err, work.ErrMoved) {
+				t.Error("begun again at once", err)
+			}
+			next, err := q.Wake(t.Context(), q.now)
+			if err != nil || !next.After(q.now) {
+				t.Fatal(next, err)
+			}
+			q.now = next
+		}
+	}
+}
+
+func TestALimitOfTheProviderPausesWithoutCostingATry(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	a := q.task("a")
+	epoch := q.begin(a, "r")
+	q.commit(a, epoch, chat.RunEnded{Run: "r", Reason: chat.EndFailed, Error: &chat.Failure{Kind: "rate_limit", Message: "slow down"}})
+	if q.state(a.ID) != work.Paused {
+		t.Fatal(q.state(a.ID))
+	}
+	next, err := q.Wake(t.Context(), q.now)
+	if err != nil || next.Sub(q.now) != time.Minute {
+		t.Fatal(next, err)
+	}
+	if _, err := q.Wake(t.Context(), next); err != nil || q.state(a.ID) != work.Ready {
+		t.Error(err, q.state(a.ID))
+	}
+	if got, err := q.Task(t.Context(), a.ID); err != nil || got.Retries != 0 {
+		t.Error(got.Retries, err)
+	}
+}
+
+func TestWordsInATasksThreadAreNoAttempt(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	a := q.task("a")
+	row, err := q.db.Take(t.Context(), a.Thread)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.commit(a, row.Epoch, chat.Took{Run: "chat"}, chat.RunEnded{Run: "chat", Reason: chat.EndDone})
+	if q.state(a.ID) != work.Ready {
+		t.Error(q.state(a.ID))
+	}
+}
+
+// Many workers ask at once for the same few tasks: each task is given once, and no limit is passed.
+func TestTasksAreGivenOnce(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	for i := range 10 {
+		q.task(fmt.Sprint("t", i))
+	}
+	snap, err := q.Snapshot(t.Context(), q.now, q.now.Add(-24*time.Hour))
+	if err != nil || len(snap.Projects) != 1 || len(snap.Projects[0].Ready) != 10 {
+		t.Fatal(snap, err)
+	}
+	snap.Slots = 10
+	var mu sync.Mutex
+	given := map[string]int{}
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			for _, c := range snap.Projects[0].Ready {
+				_, err := q.Assign(context.WithoutCancel(t.Context()), work.Assignment{Project: "p", Task: c.ID}, 10, 0, "", nil)
+				mu.Lock()
+				if err == nil {
+					given[c.ID]++
+				} else if !errors.Is(err, work.ErrMoved) {
+					t.Error(err)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wait.Wait()
+	if len(given) != 2 { // max_runs
+		t.Errorf("%v", given)
+	}
+	for id, n := range given {
+		if n != 1 {
+			t.Errorf("%s was given %d times", id, n)
+		}
+	}
+}
+
+func TestDeletingLeavesNothingHalf(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	a := q.task("a")
+	b := q.task("b", a.ID)
+	no := errors.New("no")
+	if _, err := q.Delete(t.Context(), a.ID, "local:ada", func(work.Task, int) error { return no }); !errors.Is(err, no) || q.state(b.ID) != work.Defined {
+		t.Error(err, q.state(b.ID))
+	}
+	if _, err := q.Delete(t.Context(), a.ID, "local:ada", func(work.Task, int) error { return nil }); err != nil || q.state(b.ID) != work.Ready {
+		t.Error(err, q.state(b.ID))
+	}
+	if err := q.DeleteProject(t.Context(), "p", "local:ada", func(running int) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := q.List(t.Context(), work.Filter{All: true, Limit: 10}); err != nil || len(list) != 0 {
+		t.Error(list, err)
+	}
+}
+
+func TestPagesOfTasksGoOn(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	for i := range 25 {
+		q.task(fmt.Sprint(i))
+		q.now = q.now.Add(time.Second)
+	}
+	var titles []string
+	after := ""
+	for {
+		page, err := q.List(t.Context(), work.Filter{Project: "p", After: after, Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range page {
+			titles = append(titles, item.Title)
+			after = item.ID
+		}
+		if len(page) < 10 {
+			break
+		}
+	}
+	if len(titles) != 25 || titles[0] != "0" || titles[24] != "24" {
+		t.Error(titles)
+	}
+}
+
+func TestMadeTwiceWithOneKeyIsOneTask(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	n := work.NewTask{Task: work.Task{Project: "p", Title: "x", Agent: "chorus", Owner: ada}, Key: "k"}
+	a, err := q.Create(t.Context(), n)
+	b, again := q.Create(t.Context(), n)
+	if err != nil || again != nil || a.ID != b.ID {
+		t.Error(a.ID, b.ID, err, again)
+	}
+}

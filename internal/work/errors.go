@@ -1,0 +1,98 @@
+package work
+
+import (
+	"strings"
+)
+
+// ErrorKind is why an attempt failed, as a person would sort it.
+type ErrorKind string
+
+// The kinds.
+const (
+	ErrorNone       ErrorKind = ""
+	ErrorAuth       ErrorKind = "auth"
+	ErrorRateLimit  ErrorKind = "rate_limit"
+	ErrorBudget     ErrorKind = "budget"
+	ErrorContext    ErrorKind = "context"
+	ErrorTimeout    ErrorKind = "timeout"
+	ErrorNetwork    ErrorKind = "network"
+	ErrorDenied     ErrorKind = "denied"
+	ErrorStopped    ErrorKind = "stopped"
+	ErrorSteps      ErrorKind = "steps"
+	ErrorGit        ErrorKind = "git"
+	ErrorConflict   ErrorKind = "conflict"
+	ErrorWorker     ErrorKind = "worker"
+	ErrorUnexpected ErrorKind = "unexpected"
+)
+
+// explanations say what a kind is called and what to do about it.
+var explanations = map[ErrorKind][2]string{
+	ErrorAuth:       {"Authentication error", "Check the provider's key: chorus doctor names it."},
+	ErrorRateLimit:  {"Rate limit", "Wait: the task goes on by itself. Fewer tasks at once help: edit_project max_concurrent_agents."},
+	ErrorBudget:     {"Budget spent", "Raise the budget or wait until the next day: chorus costs shows what was spent."},
+	ErrorContext:    {"Context window full", "Divide the task into smaller ones."},
+	ErrorTimeout:    {"Timeout", "Divide the task into smaller ones, or raise the worker's deadline."},
+	ErrorNetwork:    {"Network error", "Check the connection to the provider: chorus doctor looks at it."},
+	ErrorDenied:     {"Permission denied", "Allow what it needs in the agent's profile, or say in the description how to do without."},
+	ErrorStopped:    {"Cancelled", "Restart the task when it should go on: restart_task."},
+	ErrorSteps:      {"Step limit reached", "Divide the task into smaller ones, or raise the agent's maxSteps."},
+	ErrorGit:        {"Git error", "Look at the repository: get_git_status."},
+	ErrorConflict:   {"Merge conflict", "Resolve it on the task's branch, or create a task that does, then restart this one."},
+	ErrorWorker:     {"Worker failed", "Look at the worker's log on the task's page."},
+	ErrorUnexpected: {"Unexpected error", "Look at the task's conversation; restart_task tries again."},
+}
+
+// Title names the kind for people.
+func (k ErrorKind) Title() string {
+	if e, ok := explanations[k]; ok {
+		return e[0]
+	}
+	return "Unknown error"
+}
+
+// Fix says what to do.
+func (k ErrorKind) Fix() string {
+	if e, ok := explanations[k]; ok {
+		return e[1]
+	}
+	return "Look at the task's conversation; restart_task tries again."
+}
+
+// Temporary reports whether waiting helps, so that it costs no retry.
+func (k ErrorKind) Temporary() bool { return k == ErrorRateLimit || k == ErrorBudget }
+
+// KindOfOutput sorts what a foreign program wrote when it failed, by whole words: "author" says nothing of authentication.
+// It is for programs that tell nothing better.
+func KindOfOutput(text string) ErrorKind {
+	words := map[string]bool{}
+	lower := strings.ToLower(text)
+	for _, w := range strings.FieldsFunc(lower, func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '_') }) {
+		words[w] = true
+	}
+	has := func(phrases ...string) bool {
+		for _, p := range phrases {
+			if strings.Contains(p, " ") && strings.Contains(lower, p) || words[p] {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case has("rate_limit", "rate_limit_error", "429", "overloaded_error", "rate limit"):
+		return ErrorRateLimit
+	case has("authentication", "authentication_error", "unauthorized", "401", "invalid api key", "not logged in"):
+		return ErrorAuth
+	case has("quota", "usage limit", "credit balance", "billing_error"):
+		return ErrorBudget
+	case has("prompt is too long", "context window", "context_length_exceeded"):
+		return ErrorContext
+	case has("timeout", "timed out", "deadline exceeded"):
+		return ErrorTimeout
+	case has("permission denied", "eacces", "permission_denied"):
+		return ErrorDenied
+	case has("cancelled", "canceled", "interrupted"):
+		return ErrorStopped
+	default:
+		return ErrorUnexpected
+	}
+}

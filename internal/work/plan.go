@@ -1,0 +1,151 @@
+package work
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Load is what the scheduler knows of a project.
+type Load struct {
+	ID      string
+	Weight  float64
+	MaxRuns int
+	Running int         // tasks that hold a worker now
+	Tokens  int64       // spent in the rolling window
+	Limit   int64       // of Tokens; 0: none
+	Done    int         // tasks that were completed in the rolling window
+	Mean    int64       // tokens that a task takes; 0: unknown
+	Ready   []Candidate // tasks that can begin
+}
+
+// Candidate is a task that can begin.
+type Candidate struct {
+	ID       string
+	Priority int
+	Created  time.Time
+	Tree     string // what only one task may use at a time, such as a checkout; "": nothing
+}
+
+// Snapshot is all that a decision goes by.
+type Snapshot struct {
+	Paused   bool
+	Slots    int   // workers that are free
+	Tokens   int64 // spent by all in the rolling window
+	Limit    int64 // of Tokens; 0: none
+	Busy     []string
+	Projects []Load
+}
+
+// Assignment gives a task to a worker.
+type Assignment struct {
+	Project string
+	Task    string
+}
+
+// guess is what a task is expected to take where none was finished yet: only the relation between tasks matters then.
+const guess = 10_000
+
+// Plan decides which tasks begin now, at most one for each free worker. Projects that finished nothing in the window come
+// first, so that none starves; then those that are furthest below their share of tokens, counting what was assigned in this
+// very round at what a task of the project usually takes. Within a project the lowest priority number is first, then the
+// oldest. It asks nobody and depends on nothing but the snapshot.
+func Plan(s Snapshot) []Assignment {
+	if s.Paused || s.Slots <= 0 || s.Limit > 0 && s.Tokens >= s.Limit {
+		return nil
+	}
+	taken := map[string]bool{}
+	for _, tree := range s.Busy {
+		taken[tree] = true
+	}
+	queues := make([]*queue, 0, len(s.Projects))
+	weights, spent := 0.0, int64(0)
+	for _, p := range s.Projects {
+		q := newQueue(p)
+		queues = append(queues, q)
+		spent += q.spent
+		if q.open() {
+			weights += q.weight()
+		}
+	}
+	var out []Assignment
+	for len(out) < s.Slots {
+		best, task := pick(queues, taken, weights, spent)
+		if best == nil {
+			return out
+		}
+		out = append(out, Assignment{Project: best.ID, Task: task.ID})
+		if task.Tree != "" {
+			taken[task.Tree] = true
+		}
+		best.Running++
+		best.given++
+		best.spent += best.expected()
+		spent += best.expected()
+	}
+	return out
+}
+
+// queue is a project while a round is planned.
+type queue struct {
+	Load
+	given int
+	spent int64
+}
+
+func newQueue(p Load) *queue {
+	q := &queue{Load: p, spent: p.Tokens}
+	q.spent += int64(q.Running) * q.expected() // what runs is not paid for yet
+	q.Ready = slices.Clone(p.Ready)
+	slices.SortFunc(q.Ready, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+	})
+	return q
+}
+
+func (q *queue) expected() int64 {
+	if q.Mean > 0 {
+		return q.Mean
+	}
+	return guess
+}
+
+// weight is never nothing: a project without weight gets what others leave.
+func (q *queue) weight() float64 { return max(q.Weight, 0.001) }
+
+// open reports whether another task of the project may begin.
+func (q *queue) open() bool {
+	return len(q.Ready) > 0 && q.Running < q.MaxRuns && (q.Limit <= 0 || q.Tokens < q.Limit)
+}
+
+// pick takes the next task out of the queue that deserves it most.
+func pick(queues []*queue, taken map[string]bool, weights float64, spent int64) (*queue, Candidate) {
+	order := make([]*queue, 0, len(queues))
+	for _, q := range queues {
+		if q.open() {
+			order = append(order, q)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b *queue) int {
+		return cmp.Or(cmp.Compare(min(1, a.Done+a.Running), min(1, b.Done+b.Running)),
+			cmp.Compare(a.over(weights, spent), b.over(weights, spent)), cmp.Compare(a.ID, b.ID))
+	})
+	for _, q := range order {
+		for i, c := range q.Ready {
+			if c.Tree == "" || !taken[c.Tree] {
+				q.Ready = slices.Delete(q.Ready, i, i+1)
+				return q, c
+			}
+		}
+	}
+	return nil, Candidate{}
+}
+
+// over is how far the project is above its share.
+func (q *queue) over(weights float64, spent int64) float64 {
+	share := 0.0
+	if spent > 0 {
+		share = float64(q.spent) / float64(spent)
+	}
+	return share - q.weight()/weights
+}

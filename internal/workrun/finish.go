@@ -1,0 +1,383 @@
+package workrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"chorus/internal/gitrepo"
+	"chorus/internal/journal"
+	"chorus/internal/work"
+)
+
+// mergeTries is how often a target that moved in between is merged into again.
+const mergeTries = 5
+
+// finish brings the work of a task home: it commits what is left, asks for a yes where one is needed, and merges. Only then the task is
+// completed.
+func (r *Runner) finish(ctx context.Context, t work.Task) {
+	now, err := r.Tasks.Task(ctx, t.ID)
+	if err != nil || now.State != work.Verifying || now.Attempt != t.Attempt {
+		return // it moved meanwhile
+	}
+	t = now
+	result := work.Result{Task: t.ID, Attempt: t.Attempt, Agent: t.Agent, Outcome: work.OutcomeCompleted}
+	if result.Summary, err = r.Answer(ctx, t.Thread); err != nil {
+		r.trouble(ctx, t, err)
+		return
+	}
+	step, why := work.VerifyPassed, ""
+	if t.Repo == "" {
+		step, why, err = r.withoutRepo(ctx, t)
+	} else {
+		step, why, err = r.bring(ctx, t, &result)
+	}
+	if err != nil {
+		r.trouble(ctx, t, err)
+		return
+	}
+	if step == work.MergeFailed {
+		result.Kind, result.Error = work.ErrorGit, why
+		if strings.HasPrefix(why, conflictWords) {
+			result.Kind = work.ErrorConflict
+		}
+	}
+	if step == "" {
+		return
+	}
+	if _, err := r.Tasks.Finish(ctx, result, step, system, why); err != nil && ctx.Err() == nil && !errors.Is(err, work.ErrMoved) {
+		r.Log.Warn("a finished task cannot be moved on: "+err.Error(), "component", "work", "event", "task_not_moved", "task", t.ID)
+	}
+}
+
+// trouble is what keeps a finished task from being looked at now; the next round tries again.
+func (r *Runner) trouble(ctx context.Context, t work.Task, err error) {
+	if ctx.Err() == nil {
+		r.Log.Warn("a finished task cannot be merged yet: "+err.Error(), "component", "work", "event", "task_not_merged", "task", t.ID)
+	}
+}
+
+func (r *Runner) withoutRepo(ctx context.Context, t work.Task) (work.Step, string, error) {
+	if !t.Approval {
+		return work.VerifyPassed, "", nil
+	}
+	yes, err := r.approved(ctx, t)
+	if err != nil || yes {
+		return work.VerifyPassed, "", err
+	}
+	return work.NeedsApproval, "the result waits for a yes: approve_task, or chorus task approve " + t.ID, nil
+}
+
+// approved reports whether somebody said yes to the attempt's result.
+func (r *Runner) approved(ctx context.Context, t work.Task) (bool, error) {
+	events, err := r.Tasks.Events(ctx, work.EventFilter{Task: t.ID, Limit: 50})
+	if err != nil {
+		return false, err
+	}
+	for _, e := range events {
+		if e.To == work.Verifying {
+			return e.Step == work.Approved, nil
+		}
+	}
+	return false, nil
+}
+
+// conflictWords begin what is said of a merge that has conflicts.
+const conflictWords = "merge conflict"
+
+// bring commits, asks and merges. An empty step says that there is nothing to move yet.
+func (r *Runner) bring(ctx context.Context, t work.Task, result *work.Result) (work.Step, string, error) {
+	repo, known, err := r.open(ctx, t.Project, t.Repo)
+	if err != nil {
+		return work.MergeFailed, err.Error(), nil
+	}
+	want, err := r.tree(ctx, t)
+	if err != nil {
+		return "", "", err
+	}
+	m, begun, err := r.Tasks.PreparedMerge(ctx, t.ID, t.Attempt)
+	if err != nil {
+		return "", "", err
+	}
+	if begun { // a process that was killed got as far as this
+		state, err := repo.State(ctx, prepared(m))
+		if err != nil {
+			return "", "", err
+		}
+		if state == gitrepo.Merged {
+			return work.VerifyPassed, "", nil
+		}
+	}
+	head, err := r.commit(ctx, repo, known, t, want, result)
+	if err != nil {
+		return refusal(err)
+	}
+	if last, err := r.lastStep(ctx, t); err != nil || !last {
+		return work.VerifyPassed, "", err // the last step of the plan brings everybody's work home
+	}
+	if len(result.Files) == 0 && t.Parent == "" {
+		return work.VerifyPassed, "", nil // nothing was changed: there is nothing to merge
+	}
+	if t.Approval {
+		yes, err := r.approved(ctx, t)
+		if err != nil {
+			return "", "", err
+		}
+		if !yes {
+			return r.askForYes(ctx, repo, known, t, want)
+		}
+	}
+	return r.merge(ctx, repo, known, t, head)
+}
+
+// refusal is what git's refusal makes of a task.
+func refusal(err error) (work.Step, string, error) {
+	var e *gitrepo.Error
+	if !errors.As(err, &e) {
+		return "", "", err
+	}
+	switch {
+	case errors.Is(err, gitrepo.ErrUnreachable), errors.Is(err, gitrepo.ErrTimeout), errors.Is(err, gitrepo.ErrInUse):
+		return "", "", err // it may work in a while
+	case errors.Is(err, gitrepo.ErrConflict):
+		return work.MergeFailed, conflictWords + " in " + strings.Join(e.Files, ", ") + ": " + e.Text + ". Reopen the task to let its worker resolve it", nil
+	case errors.Is(err, gitrepo.ErrDirty):
+		why := e.Text
+		if e.Command != "" {
+			why += ": " + e.Command
+		}
+		return work.NeedsApproval, why, nil
+	default:
+		return work.MergeFailed, e.Text, nil
+	}
+}
+
+// commit commits what the worker left and looks at what it changed.
+func (r *Runner) commit(ctx context.Context, repo *gitrepo.Repo, known work.Repo, t work.Task, want *work.Worktree, result *work.Result) (head string, err error) {
+	tree, err := repo.Add(ctx, want.Path, want.Branch, known.Branch)
+	if err != nil {
+		return "", err
+	}
+	defer tree.Close()
+	if _, err := tree.Commit(ctx, gitrepo.Commit{Branch: want.Branch, Message: "agent: " + t.Title, At: t.Moved, Trailers: trailers(t), Author: gitrepo.Person{Name: t.Agent, Email: t.Agent + "@chorus.localhost"}}); err != nil {
+		return "", err
+	}
+	files, err := repo.ChangedFiles(ctx, known.Branch, want.Branch)
+	if err != nil {
+		return "", err
+	}
+	for _, f := range files {
+		result.Files = append(result.Files, f.Path)
+	}
+	return want.Branch, nil
+}
+
+func trailers(t work.Task) []gitrepo.Trailer {
+	return []gitrepo.Trailer{{Key: "Task-Id", Value: t.ID}, {Key: "Agent", Value: t.Agent}}
+}
+
+// lastStep reports whether a task brings work home: one that is no step of a plan, or whose siblings are all completed.
+func (r *Runner) lastStep(ctx context.Context, t work.Task) (bool, error) {
+	if t.Parent == "" {
+		return true, nil
+	}
+	siblings, err := r.Tasks.List(ctx, work.Filter{Parent: t.Parent, All: true, Limit: 1000})
+	if err != nil {
+		return false, err
+	}
+	for _, s := range siblings {
+		if s.ID != t.ID && s.State != work.Completed {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// askForYes makes a pull request where the repository has a place for them, or asks for a yes.
+func (r *Runner) askForYes(ctx context.Context, repo *gitrepo.Repo, known work.Repo, t work.Task, want *work.Worktree) (work.Step, string, error) {
+	ask := "the result waits for a yes: approve_task, or chorus task approve " + t.ID
+	if repo.Kind() != gitrepo.KindClone {
+		return work.NeedsApproval, ask, nil
+	}
+	tree, err := repo.Tree(want.Path)
+	if err != nil {
+		return refusal(err)
+	}
+	if _, err := tree.Push(ctx, want.Branch); err != nil {
+		return work.NeedsApproval, ask + " (no pull request: " + err.Error() + ")", nil
+	}
+	body := fmt.Sprintf("Pull request for task `%s`.\n\n%s", t.ID, oneParagraph(t.Description))
+	pr, err := repo.CreatePR(ctx, gitrepo.NewPull{Head: want.Branch, Base: known.Branch, Title: t.Title, Body: body})
+	if err != nil {
+		return work.NeedsApproval, ask + " (no pull request: " + err.Error() + ")", nil
+	}
+	_, err = r.Tasks.Change(ctx, t.ID, func(now *work.Task, _ time.Time) ([]work.Event, error) {
+		now.PR = pr.URL
+		return nil, nil
+	})
+	return work.PRCreated, "merge " + pr.URL + ", or approve the task", err
+}
+
+func prepared(m work.Merge) gitrepo.Prepared {
+	return gitrepo.Prepared{Target: m.Target, Base: m.Base, Head: m.Head, OID: m.OID}
+}
+
+// merge merges a branch into the repository's own, once: what it will do is written down before it is done.
+func (r *Runner) merge(ctx context.Context, repo *gitrepo.Repo, known work.Repo, t work.Task, head string) (work.Step, string, error) {
+	for range mergeTries {
+		p, err := repo.Prepare(ctx, gitrepo.MergeRequest{Target: known.Branch, Head: head, At: t.Moved, Message: fmt.Sprintf("Merge task %s: %s", t.ID, t.Title), Trailers: trailers(t), By: us})
+		if err != nil {
+			return refusal(err)
+		}
+		if err := r.Tasks.PrepareMerge(ctx, work.Merge{Task: t.ID, Attempt: t.Attempt, Target: p.Target, Head: p.Head, Base: p.Base, OID: p.OID, At: t.Moved}); err != nil {
+			return "", "", err
+		}
+		err = repo.Apply(ctx, p)
+		switch {
+		case err == nil:
+			return work.VerifyPassed, "", nil
+		case !errors.Is(err, gitrepo.ErrMoved):
+			return refusal(err)
+		}
+	}
+	return "", "", fmt.Errorf("the branch %s moves faster than it can be merged into", known.Branch)
+}
+
+// lookAtPull moves a task on when its pull request was merged or closed.
+func (r *Runner) lookAtPull(ctx context.Context, t work.Task) {
+	number := pullNumber(t.PR)
+	if number == 0 || r.Now().Sub(t.Moved) < pullEvery {
+		return
+	}
+	repo, _, err := r.open(ctx, t.Project, t.Repo)
+	if err != nil {
+		r.trouble(ctx, t, err)
+		return
+	}
+	pr, err := repo.PRState(ctx, number)
+	if err != nil {
+		r.trouble(ctx, t, err)
+		return
+	}
+	step, why := work.Step(""), ""
+	switch pr.State {
+	case gitrepo.PullMerged:
+		step = work.PRMerged
+	case gitrepo.PullClosed:
+		step, why = work.PRClosed, "its pull request was closed without being merged"
+	default:
+		return
+	}
+	_, err = r.Tasks.Change(ctx, t.ID, func(now *work.Task, at time.Time) ([]work.Event, error) {
+		if now.State != work.AwaitingApproval || now.Attempt != t.Attempt {
+			return nil, nil
+		}
+		e, err := now.Take(step, system, at)
+		now.Why = why
+		return []work.Event{e}, err
+	})
+	if err != nil {
+		r.trouble(ctx, t, err)
+	}
+}
+
+func pullNumber(url string) (n int) {
+	at := strings.LastIndex(url, "/pull/")
+	if at < 0 {
+		return 0
+	}
+	_, _ = fmt.Sscanf(url[at:], "/pull/%d", &n) // anything else is no number
+	return n
+}
+
+// clean removes the checkouts and branches of tasks that are completed or gone. Those of others stay: somebody may want to look.
+func (r *Runner) clean(ctx context.Context) error {
+	list, err := r.Tasks.Worktrees(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, w := range list {
+		t, err := r.Tasks.Task(ctx, w.Task)
+		gone := errors.Is(err, journal.ErrUnknown)
+		if err != nil && !gone {
+			return err
+		}
+		if !gone && t.State != work.Completed || r.busy(w.Task) {
+			continue
+		}
+		if shared, err := r.sharedTree(ctx, t); err != nil || shared {
+			continue
+		}
+		t.ID = w.Task
+		r.start(ctx, t, func(ctx context.Context, t work.Task) { r.remove(ctx, w) })
+	}
+	return nil
+}
+
+// sharedTree reports whether other steps of the same plan still need the checkout.
+func (r *Runner) sharedTree(ctx context.Context, t work.Task) (bool, error) {
+	if t.Parent == "" {
+		return false, nil
+	}
+	last, err := r.lastStep(ctx, t)
+	return !last, err
+}
+
+func (r *Runner) remove(ctx context.Context, w work.Worktree) {
+	repo, known, err := r.open(ctx, w.Project, w.Repo)
+	if err != nil { // its project is gone: the folder is what is left
+		_ = r.Tasks.RemoveWorktree(ctx, w.Task)
+		return
+	}
+	if err := repo.Remove(ctx, w.Path); err != nil {
+		r.trouble(ctx, work.Task{ID: w.Task}, err)
+		return
+	}
+	if w.Branch != known.Branch {
+		if err := repo.DeleteBranch(ctx, w.Branch); err != nil && ctx.Err() == nil {
+			r.Log.Info("the branch of a task stays: "+err.Error(), "component", "work", "event", "branch_stays", "task", w.Task)
+		}
+	}
+	if err := r.Tasks.RemoveWorktree(ctx, w.Task); err != nil && ctx.Err() == nil {
+		r.trouble(ctx, work.Task{ID: w.Task}, err)
+	}
+}
+
+// Diff is what a task changed: what was merged, or what its checkout has now.
+func (r *Runner) Diff(ctx context.Context, t work.Task, limit int) (base, diff string, files []string, err error) {
+	repo, known, err := r.open(ctx, t.Project, t.Repo)
+	if err != nil {
+		return "", "", nil, err
+	}
+	var d gitrepo.Diff
+	if m, merged, err := r.Tasks.PreparedMerge(ctx, t.ID, t.Attempt); err != nil {
+		return "", "", nil, err
+	} else if merged && t.State == work.Completed {
+		d, err = repo.Diff(ctx, m.Base, m.OID, limit)
+		return shown(known.Branch, d, err)
+	}
+	want, err := r.tree(ctx, t)
+	if err != nil {
+		return "", "", nil, err
+	}
+	tree, err := repo.Tree(want.Path)
+	if err != nil {
+		return "", "", nil, err
+	}
+	d, err = tree.Diff(ctx, known.Branch, limit)
+	return shown(known.Branch, d, err)
+}
+
+func shown(base string, d gitrepo.Diff, err error) (string, string, []string, error) {
+	var files []string
+	for _, f := range d.Files {
+		files = append(files, f.Path)
+	}
+	text := d.Text
+	if d.Truncated {
+		text += "\n… the difference is longer than this"
+	}
+	return base, text, files, err
+}

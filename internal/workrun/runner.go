@@ -1,0 +1,288 @@
+// Package workrun does the work of the queue: it gives tasks to workers, prepares their checkouts, and merges what they did.
+//
+// It promises:
+//   - what it decides is written down before it is done, so that a process that is killed at any point leaves something that the
+//     next one goes on with: a task is prepared again, its prompt is given once, its work is merged once;
+//   - it asks no model itself, and sleeps until something happens or a time comes;
+//   - a task that cannot be prepared or merged says why, and holds up no other.
+package workrun
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/datadir"
+	"chorus/internal/gitrepo"
+	"chorus/internal/work"
+)
+
+// Tasks keeps tasks, and what is known of their checkouts and merges.
+type Tasks interface {
+	Project(ctx context.Context, id string) (work.Project, error)
+	Repos(ctx context.Context, project string) ([]work.Repo, error)
+	SetRepo(context.Context, work.Repo) error
+	Task(ctx context.Context, id string) (work.Task, error)
+	List(context.Context, work.Filter) ([]work.Task, error)
+	In(context.Context, work.State) ([]work.Task, error)
+	Needs(ctx context.Context, id string) ([]work.Task, error)
+	Results(ctx context.Context, task string) ([]work.Result, error)
+	Events(context.Context, work.EventFilter) ([]work.Event, error)
+	Change(ctx context.Context, id string, change func(t *work.Task, now time.Time) ([]work.Event, error)) (work.Task, error)
+	Queue
+}
+
+// Queue moves tasks on.
+type Queue interface {
+	Snapshot(ctx context.Context, now, since time.Time) (work.Snapshot, error)
+	Assign(ctx context.Context, a work.Assignment, slots int, deadline time.Duration, dir string, tree *work.Worktree) (work.Task, error)
+	Wake(ctx context.Context, now time.Time) (next time.Time, err error)
+	Overdue(ctx context.Context, now time.Time) (late []work.Task, next time.Time, err error)
+	SetWorktree(context.Context, work.Worktree) error
+	RemoveWorktree(ctx context.Context, task string) error
+	Worktrees(ctx context.Context, task string) ([]work.Worktree, error)
+	PrepareMerge(context.Context, work.Merge) error
+	PreparedMerge(ctx context.Context, task string, attempt int) (m work.Merge, there bool, err error)
+	Finish(ctx context.Context, r work.Result, step work.Step, by, why string) (work.Task, error)
+}
+
+// Runner does the work of a home. Its fields are set before Run and not changed.
+type Runner struct {
+	Tasks Tasks
+	Home  *datadir.Home
+	Now   func() time.Time
+	Log   *slog.Logger
+	// Workers is how many tasks are worked on at once; 0: none are begun.
+	Workers int
+	// Deadline is how long an attempt may take; 0: as long as it likes.
+	Deadline time.Duration
+	// TokenLimit is what all projects together may take in 24 hours; 0: no limit.
+	TokenLimit int64
+	// Paused reports whether no tasks are to be begun.
+	Paused func(context.Context) (bool, error)
+	// Say gives a task's worker its prompt, once for a key; refused says why it was not taken.
+	Say func(ctx context.Context, t work.Task, words, key string) (refused string, err error)
+	// Answer is what the worker said last.
+	Answer func(ctx context.Context, thread chat.ThreadID) (string, error)
+	// Abort stops the run of a thread.
+	Abort func(ctx context.Context, thread chat.ThreadID, by string) error
+	// Lock waits until no other process does the work of this home.
+	Lock func(context.Context) (unlock func(), err error)
+	// Git is how git is run.
+	Git gitrepo.Options
+
+	once sync.Once
+	news chan struct{}
+	mu   sync.Mutex
+	on   map[string]bool // tasks that a goroutine of this process is preparing or finishing
+	work sync.WaitGroup
+}
+
+// ChangedElsewhere is the thread, which nobody has, under which other processes are told that there may be something to do.
+const ChangedElsewhere chat.ThreadID = "cli:work:changed"
+
+const (
+	// lookAgain is how long the runner sleeps at most: what another process changed is seen then.
+	lookAgain = 15 * time.Second
+	// window is over how long shares and limits of tokens are counted.
+	window = 24 * time.Hour
+	// pullEvery is how often it is asked how pull requests stand.
+	pullEvery = time.Minute
+)
+
+func (r *Runner) begin() {
+	r.once.Do(func() { r.news, r.on = make(chan struct{}, 1), map[string]bool{} })
+}
+
+// Changed says that there may be something to do.
+func (r *Runner) Changed() {
+	r.begin()
+	select {
+	case r.news <- struct{}{}:
+	default:
+	}
+}
+
+// Run does the work until ctx ends, and returns when nothing of it is on any more. What agents do goes on with the engine.
+func (r *Runner) Run(ctx context.Context) {
+	r.begin()
+	unlock, err := r.Lock(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			r.Log.Error("tasks are not worked on: "+err.Error(), "component", "work", "event", "work_not_locked")
+		}
+		return
+	}
+	defer unlock()
+	defer r.work.Wait()
+	for ctx.Err() == nil {
+		wait := lookAgain
+		next, err := r.Round(ctx)
+		if err != nil && ctx.Err() == nil {
+			r.Log.Warn("the queue of tasks cannot be looked at: "+err.Error(), "component", "work", "event", "work_round_failed")
+		}
+		if !next.IsZero() {
+			wait = min(max(next.Sub(r.Now()), 0), lookAgain)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-r.news:
+		}
+		timer.Stop()
+	}
+}
+
+// Round looks at the queue once and begins what there is to do. It says when the next moment comes at which there will be more; zero:
+// none is known.
+func (r *Runner) Round(ctx context.Context) (next time.Time, err error) {
+	r.begin()
+	now := r.Now()
+	if next, err = r.Tasks.Wake(ctx, now); err != nil {
+		return next, err
+	}
+	late, deadline, err := r.Tasks.Overdue(ctx, now)
+	if err != nil {
+		return next, err
+	}
+	next = earliest(next, deadline)
+	for _, t := range late {
+		if err := r.expire(ctx, t); err != nil {
+			return next, err
+		}
+	}
+	for state, do := range map[work.State]func(context.Context, work.Task){work.Verifying: r.finish, work.Assigned: r.prepare, work.AwaitingApproval: r.lookAtPull} {
+		list, err := r.Tasks.In(ctx, state)
+		if err != nil {
+			return next, err
+		}
+		for _, t := range list {
+			if state == work.AwaitingApproval && t.PR != "" {
+				next = earliest(next, now.Add(pullEvery))
+			}
+			r.start(ctx, t, do)
+		}
+	}
+	if err := r.clean(ctx); err != nil {
+		return next, err
+	}
+	return next, r.assign(ctx, now)
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// start does something with a task beside everything else, unless this process is already at it.
+func (r *Runner) start(ctx context.Context, t work.Task, do func(context.Context, work.Task)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.on[t.ID] {
+		return
+	}
+	r.on[t.ID] = true
+	r.work.Go(func() {
+		defer r.Changed()
+		defer func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			delete(r.on, t.ID)
+		}()
+		do(ctx, t)
+	})
+}
+
+// busy reports whether this process is at something with a task.
+func (r *Runner) busy(task string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.on[task]
+}
+
+// assign gives tasks to workers that are free.
+func (r *Runner) assign(ctx context.Context, now time.Time) error {
+	snap, err := r.Tasks.Snapshot(ctx, now, now.Add(-window))
+	if err != nil {
+		return err
+	}
+	if snap.Paused, err = r.Paused(ctx); err != nil {
+		return err
+	}
+	snap.Slots, snap.Limit = r.Workers-len(snap.Busy), r.TokenLimit
+	for _, a := range work.Plan(snap) {
+		t, err := r.Tasks.Task(ctx, a.Task)
+		if err != nil {
+			return err
+		}
+		tree, err := r.tree(ctx, t)
+		if err != nil {
+			return err
+		}
+		dir := r.dir(t)
+		if tree != nil {
+			dir = tree.Path
+		}
+		t, err = r.Tasks.Assign(ctx, a, r.Workers, r.Deadline, dir, tree)
+		if errors.Is(err, work.ErrMoved) {
+			continue // somebody was quicker, or stopped it
+		}
+		if err != nil {
+			return err
+		}
+		r.start(ctx, t, r.prepare)
+	}
+	return nil
+}
+
+// expire stops a task whose time is over.
+func (r *Runner) expire(ctx context.Context, t work.Task) error {
+	moved, err := r.Tasks.Change(ctx, t.ID, func(now *work.Task, at time.Time) ([]work.Event, error) {
+		if now.Attempt != t.Attempt || now.Deadline.IsZero() {
+			return nil, nil
+		}
+		if now.State != work.InProgress && now.State != work.Assigned {
+			now.Deadline = time.Time{}
+			return nil, nil
+		}
+		e, err := now.Take(work.Timeout, system, at)
+		now.Why = "it took longer than " + r.Deadline.String()
+		return []work.Event{e}, err
+	})
+	if err != nil || moved.State != work.Blocked {
+		return err
+	}
+	return r.Abort(ctx, t.Thread, system)
+}
+
+// system is who moves tasks when no person does.
+var system = chat.Principal{Kind: chat.TheSystem, ID: "queue"}.String()
+
+// failed counts a failure before or after the run itself, so that nothing is tried for ever.
+func (r *Runner) failed(ctx context.Context, t work.Task, kind work.ErrorKind, problem error) {
+	if ctx.Err() != nil {
+		return // the next start goes on with it
+	}
+	_, err := r.Tasks.Change(ctx, t.ID, func(now *work.Task, at time.Time) ([]work.Event, error) {
+		if now.Attempt != t.Attempt || now.State != work.Assigned {
+			return nil, nil
+		}
+		c := work.Failure(*now, kind, problem.Error(), at)
+		step := work.ExecutionError
+		if c.Step == work.MaxRetries {
+			step = work.MaxRetries
+		}
+		e, err := now.Take(step, system, at)
+		now.Retries, now.NotBefore, now.Why = c.Retries, c.NotBefore, c.Why
+		return []work.Event{e}, err
+	})
+	if err != nil {
+		r.Log.Warn("a task that failed cannot be moved on: "+err.Error(), "component", "work", "event", "task_not_moved", "task", t.ID)
+	}
+}

@@ -1,0 +1,413 @@
+package workservice
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/work"
+)
+
+// ListProjects carries out the operation of that name.
+func (h *Handler) ListProjects(ctx context.Context, by operation.Caller, _ operation.None) (operation.List[operations.Project], error) {
+	out := operation.List[operations.Project]{Items: []operations.Project{}}
+	list, err := h.o.Projects.Projects(ctx)
+	if err != nil {
+		return out, err
+	}
+	used, err := h.used(ctx)
+	if err != nil {
+		return out, err
+	}
+	for _, p := range list {
+		if !sees(by, p) {
+			continue
+		}
+		shown, err := h.show(ctx, p, used)
+		if err != nil {
+			return out, err
+		}
+		shown.Tasks = nil
+		out.Items = append(out.Items, shown)
+	}
+	return out, nil
+}
+
+// used is what each project took in the window.
+func (h *Handler) used(ctx context.Context) (map[string]int64, error) {
+	spent, err := h.o.Projects.SpentBy(ctx, h.o.Now().Add(-window))
+	used := map[string]int64{}
+	for _, s := range spent {
+		used[s.Project] = s.Tokens
+	}
+	return used, err
+}
+
+func (h *Handler) show(ctx context.Context, p work.Project, used map[string]int64) (operations.Project, error) {
+	counts, err := h.o.Tasks.Count(ctx, p.ID)
+	if err != nil {
+		return operations.Project{}, err
+	}
+	out := operations.Project{ID: p.ID, Name: p.Name, Status: string(p.State), Weight: p.Weight, MaxRuns: p.MaxRuns, TokenLimit: p.TokenLimit, Tokens: used[p.ID], Channel: p.Channel,
+		Owner: p.Owner.String(), Shared: p.Shared, Workspace: h.o.Home.Project(p.ID), Tasks: map[string]int{}, CreatedAt: p.Created}
+	for state, n := range counts {
+		out.Tasks[string(state)] = n
+		if state != work.Completed {
+			out.Open += n
+		}
+	}
+	return out, nil
+}
+
+func (h *Handler) showWhole(ctx context.Context, p work.Project) (operations.Project, error) {
+	used, err := h.used(ctx)
+	if err != nil {
+		return operations.Project{}, err
+	}
+	out, err := h.show(ctx, p, used)
+	if err != nil {
+		return out, err
+	}
+	repos, err := h.o.Projects.Repos(ctx, p.ID)
+	for _, r := range repos {
+		out.Repos = append(out.Repos, showRepo(r))
+	}
+	return out, err
+}
+
+// CreateProject carries out the operation of that name.
+func (h *Handler) CreateProject(ctx context.Context, by operation.Caller, in operations.NewProject) (operations.Project, error) {
+	id, err := work.IDOf(in.Name)
+	if err != nil {
+		return operations.Project{}, invalid("name", "%s", err)
+	}
+	p := work.Project{ID: id, Name: strings.TrimSpace(in.Name), Weight: in.Weight, MaxRuns: in.MaxRuns, State: work.Active, Owner: by.Principal, Shared: by.Principal.Kind.OnPlatform()}
+	if p.Weight == 0 {
+		p.Weight = work.DefaultWeight
+	}
+	if p.MaxRuns == 0 {
+		p.MaxRuns = work.DefaultMaxRuns
+	}
+	if in.Shared != nil {
+		p.Shared = *in.Shared
+	}
+	var repo *work.Repo
+	if in.Repo != "" {
+		n := operations.NewRepo{Source: string(work.Clone), URL: in.Repo, Branch: in.Branch}
+		if filepath.IsAbs(in.Repo) {
+			n = operations.NewRepo{Source: string(work.Link), Path: in.Repo, Branch: in.Branch}
+		}
+		made, err := h.newRepo(ctx, by, p, n)
+		if err != nil {
+			return operations.Project{}, err
+		}
+		repo = &made
+	}
+	if _, err := h.o.Home.Ensure(h.o.Home.ProjectNotes(id)); err != nil {
+		return operations.Project{}, err
+	}
+	made, err := h.o.Projects.CreateProject(ctx, p)
+	if err != nil {
+		return operations.Project{}, err
+	}
+	if !made {
+		before, err := h.o.Projects.Project(ctx, id)
+		if err != nil {
+			return operations.Project{}, err
+		}
+		if !sees(by, before) || in.Key == "" || before.Name != p.Name || before.Owner.String() != p.Owner.String() {
+			return operations.Project{}, operation.Errorf(operation.Conflict, "there is a project %s already; give this one another name", id)
+		}
+		p = before // asked for again after a lost answer
+	}
+	if repo != nil {
+		if _, err := h.o.Projects.AddRepo(ctx, *repo, by.Principal.String()); err != nil {
+			return operations.Project{}, err
+		}
+	}
+	kept, err := h.o.Projects.Project(ctx, id)
+	if err != nil {
+		return operations.Project{}, err
+	}
+	return h.showWhole(ctx, kept)
+}
+
+// GetProject carries out the operation of that name.
+func (h *Handler) GetProject(ctx context.Context, by operation.Caller, in operations.ProjectRef) (operations.Project, error) {
+	p, err := h.project(ctx, by, in.ID)
+	if err != nil {
+		return operations.Project{}, err
+	}
+	return h.showWhole(ctx, p)
+}
+
+// EditProject carries out the operation of that name.
+func (h *Handler) EditProject(ctx context.Context, by operation.Caller, in operations.ProjectChanges) (operations.Project, error) {
+	var fields []string
+	return h.changeProject(ctx, by, in.ID, func(p *work.Project) (work.Event, error) {
+		fields = nil
+		if in.Name != "" {
+			p.Name, fields = in.Name, append(fields, "name")
+		}
+		if in.Weight != nil {
+			p.Weight, fields = *in.Weight, append(fields, "credit_weight")
+		}
+		if in.MaxRuns != nil {
+			p.MaxRuns, fields = *in.MaxRuns, append(fields, "max_concurrent_agents")
+		}
+		if in.TokenLimit != nil {
+			p.TokenLimit, fields = *in.TokenLimit, append(fields, "budget_limit")
+		}
+		if in.Shared != nil {
+			if !manages(by, *p) {
+				return work.Event{}, operation.Errorf(operation.Forbidden, "only the owner of project %s says who sees it", p.ID)
+			}
+			p.Shared, fields = *in.Shared, append(fields, "shared")
+		}
+		if len(fields) == 0 {
+			return work.Event{}, invalid("", "No fields to update. Provide name, credit_weight, max_concurrent_agents, budget_limit or shared.")
+		}
+		return work.Event{Type: "project.edited", Text: strings.Join(fields, ", ")}, nil
+	})
+}
+
+// PauseProject carries out the operation of that name.
+func (h *Handler) PauseProject(ctx context.Context, by operation.Caller, in operations.ProjectRef) (operations.Project, error) {
+	return h.changeProject(ctx, by, in.ID, func(p *work.Project) (work.Event, error) {
+		p.State = work.ProjectPaused
+		return work.Event{Type: "project.paused"}, nil
+	})
+}
+
+// ResumeProject carries out the operation of that name.
+func (h *Handler) ResumeProject(ctx context.Context, by operation.Caller, in operations.ProjectRef) (operations.Project, error) {
+	return h.changeProject(ctx, by, in.ID, func(p *work.Project) (work.Event, error) {
+		p.State = work.Active
+		return work.Event{Type: "project.resumed"}, nil
+	})
+}
+
+func (h *Handler) changeProject(ctx context.Context, by operation.Caller, id string, change func(*work.Project) (work.Event, error)) (operations.Project, error) {
+	p, err := h.project(ctx, by, id)
+	if err != nil {
+		return operations.Project{}, err
+	}
+	p, err = h.o.Projects.ChangeProject(ctx, p.ID, func(p *work.Project) (work.Event, error) {
+		e, err := change(p)
+		e.By = by.Principal.String()
+		return e, err
+	})
+	if err != nil {
+		return operations.Project{}, err
+	}
+	h.changed()
+	return h.showWhole(ctx, p)
+}
+
+// DeleteProject carries out the operation of that name.
+func (h *Handler) DeleteProject(ctx context.Context, by operation.Caller, in operations.ProjectDeletion) (operations.DeletedProject, error) {
+	p, err := h.project(ctx, by, in.ID)
+	if err != nil {
+		return operations.DeletedProject{}, err
+	}
+	if !manages(by, p) {
+		return operations.DeletedProject{}, operation.Errorf(operation.Forbidden, "project %s is not yours; its owner can delete it", p.ID)
+	}
+	err = h.o.Projects.DeleteProject(ctx, p.ID, by.Principal.String(), func(running int) error {
+		if running > 0 {
+			return operation.Errorf(operation.Conflict, "Cannot delete: %d task(s) currently IN_PROGRESS. Stop them first.", running)
+		}
+		return nil
+	})
+	h.changed()
+	return operations.DeletedProject{ID: p.ID, Name: p.Name, Channel: p.Channel, Archive: in.Archive && p.Channel != ""}, err
+}
+
+// SetActiveProject carries out the operation of that name.
+func (h *Handler) SetActiveProject(ctx context.Context, by operation.Caller, in operations.ActiveProjectChoice) (operations.ActiveProject, error) {
+	session := cmp.Or(string(by.Session), by.Here)
+	if session == "" {
+		return operations.ActiveProject{}, invalid("session", "an active project belongs to a conversation; ask for it in one")
+	}
+	if in.ID == "" {
+		return operations.ActiveProject{Message: "Active project cleared"}, h.o.Memos.Remember(ctx, activeProject, session, nil)
+	}
+	p, err := h.project(ctx, by, in.ID)
+	if err != nil {
+		return operations.ActiveProject{}, err
+	}
+	return operations.ActiveProject{ID: p.ID, Name: p.Name}, h.o.Memos.Remember(ctx, activeProject, session, []byte(p.ID))
+}
+
+// SetProjectChannel carries out the operation of that name.
+func (h *Handler) SetProjectChannel(ctx context.Context, by operation.Caller, in operations.ProjectChannelLink) (operations.ProjectChannel, error) {
+	if in.Channel != "" {
+		other, err := h.o.Projects.OfChannel(ctx, in.Channel)
+		if err := hideUnknown(err); err != nil {
+			return operations.ProjectChannel{}, err
+		}
+		if err == nil && other.ID != in.ID {
+			return operations.ProjectChannel{}, operation.Errorf(operation.Conflict, "channel %s belongs to project %s; take it away there first", in.Channel, other.ID)
+		}
+	}
+	p, err := h.changeProject(ctx, by, in.ID, func(p *work.Project) (work.Event, error) {
+		p.Channel = in.Channel
+		return work.Event{Type: "project.channel", Text: in.Channel}, nil
+	})
+	return operations.ProjectChannel{ID: p.ID, Channel: p.Channel}, err
+}
+
+// SetControlInterface carries out the operation of that name.
+func (h *Handler) SetControlInterface(ctx context.Context, by operation.Caller, in operations.ProjectChannelName) (operations.ProjectChannel, error) {
+	if _, err := h.project(ctx, by, in.ID); err != nil {
+		return operations.ProjectChannel{}, err
+	}
+	return operations.ProjectChannel{}, invalid("channelName", "Cannot resolve channel name without guild context. Use set_project_channel with a channel_id instead, or ask for it in the channel itself.")
+}
+
+// GetProjectChannels carries out the operation of that name.
+func (h *Handler) GetProjectChannels(ctx context.Context, by operation.Caller, in operations.ProjectRef) (operations.ProjectChannel, error) {
+	p, err := h.project(ctx, by, in.ID)
+	return operations.ProjectChannel{ID: p.ID, Channel: p.Channel}, err
+}
+
+// GetProjectForChannel carries out the operation of that name.
+func (h *Handler) GetProjectForChannel(ctx context.Context, by operation.Caller, in operations.ChannelRef) (operations.ChannelProject, error) {
+	p, err := h.o.Projects.OfChannel(ctx, in.Channel)
+	if hideUnknown(err) != nil {
+		return operations.ChannelProject{}, err
+	}
+	if err != nil || !sees(by, p) {
+		return operations.ChannelProject{Channel: in.Channel}, nil
+	}
+	return operations.ChannelProject{Channel: in.Channel, ID: p.ID, Name: p.Name}, nil
+}
+
+// AddRepo carries out the operation of that name.
+func (h *Handler) AddRepo(ctx context.Context, by operation.Caller, in operations.NewRepo) (operations.Repo, error) {
+	p, err := h.project(ctx, by, in.Project)
+	if err != nil {
+		return operations.Repo{}, err
+	}
+	r, err := h.newRepo(ctx, by, p, in)
+	if err != nil {
+		return operations.Repo{}, err
+	}
+	added, err := h.o.Projects.AddRepo(ctx, r, by.Principal.String())
+	if err != nil {
+		return operations.Repo{}, err
+	}
+	if !added && in.Key != "" { // asked for again after a lost answer
+		repos, err := h.o.Projects.Repos(ctx, p.ID)
+		if err != nil {
+			return operations.Repo{}, err
+		}
+		for _, there := range repos {
+			if there.ID == r.ID && there.Kind == r.Kind && there.URL == r.URL {
+				return showRepo(there), nil
+			}
+		}
+	}
+	if !added {
+		return operations.Repo{}, operation.Errorf(operation.Conflict, "project %s has a repository %s already; give this one another name", p.ID, r.ID)
+	}
+	return showRepo(r), nil
+}
+
+// newRepo checks what a repository is to be made of.
+func (h *Handler) newRepo(ctx context.Context, by operation.Caller, p work.Project, in operations.NewRepo) (work.Repo, error) {
+	r := work.Repo{Project: p.ID, Kind: work.RepoKind(in.Source), URL: in.URL, Branch: in.Branch}
+	name := in.Name
+	switch r.Kind {
+	case work.Clone:
+		if in.URL == "" {
+			return r, invalid("url", "Clone repos require a 'url' parameter")
+		}
+		if !by.May(operation.Admin) {
+			if err := h.o.CheckURL(ctx, in.URL); err != nil {
+				return r, invalid("url", "%s", err)
+			}
+		}
+		if name == "" {
+			name = strings.TrimSuffix(path.Base(strings.ReplaceAll(strings.TrimRight(in.URL, "/"), ":", "/")), ".git")
+		}
+	case work.Link:
+		if in.Path == "" {
+			return r, invalid("path", "Link repos require a 'path' parameter")
+		}
+		dir, err := filepath.Abs(in.Path)
+		if err != nil {
+			return r, err
+		}
+		if !by.May(operation.Admin) {
+			if err := h.o.CheckPlace(dir); err != nil {
+				return r, &operation.Error{Kind: operation.Forbidden, Message: err.Error(), Field: "path", Err: err}
+			}
+		}
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return r, invalid("path", "Path '%s' does not exist or is not a directory", in.Path)
+		}
+		if _, err := os.Stat(filepath.Join(dir, ".git")); errors.Is(err, os.ErrNotExist) {
+			return r, invalid("path", "'%s' is no git repository; make one of it with git init, or use source init for a new one", in.Path)
+		}
+		r.Path = dir
+		if name == "" {
+			name = filepath.Base(dir)
+		}
+	case work.Init:
+		if name == "" {
+			name = p.ID + "-repo"
+		}
+	}
+	id, err := work.IDOf(name)
+	if err != nil {
+		return r, invalid("name", "%s", err)
+	}
+	r.ID = id
+	if r.Kind != work.Link {
+		r.Path = h.o.Home.ProjectRepo(p.ID, id)
+	}
+	return r, nil
+}
+
+func showRepo(r work.Repo) operations.Repo {
+	return operations.Repo{ID: r.ID, Project: r.Project, Source: string(r.Kind), URL: r.URL, Path: r.Path, Branch: r.Branch}
+}
+
+// ListRepos carries out the operation of that name.
+func (h *Handler) ListRepos(ctx context.Context, by operation.Caller, in operations.ProjectQuery) (operation.List[operations.Repo], error) {
+	out := operation.List[operations.Repo]{Items: []operations.Repo{}}
+	visible, err := h.visible(ctx, by, in.Project)
+	if err != nil {
+		return out, err
+	}
+	repos, err := h.o.Projects.Repos(ctx, in.Project)
+	for _, r := range repos {
+		if slices.Contains(visible, r.Project) {
+			out.Items = append(out.Items, showRepo(r))
+		}
+	}
+	return out, err
+}
+
+// visible are the projects that a caller may see: the named one, or all of them.
+func (h *Handler) visible(ctx context.Context, by operation.Caller, id string) (ids []string, err error) {
+	if id != "" {
+		p, err := h.project(ctx, by, id)
+		return []string{p.ID}, err
+	}
+	list, err := h.o.Projects.Projects(ctx)
+	for _, p := range list {
+		if sees(by, p) {
+			ids = append(ids, p.ID)
+		}
+	}
+	return ids, err
+}

@@ -1,0 +1,179 @@
+package workservice
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/work"
+)
+
+// shownTasks is how many tasks a glance shows of each kind.
+const shownTasks = 20
+
+// GetWorkStatus carries out the operation of that name.
+func (h *Handler) GetWorkStatus(ctx context.Context, by operation.Caller, _ operation.None) (operations.WorkStatus, error) {
+	out := operations.WorkStatus{Workers: h.o.Workers, ByStatus: map[string]int{}, InProgress: []operations.Task{}, Ready: []operations.Task{}, Attention: []operations.Task{}}
+	visible, err := h.visible(ctx, by, "")
+	if err != nil {
+		return out, err
+	}
+	out.Projects = len(visible)
+	for _, id := range visible {
+		counts, err := h.o.Tasks.Count(ctx, id)
+		if err != nil {
+			return out, err
+		}
+		for state, n := range counts {
+			out.ByStatus[string(state)] += n
+			out.Total += n
+		}
+	}
+	if out.Running, err = h.o.Tasks.Running(ctx); err != nil {
+		return out, err
+	}
+	if out.Paused, err = h.Paused(ctx); err != nil {
+		return out, err
+	}
+	for _, look := range []struct {
+		into   *[]operations.Task
+		states []work.State
+	}{
+		{&out.InProgress, []work.State{work.InProgress, work.Assigned, work.Verifying}},
+		{&out.Ready, []work.State{work.Ready}},
+		{&out.Attention, []work.State{work.WaitingInput, work.AwaitingApproval, work.Blocked}},
+	} {
+		for _, state := range look.states {
+			list, err := h.o.Tasks.List(ctx, work.Filter{State: state, Limit: 200})
+			if err != nil {
+				return out, err
+			}
+			for _, t := range list {
+				if len(*look.into) < shownTasks && slices.Contains(visible, t.Project) {
+					shown := show(t)
+					shown.Description = ""
+					*look.into = append(*look.into, shown)
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// GetRecentEvents carries out the operation of that name.
+func (h *Handler) GetRecentEvents(ctx context.Context, by operation.Caller, in operations.WorkEventQuery) (operation.List[operations.WorkEvent], error) {
+	out := operation.List[operations.WorkEvent]{Items: []operations.WorkEvent{}}
+	f := work.EventFilter{Project: in.Project, Task: in.Task, Limit: cmp.Or(in.Limit, 10)}
+	if in.Cursor != "" {
+		before, err := strconv.ParseInt(in.Cursor, 10, 64)
+		if err != nil || before <= 0 {
+			return out, invalid("cursor", "it is not one that was given: leave it out to begin")
+		}
+		f.Before = before
+	}
+	if in.Task != "" {
+		if _, _, err := h.task(ctx, by, in.Task); err != nil {
+			return out, err
+		}
+	}
+	visible, err := h.visible(ctx, by, in.Project)
+	if err != nil {
+		return out, err
+	}
+	for len(out.Items) < f.Limit {
+		page, err := h.o.Projects.Events(ctx, f)
+		if err != nil {
+			return out, err
+		}
+		for _, e := range page {
+			f.Before = e.ID
+			if !by.May(operation.Admin) && !slices.Contains(visible, e.Project) {
+				continue
+			}
+			out.Items = append(out.Items, operations.WorkEvent{ID: e.ID, Type: e.Type, ProjectID: e.Project, TaskID: e.Task, By: e.By, From: string(e.From), To: string(e.To), Text: e.Text, At: e.At})
+			if len(out.Items) == f.Limit {
+				out.Next = strconv.FormatInt(e.ID, 10)
+				return out, nil
+			}
+		}
+		if len(page) < f.Limit {
+			break
+		}
+	}
+	return out, nil
+}
+
+// GetTokenUsage carries out the operation of that name.
+func (h *Handler) GetTokenUsage(ctx context.Context, by operation.Caller, in operations.TokenUsageQuery) (operations.TokenUsage, error) {
+	out := operations.TokenUsage{Breakdown: []operations.TokenUsageLine{}}
+	var spent []work.Spent
+	var err error
+	switch {
+	case in.Task != "":
+		out.TaskID = in.Task
+		if _, _, err := h.task(ctx, by, in.Task); err != nil {
+			return out, err
+		}
+		spent, err = h.o.Projects.SpentOn(ctx, "", in.Task)
+	case in.Project != "":
+		out.ProjectID = in.Project
+		if _, err := h.project(ctx, by, in.Project); err != nil {
+			return out, err
+		}
+		spent, err = h.o.Projects.SpentOn(ctx, in.Project, "")
+	default:
+		var visible []string
+		if visible, err = h.visible(ctx, by, ""); err != nil {
+			return out, err
+		}
+		spent, err = h.o.Projects.SpentBy(ctx, time.Time{})
+		spent = slices.DeleteFunc(spent, func(s work.Spent) bool { return !slices.Contains(visible, s.Project) })
+	}
+	for _, s := range spent {
+		line := operations.TokenUsageLine{Tokens: s.Tokens, Entries: s.Entries}
+		switch {
+		case in.Task != "":
+			line.Agent = s.Agent
+		case in.Project != "":
+			line.TaskID, line.Agent = s.Task, s.Agent
+		default:
+			line.ProjectID = s.Project
+		}
+		out.Breakdown = append(out.Breakdown, line)
+		out.Total += s.Tokens
+	}
+	return out, err
+}
+
+// ControlOrchestrator carries out the operation of that name. What it says holds over restarts.
+func (h *Handler) ControlOrchestrator(ctx context.Context, by operation.Caller, in operations.OrchestratorAction) (operations.Orchestrator, error) {
+	var out operations.Orchestrator
+	if in.Action != "status" {
+		if !by.May(operation.Admin) {
+			return out, operation.Errorf(operation.Forbidden, "all projects are the business of whoever runs this Chorus: it needs the scope admin. pause_project pauses one of yours")
+		}
+		state := map[string]string{"pause": "paused", "resume": "running"}[in.Action]
+		if err := h.o.Memos.Remember(ctx, orchestrator, "state", []byte(state)); err != nil {
+			return out, err
+		}
+		if err := h.o.Projects.Record(ctx, work.Event{Type: "orchestrator." + state, By: by.Principal.String()}); err != nil {
+			return out, err
+		}
+		out.Message = map[string]string{"pause": "No more tasks are begun; those that are worked on go on.", "resume": "Tasks are begun again."}[in.Action]
+		h.changed()
+	}
+	paused, err := h.Paused(ctx)
+	if err != nil {
+		return out, err
+	}
+	out.Status = "running"
+	if paused {
+		out.Status = "paused"
+	}
+	out.Running, err = h.o.Tasks.Running(ctx)
+	return out, err
+}
