@@ -172,7 +172,7 @@ func skillHead(line func(name, value string), s operations.Skill) {
 		line("called", "by people only: /"+s.Name)
 	}
 	if s.ApprovedBy != "" {
-		line("approved", s.ApprovedAt.Local().Format("2006-01-02 15:04")+" by "+s.ApprovedBy)
+		line("approved", s.ApprovedAt.Local().Format("2006-01-02 15:04")+" by "+cmp.Or(s.ApprovedName, s.ApprovedBy))
 	}
 }
 

@@ -96,6 +96,7 @@ type Hook struct {
 	Model     string          `json:"model,omitempty"`
 	BudgetUSD float64         `json:"budgetUsd,omitempty"` // of a run
 	Owner     string          `json:"owner"`               // whose rights and money it uses
+	OwnerName string          `json:"ownerName"`
 	Agent     string          `json:"agent"`
 	Workspace string          `json:"workspacePath,omitempty"`
 	Approved  bool            `json:"approved"` // its steps and actions pass without being asked for, or somebody said yes
@@ -177,7 +178,7 @@ var (
 		CLI:   []operation.CLI{{Words: "hook list"}},
 		Slash: []operation.Slash{{Words: "hook list", Show: "- **{id}** {enabled:on|off}, {starts:60}\n  last run {lastRunAt:minute}"}},
 		Tool:  "list_hooks", Page: "/hooks", Label: "{name} ({enabled:on|off}), {starts:50}",
-		Columns: "ID=id | STARTS=starts:40 | ENABLED=enabled | LAST RUN=lastRunAt:minute | DUE=due:minute | AGENT=agent",
+		Columns: "ID=id | STARTS=starts:40 | ENABLED=enabled | LAST RUN=lastRunAt:minute | DUE=due:minute | AGENT=agent | OWNER=ownerName:30",
 		Empty:   "there are no hooks; create one: chorus hook create NAME PROMPT --when 'every weekday at 9'"}, Hooks.ListHooks)
 
 	GetHook = operation.New(operation.Info{Name: "hook.get", Help: "Show a hook with its last runs", Scope: operation.Read,

@@ -68,6 +68,7 @@ type Process struct {
 	Exit      *int               `json:"exit,omitempty"`
 	Why       string             `json:"why,omitempty"`
 	Owner     string             `json:"owner"` // whose rights and money its hooks use
+	OwnerName string             `json:"ownerName"`
 	Agent     string             `json:"agent"`
 	SessionID string             `json:"sessionId"`
 	Directory string             `json:"directory"`
@@ -115,7 +116,7 @@ var (
 		CLI:    []operation.CLI{{Words: "process list", Example: "  chorus process list --running"}},
 		Slash:  []operation.Slash{{Words: "process list", Options: "running", Example: "running:True", Show: "- `{id}` {status}, {startedAt:minute}: {command:100}\n  {lastLine:100}"}},
 		Page:   "/processes", Label: "{command:50}, {status} since {startedAt:minute}",
-		Columns: "ID=id | STATUS=status | STARTED=startedAt:minute | AGENT=agent | COMMAND=command:60 | LAST LINE=lastLine:40",
+		Columns: "ID=id | STATUS=status | STARTED=startedAt:minute | AGENT=agent | OWNER=ownerName:30 | COMMAND=command:60 | LAST LINE=lastLine:40",
 		Empty:   "nothing was left running; agents do that with run_background"}, Processes.ListProcesses)
 
 	GetProcess = operation.New(operation.Info{Name: "process.get", Help: "Show a process with its hooks and what they did", Scope: operation.Read,

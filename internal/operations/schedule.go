@@ -54,6 +54,7 @@ type Schedule struct {
 	Zone      string        `json:"zone"`
 	Text      string        `json:"text"`
 	Owner     string        `json:"owner"` // whose rights and money it uses
+	OwnerName string        `json:"ownerName"`
 	Agent     string        `json:"agent"`
 	SessionID string        `json:"sessionId"`           // "": it has a channel
 	Kind      string        `json:"kind,omitempty"`      // timer or self_activation: an agent set it for itself
@@ -114,7 +115,7 @@ var (
 		CLI:   []operation.CLI{{Words: "schedule list"}},
 		Slash: []operation.Slash{{Words: "schedule list", Show: "- **{when:60}** {status}, next {due:minute}: {text:100} (`{id}`)"}},
 		Tool:  "schedule_list", Page: "/schedules", Label: "{when:30}, {status}: {text:40}",
-		Columns: "ID=id | WHEN=when:40 | DUE=due:minute | STATUS=status | AGENT=agent | TEXT=text:60",
+		Columns: "ID=id | WHEN=when:40 | DUE=due:minute | STATUS=status | AGENT=agent | OWNER=ownerName:30 | TEXT=text:60",
 		Empty:   "there are no schedules; add one: chorus schedule add 'every weekday at 9' 'What is new?'"}, Schedules.ListSchedules)
 
 	GetSchedule = operation.New(operation.Info{Name: "schedule.get", Help: "Show a schedule with its next dates and what became of the last ones", Scope: operation.Read,

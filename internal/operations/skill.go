@@ -44,6 +44,7 @@ type Skill struct {
 	Problem      string    `json:"problem,omitempty"` // why it is not on
 	Digest       string    `json:"digest,omitempty"`
 	ApprovedBy   string    `json:"approvedBy,omitempty"`
+	ApprovedName string    `json:"approvedName,omitempty"` // what they are called; not in lists
 	ApprovedAt   time.Time `json:"approvedAt,omitzero"`
 }
 

@@ -454,7 +454,7 @@ func noHook(name string) error {
 
 func (o *Handler) showHook(_ context.Context, h hook.Hook) operations.Hook {
 	shown := operations.Hook{ID: h.ID, Name: h.Name, ProjectID: h.Project, Enabled: h.Enabled, Prompt: h.Template, Cooldown: int(h.Cooldown / time.Second), Model: h.Model,
-		BudgetUSD: float64(h.Budget) / 1e9, Owner: h.Owner.String(), Agent: h.Agent, Workspace: h.Dir, LastRunAt: h.LastAt, Passed: h.Passed, PassedWhy: h.PassedWhy,
+		BudgetUSD: float64(h.Budget) / 1e9, Owner: h.Owner.String(), OwnerName: callName(h.Owner), Agent: h.Agent, Workspace: h.Dir, LastRunAt: h.LastAt, Passed: h.Passed, PassedWhy: h.PassedWhy,
 		CreatedAt: h.Created, UpdatedAt: h.Updated, Starts: h.Trigger.String(), Approved: h.Approved == h.Digest() || h.Enabled && h.Approved == ""}
 	shown.Trigger = plainJSON(h.Trigger)
 	if len(h.Steps) > 0 {

@@ -185,3 +185,25 @@ func TestMemoryOfAMemberIsTheirWords(t *testing.T) {
 		t.Errorf("nothing was added: %v", err)
 	}
 }
+
+// Schedules and hooks show what their owner is called, with the id beside it.
+func TestOwnersHaveNames(t *testing.T) {
+	t.Parallel()
+	a, err := app.Open(t.Context(), app.Options{Env: func(string) string { return "" }, Environ: []string{}, Home: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	to := a.Service.GuestOperations()
+	for want, who := range map[string]chat.Principal{"bob (discord)": {Kind: "discord", ID: "7", Name: "bob"}, "laptop (token)": {Kind: chat.TokenHolder, ID: "01K9", Name: "laptop"}, "root": {Kind: chat.LocalUser, ID: "root"}} {
+		by := operation.Caller{Principal: who, Scopes: []operation.Scope{operation.Read, operation.Chat}}
+		h, err := operations.CreateHook.Call(t.Context(), to, by, operations.NewHook{Name: "News", Trigger: operation.JSON{Raw: []byte(`"every hour"`)}, Prompt: "x"})
+		if err != nil || h.OwnerName != want || h.Owner != who.String() {
+			t.Errorf("%q, %q, %v", h.OwnerName, h.Owner, err)
+		}
+		s, err := operations.AddSchedule.Call(t.Context(), to, by, operations.NewSchedule{When: "every hour", Text: "x"})
+		if err != nil || s.OwnerName != want || s.Owner != who.String() {
+			t.Errorf("%q, %q, %v", s.OwnerName, s.Owner, err)
+		}
+	}
+}

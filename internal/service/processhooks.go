@@ -90,7 +90,7 @@ func (o *Handler) hooksFor(ctx context.Context, by operation.Caller, p backgroun
 func (o *Handler) ownProcess(ctx context.Context, by operation.Caller, id string) (background.Process, error) {
 	p, err := o.findProcess(ctx, by, id)
 	if err == nil && !ownsProcess(by, p) {
-		err = operation.Errorf(operation.Forbidden, "process %s is %s's: its hooks act with their rights and their money", p.ID, p.Owner.Person())
+		err = operation.Errorf(operation.Forbidden, "process %s is %s's: its hooks act with their rights and their money", p.ID, callName(p.Owner.Person()))
 	}
 	return p, err
 }

@@ -241,7 +241,7 @@ func noSchedule(name string) error {
 }
 
 func (o *Handler) showSchedule(s schedule.Schedule) operations.Schedule {
-	shown := operations.Schedule{ID: s.ID, When: s.Said, Spec: s.Spec, Zone: s.Zone, Text: s.Words, Owner: s.Owner.Person().String(), Agent: cmp.Or(s.Thread.Agent(), s.Target.Agent), SessionID: s.Thread.Thread(),
+	shown := operations.Schedule{ID: s.ID, When: s.Said, Spec: s.Spec, Zone: s.Zone, Text: s.Words, Owner: s.Owner.Person().String(), OwnerName: callName(s.Owner.Person()), Agent: cmp.Or(s.Thread.Agent(), s.Target.Agent), SessionID: s.Thread.Thread(),
 		Kind: string(s.Kind), Adapter: s.Target.Adapter, Channel: s.Target.Channel, CatchUp: s.CatchUp, Due: s.Due, Status: "active", File: s.File, CreatedAt: s.Created}
 	if s.Jitter > 0 {
 		shown.Jitter = s.Jitter.String()

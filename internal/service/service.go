@@ -1,9 +1,11 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -231,6 +233,27 @@ func (o *Handler) remember(id string, thread chat.ThreadID) {
 
 // ownPlace is where the threads of a principal are.
 func ownPlace(p chat.Principal) string { return string(p.Kind) + "/" + chat.EncodeSegment(p.ID) }
+
+// callName is what people call somebody: their name, with where they are known by it unless that is this machine.
+func callName(p chat.Principal) string {
+	name := cmp.Or(p.Name, p.ID)
+	if p.Kind == chat.LocalUser || name == "" {
+		return name
+	}
+	return fmt.Sprintf("%s (%s)", name, p.Kind)
+}
+
+// nameOf is what people call somebody of whom only the key was kept.
+func (o *Handler) nameOf(ctx context.Context, key string) string {
+	kind, id, _ := strings.Cut(key, ":")
+	who := chat.Principal{Kind: chat.PrincipalKind(kind), ID: id}
+	if who.Kind == chat.TokenHolder {
+		if token, err := o.app.DB.TokenByID(ctx, id); err == nil {
+			who.Name = token.Name
+		}
+	}
+	return callName(who)
+}
 
 // ownPrefix is how the ids of the caller's threads begin; "": it may see all.
 func ownPrefix(by operation.Caller) string {
