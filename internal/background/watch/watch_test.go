@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -146,10 +147,14 @@ type killed struct {
 	watch.Store
 	left   int
 	before bool
+	died   atomic.Int64 // how often it was killed
 }
 
 func (k *killed) MoveProcess(ctx context.Context, p background.Process, fired []background.Fired) (bool, error) {
 	k.left--
+	if k.left <= 0 {
+		defer k.died.Add(1)
+	}
 	if k.left < 0 || k.left == 0 && k.before {
 		return false, errKilled
 	}
@@ -164,17 +169,26 @@ func (k *killed) MoveProcess(ctx context.Context, p background.Process, fired []
 // over, and what the hook does is done once.
 func TestTheServerIsKilledAtEachStep(t *testing.T) {
 	t.Parallel()
-	for name, dead := range map[string]killed{"keeper up, row starting": {left: 1, before: true}, "started": {left: 1}, "hook acted, nothing written": {left: 2, before: true}, "end written": {left: 2}} {
+	for name, dead := range map[string]*killed{"keeper up, row starting": {left: 1, before: true}, "started": {left: 1}, "hook acted, nothing written": {left: 2, before: true}, "end written": {left: 2}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHome(t)
 			dead.Store = h.db
-			first := h.server(&dead)
+			first := h.server(dead)
 			if _, err := h.start(first, ada, "echo up; sleep 0.4; exit 3", say); err != nil && !errors.Is(err, errKilled) {
 				t.Fatal(err)
 			}
 			stop := h.serve(first)
-			time.Sleep(time.Second) // it ends, and the first server looks at it
+			row := func() background.Process {
+				p, err := h.db.Process(t.Context(), h.id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return p
+			}
+			polltest.Until(t, "the process has ended", func() bool { alive, err := keep.Alive(first.Folder(h.id)); return err == nil && !alive })
+			before := dead.died.Load()
+			polltest.Until(t, "the first server saw it", func() bool { return row().Over() || dead.died.Load() > before })
 			stop()
 			stop = h.serve(h.server(h.db))
 			p := h.over()
@@ -193,9 +207,11 @@ func TestTheServerIsKilledAtEachStep(t *testing.T) {
 func TestLost(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
-	if _, err := h.start(h.server(h.db), ada, "echo up; sleep 60", say); err != nil {
+	first := h.server(h.db)
+	if _, err := h.start(first, ada, "echo up; sleep 60", say); err != nil {
 		t.Fatal(err)
 	}
+	polltest.Until(t, "it has printed something", func() bool { out, err := first.Tail(h.id, 100, 1); return err == nil && out == "up" })
 	status, err := keep.ReadStatus(filepath.Join(h.dir, h.id))
 	if err != nil {
 		t.Fatal(err)

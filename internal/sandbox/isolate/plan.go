@@ -245,7 +245,7 @@ func (c *SwitchedExecutor) Background(ctx context.Context, cmd sandbox.Command) 
 	if b, ok := c.now().(sandbox.Backgrounder); ok {
 		return b.Background(ctx, cmd)
 	}
-	return sandbox.Background{}, fmt.Errorf("in the sandbox %s nothing can be left running; it works with bwrap and host", c.Name())
+	return sandbox.Background{}, fmt.Errorf("in the sandbox %s nothing can be left running: a container is no place that outlives its call; run it within one call of bash, or ask for the sandbox bwrap or host, where it works", c.Name())
 }
 
 func (c *SwitchedExecutor) Reap(ctx context.Context, call string) (int, error) {

@@ -28,7 +28,8 @@ type translator struct {
 // call is one that has no result yet.
 type call struct {
 	kind   sdk.ToolKind
-	output string // its last words
+	output string  // its last words
+	plan   *string // the plan that it writes down
 	told   time.Time
 }
 
@@ -139,7 +140,7 @@ func (t *translator) said(b chat.Said) []sdk.SessionUpdate {
 	}
 	for _, use := range b.Blocks.Calls() {
 		id, kind := callID(t.run, use.ID), kindOf(use.Name)
-		t.calls[id] = &call{kind: kind}
+		t.calls[id] = &call{kind: kind, plan: planOf(use)}
 		update := sdk.StartToolCall(id, cmp.Or(t.label(use.Name, use.Args), use.Name), sdk.WithStartKind(kind), sdk.WithStartStatus(sdk.ToolCallStatusPending), sdk.WithStartRawInput(rawInput(use.Args)))
 		update.ToolCall.Locations = locations(use.Args, t.dir)
 		out = append(out, update)
@@ -149,6 +150,10 @@ func (t *translator) said(b chat.Said) []sdk.SessionUpdate {
 
 // ran is the result of a call: what it changed as diffs, anything else as text.
 func (t *translator) ran(id sdk.ToolCallId, b chat.ToolRan) []sdk.SessionUpdate {
+	var plan *string
+	if c := t.calls[id]; c != nil && b.Succeeded() {
+		plan = c.plan
+	}
 	delete(t.calls, id)
 	status := sdk.ToolCallStatusCompleted
 	if !b.Succeeded() {
@@ -168,7 +173,11 @@ func (t *translator) ran(id sdk.ToolCallId, b chat.ToolRan) []sdk.SessionUpdate 
 	if len(at) > 0 && len(at) <= maxLocations {
 		options = append(options, sdk.WithUpdateLocations(at))
 	}
-	return []sdk.SessionUpdate{sdk.UpdateToolCall(id, options...)}
+	out := []sdk.SessionUpdate{sdk.UpdateToolCall(id, options...)}
+	if plan != nil {
+		out = append(out, sdk.UpdatePlan(steps(*plan)...))
+	}
+	return out
 }
 
 // live is what a piece adds that was not sent.
