@@ -286,3 +286,6 @@ func (r *Runner) failed(ctx context.Context, t work.Task, kind work.ErrorKind, p
 		r.Log.Warn("a task that failed cannot be moved on: "+err.Error(), "component", "work", "event", "task_not_moved", "task", t.ID)
 	}
 }
+
+// Wait waits until nothing that a round began is on any more.
+func (r *Runner) Wait() { r.work.Wait() }
