@@ -15,11 +15,12 @@ import (
 	"chorus/internal/settings"
 	"chorus/internal/skill/approved"
 	"chorus/internal/tool/mcp"
+	"chorus/internal/tool/mcp/serverconfig"
 	"chorus/internal/usage"
 )
 
 // NewServer is an MCP server as somebody adds it.
-type NewServer = mcp.NewServer
+type NewServer = serverconfig.NewServer
 
 // ServerInfo is an MCP server for people.
 type ServerInfo struct {
@@ -62,7 +63,7 @@ func (setup *Setup) logins() *mcp.Logins {
 
 // homeServers are those that were added with chorus mcp add, without those whose names are taken.
 func (setup *Setup) homeServers(taken []mcp.Server) []mcp.Server {
-	added, problems, err := mcp.ReadServers(setup.Home.MCPServers())
+	added, problems, err := serverconfig.ReadServers(setup.Home.MCPServers())
 	if err != nil {
 		setup.Notices.WarnOnce(err.Error())
 	}
@@ -126,7 +127,7 @@ func (setup *Setup) AddServer(dir, name string, s NewServer) error {
 			return usage.Wrap(fmt.Errorf("there is a server %s already, in %s", name, info.From))
 		}
 	}
-	if err := mcp.AddServer(setup.Home.MCPServers(), name, s); err != nil {
+	if err := serverconfig.AddServer(setup.Home.MCPServers(), name, s); err != nil {
 		return usage.Wrap(err)
 	}
 	return nil
@@ -138,7 +139,7 @@ func (setup *Setup) RemoveServer(dir, name string) error {
 	if err != nil {
 		return err
 	}
-	there, err := mcp.RemoveServer(setup.Home.MCPServers(), name)
+	there, err := serverconfig.RemoveServer(setup.Home.MCPServers(), name)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"chorus/internal/settings"
 	"chorus/internal/tool"
 	"chorus/internal/tool/mcp"
+	"chorus/internal/tool/mcp/serverconfig"
 )
 
 // serverTerms are on what terms MCP servers are started in a run.
@@ -102,8 +103,8 @@ func (setup *Setup) servers(dir string, bot *config.Bot, session []config.MCPSer
 		}
 		server := mcp.Server{Name: s.Name, Type: s.Type, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir, URL: s.URL, Headers: s.Headers,
 			StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, Hosts: hosts}
-		if s.Sandbox == mcp.SandboxOff {
-			server.Sandbox = mcp.SandboxOff
+		if s.Sandbox == serverconfig.SandboxOff {
+			server.Sandbox = serverconfig.SandboxOff
 		}
 		out = append(out, server)
 	}
@@ -158,7 +159,7 @@ func (setup *Setup) hubOptions(b *Toolbox, repo settings.Repository, plan isolat
 			if err := trusted(s); err != nil {
 				return nil, err
 			}
-			if s.Sandbox == mcp.SandboxOff {
+			if s.Sandbox == serverconfig.SandboxOff {
 				return nil, nil
 			}
 			return setup.Isolation.Prepare(ctx, &b.Site, plan, serviceOf(b.Dir, s, dir, repo))

@@ -13,6 +13,7 @@ import (
 
 	"chorus/internal/tool/files"
 	"chorus/internal/tool/mcp"
+	"chorus/internal/tool/mcp/serverconfig"
 	"chorus/internal/toolhook"
 	"chorus/internal/trust"
 )
@@ -54,12 +55,12 @@ func (r Repository) dir() string {
 
 // Unseen are the servers for somebody who lets everything run and has not looked: they get
 // nothing of our environment and reach nothing. They are only for a sandbox.
-func (r Repository) Unseen() ([]mcp.Server, []mcp.Problem) {
+func (r Repository) Unseen() ([]mcp.Server, []serverconfig.Problem) {
 	data, err := readRepositoryFile(r.File)
 	if err != nil || trust.Digest(data) != r.Digest {
 		return nil, nil
 	}
-	servers, problems, err := mcp.ParseConfig(data, func(string) (string, bool) { return "", false })
+	servers, problems, err := serverconfig.ParseConfig(data, func(string) (string, bool) { return "", false })
 	if err != nil {
 		return nil, nil
 	}
@@ -96,7 +97,7 @@ func (s *Settings) RepositoryServers(dir string) (Repository, error) {
 	if err != nil {
 		return r, fmt.Errorf("%s is left out: %w", r.File, err)
 	}
-	servers, problems, err := mcp.ParseConfig(data, s.lookup)
+	servers, problems, err := serverconfig.ParseConfig(data, s.lookup)
 	if err != nil {
 		return r, fmt.Errorf("%s is left out: %w", r.File, err)
 	}
@@ -104,7 +105,7 @@ func (s *Settings) RepositoryServers(dir string) (Repository, error) {
 		r.Problems = append(r.Problems, p.String())
 	}
 	for i := range servers {
-		if servers[i].Workspace = true; servers[i].Sandbox == mcp.SandboxOff {
+		if servers[i].Workspace = true; servers[i].Sandbox == serverconfig.SandboxOff {
 			servers[i].Sandbox = ""
 			r.Problems = append(r.Problems, "MCP server "+servers[i].Name+": a repository cannot take its server out of the sandbox; name it under mcpServers in your own configuration")
 		}
@@ -170,7 +171,7 @@ func (s *Settings) commands(dir string, servers []mcp.Server) []trust.Command {
 		if server.Command == "" || server.Disabled {
 			continue
 		}
-		program, _ := server.Program(dir, []string{"PATH=" + s.Env("PATH")}) // one that is not there cannot be bound
+		program, _ := mcp.Program(server, dir, []string{"PATH=" + s.Env("PATH")}) // one that is not there cannot be bound
 		out = append(out, trust.Command{Program: program, Words: append([]string{server.Command}, server.Args...), Env: server.Env, Dir: server.Dir})
 	}
 	return out

@@ -52,7 +52,7 @@ func TestBind(t *testing.T) {
 	commands := func(servers ...mcp.Server) (out []trust.Command) {
 		for _, s := range servers {
 			if s.Command != "" {
-				program, _ := s.Program(dir, []string{"PATH=" + filepath.Join(dir, "bin") + ":/usr/bin:/bin"})
+				program, _ := mcp.Program(s, dir, []string{"PATH=" + filepath.Join(dir, "bin") + ":/usr/bin:/bin"})
 				out = append(out, trust.Command{Program: program, Words: append([]string{s.Command}, s.Args...), Env: s.Env, Dir: s.Dir})
 			}
 		}

@@ -20,6 +20,7 @@ import (
 	"chorus/internal/settings"
 	"chorus/internal/text"
 	"chorus/internal/tool/mcp"
+	"chorus/internal/tool/mcp/serverconfig"
 	"chorus/internal/tool/web"
 )
 
@@ -204,8 +205,8 @@ func (p *checker) servers(context.Context) []doctor.Finding {
 			if !s.HostsNamed {
 				server.Hosts = bot.EgressHosts
 			}
-			if s.Sandbox == mcp.SandboxOff || bot.Sandbox == "host" {
-				server.Sandbox = mcp.SandboxOff
+			if s.Sandbox == serverconfig.SandboxOff || bot.Sandbox == "host" {
+				server.Sandbox = serverconfig.SandboxOff
 			}
 			if key := fmt.Sprint(s.Name, s.Command, s.URL, s.Dir); !seen[key] {
 				seen[key] = true
@@ -225,11 +226,11 @@ func (p *checker) server(s mcp.Server, dir, fix string) doctor.Finding {
 	if s.URL != "" {
 		return doctor.Good(s.Name, "is asked when it is first used")
 	}
-	path, err := s.Program(dir, p.app.Environ)
+	path, err := mcp.Program(s, dir, p.app.Environ)
 	if err != nil {
 		return doctor.Bad(s.Name, fix, "%v", err)
 	}
-	if s.Sandbox == mcp.SandboxOff {
+	if s.Sandbox == serverconfig.SandboxOff {
 		return doctor.Good(s.Name, "%s, without a sandbox", path)
 	}
 	reaches := "no host"

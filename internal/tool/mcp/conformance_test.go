@@ -16,6 +16,7 @@ import (
 
 	"chorus/internal/npmtest"
 	"chorus/internal/tool"
+	"chorus/internal/tool/mcp/serverconfig"
 )
 
 // suiteClient is our client as the conformance suite starts it: with the address of a server as the last argument. A login
@@ -28,7 +29,7 @@ func suiteClient() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	s := Server{Name: "suite", Type: HTTP, URL: os.Args[len(os.Args)-1]}
+	s := Server{Name: "suite", Type: serverconfig.HTTP, URL: os.Args[len(os.Args)-1]}
 	logins := NewLogins(dir, nil)
 	o := LoginOptions{Version: "test"}
 	var given struct {

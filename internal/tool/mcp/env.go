@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"chorus/internal/tool/mcp/serverconfig"
 )
 
 // passed are the variables a program needs to find itself, its files and a
@@ -60,7 +62,7 @@ func redactor(s Server) func(string) string {
 	}
 	if u, err := url.Parse(s.URL); err == nil && s.URL != "" {
 		if u.RawQuery != "" || u.User != nil {
-			add(s.URL, plainURL(s.URL))
+			add(s.URL, serverconfig.PlainURL(s.URL))
 		}
 		add(u.RawQuery, "***")
 		for _, values := range u.Query() {

@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"chorus/internal/tool"
+	"chorus/internal/tool/mcp/serverconfig"
 )
 
 // listen serves a handler until the test and its hub are over.
@@ -53,11 +54,11 @@ func TestOverHTTP(t *testing.T) {
 		name, kind string
 		serve      func(*testing.T, *sdk.Server) http.Handler
 	}{
-		{"streamable", HTTP, streamable},
+		{"streamable", serverconfig.HTTP, streamable},
 		{"streamable, not said", "", streamable},
-		{"old", SSE, sse},
+		{"old", serverconfig.SSE, sse},
 		{"old, not said", "", sse},
-		{"answers in JSON", HTTP, func(t *testing.T, s *sdk.Server) http.Handler {
+		{"answers in JSON", serverconfig.HTTP, func(t *testing.T, s *sdk.Server) http.Handler {
 			hangUp(t, s)
 			return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{JSONResponse: true, Stateless: true})
 		}},
@@ -115,7 +116,7 @@ func TestHeadersGoToTheirHostOnly(t *testing.T) {
 	}
 	other := listen(t, note("other", streamable(t, fake(nil))))
 	home := listen(t, note("home", http.RedirectHandler(other.URL, http.StatusTemporaryRedirect)))
-	h := open(t, Server{Name: "web", Type: HTTP, URL: home.URL, Headers: map[string]string{"X-Key": "test-key-head"}, StartTimeout: time.Minute})
+	h := open(t, Server{Name: "web", Type: serverconfig.HTTP, URL: home.URL, Headers: map[string]string{"X-Key": "test-key-head"}, StartTimeout: time.Minute})
 	run(t, toolsOf(t, h), "mcp__web__echo", `{"text":"x"}`)
 	h.Close()
 	mu.Lock()
@@ -196,7 +197,7 @@ func TestServerForgetsTheSession(t *testing.T) {
 		mu.Unlock()
 		h.ServeHTTP(w, r)
 	}))
-	h := open(t, Server{Name: "web", Type: HTTP, URL: srv.URL, StartTimeout: time.Minute})
+	h := open(t, Server{Name: "web", Type: serverconfig.HTTP, URL: srv.URL, StartTimeout: time.Minute})
 	set := toolsOf(t, h)
 	mu.Lock()
 	handler = streamable(t, fake(nil)) // as after a restart: it knows no session of before

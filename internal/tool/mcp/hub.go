@@ -18,7 +18,11 @@ import (
 
 	"chorus/internal/sandbox"
 	"chorus/internal/tool"
+	"chorus/internal/tool/mcp/serverconfig"
 )
+
+// Server is how one MCP server is reached.
+type Server = serverconfig.Server
 
 // State is how a server is.
 type State string

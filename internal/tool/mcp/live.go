@@ -17,6 +17,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"chorus/internal/tool/mcp/serverconfig"
 )
 
 // settled is the newest protocol version that begins with a greeting both sides
@@ -52,7 +54,7 @@ var errSlow = errors.New("it did not answer in time")
 func (s *server) dial(ctx context.Context) (*live, error) {
 	way := s.Type
 	if way == "" && s.Command != "" {
-		way = Stdio
+		way = serverconfig.Stdio
 	}
 	l, err := s.try(ctx, way, settled)
 	if err == nil {
@@ -62,7 +64,7 @@ func (s *server) dial(ctx context.Context) (*live, error) {
 	switch {
 	case ctx.Err() != nil:
 	case way == "" && l.courier != nil && l.courier.old():
-		l, second = s.try(ctx, SSE, settled)
+		l, second = s.try(ctx, serverconfig.SSE, settled)
 	case l.unknown:
 		l, second = s.try(ctx, way, "")
 	}
@@ -133,7 +135,7 @@ func (l *live) connect(way, version string) error {
 		defer close(l.gone)
 		_ = session.Wait()
 	}()
-	if confirm := l.srv.hub.opt.Confirm; confirm != nil && way == Stdio {
+	if confirm := l.srv.hub.opt.Confirm; confirm != nil && way == serverconfig.Stdio {
 		if err := confirm(l.srv.Server); err != nil {
 			return &configError{err}
 		}
@@ -143,7 +145,7 @@ func (l *live) connect(way, version string) error {
 
 func (l *live) transport(way string) (sdk.Transport, error) {
 	var err error
-	if way == Stdio {
+	if way == serverconfig.Stdio {
 		if l.proc, err = startProcess(l.ctx, l.srv.Server, l.srv.dir(), l.srv.hub.opt); err != nil {
 			return nil, err
 		}
@@ -154,7 +156,7 @@ func (l *live) transport(way string) (sdk.Transport, error) {
 	if l.courier, err = newRoundTripper(l.srv.Server, l.srv.hub.opt.Logins); err != nil {
 		return nil, err
 	}
-	if way == SSE {
+	if way == serverconfig.SSE {
 		return l.courier.sse(), nil
 	}
 	return l.courier.streamable(), nil

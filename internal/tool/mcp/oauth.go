@@ -21,6 +21,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"chorus/internal/lockfile"
+	"chorus/internal/tool/mcp/serverconfig"
 )
 
 // Logins are the servers on the network that somebody has logged in to, a file each, which only its owner can read. It may
@@ -99,24 +100,7 @@ func (l *Logins) write(s Server, kept login) error {
 	if err != nil {
 		return err
 	}
-	return writePrivate(l.file(s), data)
-}
-
-// writePrivate replaces a file as a whole, for its owner's eyes only.
-func writePrivate(file string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	temp, err := os.CreateTemp(filepath.Dir(file), ".new-*") // made for its owner only
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp.Name())
-	_, err = temp.Write(data)
-	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), file)
+	return serverconfig.WritePrivate(l.file(s), data)
 }
 
 // Remove forgets a login; there may be none.

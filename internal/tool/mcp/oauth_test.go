@@ -254,29 +254,3 @@ func TestOneRenewsForAll(t *testing.T) {
 		t.Errorf("%d tokens were issued", a.issued)
 	}
 }
-
-func TestServerFile(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "home", "mcp.json")
-	if err := AddServer(file, "files", NewServer{Command: "mcp-files", Args: []string{"/tmp"}, Env: map[string]string{"A": "${A}"}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := AddServer(file, "far", NewServer{URL: "https://mcp.example.org/mcp"}); err != nil {
-		t.Fatal(err)
-	}
-	for name, s := range map[string]NewServer{"files": {Command: "x"}, "both": {Command: "x", URL: "https://example.org"}, "none": {}, "bad": {URL: "ftp://example.org"}} {
-		if err := AddServer(file, name, s); err == nil {
-			t.Errorf("%s was added", name)
-		}
-	}
-	servers, problems, err := ReadServers(file)
-	if err != nil || len(servers) != 1 && len(problems) == 0 {
-		t.Errorf("%v %v %v", servers, problems, err)
-	}
-	if there, err := RemoveServer(file, "files"); err != nil || !there {
-		t.Errorf("%v %v", there, err)
-	}
-	if there, err := RemoveServer(file, "files"); err != nil || there {
-		t.Errorf("%v %v", there, err)
-	}
-}

@@ -199,9 +199,9 @@ func wait(done <-chan struct{}, most time.Duration) bool {
 	}
 }
 
-// Program is the file that the server's command would start from dir, or why none
+// Program is the file that a server's command would start from dir, or why none
 // would. Nothing is started.
-func (s Server) Program(dir string, ours []string) (string, error) {
+func Program(s Server, dir string, ours []string) (string, error) {
 	if !filepath.IsAbs(s.Dir) {
 		s.Dir = filepath.Join(dir, s.Dir)
 	}

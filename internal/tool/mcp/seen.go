@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"chorus/internal/tool/mcp/serverconfig"
 )
 
 // Seen is how a server was when it last came or failed, in whatever process that was.
@@ -46,7 +48,7 @@ func (l LastSeen) Set(s Server, seen Seen) error {
 	if err != nil {
 		return err
 	}
-	return writePrivate(l.file(s), data)
+	return serverconfig.WritePrivate(l.file(s), data)
 }
 
 // Remove forgets a server.

@@ -11,6 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"chorus/internal/tool/mcp/serverconfig"
 )
 
 const (
@@ -54,10 +56,10 @@ type server struct {
 
 func newServer(h *Hub, s Server, key string) *server {
 	if s.StartTimeout <= 0 {
-		s.StartTimeout = DefaultStart
+		s.StartTimeout = serverconfig.DefaultStart
 	}
 	if s.CallTimeout <= 0 {
-		s.CallTimeout = DefaultCall
+		s.CallTimeout = serverconfig.DefaultCall
 	}
 	return &server{Server: s, hub: h, key: key, redact: redactor(s), state: Off,
 		tried: make(chan struct{}), news: make(chan struct{}), watching: map[string]bool{}}

@@ -5,25 +5,12 @@ import (
 	"encoding/hex"
 	"strings"
 	"sync"
-	"unicode"
 
 	"chorus/internal/text"
 )
 
-// printable is untrusted text on one line: no control characters, and at most so many
-// characters.
-func printable(s string, most int) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			return ' '
-		case unicode.IsControl(r) || r == unicode.ReplacementChar || unicode.Is(unicode.Cf, r):
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, ""))
-	return text.Clip(s, most)
-}
+// printable is untrusted text on one line, see text.Printable.
+func printable(s string, most int) string { return text.Printable(s, most) }
 
 // multiline is untrusted text of several lines: without control characters, and at most so many characters.
 func multiline(s string, most int) string {

@@ -1,4 +1,4 @@
-package mcp
+package serverconfig
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // NewServer is a server as somebody adds it.
@@ -47,7 +48,7 @@ func (f serverFile) write(file string) error {
 	if err != nil {
 		return err
 	}
-	return writePrivate(file, append(data, '\n'))
+	return WritePrivate(file, append(data, '\n'))
 }
 
 // ReadServers reads a file of servers; one that is not there holds none.
@@ -101,4 +102,21 @@ func RemoveServer(file, name string) (bool, error) {
 	}
 	delete(all.Servers, name)
 	return true, all.write(file)
+}
+
+// WritePrivate replaces a file as a whole, for its owner's eyes only.
+func WritePrivate(file string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(file), ".new-*") // made for its owner only
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name())
+	_, err = temp.Write(data)
+	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), file)
 }

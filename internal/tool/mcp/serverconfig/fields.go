@@ -1,4 +1,4 @@
-package mcp
+package serverconfig
 
 import (
 	"encoding/json"
@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"chorus/internal/text"
 )
 
 // fieldReader reads one server's fields in the spellings that are in use. The first
@@ -58,7 +60,7 @@ func (r *fieldReader) kind() string {
 	case "sse":
 		return SSE
 	default:
-		r.fail("type %q is not known: use stdio, http or sse", printable(kind, 30))
+		r.fail("type %q is not known: use stdio, http or sse", text.Printable(kind, 30))
 		return ""
 	}
 }
@@ -125,12 +127,12 @@ func (r *fieldReader) table(keys ...string) map[string]string {
 	}
 	out := make(map[string]string, len(table))
 	for name, one := range table {
-		text, ok := scalar(one)
+		value, ok := scalar(one)
 		if !ok {
-			r.fail("%s in %q must be a string", printable(name, 40), key)
+			r.fail("%s in %q must be a string", text.Printable(name, 40), key)
 			return nil
 		}
-		out[name] = r.expand(text)
+		out[name] = r.expand(value)
 	}
 	return out
 }
@@ -191,13 +193,13 @@ func scalar(raw json.RawMessage) (string, bool) {
 }
 
 // expand puts in what ${NAME} and ${NAME:-default} stand for.
-func (r *fieldReader) expand(text string) string {
+func (r *fieldReader) expand(given string) string {
 	var out strings.Builder
 	for {
-		before, rest, ok := strings.Cut(text, "${")
+		before, rest, ok := strings.Cut(given, "${")
 		inside, after, closed := strings.Cut(rest, "}")
 		if !ok || !closed {
-			out.WriteString(text)
+			out.WriteString(given)
 			return out.String()
 		}
 		out.WriteString(before)
@@ -209,9 +211,9 @@ func (r *fieldReader) expand(text string) string {
 			value = otherwise
 		case !set:
 			r.fail("the environment variable %s is not set, and ${%s} names no default: set it, or write ${%s:-…}",
-				printable(name, 60), printable(name, 60), printable(name, 60))
+				text.Printable(name, 60), text.Printable(name, 60), text.Printable(name, 60))
 		}
 		out.WriteString(value)
-		text = after
+		given = after
 	}
 }

@@ -1,15 +1,13 @@
-package mcp
+package serverconfig
 
 import (
 	"fmt"
-	"net/url"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 )
 
 func lookup(name string) (string, bool) {
@@ -115,7 +113,7 @@ func FuzzParseConfig(f *testing.F) {
 				t.Fatalf("%s: %v", s, err)
 			}
 			seen[s.Name] = true
-			_ = redactor(s)("text")
+			_ = fmt.Sprint(s)
 		}
 		for _, p := range problems {
 			if strings.ContainsAny(p.String(), "\n\x00") {
@@ -125,72 +123,28 @@ func FuzzParseConfig(f *testing.F) {
 	})
 }
 
-func TestNames(t *testing.T) {
+func TestServerFile(t *testing.T) {
 	t.Parallel()
-	keys := serverKeys([]string{"git hub", "git.hub", "ok", "a__b", "__", "ü", strings.Repeat("x", 40), "x_"})
-	want := map[string]string{
-		"git hub": "git_hub_" + short("git hub"), "git.hub": "git_hub_" + short("git.hub"), "ok": "ok", "a__b": "a_b", "__": short("__"), "ü": short("ü"),
-		strings.Repeat("x", 40): strings.Repeat("x", 23) + "_" + short(strings.Repeat("x", 40)), "x_": "x",
+	file := filepath.Join(t.TempDir(), "home", "mcp.json")
+	if err := AddServer(file, "files", NewServer{Command: "mcp-files", Args: []string{"/tmp"}, Env: map[string]string{"A": "${A}"}}); err != nil {
+		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(keys, want) {
-		t.Errorf("%v", keys)
+	if err := AddServer(file, "far", NewServer{URL: "https://mcp.example.org/mcp"}); err != nil {
+		t.Fatal(err)
 	}
-	tools := toolNames("s", []string{"a.b", "a_b", "c d", "e"})
-	if want := map[string]string{"a.b": "mcp__s__a_b_" + short("a.b"), "a_b": "mcp__s__a_b", "c d": "mcp__s__c_d", "e": "mcp__s__e"}; !reflect.DeepEqual(tools, want) {
-		t.Errorf("%v", tools)
-	}
-	// Somebody who knows the tail cannot take another's name with it.
-	sly := "a_b_" + short("a.b")
-	tools = toolNames("s", []string{"a.b", "a b", sly})
-	if tools[sly] != "mcp__s__"+sly || tools["a.b"] == tools[sly] {
-		t.Errorf("%v", tools)
-	}
-}
-
-func TestNamesAreDistinctAndFit(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		word := rapid.OneOf(rapid.StringMatching(`[a_.b -]{1,6}`), rapid.StringN(1, 90, -1))
-		servers := rapid.SliceOfNDistinct(word, 1, 5, rapid.ID).Draw(t, "servers")
-		tools := rapid.SliceOfNDistinct(word, 1, 12, rapid.ID).Draw(t, "tools")
-		seen := map[string]string{}
-		keys := serverKeys(servers)
-		for _, server := range servers {
-			key := keys[server]
-			if strings.Contains(key, "__") || strings.HasSuffix(key, "_") || key == "" {
-				t.Fatalf("%q has the key %q", server, key)
-			}
-			mine := toolNames(key, tools)
-			for _, one := range tools {
-				name := mine[one]
-				from := fmt.Sprintf("%q %q", server, one)
-				if len(name) > longestName || clean(name) != name || !strings.HasPrefix(name, "mcp__"+key+"__") {
-					t.Fatalf("%s is %s", from, name)
-				}
-				if other, ok := seen[name]; ok {
-					t.Fatalf("%s and %s are both %s", from, other, name)
-				}
-				seen[name] = from
-			}
+	for name, s := range map[string]NewServer{"files": {Command: "x"}, "both": {Command: "x", URL: "https://example.org"}, "none": {}, "bad": {URL: "ftp://example.org"}} {
+		if err := AddServer(file, name, s); err == nil {
+			t.Errorf("%s was added", name)
 		}
-		slices.Reverse(servers)
-		slices.Reverse(tools)
-		if !reflect.DeepEqual(serverKeys(servers), keys) || !reflect.DeepEqual(toolNames("k", tools), toolNames("k", slices.Sorted(slices.Values(tools)))) {
-			t.Fatal("the order matters")
-		}
-	})
-}
-
-func TestRedactor(t *testing.T) {
-	t.Parallel()
-	s := Server{Name: "s", URL: "https://u:sesame-open@h/p?api_key=test-key-url&n=1", Headers: map[string]string{"Authorization": "Bearer test-key-head", "X": "test-key"},
-		Env: map[string]string{"A": "test-key-env", "DIR": "/usr/share", "N": "12"}}
-	r := redactor(s)
-	text := r(`Post "https://u:sesame-open@h/p?api_key=test-key-url&n=1": test-key-url Bearer test-key-head test-key-head test-key-env test-key /usr/share 12 sesame-open`)
-	if strings.Contains(text, "test-key") || strings.Contains(text, "sesame") || !strings.Contains(text, `"https://h/p"`) || !strings.Contains(text, "/usr/share 12") {
-		t.Errorf("%s", text)
 	}
-	if u, _ := url.Parse(s.URL); strings.Contains(fmt.Sprint(s), u.RawQuery) {
-		t.Errorf("%s", s)
+	servers, problems, err := ReadServers(file)
+	if err != nil || len(servers) != 1 && len(problems) == 0 {
+		t.Errorf("%v %v %v", servers, problems, err)
+	}
+	if there, err := RemoveServer(file, "files"); err != nil || !there {
+		t.Errorf("%v %v", there, err)
+	}
+	if there, err := RemoveServer(file, "files"); err != nil || there {
+		t.Errorf("%v %v", there, err)
 	}
 }

@@ -1,4 +1,9 @@
-package mcp
+// Package serverconfig reads how MCP servers are reached: the form that many programs share, in its many spellings, and the
+// file to which people add servers.
+//
+// It promises that a mistake in one server costs only that one and is named, that a Server never prints what may be secret,
+// and that a file is replaced as a whole, for its owner's eyes only.
+package serverconfig
 
 import (
 	"bytes"
@@ -13,6 +18,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"chorus/internal/text"
 )
 
 // How a server is reached.
@@ -57,7 +64,7 @@ func (s Server) String() string {
 	if s.Command != "" {
 		return s.Name + " (" + s.Command + ")"
 	}
-	return s.Name + " (" + plainURL(s.URL) + ")"
+	return s.Name + " (" + PlainURL(s.URL) + ")"
 }
 
 func (s Server) GoString() string { return "mcp.Server{" + s.String() + "}" }
@@ -203,8 +210,8 @@ func (c *configReader) list(data []byte) {
 }
 
 func (c *configReader) server(name string, raw json.RawMessage) {
-	shown := printable(name, 60)
-	if strings.TrimSpace(name) == "" || printable(name, 200) != name {
+	shown := text.Printable(name, 60)
+	if strings.TrimSpace(name) == "" || text.Printable(name, 200) != name {
 		c.problem(shown, "this is no name for a server")
 		return
 	}
@@ -244,16 +251,16 @@ func (s *Server) check() error {
 		return fmt.Errorf("type %s needs a \"url\" instead of a command", s.Type)
 	}
 	if s.Sandbox != "" && s.Sandbox != SandboxOff {
-		return fmt.Errorf("sandbox %q is not known: leave it out, or write \"off\" in your own configuration", printable(s.Sandbox, 30))
+		return fmt.Errorf("sandbox %q is not known: leave it out, or write \"off\" in your own configuration", text.Printable(s.Sandbox, 30))
 	}
-	for _, text := range append([]string{s.Command, s.Dir}, s.Args...) {
-		if strings.ContainsRune(text, 0) {
+	for _, word := range append([]string{s.Command, s.Dir}, s.Args...) {
+		if strings.ContainsRune(word, 0) {
 			return errors.New("there is a zero byte in the command")
 		}
 	}
 	for key, value := range s.Env {
 		if key == "" || strings.ContainsAny(key, "=\x00") || strings.ContainsRune(value, 0) {
-			return fmt.Errorf("%q is no environment variable", printable(key, 40))
+			return fmt.Errorf("%q is no environment variable", text.Printable(key, 40))
 		}
 	}
 	if s.URL == "" {
@@ -265,7 +272,7 @@ func (s *Server) check() error {
 	}
 	for key, value := range s.Headers {
 		if !isToken(key) || strings.ContainsAny(value, "\r\n\x00") {
-			return fmt.Errorf("%q is no HTTP header", printable(key, 40))
+			return fmt.Errorf("%q is no HTTP header", text.Printable(key, 40))
 		}
 	}
 	return nil
@@ -275,9 +282,9 @@ func isToken(s string) bool {
 	return s != "" && strings.Trim(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~") == ""
 }
 
-// plainURL is an address without what may be secret in it.
-func plainURL(text string) string {
-	u, err := url.Parse(text)
+// PlainURL is an address without what may be secret in it.
+func PlainURL(address string) string {
+	u, err := url.Parse(address)
 	if err != nil {
 		return "an address that cannot be read"
 	}
