@@ -11,10 +11,10 @@ import (
 
 // scheduleForm is what somebody has typed, with how it is understood.
 type scheduleForm struct {
-	When, Text, Zone, Agent string
-	Spec                    string
-	Dates                   []time.Time
-	Wrong                   string
+	When, Text, Zone, Agent, Adapter, Channel string
+	Spec                                      string
+	Dates                                     []time.Time
+	Wrong                                     string
 }
 
 // schedules lists what is said at set times. A new one is shown with its next dates before it is kept.
@@ -24,7 +24,7 @@ func (p *Pages) schedules(w http.ResponseWriter, r *http.Request, by operation.C
 		return err
 	}
 	q := r.URL.Query()
-	form := scheduleForm{When: q.Get("when"), Text: q.Get("text"), Zone: q.Get("zone"), Agent: q.Get("agent")}
+	form := scheduleForm{When: q.Get("when"), Text: q.Get("text"), Zone: q.Get("zone"), Agent: q.Get("agent"), Adapter: q.Get("adapter"), Channel: q.Get("channel")}
 	if form.When != "" {
 		preview, err := operations.PreviewSchedule.Call(r.Context(), p.Executor, by, operations.ScheduleTimes{When: form.When, Zone: form.Zone})
 		if invalid := (*operation.Error)(nil); errors.As(err, &invalid) && invalid.Kind == operation.Invalid {
@@ -51,7 +51,7 @@ func (p *Pages) addSchedule(w http.ResponseWriter, r *http.Request, by operation
 		return err
 	}
 	_, err := operations.AddSchedule.Call(r.Context(), p.Executor, by, operations.NewSchedule{When: r.PostFormValue("when"), Text: r.PostFormValue("text"),
-		Zone: r.PostFormValue("zone"), Agent: r.PostFormValue("agent"), Key: r.PostFormValue("key")})
+		Zone: r.PostFormValue("zone"), Agent: r.PostFormValue("agent"), Adapter: r.PostFormValue("adapter"), Channel: r.PostFormValue("channel"), Key: r.PostFormValue("key")})
 	if err != nil {
 		return err
 	}
