@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"chorus/internal/chat"
@@ -91,6 +92,10 @@ func (o *Handler) AddSchedule(ctx context.Context, by operation.Caller, in opera
 
 // aim says where a new schedule speaks.
 func (o *Handler) aim(ctx context.Context, by operation.Caller, s *schedule.Schedule, in operations.NewSchedule) error {
+	if transport, place, _ := strings.Cut(by.Here, ":"); in.Session == "" && in.Channel == "" && chat.OnPlatform(transport) {
+		// Said in a session elsewhere nobody here would see it.
+		in.Adapter, in.Channel = transport, place[strings.LastIndexByte(place, '/')+1:]
+	}
 	if in.Adapter != "" || in.Channel != "" {
 		switch {
 		case in.Adapter == "" || in.Channel == "":
@@ -113,9 +118,6 @@ func (o *Handler) aim(ctx context.Context, by operation.Caller, s *schedule.Sche
 // scheduledIn is the session in which a schedule speaks: one that is there, or a new one.
 func (o *Handler) scheduledIn(ctx context.Context, by operation.Caller, key string, in operations.NewSchedule) (journal.Thread, error) {
 	name := in.Session
-	if name == "" && by.Here != "" { // in a session elsewhere nobody here would see it
-		return journal.Thread{}, operation.Errorf(operation.Conflict, "there is no conversation here yet in which it could be said; say something to the agent first")
-	}
 	if name == "" {
 		if in.Workspace != "" { // before there is a session
 			if err := forbidden(o.app.Settings.CheckPlace("", in.Workspace)); err != nil {

@@ -176,7 +176,9 @@ func TestSchedulesAndHooksAreCommanded(t *testing.T) {
 		t.Errorf("%q", got.Text())
 	}
 	_, after := g.confirm("bob", "random", "schedule add", map[string]any{"when": "every weekday at 9", "text": "what is new?"})
-	if !strings.Contains(after, "no conversation here yet") {
+	if list, err := g.app.DB.Schedules(t.Context(), ""); err != nil || len(list) != 1 || list[0].Target.Channel != g.Channel("random").String() {
+		t.Fatalf("nobody has said anything there, so it has the channel: %q, %+v, %v", after, list, err)
+	} else if _, after := g.confirm("bob", "random", "schedule remove", map[string]any{"id": list[0].ID}); !strings.Contains(after, "removed") {
 		t.Errorf("%q", after)
 	}
 	first := g.say("bob", "general", "!say hello")

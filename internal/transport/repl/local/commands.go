@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"chorus/internal/agent"
@@ -45,6 +46,13 @@ func (s *Session) Command(ctx context.Context, line string) (string, error) {
 	case "/tools":
 		return s.tools()
 	case "/skill":
+		if rest == "" {
+			return s.skills(rest)
+		}
+		if word, _, _ := strings.Cut(rest, " "); slices.Contains([]string{"list", "show", "diff", "approve", "disable", "run"}, word) {
+			answer, _, err := s.derived(ctx, line)
+			return answer, err
+		}
 		return s.skills(rest)
 	case "/prompts":
 		return s.prompts(ctx)
@@ -53,6 +61,9 @@ func (s *Session) Command(ctx context.Context, line string) (string, error) {
 	case "/resume":
 		return s.resume(ctx, rest)
 	default:
+		if answer, ok, err := s.derived(ctx, line); ok {
+			return answer, err
+		}
 		return "", fmt.Errorf("there is no command %s; /help lists them", name)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
+	"chorus/internal/connector/slash"
 	"chorus/internal/engine"
 	"chorus/internal/id"
 	"chorus/internal/journal"
@@ -31,6 +32,7 @@ import (
 
 // Session is one conversation at the terminal.
 type Session struct {
+	commands *slash.Set // of operations; nil: not asked for yet
 	app      *Sessions
 	engine   *engine.Engine
 	thread   chat.ThreadID
