@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"sync"
+	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/gitrepo"
@@ -14,6 +15,7 @@ import (
 	"chorus/internal/operations"
 	"chorus/internal/provider"
 	"chorus/internal/runsetup"
+	"chorus/internal/sandbox"
 	"chorus/internal/service"
 	"chorus/internal/store/tasks"
 	"chorus/internal/work"
@@ -55,8 +57,31 @@ func (a *App) wireWork() {
 		})
 	}
 	a.Service.Others = func(h *service.Handler) []any { return []any{handler(h)} }
+	a.Setup.Roots = a.workRoots
 	a.Setup.NoteSources = append(a.Setup.NoteSources, runsetup.NoteSource{What: "active project", Gone: "No project is active any more.",
 		Text: func(ctx context.Context, at runsetup.NoteContext) (string, error) { return active.Note(ctx, at.Row.ID) }})
+}
+
+// grantTime is what looking up a task's checkout may take.
+const grantTime = 10 * time.Second
+
+// workRoots keep the commands of a task to its own branch: of the repository that its checkout belongs to they write what git needs for
+// that, and read the rest.
+func (a *App) workRoots(thread chat.ThreadID) ([]sandbox.Root, error) {
+	if thread.Transport() != chat.WorkTransport {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), grantTime)
+	defer cancel()
+	readable, writable, err := a.work.Grant(ctx, thread)
+	var roots []sandbox.Root
+	for _, dir := range readable {
+		roots = append(roots, sandbox.Root{Path: dir})
+	}
+	for _, dir := range writable {
+		roots = append(roots, sandbox.Root{Path: dir, Writable: true})
+	}
+	return roots, err
 }
 
 // runWork does the work of the queue until the server stops; the function that it returns waits for that.

@@ -49,6 +49,8 @@ type Setup struct {
 	Skills       *approved.Library
 	AwaitFiles   func(ctx context.Context, thread chat.ThreadID, log *transcript.Log)
 	ChannelTools func(thread chat.ThreadID, roots *files.Roots) []tool.Tool
+	// Roots are what the commands of a thread see beside its folder; nil: nothing.
+	Roots func(thread chat.ThreadID) ([]sandbox.Root, error)
 	// OperationTools are what agents can ask of Chorus itself; all: also what changes agents and settings.
 	OperationTools func(all bool, thread chat.ThreadID) []tool.Tool
 	Me             func() chat.Principal

@@ -162,8 +162,14 @@ func (s *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 		fitted, media, _, _, err := images.Fit(data, images.Limits{}, MaxPixels)
 		return fitted, media, err
 	}
+	var beside []sandbox.Root
+	if s.Roots != nil {
+		if beside, err = s.Roots(thread); err != nil {
+			return nil, err
+		}
+	}
 	walls := &isolate.SwitchedExecutor{Inner: s.Executor}
-	b := &Toolbox{Site: isolate.Site{Dir: dir, Agent: thread.Agent(), Proxy: &isolate.EgressProxy{Thread: thread}}, Roots: roots, walls: walls, left: &ownProcesses{setup: s, thread: thread}, skills: where, Notes: notes.NewFile(filepath.Join(s.Home.ThreadDir(thread), "notes.json")), styledModels: map[string]styledModel{}}
+	b := &Toolbox{Site: isolate.Site{Dir: dir, Agent: thread.Agent(), Proxy: &isolate.EgressProxy{Thread: thread}, Roots: beside}, Roots: roots, walls: walls, left: &ownProcesses{setup: s, thread: thread}, skills: where, Notes: notes.NewFile(filepath.Join(s.Home.ThreadDir(thread), "notes.json")), styledModels: map[string]styledModel{}}
 	list := files.Tools(roots)
 	list = append(list, search.New(roots, search.Options{}))
 	list = append(list, shell.New(walls, shell.Options{Dir: dir, Env: roots.Env(), Keep: s.Logs.RedactingKeep(roots.Keep), Roots: isolate.WorkspaceRoots(dir, named)}))

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"chorus/internal/chat"
 	"chorus/internal/gitrepo"
 	"chorus/internal/journal"
 	"chorus/internal/work"
@@ -202,4 +203,29 @@ func oneParagraph(text string) string {
 		return string(runes[:500]) + "…"
 	}
 	return text
+}
+
+// Grant is what the commands of a task's worker may read and write of the repository that its checkout belongs to; nothing for a task
+// without a repository.
+func (r *Runner) Grant(ctx context.Context, thread chat.ThreadID) (readable, writable []string, err error) {
+	t, err := r.Tasks.Task(ctx, thread.Thread())
+	if errors.Is(err, journal.ErrUnknown) {
+		return nil, nil, nil // deleted; its conversation stays
+	}
+	if err != nil || t.Repo == "" {
+		return nil, nil, err
+	}
+	want, err := r.tree(ctx, t)
+	if err != nil {
+		return nil, nil, err
+	}
+	repo, _, err := r.open(ctx, t.Project, t.Repo)
+	if err != nil {
+		return nil, nil, err
+	}
+	tree, err := repo.Tree(want.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return tree.Grant(want.Branch)
 }

@@ -69,7 +69,7 @@ func (e *isolatedExecutor) Run(ctx context.Context, cmd sandbox.Command) (sandbo
 	if len(inner.Roots) == 0 {
 		inner.Roots = []sandbox.Root{{Path: cmd.Dir, Writable: true}}
 	}
-	inner.Roots = slices.Concat(env.roots, proxy.roots, inner.Roots)
+	inner.Roots = slices.Concat(env.roots, proxy.roots, e.site.Roots, inner.Roots)
 	inner.Env = slices.Concat(env.vars, proxy.env, cmd.Env)
 	inner.OpenGit = e.plan.openGit
 	if e.plan.Programs != nil {
@@ -102,7 +102,7 @@ func (e *isolatedExecutor) Background(ctx context.Context, cmd sandbox.Command) 
 	if len(cmd.Roots) == 0 {
 		cmd.Roots = []sandbox.Root{{Path: cmd.Dir, Writable: true}}
 	}
-	b.Isolated, b.Roots, b.Env = true, slices.Concat(env.roots, cmd.Roots), slices.Concat(env.vars, cmd.Env)
+	b.Isolated, b.Roots, b.Env = true, slices.Concat(env.roots, e.site.Roots, cmd.Roots), slices.Concat(env.vars, cmd.Env)
 	b.Home, b.Hide, b.OpenGit, b.Judged = env.home, e.app.unseen(), e.plan.openGit, e.plan.Programs != nil
 	b.Hosts, b.Setting = e.plan.Hosts, hostsSetting(e.plan)
 	for _, s := range e.plan.secrets {

@@ -49,6 +49,8 @@ type Site struct {
 	Dir   string
 	Agent string
 	Proxy *EgressProxy // of its commands to the network
+	// Roots are what every command sees beside its own; one that is not writable stays so, whatever is found for the workspace.
+	Roots []sandbox.Root
 }
 
 // Plan is how the commands of a run are run: what was chosen, and what is allowed where

@@ -97,7 +97,7 @@ func (i *Isolation) serviceCommand(site *Site, p Plan, s Service) (sandbox.Comma
 	if _, err := i.Home.Ensure(home); err != nil {
 		return sandbox.Command{}, fmt.Errorf("make a home for the server: %w", err)
 	}
-	roots := append(view.Roots, sandbox.Root{Path: site.Dir, Writable: true})
+	roots := append(slices.Concat(view.Roots, site.Roots), sandbox.Root{Path: site.Dir, Writable: true})
 	for _, file := range s.Fixed {
 		roots = append(roots, sandbox.Root{Path: file})
 	}
