@@ -11,7 +11,7 @@ import (
 // A container cannot keep what was left running in it; whoever wants to is told what to do instead.
 func TestNothingIsLeftRunningInAContainer(t *testing.T) {
 	t.Parallel()
-	inner, err := docker.New(docker.Options{Container: "work"})
+	inner, err := docker.New(docker.Options{Container: "work", Host: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
