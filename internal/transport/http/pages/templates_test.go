@@ -154,6 +154,10 @@ func TestEveryPageRenders(t *testing.T) {
 		"search.html":    {{"Text": "x", "Agent": "a", "Hits": full[[]operations.Hit](), "More": "?x"}, {"Text": "", "Agent": "", "Sessions": sessions}},
 		"settings.html": {{"Made": new(full[operations.Token]()), "Admin": true, "Tokens": full[[]operations.Token](), "Scopes": operation.Scopes(), "Models": full[[]operations.Model](), "Settings": full[[]operations.Setting]()},
 			{"Made": (*operations.Token)(nil), "Admin": false}},
+		"task.html": {{"T": full[operations.Task](), "Result": full[operations.TaskResult](), "Changes": full[operations.TaskDiff](), "NoDiff": "x", "Events": full[[]operations.WorkEvent](), "Can": map[string]bool{"stop": true, "restart": true, "approve": true, "skip": true, "reopen": true}},
+			{"T": operations.Task{}, "Result": operations.TaskResult{}, "Changes": operations.TaskDiff{}, "NoDiff": "", "Can": map[string]bool{}}},
+		"work.html": {{"Columns": full[[]taskColumn](), "Projects": full[[]operations.Project](), "ProjectNames": map[string]string{"value <x>": "Site"}, "Status": full[operations.WorkStatus](), "Project": "value <x>", "May": true},
+			{"Columns": []taskColumn{{}}, "Status": operations.WorkStatus{}, "Project": "", "May": true}},
 		"signin.html": {{"Problem": "x", "Next": "/"}, {"Problem": "", "Next": ""}},
 	}
 	for name := range p.templates {

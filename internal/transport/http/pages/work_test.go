@@ -1,0 +1,128 @@
+package pages
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+)
+
+// fewTasks is an executor with tasks, in pages of two, and nothing else that a page shows.
+type fewTasks struct {
+	operation.Executor
+	tasks  []operations.Task
+	called *[]string
+}
+
+func (f fewTasks) Execute(_ context.Context, _ operation.Caller, d *operation.Definition, in any) (any, error) {
+	switch in := in.(type) {
+	case operations.TaskQuery:
+		list := operation.List[operations.Task]{}
+		for _, t := range f.tasks {
+			if t.Status != in.Status || in.Project != "" && t.ProjectID != in.Project || t.ID <= in.Cursor {
+				continue
+			}
+			if len(list.Items) == 2 && in.Status == "COMPLETED" {
+				list.Next = list.Items[1].ID
+				break
+			}
+			list.Items = append(list.Items, t)
+		}
+		return list, nil
+	case operations.TaskRef:
+		if d == operations.GetTaskResult.Definition {
+			return operations.TaskResult{}, operation.Errorf(operation.NotFound, "no result")
+		}
+		if d == operations.GetTaskDiff.Definition {
+			return operations.TaskDiff{}, operation.Errorf(operation.Conflict, "the repository has moved to <b>x</b>")
+		}
+		if d != operations.GetTask.Definition {
+			*f.called = append(*f.called, d.Name+" "+in.ID)
+			break
+		}
+		for _, t := range f.tasks {
+			if t.ID == in.ID {
+				return t, nil
+			}
+		}
+		return operations.Task{}, operation.Errorf(operation.NotFound, "Task '%s' not found", in.ID)
+	case operations.TaskFeedback:
+		*f.called = append(*f.called, d.Name+" "+in.ID+" "+in.Feedback)
+	}
+	return reflect.Zero(d.Out).Interface(), nil
+}
+
+func TestWorkPages(t *testing.T) {
+	t.Parallel()
+	f := fewTasks{called: new([]string), tasks: []operations.Task{
+		{ID: "a-ready", ProjectID: "site", Status: "READY", Title: "<b>Bold</b>", Priority: 7, Agent: "worker"},
+		{ID: "b-blocked", ProjectID: "shop", Status: "BLOCKED", Title: "Blocked", Why: "two <i>conflicts</i>", Branch: "work/b", SessionID: "s1", Attempt: 1,
+			Needs: []operations.TaskBrief{{ID: "a-ready", Title: "<b>Bold</b>", Status: "READY"}}},
+	}}
+	for i := range 30 { // the newest is the last of the list
+		f.tasks = append(f.tasks, operations.Task{ID: fmt.Sprintf("done-%02d", i), ProjectID: "site", Status: "COMPLETED", Title: "Done", MovedAt: noon.Add(time.Duration(i) * time.Minute)})
+	}
+	p, err := New(Options{Executor: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(method, path string, form url.Values, scopes ...operation.Scope) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(form.Encode()))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if scopes != nil {
+			r = r.WithContext(operation.WithCaller(r.Context(), operation.Caller{Scopes: scopes}))
+		}
+		w := httptest.NewRecorder()
+		p.ServeHTTP(w, r)
+		return w
+	}
+	for name, c := range map[string]struct {
+		path   string
+		scopes []operation.Scope
+		status int
+		has    []string
+		hasNot []string
+	}{
+		"the board": {"/work", []operation.Scope{operation.Read}, http.StatusOK,
+			[]string{"&lt;b&gt;Bold", "priority 7 · worker", "two &lt;i&gt;conflicts", "/work/done-29", "/work/done-10", "20+", `<a href="/work" aria-current="page">`},
+			[]string{"<b>Bold", "/work/done-09", "New project"}},
+		"a project":          {"/work?project=shop", []operation.Scope{operation.Read, operation.Chat}, http.StatusOK, []string{"b-blocked", "New project"}, []string{"a-ready", "done-"}},
+		"a blocked task":     {"/work/b-blocked", []operation.Scope{operation.Read, operation.Chat}, http.StatusOK, []string{`<a href="/work/a-ready">&lt;b&gt;Bold`, "/s/s1", `value="restart"`, `value="skip"`, `value="reopen"`, "moved to &lt;b&gt;x"}, []string{`value="stop"`, `value="approve"`}},
+		"with Read alone":    {"/work/b-blocked", []operation.Scope{operation.Read}, http.StatusOK, nil, []string{`name="do"`}},
+		"one nobody has yet": {"/work/a-ready", []operation.Scope{operation.Read, operation.Chat}, http.StatusOK, []string{"READY"}, []string{`name="do"`, "Its conversation", "<h2>Result", "<h2>Changes"}},
+		"one that is not":    {"/work/nobody", []operation.Scope{operation.Read}, http.StatusNotFound, []string{"not found"}, nil},
+		"not signed in":      {"/work", nil, http.StatusSeeOther, []string{"/sign-in"}, nil},
+	} {
+		w := ask(http.MethodGet, c.path, nil, c.scopes...)
+		if w.Code != c.status {
+			t.Errorf("%s: status %d, want %d", name, w.Code, c.status)
+		}
+		for _, text := range c.has {
+			if !strings.Contains(w.Body.String(), text) {
+				t.Errorf("%s: the page does not show %q:\n%s", name, text, w.Body)
+			}
+		}
+		for _, text := range c.hasNot {
+			if strings.Contains(w.Body.String(), text) {
+				t.Errorf("%s: the page shows %q", name, text)
+			}
+		}
+	}
+	for _, do := range []string{"stop", "restart", "approve", "skip", "reopen", "explode"} {
+		w := ask(http.MethodPost, "/work/b-blocked", url.Values{"do": {do}, "feedback": {"more"}}, operation.Read, operation.Chat)
+		if want := map[bool]int{true: http.StatusSeeOther, false: http.StatusBadRequest}[do != "explode"]; w.Code != want {
+			t.Errorf("%s: status %d, want %d", do, w.Code, want)
+		}
+	}
+	if got, want := strings.Join(*f.called, ", "), "task.stop b-blocked, task.restart b-blocked, task.approve b-blocked, task.skip b-blocked, task.reopen b-blocked more"; got != want {
+		t.Errorf("called %s, want %s", got, want)
+	}
+}
