@@ -47,16 +47,29 @@ func (r *Runner) finish(ctx context.Context, t work.Task) {
 	if step == "" {
 		return
 	}
+	r.mu.Lock()
+	delete(r.late, t.ID)
+	r.mu.Unlock()
 	if _, err := r.Tasks.Finish(ctx, result, step, system, why); err != nil && ctx.Err() == nil && !errors.Is(err, work.ErrMoved) {
 		r.Log.Warn("a finished task cannot be moved on: "+err.Error(), "component", "work", "event", "task_not_moved", "task", t.ID)
 	}
 }
 
-// trouble is what keeps a finished task from being looked at now; the next round tries again.
+// tryAgain is how long a merge that met trouble waits first; then twice as long each time, up to five minutes.
+const tryAgain = 5 * time.Second
+
+// trouble is what keeps a finished task from being merged now, such as a remote that is not reached. It is tried again, less and less often.
 func (r *Runner) trouble(ctx context.Context, t work.Task, err error) {
-	if ctx.Err() == nil {
-		r.Log.Warn("a finished task cannot be merged yet: "+err.Error(), "component", "work", "event", "task_not_merged", "task", t.ID)
+	if ctx.Err() != nil {
+		return
 	}
+	r.mu.Lock()
+	l := r.late[t.ID]
+	l.times++
+	l.until = r.Now().Add(work.Backoff(tryAgain, l.times))
+	r.late[t.ID] = l
+	r.mu.Unlock()
+	r.Log.Warn("a finished task cannot be merged yet: "+err.Error(), "component", "work", "event", "task_not_merged", "task", t.ID, "again", l.until)
 }
 
 func (r *Runner) withoutRepo(ctx context.Context, t work.Task) (work.Step, string, error) {
@@ -67,8 +80,11 @@ func (r *Runner) withoutRepo(ctx context.Context, t work.Task) (work.Step, strin
 	if err != nil || yes {
 		return work.VerifyPassed, "", err
 	}
-	return work.NeedsApproval, "the result waits for a yes: approve_task, or chorus task approve " + t.ID, nil
+	return work.NeedsApproval, askWords + t.ID, nil
 }
+
+// askWords begin what is said of a result that waits.
+const askWords = "the result waits for a yes: approve_task, or chorus task approve "
 
 // approved reports whether somebody said yes to the attempt's result.
 func (r *Runner) approved(ctx context.Context, t work.Task) (bool, error) {
@@ -117,17 +133,21 @@ func (r *Runner) bring(ctx context.Context, t work.Task, result *work.Result) (w
 	if last, err := r.lastStep(ctx, t); err != nil || !last {
 		return work.VerifyPassed, "", err // the last step of the plan brings everybody's work home
 	}
-	if len(result.Files) == 0 && t.Parent == "" {
-		return work.VerifyPassed, "", nil // nothing was changed: there is nothing to merge
-	}
+	unchanged := len(result.Files) == 0 && t.Parent == ""
 	if t.Approval {
 		yes, err := r.approved(ctx, t)
 		if err != nil {
 			return "", "", err
 		}
-		if !yes {
+		switch {
+		case !yes && unchanged:
+			return work.NeedsApproval, askWords + t.ID, nil
+		case !yes:
 			return r.askForYes(ctx, repo, known, t, want)
 		}
+	}
+	if unchanged {
+		return work.VerifyPassed, "", nil // there is nothing to merge
 	}
 	return r.merge(ctx, repo, known, t, head)
 }
@@ -197,7 +217,7 @@ func (r *Runner) lastStep(ctx context.Context, t work.Task) (bool, error) {
 
 // askForYes makes a pull request where the repository has a place for them, or asks for a yes.
 func (r *Runner) askForYes(ctx context.Context, repo *gitrepo.Repo, known work.Repo, t work.Task, want *work.Worktree) (work.Step, string, error) {
-	ask := "the result waits for a yes: approve_task, or chorus task approve " + t.ID
+	ask := askWords + t.ID
 	if repo.Kind() != gitrepo.KindClone {
 		return work.NeedsApproval, ask, nil
 	}

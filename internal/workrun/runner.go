@@ -78,6 +78,7 @@ type Runner struct {
 	news chan struct{}
 	mu   sync.Mutex
 	on   map[string]bool // tasks that a goroutine of this process is preparing or finishing
+	late map[string]late // tasks that could not be finished, for a while
 	work sync.WaitGroup
 }
 
@@ -94,7 +95,7 @@ const (
 )
 
 func (r *Runner) begin() {
-	r.once.Do(func() { r.news, r.on = make(chan struct{}, 1), map[string]bool{} })
+	r.once.Do(func() { r.news, r.on, r.late = make(chan struct{}, 1), map[string]bool{}, map[string]late{} })
 }
 
 // Changed says that there may be something to do.
@@ -164,6 +165,10 @@ func (r *Runner) Round(ctx context.Context) (next time.Time, err error) {
 			if state == work.AwaitingApproval && t.PR != "" {
 				next = earliest(next, now.Add(pullEvery))
 			}
+			if until := r.after(t.ID); until.After(now) {
+				next = earliest(next, until)
+				continue
+			}
 			r.start(ctx, t, do)
 		}
 	}
@@ -197,6 +202,19 @@ func (r *Runner) start(ctx context.Context, t work.Task, do func(context.Context
 		}()
 		do(ctx, t)
 	})
+}
+
+// late is when something is tried again, and how often it failed.
+type late struct {
+	times int
+	until time.Time
+}
+
+// after is when a task that could not be finished is tried again; zero: now.
+func (r *Runner) after(task string) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.late[task].until
 }
 
 // busy reports whether this process is at something with a task.

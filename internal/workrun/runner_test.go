@@ -276,6 +276,15 @@ func TestAResultWaitsForAYes(t *testing.T) {
 	}
 }
 
+// A worker that changed nothing may still have found something out that somebody wants to see first.
+func TestAResultWithoutChangesWaitsForAYesToo(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.worker = func(work.Task, string) chat.RunEnded { return done() }
+	h.settle(h.task("look", func(n *work.NewTask) { n.Approval = true }).ID, work.AwaitingApproval)
+	h.settle(h.task("look again", nil).ID, work.Completed)
+}
+
 func TestWhatCannotBePreparedEnds(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
@@ -300,6 +309,29 @@ func TestATaskThatTakesTooLongIsStopped(t *testing.T) {
 	}
 	if n, err := h.queue.Running(t.Context()); err != nil || n != 1 {
 		t.Errorf("%d hold a worker while the run has not ended; %v", n, err)
+	}
+}
+
+// The worker's answer cannot be read for a while: the task is not looked at in every round, and is finished when it can be.
+func TestTroubleIsTriedAgainLessAndLessOften(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.worker = func(_ work.Task, dir string) chat.RunEnded {
+		h.write(filepath.Join(dir, "a.txt"), "a")
+		return done()
+	}
+	tries := 0
+	h.Answer = func(context.Context, chat.ThreadID) (string, error) {
+		if tries++; tries < 4 {
+			return "", errors.New("not now")
+		}
+		return "done", nil
+	}
+	task := h.task("a", nil)
+	begun := h.clock()
+	h.settle(task.ID, work.Completed)
+	if waited := h.clock().Sub(begun); tries != 4 || waited != 35*time.Second {
+		t.Errorf("%d tries in %s", tries, waited)
 	}
 }
 
