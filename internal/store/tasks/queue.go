@@ -209,19 +209,25 @@ func (s *Tasks) Finish(ctx context.Context, r work.Result, step work.Step, by, w
 	return done, nil
 }
 
-// Wake makes ready what was paused until now, and says when the next such moment comes; zero: none does.
+// Wake makes ready what was paused until now, and says when the next such moment comes; zero: none does. Where nothing is due it only reads.
 func (s *Tasks) Wake(ctx context.Context, now time.Time) (next time.Time, err error) {
-	err = s.db.Write(ctx, func(tx store.Tx) error {
-		var due []work.Task
+	var due, at int64
+	err = s.db.Query(ctx, `SELECT COALESCE(SUM(state = 'PAUSED' AND not_before <= ?), 0), COALESCE(min(CASE WHEN not_before > ? THEN not_before END), 0) FROM tasks WHERE not_before IS NOT NULL`,
+		[]any{now.UnixMicro(), now.UnixMicro()}, func(rows *sql.Rows) error { return rows.Scan(&due, &at) })
+	if err != nil || due == 0 {
+		return instant(at), err
+	}
+	return instant(at), s.db.Write(ctx, func(tx store.Tx) error {
+		var list []work.Task
 		err := tx.Rows(`SELECT `+taskColumns+` FROM tasks WHERE not_before IS NOT NULL AND not_before <= ? AND state = 'PAUSED' ORDER BY not_before LIMIT 1000`, []any{now.UnixMicro()}, func(rows *sql.Rows) error {
 			t, err := scanTask(rows)
-			due = append(due, t)
+			list = append(list, t)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		for _, t := range due {
+		for _, t := range list {
 			e, err := t.Take(work.ResumeTimer, queueKey(), now)
 			if err != nil {
 				return err
@@ -231,12 +237,8 @@ func (s *Tasks) Wake(ctx context.Context, now time.Time) (next time.Time, err er
 				return err
 			}
 		}
-		var at int64
-		err = tx.Row(`SELECT COALESCE(min(not_before), 0) FROM tasks WHERE not_before IS NOT NULL AND not_before > ?`, []any{now.UnixMicro()}, &at)
-		next = instant(at)
-		return err
+		return nil
 	})
-	return next, err
 }
 
 // Overdue are the tasks whose deadline has passed, and when the next one does.

@@ -7,7 +7,6 @@
 package operate
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,7 +76,7 @@ func (t *operated) Access([]byte) []tool.Access { return nil }
 func (t *operated) Label([]byte) string { return t.d.Help }
 
 func (t *operated) Run(ctx context.Context, args []byte) (tool.Result, error) {
-	in, err := t.input(args)
+	in, err := t.d.ReadArguments(args)
 	if err != nil {
 		return tool.Fail(err.Error()), nil
 	}
@@ -94,33 +93,4 @@ func (t *operated) Run(ctx context.Context, args []byte) (tool.Result, error) {
 	}
 	data, err := json.Marshal(out)
 	return tool.From("operation "+t.d.Name, string(data)), err
-}
-
-// input reads arguments, whose names may differ from those of the input's JSON.
-func (t *operated) input(args []byte) (reflect.Value, error) {
-	in := reflect.New(t.d.In)
-	var given map[string]json.RawMessage
-	if len(bytes.TrimSpace(args)) > 0 {
-		if err := json.Unmarshal(args, &given); err != nil {
-			return in.Elem(), errors.New("the arguments must be a JSON object")
-		}
-	}
-	for _, f := range t.d.Fields() {
-		name, _, ok := f.In(operation.AsTool)
-		data, has := given[name]
-		switch {
-		case !ok || !has && !f.Required:
-			continue
-		case !has:
-			return in.Elem(), errors.New(name + ": it is required")
-		}
-		if err := json.Unmarshal(data, in.Elem().FieldByIndex(f.Index).Addr().Interface()); err != nil {
-			return in.Elem(), errors.New(name + ": it does not fit: " + err.Error())
-		}
-		delete(given, name)
-	}
-	for name := range given {
-		return in.Elem(), errors.New("there is no argument " + name)
-	}
-	return in.Elem(), nil
 }

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/suggest"
+	"chorus/internal/text"
+	"chorus/internal/usage"
+)
+
+// maxArguments is the longest input that is read from a pipe.
+const maxArguments = 8 << 20
+
+func (c *program) callCommand() *cobra.Command {
+	return c.serverFlags(&cobra.Command{
+		Use: "call [NAME [JSON]]", Short: "Carry out an operation by the name of its tool, with arguments as JSON", Args: cobra.MaximumNArgs(2),
+		Long: `What agents call as tools, programs and people can call too: the same names and arguments, as JSON;
+- reads the arguments from standard input. Without a name the commands are listed.`,
+		Example: `  chorus call
+  chorus call list_tasks '{"project_id":"my-web-app"}'
+  echo '{"title":"Add a dark mode","project_id":"my-web-app"}' | chorus call create_task -`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return listCalls(cmd.OutOrStdout())
+			}
+			d := named(args[0])
+			if d == nil {
+				return &usage.Error{Err: fmt.Errorf("unknown command: %s%s (`chorus call` lists them)", text.Clip(args[0], 80), suggest.Hint(args[0], callNames()))}
+			}
+			given := []byte("{}")
+			if len(args) == 2 {
+				given = []byte(args[1])
+			}
+			if string(given) == "-" {
+				var err error
+				if given, err = io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxArguments)); err != nil {
+					return err
+				}
+			}
+			in, err := d.ReadArguments(given)
+			if err != nil {
+				return &usage.Error{Err: err}
+			}
+			to, err := c.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer to.Close()
+			out, err := to.Execute(cmd.Context(), to.Caller, d, in.Interface())
+			if err != nil {
+				return err
+			}
+			show := json.NewEncoder(cmd.OutOrStdout())
+			show.SetEscapeHTML(false)
+			show.SetIndent("", "  ")
+			return show.Encode(out)
+		},
+	})
+}
+
+// named is the operation of a tool's name; nil: there is none.
+func named(name string) *operation.Definition {
+	for _, d := range operations.All().All() {
+		if d.Shape == operation.Unary && (d.Tool == name || d.Tool == "" && d.MCP == name) && name != "" {
+			return d
+		}
+	}
+	return nil
+}
+
+func callNames() (names []string) {
+	for _, d := range operations.All().All() {
+		if name := d.NameForMCP(); name != "" && d.Shape == operation.Unary {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func listCalls(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, name := range callNames() {
+		d := named(name)
+		if d == nil {
+			continue
+		}
+		var args []string
+		for _, f := range d.Fields() {
+			if arg, _, ok := f.In(operation.AsTool); ok {
+				if f.Required {
+					arg += "*"
+				}
+				args = append(args, arg)
+			}
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\n", name, d.Help, strings.Join(args, ", "))
+	}
+	return table.Flush()
+}
