@@ -25,8 +25,8 @@ type Tasks interface {
 	GetTaskTree(context.Context, operation.Caller, TaskRef) (operation.List[TaskNode], error)
 	GetChainHealth(context.Context, operation.Caller, ChainQuery) (ChainHealth, error)
 	GetAgentError(context.Context, operation.Caller, TaskRef) (TaskError, error)
-	AddDependency(context.Context, operation.Caller, TaskDependency) (TaskDependency, error)
-	RemoveDependency(context.Context, operation.Caller, TaskDependency) (TaskDependency, error)
+	AddDependency(context.Context, operation.Caller, TaskDependency) (TaskWaits, error)
+	RemoveDependency(context.Context, operation.Caller, TaskDependency) (TaskWaits, error)
 }
 
 // Queue carries out operations on the whole of the work.
@@ -68,7 +68,7 @@ type TaskQuery struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"only those of a project"`
 	Status  string `json:"status,omitempty" enum:"DEFINED,READY,ASSIGNED,IN_PROGRESS,WAITING_INPUT,PAUSED,VERIFYING,AWAITING_APPROVAL,COMPLETED,FAILED,BLOCKED" doc:"only those in this state"`
 	All     bool   `json:"includeCompleted,omitempty" tool:"include_completed" cli:"all,a" slash:"all" doc:"also those that are completed, failed or blocked"`
-	Cursor  string `json:"cursor,omitempty" maxLen:"64" cli:"-" slash:"-" doc:"next of the page before"`
+	Cursor  string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
 	Limit   int    `json:"limit,omitempty" min:"1" max:"200" default:"50" doc:"at most so many"`
 }
 
@@ -93,6 +93,12 @@ type TaskStatusChange struct {
 type TaskDependency struct {
 	ID    string `json:"id" minLen:"1" maxLen:"64" noun:"task" tool:"task_id" slash:"task" doc:"the task that waits"`
 	Needs string `json:"dependsOn" minLen:"1" maxLen:"64" noun:"task" tool:"depends_on" slash:"needs" doc:"the task that must be completed before"`
+}
+
+// TaskWaits says which task waits for which.
+type TaskWaits struct {
+	ID    string `json:"id"`
+	Needs string `json:"dependsOn"`
 }
 
 // ChainQuery says of which blocked tasks the chains are looked at.
@@ -218,7 +224,7 @@ type WorkStatus struct {
 	Running    int            `json:"runningTasks"`
 	Workers    int            `json:"workers"`
 	Total      int            `json:"totalTasks"`
-	ByStatus   map[string]int `json:"byStatus"`
+	ByStatus   map[string]int `json:"byStatus,omitempty"`
 	InProgress []Task         `json:"inProgress"`
 	Ready      []Task         `json:"readyToWork"`
 	Attention  []Task         `json:"needsAttention"` // waiting for somebody
@@ -228,7 +234,7 @@ type WorkStatus struct {
 type WorkEventQuery struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"only those of a project"`
 	Task    string `json:"taskId,omitempty" maxLen:"64" noun:"task" tool:"task_id" cli:"task" slash:"task" doc:"only those of a task"`
-	Cursor  string `json:"cursor,omitempty" maxLen:"20" cli:"-" slash:"-" doc:"next of the page before"`
+	Cursor  string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
 	Limit   int    `json:"limit,omitempty" min:"1" max:"200" default:"10" doc:"at most so many"`
 }
 

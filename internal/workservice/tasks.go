@@ -566,29 +566,29 @@ func clip(text string, most int) string {
 }
 
 // AddDependency carries out the operation of that name.
-func (h *Handler) AddDependency(ctx context.Context, by operation.Caller, in operations.TaskDependency) (operations.TaskDependency, error) {
+func (h *Handler) AddDependency(ctx context.Context, by operation.Caller, in operations.TaskDependency) (operations.TaskWaits, error) {
 	t, _, err := h.task(ctx, by, in.ID)
 	if err != nil {
-		return in, err
+		return operations.TaskWaits(in), err
 	}
 	if _, _, err := h.task(ctx, by, in.Needs); err != nil {
-		return in, err
+		return operations.TaskWaits(in), err
 	}
 	if t.State != work.Defined && t.State != work.Ready {
-		return in, operation.Errorf(operation.Conflict, "task %s is %s: only one that has not begun can wait for another", t.ID, t.State)
+		return operations.TaskWaits(in), operation.Errorf(operation.Conflict, "task %s is %s: only one that has not begun can wait for another", t.ID, t.State)
 	}
-	return in, explained(h.o.Tasks.Depend(ctx, in.ID, in.Needs, by.Principal.String()))
+	return operations.TaskWaits(in), explained(h.o.Tasks.Depend(ctx, in.ID, in.Needs, by.Principal.String()))
 }
 
 // RemoveDependency carries out the operation of that name.
-func (h *Handler) RemoveDependency(ctx context.Context, by operation.Caller, in operations.TaskDependency) (operations.TaskDependency, error) {
+func (h *Handler) RemoveDependency(ctx context.Context, by operation.Caller, in operations.TaskDependency) (operations.TaskWaits, error) {
 	if _, _, err := h.task(ctx, by, in.ID); err != nil {
-		return in, err
+		return operations.TaskWaits(in), err
 	}
 	there, err := h.o.Tasks.Undepend(ctx, in.ID, in.Needs, by.Principal.String())
 	if err == nil && !there {
-		return in, operation.Errorf(operation.NotFound, "task %s does not wait for %s", in.ID, in.Needs)
+		return operations.TaskWaits(in), operation.Errorf(operation.NotFound, "task %s does not wait for %s", in.ID, in.Needs)
 	}
 	h.changed()
-	return in, err
+	return operations.TaskWaits(in), err
 }
