@@ -17,16 +17,16 @@ const mergeTries = 5
 
 // finish brings the work of a task home: it commits what is left, asks for a yes where one is needed, and merges. Only then the task is
 // completed.
-func (r *Runner) finish(ctx context.Context, t work.Task) {
+func (r *Runner) finish(ctx context.Context, t work.Task) (moved bool) {
 	now, err := r.Tasks.Task(ctx, t.ID)
 	if err != nil || now.State != work.Verifying || now.Attempt != t.Attempt {
-		return // it moved meanwhile
+		return false // it moved meanwhile
 	}
 	t = now
 	result := work.Result{Task: t.ID, Attempt: t.Attempt, Agent: t.Agent, Outcome: work.OutcomeCompleted}
 	if result.Summary, err = r.Answer(ctx, t.Thread); err != nil {
 		r.trouble(ctx, t, err)
-		return
+		return false
 	}
 	step, why := work.VerifyPassed, ""
 	if t.Repo == "" {
@@ -36,7 +36,7 @@ func (r *Runner) finish(ctx context.Context, t work.Task) {
 	}
 	if err != nil {
 		r.trouble(ctx, t, err)
-		return
+		return false
 	}
 	if step == work.MergeFailed {
 		result.Kind, result.Error = work.ErrorGit, why
@@ -45,14 +45,17 @@ func (r *Runner) finish(ctx context.Context, t work.Task) {
 		}
 	}
 	if step == "" {
-		return
+		return false
 	}
 	r.mu.Lock()
 	delete(r.late, t.ID)
+	delete(r.said, t.ID)
 	r.mu.Unlock()
 	if _, err := r.Tasks.Finish(ctx, result, step, system, why); err != nil && ctx.Err() == nil && !errors.Is(err, work.ErrMoved) {
-		r.Log.Warn("a finished task cannot be moved on: "+err.Error(), "component", "work", "event", "task_not_moved", "task", t.ID)
+		r.trouble(ctx, t, err)
+		return false
 	}
+	return true
 }
 
 // tryAgain is how long a merge that met trouble waits first; then twice as long each time, up to five minutes.
@@ -266,20 +269,20 @@ func (r *Runner) merge(ctx context.Context, repo *gitrepo.Repo, known work.Repo,
 }
 
 // lookAtPull moves a task on when its pull request was merged or closed.
-func (r *Runner) lookAtPull(ctx context.Context, t work.Task) {
+func (r *Runner) lookAtPull(ctx context.Context, t work.Task) (moved bool) {
 	number := pullNumber(t.PR)
-	if number == 0 || r.Now().Sub(t.Moved) < pullEvery {
-		return
+	if number == 0 {
+		return false
 	}
 	repo, _, err := r.open(ctx, t.Project, t.Repo)
 	if err != nil {
 		r.trouble(ctx, t, err)
-		return
+		return false
 	}
 	pr, err := repo.PRState(ctx, number)
 	if err != nil {
 		r.trouble(ctx, t, err)
-		return
+		return false
 	}
 	step, why := work.Step(""), ""
 	switch pr.State {
@@ -288,7 +291,7 @@ func (r *Runner) lookAtPull(ctx context.Context, t work.Task) {
 	case gitrepo.PullClosed:
 		step, why = work.PRClosed, "its pull request was closed without being merged"
 	default:
-		return
+		return false
 	}
 	_, err = r.Tasks.Change(ctx, t.ID, func(now *work.Task, at time.Time) ([]work.Event, error) {
 		if now.State != work.AwaitingApproval || now.Attempt != t.Attempt {
@@ -301,6 +304,7 @@ func (r *Runner) lookAtPull(ctx context.Context, t work.Task) {
 	if err != nil {
 		r.trouble(ctx, t, err)
 	}
+	return err == nil
 }
 
 func pullNumber(url string) (n int) {
@@ -324,14 +328,14 @@ func (r *Runner) clean(ctx context.Context) error {
 		if err != nil && !gone {
 			return err
 		}
-		if !gone && t.State != work.Completed || r.busy(w.Task) {
+		if !gone && t.State != work.Completed || r.busy(w.Task) || r.after(w.Task).After(r.Now()) {
 			continue
 		}
 		if shared, err := r.sharedTree(ctx, t); err != nil || shared {
 			continue
 		}
 		t.ID = w.Task
-		r.start(ctx, t, func(ctx context.Context, t work.Task) { r.remove(ctx, w) })
+		r.start(ctx, t, func(ctx context.Context, t work.Task) bool { r.remove(ctx, w); return false })
 	}
 	return nil
 }

@@ -97,24 +97,24 @@ func (r *Runner) openRepo(ctx context.Context, known work.Repo) (*gitrepo.Repo, 
 }
 
 // prepare makes a task's checkout and gives its worker the prompt. Done again it finds what is there and gives the prompt once.
-func (r *Runner) prepare(ctx context.Context, t work.Task) {
+func (r *Runner) prepare(ctx context.Context, t work.Task) (moved bool) {
 	now, err := r.Tasks.Task(ctx, t.ID)
 	if err != nil || now.State != work.Assigned || now.Attempt != t.Attempt || now.Run != "" {
-		return // it moved meanwhile
+		return false // it moved meanwhile
 	}
 	if t = now; t.Repo == "" {
 		if err := os.MkdirAll(r.dir(t), 0o700); err != nil {
 			r.failed(ctx, t, work.ErrorUnexpected, err)
-			return
+			return true
 		}
 	} else if err := r.checkout(ctx, t); err != nil {
 		r.failed(ctx, t, work.ErrorGit, err)
-		return
+		return true
 	}
 	words, err := r.prompt(ctx, t)
 	if err != nil {
 		r.failed(ctx, t, work.ErrorUnexpected, err)
-		return
+		return true
 	}
 	refused, err := r.Say(ctx, t, words, fmt.Sprintf("work/%s/%d", t.ID, t.Attempt))
 	if err == nil && refused != "" {
@@ -122,7 +122,12 @@ func (r *Runner) prepare(ctx context.Context, t work.Task) {
 	}
 	if err != nil {
 		r.failed(ctx, t, work.ErrorUnexpected, err)
+		return true
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.said[t.ID] = t.Attempt
+	return false
 }
 
 // checkout makes the worktree of a task.

@@ -77,7 +77,8 @@ type Runner struct {
 	once sync.Once
 	news chan struct{}
 	mu   sync.Mutex
-	on   map[string]bool // tasks that a goroutine of this process is preparing or finishing
+	on   map[string]bool // tasks that a goroutine of this process is preparing or finishing; true: a round wanted it again meanwhile
+	said map[string]int  // the attempt whose prompt this process has given, by task
 	late map[string]late // tasks that could not be finished, for a while
 	work sync.WaitGroup
 }
@@ -95,7 +96,9 @@ const (
 )
 
 func (r *Runner) begin() {
-	r.once.Do(func() { r.news, r.on, r.late = make(chan struct{}, 1), map[string]bool{}, map[string]late{} })
+	r.once.Do(func() {
+		r.news, r.on, r.said, r.late = make(chan struct{}, 1), map[string]bool{}, map[string]int{}, map[string]late{}
+	})
 }
 
 // Changed says that there may be something to do.
@@ -156,14 +159,20 @@ func (r *Runner) Round(ctx context.Context) (next time.Time, err error) {
 			return next, err
 		}
 	}
-	for state, do := range map[work.State]func(context.Context, work.Task){work.Verifying: r.finish, work.Assigned: r.prepare, work.AwaitingApproval: r.lookAtPull} {
+	for state, do := range map[work.State]func(context.Context, work.Task) bool{work.Verifying: r.finish, work.Assigned: r.prepare, work.AwaitingApproval: r.lookAtPull} {
 		list, err := r.Tasks.In(ctx, state)
 		if err != nil {
 			return next, err
 		}
 		for _, t := range list {
-			if state == work.AwaitingApproval && t.PR != "" {
+			if state == work.AwaitingApproval {
+				if t.PR == "" || !r.pullDue(t, now) {
+					continue
+				}
 				next = earliest(next, now.Add(pullEvery))
+			}
+			if state == work.Assigned && r.gave(t) {
+				continue // it waits for its turn in the engine
 			}
 			if until := r.after(t.ID); until.After(now) {
 				next = earliest(next, until)
@@ -185,22 +194,25 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// start does something with a task beside everything else, unless this process is already at it.
-func (r *Runner) start(ctx context.Context, t work.Task, do func(context.Context, work.Task)) {
+// start does something with a task beside everything else, unless this process is already at it. Another round follows only where it
+// moved something, so that what cannot be moved now is not tried without a pause.
+func (r *Runner) start(ctx context.Context, t work.Task, do func(context.Context, work.Task) (moved bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.on[t.ID] {
+	if _, on := r.on[t.ID]; on {
+		r.on[t.ID] = true
 		return
 	}
-	r.on[t.ID] = true
+	r.on[t.ID] = false
 	r.work.Go(func() {
-		defer r.Changed()
-		defer func() {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			delete(r.on, t.ID)
-		}()
-		do(ctx, t)
+		moved := do(ctx, t)
+		r.mu.Lock()
+		again := r.on[t.ID]
+		delete(r.on, t.ID)
+		r.mu.Unlock()
+		if moved || again {
+			r.Changed()
+		}
 	})
 }
 
@@ -221,7 +233,27 @@ func (r *Runner) after(task string) time.Time {
 func (r *Runner) busy(task string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.on[task]
+	_, on := r.on[task]
+	return on
+}
+
+// gave reports whether this process has given the prompt of a task's attempt.
+func (r *Runner) gave(t work.Task) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.said[t.ID] == t.Attempt
+}
+
+// pullDue reports whether a task's pull request is to be looked at, at most once a minute.
+func (r *Runner) pullDue(t work.Task, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := "pull " + t.ID
+	if r.late[key].until.After(now) {
+		return false
+	}
+	r.late[key] = late{until: now.Add(pullEvery)}
+	return true
 }
 
 // assign gives tasks to workers that are free.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -283,6 +284,30 @@ func TestAResultWithoutChangesWaitsForAYesToo(t *testing.T) {
 	h.worker = func(work.Task, string) chat.RunEnded { return done() }
 	h.settle(h.task("look", func(n *work.NewTask) { n.Approval = true }).ID, work.AwaitingApproval)
 	h.settle(h.task("look again", nil).ID, work.Completed)
+}
+
+// A task that waits for a person gives the queue nothing to do: it must not look again and again.
+func TestWaitingCostsNothing(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.worker = func(work.Task, string) chat.RunEnded { return done() }
+	task := h.task("look", func(n *work.NewTask) { n.Approval = true })
+	h.settle(task.ID, work.AwaitingApproval)
+	var rounds atomic.Int64
+	h.restart(h.Home)
+	h.Paused = func(context.Context) (bool, error) { rounds.Add(1); return false, nil }
+	h.Lock = func(context.Context) (func(), error) { return func() {}, nil }
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { h.Run(ctx) })
+	for range 30 { // some time in which it would spin
+		h.git("-C", h.repo, "status")
+	}
+	cancel()
+	running.Wait()
+	if n := rounds.Load(); n == 0 || n > 5 {
+		t.Errorf("%d rounds", n)
+	}
 }
 
 func TestWhatCannotBePreparedEnds(t *testing.T) {
