@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/bus"
 	"chorus/internal/chat"
 	"chorus/internal/gitrepo"
 	"chorus/internal/netguard"
@@ -25,9 +26,13 @@ import (
 
 // wireWork makes what projects and tasks need.
 func (a *App) wireWork() {
-	queue := tasks.New(a.DB)
+	queue := tasks.New(a.DB, func() { a.Bus.Publish(workrun.EventsWritten, bus.Note{}) })
 	active := workservice.New(workservice.Options{Projects: queue, Tasks: queue, Memos: a.DB})
 	a.work = &workrun.Runner{Tasks: queue, Home: a.Home, Now: a.Service.Now, Log: a.Log, Workers: a.Shared.Workers, Deadline: provider.Milliseconds(a.Shared.TaskTimeoutMS), TokenLimit: int64(a.Shared.WorkTokensDaily),
+		Reminders: work.Reminders{Every: provider.Milliseconds(a.Shared.TaskReminderMS), Escalate: provider.Milliseconds(a.Shared.TaskEscalationMS)},
+		Tell: func(ctx context.Context, t work.Task, words, key string) error {
+			return a.Service.Handler().TellWork(ctx, t, words, key)
+		},
 		Paused: active.Paused, Lock: a.lockWork, Git: gitrepo.Options{Environ: a.Environ, LocalURLs: true},
 		Say: func(ctx context.Context, t work.Task, words, key string) (string, error) {
 			return a.Service.Handler().SayWork(ctx, t, words, key)
@@ -87,7 +92,7 @@ func (a *App) workRoots(thread chat.ThreadID) ([]sandbox.Root, error) {
 // runWork does the work of the queue until the server stops; the function that it returns waits for that.
 func (a *App) runWork(ctx context.Context) (wait func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	events := a.Bus.SubscribeAllProcesses(chat.RunEnded{}.Kind(), chat.AbortAsked{}.Kind(), chat.ApprovalAsked{}.Kind(), chat.ApprovalAnswered{}.Kind())
+	events := a.Bus.SubscribeAllProcesses(chat.Took{}.Kind(), chat.RunEnded{}.Kind(), chat.AbortAsked{}.Kind(), chat.ApprovalAsked{}.Kind(), chat.ApprovalAnswered{}.Kind())
 	others := a.Bus.Subscribe(workrun.ChangedElsewhere)
 	var on sync.WaitGroup
 	on.Go(func() {
@@ -98,9 +103,11 @@ func (a *App) runWork(ctx context.Context) (wait func()) {
 			case <-others.Wake():
 				others.Take()
 				a.work.Changed()
-			case <-events.Wake():
+				a.Bus.Publish(workrun.EventsWritten, bus.Note{})
+			case <-events.Wake(): // a task may have moved with its thread
 				events.Take()
 				a.work.Changed()
+				a.Bus.Publish(workrun.EventsWritten, bus.Note{})
 			}
 		}
 	})

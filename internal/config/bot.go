@@ -85,6 +85,8 @@ type Bot struct {
 	Workers                 int      `key:"workers"`
 	TaskTimeoutMS           int      `key:"taskTimeoutMs"`
 	WorkTokensDaily         int      `key:"workTokensDaily"`
+	TaskReminderMS          int      `key:"taskReminderMs"`
+	TaskEscalationMS        int      `key:"taskEscalationMs"`
 	ReplyOnRandom           int      `key:"replyOnRandom"` // one in so many; 0: never
 	ReplyOnName             bool     `key:"replyOnName"`
 	AutoReplyOwnChannel     bool     `key:"autoReplyOwnChannel"`

@@ -66,7 +66,7 @@ type TaskChanges struct {
 // TaskQuery filters tasks.
 type TaskQuery struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"only those of a project"`
-	Status  string `json:"status,omitempty" enum:"DEFINED,READY,ASSIGNED,IN_PROGRESS,WAITING_INPUT,PAUSED,VERIFYING,AWAITING_APPROVAL,COMPLETED,FAILED,BLOCKED" doc:"only those in this state"`
+	Status  string `json:"status,omitempty" enum:"DEFINED,READY,ASSIGNED,IN_PROGRESS,WAITING_INPUT,PAUSED,VERIFYING,AWAITING_APPROVAL,AWAITING_PLAN_APPROVAL,COMPLETED,FAILED,BLOCKED" doc:"only those in this state"`
 	All     bool   `json:"includeCompleted,omitempty" tool:"include_completed" cli:"all,a" slash:"all" doc:"also those that are completed, failed or blocked"`
 	Cursor  string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
 	Limit   int    `json:"limit,omitempty" min:"1" max:"200" default:"50" doc:"at most so many"`

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"chorus/internal/chat"
+	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/work"
@@ -36,6 +37,23 @@ func (o *Handler) SayWork(ctx context.Context, t work.Task, words, key string) (
 	}
 	said, err := o.deliver(ctx, row, u, chat.Inbound{Principal: who, From: chat.Participant{ID: "queue", Name: "task queue", Kind: chat.System}, Platform: workPlatform, PlatformID: key})
 	return said.Refused, err
+}
+
+// TellWork says something about a task in the conversation in which it was asked for, once for a key. It is heard, and nobody answers. On
+// chat platforms their connector tells people itself, by the events of the work.
+func (o *Handler) TellWork(ctx context.Context, t work.Task, words, key string) error {
+	if t.Origin == "" || t.Origin.OnPlatform() || t.Origin.Transport() == chat.WorkTransport {
+		return nil
+	}
+	if _, err := o.app.DB.Thread(ctx, t.Origin); err != nil {
+		if errors.Is(err, journal.ErrUnknown) {
+			return nil
+		}
+		return err
+	}
+	_, err := o.Engine.Deliver(ctx, chat.Inbound{Threads: []chat.ThreadID{t.Origin}, Principal: chat.Principal{Kind: chat.TheSystem, ID: "queue"},
+		From: chat.Participant{ID: "queue", Name: "task queue", Kind: chat.System}, Blocks: chat.TextBlocks(words), Platform: workPlatform, PlatformID: key}, nil)
+	return err
 }
 
 // lookedAt is how many events at a thread's end its last answer is looked for in.

@@ -15,14 +15,16 @@ const (
 	Paused           State = "PAUSED"            // goes on at a set time
 	Verifying        State = "VERIFYING"         // done; being merged
 	AwaitingApproval State = "AWAITING_APPROVAL" // done; somebody must say yes first
-	Completed        State = "COMPLETED"
-	Failed           State = "FAILED"
-	Blocked          State = "BLOCKED" // needs a person
+	// AwaitingPlanApproval is a task that gave a plan: somebody must say yes before its steps become tasks.
+	AwaitingPlanApproval State = "AWAITING_PLAN_APPROVAL"
+	Completed            State = "COMPLETED"
+	Failed               State = "FAILED"
+	Blocked              State = "BLOCKED" // needs a person
 )
 
 // States are all of them, in the order in which reports show them.
 func States() []State {
-	return []State{InProgress, Assigned, Ready, Defined, Paused, WaitingInput, AwaitingApproval, Verifying, Failed, Blocked, Completed}
+	return []State{InProgress, Assigned, Ready, Defined, Paused, WaitingInput, AwaitingPlanApproval, AwaitingApproval, Verifying, Failed, Blocked, Completed}
 }
 
 // Known reports whether there is such a state.
@@ -40,6 +42,9 @@ func (s State) Running() bool { return s == Assigned || s == InProgress }
 
 // Over reports whether nothing moves the task but a person.
 func (s State) Over() bool { return s == Completed || s == Failed || s == Blocked }
+
+// AsksForYes reports whether the task waits until somebody says yes to what it gave.
+func (s State) AsksForYes() bool { return s == AwaitingApproval || s == AwaitingPlanApproval }
 
 // Step is what happens to a task: it moves from one state to another.
 type Step string
@@ -75,6 +80,16 @@ const (
 	Approved      Step = "APPROVED"       // the yes; merging follows
 	MergeFailed   Step = "MERGE_FAILED"
 	Denied        Step = "DENIED" // the run may not do what it needs
+
+	// Steps of tasks with plans. While the steps of its plan are worked on, a task is IN_PROGRESS without a worker.
+	PlanFound    Step = "PLAN_FOUND"
+	PlanApproved Step = "PLAN_APPROVED" // its steps have become tasks
+	PlanRejected Step = "PLAN_REJECTED" // its worker makes another one
+	PlanDeleted  Step = "PLAN_DELETED"  // what it gave is a result, not a plan
+	PlanMerged   Step = "PLAN_MERGED"   // the last step brought everybody's work home
+	PlanEnded    Step = "PLAN_ENDED"    // no step is left that would merge; the task does it itself
+	PlanStuck    Step = "PLAN_STUCK"    // no step can go on
+	AdminResume  Step = "ADMIN_RESUME"  // somebody made a step ready again
 )
 
 type pair struct {
@@ -129,6 +144,21 @@ var transitions = map[pair]State{
 	{AwaitingApproval, Approved}: Verifying,
 	{InProgress, Denied}:         Blocked,
 	{Assigned, MaxRetries}:       Blocked, // what cannot be prepared
+	// Plans.
+	{Verifying, PlanFound}:               AwaitingPlanApproval,
+	{AwaitingPlanApproval, PlanApproved}: InProgress,
+	{AwaitingPlanApproval, PlanRejected}: Ready,
+	{AwaitingPlanApproval, PlanDeleted}:  Verifying,
+	{AwaitingPlanApproval, AdminRestart}: Ready,
+	{AwaitingPlanApproval, AdminStop}:    Blocked,
+	{InProgress, PlanMerged}:             Completed,
+	{InProgress, PlanEnded}:              Verifying,
+	{InProgress, PlanStuck}:              Blocked,
+	{Blocked, AdminResume}:               InProgress,
+	{Failed, AdminResume}:                InProgress,
+	{Completed, AdminResume}:             InProgress,
+	{Verifying, AdminResume}:             InProgress,
+	{AwaitingApproval, AdminResume}:      InProgress,
 }
 
 // Next is the state after a step, or an *IllegalError.

@@ -67,8 +67,10 @@ type Task struct {
 	Run         string // the run that is on
 	Thread      chat.ThreadID
 	Owner       chat.Principal
-	PlanSource  string // the plan it comes from
-	Why         string // it is paused, failed or blocked
+	PlanSource  string        // the plan it comes from
+	Origin      chat.ThreadID // the conversation in which it was asked for; "": none
+	Reminded    time.Time     // when people were last told that it waits for a yes
+	Why         string        // it is paused, failed or blocked
 	Created     time.Time
 	Moved       time.Time
 }
@@ -167,8 +169,8 @@ func (t *Task) Override(to State, by string, now time.Time) Event {
 
 func (t *Task) move(to State, step Step, by string, now time.Time) Event {
 	e := Event{At: now, Type: "task." + eventNames[to], Project: t.Project, Task: t.ID, By: by, From: t.State, To: to, Step: step}
-	if step == AdminSkip {
-		e.Type = "task.skipped"
+	if name, ok := stepEvents[step]; ok {
+		e.Type = "task." + name
 	}
 	t.State, t.Moved = to, now
 	if to != Ready && to != Paused {
@@ -183,5 +185,8 @@ func (t *Task) move(to State, step Step, by string, now time.Time) Event {
 // eventNames are what hooks and readers call the arrival in a state.
 var eventNames = map[State]string{
 	Defined: "defined", Ready: "ready", Assigned: "assigned", InProgress: "started", WaitingInput: "waiting_input", Paused: "paused", Verifying: "verifying",
-	AwaitingApproval: "awaiting_approval", Completed: "completed", Failed: "failed", Blocked: "blocked",
+	AwaitingApproval: "awaiting_approval", AwaitingPlanApproval: "awaiting_plan_approval", Completed: "completed", Failed: "failed", Blocked: "blocked",
 }
+
+// stepEvents are the steps whose events say more than where the task arrived.
+var stepEvents = map[Step]string{AdminSkip: "skipped", PlanApproved: "plan_approved", PlanRejected: "plan_rejected", PlanDeleted: "plan_deleted", AdminResume: "resumed"}

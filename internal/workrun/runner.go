@@ -10,13 +10,16 @@ package workrun
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/datadir"
 	"chorus/internal/gitrepo"
+	"chorus/internal/journal"
 	"chorus/internal/work"
 )
 
@@ -61,6 +64,10 @@ type Runner struct {
 	Deadline time.Duration
 	// TokenLimit is what all projects together may take in 24 hours; 0: no limit.
 	TokenLimit int64
+	// Reminders say how often people are told that a task waits for their yes.
+	Reminders work.Reminders
+	// Tell says something about a task in the conversation in which it was asked for, once for a key.
+	Tell func(ctx context.Context, t work.Task, words, key string) error
 	// Paused reports whether no tasks are to be begun.
 	Paused func(context.Context) (bool, error)
 	// Say gives a task's worker its prompt, once for a key; refused says why it was not taken.
@@ -85,6 +92,9 @@ type Runner struct {
 
 // ChangedElsewhere is the thread, which nobody has, under which other processes are told that there may be something to do.
 const ChangedElsewhere chat.ThreadID = "cli:work:changed"
+
+// EventsWritten is the thread, which nobody has, under which subscribers of the bus are told that there may be new events of the work.
+const EventsWritten chat.ThreadID = "cli:work:events"
 
 const (
 	// lookAgain is how long the runner sleeps at most: what another process changed is seen then.
@@ -159,32 +169,112 @@ func (r *Runner) Round(ctx context.Context) (next time.Time, err error) {
 			return next, err
 		}
 	}
-	for state, do := range map[work.State]func(context.Context, work.Task) bool{work.Verifying: r.finish, work.Assigned: r.prepare, work.AwaitingApproval: r.lookAtPull} {
-		list, err := r.Tasks.In(ctx, state)
+	for _, look := range []func(context.Context, time.Time) (time.Time, error){r.lookAtMoving, r.lookAtWaiting} {
+		soon, err := look(ctx, now)
+		if err != nil {
+			return next, err
+		}
+		next = earliest(next, soon)
+	}
+	if err := r.clean(ctx); err != nil {
+		return next, err
+	}
+	return next, r.assign(ctx, now)
+}
+
+// lookAtMoving goes on with tasks that are being prepared or merged.
+func (r *Runner) lookAtMoving(ctx context.Context, now time.Time) (next time.Time, err error) {
+	for _, look := range []struct {
+		state work.State
+		do    func(context.Context, work.Task) bool
+	}{{work.Verifying, r.finish}, {work.Assigned, r.prepare}} {
+		list, err := r.Tasks.In(ctx, look.state)
 		if err != nil {
 			return next, err
 		}
 		for _, t := range list {
-			if state == work.AwaitingApproval {
-				if t.PR == "" || !r.pullDue(t, now) {
-					continue
-				}
-				next = earliest(next, now.Add(pullEvery))
-			}
-			if state == work.Assigned && r.gave(t) {
+			if look.state == work.Assigned && r.gave(t) {
 				continue // it waits for its turn in the engine
 			}
 			if until := r.after(t.ID); until.After(now) {
 				next = earliest(next, until)
 				continue
 			}
-			r.start(ctx, t, do)
+			r.start(ctx, t, look.do)
 		}
 	}
-	if err := r.clean(ctx); err != nil {
-		return next, err
+	return next, nil
+}
+
+// lookAtWaiting reminds people of tasks that wait for a yes, and looks whether their pull requests were merged.
+func (r *Runner) lookAtWaiting(ctx context.Context, now time.Time) (next time.Time, err error) {
+	for _, state := range []work.State{work.AwaitingApproval, work.AwaitingPlanApproval} {
+		list, err := r.Tasks.In(ctx, state)
+		if err != nil {
+			return next, err
+		}
+		for _, t := range list {
+			due, err := r.remind(ctx, t, now)
+			if err != nil {
+				return next, err
+			}
+			next = earliest(next, due)
+			if t.PR == "" || state != work.AwaitingApproval {
+				continue
+			}
+			if !r.pullDue(t, now) {
+				next = earliest(next, r.after("pull "+t.ID))
+				continue
+			}
+			next = earliest(next, now.Add(pullEvery))
+			if until := r.after(t.ID); until.After(now) {
+				next = earliest(next, until)
+				continue
+			}
+			r.start(ctx, t, r.lookAtPull)
+		}
 	}
-	return next, r.assign(ctx, now)
+	return next, nil
+}
+
+// remind tells people that a task waits for their yes, if it is time for that, and says when it is the next time. The conversation is
+// told first, under a key that is the same after a crash, so that nothing is said twice and nothing is left out.
+func (r *Runner) remind(ctx context.Context, t work.Task, now time.Time) (next time.Time, err error) {
+	due := r.Reminders.Next(t)
+	reminded := t
+	e, is := r.Reminders.Remind(&reminded, system, now)
+	if !is {
+		return due, nil
+	}
+	if err := r.Tell(ctx, t, reminder(t, e), fmt.Sprintf("approval/%s/%d/%d", t.ID, t.Attempt, due.Unix())); err != nil && ctx.Err() == nil {
+		r.Log.Warn("nobody could be reminded of a task in its conversation: "+err.Error(), "component", "work", "event", "task_reminder_failed", "task", t.ID)
+	}
+	t, err = r.Tasks.Change(ctx, t.ID, func(now *work.Task, at time.Time) ([]work.Event, error) {
+		if e, is = r.Reminders.Remind(now, system, at); !is {
+			return nil, nil // somebody else did, or it was answered meanwhile
+		}
+		return []work.Event{e}, nil
+	})
+	if errors.Is(err, journal.ErrUnknown) {
+		return time.Time{}, nil
+	}
+	if is && err == nil {
+		r.Log.Info(e.Text, "component", "work", "event", strings.ReplaceAll(e.Type, ".", "_"), "task", t.ID, "project", t.Project)
+	}
+	return r.Reminders.Next(t), err
+}
+
+// reminder is what people are told.
+func reminder(t work.Task, e work.Event) string {
+	what, approve := "its result", "chorus task approve "
+	if t.State == work.AwaitingPlanApproval {
+		what, approve = "its plan", "chorus task approve-plan "
+	}
+	words := fmt.Sprintf("Task %s of project %s (%s) needs a yes to %s: `%s%s`, or `chorus task reopen %s` with what is to be done otherwise.", t.ID, t.Project, e.Text, what, approve, t.ID, t.ID)
+	if t.Why != "" {
+		words += "\n" + t.Why
+	}
+	return words
 }
 
 func earliest(a, b time.Time) time.Time {

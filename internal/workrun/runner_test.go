@@ -35,7 +35,8 @@ type home struct {
 	repo  string
 	mu    sync.Mutex
 	now   time.Time
-	said  map[string]int // prompts by their key
+	said  map[string]int    // prompts by their key
+	told  map[string]string // what conversations were told, by its key
 	// worker does an attempt in its folder and says how it ended; nil: it does nothing yet.
 	worker func(t work.Task, dir string) chat.RunEnded
 }
@@ -43,7 +44,7 @@ type home struct {
 func newHome(t *testing.T) *home {
 	t.Helper()
 	dir := t.TempDir()
-	h := &home{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), said: map[string]int{}, repo: filepath.Join(dir, "site")}
+	h := &home{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), said: map[string]int{}, told: map[string]string{}, repo: filepath.Join(dir, "site")}
 	h.git("init", "-q", "-b", "main", h.repo)
 	h.write(filepath.Join(h.repo, "README.md"), "hello\n")
 	h.git("-C", h.repo, "add", ".")
@@ -57,7 +58,7 @@ func newHome(t *testing.T) *home {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.db.Close() })
-	h.queue = tasks.New(h.db)
+	h.queue = tasks.New(h.db, nil)
 	h.restart(where)
 	if _, err := h.queue.CreateProject(t.Context(), work.Project{ID: "site", Name: "Site", Weight: 1, MaxRuns: 4, State: work.Active, Owner: ada}); err != nil {
 		t.Fatal(err)
@@ -72,6 +73,14 @@ func newHome(t *testing.T) *home {
 func (h *home) restart(where *datadir.Home) {
 	h.Runner = &workrun.Runner{Tasks: h.queue, Home: where, Now: h.clock, Log: slog.New(slog.DiscardHandler), Workers: 4,
 		Paused: func(context.Context) (bool, error) { return false, nil }, Say: h.say,
+		Tell: func(_ context.Context, _ work.Task, words, key string) error {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			if h.told[key] == "" {
+				h.told[key] = words
+			}
+			return nil
+		},
 		Answer: func(context.Context, chat.ThreadID) (string, error) { return "done", nil },
 		Abort: func(ctx context.Context, thread chat.ThreadID, by string) error {
 			_, err := h.db.Commit(ctx, journal.Commit{Thread: thread, Events: []chat.Event{{Body: chat.AbortAsked{By: by}}}})

@@ -24,26 +24,43 @@ import (
 )
 
 // Tasks is the part of the store that holds the work. It may be used from any goroutine.
-type Tasks struct{ db *store.DB }
+type Tasks struct {
+	db      *store.DB
+	written func()
+}
 
-// New gives the work that a store holds.
-func New(db *store.DB) *Tasks { return &Tasks{db} }
+// New gives the work that a store holds. written is called after every change, when there may be new events; nil: nobody wants to know.
+func New(db *store.DB, written func()) *Tasks {
+	if written == nil {
+		written = func() {}
+	}
+	return &Tasks{db, written}
+}
+
+// write runs a function in a transaction and says afterwards that something has changed.
+func (s *Tasks) write(ctx context.Context, change func(store.Tx) error) error {
+	if err := s.db.Write(ctx, change); err != nil {
+		return err
+	}
+	s.written()
+	return nil
+}
 
 const taskColumns = `id, project, parent, repo, agent, title, description, type, priority, state, attempt, retries, max_retries, COALESCE(not_before, 0),
-	COALESCE(deadline, 0), approval, branch, pr, run_id, thread_id, owner, plan_source, why, created_at, moved_at`
+	COALESCE(deadline, 0), approval, branch, pr, run_id, thread_id, owner, plan_source, why, origin, COALESCE(reminded_at, 0), created_at, moved_at`
 
 func scanTask(rows interface{ Scan(...any) error }) (t work.Task, err error) {
-	var notBefore, deadline, created, moved int64
+	var notBefore, deadline, reminded, created, moved int64
 	var owner string
 	err = rows.Scan(&t.ID, &t.Project, &t.Parent, &t.Repo, &t.Agent, &t.Title, &t.Description, &t.Type, &t.Priority, &t.State, &t.Attempt, &t.Retries, &t.MaxRetries, &notBefore,
-		&deadline, &t.Approval, &t.Branch, &t.PR, &t.Run, &t.Thread, &owner, &t.PlanSource, &t.Why, &created, &moved)
+		&deadline, &t.Approval, &t.Branch, &t.PR, &t.Run, &t.Thread, &owner, &t.PlanSource, &t.Why, &t.Origin, &reminded, &created, &moved)
 	if err != nil {
 		return t, err
 	}
 	if err := json.Unmarshal([]byte(owner), &t.Owner); err != nil {
 		return t, fmt.Errorf("the owner of task %s cannot be read: %w", t.ID, err)
 	}
-	t.NotBefore, t.Deadline, t.Created, t.Moved = instant(notBefore), instant(deadline), instant(created), instant(moved)
+	t.NotBefore, t.Deadline, t.Reminded, t.Created, t.Moved = instant(notBefore), instant(deadline), instant(reminded), instant(created), instant(moved)
 	return t, nil
 }
 
@@ -76,7 +93,7 @@ func one[T any](found []T, err error, what, id string) (T, error) {
 // Create makes a task with its thread and its event. The id and the state are chosen here: a task that needs others which are
 // not completed waits for them. Made again with the same key it is the task that is there.
 func (s *Tasks) Create(ctx context.Context, n work.NewTask) (made work.Task, err error) {
-	err = s.db.Write(ctx, func(tx store.Tx) (err error) {
+	err = s.write(ctx, func(tx store.Tx) (err error) {
 		made, err = CreateIn(tx, n)
 		return err
 	})
@@ -117,9 +134,9 @@ func CreateIn(tx store.Tx, n work.NewTask) (work.Task, error) {
 	}
 	t.Thread, t.Created, t.Moved, t.State = thread, now, now, work.Defined
 	err = tx.Exec(`INSERT INTO tasks (id, project, parent, repo, agent, title, description, type, priority, state, attempt, retries, max_retries, not_before, deadline, approval,
-		branch, pr, run_id, thread_id, owner, owner_key, plan_source, why, made_by, created_at, moved_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, NULL, NULL, ?, ?, '', '', ?, ?, ?, ?, '', ?, ?, ?)`,
+		branch, pr, run_id, thread_id, owner, owner_key, plan_source, why, origin, made_by, created_at, moved_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, NULL, NULL, ?, ?, '', '', ?, ?, ?, ?, '', ?, ?, ?, ?)`,
 		t.ID, t.Project, t.Parent, t.Repo, t.Agent, t.Title, t.Description, t.Type, t.Priority, string(t.State), t.MaxRetries, t.Approval,
-		t.Branch, string(t.Thread), string(owner), t.Owner.String(), t.PlanSource, key, now.UnixMicro(), now.UnixMicro())
+		t.Branch, string(t.Thread), string(owner), t.Owner.String(), t.PlanSource, string(t.Origin), key, now.UnixMicro(), now.UnixMicro())
 	if err != nil {
 		return t, err
 	}
@@ -194,9 +211,9 @@ func taskIn(tx store.Tx, where string, args ...any) (work.Task, error) {
 // save writes a task's row and what happened to it, and lets go on what waited for it.
 func save(tx store.Tx, t work.Task, events ...work.Event) error {
 	err := tx.Exec(`UPDATE tasks SET repo = ?, agent = ?, title = ?, description = ?, type = ?, priority = ?, state = ?, attempt = ?, retries = ?, max_retries = ?, not_before = ?, deadline = ?,
-		approval = ?, branch = ?, pr = ?, run_id = ?, why = ?, moved_at = ? WHERE id = ?`,
+		approval = ?, branch = ?, pr = ?, run_id = ?, why = ?, reminded_at = ?, moved_at = ? WHERE id = ?`,
 		t.Repo, t.Agent, t.Title, t.Description, t.Type, t.Priority, string(t.State), t.Attempt, t.Retries, t.MaxRetries, nullable(t.NotBefore), nullable(t.Deadline),
-		t.Approval, t.Branch, t.PR, t.Run, t.Why, t.Moved.UnixMicro(), t.ID)
+		t.Approval, t.Branch, t.PR, t.Run, t.Why, nullable(t.Reminded), t.Moved.UnixMicro(), t.ID)
 	if err != nil {
 		return err
 	}
@@ -246,7 +263,7 @@ func record(tx store.Tx, e work.Event) error {
 // Change changes a task. The function sees it as it is in the transaction and gives the events of what it did; an error leaves everything
 // as it was. It may run more than once.
 func (s *Tasks) Change(ctx context.Context, id string, change func(t *work.Task, now time.Time) ([]work.Event, error)) (changed work.Task, err error) {
-	err = s.db.Write(ctx, func(tx store.Tx) (err error) {
+	err = s.write(ctx, func(tx store.Tx) (err error) {
 		if changed, err = taskIn(tx, `id = ?`, id); err != nil {
 			return err
 		}
@@ -264,7 +281,7 @@ func (s *Tasks) Change(ctx context.Context, id string, change func(t *work.Task,
 
 // Depend lets a task need another, and one that was ready wait again.
 func (s *Tasks) Depend(ctx context.Context, id, needs, by string) error {
-	err := s.db.Write(ctx, func(tx store.Tx) error {
+	err := s.write(ctx, func(tx store.Tx) error {
 		t, err := taskIn(tx, `id = ?`, id)
 		if err != nil {
 			return err
@@ -290,7 +307,7 @@ func (s *Tasks) Depend(ctx context.Context, id, needs, by string) error {
 
 // Undepend takes a dependency back; false: there was none.
 func (s *Tasks) Undepend(ctx context.Context, id, needs, by string) (there bool, err error) {
-	err = s.db.Write(ctx, func(tx store.Tx) error {
+	err = s.write(ctx, func(tx store.Tx) error {
 		n, err := tx.Change(`DELETE FROM task_dependencies WHERE task_id = ? AND needs = ?`, id, needs)
 		there = n > 0
 		if err != nil || !there {
@@ -311,7 +328,7 @@ func (s *Tasks) Undepend(ctx context.Context, id, needs, by string) (there bool,
 
 // Delete removes a task with all that is known of it but its conversation and its events. Tasks that waited for it no longer do.
 func (s *Tasks) Delete(ctx context.Context, id, by string, may func(t work.Task, subtasks int) error) (gone work.Task, err error) {
-	err = s.db.Write(ctx, func(tx store.Tx) (err error) {
+	err = s.write(ctx, func(tx store.Tx) (err error) {
 		if gone, err = taskIn(tx, `id = ?`, id); err != nil {
 			return err
 		}

@@ -38,7 +38,7 @@ func open(t *testing.T) *queue {
 			t.Error(err)
 		}
 	})
-	q.db, q.Tasks = db, tasks.New(db)
+	q.db, q.Tasks = db, tasks.New(db, nil)
 	q.project("p")
 	return q
 }

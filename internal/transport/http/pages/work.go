@@ -61,7 +61,7 @@ func (p *Pages) taskColumns(ctx context.Context, by operation.Caller, project st
 	}{
 		{"Waiting", []string{"READY", "PAUSED", "DEFINED"}},
 		{"In progress", []string{"IN_PROGRESS", "ASSIGNED", "VERIFYING"}},
-		{"Needs you", []string{"WAITING_INPUT", "AWAITING_APPROVAL", "BLOCKED", "FAILED"}},
+		{"Needs you", []string{"WAITING_INPUT", "AWAITING_PLAN_APPROVAL", "AWAITING_APPROVAL", "BLOCKED", "FAILED"}},
 	} {
 		column := taskColumn{Name: group.name}
 		for _, state := range group.states {
@@ -134,10 +134,10 @@ func taskActions(status string, by operation.Caller) map[string]bool {
 	}
 	for action, states := range map[string][]string{
 		"stop":    {"ASSIGNED", "IN_PROGRESS", "WAITING_INPUT", "PAUSED"},
-		"restart": {"DEFINED", "PAUSED", "AWAITING_APPROVAL", "FAILED", "BLOCKED"},
-		"approve": {"AWAITING_APPROVAL"},
+		"restart": {"DEFINED", "PAUSED", "AWAITING_APPROVAL", "AWAITING_PLAN_APPROVAL", "FAILED", "BLOCKED"},
+		"approve": {"AWAITING_APPROVAL", "AWAITING_PLAN_APPROVAL"},
 		"skip":    {"FAILED", "BLOCKED"},
-		"reopen":  {"COMPLETED", "AWAITING_APPROVAL", "FAILED", "BLOCKED"},
+		"reopen":  {"COMPLETED", "AWAITING_APPROVAL", "AWAITING_PLAN_APPROVAL", "FAILED", "BLOCKED"},
 	} {
 		if slices.Contains(states, status) {
 			can[action] = true
