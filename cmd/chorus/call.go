@@ -31,8 +31,8 @@ func (c *program) callCommand() *cobra.Command {
 			if len(args) == 0 {
 				return listCalls(cmd.OutOrStdout())
 			}
-			d := named(args[0])
-			if d == nil {
+			d, ok := operations.All().Tool(args[0])
+			if !ok {
 				return &usage.Error{Err: fmt.Errorf("unknown command: %s%s (`chorus call` lists them)", text.Clip(args[0], 80), suggest.Hint(args[0], callNames()))}
 			}
 			given := []byte("{}")
@@ -66,16 +66,6 @@ func (c *program) callCommand() *cobra.Command {
 	})
 }
 
-// named is the operation of a tool's name; nil: there is none.
-func named(name string) *operation.Definition {
-	for _, d := range operations.All().All() {
-		if d.Shape == operation.Unary && (d.Tool == name || d.Tool == "" && d.MCP == name) && name != "" {
-			return d
-		}
-	}
-	return nil
-}
-
 func callNames() (names []string) {
 	for _, d := range operations.All().All() {
 		if name := d.NameForMCP(); name != "" && d.Shape == operation.Unary {
@@ -88,10 +78,7 @@ func callNames() (names []string) {
 func listCalls(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, name := range callNames() {
-		d := named(name)
-		if d == nil {
-			continue
-		}
+		d, _ := operations.All().Tool(name)
 		var args []string
 		for _, f := range d.Fields() {
 			if arg, _, ok := f.In(operation.AsTool); ok {

@@ -120,13 +120,15 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		"task reopen": {{"task", "reopen", evil, evil}}, "task set-status": {{"task", "set-status", evil, evil}}, "task chain-health": {{"task", "chain-health", "-p", evil}}, "task depend": {{"task", "depend", evil, evil}}, "task undepend": {{"task", "undepend", evil, evil}},
 		"note list": {{"note", "list", "-p", "site"}}, "note write": {{"note", "write", evil, evil, "-p", "site"}}, "note append": {{"note", "append", evil, evil, "-p", "site"}}, "note read": {{"note", "read", "Evil", "-p", "site"}},
 		"note delete": {{"note", "delete", evil, "-p", "site", "--yes"}}, "note promote": {{"note", "promote", "Evil", "-p", "site"}}, "note specs": {{"note", "specs", "-p", "site"}},
-		"call":        {{"call"}, {"call", evil}, {"call", "list_tasks"}, {"call", "get_task", `{"task_id":"` + escaped(evil) + `"}`}},
+		"call":       {{"call"}, {"call", evil}, {"call", "list_tasks"}, {"call", "get_task", `{"task_id":"` + escaped(evil) + `"}`}},
+		"git status": {{"git", "status", "-p", "site"}, {"git", "status", "--repo", evil}}, "git log": {{"git", "log", "-p", evil}}, "git diff": {{"git", "diff", "-p", "site", "--base", evil}}, "git files": {{"git", "files", "-p", evil}},
 		"work status": {{"work", "status"}}, "work events": {{"work", "events"}}, "work tokens": {{"work", "tokens"}}, "work control": {{"work", "control", evil}},
 		"thread clear": {{"thread", "clear", evil}}, "backup": {{"backup", filepath.Join(dir, "no", evil)}}, "restore": {{"restore", evil}},
 		"migrate": {{"migrate"}}, "version": {{"version"}}, "import lca": {{"import", "lca", evil}}, "import chapter3": {{"import", "chapter3", evil}}, "import chapter2": {{"import", "chapter2", evil}},
 	}
 	for group, words := range map[string][]string{
-		"project": {"pause", "resume", "delete", "channels"},
+		"project": {"pause", "resume", "delete", "channels", "commit", "push", "branch", "merge"},
+		"git":     {"commit", "push", "branch", "checkout", "merge", "pr"},
 		"task":    {"show", "stop", "restart", "delete", "approve", "skip", "result", "diff", "tree", "error"},
 	} {
 		for _, word := range words {

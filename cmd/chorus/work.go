@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -41,6 +42,52 @@ func (c *program) repoCommand() *cobra.Command {
 				in.Path = localFolder(in.Path)
 				return nil
 			}
+		})
+	})
+}
+
+func (c *program) gitCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "git", Short: "Repositories of projects: status, log, diff, commit, push, branch, checkout, merge, pr", RunE: oneOf,
+		Long: `These commands work on the repositories of projects, beside what tasks do there. A linked
+repository is worked on where it is, and never pushed; of a clone or a new one the project has
+a checkout of its own, whose branch workspace follows the default branch.`,
+		Example: `  chorus git status -p my-web-app
+  chorus git diff -p my-web-app --base main
+  chorus git merge mend-settings -p my-web-app`,
+	}
+	return c.group(cmd, func(commands *cli.Commands) {
+		cli.Render(commands, operations.GetGitStatus, func(v cli.View, _ operations.GitPlace, all operations.GitStatuses) error {
+			for _, r := range all.Repos {
+				fmt.Fprintf(v.Out, "%s (%s)\n", r.Repo, cmp.Or(r.Branch, r.Error, "no branch"))
+				for _, line := range append(strings.Split(r.Status, "\n"), r.Recent...) {
+					if line != "" {
+						fmt.Fprintf(v.Out, "  %s\n", line)
+					}
+				}
+			}
+			return nil
+		})
+		cli.Render(commands, operations.GetGitLog, func(v cli.View, _ operations.GitLogQuery, all operations.GitLogs) error {
+			for _, r := range all.Repos {
+				if len(all.Repos) > 1 {
+					fmt.Fprintf(v.Out, "%s (%s)\n", r.Repo, r.Branch)
+				}
+				fmt.Fprintln(v.Out, cmp.Or(r.Log, r.Error))
+			}
+			return nil
+		})
+		cli.Render(commands, operations.GetGitDiff, func(v cli.View, _ operations.GitDiffQuery, all operations.GitDiffs) error {
+			for _, r := range all.Repos {
+				if len(all.Repos) > 1 {
+					fmt.Fprintf(v.Out, "%s against %s\n", r.Repo, r.Base)
+				}
+				fmt.Fprintln(v.Out, strings.TrimRight(cmp.Or(r.Diff, r.Error), "\n"))
+				if r.Truncated {
+					fmt.Fprintln(v.Out, "… it is longer than this")
+				}
+			}
+			return nil
 		})
 	})
 }

@@ -159,6 +159,13 @@ func (h *Home) ProjectNotes(id string) string { return h.join("projects", id, "n
 func (h *Home) ProjectRepo(id, repo string) string {
 	return h.join("projects", id, "repos", repo+".git")
 }
+
+// ProjectCheckout is where a repository of a project is checked out beside its tasks. The last part is git's name of the worktree, which
+// no task has.
+func (h *Home) ProjectCheckout(id, repo string) string {
+	return h.join("projects", id, "checkouts", repo, "checkout")
+}
+
 func (h *Home) TaskDir(project, task string) string {
 	return h.join("projects", project, "tasks", task)
 }

@@ -330,3 +330,30 @@ func (t *Tree) Push(ctx context.Context, branch string) (pushed string, err erro
 	}
 	return branch, t.repo.PushBranch(ctx, branch)
 }
+
+// FastForward moves the branch that is checked out to where base is, if nothing was changed or committed here since it left base.
+// Otherwise it does nothing.
+func (t *Tree) FastForward(ctx context.Context, base string) error {
+	s, err := t.Status(ctx)
+	if err != nil || !s.Clean() || s.Branch == "" || s.Head == "" {
+		return err
+	}
+	to, err := t.repo.commit(ctx, base)
+	if err != nil || to == s.Head {
+		return err
+	}
+	if inside, err := t.repo.contains(ctx, to, s.Head); err != nil || !inside {
+		return err
+	}
+	config, err := t.repo.noPrograms(ctx, true)
+	if err != nil {
+		return err
+	}
+	release, err := t.repo.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	_, err = t.git(ctx, command{args: []string{"merge", "--quiet", "--ff-only", "--no-verify", "--no-verify-signatures", to}, config: config})
+	return explain(err)
+}

@@ -60,6 +60,8 @@ type Info struct {
 	CLI     []CLI
 	Slash   []Slash
 	Tool    string // its name for agents and MCP clients; "": not offered to them
+	Former  string // a name that the tool had before: it is still taken, and not listed
+	Judged  string // under which name rules judge calls of the tool; "": Tool
 	MCP     string // its name for MCP clients alone, where agents must not have it; "": Tool
 	Columns string // of a list's table: "ID=id | LAST ACTIVE=movedAt:minute"; see Table
 	Done    string // what a person reads afterwards: "{name} is ready"
@@ -139,6 +141,11 @@ type Definition struct {
 
 // NameForMCP is the operation's name for MCP clients; "": not offered to them.
 func (i *Info) NameForMCP() string { return cmp.Or(i.MCP, i.Tool) }
+
+// IsTool reports whether a name is that of the operation's tool, or was.
+func (i *Info) IsTool(name string) bool {
+	return name != "" && (name == i.NameForMCP() || name == i.Tool || name == i.Former)
+}
 
 // Any is an operation of whatever types.
 type Any interface{ Def() *Definition }

@@ -40,6 +40,16 @@ func (s *Set) Named(name string) (*Definition, bool) {
 	return d, ok
 }
 
+// Tool finds an operation that carries one input to one output by the name of its tool.
+func (s *Set) Tool(name string) (*Definition, bool) {
+	for _, d := range s.list {
+		if d.Shape == Unary && d.IsTool(name) {
+			return d, true
+		}
+	}
+	return nil, false
+}
+
 // Check says everything that is wrong with the definitions of a set: it is what a test runs, since lazily
 // read definitions would fail late.
 func (s *Set) Check() error {
@@ -66,8 +76,10 @@ func (s *Set) Check() error {
 				wrong = append(wrong, fmt.Errorf("the chat command %q shows %s first, which is no operation", c.Words, c.First))
 			}
 		}
-		if name := d.NameForMCP(); name != "" {
-			unique(d, "the tool "+name)
+		for _, name := range []string{d.NameForMCP(), d.Former} {
+			if name != "" {
+				unique(d, "the tool "+name)
+			}
 		}
 		for _, err := range d.mistakes() {
 			wrong = append(wrong, fmt.Errorf("operation %s: %w", d.Name, err))

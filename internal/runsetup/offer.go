@@ -21,7 +21,9 @@ import (
 func (setup *Setup) offer(ctx context.Context, b *Toolbox, thread chat.ThreadID, bot *config.Bot, who persona, g *gate.Judge, now chat.Terms, terms serverTerms) (*chosen, error) {
 	var operations []tool.Tool
 	if bot.OperationTools {
-		operations = setup.OperationTools(g.Open(), thread)
+		// An agent that has files and a shell of its own means those by git_commit or search_files; those of projects are for agents
+		// that have the tools of projects instead.
+		operations = slices.DeleteFunc(setup.OperationTools(g.Open(), thread), b.Tools.Has)
 	}
 	terms.all = now.Yes || g.Open()
 	all, listing, err := setup.withServers(ctx, b, bot, terms, operations)

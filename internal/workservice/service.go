@@ -14,6 +14,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/datadir"
+	"chorus/internal/gitrepo"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -89,6 +90,9 @@ type Options struct {
 type Git interface {
 	// Diff is what a task changed, cut at limit bytes.
 	Diff(ctx context.Context, t work.Task, limit int) (base, diff string, files []string, err error)
+	// Repo opens a repository of a project, and Checkout its files beside those of tasks; they are made where they are not there yet.
+	Repo(ctx context.Context, project, id string) (*gitrepo.Repo, work.Repo, error)
+	Checkout(ctx context.Context, project, id string) (*gitrepo.Tree, work.Repo, error)
 }
 
 // Handler carries out the operations. It may be used from any goroutine.

@@ -55,6 +55,7 @@ type operated struct {
 var (
 	_ tool.Tool    = (*operated)(nil)
 	_ tool.Labeler = (*operated)(nil)
+	_ tool.Aliaser = (*operated)(nil)
 )
 
 func (t *operated) Spec() tool.Spec {
@@ -70,8 +71,29 @@ func (t *operated) Spec() tool.Spec {
 	return t.spec
 }
 
-// Access implements tool.Tool: a call is judged by its arguments.
-func (t *operated) Access([]byte) []tool.Access { return nil }
+// Access implements tool.Tool: a call is judged by its arguments, under the name that the operation gives.
+func (t *operated) Access(args []byte) []tool.Access {
+	if t.d.Judged == "" {
+		return nil
+	}
+	return []tool.Access{{Tool: t.d.Judged, Detail: string(args)}}
+}
+
+// JudgedAs implements tool.Judged: these are the names under which Access has calls judged.
+func (t *operated) JudgedAs() []string {
+	if t.d.Judged == "" {
+		return nil
+	}
+	return []string{t.d.Judged}
+}
+
+// Aliases implements tool.Aliaser: a name that the tool had before is still taken.
+func (t *operated) Aliases() []tool.Alias {
+	if t.d.Former == "" || t.name != t.d.Tool {
+		return nil
+	}
+	return []tool.Alias{tool.Also(t.d.Former)}
+}
 
 func (t *operated) Label([]byte) string { return t.d.Help }
 

@@ -1,0 +1,300 @@
+package operations
+
+import (
+	"context"
+	"time"
+
+	"chorus/internal/operation"
+)
+
+// Git carries out operations on the repositories of projects.
+type Git interface {
+	GitStatus(context.Context, operation.Caller, GitPlace) (GitStatuses, error)
+	GitLog(context.Context, operation.Caller, GitLogQuery) (GitLogs, error)
+	GitDiff(context.Context, operation.Caller, GitDiffQuery) (GitDiffs, error)
+	GitChangedFiles(context.Context, operation.Caller, GitDiffQuery) (GitChanged, error)
+	GitCommit(context.Context, operation.Caller, GitMessage) (GitCommitted, error)
+	GitPush(context.Context, operation.Caller, GitBranchChoice) (GitBranch, error)
+	PushBranch(context.Context, operation.Caller, GitPushed) (GitBranch, error)
+	GitCreateBranch(context.Context, operation.Caller, GitBranchName) (GitBranch, error)
+	GitCheckout(context.Context, operation.Caller, GitBranchName) (GitBranch, error)
+	GitMerge(context.Context, operation.Caller, GitMergeRequest) (GitMerged, error)
+	GitCreatePR(context.Context, operation.Caller, NewPullRequest) (PullRequest, error)
+}
+
+// GitPlace says which repository is meant.
+type GitPlace struct {
+	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
+	Repo    string `json:"repoId,omitempty" maxLen:"100" noun:"repo" tool:"repo_id" cli:"repo" slash:"repo" doc:"the repository; left out: the project's first one"`
+}
+
+// GitLogQuery says which commits.
+type GitLogQuery struct {
+	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
+	Repo    string `json:"repoId,omitempty" maxLen:"100" noun:"repo" tool:"repo_id" cli:"repo" slash:"repo" doc:"the repository; left out: all of the project"`
+	Branch  string `json:"branch,omitempty" maxLen:"200" doc:"the branch; left out: what is checked out"`
+	Count   int    `json:"count,omitempty" min:"1" max:"100" default:"10" cli:"count,n" doc:"at most so many commits"`
+}
+
+// GitDiffQuery says what is compared.
+type GitDiffQuery struct {
+	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
+	Repo    string `json:"repoId,omitempty" maxLen:"100" noun:"repo" tool:"repo_id" cli:"repo" slash:"repo" doc:"the repository"`
+	Base    string `json:"baseBranch,omitempty" maxLen:"200" tool:"base_branch" cli:"base" slash:"base" doc:"the branch to compare with"`
+}
+
+// GitMessage is what a commit says.
+type GitMessage struct {
+	Message string `json:"message" minLen:"1" maxLen:"10000" doc:"the commit's message"`
+	GitPlace
+}
+
+// GitBranchChoice names a branch that may be left out.
+type GitBranchChoice struct {
+	Branch string `json:"branch,omitempty" maxLen:"200" doc:"the branch; left out: what is checked out"`
+	GitPlace
+}
+
+// GitPushed names a branch that may be left out, as push_branch calls it.
+type GitPushed struct {
+	Branch string `json:"branchName,omitempty" maxLen:"200" tool:"branch_name" cli:"branch" slash:"branch" doc:"the branch; left out: what is checked out"`
+	GitPlace
+}
+
+// GitBranchName names a branch.
+type GitBranchName struct {
+	Branch string `json:"branchName" minLen:"1" maxLen:"200" tool:"branch_name" cli:"branch" slash:"branch" doc:"the branch"`
+	GitPlace
+}
+
+// GitMergeRequest says what is merged into what.
+type GitMergeRequest struct {
+	Branch string `json:"branchName" minLen:"1" maxLen:"200" tool:"branch_name" cli:"branch" slash:"branch" doc:"the branch to merge"`
+	Into   string `json:"defaultBranch,omitempty" maxLen:"200" tool:"default_branch" cli:"into" slash:"into" doc:"the branch to merge into; left out: the repository's default branch"`
+	GitPlace
+}
+
+// NewPullRequest is a pull request that is to be made.
+type NewPullRequest struct {
+	Title  string `json:"title" minLen:"1" maxLen:"200" doc:"its title"`
+	Body   string `json:"body,omitempty" maxLen:"50000" doc:"what it says, as Markdown"`
+	Branch string `json:"branch,omitempty" maxLen:"200" doc:"the branch to merge; left out: what is checked out"`
+	Base   string `json:"base,omitempty" maxLen:"200" doc:"the branch to merge into; left out: the repository's default branch"`
+	GitPlace
+	Key string `json:"-" key:"true"`
+}
+
+// GitStatuses are how the repositories of a project stand.
+type GitStatuses struct {
+	Project string      `json:"projectId"`
+	Name    string      `json:"projectName"`
+	Repos   []GitStatus `json:"repos"`
+}
+
+// GitStatus is how a repository stands.
+type GitStatus struct {
+	Repo   string   `json:"repoId"`
+	Path   string   `json:"path,omitempty"`
+	Branch string   `json:"branch,omitempty"` // "": none is checked out
+	Ahead  int      `json:"ahead,omitempty"`  // commits that the remote has not, as far as is known here
+	Behind int      `json:"behind,omitempty"`
+	Status string   `json:"status,omitempty"` // a line for each changed file, or (clean)
+	Recent []string `json:"recentCommits,omitempty"`
+	Error  string   `json:"error,omitempty"` // why it cannot be said
+}
+
+// GitLogs are the last commits of repositories.
+type GitLogs struct {
+	Project string   `json:"projectId"`
+	Repos   []GitLog `json:"repos"`
+}
+
+// GitLog is the last commits of a repository.
+type GitLog struct {
+	Repo    string      `json:"repoId"`
+	Branch  string      `json:"branch,omitempty"`
+	Log     string      `json:"log,omitempty"` // a line for each commit, or (no commits)
+	Commits []GitCommit `json:"commits"`
+	Error   string      `json:"error,omitempty"`
+}
+
+// GitCommit is a commit in a list.
+type GitCommit struct {
+	Commit  string    `json:"commit"`
+	Author  string    `json:"author"`
+	At      time.Time `json:"at"`
+	Subject string    `json:"subject"`
+}
+
+// GitDiffs are what changed in repositories.
+type GitDiffs struct {
+	Project string    `json:"projectId"`
+	Repos   []GitDiff `json:"repos"`
+}
+
+// GitDiff is what changed in a repository.
+type GitDiff struct {
+	Repo      string   `json:"repoId"`
+	Base      string   `json:"baseBranch"` // or (working tree)
+	Files     []string `json:"filesChanged"`
+	Diff      string   `json:"diff"` // or (no changes)
+	Truncated bool     `json:"truncated,omitempty"`
+	Error     string   `json:"error,omitempty"`
+}
+
+// GitChanged are the files that differ from a branch.
+type GitChanged struct {
+	Project string   `json:"projectId"`
+	Repo    string   `json:"repoId"`
+	Base    string   `json:"baseBranch"`
+	Files   []string `json:"files"`
+	Count   int      `json:"count"` // of all, though not all are listed
+}
+
+// GitCommitted is what became of a commit.
+type GitCommitted struct {
+	Project   string   `json:"projectId"`
+	Repo      string   `json:"repoId"`
+	Branch    string   `json:"branch"`
+	Committed bool     `json:"committed"`
+	Status    string   `json:"status"` // committed or nothing_to_commit
+	Commit    string   `json:"commit,omitempty"`
+	Text      string   `json:"commitMessage,omitempty"`
+	Files     int      `json:"files,omitempty"`
+	Skipped   []string `json:"skipped,omitempty"` // repositories inside, which were left out
+	Message   string   `json:"message,omitempty"`
+	Warning   string   `json:"warning,omitempty"`
+}
+
+// GitBranch is what became of a branch.
+type GitBranch struct {
+	Project string `json:"projectId"`
+	Repo    string `json:"repoId"`
+	Branch  string `json:"branch"`
+	Before  string `json:"previousBranch,omitempty"`
+	Status  string `json:"status"` // created, checked_out or pushed
+	Warning string `json:"warning,omitempty"`
+}
+
+// GitMerged is what became of a merge.
+type GitMerged struct {
+	Project   string   `json:"projectId"`
+	Repo      string   `json:"repoId"`
+	Branch    string   `json:"branch"`
+	Target    string   `json:"target"`
+	Merged    bool     `json:"merged"`
+	Status    string   `json:"status"` // merged, nothing_to_merge or conflict
+	Commit    string   `json:"commit,omitempty"`
+	Conflicts []string `json:"conflicts,omitempty"`
+	Message   string   `json:"message,omitempty"`
+	Warning   string   `json:"warning,omitempty"`
+}
+
+// PullRequest is a pull request that is there.
+type PullRequest struct {
+	Project string `json:"projectId"`
+	Repo    string `json:"repoId"`
+	URL     string `json:"prUrl"`
+	Number  int    `json:"number"`
+	Branch  string `json:"branch"`
+	Base    string `json:"base"`
+}
+
+// gitErrors are how commands on a repository fail: it is not there, it stands otherwise, or it is not the caller's to change.
+func gitErrors() []operation.Kind {
+	return []operation.Kind{operation.NotFound, operation.Conflict, operation.Forbidden}
+}
+
+// inCheckout says where commands on repositories work.
+const inCheckout = "A linked repository is worked on where it is; of a clone or a new one the project has a checkout of its own, whose branch workspace follows the default branch."
+
+// The operations on the repositories of projects. Four of them have a second one, under another tool, that people may know instead.
+var (
+	GetGitStatus = operation.New(operation.Info{Name: "git.status", Help: "Show branch, changes and last commits of a project's repositories", Scope: operation.Read,
+		Errors: gitErrors(), Judged: "project_git_status",
+		HTTP: []operation.HTTP{{Route: "GET /api/git/status", ID: "getGitStatus", Tag: "git"}},
+		CLI:  []operation.CLI{{Words: "git status"}},
+		Tool: "get_git_status"}, Git.GitStatus)
+
+	GetGitLog = operation.New(operation.Info{Name: "git.log", Help: "Show the last commits of a project's repositories", Scope: operation.Read,
+		Errors: gitErrors(), Judged: "project_git_log",
+		HTTP: []operation.HTTP{{Route: "GET /api/git/log", ID: "gitLog", Tag: "git"}},
+		CLI:  []operation.CLI{{Words: "git log"}},
+		Tool: "git_log"}, Git.GitLog)
+
+	GetGitDiff = operation.New(operation.Info{Name: "git.diff", Help: "Show what changed in a project's repositories: since the last commit, or since a branch", Scope: operation.Read,
+		Errors: gitErrors(), Judged: "project_git_diff",
+		HTTP: []operation.HTTP{{Route: "GET /api/git/diff", ID: "gitDiff", Tag: "git"}},
+		CLI:  []operation.CLI{{Words: "git diff"}},
+		Tool: "git_diff"}, Git.GitDiff)
+
+	GetGitChangedFiles = operation.New(operation.Info{Name: "git.files", Help: "List the files that differ from a branch, new ones too", Scope: operation.Read,
+		Errors: gitErrors(), Judged: "project_git_changed_files",
+		HTTP: []operation.HTTP{{Route: "GET /api/git/changed-files", ID: "gitChangedFiles", Tag: "git"}},
+		CLI:  []operation.CLI{{Words: "git files"}},
+		Tool: "git_changed_files"}, Git.GitChangedFiles)
+
+	GitCommitAll = operation.New(operation.Info{Name: "git.commit", Help: "Commit all changes of a repository", Scope: operation.Chat, Effect: operation.Changes,
+		Doc: inCheckout, Errors: gitErrors(), Judged: "project_git_commit",
+		HTTP: []operation.HTTP{{Route: "POST /api/git/commit", ID: "gitCommit", Tag: "git", Body: "GitMessage"}},
+		CLI:  []operation.CLI{{Words: "git commit", Args: "MESSAGE", Example: "  chorus git commit 'Mend the settings page' -p my-web-app"}},
+		Tool: "git_commit"}, Git.GitCommit)
+
+	GitPush = operation.New(operation.Info{Name: "git.push", Help: "Push a branch to the remote; linked repositories are never pushed", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: gitErrors(), Judged: "project_git_push",
+		HTTP: []operation.HTTP{{Route: "POST /api/git/push", ID: "gitPush", Tag: "git", Body: "GitBranchChoice"}},
+		CLI:  []operation.CLI{{Words: "git push", Args: "[BRANCH]"}},
+		Tool: "git_push", Done: "{branch} of {repoId} is pushed"}, Git.GitPush)
+
+	GitCreateBranch = operation.New(operation.Info{Name: "git.branch", Help: "Make a branch and switch to it; one that is there is only switched to", Scope: operation.Chat, Effect: operation.Changes,
+		Doc: inCheckout, Errors: gitErrors(), Judged: "project_git_branch",
+		HTTP: []operation.HTTP{{Route: "POST /api/git/branches", ID: "gitCreateBranch", Tag: "git", Body: "GitBranchName", Status: 200}},
+		CLI:  []operation.CLI{{Words: "git branch", Args: "BRANCH"}},
+		Tool: "git_create_branch"}, Git.GitCreateBranch)
+
+	CheckoutBranch = operation.New(operation.Info{Name: "git.checkout", Help: "Switch to a branch that is there", Scope: operation.Chat, Effect: operation.Changes,
+		Doc: inCheckout, Errors: gitErrors(), Judged: "project_git_checkout",
+		HTTP: []operation.HTTP{{Route: "POST /api/git/checkout", ID: "checkoutBranch", Tag: "git", Body: "GitBranchName"}},
+		CLI:  []operation.CLI{{Words: "git checkout", Args: "BRANCH"}},
+		Tool: "checkout_branch"}, Git.GitCheckout)
+
+	GitMerge = operation.New(operation.Info{Name: "git.merge", Help: "Merge a branch into the default branch; with conflicts nothing is touched", Scope: operation.Chat, Effect: operation.Changes,
+		Doc: "In a clone the merge goes to the remote, as those of tasks do.", Errors: gitErrors(), Judged: "project_git_merge",
+		HTTP: []operation.HTTP{{Route: "POST /api/git/merge", ID: "gitMerge", Tag: "git", Body: "GitMergeRequest"}},
+		CLI:  []operation.CLI{{Words: "git merge", Args: "BRANCH"}},
+		Tool: "git_merge"}, Git.GitMerge)
+
+	GitCreatePR = operation.New(operation.Info{Name: "git.pr", Help: "Push a branch and make a pull request of it, with the gh program", Scope: operation.Chat, Effect: operation.Creates,
+		Errors: gitErrors(), Judged: "project_git_create_pr",
+		HTTP: []operation.HTTP{{Route: "POST /api/git/pull-requests", ID: "gitCreatePR", Tag: "git", Body: "NewPullRequest", Status: 201}},
+		CLI:  []operation.CLI{{Words: "git pr", Args: "TITLE", Example: "  chorus git pr 'Mend the settings page' --branch mend-settings -p my-web-app"}},
+		Tool: "git_create_pr", Done: "{prUrl}"}, Git.GitCreatePR)
+
+	CommitChanges = operation.New(operation.Info{Name: "project.commit", Help: "Commit all changes of a project's first repository, or of the one that is named", Scope: operation.Chat, Effect: operation.Changes,
+		Doc: inCheckout, Errors: gitErrors(), Judged: "project_git_commit",
+		HTTP: []operation.HTTP{{Route: "POST /api/projects/{projectId}/commit", ID: "commitChanges", Body: "ProjectGitMessage"}},
+		CLI:  []operation.CLI{{Words: "project commit", Args: "MESSAGE"}},
+		Tool: "commit_changes"}, Git.GitCommit)
+
+	PushBranch = operation.New(operation.Info{Name: "project.push", Help: "Push a branch of a project's first repository, or of the one that is named", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: gitErrors(), Judged: "project_git_push",
+		HTTP: []operation.HTTP{{Route: "POST /api/projects/{projectId}/push", ID: "pushBranch", Body: "ProjectGitPush"}},
+		CLI:  []operation.CLI{{Words: "project push", Args: "[BRANCH]"}},
+		Tool: "push_branch", Done: "{branch} of {repoId} is pushed"}, Git.PushBranch)
+
+	CreateBranch = operation.New(operation.Info{Name: "project.branch", Help: "Make a branch in a project's first repository, or in the one that is named, and switch to it", Scope: operation.Chat, Effect: operation.Changes,
+		Doc: inCheckout, Errors: gitErrors(), Judged: "project_git_branch",
+		HTTP: []operation.HTTP{{Route: "POST /api/projects/{projectId}/branches", ID: "createBranch", Body: "ProjectGitBranch", Status: 200}},
+		CLI:  []operation.CLI{{Words: "project branch", Args: "BRANCH"}},
+		Tool: "create_branch"}, Git.GitCreateBranch)
+
+	MergeBranch = operation.New(operation.Info{Name: "project.merge", Help: "Merge a branch into the default branch of a project's first repository, or of the one that is named", Scope: operation.Chat, Effect: operation.Changes,
+		Doc: "With conflicts nothing is touched. In a clone the merge goes to the remote, as those of tasks do.", Errors: gitErrors(), Judged: "project_git_merge",
+		HTTP: []operation.HTTP{{Route: "POST /api/projects/{projectId}/merge", ID: "mergeBranch", Body: "ProjectGitMerge"}},
+		CLI:  []operation.CLI{{Words: "project merge", Args: "BRANCH"}},
+		Tool: "merge_branch"}, Git.GitMerge)
+)
+
+func gitCommands() []operation.Any {
+	return []operation.Any{GetGitStatus, GetGitLog, GetGitDiff, GetGitChangedFiles, GitCommitAll, GitPush, GitCreateBranch, CheckoutBranch, GitMerge, GitCreatePR, CommitChanges, PushBranch, CreateBranch, MergeBranch}
+}
