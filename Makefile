@@ -12,6 +12,7 @@ RACE      = -race -gcflags='modernc.org/...=-d=checkptr=0'
 # Where the test that kills the process at random lives, and how many kills.
 CHAOS     ?= ./internal/chaos
 KILLS     ?= 10000
+SOAK      ?= 300
 # Which of its stories on Discord is played; each number is another one.
 SEED      ?= 1
 # grpcnotrace leaves out gRPC's trace page, which would come with the OpenTelemetry exporter. Its text/template calls methods by
@@ -22,7 +23,7 @@ LDFLAGS   = -s -w -X main.version=$(VERSION)
 SOURCES   = $(shell git ls-files --cached --others --exclude-standard '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help run chat build test race need-rg need-bwrap need-chromium check openapi screens fmt bench fuzz fuzz-shell chaos faults demo clean
+.PHONY: help run chat build test race need-rg need-bwrap need-chromium check openapi screens fmt bench fuzz fuzz-shell chaos faults soak demo clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -113,6 +114,9 @@ chaos: sandbox-init ## kill the program ten thousand times at random moments, an
 faults: sandbox-init ## full disks, deleted, cut and flipped database files, lost blobs, a jumping clock and 200 kills, against the real server; ten thousand schedules and event files at once
 	CHORUS_FAULTS=1 $(GO) test -run Fault -count=1 -v -timeout 2h $(CHAOS)
 	CHORUS_FAULTS=1 $(GO) test -run Many -count=1 -v ./internal/schedule/clock ./internal/eventfile
+
+soak: sandbox-init ## 300 tasks of three projects on six workers, with kills, stops, conflicts and failures (SOAK=n SEED=n)
+	CHORUS_SOAK=$(SOAK) CHORUS_CHAOS_SEED=$(SEED) $(GO) test -run SoakWork -count=1 -v -timeout 3h $(CHAOS)
 
 demo: build ## watch it work for a minute, without a key
 	@CHORUS=$(abspath $(BIN)) sh docs/demo.sh

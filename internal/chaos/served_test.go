@@ -128,8 +128,8 @@ func (s *served) end(signal syscall.Signal) {
 	s.process = nil
 }
 
-// call sends a request; status 0: nobody answered.
-func (s *served) call(method, path string, body any) (status int, answer string) {
+// call sends a request with more headers, each a name and a value; status 0: nobody answered.
+func (s *served) call(method, path string, body any, headers ...string) (status int, answer string) {
 	s.t.Helper()
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -143,6 +143,11 @@ func (s *served) call(method, path string, body any) (status int, answer string)
 	}
 	req.Header.Set("Authorization", "Bearer "+s.token)
 	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i+1] != "" {
+			req.Header.Set(headers[i], headers[i+1])
+		}
+	}
 	req.Close = true // a killed server leaves nothing behind that the next one is asked through
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {

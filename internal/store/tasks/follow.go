@@ -1,9 +1,11 @@
 package tasks
 
 import (
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"strings"
+	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/journal"
@@ -96,13 +98,41 @@ func followEnd(tx store.Tx, t work.Task, end chat.RunEnded, by string) error {
 	return save(tx, t, events...)
 }
 
+// writeResult writes what is known of an attempt, and counts it in its hour: an attempt is counted once, with what it took when it was
+// first written.
 func writeResult(tx store.Tx, project string, r work.Result) error {
 	files, err := json.Marshal(append([]string{}, r.Files...))
+	if err != nil {
+		return err
+	}
+	at, before, attempts := r.At.UnixMicro(), "", 0
+	switch err := tx.Row(`SELECT outcome, at FROM task_results WHERE task_id = ? AND attempt = ?`, []any{r.Task, r.Attempt}, &before, &at); {
+	case errors.Is(err, sql.ErrNoRows):
+		attempts = 1
+	case err != nil:
+		return err
+	default:
+		r.Tokens, r.Cost = 0, 0
+	}
+	completed := number(r.Outcome == work.OutcomeCompleted) - number(before == string(work.OutcomeCompleted))
+	err = tx.Exec(`INSERT INTO work_hours (project, hour, tokens, cost, attempts, completed) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (project, hour) DO UPDATE SET tokens = tokens + excluded.tokens, cost = cost + excluded.cost, attempts = attempts + excluded.attempts, completed = completed + excluded.completed`,
+		project, at/hour, r.Tokens, r.Cost, attempts, completed)
 	if err != nil {
 		return err
 	}
 	return tx.Exec(`INSERT INTO task_results (task_id, attempt, project, run_id, agent, outcome, summary, files, kind, error, tokens, cost, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (task_id, attempt) DO UPDATE SET outcome = excluded.outcome, summary = CASE WHEN excluded.summary = '' THEN summary ELSE excluded.summary END,
 		files = CASE WHEN excluded.files = '[]' THEN files ELSE excluded.files END, kind = excluded.kind, error = excluded.error`,
-		r.Task, r.Attempt, project, r.Run, r.Agent, string(r.Outcome), r.Summary, string(files), string(r.Kind), r.Error, r.Tokens, r.Cost, r.At.UnixMicro())
+		r.Task, r.Attempt, project, r.Run, r.Agent, string(r.Outcome), r.Summary, string(files), string(r.Kind), r.Error, r.Tokens, r.Cost, at)
+}
+
+// hour is an hour in the unit of our columns.
+const hour = int64(time.Hour / time.Microsecond)
+
+func number(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
 }

@@ -121,7 +121,7 @@ func (s *Tasks) DeleteProject(ctx context.Context, id, by string, may func(runni
 		const ofProject = `(SELECT id FROM tasks WHERE project = ?)`
 		for _, query := range []string{
 			`DELETE FROM task_dependencies WHERE task_id IN ` + ofProject, `DELETE FROM task_dependencies WHERE needs IN ` + ofProject,
-			`DELETE FROM merges WHERE task_id IN ` + ofProject, `DELETE FROM task_results WHERE project = ?`, `DELETE FROM tasks WHERE project = ?`, `DELETE FROM repos WHERE project = ?`,
+			`DELETE FROM merges WHERE task_id IN ` + ofProject, `DELETE FROM task_results WHERE project = ?`, `DELETE FROM work_hours WHERE project = ?`, `DELETE FROM tasks WHERE project = ?`, `DELETE FROM repos WHERE project = ?`,
 			`DELETE FROM projects WHERE id = ?`,
 		} {
 			if err := tx.Exec(query, id); err != nil {
@@ -219,9 +219,9 @@ func (s *Tasks) Record(ctx context.Context, e work.Event) error {
 	})
 }
 
-// SpentBy sums what tasks took since an instant, by project.
+// SpentBy sums what tasks took since an instant, by project; the hour in which the instant lies counts whole.
 func (s *Tasks) SpentBy(ctx context.Context, since time.Time) (out []work.Spent, err error) {
-	err = s.db.Query(ctx, `SELECT project, SUM(tokens), SUM(outcome = 'completed'), count(*) FROM task_results WHERE at > ? GROUP BY project ORDER BY 2 DESC, project`, []any{nullableZero(since)}, func(rows *sql.Rows) error {
+	err = s.db.Query(ctx, `SELECT project, SUM(tokens), SUM(completed), SUM(attempts) FROM work_hours WHERE hour >= ? GROUP BY project ORDER BY 2 DESC, project`, []any{nullableZero(since) / hour}, func(rows *sql.Rows) error {
 		var p work.Spent
 		err := rows.Scan(&p.Project, &p.Tokens, &p.Done, &p.Entries)
 		out = append(out, p)

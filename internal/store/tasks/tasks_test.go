@@ -256,6 +256,39 @@ func TestALimitOfTheProviderPausesWithoutCostingATry(t *testing.T) {
 	}
 }
 
+// What was spent counts once, however often its result is written, and stays spent when its task is deleted: limits would be for nothing.
+func TestWhatWasSpentStaysSpent(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	a := q.task("a")
+	epoch := q.begin(a, "r")
+	q.commit(a, epoch, chat.RunEnded{Run: "r", Reason: chat.EndDone, Usage: chat.Usage{Input: 700, Output: 300}})
+	want := func(when string, since time.Time, tokens int64, done, entries int) {
+		t.Helper()
+		spent, err := q.SpentBy(t.Context(), since)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tokens == 0 && len(spent) == 0 {
+			return
+		}
+		if len(spent) != 1 || spent[0].Tokens != tokens || spent[0].Done != done || spent[0].Entries != entries {
+			t.Errorf("%s: %+v", when, spent)
+		}
+	}
+	want("when its run has ended", q.now.Add(-time.Hour), 1000, 1, 1)
+	if _, err := q.Finish(t.Context(), work.Result{Task: a.ID, Attempt: 1, Outcome: work.OutcomeFailed, Kind: work.ErrorConflict}, work.MergeFailed, "system:queue", "merge conflict"); err != nil {
+		t.Fatal(err)
+	}
+	want("when its merge failed", q.now.Add(-time.Hour), 1000, 0, 1)
+	q.now = q.now.Add(2 * time.Hour)
+	if _, err := q.Delete(t.Context(), a.ID, "local:ada", func(work.Task, int) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	want("when it is deleted", q.now.Add(-3*time.Hour), 1000, 0, 1)
+	want("in the last hour", q.now.Add(-time.Hour), 0, 0, 0)
+}
+
 func TestWordsInATasksThreadAreNoAttempt(t *testing.T) {
 	t.Parallel()
 	q := open(t)
