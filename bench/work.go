@@ -34,7 +34,7 @@ func workRows(ctx context.Context, dir string, q float64) (rows []row, err error
 			return nil, err
 		}
 		defer db.Close()
-		queue := tasks.New(db)
+		queue := tasks.New(db, nil)
 		for i := range workProjects {
 			if _, err := queue.CreateProject(ctx, work.Project{ID: fmt.Sprint("project-", i), Name: "Project", Weight: float64(1 + i%3), MaxRuns: 2, State: work.Active, Owner: owner}); err != nil {
 				return nil, err

@@ -23,7 +23,7 @@ CREATE INDEX task_results_by_project ON task_results (project);
 CREATE INDEX tasks_in_order ON tasks (priority, created_at, id);
 CREATE INDEX tasks_of_project_in_order ON tasks (project, priority, created_at, id);
 
-PRAGMA user_version = 23;
+PRAGMA user_version = 24;
 
 -- +goose Down
 
@@ -33,4 +33,4 @@ DROP INDEX task_results_by_project;
 CREATE INDEX task_results_by_time ON task_results (at, project, outcome, tokens);
 DROP TABLE work_hours;
 
-PRAGMA user_version = 22;
+PRAGMA user_version = 23;
