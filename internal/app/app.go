@@ -46,6 +46,7 @@ import (
 	"chorus/internal/tool/files"
 	"chorus/internal/transport/discord/account"
 	"chorus/internal/transport/repl/local"
+	"chorus/internal/work"
 	"chorus/internal/workrun"
 )
 
@@ -100,6 +101,9 @@ type App struct {
 	clock          clock.Clock     // keeps schedules, while the server runs
 	hooks          runner.Runner   // runs hooks, while the server runs
 	work           *workrun.Runner // works on tasks, while the server runs
+	working        atomic.Bool     // this process is a worker and no server
+	members        *workrun.Members
+	taskOf         func(context.Context, chat.ThreadID) (work.Task, error)
 }
 
 // Open opens the home and its database. Close ends it.
@@ -225,7 +229,7 @@ func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 	}
 	a.followRuns()
 	a.engine = engine.New(engine.Config{
-		Journal: j, Bus: a.Bus, Setup: a.Setup.ForRun, Takes: a.Service.Takes, Adopt: a.adopts, LockDir: a.Home.Locks(),
+		Journal: j, Bus: a.Bus, Setup: a.Setup.ForRun, Takes: a.takes, Adopt: a.adopts, LockDir: a.Home.Locks(),
 		MaxWaiting: a.Shared.MaxQueuedReplies, MaxRuns: a.Shared.MaxRuns, IdleAfter: time.Duration(a.Shared.IdleTimeoutMS) * time.Millisecond, Log: a.Log,
 		Bounds: provider.BoundsOf(a.Shared), FirstSweep: firstSweep, AfterRush: a.Setup.CloseIdle, SweepEvery: a.Sweep, Now: a.Now, Peers: peernotify.In(a.Home.PeerSockets()),
 	})
@@ -245,6 +249,9 @@ func (a *App) Running() *engine.Engine { return a.engine }
 
 // adopts reports whether somebody in this process wants the thread to be run here.
 func (a *App) adopts(thread chat.ThreadID) bool {
+	if thread.Transport() == chat.WorkTransport && (a.serving.Load() || a.working.Load()) {
+		return a.hasTask(thread)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.ContainsFunc(a.adopted, func(adopt func(chat.ThreadID) bool) bool { return adopt(thread) })

@@ -28,25 +28,28 @@ import (
 func (a *App) wireWork() {
 	queue := tasks.New(a.DB, func() { a.Bus.Publish(workrun.EventsWritten, bus.Note{}) })
 	active := workservice.New(workservice.Options{Projects: queue, Tasks: queue, Memos: a.DB})
+	a.members = &workrun.Members{Dir: a.Home.Workers(), Now: a.Service.Now}
+	a.taskOf = queue.OfThread
 	a.work = &workrun.Runner{Tasks: queue, Home: a.Home, Now: a.Service.Now, Log: a.Log, Workers: a.Shared.Workers, Deadline: provider.Milliseconds(a.Shared.TaskTimeoutMS), TokenLimit: int64(a.Shared.WorkTokensDaily),
 		Reminders: work.Reminders{Every: provider.Milliseconds(a.Shared.TaskReminderMS), Escalate: provider.Milliseconds(a.Shared.TaskEscalationMS)},
 		Tell: func(ctx context.Context, t work.Task, words, key string) error {
-			return a.Service.Handler().TellWork(ctx, t, words, key)
+			return a.workHandler().TellWork(ctx, t, words, key)
 		},
+		Self: work.Worker{Name: serverName}, Alive: a.members.Alive, Adopted: func(thread chat.ThreadID) { a.Engine(nil).Wake(thread) },
 		Paused: active.Paused, Lock: a.lockWork, Git: gitrepo.Options{Environ: a.Environ, LocalURLs: true},
 		Say: func(ctx context.Context, t work.Task, words, key string) (string, error) {
-			return a.Service.Handler().SayWork(ctx, t, words, key)
+			return a.workHandler().SayWork(ctx, t, words, key)
 		},
 		Answer: func(ctx context.Context, thread chat.ThreadID) (string, error) {
-			return a.Service.Handler().LastAnswer(ctx, thread)
+			return a.workHandler().LastAnswer(ctx, thread)
 		},
 		Abort: func(ctx context.Context, thread chat.ThreadID, by string) error {
-			_, err := a.Service.Handler().Engine.Abort(ctx, thread, by, false)
+			_, err := a.workHandler().Engine.Abort(ctx, thread, by, false)
 			return err
 		}}
 	handler := func(h *service.Handler) *workservice.Handler {
 		return workservice.New(workservice.Options{
-			Git: a.work, Workers: a.Shared.Workers, Projects: queue, Tasks: queue, Memos: a.DB, Home: a.Home, Now: a.Service.Now, Agent: chat.DefaultAgent, CheckURL: checkCloneURL,
+			Git: a.work, Members: a.members.List, Projects: queue, Tasks: queue, Memos: a.DB, Home: a.Home, Now: a.Service.Now, Agent: chat.DefaultAgent, CheckURL: checkCloneURL,
 			FindAgent: func(ctx context.Context, name string) error {
 				_, err := h.GetAgent(ctx, operation.Caller{}, operations.AgentRef{Name: name})
 				return err
@@ -91,6 +94,13 @@ func (a *App) workRoots(thread chat.ThreadID) ([]sandbox.Root, error) {
 
 // runWork does the work of the queue until the server stops; the function that it returns waits for that.
 func (a *App) runWork(ctx context.Context) (wait func()) {
+	leave := a.joinAsServer()
+	ended := a.followWork(ctx)
+	return func() { ended(); leave() }
+}
+
+// followWork looks at the queue whenever something happens, until ctx ends; the function that it returns waits for that.
+func (a *App) followWork(ctx context.Context) (wait func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	events := a.Bus.SubscribeAllProcesses(chat.Took{}.Kind(), chat.RunEnded{}.Kind(), chat.AbortAsked{}.Kind(), chat.ApprovalAsked{}.Kind(), chat.ApprovalAnswered{}.Kind())
 	others := a.Bus.Subscribe(workrun.ChangedElsewhere)
@@ -115,7 +125,7 @@ func (a *App) runWork(ctx context.Context) (wait func()) {
 	return func() { cancel(); on.Wait(); events.Close(); others.Close() }
 }
 
-// lockWork waits until no other process does the work of this home.
+// lockWork waits until no other process merges the finished tasks of this home.
 func (a *App) lockWork(ctx context.Context) (unlock func(), err error) {
 	return a.waitForLock(ctx, "work")
 }

@@ -124,6 +124,7 @@ func (h *Home) DB() string              { return h.join("chorus.db") }
 func (h *Home) Blobs() string           { return h.join("blobs") }
 func (h *Home) Locks() string           { return h.join("locks") }
 func (h *Home) PeerSockets() string     { return h.join("run", "peers") }
+func (h *Home) Workers() string         { return h.join("run", "workers") }
 func (h *Home) ScheduleSockets() string { return h.join("run", "schedules") }
 func (h *Home) Config() string          { return h.join("config") }
 func (h *Home) Models() string          { return h.join("available_models.json") }

@@ -10,7 +10,7 @@ import "chorus/internal/operation"
 
 // All is every operation, in the order of the API's document.
 func All() *operation.Set {
-	return operation.Collect(sessions(), history(), approvals(), rules(), agents(), records(), system(), tokens(), schedules(), memories(), skills(), hooks(), processes(), mcpServers(), projects(), tasks(), gitCommands(), notes())
+	return operation.Collect(sessions(), history(), approvals(), rules(), agents(), records(), system(), tokens(), schedules(), memories(), skills(), hooks(), processes(), mcpServers(), projects(), tasks(), gitCommands(), notes(), workers())
 }
 
 // Groups say what the chat commands with the same first word are about.
@@ -18,5 +18,6 @@ func Groups() map[string]string {
 	return map[string]string{
 		"memory": "What agents remember", "skill": "What agents have learned to do", "schedule": "What is said to agents at set times",
 		"hook": "What runs by itself when something happens or a time comes", "process": "Commands that agents left running",
+		"worker": "Who works on tasks",
 	}
 }

@@ -25,6 +25,7 @@ type Candidate struct {
 	Priority int
 	Created  time.Time
 	Tree     string // what only one task may use at a time, such as a checkout; "": nothing
+	Agent    string // who works on it
 }
 
 // Snapshot is all that a decision goes by.
@@ -34,6 +35,7 @@ type Snapshot struct {
 	Tokens   int64 // spent by all in the rolling window
 	Limit    int64 // of Tokens; 0: none
 	Busy     []string
+	Holds    map[string]int // how many tasks each worker holds
 	Projects []Load
 }
 
@@ -41,6 +43,7 @@ type Snapshot struct {
 type Assignment struct {
 	Project string
 	Task    string
+	Worker  string // to which one
 }
 
 // guess is what a task is expected to take where none was finished yet: only the relation between tasks matters then.

@@ -2,6 +2,7 @@ package work
 
 import (
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -57,4 +58,22 @@ type Merge struct {
 	Base    string
 	OID     string
 	At      time.Time
+}
+
+// Worker is a process that works on tasks.
+type Worker struct {
+	Name      string    `json:"name"`
+	Host      string    `json:"host"`
+	PID       int       `json:"pid"`
+	Slots     int       `json:"slots"`
+	Projects  []string  `json:"projects,omitempty"` // of which it takes tasks; none: of all
+	Agents    []string  `json:"agents,omitempty"`   // likewise
+	Since     time.Time `json:"since"`
+	Heartbeat time.Time `json:"-"`
+	Draining  bool      `json:"draining,omitempty"` // it takes no further ones
+}
+
+// Takes reports whether a worker takes a task of a project that an agent works on.
+func (w Worker) Takes(project, agent string) bool {
+	return (len(w.Projects) == 0 || slices.Contains(w.Projects, project)) && (len(w.Agents) == 0 || slices.Contains(w.Agents, agent))
 }

@@ -65,6 +65,7 @@ type Task struct {
 	Branch      string
 	PR          string
 	Run         string // the run that is on
+	Worker      string // the process that has the attempt which is on, or had the last one
 	Thread      chat.ThreadID
 	Owner       chat.Principal
 	PlanSource  string        // the plan it comes from

@@ -122,7 +122,7 @@ func TestPlanPrefersPriorityThenAge(t *testing.T) {
 	at := time.Unix(1000, 0)
 	got := work.Plan(work.Snapshot{Slots: 3, Projects: []work.Load{{ID: "p", Weight: 1, MaxRuns: 3, Ready: []work.Candidate{
 		{ID: "late", Priority: 200, Created: at}, {ID: "young", Priority: 10, Created: at.Add(time.Second)}, {ID: "old", Priority: 10, Created: at}}}}})
-	if fmt.Sprint(got) != "[{p old} {p young} {p late}]" {
+	if fmt.Sprint(got) != "[{p old } {p young } {p late }]" {
 		t.Error(got)
 	}
 }
@@ -132,7 +132,7 @@ func TestPlanLetsTheProjectThatFinishedNothingBegin(t *testing.T) {
 	ready := []work.Candidate{{ID: "a"}, {ID: "b"}}
 	got := work.Plan(work.Snapshot{Slots: 1, Projects: []work.Load{
 		{ID: "large", Weight: 19, MaxRuns: 2, Done: 10, Tokens: 10, Ready: ready}, {ID: "small", Weight: 1, MaxRuns: 2, Tokens: 1000, Ready: ready}}})
-	if fmt.Sprint(got) != "[{small a}]" {
+	if fmt.Sprint(got) != "[{small a }]" {
 		t.Error(got)
 	}
 }
@@ -141,7 +141,7 @@ func TestPlanNeverUsesOneTreeTwice(t *testing.T) {
 	t.Parallel()
 	got := work.Plan(work.Snapshot{Slots: 9, Busy: []string{"x"}, Projects: []work.Load{{ID: "p", Weight: 1, MaxRuns: 9, Ready: []work.Candidate{
 		{ID: "a", Tree: "x"}, {ID: "b", Tree: "y"}, {ID: "c", Tree: "y"}, {ID: "d"}}}}})
-	if fmt.Sprint(got) != "[{p b} {p d}]" {
+	if fmt.Sprint(got) != "[{p b } {p d }]" {
 		t.Error(got)
 	}
 }

@@ -12,8 +12,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"chorus/internal/chat"
@@ -36,6 +38,8 @@ type Tasks interface {
 	Events(context.Context, work.EventFilter) ([]work.Event, error)
 	Change(ctx context.Context, id string, change func(t *work.Task, now time.Time) ([]work.Event, error)) (work.Task, error)
 	Queue
+	Held(context.Context) ([]work.Task, error)
+	TakeOver(ctx context.Context, seen work.Task, to string) (took bool, err error)
 }
 
 // Queue moves tasks on.
@@ -58,8 +62,12 @@ type Runner struct {
 	Home  *datadir.Home
 	Now   func() time.Time
 	Log   *slog.Logger
-	// Workers is how many tasks are worked on at once; 0: none are begun.
+	// Workers is how many tasks are worked on at once by this process; 0: none are begun.
 	Workers int
+	// Self says who this process is among the workers, and which tasks it takes.
+	Self work.Worker
+	// Alive reports whether a worker of that name runs; nil: no other one does.
+	Alive func(worker string) bool
 	// Deadline is how long an attempt may take; 0: as long as it likes.
 	Deadline time.Duration
 	// TokenLimit is what all projects together may take in 24 hours; 0: no limit.
@@ -76,18 +84,22 @@ type Runner struct {
 	Answer func(ctx context.Context, thread chat.ThreadID) (string, error)
 	// Abort stops the run of a thread.
 	Abort func(ctx context.Context, thread chat.ThreadID, by string) error
-	// Lock waits until no other process does the work of this home.
+	// Lock waits until no other process does what is done once for a home: merges, deadlines, cleaning up. nil: none does.
 	Lock func(context.Context) (unlock func(), err error)
+	// Adopted hears of a thread whose run goes on here from now on; may be nil.
+	Adopted func(thread chat.ThreadID)
 	// Git is how git is run.
 	Git gitrepo.Options
 
-	once sync.Once
-	news chan struct{}
-	mu   sync.Mutex
-	on   map[string]bool // tasks that a goroutine of this process is preparing or finishing; true: a round wanted it again meanwhile
-	said map[string]int  // the attempt whose prompt this process has given, by task
-	late map[string]late // tasks that could not be finished, for a while
-	work sync.WaitGroup
+	once     sync.Once
+	leads    atomic.Bool // it has the lock
+	draining atomic.Bool
+	news     chan struct{}
+	mu       sync.Mutex
+	on       map[string]bool // tasks that a goroutine of this process is preparing or finishing; true: a round wanted it again meanwhile
+	said     map[string]int  // the attempt whose prompt this process has given, by task
+	late     map[string]late // tasks that could not be finished, for a while
+	work     sync.WaitGroup
 }
 
 // ChangedElsewhere is the thread, which nobody has, under which other processes are told that there may be something to do.
@@ -120,17 +132,32 @@ func (r *Runner) Changed() {
 	}
 }
 
-// Run does the work until ctx ends, and returns when nothing of it is on any more. What agents do goes on with the engine.
-func (r *Runner) Run(ctx context.Context) {
-	r.begin()
+// Drain has this process take no further tasks; those that it has go on.
+func (r *Runner) Drain() { r.draining.Store(true) }
+
+// lead takes the lock in its time, and keeps it until done is closed.
+func (r *Runner) lead(ctx context.Context, done <-chan struct{}) {
 	unlock, err := r.Lock(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			r.Log.Error("tasks are not worked on: "+err.Error(), "component", "work", "event", "work_not_locked")
+			r.Log.Error("finished tasks are not merged: "+err.Error(), "component", "work", "event", "work_not_locked")
 		}
 		return
 	}
-	defer unlock()
+	r.leads.Store(true)
+	r.Changed()
+	<-done
+	unlock()
+}
+
+// Run does the work until ctx ends, and returns when nothing of it is on any more. What agents do goes on with the engine.
+func (r *Runner) Run(ctx context.Context) {
+	r.begin()
+	var leading sync.WaitGroup
+	done := make(chan struct{})
+	leading.Go(func() { r.lead(ctx, done) })
+	defer leading.Wait()
+	defer close(done)
 	defer r.work.Wait()
 	for ctx.Err() == nil {
 		wait := lookAgain
@@ -156,6 +183,20 @@ func (r *Runner) Run(ctx context.Context) {
 func (r *Runner) Round(ctx context.Context) (next time.Time, err error) {
 	r.begin()
 	now := r.Now()
+	if r.Lock == nil || r.leads.Load() {
+		if next, err = r.chores(ctx, now); err != nil {
+			return next, err
+		}
+	}
+	own, err := r.own(ctx, now)
+	if next = earliest(next, own); err != nil {
+		return next, err
+	}
+	return next, r.assign(ctx, now)
+}
+
+// chores is what one process does for all: it wakes what was paused, ends what takes too long, merges what is finished.
+func (r *Runner) chores(ctx context.Context, now time.Time) (next time.Time, err error) {
 	if next, err = r.Tasks.Wake(ctx, now); err != nil {
 		return next, err
 	}
@@ -169,39 +210,28 @@ func (r *Runner) Round(ctx context.Context) (next time.Time, err error) {
 			return next, err
 		}
 	}
-	for _, look := range []func(context.Context, time.Time) (time.Time, error){r.lookAtMoving, r.lookAtWaiting} {
+	for _, look := range []func(context.Context, time.Time) (time.Time, error){r.lookAtFinished, r.lookAtWaiting} {
 		soon, err := look(ctx, now)
 		if err != nil {
 			return next, err
 		}
 		next = earliest(next, soon)
 	}
-	if err := r.clean(ctx); err != nil {
-		return next, err
-	}
-	return next, r.assign(ctx, now)
+	return next, r.clean(ctx)
 }
 
-// lookAtMoving goes on with tasks that are being prepared or merged.
-func (r *Runner) lookAtMoving(ctx context.Context, now time.Time) (next time.Time, err error) {
-	for _, look := range []struct {
-		state work.State
-		do    func(context.Context, work.Task) bool
-	}{{work.Verifying, r.finish}, {work.Assigned, r.prepare}} {
-		list, err := r.Tasks.In(ctx, look.state)
-		if err != nil {
-			return next, err
+// lookAtFinished goes on with tasks that are being merged.
+func (r *Runner) lookAtFinished(ctx context.Context, now time.Time) (next time.Time, err error) {
+	list, err := r.Tasks.In(ctx, work.Verifying)
+	if err != nil {
+		return next, err
+	}
+	for _, t := range list {
+		if until := r.after(t.ID); until.After(now) {
+			next = earliest(next, until)
+			continue
 		}
-		for _, t := range list {
-			if look.state == work.Assigned && r.gave(t) {
-				continue // it waits for its turn in the engine
-			}
-			if until := r.after(t.ID); until.After(now) {
-				next = earliest(next, until)
-				continue
-			}
-			r.start(ctx, t, look.do)
-		}
+		r.start(ctx, t, r.finish)
 	}
 	return next, nil
 }
@@ -348,6 +378,9 @@ func (r *Runner) pullDue(t work.Task, now time.Time) bool {
 
 // assign gives tasks to workers that are free.
 func (r *Runner) assign(ctx context.Context, now time.Time) error {
+	if r.Workers <= 0 || r.draining.Load() {
+		return nil
+	}
 	snap, err := r.Tasks.Snapshot(ctx, now, now.Add(-window))
 	if err != nil {
 		return err
@@ -355,8 +388,13 @@ func (r *Runner) assign(ctx context.Context, now time.Time) error {
 	if snap.Paused, err = r.Paused(ctx); err != nil {
 		return err
 	}
-	snap.Slots, snap.Limit = r.Workers-len(snap.Busy), r.TokenLimit
+	snap.Slots, snap.Limit = r.Workers-snap.Holds[r.Self.Name], r.TokenLimit
+	for i := range snap.Projects {
+		p := &snap.Projects[i]
+		p.Ready = slices.DeleteFunc(p.Ready, func(c work.Candidate) bool { return !r.Self.Takes(p.ID, c.Agent) })
+	}
 	for _, a := range work.Plan(snap) {
+		a.Worker = r.Self.Name
 		t, err := r.Tasks.Task(ctx, a.Task)
 		if err != nil {
 			return err

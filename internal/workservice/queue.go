@@ -17,7 +17,7 @@ const shownTasks = 20
 
 // GetWorkStatus carries out the operation of that name.
 func (h *Handler) GetWorkStatus(ctx context.Context, by operation.Caller, _ operation.None) (operations.WorkStatus, error) {
-	out := operations.WorkStatus{Workers: h.o.Workers, ByStatus: map[string]int{}, InProgress: []operations.Task{}, Ready: []operations.Task{}, Attention: []operations.Task{}}
+	out := operations.WorkStatus{ByStatus: map[string]int{}, InProgress: []operations.Task{}, Ready: []operations.Task{}, Attention: []operations.Task{}}
 	visible, err := h.visible(ctx, by, "")
 	if err != nil {
 		return out, err
@@ -32,6 +32,9 @@ func (h *Handler) GetWorkStatus(ctx context.Context, by operation.Caller, _ oper
 			out.ByStatus[string(state)] += n
 			out.Total += n
 		}
+	}
+	if out.Workers, err = h.slots(); err != nil {
+		return out, err
 	}
 	if out.Running, err = h.o.Tasks.Running(ctx); err != nil {
 		return out, err

@@ -56,6 +56,7 @@ type Tasks interface {
 	In(context.Context, work.State) ([]work.Task, error)
 	Count(ctx context.Context, project string) (map[work.State]int, error)
 	Running(context.Context) (int, error)
+	Held(context.Context) ([]work.Task, error)
 	Needs(ctx context.Context, id string) ([]work.Task, error)
 	Dependents(ctx context.Context, id string) ([]work.Task, error)
 	Results(ctx context.Context, task string) ([]work.Result, error)
@@ -70,8 +71,8 @@ type Options struct {
 	Now      func() time.Time
 	// Agent is who works on a task that names nobody.
 	Agent string
-	// Workers is how many tasks are worked on at once, of all projects.
-	Workers int
+	// Members are the processes that work on tasks.
+	Members func() ([]work.Worker, error)
 	// FindAgent says what is wrong with an agent's name; nil error: there is one.
 	FindAgent func(ctx context.Context, name string) error
 	// CheckPlace says why people without the admin scope may not work in a folder.
@@ -106,6 +107,7 @@ var (
 	_ operations.Tasks    = (*Handler)(nil)
 	_ operations.Queue    = (*Handler)(nil)
 	_ operations.Notes    = (*Handler)(nil)
+	_ operations.Workers  = (*Handler)(nil)
 )
 
 // window is over how long shares and limits of tokens are counted.

@@ -17,7 +17,7 @@ const maxReady = 64
 
 // Snapshot is what the scheduler decides by: what happened since an instant counts for shares and limits.
 func (s *Tasks) Snapshot(ctx context.Context, now, since time.Time) (work.Snapshot, error) {
-	var snap work.Snapshot
+	snap := work.Snapshot{Holds: map[string]int{}}
 	at := map[string]int{}
 	err := s.db.Query(ctx, `SELECT id, weight, max_runs, token_limit FROM projects WHERE state = 'ACTIVE' ORDER BY id`, nil, func(rows *sql.Rows) error {
 		var p work.Load
@@ -41,11 +41,12 @@ func (s *Tasks) Snapshot(ctx context.Context, now, since time.Time) (work.Snapsh
 		}
 	}
 	err = s.db.Query(ctx, running, nil, func(rows *sql.Rows) error {
-		var project, tree string
-		if err := rows.Scan(&project, &tree); err != nil {
+		var project, tree, worker string
+		if err := rows.Scan(&project, &tree, &worker); err != nil {
 			return err
 		}
 		snap.Busy = append(snap.Busy, tree)
+		snap.Holds[worker]++
 		if i, ok := at[project]; ok {
 			snap.Projects[i].Running++
 		}
@@ -56,11 +57,11 @@ func (s *Tasks) Snapshot(ctx context.Context, now, since time.Time) (work.Snapsh
 	}
 	for i := range snap.Projects {
 		p := &snap.Projects[i]
-		err := s.db.Query(ctx, `SELECT id, priority, created_at, `+tree+` FROM tasks WHERE project = ? AND state = 'READY' AND COALESCE(not_before, 0) <= ? ORDER BY priority, created_at, id LIMIT ?+0`,
+		err := s.db.Query(ctx, `SELECT id, priority, created_at, agent, `+tree+` FROM tasks WHERE project = ? AND state = 'READY' AND COALESCE(not_before, 0) <= ? ORDER BY priority, created_at, id LIMIT ?+0`,
 			[]any{p.ID, now.UnixMicro(), maxReady}, func(rows *sql.Rows) error {
 				var c work.Candidate
 				var created int64
-				err := rows.Scan(&c.ID, &c.Priority, &created, &c.Tree)
+				err := rows.Scan(&c.ID, &c.Priority, &created, &c.Agent, &c.Tree)
 				c.Created = instant(created)
 				p.Ready = append(p.Ready, c)
 				return err
@@ -76,7 +77,7 @@ func (s *Tasks) Snapshot(ctx context.Context, now, since time.Time) (work.Snapsh
 const tree = `CASE WHEN parent = '' THEN id ELSE parent END`
 
 // running are the tasks that hold a worker: those that were given to one, and those whose run has not ended, whatever became of them.
-const running = `SELECT project, ` + tree + ` FROM tasks WHERE state = 'ASSIGNED' AND run_id = '' UNION ALL SELECT project, ` + tree + ` FROM tasks WHERE run_id <> '' AND state <> 'WAITING_INPUT'`
+const running = `SELECT project, ` + tree + `, worker FROM tasks WHERE state = 'ASSIGNED' AND run_id = '' UNION ALL SELECT project, ` + tree + `, worker FROM tasks WHERE run_id <> '' AND state <> 'WAITING_INPUT'`
 
 // Running counts the tasks that hold a worker.
 func (s *Tasks) Running(ctx context.Context) (n int, err error) {
@@ -84,30 +85,30 @@ func (s *Tasks) Running(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Assign gives a task to a worker, if it is still to be had and no limit is passed; work.ErrMoved if not. dir is the folder it works in,
-// tree its checkout, nil if it has none.
+// Assign gives a task to a worker with so many slots, if it is still to be had and no limit is passed; work.ErrMoved if not. dir is the
+// folder it works in, tree its checkout, nil if it has none.
 func (s *Tasks) Assign(ctx context.Context, a work.Assignment, slots int, deadline time.Duration, dir string, tree *work.Worktree) (given work.Task, err error) {
 	err = s.write(ctx, func(tx store.Tx) error {
 		t, err := taskIn(tx, `id = ? AND project = ?`, a.Task, a.Project)
 		if err != nil {
 			return err
 		}
-		var all, ours, most int
-		if err := tx.Row(`SELECT count(*), COALESCE(SUM(project = ?), 0) FROM (`+running+`)`, []any{a.Project}, &all, &ours); err != nil {
+		var held, ours, most int
+		if err := tx.Row(`SELECT COALESCE(SUM(worker = ?), 0), COALESCE(SUM(project = ?), 0) FROM (`+running+`)`, []any{a.Worker, a.Project}, &held, &ours); err != nil {
 			return err
 		}
 		if err := tx.Row(`SELECT max_runs FROM projects WHERE id = ? AND state = 'ACTIVE'`, []any{a.Project}, &most); err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
 		now := tx.Now()
-		if t.State != work.Ready || t.NotBefore.After(now) || all >= slots || ours >= most {
+		if t.State != work.Ready || t.NotBefore.After(now) || held >= slots || ours >= most {
 			return work.ErrMoved
 		}
 		e, err := t.Take(work.Assign, queueKey(), now)
 		if err != nil {
 			return err
 		}
-		t.Attempt, t.Why, t.Run = t.Attempt+1, "", ""
+		t.Attempt, t.Why, t.Run, t.Worker = t.Attempt+1, "", "", a.Worker
 		if deadline > 0 {
 			t.Deadline = now.Add(deadline)
 		}

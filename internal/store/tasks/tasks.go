@@ -47,13 +47,13 @@ func (s *Tasks) write(ctx context.Context, change func(store.Tx) error) error {
 }
 
 const taskColumns = `id, project, parent, repo, agent, title, description, type, priority, state, attempt, retries, max_retries, COALESCE(not_before, 0),
-	COALESCE(deadline, 0), approval, branch, pr, run_id, thread_id, owner, plan_source, why, origin, COALESCE(reminded_at, 0), created_at, moved_at`
+	COALESCE(deadline, 0), approval, branch, pr, run_id, thread_id, owner, plan_source, why, origin, COALESCE(reminded_at, 0), created_at, moved_at, worker`
 
 func scanTask(rows interface{ Scan(...any) error }) (t work.Task, err error) {
 	var notBefore, deadline, reminded, created, moved int64
 	var owner string
 	err = rows.Scan(&t.ID, &t.Project, &t.Parent, &t.Repo, &t.Agent, &t.Title, &t.Description, &t.Type, &t.Priority, &t.State, &t.Attempt, &t.Retries, &t.MaxRetries, &notBefore,
-		&deadline, &t.Approval, &t.Branch, &t.PR, &t.Run, &t.Thread, &owner, &t.PlanSource, &t.Why, &t.Origin, &reminded, &created, &moved)
+		&deadline, &t.Approval, &t.Branch, &t.PR, &t.Run, &t.Thread, &owner, &t.PlanSource, &t.Why, &t.Origin, &reminded, &created, &moved, &t.Worker)
 	if err != nil {
 		return t, err
 	}
@@ -211,9 +211,9 @@ func taskIn(tx store.Tx, where string, args ...any) (work.Task, error) {
 // save writes a task's row and what happened to it, and lets go on what waited for it.
 func save(tx store.Tx, t work.Task, events ...work.Event) error {
 	err := tx.Exec(`UPDATE tasks SET repo = ?, agent = ?, title = ?, description = ?, type = ?, priority = ?, state = ?, attempt = ?, retries = ?, max_retries = ?, not_before = ?, deadline = ?,
-		approval = ?, branch = ?, pr = ?, run_id = ?, why = ?, reminded_at = ?, moved_at = ? WHERE id = ?`,
+		approval = ?, branch = ?, pr = ?, run_id = ?, worker = ?, why = ?, reminded_at = ?, moved_at = ? WHERE id = ?`,
 		t.Repo, t.Agent, t.Title, t.Description, t.Type, t.Priority, string(t.State), t.Attempt, t.Retries, t.MaxRetries, nullable(t.NotBefore), nullable(t.Deadline),
-		t.Approval, t.Branch, t.PR, t.Run, t.Why, nullable(t.Reminded), t.Moved.UnixMicro(), t.ID)
+		t.Approval, t.Branch, t.PR, t.Run, t.Worker, t.Why, nullable(t.Reminded), t.Moved.UnixMicro(), t.ID)
 	if err != nil {
 		return err
 	}

@@ -400,3 +400,45 @@ func TestMadeTwiceWithOneKeyIsOneTask(t *testing.T) {
 		t.Error(a.ID, b.ID, err, again)
 	}
 }
+
+// TestTaskOfADeadWorker is taken by one of those who want it, with the attempt that it is in.
+func TestTaskOfADeadWorker(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	a := q.task("a")
+	given, err := q.Assign(t.Context(), work.Assignment{Project: "p", Task: a.ID, Worker: "one"}, 1, 0, "", nil)
+	if err != nil || given.Worker != "one" {
+		t.Fatal(given, err)
+	}
+	b := q.task("b")
+	if _, err := q.Assign(t.Context(), work.Assignment{Project: "p", Task: b.ID, Worker: "one"}, 1, 0, "", nil); !errors.Is(err, work.ErrMoved) {
+		t.Errorf("a worker with one slot has two tasks: %v", err)
+	}
+	if _, err := q.Assign(t.Context(), work.Assignment{Project: "p", Task: b.ID, Worker: "two"}, 1, 0, "", nil); err != nil {
+		t.Errorf("another worker's slot: %v", err)
+	}
+	held, err := q.Held(t.Context())
+	if err != nil || len(held) != 2 {
+		t.Fatal(held, err)
+	}
+	var wg sync.WaitGroup
+	took := make([]bool, 8)
+	for i := range took {
+		wg.Go(func() { took[i], _ = q.TakeOver(context.WithoutCancel(t.Context()), given, fmt.Sprint("heir", i)) })
+	}
+	wg.Wait()
+	n := 0
+	for _, ok := range took {
+		if ok {
+			n++
+		}
+	}
+	now, err := q.Task(t.Context(), a.ID)
+	if n != 1 || err != nil || now.Attempt != given.Attempt || !strings.HasPrefix(now.Worker, "heir") {
+		t.Errorf("%d took it; %+v %v", n, now, err)
+	}
+	given.Worker, given.Attempt = now.Worker, given.Attempt+1
+	if ok, err := q.TakeOver(t.Context(), given, "late"); ok || err != nil {
+		t.Errorf("an attempt that is over was taken: %v %v", ok, err)
+	}
+}
