@@ -5,7 +5,7 @@ BIN      ?= bin/chorus
 PKG      ?= ./...
 FUZZTIME ?= 30s
 # A test that hangs is a failure with a stack, well before the whole suite's twelve minutes.
-TIMEOUT  ?= 10m
+TIMEOUT  ?= 20m
 # The race detector also checks every pointer of SQLite, which was C once and keeps its own memory: a quarter of all the
 # time, and nothing of ours.
 RACE      = -race -gcflags='modernc.org/...=-d=checkptr=0'

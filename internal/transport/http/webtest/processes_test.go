@@ -40,6 +40,7 @@ func TestProcesses(t *testing.T) {
 	p.until(`document.querySelectorAll("#process-hooks li").length === 2`)
 	p.until(`document.getElementById("output")?.textContent.includes("seen one")`)
 	p.eval(`window.kept = true`)
+	p.expectError("net::ERR") // while the server is down
 	h.restart()
 	touch("two")
 	output("<b>up</b>\nseen one\nseen two\n")
