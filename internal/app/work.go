@@ -27,6 +27,7 @@ import (
 // wireWork makes what projects and tasks need.
 func (a *App) wireWork() {
 	queue := tasks.New(a.DB, func() { a.Bus.Publish(workrun.EventsWritten, bus.Note{}) })
+	a.Host.Work = queue
 	active := workservice.New(workservice.Options{Projects: queue, Tasks: queue, Memos: a.DB})
 	a.members = &workrun.Members{Dir: a.Home.Workers(), Now: a.Service.Now}
 	a.taskOf = queue.OfThread

@@ -21,8 +21,10 @@ type Options struct {
 	Backend  Backend
 	// CommandPrefix stands before the names of the bot's commands; "": nothing does.
 	CommandPrefix string
-	Commands      func(*Bot) []Commands // of two commands with one name the first counts; nil: there are none
-	Log           *slog.Logger          // nil: silence
+	// ShownIn is where a conversation that is held elsewhere is shown on this platform; nil: none is.
+	ShownIn  func(ctx context.Context, thread chat.ThreadID) (Shown, error)
+	Commands func(*Bot) []Commands // of two commands with one name the first counts; nil: there are none
+	Log      *slog.Logger          // nil: silence
 
 	// Times; zero: as below.
 	BackoffMax           time.Duration // the longest wait between two tries

@@ -27,6 +27,8 @@ type places struct {
 	cards    map[string]string  // the run of each question
 	notices  map[int64]string   // where what is told without a run goes
 	run      string             // the one that is on; "": none
+	// elsewhere is where a conversation of another transport is shown.
+	elsewhere string
 }
 
 // ask is a message that waits for an answer.
@@ -66,6 +68,9 @@ func (p *places) learn(ev chat.Event) {
 // home is where the thread is when nobody says otherwise: its channel, or the private
 // thread that it is in.
 func (p *places) home() string {
+	if p.elsewhere != "" {
+		return p.elsewhere
+	}
 	_, _, channel := room.PlaceParts(p.thread.Place())
 	return channel
 }

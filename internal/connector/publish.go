@@ -24,13 +24,15 @@ const sweepEvery = 2 * time.Second
 // Where nothing was found and nothing was written since, there is nothing to look for.
 func (b *Bot) publishAll(ctx context.Context) {
 	var seen [2]int64
-	s := &sweep{bot: b}
+	own := &sweep{bot: b, transport: b.transport}
+	tasks := &sweep{bot: b, transport: chat.WorkTransport}
 	done := false
 	for {
 		if b.Self().ID != "" { // before that nothing could be posted
-			own, others, err := b.Backend.Writes(ctx)
-			if now := [2]int64{own, others}; err != nil || !done || now != seen {
-				done, seen = s.look(ctx), now
+			here, others, err := b.Backend.Writes(ctx)
+			if now := [2]int64{here, others}; err != nil || !done || now != seen {
+				done, seen = own.look(ctx), now
+				done = (b.ShownIn == nil || tasks.look(ctx)) && done
 			}
 		}
 		if !platform.Sleep(ctx, sweepEvery) {
@@ -45,15 +47,22 @@ const maxBehind = 1000
 // sweep knows up to where the journal has been looked at. The first look is at all
 // conversations, every other one at those that have changed since, or were behind then.
 type sweep struct {
-	bot    *Bot
-	mark   int64
-	behind []chat.ThreadID
+	bot       *Bot
+	transport string
+	mark      int64
+	behind    []chat.ThreadID
+}
+
+// Shown is where a conversation of another transport is shown: in a channel, not yet anywhere, or never.
+type Shown struct {
+	Channel string
+	Later   bool // without a channel: there will be one
 }
 
 // look wakes what is behind; true: nothing of ours was.
 func (s *sweep) look(ctx context.Context) bool {
 	b := s.bot
-	list, mark, err := b.Backend.BehindSince(ctx, b.reader(), b.transport, s.mark, s.behind)
+	list, mark, err := b.Backend.BehindSince(ctx, b.reader(), s.transport, s.mark, s.behind)
 	if err != nil {
 		if ctx.Err() == nil {
 			b.Log.Warn("could not look for what is to be published", "event", "sweep_failed", "error", err)
@@ -61,11 +70,23 @@ func (s *sweep) look(ctx context.Context) bool {
 		return false
 	}
 	// What another bot serves is that one's, as long as this program runs.
-	s.mark, s.behind = mark, slices.DeleteFunc(list, func(t chat.ThreadID) bool { return !b.Backend.Serves(b.Name, t) })
+	s.mark, s.behind = mark, slices.DeleteFunc(list, func(t chat.ThreadID) bool { return !b.Backend.Serves(b.Name, t) || !s.shown(ctx, t) })
 	for _, thread := range s.behind[:min(len(s.behind), maxBehind)] {
 		b.wake(ctx, thread)
 	}
 	return len(s.behind) == 0
+}
+
+// shown reports whether a conversation has a place on this platform, or will have one.
+func (s *sweep) shown(ctx context.Context, thread chat.ThreadID) bool {
+	if s.transport == s.bot.transport {
+		return true
+	}
+	at, err := s.bot.ShownIn(ctx, thread)
+	if err != nil && ctx.Err() == nil {
+		s.bot.Log.Warn("could not find where a task is shown; trying again", "event", "task_place_failed", "thread", thread, "error", err)
+	}
+	return err != nil || at.Channel != "" || at.Later
 }
 
 // publisher shows one conversation as long as it moves. Its position in the journal moves
@@ -112,6 +133,16 @@ func (b *Bot) wake(ctx context.Context, thread chat.ThreadID) {
 
 func (t *publisher) run(ctx context.Context) error {
 	var err error
+	if t.thread.Transport() != t.bot.transport {
+		if t.bot.ShownIn == nil {
+			return nil
+		}
+		at, err := t.bot.ShownIn(ctx, t.thread)
+		if err != nil || at.Channel == "" {
+			return err
+		}
+		t.where.elsewhere = at.Channel
+	}
 	if t.from, err = t.bot.Backend.Reader(ctx, t.bot.reader(), t.thread); err != nil {
 		return err
 	}

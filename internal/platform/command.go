@@ -132,9 +132,9 @@ type File struct{ Name, Text string }
 
 // Button is one that people press.
 type Button struct {
-	Label string
-	Value string // comes back with a press
-	Style Style
+	Label string `json:"label"`
+	Value string `json:"value"` // comes back with a press
+	Style Style  `json:"style,omitempty"`
 }
 
 // Select is a list to choose one from, for what would be too many buttons.
@@ -153,8 +153,11 @@ type Form struct {
 // FormOf is the form that a button opens; false: it opens none. A platform that has no forms
 // (Caps.Forms) shows no such button.
 func FormOf(value string) (Form, bool) {
-	if action, _, ok := ReadButton(value); ok && action == PressBecause {
+	switch action, _, _ := ReadButton(value); action {
+	case PressBecause:
 		return Form{Title: "No, because…", Label: "Why not, or what to do instead", Hint: "The agent is told, and goes on from there.", Max: 1000}, true
+	case PressFeedback:
+		return Form{Title: "What is not right?", Label: "What is to be done otherwise", Hint: "The worker is told, and goes on from there.", Max: 4000}, true
 	}
 	return Form{}, false
 }
@@ -194,6 +197,9 @@ const (
 	PressStop    = "stop"   // the run that the message belongs to
 	PressHalt    = "halt"   // in a list: the conversation with this id
 	PressRetire  = "retire" // ends an agent
+
+	PressTask     = "task"     // does something about a task
+	PressFeedback = "feedback" // the same with words
 )
 
 // ButtonValue is what a button carries: an action and what it is about.

@@ -21,12 +21,14 @@ type Post struct {
 	Always  bool   `json:"always,omitempty"`  // one of them shows how far a yes could hold
 	Stop    string `json:"stop,omitempty"`    // the run that its button stops
 	Panel   Panel  `json:"panel,omitempty"`   // it is a panel, where the platform has them
-	File    string `json:"file,omitempty"`    // name
-	Content string `json:"content,omitempty"` // of the file
-	Blob    string `json:"blob,omitempty"`    // of the file, where its bytes are stored apart
-	Emoji   string `json:"emoji,omitempty"`   // of a reaction
-	Aside   bool   `json:"aside,omitempty"`   // not part of the conversation: under another name where the platform can
-	Name    string `json:"name,omitempty"`    // that name
+	// More are further buttons, in front of the one that stops.
+	More    []Button `json:"more,omitempty"`
+	File    string   `json:"file,omitempty"`    // name
+	Content string   `json:"content,omitempty"` // of the file
+	Blob    string   `json:"blob,omitempty"`    // of the file, where its bytes are stored apart
+	Emoji   string   `json:"emoji,omitempty"`   // of a reaction
+	Aside   bool     `json:"aside,omitempty"`   // not part of the conversation: under another name where the platform can
+	Name    string   `json:"name,omitempty"`    // that name
 	// Notify are the users who notice that the text mentions them; others do not.
 	Notify []string `json:"notify,omitempty"`
 	// For the case that it cannot be shown: who asked, by which message, and the channel
@@ -80,6 +82,7 @@ func (p Post) Buttons() []Button {
 	if p.Details != "" {
 		out = append(out, Button{Label: "Details", Value: ButtonValue(PressDetails, p.Details)})
 	}
+	out = append(out, p.More...)
 	if p.Stop != "" {
 		out = append(out, Button{Label: "Stop", Value: ButtonValue(PressStop, p.Stop)})
 	}

@@ -12,6 +12,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/connector"
 	"chorus/internal/connector/commands"
+	"chorus/internal/connector/workcards"
 	"chorus/internal/lockfile"
 	"chorus/internal/platform"
 	"chorus/internal/room"
@@ -106,11 +107,15 @@ func (h *Host) connectBot(ctx context.Context, work *sync.WaitGroup, b *Backend,
 	if err != nil {
 		return err
 	}
+	var cards *workcards.Cards
 	o := BotOptions{Options: connector.Options{Name: a.Name, BackoffMax: a.BackoffMax, Backend: b.backend(), Log: h.Log,
 		Commands: func(bot *connector.Bot) []connector.Commands {
 			own := commands.New(bot)
-			return []connector.Commands{own, derived.As(b.surroundings(bot, own))}
-		}}}
+			around := b.surroundings(bot, own)
+			cards = workcards.New(bot, workcards.Options{Work: h.Work, Caller: around.Caller})
+			return []connector.Commands{own, cards, derived.As(around)}
+		},
+		ShownIn: func(ctx context.Context, thread chat.ThreadID) (connector.Shown, error) { return cards.ShownIn(ctx, thread) }}}
 	if a.Name != b.Bots[0].Name {
 		o.CommandPrefix = a.Name
 	}
@@ -131,6 +136,7 @@ func (h *Host) connectBot(ctx context.Context, work *sync.WaitGroup, b *Backend,
 	b.mu.Lock()
 	b.live[a.Name] = bot
 	b.mu.Unlock()
+	work.Go(func() { cards.Run(ctx) })
 	work.Go(func() {
 		defer lock.Release()
 		if err := bot.Run(ctx); err != nil {

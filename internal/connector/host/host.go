@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/connector/workcards"
 	"chorus/internal/datadir"
 	"chorus/internal/engine"
 	"chorus/internal/gate"
@@ -39,6 +40,8 @@ type Host struct {
 	Setup     *runsetup.Setup
 	Engine    func(adopt func(chat.ThreadID) bool) *engine.Engine
 	Running   func() *engine.Engine
+	// Work is the queue of tasks that is shown in the channels of projects.
+	Work workcards.Work
 
 	mu       sync.Mutex
 	backends map[string]*Backend // by platform, while it is connected

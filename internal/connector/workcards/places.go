@@ -1,0 +1,95 @@
+package workcards
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/connector"
+	"chorus/internal/journal"
+	"chorus/internal/platform"
+	"chorus/internal/room/split"
+	"chorus/internal/workview"
+)
+
+// places are channels and threads of which something is known, so that nobody tries it again and again. They are forgotten with the
+// process.
+type places struct {
+	mu   sync.Mutex
+	list map[string]bool
+}
+
+func (p *places) add(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.list == nil {
+		p.list = map[string]bool{}
+	}
+	p.list[id] = true
+}
+
+func (p *places) is(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.list[id]
+}
+
+// cardWithin is how long after a task moved its card is surely wanted.
+const cardWithin = time.Minute
+
+// maxName is how long the name of a thread may be.
+const maxName = 90
+
+// ShownIn is where what a task's worker does is shown: in a thread below its card, which is opened when there is something to show.
+func (c *Cards) ShownIn(ctx context.Context, thread chat.ThreadID) (connector.Shown, error) {
+	if thread.Transport() != chat.WorkTransport || c.threads == nil {
+		return connector.Shown{}, nil
+	}
+	project, task := thread.Place(), thread.Thread()
+	channel, err := c.channel(ctx, project)
+	if err != nil || channel == "" {
+		return connector.Shown{}, err
+	}
+	row, err := c.Backend.Outgoing(ctx, c.Lane(channel), Key(task))
+	if err != nil && !errors.Is(err, journal.ErrUnknown) {
+		return connector.Shown{}, err
+	}
+	switch {
+	case err != nil || row.ID == "" && row.State != journal.Failed:
+		// The events of a task are read a moment before or after its conversation.
+		t, err := c.o.Work.Task(ctx, task)
+		if errors.Is(err, journal.ErrUnknown) {
+			return connector.Shown{}, nil
+		}
+		soon := workview.Visible(t.State) && !t.State.Over() || time.Since(t.Moved) < cardWithin
+		return connector.Shown{Later: err == nil && soon}, err
+	case row.ID == "" || c.closed.is(row.ID):
+		return connector.Shown{}, nil
+	}
+	if _, known := c.Platform.Known(row.ID); known || c.opened.is(row.ID) {
+		return connector.Shown{Channel: row.ID}, nil
+	}
+	t, err := c.o.Work.Task(ctx, task)
+	if err != nil {
+		return connector.Shown{}, ignoreUnknown(err)
+	}
+	if _, err = c.threads.OpenOn(ctx, channel, row.ID, split.Clip(t.Title, maxName)); err != nil {
+		if platform.Passing(err) {
+			return connector.Shown{Later: true}, err
+		}
+		c.closed.add(row.ID)
+		c.Log.Warn("the thread of a task cannot be opened, so what its worker does is not shown", "event", "thread_not_opened", "task", task, "error", err)
+		return connector.Shown{}, nil
+	}
+	c.opened.add(row.ID)
+	return connector.Shown{Channel: row.ID}, nil
+}
+
+func ignoreUnknown(err error) error {
+	if errors.Is(err, journal.ErrUnknown) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,144 @@
+package workcards
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"chorus/internal/connector"
+	"chorus/internal/journal"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/platform"
+	"chorus/internal/work"
+	"chorus/internal/workview"
+)
+
+var _ connector.Commands = (*Cards)(nil)
+
+// button is the one for an action. It carries the attempt that whoever presses it saw.
+func button(t work.Task, a workview.Action) platform.Button {
+	what := platform.PressTask
+	if a.Asks() {
+		what = platform.PressFeedback
+	}
+	style := platform.Plain
+	switch a {
+	case workview.Approve:
+		style = platform.Yes
+	case workview.Reject, workview.Stop, workview.Skip:
+		style = platform.Danger
+	}
+	return platform.Button{Label: a.Label(), Value: platform.ButtonValue(what, string(a)+":"+t.ID+":"+strconv.Itoa(t.Attempt)), Style: style}
+}
+
+// List implements connector.Commands.
+func (*Cards) List() []platform.Command { return nil }
+
+// Invoke implements connector.Commands.
+func (*Cards) Invoke(context.Context, platform.Invocation) (platform.Answer, bool) {
+	return platform.Answer{}, false
+}
+
+// Complete implements connector.Commands.
+func (*Cards) Complete(context.Context, platform.Invocation, string) ([]platform.Choice, bool) {
+	return nil, false
+}
+
+func says(text string) platform.Answer { return platform.Answer{Text: text} }
+
+// Press implements connector.Commands.
+func (c *Cards) Press(ctx context.Context, p platform.Press) (platform.Answer, bool) {
+	what, id, ok := platform.ReadButton(p.Value)
+	if !ok || what != platform.PressTask && what != platform.PressFeedback {
+		return platform.Answer{}, false
+	}
+	parts := strings.Split(id, ":")
+	if len(parts) != 3 || !workview.Action(parts[0]).Known() {
+		return says("This button is of another version of Chorus and does nothing any more."), true
+	}
+	return c.pressed(ctx, p, workview.Action(parts[0]), parts[1], parts[2]), true
+}
+
+// pressed does what a button says, if that is still possible.
+func (c *Cards) pressed(ctx context.Context, p platform.Press, a workview.Action, id, attempt string) platform.Answer {
+	if !a.Reads() && !p.Allowed.Write {
+		return says("You may not write here, so you cannot do this here either.")
+	}
+	by := c.o.Caller(p.By, p.In, p.Absent)
+	// The operation is asked first whether the task is anything to whoever presses: what they may not see they are told nothing of.
+	if _, err := operations.GetTask.Call(ctx, c.Backend, by, operations.TaskRef{ID: id}); err != nil {
+		return says(c.UserMessage(err))
+	}
+	t, err := c.o.Work.Task(ctx, id)
+	switch {
+	case errors.Is(err, journal.ErrUnknown):
+		return says("This task is not there any more.")
+	case err != nil:
+		return says(c.UserMessage(err))
+	case !workview.Legal(t, a):
+		c.refresh(ctx, t.ID)
+		return says(fmt.Sprintf("Too late for that: the task is %s now.", t.State))
+	case strconv.Itoa(t.Attempt) != attempt && !a.Reads():
+		c.refresh(ctx, t.ID)
+		return says("The task has moved on since this was shown; look at it again.")
+	}
+	answer, err := c.act(ctx, by, a, id, strings.TrimSpace(p.Text))
+	if err != nil {
+		return says(c.UserMessage(err))
+	}
+	if !a.Reads() {
+		c.wake()
+	}
+	return answer
+}
+
+// act carries out the operation of an action.
+func (c *Cards) act(ctx context.Context, by operation.Caller, a workview.Action, id, words string) (answer platform.Answer, err error) {
+	ref := operations.TaskRef{ID: id}
+	switch a {
+	case workview.Approve:
+		_, err = operations.ApproveTask.Call(ctx, c.Backend, by, ref)
+	case workview.Stop:
+		_, err = operations.StopTask.Call(ctx, c.Backend, by, ref)
+	case workview.Restart:
+		_, err = operations.RestartTask.Call(ctx, c.Backend, by, ref)
+	case workview.Skip:
+		_, err = operations.SkipTask.Call(ctx, c.Backend, by, ref)
+	case workview.Reject, workview.Reopen:
+		_, err = operations.ReopenTask.Call(ctx, c.Backend, by, operations.TaskFeedback{ID: id, Feedback: words})
+	case workview.Diff:
+		return c.diff(ctx, by, ref)
+	case workview.Error:
+		return c.trouble(ctx, by, ref)
+	}
+	return answer, err
+}
+
+func (c *Cards) diff(ctx context.Context, by operation.Caller, ref operations.TaskRef) (platform.Answer, error) {
+	d, err := operations.GetTaskDiff.Call(ctx, c.Backend, by, ref)
+	if err != nil {
+		return platform.Answer{}, err
+	}
+	if d.Diff == "" {
+		return says("It changed nothing."), nil
+	}
+	text := fmt.Sprintf("What `%s` changed on branch `%s`: %s", ref.ID, d.Branch, strings.Join(d.Files[:min(len(d.Files), 20)], ", "))
+	return platform.Answer{Text: text, File: platform.File{Name: ref.ID + ".diff", Text: c.Backend.Redact(d.Diff)}}, nil
+}
+
+func (c *Cards) trouble(ctx context.Context, by operation.Caller, ref operations.TaskRef) (platform.Answer, error) {
+	e, err := operations.GetAgentError.Call(ctx, c.Backend, by, ref)
+	if err != nil {
+		return platform.Answer{}, err
+	}
+	var b strings.Builder
+	for _, line := range []struct{ name, text string }{{"", e.Type}, {"", e.Error}, {"What to do: ", e.Fix}, {"Tries: ", e.Retries}, {"What it said last: ", e.Summary}, {"", e.Message}} {
+		if line.text != "" {
+			fmt.Fprintf(&b, "%s%s\n", line.name, line.text)
+		}
+	}
+	return says(strings.TrimSpace(b.String())), nil
+}

@@ -1,0 +1,367 @@
+// Package workcards shows the tasks of projects on a chat platform: in the channel that a project is linked to every task that
+// moves has a card, which is edited as the task moves and has the buttons that are legal now. Below the card a thread shows what
+// its worker does. Whoever is needed is called by a short message that answers the card.
+//
+// It promises that a card is made once and a call is posted once, whenever the process dies: what is wanted is written to the
+// outbox under a name of its own before the reader of the events moves on. A button does what the operation of its name does, with
+// the rights of whoever presses it, and one that is no longer legal says so.
+package workcards
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"chorus/internal/connector"
+	"chorus/internal/journal"
+	"chorus/internal/operation"
+	"chorus/internal/outbox"
+	"chorus/internal/platform"
+	"chorus/internal/room"
+	"chorus/internal/room/mark"
+	"chorus/internal/work"
+	"chorus/internal/workview"
+)
+
+// Work is the queue as cards read it.
+type Work interface {
+	Events(context.Context, work.EventFilter) ([]work.Event, error)
+	Task(ctx context.Context, id string) (work.Task, error)
+	Project(ctx context.Context, id string) (work.Project, error)
+	List(context.Context, work.Filter) ([]work.Task, error)
+	Results(ctx context.Context, task string) ([]work.Result, error)
+	Needs(ctx context.Context, id string) ([]work.Task, error)
+	Dependents(ctx context.Context, id string) ([]work.Task, error)
+	// ChangeProject changes a project and writes down what happened.
+	ChangeProject(ctx context.Context, id string, change func(*work.Project) (work.Event, error)) (work.Project, error)
+}
+
+// Options are what cards are made with.
+type Options struct {
+	Work Work
+	// Caller is somebody of the platform with what they may ask for.
+	Caller func(by room.Author, in room.Channel, absent bool) operation.Caller
+	Every  time.Duration // between two looks for events; 0: a second
+}
+
+// Cards are those of one bot.
+type Cards struct {
+	*connector.Bot
+	o       Options
+	threads platform.Threads // nil: the platform has none
+	woken   chan struct{}
+	closed  places // channels that cannot be reached, and cards without a thread
+	opened  places // cards that have a thread
+}
+
+// New makes the cards of a bot. Nothing is shown before Run.
+func New(b *connector.Bot, o Options) *Cards {
+	o.Every = cmp.Or(o.Every, time.Second)
+	c := &Cards{Bot: b, o: o, woken: make(chan struct{}, 1)}
+	c.threads, _ = b.Platform.(platform.Threads)
+	return c
+}
+
+// Run shows what happens until ctx ends.
+func (c *Cards) Run(ctx context.Context) {
+	if _, err := c.position(ctx); err != nil && ctx.Err() == nil { // what happens from now on is shown, also before there is a connection
+		c.Log.Warn("it is not known up to where tasks are shown; trying again", "event", "work_cards_failed", "error", err)
+	}
+	timer := time.NewTicker(c.o.Every)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-c.woken:
+		}
+		if c.Self().ID == "" {
+			continue // before that nothing could be posted
+		}
+		if err := c.look(ctx); err != nil && ctx.Err() == nil {
+			c.Log.Warn("the cards of tasks could not be brought up to date; trying again", "event", "work_cards_failed", "error", err)
+		}
+	}
+}
+
+// wake lets the next look be now.
+func (c *Cards) wake() {
+	select {
+	case c.woken <- struct{}{}:
+	default:
+	}
+}
+
+// positions is the kind of memo that keeps up to which event cards were made.
+const positions = "work-cards"
+
+// maxEvents is how many events one look takes.
+const maxEvents = 200
+
+// look shows what happened since the last look. What is wanted is written first, then how far that goes: after a crash in between
+// the same is written again and changes nothing.
+func (c *Cards) look(ctx context.Context) error {
+	for {
+		from, err := c.position(ctx)
+		if err != nil {
+			return err
+		}
+		events, err := c.o.Work.Events(ctx, work.EventFilter{Forward: true, After: from, Limit: maxEvents})
+		if err != nil || len(events) == 0 {
+			return err
+		}
+		if err := c.show(ctx, events); err != nil {
+			return err
+		}
+		if err := c.moveTo(ctx, events[len(events)-1].ID); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *Cards) key() string { return c.Transport() + "/" + c.Name }
+
+func (c *Cards) moveTo(ctx context.Context, id int64) error {
+	return c.Backend.Remember(ctx, positions, c.key(), strconv.AppendInt(nil, id, 10))
+}
+
+// position is the event up to which cards were made. A bot that sees a queue for the first time begins with what happens next.
+func (c *Cards) position(ctx context.Context) (int64, error) {
+	kept, err := c.Backend.Recall(ctx, positions, c.key())
+	if err != nil {
+		return 0, err
+	}
+	if id, err := strconv.ParseInt(string(kept), 10, 64); err == nil {
+		return id, nil
+	}
+	newest, err := c.o.Work.Events(ctx, work.EventFilter{Limit: 1})
+	if err != nil {
+		return 0, err
+	}
+	id := int64(0)
+	if len(newest) > 0 {
+		id = newest[0].ID
+	}
+	return id, c.moveTo(ctx, id)
+}
+
+// show writes what events change: the cards of the tasks that they are about, each as it is now, and the calls.
+func (c *Cards) show(ctx context.Context, events []work.Event) error {
+	last := map[string]int64{}
+	var order []string
+	for _, e := range events {
+		if e.Task != "" {
+			if last[e.Task] == 0 {
+				order = append(order, e.Task)
+			}
+			last[e.Task] = e.ID
+		}
+	}
+	for _, e := range events {
+		if err := c.aboutProject(ctx, e); err != nil {
+			return err
+		}
+	}
+	for _, id := range order {
+		if err := c.showTask(ctx, id, last[id], events); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Key names the card of a task in its lane.
+func Key(task string) string { return "task/" + task }
+
+// showTask brings the card of a task up to date and calls whom its events need.
+func (c *Cards) showTask(ctx context.Context, id string, seq int64, events []work.Event) error {
+	t, err := c.o.Work.Task(ctx, id)
+	if errors.Is(err, journal.ErrUnknown) {
+		return c.showGone(ctx, id, seq, events)
+	}
+	if err != nil || !c.Backend.Serves(c.Name, t.Thread) {
+		return err
+	}
+	channel, err := c.channel(ctx, t.Project)
+	if err != nil || channel == "" {
+		return err
+	}
+	lane := c.Lane(channel)
+	row, err := c.Backend.Outgoing(ctx, lane, Key(id))
+	there := err == nil
+	if err != nil && !errors.Is(err, journal.ErrUnknown) {
+		return err
+	}
+	if !there && !workview.Visible(t.State) {
+		return nil
+	}
+	f, err := c.facts(ctx, t, row.ID)
+	if err != nil {
+		return err
+	}
+	desired := []journal.Desired{c.card(lane, t, workview.Of(f), seq)}
+	for _, e := range events {
+		if e.Task != id {
+			continue
+		}
+		if text, ok := workview.Call(e, f); ok && current(e, t) {
+			desired = append(desired, c.call(lane, t, text, e.ID, row.ID))
+		}
+	}
+	return c.SetDesired(ctx, desired...)
+}
+
+// refresh brings a card up to date that somebody saw as it was before.
+func (c *Cards) refresh(ctx context.Context, id string) {
+	seq, err := c.position(ctx)
+	if err == nil {
+		err = c.showTask(ctx, id, seq, nil)
+	}
+	if err != nil && ctx.Err() == nil {
+		c.Log.Warn("a card could not be brought up to date", "event", "work_cards_failed", "task", id, "error", err)
+	}
+}
+
+// current reports whether a task is still where an event brought it: what is over already needs nobody.
+func current(e work.Event, t work.Task) bool { return e.To == "" || e.To == t.State }
+
+// panels are how cards look.
+var panels = map[workview.Tone]platform.Panel{workview.Quiet: platform.PanelOver, workview.Busy: platform.PanelWork, workview.Asks: platform.PanelAsk,
+	workview.Good: platform.PanelYes, workview.Bad: platform.PanelNo}
+
+// card is the row of a card.
+func (c *Cards) card(lane journal.Lane, t work.Task, card workview.Card, seq int64) journal.Desired {
+	p := platform.Post{Text: c.Backend.Redact(card.Text)}
+	if c.Caps().MaxPanel > 0 {
+		p.Panel = panels[card.Tone]
+	}
+	for _, a := range card.Actions {
+		if c.Caps().Buttons && (!a.Asks() || c.Caps().Forms) {
+			p.More = append(p.More, button(t, a))
+		}
+	}
+	return journal.Desired{Lane: lane, Key: Key(t.ID), Thread: t.Thread, Seq: seq, Body: p.Body(), Final: t.State == work.Completed}
+}
+
+// call is the row of a message that calls whoever a task belongs to.
+func (c *Cards) call(lane journal.Lane, t work.Task, text string, event int64, card string) journal.Desired {
+	p := platform.Post{ReplyTo: card}
+	if string(t.Owner.Kind) == c.Transport() && t.Owner.ID != "" {
+		text, p.Notify = mark.Person(t.Owner.ID)+" "+text, []string{t.Owner.ID}
+	}
+	p.Text = c.Backend.Redact(text)
+	return journal.Desired{Lane: lane, Key: Key(t.ID) + "/call/" + strconv.FormatInt(event, 10), Thread: t.Thread, Seq: event, Body: p.Body(), Final: true}
+}
+
+// facts gathers what a card says.
+func (c *Cards) facts(ctx context.Context, t work.Task, card string) (workview.Facts, error) {
+	f := workview.Facts{Task: t}
+	if in, known := c.Platform.Known(card); card != "" && known && in.Parent != "" {
+		f.Where = mark.Channel(card)
+	}
+	var err error
+	switch t.State {
+	case work.Completed, work.AwaitingApproval:
+		var list []work.Result
+		if list, err = c.o.Work.Results(ctx, t.ID); len(list) > 0 {
+			f.Result = &list[0]
+		}
+	case work.Blocked:
+		f.Stuck, err = work.Stuck(t.ID, func(id string) ([]work.Task, error) { return c.o.Work.Dependents(ctx, id) })
+	case work.Defined:
+		f.Needs, err = c.o.Work.Needs(ctx, t.ID)
+	}
+	return f, err
+}
+
+// showGone says on the card of a deleted task that it is gone.
+func (c *Cards) showGone(ctx context.Context, id string, seq int64, events []work.Event) error {
+	for _, e := range events {
+		if e.Task != id || e.Type != "task.deleted" {
+			continue
+		}
+		channel, err := c.channel(ctx, e.Project)
+		if err != nil || channel == "" {
+			return err
+		}
+		lane := c.Lane(channel)
+		row, err := c.Backend.Outgoing(ctx, lane, Key(id))
+		if err != nil {
+			if errors.Is(err, journal.ErrUnknown) {
+				return nil
+			}
+			return err
+		}
+		d := c.card(lane, work.Task{ID: id, Thread: row.Thread}, workview.Gone(id, e.Text, c.MentionPeople(e.By)), seq)
+		d.Final = true
+		return c.SetDesired(ctx, d)
+	}
+	return nil
+}
+
+// aboutProject shows what happened to a project as a whole.
+func (c *Cards) aboutProject(ctx context.Context, e work.Event) error {
+	if e.Type != "project.channel" || e.Text == "" {
+		return nil
+	}
+	// Who links a channel sees there what is on already.
+	for _, state := range work.States() {
+		if !workview.Visible(state) || state == work.Completed {
+			continue
+		}
+		list, err := c.o.Work.List(ctx, work.Filter{Project: e.Project, State: state, All: true, Limit: maxLinked})
+		if err != nil {
+			return err
+		}
+		for _, t := range list {
+			if err := c.showTask(ctx, t.ID, e.ID, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// maxLinked is how many tasks of each state are shown when a channel is linked.
+const maxLinked = 10
+
+// channel is where a project is shown by this bot; "": nowhere. A channel that is not there any more is unlinked.
+func (c *Cards) channel(ctx context.Context, project string) (string, error) {
+	p, err := c.o.Work.Project(ctx, project)
+	if errors.Is(err, journal.ErrUnknown) {
+		return "", nil
+	}
+	if err != nil || p.Channel == "" || c.closed.is(p.Channel) {
+		return "", err
+	}
+	if _, known := c.Platform.Known(p.Channel); known {
+		return p.Channel, nil
+	}
+	_, err = c.Platform.Channel(ctx, p.Channel)
+	switch {
+	case err == nil:
+		return p.Channel, nil
+	case platform.Is(err, outbox.Gone) || platform.Is(err, outbox.Nowhere):
+		return "", c.unlink(ctx, p)
+	case platform.Passing(err):
+		return "", err
+	}
+	c.closed.add(p.Channel)
+	c.Log.Warn("the channel of a project cannot be reached, so its tasks are not shown", "event", "project_channel", "project", project, "channel", p.Channel, "error", err)
+	return "", nil
+}
+
+// unlink takes a channel that was deleted away from its project.
+func (c *Cards) unlink(ctx context.Context, p work.Project) error {
+	_, err := c.o.Work.ChangeProject(ctx, p.ID, func(now *work.Project) (work.Event, error) {
+		if now.Channel == p.Channel {
+			now.Channel = ""
+		}
+		return work.Event{Type: "project.channel_gone", Text: p.Channel}, nil
+	})
+	c.Log.Info("a project's channel is gone; it has none now", "event", "project_channel_gone", "project", p.ID, "channel", p.Channel)
+	return err
+}
