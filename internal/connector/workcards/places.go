@@ -47,40 +47,33 @@ func (c *Cards) ShownIn(ctx context.Context, thread chat.ThreadID) (connector.Sh
 	if thread.Transport() != chat.WorkTransport || c.threads == nil {
 		return connector.Shown{}, nil
 	}
-	project, task := thread.Place(), thread.Thread()
-	channel, err := c.channel(ctx, project)
+	t, err := c.o.Work.Task(ctx, thread.Thread())
+	if err != nil {
+		return connector.Shown{}, ignoreUnknown(err)
+	}
+	channel, err := c.place(ctx, t)
 	if err != nil || channel == "" {
 		return connector.Shown{}, err
 	}
-	row, err := c.Backend.Outgoing(ctx, c.Lane(channel), Key(task))
-	if err != nil && !errors.Is(err, journal.ErrUnknown) {
-		return connector.Shown{}, err
-	}
+	row, err := c.Backend.Outgoing(ctx, c.Lane(channel), Key(t.ID))
 	switch {
+	case err != nil && !errors.Is(err, journal.ErrUnknown):
+		return connector.Shown{}, err
 	case err != nil || row.ID == "" && row.State != journal.Failed:
 		// The events of a task are read a moment before or after its conversation.
-		t, err := c.o.Work.Task(ctx, task)
-		if errors.Is(err, journal.ErrUnknown) {
-			return connector.Shown{}, nil
-		}
-		soon := workview.Visible(t.State) && !t.State.Over() || time.Since(t.Moved) < cardWithin
-		return connector.Shown{Later: err == nil && soon}, err
+		return connector.Shown{Later: workview.Visible(t.State) && !t.State.Over() || time.Since(t.Moved) < cardWithin}, nil
 	case row.ID == "" || c.closed.is(row.ID):
 		return connector.Shown{}, nil
 	}
 	if _, known := c.Platform.Known(row.ID); known || c.opened.is(row.ID) {
 		return connector.Shown{Channel: row.ID}, nil
 	}
-	t, err := c.o.Work.Task(ctx, task)
-	if err != nil {
-		return connector.Shown{}, ignoreUnknown(err)
-	}
 	if _, err = c.threads.OpenOn(ctx, channel, row.ID, split.Clip(t.Title, maxName)); err != nil {
 		if platform.Passing(err) {
 			return connector.Shown{Later: true}, err
 		}
 		c.closed.add(row.ID)
-		c.Log.Warn("the thread of a task cannot be opened, so what its worker does is not shown", "event", "thread_not_opened", "task", task, "error", err)
+		c.Log.Warn("the thread of a task cannot be opened, so what its worker does is not shown", "event", "thread_not_opened", "task", t.ID, "error", err)
 		return connector.Shown{}, nil
 	}
 	c.opened.add(row.ID)

@@ -185,7 +185,7 @@ func (c *Cards) showTask(ctx context.Context, id string, seq int64, events []wor
 	if err != nil || !c.Backend.Serves(c.Name, t.Thread) {
 		return err
 	}
-	channel, err := c.channel(ctx, t.Project)
+	channel, err := c.place(ctx, t)
 	if err != nil || channel == "" {
 		return err
 	}
@@ -327,6 +327,26 @@ func (c *Cards) aboutProject(ctx context.Context, e work.Event) error {
 
 // maxLinked is how many tasks of each state are shown when a channel is linked.
 const maxLinked = 10
+
+// place is where a task is shown: in the channel of its project, else where it was asked for; "": nowhere.
+func (c *Cards) place(ctx context.Context, t work.Task) (string, error) {
+	channel, err := c.channel(ctx, t.Project)
+	if err != nil || channel != "" || t.Origin.Transport() != c.Transport() {
+		return channel, err
+	}
+	_, _, in := room.PlaceParts(t.Origin.Place())
+	if c.closed.is(in) {
+		return "", nil
+	}
+	if _, known := c.Platform.Known(in); known {
+		return in, nil
+	}
+	if _, err = c.Platform.Channel(ctx, in); err != nil && !platform.Passing(err) {
+		c.closed.add(in)
+		return "", nil
+	}
+	return in, err
+}
 
 // channel is where a project is shown by this bot; "": nowhere. A channel that is not there any more is unlinked.
 func (c *Cards) channel(ctx context.Context, project string) (string, error) {

@@ -50,7 +50,7 @@ func (g *guildWork) link(project, channel string) {
 	}
 }
 
-func (g *guildWork) queue() *tasks.Tasks { return tasks.New(g.app.DB) }
+func (g *guildWork) queue() *tasks.Tasks { return tasks.New(g.app.DB, nil) }
 
 func (g *guildWork) task(title string, needs ...string) work.Task {
 	g.Helper()
@@ -195,7 +195,7 @@ func TestWorkCardMovesWithItsTask(t *testing.T) {
 	if n := g.cards(first.ID); n != 1 {
 		t.Errorf("%d cards for one task:\n%s", n, g.transcript())
 	}
-	if n := g.calls("waits for your yes."); n != 1 {
+	if n := g.calls("** waits for your yes."); n != 1 {
 		t.Errorf("ada was called %d times:\n%s", n, g.transcript())
 	}
 	if n := g.cards(second.ID); n != 1 { // in the words of the other's card
@@ -321,7 +321,7 @@ func TestWorkThreadShowsTheWorker(t *testing.T) {
 	}
 	card := g.card(task.ID, "asks something", "stop")
 	question := g.message("question of the worker below its card", func(m discordsim.Message) bool { return m.ChannelID == card.ID && isCard(m) && len(m.CustomIDs()) > 0 })
-	g.message("call", func(m discordsim.Message) bool { return answers(card.ID)(m) && strings.Contains(m.Text(), "asks something") })
+	g.until("ada is called", func() bool { return g.calls("asks something") == 1 })
 	g.click("ada", question.ID, "c1:yes:"+approvalOf(t, question))
 	g.message("answer of the worker", func(m discordsim.Message) bool { return m.ChannelID == card.ID && m.Text() == "it is dark now" })
 	g.card(task.ID, "is being merged")
