@@ -56,7 +56,7 @@ func Actions(t work.Task) []Action {
 	}
 	add(Approve, work.Approved, work.AwaitingApproval)
 	add(Reject, work.AdminRestart, work.AwaitingApproval)
-	add(Stop, work.AdminStop, work.Assigned, work.InProgress, work.WaitingInput, work.Paused)
+	add(Stop, work.AdminStop, work.Assigned, work.InProgress, work.WaitingInput, work.Paused, work.AwaitingPlanApproval)
 	if t.Run == "" { // a stopped worker may still be ending
 		add(Restart, work.AdminRestart, work.Failed, work.Blocked, work.Paused)
 	}
@@ -97,7 +97,8 @@ var looks = map[work.State]look{
 	work.Defined: {Quiet, "⏳", "waits for other tasks"}, work.Ready: {Quiet, "🕓", "waits for a worker"}, work.Assigned: {Busy, "🔧", "is being prepared"},
 	work.InProgress: {Busy, "🔧", "is being worked on"}, work.WaitingInput: {Asks, "❓", "asks something"}, work.Paused: {Quiet, "⏸️", "is paused"},
 	work.Verifying: {Busy, "🔀", "is being merged"}, work.AwaitingApproval: {Asks, "🔍", "waits for a yes"}, work.Completed: {Good, "✅", "is done"},
-	work.Failed: {Bad, "❌", "has failed"}, work.Blocked: {Bad, "🚫", "is blocked"},
+	work.AwaitingPlanApproval: {Asks, "🗺️", "has a plan that waits for a yes"},
+	work.Failed:               {Bad, "❌", "has failed"}, work.Blocked: {Bad, "🚫", "is blocked"},
 }
 
 // ToneOf is how a state looks.
@@ -211,6 +212,8 @@ func Call(e work.Event, f Facts) (string, bool) {
 	switch e.Type {
 	case "task.awaiting_approval":
 		return "🔍 " + title + " waits for your yes.", true
+	case "task.awaiting_plan_approval":
+		return "🗺️ " + title + " has made a plan that waits for your yes.", true
 	case work.EventReminder:
 		return "🔍 " + title + " still waits for your yes.", true
 	case work.EventStuck:
