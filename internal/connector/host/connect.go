@@ -115,7 +115,9 @@ func (h *Host) connectBot(ctx context.Context, work *sync.WaitGroup, b *Backend,
 			cards = workcards.New(bot, workcards.Options{Work: h.Work, Caller: around.Caller})
 			return []connector.Commands{own, cards, derived.As(around)}
 		},
-		ShownIn: func(ctx context.Context, thread chat.ThreadID) (connector.Shown, error) { return cards.ShownIn(ctx, thread) }}}
+		ShownIn: func(ctx context.Context, thread chat.ThreadID) (connector.Shown, error) {
+			return cards.ShownIn(ctx, thread)
+		}}}
 	if a.Name != b.Bots[0].Name {
 		o.CommandPrefix = a.Name
 	}

@@ -143,7 +143,9 @@ func (g *guildWork) calls(words string) (n int) {
 func (g *guildWork) press(who string, card discordsim.Message, button, words string) {
 	g.Helper()
 	g.clicks(who, card, button)
-	g.message("words about "+button, func(m discordsim.Message) bool { return m.Flags&discordsim.FlagEphemeral != 0 && strings.Contains(m.Text(), words) })
+	g.message("words about "+button, func(m discordsim.Message) bool {
+		return m.Flags&discordsim.FlagEphemeral != 0 && strings.Contains(m.Text(), words)
+	})
 }
 
 // clicks clicks a button of which nothing is said.
@@ -174,7 +176,9 @@ func TestWorkCardMovesWithItsTask(t *testing.T) {
 	if err := g.queue().Record(t.Context(), work.Event{Type: work.EventReminder, Project: "web-app", Task: first.ID, From: work.AwaitingApproval, To: work.AwaitingApproval}); err != nil {
 		t.Fatal(err)
 	}
-	g.message("reminder", func(m discordsim.Message) bool { return answers(card.ID)(m) && strings.Contains(m.Text(), "still waits for your yes") })
+	g.message("reminder", func(m discordsim.Message) bool {
+		return answers(card.ID)(m) && strings.Contains(m.Text(), "still waits for your yes")
+	})
 	ada := g.mention("ada")
 	g.message("call for a yes", func(m discordsim.Message) bool {
 		return answers(card.ID)(m) && strings.HasPrefix(m.Text(), ada) && strings.Contains(m.Text(), "waits for your yes")
@@ -191,7 +195,9 @@ func TestWorkCardMovesWithItsTask(t *testing.T) {
 	if got := g.card(first.ID, "1 task cannot go on without it: `"+second.ID+"`", "restart", "skip", "diff", "error"); !strings.Contains(got.Text(), "> the tests fail") || got.ID != card.ID {
 		t.Errorf("the card is %s and says %q", got.ID, got.Text())
 	}
-	g.message("call for help", func(m discordsim.Message) bool { return answers(card.ID)(m) && strings.Contains(m.Text(), "is blocked and needs somebody") })
+	g.message("call for help", func(m discordsim.Message) bool {
+		return answers(card.ID)(m) && strings.Contains(m.Text(), "is blocked and needs somebody")
+	})
 	if n := g.cards(first.ID); n != 1 {
 		t.Errorf("%d cards for one task:\n%s", n, g.transcript())
 	}
