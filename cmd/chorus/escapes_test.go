@@ -92,7 +92,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 	}
 	tried := map[string][][]string{
 		"thread list": {{"thread", "list"}, {"thread", "list", "--json"}}, "thread search": {{"thread", "search", "evil"}}, "thread show": show, "thread export": nil, "thread replay": nil,
-		"thread fork": {{"thread", "fork", ids[0][1]}}, "thread steer": {{"thread", "steer", ids[0][1], evil}}, "thread abort": {{"thread", "abort", evil}},
+		"thread fork": {{"thread", "fork", ids[0][1]}}, "thread change": {{"thread", "change", ids[0][1], "--mode", evil}}, "thread steer": {{"thread", "steer", ids[0][1], evil}}, "thread abort": {{"thread", "abort", evil}},
 		"approvals list": {{"approvals", "list"}}, "approvals show": {{"approvals", "show"}}, "approvals approve": {{"approvals", "approve", evil}}, "approvals deny": {{"approvals", "deny", evil}},
 		"audit list": {{"audit", "list"}, {"audit", "list", "--json"}}, "audit verify": {{"audit", "verify"}}, "cost": {{"cost"}}, "doctor": {{"doctor"}},
 		"config check": {{"config", "check"}}, "config show": {{"config", "show"}, {"config", "show", "--bot", "x"}}, "config trust": {{"config", "trust"}}, "config schema": {{"config", "schema"}},

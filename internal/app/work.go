@@ -10,6 +10,7 @@ import (
 
 	"chorus/internal/bus"
 	"chorus/internal/chat"
+	"chorus/internal/chatcommand"
 	"chorus/internal/gitrepo"
 	"chorus/internal/netguard"
 	"chorus/internal/operation"
@@ -65,7 +66,7 @@ func (a *App) wireWork() {
 			},
 		})
 	}
-	a.Service.Others = func(h *service.Handler) []any { return []any{handler(h)} }
+	a.Service.Others = func(h *service.Handler) []any { return []any{handler(h), chatcommand.New(h.Operations)} }
 	a.Setup.Roots = a.workRoots
 	a.Setup.NoteSources = append(a.Setup.NoteSources, runsetup.NoteSource{What: "active project", Gone: "No project is active any more.",
 		Text: func(ctx context.Context, at runsetup.NoteContext) (string, error) { return active.Note(ctx, at.Row.ID) }})

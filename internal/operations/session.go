@@ -22,6 +22,8 @@ type Sessions interface {
 	Steer(context.Context, operation.Caller, SteerMessage) (Said, error)
 	Abort(context.Context, operation.Caller, AbortRequest) (Aborted, error)
 	ResumeSession(context.Context, operation.Caller, ResumeRequest) (CreatedSession, error)
+	// ChangeSession changes what counts from the next message on.
+	ChangeSession(context.Context, operation.Caller, SessionChange) (Session, error)
 	// ClearSession empties what the agent sees; the journal keeps it.
 	ClearSession(context.Context, operation.Caller, SessionRef) (ClearedSession, error)
 	Fork(context.Context, operation.Caller, ForkRequest) (CreatedSession, error)
@@ -171,6 +173,14 @@ type ResumeRequest struct {
 	Mode          string `json:"mode,omitempty" maxLen:"32" pattern:"^(full|summary|last-[0-9]{1,9})?$" doc:"how much of it: full, last-N or summary"`
 }
 
+// SessionChange is what is different about a session from its next message on; what is left out stays.
+type SessionChange struct {
+	ID          string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	Model       string `json:"model,omitempty" maxLen:"200" noun:"model" cli:"model,m" doc:"provider/model, or a model's name alone"`
+	Mode        string `json:"mode,omitempty" maxLen:"32" doc:"plan, review, implement or verify; off: none"`
+	Permissions string `json:"permissions,omitempty" maxLen:"64" noun:"profile" doc:"the profile that says what may be done without asking"`
+}
+
 // ForkRequest says where a session is forked.
 type ForkRequest struct {
 	ID    string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
@@ -236,6 +246,12 @@ var (
 		Errors: []operation.Kind{operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/sessions/{id}/resume", ID: "resume", Body: "TakeUp"}}}, Sessions.ResumeSession)
 
+	ChangeSession = operation.New(operation.Info{Name: "session.change", Help: "Change the model, the mode or the permissions of a session",
+		Doc: "It counts from the next message on; a run that is on goes on as it began.", Scope: operation.Chat, Effect: operation.Changes,
+		HTTP: []operation.HTTP{{Route: "PATCH /api/sessions/{id}", ID: "changeSession", Body: "SessionChange", NeedsBody: true}},
+		CLI:  []operation.CLI{{Words: "thread change", Args: "ID", Example: "  chorus thread change 01k3 --mode review\n  chorus thread change 01k3 -m anthropic/claude-sonnet-4-5"}},
+		Done: "{id} answers as {provider}/{model} with the permissions {permissions} from the next message on"}, Sessions.ChangeSession)
+
 	ClearSession = operation.New(operation.Info{Name: "session.clear", Help: "Begin anew: what was said so far is not shown to the agent any more",
 		Doc: "The session goes on, and its journal keeps everything.", Scope: operation.Chat, Effect: operation.Changes, Errors: []operation.Kind{operation.Conflict},
 		HTTP: []operation.HTTP{{Route: "POST /api/sessions/{id}/clear", ID: "clear"}},
@@ -261,5 +277,5 @@ var (
 )
 
 func sessions() []operation.Any {
-	return []operation.Any{CreateSession, ListSessions, GetSession, Say, Steer, Abort, ResumeSession, ClearSession, Fork, Attach}
+	return append([]operation.Any{CreateSession, ListSessions, GetSession, ChangeSession, Say, Steer, Abort, ResumeSession, ClearSession, Fork, Attach}, commands()...)
 }

@@ -125,6 +125,8 @@ type Answer struct {
 	// platform reports that message as one of theirs which mentions the bot, with the command's
 	// files. Only for commands that speak (Sink.Speaks).
 	Say string
+	// Asks is the question alone, of a command that was written and must be confirmed: for those who offer a button themselves.
+	Asks string
 }
 
 // File is a text that goes along as a file.

@@ -31,6 +31,9 @@ func (s *Service) Guest() *Handler {
 	return o
 }
 
+// Operations carries out every operation by way of this handler.
+func (o *Handler) Operations() *operation.Local { return o.operations() }
+
 func (o *Handler) operations() *operation.Local {
 	return operation.NewLocal(operation.LocalOptions{Handlers: append([]any{o, o.app.Tokens()}, o.others()...), Nouns: o.nouns(), Operations: operations.All(), Error: o.ToError})
 }

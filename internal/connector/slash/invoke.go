@@ -128,6 +128,9 @@ func (s *Set) execute(ctx context.Context, e entry, by operation.Caller, in any)
 	return says(e.text(in, out, s.o.MaxText))
 }
 
+// WriteAgain says how a command that was written is confirmed.
+const WriteAgain = "Write it again with --yes behind it if you mean it."
+
 // pressConfirm is the action of a button that confirms.
 const pressConfirm = "confirm"
 
@@ -142,7 +145,7 @@ func (s *Set) ask(key, shown string, written bool, c confirmation) platform.Answ
 	}
 	s.pending[key] = c
 	if written {
-		return says(shown + "\nWrite it again with --yes behind it if you mean it.")
+		return platform.Answer{Text: shown + "\n" + WriteAgain, Asks: shown}
 	}
 	label, style := "Yes", platform.Danger
 	if c.d.Effect != operation.Destroys {

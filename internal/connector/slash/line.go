@@ -35,8 +35,8 @@ func Find(list []platform.Command, words string) (found *platform.Command, path,
 	}
 }
 
-// confirms is the word behind a command that says yes to what it asked.
-const confirms = "--yes"
+// Confirms is the word behind a command that says yes to what it asked.
+const Confirms = "--yes"
 
 // token is a word, or what stands in quotes, with the space before it.
 type token struct {
@@ -84,7 +84,7 @@ func Read(i *platform.Invocation, options []platform.Option, rest string) (wrong
 	given, last := map[string]string{}, "" // last is the option that further words belong to
 	i.Written = true
 	list := tokens(rest)
-	if n := len(list); n > 0 && list[n-1].raw == confirms {
+	if n := len(list); n > 0 && list[n-1].raw == Confirms {
 		i.Confirmed, list = true, list[:n-1]
 	}
 	for _, t := range list {
@@ -152,15 +152,7 @@ func usage(list []platform.Command, group, wrong string) string {
 		fmt.Fprintf(&b, "there is no /%s %s; there are\n", group, word)
 	}
 	for _, sub := range list[at].Sub {
-		words := "/" + group + " " + sub.Name
-		for _, o := range sub.Options {
-			if o.Required {
-				words += " " + strings.ToUpper(o.Name)
-			} else {
-				words += " [" + strings.ToUpper(o.Name) + "]"
-			}
-		}
-		fmt.Fprintf(&b, "%s  %s\n", words, sub.Description)
+		fmt.Fprintf(&b, "%s  %s\n", written(group+" "+sub.Name, sub), sub.Description)
 	}
 	return strings.TrimRight(b.String(), "\n")
 }

@@ -132,7 +132,7 @@ func (a *agent) open(ctx context.Context, dir, id string, servers []sdk.McpServe
 		return nil, ctx.Err()
 	}
 	a.out.whenAnswered(opened.ID(), func() {
-		s.send(sdk.SessionUpdate{AvailableCommandsUpdate: &sdk.SessionAvailableCommandsUpdate{AvailableCommands: commands()}})
+		s.send(sdk.SessionUpdate{AvailableCommandsUpdate: &sdk.SessionAvailableCommandsUpdate{AvailableCommands: s.commands()}})
 		for _, sentence := range refused {
 			s.send(sdk.UpdateAgentThoughtText(sentence + "\n"))
 		}
@@ -282,10 +282,10 @@ func (a *agent) Prompt(ctx context.Context, p sdk.PromptRequest) (sdk.PromptResp
 	return s.prompt(ctx, p.Prompt)
 }
 
-// commands are what a prompt that begins with a slash can be.
-func commands() []sdk.AvailableCommand {
+// availableCommands are what a prompt that begins with a slash can be.
+func availableCommands(ctx context.Context, s Session) []sdk.AvailableCommand {
 	var out []sdk.AvailableCommand
-	for _, c := range repl.Commands() {
+	for _, c := range repl.Commands(ctx, s) {
 		switch c.Name {
 		case "help", "steer", "stop", "exit", "resume": // the editor has its own
 			continue

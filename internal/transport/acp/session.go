@@ -29,6 +29,7 @@ type session struct {
 	asking   sync.WaitGroup
 
 	translate *translator // of the following goroutine
+	commands  func() []sdk.AvailableCommand
 
 	// sending is held from before a prompt is handed in until it is known as ours, so that the following goroutine does not
 	// take it for somebody else's.
@@ -60,6 +61,7 @@ func newSession(a *agent, inner Session, head int64, show bool) *session {
 		own: map[int64]bool{}, questions: map[string]context.CancelFunc{}}
 	s.ctx, s.stop = context.WithCancel(a.ctx)
 	s.translate = newTranslator(inner.Label, inner.Info().Dir)
+	s.commands = sync.OnceValue(func() []sdk.AvailableCommand { return availableCommands(s.ctx, inner) })
 	return s
 }
 
@@ -207,7 +209,7 @@ func (s *session) prompt(ctx context.Context, blocks []sdk.ContentBlock) (sdk.Pr
 		s.sending.Unlock()
 		return sdk.PromptResponse{}, invalid("%v", err)
 	}
-	if name, ok := command(said); ok {
+	if name, ok := s.commandOf(said); ok {
 		s.sending.Unlock()
 		return s.command(ctx, name, said)
 	}
@@ -246,10 +248,10 @@ func (s *session) prompt(ctx context.Context, blocks []sdk.ContentBlock) (sdk.Pr
 	}
 }
 
-// command is the name of a slash command that a prompt is; one that we do not know is a prompt like any other.
-func command(said string) (string, bool) {
+// commandOf is the name of a slash command that a prompt is; one that we do not know is a prompt like any other.
+func (s *session) commandOf(said string) (string, bool) {
 	name, _, _ := strings.Cut(strings.TrimSpace(said), " ")
-	known := slices.ContainsFunc(commands(), func(c sdk.AvailableCommand) bool { return "/"+c.Name == name })
+	known := slices.ContainsFunc(s.commands(), func(c sdk.AvailableCommand) bool { return "/"+c.Name == name })
 	return name, known
 }
 

@@ -133,7 +133,7 @@ func plainChat(ctx context.Context, s Session, o ChatOptions) (exit int, err err
 		defer signal.Stop(ch)
 		o.Interrupts = ch
 	}
-	c := &plain{s: s, o: o, all: append(append([]Command(nil), builtin...), o.Commands...)}
+	c := &plain{s: s, o: o, all: append(Commands(ctx, s), o.Commands...)}
 	c.f = newFollower(s, o.Console, nil)
 	c.f.interrupts, c.f.remarks, c.f.noAsking = o.Interrupts, o.Remarks, true
 	defer c.f.lastRemarks()

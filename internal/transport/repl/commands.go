@@ -1,6 +1,7 @@
 package repl
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,8 +37,18 @@ var builtin = []Command{
 	{"exit", "", "leave (also /quit, /q)"},
 }
 
-// Commands are those that every chat has, for others who offer them.
-func Commands() []Command { return slices.Clone(builtin) }
+// Commands are those of a session, for others who offer them: what every chat has, and what the session answers beside that.
+func Commands(ctx context.Context, s Session) []Command {
+	all := slices.Clone(builtin)
+	if more, ok := s.(Commander); ok {
+		for _, c := range more.Commands(ctx) {
+			if !known(c.Name, all) {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
 
 // slash takes a command line apart. A first word with a second slash in it is a
 // path, not a command, and /server:name is a prompt of an MCP server, which goes to the agent as it is.

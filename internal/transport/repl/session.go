@@ -51,6 +51,12 @@ type Sayer interface {
 	Says(ctx context.Context, line string) bool
 }
 
+// Commander is a session that answers further slash commands. A Session may be one.
+type Commander interface {
+	// Commands are what it answers beside those that every chat has.
+	Commands(ctx context.Context) []Command
+}
+
 // Resume is the error of a command that wants Chat to end, because the person goes on with another session.
 type Resume struct{ ID string }
 

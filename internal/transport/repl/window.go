@@ -100,7 +100,7 @@ var _ tea.Model = (*window)(nil)
 func newWindow(ctx context.Context, s Session, o ChatOptions) *window {
 	w := &window{
 		ctx: ctx, s: s, color: o.Console.Color, head: o.Head, first: o.Prompt, tell: o.Remember,
-		all:       append(append([]Command(nil), builtin...), o.Commands...),
+		all:       append(Commands(ctx, s), o.Commands...),
 		presenter: newPresenter(s.Label), now: time.Now, input: newEditor(o.History), own: map[string]bool{},
 	}
 	w.print = func(lines []string) tea.Cmd {

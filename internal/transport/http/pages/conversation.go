@@ -282,8 +282,11 @@ func (p *Pages) say(w http.ResponseWriter, r *http.Request, by operation.Caller)
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	id := r.PathValue("id")
-	said, err := p.sendMessage(w, r, by, id, strings.TrimSpace(r.PostFormValue("message")))
+	id, message := r.PathValue("id"), strings.TrimSpace(r.PostFormValue("message"))
+	if !fromScript(r) && isCommand(message) { // our script sends commands to their own address
+		return p.command(w, r, by)
+	}
+	said, err := p.sendMessage(w, r, by, id, message)
 	if err != nil {
 		return err
 	}

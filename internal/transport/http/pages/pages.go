@@ -105,6 +105,8 @@ func (p *Pages) routes() {
 	p.page("POST /new", p.createSession)
 	p.page("GET /s/{id}", p.conversation)
 	p.page("POST /s/{id}/say", p.say)
+	p.page("POST /s/{id}/commands", p.command)
+	p.page("GET /s/{id}/commands", p.complete)
 	p.page("POST /s/{id}/stop", p.stop)
 	p.page("POST /s/{id}/fork", p.fork)
 	p.page("POST /approvals/{id}", p.answer)

@@ -124,6 +124,7 @@ func TestEveryPageRenders(t *testing.T) {
 		"approvals.html": {{"List": full[operation.List[operations.Approval]](), "State": "all", "Answer": true}, {"List": operation.List[operations.Approval]{}, "State": "pending"}},
 		"audit.html": {{"List": full[operation.List[operations.AuditLine]](), "Query": full[operations.AuditQuery](), "Decisions": []string{"allow"}, "More": "?x=1", "Check": full[operations.AuditCheck]()},
 			{"List": operation.List[operations.AuditLine]{}, "Query": operations.AuditQuery{}, "Check": operations.AuditCheck{}}},
+		"command.html": {{"Answer": full[answered]()}, {"Answer": answered{}}},
 		"conversation.html": {{"Session": full[operations.Session](), "Rows": template.HTML("<p>x</p>"), "After": 3, "Earlier": "3", "View": view{MayWrite: true}, "State": full[state]()},
 			{"Session": operations.Session{}, "Rows": template.HTML(""), "View": view{Past: true}, "State": state{}}},
 		"costs.html": {{"C": full[operations.Costs](), "Query": operations.CostQuery{By: "person"}, "Most": 2.5, "Chart": template.HTML("<svg></svg>"), "Bys": []string{"person"}, "Sinces": []string{"7d"}},

@@ -1,42 +1,72 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"chorus/internal/connector/slash"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/platform"
 	"chorus/internal/room"
+	"chorus/internal/transport/repl"
 )
+
+// derivedCommands are the commands of operations, made when they are first asked for.
+func (s *Session) derivedCommands() (*slash.Set, error) {
+	if s.commands != nil {
+		return s.commands, nil
+	}
+	commands, err := slash.New(slash.Options{Executor: s.app.Service.GuestOperations(), Operations: operations.All(), Groups: operations.Groups(), Surroundings: slash.Surroundings{
+		Caller: func(room.Author, room.Channel, bool) operation.Caller {
+			return operation.Caller{Principal: s.app.Me(), Scopes: operation.Scopes(), Here: s.thread.Transport() + ":" + s.thread.Place()}
+		},
+		Context: func(_ context.Context, _ platform.Invocation, what string) string {
+			switch {
+			case what == "memory":
+				return "channel"
+			case what == "session" && !s.fresh:
+				return string(s.thread)
+			case what == "agent":
+				return s.thread.Agent()
+			}
+			return ""
+		},
+	}})
+	if err == nil {
+		s.commands = commands
+	}
+	return commands, err
+}
+
+// Commands implements repl.Commander: those of operations.
+func (s *Session) Commands(context.Context) (out []repl.Command) {
+	for _, d := range operations.All().All() {
+		for _, line := range d.Slash {
+			name, _, sub := strings.Cut(line.Words, " ")
+			about := cmp.Or(line.Help, d.Help)
+			if sub {
+				about = operations.Groups()[name]
+			}
+			if !slices.ContainsFunc(out, func(c repl.Command) bool { return c.Name == name }) {
+				out = append(out, repl.Command{Name: name, About: about})
+			}
+		}
+	}
+	return out
+}
 
 // derived carries out a command of an operation, such as /memory show, as whoever sits here and for this folder; false: it
 // is none of these.
 func (s *Session) derived(ctx context.Context, line string) (string, bool, error) {
-	if s.commands == nil {
-		commands, err := slash.New(slash.Options{Executor: s.app.Service.GuestOperations(), Operations: operations.All(), Groups: operations.Groups(), Surroundings: slash.Surroundings{
-			Caller: func(room.Author, room.Channel, bool) operation.Caller {
-				return operation.Caller{Principal: s.app.Me(), Scopes: operation.Scopes(), Here: s.thread.Transport() + ":" + s.thread.Place()}
-			},
-			Context: func(_ context.Context, _ platform.Invocation, what string) string {
-				switch {
-				case what == "memory":
-					return "channel"
-				case what == "session" && !s.fresh:
-					return string(s.thread)
-				case what == "agent":
-					return s.thread.Agent()
-				}
-				return ""
-			},
-		}})
-		if err != nil {
-			return "", true, err
-		}
-		s.commands = commands
+	commands, err := s.derivedCommands()
+	if err != nil {
+		return "", true, err
 	}
-	answer, ok := s.commands.Line(ctx, platform.Invocation{Allowed: platform.Allowed{Write: true}}, line)
+	answer, ok := commands.Line(ctx, platform.Invocation{Allowed: platform.Allowed{Write: true}}, line)
 	if answer.Say != "" {
 		return "", true, errors.New("say it as it is: " + answer.Say)
 	}

@@ -6,29 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	"chorus/internal/connector/slash"
 	"chorus/internal/operations"
 	"chorus/internal/transport/repl"
 )
 
-// Command implements repl.Session: the orders that make sense from afar.
+// Command implements repl.Session: what is about this terminal is answered here, everything else by the server.
 func (s *Session) Command(ctx context.Context, line string) (string, error) {
 	name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-	rest = strings.TrimSpace(rest)
 	switch strings.ToLower(name) {
-	case "/status":
-		return s.status(ctx)
-	case "/cost":
-		return s.cost(ctx)
-	case "/model":
-		return s.model(ctx, rest)
-	case "/mode":
-		if rest != "" {
-			return "", fmt.Errorf("the mode of a session on a server is chosen when it begins: chorus chat --server … --mode %s", rest)
-		}
-		if mode := s.session().Mode; mode != "" {
-			return mode, nil
-		}
-		return "none", nil
 	case "/approve-all":
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -36,32 +22,45 @@ func (s *Session) Command(ctx context.Context, line string) (string, error) {
 			return "every question is answered with yes while this terminal sits here", nil
 		}
 		return "questions are asked again", nil
-	case "/tools":
-		return s.tools(ctx)
-	case "/skill":
-		return s.listSkills(ctx, rest)
-	case "/clear":
-		done, err := operations.ClearSession.Call(ctx, s.service, s.by, operations.SessionRef{ID: s.ID()})
-		return repl.Cleared(done.Messages), err
 	case "/resume":
-		return s.resume(ctx, rest)
+		return s.resume(ctx, strings.TrimSpace(rest))
 	case "/diff", "/notes", "/prompts":
 		return "", fmt.Errorf("%s looks at files of the server, and this terminal does not; ask the agent for it", name)
-	default:
-		return "", fmt.Errorf("there is no command %s; /help lists them", name)
 	}
+	answer, err := operations.RunCommand.Call(ctx, s.service, s.by, operations.CommandLine{ID: s.ID(), Line: line})
+	switch {
+	case err != nil:
+		return "", err
+	case answer.Confirm != "":
+		return answer.Text + "\n" + slash.WriteAgain, nil
+	case answer.Said:
+		return "said to the agent", nil
+	}
+	_, err = s.refresh(ctx) // the status line shows the model and the mode
+	return plain(answer.Text), err
 }
 
-func (s *Session) tools(ctx context.Context) (string, error) {
-	agent, err := operations.GetAgent.Call(ctx, s.service, s.by, operations.AgentRef{Name: s.session().Agent})
+// plain is an answer without the marks around it, where all of it is one block.
+func plain(text string) string {
+	inner, opens := strings.CutPrefix(text, "```\n")
+	inner, closes := strings.CutSuffix(inner, "\n```")
+	if !opens || !closes || strings.Contains(inner, "```") {
+		return text
+	}
+	return inner
+}
+
+// Commands implements repl.Commander: what the server knows beside that.
+func (s *Session) Commands(ctx context.Context) []repl.Command {
+	list, err := operations.CompleteCommand.Call(ctx, s.service, s.by, operations.CommandStart{ID: s.ID()})
 	if err != nil {
-		return "", err
+		return nil // an older server; what it does not know it says
 	}
-	var out strings.Builder
-	for _, t := range agent.Tools {
-		fmt.Fprintf(&out, "%-20s %s\n", t.Name, repl.FirstSentence(t.Description))
+	var out []repl.Command
+	for _, c := range list.Items {
+		out = append(out, repl.Command{Name: strings.TrimPrefix(c.Label, "/"), About: c.About})
 	}
-	return out.String(), nil
+	return out
 }
 
 func (s *Session) resume(ctx context.Context, name string) (string, error) {
@@ -96,57 +95,6 @@ func (s *Session) refresh(ctx context.Context) (operations.Session, error) {
 	return now, err
 }
 
-func (s *Session) status(ctx context.Context) (string, error) {
-	now, err := s.refresh(ctx)
-	if err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	row := func(key, value string) {
-		if value != "" {
-			fmt.Fprintf(&b, "%-14s%s\n", key, value)
-		}
-	}
-	row("session", now.ID)
-	row("agent", now.Agent)
-	row("directory", now.WorkspacePath)
-	row("model", joined(now.Provider, now.Model))
-	row("profile", now.Permissions)
-	row("sandbox", now.Sandbox)
-	row("mode", now.Mode)
-	row("status", now.Status)
-	if now.Queue > 0 {
-		row("waiting", fmt.Sprint(now.Queue))
-	}
-	row("events", fmt.Sprint(now.Seq))
-	return strings.TrimRight(b.String(), "\n"), nil
-}
-
-func (s *Session) cost(ctx context.Context) (string, error) {
-	now, err := s.refresh(ctx)
-	if err != nil {
-		return "", err
-	}
-	dollars, err := now.Cost.MarshalJSON()
-	return fmt.Sprintf("%d tokens in, %d out, %d read from a cache; $%s",
-		now.Usage.InputTokens, now.Usage.OutputTokens, now.Usage.CacheReadTokens, dollars), err
-}
-
-func (s *Session) model(ctx context.Context, name string) (string, error) {
-	now := s.session()
-	if name == "" {
-		return joined(now.Provider, now.Model), nil
-	}
-	made, err := operations.ResumeSession.Call(ctx, s.service, s.by, operations.ResumeRequest{ID: now.ID, WorkspacePath: now.WorkspacePath, Model: name})
-	if err != nil {
-		return "", err
-	}
-	s.mu.Lock()
-	s.now = made.Session
-	s.mu.Unlock()
-	return "from the next prompt on: " + joined(made.Session.Provider, made.Session.Model), nil
-}
-
 // Says implements repl.Sayer: a skill that is called by its name is a prompt.
 func (s *Session) Says(ctx context.Context, line string) bool {
 	name, rest, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "/"), " ")
@@ -160,19 +108,4 @@ func (s *Session) Says(ctx context.Context, line string) bool {
 func (s *Session) skills(ctx context.Context) ([]operations.Skill, error) {
 	list, err := operations.ListSkills.Call(ctx, s.service, s.by, operations.SkillQuery{SkillPlace: operations.SkillPlace{Session: s.ID()}, Status: "on"})
 	return list.Items, err
-}
-
-func (s *Session) listSkills(ctx context.Context, name string) (string, error) {
-	if name != "" {
-		return "", fmt.Errorf("there is no skill %s here that is on; /skill lists them", name)
-	}
-	list, err := s.skills(ctx)
-	if err != nil {
-		return "", err
-	}
-	var out []repl.Command
-	for _, one := range list {
-		out = append(out, repl.Command{Name: one.Name, About: one.Description})
-	}
-	return repl.SkillLines(out), nil
 }

@@ -1,5 +1,6 @@
 // Live updates of a conversation: fragments from the server are put into the page, and messages
 // are sent without leaving it. No state is kept here.
+import { completions, isCommand } from "./commands.js";
 import { post, reachable, toast } from "./page.js";
 
 const conversation = document.querySelector(".talk");
@@ -130,6 +131,32 @@ function grow() {
   area.style.height = `${Math.min(area.scrollHeight + 2, innerHeight / 2)}px`;
 }
 
+let completion = null;
+
+// A command is answered in the page, and where it must be confirmed its answer has a form that does so.
+async function command(line) {
+  const body = new URLSearchParams({ message: line });
+  const done = await post(form.dataset.commands, body);
+  if (!done) return false;
+  if (done.text) {
+    const made = element(done.text);
+    log.insertBefore(made, document.getElementById("live"));
+    document.getElementById("hello")?.remove();
+    reachable(made);
+  }
+  toEnd();
+  return true;
+}
+
+document.addEventListener("submit", async (event) => {
+  const asked = event.target;
+  if (!asked.matches("form.confirm")) return;
+  event.preventDefault();
+  asked.querySelector("button").disabled = true;
+  if (await command(asked.elements.message.value)) asked.remove();
+  else asked.querySelector("button").disabled = false;
+});
+
 async function send(event) {
   const area = form.elements.message;
   if (event.submitter?.id === "stop") {
@@ -149,7 +176,8 @@ async function send(event) {
   // At once and not after the response: by then the reader may have moved the focus elsewhere.
   area.focus();
   toEnd();
-  const done = await post(form.action, body);
+  completion?.close();
+  const done = isCommand(text) && !files.files.length ? await command(text) : await post(form.action, body);
   if (!done) {
     area.value = text + area.value; // the text is not lost
     grow();
@@ -162,7 +190,9 @@ async function send(event) {
 if (form) {
   const area = form.elements.message;
   form.addEventListener("submit", send);
+  completion = completions(area, document.getElementById("completions"), form.dataset.commands);
   area.addEventListener("keydown", (e) => {
+    if (completion.keys(e)) return;
     if (e.key === "Enter" && !e.shiftKey && !e.isComposing) {
       e.preventDefault();
       form.requestSubmit(document.getElementById("send"));

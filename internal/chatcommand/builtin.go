@@ -1,0 +1,178 @@
+package chatcommand
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/connector/slash"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/platform"
+)
+
+// builtin are the commands about the conversation itself, which no operation of their own stands for.
+func builtin() []platform.Command {
+	modes := platform.Option{Name: "mode", Description: "what the agent may do with the next message"}
+	for _, m := range []string{"plan", "review", "implement", "verify", "off"} {
+		modes.Choices = append(modes.Choices, platform.Choice{Label: m, Value: m})
+	}
+	return []platform.Command{
+		{Name: "help", Description: "What can be typed here", Options: []platform.Option{{Name: "command", Description: "only this one, with its options"}}},
+		{Name: "status", Description: "Agent, model, permissions, what is going on"},
+		{Name: "cost", Description: "Tokens and money"},
+		{Name: "tools", Description: "What the agent can use"},
+		{Name: "model", Description: "Show or change the model", Options: []platform.Option{{Name: "name", Description: "the model that answers from the next message on", Completes: true}}},
+		{Name: "mode", Description: "Show or change the mode", Options: []platform.Option{modes}},
+		{Name: "steer", Description: "Interrupt the run with these words", Options: []platform.Option{{Name: "text", Description: "what the agent is told", Required: true}}},
+		{Name: "stop", Description: "End the run; all: what waits, too", Options: []platform.Option{{Name: "what", Description: "all: what waits, too", Choices: []platform.Choice{{Label: "all", Value: "all"}}}}},
+		{Name: "clear", Description: "Begin anew; the journal keeps what was said"},
+	}
+}
+
+// builtin carries out a command about the conversation itself; false: it is none.
+func (t *turn) builtin(ctx context.Context, name, rest string) (operations.CommandAnswer, bool, error) {
+	carry := map[string]func(context.Context, string) (string, error){
+		"help": t.help, "status": t.status, "cost": t.cost, "tools": t.tools, "model": t.model, "mode": t.mode, "steer": t.steer, "stop": t.stop, "clear": t.clear,
+	}
+	if name == "skill" && rest == "" {
+		carry[name] = t.listSkills
+	}
+	do, ok := carry[name]
+	if !ok {
+		return operations.CommandAnswer{}, false, nil
+	}
+	text, err := do(ctx, rest)
+	return operations.CommandAnswer{Text: text}, true, err
+}
+
+func (t *turn) help(_ context.Context, about string) (string, error) {
+	if about != "" {
+		if text := slash.Explain(t.list, about); text != "" {
+			return text, nil
+		}
+		return "", operation.InvalidField("line", "%s", unknown(strings.TrimPrefix(about, "/"), t.list))
+	}
+	var b strings.Builder
+	for _, c := range t.list {
+		fmt.Fprintf(&b, "- `/%s` %s\n", c.Name, c.Description)
+	}
+	b.WriteString("\n`/help memory` says more about one of them. What contains spaces and is not the last stands in quotes, or behind its name: `when=\"every day at 9\"`.")
+	return b.String(), nil
+}
+
+// rows are lines of a name and a value, as a block of text; those without a value are left out.
+func rows(pairs ...string) string {
+	var b strings.Builder
+	b.WriteString(block)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			fmt.Fprintf(&b, "%-14s%s\n", pairs[i], pairs[i+1])
+		}
+	}
+	return b.String() + strings.TrimSpace(block)
+}
+
+// block begins a block of text in Markdown.
+const block = "```\n"
+
+func modelOf(s operations.Session) string {
+	if s.Provider == "" {
+		return s.Model
+	}
+	return s.Provider + "/" + s.Model
+}
+
+func (t *turn) status(context.Context, string) (string, error) {
+	s := t.session
+	waiting := ""
+	if s.Queue > 0 {
+		waiting = fmt.Sprint(s.Queue)
+	}
+	return rows("session", s.ID, "agent", s.Agent, "directory", s.WorkspacePath, "model", modelOf(s), "permissions", s.Permissions, "sandbox", s.Sandbox,
+		"mode", s.Mode, "status", s.Status, "waiting", waiting, "events", fmt.Sprint(s.Seq)), nil
+}
+
+func (t *turn) cost(context.Context, string) (string, error) {
+	dollars, err := t.session.Cost.MarshalJSON()
+	u := t.session.Usage
+	return fmt.Sprintf("%d tokens in, %d out, %d read from a cache; $%s", u.InputTokens, u.OutputTokens, u.CacheReadTokens, dollars), err
+}
+
+func (t *turn) tools(ctx context.Context, _ string) (string, error) {
+	agent, err := operations.GetAgent.Call(ctx, t.to, t.by, operations.AgentRef{Name: t.session.Agent})
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, one := range agent.Tools {
+		about, _, _ := strings.Cut(one.Description, ". ")
+		fmt.Fprintf(&b, "- `%s` %s\n", one.Name, about)
+	}
+	return strings.TrimRight(b.String(), "\n"), nil
+}
+
+func (t *turn) model(ctx context.Context, name string) (string, error) {
+	if name == "" {
+		return modelOf(t.session), nil
+	}
+	now, err := operations.ChangeSession.Call(ctx, t.to, t.by, operations.SessionChange{ID: t.session.ID, Model: name})
+	return "from the next message on: " + modelOf(now), err
+}
+
+func (t *turn) mode(ctx context.Context, mode string) (string, error) {
+	now := t.session
+	if mode != "" {
+		var err error
+		if now, err = operations.ChangeSession.Call(ctx, t.to, t.by, operations.SessionChange{ID: now.ID, Mode: mode}); err != nil {
+			return "", err
+		}
+	}
+	switch {
+	case now.Mode == "":
+		return "no mode", nil
+	case mode == "":
+		return now.Mode, nil
+	}
+	return "from the next message on: " + now.Mode, nil
+}
+
+func (t *turn) steer(ctx context.Context, words string) (string, error) {
+	if words == "" {
+		return "", operation.InvalidField("line", "Say what the agent shall be told: /steer TEXT")
+	}
+	said, err := operations.Steer.Call(ctx, t.to, t.by, operations.SteerMessage{ID: t.session.ID, Message: words, Mode: chat.Interrupt})
+	if said.AsPrompt {
+		return "nothing is running, so it was said as a message", err
+	}
+	return "the run is interrupted with these words", err
+}
+
+func (t *turn) stop(ctx context.Context, what string) (string, error) {
+	done, err := operations.Abort.Call(ctx, t.to, t.by, operations.AbortRequest{ID: t.session.ID, All: strings.EqualFold(what, "all")})
+	if err == nil && !done.Aborted {
+		return "nothing is running", nil
+	}
+	return "stopped", err
+}
+
+func (t *turn) clear(ctx context.Context, _ string) (string, error) {
+	done, err := operations.ClearSession.Call(ctx, t.to, t.by, operations.SessionRef{ID: t.session.ID})
+	return fmt.Sprintf("%d messages are left out from now on; the journal keeps them", done.Messages), err
+}
+
+func (t *turn) listSkills(ctx context.Context, _ string) (string, error) {
+	list, err := t.skills(ctx)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, one := range list {
+		fmt.Fprintf(&b, "- `/%s` %s\n", one.Name, one.Description)
+	}
+	if len(list) == 0 {
+		return "There are no skills here that are on; `/skill list` also shows those that wait for approval.", nil
+	}
+	return strings.TrimRight(b.String(), "\n"), nil
+}

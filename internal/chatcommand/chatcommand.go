@@ -1,0 +1,240 @@
+// Package chatcommand carries out what people type behind a slash in a conversation that a server holds: on its page, in a
+// terminal that talks to the server, over the API.
+//
+// It promises that a command runs as whoever typed it, with what their token allows, about the conversation it was typed in;
+// that nothing is destroyed before the same person has confirmed it; and that a line which is no command but calls a skill, or
+// begins with a path, reaches the agent as it was typed.
+package chatcommand
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"chorus/internal/chat"
+	"chorus/internal/connector/slash"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/platform"
+	"chorus/internal/room"
+	"chorus/internal/suggest"
+)
+
+// Handler carries out operations.Commands by way of the operations that the commands stand for.
+type Handler struct {
+	open func() (*commands, error)
+}
+
+var _ operations.Commands = (*Handler)(nil)
+
+// commands are what the handler works with, made with the first command: operations may be asked for only when everything
+// is wired.
+type commands struct {
+	to   operation.Executor
+	set  *slash.Set
+	list []platform.Command
+}
+
+// New makes a handler for the operations of a server. They are asked for with the first command.
+func New[E operation.Executor](executor func() E) *Handler {
+	return &Handler{open: sync.OnceValues(func() (*commands, error) {
+		c := &commands{to: executor()}
+		var err error
+		if c.set, err = slash.New(slash.Options{Executor: c.to, Operations: operations.All(), Groups: operations.Groups()}); err != nil {
+			return nil, err
+		}
+		c.list = append(builtin(), c.set.List()...)
+		return c, nil
+	})}
+}
+
+// turn is one line that somebody typed, with where they typed it.
+type turn struct {
+	*commands
+	by      operation.Caller
+	session operations.Session
+	line    string
+}
+
+func (h *Handler) begin(ctx context.Context, by operation.Caller, id, line string) (*turn, error) {
+	c, err := h.open()
+	if err != nil {
+		return nil, err
+	}
+	session, err := operations.GetSession.Call(ctx, c.to, by, operations.SessionRef{ID: id})
+	if err != nil {
+		return nil, err
+	}
+	if thread, err := chat.ParseThreadID(session.Thread); err == nil {
+		by.Session = thread
+		if by.May(operation.Admin) { // others type only where their own conversations are held, which is what no place means
+			by.Here = thread.Transport() + ":" + thread.Place()
+		}
+	}
+	return &turn{commands: c, by: by, session: session, line: strings.TrimSpace(line)}, nil
+}
+
+// surroundings say who typed the line, and what stands for values that were left out.
+func (t *turn) surroundings() slash.Surroundings {
+	return slash.Surroundings{
+		Caller: func(room.Author, room.Channel, bool) operation.Caller { return t.by },
+		Context: func(_ context.Context, _ platform.Invocation, what string) string {
+			return map[string]string{"memory": "channel", "session": t.session.ID, "agent": t.session.Agent}[what]
+		},
+		Refused: func(d *operation.Definition) string {
+			return fmt.Sprintf("Your token lacks the scope %s, which this needs.", d.Scope)
+		},
+	}
+}
+
+// RunCommand implements operations.Commands.
+func (h *Handler) RunCommand(ctx context.Context, by operation.Caller, in operations.CommandLine) (operations.CommandAnswer, error) {
+	t, err := h.begin(ctx, by, in.ID, in.Line)
+	if err != nil {
+		return operations.CommandAnswer{}, err
+	}
+	words, isCommand := strings.CutPrefix(t.line, "/")
+	name, rest := cut(words)
+	if !isCommand || strings.ContainsAny(name, "/:") { // a path, or a prompt of an MCP server
+		return t.say(ctx, t.line)
+	}
+	if says, err := t.callsSkill(ctx, name, rest); err != nil || says {
+		if err != nil {
+			return operations.CommandAnswer{}, err
+		}
+		return t.say(ctx, t.line)
+	}
+	if !t.knows(name) {
+		return operations.CommandAnswer{}, operation.InvalidField("line", "%s", unknown(name, t.list))
+	}
+	if answer, ok, err := t.builtin(ctx, strings.ToLower(name), rest); ok || err != nil {
+		return answer, err
+	}
+	answer, _ := t.set.As(t.surroundings()).Line(ctx, platform.Invocation{Allowed: platform.Allowed{Write: true}}, "/"+strings.ToLower(name)+" "+rest)
+	switch {
+	case answer.Say != "":
+		return t.say(ctx, answer.Say)
+	case answer.Asks != "":
+		return operations.CommandAnswer{Text: answer.Asks, Confirm: t.line + " " + slash.Confirms}, nil
+	case answer.File.Name != "":
+		return operations.CommandAnswer{Text: answer.Text + "\n```\n" + answer.File.Text + "\n```"}, nil
+	}
+	return operations.CommandAnswer{Text: answer.Text}, nil
+}
+
+// cut takes the first word off.
+func cut(words string) (first, rest string) {
+	fields := strings.Fields(words)
+	if len(fields) == 0 {
+		return "", ""
+	}
+	return fields[0], strings.TrimSpace(strings.TrimPrefix(words, fields[0]))
+}
+
+func (t *turn) knows(name string) bool {
+	return slices.ContainsFunc(t.list, func(c platform.Command) bool { return strings.EqualFold(c.Name, name) })
+}
+
+// unknown says what to do about a command that does not exist.
+func unknown(name string, list []platform.Command) string {
+	var names []string
+	for _, c := range list {
+		names = append(names, c.Name)
+	}
+	if near := suggest.Best(strings.ToLower(name), names); near != "" {
+		return "There is no command /" + name + "; did you mean /" + near + "?"
+	}
+	return "There is no command /" + name + "; /help lists them. To send the words to the agent as they are, begin with something else than a slash."
+}
+
+// say gives words to the agent.
+func (t *turn) say(ctx context.Context, words string) (operations.CommandAnswer, error) {
+	_, err := operations.Say.Call(ctx, t.to, t.by, operations.Message{ID: t.session.ID, Message: words})
+	return operations.CommandAnswer{Said: err == nil}, err
+}
+
+// callsSkill reports whether a line calls a skill by its name: /deploy staging, or /skill deploy staging.
+func (t *turn) callsSkill(ctx context.Context, name, rest string) (bool, error) {
+	switch {
+	case name == "skill":
+		name, _ = cut(rest)
+		if c, _, _ := slash.Find(t.list, "skill "+name); name == "" || c != nil {
+			return false, nil
+		}
+	case t.knows(name):
+		return false, nil
+	}
+	list, err := t.skills(ctx)
+	return slices.ContainsFunc(list, func(one operations.Skill) bool { return one.Name == name }), err
+}
+
+// skills are those that can be called in the session.
+func (t *turn) skills(ctx context.Context) ([]operations.Skill, error) {
+	list, err := operations.ListSkills.Call(ctx, t.to, t.by, operations.SkillQuery{SkillPlace: operations.SkillPlace{Session: t.session.ID}, Status: "on"})
+	return list.Items, err
+}
+
+// maxSuggestions is how many ways to go on are named: more are not read.
+const maxSuggestions = 25
+
+// CompleteCommand implements operations.Commands.
+func (h *Handler) CompleteCommand(ctx context.Context, by operation.Caller, in operations.CommandStart) (operation.List[operations.Completion], error) {
+	out := operation.List[operations.Completion]{Items: []operations.Completion{}}
+	t, err := h.begin(ctx, by, in.ID, in.Line)
+	if err != nil {
+		return out, err
+	}
+	start := strings.TrimLeft(in.Line, " ")
+	if start == "" {
+		start = "/"
+	}
+	found, at := slash.Suggest(t.list, start)
+	if at != nil && at.Option.Completes {
+		found = append(t.values(ctx, *at), found...)
+	}
+	if name, isName := strings.CutPrefix(in.Line, "/"); isName && !strings.Contains(name, " ") {
+		list, err := t.skills(ctx)
+		if err != nil {
+			return out, err
+		}
+		for _, one := range list {
+			if strings.HasPrefix(one.Name, name) && !t.knows(one.Name) {
+				found = append(found, slash.Suggestion{Line: "/" + one.Name + " ", Label: "/" + one.Name, About: one.Description})
+			}
+		}
+	}
+	if in.Line != "" {
+		found = found[:min(len(found), maxSuggestions)]
+	}
+	for _, s := range found {
+		out.Items = append(out.Items, operations.Completion(s))
+	}
+	return out, nil
+}
+
+// values are what an option can be, of what the person may see.
+func (t *turn) values(ctx context.Context, at slash.Typing) (out []slash.Suggestion) {
+	choices, ok := t.set.As(t.surroundings()).Complete(ctx, platform.Invocation{Path: at.Path, Text: map[string]string{at.Option.Name: at.Typed}}, at.Option.Name)
+	if !ok && at.Path == "model" {
+		choices = t.models(ctx, at.Typed)
+	}
+	for _, c := range choices {
+		out = append(out, slash.Suggestion{Line: at.With(c.Value), Label: c.Label})
+	}
+	return out
+}
+
+func (t *turn) models(ctx context.Context, typed string) (out []platform.Choice) {
+	list, err := operations.ListModels.Call(ctx, t.to, t.by, operation.None{})
+	if err != nil {
+		return nil
+	}
+	for _, m := range list.Items {
+		if m.Ready && strings.Contains(strings.ToLower(m.Name), strings.ToLower(typed)) {
+			out = append(out, platform.Choice{Label: m.Name, Value: m.Name})
+		}
+	}
+	return out
+}

@@ -1,0 +1,195 @@
+package chatcommand_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"chorus/internal/chat"
+	"chorus/internal/chatcommand"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+)
+
+// server is one with a session, a memory file and a skill. It notes what was asked of it.
+type server struct {
+	operations.Sessions
+	operations.Memory
+	operations.Skills
+	session operations.Session
+	said    []string
+	here    string
+	gone    int
+}
+
+func (s *server) GetSession(context.Context, operation.Caller, operations.SessionRef) (operations.Session, error) {
+	return s.session, nil
+}
+
+func (s *server) ChangeSession(_ context.Context, _ operation.Caller, in operations.SessionChange) (operations.Session, error) {
+	if in.Mode == "bogus" {
+		return s.session, operation.InvalidField("mode", "unknown mode")
+	}
+	s.session.Mode = strings.TrimSuffix(in.Mode, "off")
+	return s.session, nil
+}
+
+func (s *server) Say(_ context.Context, _ operation.Caller, in operations.Message) (operations.Said, error) {
+	s.said = append(s.said, in.Message)
+	return operations.Said{}, nil
+}
+
+func (s *server) Abort(context.Context, operation.Caller, operations.AbortRequest) (operations.Aborted, error) {
+	return operations.Aborted{}, nil
+}
+
+func (s *server) GetMemory(_ context.Context, by operation.Caller, in operations.MemoryRef) (operations.MemoryText, error) {
+	s.here = by.Here
+	return operations.MemoryText{MemoryFile: operations.MemoryFile{Path: in.Path}, Text: "- ships on Fridays"}, nil
+}
+
+func (s *server) ListMemory(context.Context, operation.Caller, operation.None) (operation.List[operations.MemoryFile], error) {
+	return operation.List[operations.MemoryFile]{Items: []operations.MemoryFile{{Path: "MEMORY.md"}}}, nil
+}
+
+func (s *server) ForgetMemory(context.Context, operation.Caller, operations.MemoryForget) (operations.MemoryText, error) {
+	s.gone++
+	return operations.MemoryText{}, nil
+}
+
+func (s *server) ListSkills(context.Context, operation.Caller, operations.SkillQuery) (operation.List[operations.Skill], error) {
+	return operation.List[operations.Skill]{Items: []operations.Skill{{Name: "deploy", Description: "Release the service"}}}, nil
+}
+
+func (s *server) GetSkill(context.Context, operation.Caller, operations.SkillRef) (operations.SkillDetail, error) {
+	return operations.SkillDetail{}, nil
+}
+
+func start(t *testing.T) (*server, operation.Executor) {
+	t.Helper()
+	s := &server{session: operations.Session{ID: "one", Thread: "discord:12/34:one:helper", Agent: "helper", Provider: "demo", Model: "script"}}
+	bare := func() *operation.Local {
+		return operation.NewLocal(operation.LocalOptions{Handlers: []any{s}, Operations: operations.All()})
+	}
+	return s, operation.NewLocal(operation.LocalOptions{Handlers: []any{s, chatcommand.New(bare)}, Operations: operations.All()})
+}
+
+func somebody(scopes ...operation.Scope) operation.Caller {
+	return operation.Caller{Principal: chat.Principal{Kind: chat.TokenHolder, ID: "t1"}, Scopes: scopes}
+}
+
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	s, to := start(t)
+	for _, tt := range []struct {
+		line string
+		want string // in the answer or in the error
+		said string
+	}{
+		{"/help", "`/memory` What agents remember", ""},
+		{"/help memory show", "/memory show [PATH]", ""},
+		{"/help nothing", "There is no command /nothing", ""},
+		{"/status", "demo/script", ""},
+		{"/STATUS", "demo/script", ""},
+		{"/memory show", "- ships on Fridays", ""},
+		{"/memory", "/memory show [PATH]", ""},
+		{"/memory bogus", "there is no /memory bogus", ""},
+		{"/memory edit", "/memory edit needs text", ""},
+		{"/memroy", "did you mean /memory?", ""},
+		{"/zzzzz", "/help lists them", ""},
+		{"/mode", "no mode", ""},
+		{"/mode review", "from the next message on: review", ""},
+		{"/mode bogus", "unknown mode", ""},
+		{"/mode off", "no mode", ""},
+		{"/stop", "nothing is running", ""},
+		{"/steer", "/steer TEXT", ""},
+		{"/skill", "`/deploy` Release the service", ""},
+		{"/deploy staging now", "", "/deploy staging now"},
+		{"/skill deploy staging", "", "/skill deploy staging"},
+		{"/skill run deploy staging", "", "/deploy staging"},
+		{"/etc/hosts is wrong", "", "/etc/hosts is wrong"},
+		{"/server:prompt word", "", "/server:prompt word"},
+		{"/token list", "There is no command /token", ""},
+	} {
+		s.said = nil
+		got, err := operations.RunCommand.Call(t.Context(), to, somebody(operation.Chat), operations.CommandLine{ID: "one", Line: tt.line})
+		text := got.Text
+		if err != nil {
+			text = err.Error()
+		}
+		if !strings.Contains(text, tt.want) || strings.Join(s.said, "|") != tt.said || got.Said != (tt.said != "") {
+			t.Errorf("%s: %q (%v), said %q; want %q and %q", tt.line, text, err, s.said, tt.want, tt.said)
+		}
+	}
+}
+
+// What cannot be undone is asked first, and nobody else's yes counts.
+func TestConfirmed(t *testing.T) {
+	t.Parallel()
+	s, to := start(t)
+	run := func(by operation.Caller, line string) operations.CommandAnswer {
+		t.Helper()
+		got, err := operations.RunCommand.Call(t.Context(), to, by, operations.CommandLine{ID: "one", Line: line})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	me, other := somebody(operation.Chat), somebody(operation.Chat)
+	other.Principal.ID = "t2"
+	asked := run(me, "/memory forget words=ships")
+	if asked.Confirm != "/memory forget words=ships --yes" || !strings.Contains(asked.Text, "Only the lines that hold: ships") || strings.Contains(asked.Text, "--yes") || s.gone != 0 {
+		t.Fatalf("%+v, forgotten %d times", asked, s.gone)
+	}
+	if run(other, asked.Confirm); s.gone != 0 {
+		t.Error("somebody else confirmed it")
+	}
+	if run(me, asked.Confirm); s.gone != 1 {
+		t.Errorf("forgotten %d times", s.gone)
+	}
+	if again := run(me, asked.Confirm); s.gone != 1 || again.Confirm == "" {
+		t.Errorf("one yes counted twice: %+v", again)
+	}
+}
+
+// A command is about the place of the conversation for those who run the server. For others it is their own: the place would
+// give them rights there.
+func TestPlace(t *testing.T) {
+	t.Parallel()
+	for scope, want := range map[operation.Scope]string{operation.Admin: "discord:12/34", operation.Chat: ""} {
+		s, to := start(t)
+		if _, err := operations.RunCommand.Call(t.Context(), to, somebody(scope), operations.CommandLine{ID: "one", Line: "/memory show"}); err != nil || s.here != want {
+			t.Errorf("%s: asked in %q (%v), want %q", scope, s.here, err, want)
+		}
+	}
+	_, to := start(t)
+	if _, err := operations.RunCommand.Call(t.Context(), to, somebody(operation.Read), operations.CommandLine{ID: "one", Line: "/memory show"}); operation.KindOf(err) != operation.Forbidden {
+		t.Errorf("without the scope chat: %v", err)
+	}
+}
+
+func TestComplete(t *testing.T) {
+	t.Parallel()
+	_, to := start(t)
+	for line, want := range map[string]string{
+		"/memory s":      "/memory show ",
+		"/dep":           "/deploy ",
+		"/memory show M": "/memory show MEMORY.md ",
+		"/mode r":        "/mode review ",
+		"/nothing ":      "",
+		"words":          "",
+	} {
+		list, err := operations.CompleteCommand.Call(t.Context(), to, somebody(operation.Chat), operations.CommandStart{ID: "one", Line: line})
+		got := ""
+		if len(list.Items) > 0 {
+			got = list.Items[0].Line
+		}
+		if err != nil || got != want {
+			t.Errorf("%q goes on as %q (%v), want %q", line, got, err, want)
+		}
+	}
+	all, err := operations.CompleteCommand.Call(t.Context(), to, somebody(operation.Chat), operations.CommandStart{ID: "one"})
+	if err != nil || len(all.Items) < 10 {
+		t.Errorf("%d commands, %v", len(all.Items), err)
+	}
+}

@@ -1,0 +1,53 @@
+package operations
+
+import (
+	"context"
+
+	"chorus/internal/operation"
+)
+
+// Commands carries out what people type behind a slash in a conversation that a server holds.
+type Commands interface {
+	RunCommand(context.Context, operation.Caller, CommandLine) (CommandAnswer, error)
+	CompleteCommand(context.Context, operation.Caller, CommandStart) (operation.List[Completion], error)
+}
+
+// CommandLine is a command as it was typed.
+type CommandLine struct {
+	ID   string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	Line string `json:"line" minLen:"1" maxLen:"300000" doc:"the command: /memory show"`
+}
+
+// CommandStart is what was typed of a command so far.
+type CommandStart struct {
+	ID   string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	Line string `json:"line,omitempty" maxLen:"4096" doc:"what was typed so far; left out: every command"`
+}
+
+// CommandAnswer is what came of a command.
+type CommandAnswer struct {
+	Text    string `json:"text" doc:"what is answered, as Markdown"`
+	Confirm string `json:"confirm,omitempty" doc:"the text is a question; this line says yes to it"`
+	Said    bool   `json:"said,omitempty" doc:"the line was words for the agent, and was said"`
+}
+
+// Completion is how a line could go on.
+type Completion struct {
+	Line  string `json:"line,omitempty" doc:"the whole line, if it is chosen; left out: it only says what is expected"`
+	Label string `json:"label"`
+	About string `json:"about,omitempty"`
+}
+
+// The operations on typed commands.
+var (
+	RunCommand = operation.New(operation.Info{Name: "session.command", Help: "Carry out a command that somebody types in a conversation",
+		Doc:   "The commands are those of chat: /help lists them. What must be confirmed is asked first. A line that calls a skill is said to the agent.",
+		Scope: operation.Chat, Effect: operation.Changes, Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP: []operation.HTTP{{Route: "POST /api/sessions/{id}/commands", ID: "runCommand", Body: "CommandLine", MaxBody: 1 << 20}}}, Commands.RunCommand)
+
+	CompleteCommand = operation.New(operation.Info{Name: "session.complete", Help: "Say how a command that somebody types could go on", Scope: operation.Chat,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/sessions/{id}/commands", ID: "completeCommand"}}}, Commands.CompleteCommand)
+)
+
+func commands() []operation.Any { return []operation.Any{RunCommand, CompleteCommand} }

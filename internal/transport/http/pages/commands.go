@@ -1,0 +1,70 @@
+package pages
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"unicode"
+
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+)
+
+// answered is what came of a command that somebody typed, for its fragment.
+type answered struct {
+	Session, Line, Text, Confirm string
+}
+
+// command carries out a command that was typed into a conversation. It answers with a fragment, which is empty where the line
+// was words for the agent: those come over the stream.
+func (p *Pages) command(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	id, line := r.PathValue("id"), strings.TrimSpace(r.PostFormValue("message"))
+	answer, err := operations.RunCommand.Call(r.Context(), p.Executor, by, operations.CommandLine{ID: id, Line: line})
+	if err != nil {
+		return err
+	}
+	data := answered{Session: id, Line: line, Text: answer.Text, Confirm: answer.Confirm}
+	switch {
+	case fromScript(r) && answer.Said:
+		return finishForm(w, r, "/s/"+id, "")
+	case fromScript(r):
+		html, err := p.fragment("command", data)
+		if err != nil {
+			return err
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, err = io.WriteString(w, html)
+		return err
+	case answer.Said:
+		http.Redirect(w, r, "/s/"+id, http.StatusSeeOther)
+		return nil
+	}
+	return p.render(w, http.StatusOK, "command.html", map[string]any{"Layout": p.layout(r, by, line), "Answer": data})
+}
+
+// isCommand reports whether words are for Chorus and not for the agent. A path is not: its first word has a second slash.
+func isCommand(words string) bool {
+	first, isSlash := strings.CutPrefix(words, "/")
+	if at := strings.IndexFunc(first, unicode.IsSpace); at >= 0 {
+		first = first[:at]
+	}
+	return isSlash && !strings.ContainsAny(first, "/:")
+}
+
+// complete says how a command that somebody types could go on.
+func (p *Pages) complete(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	list, err := operations.CompleteCommand.Call(r.Context(), p.Executor, by, operations.CommandStart{ID: r.PathValue("id"), Line: r.URL.Query().Get("line")})
+	if err != nil {
+		return err
+	}
+	html, err := p.fragment("completed-commands", list.Items)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, err = io.WriteString(w, html)
+	return err
+}

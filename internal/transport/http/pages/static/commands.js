@@ -1,0 +1,75 @@
+// Commands that are typed into a conversation: what could follow is shown while somebody types, and what came of a command is
+// shown in the page. The answers are not part of the conversation: they are gone when the page is loaded anew.
+
+// isCommand reports whether words are for Chorus and not for the agent. A path is not: its first word has a second slash.
+export const isCommand = (text) => /^\/[^\s/:]*(\s|$)/.test(text.trimStart());
+
+// completions shows in a list below the form how the line in the text area could go on.
+export function completions(area, list, url) {
+  let asked = 0, timer = null, chosen = -1;
+  const options = () => [...list.querySelectorAll("[role=option]")];
+  const close = () => {
+    asked++;
+    clearTimeout(timer);
+    chosen = -1;
+    list.hidden = true;
+    list.replaceChildren();
+    area.setAttribute("aria-expanded", "false");
+    area.removeAttribute("aria-activedescendant");
+  };
+  const mark = (at) => {
+    const all = options();
+    if (!all.length) return;
+    chosen = (at + all.length) % all.length;
+    all.forEach((o, i) => o.setAttribute("aria-selected", String(i === chosen)));
+    area.setAttribute("aria-activedescendant", all[chosen].id);
+    all[chosen].scrollIntoView({ block: "nearest" });
+  };
+  const take = (option) => {
+    area.value = option.dataset.line;
+    area.dispatchEvent(new Event("input"));
+    area.focus();
+  };
+  const ask = async () => {
+    const mine = ++asked;
+    try {
+      const answer = await fetch(`${url}?line=${encodeURIComponent(area.value.trimStart())}`, { headers: { "X-Chorus": "1" } });
+      const html = answer.ok ? await answer.text() : "";
+      if (mine !== asked || !isCommand(area.value)) return; // more was typed meanwhile, or it was sent
+      list.innerHTML = html; // rendered by our own server
+      chosen = -1;
+      list.hidden = !list.children.length;
+      area.setAttribute("aria-expanded", String(!list.hidden));
+      area.removeAttribute("aria-activedescendant");
+    } catch {
+      close(); // the server cannot be reached; sending says so
+    }
+  };
+  area.addEventListener("input", () => {
+    if (!isCommand(area.value) || area.value.trim().includes("\n")) {
+      close();
+      return;
+    }
+    clearTimeout(timer);
+    timer = setTimeout(ask, 80);
+  });
+  area.addEventListener("blur", () => setTimeout(() => document.activeElement !== area && close(), 200));
+  list.addEventListener("pointerdown", (e) => {
+    const option = e.target.closest("[role=option]");
+    e.preventDefault(); // the text area keeps the focus
+    if (option) take(option);
+  });
+  // keys handles a key of the text area and reports whether it was for the list.
+  const keys = (e) => {
+    if (list.hidden || e.isComposing) return false;
+    if (e.key === "ArrowDown") mark(chosen + 1);
+    else if (e.key === "ArrowUp") mark(chosen < 0 ? -1 : chosen - 1);
+    else if (e.key === "Escape") close();
+    else if (e.key === "Tab" && !e.shiftKey && options().length) take(options()[Math.max(chosen, 0)]);
+    else if (e.key === "Enter" && chosen >= 0) take(options()[chosen]);
+    else return false;
+    e.preventDefault();
+    return true;
+  };
+  return { keys, close };
+}
