@@ -22,11 +22,11 @@ import (
 // soakTasks is how many tasks the short soak has; CHORUS_SOAK says how many for the long one.
 const soakTasks = 15
 
-// soakWorkers is how many tasks are worked on at once.
+// soakWorkers is how many tasks are worked on at once: two by the server, two by each of two other processes.
 const soakWorkers = 6
 
-// TestSoakWork gives three projects tasks that need each other, and kills the server, stops tasks, lets them fail and lets them meet in one
-// file while six workers are at them. A person answers what a person would. In the end every task is completed, and what it changed is on
+// TestSoakWork gives three projects tasks that need each other, and kills the server and other workers, stops tasks, lets them fail and lets them meet in one
+// file while six workers in three processes are at them. A person answers what a person would. In the end every task is completed, and what it changed is on
 // its project's branch exactly once.
 func TestSoakWork(t *testing.T) {
 	tasks, kills := soakTasks, 2
@@ -58,6 +58,8 @@ type soak struct {
 	projects []*soakProject
 	tasks    []*soakTask
 	byID     map[string]*soakTask
+
+	workers [2]*exec.Cmd
 
 	kills, killed, stopped, conflicts, skipped int
 	nextKill                                   time.Time
@@ -92,7 +94,7 @@ func newSoak(t *testing.T, random *rand.Rand, kills int) *soak {
 	t.Helper()
 	s := &soak{served: newServed(t, ""), random: random, byID: map[string]*soakTask{}, kills: kills, late: time.Now().Add(soakTime(kills))}
 	s.walls = "" // workers are kept to their own branches
-	shared := fmt.Sprintf("permissions: open\nworkers: %d\n", soakWorkers)
+	shared := fmt.Sprintf("permissions: open\nworkers: %d\n", soakWorkers/3)
 	if err := os.WriteFile(filepath.Join(s.home, "config/shared.yaml"), []byte(shared), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -120,6 +122,7 @@ func newSoak(t *testing.T, random *rand.Rand, kills int) *soak {
 		s.projects = append(s.projects, p)
 	}
 	s.planKill()
+	t.Cleanup(s.dismiss)
 	return s
 }
 
@@ -137,6 +140,9 @@ func (s *soak) ask(method, path string, body any, key string) (int, string) {
 			s.killed++
 			s.planKill()
 			dying := s.process.Process
+			if w := s.workers[s.random.IntN(len(s.workers))]; w != nil && s.random.IntN(2) == 0 {
+				dying = w.Process
+			}
 			time.AfterFunc(time.Duration(s.random.IntN(3000))*time.Microsecond, func() { // some moment during the request
 				_ = dying.Signal(syscall.SIGKILL) // it may be gone
 			})
@@ -149,6 +155,33 @@ func (s *soak) ask(method, path string, body any, key string) (int, string) {
 			return status, text
 		}
 		s.kill()
+	}
+}
+
+// employ starts the workers that are not there.
+func (s *soak) employ() {
+	s.t.Helper()
+	for i, w := range s.workers {
+		if w != nil && syscall.Kill(w.Process.Pid, 0) == nil {
+			continue
+		}
+		w = s.command(context.Background(), nil, "worker", "--slots", strconv.Itoa(soakWorkers/3), "--name", fmt.Sprint("worker-", i))
+		w.Stdout, w.Stderr = s.log, s.log
+		if err := w.Start(); err != nil {
+			s.t.Fatal(err)
+		}
+		go func() { _ = w.Wait() }() // it is killed, or dismissed
+		s.workers[i] = w
+	}
+}
+
+// dismiss ends the other workers.
+func (s *soak) dismiss() {
+	for _, w := range s.workers {
+		if w != nil {
+			_ = w.Process.Kill() // it may be gone
+			polltest.Soon(func() bool { return syscall.Kill(w.Process.Pid, 0) != nil })
+		}
 	}
 }
 
@@ -222,6 +255,7 @@ func (k *soakTask) script() string {
 func (s *soak) work() {
 	s.t.Helper()
 	for {
+		s.employ()
 		s.look()
 		open := 0
 		for _, k := range s.tasks {
