@@ -103,7 +103,7 @@ when its work is merged. chorus serve gives tasks to workers.`,
   chorus task approve calm-otter`,
 	}
 	return c.group(cmd, func(commands *cli.Commands) {
-		cli.Render(commands, operations.GetTaskDiff, func(v cli.View, _ operations.TaskRef, d operations.TaskDiff) error {
+		cli.Render(commands, operations.GetTaskDiff, func(v cli.View, _ operations.TaskDiffQuery, d operations.TaskDiff) error {
 			_, err := fmt.Fprintln(v.Out, strings.TrimRight(d.Diff, "\n"))
 			return err
 		})

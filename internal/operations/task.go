@@ -21,7 +21,7 @@ type Tasks interface {
 	ReopenTask(context.Context, operation.Caller, TaskFeedback) (TaskMove, error)
 	SetTaskStatus(context.Context, operation.Caller, TaskStatusChange) (TaskMove, error)
 	GetTaskResult(context.Context, operation.Caller, TaskRef) (TaskResult, error)
-	GetTaskDiff(context.Context, operation.Caller, TaskRef) (TaskDiff, error)
+	GetTaskDiff(context.Context, operation.Caller, TaskDiffQuery) (TaskDiff, error)
 	GetTaskTree(context.Context, operation.Caller, TaskRef) (operation.List[TaskNode], error)
 	GetChainHealth(context.Context, operation.Caller, ChainQuery) (ChainHealth, error)
 	GetAgentError(context.Context, operation.Caller, TaskRef) (TaskError, error)
@@ -35,6 +35,7 @@ type Queue interface {
 	GetRecentEvents(context.Context, operation.Caller, WorkEventQuery) (operation.List[WorkEvent], error)
 	GetTokenUsage(context.Context, operation.Caller, TokenUsageQuery) (TokenUsage, error)
 	ControlOrchestrator(context.Context, operation.Caller, OrchestratorAction) (Orchestrator, error)
+	GetTaskGraph(context.Context, operation.Caller, ProjectRef) (TaskGraph, error)
 }
 
 // NewTask is what a task is made of.
@@ -68,6 +69,7 @@ type TaskQuery struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"only those of a project"`
 	Status  string `json:"status,omitempty" enum:"DEFINED,READY,ASSIGNED,IN_PROGRESS,WAITING_INPUT,PAUSED,VERIFYING,AWAITING_APPROVAL,AWAITING_PLAN_APPROVAL,COMPLETED,FAILED,BLOCKED" doc:"only those in this state"`
 	All     bool   `json:"includeCompleted,omitempty" tool:"include_completed" cli:"all,a" slash:"all" doc:"also those that are completed, failed or blocked"`
+	Order   string `json:"order,omitempty" enum:"urgency,newest" cli:"order" slash:"-" doc:"newest: those that moved last come first; left out: the most urgent"`
 	Cursor  string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
 	Limit   int    `json:"limit,omitempty" min:"1" max:"200" default:"50" doc:"at most so many"`
 }
@@ -75,6 +77,12 @@ type TaskQuery struct {
 // TaskRef names a task.
 type TaskRef struct {
 	ID string `json:"id" minLen:"1" maxLen:"64" noun:"task" tool:"task_id" slash:"task" doc:"the task's id"`
+}
+
+// TaskDiffQuery says what of a task's changes is to be shown.
+type TaskDiffQuery struct {
+	ID    string `json:"id" minLen:"1" maxLen:"64" noun:"task" tool:"task_id" slash:"task" doc:"the task's id"`
+	Whole bool   `json:"whole,omitempty" tool:"-" slash:"-" doc:"all of it, however long it is; left out: the first 200,000 bytes"`
 }
 
 // TaskFeedback is what was not right with a task's result.
@@ -129,6 +137,7 @@ type Task struct {
 	ParentID    string      `json:"parentTaskId,omitempty"`
 	SessionID   string      `json:"sessionId"` // the conversation in which it is worked on
 	Owner       string      `json:"owner"`
+	OwnerName   string      `json:"ownerName,omitempty"`
 	Needs       []TaskBrief `json:"dependsOn,omitempty"`
 	Blocks      []TaskBrief `json:"blocks,omitempty"`
 	Subtasks    []TaskBrief `json:"subtasks,omitempty"`
@@ -168,6 +177,8 @@ type TaskResult struct {
 	CostUSD  float64   `json:"costUsd"`
 	At       time.Time `json:"createdAt"`
 	Attempts int       `json:"attempts"`
+	// Before are the attempts before it, the newest first.
+	Before []TaskResult `json:"previousAttempts,omitempty"`
 }
 
 // TaskDiff is what a task changed.
@@ -177,6 +188,8 @@ type TaskDiff struct {
 	Base   string   `json:"base"`
 	Files  []string `json:"filesChanged"`
 	Diff   string   `json:"diff"`
+	// Truncated: there is more than that.
+	Truncated bool `json:"truncated,omitempty"`
 }
 
 // TaskNode is a task in a tree.
@@ -245,6 +258,7 @@ type WorkEvent struct {
 	ProjectID string    `json:"projectId,omitempty"`
 	TaskID    string    `json:"taskId,omitempty"`
 	By        string    `json:"by,omitempty"`
+	ByName    string    `json:"byName,omitempty"`
 	From      string    `json:"from,omitempty"`
 	To        string    `json:"to,omitempty"`
 	Text      string    `json:"text,omitempty"`
@@ -255,6 +269,7 @@ type WorkEvent struct {
 type TokenUsageQuery struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"by task, of a project"`
 	Task    string `json:"taskId,omitempty" maxLen:"64" noun:"task" tool:"task_id" cli:"task" slash:"task" doc:"by agent, of a task"`
+	By      string `json:"by,omitempty" enum:"task,day" slash:"-" doc:"day: of a project, on each of the last 90 days; left out: by task"`
 }
 
 // TokenUsage is what tasks took.
@@ -267,11 +282,13 @@ type TokenUsage struct {
 
 // TokenUsageLine is a part of what tasks took.
 type TokenUsageLine struct {
-	ProjectID string `json:"projectId,omitempty"`
-	TaskID    string `json:"taskId,omitempty"`
-	Agent     string `json:"agentId,omitempty"`
-	Tokens    int64  `json:"tokens"`
-	Entries   int    `json:"entries"`
+	ProjectID string  `json:"projectId,omitempty"`
+	TaskID    string  `json:"taskId,omitempty"`
+	Agent     string  `json:"agentId,omitempty"`
+	Day       string  `json:"day,omitempty"` // in UTC
+	Tokens    int64   `json:"tokens"`
+	CostUSD   float64 `json:"costUsd"`
+	Entries   int     `json:"entries"`
 }
 
 // OrchestratorAction pauses all work, lets it go on, or asks.
@@ -432,5 +449,5 @@ var (
 
 func tasks() []operation.Any {
 	return []operation.Any{ListTasks, CreateTask, GetChainHealth, GetTask, EditTask, StopTask, RestartTask, ReopenTask, DeleteTask, ApproveTask, SkipTask, SetTaskStatus, GetTaskResult,
-		GetTaskDiff, GetTaskTree, GetAgentError, AddDependency, RemoveDependency, GetWorkStatus, GetRecentEvents, GetTokenUsage, ControlOrchestrator}
+		GetTaskDiff, GetTaskTree, GetAgentError, AddDependency, RemoveDependency, GetWorkStatus, GetRecentEvents, GetTokenUsage, ControlOrchestrator, GetTaskGraph}
 }

@@ -51,7 +51,7 @@ const (
 
 // What agents may ask of the queue of tasks: to look, and to change.
 const (
-	workReads = `list_projects|get_project|get_project_channels|get_project_for_channel|list_repos|list_tasks|get_task|get_task_result|` +
+	workReads = `list_projects|get_project|get_task_graph|get_project_channels|get_project_for_channel|list_repos|list_tasks|get_task|get_task_result|` +
 		`get_task_diff|get_task_tree|get_chain_health|get_agent_error|get_status|get_recent_events|get_token_usage|list_notes|` +
 		`read_note|compare_specs_notes|project_git_status|project_git_log|project_git_diff|project_git_changed_files|list_workers`
 	workWrites = `create_project|edit_project|pause_project|resume_project|delete_project|set_active_project|set_project_channel|` +

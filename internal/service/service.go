@@ -243,8 +243,8 @@ func callName(p chat.Principal) string {
 	return fmt.Sprintf("%s (%s)", name, p.Kind)
 }
 
-// nameOf is what people call somebody of whom only the key was kept.
-func (o *Handler) nameOf(ctx context.Context, key string) string {
+// NameOf is what people call somebody of whom only the key was kept.
+func (o *Handler) NameOf(ctx context.Context, key string) string {
 	kind, id, _ := strings.Cut(key, ":")
 	who := chat.Principal{Kind: chat.PrincipalKind(kind), ID: id}
 	if who.Kind == chat.TokenHolder {

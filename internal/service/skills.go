@@ -223,7 +223,7 @@ func (o *Handler) GetSkill(ctx context.Context, by operation.Caller, in operatio
 		return operations.SkillDetail{}, err
 	}
 	out := operations.SkillDetail{Skill: f.show(), Files: []operations.SkillFile{}}
-	out.ApprovedName = o.nameOf(ctx, out.ApprovedBy)
+	out.ApprovedName = o.NameOf(ctx, out.ApprovedBy)
 	if f.server != nil {
 		for _, name := range slices.Sorted(maps.Keys(f.server.Record.Files)) {
 			out.Files = append(out.Files, operations.SkillFile{Path: name, Digest: f.server.Record.Files[name]})

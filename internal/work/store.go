@@ -22,6 +22,7 @@ type Filter struct {
 	State   State
 	Parent  string
 	All     bool   // those that are over too
+	Newest  bool   // those that moved last come first
 	After   string // the last one of the page before, by its id
 	Limit   int
 }
@@ -39,8 +40,27 @@ type EventFilter struct {
 type Spent struct {
 	Project, Task, Agent string
 	Tokens               int64
-	Done                 int // completed ones
+	Cost                 int64 // billionths of a dollar
+	Done                 int   // completed ones
 	Entries              int
+}
+
+// SpentDay is what the tasks of a project took on a day.
+type SpentDay struct {
+	Day    string // 2026-11-17, in UTC
+	Tokens int64
+	Cost   int64 // billionths of a dollar
+}
+
+// Edge says that a task needs another.
+type Edge struct{ Task, Needs string }
+
+// Changes are what a task changed.
+type Changes struct {
+	Base      string // the branch that it is compared with
+	Text      string // a unified diff
+	Files     []string
+	Truncated bool // Text is not all of it
 }
 
 // Worktree is a task's own checkout.

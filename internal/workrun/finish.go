@@ -370,38 +370,34 @@ func (r *Runner) remove(ctx context.Context, w work.Worktree) {
 }
 
 // Diff is what a task changed: what was merged, or what its checkout has now.
-func (r *Runner) Diff(ctx context.Context, t work.Task, limit int) (base, diff string, files []string, err error) {
+func (r *Runner) Diff(ctx context.Context, t work.Task, limit int) (work.Changes, error) {
 	repo, known, err := r.open(ctx, t.Project, t.Repo)
 	if err != nil {
-		return "", "", nil, err
+		return work.Changes{}, err
 	}
 	var d gitrepo.Diff
 	if m, merged, err := r.Tasks.PreparedMerge(ctx, t.ID, t.Attempt); err != nil {
-		return "", "", nil, err
+		return work.Changes{}, err
 	} else if merged && t.State == work.Completed {
 		d, err = repo.Diff(ctx, m.Base, m.OID, limit)
 		return shown(known.Branch, d, err)
 	}
 	want, err := r.tree(ctx, t)
 	if err != nil {
-		return "", "", nil, err
+		return work.Changes{}, err
 	}
 	tree, err := repo.Tree(want.Path)
 	if err != nil {
-		return "", "", nil, err
+		return work.Changes{}, err
 	}
 	d, err = tree.Diff(ctx, known.Branch, limit)
 	return shown(known.Branch, d, err)
 }
 
-func shown(base string, d gitrepo.Diff, err error) (string, string, []string, error) {
-	var files []string
+func shown(base string, d gitrepo.Diff, err error) (work.Changes, error) {
+	out := work.Changes{Base: base, Text: d.Text, Truncated: d.Truncated}
 	for _, f := range d.Files {
-		files = append(files, f.Path)
+		out.Files = append(out.Files, f.Path)
 	}
-	text := d.Text
-	if d.Truncated {
-		text += "\n… the difference is longer than this"
-	}
-	return base, text, files, err
+	return out, err
 }

@@ -87,6 +87,7 @@ func (h *Handler) GetRecentEvents(ctx context.Context, by operation.Caller, in o
 	if err != nil {
 		return out, err
 	}
+	name := h.names(ctx)
 	for len(out.Items) < f.Limit {
 		page, err := h.o.Projects.Events(ctx, f)
 		if err != nil {
@@ -97,7 +98,7 @@ func (h *Handler) GetRecentEvents(ctx context.Context, by operation.Caller, in o
 			if !by.May(operation.Admin) && !slices.Contains(visible, e.Project) {
 				continue
 			}
-			out.Items = append(out.Items, operations.WorkEvent{ID: e.ID, Type: e.Type, ProjectID: e.Project, TaskID: e.Task, By: e.By, From: string(e.From), To: string(e.To), Text: e.Text, At: e.At})
+			out.Items = append(out.Items, operations.WorkEvent{ID: e.ID, Type: e.Type, ProjectID: e.Project, TaskID: e.Task, By: e.By, ByName: name(e.By), From: string(e.From), To: string(e.To), Text: e.Text, At: e.At})
 			if len(out.Items) == f.Limit {
 				out.Next = strconv.FormatInt(e.ID, 10)
 				return out, nil
@@ -116,6 +117,8 @@ func (h *Handler) GetTokenUsage(ctx context.Context, by operation.Caller, in ope
 	var spent []work.Spent
 	var err error
 	switch {
+	case in.By == "day" && in.Project == "":
+		return out, invalid("projectId", "days are shown of one project: name it")
 	case in.Task != "":
 		out.TaskID = in.Task
 		if _, _, err := h.task(ctx, by, in.Task); err != nil {
@@ -127,6 +130,9 @@ func (h *Handler) GetTokenUsage(ctx context.Context, by operation.Caller, in ope
 		if _, err := h.project(ctx, by, in.Project); err != nil {
 			return out, err
 		}
+		if in.By == "day" {
+			return h.usageByDay(ctx, out)
+		}
 		spent, err = h.o.Projects.SpentOn(ctx, in.Project, "")
 	default:
 		var visible []string
@@ -137,7 +143,7 @@ func (h *Handler) GetTokenUsage(ctx context.Context, by operation.Caller, in ope
 		spent = slices.DeleteFunc(spent, func(s work.Spent) bool { return !slices.Contains(visible, s.Project) })
 	}
 	for _, s := range spent {
-		line := operations.TokenUsageLine{Tokens: s.Tokens, Entries: s.Entries}
+		line := operations.TokenUsageLine{Tokens: s.Tokens, CostUSD: float64(s.Cost) / 1e9, Entries: s.Entries}
 		switch {
 		case in.Task != "":
 			line.Agent = s.Agent
@@ -148,6 +154,19 @@ func (h *Handler) GetTokenUsage(ctx context.Context, by operation.Caller, in ope
 		}
 		out.Breakdown = append(out.Breakdown, line)
 		out.Total += s.Tokens
+	}
+	return out, err
+}
+
+// usageDays is how far back the days of a project are shown.
+const usageDays = 90 * 24 * time.Hour
+
+// usageByDay is what a project took on each of the last days.
+func (h *Handler) usageByDay(ctx context.Context, out operations.TokenUsage) (operations.TokenUsage, error) {
+	days, err := h.o.Projects.SpentDays(ctx, out.ProjectID, h.o.Now().Add(-usageDays))
+	for _, d := range days {
+		out.Breakdown = append(out.Breakdown, operations.TokenUsageLine{Day: d.Day, Tokens: d.Tokens, CostUSD: float64(d.Cost) / 1e9})
+		out.Total += d.Tokens
 	}
 	return out, err
 }

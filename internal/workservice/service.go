@@ -42,6 +42,7 @@ type Projects interface {
 	Record(context.Context, work.Event) error
 	SpentBy(ctx context.Context, since time.Time) ([]work.Spent, error)
 	SpentOn(ctx context.Context, project, task string) ([]work.Spent, error)
+	SpentDays(ctx context.Context, project string, since time.Time) ([]work.SpentDay, error)
 }
 
 // Tasks keeps tasks.
@@ -60,6 +61,7 @@ type Tasks interface {
 	Needs(ctx context.Context, id string) ([]work.Task, error)
 	Dependents(ctx context.Context, id string) ([]work.Task, error)
 	Results(ctx context.Context, task string) ([]work.Result, error)
+	Edges(ctx context.Context, project string) ([]work.Edge, error)
 }
 
 // Options are what a Handler works with.
@@ -85,12 +87,14 @@ type Options struct {
 	Changed func()
 	// Git does what needs a repository.
 	Git Git
+	// NameOf is what people call somebody; nil: their keys are shown.
+	NameOf func(ctx context.Context, principal string) string
 }
 
 // Git does what needs a repository.
 type Git interface {
 	// Diff is what a task changed, cut at limit bytes.
-	Diff(ctx context.Context, t work.Task, limit int) (base, diff string, files []string, err error)
+	Diff(ctx context.Context, t work.Task, limit int) (work.Changes, error)
 	// Repo opens a repository of a project, and Checkout its files beside those of tasks; they are made where they are not there yet.
 	Repo(ctx context.Context, project, id string) (*gitrepo.Repo, work.Repo, error)
 	Checkout(ctx context.Context, project, id string) (*gitrepo.Tree, work.Repo, error)

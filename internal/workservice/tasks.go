@@ -15,8 +15,11 @@ import (
 	"chorus/internal/work"
 )
 
-// maxDiff is how much of a diff is shown.
-const maxDiff = 200_000
+// How much of a diff is shown, in bytes, and how much where all of it was asked for.
+const (
+	maxDiff      = 200_000
+	maxWholeDiff = 20_000_000
+)
 
 // ListTasks carries out the operation of that name.
 func (h *Handler) ListTasks(ctx context.Context, by operation.Caller, in operations.TaskQuery) (operation.List[operations.Task], error) {
@@ -26,7 +29,7 @@ func (h *Handler) ListTasks(ctx context.Context, by operation.Caller, in operati
 		return out, err
 	}
 	limit := cmp.Or(in.Limit, 50)
-	f := work.Filter{Project: in.Project, State: work.State(in.Status), All: in.All, After: in.Cursor, Limit: limit}
+	f := work.Filter{Project: in.Project, State: work.State(in.Status), All: in.All, After: in.Cursor, Limit: limit, Newest: in.Order == "newest"}
 	for len(out.Items) < limit {
 		page, err := h.o.Tasks.List(ctx, f)
 		if errors.Is(err, journal.ErrUnknown) {
@@ -44,11 +47,46 @@ func (h *Handler) ListTasks(ctx context.Context, by operation.Caller, in operati
 			}
 		}
 		if len(page) < limit {
-			return out, nil
+			return h.named(ctx, out), nil
 		}
 	}
 	out.Next = f.After
-	return out, nil
+	return h.named(ctx, out), nil
+}
+
+// named adds what people call the owners of tasks.
+func (h *Handler) named(ctx context.Context, list operation.List[operations.Task]) operation.List[operations.Task] {
+	name := h.names(ctx)
+	for i := range list.Items {
+		nameTask(&list.Items[i], name)
+	}
+	return list
+}
+
+// nameTask says who owns a task, and who stopped, set or skipped it, as people call them: the store keeps their keys.
+func nameTask(t *operations.Task, name func(principal string) string) {
+	t.OwnerName = name(t.Owner)
+	for _, did := range []string{"stopped by ", "set by ", "skipped by "} {
+		if who, ok := strings.CutPrefix(t.Why, did); ok {
+			t.Why = did + name(who)
+		}
+	}
+}
+
+// names gives what people call somebody, looking each of them up once.
+func (h *Handler) names(ctx context.Context) func(principal string) string {
+	known := map[string]string{}
+	return func(principal string) string {
+		if h.o.NameOf == nil || principal == "" {
+			return principal
+		}
+		name, ok := known[principal]
+		if !ok {
+			name = h.o.NameOf(ctx, principal)
+			known[principal] = name
+		}
+		return name
+	}
 }
 
 func show(t work.Task) operations.Task {
@@ -152,6 +190,7 @@ func (h *Handler) GetTask(ctx context.Context, by operation.Caller, in operation
 // whole shows a task with those around it.
 func (h *Handler) whole(ctx context.Context, t work.Task) (operations.Task, error) {
 	out := show(t)
+	nameTask(&out, h.names(ctx))
 	needs, err := h.o.Tasks.Needs(ctx, t.ID)
 	if err != nil {
 		return out, err
@@ -417,13 +456,21 @@ func (h *Handler) GetTaskResult(ctx context.Context, by operation.Caller, in ope
 	if len(results) == 0 {
 		return operations.TaskResult{}, operation.Errorf(operation.NotFound, "No results found for task '%s'", in.ID)
 	}
-	r := results[0]
+	out := showResult(results[0])
+	out.Attempts = len(results)
+	for _, r := range results[1:] {
+		out.Before = append(out.Before, showResult(r))
+	}
+	return out, nil
+}
+
+func showResult(r work.Result) operations.TaskResult {
 	return operations.TaskResult{ID: r.Task, Attempt: r.Attempt, Agent: r.Agent, Result: string(r.Outcome), Summary: r.Summary, Files: append([]string{}, r.Files...), Error: r.Error, Tokens: r.Tokens,
-		CostUSD: float64(r.Cost) / 1e9, At: r.At, Attempts: len(results)}, nil
+		CostUSD: float64(r.Cost) / 1e9, At: r.At}
 }
 
 // GetTaskDiff carries out the operation of that name.
-func (h *Handler) GetTaskDiff(ctx context.Context, by operation.Caller, in operations.TaskRef) (operations.TaskDiff, error) {
+func (h *Handler) GetTaskDiff(ctx context.Context, by operation.Caller, in operations.TaskDiffQuery) (operations.TaskDiff, error) {
 	t, _, err := h.task(ctx, by, in.ID)
 	if err != nil {
 		return operations.TaskDiff{}, err
@@ -431,11 +478,19 @@ func (h *Handler) GetTaskDiff(ctx context.Context, by operation.Caller, in opera
 	if t.Branch == "" {
 		return operations.TaskDiff{}, operation.Errorf(operation.Conflict, "Task has no branch name: nobody worked on it in a repository yet")
 	}
-	base, diff, files, err := h.o.Git.Diff(ctx, t, maxDiff)
+	limit := maxDiff
+	if in.Whole {
+		limit = maxWholeDiff
+	}
+	d, err := h.o.Git.Diff(ctx, t, limit)
 	if err != nil {
 		return operations.TaskDiff{}, operation.Errorf(operation.Conflict, "the difference cannot be shown: %s", err)
 	}
-	return operations.TaskDiff{ID: t.ID, Branch: t.Branch, Base: base, Files: append([]string{}, files...), Diff: cmp.Or(diff, "(no changes)")}, nil
+	text := cmp.Or(d.Text, "(no changes)")
+	if d.Truncated {
+		text += "\n… the difference is longer than this"
+	}
+	return operations.TaskDiff{ID: t.ID, Branch: t.Branch, Base: d.Base, Files: append([]string{}, d.Files...), Diff: text, Truncated: d.Truncated}, nil
 }
 
 // maxTree bounds a drawing.

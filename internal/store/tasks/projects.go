@@ -239,14 +239,36 @@ func nullableZero(t time.Time) int64 {
 
 // SpentOn sums what the attempts of a task, or of the tasks of a project, took: the most first.
 func (s *Tasks) SpentOn(ctx context.Context, project, task string) (out []work.Spent, err error) {
-	query, args := `SELECT project, task_id, agent, SUM(tokens), count(*) FROM task_results WHERE project = ? GROUP BY task_id, agent ORDER BY 4 DESC, 2`, []any{project}
+	query, args := `SELECT project, task_id, agent, SUM(tokens), SUM(cost), count(*) FROM task_results WHERE project = ? GROUP BY task_id, agent ORDER BY 4 DESC, 2`, []any{project}
 	if task != "" {
-		query, args = `SELECT project, task_id, agent, SUM(tokens), count(*) FROM task_results WHERE task_id = ? GROUP BY task_id, agent ORDER BY 4 DESC, 2`, []any{task}
+		query, args = `SELECT project, task_id, agent, SUM(tokens), SUM(cost), count(*) FROM task_results WHERE task_id = ? GROUP BY task_id, agent ORDER BY 4 DESC, 2`, []any{task}
 	}
 	err = s.db.Query(ctx, query, args, func(rows *sql.Rows) error {
 		var p work.Spent
-		err := rows.Scan(&p.Project, &p.Task, &p.Agent, &p.Tokens, &p.Entries)
+		err := rows.Scan(&p.Project, &p.Task, &p.Agent, &p.Tokens, &p.Cost, &p.Entries)
 		out = append(out, p)
+		return err
+	})
+	return out, err
+}
+
+// SpentDays sums what the attempts of a project's tasks took on each day since an hour, the oldest day first.
+func (s *Tasks) SpentDays(ctx context.Context, project string, since time.Time) (out []work.SpentDay, err error) {
+	err = s.db.Query(ctx, `SELECT date(hour * 3600, 'unixepoch'), SUM(tokens), SUM(cost) FROM work_hours WHERE project = ? AND hour >= ? GROUP BY 1 ORDER BY 1`, []any{project, since.Unix() / 3600}, func(rows *sql.Rows) error {
+		var d work.SpentDay
+		err := rows.Scan(&d.Day, &d.Tokens, &d.Cost)
+		out = append(out, d)
+		return err
+	})
+	return out, err
+}
+
+// Edges are the dependencies of a project's tasks on each other.
+func (s *Tasks) Edges(ctx context.Context, project string) (out []work.Edge, err error) {
+	err = s.db.Query(ctx, `SELECT d.task_id, d.needs FROM tasks t JOIN task_dependencies d ON d.task_id = t.id WHERE t.project = ? ORDER BY d.task_id, d.needs`, []any{project}, func(rows *sql.Rows) error {
+		var e work.Edge
+		err := rows.Scan(&e.Task, &e.Needs)
+		out = append(out, e)
 		return err
 	})
 	return out, err

@@ -383,7 +383,7 @@ func (s *Tasks) tasks(ctx context.Context, query string, args ...any) (out []wor
 	return out, err
 }
 
-// List gives a page of tasks, the lowest priority number first, then the oldest.
+// List gives a page of tasks: the lowest priority number first, then the oldest; or those that moved last.
 func (s *Tasks) List(ctx context.Context, f work.Filter) ([]work.Task, error) {
 	var where []string
 	var args []any
@@ -408,12 +408,20 @@ func (s *Tasks) List(ctx context.Context, f work.Filter) ([]work.Task, error) {
 		if err != nil {
 			return nil, err
 		}
-		add(`(priority, created_at, id) > (?, ?, ?)`, last.Priority, last.Created.UnixMicro(), last.ID)
+		if f.Newest {
+			add(`(moved_at, id) < (?, ?)`, last.Moved.UnixMicro(), last.ID)
+		} else {
+			add(`(priority, created_at, id) > (?, ?, ?)`, last.Priority, last.Created.UnixMicro(), last.ID)
+		}
 	}
 	if len(where) == 0 {
 		where = []string{`1 = 1`}
 	}
-	return s.tasks(ctx, `SELECT `+taskColumns+` FROM tasks WHERE `+strings.Join(where, ` AND `)+` ORDER BY priority, created_at, id LIMIT ?+0`, append(args, f.Limit)...)
+	order := `priority, created_at, id`
+	if f.Newest {
+		order = `moved_at DESC, id DESC`
+	}
+	return s.tasks(ctx, `SELECT `+taskColumns+` FROM tasks WHERE `+strings.Join(where, ` AND `)+` ORDER BY `+order+` LIMIT ?+0`, append(args, f.Limit)...)
 }
 
 // Count counts tasks by state, of a project or of all.

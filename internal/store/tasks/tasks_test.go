@@ -2,9 +2,11 @@ package tasks_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -134,6 +136,9 @@ func TestATaskWaitsForWhatItNeeds(t *testing.T) {
 	}
 	if _, err := q.Finish(t.Context(), work.Result{Task: first.ID, Attempt: 1, Outcome: work.OutcomeCompleted, Summary: "did it", Files: []string{"a.go"}}, work.VerifyPassed, "system:queue", ""); err != nil {
 		t.Fatal(err)
+	}
+	if days, err := q.SpentDays(t.Context(), "p", q.now.AddDate(0, 0, -1)); err != nil || len(days) != 1 || days[0].Day != "2026-03-01" {
+		t.Errorf("days %+v, %v", days, err)
 	}
 	if q.state(first.ID) != work.Completed || q.state(second.ID) != work.Ready || q.state(third.ID) != work.Defined {
 		t.Fatal("the next one is ready with the end of what it needs")
@@ -440,5 +445,64 @@ func TestTaskOfADeadWorker(t *testing.T) {
 	given.Worker, given.Attempt = now.Worker, given.Attempt+1
 	if ok, err := q.TakeOver(t.Context(), given, "late"); ok || err != nil {
 		t.Errorf("an attempt that is over was taken: %v %v", ok, err)
+	}
+}
+
+// The newest completed tasks are found by an index, page by page, however many there are.
+func TestNewestFirst(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	var made []string
+	for range 7 {
+		q.now = q.now.Add(time.Minute)
+		task := q.task("x")
+		if _, err := q.Change(t.Context(), task.ID, func(w *work.Task, now time.Time) ([]work.Event, error) {
+			return []work.Event{w.Override(work.Completed, "local:ada", now)}, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		made = append([]string{task.ID}, made...)
+	}
+	q.task("not completed")
+	var got []string
+	f := work.Filter{Project: "p", State: work.Completed, Newest: true, Limit: 3}
+	for {
+		page, err := q.List(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, task := range page {
+			got = append(got, task.ID)
+			f.After = task.ID
+		}
+		if len(page) < f.Limit {
+			break
+		}
+	}
+	if !slices.Equal(got, made) {
+		t.Errorf("listed %v, want %v", got, made)
+	}
+	for _, where := range []string{`project = 'p' AND state = 'COMPLETED'`, `state = 'COMPLETED'`} {
+		var plan string
+		if err := q.db.Query(t.Context(), `EXPLAIN QUERY PLAN SELECT id FROM tasks WHERE `+where+` ORDER BY moved_at DESC, id DESC LIMIT 20`, nil, func(rows *sql.Rows) error {
+			var a, b, c int
+			var detail string
+			err := rows.Scan(&a, &b, &c, &detail)
+			plan += detail + "\n"
+			return err
+		}); err != nil || !strings.Contains(plan, "moved") || strings.Contains(plan, "TEMP B-TREE") {
+			t.Errorf("%s: %s %v", where, plan, err)
+		}
+	}
+}
+
+func TestEdges(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	a := q.task("a")
+	b := q.task("b", a.ID)
+	edges, err := q.Edges(t.Context(), "p")
+	if err != nil || !slices.Equal(edges, []work.Edge{{Task: b.ID, Needs: a.ID}}) {
+		t.Errorf("edges %v, %v", edges, err)
 	}
 }

@@ -20,34 +20,43 @@ const (
 // dayChart draws the costs of each day as bars.
 func dayChart(c operations.Costs, now time.Time) template.HTML {
 	spent := map[string]float64{}
-	most := 0.0
 	for _, row := range c.Rows {
 		spent[row.Key] = row.Dollars
-		most = max(most, row.Dollars)
+	}
+	return barChart("Spending by day", spent, c.Since, now, dollars)
+}
+
+// maxDays is how many days a chart shows: more bars would be too thin.
+const maxDays = 120
+
+// barChart draws a value of each day as a bar, by days in UTC such as 2026-11-17; "": there is nothing to draw.
+func barChart(title string, values map[string]float64, since, now time.Time, show func(float64) string) template.HTML {
+	first := since.UTC().Truncate(24 * time.Hour)
+	days := min(max(int(now.UTC().Sub(first)/(24*time.Hour))+1, 1), maxDays)
+	first = now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-days)
+	most := 0.0
+	for i := range days {
+		most = max(most, values[first.AddDate(0, 0, i).Format(time.DateOnly)])
 	}
 	if most == 0 {
 		return ""
 	}
-	first := c.Since.UTC().Truncate(24 * time.Hour)
-	days := int(now.UTC().Sub(first)/(24*time.Hour)) + 1
-	days = min(max(days, 1), 120)
-	first = now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-days)
 	room := float64(chartWidth-chartLeft) / float64(days)
 	tall := float64(chartHeight - chartBottom - 14)
 	var out strings.Builder
-	fmt.Fprintf(&out, `<svg class="chart" viewBox="0 0 %d %d" role="img" aria-label="Spending by day">`, chartWidth, chartHeight)
+	fmt.Fprintf(&out, `<svg class="chart" viewBox="0 0 %d %d" role="img" aria-label="%s">`, chartWidth, chartHeight, html.EscapeString(title))
 	for i := range 3 {
 		y := 14 + tall*float64(i)/2
 		fmt.Fprintf(&out, `<line class="axis" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`,
-			chartLeft, chartWidth, y, y, chartLeft-8, y+4, html.EscapeString(dollars(most*float64(2-i)/2)))
+			chartLeft, chartWidth, y, y, chartLeft-8, y+4, html.EscapeString(show(most*float64(2-i)/2)))
 	}
 	for i := range days {
 		day := first.AddDate(0, 0, i)
 		key := day.Format(time.DateOnly)
-		x, h := float64(chartLeft)+room*float64(i), tall*spent[key]/most
+		x, h := float64(chartLeft)+room*float64(i), tall*values[key]/most
 		if h > 0 {
 			fmt.Fprintf(&out, `<rect class="spent" x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="2"><title>%s: %s</title></rect>`,
-				x+room*.12, 14+tall-h, min(room*.76, 60), max(h, 1), key, html.EscapeString(dollars(spent[key])))
+				x+room*.12, 14+tall-h, min(room*.76, 60), max(h, 1), key, html.EscapeString(show(values[key])))
 		}
 		if i == 0 || i == days-1 || days <= 14 || i%7 == 0 && days-i > 4 {
 			fmt.Fprintf(&out, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`, x+min(room/2, 36), chartHeight-6, day.Format("2 Jan"))

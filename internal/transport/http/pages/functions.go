@@ -23,6 +23,8 @@ func (p *Pages) functions() template.FuncMap {
 		"static":   p.assets.href,
 		"markdown": func(text string) template.HTML { return template.HTML(markdown.HTML(text)) }, // safe: see markdown.HTML
 		"diff":     diff,
+		"pairs":    sideBySide,
+		"lower":    strings.ToLower,
 		"code":     func(text, lang string) template.HTML { return template.HTML(markdown.Code(text, lang)) },
 		"pretty":   pretty,
 		"visible":  markdown.Visible,
@@ -34,7 +36,7 @@ func (p *Pages) functions() template.FuncMap {
 		"moment":   func(t time.Time) string { return t.Format("Mon 2 Jan 2006, 15:04 MST") },
 		"usd":      usd,
 		"dollars":  dollars,
-		"count":    count,
+		"count":    countAny,
 		"short":    short,
 		"firstOf":  cmp.Or[string],
 		"join":     strings.Join,
@@ -136,6 +138,15 @@ func dollars(n float64) string {
 		return fmt.Sprintf("$%.4f", n)
 	}
 	return fmt.Sprintf("$%.2f", n)
+}
+
+// countAny is count for the number types that templates meet.
+func countAny(n any) string {
+	if big, ok := n.(int64); ok {
+		return count(int(big))
+	}
+	small, _ := n.(int)
+	return count(small)
 }
 
 // count is a rounded number: 1.2 k, 25 M.

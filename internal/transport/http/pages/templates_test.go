@@ -155,11 +155,17 @@ func TestEveryPageRenders(t *testing.T) {
 		"search.html":    {{"Text": "x", "Agent": "a", "Hits": full[[]operations.Hit](), "More": "?x"}, {"Text": "", "Agent": "", "Sessions": sessions}},
 		"settings.html": {{"Made": new(full[operations.Token]()), "Admin": true, "Tokens": full[[]operations.Token](), "Scopes": operation.Scopes(), "Models": full[[]operations.Model](), "Settings": full[[]operations.Setting]()},
 			{"Made": (*operations.Token)(nil), "Admin": false}},
-		"task.html": {{"T": full[operations.Task](), "Result": full[operations.TaskResult](), "Changes": full[operations.TaskDiff](), "NoDiff": "x", "Events": full[[]operations.WorkEvent](), "Can": map[string]bool{"stop": true, "restart": true, "approve": true, "skip": true, "reopen": true}},
-			{"T": operations.Task{}, "Result": operations.TaskResult{}, "Changes": operations.TaskDiff{}, "NoDiff": "", "Can": map[string]bool{}}},
+		"task.html": {{"T": full[operations.Task](), "Result": full[operations.TaskResult](), "Changes": taskChanges{Split: true, Cut: true, Files: full[[]diffFile]()}, "Log": new(full[taskLog]()), "Events": full[[]operations.WorkEvent](), "May": true, "Types": []string{"docs"}, "Can": map[string]bool{"stop": true, "restart": true, "approve": true, "skip": true, "reopen": true}},
+			{"T": operations.Task{}, "Result": operations.TaskResult{}, "Changes": taskChanges{Files: []diffFile{{Hunks: []diffHunk{{Lines: []diffLine{{Kind: "add"}, {Kind: "del"}}}}}}}, "Log": (*taskLog)(nil), "May": false, "Can": map[string]bool{}}},
 		"work.html": {{"Columns": full[[]taskColumn](), "Projects": full[[]operations.Project](), "ProjectNames": map[string]string{"value <x>": "Site"}, "Status": full[operations.WorkStatus](), "Project": "value <x>", "May": true},
 			{"Columns": []taskColumn{{}}, "Status": operations.WorkStatus{}, "Project": "", "May": true}},
-		"signin.html": {{"Problem": "x", "Next": "/"}, {"Problem": "", "Next": ""}},
+		"projects.html": {{"List": full[[]operations.Project]()}, {"List": nil}},
+		"project.html": {{"P": full[operations.Project](), "May": true, "Counts": full[[]stateCount](), "Days": full[[]operations.TokenUsageLine](), "TokenChart": template.HTML("<svg></svg>"), "DollarChart": template.HTML("<svg></svg>"),
+			"TaskCosts": full[[]taskCost](), "MostTokens": int64(3), "Tokens": int64(3), "Dollars": 1.5, "Notes": full[[]operations.Note](), "Note": new(full[operations.Note]()), "Hooks": full[[]operations.Hook]()},
+			{"P": operations.Project{Status: "PAUSED"}, "May": true, "Tokens": int64(0), "Dollars": 0.0, "Note": (*operations.Note)(nil), "TokenChart": template.HTML(""), "DollarChart": template.HTML("")}},
+		"graph.html":   {{"G": full[operations.TaskGraph](), "Needs": map[string][]string{"value <x>": {"y"}}, "Graph": template.HTML("<svg></svg>")}, {"G": operations.TaskGraph{}, "Graph": template.HTML("")}},
+		"workers.html": {{"Status": full[operations.WorkStatus](), "Slots": full[[]workSlot](), "Hidden": 1, "Admin": true}, {"Status": operations.WorkStatus{}, "Slots": []workSlot{{Number: 1}}, "Hidden": 0, "Admin": true}},
+		"signin.html":  {{"Problem": "x", "Next": "/"}, {"Problem": "", "Next": ""}},
 	}
 	for name := range p.templates {
 		for _, data := range pages[name] {

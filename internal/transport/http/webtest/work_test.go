@@ -2,6 +2,7 @@ package webtest
 
 import (
 	"os/exec"
+	"strings"
 	"testing"
 
 	"chorus/internal/operations"
@@ -39,14 +40,14 @@ func TestWork(t *testing.T) {
 	p.until(`location.pathname.startsWith("/work/") && document.querySelector("h1")?.textContent === "Add <b>bold</b> words"`)
 	task := p.text(`location.pathname`)
 	p.waitForText("READY")
-	p.until(`!document.querySelector("button[name=do]")`)
+	p.until(`!document.querySelector("button[name=do]:not([value=edit])")`)
 	p.visit("/work")
-	p.until(`document.querySelector(".board section:first-child .card a")?.textContent === "Add <b>bold</b> words"`)
+	p.until(`document.querySelector("[data-column=ready] .card a")?.textContent === "Add <b>bold</b> words"`)
 
 	if _, err := operations.ResumeProject.Call(t.Context(), h.app.Service.Operations(), h.owner, operations.ProjectRef{ID: "my-site"}); err != nil {
 		t.Fatal(err)
 	}
-	p.until(`document.querySelector(".board section:nth-child(3) .card .tag")?.textContent === "AWAITING_APPROVAL"`) // by itself: the board is renewed
+	p.until(`document.querySelector("[data-column=asking] .card .tag")?.textContent === "AWAITING_APPROVAL"`) // by itself: the board is renewed
 	for _, path := range []string{"/work", task} {
 		p.visit(path)
 		for _, theme := range []string{"light", "dark"} {
@@ -57,7 +58,13 @@ func TestWork(t *testing.T) {
 		}
 		p.desktop()
 	}
-	p.until(`[...document.querySelectorAll("pre.diff .add")].some((line) => line.textContent === "+<script>x</script>")`)
+	p.until(`[...document.querySelectorAll(".difftable .code.add")].some((line) => line.textContent === "<script>x</script>")`)
+	p.click("a[href*='diff=split']")
+	p.until(`document.querySelector(".split .code.add")?.textContent === "<script>x</script>"`)
+	p.until(`document.querySelector(".tasklog .call")`) // what the attempt did
+	if patch := value[string](p, `fetch(location.pathname + "/diff").then((r) => r.text())`); !strings.Contains(patch, "+<script>x</script>\n") {
+		t.Errorf("the patch is %q", patch)
+	}
 	p.until(`document.querySelector("a[href^='/s/'].button")`)
 	p.click("button[value=approve]")
 	p.until(`document.querySelector(".sheet .tag")?.textContent === "COMPLETED" && !document.querySelector("button[value=approve]")`)

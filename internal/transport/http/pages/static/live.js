@@ -3,13 +3,14 @@
 import { completions, isCommand } from "./commands.js";
 import { post, reachable, toast } from "./page.js";
 
-const conversation = document.querySelector(".talk");
+const conversation = document.querySelector("[data-after]");
 const log = document.getElementById("log");
 const form = document.getElementById("say");
 const id = conversation.dataset.session;
 
 // A reader at the end stays at the end; one further up is not moved.
-const scroller = document.scrollingElement;
+const own = conversation.dataset.scroll === "own"; // the log scrolls by itself, as a part of another page
+const scroller = own ? log : document.scrollingElement;
 const atEnd = () => scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 120;
 const toEnd = () => scroller.scrollTo({ top: scroller.scrollHeight });
 
@@ -214,4 +215,4 @@ if (form) {
 }
 addEventListener("offline", () => toast("You are offline. The agent continues; this page catches up later.", true));
 listen();
-if (!location.hash) toEnd(); // otherwise the browser scrolls to the anchor
+if (own || !location.hash) toEnd(); // otherwise the browser scrolls to the anchor

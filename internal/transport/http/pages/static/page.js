@@ -85,18 +85,19 @@ function approvalForms() {
   });
 }
 
-// writing reports whether a field in a part of the page is focused and has text.
+// writing reports whether a field in a part of the page is focused and has text, or has text that was not sent.
 function writing(part) {
   const field = document.activeElement?.closest?.("input, textarea, select");
-  return field && part.contains(field) && field.value;
+  if (field && part.contains(field) && field.value) return true;
+  return [...part.querySelectorAll("textarea")].some((area) => area.value !== area.defaultValue);
 }
 
 let reloads = 0;
 
-// Overview pages reload their content while they are visible and nobody writes in them.
-async function reloadParts() {
-  const now = document.querySelector("[data-renew]");
-  if (!now || document.hidden || writing(now)) return;
+// Overview pages reload their content while they are visible and nobody writes or drags in them.
+export async function reloadParts() {
+  const parts = document.querySelectorAll("[data-renew]");
+  if (!parts.length || document.hidden || document.body.dataset.busy) return;
   const mine = ++reloads;
   let page;
   try {
@@ -106,17 +107,26 @@ async function reloadParts() {
   } catch {
     return; // tried again later
   }
-  if (mine !== reloads || writing(now)) return; // a later reload is newer, and text that was begun meanwhile is kept
-  for (const part of ["[data-renew]", ".sessions", ".bar nav", ".places", ".asked-place"]) {
-    const [old, made] = [document.querySelector(part), page.querySelector(part)];
-    if (!old || !made || old.innerHTML === made.innerHTML) continue;
-    const open = [...old.querySelectorAll("details")].map((d) => d.open);
-    const at = document.activeElement;
-    const path = old.contains(at) && at.getAttribute("href");
-    old.innerHTML = made.innerHTML; // rendered by our own server
-    old.querySelectorAll("details").forEach((d, i) => (d.open = open[i] ?? false));
-    if (path) old.querySelector(`[href="${CSS.escape(path)}"]`)?.focus();
-  }
+  if (mine !== reloads || document.body.dataset.busy) return; // a later reload is newer
+  const fresh = page.querySelectorAll("[data-renew]");
+  parts.forEach((old, i) => renew(old, fresh[i]));
+  for (const part of [".sessions", ".bar nav", ".places", ".asked-place"]) renew(document.querySelector(part), page.querySelector(part));
+}
+
+// renew replaces the content of a part of the page, unless somebody has begun to write in it. What was unfolded stays so, and the focus stays
+// on the same link or button.
+function renew(old, made) {
+  if (!old || !made || old.innerHTML === made.innerHTML || writing(old)) return;
+  const key = (d, i) => d.id || i;
+  const open = new Map([...old.querySelectorAll("details")].map((d, i) => [key(d, i), d.open]));
+  const at = document.activeElement;
+  const holder = old.contains(at) && at.closest("[id]");
+  const path = old.contains(at) && at.getAttribute("href");
+  const inside = holder && old.contains(holder) && holder !== old && [holder.id, [...holder.querySelectorAll(at.localName)].indexOf(at), at.localName];
+  old.innerHTML = made.innerHTML; // rendered by our own server
+  old.querySelectorAll("details").forEach((d, i) => (d.open = open.get(key(d, i)) ?? d.open));
+  if (path) old.querySelector(`[href="${CSS.escape(path)}"]`)?.focus();
+  else if (inside) document.getElementById(inside[0])?.querySelectorAll(inside[2])[inside[1]]?.focus();
 }
 
 function autoReload() {

@@ -1,0 +1,273 @@
+package pages
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/work"
+)
+
+const (
+	// shownTasks is how many tasks of a state the board shows, the most urgent first.
+	shownTasks = 50
+	// shownDone is how many completed tasks it shows, the newest first.
+	shownDone = 20
+)
+
+// column is a column of the board: tasks in one of its states.
+type column struct {
+	ID     string
+	Name   string
+	States []work.State
+}
+
+// boardColumns are the columns, from left to right. Every state is in one of them.
+func boardColumns() []column {
+	return []column{
+		{"waiting", "Waiting", []work.State{work.Defined, work.Paused}},
+		{"ready", "Ready", []work.State{work.Ready}},
+		{"progress", "In progress", []work.State{work.InProgress, work.Assigned, work.Verifying}},
+		{"asking", "Needs you", []work.State{work.WaitingInput, work.AwaitingPlanApproval, work.AwaitingApproval}},
+		{"stopped", "Stopped", []work.State{work.Blocked, work.Failed}},
+		{"done", "Done", []work.State{work.Completed}},
+	}
+}
+
+// columnOf is where a task in a state stands. A state that no column names needs a look.
+func columnOf(state work.State) string {
+	for _, c := range boardColumns() {
+		if slices.Contains(c.States, state) {
+			return c.ID
+		}
+	}
+	return "asking"
+}
+
+// move is what a task can do on the board: the action, what its button says, and the columns it can be dropped on for it.
+type move struct {
+	Action  work.Action
+	Label   string
+	Columns []string
+	Asks    bool // it needs words
+}
+
+// moveLabels say what an action does.
+var moveLabels = map[work.Action]string{
+	work.ActionApprove: "Approve and merge", work.ActionStop: "Stop it", work.ActionRestart: "Make it ready again",
+	work.ActionSkip: "Skip it: count it as done", work.ActionReopen: "Reopen with feedback",
+}
+
+// movesOf are what the rules allow a task to do now.
+func movesOf(state work.State) []move {
+	var out []move
+	taken := map[string]bool{}
+	for _, o := range work.Offers(state) {
+		m := move{Action: o.Action, Label: moveLabels[o.Action], Asks: o.Action == work.ActionReopen}
+		to := []string{columnOf(o.To)}
+		if o.To == work.Verifying {
+			to = append(to, columnOf(work.Completed)) // where it ends, and where people drop it
+		}
+		for _, c := range to {
+			if !taken[c] && c != columnOf(state) { // the first offer has the column: a restart, not a reopening
+				taken[c] = true
+				m.Columns = append(m.Columns, c)
+			}
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// refusal says why a task cannot be dropped on a column.
+func refusal(state work.State, to string) error {
+	why := map[string]string{
+		"waiting":  "tasks wait by themselves: for others that they need, or until a time",
+		"ready":    "it is in its worker's hands: stop it first, then it can be made ready again",
+		"progress": "a worker takes it by itself when it is its turn",
+		"asking":   "a task comes here by itself, when it asks something or its result waits for a yes",
+		"stopped":  "nobody works on it, so there is nothing to stop; pausing the project keeps it from being begun",
+		"done":     "only a result that waits for a yes can be approved, and only what is blocked or failed can be skipped",
+	}[to]
+	if why == "" {
+		return operation.Errorf(operation.Invalid, "the board has no column %.20q", to)
+	}
+	if to == "ready" && state == work.Verifying {
+		why = "its work is being merged"
+	}
+	return operation.Errorf(operation.Conflict, "The task is %s: %s.", state, why)
+}
+
+// taskColumn is a column of the board with its tasks.
+type taskColumn struct {
+	ID    string
+	Name  string
+	Tasks []taskCard
+	More  bool // there are tasks that are not shown
+}
+
+// taskCard is a task on the board.
+type taskCard struct {
+	operations.Task
+	Moves []move
+	Drop  string // the columns it may be dropped on, with spaces between
+	Asks  string // the columns that ask for words, likewise
+}
+
+func cardOf(t operations.Task, may bool) taskCard {
+	c := taskCard{Task: t}
+	if !may {
+		return c
+	}
+	c.Moves = movesOf(work.State(t.Status))
+	var drop, asks []string
+	for _, m := range c.Moves {
+		drop = append(drop, m.Columns...)
+		if m.Asks {
+			asks = append(asks, m.Columns...)
+		}
+	}
+	c.Drop, c.Asks = strings.Join(drop, " "), strings.Join(asks, " ")
+	return c
+}
+
+// work shows all tasks, or those of a project, on a board.
+func (p *Pages) work(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	ctx := r.Context()
+	projects, err := operations.ListProjects.Call(ctx, p.Executor, by, operation.None{})
+	if err != nil {
+		return err
+	}
+	status, err := operations.GetWorkStatus.Call(ctx, p.Executor, by, operation.None{})
+	if err != nil {
+		return err
+	}
+	project := r.URL.Query().Get("project")
+	columns, err := p.taskColumns(ctx, by, project)
+	if err != nil {
+		return err
+	}
+	names := map[string]string{}
+	for _, one := range projects.Items {
+		names[one.ID] = one.Name
+	}
+	frame := p.layout(r, by, "Work")
+	frame.Script = "work.js"
+	return p.render(w, http.StatusOK, "work.html", map[string]any{"Layout": frame, "Projects": projects.Items, "ProjectNames": names, "Status": status,
+		"Project": project, "Columns": columns, "May": by.May(operation.Chat)})
+}
+
+// taskColumns asks for each state by itself: many tasks that wait must not hide the few that are worked on.
+func (p *Pages) taskColumns(ctx context.Context, by operation.Caller, project string) ([]taskColumn, error) {
+	var out []taskColumn
+	for _, c := range boardColumns() {
+		shown := taskColumn{ID: c.ID, Name: c.Name}
+		for _, state := range c.States {
+			query := operations.TaskQuery{Project: project, Status: string(state), Limit: shownTasks}
+			if state == work.Completed {
+				query.Order, query.Limit = "newest", shownDone
+			}
+			list, err := operations.ListTasks.Call(ctx, p.Executor, by, query)
+			if err != nil {
+				return nil, err
+			}
+			for _, t := range list.Items {
+				shown.Tasks = append(shown.Tasks, cardOf(t, by.May(operation.Chat)))
+			}
+			shown.More = shown.More || list.Next != ""
+		}
+		out = append(out, shown)
+	}
+	return out, nil
+}
+
+func (p *Pages) addTask(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	t, err := operations.CreateTask.Call(r.Context(), p.Executor, by, operations.NewTask{Project: r.PostFormValue("project"), Title: r.PostFormValue("title"),
+		Description: r.PostFormValue("description"), Needs: strings.Fields(strings.ReplaceAll(r.PostFormValue("needs"), ",", " ")), Approval: r.PostFormValue("approval") != ""})
+	if err != nil {
+		return err
+	}
+	return finishForm(w, r, "/work/"+url.PathEscape(t.ID), "added")
+}
+
+func (p *Pages) addProject(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	made, err := operations.CreateProject.Call(r.Context(), p.Executor, by, operations.NewProject{Name: r.PostFormValue("name"), Repo: r.PostFormValue("repo")})
+	if err != nil {
+		return err
+	}
+	return finishForm(w, r, "/work?project="+url.QueryEscape(made.ID), "added")
+}
+
+// changeTask does with a task what a button says, or what it means to drop it on a column.
+func (p *Pages) changeTask(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	ctx, id, do := r.Context(), r.PathValue("id"), r.PostFormValue("do")
+	if to := r.PostFormValue("to"); to != "" {
+		action, err := p.actionFor(ctx, by, id, to)
+		if err != nil {
+			return err
+		}
+		do = string(action)
+	}
+	back := "/work/" + url.PathEscape(id)
+	if board := r.PostFormValue("back"); board == "/work" || strings.HasPrefix(board, "/work?") {
+		back = board
+	}
+	if do == "edit" {
+		if err := p.editTask(r, by, id); err != nil {
+			return err
+		}
+		return finishForm(w, r, back, "changed")
+	}
+	moved, err := p.moveTask(ctx, by, id, work.Action(do), r.PostFormValue("feedback"))
+	if err != nil {
+		return err
+	}
+	return finishForm(w, r, back, moved.Title+" is "+moved.Status)
+}
+
+// actionFor is what dropping a task on a column means. The state is the one it has now, not the one that the page showed.
+func (p *Pages) actionFor(ctx context.Context, by operation.Caller, id, to string) (work.Action, error) {
+	t, err := operations.GetTask.Call(ctx, p.Executor, by, operations.TaskRef{ID: id})
+	if err != nil {
+		return "", err
+	}
+	for _, m := range movesOf(work.State(t.Status)) {
+		if slices.Contains(m.Columns, to) {
+			return m.Action, nil
+		}
+	}
+	return "", refusal(work.State(t.Status), to)
+}
+
+func (p *Pages) moveTask(ctx context.Context, by operation.Caller, id string, do work.Action, feedback string) (operations.TaskMove, error) {
+	ref := operations.TaskRef{ID: id}
+	switch do {
+	case work.ActionStop:
+		return operations.StopTask.Call(ctx, p.Executor, by, ref)
+	case work.ActionRestart:
+		return operations.RestartTask.Call(ctx, p.Executor, by, ref)
+	case work.ActionApprove:
+		return operations.ApproveTask.Call(ctx, p.Executor, by, ref)
+	case work.ActionSkip:
+		return operations.SkipTask.Call(ctx, p.Executor, by, ref)
+	case work.ActionReopen:
+		if strings.TrimSpace(feedback) == "" {
+			return operations.TaskMove{}, operation.Errorf(operation.Invalid, "say what is to be done otherwise")
+		}
+		return operations.ReopenTask.Call(ctx, p.Executor, by, operations.TaskFeedback{ID: id, Feedback: feedback})
+	}
+	return operations.TaskMove{}, operation.Errorf(operation.Invalid, "a task can be stopped, restarted, approved, skipped, reopened or edited, not %.20q", string(do))
+}

@@ -1,0 +1,221 @@
+package pages
+
+import (
+	"strconv"
+	"strings"
+)
+
+// How much of a diff a page shows, in lines; more would keep a browser busy. The whole is a link away.
+const (
+	maxFileLines = 1000
+	maxDiffLines = 4000
+	openFiles    = 20 // further files are folded
+)
+
+// diffFile is what changed in a file.
+type diffFile struct {
+	Path    string
+	Note    string // such as "new file", "renamed from a.txt" or "binary"
+	Added   int
+	Removed int
+	Hunks   []diffHunk
+	Hidden  int  // lines that are not shown
+	Folded  bool // not open at first
+	lines   int  // that are shown
+}
+
+// diffHunk is a run of lines.
+type diffHunk struct {
+	Head  string
+	Lines []diffLine
+}
+
+// diffLine is a line of a file. Old and New are its numbers before and after, 0 where it is not there.
+type diffLine struct {
+	Kind     string // same, add, del or note
+	Old, New int
+	Text     string
+}
+
+// diffPair is a row of the view side by side; a side without a line has no kind.
+type diffPair struct{ Left, Right diffLine }
+
+// parseDiff reads a unified diff as git writes it. Whatever it does not know is left out; cut reports whether lines are.
+func parseDiff(text string) (files []diffFile, cut bool) {
+	var file *diffFile
+	var left, right, shown int // lines of the hunk that are still to come, and lines that were kept
+	var old, now int
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+		if left > 0 || right > 0 {
+			if l, ok := hunkLine(line, &old, &now, &left, &right); ok {
+				if keepLine(file, l, &shown) {
+					continue
+				}
+				cut = true
+				continue
+			}
+			left, right = 0, 0
+		}
+		switch {
+		case strings.HasPrefix(line, "diff --git "):
+			files = append(files, diffFile{Path: gitPath(line), Folded: len(files) >= openFiles})
+			file = &files[len(files)-1]
+		case file == nil:
+		case strings.HasPrefix(line, "@@ "):
+			var head string
+			if old, left, now, right, head = hunkHead(line); left+right > 0 {
+				file.Hunks = append(file.Hunks, diffHunk{Head: head})
+			}
+		case strings.HasPrefix(line, `\ `):
+			keepLine(file, diffLine{Kind: "note", Text: "no newline at the end of the file"}, &shown)
+		default:
+			file.describe(line)
+		}
+	}
+	return files, cut
+}
+
+// keepLine adds a line to the last hunk of a file, unless there are too many.
+func keepLine(file *diffFile, l diffLine, shown *int) bool {
+	switch l.Kind {
+	case "add":
+		file.Added++
+	case "del":
+		file.Removed++
+	}
+	if len(file.Hunks) == 0 {
+		return true
+	}
+	if file.lines >= maxFileLines || *shown >= maxDiffLines {
+		file.Hidden++
+		return false
+	}
+	*shown++
+	file.lines++
+	h := &file.Hunks[len(file.Hunks)-1]
+	h.Lines = append(h.Lines, l)
+	return true
+}
+
+// describe takes what a line of the header says of a file.
+func (f *diffFile) describe(line string) {
+	switch word, rest, _ := strings.Cut(line, " "); {
+	case strings.HasPrefix(line, "new file"):
+		f.Note = "new file"
+	case strings.HasPrefix(line, "deleted file"):
+		f.Note = "deleted"
+	case word == "rename" && strings.HasPrefix(rest, "from "):
+		f.Note = "renamed from " + unquote(rest[len("from "):])
+	case word == "rename" && strings.HasPrefix(rest, "to "):
+		f.Path = unquote(rest[len("to "):])
+	case word == "+++" && rest != "/dev/null":
+		f.Path = strings.TrimPrefix(unquote(strings.TrimSuffix(rest, "\t")), "b/")
+	case word == "Binary" || strings.HasPrefix(line, "GIT binary patch"):
+		f.Note = strings.TrimPrefix(f.Note+", binary", ", ")
+	}
+}
+
+// gitPath is the path in the first line of a file's diff: "diff --git a/x b/x". Where both sides are the same it is read by its length, since
+// a path may hold anything; else the lines that follow say it better.
+func gitPath(line string) string {
+	rest := strings.TrimPrefix(line, "diff --git ")
+	if strings.HasPrefix(rest, `"`) {
+		return strings.TrimPrefix(unquote(rest), "a/")
+	}
+	if half := len(rest) / 2; len(rest)%2 == 1 && len(rest) > 4 && rest[half] == ' ' && rest[2:half] == rest[half+3:] {
+		return rest[2:half]
+	}
+	return rest
+}
+
+// unquote reads a path that git put into quotation marks because of what is in it.
+func unquote(path string) string {
+	if !strings.HasPrefix(path, `"`) {
+		return path
+	}
+	quoted, err := strconv.QuotedPrefix(path)
+	if err != nil {
+		return path
+	}
+	if plain, err := strconv.Unquote(quoted); err == nil {
+		return strings.ToValidUTF8(plain, "\uFFFD")
+	}
+	return path
+}
+
+// hunkHead reads "@@ -1,2 +3,4 @@ func x".
+func hunkHead(line string) (old, left, now, right int, head string) {
+	ranges, after, ok := strings.Cut(strings.TrimPrefix(line, "@@ "), " @@")
+	before, behind, both := strings.Cut(ranges, " ")
+	if !ok || !both || !strings.HasPrefix(before, "-") || !strings.HasPrefix(behind, "+") {
+		return 0, 0, 0, 0, ""
+	}
+	old, left = lineRange(before[1:])
+	now, right = lineRange(behind[1:])
+	return old, left, now, right, strings.TrimSpace(after)
+}
+
+func lineRange(text string) (from, count int) {
+	first, length, has := strings.Cut(text, ",")
+	from, _ = strconv.Atoi(first)
+	if count = 1; has {
+		count, _ = strconv.Atoi(length)
+	}
+	return from, max(count, 0)
+}
+
+// hunkLine reads a line of a hunk; false: the hunk is over.
+func hunkLine(line string, old, now, left, right *int) (diffLine, bool) {
+	if line == "" {
+		line = " " // some tools drop the blank of an empty line
+	}
+	l := diffLine{Text: line[1:]}
+	switch line[0] {
+	case '+':
+		l.Kind, l.New = "add", *now
+		*now, *right = *now+1, *right-1
+	case '-':
+		l.Kind, l.Old = "del", *old
+		*old, *left = *old+1, *left-1
+	case ' ':
+		l.Kind, l.Old, l.New = "same", *old, *now
+		*old, *now, *left, *right = *old+1, *now+1, *left-1, *right-1
+	case '\\':
+		l.Kind, l.Text = "note", "no newline at the end of the file"
+	default:
+		return l, false
+	}
+	return l, true
+}
+
+// sideBySide puts the lines of a hunk next to each other: what was removed beside what came instead.
+func sideBySide(h diffHunk) []diffPair {
+	var out []diffPair
+	for i := 0; i < len(h.Lines); {
+		l := h.Lines[i]
+		if l.Kind != "add" && l.Kind != "del" {
+			out = append(out, diffPair{l, l})
+			i++
+			continue
+		}
+		var removed, added []diffLine
+		for ; i < len(h.Lines) && h.Lines[i].Kind == "del"; i++ {
+			removed = append(removed, h.Lines[i])
+		}
+		for ; i < len(h.Lines) && h.Lines[i].Kind == "add"; i++ {
+			added = append(added, h.Lines[i])
+		}
+		for n := range max(len(removed), len(added)) {
+			var pair diffPair
+			if n < len(removed) {
+				pair.Left = removed[n]
+			}
+			if n < len(added) {
+				pair.Right = added[n]
+			}
+			out = append(out, pair)
+		}
+	}
+	return out
+}

@@ -1,0 +1,239 @@
+package pages
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/work"
+)
+
+const (
+	// costDays is how many days the charts of a project show.
+	costDays = 30
+	// shownCosts is how many tasks they name, those that took most.
+	shownCosts = 30
+)
+
+// projects lists them.
+func (p *Pages) projects(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	list, err := operations.ListProjects.Call(r.Context(), p.Executor, by, operation.None{})
+	if err != nil {
+		return err
+	}
+	return p.render(w, http.StatusOK, "projects.html", map[string]any{"Layout": p.layout(r, by, "Projects"), "List": list.Items})
+}
+
+// stateCount is how many tasks are in a state.
+type stateCount struct {
+	State string
+	Count int
+}
+
+// taskCost is what a task took.
+type taskCost struct {
+	ID, Title string
+	Tokens    int64
+	Dollars   float64
+}
+
+// project shows one: how many tasks stand where, what they cost, repositories, notes, channel, hooks and settings.
+func (p *Pages) project(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	ctx, id := r.Context(), r.PathValue("id")
+	one, err := operations.GetProject.Call(ctx, p.Executor, by, operations.ProjectRef{ID: id})
+	if err != nil {
+		return err
+	}
+	data := map[string]any{"Layout": p.layout(r, by, one.Name), "P": one, "May": by.May(operation.Chat), "Counts": countStates(one.Tasks)}
+	if err := p.projectCosts(ctx, by, one, data); err != nil {
+		return err
+	}
+	notes, err := operations.ListNotes.Call(ctx, p.Executor, by, operations.NoteQuery{Project: one.ID})
+	if err != nil {
+		return err
+	}
+	data["Notes"], data["Note"] = notes.Items, (*operations.Note)(nil)
+	if name := r.URL.Query().Get("note"); name != "" {
+		note, err := operations.ReadNote.Call(ctx, p.Executor, by, operations.NoteRef{Title: name, Project: one.ID})
+		if err != nil {
+			return err
+		}
+		data["Note"] = &note
+	}
+	hooks, err := operations.ListHooks.Call(ctx, p.Executor, by, operations.HookQuery{Project: one.ID})
+	if err != nil {
+		return err
+	}
+	data["Hooks"] = hooks.Items
+	return p.render(w, http.StatusOK, "project.html", data)
+}
+
+// countStates puts the numbers of tasks into the order in which reports show states.
+func countStates(tasks map[string]int) []stateCount {
+	var out []stateCount
+	for _, s := range work.States() {
+		if n := tasks[string(s)]; n > 0 {
+			out = append(out, stateCount{string(s), n})
+		}
+	}
+	return out
+}
+
+// projectCosts adds the charts of what a project took: by day, and by task.
+func (p *Pages) projectCosts(ctx context.Context, by operation.Caller, one operations.Project, data map[string]any) error {
+	days, err := operations.GetTokenUsage.Call(ctx, p.Executor, by, operations.TokenUsageQuery{Project: one.ID, By: "day"})
+	if err != nil {
+		return err
+	}
+	tokens, spent := map[string]float64{}, map[string]float64{}
+	for _, d := range days.Breakdown {
+		tokens[d.Day], spent[d.Day] = float64(d.Tokens), d.CostUSD
+	}
+	since := p.Now().AddDate(0, 0, 1-costDays)
+	data["Days"] = days.Breakdown
+	data["TokenChart"] = barChart("Tokens by day", tokens, since, p.Now(), func(n float64) string { return count(int(n)) })
+	data["DollarChart"] = barChart("Dollars by day", spent, since, p.Now(), dollars)
+	usage, err := operations.GetTokenUsage.Call(ctx, p.Executor, by, operations.TokenUsageQuery{Project: one.ID})
+	if err != nil {
+		return err
+	}
+	costs, most, total := sumByTask(usage.Breakdown), int64(0), 0.0
+	for i := range costs {
+		most, total = max(most, costs[i].Tokens), total+costs[i].Dollars
+	}
+	data["TaskCosts"], data["MostTokens"], data["Tokens"], data["Dollars"] = costs[:min(len(costs), shownCosts)], most, usage.Total, total
+	for i := range costs[:min(len(costs), shownCosts)] {
+		if t, err := operations.GetTask.Call(ctx, p.Executor, by, operations.TaskRef{ID: costs[i].ID}); err == nil { // else it was deleted
+			costs[i].Title = t.Title
+		}
+	}
+	return nil
+}
+
+// sumByTask adds up what the agents of a task took, the most first.
+func sumByTask(lines []operations.TokenUsageLine) []taskCost {
+	var out []taskCost
+	at := map[string]int{}
+	for _, l := range lines {
+		i, ok := at[l.TaskID]
+		if !ok {
+			i = len(out)
+			at[l.TaskID] = i
+			out = append(out, taskCost{ID: l.TaskID})
+		}
+		out[i].Tokens += l.Tokens
+		out[i].Dollars += l.CostUSD
+	}
+	slices.SortStableFunc(out, func(a, b taskCost) int { return cmp.Compare(b.Tokens, a.Tokens) })
+	return out
+}
+
+// projectGraph draws which tasks need which.
+func (p *Pages) projectGraph(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	g, err := operations.GetTaskGraph.Call(r.Context(), p.Executor, by, operations.ProjectRef{ID: r.PathValue("id")})
+	if err != nil {
+		return err
+	}
+	needs := map[string][]string{}
+	for _, n := range g.Needs {
+		needs[n.ID] = append(needs[n.ID], n.Needs)
+	}
+	return p.render(w, http.StatusOK, "graph.html", map[string]any{"Layout": p.layout(r, by, "Graph"), "G": g, "Needs": needs, "Graph": drawGraph(layoutGraph(g.Tasks, g.Needs)), "States": work.States()})
+}
+
+// changeProject pauses a project, lets it go on, changes its settings or adds a repository.
+func (p *Pages) changeProject(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	ctx, id, err := r.Context(), r.PathValue("id"), error(nil)
+	switch do := r.PostFormValue("do"); do {
+	case "pause":
+		_, err = operations.PauseProject.Call(ctx, p.Executor, by, operations.ProjectRef{ID: id})
+	case "resume":
+		_, err = operations.ResumeProject.Call(ctx, p.Executor, by, operations.ProjectRef{ID: id})
+	case "edit":
+		err = p.editProject(r, by, id)
+	case "channel":
+		_, err = operations.SetProjectChannel.Call(ctx, p.Executor, by, operations.ProjectChannelLink{ID: id, Channel: strings.TrimSpace(r.PostFormValue("channel"))})
+	case "repo":
+		in := operations.NewRepo{Project: id, Source: r.PostFormValue("source"), Branch: strings.TrimSpace(r.PostFormValue("branch")), Name: strings.TrimSpace(r.PostFormValue("name"))}
+		switch where := strings.TrimSpace(r.PostFormValue("where")); in.Source {
+		case string(work.Clone):
+			in.URL = where
+		case string(work.Link):
+			in.Path = where
+		}
+		_, err = operations.AddRepo.Call(ctx, p.Executor, by, in)
+	default:
+		err = operation.Errorf(operation.Invalid, "a project can be paused, resumed, edited, or given a repository or a channel, not %.20q", do)
+	}
+	if err != nil {
+		return err
+	}
+	return finishForm(w, r, "/projects/"+url.PathEscape(id), "done")
+}
+
+func (p *Pages) editProject(r *http.Request, by operation.Caller, id string) error {
+	in := operations.ProjectChanges{ID: id, Name: strings.TrimSpace(r.PostFormValue("name"))}
+	weight, err := strconv.ParseFloat(r.PostFormValue("weight"), 64)
+	if err != nil {
+		return operation.Errorf(operation.Invalid, "weight: %.20q is not a number", r.PostFormValue("weight"))
+	}
+	most, err := strconv.Atoi(r.PostFormValue("most"))
+	if err != nil {
+		return operation.Errorf(operation.Invalid, "tasks at once: %.20q is not a number", r.PostFormValue("most"))
+	}
+	limit, err := strconv.ParseInt(cmp.Or(r.PostFormValue("limit"), "0"), 10, 64)
+	if err != nil {
+		return operation.Errorf(operation.Invalid, "tokens in 24 hours: %.20q is not a number", r.PostFormValue("limit"))
+	}
+	shared := r.PostFormValue("shared") != ""
+	in.Weight, in.MaxRuns, in.TokenLimit, in.Shared = &weight, &most, &limit, &shared
+	_, err = operations.EditProject.Call(r.Context(), p.Executor, by, in)
+	return err
+}
+
+// workSlot is a worker and the task that it is on; nil: it is free.
+type workSlot struct {
+	Number int
+	Task   *operations.Task
+	Since  time.Time
+}
+
+// workers shows who works on what, and what would be next.
+func (p *Pages) workers(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	status, err := operations.GetWorkStatus.Call(r.Context(), p.Executor, by, operation.None{})
+	if err != nil {
+		return err
+	}
+	var slots []workSlot
+	for i := range status.InProgress {
+		if t := &status.InProgress[i]; work.State(t.Status).Running() {
+			slots = append(slots, workSlot{len(slots) + 1, t, t.MovedAt})
+		}
+	}
+	hidden := max(0, status.Running-len(slots)) // tasks of projects that the reader may not see
+	for len(slots) < status.Workers-hidden {
+		slots = append(slots, workSlot{Number: len(slots) + 1})
+	}
+	return p.render(w, http.StatusOK, "workers.html", map[string]any{"Layout": p.layout(r, by, "Workers"), "Status": status, "Slots": slots, "Hidden": hidden, "Admin": by.May(operation.Admin)})
+}
+
+// controlWork pauses all work or lets it go on.
+func (p *Pages) controlWork(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	if _, err := operations.ControlOrchestrator.Call(r.Context(), p.Executor, by, operations.OrchestratorAction{Action: r.PostFormValue("do")}); err != nil {
+		return err
+	}
+	return finishForm(w, r, "/workers", "done")
+}

@@ -1,0 +1,43 @@
+package work
+
+// Action is what a person can do with a task by itself, without an override.
+type Action string
+
+// The actions.
+const (
+	ActionApprove Action = "approve"
+	ActionStop    Action = "stop"
+	ActionRestart Action = "restart"
+	ActionSkip    Action = "skip"
+	ActionReopen  Action = "reopen" // restart with what was not right
+)
+
+// Offer is an action that the rules allow now, and the state that it leads to.
+type Offer struct {
+	Action Action
+	To     State
+}
+
+// Offers are the actions that a task in a state allows. What a worker holds must be stopped before it can be restarted, what is being
+// merged is left alone, and what is completed goes back to its worker only with a reason.
+func Offers(from State) []Offer {
+	var out []Offer
+	add := func(a Action, step Step) {
+		if to, err := Next(from, step); err == nil {
+			out = append(out, Offer{a, to})
+		}
+	}
+	add(ActionApprove, Approved)
+	add(ActionApprove, PlanApproved)
+	add(ActionStop, AdminStop)
+	if !from.Running() && from != WaitingInput && from != Verifying {
+		if from != Completed {
+			add(ActionRestart, AdminRestart)
+		}
+		if from != Defined && from != Paused {
+			add(ActionReopen, AdminRestart)
+		}
+	}
+	add(ActionSkip, AdminSkip)
+	return out
+}
