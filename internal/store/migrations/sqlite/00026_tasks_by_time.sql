@@ -4,11 +4,11 @@
 CREATE INDEX tasks_by_moved ON tasks (state, moved_at, id);
 CREATE INDEX tasks_by_project_moved ON tasks (project, state, moved_at, id);
 
-PRAGMA user_version = 25;
+PRAGMA user_version = 26;
 
 -- +goose Down
 
 DROP INDEX tasks_by_project_moved;
 DROP INDEX tasks_by_moved;
 
-PRAGMA user_version = 24;
+PRAGMA user_version = 25;
