@@ -118,7 +118,7 @@ func (c *Cards) act(ctx context.Context, by operation.Caller, a workview.Action,
 }
 
 func (c *Cards) diff(ctx context.Context, by operation.Caller, ref operations.TaskRef) (platform.Answer, error) {
-	d, err := operations.GetTaskDiff.Call(ctx, c.Backend, by, ref)
+	d, err := operations.GetTaskDiff.Call(ctx, c.Backend, by, operations.TaskDiffQuery{ID: ref.ID})
 	if err != nil {
 		return platform.Answer{}, err
 	}
