@@ -233,14 +233,18 @@ var (
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/hooks/preview", ID: "previewHook", Body: "NewHook"}},
 		CLI:    []operation.CLI{{Words: "hook preview", Args: "NAME [PROMPT]", Example: "  chorus hook preview 'Broken build' 'Why? {{step_0}}' --when 'every hour' --run 'make test' --skip-ok --dir ."}},
-		Page:   "/hooks"}, Hooks.PreviewHook)
+		Slash: []operation.Slash{{Words: "hook preview", Require: "promptTemplate", Help: "What a hook would do, without keeping it", Example: "name:News trigger:every weekday at 9 prompt:What is new?",
+			Show: "{starts}\n{next:list}\n{does:list}\n{waitsForYes:list}"}},
+		Tool: "preview_hook", Page: "/hooks"}, Hooks.PreviewHook)
 
-	TestHook = operation.New(operation.Info{Name: "hook.test", Help: "Run the steps of a hook now, ask no model and do nothing with what they give", Scope: operation.Chat,
+	TestHook = operation.New(operation.Info{Name: "hook.test", Help: "Run the steps of a hook now, ask no model and do nothing with what they give", Scope: operation.Chat, Effect: operation.Changes,
 		Doc:    "The steps run with the hook's rights; what needs a yes that nobody gave is said. The prompt is what the model would be\nasked, with the event of the last run where there was one.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/hooks/{id}/test", ID: "testHook"}},
 		CLI:    []operation.CLI{{Words: "hook test", Args: "ID"}},
-		Page:   "/hooks"}, Hooks.TestHook)
+		Slash: []operation.Slash{{Words: "hook test", Help: "What the steps of a hook give now; no model is asked and nothing done", Example: "hook:broken-build",
+			Show: "{why}\n{skippedReason}\n{contextResults:block}\n{prompt:block}\n{actions:list}"}},
+		Tool: "test_hook", Page: "/hooks"}, Hooks.TestHook)
 )
 
 func hooks() []operation.Any {

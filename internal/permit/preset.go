@@ -88,7 +88,7 @@ var presetRules = []struct {
 			`tool:(?:web_search|web_fetch):.*`,
 			`tool:(?:send_to_agent|spawn_agent):.*`,
 			`tool:mcp__.*`,
-			`tool:(?:create_hook|list_hooks|get_hook|edit_hook|delete_hook|list_hook_runs|get_hook_run|fire_hook):.*`,
+			`tool:(?:create_hook|list_hooks|get_hook|edit_hook|delete_hook|list_hook_runs|get_hook_run|fire_hook|preview_hook|test_hook):.*`,
 			`tool:(?:` + workWrites + `):.*`,
 			`tool:(?:agent|approval|audit|cost|mcpserver|memory|model|rule|schedule|session|setting|skill|system|token)_[a-z_]+:.*`,
 		},
