@@ -118,7 +118,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		"project activate": {{"project", "activate", evil, evil}}, "project channel": {{"project", "channel", "site", evil}}, "project control": {{"project", "control", "site", evil}}, "project of-channel": {{"project", "of-channel", evil}},
 		"repo add": {{"repo", "add", "clone", "--url", evil, "-p", "site"}, {"repo", "add", "link", "--path", evil, "-p", "site"}}, "repo list": {{"repo", "list"}},
 		"task create": {{"task", "create", evil, "-p", evil}, {"task", "create", evil, "-p", "site"}}, "task list": {{"task", "list"}, {"task", "list", "--json"}}, "task edit": {{"task", "edit", evil, "--title", evil}},
-		"task reopen": {{"task", "reopen", evil, evil}}, "task set-status": {{"task", "set-status", evil, evil}}, "task chain-health": {{"task", "chain-health", "-p", evil}}, "task depend": {{"task", "depend", evil, evil}}, "task undepend": {{"task", "undepend", evil, evil}},
+		"task reopen": {{"task", "reopen", evil, evil}}, "task reject-plan": {{"task", "reject-plan", evil, evil}}, "task set-status": {{"task", "set-status", evil, evil}}, "task chain-health": {{"task", "chain-health", "-p", evil}}, "task depend": {{"task", "depend", evil, evil}}, "task undepend": {{"task", "undepend", evil, evil}},
 		"note list": {{"note", "list", "-p", "site"}}, "note write": {{"note", "write", evil, evil, "-p", "site"}}, "note append": {{"note", "append", evil, evil, "-p", "site"}}, "note read": {{"note", "read", "Evil", "-p", "site"}},
 		"note delete": {{"note", "delete", evil, "-p", "site", "--yes"}}, "note promote": {{"note", "promote", "Evil", "-p", "site"}}, "note specs": {{"note", "specs", "-p", "site"}},
 		"call":       {{"call"}, {"call", evil}, {"call", "list_tasks"}, {"call", "get_task", `{"task_id":"` + escaped(evil) + `"}`}},
@@ -130,7 +130,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 	for group, words := range map[string][]string{
 		"project": {"pause", "resume", "delete", "channels", "commit", "push", "branch", "merge"},
 		"git":     {"commit", "push", "branch", "checkout", "merge", "pr"},
-		"task":    {"show", "stop", "restart", "delete", "approve", "skip", "result", "diff", "tree", "error"},
+		"task":    {"show", "stop", "restart", "delete", "approve", "skip", "result", "diff", "tree", "error", "plan", "approve-plan", "delete-plan"},
 	} {
 		for _, word := range words {
 			tried[group+" "+word] = [][]string{{group, word, evil}}

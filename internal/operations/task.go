@@ -359,7 +359,7 @@ var (
 		Tool:   "delete_task", Done: "task {id} is deleted"}, Tasks.DeleteTask)
 
 	ApproveTask = operation.New(operation.Info{Name: "task.approve", Help: "Say yes to a task's result, so that it is merged and completed", Scope: operation.Chat, Effect: operation.Changes,
-		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		Errors: []operation.Kind{operation.Forbidden, operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/tasks/{id}/approve", ID: "approveTask"}},
 		CLI:    []operation.CLI{{Words: "task approve", Args: "ID"}},
 		Tool:   "approve_task", Done: "task {id} is approved"}, Tasks.ApproveTask)

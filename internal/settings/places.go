@@ -44,8 +44,9 @@ func (s *Settings) CheckPlace(thread chat.ThreadID, dir string) error {
 	if in && len(parts) >= 2 && parts[1] == filepath.Base(s.Agents().Workspace(parts[0])) {
 		return nil
 	}
-	if thread.Transport() == chat.WorkTransport {
-		if _, in := below(s.Home.TaskDir(thread.Place(), thread.Thread()), dir); in {
+	if thread.Transport() == chat.WorkTransport { // the steps of a plan work in the folder of the task that gave it
+		rel, in := below(s.Home.TaskDir(thread.Place(), ""), dir)
+		if parts := strings.Split(rel, string(filepath.Separator)); in && len(parts) >= 2 {
 			return nil
 		}
 	}

@@ -28,11 +28,22 @@ func (r *Runner) finish(ctx context.Context, t work.Task) (moved bool) {
 		r.trouble(ctx, t, err)
 		return false
 	}
+	if found, err := r.findPlan(ctx, t, result); err != nil || found {
+		if err != nil && !errors.Is(err, work.ErrMoved) {
+			r.trouble(ctx, t, err)
+		}
+		return found
+	}
+	last, err := r.lastStep(ctx, t)
+	if err != nil {
+		r.trouble(ctx, t, err)
+		return false
+	}
 	step, why := work.VerifyPassed, ""
 	if t.Repo == "" {
-		step, why, err = r.withoutRepo(ctx, t)
+		step, why, err = r.withoutRepo(ctx, t, last)
 	} else {
-		step, why, err = r.bring(ctx, t, &result)
+		step, why, err = r.bring(ctx, t, last, &result)
 	}
 	if err != nil {
 		r.trouble(ctx, t, err)
@@ -51,7 +62,7 @@ func (r *Runner) finish(ctx context.Context, t work.Task) (moved bool) {
 	delete(r.late, t.ID)
 	delete(r.said, t.ID)
 	r.mu.Unlock()
-	if _, err := r.Tasks.Finish(ctx, result, step, system, why); err != nil && ctx.Err() == nil && !errors.Is(err, work.ErrMoved) {
+	if _, err := r.Tasks.Finish(ctx, result, step, last, system, why); err != nil && ctx.Err() == nil && !errors.Is(err, work.ErrMoved) {
 		r.trouble(ctx, t, err)
 		return false
 	}
@@ -75,7 +86,12 @@ func (r *Runner) trouble(ctx context.Context, t work.Task, err error) {
 	r.Log.Warn("a finished task cannot be merged yet: "+err.Error(), "component", "work", "event", "task_not_merged", "task", t.ID, "again", l.until)
 }
 
-func (r *Runner) withoutRepo(ctx context.Context, t work.Task) (work.Step, string, error) {
+func (r *Runner) withoutRepo(ctx context.Context, t work.Task, last bool) (work.Step, string, error) {
+	if last {
+		if why, err := r.stopped(ctx, t); err != nil || why != "" {
+			return work.MergeFailed, why, err
+		}
+	}
 	if !t.Approval {
 		return work.VerifyPassed, "", nil
 	}
@@ -107,7 +123,7 @@ func (r *Runner) approved(ctx context.Context, t work.Task) (bool, error) {
 const conflictWords = "merge conflict"
 
 // bring commits, asks and merges. An empty step says that there is nothing to move yet.
-func (r *Runner) bring(ctx context.Context, t work.Task, result *work.Result) (work.Step, string, error) {
+func (r *Runner) bring(ctx context.Context, t work.Task, last bool, result *work.Result) (work.Step, string, error) {
 	repo, known, err := r.open(ctx, t.Project, t.Repo)
 	if err != nil {
 		return work.MergeFailed, err.Error(), nil
@@ -133,10 +149,13 @@ func (r *Runner) bring(ctx context.Context, t work.Task, result *work.Result) (w
 	if err != nil {
 		return refusal(err)
 	}
-	if last, err := r.lastStep(ctx, t); err != nil || !last {
-		return work.VerifyPassed, "", err // the last step of the plan brings everybody's work home
+	if !last {
+		return work.VerifyPassed, "", nil // the last step of the plan brings everybody's work home
 	}
-	unchanged := len(result.Files) == 0 && t.Parent == ""
+	if why, err := r.stopped(ctx, t); err != nil || why != "" {
+		return work.MergeFailed, why, err
+	}
+	unchanged := len(result.Files) == 0
 	if t.Approval {
 		yes, err := r.approved(ctx, t)
 		if err != nil {
@@ -201,23 +220,6 @@ func trailers(t work.Task) []gitrepo.Trailer {
 	return []gitrepo.Trailer{{Key: "Task-Id", Value: t.ID}, {Key: "Agent", Value: t.Agent}}
 }
 
-// lastStep reports whether a task brings work home: one that is no step of a plan, or whose siblings are all completed.
-func (r *Runner) lastStep(ctx context.Context, t work.Task) (bool, error) {
-	if t.Parent == "" {
-		return true, nil
-	}
-	siblings, err := r.Tasks.List(ctx, work.Filter{Parent: t.Parent, All: true, Limit: 1000})
-	if err != nil {
-		return false, err
-	}
-	for _, s := range siblings {
-		if s.ID != t.ID && s.State != work.Completed {
-			return false, nil
-		}
-	}
-	return true, nil
-}
-
 // askForYes makes a pull request where the repository has a place for them, or asks for a yes.
 func (r *Runner) askForYes(ctx context.Context, repo *gitrepo.Repo, known work.Repo, t work.Task, want *work.Worktree) (work.Step, string, error) {
 	ask := askWords + t.ID
@@ -231,8 +233,12 @@ func (r *Runner) askForYes(ctx context.Context, repo *gitrepo.Repo, known work.R
 	if _, err := tree.Push(ctx, want.Branch); err != nil {
 		return work.NeedsApproval, ask + " (no pull request: " + err.Error() + ")", nil
 	}
-	body := fmt.Sprintf("Pull request for task `%s`.\n\n%s", t.ID, oneParagraph(t.Description))
-	pr, err := repo.CreatePR(ctx, gitrepo.NewPull{Head: want.Branch, Base: known.Branch, Title: t.Title, Body: body})
+	owner, err := r.owner(ctx, t)
+	if err != nil {
+		return "", "", err
+	}
+	body := fmt.Sprintf("Pull request for task `%s`.\n\n%s", owner.ID, oneParagraph(owner.Description))
+	pr, err := repo.CreatePR(ctx, gitrepo.NewPull{Head: want.Branch, Base: known.Branch, Title: owner.Title, Body: body})
 	if err != nil {
 		return work.NeedsApproval, ask + " (no pull request: " + err.Error() + ")", nil
 	}
@@ -249,8 +255,12 @@ func prepared(m work.Merge) gitrepo.Prepared {
 
 // merge merges a branch into the repository's own, once: what it will do is written down before it is done.
 func (r *Runner) merge(ctx context.Context, repo *gitrepo.Repo, known work.Repo, t work.Task, head string) (work.Step, string, error) {
+	owner, err := r.owner(ctx, t)
+	if err != nil {
+		return "", "", err
+	}
 	for range mergeTries {
-		p, err := repo.Prepare(ctx, gitrepo.MergeRequest{Target: known.Branch, Head: head, At: t.Moved, Message: fmt.Sprintf("Merge task %s: %s", t.ID, t.Title), Trailers: trailers(t), By: us})
+		p, err := repo.Prepare(ctx, gitrepo.MergeRequest{Target: known.Branch, Head: head, At: t.Moved, Message: fmt.Sprintf("Merge task %s: %s", owner.ID, owner.Title), Trailers: trailers(t), By: us})
 		if err != nil {
 			return refusal(err)
 		}
@@ -331,25 +341,16 @@ func (r *Runner) clean(ctx context.Context) error {
 		if !gone && t.State != work.Completed || r.busy(w.Task) || r.after(w.Task).After(r.Now()) {
 			continue
 		}
-		if shared, err := r.sharedTree(ctx, t); err != nil || shared {
-			continue
-		}
 		t.ID = w.Task
 		r.start(ctx, t, func(ctx context.Context, t work.Task) bool { r.remove(ctx, w); return false })
 	}
 	return nil
 }
 
-// sharedTree reports whether other steps of the same plan still need the checkout.
-func (r *Runner) sharedTree(ctx context.Context, t work.Task) (bool, error) {
-	if t.Parent == "" {
-		return false, nil
-	}
-	last, err := r.lastStep(ctx, t)
-	return !last, err
-}
-
 func (r *Runner) remove(ctx context.Context, w work.Worktree) {
+	if t, err := r.Tasks.Task(ctx, w.Task); err == nil && t.State != work.Completed {
+		return // somebody wants it after all
+	}
 	repo, known, err := r.open(ctx, w.Project, w.Repo)
 	if err != nil { // its project is gone: the folder is what is left
 		_ = r.Tasks.RemoveWorktree(ctx, w.Task)
@@ -376,11 +377,15 @@ func (r *Runner) Diff(ctx context.Context, t work.Task, limit int) (work.Changes
 		return work.Changes{}, err
 	}
 	var d gitrepo.Diff
-	if m, merged, err := r.Tasks.PreparedMerge(ctx, t.ID, t.Attempt); err != nil {
-		return work.Changes{}, err
-	} else if merged && t.State == work.Completed {
-		d, err = repo.Diff(ctx, m.Base, m.OID, limit)
-		return shown(known.Branch, d, err)
+	if t.State == work.Completed {
+		m, merged, err := r.mergeOf(ctx, t)
+		if err != nil {
+			return work.Changes{}, err
+		}
+		if merged {
+			d, err = repo.Diff(ctx, m.Base, m.OID, limit)
+			return shown(known.Branch, d, err)
+		}
 	}
 	want, err := r.tree(ctx, t)
 	if err != nil {
@@ -392,6 +397,18 @@ func (r *Runner) Diff(ctx context.Context, t work.Task, limit int) (work.Changes
 	}
 	d, err = tree.Diff(ctx, known.Branch, limit)
 	return shown(known.Branch, d, err)
+}
+
+// mergeOf is the merge that brought a task's work home: its own, or that of the last step of the plan that it gave or belongs to.
+func (r *Runner) mergeOf(ctx context.Context, t work.Task) (m work.Merge, merged bool, err error) {
+	if m, merged, err = r.Tasks.PreparedMerge(ctx, t.ID, t.Attempt); err != nil || merged {
+		return m, merged, err
+	}
+	steps, err := r.Tasks.List(ctx, work.Filter{Parent: ownerID(t), State: work.Completed, Limit: 1000})
+	for i := len(steps) - 1; i >= 0 && err == nil && !merged; i-- {
+		m, merged, err = r.Tasks.PreparedMerge(ctx, steps[i].ID, steps[i].Attempt)
+	}
+	return m, merged, err
 }
 
 func shown(base string, d gitrepo.Diff, err error) (work.Changes, error) {

@@ -19,7 +19,7 @@ var us = gitrepo.Person{Name: "Chorus", Email: "chorus@localhost"}
 
 // dir is where a task without a repository works.
 func (r *Runner) dir(t work.Task) string {
-	return filepath.Join(r.Home.TaskDir(t.Project, t.ID), "files")
+	return filepath.Join(r.Home.TaskDir(t.Project, ownerID(t)), "files")
 }
 
 // tree is the checkout that a task is to have; nil: its project has no repository. The steps of a plan share their parent's.
@@ -27,21 +27,15 @@ func (r *Runner) tree(ctx context.Context, t work.Task) (*work.Worktree, error) 
 	if t.Repo == "" {
 		return nil, nil
 	}
-	owner := t
-	if t.Parent != "" {
-		parent, err := r.Tasks.Task(ctx, t.Parent)
-		if err != nil && !errors.Is(err, journal.ErrUnknown) {
-			return nil, err
-		}
-		if err == nil && parent.Repo == t.Repo {
-			owner = parent
-		}
+	owner, err := r.owner(ctx, t)
+	if err != nil {
+		return nil, err
 	}
 	branch := owner.Branch
 	if branch == "" {
 		branch = gitrepo.BranchName(owner.ID, owner.Title)
 	}
-	return &work.Worktree{Task: t.ID, Project: t.Project, Repo: t.Repo, Path: filepath.Join(r.Home.TaskDir(owner.Project, owner.ID), owner.ID), Branch: branch}, nil
+	return &work.Worktree{Task: owner.ID, Project: t.Project, Repo: t.Repo, Path: filepath.Join(r.Home.TaskDir(owner.Project, owner.ID), owner.ID), Branch: branch}, nil
 }
 
 // open opens the repository of a task, and makes it where it is not there yet.
@@ -111,6 +105,10 @@ func (r *Runner) prepare(ctx context.Context, t work.Task) (moved bool) {
 		r.failed(ctx, t, work.ErrorGit, err)
 		return true
 	}
+	if err := r.dropPlan(ctx, t); err != nil {
+		r.failed(ctx, t, work.ErrorUnexpected, err)
+		return true
+	}
 	words, err := r.prompt(ctx, t)
 	if err != nil {
 		r.failed(ctx, t, work.ErrorUnexpected, err)
@@ -128,6 +126,16 @@ func (r *Runner) prepare(ctx context.Context, t work.Task) (moved bool) {
 	defer r.mu.Unlock()
 	r.said[t.ID] = t.Attempt
 	return false
+}
+
+func (r *Runner) dropPlan(ctx context.Context, t work.Task) error {
+	dir := r.dir(t)
+	if tree, err := r.tree(ctx, t); err != nil {
+		return err
+	} else if tree != nil {
+		dir = tree.Path
+	}
+	return r.dropPlanFile(ctx, t, dir)
 }
 
 // checkout makes the worktree of a task.

@@ -37,6 +37,9 @@ type Tasks interface {
 	Results(ctx context.Context, task string) ([]work.Result, error)
 	Events(context.Context, work.EventFilter) ([]work.Event, error)
 	Change(ctx context.Context, id string, change func(t *work.Task, now time.Time) ([]work.Event, error)) (work.Task, error)
+	PlanOf(ctx context.Context, task string) (work.Proposal, error)
+	FindPlan(ctx context.Context, p work.Proposal, r work.Result, by, why string) (work.Task, error)
+	StrayRuns(context.Context) ([]work.Task, error)
 	Queue
 	Held(context.Context) ([]work.Task, error)
 	TakeOver(ctx context.Context, seen work.Task, to string) (took bool, err error)
@@ -53,7 +56,7 @@ type Queue interface {
 	Worktrees(ctx context.Context, task string) ([]work.Worktree, error)
 	PrepareMerge(context.Context, work.Merge) error
 	PreparedMerge(ctx context.Context, task string, attempt int) (m work.Merge, there bool, err error)
-	Finish(ctx context.Context, r work.Result, step work.Step, by, why string) (work.Task, error)
+	Finish(ctx context.Context, r work.Result, step work.Step, merged bool, by, why string) (work.Task, error)
 }
 
 // Runner does the work of a home. Its fields are set before Run and not changed.
@@ -210,6 +213,9 @@ func (r *Runner) chores(ctx context.Context, now time.Time) (next time.Time, err
 			return next, err
 		}
 	}
+	if err := r.stopStray(ctx); err != nil {
+		return next, err
+	}
 	for _, look := range []func(context.Context, time.Time) (time.Time, error){r.lookAtFinished, r.lookAtWaiting} {
 		soon, err := look(ctx, now)
 		if err != nil {
@@ -319,16 +325,17 @@ func earliest(a, b time.Time) time.Time {
 func (r *Runner) start(ctx context.Context, t work.Task, do func(context.Context, work.Task) (moved bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, on := r.on[t.ID]; on {
-		r.on[t.ID] = true
+	key := ownerID(t) // the steps of a plan share their checkout, and so its turns
+	if _, on := r.on[key]; on {
+		r.on[key] = true
 		return
 	}
-	r.on[t.ID] = false
+	r.on[key] = false
 	r.work.Go(func() {
 		moved := do(ctx, t)
 		r.mu.Lock()
-		again := r.on[t.ID]
-		delete(r.on, t.ID)
+		again := r.on[key]
+		delete(r.on, key)
 		r.mu.Unlock()
 		if moved || again {
 			r.Changed()

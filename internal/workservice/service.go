@@ -68,6 +68,7 @@ type Tasks interface {
 type Options struct {
 	Projects Projects
 	Tasks    Tasks
+	Plans    Plans
 	Memos    Memos
 	Home     *datadir.Home
 	Now      func() time.Time

@@ -291,17 +291,10 @@ func (h *Handler) StopTask(ctx context.Context, by operation.Caller, in operatio
 	if _, err := work.Next(t.State, work.AdminStop); err != nil {
 		return operations.TaskMove{}, operation.Errorf(operation.Conflict, "Task is not in progress (status: %s)", t.State)
 	}
-	if _, err := h.o.Abort(ctx, t.Thread, by.Principal.String()); err != nil {
-		return operations.TaskMove{}, err
+	after, err := h.stop(ctx, by, t)
+	if err == nil {
+		err = h.stopSteps(ctx, by, after)
 	}
-	after, err := h.o.Tasks.Change(ctx, t.ID, func(t *work.Task, now time.Time) ([]work.Event, error) {
-		if t.State == work.Blocked {
-			return nil, nil // with the words that stopped its run
-		}
-		e, err := t.Take(work.AdminStop, by.Principal.String(), now)
-		t.Why = "stopped by " + by.Principal.String()
-		return []work.Event{e}, err
-	})
 	if err != nil {
 		return operations.TaskMove{}, explained(err)
 	}
@@ -316,6 +309,12 @@ func (h *Handler) RestartTask(ctx context.Context, by operation.Caller, in opera
 	}
 	if t.State == work.Ready {
 		return operations.TaskMove{ID: t.ID, Title: t.Title, Status: string(t.State), PreviousStatus: string(t.State)}, nil
+	}
+	if resumed, is, err := h.o.Plans.ResumePlan(ctx, t.ID, by.Principal.String()); is || err != nil {
+		if err != nil {
+			return operations.TaskMove{}, explained(err)
+		}
+		return h.moved(ctx, t, resumed) // the steps of its plan go on
 	}
 	before, after, err := h.step(ctx, by, in.ID, idle, work.AdminRestart, fresh)
 	if err != nil {
@@ -342,6 +341,12 @@ func (h *Handler) ReopenTask(ctx context.Context, by operation.Caller, in operat
 		return operations.TaskMove{}, err
 	}
 	if err := idle(t); err != nil {
+		return operations.TaskMove{}, err
+	}
+	if t.State == work.AwaitingPlanApproval {
+		return h.RejectPlan(ctx, by, in)
+	}
+	if err := h.unfinished(ctx, t, "reopen one of those, or restart the task to let its plan go on"); err != nil {
 		return operations.TaskMove{}, err
 	}
 	before, after, err := h.step(ctx, by, in.ID, idle, work.AdminRestart, func(t *work.Task) {
@@ -376,7 +381,15 @@ func (h *Handler) DeleteTask(ctx context.Context, by operation.Caller, in operat
 }
 
 // ApproveTask carries out the operation of that name: the yes orders the merge, and COMPLETED comes with it.
+// Where a plan waits, the plan is meant.
 func (h *Handler) ApproveTask(ctx context.Context, by operation.Caller, in operations.TaskRef) (operations.TaskMove, error) {
+	if err := notWorker(by); err != nil {
+		return operations.TaskMove{}, err
+	}
+	if t, _, err := h.task(ctx, by, in.ID); err == nil && t.State == work.AwaitingPlanApproval {
+		plan, err := h.ApprovePlan(ctx, by, in)
+		return operations.TaskMove{ID: plan.ID, Title: plan.Title, Status: plan.Status, PreviousStatus: string(t.State)}, err
+	}
 	before, after, err := h.step(ctx, by, in.ID, func(t work.Task) error {
 		if t.State != work.AwaitingApproval {
 			return operation.Errorf(operation.Conflict, "Task is not awaiting approval (status: %s)", t.State)
@@ -391,6 +404,13 @@ func (h *Handler) ApproveTask(ctx context.Context, by operation.Caller, in opera
 
 // SkipTask carries out the operation of that name.
 func (h *Handler) SkipTask(ctx context.Context, by operation.Caller, in operations.TaskRef) (operations.TaskMove, error) {
+	t, _, err := h.task(ctx, by, in.ID)
+	if err == nil {
+		err = h.unfinished(ctx, t, "skip or delete those; the task goes on when none is left")
+	}
+	if err != nil {
+		return operations.TaskMove{}, err
+	}
 	waiting, err := h.o.Tasks.Dependents(ctx, in.ID)
 	if err != nil {
 		return operations.TaskMove{}, err
@@ -546,49 +566,6 @@ func (h *Handler) GetTaskTree(ctx context.Context, by operation.Caller, in opera
 		return nil
 	}
 	return out, draw(root, 0, "", "")
-}
-
-// GetChainHealth carries out the operation of that name.
-func (h *Handler) GetChainHealth(ctx context.Context, by operation.Caller, in operations.ChainQuery) (operations.ChainHealth, error) {
-	out := operations.ChainHealth{Chains: []operations.StuckChain{}}
-	var blocked []work.Task
-	if in.Task != "" {
-		t, _, err := h.task(ctx, by, in.Task)
-		if err != nil {
-			return out, err
-		}
-		if t.State != work.Blocked {
-			out.Message = "Task is not blocked — no stuck chain."
-			return out, nil
-		}
-		blocked = []work.Task{t}
-	} else {
-		visible, err := h.visible(ctx, by, in.Project)
-		if err != nil {
-			return out, err
-		}
-		all, err := h.o.Tasks.In(ctx, work.Blocked)
-		if err != nil {
-			return out, err
-		}
-		for _, t := range all {
-			if slices.Contains(visible, t.Project) && (in.Project == "" || t.Project == in.Project) {
-				blocked = append(blocked, t)
-			}
-		}
-		out.ProjectID = in.Project
-	}
-	for _, t := range blocked {
-		stuck, err := work.Stuck(t.ID, func(id string) ([]work.Task, error) { return h.o.Tasks.Dependents(ctx, id) })
-		if err != nil {
-			return out, err
-		}
-		if len(stuck) > 0 || in.Task != "" {
-			out.Chains = append(out.Chains, operations.StuckChain{Blocked: brief(t), Stuck: briefs(stuck), Count: len(stuck)})
-		}
-	}
-	out.Total = len(out.Chains)
-	return out, nil
 }
 
 // GetAgentError carries out the operation of that name.

@@ -121,7 +121,7 @@ func (s *Tasks) DeleteProject(ctx context.Context, id, by string, may func(runni
 		const ofProject = `(SELECT id FROM tasks WHERE project = ?)`
 		for _, query := range []string{
 			`DELETE FROM task_dependencies WHERE task_id IN ` + ofProject, `DELETE FROM task_dependencies WHERE needs IN ` + ofProject,
-			`DELETE FROM merges WHERE task_id IN ` + ofProject, `DELETE FROM task_results WHERE project = ?`, `DELETE FROM work_hours WHERE project = ?`, `DELETE FROM tasks WHERE project = ?`, `DELETE FROM repos WHERE project = ?`,
+			`DELETE FROM merges WHERE task_id IN ` + ofProject, `DELETE FROM plans WHERE task_id IN ` + ofProject, `DELETE FROM task_results WHERE project = ?`, `DELETE FROM work_hours WHERE project = ?`, `DELETE FROM tasks WHERE project = ?`, `DELETE FROM repos WHERE project = ?`,
 			`DELETE FROM projects WHERE id = ?`,
 		} {
 			if err := tx.Exec(query, id); err != nil {

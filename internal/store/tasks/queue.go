@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -57,7 +58,7 @@ func (s *Tasks) Snapshot(ctx context.Context, now, since time.Time) (work.Snapsh
 	}
 	for i := range snap.Projects {
 		p := &snap.Projects[i]
-		err := s.db.Query(ctx, `SELECT id, priority, created_at, agent, `+tree+` FROM tasks WHERE project = ? AND state = 'READY' AND COALESCE(not_before, 0) <= ? ORDER BY priority, created_at, id LIMIT ?+0`,
+		err := s.db.Query(ctx, `SELECT id, priority, created_at, agent, `+tree+` FROM tasks WHERE project = ? AND state = 'READY' AND COALESCE(not_before, 0) <= ? AND `+begins+` ORDER BY priority, created_at, id LIMIT ?+0`,
 			[]any{p.ID, now.UnixMicro(), maxReady}, func(rows *sql.Rows) error {
 				var c work.Candidate
 				var created int64
@@ -72,6 +73,9 @@ func (s *Tasks) Snapshot(ctx context.Context, now, since time.Time) (work.Snapsh
 	}
 	return snap, nil
 }
+
+// begins says that a task can begin as far as its parent goes: the steps of a plan are worked on while their parent is.
+const begins = `(parent = '' OR EXISTS (SELECT 1 FROM tasks p WHERE p.id = tasks.parent AND p.state = 'IN_PROGRESS'))`
 
 // tree is what only one task may use at a time: the steps of a plan share their parent's branch.
 const tree = `CASE WHEN parent = '' THEN id ELSE parent END`
@@ -92,6 +96,9 @@ func (s *Tasks) Assign(ctx context.Context, a work.Assignment, slots int, deadli
 		t, err := taskIn(tx, `id = ? AND project = ?`, a.Task, a.Project)
 		if err != nil {
 			return err
+		}
+		if parent, err := parentIn(tx, t); err != nil || t.Parent != "" && parent.State != work.InProgress {
+			return cmp.Or(err, error(work.ErrMoved)) // its plan was stopped
 		}
 		var held, ours, most int
 		if err := tx.Row(`SELECT COALESCE(SUM(worker = ?), 0), COALESCE(SUM(project = ?), 0) FROM (`+running+`)`, []any{a.Worker, a.Project}, &held, &ours); err != nil {
@@ -115,7 +122,7 @@ func (s *Tasks) Assign(ctx context.Context, a work.Assignment, slots int, deadli
 		if tree != nil {
 			t.Branch = tree.Branch
 			if err := tx.Exec(`INSERT INTO worktrees (task_id, project, repo, path, branch, base, state) VALUES (?, ?, ?, ?, ?, ?, 'making') ON CONFLICT (task_id) DO UPDATE SET state = 'making', path = excluded.path, branch = excluded.branch`,
-				t.ID, t.Project, tree.Repo, tree.Path, tree.Branch, tree.Base); err != nil {
+				tree.Task, t.Project, tree.Repo, tree.Path, tree.Branch, tree.Base); err != nil {
 				return err
 			}
 		}
@@ -180,8 +187,10 @@ func (s *Tasks) PreparedMerge(ctx context.Context, task string, attempt int) (m 
 	return m, there, err
 }
 
-// Finish writes what is known of an attempt beside its run (summary, files) and takes the step that follows.
-func (s *Tasks) Finish(ctx context.Context, r work.Result, step work.Step, by, why string) (done work.Task, err error) {
+// Finish writes what is known of an attempt beside its run (summary, files) and takes the step that follows. merged says that the work of
+// the branch is in the default branch. A step of a plan that turns out to be the last one without having merged is left as it is, with
+// work.ErrMoved: whoever finishes it looks again.
+func (s *Tasks) Finish(ctx context.Context, r work.Result, step work.Step, merged bool, by, why string) (done work.Task, err error) {
 	err = s.write(ctx, func(tx store.Tx) error {
 		t, err := taskIn(tx, `id = ?`, r.Task)
 		if err != nil {
@@ -202,7 +211,16 @@ func (s *Tasks) Finish(ctx context.Context, r work.Result, step work.Step, by, w
 			return err
 		}
 		done = t
-		return save(tx, t, e)
+		if t.Parent != "" && t.State == work.Completed {
+			open, err := openSteps(tx, t.Parent, t.ID)
+			if err != nil {
+				return err
+			}
+			if open == 0 && !merged {
+				return work.ErrMoved
+			}
+		}
+		return saveMerged(tx, t, merged, e)
 	})
 	if err != nil {
 		return done, fmt.Errorf("finish task %s: %w", r.Task, err)

@@ -210,6 +210,11 @@ func taskIn(tx store.Tx, where string, args ...any) (work.Task, error) {
 
 // save writes a task's row and what happened to it, and lets go on what waited for it.
 func save(tx store.Tx, t work.Task, events ...work.Event) error {
+	return saveMerged(tx, t, false, events...)
+}
+
+// saveMerged is save for a task whose work may have been merged with what happened.
+func saveMerged(tx store.Tx, t work.Task, merged bool, events ...work.Event) error {
 	err := tx.Exec(`UPDATE tasks SET repo = ?, agent = ?, title = ?, description = ?, type = ?, priority = ?, state = ?, attempt = ?, retries = ?, max_retries = ?, not_before = ?, deadline = ?,
 		approval = ?, branch = ?, pr = ?, run_id = ?, worker = ?, why = ?, reminded_at = ?, moved_at = ? WHERE id = ?`,
 		t.Repo, t.Agent, t.Title, t.Description, t.Type, t.Priority, string(t.State), t.Attempt, t.Retries, t.MaxRetries, nullable(t.NotBefore), nullable(t.Deadline),
@@ -228,7 +233,17 @@ func save(tx store.Tx, t work.Task, events ...work.Event) error {
 		}
 	}
 	if completed {
-		return promoteDependents(tx, t.ID)
+		if err := promoteDependents(tx, t.ID); err != nil {
+			return err
+		}
+	}
+	if t.Parent == "" {
+		return nil
+	}
+	for _, e := range events {
+		if err := followStep(tx, t, e, merged || e.Step == work.PRMerged); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -344,6 +359,7 @@ func (s *Tasks) Delete(ctx context.Context, id, by string, may func(t work.Task,
 			return err
 		}
 		for _, query := range []string{`DELETE FROM tasks WHERE id = ?`, `DELETE FROM task_results WHERE task_id = ?`, `DELETE FROM merges WHERE task_id = ?`,
+			`DELETE FROM plans WHERE task_id = ?`,
 			`DELETE FROM task_dependencies WHERE task_id = ?`, `DELETE FROM task_dependencies WHERE needs = ?`} {
 			if err := tx.Exec(query, id); err != nil {
 				return err
@@ -351,6 +367,11 @@ func (s *Tasks) Delete(ctx context.Context, id, by string, may func(t work.Task,
 		}
 		for _, d := range waiting {
 			if _, err := promote(tx, d); err != nil {
+				return err
+			}
+		}
+		if gone.Parent != "" {
+			if err := followSteps(tx, gone.Parent, false); err != nil {
 				return err
 			}
 		}

@@ -134,7 +134,7 @@ func TestATaskWaitsForWhatItNeeds(t *testing.T) {
 	if q.state(first.ID) != work.Verifying || q.state(second.ID) != work.Defined {
 		t.Fatal("a task whose work is not merged yet lets nothing go on")
 	}
-	if _, err := q.Finish(t.Context(), work.Result{Task: first.ID, Attempt: 1, Outcome: work.OutcomeCompleted, Summary: "did it", Files: []string{"a.go"}}, work.VerifyPassed, "system:queue", ""); err != nil {
+	if _, err := q.Finish(t.Context(), work.Result{Task: first.ID, Attempt: 1, Outcome: work.OutcomeCompleted, Summary: "did it", Files: []string{"a.go"}}, work.VerifyPassed, true, "system:queue", ""); err != nil {
 		t.Fatal(err)
 	}
 	if days, err := q.SpentDays(t.Context(), "p", q.now.AddDate(0, 0, -1)); err != nil || len(days) != 1 || days[0].Day != "2026-03-01" {
@@ -282,7 +282,7 @@ func TestWhatWasSpentStaysSpent(t *testing.T) {
 		}
 	}
 	want("when its run has ended", q.now.Add(-time.Hour), 1000, 1, 1)
-	if _, err := q.Finish(t.Context(), work.Result{Task: a.ID, Attempt: 1, Outcome: work.OutcomeFailed, Kind: work.ErrorConflict}, work.MergeFailed, "system:queue", "merge conflict"); err != nil {
+	if _, err := q.Finish(t.Context(), work.Result{Task: a.ID, Attempt: 1, Outcome: work.OutcomeFailed, Kind: work.ErrorConflict}, work.MergeFailed, false, "system:queue", "merge conflict"); err != nil {
 		t.Fatal(err)
 	}
 	want("when its merge failed", q.now.Add(-time.Hour), 1000, 0, 1)

@@ -1,0 +1,385 @@
+package work
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Outline is a plan as it was read: what is common to all steps, and the steps.
+type Outline struct {
+	Title      string        `json:"title,omitempty"`
+	Background string        `json:"background,omitempty"`
+	Steps      []OutlineStep `json:"steps"`
+	// Explicit reports whether the text says of itself that it is a plan: it numbers its phases, or has a section called so. Any other
+	// text with headings or a numbered list may be something else.
+	Explicit bool `json:"-"`
+}
+
+// OutlineStep is a step of a plan.
+type OutlineStep struct {
+	Title string `json:"title"`
+	Text  string `json:"text"`
+}
+
+// The bounds of a plan. What is longer is cut, except for the number of steps: a plan with too many is not carried out in part.
+const (
+	MaxPlanSteps  = 50
+	maxPlanText   = 400_000
+	maxStepText   = 50_000
+	maxBackground = 20_000
+	maxStepTitle  = 120
+	// maxHeading is how much of a heading is looked at, so that a line without an end costs little.
+	maxHeading = 1000
+	// leastStepText is how much a section needs to be a step where nothing else says so.
+	leastStepText = 20
+)
+
+// heading is a line that begins a section.
+type heading struct {
+	level, line int
+	title       string // as it was written
+}
+
+// The forms of headings and lists.
+var (
+	headingLine  = regexp.MustCompile(`^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$`)
+	listLine     = regexp.MustCompile(`^ {0,3}(\d{1,3})[.)][ \t]+(\S.*)$`)
+	numberedName = regexp.MustCompile(`(?i)^(?:phase|step|part|stage|milestone|task)[ \t]*#?[ \t]*(?:\d{1,3}|[ivx]{1,4}|[a-h])\b[ \t]*[:.)\-–—]*[ \t]*`)
+	leadNumber   = regexp.MustCompile(`^\d{1,3}(?:\.\d{1,3})*[.):]?[ \t]+`)
+	emphasis     = regexp.MustCompile("(\\*\\*|__|\\*|`)(\\S(?:.*?\\S)?)(\\*\\*|__|\\*|`)")
+	linkText     = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+)
+
+// planSections are headings whose sections hold the steps of a plan.
+var planSections = words(`implementation plan; implementation; implementation steps; implementation phases; plan; the plan; steps; phases; tasks; action items; action plan; work plan; work items;
+	execution plan; deliverables; milestones; todo; to do; subtasks; task list; task breakdown; roadmap`)
+
+// informational are headings of sections that nobody can carry out.
+var informational = words(`overview; summary; executive summary; introduction; background; context; goal; goals; objective; objectives; purpose; motivation; scope; out of scope; non-goals; non goals; problem; problem statement;
+	current state; existing code; analysis; findings; research; assumptions; constraints; requirements; prerequisites; dependencies; risks; risk assessment; risks and mitigations; mitigations; open questions; questions;
+	decisions; design decisions; alternatives; alternatives considered; trade-offs; tradeoffs; architecture; design; approach; strategy; testing; testing strategy; test plan; verification; validation; acceptance criteria;
+	success criteria; success metrics; definition of done; rollout; rollout plan; timeline; schedule; estimates; estimate; effort; resources; references; links; appendix; glossary; notes; conclusion; next steps; future work;
+	files; files to change; affected files; key files; critical files; file structure; directory structure; api; data model; security considerations; performance considerations; considerations`)
+
+func words(list string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.Split(list, ";") {
+		out[strings.TrimSpace(w)] = true
+	}
+	return out
+}
+
+// ReadOutline reads a plan as people and models write them; false: it has no steps. It looks, in this order, for headings that number
+// phases or steps, for a section that is called a plan, for sections that can be carried out, and for a numbered list; else all of it is
+// one step. Code blocks are text whatever they hold.
+func ReadOutline(text string) (Outline, bool) {
+	text = tidy(text)
+	d := document{lines: strings.Split(text, "\n")}
+	d.findHeadings()
+	var out Outline
+	for _, h := range d.heads {
+		if h.level == 1 && !numberedName.MatchString(plain(h.title)) {
+			out.Title = cleanTitle(h.title, "")
+			break
+		}
+	}
+	var taken []span
+	for _, read := range []func(*document) ([]span, bool){(*document).numberedHeadings, (*document).planSection, (*document).sections, (*document).numberedList} {
+		if taken, out.Explicit = read(&d); len(taken) > 0 {
+			break
+		}
+	}
+	if len(taken) == 0 {
+		return d.whole(out)
+	}
+	at := 0
+	var background []string
+	for i, s := range taken {
+		background = append(background, d.lines[at:s.from]...)
+		at = s.to
+		out.Steps = append(out.Steps, OutlineStep{Title: cleanTitle(s.title, fmt.Sprintf("Step %d", i+1)), Text: clip(strings.TrimSpace(strings.Join(d.lines[s.body:s.to], "\n")), maxStepText)})
+	}
+	background = append(background, d.lines[at:]...)
+	out.Background = d.withoutTitle(background)
+	return out, true
+}
+
+// tidy makes a text readable line by line: one kind of line ends, no mark at the beginning, and without the code fence that models put
+// around a whole answer.
+func tidy(text string) string {
+	text = strings.ToValidUTF8(clip(text, maxPlanText), "�")
+	text = strings.TrimPrefix(strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "").Replace(text), "\ufeff")
+	trimmed := strings.TrimSpace(text)
+	first, rest, found := strings.Cut(trimmed, "\n")
+	if lang, fenced := strings.CutPrefix(first, "```"); found && fenced && (lang == "" || lang == "markdown" || lang == "md") && strings.HasSuffix(rest, "\n```") && strings.Count(rest, "```")%2 == 1 {
+		return strings.TrimSuffix(rest, "```")
+	}
+	return text
+}
+
+// clip cuts a text at a number of bytes, between letters.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}
+
+// document is a text while it is read.
+type document struct {
+	lines []string
+	code  []bool // the line is in a code block
+	heads []heading
+}
+
+// span are the lines of a step: from its title up to the next thing.
+type span struct {
+	title          string
+	from, body, to int
+}
+
+func (d *document) findHeadings() {
+	d.code = make([]bool, len(d.lines))
+	fence := ""
+	for i, line := range d.lines {
+		mark := strings.TrimLeft(line, " ")
+		if len(line)-len(mark) <= 3 {
+			switch {
+			case fence == "" && (strings.HasPrefix(mark, "```") || strings.HasPrefix(mark, "~~~")):
+				fence = mark[:3]
+				d.code[i] = true
+				continue
+			case fence != "" && strings.HasPrefix(mark, fence) && strings.Trim(mark, fence[:1]+" \t") == "":
+				fence = ""
+				d.code[i] = true
+				continue
+			}
+		}
+		if d.code[i] = fence != ""; d.code[i] {
+			continue
+		}
+		if m := headingLine.FindStringSubmatch(line); m != nil {
+			d.heads = append(d.heads, heading{level: len(m[1]), line: i, title: clip(m[2], maxHeading)})
+		}
+	}
+}
+
+// end is where the section of a heading ends: at the next one of its level or above.
+func (d *document) end(at int) int {
+	for _, h := range d.heads[at+1:] {
+		if h.level <= d.heads[at].level {
+			return h.line
+		}
+	}
+	return len(d.lines)
+}
+
+func (d *document) span(at int) span {
+	h := d.heads[at]
+	return span{title: h.title, from: h.line, body: h.line + 1, to: d.end(at)}
+}
+
+// numberedHeadings finds "## Phase 1: …", "### Step 2 - …" and the like, on the outermost level that has more than one of them.
+func (d *document) numberedHeadings() ([]span, bool) {
+	levels := map[int]int{}
+	for _, h := range d.heads {
+		if numberedName.MatchString(plain(h.title)) {
+			levels[h.level]++
+		}
+	}
+	level := 0
+	for l := 6; l >= 1; l-- {
+		if levels[l] > 1 || levels[l] == 1 && level == 0 {
+			level = l
+		}
+	}
+	var out []span
+	for i, h := range d.heads {
+		if h.level == level && numberedName.MatchString(plain(h.title)) {
+			out = append(out, d.span(i))
+		}
+	}
+	return out, len(out) > 1
+}
+
+// planSection finds a section that is called a plan: what is below its heading, or the list in it, are the steps.
+func (d *document) planSection() ([]span, bool) {
+	for i, h := range d.heads {
+		if h.level > 3 || !planSections[name(h.title)] {
+			continue
+		}
+		end := d.end(i)
+		below := 0
+		for _, c := range d.heads[i+1:] {
+			if c.line >= end {
+				break
+			}
+			if below == 0 || c.level < below {
+				below = c.level
+			}
+		}
+		var out []span
+		for j := i + 1; j < len(d.heads) && d.heads[j].line < end; j++ {
+			if d.heads[j].level == below && !informational[name(d.heads[j].title)] {
+				out = append(out, d.span(j))
+			}
+		}
+		if len(out) == 0 {
+			out = d.list(h.line+1, end)
+		}
+		if len(out) > 0 {
+			return out, true
+		}
+	}
+	return nil, false
+}
+
+// sections are those that can be carried out.
+func (d *document) sections() ([]span, bool) {
+	level := 0
+	for _, want := range []int{2, 3} {
+		n := 0
+		for _, h := range d.heads {
+			if h.level == want && !informational[name(h.title)] {
+				n++
+			}
+		}
+		if n > 0 {
+			level = want
+			break
+		}
+	}
+	var out []span
+	for i, h := range d.heads {
+		if h.level != level || informational[name(h.title)] || name(h.title) == "" {
+			continue
+		}
+		if s := d.span(i); len(strings.TrimSpace(strings.Join(d.lines[s.body:s.to], "\n"))) >= leastStepText {
+			out = append(out, s)
+		}
+	}
+	return out, false
+}
+
+func (d *document) numberedList() ([]span, bool) {
+	if out := d.list(0, len(d.lines)); len(out) > 1 {
+		return out, false
+	}
+	return nil, false
+}
+
+// list are the entries of the numbered list within some lines, each with what is indented below it.
+func (d *document) list(from, to int) (out []span) {
+	for i := from; i < to; i++ {
+		if d.code[i] || d.isHeading(i) {
+			continue
+		}
+		if m := listLine.FindStringSubmatch(d.lines[i]); m != nil {
+			if len(out) > 0 {
+				out[len(out)-1].to = i
+			}
+			out = append(out, span{title: clip(m[2], maxHeading), from: i, body: i, to: to})
+		}
+	}
+	if len(out) > 0 { // what stands after the list, at the margin and after an empty line, is no part of its last entry
+		last := &out[len(out)-1]
+		for i := last.from + 1; i < last.to; i++ {
+			line := d.lines[i]
+			if d.isHeading(i) || strings.TrimSpace(d.lines[i-1]) == "" && line != "" && !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, "\t") && !d.code[i] {
+				last.to = i
+			}
+		}
+	}
+	return out
+}
+
+func (d *document) isHeading(line int) bool {
+	_, found := slices.BinarySearchFunc(d.heads, line, func(h heading, line int) int { return h.line - line })
+	return found
+}
+
+// whole makes one step of everything; a title alone is none.
+func (d *document) whole(out Outline) (Outline, bool) {
+	body := d.withoutTitle(d.lines)
+	if strings.TrimSpace(strings.NewReplacer("#", "", "-", "", "*", "").Replace(body)) == "" {
+		return Outline{Title: out.Title}, false
+	}
+	title := out.Title
+	if title == "" {
+		title = "Implementation Plan"
+	}
+	out.Steps = []OutlineStep{{Title: title, Text: clip(strings.TrimSpace(strings.Join(d.lines, "\n")), maxStepText)}}
+	return out, true
+}
+
+// withoutTitle is what is common to all steps: the rest of the text, without the document's title.
+func (d *document) withoutTitle(lines []string) string {
+	lines = slices.Clone(lines)
+	for i, line := range lines {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		if m := headingLine.FindStringSubmatch(line); m != nil && len(m[1]) == 1 {
+			lines[i] = ""
+		}
+		break
+	}
+	return clip(strings.TrimSpace(strings.Join(lines, "\n")), maxBackground)
+}
+
+// plain is a title without marks of emphasis and links.
+func plain(title string) string {
+	title = linkText.ReplaceAllString(title, "$1")
+	for range 3 { // marks within marks
+		title = emphasis.ReplaceAllString(title, "$2")
+	}
+	return strings.Join(strings.Fields(title), " ")
+}
+
+// name is a title by which sections are known: without its number, in small letters.
+func name(title string) string {
+	return strings.ToLower(strings.TrimRight(leadNumber.ReplaceAllString(plain(title), ""), ": ."))
+}
+
+// cleanTitle is what a step is called: "Step 1: **Parse**" is Parse.
+func cleanTitle(title, otherwise string) string {
+	title = plain(title)
+	short := leadNumber.ReplaceAllString(numberedName.ReplaceAllString(title, ""), "")
+	short = strings.TrimRight(strings.TrimLeft(short, ":.-–— "), ": ")
+	if strings.IndexFunc(short, func(r rune) bool { return r > ' ' && !strings.ContainsRune("*_`#-.:", r) }) < 0 {
+		short = strings.Trim(title, "*_`#: ")
+	}
+	if short == "" {
+		return otherwise
+	}
+	if runes := []rune(short); len(runes) > maxStepTitle {
+		return strings.TrimSpace(string(runes[:maxStepTitle-1])) + "…"
+	}
+	return short
+}
+
+// Describe is what the worker of a step is told: it sees nothing of the plan but this.
+func (o Outline) Describe(parent Task, at int) string {
+	var b strings.Builder
+	step := o.Steps[at]
+	fmt.Fprintf(&b, "**%s**\n\nThis is step %d of %d of the plan for: %s\n", step.Title, at+1, len(o.Steps), parent.Title)
+	if o.Background != "" {
+		fmt.Fprintf(&b, "\n## Background context\n\n%s\n", o.Background)
+	}
+	b.WriteString("\n## All steps\n\n")
+	for i, s := range o.Steps {
+		mark := ""
+		if i == at {
+			mark = " (this one)"
+		}
+		fmt.Fprintf(&b, "%d. %s%s\n", i+1, s.Title, mark)
+	}
+	fmt.Fprintf(&b, "\n## Task details\n\n%s\n", step.Text)
+	return b.String()
+}
