@@ -123,7 +123,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		"note delete": {{"note", "delete", evil, "-p", "site", "--yes"}}, "note promote": {{"note", "promote", "Evil", "-p", "site"}}, "note specs": {{"note", "specs", "-p", "site"}},
 		"call":       {{"call"}, {"call", evil}, {"call", "list_tasks"}, {"call", "get_task", `{"task_id":"` + escaped(evil) + `"}`}},
 		"git status": {{"git", "status", "-p", "site"}, {"git", "status", "--repo", evil}}, "git log": {{"git", "log", "-p", evil}}, "git diff": {{"git", "diff", "-p", "site", "--base", evil}}, "git files": {{"git", "files", "-p", evil}},
-		"work status": {{"work", "status"}}, "work events": {{"work", "events"}}, "work tokens": {{"work", "tokens"}}, "work control": {{"work", "control", evil}},
+		"task watch": {{"task", "watch", evil}}, "work status": {{"work", "status"}}, "work events": {{"work", "events"}}, "work tokens": {{"work", "tokens"}}, "work control": {{"work", "control", evil}},
 		"thread clear": {{"thread", "clear", evil}}, "backup": {{"backup", filepath.Join(dir, "no", evil)}}, "restore": {{"restore", evil}},
 		"migrate": {{"migrate"}}, "version": {{"version"}}, "import lca": {{"import", "lca", evil}}, "import chapter3": {{"import", "chapter3", evil}}, "import chapter2": {{"import", "chapter2", evil}},
 	}

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/transport/cli"
 )
@@ -99,12 +101,28 @@ func (c *program) taskCommand() *cobra.Command {
 when its work is merged. chorus serve gives tasks to workers.`,
 		Example: `  chorus task create 'Add a dark mode' -d 'settings.html gets a switch …' -p my-web-app
   chorus task list
+  chorus task watch calm-otter
   chorus task diff calm-otter
   chorus task approve calm-otter`,
 	}
+	cmd.AddCommand(c.watchTaskCommand())
 	return c.group(cmd, func(commands *cli.Commands) {
 		cli.Render(commands, operations.GetTaskDiff, func(v cli.View, _ operations.TaskDiffQuery, d operations.TaskDiff) error {
 			_, err := fmt.Fprintln(v.Out, strings.TrimRight(d.Diff, "\n"))
+			return err
+		})
+		cli.Render(commands, operations.GetTaskTree, func(_ cli.View, _ operations.TaskRef, list operation.List[operations.TaskNode]) error {
+			_, err := io.WriteString(c.styled(), drawTree(list.Items, c.console.OutTTY && c.console.Color))
+			return err
+		})
+	})
+}
+
+func (c *program) workCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "work", Short: "All work at a glance: status, events, tokens, pause and resume", RunE: oneOf, Example: "  chorus work status\n  chorus work control pause"}
+	return c.group(cmd, func(commands *cli.Commands) {
+		cli.Render(commands, operations.GetWorkStatus, func(_ cli.View, _ operation.None, s operations.WorkStatus) error {
+			_, err := io.WriteString(c.styled(), drawStatus(s, c.console.OutTTY && c.console.Color))
 			return err
 		})
 	})

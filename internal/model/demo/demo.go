@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -134,6 +136,11 @@ func (t turn) result() (text string, failed, ok bool) {
 	return strings.Join(out, "\n"), failed, ok
 }
 
+func (t turn) resultText() string {
+	text, _, _ := t.result()
+	return text
+}
+
 // Stream answers.
 func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
@@ -224,7 +231,7 @@ func (t talk) scripted(whole bool) ([]directive, bool) {
 			continue
 		}
 		if step, ok := s.step(answers); ok {
-			return t.filled(step), true
+			return t.filled(step, t.Messages[i+1:]), true
 		}
 		if plain {
 			return nil, false
@@ -234,13 +241,58 @@ func (t talk) scripted(whole bool) ([]directive, bool) {
 	return nil, false
 }
 
-// filled puts the last tool result where the script wants it.
-func (t talk) filled(step []directive) []directive {
+// filled puts tool results where the script wants them; since is what came after it.
+func (t talk) filled(step []directive, since []turn) []directive {
 	out := slices.Clone(step)
 	for i, d := range out {
 		if d.verb == vSay {
 			out[i].text = strings.ReplaceAll(d.text, "{{last}}", t.last())
 		}
+		if d.verb == vSay || d.verb == vCall {
+			out[i].text = resultField.ReplaceAllStringFunc(out[i].text, func(wish string) string { return fieldOf(wish, since) })
+		}
 	}
 	return out
+}
+
+// resultField is a wish for a part of a result, such as {{result 1 items.0.id}}.
+var resultField = regexp.MustCompile(`\{\{result (\d{1,3}) ([A-Za-z0-9_.]+)\}\}`)
+
+// fieldOf is the part of a result that a script wants; what is not there stays as it is written.
+func fieldOf(wish string, since []turn) string {
+	parts := resultField.FindStringSubmatch(wish)
+	number, _ := strconv.Atoi(parts[1]) // the expression lets only digits through
+	var results []string
+	for _, m := range since {
+		for _, b := range m.Blocks {
+			if r, ok := b.(chat.ToolResult); ok {
+				results = append(results, turn{Blocks: chat.Blocks{r}}.resultText())
+			}
+		}
+	}
+	if number < 1 || number > len(results) {
+		return wish
+	}
+	var v any
+	if json.Unmarshal([]byte(results[number-1]), &v) != nil {
+		return wish
+	}
+	for name := range strings.SplitSeq(parts[2], ".") {
+		switch in := v.(type) {
+		case map[string]any:
+			v = in[name]
+		case []any:
+			at, err := strconv.Atoi(name)
+			if err != nil || at >= len(in) {
+				return wish
+			}
+			v = in[at]
+		default:
+			return wish
+		}
+	}
+	if text, ok := v.(string); ok {
+		return text
+	}
+	return wish
 }

@@ -401,3 +401,20 @@ func FuzzScript(f *testing.F) {
 		}
 	})
 }
+
+// A later call can use what an earlier one gave; what is not there stays as it is written.
+func TestScriptUsesResults(t *testing.T) {
+	t.Parallel()
+	c := newTalk(t, "script")
+	c.user("call create {}\nend\ncall next {\"needs\":[\"{{result 1 items.0.id}}\",\"{{result 1 items.7.id}}\",\"{{result 9 id}}\"]}\nend\nsay {{result 1 items.0.id}} {{result 1 items}}")
+	c.mustAsk()
+	c.results(`{"items":[{"id":"calm-otter"}]}`)
+	_, done := c.mustAsk()
+	if calls := done.Blocks.Calls(); len(calls) != 1 || string(calls[0].Args) != `{"needs":["calm-otter","{{result 1 items.7.id}}","{{result 9 id}}"]}` {
+		t.Errorf("calls %+v", calls)
+	}
+	c.results("not json")
+	if text, _ := c.mustAsk(); text != "calm-otter {{result 1 items}}" {
+		t.Errorf("said %q", text)
+	}
+}

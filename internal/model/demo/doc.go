@@ -17,7 +17,9 @@
 // echoed by demo/script. One directive a line:
 //
 //	say TEXT             a line of the answer; {{last}} is the text of the last tool
-//	                     result, \n a line break
+//	                     result, \n a line break; {{result 2 items.0.id}}, here and in
+//	                     the arguments of a call, is a field of the second JSON result
+//	                     since the script
 //	think TEXT           a line of reasoning, shown before the answer
 //	call TOOL {json}     call a tool; the arguments go out exactly as written, also
 //	                     when they are not JSON; none means {}

@@ -14,6 +14,7 @@ import (
 // The size of a chart, in units of its view box.
 const (
 	chartWidth, chartHeight = 920, 190
+	halfChart               = 460 // of a chart that shares its row
 	chartLeft, chartBottom  = 56, 22
 )
 
@@ -23,14 +24,14 @@ func dayChart(c operations.Costs, now time.Time) template.HTML {
 	for _, row := range c.Rows {
 		spent[row.Key] = row.Dollars
 	}
-	return barChart("Spending by day", spent, c.Since, now, dollars)
+	return barChart("Spending by day", chartWidth, spent, c.Since, now, dollars)
 }
 
 // maxDays is how many days a chart shows: more bars would be too thin.
 const maxDays = 120
 
 // barChart draws a value of each day as a bar, by days in UTC such as 2026-11-17; "": there is nothing to draw.
-func barChart(title string, values map[string]float64, since, now time.Time, show func(float64) string) template.HTML {
+func barChart(title string, width int, values map[string]float64, since, now time.Time, show func(float64) string) template.HTML {
 	first := since.UTC().Truncate(24 * time.Hour)
 	days := min(max(int(now.UTC().Sub(first)/(24*time.Hour))+1, 1), maxDays)
 	first = now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-days)
@@ -41,14 +42,14 @@ func barChart(title string, values map[string]float64, since, now time.Time, sho
 	if most == 0 {
 		return ""
 	}
-	room := float64(chartWidth-chartLeft) / float64(days)
+	room := float64(width-chartLeft) / float64(days)
 	tall := float64(chartHeight - chartBottom - 14)
 	var out strings.Builder
-	fmt.Fprintf(&out, `<svg class="chart" viewBox="0 0 %d %d" role="img" aria-label="%s">`, chartWidth, chartHeight, html.EscapeString(title))
+	fmt.Fprintf(&out, `<svg class="chart" viewBox="0 0 %d %d" role="img" aria-label="%s">`, width, chartHeight, html.EscapeString(title))
 	for i := range 3 {
 		y := 14 + tall*float64(i)/2
 		fmt.Fprintf(&out, `<line class="axis" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`,
-			chartLeft, chartWidth, y, y, chartLeft-8, y+4, html.EscapeString(show(most*float64(2-i)/2)))
+			chartLeft, width, y, y, chartLeft-8, y+4, html.EscapeString(show(most*float64(2-i)/2)))
 	}
 	for i := range days {
 		day := first.AddDate(0, 0, i)

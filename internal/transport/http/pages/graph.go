@@ -15,7 +15,7 @@ import (
 
 // The measures of a graph, in units of its view box.
 const (
-	nodeWidth, nodeHeight = 190, 52
+	nodeWidth, nodeHeight = 196, 52
 	nodeGap, layerGap     = 14, 70
 	graphMargin           = 12
 	sweeps                = 8 // how often the order within layers is improved; more changes little
@@ -190,9 +190,9 @@ func drawGraph(l graphLayout) template.HTML {
 	}
 	for _, n := range l.Nodes {
 		id := url.PathEscape(n.ID)
-		fmt.Fprintf(&out, `<a href="/work/%s" id="%s" class="node %s"><title>%s (%s)</title><rect x="%.1f" y="%.1f" width="%d" height="%d" rx="9"/><text class="name" x="%.1f" y="%.1f">%s</text><text class="where" x="%.1f" y="%.1f">%s</text></a>`,
+		fmt.Fprintf(&out, `<a href="/work/%s" id="%s" class="node %s"><title>%s (%s)</title><rect x="%.1f" y="%.1f" width="%d" height="%d" rx="9"/><svg x="%.1f" y="%.1f" width="%d" height="%d"><text class="name" y="21">%s</text><text class="where" y="39">%s</text></svg></a>`,
 			id, html.EscapeString(n.ID), html.EscapeString(strings.ToLower(n.Status)), html.EscapeString(short(n.Title, 200)), html.EscapeString(n.Status),
-			n.X, n.Y, nodeWidth, nodeHeight, n.X+11, n.Y+21, html.EscapeString(short(n.Title, 25)), n.X+11, n.Y+39, html.EscapeString(n.Status))
+			n.X, n.Y, nodeWidth, nodeHeight, n.X+11, n.Y, nodeWidth-18, nodeHeight, html.EscapeString(short(n.Title, 24)), html.EscapeString(n.Status))
 	}
 	out.WriteString("</svg>")
 	return template.HTML(out.String())

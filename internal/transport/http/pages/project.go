@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -98,8 +97,8 @@ func (p *Pages) projectCosts(ctx context.Context, by operation.Caller, one opera
 	}
 	since := p.Now().AddDate(0, 0, 1-costDays)
 	data["Days"] = days.Breakdown
-	data["TokenChart"] = barChart("Tokens by day", tokens, since, p.Now(), func(n float64) string { return count(int(n)) })
-	data["DollarChart"] = barChart("Dollars by day", spent, since, p.Now(), dollars)
+	data["TokenChart"] = barChart("Tokens by day", halfChart, tokens, since, p.Now(), func(n float64) string { return count(int(n)) })
+	data["DollarChart"] = barChart("Dollars by day", halfChart, spent, since, p.Now(), dollars)
 	usage, err := operations.GetTokenUsage.Call(ctx, p.Executor, by, operations.TokenUsageQuery{Project: one.ID})
 	if err != nil {
 		return err
@@ -201,30 +200,17 @@ func (p *Pages) editProject(r *http.Request, by operation.Caller, id string) err
 	return err
 }
 
-// workSlot is a worker and the task that it is on; nil: it is free.
-type workSlot struct {
-	Number int
-	Task   *operations.Task
-	Since  time.Time
-}
-
 // workers shows who works on what, and what would be next.
 func (p *Pages) workers(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	status, err := operations.GetWorkStatus.Call(r.Context(), p.Executor, by, operation.None{})
 	if err != nil {
 		return err
 	}
-	var slots []workSlot
-	for i := range status.InProgress {
-		if t := &status.InProgress[i]; work.State(t.Status).Running() {
-			slots = append(slots, workSlot{len(slots) + 1, t, t.MovedAt})
-		}
+	list, err := operations.ListWorkers.Call(r.Context(), p.Executor, by, operation.None{})
+	if err != nil {
+		return err
 	}
-	hidden := max(0, status.Running-len(slots)) // tasks of projects that the reader may not see
-	for len(slots) < status.Workers-hidden {
-		slots = append(slots, workSlot{Number: len(slots) + 1})
-	}
-	return p.render(w, http.StatusOK, "workers.html", map[string]any{"Layout": p.layout(r, by, "Workers"), "Status": status, "Slots": slots, "Hidden": hidden, "Admin": by.May(operation.Admin)})
+	return p.render(w, http.StatusOK, "workers.html", map[string]any{"Layout": p.layout(r, by, "Workers"), "Status": status, "List": list.Items, "Admin": by.May(operation.Admin)})
 }
 
 // controlWork pauses all work or lets it go on.

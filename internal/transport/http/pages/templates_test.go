@@ -164,7 +164,7 @@ func TestEveryPageRenders(t *testing.T) {
 			"TaskCosts": full[[]taskCost](), "MostTokens": int64(3), "Tokens": int64(3), "Dollars": 1.5, "Notes": full[[]operations.Note](), "Note": new(full[operations.Note]()), "Hooks": full[[]operations.Hook]()},
 			{"P": operations.Project{Status: "PAUSED"}, "May": true, "Tokens": int64(0), "Dollars": 0.0, "Note": (*operations.Note)(nil), "TokenChart": template.HTML(""), "DollarChart": template.HTML("")}},
 		"graph.html":   {{"G": full[operations.TaskGraph](), "Needs": map[string][]string{"value <x>": {"y"}}, "Graph": template.HTML("<svg></svg>")}, {"G": operations.TaskGraph{}, "Graph": template.HTML("")}},
-		"workers.html": {{"Status": full[operations.WorkStatus](), "Slots": full[[]workSlot](), "Hidden": 1, "Admin": true}, {"Status": operations.WorkStatus{}, "Slots": []workSlot{{Number: 1}}, "Hidden": 0, "Admin": true}},
+		"workers.html": {{"Status": full[operations.WorkStatus](), "List": full[[]operations.Worker](), "Admin": true}, {"Status": operations.WorkStatus{}, "List": nil, "Admin": true}},
 		"signin.html":  {{"Problem": "x", "Next": "/"}, {"Problem": "", "Next": ""}},
 	}
 	for name := range p.templates {

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"chorus/internal/operations"
+	"chorus/internal/text"
+	"chorus/internal/work"
+)
+
+// The colours of a terminal.
+const (
+	green, red, yellow, cyan, faint = "32", "31", "33", "36", "2"
+)
+
+func ink(color bool, code, words string) string {
+	if !color || code == "" || words == "" {
+		return words
+	}
+	return "\x1b[" + code + "m" + words + "\x1b[0m"
+}
+
+// stateLook is the sign and the colour of a state; what the colour says the word says too.
+func stateLook(state string) (sign, code string) {
+	switch s := work.State(state); {
+	case s == work.Completed:
+		return "✓", green
+	case s == work.Failed || s == work.Blocked:
+		return "✗", red
+	case s.Running() || s == work.Verifying:
+		return "●", cyan
+	case s == work.WaitingInput || s.AsksForYes():
+		return "?", yellow
+	case s == work.Ready:
+		return "○", ""
+	default:
+		return "·", faint
+	}
+}
+
+// drawTree draws a task with what is below it, and how much of that is done.
+func drawTree(nodes []operations.TaskNode, color bool) string {
+	width, done, seen := 0, 0, map[string]bool{}
+	for _, n := range nodes {
+		width = max(width, utf8.RuneCountInString(n.Line))
+		if !seen[n.ID] && n.Status == string(work.Completed) {
+			done++
+		}
+		seen[n.ID] = true
+	}
+	var out strings.Builder
+	for _, n := range nodes {
+		sign, code := stateLook(n.Status)
+		line := text.OneLine(n.Line)
+		fmt.Fprintf(&out, "%s%s  %s  %s\n", line, strings.Repeat(" ", max(0, width-utf8.RuneCountInString(line))), ink(color, code, sign+" "+n.Status), text.OneLine(n.Title))
+	}
+	if len(seen) > 1 {
+		fmt.Fprintf(&out, "%s %d of %d completed\n", progressBar(done, len(seen), 20), done, len(seen))
+	}
+	return out.String()
+}
+
+// progressBar shows how much of something is done.
+func progressBar(done, all, width int) string {
+	full := 0
+	if all > 0 {
+		full = min(width*done/all, width)
+	}
+	return "[" + strings.Repeat("#", full) + strings.Repeat("-", width-full) + "]"
+}
+
+// drawStatus draws all work at a glance: what is worked on, what waits for somebody, what is next.
+func drawStatus(s operations.WorkStatus, color bool) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s, %s, %d of %s busy", text.Count(s.Projects, "project"), text.Count(s.Total, "task"), s.Running, text.Count(s.Workers, "worker"))
+	if s.Paused {
+		out.WriteString("; " + ink(color, yellow, "all work is paused"))
+	}
+	out.WriteString("\n")
+	var counts []string
+	for _, state := range work.States() {
+		if n := s.ByStatus[string(state)]; n > 0 {
+			sign, code := stateLook(string(state))
+			counts = append(counts, ink(color, code, fmt.Sprintf("%s %s %d", sign, state, n)))
+		}
+	}
+	if len(counts) > 0 {
+		fmt.Fprintf(&out, "%s\n", strings.Join(counts, "  "))
+	}
+	for _, part := range []struct {
+		name  string
+		tasks []operations.Task
+	}{{"Worked on", s.InProgress}, {"Waits for somebody", s.Attention}, {"Next", s.Ready}} {
+		if len(part.tasks) == 0 {
+			continue
+		}
+		fmt.Fprintf(&out, "\n%s\n", part.name)
+		id, project, state := 0, 0, 0
+		for _, t := range part.tasks {
+			id, project, state = max(id, len(t.ID)), max(project, utf8.RuneCountInString(t.ProjectID)), max(state, len(t.Status))
+		}
+		for _, t := range part.tasks {
+			sign, code := stateLook(t.Status)
+			fmt.Fprintf(&out, "  %-*s  %-*s  %s  %s\n", id, text.OneLine(t.ID), project, text.OneLine(t.ProjectID), ink(color, code, fmt.Sprintf("%s %-*s", sign, state, t.Status)), text.OneLine(t.Title))
+			if t.Why != "" {
+				fmt.Fprintf(&out, "  %s\n", ink(color, faint, text.OneLine(clipLine(t.Why, 120))))
+			}
+		}
+	}
+	return out.String()
+}

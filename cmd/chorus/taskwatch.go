@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"chorus/internal/feed"
+	"chorus/internal/markdown"
+	"chorus/internal/operations"
+	"chorus/internal/text"
+	"chorus/internal/transport/cli"
+	"chorus/internal/work"
+)
+
+// watchTaskCommand follows a task in the terminal.
+func (c *program) watchTaskCommand() *cobra.Command {
+	return &cobra.Command{Use: "watch ID", Short: "Watch a task while it is worked on, until it is over or needs a yes", Args: exactly(1),
+		Long: `A line shows how far the task is and what its worker does. Where the output is no terminal
+each step is a line of its own. The exit code is 1 if the task failed or is blocked.`,
+		Example: "  chorus task watch calm-otter",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			to, err := c.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return errors.Join(c.watchTask(cmd.Context(), to, args[0]), to.Close())
+		}}
+}
+
+// watchEvery is how often the task's state is looked at: what git does with it is in no conversation.
+const watchEvery = 500 * time.Millisecond
+
+// taskWatch shows a task that is worked on.
+type taskWatch struct {
+	lines io.Writer // where steps are written
+	live  io.Writer // where the line is drawn again and again; nil: nowhere
+	width int
+	color bool
+	began time.Time
+	doing string // what the worker does
+	shown string // the state that was written last
+	frame int
+}
+
+func (c *program) watchTask(ctx context.Context, to cli.Connection, id string) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	w := &taskWatch{lines: c.styled(), width: 80, color: c.console.OutTTY && c.console.Color, began: time.Now()}
+	if c.console.ErrTTY && c.console.Color {
+		w.live = c.console.Err
+		if c.console.Size != nil {
+			w.width, _ = c.console.Size()
+		}
+	}
+	t, err := operations.GetTask.Call(ctx, to, to.Caller, operations.TaskRef{ID: id})
+	if err != nil {
+		return err
+	}
+	steps := followTask(ctx, to, t)
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	defer w.clear()
+	for {
+		if over, err := w.show(t); over {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case step := <-steps:
+			w.step(step)
+		case <-tick.C:
+		}
+		if t, err = operations.GetTask.Call(ctx, to, to.Caller, operations.TaskRef{ID: id}); err != nil {
+			return err
+		}
+	}
+}
+
+// followTask gives what the worker of a task does, as lines. Whoever may see the task but not its conversation gets none.
+func followTask(ctx context.Context, to cli.Connection, t operations.Task) <-chan string {
+	out := make(chan string, 16)
+	s, err := operations.GetSession.Call(ctx, to, to.Caller, operations.SessionRef{ID: t.SessionID})
+	if err != nil {
+		return out
+	}
+	go func() {
+		for item, err := range operations.Watch.Follow(ctx, to, to.Caller, operations.WatchRequest{ID: s.ID, After: s.Seq}) {
+			if err != nil {
+				return
+			}
+			line := ""
+			switch it := item.(type) {
+			case feed.ToolCall:
+				line = it.Tool + " " + it.Label
+			case feed.AssistantMessage:
+				line, _, _ = strings.Cut(strings.TrimSpace(it.Text), "\n")
+			case feed.ApprovalRequired:
+				line = "asks to run " + it.Tool + ": chorus approvals list"
+			}
+			if line = text.OneLine(strings.TrimSpace(line)); line == "" {
+				continue
+			}
+			select {
+			case out <- line:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out
+}
+
+// step notes what the worker does.
+func (w *taskWatch) step(line string) {
+	w.doing = line
+	if w.live == nil {
+		fmt.Fprintf(w.lines, "  %s\n", line)
+	}
+}
+
+// show shows a task as it is now. It is over when nobody works on it any more; the error says that it did not end well.
+func (w *taskWatch) show(t operations.Task) (over bool, err error) {
+	state := work.State(t.Status)
+	sign, code := stateLook(t.Status)
+	if w.shown != t.Status {
+		w.shown = t.Status
+		w.clear()
+		line := ink(w.color, code, sign+" "+t.Status) + "  " + text.OneLine(t.Title)
+		if t.Why != "" {
+			line += ": " + text.OneLine(t.Why)
+		}
+		fmt.Fprintln(w.lines, line)
+	}
+	switch {
+	case state.AsksForYes():
+		fmt.Fprintf(w.lines, "chorus task approve %s says yes, chorus task reopen %s 'what is not right' gives it back\n", t.ID, t.ID)
+		return true, nil
+	case state == work.Completed:
+		return true, nil
+	case state.Over():
+		fmt.Fprintf(w.lines, "chorus task error %s says what to do\n", t.ID)
+		return true, exitError(1)
+	}
+	if w.live != nil {
+		w.frame++
+		signs := []rune(turns)
+		done, all := taskProgress(t)
+		line := fmt.Sprintf("%c %s %s  %s  %s", signs[w.frame%len(signs)], progressBar(done, all, 12), strings.ToLower(t.Status), time.Since(w.began).Round(time.Second), w.doing)
+		fmt.Fprintf(w.live, "\r\x1b[K%s", markdown.Truncate(line, max(w.width-1, 20)))
+	}
+	return false, nil
+}
+
+// clear takes the line away.
+func (w *taskWatch) clear() {
+	if w.live != nil {
+		fmt.Fprint(w.live, "\r\x1b[K")
+	}
+}
+
+// taskProgress is how far a task is: by its subtasks where it has some, else by the states on the way to the end.
+func taskProgress(t operations.Task) (done, all int) {
+	for _, s := range t.Subtasks {
+		if s.Status == string(work.Completed) {
+			done++
+		}
+	}
+	if len(t.Subtasks) > 0 {
+		return done, len(t.Subtasks)
+	}
+	way := []work.State{work.Defined, work.Ready, work.Assigned, work.InProgress, work.Verifying, work.Completed}
+	for i, s := range way {
+		if work.State(t.Status) == s {
+			return i, len(way) - 1
+		}
+	}
+	return 3, len(way) - 1 // it waits for an answer or a time, somewhere on its way
+}
