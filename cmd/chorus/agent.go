@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"chorus/internal/chat"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/transport/cli"
@@ -50,7 +51,7 @@ func agentFile(v cli.View, a operations.Agent) any {
 	return a
 }
 
-// createdAgents leaves out the default agent where nobody created it.
+// createdAgents leaves out agents that nobody created.
 func createdAgents(list []operations.Agent) []operations.Agent {
 	return slices.DeleteFunc(slices.Clone(list), func(a operations.Agent) bool { return a.File == nil })
 }
@@ -66,8 +67,8 @@ func agentCreated(v cli.View, _ operations.NewAgent, a operations.Agent) error {
 }
 
 func listAgents(v cli.View, _ operation.None, list operation.List[operations.Agent]) error {
-	if v.Server == "" {
-		list.Items = createdAgents(list.Items)
+	if v.Server == "" { // the default agent is no choice
+		list.Items = slices.DeleteFunc(slices.Clone(list.Items), func(a operations.Agent) bool { return a.File == nil && a.Name == chat.DefaultAgent })
 	}
 	return cli.WriteTable(v.Out, operations.ListAgents.TableOf(list), operations.ListAgents.Empty)
 }

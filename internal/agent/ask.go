@@ -192,6 +192,9 @@ func (r *runner) call(ctx context.Context, run *transcript.Run, h model.Handle, 
 	}
 	said := r.stream(ctx, run, h, prepared, asked)
 	if said.Error == nil {
+		if purpose == chat.ForTurn && run.Settings.Dialogue.ReportActions {
+			r.reportActions(run, &said)
+		}
 		said.Blocks = r.log.UniqueCalls(said.Blocks)
 		if miss, ok := r.sender.CacheMiss(h, asked, said); ok && r.CacheMissed != nil {
 			miss.Run = run.ID
@@ -202,6 +205,32 @@ func (r *runner) call(ctx context.Context, run *transcript.Run, h model.Handle, 
 		}
 	}
 	return &said, nil
+}
+
+// reportActions gives an answer without words and calls its words: what was done.
+func (r *runner) reportActions(run *transcript.Run, said *chat.Said) {
+	if said.Partial || len(said.Blocks.Calls()) > 0 || strings.TrimSpace(said.Blocks.Text()) != "" || said.Stop == chat.StopRefused {
+		return
+	}
+	text := r.actions(run)
+	said.Blocks = append(said.Blocks, chat.Text{Text: text})
+	r.host.Live(chat.Delta{Run: run.ID, Step: said.Step, Attempt: said.Attempt, What: chat.DeltaText, Text: text})
+}
+
+// actions says which tools the run has called, in order.
+func (r *runner) actions(run *transcript.Run) string {
+	var names []string
+	for _, use := range run.Called {
+		name := use.Name
+		if t, _, err := r.Tools.Resolve(use.Name, use.Args); err == nil {
+			name = t.Spec().Name // what use_tool called
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return "Done."
+	}
+	return "Done. Actions taken: " + strings.Join(names, ", ")
 }
 
 // asked is the next request. Its step is the answer that is being sought; attempts count

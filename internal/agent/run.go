@@ -77,10 +77,13 @@ func (r *runner) waits(w deadline.Wait) {
 	}
 }
 
-// recover settles what a crash left: a call that had begun is not run again.
+// recover settles what a crash left: a call that had begun is not run again, unless that has no second effect.
 func (r *runner) recover(ctx context.Context) error {
 	for _, c := range r.log.Calls() {
 		if !c.Began || c.Done {
+			continue
+		}
+		if t, _, err := r.Tools.Resolve(c.Use.Name, c.Use.Args); err == nil && t.Spec().Once {
 			continue
 		}
 		if r.Reap != nil {
@@ -134,7 +137,7 @@ func (r *runner) next(ctx context.Context) (State, error) {
 	case run.Final && !run.Open && run.Failure == nil:
 		return r.afterAnswer(ctx, run)
 	case run.Steps > 0 && run.Steps >= maxSteps(run):
-		return Finished, r.end(ctx, limitEnd(run))
+		return Finished, r.end(ctx, r.limitEnd(run))
 	case run.Fails >= maxFails:
 		return Finished, r.fail(ctx, &chat.Failure{Kind: "breaker",
 			Message: "stopped: five tool calls in a row failed. Look at the last errors, then say how to go on"})
@@ -165,7 +168,10 @@ func (r *runner) stopped(ctx context.Context) (State, error) {
 
 func maxSteps(run *transcript.Run) int { return cmp.Or(max(run.Settings.MaxSteps, 0), DefaultMaxSteps) }
 
-func limitEnd(run *transcript.Run) chat.RunEnded {
+func (r *runner) limitEnd(run *transcript.Run) chat.RunEnded {
+	if run.Settings.Dialogue.ReportActions {
+		return chat.RunEnded{Reason: chat.EndLimit, Text: r.actions(run)}
+	}
 	return chat.RunEnded{Reason: chat.EndLimit,
 		Text: fmt.Sprintf("Stopped at the limit of %d model calls; the task may be incomplete. Say \"go on\" to continue.", maxSteps(run))}
 }

@@ -17,9 +17,10 @@ import (
 type Agent struct {
 	Name         string
 	SystemPrompt string
-	Model        string // provider/model; empty: the server's default
-	Permissions  string // name of a profile
-	Tools        []string
+	Model        string   // provider/model; empty: the server's default
+	Permissions  string   // name of a profile
+	Tools        []string // empty: all. "task.*" stands for the tools of a group
+	RareTools    []string // those it has besides, found by searching; written likewise
 	WebSearch    bool
 	CreatedAt    time.Time
 	Extra        map[string]json.RawMessage
@@ -32,13 +33,14 @@ type agentJSON struct {
 	Model        string    `json:"model"`
 	Permissions  string    `json:"permissions"`
 	Tools        []string  `json:"tools,omitempty"`
+	RareTools    []string  `json:"rareTools,omitempty"`
 	WebSearch    bool      `json:"webSearch,omitempty"`
 	CreatedAt    time.Time `json:"createdAt,omitzero"`
 }
 
 // spellings are the older names of keys; they are read and rewritten.
 var spellings = map[string]string{
-	"system_prompt": "systemPrompt", "web_search": "webSearch", "created_at": "createdAt",
+	"system_prompt": "systemPrompt", "rare_tools": "rareTools", "web_search": "webSearch", "created_at": "createdAt",
 }
 
 var errNoObject = errors.New("it must hold one JSON object")
@@ -46,7 +48,7 @@ var errNoObject = errors.New("it must hold one JSON object")
 // MarshalJSON writes the known keys in their order, then the others by name.
 func (a Agent) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
-	known, err := text.JSON(agentJSON{a.Name, a.SystemPrompt, a.Model, a.Permissions, a.Tools, a.WebSearch, a.CreatedAt})
+	known, err := text.JSON(agentJSON{a.Name, a.SystemPrompt, a.Model, a.Permissions, a.Tools, a.RareTools, a.WebSearch, a.CreatedAt})
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +87,7 @@ func (a *Agent) UnmarshalJSON(data []byte) error {
 		into any
 	}{
 		{"name", &read.Name}, {"systemPrompt", &read.SystemPrompt}, {"model", &read.Model}, {"permissions", &read.Permissions},
-		{"tools", &read.Tools}, {"webSearch", &read.WebSearch}, {"createdAt", &read.CreatedAt},
+		{"tools", &read.Tools}, {"rareTools", &read.RareTools}, {"webSearch", &read.WebSearch}, {"createdAt", &read.CreatedAt},
 	} {
 		value, ok := keys[field.key]
 		if !ok {

@@ -46,7 +46,7 @@ func (r *Store) create(ctx context.Context, given Agent) (Agent, error) {
 	}
 	r.sweep()
 	switch {
-	case exists(filepath.Join(dir, fileName)):
+	case exists(filepath.Join(dir, fileName)), r.BuiltIn[given.Name] != nil:
 		return Agent{}, ErrExists
 	case exists(dir):
 		return Agent{}, fmt.Errorf("%s is in the way and is not an agent's folder; move it away", dir)

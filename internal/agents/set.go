@@ -13,7 +13,7 @@ import (
 )
 
 // configurable are the keys that Configure changes.
-var configurable = []string{"systemPrompt", "model", "permissions", "tools", "webSearch"}
+var configurable = []string{"systemPrompt", "model", "permissions", "tools", "rareTools", "webSearch"}
 
 func (r *Store) set(a *Agent, key, value string) error {
 	if modern, ok := spellings[key]; ok {
@@ -39,6 +39,8 @@ func (r *Store) set(a *Agent, key, value string) error {
 		a.Permissions = value
 	case "tools":
 		a.Tools = splitNames(value)
+	case "rareTools":
+		a.RareTools = splitNames(value)
 	case "webSearch":
 		on, err := truth(value)
 		if err != nil {
@@ -76,7 +78,7 @@ func (r *Store) unset(a *Agent, key string) error {
 		key = modern
 	}
 	switch key {
-	case "systemPrompt", "model", "tools":
+	case "systemPrompt", "model", "tools", "rareTools":
 		return r.set(a, key, "")
 	case "webSearch":
 		return r.set(a, key, "false")

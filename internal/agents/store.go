@@ -9,6 +9,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -55,6 +56,9 @@ type Config struct {
 	// file, and as what. Knows reports whether a name at the top of the file is one. nil: there are none.
 	Other func(key, value string) (path string, read json.RawMessage, err error)
 	Knows func(name string) bool
+	// BuiltIn are agents that are there without having been made, as they are now; nil: there are none. A file that is
+	// made for one of them says only what is different.
+	BuiltIn map[string]func() Agent
 	// Warn hears what went wrong without stopping anything.
 	Warn func(text string)
 	// GitInit makes a repository of a folder; nil: the git program.
@@ -97,6 +101,18 @@ func (r *Store) Workspace(name string) string {
 }
 
 func (r *Store) file(name string) string { return filepath.Join(r.Home.AgentDir(name), fileName) }
+
+// Exists reports whether there is an agent of that name: somebody made it, or it is built in.
+func (r *Store) Exists(name string) bool {
+	_, builtIn := r.BuiltIn[name]
+	return builtIn || r.Made(name)
+}
+
+// Made reports whether an agent has a folder of its own.
+func (r *Store) Made(name string) bool {
+	info, err := os.Stat(r.Home.AgentDir(name))
+	return chat.ValidAgentName(name) && err == nil && info.IsDir()
+}
 
 // Get finds an agent and heals what differs. With a *FileError the agent is the
 // last good version; with any other error it is empty.
@@ -164,6 +180,9 @@ func (r *Store) healMissing(ctx context.Context, name string, row Agent, known b
 			return Agent{}, fmt.Errorf("forget agent %s, whose folder is gone: %w", name, err)
 		}
 	}
+	if define, ok := r.BuiltIn[name]; ok {
+		return define(), nil
+	}
 	return Agent{}, fmt.Errorf("agent %s: %w; `chorus agent list` shows those there are", name, ErrUnknown)
 }
 
@@ -177,9 +196,14 @@ func (r *Store) check(a *Agent, name string) error {
 	default:
 		return wrong(fmt.Errorf("its name is %q but its folder is %q; write %q as its name", a.Name, name, name))
 	}
-	if a.Permissions == "" {
-		a.Permissions = defaultProfile
+	if define, ok := r.BuiltIn[name]; ok {
+		def := define()
+		a.Permissions = cmp.Or(a.Permissions, def.Permissions)
+		if len(a.Tools) == 0 && len(a.RareTools) == 0 {
+			a.Tools, a.RareTools = def.Tools, def.RareTools
+		}
 	}
+	a.Permissions = cmp.Or(a.Permissions, defaultProfile)
 	if err := r.checkModel(a.Model); err != nil {
 		return wrong(fmt.Errorf("model: %w", err))
 	}
@@ -207,6 +231,15 @@ func (r *Store) checkProfile(name string) error {
 }
 
 func (r *Store) writeFile(a Agent) error {
+	if define, ok := r.BuiltIn[a.Name]; ok { // what is as it was built may change with the program
+		def := define()
+		if a.Permissions == def.Permissions {
+			a.Permissions = ""
+		}
+		if slices.Equal(a.Tools, def.Tools) && slices.Equal(a.RareTools, def.RareTools) {
+			a.Tools, a.RareTools = nil, nil
+		}
+	}
 	data, err := document(a)
 	if err != nil {
 		return err
@@ -233,7 +266,7 @@ func (r *Store) List(ctx context.Context) ([]Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	names = slices.AppendSeq(names, maps.Keys(byName))
+	names = slices.AppendSeq(slices.AppendSeq(names, maps.Keys(byName)), maps.Keys(r.BuiltIn))
 	slices.Sort(names)
 	var list []Agent
 	for _, name := range slices.Compact(names) {
@@ -308,6 +341,10 @@ func (r *Store) change(ctx context.Context, name string, how func(*Agent) error)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a, err := r.get(ctx, name)
+	if err == nil && !exists(r.file(name)) { // built in: its file begins with this change
+		a = Agent{Name: name, Permissions: a.Permissions, Tools: a.Tools, RareTools: a.RareTools, CreatedAt: r.Now().UTC().Truncate(time.Microsecond)}
+		err = r.layOut(name)
+	}
 	if err != nil {
 		return Agent{}, fmt.Errorf("configure agent %s: %w", name, err)
 	}
@@ -323,7 +360,17 @@ func (r *Store) change(ctx context.Context, name string, how func(*Agent) error)
 	return a, nil
 }
 
-// Destroy removes an agent. With keepFiles its folder goes to .trash in the home.
+// layOut makes the folder of an agent that is built in.
+func (r *Store) layOut(name string) error {
+	for _, part := range []string{docsDir, sessionsDir, processesDir, workspaceDir} {
+		if _, err := r.Home.Ensure(filepath.Join(r.Home.AgentDir(name), part)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Destroy removes an agent. One that is built in is as it was built afterwards. With keepFiles its folder goes to .trash in the home.
 func (r *Store) Destroy(ctx context.Context, name string, keepFiles bool) error {
 	if !chat.ValidAgentName(name) {
 		return fmt.Errorf("agent %.80q: %w", name, ErrName)
@@ -335,6 +382,9 @@ func (r *Store) Destroy(ctx context.Context, name string, keepFiles bool) error 
 		if !errors.As(err, &broken) { // a broken file is no reason to keep it
 			return fmt.Errorf("destroy agent %s: %w", name, err)
 		}
+	}
+	if !r.Made(name) {
+		return fmt.Errorf("destroy agent %s: it is built in and has no files", name)
 	}
 	// The folder goes first: if we stop here, the row has no folder and the next
 	// look forgets it. The other way round the file would bring the row back.

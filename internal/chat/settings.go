@@ -36,6 +36,8 @@ type Settings struct {
 	ContextWindow int      `json:"contextWindow,omitempty"` // tokens the model can take
 	Reserve       int      `json:"reserve,omitempty"`       // kept free for system prompt, tools and answer
 	KeepRecent    int      `json:"keepRecent,omitempty"`    // tokens kept verbatim by a compaction
+	Summary       Summary  `json:"summary,omitzero"`
+	Dialogue      Dialogue `json:"dialogue,omitzero"`
 	MaxSteps      int      `json:"maxSteps,omitempty"`
 	Mode          string   `json:"mode,omitempty"`
 	Profile       string   `json:"profile,omitempty"`
@@ -56,4 +58,20 @@ type Window struct {
 	AgeSeconds int `json:"ageSeconds,omitempty"`
 	// CacheImages lets pictures stand before the lasting cache mark too.
 	CacheImages bool `json:"cacheImages,omitempty"`
+}
+
+// Dialogue is how the turns of a conversation are put to the model.
+type Dialogue struct {
+	Speaker       string `json:"speaker,omitempty"`       // stands before what people say, with {user} for the name
+	MergeTurns    bool   `json:"mergeTurns,omitempty"`    // user messages in a row are one turn
+	DropToolText  bool   `json:"dropToolText,omitempty"`  // of answers with calls only the calls are shown again
+	ReportActions bool   `json:"reportActions,omitempty"` // an answer without words says what was done
+}
+
+// Summary is when and how the older part of a conversation is summarised, beside what the model's window asks for.
+type Summary struct {
+	AfterMessages int  `json:"afterMessages,omitempty"` // of people and answers; 0: the window alone counts
+	KeepMessages  int  `json:"keepMessages,omitempty"`
+	MaxTokens     int  `json:"maxTokens,omitempty"`    // 0: by the reserve
+	Conversation  bool `json:"conversation,omitempty"` // of what was talked about, and acknowledged by the model
 }

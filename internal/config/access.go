@@ -60,6 +60,9 @@ func (b *Bot) access(r *report) {
 			b.Access = append(b.Access, Grant{to, b.text(at)})
 		}
 	}
+	if b.IsSet("accessDefault") {
+		b.named(r, "accessDefault", "accessDefault")
+	}
 	for _, to := range b.Editors {
 		if !somebody.MatchString(to) {
 			r.fail(b.Origin("editors"), "editors", "editors: %q is nobody; there are %s", to, somebodyForms)

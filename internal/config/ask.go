@@ -14,6 +14,7 @@ type Ask struct {
 	Guild string
 
 	GuildSettings map[string]any // what `/settings` stored for the guild
+	Definition    map[string]any // of an agent that is built in: more than what holds for all, less than what is said of this one
 	Agent         map[string]any // agent.json's values that are keys of ours
 	AgentFile     string         // its path, for [Bot.Origin]
 	Pins          []Pin          // outermost channel first, oldest first
@@ -33,6 +34,7 @@ func (f *Files) Bot(ask Ask) (*Bot, Problems) {
 		m.lay(f.guilds[ask.Guild])
 		m.lay(values(r, GuildSettings, "settings of guild "+ask.Guild, ask.GuildSettings))
 	}
+	m.lay(values(r, Definition, "", ask.Definition))
 	if ask.Bot != "" {
 		m.lay(f.bots[ask.Bot])
 		if ask.Guild != "" {

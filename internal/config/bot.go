@@ -48,14 +48,21 @@ type Bot struct {
 	CacheImages            bool   `key:"cacheImages"`
 	IncludeTextAttachments bool   `key:"includeTextAttachments"`
 	MaxTextAttachmentKB    int    `key:"maxTextAttachmentKb"`
+	SpeakerPrefix          string `key:"speakerPrefix"`
+	MergeTurns             bool   `key:"mergeTurns"`
+	DropToolText           bool   `key:"dropToolText"`
 	MaxMessageChars        int    `key:"maxMessageChars"` // 0: never cut
 
-	CompactionEnabled          bool `key:"compaction.enabled"`
-	CompactionContextWindow    int  `key:"compaction.contextWindow"` // 0: the catalog's
-	CompactionReserveTokens    int  `key:"compaction.reserveTokens"`
-	CompactionKeepRecentTokens int  `key:"compaction.keepRecentTokens"`
-	IdleSummaryEnabled         bool `key:"idleSummary.enabled"`
-	IdleSummaryAfterMinutes    int  `key:"idleSummary.afterMinutes"`
+	CompactionEnabled          bool   `key:"compaction.enabled"`
+	CompactionContextWindow    int    `key:"compaction.contextWindow"` // 0: the catalog's
+	CompactionReserveTokens    int    `key:"compaction.reserveTokens"`
+	CompactionKeepRecentTokens int    `key:"compaction.keepRecentTokens"`
+	CompactionAfterMessages    int    `key:"compaction.afterMessages"` // 0: the window alone counts
+	CompactionKeepMessages     int    `key:"compaction.keepMessages"`
+	CompactionSummaryTokens    int    `key:"compaction.summaryTokens"` // 0: by the reserve
+	CompactionForm             string `key:"compaction.form"`          // work or conversation
+	IdleSummaryEnabled         bool   `key:"idleSummary.enabled"`
+	IdleSummaryAfterMinutes    int    `key:"idleSummary.afterMinutes"`
 
 	PrefillSeparator   string `key:"prefillSeparator"`
 	PrefillOpening     string `key:"prefillOpening"` // "": none, when somebody set it so
@@ -71,6 +78,7 @@ type Bot struct {
 	Footer            string           `key:"footer"`
 	ToolOutputVisible bool             `key:"toolOutputVisible"`
 	MaxToolDepth      int              `key:"maxToolDepth"`
+	ReportActions     bool             `key:"reportActions"`
 	HashlineEdit      bool             `key:"hashlineEdit"`
 	OperationTools    bool             `key:"operationTools"`
 	MCPServers        []MCPServer      // those that are not disabled, in file order
@@ -103,6 +111,7 @@ type Bot struct {
 	Permissions       string             `key:"permissions"`
 	Profiles          map[string]Profile // by name
 	Access            []Grant            // in file order
+	AccessDefault     string             `key:"accessDefault"` // checked
 	Editors           []string           `key:"editors"`
 	Channels          []Channel          // in file order
 	ChannelsAllow     []string           `key:"channels.allow"` // names or ids, as written

@@ -27,6 +27,7 @@ const (
 	Shared
 	Guild
 	GuildSettings // what `/settings` wrote for the guild
+	Definition    // of an agent that is built in
 	BotFile
 	BotGuild
 	AgentFile // agent.json
@@ -36,7 +37,7 @@ const (
 	Flag
 )
 
-var layerNames = [...]string{"built in", "settings.json", "shared", "guild", "guild settings", "bot", "bot and guild", "agent.json",
+var layerNames = [...]string{"built in", "settings.json", "shared", "guild", "guild settings", "built-in agent", "bot", "bot and guild", "agent.json",
 	"pin of a parent channel", "pin", "environment", "flag"}
 
 // String is the name people see.

@@ -172,6 +172,9 @@ func (h *Home) TaskDir(project, task string) string {
 }
 
 // AgentDir is an agent's folder; the name must be valid (chat.ValidAgentName).
+// Prompt is a person's own text in place of the prompt of an agent that is built in.
+func (h *Home) Prompt(name string) string { return h.join("prompts", name+".md") }
+
 func (h *Home) AgentDir(name string) string { return h.join("agents", name) }
 
 // ThreadDir is a thread's folder: its mirrors, attachments and scratch space.

@@ -75,15 +75,16 @@ func channelNamed(name string) []string {
 const ownerToken = string(chat.TokenHolder) + "/role:" + chat.OwnerRole
 
 // Grants is who has which rights: what is configured, the closest name first, and for
-// whom nothing is: whoever sits at the terminal is not limited, others are standard.
+// whom nothing is: whoever sits at the terminal is not limited, others have accessDefault, which is standard.
 func Grants(bot *config.Bot) rights.Policy {
 	b := rights.Policy{Editors: []string{string(chat.LocalUser), ownerToken}}
 	for _, g := range bot.Access {
 		b.Grants = append(b.Grants, rights.Grant{To: g.To, Profile: g.Profile})
 	}
 	slices.SortStableFunc(b.Grants, func(x, y rights.Grant) int { return cmp.Compare(distance(x.To), distance(y.To)) })
+	others := cmp.Or(bot.AccessDefault, "standard")
 	b.Grants = append(b.Grants, rights.Grant{To: string(chat.LocalUser), Profile: Everything}, rights.Grant{To: ownerToken, Profile: Everything},
-		rights.Grant{To: rights.OnPlatform, Profile: "standard"}, rights.Grant{To: string(chat.TokenHolder), Profile: "standard"})
+		rights.Grant{To: rights.OnPlatform, Profile: others}, rights.Grant{To: string(chat.TokenHolder), Profile: others})
 	if bot.IsSet("editors") {
 		b.Editors = bot.Editors
 	}

@@ -34,7 +34,7 @@ func (setup *Setup) offer(ctx context.Context, b *Toolbox, thread chat.ThreadID,
 	byLine := bot.HashlineEdit || slices.Contains(who.tools, files.HashlineName)
 	only := strings.Split(now.Tools, ",")
 	has := func(s tool.Spec) bool {
-		return (b.Web.Searches() || s.Name != web.SearchName) && (byLine || s.Name != files.HashlineName) && bot.ToolsEnabled && InMode(now.Mode, s.Name, s.ReadOnly) && (len(who.tools) == 0 || slices.Contains(who.tools, s.Name)) &&
+		return (b.Web.Searches() || s.Name != web.SearchName) && (byLine || s.Name != files.HashlineName) && bot.ToolsEnabled && InMode(now.Mode, s.Name, s.ReadOnly) && who.has(s) &&
 			(now.Tools == "" || slices.Contains(only, s.Name))
 	}
 	set := all.Filter(func(s tool.Spec) bool { return has(s) && could(s) })

@@ -416,7 +416,7 @@ func (setup *Setup) begin(ctx context.Context, with beginning) (agent.Beginning,
 	}
 	out.Start.Settings = provider.RunSettings(made.Entry, base)
 	if !bot.CompactionEnabled {
-		out.Start.Settings.ContextWindow = 0
+		out.Start.Settings.ContextWindow, out.Start.Settings.Summary = 0, chat.Summary{}
 	}
 	specs := with.tools.Specs()
 	prompt := PromptData{Preamble: preamble(bot, len(specs) > 0), Name: row.Agent, Dir: row.Dir, Git: InGit(row.Dir), Mode: now.Mode, Identity: who.identity, Agent: who.prompt, Docs: who.docs}
@@ -456,6 +456,15 @@ type persona struct {
 	prompt   string
 	docs     []Document
 	tools    []string // none: all
+	rare     []string // found by searching
+}
+
+// has reports whether the agent has a tool: one that it names, or of a group that it names.
+func (p persona) has(s tool.Spec) bool {
+	named := func(list []string) bool {
+		return slices.Contains(list, s.Name) || s.Group != "" && slices.Contains(list, s.Group+".*")
+	}
+	return len(p.tools)+len(p.rare) == 0 || named(p.tools) || named(p.rare)
 }
 
 // persona reads the agent's configuration. An agent that was never created is
@@ -466,7 +475,7 @@ func (s *Setup) persona(ctx context.Context, name string, bot *config.Bot) (pers
 		p.identity = strings.TrimSpace(text)
 	}
 	p.prompt = strings.TrimSpace(bot.SystemPrompt)
-	if name == "" || !IsDir(s.Home.AgentDir(name)) {
+	if name == "" || !s.Settings.Agents().Exists(name) {
 		return p, nil
 	}
 	who, err := s.Settings.Agents().Get(ctx, name)
@@ -479,7 +488,7 @@ func (s *Setup) persona(ctx context.Context, name string, bot *config.Bot) (pers
 	case err != nil:
 		return p, err
 	}
-	p.tools = who.Tools
+	p.tools, p.rare = who.Tools, who.RareTools
 	p.docs = Docs(filepath.Join(s.Home.AgentDir(name), "docs"))
 	return p, nil
 }

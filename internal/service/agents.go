@@ -55,7 +55,7 @@ func (o *Handler) plainAgent() operations.Agent {
 // agentFor is an agent as a caller sees it: whoever may change agent.json sees it whole.
 func (o *Handler) agentFor(by operation.Caller, a agents.Agent) operations.Agent {
 	out := o.Agent(a)
-	if data, err := json.Marshal(a); err == nil && by.May(operation.Admin) {
+	if data, err := json.Marshal(a); err == nil && by.May(operation.Admin) && o.app.Settings.Agents().Made(a.Name) {
 		out.File = o.app.Logs.Redactor().JSON(data)
 	}
 	return out

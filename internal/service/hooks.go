@@ -197,7 +197,7 @@ func (o *Handler) placeHook(ctx context.Context, by operation.Caller, h *hook.Ho
 	if err != nil {
 		return Invalid("agent", "%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", h.Agent)
 	}
-	if h.Agent != chat.DefaultAgent && !runsetup.IsDir(o.app.Home.AgentDir(h.Agent)) {
+	if h.Agent != chat.DefaultAgent && !o.app.Settings.Agents().Exists(h.Agent) {
 		return Invalid("agent", "there is no agent %q", h.Agent)
 	}
 	if h.Dir, err = o.workplace(by, operations.NewSession{WorkspacePath: dir, Agent: h.Agent}, thread); err != nil {

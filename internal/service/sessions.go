@@ -151,7 +151,7 @@ func (o *Handler) plan(by operation.Caller, in operations.NewSession, thread cha
 	if err := o.app.Setup.Check(&checked); err != nil {
 		return chat.Terms{}, "", &operation.Error{Kind: operation.Invalid, Message: o.app.Logs.Redactor().Text(err.Error()), Err: err}
 	}
-	if checked.Agent != chat.DefaultAgent && !runsetup.IsDir(o.app.Home.AgentDir(checked.Agent)) {
+	if checked.Agent != chat.DefaultAgent && !o.app.Settings.Agents().Exists(checked.Agent) {
 		return chat.Terms{}, "", Invalid("agent", "there is no agent %q", checked.Agent)
 	}
 	return chat.Terms{Model: checked.Model, Mode: in.Mode, Profile: in.Permissions, Sandbox: in.Sandbox, MaxSteps: in.MaxIterations, By: servedBy, Attended: in.Attended}, dir, nil

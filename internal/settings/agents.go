@@ -7,7 +7,9 @@ import (
 	"sync"
 
 	"chorus/internal/agents"
+	"chorus/internal/agents/builtin"
 	"chorus/internal/config"
+	"chorus/internal/datadir"
 	"chorus/internal/journal"
 	"chorus/internal/store"
 )
@@ -33,13 +35,38 @@ func (s *Settings) openAgents() *agents.Store {
 			return err
 		},
 		Profile: func(name string) error {
-			_, err := s.Profile(name)
-			return err
+			if _, err := s.Profile(name); err == nil || !profileOfBuiltIn(s.Home, name) {
+				return err
+			}
+			return nil
 		},
-		Other: otherSetting,
-		Knows: config.AgentFile.Knows,
-		Warn:  s.Warn,
+		BuiltIn: s.builtIn(),
+		Other:   otherSetting,
+		Knows:   config.AgentFile.Knows,
+		Warn:    s.Warn,
 	})
+}
+
+func (s *Settings) builtIn() map[string]func() agents.Agent {
+	out := map[string]func() agents.Agent{}
+	for _, name := range builtin.Names() {
+		out[name] = func() agents.Agent {
+			a, _, _ := builtin.Define(s.Home, name)
+			return a
+		}
+	}
+	return out
+}
+
+// profileOfBuiltIn reports whether an agent that is built in brings a profile of that name.
+func profileOfBuiltIn(home *datadir.Home, name string) bool {
+	for _, agent := range builtin.Names() {
+		_, values, _ := builtin.Define(home, agent)
+		if profiles, ok := values["profiles"].(map[string]any); ok && profiles[name] != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // otherSetting reads a key of the configuration that may stand in agent.json.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"chorus/internal/agents"
+	"chorus/internal/agents/builtin"
 	"chorus/internal/config"
 	"chorus/internal/datadir"
 )
@@ -77,6 +78,7 @@ func ConfigAsk(env func(string) string, homeDir, bot, guild string) (config.Ask,
 		return config.Ask{}, err
 	}
 	ask := config.Ask{Bot: bot, Guild: guild}
+	_, ask.Definition, _ = builtin.Define(datadir.At(dir), bot)
 	if ask.GuildSettings, err = GuildValues(dir, guild); err != nil {
 		return ask, err
 	}

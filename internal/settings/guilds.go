@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/agents/builtin"
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/datadir"
@@ -103,6 +104,7 @@ func (s *Settings) BotIn(name, guild string) (*config.Bot, error) {
 func (s *Settings) askIn(name, guild string, pins []config.Pin) config.Ask {
 	ask := config.Ask{Bot: name, Pins: pins}
 	var err error
+	_, ask.Definition, _ = builtin.Define(s.Home, name)
 	if name != "" {
 		if ask.Agent, ask.AgentFile, err = AgentValues(s.Home.Dir(), name); err != nil {
 			// Hand-written and half done: the row in the store holds the last good version.

@@ -184,6 +184,11 @@ func SettingsOf(bot *config.Bot) chat.Settings {
 		MaxTokens: bot.MaxTokens, Temperature: bot.Temperature, TopP: bot.TopP, ThinkingBudget: bot.ThinkingBudget,
 		PresencePenalty: bot.PresencePenalty, FrequencyPenalty: bot.FrequencyPenalty, NoCache: !bot.PromptCaching,
 		ContextWindow: bot.CompactionContextWindow, Window: windowOf(bot),
+		Summary:  chat.Summary{AfterMessages: bot.CompactionAfterMessages, MaxTokens: bot.CompactionSummaryTokens, Conversation: bot.CompactionForm == "conversation"},
+		Dialogue: chat.Dialogue{Speaker: bot.SpeakerPrefix, MergeTurns: bot.MergeTurns, DropToolText: bot.DropToolText, ReportActions: bot.ReportActions},
+	}
+	if s.Summary.AfterMessages > 0 {
+		s.Summary.KeepMessages = bot.CompactionKeepMessages
 	}
 	// What nobody set depends on the model's window.
 	if bot.IsSet("compaction.reserveTokens") {

@@ -122,7 +122,7 @@ func (s *Settings) BotAt(ctx context.Context, agent room.Agent, guild, channel s
 		}
 		wrong = append(wrong, pinTroubles(problems)...)
 	}
-	if bot.Routing == string(route.Room) && !bot.IsSet("mode") {
+	if bot.Routing == string(route.Room) && !bot.IsSet("mode") && bot.SpeakerPrefix == "" {
 		// Among several people a model must know who says what.
 		ask.Assumed = map[string]any{"mode": string(participants.Chat)}
 		var problems config.Problems

@@ -27,7 +27,9 @@ type Spec struct {
 	Description string          // the words the model reads, from the tool's .md
 	Schema      json.RawMessage // JSON Schema of the arguments, an object
 	ReadOnly    bool            // changes nothing: may run in parallel and again after a crash
+	Once        bool            // the same call, by its key, has its effect once however often it runs: it runs again after a crash
 	Ends        bool            // always ends when its context does; any other is watched, and left alone if it must be
+	Group       string          // what it belongs to, such as task or git; searches name the groups. "": nothing in particular
 	Deferred    bool            // another thread answers it: Run is never called, Agent.Defer is
 	Rare        bool            // seldom needed: where there are others like it a model searches for it, see toolsearch
 	Risk        Risk

@@ -19,9 +19,9 @@ const (
 	DefaultKeepRecent = 20000
 )
 
-// Over reports whether the next request would leave less room than the reserve.
+// Over reports whether the next request would leave less room than the reserve, or show more messages than are kept.
 func (l *Log) Over(s chat.Settings) bool {
-	return s.ContextWindow > 0 && l.Tokens() > s.ContextWindow-reserve(s)
+	return s.ContextWindow > 0 && l.Tokens() > s.ContextWindow-reserve(s) || s.Summary.AfterMessages > 0 && l.tooManySpoken(s.Summary)
 }
 
 func reserve(s chat.Settings) int {
@@ -67,6 +67,9 @@ func (l *Log) Plan(sees int64, s chat.Settings) (Cut, bool) {
 		keep >>= min(l.run.Compacted, 8)
 	}
 	at, split := cutAt(all, keep)
+	if n := keepSpoken(all, s.Summary.KeepMessages); n > at && !forced && spoken(all) > s.Summary.AfterMessages && s.Summary.AfterMessages > 0 {
+		at, split = n, false
+	}
 	if at == 0 && forced {
 		at = lastWordsAt(all)
 	}
@@ -126,8 +129,13 @@ func (l *Log) CompactionRequest(head *model.Head, sees int64, cut Cut) (model.Re
 	return req, nil
 }
 
-// summaryTokens is how long a summary may get: four fifths of the reserve.
-func summaryTokens(s chat.Settings) int { return reserve(s) * 8 / 10 }
+// summaryTokens is how long a summary may get: what is set, else four fifths of the reserve.
+func summaryTokens(s chat.Settings) int {
+	if s.Summary.MaxTokens > 0 {
+		return s.Summary.MaxTokens
+	}
+	return reserve(s) * 8 / 10
+}
 
 func instruction(cut Cut) string {
 	var b strings.Builder
@@ -160,6 +168,12 @@ const sections = `Use these sections, each short and exact (keep file paths, fun
 // excerptSystem is the whole system prompt of the smaller compaction request.
 const excerptSystem = "You summarise conversations between people and an agent so that the agent can go on with its work. You do not take part in them."
 
+// What asks for the summary of a conversation.
+const (
+	conversationSystem      = "You are a helpful assistant that summarizes conversations."
+	conversationInstruction = "Summarize the conversation above in a few sentences. Keep project names, task IDs, repository names, decisions that were made and questions that are still open. Reply with the summary only."
+)
+
 // resultExcerpt is how much of a tool's output goes into an excerpt.
 const resultExcerpt = 2000
 
@@ -174,20 +188,25 @@ func (l *Log) ExcerptRequest(sees int64, cut Cut) (model.Request, error) {
 	if l.run != nil {
 		settings = l.run.Settings
 	}
-	text := serialise(append(slices.Clip(slices.Clone(l.window)), next...), cut.UpTo)
+	text := serialise(append(slices.Clip(slices.Clone(l.window)), next...), cut.UpTo, settings.Summary.Conversation)
 	// Three characters a token is on the safe side of four; half the window leaves
 	// room for the estimate to be wrong.
 	text = middleOut(text, max(8000, settings.ContextWindow/2*3))
+	system, wanted := excerptSystem, instruction(Cut{Previous: cut.Previous, Split: cut.Split})
+	if settings.Summary.Conversation {
+		system, wanted = conversationSystem, conversationInstruction
+	}
 	msg, err := model.NewMessage(model.User, chat.Participant{Kind: chat.System},
-		chat.TextBlocks("<conversation>\n"+text+"\n</conversation>\n\n"+instruction(Cut{Previous: cut.Previous, Split: cut.Split})))
+		chat.TextBlocks("<conversation>\n"+text+"\n</conversation>\n\n"+wanted))
 	if err != nil {
 		return model.Request{}, err
 	}
 	settings.MaxTokens = summaryTokens(settings)
-	return model.Request{Head: &model.Head{System: excerptSystem}, Messages: []*model.Message{msg}, Settings: settings, Blob: l.blob}, nil
+	return model.Request{Head: &model.Head{System: system}, Messages: []*model.Message{msg}, Settings: settings, Blob: l.blob}, nil
 }
 
-func serialise(all []entry, upTo int64) string {
+// serialise writes messages down, one a line; named: with who said them.
+func serialise(all []entry, upTo int64, named bool) string {
 	var b strings.Builder
 	for _, e := range all {
 		if e.place > upTo {
@@ -197,8 +216,11 @@ func serialise(all []entry, upTo int64) string {
 			switch v := block.(type) {
 			case chat.Text:
 				who := "User"
-				if e.msg.Role == model.Assistant {
+				switch {
+				case e.msg.Role == model.Assistant:
 					who = "Assistant"
+				case named && e.kind == words && e.msg.From.Name != "":
+					who = e.msg.From.Name
 				}
 				fmt.Fprintf(&b, "[%s]: %s\n", who, v.Text)
 			case chat.ToolUse:
@@ -303,7 +325,11 @@ func (l *Log) compacted(ev chat.Event, b chat.Compacted) error {
 		return err
 	}
 	l.read, l.modified = b.Read, b.Modified
-	msg, err := model.NewMessage(model.User, chat.Participant{Kind: chat.System}, chat.TextBlocks(summaryText(b)))
+	text := summaryText(b)
+	if l.run != nil && l.run.Settings.Summary.Conversation {
+		text = "[CONVERSATION SUMMARY — earlier messages]\n" + strings.TrimSpace(b.Summary)
+	}
+	msg, err := model.NewMessage(model.User, chat.Participant{Kind: chat.System}, chat.TextBlocks(text))
 	if err != nil {
 		return err
 	}
@@ -380,8 +406,12 @@ func (l *Log) forgetNotes() {
 // went: on top of the live prefix, from an excerpt, or without a model.
 func (r *Run) SummaryWay() (purpose chat.Purpose, mechanical bool) {
 	f := r.Failure
+	first := chat.ForCompaction
+	if r.Settings.Summary.Conversation {
+		first = chat.ForExcerpt // a short text of its own, without the tools
+	}
 	if f == nil {
-		return chat.ForCompaction, false
+		return first, false
 	}
 	tooLong := f.Kind == string(model.TooLong)
 	hopeless := f.Kind == string(model.Refused) || f.Kind == string(model.BadRequest)
@@ -392,6 +422,6 @@ func (r *Run) SummaryWay() (purpose chat.Purpose, mechanical bool) {
 		// The live prefix is as long as the turn that did not fit.
 		return chat.ForExcerpt, false
 	default:
-		return chat.ForCompaction, hopeless && r.Purpose == chat.ForCompaction
+		return first, hopeless && r.Purpose == chat.ForCompaction
 	}
 }

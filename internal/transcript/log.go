@@ -32,29 +32,32 @@ func Rebuilds(renderer string) bool { return renderer == Renderer || renderer ==
 
 // Log is the folded state of one thread. It is not safe for concurrent use.
 type Log struct {
-	seq      int64     // last event applied
-	now      time.Time // when the event was written that is being folded in
-	place    int64     // messages placed so far, ever
-	window   []entry
-	turn     *turn     // the last answer, while its results are not placed
-	pending  []item    // words and notes that take their place at the next request
-	waiting  []Waiting // prompts nobody has taken
-	run      *Run
-	ended    *chat.RunEnded // the last run's end
-	notes    map[string]string
-	edits    map[int64]edit // edits of messages already placed, due at the next roll
-	hidden   []entry        // messages that a reaction has taken out of the window
-	renderer string         // of the last run
-	read     []string       // files read since the last compaction
-	modified []string
-	used     int            // tokens of the last answered request and its answer
-	usedAt   int            // how many window messages that count covers
-	headSize int            // tokens of system prompt and tools
-	rolled   int64          // messages placed when the window was last cut
-	mark     int64          // place of the lasting cache mark
-	sent     sent           // the last request that was answered
-	opening  *model.Message // stands before a window that begins with an answer
-	renewal  *item          // takes the place of everything before it, once no run is on
+	seq          int64     // last event applied
+	now          time.Time // when the event was written that is being folded in
+	place        int64     // messages placed so far, ever
+	window       []entry
+	turn         *turn     // the last answer, while its results are not placed
+	pending      []item    // words and notes that take their place at the next request
+	waiting      []Waiting // prompts nobody has taken
+	run          *Run
+	ended        *chat.RunEnded // the last run's end
+	notes        map[string]string
+	edits        map[int64]edit // edits of messages already placed, due at the next roll
+	hidden       []entry        // messages that a reaction has taken out of the window
+	renderer     string         // of the last run
+	read         []string       // files read since the last compaction
+	modified     []string
+	used         int            // tokens of the last answered request and its answer
+	usedAt       int            // how many window messages that count covers
+	headSize     int            // tokens of system prompt and tools
+	rolled       int64          // messages placed when the window was last cut
+	mark         int64          // place of the lasting cache mark
+	sent         sent           // the last request that was answered
+	acknowledged *model.Message // stands behind the summary of a conversation
+	opening      *model.Message // stands before a window that begins with an answer
+	shown        []shownTurn    // of the last request, where the run's dialogue settings change something
+	shownAs      chat.Dialogue
+	renewal      *item // takes the place of everything before it, once no run is on
 
 	blob func(hash string) ([]byte, error)
 }
@@ -437,6 +440,9 @@ func (l *Log) said(ev chat.Event, b chat.Said) error {
 		r.Final = len(blocks.Calls()) == 0
 		r.Spoke = r.Spoke || strings.TrimSpace(blocks.Text()) != ""
 		r.Steps++
+		if r.Settings.Dialogue.ReportActions {
+			r.Called = append(r.Called, blocks.Calls()...)
+		}
 		if b.Stop == chat.StopLength {
 			r.Continued++
 		}

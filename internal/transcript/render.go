@@ -108,18 +108,37 @@ func (l *Log) Request(head *model.Head, sees int64) (model.Request, error) {
 		}
 		all = slices.Concat([]entry{{msg: l.opening}}, all)
 	}
-	for _, e := range all {
-		req.Messages = append(req.Messages, e.msg)
-	}
 	if l.run != nil {
 		req.Settings = l.run.Settings
+	}
+	if req.Settings.Summary.Conversation && len(all) > 0 && all[0].kind == summary {
+		if l.acknowledged == nil {
+			if l.acknowledged, err = model.NewMessage(model.Assistant, chat.Participant{Kind: chat.Agent}, chat.TextBlocks(textAcknowledged)); err != nil {
+				return model.Request{}, err
+			}
+		}
+		all = slices.Concat(all[:1:1], []entry{{place: all[0].place, msg: l.acknowledged}}, all[1:])
+	}
+	req.Marks = marks(len(all)-len(next), len(all), l.markAt(all))
+	if d := req.Settings.Dialogue; d != (chat.Dialogue{ReportActions: d.ReportActions}) {
+		var at []int
+		if req.Messages, at, err = l.dialogue(all, d); err != nil {
+			return model.Request{}, err
+		}
+		for i, mark := range req.Marks {
+			req.Marks[i] = at[mark]
+		}
+		req.Marks = slices.Compact(req.Marks)
+	} else {
+		for _, e := range all {
+			req.Messages = append(req.Messages, e.msg)
+		}
 	}
 	if req.Settings.Window.NoImages {
 		if err := dimAll(req.Messages); err != nil {
 			return model.Request{}, err
 		}
 	}
-	req.Marks = marks(len(all)-len(next), len(all), l.markAt(all))
 	return req, nil
 }
 

@@ -113,6 +113,8 @@ type Run struct {
 	LastCall  string
 	Usage     chat.Usage
 	Spoke     bool // some answer had text
+	// Called are the calls of all answers, where the run reports what was done.
+	Called []chat.ToolUse `json:",omitempty"`
 }
 
 // Call is one tool call of the last answer.

@@ -394,3 +394,17 @@ func TestTaskIDsEnd(t *testing.T) {
 		}
 	}
 }
+
+// What a dispatcher is told of the place begins as the document says.
+func TestContexts(t *testing.T) {
+	t.Parallel()
+	if got := work.ChannelContext("my-site"); got != "[Context: this is the channel for project `my-site`. Default to using project_id='my-site' for all project-scoped commands.]\n" {
+		t.Error(got)
+	}
+	got := work.NotesContext("my-site")
+	for _, want := range []string{"[Context: this is the notes thread for project `my-site`. Default to using notes tools with project_id='my-site'.", "NOTES MODE", "append_note", "Added to {note title}.", "]\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in %s", want, got)
+		}
+	}
+}

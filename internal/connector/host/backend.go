@@ -215,7 +215,7 @@ func (h *Backend) ChannelAgent(in room.Channel) string {
 	if !chat.ValidAgentName(name) {
 		return ""
 	}
-	if h.isBot(name) || runsetup.IsDir(h.App.Home.AgentDir(name)) && h.lives(name, in) {
+	if h.isBot(name) || h.App.Settings.Agents().Exists(name) && h.lives(name, in) {
 		return name
 	}
 	return ""

@@ -118,8 +118,15 @@ func (t turn) said() string {
 	if t.Role != model.User {
 		return ""
 	}
-	return t.Blocks.Text()
+	text := t.Blocks.Text()
+	if at := speaker.FindAllStringIndex(text, -1); at != nil { // the last one in a turn of several messages
+		text = text[at[len(at)-1][1]:]
+	}
+	return text
 }
+
+// speaker is how a dispatcher's messages begin.
+var speaker = regexp.MustCompile(`(?m)^\[from [^\]\n]*\]: `)
 
 // result is the text of the tool results in this turn, and whether there are any.
 func (t turn) result() (text string, failed, ok bool) {

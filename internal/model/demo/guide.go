@@ -63,6 +63,32 @@ var requests = []request{
 	{regexp.MustCompile(`(?i)^(?:please\s+)?(?:read|open|show|cat|view)\s+(?:me\s+)?(?:the\s+)?(?:file\s+)?(\S+?)[.?!]?$`), "read", one("path", "file_path", "file"), "I will read it."},
 }
 
+const (
+	workGreeting = "Hello! No language model is ready, so I am only the offline guide: I know a few phrases, but the projects and tasks I make are real."
+	workPhrases  = "Try one of these:\n" +
+		"  what's going on?\n" +
+		"  create project My Web App\n" +
+		"  work on my-web-app\n" +
+		"  create task Add a dark mode\n" +
+		"  show calm-otter\n" +
+		"  stop calm-otter\n" +
+		"  approve calm-otter\n" +
+		"  list tasks, list projects"
+)
+
+// workRequests are those of a dispatcher.
+var workRequests = []request{
+	{regexp.MustCompile(`(?i)\b(?:what(?:'s|\s+is)\s+going\s+on|update\s+me)\b|^\W*status\W*$`), "get_status", noArgs, ""},
+	{regexp.MustCompile(`(?i)^(?:please\s+)?(?:create|make|new)\s+(?:a\s+)?project\s+(?:called\s+)?(.+?)[.!]?$`), "create_project", one("name"), ""},
+	{regexp.MustCompile(`(?i)^(?:work\s+on|switch\s+to)\s+(?:project\s+)?(\S+?)[.!]?$`), "set_active_project", one("project_id"), ""},
+	{regexp.MustCompile(`(?is)^(?:please\s+)?(?:create|add|new)\s+(?:a\s+)?task:?\s+(.+)$`), "create_task", one("title"), ""},
+	{regexp.MustCompile(`(?i)^(?:stop|cancel|kill|abort)\s+(?:task\s+)?(\S+?)[.!]?$`), "stop_task", one("task_id"), ""},
+	{regexp.MustCompile(`(?i)^(?:approve|ship)\s+(?:task\s+)?(\S+?)[.!]?$`), "approve_task", one("task_id"), ""},
+	{regexp.MustCompile(`(?i)^(?:show|list)\s+(?:the\s+|all\s+)?projects\W*$`), "list_projects", noArgs, ""},
+	{regexp.MustCompile(`(?i)^(?:show|list)\s+(?:the\s+|all\s+)?tasks\W*$`), "list_tasks", noArgs, ""},
+	{regexp.MustCompile(`(?i)^show\s+(?:task\s+)?([a-z0-9-]+)\W*$`), "get_task", one("task_id"), ""},
+}
+
 var unfinished = regexp.MustCompile(`(?i)^(?:please\s+)?(?:run|execute|read|open|write|search)\b`)
 
 // guide answers a newcomer: with a call for a wish it knows, with the result once
@@ -74,7 +100,11 @@ func (t talk) guide(prompt string) []directive {
 		}
 	}
 	line := strings.TrimSpace(prompt)
-	for _, w := range requests {
+	known, hello, phrases := requests, greeting, phrases
+	if _, dispatches := t.Tools["create_task"]; dispatches && t.Tools["read"] == nil {
+		known, hello, phrases = workRequests, workGreeting, workPhrases
+	}
+	for _, w := range known {
 		m := w.ask.FindStringSubmatch(line)
 		if m == nil {
 			continue
@@ -87,12 +117,16 @@ func (t talk) guide(prompt string) []directive {
 		if err != nil {
 			return saying("I could not write down the arguments: " + err.Error())
 		}
-		return append(saying(w.lead), directive{verb: vCall, tool: w.tool, text: string(args)})
+		var step []directive
+		if w.lead != "" {
+			step = saying(w.lead)
+		}
+		return append(step, directive{verb: vCall, tool: w.tool, text: string(args)})
 	}
 	if unfinished.MatchString(line) {
 		return saying("I am only the offline guide, not a language model, and did not understand that.\n\n" + phrases + "\n\n" + keyHint)
 	}
-	return saying(greeting + "\n\n" + phrases + "\n\n" + keyHint)
+	return saying(hello + "\n\n" + phrases + "\n\n" + keyHint)
 }
 
 // saying makes an answer of one text.

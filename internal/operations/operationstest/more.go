@@ -229,7 +229,7 @@ func agents(s *story) {
 	s.wants(operation.NotFound, gone())
 	list, err := operations.ListAgents.Call(s.ctx, svc, by, operation.None{})
 	s.ok(err)
-	s.equal("agents left", len(list.Items), 1)
+	s.equal("agents left", len(list.Items), 2) // the default one and the dispatcher
 }
 
 func settings(s *story) {

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"strings"
 	"sync"
 
 	"chorus/internal/operation"
@@ -66,7 +67,9 @@ func (t *operated) Spec() tool.Spec {
 		}
 		risk := map[operation.Effect]tool.Risk{operation.Reads: tool.Low, operation.Creates: tool.Medium, operation.Changes: tool.Medium, operation.Destroys: tool.High}
 		schema, _ := json.Marshal(Schema(t.d)) // of maps and strings: it cannot fail
-		t.spec = tool.Spec{Name: t.name, Description: words, Schema: schema, ReadOnly: t.d.Effect == operation.Reads, Ends: true, Risk: risk[t.d.Effect]}
+		group, _, _ := strings.Cut(t.d.Name, ".")
+		t.spec = tool.Spec{Name: t.name, Description: words, Schema: schema, Group: group, ReadOnly: t.d.Effect == operation.Reads, Once: t.d.KeyIndex() != nil,
+			Ends: true, Risk: risk[t.d.Effect]}
 	})
 	return t.spec
 }

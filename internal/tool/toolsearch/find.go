@@ -48,7 +48,7 @@ func newFind(specs []tool.Spec) tool.Tool {
 }
 
 // groups says in a line what there is: the rare tools by name, so that a model that does not search can call them, and
-// the others by server.
+// the others by server or by what they belong to.
 func groups(specs []tool.Spec) string {
 	count := map[string]int{}
 	var out []string
@@ -57,7 +57,7 @@ func groups(specs []tool.Spec) string {
 			out = append(out, s.Name)
 			continue
 		}
-		group := "others"
+		group := cmp.Or(s.Group, "others")
 		if rest, ok := strings.CutPrefix(s.Name, "mcp__"); ok {
 			group, _, _ = strings.Cut(rest, "__")
 		}
@@ -88,7 +88,7 @@ type index struct {
 func newIndex(specs []tool.Spec) *index {
 	x := &index{holds: map[string]int{}}
 	for _, s := range specs {
-		one := indexed{spec: s, name: wordSet(s.Name), words: wordSet(s.Description)}
+		one := indexed{spec: s, name: wordSet(s.Name), words: wordSet(s.Group + " " + s.Description)}
 		for w := range one.name {
 			x.holds[w]++
 		}

@@ -166,7 +166,7 @@ func (s *Session) find(ctx context.Context, o runsetup.SessionOptions) ([]chat.L
 	for _, text := range doubts {
 		o.Warn(text)
 	}
-	if o.Agent != chat.DefaultAgent && !runsetup.IsDir(s.app.Home.AgentDir(o.Agent)) {
+	if o.Agent != chat.DefaultAgent && !s.app.Settings.Agents().Exists(o.Agent) {
 		return nil, usage.Wrap(fmt.Errorf("there is no agent %q; `chorus agent list` shows them, `chorus agent create %s` makes it", o.Agent, o.Agent))
 	}
 	s.fresh = true
