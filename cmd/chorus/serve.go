@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -68,7 +69,7 @@ a run that is on goes on at the next start. A second signal ends it at once.`,
 		grow(125) // many conversations are many megabytes
 		ctx, stop := twoSignals(cmd.Context(), c)
 		defer stop()
-		return c.with(ctx, func(a *app.App) error {
+		err := c.with(ctx, func(a *app.App) error {
 			speak := func() { a.Logs.SpeakLog(c.console.Err, c.console.ErrTTY || c.getenv("JOURNAL_STREAM") != "") } // systemd keeps what is said there
 			if !c.console.ErrTTY {
 				speak()
@@ -76,8 +77,21 @@ a run that is on goes on at the next start. A second signal ends it at once.`,
 			o.Ready = func(url, signIn string) { c.announce(url, signIn); speak() } // people read first where it is
 			return a.Serve(ctx, o)
 		})
+		if errors.Is(err, app.ErrRestart) {
+			return startAgain()
+		}
+		return err
 	}
 	return cmd
+}
+
+// startAgain replaces this process by a new one of the same program with the same arguments: whoever supervises it sees no end.
+func startAgain() error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("start the server again: %w", syscall.Exec(program, os.Args, os.Environ()))
 }
 
 // announce says where the server is, and on a terminal how to get in.

@@ -32,6 +32,26 @@ checkout of its own, while chorus serve runs; projects share the workers by thei
 				return nil
 			}
 		})
+		cli.Render(commands, operations.ReadFile, func(v cli.View, _ operations.FileQuery, f operations.FileText) error {
+			_, err := fmt.Fprintln(v.Out, strings.TrimSuffix(f.Content, "\n"))
+			return err
+		})
+		cli.Render(commands, operations.SearchFiles, func(v cli.View, _ operations.FileSearch, f operations.FilesFound) error {
+			_, err := fmt.Fprintln(v.Out, strings.TrimSuffix(f.Results, "\n"))
+			return err
+		})
+		cli.Render(commands, operations.RunProjectCommand, func(v cli.View, _ operations.ShellCommand, r operations.CommandResult) error {
+			if _, err := fmt.Fprint(v.Out, r.Stdout, r.Stderr); err != nil {
+				return err
+			}
+			if r.Cut {
+				fmt.Fprintln(v.Out, "… it wrote more than this")
+			}
+			if r.Code != 0 {
+				return fmt.Errorf("the command ended with the code %d", r.Code)
+			}
+			return nil
+		})
 	})
 }
 

@@ -98,10 +98,11 @@ type App struct {
 	stopBackground func()                     // nil: nothing goes on beside
 	serving        atomic.Bool                // this process runs everybody's threads
 	telemetry      telemetryParts
-	clock          clock.Clock     // keeps schedules, while the server runs
-	hooks          runner.Runner   // runs hooks, while the server runs
-	work           *workrun.Runner // works on tasks, while the server runs
-	working        atomic.Bool     // this process is a worker and no server
+	clock          clock.Clock                             // keeps schedules, while the server runs
+	hooks          runner.Runner                           // runs hooks, while the server runs
+	stopServing    atomic.Pointer[context.CancelCauseFunc] // while the server runs
+	work           *workrun.Runner                         // works on tasks, while the server runs
+	working        atomic.Bool                             // this process is a worker and no server
 	members        *workrun.Members
 	taskOf         func(context.Context, chat.ThreadID) (work.Task, error)
 }

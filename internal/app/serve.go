@@ -51,6 +51,8 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	site, err := a.openServer(ctx, o)
 	if err != nil {
 		return err
@@ -66,6 +68,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 		return err
 	}
 	a.serving.Store(true)
+	a.stopServing.Store(&stop)
 	a.StartBackground()
 	defer a.checkDatabase(ctx)()
 	disconnect, err := a.Host.Connect() // before schedules are kept, which may be for a channel
@@ -102,6 +105,9 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	a.Log.Info("shutting down", "component", "http", "event", "draining")
 	err = a.closeServer(server, site)
 	<-ended
+	if errors.Is(context.Cause(ctx), ErrRestart) {
+		return errors.Join(ErrRestart, err)
+	}
 	return err
 }
 

@@ -60,13 +60,14 @@ func (a *App) wireWork() {
 				a.work.Changed()
 				h.Engine.Peers.Notify(workrun.ChangedElsewhere)
 			},
-			CheckPlace: func(dir string) error { return a.Settings.CheckPlace("", dir) },
+			CheckPlace: func(dir string) error { return a.Settings.CheckPlace("", dir) }, Tools: projectTools{a}, RepoOf: h.RepoOf,
 			Abort: func(ctx context.Context, thread chat.ThreadID, by string) (bool, error) {
 				return h.Engine.Abort(ctx, thread, by, false)
 			},
 		})
 	}
-	a.Service.Others = func(h *service.Handler) []any { return []any{handler(h), chatcommand.New(h.Operations)} }
+	a.Service.Others = func(h *service.Handler) []any { return []any{handler(h), chatcommand.New(h.Operations), restarter{a}} }
+	a.Service.Work = active
 	a.Setup.Roots = a.workRoots
 	a.Setup.NoteSources = append(a.Setup.NoteSources, runsetup.NoteSource{What: "active project", Gone: "No project is active any more.",
 		Text: func(ctx context.Context, at runsetup.NoteContext) (string, error) { return active.Note(ctx, at.Row.ID) }})

@@ -28,6 +28,11 @@ type Agent struct {
 	Workspace   string    `json:"workspace,omitempty"`
 	CreatedAt   time.Time `json:"createdAt,omitzero"`
 	Description string    `json:"description,omitempty"`
+	// State is IDLE, or BUSY while the agent works on tasks; Task is the first of those that the caller may see.
+	State string      `json:"state,omitempty"`
+	Task  string      `json:"currentTask,omitempty"`
+	Tasks []TaskBrief `json:"tasks,omitempty"`
+	Repo  string      `json:"repoId,omitempty"` // that its tasks work in unless they name another
 	// File is agent.json as it is, for whoever may change it; nil: there is none.
 	File json.RawMessage `json:"file,omitempty"`
 }
@@ -80,7 +85,9 @@ type NewAgent struct {
 	Name         string `json:"name" minLen:"2" maxLen:"32" doc:"a–z, 0–9 and hyphens"`
 	Model        string `json:"model,omitempty" maxLen:"200" noun:"model" cli:"model,m" doc:"model; left out: the default"`
 	Permissions  string `json:"permissions,omitempty" maxLen:"64" noun:"profile" doc:"permission profile; left out: the default"`
-	SystemPrompt string `json:"systemPrompt,omitempty" maxLen:"200000" cli:"prompt" slash:"prompt" doc:"who the agent is and what it does"`
+	SystemPrompt string `json:"systemPrompt,omitempty" maxLen:"200000" tool:"system_prompt" cli:"prompt" slash:"prompt" doc:"who the agent is and what it does"`
+	Type         string `json:"agentType,omitempty" enum:"chorus" tool:"agent_type" cli:"-" slash:"-" doc:"what kind of agent; left out: chorus"`
+	Repo         string `json:"repoId,omitempty" maxLen:"100" noun:"repo" tool:"repo_id" cli:"repo" slash:"repo" doc:"the repository that its tasks work in unless they name another"`
 	Key          string `json:"-" key:"true"`
 }
 
@@ -107,18 +114,18 @@ type AgentFileRef struct {
 var (
 	ListAgents = operation.New(operation.Info{Name: "agent.list", Help: "List agents", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/agents", ID: "listAgents"}},
-		CLI:  []operation.CLI{{Words: "agent list"}}, Tool: "agent_list",
-		Columns: "NAME=name | MODEL=model:(default) | PERMISSIONS=permissions:standard | CREATED=createdAt:minute",
+		CLI:  []operation.CLI{{Words: "agent list"}}, Tool: "list_agents", Former: "agent_list",
+		Columns: "NAME=name | MODEL=model:(default) | PERMISSIONS=permissions:standard | STATE=state | TASK=currentTask | CREATED=createdAt:minute",
 		Empty:   "there are no agents; make one with: chorus agent create NAME"}, Agents.ListAgents)
 
 	CreateAgent = operation.New(operation.Info{Name: "agent.create", Help: "Create an agent", Scope: operation.Admin, Effect: operation.Creates,
-		Errors: []operation.Kind{operation.Conflict},
+		Errors: []operation.Kind{operation.Conflict, operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "POST /api/agents", ID: "createAgent", Body: "NewAgent", Status: 201}},
 		CLI: []operation.CLI{{Words: "agent create", Args: "NAME", Help: "Create an agent with a workspace of its own",
 			Doc: "Creates agents/NAME in the home folder: agent.json, docs/ and a workspace that is a\n" +
 				"git repository. A folder template/ in the home replaces the built-in one.",
 			Example: "  chorus agent create frontend --prompt \"You look after the web pages.\"\n  chorus chat --agent frontend"}},
-		Tool: "agent_create", Done: "{name} is ready"}, Agents.CreateAgent)
+		Tool: "create_agent", Former: "agent_create", Done: "{name} is ready"}, Agents.CreateAgent)
 
 	GetAgent = operation.New(operation.Info{Name: "agent.get", Help: "Show an agent with all that shapes its answers", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/agents/{name}", ID: "getAgent"}},

@@ -53,12 +53,13 @@ const (
 const (
 	workReads = `list_projects|get_project|get_task_graph|get_project_channels|get_project_for_channel|list_repos|list_tasks|get_task|get_task_result|` +
 		`get_task_diff|get_task_tree|get_task_plan|get_chain_health|get_agent_error|get_status|get_recent_events|get_token_usage|list_notes|` +
-		`read_note|compare_specs_notes|project_git_status|project_git_log|project_git_diff|project_git_changed_files|list_workers`
+		`read_note|compare_specs_notes|project_git_status|project_git_log|project_git_diff|project_git_changed_files|list_workers|` +
+		`project_read_file|project_search_files`
 	workWrites = `create_project|edit_project|pause_project|resume_project|delete_project|set_active_project|set_project_channel|` +
 		`set_control_interface|add_repo|create_task|edit_task|stop_task|restart_task|reopen_with_feedback|delete_task|` +
 		`approve_task|approve_plan|reject_plan|delete_plan|skip_task|set_task_status|add_dependency|remove_dependency|orchestrator_control|write_note|append_note|` +
 		`delete_note|promote_note|project_git_commit|project_git_push|project_git_branch|project_git_checkout|project_git_merge|` +
-		`project_git_create_pr`
+		`project_git_create_pr|project_run_command|restart_daemon|create_agent`
 )
 
 // presetRules are the presets in the order they are listed.

@@ -42,7 +42,45 @@ func (o *Handler) ListAgents(ctx context.Context, by operation.Caller, _ operati
 	for _, a := range list {
 		out.Items = append(out.Items, o.agentFor(by, a))
 	}
-	return out, nil
+	return out, o.showWork(ctx, by, out.Items)
+}
+
+// showWork says which agents work on tasks.
+func (o *Handler) showWork(ctx context.Context, by operation.Caller, list []operations.Agent) error {
+	if o.app.Work == nil {
+		return nil
+	}
+	busy, err := o.app.Work.Busy(ctx, by)
+	for i := range list {
+		a := &list[i]
+		a.State = "IDLE"
+		for _, t := range busy[a.Name] {
+			a.State, a.Task = "BUSY", cmp.Or(a.Task, t.ID)
+			if t.ID != "" {
+				a.Tasks = append(a.Tasks, t)
+			}
+		}
+	}
+	return err
+}
+
+// repoKey is the key of agent.json that names the repository of an agent's tasks.
+const repoKey = "repo"
+
+// RepoOf is the repository that an agent's tasks work in unless they name another; "": none.
+func (o *Handler) RepoOf(ctx context.Context, name string) string {
+	a, err := o.FindAgent(ctx, name)
+	if err != nil {
+		return ""
+	}
+	return repoOf(a)
+}
+
+func repoOf(a agents.Agent) (repo string) {
+	if json.Unmarshal(a.Extra[repoKey], &repo) != nil {
+		return ""
+	}
+	return repo
 }
 
 // plainAgent is who answers where nobody was made.
@@ -65,7 +103,7 @@ func (o *Handler) agentFor(by operation.Caller, a agents.Agent) operations.Agent
 func (o *Handler) Agent(a agents.Agent) operations.Agent {
 	own := o.Defaults(a.Name)
 	line, _, _ := strings.Cut(strings.TrimSpace(a.SystemPrompt), "\n")
-	return operations.Agent{Name: a.Name, Model: cmp.Or(a.Model, own.Model), Permissions: cmp.Or(a.Permissions, own.Permissions), Sandbox: own.Sandbox,
+	return operations.Agent{Name: a.Name, Model: cmp.Or(a.Model, own.Model), Permissions: cmp.Or(a.Permissions, own.Permissions), Sandbox: own.Sandbox, Repo: repoOf(a),
 		Workspace: o.app.Settings.Agents().Workspace(a.Name), CreatedAt: a.CreatedAt, Description: o.app.Logs.Redactor().Clipped(gate.Shortened(line))}
 }
 
@@ -164,6 +202,17 @@ func (o *Handler) CreateAgent(ctx context.Context, by operation.Caller, in opera
 		if err := o.app.Gate.MayGive(given.Permissions, by.Principal); err != nil {
 			return operations.Agent{}, operation.Errorf(operation.Forbidden, "%w", err)
 		}
+	}
+	if in.Repo != "" && o.app.Work != nil {
+		repo, err := o.app.Work.FindRepo(ctx, by, in.Repo)
+		if err != nil {
+			return operations.Agent{}, err
+		}
+		text, err := json.Marshal(repo)
+		if err != nil {
+			return operations.Agent{}, err
+		}
+		given.Extra = map[string]json.RawMessage{repoKey: text}
 	}
 	made, err := o.app.Settings.Agents().Create(ctx, given)
 	if err != nil {

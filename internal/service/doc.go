@@ -15,6 +15,8 @@ import (
 	"chorus/internal/gate"
 	"chorus/internal/imagecache"
 	"chorus/internal/logging"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
 	"chorus/internal/overrides"
 	"chorus/internal/provider"
 	"chorus/internal/runsetup"
@@ -54,9 +56,19 @@ type Service struct {
 	CancelHook func(id string)
 	// Others carry out operations that this package does not, beside a handler of its own; nil: there are none.
 	Others func(*Handler) []any
+	// Work says what agents have to do with projects; nil: nothing.
+	Work Work
 	// Mirror brings the files of a thread to the journal's end.
 	Mirror func(ctx context.Context, thread chat.ThreadID) error
 
 	Serving    streams
 	shownHooks shownHooks
+}
+
+// Work says what agents have to do with projects.
+type Work interface {
+	// Busy are the tasks that agents work on now, by agent.
+	Busy(context.Context, operation.Caller) (map[string][]operations.TaskBrief, error)
+	// FindRepo checks that a repository is there for the caller, and gives its id.
+	FindRepo(ctx context.Context, by operation.Caller, id string) (string, error)
 }

@@ -67,6 +67,38 @@ func (h *Handler) GetWorkStatus(ctx context.Context, by operation.Caller, _ oper
 	return out, nil
 }
 
+// Busy are the tasks that agents work on now, by agent; those of projects that the caller does not see have no id and no title.
+func (h *Handler) Busy(ctx context.Context, by operation.Caller) (map[string][]operations.TaskBrief, error) {
+	visible, err := h.visible(ctx, by, "")
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]operations.TaskBrief{}
+	for _, state := range []work.State{work.InProgress, work.Assigned} {
+		list, err := h.o.Tasks.In(ctx, state)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range list {
+			one := operations.TaskBrief{Status: string(t.State)}
+			if slices.Contains(visible, t.Project) {
+				one = brief(t)
+			}
+			out[t.Agent] = append(out[t.Agent], one)
+		}
+	}
+	return out, nil
+}
+
+// FindRepo checks that a repository is there for the caller, and gives its id.
+func (h *Handler) FindRepo(ctx context.Context, by operation.Caller, id string) (string, error) {
+	_, repos, err := h.place(ctx, by, "", id)
+	if err != nil {
+		return "", err
+	}
+	return repos[0].ID, nil
+}
+
 // GetRecentEvents carries out the operation of that name.
 func (h *Handler) GetRecentEvents(ctx context.Context, by operation.Caller, in operations.WorkEventQuery) (operation.List[operations.WorkEvent], error) {
 	out := operation.List[operations.WorkEvent]{Items: []operations.WorkEvent{}}

@@ -90,6 +90,10 @@ type Options struct {
 	Git Git
 	// NameOf is what people call somebody; nil: their keys are shown.
 	NameOf func(ctx context.Context, principal string) string
+	// Tools read, search and run commands in the repositories of projects.
+	Tools Tools
+	// RepoOf is the repository that an agent works in unless a task names another; "": its project's first one. nil: nobody has one.
+	RepoOf func(ctx context.Context, agent string) string
 }
 
 // Git does what needs a repository.

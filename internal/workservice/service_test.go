@@ -3,6 +3,7 @@ package workservice_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -50,6 +51,32 @@ type home struct {
 	dir   *datadir.Home
 	tmp   string
 	now   time.Time
+	tools tools
+}
+
+// tools stand for those of agents: a shell without a sandbox, and rules that hide a file.
+type tools struct{ used []string }
+
+func (t *tools) MayRead(_ context.Context, _ operation.Caller, at workservice.Folder) error {
+	if at.Path == "secret.txt" {
+		return operation.Errorf(operation.Forbidden, "permission denied: a rule hides it")
+	}
+	return nil
+}
+
+func (t *tools) Use(ctx context.Context, _ operation.Caller, at workservice.Folder, name string, args map[string]any) (workservice.Used, error) {
+	t.used = append(t.used, fmt.Sprint(name, " ", args))
+	if name != "bash" {
+		return workservice.Used{Text: "README.md:1: hello"}, nil
+	}
+	cmd := exec.CommandContext(ctx, "sh", "-c", args["command"].(string))
+	cmd.Dir = at.Dir
+	out, _ := cmd.CombinedOutput()
+	text := strings.TrimSuffix(string(out), "\n")
+	if code := cmd.ProcessState.ExitCode(); code != 0 {
+		text += fmt.Sprintf("\n[exit code %d]", code)
+	}
+	return workservice.Used{Text: text, Exit: cmd.ProcessState.ExitCode()}, nil
 }
 
 func newHome(t *testing.T) *home {
@@ -73,6 +100,7 @@ func newHome(t *testing.T) *home {
 			}
 			return nil
 		},
+		Tools:      &h.tools,
 		CheckPlace: func(string) error { return errors.New("this folder is not yours") },
 		CheckURL:   func(context.Context, string) error { return errors.New("only public addresses can be cloned") },
 		Abort:      func(context.Context, chat.ThreadID, string) (bool, error) { return true, nil }})

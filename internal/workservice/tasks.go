@@ -121,6 +121,11 @@ func (h *Handler) CreateTask(ctx context.Context, by operation.Caller, in operat
 	if err != nil {
 		return operations.Task{}, err
 	}
+	if t.Repo == "" && h.o.RepoOf != nil {
+		if own := h.o.RepoOf(ctx, t.Agent); slices.ContainsFunc(repos, func(r work.Repo) bool { return r.ID == own }) {
+			t.Repo = own
+		}
+	}
 	switch {
 	case t.Repo == "" && len(repos) > 0:
 		t.Repo = repos[0].ID

@@ -168,7 +168,7 @@ func TestRightsOfClients(t *testing.T) {
 	approver := h.client(h.token("approver", operation.Chat, operation.Approve))
 	for name, want := range map[string][4]bool{
 		"session_list": {true, true, true, true}, "session_search": {true, true, true, true}, "session_say": {false, true, true, true}, "session_ask": {false, true, true, true},
-		"schedule_add": {false, true, true, true}, "approval_answer": {false, false, false, true}, "setting_set": {}, "agent_create": {},
+		"schedule_add": {false, true, true, true}, "approval_answer": {false, false, false, true}, "setting_set": {}, "create_agent": {},
 		"process_list": {true, true, true, true}, "process_logs": {true, true, true, true}, "process_kill": {false, true, true, true}, "memory_recall": {true, true, true, true},
 		"memory_edit": {false, true, true, true}, "list_hooks": {true, true, true, true}, "create_hook": {false, true, true, true}, "skill_approve": {}, "mcpserver_add": {}, "mcpserver_list": {},
 	} {

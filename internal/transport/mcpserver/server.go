@@ -86,7 +86,7 @@ func (s *Server) forScopes(scopes []operation.Scope) *sdk.Server {
 		options.SubscribeHandler, options.UnsubscribeHandler = wishes.subscribe, wishes.unsubscribe
 	}
 	made = sdk.NewServer(&sdk.Implementation{Name: "chorus", Title: "Chorus", Version: s.o.Version}, options)
-	made.AddReceivingMiddleware(s.untilClosed)
+	made.AddReceivingMiddleware(s.untilClosed, s.formerNames)
 	for _, d := range s.o.Operations.All() {
 		if name := d.NameForMCP(); name != "" && d.Shape == operation.Unary && (d.Scope == "" || by.May(d.Scope)) {
 			s.addOperation(made, d, name)
@@ -103,6 +103,18 @@ func (s *Server) forScopes(scopes []operation.Scope) *sdk.Server {
 	}
 	s.byScope[key] = made
 	return made
+}
+
+// formerNames lets tools be called by names that they had before.
+func (s *Server) formerNames(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		if call, ok := req.(*sdk.CallToolRequest); ok {
+			if d, ok := s.o.Operations.Tool(call.Params.Name); ok && d.Former == call.Params.Name {
+				call.Params.Name = d.NameForMCP()
+			}
+		}
+		return next(ctx, method, req)
+	}
 }
 
 // maxAnswer is how large the answer of a tool may be, in bytes. Clients put it into a model's context, where far less

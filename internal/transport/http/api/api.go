@@ -69,7 +69,7 @@ func New(o Options) (*API, error) {
 	if o.Operations == nil {
 		o.Operations = operations.All()
 	}
-	kernel, err := rest.New(a.kernelOptions(o), append(a.routes(o.Operations), a.serverOps()...)...)
+	kernel, err := rest.New(a.kernelOptions(o), append(append(a.routes(o.Operations), a.commands(o.Operations)), a.serverOps()...)...)
 	if err != nil {
 		return nil, err
 	}

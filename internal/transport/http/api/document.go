@@ -35,6 +35,7 @@ func (a *API) kernelOptions(o Options) rest.Options {
 			{"records", "Costs and decisions."},
 			{"system", "What holds for everybody."},
 			{"tokens", "The keys of the API."},
+			{"commands", "Every operation by the name of its tool."},
 			{openAITag, "For clients that speak OpenAI's protocol: an agent is a model."},
 			{"server", "Beside the API."},
 		}),
@@ -90,6 +91,7 @@ func schemas() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[feed.USD]():        {Type: "number", Description: "dollars, not rounded"},
 		reflect.TypeFor[operation.Scope](): scopes,
 		reflect.TypeFor[operation.JSON]():  {},
+		reflect.TypeFor[commandAnswer]():   {Type: "object", Description: "what the operation's own route answers"},
 	}
 }
 

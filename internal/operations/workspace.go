@@ -1,0 +1,114 @@
+package operations
+
+import (
+	"context"
+
+	"chorus/internal/operation"
+)
+
+// Workspaces carries out operations on the files of projects.
+type Workspaces interface {
+	ReadFile(context.Context, operation.Caller, FileQuery) (FileText, error)
+	SearchFiles(context.Context, operation.Caller, FileSearch) (FilesFound, error)
+	RunCommand(context.Context, operation.Caller, ShellCommand) (CommandResult, error)
+}
+
+// Restarter restarts the server.
+type Restarter interface {
+	Restart(context.Context, operation.Caller, RestartRequest) (Restarting, error)
+}
+
+// FileQuery names a file of a project.
+type FileQuery struct {
+	Path     string `json:"path" minLen:"1" maxLen:"4096" doc:"within the repository, such as docs/plan.md; PROJECT/docs/plan.md where no project is named; or the whole path on the server"`
+	MaxLines int    `json:"maxLines,omitempty" min:"1" max:"5000" default:"200" tool:"max_lines" cli:"lines,n" slash:"lines" doc:"at most so many lines"`
+	GitPlace
+}
+
+// FileText is what is in a file.
+type FileText struct {
+	Path    string `json:"path"`
+	Content string `json:"content"`
+	Lines   int    `json:"lines"` // of the whole file
+	Cut     bool   `json:"truncated,omitempty"`
+}
+
+// FileSearch says what is looked for in the files of a project.
+type FileSearch struct {
+	Pattern string `json:"pattern" minLen:"1" maxLen:"1000" doc:"grep: a regular expression; find: a name with * and ?"`
+	Path    string `json:"path,omitempty" maxLen:"4096" doc:"the folder, as in read_file; left out: the whole repository"`
+	Mode    string `json:"mode,omitempty" enum:"grep,find" default:"grep" doc:"grep looks into files, find at their names"`
+	GitPlace
+}
+
+// FilesFound is what was found.
+type FilesFound struct {
+	Mode    string `json:"mode"`
+	Path    string `json:"path"`
+	Results string `json:"results"` // a line each, or (no matches)
+	Cut     bool   `json:"truncated,omitempty"`
+}
+
+// ShellCommand is a command for the shell.
+type ShellCommand struct {
+	Command string `json:"command" minLen:"1" maxLen:"20000" doc:"what the shell is to do"`
+	Dir     string `json:"workingDir" minLen:"1" maxLen:"4096" tool:"working_dir" cli:"dir" slash:"dir" doc:"a project's id: its first repository; or a folder, as in read_file"`
+	Timeout int    `json:"timeout,omitempty" min:"1" max:"120" default:"30" doc:"seconds; it is ended then"`
+	GitPlace
+}
+
+// CommandResult is what came of a command.
+type CommandResult struct {
+	Code   int    `json:"returncode"`
+	Stdout string `json:"stdout"` // all that it wrote, in its order
+	Stderr string `json:"stderr"` // how it ended, where that is not its own doing
+	Dir    string `json:"workingDir"`
+	Cut    bool   `json:"truncated,omitempty"`
+}
+
+// RestartRequest says why the server is restarted.
+type RestartRequest struct {
+	Reason string `json:"reason,omitempty" maxLen:"500" doc:"why, for the log"`
+	Key    string `json:"-" key:"true"`
+}
+
+// Restarting says that the server restarts.
+type Restarting struct {
+	Status  string `json:"status"`
+	Message string `json:"message"`
+}
+
+// The operations on the files of projects, and on the server itself.
+var (
+	ReadFile = operation.New(operation.Info{Name: "file.read", Help: "Read a file of a project", Scope: operation.Read,
+		Errors: gitErrors(), Judged: "project_read_file",
+		HTTP: []operation.HTTP{{Route: "GET /api/files/content", ID: "readProjectFile"}},
+		CLI:  []operation.CLI{{Words: "project read", Args: "PATH", Example: "  chorus project read docs/plan.md -p my-web-app"}},
+
+		Tool: "read_file"}, Workspaces.ReadFile)
+
+	SearchFiles = operation.New(operation.Info{Name: "file.search", Help: "Search the files of a project, or their names", Scope: operation.Read,
+		Errors: gitErrors(), Judged: "project_search_files",
+		HTTP: []operation.HTTP{{Route: "GET /api/files/search", ID: "searchProjectFiles"}},
+		CLI:  []operation.CLI{{Words: "project search", Args: "PATTERN [PATH]", Example: "  chorus project search 'func main' -p my-web-app\n  chorus project search '*.css' --mode find -p my-web-app"}},
+
+		Tool: "search_files"}, Workspaces.SearchFiles)
+
+	RunProjectCommand = operation.New(operation.Info{Name: "file.run", Help: "Run a shell command in a project, in the sandbox of its agents", Scope: operation.Chat, Effect: operation.Changes,
+		Doc:    "What the rules forbid agents they forbid here, too. It is for whoever the project belongs to.",
+		Errors: gitErrors(), Judged: "project_run_command",
+		HTTP: []operation.HTTP{{Route: "POST /api/files/commands", ID: "runProjectCommand", Body: "ShellCommand", Status: 200}},
+		CLI:  []operation.CLI{{Words: "project run", Args: "WORKINGDIR COMMAND", Example: "  chorus project run my-web-app 'make test' --timeout 120"}},
+
+		Tool: "run_command"}, Workspaces.RunCommand)
+
+	RestartDaemon = operation.New(operation.Info{Name: "system.restart", Help: "Restart the server: what is being answered is finished, runs go on afterwards", Scope: operation.Admin, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/system/restart", ID: "restartDaemon", Tag: "system", Body: "RestartRequest", Status: 202}},
+		CLI:    []operation.CLI{{Words: "work restart-server", Args: "[REASON]", Example: "  chorus work restart-server 'new settings' --server http://127.0.0.1:8420"}},
+		Tool:   "restart_daemon", Done: "{message}"}, Restarter.Restart)
+)
+
+func workspaces() []operation.Any {
+	return []operation.Any{ReadFile, SearchFiles, RunProjectCommand, RestartDaemon}
+}

@@ -1,0 +1,62 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	"chorus/internal/operation"
+	"chorus/internal/transport/http/rest"
+)
+
+// command is a call of an operation by the name of its tool.
+type command struct {
+	Name string `path:"name" doc:"the name of the operation's tool, such as create_task"`
+	Key  string `header:"Idempotency-Key" doc:"sent again, what makes something makes it once"`
+	Body *map[string]json.RawMessage
+}
+
+// commandAnswer is what an operation gave, as JSON.
+type commandAnswer struct{ json.RawMessage }
+
+// commands is the route by which every operation can be called under the name and with the arguments of its tool, as agents do.
+func (a *API) commands(set *operation.Set) rest.Operation {
+	var names []string
+	for _, d := range set.All() {
+		if name := d.NameForMCP(); name != "" && d.Shape == operation.Unary {
+			names = append(names, name)
+		}
+	}
+	return rest.Op(rest.Route{Method: "POST", Path: "/api/commands/{name}", ID: "callCommand", Tag: "commands", Scope: string(operation.Read), Errors: []int{404, 409}, MaxBody: 8 << 20,
+		Summary: "Carry out an operation by the name of its tool",
+		Doc: "The body is an object with the arguments of the tool, and may be left out where none is needed. Rights, errors and the answer are those of the operation's own route; " +
+			"a caller without its scope is refused. `chorus call` lists the names with their arguments. There are: " + strings.Join(names, ", ") + "."},
+		func(ctx context.Context, in command) (commandAnswer, error) {
+			d, ok := set.Tool(in.Name)
+			if !ok {
+				return commandAnswer{}, operation.Errorf(operation.NotFound, "Unknown command: %.80s; the document of this route lists them", in.Name)
+			}
+			given := []byte("{}")
+			if in.Body != nil {
+				var err error
+				if given, err = json.Marshal(*in.Body); err != nil {
+					return commandAnswer{}, err
+				}
+			}
+			input, err := d.ReadArguments(given)
+			if err != nil {
+				return commandAnswer{}, operation.Errorf(operation.Invalid, "%s", err)
+			}
+			d.SetKey(input, in.Key)
+			out, err := a.executor.Execute(ctx, by(ctx), d, input.Interface())
+			if err != nil {
+				return commandAnswer{}, err
+			}
+			if d.Out == reflect.TypeFor[operation.None]() {
+				return commandAnswer{json.RawMessage("{}")}, nil
+			}
+			text, err := json.Marshal(out)
+			return commandAnswer{text}, err
+		})
+}
