@@ -13,6 +13,7 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/chat"
+	"chorus/internal/client"
 	"chorus/internal/config"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
@@ -20,9 +21,8 @@ import (
 	"chorus/internal/permit"
 	"chorus/internal/runsetup"
 	"chorus/internal/transport/acp"
-	"chorus/internal/transport/cli"
 	"chorus/internal/transport/repl/local"
-	"chorus/internal/transport/repl/remote"
+	"chorus/internal/usage"
 )
 
 func (c *program) acpCommand() *cobra.Command {
@@ -59,7 +59,12 @@ of editors.`,
 			return acp.Serve(ctx, host, c.console.In, c.console.Out, acp.Options{Version: version, Log: log})
 		}
 		if c.remote() {
-			return c.execute(ctx, func(to cli.Connection) error { return serve(&remoteEditor{c: c, to: to, options: *o}, nil) })
+			if _, err := client.ParseURL(c.server.url); err != nil {
+				return &usage.Error{Err: err}
+			}
+			at := &serverConnection{dial: c.dial}
+			defer at.Close()
+			return serve(&remoteEditor{c: c, at: at, options: *o}, nil)
 		}
 		return c.with(ctx, func(a *app.App) error {
 			return serve(&localEditor{c: c, app: a, options: *o}, a.Log)
@@ -202,6 +207,10 @@ func (s *localEditorSession) Close() error {
 
 func (s *localEditorSession) GoOn() { s.Session.GoOn() }
 
+// lookingModes are the modes that say what the agent is after.
+var lookingModes = []acp.Choice{{ID: "plan", Name: "Plan", About: "looks and plans, changes nothing"}, {ID: "review", Name: "Review", About: "reads and judges, changes nothing"},
+	{ID: "implement", Name: "Implement", About: "works by a plan"}, {ID: "verify", Name: "Verify", About: "looks and runs commands to check, changes no files"}}
+
 // profileAbout says what the built-in profiles mean.
 var profileAbout = map[string]string{
 	"standard": "reads and writes this folder; asks before commands and the network",
@@ -231,8 +240,7 @@ func (s *localEditorSession) Modes() ([]acp.Choice, string) {
 	for _, name := range names {
 		out = append(out, acp.Choice{ID: name, Name: strings.ToUpper(name[:1]) + name[1:], About: profileAbout[name]})
 	}
-	for _, m := range []acp.Choice{{ID: "plan", Name: "Plan", About: "looks and plans, changes nothing"}, {ID: "review", Name: "Review", About: "reads and judges, changes nothing"},
-		{ID: "implement", Name: "Implement", About: "works by a plan"}, {ID: "verify", Name: "Verify", About: "looks and runs commands to check, changes no files"}} {
+	for _, m := range lookingModes {
 		if !slices.Contains(names, m.ID) {
 			out = append(out, m)
 		}
@@ -244,7 +252,7 @@ func (s *localEditorSession) Modes() ([]acp.Choice, string) {
 }
 
 // SetMode implements acp.Session: for what is said from now on.
-func (s *localEditorSession) SetMode(id string) error {
+func (s *localEditorSession) SetMode(_ context.Context, id string) error {
 	all, _ := s.Modes()
 	if !slices.ContainsFunc(all, func(c acp.Choice) bool { return c.ID == id }) {
 		return fmt.Errorf("there is no mode %q", id)
@@ -263,59 +271,3 @@ func (s *localEditorSession) SetMode(id string) error {
 }
 
 func hasProfile(bot *config.Bot, name string) bool { _, ok := bot.Profiles[name]; return ok }
-
-// remoteEditor has the sessions of a server for an editor.
-type remoteEditor struct {
-	c       *program
-	to      cli.Connection
-	options runsetup.SessionOptions
-}
-
-var _ acp.Host = (*remoteEditor)(nil)
-
-func (e *remoteEditor) Open(ctx context.Context, dir, id string, servers []acp.Server) (acp.Session, []string, error) {
-	o := e.options
-	o.Dir, o.ID = dir, id
-	options, err := e.c.talkOptions(o)
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := e.c.openOn(ctx, e.to, options, false)
-	switch {
-	case operation.KindOf(err) == operation.NotFound:
-		return nil, nil, &acp.ErrNoSession{ID: id}
-	case err != nil:
-		return nil, nil, err
-	}
-	var refused []string
-	for _, server := range servers {
-		refused = append(refused, fmt.Sprintf("The MCP server %s of the editor is not used: the agent runs on %s, which has servers of its own.", server.Name, e.c.server.url))
-	}
-	return &remoteEditorSession{s}, refused, nil
-}
-
-func (e *remoteEditor) List(ctx context.Context, dir, cursor string) ([]acp.Listed, string, error) {
-	return listFor(ctx, e.to, e.to.Caller, dir, cursor, func(operations.Session) bool { return true })
-}
-
-func (e *remoteEditor) Models(ctx context.Context) []acp.Choice {
-	return modelsFor(ctx, e.to, e.to.Caller)
-}
-
-// remoteEditorSession is a conversation on a server, which goes on by itself.
-type remoteEditorSession struct{ *remote.Session }
-
-var _ acp.Session = (*remoteEditorSession)(nil)
-
-func (s *remoteEditorSession) Head() int64 { return s.Start() }
-
-func (s *remoteEditorSession) GoOn() {}
-
-// Modes implements acp.Session: a session on a server keeps what it began with.
-func (s *remoteEditorSession) Modes() ([]acp.Choice, string) { return nil, "" }
-
-func (s *remoteEditorSession) SetMode(string) error {
-	return errors.New("a session on a server keeps the permissions that it began with; begin another with --permissions")
-}
-
-func (s *remoteEditorSession) Close() error { return nil }

@@ -31,7 +31,7 @@ type Session interface {
 	// Modes are what can be chosen, and which one holds. None: nothing can be.
 	Modes() (all []Choice, now string)
 	// SetMode chooses one for what is said from now on.
-	SetMode(id string) error
+	SetMode(ctx context.Context, id string) error
 	Close() error
 }
 
@@ -58,6 +58,19 @@ type Listed struct {
 type ErrNoSession struct{ ID string }
 
 func (e *ErrNoSession) Error() string { return "there is no session " + e.ID }
+
+// AuthError is the error of whoever needs the person to sign in first. Its text says how.
+type AuthError struct{ Text string }
+
+func (e *AuthError) Error() string { return e.Text }
+
+// Authenticator is a host that the person must be known to. A Host may be one.
+type Authenticator interface {
+	// AuthMethods are the ways to sign in.
+	AuthMethods() []Choice
+	// Authenticate signs in by one of them; the error says what is missing.
+	Authenticate(ctx context.Context, method string) error
+}
 
 // Host has the sessions. Its methods are called from many goroutines.
 type Host interface {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -52,7 +53,7 @@ func (a *agent) Initialize(_ context.Context, p sdk.InitializeRequest) (sdk.Init
 	return sdk.InitializeResponse{
 		ProtocolVersion: min(p.ProtocolVersion, sdk.ProtocolVersionNumber),
 		AgentInfo:       &sdk.Implementation{Name: "chorus", Title: &title, Version: cmp.Or(a.version, "dev")},
-		AuthMethods:     []sdk.AuthMethod{}, // keys are those of the home
+		AuthMethods:     a.authMethods(),
 		AgentCapabilities: sdk.AgentCapabilities{
 			LoadSession:        true,
 			PromptCapabilities: sdk.PromptCapabilities{Image: true, EmbeddedContext: true},
@@ -63,9 +64,42 @@ func (a *agent) Initialize(_ context.Context, p sdk.InitializeRequest) (sdk.Init
 	}, nil
 }
 
-// Authenticate has nothing to do: the process runs as the person, with their home.
-func (a *agent) Authenticate(context.Context, sdk.AuthenticateRequest) (sdk.AuthenticateResponse, error) {
-	return sdk.AuthenticateResponse{}, nil
+// authMethods are the ways to sign in; none where the process runs as the person, with their home.
+func (a *agent) authMethods() []sdk.AuthMethod {
+	out := []sdk.AuthMethod{}
+	if by, ok := a.host.(Authenticator); ok {
+		for _, c := range by.AuthMethods() {
+			out = append(out, sdk.AuthMethod{Agent: &sdk.AuthMethodAgent{Id: c.ID, Name: c.Name, Description: optional(c.About)}})
+		}
+	}
+	return out
+}
+
+// Authenticate signs the person in where that is needed.
+func (a *agent) Authenticate(ctx context.Context, p sdk.AuthenticateRequest) (sdk.AuthenticateResponse, error) {
+	by, ok := a.host.(Authenticator)
+	if !ok {
+		return sdk.AuthenticateResponse{}, invalid("there is nothing to sign in to: the agent runs with the home of this user")
+	}
+	if !slices.ContainsFunc(by.AuthMethods(), func(c Choice) bool { return c.ID == string(p.MethodId) }) {
+		return sdk.AuthenticateResponse{}, invalid("there is no authentication method %q", p.MethodId)
+	}
+	return sdk.AuthenticateResponse{}, refusal(by.Authenticate(ctx, string(p.MethodId)))
+}
+
+// authRequired is the protocol's code for a person who must sign in first.
+const authRequired = -32000
+
+// refusal is the answer to a request that failed; nil: it did not.
+func refusal(err error) error {
+	var auth *AuthError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &auth):
+		return &sdk.RequestError{Code: authRequired, Message: "Authentication required: " + auth.Text}
+	}
+	return invalid("%v", err)
 }
 
 func (a *agent) NewSession(ctx context.Context, p sdk.NewSessionRequest) (sdk.NewSessionResponse, error) {
@@ -117,7 +151,7 @@ func (a *agent) open(ctx context.Context, dir, id string, servers []sdk.McpServe
 	case errors.As(err, &unknown):
 		return nil, &sdk.RequestError{Code: -32002, Message: err.Error()}
 	case err != nil:
-		return nil, invalid("%v", err)
+		return nil, refusal(err)
 	}
 	s := newSession(a, opened, opened.Head(), show)
 	a.mu.Lock()
@@ -183,7 +217,7 @@ func (a *agent) ListSessions(ctx context.Context, p sdk.ListSessionsRequest) (sd
 	}
 	list, next, err := a.host.List(ctx, dir, cursor)
 	if err != nil {
-		return sdk.ListSessionsResponse{}, invalid("%v", err)
+		return sdk.ListSessionsResponse{}, refusal(err)
 	}
 	out := sdk.ListSessionsResponse{Sessions: []sdk.SessionInfo{}}
 	for _, l := range list {
@@ -208,13 +242,13 @@ func (a *agent) Cancel(_ context.Context, p sdk.CancelNotification) error {
 	return s.cancel(a.ctx)
 }
 
-func (a *agent) SetSessionMode(_ context.Context, p sdk.SetSessionModeRequest) (sdk.SetSessionModeResponse, error) {
+func (a *agent) SetSessionMode(ctx context.Context, p sdk.SetSessionModeRequest) (sdk.SetSessionModeResponse, error) {
 	s, err := a.find(p.SessionId)
 	if err != nil {
 		return sdk.SetSessionModeResponse{}, err
 	}
-	if err := s.inner.SetMode(string(p.ModeId)); err != nil {
-		return sdk.SetSessionModeResponse{}, invalid("%v", err)
+	if err := s.inner.SetMode(ctx, string(p.ModeId)); err != nil {
+		return sdk.SetSessionModeResponse{}, refusal(err)
 	}
 	return sdk.SetSessionModeResponse{}, nil
 }
@@ -262,14 +296,14 @@ func (a *agent) SetSessionConfigOption(ctx context.Context, p sdk.SetSessionConf
 	value := string(p.ValueId.Value)
 	switch p.ValueId.ConfigId {
 	case modeOption:
-		err = s.inner.SetMode(value)
+		err = s.inner.SetMode(ctx, value)
 	case modelOption:
 		_, err = s.inner.Command(ctx, "/model "+value)
 	default:
 		err = fmt.Errorf("there is no option %q; there are mode and model", p.ValueId.ConfigId)
 	}
 	if err != nil {
-		return sdk.SetSessionConfigOptionResponse{}, invalid("%v", err)
+		return sdk.SetSessionConfigOptionResponse{}, refusal(err)
 	}
 	return sdk.SetSessionConfigOptionResponse{ConfigOptions: a.options(ctx, s)}, nil
 }

@@ -207,7 +207,7 @@ func (s *session) prompt(ctx context.Context, blocks []sdk.ContentBlock) (sdk.Pr
 	said, err := s.read(ctx, blocks)
 	if err != nil {
 		s.sending.Unlock()
-		return sdk.PromptResponse{}, invalid("%v", err)
+		return sdk.PromptResponse{}, refusal(err)
 	}
 	if name, ok := s.commandOf(said); ok {
 		s.sending.Unlock()
@@ -222,6 +222,10 @@ func (s *session) prompt(ctx context.Context, blocks []sdk.ContentBlock) (sdk.Pr
 		s.sending.Unlock()
 		if err == nil {
 			err = errors.New(receipt.Refused)
+		}
+		var auth *AuthError
+		if errors.As(err, &auth) {
+			return sdk.PromptResponse{}, refusal(err)
 		}
 		return sdk.PromptResponse{}, &sdk.RequestError{Code: -32603, Message: err.Error()}
 	}
@@ -258,7 +262,7 @@ func (s *session) commandOf(said string) (string, bool) {
 func (s *session) command(ctx context.Context, name, line string) (sdk.PromptResponse, error) {
 	text, err := s.inner.Command(ctx, line)
 	if err != nil {
-		return sdk.PromptResponse{}, invalid("%v", err)
+		return sdk.PromptResponse{}, refusal(err)
 	}
 	s.send(sdk.UpdateAgentMessageText(fence(strings.TrimRight(text, "\n"))))
 	switch name {

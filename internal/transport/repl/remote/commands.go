@@ -50,6 +50,18 @@ func plain(text string) string {
 	return inner
 }
 
+// Change has the session go on with another mode or other permissions from the next prompt on.
+func (s *Session) Change(ctx context.Context, in operations.SessionChange) error {
+	in.ID = s.ID()
+	now, err := operations.ChangeSession.Call(ctx, s.service, s.by, in)
+	if err == nil {
+		s.mu.Lock()
+		s.now = now
+		s.mu.Unlock()
+	}
+	return err
+}
+
 // Commands implements repl.Commander: what the server knows beside that.
 func (s *Session) Commands(ctx context.Context) []repl.Command {
 	list, err := operations.CompleteCommand.Call(ctx, s.service, s.by, operations.CommandStart{ID: s.ID()})
