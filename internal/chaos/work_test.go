@@ -403,7 +403,7 @@ func (s *soak) git(p *soakProject, args ...string) string {
 func (s *soak) hold() {
 	s.t.Helper()
 	for _, p := range s.projects {
-		log := s.git(p, "log", "--format=%s", "main")
+		log := s.git(p, "log", "--topo-order", "--format=%s", "main")
 		files := s.git(p, "ls-tree", "--name-only", "main")
 		for _, k := range p.tasks {
 			merges := strings.Count("\n"+log, "\nMerge task "+k.id+": ")
