@@ -23,7 +23,7 @@ LDFLAGS   = -s -w -X main.version=$(VERSION)
 SOURCES   = $(shell git ls-files --cached --others --exclude-standard '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help run chat build test race need-rg need-bwrap need-chromium check openapi screens fmt bench fuzz fuzz-shell chaos faults soak demo clean
+.PHONY: help run chat build test race need-rg need-bwrap need-chromium check openapi screens fmt bench fuzz fuzz-shell chaos faults soak demo demo-work clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,8 +88,8 @@ check: ## formatting, vet, staticcheck, go.mod tidy
 openapi: ## write docs/openapi.json anew from the code
 	@$(GO) test -count=1 -run TestDocumentIsCheckedIn ./internal/transport/http/api -update
 
-screens: need-chromium ## take the pictures of the pages under testdata/screens anew
-	@$(GO) test -count=1 -run TestScreens ./internal/transport/http/webtest -screens
+screens: build need-chromium ## take the pictures of the pages under testdata/screens anew
+	@$(GO) test -count=1 -run 'TestScreens|TestDemoScreens' ./internal/transport/http/webtest -screens
 
 fmt: ## format every Go file
 	@gofmt -w $(SOURCES)
@@ -120,6 +120,9 @@ soak: sandbox-init ## 300 tasks of three projects on six workers, with kills, st
 
 demo: build ## watch it work for a minute, without a key
 	@CHORUS=$(abspath $(BIN)) sh docs/demo.sh
+
+demo-work: build ## three sentences become four tasks that two workers do, without a key; watch it on the page (KEEP=1 leaves the server on)
+	@CHORUS=$(abspath $(BIN)) sh docs/demo-work.sh
 
 clean: ## remove what was built
 	@rm -rf bin build

@@ -1,6 +1,7 @@
 package webtest
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"flag"
@@ -8,9 +9,12 @@ import (
 	"image/color"
 	"image/draw"
 	"image/png"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sort"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -80,6 +84,54 @@ func TestScreens(t *testing.T) {
 	p.phone()
 	p.until(`innerWidth === 390`)
 	p.screenshot("overview-phone")
+}
+
+// TestDemoScreens takes the picture of the README from the running demo of bin/chorus: two workers on tasks that needed the same one.
+func TestDemoScreens(t *testing.T) {
+	if !*screens {
+		t.Skip("the pictures are taken by: make screens")
+	}
+	const root = "../../../.."
+	bin, err := filepath.Abs(root + "/bin/chorus")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cmd := exec.CommandContext(ctx, "sh", root+"/docs/demo-work.sh")
+	cmd.Env = append(os.Environ(), "CHORUS="+bin, "PAUSE=1", "SLOW=600ms", "TMPDIR="+t.TempDir())
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its server
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { cancel(); _ = cmd.Wait() }() // it was interrupted
+	h := &server{T: t}
+	lines := bufio.NewScanner(out)
+	for h.signIn == "" && lines.Scan() {
+		if before, _, ok := strings.Cut(lines.Text(), "/sign-in?"); ok {
+			h.url, h.signIn = before, lines.Text()
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }() // or it would stand still
+	p := h.open()
+	p.desktop()
+	p.visit(h.signIn[len(h.url):])
+	p.visit("/work")
+	p.until(`document.querySelectorAll("[data-column=progress] .tag.in_progress").length === 2`)
+	p.visit("/work?project=demo-site")
+	p.screenshot("work")
+	p.visit("/projects/demo-site/graph")
+	p.until(`document.querySelectorAll(".graph .node").length === 4`)
+	p.screenshot("work-graph")
+	p.visit("/work")
+	p.until(`document.querySelector("[data-column=asking] .tag.awaiting_approval")`)
+	p.click("[data-column=asking] .card h3 a")
+	p.until(`document.querySelector(".difftable")`)
+	p.screenshot("work-task")
 }
 
 const greeting = `usage in=4200 out=300

@@ -89,7 +89,9 @@ function approvalForms() {
 function writing(part) {
   const field = document.activeElement?.closest?.("input, textarea, select");
   if (field && part.contains(field) && field.value) return true;
-  return [...part.querySelectorAll("textarea")].some((area) => area.value !== area.defaultValue);
+  const typed = (f) => f.value !== f.defaultValue;
+  const chosen = (s) => [...s.options].some((o) => o.defaultSelected) && !s.selectedOptions[0]?.defaultSelected;
+  return [...part.querySelectorAll("textarea, input:not([type=checkbox], [type=radio], [type=hidden])")].some(typed) || [...part.querySelectorAll("select")].some(chosen);
 }
 
 let reloads = 0;
