@@ -94,7 +94,7 @@ func (c *program) run(args []string) int {
 }
 
 func (c *program) complain(err error) {
-	fmt.Fprintf(c.console.Err, "chorus: %s\n", markdown.Clean(err.Error()))
+	fmt.Fprintf(c.console.Err, "chorus: %s\n", markdown.Clean(operations.All().Words(operation.InCLI, err.Error())))
 }
 
 func (c *program) warn(text string) { fmt.Fprintf(c.console.Err, "chorus: %s\n", markdown.Clean(text)) }

@@ -65,9 +65,9 @@ func (s *suggester) listed(noun string) func(context.Context, Caller, string) ([
 	}
 }
 
-// NameOf is what an item of a list is called in inputs: its name, id or path.
+// NameOf is what an item of a list is called in inputs: its id, name or path.
 func NameOf(item any) string {
-	for _, field := range []string{"name", "id", "path"} {
+	for _, field := range []string{"id", "name", "path"} {
 		if v, ok := byJSONName(reflect.ValueOf(item), field); ok {
 			return v.String()
 		}

@@ -114,7 +114,7 @@ type AgentFileRef struct {
 var (
 	ListAgents = operation.New(operation.Info{Name: "agent.list", Help: "List agents", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/agents", ID: "listAgents"}},
-		CLI:  []operation.CLI{{Words: "agent list"}}, Tool: "list_agents", Former: "agent_list",
+		CLI:  []operation.CLI{{Words: "agent list"}}, Slash: []operation.Slash{{Words: "worker agents"}}, Tool: "list_agents", Former: "agent_list",
 		Columns: "NAME=name | MODEL=model:(default) | PERMISSIONS=permissions:standard | STATE=state | TASK=currentTask | CREATED=createdAt:minute",
 		Empty:   "there are no agents; make one with: chorus agent create NAME"}, Agents.ListAgents)
 
@@ -125,7 +125,8 @@ var (
 			Doc: "Creates agents/NAME in the home folder: agent.json, docs/ and a workspace that is a\n" +
 				"git repository. A folder template/ in the home replaces the built-in one.",
 			Example: "  chorus agent create frontend --prompt \"You look after the web pages.\"\n  chorus chat --agent frontend"}},
-		Tool: "create_agent", Former: "agent_create", Done: "{name} is ready"}, Agents.CreateAgent)
+		Slash: []operation.Slash{{Words: "worker create"}},
+		Tool:  "create_agent", Former: "agent_create", Done: "{name} is ready"}, Agents.CreateAgent)
 
 	GetAgent = operation.New(operation.Info{Name: "agent.get", Help: "Show an agent with all that shapes its answers", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/agents/{name}", ID: "getAgent"}},

@@ -212,87 +212,101 @@ const inCheckout = "A linked repository is worked on where it is; of a clone or 
 var (
 	GetGitStatus = operation.New(operation.Info{Name: "git.status", Help: "Show branch, changes and last commits of a project's repositories", Scope: operation.Read,
 		Errors: gitErrors(), Judged: "project_git_status",
-		HTTP: []operation.HTTP{{Route: "GET /api/git/status", ID: "getGitStatus", Tag: "git"}},
-		CLI:  []operation.CLI{{Words: "git status"}},
-		Tool: "get_git_status"}, Git.GitStatus)
+		HTTP:  []operation.HTTP{{Route: "GET /api/git/status", ID: "getGitStatus", Tag: "git"}},
+		CLI:   []operation.CLI{{Words: "git status"}},
+		Slash: []operation.Slash{{Words: "git status"}},
+		Tool:  "get_git_status"}, Git.GitStatus)
 
 	GetGitLog = operation.New(operation.Info{Name: "git.log", Help: "Show the last commits of a project's repositories", Scope: operation.Read,
 		Errors: gitErrors(), Judged: "project_git_log",
-		HTTP: []operation.HTTP{{Route: "GET /api/git/log", ID: "gitLog", Tag: "git"}},
-		CLI:  []operation.CLI{{Words: "git log"}},
-		Tool: "git_log"}, Git.GitLog)
+		HTTP:  []operation.HTTP{{Route: "GET /api/git/log", ID: "gitLog", Tag: "git"}},
+		CLI:   []operation.CLI{{Words: "git log"}},
+		Slash: []operation.Slash{{Words: "git log"}},
+		Tool:  "git_log"}, Git.GitLog)
 
 	GetGitDiff = operation.New(operation.Info{Name: "git.diff", Help: "Show what changed in a project's repositories: since the last commit, or since a branch", Scope: operation.Read,
 		Errors: gitErrors(), Judged: "project_git_diff",
-		HTTP: []operation.HTTP{{Route: "GET /api/git/diff", ID: "gitDiff", Tag: "git"}},
-		CLI:  []operation.CLI{{Words: "git diff"}},
-		Tool: "git_diff"}, Git.GitDiff)
+		HTTP:  []operation.HTTP{{Route: "GET /api/git/diff", ID: "gitDiff", Tag: "git"}},
+		CLI:   []operation.CLI{{Words: "git diff"}},
+		Slash: []operation.Slash{{Words: "git diff"}},
+		Tool:  "git_diff"}, Git.GitDiff)
 
 	GetGitChangedFiles = operation.New(operation.Info{Name: "git.files", Help: "List the files that differ from a branch, new ones too", Scope: operation.Read,
 		Errors: gitErrors(), Judged: "project_git_changed_files",
-		HTTP: []operation.HTTP{{Route: "GET /api/git/changed-files", ID: "gitChangedFiles", Tag: "git"}},
-		CLI:  []operation.CLI{{Words: "git files"}},
-		Tool: "git_changed_files"}, Git.GitChangedFiles)
+		HTTP:  []operation.HTTP{{Route: "GET /api/git/changed-files", ID: "gitChangedFiles", Tag: "git"}},
+		CLI:   []operation.CLI{{Words: "git files"}},
+		Slash: []operation.Slash{{Words: "git files"}},
+		Tool:  "git_changed_files"}, Git.GitChangedFiles)
 
 	GitCommitAll = operation.New(operation.Info{Name: "git.commit", Help: "Commit all changes of a repository", Scope: operation.Chat, Effect: operation.Changes,
 		Doc: inCheckout, Errors: gitErrors(), Judged: "project_git_commit",
-		HTTP: []operation.HTTP{{Route: "POST /api/git/commit", ID: "gitCommit", Tag: "git", Body: "GitMessage"}},
-		CLI:  []operation.CLI{{Words: "git commit", Args: "MESSAGE", Example: "  chorus git commit 'Mend the settings page' -p my-web-app"}},
-		Tool: "git_commit"}, Git.GitCommit)
+		HTTP:  []operation.HTTP{{Route: "POST /api/git/commit", ID: "gitCommit", Tag: "git", Body: "GitMessage"}},
+		CLI:   []operation.CLI{{Words: "git commit", Args: "MESSAGE", Example: "  chorus git commit 'Mend the settings page' -p my-web-app"}},
+		Slash: []operation.Slash{{Words: "git commit"}},
+		Tool:  "git_commit"}, Git.GitCommit)
 
 	GitPush = operation.New(operation.Info{Name: "git.push", Help: "Push a branch to the remote; linked repositories are never pushed", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: gitErrors(), Judged: "project_git_push",
-		HTTP: []operation.HTTP{{Route: "POST /api/git/push", ID: "gitPush", Tag: "git", Body: "GitBranchChoice"}},
-		CLI:  []operation.CLI{{Words: "git push", Args: "[BRANCH]"}},
-		Tool: "git_push", Done: "{branch} of {repoId} is pushed"}, Git.GitPush)
+		HTTP:  []operation.HTTP{{Route: "POST /api/git/push", ID: "gitPush", Tag: "git", Body: "GitBranchChoice"}},
+		CLI:   []operation.CLI{{Words: "git push", Args: "[BRANCH]"}},
+		Slash: []operation.Slash{{Words: "git push"}},
+		Tool:  "git_push", Done: "{branch} of {repoId} is pushed"}, Git.GitPush)
 
 	GitCreateBranch = operation.New(operation.Info{Name: "git.branch", Help: "Make a branch and switch to it; one that is there is only switched to", Scope: operation.Chat, Effect: operation.Changes,
 		Doc: inCheckout, Errors: gitErrors(), Judged: "project_git_branch",
-		HTTP: []operation.HTTP{{Route: "POST /api/git/branches", ID: "gitCreateBranch", Tag: "git", Body: "GitBranchName", Status: 200}},
-		CLI:  []operation.CLI{{Words: "git branch", Args: "BRANCH"}},
-		Tool: "git_create_branch"}, Git.GitCreateBranch)
+		HTTP:  []operation.HTTP{{Route: "POST /api/git/branches", ID: "gitCreateBranch", Tag: "git", Body: "GitBranchName", Status: 200}},
+		CLI:   []operation.CLI{{Words: "git branch", Args: "BRANCH"}},
+		Slash: []operation.Slash{{Words: "git branch"}},
+		Tool:  "git_create_branch"}, Git.GitCreateBranch)
 
 	CheckoutBranch = operation.New(operation.Info{Name: "git.checkout", Help: "Switch to a branch that is there", Scope: operation.Chat, Effect: operation.Changes,
 		Doc: inCheckout, Errors: gitErrors(), Judged: "project_git_checkout",
-		HTTP: []operation.HTTP{{Route: "POST /api/git/checkout", ID: "checkoutBranch", Tag: "git", Body: "GitBranchName"}},
-		CLI:  []operation.CLI{{Words: "git checkout", Args: "BRANCH"}},
-		Tool: "checkout_branch"}, Git.GitCheckout)
+		HTTP:  []operation.HTTP{{Route: "POST /api/git/checkout", ID: "checkoutBranch", Tag: "git", Body: "GitBranchName"}},
+		CLI:   []operation.CLI{{Words: "git checkout", Args: "BRANCH"}},
+		Slash: []operation.Slash{{Words: "git checkout"}},
+		Tool:  "checkout_branch"}, Git.GitCheckout)
 
 	GitMerge = operation.New(operation.Info{Name: "git.merge", Help: "Merge a branch into the default branch; with conflicts nothing is touched", Scope: operation.Chat, Effect: operation.Changes,
 		Doc: "In a clone the merge goes to the remote, as those of tasks do.", Errors: gitErrors(), Judged: "project_git_merge",
-		HTTP: []operation.HTTP{{Route: "POST /api/git/merge", ID: "gitMerge", Tag: "git", Body: "GitMergeRequest"}},
-		CLI:  []operation.CLI{{Words: "git merge", Args: "BRANCH"}},
-		Tool: "git_merge"}, Git.GitMerge)
+		HTTP:  []operation.HTTP{{Route: "POST /api/git/merge", ID: "gitMerge", Tag: "git", Body: "GitMergeRequest"}},
+		CLI:   []operation.CLI{{Words: "git merge", Args: "BRANCH"}},
+		Slash: []operation.Slash{{Words: "git merge"}},
+		Tool:  "git_merge"}, Git.GitMerge)
 
 	GitCreatePR = operation.New(operation.Info{Name: "git.pr", Help: "Push a branch and make a pull request of it, with the gh program", Scope: operation.Chat, Effect: operation.Creates,
 		Errors: gitErrors(), Judged: "project_git_create_pr",
-		HTTP: []operation.HTTP{{Route: "POST /api/git/pull-requests", ID: "gitCreatePR", Tag: "git", Body: "NewPullRequest", Status: 201}},
-		CLI:  []operation.CLI{{Words: "git pr", Args: "TITLE", Example: "  chorus git pr 'Mend the settings page' --branch mend-settings -p my-web-app"}},
-		Tool: "git_create_pr", Done: "{prUrl}"}, Git.GitCreatePR)
+		HTTP:  []operation.HTTP{{Route: "POST /api/git/pull-requests", ID: "gitCreatePR", Tag: "git", Body: "NewPullRequest", Status: 201}},
+		CLI:   []operation.CLI{{Words: "git pr", Args: "TITLE", Example: "  chorus git pr 'Mend the settings page' --branch mend-settings -p my-web-app"}},
+		Slash: []operation.Slash{{Words: "git pr"}},
+		Tool:  "git_create_pr", Done: "{prUrl}"}, Git.GitCreatePR)
 
 	CommitChanges = operation.New(operation.Info{Name: "project.commit", Help: "Commit all changes of a project's first repository, or of the one that is named", Scope: operation.Chat, Effect: operation.Changes,
 		Doc: inCheckout, Errors: gitErrors(), Judged: "project_git_commit",
-		HTTP: []operation.HTTP{{Route: "POST /api/projects/{projectId}/commit", ID: "commitChanges", Body: "ProjectGitMessage"}},
-		CLI:  []operation.CLI{{Words: "project commit", Args: "MESSAGE"}},
-		Tool: "commit_changes"}, Git.GitCommit)
+		HTTP:  []operation.HTTP{{Route: "POST /api/projects/{projectId}/commit", ID: "commitChanges", Body: "ProjectGitMessage"}},
+		CLI:   []operation.CLI{{Words: "project commit", Args: "MESSAGE"}},
+		Slash: []operation.Slash{{Words: "project commit"}},
+		Tool:  "commit_changes"}, Git.GitCommit)
 
 	PushBranch = operation.New(operation.Info{Name: "project.push", Help: "Push a branch of a project's first repository, or of the one that is named", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: gitErrors(), Judged: "project_git_push",
-		HTTP: []operation.HTTP{{Route: "POST /api/projects/{projectId}/push", ID: "pushBranch", Body: "ProjectGitPush"}},
-		CLI:  []operation.CLI{{Words: "project push", Args: "[BRANCH]"}},
-		Tool: "push_branch", Done: "{branch} of {repoId} is pushed"}, Git.PushBranch)
+		HTTP:  []operation.HTTP{{Route: "POST /api/projects/{projectId}/push", ID: "pushBranch", Body: "ProjectGitPush"}},
+		CLI:   []operation.CLI{{Words: "project push", Args: "[BRANCH]"}},
+		Slash: []operation.Slash{{Words: "project push"}},
+		Tool:  "push_branch", Done: "{branch} of {repoId} is pushed"}, Git.PushBranch)
 
 	CreateBranch = operation.New(operation.Info{Name: "project.branch", Help: "Make a branch in a project's first repository, or in the one that is named, and switch to it", Scope: operation.Chat, Effect: operation.Changes,
 		Doc: inCheckout, Errors: gitErrors(), Judged: "project_git_branch",
-		HTTP: []operation.HTTP{{Route: "POST /api/projects/{projectId}/branches", ID: "createBranch", Body: "ProjectGitBranch", Status: 200}},
-		CLI:  []operation.CLI{{Words: "project branch", Args: "BRANCH"}},
-		Tool: "create_branch"}, Git.GitCreateBranch)
+		HTTP:  []operation.HTTP{{Route: "POST /api/projects/{projectId}/branches", ID: "createBranch", Body: "ProjectGitBranch", Status: 200}},
+		CLI:   []operation.CLI{{Words: "project branch", Args: "BRANCH"}},
+		Slash: []operation.Slash{{Words: "project branch"}},
+		Tool:  "create_branch"}, Git.GitCreateBranch)
 
 	MergeBranch = operation.New(operation.Info{Name: "project.merge", Help: "Merge a branch into the default branch of a project's first repository, or of the one that is named", Scope: operation.Chat, Effect: operation.Changes,
 		Doc: "With conflicts nothing is touched. In a clone the merge goes to the remote, as those of tasks do.", Errors: gitErrors(), Judged: "project_git_merge",
-		HTTP: []operation.HTTP{{Route: "POST /api/projects/{projectId}/merge", ID: "mergeBranch", Body: "ProjectGitMerge"}},
-		CLI:  []operation.CLI{{Words: "project merge", Args: "BRANCH"}},
-		Tool: "merge_branch"}, Git.GitMerge)
+		HTTP:  []operation.HTTP{{Route: "POST /api/projects/{projectId}/merge", ID: "mergeBranch", Body: "ProjectGitMerge"}},
+		CLI:   []operation.CLI{{Words: "project merge", Args: "BRANCH"}},
+		Slash: []operation.Slash{{Words: "project merge"}},
+		Tool:  "merge_branch"}, Git.GitMerge)
 )
 
 func gitCommands() []operation.Any {

@@ -86,6 +86,7 @@ var (
 		Errors:  []operation.Kind{operation.NotFound},
 		HTTP:    []operation.HTTP{{Route: "GET /api/notes", ID: "listNotes"}},
 		CLI:     []operation.CLI{{Words: "note list"}},
+		Slash:   []operation.Slash{{Words: "note list"}},
 		Tool:    "list_notes",
 		Columns: "FILE=name | TITLE=title:60 | BYTES=sizeBytes | CHANGED=modified:minute",
 		Empty:   "there are no notes; write one: chorus note write 'Release plan' '…' -p PROJECT"}, Notes.ListNotes)
@@ -94,36 +95,42 @@ var (
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "PUT /api/notes", ID: "writeNote", Body: "NoteText"}},
 		CLI:    []operation.CLI{{Words: "note write", Args: "TITLE CONTENT", Example: "  chorus note write 'Release plan' '# Release plan' -p my-web-app"}},
+		Slash:  []operation.Slash{{Words: "note write"}},
 		Tool:   "write_note", Done: "{name} is {status}"}, Notes.WriteNote)
 
 	AppendNote = operation.New(operation.Info{Name: "note.append", Help: "Add to a note; one that is not there is made", Scope: operation.Chat, Effect: operation.Creates,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/notes", ID: "appendNote", Body: "NoteAddition", Status: 200}},
 		CLI:    []operation.CLI{{Words: "note append", Args: "TITLE CONTENT"}},
+		Slash:  []operation.Slash{{Words: "note append"}},
 		Tool:   "append_note", Done: "{name}: {status}"}, Notes.AppendNote)
 
 	ReadNote = operation.New(operation.Info{Name: "note.read", Help: "Show a note", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/notes/{title}", ID: "readNote"}},
 		CLI:    []operation.CLI{{Words: "note read", Args: "TITLE"}},
+		Slash:  []operation.Slash{{Words: "note read", Show: "**{title}**\n{content}"}},
 		Tool:   "read_note"}, Notes.ReadNote)
 
 	DeleteNote = operation.New(operation.Info{Name: "note.delete", Help: "Delete a note", Scope: operation.Chat, Effect: operation.Destroys,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "DELETE /api/notes/{title}", ID: "deleteNote"}},
 		CLI:    []operation.CLI{{Words: "note delete", Args: "TITLE"}},
+		Slash:  []operation.Slash{{Words: "note delete"}},
 		Tool:   "delete_note", Done: "{name} is deleted"}, Notes.DeleteNote)
 
 	PromoteNote = operation.New(operation.Info{Name: "note.promote", Help: "Make a task of a note", Scope: operation.Chat, Effect: operation.Creates,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/notes/{title}/promote", ID: "promoteNote", Body: "NotePromotion", Status: 201}},
 		CLI:    []operation.CLI{{Words: "note promote", Args: "TITLE"}},
+		Slash:  []operation.Slash{{Words: "note promote"}},
 		Tool:   "promote_note", Done: "task {id} is {status}"}, Notes.PromoteNote)
 
 	CompareSpecsNotes = operation.New(operation.Info{Name: "note.specs", Help: "List a project's specifications beside its notes", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/notes/specs", ID: "compareSpecsNotes"}},
 		CLI:    []operation.CLI{{Words: "note specs"}},
+		Slash:  []operation.Slash{{Words: "note specs"}},
 		Tool:   "compare_specs_notes"}, Notes.CompareSpecsNotes)
 )
 

@@ -18,6 +18,8 @@ func Groups() map[string]string {
 	return map[string]string{
 		"memory": "What agents remember", "skill": "What agents have learned to do", "schedule": "What is said to agents at set times",
 		"hook": "What runs by itself when something happens or a time comes", "process": "Commands that agents left running",
+		"project": "Projects that tasks are for", "task": "Tasks that agents work on", "repo": "Repositories of projects", "git": "What is done in repositories of projects",
+		"note": "Notes of projects", "system": "All work at a glance, and the server",
 		"worker": "Who works on tasks",
 	}
 }

@@ -32,7 +32,7 @@ type NewProject struct {
 	MaxRuns  int     `json:"maxConcurrentAgents,omitempty" min:"1" max:"64" tool:"max_concurrent_agents" cli:"max-agents" slash:"max_agents" doc:"how many of its tasks are worked on at once; left out: 2"`
 	Repo     string  `json:"repoUrl,omitempty" maxLen:"2048" tool:"repo_url" cli:"repo" slash:"repo" doc:"a repository to work on: an address to clone, or a folder on the server; more can be added later"`
 	Branch   string  `json:"defaultBranch,omitempty" maxLen:"200" tool:"default_branch" cli:"branch" slash:"-" doc:"the branch that work is merged into; left out: the repository's own"`
-	Shared   *bool   `json:"shared,omitempty" doc:"everybody who may talk to this Chorus sees it and gives it tasks; left out: yes for one that is made on a chat platform"`
+	Shared   *bool   `json:"shared,omitempty" slashDoc:"everybody here sees it and gives it tasks; left out: yes" doc:"everybody who may talk to this Chorus sees it and gives it tasks; left out: yes for one that is made on a chat platform"`
 	Channels *bool   `json:"autoCreateChannels,omitempty" tool:"auto_create_channels" cli:"-" slash:"-" doc:"make a channel for it where it is asked for on a chat platform"`
 	Key      string  `json:"-" key:"true"`
 }
@@ -160,7 +160,9 @@ var (
 	ListProjects = operation.New(operation.Info{Name: "project.list", Help: "List projects", Scope: operation.Read,
 		HTTP:    []operation.HTTP{{Route: "GET /api/projects", ID: "listProjects"}},
 		CLI:     []operation.CLI{{Words: "project list"}},
+		Slash:   []operation.Slash{{Words: "project list"}},
 		Tool:    "list_projects",
+		Label:   "{name:60} ({status}, {openTasks} open)",
 		Columns: "ID=id | NAME=name:40 | STATUS=status | OPEN TASKS=openTasks | WEIGHT=creditWeight | AT ONCE=maxConcurrentAgents | TOKENS (24 H)=tokensUsed",
 		Empty:   "there are no projects; make one: chorus project create 'My Web App'"}, Projects.ListProjects)
 
@@ -169,36 +171,42 @@ var (
 		HTTP:   []operation.HTTP{{Route: "POST /api/projects", ID: "createProject", Body: "NewProject", Status: 201}},
 		CLI: []operation.CLI{{Words: "project create", Args: "NAME",
 			Example: "  chorus project create 'My Web App' --repo https://github.com/me/web-app.git\n  chorus project create Website --repo ~/src/website --max-agents 1"}},
-		Tool: "create_project", Done: "project {id} is there"}, Projects.CreateProject)
+		Slash: []operation.Slash{{Words: "project create"}},
+		Tool:  "create_project", Done: "project {id} is there"}, Projects.CreateProject)
 
 	GetProject = operation.New(operation.Info{Name: "project.get", Help: "Show a project with its repositories and how many tasks it has", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/projects/{id}", ID: "getProject"}},
 		CLI:    []operation.CLI{{Words: "project show", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "project show"}},
 		Tool:   "get_project"}, Projects.GetProject)
 
 	EditProject = operation.New(operation.Info{Name: "project.edit", Help: "Change a project's name, weight or limits", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "PATCH /api/projects/{id}", ID: "editProject", Body: "ProjectChanges", NeedsBody: true}},
 		CLI:    []operation.CLI{{Words: "project edit", Args: "ID", Example: "  chorus project edit my-web-app --weight 3 --max-agents 4"}},
+		Slash:  []operation.Slash{{Words: "project edit"}},
 		Tool:   "edit_project", Done: "project {id} is changed"}, Projects.EditProject)
 
 	PauseProject = operation.New(operation.Info{Name: "project.pause", Help: "Begin no more tasks of a project; those that are worked on go on", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "POST /api/projects/{id}/pause", ID: "pauseProject"}},
 		CLI:    []operation.CLI{{Words: "project pause", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "project pause"}},
 		Tool:   "pause_project", Done: "project {id} is paused"}, Projects.PauseProject)
 
 	ResumeProject = operation.New(operation.Info{Name: "project.resume", Help: "Let a paused project go on", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "POST /api/projects/{id}/resume", ID: "resumeProject"}},
 		CLI:    []operation.CLI{{Words: "project resume", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "project resume"}},
 		Tool:   "resume_project", Done: "project {id} goes on"}, Projects.ResumeProject)
 
 	DeleteProject = operation.New(operation.Info{Name: "project.delete", Help: "Delete a project with its tasks; files and conversations stay", Scope: operation.Chat, Effect: operation.Destroys,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "DELETE /api/projects/{id}", ID: "deleteProject"}},
 		CLI:    []operation.CLI{{Words: "project delete", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "project delete"}},
 		Tool:   "delete_project", Done: "project {deleted} is deleted"}, Projects.DeleteProject)
 
 	SetActiveProject = operation.New(operation.Info{Name: "project.activate", Help: "Say which project this conversation is about, or none", Scope: operation.Chat, Effect: operation.Changes,
@@ -206,30 +214,35 @@ var (
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "POST /api/projects/active", ID: "setActiveProject", Body: "ActiveProjectChoice"}},
 		CLI:    []operation.CLI{{Words: "project activate", Args: "SESSION [PROJECTID]", Example: "  chorus project activate 01J9 my-web-app"}},
+		Slash:  []operation.Slash{{Words: "project activate"}},
 		Tool:   "set_active_project"}, Projects.SetActiveProject)
 
 	SetProjectChannel = operation.New(operation.Info{Name: "project.channel", Help: "Link a channel of a chat platform to a project", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "PUT /api/projects/{id}/channel", ID: "setProjectChannel", Body: "ProjectChannelLink"}},
 		CLI:    []operation.CLI{{Words: "project channel", Args: "ID CHANNELID"}},
+		Slash:  []operation.Slash{{Words: "project channel"}},
 		Tool:   "set_project_channel", Done: "{projectId} is linked to channel {channelId}"}, Projects.SetProjectChannel)
 
 	SetControlInterface = operation.New(operation.Info{Name: "project.control", Help: "Link a channel of a chat platform to a project by the channel's name", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/projects/{id}/control-interface", ID: "setControlInterface", Body: "ProjectChannelName"}},
 		CLI:    []operation.CLI{{Words: "project control", Args: "ID CHANNELNAME"}},
+		Slash:  []operation.Slash{{Words: "project control"}},
 		Tool:   "set_control_interface", Done: "{projectId} is linked to channel {channelId}"}, Projects.SetControlInterface)
 
 	GetProjectChannels = operation.New(operation.Info{Name: "project.channels", Help: "Show which channel belongs to a project", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/projects/{id}/channel", ID: "getProjectChannels"}},
 		CLI:    []operation.CLI{{Words: "project channels", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "project channels"}},
 		Tool:   "get_project_channels"}, Projects.GetProjectChannels)
 
 	GetProjectForChannel = operation.New(operation.Info{Name: "project.of-channel", Help: "Show which project a channel belongs to", Scope: operation.Read,
-		HTTP: []operation.HTTP{{Route: "GET /api/channels/{channelId}/project", ID: "getProjectForChannel", Tag: "projects"}},
-		CLI:  []operation.CLI{{Words: "project of-channel", Args: "CHANNELID"}},
-		Tool: "get_project_for_channel"}, Projects.GetProjectForChannel)
+		HTTP:  []operation.HTTP{{Route: "GET /api/channels/{channelId}/project", ID: "getProjectForChannel", Tag: "projects"}},
+		CLI:   []operation.CLI{{Words: "project of-channel", Args: "CHANNELID"}},
+		Slash: []operation.Slash{{Words: "project of-channel"}},
+		Tool:  "get_project_for_channel"}, Projects.GetProjectForChannel)
 
 	AddRepo = operation.New(operation.Info{Name: "repo.add", Help: "Register a repository for a project", Scope: operation.Chat, Effect: operation.Creates,
 		Doc:    "It is cloned or made when a task first needs it. A link is worked on in worktrees of its own and never pushed.",
@@ -237,13 +250,16 @@ var (
 		HTTP:   []operation.HTTP{{Route: "POST /api/repos", ID: "addRepo", Body: "NewRepo", Status: 201}},
 		CLI: []operation.CLI{{Words: "repo add", Args: "SOURCE",
 			Example: "  chorus repo add clone --url https://github.com/me/web-app.git -p my-web-app\n  chorus repo add link --path ~/src/website -p website"}},
-		Tool: "add_repo", Done: "repository {id} is registered for {projectId}"}, Projects.AddRepo)
+		Slash: []operation.Slash{{Words: "repo add"}},
+		Tool:  "add_repo", Done: "repository {id} is registered for {projectId}"}, Projects.AddRepo)
 
 	ListRepos = operation.New(operation.Info{Name: "repo.list", Help: "List repositories", Scope: operation.Read,
 		Errors:  []operation.Kind{operation.NotFound},
 		HTTP:    []operation.HTTP{{Route: "GET /api/repos", ID: "listRepos"}},
 		CLI:     []operation.CLI{{Words: "repo list"}},
+		Slash:   []operation.Slash{{Words: "repo list"}},
 		Tool:    "list_repos",
+		Label:   "{id} of {projectId}",
 		Columns: "ID=id | PROJECT=projectId | SOURCE=sourceType | BRANCH=defaultBranch | WHERE=url:60 | PATH=path:60",
 		Empty:   "there are no repositories; add one: chorus repo add clone --url https://… -p PROJECT"}, Projects.ListRepos)
 )

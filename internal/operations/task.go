@@ -309,7 +309,9 @@ var (
 		Errors:  []operation.Kind{operation.NotFound},
 		HTTP:    []operation.HTTP{{Route: "GET /api/tasks", ID: "listTasks"}},
 		CLI:     []operation.CLI{{Words: "task list", Example: "  chorus task list -p my-web-app\n  chorus task list --status BLOCKED"}},
+		Slash:   []operation.Slash{{Words: "task list"}},
 		Tool:    "list_tasks",
+		Label:   "{title:60} ({status})",
 		Columns: "ID=id | PROJECT=projectId | STATUS=status | PRIORITY=priority | AGENT=assignedAgent | TITLE=title:60",
 		Empty:   "no task is open; make one: chorus task create 'Add a dark mode' -p PROJECT, or see all with --all"}, Tasks.ListTasks)
 
@@ -319,30 +321,35 @@ var (
 		HTTP:   []operation.HTTP{{Route: "POST /api/tasks", ID: "createTask", Body: "NewTask", Status: 201}},
 		CLI: []operation.CLI{{Words: "task create", Args: "TITLE",
 			Example: "  chorus task create 'Add a dark mode' -d 'The page settings.html gets a switch …' -p my-web-app\n  chorus task create 'Test the dark mode' --needs calm-otter -p my-web-app"}},
-		Tool: "create_task", Done: "task {id} is {status}"}, Tasks.CreateTask)
+		Slash: []operation.Slash{{Words: "task create"}},
+		Tool:  "create_task", Done: "task {id} is {status}"}, Tasks.CreateTask)
 
 	GetTask = operation.New(operation.Info{Name: "task.get", Help: "Show a task", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/tasks/{id}", ID: "getTask"}},
 		CLI:    []operation.CLI{{Words: "task show", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "task show"}},
 		Tool:   "get_task"}, Tasks.GetTask)
 
 	EditTask = operation.New(operation.Info{Name: "task.edit", Help: "Change a task's title, description or priority", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "PATCH /api/tasks/{id}", ID: "editTask", Body: "TaskChanges", NeedsBody: true}},
 		CLI:    []operation.CLI{{Words: "task edit", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "task edit"}},
 		Tool:   "edit_task", Done: "task {id} is changed"}, Tasks.EditTask)
 
 	StopTask = operation.New(operation.Info{Name: "task.stop", Help: "Stop a task: its worker ends, and it is blocked until somebody restarts it", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/tasks/{id}/stop", ID: "stopTask"}},
 		CLI:    []operation.CLI{{Words: "task stop", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "task stop"}},
 		Tool:   "stop_task", Done: "task {id} is stopped"}, Tasks.StopTask)
 
 	RestartTask = operation.New(operation.Info{Name: "task.restart", Help: "Make a task ready again, with all its tries", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/tasks/{id}/restart", ID: "restartTask"}},
 		CLI:    []operation.CLI{{Words: "task restart", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "task restart"}},
 		Tool:   "restart_task", Done: "task {id} is {status} (it was {previousStatus})"}, Tasks.RestartTask)
 
 	ReopenTask = operation.New(operation.Info{Name: "task.reopen", Help: "Give a finished task back to its worker with what is not right", Scope: operation.Chat, Effect: operation.Changes,
@@ -350,24 +357,28 @@ var (
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/tasks/{id}/reopen", ID: "reopenTask", Body: "TaskFeedback"}},
 		CLI:    []operation.CLI{{Words: "task reopen", Args: "ID FEEDBACK", Example: "  chorus task reopen calm-otter 'The switch must remember its state'"}},
+		Slash:  []operation.Slash{{Words: "task reopen"}},
 		Tool:   "reopen_with_feedback", Done: "task {id} is {status} again"}, Tasks.ReopenTask)
 
 	DeleteTask = operation.New(operation.Info{Name: "task.delete", Help: "Delete a task that nobody works on; its conversation stays", Scope: operation.Chat, Effect: operation.Destroys,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "DELETE /api/tasks/{id}", ID: "deleteTask"}},
 		CLI:    []operation.CLI{{Words: "task delete", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "task delete"}},
 		Tool:   "delete_task", Done: "task {id} is deleted"}, Tasks.DeleteTask)
 
 	ApproveTask = operation.New(operation.Info{Name: "task.approve", Help: "Say yes to a task's result, so that it is merged and completed", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.Forbidden, operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/tasks/{id}/approve", ID: "approveTask"}},
 		CLI:    []operation.CLI{{Words: "task approve", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "task approve"}},
 		Tool:   "approve_task", Done: "task {id} is approved"}, Tasks.ApproveTask)
 
 	SkipTask = operation.New(operation.Info{Name: "task.skip", Help: "Count a blocked or failed task as completed, so that what needs it goes on", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/tasks/{id}/skip", ID: "skipTask"}},
 		CLI:    []operation.CLI{{Words: "task skip", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "task skip"}},
 		Tool:   "skip_task", Done: "task {id} is skipped"}, Tasks.SkipTask)
 
 	SetTaskStatus = operation.New(operation.Info{Name: "task.set-status", Help: "Move a task to a state whatever the rules say", Scope: operation.Admin, Effect: operation.Changes,
@@ -375,24 +386,28 @@ var (
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "PUT /api/tasks/{id}/status", ID: "setTaskStatus", Body: "TaskStatusChange"}},
 		CLI:    []operation.CLI{{Words: "task set-status", Args: "ID STATUS"}},
+		Slash:  []operation.Slash{{Words: "task set-status"}},
 		Tool:   "set_task_status", Done: "task {id} is {status} (it was {previousStatus})"}, Tasks.SetTaskStatus)
 
 	GetTaskResult = operation.New(operation.Info{Name: "task.result", Help: "Show what a task's last attempt gave", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/tasks/{id}/result", ID: "getTaskResult"}},
 		CLI:    []operation.CLI{{Words: "task result", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "task result"}},
 		Tool:   "get_task_result"}, Tasks.GetTaskResult)
 
 	GetTaskDiff = operation.New(operation.Info{Name: "task.diff", Help: "Show what a task changed", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "GET /api/tasks/{id}/diff", ID: "getTaskDiff"}},
 		CLI:    []operation.CLI{{Words: "task diff", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "task diff", Show: "`{branch}` against `{base}`\n{diff:block}"}},
 		Tool:   "get_task_diff"}, Tasks.GetTaskDiff)
 
 	GetTaskTree = operation.New(operation.Info{Name: "task.tree", Help: "Draw a task with its subtasks and what needs it", Scope: operation.Read,
 		Errors:  []operation.Kind{operation.NotFound},
 		HTTP:    []operation.HTTP{{Route: "GET /api/tasks/{id}/tree", ID: "getTaskTree"}},
 		CLI:     []operation.CLI{{Words: "task tree", Args: "ID"}},
+		Slash:   []operation.Slash{{Words: "task tree"}},
 		Tool:    "get_task_tree",
 		Columns: "TASK=line | STATUS=status | TITLE=title:60",
 		Empty:   "there is no such task"}, Tasks.GetTaskTree)
@@ -401,35 +416,41 @@ var (
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/tasks/chain-health", ID: "getChainHealth"}},
 		CLI:    []operation.CLI{{Words: "task chain-health"}},
+		Slash:  []operation.Slash{{Words: "task chain-health"}},
 		Tool:   "get_chain_health"}, Tasks.GetChainHealth)
 
 	GetAgentError = operation.New(operation.Info{Name: "task.error", Help: "Show why a task failed and what to do", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/tasks/{id}/error", ID: "getAgentError"}},
 		CLI:    []operation.CLI{{Words: "task error", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "task error"}},
 		Tool:   "get_agent_error"}, Tasks.GetAgentError)
 
 	AddDependency = operation.New(operation.Info{Name: "task.depend", Help: "Let a task wait for another", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "PUT /api/tasks/{id}/dependencies/{dependsOn}", ID: "addDependency"}},
 		CLI:    []operation.CLI{{Words: "task depend", Args: "ID DEPENDSON"}},
+		Slash:  []operation.Slash{{Words: "task depend"}},
 		Tool:   "add_dependency", Done: "task {id} waits for {dependsOn}"}, Tasks.AddDependency)
 
 	RemoveDependency = operation.New(operation.Info{Name: "task.undepend", Help: "Let a task no longer wait for another", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "DELETE /api/tasks/{id}/dependencies/{dependsOn}", ID: "removeDependency"}},
 		CLI:    []operation.CLI{{Words: "task undepend", Args: "ID DEPENDSON"}},
+		Slash:  []operation.Slash{{Words: "task undepend"}},
 		Tool:   "remove_dependency", Done: "task {id} no longer waits for {dependsOn}"}, Tasks.RemoveDependency)
 
 	GetWorkStatus = operation.New(operation.Info{Name: "work.status", Help: "Show all work at a glance: projects, workers, tasks", Scope: operation.Read,
-		HTTP: []operation.HTTP{{Route: "GET /api/work", ID: "getWorkStatus", Tag: "tasks"}},
-		CLI:  []operation.CLI{{Words: "work status"}},
-		Tool: "get_status"}, Queue.GetWorkStatus)
+		HTTP:  []operation.HTTP{{Route: "GET /api/work", ID: "getWorkStatus", Tag: "tasks"}},
+		CLI:   []operation.CLI{{Words: "work status"}},
+		Slash: []operation.Slash{{Words: "system status"}},
+		Tool:  "get_status"}, Queue.GetWorkStatus)
 
 	GetRecentEvents = operation.New(operation.Info{Name: "work.events", Help: "Show what happened to tasks and projects, the newest first", Scope: operation.Read,
 		Errors:  []operation.Kind{operation.NotFound},
 		HTTP:    []operation.HTTP{{Route: "GET /api/work/events", ID: "getRecentEvents", Tag: "tasks"}},
 		CLI:     []operation.CLI{{Words: "work events"}},
+		Slash:   []operation.Slash{{Words: "system events"}},
 		Tool:    "get_recent_events",
 		Columns: "WHEN=timestamp:minute | EVENT=eventType | PROJECT=projectId | TASK=taskId | BY=by:24 | TEXT=text:60",
 		Empty:   "nothing happened yet"}, Queue.GetRecentEvents)
@@ -438,12 +459,14 @@ var (
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/work/tokens", ID: "getTokenUsage", Tag: "tasks"}},
 		CLI:    []operation.CLI{{Words: "work tokens"}},
+		Slash:  []operation.Slash{{Words: "system tokens"}},
 		Tool:   "get_token_usage"}, Queue.GetTokenUsage)
 
 	ControlOrchestrator = operation.New(operation.Info{Name: "work.control", Help: "Begin no more tasks of any project, or let it go on", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.Forbidden},
 		HTTP:   []operation.HTTP{{Route: "POST /api/work/control", ID: "orchestratorControl", Body: "OrchestratorAction", Tag: "tasks"}},
 		CLI:    []operation.CLI{{Words: "work control", Args: "ACTION", Example: "  chorus work control pause"}},
+		Slash:  []operation.Slash{{Words: "system orchestrator"}},
 		Tool:   "orchestrator_control"}, Queue.ControlOrchestrator)
 )
 

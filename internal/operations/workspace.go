@@ -20,7 +20,7 @@ type Restarter interface {
 
 // FileQuery names a file of a project.
 type FileQuery struct {
-	Path     string `json:"path" minLen:"1" maxLen:"4096" doc:"within the repository, such as docs/plan.md; PROJECT/docs/plan.md where no project is named; or the whole path on the server"`
+	Path     string `json:"path" minLen:"1" maxLen:"4096" slashDoc:"within the repository, such as docs/plan.md" doc:"within the repository, such as docs/plan.md; PROJECT/docs/plan.md where no project is named; or the whole path on the server"`
 	MaxLines int    `json:"maxLines,omitempty" min:"1" max:"5000" default:"200" tool:"max_lines" cli:"lines,n" slash:"lines" doc:"at most so many lines"`
 	GitPlace
 }
@@ -82,30 +82,31 @@ type Restarting struct {
 var (
 	ReadFile = operation.New(operation.Info{Name: "file.read", Help: "Read a file of a project", Scope: operation.Read,
 		Errors: gitErrors(), Judged: "project_read_file",
-		HTTP: []operation.HTTP{{Route: "GET /api/files/content", ID: "readProjectFile"}},
-		CLI:  []operation.CLI{{Words: "project read", Args: "PATH", Example: "  chorus project read docs/plan.md -p my-web-app"}},
-
-		Tool: "read_file"}, Workspaces.ReadFile)
+		HTTP:  []operation.HTTP{{Route: "GET /api/files/content", ID: "readProjectFile"}},
+		CLI:   []operation.CLI{{Words: "project read", Args: "PATH", Example: "  chorus project read docs/plan.md -p my-web-app"}},
+		Slash: []operation.Slash{{Words: "project read", Show: "`{path}`\n{content:block}"}},
+		Tool:  "read_file"}, Workspaces.ReadFile)
 
 	SearchFiles = operation.New(operation.Info{Name: "file.search", Help: "Search the files of a project, or their names", Scope: operation.Read,
 		Errors: gitErrors(), Judged: "project_search_files",
-		HTTP: []operation.HTTP{{Route: "GET /api/files/search", ID: "searchProjectFiles"}},
-		CLI:  []operation.CLI{{Words: "project search", Args: "PATTERN [PATH]", Example: "  chorus project search 'func main' -p my-web-app\n  chorus project search '*.css' --mode find -p my-web-app"}},
-
-		Tool: "search_files"}, Workspaces.SearchFiles)
+		HTTP:  []operation.HTTP{{Route: "GET /api/files/search", ID: "searchProjectFiles"}},
+		CLI:   []operation.CLI{{Words: "project search", Args: "PATTERN [PATH]", Example: "  chorus project search 'func main' -p my-web-app\n  chorus project search '*.css' --mode find -p my-web-app"}},
+		Slash: []operation.Slash{{Words: "project search", Show: "{results:block}"}},
+		Tool:  "search_files"}, Workspaces.SearchFiles)
 
 	RunProjectCommand = operation.New(operation.Info{Name: "file.run", Help: "Run a shell command in a project, in the sandbox of its agents", Scope: operation.Chat, Effect: operation.Changes,
 		Doc:    "What the rules forbid agents they forbid here, too. It is for whoever the project belongs to.",
 		Errors: gitErrors(), Judged: "project_run_command",
-		HTTP: []operation.HTTP{{Route: "POST /api/files/commands", ID: "runProjectCommand", Body: "ShellCommand", Status: 200}},
-		CLI:  []operation.CLI{{Words: "project run", Args: "WORKINGDIR COMMAND", Example: "  chorus project run my-web-app 'make test' --timeout 120"}},
-
-		Tool: "run_command"}, Workspaces.RunCommand)
+		HTTP:  []operation.HTTP{{Route: "POST /api/files/commands", ID: "runProjectCommand", Body: "ShellCommand", Status: 200}},
+		CLI:   []operation.CLI{{Words: "project run", Args: "WORKINGDIR COMMAND", Example: "  chorus project run my-web-app 'make test' --timeout 120"}},
+		Slash: []operation.Slash{{Words: "project run", Show: "code {returncode}\n{stdout:block}"}},
+		Tool:  "run_command"}, Workspaces.RunCommand)
 
 	RestartDaemon = operation.New(operation.Info{Name: "system.restart", Help: "Restart the server: what is being answered is finished, runs go on afterwards", Scope: operation.Admin, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/system/restart", ID: "restartDaemon", Tag: "system", Body: "RestartRequest", Status: 202}},
 		CLI:    []operation.CLI{{Words: "work restart-server", Args: "[REASON]", Example: "  chorus work restart-server 'new settings' --server http://127.0.0.1:8420"}},
+		Slash:  []operation.Slash{{Words: "system restart"}},
 		Tool:   "restart_daemon", Done: "{message}"}, Restarter.Restart)
 )
 

@@ -114,7 +114,7 @@ func (h *Handler) find(root *os.Root, title, project string) (string, []byte, er
 			return n, nil, err
 		}
 	}
-	return "", nil, operation.Errorf(operation.NotFound, "Note '%.80s' not found in project %s; list_notes shows those there are", title, project)
+	return "", nil, operation.Errorf(operation.NotFound, "Note '%.80s' not found in project %s; `list_notes` shows those there are", title, project)
 }
 
 // ReadNote carries out the operation of that name.

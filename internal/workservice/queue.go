@@ -208,7 +208,7 @@ func (h *Handler) ControlOrchestrator(ctx context.Context, by operation.Caller, 
 	var out operations.Orchestrator
 	if in.Action != "status" {
 		if !by.May(operation.Admin) {
-			return out, operation.Errorf(operation.Forbidden, "all projects are the business of whoever runs this Chorus: it needs the scope admin. pause_project pauses one of yours")
+			return out, operation.Errorf(operation.Forbidden, "all projects are the business of whoever runs this Chorus: it needs the scope admin. `pause_project` pauses one of yours")
 		}
 		state := map[string]string{"pause": "paused", "resume": "running"}[in.Action]
 		if err := h.o.Memos.Remember(ctx, orchestrator, "state", []byte(state)); err != nil {

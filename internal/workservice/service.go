@@ -130,11 +130,11 @@ func invalid(field, format string, args ...any) error {
 }
 
 func noProject(id string) error {
-	return operation.Errorf(operation.NotFound, "Project '%.64s' not found; `chorus project list` shows those there are", id)
+	return operation.Errorf(operation.NotFound, "Project '%.64s' not found; `list_projects` shows those there are", id)
 }
 
 func noTask(id string) error {
-	return operation.Errorf(operation.NotFound, "Task '%.64s' not found; `chorus task list --all` shows those there are", id)
+	return operation.Errorf(operation.NotFound, "Task '%.64s' not found; `list_tasks` shows those there are", id)
 }
 
 // sees reports whether a caller may see a project and give it tasks.

@@ -130,7 +130,7 @@ func (h *Handler) CreateTask(ctx context.Context, by operation.Caller, in operat
 	case t.Repo == "" && len(repos) > 0:
 		t.Repo = repos[0].ID
 	case t.Repo != "" && !slices.ContainsFunc(repos, func(r work.Repo) bool { return r.ID == t.Repo }):
-		return operations.Task{}, operation.Errorf(operation.NotFound, "Repo '%.64s' not found in project %s; `chorus repo list` shows those there are", t.Repo, p.ID)
+		return operations.Task{}, operation.Errorf(operation.NotFound, "Repo '%.64s' not found in project %s; `list_repos` shows those there are", t.Repo, p.ID)
 	}
 	for _, id := range in.Needs {
 		if _, _, err := h.task(ctx, by, id); err != nil {

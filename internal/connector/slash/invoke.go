@@ -116,7 +116,7 @@ func (s *Set) execute(ctx context.Context, e entry, by operation.Caller, in any)
 	}
 	out, err := s.o.Executor.Execute(ctx, by, e.d, in)
 	if err != nil {
-		return says(err.Error())
+		return says(s.o.Operations.Words(operation.InSlash, e.d.NamedIn(operation.InSlash, err).Error()))
 	}
 	if file, ok := out.(operation.File); ok {
 		data, err := io.ReadAll(io.LimitReader(file, maxFile))

@@ -82,7 +82,8 @@ func (b *bound) whole(ctx context.Context, to Connection, in reflect.Value) (any
 	cursor, paged := b.d.Field("cursor")
 	limit, limited := b.d.Field("limit")
 	if !paged || !limited {
-		return to.Execute(ctx, to.Caller, b.d, in.Interface())
+		out, err := to.Execute(ctx, to.Caller, b.d, in.Interface())
+		return out, b.d.NamedIn(operation.InCLI, err)
 	}
 	most := in.FieldByIndex(limit.Index).Int()
 	var all reflect.Value
@@ -94,7 +95,7 @@ func (b *bound) whole(ctx context.Context, to Connection, in reflect.Value) (any
 		in.FieldByIndex(limit.Index).SetInt(page)
 		out, err := to.Execute(ctx, to.Caller, b.d, in.Interface())
 		if err != nil {
-			return nil, err
+			return nil, b.d.NamedIn(operation.InCLI, err)
 		}
 		got := reflect.New(b.d.Out).Elem()
 		got.Set(reflect.ValueOf(out))
