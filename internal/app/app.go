@@ -104,6 +104,7 @@ type App struct {
 	work           *workrun.Runner                         // works on tasks, while the server runs
 	working        atomic.Bool                             // this process is a worker and no server
 	members        *workrun.Members
+	queue          *tasks.Tasks
 	taskOf         func(context.Context, chat.ThreadID) (work.Task, error)
 }
 

@@ -14,7 +14,7 @@ import (
 // runHooks runs hooks until the server stops; the function that it returns waits for that.
 func (a *App) runHooks(ctx context.Context) (wait func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	sources, closeSources := runner.OpenSources(runner.SourceDeps{Journal: a.DB, Bus: a.Bus})
+	sources, closeSources := runner.OpenSources(runner.SourceDeps{Journal: a.DB, Work: a.queue, Bus: a.Bus})
 	a.hooks.Sources, a.hooks.Worker = sources, a.Service.Handler().HookWorker()
 	others := a.Bus.Subscribe(runner.ChangedElsewhere)
 	var work sync.WaitGroup

@@ -27,8 +27,8 @@ import (
 
 // wireWork makes what projects and tasks need.
 func (a *App) wireWork() {
-	queue := tasks.New(a.DB, func() { a.Bus.Publish(workrun.EventsWritten, bus.Note{}) })
-	a.Host.Work = queue
+	queue := tasks.New(a.DB, func() { a.Bus.Publish(work.EventsWritten, bus.Note{}) })
+	a.Host.Work, a.queue = queue, queue
 	active := workservice.New(workservice.Options{Projects: queue, Tasks: queue, Memos: a.DB})
 	a.members = &workrun.Members{Dir: a.Home.Workers(), Now: a.Service.Now}
 	a.taskOf = queue.OfThread
@@ -68,6 +68,7 @@ func (a *App) wireWork() {
 	}
 	a.Service.Others = func(h *service.Handler) []any { return []any{handler(h), chatcommand.New(h.Operations), restarter{a}} }
 	a.Service.Work = active
+	a.Service.SeesProject = active.SeesProject
 	a.Setup.Roots = a.workRoots
 	a.Setup.NoteSources = append(a.Setup.NoteSources, runsetup.NoteSource{What: "active project", Gone: "No project is active any more.",
 		Text: func(ctx context.Context, at runsetup.NoteContext) (string, error) { return active.Note(ctx, at.Row.ID) }})
@@ -116,11 +117,11 @@ func (a *App) followWork(ctx context.Context) (wait func()) {
 			case <-others.Wake():
 				others.Take()
 				a.work.Changed()
-				a.Bus.Publish(workrun.EventsWritten, bus.Note{})
+				a.Bus.Publish(work.EventsWritten, bus.Note{})
 			case <-events.Wake(): // a task may have moved with its thread
 				events.Take()
 				a.work.Changed()
-				a.Bus.Publish(workrun.EventsWritten, bus.Note{})
+				a.Bus.Publish(work.EventsWritten, bus.Note{})
 			}
 		}
 	})

@@ -96,7 +96,8 @@ func (h Hook) Admit(now time.Time, s Standing, manual bool) (verdict Verdict, wh
 type Triggered struct {
 	Hook Hook
 	Run  Run // state Waiting; or Skipped, when it is only written down
-	// Reader, Thread and Seq are where the reader of events stands; Thread "": the trigger is no event.
+	// Reader, Thread and Seq are where the reader of events stands: in a thread, or in the events of the work. Reader "": the trigger is
+	// no event.
 	Reader string
 	Thread chat.ThreadID
 	Seq    int64

@@ -165,6 +165,8 @@ type Event struct {
 	Type   string
 	At     time.Time
 	Thread chat.ThreadID
-	Cause  chat.Principal  // on whose authority it happened
-	Data   json.RawMessage // an object
+	// Project is whose work it belongs to; "": none's. Whoever may see the project may see the event.
+	Project string
+	Cause   chat.Principal  // on whose authority it happened
+	Data    json.RawMessage // an object
 }

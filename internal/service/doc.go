@@ -58,6 +58,8 @@ type Service struct {
 	Others func(*Handler) []any
 	// Work says what agents have to do with projects; nil: nothing.
 	Work Work
+	// SeesProject reports whether somebody may see a project and what happens in it.
+	SeesProject func(ctx context.Context, by operation.Caller, project string) (bool, error)
 	// Mirror brings the files of a thread to the journal's end.
 	Mirror func(ctx context.Context, thread chat.ThreadID) error
 

@@ -68,8 +68,15 @@ func (o *Handler) ownerOf(ctx context.Context, owner chat.Principal) (operation.
 }
 
 // Sees implements runner.Worker.
-func (o hookWorker) Sees(ctx context.Context, owner chat.Principal, thread chat.ThreadID) (bool, error) {
-	row, err := o.app.DB.Thread(ctx, thread)
+func (o hookWorker) Sees(ctx context.Context, owner chat.Principal, e hook.Event) (bool, error) {
+	if e.Project != "" || e.Thread == "" {
+		by, err := o.ownerOf(ctx, owner)
+		if err != nil || e.Project == "" {
+			return by.May(operation.Admin), err // what concerns all projects is the business of whoever runs this Chorus
+		}
+		return o.app.SeesProject(ctx, by, e.Project)
+	}
+	row, err := o.app.DB.Thread(ctx, e.Thread)
 	if errors.Is(err, journal.ErrUnknown) {
 		return false, nil
 	}

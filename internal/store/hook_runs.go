@@ -35,8 +35,11 @@ func (db *DB) TriggerHook(ctx context.Context, t hook.Triggered) (hook.Outcome, 
 	}
 	var out hook.Outcome
 	err = db.w.write(ctx, func(w *writer) (err error) {
-		if out, err = triggered(w, t, acting, progress); err != nil || t.Thread == "" {
+		if out, err = triggered(w, t, acting, progress); err != nil || t.Reader == "" {
 			return err
+		}
+		if t.Thread == "" {
+			return w.exec(`INSERT INTO work_readers (reader, seq) VALUES (?, ?) ON CONFLICT (reader) DO UPDATE SET seq = CASE WHEN excluded.seq > work_readers.seq THEN excluded.seq ELSE work_readers.seq END`, t.Reader, t.Seq)
 		}
 		return w.exec(`INSERT INTO readers (reader, thread_id, seq) SELECT ?, id, ? FROM threads WHERE id = ?
 			ON CONFLICT (reader, thread_id) DO UPDATE SET seq = CASE WHEN excluded.seq > readers.seq THEN excluded.seq ELSE readers.seq END`, t.Reader, t.Seq, string(t.Thread))

@@ -108,9 +108,6 @@ type Runner struct {
 // ChangedElsewhere is the thread, which nobody has, under which other processes are told that there may be something to do.
 const ChangedElsewhere chat.ThreadID = "cli:work:changed"
 
-// EventsWritten is the thread, which nobody has, under which subscribers of the bus are told that there may be new events of the work.
-const EventsWritten chat.ThreadID = "cli:work:events"
-
 const (
 	// lookAgain is how long the runner sleeps at most: what another process changed is seen then.
 	lookAgain = 15 * time.Second

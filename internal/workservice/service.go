@@ -147,6 +147,15 @@ func manages(by operation.Caller, p work.Project) bool {
 	return by.May(operation.Admin) || by.Principal.ID != "" && p.Owner.String() == by.Principal.String()
 }
 
+// SeesProject reports whether a caller may see a project. Of one that is gone, whoever runs this Chorus sees what happened.
+func (h *Handler) SeesProject(ctx context.Context, by operation.Caller, id string) (bool, error) {
+	p, err := h.o.Projects.Project(ctx, id)
+	if errors.Is(err, journal.ErrUnknown) {
+		return by.May(operation.Admin), nil
+	}
+	return err == nil && sees(by, p), err
+}
+
 // project finds one that the caller may see; without a name the one that the conversation is about.
 func (h *Handler) project(ctx context.Context, by operation.Caller, id string) (work.Project, error) {
 	if id == "" {

@@ -41,7 +41,7 @@ type Source interface {
 	Pass(context.Context) error
 }
 
-// Happened is one place in a thread, with the events that it means.
+// Happened is one place in a thread, or without a thread in the events of the work, with the events that it means.
 type Happened struct {
 	Reader string
 	Thread chat.ThreadID
@@ -61,8 +61,8 @@ type Answer struct {
 
 // Worker does what runs consist of, with the rights of a hook's owner as they are now.
 type Worker interface {
-	// Sees reports whether a hook's owner may see what happens in a thread.
-	Sees(ctx context.Context, owner chat.Principal, thread chat.ThreadID) (bool, error)
+	// Sees reports whether a hook's owner may see an event.
+	Sees(ctx context.Context, owner chat.Principal, e hook.Event) (bool, error)
 	// MayRun says why a hook's owner may not have it run any more; "": they may.
 	MayRun(ctx context.Context, h hook.Hook) (string, error)
 	Step(ctx context.Context, h hook.Hook, r hook.Run, at int) hook.Result
@@ -268,10 +268,10 @@ func (r *Runner) happened(ctx context.Context, hooks []hook.Hook, what Happened)
 	var matches []match
 	for _, e := range what.Events {
 		for _, h := range hooks {
-			if e.At.Before(h.Since) || !h.Trigger.Matches(e) {
+			if e.At.Before(h.Since) || !h.Trigger.Matches(e) || e.Project != "" && h.Project != "" && e.Project != h.Project {
 				continue
 			}
-			sees, err := r.Worker.Sees(ctx, h.Owner, e.Thread)
+			sees, err := r.Worker.Sees(ctx, h.Owner, e)
 			if err != nil {
 				return err
 			}

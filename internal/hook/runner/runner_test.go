@@ -42,7 +42,7 @@ func newWorker() *worker {
 	return &worker{steps: map[string]int{}, asked: map[string]int{}, acts: map[string]int{}}
 }
 
-func (w *worker) Sees(context.Context, chat.Principal, chat.ThreadID) (bool, error) {
+func (w *worker) Sees(context.Context, chat.Principal, hook.Event) (bool, error) {
 	return !w.blind, nil
 }
 func (w *worker) MayRun(context.Context, hook.Hook) (string, error) { return "", nil }

@@ -9,6 +9,7 @@ import (
 // SourceDeps is what sources of events read from.
 type SourceDeps struct {
 	Journal JournalStore
+	Work    WorkStore
 	Bus     *bus.Bus
 }
 
@@ -24,6 +25,10 @@ func sourceKinds() []sourceKind {
 		{JournalTypes, func(d SourceDeps) (Source, func()) {
 			j := NewJournal(d.Journal, d.Bus)
 			return j, j.Close
+		}},
+		{WorkTypes, func(d SourceDeps) (Source, func()) {
+			w := NewWork(d.Work, d.Bus)
+			return w, w.Close
 		}},
 	}
 }

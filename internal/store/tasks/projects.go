@@ -289,3 +289,22 @@ func (s *Tasks) Results(ctx context.Context, task string) (out []work.Result, er
 	})
 	return out, err
 }
+
+// EventReader is how far a reader of events has come; 0: it has read nothing.
+func (s *Tasks) EventReader(ctx context.Context, name string) (at int64, err error) {
+	err = s.db.Query(ctx, `SELECT seq FROM work_readers WHERE reader = ?`, []any{name}, func(rows *sql.Rows) error { return rows.Scan(&at) })
+	return at, err
+}
+
+// MoveEventReader notes that a reader is done with everything up to an event. It never goes back.
+func (s *Tasks) MoveEventReader(ctx context.Context, name string, id int64) error {
+	return s.db.Write(ctx, func(tx store.Tx) error {
+		return tx.Exec(`INSERT INTO work_readers (reader, seq) VALUES (?, ?) ON CONFLICT (reader) DO UPDATE SET seq = CASE WHEN excluded.seq > work_readers.seq THEN excluded.seq ELSE work_readers.seq END`, name, id)
+	})
+}
+
+// EventBefore is the last event before an instant; 0: there is none.
+func (s *Tasks) EventBefore(ctx context.Context, at time.Time) (id int64, err error) {
+	err = s.db.Query(ctx, `SELECT id FROM work_events WHERE at < ? ORDER BY id DESC LIMIT 1`, []any{at.UnixMicro()}, func(rows *sql.Rows) error { return rows.Scan(&id) })
+	return id, err
+}
