@@ -93,7 +93,7 @@ func newHome(t *testing.T) *home {
 	t.Cleanup(func() { _ = h.db.Close() })
 	h.queue = tasks.New(h.db, nil)
 	runner := &workrun.Runner{Tasks: h.queue, Home: h.dir, Now: clock, Log: slog.New(slog.DiscardHandler), Git: gitrepo.Options{LocalURLs: true}}
-	h.Handler = workservice.New(workservice.Options{Projects: h.queue, Tasks: h.queue, Memos: h.db, Home: h.dir, Now: clock, Agent: "main", Git: runner, Members: func() ([]work.Worker, error) { return []work.Worker{{Name: "server", Slots: 2}}, nil },
+	h.Handler = workservice.New(workservice.Options{Projects: h.queue, Tasks: h.queue, Plans: h.queue, Memos: h.db, Home: h.dir, Now: clock, Agent: "main", Git: runner, Members: func() ([]work.Worker, error) { return []work.Worker{{Name: "server", Slots: 2}}, nil },
 		FindAgent: func(_ context.Context, name string) error {
 			if name != "main" {
 				return errors.New("there is no agent " + name)

@@ -75,6 +75,9 @@ const (
 	overview   = "overview"
 )
 
+// maxOverview is how long the overview may be, so that it fits into a message with what follows.
+const maxOverview = 1700
+
 func (b *Set) help(ctx context.Context, o request) platform.Answer {
 	return b.helpAbout(ctx, o.in, o.Absent, o.Text["topic"])
 }
@@ -104,9 +107,18 @@ func (b *Set) helpAbout(ctx context.Context, in room.Channel, absent bool, about
 		return says(b.UserMessage(err))
 	}
 	out.WriteString(reach + "\n\n")
+	whole, short := "", ""
 	for _, t := range all {
-		fmt.Fprintf(&out, "**%s**: %s, as in `%s`\n%s\n", t.name, t.about, t.commands[0].example(), mark.Small(t.names()))
+		line := fmt.Sprintf("**%s**: %s, as in `%s`\n%s\n", t.name, t.about, t.commands[0].example(), mark.Small(t.names()))
+		if whole += line; strings.Contains(t.commands[0].words, " ") { // the topic itself explains what is below a command
+			line = fmt.Sprintf("**%s**: %s\n", t.name, t.about)
+		}
+		short += line
 	}
+	if out.Len()+len(whole) > maxOverview {
+		whole = short
+	}
+	out.WriteString(whole)
 	for _, t := range all {
 		for _, c := range t.commands {
 			if c.Name == "help" {

@@ -1,0 +1,209 @@
+package workservice_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/work"
+)
+
+func (h *home) task(title, more string) operations.Task {
+	h.t.Helper()
+	return must[operations.Task](h, root, "create_task", `{"title":"`+title+`","project_id":"site"`+more+`}`)
+}
+
+func TestTasksAreListedByPriority(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.site()
+	late, soon := h.task("late", `,"priority":100`), h.task("soon", `,"priority":1`)
+	if !regexp.MustCompile(`^[a-z]+-[a-z]+(-[0-9]+)?$`).MatchString(late.ID) || late.Status != "READY" || late.Description != "late" || late.Repo != "site" {
+		t.Errorf("%+v", late)
+	}
+	// 16
+	if got := must[operation.List[operations.Task]](h, root, "list_tasks", `{}`); len(got.Items) != 2 || got.Items[0].ID != soon.ID {
+		t.Errorf("%+v", got)
+	}
+	// 17
+	h.refused(root, operation.Invalid, `there is no "ready"`, "list_tasks", `{"status":"ready"}`)
+	h.refused(root, operation.NotFound, "Project 'nope' not found", "list_tasks", `{"project_id":"nope"}`)
+	for i := range 5 {
+		h.task(fmt.Sprint("more ", i), "")
+	}
+	seen, cursor := map[string]bool{}, ""
+	for pages := 0; pages < 10; pages++ {
+		page := must[operation.List[operations.Task]](h, root, "list_tasks", `{"limit":3,"cursor":"`+cursor+`"}`)
+		for _, one := range page.Items {
+			if seen[one.ID] {
+				t.Errorf("%s is listed twice", one.ID)
+			}
+			seen[one.ID] = true
+		}
+		if cursor = page.Next; cursor == "" {
+			break
+		}
+	}
+	if len(seen) != 7 {
+		t.Errorf("%d tasks in all pages", len(seen))
+	}
+	h.refused(root, operation.Invalid, "cursor", "list_tasks", `{"cursor":"nonsense"}`)
+	h.refused(root, operation.Invalid, "at most 200", "list_tasks", `{"limit":1000}`)
+}
+
+func TestTasksRefuseWhatTheirStateDoesNotAllow(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.site()
+	one := h.task("One", "")
+	ref := `{"task_id":"` + one.ID + `"}`
+	h.refused(root, operation.Conflict, "Task is not in progress (status: READY)", "stop_task", ref)
+	h.refused(root, operation.Conflict, "not awaiting approval", "approve_task", ref)
+	h.refused(root, operation.Conflict, "Only blocked/failed tasks can be skipped", "skip_task", ref)
+	h.refused(root, operation.NotFound, "No results found", "get_task_result", ref)
+	h.refused(root, operation.Invalid, "No fields to update", "edit_task", ref)
+	h.refused(root, operation.NotFound, "Task 'x' not found; `list_tasks` shows those there are", "get_task", `{"task_id":"x"}`)
+	// 26: no result yet is an answer.
+	if got := must[operations.TaskError](h, root, "get_agent_error", ref); got.Message == "" || got.Retries != "0 / 3" {
+		t.Errorf("%+v", got)
+	}
+	h.move(one.ID, work.InProgress)
+	// 20
+	h.refused(root, operation.Conflict, "Stop it first", "restart_task", ref)
+	h.refused(root, operation.Conflict, "Stop it first", "delete_task", ref)
+	if got := must[operations.TaskMove](h, root, "stop_task", ref); got.Status != "BLOCKED" || got.PreviousStatus != "IN_PROGRESS" {
+		t.Errorf("%+v", got)
+	}
+	h.move(one.ID, work.Completed)
+	// 19
+	if got := must[operations.TaskMove](h, root, "restart_task", ref); got.Status != "READY" || got.PreviousStatus != "COMPLETED" {
+		t.Errorf("%+v", got)
+	}
+	if got := must[operations.TaskMove](h, root, "restart_task", ref); got.Status != "READY" {
+		t.Errorf("%+v", got)
+	}
+	// 25: whatever the rules say, for whoever runs this Chorus, and its event shows it.
+	if got := must[operations.TaskMove](h, root, "set_task_status", `{"task_id":"`+one.ID+`","status":"BLOCKED"}`); got.PreviousStatus != "READY" || got.Status != "BLOCKED" {
+		t.Errorf("%+v", got)
+	}
+	events := must[operation.List[operations.WorkEvent]](h, root, "get_recent_events", `{"task_id":"`+one.ID+`","limit":1}`)
+	if len(events.Items) != 1 || events.Items[0].To != "BLOCKED" || events.Next == "" {
+		t.Errorf("%+v", events)
+	}
+	h.refused(root, operation.Invalid, `there is no "DONE"`, "set_task_status", `{"task_id":"`+one.ID+`","status":"DONE"}`)
+	h.refused(root, operation.NotFound, "Repo 'nope' not found in project site; `list_repos` shows", "create_task", `{"title":"x","project_id":"site","repo_id":"nope"}`)
+	h.refused(root, operation.Invalid, "there is no agent ghost", "create_task", `{"title":"x","project_id":"site","agent":"ghost"}`)
+	h.refused(root, operation.Invalid, "there are bugfix, chore", "create_task", `{"title":"x","project_id":"site","task_type":"magic"}`)
+	h.refused(root, "", "title: it is required", "create_task", `{"project_id":"site"}`)
+	h.refused(root, "", "priority: it does not fit", "create_task", `{"title":"x","project_id":"site","priority":"high"}`)
+}
+
+func TestChainsOfTasks(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.site()
+	blocked := h.task("Blocked", "")
+	first := h.task("First", `,"depends_on":["`+blocked.ID+`"]`)
+	second := h.task("Second", `,"depends_on":["`+first.ID+`"]`)
+	if first.Status != "DEFINED" || len(first.Needs) != 1 {
+		t.Errorf("%+v", first)
+	}
+	h.refused(root, operation.Conflict, "", "add_dependency", `{"task_id":"`+blocked.ID+`","depends_on":"`+second.ID+`"}`)
+	h.move(blocked.ID, work.Blocked)
+	ref := `{"task_id":"` + blocked.ID + `"}`
+	// 23
+	got := must[operations.ChainHealth](h, root, "get_chain_health", ref)
+	if len(got.Chains) != 1 || got.Chains[0].Count != 2 || got.Chains[0].Stuck[0].ID != first.ID || got.Chains[0].Stuck[1].ID != second.ID {
+		t.Errorf("%+v", got)
+	}
+	// 22
+	skipped := must[operations.TaskMove](h, root, "skip_task", ref)
+	if len(skipped.Unblocked) != 1 || skipped.Unblocked[0].ID != first.ID || skipped.Status != "COMPLETED" {
+		t.Errorf("%+v", skipped)
+	}
+	if got := must[operations.Task](h, root, "get_task", `{"task_id":"`+second.ID+`"}`); got.Status != "DEFINED" {
+		t.Errorf("%+v", got)
+	}
+	if got := must[operations.ChainHealth](h, root, "get_chain_health", ref); len(got.Chains) != 0 || got.Message == "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// 82: a task with subtasks is refused, and nothing of it is gone.
+func TestDeletingATaskWithSubtasks(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.site()
+	parent := h.task("Parent", "")
+	kid, err := h.queue.Create(t.Context(), work.NewTask{Task: work.Task{Project: "site", Parent: parent.ID, Title: "Child", Description: "x", Agent: "main", Priority: 100, MaxRetries: 3, Owner: root.Principal}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.refused(root, operation.Conflict, "has 1 subtask(s); delete those first", "delete_task", `{"task_id":"`+parent.ID+`"}`)
+	if got := must[operations.Task](h, root, "get_task", `{"task_id":"`+parent.ID+`"}`); len(got.Subtasks) != 1 {
+		t.Errorf("%+v", got)
+	}
+	must[operations.TaskMove](h, root, "delete_task", `{"task_id":"`+kid.ID+`"}`)
+	must[operations.TaskMove](h, root, "delete_task", `{"task_id":"`+parent.ID+`"}`)
+}
+
+// 44, the command's part: it is kept, and says so.
+func TestPausingEverything(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	if got := must[operations.Orchestrator](h, root, "orchestrator_control", `{"action":"pause"}`); got.Status != "paused" || got.Message == "" {
+		t.Errorf("%+v", got)
+	}
+	if got := must[operations.WorkStatus](h, root, "get_status", `{}`); !got.Paused {
+		t.Errorf("%+v", got)
+	}
+	if got := must[operations.Orchestrator](h, grace, "orchestrator_control", `{"action":"status"}`); got.Status != "paused" {
+		t.Errorf("%+v", got)
+	}
+	if got := must[operations.Orchestrator](h, root, "orchestrator_control", `{"action":"resume"}`); got.Status != "running" {
+		t.Errorf("%+v", got)
+	}
+	h.refused(root, operation.Invalid, "there are pause, resume, status", "orchestrator_control", `{"action":"stop"}`)
+}
+
+func TestNotesOfProjects(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.site()
+	// 37
+	h.refused(root, operation.Invalid, "Title produces an empty filename", "write_note", `{"project_id":"site","title":"!!!","content":"x"}`)
+	if got := must[operations.Note](h, root, "write_note", `{"project_id":"site","title":"Release Plan","content":"# Release Plan"}`); got.Status != "created" || got.Name != "release-plan.md" {
+		t.Errorf("%+v", got)
+	}
+	if got := must[operations.Note](h, root, "append_note", `{"project_id":"site","title":"release-plan.md","content":"Ship it"}`); got.Status != "appended" || got.Name != "release-plan.md" {
+		t.Errorf("an existing file is appended to, and no second one made: %+v", got)
+	}
+	// 38
+	for _, title := range []string{"Release Plan", "release-plan", "release-plan.md"} {
+		if got := must[operations.Note](h, root, "read_note", `{"project_id":"site","title":"`+title+`"}`); got.Content != "# Release Plan\n\nShip it" {
+			t.Errorf("%s: %q", title, got.Content)
+		}
+	}
+	must[operations.Note](h, root, "append_note", `{"project_id":"site","title":"../../evil","content":"x"}`)
+	list := must[operation.List[operations.Note]](h, root, "list_notes", `{"project_id":"site"}`)
+	if len(list.Items) != 2 || list.Items[0].Name != "evil.md" || filepath.Dir(list.Items[0].Path) != h.dir.ProjectNotes("site") {
+		t.Errorf("%+v", list)
+	}
+	if err := os.Symlink(filepath.Join(h.tmp, "site", "README.md"), filepath.Join(h.dir.ProjectNotes("site"), "link.md")); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := h.call(root, "read_note", `{"project_id":"site","title":"link.md"}`); err == nil {
+		t.Errorf("a link out of the notes was followed: %+v", out)
+	}
+	h.refused(root, operation.Invalid, "folder of the repository", "compare_specs_notes", `{"project_id":"site","specs_path":"../x"}`)
+	h.refused(root, operation.NotFound, "Note 'nope' not found in project site; `list_notes` shows those there are", "delete_note", `{"project_id":"site","title":"nope"}`)
+	if got := must[operations.Task](h, root, "promote_note", `{"project_id":"site","title":"Release Plan"}`); !strings.Contains(got.Description, "Ship it") || got.Title != "Release Plan" {
+		t.Errorf("%+v", got)
+	}
+	must[operations.Note](h, root, "delete_note", `{"project_id":"site","title":"Release Plan"}`)
+}
