@@ -68,6 +68,9 @@ func movesOf(state work.State) []move {
 	taken := map[string]bool{}
 	for _, o := range work.Offers(state) {
 		m := move{Action: o.Action, Label: moveLabels[o.Action], Asks: o.Action == work.ActionReopen}
+		if o.Action == work.ActionApprove && state == work.AwaitingPlanApproval {
+			m.Label = "Approve the plan"
+		}
 		to := []string{columnOf(o.To)}
 		if o.To == work.Verifying {
 			to = append(to, columnOf(work.Completed)) // where it ends, and where people drop it
@@ -225,17 +228,25 @@ func (p *Pages) changeTask(w http.ResponseWriter, r *http.Request, by operation.
 	if board := r.PostFormValue("back"); board == "/work" || strings.HasPrefix(board, "/work?") {
 		back = board
 	}
-	if do == "edit" {
-		if err := p.editTask(r, by, id); err != nil {
+	var err error
+	switch feedback := r.PostFormValue("feedback"); do {
+	case "edit":
+		err = p.editTask(r, by, id)
+	case "reject-plan":
+		_, err = operations.RejectPlan.Call(ctx, p.Executor, by, operations.TaskFeedback{ID: id, Feedback: feedback})
+	case "delete-plan":
+		_, err = operations.DeletePlan.Call(ctx, p.Executor, by, operations.TaskRef{ID: id})
+	default:
+		moved, err := p.moveTask(ctx, by, id, work.Action(do), feedback)
+		if err != nil {
 			return err
 		}
-		return finishForm(w, r, back, "changed")
+		return finishForm(w, r, back, moved.Title+" is "+moved.Status)
 	}
-	moved, err := p.moveTask(ctx, by, id, work.Action(do), r.PostFormValue("feedback"))
 	if err != nil {
 		return err
 	}
-	return finishForm(w, r, back, moved.Title+" is "+moved.Status)
+	return finishForm(w, r, back, "changed")
 }
 
 // actionFor is what dropping a task on a column means. The state is the one it has now, not the one that the page showed.

@@ -45,11 +45,15 @@ func (p *Pages) task(w http.ResponseWriter, r *http.Request, by operation.Caller
 	if err != nil {
 		return err
 	}
+	plan, err := p.taskPlan(ctx, by, t)
+	if err != nil {
+		return err
+	}
 	frame := p.layout(r, by, cmp.Or(short(t.Title, 60), "Task"))
 	if log != nil {
 		frame.Script = "live.js"
 	}
-	return p.render(w, http.StatusOK, "task.html", map[string]any{"Layout": frame, "T": t, "Result": result, "Changes": changes, "Log": log,
+	return p.render(w, http.StatusOK, "task.html", map[string]any{"Layout": frame, "T": t, "Result": result, "Changes": changes, "Log": log, "Plan": plan,
 		"Events": events.Items, "Can": taskActions(t.Status, by), "May": by.May(operation.Chat), "Types": work.Types()})
 }
 
@@ -62,6 +66,18 @@ func taskActions(status string, by operation.Caller) map[string]bool {
 		}
 	}
 	return can
+}
+
+// taskPlan is the plan that a task gave; nil: it gave none.
+func (p *Pages) taskPlan(ctx context.Context, by operation.Caller, t operations.Task) (*operations.TaskPlan, error) {
+	if t.Status != string(work.AwaitingPlanApproval) && len(t.Subtasks) == 0 {
+		return nil, nil
+	}
+	plan, err := operations.GetTaskPlan.Call(ctx, p.Executor, by, operations.TaskRef{ID: t.ID})
+	if operation.KindOf(err) == operation.NotFound {
+		return nil, nil
+	}
+	return &plan, err
 }
 
 // taskLog is the end of the conversation in which a task is worked on.
