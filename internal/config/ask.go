@@ -238,7 +238,7 @@ func put(into map[string]any, path []string, value any) {
 func (b *Bot) server(r *report, name string, env func(string) string) {
 	at := "mcpServers." + name
 	s := MCPServer{Name: unescape(name), Type: b.text(at + ".type"), Command: b.text(at + ".command"), Args: b.list(at + ".args"), Dir: b.text(at + ".cwd"),
-		URL: b.text(at + ".url"), Env: Values{}, Headers: Values{}, StartTimeout: b.seconds(at + ".startTimeout"), CallTimeout: b.seconds(at + ".callTimeout"),
+		URL: b.text(at + ".url"), Env: Values{}, Headers: Values{}, StartTimeout: b.seconds(at + ".startTimeout"), CallTimeout: b.seconds(at + ".callTimeout"), TaskTimeout: b.seconds(at + ".taskTimeout"),
 		Hosts: b.list(at + ".hosts"), HostsNamed: b.merged.get(at+".hosts") != nil, Sandbox: b.text(at + ".sandbox")}
 	if l := b.merged.get(at + ".disabled"); l != nil && l.value.truth {
 		return

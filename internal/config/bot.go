@@ -180,6 +180,7 @@ type MCPServer struct {
 	Headers      Values
 	StartTimeout time.Duration
 	CallTimeout  time.Duration
+	TaskTimeout  time.Duration
 	Hosts        []string // that its program may reach
 	HostsNamed   bool
 	Sandbox      string // auto or off

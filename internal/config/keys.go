@@ -161,6 +161,7 @@ func toolKeys() []Key {
 		{Path: "mcpServers.*.headers.*", Kind: Text, Secret: true, Doc: "One header."},
 		{Path: "mcpServers.*.startTimeout", Kind: Number, Default: 30, Least: at(0), Doc: "Seconds it may take to start."},
 		{Path: "mcpServers.*.callTimeout", Kind: Number, Default: 60, Least: at(0), Doc: "Seconds one call may take."},
+		{Path: "mcpServers.*.taskTimeout", Kind: Number, Default: 3600, Least: at(0), Doc: "Seconds a call may take at most that the server carries out as a task; less where the server keeps it for less."},
 		{Path: "mcpServers.*.hosts", Kind: List, Doc: "Hosts that its program may reach from its sandbox, written as in egress.hosts; absent: those of egress.hosts."},
 		{Path: "mcpServers.*.sandbox", Kind: Text, Default: "auto", Choices: []string{"auto", "off"}, Doc: "auto: its program runs in a sandbox wherever commands do; off: it runs as you, with your files and network."},
 		{Path: "mcpServers.*.disabled", Kind: Bool, Default: false, Doc: "Leave it out."},

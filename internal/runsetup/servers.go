@@ -3,6 +3,7 @@ package runsetup
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -12,9 +13,11 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/config"
+	"chorus/internal/journal"
 	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/isolate"
 	"chorus/internal/settings"
+	"chorus/internal/store"
 	"chorus/internal/tool"
 	"chorus/internal/tool/mcp"
 	"chorus/internal/tool/mcp/serverconfig"
@@ -102,7 +105,7 @@ func (setup *Setup) servers(dir string, bot *config.Bot, session []config.MCPSer
 			hosts = bot.EgressHosts
 		}
 		server := mcp.Server{Name: s.Name, Type: s.Type, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir, URL: s.URL, Headers: s.Headers,
-			StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, Hosts: hosts}
+			StartTimeout: s.StartTimeout, CallTimeout: s.CallTimeout, TaskTimeout: s.TaskTimeout, Hosts: hosts}
 		if s.Sandbox == serverconfig.SandboxOff {
 			server.Sandbox = serverconfig.SandboxOff
 		}
@@ -154,7 +157,7 @@ func (setup *Setup) hubOptions(b *Toolbox, repo settings.Repository, plan isolat
 		return setup.Settings.StillTrusted(repo)
 	}
 	return mcp.Options{
-		Dir: b.Dir, Environ: setup.Environ, Version: "chorus", Confirm: trusted, Logins: setup.logins(), Observe: setup.observeServer,
+		Dir: b.Dir, Environ: setup.Environ, Version: "chorus", Confirm: trusted, Logins: setup.logins(), Observe: setup.observeServer, Tasks: taskStore{setup.DB},
 		Prepare: func(ctx context.Context, s mcp.Server, dir string) (*sandbox.Prepared, error) {
 			if err := trusted(s); err != nil {
 				return nil, err
@@ -165,6 +168,25 @@ func (setup *Setup) hubOptions(b *Toolbox, repo settings.Repository, plan isolat
 			return setup.Isolation.Prepare(ctx, &b.Site, plan, serviceOf(b.Dir, s, dir, repo))
 		},
 	}
+}
+
+// taskStore keeps which tasks of MCP servers calls have become, among the settings.
+type taskStore struct{ db *store.DB }
+
+const taskScope = "mcp-task"
+
+// Task implements mcp.TaskStore.
+func (t taskStore) Task(ctx context.Context, call string) (string, error) {
+	kept, err := t.db.Setting(ctx, taskScope, call)
+	if errors.Is(err, journal.ErrUnknown) {
+		return "", nil
+	}
+	return kept, err
+}
+
+// SetTask implements mcp.TaskStore.
+func (t taskStore) SetTask(ctx context.Context, call, kept string) error {
+	return t.db.SetSetting(ctx, taskScope, call, kept)
 }
 
 // mostFixed files are mounts of their own in a server's sandbox; each takes time.

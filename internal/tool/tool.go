@@ -7,6 +7,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"chorus/internal/chat"
 )
@@ -27,6 +28,7 @@ type Spec struct {
 	Description string          // the words the model reads, from the tool's .md
 	Schema      json.RawMessage // JSON Schema of the arguments, an object
 	ReadOnly    bool            // changes nothing: may run in parallel and again after a crash
+	Limit       time.Duration   // how long a call may take, where that is longer than calls may usually; 0: as usual
 	Once        bool            // the same call, by its key, has its effect once however often it runs: it runs again after a crash
 	Ends        bool            // always ends when its context does; any other is watched, and left alone if it must be
 	Group       string          // what it belongs to, such as task or git; searches name the groups. "": nothing in particular

@@ -55,9 +55,20 @@ func (r Runner) Wait(calls ...Call) deadline.Wait {
 	if n := len(calls); n > 1 {
 		what = fmt.Sprintf("%s and %d other calls", what, n-1)
 	}
-	rounds := time.Duration((len(calls) + atOnce - 1) / atOnce)
-	most := rounds*(r.Bounds.Tool+r.Bounds.Grace) + r.Bounds.Grace
+	rounds, limit := time.Duration((len(calls)+atOnce-1)/atOnce), r.Bounds.Tool
+	for _, c := range calls {
+		limit = max(limit, r.limit(c))
+	}
+	most := rounds*(limit+r.Bounds.Grace) + r.Bounds.Grace
 	return deadline.Wait{For: what, Quiet: most, Total: most}
+}
+
+// limit is how long a call may take: a tool may say that its calls take longer than usual.
+func (r Runner) limit(one Call) time.Duration {
+	if one.Tool == nil {
+		return r.Bounds.Tool
+	}
+	return max(r.Bounds.Tool, one.Tool.Spec().Limit)
 }
 
 // RunAll runs calls at the same time; the outcomes stand in the order of the calls.
@@ -102,7 +113,7 @@ func (r Runner) Run(ctx context.Context, one Call) Outcome {
 // bounded ends every call: after the limit its context is cancelled, and one that does
 // not even obey that is left to itself, so that the conversation can go on.
 func (r Runner) bounded(ctx context.Context, one Call) (tool.Result, error) {
-	limit := r.Bounds.Tool
+	limit := r.limit(one)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	late := func(res tool.Result, err error) (tool.Result, error) {

@@ -112,3 +112,25 @@ func TestAStopLeavesToolsAGrace(t *testing.T) {
 		})
 	}
 }
+
+// A tool may say that its calls take longer than usual; shorter does not count.
+func TestALimitOfItsOwn(t *testing.T) {
+	t.Parallel()
+	r := Runner{Bounds: deadline.Bounds{Tool: time.Minute, Grace: time.Second}}
+	for limit, want := range map[time.Duration]time.Duration{0: time.Minute, time.Second: time.Minute, time.Hour: time.Hour} {
+		one := Call{Tool: limited(limit)}
+		if got := r.limit(one); got != want {
+			t.Errorf("a call of %v may take %v, want %v", limit, got, want)
+		}
+		if got := r.Wait(one, Call{Tool: limited(0)}); got.Total < want+time.Second {
+			t.Errorf("with %v it is waited %v in all", limit, got.Total)
+		}
+	}
+}
+
+// limited is a tool whose calls may take so long.
+type limited time.Duration
+
+func (l limited) Spec() tool.Spec                                { return tool.Spec{Name: "limited", Limit: time.Duration(l)} }
+func (limited) Access([]byte) []tool.Access                      { return nil }
+func (limited) Run(context.Context, []byte) (tool.Result, error) { return tool.Result{}, nil }

@@ -92,6 +92,9 @@ type Options struct {
 	Confirm func(s Server) error
 	// Observe is told how a server is, whenever one has come or failed; it must not wait long. Nil: nobody is.
 	Observe func(s Server, status Status)
+	// Tasks remembers which task a call became, so that it is found again by the process that takes the call up after a crash.
+	// Nil: a call that was cut off is not taken up.
+	Tasks TaskStore
 }
 
 // Hub holds the configured servers. Nothing runs before Start or Tools. It is safe

@@ -61,6 +61,9 @@ func newServer(h *Hub, s Server, key string) *server {
 	if s.CallTimeout <= 0 {
 		s.CallTimeout = serverconfig.DefaultCall
 	}
+	if s.TaskTimeout <= 0 {
+		s.TaskTimeout = serverconfig.DefaultTask
+	}
 	return &server{Server: s, hub: h, key: key, redact: redactor(s), state: Off,
 		tried: make(chan struct{}), news: make(chan struct{}), watching: map[string]bool{}}
 }

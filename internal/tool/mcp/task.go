@@ -30,15 +30,13 @@ const (
 )
 
 const (
-	// taskTime is how long a task may take: less than any call may, so that it can still be cancelled.
-	taskTime = 14 * time.Minute
-	// taskKept is how long a server is asked to keep a task: as long as somebody may ask for it.
-	taskKept = taskTime + time.Minute
+	// taskSlack is how much longer than its task a call may take: for the end to be told to the server.
+	taskSlack = time.Minute
 	// pollFirst is how often a task is looked at whose server does not say; a server's own word is held within
 	// leastPoll and mostPoll, so that it neither is flooded nor forgotten.
 	pollFirst = time.Second
 	leastPoll = 50 * time.Millisecond
-	mostPoll  = 30 * time.Second
+	mostPoll  = 5 * time.Minute
 	// cancelTime is how long a server may take to hear that a task is not wanted any more.
 	cancelTime = 5 * time.Second
 	// taskConnections is how many connections may be lost during one task: a server that keeps crashing does not finish it.
@@ -57,6 +55,7 @@ type task struct {
 	Status  string  `json:"status"`
 	Message string  `json:"statusMessage,omitempty"`
 	Poll    float64 `json:"pollInterval,omitempty"` // milliseconds
+	TTL     float64 `json:"ttl,omitempty"`          // milliseconds for which the server keeps it; 0 (null): as long as it likes
 }
 
 func (t *task) over() bool {
@@ -77,25 +76,48 @@ type taskParams struct {
 	ID string `json:"taskId"`
 }
 
+// TaskStore keeps a line of text for a call, by its key, over the end of the process. Nothing kept is "".
+type TaskStore interface {
+	Task(ctx context.Context, call string) (string, error)
+	SetTask(ctx context.Context, call, kept string) error
+}
+
+// keptTask is what is kept of a call that was made as a task.
+type keptTask struct {
+	Task  string    `json:"task,omitempty"` // "": the server has not said yet which task it is
+	Until time.Time `json:"until"`          // it is not waited for longer
+}
+
 // taskCall is a call that its server carries out as a task.
 type taskCall struct {
 	*remote
 	args   []byte
+	key    string
 	show   func(string) // progress; never nil
 	id     string       // "": there is no task yet
+	until  time.Time    // it is not waited for longer
 	said   string       // the last that was shown
 	result *sdk.CallToolResult
 }
 
 // runTask makes a call as a task: it is made, looked at until it is over, and its result is fetched. A connection that is
-// lost meanwhile is made again and the task found by its id. Whoever gives up cancels it.
+// lost meanwhile is made again and the task found by its id, also by the next process after a crash. Whoever gives up
+// cancels it.
 func (r *remote) runTask(ctx context.Context, args []byte) (*sdk.CallToolResult, string, error) {
-	c := &taskCall{remote: r, args: args, show: tool.CallFrom(ctx).Progress}
-	if c.show == nil {
-		c.show = func(string) {}
+	from := tool.CallFrom(ctx)
+	c := &taskCall{remote: r, args: args, key: from.Key, show: from.Progress, until: time.Now().Add(r.srv.TaskTimeout)}
+	if again, err := c.takeUp(ctx); err != nil {
+		return nil, "", err
+	} else if again && c.id == "" {
+		return nil, "Chorus was interrupted before the MCP server " + r.srv.Name + " said which task the call is. It is not made again, since it may have had its effect, or a part of it.", c.forget(ctx)
 	}
+	result, failed, err := c.run(ctx)
+	return result, failed, errors.Join(err, c.forget(ctx))
+}
+
+func (c *taskCall) run(ctx context.Context) (*sdk.CallToolResult, string, error) {
 	for lost := 0; ; lost++ {
-		failed, over, err := r.srv.request(ctx, taskTime, c.follow)
+		failed, over, err := c.srv.request(ctx, max(time.Until(c.until)+taskSlack/2, c.srv.CallTimeout), c.follow) // later than it gives up itself
 		switch {
 		case err == nil && failed == "":
 			return c.result, "", nil
@@ -112,13 +134,61 @@ func (r *remote) runTask(ctx context.Context, args []byte) (*sdk.CallToolResult,
 	}
 }
 
+// takeUp looks whether the call was made before, by a process that is gone. A call that has no key cannot be found again.
+func (c *taskCall) takeUp(ctx context.Context) (again bool, err error) {
+	store := c.srv.hub.opt.Tasks
+	if store == nil || c.key == "" {
+		return false, nil
+	}
+	text, err := store.Task(ctx, c.key)
+	if err != nil || text == "" {
+		return false, err
+	}
+	var kept keptTask
+	if err := json.Unmarshal([]byte(text), &kept); err != nil {
+		return false, fmt.Errorf("read the task of call %s: %w", c.key, err)
+	}
+	c.id, c.until = kept.Task, kept.Until
+	if c.id != "" {
+		c.show("the task is looked for again")
+	}
+	return true, nil
+}
+
+// remember keeps the task beside the call.
+func (c *taskCall) remember(ctx context.Context) error {
+	store := c.srv.hub.opt.Tasks
+	if store == nil || c.key == "" {
+		return nil
+	}
+	text, err := json.Marshal(keptTask{Task: c.id, Until: c.until})
+	if err != nil {
+		return err
+	}
+	return store.SetTask(ctx, c.key, string(text))
+}
+
+// forget drops what was kept: the call has come to its end.
+func (c *taskCall) forget(ctx context.Context) error {
+	store := c.srv.hub.opt.Tasks
+	if store == nil || c.key == "" {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
+	defer stop()
+	return store.SetTask(ctx, c.key, "")
+}
+
 // follow brings the task to its end on one connection.
 func (c *taskCall) follow(ctx context.Context, l *live) error {
 	token, done := l.watch(c.show)
 	defer done()
-	now := &task{ID: c.id, Status: taskWorking, Poll: 1} // one that is followed again is looked at at once
+	now, known := &task{ID: c.id, Status: taskWorking, Poll: 1}, false // one that is followed again is looked at at once
 	if c.id == "" {
-		params := &callParams{Name: c.raw, Arguments: json.RawMessage(c.args), Task: taskWish{TTL: taskKept.Milliseconds()}}
+		if err := c.remember(ctx); err != nil { // before the server hears of it: it is never made a second time
+			return err
+		}
+		params := &callParams{Name: c.raw, Arguments: json.RawMessage(c.args), Task: taskWish{TTL: (c.srv.TaskTimeout + taskSlack).Milliseconds()}}
 		params.Meta = sdk.Meta{"progressToken": token}
 		var made *callResult
 		if err := l.withPages(ctx, func() (err error) {
@@ -131,17 +201,28 @@ func (c *taskCall) follow(ctx context.Context, l *live) error {
 			c.result = made.result
 			return nil
 		}
-		c.id, now = made.task.ID, made.task
+		c.id, now, known = made.task.ID, made.task, true
+		if ttl := time.Duration(now.TTL * float64(time.Millisecond)); ttl > 0 {
+			c.until = earlier(c.until, time.Now().Add(ttl))
+		}
+		if err := c.remember(ctx); err != nil {
+			return err
+		}
 	}
 	for !now.over() && now.Status != taskWaiting {
 		c.tell(now)
-		if err := l.untilTask(ctx, c.id, now.pause()); err != nil {
+		left := time.Until(c.until)
+		if left <= 0 && known { // what was found again is looked at once in any case
+			return fmt.Errorf("the task was not done by %s, after which it is not waited for; `taskTimeout` of the server sets how long it is, as far as the server keeps tasks so long", c.until.UTC().Format(time.RFC3339))
+		}
+		if err := l.untilTask(ctx, c.id, min(now.pause(), max(left, leastPoll))); err != nil {
 			return err
 		}
 		var err error
 		if now, err = taskState(ctx, l, c.id); err != nil {
 			return err
 		}
+		known = true
 	}
 	c.tell(now)
 	if now.Status == taskCancelled {
@@ -156,6 +237,13 @@ func (c *taskCall) follow(ctx context.Context, l *live) error {
 		return errors.New("the task's result is another task")
 	}
 	return nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 func suffix(message string) string {

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"chorus/internal/polltest"
 	"chorus/internal/tool"
@@ -31,7 +33,7 @@ func taskServer() {
 		return strings.Count(string(data), what+"\n")
 	}
 	state := func(id, status, message string) string {
-		return fmt.Sprintf(`{"taskId":%q,"status":%q,"statusMessage":%q,"createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttl":60000,"pollInterval":60}`, id, status, message)
+		return fmt.Sprintf(`{"taskId":%q,"status":%q,"statusMessage":%q,"createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttl":%s,"pollInterval":60}`, id, status, message, cmp.Or(os.Getenv("FAKE_TTL"), "60000"))
 	}
 	waiting := "" // the tasks/result that waits for an answer of a person
 	in := bufio.NewReader(os.Stdin)
@@ -178,6 +180,80 @@ func TestATaskIsCancelledWithItsCall(t *testing.T) {
 	}
 	if !strings.Contains(asked(), "cancelled never") {
 		t.Errorf("the server was asked: %s", asked())
+	}
+}
+
+// memory is a TaskStore.
+type memory map[string]string
+
+func (m memory) Task(_ context.Context, call string) (string, error) { return m[call], nil }
+
+func (m memory) SetTask(_ context.Context, call, kept string) error {
+	if m[call] = kept; kept == "" {
+		delete(m, call)
+	}
+	return nil
+}
+
+// What a call became is kept beside it. A process that takes the call up asks for that task and makes no other, and one that
+// does not know which task it is makes none either.
+func TestATaskIsFoundAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		kept, want string
+		made       int
+		failed     bool
+	}{
+		"anew":             {want: "the result of long", made: 1},
+		"found":            {kept: `{"task":"long","until":"2100-01-01T00:00:00Z"}`, want: "the result of long"},
+		"not known which":  {kept: `{"until":"2100-01-01T00:00:00Z"}`, want: "It is not made again", failed: true},
+		"forgotten":        {kept: `{"task":"forgets","until":"2100-01-01T00:00:00Z"}`, want: "no such task", failed: true},
+		"nobody waits":     {kept: `{"task":"never","until":"2000-01-01T00:00:00Z"}`, want: "after which it is not waited for", failed: true},
+		"done in the mean": {kept: `{"task":"told","until":"2000-01-01T00:00:00Z"}`, want: "the result of told"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, store := t.TempDir(), memory{}
+			if c.kept != "" {
+				store["run/c"] = c.kept
+				if err := os.WriteFile(filepath.Join(dir, "asked"), []byte("made long\nmade never\nmade told\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			h := open(t, self(t, "jobs", "tasks", "FAKE_FILE", dir))
+			h.opt.Tasks = store
+			one, args, err := toolsOf(t, h).Resolve("mcp__jobs__long", []byte(`{}`))
+			if err != nil || !one.Spec().Once || one.Spec().Limit < time.Hour {
+				t.Fatalf("%v, %+v", err, one.Spec())
+			}
+			began := false
+			res, err := one.Run(tool.WithCall(t.Context(), tool.Call{ID: "c", Key: "run/c", Progress: func(string) { began = began || strings.Contains(store["run/c"], `"task":"`) }}), args)
+			if err != nil || res.Failed != c.failed || !strings.Contains(res.Blocks.Text(), c.want) {
+				t.Errorf("%v, %v %s", err, res.Failed, res.Blocks.Text())
+			}
+			data, _ := os.ReadFile(filepath.Join(dir, "asked"))
+			before := 0
+			if c.kept != "" {
+				before = 1
+			}
+			if made := strings.Count(string(data), "made long\n") - before; made != c.made || len(store) != 0 || c.made == 1 && !began {
+				t.Errorf("made %d times, kept afterwards %v, kept meanwhile %v", made, store, began)
+			}
+		})
+	}
+}
+
+// A server that keeps its tasks for less than they may take is not asked for longer.
+func TestATaskEndsWithItsTTL(t *testing.T) {
+	t.Parallel()
+	s := self(t, "jobs", "tasks", "FAKE_FILE", t.TempDir(), "FAKE_TTL", "150")
+	one, args, err := toolsOf(t, open(t, s)).Resolve("mcp__jobs__never", []byte(`{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := one.Run(tool.WithCall(t.Context(), tool.Call{ID: "c", Key: "run/c"}), args)
+	if err != nil || !res.Failed || !strings.Contains(res.Blocks.Text(), "after which it is not waited for") {
+		t.Errorf("%v, %s", err, res.Blocks.Text())
 	}
 }
 

@@ -40,7 +40,11 @@ func (s *server) offer(keep tool.Keep) (tools []tool.Tool, resources, ok bool) {
 		return nil, false, false
 	}
 	for _, l := range s.tools {
-		tools = append(tools, &remote{srv: s, raw: l.raw, task: l.task, spec: l.spec, keep: keep})
+		spec := l.spec
+		if l.task {
+			spec.Once, spec.Limit = s.hub.opt.Tasks != nil, s.TaskTimeout+taskSlack
+		}
+		tools = append(tools, &remote{srv: s, raw: l.raw, task: l.task, spec: spec, keep: keep})
 	}
 	return tools, s.resources, true
 }

@@ -33,6 +33,7 @@ const (
 const (
 	DefaultStart = 30 * time.Second  // npx may have to fetch a package first
 	DefaultCall  = 120 * time.Second // longer than most work, shorter than anybody's patience
+	DefaultTask  = time.Hour         // a task outlives its connection, so patience is not what ends it
 )
 
 // Server is how one MCP server is reached. Env and Headers may hold secrets, so a
@@ -48,6 +49,7 @@ type Server struct {
 	Headers       map[string]string
 	StartTimeout  time.Duration // DefaultStart when 0
 	CallTimeout   time.Duration // DefaultCall when 0
+	TaskTimeout   time.Duration // DefaultTask when 0
 	Disabled      bool
 	DisabledTools []string // as the server names them
 	Hosts         []string // that its process may reach from its sandbox

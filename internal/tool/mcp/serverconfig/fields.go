@@ -28,6 +28,7 @@ func (r *fieldReader) server(name string) Server {
 	s.Type = r.kind()
 	s.StartTimeout = r.duration("timeout", "start_timeout", "startTimeout", "startup_timeout_sec", "startupTimeout")
 	s.CallTimeout = r.duration("tool_timeout", "toolTimeout", "call_timeout", "callTimeout", "tool_timeout_sec")
+	s.TaskTimeout = r.duration("task_timeout", "taskTimeout")
 	s.Disabled = r.flag(false, "disabled") || !r.flag(true, "enabled")
 	s.Hosts = r.texts("hosts")
 	if s.Sandbox = r.text("sandbox"); s.Sandbox == "auto" || s.Sandbox == "on" {
