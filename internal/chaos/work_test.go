@@ -46,8 +46,8 @@ func TestSoakWork(t *testing.T) {
 	}
 	s.work()
 	s.cleaned()
-	s.stop()
 	s.hold()
+	s.stop()
 	t.Logf("%d tasks, %d kills, %d stops, %d conflicts, %d skipped", len(s.tasks), s.killed, s.stopped, s.conflicts, s.skipped)
 }
 
@@ -277,7 +277,7 @@ func (s *soak) work() {
 // look reads how all tasks stand.
 func (s *soak) look() {
 	s.t.Helper()
-	seen, running := map[string]bool{}, 0
+	seen := map[string]bool{}
 	for cursor := ""; ; {
 		status, text := s.ask("GET", "/api/tasks?includeCompleted=true&limit=200&cursor="+cursor, nil, "")
 		var page struct {
@@ -294,9 +294,6 @@ func (s *soak) look() {
 			}
 			seen[row.ID] = true
 			k.status, k.why = row.Status, row.Why
-			if row.Status == "ASSIGNED" || row.Status == "IN_PROGRESS" {
-				running++
-			}
 		}
 		if cursor = page.Next; cursor == "" {
 			break
@@ -307,8 +304,13 @@ func (s *soak) look() {
 			s.t.Fatalf("task %s is lost", k.id)
 		}
 	}
-	if running > soakWorkers {
-		s.t.Errorf("%d tasks are worked on at once, with %d workers", running, soakWorkers)
+	var running struct{ Items []struct{ ID string } } // in one look: between two pages things move
+	status, text := s.ask("GET", "/api/tasks?status=IN_PROGRESS&limit=200", nil, "")
+	if status != http.StatusOK || json.Unmarshal([]byte(text), &running) != nil {
+		s.t.Fatalf("no list of running tasks: %d %s", status, text)
+	}
+	if n := len(running.Items); n > soakWorkers {
+		s.t.Errorf("%d tasks are worked on at once, with %d workers", n, soakWorkers)
 	}
 }
 
@@ -411,10 +413,10 @@ func (s *soak) hold() {
 			if k.kind == "nothing" || k.wasSkipped {
 				wantMerges, wantFile = 0, false
 			}
-			if merges != wantMerges {
+			if merges != wantMerges && !(merges == 0 && s.interrupted(k)) {
 				s.t.Errorf("task %s (%s %d, skipped %v) was merged %d times", k.id, k.kind, k.n, k.wasSkipped, merges)
 			}
-			if there := strings.Contains("\n"+files, fmt.Sprintf("\nfile-%d.txt\n", k.n)); there != wantFile {
+			if there := strings.Contains("\n"+files, fmt.Sprintf("\nfile-%d.txt\n", k.n)); there != wantFile && !(wantFile && s.interrupted(k)) {
 				s.t.Errorf("the file of task %s (%s %d, skipped %v) is on main: %v", k.id, k.kind, k.n, k.wasSkipped, there)
 			}
 			if own := strings.Count("\n"+log, fmt.Sprintf("\nown-%d\n", k.n)); own > 1 { // none: it was interrupted, and what it left was committed for it
@@ -428,6 +430,19 @@ func (s *soak) hold() {
 			}
 		}
 	}
+}
+
+// interrupted reports whether a call of a task was interrupted by a kill: it is not made again, and the offline model does not mind.
+func (s *soak) interrupted(k *soakTask) bool {
+	s.t.Helper()
+	var task struct{ SessionID string }
+	s.must("GET", "/api/tasks/"+k.id, nil, &task)
+	for _, e := range s.journal(task.SessionID) {
+		if e.Kind == "tool_ran" && strings.Contains(string(e.Body), "interrupted") {
+			return true
+		}
+	}
+	return false
 }
 
 // order holds that what a task needs was merged before it.
