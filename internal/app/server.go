@@ -66,7 +66,7 @@ func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, erro
 	mux.Handle("/sign-out", sign)
 	mux.Handle("/metrics", readers(counts.Handler()))
 	mux.Handle("/v1/", compat.New(compat.Options{Executor: a.Service.Operations(), Memory: a.DB, Log: a.Log}))
-	d.mcp = mcpserver.New(mcpserver.Options{Executor: a.Service.Operations(), Operations: operations.All(), Tool: service.ClientTool(a.Service.Operations()), Version: a.Version, Log: a.Log})
+	d.mcp = mcpserver.New(mcpserver.Options{Executor: a.Service.Operations(), Operations: operations.All(), Tool: service.ClientTool(a.Service.Operations()), Version: a.Version, Changes: a.changes, Log: a.Log})
 	mux.Handle("/mcp", d.mcp.Handler(d.stopping))
 	mux.Handle(webhooks.Pattern, webhooks.New(a.Service.Handler(), a.Log))
 	mux.Handle("/", show)

@@ -385,6 +385,53 @@ func TestSubscriptions(t *testing.T) {
 	}
 }
 
+// Projects and tasks are resources: listed, read, and told about when they change.
+func TestTasksAreResources(t *testing.T) {
+	t.Parallel()
+	h := serve(t)
+	told := make(chan string, 100)
+	mine := h.clientWith(h.token("mine", operation.Chat), &sdk.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) {
+		told <- r.Params.URI
+	}})
+	other := h.client(h.token("other", operation.Chat))
+	call(t, mine, "create_project", map[string]any{"name": "Site"}, nil)
+	call(t, mine, "pause_project", map[string]any{"project_id": "site"}, nil)
+	var made operations.Task
+	call(t, mine, "create_task", map[string]any{"title": "Dark mode", "project_id": "site"}, &made)
+	uri := "chorus://tasks/" + made.ID
+	for client, sees := range map[*sdk.ClientSession]bool{mine: true, other: false} {
+		listed := map[string]bool{}
+		for r, err := range client.Resources(t.Context(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			listed[r.URI] = true
+		}
+		if !listed["chorus://tasks"] || !listed["chorus://projects"] || listed[uri] != sees || listed["chorus://projects/site"] != sees {
+			t.Errorf("listed: %v", listed)
+		}
+		read, err := client.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
+		if sees != (err == nil) || sees && !strings.Contains(read.Contents[0].Text, `"title":"Dark mode"`) {
+			t.Errorf("%+v, %v", read, err)
+		}
+		if err := client.Subscribe(t.Context(), &sdk.SubscribeParams{URI: uri}); sees != (err == nil) {
+			t.Errorf("subscribed: %v", err)
+		}
+	}
+	if err := mine.Subscribe(t.Context(), &sdk.SubscribeParams{URI: "chorus://tasks"}); err != nil {
+		t.Fatal(err)
+	}
+	call(t, mine, "edit_task", map[string]any{"task_id": made.ID, "priority": 5}, nil)
+	got := []string{<-told, <-told}
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"chorus://tasks", uri}) {
+		t.Errorf("told of %v", got)
+	}
+	if read, err := mine.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "chorus://tasks"}); err != nil || !strings.Contains(read.Contents[0].Text, `"priority":5`) {
+		t.Errorf("%+v, %v", read, err)
+	}
+}
+
 // session_ask as a task: our own client calls it so, since the list says that it can be one.
 func TestAskAsATask(t *testing.T) {
 	t.Parallel()

@@ -21,6 +21,8 @@ const (
 	approvalsURI = "chorus://approvals"
 	schedulesURI = "chorus://schedules"
 	agentsURI    = "chorus://agents"
+	projectsURI  = "chorus://projects"
+	tasksURI     = "chorus://tasks"
 	// earlier is the parameter of a thread's address that asks for what was said before a number.
 	earlier = "before"
 )
@@ -47,6 +49,8 @@ func singles() []single {
 		{approvalsURI, "approval", "An approval with everything there is to know.", operations.GetApproval.Definition, "approval"},
 		{schedulesURI, "schedule", "A schedule with its next dates and what became of the last ones.", operations.GetSchedule.Definition, "schedule"},
 		{agentsURI, "agent", "An agent with all that shapes its answers.", operations.GetAgent.Definition, "agent"},
+		{projectsURI, "project", "A project with its repositories and how many tasks it has.", operations.GetProject.Definition, "project"},
+		{tasksURI, "task", "A task with where it stands, what it needs and its subtasks. It can be subscribed to.", operations.GetTask.Definition, "task"},
 	}
 }
 
@@ -57,12 +61,19 @@ func lists() []sdk.Resource {
 		{URI: approvalsURI, Name: "approvals", Description: "Pending approvals.", MIMEType: jsonMedia},
 		{URI: schedulesURI, Name: "schedules", Description: "Schedules, the newest first.", MIMEType: jsonMedia},
 		{URI: agentsURI, Name: "agents", Description: "Agents.", MIMEType: jsonMedia},
+		{URI: projectsURI, Name: "projects", Description: "Projects.", MIMEType: jsonMedia},
+		{URI: tasksURI, Name: "tasks", Description: "Tasks that are not over, the most urgent first.", MIMEType: jsonMedia},
 	}
 }
 
+// listReads are the operations that read the lists.
+func listReads() map[string]*operation.Definition {
+	return map[string]*operation.Definition{threadsURI: operations.ListSessions.Definition, approvalsURI: operations.ListApprovals.Definition,
+		schedulesURI: operations.ListSchedules.Definition, agentsURI: operations.ListAgents.Definition, projectsURI: operations.ListProjects.Definition, tasksURI: operations.ListTasks.Definition}
+}
+
 func (s *Server) addResources(to *sdk.Server) {
-	reads := map[string]*operation.Definition{threadsURI: operations.ListSessions.Definition, approvalsURI: operations.ListApprovals.Definition,
-		schedulesURI: operations.ListSchedules.Definition, agentsURI: operations.ListAgents.Definition}
+	reads := listReads()
 	for _, r := range lists() {
 		d := reads[r.URI]
 		to.AddResource(&r, func(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
@@ -226,6 +237,9 @@ func (s *Server) listThreads(next sdk.MethodHandler) sdk.MethodHandler {
 			for _, r := range lists() {
 				out.Resources = append(out.Resources, &r)
 			}
+			if err := s.listWork(ctx, callerOf(ctx, req), out); err != nil {
+				return nil, err
+			}
 		}
 		for _, one := range list.Items {
 			out.Resources = append(out.Resources, &sdk.Resource{URI: threadsURI + "/" + url.PathEscape(one.ID), Name: one.ID, Title: one.Title,
@@ -233,6 +247,25 @@ func (s *Server) listThreads(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		return out, nil
 	}
+}
+
+// listWork adds the projects and the tasks that are not over to the first page of resources.
+func (s *Server) listWork(ctx context.Context, by operation.Caller, out *sdk.ListResourcesResult) error {
+	projects, err := operations.ListProjects.Call(ctx, s.o.Executor, by, operation.None{})
+	if err != nil {
+		return err
+	}
+	for _, p := range projects.Items {
+		out.Resources = append(out.Resources, &sdk.Resource{URI: projectsURI + "/" + url.PathEscape(p.ID), Name: p.ID, Title: p.Name, Description: "A project.", MIMEType: jsonMedia})
+	}
+	list, err := operations.ListTasks.Call(ctx, s.o.Executor, by, operations.TaskQuery{Limit: pageOfThreads})
+	if err != nil {
+		return err
+	}
+	for _, t := range list.Items {
+		out.Resources = append(out.Resources, &sdk.Resource{URI: tasksURI + "/" + url.PathEscape(t.ID), Name: t.ID, Title: t.Title, Description: "A task of the project " + t.ProjectID + ", " + t.Status + ".", MIMEType: jsonMedia})
+	}
+	return nil
 }
 
 // complete suggests the ids of resources.

@@ -2,6 +2,8 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
+	"reflect"
 	"sync"
 	"time"
 
@@ -18,7 +20,7 @@ const (
 	maxSubscriptions = 50
 )
 
-// subscriptions are the threads that clients want to be told about. The SDK knows whom to tell; here is what has to be
+// subscriptions are the threads, projects and tasks that clients want to be told about. The SDK knows whom to tell; here is what has to be
 // followed for that: each thread once, however many want it. There is one for each server of the SDK.
 type subscriptions struct {
 	s    *Server
@@ -34,17 +36,13 @@ type followed struct {
 	cancel  context.CancelFunc
 }
 
-// subscribe begins to follow a thread that the caller may read. Subscribing twice is as good as once.
+// subscribe begins to follow a resource that the caller may read. Subscribing twice is as good as once.
 func (s *subscriptions) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error {
 	uri := req.Params.URI
-	id, query, ok := parts(uri, threadsURI)
-	if !ok || len(query) > 0 {
-		return operation.Errorf(operation.Invalid, "only threads can be subscribed to: %s/ID", threadsURI)
-	}
 	by := callerOf(ctx, req)
-	session, err := operations.GetSession.Call(ctx, s.s.o.Executor, by, operations.SessionRef{ID: id})
+	follow, err := s.follower(ctx, by, uri)
 	if err != nil {
-		return s.s.unreadable(&sdk.ReadResourceRequest{Params: &sdk.ReadResourceParams{URI: uri}}, err)
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,14 +57,14 @@ func (s *subscriptions) subscribe(ctx context.Context, req *sdk.SubscribeRequest
 	case f != nil && f.clients[req.Session]:
 		return nil
 	case count >= maxSubscriptions:
-		return operation.Errorf(operation.Busy, "a client can follow %d threads at a time", maxSubscriptions)
+		return operation.Errorf(operation.Busy, "a client can follow %d resources at a time", maxSubscriptions)
 	case f == nil:
 		following, cancel := context.WithCancel(s.s.ended)
 		f = &followed{clients: map[*sdk.ServerSession]bool{}, cancel: cancel}
 		s.followed[uri] = f
 		s.s.work.Go(func() {
 			defer cancel()
-			s.follow(following, by, id, session.Seq, uri)
+			follow(following)
 		})
 	}
 	f.clients[req.Session] = true
@@ -77,6 +75,95 @@ func (s *subscriptions) subscribe(ctx context.Context, req *sdk.SubscribeRequest
 		}()
 	}
 	return nil
+}
+
+// follower is how a resource is followed, if the caller may read it.
+func (s *subscriptions) follower(ctx context.Context, by operation.Caller, uri string) (func(context.Context), error) {
+	if id, query, ok := parts(uri, threadsURI); ok && len(query) == 0 {
+		session, err := operations.GetSession.Call(ctx, s.s.o.Executor, by, operations.SessionRef{ID: id})
+		if err != nil {
+			return nil, s.s.unreadable(&sdk.ReadResourceRequest{Params: &sdk.ReadResourceParams{URI: uri}}, err)
+		}
+		return func(ctx context.Context) { s.follow(ctx, by, id, session.Seq, uri) }, nil
+	}
+	d, in, ok := workResource(uri)
+	if !ok {
+		return nil, operation.Errorf(operation.Invalid, "only threads, projects and tasks can be subscribed to: %s/ID, %s, %s/ID, %s, %s/ID", threadsURI, projectsURI, projectsURI, tasksURI, tasksURI)
+	}
+	read := func(ctx context.Context) (string, error) {
+		out, err := s.s.o.Executor.Execute(ctx, by, d, in)
+		if err != nil {
+			return "", err
+		}
+		data, err := json.Marshal(out)
+		return string(data), err
+	}
+	known, err := read(ctx)
+	if err != nil {
+		return nil, s.s.unreadable(&sdk.ReadResourceRequest{Params: &sdk.ReadResourceParams{URI: uri}}, err)
+	}
+	return func(ctx context.Context) { s.followWork(ctx, uri, known, read) }, nil
+}
+
+// workResource is the operation that reads a resource of the work.
+func workResource(uri string) (d *operation.Definition, in any, ok bool) {
+	switch uri {
+	case projectsURI, tasksURI:
+		d = listReads()[uri]
+		return d, reflect.Zero(d.In).Interface(), true
+	}
+	for _, one := range singles() {
+		if one.uri != projectsURI && one.uri != tasksURI {
+			continue
+		}
+		if id, query, ok := parts(uri, one.uri); ok && len(query) == 0 {
+			in := reflect.New(one.get.In).Elem()
+			in.Field(0).SetString(id)
+			return one.get, in.Interface(), true
+		}
+	}
+	return nil, nil, false
+}
+
+// lookEvery is how often followed resources of the work are read where nothing says that they may have changed.
+const lookEvery = 5 * time.Second
+
+// followWork tells of changes of a resource of the work until ctx ends, or it is gone. known is what the client could read when it
+// subscribed.
+func (s *subscriptions) followWork(ctx context.Context, uri, known string, read func(context.Context) (string, error)) {
+	var changed <-chan struct{}
+	var every <-chan time.Time
+	if s.s.o.Changes != nil {
+		changed = s.s.o.Changes(ctx)
+	} else {
+		ticker := time.NewTicker(lookEvery)
+		defer ticker.Stop()
+		every = ticker.C
+	}
+	for { // first at once: something may have changed since it was read
+		now, err := read(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil && operation.KindOf(err) == operation.NotFound:
+			_ = s.told().ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}) // it is gone, which is a change too
+			return
+		case err == nil && now != known:
+			known = now
+			_ = s.told().ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}) // a client that is gone is not told
+		}
+		select {
+		case <-time.After(betweenUpdates):
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-changed:
+		case <-every:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func (s *subscriptions) unsubscribe(_ context.Context, req *sdk.UnsubscribeRequest) error {
