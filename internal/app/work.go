@@ -61,6 +61,7 @@ func (a *App) wireWork() {
 				h.Engine.Peers.Notify(workrun.ChangedElsewhere)
 			},
 			CheckPlace: func(dir string) error { return a.Settings.CheckPlace("", dir) }, Tools: projectTools{a}, RepoOf: h.RepoOf,
+			Channels: a.Host.ProjectChannels(),
 			Abort: func(ctx context.Context, thread chat.ThreadID, by string) (bool, error) {
 				return h.Engine.Abort(ctx, thread, by, false)
 			},

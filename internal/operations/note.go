@@ -16,6 +16,18 @@ type Notes interface {
 	DeleteNote(context.Context, operation.Caller, NoteRef) (Note, error)
 	PromoteNote(context.Context, operation.Caller, NotePromotion) (Task, error)
 	CompareSpecsNotes(context.Context, operation.Caller, SpecsQuery) (SpecsNotes, error)
+	OpenNotesThread(context.Context, operation.Caller, NotesThreadStart) (NotesThread, error)
+}
+
+// NotesThreadStart says whose notes are taken.
+type NotesThreadStart struct {
+	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
+}
+
+// NotesThread is a thread on a chat platform in which everything that is said becomes notes of a project.
+type NotesThread struct {
+	ID      string `json:"threadId"`
+	Project string `json:"projectId"`
 }
 
 // NoteQuery says whose notes.
@@ -132,8 +144,16 @@ var (
 		CLI:    []operation.CLI{{Words: "note specs"}},
 		Slash:  []operation.Slash{{Words: "note specs"}},
 		Tool:   "compare_specs_notes"}, Notes.CompareSpecsNotes)
+
+	OpenNotesThread = operation.New(operation.Info{Name: "note.thread", Help: "Open a thread in which everything that is said becomes notes of a project", Scope: operation.Chat, Effect: operation.Creates,
+		Doc:    "The thread is opened in the project's channel, or where it is asked for. The agent there sorts each message into a note and confirms it in a line.",
+		Errors: []operation.Kind{operation.NotFound, operation.Forbidden, operation.Unavailable},
+		HTTP:   []operation.HTTP{{Route: "POST /api/notes/thread", ID: "openNotesThread", Body: "NotesThreadStart", Status: 201}},
+		CLI:    []operation.CLI{{Words: "note thread", Example: "  chorus note thread -p my-web-app"}},
+		Slash:  []operation.Slash{{Words: "note thread", Example: "project:my-web-app", Show: "<#{threadId}> takes notes for {projectId}: think aloud there."}},
+		Tool:   "open_notes_thread", Done: "thread {threadId} takes notes for {projectId}"}, Notes.OpenNotesThread)
 )
 
 func notes() []operation.Any {
-	return []operation.Any{ListNotes, WriteNote, AppendNote, CompareSpecsNotes, ReadNote, DeleteNote, PromoteNote}
+	return []operation.Any{ListNotes, WriteNote, AppendNote, CompareSpecsNotes, OpenNotesThread, ReadNote, DeleteNote, PromoteNote}
 }

@@ -66,6 +66,14 @@ type Channels interface {
 	DeleteChannel(ctx context.Context, id, reason string) error
 }
 
+// Managers knows who may manage a guild's channels, and archives them.
+type Managers interface {
+	// MayManageChannels says whether somebody could make and change channels themselves; in doubt not.
+	MayManageChannels(ctx context.Context, guild, user string) (bool, error)
+	// ArchiveChannel lets nobody write in a channel any more, which its name says from then on. One that is archived stays as it is.
+	ArchiveChannel(ctx context.Context, id, reason string) error
+}
+
 // ChannelInfo is a channel in which people write.
 type ChannelInfo struct {
 	room.Channel

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/work"
@@ -112,6 +113,11 @@ func (h *Handler) CreateProject(ctx context.Context, by operation.Caller, in ope
 	}
 	if _, err := h.o.Home.Ensure(h.o.Home.ProjectNotes(id)); err != nil {
 		return operations.Project{}, err
+	}
+	if _, err := h.o.Projects.Project(ctx, id); errors.Is(err, journal.ErrUnknown) { // one that is there has what it has
+		if err := h.wantChannel(ctx, by, id, in.Channels != nil && *in.Channels); err != nil {
+			return operations.Project{}, err
+		}
 	}
 	made, err := h.o.Projects.CreateProject(ctx, p)
 	if err != nil {
@@ -220,6 +226,11 @@ func (h *Handler) DeleteProject(ctx context.Context, by operation.Caller, in ope
 	if !manages(by, p) {
 		return operations.DeletedProject{}, operation.Errorf(operation.Forbidden, "project %s is not yours; its owner can delete it", p.ID)
 	}
+	if in.Archive && p.Channel != "" {
+		if err := h.wantArchive(ctx, by, p); err != nil {
+			return operations.DeletedProject{}, err
+		}
+	}
 	err = h.o.Projects.DeleteProject(ctx, p.ID, by.Principal.String(), func(running int) error {
 		if running > 0 {
 			return operation.Errorf(operation.Conflict, "Cannot delete: %d task(s) currently IN_PROGRESS. Stop them first.", running)
@@ -248,6 +259,11 @@ func (h *Handler) SetActiveProject(ctx context.Context, by operation.Caller, in 
 
 // SetProjectChannel carries out the operation of that name.
 func (h *Handler) SetProjectChannel(ctx context.Context, by operation.Caller, in operations.ProjectChannelLink) (operations.ProjectChannel, error) {
+	if in.Channel != "" && h.o.Channels != nil {
+		if err := h.o.Channels.CheckChannel(ctx, by, in.Channel); err != nil {
+			return operations.ProjectChannel{}, err
+		}
+	}
 	if in.Channel != "" {
 		other, err := h.o.Projects.OfChannel(ctx, in.Channel)
 		if err := hideUnknown(err); err != nil {
@@ -262,14 +278,6 @@ func (h *Handler) SetProjectChannel(ctx context.Context, by operation.Caller, in
 		return work.Event{Type: "project.channel", Text: in.Channel}, nil
 	})
 	return operations.ProjectChannel{ID: p.ID, Channel: p.Channel}, err
-}
-
-// SetControlInterface carries out the operation of that name.
-func (h *Handler) SetControlInterface(ctx context.Context, by operation.Caller, in operations.ProjectChannelName) (operations.ProjectChannel, error) {
-	if _, err := h.project(ctx, by, in.ID); err != nil {
-		return operations.ProjectChannel{}, err
-	}
-	return operations.ProjectChannel{}, invalid("channelName", "Cannot resolve channel name without guild context. Use set_project_channel with a channel_id instead, or ask for it in the channel itself.")
 }
 
 // GetProjectChannels carries out the operation of that name.

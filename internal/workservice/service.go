@@ -84,6 +84,8 @@ type Options struct {
 	CheckURL func(ctx context.Context, url string) error
 	// Abort stops the run of a thread; false: none was on.
 	Abort func(ctx context.Context, thread chat.ThreadID, by string) (bool, error)
+	// Channels are those of chat platforms; nil: none is connected here.
+	Channels Channels
 	// Changed is called when there may be something to begin.
 	Changed func()
 	// Git does what needs a repository.
@@ -223,6 +225,9 @@ func (h *Handler) active(ctx context.Context, session chat.ThreadID, here string
 	if session.Transport() == chat.WorkTransport {
 		return session.Place(), nil
 	}
+	if notes, err := h.NotesProject(ctx, session); err != nil || notes != "" {
+		return notes, err
+	}
 	for _, key := range []string{string(session), here} {
 		if key == "" || key == ":" {
 			continue
@@ -244,8 +249,12 @@ func (h *Handler) Note(ctx context.Context, session chat.ThreadID) (string, erro
 	if err != nil || id == "" || session.Transport() == chat.WorkTransport {
 		return "", err
 	}
-	return "ACTIVE PROJECT: `" + id + "`.\nUse this as the default project_id for all tools unless the user\nexplicitly specifies a different project. When creating tasks,\n" +
-		"listing notes, or any project-scoped operation, use this project.", nil
+	text := "ACTIVE PROJECT: `" + id + "`.\nUse this as the default project_id for all tools unless the user\nexplicitly specifies a different project. When creating tasks,\n" +
+		"listing notes, or any project-scoped operation, use this project."
+	if notes, err := h.NotesProject(ctx, session); err != nil || notes != "" {
+		return text + "\n\n" + notesMode(notes), err
+	}
+	return text, nil
 }
 
 // Paused reports whether no tasks are begun at all.

@@ -120,7 +120,7 @@ func (h *Backend) runsElsewhere(agent string) bool {
 }
 
 // Listeners implements connector.Agents. A channel that is called like an agent is that
-// agent's; everywhere else every bot's own agent reads. Those of other bots are named too, so
+// agent's, one of a project is the first bot's; everywhere else every bot's own agent reads. Those of other bots are named too, so
 // that a message for one of them is no other's, also while that one is not connected (yet).
 func (h *Backend) Listeners(ctx context.Context, bot string, self room.Author, in room.Channel) ([]connector.Listener, error) {
 	h.mu.Lock()
@@ -147,7 +147,7 @@ func (h *Backend) Listeners(ctx context.Context, bot string, self room.Author, i
 			continue
 		}
 		direct := in.Guild == "" || in.Guild == room.Direct
-		l.Bound = direct && b.Name == bot || !direct && h.reads(b.Name, bot, in) && (name == own || named(settings.ChannelsAllow, in))
+		l.Bound = direct && b.Name == bot || !direct && h.reads(b.Name, bot, in) && (name == own || named(settings.ChannelsAllow, in) || h.answersAll(ctx, b.Name, in))
 		if own == "" || name == own || l.Routing == route.Room {
 			out = append(out, l)
 		}

@@ -34,6 +34,9 @@ type Work interface {
 	Results(ctx context.Context, task string) ([]work.Result, error)
 	Needs(ctx context.Context, id string) ([]work.Task, error)
 	Dependents(ctx context.Context, id string) ([]work.Task, error)
+	// OfChannel finds the project that a channel belongs to; ErrUnknown if there is none.
+	OfChannel(ctx context.Context, channel string) (work.Project, error)
+	SpentBy(ctx context.Context, since time.Time) ([]work.Spent, error)
 	// ChangeProject changes a project and writes down what happened.
 	ChangeProject(ctx context.Context, id string, change func(*work.Project) (work.Event, error)) (work.Project, error)
 }
@@ -71,6 +74,7 @@ func (c *Cards) Run(ctx context.Context) {
 	}
 	timer := time.NewTicker(c.o.Every)
 	defer timer.Stop()
+	finished := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -81,7 +85,12 @@ func (c *Cards) Run(ctx context.Context) {
 		if c.Self().ID == "" {
 			continue // before that nothing could be posted
 		}
-		if err := c.look(ctx); err != nil && ctx.Err() == nil {
+		err := error(nil)
+		if !finished {
+			err = c.finishChannels(ctx)
+			finished = err == nil
+		}
+		if err = cmp.Or(err, c.look(ctx)); err != nil && ctx.Err() == nil {
 			c.Log.Warn("the cards of tasks could not be brought up to date; trying again", "event", "work_cards_failed", "error", err)
 		}
 	}
@@ -160,13 +169,23 @@ func (c *Cards) show(ctx context.Context, events []work.Event) error {
 			last[e.Task] = e.ID
 		}
 	}
+	projects := map[string]bool{}
 	for _, e := range events {
 		if err := c.aboutProject(ctx, e); err != nil {
 			return err
 		}
+		projects[e.Project] = projects[e.Project] || e.From == work.InProgress // an attempt ended, so something was spent
 	}
 	for _, id := range order {
 		if err := c.showTask(ctx, id, last[id], events); err != nil {
+			return err
+		}
+	}
+	for id, spent := range projects {
+		if !spent {
+			continue
+		}
+		if err := c.showBudget(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -304,7 +323,10 @@ func (c *Cards) showGone(ctx context.Context, id string, seq int64, events []wor
 
 // aboutProject shows what happened to a project as a whole.
 func (c *Cards) aboutProject(ctx context.Context, e work.Event) error {
-	if e.Type != "project.channel" || e.Text == "" {
+	switch {
+	case e.Type == "project.created" || e.Type == "project.deleted":
+		return c.finishChannels(ctx)
+	case e.Type != "project.channel" || e.Text == "":
 		return nil
 	}
 	// Who links a channel sees there what is on already.

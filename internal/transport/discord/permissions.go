@@ -2,6 +2,8 @@ package discord
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/disgoorg/disgo/discord"
 	"github.com/disgoorg/disgo/rest"
@@ -9,6 +11,7 @@ import (
 
 	"chorus/internal/platform"
 	"chorus/internal/room"
+	"chorus/internal/room/split"
 	"chorus/internal/transport/discord/gateway"
 )
 
@@ -54,6 +57,48 @@ func (c *Client) MayRead(ctx context.Context, guild, channel, user string) (bool
 	_, err = c.rest.GetThreadMember(gateway.ID(channel), gateway.ID(user), false, rest.WithCtx(ctx))
 	return err == nil, absent(gateway.Trouble(err))
 }
+
+// MayManageChannels implements platform.Managers, by what somebody's roles allow in the guild as a whole.
+func (c *Client) MayManageChannels(ctx context.Context, guild, user string) (bool, error) {
+	if guild == "" || guild == room.Direct || user == "" {
+		return false, nil
+	}
+	member, err := c.rest.GetMember(gateway.ID(guild), gateway.ID(user), rest.WithCtx(ctx))
+	if err != nil {
+		return false, absent(gateway.Trouble(err))
+	}
+	g, err := c.rest.GetGuild(gateway.ID(guild), false, rest.WithCtx(ctx))
+	if err != nil {
+		return false, absent(gateway.Trouble(err))
+	}
+	return permissions(*member, g.OwnerID, g.Roles, nil).Has(discord.PermissionManageChannels), nil
+}
+
+// archivedName stands before the name of an archived channel.
+const archivedName = "archived-"
+
+// ArchiveChannel implements platform.Managers.
+func (c *Client) ArchiveChannel(ctx context.Context, id, reason string) error {
+	got, err := c.rest.GetChannel(gateway.ID(id), rest.WithCtx(ctx))
+	if err != nil {
+		return gateway.Trouble(err)
+	}
+	in, ok := got.(discord.GuildChannel)
+	if !ok || strings.HasPrefix(in.Name(), archivedName) {
+		return nil
+	}
+	const writing = discord.PermissionSendMessages | discord.PermissionSendMessagesInThreads | discord.PermissionCreatePublicThreads | discord.PermissionCreatePrivateThreads
+	everyone := in.GuildID() // the role of everyone has the guild's id
+	others := slices.DeleteFunc(slices.Clone(in.PermissionOverwrites()), func(o discord.PermissionOverwrite) bool { return o.ID() == everyone })
+	before, _ := in.PermissionOverwrites().Role(everyone)
+	rules := []discord.PermissionOverwrite(append(others, discord.RolePermissionOverwrite{RoleID: everyone, Allow: before.Allow.Remove(writing), Deny: before.Deny.Add(writing)}))
+	name := split.Clip(archivedName+in.Name(), maxChannelName)
+	_, err = c.rest.UpdateChannel(gateway.ID(id), discord.GuildTextChannelUpdate{Name: &name, PermissionOverwrites: &rules}, rest.WithCtx(ctx), rest.WithReason(reason))
+	return gateway.Trouble(err)
+}
+
+// maxChannelName is how long the name of a channel may be.
+const maxChannelName = 100
 
 // absent is no error for what is not there or not to be seen: then nobody may read it.
 func absent(err error) error {

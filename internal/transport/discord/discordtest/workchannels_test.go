@@ -1,0 +1,125 @@
+package discordtest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/sim/discordsim"
+	"chorus/internal/work"
+)
+
+// A channel is found by its name on the server where somebody asks, among those that they can read; two of one name are not guessed at.
+func TestWorkChannelByName(t *testing.T) {
+	t.Parallel()
+	g := inWork(t, discordsim.Options{Channels: []discordsim.ChannelSpec{{Name: "general"}, {Name: "web"}, {Name: "twice"}, {Name: "other"}}}, map[string]string{})
+	if err := g.Rename("other", "twice"); err != nil {
+		t.Fatal(err)
+	}
+	named := func(person, name string) (operations.ProjectChannel, error) {
+		return operations.SetControlInterface.Call(t.Context(), g.app.Service.Operations(), g.by(person), operations.ProjectChannelName{ID: "web-app", Channel: name})
+	}
+	if got, err := named("ada", " #web "); err != nil || got.Channel != g.Channel("web").String() {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for name, want := range map[string]string{"nothing": "No text channel named 'nothing' found in this server", "twice": "2 channels are named 'twice'", "#": "channel_name is required"} {
+		if _, err := named("ada", name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// Somebody at the terminal means the only server that there is.
+	local := operation.Caller{Principal: g.owner, Scopes: operation.Scopes()}
+	if got, err := operations.SetControlInterface.Call(t.Context(), g.app.Service.Operations(), local, operations.ProjectChannelName{ID: "web-app", Channel: "general"}); err != nil || got.Channel != g.Channel("general").String() {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// A project gets a channel with it if whoever makes it could make one, once whatever happens; with it goes its channel.
+func TestWorkChannelIsMadeAndArchived(t *testing.T) {
+	t.Parallel()
+	g := inWork(t, discordsim.Options{}, map[string]string{})
+	yes := true
+	wants := operations.NewProject{Name: "My Site", Channels: &yes}
+	if _, err := operations.CreateProject.Call(t.Context(), g.app.Service.Operations(), g.by("bob"), wants); operation.KindOf(err) != operation.Forbidden || !strings.Contains(err.Error(), "may not manage channels") {
+		t.Errorf("bob: %v", err)
+	}
+	if _, err := operations.CreateProject.Call(t.Context(), g.app.Service.Operations(), g.by("ada"), wants); err != nil {
+		t.Fatal(err)
+	}
+	linked := func() string {
+		p, err := g.queue().Project(t.Context(), "my-site")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Channel
+	}
+	g.until("the project has its channel", func() bool { return linked() != "" })
+	channel := g.Channel("my-site")
+	if linked() != channel.String() {
+		t.Fatalf("it is linked to %s, and the channel is %s", linked(), channel)
+	}
+	g.message("greeting", func(m discordsim.Message) bool {
+		return m.ChannelID == channel && strings.Contains(m.Text(), "channel of the project **My Site**")
+	})
+	// The process died after the channel was made and before anybody knew: it is found again.
+	g.end()
+	g.start()
+	if _, err := g.queue().ChangeProject(t.Context(), "my-site", func(p *work.Project) (work.Event, error) {
+		p.Channel = ""
+		return work.Event{Type: "project.created"}, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.app.DB.Remember(t.Context(), work.MemoWantedChannel, "my-site", fmt.Appendf(nil, `{"place":"discord:%s/%s"}`, g.Guild(), g.Channel("general"))); err != nil {
+		t.Fatal(err)
+	}
+	g.until("the project has its channel again", func() bool { return linked() == channel.String() })
+
+	if _, err := operations.DeleteProject.Call(t.Context(), g.app.Service.Operations(), g.by("ada"), operations.ProjectDeletion{ID: "my-site", Archive: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.WaitEvent(g.soon(), func(h discordsim.Happening) bool {
+		return h.Name == "CHANNEL_UPDATE" && strings.Contains(string(h.Data), "archived-my-site")
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Say("bob", channel.String(), "is anybody there"); err == nil {
+		t.Error("bob writes in an archived channel")
+	}
+}
+
+// What is said in a notes thread is sorted into notes by the agent there, and confirmed in a line.
+func TestWorkNotesThread(t *testing.T) {
+	t.Parallel()
+	g := inWork(t, discordsim.Options{}, map[string]string{"shared.yaml": "answer: bound\noperationTools: true\n"})
+	shown := g.command("ada", "general", "note thread", map[string]any{"project": "web-app"}).Text()
+	id, _, _ := strings.Cut(strings.TrimPrefix(shown, "<#"), ">")
+	if !strings.Contains(shown, "takes notes for web-app") {
+		t.Fatalf("/note thread shows %q", shown)
+	}
+	said, err := g.Say("bob", id, "!call append_note {\"title\":\"Ideas\",\"content\":\"a darker dark mode\"}\n!end\n!say Added to Ideas.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.message("confirmation", func(m discordsim.Message) bool { return m.ChannelID.String() == id && m.Text() == "Added to Ideas." })
+	g.hasReaction(said, "✅")
+	note, err := operations.ReadNote.Call(t.Context(), g.app.Service.Operations(), g.by("ada"), operations.NoteRef{Title: "Ideas", Project: "web-app"})
+	if err != nil || !strings.Contains(note.Content, "a darker dark mode") {
+		t.Errorf("%+v, %v", note, err)
+	}
+	told := ""
+	for _, line := range g.modelSees(g.thread(said)) {
+		told += line
+	}
+	for _, e := range g.events(g.thread(said)) {
+		told += fmt.Sprintf("%+v", e.Body)
+	}
+	if !strings.Contains(told, "this is the notes thread for project `web-app`") || !strings.Contains(told, "ACTIVE PROJECT: `web-app`") {
+		t.Errorf("the model is told %.3000s", told)
+	}
+	if _, err := operations.PromoteNote.Call(t.Context(), g.app.Service.Operations(), g.by("bob"), operations.NotePromotion{Title: "Ideas", Project: "web-app"}); err != nil {
+		t.Error(err)
+	}
+}

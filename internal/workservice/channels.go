@@ -1,0 +1,117 @@
+package workservice
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/work"
+)
+
+// Channels are those of the chat platforms that this process is connected to. Errors are for people.
+type Channels interface {
+	// NamedChannels are the ids of the channels with a name where a caller speaks.
+	NamedChannels(ctx context.Context, by operation.Caller, name string) ([]string, error)
+	// CheckChannel says why a caller may not have things posted in a channel. Of one that is not known here it says nothing.
+	CheckChannel(ctx context.Context, by operation.Caller, channel string) error
+	// MayManage says why a caller may not have channels made and archived, and gives the place where they would be made.
+	MayManage(ctx context.Context, by operation.Caller, channel string) (place string, err error)
+	// OpenThread opens a thread below a channel, or where the caller speaks, and gives its id.
+	OpenThreadFor(ctx context.Context, by operation.Caller, channel, name string) (string, error)
+}
+
+// wantChannel writes down that a project is to have a channel, or that it is not.
+func (h *Handler) wantChannel(ctx context.Context, by operation.Caller, id string, wanted bool) error {
+	if !wanted {
+		return h.o.Memos.Remember(ctx, work.MemoWantedChannel, id, nil)
+	}
+	wish := work.ChannelWish{By: cmp.Or(by.Principal.Name, by.Principal.String())}
+	if h.o.Channels != nil {
+		place, err := h.o.Channels.MayManage(ctx, by, "")
+		if err != nil {
+			return err
+		}
+		wish.Place = place
+	}
+	value, err := json.Marshal(wish)
+	if err != nil {
+		return err
+	}
+	return h.o.Memos.Remember(ctx, work.MemoWantedChannel, id, value)
+}
+
+// wantArchive writes down that the channel of a project is to be archived when the project is gone.
+func (h *Handler) wantArchive(ctx context.Context, by operation.Caller, p work.Project) error {
+	if h.o.Channels != nil {
+		if _, err := h.o.Channels.MayManage(ctx, by, p.Channel); err != nil {
+			return err
+		}
+	}
+	return h.o.Memos.Remember(ctx, work.MemoArchiveChannel, p.ID, []byte(p.Channel))
+}
+
+// SetControlInterface carries out the operation of that name.
+func (h *Handler) SetControlInterface(ctx context.Context, by operation.Caller, in operations.ProjectChannelName) (operations.ProjectChannel, error) {
+	if _, err := h.project(ctx, by, in.ID); err != nil {
+		return operations.ProjectChannel{}, err
+	}
+	name := strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(in.Channel), "#"))
+	if name == "" {
+		return operations.ProjectChannel{}, invalid("channelName", "channel_name is required")
+	}
+	if h.o.Channels == nil {
+		return operations.ProjectChannel{}, invalid("channelName", "Cannot resolve channel name without guild context. Use set_project_channel with a channel_id instead, or ask for it in the channel itself.")
+	}
+	found, err := h.o.Channels.NamedChannels(ctx, by, name)
+	if err != nil {
+		return operations.ProjectChannel{}, err
+	}
+	switch len(found) {
+	case 0:
+		return operations.ProjectChannel{}, operation.Errorf(operation.NotFound, "No text channel named '%.100s' found in this server", name)
+	case 1:
+		return h.SetProjectChannel(ctx, by, operations.ProjectChannelLink{ID: in.ID, Channel: found[0]})
+	}
+	return operations.ProjectChannel{}, operation.Errorf(operation.Conflict, "%d channels are named '%.100s': %s. Use set_project_channel with the channel_id of the one you mean.", len(found), name, strings.Join(found, ", "))
+}
+
+// OpenNotesThread carries out the operation of that name.
+func (h *Handler) OpenNotesThread(ctx context.Context, by operation.Caller, in operations.NotesThreadStart) (operations.NotesThread, error) {
+	p, err := h.project(ctx, by, in.Project)
+	if err != nil {
+		return operations.NotesThread{}, err
+	}
+	if h.o.Channels == nil {
+		return operations.NotesThread{}, operation.Errorf(operation.Unavailable, "no chat platform is connected here, so no thread can be opened; ask where it is")
+	}
+	id, err := h.o.Channels.OpenThreadFor(ctx, by, p.Channel, "Notes: "+p.Name)
+	if err != nil {
+		return operations.NotesThread{}, err
+	}
+	return operations.NotesThread{ID: id, Project: p.ID}, h.o.Memos.Remember(ctx, work.MemoNotesThread, id, []byte(p.ID))
+}
+
+// NotesProject is the project whose notes a conversation takes; "": none.
+func (h *Handler) NotesProject(ctx context.Context, session chat.ThreadID) (string, error) {
+	if !session.OnPlatform() {
+		return "", nil
+	}
+	id, err := h.o.Memos.Recall(ctx, work.MemoNotesThread, session.Thread())
+	return string(id), err
+}
+
+// notesMode tells the model of a notes thread what to do with what is said there.
+func notesMode(project string) string {
+	return fmt.Sprintf("[Context: this is the notes thread for project `%[1]s`. Default to using notes tools with project_id='%[1]s'.]\n"+
+		"NOTES MODE: people think aloud here.\n"+
+		"1. Call list_notes unless you know which notes there are.\n"+
+		"2. Choose the note that each thought belongs to, or a title for a new one.\n"+
+		"3. Add the thought with append_note, tidied and complete; use write_note only to rewrite a whole note.\n"+
+		"4. Answer with one line and nothing else, such as: Added to Release plan.\n"+
+		"5. What is no thought but a request (make a task of it, show me a note) is carried out with the other tools.", project)
+}
