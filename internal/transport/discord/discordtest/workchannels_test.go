@@ -2,6 +2,8 @@ package discordtest
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -93,7 +95,7 @@ func TestWorkChannelIsMadeAndArchived(t *testing.T) {
 // What is said in a notes thread is sorted into notes by the agent there, and confirmed in a line.
 func TestWorkNotesThread(t *testing.T) {
 	t.Parallel()
-	g := inWork(t, discordsim.Options{}, map[string]string{"shared.yaml": "answer: bound\noperationTools: true\n"})
+	g := inWork(t, discordsim.Options{}, map[string]string{"shared.yaml": "answer: bound\noperationTools: true\npermissions: open\naccess: {discord: open}\n"})
 	shown := g.command("ada", "general", "note thread", map[string]any{"project": "web-app"}).Text()
 	id, _, _ := strings.Cut(strings.TrimPrefix(shown, "<#"), ">")
 	if !strings.Contains(shown, "takes notes for web-app") {
@@ -103,8 +105,8 @@ func TestWorkNotesThread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.message("confirmation", func(m discordsim.Message) bool { return m.ChannelID.String() == id && m.Text() == "Added to Ideas." })
 	g.hasReaction(said, "✅")
+	g.message("confirmation", func(m discordsim.Message) bool { return m.ChannelID.String() == id && m.Text() == "Added to Ideas." })
 	note, err := operations.ReadNote.Call(t.Context(), g.app.Service.Operations(), g.by("ada"), operations.NoteRef{Title: "Ideas", Project: "web-app"})
 	if err != nil || !strings.Contains(note.Content, "a darker dark mode") {
 		t.Errorf("%+v, %v", note, err)
@@ -121,5 +123,27 @@ func TestWorkNotesThread(t *testing.T) {
 	}
 	if _, err := operations.PromoteNote.Call(t.Context(), g.app.Service.Operations(), g.by("bob"), operations.NotePromotion{Title: "Ideas", Project: "web-app"}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestWorkGuide does what the guide says.
+func TestWorkGuide(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "guides", "work-on-discord.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := inWork(t, discordsim.Options{}, map[string]string{})
+	lines := readGuide(t, string(data))
+	if len(lines) == 0 {
+		t.Fatal("the guide has no example")
+	}
+	for _, l := range lines {
+		got := l.do(g.guildT)
+		for _, w := range l.want {
+			if !strings.Contains(got, w) {
+				t.Errorf("docs/guides/work-on-discord.md:%d: %s says %q and is answered %q, without %q", l.line, l.who, l.words, got, w)
+			}
+		}
 	}
 }
