@@ -146,7 +146,7 @@ func Of(f Facts) Card {
 	if open := unfinished(f.Needs); t.State == work.Defined && len(open) > 0 {
 		b.WriteString("It needs " + named(open) + ".\n")
 	}
-	if t.Why != "" && t.State != work.Completed {
+	if t.Why != "" && t.State != work.Completed && !(t.State == work.AwaitingApproval && strings.HasPrefix(t.Why, waitsForYes)) {
 		b.WriteString("> " + plain(t.Why, maxWhy) + "\n")
 	}
 	if !t.NotBefore.IsZero() && (t.State == work.Paused || t.State == work.Ready) {
@@ -162,6 +162,9 @@ func Of(f Facts) Card {
 	b.WriteString(mark.Small(small(t)))
 	return Card{Tone: l.tone, Text: b.String(), Actions: Actions(t)}
 }
+
+// waitsForYes begins a reason that says what the card and its buttons say already.
+const waitsForYes = "the result waits for a yes"
 
 // result is what the newest attempt gave, where somebody looks at it.
 func result(f Facts) string {

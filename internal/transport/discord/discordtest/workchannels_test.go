@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"chorus/internal/chat"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/sim/discordsim"
@@ -112,10 +113,8 @@ func TestWorkNotesThread(t *testing.T) {
 		t.Errorf("%+v, %v", note, err)
 	}
 	told := ""
-	for _, line := range g.modelSees(g.thread(said)) {
-		told += line
-	}
-	for _, e := range g.events(g.thread(said)) {
+	thread := chat.ThreadID(fmt.Sprintf("discord:%s/%s:%s@%s", g.Guild(), g.Channel("general"), id, chat.DefaultAgent))
+	for _, e := range g.events(thread) {
 		told += fmt.Sprintf("%+v", e.Body)
 	}
 	if !strings.Contains(told, "this is the notes thread for project `web-app`") || !strings.Contains(told, "ACTIVE PROJECT: `web-app`") {
