@@ -22,6 +22,7 @@ type Notes interface {
 // NotesThreadStart says whose notes are taken.
 type NotesThreadStart struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
+	Key     string `json:"-" key:"true"`
 }
 
 // NotesThread is a thread on a chat platform in which everything that is said becomes notes of a project.

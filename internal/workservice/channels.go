@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"chorus/internal/chat"
@@ -86,12 +85,24 @@ func (h *Handler) OpenNotesThread(ctx context.Context, by operation.Caller, in o
 	if err != nil {
 		return operations.NotesThread{}, err
 	}
+	made := by.Principal.String() + "/" + in.Key
+	if in.Key != "" {
+		before, err := h.o.Memos.Recall(ctx, openedThread, made)
+		if err != nil || len(before) > 0 { // asked for again after a lost answer
+			return operations.NotesThread{ID: string(before), Project: p.ID}, err
+		}
+	}
 	if h.o.Channels == nil {
 		return operations.NotesThread{}, operation.Errorf(operation.Unavailable, "no chat platform is connected here, so no thread can be opened; ask where it is")
 	}
 	id, err := h.o.Channels.OpenThreadFor(ctx, by, p.Channel, "Notes: "+p.Name)
 	if err != nil {
 		return operations.NotesThread{}, err
+	}
+	if in.Key != "" {
+		if err := h.o.Memos.Remember(ctx, openedThread, made, []byte(id)); err != nil {
+			return operations.NotesThread{}, err
+		}
 	}
 	return operations.NotesThread{ID: id, Project: p.ID}, h.o.Memos.Remember(ctx, work.MemoNotesThread, id, []byte(p.ID))
 }
@@ -103,15 +114,4 @@ func (h *Handler) NotesProject(ctx context.Context, session chat.ThreadID) (stri
 	}
 	id, err := h.o.Memos.Recall(ctx, work.MemoNotesThread, session.Thread())
 	return string(id), err
-}
-
-// notesMode tells the model of a notes thread what to do with what is said there.
-func notesMode(project string) string {
-	return fmt.Sprintf("[Context: this is the notes thread for project `%[1]s`. Default to using notes tools with project_id='%[1]s'.]\n"+
-		"NOTES MODE: people think aloud here.\n"+
-		"1. Call list_notes unless you know which notes there are.\n"+
-		"2. Choose the note that each thought belongs to, or a title for a new one.\n"+
-		"3. Add the thought with append_note, tidied and complete; use write_note only to rewrite a whole note.\n"+
-		"4. Answer with one line and nothing else, such as: Added to Release plan.\n"+
-		"5. What is no thought but a request (make a task of it, show me a note) is carried out with the other tools.", project)
 }

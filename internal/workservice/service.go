@@ -210,6 +210,7 @@ const (
 	activeProject = "active-project" // by thread
 	orchestrator  = "orchestrator"   // one: paused or not
 	appendedNote  = "appended-note"  // by idempotency key
+	openedThread  = "opened-notes"   // by idempotency key
 )
 
 // Active is the project that a conversation is about; "": none.
@@ -252,9 +253,17 @@ func (h *Handler) Note(ctx context.Context, session chat.ThreadID) (string, erro
 	text := "ACTIVE PROJECT: `" + id + "`.\nUse this as the default project_id for all tools unless the user\nexplicitly specifies a different project. When creating tasks,\n" +
 		"listing notes, or any project-scoped operation, use this project."
 	if notes, err := h.NotesProject(ctx, session); err != nil || notes != "" {
-		return text + "\n\n" + notesMode(notes), err
+		return text + "\n\n" + strings.TrimSpace(work.NotesContext(notes)), err
 	}
-	return text, nil
+	if !session.OnPlatform() {
+		return text, nil
+	}
+	place := session.Place()
+	p, err := h.o.Projects.OfChannel(ctx, place[strings.LastIndexByte(place, '/')+1:])
+	if err == nil && p.ID == id {
+		text += "\n\n" + strings.TrimSpace(work.ChannelContext(id))
+	}
+	return text, hideUnknown(err)
 }
 
 // Paused reports whether no tasks are begun at all.

@@ -54,6 +54,8 @@ func Actions(t work.Task) []Action {
 			out = append(out, a)
 		}
 	}
+	add(Approve, work.PlanApproved, work.AwaitingPlanApproval)
+	add(Reject, work.PlanRejected, work.AwaitingPlanApproval)
 	add(Approve, work.Approved, work.AwaitingApproval)
 	add(Reject, work.AdminRestart, work.AwaitingApproval)
 	add(Stop, work.AdminStop, work.Assigned, work.InProgress, work.WaitingInput, work.Paused, work.AwaitingPlanApproval)

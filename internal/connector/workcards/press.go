@@ -85,7 +85,7 @@ func (c *Cards) pressed(ctx context.Context, p platform.Press, a workview.Action
 		c.refresh(ctx, t.ID)
 		return says("The task has moved on since this was shown; look at it again.")
 	}
-	answer, err := c.act(ctx, by, a, id, strings.TrimSpace(p.Text))
+	answer, err := c.act(ctx, by, a, t, strings.TrimSpace(p.Text))
 	if err != nil {
 		return says(c.UserMessage(err))
 	}
@@ -96,10 +96,15 @@ func (c *Cards) pressed(ctx context.Context, p platform.Press, a workview.Action
 }
 
 // act carries out the operation of an action.
-func (c *Cards) act(ctx context.Context, by operation.Caller, a workview.Action, id, words string) (answer platform.Answer, err error) {
-	ref := operations.TaskRef{ID: id}
+func (c *Cards) act(ctx context.Context, by operation.Caller, a workview.Action, t work.Task, words string) (answer platform.Answer, err error) {
+	ref := operations.TaskRef{ID: t.ID}
+	plan := t.State == work.AwaitingPlanApproval
 	switch a {
 	case workview.Approve:
+		if plan {
+			_, err = operations.ApprovePlan.Call(ctx, c.Backend, by, ref)
+			break
+		}
 		_, err = operations.ApproveTask.Call(ctx, c.Backend, by, ref)
 	case workview.Stop:
 		_, err = operations.StopTask.Call(ctx, c.Backend, by, ref)
@@ -108,7 +113,12 @@ func (c *Cards) act(ctx context.Context, by operation.Caller, a workview.Action,
 	case workview.Skip:
 		_, err = operations.SkipTask.Call(ctx, c.Backend, by, ref)
 	case workview.Reject, workview.Reopen:
-		_, err = operations.ReopenTask.Call(ctx, c.Backend, by, operations.TaskFeedback{ID: id, Feedback: words})
+		said := operations.TaskFeedback{ID: t.ID, Feedback: words}
+		if plan {
+			_, err = operations.RejectPlan.Call(ctx, c.Backend, by, said)
+			break
+		}
+		_, err = operations.ReopenTask.Call(ctx, c.Backend, by, said)
 	case workview.Diff:
 		return c.diff(ctx, by, ref)
 	case workview.Error:
