@@ -80,21 +80,21 @@ type Restarting struct {
 
 // The operations on the files of projects, and on the server itself.
 var (
-	ReadFile = operation.New(operation.Info{Name: "file.read", Help: "Read a file of a project", Scope: operation.Read,
+	ReadFile = operation.New(operation.Info{Name: "workspace.read", Help: "Read a file of a project", Scope: operation.Read,
 		Errors: gitErrors(), Judged: "project_read_file",
 		HTTP:  []operation.HTTP{{Route: "GET /api/files/content", ID: "readProjectFile"}},
 		CLI:   []operation.CLI{{Words: "project read", Args: "PATH", Example: "  chorus project read docs/plan.md -p my-web-app"}},
 		Slash: []operation.Slash{{Words: "project read", Show: "`{path}`\n{content:block}"}},
 		Tool:  "read_file"}, Workspaces.ReadFile)
 
-	SearchFiles = operation.New(operation.Info{Name: "file.search", Help: "Search the files of a project, or their names", Scope: operation.Read,
+	SearchFiles = operation.New(operation.Info{Name: "workspace.search", Help: "Search the files of a project, or their names", Scope: operation.Read,
 		Errors: gitErrors(), Judged: "project_search_files",
 		HTTP:  []operation.HTTP{{Route: "GET /api/files/search", ID: "searchProjectFiles"}},
 		CLI:   []operation.CLI{{Words: "project search", Args: "PATTERN [PATH]", Example: "  chorus project search 'func main' -p my-web-app\n  chorus project search '*.css' --mode find -p my-web-app"}},
 		Slash: []operation.Slash{{Words: "project search", Show: "{results:block}"}},
 		Tool:  "search_files"}, Workspaces.SearchFiles)
 
-	RunProjectCommand = operation.New(operation.Info{Name: "file.run", Help: "Run a shell command in a project, in the sandbox of its agents", Scope: operation.Chat, Effect: operation.Changes,
+	RunProjectCommand = operation.New(operation.Info{Name: "workspace.run", Help: "Run a shell command in a project, in the sandbox of its agents", Scope: operation.Chat, Effect: operation.Changes,
 		Doc:    "What the rules forbid agents they forbid here, too. It is for whoever the project belongs to.",
 		Errors: gitErrors(), Judged: "project_run_command",
 		HTTP:  []operation.HTTP{{Route: "POST /api/files/commands", ID: "runProjectCommand", Body: "ShellCommand", Status: 200}},
