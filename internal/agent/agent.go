@@ -72,6 +72,8 @@ type Agent struct {
 	// left to an agent that is made for them.
 	Terms chat.Terms
 	Tools Tools
+	// External does the work of a run instead of a model and our tools; nil: nothing does.
+	External *External
 	// Model resolves "provider/model".
 	Model func(name string) (model.Handle, error)
 	// Head loads the head a run was started with.

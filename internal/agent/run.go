@@ -127,6 +127,8 @@ func (r *runner) next(ctx context.Context) (State, error) {
 		return Finished, r.end(ctx, chat.RunEnded{Reason: chat.EndAborted, Text: "Stopped."})
 	case r.fatal != nil:
 		return Finished, r.fail(ctx, r.fatal)
+	case r.External != nil:
+		return r.external(ctx, run)
 	case r.openCalls():
 		return r.tools(ctx)
 	case run.Failure != nil && run.Failure.Final:

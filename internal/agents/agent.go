@@ -22,6 +22,7 @@ type Agent struct {
 	Tools        []string // empty: all. "task.*" stands for the tools of a group
 	RareTools    []string // those it has besides, found by searching; written likewise
 	WebSearch    bool
+	Worker       string // claude, codex or acp: another program that does its work; empty: a model and our tools
 	CreatedAt    time.Time
 	Extra        map[string]json.RawMessage
 }
@@ -35,6 +36,7 @@ type agentJSON struct {
 	Tools        []string  `json:"tools,omitempty"`
 	RareTools    []string  `json:"rareTools,omitempty"`
 	WebSearch    bool      `json:"webSearch,omitempty"`
+	Worker       string    `json:"worker,omitempty"`
 	CreatedAt    time.Time `json:"createdAt,omitzero"`
 }
 
@@ -48,7 +50,7 @@ var errNoObject = errors.New("it must hold one JSON object")
 // MarshalJSON writes the known keys in their order, then the others by name.
 func (a Agent) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
-	known, err := text.JSON(agentJSON{a.Name, a.SystemPrompt, a.Model, a.Permissions, a.Tools, a.RareTools, a.WebSearch, a.CreatedAt})
+	known, err := text.JSON(agentJSON{a.Name, a.SystemPrompt, a.Model, a.Permissions, a.Tools, a.RareTools, a.WebSearch, a.Worker, a.CreatedAt})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +89,7 @@ func (a *Agent) UnmarshalJSON(data []byte) error {
 		into any
 	}{
 		{"name", &read.Name}, {"systemPrompt", &read.SystemPrompt}, {"model", &read.Model}, {"permissions", &read.Permissions},
-		{"tools", &read.Tools}, {"rareTools", &read.RareTools}, {"webSearch", &read.WebSearch}, {"createdAt", &read.CreatedAt},
+		{"tools", &read.Tools}, {"rareTools", &read.RareTools}, {"webSearch", &read.WebSearch}, {"worker", &read.Worker}, {"createdAt", &read.CreatedAt},
 	} {
 		value, ok := keys[field.key]
 		if !ok {

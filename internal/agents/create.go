@@ -134,6 +134,9 @@ func (r *Store) merge(dir string, given Agent) (Agent, error) {
 		a.Tools = given.Tools
 	}
 	a.WebSearch = a.WebSearch || given.WebSearch
+	if given.Worker != "" {
+		a.Worker = given.Worker
+	}
 	if a.Extra == nil && len(given.Extra) > 0 {
 		a.Extra = map[string]json.RawMessage{}
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // configurable are the keys that Configure changes.
-var configurable = []string{"systemPrompt", "model", "permissions", "tools", "rareTools", "webSearch"}
+var configurable = []string{"systemPrompt", "model", "permissions", "tools", "rareTools", "webSearch", "worker"}
 
 func (r *Store) set(a *Agent, key, value string) error {
 	if modern, ok := spellings[key]; ok {
@@ -47,12 +47,26 @@ func (r *Store) set(a *Agent, key, value string) error {
 			return fmt.Errorf("webSearch: %w", err)
 		}
 		a.WebSearch = on
+	case "worker":
+		value = strings.TrimSpace(value)
+		if err := CheckWorker(value); err != nil {
+			return err
+		}
+		a.Worker = value
 	case "name", "createdAt":
 		return fmt.Errorf("%q cannot be changed; it can be: %s", key, strings.Join(configurable, ", "))
 	default:
 		return r.setOther(a, key, value)
 	}
 	return nil
+}
+
+// CheckWorker says what is wrong with the kind of an agent's worker.
+func CheckWorker(kind string) error {
+	if kind == "" || slices.Contains([]string{"claude", "codex", "acp"}, kind) {
+		return nil
+	}
+	return fmt.Errorf("worker: %.40q is none; there are claude, codex and acp, and nothing for an agent of our own", kind)
 }
 
 // setOther writes a setting that others know, where it stands in the file.
@@ -78,7 +92,7 @@ func (r *Store) unset(a *Agent, key string) error {
 		key = modern
 	}
 	switch key {
-	case "systemPrompt", "model", "tools", "rareTools":
+	case "systemPrompt", "model", "tools", "rareTools", "worker":
 		return r.set(a, key, "")
 	case "webSearch":
 		return r.set(a, key, "false")

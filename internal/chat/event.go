@@ -267,6 +267,8 @@ type Said struct {
 	Forgotten bool `json:"forgotten,omitempty"`
 	// Unreadable are events of the stream that could not be read; the answer went on without.
 	Unreadable []string `json:"unreadable,omitempty"`
+	// Cost is what the whole of it cost, in billionths of a dollar, as the program says that answered; it counts where no price is known.
+	Cost int64 `json:"cost,omitempty"`
 }
 
 // Failure is an error as the journal keeps it.

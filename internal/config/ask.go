@@ -122,6 +122,10 @@ func (b *Bot) fill(r *report, env func(string) string) {
 	for _, name := range m.names("mcpServers") {
 		b.server(r, name, env)
 	}
+	b.WorkerEnv = Values{}
+	if err := b.values("worker.env", b.WorkerEnv, env); err != nil {
+		r.fail(b.Origin("worker.env"), "worker.env", "%s", joinLines(err))
+	}
 	for _, name := range m.names("searchProviders") {
 		b.searchProvider(r, name, env)
 	}

@@ -74,14 +74,23 @@ type Bot struct {
 	ChatPersonaPrefill bool   `key:"chatPersonaPrefill"`
 	ChatBotAsAssistant bool   `key:"chatBotAsAssistant"`
 
-	ToolsEnabled      bool             `key:"toolsEnabled"`
-	Footer            string           `key:"footer"`
-	ToolOutputVisible bool             `key:"toolOutputVisible"`
-	MaxToolDepth      int              `key:"maxToolDepth"`
-	ReportActions     bool             `key:"reportActions"`
-	HashlineEdit      bool             `key:"hashlineEdit"`
-	OperationTools    bool             `key:"operationTools"`
-	MCPServers        []MCPServer      // those that are not disabled, in file order
+	ToolsEnabled      bool        `key:"toolsEnabled"`
+	Footer            string      `key:"footer"`
+	ToolOutputVisible bool        `key:"toolOutputVisible"`
+	MaxToolDepth      int         `key:"maxToolDepth"`
+	ReportActions     bool        `key:"reportActions"`
+	HashlineEdit      bool        `key:"hashlineEdit"`
+	OperationTools    bool        `key:"operationTools"`
+	MCPServers        []MCPServer // those that are not disabled, in file order
+	WorkerKind        string      `key:"worker.kind"` // claude, codex, acp; "": our own agent
+	WorkerCommand     []string    `key:"worker.command"`
+	WorkerArgs        []string    `key:"worker.args"`
+	WorkerModel       string      `key:"worker.model"`
+	WorkerEnv         Values
+	WorkerHosts       []string         `key:"worker.hosts"`
+	WorkerPaths       []string         `key:"worker.paths"` // as written
+	WorkerQuietMS     int              `key:"worker.quietMs"`
+	WorkerSandbox     string           `key:"worker.sandbox"`
 	SearchProviders   []SearchProvider // in file order
 	ToolHooks         []ToolHook       // in file order
 

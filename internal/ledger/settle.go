@@ -28,6 +28,8 @@ func (e Entry) Settle(price Price, input int, said chat.Said) Entry {
 		}
 		e.How, e.Usage = Estimate, chat.Usage{Input: input, Output: out}
 	}
-	e.Settled = price.Cost(e.Usage)
+	if e.Settled = price.Cost(e.Usage); said.Cost > 0 && !price.Known() {
+		e.Settled = said.Cost
+	}
 	return e
 }

@@ -29,10 +29,11 @@ type Agent struct {
 	CreatedAt   time.Time `json:"createdAt,omitzero"`
 	Description string    `json:"description,omitempty"`
 	// State is IDLE, or BUSY while the agent works on tasks; Task is the first of those that the caller may see.
-	State string      `json:"state,omitempty"`
-	Task  string      `json:"currentTask,omitempty"`
-	Tasks []TaskBrief `json:"tasks,omitempty"`
-	Repo  string      `json:"repoId,omitempty"` // that its tasks work in unless they name another
+	State  string      `json:"state,omitempty"`
+	Task   string      `json:"currentTask,omitempty"`
+	Tasks  []TaskBrief `json:"tasks,omitempty"`
+	Repo   string      `json:"repoId,omitempty"` // that its tasks work in unless they name another
+	Worker string      `json:"worker,omitempty"` // claude, codex or acp: another program does its work
 	// File is agent.json as it is, for whoever may change it; nil: there is none.
 	File json.RawMessage `json:"file,omitempty"`
 }
@@ -86,7 +87,7 @@ type NewAgent struct {
 	Model        string `json:"model,omitempty" maxLen:"200" noun:"model" cli:"model,m" doc:"model; left out: the default"`
 	Permissions  string `json:"permissions,omitempty" maxLen:"64" noun:"profile" doc:"permission profile; left out: the default"`
 	SystemPrompt string `json:"systemPrompt,omitempty" maxLen:"200000" tool:"system_prompt" cli:"prompt" slash:"prompt" doc:"who the agent is and what it does"`
-	Type         string `json:"agentType,omitempty" enum:"chorus" tool:"agent_type" cli:"-" slash:"-" doc:"what kind of agent; left out: chorus"`
+	Type         string `json:"agentType,omitempty" enum:"chorus,claude,codex,acp" tool:"agent_type" cli:"worker" slash:"-" doc:"who does its work: a model with the tools of Chorus, or another program; left out: chorus"`
 	Repo         string `json:"repoId,omitempty" maxLen:"100" noun:"repo" tool:"repo_id" cli:"repo" slash:"repo" doc:"the repository that its tasks work in unless they name another"`
 	Key          string `json:"-" key:"true"`
 }

@@ -267,26 +267,38 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 	}, func() string {
 		return touchedFiles(s.Home.Identity(), filepath.Join(s.Home.AgentDir(row.Agent), "docs"), filepath.Join(row.Dir, "AGENTS.md"), filepath.Join(row.Dir, "CLAUDE.md"))
 	}))
+	program, err := s.external(b, row, bot, who, plan)
+	if err != nil {
+		return engine.Setup{}, err
+	}
 	var head *model.Head // of the run
 	return engine.Setup{
 		Dir:   row.Dir,
 		Price: PriceOf(models, bot), Budget: BudgetOf(bot, now.Yes),
 		Gate: g,
 		Agent: &agent.Agent{
-			Tools: s.Logs.Redacting(offered),
-			Model: modelsFor(models, row, bot, b),
-			Head:  s.Head,
+			Tools:    s.Logs.Redacting(offered),
+			External: program,
+			Model:    modelsFor(models, row, bot, b),
+			Head:     s.Head,
 			Begin: func(ctx context.Context, log *transcript.Log, prompt transcript.Waiting) (agent.Beginning, error) {
 				s.AwaitFiles(ctx, row.ID, log)
 				s.RecallChannel(ctx, row, bot, log, prompt)
 				b.fetchPrompt(ctx, prompt)
-				out, err := s.begin(ctx, beginning{row, b, models, offered, now, who, bot, rules.Name(), log, g})
+				with := beginning{row, b, models, offered, now, who, bot, rules.Name(), log, g}
+				if program != nil {
+					return beginExternal(with, program.Name)
+				}
+				out, err := s.begin(ctx, with)
 				if err == nil {
 					head, err = model.ParseHead(out.Head.Data)
 				}
 				return out, err
 			},
 			Notes: func(ctx context.Context, log *transcript.Log) []chat.Noted {
+				if program != nil {
+					return nil // it has a context of its own
+				}
 				if run := log.Run(); head == nil && run != nil { // begun by another process
 					head, _ = s.Head(run.Head)
 				}
@@ -457,6 +469,7 @@ type persona struct {
 	docs     []Document
 	tools    []string // none: all
 	rare     []string // found by searching
+	worker   string   // another program that does its work; "": none
 }
 
 // has reports whether the agent has a tool: one that it names, or of a group that it names.
@@ -488,7 +501,7 @@ func (s *Setup) persona(ctx context.Context, name string, bot *config.Bot) (pers
 	case err != nil:
 		return p, err
 	}
-	p.tools, p.rare = who.Tools, who.RareTools
+	p.tools, p.rare, p.worker = who.Tools, who.RareTools, who.Worker
 	p.docs = Docs(filepath.Join(s.Home.AgentDir(name), "docs"))
 	return p, nil
 }

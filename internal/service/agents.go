@@ -104,7 +104,7 @@ func (o *Handler) Agent(a agents.Agent) operations.Agent {
 	own := o.Defaults(a.Name)
 	line, _, _ := strings.Cut(strings.TrimSpace(a.SystemPrompt), "\n")
 	return operations.Agent{Name: a.Name, Model: cmp.Or(a.Model, own.Model), Permissions: cmp.Or(a.Permissions, own.Permissions), Sandbox: own.Sandbox, Repo: repoOf(a),
-		Workspace: o.app.Settings.Agents().Workspace(a.Name), CreatedAt: a.CreatedAt, Description: o.app.Logs.Redactor().Clipped(gate.Shortened(line))}
+		Workspace: o.app.Settings.Agents().Workspace(a.Name), CreatedAt: a.CreatedAt, Description: o.app.Logs.Redactor().Clipped(gate.Shortened(line)), Worker: a.Worker}
 }
 
 func (o *Handler) FindAgent(ctx context.Context, name string) (agents.Agent, error) {
@@ -195,6 +195,9 @@ func (o *Handler) toolsOf(a agents.Agent, bot *config.Bot) ([]operations.Tool, e
 // CreateAgent carries out the operation of that name.
 func (o *Handler) CreateAgent(ctx context.Context, by operation.Caller, in operations.NewAgent) (operations.Agent, error) {
 	given := agents.Agent{Name: in.Name, Model: in.Model, Permissions: in.Permissions, SystemPrompt: in.SystemPrompt}
+	if in.Type != "chorus" {
+		given.Worker = in.Type
+	}
 	if err := o.checkAgent(&given); err != nil {
 		return operations.Agent{}, err
 	}

@@ -97,6 +97,28 @@ func (l *Log) Cut() bool { return l.turn != nil && l.turn.Cut }
 // Note is what was last shown about something in this window; "" if nothing was.
 func (l *Log) Note(what string) string { return l.notes[what] }
 
+// Heard is what people said since the last answer, as text; with all, in the whole window.
+func (l *Log) Heard(all bool) string {
+	var out []string
+	hear := func(kind entryKind, m *model.Message) {
+		switch {
+		case kind == words && m.Role == model.User:
+			out = append(out, m.Blocks.Text())
+		case kind == said && !all:
+			out = nil
+		}
+	}
+	for _, e := range l.window {
+		hear(e.kind, e.msg)
+	}
+	for _, it := range l.pending {
+		for _, m := range it.msgs {
+			hear(it.kind, m)
+		}
+	}
+	return strings.Join(out, "\n\n")
+}
+
 // Wanted lists the events whose files are still to come, of what the next request would be
 // the first to show.
 func (l *Log) Wanted() []int64 {

@@ -37,7 +37,11 @@ func Ended(t Task, end chat.RunEnded, now time.Time) Change {
 	case end.Reason == chat.EndAborted:
 		return Change{Step: AdminStop, Retries: t.Retries, Outcome: OutcomeStopped, Kind: ErrorStopped, Why: cmp.Or(why, "somebody stopped it")}
 	case kind.Temporary():
-		return Change{Step: TokensExhausted, Retries: t.Retries, NotBefore: now.Add(Backoff(limitWait, t.Attempt)), Kind: kind, Why: cmp.Or(why, kind.Title()),
+		wait := Backoff(limitWait, t.Attempt)
+		if end.Error != nil { // whoever limits it may say until when
+			wait = max(wait, time.Duration(end.Error.RetryMS)*time.Millisecond)
+		}
+		return Change{Step: TokensExhausted, Retries: t.Retries, NotBefore: now.Add(wait), Kind: kind, Why: cmp.Or(why, kind.Title()),
 			Outcome: map[ErrorKind]Outcome{ErrorRateLimit: OutcomeRateLimit, ErrorBudget: OutcomeTokens}[kind]}
 	case end.Reason == chat.EndDenied:
 		return Change{Step: Denied, Retries: t.Retries, Outcome: OutcomeFailed, Kind: kind, Why: cmp.Or(why, kind.Title())}
@@ -92,7 +96,9 @@ func KindOfRun(end chat.RunEnded) ErrorKind {
 		return ErrorContext
 	case "network":
 		return ErrorNetwork
-	default:
-		return ErrorUnexpected
 	}
+	if kind := ErrorKind(end.Error.Kind); explanations[kind] != [2]string{} {
+		return kind // a program's
+	}
+	return ErrorUnexpected
 }

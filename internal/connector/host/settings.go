@@ -45,6 +45,8 @@ func ownSetting(a agents.Agent, key string) connector.Setting {
 	switch key {
 	case "tools":
 		s.Value = cmp.Or(strings.Join(a.Tools, ", "), "all")
+	case "worker":
+		s.Value = cmp.Or(a.Worker, "none")
 	default:
 		s.Value = fmt.Sprint(a.WebSearch)
 	}

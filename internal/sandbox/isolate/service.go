@@ -28,9 +28,19 @@ type Service struct {
 	HostsKey string   // where they are configured, for people
 	Shows    []string // further paths that it sees, read-only; those that no sandbox may show are left out
 	Fixed    []string // files of the workspace that it sees and cannot change
+	Writes   []string // further paths that it sees and may change
+	Call     string   // marks its processes, so that they are found after a crash
 	// Must refuses to run it where a sandbox was not turned off and none works. Otherwise it
 	// then runs without one, with a warning, unless the plan requires a sandbox.
 	Must bool
+}
+
+// called is what people call it.
+func (s Service) called() string {
+	if s.Call != "" {
+		return "the worker " + s.Name
+	}
+	return "the MCP server " + s.Name
 }
 
 // serviceHome is where a sandbox has its home.
@@ -49,7 +59,7 @@ func (i *Isolation) Prepare(ctx context.Context, site *Site, p Plan, s Service) 
 		if s.Must || kind == "bwrap" || p.Own && p.Need == Required {
 			return nil, fmt.Errorf("it must run in a sandbox, and none works here: %w", err)
 		}
-		i.Notices.WarnOnce(fmt.Sprintf("the MCP server %s runs without a sandbox, as you and with your files: %s", s.Name, err))
+		i.Notices.WarnOnce(fmt.Sprintf("%s runs without a sandbox, as you and with your files: %s", s.called(), err))
 		return nil, nil
 	}
 	p.Hosts, p.secrets, p.hostsKey = s.Hosts, nil, s.HostsKey
@@ -61,7 +71,7 @@ func (i *Isolation) Prepare(ctx context.Context, site *Site, p Plan, s Service) 
 		return nil, err
 	}
 	proxy := &EgressProxy{Thread: site.Proxy.Thread, OnRefused: func(text string) {
-		i.Notices.WarnOnce("MCP server " + s.Name + ": " + strings.Trim(text, "[]"))
+		i.Notices.WarnOnce(s.called() + ": " + strings.Trim(text, "[]"))
 	}}
 	opened, err := proxy.open(ctx, i, p)
 	if err != nil {
@@ -78,7 +88,7 @@ func (i *Isolation) Prepare(ctx context.Context, site *Site, p Plan, s Service) 
 	prepared.Release = func() {
 		release()
 		if err := proxy.Close(); err != nil {
-			i.Log.Warn("the proxy of an MCP server was not closed: "+err.Error(), "component", "sandbox", "event", "proxy_not_closed", "server", s.Name)
+			i.Log.Warn("the proxy of "+s.called()+" was not closed: "+err.Error(), "component", "sandbox", "event", "proxy_not_closed", "server", s.Name)
 		}
 	}
 	return prepared, nil
@@ -98,10 +108,13 @@ func (i *Isolation) serviceCommand(site *Site, p Plan, s Service) (sandbox.Comma
 		return sandbox.Command{}, fmt.Errorf("make a home for the server: %w", err)
 	}
 	roots := append(slices.Concat(view.Roots, site.Roots), sandbox.Root{Path: site.Dir, Writable: true})
+	for _, path := range s.Writes {
+		roots = append(roots, sandbox.Root{Path: path, Writable: true})
+	}
 	for _, file := range s.Fixed {
 		roots = append(roots, sandbox.Root{Path: file})
 	}
 	// Python would run what stands in __pycache__ of the workspace, where commands can write, in place of the file.
 	env := append(view.Env, "PYTHONPYCACHEPREFIX="+serviceHome+"/.cache/pycache")
-	return sandbox.Command{Argv: s.Argv, Dir: s.Dir, Env: env, Home: home, Roots: roots, OpenGit: p.openGit}, nil
+	return sandbox.Command{Argv: s.Argv, Dir: s.Dir, Call: s.Call, Env: env, Home: home, Roots: roots, OpenGit: p.openGit}, nil
 }
