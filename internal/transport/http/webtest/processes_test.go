@@ -57,3 +57,42 @@ func TestProcesses(t *testing.T) {
 	p.waitForText("notify_channel")
 	p.until(`!document.querySelector("form[action^='/processes/']") && window.kept`)
 }
+
+// Instructions that only a model understands are shown as it has read them, and hold when the person says so; what it cannot
+// read is said and holds nothing.
+func TestInstructionsThatAModelReads(t *testing.T) {
+	t.Parallel()
+	h := newServer(t)
+	work := t.TempDir()
+	id := h.session(operations.NewSession{WorkspacePath: work, Permissions: "open"})
+	h.prompt(id, `call run_background {"command":"until [ -e stop ]; do sleep 0.05; done","timeout":300}`+"\nend\nsay it runs")
+	stop := func() {
+		if err := os.WriteFile(filepath.Join(work, "stop"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(stop)
+	p := h.signedIn()
+	p.visit("/processes")
+	p.until(`document.querySelector("table.list tbody a")`)
+	p.click("table.list tbody a")
+	hooks := `document.querySelectorAll("#process-hooks li").length`
+	p.until(hooks + ` === 1`) // the one that tells of its end
+	p.expectError("400")
+	p.write("textarea[name=say]", "!say Sure! I will do that.")
+	p.click("form.form .button")
+	p.waitForText("did not answer in the form that was asked for")
+	p.visit("/processes")
+	p.click("table.list tbody a")
+	p.write("textarea[name=say]", `!say {"hooks":[{"on":"output","pattern":"9[0-9]%","do":"notify_channel"}]}`)
+	p.click("form.form .button")
+	p.waitForText("when it prints a line that matches /9[0-9]%/, tell people")
+	if p.number(hooks) != 1 {
+		t.Error("what was only shown holds already")
+	}
+	p.phone()
+	p.fits("what a model has read, on a phone")
+	p.click(".ask .button")
+	p.until(hooks + ` === 2`)
+	p.once("when it prints a line that matches /9[0-9]%/", "#process-hooks li")
+}
