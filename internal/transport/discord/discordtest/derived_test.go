@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -223,4 +224,34 @@ func TestSchedulesAndHooksAreCommanded(t *testing.T) {
 	if _, after := g.confirm("bob", "general", "hook delete", map[string]any{"hook": "news"}); !strings.Contains(after, "deleted") {
 		t.Errorf("%q", after)
 	}
+}
+
+// What a model has read from instructions for a process is shown with a button; it holds when whoever gave the command presses
+// it.
+func TestInstructionsAreConfirmed(t *testing.T) {
+	t.Parallel()
+	g := runsIt(t)
+	begun := g.say("ada", "general", `!call run_background {"command":"sleep 300","timeout":300}`)
+	card := g.message("card", func(m discordsim.Message) bool { return answers(begun)(m) && isCard(m) && len(m.CustomIDs()) > 0 })
+	g.reply("ada", card.ID, "yes")
+	g.hasReaction(begun, "✅")
+	m := regexp.MustCompile("`([0-9A-Za-z]+)` running").FindStringSubmatch(g.command("ada", "general", "process list", nil).Text())
+	if m == nil {
+		t.Fatal("nothing runs")
+	}
+	process := map[string]any{"id": m[1]}
+	t.Cleanup(func() { g.command("ada", "general", "process kill", process) })
+	how := map[string]any{"id": m[1], "instructions": `!say {"hooks":[{"on":"output","pattern":"9[0-9]%","do":"notify_channel"}]}`}
+	asked := g.command("ada", "general", "process hook", how)
+	if !strings.Contains(asked.Text(), "when it prints a line that matches /9[0-9]%/") || len(asked.CustomIDs()) != 1 {
+		t.Fatalf("%q with the buttons %q", asked.Text(), asked.CustomIDs())
+	}
+	if before := g.command("ada", "general", "process show", process).Text(); strings.Contains(before, "9[0-9]%") {
+		t.Errorf("what was only shown holds already: %q", before)
+	}
+	if _, after := g.confirm("ada", "general", "process hook", how); after == "" {
+		t.Error("nothing was said to a yes")
+	}
+	g.commandShows("ada", "process show", process, "when it prints a line that matches /9[0-9]%/")
+	g.commandShows("ada", "process hook", map[string]any{"id": m[1], "instructions": "!say Sure!"}, "did not answer in the form that was asked for")
 }
