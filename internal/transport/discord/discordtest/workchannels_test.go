@@ -146,3 +146,24 @@ func TestWorkGuide(t *testing.T) {
 		}
 	}
 }
+
+// The commands of every group are there, and one of each group about work is carried out, with values that are suggested.
+func TestWorkCommandsInTheList(t *testing.T) {
+	t.Parallel()
+	g := inWork(t, discordsim.Options{}, map[string]string{})
+	for _, name := range []string{"memory", "skill", "schedule", "hook", "process", "project", "task", "repo", "git", "note", "worker", "system"} {
+		if err := g.WaitCommand(g.soon(), "chorus", name); err != nil {
+			t.Errorf("/%s: %v", name, err)
+		}
+	}
+	task := g.task("Add a dark mode")
+	g.commandShows("bob", "project list", nil, "web-app")
+	g.commandShows("bob", "task list", nil, task.ID)
+	g.commandShows("bob", "note list", nil, "there are no notes")
+	if got := g.choices("bob", "task show", "task", "dark"); len(got) != 1 || !strings.Contains(got[0], "Add a dark mode") {
+		t.Errorf("/task show suggests %q", got)
+	}
+	if got := g.choices("bob", "project show", "project", "web"); len(got) != 1 || !strings.Contains(got[0], "Web App") {
+		t.Errorf("/project show suggests %q", got)
+	}
+}
