@@ -239,6 +239,9 @@ func (r *Runner) askForYes(ctx context.Context, repo *gitrepo.Repo, known work.R
 	}
 	body := fmt.Sprintf("Pull request for task `%s`.\n\n%s", owner.ID, oneParagraph(owner.Description))
 	pr, err := repo.CreatePR(ctx, gitrepo.NewPull{Head: want.Branch, Base: known.Branch, Title: owner.Title, Body: body})
+	if ctx.Err() != nil {
+		return "", "", ctx.Err() // the next process asks gh whether it was made
+	}
 	if err != nil {
 		return work.NeedsApproval, ask + " (no pull request: " + err.Error() + ")", nil
 	}
