@@ -114,6 +114,16 @@ func (r *Store) Made(name string) bool {
 	return chat.ValidAgentName(name) && err == nil && info.IsDir()
 }
 
+// AsBuilt reports whether an agent is built in and has the tools that it was built with.
+func (r *Store) AsBuilt(a Agent) bool {
+	define, ok := r.BuiltIn[a.Name]
+	if !ok {
+		return false
+	}
+	def := define()
+	return slices.Equal(a.Tools, def.Tools) && slices.Equal(a.RareTools, def.RareTools)
+}
+
 // Get finds an agent and heals what differs. With a *FileError the agent is the
 // last good version; with any other error it is empty.
 func (r *Store) Get(ctx context.Context, name string) (Agent, error) {

@@ -131,3 +131,35 @@ func TestNamedToolsAreListed(t *testing.T) {
 		t.Errorf("listed are %v", names)
 	}
 }
+
+// A dispatcher's requests carry its prompt and a few schemas; the other commands are called by their names or found, and what is
+// not its own is not there.
+func TestTheDispatchersPrefixIsShort(t *testing.T) {
+	t.Parallel()
+	a := hungHome(t, "", "")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "AGENTS.md"), []byte("Use tabs."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opts := runsetup.SessionOptions{Dir: dir, Model: "demo/script", Agent: "dispatcher"}
+	all, said := heads(t, a, opts, "!say hello", "!call create_project {\"name\":\"My Site\"}\n!---\n!call pause_project {\"project_id\":\"my-site\"}\n!---\n"+
+		"!call find_tools {\"query\":\"push a branch\"}\n!---\n!say {{last}}\n!---", "!call get_project {\"project_id\":\"my-site\"}\n!---\n!say {{last}}", "!call bash {\"command\":\"true\"}\n!---\n!say {{last}}")
+	first := all[0]
+	if n := tokensOf(first); n > dispatcherTokens {
+		t.Errorf("%d tokens stand before a dispatcher's conversation, %d are the bar: %v", n, dispatcherTokens, toolNames(first))
+	}
+	if names := toolNames(first); len(names) > 15 || !slices.Contains(names, "create_task") || !slices.Contains(names, "find_tools") || slices.Contains(names, "read") {
+		t.Errorf("listed are %v", names)
+	}
+	if strings.Contains(first.System, "Use tabs.") || !strings.HasPrefix(first.System, "You are dispatcher.") {
+		t.Errorf("the prompt is %s", first.System)
+	}
+	for _, want := range []string{"push_branch", `"status":"PAUSED"`, "bash is not available"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not in %s", want, said)
+		}
+	}
+}
+
+// dispatcherTokens is half of what the schemas of all its commands come to.
+const dispatcherTokens = 3600

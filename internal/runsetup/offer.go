@@ -23,7 +23,7 @@ func (setup *Setup) offer(ctx context.Context, b *Toolbox, thread chat.ThreadID,
 	if bot.OperationTools {
 		// An agent that has files and a shell of its own means those by git_commit or search_files; those of projects are for agents
 		// that have the tools of projects instead.
-		operations = slices.DeleteFunc(setup.OperationTools(g.Open(), thread), b.Tools.Has)
+		operations = slices.DeleteFunc(setup.OperationTools(g.Open() || who.asBuilt, thread), b.Tools.Has)
 	}
 	terms.all = now.Yes || g.Open()
 	all, listing, err := setup.withServers(ctx, b, bot, terms, operations)

@@ -43,6 +43,7 @@ import (
 	"chorus/internal/tool/search"
 	"chorus/internal/tool/selfedit"
 	"chorus/internal/tool/shell"
+	"chorus/internal/tool/toolsearch"
 	"chorus/internal/tool/web"
 	"chorus/internal/transcript"
 )
@@ -263,7 +264,7 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 	b.Self.serve(work)
 	sources := append(s.noteSources(row.ID, offered), s.skillsNote(offered, g.Withholds), s.calledNote())
 	sources = append(sources, s.changedFiles(func(ctx context.Context) []Document {
-		return s.quoted(ctx, row, bot, b, len(offered.Specs()) > 0, g.Withholds)
+		return s.quoted(ctx, row, bot, b, offered.onFiles(), g.Withholds)
 	}, func() string {
 		return touchedFiles(s.Home.Identity(), filepath.Join(s.Home.AgentDir(row.Agent), "docs"), filepath.Join(row.Dir, "AGENTS.md"), filepath.Join(row.Dir, "CLAUDE.md"))
 	}))
@@ -372,6 +373,11 @@ func (c *chosen) Resolve(name string, args []byte) (tool.Tool, []byte, error) {
 	return nil, nil, err
 }
 
+// onFiles reports whether the run has any tool that is not about Chorus itself: only then does the advice of a repository count.
+func (c *chosen) onFiles() bool {
+	return slices.ContainsFunc(append(c.Specs(), c.Unlisted()...), func(s tool.Spec) bool { return s.Group == "" && !toolsearch.Searches(s.Name) })
+}
+
 func (c *chosen) Validate(t tool.Tool, args []byte) error {
 	if set := c.servers.holds(t); set != nil {
 		return set.Validate(t, args)
@@ -432,7 +438,7 @@ func (setup *Setup) begin(ctx context.Context, with beginning) (agent.Beginning,
 	}
 	specs := with.tools.Specs()
 	prompt := PromptData{Preamble: preamble(bot, len(specs) > 0), Name: row.Agent, Dir: row.Dir, Git: InGit(row.Dir), Mode: now.Mode, Identity: who.identity, Agent: who.prompt, Docs: who.docs}
-	if len(specs) > 0 {
+	if with.tools.onFiles() {
 		prompt.Instructions = Instructions(ctx, with.bench.Roots, with.gate.Withholds)
 	}
 	fresh, err := newHead(prompt, specs)
@@ -470,6 +476,7 @@ type persona struct {
 	tools    []string // none: all
 	rare     []string // found by searching
 	worker   string   // another program that does its work; "": none
+	asBuilt  bool     // it is built in, and its tools are those it was built with
 }
 
 // has reports whether the agent has a tool: one that it names, or of a group that it names.
@@ -502,6 +509,7 @@ func (s *Setup) persona(ctx context.Context, name string, bot *config.Bot) (pers
 		return p, err
 	}
 	p.tools, p.rare, p.worker = who.Tools, who.RareTools, who.Worker
+	p.asBuilt = s.Settings.Agents().AsBuilt(who)
 	p.docs = Docs(filepath.Join(s.Home.AgentDir(name), "docs"))
 	return p, nil
 }

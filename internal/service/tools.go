@@ -11,7 +11,8 @@ import (
 )
 
 // OperationTools are the operations that agents may use. With all, also those that change agents and settings: they
-// could widen the agent's own rights, so they are only for runs that nothing limits.
+// could widen the agent's own rights, so they are only for runs that nothing limits, and for agents that are built in, whose tools
+// are chosen with that in mind.
 func (s *Service) OperationTools(all bool, thread chat.ThreadID) []tool.Tool {
 	scopes := []operation.Scope{operation.Read, operation.Chat}
 	if all {

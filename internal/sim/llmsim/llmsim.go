@@ -243,13 +243,13 @@ func (s *Server) next(r Request) Turn {
 		}
 		turn := rule.take()
 		s.mu.Unlock()
-		return turn
+		return turn.refer(r)
 	}
 	if len(s.queue) > 0 {
 		turn := s.queue[0]
 		s.queue = s.queue[1:]
 		s.mu.Unlock()
-		return turn
+		return turn.refer(r)
 	}
 	fallback := s.fallback
 	s.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 //	  - text: I will look.
 //	    delay: 20ms                         # before each frame
 //	    calls: [{name: bash, args: {command: ls}, fragments: 3}]
+//	  - calls: [{name: stop_task, args: {task_id: "{{id of Add tests}}"}}]   # as a result gave it
 //	  - fault: {kind: status, code: 429, retryAfter: "2"}
 //	  - text: cut in the middle
 //	    fault: {kind: cut, after: 4}        # status, error, cut, eof, malformed, stall

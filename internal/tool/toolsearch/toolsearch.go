@@ -15,6 +15,9 @@ import (
 // gets worse and every request pays for words that are rarely used.
 const Limit = 40
 
+// Searches reports whether a tool is one of those that search for others.
+func Searches(name string) bool { return name == "find_tools" || name == "use_tool" }
+
 // Of is the set that is offered: all tools where they are at most limit, and else
 // those that keep says yes to, with find_tools and use_tool for the rest.
 func Of(set *tool.Set, limit int, keep func(tool.Spec) bool) (*tool.Set, error) {
