@@ -373,9 +373,11 @@ func (c *chosen) Resolve(name string, args []byte) (tool.Tool, []byte, error) {
 	return nil, nil, err
 }
 
-// onFiles reports whether the run has any tool that is not about Chorus itself: only then does the advice of a repository count.
+// onFiles reports whether the run has any tool that is not about Chorus and its agents: only then does the advice of a repository count.
 func (c *chosen) onFiles() bool {
-	return slices.ContainsFunc(append(c.Specs(), c.Unlisted()...), func(s tool.Spec) bool { return s.Group == "" && !toolsearch.Searches(s.Name) })
+	return slices.ContainsFunc(append(c.Specs(), c.Unlisted()...), func(s tool.Spec) bool {
+		return s.Group == "" && s.Name != "list_agents" && !toolsearch.Searches(s.Name)
+	})
 }
 
 func (c *chosen) Validate(t tool.Tool, args []byte) error {
