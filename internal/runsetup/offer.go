@@ -19,18 +19,16 @@ import (
 // so, of Chorus itself that the profile could ever allow. Those of servers are found by searching when there are more
 // than forty in all, and those of Chorus and the rare ones always, unless the agent or the run names its tools.
 func (setup *Setup) offer(ctx context.Context, b *Toolbox, thread chat.ThreadID, bot *config.Bot, who persona, g *gate.Judge, now chat.Terms, terms serverTerms) (*chosen, error) {
-	var operations []tool.Tool
+	own, operations := b.List, []tool.Tool(nil)
 	if bot.OperationTools {
-		// An agent that has files and a shell of its own means those by git_commit or search_files; those of projects are for agents
-		// that have the tools of projects instead.
-		operations = slices.DeleteFunc(setup.OperationTools(g.Open() || who.asBuilt, thread), b.Tools.Has)
+		own, operations = oneOfEachName(b, setup.OperationTools(g.Open() || who.asBuilt, thread), who.has)
 	}
 	terms.all = now.Yes || g.Open()
-	all, listing, err := setup.withServers(ctx, b, bot, terms, operations)
+	all, listing, err := setup.withServers(ctx, b, bot, terms, own, operations)
 	if err != nil {
 		return nil, err
 	}
-	could := toolsearch.Keep(slices.Concat(b.List, operations, listing.Tools), g.Possible())
+	could := toolsearch.Keep(slices.Concat(own, operations, listing.Tools), g.Possible())
 	byLine := bot.HashlineEdit || slices.Contains(who.tools, files.HashlineName)
 	only := strings.Split(now.Tools, ",")
 	has := func(s tool.Spec) bool {
@@ -51,6 +49,22 @@ func (setup *Setup) offer(ctx context.Context, b *Toolbox, thread chat.ThreadID,
 		return func(s tool.Spec) bool { return has(s) && could(s) }
 	})
 	return &chosen{Set: set, all: all, has: has, mode: now.Mode, servers: changes}, nil
+}
+
+// oneOfEachName keeps two tools of one name apart. git_commit and search_files of an agent with files of its own are those of its
+// workspace, and the operations on projects that are called so are left out; an agent that does not have them means the operations.
+func oneOfEachName(b *Toolbox, operations []tool.Tool, has func(tool.Spec) bool) (own, kept []tool.Tool) {
+	left := map[string]bool{}
+	for _, op := range operations {
+		if mine, taken := b.Tools.Named(op.Spec().Name); taken {
+			if has(mine.Spec()) {
+				continue
+			}
+			left[mine.Spec().Name] = true
+		}
+		kept = append(kept, op)
+	}
+	return slices.DeleteFunc(slices.Clone(b.List), func(t tool.Tool) bool { return left[t.Spec().Name] }), kept
 }
 
 // Specs are the tools that the last run was shown; before the first, those of every run.

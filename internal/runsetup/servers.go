@@ -30,9 +30,9 @@ type serverTerms struct {
 	host mcp.Host // answers what servers ask
 }
 
-// withServers is the built-in tools, further ones and those of the agent's MCP servers. The set is
+// withServers is the agent's own tools, further ones and those of the agent's MCP servers. The set is
 // made anew only when they are others.
-func (setup *Setup) withServers(ctx context.Context, b *Toolbox, bot *config.Bot, terms serverTerms, more []tool.Tool) (*tool.Set, mcp.Listing, error) {
+func (setup *Setup) withServers(ctx context.Context, b *Toolbox, bot *config.Bot, terms serverTerms, own, more []tool.Tool) (*tool.Set, mcp.Listing, error) {
 	servers, repo := setup.servers(b.Dir, bot, setup.serversOf(b.Proxy.Thread), terms.all)
 	key, err := json.Marshal([]any{servers, repo.Digest, repo.Files, terms.plan.Sandbox, terms.plan.Need, terms.plan.Roots})
 	if err != nil {
@@ -68,8 +68,11 @@ func (setup *Setup) withServers(ctx context.Context, b *Toolbox, bot *config.Bot
 		s := t.Spec()
 		names = append(names, s.Name, s.Description, string(s.Schema))
 	}
+	for _, t := range own {
+		names = append(names, t.Spec().Name)
+	}
 	if key := strings.Join(names, "\x00"); b.many == nil || key != b.manyOf {
-		set, err := tool.NewSet(slices.Concat(b.List, more)...)
+		set, err := tool.NewSet(slices.Concat(own, more)...)
 		if err != nil {
 			return nil, listing, err
 		}

@@ -173,6 +173,15 @@ func (s *Set) Has(t Tool) bool {
 	return ok
 }
 
+// Named finds a tool by its name, or by another name that it answers to.
+func (s *Set) Named(name string) (Tool, bool) {
+	f, ok := s.names[name]
+	if !ok {
+		return nil, false
+	}
+	return f.entry.tool, true
+}
+
 // Label says in a few words what a call would do, for people.
 func (s *Set) Label(name string, args []byte) string {
 	t, args, err := s.Resolve(name, args)
