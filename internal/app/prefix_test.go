@@ -154,7 +154,7 @@ func TestTheDispatchersPrefixIsShort(t *testing.T) {
 	if strings.Contains(first.System, "Use tabs.") || !strings.HasPrefix(first.System, "You are dispatcher.") {
 		t.Errorf("the prompt is %s", first.System)
 	}
-	for _, want := range []string{"push_branch", `"status":"PAUSED"`, "bash is not available"} {
+	for _, want := range []string{"push_branch", `"status":"PAUSED"`, "Unknown tool: bash"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is not in %s", want, said)
 		}
