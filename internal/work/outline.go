@@ -335,9 +335,11 @@ func (d *document) withoutTitle(lines []string) string {
 
 // plain is a title without marks of emphasis and links.
 func plain(title string) string {
-	title = linkText.ReplaceAllString(title, "$1")
-	for range 3 { // marks within marks
-		title = emphasis.ReplaceAllString(title, "$2")
+	if strings.ContainsAny(title, "*_`[") { // few have any
+		title = linkText.ReplaceAllString(title, "$1")
+		for range 3 { // marks within marks
+			title = emphasis.ReplaceAllString(title, "$2")
+		}
 	}
 	return strings.Join(strings.Fields(title), " ")
 }

@@ -68,14 +68,17 @@ func Run(t *testing.T, p Protocol, host Keeper) {
 		t.Helper()
 		dir := t.TempDir()
 		path := filepath.Join(dir, "program")
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+p.Greeting+"\n"+script+"\n"), 0o700); err != nil {
+		syscall.ForkLock.RLock() // a program that another test starts meanwhile would hold the file open, and it could not be run
+		err := os.WriteFile(path, []byte("#!/bin/sh\n"+p.Greeting+"\n"+script+"\n"), 0o700)
+		syscall.ForkLock.RUnlock()
+		if err != nil {
 			t.Fatal(err)
 		}
 		h := &Host{}
 		w := p.New(worker.Program{Quiet: quiet, Prepare: func(_ context.Context, argv []string, key string) (*sandbox.Prepared, error) {
 			return host.Keep(sandbox.Command{Argv: argv, Dir: dir, Call: key})
 		}}, path)
-		_, err := w.Work(ctx, worker.Job{Prompt: "do it", Dir: dir, Key: "run/worker"}, h)
+		_, err = w.Work(ctx, worker.Job{Prompt: "do it", Dir: dir, Key: "run/worker"}, h)
 		return h, dir, err
 	}
 	kind := func(t *testing.T, err error, want work.ErrorKind) *worker.Error {

@@ -40,8 +40,8 @@ func (g *guildT) stopped(do func()) error {
 	if err := os.RemoveAll(filepath.Join(g.home, "chorus.db")); err != nil {
 		return err
 	}
-	for _, tail := range []string{"-wal", "-shm"} {
-		_ = os.Remove(filepath.Join(g.home, "chorus.db"+tail))
+	for _, name := range []string{"chorus.db-wal", "chorus.db-shm", "guard-chorus.db"} { // whichever are there
+		_ = os.Remove(filepath.Join(g.home, name))
 	}
 	do()
 	g.start()

@@ -64,7 +64,7 @@ func TestDiscordSettings(t *testing.T) {
 	}
 	g.commandShows("ada", "settings permissions", map[string]any{"profile": "lokced"}, `did you mean "locked"?`)
 	g.commandShows("carol", "agent init", map[string]any{"name": "helper"}, "permissions `locked`")
-	g.commandShows("ada", "settings permissions", map[string]any{"profile": "guarded"}, "These have their own and keep it: helper.")
+	g.commandShows("ada", "settings permissions", map[string]any{"profile": "guarded"}, "These have their own and keep it: dispatcher, helper.")
 	g.end()
 	g.start() // it is durable
 	g.commandShows("ada", "settings show", nil, "- model: `demo/echo` (said to `/settings` here)", "- permissions: `guarded`")

@@ -290,7 +290,17 @@ func (t *tab) eval(script string) {
 
 func (t *tab) click(selector string) {
 	t.Helper()
-	t.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+	ctx, cancel := context.WithTimeout(t.ctx, timeout)
+	defer cancel()
+	for {
+		err := chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+		if err == nil {
+			return
+		}
+		if !strings.Contains(err.Error(), "Could not find node") { // a page that renews itself has another one by now
+			t.Fatalf("%v\nthe page: %s", err, t.visibleText())
+		}
+	}
 }
 
 // write types into a field.
