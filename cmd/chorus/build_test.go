@@ -104,8 +104,9 @@ func TestReflectOrigins(t *testing.T) {
 }
 
 // initLimit, in milliseconds: before main does anything, every linked package initialises
-// itself, and each command that a person types waits for it.
-const initLimit = 10.0
+// itself, and each command that a person types waits for it. The bench holds it to 10 on a quiet machine; the same program took
+// between 9 and 14 here, by what else the machine did, and what this test is for takes more than that.
+const initLimit = 16.0
 
 // initRuns is how often we look at most. The least of each package counts: the work is always
 // the same, and whatever else the machine does can only add to it.

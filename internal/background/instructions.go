@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Instructions in plain language are read by a small grammar: each sentence says when, and what then. So the same words
@@ -15,23 +16,28 @@ import (
 const subject = `(?:it|this|that|the output|the log|(?:the|this|my) [\w-]+(?: [\w-]+)?)`
 
 var (
-	whenOutput = regexp.MustCompile(`(?i)\b(?:when|whenever|if|once|as soon as|every time|each time)\s+` + subject +
+	whenOutput = lazily(`(?i)\b(?:when|whenever|if|once|as soon as|every time|each time)\s+` + subject +
 		`\s+(?:prints?|says?|outputs?|logs?|shows?|writes?|contains?|has|match(?:es)?)\s+(?:"([^"]+)"|'([^']+)'|“([^”]+)”|/((?:[^/\\]|\\.)+)/)`)
-	whenTimeout = regexp.MustCompile(`(?i)\b(?:after|(?:when|if|once)\s+` + subject + `\s+(?:still runs|is still running|is not done|is not over|isn't done|has not (?:ended|finished)|hasn't (?:ended|finished)|` +
+	whenTimeout = lazily(`(?i)\b(?:after|(?:when|if|once)\s+` + subject + `\s+(?:still runs|is still running|is not done|is not over|isn't done|has not (?:ended|finished)|hasn't (?:ended|finished)|` +
 		`(?:takes|runs|needs) (?:for )?(?:longer|more) than)(?:\s+(?:after|for))?)\s+(\d+(?:\.\d+)?)\s*(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h)\b`)
-	whenFailure = regexp.MustCompile(`(?i)\b(?:when|if|once|should)\s+` + subject + `\s+(?:fails?|crash(?:es)?|breaks?|dies|goes wrong|(?:exits|ends|stops) (?:with an error|badly|with a failure|unsuccessfully))`)
-	whenSuccess = regexp.MustCompile(`(?i)\b(?:when|if|once|should)\s+` + subject + `\s+(?:succeeds?|pass(?:es)?|works?|is successful|(?:exits|ends|finishes|completes) (?:well|cleanly|successfully|without an? error|with (?:exit )?code 0))`)
-	whenExit    = regexp.MustCompile(`(?i)\b(?:when|if|once|as soon as)\s+` + subject + `\s+(?:exits?|ends?|finish(?:es)?|completes?|stops?|is (?:done|over|finished|ready|complete|through)|has (?:ended|finished))|\b(?:at the end|in the end|when done|when finished)\b`)
+	whenFailure = lazily(`(?i)\b(?:when|if|once|should)\s+` + subject + `\s+(?:fails?|crash(?:es)?|breaks?|dies|goes wrong|(?:exits|ends|stops) (?:with an error|badly|with a failure|unsuccessfully))`)
+	whenSuccess = lazily(`(?i)\b(?:when|if|once|should)\s+` + subject + `\s+(?:succeeds?|pass(?:es)?|works?|is successful|(?:exits|ends|finishes|completes) (?:well|cleanly|successfully|without an? error|with (?:exit )?code 0))`)
+	whenExit    = lazily(`(?i)\b(?:when|if|once|as soon as)\s+` + subject + `\s+(?:exits?|ends?|finish(?:es)?|completes?|stops?|is (?:done|over|finished|ready|complete|through)|has (?:ended|finished))|\b(?:at the end|in the end|when done|when finished)\b`)
 
-	thenNotify = regexp.MustCompile(`(?i)^(?:please )?(?:tell|notify|inform|ping|alert|warn|message) (?:me|us|people|everybody|everyone|the channel|the room|the team)\b|^(?:please )?(?:let (?:me|us) know|say so|post (?:a notice|it|that))\b`)
-	thenStop   = regexp.MustCompile(`(?i)^(?:please )?(?:stop|kill|end|terminate) (?:it|this|the (?:process|command|server|build|program))$`)
-	thenAbort  = regexp.MustCompile(`(?i)^(?:please )?(?:stop|abort|cancel|end) (?:working|(?:the|this|your) (?:run|thread|branch|conversation|work))$`)
-	thenSpawn  = regexp.MustCompile(`(?i)^(?:please )?(?:(?:start|begin|open|spawn|create)(?: in)? a (?:new )?(?:thread|branch|conversation|session)|in a new (?:thread|branch|conversation|session))\b[,:]?\s*(?:(?:to|and|that|which)\s+)?(.*)$`)
-	thenTell   = regexp.MustCompile(`(?i)^(?:please )?(?:(?:tell|ask) (?:yourself|the agent|this (?:thread|conversation))(?: to)?[,:]?|(?:come back|wake up|continue)(?: here)? (?:to|and)|then)\s+`)
+	thenNotify = lazily(`(?i)^(?:please )?(?:tell|notify|inform|ping|alert|warn|message) (?:me|us|people|everybody|everyone|the channel|the room|the team)\b|^(?:please )?(?:let (?:me|us) know|say so|post (?:a notice|it|that))\b`)
+	thenStop   = lazily(`(?i)^(?:please )?(?:stop|kill|end|terminate) (?:it|this|the (?:process|command|server|build|program))$`)
+	thenAbort  = lazily(`(?i)^(?:please )?(?:stop|abort|cancel|end) (?:working|(?:the|this|your) (?:run|thread|branch|conversation|work))$`)
+	thenSpawn  = lazily(`(?i)^(?:please )?(?:(?:start|begin|open|spawn|create)(?: in)? a (?:new )?(?:thread|branch|conversation|session)|in a new (?:thread|branch|conversation|session))\b[,:]?\s*(?:(?:to|and|that|which)\s+)?(.*)$`)
+	thenTell   = lazily(`(?i)^(?:please )?(?:(?:tell|ask) (?:yourself|the agent|this (?:thread|conversation))(?: to)?[,:]?|(?:come back|wake up|continue)(?: here)? (?:to|and)|then)\s+`)
 
-	sentences = regexp.MustCompile(`[;\n]+|[.!]\s+|[.!]$|,?\s+and\s+(?:also\s+)?(?:(?:when|whenever|if|once)\s)`)
-	joining   = regexp.MustCompile(`(?i)(?:when|whenever|if|once)\s$`)
+	sentences = lazily(`[;\n]+|[.!]\s+|[.!]$|,?\s+and\s+(?:also\s+)?(?:(?:when|whenever|if|once)\s)`)
+	joining   = lazily(`(?i)(?:when|whenever|if|once)\s$`)
 )
+
+// lazily compiles a pattern when it is first used: most runs of the program need none.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 // ErrNotUnderstood is why the grammar cannot read instructions, and says how they are written.
 var ErrNotUnderstood = errors.New(`say when and what then, a sentence each, for instance: "when it fails, look at the log and fix it", "tell me when it is done", ` +
@@ -67,13 +73,13 @@ func cut(instructions string) (out []string) {
 			out = append(out, text)
 		}
 	}
-	for _, m := range sentences.FindAllStringIndex(instructions, -1) {
+	for _, m := range sentences().FindAllStringIndex(instructions, -1) {
 		if inside(m[0]) || m[0] < begin {
 			continue
 		}
 		add(m[0])
 		begin = m[1]
-		if w := joining.FindString(instructions[m[0]:m[1]]); w != "" {
+		if w := joining().FindString(instructions[m[0]:m[1]]); w != "" {
 			begin = m[1] - len(w)
 		}
 	}
@@ -91,22 +97,22 @@ func compile(text string) (Rule, error) {
 		}
 		return text[m[2*i]:m[2*i+1]]
 	}
-	if m := whenOutput.FindStringSubmatchIndex(text); m != nil {
+	if m := whenOutput().FindStringSubmatchIndex(text); m != nil {
 		take(m)
 		r.On, r.Pattern = OnOutput, part(m, 4)
 		if r.Pattern == "" {
 			r.Pattern = "(?i)" + regexp.QuoteMeta(part(m, 1)+part(m, 2)+part(m, 3))
 		}
-	} else if m := whenTimeout.FindStringSubmatchIndex(text); m != nil {
+	} else if m := whenTimeout().FindStringSubmatchIndex(text); m != nil {
 		take(m)
 		r.On, r.After = OnTimeout, seconds(part(m, 1), part(m, 2))
-	} else if m := whenFailure.FindStringIndex(text); m != nil {
+	} else if m := whenFailure().FindStringIndex(text); m != nil {
 		take(m)
 		r.On, r.If = OnExit, FailureOnly
-	} else if m := whenSuccess.FindStringIndex(text); m != nil {
+	} else if m := whenSuccess().FindStringIndex(text); m != nil {
 		take(m)
 		r.On, r.If = OnExit, SuccessOnly
-	} else if m := whenExit.FindStringIndex(text); m != nil {
+	} else if m := whenExit().FindStringIndex(text); m != nil {
 		take(m)
 		r.On, r.If = OnExit, AnyExit
 	} else {
@@ -117,23 +123,23 @@ func compile(text string) (Rule, error) {
 	action = strings.TrimSpace(action)
 	action = strings.TrimSpace(regexp.MustCompile(`(?i)^(?:then|please|just|and)\s+`).ReplaceAllString(action, ""))
 	switch {
-	case action == "" || thenNotify.MatchString(action):
+	case action == "" || thenNotify().MatchString(action):
 		r.Do = NotifyChannel
-		if words := strings.TrimSpace(thenNotify.ReplaceAllString(action, "")); len(words) > len("about it") {
+		if words := strings.TrimSpace(thenNotify().ReplaceAllString(action, "")); len(words) > len("about it") {
 			r.Message = words
 		}
 	case !found:
 		return r, ErrNotUnderstood
-	case thenStop.MatchString(action):
+	case thenStop().MatchString(action):
 		r.Do = StopProcess
-	case thenAbort.MatchString(action):
+	case thenAbort().MatchString(action):
 		r.Do = StopThread
 	default:
 		r.Do = InjectContext
-		if m := thenSpawn.FindStringSubmatch(action); m != nil {
+		if m := thenSpawn().FindStringSubmatch(action); m != nil {
 			r.Do, action = SpawnThread, m[1]
 		}
-		r.Message = strings.TrimSpace(thenTell.ReplaceAllString(action, ""))
+		r.Message = strings.TrimSpace(thenTell().ReplaceAllString(action, ""))
 	}
 	return r.Checked()
 }

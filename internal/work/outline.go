@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -45,13 +46,18 @@ type heading struct {
 
 // The forms of headings and lists.
 var (
-	headingLine  = regexp.MustCompile(`^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$`)
-	listLine     = regexp.MustCompile(`^ {0,3}(\d{1,3})[.)][ \t]+(\S.*)$`)
-	numberedName = regexp.MustCompile(`(?i)^(?:phase|step|part|stage|milestone|task)[ \t]*#?[ \t]*(?:\d{1,3}|[ivx]{1,4}|[a-h])\b[ \t]*[:.)\-–—]*[ \t]*`)
-	leadNumber   = regexp.MustCompile(`^\d{1,3}(?:\.\d{1,3})*[.):]?[ \t]+`)
-	emphasis     = regexp.MustCompile("(\\*\\*|__|\\*|`)(\\S(?:.*?\\S)?)(\\*\\*|__|\\*|`)")
-	linkText     = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	headingLine  = lazily(`^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$`)
+	listLine     = lazily(`^ {0,3}(\d{1,3})[.)][ \t]+(\S.*)$`)
+	numberedName = lazily(`(?i)^(?:phase|step|part|stage|milestone|task)[ \t]*#?[ \t]*(?:\d{1,3}|[ivx]{1,4}|[a-h])\b[ \t]*[:.)\-–—]*[ \t]*`)
+	leadNumber   = lazily(`^\d{1,3}(?:\.\d{1,3})*[.):]?[ \t]+`)
+	emphasis     = lazily("(\\*\\*|__|\\*|`)(\\S(?:.*?\\S)?)(\\*\\*|__|\\*|`)")
+	linkText     = lazily(`\[([^\]]*)\]\([^)]*\)`)
 )
+
+// lazily compiles a pattern when it is first used: most runs of the program need none.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 // planSections are headings whose sections hold the steps of a plan.
 var planSections = words(`implementation plan; implementation; implementation steps; implementation phases; plan; the plan; steps; phases; tasks; action items; action plan; work plan; work items;
@@ -81,7 +87,7 @@ func ReadOutline(text string) (Outline, bool) {
 	d.findHeadings()
 	var out Outline
 	for _, h := range d.heads {
-		if h.level == 1 && !numberedName.MatchString(plain(h.title)) {
+		if h.level == 1 && !numberedName().MatchString(plain(h.title)) {
 			out.Title = cleanTitle(h.title, "")
 			break
 		}
@@ -164,7 +170,7 @@ func (d *document) findHeadings() {
 		if d.code[i] = fence != ""; d.code[i] {
 			continue
 		}
-		if m := headingLine.FindStringSubmatch(line); m != nil {
+		if m := headingLine().FindStringSubmatch(line); m != nil {
 			d.heads = append(d.heads, heading{level: len(m[1]), line: i, title: clip(m[2], maxHeading)})
 		}
 	}
@@ -189,7 +195,7 @@ func (d *document) span(at int) span {
 func (d *document) numberedHeadings() ([]span, bool) {
 	levels := map[int]int{}
 	for _, h := range d.heads {
-		if numberedName.MatchString(plain(h.title)) {
+		if numberedName().MatchString(plain(h.title)) {
 			levels[h.level]++
 		}
 	}
@@ -201,7 +207,7 @@ func (d *document) numberedHeadings() ([]span, bool) {
 	}
 	var out []span
 	for i, h := range d.heads {
-		if h.level == level && numberedName.MatchString(plain(h.title)) {
+		if h.level == level && numberedName().MatchString(plain(h.title)) {
 			out = append(out, d.span(i))
 		}
 	}
@@ -280,7 +286,7 @@ func (d *document) list(from, to int) (out []span) {
 		if d.code[i] || d.isHeading(i) {
 			continue
 		}
-		if m := listLine.FindStringSubmatch(d.lines[i]); m != nil {
+		if m := listLine().FindStringSubmatch(d.lines[i]); m != nil {
 			if len(out) > 0 {
 				out[len(out)-1].to = i
 			}
@@ -325,7 +331,7 @@ func (d *document) withoutTitle(lines []string) string {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		if m := headingLine.FindStringSubmatch(line); m != nil && len(m[1]) == 1 {
+		if m := headingLine().FindStringSubmatch(line); m != nil && len(m[1]) == 1 {
 			lines[i] = ""
 		}
 		break
@@ -336,9 +342,9 @@ func (d *document) withoutTitle(lines []string) string {
 // plain is a title without marks of emphasis and links.
 func plain(title string) string {
 	if strings.ContainsAny(title, "*_`[") { // few have any
-		title = linkText.ReplaceAllString(title, "$1")
+		title = linkText().ReplaceAllString(title, "$1")
 		for range 3 { // marks within marks
-			title = emphasis.ReplaceAllString(title, "$2")
+			title = emphasis().ReplaceAllString(title, "$2")
 		}
 	}
 	return strings.Join(strings.Fields(title), " ")
@@ -346,13 +352,13 @@ func plain(title string) string {
 
 // name is a title by which sections are known: without its number, in small letters.
 func name(title string) string {
-	return strings.ToLower(strings.TrimRight(leadNumber.ReplaceAllString(plain(title), ""), ": ."))
+	return strings.ToLower(strings.TrimRight(leadNumber().ReplaceAllString(plain(title), ""), ": ."))
 }
 
 // cleanTitle is what a step is called: "Step 1: **Parse**" is Parse.
 func cleanTitle(title, otherwise string) string {
 	title = plain(title)
-	short := leadNumber.ReplaceAllString(numberedName.ReplaceAllString(title, ""), "")
+	short := leadNumber().ReplaceAllString(numberedName().ReplaceAllString(title, ""), "")
 	short = strings.TrimRight(strings.TrimLeft(short, ":.-–— "), ": ")
 	if strings.IndexFunc(short, func(r rune) bool { return r > ' ' && !strings.ContainsRune("*_`#-.:", r) }) < 0 {
 		short = strings.Trim(title, "*_`#: ")

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -50,18 +51,20 @@ func one(names ...string) func(m, params []string) map[string]string {
 	}
 }
 
-var requests = []request{
-	{regexp.MustCompile(`(?is)^(?:please\s+)?write\s+(.+?)\s+(?:to|into)\s+(?:the file\s+|a file\s+)?(\S+)$`), "write",
-		func(m, params []string) map[string]string {
-			return map[string]string{arg(params, "path", "file_path"): unquote(m[2]), arg(params, "content", "text"): unquote(m[1]) + "\n"}
-		}, "I will write that file."},
-	{regexp.MustCompile(`(?is)^(?:please\s+)?(?:run|execute)\s*:?\s+(.+)$`), "bash", one("command", "cmd"), "I will run that command."},
-	{regexp.MustCompile(`(?i)^(?:please\s+)?(?:search|grep|look)\s+for\s+(.+)$`), "search_files", one("pattern", "query", "regex"), "I will search the files."},
-	{regexp.MustCompile(`(?i)\b(?:show|see)\b.*\b(?:diff|changes)\b|^\W*(?:git\s+)?diff\W*$`), "git_diff", noArgs, "I will show the changes."},
-	{regexp.MustCompile(`(?i)\bwhat(?:'s|\s+has|\s+is)?\s+(?:has\s+)?changed\b|^\W*(?:git\s+)?status\W*$`), "git_status", noArgs, "I will ask git."},
-	{regexp.MustCompile(`(?i)\b(?:list|show|which|what)\b.*\bfiles\b|^\W*ls\W*$`), "list_files", noArgs, "I will list the files."},
-	{regexp.MustCompile(`(?i)^(?:please\s+)?(?:read|open|show|cat|view)\s+(?:me\s+)?(?:the\s+)?(?:file\s+)?(\S+?)[.?!]?$`), "read", one("path", "file_path", "file"), "I will read it."},
-}
+var requests = sync.OnceValue(func() []request {
+	return []request{
+		{regexp.MustCompile(`(?is)^(?:please\s+)?write\s+(.+?)\s+(?:to|into)\s+(?:the file\s+|a file\s+)?(\S+)$`), "write",
+			func(m, params []string) map[string]string {
+				return map[string]string{arg(params, "path", "file_path"): unquote(m[2]), arg(params, "content", "text"): unquote(m[1]) + "\n"}
+			}, "I will write that file."},
+		{regexp.MustCompile(`(?is)^(?:please\s+)?(?:run|execute)\s*:?\s+(.+)$`), "bash", one("command", "cmd"), "I will run that command."},
+		{regexp.MustCompile(`(?i)^(?:please\s+)?(?:search|grep|look)\s+for\s+(.+)$`), "search_files", one("pattern", "query", "regex"), "I will search the files."},
+		{regexp.MustCompile(`(?i)\b(?:show|see)\b.*\b(?:diff|changes)\b|^\W*(?:git\s+)?diff\W*$`), "git_diff", noArgs, "I will show the changes."},
+		{regexp.MustCompile(`(?i)\bwhat(?:'s|\s+has|\s+is)?\s+(?:has\s+)?changed\b|^\W*(?:git\s+)?status\W*$`), "git_status", noArgs, "I will ask git."},
+		{regexp.MustCompile(`(?i)\b(?:list|show|which|what)\b.*\bfiles\b|^\W*ls\W*$`), "list_files", noArgs, "I will list the files."},
+		{regexp.MustCompile(`(?i)^(?:please\s+)?(?:read|open|show|cat|view)\s+(?:me\s+)?(?:the\s+)?(?:file\s+)?(\S+?)[.?!]?$`), "read", one("path", "file_path", "file"), "I will read it."},
+	}
+})
 
 const (
 	workGreeting = "Hello! No language model is ready, so I am only the offline guide: I know a few phrases, but the projects and tasks I make are real."
@@ -77,17 +80,19 @@ const (
 )
 
 // workRequests are those of a dispatcher.
-var workRequests = []request{
-	{regexp.MustCompile(`(?i)\b(?:what(?:'s|\s+is)\s+going\s+on|update\s+me)\b|^\W*status\W*$`), "get_status", noArgs, ""},
-	{regexp.MustCompile(`(?i)^(?:please\s+)?(?:create|make|new)\s+(?:a\s+)?project\s+(?:called\s+)?(.+?)[.!]?$`), "create_project", one("name"), ""},
-	{regexp.MustCompile(`(?i)^(?:work\s+on|switch\s+to)\s+(?:project\s+)?(\S+?)[.!]?$`), "set_active_project", one("project_id"), ""},
-	{regexp.MustCompile(`(?is)^(?:please\s+)?(?:create|add|new)\s+(?:a\s+)?task:?\s+(.+)$`), "create_task", one("title"), ""},
-	{regexp.MustCompile(`(?i)^(?:stop|cancel|kill|abort)\s+(?:task\s+)?(\S+?)[.!]?$`), "stop_task", one("task_id"), ""},
-	{regexp.MustCompile(`(?i)^(?:approve|ship)\s+(?:task\s+)?(\S+?)[.!]?$`), "approve_task", one("task_id"), ""},
-	{regexp.MustCompile(`(?i)^(?:show|list)\s+(?:the\s+|all\s+)?projects\W*$`), "list_projects", noArgs, ""},
-	{regexp.MustCompile(`(?i)^(?:show|list)\s+(?:the\s+|all\s+)?tasks\W*$`), "list_tasks", noArgs, ""},
-	{regexp.MustCompile(`(?i)^show\s+(?:task\s+)?([a-z0-9-]+)\W*$`), "get_task", one("task_id"), ""},
-}
+var workRequests = sync.OnceValue(func() []request {
+	return []request{
+		{regexp.MustCompile(`(?i)\b(?:what(?:'s|\s+is)\s+going\s+on|update\s+me)\b|^\W*status\W*$`), "get_status", noArgs, ""},
+		{regexp.MustCompile(`(?i)^(?:please\s+)?(?:create|make|new)\s+(?:a\s+)?project\s+(?:called\s+)?(.+?)[.!]?$`), "create_project", one("name"), ""},
+		{regexp.MustCompile(`(?i)^(?:work\s+on|switch\s+to)\s+(?:project\s+)?(\S+?)[.!]?$`), "set_active_project", one("project_id"), ""},
+		{regexp.MustCompile(`(?is)^(?:please\s+)?(?:create|add|new)\s+(?:a\s+)?task:?\s+(.+)$`), "create_task", one("title"), ""},
+		{regexp.MustCompile(`(?i)^(?:stop|cancel|kill|abort)\s+(?:task\s+)?(\S+?)[.!]?$`), "stop_task", one("task_id"), ""},
+		{regexp.MustCompile(`(?i)^(?:approve|ship)\s+(?:task\s+)?(\S+?)[.!]?$`), "approve_task", one("task_id"), ""},
+		{regexp.MustCompile(`(?i)^(?:show|list)\s+(?:the\s+|all\s+)?projects\W*$`), "list_projects", noArgs, ""},
+		{regexp.MustCompile(`(?i)^(?:show|list)\s+(?:the\s+|all\s+)?tasks\W*$`), "list_tasks", noArgs, ""},
+		{regexp.MustCompile(`(?i)^show\s+(?:task\s+)?([a-z0-9-]+)\W*$`), "get_task", one("task_id"), ""},
+	}
+})
 
 var unfinished = regexp.MustCompile(`(?i)^(?:please\s+)?(?:run|execute|read|open|write|search)\b`)
 
@@ -100,9 +105,9 @@ func (t talk) guide(prompt string) []directive {
 		}
 	}
 	line := strings.TrimSpace(prompt)
-	known, hello, phrases := requests, greeting, phrases
+	known, hello, phrases := requests(), greeting, phrases
 	if _, dispatches := t.Tools["create_task"]; dispatches && t.Tools["read"] == nil {
-		known, hello, phrases = workRequests, workGreeting, workPhrases
+		known, hello, phrases = workRequests(), workGreeting, workPhrases
 	}
 	for _, w := range known {
 		m := w.ask.FindStringSubmatch(line)
