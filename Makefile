@@ -45,7 +45,7 @@ build: sandbox-init ## bin/chorus, one static file
 # The race detector needs cgo, also where it is off by default.
 test race: export CGO_ENABLED = 1
 # What fails is run once more; what passes then is FLAKY, fails nothing and is listed in build/flaky.txt.
-test: sandbox-init need-rg need-bwrap need-chromium ## every test, with the race detector and in random order, and a summary (PKG=./internal/permit for one)
+test: sandbox-init need-rg need-bwrap need-chromium need-postgres ## every test, with the race detector and in random order, and a summary (PKG=./internal/permit for one)
 	$(GO) run ./internal/testrun $(PKG) -- $(RACE) -shuffle=on -timeout $(TIMEOUT)
 
 race: sandbox-init need-rg need-bwrap ## every story with the race detector in the program too (make test does it with a few of them)
@@ -71,6 +71,12 @@ need-bwrap: # the sandbox is tested by trying to get out of it
 ifeq ($(shell uname),Linux)
 	$(call need,bwrap,bubblewrap,tests of the sandbox bwrap)
 endif
+
+need-postgres: # the store is tested on PostgreSQL too; Debian keeps its programs out of the path
+	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || $(MAKE) --no-print-directory install-postgres
+.PHONY: need-postgres install-postgres
+install-postgres:
+	$(call need,/usr/lib/postgresql/15/bin/initdb,postgresql,tests of the store on PostgreSQL)
 
 need-chromium: # the pages are tested in a browser
 	$(call need,chromium,chromium,tests of the web pages)

@@ -1,0 +1,318 @@
+// Package pgtest gives tests a real PostgreSQL: the distribution's, as a private cluster on loopback.
+//
+// It promises that a database is nobody else's, that the server dies with the test program however that ends, and that a
+// test which cannot have one says loudly that it looked at nothing; with CI=true that is a failure.
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// patience is how long making or starting a cluster may take on a busy machine.
+const patience = 2 * time.Minute
+
+// The cluster that the tests of one program share, and the number of its last database.
+var (
+	shared    = sync.OnceValues(func() (*Cluster, error) { return start(os.TempDir(), "-F") })
+	databases atomic.Int64
+)
+
+// Database is the URL of a new, empty database in the cluster that all tests of this program share. It is dropped with the test.
+func Database(t testing.TB) string {
+	t.Helper()
+	need(t)
+	c, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Database(t)
+}
+
+// New starts a cluster that the test may stop, kill and start again. It syncs to disk, as a real one does.
+func New(t testing.TB) *Cluster {
+	t.Helper()
+	need(t)
+	c, err := start(os.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.Kill()
+		_ = os.RemoveAll(c.dir)
+	})
+	return c
+}
+
+func need(t testing.TB) {
+	t.Helper()
+	_, err := program("initdb")
+	switch {
+	case err == nil:
+	case os.Getenv("CI") == "true":
+		t.Fatal(err)
+	default:
+		t.Skipf("SKIPPED: %v, so nothing was tried on PostgreSQL", err)
+	}
+}
+
+// Cluster is a running server with its own folder.
+type Cluster struct {
+	dir   string
+	port  int
+	flags []string
+	as    *syscall.Credential // who runs it: PostgreSQL refuses root
+
+	mu   sync.Mutex
+	stop func(syscall.Signal) // nil while it does not run
+}
+
+// URL is how a database of this cluster is reached.
+func (c *Cluster) URL(database string) string {
+	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", c.port, database)
+}
+
+// Addr is where the server listens.
+func (c *Cluster) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(c.port)) }
+
+// Database makes a new, empty database and drops it with the test.
+func (c *Cluster) Database(t testing.TB) string {
+	t.Helper()
+	name := fmt.Sprintf("chorus_%d", databases.Add(1))
+	if err := c.exec("CREATE DATABASE " + name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.exec("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)") }) // the server may be gone
+	return c.URL(name)
+}
+
+func (c *Cluster) exec(statement string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, c.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, statement)
+	return err
+}
+
+// Stop shuts the server down as an administrator does: connections are ended, nothing committed is lost.
+func (c *Cluster) Stop() { c.signal(syscall.SIGINT) }
+
+// Kill ends the server and all its processes at once.
+func (c *Cluster) Kill() { c.signal(syscall.SIGQUIT) }
+
+func (c *Cluster) signal(s syscall.Signal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stop != nil {
+		c.stop(s)
+		c.stop = nil
+	}
+}
+
+// Start starts a server that was stopped or killed, on the port that it had, and waits until it answers.
+func (c *Cluster) Start() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stop != nil {
+		return nil
+	}
+	postgres, err := program("postgres")
+	if err != nil {
+		return err
+	}
+	args := append([]string{"-D", filepath.Join(c.dir, "data"), "-k", c.dir, "-h", "127.0.0.1", "-p", strconv.Itoa(c.port),
+		"-c", "max_connections=200", "-c", "shared_buffers=32MB", "-c", "autovacuum=off"}, c.flags...)
+	log, err := os.OpenFile(filepath.Join(c.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(postgres, args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = dieWithParent(c.as)
+	started, ended := make(chan error, 1), make(chan struct{})
+	go func() {
+		// The server is told to end when the thread that started it ends, so this one must stay.
+		runtime.LockOSThread()
+		defer close(ended)
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		return err
+	}
+	c.stop = func(s syscall.Signal) {
+		_ = cmd.Process.Signal(s)
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			_ = cmd.Process.Kill()
+			<-ended
+		}
+	}
+	if err := c.answers(ended); err != nil {
+		c.stop(syscall.SIGQUIT)
+		c.stop = nil
+		return fmt.Errorf("%w: %s", err, c.tail())
+	}
+	return nil
+}
+
+// answers waits until the server takes connections.
+func (c *Cluster) answers(ended <-chan struct{}) error {
+	deadline := time.Now().Add(patience)
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		conn, err := pgx.Connect(ctx, c.URL("postgres"))
+		if err == nil {
+			err = conn.Close(ctx)
+		}
+		cancel()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ended:
+			return errors.New("PostgreSQL ended while it started")
+		case <-time.After(20 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("PostgreSQL does not answer: %w", err)
+		}
+	}
+}
+
+// tail is the end of the server's log, for a test that has to say why.
+func (c *Cluster) tail() string {
+	text, err := os.ReadFile(filepath.Join(c.dir, "log"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-1000):])
+}
+
+// start makes a cluster and starts it.
+func start(parent string, flags ...string) (*Cluster, error) {
+	sweep(parent)
+	as, err := unprivileged()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(parent, fmt.Sprintf("%s%d-", prefix, os.Getpid()))
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{dir: dir, flags: flags, as: as}
+	if as != nil {
+		if err := os.Chown(dir, int(as.Uid), int(as.Gid)); err != nil {
+			return nil, err
+		}
+	}
+	initdb, err := program("initdb")
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, initdb, "-N", "-D", filepath.Join(dir, "data"), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("initdb: %w: %s", err, out)
+	}
+	// Between the look for a free port and its use somebody else may take it.
+	for range 5 {
+		if c.port, err = freePort(); err != nil {
+			return nil, err
+		}
+		if err = c.Start(); err == nil {
+			return c, nil
+		}
+	}
+	return nil, err
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// program finds one of PostgreSQL's programs, which Debian keeps out of the path.
+func program(name string) (string, error) {
+	if path, err := exec.LookPath(name); err == nil {
+		return path, nil
+	}
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
+	if err != nil {
+		return "", err
+	}
+	if len(found) == 0 {
+		return "", fmt.Errorf("PostgreSQL (%s) is not installed; apt install postgresql", name)
+	}
+	slices.Sort(found)
+	return found[len(found)-1], nil
+}
+
+// unprivileged is whom the server runs as where the tests run as root; nil means as ourselves.
+func unprivileged() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		return nil, fmt.Errorf("PostgreSQL refuses to run as root, and: %w", err)
+	}
+	uid, err := strconv.Atoi(u.Uid)
+	if err != nil {
+		return nil, err
+	}
+	gid, err := strconv.Atoi(u.Gid)
+	if err != nil {
+		return nil, err
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+}
+
+// prefix begins the name of every cluster's folder; the process that made it follows.
+const prefix = "chorus-pgtest-"
+
+// sweep removes the folders of test programs that have ended.
+func sweep(parent string) {
+	found, err := filepath.Glob(filepath.Join(parent, prefix+"*"))
+	if err != nil {
+		return
+	}
+	for _, dir := range found {
+		pid, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), prefix), "-")
+		if n, err := strconv.Atoi(pid); err == nil && errors.Is(syscall.Kill(n, 0), syscall.ESRCH) {
+			_ = os.RemoveAll(dir)
+		}
+	}
+}
