@@ -22,7 +22,7 @@ LDFLAGS   = -s -w -X main.version=$(VERSION)
 SOURCES   = $(shell git ls-files --cached --others --exclude-standard '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help run chat build test race need-rg need-bwrap need-chromium check openapi screens fmt bench fuzz fuzz-shell chaos faults soak demo demo-work clean
+.PHONY: help run chat build test race need-rg need-bwrap need-chromium need-postgres check openapi screens fmt bench fuzz fuzz-shell chaos faults soak demo demo-work clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,11 +72,8 @@ ifeq ($(shell uname),Linux)
 	$(call need,bwrap,bubblewrap,tests of the sandbox bwrap)
 endif
 
-need-postgres: # the store is tested on PostgreSQL too; Debian keeps its programs out of the path
-	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || $(MAKE) --no-print-directory install-postgres
-.PHONY: need-postgres install-postgres
-install-postgres:
-	$(call need,/usr/lib/postgresql/15/bin/initdb,postgresql,tests of the store on PostgreSQL)
+need-postgres: # the store is tested on PostgreSQL too
+	$(call need,pg_ctlcluster,postgresql,tests of the store on PostgreSQL)
 
 need-chromium: # the pages are tested in a browser
 	$(call need,chromium,chromium,tests of the web pages)
