@@ -3,6 +3,7 @@ package telemetry
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -281,6 +282,71 @@ func TestGuideExplainsTheMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	there := metricNames(t)
+	for name := range there {
+		if !bytes.Contains(guide, []byte("`"+name+"`")) {
+			t.Errorf("%s is not explained", name)
+		}
+	}
+	for _, name := range regexp.MustCompile("`(chorus_[a-z_]+)`").FindAllSubmatch(guide, -1) {
+		if !there[string(name[1])] {
+			t.Errorf("there is no %s", name[1])
+		}
+	}
+}
+
+// The dashboard asks for metrics that there are, with panels that a reader can tell apart.
+func TestDashboardShowsTheMetrics(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../deploy/grafana/chorus.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dashboard struct {
+		Panels []struct {
+			ID          int
+			Type, Title string
+			Description string
+			Targets     []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(text, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	there := metricNames(t)
+	ids, titles := map[int]bool{}, map[string]bool{}
+	for _, panel := range dashboard.Panels {
+		if ids[panel.ID] || titles[panel.Title] {
+			t.Errorf("%q: its number or its title is there twice", panel.Title)
+		}
+		ids[panel.ID], titles[panel.Title] = true, true
+		if panel.Type == "row" {
+			continue
+		}
+		if panel.Description == "" || len(panel.Targets) == 0 {
+			t.Errorf("%q says or shows nothing", panel.Title)
+		}
+		for _, target := range panel.Targets {
+			names := regexp.MustCompile(`chorus_[a-z_]+`).FindAllString(target.Expr, -1)
+			if len(names) == 0 {
+				t.Errorf("%q: %s names no metric", panel.Title, target.Expr)
+			}
+			for _, name := range names {
+				base := strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count")
+				if !there[name] && !there[base] {
+					t.Errorf("%q: there is no %s", panel.Title, name)
+				}
+			}
+		}
+	}
+	if len(dashboard.Panels) < 10 {
+		t.Errorf("only %d panels were read", len(dashboard.Panels))
+	}
+}
+
+// metricNames are the metrics of ours.
+func metricNames(t *testing.T) map[string]bool {
+	t.Helper()
 	tel := New(Options{})
 	defer tel.Close()
 	descs := make(chan *prometheus.Desc)
@@ -290,23 +356,14 @@ func TestGuideExplainsTheMetrics(t *testing.T) {
 	}()
 	there := map[string]bool{}
 	for desc := range descs {
-		match := regexp.MustCompile(`fqName: "(chorus_\w+)"`).FindStringSubmatch(desc.String())
-		if match == nil {
-			continue // a metric of the Go runtime or of the process
-		}
-		there[match[1]] = true
-		if !bytes.Contains(guide, []byte("`"+match[1]+"`")) {
-			t.Errorf("%s is not explained", match[1])
+		if match := regexp.MustCompile(`fqName: "(chorus_\w+)"`).FindStringSubmatch(desc.String()); match != nil {
+			there[match[1]] = true // the others are of the Go runtime or of the process
 		}
 	}
 	if len(there) < 20 {
 		t.Fatalf("only %d metrics were found", len(there))
 	}
-	for _, name := range regexp.MustCompile("`(chorus_[a-z_]+)`").FindAllSubmatch(guide, -1) {
-		if !there[string(name[1])] {
-			t.Errorf("there is no %s", name[1])
-		}
-	}
+	return there
 }
 
 // scrape asks as Prometheus does without a preference, and gives the samples by name and labels.
