@@ -7,10 +7,11 @@
 // one RunEnded a run, a result for every call, and that a call with side effects
 // which has begun is never run again.
 //
-// One call to a model is attempt, one call of a tool toolcall, one commit record; how
-// long each may take is deadline. What stands here is the order of things: agent.go has
-// the contract, run.go a run from its beginning to its end, ask.go one request, tools.go
-// the calls of one answer.
+// One call to a model is attempt, one call of a tool with its hooks toolcall, one commit
+// record, what a summary leaves out compaction, another program in the model's place
+// program; how long each may take is deadline. What stands here is the order of things:
+// agent.go has the contract, run.go a run from its beginning to its end, ask.go one
+// request, tools.go the calls of one answer, program.go a run that a program does.
 package agent
 
 import (
@@ -20,6 +21,7 @@ import (
 
 	"chorus/internal/agent/attempt"
 	"chorus/internal/agent/deadline"
+	"chorus/internal/agent/program"
 	"chorus/internal/agent/record"
 	"chorus/internal/agent/toolcall"
 	"chorus/internal/approval"
@@ -57,23 +59,14 @@ type ProposedCall struct {
 	Senders  []transcript.Sender // everybody on whose words it would be done; the host fills it in
 }
 
-// Tools is the set of tools of an agent.
-type Tools interface {
-	// Resolve finds a tool by any of its names and brings the arguments into its
-	// form; the error is for the model to read.
-	Resolve(name string, args []byte) (tool.Tool, []byte, error)
-	// Validate holds the arguments against the tool's schema, likewise.
-	Validate(t tool.Tool, args []byte) error
-}
-
 // Agent is one configured agent, ready to run. It holds no state of a thread.
 type Agent struct {
 	// Terms are those this agent was made for; a prompt that came with others is
 	// left to an agent that is made for them.
 	Terms chat.Terms
-	Tools Tools
-	// External does the work of a run instead of a model and our tools; nil: nothing does.
-	External *External
+	Tools toolcall.Tools
+	// Program does the work of a run instead of a model and our tools; nil: they do.
+	Program *program.Program
 	// Model resolves "provider/model".
 	Model func(name string) (model.Handle, error)
 	// Head loads the head a run was started with.
@@ -89,7 +82,7 @@ type Agent struct {
 	// Before is asked before a call is judged. It may change the arguments, which are judged then, have a person asked,
 	// or say why the call is not made; may be nil. After hears of a call that was made, and gives what the model is told
 	// besides; may be nil.
-	Before func(ctx context.Context, tool string, args []byte) HookVerdict
+	Before func(ctx context.Context, tool string, args []byte) toolcall.HookVerdict
 	After  func(ctx context.Context, tool string, args []byte, ran chat.ToolRan) (more string)
 	// Reap kills what still runs of a call, by its key, after a crash.
 	Reap func(ctx context.Context, key string) error
@@ -139,12 +132,11 @@ var (
 
 // The limits that keep a run from going on for ever.
 const (
-	maxLost        = 20 // requests in a row lost in crashes: with the pauses between them a quarter of an hour
-	maxContinued   = 3  // answers in a row cut by the length limit
-	maxCompactions = 6  // compactions without an answer between them; each forced one keeps half as much
-	maxFails       = 5  // failed results in a row
-	maxRepeats     = 5  // identical calls in a row
-	maxDelegated   = 8  // calls that other threads work on at the same time
+	maxLost      = 20 // requests in a row lost in crashes: with the pauses between them a quarter of an hour
+	maxContinued = 3  // answers in a row cut by the length limit
+	maxFails     = 5  // failed results in a row
+	maxRepeats   = 5  // identical calls in a row
+	maxDelegated = 8  // calls that other threads work on at the same time
 )
 
 // DefaultMaxSteps is how many answers a run may take when nothing else is said.

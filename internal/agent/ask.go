@@ -3,11 +3,11 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"chorus/internal/agent/attempt"
+	"chorus/internal/agent/compaction"
 	"chorus/internal/agent/deadline"
 	"chorus/internal/agent/toolcall"
 	"chorus/internal/approval"
@@ -127,25 +127,11 @@ func (r *runner) firstCall(ctx context.Context, said chat.Said) (toolcall.Call, 
 
 // pause waits for the time of the next attempt, and tells whoever watches.
 func (r *runner) pause(ctx context.Context, run *transcript.Run) error {
-	if run.Open && run.Lost > 0 {
-		// Something ends the process again and again: another attempt at once would be lost, too.
-		at := run.Asked.Add(lostPause(run.Lost))
-		if d := at.Sub(r.Now()); d > time.Second {
-			r.host.Live(chat.Progress{Run: run.ID, Text: fmt.Sprintf("Chorus ended %d times while the model was answering; the next attempt is in %s", run.Lost+1, d.Round(time.Second))})
-		}
-		return r.wait(ctx, at)
+	at, say := attempt.Pause(run, r.Now())
+	if say != "" {
+		r.host.Live(chat.Progress{Run: run.ID, Text: say})
 	}
-	if d := run.RetryAt.Sub(r.Now()); run.Failure != nil && !run.Failure.Until.IsZero() && d > 0 {
-		r.host.Live(chat.Progress{Run: run.ID, Text: fmt.Sprintf("the provider does not answer; the next attempt is in %s, the last one at %s",
-			d.Round(time.Second), run.Failure.Until.Format("15:04 MST"))})
-	}
-	return r.wait(ctx, run.RetryAt)
-}
-
-// lostPause is how long after a request that was lost in a crash the next one is made, when
-// so many before it were lost, too: 2 seconds, doubled, at most a minute.
-func lostPause(lost int) time.Duration {
-	return min(time.Second<<min(lost, 16), time.Minute)
+	return r.wait(ctx, at)
 }
 
 // wait sleeps until t, or until the context ends.
@@ -276,49 +262,22 @@ func (r *runner) stream(ctx context.Context, run *transcript.Run, h model.Handle
 // compact replaces the older part of the window by a summary. It reports false
 // when there is nothing to leave out and the turn should simply be tried.
 func (r *runner) compact(ctx context.Context, run *transcript.Run, h model.Handle) (bool, error) {
-	sees := r.log.Seq()
-	cut, ok := r.log.Plan(sees, run.Settings)
-	if !ok && run.TooLong == 0 {
+	plan, err := compaction.Make(r.log, run, r.head)
+	switch {
+	case err != nil:
+		return true, err
+	case plan.Nothing:
 		return false, nil
-	}
-	if !ok || run.Compacted >= maxCompactions {
-		r.fatal = &chat.Failure{Kind: string(model.TooLong),
-			Message: "the conversation does not fit the model's context window and cannot be shortened further; start a new thread or choose a model with a larger window"}
+	case plan.Failure != nil:
+		r.fatal = plan.Failure
 		return true, nil
-	}
-	read, modified := r.log.Files()
-	done := chat.Compacted{UpTo: cut.UpTo, Read: read, Modified: modified, Tokens: r.log.Tokens()}
-	purpose, mechanical := run.SummaryWay()
-	if mechanical {
-		done.Step, done.Attempt, done.How = run.Step, run.Attempt, "mechanical"
-		done.Summary = r.log.Mechanical(sees, cut)
-		return true, r.Write(ctx, done)
+	case plan.Done != nil:
+		return true, r.Write(ctx, *plan.Done)
 	}
 	r.host.Live(chat.Progress{Run: run.ID, Text: "compacting the conversation"})
-	req, err := r.log.CompactionRequest(r.head, sees, cut)
-	done.How = "model"
-	if purpose == chat.ForExcerpt {
-		req, err = r.log.ExcerptRequest(sees, cut)
-		done.How = "excerpt"
-	}
-	if err != nil {
-		return true, err
-	}
-	said, err := r.call(ctx, run, h, req, purpose)
+	said, err := r.call(ctx, run, h, plan.Request, plan.Purpose)
 	if err != nil || said == nil {
 		return true, err
 	}
-	summary := strings.TrimSpace(said.Blocks.Text())
-	if said.Error == nil && !said.Partial && summary == "" {
-		said.Stop, said.Error = chat.StopError, &chat.Failure{Kind: string(model.Refused), Message: "the model wrote no summary"}
-	}
-	if said.Error != nil || said.Partial {
-		if said.Error != nil && (said.Error.Kind == string(model.Refused) || said.Error.Kind == string(model.BadRequest)) {
-			said.Error.Final = false // the mechanical summary is still left
-		}
-		said.Blocks = nil // half a summary is no answer
-		return true, r.Write(ctx, *said)
-	}
-	done.Step, done.Attempt, done.Summary, done.Usage = said.Step, said.Attempt, summary, said.Usage
-	return true, r.Write(ctx, done)
+	return true, r.Write(ctx, plan.Answered(*said))
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"chorus/internal/agent"
+	"chorus/internal/agent/toolcall"
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 )
@@ -26,8 +27,8 @@ func TestARewrittenCallIsJudgedAndShown(t *testing.T) {
 			t.Parallel()
 			a := &act{}
 			made := newAgent(t, a, call(1), chat.TextBlocks("done"))
-			made.Before = func(context.Context, string, []byte) agent.HookVerdict {
-				return agent.HookVerdict{Args: []byte(`{"n":7}`), Ask: "it is Friday"}
+			made.Before = func(context.Context, string, []byte) toolcall.HookVerdict {
+				return toolcall.HookVerdict{Args: []byte(`{"n":7}`), Ask: "it is Friday"}
 			}
 			var judged agent.ProposedCall
 			h := &host{judge: func(q agent.ProposedCall) approval.Ruling {
@@ -67,7 +68,9 @@ func TestAHookThatWritesNonsenseDenies(t *testing.T) {
 	t.Parallel()
 	a := &act{}
 	made := newAgent(t, a, call(1), chat.TextBlocks("done"))
-	made.Before = func(context.Context, string, []byte) agent.HookVerdict { return agent.HookVerdict{Args: []byte(`[1]`)} }
+	made.Before = func(context.Context, string, []byte) toolcall.HookVerdict {
+		return toolcall.HookVerdict{Args: []byte(`[1]`)}
+	}
 	h := &host{}
 	h.guest(prompt())
 	if _, err := made.Run(context.Background(), fold(t, h), h); err != nil {

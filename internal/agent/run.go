@@ -50,13 +50,13 @@ func Fail(ctx context.Context, log *transcript.Log, h Host, newRun string, cause
 
 // runner is one call of Run.
 type runner struct {
-	prepared map[string]prepared // by call: what the hooks made of it
 	*Agent
 	*record.Recorder
 	log    *transcript.Log
 	host   Host
 	bounds deadline.Bounds
 	calls  toolcall.Runner
+	hooks  toolcall.Hooks
 	sender attempt.Sender
 	head   *model.Head
 	fatal  *chat.Failure // our own failure: the run ends with it
@@ -67,6 +67,7 @@ func newRunner(a *Agent, log *transcript.Log, h Host) *runner {
 	r.calls = toolcall.Runner{Bounds: r.bounds, Now: a.Now, Abandoned: a.Abandoned, Progress: func(use chat.ToolUse, text string) {
 		h.Live(chat.Progress{Run: log.Run().ID, Call: use.ID, Tool: use.Name, Text: text})
 	}}
+	r.hooks = toolcall.Hooks{Before: a.Before, After: a.After, Tools: a.Tools, Grace: r.bounds.Grace, Waits: r.waits}
 	return r
 }
 
@@ -127,9 +128,9 @@ func (r *runner) next(ctx context.Context) (State, error) {
 		return Finished, r.end(ctx, chat.RunEnded{Reason: chat.EndAborted, Text: "Stopped."})
 	case r.fatal != nil:
 		return Finished, r.fail(ctx, r.fatal)
-	case r.External != nil:
-		return r.external(ctx, run)
-	case r.openCalls():
+	case r.Program != nil:
+		return r.program(ctx, run)
+	case r.log.OpenCalls():
 		return r.tools(ctx)
 	case run.Failure != nil && run.Failure.Final:
 		return Finished, r.fail(ctx, run.Failure)
@@ -176,15 +177,6 @@ func (r *runner) limitEnd(run *transcript.Run) chat.RunEnded {
 	}
 	return chat.RunEnded{Reason: chat.EndLimit,
 		Text: fmt.Sprintf("Stopped at the limit of %d model calls; the task may be incomplete. Say \"go on\" to continue.", maxSteps(run))}
-}
-
-func (r *runner) openCalls() bool {
-	for _, c := range r.log.Calls() {
-		if !c.Done {
-			return true
-		}
-	}
-	return false
 }
 
 // takenTogether are the prompts that a run takes when it begins: the oldest, and those behind it

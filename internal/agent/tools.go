@@ -80,12 +80,12 @@ func (r *runner) tools(ctx context.Context) (State, error) {
 		if t.Spec().Deferred && r.delegated() >= maxDelegated {
 			continue // until one of the others has answered
 		}
-		t, args, err = r.before(ctx, c, t, args)
-		if denied := (*deniedByHook)(nil); errors.As(err, &denied) {
+		t, args, err = r.hooks.Prepare(ctx, c.Use, t, args)
+		if denied := (*toolcall.DeniedByHook)(nil); errors.As(err, &denied) {
 			if len(batch) > 0 {
 				break
 			}
-			return "", r.deny(ctx, c.Use, denied.why)
+			return "", r.deny(ctx, c.Use, denied.Why)
 		}
 		if err != nil {
 			return "", err
@@ -138,9 +138,9 @@ func (r *runner) gate(ctx context.Context, c transcript.Call, t tool.Tool, args 
 		}
 		return toolcall.Call{}, gateAgain, r.deny(ctx, c.Use, text)
 	}
-	made := r.prepared[c.Use.ID]
+	made := r.hooks.Made(c.Use.ID)
 	proposed := ProposedCall{Call: c.Use, Tool: t, Args: args, Touches: t.Access(args), Ask: made.Ask}
-	if made.changed { // whoever is asked sees what would run
+	if made.Changed { // whoever is asked sees what would run
 		proposed.Call.Args = args
 	}
 	if c.Answered {
@@ -157,15 +157,15 @@ func (r *runner) gate(ctx context.Context, c transcript.Call, t tool.Tool, args 
 		a := ruling.Ask
 		asked := chat.ApprovalAsked{ID: a.ID, Call: c.Use.ID, Name: c.Use.Name, Why: made.Ask,
 			Actions: a.Actions, Rule: a.Rule, Preview: a.Preview, Until: a.Deadline, Who: a.Who, Unbound: approval.Unbound(a.Bound)}
-		if made.changed {
+		if made.Changed {
 			asked.Args = args
 		}
 		return toolcall.Call{}, gateSuspended, r.Write(ctx, asked)
 	case approval.End:
 		r.fatal = &chat.Failure{Kind: "denied", Message: ruling.Reason}
-		return toolcall.Call{}, gateAgain, r.deny(ctx, c.Use, made.note()+"denied: "+ruling.Reason)
+		return toolcall.Call{}, gateAgain, r.deny(ctx, c.Use, made.Note()+"denied: "+ruling.Reason)
 	default:
-		return toolcall.Call{}, gateAgain, r.deny(ctx, c.Use, made.note()+"permission denied: "+ruling.Reason)
+		return toolcall.Call{}, gateAgain, r.deny(ctx, c.Use, made.Note()+"permission denied: "+ruling.Reason)
 	}
 }
 
@@ -244,7 +244,7 @@ func (r *runner) hand(ctx context.Context, one toolcall.Call) error {
 func (r *runner) finish(ctx context.Context, one toolcall.Call) error {
 	r.waits(r.calls.Wait(one))
 	out := r.calls.Run(ctx, one)
-	r.after(ctx, one, &out)
+	r.hooks.Tell(ctx, one, &out)
 	r.ranBadly(out)
 	b := record.Batch{Events: []chat.Event{{Body: out.Ran}}, Blobs: out.Blobs}
 	// What the request shows of blobs must be there when it is made.
@@ -281,7 +281,7 @@ func (r *runner) together(ctx context.Context, batch []toolcall.Call) error {
 	r.waits(r.calls.Wait(batch...))
 	var b record.Batch
 	for i, out := range r.calls.RunAll(ctx, batch) {
-		r.after(ctx, batch[i], &out)
+		r.hooks.Tell(ctx, batch[i], &out)
 		r.ranBadly(out)
 		b.Events = append(b.Events, chat.Event{Body: out.Ran})
 		b.Blobs = append(b.Blobs, out.Blobs...)

@@ -37,7 +37,7 @@ import (
 // here by itself, and fails the test until the scenario reaches it or pure says why it cannot hang.
 func seams() []string {
 	var out []string
-	for _, t := range []reflect.Type{reflect.TypeFor[engine.Journal](), reflect.TypeFor[engine.Gate](), reflect.TypeFor[agent.Tools](),
+	for _, t := range []reflect.Type{reflect.TypeFor[engine.Journal](), reflect.TypeFor[engine.Gate](), reflect.TypeFor[toolcall.Tools](),
 		reflect.TypeFor[model.Model](), reflect.TypeFor[tool.Tool](), reflect.TypeFor[tool.Previewer]()} {
 		for m := range t.NumMethod() {
 			out = append(out, t.Name()+"."+t.Method(m).Name)
@@ -246,7 +246,7 @@ func (t *hungTool) Preview(ctx context.Context, _ []byte) string {
 var (
 	_ engine.Journal = hungJournal{}
 	_ model.Model    = hungModel{}
-	_ agent.Tools    = hungTools{}
+	_ toolcall.Tools = hungTools{}
 	_ tool.Previewer = (*hungTool)(nil)
 )
 
@@ -281,11 +281,11 @@ func hungSetup(c *engine.Config, h *hang, set *tool.Set) {
 			})
 		}
 		if h.at == "" || h.at == "Agent.Before" || h.at == "Agent.After" { // with hooks the first call of an answer goes another way
-			a.Before = func(ctx context.Context, _ string, args []byte) agent.HookVerdict {
+			a.Before = func(ctx context.Context, _ string, args []byte) toolcall.HookVerdict {
 				if err := h.pass(ctx, "Agent.Before"); err != nil {
-					return agent.HookVerdict{Denied: "the hook was told to end"}
+					return toolcall.HookVerdict{Denied: "the hook was told to end"}
 				}
-				return agent.HookVerdict{Args: args}
+				return toolcall.HookVerdict{Args: args}
 			}
 			a.After = func(ctx context.Context, _ string, _ []byte, _ chat.ToolRan) string {
 				_ = h.pass(ctx, "Agent.After")

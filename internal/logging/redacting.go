@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"chorus/internal/agent"
+	"chorus/internal/agent/toolcall"
 	"chorus/internal/chat"
 	"chorus/internal/redact"
 	"chorus/internal/tool"
@@ -57,14 +57,16 @@ func (r *redactors) of(a *Logs) *redact.Redactor {
 
 // Redacting is the tools with their results redacted: what the model, the journal and
 // people get to see of a call. What a tool writes to disk is its own affair.
-func (l *Logs) Redacting(tools agent.Tools) agent.Tools { return &redactedTools{tools, l.Redactor} }
+func (l *Logs) Redacting(tools toolcall.Tools) toolcall.Tools {
+	return &redactedTools{tools, l.Redactor}
+}
 
 type redactedTools struct {
-	tools agent.Tools
+	tools toolcall.Tools
 	now   func() *redact.Redactor
 }
 
-var _ agent.Tools = (*redactedTools)(nil)
+var _ toolcall.Tools = (*redactedTools)(nil)
 
 func (r *redactedTools) Resolve(name string, args []byte) (tool.Tool, []byte, error) {
 	t, plain, err := r.tools.Resolve(name, args)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"chorus/internal/agent"
+	"chorus/internal/agent/program"
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/id"
@@ -27,26 +28,26 @@ import (
 )
 
 // external is the program that does an agent's work; nil: a model and our tools do.
-func (s *Setup) external(b *Toolbox, row journal.Thread, bot *config.Bot, who persona, plan isolate.Plan) (*agent.External, error) {
+func (s *Setup) external(b *Toolbox, row journal.Thread, bot *config.Bot, who persona, plan isolate.Plan) (*program.Program, error) {
 	kind := cmp.Or(who.worker, bot.WorkerKind)
 	if kind == "" {
 		return nil, nil
 	}
 	quiet := provider.Milliseconds(bot.WorkerQuietMS)
-	program := worker.Program{Quiet: quiet, Prepare: func(ctx context.Context, argv []string, key string) (*sandbox.Prepared, error) {
+	launch := worker.Program{Quiet: quiet, Prepare: func(ctx context.Context, argv []string, key string) (*sandbox.Prepared, error) {
 		return s.prepareWorker(ctx, b, bot, plan, kind, argv, key)
 	}}
-	out := &agent.External{Name: kind, Quiet: quiet, Dir: row.Dir, Preamble: who.prompt}
+	out := &program.Program{Name: kind, Quiet: quiet, Dir: row.Dir, Preamble: who.prompt}
 	switch kind {
 	case "claude":
-		out.Worker = &claude.Claude{Program: program, Command: bot.WorkerCommand, Args: bot.WorkerArgs, Model: bot.WorkerModel}
+		out.Worker = &claude.Claude{Program: launch, Command: bot.WorkerCommand, Args: bot.WorkerArgs, Model: bot.WorkerModel}
 	case "codex":
-		out.Worker = &codex.Codex{Program: program, Command: bot.WorkerCommand, Args: bot.WorkerArgs, Model: bot.WorkerModel}
+		out.Worker = &codex.Codex{Program: launch, Command: bot.WorkerCommand, Args: bot.WorkerArgs, Model: bot.WorkerModel}
 	case "acp":
 		if len(bot.WorkerCommand) == 0 {
 			return nil, fmt.Errorf("the worker of agent %s is of kind acp and has no command: worker: {kind: acp, command: [my-agent, --acp]} in the configuration of the bot", row.Agent)
 		}
-		out.Worker, out.Name = &acp.ACP{Program: program, Command: bot.WorkerCommand}, filepath.Base(bot.WorkerCommand[0])
+		out.Worker, out.Name = &acp.ACP{Program: launch, Command: bot.WorkerCommand}, filepath.Base(bot.WorkerCommand[0])
 	default:
 		return nil, fmt.Errorf("there is no worker %q; there are claude, codex and acp", kind)
 	}

@@ -278,10 +278,10 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 		Price: PriceOf(models, bot), Budget: BudgetOf(bot, now.Yes),
 		Gate: g,
 		Agent: &agent.Agent{
-			Tools:    s.Logs.Redacting(offered),
-			External: program,
-			Model:    modelsFor(models, row, bot, b),
-			Head:     s.Head,
+			Tools:   s.Logs.Redacting(offered),
+			Program: program,
+			Model:   modelsFor(models, row, bot, b),
+			Head:    s.Head,
 			Begin: func(ctx context.Context, log *transcript.Log, prompt transcript.Waiting) (agent.Beginning, error) {
 				s.AwaitFiles(ctx, row.ID, log)
 				s.RecallChannel(ctx, row, bot, log, prompt)

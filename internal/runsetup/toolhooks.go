@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"chorus/internal/agent"
+	"chorus/internal/agent/toolcall"
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/gate"
@@ -45,9 +46,9 @@ func (s *Setup) hookTools(a *agent.Agent, row journal.Thread, bot *config.Bot, w
 		return runIsolated(ctx, where, sandbox.Command{Shell: h.Command, Dir: row.Dir, Env: toolhook.Environ(row.Dir), Stdin: stdin, Timeout: limit})
 	}
 	session, hide := row.ID.Thread(), s.Logs.Redactor
-	a.Before = func(ctx context.Context, tool string, args []byte) agent.HookVerdict {
+	a.Before = func(ctx context.Context, tool string, args []byte) toolcall.HookVerdict {
 		out := run.Before(ctx, toolhook.Call{Session: session, Tool: tool, Input: args})
-		return agent.HookVerdict{Args: out.Input, Denied: hide().Text(out.Denied), Ask: hide().Text(out.Ask)}
+		return toolcall.HookVerdict{Args: out.Input, Denied: hide().Text(out.Denied), Ask: hide().Text(out.Ask)}
 	}
 	a.After = func(ctx context.Context, tool string, args []byte, ran chat.ToolRan) string {
 		return hide().Text(run.After(ctx, toolhook.Call{Session: session, Tool: tool, Input: args, Response: &toolhook.Response{Text: ran.Blocks.Text(), Failed: !ran.Succeeded(), Exit: ran.Exit}}))

@@ -88,6 +88,11 @@ func (l *Log) Calls() []Call {
 	return l.turn.Calls
 }
 
+// OpenCalls reports that one of them has no result yet.
+func (l *Log) OpenCalls() bool {
+	return slices.ContainsFunc(l.Calls(), func(c Call) bool { return !c.Done })
+}
+
 // Unreadable reports that a part of the last answer could not be read.
 func (l *Log) Unreadable() bool { return l.turn != nil && l.turn.Unreadable }
 

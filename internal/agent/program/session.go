@@ -1,4 +1,4 @@
-package agent
+package program
 
 import (
 	"context"
@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"chorus/internal/agent/deadline"
-	"chorus/internal/agent/record"
 	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
@@ -20,80 +18,17 @@ import (
 	"chorus/internal/worker"
 )
 
-// SessionNote is the note that keeps a program's own name for what it did in a thread.
-const SessionNote = "worker session"
-
-// External is a program that does the work of a run instead of a model and our tools.
-type External struct {
-	worker.Worker
-	Name  string        // for people
-	Quiet time.Duration // how long it may say nothing
-	Dir   string
-	// Preamble says who the agent is; it stands before the first prompt of a session.
-	Preamble string
-}
-
-// errSuspended ends a program because somebody must be asked first: it goes on when they have answered.
-var errSuspended = errors.New("somebody is asked first")
-
-// external is next for a run that a program does. What the program says and does becomes the same events as those of a model: an answer with calls, their
-// results, and so on. Whatever a program was in the middle of when it was ended is told to it when it goes on.
-func (r *runner) external(ctx context.Context, run *transcript.Run) (State, error) {
-	switch {
-	case run.Failure != nil && run.Failure.Final:
-		return Finished, r.fail(ctx, run.Failure)
-	case run.Open && run.Lost+1 >= maxLost:
-		return Finished, r.fail(ctx, &chat.Failure{Kind: "lost", Message: fmt.Sprintf("the process ended %d times while %s was at work", maxLost, r.External.Name)})
-	case run.Final && !run.Open && run.Failure == nil && !r.openCalls():
-		if took, err := r.take(ctx, run); took || err != nil {
-			return "", err
-		}
-		end := chat.RunEnded{Reason: chat.EndDone}
-		if !run.Spoke {
-			end.Text = r.External.Name + " ended without a word."
-		}
-		return Finished, r.end(ctx, end)
-	}
-	for _, c := range r.log.Calls() {
-		if c.Approval != "" && !c.Answered && !c.Done {
-			return Suspended, nil
-		}
-	}
-	if r.Reap != nil {
-		r.waits(deadline.Wait{For: "what still runs of " + r.External.Name + " to be ended", Quiet: r.bounds.Setup})
-		if err := r.Reap(ctx, callKey(run, "worker")); err != nil {
-			return "", err
-		}
-	}
-	s := &session{runner: r, ctx: ctx, run: run, began: map[string]chat.ToolUse{}, grants: map[string]transcript.Call{}}
-	prompt, err := s.settle()
-	if err != nil {
-		return "", err
-	}
-	id := r.log.Note(SessionNote)
-	if words := r.log.Heard(id == ""); words != "" {
-		prompt = strings.TrimSpace(words + "\n\n" + prompt)
-		if id == "" && r.External.Preamble != "" {
-			prompt = r.External.Preamble + "\n\n" + prompt
-		}
-	}
-	if prompt == "" {
-		prompt = "You were interrupted: the process that you ran in ended. Look at what is there of your last step, then go on with your task."
-	}
-	if err := s.ask(prompt); err != nil {
-		return "", err
-	}
-	if r.fatal != nil {
-		return "", nil // a budget forbids it; nothing was started
-	}
-	s.waits()
-	out, err := r.External.Work(ctx, worker.Job{Prompt: prompt, Session: id, Dir: r.External.Dir, Key: callKey(run, "worker")}, s)
-	return s.end(out, err)
-}
+// What ends a program before it has done its work, besides its own failures.
+var (
+	errWaits   = errors.New("somebody is asked first")       // it goes on when they have answered
+	errOver    = errors.New("the run ends")                  // nobody pays for its next step, or a rule says so
+	errAborted = errors.New("the run was stopped meanwhile") // the journal says so
+)
 
 // session is a program at work. It is the program's host.
 type session struct {
-	*runner
+	*Program
+	Start
 	ctx    context.Context
 	run    *transcript.Run
 	asked  chat.Asked
@@ -103,26 +38,27 @@ type session struct {
 	spoke  int                        // bytes of text shown of this answer
 	began  map[string]chat.ToolUse    // calls of this session, by the program's id
 	grants map[string]transcript.Call // what people said yes to, by what was asked
+	fatal  *chat.Failure              // the run ends with it
 }
 
 var _ worker.Host = (*session)(nil)
 
 // waits tells the watchdog that the program is waited for.
 func (s *session) waits() {
-	quiet := s.External.Quiet
+	quiet := s.Quiet
 	if quiet <= 0 {
 		quiet = worker.DefaultQuiet
 	}
-	s.runner.waits(deadline.Wait{For: "the program " + s.External.Name, Quiet: quiet + 2*s.bounds.Grace})
+	s.Loop.Waits(deadline.Wait{For: "the program " + s.Name, Quiet: quiet + 2*s.Grace})
 }
 
 // write commits events; those that must follow everything are tried again when something came between, unless that ended the run.
 func (s *session) write(make func() []chat.Body) error {
 	for {
-		err := s.Write(s.ctx, make()...)
+		err := s.Loop.Write(s.ctx, make()...)
 		if errors.Is(err, journal.ErrMoved) {
-			if run := s.log.Run(); run == nil || run.Aborted {
-				return ErrAborted
+			if run := s.Log.Run(); run == nil || run.Aborted {
+				return errAborted
 			}
 			continue
 		}
@@ -135,7 +71,7 @@ func (s *session) write(make func() []chat.Body) error {
 func (s *session) settle() (string, error) {
 	var told []string
 	var bodies []chat.Body
-	for _, c := range s.log.Calls() {
+	for _, c := range s.Log.Calls() {
 		if c.Done {
 			continue
 		}
@@ -172,7 +108,7 @@ func grantKey(use chat.ToolUse) string { return use.Name + "\x00" + string(use.A
 // ask opens a request, within the budget.
 func (s *session) ask(prompt string) error {
 	err := s.write(func() []chat.Body {
-		s.asked = s.runner.asked(s.log.Run(), chat.ForTurn)
+		s.asked = s.Loop.Asked(s.Log.Run())
 		s.asked.Tokens = model.Tokens(len(prompt))
 		return []chat.Body{s.asked}
 	})
@@ -208,19 +144,16 @@ func (s *session) reopen() error {
 		return err
 	}
 	if s.fatal != nil {
-		return errSpent
+		return errOver
 	}
 	s.blocks, s.usage = blocks, usage
 	return nil
 }
 
-// errSpent ends a program whose next step nobody pays for.
-var errSpent = errors.New("the budget is spent")
-
 func (s *session) Alive() { s.waits() }
 
 func (s *session) Session(id string) error {
-	if s.log.Note(SessionNote) == id {
+	if s.Log.Note(SessionNote) == id {
 		return nil
 	}
 	return s.write(func() []chat.Body { return []chat.Body{chat.Noted{What: SessionNote, Text: id}} })
@@ -230,7 +163,7 @@ func (s *session) Said(text string) error {
 	if text == "" {
 		return nil
 	}
-	s.host.Live(chat.Delta{Run: s.run.ID, Step: s.asked.Step, Attempt: s.asked.Attempt, What: chat.DeltaText, Offset: s.spoke, Text: text})
+	s.Loop.Live(chat.Delta{Run: s.run.ID, Step: s.asked.Step, Attempt: s.asked.Attempt, What: chat.DeltaText, Offset: s.spoke, Text: text})
 	s.spoke += len(text)
 	if n := len(s.blocks); n > 0 {
 		if before, ok := s.blocks[n-1].(chat.Text); ok {
@@ -245,7 +178,7 @@ func (s *session) Said(text string) error {
 
 func (s *session) Thought(text string) error {
 	if text != "" {
-		s.host.Live(chat.Progress{Run: s.run.ID, Text: worker.Brief(text, 200)})
+		s.Loop.Live(chat.Progress{Run: s.run.ID, Text: worker.Brief(text, 200)})
 	}
 	return nil
 }
@@ -257,7 +190,7 @@ func (s *session) Began(c worker.Call) error {
 		args, _ = json.Marshal(map[string]string{"input": string(args)}) // a text
 	}
 	use := chat.ToolUse{ID: fmt.Sprintf("%d-%s", s.run.Steps, c.ID), Name: c.Name, Args: args}
-	if s.began[c.ID] = use; s.openCalls() {
+	if s.began[c.ID] = use; s.Log.OpenCalls() {
 		return nil // its result is told when it is there
 	}
 	s.blocks = append(s.blocks, use)
@@ -281,12 +214,12 @@ func (s *session) inLog(id string) (transcript.Call, bool, error) {
 	if err := s.flush(); err != nil {
 		return transcript.Call{}, false, err
 	}
-	for _, c := range s.log.Calls() {
+	for _, c := range s.Log.Calls() {
 		if c.Use.ID == use.ID {
 			return c, true, nil
 		}
 	}
-	if s.openCalls() {
+	if s.Log.OpenCalls() {
 		return transcript.Call{}, false, nil // begun while others were on: it has no place of its own
 	}
 	s.blocks = append(s.blocks, use)
@@ -302,8 +235,8 @@ func (s *session) Ended(res worker.Result) error {
 	if text == "" {
 		text = tool.NoOutput
 	}
-	ran := chat.ToolRan{Call: c.Use.ID, Name: c.Use.Name, Blocks: chat.TextBlocks(text), Failed: res.Failed, Exit: res.Exit, Outcome: chat.Ran, Changed: res.Changed, Foreign: s.External.Name}
-	if err := s.write(func() []chat.Body { return []chat.Body{ran} }); err != nil || s.openCalls() {
+	ran := chat.ToolRan{Call: c.Use.ID, Name: c.Use.Name, Blocks: chat.TextBlocks(text), Failed: res.Failed, Exit: res.Exit, Outcome: chat.Ran, Changed: res.Changed, Foreign: s.Name}
+	if err := s.write(func() []chat.Body { return []chat.Body{ran} }); err != nil || s.Log.OpenCalls() {
 		return err
 	}
 	return s.reopen()
@@ -338,22 +271,24 @@ func (s *session) Permit(c worker.Call) (worker.Decision, error) {
 	var t tool.Tool = foreignTool{c.Name}
 	args := []byte(call.Use.Args)
 	if c.Like != nil {
-		if like, plain, err := s.Tools.Resolve(c.Like.Name, c.Like.Args); err == nil {
+		if like, plain, err := s.Loop.Resolve(c.Like.Name, c.Like.Args); err == nil {
 			t, args = like, plain
 		}
 	}
-	_, verdict, err := s.gate(s.ctx, call, t, args, false)
+	verdict, err := s.Loop.Gate(s.ctx, call, t, args)
 	if err != nil {
 		return worker.Decision{}, err
 	}
-	switch s.runner.waits(deadline.Wait{For: "the program " + s.External.Name, Quiet: worker.DefaultQuiet}); verdict {
-	case gateOpen:
+	switch s.waits(); verdict {
+	case Allowed:
 		return worker.Decision{Allow: true}, nil
-	case gateSuspended:
-		return worker.Decision{}, errSuspended
+	case Waits:
+		return worker.Decision{}, errWaits
+	case EndsRun:
+		return worker.Decision{}, errOver
 	}
 	why := "this is not allowed"
-	for _, now := range s.log.Calls() {
+	for _, now := range s.Log.Calls() {
 		if now.Use.ID == call.Use.ID && now.Done {
 			why = now.Result.Blocks.Text()
 		}
@@ -370,8 +305,8 @@ func (f foreignTool) Run(context.Context, []byte) (tool.Result, error) {
 	return tool.Fail("this is a tool of another program"), nil
 }
 
-// end writes how the program ended, and says how the thread is left.
-func (s *session) end(out worker.Outcome, err error) (State, error) {
+// end writes how the program ended, and says how the run is left.
+func (s *session) end(out worker.Outcome, err error) (Left, error) {
 	var failed *worker.Error
 	switch {
 	case err == nil:
@@ -380,35 +315,35 @@ func (s *session) end(out worker.Outcome, err error) (State, error) {
 		}
 		s.began = map[string]chat.ToolUse{}
 		s.blocks = withoutCalls(s.blocks)
-		return "", s.answer(chat.StopEnd, out.Cost)
-	case errors.Is(err, errSuspended):
+		return GoesOn, s.answer(chat.StopEnd, out.Cost)
+	case errors.Is(err, errWaits):
 		return Suspended, nil
 	case errors.Is(err, worker.ErrNoSession):
-		if s.log.Note(SessionNote) == "" {
-			failed = worker.Errorf(work.ErrorWorker, "%s: %v", s.External.Name, err)
+		if s.Log.Note(SessionNote) == "" {
+			failed = worker.Errorf(work.ErrorWorker, "%s: %v", s.Name, err)
 			break
 		}
-		return "", errors.Join(s.Session(""), s.broken(&chat.Failure{Kind: string(work.ErrorWorker), Message: err.Error()}))
+		return GoesOn, errors.Join(s.Session(""), s.broken(&chat.Failure{Kind: string(work.ErrorWorker), Message: err.Error()}))
 	case errors.As(err, &failed):
-	case errors.Is(err, ErrAborted), errors.Is(err, errSpent), s.ctx.Err() != nil:
+	case errors.Is(err, errAborted), errors.Is(err, errOver), s.ctx.Err() != nil:
 		if s.open {
 			s.blocks = withoutCalls(s.blocks)
 			if werr := s.writePartial(); werr != nil {
-				return "", werr
+				return GoesOn, werr
 			}
 		}
-		if errors.Is(err, errSpent) {
-			return "", nil
+		if errors.Is(err, errOver) {
+			return GoesOn, nil
 		}
-		return "", s.Commit(s.ctx, record.Batch{}) // the loop looks at the cause
+		return GoesOn, s.Loop.Write(s.ctx) // the loop looks at the cause
 	default:
-		return "", err
+		return GoesOn, err
 	}
 	f := &chat.Failure{Kind: failureKind(failed.Kind), Message: failed.Message, Final: true}
 	if wait := failed.Reset.Sub(s.Now()); !failed.Reset.IsZero() && wait > 0 {
 		f.RetryMS = wait.Milliseconds()
 	}
-	return "", s.broken(f)
+	return GoesOn, s.broken(f)
 }
 
 // failureKind is an error of a program as runs know it.
@@ -436,7 +371,7 @@ func (s *session) broken(f *chat.Failure) error {
 func (s *session) writePartial() error {
 	s.open = false
 	said := chat.Said{Step: s.asked.Step, Attempt: s.asked.Attempt, Blocks: s.blocks, Usage: s.usage, Stop: chat.StopAborted, Partial: true}
-	return s.Write(context.WithoutCancel(s.ctx), said)
+	return s.Loop.Write(context.WithoutCancel(s.ctx), said)
 }
 
 func withoutCalls(blocks chat.Blocks) (out chat.Blocks) {

@@ -1,0 +1,120 @@
+package toolcall
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"chorus/internal/agent/deadline"
+	"chorus/internal/chat"
+	"chorus/internal/tool"
+)
+
+// hookTime bounds what the hooks around a call take all together.
+const hookTime = 2 * time.Minute
+
+// HookVerdict is what the hooks before a call made of it.
+type HookVerdict struct {
+	Args   []byte // the arguments that it has now
+	Denied string // why it is not made; "": it is not denied
+	Ask    string // why a person is to be asked; "": the rules decide alone
+}
+
+// DeniedByHook says why a call is not made.
+type DeniedByHook struct{ Why string }
+
+func (d *DeniedByHook) Error() string { return d.Why }
+
+// Tools is the set of tools of an agent.
+type Tools interface {
+	// Resolve finds a tool by any of its names and brings the arguments into its
+	// form; the error is for the model to read.
+	Resolve(name string, args []byte) (tool.Tool, []byte, error)
+	// Validate holds the arguments against the tool's schema, likewise.
+	Validate(t tool.Tool, args []byte) error
+}
+
+// Hooks are asked around calls. It remembers what they made of each, so that they are asked once a call and process.
+type Hooks struct {
+	Before func(ctx context.Context, tool string, args []byte) HookVerdict                     // nil: there are none
+	After  func(ctx context.Context, tool string, args []byte, ran chat.ToolRan) (more string) // likewise
+	Tools  Tools
+	Grace  time.Duration
+	Waits  func(deadline.Wait)
+	made   map[string]Prepared // by call
+}
+
+// Prepared is what the hooks made of a call.
+type Prepared struct {
+	HookVerdict
+	Changed bool
+}
+
+// Note tells the model, and whoever reads along, that a call has other arguments than the model wrote.
+func (p Prepared) Note() string {
+	if !p.Changed {
+		return ""
+	}
+	return "[a hook changed the arguments of this call to " + string(p.Args) + "]\n"
+}
+
+// Made is what the hooks have made of a call so far.
+func (h *Hooks) Made(call string) Prepared { return h.made[call] }
+
+// Prepare asks the hooks before a call. What they make of it is what is judged, shown and run. Arguments that the tool cannot
+// take deny the call: the model did not write them. The error is a *DeniedByHook, or that of ctx.
+func (h *Hooks) Prepare(ctx context.Context, use chat.ToolUse, t tool.Tool, args []byte) (tool.Tool, []byte, error) {
+	if h.Before == nil {
+		return t, args, nil
+	}
+	made, known := h.made[use.ID]
+	if !known {
+		h.Waits(deadline.Wait{For: "the hooks before " + use.Name, Quiet: hookTime + h.Grace, Total: hookTime + h.Grace})
+		asked, cancel := context.WithTimeout(ctx, hookTime)
+		made.HookVerdict = h.Before(asked, t.Spec().Name, args)
+		cancel()
+		if ctx.Err() != nil {
+			return t, args, ctx.Err()
+		}
+		made.Changed = made.Denied == "" && !bytes.Equal(made.Args, args)
+		if h.made == nil {
+			h.made = map[string]Prepared{}
+		}
+		h.made[use.ID] = made
+	}
+	switch {
+	case made.Denied != "":
+		return t, args, &DeniedByHook{made.Denied}
+	case !made.Changed:
+		return t, args, nil
+	}
+	other, plain, err := h.Tools.Resolve(t.Spec().Name, made.Args)
+	if err == nil {
+		err = h.Tools.Validate(other, plain)
+	}
+	if err != nil {
+		return t, args, &DeniedByHook{"a hook changed the arguments to what the tool does not take, so the call is not made: " + err.Error()}
+	}
+	return other, plain, nil
+}
+
+// Tell tells the hooks of a call that was made, and the model what they say.
+func (h *Hooks) Tell(ctx context.Context, one Call, out *Outcome) {
+	if note := h.made[one.Use.ID].Note(); note != "" {
+		out.Ran.Blocks = append(chat.Blocks{chat.Text{Text: note}}, out.Ran.Blocks...)
+	}
+	if h.After == nil || ctx.Err() != nil {
+		return
+	}
+	h.Waits(deadline.Wait{For: "the hooks after " + one.Use.Name, Quiet: hookTime + h.Grace, Total: hookTime + h.Grace})
+	asked, cancel := context.WithTimeout(ctx, hookTime)
+	defer cancel()
+	more := h.After(asked, one.Tool.Spec().Name, one.Args, out.Ran)
+	if asked.Err() != nil && ctx.Err() == nil {
+		more += fmt.Sprintf("\n[the hooks after this call took longer than %s and were told to end]", hookTime)
+	}
+	if more != "" {
+		out.Ran.Blocks = append(out.Ran.Blocks, chat.Text{Text: "\n" + more})
+	}
+}
