@@ -65,44 +65,56 @@ func (r *Store) create(ctx context.Context, given Agent) (Agent, error) {
 	if err := r.Rows.PutAgent(ctx, a); err != nil {
 		return Agent{}, errors.Join(err, os.RemoveAll(dir))
 	}
-	return a, nil
+	return a, r.noteFolder(a.Name)
 }
 
 // build fills the folder of an agent in the making.
 func (r *Store) build(ctx context.Context, dir string, given Agent) (Agent, error) {
-	for _, name := range []string{docsDir, sessionsDir, processesDir, workspaceDir} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			return Agent{}, err
-		}
-	}
-	inside, err := fs.Sub(embedded, "template")
-	if err != nil {
+	if err := r.layTemplates(dir, given.Name); err != nil {
 		return Agent{}, err
-	}
-	if err := lay(inside, dir, given.Name); err != nil {
-		return Agent{}, fmt.Errorf("lay out the template: %w", err)
-	}
-	if err := lay(os.DirFS(r.Home.Template()), dir, given.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Agent{}, fmt.Errorf("lay out the template in %s: %w", r.Home.Template(), err)
 	}
 	a, err := r.merge(dir, given)
 	if err != nil {
 		return Agent{}, err
 	}
+	return a, r.finish(ctx, dir, a)
+}
+
+func (r *Store) layTemplates(dir, agent string) error {
+	for _, name := range []string{docsDir, sessionsDir, processesDir, workspaceDir} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			return err
+		}
+	}
+	inside, err := fs.Sub(embedded, "template")
+	if err != nil {
+		return err
+	}
+	if err := lay(inside, dir, agent); err != nil {
+		return fmt.Errorf("lay out the template: %w", err)
+	}
+	if err := lay(os.DirFS(r.Home.Template()), dir, agent); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("lay out the template in %s: %w", r.Home.Template(), err)
+	}
+	return nil
+}
+
+// finish writes the agent's file and makes its repository.
+func (r *Store) finish(ctx context.Context, dir string, a Agent) error {
 	data, err := document(a)
 	if err != nil {
-		return Agent{}, err
+		return err
 	}
 	if err := os.WriteFile(filepath.Join(dir, fileName), data, 0o600); err != nil {
-		return Agent{}, err
+		return err
 	}
 	if err := r.GitInit(ctx, filepath.Join(dir, workspaceDir)); err != nil {
 		if ctx.Err() != nil {
-			return Agent{}, ctx.Err()
+			return ctx.Err()
 		}
-		r.Warn(fmt.Sprintf("the workspace of agent %s is not a git repository: %v", given.Name, err))
+		r.Warn(fmt.Sprintf("the workspace of agent %s is not a git repository: %v", a.Name, err))
 	}
-	return a, nil
+	return nil
 }
 
 // merge puts what is given over the template's agent.json.

@@ -136,6 +136,9 @@ func (r *Store) Get(ctx context.Context, name string) (Agent, error) {
 }
 
 func (r *Store) get(ctx context.Context, name string) (Agent, error) {
+	if err := r.checkNotes(); err != nil {
+		return Agent{}, err
+	}
 	row, known, err := r.Rows.Agent(ctx, name)
 	if err != nil {
 		return Agent{}, fmt.Errorf("look up agent %s: %w", name, err)
@@ -144,8 +147,9 @@ func (r *Store) get(ctx context.Context, name string) (Agent, error) {
 }
 
 // heal makes the row equal to the file, or, where only the file is gone, the file
-// equal to the row. A folder that is gone takes its row with it: that is an
-// agent whose destruction was cut off, or that somebody deleted by hand.
+// equal to the row. A folder that was here and is gone takes its row with it: that is an
+// agent whose destruction was cut off, or that somebody deleted by hand. One that never was
+// here is laid out: others who use the same store made the agent in homes of their own.
 func (r *Store) heal(ctx context.Context, name string, row Agent, known bool) (Agent, error) {
 	data, err := os.ReadFile(r.file(name))
 	switch {
@@ -162,10 +166,13 @@ func (r *Store) heal(ctx context.Context, name string, row Agent, known bool) (A
 		return row, err
 	}
 	if known && same(a, row) {
-		return a, nil
+		return a, r.noteFolder(name)
 	}
 	if err := r.Rows.PutAgent(ctx, a); err != nil {
 		return Agent{}, fmt.Errorf("take over %s: %w", r.file(name), err)
+	}
+	if err := r.noteFolder(name); err != nil {
+		return Agent{}, err
 	}
 	for key := range a.Extra {
 		if r.Knows != nil && r.Knows(key) {
@@ -185,10 +192,19 @@ func (r *Store) healMissing(ctx context.Context, name string, row Agent, known b
 		}
 		return row, nil
 	}
+	if known && !r.hadFolder(name) {
+		if err := r.layOutKnown(ctx, row); err != nil {
+			return Agent{}, fmt.Errorf("lay out agent %s, which was made elsewhere: %w", name, err)
+		}
+		return row, nil
+	}
 	if known {
 		if err := r.Rows.DeleteAgent(ctx, name); err != nil {
 			return Agent{}, fmt.Errorf("forget agent %s, whose folder is gone: %w", name, err)
 		}
+	}
+	if err := r.forgetFolder(name); err != nil {
+		return Agent{}, err
 	}
 	if define, ok := r.BuiltIn[name]; ok {
 		return define(), nil
@@ -262,6 +278,9 @@ func (r *Store) writeFile(a Agent) error {
 func (r *Store) List(ctx context.Context) ([]Agent, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err := r.checkNotes(); err != nil {
+		return nil, err
+	}
 	rows, err := r.Rows.Agents(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list agents: %w", err)
@@ -405,6 +424,9 @@ func (r *Store) Destroy(ctx context.Context, name string, keepFiles bool) error 
 	if err := r.Rows.DeleteAgent(ctx, name); err != nil {
 		back := os.Rename(gone, r.Home.AgentDir(name))
 		return fmt.Errorf("destroy agent %s: %w", name, errors.Join(err, back))
+	}
+	if err := r.forgetFolder(name); err != nil { // without its row it means nothing
+		r.Warn(err.Error())
 	}
 	if keepFiles {
 		return nil

@@ -148,8 +148,12 @@ func (h *Home) ImageCache(env func(string) string) string {
 	return h.Images()
 }
 
-func (h *Home) Logs() string     { return h.join("logs") }
-func (h *Home) Agents() string   { return h.join("agents") }
+func (h *Home) Logs() string   { return h.join("logs") }
+func (h *Home) Agents() string { return h.join("agents") }
+
+// AgentFolders has a note for each agent that has, or had, its folder in this home.
+func (h *Home) AgentFolders() string { return h.join("run", "agents") }
+
 func (h *Home) Guilds() string   { return h.join("guilds") }
 func (h *Home) Template() string { return h.join("template") }
 func (h *Home) Trash() string    { return h.join(".trash") }
