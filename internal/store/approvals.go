@@ -16,37 +16,37 @@ import (
 
 // writeApproval makes one change to the approvals. An answer counts only while
 // the question is open: the first one wins, whoever comes later gets ErrSettled.
-func writeApproval(w *writer, thread chat.ThreadID, c approval.Change, now int64) error {
+func writeApproval(tx *transaction, thread chat.ThreadID, c approval.Change, now int64) error {
 	if c.New != nil {
-		if err := insertApproval(w, thread, *c.New, now); err != nil {
+		if err := insertApproval(tx, thread, *c.New, now); err != nil {
 			return err
 		}
 	}
 	if c.Vote != nil {
-		if err := writeVote(w, thread, *c.Vote, now); err != nil {
+		if err := writeVote(tx, thread, *c.Vote, now); err != nil {
 			return err
 		}
 	}
 	if c.Remind != "" {
-		n, err := w.change(`UPDATE approvals SET remind = NULL
+		n, err := tx.change(`UPDATE approvals SET remind = NULL
 			WHERE id = ? AND thread_id = ? AND state = 'pending' AND remind IS NOT NULL`, c.Remind, string(thread))
 		if err != nil || n == 0 {
-			return cmp.Or(err, notOpen(w, thread, c.Remind))
+			return cmp.Or(err, notOpen(tx, thread, c.Remind))
 		}
 	}
 	if c.Answer != nil {
-		if err := answerApproval(w, thread, *c.Answer, now); err != nil {
+		if err := answerApproval(tx, thread, *c.Answer, now); err != nil {
 			return err
 		}
 	}
 	if c.CancelRun != "" {
-		return w.exec(`UPDATE approvals SET state = 'cancelled', answered_at = ?
+		return tx.exec(`UPDATE approvals SET state = 'cancelled', answered_at = ?
 			WHERE thread_id = ? AND run_id = ? AND state = 'pending'`, now, string(thread), c.CancelRun)
 	}
 	return nil
 }
 
-func insertApproval(w *writer, thread chat.ThreadID, a approval.Approval, now int64) error {
+func insertApproval(tx *transaction, thread chat.ThreadID, a approval.Approval, now int64) error {
 	if a.ID == "" {
 		return errors.New("approval without an id")
 	}
@@ -73,7 +73,7 @@ func insertApproval(w *writer, thread chat.ThreadID, a approval.Approval, now in
 	if err != nil {
 		return err
 	}
-	err = w.exec(`INSERT INTO approvals (id, thread_id, run_id, call_id, call, actions, dir, bound, preview, risk, rule, reason, again,
+	err = tx.exec(`INSERT INTO approvals (id, thread_id, run_id, call_id, call, actions, dir, bound, preview, risk, rule, reason, again,
 			asked_by, payer, asked_at, deadline, remind, who) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		a.ID, string(thread), a.Run, a.Call.ID, call, actions, a.Dir, string(a.Bound), a.Preview, a.Risk, a.Rule, a.Reason, a.Again,
 		by, payer, asked, nullMicros(a.Deadline), nullMicros(a.Remind), a.Who)
@@ -83,25 +83,25 @@ func insertApproval(w *writer, thread chat.ThreadID, a approval.Approval, now in
 	return err
 }
 
-func answerApproval(w *writer, thread chat.ThreadID, a approval.Answer, now int64) error {
+func answerApproval(tx *transaction, thread chat.ThreadID, a approval.Answer, now int64) error {
 	switch a.State {
 	case approval.Approved, approval.Refused, approval.Expired, approval.Cancelled:
 	default:
 		return fmt.Errorf("approval %s cannot be answered with %q", a.ID, a.State)
 	}
-	n, err := w.change(`UPDATE approvals SET state = ?, answered_by = ?, answered_at = ?, note = ?
+	n, err := tx.change(`UPDATE approvals SET state = ?, answered_by = ?, answered_at = ?, note = ?
 		WHERE id = ? AND thread_id = ? AND state = 'pending'`,
 		string(a.State), a.By, now, a.Note, a.ID, string(thread))
 	if err != nil || n == 1 {
 		return err
 	}
-	return notOpen(w, thread, a.ID)
+	return notOpen(tx, thread, a.ID)
 }
 
 // notOpen says why an approval could not be changed.
-func notOpen(w *writer, thread chat.ThreadID, id string) error {
+func notOpen(tx *transaction, thread chat.ThreadID, id string) error {
 	var there int
-	err := w.row(`SELECT count(*) FROM approvals WHERE id = ? AND thread_id = ?`, []any{id, string(thread)}, &there)
+	err := tx.row(`SELECT count(*) FROM approvals WHERE id = ? AND thread_id = ?`, []any{id, string(thread)}, &there)
 	switch {
 	case err != nil:
 		return err
@@ -114,15 +114,15 @@ func notOpen(w *writer, thread chat.ThreadID, id string) error {
 
 // writeVote keeps what one person said to an open approval. Its writer has decided
 // by the votes it had seen: with others there the decision would be another.
-func writeVote(w *writer, thread chat.ThreadID, v approval.Ballot, now int64) error {
+func writeVote(tx *transaction, thread chat.ThreadID, v approval.Ballot, now int64) error {
 	var open, votes int
-	err := w.row(`SELECT (SELECT count(*) FROM approvals WHERE id = ? AND thread_id = ? AND state = 'pending'),
+	err := tx.row(`SELECT (SELECT count(*) FROM approvals WHERE id = ? AND thread_id = ? AND state = 'pending'),
 		(SELECT count(*) FROM answers WHERE approval_id = ?)`, []any{v.ID, string(thread), v.ID}, &open, &votes)
 	switch {
 	case err != nil:
 		return err
 	case open == 0:
-		return notOpen(w, thread, v.ID)
+		return notOpen(tx, thread, v.ID)
 	case votes != v.Before:
 		return fmt.Errorf("approval %s has more answers now: %w", v.ID, journal.ErrMoved)
 	}
@@ -134,7 +134,7 @@ func writeVote(w *writer, thread chat.ThreadID, v approval.Ballot, now int64) er
 	if v.OK {
 		ok = 1
 	}
-	return w.exec(`INSERT INTO answers (approval_id, principal, principal_body, ok, note, at) VALUES (?, ?, ?, ?, ?, ?)
+	return tx.exec(`INSERT INTO answers (approval_id, principal, principal_body, ok, note, at) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET ok = excluded.ok, note = excluded.note, at = excluded.at`, v.ID, v.By.String(), body, ok, v.Note, now)
 }
 

@@ -41,9 +41,9 @@ func (db *DB) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, e
 		return strings.Compare(string(a.Commits[x].Thread), string(a.Commits[y].Thread))
 	})
 	var out journal.Arrived
-	j := &job{work: func(w *writer) error {
+	j := &job{work: func(tx *transaction) error {
 		out = journal.Arrived{}
-		n, err := w.change(insertArrival, a.Platform, a.Bot, a.What, a.PlatformID, a.Version, a.Decision, micros(db.now()))
+		n, err := tx.change(insertArrival, a.Platform, a.Bot, a.What, a.PlatformID, a.Version, a.Decision, micros(db.now()))
 		if err != nil {
 			return err
 		}
@@ -53,13 +53,13 @@ func (db *DB) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, e
 		}
 		out.Commits = make([]journal.Committed, len(intents))
 		for _, i := range order {
-			if out.Commits[i], err = db.apply(w, intents[i]); err != nil {
+			if out.Commits[i], err = db.apply(tx, intents[i]); err != nil {
 				return fmt.Errorf("thread %s: %w", intents[i].Thread, err)
 			}
 		}
 		return nil
 	}}
-	err := db.w.do(ctx, j)
+	err := db.do(ctx, j)
 	if err != nil && j.lost {
 		if found, ok := db.arrivedAnyway(context.WithoutCancel(ctx), a, intents); ok {
 			return found, nil

@@ -23,7 +23,7 @@ const (
 // settings.
 func (db *DB) Audit(ctx context.Context, a approval.Audit) error {
 	now := micros(db.now())
-	err := db.w.write(ctx, func(w *writer) error { return writeAudit(w, "", a, now) })
+	err := db.write(ctx, func(tx *transaction) error { return writeAudit(tx, "", a, now) })
 	if err != nil {
 		return fmt.Errorf("audit %s: %w", a.Action, err)
 	}
@@ -32,7 +32,7 @@ func (db *DB) Audit(ctx context.Context, a approval.Audit) error {
 
 // writeAudit appends a line to the chain. It must run inside a writer's transaction:
 // nobody else, in whatever process, can come between reading the end and adding to it.
-func writeAudit(w *writer, thread chat.ThreadID, a approval.Audit, now int64) error {
+func writeAudit(tx *transaction, thread chat.ThreadID, a approval.Audit, now int64) error {
 	if a.Thread == "" {
 		a.Thread = thread
 	}
@@ -40,11 +40,11 @@ func writeAudit(w *writer, thread chat.ThreadID, a approval.Audit, now int64) er
 	if err != nil {
 		return err
 	}
-	if w.end.hash != "" {
-		row.follow(w.end)
-		err := w.exec(insertAudit, row.values()...)
+	if tx.end.hash != "" {
+		row.follow(tx.end)
+		err := tx.exec(insertAudit, row.values()...)
 		if err == nil {
-			w.end = auditRow{id: row.id, hash: row.hash}
+			tx.end = auditRow{id: row.id, hash: row.hash}
 			return nil
 		}
 		// Somebody has added to the log since: the number is not the next one any more.
@@ -52,28 +52,28 @@ func writeAudit(w *writer, thread chat.ThreadID, a approval.Audit, now int64) er
 			return err
 		}
 	}
-	end, err := readAuditEnd(w, now)
+	end, err := readAuditEnd(tx, now)
 	if err != nil {
 		return err
 	}
 	row.follow(end)
-	if err := w.exec(insertAudit, row.values()...); err != nil {
+	if err := tx.exec(insertAudit, row.values()...); err != nil {
 		return err
 	}
-	w.end = auditRow{id: row.id, hash: row.hash}
+	tx.end = auditRow{id: row.id, hash: row.hash}
 	return nil
 }
 
 // readAuditEnd finds the line that the next one follows.
-func readAuditEnd(w *writer, now int64) (end auditRow, err error) {
-	err = w.row(auditEnd, nil, &end.id, &end.hash)
+func readAuditEnd(tx *transaction, now int64) (end auditRow, err error) {
+	err = tx.row(auditEnd, nil, &end.id, &end.hash)
 	if errors.Is(err, sql.ErrNoRows) {
 		return auditRow{hash: sealOfNothing()}, nil
 	}
 	if err == nil && end.hash == "" {
 		// Whoever brought the file up to date died before it could seal the log.
-		if err = sealAudit(context.Background(), w.conn, now); err == nil {
-			err = w.row(auditEnd, nil, &end.id, &end.hash)
+		if err = sealAudit(context.Background(), tx.w.conn, now); err == nil {
+			err = tx.row(auditEnd, nil, &end.id, &end.hash)
 		}
 	}
 	return end, err

@@ -188,9 +188,9 @@ func TestAuditProgress(t *testing.T) {
 	for n := range lines {
 		lines[n] = auditLine(n)
 	}
-	err := db.w.write(t.Context(), func(w *writer) error {
+	err := db.write(t.Context(), func(tx *transaction) error {
 		for _, l := range lines {
-			if err := writeAudit(w, "", l, 1); err != nil {
+			if err := writeAudit(tx, "", l, 1); err != nil {
 				return err
 			}
 		}
@@ -227,14 +227,14 @@ func TestAuditManyWriters(t *testing.T) {
 		wg.Go(func() {
 			db := dbs[g%2]
 			for n := range 25 {
-				err := db.w.write(t.Context(), func(w *writer) error {
-					if err := writeAudit(w, "", auditLine(n), int64(n)); err != nil {
+				err := db.write(t.Context(), func(tx *transaction) error {
+					if err := writeAudit(tx, "", auditLine(n), int64(n)); err != nil {
 						return err
 					}
 					if n%5 == 4 {
 						return errBusyForTest
 					}
-					return writeAudit(w, "", auditLine(n), int64(n))
+					return writeAudit(tx, "", auditLine(n), int64(n))
 				})
 				if err != nil && g%2 == 1 && !errors.Is(err, errBusyForTest) {
 					t.Errorf("writer %d: %v", g, err)

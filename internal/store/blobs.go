@@ -121,7 +121,7 @@ func syncDir(dir string) error {
 }
 
 // writeBlob writes a blob's row; one that is there already is young again.
-func (db *DB) writeBlob(w *writer, b blobRow, now int64) error {
+func (db *DB) writeBlob(tx *transaction, b blobRow, now int64) error {
 	if b.data == nil {
 		// The sweep deletes files while it holds the write lock, and so do we now:
 		// a file that is here stays.
@@ -132,7 +132,7 @@ func (db *DB) writeBlob(w *writer, b blobRow, now int64) error {
 			return fmt.Errorf("blob %s: %w", b.hash, err)
 		}
 	}
-	return w.exec(`INSERT INTO blobs (hash, size, data, touched) VALUES (?, ?, ?, ?)
+	return tx.exec(`INSERT INTO blobs (hash, size, data, touched) VALUES (?, ?, ?, ?)
 		ON CONFLICT (hash) DO UPDATE SET touched = excluded.touched`, b.hash, b.size, blobData(b.data), now)
 }
 
@@ -159,7 +159,7 @@ func (db *DB) putBlob(ctx context.Context, data []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	err = db.w.write(ctx, func(w *writer) error { return db.writeBlob(w, row, micros(db.now())) })
+	err = db.write(ctx, func(tx *transaction) error { return db.writeBlob(tx, row, micros(db.now())) })
 	if err != nil {
 		return "", fmt.Errorf("keep blob: %w", err)
 	}
@@ -238,8 +238,8 @@ func (db *DB) sweepRows(ctx context.Context, before time.Time) (int, error) {
 	total := 0
 	for page := range slices.Chunk(hashes, sweepPage) {
 		n := 0
-		err := db.w.write(ctx, func(w *writer) (err error) {
-			n, err = db.sweepPage(w, page, micros(before))
+		err := db.write(ctx, func(tx *transaction) (err error) {
+			n, err = db.sweepPage(tx, page, micros(before))
 			return err
 		})
 		if err != nil {
@@ -250,17 +250,15 @@ func (db *DB) sweepRows(ctx context.Context, before time.Time) (int, error) {
 	return total, nil
 }
 
+const deleteUnused = `DELETE FROM blobs WHERE hash = ? AND touched < ?
+	AND NOT EXISTS (SELECT 1 FROM event_blobs e WHERE e.hash = blobs.hash) RETURNING data IS NULL`
+
 // sweepPage removes those of the page that are still unused now that nobody else writes.
-func (db *DB) sweepPage(w *writer, page []string, before int64) (int, error) {
-	st, err := w.stmt(`DELETE FROM blobs WHERE hash = ? AND touched < ?
-		AND NOT EXISTS (SELECT 1 FROM event_blobs e WHERE e.hash = blobs.hash) RETURNING data IS NULL`)
-	if err != nil {
-		return 0, err
-	}
+func (db *DB) sweepPage(tx *transaction, page []string, before int64) (int, error) {
 	n := 0
 	for _, hash := range page {
 		var inFile bool
-		err := st.QueryRowContext(context.Background(), hash, before).Scan(&inFile)
+		err := tx.row(deleteUnused, []any{hash, before}, &inFile)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			continue
@@ -283,11 +281,11 @@ func (db *DB) sweepFiles(ctx context.Context, before time.Time) (int, error) {
 	total := 0
 	err := db.strayFiles(ctx, before, func(path, hash string, _ int64) error {
 		removed := false
-		err := db.w.write(ctx, func(w *writer) error {
+		err := db.write(ctx, func(tx *transaction) error {
 			removed = false
 			if hash != "" {
 				var there int
-				if err := w.row(`SELECT count(*) FROM blobs WHERE hash = ?`, []any{hash}, &there); err != nil || there > 0 {
+				if err := tx.row(`SELECT count(*) FROM blobs WHERE hash = ?`, []any{hash}, &there); err != nil || there > 0 {
 					return err
 				}
 			}

@@ -147,11 +147,11 @@ func (db *DB) AcceptLostBlobs(ctx context.Context, faults []BlobFault) (folder s
 				return folder, explain(folder, err)
 			}
 		}
-		err := db.w.write(ctx, func(w *writer) error {
-			if err := w.exec(`DELETE FROM blobs WHERE hash = ?`, f.Hash); err != nil {
+		err := db.write(ctx, func(tx *transaction) error {
+			if err := tx.exec(`DELETE FROM blobs WHERE hash = ?`, f.Hash); err != nil {
 				return err
 			}
-			return w.exec(`INSERT INTO memos (kind, key, value, at) VALUES ('`+lostBlobs+`', ?, ?, ?) ON CONFLICT (kind, key) DO NOTHING`,
+			return tx.exec(`INSERT INTO memos (kind, key, value, at) VALUES ('`+lostBlobs+`', ?, ?, ?) ON CONFLICT (kind, key) DO NOTHING`,
 				f.Hash, f.What+" "+db.now().UTC().Format(time.RFC3339), micros(db.now()))
 		})
 		if err != nil {

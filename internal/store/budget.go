@@ -26,21 +26,21 @@ const (
 // keepTo keeps a reservation that was just written to its ceilings. It stands in the
 // transaction of the reservation, and only one such transaction runs at a time, in
 // whichever process: so the sum that is read is the sum that holds.
-func keepTo(w *writer, c *ledger.Ceilings, e ledger.Entry, now int64) error {
+func keepTo(tx *transaction, c *ledger.Ceilings, e ledger.Entry, now int64) error {
 	if c == nil || e.Reserved <= 0 {
 		return nil
 	}
 	at := instant(now)
 	stands := make([]ledger.Stand, len(c.Limits))
 	for i, l := range c.Limits {
-		s, err := standing(w, l, at)
+		s, err := standing(tx, l, at)
 		if err != nil {
 			return err
 		}
 		s.Open -= e.Reserved // it is among the sums already
 		if s.AtSoft(c.Soft) {
 			var n int
-			if err := w.row(queryAsked, []any{l.Key(), l.Whose, l.Period.Name(at), l.Most}, &n); err != nil {
+			if err := tx.row(queryAsked, []any{l.Key(), l.Whose, l.Period.Name(at), l.Most}, &n); err != nil {
 				return err
 			}
 			s.Asked = n > 0
@@ -54,25 +54,25 @@ func keepTo(w *writer, c *ledger.Ceilings, e ledger.Entry, now int64) error {
 }
 
 // standing reads what counts against a limit.
-func standing(w *writer, l ledger.Limit, at time.Time) (ledger.Stand, error) {
+func standing(tx *transaction, l ledger.Limit, at time.Time) (ledger.Stand, error) {
 	s := ledger.Stand{Limit: l}
 	if l.Scope == ledger.Task {
-		return s, w.row(queryTask, []any{l.Whose, l.Whose}, &s.Open, &s.Settled)
+		return s, tx.row(queryTask, []any{l.Whose, l.Whose}, &s.Open, &s.Settled)
 	}
 	scope := counter(l.Scope)
 	args := []any{l.Whose, l.Period.Name(at), string(scope), string(l.Period)}
-	err := w.row(querySpent, args, &s.Open, &s.Settled)
+	err := tx.row(querySpent, args, &s.Open, &s.Settled)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return s, err
 	}
-	if err := count(w, scope, l.Period, at); err != nil {
+	if err := count(tx, scope, l.Period, at); err != nil {
 		return s, err
 	}
-	return s, w.row(querySpent, args, &s.Open, &s.Settled)
+	return s, tx.row(querySpent, args, &s.Open, &s.Settled)
 }
 
-func markAsked(w *writer, r *ledger.Refusal, now int64) error {
-	return w.exec(insertAsked, r.Key(), r.Whose, r.When, r.Most, now)
+func markAsked(tx *transaction, r *ledger.Refusal, now int64) error {
+	return tx.exec(insertAsked, r.Key(), r.Whose, r.When, r.Most, now)
 }
 
 // Standing is how far limits are used now.

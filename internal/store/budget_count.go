@@ -62,21 +62,21 @@ var (
 // count begins to keep sums of a kind, with what the ledger has for the period that
 // is on. It reads the whole ledger, once; from then on every line adds itself,
 // whichever process writes it and whether that one knows of a ceiling or not.
-func count(w *writer, scope ledger.Scope, unit ledger.Period, at time.Time) error {
+func count(tx *transaction, scope ledger.Scope, unit ledger.Period, at time.Time) error {
 	column, period := columns[scope], periods[unit]
 	if column == "" || period == "" {
 		return fmt.Errorf("a ceiling on %s by %s cannot be counted", scope, unit)
 	}
 	for _, trigger := range []string{countNew, countChange} {
-		if err := w.exec(trigger); err != nil {
+		if err := tx.exec(trigger); err != nil {
 			return err
 		}
 	}
-	err := w.exec(`INSERT INTO spent (scope, whose, period, open, settled)
+	err := tx.exec(`INSERT INTO spent (scope, whose, period, open, settled)
 		SELECT ?, `+column+`, `+period+`, sum(CASE WHEN how = '' THEN reserved ELSE 0 END), sum(settled)
 		FROM ledger WHERE at >= ? GROUP BY 2, 3`, string(scope), micros(unit.Begin(at)))
 	if err != nil {
 		return err
 	}
-	return w.exec(beginCounting, string(scope), string(unit))
+	return tx.exec(beginCounting, string(scope), string(unit))
 }

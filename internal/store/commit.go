@@ -34,11 +34,11 @@ func (db *DB) commit(ctx context.Context, c journal.Commit) (journal.Committed, 
 		ctx = context.WithoutCancel(ctx)
 	}
 	var out journal.Committed
-	j := &job{work: func(w *writer) (err error) {
-		out, err = db.applyAll(w, in)
+	j := &job{work: func(tx *transaction) (err error) {
+		out, err = db.applyAll(tx, in)
 		return err
 	}}
-	err = db.w.do(ctx, j)
+	err = db.do(ctx, j)
 	if err == nil {
 		return out, nil
 	}
@@ -109,14 +109,14 @@ const (
 )
 
 // applyAll writes an intent and what becomes true with it on other threads.
-func (db *DB) applyAll(w *writer, in *intent) (journal.Committed, error) {
-	out, err := db.apply(w, in)
+func (db *DB) applyAll(tx *transaction, in *intent) (journal.Committed, error) {
+	out, err := db.apply(tx, in)
 	for i := 0; i < len(in.beside) && err == nil; i++ {
 		other := in.beside[i]
 		var done journal.Committed
 		var again bool
-		if again, err = written(w, other); err == nil && !again {
-			done, err = db.apply(w, other)
+		if again, err = written(tx, other); err == nil && !again {
+			done, err = db.apply(tx, other)
 		}
 		if errors.Is(err, journal.ErrUnknown) {
 			err = nil // whom it was for is gone; what this thread does is true all the same
@@ -130,32 +130,32 @@ func (db *DB) applyAll(w *writer, in *intent) (journal.Committed, error) {
 }
 
 // written reports whether the first event of a guest's commit is in the journal already.
-func written(w *writer, in *intent) (bool, error) {
+func written(tx *transaction, in *intent) (bool, error) {
 	if len(in.drafts) == 0 || in.drafts[0].event.PlatformID == "" {
 		return false, nil
 	}
 	d := in.drafts[0]
 	var n int
-	err := w.row(`SELECT count(*) FROM events WHERE thread_id = ? AND platform = ? AND platform_id = ? AND platform_id <> '' AND kind = ? AND version = ?`,
+	err := tx.row(`SELECT count(*) FROM events WHERE thread_id = ? AND platform = ? AND platform_id = ? AND platform_id <> '' AND kind = ? AND version = ?`,
 		[]any{string(in.Thread), d.event.Platform, d.event.PlatformID, d.kind, d.event.Version}, &n)
 	return n > 0, err
 }
 
 // apply writes an intent inside the writer's transaction.
-func (db *DB) apply(w *writer, in *intent) (journal.Committed, error) {
+func (db *DB) apply(tx *transaction, in *intent) (journal.Committed, error) {
 	now := micros(db.now())
 	if in.Create != nil {
-		if err := createThread(w, in.Thread, *in.Create, now); err != nil {
+		if err := createThread(tx, in.Thread, *in.Create, now); err != nil {
 			return journal.Committed{}, err
 		}
 	}
-	was, err := number(w, in, now)
+	was, err := number(tx, in, now)
 	if err != nil {
 		return journal.Committed{}, err
 	}
-	a := &applying{db: db, w: w, in: in, now: now, is: was, seq: was.next - int64(len(in.drafts))}
+	a := &applying{db: db, tx: tx, in: in, now: now, is: was, seq: was.next - int64(len(in.drafts))}
 	for _, b := range in.blobs {
-		if err := db.writeBlob(w, b, now); err != nil {
+		if err := db.writeBlob(tx, b, now); err != nil {
 			return journal.Committed{}, err
 		}
 	}
@@ -169,12 +169,12 @@ func (db *DB) apply(w *writer, in *intent) (journal.Committed, error) {
 	}
 	a.settleRow()
 	if a.is != was || a.title != "" {
-		err := w.exec(updateThread, a.is.next, a.is.waiting, a.is.wake, a.is.status, a.title, string(in.Thread))
+		err := tx.exec(updateThread, a.is.next, a.is.waiting, a.is.wake, a.is.status, a.title, string(in.Thread))
 		if err != nil {
 			return journal.Committed{}, err
 		}
 	}
-	w.remember(in, a.is)
+	tx.remember(in, a.is)
 	return journal.Committed{Events: a.out, Next: a.is.next, Waiting: int(a.is.waiting)}, nil
 }
 
@@ -189,33 +189,33 @@ type known struct {
 // maxKnown bounds what is remembered: more threads than one process runs at a time.
 const maxKnown = 512
 
-func (w *writer) remember(in *intent, row threadState) {
+func (tx *transaction) remember(in *intent, row threadState) {
 	if in.Epoch == 0 {
 		return
 	}
-	if len(w.known) >= maxKnown {
-		clear(w.known)
+	if len(tx.known) >= maxKnown {
+		clear(tx.known)
 	}
-	w.known[in.Thread] = known{in.Epoch, row}
+	tx.known[in.Thread] = known{in.Epoch, row}
 }
 
 // numberKnown takes numbers from a row that is still as the owner left it; false if
 // it is not, or was never seen.
-func (w *writer) numberKnown(in *intent, now int64) (threadState, bool, error) {
-	k, ok := w.known[in.Thread]
+func (tx *transaction) numberKnown(in *intent, now int64) (threadState, bool, error) {
+	k, ok := tx.known[in.Thread]
 	if !ok || in.Epoch == 0 || k.epoch != in.Epoch || in.Expect != 0 && in.Expect != k.row.next {
 		return threadState{}, false, nil
 	}
 	s := k.row
 	s.next += int64(len(in.drafts))
-	n, err := w.change(numberKnown, s.next, now, string(in.Thread), in.Epoch, k.row.next)
+	n, err := tx.change(numberKnown, s.next, now, string(in.Thread), in.Epoch, k.row.next)
 	return s, n == 1, err
 }
 
 // number takes the numbers from the thread's row; no row means that the writer
 // may not write, and why.
-func number(w *writer, in *intent, now int64) (threadState, error) {
-	if s, ok, err := w.numberKnown(in, now); ok || err != nil {
+func number(tx *transaction, in *intent, now int64) (threadState, error) {
+	if s, ok, err := tx.numberKnown(in, now); ok || err != nil {
 		return s, err
 	}
 	query, args := numberGuest, []any{len(in.drafts), now, string(in.Thread)}
@@ -228,12 +228,12 @@ func number(w *writer, in *intent, now int64) (threadState, error) {
 		query, args = numberGuestExpect, append(args, in.Expect)
 	}
 	var s threadState
-	err := w.row(query, args, &s.next, &s.waiting, &s.wake, &s.status, &s.titled)
+	err := tx.row(query, args, &s.next, &s.waiting, &s.wake, &s.status, &s.titled)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return s, err
 	}
 	var epoch int64
-	err = w.row(`SELECT epoch FROM threads WHERE id = ?`, []any{string(in.Thread)}, &epoch)
+	err = tx.row(`SELECT epoch FROM threads WHERE id = ?`, []any{string(in.Thread)}, &epoch)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return s, journal.ErrUnknown
@@ -249,7 +249,7 @@ func number(w *writer, in *intent, now int64) (threadState, error) {
 // applying is a commit half way.
 type applying struct {
 	db    *DB
-	w     *writer
+	tx    *transaction
 	in    *intent
 	now   int64
 	is    threadState
@@ -281,7 +281,7 @@ func (a *applying) event(d *draft) error {
 		return err
 	}
 	if a.db.follow != nil {
-		if err := a.db.follow(Tx{a.w, a.now}, a.in.Thread, a.out[len(a.out)-1]); err != nil {
+		if err := a.db.follow(Tx{a.tx, a.now}, a.in.Thread, a.out[len(a.out)-1]); err != nil {
 			return err
 		}
 	}
@@ -301,7 +301,7 @@ func (a *applying) event(d *draft) error {
 func (a *applying) insert(d *draft, taken any) error {
 	e := d.event
 	e.Seq, e.At = a.seq, instant(a.now)
-	err := a.w.exec(insertEvent, string(e.Thread), e.Seq, a.now, d.kind, e.Run, e.Who, d.body,
+	err := a.tx.exec(insertEvent, string(e.Thread), e.Seq, a.now, d.kind, e.Run, e.Who, d.body,
 		e.Platform, e.PlatformID, e.Version, taken)
 	if err != nil {
 		if isTaken(err) {
@@ -310,7 +310,7 @@ func (a *applying) insert(d *draft, taken any) error {
 		return err
 	}
 	for _, hash := range d.blobs {
-		if err := a.w.exec(insertRef, hash, string(e.Thread), e.Seq); err != nil {
+		if err := a.tx.exec(insertRef, hash, string(e.Thread), e.Seq); err != nil {
 			return err
 		}
 	}
@@ -326,10 +326,10 @@ func (a *applying) consequences(body chat.Body) error {
 		if b.Prompt {
 			a.entitle(b.Blocks)
 		}
-		return seePrincipal(a.w, b.Principal, a.now)
+		return seePrincipal(a.tx, b.Principal, a.now)
 	case chat.Steered:
 		a.entitle(b.Blocks)
-		return seePrincipal(a.w, b.Principal, a.now)
+		return seePrincipal(a.tx, b.Principal, a.now)
 	case chat.Took:
 		for _, seq := range b.Seqs {
 			n, err := a.unqueue(seq)
@@ -354,7 +354,7 @@ func (a *applying) consequences(body chat.Body) error {
 
 // unqueue lowers waiting if the prompt still waits.
 func (a *applying) unqueue(seq int64) (int64, error) {
-	n, err := a.w.change(takeEvent, string(a.in.Thread), seq)
+	n, err := a.tx.change(takeEvent, string(a.in.Thread), seq)
 	a.is.waiting -= n
 	return n, err
 }
@@ -382,29 +382,29 @@ func TitleOf(blocks chat.Blocks) string {
 // beside writes what a commit holds beside its events.
 func (a *applying) beside() error {
 	for _, e := range a.in.Money {
-		if err := writeMoney(a.w, a.in.Thread, e, a.in.Ceilings, a.now); err != nil {
+		if err := writeMoney(a.tx, a.in.Thread, e, a.in.Ceilings, a.now); err != nil {
 			return err
 		}
 	}
 	for _, r := range a.in.Warned {
-		if err := markAsked(a.w, r, a.now); err != nil {
+		if err := markAsked(a.tx, r, a.now); err != nil {
 			return err
 		}
 	}
 	for _, d := range a.in.drafts {
 		if end, ok := d.event.Body.(chat.RunEnded); ok {
-			if err := a.w.exec(assumeRun, a.now, end.Run); err != nil {
+			if err := a.tx.exec(assumeRun, a.now, end.Run); err != nil {
 				return err
 			}
 		}
 	}
 	for _, c := range a.in.Approvals {
-		if err := writeApproval(a.w, a.in.Thread, c, a.now); err != nil {
+		if err := writeApproval(a.tx, a.in.Thread, c, a.now); err != nil {
 			return err
 		}
 	}
 	for _, l := range a.in.Audit {
-		if err := writeAudit(a.w, a.in.Thread, l, a.now); err != nil {
+		if err := writeAudit(a.tx, a.in.Thread, l, a.now); err != nil {
 			return err
 		}
 	}

@@ -33,12 +33,12 @@ const contextColumns = `id, agent, transport, place, description, summary, saved
 // means that there is one of that time already, and nothing was written.
 func (db *DB) KeepContext(ctx context.Context, c SavedContext) (bool, error) {
 	var kept int64
-	err := db.w.write(ctx, func(w *writer) (err error) {
+	err := db.write(ctx, func(tx *transaction) (err error) {
 		var quiet any
 		if !c.Quiet.IsZero() {
 			quiet = micros(c.Quiet)
 		}
-		kept, err = w.change(`INSERT INTO saved_contexts (`+contextColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		kept, err = tx.change(`INSERT INTO saved_contexts (`+contextColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 			c.ID, c.Agent, c.Transport, c.Place, c.Description, c.Summary, c.By, micros(c.At), c.Messages, micros(c.From), micros(c.Until), c.File, quiet)
 		return err
 	})
@@ -50,7 +50,7 @@ func (db *DB) KeepContext(ctx context.Context, c SavedContext) (bool, error) {
 
 // DropContext removes the row of a saved context.
 func (db *DB) DropContext(ctx context.Context, id string) error {
-	err := db.w.write(ctx, func(w *writer) error { return w.exec(`DELETE FROM saved_contexts WHERE id = ?`, id) })
+	err := db.write(ctx, func(tx *transaction) error { return tx.exec(`DELETE FROM saved_contexts WHERE id = ?`, id) })
 	if err != nil {
 		return fmt.Errorf("drop context %s: %w", id, err)
 	}
@@ -127,7 +127,7 @@ func (db *DB) Stirred(ctx context.Context, transport string) ([]PlaceStir, error
 // Charge writes what a call costs that no run makes: first what it may cost at most,
 // under its ceilings, then what it did. The thread is not touched.
 func (db *DB) Charge(ctx context.Context, thread chat.ThreadID, e ledger.Entry, under *ledger.Ceilings) error {
-	err := db.w.write(ctx, func(w *writer) error { return writeMoney(w, thread, e, under, micros(db.now())) })
+	err := db.write(ctx, func(tx *transaction) error { return writeMoney(tx, thread, e, under, micros(db.now())) })
 	if err != nil {
 		return fmt.Errorf("charge a call of thread %s: %w", thread, err)
 	}

@@ -48,7 +48,7 @@ func (a *applying) forget(d chat.Deleted) error {
 			return err
 		}
 	}
-	return a.w.exec(`DELETE FROM snapshots WHERE thread_id = ?`, string(a.in.Thread))
+	return a.tx.exec(`DELETE FROM snapshots WHERE thread_id = ?`, string(a.in.Thread))
 }
 
 // storedBody is an event as its row has it.
@@ -59,23 +59,13 @@ type storedBody struct {
 }
 
 func (a *applying) bodies(where string, args ...any) (out []storedBody, err error) {
-	st, err := a.w.stmt(`SELECT seq, kind, body FROM events WHERE thread_id = ? AND ` + where)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := st.QueryContext(context.Background(), append([]any{string(a.in.Thread)}, args...)...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	err = a.tx.rows(`SELECT seq, kind, body FROM events WHERE thread_id = ? AND `+where, append([]any{string(a.in.Thread)}, args...), func(rows *sql.Rows) error {
 		var b storedBody
-		if err := rows.Scan(&b.seq, &b.kind, &b.body); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&b.seq, &b.kind, &b.body)
 		out = append(out, b)
-	}
-	return out, rows.Err()
+		return err
+	})
+	return out, err
 }
 
 // forgotten stands where words were.
@@ -115,7 +105,7 @@ func (a *applying) without(seq int64, body chat.Body, d chat.Deleted) (chat.Body
 
 // withoutLine is an import without one of its messages.
 func (a *applying) withoutLine(b chat.Imported, message string) (chat.Body, error) {
-	data, err := a.db.blobIn(a.w, b.Blob)
+	data, err := a.db.blobIn(a.tx, b.Blob)
 	if errors.Is(err, sql.ErrNoRows) || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -138,7 +128,7 @@ func (a *applying) withoutLine(b chat.Imported, message string) (chat.Body, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := a.db.writeBlob(a.w, row, a.now); err != nil {
+	if err := a.db.writeBlob(a.tx, row, a.now); err != nil {
 		return nil, err
 	}
 	b.Blob, b.Count, b.Forgotten = row.hash, len(lines), true
@@ -146,10 +136,10 @@ func (a *applying) withoutLine(b chat.Imported, message string) (chat.Body, erro
 }
 
 // blobIn reads bytes inside the writer's transaction.
-func (db *DB) blobIn(w *writer, hash string) ([]byte, error) {
+func (db *DB) blobIn(tx *transaction, hash string) ([]byte, error) {
 	var data []byte
 	var inFile bool
-	if err := w.row(`SELECT data, data IS NULL FROM blobs WHERE hash = ?`, []any{hash}, &data, &inFile); err != nil {
+	if err := tx.row(`SELECT data, data IS NULL FROM blobs WHERE hash = ?`, []any{hash}, &data, &inFile); err != nil {
 		return nil, err
 	}
 	if inFile {
@@ -164,12 +154,12 @@ func (a *applying) replace(seq int64, old, now chat.Body) error {
 	if err != nil {
 		return err
 	}
-	if err := a.w.exec(`UPDATE events SET body = ? WHERE thread_id = ? AND seq = ?`, string(data), string(a.in.Thread), seq); err != nil {
+	if err := a.tx.exec(`UPDATE events SET body = ? WHERE thread_id = ? AND seq = ?`, string(data), string(a.in.Thread), seq); err != nil {
 		return err
 	}
 	kept := blobRefs(now)
 	for _, hash := range kept {
-		if err := a.w.exec(insertRef, hash, string(a.in.Thread), seq); err != nil {
+		if err := a.tx.exec(insertRef, hash, string(a.in.Thread), seq); err != nil {
 			return err
 		}
 	}
@@ -177,10 +167,10 @@ func (a *applying) replace(seq int64, old, now chat.Body) error {
 		if slices.Contains(kept, hash) {
 			continue
 		}
-		if err := a.w.exec(`DELETE FROM event_blobs WHERE hash = ? AND thread_id = ? AND seq = ?`, hash, string(a.in.Thread), seq); err != nil {
+		if err := a.tx.exec(`DELETE FROM event_blobs WHERE hash = ? AND thread_id = ? AND seq = ?`, hash, string(a.in.Thread), seq); err != nil {
 			return err
 		}
-		if _, err := a.db.sweepPage(a.w, []string{hash}, a.now+1); err != nil {
+		if _, err := a.db.sweepPage(a.tx, []string{hash}, a.now+1); err != nil {
 			return err
 		}
 	}
@@ -203,14 +193,14 @@ func (a *applying) untitle(body chat.Body) error {
 		return nil
 	}
 	var title string
-	if err := a.w.row(`SELECT title FROM threads WHERE id = ?`, []any{string(a.in.Thread)}, &title); err != nil {
+	if err := a.tx.row(`SELECT title FROM threads WHERE id = ?`, []any{string(a.in.Thread)}, &title); err != nil {
 		return err
 	}
 	begins := strings.TrimRight(strings.Join(strings.Fields(title), " "), "….")
 	if begins == "" || !strings.HasPrefix(words, begins) {
 		return nil
 	}
-	return a.w.exec(`UPDATE threads SET title = '(deleted)' WHERE id = ?`, string(a.in.Thread))
+	return a.tx.exec(`UPDATE threads SET title = '(deleted)' WHERE id = ?`, string(a.in.Thread))
 }
 
 // SaidBy lists the events in which somebody spoke, over all threads: those whose author or
@@ -269,7 +259,7 @@ func (db *DB) ReadOf(ctx context.Context, author string) (map[chat.ThreadID][]st
 
 // ForgetPrincipal removes what is kept of somebody beside their words: their name and roles.
 func (db *DB) ForgetPrincipal(ctx context.Context, who string) error {
-	err := db.w.write(ctx, func(w *writer) error { return w.exec(`DELETE FROM principals WHERE id = ?`, who) })
+	err := db.write(ctx, func(tx *transaction) error { return tx.exec(`DELETE FROM principals WHERE id = ?`, who) })
 	if err != nil {
 		return fmt.Errorf("forget %s: %w", who, err)
 	}

@@ -107,8 +107,8 @@ func (db *DB) Ready(ctx context.Context) error {
 		}
 		return db.Health()
 	}
-	err := db.w.write(ctx, func(w *writer) error {
-		return w.exec(`INSERT INTO memos (kind, key, value, at) VALUES ('store', 'probe', '', ?)
+	err := db.write(ctx, func(tx *transaction) error {
+		return tx.exec(`INSERT INTO memos (kind, key, value, at) VALUES ('store', 'probe', '', ?)
 			ON CONFLICT (kind, key) DO UPDATE SET at = excluded.at`, micros(db.now()))
 	})
 	if err != nil {

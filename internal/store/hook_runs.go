@@ -34,14 +34,14 @@ func (db *DB) TriggerHook(ctx context.Context, t hook.Triggered) (hook.Outcome, 
 		return hook.Outcome{}, err
 	}
 	var out hook.Outcome
-	err = db.w.write(ctx, func(w *writer) (err error) {
-		if out, err = triggered(w, t, acting, progress); err != nil || t.Reader == "" {
+	err = db.write(ctx, func(tx *transaction) (err error) {
+		if out, err = triggered(tx, t, acting, progress); err != nil || t.Reader == "" {
 			return err
 		}
 		if t.Thread == "" {
-			return w.exec(`INSERT INTO work_readers (reader, seq) VALUES (?, ?) ON CONFLICT (reader) DO UPDATE SET seq = CASE WHEN excluded.seq > work_readers.seq THEN excluded.seq ELSE work_readers.seq END`, t.Reader, t.Seq)
+			return tx.exec(`INSERT INTO work_readers (reader, seq) VALUES (?, ?) ON CONFLICT (reader) DO UPDATE SET seq = CASE WHEN excluded.seq > work_readers.seq THEN excluded.seq ELSE work_readers.seq END`, t.Reader, t.Seq)
 		}
-		return w.exec(`INSERT INTO readers (reader, thread_id, seq) SELECT ?, id, ? FROM threads WHERE id = ?
+		return tx.exec(`INSERT INTO readers (reader, thread_id, seq) SELECT ?, id, ? FROM threads WHERE id = ?
 			ON CONFLICT (reader, thread_id) DO UPDATE SET seq = CASE WHEN excluded.seq > readers.seq THEN excluded.seq ELSE readers.seq END`, t.Reader, t.Seq, string(t.Thread))
 	})
 	if err != nil {
@@ -50,10 +50,10 @@ func (db *DB) TriggerHook(ctx context.Context, t hook.Triggered) (hook.Outcome, 
 	return out, nil
 }
 
-func triggered(w *writer, t hook.Triggered, acting, progress string) (hook.Outcome, error) {
+func triggered(tx *transaction, t hook.Triggered, acting, progress string) (hook.Outcome, error) {
 	h := t.Hook
 	var last, due, again int64
-	err := w.row(`SELECT enabled, COALESCE(last_at, 0), COALESCE(due, 0), (SELECT count(*) FROM hook_runs WHERE id = ?) FROM hooks WHERE id = ?`, []any{t.Run.ID, h.ID}, &h.Enabled, &last, &due, &again)
+	err := tx.row(`SELECT enabled, COALESCE(last_at, 0), COALESCE(due, 0), (SELECT count(*) FROM hook_runs WHERE id = ?) FROM hooks WHERE id = ?`, []any{t.Run.ID, h.ID}, &h.Enabled, &last, &due, &again)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return hook.Outcome{Why: "the hook is gone"}, nil
@@ -63,15 +63,15 @@ func triggered(w *writer, t hook.Triggered, acting, progress string) (hook.Outco
 		return hook.Outcome{Run: t.Run.ID, Again: true}, nil
 	}
 	if t.Delivery != "" {
-		if before, err := deliveredBefore(w, t); err != nil || before != "" {
+		if before, err := deliveredBefore(tx, t); err != nil || before != "" {
 			return hook.Outcome{Run: before, Again: true}, err
 		}
 	}
 	if t.Run.State == hook.Skipped {
-		return hook.Outcome{Run: t.Run.ID, Why: t.Run.Why}, insertRun(w, t, acting, progress)
+		return hook.Outcome{Run: t.Run.ID, Why: t.Run.Why}, insertRun(tx, t, acting, progress)
 	}
 	s := hook.Standing{LastAt: orZero(last)}
-	err = w.row(`SELECT (SELECT count(*) FROM hook_runs WHERE hook_id = ? AND ended_at IS NULL), (SELECT count(*) FROM hook_runs WHERE created_at > ? AND (state <> 'skipped' OR started_at IS NOT NULL))`,
+	err = tx.row(`SELECT (SELECT count(*) FROM hook_runs WHERE hook_id = ? AND ended_at IS NULL), (SELECT count(*) FROM hook_runs WHERE created_at > ? AND (state <> 'skipped' OR started_at IS NOT NULL))`,
 		[]any{h.ID, micros(t.At.Add(-time.Minute))}, &s.Unfinished, &s.LastMinute)
 	if err != nil {
 		return hook.Outcome{}, err
@@ -81,37 +81,37 @@ func triggered(w *writer, t hook.Triggered, acting, progress string) (hook.Outco
 		if t.Manual {
 			return hook.Outcome{Why: why}, nil
 		}
-		return hook.Outcome{Why: why}, w.exec(`UPDATE hooks SET passed = passed + 1, passed_why = ?, due = COALESCE(?, due) WHERE id = ?`, why, nullMicros(t.Next), h.ID)
+		return hook.Outcome{Why: why}, tx.exec(`UPDATE hooks SET passed = passed + 1, passed_why = ?, due = COALESCE(?, due) WHERE id = ?`, why, nullMicros(t.Next), h.ID)
 	}
-	if err := insertRun(w, t, acting, progress); err != nil {
+	if err := insertRun(tx, t, acting, progress); err != nil {
 		return hook.Outcome{}, err
 	}
-	err = w.exec(`UPDATE hooks SET last_at = ?, due = COALESCE(?, CASE WHEN ? THEN NULL ELSE due END) WHERE id = ?`, micros(t.At), nullMicros(t.Next), !t.Due.IsZero(), h.ID)
+	err = tx.exec(`UPDATE hooks SET last_at = ?, due = COALESCE(?, CASE WHEN ? THEN NULL ELSE due END) WHERE id = ?`, micros(t.At), nullMicros(t.Next), !t.Due.IsZero(), h.ID)
 	return hook.Outcome{Run: t.Run.ID}, err
 }
 
 // deliveredBefore remembers a delivery, or says which run it had become.
-func deliveredBefore(w *writer, t hook.Triggered) (string, error) {
-	if err := w.exec(`DELETE FROM hook_deliveries WHERE at < ?`, micros(t.At.Add(-deliveriesKept))); err != nil {
+func deliveredBefore(tx *transaction, t hook.Triggered) (string, error) {
+	if err := tx.exec(`DELETE FROM hook_deliveries WHERE at < ?`, micros(t.At.Add(-deliveriesKept))); err != nil {
 		return "", err
 	}
-	n, err := w.change(`INSERT INTO hook_deliveries (hook_id, delivery, run_id, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`, t.Hook.ID, t.Delivery, t.Run.ID, micros(t.At))
+	n, err := tx.change(`INSERT INTO hook_deliveries (hook_id, delivery, run_id, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`, t.Hook.ID, t.Delivery, t.Run.ID, micros(t.At))
 	if err != nil || n == 1 {
 		return "", err
 	}
 	var before string
-	err = w.row(`SELECT run_id FROM hook_deliveries WHERE hook_id = ? AND delivery = ?`, []any{t.Hook.ID, t.Delivery}, &before)
+	err = tx.row(`SELECT run_id FROM hook_deliveries WHERE hook_id = ? AND delivery = ?`, []any{t.Hook.ID, t.Delivery}, &before)
 	return before, err
 }
 
-func insertRun(w *writer, t hook.Triggered, acting, progress string) error {
+func insertRun(tx *transaction, t hook.Triggered, acting, progress string) error {
 	r := t.Run
-	err := w.exec(`INSERT INTO hook_runs (id, hook_id, reason, acting, state, why, created_at, ended_at, progress) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	err := tx.exec(`INSERT INTO hook_runs (id, hook_id, reason, acting, state, why, created_at, ended_at, progress) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		r.ID, r.Hook, r.Reason, acting, r.State, r.Why, micros(t.At), nullMicros(r.Ended), progress)
 	if err != nil {
 		return err
 	}
-	return w.exec(`DELETE FROM hook_runs WHERE hook_id = ? AND ended_at IS NOT NULL AND created_at < (SELECT created_at FROM hook_runs WHERE hook_id = ? ORDER BY created_at DESC LIMIT 1 OFFSET ?+0)`,
+	return tx.exec(`DELETE FROM hook_runs WHERE hook_id = ? AND ended_at IS NOT NULL AND created_at < (SELECT created_at FROM hook_runs WHERE hook_id = ? ORDER BY created_at DESC LIMIT 1 OFFSET ?+0)`,
 		r.Hook, r.Hook, keptRuns)
 }
 
@@ -122,8 +122,8 @@ func (db *DB) SaveHookRun(ctx context.Context, r hook.Run) (bool, error) {
 		return false, err
 	}
 	var n int64
-	err = db.w.write(ctx, func(w *writer) (err error) {
-		n, err = w.change(`UPDATE hook_runs SET state = ?, why = ?, started_at = ?, ended_at = ?, progress = ? WHERE id = ?`, r.State, r.Why, nullMicros(r.Started), nullMicros(r.Ended), progress, r.ID)
+	err = db.write(ctx, func(tx *transaction) (err error) {
+		n, err = tx.change(`UPDATE hook_runs SET state = ?, why = ?, started_at = ?, ended_at = ?, progress = ? WHERE id = ?`, r.State, r.Why, nullMicros(r.Started), nullMicros(r.Ended), progress, r.ID)
 		return err
 	})
 	if err != nil {

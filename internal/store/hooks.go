@@ -25,8 +25,8 @@ func (db *DB) AddHook(ctx context.Context, h hook.Hook, key string) (bool, error
 		madeBy = key
 	}
 	var added int64
-	err = db.w.write(ctx, func(w *writer) (err error) {
-		added, err = w.change(`INSERT INTO hooks (id, name, project, owner, owner_key, agent, dir, kind, definition, enabled, approved, secret, made_by, due, created_at, updated_at)
+	err = db.write(ctx, func(tx *transaction) (err error) {
+		added, err = tx.change(`INSERT INTO hooks (id, name, project, owner, owner_key, agent, dir, kind, definition, enabled, approved, secret, made_by, due, created_at, updated_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 			h.ID, h.Name, h.Project, owner, h.Owner.String(), h.Agent, h.Dir, h.Trigger.Type, definition, h.Enabled, h.Approved, h.Secret, madeBy, nullMicros(h.Due), micros(h.Created), micros(h.Updated))
 		return err
@@ -51,8 +51,8 @@ func (db *DB) UpdateHook(ctx context.Context, h hook.Hook, read time.Time) (bool
 		return false, err
 	}
 	var changed int64
-	err = db.w.write(ctx, func(w *writer) (err error) {
-		changed, err = w.change(`UPDATE hooks SET name = ?, project = ?, agent = ?, dir = ?, kind = ?, definition = ?, enabled = ?, approved = ?, secret = ?, due = ?, updated_at = ? WHERE id = ? AND updated_at = ?`,
+	err = db.write(ctx, func(tx *transaction) (err error) {
+		changed, err = tx.change(`UPDATE hooks SET name = ?, project = ?, agent = ?, dir = ?, kind = ?, definition = ?, enabled = ?, approved = ?, secret = ?, due = ?, updated_at = ? WHERE id = ? AND updated_at = ?`,
 			h.Name, h.Project, h.Agent, h.Dir, h.Trigger.Type, definition, h.Enabled, h.Approved, h.Secret, nullMicros(h.Due), micros(h.Updated), h.ID, micros(read))
 		return err
 	})
@@ -65,14 +65,14 @@ func (db *DB) UpdateHook(ctx context.Context, h hook.Hook, read time.Time) (bool
 // RemoveHook removes a hook with its runs; false: there was none.
 func (db *DB) RemoveHook(ctx context.Context, id string) (bool, error) {
 	var removed int64
-	err := db.w.write(ctx, func(w *writer) (err error) {
-		if removed, err = w.change(`DELETE FROM hooks WHERE id = ?`, id); err != nil {
+	err := db.write(ctx, func(tx *transaction) (err error) {
+		if removed, err = tx.change(`DELETE FROM hooks WHERE id = ?`, id); err != nil {
 			return err
 		}
-		if err := w.exec(`DELETE FROM hook_deliveries WHERE hook_id = ?`, id); err != nil {
+		if err := tx.exec(`DELETE FROM hook_deliveries WHERE hook_id = ?`, id); err != nil {
 			return err
 		}
-		return w.exec(`DELETE FROM hook_runs WHERE hook_id = ?`, id)
+		return tx.exec(`DELETE FROM hook_runs WHERE hook_id = ?`, id)
 	})
 	if err != nil {
 		return false, fmt.Errorf("remove hook %s: %w", id, err)

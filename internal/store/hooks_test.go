@@ -72,8 +72,8 @@ func TestAHookThatCannotBeReadHoldsUpNothing(t *testing.T) {
 	for _, id := range []string{"a", "b"} {
 		addHook(t, db, hook.Hook{ID: id, Due: at, Definition: hook.Definition{Trigger: hook.Trigger{Type: hook.Periodic}}})
 	}
-	if err := db.w.write(t.Context(), func(w *writer) error {
-		return w.exec(`UPDATE hooks SET definition = '{"trigger":"periodic"}' WHERE id = 'a'`)
+	if err := db.write(t.Context(), func(tx *transaction) error {
+		return tx.exec(`UPDATE hooks SET definition = '{"trigger":"periodic"}' WHERE id = 'a'`)
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -27,15 +27,15 @@ func (db *DB) RecallAnswer(ctx context.Context, principal, key, route string) (d
 // KeepAnswer keeps an answer to be given again. The first one stays, whoever else was
 // answered meanwhile. Some that are too old leave on the way.
 func (db *DB) KeepAnswer(ctx context.Context, principal, key, route, digest string, status int, body []byte) error {
-	err := db.w.write(ctx, func(w *writer) error {
+	err := db.write(ctx, func(tx *transaction) error {
 		now := db.now()
 		old := micros(now.Add(-KeepAnswersFor))
 		// Two leave for each that comes, so the table shrinks and nobody waits for it.
-		if err := w.exec(`DELETE FROM kept_answers WHERE (principal, key, route) IN
+		if err := tx.exec(`DELETE FROM kept_answers WHERE (principal, key, route) IN
 			(SELECT principal, key, route FROM kept_answers WHERE at <= ? ORDER BY at LIMIT 2)`, old); err != nil {
 			return err
 		}
-		return w.exec(`INSERT INTO kept_answers (principal, key, route, digest, status, media, body, at)
+		return tx.exec(`INSERT INTO kept_answers (principal, key, route, digest, status, media, body, at)
 			VALUES (?, ?, ?, ?, ?, 'application/json', ?, ?)
 			ON CONFLICT (principal, key, route) DO UPDATE SET digest = excluded.digest, status = excluded.status,
 			body = excluded.body, at = excluded.at WHERE kept_answers.at <= ?`,

@@ -119,8 +119,8 @@ func drawFault(t *rapid.T) fault {
 
 // inject sets the fault in the writer's own goroutine.
 func inject(db *DB, f fault) error {
-	return db.w.do(context.Background(), &job{plain: true, work: func(w *writer) error {
-		w.fault = func(after bool) error {
+	return db.do(context.Background(), &job{plain: true, work: func(tx *transaction) error {
+		tx.w.fault = func(after bool) error {
 			if f == lostBefore && !after || f == lostAfter && after {
 				return errInjected
 			}
@@ -537,7 +537,7 @@ func hold(db *DB) (release func()) {
 	begun, end, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = db.w.do(context.Background(), &job{plain: true, work: func(*writer) error {
+		_ = db.do(context.Background(), &job{plain: true, work: func(*transaction) error {
 			close(begun)
 			<-end
 			return nil

@@ -15,8 +15,8 @@ import (
 func (db *DB) Remember(ctx context.Context, kind, key string, value []byte) error {
 	err := errors.New("kind and key are needed")
 	if kind != "" && key != "" {
-		err = db.w.write(ctx, func(w *writer) error {
-			return w.exec(`INSERT INTO memos (kind, key, value, at) VALUES (?, ?, ?, ?)
+		err = db.write(ctx, func(tx *transaction) error {
+			return tx.exec(`INSERT INTO memos (kind, key, value, at) VALUES (?, ?, ?, ?)
 				ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value, at = excluded.at`, kind, key, string(value), micros(db.now()))
 		})
 	}
@@ -29,12 +29,12 @@ func (db *DB) Remember(ctx context.Context, kind, key string, value []byte) erro
 // RememberOnce keeps a value unless there is one, and reports whether there was none. Memos
 // of the kind that are older than keep leave on the way.
 func (db *DB) RememberOnce(ctx context.Context, kind, key string, value []byte, keep time.Duration) (first bool, err error) {
-	err = db.w.write(ctx, func(w *writer) error {
+	err = db.write(ctx, func(tx *transaction) error {
 		now := db.now()
-		if err := w.exec(`DELETE FROM memos WHERE kind = ? AND at < ?`, kind, micros(now.Add(-keep))); err != nil {
+		if err := tx.exec(`DELETE FROM memos WHERE kind = ? AND at < ?`, kind, micros(now.Add(-keep))); err != nil {
 			return err
 		}
-		n, err := w.change(`INSERT INTO memos (kind, key, value, at) VALUES (?, ?, ?, ?) ON CONFLICT (kind, key) DO NOTHING`, kind, key, string(value), micros(now))
+		n, err := tx.change(`INSERT INTO memos (kind, key, value, at) VALUES (?, ?, ?, ?) ON CONFLICT (kind, key) DO NOTHING`, kind, key, string(value), micros(now))
 		first = n > 0
 		return err
 	})
@@ -71,7 +71,7 @@ func (db *DB) Memos(ctx context.Context, kind string) ([]journal.Memo, error) {
 
 // Forget drops a memo; one that is not there is no error.
 func (db *DB) Forget(ctx context.Context, kind, key string) error {
-	err := db.w.write(ctx, func(w *writer) error { return w.exec(`DELETE FROM memos WHERE kind = ? AND key = ?`, kind, key) })
+	err := db.write(ctx, func(tx *transaction) error { return tx.exec(`DELETE FROM memos WHERE kind = ? AND key = ?`, kind, key) })
 	if err != nil {
 		return fmt.Errorf("forget %s %s: %w", kind, key, err)
 	}

@@ -38,13 +38,13 @@ func (db *DB) MemoryVersion(ctx context.Context, path string, n int64) (memory.V
 // number already.
 func (db *DB) AddMemoryVersion(ctx context.Context, v memory.Version) (bool, error) {
 	var added int64
-	err := db.w.write(ctx, func(w *writer) (err error) {
-		added, err = w.change(`INSERT INTO memory_versions (`+memoryColumns+`, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+	err := db.write(ctx, func(tx *transaction) (err error) {
+		added, err = tx.change(`INSERT INTO memory_versions (`+memoryColumns+`, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 			v.Path, v.N, v.Digest, v.Lines.String(), v.Who, string(v.Thread), v.Call, v.How, v.Owner, micros(v.At), v.Text)
 		if err != nil || added == 0 {
 			return err
 		}
-		return w.exec(`DELETE FROM memory_writes WHERE path = ? AND digest = ?`, v.Path, v.Digest)
+		return tx.exec(`DELETE FROM memory_writes WHERE path = ? AND digest = ?`, v.Path, v.Digest)
 	})
 	if err != nil {
 		return false, fmt.Errorf("keep version %d of %s: %w", v.N, v.Path, err)
@@ -54,11 +54,11 @@ func (db *DB) AddMemoryVersion(ctx context.Context, v memory.Version) (bool, err
 
 // PlanMemoryWrite announces that a text is about to be written.
 func (db *DB) PlanMemoryWrite(ctx context.Context, v memory.Version) error {
-	err := db.w.write(ctx, func(w *writer) error {
-		if err := w.exec(`DELETE FROM memory_writes WHERE at < ?`, micros(v.At.Add(-plannedFor))); err != nil {
+	err := db.write(ctx, func(tx *transaction) error {
+		if err := tx.exec(`DELETE FROM memory_writes WHERE at < ?`, micros(v.At.Add(-plannedFor))); err != nil {
 			return err
 		}
-		return w.exec(`INSERT INTO memory_writes (path, digest, lines, who, thread_id, call, how, owner, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+		return tx.exec(`INSERT INTO memory_writes (path, digest, lines, who, thread_id, call, how, owner, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (path, digest) DO UPDATE SET lines = excluded.lines, who = excluded.who, thread_id = excluded.thread_id, call = excluded.call, how = excluded.how,
 			owner = excluded.owner, at = excluded.at`,
 			v.Path, v.Digest, v.Lines.String(), v.Who, string(v.Thread), v.Call, v.How, v.Owner, micros(v.At))
@@ -94,11 +94,11 @@ func (db *DB) MemoryPaths(ctx context.Context) (out []string, err error) {
 
 // ForgetMemory removes all that is kept of a file.
 func (db *DB) ForgetMemory(ctx context.Context, path string) error {
-	err := db.w.write(ctx, func(w *writer) error {
-		if err := w.exec(`DELETE FROM memory_writes WHERE path = ?`, path); err != nil {
+	err := db.write(ctx, func(tx *transaction) error {
+		if err := tx.exec(`DELETE FROM memory_writes WHERE path = ?`, path); err != nil {
 			return err
 		}
-		return w.exec(`DELETE FROM memory_versions WHERE path = ?`, path)
+		return tx.exec(`DELETE FROM memory_versions WHERE path = ?`, path)
 	})
 	if err != nil {
 		return fmt.Errorf("forget %s: %w", path, err)

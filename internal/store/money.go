@@ -32,7 +32,7 @@ const (
 
 // writeMoney reserves or settles one call. A new reservation means that earlier
 // attempts of the run are over, whatever became of them, and it must keep to its ceilings.
-func writeMoney(w *writer, thread chat.ThreadID, e ledger.Entry, under *ledger.Ceilings, now int64) error {
+func writeMoney(tx *transaction, thread chat.ThreadID, e ledger.Entry, under *ledger.Ceilings, now int64) error {
 	if e.Run == "" {
 		return fmt.Errorf("ledger entry without a run")
 	}
@@ -45,20 +45,20 @@ func writeMoney(w *writer, thread chat.ThreadID, e ledger.Entry, under *ledger.C
 	}
 	args := []any{e.Run, e.Step, e.Attempt, string(e.Thread), e.Agent, e.Payer.String(), payer, e.Model, e.Reserved, now, e.Root}
 	if e.How != ledger.Open {
-		return w.exec(settle, append(args, e.Settled, string(e.How),
+		return tx.exec(settle, append(args, e.Settled, string(e.How),
 			e.Usage.Input, e.Usage.Output, e.Usage.CacheRead, e.Usage.CacheWrite, now)...)
 	}
-	n, err := w.change(reserve, args...)
+	n, err := tx.change(reserve, args...)
 	if err != nil || n == 0 {
 		return err
 	}
 	// The first attempt of a further step: the step before it was answered, and so settled.
 	if e.Attempt > 1 || e.Step <= 1 {
-		if err := w.exec(assumeOthers, now, e.Run, e.Step, e.Attempt); err != nil {
+		if err := tx.exec(assumeOthers, now, e.Run, e.Step, e.Attempt); err != nil {
 			return err
 		}
 	}
-	return keepTo(w, under, e, now)
+	return keepTo(tx, under, e, now)
 }
 
 // LedgerEntries lists a run's model calls in order.

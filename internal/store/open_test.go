@@ -187,7 +187,7 @@ func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	db := open(t, filepath.Join(t.TempDir(), "chorus.db"))
 	say(t, db, "before")
-	err := db.w.do(t.Context(), &job{plain: true, work: func(w *writer) error { return w.exec(`PRAGMA max_page_count = 1`) }})
+	err := db.do(t.Context(), &job{plain: true, work: func(tx *transaction) error { return tx.exec(`PRAGMA max_page_count = 1`) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +304,7 @@ func TestOptions(t *testing.T) {
 	}
 	defer db.Close()
 	var sync int
-	err = db.w.do(t.Context(), &job{plain: true, work: func(w *writer) error { return w.row(`PRAGMA synchronous`, nil, &sync) }})
+	err = db.do(t.Context(), &job{plain: true, work: func(tx *transaction) error { return tx.row(`PRAGMA synchronous`, nil, &sync) }})
 	if err != nil || sync != 2 {
 		t.Fatalf("synchronous is %d, %v", sync, err)
 	}
@@ -412,7 +412,7 @@ func TestBusy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "chorus.db")
 	db := open(t, path)
 	say(t, db, "before")
-	err := db.w.do(t.Context(), &job{plain: true, work: func(w *writer) error { return w.exec(`PRAGMA busy_timeout = 20`) }})
+	err := db.do(t.Context(), &job{plain: true, work: func(tx *transaction) error { return tx.exec(`PRAGMA busy_timeout = 20`) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func laneArgs(l journal.Lane, more ...any) []any {
 func (db *DB) SetDesired(ctx context.Context, list ...journal.Desired) error {
 	err := checkDesired(list)
 	if err == nil {
-		err = db.w.write(ctx, func(w *writer) error { return db.writeDesired(w, list) })
+		err = db.write(ctx, func(tx *transaction) error { return db.writeDesired(tx, list) })
 	}
 	if err != nil {
 		return fmt.Errorf("write to the outbox: %w", err)
@@ -42,7 +42,7 @@ func (db *DB) Plan(ctx context.Context, p journal.Plan) error {
 		err = fmt.Errorf("a reader never moves back, from %d to %d", p.From, p.UpTo)
 	}
 	if err == nil {
-		err = db.w.write(ctx, func(w *writer) error { return db.plan(w, p) })
+		err = db.write(ctx, func(tx *transaction) error { return db.plan(tx, p) })
 	}
 	if err != nil {
 		return fmt.Errorf("plan of reader %s in thread %s: %w", p.Reader, p.Thread, err)
@@ -50,9 +50,9 @@ func (db *DB) Plan(ctx context.Context, p journal.Plan) error {
 	return nil
 }
 
-func (db *DB) plan(w *writer, p journal.Plan) error {
+func (db *DB) plan(tx *transaction, p journal.Plan) error {
 	var next, at int64
-	err := w.row(`SELECT t.next_seq, coalesce(r.seq, 0) FROM threads t
+	err := tx.row(`SELECT t.next_seq, coalesce(r.seq, 0) FROM threads t
 		LEFT JOIN readers r ON r.thread_id = t.id AND r.reader = ? WHERE t.id = ?`, []any{p.Reader, string(p.Thread)}, &next, &at)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -64,12 +64,12 @@ func (db *DB) plan(w *writer, p journal.Plan) error {
 	case p.UpTo >= next:
 		return fmt.Errorf("there is no event %d", p.UpTo)
 	}
-	err = w.exec(`INSERT INTO readers (reader, thread_id, seq) VALUES (?, ?, ?)
+	err = tx.exec(`INSERT INTO readers (reader, thread_id, seq) VALUES (?, ?, ?)
 		ON CONFLICT (reader, thread_id) DO UPDATE SET seq = excluded.seq`, p.Reader, string(p.Thread), p.UpTo)
 	if err != nil {
 		return err
 	}
-	return db.writeDesired(w, p.Desired)
+	return db.writeDesired(tx, p.Desired)
 }
 
 func checkDesired(list []journal.Desired) error {
@@ -90,12 +90,12 @@ func checkDesired(list []journal.Desired) error {
 	return nil
 }
 
-func (db *DB) writeDesired(w *writer, list []journal.Desired) error {
+func (db *DB) writeDesired(tx *transaction, list []journal.Desired) error {
 	for _, d := range list {
 		if d.Thing == "" {
 			d.Thing = journal.Message
 		}
-		if err := db.writeOne(w, d); err != nil {
+		if err := db.writeOne(tx, d); err != nil {
 			return err
 		}
 	}
@@ -106,9 +106,9 @@ func (db *DB) writeDesired(w *writer, list []journal.Desired) error {
 // sent, had failed or had been given up. The body of what should not be there does not
 // count as a change; it is kept, because taking a reaction off needs it. The last word does
 // count, even if it says the same: previews may have been shown in between.
-func (db *DB) writeOne(w *writer, d journal.Desired) error {
+func (db *DB) writeOne(tx *transaction, d journal.Desired) error {
 	now := micros(db.now())
-	n, err := w.change(`UPDATE outbox SET event = ?, final = ?, gone = ?, body = CASE WHEN ? = '' THEN body ELSE ? END, part = ?, want = want + 1, changed = ?,
+	n, err := tx.change(`UPDATE outbox SET event = ?, final = ?, gone = ?, body = CASE WHEN ? = '' THEN body ELSE ? END, part = ?, want = want + 1, changed = ?,
 			state = CASE WHEN state = 'sending' THEN state ELSE 'planned' END,
 			attempts = CASE WHEN state = 'failed' THEN 0 ELSE attempts END,
 			not_before = CASE WHEN state = 'failed' THEN NULL ELSE not_before END,
@@ -119,14 +119,14 @@ func (db *DB) writeOne(w *writer, d journal.Desired) error {
 		return err
 	}
 	// The same, an older one, or the first.
-	n, err = w.change(`UPDATE outbox SET event = CASE WHEN event < ? THEN ? ELSE event END,
+	n, err = tx.change(`UPDATE outbox SET event = CASE WHEN event < ? THEN ? ELSE event END,
 		final = CASE WHEN event <= ? AND ? = 1 THEN 1 ELSE final END WHERE `+ofKey,
 		append([]any{d.Seq, d.Seq, d.Seq, flag(d.Final)}, laneArgs(d.Lane, d.Key)...)...)
 	if err != nil || n > 0 {
 		return err
 	}
 	var place int64
-	err = w.row(`INSERT INTO lanes (platform, bot, channel, next_seq) VALUES (?, ?, ?, 2)
+	err = tx.row(`INSERT INTO lanes (platform, bot, channel, next_seq) VALUES (?, ?, ?, 2)
 		ON CONFLICT (platform, bot, channel) DO UPDATE SET next_seq = lanes.next_seq + 1 RETURNING next_seq - 1`, laneArgs(d.Lane), &place)
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (db *DB) writeOne(w *writer, d journal.Desired) error {
 	if d.Gone && (d.Thing == journal.Reaction || d.Target == "") {
 		state = journal.Superseded // nothing is to be done, and what an older one asks for never will be
 	}
-	return w.exec(`INSERT INTO outbox (platform, bot, channel, seq, key, thread_id, event, part, team, thing, target, target_key,
+	return tx.exec(`INSERT INTO outbox (platform, bot, channel, seq, key, thread_id, event, part, team, thing, target, target_key,
 		nonce, final, gone, created, changed, body, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		laneArgs(d.Lane, place, d.Key, string(d.Thread), d.Seq, d.Part, d.Group, string(d.Thing), d.Target, d.TargetKey,
 			d.Lane.Nonce(d.Key), flag(d.Final), flag(d.Gone), now, now, string(d.Body), string(state))...)

@@ -123,19 +123,16 @@ func scanOutgoing(row scanner) (o journal.Outgoing, err error) {
 // makes the same, and what is wanted meanwhile becomes an edit.
 func (db *DB) BeginSend(ctx context.Context, seen journal.Outgoing) (journal.Outgoing, error) {
 	var out journal.Outgoing
-	err := db.w.write(ctx, func(w *writer) error {
+	err := db.write(ctx, func(tx *transaction) error {
 		now := micros(db.now())
 		freeze := `tried = want, tried_body = body, tried_at = ?`
 		if seen.State == journal.Sending && seen.Tried > 0 && seen.Thing == journal.Message && !seen.Made() {
 			freeze = `tried_at = coalesce(tried_at, ?)` // the first try may have been the one that was heard
 		}
 		// The plus keeps SQLite from planning anew for each state, in search of an index that is for one state only.
-		st, err := w.stmt(`UPDATE outbox SET state = 'sending', attempts = attempts + 1, changed = ?, ` + freeze + `
-			WHERE ` + ofKey + ` AND +state = ? AND attempts = ? AND want = ? AND ` + isOpen + ` RETURNING ` + outColumns)
-		if err != nil {
-			return err
-		}
-		out, err = scanOutgoing(st.QueryRowContext(context.Background(), append([]any{now, now},
+		var err error
+		out, err = scanOutgoing(tx.one(`UPDATE outbox SET state = 'sending', attempts = attempts + 1, changed = ?, `+freeze+`
+			WHERE `+ofKey+` AND +state = ? AND attempts = ? AND want = ? AND `+isOpen+` RETURNING `+outColumns, append([]any{now, now},
 			laneArgs(seen.Lane, seen.Key, string(seen.State), seen.Attempts, seen.Want)...)...))
 		if errors.Is(err, sql.ErrNoRows) {
 			return journal.ErrMoved
@@ -150,20 +147,20 @@ func (db *DB) BeginSend(ctx context.Context, seen journal.Outgoing) (journal.Out
 
 // EndSend writes down what a call came to. Telling it twice changes nothing.
 func (db *DB) EndSend(ctx context.Context, o journal.Outcome) error {
-	err := db.w.write(ctx, func(w *writer) error {
+	err := db.write(ctx, func(tx *transaction) error {
 		switch o.State {
 		case journal.Sent:
-			return db.sent(w, o)
+			return db.sent(tx, o)
 		case journal.Planned, journal.Sending, journal.Superseded:
 			tried := `tried`
 			if o.State != journal.Sending {
 				tried = `0`
 			}
-			return w.exec(`UPDATE outbox SET state = ?, not_before = ?, alone = ?, why = ?, error = ?, changed = ?, tried = `+tried+
+			return tx.exec(`UPDATE outbox SET state = ?, not_before = ?, alone = ?, why = ?, error = ?, changed = ?, tried = `+tried+
 				` WHERE `+ofKey+` AND attempts = ? AND `+isOpen, append([]any{string(o.State), nullMicros(o.NotBefore), nullMicros(o.Alone), o.Why, o.Error,
 				micros(db.now())}, laneArgs(o.Lane, o.Key, o.Attempt)...)...)
 		case journal.Failed:
-			return db.failed(w, o)
+			return db.failed(tx, o)
 		default:
 			return fmt.Errorf("no outcome is %q", o.State)
 		}
@@ -175,21 +172,21 @@ func (db *DB) EndSend(ctx context.Context, o journal.Outcome) error {
 }
 
 // sent notes a success, and where a message that was made belongs.
-func (db *DB) sent(w *writer, o journal.Outcome) error {
-	n, err := w.change(`UPDATE outbox SET have = ?, message_id = CASE WHEN message_id = '' THEN ? ELSE message_id END,
+func (db *DB) sent(tx *transaction, o journal.Outcome) error {
+	n, err := tx.change(`UPDATE outbox SET have = ?, message_id = CASE WHEN message_id = '' THEN ? ELSE message_id END,
 			state = CASE WHEN want > ? THEN 'planned' ELSE 'sent' END, attempts = 0, not_before = NULL, alone = NULL, tried = 0, tried_body = '',
 			why = '', error = '', changed = ? WHERE `+ofKey+` AND have < ?`,
 		append([]any{o.Rev, o.ID, o.Rev, micros(db.now())}, laneArgs(o.Lane, o.Key, o.Rev)...)...)
 	if err != nil || n == 0 {
 		return err
 	}
-	return place(w, o.Lane, o.Key)
+	return place(tx, o.Lane, o.Key)
 }
 
 // place writes which thread a message of ours belongs to.
-func place(w *writer, lane journal.Lane, key string) error {
+func place(tx *transaction, lane journal.Lane, key string) error {
 	// A message that showed how far things were and then the answer stands for the answer.
-	return w.exec(`INSERT INTO message_places (platform, message_id, thread_id, seq, part, bot, channel, key)
+	return tx.exec(`INSERT INTO message_places (platform, message_id, thread_id, seq, part, bot, channel, key)
 		SELECT platform, message_id, thread_id, event, part, bot, channel, key FROM outbox
 		WHERE `+ofKey+` AND thread_id <> '' AND message_id <> '' AND gone = 0
 		ON CONFLICT DO UPDATE SET seq = excluded.seq WHERE excluded.seq > seq`, laneArgs(lane, key)...)
@@ -197,11 +194,11 @@ func place(w *writer, lane journal.Lane, key string) error {
 
 // PlaceMessage says which thread a message belongs to that was posted before there was one.
 func (db *DB) PlaceMessage(ctx context.Context, lane journal.Lane, key string, thread chat.ThreadID, seq int64) error {
-	err := db.w.write(ctx, func(w *writer) error {
-		if err := w.exec(`UPDATE outbox SET thread_id = ?, event = ? WHERE `+ofKey, append([]any{string(thread), seq}, laneArgs(lane, key)...)...); err != nil {
+	err := db.write(ctx, func(tx *transaction) error {
+		if err := tx.exec(`UPDATE outbox SET thread_id = ?, event = ? WHERE `+ofKey, append([]any{string(thread), seq}, laneArgs(lane, key)...)...); err != nil {
 			return err
 		}
-		return place(w, lane, key)
+		return place(tx, lane, key)
 	})
 	if err != nil {
 		return fmt.Errorf("place message %s of lane %s: %w", key, lane, err)
@@ -210,14 +207,14 @@ func (db *DB) PlaceMessage(ctx context.Context, lane journal.Lane, key string, t
 }
 
 // failed gives a row up, and with it whatever of its group has not been made yet.
-func (db *DB) failed(w *writer, o journal.Outcome) error {
+func (db *DB) failed(tx *transaction, o journal.Outcome) error {
 	now := micros(db.now())
-	n, err := w.change(`UPDATE outbox SET state = 'failed', not_before = NULL, tried = 0, tried_body = '', why = ?, error = ?, changed = ?
+	n, err := tx.change(`UPDATE outbox SET state = 'failed', not_before = NULL, tried = 0, tried_body = '', why = ?, error = ?, changed = ?
 		WHERE `+ofKey+` AND attempts = ? AND `+isOpen, append([]any{o.Why, o.Error, now}, laneArgs(o.Lane, o.Key, o.Attempt)...)...)
 	if err != nil || n == 0 {
 		return err
 	}
-	return w.exec(`UPDATE outbox SET state = 'failed', not_before = NULL, why = ?, error = ?, changed = ?
+	return tx.exec(`UPDATE outbox SET state = 'failed', not_before = NULL, why = ?, error = ?, changed = ?
 		WHERE `+ofLane+` AND state = 'planned' AND thing = 'message' AND message_id = '' AND target = ''
 		AND team <> '' AND team = (SELECT team FROM outbox WHERE `+ofKey+` AND message_id = '' AND target = '' AND thing = 'message')
 		AND seq > (SELECT seq FROM outbox WHERE `+ofKey+`)`,
@@ -228,11 +225,11 @@ func (db *DB) failed(w *writer, o journal.Outcome) error {
 // to the call may have been lost. It gives the lane that may go on; a message that is
 // not ours, or known already, changes nothing.
 func (db *DB) Echo(ctx context.Context, platform, bot, nonce, messageID string) (lane journal.Lane, ours bool, err error) {
-	err = db.w.write(ctx, func(w *writer) error {
+	err = db.write(ctx, func(tx *transaction) error {
 		lane, ours = journal.Lane{Platform: platform, Bot: bot}, false
 		var key string
 		var tried int64
-		err := w.row(`SELECT channel, key, tried FROM outbox WHERE platform = ? AND bot = ? AND nonce = ?
+		err := tx.row(`SELECT channel, key, tried FROM outbox WHERE platform = ? AND bot = ? AND nonce = ?
 			AND state = 'sending' AND message_id = '' AND target = '' AND thing = 'message'`, []any{platform, bot, nonce}, &lane.Channel, &key, &tried)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
@@ -241,7 +238,7 @@ func (db *DB) Echo(ctx context.Context, platform, bot, nonce, messageID string) 
 			return err
 		}
 		ours = true
-		return db.sent(w, journal.Outcome{Lane: lane, Key: key, Rev: tried, ID: messageID})
+		return db.sent(tx, journal.Outcome{Lane: lane, Key: key, Rev: tried, ID: messageID})
 	})
 	if err != nil {
 		return journal.Lane{}, false, fmt.Errorf("note message %s: %w", messageID, err)

@@ -66,8 +66,8 @@ func (db *DB) MoveCursor(ctx context.Context, lane journal.Lane, from, to string
 	if to == "" {
 		return false, fmt.Errorf("move cursor of lane %s: no message given", lane)
 	}
-	err = db.w.write(ctx, func(w *writer) error {
-		n, err := w.change(`INSERT INTO cursors (platform, bot, channel, message_id, at) VALUES (?, ?, ?, ?, ?)
+	err = db.write(ctx, func(tx *transaction) error {
+		n, err := tx.change(`INSERT INTO cursors (platform, bot, channel, message_id, at) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (platform, bot, channel) DO UPDATE SET message_id = excluded.message_id, at = excluded.at WHERE cursors.message_id = ?`,
 			append(laneArgs(lane, to, micros(db.now())), from)...)
 		moved = n > 0

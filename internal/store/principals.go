@@ -14,7 +14,7 @@ import (
 )
 
 // seePrincipal notes who has spoken, with the name and roles they had.
-func seePrincipal(w *writer, p chat.Principal, now int64) error {
+func seePrincipal(tx *transaction, p chat.Principal, now int64) error {
 	if p.ID == "" {
 		return nil
 	}
@@ -25,7 +25,7 @@ func seePrincipal(w *writer, p chat.Principal, now int64) error {
 	if err != nil {
 		return err
 	}
-	return w.exec(`INSERT INTO principals (id, kind, name, roles, first_seen, last_seen) VALUES (?, ?, ?, ?, ?, ?)
+	return tx.exec(`INSERT INTO principals (id, kind, name, roles, first_seen, last_seen) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET name = excluded.name, roles = excluded.roles, last_seen = excluded.last_seen`,
 		p.String(), string(p.Kind), p.Name, roles, now, now)
 }
@@ -54,8 +54,8 @@ func (db *DB) PutAgent(ctx context.Context, a Agent) error {
 	if a.Created.IsZero() {
 		a.Created = db.now()
 	}
-	err := db.w.write(ctx, func(w *writer) error {
-		return w.exec(`INSERT INTO agents (name, model, profile, config, status, created) VALUES (?, ?, ?, ?, ?, ?)
+	err := db.write(ctx, func(tx *transaction) error {
+		return tx.exec(`INSERT INTO agents (name, model, profile, config, status, created) VALUES (?, ?, ?, ?, ?, ?)
 			ON CONFLICT (name) DO UPDATE SET model = excluded.model, profile = excluded.profile,
 				config = excluded.config, status = excluded.status`,
 			a.Name, a.Model, a.Profile, string(a.Config), a.Status, micros(a.Created))
@@ -103,8 +103,8 @@ func (db *DB) agents(ctx context.Context, rest string, args ...any) ([]Agent, er
 
 // DeleteAgent removes an agent's row; its threads stay. ErrUnknown if there is none.
 func (db *DB) DeleteAgent(ctx context.Context, name string) error {
-	err := db.w.write(ctx, func(w *writer) error {
-		n, err := w.change(`DELETE FROM agents WHERE name = ?`, name)
+	err := db.write(ctx, func(tx *transaction) error {
+		n, err := tx.change(`DELETE FROM agents WHERE name = ?`, name)
 		if err == nil && n == 0 {
 			err = journal.ErrUnknown
 		}
@@ -135,11 +135,11 @@ func (db *DB) Setting(ctx context.Context, scope, key string) (string, error) {
 
 // SetSetting sets key in scope; an empty value removes it.
 func (db *DB) SetSetting(ctx context.Context, scope, key, value string) error {
-	err := db.w.write(ctx, func(w *writer) error {
+	err := db.write(ctx, func(tx *transaction) error {
 		if value == "" {
-			return w.exec(`DELETE FROM settings WHERE scope = ? AND key = ?`, scope, key)
+			return tx.exec(`DELETE FROM settings WHERE scope = ? AND key = ?`, scope, key)
 		}
-		return w.exec(`INSERT INTO settings (scope, key, value) VALUES (?, ?, ?)
+		return tx.exec(`INSERT INTO settings (scope, key, value) VALUES (?, ?, ?)
 			ON CONFLICT (scope, key) DO UPDATE SET value = excluded.value`, scope, key, value)
 	})
 	if err != nil {

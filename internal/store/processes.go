@@ -25,8 +25,8 @@ func (db *DB) AddProcess(ctx context.Context, p background.Process) (bool, error
 		return false, err
 	}
 	var added int64
-	err = db.w.write(ctx, func(w *writer) (err error) {
-		added, err = w.change(`INSERT INTO processes (id, thread_id, call_key, owner, owner_key, command, dir, state, exit, why, read_to, hooks, timeout, version, started_at, ended_at)
+	err = db.write(ctx, func(tx *transaction) (err error) {
+		added, err = tx.change(`INSERT INTO processes (id, thread_id, call_key, owner, owner_key, command, dir, state, exit, why, read_to, hooks, timeout, version, started_at, ended_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 			p.ID, string(p.Thread), p.Call, owner, p.Owner.Person().String(), p.Command, p.Dir, string(p.State), p.Exit, p.Why, p.ReadTo, hooks, p.Timeout.Microseconds(), p.Version, micros(p.Started), nullMicros(p.Ended))
 		return err
@@ -45,14 +45,14 @@ func (db *DB) MoveProcess(ctx context.Context, p background.Process, fired []bac
 		return false, err
 	}
 	var moved int64
-	err = db.w.write(ctx, func(w *writer) (err error) {
-		moved, err = w.change(`UPDATE processes SET state = ?, exit = ?, why = ?, read_to = ?, hooks = ?, ended_at = ?, version = version + 1 WHERE id = ? AND version = ?`,
+	err = db.write(ctx, func(tx *transaction) (err error) {
+		moved, err = tx.change(`UPDATE processes SET state = ?, exit = ?, why = ?, read_to = ?, hooks = ?, ended_at = ?, version = version + 1 WHERE id = ? AND version = ?`,
 			string(p.State), p.Exit, p.Why, p.ReadTo, hooks, nullMicros(p.Ended), p.ID, p.Version)
 		if err != nil || moved == 0 {
 			return err
 		}
 		for _, f := range fired {
-			if err := w.exec(`INSERT INTO process_fires (process_id, hook, n, owner_key, action, state, why, seq, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			if err := tx.exec(`INSERT INTO process_fires (process_id, hook, n, owner_key, action, state, why, seq, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 				p.ID, f.Hook, f.N, p.Owner.Person().String(), string(f.Do), f.State, f.Why, f.Seq, micros(f.At)); err != nil {
 				return err
 			}

@@ -21,8 +21,8 @@ func (db *DB) Reader(ctx context.Context, name string, thread chat.ThreadID) (in
 // MoveReader notes that the reader is done with everything up to seq. A reader
 // never moves back.
 func (db *DB) MoveReader(ctx context.Context, name string, thread chat.ThreadID, seq int64) error {
-	err := db.w.write(ctx, func(w *writer) error {
-		n, err := w.change(`INSERT INTO readers (reader, thread_id, seq) SELECT ?, id, ? FROM threads WHERE id = ?
+	err := db.write(ctx, func(tx *transaction) error {
+		n, err := tx.change(`INSERT INTO readers (reader, thread_id, seq) SELECT ?, id, ? FROM threads WHERE id = ?
 			ON CONFLICT (reader, thread_id) DO UPDATE SET seq = CASE WHEN excluded.seq > readers.seq THEN excluded.seq ELSE readers.seq END`,
 			name, seq, string(thread))
 		if err == nil && n == 0 {
@@ -65,7 +65,7 @@ func (db *DB) Behind(ctx context.Context, reader string, limit int) ([]Lag, erro
 // written to the file, and stays when this handle has.
 func (db *DB) DataVersion(ctx context.Context) (int64, error) {
 	var v int64
-	err := db.w.do(ctx, &job{plain: true, work: func(w *writer) error { return w.row(queryVersionTag, nil, &v) }})
+	err := db.do(ctx, &job{plain: true, work: func(tx *transaction) error { return tx.row(queryVersionTag, nil, &v) }})
 	if err != nil {
 		return 0, fmt.Errorf("data version: %w", err)
 	}

@@ -21,8 +21,8 @@ func (db *DB) AddSchedule(ctx context.Context, s schedule.Schedule) (bool, error
 		return false, err
 	}
 	var added int64
-	err = db.w.write(ctx, func(w *writer) (err error) {
-		added, err = w.change(`INSERT INTO schedules (id, owner, owner_key, thread_id, words, said, spec, zone, catch_up, jitter, due, begins, paused, created_at, file, digest, kind, adapter, channel, agent)
+	err = db.write(ctx, func(tx *transaction) (err error) {
+		added, err = tx.change(`INSERT INTO schedules (id, owner, owner_key, thread_id, words, said, spec, zone, catch_up, jitter, due, begins, paused, created_at, file, digest, kind, adapter, channel, agent)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 			s.ID, owner, s.Owner.Person().String(), string(s.Thread), s.Words, s.Said, s.Spec, s.Zone, s.CatchUp, s.Jitter.Microseconds(), nullMicros(s.Due), nullMicros(s.Begins), s.Paused, micros(s.Created), s.File, s.Digest,
 			string(s.Kind), s.Target.Adapter, s.Target.Channel, s.Target.Agent)
@@ -108,14 +108,14 @@ func (db *DB) schedules(ctx context.Context, query string, args ...any) ([]sched
 // False: somebody else has moved it, or it is gone; the due times are written nonetheless, once each.
 func (db *DB) MoveSchedule(ctx context.Context, s, to schedule.Schedule, runs []schedule.Run) (bool, error) {
 	var moved int64
-	err := db.w.write(ctx, func(w *writer) (err error) {
+	err := db.write(ctx, func(tx *transaction) (err error) {
 		for _, r := range runs {
-			if err := w.exec(`INSERT INTO schedule_runs (schedule_id, due, state, seq, why, at) SELECT id, ?, ?, ?, ?, ? FROM schedules WHERE id = ? ON CONFLICT DO NOTHING`,
+			if err := tx.exec(`INSERT INTO schedule_runs (schedule_id, due, state, seq, why, at) SELECT id, ?, ?, ?, ?, ? FROM schedules WHERE id = ? ON CONFLICT DO NOTHING`,
 				micros(r.Due), r.State, r.Seq, r.Why, micros(r.At), s.ID); err != nil {
 				return err
 			}
 		}
-		moved, err = w.change(`UPDATE schedules SET due = ?, begins = ?, told = ? WHERE id = ? AND due = ?`, nullMicros(to.Due), nullMicros(to.Begins), to.Told, s.ID, micros(s.Due))
+		moved, err = tx.change(`UPDATE schedules SET due = ?, begins = ?, told = ? WHERE id = ? AND due = ?`, nullMicros(to.Due), nullMicros(to.Begins), to.Told, s.ID, micros(s.Due))
 		return err
 	})
 	if err != nil {
@@ -127,8 +127,8 @@ func (db *DB) MoveSchedule(ctx context.Context, s, to schedule.Schedule, runs []
 // ScheduleOpened writes what became of a due time for which a thread was opened, before or after the schedule was moved
 // on.
 func (db *DB) ScheduleOpened(ctx context.Context, id string, r schedule.Run) error {
-	err := db.w.write(ctx, func(w *writer) error {
-		return w.exec(`INSERT INTO schedule_runs (schedule_id, due, state, seq, why, at, thread_id) SELECT id, ?, ?, ?, ?, ?, ? FROM schedules WHERE id = ?
+	err := db.write(ctx, func(tx *transaction) error {
+		return tx.exec(`INSERT INTO schedule_runs (schedule_id, due, state, seq, why, at, thread_id) SELECT id, ?, ?, ?, ?, ?, ? FROM schedules WHERE id = ?
 			ON CONFLICT DO UPDATE SET state = excluded.state, seq = excluded.seq, why = excluded.why, thread_id = excluded.thread_id`,
 			micros(r.Due), r.State, r.Seq, r.Why, micros(r.At), string(r.Thread), id)
 	})
@@ -140,8 +140,8 @@ func (db *DB) ScheduleOpened(ctx context.Context, id string, r schedule.Run) err
 
 // PauseSchedule holds a schedule, or lets it go on with a due time.
 func (db *DB) PauseSchedule(ctx context.Context, id string, paused bool, due, begins time.Time) error {
-	err := db.w.write(ctx, func(w *writer) error {
-		return w.exec(`UPDATE schedules SET paused = ?, due = ?, begins = ? WHERE id = ?`, paused, nullMicros(due), nullMicros(begins), id)
+	err := db.write(ctx, func(tx *transaction) error {
+		return tx.exec(`UPDATE schedules SET paused = ?, due = ?, begins = ? WHERE id = ?`, paused, nullMicros(due), nullMicros(begins), id)
 	})
 	if err != nil {
 		return fmt.Errorf("pause schedule %s: %w", id, err)
@@ -152,11 +152,11 @@ func (db *DB) PauseSchedule(ctx context.Context, id string, paused bool, due, be
 // RemoveSchedule removes a schedule and what is known of its due times; false: there was none.
 func (db *DB) RemoveSchedule(ctx context.Context, id string) (bool, error) {
 	var removed int64
-	err := db.w.write(ctx, func(w *writer) (err error) {
-		if removed, err = w.change(`DELETE FROM schedules WHERE id = ?`, id); err != nil {
+	err := db.write(ctx, func(tx *transaction) (err error) {
+		if removed, err = tx.change(`DELETE FROM schedules WHERE id = ?`, id); err != nil {
 			return err
 		}
-		return w.exec(`DELETE FROM schedule_runs WHERE schedule_id = ?`, id)
+		return tx.exec(`DELETE FROM schedule_runs WHERE schedule_id = ?`, id)
 	})
 	if err != nil {
 		return false, fmt.Errorf("remove schedule %s: %w", id, err)

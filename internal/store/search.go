@@ -101,7 +101,7 @@ func (db *DB) tryIndex(ctx context.Context, path string) (_ *index, err error) {
 		if _, err := pool.ExecContext(ctx, indexSchema); err != nil {
 			return nil, err
 		}
-		err := db.w.write(ctx, func(w *writer) error { return w.exec(`DELETE FROM readers WHERE reader = ?`, SearchReader) })
+		err := db.write(ctx, func(tx *transaction) error { return tx.exec(`DELETE FROM readers WHERE reader = ?`, SearchReader) })
 		if err != nil {
 			return nil, err
 		}

@@ -30,9 +30,9 @@ func (db *DB) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
 	if s.State == nil {
 		s.State = []byte{} // nil would be NULL
 	}
-	err := db.w.write(ctx, func(w *writer) error {
+	err := db.write(ctx, func(tx *transaction) error {
 		var next int64
-		if err := w.row(`SELECT coalesce(max(next_seq), 0) FROM threads WHERE id = ?`, []any{string(s.Thread)}, &next); err != nil {
+		if err := tx.row(`SELECT coalesce(max(next_seq), 0) FROM threads WHERE id = ?`, []any{string(s.Thread)}, &next); err != nil {
 			return err
 		}
 		switch {
@@ -43,11 +43,11 @@ func (db *DB) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
 		}
 		// One that does not know of a deletion yet may hold words that were forgotten.
 		var deleted int
-		err := w.row(`SELECT count(*) FROM events WHERE thread_id = ? AND seq > ? AND kind = 'deleted'`, []any{string(s.Thread), s.Seq}, &deleted)
+		err := tx.row(`SELECT count(*) FROM events WHERE thread_id = ? AND seq > ? AND kind = 'deleted'`, []any{string(s.Thread), s.Seq}, &deleted)
 		if err != nil || deleted > 0 {
 			return err
 		}
-		return w.exec(`INSERT INTO snapshots (thread_id, codec, seq, state, at) VALUES (?, ?, ?, ?, ?)
+		return tx.exec(`INSERT INTO snapshots (thread_id, codec, seq, state, at) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (thread_id, codec) DO UPDATE SET seq = excluded.seq, state = excluded.state, at = excluded.at
 			WHERE excluded.seq >= snapshots.seq`, string(s.Thread), s.Codec, s.Seq, s.State, micros(db.now()))
 	})

@@ -198,6 +198,14 @@ func (c *stmtCache) close() error {
 	return err
 }
 
+// do has a job done and waits for its end.
+func (db *DB) do(ctx context.Context, j *job) error { return db.w.do(ctx, j) }
+
+// write is do for everything that needs no second look.
+func (db *DB) write(ctx context.Context, work func(*transaction) error) error {
+	return db.w.do(ctx, &job{work: work})
+}
+
 // query runs a read and hands each row to scan. The statement is closed before
 // it returns, so that no reader ever holds back the checkpoint.
 func (db *DB) query(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {

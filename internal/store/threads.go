@@ -17,7 +17,7 @@ const threadColumns = `id, agent, place, owner, title, dir, status, epoch, next_
 
 // createThread makes the row unless it is there; what the draft leaves empty
 // comes from the id.
-func createThread(w *writer, id chat.ThreadID, t journal.Thread, now int64) error {
+func createThread(tx *transaction, id chat.ThreadID, t journal.Thread, now int64) error {
 	if t.ID != "" && t.ID != id {
 		return fmt.Errorf("create thread %s inside a commit to %s", t.ID, id)
 	}
@@ -32,7 +32,7 @@ func createThread(w *writer, id chat.ThreadID, t journal.Thread, now int64) erro
 	if err != nil {
 		return err
 	}
-	return w.exec(`INSERT INTO threads (id, transport, place, agent, owner, title, dir, status, created, last_active, parent, parent_run, parent_call, root_run)
+	return tx.exec(`INSERT INTO threads (id, transport, place, agent, owner, title, dir, status, created, last_active, parent, parent_run, parent_call, root_run)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		string(id), transport, t.Place, t.Agent, owner, t.Title, t.Dir, string(chat.Idle), now, now,
 		string(t.Parent.Thread), t.Parent.Run, t.Parent.Call, t.Parent.Root)
@@ -42,12 +42,9 @@ func createThread(w *writer, id chat.ThreadID, t journal.Thread, now int64) erro
 // The caller must hold the thread's lock. ErrUnknown if there is no such thread.
 func (db *DB) Take(ctx context.Context, id chat.ThreadID) (journal.Thread, error) {
 	var out journal.Thread
-	err := db.w.write(ctx, func(w *writer) error {
-		st, err := w.stmt(`UPDATE threads SET epoch = epoch + 1 WHERE id = ? RETURNING ` + threadColumns)
-		if err != nil {
-			return err
-		}
-		out, err = scanThread(st.QueryRowContext(context.Background(), string(id)))
+	err := db.write(ctx, func(tx *transaction) error {
+		var err error
+		out, err = scanThread(tx.one(`UPDATE threads SET epoch = epoch + 1 WHERE id = ? RETURNING `+threadColumns, string(id)))
 		return err
 	})
 	if err != nil {
@@ -142,8 +139,8 @@ type ThreadChange struct {
 
 // SetThread changes what people call a thread, or where its tools work.
 func (db *DB) SetThread(ctx context.Context, id chat.ThreadID, c ThreadChange) error {
-	err := db.w.write(ctx, func(w *writer) error {
-		n, err := w.change(`UPDATE threads SET title = coalesce(?, title), dir = coalesce(?, dir) WHERE id = ?`,
+	err := db.write(ctx, func(tx *transaction) error {
+		n, err := tx.change(`UPDATE threads SET title = coalesce(?, title), dir = coalesce(?, dir) WHERE id = ?`,
 			c.Title, c.Dir, string(id))
 		if err == nil && n == 0 {
 			err = journal.ErrUnknown

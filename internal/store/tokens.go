@@ -36,8 +36,8 @@ func (db *DB) PutToken(ctx context.Context, t Token) error {
 	if err != nil {
 		return err
 	}
-	err = db.w.write(ctx, func(w *writer) error {
-		return w.exec(`INSERT INTO api_tokens (id, name, digest, scopes, roles, created_by, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+	err = db.write(ctx, func(tx *transaction) error {
+		return tx.exec(`INSERT INTO api_tokens (id, name, digest, scopes, roles, created_by, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 			t.ID, t.Name, t.Digest, scopes, roles, t.By, micros(t.Created), nullMicros(t.Expires))
 	})
 	if err != nil {
@@ -101,8 +101,8 @@ func (db *DB) tokens(ctx context.Context, query string, args ...any) ([]Token, e
 // RevokeToken ends a token for good. It reports false when it was over already.
 func (db *DB) RevokeToken(ctx context.Context, id string, now time.Time) (bool, error) {
 	var n int64
-	err := db.w.write(ctx, func(w *writer) (err error) {
-		n, err = w.change(`UPDATE api_tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, micros(now), id)
+	err := db.write(ctx, func(tx *transaction) (err error) {
+		n, err = tx.change(`UPDATE api_tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, micros(now), id)
 		return err
 	})
 	if err != nil {
@@ -113,8 +113,8 @@ func (db *DB) RevokeToken(ctx context.Context, id string, now time.Time) (bool, 
 
 // TokenUsed notes that a token was shown.
 func (db *DB) TokenUsed(ctx context.Context, id string, now time.Time) error {
-	err := db.w.write(ctx, func(w *writer) error {
-		return w.exec(`UPDATE api_tokens SET used_at = ? WHERE id = ?`, micros(now), id)
+	err := db.write(ctx, func(tx *transaction) error {
+		return tx.exec(`UPDATE api_tokens SET used_at = ? WHERE id = ?`, micros(now), id)
 	})
 	if err != nil {
 		return fmt.Errorf("note the use of token %s: %w", id, err)

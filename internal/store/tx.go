@@ -9,17 +9,92 @@ import (
 	"chorus/internal/journal"
 )
 
-// Tx is a transaction of the one writer, for packages that keep tables of their own in the same file. It is good only while
-// the function runs that it was given to.
+// transaction is what the work of a commit writes through. Each dialect gives one; what is said through it is the
+// same for all. It is good only while the function runs that it was given to.
+type transaction struct {
+	w *writer // SQLite's: one for all, as long as the file is open
+
+	// What is remembered of earlier commits, and forgotten when one is taken back: see known and writeAudit.
+	known map[chat.ThreadID]known
+	end   auditRow // the end of the audit log, if this writer was the last to add to it; no hash: ask
+}
+
+// forget drops what was remembered: it may not have come true.
+func (tx *transaction) forget() {
+	clear(tx.known)
+	tx.end = auditRow{}
+}
+
+// exec runs a statement.
+func (tx *transaction) exec(query string, args ...any) error {
+	_, err := tx.w.result(query, args)
+	return err
+}
+
+// change is exec that counts the rows.
+func (tx *transaction) change(query string, args ...any) (int64, error) {
+	res, err := tx.w.result(query, args)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// row reads one row; sql.ErrNoRows if there is none.
+func (tx *transaction) row(query string, args []any, into ...any) error {
+	return tx.one(query, args...).Scan(into...)
+}
+
+// one asks for one row, which the caller scans.
+func (tx *transaction) one(query string, args ...any) scanner {
+	st, err := tx.w.stmt(query)
+	if err != nil {
+		return noRow{err}
+	}
+	return st.QueryRowContext(context.Background(), args...)
+}
+
+// noRow is a row that could not be asked for.
+type noRow struct{ err error }
+
+func (r noRow) Scan(...any) error { return r.err }
+
+// rows hands each row to scan.
+func (tx *transaction) rows(query string, args []any, scan func(*sql.Rows) error) error {
+	st, err := tx.w.stmt(query)
+	if err != nil {
+		return err
+	}
+	return scanAll(scan)(st.QueryContext(context.Background(), args...))
+}
+
+// scanAll hands each row of an answer to scan, and closes it.
+func scanAll(scan func(*sql.Rows) error) func(*sql.Rows, error) error {
+	return func(rows *sql.Rows, err error) error {
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			if err := scan(rows); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	}
+}
+
+// Tx is a transaction for packages that keep tables of their own in the same database. It is good only while the
+// function runs that it was given to.
 type Tx struct {
-	w   *writer
+	in  *transaction
 	now int64
 }
 
 // Write runs a function in a transaction. The function may run more than once, each time on a clean slate, so it must set its
 // results and not add to them.
 func (db *DB) Write(ctx context.Context, work func(Tx) error) error {
-	return db.w.write(ctx, func(w *writer) error { return work(Tx{w, micros(db.now())}) })
+	return db.write(ctx, func(tx *transaction) error { return work(Tx{tx, micros(db.now())}) })
 }
 
 // Query runs a read and hands each row to scan.
@@ -34,45 +109,27 @@ func (db *DB) Now() time.Time { return db.now() }
 func (tx Tx) Now() time.Time { return time.UnixMicro(tx.now) }
 
 // Exec runs a statement.
-func (tx Tx) Exec(query string, args ...any) error { return tx.w.exec(query, args...) }
+func (tx Tx) Exec(query string, args ...any) error { return tx.in.exec(query, args...) }
 
 // Change runs a statement and counts the rows that it changed.
-func (tx Tx) Change(query string, args ...any) (int64, error) { return tx.w.change(query, args...) }
+func (tx Tx) Change(query string, args ...any) (int64, error) { return tx.in.change(query, args...) }
 
 // Row reads one row; sql.ErrNoRows if there is none.
-func (tx Tx) Row(query string, args []any, into ...any) error { return tx.w.row(query, args, into...) }
+func (tx Tx) Row(query string, args []any, into ...any) error { return tx.in.row(query, args, into...) }
 
 // Rows hands each row to scan.
-func (tx Tx) Rows(query string, args []any, scan func(*sql.Rows) error) (err error) {
-	st, err := tx.w.stmt(query)
-	if err != nil {
-		return err
-	}
-	rows, err := st.QueryContext(context.Background(), args...)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if closing := rows.Close(); err == nil {
-			err = closing
-		}
-	}()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+func (tx Tx) Rows(query string, args []any, scan func(*sql.Rows) error) error {
+	return tx.in.rows(query, args, scan)
 }
 
 // CreateThread makes a thread unless it is there.
 func (tx Tx) CreateThread(id chat.ThreadID, t journal.Thread) error {
-	return createThread(tx.w, id, t, tx.now)
+	return createThread(tx.in, id, t, tx.now)
 }
 
 // SetDir says in which folder a thread's next run works.
 func (tx Tx) SetDir(id chat.ThreadID, dir string) error {
-	return tx.w.exec(`UPDATE threads SET dir = ? WHERE id = ?`, dir, string(id))
+	return tx.in.exec(`UPDATE threads SET dir = ? WHERE id = ?`, dir, string(id))
 }
 
 // Follower is told of every event of a thread inside the transaction that writes it.

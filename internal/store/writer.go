@@ -35,10 +35,9 @@ type writer struct {
 	stmts map[string]*sql.Stmt
 	acts  map[string]driver.StmtExecContext // statements without an answer
 	args  []driver.NamedValue               // room for those of one
-	known map[chat.ThreadID]known
-	end   auditRow      // the end of the audit log, if this writer was the last to add to it; no hash: ask
-	made  atomic.Int64  // transactions that came true, or may have
-	turn  chan struct{} // holds a value while somebody has the turn
+	tx    transaction                       // what jobs are given
+	made  atomic.Int64                      // transactions that came true, or may have
+	turn  chan struct{}                     // holds a value while somebody has the turn
 	queue chan *job
 	wake  chan struct{} // there is something in the queue; room for one ring
 
@@ -61,7 +60,7 @@ type writer struct {
 // job is one caller's part of a transaction. work may run more than once, each
 // time on a clean slate, so it must set its results and not add to them.
 type job struct {
-	work  func(*writer) error
+	work  func(*transaction) error
 	plain bool // a question to the writing connection, outside of any transaction
 	state atomic.Int32
 	done  chan struct{}
@@ -86,9 +85,10 @@ func openWriter(ctx context.Context, path string, o Options) (*writer, error) {
 		return nil, err
 	}
 	pool.SetMaxOpenConns(1)
-	w := &writer{path: path, pool: pool, stmts: make(map[string]*sql.Stmt), acts: make(map[string]driver.StmtExecContext), known: map[chat.ThreadID]known{}, queue: make(chan *job, maxGroup),
+	w := &writer{path: path, pool: pool, stmts: make(map[string]*sql.Stmt), acts: make(map[string]driver.StmtExecContext), queue: make(chan *job, maxGroup),
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 		files: openFiles{path: path}, guard: guard{path: path}, health: health{notify: o.Notify}}
+	w.tx = transaction{w: w, known: map[chat.ThreadID]known{}}
 	if err := w.connect(ctx); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
@@ -277,7 +277,7 @@ func (w *writer) perform(group []*job) {
 	writes := group[:0:0]
 	for _, j := range group {
 		if j.plain {
-			j.err = j.work(w)
+			j.err = j.work(&w.tx)
 		} else {
 			writes = append(writes, j)
 		}
@@ -304,7 +304,7 @@ func (w *writer) transact(jobs []*job) {
 	}
 	if len(jobs) == 1 {
 		j := jobs[0]
-		if j.err = j.work(w); j.err != nil {
+		if j.err = j.work(&w.tx); j.err != nil {
 			w.rollback()
 			return
 		}
@@ -330,8 +330,8 @@ func (w *writer) step(j *job) bool {
 	if j.err = w.exec("SAVEPOINT j"); j.err != nil {
 		return false
 	}
-	if j.err = j.work(w); j.err != nil {
-		w.forget()
+	if j.err = j.work(&w.tx); j.err != nil {
+		w.tx.forget()
 		return w.exec("ROLLBACK TO j") == nil && w.exec("RELEASE j") == nil
 	}
 	j.err = w.exec("RELEASE j")
@@ -373,14 +373,8 @@ func (w *writer) faulty(after bool) error {
 // rollback leaves no transaction open. SQLite may have rolled back by itself, so
 // its error means nothing.
 func (w *writer) rollback() {
-	w.forget()
+	w.tx.forget()
 	_ = w.exec("ROLLBACK")
-}
-
-// forget drops what was remembered: it may not have come true.
-func (w *writer) forget() {
-	clear(w.known)
-	w.end = auditRow{}
 }
 
 // do has work done and waits for its end. A caller that gives up before its turn
@@ -448,11 +442,6 @@ func (w *writer) wait(ctx context.Context, j *job) error {
 	return j.err
 }
 
-// write is do for everything that needs no second look.
-func (w *writer) write(ctx context.Context, work func(*writer) error) error {
-	return w.do(ctx, &job{work: work})
-}
-
 // stmt gives the prepared statement for a query; only the writer's goroutine asks.
 func (w *writer) stmt(query string) (*sql.Stmt, error) {
 	if st, ok := w.stmts[query]; ok {
@@ -493,15 +482,6 @@ func (w *writer) raw(f func() error) error { return w.conn.Raw(func(any) error {
 func (w *writer) exec(query string, args ...any) error {
 	_, err := w.result(query, args)
 	return err
-}
-
-// change is exec that counts the rows.
-func (w *writer) change(query string, args ...any) (int64, error) {
-	res, err := w.result(query, args)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
 }
 
 func (w *writer) result(query string, args []any) (res driver.Result, err error) {
