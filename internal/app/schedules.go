@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"chorus/internal/chat"
 	"chorus/internal/eventfile"
 	"chorus/internal/peernotify"
 )
@@ -33,7 +32,7 @@ func (a *App) keepSchedules(ctx context.Context) (wait func()) {
 }
 
 // changedSchedules is what processes tell each other when schedules change.
-const changedSchedules = chat.ThreadID("schedules:home:changed")
+const changedSchedules = "schedules"
 
 // schedulesChanged has the clock of this process, and of every other that keeps schedules, look at them.
 func (a *App) schedulesChanged() {
@@ -53,6 +52,6 @@ func (a *App) followSchedules() *peernotify.Subscription {
 
 // schedulePeers are the processes that keep schedules. They have sockets of their own: not every process that runs
 // threads keeps schedules.
-func (a *App) schedulePeers() *peernotify.Peers {
+func (a *App) schedulePeers() peernotify.Peers {
 	return peernotify.In(a.Home.ScheduleSockets())
 }

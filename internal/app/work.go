@@ -58,7 +58,7 @@ func (a *App) wireWork() {
 			},
 			Changed: func() {
 				a.work.Changed()
-				h.Engine.Peers.Notify(workrun.ChangedElsewhere)
+				h.Engine.NotifyPeers(workrun.ChangedElsewhere)
 			},
 			CheckPlace: func(dir string) error { return a.Settings.CheckPlace("", dir) }, Tools: projectTools{a}, RepoOf: h.RepoOf,
 			Channels: a.Host.ProjectChannels(),
@@ -108,7 +108,7 @@ func (a *App) runWork(ctx context.Context) (wait func()) {
 func (a *App) followWork(ctx context.Context) (wait func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	events := a.Bus.SubscribeAllProcesses(chat.Took{}.Kind(), chat.RunEnded{}.Kind(), chat.AbortAsked{}.Kind(), chat.ApprovalAsked{}.Kind(), chat.ApprovalAnswered{}.Kind())
-	others := a.Bus.Subscribe(workrun.ChangedElsewhere)
+	others := a.Bus.SubscribeTopic(workrun.ChangedElsewhere)
 	var on sync.WaitGroup
 	on.Go(func() {
 		for {

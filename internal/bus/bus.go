@@ -136,6 +136,19 @@ func (b *Bus) ThreadChanged(thread chat.ThreadID) {
 	b.peersWrote()
 }
 
+// SubscribeTopic subscribes to something that is no thread, such as "settings": the subscription has a gap whenever
+// another process has changed it, or may have. Close ends it.
+func (b *Bus) SubscribeTopic(topic string) *Subscription { return b.Subscribe(chat.ThreadID(topic)) }
+
+// TopicChanged tells the subscriptions of a topic that another process has changed what it stands for.
+func (b *Bus) TopicChanged(topic string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for l := range b.threads[chat.ThreadID(topic)] {
+		l.changed()
+	}
+}
+
 // AllChanged tells every subscription that another process may have written something.
 func (b *Bus) AllChanged() {
 	b.mu.Lock()

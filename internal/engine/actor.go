@@ -16,6 +16,7 @@ import (
 	"chorus/internal/id"
 	"chorus/internal/journal"
 	"chorus/internal/lockfile"
+	"chorus/internal/peernotify"
 	"chorus/internal/transcript"
 )
 
@@ -145,7 +146,7 @@ func (a *actor) work() (stay bool) {
 	held, err := takeLock(e.LockDir, a.thread)
 	if errors.Is(err, lockfile.ErrHeld) {
 		if news {
-			e.Peers.Notify(a.thread)
+			e.NotifyPeers(peernotify.Thread(a.thread))
 		}
 		return false // whoever has it sees the same events
 	}

@@ -107,14 +107,14 @@ type Config struct {
 	// events. A thread named in Wake is run without asking.
 	Adopt      func(chat.ThreadID) bool
 	LockDir    string
-	Peers      *peernotify.Peers // notifies the other processes of this home; nil: only the sweep sees what they do
-	MaxWaiting int               // prompts waiting in a thread; 0: DefaultMaxWaiting
-	MaxRuns    int               // runs that are on at the same time, further ones wait; 0: any number
-	IdleAfter  time.Duration     // 0: DefaultIdleAfter
-	SweepEvery time.Duration     // 0: DefaultSweep
-	FirstSweep time.Duration     // how long the first one waits, so that whoever came with a prompt is served before
-	AfterRush  func()            // is called when most of many actors have gone, to let go of what was kept for them; may be nil
-	Bounds     deadline.Bounds   // how long anything outside is waited for; an agent may have its own
+	Peers      peernotify.Peers // notifies the other processes that work on the same journal; nil: only the sweep sees what they do
+	MaxWaiting int              // prompts waiting in a thread; 0: DefaultMaxWaiting
+	MaxRuns    int              // runs that are on at the same time, further ones wait; 0: any number
+	IdleAfter  time.Duration    // 0: DefaultIdleAfter
+	SweepEvery time.Duration    // 0: DefaultSweep
+	FirstSweep time.Duration    // how long the first one waits, so that whoever came with a prompt is served before
+	AfterRush  func()           // is called when most of many actors have gone, to let go of what was kept for them; may be nil
+	Bounds     deadline.Bounds  // how long anything outside is waited for; an agent may have its own
 	Now        func() time.Time
 	Log        *slog.Logger
 }
@@ -259,7 +259,7 @@ func (e *Engine) guest(thread chat.ThreadID, who string, bodies ...chat.Body) jo
 func (e *Engine) moved(thread chat.ThreadID, events []chat.Event) {
 	e.Bus.Publish(thread, bus.Note{Events: events})
 	if !e.adopts(thread) {
-		e.Peers.Notify(thread)
+		e.NotifyPeers(peernotify.Thread(thread))
 		return
 	}
 	for _, ev := range events {

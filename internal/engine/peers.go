@@ -3,7 +3,6 @@ package engine
 import (
 	"time"
 
-	"chorus/internal/chat"
 	"chorus/internal/peernotify"
 )
 
@@ -24,10 +23,17 @@ func (a *actor) pendingElsewhere() bool {
 func (a *actor) passToPeers() {
 	switch {
 	case a.log == nil && a.engine.ctx.Err() != nil:
-		a.engine.Peers.Notify(a.thread)
+		a.engine.NotifyPeers(peernotify.Thread(a.thread))
 	case a.log != nil && a.log.Seq() > a.passed && a.pendingElsewhere():
 		a.passed = a.log.Seq()
-		a.engine.Peers.Notify(a.thread)
+		a.engine.NotifyPeers(peernotify.Thread(a.thread))
+	}
+}
+
+// NotifyPeers tells other processes that something was written, if any can be told.
+func (e *Engine) NotifyPeers(topic peernotify.Topic) {
+	if e.Peers != nil {
+		e.Peers.Notify(topic)
 	}
 }
 
@@ -49,7 +55,7 @@ func (e *Engine) subscribePeers() *peernotify.Subscription {
 	return peers
 }
 
-// waitForPeers looks at the threads that other processes wrote to, until it is time for the
+// waitForPeers looks at what other processes wrote, until it is time for the
 // next sweep; false when the engine stops.
 func (e *Engine) waitForPeers(peers *peernotify.Subscription, tick <-chan time.Time) bool {
 	woken := peers.Woken()
@@ -69,17 +75,26 @@ func (e *Engine) waitForPeers(peers *peernotify.Subscription, tick <-chan time.T
 	}
 }
 
-// peersWrote wakes readers and actors of the threads; many: there were too many to list.
-func (e *Engine) peersWrote(threads []chat.ThreadID, many bool) {
-	if many {
+// peersWrote wakes whoever follows the topics, and the actors of threads in which something waits; all: there were too
+// many to list, or some were lost.
+func (e *Engine) peersWrote(topics []peernotify.Topic, all bool) {
+	if all {
 		e.wakeAll()
 		e.wakeActive()
 		return
 	}
-	for _, thread := range threads {
-		e.Bus.ThreadChanged(thread)
-		if e.adopts(thread) || e.Awake(thread) {
-			e.Wake(thread)
+	for _, topic := range topics {
+		thread, watched := topic.Thread()
+		switch {
+		case thread == "":
+			e.Bus.TopicChanged(string(topic))
+		case watched:
+			e.Bus.ThreadChanged(thread)
+		default:
+			e.Bus.ThreadChanged(thread)
+			if e.adopts(thread) || e.Awake(thread) {
+				e.Wake(thread)
+			}
 		}
 	}
 }

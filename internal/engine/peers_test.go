@@ -29,7 +29,7 @@ func newStreet(t *testing.T, tools ...tool.Tool) *rig {
 	return r
 }
 
-func (r *rig) peers() *peernotify.Peers { return peernotify.In(filepath.Join(r.dir, "peers")) }
+func (r *rig) peers() peernotify.Peers { return peernotify.In(filepath.Join(r.dir, "peers")) }
 
 // listening waits until that many processes listen.
 func (r *rig) listening(n int) {
@@ -188,9 +188,9 @@ func TestRunsRingNowhere(t *testing.T) {
 	r.say("!call act {}\n!---\n!call look {}\n!---\n!say over")
 	r.untilEnds(1)
 	const last = chat.ThreadID("cli:here:last@helper")
-	r.peers().Notify(last)
+	r.peers().Notify(peernotify.Thread(last))
 	<-ear.Woken()
-	if threads, _ := ear.Take(); len(threads) != 1 || threads[0] != last {
+	if threads, _ := ear.Take(); len(threads) != 1 || threads[0] != peernotify.Thread(last) {
 		t.Errorf("rung for %q", threads)
 	}
 }

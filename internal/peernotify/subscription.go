@@ -1,84 +1,38 @@
 package peernotify
 
-import (
-	"crypto/rand"
-	"fmt"
-	"net"
-	"os"
-	"path/filepath"
-	"sync"
-
-	"chorus/internal/chat"
-)
+import "sync"
 
 // Subscription receives what other processes notify of. A nil one receives nothing.
 type Subscription struct {
-	peers *Peers
-	conn  *net.UnixConn
-	path  string
-	wake  chan struct{} // holds one value: something is there to take
-	ended chan struct{}
+	wake chan struct{} // holds one value: something is there to take
+	stop func()        // ends whatever puts
 
-	mu      sync.Mutex
-	threads map[chat.ThreadID]struct{}
-	many    bool
+	mu   sync.Mutex
+	seen topics
 }
 
-// Subscribe opens this process's socket; Close removes it. A process has at most one.
-func (p *Peers) Subscribe() (*Subscription, error) {
-	if err := os.MkdirAll(p.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("listen to other processes: %w", err)
-	}
-	dir, err := os.Open(p.dir)
-	if err != nil {
-		return nil, fmt.Errorf("listen to other processes: %w", err)
-	}
-	defer dir.Close()
-	name := rand.Text()[:12] // no process id: containers that share a home have the same ones
-	p.set(name)
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address(dir, name), Net: "unixgram"})
-	if err != nil {
-		p.set("")
-		return nil, fmt.Errorf("listen to other processes: %w", err)
-	}
-	s := &Subscription{peers: p, conn: conn, path: filepath.Join(p.dir, name), wake: make(chan struct{}, 1), ended: make(chan struct{})}
-	go s.read()
-	return s, nil
+// NewSubscription is for implementations of Peers: whatever receives puts topics in, and stop ends that.
+func NewSubscription(stop func()) *Subscription {
+	return &Subscription{wake: make(chan struct{}, 1), stop: stop}
 }
 
-// longest is the longest name of a thread and one byte more, so that a datagram that is too long is noticed.
-const longest = 1025
-
-// read receives until the socket is closed. It never blocks on whoever takes, so that the socket's queue stays empty.
-func (s *Subscription) read() {
-	defer close(s.ended)
-	buf := make([]byte, longest)
-	for {
-		n, err := s.conn.Read(buf)
-		if err != nil {
-			return // closed, or broken: then the regular look finds what was written
-		}
-		if thread, err := chat.ParseThreadID(string(buf[:n])); err == nil {
-			s.put(thread)
-		}
-	}
-}
-
-// maxThreads bounds the names that wait to be taken.
-const maxThreads = 256
-
-func (s *Subscription) put(thread chat.ThreadID) {
+// Put adds a topic that somebody notified of.
+func (s *Subscription) Put(t Topic) {
 	s.mu.Lock()
-	switch {
-	case s.many:
-	case len(s.threads) >= maxThreads:
-		s.threads, s.many = nil, true
-	case s.threads == nil:
-		s.threads = map[chat.ThreadID]struct{}{thread: {}}
-	default:
-		s.threads[thread] = struct{}{}
-	}
+	s.seen.add(t)
 	s.mu.Unlock()
+	s.woken()
+}
+
+// PutAll has the subscriber look at everything: notifications may have been lost.
+func (s *Subscription) PutAll() {
+	s.mu.Lock()
+	s.seen = topics{all: true}
+	s.mu.Unlock()
+	s.woken()
+}
+
+func (s *Subscription) woken() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -93,26 +47,50 @@ func (s *Subscription) Woken() <-chan struct{} {
 	return s.wake
 }
 
-// Take returns the threads that something was written to since the last call, each once. many: there were too
-// many to remember; look at all of them.
-func (s *Subscription) Take() (threads []chat.ThreadID, many bool) {
+// Take returns what was notified of since the last call, each topic once. all: there were too many to remember, or some
+// may have been lost; look at everything.
+func (s *Subscription) Take() (seen []Topic, all bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for t := range s.threads {
-		threads = append(threads, t)
-	}
-	many = s.many
-	s.threads, s.many = nil, false
-	return threads, many
+	taken := s.seen
+	s.seen = topics{}
+	return taken.list(), taken.all
 }
 
 // Close ends the subscription and waits for that. It may be called twice.
 func (s *Subscription) Close() {
-	if s == nil {
-		return
+	if s != nil {
+		s.stop()
 	}
-	_ = s.conn.Close()
-	<-s.ended
-	s.peers.set("")
-	_ = os.Remove(s.path)
+}
+
+// maxTopics bounds the topics that wait to be taken.
+const maxTopics = 256
+
+// topics are what was notified of; too many of them are everything.
+type topics struct {
+	named map[Topic]struct{}
+	all   bool
+}
+
+func (t *topics) add(topic Topic) {
+	switch {
+	case t.all:
+		return
+	case t.named == nil:
+		t.named = map[Topic]struct{}{}
+	}
+	t.named[topic] = struct{}{}
+	if len(t.named) > maxTopics {
+		t.named, t.all = nil, true
+	}
+}
+
+func (t *topics) empty() bool { return !t.all && len(t.named) == 0 }
+
+func (t *topics) list() (out []Topic) {
+	for topic := range t.named {
+		out = append(out, topic)
+	}
+	return out
 }

@@ -512,7 +512,7 @@ func showRun(r hook.Run, whole bool) operations.HookRun {
 func (o *Handler) hooksChanged() {
 	o.app.HooksChanged()
 	if o.guest {
-		o.Engine.Peers.Notify(runner.ChangedElsewhere)
+		o.Engine.NotifyPeers(runner.ChangedElsewhere)
 	}
 }
 

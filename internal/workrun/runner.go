@@ -105,8 +105,8 @@ type Runner struct {
 	work     sync.WaitGroup
 }
 
-// ChangedElsewhere is the thread, which nobody has, under which other processes are told that there may be something to do.
-const ChangedElsewhere chat.ThreadID = "cli:work:changed"
+// ChangedElsewhere is the topic under which other processes are told that there may be something to do.
+const ChangedElsewhere = "work"
 
 const (
 	// lookAgain is how long the runner sleeps at most: what another process changed is seen then.

@@ -110,8 +110,8 @@ func (r *Runner) news() chan struct{} {
 	return r.changed
 }
 
-// ChangedElsewhere is the thread, which nobody has, under which other processes are told that hooks have changed.
-const ChangedElsewhere chat.ThreadID = "cli:hooks:changed"
+// ChangedElsewhere is the topic under which other processes are told that hooks have changed.
+const ChangedElsewhere = "hooks"
 
 // Changed tells the runner that hooks or runs were added or changed in this process.
 func (r *Runner) Changed() {

@@ -15,16 +15,14 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-
-	"chorus/internal/chat"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const one, two = chat.ThreadID("cli:here:one@helper"), chat.ThreadID("cli:here:two@helper")
+const one, two = Topic("cli:here:one@helper"), Topic("cli:here:two@helper")
 
 // process is what one process has of a home.
-func process(t *testing.T, dir string) (*Peers, *Subscription) {
+func process(t *testing.T, dir string) (*Datagrams, *Subscription) {
 	t.Helper()
 	b := In(dir)
 	sub, err := b.Subscribe()
@@ -36,7 +34,7 @@ func process(t *testing.T, dir string) (*Peers, *Subscription) {
 }
 
 // waitFor waits until all of them were received.
-func waitFor(t *testing.T, sub *Subscription, want ...chat.ThreadID) {
+func waitFor(t *testing.T, sub *Subscription, want ...Topic) {
 	t.Helper()
 	late := time.NewTimer(time.Minute)
 	defer late.Stop()
@@ -55,7 +53,7 @@ func waitFor(t *testing.T, sub *Subscription, want ...chat.ThreadID) {
 		if many {
 			t.Fatal("too many to remember")
 		}
-		want = slices.DeleteFunc(want, func(w chat.ThreadID) bool { return slices.Contains(threads, w) })
+		want = slices.DeleteFunc(want, func(w Topic) bool { return slices.Contains(threads, w) })
 	}
 }
 
@@ -185,7 +183,6 @@ func TestNoSocketPossible(t *testing.T) {
 		}
 		b.Notify(one)
 	}
-	(*Peers)(nil).Notify(one)
 	var none *Subscription
 	none.Close()
 	if none.Woken() != nil {
@@ -193,12 +190,12 @@ func TestNoSocketPossible(t *testing.T) {
 	}
 }
 
-// Words that name no thread are ignored, however long they are.
+// Words that are no topic are ignored, however long they are.
 func TestOtherDatagrams(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	_, sub := process(t, dir)
-	for _, words := range []string{"", "nonsense", "\xff\xff:a:b", "CLI:a:b", "cli:a:b" + strings.Repeat("b", 5000), strings.Repeat("x", 60_000)} {
+	for _, words := range []string{"", "non sense", "\xff\xff:a:b", "CLI:a:b", "cli:a:b" + strings.Repeat("b", 5000), "+", "++cli:a:b", strings.Repeat("x", 60_000)} {
 		send(t, dir, words)
 	}
 	In(dir).Notify(one)
@@ -230,13 +227,13 @@ func TestManyNotifications(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer sub.Close()
-	for range 10 * maxThreads {
-		sub.put(one)
-		sub.put(two)
+	for range 10 * maxTopics {
+		sub.Put(one)
+		sub.Put(two)
 	}
 	waitFor(t, sub, one, two)
-	for i := range 10 * maxThreads {
-		sub.put(chat.ThreadID(fmt.Sprintf("cli:here:%d", i)))
+	for i := range 10 * maxTopics {
+		sub.Put(Topic(fmt.Sprintf("cli:here:%d", i)))
 	}
 	<-sub.Woken()
 	if threads, many := sub.Take(); len(threads) > 0 || !many {
