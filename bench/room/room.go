@@ -18,6 +18,7 @@ import (
 	"chorus/internal/model"
 	"chorus/internal/model/anthropic"
 	"chorus/internal/model/catalog"
+	"chorus/internal/owner"
 	"chorus/internal/sim/llmsim"
 	"chorus/internal/store"
 	"chorus/internal/tool"
@@ -62,7 +63,7 @@ func open(ctx context.Context, dir string, wrap Wrap) (*room, error) {
 	if wrap != nil {
 		r.model = wrap(r.model, r.entry)
 	}
-	r.engine = engine.New(engine.Config{Journal: db, Bus: &bus.Bus{}, LockDir: filepath.Join(dir, "locks"), SweepEvery: time.Hour, Setup: r.setup})
+	r.engine = engine.New(engine.Config{Journal: db, Bus: &bus.Bus{}, Owner: owner.Files{Dir: filepath.Join(dir, "locks")}, SweepEvery: time.Hour, Setup: r.setup})
 	return r, nil
 }
 

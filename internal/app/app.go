@@ -30,6 +30,7 @@ import (
 	"chorus/internal/mirror"
 	"chorus/internal/notice"
 	"chorus/internal/overrides"
+	"chorus/internal/owner"
 	"chorus/internal/peernotify"
 	"chorus/internal/provider"
 	"chorus/internal/runsetup"
@@ -93,6 +94,7 @@ type App struct {
 
 	mu             sync.Mutex
 	engine         *engine.Engine             // nil until something must run
+	owner          owner.Owner                // gives things to one process at a time
 	toolGrace      time.Duration              // for tools that run when Close is called
 	adopted        []func(chat.ThreadID) bool // which threads this process may run, as far as anybody asked
 	stopBackground func()                     // nil: nothing goes on beside
@@ -165,6 +167,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 // below it comes in as a function.
 func (a *App) wire() {
 	o := a.Options
+	a.owner = owner.Files{Dir: a.Home.Locks()}
 	a.Discovery = &provider.Discovery{Home: a.Home, Models: a.Models}
 	a.Isolation = &isolate.Isolation{Env: o.Env, Environ: o.Environ, Executor: a.Executor, Home: a.Home, Log: a.Log, Notices: a.Notices, Logs: a.Logs}
 	a.Gate = &gate.Gate{DB: a.DB, Environ: o.Environ, Home: a.Home, Log: a.Log, Notices: a.Notices, Overrides: a.Overrides, Warn: o.Warn,
@@ -200,7 +203,7 @@ func (a *App) wire() {
 		Engine: a.Engine, Me: a.Me, StartBackground: a.StartBackground}
 	a.Host = &connect.Host{Images: fetched, DB: a.DB, Env: o.Env, Home: a.Home, Log: a.Log, Models: a.Models, Version: o.Version, Warn: o.Warn,
 		Discovery: a.Discovery, Gate: a.Gate, Logs: a.Logs, Mirrors: a.Mirrors, Service: a.Service, Settings: a.Settings, Setup: a.Setup,
-		Engine: a.Engine, Running: a.Running}
+		Engine: a.Engine, Running: a.Running, Owner: a.owner}
 	a.Service.Channels = a.Host
 	a.Host.Platforms = []connect.Platform{(&account.Source{Env: o.Env, Settings: a.Settings, Log: a.Log, Version: o.Version}).Platform()}
 
@@ -231,7 +234,7 @@ func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 	}
 	a.followRuns()
 	a.engine = engine.New(engine.Config{
-		Journal: j, Bus: a.Bus, Setup: a.Setup.ForRun, Takes: a.takes, Adopt: a.adopts, LockDir: a.Home.Locks(),
+		Journal: j, Bus: a.Bus, Setup: a.Setup.ForRun, Takes: a.takes, Adopt: a.adopts, Owner: a.owner,
 		MaxWaiting: a.Shared.MaxQueuedReplies, MaxRuns: a.Shared.MaxRuns, IdleAfter: time.Duration(a.Shared.IdleTimeoutMS) * time.Millisecond, Log: a.Log,
 		Bounds: provider.BoundsOf(a.Shared), FirstSweep: firstSweep, AfterRush: a.Setup.CloseIdle, SweepEvery: a.Sweep, Now: a.Now, Peers: peernotify.In(a.Home.PeerSockets()),
 	})

@@ -2,13 +2,11 @@ package app
 
 import (
 	"context"
-	"errors"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"chorus/internal/hook/runner"
-	"chorus/internal/lockfile"
+	"chorus/internal/owner"
 )
 
 // runHooks runs hooks until the server stops; the function that it returns waits for that.
@@ -38,23 +36,14 @@ const hooksLock = 5 * time.Second
 
 // lockHooks waits until no other process runs the hooks of this home.
 func (a *App) lockHooks(ctx context.Context) (unlock func(), err error) {
-	return a.waitForLock(ctx, "hooks")
+	return a.waitForLock(ctx, owner.Hooks)
 }
 
 // waitForLock waits until no other process holds a lock of this home.
-func (a *App) waitForLock(ctx context.Context, name string) (unlock func(), err error) {
-	for {
-		lock, err := lockfile.Try(filepath.Join(a.Home.Locks(), name), nil)
-		if err == nil {
-			return func() { lock.Release() }, nil
-		}
-		if !errors.Is(err, lockfile.ErrHeld) {
-			return nil, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(hooksLock):
-		}
+func (a *App) waitForLock(ctx context.Context, name owner.Name) (unlock func(), err error) {
+	held, err := owner.Await(ctx, a.owner, name, hooksLock)
+	if err != nil {
+		return nil, err
 	}
+	return held.Release, nil
 }

@@ -15,6 +15,7 @@ import (
 	"chorus/internal/netguard"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/owner"
 	"chorus/internal/provider"
 	"chorus/internal/runsetup"
 	"chorus/internal/sandbox"
@@ -132,7 +133,7 @@ func (a *App) followWork(ctx context.Context) (wait func()) {
 
 // lockWork waits until no other process merges the finished tasks of this home.
 func (a *App) lockWork(ctx context.Context) (unlock func(), err error) {
-	return a.waitForLock(ctx, "work")
+	return a.waitForLock(ctx, owner.Work)
 }
 
 // checkCloneURL lets people who do not run this Chorus have repositories cloned from public addresses only.

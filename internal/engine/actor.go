@@ -15,7 +15,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/id"
 	"chorus/internal/journal"
-	"chorus/internal/lockfile"
+	"chorus/internal/owner"
 	"chorus/internal/peernotify"
 	"chorus/internal/transcript"
 )
@@ -143,8 +143,8 @@ func (a *actor) work() (stay bool) {
 	}
 	a.waits("the thread's lock", e.Bounds.Store)
 	news := a.news.Swap(false)
-	held, err := takeLock(e.LockDir, a.thread)
-	if errors.Is(err, lockfile.ErrHeld) {
+	held, err := e.Owner.Take(ctx, owner.Thread(a.thread))
+	if errors.Is(err, owner.ErrHeld) {
 		if news {
 			e.NotifyPeers(peernotify.Thread(a.thread))
 		}
@@ -158,6 +158,7 @@ func (a *actor) work() (stay bool) {
 	}
 	defer a.passToPeers()
 	defer a.lockHold.release()
+	defer a.endWhenLost(held, cancel)()
 	a.waitsForStore()
 	if row, err = e.Journal.Take(ctx, a.thread); err != nil {
 		return a.retryLater(ctx, err)
@@ -171,6 +172,21 @@ func (a *actor) work() (stay bool) {
 			return true
 		}
 	}
+}
+
+// endWhenLost ends what runs as soon as the thread was lost: whoever has it then goes on from the journal. Tools get no grace, and a
+// run that does not end is abandoned.
+func (a *actor) endWhenLost(held owner.Held, cancel context.CancelCauseFunc) (stop func() bool) {
+	lost := held.Context()
+	if lost.Done() == nil { // it cannot be
+		return func() bool { return true }
+	}
+	return context.AfterFunc(lost, func() {
+		cause := context.Cause(lost)
+		a.engine.Log.Warn("a thread was lost while it ran here: "+cause.Error(), "component", "engine", "event", "thread_lost", "thread", a.thread)
+		cancel(fmt.Errorf("%w: %w", deadline.ErrStopping, cause))
+		a.watchdog.expedite()
+	})
 }
 
 // step runs the loop once, or carries out a verdict. again: there may be more.
@@ -197,6 +213,10 @@ func (a *actor) step(ctx context.Context, row journal.Thread) (stay, again bool)
 		return false, false
 	case e.ctx.Err() != nil:
 		a.save()
+		return false, false
+	case errors.Is(context.Cause(ctx), owner.ErrLost):
+		e.fenced.Add(1)
+		a.log = nil
 		return false, false
 	case ctx.Err() != nil: // stuck: what is left to do is done with a new context
 		if err != nil {
@@ -286,7 +306,7 @@ func (a *actor) senders() []transcript.Sender {
 // full disk or a lost database is no reason to give a run up.
 func (a *actor) retryLater(ctx context.Context, err error) bool {
 	e := a.engine
-	if e.ctx.Err() != nil || a.watchdog.gone() || errors.Is(err, journal.ErrFenced) {
+	if e.ctx.Err() != nil || a.watchdog.gone() || errors.Is(err, journal.ErrFenced) || errors.Is(context.Cause(ctx), owner.ErrLost) {
 		a.log = nil
 		return false
 	}

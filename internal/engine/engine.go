@@ -1,7 +1,7 @@
 // Package engine runs threads: what people say goes into the journal, one actor per
 // thread answers it from there, and whoever watches reads it back.
 //
-// It promises that a thread has at most one actor among all processes (lock and epoch),
+// It promises that a thread has at most one actor among all processes (owner and epoch),
 // that an idle or suspended one costs no goroutine, that work is picked up after one
 // sweep at the latest even if every notification is lost, and that stopping loses
 // nothing: a run that was on goes on at the next start.
@@ -25,6 +25,7 @@ import (
 	"chorus/internal/id"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
+	"chorus/internal/owner"
 	"chorus/internal/peernotify"
 	"chorus/internal/transcript"
 )
@@ -106,7 +107,7 @@ type Config struct {
 	// Adopt says which threads this process may run; of all others it only writes
 	// events. A thread named in Wake is run without asking.
 	Adopt      func(chat.ThreadID) bool
-	LockDir    string
+	Owner      owner.Owner      // gives threads to one process at a time
 	Peers      peernotify.Peers // notifies the other processes that work on the same journal; nil: only the sweep sees what they do
 	MaxWaiting int              // prompts waiting in a thread; 0: DefaultMaxWaiting
 	MaxRuns    int              // runs that are on at the same time, further ones wait; 0: any number

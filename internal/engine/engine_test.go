@@ -22,6 +22,7 @@ import (
 	"chorus/internal/ledger"
 	"chorus/internal/model"
 	"chorus/internal/model/demo"
+	"chorus/internal/owner"
 	"chorus/internal/store"
 	"chorus/internal/store/storetest"
 	"chorus/internal/tool"
@@ -85,7 +86,7 @@ func (r *rig) start() {
 	if r.provider != nil {
 		provider = r.provider
 	}
-	c := engine.Config{Journal: r.db, Bus: &bus.Bus{}, LockDir: filepath.Join(r.dir, "locks"), SweepEvery: time.Hour}
+	c := engine.Config{Journal: r.db, Bus: &bus.Bus{}, Owner: owner.Files{Dir: filepath.Join(r.dir, "locks")}, SweepEvery: time.Hour}
 	c.Setup = func(ctx context.Context, row journal.Thread, _ engine.Work) (engine.Setup, error) {
 		return engine.Setup{
 			Gate:  gateFunc(func(q agent.ProposedCall, _ chat.Principal) approval.Ruling { return r.gate(q) }),

@@ -9,7 +9,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/journal"
-	"chorus/internal/lockfile"
+	"chorus/internal/owner"
 	"chorus/internal/transcript"
 )
 
@@ -104,18 +104,18 @@ func (e *Engine) rewrite(ctx context.Context, thread chat.ThreadID, change func(
 // run's end.
 const lockWait = time.Second
 
-func (e *Engine) waitForLock(ctx context.Context, thread chat.ThreadID) (*lockfile.Lock, error) {
-	ctx, cancel := context.WithTimeout(ctx, lockWait)
+func (e *Engine) waitForLock(ctx context.Context, thread chat.ThreadID) (owner.Held, error) {
+	within, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
 	tick := time.NewTicker(lockWait / 100)
 	defer tick.Stop()
 	for {
-		held, err := takeLock(e.LockDir, thread)
-		if !errors.Is(err, lockfile.ErrHeld) {
+		held, err := e.Owner.Take(ctx, owner.Thread(thread))
+		if !errors.Is(err, owner.ErrHeld) {
 			return held, err
 		}
 		select {
-		case <-ctx.Done():
+		case <-within.Done():
 			return nil, fmt.Errorf("thread %s: %w (%w)", thread, ErrBusy, err)
 		case <-tick.C:
 		}

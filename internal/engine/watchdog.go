@@ -8,7 +8,7 @@ import (
 	"chorus/internal/agent/deadline"
 	"chorus/internal/bus"
 	"chorus/internal/chat"
-	"chorus/internal/lockfile"
+	"chorus/internal/owner"
 )
 
 // database is what is waited for when a run is at the journal. It is the one wait
@@ -236,16 +236,16 @@ func (e *Engine) abandoned(what string, args ...any) (back func()) {
 // Abandoned is how many waits are abandoned and have not ended: each holds a goroutine.
 func (e *Engine) Abandoned() int { return int(e.lost.Load()) }
 
-// lockHold is an actor's hold on its thread's lock, which the watchdog can take away.
+// lockHold is an actor's hold on its thread, which the watchdog can take away.
 type lockHold struct {
 	mu      sync.Mutex
-	lock    *lockfile.Lock
+	lock    owner.Held
 	revoked bool   // no lock is held any more, and none will be
 	back    func() // says that an abandoned actor has ended
 }
 
-// keep holds a lock; false: too late, and it was released.
-func (g *lockHold) keep(l *lockfile.Lock) bool {
+// keep holds a thread; false: too late, and it was released.
+func (g *lockHold) keep(l owner.Held) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.revoked {

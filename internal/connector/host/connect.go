@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 	"chorus/internal/connector"
 	"chorus/internal/connector/commands"
 	"chorus/internal/connector/workcards"
-	"chorus/internal/lockfile"
+	"chorus/internal/owner"
 	"chorus/internal/platform"
 	"chorus/internal/room"
 )
@@ -131,7 +130,7 @@ func (h *Host) connectBot(ctx context.Context, work *sync.WaitGroup, b *Backend,
 	if err != nil {
 		return err
 	}
-	lock, err := h.lockBot(b.Platform.Name, a.Name)
+	held, err := h.takeBot(ctx, b.Platform.Name, a.Name)
 	if err != nil {
 		return err
 	}
@@ -140,7 +139,7 @@ func (h *Host) connectBot(ctx context.Context, work *sync.WaitGroup, b *Backend,
 	b.mu.Unlock()
 	work.Go(func() { cards.Run(ctx) })
 	work.Go(func() {
-		defer lock.Release()
+		defer held.Release()
 		if err := bot.Run(ctx); err != nil {
 			text := "bot " + a.Name + " is not on " + b.Platform.Label + ": " + err.Error()
 			h.Log.Error(text, "component", b.Platform.Name, "event", "bot_failed", "bot", a.Name)
@@ -150,15 +149,11 @@ func (h *Host) connectBot(ctx context.Context, work *sync.WaitGroup, b *Backend,
 	return nil
 }
 
-// lockBot takes a bot for this process: two that answer for it would answer twice.
-func (h *Host) lockBot(platform, name string) (*lockfile.Lock, error) {
-	dir, err := h.Home.Ensure(h.Home.Locks())
-	if err != nil {
-		return nil, err
-	}
-	l, err := lockfile.Try(filepath.Join(dir, platform+"-"+name+".lock"), nil)
-	if errors.Is(err, lockfile.ErrHeld) {
+// takeBot takes a bot for this process: two that answer for it would answer twice.
+func (h *Host) takeBot(ctx context.Context, platform, name string) (owner.Held, error) {
+	held, err := h.Owner.Take(ctx, owner.Bot(platform, name))
+	if errors.Is(err, owner.ErrHeld) {
 		return nil, errors.New("another process on this home runs it already; stop that one first")
 	}
-	return l, err
+	return held, err
 }

@@ -14,6 +14,7 @@ import (
 	"chorus/internal/imagecache"
 	"chorus/internal/logging"
 	"chorus/internal/mirror"
+	"chorus/internal/owner"
 	"chorus/internal/provider"
 	"chorus/internal/runsetup"
 	"chorus/internal/service"
@@ -40,6 +41,7 @@ type Host struct {
 	Setup     *runsetup.Setup
 	Engine    func(adopt func(chat.ThreadID) bool) *engine.Engine
 	Running   func() *engine.Engine
+	Owner     owner.Owner // gives bots to one process at a time
 	// Work is the queue of tasks that is shown in the channels of projects.
 	Work workcards.Work
 

@@ -1,0 +1,87 @@
+// Package owner says who has what only one may have: a thread that runs, a bot's connection, the clock of the schedules.
+//
+// It promises that a name has one owner at a time among all that share it (the processes of one home, or the nodes of one
+// database), that whoever finds it taken is told by whom, and that an owner who lost it is told to end what it does with it. An
+// owner that is deaf to that is fenced by the epoch of what it writes.
+package owner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"chorus/internal/chat"
+)
+
+// Name is what a thing is called that can be owned.
+type Name string
+
+// The things that one process does for all.
+const (
+	Hooks     Name = "hooks"     // runs the hooks
+	Work      Name = "work"      // merges what the tasks did
+	Schedules Name = "schedules" // says what schedules say
+)
+
+const threadPrefix, botPrefix = "thread:", "bot:"
+
+// Thread is the name of a thread: whoever has it may take the thread.
+func Thread(id chat.ThreadID) Name { return Name(threadPrefix + string(id)) }
+
+// Bot is the name of a bot account: whoever has it hears and speaks for it.
+func Bot(platform, account string) Name { return Name(botPrefix + platform + "-" + account) }
+
+// Owner gives things to this process.
+type Owner interface {
+	// Take takes a thing or fails at once: with a *HeldError when somebody else has it, or somebody else in this process.
+	Take(ctx context.Context, name Name) (Held, error)
+}
+
+// Held is a thing that this process has.
+type Held interface {
+	// Context ends when the thing was lost, with the reason as its cause. It does not end with Release.
+	Context() context.Context
+	// Release gives the thing back; others can take it as soon as it returns. It may be called twice.
+	Release()
+}
+
+// ErrHeld: somebody else has it.
+var ErrHeld = errors.New("held by another process")
+
+// ErrLost: it was this process's and may be somebody else's now.
+var ErrLost = errors.New("it may belong to somebody else now")
+
+// HeldError is ErrHeld with who has it.
+type HeldError struct {
+	Name Name
+	By   string // "process 4711", "node berlin"; empty: it has just let go
+}
+
+// Error says so.
+func (e *HeldError) Error() string {
+	if e.By == "" {
+		return ErrHeld.Error()
+	}
+	return fmt.Sprintf("%s (%s)", ErrHeld, e.By)
+}
+
+// Is makes it an ErrHeld.
+func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+// Await takes a thing as soon as nobody else has it, looking every so often.
+func Await(ctx context.Context, o Owner, name Name, every time.Duration) (Held, error) {
+	for {
+		held, err := o.Take(ctx, name)
+		if !errors.Is(err, ErrHeld) {
+			return held, err
+		}
+		pause := time.NewTimer(every)
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return nil, ctx.Err()
+		case <-pause.C:
+		}
+	}
+}
