@@ -154,6 +154,9 @@ func (h *Home) Agents() string { return h.join("agents") }
 // AgentFolders has a note for each agent that has, or had, its folder in this home.
 func (h *Home) AgentFolders() string { return h.join("run", "agents") }
 
+// DocumentNotes has a note for each document that has, or had, a copy in this home.
+func (h *Home) DocumentNotes() string { return h.join("run", "documents") }
+
 func (h *Home) Guilds() string   { return h.join("guilds") }
 func (h *Home) Template() string { return h.join("template") }
 func (h *Home) Trash() string    { return h.join(".trash") }

@@ -1,0 +1,346 @@
+package documents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// CheckError is a file that cannot become the next version of its document.
+type CheckError struct {
+	Path string
+	Err  error
+}
+
+func (e *CheckError) Error() string {
+	return fmt.Sprintf("%s: %v; mend the file, until then the last good version holds", e.Path, e.Err)
+}
+
+func (e *CheckError) Unwrap() error { return e.Err }
+
+// tries is how often others may be quicker before we give up.
+const tries = 20
+
+var errBusy = errors.New("it is changed by others all the time; try again")
+
+// Sync makes one file and its document equal. A *CheckError means that the file cannot be taken over as it is.
+func (c *Copies) Sync(ctx context.Context, name string) error {
+	if c.Store == nil {
+		return nil
+	}
+	k, ok := c.kind(name)
+	if !ok {
+		return fmt.Errorf("%s is no document", name)
+	}
+	act, _, _, err := c.look(ctx, k, name)
+	if err != nil || act == nothing {
+		return err
+	}
+	unlock, err := c.lock(ctx)
+	if err != nil {
+		return err
+	}
+	var changed []string
+	defer func() {
+		unlock()
+		c.announce(changed)
+	}()
+	changed, err = c.sync(ctx, k, name)
+	return err
+}
+
+// SyncAll makes all files and documents equal whose names begin with prefix. What cannot be done for one is told, and does not keep the others.
+func (c *Copies) SyncAll(ctx context.Context, prefix string) error {
+	if c.Store == nil {
+		return nil
+	}
+	last, err := c.Store.Last(ctx)
+	if err != nil {
+		return err
+	}
+	names, err := c.different(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	var changed []string
+	if len(names) > 0 {
+		if changed, err = c.syncNames(ctx, names); err != nil {
+			return err
+		}
+	}
+	if prefix == "" {
+		c.mu.Lock()
+		c.seen = last
+		c.mu.Unlock()
+	}
+	c.announce(changed)
+	return nil
+}
+
+func (c *Copies) syncNames(ctx context.Context, names []string) (changed []string, err error) {
+	unlock, err := c.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	for _, name := range names {
+		k, _ := c.kind(name)
+		one, err := c.sync(ctx, k, name)
+		changed = append(changed, one...)
+		if ctx.Err() != nil {
+			return changed, ctx.Err()
+		}
+		if err != nil {
+			c.tell(err.Error())
+		}
+	}
+	return changed, nil
+}
+
+func (c *Copies) announce(names []string) {
+	if len(names) > 0 && c.Changed != nil {
+		c.Changed(names)
+	}
+}
+
+// different names what is not equal. It reads every file, and the database once.
+func (c *Copies) different(ctx context.Context, prefix string) ([]string, error) {
+	heads, err := c.Store.List(ctx, prefix)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]Head{}
+	for _, h := range heads {
+		if _, ok := c.kind(h.Name); ok {
+			known[h.Name] = h
+		}
+	}
+	for _, name := range c.files() {
+		if _, ok := known[name]; !ok && strings.HasPrefix(name, prefix) {
+			known[name] = Head{Name: name}
+		}
+	}
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		k, _ := c.kind(name)
+		file, err := c.read(k, name)
+		if err != nil {
+			c.tell(err.Error())
+			continue
+		}
+		was, err := c.noted(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if decide(file, was, known[name]) != nothing {
+			out = append(out, name)
+		}
+	}
+	return out, nil
+}
+
+// files are the names of the files here that are copies of documents, or will be.
+func (c *Copies) files() []string {
+	var out []string
+	for _, k := range c.Kinds {
+		for _, pattern := range k.Patterns {
+			paths, _ := filepath.Glob(filepath.Join(escapeGlob(c.Home.Dir()), filepath.FromSlash(pattern))) // the patterns are ours
+			for _, at := range paths {
+				if rel, err := filepath.Rel(c.Home.Dir(), at); err == nil && k.owns(filepath.ToSlash(rel)) {
+					out = append(out, filepath.ToSlash(rel))
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func escapeGlob(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+}
+
+func (c *Copies) look(ctx context.Context, k Kind, name string) (action, copyFile, Head, error) {
+	file, err := c.read(k, name)
+	if err != nil {
+		return nothing, file, Head{}, err
+	}
+	was, err := c.noted(ctx, name)
+	if err != nil {
+		return nothing, file, Head{}, err
+	}
+	doc, err := c.Store.Head(ctx, name)
+	if err != nil {
+		return nothing, file, doc, err
+	}
+	return decide(file, was, doc), file, doc, nil
+}
+
+// sync does what decide says, under the lock. Each step can be the last of this process: whoever looks next finds a file, a
+// note and a document that say what is left to do.
+func (c *Copies) sync(ctx context.Context, k Kind, name string) (changed []string, err error) {
+	for range tries {
+		act, file, doc, err := c.look(ctx, k, name)
+		if err != nil {
+			return changed, err
+		}
+		switch act {
+		case nothing:
+			return changed, nil
+		case remember:
+			return changed, c.setNote(ctx, name, note{doc.Version, doc.Digest})
+		case forget:
+			return changed, c.dropNote(name)
+		case take, drop:
+			err = c.takeOver(ctx, k, name, file, doc)
+		default:
+			changed = []string{name}
+			err = c.giveWay(ctx, k, name, act, file, doc)
+		}
+		if !errors.Is(err, ErrMoved) {
+			return changed, err
+		}
+	}
+	return changed, fmt.Errorf("%s: %w", name, errBusy)
+}
+
+// takeOver makes what a person did to the file the next version.
+func (c *Copies) takeOver(ctx context.Context, k Kind, name string, file copyFile, doc Head) error {
+	if !file.there {
+		if _, err := c.Store.Delete(ctx, name, doc.Version, c.By); err != nil {
+			return err
+		}
+		c.did("document removed")
+		c.ring()
+		return c.dropNote(name)
+	}
+	if k.Check != nil {
+		if err := k.Check(name, file.body); err != nil {
+			return &CheckError{c.Path(name), err}
+		}
+	}
+	next, err := c.Store.Put(ctx, name, file.body, doc.Version, c.By)
+	if err != nil {
+		return err
+	}
+	c.did("document written")
+	c.ring()
+	return c.setNote(ctx, name, note{next.Version, next.Digest})
+}
+
+// giveWay makes the file what the document is.
+func (c *Copies) giveWay(ctx context.Context, k Kind, name string, act action, file copyFile, head Head) error {
+	doc, err := c.Store.Get(ctx, name)
+	if err != nil {
+		return err
+	}
+	if doc.Version != head.Version {
+		return ErrMoved
+	}
+	if act == keepAndWrite || act == keepAndRemove {
+		if err := c.keepBeside(name, file); err != nil {
+			return err
+		}
+		c.did("text kept beside")
+	}
+	if now, err := c.read(k, name); err != nil || now.there != file.there || now.digest != file.digest {
+		return errors.Join(ErrMoved, err) // saved by a person a moment ago: look again
+	}
+	if act == remove || act == keepAndRemove {
+		if err := c.removeCopy(ctx, k, name); err != nil {
+			return err
+		}
+		c.did("file removed")
+		return c.dropNote(name)
+	}
+	if err := c.writeCopy(ctx, k, name, file, doc.Body); err != nil {
+		return err
+	}
+	c.did("file written")
+	return c.setNote(ctx, name, note{doc.Version, doc.Digest})
+}
+
+func (c *Copies) ring() {
+	if c.Notify != nil {
+		c.Notify()
+	}
+}
+
+// Change is how a program changes a document: change is given its text, nil where there is none, and returns the next one, nil
+// to remove it. It may be called more than once, when others are quicker. The file here says so, too, when Change returns.
+// A file that a person left with a mistake in it is not written over: that is a *CheckError.
+func (c *Copies) Change(ctx context.Context, name string, change func(text []byte) ([]byte, error)) error {
+	unlock, err := c.lock(ctx)
+	if err != nil {
+		return err
+	}
+	var changed []string
+	defer func() {
+		unlock()
+		c.announce(changed)
+	}()
+	if c.Store == nil {
+		return c.changeFile(ctx, name, change)
+	}
+	k, ok := c.kind(name)
+	if !ok {
+		return fmt.Errorf("%s is no document", name)
+	}
+	for range tries {
+		if changed, err = c.sync(ctx, k, name); err != nil {
+			return err
+		}
+		if err = c.changeOnce(ctx, k, name, change); !errors.Is(err, ErrMoved) {
+			return err
+		}
+	}
+	return fmt.Errorf("change %s: %w", name, errBusy)
+}
+
+func (c *Copies) changeOnce(ctx context.Context, k Kind, name string, change func([]byte) ([]byte, error)) error {
+	doc, err := c.Store.Get(ctx, name)
+	if err != nil {
+		return err
+	}
+	var text []byte
+	if doc.There() {
+		text = append([]byte{}, doc.Body...)
+	}
+	next, err := change(text)
+	switch {
+	case err != nil:
+		return err
+	case next == nil && !doc.There(), next != nil && doc.There() && Digest(next) == doc.Digest:
+		return nil
+	case next == nil:
+		_, err = c.Store.Delete(ctx, name, doc.Version, c.By)
+	default:
+		_, err = c.Store.Put(ctx, name, next, doc.Version, c.By)
+	}
+	if err != nil {
+		return err
+	}
+	c.did("document changed")
+	c.ring()
+	_, err = c.sync(ctx, k, name) // the file follows as it would on any other machine
+	return err
+}
+
+func (c *Copies) changeFile(ctx context.Context, name string, change func([]byte) ([]byte, error)) error {
+	file, err := c.read(Kind{}, name)
+	if err != nil {
+		return err
+	}
+	next, err := change(file.body)
+	if err != nil {
+		return err
+	}
+	if next == nil {
+		return c.removeCopy(ctx, Kind{}, name)
+	}
+	return c.writeCopy(ctx, Kind{}, name, file, next)
+}
