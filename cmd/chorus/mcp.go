@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -14,7 +12,6 @@ import (
 	"chorus/internal/app"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
-	"chorus/internal/runsetup"
 	"chorus/internal/service"
 	"chorus/internal/text"
 	"chorus/internal/transport/cli"
@@ -81,63 +78,6 @@ func addServerFlags(cmd *cobra.Command) func(context.Context, cli.Connection, *o
 		}
 		return workFolder(to, &in.Workspace, ".")
 	}
-}
-
-// withSetup does something with the servers of the home and of this folder.
-func (c *program) withSetup(cmd *cobra.Command, do func(ctx context.Context, setup *runsetup.Setup, dir string) error) error {
-	dir, err := os.Getwd()
-	if err != nil {
-		return err
-	}
-	return c.with(cmd.Context(), func(a *app.App) error { return do(cmd.Context(), a.Setup, dir) })
-}
-
-func (c *program) mcpLoginCommand() *cobra.Command {
-	var o runsetup.ServerLogin
-	var scopes []string
-	secretFile := ""
-	cmd := &cobra.Command{Use: "login NAME", Short: "Log in to an MCP server on the network, in a browser", Args: exactly(1),
-		Long: `Logs in by OAuth 2.1: shows a page on which you say yes, waits until the browser comes back, and
-keeps the tokens in mcp-logins of the home, for your eyes only. They are renewed as needed.
-
-Chorus registers itself with the server. Where that is not possible, register it by hand, with
-the redirect address http://127.0.0.1/callback of any port, and name the client it was given.
-
-The browser comes back to this machine, so this is done where the home is, not with --server:
-log in to the machine of the server, with its port forwarded if the browser is elsewhere.`,
-		Example: `  chorus mcp login issues
-  chorus mcp login issues --scope 'issues:read issues:write'
-  chorus mcp login issues --client-id 8f3a --client-secret-file secret.txt`}
-	f := cmd.Flags()
-	f.StringSliceVar(&scopes, "scope", nil, "what the login shall allow beside what the server asks for")
-	f.StringVar(&o.ClientID, "client-id", "", "a client that was registered with the server by hand")
-	f.StringVar(&secretFile, "client-secret-file", "", "file with that client's secret, if it has one")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if c.remote() {
-			return &usage.Error{Err: errors.New("the browser has to come back to the machine that keeps the login: run chorus mcp login there, without --server")}
-		}
-		for _, words := range scopes {
-			o.Scopes = append(o.Scopes, strings.Fields(words)...)
-		}
-		if secretFile != "" {
-			data, err := os.ReadFile(secretFile)
-			if err != nil {
-				return &usage.Error{Err: err}
-			}
-			o.ClientSecret = strings.TrimSpace(string(data))
-		}
-		return c.withSetup(cmd, func(ctx context.Context, setup *runsetup.Setup, dir string) error {
-			err := setup.LogIn(ctx, dir, args[0], o, func(page string) {
-				fmt.Fprintf(c.out(), "open this page in a browser of this machine: %s\n", text.OneLine(page))
-			})
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(c.out(), "logged in to %s\n", args[0])
-			return err
-		})
-	}
-	return cmd
 }
 
 func (c *program) mcpServeCommand() *cobra.Command {

@@ -11,6 +11,8 @@ import (
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"chorus/internal/tool/mcp/oauthtest"
 )
 
 // askingServer adds what asks people and models: tools that put a question, want an answer of a model and bring another tool,
@@ -96,4 +98,14 @@ func mcpServer() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// oauthServer is an MCP server on the network that wants a login, until it is ended. Whoever opens its page says yes.
+func oauthServer() {
+	inner := mcp.NewServer(&mcp.Implementation{Name: "far", Version: "1"}, nil)
+	mcp.AddTool(inner, &mcp.Tool{Name: "greet", Description: "Greets."}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "hello from afar"}}}, nil, nil
+	})
+	fmt.Println("listening on", oauthtest.New(inner).URL)
+	select {}
 }

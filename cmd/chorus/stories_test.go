@@ -33,7 +33,7 @@ const storyTime = time.Minute
 
 func TestMain(m *testing.M) {
 	isolate.InsideSandbox(os.Args[1:]) // a sandbox may start us as its process 1
-	testscript.Main(leakChecked{m}, map[string]func(){"chorus": main, "nopoll": nopoll, "mcpserver": mcpServer})
+	testscript.Main(leakChecked{m}, map[string]func(){"chorus": main, "nopoll": nopoll, "mcpserver": mcpServer, "oauthserver": oauthServer})
 }
 
 // nopoll is the program, but it polls for what other processes did only every hour, so that a story notices a lost wake-up.

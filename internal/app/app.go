@@ -278,6 +278,7 @@ func (a *App) Close() error {
 	if a.stopBackground != nil {
 		a.stopBackground()
 	}
+	a.Setup.CloseLogins()
 	errs = append(errs, a.Setup.CloseToolboxes(), a.Setup.Memory.Close())
 	a.Isolation.Close()
 	a.telemetry.close()

@@ -118,6 +118,7 @@ func (a *App) closeServer(server *http.Server, site *httpServer) error {
 	var goodbye sync.WaitGroup
 	goodbye.Go(func() {
 		close(site.stopping)
+		a.Setup.CloseLogins() // whoever waits for one is told
 		site.mcp.Close()
 		_ = site.api.Drain(ctx) // whoever does not leave is cut off below
 		a.Service.StopStreams()

@@ -40,7 +40,8 @@ func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, erro
 	if err != nil {
 		return nil, err
 	}
-	show, err := pages.New(pages.Options{Executor: a.Service.Operations(), Log: a.Log, Version: a.Version, Recheck: tokens.Recheck, Stopping: d.stopping, Changes: a.changes})
+	show, err := pages.New(pages.Options{Executor: a.Service.Operations(), Log: a.Log, Version: a.Version, Recheck: tokens.Recheck, Stopping: d.stopping, Changes: a.changes,
+		LoginReturned: a.Service.Handler().ReturnedLogin})
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,9 @@ type MCPServers interface {
 	AddMCPServer(context.Context, operation.Caller, NewMCPServer) (MCPServer, error)
 	TestMCPServer(context.Context, operation.Caller, MCPServerRef) (MCPServerReport, error)
 	RemoveMCPServer(context.Context, operation.Caller, MCPServerRef) (MCPServerName, error)
+	LoginMCPServer(context.Context, operation.Caller, NewMCPLogin) (MCPLogin, error)
+	FinishMCPLogin(context.Context, operation.Caller, MCPLoginReturn) (MCPServerName, error)
+	MCPLoginState(context.Context, operation.Caller, MCPLoginRef) (MCPLogin, error)
 	LogoutMCPServer(context.Context, operation.Caller, MCPServerRef) (MCPServerName, error)
 }
 
@@ -72,8 +75,46 @@ type MCPServerReport struct {
 	Instructions string   `json:"instructions,omitempty"`
 }
 
+// NewMCPLogin is a login to a server on the network as somebody begins it.
+type NewMCPLogin struct {
+	Name         string   `json:"name" minLen:"1" maxLen:"200" noun:"mcp" doc:"the server's name"`
+	Workspace    string   `json:"workspacePath,omitempty" maxLen:"4096" doc:"the folder whose .mcp.json counts too"`
+	Address      string   `json:"address,omitempty" maxLen:"2000" doc:"how the browser reaches this server, for example https://chorus.example.org: it comes back to /mcp-login there; left out: the address it was sent back to is handed over by mcp.login_finish"`
+	Scopes       []string `json:"scopes,omitempty" maxItems:"50" doc:"what the login shall allow beside what the server asks for"`
+	ClientID     string   `json:"clientId,omitempty" maxLen:"2000" doc:"the client that somebody has registered with the server; left out: Chorus registers itself"`
+	ClientSecret string   `json:"clientSecret,omitempty" maxLen:"2000" doc:"its secret"`
+}
+
+// MCPLoginRef names a login that was begun.
+type MCPLoginRef struct {
+	ID   string `json:"id" minLen:"1" maxLen:"64" doc:"the login's id"`
+	Wait int    `json:"waitSeconds,omitempty" min:"0" max:"60" doc:"how long the answer may wait for the end of the login; left out: not at all"`
+}
+
+// MCPLoginReturn is what a browser came back with.
+type MCPLoginReturn struct {
+	Redirect string `json:"redirectUrl" minLen:"1" maxLen:"8000" doc:"the whole address that the browser was sent back to"`
+}
+
+// MCPLogin is a login that was begun.
+type MCPLogin struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`            // of the server
+	URL       string    `json:"url"`             // the page on which a person says yes
+	State     string    `json:"state"`           // waiting, done or failed
+	Error     string    `json:"error,omitempty"` // why it failed
+	ExpiresAt time.Time `json:"expiresAt"`       // it can be finished
+}
+
+// The states of an MCPLogin.
+const (
+	LoginWaiting = "waiting"
+	LoginDone    = "done"
+	LoginFailed  = "failed"
+)
+
 // The operations on MCP servers. Their tools are for runs that nothing limits: a server that an agent could add would bring
-// tools of the agent's own choice. Logging in stays with the terminal, since the browser must come back to that machine.
+// tools of the agent's own choice. Logging in is for people: it takes one of them to say yes in a browser.
 var (
 	ListMCPServers = operation.New(operation.Info{Name: "mcp.list", Help: "List the MCP servers that agents have, with how each was last seen", Scope: operation.Admin,
 		HTTP:    []operation.HTTP{{Route: "GET /api/mcp/servers", Tag: "mcp", ID: "listMCPServers"}},
@@ -108,6 +149,22 @@ var (
 		Tool:   "mcpserver_remove",
 		Done:   "{name} is gone"}, MCPServers.RemoveMCPServer)
 
+	LoginMCPServer = operation.New(operation.Info{Name: "mcp.login", Help: "Begin a login to an MCP server on the network", Scope: operation.Admin, Effect: operation.Changes,
+		Doc: "Answers with the page on which a person says yes in a browser, within ten minutes. The browser comes back to\n" +
+			"this server, which keeps the tokens. Where the browser cannot reach it, mcp.login_finish takes the\n" +
+			"address that the browser was sent back to. A new login takes the place of one that was begun before.",
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/mcp/servers/{name}/login", Tag: "mcp", ID: "loginMCPServer", Body: "NewMCPLogin"}}}, MCPServers.LoginMCPServer)
+
+	FinishMCPLogin = operation.New(operation.Info{Name: "mcp.login_finish", Help: "Finish a login to an MCP server by hand", Scope: operation.Admin, Effect: operation.Changes,
+		Doc:    "For a browser that cannot reach this server. The address holds a code that is good once.",
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/mcp/logins", Tag: "mcp", ID: "finishMCPLogin", Body: "MCPLoginReturn"}}}, MCPServers.FinishMCPLogin)
+
+	MCPLoginState = operation.New(operation.Info{Name: "mcp.login_state", Help: "Tell whether a login to an MCP server is over", Scope: operation.Admin,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/mcp/logins/{id}", Tag: "mcp", ID: "getMCPLogin"}}}, MCPServers.MCPLoginState)
+
 	LogoutMCPServer = operation.New(operation.Info{Name: "mcp.logout", Help: "Forget the login to an MCP server", Scope: operation.Admin, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/mcp/servers/{name}/logout", Tag: "mcp", ID: "logoutMCPServer"}},
@@ -116,5 +173,5 @@ var (
 )
 
 func mcpServers() []operation.Any {
-	return []operation.Any{ListMCPServers, AddMCPServer, TestMCPServer, RemoveMCPServer, LogoutMCPServer}
+	return []operation.Any{ListMCPServers, AddMCPServer, TestMCPServer, RemoveMCPServer, LoginMCPServer, FinishMCPLogin, MCPLoginState, LogoutMCPServer}
 }

@@ -25,6 +25,7 @@ import (
 	"chorus/internal/store"
 	"chorus/internal/tool"
 	"chorus/internal/tool/files"
+	"chorus/internal/tool/mcp"
 	"chorus/internal/tool/remember"
 	"chorus/internal/transcript"
 )
@@ -63,6 +64,7 @@ type Setup struct {
 	// NoteSources are asked for notes besides those that every run has.
 	NoteSources []NoteSource
 
+	openLogins  mcp.OpenLogins // to MCP servers, of people whose browser is elsewhere
 	mu          sync.Mutex
 	locks       *files.Locks
 	promptHeads promptCache

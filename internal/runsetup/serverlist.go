@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -185,16 +186,59 @@ type ServerLogin = mcp.LoginOptions
 
 // LogIn logs in to a server on the network; show is given the page on which a person says yes.
 func (setup *Setup) LogIn(ctx context.Context, dir, name string, o ServerLogin, show func(page string)) error {
-	s, _, _, err := setup.serverNamed(dir, name)
-	switch {
-	case err != nil:
+	s, err := setup.farServer(dir, name)
+	if err != nil {
 		return err
-	case s.URL == "":
-		return &ServerState{fmt.Sprintf("%s is a program of this machine; only servers on the network are logged in to", name)}
 	}
 	o.Version = "chorus"
 	return setup.logins().Login(ctx, s, o, show)
 }
+
+// farServer is a server that can be logged in to.
+func (setup *Setup) farServer(dir, name string) (mcp.Server, error) {
+	s, _, _, err := setup.serverNamed(dir, name)
+	if err == nil && s.URL == "" {
+		err = &ServerState{fmt.Sprintf("%s is a program of this machine; only servers on the network are logged in to", name)}
+	}
+	return s, err
+}
+
+// OpenLogin is a login that somebody on another machine has begun.
+type OpenLogin = mcp.OpenLogin
+
+// Errors of logins that cannot be finished; see mcp.OpenLogins.
+var (
+	ErrUnknownLogin  = mcp.ErrUnknownLogin
+	ErrFinishedLogin = mcp.ErrFinishedLogin
+)
+
+// BeginLogin begins a login whose browser comes back to the address redirect; done hears how it ended. A login that cannot be
+// begun is a *ServerState.
+func (setup *Setup) BeginLogin(ctx context.Context, dir, name string, o ServerLogin, redirect string, done func(error)) (*OpenLogin, error) {
+	s, err := setup.farServer(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	o.Version = "chorus"
+	one, err := setup.openLogins.Begin(ctx, setup.logins(), s, o, redirect, done)
+	if err != nil && ctx.Err() == nil {
+		return nil, &ServerState{err.Error()}
+	}
+	return one, err
+}
+
+// FinishLogin takes what a browser came back with, and waits until the login is over.
+func (setup *Setup) FinishLogin(ctx context.Context, came url.Values) (server string, _ error) {
+	return setup.openLogins.Return(ctx, came)
+}
+
+// WaitForLogin waits until a login is over; false: ctx was over first.
+func (setup *Setup) WaitForLogin(ctx context.Context, id string) (*OpenLogin, bool, error) {
+	return setup.openLogins.Wait(ctx, id)
+}
+
+// CloseLogins gives up the logins that were begun.
+func (setup *Setup) CloseLogins() { setup.openLogins.Close() }
 
 // LogOut forgets the login to a server.
 func (setup *Setup) LogOut(dir, name string) error {

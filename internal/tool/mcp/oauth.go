@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -185,7 +184,7 @@ type LoginOptions struct {
 }
 
 // Login logs in to a server by OAuth 2.1: it finds the authorization server, registers this program there, gives show the
-// page on which a person says yes, and keeps the tokens that come of it.
+// page on which a person says yes in a browser of this machine, and keeps the tokens that come of it.
 func (l *Logins) Login(ctx context.Context, s Server, o LoginOptions, show func(page string)) error {
 	ctx, cancel := context.WithTimeout(ctx, loginTime)
 	defer cancel()
@@ -194,14 +193,26 @@ func (l *Logins) Login(ctx context.Context, s Server, o LoginOptions, show func(
 		return err
 	}
 	defer back.close()
+	err = l.authorize(ctx, s, o, back.url, func(ctx context.Context, page string) (*auth.AuthorizationResult, error) {
+		show(page)
+		return back.wait(ctx)
+	})
+	if err != nil && ctx.Err() != nil {
+		return errors.New("nobody has logged in within five minutes")
+	}
+	return err
+}
+
+// authorize is a login whose browser comes back to the address redirect. ask has a person open the page, and gives what the
+// browser comes back with.
+func (l *Logins) authorize(ctx context.Context, s Server, o LoginOptions, redirect string, ask func(ctx context.Context, page string) (*auth.AuthorizationResult, error)) error {
 	done := false
 	config := &auth.AuthorizationCodeHandlerConfig{
-		RedirectURL: back.url, RequestRefreshToken: true, AcceptUnadvertisedIss: true, Client: &http.Client{Timeout: refreshTime},
+		RedirectURL: redirect, RequestRefreshToken: true, AcceptUnadvertisedIss: true, Client: &http.Client{Timeout: refreshTime},
 		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{ClientName: "Chorus",
-			RedirectURIs: []string{back.url}, GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"}, TokenEndpointAuthMethod: "none"}},
+			RedirectURIs: []string{redirect}, GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"}, TokenEndpointAuthMethod: "none"}},
 		AuthorizationCodeFetcher: func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
-			show(args.URL)
-			return back.wait(ctx)
+			return ask(ctx, args.URL)
 		},
 		NewTokenSource: func(_ context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
 			done = true
@@ -231,10 +242,7 @@ func (l *Logins) Login(ctx context.Context, s Server, o LoginOptions, show func(
 	client := sdk.NewClient(&sdk.Implementation{Name: "chorus", Version: o.Version}, nil)
 	session, err := client.Connect(ctx, &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: carrier.client(), OAuthHandler: handler, DisableStandaloneSSE: true},
 		&sdk.ClientSessionOptions{ProtocolVersion: settled})
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return errors.New("nobody has logged in within five minutes")
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("log in to %s: %w", s.Name, err)
 	}
 	if !done { // some let everybody in, and ask who it is only then
@@ -249,55 +257,3 @@ func (l *Logins) Login(ctx context.Context, s Server, o LoginOptions, show func(
 	}
 	return nil
 }
-
-// redirect is where the browser comes back to, on this machine alone.
-type redirect struct {
-	url    string
-	server *http.Server
-	got    chan auth.AuthorizationResult
-	failed chan error
-}
-
-func newRedirect() (*redirect, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	r := &redirect{url: "http://" + listener.Addr().String() + "/callback", got: make(chan auth.AuthorizationResult, 1), failed: make(chan error, 1)}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /callback", r.callback)
-	r.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = r.server.Serve(listener) }() // it ends with close
-	return r, nil
-}
-
-func (r *redirect) callback(w http.ResponseWriter, req *http.Request) {
-	q := req.URL.Query()
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	if q.Get("code") == "" {
-		select {
-		case r.failed <- fmt.Errorf("the login was refused: %s", printable(cmp.Or(q.Get("error_description"), q.Get("error"), "no reason was given"), 300)):
-		default:
-		}
-		fmt.Fprintln(w, "Chorus was not let in. You can close this page.")
-		return
-	}
-	select {
-	case r.got <- auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}:
-	default: // the first counts
-	}
-	fmt.Fprintln(w, "Chorus is logged in. You can close this page.")
-}
-
-func (r *redirect) wait(ctx context.Context) (*auth.AuthorizationResult, error) {
-	select {
-	case got := <-r.got:
-		return &got, nil
-	case err := <-r.failed:
-		return nil, err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (r *redirect) close() { _ = r.server.Close() }

@@ -17,6 +17,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"path"
 	"time"
 
@@ -41,6 +42,8 @@ type Options struct {
 	// Changes has a value after a run began or ended or an approval was requested or answered, until the context ends. nil: overviews are not updated.
 	Changes func(context.Context) <-chan struct{}
 	Now     func() time.Time
+	// LoginReturned takes what a browser brings back from a login to an MCP server, and says the server's name. nil: there are no such logins.
+	LoginReturned func(context.Context, url.Values) (string, error)
 }
 
 // Pages is an http.Handler. Make it with New.
@@ -113,6 +116,7 @@ func (p *Pages) routes() {
 	p.page("GET /s/{id}/blob/{hash}", p.blob)
 	p.mux.HandleFunc("GET /s/{id}/live", p.live)
 	p.mux.HandleFunc("GET /moves", p.changeEvents)
+	p.mux.HandleFunc("GET "+loginPath, p.serverLoginReturned)
 	p.moreRoutes()
 	p.page("/", func(http.ResponseWriter, *http.Request, operation.Caller) error {
 		return operation.Errorf(operation.NotFound, "page not found")
@@ -123,7 +127,7 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeH
 
 // Public reports whether a path needs no sign-in.
 func Public(path string) bool {
-	return path == "/sign-in" || path == "/sign-out" || len(path) > 8 && path[:8] == "/static/"
+	return path == "/sign-in" || path == loginPath || path == "/sign-out" || len(path) > 8 && path[:8] == "/static/"
 }
 
 // page registers a handler for signed-in callers; its error is shown as a page.

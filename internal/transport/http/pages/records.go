@@ -55,6 +55,7 @@ func (p *Pages) moreRoutes() {
 	p.page("POST /skills/{id}", p.decideSkill)
 	p.page("GET /servers", p.servers)
 	p.page("POST /servers", p.changeServer)
+	p.page("POST /servers/login", p.finishServerLogin)
 	p.page("GET /memory", p.memory)
 	p.page("POST /memory", p.changeMemory)
 	p.page("GET /settings", p.settings)

@@ -14,7 +14,17 @@ func (p *Pages) servers(w http.ResponseWriter, r *http.Request, by operation.Cal
 	if err != nil {
 		return err
 	}
-	return p.render(w, http.StatusOK, "servers.html", map[string]any{"Layout": p.layout(r, by, "MCP servers"), "List": list.Items})
+	rows := make([]serverRow, 0, len(list.Items))
+	for _, s := range list.Items {
+		rows = append(rows, serverRow{s, strings.HasPrefix(s.Where, "http://") || strings.HasPrefix(s.Where, "https://")})
+	}
+	return p.render(w, http.StatusOK, "servers.html", map[string]any{"Layout": p.layout(r, by, "MCP servers"), "List": rows})
+}
+
+// serverRow is a server in the list.
+type serverRow struct {
+	operations.MCPServer
+	Remote bool // it can be logged in to
 }
 
 // changeServer adds a server, tests it or takes it out. How a test ended is on the page that it leads back to.
@@ -36,11 +46,13 @@ func (p *Pages) changeServer(w http.ResponseWriter, r *http.Request, by operatio
 	case "remove":
 		_, err = operations.RemoveMCPServer.Call(r.Context(), p.Executor, by, ref)
 		done = ref.Name + " is gone"
+	case "login":
+		return p.beginServerLogin(w, r, by, ref.Name)
 	case "logout":
 		_, err = operations.LogoutMCPServer.Call(r.Context(), p.Executor, by, ref)
 		done = "logged out of " + ref.Name
 	default:
-		err = operation.Errorf(operation.Invalid, "a server can be added, tested, removed or logged out of, not %.20q", do)
+		err = operation.Errorf(operation.Invalid, "a server can be added, tested, removed, logged in to or logged out of, not %.20q", do)
 	}
 	if err != nil {
 		return err

@@ -146,13 +146,15 @@ func TestEveryPageRenders(t *testing.T) {
 		"processes.html": {{"List": full[operation.List[operations.Process]]()}, {"List": operation.List[operations.Process]{}}},
 		"memory.html": {{"File": new(full[operations.MemoryText]()), "History": full[operation.List[operations.MemoryVersion]](), "May": true},
 			{"List": full[operation.List[operations.MemoryFile]](), "File": (*operations.MemoryText)(nil), "May": false}},
-		"request.html":   {{"Q": full[operations.Request](), "Session": "s"}, {"Q": operations.Request{}, "Session": "s"}},
-		"schedule.html":  {{"S": full[operations.Schedule](), "May": true}, {"S": operations.Schedule{}, "May": false}},
-		"servers.html":   {{"List": []operations.MCPServer{full[operations.MCPServer]()}}, {"List": nil}},
-		"skill.html":     {{"S": full[operations.SkillDetail](), "Diff": full[operations.SkillDiff](), "May": true}, {"S": operations.SkillDetail{}, "Diff": operations.SkillDiff{}, "May": false}},
-		"skills.html":    {{"Waiting": []operations.Skill{full[operations.Skill]()}, "List": []operations.Skill{full[operations.Skill]()}}, {"Waiting": nil, "List": nil}},
-		"schedules.html": {{"List": full[operation.List[operations.Schedule]](), "Form": full[scheduleForm](), "May": true}, {"List": operation.List[operations.Schedule]{}, "Form": scheduleForm{}, "May": true}},
-		"search.html":    {{"Text": "x", "Agent": "a", "Hits": full[[]operations.Hit](), "More": "?x"}, {"Text": "", "Agent": "", "Sessions": sessions}},
+		"request.html":     {{"Q": full[operations.Request](), "Session": "s"}, {"Q": operations.Request{}, "Session": "s"}},
+		"schedule.html":    {{"S": full[operations.Schedule](), "May": true}, {"S": operations.Schedule{}, "May": false}},
+		"servers.html":     {{"List": []serverRow{{full[operations.MCPServer](), true}, {operations.MCPServer{State: "logged in"}, true}}}, {"List": nil}},
+		"serverlogin.html": {{"Login": full[operations.MCPLogin]()}, {"Login": operations.MCPLogin{URL: "https://far.example/authorize?state=x"}}},
+		"loggedin.html":    {{"Problem": "x <y>"}, {"Server": "far <x>"}},
+		"skill.html":       {{"S": full[operations.SkillDetail](), "Diff": full[operations.SkillDiff](), "May": true}, {"S": operations.SkillDetail{}, "Diff": operations.SkillDiff{}, "May": false}},
+		"skills.html":      {{"Waiting": []operations.Skill{full[operations.Skill]()}, "List": []operations.Skill{full[operations.Skill]()}}, {"Waiting": nil, "List": nil}},
+		"schedules.html":   {{"List": full[operation.List[operations.Schedule]](), "Form": full[scheduleForm](), "May": true}, {"List": operation.List[operations.Schedule]{}, "Form": scheduleForm{}, "May": true}},
+		"search.html":      {{"Text": "x", "Agent": "a", "Hits": full[[]operations.Hit](), "More": "?x"}, {"Text": "", "Agent": "", "Sessions": sessions}},
 		"settings.html": {{"Made": new(full[operations.Token]()), "Admin": true, "Tokens": full[[]operations.Token](), "Scopes": operation.Scopes(), "Models": full[[]operations.Model](), "Settings": full[[]operations.Setting]()},
 			{"Made": (*operations.Token)(nil), "Admin": false}},
 		"task.html": {{"T": full[operations.Task](), "Result": full[operations.TaskResult](), "Changes": taskChanges{Split: true, Cut: true, Files: full[[]diffFile]()}, "Log": new(full[taskLog]()), "Plan": new(full[operations.TaskPlan]()), "Events": full[[]operations.WorkEvent](), "May": true, "Types": []string{"docs"}, "Can": map[string]bool{"stop": true, "restart": true, "approve": true, "skip": true, "reopen": true}},
@@ -173,7 +175,7 @@ func TestEveryPageRenders(t *testing.T) {
 				t.Errorf("%s is not tried", name)
 				continue
 			}
-			data["Layout"], data["Names"] = layout{Title: name, Sessions: sessions, Pending: 1, Plain: name == "signin.html"}, map[string]string{"value <x>": "Ada"}
+			data["Layout"], data["Names"] = layout{Title: name, Sessions: sessions, Pending: 1, Plain: name == "signin.html" || name == "loggedin.html"}, map[string]string{"value <x>": "Ada"}
 			var out strings.Builder
 			if err := p.templates[name].ExecuteTemplate(&out, "layout.html", data); err != nil || strings.Contains(out.String(), "ZgotmplZ") {
 				t.Errorf("%s: %v\n%s", name, err, out.String())

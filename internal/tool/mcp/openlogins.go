@@ -1,0 +1,185 @@
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+)
+
+// OpenLogins are the logins that were begun by people whose browser is on another machine: it comes back to an address of
+// this program, or the address it was sent back to is handed over by hand. They are kept in memory, so a login that the
+// process did not outlive is begun again. The zero value can be used, from several goroutines.
+type OpenLogins struct {
+	Life time.Duration // of a login; 0: OpenLoginTime
+
+	mu      sync.Mutex
+	byID    map[string]*OpenLogin
+	byState map[string]*OpenLogin
+	work    sync.WaitGroup
+}
+
+// OpenLoginTime is how long a person has to say yes in a browser.
+const OpenLoginTime = 10 * time.Minute
+
+// OpenLogin is one of them.
+type OpenLogin struct {
+	ID     string
+	Server string    // its name
+	Page   string    // on which a person says yes
+	Until  time.Time // it can be finished
+
+	state  string // names it in the address that the browser comes back to; nobody else knows it
+	came   chan url.Values
+	back   bool          // the browser came back; under the lock of OpenLogins
+	asked  chan struct{} // closed when Page is known
+	ended  chan struct{} // closed when it is over
+	err    error         // why nobody is logged in, once it is over
+	cancel context.CancelCauseFunc
+}
+
+// Errors of a login that is not to be finished any more.
+var (
+	ErrUnknownLogin  = errors.New("no login waits for this: it is over after ten minutes, and when the server is started again; begin it again")
+	ErrFinishedLogin = errors.New("this login was finished before; begin it again if it is needed")
+
+	errLoginOver     = errors.New("nobody has logged in within ten minutes; begin it again")
+	errLoginReplaced = errors.New("another login to the same server was begun since")
+	errStopping      = errors.New("the server is stopping; begin the login again")
+)
+
+// Begin begins a login whose browser comes back to the address redirect, and returns when the page for the person is known.
+// done hears how it ended. An earlier one to the same server is given up.
+func (l *OpenLogins) Begin(ctx context.Context, logins *Logins, s Server, o LoginOptions, redirect string, done func(error)) (*OpenLogin, error) {
+	life := l.Life
+	if life == 0 {
+		life = OpenLoginTime
+	}
+	one := &OpenLogin{ID: rand.Text(), Server: s.Name, Until: time.Now().Add(life).UTC(), came: make(chan url.Values, 1), asked: make(chan struct{}), ended: make(chan struct{})}
+	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	own, stop := context.WithDeadlineCause(own, one.Until, errLoginOver)
+	one.cancel = cancel
+	l.keep(one)
+	l.work.Go(func() {
+		defer cancel(nil)
+		defer stop()
+		one.err = logins.authorize(own, s, o, redirect, func(ctx context.Context, page string) (*auth.AuthorizationResult, error) {
+			return l.ask(ctx, one, page)
+		})
+		if cause := context.Cause(own); one.err != nil && cause != nil {
+			one.err = cause
+		}
+		done(one.err)
+		close(one.ended)
+	})
+	select {
+	case <-one.asked:
+		return one, nil
+	case <-one.ended:
+		if one.err != nil {
+			return nil, one.err
+		}
+		return nil, ErrNoLogin
+	case <-ctx.Done():
+		cancel(ctx.Err())
+		return nil, ctx.Err()
+	}
+}
+
+// keep notes a login, and gives up what stands in its way or is over.
+func (l *OpenLogins) keep(one *OpenLogin) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.byID == nil {
+		l.byID, l.byState = map[string]*OpenLogin{}, map[string]*OpenLogin{}
+	}
+	for id, old := range l.byID {
+		if old.Server == one.Server {
+			old.cancel(errLoginReplaced)
+		}
+		if time.Now().After(old.Until) {
+			delete(l.byID, id)
+			delete(l.byState, old.state)
+		}
+	}
+	l.byID[one.ID] = one
+}
+
+// ask makes the page known and waits until the browser comes back.
+func (l *OpenLogins) ask(ctx context.Context, one *OpenLogin, page string) (*auth.AuthorizationResult, error) {
+	address, err := url.Parse(page)
+	if err != nil || one.Page != "" || address.Scheme != "https" && address.Scheme != "http" {
+		return nil, fmt.Errorf("%s wants to be asked in a way that is not known", one.Server)
+	}
+	l.mu.Lock()
+	one.Page, one.state = page, address.Query().Get("state")
+	l.byState[one.state] = one
+	l.mu.Unlock()
+	close(one.asked)
+	select {
+	case q := <-one.came:
+		return readRedirect(q)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Return takes what a browser came back with and waits until the login is over. It returns the name of the server, where one
+// is known, and why nobody is logged in.
+func (l *OpenLogins) Return(ctx context.Context, q url.Values) (server string, _ error) {
+	l.mu.Lock()
+	one := l.byState[q.Get("state")]
+	if one == nil || q.Get("state") == "" || time.Now().After(one.Until) {
+		l.mu.Unlock()
+		return "", ErrUnknownLogin
+	}
+	again := one.back // a code is good once, and so is a refusal
+	one.back = true
+	l.mu.Unlock()
+	if again {
+		return one.Server, ErrFinishedLogin
+	}
+	one.came <- q
+	return one.Server, one.wait(ctx)
+}
+
+// Wait waits until a login is over, or ctx is: then over is false.
+func (l *OpenLogins) Wait(ctx context.Context, id string) (one *OpenLogin, over bool, _ error) {
+	l.mu.Lock()
+	one = l.byID[id]
+	l.mu.Unlock()
+	if one == nil {
+		return nil, false, ErrUnknownLogin
+	}
+	_ = one.wait(ctx) // what counts is whether it is over
+	select {
+	case <-one.ended:
+		return one, true, one.err
+	default:
+		return one, false, nil
+	}
+}
+
+func (one *OpenLogin) wait(ctx context.Context) error {
+	select {
+	case <-one.ended:
+		return one.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close gives up all logins and waits until they are over.
+func (l *OpenLogins) Close() {
+	l.mu.Lock()
+	for _, one := range l.byID {
+		one.cancel(errStopping)
+	}
+	l.mu.Unlock()
+	l.work.Wait()
+}
