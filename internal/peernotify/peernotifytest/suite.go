@@ -13,7 +13,7 @@ import (
 
 // World is where the processes of one test are.
 type World struct {
-	// New is what one more process has. The suite closes it.
+	// New is what one more process has, once it is connected. The suite closes it.
 	New func(t *testing.T) peernotify.Peers
 	// Lossy says that notifications may be lost while everything is well, as where a queue is short.
 	Lossy bool
@@ -266,9 +266,7 @@ func lostConnection(t *testing.T, w World) {
 			break
 		}
 	}
-	settle(t, all...)
-	all[0].Notify(two)
-	all[1].waitFor(t, two)
+	await(t, all[1], func() { all[0].Notify(two) }, two) // a connection may come back in more than one piece
 }
 
 // nobodyWaits: a sender that reaches nobody goes on.
