@@ -389,8 +389,17 @@ func (e *Engine) wakeActive() {
 		}
 		return
 	}
+	try := func(owner.Name) bool { return true }
+	if shared, ok := e.Owner.(owner.Shared); ok && len(threads) > 0 {
+		if try, err = shared.Sweep(e.ctx); err != nil {
+			if e.ctx.Err() == nil {
+				e.Log.Warn("sweep could not read who has which thread", "component", "engine", "event", "sweep_failed", "error", err)
+			}
+			return
+		}
+	}
 	for _, t := range threads {
-		if e.adopts(t.ID) && !e.inQueue(t.ID) {
+		if e.adopts(t.ID) && !e.inQueue(t.ID) && try(owner.Thread(t.ID)) {
 			e.Wake(t.ID)
 		}
 	}

@@ -38,6 +38,14 @@ type Owner interface {
 	Take(ctx context.Context, name Name) (Held, error)
 }
 
+// Shared is an owner among others that all look for the same work.
+type Shared interface {
+	Owner
+	// Sweep says which of the things that have work this process should try for: not what others have, and not at once what is
+	// more for others to take.
+	Sweep(ctx context.Context) (try func(Name) bool, err error)
+}
+
 // Held is a thing that this process has.
 type Held interface {
 	// Context ends when the thing was lost, with the reason as its cause. It does not end with Release.

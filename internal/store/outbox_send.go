@@ -9,6 +9,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/journal"
+	"chorus/internal/owner"
 )
 
 const isOpen = `(state = 'planned' OR state = 'sending')`
@@ -124,13 +125,16 @@ func scanOutgoing(row scanner) (o journal.Outgoing, err error) {
 func (db *DB) BeginSend(ctx context.Context, seen journal.Outgoing) (journal.Outgoing, error) {
 	var out journal.Outgoing
 	err := db.write(ctx, func(tx *transaction) error {
+		err := db.owned(tx, owner.Bot(seen.Lane.Platform, seen.Lane.Bot))
+		if err != nil {
+			return err
+		}
 		now := micros(db.now())
 		freeze := `tried = want, tried_body = body, tried_at = ?`
 		if seen.State == journal.Sending && seen.Tried > 0 && seen.Thing == journal.Message && !seen.Made() {
 			freeze = `tried_at = coalesce(tried_at, ?)` // the first try may have been the one that was heard
 		}
 		// The plus keeps SQLite from planning anew for each state, in search of an index that is for one state only.
-		var err error
 		out, err = scanOutgoing(tx.one(`UPDATE outbox SET state = 'sending', attempts = attempts + 1, changed = ?, `+freeze+`
 			WHERE `+ofKey+` AND +state = ? AND attempts = ? AND want = ? AND `+isOpen+` RETURNING `+outColumns, append([]any{now, now},
 			laneArgs(seen.Lane, seen.Key, string(seen.State), seen.Attempts, seen.Want)...)...))

@@ -19,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"chorus/internal/owner"
 )
 
 // Options say how to open a store.
@@ -41,6 +43,9 @@ type Options struct {
 	// Notify is told, by whoever found out, that the files can no longer be written, and with nil
 	// that they can be again. It must not call the store. nil: nobody is.
 	Notify func(error)
+	// Owns is asked inside a transaction that only the owner of a thing may make, such as taking a thread; an error undoes it. nil:
+	// whoever holds the lock file owns it, and need not be asked.
+	Owns func(Tx, owner.Name) error
 	// Follow is told of every event inside the transaction that writes it; an error undoes both. nil: nobody is.
 	Follow Follower
 }
@@ -52,6 +57,7 @@ type DB struct {
 	blobDir string
 	now     func() time.Time
 	follow  Follower
+	owns    func(Tx, owner.Name) error
 
 	w       *writer
 	readers *sql.DB
@@ -88,7 +94,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, explain(path, err)
 	}
-	db := &DB{path: path, blobDir: o.BlobDir, now: o.Now, follow: o.Follow, w: w}
+	db := &DB{path: path, blobDir: o.BlobDir, now: o.Now, follow: o.Follow, owns: o.Owns, w: w}
 	db.readers, err = sql.Open(driverName, dsn(path, readerPragmas))
 	if err != nil {
 		return nil, errors.Join(explain(path, err), w.close())

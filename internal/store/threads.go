@@ -11,6 +11,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/journal"
+	"chorus/internal/owner"
 )
 
 const threadColumns = `id, agent, place, owner, title, dir, status, epoch, next_seq, waiting, wake, created, last_active, parent, parent_run, parent_call, root_run`
@@ -43,7 +44,10 @@ func createThread(tx *transaction, id chat.ThreadID, t journal.Thread, now int64
 func (db *DB) Take(ctx context.Context, id chat.ThreadID) (journal.Thread, error) {
 	var out journal.Thread
 	err := db.write(ctx, func(tx *transaction) error {
-		var err error
+		err := db.owned(tx, owner.Thread(id))
+		if err != nil {
+			return err
+		}
 		out, err = scanThread(tx.one(`UPDATE threads SET epoch = epoch + 1 WHERE id = ? RETURNING `+threadColumns, string(id)))
 		return err
 	})
@@ -51,6 +55,14 @@ func (db *DB) Take(ctx context.Context, id chat.ThreadID) (journal.Thread, error
 		return journal.Thread{}, fmt.Errorf("take thread %s: %w", id, err)
 	}
 	return out, nil
+}
+
+// owned fails if somebody must be asked who owns a thing, and it is not this process.
+func (db *DB) owned(tx *transaction, name owner.Name) error {
+	if db.owns == nil {
+		return nil
+	}
+	return db.owns(Tx{tx, micros(db.now())}, name)
 }
 
 // Thread reads one row; ErrUnknown if there is none.
