@@ -34,6 +34,7 @@ type NewProject struct {
 	Branch   string  `json:"defaultBranch,omitempty" maxLen:"200" tool:"default_branch" cli:"branch" slash:"-" doc:"the branch that work is merged into; left out: the repository's own"`
 	Shared   *bool   `json:"shared,omitempty" slashDoc:"everybody here sees it and gives it tasks; left out: yes" doc:"everybody who may talk to this Chorus sees it and gives it tasks; left out: yes for one that is made on a chat platform"`
 	Channels *bool   `json:"autoCreateChannels,omitempty" tool:"auto_create_channels" cli:"-" slash:"-" doc:"make a channel for it where it is asked for on a chat platform"`
+	Board    string  `json:"board,omitempty" enum:"channel,forum" cli:"-" slash:"-" doc:"with autoCreateChannels: a channel with cards, or a forum with a post for each task; left out: channel"`
 	Key      string  `json:"-" key:"true"`
 }
 

@@ -85,6 +85,7 @@ type NewChannel struct {
 	Guild, Name, Topic string
 	Beside             string // the channel next to which it should be
 	Reason             string // for the platform's own audit log
+	Board              bool   // it is a board; a platform that has none makes another channel
 }
 
 // Downloads fetches what people attach.

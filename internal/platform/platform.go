@@ -52,7 +52,9 @@ type Hints struct {
 //
 // Message ids are unique on the whole platform, and Older orders those of one channel. A
 // platform whose own ids are not like that composes them, for instance of channel and
-// number. A thread that is opened on a message is a channel with the id of that message.
+// number. A thread that is opened on a message is a channel with the id of that message. In a
+// channel that is a board (room.Channel) a message with an Entry becomes a post: a thread below
+// that channel, which has the id of the message and begins with it.
 type Platform interface {
 	outbox.Platform
 

@@ -37,7 +37,26 @@ type Post struct {
 	Ask   string `json:"ask,omitempty"`
 	AskIn string `json:"askIn,omitempty"`
 	Home  string `json:"home,omitempty"`
+	// Entry is what it is on a board, beside its message. Elsewhere it means nothing.
+	Entry *Entry `json:"entry,omitempty"`
 }
+
+// Entry is a post on a board.
+type Entry struct {
+	Title string `json:"title"`
+	Tag   string `json:"tag,omitempty"` // the one of Tags that it has now; other tags are left as they are
+	Tags  []Tag  `json:"tags,omitempty"`
+	Over  bool   `json:"over,omitempty"` // it is closed: put away, and nobody writes in it
+}
+
+// Tag is a label of a board's posts. The platform makes those that a board lacks, as far as it can.
+type Tag struct {
+	Name string `json:"name"` // at most MaxTag characters
+	Sign string `json:"sign,omitempty"`
+}
+
+// MaxTag is how long the shortest of the platforms lets the name of a tag be.
+const MaxTag = 20
 
 // Panel is what a panel is about.
 type Panel string

@@ -63,6 +63,7 @@ type Channel struct {
 	// HomeName is the name of Home: of a platform thread the parent's. "": not known.
 	HomeName string
 	Private  bool // a platform thread that not everybody sees who sees its parent
+	Board    bool // nobody writes in it: it has posts, each a platform thread with a title
 }
 
 // Home is the channel that lends its agents, settings and memory: of a platform thread

@@ -12,4 +12,5 @@ const (
 type ChannelWish struct {
 	Place string `json:"place,omitempty"` // transport and place beside which it is made; "": where there is only one
 	By    string `json:"by,omitempty"`    // whoever asked for it, for the platform's own log
+	Board bool   `json:"board,omitempty"` // it is a board with a post for each task, where the platform has them
 }

@@ -25,11 +25,11 @@ type Channels interface {
 }
 
 // wantChannel writes down that a project is to have a channel, or that it is not.
-func (h *Handler) wantChannel(ctx context.Context, by operation.Caller, id string, wanted bool) error {
+func (h *Handler) wantChannel(ctx context.Context, by operation.Caller, id string, wanted, board bool) error {
 	if !wanted {
 		return h.o.Memos.Remember(ctx, work.MemoWantedChannel, id, nil)
 	}
-	wish := work.ChannelWish{By: cmp.Or(by.Principal.Name, by.Principal.String())}
+	wish := work.ChannelWish{Board: board, By: cmp.Or(by.Principal.Name, by.Principal.String())}
 	if h.o.Channels != nil {
 		place, err := h.o.Channels.MayManage(ctx, by, "")
 		if err != nil {
@@ -72,7 +72,7 @@ func (h *Handler) SetControlInterface(ctx context.Context, by operation.Caller, 
 	}
 	switch len(found) {
 	case 0:
-		return operations.ProjectChannel{}, operation.Errorf(operation.NotFound, "No text channel named '%.100s' found in this server", name)
+		return operations.ProjectChannel{}, operation.Errorf(operation.NotFound, "No text channel or forum named '%.100s' found in this server", name)
 	case 1:
 		return h.SetProjectChannel(ctx, by, operations.ProjectChannelLink{ID: in.ID, Channel: found[0]})
 	}

@@ -115,7 +115,7 @@ func (h *Handler) CreateProject(ctx context.Context, by operation.Caller, in ope
 		return operations.Project{}, err
 	}
 	if _, err := h.o.Projects.Project(ctx, id); errors.Is(err, journal.ErrUnknown) { // one that is there has what it has
-		if err := h.wantChannel(ctx, by, id, in.Channels != nil && *in.Channels); err != nil {
+		if err := h.wantChannel(ctx, by, id, in.Channels != nil && *in.Channels, in.Board == "forum"); err != nil {
 			return operations.Project{}, err
 		}
 	}

@@ -93,14 +93,43 @@ type look struct {
 	tone  Tone
 	sign  string
 	words string
+	label string
 }
 
 var looks = map[work.State]look{
-	work.Defined: {Quiet, "⏳", "waits for other tasks"}, work.Ready: {Quiet, "🕓", "waits for a worker"}, work.Assigned: {Busy, "🔧", "is being prepared"},
-	work.InProgress: {Busy, "🔧", "is being worked on"}, work.WaitingInput: {Asks, "❓", "asks something"}, work.Paused: {Quiet, "⏸️", "is paused"},
-	work.Verifying: {Busy, "🔀", "is being merged"}, work.AwaitingApproval: {Asks, "🔍", "waits for a yes"}, work.Completed: {Good, "✅", "is done"},
-	work.AwaitingPlanApproval: {Asks, "🗺️", "has a plan that waits for a yes"},
-	work.Failed:               {Bad, "❌", "has failed"}, work.Blocked: {Bad, "🚫", "is blocked"},
+	work.Defined: {Quiet, "⏳", "waits for other tasks", waiting}, work.Ready: {Quiet, "🕓", "waits for a worker", waiting}, work.Assigned: {Busy, "🔧", "is being prepared", working},
+	work.InProgress: {Busy, "🔧", "is being worked on", working}, work.WaitingInput: {Asks, "❓", "asks something", "asks"}, work.Paused: {Quiet, "⏸️", "is paused", "paused"},
+	work.Verifying: {Busy, "🔀", "is being merged", "merging"}, work.AwaitingApproval: {Asks, "🔍", "waits for a yes", needsYes}, work.Completed: {Good, "✅", "is done", "done"},
+	work.AwaitingPlanApproval: {Asks, "🗺️", "has a plan that waits for a yes", needsYes},
+	work.Failed:               {Bad, "❌", "has failed", "failed"}, work.Blocked: {Bad, "🚫", "is blocked", "blocked"},
+}
+
+// The labels of several states.
+const (
+	waiting  = "waiting"
+	working  = "working"
+	needsYes = "needs a yes"
+)
+
+// Label is a state in a word or two, for tags and columns.
+type Label struct {
+	Name, Sign string
+	Over       bool // nothing more is done about the task
+}
+
+// LabelOf is the one of a state.
+func LabelOf(s work.State) Label { return Label{looks[s].label, looks[s].sign, s == work.Completed} }
+
+// deleted is the label of a task that is gone.
+func deleted() Label { return Label{"deleted", "🗑️", true} }
+
+// Labels are all that there are, in the order in which tasks get them.
+func Labels() []Label {
+	var out []Label
+	for _, s := range []work.State{work.Ready, work.InProgress, work.WaitingInput, work.Paused, work.Verifying, work.AwaitingApproval, work.Completed, work.Failed, work.Blocked} {
+		out = append(out, LabelOf(s))
+	}
+	return append(out, deleted())
 }
 
 // ToneOf is how a state looks.
@@ -123,6 +152,7 @@ type Card struct {
 	Tone    Tone
 	Text    string // Markdown with marks
 	Actions []Action
+	Label   Label
 }
 
 // The sizes of a card's parts, in characters.
@@ -162,7 +192,7 @@ func Of(f Facts) Card {
 		b.WriteString(t.PR + "\n")
 	}
 	b.WriteString(mark.Small(small(t)))
-	return Card{Tone: l.tone, Text: b.String(), Actions: Actions(t)}
+	return Card{Tone: l.tone, Text: b.String(), Actions: Actions(t), Label: LabelOf(t.State)}
 }
 
 // waitsForYes begins a reason that says what the card and its buttons say already.
@@ -208,7 +238,7 @@ func Gone(id, title, by string) Card {
 	if by != "" {
 		text += " by " + by
 	}
-	return Card{Tone: Quiet, Text: text + "\n" + mark.Small("`"+id+"`")}
+	return Card{Tone: Quiet, Text: text + "\n" + mark.Small("`"+id+"`"), Label: deleted()}
 }
 
 // Call is what somebody is called for; false: an event is worth no call. Whoever is called sees the card too, so it is short.

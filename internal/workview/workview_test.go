@@ -73,3 +73,22 @@ func TestCardSaysWhatMatters(t *testing.T) {
 		}
 	}
 }
+
+// Labels fit into the tags of every platform, and every state has one.
+func TestLabelsFit(t *testing.T) {
+	t.Parallel()
+	all := workview.Labels()
+	if len(all) > 15 {
+		t.Errorf("%d labels leave little room for those of people", len(all))
+	}
+	for i, l := range all {
+		if n := len([]rune(l.Name)); n == 0 || n > 20 || l.Sign == "" || slices.ContainsFunc(all[:i], func(o workview.Label) bool { return o.Name == l.Name }) {
+			t.Errorf("%+v", l)
+		}
+	}
+	for _, state := range work.States() {
+		if got := workview.LabelOf(state); !slices.ContainsFunc(all, func(l workview.Label) bool { return l.Name == got.Name }) || got.Over != (state == work.Completed) {
+			t.Errorf("%s is labelled %+v", state, got)
+		}
+	}
+}

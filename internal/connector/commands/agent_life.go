@@ -110,7 +110,7 @@ func (b *Set) channelNamed(ctx context.Context, o request, all []platform.Channe
 		if c.ID == has {
 			return &all[i]
 		}
-		if c.Name == name && called == nil {
+		if c.Name == name && called == nil && !c.Board {
 			called = &all[i]
 		}
 	}

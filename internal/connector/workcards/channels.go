@@ -15,6 +15,7 @@ import (
 	"chorus/internal/room/mark"
 	"chorus/internal/room/split"
 	"chorus/internal/work"
+	"chorus/internal/workview"
 )
 
 // leads reports whether this bot does what is no agent's in particular.
@@ -69,7 +70,7 @@ func (c *Cards) makeChannel(ctx context.Context, m journal.Memo) error {
 	if !ok || guild == "" {
 		return nil
 	}
-	made, err := c.channelFor(ctx, channels, p, guild, beside, wish.By)
+	made, err := c.channelFor(ctx, channels, p, guild, beside, wish)
 	if err != nil && platform.Passing(err) {
 		return err
 	}
@@ -86,7 +87,11 @@ func (c *Cards) makeChannel(ctx context.Context, m journal.Memo) error {
 	}
 	if made.ID != "" {
 		text := fmt.Sprintf("This is the channel of the project **%s** (`%s`): what is said here is about it, and its tasks are shown here.", p.Name, p.ID)
-		if err := c.SetDesired(ctx, journal.Desired{Lane: c.Lane(made.ID), Key: "project/" + p.ID, Body: platform.Post{Text: c.Backend.Redact(text)}.Body(), Final: true}); err != nil {
+		post := platform.Post{Text: c.Backend.Redact(text)}
+		if c.isBoard(made.ID) {
+			post.Entry = c.entry(p.Name, workview.Label{})
+		}
+		if err := c.SetDesired(ctx, journal.Desired{Lane: c.Lane(made.ID), Key: "project/" + p.ID, Body: post.Body(), Final: true}); err != nil {
 			return err
 		}
 	}
@@ -119,7 +124,7 @@ func (c *Cards) wished(wish work.ChannelWish) (guild, beside string) {
 }
 
 // channelFor finds the channel that was made for a project, or makes it.
-func (c *Cards) channelFor(ctx context.Context, channels platform.Channels, p work.Project, guild, beside, by string) (room.Channel, error) {
+func (c *Cards) channelFor(ctx context.Context, channels platform.Channels, p work.Project, guild, beside string, wish work.ChannelWish) (room.Channel, error) {
 	topic := "The tasks of the project " + p.ID + "."
 	list, err := channels.ChannelsOf(ctx, guild)
 	if err != nil {
@@ -130,7 +135,8 @@ func (c *Cards) channelFor(ctx context.Context, channels platform.Channels, p wo
 			return there.Channel, nil
 		}
 	}
-	return channels.MakeChannel(ctx, platform.NewChannel{Guild: guild, Name: p.ID, Topic: topic, Beside: beside, Reason: "project " + p.ID + ", asked for by " + split.Clip(by, 100)})
+	return channels.MakeChannel(ctx, platform.NewChannel{Guild: guild, Name: p.ID, Topic: topic, Beside: beside, Board: wish.Board,
+		Reason: "project " + p.ID + ", asked for by " + split.Clip(wish.By, 100)})
 }
 
 // archiveChannel archives the channel of a project that is gone.
@@ -187,6 +193,9 @@ func (c *Cards) showBudget(ctx context.Context, project string) error {
 	}
 	text := fmt.Sprintf("⏸️ **%s** has used %d of %d tokens in 24 hours: its tasks wait until less was used, or until its limit is raised with edit_project.", p.Name, used, p.TokenLimit)
 	post := platform.Post{Text: text}
+	if c.isBoard(channel) {
+		post.Entry = c.entry("Tokens used up on "+day, workview.Label{})
+	}
 	if string(p.Owner.Kind) == c.Transport() && p.Owner.ID != "" {
 		post.Text, post.Notify = mark.Person(p.Owner.ID)+" "+text, []string{p.Owner.ID}
 	}

@@ -65,7 +65,7 @@ func (c *Cards) ShownIn(ctx context.Context, thread chat.ThreadID) (connector.Sh
 	case row.ID == "" || c.closed.is(row.ID):
 		return connector.Shown{}, nil
 	}
-	if _, known := c.Platform.Known(row.ID); known || c.opened.is(row.ID) {
+	if _, known := c.Platform.Known(row.ID); known || c.opened.is(row.ID) || c.isBoard(channel) { // a post on a board is a thread
 		return connector.Shown{Channel: row.ID}, nil
 	}
 	if _, err = c.threads.OpenOn(ctx, channel, row.ID, split.Clip(t.Title, maxName)); err != nil {

@@ -90,7 +90,7 @@ func (c *Cards) Run(ctx context.Context) {
 			err = c.finishChannels(ctx)
 			finished = err == nil
 		}
-		if err = cmp.Or(err, c.look(ctx)); err != nil && ctx.Err() == nil {
+		if err = cmp.Or(err, c.look(ctx)); err != nil && ctx.Err() == nil && !errors.Is(err, errNoPostYet) {
 			c.Log.Warn("the cards of tasks could not be brought up to date; trying again", "event", "work_cards_failed", "error", err)
 		}
 	}
@@ -221,16 +221,25 @@ func (c *Cards) showTask(ctx context.Context, id string, seq int64, events []wor
 	if err != nil {
 		return err
 	}
-	desired := []journal.Desired{c.card(lane, t, workview.Of(f), seq)}
+	desired, later := []journal.Desired{c.card(lane, t, workview.Of(f), seq)}, error(nil)
 	for _, e := range events {
 		if e.Task != id {
 			continue
 		}
-		if text, ok := workview.Call(e, f); ok && current(e, t) {
+		text, ok := workview.Call(e, f)
+		if !ok || !current(e, t) {
+			continue
+		}
+		switch {
+		case !c.isBoard(channel):
 			desired = append(desired, c.call(lane, t, text, e.ID, row.ID))
+		case row.ID != "":
+			desired = append(desired, c.call(c.Lane(row.ID), t, text, e.ID, ""))
+		case row.State != journal.Failed && time.Since(e.At) < callWithin:
+			later = errNoPostYet
 		}
 	}
-	return c.SetDesired(ctx, desired...)
+	return cmp.Or(c.SetDesired(ctx, desired...), later)
 }
 
 // refresh brings a card up to date that somebody saw as it was before.
@@ -254,6 +263,9 @@ var panels = map[workview.Tone]platform.Panel{workview.Quiet: platform.PanelOver
 // card is the row of a card.
 func (c *Cards) card(lane journal.Lane, t work.Task, card workview.Card, seq int64) journal.Desired {
 	p := platform.Post{Text: c.Backend.Redact(card.Text)}
+	if c.isBoard(lane.Channel) {
+		p.Entry = c.entry(t.Title, card.Label)
+	}
 	if c.Caps().MaxPanel > 0 {
 		p.Panel = panels[card.Tone]
 	}
@@ -314,7 +326,7 @@ func (c *Cards) showGone(ctx context.Context, id string, seq int64, events []wor
 			}
 			return err
 		}
-		d := c.card(lane, work.Task{ID: id, Thread: row.Thread}, workview.Gone(id, e.Text, c.MentionPeople(e.By)), seq)
+		d := c.card(lane, work.Task{ID: id, Thread: row.Thread, Title: e.Text}, workview.Gone(id, e.Text, c.MentionPeople(e.By)), seq)
 		d.Final = true
 		return c.SetDesired(ctx, d)
 	}

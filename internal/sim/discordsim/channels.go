@@ -66,7 +66,7 @@ func (w *world) changeChannel(c *Channel, p patch) error {
 	var tags []Tag
 	if err := firstOf(take(p, "name", &next.Name), take(p, "topic", &next.Topic), take(p, "nsfw", &next.NSFW),
 		take(p, "position", &next.Position), take(p, "parent_id", &next.ParentID), take(p, "permission_overwrites", &next.Overwrites),
-		take(p, "rate_limit_per_user", &next.RateLimitPerUser), take(p, "available_tags", &tags)); err != nil {
+		take(p, "rate_limit_per_user", &next.RateLimitPerUser), take(p, "flags", &next.Flags), take(p, "available_tags", &tags)); err != nil {
 		return err
 	}
 	f := &form{}
@@ -79,16 +79,14 @@ func (w *world) changeChannel(c *Channel, p patch) error {
 			f.add("parent_id", "CHANNEL_PARENT_INVALID", "Category does not exist")
 		}
 	}
+	checkTags(f, tags)
 	if err := f.err(); err != nil {
 		return err
 	}
 	if tags != nil {
-		for i := range tags {
-			if tags[i].ID == 0 {
-				tags[i].ID = w.id()
-			}
+		if err := w.setTags(&next, tags); err != nil {
+			return err
 		}
-		next.AvailableTags = tags
 	}
 	*c = next
 	return nil
@@ -113,6 +111,11 @@ func (w *world) changeThread(a *account, t *Channel, p patch) error {
 	f.between("name", len([]rune(next.Name)), 1, 100)
 	if err := f.err(); err != nil {
 		return err
+	}
+	if _, ok := p["applied_tags"]; ok {
+		if err := w.mayTag(a, w.channel(*t.ParentID), next.AppliedTags, t.AppliedTags); err != nil {
+			return err
+		}
 	}
 	if meta.Archived != t.Metadata.Archived {
 		meta.ArchivedAt = w.now()

@@ -86,8 +86,14 @@ func (w *world) threadIn(a *account, c *Channel, b *threadBody) (*Channel, *Mess
 		if b.Message.empty() {
 			return nil, nil, badRequest(50006, "Cannot send an empty message")
 		}
+		if err := firstOf(w.mayTag(a, c, b.AppliedTags, nil), w.roomForThread()); err != nil {
+			return nil, nil, err
+		}
 		t := w.newThread(a.User, c, TypePublicThread, 0, b)
 		m, err := w.putStarter(a, t, b.Message)
+		if err != nil {
+			w.dropChannel(t)
+		}
 		return t, m, err
 	}
 	if c.Type != TypeText && c.Type != TypeAnnouncement {

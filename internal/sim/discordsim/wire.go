@@ -73,6 +73,9 @@ const (
 	TypeForum         = 15
 )
 
+// ChannelRequireTag is the flag of a forum whose posts need a tag.
+const ChannelRequireTag = 1 << 4
+
 // Channel is a place for messages, a thread or a forum post included.
 type Channel struct {
 	ID               ID              `json:"id"`
@@ -104,9 +107,11 @@ type Channel struct {
 
 // Tag is a forum's label.
 type Tag struct {
-	ID        ID     `json:"id"`
-	Name      string `json:"name"`
-	Moderated bool   `json:"moderated"`
+	ID        ID      `json:"id"`
+	Name      string  `json:"name"`
+	Moderated bool    `json:"moderated"`
+	EmojiID   *ID     `json:"emoji_id"`
+	EmojiName *string `json:"emoji_name"`
 }
 
 // ThreadMetadata is what only threads have.

@@ -94,9 +94,11 @@ type Client struct {
 	self    room.Author
 	app     string // our application
 	shards  []*gateway.Shard
-	pending map[string]bool // guilds that have not reported their channels yet
-	hooks   map[string]hook // by channel
-	tried   []string        // nonces of what was begun through them, the newest last
+	pending map[string]bool      // guilds that have not reported their channels yet
+	hooks   map[string]hook      // by channel
+	tried   []string             // nonces of what was begun through them, the newest last
+	closed  map[string]bool      // posts of forums that are closed because we closed them
+	tagless map[string]time.Time // until when nobody tries to make tags in a forum
 }
 
 var (
@@ -124,7 +126,7 @@ func New(o Options) (*Client, error) {
 		return nil, err
 	}
 	return &Client{Options: o, rest: gateway.NewREST(o.Token, o.API, o.Version, o.HTTP, o.Log), cache: gateway.NewCache(), files: downloader(o),
-		events: platform.NewQueue[any](), pending: map[string]bool{}, hooks: map[string]hook{}}, nil
+		events: platform.NewQueue[any](), pending: map[string]bool{}, hooks: map[string]hook{}, closed: map[string]bool{}, tagless: map[string]time.Time{}}, nil
 }
 
 // Name implements platform.Platform.

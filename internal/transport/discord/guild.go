@@ -10,11 +10,15 @@ import (
 
 	"chorus/internal/platform"
 	"chorus/internal/room"
+	"chorus/internal/room/split"
 	"chorus/internal/transport/discord/gateway"
 )
 
 // OpenOn implements platform.Threads.
 func (c *Client) OpenOn(ctx context.Context, channel, message, name string) (room.Channel, error) {
+	if _, forum := c.cache.Forum(channel); forum {
+		return c.Channel(ctx, message) // a post is a thread already
+	}
 	made, err := c.rest.CreateThreadFromMessage(gateway.ID(channel), gateway.ID(message), discord.ThreadCreateFromMessage{Name: name}, rest.WithCtx(ctx))
 	if rest.IsJSONErrorCode(err, rest.JSONErrorCodeThreadAlreadyCreatedForMessage) {
 		in, _ := c.cache.Known(message)
@@ -28,6 +32,14 @@ func (c *Client) OpenOn(ctx context.Context, channel, message, name string) (roo
 
 // Open implements platform.Threads.
 func (c *Client) Open(ctx context.Context, channel, name string) (room.Channel, error) {
+	if in, forum := c.cache.Forum(channel); forum {
+		post := discord.ThreadChannelPostCreate{Name: split.Clip(name, maxPostTitle), Message: discord.MessageCreate{Content: name}, AppliedTags: c.tagged(ctx, in, platform.Entry{}, nil)}
+		made, err := c.rest.CreatePostInThreadChannel(in.ID(), post, rest.WithCtx(ctx))
+		if err != nil {
+			return room.Channel{}, gateway.Trouble(err)
+		}
+		return c.cache.Learn(made.GuildThread), nil
+	}
 	made, err := c.rest.CreateThread(gateway.ID(channel), discord.GuildPublicThreadCreate{Name: name}, rest.WithCtx(ctx))
 	if err != nil {
 		return room.Channel{}, gateway.Trouble(err)
@@ -73,13 +85,18 @@ func (c *Client) ChannelsOf(ctx context.Context, guild string) ([]platform.Chann
 	}
 	var out []platform.ChannelInfo
 	for _, ch := range all {
-		text, ok := ch.(discord.GuildTextChannel)
-		if !ok {
+		var topic *string
+		switch in := ch.(type) {
+		case discord.GuildTextChannel:
+			topic = in.Topic()
+		case discord.GuildForumChannel:
+			topic = in.Topic
+		default:
 			continue
 		}
 		info := platform.ChannelInfo{Channel: c.cache.Learn(ch)}
-		if t := text.Topic(); t != nil {
-			info.Topic = *t
+		if topic != nil {
+			info.Topic = *topic
 		}
 		out = append(out, info)
 	}
@@ -89,7 +106,11 @@ func (c *Client) ChannelsOf(ctx context.Context, guild string) ([]platform.Chann
 // MakeChannel implements platform.Channels. The new one is in the category of the one
 // that it is to be beside.
 func (c *Client) MakeChannel(ctx context.Context, want platform.NewChannel) (room.Channel, error) {
-	made, err := c.rest.CreateGuildChannel(gateway.ID(want.Guild), discord.GuildTextChannelCreate{Name: want.Name, ParentID: c.categoryOf(ctx, want.Beside), Topic: want.Topic},
+	var body discord.GuildChannelCreate = discord.GuildTextChannelCreate{Name: want.Name, ParentID: c.categoryOf(ctx, want.Beside), Topic: want.Topic}
+	if want.Board {
+		body = forumCreate{discord.GuildForumChannelCreate{Name: want.Name, ParentID: c.categoryOf(ctx, want.Beside), Topic: want.Topic}}
+	}
+	made, err := c.rest.CreateGuildChannel(gateway.ID(want.Guild), body,
 		rest.WithCtx(ctx), rest.WithReason(want.Reason))
 	if err != nil {
 		return room.Channel{}, gateway.Trouble(err)

@@ -23,6 +23,14 @@ func (c *Client) Create(ctx context.Context, call outbox.Call) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	in, ok, err := c.forum(ctx, call.Lane.Channel, p)
+	if err != nil {
+		return "", err
+	}
+	if ok {
+		return c.createPost(ctx, call, p, in)
+	}
+	defer c.closeAgain(ctx, call.Lane.Channel)
 	if p.Aside {
 		if id, done, err := c.aside(ctx, call, p); err != nil || done {
 			return id, gateway.Trouble(err)
@@ -82,6 +90,13 @@ func (c *Client) Edit(ctx context.Context, call outbox.Call) error {
 	if err != nil {
 		return err
 	}
+	in, ok, err := c.forum(ctx, call.Lane.Channel, p)
+	if err != nil {
+		return err
+	}
+	if ok {
+		return c.editPost(ctx, call, p, in)
+	}
 	parts := components(p)
 	// Files that are not named here are removed: an edit that is made twice has its file once.
 	files := []discord.AttachmentUpdate{}
@@ -106,6 +121,7 @@ func (c *Client) inOpen(ctx context.Context, call outbox.Call, do func() error) 
 	open, err := c.reopened(ctx, call.Lane.Channel, do())
 	if open {
 		err = do()
+		c.closeAgain(ctx, call.Lane.Channel)
 	}
 	return gateway.Trouble(err)
 }
@@ -148,6 +164,17 @@ func (c *Client) Find(ctx context.Context, p outbox.Probe) (string, outbox.Verdi
 	want, err := platform.ReadPost(p.Body)
 	if err != nil {
 		return "", outbox.Unknown, err
+	}
+	in, ok, err := c.forum(ctx, p.Lane.Channel, want)
+	if err != nil {
+		return "", outbox.Unknown, err
+	}
+	if ok {
+		id, err := c.findPost(ctx, in, p.Nonce, *want.Entry)
+		if err != nil || id == "" {
+			return "", outbox.Absent, gateway.Trouble(err)
+		}
+		return id, outbox.Present, nil
 	}
 	after := max(gateway.ID(p.After), snowflake.New(p.Since.Add(-clockSkew))) // it was made after we first tried
 	for range findPages {                                                     // it may be a later try that was taken, with much said before

@@ -27,7 +27,7 @@ func TestWorkChannelByName(t *testing.T) {
 	if got, err := named("ada", " #web "); err != nil || got.Channel != g.Channel("web").String() {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for name, want := range map[string]string{"nothing": "No text channel named 'nothing' found in this server", "twice": "2 channels are named 'twice'", "#": "channel_name is required"} {
+	for name, want := range map[string]string{"nothing": "No text channel or forum named 'nothing' found in this server", "twice": "2 channels are named 'twice'", "#": "channel_name is required"} {
 		if _, err := named("ada", name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}

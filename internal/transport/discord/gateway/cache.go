@@ -20,6 +20,7 @@ type Cache struct {
 	bots     map[string]string // the role that a guild made for a bot, by guild/user
 	owners   map[string]string // users, by guild
 	admins   map[string]bool   // roles that may administer, by id
+	forums   map[string]discord.GuildForumChannel
 	// sorted are the names of a guild in order; nil: they must be sorted anew.
 	sorted map[string]*mention.Directory
 }
@@ -27,7 +28,7 @@ type Cache struct {
 // NewCache is a cache that knows nothing.
 func NewCache() *Cache {
 	return &Cache{roles: map[string]map[string]string{}, channels: map[string]room.Channel{}, bots: map[string]string{},
-		owners: map[string]string{}, admins: map[string]bool{}, sorted: map[string]*mention.Directory{}}
+		owners: map[string]string{}, admins: map[string]bool{}, forums: map[string]discord.GuildForumChannel{}, sorted: map[string]*mention.Directory{}}
 }
 
 // SetRole learns the name of a role; "": it is gone.
@@ -121,6 +122,10 @@ func (w *Cache) Learn(c discord.Channel) room.Channel {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if forum, ok := c.(discord.GuildForumChannel); ok {
+		out.Board = true
+		w.forums[out.ID] = forum
+	}
 	old, known := w.channels[out.ID]
 	w.channels[out.ID] = out
 	w.named(out, old, known)
@@ -132,7 +137,16 @@ func (w *Cache) Forget(channel string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.channels, channel)
+	delete(w.forums, channel)
 	clear(w.sorted)
+}
+
+// Forum is a forum as far as it is known; false: it is none.
+func (w *Cache) Forum(channel string) (discord.GuildForumChannel, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f, ok := w.forums[channel]
+	return f, ok
 }
 
 // Known is a channel as far as it is known. Of a thread whose parent is not known HomeName is empty.
