@@ -135,22 +135,9 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if a.Home, err = datadir.Open(dir); err != nil {
 		return nil, err
 	}
-	live, err := settings.OpenLiveConfig(o.Env, a.Home)
-	if err != nil {
+	if err := a.readConfig(); err != nil {
 		return nil, err
 	}
-	a.Logs = &logging.Logs{Env: o.Env, Environ: o.Environ, Home: a.Home, Log: o.Log, Warn: o.Warn, ConfigFiles: live.Now}
-	if a.Log == nil {
-		a.Log = a.Logs.OpenLog()
-		a.Logs.Log = a.Log
-	}
-	a.Settings = &settings.Settings{Env: o.Env, Home: a.Home, Warn: o.Warn, Logs: a.Logs, Live: live}
-	if a.Shared, err = a.Settings.Bot(""); err != nil {
-		return nil, err
-	}
-	a.Models = provider.NewModels(o.Env, a.Shared.DefaultProvider, a.Shared.DefaultModel).In(a.Home)
-	a.Models.Timeouts = provider.TimeoutsOf(a.Shared)
-	a.Executor = host.New(o.Environ)
 	path, err := settings.DatabaseOf(a.Home, a.Shared)
 	if err != nil {
 		return nil, err
@@ -159,8 +146,35 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := a.openDocuments(ctx); err != nil {
+		return nil, errors.Join(err, a.DB.Close())
+	}
 	a.wire()
 	return a, nil
+}
+
+// readConfig reads the configuration, and makes what the opening of the database needs of it.
+func (a *App) readConfig() error {
+	live, err := settings.OpenLiveConfig(a.Env, a.Home)
+	if err != nil {
+		return err
+	}
+	if a.Settings == nil {
+		a.Logs = &logging.Logs{Env: a.Env, Environ: a.Environ, Home: a.Home, Log: a.Log, Warn: a.Warn, ConfigFiles: func() *config.Files { return a.Settings.Live.Now() }}
+		a.Settings = &settings.Settings{Env: a.Env, Home: a.Home, Warn: a.Warn, Logs: a.Logs}
+	}
+	a.Settings.Live = live
+	if a.Log == nil {
+		a.Log = a.Logs.OpenLog()
+		a.Logs.Log = a.Log
+	}
+	if a.Shared, err = a.Settings.Bot(""); err != nil {
+		return err
+	}
+	a.Models = provider.NewModels(a.Env, a.Shared.DefaultProvider, a.Shared.DefaultModel).In(a.Home)
+	a.Models.Timeouts = provider.TimeoutsOf(a.Shared)
+	a.Executor = host.New(a.Environ)
+	return nil
 }
 
 // wire makes the parts. A part knows those above it in this list, and what it needs of those

@@ -41,6 +41,7 @@ func (a *App) StartBackground() {
 			a.Log.Warn("the list of models was not renewed: "+err.Error(), "component", "models", "event", "models_not_renewed")
 		}
 	})
+	work.Go(func() { a.followDocuments(ctx) })
 	work.Go(func() { a.Checks.SweepDaily(ctx) })
 	work.Go(func() { a.Processes.Run(ctx) })
 	work.Go(func() { a.keepCheckpoints(ctx) })

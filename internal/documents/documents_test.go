@@ -188,10 +188,10 @@ func TestMistakes(t *testing.T) {
 	b.bell()
 	a.expect(settings, "mistake")
 	b.expect(settings, "good")
-	if len(a.warned) != 1 || !strings.Contains(a.warned[0], "a mistake in line 1; mend the file") {
-		t.Errorf("told: %q", a.warned)
-	}
 	var mistake *CheckError
+	if err := a.Sync(t.Context(), settings); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "a mistake in line 1; mend the file") {
+		t.Errorf("told: %v", err)
+	}
 	if err := a.Change(t.Context(), settings, func([]byte) ([]byte, error) { t.Error("called"); return nil, nil }); !errors.As(err, &mistake) {
 		t.Errorf("a program wrote over it: %v", err)
 	}

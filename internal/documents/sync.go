@@ -94,7 +94,7 @@ func (c *Copies) syncNames(ctx context.Context, names []string) (changed []strin
 		if ctx.Err() != nil {
 			return changed, ctx.Err()
 		}
-		if err != nil {
+		if mistake := (*CheckError)(nil); err != nil && !errors.As(err, &mistake) { // a mistake is told by whoever reads the file
 			c.tell(err.Error())
 		}
 	}

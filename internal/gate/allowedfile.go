@@ -10,11 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	"chorus/internal/config"
-	"chorus/internal/datadir"
-	"chorus/internal/lockfile"
+	"chorus/internal/documents"
 	"chorus/internal/notice"
 	"chorus/internal/permit"
 	"chorus/internal/permit/always"
@@ -62,7 +60,7 @@ func (k *allowedFile) now(path string) (rules *always.Rules, mistake error, fres
 	return read, nil, false
 }
 
-func (g *Gate) AllowedFile() string { return filepath.Join(g.Home.Dir(), "allowed.yaml") }
+func (g *Gate) AllowedFile() string { return filepath.Join(g.Home.Dir(), allowedName) }
 
 // AllowedRules gives what is kept now. A mistake in the file is told to whoever is there.
 func (g *Gate) AllowedRules() *always.Rules {
@@ -85,59 +83,40 @@ func (g *Gate) warnPeople(text string) {
 	}
 }
 
-// keepWait is how long another process may take to write the file.
-const keepWait = 5 * time.Second
+// allowedName is the document of what is allowed for good; the file is a copy of it.
+const allowedName = "allowed.yaml"
 
-// changeAllowed changes the file, one process at a time. A file with a mistake is not
-// written over: somebody edited it by hand and will want to see what.
-func (g *Gate) changeAllowed(ctx context.Context, change func([]always.Entry) ([]always.Entry, error)) error {
-	unlock, err := g.lockKept(ctx)
-	if err != nil {
+// AllowedDocument is the kind of the file of what people have allowed for good.
+func AllowedDocument() documents.Kind {
+	return documents.Kind{Patterns: []string{allowedName}, Check: func(_ string, body []byte) error {
+		_, err := always.Parse(body)
 		return err
-	}
-	defer unlock()
-	rules, mistake, _ := g.allowed.now(g.AllowedFile())
-	if mistake != nil {
-		return fmt.Errorf("nothing was changed, since the file has a mistake: %w; mend it, or remove it to begin anew", mistake)
-	}
-	list, err := change(rules.List())
-	if err != nil {
-		return err
-	}
-	changed, err := always.New(list)
-	if err != nil {
-		return err
-	}
-	data, err := changed.Encode()
-	if err != nil {
-		return err
-	}
-	return datadir.WriteFile(g.AllowedFile(), data, 0o600)
+	}}
 }
 
-func (g *Gate) lockKept(ctx context.Context) (unlock func(), err error) {
-	dir, err := g.Home.Ensure(g.Home.Locks())
-	if err != nil {
-		return nil, err
+// changeAllowed changes the rules, one process at a time. A file with a mistake is not
+// written over: somebody edited it by hand and will want to see what.
+func (g *Gate) changeAllowed(ctx context.Context, change func([]always.Entry) ([]always.Entry, error)) error {
+	err := g.Settings.Copies().Change(ctx, allowedName, func(text []byte) ([]byte, error) {
+		rules, err := always.Parse(text)
+		if err != nil {
+			return nil, &documents.CheckError{Path: g.AllowedFile(), Err: err}
+		}
+		list, err := change(rules.List())
+		if err != nil {
+			return nil, err
+		}
+		changed, err := always.New(list)
+		if err != nil {
+			return nil, err
+		}
+		return changed.Encode()
+	})
+	var mistake *documents.CheckError
+	if errors.As(err, &mistake) {
+		return fmt.Errorf("nothing was changed, since the file has a mistake: %s: %w; mend it, or remove it to begin anew", mistake.Path, mistake.Err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, keepWait)
-	defer cancel()
-	again := time.NewTicker(10 * time.Millisecond) // a lock does not ring
-	defer again.Stop()
-	for {
-		l, err := lockfile.Try(filepath.Join(dir, "allowed.lock"), nil)
-		if err == nil {
-			return l.Release, nil
-		}
-		if !errors.Is(err, lockfile.ErrHeld) {
-			return nil, fmt.Errorf("the rules that are kept: %w", err)
-		}
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			return nil, errors.New("another process is changing the rules that are kept; try again")
-		}
-	}
+	return err
 }
 
 // lastRules are the profiles that could be read last, by bot and name.
@@ -182,6 +161,7 @@ func (g *Gate) ListAllowed() ([]always.Entry, error) {
 func (g *Gate) RemoveAllowed(ctx context.Context, ids []string) ([]always.Entry, error) {
 	var gone []always.Entry
 	err := g.changeAllowed(ctx, func(list []always.Entry) ([]always.Entry, error) {
+		gone = nil
 		for _, id := range ids {
 			at := slices.IndexFunc(list, func(k always.Entry) bool { return k.ID == id })
 			if at < 0 {

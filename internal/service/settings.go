@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,7 +13,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/config"
-	"chorus/internal/datadir"
+	"chorus/internal/documents"
 	"chorus/internal/gate"
 	"chorus/internal/ledger"
 	"chorus/internal/operation"
@@ -128,7 +127,7 @@ func (o *Handler) SetSetting(ctx context.Context, by operation.Caller, in operat
 	if now.Fixed {
 		return now, &operation.Error{Kind: operation.Conflict, Message: key + " is held by " + now.Source + "; change it there", About: now}
 	}
-	if err := o.writeSetting(*meant, value); err != nil {
+	if err := o.writeSetting(ctx, *meant, value); err != nil {
 		return operations.Setting{}, err
 	}
 	if err := o.Record(ctx, by, "", "setting "+key, gate.Shortened(value)); err != nil {
@@ -149,36 +148,39 @@ func (o *Handler) findSetting(ctx context.Context, by operation.Caller, key stri
 
 // writeSetting changes one value of settings.json, tries the file beside the others
 // before it takes its place, and lets it count.
-func (o *Handler) writeSetting(k config.Key, value string) error {
+func (o *Handler) writeSetting(ctx context.Context, k config.Key, value string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	path := o.app.Home.Settings()
-	data, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err := o.app.Settings.Copies().Change(ctx, filepath.Base(o.app.Home.Settings()), func(data []byte) ([]byte, error) {
+		return o.changedSettings(k, value, data)
+	})
+	var mistake *documents.CheckError
+	if errors.As(err, &mistake) {
+		return operation.Errorf(operation.Conflict, "%s cannot be used, so nothing was changed: %v", mistake.Path, mistake.Err)
+	}
+	if err != nil {
 		return err
 	}
+	return o.app.Settings.Reread()
+}
+
+func (o *Handler) changedSettings(k config.Key, value string, data []byte) ([]byte, error) {
 	doc := map[string]any{}
 	if len(strings.TrimSpace(string(data))) > 0 {
 		if err := json.Unmarshal(data, &doc); err != nil {
-			return operation.Errorf(operation.Conflict, "%s cannot be read, so nothing was changed: %v", path, err)
+			return nil, operation.Errorf(operation.Conflict, "%s cannot be read, so nothing was changed: %v", o.app.Home.Settings(), err)
 		}
 	}
 	parsed, err := parseValue(k, value)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	put(doc, strings.Split(k.Path, "."), parsed)
 	if data, err = json.MarshalIndent(doc, "", "  "); err != nil {
-		return err
+		return nil, err
 	}
 	data = append(data, '\n')
-	if err := o.tryOut(k, data); err != nil {
-		return err
-	}
-	if err := datadir.WriteFile(path, data, 0o600); err != nil {
-		return err
-	}
-	return o.app.Settings.Reread()
+	return data, o.tryOut(k, data)
 }
 
 // parseValue reads a value as its key wants it; nil takes it out.

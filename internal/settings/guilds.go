@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,33 +49,32 @@ func GuildValues(homeDir, guild string) (map[string]any, error) {
 	return out, nil
 }
 
-// SetGuild keeps one value for a guild; nil takes it away. The file is written in one
-// step, and the next run reads it.
+// SetGuild keeps one value for a guild; nil takes it away. The next run reads it, on other machines soon after.
 func (s *Settings) SetGuild(guild, path string, value any) error {
 	if !validGuild(guild) {
 		return errors.New("settings are of a server; there are none for direct messages")
 	}
-	s.guildFiles.Lock()
-	defer s.guildFiles.Unlock()
-	now, err := GuildValues(s.Home.Dir(), guild)
-	if err != nil {
-		return err
-	}
-	next := maps.Clone(now)
-	if next == nil {
-		next = map[string]any{}
-	}
-	if next[path] = value; value == nil {
-		delete(next, path)
-	}
-	data, err := json.MarshalIndent(next, "", "  ")
-	if err != nil {
-		return fmt.Errorf("write the guild's settings: %w", err)
-	}
-	if _, err := s.Home.Ensure(s.Home.Guilds()); err != nil {
-		return err
-	}
-	return datadir.WriteFile(guildFile(s.Home.Dir(), guild), append(data, '\n'), 0o600)
+	ctx, cancel := context.WithTimeout(context.Background(), pinTime)
+	defer cancel()
+	return s.Copies().Change(ctx, "guilds/"+guild+".json", func(text []byte) ([]byte, error) {
+		next := map[string]any{}
+		if text != nil {
+			if err := json.Unmarshal(text, &next); err != nil {
+				return nil, fmt.Errorf("%s: %w; mend the file, or remove it and say `/settings` again", guildFile(s.Home.Dir(), guild), err)
+			}
+		}
+		if next == nil {
+			next = map[string]any{}
+		}
+		if next[path] = value; value == nil {
+			delete(next, path)
+		}
+		data, err := json.MarshalIndent(next, "", "  ")
+		if err != nil {
+			return nil, fmt.Errorf("write the guild's settings: %w", err)
+		}
+		return append(data, '\n'), nil
+	})
 }
 
 // GuildOf is the guild that a thread is in; "": none.

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"chorus/internal/datadir"
+	"chorus/internal/documents"
 	"chorus/internal/logging"
 	"chorus/internal/permit"
 	"chorus/internal/provider"
@@ -20,11 +21,12 @@ type Settings struct {
 	Warn    func(string)
 	Logs    *logging.Logs
 	Profile func(name string) (*permit.Profile, error)
+	// Documents are the files of the home that other machines have, too; nil: nobody else has them.
+	Documents *documents.Copies
 
 	mu         sync.Mutex
 	changes    map[chan struct{}]bool
 	Live       *LiveConfig
 	Pins       PinBoard
-	guildFiles sync.Mutex
 	agentStore agentStore
 }

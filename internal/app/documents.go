@@ -1,0 +1,75 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"chorus/internal/gate"
+	"chorus/internal/notice"
+	tables "chorus/internal/store/documents"
+)
+
+// changedDocuments is what machines tell each other when settings, rules or agents change.
+const changedDocuments = "documents"
+
+// openDocuments makes the files of this home equal to what all machines on the database share, before anything is made of
+// them. A home that has been equal before can go on with what it has; one that joins must not work by no rules at all.
+func (a *App) openDocuments(ctx context.Context) error {
+	a.Settings.OpenDocuments(tables.New(a.DB), a.warnOfDocuments, gate.AllowedDocument())
+	copies := a.Settings.Documents
+	configured := false
+	copies.Changed = func(names []string) { configured = configured || a.Settings.HasConfig(names) }
+	if err := copies.SyncAll(ctx, ""); err != nil {
+		if _, missing := os.Stat(a.Home.DocumentNotes()); missing != nil {
+			return fmt.Errorf("compare %s with the database: %w", a.Home.Dir(), err)
+		}
+		a.warnOfDocuments("this home could not be compared with the database, so it goes on with the files that it has: " + err.Error())
+	}
+	copies.Changed = a.Settings.DocumentsChanged
+	copies.Notify = func() {
+		a.mu.Lock()
+		running := a.engine
+		a.mu.Unlock()
+		if running != nil {
+			running.NotifyPeers(changedDocuments)
+		}
+	}
+	if configured {
+		return a.readConfig()
+	}
+	return nil
+}
+
+// warnOfDocuments says something to whoever is there, and writes it down.
+func (a *App) warnOfDocuments(text string) {
+	a.Log.Warn(text, "component", "documents")
+	if !a.Notices.Post(notice.Notice{Text: text, Bad: true}) {
+		a.Warn(text)
+	}
+}
+
+// followDocuments keeps files and database equal until ctx ends.
+func (a *App) followDocuments(ctx context.Context) {
+	changes := a.Bus.SubscribeTopic(changedDocuments)
+	defer changes.Close()
+	rings := make(chan struct{}, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-changes.Wake():
+				changes.Take() // which ones does not matter
+			}
+			select {
+			case rings <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	a.Settings.Documents.Watch(ctx, rings)
+	<-done
+}
