@@ -135,7 +135,7 @@ func writeVote(tx *transaction, thread chat.ThreadID, v approval.Ballot, now int
 		ok = 1
 	}
 	return tx.exec(`INSERT INTO answers (approval_id, principal, principal_body, ok, note, at) VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET ok = excluded.ok, note = excluded.note, at = excluded.at`, v.ID, v.By.String(), body, ok, v.Note, now)
+		ON CONFLICT (approval_id, principal) DO UPDATE SET ok = excluded.ok, note = excluded.note, at = excluded.at`, v.ID, v.By.String(), body, ok, v.Note, now)
 }
 
 // ApprovalFilter narrows a list of approvals; zero fields do not.

@@ -40,6 +40,10 @@ func writeAudit(tx *transaction, thread chat.ThreadID, a approval.Audit, now int
 	if err != nil {
 		return err
 	}
+	if tx.pg != nil {
+		tx.pg.audits = append(tx.pg.audits, row)
+		return nil
+	}
 	if tx.end.hash != "" {
 		row.follow(tx.end)
 		err := tx.exec(insertAudit, row.values()...)
@@ -61,6 +65,31 @@ func writeAudit(tx *transaction, thread chat.ThreadID, a approval.Audit, now int
 		return err
 	}
 	tx.end = auditRow{id: row.id, hash: row.hash}
+	return nil
+}
+
+// flushAudit adds the lines of a transaction to the chain, as the last that it does: from here to its end nobody else can.
+func (tx *transaction) flushAudit() error {
+	if len(tx.pg.audits) == 0 {
+		return nil
+	}
+	var end auditRow
+	if err := tx.row(lockAudit, nil, &end.id, &end.hash); err != nil {
+		return err
+	}
+	if end.id == 0 {
+		end.hash = sealOfNothing()
+	}
+	for _, row := range tx.pg.audits {
+		for i := range row.texts {
+			row.texts[i] = cleanText(row.texts[i]) // the hash is over what is kept
+		}
+		row.follow(end)
+		if err := tx.exec(insertAudit, row.values()...); err != nil {
+			return err
+		}
+		end = row
+	}
 	return nil
 }
 

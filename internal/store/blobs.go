@@ -45,7 +45,7 @@ func (db *DB) keepBlob(b chat.Blob) (blobRow, error) {
 		return blobRow{}, fmt.Errorf("blob %s: its bytes have the hash %s", b.Hash, hash)
 	}
 	row := blobRow{hash: hash, size: len(b.Data), data: b.Data}
-	if len(b.Data) <= maxInline {
+	if len(b.Data) <= maxInline || db.pg != nil {
 		if row.data == nil {
 			row.data = []byte{}
 		}
@@ -250,6 +250,9 @@ func (db *DB) sweepRows(ctx context.Context, before time.Time) (int, error) {
 	return total, nil
 }
 
+// lockBlob keeps bytes from being swept until the transaction that refers to them is over.
+const lockBlob = `SELECT hash FROM blobs WHERE hash = ? FOR KEY SHARE`
+
 const deleteUnused = `DELETE FROM blobs WHERE hash = ? AND touched < ?
 	AND NOT EXISTS (SELECT 1 FROM event_blobs e WHERE e.hash = blobs.hash) RETURNING data IS NULL`
 
@@ -258,6 +261,10 @@ func (db *DB) sweepPage(tx *transaction, page []string, before int64) (int, erro
 	n := 0
 	for _, hash := range page {
 		var inFile bool
+		// First, so that what others refer to them by is seen.
+		if err := tx.lock(`SELECT hash FROM blobs WHERE hash = ? FOR UPDATE`, hash); err != nil {
+			return n, err
+		}
 		err := tx.row(deleteUnused, []any{hash, before}, &inFile)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):

@@ -136,7 +136,7 @@ func fileHasHash(path, hash string) (bool, error) {
 // which is given; "": there were none.
 func (db *DB) AcceptLostBlobs(ctx context.Context, faults []BlobFault) (folder string, err error) {
 	for _, f := range faults {
-		if f.What != BlobMissing {
+		if f.What != BlobMissing && db.pg == nil {
 			if folder == "" {
 				folder = filepath.Join(filepath.Dir(db.blobDir), "damaged-blobs-"+db.now().UTC().Format("20060102T150405"))
 				if err := os.MkdirAll(folder, 0o700); err != nil {

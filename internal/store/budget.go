@@ -25,7 +25,8 @@ const (
 
 // keepTo keeps a reservation that was just written to its ceilings. It stands in the
 // transaction of the reservation, and only one such transaction runs at a time, in
-// whichever process: so the sum that is read is the sum that holds.
+// whichever process: so the sum that is read is the sum that holds. With PostgreSQL the
+// reservation has locked the rows of its sums.
 func keepTo(tx *transaction, c *ledger.Ceilings, e ledger.Entry, now int64) error {
 	if c == nil || e.Reserved <= 0 {
 		return nil
@@ -57,6 +58,9 @@ func keepTo(tx *transaction, c *ledger.Ceilings, e ledger.Entry, now int64) erro
 func standing(tx *transaction, l ledger.Limit, at time.Time) (ledger.Stand, error) {
 	s := ledger.Stand{Limit: l}
 	if l.Scope == ledger.Task {
+		if err := tx.alone("task " + l.Whose); err != nil { // children of one run reserve on threads of their own
+			return s, err
+		}
 		return s, tx.row(queryTask, []any{l.Whose, l.Whose}, &s.Open, &s.Settled)
 	}
 	scope := counter(l.Scope)
@@ -83,7 +87,7 @@ func (db *DB) Standing(ctx context.Context, limits []ledger.Limit) ([]ledger.Sta
 		query, args := `SELECT coalesce(sum(CASE WHEN how = '' THEN reserved ELSE 0 END), 0), coalesce(sum(settled), 0) FROM ledger WHERE at >= ? AND (run_id = ? OR root_run <> '' AND root_run = ?)`,
 			[]any{micros(l.Period.Begin(now)), l.Whose, l.Whose}
 		if l.Scope != ledger.Task {
-			column := dayColumns[counter(l.Scope)]
+			column := dayColumns(db.says)[counter(l.Scope)]
 			if column == "" {
 				return nil, fmt.Errorf("how far budgets are used: there is no scope %q", l.Scope)
 			}
@@ -101,7 +105,9 @@ func (db *DB) Standing(ctx context.Context, limits []ledger.Limit) ([]ledger.Sta
 }
 
 // dayColumns tell whose a row of the sums by day is.
-var dayColumns = map[ledger.Scope]string{ledger.Guild: guildOf, ledger.Channel: "channel", ledger.Agent: "agent", ledger.Person: "payer"}
+func dayColumns(says *dialect) map[ledger.Scope]string {
+	return map[ledger.Scope]string{ledger.Guild: says.guild, ledger.Channel: "channel", ledger.Agent: "agent", ledger.Person: "payer"}
+}
 
 // Spender is who spent money, where and by which agent.
 type Spender struct {

@@ -45,6 +45,25 @@ END`
 	beginCounting = `INSERT INTO counted (scope, unit) VALUES (?, ?)`
 )
 
+// readyToCount makes sure that every line from now on adds itself, and that no other is being written; true: somebody else has
+// begun to count meanwhile.
+func readyToCount(tx *transaction, scope ledger.Scope, unit ledger.Period) (there bool, err error) {
+	if tx.pg != nil { // which has the triggers from the beginning
+		var n int
+		if err := tx.exec(lockLedger); err != nil {
+			return false, err
+		}
+		err := tx.row(`SELECT count(*) FROM counted WHERE scope = ? AND unit = ?`, []any{string(scope), string(unit)}, &n)
+		return n > 0, err
+	}
+	for _, trigger := range []string{countNew, countChange} {
+		if err := tx.exec(trigger); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
 // counter is the scope whose sums a ceiling reads: a role's is on each person.
 func counter(s ledger.Scope) ledger.Scope {
 	if s == ledger.Role {
@@ -53,24 +72,22 @@ func counter(s ledger.Scope) ledger.Scope {
 	return s
 }
 
-// columns tell whose a line of the ledger is, periods when it counts.
-var (
-	columns = map[ledger.Scope]string{ledger.Guild: guildOf, ledger.Channel: channelOf, ledger.Agent: "agent", ledger.Person: "payer"}
-	periods = map[ledger.Period]string{ledger.Day: dayOf, ledger.Month: monthOf}
-)
+// columns tell whose a line of the ledger is, and when it counts.
+func columns(says *dialect, scope ledger.Scope, unit ledger.Period) (whose, period string) {
+	return map[ledger.Scope]string{ledger.Guild: says.guild, ledger.Channel: says.channel, ledger.Agent: "agent", ledger.Person: "payer"}[scope],
+		map[ledger.Period]string{ledger.Day: says.day, ledger.Month: says.month}[unit]
+}
 
 // count begins to keep sums of a kind, with what the ledger has for the period that
 // is on. It reads the whole ledger, once; from then on every line adds itself,
 // whichever process writes it and whether that one knows of a ceiling or not.
 func count(tx *transaction, scope ledger.Scope, unit ledger.Period, at time.Time) error {
-	column, period := columns[scope], periods[unit]
+	column, period := columns(tx.says(), scope, unit)
 	if column == "" || period == "" {
 		return fmt.Errorf("a ceiling on %s by %s cannot be counted", scope, unit)
 	}
-	for _, trigger := range []string{countNew, countChange} {
-		if err := tx.exec(trigger); err != nil {
-			return err
-		}
+	if there, err := readyToCount(tx, scope, unit); err != nil || there {
+		return err
 	}
 	err := tx.exec(`INSERT INTO spent (scope, whose, period, open, settled)
 		SELECT ?, `+column+`, `+period+`, sum(CASE WHEN how = '' THEN reserved ELSE 0 END), sum(settled)

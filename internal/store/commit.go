@@ -85,7 +85,7 @@ type threadState struct {
 	waiting int64
 	wake    int64
 	status  string
-	titled  int64 // 1 once there is a title
+	titled  bool // there is a title
 }
 
 const (
@@ -110,6 +110,9 @@ const (
 
 // applyAll writes an intent and what becomes true with it on other threads.
 func (db *DB) applyAll(tx *transaction, in *intent) (journal.Committed, error) {
+	if err := lockThreads(tx, in); err != nil {
+		return journal.Committed{}, err
+	}
 	out, err := db.apply(tx, in)
 	for i := 0; i < len(in.beside) && err == nil; i++ {
 		other := in.beside[i]
@@ -127,6 +130,18 @@ func (db *DB) applyAll(tx *transaction, in *intent) (journal.Committed, error) {
 		out.Beside = append(out.Beside, done)
 	}
 	return out, err
+}
+
+// lockThreads holds the rows of all threads of a commit that has several, in the order of their ids.
+func lockThreads(tx *transaction, in *intent) error {
+	if len(in.beside) == 0 || tx.pg == nil {
+		return nil
+	}
+	ids := []any{string(in.Thread)}
+	for _, other := range in.beside {
+		ids = append(ids, string(other.Thread))
+	}
+	return tx.lock(`SELECT id FROM threads WHERE id IN (?`+strings.Repeat(", ?", len(in.beside))+`) ORDER BY id FOR NO KEY UPDATE`, ids...)
 }
 
 // written reports whether the first event of a guest's commit is in the journal already.
@@ -190,7 +205,7 @@ type known struct {
 const maxKnown = 512
 
 func (tx *transaction) remember(in *intent, row threadState) {
-	if in.Epoch == 0 {
+	if in.Epoch == 0 || tx.pg != nil {
 		return
 	}
 	if len(tx.known) >= maxKnown {
@@ -310,6 +325,9 @@ func (a *applying) insert(d *draft, taken any) error {
 		return err
 	}
 	for _, hash := range d.blobs {
+		if err := a.tx.lock(lockBlob, hash); err != nil {
+			return err
+		}
 		if err := a.tx.exec(insertRef, hash, string(e.Thread), e.Seq); err != nil {
 			return err
 		}
@@ -364,7 +382,7 @@ const titleLength = 80
 
 // entitle names the thread after its first prompt.
 func (a *applying) entitle(blocks chat.Blocks) {
-	if a.is.titled != 0 || a.title != "" {
+	if a.is.titled || a.title != "" {
 		return
 	}
 	a.title = TitleOf(blocks)

@@ -23,6 +23,9 @@ type backuper interface {
 // CopyTo writes a copy of the whole database, as it is now, to a file that is not there yet, while
 // others go on reading and writing. progress, which may be nil, hears how much is done.
 func (db *DB) CopyTo(ctx context.Context, to string, progress func(done, all int)) error {
+	if db.pg != nil {
+		return errors.New("the database is on a server, and is copied there: use pg_dump")
+	}
 	if db.w.isClosed() {
 		return ErrClosed
 	}

@@ -1,96 +1,16 @@
 package store
 
-import (
-	"errors"
-	"net/url"
-	"strings"
+// dialect is what SQLite and PostgreSQL say differently. Every other statement of the package is written once, for both: it
+// keeps to RETURNING, ON CONFLICT with its target, partial indexes, integers for instants and for yes or no, and "?".
+type dialect struct {
+	// Where and when a line of the ledger counts: expressions over its thread_id and at.
+	channel, guild, day, month string
 
-	"modernc.org/sqlite"
-)
+	journalEnd string // a mark for how far the journal has come, over all threads
+	movedSince string // the threads of events that were written since a mark, which may give some of before it too
+	listed     string // the texts of a JSON list, as rows
 
-// This file holds what only SQLite understands. Every other query of the package
-// keeps to what PostgreSQL answers too (RETURNING, ON CONFLICT, partial indexes,
-// integers for instants); a second dialect needs its own version of this file,
-// its own migrations, and "$1" for "?".
-
-const (
-	driverName = "sqlite"
-
-	// applicationID is "CHOR" in the file's header.
-	applicationID = 0x43484f52
-
-	beginWrite       = `BEGIN IMMEDIATE`
-	queryIdentity    = `SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM pragma_application_id), EXISTS (SELECT 1 FROM sqlite_master WHERE tbl_name NOT IN ('goose_db_version', 'sqlite_sequence'))`
-	setJournalMode   = `PRAGMA journal_mode = WAL`
-	queryVersionTag  = `PRAGMA data_version`
-	queryJournalMode = `PRAGMA journal_mode`
-	quickCheck       = `PRAGMA quick_check(1)`
-
-	// Events are numbered over all threads by SQLite itself, in the order of their commits, whoever makes them: there is one writer
-	// at a time, and no event ever leaves.
-	queryJournalEnd = `SELECT coalesce(max(rowid), 0) FROM events`
-	queryStirred    = `SELECT thread_id FROM events WHERE rowid > ? UNION ALL SELECT value FROM json_each(?)`
-)
-
-// Several processes on one home are normal; 10 s is far beyond any commit, so
-// who waits longer stands behind something that hangs.
-const busyPragma = "busy_timeout(10000)"
-
-// Page caches are small because the journal is read forwards, once: 1 MB for the
-// writer, 400 KB for each reader. A checkpoint waits for the disk, in the middle of
-// somebody's turn; at 4,000 pages (16 MB) it comes every few hundred turns, and a log
-// of that size is read in some ten milliseconds after a crash.
-var (
-	writerPragmas = []string{"foreign_keys(1)", "cache_size(-1000)", "temp_store(2)", "wal_autocheckpoint(4000)"}
-	readerPragmas = []string{busyPragma, "query_only(1)", "cache_size(-400)", "temp_store(2)"}
-)
-
-func syncPragma(durability string) string {
-	if durability == "full" {
-		return "synchronous(2)"
-	}
-	return "synchronous(1)"
-}
-
-// dsn names the file as a URI, so that no character of its path has a meaning.
-func dsn(path string, pragmas []string, more ...string) string {
-	q := make([]string, 0, len(pragmas)+len(more))
-	for _, p := range pragmas {
-		q = append(q, "_pragma="+p)
-	}
-	q = append(q, more...)
-	u := url.URL{Scheme: "file", Path: path}
-	return u.String() + "?" + strings.Join(q, "&")
-}
-
-// SQLite's result codes, the ones that are told apart.
-const (
-	codePerm       = 3
-	codeBusy       = 5
-	codeLocked     = 6
-	codeReadOnly   = 8
-	codeIO         = 10
-	codeCorrupt    = 11
-	codeFull       = 13
-	codeCantOpen   = 14
-	codeConstraint = 19
-	codeNotADB     = 26
-
-	codeUnique     = codeConstraint | 8<<8
-	codePrimaryKey = codeConstraint | 6<<8
-)
-
-// resultCode is the extended code of a driver's error, 0 for any other error.
-func resultCode(err error) int {
-	var e *sqlite.Error
-	if errors.As(err, &e) {
-		return e.Code()
-	}
-	return 0
-}
-
-// isTaken reports whether err says that a row with this key is there already.
-func isTaken(err error) bool {
-	code := resultCode(err)
-	return code == codeUnique || code == codePrimaryKey
+	// noIndex stands before a column whose indexes are not wanted: SQLite would plan anew for each value, in search of an index
+	// that is for one value only.
+	noIndex string
 }

@@ -105,9 +105,8 @@ func scanEvent(row scanner, thread chat.ThreadID) (chat.Event, int, error) {
 func (db *DB) Find(ctx context.Context, thread chat.ThreadID, platform, platformID string, kind chat.Kind, version int) (chat.Event, error) {
 	var out chat.Event
 	found := false
-	// The plus keeps SQLite from planning anew for each kind, in search of an index that is for one kind only.
 	err := db.query(ctx, `SELECT `+eventColumns+` FROM events WHERE thread_id = ? AND platform = ? AND platform_id = ?
-		AND +kind = ? AND version = ? AND platform_id <> ''`,
+		AND `+db.says.noIndex+`kind = ? AND version = ? AND platform_id <> ''`,
 		[]any{string(thread), platform, platformID, string(kind), version}, func(rows *sql.Rows) (err error) {
 			out, _, err = scanEvent(rows, thread)
 			found = true

@@ -21,7 +21,7 @@ type health struct {
 
 // lasting are the problems that stay until somebody does something about them. ErrBusy is not
 // among them: it is about other processes.
-var lasting = []error{ErrDamaged, ErrDenied, ErrFull, ErrDisk, ErrReplaced}
+var lasting = []error{ErrDamaged, ErrDenied, ErrFull, ErrDisk, ErrReplaced, ErrAway}
 
 // saw takes note of an error, if it is about the files.
 func (h *health) saw(err error) {
@@ -74,7 +74,7 @@ func (h *health) damaged() error {
 // Health is what is wrong with the files, as far as the last reads and writes have shown; nil:
 // nothing. It is a *Problem.
 func (db *DB) Health() error {
-	h := &db.w.health
+	h := db.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.problem
@@ -90,7 +90,7 @@ const (
 // Ready finds out whether a commit would come true now. Where none did lately it makes a
 // small one; so it tells the truth about a disk that has filled up while nobody wrote.
 func (db *DB) Ready(ctx context.Context) error {
-	h := &db.w.health
+	h := db.health
 	h.mu.Lock()
 	now := time.Now()
 	due := now.Sub(h.wroteAt) > probeAfter
@@ -120,7 +120,10 @@ func (db *DB) Ready(ctx context.Context) error {
 // CheckPages reads the whole file and takes note of damage. It takes as long as the file is
 // big, or until ctx ends.
 func (db *DB) CheckPages(ctx context.Context) error {
+	if db.pg != nil {
+		return nil // the server looks after its own pages
+	}
 	err := CheckFile(ctx, db.path)
-	db.w.health.saw(err)
+	db.health.saw(err)
 	return err
 }

@@ -52,6 +52,9 @@ func (db *DB) TriggerHook(ctx context.Context, t hook.Triggered) (hook.Outcome, 
 
 func triggered(tx *transaction, t hook.Triggered, acting, progress string) (hook.Outcome, error) {
 	h := t.Hook
+	if err := tx.alone("hooks"); err != nil { // how many of all hooks ran in the last minute is counted below
+		return hook.Outcome{}, err
+	}
 	var last, due, again int64
 	err := tx.row(`SELECT enabled, COALESCE(last_at, 0), COALESCE(due, 0), (SELECT count(*) FROM hook_runs WHERE id = ?) FROM hooks WHERE id = ?`, []any{t.Run.ID, h.ID}, &h.Enabled, &last, &due, &again)
 	switch {
@@ -86,7 +89,7 @@ func triggered(tx *transaction, t hook.Triggered, acting, progress string) (hook
 	if err := insertRun(tx, t, acting, progress); err != nil {
 		return hook.Outcome{}, err
 	}
-	err = tx.exec(`UPDATE hooks SET last_at = ?, due = COALESCE(?, CASE WHEN ? THEN NULL ELSE due END) WHERE id = ?`, micros(t.At), nullMicros(t.Next), !t.Due.IsZero(), h.ID)
+	err = tx.exec(`UPDATE hooks SET last_at = ?, due = COALESCE(?, CASE WHEN ? = 1 THEN NULL ELSE due END) WHERE id = ?`, micros(t.At), nullMicros(t.Next), flag(!t.Due.IsZero()), h.ID)
 	return hook.Outcome{Run: t.Run.ID}, err
 }
 
@@ -179,11 +182,11 @@ func (db *DB) hookRuns(ctx context.Context, query string, args ...any) ([]hook.R
 // ThreadsSince are the threads that have changed since a mark, in whatever process, with the mark for the next look.
 // With mark 0 it gives those that were active since an instant and in which the reader is behind.
 func (db *DB) ThreadsSince(ctx context.Context, reader string, mark int64, since time.Time) ([]chat.ThreadID, int64, error) {
-	end, err := db.count(ctx, queryJournalEnd) // first: what is written meanwhile is looked at again
+	end, err := db.count(ctx, db.says.journalEnd) // first: what is written meanwhile is looked at again
 	if err != nil {
 		return nil, mark, fmt.Errorf("the end of the journal: %w", err)
 	}
-	query, args := `SELECT DISTINCT thread_id FROM events WHERE rowid > ?`, []any{mark}
+	query, args := `SELECT DISTINCT thread_id FROM (`+db.says.movedSince+`) AS moved`, []any{mark}
 	if mark == 0 || mark > end {
 		query = `SELECT t.id FROM threads t LEFT JOIN readers r ON r.thread_id = t.id AND r.reader = ?
 			WHERE t.last_active >= ? AND t.next_seq - 1 > coalesce(r.seq, 0) ORDER BY t.last_active, t.id`

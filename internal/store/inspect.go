@@ -127,6 +127,9 @@ func (db *DB) UnusedBlobs(ctx context.Context, olderThan time.Duration) (Unused,
 // strayFiles gives each file below the blobs' folder, last written before an instant,
 // that no row has: whoever wrote it died before its commit. hash is "" for half of one.
 func (db *DB) strayFiles(ctx context.Context, before time.Time, found func(path, hash string, size int64) error) error {
+	if db.pg != nil {
+		return nil
+	}
 	folders, err := os.ReadDir(db.blobDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -119,9 +119,11 @@ func plan(have int, o MigrateOptions) (MigrateReport, error) {
 	return r, nil
 }
 
-// migrations lists the embedded files in order.
-func migrations() ([]Migration, error) {
-	entries, err := migrationFiles.ReadDir("migrations/sqlite")
+// migrations lists SQLite's embedded files in order.
+func migrations() ([]Migration, error) { return migrationsIn(migrationFiles, "migrations/sqlite") }
+
+func migrationsIn(files embed.FS, folder string) ([]Migration, error) {
+	entries, err := files.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}

@@ -127,8 +127,8 @@ func (db *DB) Spend(ctx context.Context, f SpendFilter) ([]Sum, error) {
 	if !ok {
 		return nil, fmt.Errorf("sum of spending: cannot group by %q", f.By)
 	}
-	from, args := spendSource(f)
-	query := `SELECT ` + key + `, sum(calls), sum(settled), sum(open), sum(tok_in), sum(tok_out), sum(tok_read), sum(tok_write) FROM (` + from + `)`
+	from, args := spendSource(db.says, f)
+	query := `SELECT ` + key + `, sum(calls), sum(settled), sum(open), sum(tok_in), sum(tok_out), sum(tok_read), sum(tok_write) FROM (` + from + `) AS calls`
 	var out []Sum
 	err := db.query(ctx, query+` GROUP BY 1 ORDER BY 3 DESC, 1`, args, func(rows *sql.Rows) error {
 		var s Sum

@@ -64,10 +64,13 @@ func (db *DB) plan(tx *transaction, p journal.Plan) error {
 	case p.UpTo >= next:
 		return fmt.Errorf("there is no event %d", p.UpTo)
 	}
-	err = tx.exec(`INSERT INTO readers (reader, thread_id, seq) VALUES (?, ?, ?)
-		ON CONFLICT (reader, thread_id) DO UPDATE SET seq = excluded.seq`, p.Reader, string(p.Thread), p.UpTo)
-	if err != nil {
+	n, err := tx.change(`INSERT INTO readers (reader, thread_id, seq) VALUES (?, ?, ?)
+		ON CONFLICT (reader, thread_id) DO UPDATE SET seq = excluded.seq WHERE readers.seq = ?`, p.Reader, string(p.Thread), p.UpTo, p.From)
+	switch {
+	case err != nil:
 		return err
+	case n == 0: // somebody was faster, just now
+		return journal.ErrMoved
 	}
 	return db.writeDesired(tx, p.Desired)
 }
@@ -135,10 +138,15 @@ func (db *DB) writeOne(tx *transaction, d journal.Desired) error {
 	if d.Gone && (d.Thing == journal.Reaction || d.Target == "") {
 		state = journal.Superseded // nothing is to be done, and what an older one asks for never will be
 	}
-	return tx.exec(`INSERT INTO outbox (platform, bot, channel, seq, key, thread_id, event, part, team, thing, target, target_key,
-		nonce, final, gone, created, changed, body, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	n, err = tx.change(`INSERT INTO outbox (platform, bot, channel, seq, key, thread_id, event, part, team, thing, target, target_key,
+		nonce, final, gone, created, changed, body, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (platform, bot, channel, key) DO NOTHING`,
 		laneArgs(d.Lane, place, d.Key, string(d.Thread), d.Seq, d.Part, d.Group, string(d.Thing), d.Target, d.TargetKey,
 			d.Lane.Nonce(d.Key), flag(d.Final), flag(d.Gone), now, now, string(d.Body), string(state))...)
+	if err == nil && n == 0 { // another node was faster, just now: it is a change of that one
+		return db.writeOne(tx, d)
+	}
+	return err
 }
 
 func flag(b bool) int64 {

@@ -134,9 +134,8 @@ func (db *DB) BeginSend(ctx context.Context, seen journal.Outgoing) (journal.Out
 		if seen.State == journal.Sending && seen.Tried > 0 && seen.Thing == journal.Message && !seen.Made() {
 			freeze = `tried_at = coalesce(tried_at, ?)` // the first try may have been the one that was heard
 		}
-		// The plus keeps SQLite from planning anew for each state, in search of an index that is for one state only.
 		out, err = scanOutgoing(tx.one(`UPDATE outbox SET state = 'sending', attempts = attempts + 1, changed = ?, `+freeze+`
-			WHERE `+ofKey+` AND +state = ? AND attempts = ? AND want = ? AND `+isOpen+` RETURNING `+outColumns, append([]any{now, now},
+			WHERE `+ofKey+` AND `+tx.says().noIndex+`state = ? AND attempts = ? AND want = ? AND `+isOpen+` RETURNING `+outColumns, append([]any{now, now},
 			laneArgs(seen.Lane, seen.Key, string(seen.State), seen.Attempts, seen.Want)...)...))
 		if errors.Is(err, sql.ErrNoRows) {
 			return journal.ErrMoved
@@ -193,7 +192,7 @@ func place(tx *transaction, lane journal.Lane, key string) error {
 	return tx.exec(`INSERT INTO message_places (platform, message_id, thread_id, seq, part, bot, channel, key)
 		SELECT platform, message_id, thread_id, event, part, bot, channel, key FROM outbox
 		WHERE `+ofKey+` AND thread_id <> '' AND message_id <> '' AND gone = 0
-		ON CONFLICT DO UPDATE SET seq = excluded.seq WHERE excluded.seq > seq`, laneArgs(lane, key)...)
+		ON CONFLICT (platform, message_id, thread_id) DO UPDATE SET seq = excluded.seq WHERE excluded.seq > message_places.seq`, laneArgs(lane, key)...)
 }
 
 // PlaceMessage says which thread a message belongs to that was posted before there was one.

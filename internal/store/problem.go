@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // What can be wrong with a store. Errors of this package match them with errors.Is.
@@ -16,7 +17,9 @@ var (
 	ErrFull    = errors.New("the disk is full")
 	ErrDisk    = errors.New("the disk cannot be read or written")
 	ErrBusy    = errors.New("the database is busy")
-	ErrClosed  = errors.New("the store is closed")
+	// ErrAway: the server of the database cannot be reached.
+	ErrAway   = errors.New("the database is away")
+	ErrClosed = errors.New("the store is closed")
 	// ErrMissing: there is no database where one was.
 	ErrMissing = errors.New("the database is gone")
 	// ErrRewound: the database is an older state of itself, or another one than was there.
@@ -38,6 +41,9 @@ type Problem struct {
 // Error says what is wrong, where, and what helps.
 func (p *Problem) Error() string {
 	var say string
+	if IsPostgres(p.Path) {
+		return p.server()
+	}
 	switch p.What {
 	case ErrDamaged:
 		say = fmt.Sprintf("%s is damaged: stop chorus, then `chorus restore FILE` puts a backup in its place, or `chorus doctor --fix` saves what can be read", p.Path)
@@ -66,6 +72,29 @@ func (p *Problem) Error() string {
 	}
 	if p.Cause != nil && resultCode(p.Cause) == 0 { // the number of the driver says nothing to people
 		say += fmt.Sprintf(" (%v)", p.Cause)
+	}
+	return say
+}
+
+// server is Error for a database that is no file of ours.
+func (p *Problem) server() string {
+	say, ok := map[error]string{
+		ErrDamaged: "is damaged: look at the server's log, and restore it from a backup of the server",
+		ErrForeign: "holds tables of something else: give Chorus a database of its own in databaseUrl",
+		ErrNewer:   "was made by a newer chorus: upgrade chorus on this node",
+		ErrDenied:  "cannot be written: check user, password and rights in databaseUrl, and that the server is no standby",
+		ErrFull:    "is on a disk that is full: free some space on the server and try again, nothing was lost",
+		ErrDisk:    "cannot be read or written: look at the server's log and its disk, then try again",
+		ErrBusy:    "is held by others for too long: see pg_stat_activity on the server, then try again",
+		ErrAway:    "cannot be reached: see that the server runs and that databaseUrl is right, then try again; nothing that was acknowledged is lost",
+		ErrMissing: "is not there: make it (createdb), or check its name in databaseUrl",
+	}[p.What]
+	if !ok {
+		say = p.What.Error()
+	}
+	say = p.Path + " " + say
+	if p.Cause != nil {
+		say += " (" + strings.Join(strings.Fields(p.Cause.Error()), " ") + ")"
 	}
 	return say
 }

@@ -62,8 +62,12 @@ func (db *DB) Behind(ctx context.Context, reader string, limit int) ([]Lag, erro
 }
 
 // DataVersion is a number that changes when another handle or process has
-// written to the file, and stays when this handle has.
+// written to the file, and stays when this handle has. PostgreSQL's changes with every
+// write to its server.
 func (db *DB) DataVersion(ctx context.Context) (int64, error) {
+	if db.pg != nil {
+		return db.pg.version(ctx)
+	}
 	var v int64
 	err := db.do(ctx, &job{plain: true, work: func(tx *transaction) error { return tx.row(queryVersionTag, nil, &v) }})
 	if err != nil {
@@ -75,6 +79,11 @@ func (db *DB) DataVersion(ctx context.Context) (int64, error) {
 // Writes are two numbers that stay while nobody writes to the file: one is moved by this
 // handle, one by all others.
 func (db *DB) Writes(ctx context.Context) (own, others int64, err error) {
+	if db.pg != nil {
+		own = db.pg.made.Load()
+		others, err = db.DataVersion(ctx)
+		return own, others, err
+	}
 	own = db.w.made.Load() // first: what is written meanwhile must show next time
 	others, err = db.DataVersion(ctx)
 	return own, others, err

@@ -129,7 +129,7 @@ func (db *DB) MoveSchedule(ctx context.Context, s, to schedule.Schedule, runs []
 func (db *DB) ScheduleOpened(ctx context.Context, id string, r schedule.Run) error {
 	err := db.write(ctx, func(tx *transaction) error {
 		return tx.exec(`INSERT INTO schedule_runs (schedule_id, due, state, seq, why, at, thread_id) SELECT id, ?, ?, ?, ?, ?, ? FROM schedules WHERE id = ?
-			ON CONFLICT DO UPDATE SET state = excluded.state, seq = excluded.seq, why = excluded.why, thread_id = excluded.thread_id`,
+			ON CONFLICT (schedule_id, due) DO UPDATE SET state = excluded.state, seq = excluded.seq, why = excluded.why, thread_id = excluded.thread_id`,
 			micros(r.Due), r.State, r.Seq, r.Why, micros(r.At), string(r.Thread), id)
 	})
 	if err != nil {

@@ -25,7 +25,14 @@ const (
 	maxIndexedMessage = 64 << 10
 )
 
-// index is the full-text index, in a file of its own that may be thrown away: a
+// searchIndex is a full-text index: where it stands in a thread, what it adds, and what it finds.
+type searchIndex interface {
+	reached(ctx context.Context, thread chat.ThreadID) (int64, error)
+	add(ctx context.Context, agent string, from int64, page []chat.Event) (int64, error)
+	find(ctx context.Context, terms []searchTerm, o SearchOptions) ([]Hit, error)
+}
+
+// index is SQLite's full-text index, in a file of its own that may be thrown away: a
 // new one is filled from the journal again. Indexing inside the append would
 // double its cost, so the index is a reader like any other.
 type index struct {
@@ -43,7 +50,10 @@ PRAGMA user_version = 1;`
 func (ix *index) close() error { return ix.db.Close() }
 
 // openIndex opens the index once; a damaged one is thrown away and made anew.
-func (db *DB) openIndex(ctx context.Context) (*index, error) {
+func (db *DB) openIndex(ctx context.Context) (searchIndex, error) {
+	if db.pg != nil {
+		return postgresIndex{db}, nil
+	}
 	db.searchMu.Lock()
 	defer db.searchMu.Unlock()
 	if db.closed {
@@ -134,15 +144,14 @@ func (db *DB) IndexNew(ctx context.Context) (int, error) {
 
 // indexThread indexes a thread page by page, from the place that the index
 // itself has noted: what it holds and where it stands are one transaction.
-func (db *DB) indexThread(ctx context.Context, ix *index, thread chat.ThreadID) (int, error) {
+func (db *DB) indexThread(ctx context.Context, ix searchIndex, thread chat.ThreadID) (int, error) {
 	row, err := db.Thread(ctx, thread)
 	if err != nil {
 		return 0, err
 	}
 	total := 0
 	for more := true; more; {
-		var at int64
-		err := ix.db.QueryRowContext(ctx, `SELECT coalesce(max(seq), 0) FROM places WHERE thread = ?`, string(thread)).Scan(&at)
+		at, err := ix.reached(ctx, thread)
 		if err != nil {
 			return total, err
 		}
@@ -166,6 +175,11 @@ func (db *DB) indexThread(ctx context.Context, ix *index, thread chat.ThreadID) 
 		}
 	}
 	return total, nil
+}
+
+func (ix *index) reached(ctx context.Context, thread chat.ThreadID) (at int64, err error) {
+	err = ix.db.QueryRowContext(ctx, `SELECT coalesce(max(seq), 0) FROM places WHERE thread = ?`, string(thread)).Scan(&at)
+	return at, err
 }
 
 // add indexes a page that begins behind from, unless somebody else has moved on
@@ -285,50 +299,58 @@ type Hit struct {
 // beginning of a word), the best first. Words in double quotes stand together;
 // nothing else in a query has a meaning. It searches what IndexNew has indexed.
 func (db *DB) Search(ctx context.Context, query string, o SearchOptions) ([]Hit, error) {
-	match := matchFor(query)
-	if match == "" {
+	terms := searchTerms(query)
+	if len(terms) == 0 {
 		return nil, nil
 	}
 	ix, err := db.openIndex(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var where filter
-	where.add("words MATCH ?", match)
-	where.equal("d.thread", string(o.Thread))
-	where.equal("d.agent", o.Agent)
-	where.begins("d.thread", o.Prefix)
-	rest, args := where.on(` FROM words JOIN docs d ON d.id = words.rowid`)
-	args = append([]any{o.MarkStart, o.MarkEnd}, args...)
-	rows, err := ix.db.QueryContext(ctx, `SELECT d.thread, d.seq, d.at, d.who, d.kind, snippet(words, 0, ?, ?, '…', 24)`+
-		rest+` ORDER BY rank, d.at DESC, d.id LIMIT ?+0 OFFSET ?`, append(args, orDefault(o.Limit, 20), o.Skip)...)
+	hits, err := ix.find(ctx, terms, o)
 	if err != nil {
-		return nil, fmt.Errorf("search: %w", err)
-	}
-	defer rows.Close()
-	var hits []Hit
-	for rows.Next() {
-		var h Hit
-		var at int64
-		if err := rows.Scan(&h.Thread, &h.Seq, &at, &h.Who, &h.Kind, &h.Snippet); err != nil {
-			return nil, fmt.Errorf("search: %w", err)
-		}
-		h.At = instant(at)
-		hits = append(hits, h)
-	}
-	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
 	return hits, nil
 }
 
+func (ix *index) find(ctx context.Context, terms []searchTerm, o SearchOptions) ([]Hit, error) {
+	var where filter
+	where.add("words MATCH ?", matchFor(terms))
+	where.equal("d.thread", string(o.Thread))
+	where.equal("d.agent", o.Agent)
+	where.begins("d.thread", o.Prefix)
+	rest, args := where.on(` FROM words JOIN docs d ON d.id = words.rowid`)
+	args = append([]any{o.MarkStart, o.MarkEnd}, args...)
+	var hits []Hit
+	err := scanAll(func(rows *sql.Rows) error {
+		h, err := scanHit(rows)
+		hits = append(hits, h)
+		return err
+	})(ix.db.QueryContext(ctx, `SELECT d.thread, d.seq, d.at, d.who, d.kind, snippet(words, 0, ?, ?, '…', 24)`+
+		rest+` ORDER BY rank, d.at DESC, d.id LIMIT ?+0 OFFSET ?`, append(args, orDefault(o.Limit, 20), o.Skip)...))
+	return hits, err
+}
+
+func scanHit(rows *sql.Rows) (h Hit, err error) {
+	var at int64
+	err = rows.Scan(&h.Thread, &h.Seq, &at, &h.Who, &h.Kind, &h.Snippet)
+	h.At = instant(at)
+	return h, err
+}
+
 // maxTerms bounds how much work one query can ask for.
 const maxTerms = 32
 
-// matchFor makes an FTS5 expression of whatever somebody typed: every word
-// quoted, so that no character of it is an operator. Empty if there is no word.
-func matchFor(query string) string {
-	var terms []string
+// searchTerm is a word of a query, or several that stand together; begins: it may be the beginning of a word.
+type searchTerm struct {
+	text   string
+	begins bool
+}
+
+// searchTerms are those of whatever somebody typed. None if there is no word.
+func searchTerms(query string) []searchTerm {
+	var terms []searchTerm
 	for i, part := range strings.Split(strings.ToValidUTF8(query, " "), `"`) {
 		if i%2 == 1 { // between quotes
 			terms = appendTerm(terms, part)
@@ -338,20 +360,29 @@ func matchFor(query string) string {
 			terms = appendTerm(terms, word)
 		}
 	}
-	if len(terms) == 0 {
-		return ""
+	if len(terms) > 0 && !strings.HasSuffix(strings.TrimSpace(query), `"`) {
+		terms[len(terms)-1].begins = true
 	}
-	if !strings.HasSuffix(strings.TrimSpace(query), `"`) {
-		terms[len(terms)-1] += "*"
-	}
-	return strings.Join(terms, " ")
+	return terms
 }
 
-func appendTerm(terms []string, text string) []string {
+// matchFor makes an FTS5 expression of terms: each quoted, so that no character of it is an operator.
+func matchFor(terms []searchTerm) string {
+	out := make([]string, len(terms))
+	for i, t := range terms {
+		out[i] = `"` + t.text + `"`
+		if t.begins {
+			out[i] += "*"
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func appendTerm(terms []searchTerm, text string) []searchTerm {
 	text = strings.ReplaceAll(text, "\x00", " ")
 	wordy := strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) })
 	if !wordy || len(terms) == maxTerms {
 		return terms
 	}
-	return append(terms, `"`+text+`"`)
+	return append(terms, searchTerm{text: text})
 }

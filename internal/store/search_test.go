@@ -61,7 +61,7 @@ func TestMatchFor(t *testing.T) {
 		"a:b OR c*":           `"a:b" "OR" "c*"*`,
 		"nul\x00byte":         `"nul byte"*`,
 	} {
-		if got := matchFor(query); got != want {
+		if got := matchFor(searchTerms(query)); got != want {
 			t.Errorf("%q: got %s, want %s", query, got, want)
 		}
 	}

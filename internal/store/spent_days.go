@@ -125,11 +125,11 @@ func execAll(ctx context.Context, tx *sql.Tx, queries []string) error {
 }
 
 // spendSource is where sums are read: the months where they tell enough, the days for parts of a month.
-func spendSource(f SpendFilter) (string, []any) {
+func spendSource(says *dialect, f SpendFilter) (string, []any) {
 	first, last := monthAfter(f.Since), monthOn(f.Until)
 	if f.Thread != "" || f.Under != "" || f.Run != "" || f.By == ByThread || f.By == ByRun || f.By == ByDay ||
 		!f.Since.IsZero() && !f.Until.IsZero() && !first.Before(last) {
-		return daySource(f)
+		return daySource(says, f)
 	}
 	months := sumsOf(f)
 	if !f.Since.IsZero() {
@@ -149,7 +149,7 @@ func spendSource(f SpendFilter) (string, []any) {
 		edges[len(edges)-1].Since = last
 	}
 	for _, edge := range edges {
-		part, more := daySource(edge)
+		part, more := daySource(says, edge)
 		query, args = query+` UNION ALL `+part, append(args, more...)
 	}
 	return query, args
@@ -164,8 +164,8 @@ func sumsOf(f SpendFilter) (where filter) {
 }
 
 // daySource is spendSource without months: the days where they tell enough, the ledger for the rest.
-func daySource(f SpendFilter) (string, []any) {
-	const ledgerRows = `SELECT ` + dayOf + ` AS day, ` + channelOf + ` AS channel, thread_id, run_id, agent, payer, model, 1 AS calls, settled,
+func daySource(says *dialect, f SpendFilter) (string, []any) {
+	ledgerRows := `SELECT ` + says.day + ` AS day, ` + says.channel + ` AS channel, thread_id, run_id, agent, payer, model, 1 AS calls, settled,
 		CASE WHEN how = '' THEN reserved ELSE 0 END AS open, tok_in, tok_out, tok_read, tok_write FROM ledger`
 	from := func(since, until time.Time) (string, []any) {
 		var where filter

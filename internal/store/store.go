@@ -1,12 +1,13 @@
-// Package store keeps the journal in SQLite: threads, events, approvals, money
-// and bytes, in one file that several processes may use at the same time.
+// Package store keeps the journal: threads, events, approvals, money and bytes, in one
+// SQLite file that several processes may use at the same time, or in a PostgreSQL
+// database that several nodes do.
 //
 // It promises that a commit is true as a whole or not at all, that numbers come
 // only from the thread's row, that a fenced owner writes nothing, and that what
 // Commit returned will be read again the same way after a crash of the process.
-// Everything is written by one goroutine per handle: callers that wait together
+// SQLite is written by one goroutine per handle: callers that wait together
 // are committed together, each in its own savepoint, so that one caller's error
-// voids only that caller.
+// voids only that caller. PostgreSQL is given a transaction for each caller.
 package store
 
 import (
@@ -27,6 +28,8 @@ import (
 type Options struct {
 	// Path of the database file; made, with its folder, if it is not there.
 	Path string
+	// URL of a PostgreSQL database, postgres://…, instead of a file.
+	URL string
 	// Durability is "normal" (survives the death of the process; the default)
 	// or "full" (survives the loss of power too).
 	Durability string
@@ -59,8 +62,11 @@ type DB struct {
 	follow  Follower
 	owns    func(Tx, owner.Name) error
 
-	w       *writer
-	readers *sql.DB
+	w       *writer   // SQLite's
+	pg      *postgres // PostgreSQL's; one of the two is nil
+	says    *dialect
+	health  *health
+	readers *sql.DB // SQLite's
 	reads   stmtCache
 
 	searchMu sync.Mutex
@@ -71,6 +77,9 @@ type DB struct {
 // Open opens the store, makes it if there is none, and brings an older one up to
 // date. On a warm home it runs a handful of pragmas and one query.
 func Open(ctx context.Context, o Options) (*DB, error) {
+	if o.URL != "" {
+		return openServer(ctx, o)
+	}
 	if o.Path == "" {
 		return nil, errors.New("open store: no path given")
 	}
@@ -94,7 +103,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, explain(path, err)
 	}
-	db := &DB{path: path, blobDir: o.BlobDir, now: o.Now, follow: o.Follow, owns: o.Owns, w: w}
+	db := &DB{path: path, blobDir: o.BlobDir, now: o.Now, follow: o.Follow, owns: o.Owns, w: w, says: &sqliteSQL, health: w.health}
 	db.readers, err = sql.Open(driverName, dsn(path, readerPragmas))
 	if err != nil {
 		return nil, errors.Join(explain(path, err), w.close())
@@ -106,8 +115,27 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	return db, nil
 }
 
+// openServer is Open for a database on a server.
+func openServer(ctx context.Context, o Options) (*DB, error) {
+	if !IsPostgres(o.URL) {
+		return nil, errors.New("open store: databaseUrl must begin with postgres:// (a file is named by databasePath)")
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	h := &health{notify: o.Notify}
+	pg, err := openPostgres(ctx, o, h)
+	if err != nil {
+		return nil, err
+	}
+	return &DB{path: pg.name, now: o.Now, follow: o.Follow, owns: o.Owns, pg: pg, says: &postgresSQL, health: h}, nil
+}
+
 // Close commits what is queued and closes the file. It may be called twice.
 func (db *DB) Close() error {
+	if db.pg != nil {
+		return db.pg.close()
+	}
 	err := db.w.close()
 	db.searchMu.Lock()
 	defer db.searchMu.Unlock()
@@ -121,7 +149,10 @@ func (db *DB) Close() error {
 	return errors.Join(err, db.reads.close(), db.readers.Close())
 }
 
-// Path is the database file.
+// OnServer reports whether the database is PostgreSQL's, which other nodes may use too.
+func (db *DB) OnServer() bool { return db.pg != nil }
+
+// Path is the database file, or the server's URL without a password.
 func (db *DB) Path() string { return db.path }
 
 // ensureFile makes the folder and an empty file that only its owner may read, so
@@ -205,21 +236,29 @@ func (c *stmtCache) close() error {
 }
 
 // do has a job done and waits for its end.
-func (db *DB) do(ctx context.Context, j *job) error { return db.w.do(ctx, j) }
+func (db *DB) do(ctx context.Context, j *job) error {
+	if db.pg != nil {
+		return db.pg.do(ctx, j)
+	}
+	return db.w.do(ctx, j)
+}
 
 // write is do for everything that needs no second look.
 func (db *DB) write(ctx context.Context, work func(*transaction) error) error {
-	return db.w.do(ctx, &job{work: work})
+	return db.do(ctx, &job{work: work})
 }
 
 // query runs a read and hands each row to scan. The statement is closed before
 // it returns, so that no reader ever holds back the checkpoint.
 func (db *DB) query(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
+	if db.pg != nil {
+		return db.pg.read(ctx, query, args, scan)
+	}
 	if db.w.isClosed() {
 		return ErrClosed
 	}
 	err := explain(db.path, db.read(ctx, query, args, scan))
-	db.w.health.saw(err)
+	db.health.saw(err)
 	return err
 }
 

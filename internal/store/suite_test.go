@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	goleak.VerifyTestMain(m)
+	// The server that the tests share ends with this program.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("chorus/internal/store/pgtest.(*Cluster).Start.func1"))
 }
 
 func TestSuite(t *testing.T) {

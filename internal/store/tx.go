@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"time"
 
 	"chorus/internal/chat"
@@ -12,7 +13,8 @@ import (
 // transaction is what the work of a commit writes through. Each dialect gives one; what is said through it is the
 // same for all. It is good only while the function runs that it was given to.
 type transaction struct {
-	w *writer // SQLite's: one for all, as long as the file is open
+	w  *writer // SQLite's: one for all, as long as the file is open
+	pg *pgTx   // PostgreSQL's: one for each; nil with SQLite
 
 	// What is remembered of earlier commits, and forgotten when one is taken back: see known and writeAudit.
 	known map[chat.ThreadID]known
@@ -27,13 +29,20 @@ func (tx *transaction) forget() {
 
 // exec runs a statement.
 func (tx *transaction) exec(query string, args ...any) error {
-	_, err := tx.w.result(query, args)
+	_, err := tx.result(query, args)
 	return err
+}
+
+func (tx *transaction) result(query string, args []any) (driver.Result, error) {
+	if tx.pg != nil {
+		return tx.pg.result(query, args)
+	}
+	return tx.w.result(query, args)
 }
 
 // change is exec that counts the rows.
 func (tx *transaction) change(query string, args ...any) (int64, error) {
-	res, err := tx.w.result(query, args)
+	res, err := tx.result(query, args)
 	if err != nil {
 		return 0, err
 	}
@@ -47,6 +56,9 @@ func (tx *transaction) row(query string, args []any, into ...any) error {
 
 // one asks for one row, which the caller scans.
 func (tx *transaction) one(query string, args ...any) scanner {
+	if tx.pg != nil {
+		return tx.pg.one(query, args)
+	}
 	st, err := tx.w.stmt(query)
 	if err != nil {
 		return noRow{err}
@@ -61,11 +73,33 @@ func (r noRow) Scan(...any) error { return r.err }
 
 // rows hands each row to scan.
 func (tx *transaction) rows(query string, args []any, scan func(*sql.Rows) error) error {
+	if tx.pg != nil {
+		return tx.pg.rows(query, args, scan)
+	}
 	st, err := tx.w.stmt(query)
 	if err != nil {
 		return err
 	}
 	return scanAll(scan)(st.QueryContext(context.Background(), args...))
+}
+
+// lock holds the rows that a query names until the transaction is over. SQLite has one writer at a time, and needs none.
+func (tx *transaction) lock(query string, args ...any) error {
+	if tx.pg == nil {
+		return nil
+	}
+	return tx.pg.rows(query, args, func(*sql.Rows) error { return nil })
+}
+
+// alone waits until nobody else, on whatever node, does what has this name, and keeps others from it until the transaction is over.
+func (tx *transaction) alone(name string) error { return tx.lock(lockName, name) }
+
+// says is how this transaction's database says what differs.
+func (tx *transaction) says() *dialect {
+	if tx.pg != nil {
+		return &postgresSQL
+	}
+	return &sqliteSQL
 }
 
 // scanAll hands each row of an answer to scan, and closes it.
@@ -121,6 +155,10 @@ func (tx Tx) Row(query string, args []any, into ...any) error { return tx.in.row
 func (tx Tx) Rows(query string, args []any, scan func(*sql.Rows) error) error {
 	return tx.in.rows(query, args, scan)
 }
+
+// Alone waits until nobody else, on whatever node, is in a transaction that has asked for the same name, and keeps others from it
+// until this one is over. What reads several rows to decide about one asks first.
+func (tx Tx) Alone(name string) error { return tx.in.alone(name) }
 
 // CreateThread makes a thread unless it is there.
 func (tx Tx) CreateThread(id chat.ThreadID, t journal.Thread) error {

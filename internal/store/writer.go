@@ -45,7 +45,7 @@ type writer struct {
 	tried   bool   // to save what was in a file that was removed
 	rescued string // where everything was saved after the file was removed; "": nowhere
 	guard   guard
-	health  health
+	health  *health
 
 	stop    chan struct{} // closed by close: nothing more is taken
 	done    chan struct{} // closed when the goroutine has ended
@@ -87,7 +87,7 @@ func openWriter(ctx context.Context, path string, o Options) (*writer, error) {
 	pool.SetMaxOpenConns(1)
 	w := &writer{path: path, pool: pool, stmts: make(map[string]*sql.Stmt), acts: make(map[string]driver.StmtExecContext), queue: make(chan *job, maxGroup),
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
-		files: openFiles{path: path}, guard: guard{path: path}, health: health{notify: o.Notify}}
+		files: openFiles{path: path}, guard: guard{path: path}, health: &health{notify: o.Notify}}
 	w.tx = transaction{w: w, known: map[chat.ThreadID]known{}}
 	if err := w.connect(ctx); err != nil {
 		return nil, errors.Join(err, pool.Close())

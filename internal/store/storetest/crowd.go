@@ -22,7 +22,9 @@ func testTwoHandles(t *testing.T, f *fixture) {
 		return [2]int64{own, others}
 	}
 	quiet := [2][2]int64{writes(f.s), writes(second)}
-	f.equal("writes while nobody writes", [2][2]int64{writes(f.s), writes(second)}, quiet)
+	if !f.s.Noisy {
+		f.equal("writes while nobody writes", [2][2]int64{writes(f.s), writes(second)}, quiet)
+	}
 	before := must[int64](t)(second.DataVersion(f.ctx()))
 	mine := must[int64](t)(f.s.DataVersion(f.ctx()))
 	row := must[journal.Thread](t)(f.s.Take(f.ctx(), thread))
@@ -30,7 +32,9 @@ func testTwoHandles(t *testing.T, f *fixture) {
 	if must[int64](t)(second.DataVersion(f.ctx())) == before {
 		t.Error("the second handle did not notice the first one's commit")
 	}
-	f.equal("own commits", must[int64](t)(f.s.DataVersion(f.ctx())), mine)
+	if !f.s.Noisy {
+		f.equal("own commits", must[int64](t)(f.s.DataVersion(f.ctx())), mine)
+	}
 	if writes(f.s) == quiet[0] || writes(second) == quiet[1] {
 		t.Error("a commit changed no number of its own handle, or of the other")
 	}

@@ -26,6 +26,8 @@ type Store struct {
 	Directory
 	Outbox
 	io.Closer
+	// Noisy: the numbers of DataVersion and Writes may also change though nobody else has written to this store.
+	Noisy bool
 }
 
 // Journal are threads and their events.
@@ -90,7 +92,7 @@ type Directory interface {
 }
 
 // Of is a store whose parts are all kept by db.
-func Of(db *store.DB) Store { return Store{db, db, db, db, db, db, db} }
+func Of(db *store.DB) Store { return Store{db, db, db, db, db, db, db, db.OnServer()} }
 
 // Home makes an empty place for one test. The function it returns opens one more
 // handle on that same place, as another process would; the test closes none of them.

@@ -1,0 +1,172 @@
+package store
+
+import (
+	"database/sql"
+	"embed"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"chorus/internal/store/pgtest"
+)
+
+// both runs a test on each dialect. The function that it is given opens one more handle on the same store, as another
+// process or node would.
+func both(t *testing.T, test func(t *testing.T, open func(Options) *DB)) {
+	t.Helper()
+	for _, where := range []string{"SQLite", "PostgreSQL"} {
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+			var at Options
+			if where == "SQLite" {
+				at.Path = filepath.Join(t.TempDir(), "chorus.db")
+			} else {
+				at.URL = pgtest.Database(t)
+			}
+			test(t, func(o Options) *DB {
+				t.Helper()
+				o.Path, o.URL = at.Path, at.URL
+				db, err := Open(t.Context(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() {
+					if err := db.Close(); err != nil {
+						t.Error(err)
+					}
+				})
+				return db
+			})
+		})
+	}
+}
+
+// What one dialect has and the other has not, and why.
+var onlyPostgres = []string{
+	"audit_end.hash", "audit_end.id", "audit_end.one", // SQLite has one writer, which knows the end
+	"events.xact", // SQLite numbers events by itself
+	"search_docs.agent", "search_docs.at", "search_docs.kind", "search_docs.seq", "search_docs.text", "search_docs.thread", "search_docs.who", "search_docs.words",
+	"search_places.seq", "search_places.thread", // SQLite's index is a file of its own
+}
+
+// Both dialects have the same tables with the same columns, and from the first migration of PostgreSQL on the same numbers.
+func TestDialectsHaveOneSchema(t *testing.T) {
+	t.Parallel()
+	numbers := func(files embed.FS, folder string) (out []int) {
+		found, err := migrationsIn(files, folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range found {
+			out = append(out, m.Version)
+		}
+		return out
+	}
+	lite, pg := numbers(migrationFiles, "migrations/sqlite"), numbers(postgresMigrations, "migrations/postgres")
+	if want := lite[slices.Index(lite, pg[0]):]; !slices.Equal(pg, want) {
+		t.Errorf("migrations/postgres has the numbers %v, migrations/sqlite %v: each new one stands in both folders", pg, want)
+	}
+	var mu sync.Mutex
+	columns := map[string][]string{}
+	both(t, func(t *testing.T, open func(Options) *DB) {
+		db := open(Options{})
+		query := `SELECT m.name || '.' || c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name NOT LIKE 'goose_%'`
+		if db.OnServer() {
+			query = `SELECT table_name || '.' || column_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name NOT LIKE 'goose_%'`
+		}
+		var found []string
+		err := db.query(t.Context(), query, nil, func(rows *sql.Rows) error {
+			var name string
+			err := rows.Scan(&name)
+			found = append(found, name)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(found)
+		t.Logf("%d columns", len(found))
+		mu.Lock()
+		defer mu.Unlock()
+		columns[t.Name()[strings.LastIndex(t.Name(), "/")+1:]] = found
+	})
+	t.Cleanup(func() { // when both have run
+		if columns["PostgreSQL"] == nil {
+			return // there is no server here
+		}
+		want := append(slices.Clone(columns["SQLite"]), onlyPostgres...)
+		slices.Sort(want)
+		for _, name := range want {
+			if !slices.Contains(columns["PostgreSQL"], name) {
+				t.Errorf("PostgreSQL has no %s", name)
+			}
+		}
+		for _, name := range columns["PostgreSQL"] {
+			if !slices.Contains(want, name) {
+				t.Errorf("SQLite has no %s", name)
+			}
+		}
+	})
+}
+
+func TestArgumentsAreNumbered(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]string{
+		`SELECT 1`: `SELECT 1`,
+		`SELECT a FROM b WHERE c = ? AND d IN (?, ?)`: `SELECT a FROM b WHERE c = $1 AND d IN ($2, $3)`,
+		`SELECT '?', "a?b", 'it''s ?', ?`:             `SELECT '?', "a?b", 'it''s ?', $1`,
+		`id LIKE ? ESCAPE '\' LIMIT ?`:                `id LIKE $1 ESCAPE '\' LIMIT $2`,
+	} {
+		if got := numberArguments(query); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	var texts numbered
+	if a, b := texts.of(`?`), texts.of(`?`); a != "$1" || b != "$1" {
+		t.Errorf("%q, %q", a, b)
+	}
+}
+
+// Texts that PostgreSQL refuses are cleaned, and found under the same words again.
+func TestTextsThatAreNone(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, open func(Options) *DB) {
+		db := open(Options{})
+		for i, text := range []string{"a\x00b", "broken \xff\xfe", "\x00"} {
+			scope := fmt.Sprint("scope", i)
+			if err := db.SetSetting(t.Context(), scope, text, text); err != nil {
+				t.Fatalf("%q: %v", text, err)
+			}
+			if got, err := db.Setting(t.Context(), scope, text); err != nil || got != text && got != cleanText(text) {
+				t.Errorf("%q came back as %q, %v", text, got, err)
+			}
+			say(t, db, text)
+		}
+	})
+}
+
+// Where the password of a database could be told, it is not.
+func TestPasswordsAreNotTold(t *testing.T) {
+	t.Parallel()
+	const secret = "s3cr3t"
+	for _, address := range []string{
+		"postgres://chorus:" + secret + "@127.0.0.1:1/chorus",
+		"postgres://chorus:" + secret + "@127.0.0.1:1/chorus?sslmode=nonsense",
+		"postgres://chorus:" + secret + "@host:port/%zz",
+		"postgres://chorus:" + secret + "%@127.0.0.1:1/chorus?password=" + secret,
+		"postgres://127.0.0.1:1/chorus?user=u&password=" + secret,
+		"mysql://chorus:" + secret + "@127.0.0.1/chorus",
+	} {
+		_, err := Open(t.Context(), Options{URL: address, Patience: 1})
+		if err == nil {
+			t.Fatalf("%s was opened", address)
+		}
+		if strings.Contains(fmt.Sprintf("%v %+v %q", err, err, err), secret) || strings.Contains(RedactURL(address), secret) {
+			t.Errorf("told: %v", err)
+		}
+		t.Log(err)
+	}
+}

@@ -1,0 +1,83 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed migrations/postgres/*.sql
+var postgresMigrations embed.FS
+
+// migrationLock is taken by whoever brings a database up to date: "CHOR", as in the header of SQLite's file.
+const migrationLock = applicationID
+
+// identify reads the database's version and refuses one that is not ours. An empty one has 0.
+func (p *postgres) identify(ctx context.Context, q rowQuerier) (int, error) {
+	var ours, used bool
+	err := q.QueryRowContext(ctx, `SELECT to_regclass('goose_db_version') IS NOT NULL AND to_regclass('threads') IS NOT NULL,
+		EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND relname <> 'goose_db_version')`).Scan(&ours, &used)
+	switch {
+	case err != nil:
+		return 0, err
+	case !ours && used:
+		return 0, &Problem{What: ErrForeign, Path: p.name}
+	case !ours:
+		return 0, nil
+	}
+	var version int
+	err = q.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied`).Scan(&version)
+	if err == nil && version > schemaVersion {
+		err = &Problem{What: ErrNewer, Path: p.name, Cause: fmt.Errorf("its schema is %d, this chorus knows %d", version, schemaVersion)}
+	}
+	return version, err
+}
+
+// migratePostgres runs goose. Nodes that meet here wait for each other; those that waited find nothing left to do.
+func migratePostgres(ctx context.Context, p *postgres, config *pgx.ConnConfig, to int) (err error) {
+	patient := config.Copy()
+	patient.RuntimeParams = maps.Clone(config.RuntimeParams)
+	patient.RuntimeParams["statement_timeout"] = "0" // for the lock, and for large tables
+	patient.RuntimeParams["idle_in_transaction_session_timeout"] = "60000"
+	db := stdlib.OpenDB(*patient)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	if _, err := conn.ExecContext(ctx, `SELECT pg_advisory_lock($1)`, migrationLock); err != nil {
+		return err
+	}
+	// The lock ends with the connection, also where the process dies here.
+	defer func() {
+		_, _ = conn.ExecContext(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock($1)`, migrationLock)
+	}()
+	if version, err := p.identify(ctx, conn); err != nil || version >= to {
+		return err
+	}
+	files, err := fs.Sub(postgresMigrations, "migrations/postgres")
+	if err != nil {
+		return err
+	}
+	return upPostgres(ctx, db, files, to)
+}
+
+func upPostgres(ctx context.Context, db *sql.DB, files fs.FS, to int) error {
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return err
+	}
+	if _, err := provider.UpTo(ctx, int64(to)); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return nil
+}
