@@ -18,10 +18,17 @@ func builtin() []platform.Command {
 	for _, m := range []string{"plan", "review", "implement", "verify", "off"} {
 		modes.Choices = append(modes.Choices, platform.Choice{Label: m, Value: m})
 	}
+	does := platform.Option{Name: "what", Description: "left out: list"}
+	for _, word := range []string{"list", "get", "set", "clear"} {
+		does.Choices = append(does.Choices, platform.Choice{Label: word, Value: word})
+	}
 	return []platform.Command{
 		{Name: "help", Description: "What can be typed here", Options: []platform.Option{{Name: "command", Description: "only this one, with its options"}}},
 		{Name: "status", Description: "Agent, model, permissions, what is going on"},
 		{Name: "cost", Description: "Tokens and money"},
+		{Name: "diff", Description: "What has changed in the repository"},
+		{Name: "notes", Description: "The agent's work notes", Options: []platform.Option{does, {Name: "key", Description: "which note", Completes: true}, {Name: "text", Description: "what it says"}}},
+		{Name: "prompts", Description: "What MCP servers have ready: /server:prompt ARGUMENTS asks for it"},
 		{Name: "tools", Description: "What the agent can use"},
 		{Name: "model", Description: "Show or change the model", Options: []platform.Option{{Name: "name", Description: "the model that answers from the next message on", Completes: true}}},
 		{Name: "mode", Description: "Show or change the mode", Options: []platform.Option{modes}},
@@ -35,6 +42,7 @@ func builtin() []platform.Command {
 func (t *turn) builtin(ctx context.Context, name, rest string) (operations.CommandAnswer, bool, error) {
 	carry := map[string]func(context.Context, string) (string, error){
 		"help": t.help, "status": t.status, "cost": t.cost, "tools": t.tools, "model": t.model, "mode": t.mode, "steer": t.steer, "stop": t.stop, "clear": t.clear,
+		"diff": t.diff, "notes": t.notes, "prompts": t.prompts,
 	}
 	if name == "skill" && rest == "" {
 		carry[name] = t.listSkills

@@ -205,6 +205,9 @@ func (h *Handler) CompleteCommand(ctx context.Context, by operation.Caller, in o
 			}
 		}
 	}
+	if strings.HasPrefix(in.Line, "/") && strings.Contains(in.Line, ":") && !strings.ContainsAny(in.Line, " \n") {
+		found = append(found, t.promptNames(ctx, in.Line)...)
+	}
 	if in.Line != "" {
 		found = found[:min(len(found), maxSuggestions)]
 	}
@@ -217,8 +220,11 @@ func (h *Handler) CompleteCommand(ctx context.Context, by operation.Caller, in o
 // values are what an option can be, of what the person may see.
 func (t *turn) values(ctx context.Context, at slash.Typing) (out []slash.Suggestion) {
 	choices, ok := t.set.As(t.surroundings()).Complete(ctx, platform.Invocation{Path: at.Path, Text: map[string]string{at.Option.Name: at.Typed}}, at.Option.Name)
-	if !ok && at.Path == "model" {
+	switch {
+	case !ok && at.Path == "model":
 		choices = t.models(ctx, at.Typed)
+	case !ok && at.Path == "notes":
+		choices = t.noteKeys(ctx, at.Typed)
 	}
 	for _, c := range choices {
 		out = append(out, slash.Suggestion{Line: at.With(c.Value), Label: c.Label})

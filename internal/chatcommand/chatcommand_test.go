@@ -2,6 +2,7 @@ package chatcommand_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,9 @@ type server struct {
 	operations.Sessions
 	operations.Memory
 	operations.Skills
+	operations.SessionWork
+	notes   []operations.SessionNote
+	changed string
 	session operations.Session
 	said    []string
 	here    string
@@ -65,6 +69,30 @@ func (s *server) GetSkill(context.Context, operation.Caller, operations.SkillRef
 	return operations.SkillDetail{}, nil
 }
 
+func (s *server) SessionDiff(context.Context, operation.Caller, operations.SessionRef) (operations.SessionChanges, error) {
+	return operations.SessionChanges{Text: s.changed}, nil
+}
+
+func (s *server) SessionNotes(context.Context, operation.Caller, operations.SessionRef) (operation.List[operations.SessionNote], error) {
+	return operation.List[operations.SessionNote]{Items: s.notes}, nil
+}
+
+func (s *server) SetSessionNote(_ context.Context, _ operation.Caller, in operations.SessionNoteText) (operations.SessionNote, error) {
+	note := operations.SessionNote{Key: in.Key, Value: in.Value}
+	s.notes = append(s.notes, note)
+	return note, nil
+}
+
+func (s *server) ClearSessionNotes(_ context.Context, _ operation.Caller, in operations.SessionNoteRef) (operations.ClearedNotes, error) {
+	n := len(s.notes)
+	s.notes = slices.DeleteFunc(s.notes, func(note operations.SessionNote) bool { return in.Key == "" || note.Key == in.Key })
+	return operations.ClearedNotes{Cleared: n - len(s.notes)}, nil
+}
+
+func (s *server) SessionPrompts(context.Context, operation.Caller, operations.SessionRef) (operation.List[operations.SessionPrompt], error) {
+	return operation.List[operations.SessionPrompt]{Items: []operations.SessionPrompt{{Name: "/wiki:review", Usage: "/wiki:review FILE", About: "Reviews a file."}}}, nil
+}
+
 func start(t *testing.T) (*server, operation.Executor) {
 	t.Helper()
 	s := &server{session: operations.Session{ID: "one", Thread: "discord:12/34:one:helper", Agent: "helper", Provider: "demo", Model: "script"}}
@@ -81,6 +109,7 @@ func somebody(scopes ...operation.Scope) operation.Caller {
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	s, to := start(t)
+	s.changed = "a.go | 2 ++"
 	for _, tt := range []struct {
 		line string
 		want string // in the answer or in the error
@@ -109,6 +138,19 @@ func TestCommands(t *testing.T) {
 		{"/skill run deploy staging", "", "/deploy staging"},
 		{"/etc/hosts is wrong", "", "/etc/hosts is wrong"},
 		{"/server:prompt word", "", "/server:prompt word"},
+		{"/diff", "a.go | 2 ++", ""},
+		{"/notes", "there are no notes", ""},
+		{"/notes set plan first the tests,  then the code", "noted", ""},
+		{"/notes get plan", "first the tests,  then the code", ""},
+		{"/notes get other", "there is no note other", ""},
+		{"/notes list", "plan: first the tests", ""},
+		{"/notes set fence a ``` b", "noted", ""},
+		{"/notes get fence", "````\na ``` b\n````", ""},
+		{"/notes set plan", "/notes set KEY TEXT", ""},
+		{"/notes bogus", "/notes set KEY TEXT", ""},
+		{"/notes clear plan", "1 cleared", ""},
+		{"/notes clear", "1 cleared", ""},
+		{"/prompts", "/wiki:review FILE: Reviews a file.", ""},
 		{"/token list", "There is no command /token", ""},
 	} {
 		s.said = nil
@@ -170,8 +212,14 @@ func TestPlace(t *testing.T) {
 
 func TestComplete(t *testing.T) {
 	t.Parallel()
-	_, to := start(t)
+	s, to := start(t)
+	s.notes = []operations.SessionNote{{Key: "plan", Value: "first the tests"}}
 	for line, want := range map[string]string{
+		"/di":            "/diff ",
+		"/notes g":       "/notes get ",
+		"/notes get p":   "/notes get plan ",
+		"/wiki:":         "/wiki:review ",
+		"/wiki:x":        "",
 		"/memory s":      "/memory show ",
 		"/dep":           "/deploy ",
 		"/memory show M": "/memory show MEMORY.md ",

@@ -3,6 +3,7 @@ package operations
 import (
 	"context"
 	"net/url"
+	"slices"
 	"time"
 
 	"chorus/internal/chat"
@@ -277,5 +278,5 @@ var (
 )
 
 func sessions() []operation.Any {
-	return append([]operation.Any{CreateSession, ListSessions, GetSession, ChangeSession, Say, Steer, Abort, ResumeSession, ClearSession, Fork, Attach}, commands()...)
+	return slices.Concat([]operation.Any{CreateSession, ListSessions, GetSession, ChangeSession, Say, Steer, Abort, ResumeSession, ClearSession, Fork, Attach}, commands(), sessionWork())
 }

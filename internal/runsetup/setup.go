@@ -117,6 +117,18 @@ func (s *Setup) OpenToolbox(thread chat.ThreadID) *Toolbox {
 	return s.toolboxes[thread]
 }
 
+// NotesOf are the work notes of a thread's agent: those that its tools have open, where they are.
+func (s *Setup) NotesOf(thread chat.ThreadID) *notes.File {
+	if b := s.OpenToolbox(thread); b != nil {
+		return b.Notes
+	}
+	return notes.NewFile(s.notesFile(thread))
+}
+
+func (s *Setup) notesFile(thread chat.ThreadID) string {
+	return filepath.Join(s.Home.ThreadDir(thread), "notes.json")
+}
+
 // CloseToolboxes ends what the tools of all threads have open.
 func (s *Setup) CloseToolboxes() error {
 	var errs []error
@@ -170,7 +182,7 @@ func (s *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 		}
 	}
 	walls := &isolate.SwitchedExecutor{Inner: s.Executor}
-	b := &Toolbox{Site: isolate.Site{Dir: dir, Agent: thread.Agent(), Proxy: &isolate.EgressProxy{Thread: thread}, Roots: beside}, Roots: roots, walls: walls, left: &ownProcesses{setup: s, thread: thread}, skills: where, Notes: notes.NewFile(filepath.Join(s.Home.ThreadDir(thread), "notes.json")), styledModels: map[string]styledModel{}}
+	b := &Toolbox{Site: isolate.Site{Dir: dir, Agent: thread.Agent(), Proxy: &isolate.EgressProxy{Thread: thread}, Roots: beside}, Roots: roots, walls: walls, left: &ownProcesses{setup: s, thread: thread}, skills: where, Notes: notes.NewFile(s.notesFile(thread)), styledModels: map[string]styledModel{}}
 	list := files.Tools(roots)
 	list = append(list, search.New(roots, search.Options{}))
 	list = append(list, shell.New(walls, shell.Options{Dir: dir, Env: roots.Env(), Keep: s.Logs.RedactingKeep(roots.Keep), Roots: isolate.WorkspaceRoots(dir, named)}))

@@ -24,8 +24,6 @@ func (s *Session) Command(ctx context.Context, line string) (string, error) {
 		return "questions are asked again", nil
 	case "/resume":
 		return s.resume(ctx, strings.TrimSpace(rest))
-	case "/diff", "/notes", "/prompts":
-		return "", fmt.Errorf("%s looks at files of the server, and this terminal does not; ask the agent for it", name)
 	}
 	answer, err := operations.RunCommand.Call(ctx, s.service, s.by, operations.CommandLine{ID: s.ID(), Line: line})
 	switch {

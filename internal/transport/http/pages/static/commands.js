@@ -4,6 +4,10 @@
 // isCommand reports whether words are for Chorus and not for the agent. A path is not: its first word has a second slash.
 export const isCommand = (text) => /^\/[^\s/:]*(\s|$)/.test(text.trimStart());
 
+// isPrompt reports whether what was typed begins the name of an MCP server's prompt: /server:prompt. It is said to the agent.
+const isPrompt = (text) => /^\/[^\s/:]+:\S*$/.test(text.trimStart());
+const hasCompletions = (text) => isCommand(text) || isPrompt(text);
+
 // completions shows in a list below the form how the line in the text area could go on.
 export function completions(area, list, url) {
   let asked = 0, timer = null, chosen = -1;
@@ -35,7 +39,7 @@ export function completions(area, list, url) {
     try {
       const answer = await fetch(`${url}?line=${encodeURIComponent(area.value.trimStart())}`, { headers: { "X-Chorus": "1" } });
       const html = answer.ok ? await answer.text() : "";
-      if (mine !== asked || !isCommand(area.value)) return; // more was typed meanwhile, or it was sent
+      if (mine !== asked || !hasCompletions(area.value)) return; // more was typed meanwhile, or it was sent
       list.innerHTML = html; // rendered by our own server
       chosen = -1;
       list.hidden = !list.children.length;
@@ -46,7 +50,7 @@ export function completions(area, list, url) {
     }
   };
   area.addEventListener("input", () => {
-    if (!isCommand(area.value) || area.value.trim().includes("\n")) {
+    if (!hasCompletions(area.value) || area.value.trim().includes("\n")) {
       close();
       return;
     }

@@ -1,0 +1,80 @@
+package operations
+
+import (
+	"context"
+
+	"chorus/internal/operation"
+)
+
+// SessionWork carries out operations on what a session works with: its folder, its agent's notes, the prompts of its MCP servers.
+type SessionWork interface {
+	SessionDiff(context.Context, operation.Caller, SessionRef) (SessionChanges, error)
+	SessionNotes(context.Context, operation.Caller, SessionRef) (operation.List[SessionNote], error)
+	SetSessionNote(context.Context, operation.Caller, SessionNoteText) (SessionNote, error)
+	ClearSessionNotes(context.Context, operation.Caller, SessionNoteRef) (ClearedNotes, error)
+	SessionPrompts(context.Context, operation.Caller, SessionRef) (operation.List[SessionPrompt], error)
+}
+
+// SessionChanges is what has changed in a session's repository since its last commit.
+type SessionChanges struct {
+	Text string `json:"text"` // a line for each file; "": nothing has
+}
+
+// SessionNote is one of the agent's work notes.
+type SessionNote struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// SessionNoteText is a work note as somebody writes it.
+type SessionNoteText struct {
+	ID    string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	Key   string `json:"key" minLen:"1" maxLen:"100" doc:"what the note is called"`
+	Value string `json:"value" minLen:"1" maxLen:"16384" doc:"its text"`
+}
+
+// SessionNoteRef names a work note.
+type SessionNoteRef struct {
+	ID  string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	Key string `json:"key,omitempty" maxLen:"100" doc:"only this note; left out: all of them"`
+}
+
+// ClearedNotes says how many notes went.
+type ClearedNotes struct {
+	Cleared int `json:"cleared"`
+}
+
+// SessionPrompt is what an MCP server of a session has ready.
+type SessionPrompt struct {
+	Name  string `json:"name"`            // /server:prompt, as it is asked for
+	Usage string `json:"usage"`           // with its arguments
+	About string `json:"about,omitempty"` // in the server's own words
+}
+
+// The operations on what a session works with.
+var (
+	SessionDiff = operation.New(operation.Info{Name: "session.diff", Help: "Tell what has changed in a session's repository since its last commit", Scope: operation.Read,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "GET /api/sessions/{id}/diff", ID: "sessionDiff"}}}, SessionWork.SessionDiff)
+
+	SessionNotes = operation.New(operation.Info{Name: "session.notes", Help: "List the work notes of a session's agent", Scope: operation.Read,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/sessions/{id}/notes", ID: "sessionNotes"}}}, SessionWork.SessionNotes)
+
+	SetSessionNote = operation.New(operation.Info{Name: "session.note_set", Help: "Write a work note of a session's agent", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "PUT /api/sessions/{id}/notes", ID: "setSessionNote", Body: "SessionNoteText"}}}, SessionWork.SetSessionNote)
+
+	ClearSessionNotes = operation.New(operation.Info{Name: "session.note_clear", Help: "Clear work notes of a session's agent", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "DELETE /api/sessions/{id}/notes", ID: "clearSessionNotes"}}}, SessionWork.ClearSessionNotes)
+
+	SessionPrompts = operation.New(operation.Info{Name: "session.prompts", Help: "List the prompts that a session's MCP servers have ready", Scope: operation.Read,
+		Doc:    "The servers start with the first message; before it there are none.",
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/sessions/{id}/prompts", ID: "sessionPrompts"}}}, SessionWork.SessionPrompts)
+)
+
+func sessionWork() []operation.Any {
+	return []operation.Any{SessionDiff, SessionNotes, SetSessionNote, ClearSessionNotes, SessionPrompts}
+}
