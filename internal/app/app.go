@@ -62,6 +62,7 @@ type Options struct {
 	// Journal wraps the store before the engine gets it; tests kill the process in it.
 	Journal func(engine.Journal) engine.Journal
 	Now     func() time.Time // the clock of the journal; nil: time.Now. Tests let it jump
+	Nodes   bool             // things are owned in the database, among all processes that have it open; always so with PostgreSQL
 	Sweep   time.Duration    // between looks at what other processes did; 0: the engine's own. Tests make it long
 }
 
@@ -95,6 +96,7 @@ type App struct {
 	mu             sync.Mutex
 	engine         *engine.Engine             // nil until something must run
 	owner          owner.Owner                // gives things to one process at a time
+	member         *membership                // nil: the database is not shared with other nodes
 	toolGrace      time.Duration              // for tools that run when Close is called
 	adopted        []func(chat.ThreadID) bool // which threads this process may run, as far as anybody asked
 	stopBackground func()                     // nil: nothing goes on beside
@@ -142,8 +144,13 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.DB, err = store.Open(ctx, store.Options{Path: path, BlobDir: a.Home.Blobs(), Durability: a.Shared.Durability, Notify: a.databaseChanged, Now: o.Now, Follow: tasks.Follow})
-	if err != nil {
+	a.owner = owner.Files{Dir: a.Home.Locks()}
+	opening := store.Options{Path: path, BlobDir: a.Home.Blobs(), Durability: a.Shared.Durability, Notify: a.databaseChanged, Now: o.Now, Follow: tasks.Follow}
+	if o.Nodes {
+		a.member = &membership{app: a}
+		a.owner, opening.Owns = a.member, a.member.owns
+	}
+	if a.DB, err = store.Open(ctx, opening); err != nil {
 		return nil, err
 	}
 	if err := a.openDocuments(ctx); err != nil {
@@ -181,7 +188,6 @@ func (a *App) readConfig() error {
 // below it comes in as a function.
 func (a *App) wire() {
 	o := a.Options
-	a.owner = owner.Files{Dir: a.Home.Locks()}
 	a.Discovery = &provider.Discovery{Home: a.Home, Models: a.Models}
 	a.Isolation = &isolate.Isolation{Env: o.Env, Environ: o.Environ, Executor: a.Executor, Home: a.Home, Log: a.Log, Notices: a.Notices, Logs: a.Logs}
 	a.Gate = &gate.Gate{DB: a.DB, Environ: o.Environ, Home: a.Home, Log: a.Log, Notices: a.Notices, Overrides: a.Overrides, Warn: o.Warn,
@@ -209,7 +215,7 @@ func (a *App) wire() {
 	a.clock.Say = func(ctx context.Context, s schedule.Schedule, due time.Time) (clock.Said, error) {
 		return a.Service.Handler().SayScheduled(ctx, s, due)
 	}
-	a.hooks.DB, a.hooks.Now, a.hooks.Log, a.hooks.Lock = a.DB, o.Now, a.Log, a.lockHooks
+	a.hooks.DB, a.hooks.Now, a.hooks.Log = a.DB, o.Now, a.Log
 	a.Checks = &checks.Checks{DB: a.DB, Env: o.Env, Environ: o.Environ, Home: a.Home, Log: a.Log, Models: a.Models, Isolation: a.Isolation,
 		Service: a.Service, Settings: a.Settings}
 	a.Sessions = &local.Sessions{DB: a.DB, Executor: a.Executor, Home: a.Home, Models: a.Models, Notices: a.Notices, Overrides: a.Overrides,
@@ -296,7 +302,7 @@ func (a *App) Close() error {
 	errs = append(errs, a.Setup.CloseToolboxes(), a.Setup.Memory.Close())
 	a.Isolation.Close()
 	a.telemetry.close()
-	errs = append(errs, a.DB.Close())
+	errs = append(errs, a.member.leave(), a.DB.Close())
 	a.Logs.CloseLog()
 	return errors.Join(errs...)
 }

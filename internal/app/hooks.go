@@ -27,23 +27,16 @@ func (a *App) runHooks(ctx context.Context) (wait func()) {
 			}
 		}
 	})
-	work.Go(func() { a.hooks.Run(ctx) })
+	work.Go(func() { a.whileOwner(ctx, owner.Hooks, a.hooks.Run) })
 	return func() { cancel(); work.Wait(); closeSources(); others.Close() }
 }
 
-// hooksLock is how often a server looks whether another one that held a lock of this home has ended.
-const hooksLock = 5 * time.Second
+// ownerLook is how often a process looks whether another one that does something for all has ended.
+const ownerLook = 2 * time.Second
 
-// lockHooks waits until no other process runs the hooks of this home.
-func (a *App) lockHooks(ctx context.Context) (unlock func(), err error) {
-	return a.waitForLock(ctx, owner.Hooks)
-}
-
-// waitForLock waits until no other process holds a lock of this home.
-func (a *App) waitForLock(ctx context.Context, name owner.Name) (unlock func(), err error) {
-	held, err := owner.Await(ctx, a.owner, name, hooksLock)
-	if err != nil {
-		return nil, err
-	}
-	return held.Release, nil
+// whileOwner does what only one process may do, while it is this one.
+func (a *App) whileOwner(ctx context.Context, name owner.Name, work func(context.Context)) {
+	owner.While(ctx, a.owner, name, ownerLook, func(err error) {
+		a.Log.Warn("what one process does for all cannot be taken: "+err.Error(), "component", "owner", "event", "not_taken", "name", string(name))
+	}, work)
 }

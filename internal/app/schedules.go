@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"chorus/internal/eventfile"
+	"chorus/internal/owner"
 	"chorus/internal/peernotify"
 )
 
@@ -26,7 +27,7 @@ func (a *App) keepSchedules(ctx context.Context) (wait func()) {
 			}
 		}
 	})
-	work.Go(func() { a.clock.Run(ctx) })
+	work.Go(func() { a.whileOwner(ctx, owner.Schedules, a.clock.Run) })
 	work.Go(func() { events.Run(ctx) })
 	return func() { cancel(); work.Wait(); changes.Close() }
 }

@@ -67,6 +67,9 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	if err := a.Service.Handler().CheckOwner(ctx); err != nil {
 		return err
 	}
+	if err := a.member.join("serve", o.Node, o.scheme()+"://"+listener.Addr().String()); err != nil {
+		return err
+	}
 	a.serving.Store(true)
 	a.stopServing.Store(&stop)
 	a.StartBackground()

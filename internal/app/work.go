@@ -39,7 +39,7 @@ func (a *App) wireWork() {
 			return a.workHandler().TellWork(ctx, t, words, key)
 		},
 		Self: work.Worker{Name: serverName}, Alive: a.members.Alive, Adopted: func(thread chat.ThreadID) { a.Engine(nil).Wake(thread) },
-		Paused: active.Paused, Lock: a.lockWork, Git: gitrepo.Options{Environ: a.Environ, LocalURLs: true},
+		Paused: active.Paused, Lead: func(ctx context.Context, lead func(context.Context)) { a.whileOwner(ctx, owner.Work, lead) }, Git: gitrepo.Options{Environ: a.Environ, LocalURLs: true},
 		Say: func(ctx context.Context, t work.Task, words, key string) (string, error) {
 			return a.workHandler().SayWork(ctx, t, words, key)
 		},
@@ -129,11 +129,6 @@ func (a *App) followWork(ctx context.Context) (wait func()) {
 	})
 	on.Go(func() { a.work.Run(ctx) })
 	return func() { cancel(); on.Wait(); events.Close(); others.Close() }
-}
-
-// lockWork waits until no other process merges the finished tasks of this home.
-func (a *App) lockWork(ctx context.Context) (unlock func(), err error) {
-	return a.waitForLock(ctx, owner.Work)
 }
 
 // checkCloneURL lets people who do not run this Chorus have repositories cloned from public addresses only.

@@ -90,6 +90,9 @@ type WorkerOptions struct {
 // not finished by then is taken over by others where it stopped.
 func (a *App) WorkOnTasks(ctx context.Context, o WorkerOptions) error {
 	self := work.Worker{Name: cmp.Or(o.Name, fmt.Sprintf("%s-%d", hostName(), os.Getpid())), Host: hostName(), PID: os.Getpid(), Slots: o.Slots, Projects: o.Projects, Agents: o.Agents}
+	if err := a.member.join("worker", "", ""); err != nil {
+		return err
+	}
 	own, err := a.members.Join(self)
 	if err != nil {
 		return err

@@ -380,6 +380,13 @@ func (e *Engine) sweep() {
 	}
 }
 
+// LookAgain looks for work at once, as the next sweep would: what others had may be free now.
+func (e *Engine) LookAgain() {
+	if e.ctx.Err() == nil {
+		go e.wakeActive()
+	}
+}
+
 // wakeActive wakes every thread that has work.
 func (e *Engine) wakeActive() {
 	threads, err := e.timed.ActiveThreads(e.ctx)

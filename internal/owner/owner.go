@@ -44,6 +44,8 @@ type Shared interface {
 	// Sweep says which of the things that have work this process should try for: not what others have, and not at once what is
 	// more for others to take.
 	Sweep(ctx context.Context) (try func(Name) bool, err error)
+	// Changed is closed when something that others have may have become free; ask for it again then.
+	Changed() <-chan struct{}
 }
 
 // Held is a thing that this process has.
@@ -84,12 +86,54 @@ func Await(ctx context.Context, o Owner, name Name, every time.Duration) (Held, 
 		if !errors.Is(err, ErrHeld) {
 			return held, err
 		}
-		pause := time.NewTimer(every)
-		select {
-		case <-ctx.Done():
-			pause.Stop()
-			return nil, ctx.Err()
-		case <-pause.C:
+		if err := pause(ctx, o, every); err != nil {
+			return nil, err
 		}
 	}
+}
+
+// pause waits before the next look.
+func pause(ctx context.Context, o Owner, every time.Duration) error {
+	var changed <-chan struct{}
+	if shared, ok := o.(Shared); ok {
+		changed = shared.Changed()
+	}
+	timer := time.NewTimer(every)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-changed:
+	case <-timer.C:
+	}
+	return nil
+}
+
+// While does work as long as this process has a thing: it waits until nobody else has it, and again after it was lost, until ctx
+// ends or the work does by itself. The work's context ends when the thing is lost, and the work must end then. failed hears what kept
+// it from being taken; it is tried again.
+func While(ctx context.Context, o Owner, name Name, every time.Duration, failed func(error), work func(context.Context)) {
+	for ctx.Err() == nil {
+		held, err := Await(ctx, o, name, every)
+		if err != nil {
+			if ctx.Err() == nil {
+				failed(err)
+				_ = pause(ctx, o, every)
+			}
+			continue
+		}
+		if !hold(ctx, held, work) {
+			return
+		}
+	}
+}
+
+// hold works with a thing; lost: somebody else may have it now.
+func hold(ctx context.Context, held Held, work func(context.Context)) (lost bool) {
+	defer held.Release()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(held.Context(), func() { cancel(context.Cause(held.Context())) })()
+	work(ctx)
+	return held.Context().Err() != nil
 }

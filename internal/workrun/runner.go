@@ -87,15 +87,16 @@ type Runner struct {
 	Answer func(ctx context.Context, thread chat.ThreadID) (string, error)
 	// Abort stops the run of a thread.
 	Abort func(ctx context.Context, thread chat.ThreadID, by string) error
-	// Lock waits until no other process does what is done once for a home: merges, deadlines, cleaning up. nil: none does.
-	Lock func(context.Context) (unlock func(), err error)
+	// Lead calls work, with a context that ends when another process may do it, while no other does what is done once: merges,
+	// deadlines, cleaning up. It returns when ctx ends. nil: there is no other.
+	Lead func(ctx context.Context, work func(context.Context))
 	// Adopted hears of a thread whose run goes on here from now on; may be nil.
 	Adopted func(thread chat.ThreadID)
 	// Git is how git is run.
 	Git gitrepo.Options
 
 	once     sync.Once
-	leads    atomic.Bool // it has the lock
+	leads    atomic.Pointer[context.Context] // of what is done once, while this process does it
 	draining atomic.Bool
 	news     chan struct{}
 	mu       sync.Mutex
@@ -135,19 +136,20 @@ func (r *Runner) Changed() {
 // Drain has this process take no further tasks; those that it has go on.
 func (r *Runner) Drain() { r.draining.Store(true) }
 
-// lead takes the lock in its time, and keeps it until done is closed.
+// lead does what is done once when it is this process's turn. After ctx has ended it keeps others from it until done is closed.
 func (r *Runner) lead(ctx context.Context, done <-chan struct{}) {
-	unlock, err := r.Lock(ctx)
-	if err != nil {
-		if ctx.Err() == nil {
-			r.Log.Error("finished tasks are not merged: "+err.Error(), "component", "work", "event", "work_not_locked")
-		}
+	if r.Lead == nil {
 		return
 	}
-	r.leads.Store(true)
-	r.Changed()
-	<-done
-	unlock()
+	r.Lead(ctx, func(leading context.Context) {
+		r.leads.Store(&leading)
+		r.Changed()
+		<-leading.Done()
+		r.leads.Store(nil)
+		if ctx.Err() != nil {
+			<-done
+		}
+	})
 }
 
 // Run does the work until ctx ends, and returns when nothing of it is on any more. What agents do goes on with the engine.
@@ -183,8 +185,8 @@ func (r *Runner) Run(ctx context.Context) {
 func (r *Runner) Round(ctx context.Context) (next time.Time, err error) {
 	r.begin()
 	now := r.Now()
-	if r.Lock == nil || r.leads.Load() {
-		if next, err = r.chores(ctx, now); err != nil {
+	if chores := r.choresContext(ctx); chores != nil {
+		if next, err = r.chores(chores, now); err != nil && chores.Err() == nil {
 			return next, err
 		}
 	}
@@ -193,6 +195,17 @@ func (r *Runner) Round(ctx context.Context) (next time.Time, err error) {
 		return next, err
 	}
 	return next, r.assign(ctx, now)
+}
+
+// choresContext is that of what is done once; nil: another process does it.
+func (r *Runner) choresContext(ctx context.Context) context.Context {
+	if r.Lead == nil {
+		return ctx
+	}
+	if leading := r.leads.Load(); leading != nil {
+		return *leading
+	}
+	return nil
 }
 
 // chores is what one process does for all: it wakes what was paused, ends what takes too long, merges what is finished.

@@ -305,7 +305,7 @@ func TestWaitingCostsNothing(t *testing.T) {
 	var rounds atomic.Int64
 	h.restart(h.Home)
 	h.Paused = func(context.Context) (bool, error) { rounds.Add(1); return false, nil }
-	h.Lock = func(context.Context) (func(), error) { return func() {}, nil }
+	h.Lead = func(ctx context.Context, lead func(context.Context)) { lead(ctx) }
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { h.Run(ctx) })

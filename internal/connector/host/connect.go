@@ -98,24 +98,107 @@ func (h *Host) Backend(platform string) *Backend {
 	return h.backends[platform]
 }
 
+// madeBot is a bot that is not connected yet.
+type madeBot struct {
+	*connector.Bot
+	cards *workcards.Cards
+}
+
+// connectBot connects a bot as soon as this process has it. On one home only one process may want it; among nodes all do, and those
+// that do not have it wait for it.
 func (h *Host) connectBot(ctx context.Context, work *sync.WaitGroup, b *Backend, a Account) error {
-	if !chat.ValidAgentName(a.Name) {
-		return fmt.Errorf("%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", a.Name)
-	}
-	derived, err := h.derivedCommands()
+	bot, err := h.makeBot(b, a)
 	if err != nil {
 		return err
 	}
-	var cards *workcards.Cards
+	if _, shared := h.Owner.(owner.Shared); shared {
+		work.Go(func() { h.whileOwner(ctx, b, a, bot) })
+		return nil
+	}
+	held, err := h.Owner.Take(ctx, owner.Bot(b.Platform.Name, a.Name))
+	if errors.Is(err, owner.ErrHeld) {
+		return errors.New("another process on this home runs it already; stop that one first")
+	}
+	if err != nil {
+		return err
+	}
+	b.setLive(a.Name, bot.Bot)
+	work.Go(func() {
+		defer held.Release()
+		h.runBot(ctx, b, a, bot)
+	})
+	return nil
+}
+
+// ownerLook is how often it is looked whether another node has let go of a bot.
+const ownerLook = 2 * time.Second
+
+// whileOwner connects a bot whenever this process has it, each time as a new one.
+func (h *Host) whileOwner(ctx context.Context, b *Backend, a Account, made *madeBot) {
+	failed := func(err error) { h.botFailed(b, a, err) }
+	owner.While(ctx, h.Owner, owner.Bot(b.Platform.Name, a.Name), ownerLook, failed, func(ctx context.Context) {
+		bot := made
+		if made = nil; bot == nil {
+			var err error
+			if bot, err = h.makeBot(b, a); err != nil {
+				failed(err)
+				return
+			}
+		}
+		b.setLive(a.Name, bot.Bot)
+		defer b.setLive(a.Name, nil)
+		h.runBot(ctx, b, a, bot)
+	})
+}
+
+// runBot keeps a bot connected until ctx ends.
+func (h *Host) runBot(ctx context.Context, b *Backend, a Account, bot *madeBot) {
+	ctx, cancel := context.WithCancel(ctx)
+	var cards sync.WaitGroup
+	cards.Go(func() { bot.cards.Run(ctx) })
+	if err := bot.Run(ctx); err != nil {
+		h.botFailed(b, a, err)
+	}
+	cancel()
+	cards.Wait()
+}
+
+func (h *Host) botFailed(b *Backend, a Account, err error) {
+	text := "bot " + a.Name + " is not on " + b.Platform.Label + ": " + err.Error()
+	h.Log.Error(text, "component", b.Platform.Name, "event", "bot_failed", "bot", a.Name)
+	h.Warn(text)
+}
+
+// setLive says which connection a bot has now; nil: none here.
+func (h *Backend) setLive(name string, bot *connector.Bot) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if bot == nil {
+		delete(h.live, name)
+		return
+	}
+	h.live[name] = bot
+}
+
+// makeBot makes a bot of an account.
+func (h *Host) makeBot(b *Backend, a Account) (*madeBot, error) {
+	if !chat.ValidAgentName(a.Name) {
+		return nil, fmt.Errorf("%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", a.Name)
+	}
+	derived, err := h.derivedCommands()
+	if err != nil {
+		return nil, err
+	}
+	made := &madeBot{}
 	o := BotOptions{Options: connector.Options{Name: a.Name, BackoffMax: a.BackoffMax, Backend: b.backend(), Log: h.Log,
 		Commands: func(bot *connector.Bot) []connector.Commands {
 			own := commands.New(bot)
 			around := b.surroundings(bot, own)
-			cards = workcards.New(bot, workcards.Options{Work: h.Work, Caller: around.Caller})
-			return []connector.Commands{own, cards, derived.As(around)}
+			made.cards = workcards.New(bot, workcards.Options{Work: h.Work, Caller: around.Caller})
+			return []connector.Commands{own, made.cards, derived.As(around)}
 		},
 		ShownIn: func(ctx context.Context, thread chat.ThreadID) (connector.Shown, error) {
-			return cards.ShownIn(ctx, thread)
+			return made.cards.ShownIn(ctx, thread)
 		}}}
 	if a.Name != b.Bots[0].Name {
 		o.CommandPrefix = a.Name
@@ -124,36 +207,8 @@ func (h *Host) connectBot(ctx context.Context, work *sync.WaitGroup, b *Backend,
 		h.Tune(&o)
 	}
 	if o.Platform, err = a.Open(o); err != nil {
-		return err
+		return nil, err
 	}
-	bot, err := connector.New(o.Options)
-	if err != nil {
-		return err
-	}
-	held, err := h.takeBot(ctx, b.Platform.Name, a.Name)
-	if err != nil {
-		return err
-	}
-	b.mu.Lock()
-	b.live[a.Name] = bot
-	b.mu.Unlock()
-	work.Go(func() { cards.Run(ctx) })
-	work.Go(func() {
-		defer held.Release()
-		if err := bot.Run(ctx); err != nil {
-			text := "bot " + a.Name + " is not on " + b.Platform.Label + ": " + err.Error()
-			h.Log.Error(text, "component", b.Platform.Name, "event", "bot_failed", "bot", a.Name)
-			h.Warn(text)
-		}
-	})
-	return nil
-}
-
-// takeBot takes a bot for this process: two that answer for it would answer twice.
-func (h *Host) takeBot(ctx context.Context, platform, name string) (owner.Held, error) {
-	held, err := h.Owner.Take(ctx, owner.Bot(platform, name))
-	if errors.Is(err, owner.ErrHeld) {
-		return nil, errors.New("another process on this home runs it already; stop that one first")
-	}
-	return held, err
+	made.Bot, err = connector.New(o.Options)
+	return made, err
 }

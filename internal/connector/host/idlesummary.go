@@ -131,10 +131,15 @@ func (h *Backend) quietPlaces(ctx context.Context) ([]QuietPlace, error) {
 	return out, nil
 }
 
-// speaks is the bot that speaks for the agent; "": none of ours.
+// speaks is the bot that speaks for the agent; "": none that this process has. So whoever has a bot sums up its places, and nobody else.
 func (h *Backend) speaks(p QuietPlace) string {
 	for _, b := range h.Bots {
 		if h.Serves(b.Name, p.thread()) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			if h.live[b.Name] == nil {
+				return ""
+			}
 			return b.Name
 		}
 	}
@@ -218,8 +223,9 @@ func (h *Backend) beginAnew(ctx context.Context, p QuietPlace, seen SeenQuiet) e
 		}
 	}
 	_, _, channel := room.PlaceParts(p.Place)
+	speaks := h.speaks(p)
 	h.mu.Lock()
-	bot := h.live[h.speaks(p)]
+	bot := h.live[speaks]
 	h.mu.Unlock()
 	if bot != nil {
 		if err := bot.Announce(ctx, channel, "quiet/"+seen.Saved, idleText(p, seen)); err != nil {

@@ -83,8 +83,6 @@ type Runner struct {
 	Worker  Worker
 	Now     func() time.Time
 	Log     *slog.Logger
-	// Lock waits until no other process runs the hooks of this home; nil: none can.
-	Lock func(context.Context) (unlock func(), err error)
 
 	changed chan struct{}
 	once    sync.Once
@@ -130,16 +128,8 @@ func (r *Runner) Cancel(id string) {
 	}
 }
 
-// Run runs hooks until the context ends, and returns when no run is on any more.
+// Run runs hooks until the context ends, and returns when no run is on any more. Only one process may do that.
 func (r *Runner) Run(ctx context.Context) {
-	if r.Lock != nil {
-		unlock, err := r.Lock(ctx)
-		if err != nil {
-			r.failed(ctx, err)
-			return
-		}
-		defer unlock()
-	}
 	defer r.work.Wait()
 	wake := make(chan struct{}, 1)
 	for _, s := range r.Sources {

@@ -53,7 +53,7 @@ type Options struct {
 	Every   time.Duration // between two beats; 0: DefaultEvery
 	Now     func() time.Time
 	Log     *slog.Logger
-	// Changed is told that another node came, died or drains; it must not wait. nil: nobody is.
+	// Changed is told that another node came, went or is being drained, or this one; it must not wait. nil: nobody is.
 	Changed func()
 }
 
@@ -73,6 +73,7 @@ type Node struct {
 	seen     map[string]sighting  // of other nodes
 	looked   time.Time
 	deferred map[owner.Name]bool // free things that were left to others in the last sweep
+	changed  chan struct{}       // closed when something may have become free
 }
 
 // sighting is how often another node was seen with the same beat.
@@ -113,7 +114,7 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 	if o.Changed == nil {
 		o.Changed = func() {}
 	}
-	n := &Node{o: o, held: map[owner.Name]*held{}}
+	n := &Node{o: o, held: map[owner.Name]*held{}, changed: make(chan struct{})}
 	if err := n.join(ctx); err != nil {
 		return nil, fmt.Errorf("join the nodes: %w", err)
 	}
@@ -317,7 +318,7 @@ func (n *Node) beat(ctx context.Context) error {
 	}
 	n.mu.Unlock()
 	if began {
-		n.o.Changed()
+		n.tell()
 	}
 	return nil
 }
@@ -355,9 +356,25 @@ func (n *Node) look(ctx context.Context) error {
 		}
 	}
 	if changed {
-		n.o.Changed()
+		n.tell()
 	}
 	return nil
+}
+
+// tell says that things may have become free, or that this node is to be drained.
+func (n *Node) tell() {
+	n.mu.Lock()
+	close(n.changed)
+	n.changed = make(chan struct{})
+	n.mu.Unlock()
+	n.o.Changed()
+}
+
+// Changed is closed when things may have become free.
+func (n *Node) Changed() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.changed
 }
 
 // count adds a look; suspects are those that were seen with the same beat for too long. Looks that come too soon after the last one, as
@@ -373,7 +390,7 @@ func (n *Node) count(found map[string]sighting) (suspects map[string]sighting, c
 	delete(found, n.id)
 	for as, s := range found {
 		before, known := n.seen[as]
-		changed = changed || !known || before.drain != s.drain
+		changed = changed || !known || before.drain || s.drain // one that is drained gives things back one after the other
 		if known && before.beat == s.beat {
 			s.looks = before.looks
 			if !soon {
