@@ -25,14 +25,15 @@ import (
 func (c *program) approvalsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "approvals", Short: "Pending approvals: list, read, answer", RunE: oneOf,
-		Long: `What an agent may not do without asking waits here until somebody answers, however
+		Long: `What an agent may not do without asking, and what a task gave that needs a yes, waits here until somebody answers, however
 long that takes and whatever process asked. The first answer counts. A run that waits
 in another terminal goes on by itself; one whose process has gone goes on with
 its next chorus chat or chorus run --session-id.`,
 		Example: `  chorus approvals list
   chorus approvals approve 01k3       a unique beginning of the id; without one, the only question there is
   chorus approvals approve --always   shows what a rule would allow, and keeps the one you pick
-  chorus approvals deny 01k3 --note "not on a Friday"`,
+  chorus approvals deny 01k3 --note "not on a Friday"
+  chorus approvals approve calm-otter   what a task gave, by the task's id`,
 	}
 	return c.group(cmd, func(commands *cli.Commands) {
 		cli.Prepare(commands, operations.ListApprovals, allApprovals)
@@ -40,11 +41,11 @@ its next chorus chat or chorus run --session-id.`,
 		cli.JSON(commands, operations.ListApprovals, func(_ cli.View, list operation.List[operations.Approval]) any {
 			out := []approvalJSON{}
 			for _, x := range list.Items {
-				out = append(out, approvalAsJSON(remote.Question(x)))
+				out = append(out, approvalAsJSON(x))
 			}
 			return out
 		})
-		asJSON := func(_ cli.View, a operations.Approval) any { return approvalAsJSON(remote.Question(a)) }
+		asJSON := func(_ cli.View, a operations.Approval) any { return approvalAsJSON(a) }
 		cli.Prepare(commands, operations.GetApproval, func(*cobra.Command) func(context.Context, cli.Connection, *operations.ApprovalRef, []string) error {
 			return func(ctx context.Context, to cli.Connection, in *operations.ApprovalRef, _ []string) (err error) {
 				in.ID, err = onlyPending(ctx, to, in.ID)
@@ -52,6 +53,10 @@ its next chorus chat or chorus run --session-id.`,
 			}
 		})
 		cli.Render(commands, operations.GetApproval, func(v cli.View, _ operations.ApprovalRef, a operations.Approval) error {
+			if a.Task != "" {
+				showTaskApproval(v.Out, a)
+				return nil
+			}
 			showApproval(v.Out, remote.Question(a))
 			return nil
 		})
@@ -115,7 +120,7 @@ func answered(v cli.View, _ operations.Answer, a operations.Approval) error {
 		return err
 	}
 	_, err := fmt.Fprintf(v.Out, "%s: %s\n", x.State, what(x))
-	if err == nil && v.Server == "" {
+	if err == nil && v.Server == "" && a.Task == "" {
 		_, err = fmt.Fprintf(v.Out, "if nothing runs there any more, go on with: chorus chat --session-id %s\n", x.Thread.Thread())
 	}
 	return err
@@ -123,6 +128,10 @@ func answered(v cli.View, _ operations.Answer, a operations.Approval) error {
 
 type approvalJSON struct {
 	ID         string          `json:"id"`
+	Kind       string          `json:"kind"`
+	TaskID     string          `json:"taskId,omitempty"`
+	ProjectID  string          `json:"projectId,omitempty"`
+	Answer     string          `json:"answer,omitempty"`
 	SessionID  string          `json:"sessionId"`
 	Thread     chat.ThreadID   `json:"thread"`
 	Run        string          `json:"run"`
@@ -156,8 +165,9 @@ type voteJSON struct {
 	At   time.Time `json:"at"`
 }
 
-func approvalAsJSON(a approval.Approval) approvalJSON {
-	out := approvalJSON{ID: a.ID, SessionID: a.Thread.Thread(), Thread: a.Thread, Run: a.Run, CallID: a.Call.ID, Tool: a.Call.Name,
+func approvalAsJSON(shown operations.Approval) approvalJSON {
+	a := remote.Question(shown)
+	out := approvalJSON{ID: a.ID, Kind: shown.Kind, TaskID: shown.Task, ProjectID: shown.Project, Answer: shown.Answer, SessionID: a.Thread.Thread(), Thread: a.Thread, Run: a.Run, CallID: a.Call.ID, Tool: a.Call.Name,
 		Args: a.Call.Args, Actions: nonNil(a.Actions), Dir: a.Dir, Risk: a.Risk, Rule: a.Rule, Reason: a.Reason, Again: a.Again,
 		Preview: a.Preview, Bound: a.Bound, AskedBy: a.AskedBy.String(), Payer: a.Payer.String(), AskedAt: a.AskedAt, Deadline: a.Deadline,
 		By: mayAnswer(a), Votes: []voteJSON{}, State: a.State, AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt, Note: a.Note}
@@ -175,18 +185,15 @@ func mayAnswer(a approval.Approval) string {
 }
 
 func listApprovals(v cli.View, _ operations.ApprovalQuery, page operation.List[operations.Approval]) error {
-	list := make([]approval.Approval, len(page.Items))
-	for i, x := range page.Items {
-		list[i] = remote.Question(x)
-	}
-	if len(list) == 0 {
+	if len(page.Items) == 0 {
 		fmt.Fprintln(v.Out, operations.ListApprovals.Empty)
 		return nil
 	}
 	w := tabwriter.NewWriter(v.Out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tSTATE\tASKED\tUNTIL\tBY\tRISK\tWHAT")
-	for _, x := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.ID, standing(x), x.AskedAt.Local().Format("2006-01-02 15:04"), until(x), x.AskedBy, x.Risk, what(x))
+	fmt.Fprintln(w, "ID\tKIND\tSTATE\tASKED\tUNTIL\tBY\tRISK\tWHAT")
+	for _, shown := range page.Items {
+		x := remote.Question(shown)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.ID, shown.Kind, standing(x), x.AskedAt.Local().Format("2006-01-02 15:04"), until(x), x.AskedBy, x.Risk, what(x))
 	}
 	return w.Flush()
 }
@@ -216,6 +223,16 @@ func what(a approval.Approval) string {
 		text += fmt.Sprintf(" and %d more", len(a.Actions)-1)
 	}
 	return clipLine(markdown.Visible(text), 70)
+}
+
+// showTaskApproval shows what a task waits for.
+func showTaskApproval(w io.Writer, a operations.Approval) {
+	for _, row := range [][2]string{{"task", a.Task}, {"project", a.Project}, {"kind", a.Kind}, {"agent", a.Agent}, {"does", a.Label}, {"why", a.Reason}, {"at", a.Preview}, {"asked by", a.AskedBy},
+		{"asked at", a.AskedAt.Local().Format("2006-01-02 15:04:05")}, {"who", a.Who}, {"state", a.State}, {"answer", a.Answer}} {
+		if row[1] != "" {
+			fmt.Fprintf(w, "%-9s %s\n", row[0], strings.ReplaceAll(markdown.Visible(row[1]), "\n", "\n          "))
+		}
+	}
 }
 
 func showApproval(w io.Writer, a approval.Approval) {

@@ -30,7 +30,7 @@ import (
 func (a *App) wireWork() {
 	queue := tasks.New(a.DB, func() { a.Bus.Publish(work.EventsWritten, bus.Note{}) })
 	a.Host.Work, a.queue = queue, queue
-	active := workservice.New(workservice.Options{Projects: queue, Tasks: queue, Memos: a.DB})
+	active := workservice.New(workservice.Options{Projects: queue, Tasks: queue, Memos: a.DB, NameOf: a.Service.NameOf})
 	a.members = &workrun.Members{Dir: a.Home.Workers(), Now: a.Service.Now}
 	a.taskOf = queue.OfThread
 	a.work = &workrun.Runner{Tasks: queue, Home: a.Home, Now: a.Service.Now, Log: a.Log, Workers: a.Shared.Workers, Deadline: provider.Milliseconds(a.Shared.TaskTimeoutMS), TokenLimit: int64(a.Shared.WorkTokensDaily),

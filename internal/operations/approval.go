@@ -31,9 +31,21 @@ type ApprovalRef struct {
 	ID string `json:"id" maxLen:"200" noun:"approval" doc:"the approval's id, or the call's"`
 }
 
+// The kinds of approvals: what is waited for.
+const (
+	AsksCall   = "call"         // an agent wants to call a tool
+	AsksResult = "task_result"  // a task is done and waits to be merged
+	AsksPull   = "pull_request" // likewise, or its pull request to be merged
+	AsksPlan   = "task_plan"    // a task gave a plan whose steps are to become tasks
+)
+
 // Approval is a pending or answered approval with everything a person needs to answer it.
 type Approval struct {
 	ID         string          `json:"id"`
+	Kind       string          `json:"kind"`             // call, task_result, pull_request or task_plan
+	Task       string          `json:"taskId,omitempty"` // the task that waits, which is the approval's id as well
+	Project    string          `json:"projectId,omitempty"`
+	Answer     string          `json:"answer,omitempty"` // what a yes and a no do
 	Session    string          `json:"session"`
 	Thread     string          `json:"thread,omitempty"` // the session's whole name
 	Agent      string          `json:"agent"`
@@ -91,13 +103,15 @@ type CallAnswer struct {
 
 // The operations on approvals.
 var (
-	ListApprovals = operation.New(operation.Info{Name: "approval.list", Help: "List pending approvals", Scope: operation.Read,
+	ListApprovals = operation.New(operation.Info{Name: "approval.list", Help: "List pending approvals, and tasks that wait for a yes", Scope: operation.Read,
+		Doc:    "Calls of agents come first, the newest of them before the others, then tasks, those that have waited longest before the others. A task's approval has the task's id. Those of a session are its calls alone.",
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP: []operation.HTTP{{Route: "GET /api/approvals", ID: "listApprovals"},
 			{Route: "GET /api/sessions/{session}/approvals", ID: "sessionApprovals", Help: "List pending approvals of a session"}},
-		CLI:     []operation.CLI{{Words: "approvals list", Help: "List pending approvals, the oldest first"}},
+		CLI:     []operation.CLI{{Words: "approvals list", Help: "List pending approvals, and tasks that wait for a yes"}},
+		Slash:   []operation.Slash{{Words: "approvals", Options: "limit", Show: "- {label:200} ({askedAt:minute}, `{id}`), by {who:100}"}},
 		Tool:    "approval_list",
-		Columns: "ID=id | STATE=state | ASKED=askedAt:minute | BY=askedBy | RISK=risk | WHAT=label:70",
+		Columns: "ID=id | KIND=kind | STATE=state | ASKED=askedAt:minute | BY=askedBy | RISK=risk | WHAT=label:70",
 		Empty:   "there are no pending approvals"}, Approvals.ListApprovals)
 
 	GetApproval = operation.New(operation.Info{Name: "approval.get", Help: "Show an approval with everything there is to know", Scope: operation.Read,
@@ -105,11 +119,11 @@ var (
 		CLI:  []operation.CLI{{Words: "approvals show", Args: "[ID]"}}, MCP: "approval_get"}, Approvals.GetApproval)
 
 	AnswerApproval = operation.New(operation.Info{Name: "approval.answer", Help: "Answer an approval", Scope: operation.Approve, Effect: operation.Changes,
-		Doc:    "One that is answered already is a conflict, and about says how it was answered.",
+		Doc:    "One that is answered already is a conflict, and about says how it was answered. Of a task the result or the plan is answered, with the rights that one has on the task: a no needs a note, which its worker is told.",
 		Errors: []operation.Kind{operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/approvals/{id}", ID: "answerApproval", Body: "Verdict"}},
-		CLI: []operation.CLI{{Words: "approvals approve", Args: "[ID]", Set: map[string]any{"approved": true}, Help: "Approve a call"},
-			{Words: "approvals deny", Args: "[ID]", Set: map[string]any{"approved": false}, Help: "Deny a call"}},
+		CLI: []operation.CLI{{Words: "approvals approve", Args: "[ID]", Set: map[string]any{"approved": true}, Help: "Approve a call, or what a task gave"},
+			{Words: "approvals deny", Args: "[ID]", Set: map[string]any{"approved": false}, Help: "Deny a call, or give a task back to its worker with a note"}},
 		MCP:  "approval_answer", // an agent must not answer for the people who are asked about it
 		Done: "{state}: {tool}"}, Approvals.AnswerApproval)
 

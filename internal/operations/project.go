@@ -46,6 +46,7 @@ type ProjectChanges struct {
 	MaxRuns    *int     `json:"maxConcurrentAgents,omitempty" min:"1" max:"64" tool:"max_concurrent_agents" cli:"max-agents" slash:"max_agents" doc:"how many of its tasks are worked on at once"`
 	TokenLimit *int64   `json:"budgetLimit,omitempty" min:"0" tool:"budget_limit" cli:"token-limit" slash:"token_limit" doc:"tokens that its tasks may take in 24 hours; 0: no limit"`
 	Shared     *bool    `json:"shared,omitempty" slash:"-" doc:"everybody who may talk to this Chorus sees it"`
+	Approvers  string   `json:"approvers,omitempty" maxLen:"2000" slash:"-" doc:"who may say yes to what its tasks gave: owner, local, role:NAME or keys such as discord:123, with commas; anyone: whoever sees it"`
 }
 
 // ProjectRef names a project.
@@ -118,21 +119,25 @@ type ChannelProject struct {
 
 // Project is something that tasks are for.
 type Project struct {
-	ID         string         `json:"id"`
-	Name       string         `json:"name"`
-	Status     string         `json:"status"` // ACTIVE, PAUSED or ARCHIVED
-	Weight     float64        `json:"creditWeight"`
-	MaxRuns    int            `json:"maxConcurrentAgents"`
-	TokenLimit int64          `json:"budgetLimit,omitempty"` // in 24 hours
-	Tokens     int64          `json:"tokensUsed"`            // in 24 hours
-	Channel    string         `json:"channelId,omitempty"`
-	Owner      string         `json:"owner"`
-	Shared     bool           `json:"shared"`
-	Workspace  string         `json:"workspace"`
-	Tasks      map[string]int `json:"tasks,omitempty"` // by status
-	Repos      []Repo         `json:"repos,omitempty"`
-	Open       int            `json:"openTasks"`
-	CreatedAt  time.Time      `json:"createdAt"`
+	ID         string  `json:"id"`
+	Name       string  `json:"name"`
+	Status     string  `json:"status"` // ACTIVE, PAUSED or ARCHIVED
+	Weight     float64 `json:"creditWeight"`
+	MaxRuns    int     `json:"maxConcurrentAgents"`
+	TokenLimit int64   `json:"budgetLimit,omitempty"` // in 24 hours
+	Tokens     int64   `json:"tokensUsed"`            // in 24 hours
+	Channel    string  `json:"channelId,omitempty"`
+	Owner      string  `json:"owner"`
+	OwnerName  string  `json:"ownerName,omitempty"`
+	// Approvers are those who may say yes to what its tasks gave; none: whoever sees it.
+	Approvers     []string       `json:"approvers,omitempty"`
+	ApproverNames []string       `json:"approverNames,omitempty"`
+	Shared        bool           `json:"shared"`
+	Workspace     string         `json:"workspace"`
+	Tasks         map[string]int `json:"tasks,omitempty"` // by status
+	Repos         []Repo         `json:"repos,omitempty"`
+	Open          int            `json:"openTasks"`
+	CreatedAt     time.Time      `json:"createdAt"`
 }
 
 // NewRepo is a repository to be registered.

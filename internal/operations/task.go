@@ -138,6 +138,7 @@ type Task struct {
 	SessionID   string      `json:"sessionId"` // the conversation in which it is worked on
 	Owner       string      `json:"owner"`
 	OwnerName   string      `json:"ownerName,omitempty"`
+	Approvers   []string    `json:"approvers,omitempty"` // who may say yes to what it gave, by name; none: whoever sees it
 	Needs       []TaskBrief `json:"dependsOn,omitempty"`
 	Blocks      []TaskBrief `json:"blocks,omitempty"`
 	Subtasks    []TaskBrief `json:"subtasks,omitempty"`

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
@@ -25,21 +26,54 @@ func (o *Handler) ListApprovals(ctx context.Context, by operation.Caller, q oper
 	if !ok {
 		return out, Invalid("state", "there is no state %.40q; there are pending, approved, denied, expired, cancelled and all", q.State)
 	}
-	f := store.ApprovalList{State: state, Before: q.Cursor, Prefix: ownPrefix(by), Limit: limit(q.Limit, 50, 200) + 1}
+	most := limit(q.Limit, 50, 200)
+	after, tasksOnly := strings.CutPrefix(q.Cursor, taskCursor)
+	if !tasksOnly {
+		if err := o.listCalls(ctx, by, q, state, most, &out); err != nil || out.Next != "" {
+			return out, err
+		}
+	}
+	if o.app.Work == nil || q.Session != "" || state != approval.Open && state != "" {
+		return out, nil
+	}
+	if !tasksOnly {
+		after = ""
+	}
+	room := most - len(out.Items)
+	list, next, err := o.app.Work.Asking(ctx, by, after, max(room, 1))
+	switch {
+	case err != nil:
+		return out, err
+	case room > 0:
+		if out.Items = append(out.Items, list...); next != "" {
+			out.Next = taskCursor + next
+		}
+	case len(list) > 0:
+		out.Next = taskCursor
+	}
+	return out, nil
+}
+
+// taskCursor begins the cursors of a list of approvals behind which only tasks are left.
+const taskCursor = "task."
+
+// listCalls lists the approvals of calls.
+func (o *Handler) listCalls(ctx context.Context, by operation.Caller, q operations.ApprovalQuery, state approval.State, most int, out *operation.List[operations.Approval]) error {
+	f := store.ApprovalList{State: state, Before: q.Cursor, Prefix: ownPrefix(by), Limit: most + 1}
 	if q.Session != "" {
 		row, err := o.find(ctx, by, q.Session)
 		if err != nil {
-			return out, err
+			return err
 		}
 		f.Thread, f.Prefix = row.ID, ""
 	}
 	// Those whose time is over are ended first, so that nobody answers in vain.
 	if _, err := o.Engine.Approvals(ctx, approval.Filter{State: approval.Open, Limit: 1}); err != nil {
-		return out, err
+		return err
 	}
 	found, err := o.app.DB.ApprovalsFor(ctx, f)
 	if err != nil {
-		return out, err
+		return err
 	}
 	if len(found) == f.Limit {
 		found = found[:f.Limit-1]
@@ -48,14 +82,14 @@ func (o *Handler) ListApprovals(ctx context.Context, by operation.Caller, q oper
 	for _, a := range found {
 		out.Items = append(out.Items, o.Approval(by, a))
 	}
-	return out, nil
+	return nil
 }
 
 // Approval shows a question to somebody.
 func (o *Handler) Approval(by operation.Caller, a approval.Approval) operations.Approval {
 	hide := o.app.Logs.Redactor()
 	out := operations.Approval{
-		ID: a.ID, Session: a.Thread.Thread(), Thread: string(a.Thread), Agent: a.Thread.Agent(), Run: a.Run, CallID: a.Call.ID, Tool: a.Call.Name,
+		ID: a.ID, Kind: operations.AsksCall, Session: a.Thread.Thread(), Thread: string(a.Thread), Agent: a.Thread.Agent(), Run: a.Run, CallID: a.Call.ID, Tool: a.Call.Name,
 		ArgsJSON: hide.Text(string(a.Call.Args)), Dir: a.Dir, Preview: hide.Text(a.Preview), Risk: a.Risk, Rule: a.Rule, Reason: hide.Text(a.Reason),
 		Again: hide.Text(a.Again), Unbound: hide.Text(approval.Unbound(a.Bound)), AskedBy: a.AskedBy.String(), Payer: a.Payer.String(), AskedAt: a.AskedAt, Deadline: a.Deadline,
 		Who: cmp.Or(a.Who, approval.DefaultWho), State: string(a.State), AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt, Note: a.Note,
@@ -83,6 +117,12 @@ func (o *Handler) Approval(by operation.Caller, a approval.Approval) operations.
 // AnswerApproval carries out the operation of that name.
 func (o *Handler) AnswerApproval(ctx context.Context, by operation.Caller, in operations.Answer) (operations.Approval, error) {
 	a, err := o.findApproval(ctx, by, in.ID)
+	if question, is, terr := o.taskQuestion(ctx, by, in.ID, err); is {
+		if terr != nil {
+			return operations.Approval{}, terr
+		}
+		return o.answerTask(ctx, by, in, question)
+	}
 	if err != nil {
 		return operations.Approval{}, err
 	}
@@ -106,10 +146,51 @@ func (o *Handler) AnswerApproval(ctx context.Context, by operation.Caller, in op
 // GetApproval carries out the operation of that name.
 func (o *Handler) GetApproval(ctx context.Context, by operation.Caller, in operations.ApprovalRef) (operations.Approval, error) {
 	a, err := o.findApproval(ctx, by, in.ID)
+	if question, is, terr := o.taskQuestion(ctx, by, in.ID, err); is {
+		return question, terr
+	}
 	if err != nil {
 		return operations.Approval{}, err
 	}
 	return o.Approval(by, a), nil
+}
+
+// taskQuestion is what a task waits for, where no call's approval has the id that was looked for in vain; false: there is no such task
+// for the caller either.
+func (o *Handler) taskQuestion(ctx context.Context, by operation.Caller, id string, inVain error) (operations.Approval, bool, error) {
+	if no := (*operation.Error)(nil); o.app.Work == nil || id == "" || !errors.As(inVain, &no) || no.Kind != operation.NotFound {
+		return operations.Approval{}, false, nil
+	}
+	q, err := o.app.Work.Question(ctx, by, id)
+	if no := (*operation.Error)(nil); errors.As(err, &no) && no.Kind == operation.NotFound {
+		return q, false, nil
+	}
+	return q, true, err
+}
+
+// answerTask answers for what a task waits for, by the operation that does so on the task: the same rights count.
+func (o *Handler) answerTask(ctx context.Context, by operation.Caller, in operations.Answer, q operations.Approval) (operations.Approval, error) {
+	note := strings.TrimSpace(in.Note)
+	switch {
+	case len(in.Always) > 0:
+		return q, Invalid("always", "rules are about calls of agents; what task %s gave is answered once", q.Task)
+	case !in.Approved && note == "":
+		return q, Invalid("note", "a no to what task %s gave needs a note: its worker begins again, and is told what to do otherwise", q.Task)
+	}
+	var err error
+	switch to := o.Operations(); {
+	case in.Approved:
+		_, err = operations.ApproveTask.Call(ctx, to, by, operations.TaskRef{ID: q.Task})
+		q.State = string(approval.Approved)
+	case q.Kind == operations.AsksPlan:
+		_, err = operations.RejectPlan.Call(ctx, to, by, operations.TaskFeedback{ID: q.Task, Feedback: note})
+		q.State = string(approval.Refused)
+	default:
+		_, err = operations.ReopenTask.Call(ctx, to, by, operations.TaskFeedback{ID: q.Task, Feedback: note})
+		q.State = string(approval.Refused)
+	}
+	q.MayAnswer, q.AnsweredBy, q.AnsweredAt, q.Note = false, by.Principal.String(), o.app.Now(), note
+	return q, err
 }
 
 // AnswerCall carries out the operation of that name.

@@ -244,11 +244,14 @@ func callName(p chat.Principal) string {
 }
 
 // NameOf is what people call somebody of whom only the key was kept.
-func (o *Handler) NameOf(ctx context.Context, key string) string {
+func (o *Handler) NameOf(ctx context.Context, key string) string { return o.app.NameOf(ctx, key) }
+
+// NameOf is what people call somebody, by their key.
+func (s *Service) NameOf(ctx context.Context, key string) string {
 	kind, id, _ := strings.Cut(key, ":")
 	who := chat.Principal{Kind: chat.PrincipalKind(kind), ID: id}
 	if who.Kind == chat.TokenHolder {
-		if token, err := o.app.DB.TokenByID(ctx, id); err == nil {
+		if token, err := s.DB.TokenByID(ctx, id); err == nil {
 			who.Name = token.Name
 		}
 	}

@@ -24,7 +24,7 @@ var migrationFiles embed.FS
 // schemaVersion is the number of the newest migration. Every migration writes
 // its number into user_version, in its own transaction, so that a warm start
 // compares two integers and never wakes the migration machinery.
-const schemaVersion = 28
+const schemaVersion = 29
 
 // auditChained is the migration from which on the audit log is a chain.
 const auditChained = 2

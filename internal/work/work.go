@@ -35,6 +35,9 @@ type Project struct {
 	Channel    string
 	Owner      chat.Principal
 	Shared     bool // everybody who may read sees it
+	// Approvers are those whose yes to a result or a plan counts, as ParseApprovers reads them; none: whoever sees the project.
+	Approvers  []string
+	OnConflict string // what becomes of a merge with conflicts: ConflictAsks or ConflictTask
 	Created    time.Time
 }
 

@@ -145,10 +145,14 @@ func (h *Handler) DeleteTask(ctx context.Context, by operation.Caller, in operat
 // ApproveTask carries out the operation of that name: the yes orders the merge, and COMPLETED comes with it.
 // Where a plan waits, the plan is meant.
 func (h *Handler) ApproveTask(ctx context.Context, by operation.Caller, in operations.TaskRef) (operations.TaskMove, error) {
-	if err := notWorker(by); err != nil {
+	t, p, err := h.task(ctx, by, in.ID)
+	if err == nil {
+		err = h.mayApprove(ctx, by, p)
+	}
+	if err != nil {
 		return operations.TaskMove{}, err
 	}
-	if t, _, err := h.task(ctx, by, in.ID); err == nil && t.State == work.AwaitingPlanApproval {
+	if t.State == work.AwaitingPlanApproval {
 		plan, err := h.ApprovePlan(ctx, by, in)
 		return operations.TaskMove{ID: plan.ID, Title: plan.Title, Status: plan.Status, PreviousStatus: string(t.State)}, err
 	}
@@ -201,11 +205,16 @@ func (h *Handler) SkipTask(ctx context.Context, by operation.Caller, in operatio
 
 // SetTaskStatus carries out the operation of that name.
 func (h *Handler) SetTaskStatus(ctx context.Context, by operation.Caller, in operations.TaskStatusChange) (operations.TaskMove, error) {
-	before, _, err := h.task(ctx, by, in.ID)
+	before, p, err := h.task(ctx, by, in.ID)
 	if err != nil {
 		return operations.TaskMove{}, err
 	}
 	after, err := h.o.Tasks.Change(ctx, in.ID, func(t *work.Task, now time.Time) ([]work.Event, error) {
+		if t.State.AsksForYes() && work.State(in.Status) == work.Completed {
+			if err := h.mayApprove(ctx, by, p); err != nil {
+				return nil, err
+			}
+		}
 		if before = *t; t.Run != "" {
 			return nil, operation.Errorf(operation.Conflict, "a worker is on the task; stop it first")
 		}

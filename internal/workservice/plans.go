@@ -77,21 +77,21 @@ func notWorker(by operation.Caller) error {
 
 // ApprovePlan carries out the operation of that name.
 func (h *Handler) ApprovePlan(ctx context.Context, by operation.Caller, in operations.TaskRef) (operations.TaskPlan, error) {
-	if err := notWorker(by); err != nil {
-		return operations.TaskPlan{}, err
+	t, p, err := h.task(ctx, by, in.ID)
+	if err == nil {
+		err = h.mayApprove(ctx, by, p)
 	}
-	t, _, err := h.task(ctx, by, in.ID)
 	if err == nil {
 		err = notWaiting(t)
 	}
 	if err != nil {
 		return operations.TaskPlan{}, err
 	}
-	p, err := h.o.Plans.PlanOf(ctx, t.ID)
+	plan, err := h.o.Plans.PlanOf(ctx, t.ID)
 	if err != nil {
 		return operations.TaskPlan{}, err
 	}
-	if n := len(p.Steps); n > work.MaxPlanSteps {
+	if n := len(plan.Steps); n > work.MaxPlanSteps {
 		return operations.TaskPlan{}, operation.Errorf(operation.Conflict, "the plan has %d steps, and at most %d can become tasks; reject it and say how it is to be shortened: chorus task reject-plan %s", n, work.MaxPlanSteps, t.ID)
 	}
 	if t, _, err = h.o.Plans.ApprovePlan(ctx, t.ID, by.Principal.String()); err != nil {
@@ -110,6 +110,13 @@ func (h *Handler) RejectPlan(ctx context.Context, by operation.Caller, in operat
 
 // DeletePlan carries out the operation of that name.
 func (h *Handler) DeletePlan(ctx context.Context, by operation.Caller, in operations.TaskRef) (operations.TaskMove, error) {
+	_, p, err := h.task(ctx, by, in.ID)
+	if err == nil {
+		err = h.mayApprove(ctx, by, p) // what waits for a yes to the plan goes on without one
+	}
+	if err != nil {
+		return operations.TaskMove{}, err
+	}
 	return h.decided(ctx, by, in.ID, func(id string) (work.Task, error) { return h.o.Plans.DeletePlan(ctx, id, by.Principal.String()) })
 }
 

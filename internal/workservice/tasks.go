@@ -140,7 +140,7 @@ func (h *Handler) CreateTask(ctx context.Context, by operation.Caller, in operat
 		return operations.Task{}, explained(err)
 	}
 	h.changed()
-	out, err := h.whole(ctx, made)
+	out, err := h.whole(ctx, made, p)
 	if in.Project == "" {
 		out.Warning = h.otherProject(ctx, by, p.ID, in.Title+" "+in.Description)
 	}
@@ -179,17 +179,18 @@ func explained(err error) error {
 
 // GetTask carries out the operation of that name.
 func (h *Handler) GetTask(ctx context.Context, by operation.Caller, in operations.TaskRef) (operations.Task, error) {
-	t, _, err := h.task(ctx, by, in.ID)
+	t, p, err := h.task(ctx, by, in.ID)
 	if err != nil {
 		return operations.Task{}, err
 	}
-	return h.whole(ctx, t)
+	return h.whole(ctx, t, p)
 }
 
 // whole shows a task with those around it.
-func (h *Handler) whole(ctx context.Context, t work.Task) (operations.Task, error) {
+func (h *Handler) whole(ctx context.Context, t work.Task, p work.Project) (operations.Task, error) {
 	out := show(t)
 	nameTask(&out, h.names(ctx))
+	out.Approvers = h.approverNames(ctx, p)
 	needs, err := h.o.Tasks.Needs(ctx, t.ID)
 	if err != nil {
 		return out, err
@@ -205,7 +206,7 @@ func (h *Handler) whole(ctx context.Context, t work.Task) (operations.Task, erro
 
 // EditTask carries out the operation of that name.
 func (h *Handler) EditTask(ctx context.Context, by operation.Caller, in operations.TaskChanges) (operations.Task, error) {
-	t, _, err := h.task(ctx, by, in.ID)
+	t, p, err := h.task(ctx, by, in.ID)
 	if err != nil {
 		return operations.Task{}, err
 	}
@@ -229,6 +230,11 @@ func (h *Handler) EditTask(ctx context.Context, by operation.Caller, in operatio
 			set("task_type")
 		}
 		if in.Approval != nil {
+			if t.Approval && !*in.Approval {
+				if err := h.mayApprove(ctx, by, p); err != nil { // nobody would be asked any more
+					return nil, err
+				}
+			}
 			t.Approval = *in.Approval
 			set("requires_approval")
 		}
@@ -245,7 +251,7 @@ func (h *Handler) EditTask(ctx context.Context, by operation.Caller, in operatio
 		return operations.Task{}, err
 	}
 	h.changed()
-	return h.whole(ctx, t)
+	return h.whole(ctx, t, p)
 }
 
 // AddDependency carries out the operation of that name.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 	"chorus/internal/work"
 )
 
-const projectColumns = `id, name, weight, max_runs, state, token_limit, channel, owner, shared, created_at`
+const projectColumns = `id, name, weight, max_runs, state, token_limit, channel, owner, shared, created_at, approvers, on_conflict`
 
 // CreateProject makes a project; false: there is one with this id already, and nothing was written.
 func (s *Tasks) CreateProject(ctx context.Context, p work.Project) (bool, error) {
@@ -62,13 +63,13 @@ func (s *Tasks) projects(ctx context.Context, query string, args ...any) (out []
 }
 
 func scanProject(rows *sql.Rows) (p work.Project, err error) {
-	var owner string
+	var owner, approvers string
 	var created int64
-	if err := rows.Scan(&p.ID, &p.Name, &p.Weight, &p.MaxRuns, &p.State, &p.TokenLimit, &p.Channel, &owner, &p.Shared, &created); err != nil {
+	if err := rows.Scan(&p.ID, &p.Name, &p.Weight, &p.MaxRuns, &p.State, &p.TokenLimit, &p.Channel, &owner, &p.Shared, &created, &approvers, &p.OnConflict); err != nil {
 		return p, err
 	}
 	p.Created = instant(created)
-	return p, json.Unmarshal([]byte(owner), &p.Owner)
+	return p, errors.Join(json.Unmarshal([]byte(owner), &p.Owner), json.Unmarshal([]byte(approvers), &p.Approvers))
 }
 
 // ChangeProject changes a project and writes down what happened.
@@ -88,8 +89,12 @@ func (s *Tasks) ChangeProject(ctx context.Context, id string, change func(*work.
 			return err
 		}
 		p := changed
-		if err := tx.Exec(`UPDATE projects SET name = ?, weight = ?, max_runs = ?, state = ?, token_limit = ?, channel = ?, shared = ? WHERE id = ?`,
-			p.Name, p.Weight, p.MaxRuns, string(p.State), p.TokenLimit, p.Channel, p.Shared, id); err != nil {
+		approvers, err := json.Marshal(append([]string{}, p.Approvers...))
+		if err != nil {
+			return err
+		}
+		if err := tx.Exec(`UPDATE projects SET name = ?, weight = ?, max_runs = ?, state = ?, token_limit = ?, channel = ?, shared = ?, approvers = ?, on_conflict = ? WHERE id = ?`,
+			p.Name, p.Weight, p.MaxRuns, string(p.State), p.TokenLimit, p.Channel, p.Shared, string(approvers), p.OnConflict, id); err != nil {
 			return err
 		}
 		e.At, e.Project = tx.Now(), id
