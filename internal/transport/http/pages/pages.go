@@ -1,8 +1,8 @@
 // Package pages serves the web pages of Chorus.
 //
 // It promises that everything can be read without JavaScript, that whatever a model, a tool
-// or a stranger wrote is shown as text, that pages show what the journal holds and keep no
-// state in the browser, and that scripts, styles, fonts and images come from this server only.
+// or a stranger wrote is shown as text, that pages show what the journal holds and keep nothing
+// in the browser but the theme and, in its tab, what came of the commands that somebody typed, and that scripts, styles, fonts and images come from this server only.
 //
 // A page is a template. A conversation is updated by fragments that are rendered from the
 // same templates (live.go).

@@ -1,6 +1,7 @@
 package webtest
 
 import (
+	"strings"
 	"testing"
 
 	"chorus/internal/operations"
@@ -58,6 +59,45 @@ func TestTypedCommands(t *testing.T) {
 	p.write(area, "/etc/passwd is a path and no command\r")
 	p.waitForAnswer("is a path and no command")
 	p.waitUntilIdle()
+
+	p.write(area, "/notes set plan first the <i>tests</i>\r")
+	p.waitForText("noted")
+	p.write(area, "/notes\r")
+	p.waitForText("plan: first the <i>tests</i>")
+	p.write(area, "/notes get p")
+	p.until(`document.querySelector('#completions [data-line="/notes get plan "]')`)
+	p.eval(`document.querySelector("#say textarea").value = ""`)
+	p.write(area, "/diff\r")
+	p.expectError("409") // it works in no repository
+	p.waitForText("is not in a git repository")
+	p.eval(`document.querySelector("#say textarea").value = ""`)
+
+	// The page is loaded anew: every answer stands where it stood, and what was confirmed is not asked again.
+	order := `[...document.getElementById("log").children].map((e) => e.querySelector(".meta code")?.textContent ?? e.className).join("\n")`
+	before := p.text(order)
+	p.visit("/s/" + id)
+	p.waitForText("plan: first the <i>tests</i>")
+	if after := p.text(order); after != before || !strings.Contains(before, "/memory forget words=ships\n") || !strings.Contains(before, "/mode review\nsaid user") {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+	if p.number(`document.querySelectorAll("form.confirm").length`) != 0 {
+		t.Error("what was confirmed is asked again")
+	}
+	// What was asked and not answered can still be confirmed.
+	p.write(area, "/memory forget words=nothing\r")
+	p.until(`document.querySelector("form.confirm")`)
+	p.visit("/s/" + id)
+	p.click("form.confirm .button")
+	p.until(`!document.querySelector("form.confirm")`)
+	// Another conversation has none of it, nor has whoever signs in next.
+	p.visit("/s/" + h.session(operations.NewSession{}))
+	p.waitForText("Write what you would like done")
+	p.visit("/sign-in")
+	p.visit("/s/" + id)
+	p.waitForText("is a path and no command")
+	if p.number(`document.querySelectorAll(".command").length`) != 0 {
+		t.Error("answers outlive a sign-in")
+	}
 
 	// Without scripts a command has a page of its own.
 	p.eval(`fetch("/s/` + id + `/say", { method: "POST", body: new URLSearchParams({ message: "/memory forget" }) }).then((r) => r.text()).then((t) => (window.plain = t))`)

@@ -1,5 +1,5 @@
 // Commands that are typed into a conversation: what could follow is shown while somebody types, and what came of a command is
-// shown in the page. The answers are not part of the conversation: they are gone when the page is loaded anew.
+// shown in the page. The answers are not part of the conversation; see answers.js.
 
 // isCommand reports whether words are for Chorus and not for the agent. A path is not: its first word has a second slash.
 export const isCommand = (text) => /^\/[^\s/:]*(\s|$)/.test(text.trimStart());

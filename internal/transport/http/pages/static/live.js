@@ -1,5 +1,6 @@
 // Live updates of a conversation: fragments from the server are put into the page, and messages
-// are sent without leaving it. No state is kept here.
+// are sent without leaving it. What is kept here is what came of commands (answers.js).
+import { keeper } from "./answers.js";
 import { completions, isCommand } from "./commands.js";
 import { post, reachable, toast } from "./page.js";
 
@@ -133,6 +134,7 @@ function grow() {
 }
 
 let completion = null;
+const answers = keeper(log, id, conversation.dataset.reader ?? "");
 
 // A command is answered in the page, and where it must be confirmed its answer has a form that does so.
 async function command(line) {
@@ -144,6 +146,7 @@ async function command(line) {
     log.insertBefore(made, document.getElementById("live"));
     document.getElementById("hello")?.remove();
     reachable(made);
+    answers.add(made);
   }
   toEnd();
   return true;
@@ -154,8 +157,11 @@ document.addEventListener("submit", async (event) => {
   if (!asked.matches("form.confirm")) return;
   event.preventDefault();
   asked.querySelector("button").disabled = true;
-  if (await command(asked.elements.message.value)) asked.remove();
-  else asked.querySelector("button").disabled = false;
+  const answer = asked.closest("[data-answer]");
+  if (await command(asked.elements.message.value)) {
+    asked.remove();
+    answers.changed(answer);
+  } else asked.querySelector("button").disabled = false;
 });
 
 async function send(event) {
@@ -214,5 +220,9 @@ if (form) {
   });
 }
 addEventListener("offline", () => toast("You are offline. The agent continues; this page catches up later.", true));
+if (form && answers.restore(element, !document.querySelector(".earlier a"))) {
+  document.getElementById("hello")?.remove();
+  log.querySelectorAll("[data-answer]").forEach(reachable);
+}
 listen();
 if (own || !location.hash) toEnd(); // otherwise the browser scrolls to the anchor
