@@ -45,6 +45,9 @@ func (r *Store) create(ctx context.Context, given Agent) (Agent, error) {
 		return Agent{}, err
 	}
 	r.sweep()
+	if err := r.sync(ctx, given.Name); err != nil { // it may have been made elsewhere
+		return Agent{}, err
+	}
 	switch {
 	case exists(filepath.Join(dir, fileName)), r.BuiltIn[given.Name] != nil:
 		return Agent{}, ErrExists
@@ -62,6 +65,11 @@ func (r *Store) create(ctx context.Context, given Agent) (Agent, error) {
 	if err != nil {
 		return Agent{}, errors.Join(err, os.RemoveAll(tmp))
 	}
+	if err := r.share(ctx, a); errors.Is(err, ErrExists) {
+		return Agent{}, err // what was made elsewhere at the same moment is in our folder now
+	} else if err != nil {
+		return Agent{}, errors.Join(err, os.RemoveAll(dir))
+	}
 	if err := r.Rows.PutAgent(ctx, a); err != nil {
 		return Agent{}, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -77,7 +85,11 @@ func (r *Store) build(ctx context.Context, dir string, given Agent) (Agent, erro
 	if err != nil {
 		return Agent{}, err
 	}
-	return a, r.finish(ctx, dir, a)
+	text, err := document(a)
+	if err != nil {
+		return Agent{}, err
+	}
+	return a, r.finish(ctx, dir, a.Name, text)
 }
 
 func (r *Store) layTemplates(dir, agent string) error {
@@ -100,19 +112,15 @@ func (r *Store) layTemplates(dir, agent string) error {
 }
 
 // finish writes the agent's file and makes its repository.
-func (r *Store) finish(ctx context.Context, dir string, a Agent) error {
-	data, err := document(a)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, fileName), data, 0o600); err != nil {
+func (r *Store) finish(ctx context.Context, dir, name string, text []byte) error {
+	if err := os.WriteFile(filepath.Join(dir, fileName), text, 0o600); err != nil {
 		return err
 	}
 	if err := r.GitInit(ctx, filepath.Join(dir, workspaceDir)); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		r.Warn(fmt.Sprintf("the workspace of agent %s is not a git repository: %v", a.Name, err))
+		r.Warn(fmt.Sprintf("the workspace of agent %s is not a git repository: %v", name, err))
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"chorus/internal/datadir"
 )
 
 // A home notes which agents have had a folder in it. Without that note nobody could tell an agent that a person removed
@@ -45,35 +47,47 @@ func (r *Store) forgetFolder(name string) error {
 	return nil
 }
 
-// layOutKnown makes the folder of an agent that the store knows and this home does not, whole or not at all.
+// layOutKnown makes the folder of an agent that the store knows and this home does not.
 func (r *Store) layOutKnown(ctx context.Context, a Agent) error {
+	text, err := r.fileText(a)
+	if err != nil {
+		return err
+	}
+	return r.layOutText(ctx, a.Name, text)
+}
+
+// layOutText makes the folder of an agent that was made elsewhere, whole or not at all, with what its file says.
+func (r *Store) layOutText(ctx context.Context, name string, text []byte) error {
 	if _, err := r.Home.Ensure(r.Home.Agents()); err != nil {
 		return err
 	}
-	if r.BuiltIn[a.Name] != nil {
-		if err := errors.Join(r.layOut(a.Name), r.writeFile(a)); err != nil {
+	if exists(r.Home.AgentDir(name)) || r.BuiltIn[name] != nil {
+		if err := r.layOut(name); err != nil {
 			return err
 		}
-		return r.noteFolder(a.Name)
+		if err := datadir.WriteFile(r.file(name), text, 0o600); err != nil {
+			return err
+		}
+		return r.noteFolder(name)
 	}
-	tmp, err := os.MkdirTemp(r.Home.Agents(), newPrefix+a.Name+"-")
+	tmp, err := os.MkdirTemp(r.Home.Agents(), newPrefix+name+"-")
 	if err != nil {
 		return err
 	}
-	if err = r.layTemplates(tmp, a.Name); err == nil {
-		err = r.finish(ctx, tmp, a)
+	if err = r.layTemplates(tmp, name); err == nil {
+		err = r.finish(ctx, tmp, name, text)
 	}
 	if err == nil {
-		err = os.Rename(tmp, r.Home.AgentDir(a.Name))
+		err = os.Rename(tmp, r.Home.AgentDir(name))
 	}
 	if err != nil {
 		err = errors.Join(err, os.RemoveAll(tmp))
-		if exists(r.file(a.Name)) { // another process was quicker
+		if exists(r.file(name)) { // another process was quicker
 			err = nil
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return r.noteFolder(a.Name)
+	return r.noteFolder(name)
 }

@@ -2,6 +2,9 @@
 // agent.json, docs, sessions, processes and a git workspace, and a row in the
 // store that says the same.
 //
+// What an agent.json says is a document (internal/documents) that the homes of all
+// machines on one store share; each has a folder for the agent.
+//
 // It promises that file and row never differ for longer than until somebody
 // looks: the file is written first, and a file that differs from the row (a crash
 // in between, a person's editor) wins as soon as it is valid. While it is not,
@@ -25,6 +28,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/datadir"
+	"chorus/internal/documents"
 	"chorus/internal/suggest"
 )
 
@@ -59,6 +63,8 @@ type Config struct {
 	// BuiltIn are agents that are there without having been made, as they are now; nil: there are none. A file that is
 	// made for one of them says only what is different.
 	BuiltIn map[string]func() Agent
+	// Documents keep the files of agents equal to those of other homes; nil: there is no other home. They must know Kind.
+	Documents *documents.Copies
 	// Warn hears what went wrong without stopping anything.
 	Warn func(text string)
 	// GitInit makes a repository of a folder; nil: the git program.
@@ -136,7 +142,7 @@ func (r *Store) Get(ctx context.Context, name string) (Agent, error) {
 }
 
 func (r *Store) get(ctx context.Context, name string) (Agent, error) {
-	if err := r.checkNotes(); err != nil {
+	if err := errors.Join(r.checkNotes(), r.sync(ctx, name)); err != nil {
 		return Agent{}, err
 	}
 	row, known, err := r.Rows.Agent(ctx, name)
@@ -192,7 +198,11 @@ func (r *Store) healMissing(ctx context.Context, name string, row Agent, known b
 		}
 		return row, nil
 	}
-	if known && !r.hadFolder(name) {
+	removed, err := r.removed(ctx, name)
+	if err != nil {
+		return Agent{}, err
+	}
+	if known && !removed && !r.hadFolder(name) {
 		if err := r.layOutKnown(ctx, row); err != nil {
 			return Agent{}, fmt.Errorf("lay out agent %s, which was made elsewhere: %w", name, err)
 		}
@@ -257,6 +267,15 @@ func (r *Store) checkProfile(name string) error {
 }
 
 func (r *Store) writeFile(a Agent) error {
+	data, err := r.fileText(a)
+	if err != nil {
+		return err
+	}
+	return datadir.WriteFile(r.file(a.Name), data, 0o600)
+}
+
+// fileText is what an agent's file says.
+func (r *Store) fileText(a Agent) ([]byte, error) {
 	if define, ok := r.BuiltIn[a.Name]; ok { // what is as it was built may change with the program
 		def := define()
 		if a.Permissions == def.Permissions {
@@ -266,11 +285,7 @@ func (r *Store) writeFile(a Agent) error {
 			a.Tools, a.RareTools = nil, nil
 		}
 	}
-	data, err := document(a)
-	if err != nil {
-		return err
-	}
-	return datadir.WriteFile(r.file(a.Name), data, 0o600)
+	return document(a)
 }
 
 // List gives all agents by name and heals what differs. An agent whose file is
@@ -278,7 +293,7 @@ func (r *Store) writeFile(a Agent) error {
 func (r *Store) List(ctx context.Context) ([]Agent, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.checkNotes(); err != nil {
+	if err := errors.Join(r.checkNotes(), r.syncAll(ctx)); err != nil {
 		return nil, err
 	}
 	rows, err := r.Rows.Agents(ctx)
@@ -377,10 +392,7 @@ func (r *Store) change(ctx context.Context, name string, how func(*Agent) error)
 	if err != nil {
 		return Agent{}, fmt.Errorf("configure agent %s: %w", name, err)
 	}
-	if err := how(&a); err != nil {
-		return Agent{}, fmt.Errorf("configure agent %s: %w", name, err)
-	}
-	if err := r.writeFile(a); err != nil {
+	if err := r.rewrite(ctx, &a, how); err != nil {
 		return Agent{}, fmt.Errorf("configure agent %s: %w", name, err)
 	}
 	if err := r.Rows.PutAgent(ctx, a); err != nil {
@@ -421,7 +433,11 @@ func (r *Store) Destroy(ctx context.Context, name string, keepFiles bool) error 
 	if err != nil {
 		return fmt.Errorf("destroy agent %s: %w", name, err)
 	}
-	if err := r.Rows.DeleteAgent(ctx, name); err != nil {
+	err = r.removeDocument(ctx, name)
+	if err == nil {
+		err = r.Rows.DeleteAgent(ctx, name)
+	}
+	if err != nil {
 		back := os.Rename(gone, r.Home.AgentDir(name))
 		return fmt.Errorf("destroy agent %s: %w", name, errors.Join(err, back))
 	}

@@ -157,6 +157,9 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		return nil, errors.Join(err, a.DB.Close())
 	}
 	a.wire()
+	if err := a.openMoreDocuments(ctx); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
 	return a, nil
 }
 

@@ -13,21 +13,22 @@ import (
 // changedDocuments is what machines tell each other when settings, rules or agents change.
 const changedDocuments = "documents"
 
-// openDocuments makes the files of this home equal to what all machines on the database share, before anything is made of
-// them. A home that has been equal before can go on with what it has; one that joins must not work by no rules at all.
+// openDocuments makes the configuration of this home the one of all machines on the database, before anything is made of it.
 func (a *App) openDocuments(ctx context.Context) error {
-	a.Settings.OpenDocuments(tables.New(a.DB), a.warnOfDocuments, gate.AllowedDocument())
-	copies := a.Settings.Documents
-	configured := false
-	copies.Changed = func(names []string) { configured = configured || a.Settings.HasConfig(names) }
-	if err := copies.SyncAll(ctx, ""); err != nil {
-		if _, missing := os.Stat(a.Home.DocumentNotes()); missing != nil {
-			return fmt.Errorf("compare %s with the database: %w", a.Home.Dir(), err)
-		}
-		a.warnOfDocuments("this home could not be compared with the database, so it goes on with the files that it has: " + err.Error())
+	changed, err := a.Settings.OpenDocuments(ctx, tables.New(a.DB), a.warnOfDocuments)
+	if err := a.notCompared(err); err != nil {
+		return err
 	}
-	copies.Changed = a.Settings.DocumentsChanged
-	copies.Notify = func() {
+	if changed {
+		return a.readConfig()
+	}
+	return nil
+}
+
+// openMoreDocuments does so for rules, agents and the like, which need more of the program to be judged.
+func (a *App) openMoreDocuments(ctx context.Context) error {
+	err := a.notCompared(a.Settings.OpenMoreDocuments(ctx, gate.AllowedDocument()))
+	a.Settings.Documents.Notify = func() {
 		a.mu.Lock()
 		running := a.engine
 		a.mu.Unlock()
@@ -35,9 +36,19 @@ func (a *App) openDocuments(ctx context.Context) error {
 			running.NotifyPeers(changedDocuments)
 		}
 	}
-	if configured {
-		return a.readConfig()
+	return err
+}
+
+// notCompared weighs why a home could not be compared with the database: one that has been equal before can go on with what it
+// has, one that joins must not work by no rules at all.
+func (a *App) notCompared(err error) error {
+	if err == nil {
+		return nil
 	}
+	if _, missing := os.Stat(a.Home.DocumentNotes()); missing != nil {
+		return fmt.Errorf("compare %s with the database: %w", a.Home.Dir(), err)
+	}
+	a.warnOfDocuments("this home could not be compared with the database, so it goes on with the files that it has: " + err.Error())
 	return nil
 }
 

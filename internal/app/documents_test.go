@@ -1,15 +1,18 @@
 package app
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"chorus/internal/agents"
 	"chorus/internal/operations"
 	"chorus/internal/permit/always"
 	"chorus/internal/polltest"
+	"chorus/internal/store"
 )
 
 // openNode is one of several machines on a database.
@@ -169,4 +172,107 @@ func TestRunningMachines(t *testing.T) {
 		return err == nil && bot.LLMRetries == 3
 	})
 	t.Logf("a command held on the other machine after %v", time.Since(began))
+}
+
+func agentNames(t *testing.T, a *App) string {
+	t.Helper()
+	list, err := a.Settings.Agents().List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, agent := range list {
+		if a.Settings.Agents().Made(agent.Name) {
+			names = append(names, agent.Name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// An agent is there on all machines, as it was changed last, until somebody destroys it on one of them.
+func TestAgentsOfTwoMachines(t *testing.T) {
+	t.Parallel()
+	a, b := openNodes(t)
+	ctx := t.Context()
+	onA, onB := a.Settings.Agents(), b.Settings.Agents()
+	for _, name := range []string{"first", "second", "third"} {
+		if _, err := onA.Create(ctx, agents.Agent{Name: name, SystemPrompt: "be brief"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.bell(t)
+	if got, err := onB.Get(ctx, "first"); err != nil || got.SystemPrompt != "be brief" || !onB.Made("first") {
+		t.Fatalf("on the other machine: %+v (%v)", got, err)
+	}
+	if _, err := onB.Create(ctx, agents.Agent{Name: "second"}); !errors.Is(err, agents.ErrExists) {
+		t.Errorf("made twice: %v", err)
+	}
+	if _, err := onB.Configure(ctx, "first", "systemPrompt", "be kind"); err != nil {
+		t.Fatal(err)
+	}
+	// Not told yet, a looks before it changes: the other change is not undone.
+	if got, err := onA.Configure(ctx, "first", "webSearch", "yes"); err != nil || got.SystemPrompt != "be kind" || !got.WebSearch {
+		t.Errorf("%+v (%v)", got, err)
+	}
+	write(t, filepath.Join(a.Home.AgentDir("second"), "agent.json"), `{"systemPrompt": "by hand"}`)
+	a.bell(t)
+	for _, n := range []*App{a, b} {
+		if got, err := n.Settings.Agents().Get(ctx, "second"); err != nil || got.SystemPrompt != "by hand" {
+			t.Errorf("edited by hand: %+v (%v)", got, err)
+		}
+	}
+	// A mistake stays where it was made; elsewhere the last good version holds.
+	write(t, filepath.Join(a.Home.AgentDir("second"), "agent.json"), `{"systemPrompt": `)
+	a.bell(t)
+	if got, err := onB.Get(ctx, "second"); err != nil || got.SystemPrompt != "by hand" {
+		t.Errorf("after a mistake elsewhere: %+v (%v)", got, err)
+	}
+	if err := onA.Destroy(ctx, "second", false); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(onB.Workspace("second"), "work.txt"), "unsaved")
+	if got := agentNames(t, b); got != "first third" {
+		t.Errorf("after one was destroyed elsewhere: %s", got)
+	}
+	if data, err := os.ReadFile(filepath.Join(b.Home.Trash(), "second", "workspace", "work.txt")); err != nil || string(data) != "unsaved" {
+		t.Errorf("its work on this machine: %q (%v)", data, err)
+	}
+	if err := os.RemoveAll(b.Home.AgentDir("third")); err != nil { // by hand, where it was
+		t.Fatal(err)
+	}
+	b.bell(t)
+	if got := agentNames(t, a); got != "first" {
+		t.Errorf("after a folder was removed by hand elsewhere: %s", got)
+	}
+	if got := agentNames(t, b); got != "first" {
+		t.Errorf("and here: %s", got)
+	}
+	if _, err := onB.Create(ctx, agents.Agent{Name: "third", SystemPrompt: "anew"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := onA.Get(ctx, "third"); err != nil || got.SystemPrompt != "anew" {
+		t.Errorf("made again: %+v (%v)", got, err)
+	}
+}
+
+// A machine that joins an installation from before documents lays out its agents, and deletes none.
+func TestJoinOldInstallation(t *testing.T) {
+	t.Parallel()
+	database := filepath.Join(t.TempDir(), "shared.db")
+	a := openNode(t, database, t.TempDir())
+	if _, err := a.Settings.Agents().Create(t.Context(), agents.Agent{Name: "helper"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"documents", "document_versions"} { // as it was
+		if err := a.DB.Write(t.Context(), func(tx store.Tx) error { return tx.Exec(`DELETE FROM ` + table) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := openNode(t, database, t.TempDir())
+	for _, n := range []*App{b, a, b} {
+		if got := agentNames(t, n); got != "helper" {
+			t.Errorf("agents: %q", got)
+		}
+		n.bell(t)
+	}
 }

@@ -328,7 +328,7 @@ func TestKilledAtAnyStep(t *testing.T) {
 					t.Errorf("%s, killed at step %d: a person's text is lost", name, killAt)
 				}
 			}
-			if d, err := a.different(t.Context(), ""); err != nil || len(d) > 0 {
+			if d, err := a.different(t.Context(), "", ""); err != nil || len(d) > 0 {
 				t.Errorf("%s, killed at step %d: %v is still to be done (%v)", name, killAt, d, err)
 			}
 			if !killed {

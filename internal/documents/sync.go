@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -55,6 +56,15 @@ func (c *Copies) Sync(ctx context.Context, name string) error {
 
 // SyncAll makes all files and documents equal whose names begin with prefix. What cannot be done for one is told, and does not keep the others.
 func (c *Copies) SyncAll(ctx context.Context, prefix string) error {
+	return c.syncMatching(ctx, prefix, "")
+}
+
+// SyncMatching does so for those of one of the patterns of a kind, whose names begin with prefix.
+func (c *Copies) SyncMatching(ctx context.Context, prefix, pattern string) error {
+	return c.syncMatching(ctx, prefix, pattern)
+}
+
+func (c *Copies) syncMatching(ctx context.Context, prefix, pattern string) error {
 	if c.Store == nil {
 		return nil
 	}
@@ -62,7 +72,7 @@ func (c *Copies) SyncAll(ctx context.Context, prefix string) error {
 	if err != nil {
 		return err
 	}
-	names, err := c.different(ctx, prefix)
+	names, err := c.different(ctx, prefix, pattern)
 	if err != nil {
 		return err
 	}
@@ -72,7 +82,7 @@ func (c *Copies) SyncAll(ctx context.Context, prefix string) error {
 			return err
 		}
 	}
-	if prefix == "" {
+	if prefix == "" && pattern == "" {
 		c.mu.Lock()
 		c.seen = last
 		c.mu.Unlock()
@@ -107,19 +117,19 @@ func (c *Copies) announce(names []string) {
 	}
 }
 
-// different names what is not equal. It reads every file, and the database once.
-func (c *Copies) different(ctx context.Context, prefix string) ([]string, error) {
+// different names what is not equal. It reads every file, and the database once. An empty pattern means all.
+func (c *Copies) different(ctx context.Context, prefix, pattern string) ([]string, error) {
 	heads, err := c.Store.List(ctx, prefix)
 	if err != nil {
 		return nil, err
 	}
 	known := map[string]Head{}
 	for _, h := range heads {
-		if _, ok := c.kind(h.Name); ok {
+		if _, ok := c.kind(h.Name); ok && matches(pattern, h.Name) {
 			known[h.Name] = h
 		}
 	}
-	for _, name := range c.files() {
+	for _, name := range c.files(pattern) {
 		if _, ok := known[name]; !ok && strings.HasPrefix(name, prefix) {
 			known[name] = Head{Name: name}
 		}
@@ -144,10 +154,13 @@ func (c *Copies) different(ctx context.Context, prefix string) ([]string, error)
 }
 
 // files are the names of the files here that are copies of documents, or will be.
-func (c *Copies) files() []string {
+func (c *Copies) files(only string) []string {
 	var out []string
 	for _, k := range c.Kinds {
 		for _, pattern := range k.Patterns {
+			if only != "" && pattern != only {
+				continue
+			}
 			paths, _ := filepath.Glob(filepath.Join(escapeGlob(c.Home.Dir()), filepath.FromSlash(pattern))) // the patterns are ours
 			for _, at := range paths {
 				if rel, err := filepath.Rel(c.Home.Dir(), at); err == nil && k.owns(filepath.ToSlash(rel)) {
@@ -158,6 +171,11 @@ func (c *Copies) files() []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+func matches(pattern, name string) bool {
+	ok, _ := path.Match(pattern, name) // the patterns are ours
+	return pattern == "" || ok
 }
 
 func escapeGlob(dir string) string {
@@ -299,6 +317,37 @@ func (c *Copies) Change(ctx context.Context, name string, change func(text []byt
 		}
 	}
 	return fmt.Errorf("change %s: %w", name, errBusy)
+}
+
+// Delete removes a document whose file is gone from this home already.
+func (c *Copies) Delete(ctx context.Context, name string) error {
+	unlock, err := c.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	for range tries {
+		doc, err := c.Store.Head(ctx, name)
+		if err == nil && doc.There() {
+			_, err = c.Store.Delete(ctx, name, doc.Version, c.By)
+		}
+		if errors.Is(err, ErrMoved) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		c.did("document removed")
+		c.ring()
+		return c.dropNote(name)
+	}
+	return fmt.Errorf("remove %s: %w", name, errBusy)
+}
+
+// Removed reports whether there was such a document and somebody removed it.
+func (c *Copies) Removed(ctx context.Context, name string) (bool, error) {
+	doc, err := c.Store.Head(ctx, name)
+	return doc.Deleted, err
 }
 
 func (c *Copies) changeOnce(ctx context.Context, k Kind, name string, change func([]byte) ([]byte, error)) error {

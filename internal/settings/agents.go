@@ -40,10 +40,11 @@ func (s *Settings) openAgents() *agents.Store {
 			}
 			return nil
 		},
-		BuiltIn: s.builtIn(),
-		Other:   otherSetting,
-		Knows:   config.AgentFile.Knows,
-		Warn:    s.Warn,
+		BuiltIn:   s.builtIn(),
+		Documents: s.Documents,
+		Other:     otherSetting,
+		Knows:     config.AgentFile.Knows,
+		Warn:      s.Warn,
 	})
 }
 

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -20,11 +21,20 @@ var configPatterns = []string{
 	"config/guilds/*.yaml", "config/guilds/*.md", "config/guilds/*.txt", "config/bots/*.yaml", "config/bots/*.md", "config/bots/*.txt",
 }
 
-// OpenDocuments keeps the files of the home that all machines share equal to the documents of a store. More kinds come from
-// those who know them.
-func (s *Settings) OpenDocuments(store documents.Store, warn func(string), more ...documents.Kind) {
+// OpenDocuments makes the files of the configuration equal to the documents of a store, and reports whether that changed one.
+func (s *Settings) OpenDocuments(ctx context.Context, store documents.Store, warn func(string)) (changed bool, err error) {
 	host, _ := os.Hostname() // one without a name changes things all the same
-	s.Documents = &documents.Copies{Home: s.Home, Store: store, By: host, Warn: warn, Kinds: append(s.kinds(), more...)}
+	s.Documents = &documents.Copies{Home: s.Home, Store: store, By: host, Warn: warn, Kinds: []documents.Kind{s.configDocuments()},
+		Changed: func([]string) { changed = true }}
+	return changed, s.Documents.SyncAll(ctx, "")
+}
+
+// OpenMoreDocuments does so for everything else that homes share. More kinds come from those who know them.
+func (s *Settings) OpenMoreDocuments(ctx context.Context, more ...documents.Kind) error {
+	s.Documents.Changed = s.documentsChanged
+	s.Documents.Kinds = append(s.Documents.Kinds, documents.Kind{Patterns: []string{"guilds/*.json"}, Check: checkGuild}, s.Agents().Kind())
+	s.Documents.Kinds = append(s.Documents.Kinds, more...)
+	return s.Documents.SyncAll(ctx, "")
 }
 
 // Copies are the documents of the home; where no database is open they are files and nothing else.
@@ -35,12 +45,12 @@ func (s *Settings) Copies() *documents.Copies {
 	return s.Documents
 }
 
-func (s *Settings) kinds() []documents.Kind {
+func (s *Settings) configDocuments() documents.Kind {
 	files := documents.Kind{Patterns: []string{settingsName}, Check: s.checkConfig}
 	if s.Live.Options.Dir == s.Home.Config() { // elsewhere it is the operator's, who brings it to each machine
 		files.Patterns = append(files.Patterns, configPatterns...)
 	}
-	return []documents.Kind{files, {Patterns: []string{"guilds/*.json"}, Check: checkGuild}}
+	return files
 }
 
 // checkConfig looks at the configuration as a whole: a file alone can be right and contradict another.
@@ -57,14 +67,9 @@ func checkGuild(_ string, body []byte) error {
 	return nil
 }
 
-// DocumentsChanged lets files count that were changed on another machine.
-func (s *Settings) DocumentsChanged(names []string) {
-	if s.HasConfig(names) {
+// documentsChanged lets files count that were changed on another machine.
+func (s *Settings) documentsChanged(names []string) {
+	if slices.ContainsFunc(names, func(name string) bool { return name == settingsName || strings.HasPrefix(name, "config/") }) {
 		_ = s.Reread() // what is wrong with it is told by whoever watches the files
 	}
-}
-
-// HasConfig reports whether files of the configuration are among documents.
-func (s *Settings) HasConfig(names []string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return name == settingsName || strings.HasPrefix(name, "config/") })
 }
