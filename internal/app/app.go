@@ -31,7 +31,7 @@ import (
 	"chorus/internal/notice"
 	"chorus/internal/overrides"
 	"chorus/internal/owner"
-	"chorus/internal/peernotify"
+	"chorus/internal/peernotify/natsnotify"
 	"chorus/internal/provider"
 	"chorus/internal/runsetup"
 	"chorus/internal/sandbox"
@@ -101,6 +101,7 @@ type App struct {
 	adopted        []func(chat.ThreadID) bool // which threads this process may run, as far as anybody asked
 	stopBackground func()                     // nil: nothing goes on beside
 	serving        atomic.Bool                // this process runs everybody's threads
+	peers          peers
 	telemetry      telemetryParts
 	clock          clock.Clock                             // keeps schedules, while the server runs
 	hooks          runner.Runner                           // runs hooks, while the server runs
@@ -139,6 +140,11 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	}
 	if err := a.readConfig(); err != nil {
 		return nil, err
+	}
+	if a.Shared.NATSURL != "" {
+		if err := natsnotify.Check(string(a.Shared.NATSURL)); err != nil {
+			return nil, err
+		}
 	}
 	path, err := settings.DatabaseOf(a.Home, a.Shared)
 	if err != nil {
@@ -259,7 +265,7 @@ func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 	a.engine = engine.New(engine.Config{
 		Journal: j, Bus: a.Bus, Setup: a.Setup.ForRun, Takes: a.takes, Adopt: a.adopts, Owner: a.owner,
 		MaxWaiting: a.Shared.MaxQueuedReplies, MaxRuns: a.Shared.MaxRuns, IdleAfter: time.Duration(a.Shared.IdleTimeoutMS) * time.Millisecond, Log: a.Log,
-		Bounds: provider.BoundsOf(a.Shared), FirstSweep: firstSweep, AfterRush: a.Setup.CloseIdle, SweepEvery: a.Sweep, Now: a.Now, Peers: peernotify.In(a.Home.PeerSockets()),
+		Bounds: provider.BoundsOf(a.Shared), FirstSweep: firstSweep, AfterRush: a.Setup.CloseIdle, SweepEvery: a.Sweep, Now: a.Now, Peers: a.Peers(), NotifyRuns: a.farPeers(),
 	})
 	return a.engine
 }
@@ -305,6 +311,7 @@ func (a *App) Close() error {
 	errs = append(errs, a.Setup.CloseToolboxes(), a.Setup.Memory.Close())
 	a.Isolation.Close()
 	a.telemetry.close()
+	a.closePeers()
 	errs = append(errs, a.member.leave(), a.DB.Close())
 	a.Logs.CloseLog()
 	return errors.Join(errs...)

@@ -15,7 +15,7 @@ func (a *App) keepSchedules(ctx context.Context) (wait func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	events := eventfile.Folder{Dir: a.Home.Events(), Handler: a.Service.Handler().EventFiles(a.Me()), Log: a.Log}
 	var work sync.WaitGroup
-	changes := a.followSchedules()
+	changes, elsewhere := a.followSchedules(), a.Bus.SubscribeTopic(changedSchedules)
 	work.Go(func() {
 		for {
 			select {
@@ -23,13 +23,15 @@ func (a *App) keepSchedules(ctx context.Context) (wait func()) {
 				return
 			case <-changes.Woken():
 				changes.Take() // which ones does not matter
-				a.clock.Changed()
+			case <-elsewhere.Wake():
+				elsewhere.Take()
 			}
+			a.clock.Changed()
 		}
 	})
 	work.Go(func() { a.whileOwner(ctx, owner.Schedules, a.clock.Run) })
 	work.Go(func() { events.Run(ctx) })
-	return func() { cancel(); work.Wait(); changes.Close() }
+	return func() { cancel(); work.Wait(); changes.Close(); elsewhere.Close() }
 }
 
 // changedSchedules is what processes tell each other when schedules change.
@@ -39,6 +41,9 @@ const changedSchedules = "schedules"
 func (a *App) schedulesChanged() {
 	a.clock.Changed()
 	a.schedulePeers().Notify(changedSchedules)
+	if a.farPeers() {
+		a.Peers().Notify(changedSchedules)
+	}
 }
 
 // followSchedules hears of changes in other processes; nil where that is not possible: the clock looks by itself, later.
@@ -51,7 +56,7 @@ func (a *App) followSchedules() *peernotify.Subscription {
 	return changes
 }
 
-// schedulePeers are the processes that keep schedules. They have sockets of their own: not every process that runs
+// schedulePeers are the processes on this home that keep schedules. They have sockets of their own: not every process that runs
 // threads keeps schedules.
 func (a *App) schedulePeers() peernotify.Peers {
 	return peernotify.In(a.Home.ScheduleSockets())

@@ -140,7 +140,8 @@ func (b *Bus) ThreadChanged(thread chat.ThreadID) {
 // another process has changed it, or may have. Close ends it.
 func (b *Bus) SubscribeTopic(topic string) *Subscription { return b.Subscribe(chat.ThreadID(topic)) }
 
-// TopicChanged tells the subscriptions of a topic that another process has changed what it stands for.
+// TopicChanged tells the subscriptions of a topic, or those of one thread alone, that another process has changed what it
+// stands for.
 func (b *Bus) TopicChanged(topic string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -158,6 +159,13 @@ func (b *Bus) AllChanged() {
 			l.changed()
 		}
 	}
+	b.peersWrote()
+}
+
+// OthersWrote tells those that want to know of every thread that another process wrote something.
+func (b *Bus) OthersWrote() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.peersWrote()
 }
 

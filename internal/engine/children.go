@@ -177,6 +177,7 @@ func (e *Engine) wroteBeside(commits []journal.Commit, done []journal.Committed)
 			e.ownChild(c.Thread)
 		}
 		e.Bus.Publish(c.Thread, bus.Note{Events: done[i].Events})
+		e.notifyWatchers(c.Thread)
 		if slices.ContainsFunc(done[i].Events, func(ev chat.Event) bool { return journal.Wakes(ev.Body) }) {
 			e.wake(c.Thread, true)
 		}

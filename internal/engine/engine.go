@@ -109,6 +109,7 @@ type Config struct {
 	Adopt      func(chat.ThreadID) bool
 	Owner      owner.Owner      // gives threads to one process at a time
 	Peers      peernotify.Peers // notifies the other processes that work on the same journal; nil: only the sweep sees what they do
+	NotifyRuns bool             // tells Peers of what runs write too: for watchers on other machines
 	MaxWaiting int              // prompts waiting in a thread; 0: DefaultMaxWaiting
 	MaxRuns    int              // runs that are on at the same time, further ones wait; 0: any number
 	IdleAfter  time.Duration    // 0: DefaultIdleAfter
@@ -263,6 +264,7 @@ func (e *Engine) moved(thread chat.ThreadID, events []chat.Event) {
 		e.NotifyPeers(peernotify.Thread(thread))
 		return
 	}
+	e.notifyWatchers(thread)
 	for _, ev := range events {
 		if journal.Wakes(ev.Body) {
 			e.wake(thread, true)

@@ -121,6 +121,7 @@ func (h *host) commit(ctx context.Context, b record.Batch) ([]chat.Event, error)
 	}
 	h.seen = done.Events[len(done.Events)-1].Seq
 	h.a.engine.Bus.Publish(h.a.thread, bus.Note{Events: done.Events})
+	h.a.engine.notifyWatchers(h.a.thread)
 	h.a.engine.wroteBeside(c.Beside, done.Beside)
 	h.progressAbove(ctx, done.Events)
 	for _, ev := range done.Events {

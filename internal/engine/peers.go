@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"chorus/internal/chat"
 	"chorus/internal/peernotify"
 )
 
@@ -37,9 +38,20 @@ func (e *Engine) NotifyPeers(topic peernotify.Topic) {
 	}
 }
 
+// notifyWatchers tells whoever watches the thread in another process that it has new events.
+func (e *Engine) notifyWatchers(thread chat.ThreadID) {
+	if e.NotifyRuns {
+		e.NotifyPeers(peernotify.Events(thread))
+	}
+}
+
 // peerPause is how long notifications gather after some came: a storm of them costs at most
 // a hundred looks a second.
 const peerPause = 10 * time.Millisecond
+
+// overviewPause is how long those who follow every thread are left alone after other processes' runs have written: they
+// look at much, and runs write all the time.
+const overviewPause = 200 * time.Millisecond
 
 // subscribePeers receives the notifications of other processes. Where that cannot be (a file
 // system without sockets, a folder that cannot be written) the sweep sees what they do.
@@ -59,7 +71,12 @@ func (e *Engine) subscribePeers() *peernotify.Subscription {
 // next sweep; false when the engine stops.
 func (e *Engine) waitForPeers(peers *peernotify.Subscription, tick <-chan time.Time) bool {
 	woken := peers.Woken()
-	var paused <-chan time.Time
+	var paused, overview <-chan time.Time
+	defer func() {
+		if overview != nil {
+			e.Bus.OthersWrote()
+		}
+	}()
 	for {
 		select {
 		case <-e.ctx.Done():
@@ -68,20 +85,25 @@ func (e *Engine) waitForPeers(peers *peernotify.Subscription, tick <-chan time.T
 			return true
 		case <-paused:
 			woken, paused = peers.Woken(), nil
+		case <-overview:
+			e.Bus.OthersWrote()
+			overview = nil
 		case <-woken:
-			e.peersWrote(peers.Take())
+			if grew := e.peersWrote(peers.Take()); grew && overview == nil {
+				overview = time.After(overviewPause)
+			}
 			woken, paused = nil, time.After(peerPause)
 		}
 	}
 }
 
 // peersWrote wakes whoever follows the topics, and the actors of threads in which something waits; all: there were too
-// many to list, or some were lost.
-func (e *Engine) peersWrote(topics []peernotify.Topic, all bool) {
+// many to list, or some were lost. It reports whether threads grew of which only their watchers were told.
+func (e *Engine) peersWrote(topics []peernotify.Topic, all bool) (grew bool) {
 	if all {
 		e.wakeAll()
 		e.wakeActive()
-		return
+		return false
 	}
 	for _, topic := range topics {
 		thread, watched := topic.Thread()
@@ -89,7 +111,8 @@ func (e *Engine) peersWrote(topics []peernotify.Topic, all bool) {
 		case thread == "":
 			e.Bus.TopicChanged(string(topic))
 		case watched:
-			e.Bus.ThreadChanged(thread)
+			e.Bus.TopicChanged(string(thread))
+			grew = true
 		default:
 			e.Bus.ThreadChanged(thread)
 			if e.adopts(thread) || e.Awake(thread) {
@@ -97,4 +120,5 @@ func (e *Engine) peersWrote(topics []peernotify.Topic, all bool) {
 			}
 		}
 	}
+	return grew
 }

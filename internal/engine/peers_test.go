@@ -269,3 +269,69 @@ func TestWordsArePassedOnAtTheEnd(t *testing.T) {
 		t.Errorf("%d runs ended", ends)
 	}
 }
+
+// Where runs notify, whoever watches in another process sees what they write at once, and nobody else looks for work.
+func TestWatchersHearRunsElsewhere(t *testing.T) {
+	t.Parallel()
+	f, began, release := hold("act", false)
+	r := newStreet(t, f)
+	config := r.config
+	r.config = func(c *engine.Config) {
+		config(c)
+		c.NotifyRuns = true
+	}
+	r.restart()
+	other := r.neighbour(true) // it would run the thread, if it were asked to look
+	around := other.Bus.SubscribeAllProcesses()
+	defer around.Close()
+	r.say("!call act {}\n!---\n!say over")
+	<-began
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	watching, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for item, err := range other.Watch(ctx, thread, 0) {
+			switch {
+			case err != nil:
+				ended <- err
+				return
+			case item.Event != nil && is[chat.ToolBegan](*item.Event):
+				close(watching)
+			case item.Event != nil && is[chat.RunEnded](*item.Event):
+				ended <- nil
+				return
+			}
+		}
+		ended <- ctx.Err()
+	}()
+	select {
+	case <-watching:
+	case err := <-ended:
+		t.Fatal(err)
+	}
+	release <- struct{}{}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if n := other.Actors(); n > 0 {
+		t.Errorf("%d actors for what others only watch", n)
+	}
+	polltest.Until(t, "whoever shows everything is told, a little later", func() bool { _, gap := around.Take(); return gap })
+}
+
+// What is no thread wakes those who follow it.
+func TestTopicsElsewhere(t *testing.T) {
+	t.Parallel()
+	r := newStreet(t)
+	settings, agents := r.engine.Bus.SubscribeTopic("settings"), r.engine.Bus.SubscribeTopic("agents")
+	defer settings.Close()
+	defer agents.Close()
+	r.neighbour(false).NotifyPeers("settings")
+	<-settings.Wake()
+	if _, gap := settings.Take(); !gap {
+		t.Error("no gap")
+	}
+	if _, gap := agents.Take(); gap {
+		t.Error("whoever follows something else was told")
+	}
+}

@@ -34,9 +34,6 @@ func DatabaseOf(h *datadir.Home, bot *config.Bot) (string, error) {
 	if bot == nil {
 		return h.DB(), nil
 	}
-	if bot.NATSURL != "" {
-		return "", errors.New("natsUrl is set, but this Chorus cannot speak to NATS yet; leave it out: processes on one home find each other through the database")
-	}
 	url := strings.TrimSpace(string(bot.DatabaseURL))
 	kind, rest, ok := strings.Cut(url, ":")
 	switch {

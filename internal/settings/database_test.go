@@ -26,7 +26,7 @@ func TestDatabasePath(t *testing.T) {
 		{"sqlite:/a.db?mode=ro", "", "", "without parameters"},
 		{"postgres://u:test-pw@h/d", "", "", "SQLite only"},
 		{"mysql://u:test-pw@h/d", "", "", "sqlite:PATH"},
-		{"", "nats://h", "", "NATS"},
+		{"", "nats://h", "/h/chorus.db", ""},
 	} {
 		got, err := settings.DatabaseOf(h, &config.Bot{DatabaseURL: config.Secret(c.url), NATSURL: config.Secret(c.nats)})
 		if got != c.want || (err != nil) != (c.wrong != "") || err != nil && !strings.Contains(err.Error(), c.wrong) {

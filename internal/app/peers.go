@@ -1,0 +1,83 @@
+package app
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"sync"
+	"time"
+
+	"chorus/internal/peernotify"
+	"chorus/internal/peernotify/natsnotify"
+)
+
+// peers are the other processes that work on the same journal, once somebody wants to notify them.
+type peers struct {
+	once sync.Once
+	all  peernotify.Peers
+}
+
+// Peers are the other processes that work on the same journal. What anybody changes for all of them (settings, agents)
+// has a topic of its own: Peers().Notify(topic) after the change, and Bus.SubscribeTopic(topic) to hear of it.
+func (a *App) Peers() peernotify.Peers {
+	a.peers.once.Do(func() { a.peers.all = a.openPeers() })
+	return a.peers.all
+}
+
+// closePeers sends what waits.
+func (a *App) closePeers() {
+	a.peers.once.Do(func() {})
+	if a.peers.all != nil {
+		a.peers.all.Close()
+	}
+}
+
+// openPeers chooses how other processes are notified. Where the better way cannot be had, the other one does.
+func (a *App) openPeers() peernotify.Peers {
+	var base peernotify.Peers = peernotify.In(a.Home.PeerSockets())
+	address := string(a.Shared.NATSURL)
+	if address == "" {
+		return base
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), secretTimeout)
+	defer cancel()
+	subject, err := a.derived(ctx, "nats")
+	if err == nil {
+		var first *natsnotify.Peers
+		if first, err = natsnotify.New(address, "chorus."+subject[:16]+".notify", a.Log); err == nil {
+			return peernotify.Fallback(first, base)
+		}
+	}
+	a.Log.Warn("NATS is not used for notifications: "+err.Error(), "component", "notify", "event", "no_nats")
+	return base
+}
+
+// farPeers reports whether others may be on other machines: then they are notified of what a run writes too, since nobody
+// there sees the journal's file change.
+func (a *App) farPeers() bool { return a.Shared.NATSURL != "" }
+
+// What all processes on one journal know and nobody else: kept in it, made by the first that needs it.
+const (
+	secretKind, secretKey = "nodes", "secret"
+	secretForever         = 100 * 365 * 24 * time.Hour
+	secretTimeout         = 10 * time.Second
+)
+
+// derived is a secret that all processes on one journal share, another one for each purpose.
+func (a *App) derived(ctx context.Context, purpose string) (string, error) {
+	secret, err := a.DB.Recall(ctx, secretKind, secretKey)
+	if err == nil && secret == nil {
+		if _, err = a.DB.RememberOnce(ctx, secretKind, secretKey, []byte(rand.Text()+rand.Text()), secretForever); err == nil {
+			secret, err = a.DB.Recall(ctx, secretKind, secretKey) // another process may have been first
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("the secret that nodes share: %w", err)
+	}
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(purpose))
+	return hex.EncodeToString(mac.Sum(nil)), nil
+}
