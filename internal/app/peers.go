@@ -7,11 +7,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"chorus/internal/peernotify"
 	"chorus/internal/peernotify/natsnotify"
+	"chorus/internal/peernotify/pgnotify"
 )
 
 // peers are the other processes that work on the same journal, once somebody wants to notify them.
@@ -38,6 +40,13 @@ func (a *App) closePeers() {
 // openPeers chooses how other processes are notified. Where the better way cannot be had, the other one does.
 func (a *App) openPeers() peernotify.Peers {
 	var base peernotify.Peers = peernotify.In(a.Home.PeerSockets())
+	if url := a.postgresURL(); url != "" {
+		if nodes, err := pgnotify.New(url, a.Log); err == nil {
+			base = nodes
+		} else {
+			a.Log.Warn("PostgreSQL is not used for notifications: "+err.Error(), "component", "notify", "event", "no_postgres")
+		}
+	}
 	address := string(a.Shared.NATSURL)
 	if address == "" {
 		return base
@@ -57,7 +66,18 @@ func (a *App) openPeers() peernotify.Peers {
 
 // farPeers reports whether others may be on other machines: then they are notified of what a run writes too, since nobody
 // there sees the journal's file change.
-func (a *App) farPeers() bool { return a.Shared.NATSURL != "" }
+func (a *App) farPeers() bool {
+	return a.member != nil || a.Shared.NATSURL != "" || a.postgresURL() != ""
+}
+
+// postgresURL is the server that the journal is on; "": it is a file.
+func (a *App) postgresURL() string {
+	url := strings.TrimSpace(string(a.Shared.DatabaseURL))
+	if kind, _, ok := strings.Cut(url, "://"); ok && (kind == "postgres" || kind == "postgresql") {
+		return url
+	}
+	return ""
+}
 
 // What all processes on one journal know and nobody else: kept in it, made by the first that needs it.
 const (
