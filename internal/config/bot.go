@@ -110,6 +110,7 @@ type Bot struct {
 	MaxBotReplyChainDepth   int      `key:"maxBotReplyChainDepth"`
 	BotReplyChainDepthEmote string   `key:"botReplyChainDepthEmote"`
 	ChannelHistory          bool     `key:"channelHistory"`
+	ProjectAgent            string   `key:"projectAgent"` // "": the bot's own
 	AuthorizedRoles         []string `key:"authorizedRoles"`
 	Blocked                 []string `key:"blocked"`
 	CooldownSeconds         int      `key:"cooldownSeconds"`

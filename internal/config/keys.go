@@ -201,6 +201,7 @@ func conversationKeys() []Key {
 		{Path: "replyOnRandom", Kind: Integer, Pins: true, Default: 0, Least: at(0), Doc: "Answer one in so many messages unasked; 0: never."},
 		{Path: "replyOnName", Kind: Bool, Pins: true, Default: false, Doc: "Answer messages that contain the bot's name."},
 		{Path: "channelHistory", Kind: Bool, Pins: true, Default: false, Doc: "Whether a conversation in a channel begins knowing what was said there before: the newest messages, and a summary of those before them."},
+		{Path: "projectAgent", Kind: Text, Default: "dispatcher", Doc: "Who answers in the channels and notes threads of projects that are no agent's own; empty: the bot's own agent."},
 		{Path: "autoReplyOwnChannel", Kind: Bool, Pins: true, Default: false, Doc: "Answer every message in the channel that is called like the bot."},
 		{Path: "maxBotReplyChainDepth", Kind: Integer, Pins: true, Default: 3, Least: at(0), Doc: "Bots that may answer each other in a chain before this one stays silent."},
 		{Path: "botReplyChainDepthEmote", Kind: Text, Pins: true, Default: "🔁", Doc: "The reaction that says so."},

@@ -48,7 +48,7 @@ func (s *Service) Recall(ctx context.Context, thread chat.ThreadID, senders []ch
 
 // onePerson is the one on whose words something is asked; nobody where there are several.
 func onePerson(senders []chat.Principal) chat.Principal {
-	return callerOf(senders, []operation.Scope{operation.Read}).Principal
+	return callerOf(senders, []operation.Scope{operation.Read}, func(chat.Principal) bool { return false }).Principal
 }
 
 // inConversations finds events of threads whose ids begin so, the best first.

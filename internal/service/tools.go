@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"chorus/internal/chat"
+	"chorus/internal/gate"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/tool"
@@ -20,16 +21,16 @@ func (s *Service) OperationTools(all bool, thread chat.ThreadID) []tool.Tool {
 	}
 	return operate.Tools(operate.Options{Executor: s.GuestOperations(), Operations: operations.All(), Scopes: scopes,
 		Caller: func(ctx context.Context) operation.Caller {
-			by := callerOf(tool.CallFrom(ctx).Senders, scopes)
+			by := callerOf(tool.CallFrom(ctx).Senders, scopes, s.RunsHome)
 			by.Session = thread
 			return by
 		}})
 }
 
 // callerOf is on whose authority a call runs: the one person whose words the run has taken. Where there are several,
-// nobody's rights would be right, and the operation refuses a caller that is not known. Only the person at the terminal
-// has more than reading and talking.
-func callerOf(senders []chat.Principal, scopes []operation.Scope) operation.Caller {
+// nobody's rights would be right, and the operation refuses a caller that is not known. Only the person at the terminal, and those
+// on a platform who run this Chorus, have more than reading and talking, and only by their own words.
+func callerOf(senders []chat.Principal, scopes []operation.Scope, runsHome func(chat.Principal) bool) operation.Caller {
 	if len(senders) == 0 {
 		return operation.Caller{}
 	}
@@ -45,10 +46,17 @@ func callerOf(senders []chat.Principal, scopes []operation.Scope) operation.Call
 		}
 		who, direct = *who.For, false
 	}
-	if !direct || who.Kind != chat.LocalUser {
+	if !direct || who.Kind != chat.LocalUser && !(who.Kind.OnPlatform() && runsHome(who)) {
 		scopes = []operation.Scope{operation.Read, operation.Chat}
 	}
 	return operation.Caller{Principal: who, Scopes: scopes, Through: &senders[0]}
+}
+
+// RunsHome reports whether somebody may do what the owner of the home may: give any rights to anybody. On a platform it goes by their id, not by
+// roles: a role of that name can be made on any server that the bot is invited to.
+func (s *Service) RunsHome(who chat.Principal) bool {
+	who.Roles = nil
+	return s.Gate.MayGive(gate.Everything, who) == nil
 }
 
 // ClientTool makes tools of operations for MCP clients: they run as the caller in their context.

@@ -96,6 +96,10 @@ func TestChannelsOfProjects(t *testing.T) {
 	if got := must[operations.Project](h, here, "get_project", `{}`); got.ID != "site" {
 		t.Errorf("%+v", got)
 	}
+	// So is what an agent asks for there, of which only the conversation is known.
+	if got := must[operations.Project](h, inSession(discord, "discord:1/123:5@dispatcher"), "get_project", `{}`); got.ID != "site" {
+		t.Errorf("%+v", got)
+	}
 }
 
 func TestTheActiveProjectBelongsToTheConversation(t *testing.T) {

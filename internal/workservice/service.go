@@ -222,6 +222,10 @@ func (h *Handler) Active(ctx context.Context, session chat.ThreadID) (string, er
 // active goes from the conversation to the place where it is held, and to the project that the channel belongs to. here is a place as
 // operation.Caller has it.
 func (h *Handler) active(ctx context.Context, session chat.ThreadID, here string) (string, error) {
+	if here == "" && session.OnPlatform() { // an agent asks, in a conversation there
+		transport, place, _, _ := session.Parts()
+		here = transport + ":" + place
+	}
 	transport, place, _ := strings.Cut(here, ":")
 	if session.Transport() == chat.WorkTransport {
 		return session.Place(), nil

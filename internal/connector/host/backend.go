@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"maps"
@@ -120,8 +121,8 @@ func (h *Backend) runsElsewhere(agent string) bool {
 }
 
 // Listeners implements connector.Agents. A channel that is called like an agent is that
-// agent's, one of a project is the first bot's; everywhere else every bot's own agent reads. Those of other bots are named too, so
-// that a message for one of them is no other's, also while that one is not connected (yet).
+// agent's, one of a project is answered for projects, the thread of a task by its worker; everywhere else every bot's own agent reads. Those of other
+// bots are named too, so that a message for one of them is no other's, also while that one is not connected (yet).
 func (h *Backend) Listeners(ctx context.Context, bot string, self room.Author, in room.Channel) ([]connector.Listener, error) {
 	h.mu.Lock()
 	if self.ID != "" {
@@ -129,7 +130,7 @@ func (h *Backend) Listeners(ctx context.Context, bot string, self room.Author, i
 	}
 	selves := maps.Clone(h.selves)
 	h.mu.Unlock()
-	own := h.ChannelAgent(in)
+	own := cmp.Or(h.taskAgent(ctx, in), h.ChannelAgent(in))
 	var out []connector.Listener
 	for _, b := range slices.Concat(h.Bots, h.elsewhere) {
 		user, connected := selves[b.Name]
@@ -138,7 +139,7 @@ func (h *Backend) Listeners(ctx context.Context, bot string, self room.Author, i
 				continue
 			}
 		}
-		name := h.answering(b.Name, in)
+		name := h.answering(ctx, b.Name, in)
 		l, settings, err := h.listener(ctx, name, user, in)
 		if err != nil {
 			return nil, err
@@ -175,9 +176,9 @@ func (h *Backend) reads(bot, asks string, in room.Channel) bool {
 	return known
 }
 
-// answering is the agent that a bot speaks for in a channel.
-func (h *Backend) answering(bot string, in room.Channel) string {
-	if own := h.ChannelAgent(in); own != "" && h.speaksFor(bot, own) {
+// answering is the agent that a bot speaks for in a channel: the one whose task is shown there, whose channel it is, or who answers for projects.
+func (h *Backend) answering(ctx context.Context, bot string, in room.Channel) string {
+	if own := cmp.Or(h.taskAgent(ctx, in), h.ChannelAgent(in), h.projectAgent(ctx, in)); own != "" && h.speaksFor(bot, own) {
 		return own
 	}
 	return bot

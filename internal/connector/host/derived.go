@@ -1,7 +1,6 @@
 package host
 
 import (
-	"chorus/internal/chat"
 	"chorus/internal/connector"
 	"chorus/internal/connector/commands"
 	"chorus/internal/connector/slash"
@@ -28,7 +27,7 @@ func (h *Backend) surroundings(bot *connector.Bot, own *commands.Set) slash.Surr
 			if !absent {
 				by.Here = h.Platform.Name + ":" + in.Place()
 			}
-			if h.runsHome(by.Principal) {
+			if h.App.Service.RunsHome(by.Principal) {
 				by.Scopes = append(by.Scopes, operation.Admin)
 			}
 			return by
@@ -42,16 +41,4 @@ func (h *Backend) surroundings(bot *connector.Bot, own *commands.Set) slash.Surr
 			return text + "."
 		},
 	}
-}
-
-// runsHome reports whether somebody on a platform may do what the owner of the home may: give any rights to anybody. It
-// goes by their id, not by roles: a role of that name can be made on any server that the bot is invited to.
-func (h *Backend) runsHome(who chat.Principal) bool {
-	bot, err := h.App.Settings.BotIn("", "")
-	if err != nil {
-		return false
-	}
-	who.Roles = nil
-	may, _ := gate.Grants(bot).MayGive(gate.Everything, who)
-	return may
 }

@@ -25,7 +25,7 @@ func (h *Backend) KeepPins(ctx context.Context, bot string, in room.Channel, lis
 		h.mu.Lock()
 		self := h.selves[b.Name]
 		h.mu.Unlock()
-		_, found, err := h.App.Settings.BotAt(ctx, room.Agent{Name: h.answering(b.Name, in), User: self.ID, Username: self.Name}, in.Guild, in.ID)
+		_, found, err := h.App.Settings.BotAt(ctx, room.Agent{Name: h.answering(ctx, b.Name, in), User: self.ID, Username: self.Name}, in.Guild, in.ID)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"chorus/internal/chat"
 	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
@@ -191,9 +192,21 @@ func (p *ProjectChannels) OpenThreadFor(ctx context.Context, by operation.Caller
 	return made.ID, nil
 }
 
-// answersAll reports whether the leading bot answers in a channel what is for nobody else: it is a project's, or takes its notes.
+// answersAll reports whether a bot answers in a channel what is for nobody else, because it is a project's or takes its notes: the one that speaks for
+// whoever answers for projects, else the leading one.
 func (h *Backend) answersAll(ctx context.Context, bot string, in room.Channel) bool {
-	if h.App.Work == nil || len(h.Bots) == 0 || bot != h.Bots[0].Name {
+	if len(h.Bots) == 0 || !h.ofProject(ctx, in) {
+		return false
+	}
+	if agent := h.projectAgent(ctx, in); agent != "" {
+		return h.speaksFor(bot, agent)
+	}
+	return bot == h.Bots[0].Name
+}
+
+// ofProject reports whether a channel is a project's, hangs under one, or takes a project's notes.
+func (h *Backend) ofProject(ctx context.Context, in room.Channel) bool {
+	if h.App.Work == nil {
 		return false
 	}
 	_, err := h.App.Work.OfChannel(ctx, in.Home())
@@ -204,8 +217,43 @@ func (h *Backend) answersAll(ctx context.Context, bot string, in room.Channel) b
 	if errors.Is(err, journal.ErrUnknown) {
 		notes, err = h.Recall(ctx, work.MemoNotesThread, in.ID)
 	}
+	h.unknownPlace(ctx, in, err)
+	return len(notes) > 0
+}
+
+// projectAgent is the agent that answers for projects in a channel of one; "": none is configured.
+func (h *Backend) projectAgent(ctx context.Context, in room.Channel) string {
+	if len(h.Bots) == 0 || !h.ofProject(ctx, in) {
+		return ""
+	}
+	settings, err := h.App.Settings.BotIn(h.Bots[0].Name, in.Guild)
+	if err != nil {
+		h.unknownPlace(ctx, in, err)
+		return ""
+	}
+	if name := settings.ProjectAgent; name != "" && (h.isBot(name) || h.App.Settings.Agents().Exists(name) && h.lives(name, in)) {
+		return name
+	}
+	return ""
+}
+
+// taskAgent is the agent whose task is shown in a platform thread; "": none's is.
+func (h *Backend) taskAgent(ctx context.Context, in room.Channel) string {
+	if in.Parent == "" {
+		return ""
+	}
+	places, err := h.Places(ctx, h.Platform.Name, in.ID) // the thread hangs on its card
+	h.unknownPlace(ctx, in, err)
+	for _, p := range places {
+		if p.Ours && p.Thread.Transport() == chat.WorkTransport {
+			return p.Thread.Agent()
+		}
+	}
+	return ""
+}
+
+func (h *Backend) unknownPlace(ctx context.Context, in room.Channel, err error) {
 	if err != nil && ctx.Err() == nil {
 		h.App.Log.Warn("it is not known whether a channel is a project's", "component", h.Platform.Name, "event", "project_channel", "channel", in.ID, "error", err)
 	}
-	return len(notes) > 0
 }

@@ -62,7 +62,7 @@ func (h *Host) CheckTarget(ctx context.Context, t schedule.Target, by operation.
 		return service.Place{}, err
 	}
 	if t.Agent == "" {
-		t.Agent = b.answering(bot.Name, in)
+		t.Agent = b.answering(ctx, bot.Name, in)
 	}
 	if connector.ListenerOf(listeners, t.Agent).Name == "" {
 		return service.Place{}, service.Invalid("channelId", "the agent %s does not read this channel", t.Agent)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"chorus/internal/agents/builtin"
 	"chorus/internal/chat"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -96,7 +97,7 @@ func TestWorkChannelIsMadeAndArchived(t *testing.T) {
 // What is said in a notes thread is sorted into notes by the agent there, and confirmed in a line.
 func TestWorkNotesThread(t *testing.T) {
 	t.Parallel()
-	g := inWork(t, discordsim.Options{}, map[string]string{"shared.yaml": "answer: bound\noperationTools: true\npermissions: open\naccess: {discord: open}\n"})
+	g := inWork(t, discordsim.Options{}, map[string]string{"shared.yaml": "answer: bound\n"})
 	shown := g.command("ada", "general", "note thread", map[string]any{"project": "web-app"}).Text()
 	id, _, _ := strings.Cut(strings.TrimPrefix(shown, "<#"), ">")
 	if !strings.Contains(shown, "takes notes for web-app") {
@@ -113,7 +114,7 @@ func TestWorkNotesThread(t *testing.T) {
 		t.Errorf("%+v, %v", note, err)
 	}
 	told := ""
-	thread := chat.ThreadID(fmt.Sprintf("discord:%s/%s:%s@%s", g.Guild(), g.Channel("general"), id, chat.DefaultAgent))
+	thread := chat.ThreadID(fmt.Sprintf("discord:%s/%s:%s@%s", g.Guild(), g.Channel("general"), id, builtin.Dispatcher))
 	for _, e := range g.events(thread) {
 		told += fmt.Sprintf("%+v", e.Body)
 	}
