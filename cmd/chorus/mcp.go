@@ -109,7 +109,7 @@ chorus serve offers the same over HTTP at /mcp, to whoever has a token.`,
 				return err
 			}
 			defer to.Close()
-			return c.serveMCP(ctx, to, operation.Caller{Scopes: limit})
+			return c.serveMCP(ctx, mcpserver.Options{Executor: to}, operation.Caller{Scopes: limit})
 		}
 		return c.with(ctx, func(a *app.App) error {
 			by := a.Service.LocalCaller()
@@ -118,14 +118,15 @@ chorus serve offers the same over HTTP at /mcp, to whoever has a token.`,
 				return err
 			}
 			a.StartBackground()
-			return c.serveMCP(ctx, a.Service.Operations(), by)
+			return c.serveMCP(ctx, mcpserver.Options{Executor: a.Service.Operations(), Changes: a.Changes}, by)
 		})
 	}
 	return cmd
 }
 
-func (c *program) serveMCP(ctx context.Context, to operation.Executor, by operation.Caller) error {
-	server := mcpserver.New(mcpserver.Options{Executor: to, Operations: operations.All(), Tool: service.ClientTool(to), Version: version})
+func (c *program) serveMCP(ctx context.Context, o mcpserver.Options, by operation.Caller) error {
+	o.Operations, o.Tool, o.Version = operations.All(), service.ClientTool(o.Executor), version
+	server := mcpserver.New(o)
 	return server.Serve(ctx, by, io.NopCloser(c.console.In), unclosed{c.console.Out})
 }
 

@@ -5,17 +5,19 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/work"
+	"chorus/internal/workrun"
 )
 
-// changes has a value when something that the overview pages show has changed, or another process
-// wrote anything, until ctx ends. Changes that come before the last one was received are one.
-func (a *App) changes(ctx context.Context) <-chan struct{} {
+// Changes has a value when something that the overview pages show has changed, or another process
+// wrote anything, or when something of the work has, until ctx ends. Changes that come before the last one was received are one.
+func (a *App) Changes(ctx context.Context) <-chan struct{} {
 	subscription := a.Bus.SubscribeAllProcesses(chat.KindReceived, chat.KindRefused, chat.KindRunStarted, chat.KindRunEnded, chat.KindApprovalAsked, chat.KindApprovalAnswered, chat.KindForked)
-	tasks := a.Bus.Subscribe(work.EventsWritten)
+	tasks, elsewhere := a.Bus.Subscribe(work.EventsWritten), a.Bus.SubscribeTopic(workrun.ChangedElsewhere)
 	out := make(chan struct{}, 1)
 	go func() {
 		defer subscription.Close()
 		defer tasks.Close()
+		defer elsewhere.Close()
 		for {
 			select {
 			case <-ctx.Done():
@@ -24,6 +26,8 @@ func (a *App) changes(ctx context.Context) <-chan struct{} {
 				subscription.Take() // what it was does not matter
 			case <-tasks.Wake():
 				tasks.Take()
+			case <-elsewhere.Wake():
+				elsewhere.Take()
 			}
 			select {
 			case out <- struct{}{}:

@@ -40,7 +40,7 @@ func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, erro
 	if err != nil {
 		return nil, err
 	}
-	show, err := pages.New(pages.Options{Executor: a.Service.Operations(), Log: a.Log, Version: a.Version, Recheck: tokens.Recheck, Stopping: d.stopping, Changes: a.changes,
+	show, err := pages.New(pages.Options{Executor: a.Service.Operations(), Log: a.Log, Version: a.Version, Recheck: tokens.Recheck, Stopping: d.stopping, Changes: a.Changes,
 		LoginReturned: a.Service.Handler().ReturnedLogin})
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, erro
 	mux.Handle("/sign-out", sign)
 	mux.Handle("/metrics", readers(counts.Handler()))
 	mux.Handle("/v1/", compat.New(compat.Options{Executor: a.Service.Operations(), Memory: a.DB, Log: a.Log}))
-	d.mcp = mcpserver.New(mcpserver.Options{Executor: a.Service.Operations(), Operations: operations.All(), Tool: service.ClientTool(a.Service.Operations()), Version: a.Version, Changes: a.changes, Log: a.Log})
+	d.mcp = mcpserver.New(mcpserver.Options{Executor: a.Service.Operations(), Operations: operations.All(), Tool: service.ClientTool(a.Service.Operations()), Version: a.Version, Changes: a.Changes, Log: a.Log})
 	mux.Handle("/mcp", d.mcp.Handler(d.stopping))
 	mux.Handle(webhooks.Pattern, webhooks.New(a.Service.Handler(), a.Log))
 	mux.Handle("/", show)

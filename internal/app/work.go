@@ -28,7 +28,7 @@ import (
 
 // wireWork makes what projects and tasks need.
 func (a *App) wireWork() {
-	queue := tasks.New(a.DB, func() { a.Bus.Publish(work.EventsWritten, bus.Note{}) })
+	queue := tasks.New(a.DB, a.workWritten)
 	a.Host.Work, a.queue = queue, queue
 	active := workservice.New(workservice.Options{Projects: queue, Tasks: queue, Memos: a.DB, NameOf: a.Service.NameOf})
 	a.members = &workrun.Members{Dir: a.Home.Workers(), Now: a.Service.Now}
@@ -74,6 +74,17 @@ func (a *App) wireWork() {
 	a.Setup.Roots = a.workRoots
 	a.Setup.NoteSources = append(a.Setup.NoteSources, runsetup.NoteSource{What: "active project", Gone: "No project is active any more.",
 		Text: func(ctx context.Context, at runsetup.NoteContext) (string, error) { return active.Note(ctx, at.Row.ID) }})
+}
+
+// workWritten tells whoever follows the work, in this process and in others, that there may be news of it.
+func (a *App) workWritten() {
+	a.Bus.Publish(work.EventsWritten, bus.Note{})
+	a.mu.Lock()
+	running := a.engine
+	a.mu.Unlock()
+	if running != nil {
+		running.NotifyPeers(workrun.ChangedElsewhere)
+	}
 }
 
 // grantTime is what looking up a task's checkout may take.
