@@ -188,8 +188,8 @@ func (c *program) restore(ctx context.Context, name string, t backup.Target, goO
 			c.exit = 1
 		}
 	}
-	if at, err := settings.DatabasePath(c.getenv, t.Dir); err == nil && at != filepath.Join(t.Dir, "chorus.db") {
-		c.warn("the configuration has the database at " + at + "; the one of the backup is in " + filepath.Join(t.Dir, "chorus.db"))
+	if at, err := settings.DatabaseIn(c.getenv, t.Dir); err == nil && at.Path != filepath.Join(t.Dir, "chorus.db") {
+		c.warn("the configuration has the database at " + at.String() + "; the one of the backup is in " + filepath.Join(t.Dir, "chorus.db"))
 	}
 	return nil
 }

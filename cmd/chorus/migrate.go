@@ -29,11 +29,16 @@ drops what the steps had made; a copy of the database is kept beside it.`,
 					return err
 				}
 			}
-			path, err := settings.DatabasePath(c.getenv, dir)
+			at, err := settings.DatabaseIn(c.getenv, dir)
 			if err != nil {
 				return err
 			}
-			report, err := store.Migrate(cmd.Context(), path, o)
+			var report store.MigrateReport
+			if at.OnServer() {
+				report, err = store.MigrateServer(cmd.Context(), string(at.URL), o)
+			} else {
+				report, err = store.Migrate(cmd.Context(), at.Path, o)
+			}
 			if err != nil {
 				return err
 			}

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -22,6 +23,7 @@ import (
 	"chorus/internal/npmtest"
 	"chorus/internal/polltest"
 	"chorus/internal/sim/llmsim"
+	"chorus/internal/store/pgtest"
 )
 
 type step = func(ts *testscript.TestScript, neg bool, args []string)
@@ -53,6 +55,7 @@ func storyCommands() map[string]step {
 		"until":     untilObject, // until [-count=N] FIELD… -- COMMAND: until its output has such an object; a command is a program or http
 		"website":   website,     // website VAR FOLDER: serves it; its address is in VAR, and without its scheme in VAR_ADDR
 		"npm":       npmPackages, // npm PACKAGE@VERSION…: what others wrote; node's scripts find it in $MODULES
+		"postgres":  postgres,    // postgres: a new database, which programs use from then on
 		"escapes":   escapes,     // [!] escapes FILE: whether it holds escape codes; stdout and stderr are files too
 	}
 }
@@ -65,6 +68,7 @@ type stage struct {
 	server  *llmsim.Server
 	stop    func()
 	spawned map[string]*spawned
+	t       testing.TB
 }
 
 func stageOf(ts *testscript.TestScript) *stage { return ts.Value(stageKey{}).(*stage) }
@@ -117,6 +121,11 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, expected %d", got, want)
 	}
+}
+
+func postgres(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, !neg && len(args) == 0, "postgres")
+	ts.Setenv("CHORUS_DATABASE_URL", strings.Replace(pgtest.Database(stageOf(ts).t), "postgres@", "postgres:test-pw@", 1)) // any password will do
 }
 
 func llm(ts *testscript.TestScript, neg bool, args []string) {
@@ -260,7 +269,7 @@ func storyProgram(ts *testscript.TestScript, name string, args ...string) *exec.
 func environment(ts *testscript.TestScript) []string {
 	var env []string
 	for _, name := range []string{
-		"WORK", "PATH", "HOME", "TMPDIR", "CHORUS_HOME", "USER", "TZ", "LANG", "TERM", "NO_COLOR", "GORACE", "GOCOVERDIR",
+		"WORK", "PATH", "HOME", "TMPDIR", "CHORUS_HOME", "CHORUS_DATABASE_URL", "USER", "TZ", "LANG", "TERM", "NO_COLOR", "GORACE", "GOCOVERDIR",
 		"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "GIT_CONFIG_NOSYSTEM",
 		"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
 	} {

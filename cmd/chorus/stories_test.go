@@ -48,7 +48,7 @@ type leakChecked struct{ *testing.M }
 func (s leakChecked) Run() int {
 	code := s.M.Run()
 	quick.remove()
-	if err := goleak.Find(); err != nil && code == 0 {
+	if err := goleak.Find(goleak.IgnoreAnyFunction("chorus/internal/store/pgtest.(*Cluster).Start.func1")); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -90,7 +90,7 @@ func beginStory(env *testscript.Env) error {
 	if err := unraced(env); err != nil {
 		return err
 	}
-	s := &stage{work: env.WorkDir, spawned: map[string]*spawned{}}
+	s := &stage{work: env.WorkDir, spawned: map[string]*spawned{}, t: env.T().(testing.TB)}
 	env.Values[stageKey{}] = s
 	env.Defer(s.close)
 	return nil

@@ -146,13 +146,14 @@ func Open(ctx context.Context, o Options) (*App, error) {
 			return nil, err
 		}
 	}
-	path, err := settings.DatabaseOf(a.Home, a.Shared)
+	at, err := settings.DatabaseOf(a.Home, a.Shared)
 	if err != nil {
 		return nil, err
 	}
 	a.owner = owner.Files{Dir: a.Home.Locks()}
-	opening := store.Options{Path: path, BlobDir: a.Home.Blobs(), Durability: a.Shared.Durability, Notify: a.databaseChanged, Now: o.Now, Follow: tasks.Follow}
-	if o.Nodes {
+	opening := at.Options(a.Home)
+	opening.Durability, opening.Notify, opening.Now, opening.Follow = a.Shared.Durability, a.databaseChanged, o.Now, tasks.Follow
+	if o.Nodes || at.OnServer() {
 		a.member = &membership{app: a}
 		a.owner, opening.Owns = a.member, a.member.owns
 	}

@@ -8,43 +8,70 @@ import (
 
 	"chorus/internal/config"
 	"chorus/internal/datadir"
+	"chorus/internal/store"
 )
 
-// DatabasePath is the file of a home's database, for those who do not open it.
-func DatabasePath(env func(string) string, dir string) (string, error) {
+// Database is where the journal is kept: a file, or a database on a PostgreSQL server.
+type Database struct {
+	Path string        // of the file; "" with a server
+	URL  config.Secret // of the server's; "" with a file
+}
+
+// String is the file, or the server's URL without its password.
+func (d Database) String() string {
+	if d.URL != "" {
+		return store.RedactURL(string(d.URL))
+	}
+	return d.Path
+}
+
+// OnServer reports whether the database is on a server.
+func (d Database) OnServer() bool { return d.URL != "" }
+
+// Options are those with which it is opened.
+func (d Database) Options(h *datadir.Home) store.Options {
+	if d.OnServer() {
+		return store.Options{URL: string(d.URL)}
+	}
+	return store.Options{Path: d.Path, BlobDir: h.Blobs()}
+}
+
+// DatabaseIn is where a home's journal is kept, for those who do not open it.
+func DatabaseIn(env func(string) string, dir string) (Database, error) {
 	h, err := datadir.Open(dir)
 	if err != nil {
-		return "", err
+		return Database{}, err
 	}
 	c, err := OpenLiveConfig(env, h)
 	if err != nil {
-		return "", err
+		return Database{}, err
 	}
 	bot, problems := c.Now().Bot(config.Ask{})
 	if err := problems.Err(); err != nil {
-		return "", err
+		return Database{}, err
 	}
 	return DatabaseOf(h, bot)
 }
 
-// DatabaseOf is the file that the journal lives in: in the home, or where databaseUrl
+// DatabaseOf is where the journal is kept: in the home, or where databaseUrl
 // says. What this build cannot do is refused instead of being passed over: whoever names a
 // server must not find out later that nothing was ever written there.
-func DatabaseOf(h *datadir.Home, bot *config.Bot) (string, error) {
+func DatabaseOf(h *datadir.Home, bot *config.Bot) (Database, error) {
 	if bot == nil {
-		return h.DB(), nil
+		return Database{Path: h.DB()}, nil
 	}
 	url := strings.TrimSpace(string(bot.DatabaseURL))
 	kind, rest, ok := strings.Cut(url, ":")
 	switch {
 	case url == "":
-		return h.DB(), nil
-	case ok && (kind == "postgres" || kind == "postgresql"):
-		return "", errors.New("databaseUrl names a PostgreSQL server, but this Chorus keeps its journal in SQLite only; leave it out, or say sqlite:PATH")
+		return Database{Path: h.DB()}, nil
+	case store.IsPostgres(url):
+		return Database{URL: config.Secret(url)}, nil
 	case ok && (kind == "sqlite" || kind == "file"):
-		return databaseFile(h, rest)
+		path, err := databaseFile(h, rest)
+		return Database{Path: path}, err
 	default:
-		return "", errors.New("databaseUrl must be sqlite:PATH (it is a secret, so it is not shown here); leave it out for chorus.db in the home folder")
+		return Database{}, errors.New("databaseUrl must be postgres://USER:PASSWORD@HOST/DATABASE or sqlite:PATH (it is a secret, so it is not shown here); leave it out for chorus.db in the home folder")
 	}
 }
 

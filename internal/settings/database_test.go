@@ -24,13 +24,14 @@ func TestDatabasePath(t *testing.T) {
 		{"sqlite://elsewhere/c.db", "", "", "another machine"},
 		{"sqlite:", "", "", "path of a file"},
 		{"sqlite:/a.db?mode=ro", "", "", "without parameters"},
-		{"postgres://u:test-pw@h/d", "", "", "SQLite only"},
+		{"postgres://u:test-pw@h/d", "", "postgres://u@h/d", ""},
+		{"postgresql://u:test-pw@h/d?sslmode=require&password=test-pw", "", "postgresql://u@h/d", ""},
 		{"mysql://u:test-pw@h/d", "", "", "sqlite:PATH"},
 		{"", "nats://h", "/h/chorus.db", ""},
 	} {
 		got, err := settings.DatabaseOf(h, &config.Bot{DatabaseURL: config.Secret(c.url), NATSURL: config.Secret(c.nats)})
-		if got != c.want || (err != nil) != (c.wrong != "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
-			t.Errorf("%q %q: %q, %v", c.url, c.nats, got, err)
+		if got.String() != c.want || (err != nil) != (c.wrong != "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+			t.Errorf("%q %q: %s, %v", c.url, c.nats, got, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "test-pw") {
 			t.Errorf("%q: the error gives the password away: %v", c.url, err)

@@ -20,6 +20,7 @@ type Inspection struct {
 	Version int // of its schema
 	Known   int // the newest that this program knows
 	Journal string
+	Server  string // which one, where the database is on one; "" for a file
 }
 
 // Newer reports whether a later program has been at the file.

@@ -21,7 +21,8 @@ import (
 //go:embed migrations/sqlite/*.sql
 var migrationFiles embed.FS
 
-// schemaVersion is the number of the newest migration. Every migration writes
+// schemaVersion is the number of the newest migration. From 26 on each stands in both folders,
+// migrations/sqlite and migrations/postgres, with the same number. Every one of SQLite's writes
 // its number into user_version, in its own transaction, so that a warm start
 // compares two integers and never wakes the migration machinery.
 const schemaVersion = 29

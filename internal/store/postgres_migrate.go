@@ -41,6 +41,63 @@ func (p *postgres) identify(ctx context.Context, q rowQuerier) (int, error) {
 	return version, err
 }
 
+// InspectServer looks at a database on a server and makes and migrates nothing. One that is empty does not exist.
+func InspectServer(ctx context.Context, address string) (Inspection, error) {
+	i := Inspection{Path: RedactURL(address), Known: schemaVersion}
+	err := onServer(ctx, address, func(p *postgres, _ *pgx.ConnConfig) (err error) {
+		if err := p.pool.QueryRowContext(ctx, `SELECT current_setting('server_version')`).Scan(&i.Server); err != nil {
+			return err
+		}
+		i.Server = "PostgreSQL " + i.Server
+		i.Version, err = p.identify(ctx, p.pool)
+		i.Exists = i.Version > 0
+		if err == nil {
+			err = p.pool.QueryRowContext(ctx, `SELECT pg_database_size(current_database())`).Scan(&i.Size)
+		}
+		return err
+	})
+	return i, err
+}
+
+// MigrateServer is Migrate for a database on a server. Steps back are the server's business: a backup of it has the older state.
+func MigrateServer(ctx context.Context, address string, o MigrateOptions) (MigrateReport, error) {
+	if o.Down > 0 {
+		return MigrateReport{}, errors.New("steps back are made for SQLite only: restore the server's own backup instead")
+	}
+	var r MigrateReport
+	err := onServer(ctx, address, func(p *postgres, config *pgx.ConnConfig) error {
+		have, err := p.identify(ctx, p.pool)
+		if err != nil {
+			return err
+		}
+		steps, err := migrationsIn(postgresMigrations, "migrations/postgres")
+		if err != nil {
+			return err
+		}
+		r = MigrateReport{From: have, To: schemaVersion}
+		for _, m := range steps {
+			if m.Version > have {
+				r.Steps = append(r.Steps, m)
+			}
+		}
+		if o.DryRun || len(r.Steps) == 0 {
+			return nil
+		}
+		return migratePostgres(ctx, p, config, schemaVersion)
+	})
+	return r, err
+}
+
+// onServer does something with a server's database that is not opened as a store. It does not wait for one that is away.
+func onServer(ctx context.Context, address string, do func(*postgres, *pgx.ConnConfig) error) error {
+	config, err := postgresConfig(address)
+	if err != nil {
+		return err
+	}
+	p := &postgres{name: RedactURL(address), pool: stdlib.OpenDB(*config)}
+	return errors.Join(p.explain(do(p, config)), p.pool.Close())
+}
+
 // migratePostgres runs goose. Nodes that meet here wait for each other; those that waited find nothing left to do.
 func migratePostgres(ctx context.Context, p *postgres, config *pgx.ConnConfig, to int) (err error) {
 	patient := config.Copy()

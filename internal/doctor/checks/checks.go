@@ -212,26 +212,33 @@ func (p *checker) openStore(ctx context.Context) openedStore {
 	}
 	looking, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	path, err := settings.DatabaseOf(p.app.Home, p.read().bot)
+	at, err := settings.DatabaseOf(p.app.Home, p.read().bot)
 	if err != nil {
 		out.err = err
 		return out
 	}
-	out.Inspection, out.err = store.Inspect(looking, path, p.app.Home.Blobs())
+	if at.OnServer() {
+		out.Inspection, out.err = store.InspectServer(looking, string(at.URL))
+	} else {
+		out.Inspection, out.err = store.Inspect(looking, at.Path, p.app.Home.Blobs())
+	}
 	if out.err == nil && out.Exists && !out.Older() {
-		out.db, out.err = store.Open(looking, store.Options{Path: path, BlobDir: p.app.Home.Blobs()})
+		out.db, out.err = store.Open(looking, at.Options(p.app.Home))
 		p.db.Store(out.db)
 	}
 	return out
 }
 
-// databasePath is where the database lies; in the home where that cannot be told.
-func (p *checker) databasePath() string {
-	if path, err := settings.DatabaseOf(p.app.Home, p.read().bot); err == nil {
-		return path
+// databaseAt is where the database is; in the home where that cannot be told.
+func (p *checker) databaseAt() settings.Database {
+	if at, err := settings.DatabaseOf(p.app.Home, p.read().bot); err == nil {
+		return at
 	}
-	return p.app.Home.DB()
+	return settings.Database{Path: p.app.Home.DB()}
 }
+
+// databasePath is the file of the database; "" where it is on a server.
+func (p *checker) databasePath() string { return p.databaseAt().Path }
 
 // withStore is what a check says that needs the database, where there is none.
 func (p *checker) withStore(name string, do func(*store.DB) []doctor.Finding) []doctor.Finding {

@@ -21,6 +21,9 @@ import (
 
 func (p *checker) database(context.Context) []doctor.Finding {
 	s := p.opened()
+	if p.databaseAt().OnServer() {
+		return p.databaseServer(s)
+	}
 	path := p.databasePath()
 	switch {
 	case errors.Is(s.err, errNoHome):
@@ -44,6 +47,26 @@ func (p *checker) database(context.Context) []doctor.Finding {
 	}
 	return append(out, doctor.Warning("journal mode", "put the home on a local disk: WAL does not work on every network file system",
 		"%s instead of wal: readers and writers wait for each other", s.Journal))
+}
+
+// databaseServer is database for one that is on a server.
+func (p *checker) databaseServer(s openedStore) []doctor.Finding {
+	at := p.databaseAt()
+	switch {
+	case errors.Is(s.err, errNoHome):
+		return []doctor.Finding{doctor.Noted("server", "", "not looked at: %v", s.err)}
+	case s.err != nil:
+		return []doctor.Finding{doctor.Bad("server", "see that the server runs (pg_isready), and databaseUrl in the configuration", "%v", s.err)}
+	case s.Server == "":
+		return []doctor.Finding{doctor.Good("server", "%s; it will be made ready at first use", at)}
+	case !s.Exists:
+		return []doctor.Finding{doctor.Good("server", "%s, %s; it is empty and will be made ready at first use", at, s.Server)}
+	}
+	out := []doctor.Finding{doctor.Good("server", "%s, %s, %s", at, s.Server, bytesWords(s.Size))}
+	if s.Older() {
+		return append(out, doctor.Warning("schema", "chorus migrate", "version %d, this program's is %d; the next start brings it up to date", s.Version, s.Known))
+	}
+	return append(out, doctor.Good("schema", "version %d, the newest", s.Version))
 }
 
 // databaseFix is a command that helps.
@@ -75,8 +98,8 @@ func databaseFix(path string, err error) string {
 // sound reads the file through, as far as there is time.
 func (p *checker) sound(ctx context.Context) []doctor.Finding {
 	s := p.opened()
-	if !s.Exists || s.err != nil && !errors.Is(s.err, store.ErrNewer) {
-		return nil // said already
+	if !s.Exists || p.databaseAt().OnServer() || s.err != nil && !errors.Is(s.err, store.ErrNewer) {
+		return nil // said already, or the server's business
 	}
 	ctx, cancel := hurry(ctx)
 	defer cancel()

@@ -95,8 +95,9 @@ func Users(ctx context.Context, o Options) []string {
 // stopped unless it shall go on: much of it may have been done since.
 func AfterRestore(ctx context.Context, o Options, goOn bool) []doctor.Finding {
 	p := NewChecker(ctx, o, Examination{})
-	path := p.databasePath()
-	db, err := store.Open(ctx, store.Options{Path: path, BlobDir: p.app.Home.Blobs(), AcceptRewound: true})
+	with := p.databaseAt().Options(p.app.Home)
+	with.AcceptRewound = true
+	db, err := store.Open(ctx, with)
 	if err != nil {
 		return unfixed(err)
 	}

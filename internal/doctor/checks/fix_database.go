@@ -17,6 +17,9 @@ import (
 // fixDatabase makes a database usable again that was lost, damaged or went back, and says what
 // that cost. Everything it takes away is kept in a folder of the home.
 func (p *checker) fixDatabase(ctx context.Context) []doctor.Finding {
+	if p.databaseAt().OnServer() {
+		return nil // whoever runs the server has its backups
+	}
 	s := p.opened()
 	err := s.err
 	if err == nil && s.Exists {

@@ -139,6 +139,9 @@ func (p *checker) users() (who []string, told bool) {
 	if err != nil || len(found) == 0 {
 		return nil, false
 	}
+	if p.databaseAt().OnServer() {
+		return nil, false
+	}
 	folder, err := filepath.EvalSymlinks(filepath.Dir(p.databasePath()))
 	if err != nil {
 		return nil, false
