@@ -47,6 +47,7 @@ type ProjectChanges struct {
 	TokenLimit *int64   `json:"budgetLimit,omitempty" min:"0" tool:"budget_limit" cli:"token-limit" slash:"token_limit" doc:"tokens that its tasks may take in 24 hours; 0: no limit"`
 	Shared     *bool    `json:"shared,omitempty" slash:"-" doc:"everybody who may talk to this Chorus sees it"`
 	Approvers  string   `json:"approvers,omitempty" maxLen:"2000" slash:"-" doc:"who may say yes to what its tasks gave: owner, local, role:NAME or keys such as discord:123, with commas; anyone: whoever sees it"`
+	OnConflict string   `json:"onConflict,omitempty" enum:"ask,task" tool:"on_conflict" cli:"on-conflict" slash:"-" doc:"what becomes of a merge with conflicts: ask a person, or make a task that resolves it"`
 }
 
 // ProjectRef names a project.
@@ -132,6 +133,7 @@ type Project struct {
 	// Approvers are those who may say yes to what its tasks gave; none: whoever sees it.
 	Approvers     []string       `json:"approvers,omitempty"`
 	ApproverNames []string       `json:"approverNames,omitempty"`
+	OnConflict    string         `json:"onConflict"` // ask or task
 	Shared        bool           `json:"shared"`
 	Workspace     string         `json:"workspace"`
 	Tasks         map[string]int `json:"tasks,omitempty"` // by status

@@ -19,6 +19,7 @@ type Tasks interface {
 	ApproveTask(context.Context, operation.Caller, TaskRef) (TaskMove, error)
 	SkipTask(context.Context, operation.Caller, TaskRef) (TaskMove, error)
 	ReopenTask(context.Context, operation.Caller, TaskFeedback) (TaskMove, error)
+	ResolveConflict(context.Context, operation.Caller, TaskRef) (Task, error)
 	SetTaskStatus(context.Context, operation.Caller, TaskStatusChange) (TaskMove, error)
 	GetTaskResult(context.Context, operation.Caller, TaskRef) (TaskResult, error)
 	GetTaskDiff(context.Context, operation.Caller, TaskDiffQuery) (TaskDiff, error)
@@ -142,6 +143,8 @@ type Task struct {
 	Needs       []TaskBrief `json:"dependsOn,omitempty"`
 	Blocks      []TaskBrief `json:"blocks,omitempty"`
 	Subtasks    []TaskBrief `json:"subtasks,omitempty"`
+	Resolves    string      `json:"resolvesTaskId,omitempty"`   // the task whose merge conflict it resolves
+	ResolvedBy  string      `json:"resolvedByTaskId,omitempty"` // the task that resolves its merge conflict
 	Warning     string      `json:"warning,omitempty"`
 	CreatedAt   time.Time   `json:"createdAt"`
 	MovedAt     time.Time   `json:"movedAt"`
@@ -361,6 +364,13 @@ var (
 		Slash:  []operation.Slash{{Words: "task reopen"}},
 		Tool:   "reopen_with_feedback", Done: "task {id} is {status} again"}, Tasks.ReopenTask)
 
+	ResolveConflict = operation.New(operation.Info{Name: "task.resolve-conflict", Help: "Make a task that resolves the merge conflict of a blocked one", Scope: operation.Chat, Effect: operation.Changes,
+		Doc:    "It works on a branch that begins at the target as it is then, and merges the blocked task's branch into it; when it is completed, the blocked one is merged again. There is one for each conflict: asked for again, it is the one that is there.",
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/tasks/{id}/resolve-conflict", ID: "resolveConflict"}},
+		CLI:    []operation.CLI{{Words: "task resolve-conflict", Args: "ID"}},
+		Tool:   "resolve_conflict", Done: "task {id} resolves the conflict"}, Tasks.ResolveConflict)
+
 	DeleteTask = operation.New(operation.Info{Name: "task.delete", Help: "Delete a task that nobody works on; its conversation stays", Scope: operation.Chat, Effect: operation.Destroys,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "DELETE /api/tasks/{id}", ID: "deleteTask"}},
@@ -472,6 +482,6 @@ var (
 )
 
 func tasks() []operation.Any {
-	return []operation.Any{ListTasks, CreateTask, GetChainHealth, GetTask, EditTask, StopTask, RestartTask, ReopenTask, DeleteTask, ApproveTask, SkipTask, SetTaskStatus, GetTaskResult,
+	return []operation.Any{ListTasks, CreateTask, GetChainHealth, GetTask, EditTask, StopTask, RestartTask, ReopenTask, ResolveConflict, DeleteTask, ApproveTask, SkipTask, SetTaskStatus, GetTaskResult,
 		GetTaskDiff, GetTaskTree, GetAgentError, AddDependency, RemoveDependency, GetWorkStatus, GetRecentEvents, GetTokenUsage, ControlOrchestrator, GetTaskGraph}
 }

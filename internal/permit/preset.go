@@ -56,7 +56,7 @@ const (
 		`read_note|compare_specs_notes|project_git_status|project_git_log|project_git_diff|project_git_changed_files|list_workers|` +
 		`project_read_file|project_search_files`
 	workWrites = `create_project|edit_project|pause_project|resume_project|delete_project|set_active_project|set_project_channel|` +
-		`set_control_interface|add_repo|create_task|edit_task|stop_task|restart_task|reopen_with_feedback|delete_task|` +
+		`set_control_interface|add_repo|create_task|edit_task|stop_task|restart_task|reopen_with_feedback|resolve_conflict|delete_task|` +
 		`approve_task|approve_plan|reject_plan|delete_plan|skip_task|set_task_status|add_dependency|remove_dependency|orchestrator_control|write_note|append_note|open_notes_thread|` +
 		`delete_note|promote_note|project_git_commit|project_git_push|project_git_branch|project_git_checkout|project_git_merge|` +
 		`project_git_create_pr|project_run_command|restart_daemon|create_agent`

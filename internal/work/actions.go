@@ -10,6 +10,8 @@ const (
 	ActionRestart Action = "restart"
 	ActionSkip    Action = "skip"
 	ActionReopen  Action = "reopen" // restart with what was not right
+	// ActionResolve makes a task that resolves a merge conflict. Offers does not know of conflicts, so whoever shows a task offers it.
+	ActionResolve Action = "resolve"
 )
 
 // Offer is an action that the rules allow now, and the state that it leads to.

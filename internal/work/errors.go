@@ -37,7 +37,7 @@ var explanations = map[ErrorKind][2]string{
 	ErrorStopped:    {"Cancelled", "Restart the task when it should go on: restart_task."},
 	ErrorSteps:      {"Step limit reached", "Divide the task into smaller ones, or raise the agent's maxSteps."},
 	ErrorGit:        {"Git error", "Look at the repository: get_git_status."},
-	ErrorConflict:   {"Merge conflict", "Resolve it on the task's branch, or create a task that does, then restart this one."},
+	ErrorConflict:   {"Merge conflict", "Reopen the task to let its worker resolve it, or have a task made that does: chorus task resolve-conflict (resolve_conflict)."},
 	ErrorWorker:     {"Worker failed", "Look at the worker's log on the task's page."},
 	ErrorUnexpected: {"Unexpected error", "Look at the task's conversation; restart_task tries again."},
 }

@@ -80,6 +80,8 @@ const (
 	Approved      Step = "APPROVED"       // the yes; merging follows
 	MergeFailed   Step = "MERGE_FAILED"
 	Denied        Step = "DENIED" // the run may not do what it needs
+	// ConflictResolved is the completion of a task that brought this one's branch home.
+	ConflictResolved Step = "CONFLICT_RESOLVED"
 
 	// Steps of tasks with plans. While the steps of its plan are worked on, a task is IN_PROGRESS without a worker.
 	PlanFound    Step = "PLAN_FOUND"
@@ -141,6 +143,7 @@ var transitions = map[pair]State{
 	{Paused, AdminStop}:          Blocked,
 	{Verifying, NeedsApproval}:   AwaitingApproval,
 	{Verifying, MergeFailed}:     Blocked,
+	{Blocked, ConflictResolved}:  Verifying,
 	{AwaitingApproval, Approved}: Verifying,
 	{InProgress, Denied}:         Blocked,
 	{Assigned, MaxRetries}:       Blocked, // what cannot be prepared

@@ -18,13 +18,14 @@ var ErrMoved = errors.New("the task has moved")
 
 // Filter chooses tasks.
 type Filter struct {
-	Project string
-	State   State
-	Parent  string
-	All     bool   // those that are over too
-	Newest  bool   // those that moved last come first
-	After   string // the last one of the page before, by its id
-	Limit   int
+	Project  string
+	State    State
+	Parent   string
+	Resolves string // those that resolve the conflict of this task
+	All      bool   // those that are over too
+	Newest   bool   // those that moved last come first
+	After    string // the last one of the page before, by its id
+	Limit    int
 }
 
 // EventFilter chooses events.

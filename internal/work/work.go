@@ -72,6 +72,7 @@ type Task struct {
 	Thread      chat.ThreadID
 	Owner       chat.Principal
 	PlanSource  string        // the plan it comes from
+	Resolves    string        // the task whose merge conflict it resolves
 	Origin      chat.ThreadID // the conversation in which it was asked for; "": none
 	Reminded    time.Time     // when people were last told that it waits for a yes
 	Why         string        // it is paused, failed or blocked

@@ -51,7 +51,7 @@ func (r *Runner) finish(ctx context.Context, t work.Task) (moved bool) {
 	}
 	if step == work.MergeFailed {
 		result.Kind, result.Error = work.ErrorGit, why
-		if strings.HasPrefix(why, conflictWords) {
+		if strings.HasPrefix(why, work.ConflictWords) {
 			result.Kind = work.ErrorConflict
 		}
 	}
@@ -112,15 +112,12 @@ func (r *Runner) approved(ctx context.Context, t work.Task) (bool, error) {
 		return false, err
 	}
 	for _, e := range events {
-		if e.To == work.Verifying {
+		if e.To == work.Verifying && e.Step != work.ConflictResolved { // the yes was said before the conflict
 			return e.Step == work.Approved, nil
 		}
 	}
 	return false, nil
 }
-
-// conflictWords begin what is said of a merge that has conflicts.
-const conflictWords = "merge conflict"
 
 // bring commits, asks and merges. An empty step says that there is nothing to move yet.
 func (r *Runner) bring(ctx context.Context, t work.Task, last bool, result *work.Result) (work.Step, string, error) {
@@ -184,7 +181,7 @@ func refusal(err error) (work.Step, string, error) {
 	case errors.Is(err, gitrepo.ErrUnreachable), errors.Is(err, gitrepo.ErrTimeout), errors.Is(err, gitrepo.ErrInUse):
 		return "", "", err // it may work in a while
 	case errors.Is(err, gitrepo.ErrConflict):
-		return work.MergeFailed, conflictWords + " in " + strings.Join(e.Files, ", ") + ": " + e.Text + ". Reopen the task to let its worker resolve it", nil
+		return work.MergeFailed, work.ConflictWords + " in " + strings.Join(e.Files, ", ") + ": " + e.Text, nil
 	case errors.Is(err, gitrepo.ErrDirty):
 		why := e.Text
 		if e.Command != "" {
@@ -402,10 +399,20 @@ func (r *Runner) Diff(ctx context.Context, t work.Task, limit int) (work.Changes
 	return shown(known.Branch, d, err)
 }
 
-// mergeOf is the merge that brought a task's work home: its own, or that of the last step of the plan that it gave or belongs to.
+// mergeOf is the merge that brought a task's work home: its own, that of the task that resolved its conflict, or that of the last step of
+// the plan that it gave or belongs to.
 func (r *Runner) mergeOf(ctx context.Context, t work.Task) (m work.Merge, merged bool, err error) {
 	if m, merged, err = r.Tasks.PreparedMerge(ctx, t.ID, t.Attempt); err != nil || merged {
 		return m, merged, err
+	}
+	resolved, err := r.Tasks.List(ctx, work.Filter{Resolves: t.ID, State: work.Completed, Newest: true, Limit: 1})
+	for _, other := range resolved {
+		if m, merged, err = r.Tasks.PreparedMerge(ctx, other.ID, other.Attempt); err != nil || merged {
+			return m, merged, err
+		}
+	}
+	if err != nil {
+		return m, false, err
 	}
 	steps, err := r.Tasks.List(ctx, work.Filter{Parent: ownerID(t), State: work.Completed, Limit: 1000})
 	for i := len(steps) - 1; i >= 0 && err == nil && !merged; i-- {

@@ -110,3 +110,36 @@ func threadOf(one operations.Task) chat.ThreadID {
 	id, _ := chat.NewThreadID(chat.WorkTransport, one.ProjectID, one.ID, "main")
 	return id
 }
+
+// A task whose merge has conflicts gets one that resolves them, and no other gets one.
+func TestResolveConflict(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.site()
+	one := h.task("one", `,"requires_approval":true`)
+	h.refused(root, operation.Conflict, "has no merge conflict (status: READY)", "resolve_conflict", `{"task_id":"`+one.ID+`"}`)
+	h.move(one.ID, work.Blocked)
+	h.refused(root, operation.Conflict, "has no merge conflict (status: BLOCKED)", "resolve_conflict", `{"task_id":"`+one.ID+`"}`)
+	_, err := h.queue.Change(t.Context(), one.ID, func(t *work.Task, _ time.Time) ([]work.Event, error) {
+		t.Why, t.Branch = work.ConflictWords+" in style.css: both changed it", one.ID+"/one"
+		return nil, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.refused(grace, operation.NotFound, "not found", "resolve_conflict", `{"task_id":"`+one.ID+`"}`)
+	made := must[operations.Task](h, root, "resolve_conflict", `{"task_id":"`+one.ID+`"}`)
+	again := must[operations.Task](h, root, "resolve_conflict", `{"task_id":"`+one.ID+`"}`)
+	if made.ID != again.ID || made.Resolves != one.ID || !made.Approval || made.Repo != "site" || made.Status != "READY" {
+		t.Errorf("%+v, then %+v", made, again)
+	}
+	if shown := must[operations.Task](h, root, "get_task", `{"task_id":"`+one.ID+`"}`); shown.ResolvedBy != made.ID {
+		t.Errorf("%+v", shown)
+	}
+	if p := must[operations.Project](h, root, "edit_project", `{"project_id":"site","on_conflict":"task"}`); p.OnConflict != "task" {
+		t.Errorf("%+v", p)
+	}
+	if p := must[operations.Project](h, root, "edit_project", `{"project_id":"site","on_conflict":"ask"}`); p.OnConflict != "ask" {
+		t.Errorf("%+v", p)
+	}
+}

@@ -121,6 +121,25 @@ func (h *Handler) ReopenTask(ctx context.Context, by operation.Caller, in operat
 	return h.moved(ctx, before, after)
 }
 
+// ResolveConflict carries out the operation of that name.
+func (h *Handler) ResolveConflict(ctx context.Context, by operation.Caller, in operations.TaskRef) (operations.Task, error) {
+	t, p, err := h.task(ctx, by, in.ID)
+	if err != nil {
+		return operations.Task{}, err
+	}
+	if !t.Conflicted() {
+		return operations.Task{}, operation.Errorf(operation.Conflict, "task %s has no merge conflict (status: %s)", t.ID, t.State)
+	}
+	n := work.Resolution(t)
+	n.Owner, n.Origin = by.Acting(), by.Session
+	made, err := h.o.Tasks.Create(ctx, n)
+	if err != nil {
+		return operations.Task{}, explained(err)
+	}
+	h.changed()
+	return h.whole(ctx, made, p)
+}
+
 // DeleteTask carries out the operation of that name.
 func (h *Handler) DeleteTask(ctx context.Context, by operation.Caller, in operations.TaskRef) (operations.TaskMove, error) {
 	if _, _, err := h.task(ctx, by, in.ID); err != nil {

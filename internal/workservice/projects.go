@@ -57,7 +57,7 @@ func (h *Handler) show(ctx context.Context, p work.Project, used map[string]int6
 		return operations.Project{}, err
 	}
 	out := operations.Project{ID: p.ID, Name: p.Name, Status: string(p.State), Weight: p.Weight, MaxRuns: p.MaxRuns, TokenLimit: p.TokenLimit, Tokens: used[p.ID], Channel: p.Channel,
-		Owner: p.Owner.String(), OwnerName: h.names(ctx)(p.Owner.String()), Approvers: p.Approvers, ApproverNames: h.approverNames(ctx, p), Shared: p.Shared, Workspace: h.o.Home.Project(p.ID), Tasks: map[string]int{}, CreatedAt: p.Created}
+		Owner: p.Owner.String(), OwnerName: h.names(ctx)(p.Owner.String()), Approvers: p.Approvers, ApproverNames: h.approverNames(ctx, p), OnConflict: cmp.Or(p.OnConflict, "ask"), Shared: p.Shared, Workspace: h.o.Home.Project(p.ID), Tasks: map[string]int{}, CreatedAt: p.Created}
 	for state, n := range counts {
 		out.Tasks[string(state)] = n
 		if state != work.Completed {
@@ -187,8 +187,14 @@ func (h *Handler) EditProject(ctx context.Context, by operation.Caller, in opera
 			}
 			p.Approvers, fields = list, append(fields, "approvers: "+cmp.Or(strings.Join(list, ", "), work.Anyone))
 		}
+		if in.OnConflict != "" {
+			if p.OnConflict = work.ConflictAsks; in.OnConflict == work.ConflictTask {
+				p.OnConflict = work.ConflictTask
+			}
+			fields = append(fields, "on_conflict")
+		}
 		if len(fields) == 0 {
-			return work.Event{}, invalid("", "No fields to update. Provide name, credit_weight, max_concurrent_agents, budget_limit, shared or approvers.")
+			return work.Event{}, invalid("", "No fields to update. Provide name, credit_weight, max_concurrent_agents, budget_limit, shared, approvers or on_conflict.")
 		}
 		return work.Event{Type: "project.edited", Text: strings.Join(fields, ", ")}, nil
 	})

@@ -86,7 +86,7 @@ func (h *Handler) names(ctx context.Context) func(principal string) string {
 func show(t work.Task) operations.Task {
 	return operations.Task{ID: t.ID, ProjectID: t.Project, Title: t.Title, Description: t.Description, Status: string(t.State), Why: t.Why, Priority: t.Priority, Type: t.Type, Agent: t.Agent,
 		Repo: t.Repo, Branch: t.Branch, PR: t.PR, Approval: t.Approval, Attempt: t.Attempt, Retries: t.Retries, MaxRetries: t.MaxRetries, NotBefore: t.NotBefore, ParentID: t.Parent,
-		SessionID: t.Thread.Thread(), Owner: t.Owner.String(), CreatedAt: t.Created, MovedAt: t.Moved}
+		SessionID: t.Thread.Thread(), Resolves: t.Resolves, Owner: t.Owner.String(), CreatedAt: t.Created, MovedAt: t.Moved}
 }
 
 func brief(t work.Task) operations.TaskBrief {
@@ -198,6 +198,13 @@ func (h *Handler) whole(ctx context.Context, t work.Task, p work.Project) (opera
 	blocks, err := h.o.Tasks.Dependents(ctx, t.ID)
 	if err != nil {
 		return out, err
+	}
+	resolver, err := h.o.Tasks.List(ctx, work.Filter{Resolves: t.ID, All: true, Newest: true, Limit: 1})
+	if err != nil {
+		return out, err
+	}
+	if len(resolver) > 0 {
+		out.ResolvedBy = resolver[0].ID
 	}
 	subtasks, err := h.o.Tasks.List(ctx, work.Filter{Parent: t.ID, All: true, Limit: 100})
 	out.Needs, out.Blocks, out.Subtasks = briefs(needs), briefs(blocks), briefs(subtasks)

@@ -26,13 +26,14 @@ const (
 	Stop    Action = "stop"
 	Restart Action = "restart"
 	Skip    Action = "skip"
-	Reopen  Action = "reopen" // with what is not right
+	Reopen  Action = "reopen"  // with what is not right
+	Resolve Action = "resolve" // the merge conflict, with another task
 	Diff    Action = "diff"
 	Error   Action = "error"
 )
 
 // labels are what buttons are called.
-var labels = map[Action]string{Approve: "Approve", Reject: "Reject…", Stop: "Stop", Restart: "Restart", Skip: "Skip", Reopen: "Reopen…", Diff: "Show diff", Error: "Show error"}
+var labels = map[Action]string{Approve: "Approve", Reject: "Reject…", Stop: "Stop", Restart: "Restart", Skip: "Skip", Reopen: "Reopen…", Resolve: "Resolve the conflict", Diff: "Show diff", Error: "Show error"}
 
 // Label is what its button is called.
 func (a Action) Label() string { return labels[a] }
@@ -61,6 +62,9 @@ func Actions(t work.Task) []Action {
 	add(Stop, work.AdminStop, work.Assigned, work.InProgress, work.WaitingInput, work.Paused, work.AwaitingPlanApproval)
 	if t.Run == "" { // a stopped worker may still be ending
 		add(Restart, work.AdminRestart, work.Failed, work.Blocked, work.Paused)
+	}
+	if t.Conflicted() {
+		out = append(out, Resolve)
 	}
 	add(Skip, work.AdminSkip, work.Failed, work.Blocked)
 	if t.Branch != "" && t.Attempt > 0 && (t.State.Over() || t.State == work.AwaitingApproval) {

@@ -110,6 +110,8 @@ func (c *Cards) act(ctx context.Context, by operation.Caller, a workview.Action,
 		_, err = operations.StopTask.Call(ctx, c.Backend, by, ref)
 	case workview.Restart:
 		_, err = operations.RestartTask.Call(ctx, c.Backend, by, ref)
+	case workview.Resolve:
+		_, err = operations.ResolveConflict.Call(ctx, c.Backend, by, ref)
 	case workview.Skip:
 		_, err = operations.SkipTask.Call(ctx, c.Backend, by, ref)
 	case workview.Reject, workview.Reopen:

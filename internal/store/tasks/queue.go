@@ -210,6 +210,11 @@ func (s *Tasks) Finish(ctx context.Context, r work.Result, step work.Step, merge
 		if err := writeResult(tx, t.Project, r); err != nil {
 			return err
 		}
+		if t.Conflicted() {
+			if err := resolveAtOnce(tx, &t); err != nil {
+				return err
+			}
+		}
 		done = t
 		if t.Parent != "" && t.State == work.Completed {
 			open, err := openSteps(tx, t.Parent, t.ID)
@@ -226,6 +231,32 @@ func (s *Tasks) Finish(ctx context.Context, r work.Result, step work.Step, merge
 		return done, fmt.Errorf("finish task %s: %w", r.Task, err)
 	}
 	return done, nil
+}
+
+// resolveAtOnce makes the task that resolves another one's merge conflict where the project wants that, in the transaction that blocks it:
+// no crash leaves one without the other, and one conflict has one task.
+func resolveAtOnce(tx store.Tx, t *work.Task) error {
+	var wants string
+	if err := tx.Row(`SELECT on_conflict FROM projects WHERE id = ?`, []any{t.Project}, &wants); err != nil {
+		return err
+	}
+	if t.Why += ". Reopen the task to let its worker resolve it"; t.Resolves != "" {
+		return nil // the conflict of a task that resolves one is a person's to look at
+	}
+	if wants != work.ConflictTask {
+		t.Why += ", or have a task made that does: chorus task resolve-conflict " + t.ID
+		return nil
+	}
+	made, err := CreateIn(tx, work.Resolution(*t))
+	if err != nil {
+		return err
+	}
+	if made.State == work.Completed {
+		t.Why += ". Task " + made.ID + " was to resolve it, but has not merged its branch"
+	} else {
+		t.Why += ". Task " + made.ID + " resolves it"
+	}
+	return nil
 }
 
 // Wake makes ready what was paused until now, and says when the next such moment comes; zero: none does. Where nothing is due it only reads.

@@ -47,13 +47,13 @@ func (s *Tasks) write(ctx context.Context, change func(store.Tx) error) error {
 }
 
 const taskColumns = `id, project, parent, repo, agent, title, description, type, priority, state, attempt, retries, max_retries, COALESCE(not_before, 0),
-	COALESCE(deadline, 0), approval, branch, pr, run_id, thread_id, owner, plan_source, why, origin, COALESCE(reminded_at, 0), created_at, moved_at, worker`
+	COALESCE(deadline, 0), approval, branch, pr, run_id, thread_id, owner, plan_source, why, origin, COALESCE(reminded_at, 0), created_at, moved_at, worker, resolves`
 
 func scanTask(rows interface{ Scan(...any) error }) (t work.Task, err error) {
 	var notBefore, deadline, reminded, created, moved int64
 	var owner string
 	err = rows.Scan(&t.ID, &t.Project, &t.Parent, &t.Repo, &t.Agent, &t.Title, &t.Description, &t.Type, &t.Priority, &t.State, &t.Attempt, &t.Retries, &t.MaxRetries, &notBefore,
-		&deadline, &t.Approval, &t.Branch, &t.PR, &t.Run, &t.Thread, &owner, &t.PlanSource, &t.Why, &t.Origin, &reminded, &created, &moved, &t.Worker)
+		&deadline, &t.Approval, &t.Branch, &t.PR, &t.Run, &t.Thread, &owner, &t.PlanSource, &t.Why, &t.Origin, &reminded, &created, &moved, &t.Worker, &t.Resolves)
 	if err != nil {
 		return t, err
 	}
@@ -134,9 +134,9 @@ func CreateIn(tx store.Tx, n work.NewTask) (work.Task, error) {
 	}
 	t.Thread, t.Created, t.Moved, t.State = thread, now, now, work.Defined
 	err = tx.Exec(`INSERT INTO tasks (id, project, parent, repo, agent, title, description, type, priority, state, attempt, retries, max_retries, not_before, deadline, approval,
-		branch, pr, run_id, thread_id, owner, owner_key, plan_source, why, origin, made_by, created_at, moved_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, NULL, NULL, ?, ?, '', '', ?, ?, ?, ?, '', ?, ?, ?, ?)`,
+		branch, pr, run_id, thread_id, owner, owner_key, plan_source, why, origin, made_by, created_at, moved_at, resolves) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, NULL, NULL, ?, ?, '', '', ?, ?, ?, ?, '', ?, ?, ?, ?, ?)`,
 		t.ID, t.Project, t.Parent, t.Repo, t.Agent, t.Title, t.Description, t.Type, t.Priority, string(t.State), t.MaxRetries, t.Approval,
-		t.Branch, string(t.Thread), string(owner), t.Owner.String(), t.PlanSource, string(t.Origin), key, now.UnixMicro(), now.UnixMicro())
+		t.Branch, string(t.Thread), string(owner), t.Owner.String(), t.PlanSource, string(t.Origin), key, now.UnixMicro(), now.UnixMicro(), t.Resolves)
 	if err != nil {
 		return t, err
 	}
@@ -222,18 +222,24 @@ func saveMerged(tx store.Tx, t work.Task, merged bool, events ...work.Event) err
 	if err != nil {
 		return err
 	}
-	completed := false
+	completed, resolved := false, false
 	for _, e := range events {
 		if e.Text == "" {
 			e.Text = t.Why
 		}
 		completed = completed || e.To == work.Completed && e.From != work.Completed
+		resolved = resolved || e.To == work.Completed && e.Step != work.AdminSkip && e.Step != work.Overrides
 		if err := record(tx, e); err != nil {
 			return err
 		}
 	}
 	if completed {
 		if err := promoteDependents(tx, t.ID); err != nil {
+			return err
+		}
+	}
+	if resolved && t.Resolves != "" {
+		if err := followResolution(tx, t); err != nil {
 			return err
 		}
 	}
@@ -246,6 +252,23 @@ func saveMerged(tx store.Tx, t work.Task, merged bool, events ...work.Event) err
 		}
 	}
 	return nil
+}
+
+// followResolution has a task merged again whose conflict another one has resolved: git says whether its branch has come home.
+func followResolution(tx store.Tx, t work.Task) error {
+	first, err := taskIn(tx, `id = ?`, t.Resolves)
+	if errors.Is(err, journal.ErrUnknown) {
+		return nil // it was deleted meanwhile
+	}
+	if err != nil || !first.Conflicted() {
+		return err // somebody has decided otherwise
+	}
+	e, err := first.Take(work.ConflictResolved, queueKey(), tx.Now())
+	if err != nil {
+		return err
+	}
+	first.Why, e.Text = "", "task "+t.ID+" has resolved its merge conflict"
+	return save(tx, first, e)
 }
 
 func promoteDependents(tx store.Tx, id string) error {
@@ -417,6 +440,9 @@ func (s *Tasks) List(ctx context.Context, f work.Filter) ([]work.Task, error) {
 	}
 	if f.Parent != "" {
 		add(`parent = ? AND parent <> ''`, f.Parent)
+	}
+	if f.Resolves != "" {
+		add(`resolves = ? AND resolves <> ''`, f.Resolves)
 	}
 	switch {
 	case f.State != "":

@@ -234,6 +234,12 @@ func (p *Pages) changeTask(w http.ResponseWriter, r *http.Request, by operation.
 		err = p.editTask(r, by, id)
 	case "reject-plan":
 		_, err = operations.RejectPlan.Call(ctx, p.Executor, by, operations.TaskFeedback{ID: id, Feedback: feedback})
+	case "resolve":
+		made, err := operations.ResolveConflict.Call(ctx, p.Executor, by, operations.TaskRef{ID: id})
+		if err != nil {
+			return err
+		}
+		return finishForm(w, r, "/work/"+url.PathEscape(made.ID), "task "+made.ID+" resolves the conflict")
 	case "delete-plan":
 		_, err = operations.DeletePlan.Call(ctx, p.Executor, by, operations.TaskRef{ID: id})
 	default:

@@ -196,6 +196,7 @@ func (p *Pages) editProject(r *http.Request, by operation.Caller, id string) err
 	}
 	shared := r.PostFormValue("shared") != ""
 	in.Weight, in.MaxRuns, in.TokenLimit, in.Shared = &weight, &most, &limit, &shared
+	in.OnConflict = r.PostFormValue("conflict")
 	if now := strings.TrimSpace(r.PostFormValue("approvers")); now != strings.TrimSpace(r.PostFormValue("approversBefore")) {
 		in.Approvers = cmp.Or(now, work.Anyone)
 	}

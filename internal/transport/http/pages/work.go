@@ -54,16 +54,17 @@ func (p *Pages) task(w http.ResponseWriter, r *http.Request, by operation.Caller
 		frame.Script = "live.js"
 	}
 	return p.render(w, http.StatusOK, "task.html", map[string]any{"Layout": frame, "T": t, "Result": result, "Changes": changes, "Log": log, "Plan": plan,
-		"Events": events.Items, "Can": taskActions(t.Status, by), "May": by.May(operation.Chat), "Types": work.Types()})
+		"Events": events.Items, "Can": taskActions(t, by), "May": by.May(operation.Chat), "Types": work.Types()})
 }
 
 // taskActions are the buttons of a task. The operations decide again whether the state allows what is asked for.
-func taskActions(status string, by operation.Caller) map[string]bool {
+func taskActions(t operations.Task, by operation.Caller) map[string]bool {
 	can := map[string]bool{}
 	if by.May(operation.Chat) {
-		for _, o := range work.Offers(work.State(status)) {
+		for _, o := range work.Offers(work.State(t.Status)) {
 			can[string(o.Action)] = true
 		}
+		can[string(work.ActionResolve)] = work.Task{State: work.State(t.Status), Why: t.Why}.Conflicted() && t.ResolvedBy == ""
 	}
 	return can
 }
