@@ -12,6 +12,7 @@ RACE      = -race -gcflags='modernc.org/...=-race=false'
 CHAOS     ?= ./internal/chaos
 KILLS     ?= 10000
 SOAK      ?= 300
+CLUSTER   ?= 2000
 # Which of its stories on Discord is played; each number is another one.
 SEED      ?= 1
 # grpcnotrace leaves out gRPC's trace page, which would come with the OpenTelemetry exporter. Its text/template calls methods by
@@ -22,7 +23,7 @@ LDFLAGS   = -s -w -X main.version=$(VERSION)
 SOURCES   = $(shell git ls-files --cached --others --exclude-standard '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help run chat build test race need-rg need-bwrap need-chromium need-postgres check openapi screens fmt bench fuzz fuzz-shell chaos faults soak demo demo-work clean
+.PHONY: help run chat build test race need-rg need-bwrap need-chromium need-postgres check openapi screens fmt bench fuzz fuzz-shell chaos chaos-cluster faults soak demo demo-work clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -116,6 +117,9 @@ chaos: sandbox-init ## kill the program ten thousand times at random moments, an
 faults: sandbox-init ## full disks, deleted, cut and flipped database files, lost blobs, a jumping clock and 200 kills, against the real server; ten thousand schedules and event files at once
 	CHORUS_FAULTS=1 $(GO) test -run Fault -count=1 -v -timeout 2h $(CHAOS)
 	CHORUS_FAULTS=1 $(GO) test -run Many -count=1 -v ./internal/schedule/clock ./internal/eventfile
+
+chaos-cluster: sandbox-init need-postgres ## 2,000 messages to three servers on one PostgreSQL that are killed, frozen and cut off (CLUSTER=n SEED=n)
+	CHORUS_CLUSTER=$(CLUSTER) CHORUS_CHAOS_SEED=$(SEED) $(GO) test -run ChaosCluster -count=1 -v -timeout 3h $(CHAOS)
 
 soak: sandbox-init ## 300 tasks of three projects on six workers, with kills, stops, conflicts and failures (SOAK=n SEED=n)
 	CHORUS_SOAK=$(SOAK) CHORUS_CHAOS_SEED=$(SEED) $(GO) test -run SoakWork -count=1 -v -timeout 3h $(CHAOS)
