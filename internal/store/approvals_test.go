@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -17,22 +16,9 @@ import (
 const askedThread = chat.ThreadID("cli:here:asked@helper")
 
 // twoStores are two processes on one file, with an approval that waits.
-func twoStores(t *testing.T, a approval.Approval) (one, two *DB) {
+func twoStores(t *testing.T, open func(Options) *DB, a approval.Approval) (one, two *DB) {
 	t.Helper()
-	dir := t.TempDir()
-	open := func() *DB {
-		db, err := Open(context.Background(), Options{Path: filepath.Join(dir, "chorus.db"), BlobDir: filepath.Join(dir, "blobs")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := db.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		return db
-	}
-	one, two = open(), open()
+	one, two = open(Options{}), open(Options{})
 	ctx := context.Background()
 	if _, err := one.Commit(ctx, journal.Commit{Thread: askedThread, Create: &journal.Thread{ID: askedThread, Agent: "helper"}}); err != nil {
 		t.Fatal(err)
@@ -62,7 +48,11 @@ func answerOf(id, by string, state approval.State, before int) journal.Commit {
 // Many answers at once from two processes: exactly one wins, and only its event is there.
 func TestAnswersFromTwoProcesses(t *testing.T) {
 	t.Parallel()
-	one, two := twoStores(t, approval.Approval{ID: "a", Run: "r"})
+	both(t, testAnswersFromTwoProcesses)
+}
+
+func testAnswersFromTwoProcesses(t *testing.T, open func(Options) *DB) {
+	one, two := twoStores(t, open, approval.Approval{ID: "a", Run: "r"})
 	const each = 4
 	errs := make([]error, 2*each)
 	var wg sync.WaitGroup
@@ -97,7 +87,11 @@ func TestAnswersFromTwoProcesses(t *testing.T) {
 // Two first yeses at once: one of them must look again, and is the second.
 func TestTwoFirstYeses(t *testing.T) {
 	t.Parallel()
-	one, two := twoStores(t, approval.Approval{ID: "a", Run: "r", Who: "two"})
+	both(t, testTwoFirstYeses)
+}
+
+func testTwoFirstYeses(t *testing.T, open func(Options) *DB) {
+	one, two := twoStores(t, open, approval.Approval{ID: "a", Run: "r", Who: "two"})
 	ctx := context.Background()
 	if _, err := one.Commit(ctx, answerOf("a", "ada", approval.Open, 0)); err != nil {
 		t.Fatal(err)
@@ -122,10 +116,14 @@ func TestTwoFirstYeses(t *testing.T) {
 
 func TestRemindOnceAndFind(t *testing.T) {
 	t.Parallel()
+	both(t, testRemindOnceAndFind)
+}
+
+func testRemindOnceAndFind(t *testing.T, open func(Options) *DB) {
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	payer := chat.Principal{Kind: "discord", ID: "7"}
 	want := approval.Approval{ID: "abc", Run: "r", Remind: now, Who: "role:admin", Reason: "why", Again: "a.sh has changed", Payer: payer}
-	one, two := twoStores(t, want)
+	one, two := twoStores(t, open, want)
 	ctx := context.Background()
 	for f, n := range map[*approval.Filter]int{
 		{Remind: now}: 1, {Remind: now.Add(-time.Second)}: 0, {Prefix: "ab"}: 1, {Prefix: "b"}: 0, {Prefix: "%"}: 0, {Newest: true}: 1,

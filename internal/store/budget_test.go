@@ -322,9 +322,12 @@ func (p *purses) check(t *rapid.T) {
 // as they can get, and no ceiling is ever passed, though nothing is left lying either.
 func TestNobodyOverspends(t *testing.T) {
 	t.Parallel()
+	both(t, testNobodyOverspends)
+}
+
+func testNobodyOverspends(t *testing.T, open func(Options) *DB) {
 	const threads, each, most = 8, 12, 1000
-	dbs, closeAll := openTwice(t, filepath.Join(t.TempDir(), "chorus.db"), nil)
-	defer closeAll()
+	dbs := [2]*DB{open(Options{}), open(Options{})}
 	ada := chat.Principal{Kind: chat.LocalUser, ID: "ada"}
 	budget := ledger.Budget{Ceilings: []ledger.Ceiling{{Scope: ledger.Person, Period: ledger.Month, Most: most}, {Scope: ledger.Agent, Period: ledger.Day, Most: 10 * most}}}
 	var wg sync.WaitGroup
@@ -368,8 +371,11 @@ func TestNobodyOverspends(t *testing.T) {
 // A refused commit leaves nothing behind: no event, no number, no line.
 func TestRefusedCommitsWriteNothing(t *testing.T) {
 	t.Parallel()
-	dbs, closeAll := openTwice(t, filepath.Join(t.TempDir(), "chorus.db"), nil)
-	defer closeAll()
+	both(t, testRefusedCommitsWriteNothing)
+}
+
+func testRefusedCommitsWriteNothing(t *testing.T, open func(Options) *DB) {
+	dbs := [2]*DB{open(Options{}), open(Options{})}
 	db, ada := dbs[0], chat.Principal{Kind: chat.LocalUser, ID: "ada"}
 	r := &purse{id: "r", row: payingThread(t, db, "cli:home:x@main"), agent: "main", payer: ada}
 	before, err := db.Thread(t.Context(), r.row.ID)
@@ -399,7 +405,10 @@ func TestRefusedCommitsWriteNothing(t *testing.T) {
 // one cannot spend it before it is settled, and it counts as spent from then on.
 func TestCrashBetweenReserveAndSettle(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "chorus.db")
+	both(t, testCrashBetweenReserveAndSettle)
+}
+
+func testCrashBetweenReserveAndSettle(t *testing.T, open func(Options) *DB) {
 	ada := chat.Principal{Kind: chat.LocalUser, ID: "ada"}
 	budget := ledger.Budget{Ceilings: []ledger.Ceiling{{Scope: ledger.Agent, Period: ledger.Month, Most: 100}}}
 	reserve := func(db *DB, r *purse, attempt int) error {
@@ -408,15 +417,18 @@ func TestCrashBetweenReserveAndSettle(t *testing.T) {
 		_, err := db.Commit(context.Background(), c)
 		return err
 	}
-	dbs, closeAll := openTwice(t, path, nil)
+	dbs := [2]*DB{open(Options{}), open(Options{})}
 	dead := &purse{id: "dead", row: payingThread(t, dbs[0], "cli:home:a@main"), agent: "main", payer: ada}
 	other := &purse{id: "other", row: payingThread(t, dbs[0], "cli:home:b@main"), agent: "main", payer: ada}
 	if err := reserve(dbs[0], dead, 1); err != nil {
 		t.Fatal(err)
 	}
-	closeAll() // nothing of what is kept is in memory
-	dbs, closeAll = openTwice(t, path, nil)
-	defer closeAll()
+	for i := range dbs { // nothing of what is kept is in memory
+		if err := dbs[i].Close(); err != nil {
+			t.Fatal(err)
+		}
+		dbs[i] = open(Options{})
+	}
 	if err := reserve(dbs[0], other, 1); err != nil {
 		t.Fatal("80 of 100:", err)
 	}
@@ -439,7 +451,11 @@ func TestCrashBetweenReserveAndSettle(t *testing.T) {
 // The cost of a run left out a call that was lost in a crash, and the ledger did not.
 func TestRunAndLedgerAgreeAfterACrash(t *testing.T) {
 	t.Parallel()
-	db := open(t, filepath.Join(t.TempDir(), "chorus.db"))
+	both(t, testRunAndLedgerAgreeAfterACrash)
+}
+
+func testRunAndLedgerAgreeAfterACrash(t *testing.T, open func(Options) *DB) {
+	db := open(Options{})
 	const thread = chat.ThreadID("cli:home:one@main")
 	say(t, db, "hi")
 	row, err := db.Take(t.Context(), thread)

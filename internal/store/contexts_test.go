@@ -1,7 +1,6 @@
 package store
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -12,7 +11,11 @@ import (
 
 func TestSavedContexts(t *testing.T) {
 	t.Parallel()
-	db := open(t, filepath.Join(t.TempDir(), "chorus.db"))
+	both(t, testSavedContexts)
+}
+
+func testSavedContexts(t *testing.T, open func(Options) *DB) {
+	db := open(Options{})
 	at := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	save := func(id, place string, minutes int, quiet time.Time) bool {
 		t.Helper()
@@ -59,7 +62,11 @@ func TestSavedContexts(t *testing.T) {
 
 func TestStirredAndCharge(t *testing.T) {
 	t.Parallel()
-	db := open(t, filepath.Join(t.TempDir(), "chorus.db"))
+	both(t, testStirredAndCharge)
+}
+
+func testStirredAndCharge(t *testing.T, open func(Options) *DB) {
+	db := open(Options{})
 	say := func(thread chat.ThreadID, prompt bool) {
 		t.Helper()
 		_, err := db.Commit(t.Context(), journal.Commit{Thread: thread, Create: &journal.Thread{},

@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -31,7 +30,11 @@ func addHook(t *testing.T, db *DB, h hook.Hook) hook.Hook {
 
 func TestHooks(t *testing.T) {
 	t.Parallel()
-	db := open(t, filepath.Join(t.TempDir(), "chorus.db"))
+	both(t, testHooks)
+}
+
+func testHooks(t *testing.T, open func(Options) *DB) {
+	db := open(Options{})
 	ctx, at := t.Context(), time.Date(2026, 11, 17, 9, 0, 0, 0, time.UTC)
 	trigger := hook.Trigger{Type: hook.Periodic, Interval: 3600}
 	h := addHook(t, db, hook.Hook{ID: "nightly", Name: "Nightly", Project: "p", Agent: "main", Dir: "/srv", Approved: "d", Due: at,
@@ -67,7 +70,11 @@ func TestHooks(t *testing.T) {
 // One hook that nobody can read does not hold up the others.
 func TestAHookThatCannotBeReadHoldsUpNothing(t *testing.T) {
 	t.Parallel()
-	db := open(t, filepath.Join(t.TempDir(), "chorus.db"))
+	both(t, testAHookThatCannotBeReadHoldsUpNothing)
+}
+
+func testAHookThatCannotBeReadHoldsUpNothing(t *testing.T, open func(Options) *DB) {
+	db := open(Options{})
 	at := time.Date(2026, 11, 17, 9, 0, 0, 0, time.UTC)
 	for _, id := range []string{"a", "b"} {
 		addHook(t, db, hook.Hook{ID: id, Due: at, Definition: hook.Definition{Trigger: hook.Trigger{Type: hook.Periodic}}})
@@ -85,7 +92,11 @@ func TestAHookThatCannotBeReadHoldsUpNothing(t *testing.T) {
 
 func TestTriggersBecomeRunsOnce(t *testing.T) {
 	t.Parallel()
-	db := open(t, filepath.Join(t.TempDir(), "chorus.db"))
+	both(t, testTriggersBecomeRunsOnce)
+}
+
+func testTriggersBecomeRunsOnce(t *testing.T, open func(Options) *DB) {
+	db := open(Options{})
 	ctx, at := t.Context(), time.Date(2026, 11, 17, 9, 0, 0, 0, time.UTC)
 	thread := chat.ThreadID("web:local/ada:1@main")
 	if _, err := db.Commit(ctx, journal.Commit{Thread: thread, Create: &journal.Thread{ID: thread, Owner: hookOwner}}); err != nil {
@@ -144,14 +155,18 @@ func TestTriggersBecomeRunsOnce(t *testing.T) {
 // Several processes that find a hook due begin one run.
 func TestADueTimeIsOneRun(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "chorus.db")
+	both(t, testADueTimeIsOneRun)
+}
+
+func testADueTimeIsOneRun(t *testing.T, open func(Options) *DB) {
+
 	at := time.Date(2026, 11, 17, 9, 0, 0, 0, time.UTC)
-	h := addHook(t, open(t, path), hook.Hook{ID: "h", Due: at, Definition: hook.Definition{Trigger: hook.Trigger{Type: hook.Periodic}}})
+	h := addHook(t, open(Options{}), hook.Hook{ID: "h", Due: at, Definition: hook.Definition{Trigger: hook.Trigger{Type: hook.Periodic}}})
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	began := 0
 	for i := range 4 {
-		db := open(t, path)
+		db := open(Options{})
 		wg.Go(func() {
 			out, err := db.TriggerHook(t.Context(), hook.Triggered{Hook: h, Run: hook.Run{ID: fmt.Sprint(i), Hook: "h", State: hook.Waiting}, Due: at, Next: at.Add(time.Hour), At: at})
 			mu.Lock()

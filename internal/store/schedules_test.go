@@ -2,7 +2,6 @@ package store
 
 import (
 	"errors"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,7 +12,11 @@ import (
 
 func TestSchedules(t *testing.T) {
 	t.Parallel()
-	db := open(t, filepath.Join(t.TempDir(), "chorus.db"))
+	both(t, testSchedules)
+}
+
+func testSchedules(t *testing.T, open func(Options) *DB) {
+	db := open(Options{})
 	ctx, at := t.Context(), time.Date(2026, 11, 17, 9, 0, 0, 0, time.UTC)
 	ada := chat.Principal{Kind: chat.LocalUser, ID: "ada", Roles: []string{"owner"}}
 	add := func(id string, due time.Time) schedule.Schedule {

@@ -23,6 +23,9 @@ func Follow(tx store.Tx, thread chat.ThreadID, e chat.Event) error {
 	default:
 		return nil
 	}
+	if err := tx.Alone(everybody); err != nil {
+		return err
+	}
 	t, err := taskIn(tx, `thread_id = ?`, string(thread))
 	if errors.Is(err, journal.ErrUnknown) {
 		return nil // the task was deleted; its conversation stays
@@ -116,14 +119,15 @@ func writeResult(tx store.Tx, project string, r work.Result) error {
 	}
 	completed := number(r.Outcome == work.OutcomeCompleted) - number(before == string(work.OutcomeCompleted))
 	err = tx.Exec(`INSERT INTO work_hours (project, hour, tokens, cost, attempts, completed) VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT (project, hour) DO UPDATE SET tokens = tokens + excluded.tokens, cost = cost + excluded.cost, attempts = attempts + excluded.attempts, completed = completed + excluded.completed`,
+		ON CONFLICT (project, hour) DO UPDATE SET tokens = work_hours.tokens + excluded.tokens, cost = work_hours.cost + excluded.cost,
+			attempts = work_hours.attempts + excluded.attempts, completed = work_hours.completed + excluded.completed`,
 		project, at/hour, r.Tokens, r.Cost, attempts, completed)
 	if err != nil {
 		return err
 	}
 	return tx.Exec(`INSERT INTO task_results (task_id, attempt, project, run_id, agent, outcome, summary, files, kind, error, tokens, cost, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (task_id, attempt) DO UPDATE SET outcome = excluded.outcome, summary = CASE WHEN excluded.summary = '' THEN summary ELSE excluded.summary END,
-		files = CASE WHEN excluded.files = '[]' THEN files ELSE excluded.files END, kind = excluded.kind, error = excluded.error`,
+		ON CONFLICT (task_id, attempt) DO UPDATE SET outcome = excluded.outcome, summary = CASE WHEN excluded.summary = '' THEN task_results.summary ELSE excluded.summary END,
+		files = CASE WHEN excluded.files = '[]' THEN task_results.files ELSE excluded.files END, kind = excluded.kind, error = excluded.error`,
 		r.Task, r.Attempt, project, r.Run, r.Agent, string(r.Outcome), r.Summary, string(files), string(r.Kind), r.Error, r.Tokens, r.Cost, at)
 }
 

@@ -244,9 +244,9 @@ func nullableZero(t time.Time) int64 {
 
 // SpentOn sums what the attempts of a task, or of the tasks of a project, took: the most first.
 func (s *Tasks) SpentOn(ctx context.Context, project, task string) (out []work.Spent, err error) {
-	query, args := `SELECT project, task_id, agent, SUM(tokens), SUM(cost), count(*) FROM task_results WHERE project = ? GROUP BY task_id, agent ORDER BY 4 DESC, 2`, []any{project}
+	query, args := `SELECT project, task_id, agent, SUM(tokens), SUM(cost), count(*) FROM task_results WHERE project = ? GROUP BY project, task_id, agent ORDER BY 4 DESC, 2`, []any{project}
 	if task != "" {
-		query, args = `SELECT project, task_id, agent, SUM(tokens), SUM(cost), count(*) FROM task_results WHERE task_id = ? GROUP BY task_id, agent ORDER BY 4 DESC, 2`, []any{task}
+		query, args = `SELECT project, task_id, agent, SUM(tokens), SUM(cost), count(*) FROM task_results WHERE task_id = ? GROUP BY project, task_id, agent ORDER BY 4 DESC, 2`, []any{task}
 	}
 	err = s.db.Query(ctx, query, args, func(rows *sql.Rows) error {
 		var p work.Spent
@@ -259,9 +259,11 @@ func (s *Tasks) SpentOn(ctx context.Context, project, task string) (out []work.S
 
 // SpentDays sums what the attempts of a project's tasks took on each day since an hour, the oldest day first.
 func (s *Tasks) SpentDays(ctx context.Context, project string, since time.Time) (out []work.SpentDay, err error) {
-	err = s.db.Query(ctx, `SELECT date(hour * 3600, 'unixepoch'), SUM(tokens), SUM(cost) FROM work_hours WHERE project = ? AND hour >= ? GROUP BY 1 ORDER BY 1`, []any{project, since.Unix() / 3600}, func(rows *sql.Rows) error {
+	err = s.db.Query(ctx, `SELECT hour / 24, SUM(tokens), SUM(cost) FROM work_hours WHERE project = ? AND hour >= ? GROUP BY 1 ORDER BY 1`, []any{project, since.Unix() / 3600}, func(rows *sql.Rows) error {
 		var d work.SpentDay
-		err := rows.Scan(&d.Day, &d.Tokens, &d.Cost)
+		var day int64 // since 1970
+		err := rows.Scan(&day, &d.Tokens, &d.Cost)
+		d.Day = time.Unix(day*24*3600, 0).UTC().Format(time.DateOnly)
 		out = append(out, d)
 		return err
 	})

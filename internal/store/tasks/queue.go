@@ -85,7 +85,7 @@ const running = `SELECT project, ` + tree + `, worker FROM tasks WHERE state = '
 
 // Running counts the tasks that hold a worker.
 func (s *Tasks) Running(ctx context.Context) (n int, err error) {
-	err = s.db.Query(ctx, `SELECT count(*) FROM (`+running+`)`, nil, func(rows *sql.Rows) error { return rows.Scan(&n) })
+	err = s.db.Query(ctx, `SELECT count(*) FROM (`+running+`) AS held`, nil, func(rows *sql.Rows) error { return rows.Scan(&n) })
 	return n, err
 }
 
@@ -101,7 +101,7 @@ func (s *Tasks) Assign(ctx context.Context, a work.Assignment, slots int, deadli
 			return cmp.Or(err, error(work.ErrMoved)) // its plan was stopped
 		}
 		var held, ours, most int
-		if err := tx.Row(`SELECT COALESCE(SUM(worker = ?), 0), COALESCE(SUM(project = ?), 0) FROM (`+running+`)`, []any{a.Worker, a.Project}, &held, &ours); err != nil {
+		if err := tx.Row(`SELECT COALESCE(SUM(CASE WHEN worker = ? THEN 1 ELSE 0 END), 0), COALESCE(SUM(CASE WHEN project = ? THEN 1 ELSE 0 END), 0) FROM (`+running+`) AS held`, []any{a.Worker, a.Project}, &held, &ours); err != nil {
 			return err
 		}
 		if err := tx.Row(`SELECT max_runs FROM projects WHERE id = ? AND state = 'ACTIVE'`, []any{a.Project}, &most); err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -262,7 +262,7 @@ func resolveAtOnce(tx store.Tx, t *work.Task) error {
 // Wake makes ready what was paused until now, and says when the next such moment comes; zero: none does. Where nothing is due it only reads.
 func (s *Tasks) Wake(ctx context.Context, now time.Time) (next time.Time, err error) {
 	var due, at int64
-	err = s.db.Query(ctx, `SELECT COALESCE(SUM(state = 'PAUSED' AND not_before <= ?), 0), COALESCE(min(CASE WHEN not_before > ? THEN not_before END), 0) FROM tasks WHERE not_before IS NOT NULL`,
+	err = s.db.Query(ctx, `SELECT COALESCE(SUM(CASE WHEN state = 'PAUSED' AND not_before <= ? THEN 1 ELSE 0 END), 0), COALESCE(min(CASE WHEN not_before > ? THEN not_before END), 0) FROM tasks WHERE not_before IS NOT NULL`,
 		[]any{now.UnixMicro(), now.UnixMicro()}, func(rows *sql.Rows) error { return rows.Scan(&due, &at) })
 	if err != nil || due == 0 {
 		return instant(at), err

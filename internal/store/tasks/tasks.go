@@ -37,9 +37,19 @@ func New(db *store.DB, written func()) *Tasks {
 	return &Tasks{db, written}
 }
 
+// everybody who changes tasks asks for this first, on whatever node: what becomes of one task depends on others, and its events are
+// read in the order of their numbers.
+const everybody = "work"
+
 // write runs a function in a transaction and says afterwards that something has changed.
 func (s *Tasks) write(ctx context.Context, change func(store.Tx) error) error {
-	if err := s.db.Write(ctx, change); err != nil {
+	err := s.db.Write(ctx, func(tx store.Tx) error {
+		if err := tx.Alone(everybody); err != nil {
+			return err
+		}
+		return change(tx)
+	})
+	if err != nil {
 		return err
 	}
 	s.written()
