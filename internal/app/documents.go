@@ -29,12 +29,7 @@ func (a *App) openDocuments(ctx context.Context) error {
 func (a *App) openMoreDocuments(ctx context.Context) error {
 	err := a.notCompared(a.Settings.OpenMoreDocuments(ctx, gate.AllowedDocument()))
 	a.Settings.Documents.Notify = func() {
-		a.mu.Lock()
-		running := a.engine
-		a.mu.Unlock()
-		if running != nil {
-			running.NotifyPeers(changedDocuments)
-		}
+		a.Peers().Notify(changedDocuments)
 	}
 	return err
 }

@@ -67,7 +67,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	if err := a.Service.Handler().CheckOwner(ctx); err != nil {
 		return err
 	}
-	if err := a.member.join("serve", o.Node, o.scheme()+"://"+listener.Addr().String()); err != nil {
+	if err := a.member.join("serve", o.Node, a.nodeAddress(o, listener.Addr())); err != nil {
 		return err
 	}
 	a.serving.Store(true)

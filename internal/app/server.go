@@ -71,7 +71,10 @@ func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, erro
 	mux.Handle("/mcp", d.mcp.Handler(d.stopping))
 	mux.Handle(webhooks.Pattern, webhooks.New(a.Service.Handler(), a.Log))
 	mux.Handle("/", show)
-	d.handler = counts.HTTP(compat.TranslateProblems(at.Wrap(counts.HTTP(mux)))) // the guard copies requests, and only the inner one sees the pattern
+	guarded := counts.HTTP(compat.TranslateProblems(at.Wrap(counts.HTTP(mux)))) // the guard copies requests, and only the inner one sees the pattern
+	if d.handler, err = a.serveLive(guarded, d.stopping); err != nil {
+		return nil, err
+	}
 	d.link = func(url string) string { return guard.Link(key, url, owner.ID, time.Now()) }
 	return d, nil
 }

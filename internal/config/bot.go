@@ -155,6 +155,7 @@ type Bot struct {
 	CheckpointEvery int    `key:"audit.checkpointMinutes"`
 	DatabaseURL     Secret `key:"databaseUrl"`
 	NATSURL         Secret `key:"natsUrl"`
+	NodeAddress     string `key:"nodeAddress"`
 
 	merged merged
 	pinned []leaf // profiles that pins name as limits

@@ -109,6 +109,7 @@ type Config struct {
 	Adopt      func(chat.ThreadID) bool
 	Owner      owner.Owner      // gives threads to one process at a time
 	Peers      peernotify.Peers // notifies the other processes that work on the same journal; nil: only the sweep sees what they do
+	Elsewhere  Elsewhere        // brings live pieces of what other processes run; nil: nobody does
 	NotifyRuns bool             // tells Peers of what runs write too: for watchers on other machines
 	MaxWaiting int              // prompts waiting in a thread; 0: DefaultMaxWaiting
 	MaxRuns    int              // runs that are on at the same time, further ones wait; 0: any number
@@ -143,6 +144,8 @@ type Engine struct {
 	actors map[chat.ThreadID]*actor
 	// children are threads that agents began here and that are run here, whatever Adopt says.
 	children map[chat.ThreadID]bool
+	// remotes are threads that are watched here and may run in other processes.
+	remotes map[chat.ThreadID]*remote
 }
 
 // New starts the engine and its sweep.
@@ -165,7 +168,7 @@ func New(c Config) *Engine {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	e := &Engine{Config: c, actors: map[chat.ThreadID]*actor{}, children: map[chat.ThreadID]bool{}}
+	e := &Engine{Config: c, actors: map[chat.ThreadID]*actor{}, children: map[chat.ThreadID]bool{}, remotes: map[chat.ThreadID]*remote{}}
 	e.slots.most = c.MaxRuns
 	e.Bounds = e.Bounds.Or(deadline.Defaults())
 	e.timed = timedJournal{c.Journal, e}

@@ -22,8 +22,9 @@ type Item struct {
 // An error is one of the thread's actor; watching goes on after it.
 func (e *Engine) Watch(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		w := &watch{engine: e, thread: thread, seq: after, yield: yield}
-		subscription, late := e.listen(thread)
+		w := &watch{engine: e, thread: thread, seq: after, yield: yield, remote: e.followElsewhere(thread)}
+		defer e.leaveElsewhere(thread, w.remote)
+		subscription, late := e.listen(thread, w.remote)
 		defer subscription.Close()
 		if !w.read(ctx) {
 			return
@@ -71,21 +72,22 @@ func (e *Engine) Gather(ctx context.Context, thread chat.ThreadID, after int64, 
 }
 
 // listen subscribes and reads the answer in the making under one lock, so that no piece
-// is missed between the two.
-func (e *Engine) listen(thread chat.ThreadID) (*bus.Subscription, []chat.Live) {
+// is missed between the two. r is what another process says; nil: nothing.
+func (e *Engine) listen(thread chat.ThreadID, r *remote) (*bus.Subscription, []chat.Live) {
 	e.mu.Lock()
 	a := e.actors[thread]
 	e.mu.Unlock()
-	if a == nil {
-		return e.Bus.Subscribe(thread), nil
-	}
-	a.liveMu.Lock()
-	defer a.liveMu.Unlock()
 	var late []chat.Live
-	t := a.partial
-	for what, text := range map[chat.DeltaKind][]byte{chat.DeltaText: t.text, chat.DeltaThinking: t.thinking} {
-		if len(text) > 0 && (what != chat.DeltaText || !t.held()) {
-			late = append(late, chat.Delta{Run: t.run, Step: t.step, Attempt: t.attempt, What: what, Text: string(text)})
+	if r != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		late = r.text.late()
+	}
+	if a != nil {
+		a.liveMu.Lock()
+		defer a.liveMu.Unlock()
+		if here := a.partial.late(); len(here) > 0 {
+			late = here
 		}
 	}
 	return e.Bus.Subscribe(thread), late
@@ -96,6 +98,8 @@ type watch struct {
 	thread chat.ThreadID
 	seq    int64
 	yield  func(Item, error) bool
+	remote *remote // nil: live pieces come from this process alone
+	passed passed
 }
 
 // read yields what the journal has beyond seq.
@@ -107,6 +111,7 @@ func (w *watch) read(ctx context.Context) bool {
 		}
 		for i := range events {
 			w.seq = events[i].Seq
+			w.passed.see(&events[i])
 			if !w.yield(Item{Event: &events[i]}, nil) {
 				return false
 			}
@@ -119,8 +124,11 @@ func (w *watch) read(ctx context.Context) bool {
 
 func (w *watch) take(ctx context.Context, subscription *bus.Subscription) bool {
 	notes, gap := subscription.Take()
-	if gap && !w.read(ctx) {
-		return false
+	if gap {
+		w.remote.lookElsewhere()
+		if !w.read(ctx) {
+			return false
+		}
 	}
 	for _, n := range notes {
 		for i := range n.Events {
@@ -130,6 +138,7 @@ func (w *watch) take(ctx context.Context, subscription *bus.Subscription) bool {
 				continue
 			case ev.Seq == w.seq+1:
 				w.seq = ev.Seq
+				w.passed.see(ev)
 				if !w.yield(Item{Event: ev}, nil) {
 					return false
 				}
@@ -139,7 +148,7 @@ func (w *watch) take(ctx context.Context, subscription *bus.Subscription) bool {
 				}
 			}
 		}
-		if n.Live != nil && !w.yield(Item{Live: n.Live}, nil) {
+		if n.Live != nil && !w.live(ctx, n.Live) {
 			return false
 		}
 		if n.Err != nil && !w.yield(Item{}, n.Err) {
@@ -147,4 +156,41 @@ func (w *watch) take(ctx context.Context, subscription *bus.Subscription) bool {
 		}
 	}
 	return true
+}
+
+// live yields a piece at its place among the events: pieces of another process come another way than its events, so they
+// may be earlier than the beginning of their run, or later than the answer that they were to become.
+func (w *watch) live(ctx context.Context, piece chat.Live) bool {
+	if d, ok := piece.(chat.Delta); ok && w.remote != nil {
+		if d.Run != w.passed.run && !w.read(ctx) {
+			return false
+		}
+		if w.passed.over(d) {
+			return true
+		}
+		w.passed.run = d.Run
+	}
+	return w.yield(Item{Live: piece}, nil)
+}
+
+// passed is how far a watcher has come.
+type passed struct {
+	run, ended, saidIn string
+	step, attempt      int
+}
+
+func (p *passed) see(ev *chat.Event) {
+	switch body := ev.Body.(type) {
+	case chat.RunStarted:
+		p.run = body.Run
+	case chat.Said:
+		p.saidIn, p.step, p.attempt = ev.Run, body.Step, body.Attempt
+	case chat.RunEnded:
+		p.ended = body.Run
+	}
+}
+
+// over reports whether the answer that the piece belongs to has been said.
+func (p *passed) over(d chat.Delta) bool {
+	return d.Run == p.ended || d.Run == p.saidIn && (d.Step < p.step || d.Step == p.step && d.Attempt <= p.attempt)
 }

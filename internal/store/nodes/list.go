@@ -173,3 +173,14 @@ func givenLabels(tx store.Tx, name string) ([]string, error) {
 	err = json.Unmarshal([]byte(text), &labels)
 	return labels, err
 }
+
+// Owner is the living node that has a thing, and where it is reached; "": nobody has it.
+func Owner(ctx context.Context, db DB, name owner.Name) (id, address string, err error) {
+	err = db.Query(ctx, `SELECT nodes.id, nodes.address FROM owned JOIN nodes ON nodes.id = owned.node WHERE owned.name = ? AND nodes.dead = 0`, []any{string(name)}, func(rows *sql.Rows) error {
+		return rows.Scan(&id, &address)
+	})
+	if err != nil {
+		return "", "", fmt.Errorf("look who has %s: %w", name, err)
+	}
+	return id, address, nil
+}

@@ -1,0 +1,91 @@
+package app
+
+import (
+	"context"
+	"iter"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/engine"
+	"chorus/internal/owner"
+	"chorus/internal/peerlive"
+	"chorus/internal/store/nodes"
+)
+
+// elsewhere brings live text of threads that other nodes run; nil where there are none.
+func (a *App) elsewhere() engine.Elsewhere {
+	if a.member == nil {
+		return nil
+	}
+	secret, err := a.liveSecret()
+	if err != nil {
+		a.Log.Warn("live text of other nodes is not shown: "+err.Error(), "component", "live", "event", "no_live")
+		return nil
+	}
+	return &peerlive.Client{Secret: secret, OwnerOf: a.ownerOf, HTTP: peerlive.NewHTTP(), Log: a.Log}
+}
+
+func (a *App) liveSecret() (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), secretTimeout)
+	defer cancel()
+	return a.derived(ctx, "live")
+}
+
+// ownerOf is where another node is reached that has a thread.
+func (a *App) ownerOf(ctx context.Context, thread chat.ThreadID) (address string, ok bool) {
+	id, address, err := nodes.Owner(ctx, a.DB, owner.Thread(thread))
+	if err != nil {
+		a.Log.Debug(err.Error(), "component", "live", "event", "no_owner", "thread", thread)
+	}
+	if n := a.member.node.Load(); n != nil && n.ID() == id {
+		return "", false
+	}
+	return address, address != ""
+}
+
+// serveLive answers other nodes that watch threads of this one, before the guard: they have no token, but what only nodes
+// on the same database can know.
+func (a *App) serveLive(next http.Handler, stopping <-chan struct{}) (http.Handler, error) {
+	if a.member == nil {
+		return next, nil
+	}
+	secret, err := a.liveSecret()
+	if err != nil {
+		return nil, err
+	}
+	live := &peerlive.Server{Secret: secret, Stopping: stopping, Source: func(ctx context.Context, thread chat.ThreadID) (iter.Seq[chat.Live], bool) {
+		e := a.Running()
+		if e == nil {
+			return nil, false
+		}
+		return e.Live(ctx, thread)
+	}}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == peerlive.Path {
+			live.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	}), nil
+}
+
+// nodeAddress is how other nodes reach this server: as nodeAddress says, or where it listens. One that listens on every
+// address is known by its host's name.
+func (a *App) nodeAddress(o ServeOptions, listens net.Addr) string {
+	if set := strings.TrimRight(strings.TrimSpace(a.Shared.NodeAddress), "/"); set != "" {
+		return set
+	}
+	address := listens.String()
+	if at, err := netip.ParseAddrPort(address); err == nil && at.Addr().IsUnspecified() {
+		if name, err := os.Hostname(); err == nil {
+			_, port, _ := net.SplitHostPort(address)
+			address = net.JoinHostPort(name, port)
+		}
+	}
+	return (&url.URL{Scheme: o.scheme(), Host: address}).String()
+}

@@ -1,0 +1,113 @@
+package peerlive
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"chorus/internal/chat"
+)
+
+// Server answers other nodes. Secret and Source are needed.
+type Server struct {
+	// Secret is what nodes on the same database share.
+	Secret string
+	// Source yields the pieces of a run that is on here, the text so far first; false: none is.
+	Source func(ctx context.Context, thread chat.ThreadID) (iter.Seq[chat.Live], bool)
+	// Stopping ends every stream when it is closed.
+	Stopping <-chan struct{}
+
+	open atomic.Int64
+}
+
+const (
+	// maxStreams bounds the streams to other nodes.
+	maxStreams = 1000
+	// writeTimeout is how long a node may take to read; then it is cut off.
+	writeTimeout = 5 * time.Second
+	// alive is how often something is sent when there is nothing to say.
+	alive = 10 * time.Second
+	// longestStream ends a stream that nothing else ended; whoever still wants it comes again.
+	longestStream = 10 * time.Minute
+	// maxQueue is how many pieces may wait for a node that reads slowly.
+	maxQueue = 256
+)
+
+// ServeHTTP streams the pieces of one thread.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	thread, err := chat.ParseThreadID(r.URL.Query().Get("thread"))
+	switch {
+	case err != nil || r.Method != http.MethodGet:
+		http.Error(w, "nodes ask here for a thread", http.StatusBadRequest)
+		return
+	case !signed(r.Header.Get("Authorization"), s.Secret, thread, time.Now()):
+		http.Error(w, "only nodes on the same database are answered here; their clocks may be ten minutes apart", http.StatusUnauthorized)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), longestStream)
+	defer cancel()
+	pieces, ok := s.Source(ctx, thread)
+	if !ok {
+		http.Error(w, "the thread does not run here", http.StatusNotFound)
+		return
+	}
+	if s.open.Add(1) > maxStreams {
+		s.open.Add(-1)
+		http.Error(w, "too many nodes watch threads of this one", http.StatusServiceUnavailable)
+		return
+	}
+	defer s.open.Add(-1)
+	s.stream(ctx, cancel, w, pieces)
+}
+
+func (s *Server) stream(ctx context.Context, cancel context.CancelFunc, w http.ResponseWriter, pieces iter.Seq[chat.Live]) {
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Accel-Buffering", "no")
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Time{}) // a stream outlives the deadlines of ordinary requests
+	queue, ended := make(chan chat.Live, maxQueue), make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer close(queue)
+		for piece := range pieces {
+			select {
+			case queue <- piece:
+			default:
+				cancel() // it does not keep up: it may come again for the text so far
+				return
+			}
+		}
+	}()
+	defer func() { cancel(); <-ended }()
+	write := func(b []byte) bool {
+		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // writers that cannot set one have none
+		_, err := w.Write(b)
+		return err == nil && control.Flush() == nil
+	}
+	beat := time.NewTicker(alive)
+	defer beat.Stop()
+	going := write([]byte("{}\n"))
+	for going {
+		select {
+		case piece, more := <-queue:
+			switch {
+			case more:
+				going = write(encode(piece))
+			case ctx.Err() == nil:
+				write([]byte(`{"end":true}` + "\n"))
+				return
+			default:
+				return
+			}
+		case <-beat.C:
+			going = write([]byte("{}\n"))
+		case <-ctx.Done():
+			return
+		case <-s.Stopping:
+			return
+		}
+	}
+}
