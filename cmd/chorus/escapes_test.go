@@ -110,6 +110,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		"mcp add": {{"mcp", "add", evil, "--", "sh"}, {"mcp", "add", "story", "--", evil}}, "mcp list": {{"mcp", "list"}, {"mcp", "list", "--json"}}, "mcp test": {{"mcp", "test", evil}, {"mcp", "test", "story"}},
 		"mcp remove": {{"mcp", "remove", evil}}, "mcp login": {{"mcp", "login", evil}}, "mcp logout": {{"mcp", "logout", evil}},
 		"worker": {{"worker", "--slots", "0"}, {"worker", "--slots", evil}, {"worker", evil}}, "worker list": {{"worker", "list"}, {"worker", "list", "--json"}},
+		"node list": {{"node", "list"}, {"node", "list", "--json"}}, "node drain": {{"node", "drain", evil}}, "node label": {{"node", "label", evil, "--add", evil}},
 		"process list": {{"process", "list"}}, "process show": {{"process", "show", evil}}, "process logs": {{"process", "logs", evil}}, "process kill": {{"process", "kill", evil}},
 		"process hook": {{"process", "hook", evil, evil}}, "process understand": {{"process", "understand", evil}, {"process", "understand", "when it prints '" + evil + "', tell me"}},
 		"memory list": {{"memory", "list"}}, "memory show": {{"memory", "show", evil}, {"memory", "show", "MEMORY.md"}}, "memory edit": {{"memory", "edit", "MEMORY.md", "--text", evil}},

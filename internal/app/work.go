@@ -68,7 +68,15 @@ func (a *App) wireWork() {
 			},
 		})
 	}
-	a.Service.Others = func(h *service.Handler) []any { return []any{handler(h), chatcommand.New(h.Operations), restarter{a}} }
+	a.Service.Others = func(h *service.Handler) []any {
+		return []any{handler(h), chatcommand.New(h.Operations), restarter{a}, nodeOperations{a}}
+	}
+	if a.member != nil {
+		a.Service.Nodes = func(ctx context.Context) ([]operations.Node, error) {
+			list, err := nodeOperations{a}.ListNodes(ctx, operation.Caller{}, operation.None{})
+			return list.Items, err
+		}
+	}
 	a.Service.Work = active
 	a.Service.SeesProject = active.SeesProject
 	a.Setup.Roots = a.workRoots

@@ -69,6 +69,7 @@ type Overview struct {
 	Sandbox   string      `json:"sandbox"`
 	Model     string      `json:"model"` // the one that answers where nobody chose
 	StartedAt time.Time   `json:"startedAt"`
+	Nodes     []Node      `json:"nodes,omitempty"` // where several share the database
 }
 
 // AgentStat is an agent with its threads.

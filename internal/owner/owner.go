@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"chorus/internal/chat"
@@ -31,6 +32,9 @@ func Thread(id chat.ThreadID) Name { return Name(threadPrefix + string(id)) }
 
 // Bot is the name of a bot account: whoever has it hears and speaks for it.
 func Bot(platform, account string) Name { return Name(botPrefix + platform + "-" + account) }
+
+// IsThread reports whether it is the name of a thread.
+func (n Name) IsThread() bool { return strings.HasPrefix(string(n), threadPrefix) }
 
 // Owner gives things to this process.
 type Owner interface {

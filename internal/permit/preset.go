@@ -53,7 +53,7 @@ const (
 const (
 	workReads = `list_projects|get_project|get_task_graph|get_project_channels|get_project_for_channel|list_repos|list_tasks|get_task|get_task_result|` +
 		`get_task_diff|get_task_tree|get_task_plan|get_chain_health|get_agent_error|get_status|get_recent_events|get_token_usage|list_notes|` +
-		`read_note|compare_specs_notes|project_git_status|project_git_log|project_git_diff|project_git_changed_files|list_workers|` +
+		`read_note|compare_specs_notes|project_git_status|project_git_log|project_git_diff|project_git_changed_files|list_workers|list_nodes|` +
 		`project_read_file|project_search_files`
 	workWrites = `create_project|edit_project|pause_project|resume_project|delete_project|set_active_project|set_project_channel|` +
 		`set_control_interface|add_repo|create_task|edit_task|stop_task|restart_task|reopen_with_feedback|resolve_conflict|delete_task|` +

@@ -43,6 +43,7 @@ type Service struct {
 	Setup     *runsetup.Setup
 	Engine    func(adopt func(chat.ThreadID) bool) *engine.Engine
 	Examine   func(ctx context.Context) doctor.Report
+	Nodes     func(ctx context.Context) ([]operations.Node, error) // that share the database; nil: it is a file of this home
 	Me        func() chat.Principal
 	Now       func() time.Time
 	Processes *watch.Watcher // of what agents left running

@@ -281,12 +281,20 @@ func (o *Handler) Overview(ctx context.Context, by operation.Caller, _ operation
 	out := operations.Overview{Version: o.app.Version, StartedAt: o.app.Serving.began, Agents: []operations.AgentStat{}, Budgets: []operations.Budget{}}
 	own := o.Defaults("")
 	out.Model, out.Sandbox = own.Model, own.Sandbox
-	for _, step := range []func(context.Context, operation.Caller, *operations.Overview) error{o.overSessions, o.overApprovals, o.overAgents, o.overMoney} {
+	for _, step := range []func(context.Context, operation.Caller, *operations.Overview) error{o.overSessions, o.overApprovals, o.overAgents, o.overMoney, o.overNodes} {
 		if err := step(ctx, by, &out); err != nil {
 			return out, err
 		}
 	}
 	return out, nil
+}
+
+// overNodes lists the processes that share the database, where there can be several, to those who may see everything.
+func (o *Handler) overNodes(ctx context.Context, by operation.Caller, out *operations.Overview) (err error) {
+	if o.app.Nodes != nil && by.May(operation.Admin) {
+		out.Nodes, err = o.app.Nodes(ctx)
+	}
+	return err
 }
 
 // What an overview shows, and how far it looks.

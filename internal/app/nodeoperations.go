@@ -1,0 +1,100 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/store/nodes"
+)
+
+// nodeOperations carries out the operations on nodes.
+type nodeOperations struct{ a *App }
+
+var _ operations.Nodes = nodeOperations{}
+
+// The states of a node.
+const (
+	nodeAlone    = "alone"
+	nodeAlive    = "alive"
+	nodeDraining = "draining"
+	nodeDead     = "dead"
+)
+
+// ListNodes implements operations.Nodes.
+func (o nodeOperations) ListNodes(ctx context.Context, _ operation.Caller, _ operation.None) (operation.List[operations.Node], error) {
+	out := operation.List[operations.Node]{Items: []operations.Node{}}
+	if o.a.member == nil {
+		name := (&membership{app: o.a}).nameOf()
+		out.Items = append(out.Items, operations.Node{Name: name, State: nodeAlone, Version: o.a.Version, Labels: []string{name}, Owns: []string{}})
+		return out, nil
+	}
+	list, err := nodes.List(ctx, o.a.DB)
+	if err != nil {
+		return out, err
+	}
+	for _, n := range list {
+		item := operations.Node{ID: n.ID, Name: n.Name, State: nodeAlive, Kind: n.Kind, Address: n.Address, Version: n.Version, Labels: n.Labels, Owns: []string{}, Since: n.Started, DiedAt: n.Died}
+		switch {
+		case n.Dead:
+			item.State = nodeDead
+		case n.Draining:
+			item.State = nodeDraining
+		}
+		for _, name := range n.Owns {
+			if name.IsThread() {
+				item.Threads++
+			} else {
+				item.Owns = append(item.Owns, strings.Replace(string(name), ":", " ", 1))
+			}
+		}
+		out.Items = append(out.Items, item)
+	}
+	return out, nil
+}
+
+// DrainNode implements operations.Nodes.
+func (o nodeOperations) DrainNode(ctx context.Context, by operation.Caller, in operations.NodeDrain) (operations.NodeDrained, error) {
+	out := operations.NodeDrained{Name: in.Name, State: nodeDraining}
+	if in.Undo {
+		out.State = nodeAlive
+	}
+	if err := o.several(); err != nil {
+		return out, err
+	}
+	o.a.Log.Info("a node is told to hand over what it has", "component", "nodes", "event", "node_drain", "node", in.Name, "undo", in.Undo, "by", by.Principal.String())
+	return out, explainNode(nodes.Drain(ctx, o.a.DB, in.Name, !in.Undo))
+}
+
+// LabelNode implements operations.Nodes.
+func (o nodeOperations) LabelNode(ctx context.Context, _ operation.Caller, in operations.NodeLabels) (operations.NodeLabelled, error) {
+	out := operations.NodeLabelled{Name: in.Name}
+	if err := o.several(); err != nil {
+		return out, err
+	}
+	for _, l := range append(append([]string{}, in.Add...), in.Remove...) {
+		if err := nodes.CheckLabel(l); err != nil {
+			return out, operation.Errorf(operation.Invalid, "%s", err)
+		}
+	}
+	var err error
+	out.Labels, err = nodes.Label(ctx, o.a.DB, in.Name, in.Add, in.Remove)
+	return out, explainNode(err)
+}
+
+// several refuses what makes sense only where there can be more than one node.
+func (o nodeOperations) several() error {
+	if o.a.member == nil {
+		return operation.Errorf(operation.Conflict, "this Chorus is one node: its database is a file; several share one when databaseUrl names a PostgreSQL server")
+	}
+	return nil
+}
+
+func explainNode(err error) error {
+	if errors.Is(err, nodes.ErrUnknown) {
+		return operation.Errorf(operation.NotFound, "%s", nodes.ErrUnknown)
+	}
+	return err
+}

@@ -1,0 +1,81 @@
+package operations
+
+import (
+	"context"
+	"time"
+
+	"chorus/internal/operation"
+)
+
+// Nodes carries out operations on the processes that share a database.
+type Nodes interface {
+	ListNodes(context.Context, operation.Caller, operation.None) (operation.List[Node], error)
+	DrainNode(context.Context, operation.Caller, NodeDrain) (NodeDrained, error)
+	LabelNode(context.Context, operation.Caller, NodeLabels) (NodeLabelled, error)
+}
+
+// Node is a process that runs threads, bots or tasks from a database that it may share with others.
+type Node struct {
+	ID      string    `json:"id,omitempty"`
+	Name    string    `json:"name"`
+	State   string    `json:"state"` // alive, draining, dead, or alone: the database is a file, and there are no others
+	Kind    string    `json:"kind,omitempty"`
+	Address string    `json:"address,omitempty"`
+	Version string    `json:"version,omitempty"`
+	Labels  []string  `json:"labels"`
+	Threads int       `json:"threads"` // that it has now
+	Owns    []string  `json:"owns"`    // what else only one may have: bots, hooks, schedules
+	Since   time.Time `json:"since,omitzero"`
+	DiedAt  time.Time `json:"diedAt,omitzero"`
+}
+
+// NodeDrain says which node is to hand over what it has.
+type NodeDrain struct {
+	Name string `json:"name" maxLen:"63" noun:"node" doc:"the node's name"`
+	Undo bool   `json:"undo,omitempty" doc:"let it take things again"`
+}
+
+// NodeDrained is a node that was told to.
+type NodeDrained struct {
+	Name  string `json:"name"`
+	State string `json:"state"`
+}
+
+// NodeLabels says what a node can be chosen by.
+type NodeLabels struct {
+	Name   string   `json:"name" maxLen:"63" noun:"node" doc:"the node's name"`
+	Add    []string `json:"add,omitempty" maxItems:"20" doc:"labels that it gets"`
+	Remove []string `json:"remove,omitempty" maxItems:"20" doc:"labels that it loses; its name stays one"`
+}
+
+// NodeLabelled is a node with the labels that it was given.
+type NodeLabelled struct {
+	Name   string   `json:"name"`
+	Labels []string `json:"labels"`
+}
+
+// The operations on nodes.
+var (
+	ListNodes = operation.New(operation.Info{Name: "node.list", Help: "List the nodes: which processes share this database, and who has what", Scope: operation.Read,
+		Doc:  "Nodes share a PostgreSQL database. One that is dead is listed for an hour; what it had is taken over by others after about three seconds. With a database in a file there is one node.",
+		HTTP: []operation.HTTP{{Route: "GET /api/nodes", ID: "listNodes"}},
+		CLI:  []operation.CLI{{Words: "node list"}}, Tool: "list_nodes",
+		Columns: "NAME=name | STATE=state | KIND=kind | THREADS=threads | OWNS=owns | LABELS=labels | SINCE=since:minute | VERSION=version | ADDRESS=address",
+		Empty:   "no node is alive; start chorus serve"}, Nodes.ListNodes)
+
+	DrainNode = operation.New(operation.Info{Name: "node.drain", Help: "Have a node hand over what it has and take nothing new", Scope: operation.Admin, Effect: operation.Changes,
+		Doc:    "Threads are released at their next step and go on elsewhere, bots are connected by another node. The process keeps running and answers requests; stop it when node list shows that it has nothing.",
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/nodes/{name}/drain", ID: "drainNode"}},
+		CLI:    []operation.CLI{{Words: "node drain", Args: "NAME", Example: "  chorus node drain berlin\n  chorus node drain berlin --undo"}},
+		Done:   "node {name} is {state}"}, Nodes.DrainNode)
+
+	LabelNode = operation.New(operation.Info{Name: "node.label", Help: "Give a node labels, or take them away", Scope: operation.Admin, Effect: operation.Changes,
+		Doc:    "A thread or a task whose files are on certain machines has a label, and only nodes that carry it run it. A node's name is always one of its labels. Labels are kept over restarts.",
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict, operation.Invalid},
+		HTTP:   []operation.HTTP{{Route: "POST /api/nodes/{name}/labels", ID: "labelNode"}},
+		CLI:    []operation.CLI{{Words: "node label", Args: "NAME", Example: "  chorus node label berlin --add shared-disk\n  chorus node label berlin --remove shared-disk"}},
+		Done:   "node {name} has the labels {labels}"}, Nodes.LabelNode)
+)
+
+func nodes() []operation.Any { return []operation.Any{ListNodes, DrainNode, LabelNode} }
