@@ -1,0 +1,2 @@
+// Package nodestest has stories of several nodes that work on one database: what is done on one is seen on all.
+package nodestest
