@@ -43,7 +43,7 @@ func storyCommands() map[string]step {
 		"sameseqs":  sameSeqs,    // sameseqs A B: both files hold the same numbered events
 		"spawn":     spawn,       // spawn NAME PROGRAM ARGS…: in the background, output to $WORK/NAME.out and NAME.err
 		"await":     await,       // await FILE REGEX: until the file holds it
-		"signal":    signalTo,    // signal NAME int|term|kill
+		"signal":    signalTo,    // signal NAME int|term|kill|stop|cont
 		"reap":      reap,        // reap NAME CODE: wait for its end; the code -1 is a death by signal
 		"term":      terminal,    // term FILE PROGRAM ARGS…: on a terminal, played by the file
 		"tamper":    tamper,      // tamper WHAT: change the database behind the program's back; tampering lists how
@@ -352,9 +352,9 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func signalTo(ts *testscript.TestScript, neg bool, args []string) {
-	need(ts, !neg && len(args) == 2, "signal NAME int|term|kill")
-	sig := map[string]syscall.Signal{"int": syscall.SIGINT, "term": syscall.SIGTERM, "kill": syscall.SIGKILL}[args[1]]
-	need(ts, sig != 0, "signal NAME int|term|kill")
+	need(ts, !neg && len(args) == 2, "signal NAME int|term|kill|stop|cont")
+	sig := map[string]syscall.Signal{"int": syscall.SIGINT, "term": syscall.SIGTERM, "kill": syscall.SIGKILL, "stop": syscall.SIGSTOP, "cont": syscall.SIGCONT}[args[1]]
+	need(ts, sig != 0, "signal NAME int|term|kill|stop|cont")
 	ts.Check(stageOf(ts).process(ts, args[0]).cmd.Process.Signal(sig))
 }
 
