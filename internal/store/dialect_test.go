@@ -3,6 +3,7 @@ package store
 import (
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,9 @@ import (
 	"sync"
 	"testing"
 
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+	"chorus/internal/ledger"
 	"chorus/internal/store/pgtest"
 )
 
@@ -169,4 +173,78 @@ func TestPasswordsAreNotTold(t *testing.T) {
 		}
 		t.Log(err)
 	}
+}
+
+// Words that are taken away are gone from their event, the title and the bytes that only they needed.
+func TestForgettingOnBoth(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, open func(Options) *DB) {
+		db := open(Options{})
+		const thread = chat.ThreadID("cli:home:one@main")
+		blob := chat.NewBlob([]byte(strings.Repeat("picture", 20_000)))
+		_, err := db.Commit(t.Context(), journal.Commit{Thread: thread, Create: &journal.Thread{}, Blobs: []chat.Blob{blob}, Events: []chat.Event{
+			{Body: chat.Received{Blocks: chat.Blocks{chat.Text{Text: "a secret"}, chat.Image{Blob: blob.Hash}}, Prompt: true}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data, err := db.Blob(t.Context(), blob.Hash); err != nil || len(data) != len(blob.Data) {
+			t.Fatalf("%d bytes, %v", len(data), err)
+		}
+		if _, err := db.Commit(t.Context(), journal.Commit{Thread: thread, Events: []chat.Event{{Body: chat.Deleted{Seq: 1, Forget: true}}}}); err != nil {
+			t.Fatal(err)
+		}
+		events, err := db.Events(t.Context(), thread, 0, 10)
+		if err != nil || len(events) != 2 || !events[0].Body.(chat.Received).Forgotten {
+			t.Errorf("%+v, %v", events, err)
+		}
+		if row, err := db.Thread(t.Context(), thread); err != nil || row.Title != "(deleted)" || row.Waiting != 0 {
+			t.Errorf("%+v, %v", row, err)
+		}
+		if _, err := db.Blob(t.Context(), blob.Hash); !errors.Is(err, journal.ErrUnknown) {
+			t.Errorf("the bytes: %v", err)
+		}
+	})
+}
+
+// How far each kind of budget is used, and that the room was asked at a soft limit.
+func TestStandingOnBoth(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, open func(Options) *DB) {
+		db := open(Options{})
+		const thread = chat.ThreadID("discord:guild/channel/corner:x@main")
+		ada := chat.Principal{Kind: chat.LocalUser, ID: "ada"}
+		r := &purse{id: "r", row: payingThread(t, db, thread), agent: "main", payer: ada}
+		scopes := map[ledger.Scope]string{ledger.Guild: "discord:guild", ledger.Channel: "discord:guild/channel", ledger.Agent: "main", ledger.Person: ada.String(), ledger.Task: "r"}
+		budget := ledger.Budget{Soft: 0.5}
+		var limits []ledger.Limit
+		for scope := range scopes {
+			for _, period := range []ledger.Period{ledger.Day, ledger.Month} {
+				budget.Ceilings = append(budget.Ceilings, ledger.Ceiling{Scope: scope, Period: period, Most: 100})
+				limits = append(limits, ledger.Limit{Ceiling: ledger.Ceiling{Scope: scope, Period: period, Most: 100}, Whose: scopes[scope]})
+			}
+		}
+		c := r.commit(ledger.Entry{Step: 1, Attempt: 1, Reserved: 40})
+		c.Ceilings = budget.For(thread, "main", ada, "r")
+		if _, err := db.Commit(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		stands, err := db.Standing(t.Context(), limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range stands {
+			if s.Open != 40 || s.Settled != 0 {
+				t.Errorf("%s of %s by %s: %d open, %d settled", s.Scope, s.Whose, s.Period, s.Open, s.Settled)
+			}
+		}
+		c = r.commit(ledger.Entry{Step: 1, Attempt: 1, Reserved: 40, How: ledger.ByUsage, Settled: 60})
+		if _, err := db.Commit(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		c = r.commit(ledger.Entry{Step: 2, Attempt: 1, Reserved: 50})
+		c.Ceilings = budget.For(thread, "main", ada, "r")
+		if _, err := db.Commit(t.Context(), c); !errors.Is(err, journal.ErrBudget) {
+			t.Errorf("60 spent, 50 wanted of 100: %v", err)
+		}
+	})
 }

@@ -61,6 +61,18 @@ func New(t testing.TB) *Cluster {
 	return c
 }
 
+// Start is New for programs that are no tests. The function that it returns ends the server and removes its folder.
+func Start() (*Cluster, func(), error) {
+	c, err := start(os.TempDir())
+	if err != nil {
+		return nil, nil, err
+	}
+	return c, func() {
+		c.Kill()
+		_ = os.RemoveAll(c.dir)
+	}, nil
+}
+
 func need(t testing.TB) {
 	t.Helper()
 	_, err := program("initdb")
