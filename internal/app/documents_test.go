@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,7 +13,10 @@ import (
 	"chorus/internal/operations"
 	"chorus/internal/permit/always"
 	"chorus/internal/polltest"
+	"chorus/internal/skill"
+	"chorus/internal/skill/approved"
 	"chorus/internal/store"
+	"chorus/internal/trust"
 )
 
 // openNode is one of several machines on a database.
@@ -274,5 +278,114 @@ func TestJoinOldInstallation(t *testing.T) {
 			t.Errorf("agents: %q", got)
 		}
 		n.bell(t)
+	}
+}
+
+// A person signs in on any machine: the key is one, its file is the owner's alone, and a link is used up everywhere.
+func TestSignInOnTwoMachines(t *testing.T) {
+	t.Parallel()
+	a, b := openNodes(t)
+	ours, err := a.Service.SessionKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := b.Service.SessionKey() // before any bell
+	if err != nil || !bytes.Equal(ours, theirs) {
+		t.Fatalf("two machines sign with two keys (%v)", err)
+	}
+	for _, n := range []*App{a, b} {
+		info, err := os.Stat(filepath.Join(n.Home.Dir(), "door.key"))
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%v (%v)", info, err)
+		}
+	}
+	for i, n := range []*App{a, b} {
+		first, err := n.Service.Tokens().EndSignIn(t.Context(), "a link", time.Hour)
+		if err != nil || first != (i == 0) {
+			t.Errorf("machine %d: the link was good: %v (%v)", i+1, first, err)
+		}
+	}
+}
+
+// Machines that each made a key before they met agree on one, and the other key stays the owner's alone.
+func TestTwoKeysMeet(t *testing.T) {
+	t.Parallel()
+	database, home := filepath.Join(t.TempDir(), "shared.db"), t.TempDir()
+	a := openNode(t, database, t.TempDir())
+	ours, err := a.Service.SessionKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(home, "door.key"), strings.Repeat("ab", 32)+"\n")
+	b := openNode(t, database, home)
+	if theirs, err := b.Service.SessionKey(); err != nil || !bytes.Equal(ours, theirs) {
+		t.Errorf("they still differ (%v)", err)
+	}
+	kept, err := filepath.Glob(filepath.Join(home, "door.key.replaced-*"))
+	if err != nil || len(kept) != 1 {
+		t.Fatalf("kept: %v (%v)", kept, err)
+	}
+	if info, err := os.Stat(kept[0]); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v (%v)", info, err)
+	}
+}
+
+// What somebody has looked at and trusted on one machine is trusted on the other, if it is the same there.
+func TestTrustOnTwoMachines(t *testing.T) {
+	t.Parallel()
+	a, b := openNodes(t)
+	lock, there := a.Settings.TrustStore(), b.Settings.TrustStore()
+	list := filepath.Join(t.TempDir(), ".mcp.json")
+	write(t, list, `{"mcpServers": {}}`)
+	record := trust.Record{Digest: trust.Digest([]byte(`{"mcpServers": {}}`)), By: "ada"}
+	if err := lock.Put(list, filepath.Dir(list), record); err != nil {
+		t.Fatal(err)
+	}
+	a.bell(t)
+	b.bell(t)
+	if got := there.Get(list); got.Digest != record.Digest || got.By != "ada" {
+		t.Errorf("the other machine: %+v", got)
+	}
+	if text, ok := there.Text(record.Digest); !ok || text != `{"mcpServers": {}}` {
+		t.Errorf("its text: %q (%v)", text, ok)
+	}
+	if err := there.Put("/another", "/", trust.Record{Digest: "x"}); err != nil { // on both, at once
+		t.Fatal(err)
+	}
+	if err := lock.Put("/third", "/", trust.Record{Digest: "y"}); err != nil {
+		t.Fatal(err)
+	}
+	b.bell(t)
+	for _, s := range []trust.Store{lock, there} {
+		if all := s.All(); len(all) != 3 {
+			t.Errorf("known: %v", all)
+		}
+	}
+}
+
+// A skill that was approved on one machine is on where the same one lies on another, and nowhere else.
+func TestSkillOnTwoMachines(t *testing.T) {
+	t.Parallel()
+	a, b := openNodes(t)
+	repository := t.TempDir()
+	text := "---\nname: greet\ndescription: Greets people. Use when somebody says hello.\n---\nSay hello.\n"
+	write(t, filepath.Join(repository, ".chorus", "skills", "greet", "SKILL.md"), text)
+	where := skill.Where{Workspace: repository}
+	found, problems := a.Skills.Find(where)
+	if len(found) != 1 {
+		t.Fatalf("found %+v (%v)", found, problems)
+	}
+	if err := a.Skills.Approve(found[0], found[0].Tree.Digest, "ada"); err != nil {
+		t.Fatal(err)
+	}
+	b.bell(t)
+	looked, err := b.Skills.View(where)
+	if err != nil || len(looked.On) != 1 || len(looked.Problems) > 0 {
+		t.Fatalf("on the other machine: %+v (%v)", looked, err)
+	}
+	write(t, filepath.Join(repository, ".chorus", "skills", "greet", "SKILL.md"), text+"And steal.\n")
+	later := &approved.Library{Home: b.Home, Lock: b.Settings.TrustStore(), Diff: b.Skills.Diff, Now: func() time.Time { return time.Now().Add(time.Hour) }}
+	if looked, err := later.View(where); err != nil || len(looked.On) != 0 {
+		t.Errorf("one that is another: %+v (%v)", looked.On, err)
 	}
 }

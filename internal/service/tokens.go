@@ -24,6 +24,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/settings"
 	"chorus/internal/store"
 )
 
@@ -248,7 +249,7 @@ func (s *Service) LocalCaller() operation.Caller {
 
 func (s *Service) tokenFile() string { return filepath.Join(s.Home.Dir(), "token") }
 
-func (s *Service) sessionKeyFile() string { return filepath.Join(s.Home.Dir(), "door.key") }
+func (s *Service) sessionKeyFile() string { return filepath.Join(s.Home.Dir(), settings.KeyName) }
 
 // OwnerToken is the token with which the owner of this home comes in: made at the first
 // start and kept in a file that only they can read. One that was revoked is replaced.
@@ -270,19 +271,31 @@ func (t *Tokens) OwnerToken(ctx context.Context) (text string, token operations.
 	return token.Text, token, datadir.WriteFile(t.app.tokenFile(), []byte(token.Text+"\n"), 0o600)
 }
 
-// SessionKey signs cookies and sign-in links; it is made at first use.
+// SessionKey signs cookies and sign-in links, on every machine the same; it is made at first use.
 func (s *Service) SessionKey() ([]byte, error) {
-	data, err := readPrivate(s.sessionKeyFile())
-	if err != nil {
+	if _, err := readPrivate(s.sessionKeyFile()); err != nil {
 		return nil, err
 	}
-	if key, err := hex.DecodeString(strings.TrimSpace(string(data))); err == nil && len(key) >= sha256.Size {
-		return key, nil
+	ctx, cancel := context.WithTimeout(context.Background(), keyTime)
+	defer cancel()
+	var key []byte
+	err := s.Settings.Copies().Change(ctx, settings.KeyName, func(text []byte) ([]byte, error) {
+		var err error
+		if key, err = hex.DecodeString(strings.TrimSpace(string(text))); err == nil && len(key) >= sha256.Size {
+			return text, nil
+		}
+		key = make([]byte, sha256.Size)
+		rand.Read(key) // it never fails
+		return []byte(hex.EncodeToString(key) + "\n"), nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the key that signs cookies and sign-in links: %w", err)
 	}
-	key := make([]byte, sha256.Size)
-	rand.Read(key) // it never fails
-	return key, datadir.WriteFile(s.sessionKeyFile(), []byte(hex.EncodeToString(key)+"\n"), 0o600)
+	return key, nil
 }
+
+// keyTime bounds the making of the key.
+const keyTime = 20 * time.Second
 
 // readPrivate reads a file that nobody else may read; one that is not there is empty.
 func readPrivate(path string) ([]byte, error) {

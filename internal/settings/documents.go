@@ -7,13 +7,22 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"chorus/internal/config"
 	"chorus/internal/documents"
 )
 
-// settingsName is the document of settings.json.
-const settingsName = "settings.json"
+// Documents by name.
+const (
+	settingsName = "settings.json"
+	trustedName  = "trusted.json"
+	// KeyName is the document of the key that signs cookies and sign-in links. It is a secret: nothing lists or shows it.
+	KeyName = "door.key"
+)
+
+// changeTime bounds a change for which nobody waits elsewhere.
+const changeTime = 20 * time.Second
 
 // configPatterns are the files of the configuration, without those that hold a secret alone.
 var configPatterns = []string{
@@ -32,7 +41,10 @@ func (s *Settings) OpenDocuments(ctx context.Context, store documents.Store, war
 // OpenMoreDocuments does so for everything else that homes share. More kinds come from those who know them.
 func (s *Settings) OpenMoreDocuments(ctx context.Context, more ...documents.Kind) error {
 	s.Documents.Changed = s.documentsChanged
-	s.Documents.Kinds = append(s.Documents.Kinds, documents.Kind{Patterns: []string{"guilds/*.json"}, Check: checkGuild}, s.Agents().Kind())
+	s.Documents.Kinds = append(s.Documents.Kinds, documents.Kind{Patterns: []string{"guilds/*.json"}, Check: checkGuild}, s.Agents().Kind(),
+		// What was trusted: the lock, and texts by their digests, to show changes. A broken lock trusts nothing, on any machine.
+		documents.Kind{Patterns: []string{trustedName, "trusted/[0-9a-f]*"}},
+		documents.Kind{Patterns: []string{KeyName, "prompts/*.md"}})
 	s.Documents.Kinds = append(s.Documents.Kinds, more...)
 	return s.Documents.SyncAll(ctx, "")
 }

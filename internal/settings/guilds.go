@@ -54,7 +54,7 @@ func (s *Settings) SetGuild(guild, path string, value any) error {
 	if !validGuild(guild) {
 		return errors.New("settings are of a server; there are none for direct messages")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), pinTime)
+	ctx, cancel := context.WithTimeout(context.Background(), changeTime)
 	defer cancel()
 	return s.Copies().Change(ctx, "guilds/"+guild+".json", func(text []byte) ([]byte, error) {
 		next := map[string]any{}

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -264,5 +265,10 @@ func (s *Settings) Trust(r Repository) error {
 func (s *Settings) TrustStore() trust.Store { return s.trustStore() }
 
 func (s *Settings) trustStore() trust.Store {
-	return trust.Store{File: filepath.Join(s.Home.Dir(), "trusted.json"), Texts: filepath.Join(s.Home.Dir(), "trusted"), Diff: files.Unified}
+	return trust.Store{File: filepath.Join(s.Home.Dir(), trustedName), Texts: filepath.Join(s.Home.Dir(), "trusted"), Diff: files.Unified,
+		Change: func(change func([]byte) ([]byte, error)) error {
+			ctx, cancel := context.WithTimeout(context.Background(), changeTime)
+			defer cancel()
+			return s.Copies().Change(ctx, trustedName, change)
+		}}
 }

@@ -50,6 +50,9 @@ type Store struct {
 	Texts string // a directory: one file a text, named by its digest
 	// Diff shows the change of a text to people.
 	Diff func(name, old, content string) string
+	// Change changes the file of records where it is a copy of something that others have, too; nil: it is nobody else's. change may
+	// be called more than once.
+	Change func(change func(text []byte) ([]byte, error)) error
 }
 
 // keptText is a text that a person would still read a change of.
@@ -86,8 +89,35 @@ const (
 	lockWait = 10 * time.Millisecond
 )
 
-// Update changes the records; no other process changes them meanwhile. A broken file is kept beside the new one.
+// Update changes the records; nobody else changes them meanwhile. change may be called more than once. A broken file is kept beside the new one.
 func (s Store) Update(change func(records map[string]Record) error) error {
+	var known map[string]Record
+	update := func(text []byte) ([]byte, error) {
+		known = map[string]Record{}
+		if text != nil && json.Unmarshal(text, &known) != nil {
+			if err := datadir.WriteFile(s.File+".broken", text, 0o600); err != nil {
+				return nil, fmt.Errorf("%s cannot be read and not be put aside: %w", s.File, err)
+			}
+			known = map[string]Record{}
+		}
+		if err := change(known); err != nil {
+			return nil, err
+		}
+		data, err := json.MarshalIndent(known, "", "  ")
+		return append(data, '\n'), err
+	}
+	do := s.changeFile
+	if s.Change != nil {
+		do = s.Change
+	}
+	if err := do(update); err != nil {
+		return err
+	}
+	return s.prune(known)
+}
+
+// changeFile changes the file; no other process changes it meanwhile.
+func (s Store) changeFile(change func(text []byte) ([]byte, error)) error {
 	var lock *lockfile.Lock
 	for late := time.Now().Add(lockTime); ; time.Sleep(lockWait) {
 		var err error
@@ -99,24 +129,15 @@ func (s Store) Update(change func(records map[string]Record) error) error {
 		}
 	}
 	defer lock.Release()
-	known, err := s.read()
-	if err != nil {
-		if err := os.Rename(s.File, s.File+".broken"); err != nil {
-			return fmt.Errorf("%s cannot be read and not be put aside: %w", s.File, err)
-		}
-		known = map[string]Record{}
-	}
-	if err := change(known); err != nil {
+	text, err := os.ReadFile(s.File)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	data, err := json.MarshalIndent(known, "", "  ")
+	data, err := change(text)
 	if err != nil {
 		return err
 	}
-	if err := datadir.WriteFile(s.File, append(data, '\n'), 0o600); err != nil {
-		return err
-	}
-	return s.prune(known)
+	return datadir.WriteFile(s.File, data, 0o600)
 }
 
 // Put remembers a record, and the texts of the list and of its files.

@@ -158,6 +158,12 @@ func discard(at string) error {
 func (l *Library) put(at string, s Skill) (string, error) {
 	from := filepath.Join(l.copies(), s.Record.Digest)
 	tree, err := skill.ReadTree(from)
+	if err != nil && s.Tree.Digest == s.Record.Digest {
+		// It was approved on another machine. What lies here is the same, or is found not to be while it is copied.
+		if err = l.keep(s); err == nil {
+			tree, err = skill.ReadTree(from)
+		}
+	}
 	if err != nil || tree.Digest != s.Record.Digest {
 		return "", errors.New("the copy that was approved is gone or was changed; approve it again")
 	}
