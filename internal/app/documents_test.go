@@ -16,6 +16,7 @@ import (
 	"chorus/internal/skill"
 	"chorus/internal/skill/approved"
 	"chorus/internal/store"
+	"chorus/internal/store/pgtest"
 	"chorus/internal/trust"
 )
 
@@ -25,6 +26,9 @@ func openNode(t *testing.T, database, home string) *App {
 	env := func(name string) string {
 		switch name {
 		case "CHORUS_DATABASEURL", "CHORUS_DATABASE_URL":
+			if store.IsPostgres(database) {
+				return database
+			}
 			return "sqlite:" + database
 		case "USER":
 			return "ada"
@@ -45,10 +49,22 @@ func openNode(t *testing.T, database, home string) *App {
 	return a
 }
 
-func openNodes(t *testing.T) (a, b *App) {
+func openNodes(t *testing.T, database string) (a, b *App) {
 	t.Helper()
-	database := filepath.Join(t.TempDir(), "shared.db")
 	return openNode(t, database, t.TempDir()), openNode(t, database, t.TempDir())
+}
+
+// onBoth runs a test with a database in a file and on a server.
+func onBoth(t *testing.T, test func(t *testing.T, database string)) {
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, filepath.Join(t.TempDir(), "shared.db"))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, pgtest.Database(t))
+	})
 }
 
 // bell is what a ring or the sweep does on a machine.
@@ -70,9 +86,10 @@ func write(t *testing.T, path, text string) {
 }
 
 // What is set on one machine, by a command or in a file, holds on the other.
-func TestSettingsOfTwoMachines(t *testing.T) {
-	t.Parallel()
-	a, b := openNodes(t)
+func TestSettingsOfTwoMachines(t *testing.T) { onBoth(t, settingsOfTwoMachines) }
+
+func settingsOfTwoMachines(t *testing.T, database string) {
+	a, b := openNodes(t, database)
 	if _, err := a.Service.Handler().SetSetting(t.Context(), a.Service.LocalCaller(), operations.SettingValue{Key: "maxTokens", Value: "1234"}); err != nil {
 		t.Fatal(err)
 	}
@@ -113,9 +130,9 @@ func TestSettingsOfTwoMachines(t *testing.T) {
 }
 
 // A machine that joins begins with what holds on the others.
-func TestMachineJoins(t *testing.T) {
-	t.Parallel()
-	database := filepath.Join(t.TempDir(), "shared.db")
+func TestMachineJoins(t *testing.T) { onBoth(t, machineJoins) }
+
+func machineJoins(t *testing.T, database string) {
 	a := openNode(t, database, t.TempDir())
 	write(t, filepath.Join(a.Home.Config(), "shared.yaml"), "permissions: locked\ndefaultModel: demo/echo\n")
 	a.bell(t)
@@ -126,9 +143,10 @@ func TestMachineJoins(t *testing.T) {
 }
 
 // What somebody allows for good, or takes back, holds everywhere.
-func TestAllowedOnTwoMachines(t *testing.T) {
-	t.Parallel()
-	a, b := openNodes(t)
+func TestAllowedOnTwoMachines(t *testing.T) { onBoth(t, allowedOnTwoMachines) }
+
+func allowedOnTwoMachines(t *testing.T, database string) {
+	a, b := openNodes(t, database)
 	entry := always.Entry{By: a.Me().String(), Agent: "chorus", Dir: "/work", Means: "go test", Rules: []string{`tool:bash:go test .*`}, At: time.Now().UTC().Truncate(time.Second)}
 	if err := a.Gate.AddAllowed(t.Context(), entry, a.Me()); err != nil {
 		t.Fatal(err)
@@ -155,9 +173,10 @@ func TestAllowedOnTwoMachines(t *testing.T) {
 }
 
 // Machines that run notice by themselves, in both directions.
-func TestRunningMachines(t *testing.T) {
-	t.Parallel()
-	a, b := openNodes(t)
+func TestRunningMachines(t *testing.T) { onBoth(t, runningMachines) }
+
+func runningMachines(t *testing.T, database string) {
+	a, b := openNodes(t, database)
 	a.StartBackground()
 	b.StartBackground()
 	began := time.Now()
@@ -194,9 +213,10 @@ func agentNames(t *testing.T, a *App) string {
 }
 
 // An agent is there on all machines, as it was changed last, until somebody destroys it on one of them.
-func TestAgentsOfTwoMachines(t *testing.T) {
-	t.Parallel()
-	a, b := openNodes(t)
+func TestAgentsOfTwoMachines(t *testing.T) { onBoth(t, agentsOfTwoMachines) }
+
+func agentsOfTwoMachines(t *testing.T, database string) {
+	a, b := openNodes(t, database)
 	ctx := t.Context()
 	onA, onB := a.Settings.Agents(), b.Settings.Agents()
 	for _, name := range []string{"first", "second", "third"} {
@@ -260,9 +280,9 @@ func TestAgentsOfTwoMachines(t *testing.T) {
 }
 
 // A machine that joins an installation from before documents lays out its agents, and deletes none.
-func TestJoinOldInstallation(t *testing.T) {
-	t.Parallel()
-	database := filepath.Join(t.TempDir(), "shared.db")
+func TestJoinOldInstallation(t *testing.T) { onBoth(t, joinOldInstallation) }
+
+func joinOldInstallation(t *testing.T, database string) {
 	a := openNode(t, database, t.TempDir())
 	if _, err := a.Settings.Agents().Create(t.Context(), agents.Agent{Name: "helper"}); err != nil {
 		t.Fatal(err)
@@ -282,9 +302,10 @@ func TestJoinOldInstallation(t *testing.T) {
 }
 
 // A person signs in on any machine: the key is one, its file is the owner's alone, and a link is used up everywhere.
-func TestSignInOnTwoMachines(t *testing.T) {
-	t.Parallel()
-	a, b := openNodes(t)
+func TestSignInOnTwoMachines(t *testing.T) { onBoth(t, signInOnTwoMachines) }
+
+func signInOnTwoMachines(t *testing.T, database string) {
+	a, b := openNodes(t, database)
 	ours, err := a.Service.SessionKey()
 	if err != nil {
 		t.Fatal(err)
@@ -308,9 +329,10 @@ func TestSignInOnTwoMachines(t *testing.T) {
 }
 
 // Machines that each made a key before they met agree on one, and the other key stays the owner's alone.
-func TestTwoKeysMeet(t *testing.T) {
-	t.Parallel()
-	database, home := filepath.Join(t.TempDir(), "shared.db"), t.TempDir()
+func TestTwoKeysMeet(t *testing.T) { onBoth(t, twoKeysMeet) }
+
+func twoKeysMeet(t *testing.T, database string) {
+	home := t.TempDir()
 	a := openNode(t, database, t.TempDir())
 	ours, err := a.Service.SessionKey()
 	if err != nil {
@@ -331,9 +353,10 @@ func TestTwoKeysMeet(t *testing.T) {
 }
 
 // What somebody has looked at and trusted on one machine is trusted on the other, if it is the same there.
-func TestTrustOnTwoMachines(t *testing.T) {
-	t.Parallel()
-	a, b := openNodes(t)
+func TestTrustOnTwoMachines(t *testing.T) { onBoth(t, trustOnTwoMachines) }
+
+func trustOnTwoMachines(t *testing.T, database string) {
+	a, b := openNodes(t, database)
 	lock, there := a.Settings.TrustStore(), b.Settings.TrustStore()
 	list := filepath.Join(t.TempDir(), ".mcp.json")
 	write(t, list, `{"mcpServers": {}}`)
@@ -364,9 +387,10 @@ func TestTrustOnTwoMachines(t *testing.T) {
 }
 
 // A skill that was approved on one machine is on where the same one lies on another, and nowhere else.
-func TestSkillOnTwoMachines(t *testing.T) {
-	t.Parallel()
-	a, b := openNodes(t)
+func TestSkillOnTwoMachines(t *testing.T) { onBoth(t, skillOnTwoMachines) }
+
+func skillOnTwoMachines(t *testing.T, database string) {
+	a, b := openNodes(t, database)
 	repository := t.TempDir()
 	text := "---\nname: greet\ndescription: Greets people. Use when somebody says hello.\n---\nSay hello.\n"
 	write(t, filepath.Join(repository, ".chorus", "skills", "greet", "SKILL.md"), text)

@@ -12,7 +12,21 @@ import (
 	"chorus/internal/documents"
 	"chorus/internal/store"
 	tables "chorus/internal/store/documents"
+	"chorus/internal/store/pgtest"
 )
+
+// onBoth runs a test on a file and on a server.
+func onBoth(t *testing.T, test func(t *testing.T, database string)) {
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, filepath.Join(t.TempDir(), "chorus.db"))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, pgtest.Database(t))
+	})
+}
 
 func open(t *testing.T, path string) *tables.Documents {
 	t.Helper()
@@ -43,9 +57,9 @@ func same(t *testing.T, got []documents.Head, want ...string) {
 }
 
 // A document is changed on the version that somebody saw, and not otherwise; every change has its number.
-func TestVersions(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "chorus.db")
+func TestVersions(t *testing.T) { onBoth(t, versions) }
+
+func versions(t *testing.T, path string) {
 	a, b := open(t, path), open(t, path) // two machines
 	ctx := t.Context()
 	must := func(_ documents.Head, err error) {
@@ -107,9 +121,9 @@ func TestVersions(t *testing.T) {
 }
 
 // Who asks what changed since a number misses nothing, however many change at once, and old versions leave.
-func TestChangedMissesNothing(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "chorus.db")
+func TestChangedMissesNothing(t *testing.T) { onBoth(t, changedMissesNothing) }
+
+func changedMissesNothing(t *testing.T, path string) {
 	const each = 60
 	a, b := open(t, path), open(t, path)
 	var wg sync.WaitGroup
