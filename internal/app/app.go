@@ -164,6 +164,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		return nil, errors.Join(err, a.DB.Close())
 	}
 	a.wire()
+	a.Setup.SharedStore = at.OnServer() || at.Path != a.Home.DB()
 	if err := a.openMoreDocuments(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}

@@ -55,6 +55,9 @@ func (a *App) warnOfDocuments(text string) {
 
 // followDocuments keeps files and database equal until ctx ends.
 func (a *App) followDocuments(ctx context.Context) {
+	if err := a.Settings.TakeOverContexts(ctx); err != nil && ctx.Err() == nil {
+		a.Log.Warn("saved contexts were not taken over: "+err.Error(), "component", "documents")
+	}
 	changes := a.Bus.SubscribeTopic(changedDocuments)
 	defer changes.Close()
 	rings := make(chan struct{}, 1)

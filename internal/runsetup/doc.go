@@ -47,6 +47,7 @@ type Setup struct {
 	Isolation    *isolate.Isolation
 	Logs         *logging.Logs
 	Settings     *settings.Settings
+	SharedStore  bool // homes of other machines may be on the same database
 	Skills       *approved.Library
 	AwaitFiles   func(ctx context.Context, thread chat.ThreadID, log *transcript.Log)
 	ChannelTools func(thread chat.ThreadID, roots *files.Roots) []tool.Tool

@@ -296,6 +296,7 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 			Head:    s.Head,
 			Begin: func(ctx context.Context, log *transcript.Log, prompt transcript.Waiting) (agent.Beginning, error) {
 				s.AwaitFiles(ctx, row.ID, log)
+				s.fetchAttachments(ctx, row.ID, log)
 				s.RecallChannel(ctx, row, bot, log, prompt)
 				b.fetchPrompt(ctx, prompt)
 				with := beginning{row, b, models, offered, now, who, bot, rules.Name(), log, g}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -25,6 +26,7 @@ import (
 	"chorus/internal/operations"
 	"chorus/internal/runsetup"
 	"chorus/internal/settings"
+	"chorus/internal/store"
 	"chorus/internal/window"
 )
 
@@ -44,11 +46,11 @@ func (o *Handler) Attach(ctx context.Context, by operation.Caller, in operations
 	if err != nil {
 		return operations.Attachment{}, err
 	}
-	return o.app.StoreAttachment(row.ID, cmp.Or(in.Name, in.File.Name), in.File)
+	return o.app.StoreAttachment(ctx, row.ID, cmp.Or(in.Name, in.File.Name), in.File)
 }
 
-// StoreAttachment keeps a file for a later message of the thread.
-func (s *Service) StoreAttachment(thread chat.ThreadID, name string, file io.Reader) (operations.Attachment, error) {
+// StoreAttachment keeps a file for a later message of the thread, whichever machine that comes to.
+func (s *Service) StoreAttachment(ctx context.Context, thread chat.ThreadID, name string, file io.Reader) (operations.Attachment, error) {
 	data, err := io.ReadAll(io.LimitReader(file, maxAttachment+1))
 	switch {
 	case err != nil:
@@ -66,10 +68,62 @@ func (s *Service) StoreAttachment(thread chat.ThreadID, name string, file io.Rea
 		return operations.Attachment{}, operation.Errorf(operation.TooLarge, "this session has %d files with %d MB already; begin another one", count, bytes>>20)
 	}
 	a := operations.Attachment{ID: id.New(), Name: fileName(name), MediaType: Sniff(data), Size: int64(len(data))}
+	if err := s.announceAttachment(ctx, thread, a, data); err != nil {
+		return operations.Attachment{}, err
+	}
 	if err := datadir.WriteFile(filepath.Join(dir, a.ID+"-"+a.Name), data, 0o600); err != nil {
 		return operations.Attachment{}, err
 	}
 	return a, nil
+}
+
+// attachmentMemo is the kind of memos that say what an attachment is, until a message refers to it: its bytes are kept as long.
+const attachmentMemo = "attachment"
+
+// attachmentOf is what a memo says.
+type attachmentOf struct {
+	Name string `json:"name"`
+	Blob string `json:"blob"`
+}
+
+func attachmentKey(thread chat.ThreadID, id string) string { return string(thread) + "/" + id }
+
+func (s *Service) announceAttachment(ctx context.Context, thread chat.ThreadID, a operations.Attachment, data []byte) error {
+	hash, err := s.DB.PutBlob(ctx, data)
+	if err != nil {
+		return err
+	}
+	memo, err := json.Marshal(attachmentOf{a.Name, hash})
+	if err != nil {
+		return err
+	}
+	_, err = s.DB.RememberOnce(ctx, attachmentMemo, attachmentKey(thread, a.ID), memo, store.SweepAfter)
+	return err
+}
+
+// fetchAttachment lays down a file that was attached on another machine; false: there is none.
+func (s *Service) fetchAttachment(ctx context.Context, thread chat.ThreadID, id string) (name string, data []byte, ok bool, err error) {
+	memo, err := s.DB.Recall(ctx, attachmentMemo, attachmentKey(thread, id))
+	if err != nil || memo == nil {
+		return "", nil, false, err
+	}
+	var a attachmentOf
+	if err := json.Unmarshal(memo, &a); err != nil {
+		return "", nil, false, err
+	}
+	data, err = s.DB.Blob(ctx, a.Blob)
+	if errors.Is(err, journal.ErrUnknown) {
+		return "", nil, false, nil
+	}
+	if err != nil {
+		return "", nil, false, err
+	}
+	dir, err := s.Home.Ensure(s.Setup.Attachments(thread))
+	if err != nil {
+		return "", nil, false, err
+	}
+	name = id + "-" + fileName(a.Name)
+	return name, data, true, datadir.WriteFile(filepath.Join(dir, name), data, 0o600)
 }
 
 // Held is how many files a folder has, and how large they are together.
@@ -149,7 +203,7 @@ func (o *Handler) words(ctx context.Context, row journal.Thread, in operations.S
 // Attached is a file as a message carries it: a picture as one, a text with its words, anything
 // else by where it lies.
 func (s *Service) Attached(ctx context.Context, thread chat.ThreadID, ref string, bot *config.Bot) (chat.Blocks, error) {
-	file, data, err := s.stored(thread, ref)
+	file, data, err := s.stored(ctx, thread, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +232,7 @@ func (s *Service) Attached(ctx context.Context, thread chat.ThreadID, ref string
 }
 
 // stored reads a file that was attached before.
-func (s *Service) stored(thread chat.ThreadID, ref string) (name string, data []byte, err error) {
+func (s *Service) stored(ctx context.Context, thread chat.ThreadID, ref string) (name string, data []byte, err error) {
 	missing := Invalid("attachments", "there is no attachment %.80q in this session; upload it first", ref)
 	if !settings.PlainID(ref) {
 		return "", nil, missing
@@ -193,6 +247,10 @@ func (s *Service) stored(thread chat.ThreadID, ref string) (name string, data []
 			data, err := os.ReadFile(filepath.Join(dir, entry.Name()))
 			return entry.Name(), data, err
 		}
+	}
+	name, data, ok, err := s.fetchAttachment(ctx, thread, ref)
+	if err != nil || ok {
+		return name, data, err
 	}
 	return "", nil, missing
 }

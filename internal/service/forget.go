@@ -63,6 +63,9 @@ func (o *Handler) ForgetPerson(ctx context.Context, by operation.Caller, in oper
 		}
 	}
 	for _, c := range saved {
+		if err := o.app.Settings.ForgetContext(ctx, c.ID); err != nil {
+			return out, err
+		}
 		if err := o.app.DB.DropContext(ctx, c.ID); err != nil {
 			return out, err
 		}
@@ -121,7 +124,7 @@ func (o *Handler) savedWith(ctx context.Context, texts []string) ([]store.SavedC
 		return nil, err
 	}
 	return slices.DeleteFunc(all, func(c store.SavedContext) bool {
-		data, err := os.ReadFile(c.File)
+		data, err := o.app.Settings.ReadContext(ctx, c)
 		if err != nil {
 			return true
 		}

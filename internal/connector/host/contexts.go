@@ -90,7 +90,7 @@ func (h *Host) SaveContext(ctx context.Context, s Saving) (store.SavedContext, e
 		h.Log.Warn("no summary of a saved context could be made", "component", "contexts", "event", "summary_failed", "agent", row.Agent, "error", err)
 		file.Summary = NoSummary
 	}
-	path, err := h.writeSaved(row, file)
+	path, err := h.writeSaved(ctx, row, file)
 	if err != nil {
 		return store.SavedContext{}, err
 	}
@@ -99,6 +99,7 @@ func (h *Host) SaveContext(ctx context.Context, s Saving) (store.SavedContext, e
 	fresh, err := h.DB.KeepContext(ctx, saved)
 	if err == nil && !fresh {
 		_ = os.Remove(path) // another one of this idle time is in the list
+		err = h.Settings.ForgetContext(ctx, file.ID)
 	}
 	return saved, err
 }
@@ -170,7 +171,7 @@ func savedAs(row journal.Thread, line chat.Line, ev chat.Event) savedMessage {
 
 // writeSaved lays the file beside the agent's others; one that has no folder has it with
 // the place.
-func (h *Host) writeSaved(row journal.Thread, file savedFile) (string, error) {
+func (h *Host) writeSaved(ctx context.Context, row journal.Thread, file savedFile) (string, error) {
 	dir := filepath.Join(h.Home.AgentDir(row.Agent), "sessions")
 	if !runsetup.IsDir(h.Home.AgentDir(row.Agent)) {
 		dir = filepath.Join(filepath.Dir(h.Home.ThreadDir(row.ID)), "sessions")
@@ -183,8 +184,12 @@ func (h *Host) writeSaved(row journal.Thread, file savedFile) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	data = append(data, '\n')
+	if err := h.Settings.KeepContext(ctx, file.ID, data); err != nil { // one that is too long can be restored on this machine alone
+		h.Log.Warn("other machines cannot restore a saved context", "component", "contexts", "event", "context_not_shared", "agent", row.Agent, "error", err)
+	}
 	path := filepath.Join(dir, file.ID+".json")
-	return path, datadir.WriteFile(path, append(data, '\n'), 0o600)
+	return path, datadir.WriteFile(path, data, 0o600)
 }
 
 // newUUID is a random one (version 4).
@@ -215,7 +220,7 @@ func (h *Host) savedNamed(ctx context.Context, f store.ContextFilter, id string)
 // nothing, so one that was cut off is simply repeated.
 func (h *Host) restoreContext(ctx context.Context, saved store.SavedContext, rows []journal.Thread, by string) (connector.Restored, error) {
 	var out connector.Restored
-	data, err := os.ReadFile(saved.File)
+	data, err := h.Settings.ReadContext(ctx, saved)
 	if err != nil {
 		h.Log.Warn("a saved context cannot be read", "component", "contexts", "event", "restore_failed", "error", err)
 		return out, operation.Errorf(operation.NotFound, "the file of this context is not there any more, or cannot be read; nothing was changed")

@@ -281,8 +281,8 @@ func (s *Session) findUnfinished(ctx context.Context) error {
 func (s *Session) Used() bool { return !s.fresh }
 
 // Attach has a file go with the next prompt.
-func (s *Session) Attach(_ context.Context, name string, file io.Reader) error {
-	stored, err := s.app.Service.StoreAttachment(s.thread, name, file)
+func (s *Session) Attach(ctx context.Context, name string, file io.Reader) error {
+	stored, err := s.app.Service.StoreAttachment(ctx, s.thread, name, file)
 	if err != nil {
 		return fmt.Errorf("attach %s: %w", name, err)
 	}
