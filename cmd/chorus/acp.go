@@ -211,14 +211,6 @@ func (s *localEditorSession) GoOn() { s.Session.GoOn() }
 var lookingModes = []acp.Choice{{ID: "plan", Name: "Plan", About: "looks and plans, changes nothing"}, {ID: "review", Name: "Review", About: "reads and judges, changes nothing"},
 	{ID: "implement", Name: "Implement", About: "works by a plan"}, {ID: "verify", Name: "Verify", About: "looks and runs commands to check, changes no files"}}
 
-// profileAbout says what the built-in profiles mean.
-var profileAbout = map[string]string{
-	"standard": "reads and writes this folder; asks before commands and the network",
-	"guarded":  "does everything but change remote things",
-	"open":     "does everything without asking",
-	"locked":   "reads this folder only",
-}
-
 // Modes are the permission profiles and, on the profile that the session began with, the modes that only look.
 func (s *localEditorSession) Modes() ([]acp.Choice, string) {
 	info := s.Info()
@@ -236,19 +228,24 @@ func (s *localEditorSession) Modes() ([]acp.Choice, string) {
 			names = append(names, name)
 		}
 	}
-	var out []acp.Choice
-	for _, name := range names {
-		out = append(out, acp.Choice{ID: name, Name: strings.ToUpper(name[:1]) + name[1:], About: profileAbout[name]})
-	}
-	for _, m := range lookingModes {
-		if !slices.Contains(names, m.ID) {
-			out = append(out, m)
-		}
-	}
+	out := modeChoices(names)
 	if info.Mode != "" {
 		return out, info.Mode
 	}
 	return out, info.Profile
+}
+
+// modeChoices are permission profiles and the modes that no profile is called by.
+func modeChoices(profiles []string) (out []acp.Choice) {
+	for _, name := range profiles {
+		out = append(out, acp.Choice{ID: name, Name: strings.ToUpper(name[:1]) + name[1:], About: permit.About(name)})
+	}
+	for _, m := range lookingModes {
+		if !slices.Contains(profiles, m.ID) {
+			out = append(out, m)
+		}
+	}
+	return out
 }
 
 // SetMode implements acp.Session: for what is said from now on.

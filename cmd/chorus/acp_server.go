@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"sync"
 
 	"chorus/internal/client"
@@ -144,7 +144,7 @@ func (e *remoteEditor) Open(ctx context.Context, dir, id string, servers []acp.S
 	for _, server := range servers {
 		refused = append(refused, fmt.Sprintf("The MCP server %s of the editor is not used: the agent runs on %s, which has servers of its own.", server.Name, e.c.server.url))
 	}
-	return &remoteEditorSession{s}, refused, nil
+	return &remoteEditorSession{s, e.profilesOf(ctx, s.Info().Agent)}, refused, nil
 }
 
 func (e *remoteEditor) List(ctx context.Context, dir, cursor string) ([]acp.Listed, string, error) {
@@ -156,38 +156,46 @@ func (e *remoteEditor) Models(ctx context.Context) []acp.Choice {
 }
 
 // remoteEditorSession is a conversation on a server, which goes on by itself.
-type remoteEditorSession struct{ *remote.Session }
+type remoteEditorSession struct {
+	*remote.Session
+	profiles []string // that may be chosen for it
+}
 
 var (
 	_ acp.Session    = (*remoteEditorSession)(nil)
 	_ repl.Commander = (*remoteEditorSession)(nil)
 )
 
+// profilesOf are the permission profiles that the token may choose for an agent. A server that does not know the operation has
+// the built-in ones, and says itself which of them may be chosen.
+func (e *remoteEditor) profilesOf(ctx context.Context, agent string) (names []string) {
+	list, err := operations.ListProfiles.Call(ctx, e.at, operation.Caller{}, operations.ProfileQuery{Agent: agent})
+	if err != nil {
+		return permit.Presets()
+	}
+	for _, p := range list.Items {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
 func (s *remoteEditorSession) Head() int64 { return s.Start() }
 
 func (s *remoteEditorSession) GoOn() {}
 
-// Modes implements acp.Session: the built-in profiles and the modes that only look. Which of them a token may choose the server knows.
+// Modes implements acp.Session: the profiles that may be chosen, the one that holds now, and the modes that say what the agent is after.
 func (s *remoteEditorSession) Modes() ([]acp.Choice, string) {
 	info := s.Info()
-	names := append([]string{"standard"}, slices.DeleteFunc(permit.Presets(), func(n string) bool { return n == "standard" })...)
+	names := slices.Clone(s.profiles)
 	if info.Profile != "" && !slices.Contains(names, info.Profile) {
 		names = append(names, info.Profile)
 	}
-	var out []acp.Choice
-	for _, name := range names {
-		out = append(out, acp.Choice{ID: name, Name: strings.ToUpper(name[:1]) + name[1:], About: profileAbout[name]})
-	}
-	now := info.Mode
-	if now == "" {
-		now = info.Profile
-	}
-	return append(out, lookingModes...), now
+	return modeChoices(names), cmp.Or(info.Mode, info.Profile)
 }
 
 // SetMode implements acp.Session: for what is said from now on.
 func (s *remoteEditorSession) SetMode(ctx context.Context, id string) error {
-	if slices.ContainsFunc(lookingModes, func(c acp.Choice) bool { return c.ID == id }) {
+	if !slices.Contains(s.profiles, id) && slices.ContainsFunc(lookingModes, func(c acp.Choice) bool { return c.ID == id }) {
 		return s.Change(ctx, operations.SessionChange{Mode: id})
 	}
 	return s.Change(ctx, operations.SessionChange{Permissions: id, Mode: "off"})

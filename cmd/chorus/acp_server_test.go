@@ -51,6 +51,52 @@ func serverOf(t *testing.T, home string, env []string) string {
 	return ""
 }
 
+// On a server the modes are the profiles of its configuration too, as far as the token may choose them.
+func TestEditorModesOfAServer(t *testing.T) {
+	t.Parallel()
+	env, server := model(t, `
+- calls: [{id: a, name: bash, args: {command: "echo freely"}}]
+- text: done
+`)
+	home := filepath.Join(t.TempDir(), "home")
+	config := filepath.Join(home, "config", "shared.yaml")
+	if err := os.MkdirAll(filepath.Dir(config), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(config, []byte("profiles:\n  careful:\n    deny: ['tool:bash:echo .*']\n  plan: {deny: ['tool:bash:.*']}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	url := serverOf(t, home, env)
+	modes := func(scopes string) (*editor, sdk.NewSessionResponse, string) {
+		file := filepath.Join(t.TempDir(), "token")
+		token := regexp.MustCompile(`chorus_[A-Za-z0-9_-]+`).FindString(chorusOf(t, home, "token", "create", "--name", strings.ReplaceAll(scopes, ",", "-"), "--scopes", scopes))
+		if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		e := newEditor(t, nil, "--server", url, "--token-file", file)
+		made := e.open()
+		var ids []string
+		for _, m := range made.Modes.AvailableModes {
+			ids = append(ids, string(m.Id))
+		}
+		return e, made, strings.Join(ids, " ")
+	}
+	if _, _, ids := modes("chat,approve"); ids != "standard locked plan review implement verify" {
+		t.Errorf("a token to chat may choose %s", ids)
+	}
+	e, made, ids := modes("admin")
+	if ids != "standard open guarded locked careful plan review implement verify" {
+		t.Errorf("an admin may choose %s", ids)
+	}
+	if _, err := e.conn.SetSessionMode(t.Context(), sdk.SetSessionModeRequest{SessionId: made.SessionId, ModeId: "careful"}); err != nil {
+		t.Fatal(err)
+	}
+	e.must(made.SessionId, "do it")
+	if len(e.asked()) > 0 || !strings.Contains(e.shown(), "careful") || len(server.Requests()) != 2 {
+		t.Errorf("asked %v, shown %s", e.asked(), e.shown())
+	}
+}
+
 // On a server modes are changed as here, and a token that is no good any more is a request to sign in: the session goes on with
 // the next one.
 func TestEditorOnAServer(t *testing.T) {

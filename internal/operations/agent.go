@@ -17,6 +17,20 @@ type Agents interface {
 	DestroyAgent(context.Context, operation.Caller, DestroyAgentRequest) (operation.None, error)
 	// AgentFile reads a file or lists a directory of the agent's workspace.
 	AgentFile(context.Context, operation.Caller, AgentFileRef) (Entry, error)
+	// ListProfiles lists what the caller may choose for a session of an agent.
+	ListProfiles(context.Context, operation.Caller, ProfileQuery) (operation.List[Profile], error)
+}
+
+// ProfileQuery says for whose sessions permission profiles are listed.
+type ProfileQuery struct {
+	Agent string `json:"agent,omitempty" maxLen:"64" noun:"agent" context:"agent" doc:"for sessions of this agent; left out: of the default one"`
+}
+
+// Profile is a permission profile that the caller may choose.
+type Profile struct {
+	Name     string `json:"name"`
+	About    string `json:"about,omitempty"`    // what it means, of those that are built in
+	Standard bool   `json:"standard,omitempty"` // the agent's own, for sessions that name none
 }
 
 // Agent is who answers.
@@ -149,8 +163,13 @@ var (
 
 	AgentFile = operation.New(operation.Info{Name: "agent.file", Help: "Read a file or list a folder of an agent's workspace", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/agents/{name}/files", ID: "agentFile"}}, Tool: "agent_file"}, Agents.AgentFile)
+
+	ListProfiles = operation.New(operation.Info{Name: "profile.list", Help: "List the permission profiles that you may choose", Scope: operation.Read,
+		Doc:    "The built-in ones and those of the agent's configuration. Without the scope admin only those that ask first are there.",
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/profiles", ID: "listProfiles", Tag: "agents"}}}, Agents.ListProfiles)
 )
 
 func agents() []operation.Any {
-	return []operation.Any{ListAgents, CreateAgent, GetAgent, ConfigureAgent, DestroyAgent, AgentFile}
+	return []operation.Any{ListAgents, CreateAgent, GetAgent, ConfigureAgent, DestroyAgent, AgentFile, ListProfiles}
 }

@@ -129,6 +129,16 @@ func Presets() []string {
 	return out
 }
 
+// About says what a built-in profile means, in a phrase; "": it is none.
+func About(name string) string {
+	return map[string]string{
+		"standard": "reads and writes this folder; asks before commands and the network",
+		"guarded":  "does everything but change remote things",
+		"open":     "does everything without asking",
+		"locked":   "reads this folder only",
+	}[name]
+}
+
 // IsPreset reports whether a name is one of Presets.
 func IsPreset(name string) bool { return slices.Contains(Presets(), name) }
 

@@ -211,13 +211,18 @@ func (o *Handler) within(by operation.Caller, in operations.NewSession) error {
 	if by.May(operation.Admin) {
 		return nil
 	}
-	if !slices.Contains(append(narrow, o.app.Shared.Permissions), in.Permissions) {
+	if !o.mayChoose(by, in.Permissions) {
 		return operation.Errorf(operation.Forbidden, "the profile %.80q can be chosen with the scope admin only; leave it out, or choose standard or locked", in.Permissions)
 	}
 	if in.Sandbox != "" && in.Sandbox != "bwrap" && in.Sandbox != "auto" && in.Sandbox != o.app.Shared.Sandbox {
 		return operation.Errorf(operation.Forbidden, "the sandbox %.80q can be chosen with the scope admin only; leave it out", in.Sandbox)
 	}
 	return nil
+}
+
+// mayChoose reports whether a caller may choose a permission profile.
+func (o *Handler) mayChoose(by operation.Caller, profile string) bool {
+	return by.May(operation.Admin) || slices.Contains(narrow, profile) || profile == o.app.Shared.Permissions
 }
 
 // Statuses are the words of the API for what a thread does.

@@ -200,9 +200,13 @@ func (p *Pages) newSession(w http.ResponseWriter, r *http.Request, by operation.
 	if err != nil {
 		return err
 	}
+	profiles, err := operations.ListProfiles.Call(r.Context(), p.Executor, by, operations.ProfileQuery{})
+	if err != nil {
+		return err
+	}
 	ready := slices.DeleteFunc(slices.Clone(models.Items), func(m operations.Model) bool { return !m.Ready })
 	return p.render(w, http.StatusOK, "new.html", map[string]any{"Layout": p.layout(r, by, "New conversation"), "Agents": agents.Items, "Models": ready,
-		"Agent": r.URL.Query().Get("agent"), "Profiles": []string{"standard", "guarded", "locked", "open"}})
+		"Agent": r.URL.Query().Get("agent"), "Profiles": profiles.Items})
 }
 
 // maxForm bounds the fields of a form; files are counted by maxUploads.

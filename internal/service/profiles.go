@@ -1,0 +1,33 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"chorus/internal/chat"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/permit"
+)
+
+// standardProfile is the one that holds where nobody names another.
+const standardProfile = "standard"
+
+// ListProfiles carries out the operation of that name.
+func (o *Handler) ListProfiles(_ context.Context, by operation.Caller, in operations.ProfileQuery) (out operation.List[operations.Profile], err error) {
+	bot, err := o.app.Settings.Bot(cmp.Or(in.Agent, chat.DefaultAgent))
+	if err != nil {
+		return out, err
+	}
+	own := cmp.Or(bot.Permissions, standardProfile)
+	names := slices.Concat([]string{standardProfile}, permit.Presets(), slices.Sorted(maps.Keys(bot.Profiles)), []string{own})
+	for i, name := range names {
+		if slices.Contains(names[:i], name) || !o.mayChoose(by, name) {
+			continue
+		}
+		out.Items = append(out.Items, operations.Profile{Name: name, About: permit.About(name), Standard: name == own})
+	}
+	return out, nil
+}
