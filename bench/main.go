@@ -61,7 +61,7 @@ func bench(args []string) error {
 	noFail := flags.Bool("no-fail", false, "exit 0 also when a bar is missed")
 	results := flags.String("o", "bench/RESULTS.md", "where the figures go; empty: nowhere")
 	chorus := flags.String("chorus", "", "a program to measure instead of building ./cmd/chorus")
-	only := flags.String("only", "", "measure one part alone and write nothing: turns, rooms, rights, memory, skills, work, commits, sandbox, load, discord, rush or costs")
+	only := flags.String("only", "", "measure one part alone and write nothing: turns, rooms, rights, memory, skills, work, commits, nodes, sandbox, load, discord, rush or costs")
 	_ = flags.Parse(args) // exits by itself
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
@@ -87,7 +87,7 @@ func bench(args []string) error {
 		rep.rows = append(rep.rows, rows...)
 	}
 	if !known {
-		return fmt.Errorf("there is no part %q to measure; there are turns, rooms, rights, memory, skills, work, commits, sandbox, load, discord, rush and costs", *only)
+		return fmt.Errorf("there is no part %q to measure; there are turns, rooms, rights, memory, skills, work, commits, nodes, sandbox, load, discord, rush and costs", *only)
 	}
 	fmt.Print(rep.table())
 	if *results != "" && *only == "" {
@@ -115,6 +115,7 @@ func (b *stand) parts(n int, q float64) []part {
 		{"rights", func(context.Context) ([]row, error) { return rightsRows(q) }},
 		{"work", func(ctx context.Context) ([]row, error) { return workRows(ctx, b.dir, q) }},
 		{"commits", func(ctx context.Context) ([]row, error) { return commitRows(ctx, b.dir) }},
+		{"nodes", b.nodeRows},
 		{"memory", func(ctx context.Context) ([]row, error) { return memoryRows(ctx, b.dir, q) }},
 		{"skills", func(context.Context) ([]row, error) { return skillRows(b.dir, q) }},
 		{"sandbox", func(ctx context.Context) ([]row, error) { return b.sandboxRows(ctx, n, q) }},
