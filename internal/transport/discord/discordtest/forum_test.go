@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/operations"
@@ -239,5 +240,75 @@ func TestWorkForumIsMade(t *testing.T) {
 	shown := g.command("ada", "general", "note thread", map[string]any{"project": "web-app"}).Text()
 	if !strings.Contains(shown, "takes notes for web-app") || len(g.posts()) != 1 || g.posts()[0].Title != "Notes: Web App" {
 		t.Errorf("%s: %+v", shown, g.posts())
+	}
+}
+
+// A project that has used up its tokens says so once a day, to whoever it belongs to, also when the process dies; on a forum that is a post.
+func TestWorkBudgetIsTold(t *testing.T) {
+	t.Parallel()
+	g := inForum(t, discordsim.ChannelSpec{}, discordsim.Options{})
+	limit := int64(100)
+	if _, err := operations.EditProject.Call(t.Context(), g.app.Service.Operations(), g.by("ada"), operations.ProjectChanges{ID: "web-app", TokenLimit: &limit}); err != nil {
+		t.Fatal(err)
+	}
+	g.link("web-app", g.Channel("general").String())
+	spend := func(tokens int) {
+		t.Helper()
+		if err := g.app.DB.Write(t.Context(), func(tx store.Tx) error {
+			return tx.Exec(`INSERT INTO work_hours (project, hour, tokens, cost, attempts, completed) VALUES ('web-app', ?, ?, 0, 1, 0)
+				ON CONFLICT (project, hour) DO UPDATE SET tokens = work_hours.tokens + excluded.tokens`, time.Now().Unix()/3600, tokens)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := func(channel string) (n int) {
+		t.Helper()
+		list, err := g.Messages(channel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range list {
+			if strings.Contains(m.Text(), "tokens in 24 hours") {
+				n++
+			}
+		}
+		return n
+	}
+	spend(99)
+	task := g.task("Add a dark mode")
+	g.moves(task.ID, "", done...)
+	g.card(task.ID, "waits for a yes", "approve", "reject", "diff")
+	if n := told("general"); n != 0 {
+		t.Errorf("one that has tokens left says so %d times", n)
+	}
+	spend(51)
+	other := g.task("Add a menu")
+	g.moves(other.ID, "", done...)
+	ada := g.mention("ada")
+	notice := g.message("notice", func(m discordsim.Message) bool {
+		return strings.HasPrefix(m.Text(), ada) && strings.Contains(m.Text(), "**Web App** has used 150 of 100 tokens in 24 hours")
+	})
+	if len(notice.Mentions) != 1 {
+		t.Errorf("it notifies %+v", notice.Mentions)
+	}
+	g.end()
+	g.start()
+	if err := g.app.DB.Remember(t.Context(), "work-cards", "discord/chorus", []byte("0")); err != nil {
+		t.Fatal(err)
+	}
+	third := g.task("Add a footer")
+	g.moves(third.ID, "", done...)
+	g.card(third.ID, "waits for a yes", "approve", "reject", "diff")
+	if n := told("general"); n != 1 {
+		t.Errorf("it is said %d times:\n%s", n, g.transcript())
+	}
+
+	// On a forum it is a post.
+	g.link("web-app", g.Channel("board").String())
+	fourth := g.task("Add a header")
+	g.moves(fourth.ID, "", done...)
+	post := g.postIs("a post about the tokens", func(p discordsim.ForumPost) bool { return strings.HasPrefix(p.Title, "Tokens used up on ") })
+	if n := told(post.ID.String()); n != 1 {
+		t.Errorf("the post says it %d times", n)
 	}
 }
