@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -206,4 +207,38 @@ func TestNotesOfProjects(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	must[operations.Note](h, root, "delete_note", `{"project_id":"site","title":"Release Plan"}`)
+}
+
+// 43: what the attempts of a task took is summed, by task, by project and in all.
+func TestTokenUsageIsSummed(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.site()
+	one := h.task("one", "")
+	for attempt, tokens := range map[int]int64{1: 100, 2: 50} {
+		_, err := h.queue.Change(t.Context(), one.ID, func(t *work.Task, now time.Time) ([]work.Event, error) {
+			t.Attempt = attempt
+			return []work.Event{t.Override(work.Verifying, "test", now)}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		result := work.Result{Task: one.ID, Attempt: attempt, Agent: "main", Outcome: work.OutcomeCompleted, Tokens: tokens, Cost: tokens * 1e6}
+		if _, err := h.queue.Finish(t.Context(), result, work.MergeFailed, false, "test", "no"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for args, want := range map[string]operations.TokenUsageLine{
+		`{"task_id":"` + one.ID + `"}`: {Agent: "main", Tokens: 150, Entries: 2, CostUSD: 0.15},
+		`{"project_id":"site"}`:        {TaskID: one.ID, Agent: "main", Tokens: 150, Entries: 2, CostUSD: 0.15},
+		`{}`:                           {ProjectID: "site", Tokens: 150, Entries: 2},
+	} {
+		got := must[operations.TokenUsage](h, root, "get_token_usage", args)
+		if got.Total != 150 || len(got.Breakdown) != 1 || got.Breakdown[0] != want {
+			t.Errorf("%s: %+v", args, got)
+		}
+	}
+	if got := must[operations.TokenUsage](h, root, "get_token_usage", `{"task_id":"`+h.task("two", "").ID+`"}`); got.Total != 0 || len(got.Breakdown) != 0 {
+		t.Errorf("%+v", got)
+	}
 }
