@@ -62,7 +62,7 @@ func (a *App) wireWork() {
 				h.Engine.NotifyPeers(workrun.ChangedElsewhere)
 			},
 			CheckPlace: func(dir string) error { return a.Settings.CheckPlace("", dir) }, Tools: projectTools{a}, RepoOf: h.RepoOf,
-			Channels: a.Host.ProjectChannels(),
+			Channels: a.Host.ProjectChannels(), AutoChannels: a.Shared.ProjectChannels,
 			Abort: func(ctx context.Context, thread chat.ThreadID, by string) (bool, error) {
 				return h.Engine.Abort(ctx, thread, by, false)
 			},

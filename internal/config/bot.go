@@ -103,6 +103,7 @@ type Bot struct {
 	TaskTimeoutMS           int      `key:"taskTimeoutMs"`
 	WorkTokensDaily         int      `key:"workTokensDaily"`
 	TaskReminderMS          int      `key:"taskReminderMs"`
+	ProjectChannels         bool     `key:"projectChannels"`
 	TaskEscalationMS        int      `key:"taskEscalationMs"`
 	ReplyOnRandom           int      `key:"replyOnRandom"` // one in so many; 0: never
 	ReplyOnName             bool     `key:"replyOnName"`

@@ -196,6 +196,7 @@ func conversationKeys() []Key {
 		{Path: "workers", Kind: Integer, Home: true, Default: 2, Least: at(0), Most: at(64), Doc: "Tasks of projects that are worked on at the same time; 0: none are begun here."},
 		{Path: "taskTimeoutMs", Kind: Integer, Home: true, Default: 7_200_000, Least: at(0), Most: at(604_800_000), Doc: "How long one attempt at a task may take before it is stopped and blocked; 0: as long as it likes."},
 		{Path: "workTokensDaily", Kind: Integer, Home: true, Default: 0, Least: at(0), Doc: "Tokens that the tasks of all projects may take in 24 hours before no more are begun; 0: no limit."},
+		{Path: "projectChannels", Kind: Bool, Home: true, Default: false, Doc: "Whether a project that is made on a chat platform gets a channel there, unless whoever makes it says otherwise (auto_create_channels)."},
 		{Path: "taskReminderMs", Kind: Integer, Home: true, Default: 3_600_000, Least: at(0), Most: at(2_592_000_000), Doc: "After how long, and how often, people are reminded of a task that waits for their yes; 0: never."},
 		{Path: "taskEscalationMs", Kind: Integer, Home: true, Default: 86_400_000, Least: at(0), Most: at(2_592_000_000), Doc: "After how long a task that waits for a yes counts as stuck, and how often that is said; 0: never."},
 		{Path: "replyOnRandom", Kind: Integer, Pins: true, Default: 0, Least: at(0), Doc: "Answer one in so many messages unasked; 0: never."},

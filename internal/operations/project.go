@@ -139,6 +139,7 @@ type Project struct {
 	Tasks         map[string]int `json:"tasks,omitempty"` // by status
 	Repos         []Repo         `json:"repos,omitempty"`
 	Open          int            `json:"openTasks"`
+	AutoChannels  bool           `json:"autoCreateChannels,omitempty"` // of one that was just made: it gets a channel
 	CreatedAt     time.Time      `json:"createdAt"`
 }
 

@@ -24,6 +24,16 @@ type Channels interface {
 	OpenThreadFor(ctx context.Context, by operation.Caller, channel, name string) (string, error)
 }
 
+// channelWanted reports whether a new project is to have a channel, and whether somebody said so: what is left out, or null, is left to the
+// configuration, and then holds on chat platforms.
+func (h *Handler) channelWanted(by operation.Caller, said *bool) (wanted, asked bool) {
+	if said != nil {
+		return *said, true
+	}
+	transport, _, _ := strings.Cut(by.Here, ":")
+	return h.o.AutoChannels && (chat.OnPlatform(transport) || by.Session.OnPlatform()), false
+}
+
 // wantChannel writes down that a project is to have a channel, or that it is not.
 func (h *Handler) wantChannel(ctx context.Context, by operation.Caller, id string, wanted, board bool) error {
 	if !wanted {

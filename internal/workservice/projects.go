@@ -100,6 +100,7 @@ func (h *Handler) CreateProject(ctx context.Context, by operation.Caller, in ope
 		p.Shared = *in.Shared
 	}
 	var repo *work.Repo
+	channels := false
 	if in.Repo != "" {
 		n := operations.NewRepo{Source: string(work.Clone), URL: in.Repo, Branch: in.Branch}
 		if filepath.IsAbs(in.Repo) {
@@ -115,9 +116,13 @@ func (h *Handler) CreateProject(ctx context.Context, by operation.Caller, in ope
 		return operations.Project{}, err
 	}
 	if _, err := h.o.Projects.Project(ctx, id); errors.Is(err, journal.ErrUnknown) { // one that is there has what it has
-		if err := h.wantChannel(ctx, by, id, in.Channels != nil && *in.Channels, in.Board == "forum"); err != nil {
+		wanted, asked := h.channelWanted(by, in.Channels)
+		if err := h.wantChannel(ctx, by, id, wanted, in.Board == "forum"); asked && err != nil {
 			return operations.Project{}, err
+		} else if err != nil { // by default; whoever may not have channels made has a project without one
+			wanted = false
 		}
+		channels = wanted
 	}
 	made, err := h.o.Projects.CreateProject(ctx, p)
 	if err != nil {
@@ -142,7 +147,9 @@ func (h *Handler) CreateProject(ctx context.Context, by operation.Caller, in ope
 	if err != nil {
 		return operations.Project{}, err
 	}
-	return h.showWhole(ctx, kept)
+	out, err := h.showWhole(ctx, kept)
+	out.AutoChannels = channels
+	return out, err
 }
 
 // GetProject carries out the operation of that name.

@@ -1,15 +1,18 @@
 package workservice_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/work"
+	"chorus/internal/workservice"
 )
 
 var (
@@ -198,4 +201,31 @@ func TestWhoseProjectItIs(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	h.refused(operation.Caller{}, operation.Unsigned, "", "list_projects", `{}`)
+}
+
+// 4: whether a project gets a channel is what was said, and where nothing was said, or null, what the configuration says.
+func TestProjectsGetChannelsByDefault(t *testing.T) {
+	t.Parallel()
+	for _, auto := range []bool{true, false} {
+		h := newHome(t)
+		h.Handler = workservice.New(workservice.Options{Projects: h.queue, Tasks: h.queue, Memos: h.db, Home: h.dir, Now: func() time.Time { return h.now }, AutoChannels: auto})
+		h.Local = operation.NewLocal(operation.LocalOptions{Handlers: []any{h.Handler}, Operations: operations.All()})
+		there := caller("discord", "7", operation.Chat)
+		there.Here = "discord:1/2"
+		for i, c := range []struct {
+			by   operation.Caller
+			args string
+			want bool
+		}{
+			{there, ``, auto}, {there, `,"auto_create_channels":null`, auto}, {there, `,"auto_create_channels":false`, false}, {there, `,"auto_create_channels":true`, true},
+			{inSession(grace, "discord:1/2:3@main"), ``, auto},
+			{grace, ``, false}, // asked for nowhere in particular
+		} {
+			p := must[operations.Project](h, c.by, "create_project", fmt.Sprintf(`{"name":"P%d"%s}`, i, c.args))
+			wish, err := h.db.Recall(t.Context(), work.MemoWantedChannel, p.ID)
+			if err != nil || p.AutoChannels != c.want || len(wish) > 0 != c.want {
+				t.Errorf("configured %v, said %q: %v, wish %q, %v", auto, c.args, p.AutoChannels, wish, err)
+			}
+		}
+	}
 }

@@ -84,6 +84,8 @@ type Options struct {
 	CheckURL func(ctx context.Context, url string) error
 	// Abort stops the run of a thread; false: none was on.
 	Abort func(ctx context.Context, thread chat.ThreadID, by string) (bool, error)
+	// AutoChannels says that projects which are made on a chat platform get a channel there unless somebody says otherwise.
+	AutoChannels bool
 	// Channels are those of chat platforms; nil: none is connected here.
 	Channels Channels
 	// Changed is called when there may be something to begin.
