@@ -25,8 +25,6 @@ const (
 	stepTimeout = 5 * time.Second
 	// pingEvery is how often a connection is tried on which nothing comes; two that are not answered end it.
 	pingEvery = 10 * time.Second
-	// gather is how long notifications are gathered; the server needs no mercy, the receivers do.
-	gather = time.Millisecond
 	// maxPayload is far below what servers take (1 MB).
 	maxPayload = 64 << 10
 )
@@ -57,7 +55,7 @@ func New(addresses, subject string, log *slog.Logger) (*Peers, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	p := &Peers{subject: subject, own: rand.Text()[:12], log: log, stop: stop, ended: make(chan struct{})}
-	p.sender = peernotify.NewSender(gather, p.send)
+	p.sender = peernotify.NewSender(0, p.send) // a message costs next to nothing, and receivers gather by themselves
 	go func() {
 		defer close(p.ended)
 		p.connect(ctx, addresses)
