@@ -17,8 +17,9 @@ import (
 // membership is this process among the nodes that share a database. It joins when it takes its first thing, so that a command that
 // only reads is no node.
 type membership struct {
-	app  *App
-	node atomic.Pointer[nodes.Node]
+	app     *App
+	node    atomic.Pointer[nodes.Node]
+	drained atomic.Bool // what this process has was handed over
 
 	mu      sync.Mutex
 	kind    string
@@ -77,10 +78,40 @@ func (m *membership) join(kind, name, address string) error {
 	return err
 }
 
-// changed looks for what has become free.
+// changed looks for what has become free, and hands over what this process has when its node is drained.
 func (m *membership) changed() {
-	if e := m.app.Running(); e != nil {
+	n, e := m.node.Load(), m.app.Running()
+	if n == nil || e == nil {
+		return
+	}
+	drain := n.Draining()
+	switch was := m.drained.Swap(drain); {
+	case drain && !was:
+		m.app.Log.Info("this node hands over what it has", "component", "nodes", "event", "node_drains", "node", n.Name())
+		m.app.work.Drain()
+		e.Drain(m.app.toolTime())
+	case was && !drain:
+		m.app.work.Resume()
+		e.Resume()
+	case !drain:
 		e.LookAgain()
+	}
+}
+
+// handOver drains the node of a process that is about to stop, so that others need not wait for its end. Nothing happens where
+// nothing is shared.
+func (m *membership) handOver() {
+	if m == nil {
+		return
+	}
+	n := m.node.Load()
+	if n == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), joinTime)
+	defer cancel()
+	if err := n.Drain(ctx); err != nil {
+		m.app.Log.Warn("other nodes are not told that this one stops: "+err.Error(), "component", "nodes", "event", "drain_not_told")
 	}
 }
 

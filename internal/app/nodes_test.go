@@ -12,7 +12,6 @@ import (
 	"chorus/internal/operations"
 	"chorus/internal/owner"
 	"chorus/internal/polltest"
-	"chorus/internal/store/nodes"
 	"chorus/internal/store/storetest"
 )
 
@@ -76,7 +75,7 @@ func TestNodesAreListedDrainedAndLabelled(t *testing.T) {
 		if err == nil {
 			held.Release()
 		}
-		return errors.Is(err, nodes.ErrDraining)
+		return errors.Is(err, owner.ErrDraining)
 	})
 	over, err := operations.GetOverview.Call(ctx, do, admin(b), operation.None{})
 	if err != nil || len(over.Nodes) != 2 || over.Nodes[0].State != "draining" || !slices.Contains(over.Nodes[0].Labels, "disk1") {

@@ -44,6 +44,11 @@ const (
 // it, and what stops services waits longer.
 const defaultDrainMS = 20_000
 
+// toolTime is how long tools have that run when this process stops or hands over.
+func (a *App) toolTime() time.Duration {
+	return provider.Milliseconds(cmp.Or(a.Shared.DrainMS, defaultDrainMS))
+}
+
 // Serve serves the home over HTTP until ctx ends. Then nobody new is let in, streams
 // end with a last word, and Close lets tools end that run; everything else stops where it
 // stands and goes on at the next start.
@@ -103,7 +108,8 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	case <-ctx.Done():
 	}
 	site.ready.Store(false)
-	a.toolGrace = provider.Milliseconds(cmp.Or(a.Shared.DrainMS, defaultDrainMS))
+	a.toolGrace = a.toolTime()
+	a.member.handOver()
 	notify(a.Env, "STOPPING=1\nSTATUS=finishing what is being answered")
 	a.Log.Info("shutting down", "component", "http", "event", "draining")
 	err = a.closeServer(server, site)

@@ -10,7 +10,6 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/journal"
-	"chorus/internal/provider"
 	"chorus/internal/service"
 	"chorus/internal/transcript"
 	"chorus/internal/work"
@@ -113,7 +112,7 @@ func (a *App) WorkOnTasks(ctx context.Context, o WorkerOptions) error {
 		a.Log.Warn("that this worker stops cannot be told: "+err.Error(), "component", "work", "event", "drain_not_told")
 	}
 	a.awaitTasks(self.Name, o)
-	a.toolGrace = provider.Milliseconds(cmp.Or(a.Shared.DrainMS, defaultDrainMS))
+	a.toolGrace = a.toolTime()
 	cancel()
 	wait()
 	return a.stopEngine()

@@ -121,8 +121,12 @@ func (a *actor) waitsForStore() { a.waits(database, a.engine.Bounds.Store+a.engi
 // whether the actor should stay around for the next words.
 func (a *actor) work() (stay bool) {
 	e := a.engine
-	ctx, cancel := context.WithCancelCause(e.ctx)
+	ctx, cancel := context.WithCancelCause(e.running())
 	defer cancel(nil)
+	if ctx.Err() != nil { // it is for others
+		a.engine.handedOver(a)
+		return false
+	}
 	a.watchdog.begin(cancel)
 	defer a.watchdog.rest()
 	a.waitsForStore()
@@ -144,7 +148,7 @@ func (a *actor) work() (stay bool) {
 	a.waits("the thread's lock", e.Bounds.Store)
 	news := a.news.Swap(false)
 	held, err := e.Owner.Take(ctx, owner.Thread(a.thread))
-	if errors.Is(err, owner.ErrHeld) {
+	if errors.Is(err, owner.ErrHeld) || errors.Is(err, owner.ErrDraining) {
 		if news {
 			e.NotifyPeers(peernotify.Thread(a.thread))
 		}
@@ -217,6 +221,9 @@ func (a *actor) step(ctx context.Context, row journal.Thread) (stay, again bool)
 	case errors.Is(context.Cause(ctx), owner.ErrLost):
 		e.fenced.Add(1)
 		a.log = nil
+		return false, false
+	case e.draining():
+		a.save()
 		return false, false
 	case ctx.Err() != nil: // stuck: what is left to do is done with a new context
 		if err != nil {
@@ -306,7 +313,7 @@ func (a *actor) senders() []transcript.Sender {
 // full disk or a lost database is no reason to give a run up.
 func (a *actor) retryLater(ctx context.Context, err error) bool {
 	e := a.engine
-	if e.ctx.Err() != nil || a.watchdog.gone() || errors.Is(err, journal.ErrFenced) || errors.Is(context.Cause(ctx), owner.ErrLost) {
+	if e.ctx.Err() != nil || a.watchdog.gone() || errors.Is(err, journal.ErrFenced) || errors.Is(context.Cause(ctx), owner.ErrLost) || e.draining() {
 		a.log = nil
 		return false
 	}

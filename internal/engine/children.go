@@ -195,6 +195,9 @@ func (e *Engine) ownChild(thread chat.ThreadID) {
 }
 
 func (e *Engine) adopts(thread chat.ThreadID) bool {
+	if e.draining() {
+		return false
+	}
 	if e.Adopt(thread) {
 		return true
 	}

@@ -141,6 +141,8 @@ type Engine struct {
 	slots  slots
 
 	mu     sync.Mutex
+	runs   context.Context         // of what runs; ends before the engine's when threads are handed over
+	endRun context.CancelCauseFunc // ends it
 	actors map[chat.ThreadID]*actor
 	// children are threads that agents began here and that are run here, whatever Adopt says.
 	children map[chat.ThreadID]bool
@@ -173,6 +175,7 @@ func New(c Config) *Engine {
 	e.Bounds = e.Bounds.Or(deadline.Defaults())
 	e.timed = timedJournal{c.Journal, e}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
+	e.runs, e.endRun = context.WithCancelCause(e.ctx)
 	e.wg.Go(e.sweep)
 	return e
 }

@@ -23,6 +23,8 @@ func (a *actor) pendingElsewhere() bool {
 // middle of reading: then it notifies to be safe.
 func (a *actor) passToPeers() {
 	switch {
+	case a.engine.draining():
+		a.engine.handedOver(a)
 	case a.log == nil && a.engine.ctx.Err() != nil:
 		a.engine.NotifyPeers(peernotify.Thread(a.thread))
 	case a.log != nil && a.log.Seq() > a.passed && a.pendingElsewhere():

@@ -66,6 +66,9 @@ var ErrHeld = errors.New("held by another process")
 // ErrLost: it was this process's and may be somebody else's now.
 var ErrLost = errors.New("it may belong to somebody else now")
 
+// ErrDraining: this process hands over what it has and takes nothing.
+var ErrDraining = errors.New("this node is being drained and takes nothing new")
+
 // HeldError is ErrHeld with who has it.
 type HeldError struct {
 	Name Name
@@ -87,7 +90,7 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 func Await(ctx context.Context, o Owner, name Name, every time.Duration) (Held, error) {
 	for {
 		held, err := o.Take(ctx, name)
-		if !errors.Is(err, ErrHeld) {
+		if !errors.Is(err, ErrHeld) && !errors.Is(err, ErrDraining) {
 			return held, err
 		}
 		if err := pause(ctx, o, every); err != nil {

@@ -136,6 +136,9 @@ func (r *Runner) Changed() {
 // Drain has this process take no further tasks; those that it has go on.
 func (r *Runner) Drain() { r.draining.Store(true) }
 
+// Resume has this process take tasks again.
+func (r *Runner) Resume() { r.draining.Store(false); r.Changed() }
+
 // lead does what is done once when it is this process's turn. After ctx has ended it keeps others from it until done is closed.
 func (r *Runner) lead(ctx context.Context, done <-chan struct{}) {
 	if r.Lead == nil {

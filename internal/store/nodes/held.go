@@ -79,7 +79,7 @@ func (n *Node) reserve(h *held) error {
 	case n.fenced:
 		return fmt.Errorf("take %s: %w", h.name, ErrFenced)
 	case n.drain:
-		return fmt.Errorf("take %s: %w", h.name, ErrDraining)
+		return fmt.Errorf("take %s: %w", h.name, owner.ErrDraining)
 	}
 	h.as = n.id
 	n.held[h.name] = h

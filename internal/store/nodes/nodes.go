@@ -91,8 +91,8 @@ var ErrFenced = fmt.Errorf("this node could not reach the database, and others m
 // ErrDead is why things are lost when others have given this node up.
 var ErrDead = fmt.Errorf("other nodes took this one for dead: %w", owner.ErrLost)
 
-// ErrDraining: the node hands over what it has and takes nothing.
-var ErrDraining = errors.New("this node is being drained and takes nothing new")
+// errHandOver is why things are lost when the node is drained.
+var errHandOver = fmt.Errorf("this node hands over what it has: %w", owner.ErrLost)
 
 // errDead is found in a transaction: the node's row is gone, or says so.
 var errDead = errors.New("dead")
@@ -309,16 +309,43 @@ func (n *Node) beat(ctx context.Context) error {
 		return err
 	}
 	n.mu.Lock()
-	began := drain && !n.drain
+	turned := drain != n.drain
 	n.begun, n.fenced, n.drain, n.labels = begun, false, drain, labels
 	for name, epoch := range free {
 		if n.unfreed[name] == epoch {
 			delete(n.unfreed, name)
 		}
 	}
+	if drain {
+		n.handOver()
+	}
 	n.mu.Unlock()
-	if began {
+	if turned {
 		n.tell()
+	}
+	return nil
+}
+
+// handOver ends what is done for all nodes, so that others can do it. Threads are handed over by those who run them, each at its next
+// step. The node's lock is held.
+func (n *Node) handOver() {
+	for name, h := range n.held {
+		if !name.IsThread() {
+			h.cancel(errHandOver)
+		}
+	}
+}
+
+// Drain hands over what the node has, and tells the others that things become free.
+func (n *Node) Drain(ctx context.Context) error {
+	err := n.o.DB.Write(ctx, func(tx store.Tx) error { return tx.Exec(`UPDATE nodes SET drain = 1 WHERE id = ?`, n.ID()) })
+	n.mu.Lock()
+	n.drain = true
+	n.handOver()
+	n.mu.Unlock()
+	n.tell()
+	if err != nil {
+		return fmt.Errorf("drain node %s: %w", n.o.Name, err)
 	}
 	return nil
 }

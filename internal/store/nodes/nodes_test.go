@@ -453,7 +453,7 @@ func TestLabelsAndDrain(t *testing.T) {
 		if got := c.join("a").Labels(); !slices.Equal(got, []string{"a", "disk1"}) {
 			t.Errorf("after a restart: labels %v", got)
 		}
-		held := c.take(a, "thing")
+		held, clock := c.take(a, owner.Thread("cli:local:main:default")), c.take(a, owner.Schedules)
 		if err := nodes.Drain(ctx, a, "a", true); err != nil {
 			t.Fatal(err)
 		}
@@ -462,11 +462,14 @@ func TestLabelsAndDrain(t *testing.T) {
 		if !a.Draining() || a.changed.Load() == told {
 			t.Error("it was not told that it is drained")
 		}
-		if _, err := a.Take(ctx, "more"); !errors.Is(err, nodes.ErrDraining) {
+		if _, err := a.Take(ctx, "more"); !errors.Is(err, owner.ErrDraining) {
 			t.Errorf("a drained node took something: %v", err)
 		}
 		if err := held.Context().Err(); err != nil {
-			t.Errorf("what it has was taken away: %v", err)
+			t.Errorf("a thread was taken away before its step was over: %v", err)
+		}
+		if !errors.Is(context.Cause(clock.Context()), owner.ErrLost) {
+			t.Error("the clock was not handed over")
 		}
 		held.Release()
 		if err := nodes.Drain(ctx, a, "b", true); !errors.Is(err, nodes.ErrUnknown) {
