@@ -161,6 +161,9 @@ func (p *Peers) listenOnce(ctx context.Context, s *peernotify.Subscription, list
 	if err := step(ctx, func(ctx context.Context) error { _, err := conn.Exec(ctx, "LISTEN "+channel); return err }); err != nil {
 		return err
 	}
+	if err := p.hearsItself(ctx, conn, s); err != nil {
+		return err
+	}
 	listening()
 	s.PutAll() // nobody knows what came before
 	for {
@@ -180,6 +183,32 @@ func (p *Peers) listenOnce(ctx context.Context, s *peernotify.Subscription, list
 		}
 	}
 }
+
+// hearsItself tries whether notifications arrive on the connection: behind a pooler that gives it to others between
+// transactions they do not, and nothing else would tell.
+func (p *Peers) hearsItself(ctx context.Context, conn *pgx.Conn, s *peernotify.Subscription) error {
+	return step(ctx, func(ctx context.Context) error {
+		probe := string(peernotify.Payloads(p.own, []peernotify.Topic{"probe"}, false, maxPayload)[0])
+		if _, err := conn.Exec(ctx, `SELECT pg_notify($1, $2)`, channel, probe); err != nil {
+			return err
+		}
+		for {
+			n, err := conn.WaitForNotification(ctx)
+			switch {
+			case err != nil && ctx.Err() != nil:
+				return fmt.Errorf("%w: %w", errPooler, err)
+			case err != nil:
+				return err
+			case n.Payload == probe:
+				return nil
+			}
+			s.PutPayload(p.own, []byte(n.Payload))
+		}
+	})
+}
+
+// errPooler: what a connection listens for does not come.
+var errPooler = errors.New("a notification that this node sent itself does not come back; databaseUrl must lead to PostgreSQL itself, or to a pooler in session mode")
 
 func step(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)

@@ -1,8 +1,13 @@
 package pgnotify_test
 
 import (
+	"encoding/binary"
+	"io"
 	"log/slog"
+	"net"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -115,6 +120,91 @@ func TestEndedSession(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// pooler is a way to PostgreSQL on which notifications are lost, as they are where a pooler gives a connection to
+// others between two transactions.
+func pooler(t *testing.T, url string) string {
+	t.Helper()
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var work sync.WaitGroup
+	work.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))))
+			if err != nil {
+				client.Close()
+				return
+			}
+			work.Go(func() { _, _ = io.Copy(server, client); server.Close() })
+			work.Go(func() { passAllBut(client, server, 'A'); client.Close() })
+		}
+	})
+	t.Cleanup(func() { listener.Close(); work.Wait() })
+	at := listener.Addr().String()
+	return strings.Replace(url, net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))), at, 1)
+}
+
+// passAllBut copies the server's messages (a letter, a length that counts itself, the rest) but those of one kind.
+func passAllBut(to io.Writer, from io.Reader, kind byte) {
+	for {
+		head := make([]byte, 5)
+		if _, err := io.ReadFull(from, head); err != nil {
+			return
+		}
+		body := make([]byte, binary.BigEndian.Uint32(head[1:])-4)
+		if _, err := io.ReadFull(from, body); err != nil {
+			return
+		}
+		if head[0] == kind {
+			continue
+		}
+		if _, err := to.Write(append(head, body...)); err != nil {
+			return
+		}
+	}
+}
+
+// Whoever listens behind a pooler hears nothing, and is told why.
+func TestBehindAPooler(t *testing.T) {
+	t.Parallel()
+	said := make(chan string, 100)
+	p, err := pgnotify.New(pooler(t, pgtest.Database(t)), slog.New(slog.NewTextHandler(lines(said), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	sub, err := p.Subscribe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sub.Close()
+	select {
+	case line := <-said:
+		if !strings.Contains(line, "notifications_lost") || !strings.Contains(line, "session mode") {
+			t.Error(line)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("nothing was said")
+	}
+}
+
+// lines are what a log writes.
+type lines chan string
+
+func (l lines) Write(p []byte) (int, error) {
+	l <- string(p)
+	return len(p), nil
 }
 
 // A URL that cannot be read is not repeated: it has a password in it.
