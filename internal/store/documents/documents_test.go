@@ -28,9 +28,13 @@ func onBoth(t *testing.T, test func(t *testing.T, database string)) {
 	})
 }
 
-func open(t *testing.T, path string) *tables.Documents {
+func open(t *testing.T, database string) *tables.Documents {
 	t.Helper()
-	db, err := store.Open(t.Context(), store.Options{Path: path, Now: func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }})
+	o := store.Options{Path: database, Now: func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }}
+	if store.IsPostgres(database) {
+		o.Path, o.URL = "", database
+	}
+	db, err := store.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
