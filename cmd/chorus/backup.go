@@ -174,6 +174,9 @@ func (c *program) restore(ctx context.Context, name string, t backup.Target, goO
 	if err != nil {
 		return err
 	}
+	if err := c.restoreToServer(ctx, t.Dir); err != nil {
+		return err
+	}
 	after := checks.AfterRestore(ctx, o, goOn)
 	if c.json {
 		return c.printJSON(map[string]any{"home": t.Dir, "files": len(done.Files), "at": done.At, "aside": done.Aside, "after": nonNil(after)})
@@ -188,10 +191,32 @@ func (c *program) restore(ctx context.Context, name string, t backup.Target, goO
 			c.exit = 1
 		}
 	}
-	if at, err := settings.DatabaseIn(c.getenv, t.Dir); err == nil && at.Path != filepath.Join(t.Dir, "chorus.db") {
+	if at, err := settings.DatabaseIn(c.getenv, t.Dir); err == nil && !at.OnServer() && at.Path != filepath.Join(t.Dir, "chorus.db") {
 		c.warn("the configuration has the database at " + at.String() + "; the one of the backup is in " + filepath.Join(t.Dir, "chorus.db"))
 	}
 	return nil
+}
+
+// restoreToServer moves the database of a backup to the server that the home's configuration names, if it names one. Its database there must
+// be new: what others work with is never replaced.
+func (c *program) restoreToServer(ctx context.Context, dir string) error {
+	at, err := settings.DatabaseIn(c.getenv, dir)
+	if err != nil || !at.OnServer() {
+		return err
+	}
+	h, err := datadir.Open(dir)
+	if err != nil {
+		return err
+	}
+	file := store.Options{Path: h.DB(), BlobDir: h.Blobs()}
+	_, err = store.Move(ctx, file, at.Options(h), nil)
+	switch {
+	case errors.Is(err, store.ErrNotEmpty):
+		return fmt.Errorf("the files of the backup are in %s, but the database of %s is not empty, and was left alone; make a new one, name it by databaseUrl, and then: chorus migrate --from sqlite:chorus.db --to URL", dir, at)
+	case err != nil:
+		return fmt.Errorf("the files of the backup are in %s, but its database could not be moved to the server; then: chorus migrate --from sqlite:chorus.db --to URL: %w", dir, err)
+	}
+	return store.RemoveFile(h.DB())
 }
 
 // openBackup opens a backup, compressed or not.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -24,7 +25,7 @@ type backuper interface {
 // others go on reading and writing. progress, which may be nil, hears how much is done.
 func (db *DB) CopyTo(ctx context.Context, to string, progress func(done, all int)) error {
 	if db.pg != nil {
-		return errors.New("the database is on a server, and is copied there: use pg_dump")
+		return db.copyServer(ctx, to, progress)
 	}
 	if db.w.isClosed() {
 		return ErrClosed
@@ -173,4 +174,14 @@ func (Copies) Guard(ctx context.Context, path, other string) (string, error) {
 		g.OnDisk = g.Written
 	}
 	return guardPath(path), explain(guardPath(path), g.write(path))
+}
+
+// RemoveFile removes a database that nobody has open and what belongs to it, blobs excepted.
+func RemoveFile(path string) error {
+	for _, name := range []string{guardPath(path), path + "-wal", path + "-shm", path} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return &Problem{What: ErrDenied, Path: name, Cause: err}
+		}
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"io/fs"
 	"math"
 	"os"
 	"slices"
@@ -155,8 +156,34 @@ func (t table) names() []string {
 type move struct {
 	from, to *DB
 	tables   []table
+	inline   bool // attachments of any size go into the database
 	progress func(MovedTable)
 	done     []MovedTable
+}
+
+// copyServer writes everything that a server's database holds, as it is at one moment, into a file that is not there yet: what
+// `chorus migrate --from sqlite:… --to …` puts onto a server again.
+func (db *DB) copyServer(ctx context.Context, to string, progress func(done, all int)) error {
+	tables, err := movable(ctx, db)
+	if err != nil {
+		return fmt.Errorf("copy the database: %w", err)
+	}
+	made, err := Open(ctx, Options{Path: to})
+	if err != nil {
+		return err
+	}
+	m := &move{from: db, to: made, tables: tables, inline: true}
+	if progress != nil {
+		m.progress = func(MovedTable) { progress(len(m.done), len(tables)) }
+	}
+	err = errors.Join(m.run(ctx), made.Close())
+	if gone := os.Remove(guardPath(to)); !errors.Is(gone, fs.ErrNotExist) { // a copy is guarded where it is put
+		err = errors.Join(err, gone)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("copy the database: %w", err), os.Remove(to))
+	}
+	return nil
 }
 
 // beatPause is longer than a node that lives needs for a beat.

@@ -215,7 +215,7 @@ func fetchBlob(of *DB, t table, values []any) error {
 // lay writes a large blob into its file where the new database keeps it there.
 func (m *move) lay(t table, values []any) error {
 	data, _ := values[t.at("data")].([]byte)
-	if m.to.OnServer() || len(data) <= maxInline {
+	if m.inline || m.to.OnServer() || len(data) <= maxInline {
 		return nil
 	}
 	values[t.at("data")] = nil
