@@ -44,8 +44,11 @@ type node struct {
 	http  *http.Client
 }
 
-// start starts a node. Its sweep never comes: what it learns of the others it learns from notifications.
-func start(t *testing.T, name, home string, env ...string) *node {
+// never is longer than any test: a node whose sweep does not come learns of the others from notifications alone.
+const never = time.Hour
+
+// start starts a node.
+func start(t *testing.T, name, home string, sweep time.Duration, env ...string) *node {
 	t.Helper()
 	vars := map[string]string{"USER": "ada", "HOME": home, "CHORUS_NODE": name}
 	for _, pair := range env {
@@ -59,7 +62,7 @@ func start(t *testing.T, name, home string, env ...string) *node {
 		t.Fatal(err)
 	}
 	a, err := app.Open(t.Context(), app.Options{Env: func(key string) string { return vars[key] }, Environ: []string{"PATH=/usr/bin:/bin"}, Home: home, Nodes: true,
-		Version: "test", Log: slog.New(slog.DiscardHandler), Sweep: time.Hour})
+		Version: "test", Log: slog.New(slog.DiscardHandler), Sweep: sweep})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,16 +225,9 @@ func onEach(t *testing.T, story func(t *testing.T, nodes []*node)) {
 		t.Helper()
 		var all []*node
 		for i, name := range names {
-			all = append(all, start(t, name, home(i), env...))
+			all = append(all, start(t, name, home(i), never, env...))
 		}
-		token, err := operations.CreateToken.Call(t.Context(), all[0].app.Service.Operations(), all[0].app.Service.LocalCaller(),
-			operations.NewToken{Name: "test", Scopes: []operation.Scope{operation.Admin}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, n := range all {
-			n.token = token.Text
-		}
+		signIn(t, all)
 		return all
 	}
 	t.Run("SQLite", func(t *testing.T) {
@@ -247,6 +243,19 @@ func onEach(t *testing.T, story func(t *testing.T, nodes []*node)) {
 		t.Parallel()
 		story(t, three(t, func(int) string { return t.TempDir() }, "CHORUS_DATABASE_URL="+pgtest.Database(t), "CHORUS_NATS_URL="+broker(t)))
 	})
+}
+
+// signIn gives all nodes one token, which they find in the database.
+func signIn(t *testing.T, all []*node) {
+	t.Helper()
+	token, err := operations.CreateToken.Call(t.Context(), all[0].app.Service.Operations(), all[0].app.Service.LocalCaller(),
+		operations.NewToken{Name: "test", Scopes: []operation.Scope{operation.Admin}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range all {
+		n.token = token.Text
+	}
 }
 
 func (n *node) session() string {
@@ -348,4 +357,43 @@ func TestKeysHoldOnEveryNode(t *testing.T) {
 			t.Errorf("another message with the same key: %d %s", status, text)
 		}
 	})
+}
+
+// A setting that is changed on one node holds on all.
+func TestSettingsReachEveryNode(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, nodes []*node) {
+		nodes[0].must(http.StatusOK, "PUT", "/api/settings/idleTimeoutMs", map[string]string{"value": "421734"})
+		for i, n := range nodes {
+			polltest.Until(t, fmt.Sprintf("node %d has it", i), func() bool {
+				_, text := n.call("GET", "/api/settings", nil)
+				return strings.Contains(text, "421734")
+			})
+		}
+	})
+}
+
+// PostgreSQL is killed and comes back: what was said is there, and what is said then is seen on the other node.
+func TestDatabaseComesBack(t *testing.T) {
+	t.Parallel()
+	cluster := pgtest.New(t)
+	env := "CHORUS_DATABASE_URL=" + cluster.Database(t)
+	nodes := []*node{start(t, "berlin", t.TempDir(), 0, env), start(t, "oslo", t.TempDir(), 0, env)}
+	signIn(t, nodes)
+	session := nodes[0].session()
+	stream := nodes[1].watch("the other node", session)
+	nodes[0].must(http.StatusAccepted, "POST", "/api/sessions/"+session+"/chat", map[string]string{"message": "!say before"})
+	stream.shows("event: completed")
+	cluster.Kill()
+	if err := cluster.Start(); err != nil {
+		t.Fatal(err)
+	}
+	polltest.Until(t, "it takes messages again", func() bool {
+		status, _ := nodes[0].call("POST", "/api/sessions/"+session+"/chat", map[string]string{"message": "!say after"}, "Idempotency-Key", "after")
+		return status == http.StatusAccepted
+	})
+	polltest.Until(t, "both were answered", func() bool { return strings.Count(stream.String(), "event: completed") == 2 })
+	if n := strings.Count(stream.String(), "event: user_message"); n != 2 {
+		t.Errorf("%d messages:\n%s", n, stream)
+	}
 }
