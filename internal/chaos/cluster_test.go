@@ -52,6 +52,30 @@ func TestChaosCluster(t *testing.T) {
 	t.Logf("%d messages, %d faults: %s; from arrival to answer %s", messages, len(c.faults), strings.Join(c.faults, ", "), c.delays())
 }
 
+// TestChaosClusterRollingRestart restarts three servers one after the other, as an upgrade does, while people talk to all of them. Nothing waits for a node
+// to be given up: what one had is handed over before it ends.
+func TestChaosClusterRollingRestart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
+	c := newCluster(t, 18)
+	calm, said := make(chan struct{}), make(chan int)
+	go func() { said <- c.talk(clusterMessages, calm) }()
+	for _, n := range c.nodes {
+		time.Sleep(time.Second) // people talk meanwhile
+		c.stopNode(n)
+	}
+	close(calm)
+	messages := <-said
+	c.restore()
+	c.hold()
+	t.Logf("%d messages, three restarts; from arrival to answer %s", messages, c.delays())
+	// Two seconds on a machine that does nothing else; those who wait for a dead node wait three, and then for the machine.
+	if longest := c.latency[len(c.latency)-1]; longest > 5*time.Second {
+		t.Errorf("an answer took %s", longest)
+	}
+}
+
 // cluster is three servers on one database, and what was said to them.
 type cluster struct {
 	t        *testing.T
