@@ -157,13 +157,23 @@ are masked. With --channel it counts what is pinned there, as the server read it
 	return cmd
 }
 
+// hasDatabase reports whether a home has a database: a file that is there, or a server's.
+func (c *program) hasDatabase(dir string) bool {
+	at, err := settings.DatabaseIn(c.getenv, dir)
+	if err != nil || at.OnServer() {
+		return err == nil
+	}
+	_, err = os.Stat(at.Path)
+	return err == nil
+}
+
 // storedPins is what the server last read in a channel. Without a home, or a server that was
 // ever there, nothing is known.
 func (c *program) storedPins(ctx context.Context, bot, guild, channel string) []config.Pin {
 	var list []config.Pin
 	known := false
 	if dir, err := settings.HomeDir(c.getenv, c.home); err == nil {
-		if _, err := os.Stat(filepath.Join(dir, "chorus.db")); err == nil {
+		if c.hasDatabase(dir) {
 			err = c.with(ctx, func(a *app.App) error {
 				stored, err := settings.PinsAt(ctx, a.Settings, bot, guild, channel)
 				if err != nil {
