@@ -202,6 +202,7 @@ const (
 
 	PressTask     = "task"     // does something about a task
 	PressFeedback = "feedback" // the same with words
+	PressNote     = "note"     // does something about a note of a project
 )
 
 // ButtonValue is what a button carries: an action and what it is about.

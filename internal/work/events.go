@@ -15,7 +15,7 @@ func EventTypes() []string {
 	out := []string{
 		"task.created", "task.edited", "task.deleted", "task.dependency_added", "task.dependency_removed", "task.taken_over", EventReminder, EventStuck,
 		"project.created", "project.edited", "project.paused", "project.resumed", "project.channel", "project.command", "project.deleted", "repo.added",
-		"note.created", "note.updated", "note.appended", "note.deleted",
+		"note.created", "note.updated", "note.appended", "note.deleted", "note.thread",
 		"git.committed", "git.pushed", "git.created", "git.checked_out", "git.merged", "git.pull_request",
 		"orchestrator.paused", "orchestrator.running",
 	}

@@ -114,7 +114,10 @@ func (h *Handler) OpenNotesThread(ctx context.Context, by operation.Caller, in o
 			return operations.NotesThread{}, err
 		}
 	}
-	return operations.NotesThread{ID: id, Project: p.ID}, h.o.Memos.Remember(ctx, work.MemoNotesThread, id, []byte(p.ID))
+	if err := h.o.Memos.Remember(ctx, work.MemoNotesThread, id, []byte(p.ID)); err != nil {
+		return operations.NotesThread{}, err
+	}
+	return operations.NotesThread{ID: id, Project: p.ID}, h.o.Projects.Record(ctx, work.Event{Type: "note.thread", Project: p.ID, By: by.Principal.String(), Text: id})
 }
 
 // NotesProject is the project whose notes a conversation takes; "": none.

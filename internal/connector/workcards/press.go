@@ -47,17 +47,23 @@ func (*Cards) Complete(context.Context, platform.Invocation, string) ([]platform
 	return nil, false
 }
 
+// otherVersion answers a button that nobody knows any more.
+const otherVersion = "This button is of another version of Chorus and does nothing any more."
+
 func says(text string) platform.Answer { return platform.Answer{Text: text} }
 
 // Press implements connector.Commands.
 func (c *Cards) Press(ctx context.Context, p platform.Press) (platform.Answer, bool) {
 	what, id, ok := platform.ReadButton(p.Value)
+	if ok && what == platform.PressNote {
+		return c.pressedNote(ctx, p, id), true
+	}
 	if !ok || what != platform.PressTask && what != platform.PressFeedback {
 		return platform.Answer{}, false
 	}
 	parts := strings.Split(id, ":")
 	if len(parts) != 3 || !workview.Action(parts[0]).Known() {
-		return says("This button is of another version of Chorus and does nothing any more."), true
+		return says(otherVersion), true
 	}
 	return c.pressed(ctx, p, workview.Action(parts[0]), parts[1], parts[2]), true
 }

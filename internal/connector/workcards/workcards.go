@@ -1,6 +1,6 @@
 // Package workcards shows the tasks of projects on a chat platform: in the channel that a project is linked to every task that
 // moves has a card, which is edited as the task moves and has the buttons that are legal now. Below the card a thread shows what
-// its worker does. Whoever is needed is called by a short message that answers the card.
+// its worker does. Whoever is needed is called by a short message that answers the card. A thread that takes notes begins with their list.
 //
 // It promises that a card is made once and a call is posted once, whenever the process dies: what is wanted is written to the
 // outbox under a name of its own before the reader of the events moves on. A button does what the operation of its name does, with
@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"chorus/internal/connector"
@@ -169,8 +170,11 @@ func (c *Cards) show(ctx context.Context, events []work.Event) error {
 			last[e.Task] = e.ID
 		}
 	}
-	projects := map[string]bool{}
+	projects, notes := map[string]bool{}, map[string]int64{}
 	for _, e := range events {
+		if strings.HasPrefix(e.Type, "note.") {
+			notes[e.Project] = e.ID
+		}
 		if err := c.aboutProject(ctx, e); err != nil {
 			return err
 		}
@@ -186,6 +190,11 @@ func (c *Cards) show(ctx context.Context, events []work.Event) error {
 			continue
 		}
 		if err := c.showBudget(ctx, id); err != nil {
+			return err
+		}
+	}
+	for id, seq := range notes {
+		if err := c.showNotes(ctx, id, seq); err != nil {
 			return err
 		}
 	}

@@ -121,9 +121,69 @@ func TestWorkNotesThread(t *testing.T) {
 	if !strings.Contains(told, "this is the notes thread for project `web-app`") || !strings.Contains(told, "ACTIVE PROJECT: `web-app`") {
 		t.Errorf("the model is told %.3000s", told)
 	}
-	if _, err := operations.PromoteNote.Call(t.Context(), g.app.Service.Operations(), g.by("bob"), operations.NotePromotion{Title: "Ideas", Project: "web-app"}); err != nil {
-		t.Error(err)
+}
+
+// A notes thread begins with a list of the notes; a button shows one to whoever presses, who can make a task of it.
+func TestWorkNotesList(t *testing.T) {
+	t.Parallel()
+	g := inWork(t, discordsim.Options{}, map[string]string{})
+	shown := g.command("ada", "general", "note thread", map[string]any{"project": "web-app"}).Text()
+	id, _, _ := strings.Cut(strings.TrimPrefix(shown, "<#"), ">")
+	list := func(words string, buttons int) discordsim.Message {
+		t.Helper()
+		return g.message("list with "+words, func(m discordsim.Message) bool {
+			return m.ChannelID.String() == id && strings.Contains(m.Text(), "**Notes of Web App**") && strings.Contains(m.Text(), words) && len(m.CustomIDs()) == buttons
+		})
 	}
+	first := list("There are none yet", 0)
+	writes := func(title, text string) {
+		t.Helper()
+		if _, err := operations.WriteNote.Call(t.Context(), g.app.Service.Operations(), g.by("ada"), operations.NoteText{Title: title, Content: text, Project: "web-app"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writes("Ideas", "# Ideas\n\na darker dark mode\n")
+	if now := list("Press one to read it", 1); now.ID != first.ID {
+		t.Errorf("another list: %s and %s", first.ID, now.ID)
+	}
+	// Killed before it had written down how far it was: there is one list all the same.
+	g.end()
+	g.start()
+	if err := g.app.DB.Remember(t.Context(), "work-cards", "discord/chorus", []byte("0")); err != nil {
+		t.Fatal(err)
+	}
+	writes("Long", "# Long\n\n"+strings.Repeat("a long thought ", 500))
+	now := list("Press one to read it", 2)
+	messages, err := g.Messages(id)
+	if err != nil || now.ID != first.ID || len(messages) != 1 {
+		t.Errorf("%d messages in the thread, %v", len(messages), err)
+	}
+	const long, ideas = 0, 1 // what changed last is first
+	press := func(who string, button int, words string) discordsim.Message {
+		t.Helper()
+		g.click(who, now.ID, now.CustomIDs()[button])
+		return g.message("note with "+words, func(m discordsim.Message) bool {
+			return m.Flags&discordsim.FlagEphemeral != 0 && strings.Contains(m.Text(), words)
+		})
+	}
+	if m := press("bob", long, "The whole note is attached"); len(m.Attachments) != 1 || m.Attachments[0].Filename != "long.md" {
+		t.Errorf("%+v", m.Attachments)
+	}
+	note := press("bob", ideas, "a darker dark mode")
+	g.click("bob", note.ID, note.CustomIDs()[0])
+	g.message("the task", func(m discordsim.Message) bool {
+		return m.Flags&discordsim.FlagEphemeral != 0 && strings.Contains(m.Text(), "is made of it: Ideas")
+	})
+	// Who may not see the project is told nothing of its notes.
+	private := false
+	if _, err := operations.EditProject.Call(t.Context(), g.app.Service.Operations(), g.by("ada"), operations.ProjectChanges{ID: "web-app", Shared: &private}); err != nil {
+		t.Fatal(err)
+	}
+	press("bob", ideas, "not found")
+	for i := range 25 {
+		writes(fmt.Sprintf("Note %d", i), "x")
+	}
+	list("The 20 that changed last; `/note list` shows all 27", 20)
 }
 
 // TestWorkGuide does what the guide says.
