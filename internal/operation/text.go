@@ -116,9 +116,12 @@ func Sentence(template string, in, out any) string {
 	})
 }
 
+// Shower is an item of an output that says itself how people are shown it, as Markdown.
+type Shower interface{ Shown() string }
+
 // Render fills a template of several lines with values of the output, else of the input. A name may have a format:
 // those of Cell, "block" for text that is shown as it is, "diff" for a difference, "diffs" for a list of them with their
-// paths, "list" for a line for each item, "yes|no" for the words that stand for true and false. A line whose names are
+// paths, "list" for a line for each item, "each" for items that show themselves (Shower), "yes|no" for the words that stand for true and false. A line whose names are
 // all empty is left out.
 func Render(template string, in, out any) string {
 	var lines []string
@@ -162,10 +165,13 @@ func formatted(v reflect.Value, format string) string {
 		return fenced("", Cell(v, ""))
 	case format == "diff":
 		return fenced("diff", Cell(v, ""))
-	case v.Kind() == reflect.Slice && (format == "list" || format == "diffs"):
+	case v.Kind() == reflect.Slice && (format == "list" || format == "diffs" || format == "each"):
 		var lines []string
 		for i := range v.Len() {
-			switch item := v.Index(i); {
+			item := v.Index(i)
+			switch shows, ok := item.Interface().(Shower); {
+			case format == "each" && ok:
+				lines = append(lines, shows.Shown())
 			case format == "diffs":
 				lines = append(lines, Render("{path} {how}\n{diff:diff}", nil, item.Interface()))
 			case item.Kind() == reflect.Struct:

@@ -2,6 +2,8 @@ package operations
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"chorus/internal/operation"
@@ -208,27 +210,58 @@ func gitErrors() []operation.Kind {
 // inCheckout says where commands on repositories work.
 const inCheckout = "A linked repository is worked on where it is; of a clone or a new one the project has a checkout of its own, whose branch workspace follows the default branch."
 
+// Shown is the state of a repository as git would print it.
+func (s GitStatus) Shown() string {
+	head := "**" + s.Repo + "**"
+	if s.Branch != "" {
+		head += " on `" + s.Branch + "`"
+	}
+	if s.Ahead+s.Behind > 0 {
+		head += fmt.Sprintf(", %d ahead and %d behind", s.Ahead, s.Behind)
+	}
+	return head + operation.Render("\n{error}\n{status:block}", nil, s) + lastCommits(s.Recent)
+}
+
+func lastCommits(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return "\nlast commits:\n" + operation.Render("{text:block}", nil, struct {
+		Text string `json:"text"`
+	}{strings.Join(list, "\n")})
+}
+
+// Shown is the log of a repository as git would print it.
+func (l GitLog) Shown() string {
+	return operation.Render("**{repoId}** `{branch}`\n{error}\n{log:block}", nil, l)
+}
+
+// Shown is the difference as git would print it.
+func (d GitDiff) Shown() string {
+	return operation.Render("**{repoId}** against `{baseBranch}`\n{error}\n{diff:diff}", nil, d)
+}
+
 // The operations on the repositories of projects. Four of them have a second one, under another tool, that people may know instead.
 var (
 	GetGitStatus = operation.New(operation.Info{Name: "git.status", Help: "Show branch, changes and last commits of a project's repositories", Scope: operation.Read,
 		Errors: gitErrors(), Judged: "project_git_status",
 		HTTP:  []operation.HTTP{{Route: "GET /api/git/status", ID: "getGitStatus", Tag: "git"}},
 		CLI:   []operation.CLI{{Words: "git status"}},
-		Slash: []operation.Slash{{Words: "git status"}},
+		Slash: []operation.Slash{{Words: "git status", Show: "{repos:each}"}},
 		Tool:  "get_git_status"}, Git.GitStatus)
 
 	GetGitLog = operation.New(operation.Info{Name: "git.log", Help: "Show the last commits of a project's repositories", Scope: operation.Read,
 		Errors: gitErrors(), Judged: "project_git_log",
 		HTTP:  []operation.HTTP{{Route: "GET /api/git/log", ID: "gitLog", Tag: "git"}},
 		CLI:   []operation.CLI{{Words: "git log"}},
-		Slash: []operation.Slash{{Words: "git log"}},
+		Slash: []operation.Slash{{Words: "git log", Show: "{repos:each}"}},
 		Tool:  "git_log"}, Git.GitLog)
 
 	GetGitDiff = operation.New(operation.Info{Name: "git.diff", Help: "Show what changed in a project's repositories: since the last commit, or since a branch", Scope: operation.Read,
 		Errors: gitErrors(), Judged: "project_git_diff",
 		HTTP:  []operation.HTTP{{Route: "GET /api/git/diff", ID: "gitDiff", Tag: "git"}},
 		CLI:   []operation.CLI{{Words: "git diff"}},
-		Slash: []operation.Slash{{Words: "git diff"}},
+		Slash: []operation.Slash{{Words: "git diff", Show: "{repos:each}"}},
 		Tool:  "git_diff"}, Git.GitDiff)
 
 	GetGitChangedFiles = operation.New(operation.Info{Name: "git.files", Help: "List the files that differ from a branch, new ones too", Scope: operation.Read,

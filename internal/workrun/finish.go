@@ -99,11 +99,13 @@ func (r *Runner) withoutRepo(ctx context.Context, t work.Task, last bool) (work.
 	if err != nil || yes {
 		return work.VerifyPassed, "", err
 	}
-	return work.NeedsApproval, askWords + t.ID, nil
+	return work.NeedsApproval, askWords(t), nil
 }
 
-// askWords begin what is said of a result that waits.
-const askWords = "the result waits for a yes: approve_task, or chorus task approve "
+// askWords say of a result that waits what a person can do; the names of the tools follow for models.
+func askWords(t work.Task) string {
+	return "the result waits for a yes: approve the task, or reopen it with what is not right. In a terminal: chorus task approve " + t.ID + " (tools: approve_task, reopen_with_feedback)"
+}
 
 // approved reports whether somebody said yes to the attempt's result.
 func (r *Runner) approved(ctx context.Context, t work.Task) (bool, error) {
@@ -160,7 +162,7 @@ func (r *Runner) bring(ctx context.Context, t work.Task, last bool, result *work
 		}
 		switch {
 		case !yes && unchanged:
-			return work.NeedsApproval, askWords + t.ID, nil
+			return work.NeedsApproval, askWords(t), nil
 		case !yes:
 			return r.askForYes(ctx, repo, known, t, want)
 		}
@@ -219,7 +221,7 @@ func trailers(t work.Task) []gitrepo.Trailer {
 
 // askForYes makes a pull request where the repository has a place for them, or asks for a yes.
 func (r *Runner) askForYes(ctx context.Context, repo *gitrepo.Repo, known work.Repo, t work.Task, want *work.Worktree) (work.Step, string, error) {
-	ask := askWords + t.ID
+	ask := askWords(t)
 	if repo.Kind() != gitrepo.KindClone {
 		return work.NeedsApproval, ask, nil
 	}
