@@ -108,7 +108,7 @@ type App struct {
 	stopServing    atomic.Pointer[context.CancelCauseFunc] // while the server runs
 	work           *workrun.Runner                         // works on tasks, while the server runs
 	working        atomic.Bool                             // this process is a worker and no server
-	members        *workrun.Members
+	members        workers
 	queue          *tasks.Tasks
 	taskOf         func(context.Context, chat.ThreadID) (work.Task, error)
 }

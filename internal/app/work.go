@@ -20,11 +20,19 @@ import (
 	"chorus/internal/runsetup"
 	"chorus/internal/sandbox"
 	"chorus/internal/service"
+	"chorus/internal/store/nodes"
 	"chorus/internal/store/tasks"
 	"chorus/internal/work"
 	"chorus/internal/workrun"
 	"chorus/internal/workservice"
 )
+
+// workers are the processes that work on tasks.
+type workers interface {
+	Join(who work.Worker) (workrun.Membership, error)
+	Alive(name string) bool
+	List() ([]work.Worker, error)
+}
 
 // wireWork makes what projects and tasks need.
 func (a *App) wireWork() {
@@ -32,6 +40,10 @@ func (a *App) wireWork() {
 	a.Host.Work, a.queue = queue, queue
 	active := workservice.New(workservice.Options{Projects: queue, Tasks: queue, Memos: a.DB, NameOf: a.Service.NameOf})
 	a.members = &workrun.Members{Dir: a.Home.Workers(), Now: a.Service.Now}
+	if a.member != nil {
+		a.members = &workrun.SharedMembers{Owner: a.owner, Memos: a.DB, Now: a.Service.Now,
+			Held: func(ctx context.Context) (map[owner.Name]bool, error) { return nodes.Held(ctx, a.DB) }}
+	}
 	a.taskOf = queue.OfThread
 	a.work = &workrun.Runner{Tasks: queue, Home: a.Home, Now: a.Service.Now, Log: a.Log, Workers: a.Shared.Workers, Deadline: provider.Milliseconds(a.Shared.TaskTimeoutMS), TokenLimit: int64(a.Shared.WorkTokensDaily),
 		Reminders: work.Reminders{Every: provider.Milliseconds(a.Shared.TaskReminderMS), Escalate: provider.Milliseconds(a.Shared.TaskEscalationMS)},
@@ -39,7 +51,7 @@ func (a *App) wireWork() {
 			return a.workHandler().TellWork(ctx, t, words, key)
 		},
 		Self: work.Worker{Name: serverName}, Alive: a.members.Alive, Adopted: func(thread chat.ThreadID) { a.Engine(nil).Wake(thread) },
-		Paused: active.Paused, Lead: func(ctx context.Context, lead func(context.Context)) { a.whileOwner(ctx, owner.Work, lead) }, Git: gitrepo.Options{Environ: a.Environ, LocalURLs: true},
+		Paused: active.Paused, Lead: func(ctx context.Context, lead func(context.Context)) { a.whileOwner(ctx, a.leads(), lead) }, Git: gitrepo.Options{Environ: a.Environ, LocalURLs: true},
 		Say: func(ctx context.Context, t work.Task, words, key string) (string, error) {
 			return a.workHandler().SayWork(ctx, t, words, key)
 		},
@@ -50,6 +62,9 @@ func (a *App) wireWork() {
 			_, err := a.workHandler().Engine.Abort(ctx, thread, by, false)
 			return err
 		}}
+	if a.member != nil {
+		a.work.Here, a.work.Hold = a.hasProject, a.holdProject
+	}
 	handler := func(h *service.Handler) *workservice.Handler {
 		return workservice.New(workservice.Options{
 			NameOf: h.NameOf, Git: a.work, Members: a.members.List, Projects: queue, Tasks: queue, Plans: queue, Memos: a.DB, Home: a.Home, Now: a.Service.Now, Agent: chat.DefaultAgent, CheckURL: checkCloneURL,
@@ -93,6 +108,15 @@ func (a *App) workWritten() {
 	if running != nil {
 		running.NotifyPeers(workrun.ChangedElsewhere)
 	}
+}
+
+// leads is what a process owns that merges: once for a home, or where homes share a database once for each machine, since each merges
+// what it has the files of.
+func (a *App) leads() owner.Name {
+	if a.member == nil {
+		return owner.Work
+	}
+	return owner.WorkOf(a.member.nameOf())
 }
 
 // grantTime is what looking up a task's checkout may take.

@@ -21,10 +21,14 @@ const serverName = "server"
 
 // joinAsServer lists the server among the workers; a second one of the same home has another name.
 func (a *App) joinAsServer() (leave func()) {
-	self := work.Worker{Name: serverName, Host: hostName(), PID: os.Getpid(), Slots: a.work.Workers}
+	name := serverName
+	if a.member != nil { // every node has one
+		name += "-" + a.member.nameOf()
+	}
+	self := work.Worker{Name: name, Host: hostName(), PID: os.Getpid(), Slots: a.work.Workers}
 	own, err := a.members.Join(self)
 	if errors.Is(err, workrun.ErrNameTaken) {
-		self.Name = fmt.Sprintf("%s-%d", serverName, self.PID)
+		self.Name = fmt.Sprintf("%s-%d", name, self.PID)
 		own, err = a.members.Join(self)
 	}
 	a.work.Self = self

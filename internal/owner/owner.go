@@ -25,13 +25,22 @@ const (
 	Schedules Name = "schedules" // says what schedules say
 )
 
-const threadPrefix, botPrefix = "thread:", "bot:"
+const threadPrefix, botPrefix, workerPrefix, projectPrefix, workPrefix = "thread:", "bot:", "worker:", "project:", "work:"
 
 // Thread is the name of a thread: whoever has it may take the thread.
 func Thread(id chat.ThreadID) Name { return Name(threadPrefix + string(id)) }
 
 // Bot is the name of a bot account: whoever has it hears and speaks for it.
 func Bot(platform, account string) Name { return Name(botPrefix + platform + "-" + account) }
+
+// Worker is the name of a process that works on tasks.
+func Worker(name string) Name { return Name(workerPrefix + name) }
+
+// Project is the name of a project's repositories: whoever has it merges.
+func Project(id string) Name { return Name(projectPrefix + id) }
+
+// WorkOf is the name of what one process does for all on one machine: merging and cleaning up.
+func WorkOf(node string) Name { return Name(workPrefix + node) }
 
 // IsThread reports whether it is the name of a thread.
 func (n Name) IsThread() bool { return strings.HasPrefix(string(n), threadPrefix) }

@@ -343,8 +343,10 @@ func (r *Runner) clean(ctx context.Context) error {
 		if !gone && t.State != work.Completed || r.busy(w.Task) || r.after(w.Task).After(r.Now()) {
 			continue
 		}
-		t.ID = w.Task
-		r.start(ctx, t, func(ctx context.Context, t work.Task) bool { r.remove(ctx, w); return false })
+		t.ID, t.Project = w.Task, w.Project
+		if err := r.startHere(ctx, t, func(ctx context.Context, t work.Task) bool { r.remove(ctx, w); return false }); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -24,6 +24,14 @@ type Members struct {
 	Now func() time.Time
 }
 
+// Membership is this process among the workers.
+type Membership interface {
+	// Draining says that this worker takes no further tasks.
+	Draining() error
+	// Leave ends the membership. What it still has is taken over by others.
+	Leave()
+}
+
 // heartbeat is how often a member shows that it is alive.
 const heartbeat = 5 * time.Second
 
@@ -45,7 +53,7 @@ type Member struct {
 }
 
 // Join makes this process a worker until Leave.
-func (m *Members) Join(who work.Worker) (*Member, error) {
+func (m *Members) Join(who work.Worker) (Membership, error) {
 	if !validName.MatchString(who.Name) {
 		return nil, fmt.Errorf("%q is no name for a worker: letters, digits, dots and hyphens, at most 63", who.Name)
 	}

@@ -90,6 +90,11 @@ type Runner struct {
 	// Lead calls work, with a context that ends when another process may do it, while no other does what is done once: merges,
 	// deadlines, cleaning up. It returns when ctx ends. nil: there is no other.
 	Lead func(ctx context.Context, work func(context.Context))
+	// Here reports whether the files of a project are on this machine; nil: they are.
+	Here func(ctx context.Context, project string) (bool, error)
+	// Hold keeps other nodes from the repositories of a project while its results are merged or removed; nil where another one has
+	// them. A nil func: nobody else is there.
+	Hold func(ctx context.Context, project string) (release func())
 	// Adopted hears of a thread whose run goes on here from now on; may be nil.
 	Adopted func(thread chat.ThreadID)
 	// Git is how git is run.
@@ -250,7 +255,9 @@ func (r *Runner) lookAtFinished(ctx context.Context, now time.Time) (next time.T
 			next = earliest(next, until)
 			continue
 		}
-		r.start(ctx, t, r.finish)
+		if err := r.startHere(ctx, t, r.finish); err != nil {
+			return next, err
+		}
 	}
 	return next, nil
 }
@@ -280,7 +287,9 @@ func (r *Runner) lookAtWaiting(ctx context.Context, now time.Time) (next time.Ti
 				next = earliest(next, until)
 				continue
 			}
-			r.start(ctx, t, r.lookAtPull)
+			if err := r.startHere(ctx, t, r.lookAtPull); err != nil {
+				return next, err
+			}
 		}
 	}
 	return next, nil
@@ -356,6 +365,34 @@ func (r *Runner) start(ctx context.Context, t work.Task, do func(context.Context
 	})
 }
 
+// here reports whether the files of a project are on this machine.
+func (r *Runner) here(ctx context.Context, project string) (bool, error) {
+	if r.Here == nil {
+		return true, nil
+	}
+	return r.Here(ctx, project)
+}
+
+// startHere is start for what needs the repositories of a project: only where they are, and by one node at a time.
+func (r *Runner) startHere(ctx context.Context, t work.Task, do func(context.Context, work.Task) (moved bool)) error {
+	here, err := r.here(ctx, t.Project)
+	if err != nil || !here {
+		return err
+	}
+	r.start(ctx, t, func(ctx context.Context, t work.Task) bool {
+		if r.Hold == nil {
+			return do(ctx, t)
+		}
+		release := r.Hold(ctx, t.Project)
+		if release == nil {
+			return false // the next round asks again
+		}
+		defer release()
+		return do(ctx, t)
+	})
+	return nil
+}
+
 // late is when something is tried again, and how often it failed.
 type late struct {
 	times int
@@ -411,6 +448,13 @@ func (r *Runner) assign(ctx context.Context, now time.Time) error {
 	snap.Slots, snap.Limit = r.Workers-snap.Holds[r.Self.Name], r.TokenLimit
 	for i := range snap.Projects {
 		p := &snap.Projects[i]
+		here, err := r.here(ctx, p.ID)
+		if err != nil {
+			return err
+		}
+		if !here {
+			p.Ready = nil
+		}
 		p.Ready = slices.DeleteFunc(p.Ready, func(c work.Candidate) bool { return !r.Self.Takes(p.ID, c.Agent) })
 	}
 	for _, a := range work.Plan(snap) {

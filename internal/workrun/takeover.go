@@ -57,6 +57,9 @@ func (r *Runner) takeOver(ctx context.Context, t work.Task, free int) (bool, err
 	case t.State.Running() && free <= 0, r.Workers <= 0 && !ending:
 		return false, nil
 	}
+	if here, err := r.here(ctx, t.Project); err != nil || !here {
+		return false, err
+	}
 	took, err := r.Tasks.TakeOver(ctx, t, r.Self.Name)
 	if took {
 		r.Log.Info("a task of a worker that is gone goes on here", "component", "work", "event", "task_taken_over", "task", t.ID, "from", t.Worker, "worker", r.Self.Name)

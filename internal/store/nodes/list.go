@@ -184,3 +184,18 @@ func Owner(ctx context.Context, db DB, name owner.Name) (id, address string, err
 	}
 	return id, address, nil
 }
+
+// Held are the names that live nodes have.
+func Held(ctx context.Context, db DB) (map[owner.Name]bool, error) {
+	out := map[owner.Name]bool{}
+	err := db.Query(ctx, `SELECT owned.name FROM owned JOIN nodes ON nodes.id = owned.node WHERE owned.node <> '' AND nodes.dead = 0`, nil, func(rows *sql.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		out[owner.Name(name)] = true
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look what nodes have: %w", err)
+	}
+	return out, nil
+}

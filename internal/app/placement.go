@@ -1,0 +1,63 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"chorus/internal/owner"
+	"chorus/internal/work"
+)
+
+// projectPlace is the kind of memo that says on which machines the files of a project are: those that carry the label.
+const projectPlace = "project-placement"
+
+// hasProject reports whether the files of a project are on this machine. A project without a place gets that of the first node that
+// asks and has the folders that it links to; what is cloned is cloned there.
+func (a *App) hasProject(ctx context.Context, project string) (bool, error) {
+	n, err := a.member.joined()
+	if err != nil {
+		return false, err
+	}
+	label, err := a.DB.Recall(ctx, projectPlace, project)
+	if err == nil && label == nil {
+		label, err = a.placeProject(ctx, project, n.Name())
+	}
+	if err != nil {
+		return false, fmt.Errorf("where the files of project %s are: %w", project, err)
+	}
+	return slices.Contains(n.Labels(), string(label)), nil
+}
+
+// placeProject gives a project a place, if its folders are here.
+func (a *App) placeProject(ctx context.Context, project, node string) ([]byte, error) {
+	repos, err := a.queue.Repos(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	for _, repo := range repos {
+		if repo.Kind == work.Link {
+			if _, err := os.Stat(repo.Path); err != nil {
+				return nil, nil // somebody else has it
+			}
+		}
+	}
+	if _, err := a.DB.RememberOnce(ctx, projectPlace, project, []byte(node), secretForever); err != nil {
+		return nil, err
+	}
+	return a.DB.Recall(ctx, projectPlace, project) // another node may have been quicker
+}
+
+// holdProject keeps other nodes from the repositories of a project; nil: one of them has them.
+func (a *App) holdProject(ctx context.Context, project string) (release func()) {
+	held, err := a.owner.Take(ctx, owner.Project(project))
+	if err != nil {
+		if !errors.Is(err, owner.ErrHeld) && !errors.Is(err, owner.ErrDraining) {
+			a.Log.Warn("the repositories of a project cannot be taken: "+err.Error(), "component", "work", "event", "project_not_taken", "project", project)
+		}
+		return nil
+	}
+	return held.Release
+}
