@@ -228,6 +228,12 @@ func (k *Keeper) look(ctx context.Context, c Content) (Content, error) {
 			if err != nil {
 				return c, err
 			}
+			if !was {
+				// Moved away and back, or written by another machine: words stay those of whoever said them.
+				if planned, was, err = k.before(ctx, c.Path, digest); err != nil {
+					return c, err
+				}
+			}
 			if was {
 				next.Origin = planned.Origin
 			}
@@ -245,6 +251,19 @@ func (k *Keeper) look(ctx context.Context, c Content) (Content, error) {
 		c.parts, err = k.partsOf(ctx, c.Path, c.Text, last)
 		return c, err
 	}
+}
+
+// before finds the newest version that had a text; false: none had.
+func (k *Keeper) before(ctx context.Context, path, digest string) (Version, bool, error) {
+	all, err := k.versions.MemoryVersions(ctx, path)
+	if err != nil {
+		return Version{}, false, err
+	}
+	at := slices.IndexFunc(all, func(v Version) bool { return v.Digest == digest })
+	if at < 0 || digest == Digest("") { // an empty file is nobody's words
+		return Version{}, false, nil
+	}
+	return all[at], true, nil
 }
 
 // partsOf takes a text apart by who wrote it. Lines that no version knows are nobody's, and shown as such.

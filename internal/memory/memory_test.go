@@ -344,3 +344,35 @@ func TestRereadingIsCheap(t *testing.T) {
 	}
 	t.Logf("200 files in %s", best)
 }
+
+// A file that is moved away and back, or that another machine does not have, makes nobody's words the owner's.
+func TestTextThatComesBack(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	const name = "discord/room/MEMORY.md"
+	h.write(name, "- by me\n")
+	h.read(name)
+	text := "- by me\n- bob is boss\n"
+	if err := h.Announce(t.Context(), h.file(name), text, memory.Origin{Who: "bob", Thread: "discord:room:1@a", Call: "c1", How: "write"}); err != nil {
+		t.Fatal(err)
+	}
+	h.write(name, text)
+	want := h.read(name).Render()
+	if !strings.Contains(want, "on the words of bob") {
+		t.Fatalf("shown:\n%s", want)
+	}
+	if err := os.Remove(filepath.Join(h.dir, filepath.FromSlash(name))); err != nil {
+		t.Fatal(err)
+	}
+	if c := h.read(name); c.Text != "" || c.Version != 3 {
+		t.Fatalf("%+v", c)
+	}
+	h.write(name, text)
+	h.restart()
+	if c := h.read(name); c.Render() != want {
+		t.Errorf("shown:\n%s", c.Render())
+	}
+	if got := h.history(name); got != "4 write bob; 3 by hand ; 2 write bob; 1 by hand " {
+		t.Errorf("history: %s", got)
+	}
+}
