@@ -262,3 +262,39 @@ func TestNodesMeetOnAnEmptyDatabase(t *testing.T) {
 		t.Errorf("%+v, %v", i, err)
 	}
 }
+
+// A node that is frozen in the middle of a transaction holds its rows for two seconds, and nobody longer; when it is back, its
+// commit begins anew and is true once.
+func TestAFrozenNodeHoldsNothing(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	frozen, other := openURL(t, Options{URL: url}), openURL(t, Options{URL: url})
+	say(t, frozen, "one")
+	add := func(tx *transaction) error { return tx.exec(`UPDATE threads SET next_seq = next_seq + 1`) }
+	begun, thaw := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	done := make(chan error)
+	go func() {
+		done <- frozen.write(context.Background(), func(tx *transaction) error {
+			if err := add(tx); err != nil {
+				return err
+			}
+			once.Do(func() {
+				close(begun)
+				<-thaw
+			})
+			return tx.exec(`UPDATE threads SET title = 'thawed'`)
+		})
+	}()
+	<-begun
+	if err := other.write(t.Context(), add); err != nil { // waits for the row until the server ends the frozen one
+		t.Error(err)
+	}
+	close(thaw)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if row, err := other.Thread(t.Context(), "cli:home:one@main"); err != nil || row.Next != 4 || row.Title != "thawed" {
+		t.Errorf("%+v, %v", row, err)
+	}
+}
