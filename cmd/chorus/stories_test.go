@@ -77,7 +77,7 @@ func beginStory(env *testscript.Env) error {
 	}
 	env.Cd = at("repo")
 	for name, value := range map[string]string{
-		"HOME": at("user"), "CHORUS_HOME": at("home"), "USER": "ada", "TZ": "UTC", "LANG": "C.UTF-8", "TERM": "xterm-256color",
+		"HOME": at("user"), "CHORUS_HOME": at("home"), "GUIDES": filepath.Join(storyRoot, "docs", "guides"), "USER": "ada", "TZ": "UTC", "LANG": "C.UTF-8", "TERM": "xterm-256color",
 		"GORACE":              "atexit_sleep_ms=0 halt_on_error=1", // a second at the end of each process would be hours
 		"GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_NAME": "ada", "GIT_AUTHOR_EMAIL": "ada@example.org",
 		"GIT_COMMITTER_NAME": "ada", "GIT_COMMITTER_EMAIL": "ada@example.org",
