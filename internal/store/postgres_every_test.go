@@ -30,7 +30,10 @@ func TestPostgresUnderstandsEverything(t *testing.T) {
 	known := reflect.ValueOf(db)
 	for i := range known.NumMethod() {
 		name := known.Type().Method(i).Name
-		if name == "Close" || name == "Write" || name == "Query" {
+		switch name {
+		case "Close", "Write", "Query":
+			continue
+		case "CopyTo": // makes a file, and has tests of its own
 			continue
 		}
 		for _, filled := range []bool{true, false} {
