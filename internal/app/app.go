@@ -155,7 +155,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	opening.Durability, opening.Notify, opening.Now, opening.Follow = a.Shared.Durability, a.databaseChanged, o.Now, tasks.Follow
 	if o.Nodes || at.OnServer() {
 		a.member = &membership{app: a}
-		a.owner, opening.Owns = a.member, a.member.owns
+		a.owner, opening.Owns, opening.Placement = a.member, a.member.owns, a.member.placement
 	}
 	if a.DB, err = store.Open(ctx, opening); err != nil {
 		return nil, err
@@ -265,7 +265,7 @@ func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 	}
 	a.followRuns()
 	a.engine = engine.New(engine.Config{
-		Journal: j, Bus: a.Bus, Setup: a.Setup.ForRun, Takes: a.takes, Adopt: a.adopts, Owner: a.owner,
+		Journal: j, Bus: a.Bus, Setup: a.Setup.ForRun, Takes: a.takes, Adopt: a.adopts, Owner: a.owner, Here: a.here(),
 		MaxWaiting: a.Shared.MaxQueuedReplies, MaxRuns: a.Shared.MaxRuns, IdleAfter: time.Duration(a.Shared.IdleTimeoutMS) * time.Millisecond, Log: a.Log,
 		Bounds: provider.BoundsOf(a.Shared), FirstSweep: firstSweep, AfterRush: a.Setup.CloseIdle, SweepEvery: a.Sweep, Now: a.Now, Peers: a.Peers(), NotifyRuns: a.farPeers(), Elsewhere: a.elsewhere(),
 	})

@@ -7,9 +7,45 @@ import (
 	"os"
 	"slices"
 
+	"chorus/internal/engine"
+	"chorus/internal/journal"
 	"chorus/internal/owner"
 	"chorus/internal/work"
 )
+
+// placement is the label of a new thread: the node that makes it has its folder.
+func (m *membership) placement(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	return m.nameOf()
+}
+
+// here says why a thread cannot run on this node. Files count as here, too, where a thread's folder is: on a disk that nodes share.
+func (a *App) here() func(journal.Thread) error {
+	if a.member == nil {
+		return nil
+	}
+	return func(row journal.Thread) error {
+		if row.Placement == "" {
+			return nil
+		}
+		n, err := a.member.joined()
+		if err != nil {
+			return err
+		}
+		if slices.Contains(n.Labels(), row.Placement) {
+			return nil
+		}
+		if info, err := os.Stat(row.Dir); err == nil && info.IsDir() {
+			return nil
+		}
+		if n.Carried(row.Placement) {
+			return engine.ErrElsewhere
+		}
+		return fmt.Errorf("this conversation waits for node %s, which has its files (%s); `chorus node label NODE --add %s` lets another node go on with it", row.Placement, row.Dir, row.Placement)
+	}
+}
 
 // projectPlace is the kind of memo that says on which machines the files of a project are: those that carry the label.
 const projectPlace = "project-placement"

@@ -141,6 +141,12 @@ func (a *actor) work() (stay bool) {
 	case row.Status != chat.Running && a.verdict == nil && a.log != nil && a.log.Seq()+1 == row.Next && a.pendingElsewhere():
 		return true // taking the lock for nothing would keep it from those others
 	}
+	if e.Here != nil {
+		if err := e.Here(row); err != nil {
+			a.isElsewhere(err)
+			return false
+		}
+	}
 	defer func() { a.slot.Load().release() }()
 	if run, stay := a.awaitSlot(ctx, row); !run {
 		return stay

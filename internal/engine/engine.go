@@ -106,7 +106,10 @@ type Config struct {
 	Takes func(thread chat.ThreadID, prompt transcript.Waiting) bool
 	// Adopt says which threads this process may run; of all others it only writes
 	// events. A thread named in Wake is run without asking.
-	Adopt      func(chat.ThreadID) bool
+	Adopt func(chat.ThreadID) bool
+	// Here says why a thread cannot run in this process, because its files are on another machine; nil: it can. ErrElsewhere: another
+	// process can. A nil func: everything is here.
+	Here       func(journal.Thread) error
 	Owner      owner.Owner      // gives threads to one process at a time
 	Peers      peernotify.Peers // notifies the other processes that work on the same journal; nil: only the sweep sees what they do
 	Elsewhere  Elsewhere        // brings live pieces of what other processes run; nil: nobody does
@@ -128,6 +131,9 @@ const (
 	DefaultIdleAfter  = 5 * time.Minute
 	DefaultSweep      = 2 * time.Second
 )
+
+// ErrElsewhere: the files of a thread are on a machine whose process lives and runs it.
+var ErrElsewhere = errors.New("its files are on another machine")
 
 // Engine runs threads. Make it with New, end it with Stop.
 type Engine struct {

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"errors"
 	"time"
 
+	"chorus/internal/bus"
 	"chorus/internal/chat"
 	"chorus/internal/peernotify"
 )
@@ -44,6 +46,17 @@ func (e *Engine) NotifyPeers(topic peernotify.Topic) {
 func (e *Engine) notifyWatchers(thread chat.ThreadID) {
 	if e.NotifyRuns {
 		e.NotifyPeers(peernotify.Events(thread))
+	}
+}
+
+// isElsewhere passes what this process wrote to those that have the thread's files, and says so where nobody has them.
+func (a *actor) isElsewhere(why error) {
+	if !a.news.Swap(false) {
+		return
+	}
+	a.engine.NotifyPeers(peernotify.Thread(a.thread))
+	if !errors.Is(why, ErrElsewhere) {
+		a.engine.Bus.Publish(a.thread, bus.Note{Err: why})
 	}
 }
 

@@ -87,6 +87,7 @@ type Thread struct {
 	Created    time.Time
 	LastActive time.Time
 	Parent     Parent // zero: nobody's
+	Placement  string // the label of the machines that have its files; empty: any may run it
 }
 
 // Parent is who began a thread that an agent began.

@@ -160,7 +160,11 @@ func written(tx *transaction, in *intent) (bool, error) {
 func (db *DB) apply(tx *transaction, in *intent) (journal.Committed, error) {
 	now := micros(db.now())
 	if in.Create != nil {
-		if err := createThread(tx, in.Thread, *in.Create, now); err != nil {
+		made := *in.Create
+		if db.places != nil {
+			made.Placement = db.places(made.Dir)
+		}
+		if err := createThread(tx, in.Thread, made, now); err != nil {
 			return journal.Committed{}, err
 		}
 	}

@@ -49,6 +49,8 @@ type Options struct {
 	// Owns is asked inside a transaction that only the owner of a thing may make, such as taking a thread; an error undoes it. nil:
 	// whoever holds the lock file owns it, and need not be asked.
 	Owns func(Tx, owner.Name) error
+	// Placement is the label of the machines that have a new thread's files; nil: it may run anywhere.
+	Placement func(dir string) string
 	// Follow is told of every event inside the transaction that writes it; an error undoes both. nil: nobody is.
 	Follow Follower
 }
@@ -61,6 +63,7 @@ type DB struct {
 	now     func() time.Time
 	follow  Follower
 	owns    func(Tx, owner.Name) error
+	places  func(dir string) string
 
 	w       *writer   // SQLite's
 	pg      *postgres // PostgreSQL's; one of the two is nil
@@ -103,7 +106,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, explain(path, err)
 	}
-	db := &DB{path: path, blobDir: o.BlobDir, now: o.Now, follow: o.Follow, owns: o.Owns, w: w, says: &sqliteSQL, health: w.health}
+	db := &DB{path: path, blobDir: o.BlobDir, now: o.Now, follow: o.Follow, owns: o.Owns, places: o.Placement, w: w, says: &sqliteSQL, health: w.health}
 	db.readers, err = sql.Open(driverName, dsn(path, readerPragmas))
 	if err != nil {
 		return nil, errors.Join(explain(path, err), w.close())
@@ -128,7 +131,7 @@ func openServer(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &DB{path: pg.name, now: o.Now, follow: o.Follow, owns: o.Owns, pg: pg, says: &postgresSQL, health: h}, nil
+	return &DB{path: pg.name, now: o.Now, follow: o.Follow, owns: o.Owns, places: o.Placement, pg: pg, says: &postgresSQL, health: h}, nil
 }
 
 // Close commits what is queued and closes the file. It may be called twice.

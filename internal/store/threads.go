@@ -14,7 +14,7 @@ import (
 	"chorus/internal/owner"
 )
 
-const threadColumns = `id, agent, place, owner, title, dir, status, epoch, next_seq, waiting, wake, created, last_active, parent, parent_run, parent_call, root_run`
+const threadColumns = `id, agent, place, owner, title, dir, status, epoch, next_seq, waiting, wake, created, last_active, parent, parent_run, parent_call, root_run, placement`
 
 // createThread makes the row unless it is there; what the draft leaves empty
 // comes from the id.
@@ -33,10 +33,10 @@ func createThread(tx *transaction, id chat.ThreadID, t journal.Thread, now int64
 	if err != nil {
 		return err
 	}
-	return tx.exec(`INSERT INTO threads (id, transport, place, agent, owner, title, dir, status, created, last_active, parent, parent_run, parent_call, root_run)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+	return tx.exec(`INSERT INTO threads (id, transport, place, agent, owner, title, dir, status, created, last_active, parent, parent_run, parent_call, root_run, placement)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		string(id), transport, t.Place, t.Agent, owner, t.Title, t.Dir, string(chat.Idle), now, now,
-		string(t.Parent.Thread), t.Parent.Run, t.Parent.Call, t.Parent.Root)
+		string(t.Parent.Thread), t.Parent.Run, t.Parent.Call, t.Parent.Root, t.Placement)
 }
 
 // Take makes the caller the thread's owner: whoever had it before is fenced.
@@ -183,7 +183,7 @@ func scanThread(row scanner) (journal.Thread, error) {
 	var created, active int64
 	err := row.Scan(&t.ID, &t.Agent, &t.Place, &owner, &t.Title, &t.Dir, &t.Status,
 		&t.Epoch, &t.Next, &t.Waiting, &t.Wake, &created, &active,
-		&t.Parent.Thread, &t.Parent.Run, &t.Parent.Call, &t.Parent.Root)
+		&t.Parent.Thread, &t.Parent.Run, &t.Parent.Call, &t.Parent.Root, &t.Placement)
 	if errors.Is(err, sql.ErrNoRows) {
 		return t, journal.ErrUnknown
 	}

@@ -223,3 +223,15 @@ func weight(node string, name owner.Name) uint64 {
 	_, _ = h.Write([]byte(node))
 	return h.Sum64()
 }
+
+// Carried reports whether another node that lives carries a label.
+func (n *Node) Carried(label string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, s := range n.seen {
+		if slices.Contains(s.labels, label) {
+			return true
+		}
+	}
+	return false
+}
