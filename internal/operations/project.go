@@ -187,8 +187,9 @@ var (
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/projects/{id}", ID: "getProject"}},
 		CLI:    []operation.CLI{{Words: "project show", Args: "ID"}},
-		Slash:  []operation.Slash{{Words: "project show"}},
-		Tool:   "get_project"}, Projects.GetProject)
+		Slash: []operation.Slash{{Words: "project show", Show: "**{name}** `{id}` {status}, {openTasks} open, {maxConcurrentAgents} at once\n{tokensUsed} tokens in 24 hours, limit {budgetLimit} (0: none)\n" +
+			"channel {channelId}\nof {ownerName}, {shared:everybody here sees it|only its owner sees it}"}},
+		Tool: "get_project"}, Projects.GetProject)
 
 	EditProject = operation.New(operation.Info{Name: "project.edit", Help: "Change a project's name, weight or limits", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound},

@@ -123,7 +123,7 @@ var (
 		HTTP:   []operation.HTTP{{Route: "GET /api/schedules/{id}", ID: "getSchedule"}},
 		CLI:    []operation.CLI{{Words: "schedule show", Args: "ID"}},
 		Slash: []operation.Slash{{Words: "schedule show", Example: "id:01K9",
-			Show: "**{when}** {status} (`{spec}`, {zone})\nin session `{sessionId}`: {text:300}\n{next:list}\n{runs:list}"}},
+			Show: "**{when}** {status} (`{spec}`, {zone})\n{text:300}\nin session `{sessionId}`\n{next:list}\n{runs:list}"}},
 		Tool: "schedule_get", Page: "/schedules"}, Schedules.GetSchedule)
 
 	PauseSchedule = operation.New(operation.Info{Name: "schedule.pause", Help: "Hold a schedule until it is resumed", Scope: operation.Chat, Effect: operation.Changes,

@@ -332,8 +332,9 @@ var (
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/tasks/{id}", ID: "getTask"}},
 		CLI:    []operation.CLI{{Words: "task show", Args: "ID"}},
-		Slash:  []operation.Slash{{Words: "task show"}},
-		Tool:   "get_task"}, Tasks.GetTask)
+		Slash: []operation.Slash{{Words: "task show", Show: "**{title}** `{id}` {status}\n{why:500}\n{description:block}\n{projectId}, agent {assignedAgent}, priority {priority}, attempt {attempt}\n" +
+			"branch {branch}\n{prUrl}\nneeds: {dependsOn:list}"}},
+		Tool: "get_task"}, Tasks.GetTask)
 
 	EditTask = operation.New(operation.Info{Name: "task.edit", Help: "Change a task's title, description or priority", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound},
