@@ -207,7 +207,7 @@ func (a *App) wire() {
 	a.Setup = &runsetup.Setup{Skills: a.Skills, DB: a.DB, Environ: o.Environ, Executor: a.Executor, Home: a.Home, Log: a.Log, Models: a.Models, Notices: a.Notices,
 		Overrides: a.Overrides, Shared: a.Shared, Discovery: a.Discovery, Gate: a.Gate, Isolation: a.Isolation, Logs: a.Logs, Settings: a.Settings,
 		Me: a.Me, Running: a.Running, Memory: memory.NewKeeper(a.Home.Dir(), a.DB, o.Now)}
-	a.Processes = &watch.Watcher{Store: a.DB, Dir: a.Home.Processes(), Environ: o.Environ, Now: o.Now, Log: a.Log, Judge: a.Setup.JudgeProcess,
+	a.Processes = &watch.Watcher{Store: a.DB, Shared: a.member != nil, Dir: a.Home.Processes(), Environ: o.Environ, Now: o.Now, Log: a.Log, Judge: a.Setup.JudgeProcess,
 		Act: func(ctx context.Context, p background.Process, f background.Fire, output string) (watch.Acted, error) {
 			handler := a.Service.Guest
 			if a.serving.Load() {

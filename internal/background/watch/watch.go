@@ -46,6 +46,7 @@ type Acted struct {
 type Watcher struct {
 	Store   Store
 	Dir     string   // where each process has a folder, named by its id
+	Shared  bool     // other machines use the store, too: a process without a folder here is theirs
 	Environ []string // ours; processes get what is not secret of it
 	Program []string // how our own program is called; nil: the one that runs
 	// Act carries out a hook's action, other than to stop the process, once for a key of the fire. The output is the last
@@ -329,6 +330,11 @@ func (w *Watcher) look(ctx context.Context) (int, error) {
 func (w *Watcher) claim(p background.Process) (*watched, error) {
 	if one := w.held[p.ID]; one != nil {
 		return one, nil
+	}
+	if w.Shared {
+		if _, err := os.Stat(w.Folder(p.ID)); err != nil {
+			return nil, nil
+		}
 	}
 	claim, err := keep.Claim(w.Folder(p.ID))
 	if errors.Is(err, lockfile.ErrHeld) {
