@@ -34,6 +34,8 @@ type NotesThread struct {
 // NoteQuery says whose notes.
 type NoteQuery struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
+	Cursor  string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
+	Limit   int    `json:"limit,omitempty" min:"1" max:"1000" slash:"-" doc:"at most so many, by name; left out: all"`
 }
 
 // NoteRef names a note.

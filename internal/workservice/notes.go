@@ -46,8 +46,15 @@ func (h *Handler) ListNotes(ctx context.Context, by operation.Caller, in operati
 		return out, err
 	}
 	defer root.Close()
-	out.Items, err = h.listed(root.FS(), ".", p.ID, h.o.Home.ProjectNotes(p.ID))
-	return out, err
+	if out.Items, err = h.listed(root.FS(), ".", p.ID, h.o.Home.ProjectNotes(p.ID)); err != nil {
+		return out, err
+	}
+	out.Items = slices.DeleteFunc(out.Items, func(n operations.Note) bool { return n.Name <= in.Cursor })
+	if in.Limit > 0 && len(out.Items) > in.Limit {
+		out.Items = out.Items[:in.Limit]
+		out.Next = out.Items[in.Limit-1].Name
+	}
+	return out, nil
 }
 
 // listed are the pages of Markdown in a folder, by name.

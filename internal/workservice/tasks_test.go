@@ -242,3 +242,28 @@ func TestTokenUsageIsSummed(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// Notes are listed page by page, each once.
+func TestNotesHavePages(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.site()
+	for i := range 5 {
+		must[operations.Note](h, root, "write_note", fmt.Sprintf(`{"project_id":"site","title":"note %d","content":"x"}`, i))
+	}
+	var names []string
+	cursor, pages := "", 0
+	for {
+		page := must[operation.List[operations.Note]](h, root, "list_notes", `{"project_id":"site","limit":2,"cursor":"`+cursor+`"}`)
+		for _, n := range page.Items {
+			names = append(names, n.Name)
+		}
+		if pages++; page.Next == "" || pages > 5 {
+			break
+		}
+		cursor = page.Next
+	}
+	if got := strings.Join(names, " "); got != "note-0.md note-1.md note-2.md note-3.md note-4.md" || pages != 3 {
+		t.Errorf("%s in %d pages", got, pages)
+	}
+}
