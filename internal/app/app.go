@@ -94,13 +94,13 @@ type App struct {
 	Processes *watch.Watcher // of what agents left running
 
 	mu             sync.Mutex
-	engine         *engine.Engine             // nil until something must run
-	owner          owner.Owner                // gives things to one process at a time
-	member         *membership                // nil: the database is not shared with other nodes
-	toolGrace      time.Duration              // for tools that run when Close is called
-	adopted        []func(chat.ThreadID) bool // which threads this process may run, as far as anybody asked
-	stopBackground func()                     // nil: nothing goes on beside
-	serving        atomic.Bool                // this process runs everybody's threads
+	engine         atomic.Pointer[engine.Engine] // nil until something must run
+	owner          owner.Owner                   // gives things to one process at a time
+	member         *membership                   // nil: the database is not shared with other nodes
+	toolGrace      time.Duration                 // for tools that run when Close is called
+	adopted        []func(chat.ThreadID) bool    // which threads this process may run, as far as anybody asked
+	stopBackground func()                        // nil: nothing goes on beside
+	serving        atomic.Bool                   // this process runs everybody's threads
 	peers          peers
 	telemetry      telemetryParts
 	clock          clock.Clock                             // keeps schedules, while the server runs
@@ -253,8 +253,8 @@ func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 	if adopt != nil {
 		a.adopted = append(a.adopted, adopt)
 	}
-	if a.engine != nil {
-		return a.engine
+	if e := a.engine.Load(); e != nil {
+		return e
 	}
 	var j engine.Journal = a.DB
 	if a.Journal != nil {
@@ -264,12 +264,13 @@ func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 		j = timed{j, a.telemetry.counts}
 	}
 	a.followRuns()
-	a.engine = engine.New(engine.Config{
+	e := engine.New(engine.Config{
 		Journal: j, Bus: a.Bus, Setup: a.Setup.ForRun, Takes: a.takes, Adopt: a.adopts, Owner: a.owner, Here: a.here(),
 		MaxWaiting: a.Shared.MaxQueuedReplies, MaxRuns: a.Shared.MaxRuns, IdleAfter: time.Duration(a.Shared.IdleTimeoutMS) * time.Millisecond, Log: a.Log,
 		Bounds: provider.BoundsOf(a.Shared), FirstSweep: firstSweep, AfterRush: a.Setup.CloseIdle, SweepEvery: a.Sweep, Now: a.Now, Peers: a.Peers(), NotifyRuns: a.farPeers(), Elsewhere: a.elsewhere(),
 	})
-	return a.engine
+	a.engine.Store(e)
+	return e
 }
 
 // firstSweep lets a start ask its model before it looks for what others left behind.
@@ -281,7 +282,7 @@ func (a *App) Examine(ctx context.Context) doctor.Report {
 }
 
 // Running is the engine; nil until something must run.
-func (a *App) Running() *engine.Engine { return a.engine }
+func (a *App) Running() *engine.Engine { return a.engine.Load() }
 
 // adopts reports whether somebody in this process wants the thread to be run here.
 func (a *App) adopts(thread chat.ThreadID) bool {
@@ -301,10 +302,10 @@ const stopTimeout = 10 * time.Second
 func (a *App) Close() error {
 	var errs []error
 	a.Service.StopStreams()
-	if a.engine != nil {
+	if e := a.Running(); e != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), a.toolGrace+stopTimeout)
 		defer cancel()
-		errs = append(errs, a.engine.StopGently(ctx, a.toolGrace))
+		errs = append(errs, e.StopGently(ctx, a.toolGrace))
 	}
 	if a.stopBackground != nil {
 		a.stopBackground()

@@ -70,7 +70,7 @@ const maxPending = 1000
 func (a *App) snapshot(ctx context.Context) (telemetry.Snapshot, error) {
 	var s telemetry.Snapshot
 	a.mu.Lock()
-	e := a.engine
+	e := a.Running()
 	a.mu.Unlock()
 	if e != nil {
 		s.Actors, s.Abandoned, s.Lost = e.Actors(), e.Abandoned(), e.Fenced()

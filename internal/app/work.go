@@ -103,7 +103,7 @@ func (a *App) wireWork() {
 func (a *App) workWritten() {
 	a.Bus.Publish(work.EventsWritten, bus.Note{})
 	a.mu.Lock()
-	running := a.engine
+	running := a.Running()
 	a.mu.Unlock()
 	if running != nil {
 		running.NotifyPeers(workrun.ChangedElsewhere)

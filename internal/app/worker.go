@@ -155,5 +155,5 @@ func (a *App) awaitTasks(name string, o WorkerOptions) {
 func (a *App) stopEngine() error {
 	ctx, cancel := context.WithTimeout(context.Background(), a.toolGrace+stopTimeout)
 	defer cancel()
-	return a.engine.StopGently(ctx, a.toolGrace)
+	return a.Running().StopGently(ctx, a.toolGrace)
 }

@@ -142,6 +142,7 @@ func (a *actor) work() (stay bool) {
 		return true // taking the lock for nothing would keep it from those others
 	}
 	if e.Here != nil {
+		a.waits("a look at where its files are", e.Bounds.Store) // they may be on a disk of the network
 		if err := e.Here(row); err != nil {
 			a.isElsewhere(err)
 			return false

@@ -252,6 +252,7 @@ var (
 
 // hungSetup puts the hang between an engine and its settings.
 func hungSetup(c *engine.Config, h *hang, set *tool.Set) {
+	c.Here = func(journal.Thread) error { return h.pass(blind, "Config.Here") }
 	inner := c.Setup
 	c.Setup = func(ctx context.Context, row journal.Thread, work engine.Work) (engine.Setup, error) {
 		s, err := through(ctx, h, "Config.Setup", func() (engine.Setup, error) { return inner(ctx, row, work) })
