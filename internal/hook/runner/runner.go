@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -296,6 +297,9 @@ func (r *Runner) happened(ctx context.Context, hooks []hook.Hook, what Happened)
 
 // begin begins the runs that have their turn: the oldest first, one of a hook at a time.
 func (r *Runner) begin(ctx context.Context) error {
+	r.mu.Lock()
+	before := maps.Clone(r.active) // one that ends while the list is read may stand in it as unfinished
+	r.mu.Unlock()
 	runs, err := r.DB.UnfinishedHookRuns(ctx)
 	if err != nil {
 		return err
@@ -309,8 +313,8 @@ func (r *Runner) begin(ctx context.Context) error {
 		if r.slots >= hook.AtOnce || ctx.Err() != nil {
 			return nil
 		}
-		if r.active[run.Hook] != nil {
-			continue
+		if before[run.Hook] != nil || r.active[run.Hook] != nil {
+			continue // its end has the list read again
 		}
 		runCtx, cancel := context.WithCancel(ctx)
 		r.active[run.Hook] = cancel
