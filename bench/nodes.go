@@ -81,7 +81,7 @@ func (b *stand) answerRate(ctx context.Context, nodes int, model string) (rate f
 	}()
 	for n := range nodes {
 		s, err := b.serve(ctx, fmt.Sprintf("node-%d-of-%d", n+1, nodes), openConfig+fmt.Sprintf("maxRuns: %d\n", nodeRuns),
-			"CHORUS_DATABASE_URL="+cluster.URL("postgres"), "ANTHROPIC_BASE_URL="+model, fmt.Sprintf("CHORUS_NODE_NAME=node-%d", n+1))
+			"CHORUS_DATABASE_URL="+cluster.URL("postgres"), "ANTHROPIC_BASE_URL="+model, fmt.Sprintf("CHORUS_NODE=node-%d", n+1))
 		if err != nil {
 			return 0, err
 		}

@@ -19,11 +19,10 @@ func TestClusterComposeFitsTheProgram(t *testing.T) {
 	t.Parallel()
 	var file struct {
 		Services map[string]struct {
-			Image, Grace   string
+			Image          string
 			StopGrace      string `yaml:"stop_grace_period"`
 			Ports, Volumes []string
 			Environment    map[string]string
-			Command        []string
 		}
 		Volumes map[string]any
 	}
