@@ -19,8 +19,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-
+	"chorus/internal/awsauth"
 	"chorus/internal/model"
 	"chorus/internal/model/wire"
 )
@@ -57,7 +56,7 @@ type Options struct {
 type Provider struct {
 	opts  Options
 	http  *http.Client
-	chain *credentialChain
+	chain *awsauth.Chain
 }
 
 var _ model.Model = (*Provider)(nil)
@@ -75,7 +74,8 @@ func New(opts Options) *Provider {
 	if p.http == nil {
 		p.http = wire.Client()
 	}
-	p.chain = newCredentialChain(opts)
+	p.chain = awsauth.New(awsauth.Options{AccessKey: opts.AccessKey, SecretKey: opts.SecretKey, SessionToken: opts.SessionToken,
+		Region: opts.Region, Profile: opts.Profile, Getenv: opts.Getenv})
 	return p
 }
 
@@ -85,7 +85,7 @@ func (p *Provider) Close() { p.http.CloseIdleConnections() }
 // access is what a call is signed with.
 type access struct {
 	token  string // a Bedrock API key; "": sign with keys
-	keys   aws.Credentials
+	keys   awsauth.Keys
 	region string
 }
 
@@ -106,7 +106,7 @@ func (p *Provider) access(ctx context.Context, side wire.Side, base string) (acc
 		a.token = strings.TrimSpace(p.opts.Getenv("AWS_BEARER_TOKEN_BEDROCK"))
 	}
 	if a.token == "" {
-		keys, err := p.chain.credentials(ctx)
+		keys, err := p.chain.Credentials(ctx)
 		if err != nil {
 			return access{}, noCredentials(side, err)
 		}
@@ -122,7 +122,7 @@ func (p *Provider) access(ctx context.Context, side wire.Side, base string) (acc
 // region is where the models are. A server at an address of its own is signed for
 // the usual region unless another is named.
 func (p *Provider) region(ctx context.Context, base string) (string, error) {
-	r, err := p.chain.region(ctx)
+	r, err := p.chain.Region(ctx)
 	if r != "" {
 		return r, nil
 	}

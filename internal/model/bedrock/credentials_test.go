@@ -10,7 +10,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"chorus/internal/awsauth"
 	"chorus/internal/model"
 	"chorus/internal/sim/llmsim"
 )
@@ -276,7 +276,7 @@ func TestChain(t *testing.T) {
 			isolate(t, vars)
 			p := New(c.opts)
 			defer p.Close()
-			got, err := p.chain.credentials(t.Context())
+			got, err := p.chain.Credentials(t.Context())
 			if want, fails := strings.CutPrefix(c.want, "!"); fails {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("got %q, %v; want %q", got.AccessKeyID, err, want)
@@ -286,7 +286,7 @@ func TestChain(t *testing.T) {
 			if err != nil || got.AccessKeyID != c.want {
 				t.Errorf("got %q, %v; want %q", got.AccessKeyID, err, c.want)
 			}
-			if region, err := p.chain.region(t.Context()); c.region != "" && region != c.region {
+			if region, err := p.chain.Region(t.Context()); c.region != "" && region != c.region {
 				t.Errorf("region %q, %v; want %q", region, err, c.region)
 			}
 		})
@@ -305,7 +305,7 @@ func TestCredentialsAreCached(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			if got, err := p.chain.credentials(t.Context()); err != nil || got.AccessKeyID != "AKIDCONTAINER" {
+			if got, err := p.chain.Credentials(t.Context()); err != nil || got.AccessKeyID != "AKIDCONTAINER" {
 				t.Errorf("got %q, %v", got.AccessKeyID, err)
 			}
 		})
@@ -314,8 +314,8 @@ func TestCredentialsAreCached(t *testing.T) {
 	if n := asked.Load(); n != 1 {
 		t.Errorf("asked %d times", n)
 	}
-	p.chain.forget()
-	if _, err := p.chain.credentials(t.Context()); err != nil || asked.Load() != 2 {
+	p.chain.Forget()
+	if _, err := p.chain.Credentials(t.Context()); err != nil || asked.Load() != 2 {
 		t.Errorf("forgotten credentials: %v, asked %d times", err, asked.Load())
 	}
 }
@@ -323,7 +323,7 @@ func TestCredentialsAreCached(t *testing.T) {
 func TestCredentialsAreReplacedBeforeTheyEnd(t *testing.T) {
 	var asked atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		left := []time.Duration{expiryWindow / 2, time.Hour}[min(asked.Add(1), 2)-1]
+		left := []time.Duration{awsauth.ExpiryWindow / 2, time.Hour}[min(asked.Add(1), 2)-1]
 		_, _ = fmt.Fprintf(w, `{"AccessKeyId":"AKID","SecretAccessKey":"s","Token":"t","Expiration":%q}`, time.Now().Add(left).UTC().Format(time.RFC3339))
 	}))
 	defer srv.Close()
@@ -331,7 +331,7 @@ func TestCredentialsAreReplacedBeforeTheyEnd(t *testing.T) {
 	p := New(Options{})
 	defer p.Close()
 	for range 3 {
-		if _, err := p.chain.credentials(t.Context()); err != nil {
+		if _, err := p.chain.Credentials(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -355,32 +355,18 @@ func TestWaitingForCredentialsCanBeCancelled(t *testing.T) {
 	first, cancelFirst := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := p.chain.credentials(first)
+		_, err := p.chain.Credentials(first)
 		done <- err
 	}()
 	<-arrived
 	second, cancelSecond := context.WithCancel(t.Context())
 	cancelSecond()
-	if _, err := p.chain.credentials(second); err == nil {
+	if _, err := p.chain.Credentials(second); err == nil {
 		t.Error("the second caller got credentials")
 	}
 	cancelFirst()
 	if err := <-done; err == nil {
 		t.Error("the first caller got credentials")
-	}
-}
-
-// The services of containers and machines are not asked through a proxy.
-func TestProxyIsNotForLocalServices(t *testing.T) {
-	t.Parallel()
-	for _, address := range []string{"http://169.254.169.254/latest", "http://169.254.170.2/x", "http://[fd00:ec2::254]/latest", "http://127.0.0.1:1/"} {
-		u, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if via, err := proxy(&http.Request{URL: u}); via != nil || err != nil {
-			t.Errorf("%s through %v, %v", address, via, err)
-		}
 	}
 }
 

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
-
 	"chorus/internal/model"
 	"chorus/internal/model/wire"
 )
@@ -30,7 +28,7 @@ func (p *Provider) do(call *wire.Call, side wire.Side, a access, method, address
 		req.Header.Set("Authorization", "Bearer "+a.token)
 	} else {
 		sum := sha256.Sum256(body)
-		if err := v4.NewSigner().SignHTTP(call.Context(), a.keys, req, hex.EncodeToString(sum[:]), "bedrock", a.region, time.Now()); err != nil {
+		if err := a.keys.Sign(call.Context(), req, hex.EncodeToString(sum[:]), "bedrock", a.region, false, time.Now()); err != nil {
 			return nil, side.Bad("sign the request: %v", err)
 		}
 	}
@@ -47,7 +45,7 @@ func (p *Provider) do(call *wire.Call, side wire.Side, a access, method, address
 	}
 	e := p.refused(side, a, res, report)
 	if e.Kind == model.Auth {
-		p.chain.forget() // the next attempt reads the credentials again
+		p.chain.Forget() // the next attempt reads the credentials again
 	}
 	return nil, e
 }
