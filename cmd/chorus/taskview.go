@@ -40,6 +40,9 @@ func stateLook(state string) (sign, code string) {
 	}
 }
 
+// maxTreeLine is how long the branches before a task may be: their spaces are kept.
+const maxTreeLine = 400
+
 // drawTree draws a task with what is below it, and how much of that is done.
 func drawTree(nodes []operations.TaskNode, color bool) string {
 	width, done, seen := 0, 0, map[string]bool{}
@@ -53,7 +56,7 @@ func drawTree(nodes []operations.TaskNode, color bool) string {
 	var out strings.Builder
 	for _, n := range nodes {
 		sign, code := stateLook(n.Status)
-		line := text.OneLine(n.Line)
+		line := text.Printable(n.Line, maxTreeLine)
 		fmt.Fprintf(&out, "%s%s  %s  %s\n", line, strings.Repeat(" ", max(0, width-utf8.RuneCountInString(line))), ink(color, code, sign+" "+n.Status), text.OneLine(n.Title))
 	}
 	if len(seen) > 1 {
@@ -104,8 +107,10 @@ func drawStatus(s operations.WorkStatus, color bool) string {
 		for _, t := range part.tasks {
 			sign, code := stateLook(t.Status)
 			fmt.Fprintf(&out, "  %-*s  %-*s  %s  %s\n", id, text.OneLine(t.ID), project, text.OneLine(t.ProjectID), ink(color, code, fmt.Sprintf("%s %-*s", sign, state, t.Status)), text.OneLine(t.Title))
-			if t.Why != "" {
-				fmt.Fprintf(&out, "  %s\n", ink(color, faint, text.OneLine(clipLine(t.Why, 120))))
+			for _, line := range []string{work.Reason(t.Why), work.Typed(t.Why)} {
+				if line != "" {
+					fmt.Fprintf(&out, "  %s\n", ink(color, faint, text.OneLine(clipLine(line, 120))))
+				}
 			}
 		}
 	}

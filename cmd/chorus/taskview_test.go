@@ -10,9 +10,10 @@ import (
 
 func TestDrawTree(t *testing.T) {
 	t.Parallel()
-	nodes := []operations.TaskNode{{ID: "a", Line: "a", Title: "Plan\x1b[2J", Status: "IN_PROGRESS"}, {ID: "b", Line: "├─ b", Title: "First", Status: "COMPLETED"}, {ID: "c", Line: "└─ c", Title: "Second", Status: "BLOCKED"}}
+	nodes := []operations.TaskNode{{ID: "a", Line: "a", Title: "Plan\x1b[2J", Status: "IN_PROGRESS"}, {ID: "b", Line: "├─ b", Title: "First", Status: "COMPLETED"}, {ID: "c", Line: "└─ c", Title: "Second", Status: "BLOCKED"},
+		{ID: "d", Line: "   └─ d", Title: "Third", Status: "DEFINED"}}
 	got := drawTree(nodes, false)
-	want := "a     ● IN_PROGRESS  Plan[2J\n├─ b  ✓ COMPLETED  First\n└─ c  ✗ BLOCKED  Second\n[######--------------] 1 of 3 completed\n"
+	want := "a        ● IN_PROGRESS  Plan[2J\n├─ b     ✓ COMPLETED  First\n└─ c     ✗ BLOCKED  Second\n   └─ d  · DEFINED  Third\n[#####---------------] 1 of 4 completed\n"
 	if strings.ReplaceAll(got, "\uFFFD", "") != want && got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -104,7 +104,7 @@ func (r *Runner) withoutRepo(ctx context.Context, t work.Task, last bool) (work.
 
 // askWords say of a result that waits what a person can do; the names of the tools follow for models.
 func askWords(t work.Task) string {
-	return "the result waits for a yes: approve the task, or reopen it with what is not right. In a terminal: chorus task approve " + t.ID + " (tools: approve_task, reopen_with_feedback)"
+	return "the result waits for a yes: approve the task, or reopen it with what is not right." + work.InTerminal + "chorus task approve " + t.ID + " (tools: approve_task, reopen_with_feedback)"
 }
 
 // approved reports whether somebody said yes to the attempt's result.

@@ -43,7 +43,7 @@ func (r *Runner) findPlan(ctx context.Context, t work.Task, result work.Result) 
 	if len(p.Steps) == 1 {
 		steps = "one step"
 	}
-	_, err = r.Tasks.FindPlan(ctx, p, result, system, fmt.Sprintf("the plan (%s) waits for a yes: approve it, or say what is to be planned otherwise. In a terminal: chorus task plan %s shows it, chorus task approve-plan %s says yes (tools: approve_plan, reject_plan)", steps, t.ID, t.ID))
+	_, err = r.Tasks.FindPlan(ctx, p, result, system, fmt.Sprintf("the plan (%s) waits for a yes: approve it, or say what is to be planned otherwise.%schorus task plan %s shows it, chorus task approve-plan %s says yes (tools: approve_plan, reject_plan)", steps, work.InTerminal, t.ID, t.ID))
 	return err == nil, err
 }
 

@@ -22,6 +22,10 @@ func (h *Handler) GetWorkStatus(ctx context.Context, by operation.Caller, _ oper
 	if err != nil {
 		return out, err
 	}
+	held, err := h.heldProjects(ctx)
+	if err != nil {
+		return out, err
+	}
 	out.Projects = len(visible)
 	for _, id := range visible {
 		counts, err := h.o.Tasks.Count(ctx, id)
@@ -48,23 +52,62 @@ func (h *Handler) GetWorkStatus(ctx context.Context, by operation.Caller, _ oper
 	}{
 		{&out.InProgress, []work.State{work.InProgress, work.Assigned, work.Verifying}},
 		{&out.Ready, []work.State{work.Ready}},
-		{&out.Attention, []work.State{work.WaitingInput, work.AwaitingApproval, work.Blocked}},
+		{&out.Attention, []work.State{work.WaitingInput, work.AwaitingPlanApproval, work.AwaitingApproval, work.Blocked, work.Failed}},
 	} {
 		for _, state := range look.states {
-			list, err := h.o.Tasks.List(ctx, work.Filter{State: state, Limit: 200})
-			if err != nil {
+			if *look.into, err = h.glance(ctx, *look.into, state, visible); err != nil {
 				return out, err
-			}
-			for _, t := range list {
-				if len(*look.into) < shownTasks && slices.Contains(visible, t.Project) {
-					shown := show(t)
-					shown.Description = ""
-					*look.into = append(*look.into, shown)
-				}
 			}
 		}
 	}
+	// What nobody will begin soon comes last, with the reason.
+	for i, t := range out.Ready {
+		if held[t.ProjectID] {
+			out.Ready[i].Why = "its project is paused"
+		}
+	}
+	slices.SortStableFunc(out.Ready, func(a, b operations.Task) int {
+		switch {
+		case held[a.ProjectID] == held[b.ProjectID]:
+			return 0
+		case held[a.ProjectID]:
+			return 1
+		}
+		return -1
+	})
 	return out, nil
+}
+
+// glance adds the first tasks in a state that a caller sees. Others' tasks must not hide them, however many there are.
+func (h *Handler) glance(ctx context.Context, into []operations.Task, state work.State, visible []string) ([]operations.Task, error) {
+	for after := ""; len(into) < shownTasks; {
+		list, err := h.o.Tasks.List(ctx, work.Filter{State: state, After: after, Limit: 200})
+		if err != nil {
+			return into, err
+		}
+		for _, t := range list {
+			if len(into) < shownTasks && slices.Contains(visible, t.Project) {
+				shown := show(t)
+				shown.Description = ""
+				into = append(into, shown)
+			}
+		}
+		if len(list) < 200 {
+			break
+		}
+		after = list[len(list)-1].ID
+	}
+	return into, nil
+}
+
+// heldProjects are the projects of which no more tasks are begun.
+func (h *Handler) heldProjects(ctx context.Context) (map[string]bool, error) {
+	list, err := h.o.Projects.Projects(ctx)
+	out := map[string]bool{}
+	for _, p := range list {
+		out[p.ID] = p.State == work.ProjectPaused
+	}
+	return out, err
 }
 
 // Busy are the tasks that agents work on now, by agent; those of projects that the caller does not see have no id and no title.

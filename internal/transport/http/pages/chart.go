@@ -14,17 +14,17 @@ import (
 // The size of a chart, in units of its view box.
 const (
 	chartWidth, chartHeight = 920, 190
-	halfChart               = 460 // of a chart that shares its row
+	halfChart               = 460 // of a chart that shares its row, or stands on a phone
 	chartLeft, chartBottom  = 56, 22
 )
 
 // dayChart draws the costs of each day as bars.
-func dayChart(c operations.Costs, now time.Time) template.HTML {
+func dayChart(c operations.Costs, width int, now time.Time) template.HTML {
 	spent := map[string]float64{}
 	for _, row := range c.Rows {
 		spent[row.Key] = row.Dollars
 	}
-	return barChart("Spending by day", chartWidth, spent, c.Since, now, dollars)
+	return barChart("Spending by day", width, spent, c.Since, now, dollars)
 }
 
 // maxDays is how many days a chart shows: more bars would be too thin.

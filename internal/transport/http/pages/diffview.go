@@ -27,6 +27,7 @@ type diffFile struct {
 // diffHunk is a run of lines.
 type diffHunk struct {
 	Head  string
+	Gap   bool // lines of the file before it are not shown
 	Lines []diffLine
 }
 
@@ -65,7 +66,7 @@ func parseDiff(text string) (files []diffFile, cut bool) {
 		case strings.HasPrefix(line, "@@ "):
 			var head string
 			if old, left, now, right, head = hunkHead(line); left+right > 0 {
-				file.Hunks = append(file.Hunks, diffHunk{Head: head})
+				file.Hunks = append(file.Hunks, diffHunk{Head: head, Gap: old > 1 || now > 1})
 			}
 		case strings.HasPrefix(line, `\ `):
 			keepLine(file, diffLine{Kind: "note", Text: "no newline at the end of the file"}, &shown)

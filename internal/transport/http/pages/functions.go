@@ -15,6 +15,7 @@ import (
 	"chorus/internal/feed"
 	"chorus/internal/ledger"
 	"chorus/internal/markdown"
+	"chorus/internal/work"
 )
 
 // functions are the functions that templates can call.
@@ -25,6 +26,8 @@ func (p *Pages) functions() template.FuncMap {
 		"diff":     diff,
 		"pairs":    sideBySide,
 		"lower":    strings.ToLower,
+		"reason":   work.Reason,
+		"breaks":   breaks,
 		"code":     func(text, lang string) template.HTML { return template.HTML(markdown.Code(text, lang)) },
 		"pretty":   pretty,
 		"visible":  markdown.Visible,
@@ -54,6 +57,11 @@ func (p *Pages) functions() template.FuncMap {
 		"inlined":  func(text string) []inlineFile { _, files := splitFiles(text); return files },
 		"tokens":   func(u feed.Usage) int { return u.InputTokens + u.OutputTokens },
 	}
+}
+
+// breaks lets a long state such as AWAITING_PLAN_APPROVAL go on in a second line.
+func breaks(state string) template.HTML {
+	return template.HTML(strings.ReplaceAll(html.EscapeString(state), "_", "_<wbr>"))
 }
 
 // diff colours a unified diff. Characters that hide or reorder text are spelled out.

@@ -46,10 +46,10 @@ func TestFunctions(t *testing.T) {
 func TestDayChart(t *testing.T) {
 	t.Parallel()
 	since := noon.AddDate(0, 0, -6)
-	if got := dayChart(operations.Costs{Since: since}, noon); got != "" {
+	if got := dayChart(operations.Costs{Since: since}, chartWidth, noon); got != "" {
 		t.Errorf("nothing spent gives %s", got)
 	}
-	got := string(dayChart(operations.Costs{Since: since, Rows: []operations.Cost{{Key: "2026-05-01", Dollars: 2}, {Key: "2026-05-04", Dollars: 4}}}, noon))
+	got := string(dayChart(operations.Costs{Since: since, Rows: []operations.Cost{{Key: "2026-05-01", Dollars: 2}, {Key: "2026-05-04", Dollars: 4}}}, chartWidth, noon))
 	if n := strings.Count(got, "<rect"); n != 2 {
 		t.Errorf("%d bars: %s", n, got)
 	}

@@ -159,7 +159,7 @@ func (p *Pages) costs(w http.ResponseWriter, r *http.Request, by operation.Calle
 		most = max(most, row.Dollars)
 	}
 	return p.render(w, http.StatusOK, "costs.html", map[string]any{"Layout": p.layout(r, by, "Costs"), "C": sums, "Query": q, "Most": most, "Names": p.names(r.Context(), by),
-		"Chart": dayChart(days, p.Now()), "Bys": []string{"model", "agent", "person", "channel", "day"}, "Sinces": []string{"24h", "7d", "30d", "month"}})
+		"Chart": dayChart(days, chartWidth, p.Now()), "SmallChart": dayChart(days, halfChart, p.Now()), "Bys": []string{"model", "agent", "person", "channel", "day"}, "Sinces": []string{"24h", "7d", "30d", "month"}})
 }
 
 func (p *Pages) audit(w http.ResponseWriter, r *http.Request, by operation.Caller) error {

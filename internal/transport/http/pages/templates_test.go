@@ -127,7 +127,7 @@ func TestEveryPageRenders(t *testing.T) {
 		"command.html": {{"Answer": full[answered]()}, {"Answer": answered{}}},
 		"conversation.html": {{"Session": full[operations.Session](), "Rows": template.HTML("<p>x</p>"), "After": 3, "Earlier": "3", "View": view{MayWrite: true}, "State": full[state]()},
 			{"Session": operations.Session{}, "Rows": template.HTML(""), "View": view{Past: true}, "State": state{}}},
-		"costs.html": {{"C": full[operations.Costs](), "Query": operations.CostQuery{By: "person"}, "Most": 2.5, "Chart": template.HTML("<svg></svg>"), "Bys": []string{"person"}, "Sinces": []string{"7d"}},
+		"costs.html": {{"C": full[operations.Costs](), "Query": operations.CostQuery{By: "person"}, "Most": 2.5, "Chart": template.HTML("<svg></svg>"), "SmallChart": template.HTML("<svg></svg>"), "Bys": []string{"person"}, "Sinces": []string{"7d"}},
 			{"C": operations.Costs{}, "Query": operations.CostQuery{}, "Most": 0.0, "Chart": template.HTML("")}},
 		"doctor.html": {{"Checks": full[[]operations.Check]()}, {}},
 		"file.html":   {{"E": full[operations.Entry](), "Agent": "a", "Up": "b/c", "Lang": "go"}, {"E": operations.Entry{}, "Agent": "a", "Up": "", "Lang": ""}},
