@@ -42,7 +42,8 @@ func (a *App) StartBackground() {
 		}
 	})
 	work.Go(func() { a.followDocuments(ctx) })
-	work.Go(func() { a.Checks.SweepDaily(ctx) })
+	work.Go(func() { a.sweep(ctx) })
+	work.Go(func() { a.keepIndex(ctx) })
 	work.Go(func() { a.Processes.Run(ctx) })
 	work.Go(func() { a.keepCheckpoints(ctx) })
 }

@@ -23,6 +23,8 @@ const (
 	Hooks     Name = "hooks"     // runs the hooks
 	Work      Name = "work"      // merges what the tasks did
 	Schedules Name = "schedules" // says what schedules say
+	Sweeps    Name = "sweeps"    // removes what nobody refers to any more
+	Search    Name = "search"    // brings the index of words up to date, before somebody searches
 )
 
 const threadPrefix, botPrefix, workerPrefix, projectPrefix, workPrefix = "thread:", "bot:", "worker:", "project:", "work:"

@@ -35,6 +35,7 @@ type Backend struct {
 	mu     sync.Mutex
 	selves map[string]room.Author // who the connected bots are, by name
 	live   map[string]*connector.Bot
+	has    map[string]context.Context // ends when this process loses the bot
 	owners channelOwners
 
 	digests turns // one summary of a channel at a time

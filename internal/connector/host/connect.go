@@ -66,7 +66,7 @@ func (h *Host) connect(ctx context.Context, work *sync.WaitGroup, p Platform) er
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", p.Label, err)
 	}
-	b := &Backend{DB: h.DB, App: h, Platform: p, handler: h.Service.Handler(), selves: map[string]room.Author{}, live: map[string]*connector.Bot{}}
+	b := &Backend{DB: h.DB, App: h, Platform: p, handler: h.Service.Handler(), selves: map[string]room.Author{}, live: map[string]*connector.Bot{}, has: map[string]context.Context{}}
 	for _, a := range accounts {
 		if a.Elsewhere {
 			b.elsewhere = append(b.elsewhere, a)
@@ -122,7 +122,7 @@ func (h *Host) connectBot(ctx context.Context, work *sync.WaitGroup, b *Backend,
 	if err != nil {
 		return err
 	}
-	b.setLive(a.Name, bot.Bot)
+	b.setLive(ctx, a.Name, bot.Bot)
 	work.Go(func() {
 		defer held.Release()
 		h.runBot(ctx, b, a, bot)
@@ -145,8 +145,8 @@ func (h *Host) whileOwner(ctx context.Context, b *Backend, a Account, made *made
 				return
 			}
 		}
-		b.setLive(a.Name, bot.Bot)
-		defer b.setLive(a.Name, nil)
+		b.setLive(ctx, a.Name, bot.Bot)
+		defer b.setLive(ctx, a.Name, nil)
 		h.runBot(ctx, b, a, bot)
 	})
 }
@@ -169,15 +169,16 @@ func (h *Host) botFailed(b *Backend, a Account, err error) {
 	h.Warn(text)
 }
 
-// setLive says which connection a bot has now; nil: none here.
-func (h *Backend) setLive(name string, bot *connector.Bot) {
+// setLive says which connection a bot has now, until ctx ends; nil: none here.
+func (h *Backend) setLive(ctx context.Context, name string, bot *connector.Bot) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if bot == nil {
 		delete(h.live, name)
+		delete(h.has, name)
 		return
 	}
-	h.live[name] = bot
+	h.live[name], h.has[name] = bot, ctx
 }
 
 // makeBot makes a bot of an account.

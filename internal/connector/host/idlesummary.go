@@ -94,12 +94,12 @@ func (h *Backend) SeeToQuiet(ctx context.Context, now time.Time) (time.Duration,
 		}
 		switch due := p.Last.Add(p.after); {
 		case seen.Saved != "":
-			errs = append(errs, h.beginAnew(ctx, p, seen)) // cut off in the middle
+			errs = append(errs, h.whileLive(ctx, p, func(ctx context.Context) error { return h.beginAnew(ctx, p, seen) })) // cut off in the middle
 		case p.Active > 0 || !p.Last.After(seen.Until):
 		case due.After(now):
 			wait = min(wait, due.Sub(now))
 		default:
-			errs = append(errs, h.summarizeIdle(ctx, p))
+			errs = append(errs, h.whileLive(ctx, p, func(ctx context.Context) error { return h.summarizeIdle(ctx, p) }))
 		}
 	}
 	return max(wait, time.Millisecond), errors.Join(errs...)
@@ -144,6 +144,25 @@ func (h *Backend) speaks(p QuietPlace) string {
 		}
 	}
 	return ""
+}
+
+// whileLive does something for a place until this process loses the bot that speaks there: another one goes on with it, and two would pay for two summaries.
+func (h *Backend) whileLive(ctx context.Context, p QuietPlace, do func(context.Context) error) error {
+	name := h.speaks(p)
+	h.mu.Lock()
+	has := h.has[name]
+	h.mu.Unlock()
+	if has == nil {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(has, cancel)()
+	err := do(ctx)
+	if has.Err() != nil {
+		return nil // whoever has the bot now sees to it
+	}
+	return err
 }
 
 // summarizeIdle keeps what was said before a place became idle: a summary, a file and a row, once

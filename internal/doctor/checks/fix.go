@@ -151,15 +151,16 @@ const (
 const sweptScope, sweptKey = "home", "blobs_swept"
 
 // SweepDaily sweeps until ctx ends.
-func (c *Checks) SweepDaily(ctx context.Context) {
-	Daily(ctx, func(ctx context.Context) {
-		switch n, err := c.SweepIfDue(ctx, time.Now()); {
-		case err != nil && ctx.Err() == nil:
-			c.Log.Warn("unused bytes were not swept: "+err.Error(), "component", "store", "event", "sweep_failed")
-		case n > 0:
-			c.Log.Info("unused bytes were swept", "component", "store", "event", "blobs_swept", "removed", n)
-		}
-	})
+func (c *Checks) SweepDaily(ctx context.Context) { Daily(ctx, c.Sweep) }
+
+// Sweep sweeps if that is due, and says so.
+func (c *Checks) Sweep(ctx context.Context) {
+	switch n, err := c.SweepIfDue(ctx, time.Now()); {
+	case err != nil && ctx.Err() == nil:
+		c.Log.Warn("unused bytes were not swept: "+err.Error(), "component", "store", "event", "sweep_failed")
+	case n > 0:
+		c.Log.Info("unused bytes were swept", "component", "store", "event", "blobs_swept", "removed", n)
+	}
 }
 
 // Daily does something a while after it was called, and then each hour, since a day may

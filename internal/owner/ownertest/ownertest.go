@@ -35,7 +35,7 @@ func Run(t *testing.T, two func(t *testing.T) (first, second owner.Owner, who st
 	t.Run("names are told apart", func(t *testing.T) {
 		t.Parallel()
 		a, b, _ := two(t)
-		for _, name := range []owner.Name{owner.Thread("cli:a:main:default"), owner.Thread("cli:b:main:default"), owner.Bot("discord", "a"), owner.Hooks, owner.Work, owner.Schedules} {
+		for _, name := range []owner.Name{owner.Thread("cli:a:main:default"), owner.Thread("cli:b:main:default"), owner.Bot("discord", "a"), owner.Hooks, owner.Work, owner.Schedules, owner.Sweeps, owner.Search} {
 			take(t, a, name)
 			if _, err := b.Take(t.Context(), name); !errors.Is(err, owner.ErrHeld) {
 				t.Errorf("%s: %v", name, err)

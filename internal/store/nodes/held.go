@@ -32,12 +32,12 @@ func (n *Node) Take(ctx context.Context, name owner.Name) (owner.Held, error) {
 	if err := n.reserve(h); err != nil {
 		return nil, err
 	}
-	var epoch int64
+	next, epoch := n.nextEpoch(), int64(0)
 	err := n.o.DB.Write(ctx, func(tx store.Tx) error {
-		err := tx.Row(`INSERT INTO owned (name, node, epoch) SELECT CAST(? AS TEXT), id, 1 FROM nodes WHERE id = ? AND dead = 0
-			ON CONFLICT (name) DO UPDATE SET node = excluded.node, epoch = owned.epoch + 1
+		err := tx.Row(`INSERT INTO owned (name, node, epoch) SELECT CAST(? AS TEXT), id, CAST(? AS BIGINT) FROM nodes WHERE id = ? AND dead = 0
+			ON CONFLICT (name) DO UPDATE SET node = excluded.node, epoch = CASE WHEN owned.epoch < excluded.epoch THEN excluded.epoch ELSE owned.epoch + 1 END
 			WHERE owned.node = '' OR owned.node = excluded.node OR NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = owned.node AND n.dead = 0)
-			RETURNING epoch`, []any{string(name), h.as}, &epoch)
+			RETURNING epoch`, []any{string(name), next, h.as}, &epoch)
 		if errors.Is(err, sql.ErrNoRows) {
 			return refusal(tx, name, h.as)
 		}
@@ -45,7 +45,7 @@ func (n *Node) Take(ctx context.Context, name owner.Name) (owner.Held, error) {
 	})
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	h.epoch = epoch
+	h.epoch, n.epoch = epoch, max(n.epoch, epoch)
 	var taken *owner.HeldError
 	switch {
 	case errors.As(err, &taken):
@@ -65,6 +65,15 @@ func (n *Node) Take(ctx context.Context, name owner.Name) (owner.Held, error) {
 	}
 	delete(n.unfreed, name)
 	return h, nil
+}
+
+// nextEpoch is higher than every epoch that this process has had. The row of a thing that nobody has is removed, and with it the epoch; what tells two
+// takings apart then is the node's id, which is nobody else's, and this number, which does not come twice.
+func (n *Node) nextEpoch() int64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.epoch++
+	return n.epoch
 }
 
 // reserve keeps others in this process from the name.
@@ -88,17 +97,24 @@ func (n *Node) reserve(h *held) error {
 
 // refusal says why a thing could not be taken.
 func refusal(tx store.Tx, name owner.Name, as string) error {
-	var has, called string
-	err := tx.Row(`SELECT owned.node, coalesce(nodes.name, '') FROM owned LEFT JOIN nodes ON nodes.id = owned.node WHERE owned.name = ?`, []any{string(name)}, &has, &called)
+	var lives bool
+	var called string
+	err := tx.Row(`SELECT EXISTS (SELECT 1 FROM nodes WHERE id = ? AND dead = 0),
+		coalesce((SELECT nodes.name FROM owned JOIN nodes ON nodes.id = owned.node WHERE owned.name = ?), '')`, []any{as, string(name)}, &lives, &called)
 	switch {
-	case errors.Is(err, sql.ErrNoRows), err == nil && has == as:
-		return errDead // nobody else has it: it is this node that may take nothing
 	case err != nil:
 		return err
+	case !lives:
+		return errDead
 	case called == "":
-		return &owner.HeldError{Name: name}
+		return &owner.HeldError{Name: name} // it was given back in this moment
 	}
 	return &owner.HeldError{Name: name, By: "node " + called}
+}
+
+// giveBack removes the row of a thing, if it is still of that taking.
+func giveBack(tx store.Tx, name owner.Name, as string, epoch int64) error {
+	return tx.Exec(`DELETE FROM owned WHERE name = ? AND node = ? AND epoch = ?`, string(name), as, epoch)
 }
 
 // freeLater gives a thing back with the next beat. The node's lock is held.
@@ -130,7 +146,7 @@ func (h *held) Release() {
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
 	err := n.o.DB.Write(ctx, func(tx store.Tx) error {
-		return tx.Exec(`UPDATE owned SET node = '' WHERE name = ? AND node = ? AND epoch = ?`, string(h.name), h.as, h.epoch)
+		return giveBack(tx, h.name, h.as, h.epoch)
 	})
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -69,6 +69,7 @@ type Node struct {
 	drain    bool
 	labels   []string
 	held     map[owner.Name]*held
+	epoch    int64                // the highest that this process has had
 	unfreed  map[owner.Name]int64 // epochs of things that could not be given back yet
 	seen     map[string]sighting  // of other nodes
 	looked   time.Time
@@ -129,7 +130,7 @@ func (n *Node) join(ctx context.Context) error {
 	begun, as := n.o.Now(), id.New()
 	var labels []string
 	err := n.o.DB.Write(ctx, func(tx store.Tx) error {
-		if err := tx.Exec(`DELETE FROM nodes WHERE dead = 1 AND (name = ? OR died < ?)`, n.o.Name, tx.Now().Add(-keepDead).UnixMicro()); err != nil {
+		if err := tidy(tx, n.o.Name); err != nil {
 			return err
 		}
 		given, err := givenLabels(tx, n.o.Name)
@@ -151,6 +152,25 @@ func (n *Node) join(ctx context.Context) error {
 	defer n.mu.Unlock()
 	n.id, n.begun, n.fenced, n.drain, n.labels = as, begun, false, false, labels
 	n.unfreed, n.seen, n.deferred, n.looked = map[owner.Name]int64{}, map[string]sighting{}, nil, time.Time{}
+	return nil
+}
+
+// tidy removes nodes that have been dead for long, and those of one name, with the rows of what they had. Only rows of nodes that are dead for good go, and
+// free ones, which earlier versions left behind: a node that takes one of them at this moment has put its own id there, and keeps it.
+func tidy(tx store.Tx, name string) error {
+	const which = `dead = 1 AND (name = ? OR died < ?)`
+	args := []any{name, tx.Now().Add(-keepDead).UnixMicro()}
+	if err := tx.Exec(`DELETE FROM owned WHERE node = '' OR node IN (SELECT id FROM nodes WHERE `+which+`)`, args...); err != nil {
+		return err
+	}
+	return tx.Exec(`DELETE FROM nodes WHERE `+which, args...)
+}
+
+// Tidy removes what is left of nodes that have been dead for an hour.
+func Tidy(ctx context.Context, db DB) error {
+	if err := db.Write(ctx, func(tx store.Tx) error { return tidy(tx, "") }); err != nil {
+		return fmt.Errorf("remove what is left of dead nodes: %w", err)
+	}
 	return nil
 }
 
@@ -299,7 +319,7 @@ func (n *Node) beat(ctx context.Context) error {
 			return fmt.Errorf("the labels of node %s: %w", n.o.Name, err)
 		}
 		for name, epoch := range free {
-			if err := tx.Exec(`UPDATE owned SET node = '' WHERE name = ? AND node = ? AND epoch = ?`, string(name), as, epoch); err != nil {
+			if err := giveBack(tx, name, as, epoch); err != nil {
 				return err
 			}
 		}
@@ -445,7 +465,7 @@ func (n *Node) Leave(ctx context.Context) error {
 	n.loseAll(fmt.Errorf("the node leaves: %w", owner.ErrLost))
 	n.mu.Unlock()
 	err := n.o.DB.Write(ctx, func(tx store.Tx) error {
-		if err := tx.Exec(`UPDATE owned SET node = '' WHERE node = ?`, as); err != nil {
+		if err := tx.Exec(`DELETE FROM owned WHERE node = ?`, as); err != nil {
 			return err
 		}
 		return tx.Exec(`DELETE FROM nodes WHERE id = ?`, as)
