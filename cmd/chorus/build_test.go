@@ -29,6 +29,7 @@ func TestBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("no reflection by method name", func(t *testing.T) { noReflectionByName(t, links) })
+	t.Run("it is not large", func(t *testing.T) { isNotLarge(t, bin) })
 	t.Run("initialisation is cheap", func(t *testing.T) { initialisationIsCheap(t, bin) })
 }
 
@@ -100,6 +101,21 @@ func TestReflectOrigins(t *testing.T) {
 		"t.(*state).eval <UsedInIface><ReflectMethod> -> reflect.Value.Addr\nb.Run -> t.(*state).eval <ReflectMethod>\n")
 	if want := []string{"t.(*state).eval <- a.Run <- main.main"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// maxSize, in bytes: what people download and every node keeps. The bench has the same bar.
+const maxSize = 70_000_000
+
+// isNotLarge: a library that brings many megabytes for a few lines is seen here.
+func isNotLarge(t *testing.T, bin string) {
+	info, err := os.Stat(bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("the program has %.1f MB", float64(info.Size())/1e6)
+	if info.Size() > maxSize {
+		t.Errorf("the program has %d bytes, more than %d; `go tool nm -size -sort size` of a build without -s shows what is large, the linker's -dumpdep what keeps it", info.Size(), maxSize)
 	}
 }
 

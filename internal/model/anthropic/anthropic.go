@@ -1,22 +1,15 @@
-// Package anthropic answers through Anthropic's Messages API. The body of a
-// request is ours, byte for byte; the vendor's SDK authenticates, sends and takes
-// the event stream apart. It promises that what was sent once is sent again
+// Package anthropic answers through Anthropic's Messages API, over plain HTTP and
+// without the vendor's SDK. It promises that what was sent once is sent again
 // unchanged, cache marks aside, and that it never retries by itself.
 package anthropic
 
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"chorus/internal/model"
 	"chorus/internal/model/catalog"
@@ -24,6 +17,9 @@ import (
 )
 
 const provider = "anthropic"
+
+// version is that of the API; it must be said with every request.
+const version = "2023-06-01"
 
 // Options are what a provider is made with.
 type Options struct {
@@ -38,9 +34,9 @@ type Options struct {
 
 // Provider is a model.Model for every model of the vendor's.
 type Provider struct {
-	opts   Options
-	client sdk.Client
-	http   *http.Client
+	opts Options
+	base string
+	http *http.Client
 }
 
 var _ model.Model = (*Provider)(nil)
@@ -49,21 +45,10 @@ var _ model.Model = (*Provider)(nil)
 // missing key or a wrong address shows in the first call.
 func New(opts Options) *Provider {
 	opts.APIKey = strings.TrimSpace(opts.APIKey)
-	p := &Provider{opts: opts, http: opts.HTTPClient}
+	row, _ := catalog.Find(provider)
+	p := &Provider{opts: opts, base: baseURL(cmp.Or(opts.BaseURL, row.BaseURL)), http: opts.HTTPClient}
 	if p.http == nil {
 		p.http = wire.Client()
-	}
-	// The client is made by hand: NewClient would read keys, profiles and addresses
-	// from the environment.
-	p.client = sdk.Client{Options: []option.RequestOption{
-		option.WithEnvironmentProduction(),
-		option.WithHTTPClient(p.http),
-		option.WithMaxRetries(0),
-		option.WithAPIKey(opts.APIKey),
-	}}
-	row, _ := catalog.Find(provider)
-	if base := baseURL(cmp.Or(opts.BaseURL, row.BaseURL)); base != "" {
-		p.client.Options = append(p.client.Options, option.WithBaseURL(base))
 	}
 	return p
 }
@@ -80,6 +65,14 @@ func (p *Provider) Close() { p.http.CloseIdleConnections() }
 
 func (p *Provider) side(name string) wire.Side {
 	return wire.Side{Provider: provider, Model: name, Key: p.opts.APIKey}
+}
+
+// rest is how calls are made.
+func (p *Provider) rest(side wire.Side) wire.Rest {
+	header := http.Header{}
+	header.Set("Anthropic-Version", version)
+	header.Set("X-Api-Key", p.opts.APIKey)
+	return wire.Rest{Client: p.http, Header: header, Side: side}
 }
 
 // Models lists what the key may use, newest first; so it is also the check of a key.
@@ -100,11 +93,11 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 			HasMore bool   `json:"has_more"`
 			LastID  string `json:"last_id"`
 		}
-		path := "v1/models?limit=1000"
+		path := p.base + "/v1/models?limit=1000"
 		if after != "" {
 			path += "&after_id=" + url.QueryEscape(after)
 		}
-		failed := p.get(call, side, path, &page)
+		failed := p.rest(side).Get(call, path, "the list of models", &page)
 		_ = call.Close()
 		if failed != nil {
 			return nil, failed
@@ -118,20 +111,4 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 		after = page.LastID
 	}
 	return names, nil
-}
-
-// get reads a JSON answer; nil when it came.
-func (p *Provider) get(call *wire.Call, side wire.Side, path string, into any) *model.Error {
-	var res *http.Response
-	if err := p.client.Get(call.Context(), path, nil, &res, option.WithMiddleware(call.Intercept)); err != nil {
-		return side.Failure(call, res, err)
-	}
-	data, err := io.ReadAll(res.Body)
-	if err == nil {
-		err = json.Unmarshal(data, into)
-	}
-	if err != nil {
-		return side.Network(call.Cause(fmt.Errorf("read the list of models: %w", err)))
-	}
-	return nil
 }

@@ -4,11 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"net/http"
 	"strings"
-
-	"github.com/anthropics/anthropic-sdk-go/option"
-	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
@@ -71,15 +67,15 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 		}
 		call := wire.Watch(ctx, p.opts.FirstByteTimeout, p.opts.IdleTimeout)
 		defer func() { _ = call.Close() }()
-		var res *http.Response
-		if err := p.client.Post(call.Context(), "v1/messages", prep.Body, &res, option.WithMiddleware(call.Intercept)); err != nil {
-			yield(nil, side.Failure(call, res, err))
+		res, failed := p.rest(side).Post(call, p.base+"/v1/messages", prep.Body)
+		if failed != nil {
+			yield(nil, failed)
 			return
 		}
 		a := NewAnswer(side, call, prep.Prefill, yield)
-		events := ssestream.NewDecoder(res)
+		events := wire.NewEvents(res.Body)
 		for events.Next() {
-			if ev := events.Event(); !a.Read(ev.Type, ev.Data) {
+			if !a.Read(events.Type, events.Data) {
 				return
 			}
 		}

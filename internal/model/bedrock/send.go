@@ -32,9 +32,9 @@ func (p *Provider) do(call *wire.Call, side wire.Side, a access, method, address
 			return nil, side.Bad("sign the request: %v", err)
 		}
 	}
-	res, err := call.Intercept(req, p.http.Do)
+	res, err := call.Send(req, p.http.Do)
 	if err != nil {
-		return nil, side.Failure(call, res, err)
+		return nil, side.Network(call.Cause(err))
 	}
 	if res.StatusCode == http.StatusOK {
 		return res, nil

@@ -1,25 +1,18 @@
 // Package openai answers through OpenAI's two interfaces, Chat Completions and
 // Responses: OpenAI's own, OpenRouter's, or those of any server that speaks them. The
-// body of a request is ours, byte for byte; the vendor's SDK authenticates and sends,
-// and package format takes the event stream apart. It promises that what was sent
-// once is sent again unchanged, and that it never retries by itself.
+// body of a request is ours, byte for byte, and package format takes the event stream
+// apart: the vendor's SDK is not needed. It promises that what was sent once is sent
+// again unchanged, and that it never retries by itself.
 package openai
 
 import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
-
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 
 	"chorus/internal/model"
 	"chorus/internal/model/catalog"
@@ -85,7 +78,8 @@ type Provider struct {
 	stops int   // how many stop sequences are sent
 	// chatOnly: the server at the given address has no Responses.
 	chatOnly atomic.Bool
-	client   sdk.Client
+	base     string // ends in a slash
+	query    string // of every call, with its question mark
 	http     *http.Client
 }
 
@@ -113,28 +107,10 @@ func New(opts Options) *Provider {
 	if p.http == nil {
 		p.http = wire.Client()
 	}
-	// The client is made by hand: NewClient would read keys, organisations and
-	// addresses from the environment.
-	p.client = sdk.Client{Options: []option.RequestOption{
-		option.WithEnvironmentProduction(),
-		option.WithHTTPClient(p.http),
-		option.WithMaxRetries(0),
-	}}
-	add := func(o option.RequestOption) { p.client.Options = append(p.client.Options, o) }
-	if opts.APIKey != "" {
-		add(option.WithAPIKey(opts.APIKey))
-	}
 	base, query := format.Base(cmp.Or(opts.BaseURL, row.BaseURL))
-	if base != "" {
-		add(option.WithBaseURL(base))
-	}
-	for _, key := range slices.Sorted(maps.Keys(query)) {
-		add(option.WithQuery(key, query.Get(key)))
-	}
-	for _, headers := range []map[string]string{opts.Router.headers(), opts.Headers} {
-		for _, key := range slices.Sorted(maps.Keys(headers)) {
-			add(option.WithHeader(key, headers[key]))
-		}
+	p.base = base
+	if len(query) > 0 {
+		p.query = "?" + query.Encode()
 	}
 	return p
 }
@@ -144,6 +120,20 @@ func (p *Provider) Close() { p.http.CloseIdleConnections() }
 
 func (p *Provider) side(name string) wire.Side {
 	return wire.Side{Provider: p.opts.Name, Model: name, Key: p.opts.APIKey, Secrets: format.Secrets(p.opts.Headers)}
+}
+
+// rest is how calls are made.
+func (p *Provider) rest(side wire.Side) wire.Rest {
+	header := http.Header{}
+	if p.opts.APIKey != "" {
+		header.Set("Authorization", "Bearer "+p.opts.APIKey)
+	}
+	for _, headers := range []map[string]string{p.opts.Router.headers(), p.opts.Headers} {
+		for name, value := range headers {
+			header.Set(name, value)
+		}
+	}
+	return wire.Rest{Client: p.http, Header: header, Side: side}
 }
 
 // keyless reports whether a call has no chance for want of a key.
@@ -179,15 +169,11 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	}
 	call := wire.Watch(ctx, p.opts.FirstByteTimeout, p.opts.IdleTimeout)
 	defer func() { _ = call.Close() }()
-	var res *http.Response
-	if err := p.client.Get(call.Context(), "models", nil, &res, option.WithMiddleware(call.Intercept)); err != nil {
-		return nil, side.Failure(call, res, err)
+	var list json.RawMessage
+	if failed := p.rest(side).Get(call, p.base+"models"+p.query, "the list of models", &list); failed != nil {
+		return nil, failed
 	}
-	data, err := io.ReadAll(res.Body)
-	if err != nil {
-		return nil, side.Network(call.Cause(fmt.Errorf("read the list of models: %w", err)))
-	}
-	names, err := format.ModelNames(data)
+	names, err := format.ModelNames(list)
 	if err != nil {
 		return nil, side.Network(err)
 	}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openai/openai-go/v3/option"
-
 	"chorus/internal/model"
 	"chorus/internal/model/openai/format"
 	"chorus/internal/model/wire"
@@ -30,9 +28,8 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 		first, idle := p.patience(prep.Model, responses)
 		call := wire.Watch(ctx, first, idle)
 		defer func() { _ = call.Close() }()
-		var res *http.Response
-		if err := p.client.Post(call.Context(), path, prep.Body, &res, option.WithMiddleware(call.Intercept)); err != nil {
-			failed := side.Failure(call, res, err)
+		res, failed := p.rest(side).Post(call, p.base+path+p.query, prep.Body)
+		if failed != nil {
 			if responses && p.lacksResponses(failed) {
 				p.chatOnly.Store(true)
 				failed.Kind, failed.RetryAfter = model.Network, time.Millisecond

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -157,18 +156,6 @@ func (s Side) Status(status int, header http.Header, body []byte) *model.Error {
 	e.Status = status
 	e.RetryAfter = retryAfter(header, time.Now())
 	return e
-}
-
-// Failure is why a call failed with err: the server's answer if there is one, else
-// the connection.
-func (s Side) Failure(call *Call, res *http.Response, err error) *model.Error {
-	if res == nil || res.StatusCode < 400 || call.Context().Err() != nil {
-		return s.Network(call.Cause(err))
-	}
-	// The SDKs put back what they have read. What cannot be read is not worth
-	// losing the status for.
-	body, _ := io.ReadAll(io.LimitReader(res.Body, maxReport))
-	return s.Status(res.StatusCode, res.Header, body)
 }
 
 // Event is an error in the middle of a stream.

@@ -13,10 +13,10 @@ import (
 	"chorus/internal/model"
 )
 
-// Rest makes calls by hand, for providers without an SDK.
+// Rest makes calls to a provider that takes JSON.
 type Rest struct {
 	Client *http.Client
-	Header http.Header // of every request; a body's type is set without it
+	Header http.Header // of every request; a body's type is set without it, and who asks
 	Side   Side
 	// Refused reads an HTTP error; nil: Side.Status does.
 	Refused func(status int, header http.Header, body []byte) *model.Error
@@ -48,13 +48,14 @@ func (r Rest) send(call *Call, method, url string, body []byte) (*http.Response,
 	if err != nil {
 		return nil, r.Side.Bad("the address %q cannot be called: %v", url, err)
 	}
-	for name, values := range r.Header {
-		req.Header[name] = values
-	}
+	req.Header.Set("User-Agent", "Chorus")
 	if method == http.MethodPost {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	res, err := call.Intercept(req, r.Client.Do)
+	for name, values := range r.Header {
+		req.Header[name] = values
+	}
+	res, err := call.Send(req, r.Client.Do)
 	if err != nil {
 		return nil, r.Side.Network(call.Cause(err))
 	}

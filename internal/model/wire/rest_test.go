@@ -137,3 +137,27 @@ func TestCallIDsAreStable(t *testing.T) {
 		t.Errorf("%s %s %s", CallID(a, 1), CallID(a, 2), CallID(b, 1))
 	}
 }
+
+// What a request says of itself, and that whoever configures headers has the last word.
+func TestRestHeaders(t *testing.T) {
+	t.Parallel()
+	var got http.Header
+	seen := func(r *http.Request) (*http.Response, error) {
+		got = r.Header
+		return replies(200, `{}`)(r)
+	}
+	for given, want := range map[string]string{"": "Chorus", "proxy/1": "proxy/1"} {
+		r := rest(seen)
+		if given != "" {
+			r.Header.Set("User-Agent", given)
+		}
+		call := Watch(t.Context(), 0, 0)
+		if _, failed := r.Post(call, "http://x/", []byte("{}")); failed != nil {
+			t.Fatal(failed)
+		}
+		_ = call.Close()
+		if got.Get("User-Agent") != want || got.Get("X-Key") != "k" || got.Get("Content-Type") != "application/json" {
+			t.Errorf("sent %v, want %s", got, want)
+		}
+	}
+}

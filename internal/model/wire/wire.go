@@ -75,10 +75,10 @@ func (c *Call) Context() context.Context { return c.ctx }
 // maxReport bounds the body of an error.
 const maxReport = 1 << 20
 
-// Intercept is a middleware for the vendors' SDKs: it puts the body under watch
-// before anybody reads it, and bounds what an error may say.
-func (c *Call) Intercept(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
-	res, err := next(r)
+// Send makes the request and puts the body of its answer under watch before anybody
+// reads it; of an error's body no more is read than an error can say.
+func (c *Call) Send(r *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	res, err := send(r)
 	if err != nil || res == nil || res.Body == nil {
 		return res, err
 	}

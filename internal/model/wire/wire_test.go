@@ -50,7 +50,7 @@ func watch(t *testing.T, first, idle, step time.Duration, bytes int) (*Call, *ht
 	t.Helper()
 	call := Watch(t.Context(), first, idle)
 	t.Cleanup(func() { _ = call.Close() })
-	res, err := call.Intercept(nil, func(*http.Request) (*http.Response, error) {
+	res, err := call.Send(nil, func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Body: &slowBody{ctx: call.Context(), step: step, left: bytes}}, nil
 	})
 	if err != nil {
@@ -118,7 +118,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	t.Parallel()
 	for status, limit := range map[int]int64{200: maxAnswer, 500: maxReport} {
 		call := Watch(t.Context(), 0, 0)
-		res, _ := call.Intercept(nil, func(*http.Request) (*http.Response, error) {
+		res, _ := call.Send(nil, func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: status, Body: endless{}}, nil
 		})
 		n, err := io.Copy(io.Discard, res.Body)

@@ -1,3 +1,7 @@
+// Package format is OpenAI's wire formats without a wire: how their addresses and
+// bodies are put together, and how the streams of Chat Completions, Responses and
+// the old Completions are taken apart. It promises that whatever a server sends
+// ends in one Done or one *model.Error and in nothing else.
 package format
 
 import (

@@ -87,7 +87,7 @@ type chatAnswer struct {
 // stream ends after a finish reason: some servers leave [DONE] out.
 func (s Stream) Chat(body io.Reader) {
 	a := chatAnswer{answer: s.answer(), byIndex: map[int]*part{}}
-	events := NewEvents(body)
+	events := wire.NewEvents(body)
 	for events.Next() {
 		data := bytes.TrimSpace(events.Data)
 		if len(data) == 0 {

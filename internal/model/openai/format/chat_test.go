@@ -25,7 +25,7 @@ func play(t testing.TB, decode decoder, body []byte) (done *model.Done, failed *
 	t.Helper()
 	call := wire.Watch(t.Context(), 0, 0)
 	defer func() { _ = call.Close() }()
-	res, err := call.Intercept(nil, func(*http.Request) (*http.Response, error) {
+	res, err := call.Send(nil, func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(string(body)))}, nil
 	})
 	if err != nil {

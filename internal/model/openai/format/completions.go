@@ -26,7 +26,7 @@ type textChunk struct {
 func (s Stream) Completions(body io.Reader) {
 	a := s.answer()
 	a.strip = "" // nothing is taken off a prompt's end
-	events := NewEvents(body)
+	events := wire.NewEvents(body)
 	for events.Next() {
 		data := bytes.TrimSpace(events.Data)
 		if len(data) == 0 {

@@ -79,7 +79,7 @@ type responsesAnswer struct {
 // which says how it ended; there is no [DONE].
 func (s Stream) Responses(body io.Reader) {
 	a := responsesAnswer{answer: s.answer(), byIndex: map[int]*part{}, summary: map[*part]int{}}
-	events := NewEvents(body)
+	events := wire.NewEvents(body)
 	for events.Next() {
 		data := bytes.TrimSpace(events.Data)
 		if len(data) == 0 || bytes.HasPrefix(data, []byte("[DONE]")) {

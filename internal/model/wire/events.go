@@ -1,9 +1,4 @@
-// Package format is OpenAI's wire formats without a wire: how their addresses and
-// bodies are put together, and how the streams of Chat Completions, Responses and
-// the old Completions are taken apart. It promises that whatever a server sends
-// ends in one Done or one *model.Error and in nothing else, and it needs no SDK, so
-// that the decoders can be fuzzed without compiling one.
-package format
+package wire
 
 import (
 	"bufio"
