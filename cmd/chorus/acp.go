@@ -52,7 +52,7 @@ of editors.`,
 	f.StringVar(&o.Sandbox, "sandbox", "", "where commands run (default: as configured)")
 	f.StringVar(&o.Mode, "mode", "", "mode to begin with: plan, review, implement or verify")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		ctx, stop := twoSignals(cmd.Context(), c)
+		ctx, stop := twoSignals(cmd.Context(), c, "")
 		defer stop()
 		o.CanAsk, o.Warn = true, c.warn
 		serve := func(host acp.Host, log *slog.Logger) error {

@@ -101,7 +101,7 @@ chorus serve offers the same over HTTP at /mcp, to whoever has a token.`,
 		if err != nil {
 			return err
 		}
-		ctx, stop := twoSignals(cmd.Context(), c)
+		ctx, stop := twoSignals(cmd.Context(), c, "")
 		defer stop()
 		if c.remote() {
 			to, err := c.dial()

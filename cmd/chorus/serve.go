@@ -18,15 +18,16 @@ import (
 
 func (c *program) serveCommand() *cobra.Command {
 	var o app.ServeOptions
-	folder, check := "", false
+	folder, check, noBrowser := "", false, false
 	cmd := &cobra.Command{
 		Use: "serve", Short: "The server: HTTP API and web page", Args: exactly(0),
 		Long: `Serves the HTTP API and the web page, and keeps agents at work while nobody sits at a
 terminal. Without a key everything works with a built-in offline model.
 
 It listens on this machine only, and everybody needs a token: the first start makes the
-owner's and, on a terminal, shows a link that signs a browser in. To be reached from
-elsewhere it needs a certificate, or a proxy that has one.
+owner's. On a terminal it shows a link that signs a browser in, opens that browser where
+there is one, and afterwards says only what went wrong; the log file has the rest. To be
+reached from elsewhere it needs a certificate, or a proxy that has one.
 
 It stops on SIGTERM or ctrl-c: requests are answered to their end, streams say goodbye, and
 a run that is on goes on at the next start. A second signal ends it at once.`,
@@ -44,6 +45,7 @@ a run that is on goes on at the next start. A second signal ends it at once.`,
 	f.StringVar(&o.TLSKey, "tls-key", "", "its key, as a PEM file")
 	f.StringArrayVar(&o.Hosts, "host", nil, "a name under which people reach this server, besides localhost; may be given more than once")
 	f.BoolVar(&check, "check", false, "start nothing: ask the server at --addr whether it takes messages; exit 0 or 1")
+	f.BoolVar(&noBrowser, "no-browser", false, "open no browser at the start (or set "+browserOff+"=1)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if o.Addr == "" {
 			o.Addr = service.DefaultAddr(c.getenv)
@@ -67,18 +69,28 @@ a run that is on goes on at the next start. A second signal ends it at once.`,
 			c.warn(text)
 		}
 		grow(125) // many conversations are many megabytes
-		ctx, stop := twoSignals(cmd.Context(), c)
+		ctx, stop := twoSignals(cmd.Context(), c, stopping)
 		defer stop()
 		err := c.with(ctx, func(a *app.App) error {
-			speak := func() { a.Logs.SpeakLog(c.console.Err, c.console.ErrTTY || c.getenv("JOURNAL_STREAM") != "") } // systemd keeps what is said there
 			if !c.console.ErrTTY {
-				speak()
+				a.Logs.SpeakLog(c.console.Err, c.getenv("JOURNAL_STREAM") != "") // systemd keeps what is said there
 			}
-			o.Ready = func(url, signIn string) { c.announce(url, signIn); speak() } // people read first where it is
+			o.Ready = func(url, signIn string) {
+				c.announce(ctx, a, url, signIn)
+				if c.console.ErrTTY {
+					a.Logs.ShowLog(c.errors()) // people read first where it is
+				}
+			}
+			if !noBrowser {
+				o.Browser = c.openBrowser
+			}
 			return a.Serve(ctx, o)
 		})
 		if errors.Is(err, app.ErrRestart) {
 			return startAgain()
+		}
+		if err == nil && c.console.ErrTTY {
+			fmt.Fprintln(c.console.Err, "Stopped. Nothing is lost: start it again and it goes on.")
 		}
 		return err
 	}
@@ -91,19 +103,14 @@ func startAgain() error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("start the server again: %w", syscall.Exec(program, os.Args, os.Environ()))
+	return fmt.Errorf("start the server again: %w", syscall.Exec(program, os.Args, append(os.Environ(), browserOff+"=1")))
 }
 
-// announce says where the server is, and on a terminal how to get in.
-func (c *program) announce(url, signIn string) {
-	fmt.Fprintf(c.out(), "listening on %s\n", url)
-	if c.console.OutTTY {
-		fmt.Fprintf(c.out(), "sign in with: %s\n", signIn)
-	}
-}
+// stopping is what a server says on a terminal when it is told to stop.
+const stopping = "\nStopping: what is being answered is answered, commands that run get a moment to end, the rest goes on at the next start. Ctrl-C again ends it at once."
 
-// twoSignals ends the context with the first signal and the process with the second.
-func twoSignals(ctx context.Context, c *program) (context.Context, func()) {
+// twoSignals ends the context with the first signal, and says words on a terminal, and ends the process with the second.
+func twoSignals(ctx context.Context, c *program, words string) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
@@ -113,6 +120,9 @@ func twoSignals(ctx context.Context, c *program) (context.Context, func()) {
 		case <-signals:
 		case <-done:
 			return
+		}
+		if words != "" && c.console.ErrTTY {
+			fmt.Fprintln(c.console.Err, words)
 		}
 		cancel()
 		select {

@@ -41,7 +41,7 @@ most --drain; what is not done by then is handed on. A second signal ends it at 
 		if text := checks.AsRoot(os.Geteuid()); text != "" {
 			c.warn(text)
 		}
-		ctx, stop := twoSignals(cmd.Context(), c)
+		ctx, stop := twoSignals(cmd.Context(), c, "")
 		defer stop()
 		return c.with(ctx, func(a *app.App) error {
 			if !c.console.ErrTTY {

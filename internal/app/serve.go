@@ -28,6 +28,8 @@ type ServeOptions struct {
 	Node        string // which of several this is, in logs
 	// Ready hears where the server listens, once it does, and a link that signs the owner in.
 	Ready func(url, signIn string)
+	// Browser hears of a second such link, for a browser that is opened at once: each link is for one use. May be nil.
+	Browser func(signIn string)
 }
 
 // How long the server waits. A stream and an upload set their own deadlines as they go.
@@ -101,6 +103,9 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	notify(a.Env, "READY=1\nSTATUS=listening on "+url)
 	if o.Ready != nil {
 		o.Ready(url, site.link(url))
+	}
+	if o.Browser != nil {
+		o.Browser(site.link(url))
 	}
 	select {
 	case err := <-ended:

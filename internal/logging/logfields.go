@@ -98,22 +98,39 @@ func (h whenSpoken) WithGroup(name string) slog.Handler {
 	return whenSpoken{h.Handler.WithGroup(name), h.speaker}
 }
 
-// SpeakLog writes the log to w too from now on, as a server does on a terminal and under
-// systemd. CHORUS_LOG_STDERR says off or on against what its caller would choose by itself.
+// SpeakLog writes the log to w too from now on, as a server does under systemd. CHORUS_LOG_STDERR says off or on against
+// what its caller would choose by itself.
 func (l *Logs) SpeakLog(w io.Writer, otherwise bool) {
+	if l.files != nil && l.wanted(otherwise) { // else the log is somebody else's
+		l.files.spoken.begin(w)
+	}
+}
+
+// ShowLog writes warnings and errors to w from now on, in words for whoever sits at a terminal. With CHORUS_LOG_STDERR=on it is the
+// whole log as it stands in the file, with off nothing.
+func (l *Logs) ShowLog(w io.Writer) {
+	switch {
+	case l.files == nil || !l.wanted(true):
+	case l.wanted(false):
+		l.files.spoken.begin(w)
+	default:
+		l.files.shown.begin(w)
+	}
+}
+
+// wanted is what CHORUS_LOG_STDERR says, or otherwise.
+func (l *Logs) wanted(otherwise bool) bool {
 	switch l.Env("CHORUS_LOG_STDERR") {
 	case "on", "1", "true", "yes":
+		return true
 	case "off", "0", "false", "no":
-		return
-	default:
-		if !otherwise {
-			return
-		}
+		return false
 	}
-	if l.files == nil {
-		return // the log is somebody else's
-	}
-	l.files.spoken.mu.Lock()
-	defer l.files.spoken.mu.Unlock()
-	l.files.spoken.to = w
+	return otherwise
+}
+
+func (s *logSpeaker) begin(w io.Writer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.to = w
 }

@@ -22,7 +22,8 @@ const (
 // logFiles is where records go.
 type logFiles struct {
 	all, errors *LogFile
-	spoken      *logSpeaker
+	spoken      *logSpeaker // as it is
+	shown       *logSpeaker // in words for people
 }
 
 // close ends them. What is written afterwards is dropped.

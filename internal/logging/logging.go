@@ -42,6 +42,7 @@ func (l *Logs) newLog() (*slog.Logger, *logFiles) {
 		all:    &LogFile{Name: "chorus", Dir: dir, Hidden: hidden, Keep: l.LogDays},
 		errors: &LogFile{Name: "error", Dir: dir, Hidden: hidden, Keep: l.LogDays},
 		spoken: &logSpeaker{hidden: hidden},
+		shown:  &logSpeaker{hidden: hidden},
 	}
 	format := func(w io.Writer, level slog.Level) slog.Handler {
 		return slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})
@@ -57,7 +58,7 @@ func (l *Logs) newLog() (*slog.Logger, *logFiles) {
 	}
 	level := logLevel(l.Env, l.Warn)
 	var handler slog.Handler = slog.NewMultiHandler(format(files.all, level), format(files.errors, max(level, slog.LevelWarn)),
-		whenSpoken{format(files.spoken, level), files.spoken})
+		whenSpoken{format(files.spoken, level), files.spoken}, whenSpoken{forPeople{out: files.shown}, files.shown})
 	handler = handler.WithAttrs([]slog.Attr{slog.Int("pid", os.Getpid())}) // before the redactor: it reads the configuration, and there may be no record
 	return slog.New(logFields{redact.Handler(handler, l.Redactor)}), files
 }

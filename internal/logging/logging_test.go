@@ -435,3 +435,27 @@ func TestCacheMissIsLogged(t *testing.T) {
 		t.Errorf("the log:\n%s", text)
 	}
 }
+
+// Somebody at a terminal reads warnings and errors as sentences, and secrets not at all.
+func TestLogForPeople(t *testing.T) {
+	t.Parallel()
+	for wish, lines := range map[string]int{"": 2, "off": 0, "on": 3} {
+		a, _ := openLogging(t, storetest.FreshHome(t), []string{"SOME_KEY=test-key-env"}, "CHORUS_LOG_STDERR", wish)
+		var shown bytes.Buffer
+		a.Logs.ShowLog(&shown)
+		a.Log.Info("a small thing")
+		a.Log.With("component", "model").Warn("the model is slow", "error", "no answer\nfor test-key-env", "thread", chat.ThreadID("web:local/ada:one@helper"))
+		a.Log.Error("a bad thing")
+		if err := a.Close(); err != nil {
+			t.Fatal(err)
+		}
+		got := shown.String()
+		if strings.Count(got, "\n") != lines || strings.Contains(got, "test-key-env") {
+			t.Errorf("with %q:\n%s", wish, got)
+		}
+		if wish == "" && (!strings.Contains(got, "  warning: the model is slow: no answer for ") || !strings.Contains(got, " (in web:local/ada:one@helper)\n") ||
+			!strings.HasSuffix(got, "  error: a bad thing\n") || strings.Contains(got, "component")) {
+			t.Errorf("for people:\n%s", got)
+		}
+	}
+}
