@@ -78,7 +78,7 @@ func (r *Store) create(ctx context.Context, given Agent) (Agent, error) {
 
 // build fills the folder of an agent in the making.
 func (r *Store) build(ctx context.Context, dir string, given Agent) (Agent, error) {
-	if err := r.layTemplates(dir, given.Name); err != nil {
+	if err := r.layTemplates(dir, given.Name, true); err != nil {
 		return Agent{}, err
 	}
 	a, err := r.merge(dir, given)
@@ -92,7 +92,8 @@ func (r *Store) build(ctx context.Context, dir string, given Agent) (Agent, erro
 	return a, r.finish(ctx, dir, a.Name, text)
 }
 
-func (r *Store) layTemplates(dir, agent string) error {
+// layTemplates fills a folder with the templates. The docs of an agent that was made elsewhere may come from there.
+func (r *Store) layTemplates(dir, agent string, withDocs bool) error {
 	for _, name := range []string{docsDir, sessionsDir, processesDir, workspaceDir} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
 			return err
@@ -102,10 +103,10 @@ func (r *Store) layTemplates(dir, agent string) error {
 	if err != nil {
 		return err
 	}
-	if err := lay(inside, dir, agent); err != nil {
+	if err := lay(inside, dir, agent, withDocs); err != nil {
 		return fmt.Errorf("lay out the template: %w", err)
 	}
-	if err := lay(os.DirFS(r.Home.Template()), dir, agent); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := lay(os.DirFS(r.Home.Template()), dir, agent, withDocs); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("lay out the template in %s: %w", r.Home.Template(), err)
 	}
 	return nil
@@ -172,13 +173,16 @@ const placeholder = "{{name}}"
 
 // lay copies a template over a folder. Anything but plain files and folders is
 // refused, so that a link cannot bring in what lies elsewhere.
-func lay(template fs.FS, dir, name string) error {
+func lay(template fs.FS, dir, name string, withDocs bool) error {
 	return fs.WalkDir(template, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		target := filepath.Join(dir, filepath.FromSlash(path))
 		if entry.IsDir() {
+			if path == docsDir && !withDocs {
+				return fs.SkipDir
+			}
 			return os.MkdirAll(target, 0o700)
 		}
 		if !entry.Type().IsRegular() {

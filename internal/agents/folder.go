@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 
 	"chorus/internal/datadir"
@@ -74,7 +75,8 @@ func (r *Store) layOutText(ctx context.Context, name string, text []byte) error 
 	if err != nil {
 		return err
 	}
-	if err = r.layTemplates(tmp, name); err == nil {
+	shared := r.Documents != nil && r.Documents.Owns(documentOf(name)) && r.Documents.Owns(path.Join("agents", name, docsDir, "README.md"))
+	if err = r.layTemplates(tmp, name, !shared); err == nil {
 		err = r.finish(ctx, tmp, name, text)
 	}
 	if err == nil {

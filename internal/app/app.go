@@ -165,6 +165,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	}
 	a.wire()
 	a.Setup.SharedStore = at.OnServer() || at.Path != a.Home.DB()
+	a.Setup.Memory.Copies = a.Settings.Documents
 	if err := a.openMoreDocuments(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}

@@ -27,7 +27,7 @@ func (a *App) openDocuments(ctx context.Context) error {
 
 // openMoreDocuments does so for rules, agents and the like, which need more of the program to be judged.
 func (a *App) openMoreDocuments(ctx context.Context) error {
-	err := a.notCompared(a.Settings.OpenMoreDocuments(ctx, gate.AllowedDocument()))
+	err := a.notCompared(a.Settings.OpenMoreDocuments(ctx, a.Setup.SharedStore, gate.AllowedDocument()))
 	a.Settings.Documents.Notify = func() { a.Peers().Notify(changedDocuments) }
 	return err
 }

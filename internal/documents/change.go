@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 )
 
 // Change is how a program changes a document: change is given its text, nil where there is none, and returns the next one, nil
 // to remove it. It may be called more than once, when others are quicker. The file here says so, too, when Change returns.
-// A file that a person left with a mistake in it is not written over: that is a *CheckError.
+// A file that a person left with a mistake in it is not written over: that is a *CheckError. A file that is no document is changed here alone.
 func (c *Copies) Change(ctx context.Context, name string, change func(text []byte) ([]byte, error)) error {
 	unlock, err := c.lock(ctx)
 	if err != nil {
@@ -19,12 +20,9 @@ func (c *Copies) Change(ctx context.Context, name string, change func(text []byt
 		unlock()
 		c.announce(changed)
 	}()
-	if c.Store == nil {
-		return c.changeFile(ctx, name, change)
-	}
 	k, ok := c.kind(name)
-	if !ok {
-		return fmt.Errorf("%s is no document", name)
+	if c.Store == nil || !ok {
+		return c.changeFile(ctx, name, change)
 	}
 	for range tries {
 		if changed, err = c.sync(ctx, k, name); err != nil {
@@ -73,20 +71,24 @@ func (c *Copies) changeOnce(ctx context.Context, k Kind, name string, change fun
 	if err != nil {
 		return err
 	}
-	var text []byte
+	var now content
 	if doc.There() {
-		text = append([]byte{}, doc.Body...)
+		if now, err = k.unpack(name, doc.Body); err != nil {
+			return fmt.Errorf("change %s: %w", name, err)
+		}
+		now.body = append([]byte{}, now.body...)
 	}
-	next, err := change(text)
+	next, err := change(now.body)
+	text := k.pack(name, content{body: next, exec: now.exec})
 	switch {
 	case err != nil:
 		return err
-	case next == nil && !doc.There(), next != nil && doc.There() && Digest(next) == doc.Digest:
+	case next == nil && !doc.There(), next != nil && doc.There() && Digest(text) == doc.Digest:
 		return nil
 	case next == nil:
 		_, err = c.Store.Delete(ctx, name, doc.Version, c.By)
 	default:
-		_, err = c.Store.Put(ctx, name, next, doc.Version, c.By)
+		_, err = c.Store.Put(ctx, name, text, doc.Version, c.By)
 	}
 	if err != nil {
 		return err
@@ -98,6 +100,9 @@ func (c *Copies) changeOnce(ctx context.Context, k Kind, name string, change fun
 }
 
 func (c *Copies) changeFile(ctx context.Context, name string, change func([]byte) ([]byte, error)) error {
+	if !filepath.IsLocal(filepath.FromSlash(name)) {
+		return fmt.Errorf("%s is no file of the home", name)
+	}
 	file, err := c.read(Kind{}, name)
 	if err != nil {
 		return err
@@ -110,6 +115,12 @@ func (c *Copies) changeFile(ctx context.Context, name string, change func([]byte
 		return c.removeCopy(ctx, Kind{}, name)
 	}
 	return c.writeCopy(ctx, Kind{}, name, file, next)
+}
+
+// Owns reports whether a file is the copy of a document.
+func (c *Copies) Owns(name string) bool {
+	_, ok := c.kind(name)
+	return ok && c.Store != nil
 }
 
 // LargestKept is the longest text that is kept without a file.

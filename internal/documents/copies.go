@@ -8,38 +8,15 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"chorus/internal/datadir"
 	"chorus/internal/lockfile"
 )
-
-// Kind is a kind of documents: which files of a home are copies of documents, and what is special about them.
-type Kind struct {
-	// Patterns are paths below the home as path.Match understands them, with slashes. Names that begin with a dot never match a *.
-	Patterns []string
-	// Check says why a text that a person left in a file cannot become a version; nil: every text can. The last version holds then.
-	Check func(name string, body []byte) error
-	// Gone reports whether a missing file means that somebody removed the document; nil: it does.
-	Gone func(name string) bool
-	// Write makes a copy where there is none; nil: the folder and the file. Remove takes one away; nil: the file.
-	Write  func(ctx context.Context, name string, body []byte) error
-	Remove func(ctx context.Context, name string) error
-}
-
-func (k Kind) owns(name string) bool {
-	if !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name || strings.Contains(name, "/.") {
-		return false
-	}
-	return slices.ContainsFunc(k.Patterns, func(p string) bool {
-		ok, _ := path.Match(p, name) // the patterns are ours
-		return ok
-	})
-}
 
 // Copies keeps the files of one home and the documents of a store equal. Several processes may do so for one home at the same
 // time. It is safe for concurrent use. Without a Store there are only files.
@@ -59,15 +36,13 @@ type Copies struct {
 	mu       sync.Mutex
 	identity string
 	told     map[string]bool
-	seen     int64        // the number of the last change that a pass has seen
-	step     func(string) // tests stop the process here
+	looked   map[string]looked // files as they were when they were read last
+	seen     int64             // the number of the last change that a pass has seen
+	step     func(string)      // tests stop the process here
 }
 
 // FilesOnly changes files where there is no database.
 func FilesOnly(home *datadir.Home) *Copies { return &Copies{Home: home} }
-
-// largest is more than anybody writes by hand.
-const largest = 1 << 20
 
 // Path is the file that is the copy of a document.
 func (c *Copies) Path(name string) string {
@@ -103,32 +78,15 @@ func (c *Copies) tell(text string) {
 	}
 }
 
-// read looks at a file.
-func (c *Copies) read(k Kind, name string) (copyFile, error) {
-	at := c.Path(name)
-	info, err := os.Stat(at)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return copyFile{gone: c.gone(k, name)}, nil
-	case err != nil:
-		return copyFile{}, err
-	case !info.Mode().IsRegular():
-		return copyFile{}, fmt.Errorf("%s is no plain file; other machines cannot have a copy of it", at)
-	case info.Size() > largest:
-		return copyFile{}, fmt.Errorf("%s is longer than %d bytes, so it stays on this machine; make it shorter", at, largest)
-	}
-	body, err := os.ReadFile(at)
-	if errors.Is(err, fs.ErrNotExist) {
-		return copyFile{gone: c.gone(k, name)}, nil
-	}
-	if err != nil {
-		return copyFile{}, err
-	}
-	return copyFile{there: true, body: body, digest: Digest(body)}, nil
-}
-
 // gone reports whether somebody removed a file that is missing.
-func (c *Copies) gone(k Kind, name string) bool { return k.Gone == nil || k.Gone(name) }
+func (c *Copies) gone(k Kind, name string) bool {
+	if tree := k.tree(name); tree != "" {
+		if _, err := os.Stat(c.Path(tree)); err != nil {
+			return false
+		}
+	}
+	return k.Gone == nil || k.Gone(name)
+}
 
 // forgetMissing drops the notes below folders of the home that are missing as a whole: nobody has removed their files, a disk
 // is not mounted.
@@ -154,7 +112,7 @@ func (c *Copies) notePath(name string) string {
 
 func (c *Copies) noted(ctx context.Context, name string) (note, error) {
 	data, err := os.ReadFile(c.notePath(name))
-	if errors.Is(err, fs.ErrNotExist) {
+	if missing(err) || errors.Is(err, syscall.EISDIR) {
 		return note{}, nil
 	}
 	if err != nil {
@@ -181,21 +139,46 @@ func (c *Copies) setNote(ctx context.Context, name string, to note) error {
 		return err
 	}
 	at := c.notePath(name)
-	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+	if err := c.roomForNote(name); err != nil {
 		return err
 	}
-	tmp := at + ".new"
+	tmp := filepath.Join(c.Home.DocumentNotes(), ".new") // one process at a time writes here
 	if err := os.WriteFile(tmp, fmt.Appendf(nil, "%s %d %s\n", database, to.version, to.digest), 0o600); err != nil {
 		return err
 	}
 	return os.Rename(tmp, at)
 }
 
-func (c *Copies) dropNote(name string) error {
-	if err := os.Remove(c.notePath(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// roomForNote makes the folder of a note. What was a file may be a folder now, and the other way round.
+func (c *Copies) roomForNote(name string) error {
+	dir := c.Home.DocumentNotes()
+	for part := range strings.SplitSeq(path.Dir(name), "/") {
+		dir = filepath.Join(dir, part)
+		if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
+			if err := os.Remove(dir); err != nil {
+				return err
+			}
+		}
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
+	if info, err := os.Lstat(c.notePath(name)); err == nil && info.IsDir() {
+		return os.RemoveAll(c.notePath(name))
+	}
 	return nil
+}
+
+func (c *Copies) dropNote(name string) error {
+	if err := os.Remove(c.notePath(name)); err != nil && !missing(err) && !errors.Is(err, syscall.ENOTEMPTY) {
+		return err // a folder has notes of others
+	}
+	return nil
+}
+
+// missing reports whether something is not there, nor a folder that it could be in.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // database names the database; one without a name is "-".
@@ -249,36 +232,4 @@ func (c *Copies) lock(ctx context.Context) (unlock func(), err error) {
 			return nil, errors.New("another process is changing the files of this home; try again")
 		}
 	}
-}
-
-// keepBeside puts the text of a file that gives way beside it, under a name that says which text it is, so that doing it twice
-// leaves one.
-func (c *Copies) keepBeside(name string, file copyFile) error {
-	beside := c.Path(name) + ".replaced-" + file.digest[:8]
-	if err := datadir.WriteFile(beside, file.body, 0o600); err != nil {
-		return err
-	}
-	c.tell(fmt.Sprintf("%s was changed here and on another machine; the other change holds, and what stood here is in %s", c.Path(name), beside))
-	return nil
-}
-
-func (c *Copies) writeCopy(ctx context.Context, k Kind, name string, file copyFile, body []byte) error {
-	if !file.there && k.Write != nil {
-		return k.Write(ctx, name, body)
-	}
-	at := c.Path(name)
-	if _, err := c.Home.Ensure(filepath.Dir(at)); err != nil {
-		return err
-	}
-	return datadir.WriteFile(at, body, 0o600)
-}
-
-func (c *Copies) removeCopy(ctx context.Context, k Kind, name string) error {
-	if k.Remove != nil {
-		return k.Remove(ctx, name)
-	}
-	if err := os.Remove(c.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }

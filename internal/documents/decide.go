@@ -10,10 +10,11 @@ func (n note) known() bool { return n.version > 0 }
 
 // copyFile is a file as it is now.
 type copyFile struct {
+	content
 	there  bool
-	body   []byte
-	digest string
-	gone   bool // it is not there because somebody removed it, if it ever was
+	text   []byte // of the document that it would be
+	digest string // of that text
+	gone   bool   // it is not there because somebody removed it, if it ever was
 }
 
 // action is what makes a file and its document one again.
@@ -24,7 +25,7 @@ const (
 	remember      action = "note"              // they are equal, and that is not noted yet
 	forget        action = "forget"            // both are gone
 	take          action = "take"              // the file's text is the next version
-	drop          action = "drop"              // a person removed the file: the document goes
+	drop          action = "drop"              // a person removed the file, or what the document belongs to: it goes
 	write         action = "write"             // the document's text goes into the file
 	remove        action = "remove"            // the document was removed elsewhere: the file goes
 	keepAndWrite  action = "keep, then write"  // both were changed: what stands in the file is kept beside it

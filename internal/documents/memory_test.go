@@ -108,7 +108,11 @@ func at(t testing.TB, s Store, dir string) *node {
 		t.Fatal(err)
 	}
 	n := &node{t: t}
-	n.Copies = &Copies{Home: home, Store: s, By: "a node", Kinds: []Kind{{Patterns: []string{"settings.json", "guilds/*.json", "agents/*/agent.json"}}},
+	n.Copies = &Copies{Home: home, Store: s, By: "a node", Kinds: []Kind{
+		{Patterns: []string{"settings.json", "guilds/*.json", "agents/*/agent.json"}},
+		{Patterns: []string{"models.json"}, Spare: true},
+		{Trees: []string{"skills"}},
+		{Trees: []string{"agents/*/docs"}, With: func(name string) string { return strings.Join(strings.Split(name, "/")[:2], "/") + "/agent.json" }}},
 		Warn: func(text string) { n.warned = append(n.warned, text) }}
 	return n
 }

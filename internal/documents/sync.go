@@ -134,10 +134,10 @@ func (c *Copies) different(ctx context.Context, prefix, pattern string) ([]strin
 			known[name] = Head{Name: name}
 		}
 	}
-	var out []string
+	var goes, comes []string // what goes makes room for what comes: a file may have become a folder
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		k, _ := c.kind(name)
-		file, err := c.read(k, name)
+		file, err := c.glance(k, name)
 		if err != nil {
 			c.tell(err.Error())
 			continue
@@ -146,17 +146,24 @@ func (c *Copies) different(ctx context.Context, prefix, pattern string) ([]strin
 		if err != nil {
 			return nil, err
 		}
-		if decide(file, was, known[name]) != nothing {
-			out = append(out, name)
+		switch decide(file, was, known[name]) {
+		case nothing:
+		case drop, remove, keepAndRemove, forget:
+			goes = append(goes, name)
+		default:
+			comes = append(comes, name)
 		}
 	}
-	return out, nil
+	return append(goes, comes...), nil
 }
 
 // files are the names of the files here that are copies of documents, or will be.
 func (c *Copies) files(only string) []string {
 	var out []string
 	for _, k := range c.Kinds {
+		if only == "" {
+			out = append(out, c.inTrees(k)...)
+		}
 		for _, pattern := range k.Patterns {
 			if only != "" && pattern != only {
 				continue
@@ -195,7 +202,17 @@ func (c *Copies) look(ctx context.Context, k Kind, name string) (action, copyFil
 	if err != nil {
 		return nothing, file, doc, err
 	}
-	return decide(file, was, doc), file, doc, nil
+	act := decide(file, was, doc)
+	if act == write && k.With != nil {
+		other, err := c.Store.Head(ctx, k.With(name))
+		if err != nil {
+			return nothing, file, doc, err
+		}
+		if other.Deleted && other.Seq > doc.Seq {
+			act = drop
+		}
+	}
+	return act, file, doc, nil
 }
 
 // sync does what decide says, under the lock. Each step can be the last of this process: whoever looks next finds a file, a
@@ -213,7 +230,9 @@ func (c *Copies) sync(ctx context.Context, k Kind, name string) (changed []strin
 			return changed, c.setNote(ctx, name, note{doc.Version, doc.Digest})
 		case forget:
 			return changed, c.dropNote(name)
-		case take, drop:
+		case drop:
+			err = c.dropDocument(ctx, name, doc)
+		case take:
 			err = c.takeOver(ctx, k, name, file, doc)
 		default:
 			changed = []string{name}
@@ -226,22 +245,24 @@ func (c *Copies) sync(ctx context.Context, k Kind, name string) (changed []strin
 	return changed, fmt.Errorf("%s: %w", name, errBusy)
 }
 
+// dropDocument removes a document whose file is gone.
+func (c *Copies) dropDocument(ctx context.Context, name string, doc Head) error {
+	if _, err := c.Store.Delete(ctx, name, doc.Version, c.By); err != nil {
+		return err
+	}
+	c.did("document removed")
+	c.ring()
+	return c.dropNote(name)
+}
+
 // takeOver makes what a person did to the file the next version.
 func (c *Copies) takeOver(ctx context.Context, k Kind, name string, file copyFile, doc Head) error {
-	if !file.there {
-		if _, err := c.Store.Delete(ctx, name, doc.Version, c.By); err != nil {
-			return err
-		}
-		c.did("document removed")
-		c.ring()
-		return c.dropNote(name)
-	}
 	if k.Check != nil {
 		if err := k.Check(name, file.body); err != nil {
 			return &CheckError{c.Path(name), err}
 		}
 	}
-	next, err := c.Store.Put(ctx, name, file.body, doc.Version, c.By)
+	next, err := c.Store.Put(ctx, name, file.text, doc.Version, c.By)
 	if err != nil {
 		return err
 	}
@@ -260,7 +281,7 @@ func (c *Copies) giveWay(ctx context.Context, k Kind, name string, act action, f
 		return ErrMoved
 	}
 	if act == keepAndWrite || act == keepAndRemove {
-		if err := c.keepBeside(name, file); err != nil {
+		if err := c.keepBeside(k, name, file); err != nil {
 			return err
 		}
 		c.did("text kept beside")

@@ -2,7 +2,9 @@ package documents
 
 import (
 	"context"
+	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,6 +80,7 @@ func (c *Copies) moved(ctx context.Context) bool {
 func (c *Copies) folders() []string {
 	out := []string{c.Home.Dir()}
 	for _, k := range c.Kinds {
+		out = append(out, c.treeFolders(k)...)
 		for _, pattern := range k.Patterns {
 			dir := filepath.Dir(filepath.FromSlash(pattern))
 			for ; dir != "."; dir = filepath.Dir(dir) {
@@ -89,10 +92,38 @@ func (c *Copies) folders() []string {
 	return out
 }
 
+// treeFolders are the folders of trees, and those in which trees would lie.
+func (c *Copies) treeFolders(k Kind) []string {
+	var out []string
+	for _, pattern := range k.Trees {
+		tops, _ := filepath.Glob(filepath.Join(escapeGlob(c.Home.Dir()), filepath.FromSlash(pattern))) // the patterns are ours
+		for _, top := range tops {
+			c.walk(top, func(name string, d fs.DirEntry) bool {
+				if d.IsDir() {
+					out = append(out, c.Path(name))
+				}
+				return len(out) < mostInTree
+			})
+		}
+		for dir := filepath.Dir(filepath.FromSlash(pattern)); dir != "."; dir = filepath.Dir(dir) {
+			found, _ := filepath.Glob(filepath.Join(escapeGlob(c.Home.Dir()), dir))
+			out = append(out, found...)
+		}
+	}
+	return out
+}
+
 // watched reports whether a path is a folder in which files of ours lie.
 func (c *Copies) watched(rel string) bool {
 	for _, k := range c.Kinds {
-		for _, pattern := range k.Patterns {
+		if k.tree(rel) != "" { // a folder in one
+			return true
+		}
+		patterns := slices.Clone(k.Patterns)
+		for _, tree := range k.Trees {
+			patterns = append(patterns, tree+"/*")
+		}
+		for _, pattern := range patterns {
 			for dir := filepath.Dir(pattern); dir != "."; dir = filepath.Dir(dir) {
 				if ok, _ := filepath.Match(dir, rel); ok && !strings.HasPrefix(filepath.Base(rel), ".") {
 					return true

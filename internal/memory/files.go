@@ -2,7 +2,8 @@
 // everybody (MEMORY.md), for one transport and for one channel, and beside them IDENTITY.md, SYSTEM.md and the
 // docs of agents.
 //
-// The files are the truth: people and agents edit them as they like. The package promises that reading them costs
+// The files are the truth: people and agents edit them as they like. Where several machines share the versions, they share the
+// files, too: one that is behind is brought up to date before it is looked at as a change. The package promises that reading them costs
 // next to nothing while they do not change, that each change is kept as a version with who made it, that a change
 // that was announced is never taken for one by hand, and that a file that was edited into nonsense costs only
 // itself. What an agent wrote is shown as the words of those on whose behalf it wrote them: it grants nothing.

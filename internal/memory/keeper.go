@@ -65,8 +65,18 @@ type Versions interface {
 	ForgetMemory(ctx context.Context, path string) error
 }
 
+// Copies keep files equal to those of other machines that share the versions.
+type Copies interface {
+	Owns(name string) bool
+	Sync(ctx context.Context, name string) error
+	Change(ctx context.Context, name string, change func(text []byte) ([]byte, error)) error
+}
+
 // Keeper reads memory files and keeps their versions. It is safe for concurrent use.
 type Keeper struct {
+	// Copies are those of this home; nil: it is the only one. They are set before the first use.
+	Copies Copies
+
 	dir      string
 	versions Versions
 	now      func() time.Time
@@ -145,22 +155,54 @@ func (k *Keeper) read(ctx context.Context, f File) (Content, error) {
 	if err != nil {
 		info = nil
 	}
-	c := Content{File: f}
-	data, problem := []byte(nil), ""
-	if info != nil {
-		c.Size, c.At = info.Size(), info.ModTime()
-		data, problem = k.load(f, info)
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-		problem = "it cannot be reached (" + reason(err) + "): a link on the way leads out of the home folder, or its rights are wrong"
+	c := k.open(f, info, err)
+	if c.Problem == "" && k.shared(f) {
+		if c, now, err = k.latest(ctx, f, c, now); err != nil {
+			return c, err
+		}
 	}
-	if c.Problem = problem; problem == "" {
-		c.Text = string(data)
+	if c.Problem == "" {
 		if c, err = k.look(ctx, c); err != nil {
 			return c, err
 		}
 	}
 	k.known[f.Path] = &seen{now, c}
 	return c, nil
+}
+
+// open is what a file holds, without who wrote it.
+func (k *Keeper) open(f File, info fs.FileInfo, err error) Content {
+	c := Content{File: f}
+	if info != nil {
+		c.Size, c.At = info.Size(), info.ModTime()
+		var data []byte
+		data, c.Problem = k.load(f, info)
+		c.Text = string(data)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		c.Problem = "it cannot be reached (" + reason(err) + "): a link on the way leads out of the home folder, or its rights are wrong"
+	}
+	return c
+}
+
+func (k *Keeper) shared(f File) bool { return k.Copies != nil && k.Copies.Owns(f.Path) }
+
+// latest makes sure that a text which is not the newest version is a change, and not what another machine has replaced already.
+func (k *Keeper) latest(ctx context.Context, f File, c Content, now fs.FileInfo) (Content, fs.FileInfo, error) {
+	last, has, err := k.versions.MemoryVersion(ctx, f.Path, 0)
+	if err != nil || has && last.Digest == Digest(c.Text) || !has && c.Text == "" {
+		return c, now, err
+	}
+	if err := k.Copies.Sync(ctx, f.Path); err != nil {
+		return c, now, err
+	}
+	if now, err = os.Lstat(filepath.Join(k.dir, f.Path)); err != nil {
+		now = nil
+	}
+	info, err := k.root.Lstat(filepath.FromSlash(f.Path))
+	if err != nil {
+		info = nil
+	}
+	return k.open(f, info, err), now, nil
 }
 
 func same(a, b fs.FileInfo) bool {
@@ -322,6 +364,11 @@ func (k *Keeper) write(ctx context.Context, f File, whole string, seen int64, by
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.shared(f) { // before the look, so that what another machine wrote a moment ago counts
+		if err := k.Copies.Sync(ctx, f.Path); err != nil {
+			return Content{}, err
+		}
+	}
 	now, err := k.read(ctx, f)
 	switch {
 	case err != nil:
@@ -334,14 +381,25 @@ func (k *Keeper) write(ctx context.Context, f File, whole string, seen int64, by
 	if err := k.announce(ctx, f, whole, by, lines); err != nil {
 		return now, err
 	}
-	if err := k.put(f, whole); err != nil {
+	if err := k.put(ctx, f, now, whole); err != nil {
 		return now, err
 	}
 	return k.read(ctx, f)
 }
 
-// put writes the file in one step, or removes it.
-func (k *Keeper) put(f File, whole string) error {
+// put writes the file in one step, or removes it, here and on other machines. There it must still be what it was here.
+func (k *Keeper) put(ctx context.Context, f File, was Content, whole string) error {
+	if k.shared(f) && was.Problem == "" {
+		return k.Copies.Change(ctx, f.Path, func(text []byte) ([]byte, error) {
+			switch {
+			case string(text) != was.Text:
+				return nil, ErrMoved
+			case whole == "":
+				return nil, nil
+			}
+			return []byte(whole), nil
+		})
+	}
 	if whole == "" {
 		err := k.root.Remove(filepath.FromSlash(f.Path))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -389,10 +447,11 @@ func (k *Keeper) Restore(ctx context.Context, f File, n, seen int64, by Origin) 
 func (k *Keeper) Forget(ctx context.Context, f File) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if _, err := k.read(ctx, f); err != nil {
+	was, err := k.read(ctx, f)
+	if err != nil {
 		return err
 	}
-	if err := k.put(f, ""); err != nil {
+	if err := k.put(ctx, f, was, ""); err != nil {
 		return err
 	}
 	delete(k.known, f.Path)

@@ -117,6 +117,9 @@ func (setup *Setup) Servers(dir string) ([]ServerInfo, error) {
 	return infos, err
 }
 
+// changeServersTime bounds a change of the list of servers.
+const changeServersTime = 20 * time.Second
+
 // AddServer adds an MCP server to the home. A name that is in use is an error, unless it is that very server.
 func (setup *Setup) AddServer(dir, name string, s NewServer) error {
 	infos, err := setup.Servers(dir)
@@ -128,7 +131,10 @@ func (setup *Setup) AddServer(dir, name string, s NewServer) error {
 			return usage.Wrap(fmt.Errorf("there is a server %s already, in %s", name, info.From))
 		}
 	}
-	if err := serverconfig.AddServer(setup.Home.MCPServers(), name, s); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), changeServersTime)
+	defer cancel()
+	err = setup.Settings.Copies().Change(ctx, settings.MCPServersName, func(text []byte) ([]byte, error) { return serverconfig.AddServer(text, name, s) })
+	if err != nil {
 		return usage.Wrap(err)
 	}
 	return nil
@@ -140,7 +146,13 @@ func (setup *Setup) RemoveServer(dir, name string) error {
 	if err != nil {
 		return err
 	}
-	there, err := serverconfig.RemoveServer(setup.Home.MCPServers(), name)
+	ctx, cancel := context.WithTimeout(context.Background(), changeServersTime)
+	defer cancel()
+	there := false
+	err = setup.Settings.Copies().Change(ctx, settings.MCPServersName, func(text []byte) (next []byte, err error) {
+		next, there, err = serverconfig.RemoveServer(text, name)
+		return next, err
+	})
 	if err != nil {
 		return err
 	}

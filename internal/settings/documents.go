@@ -38,14 +38,18 @@ func (s *Settings) OpenDocuments(ctx context.Context, store documents.Store, war
 	return changed, s.Documents.SyncAll(ctx, "")
 }
 
-// OpenMoreDocuments does so for everything else that homes share. More kinds come from those who know them.
-func (s *Settings) OpenMoreDocuments(ctx context.Context, more ...documents.Kind) error {
+// OpenMoreDocuments does so for everything else that homes share. More kinds come from those who know them. shared says that there may be
+// other homes on this database: then they share what nobody else would read, too.
+func (s *Settings) OpenMoreDocuments(ctx context.Context, shared bool, more ...documents.Kind) error {
 	s.Documents.Changed = s.documentsChanged
 	s.Documents.Kinds = append(s.Documents.Kinds, documents.Kind{Patterns: []string{"guilds/*.json"}, Check: checkGuild}, s.Agents().Kind(),
 		// What was trusted: the lock, and texts by their digests, to show changes. A broken lock trusts nothing, on any machine.
 		documents.Kind{Patterns: []string{trustedName, "trusted/[0-9a-f]*"}},
 		documents.Kind{Patterns: []string{KeyName, "prompts/*.md"}})
 	s.Documents.Kinds = append(s.Documents.Kinds, more...)
+	if shared {
+		s.Documents.Kinds = append(s.Documents.Kinds, s.sharedFiles()...)
+	}
 	return s.Documents.SyncAll(ctx, "")
 }
 

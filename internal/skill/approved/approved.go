@@ -94,13 +94,36 @@ func (l *Library) records() map[string]trust.Record {
 	return l.lock.records
 }
 
+// inHome stands for the home folder in the key of a skill, so that it is the same one in the homes of other machines.
+const inHome = "@home/"
+
+// key is under what name the lock has a skill.
+func (l *Library) key(dir string) string {
+	home := l.Home.Dir()
+	if real, err := filepath.EvalSymlinks(home); err == nil {
+		home = real
+	}
+	if rel, err := filepath.Rel(home, dir); err == nil && filepath.IsLocal(rel) {
+		return skillPrefix + inHome + filepath.ToSlash(rel)
+	}
+	return skillPrefix + dir
+}
+
+// record is what the lock says of a skill. Skills of the home were kept under their whole path once.
+func (l *Library) record(records map[string]trust.Record, dir string) trust.Record {
+	if r, ok := records[l.key(dir)]; ok {
+		return r
+	}
+	return records[skillPrefix+dir]
+}
+
 // Find lists the skills of a place, the narrowest scope first, with problems of the folders themselves.
 func (l *Library) Find(where skill.Where) (list []Skill, problems []string) {
 	found, problems := l.finder.Find(where.Sources(), l.Now())
 	records := l.records()
 	counts := map[string]int{} // which of the list counts for a name
 	for _, f := range found {
-		s := Skill{Found: f, ID: ShortID(skillPrefix + f.Dir), Record: records[skillPrefix+f.Dir]}
+		s := Skill{Found: f, ID: ShortID(l.key(f.Dir)), Record: l.record(records, f.Dir)}
 		s.Status = status(s)
 		if s.Status == On {
 			if at, ok := counts[s.Name]; ok {
@@ -146,7 +169,7 @@ func (l *Library) Approve(s Skill, digest, by string) error {
 	if err := l.keep(s); err != nil {
 		return err
 	}
-	return l.change(skillPrefix+s.Dir, func(r *trust.Record) error {
+	return l.changeSkill(s.Dir, func(r *trust.Record) error {
 		*r = trust.Record{Digest: s.Tree.Digest, By: by, At: l.Now().UTC().Truncate(time.Second)}
 		return nil
 	})
@@ -154,14 +177,26 @@ func (l *Library) Approve(s Skill, digest, by string) error {
 
 // Disable switches a skill off until it is approved again.
 func (l *Library) Disable(s Skill, by string) error {
-	return l.change(skillPrefix+s.Dir, func(r *trust.Record) error {
+	return l.changeSkill(s.Dir, func(r *trust.Record) error {
 		r.Off, r.By, r.At = true, by, l.Now().UTC().Truncate(time.Second)
 		return nil
 	})
 }
 
+func (l *Library) changeSkill(dir string, change func(*trust.Record) error) error {
+	return l.update(func(records map[string]trust.Record) error {
+		r := l.record(records, dir)
+		if err := change(&r); err != nil {
+			return err
+		}
+		delete(records, skillPrefix+dir)
+		records[l.key(dir)] = r
+		return l.prune(records)
+	})
+}
+
 func (l *Library) change(key string, change func(*trust.Record) error) error {
-	err := l.Lock.Update(func(records map[string]trust.Record) error {
+	return l.update(func(records map[string]trust.Record) error {
 		r := records[key]
 		if err := change(&r); err != nil {
 			return err
@@ -169,6 +204,10 @@ func (l *Library) change(key string, change func(*trust.Record) error) error {
 		records[key] = r
 		return l.prune(records)
 	})
+}
+
+func (l *Library) update(change func(records map[string]trust.Record) error) error {
+	err := l.Lock.Update(change)
 	l.mu.Lock()
 	l.lock = lockState{}
 	l.mu.Unlock()

@@ -125,26 +125,31 @@ func FuzzParseConfig(f *testing.F) {
 
 func TestServerFile(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "home", "mcp.json")
-	if err := AddServer(file, "files", NewServer{Command: "mcp-files", Args: []string{"/tmp"}, Env: map[string]string{"A": "${A}"}}); err != nil {
+	text, err := AddServer(nil, "files", NewServer{Command: "mcp-files", Args: []string{"/tmp"}, Env: map[string]string{"A": "${A}"}})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := AddServer(file, "far", NewServer{URL: "https://mcp.example.org/mcp"}); err != nil {
+	if text, err = AddServer(text, "far", NewServer{URL: "https://mcp.example.org/mcp"}); err != nil {
 		t.Fatal(err)
 	}
 	for name, s := range map[string]NewServer{"files": {Command: "x"}, "both": {Command: "x", URL: "https://example.org"}, "none": {}, "bad": {URL: "ftp://example.org"}} {
-		if err := AddServer(file, name, s); err == nil {
+		if _, err := AddServer(text, name, s); err == nil {
 			t.Errorf("%s was added", name)
 		}
+	}
+	file := filepath.Join(t.TempDir(), "mcp.json")
+	if err := WritePrivate(file, text); err != nil {
+		t.Fatal(err)
 	}
 	servers, problems, err := ReadServers(file)
 	if err != nil || len(servers) != 1 && len(problems) == 0 {
 		t.Errorf("%v %v %v", servers, problems, err)
 	}
-	if there, err := RemoveServer(file, "files"); err != nil || !there {
+	text, there, err := RemoveServer(text, "files")
+	if err != nil || !there {
 		t.Errorf("%v %v", there, err)
 	}
-	if there, err := RemoveServer(file, "files"); err != nil || there {
+	if _, there, err := RemoveServer(text, "files"); err != nil || there {
 		t.Errorf("%v %v", there, err)
 	}
 }

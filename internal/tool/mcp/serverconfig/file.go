@@ -25,17 +25,13 @@ type serverFile struct {
 	Servers map[string]json.RawMessage `json:"mcpServers"`
 }
 
-func readServerFile(file string) (serverFile, error) {
+func parseServerFile(text []byte) (serverFile, error) {
 	out := serverFile{Servers: map[string]json.RawMessage{}}
-	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
+	if text == nil {
 		return out, nil
 	}
-	if err == nil {
-		err = json.Unmarshal(data, &out)
-	}
-	if err != nil {
-		return out, fmt.Errorf("read %s: %w", file, err)
+	if err := json.Unmarshal(text, &out); err != nil {
+		return out, fmt.Errorf("read the list of MCP servers: %w", err)
 	}
 	if out.Servers == nil {
 		out.Servers = map[string]json.RawMessage{}
@@ -43,12 +39,9 @@ func readServerFile(file string) (serverFile, error) {
 	return out, nil
 }
 
-func (f serverFile) write(file string) error {
+func (f serverFile) text() ([]byte, error) {
 	data, err := json.MarshalIndent(f, "", "  ")
-	if err != nil {
-		return err
-	}
-	return WritePrivate(file, append(data, '\n'))
+	return append(data, '\n'), err
 }
 
 // ReadServers reads a file of servers; one that is not there holds none.
@@ -63,45 +56,46 @@ func ReadServers(file string) ([]Server, []Problem, error) {
 	return ParseConfig(data, nil)
 }
 
-// AddServer adds a server to a file, which need not be there. Another server of that name is an error.
-func AddServer(file, name string, s NewServer) error {
-	all, err := readServerFile(file)
+// AddServer adds a server to the text of a file, nil where there is none. Another server of that name is an error.
+func AddServer(text []byte, name string, s NewServer) ([]byte, error) {
+	all, err := parseServerFile(text)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	raw, err := json.Marshal(s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if there := all.Servers[name]; there != nil {
 		var short bytes.Buffer
 		if json.Compact(&short, there) == nil && bytes.Equal(short.Bytes(), raw) {
-			return nil
+			return text, nil
 		}
-		return fmt.Errorf("there is a server %s already, in %s; chorus mcp remove %s takes it out", name, file, name)
+		return nil, fmt.Errorf("there is a server %s already; chorus mcp remove %s takes it out", name, name)
 	}
 	one, err := json.Marshal(map[string]json.RawMessage{name: raw})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, problems, err := ParseConfig(one, func(string) (string, bool) { return "", true }); err != nil || len(problems) > 0 {
 		if err == nil {
 			err = errors.New(problems[0].String())
 		}
-		return err
+		return nil, err
 	}
 	all.Servers[name] = raw
-	return all.write(file)
+	return all.text()
 }
 
-// RemoveServer takes a server out of a file; false: it was not there.
-func RemoveServer(file, name string) (bool, error) {
-	all, err := readServerFile(file)
+// RemoveServer takes a server out of the text of a file; false: it was not there.
+func RemoveServer(text []byte, name string) ([]byte, bool, error) {
+	all, err := parseServerFile(text)
 	if err != nil || all.Servers[name] == nil {
-		return false, err
+		return text, false, err
 	}
 	delete(all.Servers, name)
-	return true, all.write(file)
+	text, err = all.text()
+	return text, true, err
 }
 
 // WritePrivate replaces a file as a whole, for its owner's eyes only.
