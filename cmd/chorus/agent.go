@@ -66,7 +66,7 @@ func agentCreated(v cli.View, _ operations.NewAgent, a operations.Agent) error {
 	return err
 }
 
-func listAgents(v cli.View, _ operation.None, list operation.List[operations.Agent]) error {
+func listAgents(v cli.View, _ operations.AgentQuery, list operation.List[operations.Agent]) error {
 	if v.Server == "" { // the default agent is no choice
 		list.Items = slices.DeleteFunc(slices.Clone(list.Items), func(a operations.Agent) bool { return a.File == nil && a.Name == chat.DefaultAgent })
 	}

@@ -31,6 +31,13 @@ var _ namer = (*suggester)(nil)
 // maxSuggested is how many names are suggested: more than anybody reads, and than any platform shows.
 const maxSuggested = 50
 
+// maxLooked is how many pages of a list are looked at for names: somebody waits for them while they type.
+const maxLooked = 20
+
+func begins(name, prefix string) bool {
+	return strings.HasPrefix(strings.ToLower(name), strings.ToLower(prefix))
+}
+
 func (s *suggester) names(ctx context.Context, by Caller, in Prefix) (out List[string], err error) {
 	suggest := s.o.Nouns[in.Noun].Suggest
 	if suggest == nil {
@@ -40,7 +47,7 @@ func (s *suggester) names(ctx context.Context, by Caller, in Prefix) (out List[s
 	}
 	names, err := suggest(ctx, by, in.Prefix)
 	for _, name := range names {
-		if strings.HasPrefix(strings.ToLower(name), strings.ToLower(in.Prefix)) && len(out.Items) < maxSuggested {
+		if begins(name, in.Prefix) && len(out.Items) < maxSuggested {
 			out.Items = append(out.Items, name)
 		}
 	}
@@ -53,13 +60,20 @@ func (s *suggester) listed(noun string) func(context.Context, Caller, string) ([
 	if !ok {
 		return nil
 	}
-	return func(ctx context.Context, by Caller, _ string) (names []string, err error) {
-		out, err := (*Local)(s).Execute(ctx, by, d, reflect.Zero(d.In).Interface())
-		if err != nil {
-			return nil, err
-		}
-		for _, item := range Items(out) {
-			names = append(names, NameOf(item))
+	return func(ctx context.Context, by Caller, prefix string) (names []string, err error) {
+		looked := 0
+		for out, err := range d.Pages(ctx, (*Local)(s), by, reflect.Zero(d.In).Interface()) {
+			if err != nil {
+				return nil, err
+			}
+			for _, item := range Items(out) {
+				if name := NameOf(item); begins(name, prefix) {
+					names = append(names, name)
+				}
+			}
+			if looked++; len(names) >= maxSuggested || looked == maxLooked {
+				break
+			}
 		}
 		return names, nil
 	}

@@ -10,7 +10,7 @@ import (
 
 // Agents carries out operations on agents.
 type Agents interface {
-	ListAgents(context.Context, operation.Caller, operation.None) (operation.List[Agent], error)
+	ListAgents(context.Context, operation.Caller, AgentQuery) (operation.List[Agent], error)
 	GetAgent(context.Context, operation.Caller, AgentRef) (AgentDetail, error)
 	CreateAgent(context.Context, operation.Caller, NewAgent) (Agent, error)
 	ConfigureAgent(context.Context, operation.Caller, AgentSetting) (Agent, error)
@@ -20,6 +20,9 @@ type Agents interface {
 	// ListProfiles lists what the caller may choose for a session of an agent.
 	ListProfiles(context.Context, operation.Caller, ProfileQuery) (operation.List[Profile], error)
 }
+
+// AgentQuery says which part of the list of agents.
+type AgentQuery struct{ Page }
 
 // ProfileQuery says for whose sessions permission profiles are listed.
 type ProfileQuery struct {

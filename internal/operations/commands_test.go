@@ -3,6 +3,7 @@ package operations_test
 import (
 	"encoding/json"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -102,15 +103,24 @@ func checkArguments(t *testing.T, spec tool.Spec, args []string) {
 	}
 }
 
-// Lists that grow are given in pages.
-func TestLongListsHaveACursor(t *testing.T) {
+// Every list is given in pages: those of the commands, and those of what belongs to them.
+func TestListsHaveACursor(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"list_tasks", "get_recent_events"} {
+	lists := []string{"list_workers"}
+	for name := range documented(t) {
+		if d, ok := operations.All().Tool(name); ok && operation.IsList(reflect.Zero(d.Out).Interface()) {
+			lists = append(lists, name)
+		}
+	}
+	if len(lists) < 9 {
+		t.Fatalf("only %s are lists", lists)
+	}
+	for _, name := range lists {
 		d, _ := operations.All().Tool(name)
 		if _, ok := d.Field("cursor"); !ok {
 			t.Errorf("%s has no cursor", name)
 		}
-		if f, ok := d.Field("limit"); !ok || f.Max == nil || *f.Max > 200 {
+		if f, ok := d.Field("limit"); !ok || f.Max == nil || *f.Max > 200 || f.Default == "" {
 			t.Errorf("%s gives endless lists", name)
 		}
 	}

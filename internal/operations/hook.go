@@ -57,6 +57,7 @@ type HookChanges struct {
 // HookQuery filters hooks.
 type HookQuery struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" tool:"project_id" cli:"project" slash:"-" doc:"only those of a project"`
+	Page
 }
 
 // HookRef names a hook.
@@ -72,8 +73,9 @@ type HookFiring struct {
 
 // HookRunQuery names a hook whose runs are listed.
 type HookRunQuery struct {
-	ID    string `json:"id" minLen:"1" maxLen:"64" noun:"hook" tool:"hook_id" slash:"hook" doc:"the hook's id"`
-	Limit int    `json:"limit,omitempty" min:"1" max:"200" doc:"how many; left out: 10"`
+	ID     string `json:"id" minLen:"1" maxLen:"64" noun:"hook" tool:"hook_id" slash:"hook" doc:"the hook's id"`
+	Cursor string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
+	Limit  int    `json:"limit,omitempty" min:"1" max:"200" default:"10" doc:"how many"`
 }
 
 // HookRunRef names a run.

@@ -34,8 +34,7 @@ type NotesThread struct {
 // NoteQuery says whose notes.
 type NoteQuery struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
-	Cursor  string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
-	Limit   int    `json:"limit,omitempty" min:"1" max:"1000" slash:"-" doc:"at most so many, by name; left out: all"`
+	Page
 }
 
 // NoteRef names a note.
@@ -93,6 +92,8 @@ type SpecsNotes struct {
 	Notes     []Note `json:"notes"`
 	SpecsPath string `json:"specsPath"`
 	NotesPath string `json:"notesPath"`
+	// Truncated: there are more specifications or notes than these.
+	Truncated bool `json:"truncated,omitempty"`
 }
 
 // The operations on notes.

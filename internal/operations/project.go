@@ -9,7 +9,7 @@ import (
 
 // Projects carries out operations on projects.
 type Projects interface {
-	ListProjects(context.Context, operation.Caller, operation.None) (operation.List[Project], error)
+	ListProjects(context.Context, operation.Caller, ProjectList) (operation.List[Project], error)
 	CreateProject(context.Context, operation.Caller, NewProject) (Project, error)
 	GetProject(context.Context, operation.Caller, ProjectRef) (Project, error)
 	EditProject(context.Context, operation.Caller, ProjectChanges) (Project, error)
@@ -22,7 +22,7 @@ type Projects interface {
 	GetProjectChannels(context.Context, operation.Caller, ProjectRef) (ProjectChannel, error)
 	GetProjectForChannel(context.Context, operation.Caller, ChannelRef) (ChannelProject, error)
 	AddRepo(context.Context, operation.Caller, NewRepo) (Repo, error)
-	ListRepos(context.Context, operation.Caller, ProjectQuery) (operation.List[Repo], error)
+	ListRepos(context.Context, operation.Caller, RepoQuery) (operation.List[Repo], error)
 }
 
 // NewProject is what a project is made of.
@@ -55,9 +55,13 @@ type ProjectRef struct {
 	ID string `json:"id,omitempty" maxLen:"64" noun:"project" tool:"project_id" slash:"project" doc:"the project's id; left out: the active project"`
 }
 
-// ProjectQuery filters by a project.
-type ProjectQuery struct {
+// ProjectList says which part of the list of projects.
+type ProjectList struct{ Page }
+
+// RepoQuery filters repositories.
+type RepoQuery struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"only those of a project"`
+	Page
 }
 
 // ProjectDeletion names a project that is to go.

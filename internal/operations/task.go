@@ -208,16 +208,16 @@ type TaskNode struct {
 // ChainHealth says which tasks wait for blocked ones.
 type ChainHealth struct {
 	ProjectID string       `json:"projectId,omitempty"`
-	Chains    []StuckChain `json:"stuckChains"`
-	Total     int          `json:"totalStuckChains"`
+	Chains    []StuckChain `json:"stuckChains"`      // at most 50
+	Total     int          `json:"totalStuckChains"` // of all
 	Message   string       `json:"message,omitempty"`
 }
 
 // StuckChain is a blocked task and what waits for it.
 type StuckChain struct {
 	Blocked TaskBrief   `json:"blockedTask"`
-	Stuck   []TaskBrief `json:"stuckDownstream"`
-	Count   int         `json:"stuckCount"`
+	Stuck   []TaskBrief `json:"stuckDownstream"` // at most 50
+	Count   int         `json:"stuckCount"`      // of all
 }
 
 // TaskError is why a task failed.
@@ -280,8 +280,10 @@ type TokenUsageQuery struct {
 type TokenUsage struct {
 	ProjectID string           `json:"projectId,omitempty"`
 	TaskID    string           `json:"taskId,omitempty"`
-	Breakdown []TokenUsageLine `json:"breakdown"`
-	Total     int64            `json:"total"`
+	Breakdown []TokenUsageLine `json:"breakdown"` // the most first
+	Total     int64            `json:"total"`     // of all, also of those that are not in the breakdown
+	// Truncated: there are more parts than these.
+	Truncated bool `json:"truncated,omitempty"`
 }
 
 // TokenUsageLine is a part of what tasks took.

@@ -9,8 +9,11 @@ import (
 
 // Workers carries out operations on the processes that work on tasks.
 type Workers interface {
-	ListWorkers(context.Context, operation.Caller, operation.None) (operation.List[Worker], error)
+	ListWorkers(context.Context, operation.Caller, WorkerQuery) (operation.List[Worker], error)
 }
+
+// WorkerQuery says which part of the list of workers.
+type WorkerQuery struct{ Page }
 
 // Worker is a process that works on tasks: the server, or one started with chorus worker.
 type Worker struct {

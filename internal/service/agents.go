@@ -30,18 +30,28 @@ import (
 
 // ListAgents carries out the operation of that name. The one that answers where nobody is named
 // comes first, also when it was never made.
-func (o *Handler) ListAgents(ctx context.Context, by operation.Caller, _ operation.None) (operation.List[operations.Agent], error) {
+func (o *Handler) ListAgents(ctx context.Context, by operation.Caller, in operations.AgentQuery) (operation.List[operations.Agent], error) {
 	out := operation.List[operations.Agent]{Items: []operations.Agent{}}
 	list, err := o.app.Settings.Agents().List(ctx)
 	if err != nil {
 		return out, err
 	}
-	if !slices.ContainsFunc(list, func(a agents.Agent) bool { return a.Name == chat.DefaultAgent }) {
-		out.Items = append(out.Items, o.plainAgent())
+	made := slices.ContainsFunc(list, func(a agents.Agent) bool { return a.Name == chat.DefaultAgent })
+	if !made {
+		list = append([]agents.Agent{{Name: chat.DefaultAgent}}, list...)
 	}
-	for _, a := range list {
-		out.Items = append(out.Items, o.agentFor(by, a))
+	page, err := operation.PageBehind(list, func(a agents.Agent) string { return a.Name }, in.Cursor, in.Most())
+	if err != nil {
+		return out, err
 	}
+	for _, a := range page.Items {
+		if a.Name == chat.DefaultAgent && !made {
+			out.Items = append(out.Items, o.plainAgent())
+		} else {
+			out.Items = append(out.Items, o.agentFor(by, a))
+		}
+	}
+	out.Next = page.Next
 	return out, o.showWork(ctx, by, out.Items)
 }
 

@@ -279,11 +279,15 @@ func (o *Handler) ListHooks(ctx context.Context, by operation.Caller, in operati
 		return out, nil
 	}
 	rows, err := o.app.DB.Hooks(ctx, owner)
-	for _, h := range rows {
-		if in.Project == "" || h.Project == in.Project {
-			out.Items = append(out.Items, o.showHook(ctx, h))
-		}
+	if err != nil {
+		return out, err
 	}
+	rows = slices.DeleteFunc(rows, func(h hook.Hook) bool { return in.Project != "" && h.Project != in.Project })
+	page, err := operation.PageBehind(rows, func(h hook.Hook) string { return h.ID }, in.Cursor, in.Most())
+	for _, h := range page.Items {
+		out.Items = append(out.Items, o.showHook(ctx, h))
+	}
+	out.Next = page.Next
 	return out, err
 }
 
@@ -386,9 +390,22 @@ func (o *Handler) ListHookRuns(ctx context.Context, by operation.Caller, in oper
 	if err != nil {
 		return out, err
 	}
-	runs, err := o.app.DB.HookRuns(ctx, h.ID, limit(in.Limit, shownHookRuns, maxHooks))
-	for _, r := range runs {
+	var after hook.Run
+	if in.Cursor != "" {
+		if after, err = o.app.DB.HookRun(ctx, in.Cursor); errors.Is(err, journal.ErrUnknown) || err == nil && after.Hook != h.ID {
+			return out, operation.ChangedList()
+		}
+		if err != nil {
+			return out, err
+		}
+	}
+	most := limit(in.Limit, shownHookRuns, maxHooks)
+	runs, err := o.app.DB.HookRunsBefore(ctx, h.ID, after, most+1)
+	for _, r := range runs[:min(len(runs), most)] {
 		out.Items = append(out.Items, showRun(r, false))
+	}
+	if len(runs) > most {
+		out.Next = runs[most-1].ID
 	}
 	return out, err
 }

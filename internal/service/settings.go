@@ -300,6 +300,7 @@ func (o *Handler) overNodes(ctx context.Context, by operation.Caller, out *opera
 // What an overview shows, and how far it looks.
 const (
 	overviewShown  = 10
+	overviewAgents = 200
 	overviewLooked = 200
 	overviewSince  = 24 * time.Hour
 )
@@ -362,7 +363,7 @@ func (o *Handler) overApprovals(ctx context.Context, by operation.Caller, out *o
 }
 
 func (o *Handler) overAgents(ctx context.Context, by operation.Caller, out *operations.Overview) error {
-	agents, err := o.ListAgents(ctx, by, operation.None{})
+	agents, err := o.ListAgents(ctx, by, operations.AgentQuery{Page: operations.Page{Limit: overviewAgents}})
 	if err != nil || !by.May(operation.Admin) {
 		for _, a := range agents.Items {
 			out.Agents = append(out.Agents, operations.AgentStat{Agent: a})

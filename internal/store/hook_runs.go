@@ -145,6 +145,15 @@ func (db *DB) HookRuns(ctx context.Context, id string, limit int) ([]hook.Run, e
 	return db.hookRuns(ctx, `SELECT `+runColumns+` FROM hook_runs WHERE hook_id = ? ORDER BY created_at DESC, id DESC LIMIT ?+0`, id, limit)
 }
 
+// HookRunsBefore are the runs of a hook before one of them, the newest first; a zero run: the last ones.
+func (db *DB) HookRunsBefore(ctx context.Context, id string, before hook.Run, limit int) ([]hook.Run, error) {
+	if before.ID == "" {
+		return db.HookRuns(ctx, id, limit)
+	}
+	at := micros(before.Created)
+	return db.hookRuns(ctx, `SELECT `+runColumns+` FROM hook_runs WHERE hook_id = ? AND (created_at < ? OR created_at = ? AND id < ?) ORDER BY created_at DESC, id DESC LIMIT ?+0`, id, at, at, before.ID, limit)
+}
+
 // HookRun finds one by its id; ErrUnknown if there is none.
 func (db *DB) HookRun(ctx context.Context, id string) (hook.Run, error) {
 	found, err := db.hookRuns(ctx, `SELECT `+runColumns+` FROM hook_runs WHERE id = ?`, id)

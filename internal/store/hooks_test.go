@@ -144,6 +144,14 @@ func testTriggersBecomeRunsOnce(t *testing.T, open func(Options) *DB) {
 			t.Errorf("delivery %d: %+v %v", i, out, err)
 		}
 	}
+	// The runs before one of them: the webhook's came later.
+	if got, err := db.HookRunsBefore(ctx, "h", hook.Run{}, 1); err != nil || len(got) != 1 || got[0].ID != "w0" {
+		t.Errorf("%+v %v", got, err)
+	} else if got, err = db.HookRunsBefore(ctx, "h", got[0], 10); err != nil || len(got) != 1 || got[0].ID != "r1" {
+		t.Errorf("%+v %v", got, err)
+	} else if got, err = db.HookRunsBefore(ctx, "h", got[0], 10); err != nil || len(got) != 0 {
+		t.Errorf("%+v %v", got, err)
+	}
 	if there, err := db.RemoveHook(ctx, "h"); err != nil || !there {
 		t.Fatal(err)
 	}

@@ -41,6 +41,9 @@ func (h *Handler) notes(ctx context.Context, by operation.Caller, project string
 // ListNotes carries out the operation of that name.
 func (h *Handler) ListNotes(ctx context.Context, by operation.Caller, in operations.NoteQuery) (operation.List[operations.Note], error) {
 	out := operation.List[operations.Note]{Items: []operations.Note{}}
+	if in.Cursor != "" && !strings.HasSuffix(in.Cursor, ".md") {
+		return out, operation.BadCursor()
+	}
 	root, p, err := h.notes(ctx, by, in.Project)
 	if err != nil {
 		return out, err
@@ -49,12 +52,7 @@ func (h *Handler) ListNotes(ctx context.Context, by operation.Caller, in operati
 	if out.Items, err = h.listed(root.FS(), ".", p.ID, h.o.Home.ProjectNotes(p.ID)); err != nil {
 		return out, err
 	}
-	out.Items = slices.DeleteFunc(out.Items, func(n operations.Note) bool { return n.Name <= in.Cursor })
-	if in.Limit > 0 && len(out.Items) > in.Limit {
-		out.Items = out.Items[:in.Limit]
-		out.Next = out.Items[in.Limit-1].Name
-	}
-	return out, nil
+	return operation.PageByKey(out.Items, func(n operations.Note) string { return n.Name }, in.Cursor, in.Most()), nil
 }
 
 // listed are the pages of Markdown in a folder, by name.
@@ -244,14 +242,21 @@ func (h *Handler) PromoteNote(ctx context.Context, by operation.Caller, in opera
 	return h.CreateTask(ctx, by, operations.NewTask{Title: clip(note.Title, 199), Description: note.Content, Project: note.Project, Priority: in.Priority, Approval: in.Approval, Key: in.Key})
 }
 
+// maxCompared is how many specifications and how many notes are listed beside each other.
+const maxCompared = 200
+
 // CompareSpecsNotes carries out the operation of that name.
-func (h *Handler) CompareSpecsNotes(ctx context.Context, by operation.Caller, in operations.SpecsQuery) (operations.SpecsNotes, error) {
+func (h *Handler) CompareSpecsNotes(ctx context.Context, by operation.Caller, in operations.SpecsQuery) (out operations.SpecsNotes, err error) {
 	root, p, err := h.notes(ctx, by, in.Project)
 	if err != nil {
 		return operations.SpecsNotes{}, err
 	}
 	defer root.Close()
-	out := operations.SpecsNotes{Project: p.ID, Specs: []operations.Note{}, NotesPath: h.o.Home.ProjectNotes(p.ID)}
+	out = operations.SpecsNotes{Project: p.ID, Specs: []operations.Note{}, NotesPath: h.o.Home.ProjectNotes(p.ID)}
+	defer func() {
+		out.Truncated = len(out.Specs) > maxCompared || len(out.Notes) > maxCompared
+		out.Specs, out.Notes = out.Specs[:min(len(out.Specs), maxCompared)], out.Notes[:min(len(out.Notes), maxCompared)]
+	}()
 	if out.Notes, err = h.listed(root.FS(), ".", p.ID, out.NotesPath); err != nil {
 		return out, err
 	}

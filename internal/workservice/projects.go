@@ -17,20 +17,22 @@ import (
 )
 
 // ListProjects carries out the operation of that name.
-func (h *Handler) ListProjects(ctx context.Context, by operation.Caller, _ operation.None) (operation.List[operations.Project], error) {
+func (h *Handler) ListProjects(ctx context.Context, by operation.Caller, in operations.ProjectList) (operation.List[operations.Project], error) {
 	out := operation.List[operations.Project]{Items: []operations.Project{}}
+	if in.Cursor != "" && !isID(in.Cursor) {
+		return out, operation.BadCursor()
+	}
 	list, err := h.o.Projects.Projects(ctx)
 	if err != nil {
 		return out, err
 	}
+	list = slices.DeleteFunc(list, func(p work.Project) bool { return !sees(by, p) })
+	page := operation.PageByKey(list, func(p work.Project) string { return p.ID }, in.Cursor, in.Most())
 	used, err := h.used(ctx)
 	if err != nil {
 		return out, err
 	}
-	for _, p := range list {
-		if !sees(by, p) {
-			continue
-		}
+	for _, p := range page.Items {
 		shown, err := h.show(ctx, p, used)
 		if err != nil {
 			return out, err
@@ -38,7 +40,14 @@ func (h *Handler) ListProjects(ctx context.Context, by operation.Caller, _ opera
 		shown.Tasks = nil
 		out.Items = append(out.Items, shown)
 	}
+	out.Next = page.Next
 	return out, nil
+}
+
+// isID reports whether a text is an id that is made of a name.
+func isID(text string) bool {
+	id, err := work.IDOf(text)
+	return err == nil && id == text
 }
 
 // used is what each project took in the window.
@@ -413,18 +422,22 @@ func showRepo(r work.Repo) operations.Repo {
 }
 
 // ListRepos carries out the operation of that name.
-func (h *Handler) ListRepos(ctx context.Context, by operation.Caller, in operations.ProjectQuery) (operation.List[operations.Repo], error) {
+func (h *Handler) ListRepos(ctx context.Context, by operation.Caller, in operations.RepoQuery) (operation.List[operations.Repo], error) {
 	out := operation.List[operations.Repo]{Items: []operations.Repo{}}
 	visible, err := h.visible(ctx, by, in.Project)
 	if err != nil {
 		return out, err
 	}
 	repos, err := h.o.Projects.Repos(ctx, in.Project)
-	for _, r := range repos {
-		if slices.Contains(visible, r.Project) {
-			out.Items = append(out.Items, showRepo(r))
-		}
+	if err != nil {
+		return out, err
 	}
+	repos = slices.DeleteFunc(repos, func(r work.Repo) bool { return !slices.Contains(visible, r.Project) })
+	page, err := operation.PageBehind(repos, func(r work.Repo) string { return r.Project + "/" + r.ID }, in.Cursor, in.Most())
+	for _, r := range page.Items {
+		out.Items = append(out.Items, showRepo(r))
+	}
+	out.Next = page.Next
 	return out, err
 }
 

@@ -149,7 +149,7 @@ func (h *Handler) GetRecentEvents(ctx context.Context, by operation.Caller, in o
 	if in.Cursor != "" {
 		before, err := strconv.ParseInt(in.Cursor, 10, 64)
 		if err != nil || before <= 0 {
-			return out, invalid("cursor", "it is not one that was given: leave it out to begin")
+			return out, operation.BadCursor()
 		}
 		f.Before = before
 	}
@@ -185,6 +185,9 @@ func (h *Handler) GetRecentEvents(ctx context.Context, by operation.Caller, in o
 	}
 	return out, nil
 }
+
+// maxUsageLines is how many tasks, agents or projects are named with what they took: those that took most.
+const maxUsageLines = 200
 
 // GetTokenUsage carries out the operation of that name.
 func (h *Handler) GetTokenUsage(ctx context.Context, by operation.Caller, in operations.TokenUsageQuery) (operations.TokenUsage, error) {
@@ -227,8 +230,11 @@ func (h *Handler) GetTokenUsage(ctx context.Context, by operation.Caller, in ope
 		default:
 			line.ProjectID = s.Project
 		}
+		if out.Total += s.Tokens; len(out.Breakdown) == maxUsageLines {
+			out.Truncated = true
+			continue
+		}
 		out.Breakdown = append(out.Breakdown, line)
-		out.Total += s.Tokens
 	}
 	return out, err
 }

@@ -52,6 +52,8 @@ type home struct {
 	tmp   string
 	now   time.Time
 	tools tools
+	// members are the workers that run.
+	members []work.Worker
 }
 
 // tools stand for those of agents: a shell without a sandbox, and rules that hide a file.
@@ -81,7 +83,7 @@ func (t *tools) Use(ctx context.Context, _ operation.Caller, at workservice.Fold
 
 func newHome(t *testing.T) *home {
 	t.Helper()
-	h := &home{t: t, tmp: t.TempDir(), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	h := &home{t: t, members: []work.Worker{{Name: "server", Slots: 2}}, tmp: t.TempDir(), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	var err error
 	if h.dir, err = datadir.Open(filepath.Join(h.tmp, "home")); err != nil {
 		t.Fatal(err)
@@ -93,7 +95,7 @@ func newHome(t *testing.T) *home {
 	t.Cleanup(func() { _ = h.db.Close() })
 	h.queue = tasks.New(h.db, nil)
 	runner := &workrun.Runner{Tasks: h.queue, Home: h.dir, Now: clock, Log: slog.New(slog.DiscardHandler), Git: gitrepo.Options{LocalURLs: true}}
-	h.Handler = workservice.New(workservice.Options{Projects: h.queue, Tasks: h.queue, Plans: h.queue, Memos: h.db, Home: h.dir, Now: clock, Agent: "main", Git: runner, Members: func() ([]work.Worker, error) { return []work.Worker{{Name: "server", Slots: 2}}, nil },
+	h.Handler = workservice.New(workservice.Options{Projects: h.queue, Tasks: h.queue, Plans: h.queue, Memos: h.db, Home: h.dir, Now: clock, Agent: "main", Git: runner, Members: func() ([]work.Worker, error) { return h.members, nil },
 		FindAgent: func(_ context.Context, name string) error {
 			if name != "main" {
 				return errors.New("there is no agent " + name)

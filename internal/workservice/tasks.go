@@ -27,7 +27,7 @@ func (h *Handler) ListTasks(ctx context.Context, by operation.Caller, in operati
 	for len(out.Items) < limit {
 		page, err := h.o.Tasks.List(ctx, f)
 		if errors.Is(err, journal.ErrUnknown) {
-			return out, invalid("cursor", "the list has changed; begin again without a cursor")
+			return out, operation.ChangedList()
 		}
 		if err != nil {
 			return out, err

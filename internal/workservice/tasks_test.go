@@ -243,27 +243,65 @@ func TestTokenUsageIsSummed(t *testing.T) {
 	}
 }
 
-// Notes are listed page by page, each once.
-func TestNotesHavePages(t *testing.T) {
+// pagesOf are the names that a list gives page after page. between is called after the first page.
+func pagesOf[T any](h *home, tool, args string, name func(T) string, between func()) (pages [][]string) {
+	h.t.Helper()
+	for cursor := ""; len(pages) < 20; {
+		page := must[operation.List[T]](h, root, tool, `{"limit":2,"cursor":"`+cursor+`"`+args+`}`)
+		var names []string
+		for _, item := range page.Items {
+			names = append(names, name(item))
+		}
+		pages = append(pages, names)
+		if cursor = page.Next; cursor == "" {
+			return pages
+		}
+		if between != nil {
+			between()
+			between = nil
+		}
+	}
+	h.t.Fatal("the pages do not end")
+	return nil
+}
+
+// Lists come page by page, each item once, also when something is added meanwhile; a cursor that nobody gave is refused.
+func TestListsHavePages(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	h.site()
-	for i := range 5 {
-		must[operations.Note](h, root, "write_note", fmt.Sprintf(`{"project_id":"site","title":"note %d","content":"x"}`, i))
+	note := func(title string) {
+		must[operations.Note](h, root, "write_note", `{"project_id":"site","title":"`+title+`","content":"x"}`)
 	}
-	var names []string
-	cursor, pages := "", 0
-	for {
-		page := must[operation.List[operations.Note]](h, root, "list_notes", `{"project_id":"site","limit":2,"cursor":"`+cursor+`"}`)
-		for _, n := range page.Items {
-			names = append(names, n.Name)
+	repo := func(name string) {
+		h.now = h.now.Add(time.Second)
+		must[operations.Repo](h, root, "add_repo", `{"project_id":"site","source":"init","name":"`+name+`"}`)
+	}
+	project := func(name string) { must[operations.Project](h, root, "create_project", `{"name":"`+name+`"}`) }
+	for _, name := range []string{"b", "c", "d", "e"} {
+		note(name)
+		repo(name)
+		project(name)
+	}
+	h.members = []work.Worker{{Name: "w1"}, {Name: "w2"}, {Name: "w3"}}
+	for list, got := range map[string][][]string{
+		"list_notes b.md c.md|d.md e.md|f.md": pagesOf(h, "list_notes", `,"project_id":"site"`, func(n operations.Note) string { return n.Name }, func() { note("f"); note("a") }),
+		// In the order in which they were added: the first is where tasks work.
+		"list_repos site b|c d|e a":    pagesOf(h, "list_repos", `,"project_id":"site"`, func(r operations.Repo) string { return r.ID }, func() { repo("a") }),
+		"list_projects b c|d e|f site": pagesOf(h, "list_projects", "", func(p operations.Project) string { return p.ID }, func() { project("f"); project("a") }),
+		"list_workers w1 w2|w3":        pagesOf(h, "list_workers", "", func(w operations.Worker) string { return w.Name }, nil),
+	} {
+		var pages []string
+		for _, page := range got {
+			pages = append(pages, strings.Join(page, " "))
 		}
-		if pages++; page.Next == "" || pages > 5 {
-			break
+		tool, want, _ := strings.Cut(list, " ")
+		if got := strings.Join(pages, "|"); got != want {
+			t.Errorf("%s gives %s, not %s", tool, got, want)
 		}
-		cursor = page.Next
 	}
-	if got := strings.Join(names, " "); got != "note-0.md note-1.md note-2.md note-3.md note-4.md" || pages != 3 {
-		t.Errorf("%s in %d pages", got, pages)
-	}
+	h.refused(root, operation.Invalid, "leave it out to begin", "list_notes", `{"project_id":"site","cursor":"nonsense"}`)
+	h.refused(root, operation.Invalid, "begin again without a cursor", "list_repos", `{"cursor":"nonsense"}`)
+	h.refused(root, operation.Invalid, "leave it out to begin", "list_projects", `{"cursor":"No Such"}`)
+	h.refused(root, operation.Invalid, "leave it out to begin", "get_recent_events", `{"cursor":"nonsense"}`)
 }

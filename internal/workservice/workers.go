@@ -12,7 +12,7 @@ import (
 )
 
 // ListWorkers carries out the operation of that name. Of the tasks it names those that the caller may see.
-func (h *Handler) ListWorkers(ctx context.Context, by operation.Caller, _ operation.None) (operation.List[operations.Worker], error) {
+func (h *Handler) ListWorkers(ctx context.Context, by operation.Caller, in operations.WorkerQuery) (operation.List[operations.Worker], error) {
 	out := operation.List[operations.Worker]{Items: []operations.Worker{}}
 	visible, err := h.visible(ctx, by, "")
 	if err != nil {
@@ -59,7 +59,7 @@ func (h *Handler) ListWorkers(ctx context.Context, by operation.Caller, _ operat
 	for i := range out.Items {
 		out.Items[i].WorksOn = worksOn(out.Items[i].Tasks)
 	}
-	return out, nil
+	return operation.PageByKey(out.Items, func(w operations.Worker) string { return w.Name }, in.Cursor, in.Most()), nil
 }
 
 // worksOn is what a worker works on, in a line.

@@ -91,6 +91,9 @@ func (c *cupboard) List(_ context.Context, by operation.Caller, in query) (opera
 	if in.Colour == "red" {
 		return operation.List[cup]{}, nil
 	}
+	if in.Colour == "green" {
+		return operation.List[cup]{Items: []cup{{"jug", 9}}, Next: "jug"}, nil
+	}
 	return operation.List[cup]{Items: []cup{{"mug", 3}, {"bowl", 5}}}, nil
 }
 
@@ -184,6 +187,7 @@ func TestCommandsAreCarriedOut(t *testing.T) {
 	}{
 		{platform.Invocation{Path: "cup/list"}, "- mug · 3\n- bowl · 5", "discord:7 {Colour: Hidden:}"},
 		{platform.Invocation{Path: "cup/list", Text: map[string]string{"colour": "red"}}, "there are none", "Colour:red"},
+		{platform.Invocation{Path: "cup/list", Text: map[string]string{"colour": "green"}}, "- jug · 9\nThere are more", "Colour:green"},
 		{platform.Invocation{Path: "cup/list", Text: map[string]string{"colour": "blue"}}, `colour: there is no "blue"; there are red, green`, ""},
 		{platform.Invocation{ID: "i1", Path: "cup/fill", Text: map[string]string{"name": "mug", "tea": "black", "cup_size": "9"}, Flag: map[string]bool{"hot": true}}, "mug holds 9",
 			"{Hot:true CupSize:9 Name:mug Room:roomhall Tea:black Key:i1}"},

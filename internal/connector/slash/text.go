@@ -35,6 +35,9 @@ func (e entry) text(in, out any, most int) string {
 		room -= utf8.RuneCountInString(lines[shown]) + 1
 		shown++
 	}
+	if next, ok := operation.Value(out, "next"); shown == len(lines) && ok && next.String() != "" {
+		return strings.Join(lines, "\n") + "\nThere are more" + e.elsewhere()
+	}
 	if shown == len(lines) {
 		return strings.Join(lines, "\n")
 	}

@@ -57,11 +57,11 @@ func (c *Cards) showNotes(ctx context.Context, project string, seq int64) error 
 	if err != nil {
 		return ignoreUnknown(err)
 	}
-	list, err := operations.ListNotes.Call(ctx, c.Backend, operation.Caller{Principal: p.Owner, Scopes: []operation.Scope{operation.Read}}, operations.NoteQuery{Project: p.ID})
+	list, err := operation.CallWhole(ctx, operations.ListNotes, c.Backend, operation.Caller{Principal: p.Owner, Scopes: []operation.Scope{operation.Read}}, operations.NoteQuery{Project: p.ID})
 	if err != nil {
 		return err
 	}
-	body := c.noteList(p, list.Items).Body()
+	body := c.noteList(p, list).Body()
 	for _, m := range threads {
 		if _, known := c.Platform.Known(m.Key); !known {
 			if _, err := c.Platform.Channel(ctx, m.Key); err != nil {
@@ -110,15 +110,15 @@ func (c *Cards) pressedNote(ctx context.Context, p platform.Press, id string) pl
 		return says(otherVersion)
 	}
 	by := c.o.Caller(p.By, p.In, p.Absent)
-	list, err := operations.ListNotes.Call(ctx, c.Backend, by, operations.NoteQuery{Project: parts[1]})
+	list, err := operation.CallWhole(ctx, operations.ListNotes, c.Backend, by, operations.NoteQuery{Project: parts[1]})
 	if err != nil {
 		return says(c.UserMessage(err))
 	}
-	at := slices.IndexFunc(list.Items, func(n operations.Note) bool { return noteMark(n.Name) == parts[2] })
+	at := slices.IndexFunc(list, func(n operations.Note) bool { return noteMark(n.Name) == parts[2] })
 	if at < 0 {
 		return says("This note is not there any more.")
 	}
-	ref := operations.NoteRef{Title: list.Items[at].Name, Project: parts[1]}
+	ref := operations.NoteRef{Title: list[at].Name, Project: parts[1]}
 	if parts[0] == promoteNote {
 		if !p.Allowed.Write {
 			return says("You may not write here, so you cannot do this here either.")

@@ -224,10 +224,19 @@ func agents(s *story) {
 	s.wants(operation.Invalid, err)
 	_, err = operations.GetAgent.Call(s.ctx, svc, by, operations.AgentRef{Name: "nobody-here"})
 	s.wants(operation.NotFound, err)
+	first, err := operations.ListAgents.Call(s.ctx, svc, by, operations.AgentQuery{Page: operations.Page{Limit: 2}})
+	s.ok(err)
+	rest, err := operations.ListAgents.Call(s.ctx, svc, by, operations.AgentQuery{Page: operations.Page{Limit: 2, Cursor: first.Next}})
+	s.ok(err)
+	if len(first.Items) != 2 || first.Next == "" || len(rest.Items) != 1 || rest.Next != "" || rest.Items[0].Name != "helper" {
+		s.Errorf("agents in pages: %+v, then %+v", first, rest)
+	}
+	_, err = operations.ListAgents.Call(s.ctx, svc, by, operations.AgentQuery{Page: operations.Page{Cursor: "nonsense"}})
+	s.wants(operation.Invalid, err)
 	gone := try(s, svc, by, operations.DestroyAgent, operations.DestroyAgentRequest{Name: "helper", KeepFiles: true})
 	s.ok(gone())
 	s.wants(operation.NotFound, gone())
-	list, err := operations.ListAgents.Call(s.ctx, svc, by, operation.None{})
+	list, err := operations.ListAgents.Call(s.ctx, svc, by, operations.AgentQuery{})
 	s.ok(err)
 	s.equal("agents left", len(list.Items), 2) // the default one and the dispatcher
 }

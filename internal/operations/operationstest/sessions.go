@@ -287,3 +287,27 @@ func listing(s *story) {
 		s.wants(operation.Invalid, err)
 	}
 }
+
+// hookPages: hooks come in pages, each once, also when another is made meanwhile.
+func hookPages(s *story) {
+	svc := s.As(s.Ada)
+	make := func(name string) {
+		_, err := operations.CreateHook.Call(s.ctx, svc, s.Ada, operations.NewHook{Name: name, Trigger: operation.JSON{Raw: []byte(`"every weekday at 9"`)}, Prompt: "look", Key: name})
+		s.ok(err)
+	}
+	for _, name := range []string{"one", "two", "three"} {
+		make(name)
+	}
+	first, err := operations.ListHooks.Call(s.ctx, svc, s.Ada, operations.HookQuery{Page: operations.Page{Limit: 2}})
+	s.ok(err)
+	make("four") // the newest come first: it is none of what follows
+	rest, err := operations.ListHooks.Call(s.ctx, svc, s.Ada, operations.HookQuery{Page: operations.Page{Limit: 2, Cursor: first.Next}})
+	s.ok(err)
+	if len(first.Items) != 2 || len(rest.Items) != 1 || rest.Next != "" || rest.Items[0].ID != "one" {
+		s.Errorf("%+v, then %+v", first, rest)
+	}
+	_, err = operations.ListHooks.Call(s.ctx, svc, s.Ada, operations.HookQuery{Page: operations.Page{Cursor: "nonsense"}})
+	s.wants(operation.Invalid, err)
+	_, err = operations.ListHookRuns.Call(s.ctx, svc, s.Ada, operations.HookRunQuery{ID: "one", Cursor: "nonsense"})
+	s.wants(operation.Invalid, err)
+}

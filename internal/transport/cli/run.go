@@ -79,41 +79,8 @@ func (b *bound) print(v View, in, out any) error {
 
 // whole executes the operation; of a list it reads as many pages as it takes.
 func (b *bound) whole(ctx context.Context, to Connection, in reflect.Value) (any, error) {
-	cursor, paged := b.d.Field("cursor")
-	limit, limited := b.d.Field("limit")
-	if !paged || !limited {
-		out, err := to.Execute(ctx, to.Caller, b.d, in.Interface())
-		return out, b.d.NamedIn(operation.InCLI, err)
-	}
-	most := in.FieldByIndex(limit.Index).Int()
-	var all reflect.Value
-	for {
-		page := int64(*limit.Max)
-		if most > 0 {
-			page = min(page, most)
-		}
-		in.FieldByIndex(limit.Index).SetInt(page)
-		out, err := to.Execute(ctx, to.Caller, b.d, in.Interface())
-		if err != nil {
-			return nil, b.d.NamedIn(operation.InCLI, err)
-		}
-		got := reflect.New(b.d.Out).Elem()
-		got.Set(reflect.ValueOf(out))
-		if list := got.FieldByName("Items"); all.IsValid() {
-			list.Set(reflect.AppendSlice(all.FieldByName("Items"), list))
-		}
-		all = got
-		list, next := all.FieldByName("Items"), all.FieldByName("Next").String()
-		if most > 0 {
-			if most -= int64(reflect.ValueOf(out).FieldByName("Items").Len()); most <= 0 {
-				return all.Interface(), nil
-			}
-		}
-		if next == "" || list.Len() == 0 {
-			return all.Interface(), nil
-		}
-		in.FieldByIndex(cursor.Index).SetString(next)
-	}
+	out, err := b.d.Whole(ctx, to, to.Caller, in.Interface())
+	return out, b.d.NamedIn(operation.InCLI, err)
 }
 
 // items is a list without what is around it: what --json prints of lists.

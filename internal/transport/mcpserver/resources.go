@@ -116,7 +116,13 @@ func parts(uri, kind string) (id string, query url.Values, ok bool) {
 
 // read is a resource that is an operation's output.
 func (s *Server) read(ctx context.Context, req *sdk.ReadResourceRequest, d *operation.Definition, in any) (*sdk.ReadResourceResult, error) {
-	out, err := s.o.Executor.Execute(ctx, callerOf(ctx, req), d, in)
+	var out any
+	var err error
+	if uri := req.Params.URI; uri == agentsURI || uri == projectsURI { // who reads them cannot ask for the next page
+		out, err = d.Whole(ctx, s.o.Executor, callerOf(ctx, req), in)
+	} else {
+		out, err = s.o.Executor.Execute(ctx, callerOf(ctx, req), d, in)
+	}
 	if err != nil {
 		return nil, s.unreadable(req, err)
 	}
@@ -251,11 +257,11 @@ func (s *Server) listThreads(next sdk.MethodHandler) sdk.MethodHandler {
 
 // listWork adds the projects and the tasks that are not over to the first page of resources.
 func (s *Server) listWork(ctx context.Context, by operation.Caller, out *sdk.ListResourcesResult) error {
-	projects, err := operations.ListProjects.Call(ctx, s.o.Executor, by, operation.None{})
+	projects, err := operation.CallWhole(ctx, operations.ListProjects, s.o.Executor, by, operations.ProjectList{})
 	if err != nil {
 		return err
 	}
-	for _, p := range projects.Items {
+	for _, p := range projects {
 		out.Resources = append(out.Resources, &sdk.Resource{URI: projectsURI + "/" + url.PathEscape(p.ID), Name: p.ID, Title: p.Name, Description: "A project.", MIMEType: jsonMedia})
 	}
 	list, err := operations.ListTasks.Call(ctx, s.o.Executor, by, operations.TaskQuery{Limit: pageOfThreads})

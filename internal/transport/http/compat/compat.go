@@ -138,8 +138,7 @@ func (d *handler) agents(ctx context.Context) ([]operations.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := operations.ListAgents.Call(ctx, d.Executor, by, operation.None{})
-	return list.Items, err
+	return operation.CallWhole(ctx, operations.ListAgents, d.Executor, by, operations.AgentQuery{})
 }
 
 // agentByModel finds the agent that a model name stands for.

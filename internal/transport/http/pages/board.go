@@ -141,7 +141,7 @@ func cardOf(t operations.Task, may bool) taskCard {
 // work shows all tasks, or those of a project, on a board.
 func (p *Pages) work(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	ctx := r.Context()
-	projects, err := operations.ListProjects.Call(ctx, p.Executor, by, operation.None{})
+	projects, err := operation.CallWhole(ctx, operations.ListProjects, p.Executor, by, operations.ProjectList{})
 	if err != nil {
 		return err
 	}
@@ -155,12 +155,12 @@ func (p *Pages) work(w http.ResponseWriter, r *http.Request, by operation.Caller
 		return err
 	}
 	names := map[string]string{}
-	for _, one := range projects.Items {
+	for _, one := range projects {
 		names[one.ID] = one.Name
 	}
 	frame := p.layout(r, by, "Work")
 	frame.Script = "work.js"
-	return p.render(w, http.StatusOK, "work.html", map[string]any{"Layout": frame, "Projects": projects.Items, "ProjectNames": names, "Status": status,
+	return p.render(w, http.StatusOK, "work.html", map[string]any{"Layout": frame, "Projects": projects, "ProjectNames": names, "Status": status,
 		"Project": project, "Columns": columns, "May": by.May(operation.Chat)})
 }
 

@@ -192,7 +192,7 @@ func (r *row) setPart(part string, html template.HTML) {
 
 // newSession shows the form for a new conversation.
 func (p *Pages) newSession(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	agents, err := operations.ListAgents.Call(r.Context(), p.Executor, by, operation.None{})
+	agents, err := operation.CallWhole(r.Context(), operations.ListAgents, p.Executor, by, operations.AgentQuery{})
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (p *Pages) newSession(w http.ResponseWriter, r *http.Request, by operation.
 		return err
 	}
 	ready := slices.DeleteFunc(slices.Clone(models.Items), func(m operations.Model) bool { return !m.Ready })
-	return p.render(w, http.StatusOK, "new.html", map[string]any{"Layout": p.layout(r, by, "New conversation"), "Agents": agents.Items, "Models": ready,
+	return p.render(w, http.StatusOK, "new.html", map[string]any{"Layout": p.layout(r, by, "New conversation"), "Agents": agents, "Models": ready,
 		"Agent": r.URL.Query().Get("agent"), "Profiles": profiles.Items})
 }
 

@@ -10,11 +10,11 @@ import (
 
 // hooks lists what acts by itself when something happens.
 func (p *Pages) hooks(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	list, err := operations.ListHooks.Call(r.Context(), p.Executor, by, operations.HookQuery{})
+	list, err := operation.CallWhole(r.Context(), operations.ListHooks, p.Executor, by, operations.HookQuery{})
 	if err != nil {
 		return err
 	}
-	return p.render(w, http.StatusOK, "hooks.html", map[string]any{"Layout": p.layout(r, by, "Hooks"), "List": list.Items, "May": by.May(operation.Chat)})
+	return p.render(w, http.StatusOK, "hooks.html", map[string]any{"Layout": p.layout(r, by, "Hooks"), "List": list, "May": by.May(operation.Chat)})
 }
 
 // maxHookRuns is how many runs of a hook its page shows.

@@ -23,11 +23,11 @@ const (
 
 // projects lists them.
 func (p *Pages) projects(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	list, err := operations.ListProjects.Call(r.Context(), p.Executor, by, operation.None{})
+	list, err := operation.CallWhole(r.Context(), operations.ListProjects, p.Executor, by, operations.ProjectList{})
 	if err != nil {
 		return err
 	}
-	return p.render(w, http.StatusOK, "projects.html", map[string]any{"Layout": p.layout(r, by, "Projects"), "List": list.Items})
+	return p.render(w, http.StatusOK, "projects.html", map[string]any{"Layout": p.layout(r, by, "Projects"), "List": list})
 }
 
 // stateCount is how many tasks are in a state.
@@ -54,11 +54,11 @@ func (p *Pages) project(w http.ResponseWriter, r *http.Request, by operation.Cal
 	if err := p.projectCosts(ctx, by, one, data); err != nil {
 		return err
 	}
-	notes, err := operations.ListNotes.Call(ctx, p.Executor, by, operations.NoteQuery{Project: one.ID})
+	notes, err := operation.CallWhole(ctx, operations.ListNotes, p.Executor, by, operations.NoteQuery{Project: one.ID})
 	if err != nil {
 		return err
 	}
-	data["Notes"], data["Note"] = notes.Items, (*operations.Note)(nil)
+	data["Notes"], data["Note"] = notes, (*operations.Note)(nil)
 	if name := r.URL.Query().Get("note"); name != "" {
 		note, err := operations.ReadNote.Call(ctx, p.Executor, by, operations.NoteRef{Title: name, Project: one.ID})
 		if err != nil {
@@ -66,11 +66,11 @@ func (p *Pages) project(w http.ResponseWriter, r *http.Request, by operation.Cal
 		}
 		data["Note"] = &note
 	}
-	hooks, err := operations.ListHooks.Call(ctx, p.Executor, by, operations.HookQuery{Project: one.ID})
+	hooks, err := operation.CallWhole(ctx, operations.ListHooks, p.Executor, by, operations.HookQuery{Project: one.ID})
 	if err != nil {
 		return err
 	}
-	data["Hooks"] = hooks.Items
+	data["Hooks"] = hooks
 	return p.render(w, http.StatusOK, "project.html", data)
 }
 
@@ -210,11 +210,11 @@ func (p *Pages) workers(w http.ResponseWriter, r *http.Request, by operation.Cal
 	if err != nil {
 		return err
 	}
-	list, err := operations.ListWorkers.Call(r.Context(), p.Executor, by, operation.None{})
+	list, err := operation.CallWhole(r.Context(), operations.ListWorkers, p.Executor, by, operations.WorkerQuery{})
 	if err != nil {
 		return err
 	}
-	return p.render(w, http.StatusOK, "workers.html", map[string]any{"Layout": p.layout(r, by, "Workers"), "Status": status, "List": list.Items, "Admin": by.May(operation.Admin)})
+	return p.render(w, http.StatusOK, "workers.html", map[string]any{"Layout": p.layout(r, by, "Workers"), "Status": status, "List": list, "Admin": by.May(operation.Admin)})
 }
 
 // controlWork pauses all work or lets it go on.

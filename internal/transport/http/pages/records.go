@@ -68,7 +68,7 @@ func (p *Pages) moreRoutes() {
 }
 
 func (p *Pages) agents(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	list, err := operations.ListAgents.Call(r.Context(), p.Executor, by, operation.None{})
+	list, err := operation.CallWhole(r.Context(), operations.ListAgents, p.Executor, by, operations.AgentQuery{})
 	if err != nil {
 		return err
 	}

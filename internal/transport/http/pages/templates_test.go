@@ -120,7 +120,7 @@ func TestEveryPageRenders(t *testing.T) {
 	sessions := full[[]operations.Session]()
 	pages := map[string][2]map[string]any{
 		"agent.html":     {{"A": full[operations.AgentDetail]()}, {"A": operations.AgentDetail{}}},
-		"agents.html":    {{"List": full[operation.List[operations.Agent]]()}, {"List": operation.List[operations.Agent]{}}},
+		"agents.html":    {{"List": full[[]operations.Agent]()}, {"List": []operations.Agent{}}},
 		"approvals.html": {{"List": full[operation.List[operations.Approval]](), "State": "all", "Answer": true}, {"List": operation.List[operations.Approval]{}, "State": "pending"}},
 		"audit.html": {{"List": full[operation.List[operations.AuditLine]](), "Query": full[operations.AuditQuery](), "Decisions": []string{"allow"}, "More": "?x=1", "Check": full[operations.AuditCheck]()},
 			{"List": operation.List[operations.AuditLine]{}, "Query": operations.AuditQuery{}, "Check": operations.AuditCheck{}}},

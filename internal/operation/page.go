@@ -1,0 +1,108 @@
+package operation
+
+import (
+	"context"
+	"iter"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// PageByKey cuts a page out of a list: at most limit items whose keys come after the cursor, in the order of their keys. It goes on
+// where the page before ended, also when the item there is gone by now.
+func PageByKey[T any](list []T, key func(T) string, cursor string, limit int) List[T] {
+	slices.SortStableFunc(list, func(a, b T) int { return strings.Compare(key(a), key(b)) })
+	at := slices.IndexFunc(list, func(item T) bool { return cursor == "" || key(item) > cursor })
+	if at < 0 {
+		at = len(list)
+	}
+	return firstOf(list[at:], key, limit)
+}
+
+// PageBehind cuts a page out of a list whose order its keys do not tell: at most limit items that stand behind the one that the cursor
+// names. It fails where that one is gone.
+func PageBehind[T any](list []T, key func(T) string, cursor string, limit int) (List[T], error) {
+	at := -1
+	if cursor != "" {
+		if at = slices.IndexFunc(list, func(item T) bool { return key(item) == cursor }); at < 0 {
+			return List[T]{Items: []T{}}, ChangedList()
+		}
+	}
+	return firstOf(list[at+1:], key, limit), nil
+}
+
+func firstOf[T any](list []T, key func(T) string, limit int) List[T] {
+	out := List[T]{Items: append([]T{}, list[:min(len(list), limit)]...)}
+	if len(list) > limit {
+		out.Next = key(list[limit-1])
+	}
+	return out
+}
+
+// BadCursor is what is said of a cursor that no page gave.
+func BadCursor() error {
+	return InvalidField("cursor", "cursor: it is not one that was given; leave it out to begin")
+}
+
+// ChangedList is what is said of a cursor whose item is gone, in a list that cannot go on without it.
+func ChangedList() error {
+	return InvalidField("cursor", "cursor: the list has changed; begin again without a cursor")
+}
+
+// Pages runs an operation that lists, page after page. The limit of the input is how many items there are in all; 0: as many as there
+// are. What has no pages is given as one.
+func (d *Definition) Pages(ctx context.Context, to Executor, by Caller, in any) iter.Seq2[any, error] {
+	return func(yield func(any, error) bool) {
+		cursor, paged := d.Field("cursor")
+		limit, limited := d.Field("limit")
+		if !paged || !limited || limit.Max == nil {
+			yield(to.Execute(ctx, by, d, in))
+			return
+		}
+		ask := reflect.New(d.In).Elem()
+		ask.Set(reflect.ValueOf(in))
+		left := ask.FieldByIndex(limit.Index).Int()
+		for all := left == 0; ; {
+			page := int64(*limit.Max)
+			if !all {
+				page = min(page, left)
+			}
+			ask.FieldByIndex(limit.Index).SetInt(page)
+			out, err := to.Execute(ctx, by, d, ask.Interface())
+			if !yield(out, err) || err != nil {
+				return
+			}
+			next, _ := Value(out, "next")
+			n := int64(len(Items(out)))
+			if left -= n; !next.IsValid() || next.String() == "" || n == 0 || !all && left <= 0 {
+				return
+			}
+			ask.FieldByIndex(cursor.Index).SetString(next.String())
+		}
+	}
+}
+
+// Whole runs an operation that lists, as often as it takes to have all of it, or as much as the limit of the input says.
+func (d *Definition) Whole(ctx context.Context, to Executor, by Caller, in any) (any, error) {
+	var all reflect.Value
+	for out, err := range d.Pages(ctx, to, by, in) {
+		if err != nil {
+			return nil, err
+		}
+		got := reflect.New(d.Out).Elem()
+		got.Set(reflect.ValueOf(out))
+		if all.IsValid() {
+			list := got.FieldByName("Items")
+			list.Set(reflect.AppendSlice(all.FieldByName("Items"), list))
+		}
+		all = got
+	}
+	return all.Interface(), nil
+}
+
+// CallWhole runs an operation that lists, as often as it takes to have all of it.
+func CallWhole[In, T any](ctx context.Context, o Operation[In, List[T]], to Executor, by Caller, in In) ([]T, error) {
+	out, err := o.Whole(ctx, to, by, in)
+	typed, _ := out.(List[T])
+	return typed.Items, err
+}

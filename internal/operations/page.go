@@ -1,0 +1,15 @@
+package operations
+
+// Page says which part of a list is asked for.
+type Page struct {
+	Cursor string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
+	Limit  int    `json:"limit,omitempty" min:"1" max:"200" default:"50" slash:"-" doc:"at most so many"`
+}
+
+// Most is how many items the page has at most.
+func (p Page) Most() int {
+	if p.Limit > 0 {
+		return p.Limit
+	}
+	return 50
+}
