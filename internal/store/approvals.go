@@ -73,14 +73,10 @@ func insertApproval(tx *transaction, thread chat.ThreadID, a approval.Approval, 
 	if err != nil {
 		return err
 	}
-	err = tx.exec(`INSERT INTO approvals (id, thread_id, run_id, call_id, call, actions, dir, bound, preview, risk, rule, reason, again,
+	return tx.insert(fmt.Errorf("approval %s: %w", a.ID, journal.ErrDuplicate), `INSERT INTO approvals (id, thread_id, run_id, call_id, call, actions, dir, bound, preview, risk, rule, reason, again,
 			asked_by, payer, asked_at, deadline, remind, who) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		a.ID, string(thread), a.Run, a.Call.ID, call, actions, a.Dir, string(a.Bound), a.Preview, a.Risk, a.Rule, a.Reason, a.Again,
 		by, payer, asked, nullMicros(a.Deadline), nullMicros(a.Remind), a.Who)
-	if isTaken(err) {
-		return fmt.Errorf("approval %s: %w", a.ID, journal.ErrDuplicate)
-	}
-	return err
 }
 
 func answerApproval(tx *transaction, thread chat.ThreadID, a approval.Answer, now int64) error {

@@ -320,12 +320,9 @@ func (a *applying) event(d *draft) error {
 func (a *applying) insert(d *draft, taken any) error {
 	e := d.event
 	e.Seq, e.At = a.seq, instant(a.now)
-	err := a.tx.exec(insertEvent, string(e.Thread), e.Seq, a.now, d.kind, e.Run, e.Who, d.body,
+	err := a.tx.insert(journal.ErrDuplicate, insertEvent, string(e.Thread), e.Seq, a.now, d.kind, e.Run, e.Who, d.body,
 		e.Platform, e.PlatformID, e.Version, taken)
 	if err != nil {
-		if isTaken(err) {
-			return journal.ErrDuplicate
-		}
 		return err
 	}
 	for _, hash := range d.blobs {

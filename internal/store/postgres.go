@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -227,34 +226,41 @@ func (p *postgres) transact(ctx context.Context, j *job) (err error) {
 func (p *postgres) try(ctx context.Context, j *job) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), transactionLimit)
 	defer cancel()
-	open, err := p.pool.BeginTx(ctx, nil)
+	open, err := p.open(ctx)
 	if err != nil {
 		return err
 	}
-	tx := &transaction{pg: &pgTx{ctx: ctx, p: p, tx: open}}
+	defer open.close()
+	tx := &transaction{pg: open}
 	err = j.work(tx)
 	if err == nil {
 		err = tx.flushAudit()
 	}
+	if err == nil && p.fault != nil {
+		err = open.flush() // it is COMMIT that breaks
+	}
+	if err == nil {
+		p.made.Add(1)
+		if err = p.faulty(false); err != nil {
+			j.lost = true
+		}
+	}
 	if err != nil {
-		_ = open.Rollback() // a connection that cannot is closed, and the server takes it back
+		open.rollback()
 		if ctx.Err() != nil {
 			err = &Problem{What: ErrAway, Path: p.name, Cause: err}
 		}
 		return err
 	}
-	p.made.Add(1)
-	if err = p.faulty(false); err != nil {
-		_ = open.Rollback()
-	} else if err = open.Commit(); err == nil {
-		err = p.faulty(true)
+	if j.lost, err = open.commit(); err == nil {
+		if err = p.faulty(true); err != nil {
+			j.lost = true
+		}
 	}
 	if err == nil {
 		p.health.wrote()
 		return nil
 	}
-	// An answer of the server says that it was taken back; without one it may have happened.
-	j.lost = !collided(err)
 	return fmt.Errorf("commit: %w", err)
 }
 
@@ -304,36 +310,4 @@ func (p *postgres) version(ctx context.Context) (int64, error) {
 		return err
 	})
 	return int64(h.Sum64() & math.MaxInt64), err
-}
-
-// pgTx is a transaction on a connection of its own.
-type pgTx struct {
-	ctx    context.Context
-	p      *postgres
-	tx     *sql.Tx
-	audits []auditRow // written at the end: the lock that they need holds up everybody
-}
-
-func (t *pgTx) result(query string, args []any) (driver.Result, error) {
-	values, err := postgresArgs(args)
-	if err != nil {
-		return nil, err
-	}
-	return t.tx.ExecContext(t.ctx, t.p.texts.of(query), values...)
-}
-
-func (t *pgTx) one(query string, args []any) scanner {
-	values, err := postgresArgs(args)
-	if err != nil {
-		return noRow{err}
-	}
-	return t.tx.QueryRowContext(t.ctx, t.p.texts.of(query), values...)
-}
-
-func (t *pgTx) rows(query string, args []any, scan func(*sql.Rows) error) error {
-	values, err := postgresArgs(args)
-	if err != nil {
-		return err
-	}
-	return scanAll(scan)(t.tx.QueryContext(t.ctx, t.p.texts.of(query), values...))
 }

@@ -180,7 +180,7 @@ func TestDeadlocksAreTriedAgain(t *testing.T) {
 			err := nodes[i].write(context.Background(), func(tx *transaction) error {
 				tries[i]++
 				for j, name := range order {
-					if err := tx.exec(`UPDATE settings SET value = value || 'x' WHERE scope = 'count' AND key = ?`, name); err != nil {
+					if _, err := tx.change(`UPDATE settings SET value = value || 'x' WHERE scope = 'count' AND key = ?`, name); err != nil {
 						return err
 					}
 					if j == 0 && tries[i] == 1 { // each has its first row before either asks for its second

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"time"
 
 	"chorus/internal/chat"
@@ -27,22 +26,28 @@ func (tx *transaction) forget() {
 	tx.end = auditRow{}
 }
 
-// exec runs a statement.
-func (tx *transaction) exec(query string, args ...any) error {
-	_, err := tx.result(query, args)
+// exec runs a statement. With PostgreSQL it goes to the server with the next one whose answer is needed, at the latest with
+// COMMIT: its error may be that of a later call, and nothing of the transaction comes true.
+func (tx *transaction) exec(query string, args ...any) error { return tx.insert(nil, query, args...) }
+
+// insert is exec for a row that may be there already: then the error is taken.
+func (tx *transaction) insert(taken error, query string, args ...any) error {
+	if tx.pg != nil {
+		return tx.pg.later(taken, query, args)
+	}
+	_, err := tx.w.result(query, args)
+	if taken != nil && isTaken(err) {
+		return taken
+	}
 	return err
 }
 
-func (tx *transaction) result(query string, args []any) (driver.Result, error) {
-	if tx.pg != nil {
-		return tx.pg.result(query, args)
-	}
-	return tx.w.result(query, args)
-}
-
-// change is exec that counts the rows.
+// change is exec that counts the rows, and so waits for them.
 func (tx *transaction) change(query string, args ...any) (int64, error) {
-	res, err := tx.result(query, args)
+	if tx.pg != nil {
+		return tx.pg.change(query, args)
+	}
+	res, err := tx.w.result(query, args)
 	if err != nil {
 		return 0, err
 	}
@@ -57,7 +62,7 @@ func (tx *transaction) row(query string, args []any, into ...any) error {
 // one asks for one row, which the caller scans.
 func (tx *transaction) one(query string, args ...any) scanner {
 	if tx.pg != nil {
-		return tx.pg.one(query, args)
+		return pgRow{tx.pg, query, args}
 	}
 	st, err := tx.w.stmt(query)
 	if err != nil {
@@ -88,7 +93,7 @@ func (tx *transaction) lock(query string, args ...any) error {
 	if tx.pg == nil {
 		return nil
 	}
-	return tx.pg.rows(query, args, func(*sql.Rows) error { return nil })
+	return tx.pg.later(nil, query, args)
 }
 
 // alone waits until nobody else, on whatever node, does what has this name, and keeps others from it until the transaction is over.
