@@ -7,11 +7,11 @@
 // one RunEnded a run, a result for every call, and that a call with side effects
 // which has begun is never run again.
 //
-// One call to a model is attempt, one call of a tool with its hooks toolcall, one commit
-// record, what a summary leaves out compaction, another program in the model's place
-// program; how long each may take is deadline. What stands here is the order of things:
-// agent.go has the contract, run.go a run from its beginning to its end, ask.go one
-// request, tools.go the calls of one answer, program.go a run that a program does.
+// One call to a model is attempt, the calls of an answer opencalls, one call of a tool with
+// its hooks toolcall, one commit record, what a summary leaves out compaction, another program
+// in the model's place program; how long each may take is deadline. What stands here is the order
+// of things: agent.go has the contract, run.go a run from its beginning to its end, ask.go one
+// request, program.go a run that a program does.
 package agent
 
 import (
@@ -21,14 +21,13 @@ import (
 
 	"chorus/internal/agent/attempt"
 	"chorus/internal/agent/deadline"
+	"chorus/internal/agent/opencalls"
 	"chorus/internal/agent/program"
 	"chorus/internal/agent/record"
 	"chorus/internal/agent/toolcall"
 	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/journal"
 	"chorus/internal/model"
-	"chorus/internal/tool"
 	"chorus/internal/transcript"
 )
 
@@ -49,15 +48,7 @@ type Host interface {
 }
 
 // ProposedCall is a call of which it is not decided yet whether it may run.
-type ProposedCall struct {
-	Call     chat.ToolUse
-	Tool     tool.Tool
-	Args     []byte // as the tool takes them
-	Touches  []tool.Access
-	Ask      string              // why a hook wants a person to be asked, whatever the rules allow; "": the rules decide alone
-	Approved string              // the approval that said yes, when one did: its bound facts are checked again
-	Senders  []transcript.Sender // everybody on whose words it would be done; the host fills it in
-}
+type ProposedCall = opencalls.Proposed
 
 // Agent is one configured agent, ready to run. It holds no state of a thread.
 type Agent struct {
@@ -106,12 +97,7 @@ type Beginning struct {
 }
 
 // Deferral is how a call is handed to another thread.
-type Deferral struct {
-	Thread chat.ThreadID
-	Begin  journal.Commit // what that thread begins with
-	// Result is the call's, where nobody waits for the other thread; nil: its answer will be.
-	Result chat.Blocks
-}
+type Deferral = opencalls.Deferral
 
 // State is how Run left the thread.
 type State string
@@ -136,7 +122,6 @@ const (
 	maxContinued = 3  // answers in a row cut by the length limit
 	maxFails     = 5  // failed results in a row
 	maxRepeats   = 5  // identical calls in a row
-	maxDelegated = 8  // calls that other threads work on at the same time
 )
 
 // DefaultMaxSteps is how many answers a run may take when nothing else is said.

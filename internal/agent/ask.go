@@ -10,9 +10,7 @@ import (
 	"chorus/internal/agent/compaction"
 	"chorus/internal/agent/deadline"
 	"chorus/internal/agent/toolcall"
-	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/journal"
 	"chorus/internal/ledger"
 	"chorus/internal/model"
 	"chorus/internal/transcript"
@@ -65,7 +63,7 @@ func (r *runner) ask(ctx context.Context, run *transcript.Run) error {
 	if err != nil || said == nil {
 		return err
 	}
-	return r.answered(ctx, *said)
+	return r.calls.Answered(ctx, *said)
 }
 
 // makeRoom compacts when the next request would not fit. It reports whether it has done
@@ -87,42 +85,6 @@ func (r *runner) unavailable(ctx context.Context, run *transcript.Run, err error
 	}
 	asked := r.asked(run, chat.ForTurn)
 	return r.Write(ctx, asked, chat.Said{Step: asked.Step, Attempt: asked.Attempt, Partial: true, Stop: chat.StopError, Error: failed})
-}
-
-// answered writes the answer down. Where its first call is allowed and changes
-// something, the call's beginning is written with it: one commit less in every turn
-// of the commonest kind.
-func (r *runner) answered(ctx context.Context, said chat.Said) error {
-	one, ok, err := r.firstCall(ctx, said)
-	if err != nil {
-		return err
-	}
-	if ok {
-		err := r.Write(ctx, said, chat.ToolBegan{Call: one.Use.ID, Name: one.Use.Name})
-		if err == nil {
-			return r.finish(ctx, one)
-		}
-		if !errors.Is(err, journal.ErrMoved) {
-			return err
-		}
-		// Something arrived meanwhile: the answer stands, the loop decides anew.
-	}
-	return r.Write(ctx, said)
-}
-
-// firstCall is the call that an answer begins with, if it may run at once and alone.
-func (r *runner) firstCall(ctx context.Context, said chat.Said) (toolcall.Call, bool, error) {
-	calls := said.Blocks.Calls()
-	if len(calls) == 0 || said.Error != nil || said.Partial || said.Stop == chat.StopLength || len(said.Unreadable) > 0 || ctx.Err() != nil || r.interrupted() || r.Before != nil {
-		return toolcall.Call{}, false, nil
-	}
-	t, args, err := r.Tools.Resolve(calls[0].Name, calls[0].Args)
-	if err != nil || t.Spec().ReadOnly || t.Spec().Deferred || calls[0].ID == "" || r.Tools.Validate(t, args) != nil {
-		return toolcall.Call{}, false, nil // the loop answers it in its own time
-	}
-	proposed := ProposedCall{Call: calls[0], Tool: t, Args: args, Touches: t.Access(args)}
-	ruling, err := r.host.Judge(ctx, proposed)
-	return r.callOf(proposed, ruling), ruling.Verdict == approval.Allow, err
 }
 
 // pause waits for the time of the next attempt, and tells whoever watches.
@@ -198,25 +160,9 @@ func (r *runner) reportActions(run *transcript.Run, said *chat.Said) {
 	if said.Partial || len(said.Blocks.Calls()) > 0 || strings.TrimSpace(said.Blocks.Text()) != "" || said.Stop == chat.StopRefused {
 		return
 	}
-	text := r.actions(run)
+	text := toolcall.Actions(r.Tools, run.Called)
 	said.Blocks = append(said.Blocks, chat.Text{Text: text})
 	r.host.Live(chat.Delta{Run: run.ID, Step: said.Step, Attempt: said.Attempt, What: chat.DeltaText, Text: text})
-}
-
-// actions says which tools the run has called, in order.
-func (r *runner) actions(run *transcript.Run) string {
-	var names []string
-	for _, use := range run.Called {
-		name := use.Name
-		if t, _, err := r.Tools.Resolve(use.Name, use.Args); err == nil {
-			name = t.Spec().Name // what use_tool called
-		}
-		names = append(names, name)
-	}
-	if len(names) == 0 {
-		return "Done."
-	}
-	return "Done. Actions taken: " + strings.Join(names, ", ")
 }
 
 // asked is the next request. Its step is the answer that is being sought; attempts count

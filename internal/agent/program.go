@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"chorus/internal/agent/deadline"
+	"chorus/internal/agent/opencalls"
 	"chorus/internal/agent/program"
 	"chorus/internal/chat"
 	"chorus/internal/tool"
@@ -35,11 +36,11 @@ func (r *runner) program(ctx context.Context, run *transcript.Run) (State, error
 	}
 	if r.Reap != nil {
 		r.waits(deadline.Wait{For: "what still runs of " + r.Program.Name + " to be ended", Quiet: r.bounds.Setup})
-		if err := r.Reap(ctx, callKey(run, "worker")); err != nil {
+		if err := r.Reap(ctx, opencalls.Key(run, "worker")); err != nil {
 			return "", err
 		}
 	}
-	left, failure, err := r.Program.Run(ctx, program.Start{Loop: programLoop{r}, Log: r.log, Key: callKey(run, "worker"), Grace: r.bounds.Grace, Now: r.Now})
+	left, failure, err := r.Program.Run(ctx, program.Start{Loop: programLoop{r}, Log: r.log, Key: opencalls.Key(run, "worker"), Grace: r.bounds.Grace, Now: r.Now})
 	if failure != nil {
 		r.fatal = failure
 	}
@@ -64,13 +65,13 @@ func (l programLoop) Resolve(name string, args []byte) (tool.Tool, []byte, error
 }
 
 func (l programLoop) Gate(ctx context.Context, c transcript.Call, t tool.Tool, args []byte) (program.Verdict, error) {
-	_, verdict, err := l.r.gate(ctx, c, t, args, false)
+	verdict, err := l.r.calls.Gate(ctx, c, t, args)
 	switch {
 	case err != nil:
 		return program.Refused, err
-	case verdict == gateOpen:
+	case verdict == opencalls.Open:
 		return program.Allowed, nil
-	case verdict == gateSuspended:
+	case verdict == opencalls.Suspended:
 		return program.Waits, nil
 	case l.r.fatal != nil:
 		return program.EndsRun, nil

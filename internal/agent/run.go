@@ -8,6 +8,7 @@ import (
 
 	"chorus/internal/agent/attempt"
 	"chorus/internal/agent/deadline"
+	"chorus/internal/agent/opencalls"
 	"chorus/internal/agent/record"
 	"chorus/internal/agent/toolcall"
 	"chorus/internal/chat"
@@ -20,7 +21,7 @@ import (
 // there is nothing to do. The log must be folded up to the host's last event.
 func (a *Agent) Run(ctx context.Context, log *transcript.Log, h Host) (State, error) {
 	r := newRunner(a, log, h)
-	if err := r.recover(ctx); err != nil {
+	if err := r.calls.Recover(ctx); err != nil {
 		return Stopped, err
 	}
 	for {
@@ -55,8 +56,7 @@ type runner struct {
 	log    *transcript.Log
 	host   Host
 	bounds deadline.Bounds
-	calls  toolcall.Runner
-	hooks  toolcall.Hooks
+	calls  opencalls.Calls
 	sender attempt.Sender
 	head   *model.Head
 	fatal  *chat.Failure // our own failure: the run ends with it
@@ -64,11 +64,21 @@ type runner struct {
 
 func newRunner(a *Agent, log *transcript.Log, h Host) *runner {
 	r := &runner{Agent: a, Recorder: record.New(log, h), log: log, host: h, bounds: a.Bounds.Or(deadline.Defaults())}
-	r.calls = toolcall.Runner{Bounds: r.bounds, Now: a.Now, Abandoned: a.Abandoned, Progress: func(use chat.ToolUse, text string) {
-		h.Live(chat.Progress{Run: log.Run().ID, Call: use.ID, Tool: use.Name, Text: text})
-	}}
-	r.hooks = toolcall.Hooks{Before: a.Before, After: a.After, Tools: a.Tools, Grace: r.bounds.Grace, Waits: r.waits}
+	r.calls = opencalls.Calls{
+		Log: log, Record: r.Recorder, Tools: a.Tools, Setup: r.bounds.Setup, Judge: h.Judge, Defer: a.Defer, Reap: a.Reap, Waits: r.waits, Fatal: r.failWith,
+		Hooks: toolcall.Hooks{Before: a.Before, After: a.After, Tools: a.Tools, Grace: r.bounds.Grace, Waits: r.waits},
+		Runner: toolcall.Runner{Bounds: r.bounds, Now: a.Now, Abandoned: a.Abandoned, Progress: func(use chat.ToolUse, text string) {
+			h.Live(chat.Progress{Run: log.Run().ID, Call: use.ID, Tool: use.Name, Text: text})
+		}},
+	}
 	return r
+}
+
+// failWith makes the run end with a failure of our own; the first one counts.
+func (r *runner) failWith(f *chat.Failure) {
+	if r.fatal == nil {
+		r.fatal = f
+	}
 }
 
 // waits tells whoever watches over the run what it is about to wait for.
@@ -76,39 +86,6 @@ func (r *runner) waits(w deadline.Wait) {
 	if r.Waits != nil {
 		r.Waits(w)
 	}
-}
-
-// recover settles what a crash left: a call that had begun is not run again, unless that has no second effect.
-func (r *runner) recover(ctx context.Context) error {
-	for _, c := range r.log.Calls() {
-		if !c.Began || c.Done {
-			continue
-		}
-		if t, _, err := r.Tools.Resolve(c.Use.Name, c.Use.Args); err == nil && t.Spec().Once {
-			continue
-		}
-		if r.Reap != nil {
-			r.waits(deadline.Wait{For: "what still runs of an earlier call to be ended", Quiet: r.bounds.Setup})
-			if err := r.Reap(ctx, callKey(r.log.Run(), c.Use.ID)); err != nil {
-				return err
-			}
-		}
-		err := r.Write(ctx, chat.ToolRan{Call: c.Use.ID, Name: c.Use.Name, Blocks: transcript.Interrupted(),
-			Failed: true, Outcome: chat.Interrupted})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// callKey marks the processes of a call. Models number their calls as they like,
-// so the run is part of it.
-func callKey(run *transcript.Run, call string) string {
-	if run == nil {
-		return call
-	}
-	return run.ID + "/" + call
 }
 
 // next does the one thing that is due. An empty state means: go on.
@@ -131,7 +108,7 @@ func (r *runner) next(ctx context.Context) (State, error) {
 	case r.Program != nil:
 		return r.program(ctx, run)
 	case r.log.OpenCalls():
-		return r.tools(ctx)
+		return r.openCalls(ctx)
 	case run.Failure != nil && run.Failure.Final:
 		return Finished, r.fail(ctx, run.Failure)
 	case run.Open && run.Lost+1 >= maxLost:
@@ -150,6 +127,14 @@ func (r *runner) next(ctx context.Context) (State, error) {
 	default:
 		return "", r.ask(ctx, run)
 	}
+}
+
+// openCalls brings the calls of the last answer further.
+func (r *runner) openCalls(ctx context.Context) (State, error) {
+	if waiting, err := r.calls.Next(ctx); waiting || err != nil {
+		return Suspended, err
+	}
+	return "", nil
 }
 
 // stopped: the context ended. An abort is in the journal; it may only not have
@@ -173,7 +158,7 @@ func maxSteps(run *transcript.Run) int { return cmp.Or(max(run.Settings.MaxSteps
 
 func (r *runner) limitEnd(run *transcript.Run) chat.RunEnded {
 	if run.Settings.Dialogue.ReportActions {
-		return chat.RunEnded{Reason: chat.EndLimit, Text: r.actions(run)}
+		return chat.RunEnded{Reason: chat.EndLimit, Text: toolcall.Actions(r.Tools, run.Called)}
 	}
 	return chat.RunEnded{Reason: chat.EndLimit,
 		Text: fmt.Sprintf("Stopped at the limit of %d model calls; the task may be incomplete. Say \"go on\" to continue.", maxSteps(run))}
@@ -297,16 +282,6 @@ func (r *runner) take(ctx context.Context, run *transcript.Run) (bool, error) {
 	return true, r.Write(ctx, chat.Took{Run: run.ID, Step: run.Step + 1, Seqs: seqs})
 }
 
-// interrupted reports words that want the rest of the batch skipped.
-func (r *runner) interrupted() bool {
-	for _, w := range r.log.Waiting() {
-		if w.Intake == chat.Interrupt {
-			return true
-		}
-	}
-	return false
-}
-
 func (r *runner) failNow(ctx context.Context, newRun string, cause error) error {
 	switch run := r.log.Run(); {
 	case run != nil && run.Aborted:
@@ -336,21 +311,7 @@ func (r *runner) fail(ctx context.Context, f *chat.Failure) error {
 func (r *runner) end(ctx context.Context, e chat.RunEnded) error {
 	run := r.log.Run()
 	e.Run, e.Steps, e.Usage = run.ID, run.Steps, run.Usage
-	var batch record.Batch
-	for _, c := range r.log.Calls() {
-		if c.Done {
-			continue
-		}
-		ran := chat.ToolRan{Call: c.Use.ID, Name: c.Use.Name, Failed: true, Outcome: chat.Skipped,
-			Blocks: chat.TextBlocks("skipped: the run ended before this call was made")}
-		if c.Began {
-			ran.Outcome, ran.Blocks = chat.Interrupted, transcript.Interrupted()
-		}
-		if c.Deferred != "" {
-			ran.Outcome, ran.Blocks = chat.Interrupted, chat.TextBlocks("stopped: the run ended while another agent worked on this")
-		}
-		batch.Events = append(batch.Events, chat.Event{Body: ran})
-	}
+	batch := record.Batch{Events: r.calls.AtEnd()}
 	if run.AbortAll {
 		for _, w := range r.log.Waiting() {
 			batch.Events = append(batch.Events, chat.Event{Body: chat.Refused{Seq: w.Seq, Why: "stopped by " + run.AbortedBy}})

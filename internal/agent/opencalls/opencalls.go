@@ -1,8 +1,15 @@
-package agent
+// Package opencalls brings the calls of one answer to their results: hooks, the gate, running, handing over to another
+// thread, and what becomes of calls that are denied, skipped, or left by a crash.
+//
+// It decides from the folded log and does one thing at a time, as the loop above it does. It promises that every call gets exactly one
+// result, and that a call with side effects which has begun is never run again. opencalls.go has the order in which calls are made, gate.go
+// whether one may be made, run.go how it is, leftover.go what is written of those that are not.
+package opencalls
 
 import (
 	"context"
 	"errors"
+	"time"
 
 	"chorus/internal/agent/deadline"
 	"chorus/internal/agent/record"
@@ -10,281 +17,166 @@ import (
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/journal"
-	"chorus/internal/tool"
 	"chorus/internal/transcript"
 )
 
-// callOf is a call that may run: it touches what was judged, and nothing else.
-func (r *runner) callOf(judged ProposedCall, ruling approval.Ruling) toolcall.Call {
-	run := r.log.Run()
-	call := toolcall.Call{Use: judged.Call, Tool: judged.Tool, Args: judged.Args, Key: callKey(run, judged.Call.ID), Touches: judged.Touches, Hides: ruling.Hides}
-	for _, s := range run.Senders {
-		call.Senders = append(call.Senders, s.Principal)
-	}
-	if len(call.Senders) == 0 {
-		call.Senders = []chat.Principal{run.Principal}
-	}
-	return call
+// maxDelegated is how many calls other threads may work on at the same time.
+const maxDelegated = 8
+
+// Calls are the calls of the run that is on. It is used from one goroutine.
+type Calls struct {
+	Log    *transcript.Log
+	Record *record.Recorder
+	Tools  toolcall.Tools
+	Hooks  toolcall.Hooks
+	Runner toolcall.Runner
+	Setup  time.Duration // how long making something ready may take
+	// Judge says whether a call may run.
+	Judge func(context.Context, Proposed) (approval.Ruling, error)
+	// Defer hands a call of a tool with Spec.Deferred to another thread. An error is for the model to read.
+	Defer func(ctx context.Context, call toolcall.Call, run *transcript.Run) (Deferral, error)
+	// Reap kills what still runs of a call, by its key; may be nil.
+	Reap func(ctx context.Context, key string) error
+	// Waits hears what is waited for from now on. Fatal hears of a failure that the run must end with.
+	Waits func(deadline.Wait)
+	Fatal func(*chat.Failure)
 }
 
-// tools brings the open calls further: read-only ones that follow each other run
-// together, every other one alone and in order.
-func (r *runner) tools(ctx context.Context) (State, error) {
-	if r.log.Cut() {
-		return "", r.skip(ctx, chat.Invalid, "not run: your answer was cut off at the length limit, so this call may be incomplete. Make smaller calls, or write long files in several parts.")
+// Deferral is how a call is handed to another thread.
+type Deferral struct {
+	Thread chat.ThreadID
+	Begin  journal.Commit // what that thread begins with
+	// Result is the call's, where nobody waits for the other thread; nil: its answer will be.
+	Result chat.Blocks
+}
+
+// Key marks the processes of a call. Models number their calls as they like, so the run is part of it.
+func Key(run *transcript.Run, call string) string {
+	if run == nil {
+		return call
 	}
-	if r.log.Unreadable() {
-		return "", r.skip(ctx, chat.Invalid, "not run: a part of your answer was garbled on the way, so this call may not be what you meant. Make it again.")
+	return run.ID + "/" + call
+}
+
+// Next brings the open calls further: read-only ones that follow each other run together, every other one alone and in
+// order. It reports that all that is left waits for somebody's yes, or for another agent.
+func (c *Calls) Next(ctx context.Context) (waiting bool, err error) {
+	if c.Log.Cut() {
+		return false, c.skip(ctx, chat.Invalid, "not run: your answer was cut off at the length limit, so this call may be incomplete. Make smaller calls, or write long files in several parts.")
+	}
+	if c.Log.Unreadable() {
+		return false, c.skip(ctx, chat.Invalid, "not run: a part of your answer was garbled on the way, so this call may not be what you meant. Make it again.")
 	}
 	var batch []toolcall.Call
-	for _, c := range r.log.Calls() {
-		if c.Done {
+	for _, open := range c.Log.Calls() {
+		if open.Done {
 			continue
 		}
-		if r.interrupted() {
-			if len(batch) > 0 {
-				break
-			}
-			return "", r.skip(ctx, chat.Skipped, "skipped: new words arrived before this call was made, or before it was answered")
+		one, due, err := c.next(ctx, open, len(batch) > 0)
+		switch {
+		case err != nil:
+			return false, err
+		case due == passed:
+			continue
+		case due == ready && one.Tool.Spec().Deferred:
+			return false, c.hand(ctx, one)
+		case due == ready && one.Tool.Spec().ReadOnly:
+			batch = append(batch, one)
+			continue
+		case len(batch) > 0: // it comes before whatever this one needs
+			return false, c.together(ctx, batch)
+		case due == ready:
+			return false, c.alone(ctx, one)
 		}
-		if c.Delegated() {
-			continue // its answer comes by itself; what follows need not wait
-		}
-		if c.Settled != nil {
-			if len(batch) > 0 {
-				break
-			}
-			return "", r.Write(ctx, chat.ToolRan{Call: c.Use.ID, Name: c.Use.Name, Blocks: c.Settled.Blocks, Failed: c.Settled.Failed,
-				Outcome: chat.Ran, Foreign: "agent " + c.Deferred.Agent()})
-		}
-		if c.Approval != "" && !c.Answered {
-			if len(batch) > 0 {
-				break
-			}
-			return Suspended, nil
-		}
-		t, args, err := r.Tools.Resolve(c.Use.Name, c.Use.Args)
-		if err == nil {
-			err = r.Tools.Validate(t, args)
-		}
-		if err != nil {
-			if len(batch) > 0 {
-				break
-			}
-			return "", r.Write(ctx, chat.ToolRan{Call: c.Use.ID, Name: c.Use.Name, Blocks: chat.TextBlocks(err.Error()),
-				Failed: true, Outcome: chat.Invalid})
-		}
-		if len(batch) > 0 && !t.Spec().ReadOnly {
-			break
-		}
-		if t.Spec().Deferred && r.delegated() >= maxDelegated {
-			continue // until one of the others has answered
-		}
-		t, args, err = r.hooks.Prepare(ctx, c.Use, t, args)
-		if denied := (*toolcall.DeniedByHook)(nil); errors.As(err, &denied) {
-			if len(batch) > 0 {
-				break
-			}
-			return "", r.deny(ctx, c.Use, denied.Why)
-		}
-		if err != nil {
-			return "", err
-		}
-		one, verdict, err := r.gate(ctx, c, t, args, len(batch) > 0)
-		if err != nil {
-			return "", err
-		}
-		switch verdict {
-		case gateAgain: // what is in the batch runs first, or a result was written
-			if len(batch) > 0 {
-				return "", r.together(ctx, batch)
-			}
-			return "", nil
-		case gateSuspended:
-			return Suspended, nil
-		}
-		if t.Spec().Deferred {
-			return "", r.hand(ctx, one)
-		}
-		if !t.Spec().ReadOnly {
-			return "", r.alone(ctx, one)
-		}
-		batch = append(batch, one)
+		return due == suspended, nil
 	}
 	if len(batch) == 0 {
-		return Suspended, nil // all that is left is with others
+		return true, nil
 	}
-	return "", r.together(ctx, batch)
+	return false, c.together(ctx, batch)
 }
 
-type gateAnswer int
+// due is what is to be done about a call.
+type due int
 
 const (
-	gateOpen gateAnswer = iota
-	gateAgain
-	gateSuspended
+	ready     due = iota // it may run
+	passed               // not its turn; those behind it need not wait
+	settled              // a result was written; with others to be run first, it will be
+	suspended            // it waits for somebody's yes
 )
 
-// gate asks the host and writes what comes of it. With busy set it writes nothing:
-// calls before this one are still to be run.
-func (r *runner) gate(ctx context.Context, c transcript.Call, t tool.Tool, args []byte, busy bool) (toolcall.Call, gateAnswer, error) {
-	if c.Answered && !c.OK {
+// next says what is due for one call and writes what comes of it, if that is not to run it. With busy set it writes
+// nothing: calls before this one are still to be run.
+func (c *Calls) next(ctx context.Context, open transcript.Call, busy bool) (toolcall.Call, due, error) {
+	none := toolcall.Call{}
+	settle := func(write func() error) (toolcall.Call, due, error) {
 		if busy {
-			return toolcall.Call{}, gateAgain, nil
+			return none, settled, nil
 		}
-		text := "denied by " + c.By
-		if c.Note != "" {
-			text += ": " + c.Note
-		}
-		return toolcall.Call{}, gateAgain, r.deny(ctx, c.Use, text)
+		return none, settled, write()
 	}
-	made := r.hooks.Made(c.Use.ID)
-	proposed := ProposedCall{Call: c.Use, Tool: t, Args: args, Touches: t.Access(args), Ask: made.Ask}
-	if made.Changed { // whoever is asked sees what would run
-		proposed.Call.Args = args
+	result := func(ran chat.ToolRan) (toolcall.Call, due, error) {
+		ran.Call, ran.Name = open.Use.ID, open.Use.Name
+		return settle(func() error { return c.Record.Write(ctx, ran) })
 	}
-	if c.Answered {
-		proposed.Approved = c.Approval
+	switch {
+	case c.interrupted():
+		return settle(func() error {
+			return c.skip(ctx, chat.Skipped, "skipped: new words arrived before this call was made, or before it was answered")
+		})
+	case open.Delegated():
+		return none, passed, nil // its answer comes by itself
+	case open.Settled != nil:
+		return result(chat.ToolRan{Blocks: open.Settled.Blocks, Failed: open.Settled.Failed, Outcome: chat.Ran, Foreign: "agent " + open.Deferred.Agent()})
+	case open.Approval != "" && !open.Answered:
+		return none, suspended, nil
 	}
-	ruling, err := r.host.Judge(ctx, proposed)
-	if err != nil || busy && ruling.Verdict != approval.Allow {
-		return toolcall.Call{}, gateAgain, err
+	t, args, err := c.Tools.Resolve(open.Use.Name, open.Use.Args)
+	if err == nil {
+		err = c.Tools.Validate(t, args)
 	}
-	switch ruling.Verdict {
-	case approval.Allow:
-		return r.callOf(proposed, ruling), gateOpen, nil
-	case approval.Pending:
-		a := ruling.Ask
-		asked := chat.ApprovalAsked{ID: a.ID, Call: c.Use.ID, Name: c.Use.Name, Why: made.Ask,
-			Actions: a.Actions, Rule: a.Rule, Preview: a.Preview, Until: a.Deadline, Who: a.Who, Unbound: approval.Unbound(a.Bound)}
-		if made.Changed {
-			asked.Args = args
-		}
-		return toolcall.Call{}, gateSuspended, r.Write(ctx, asked)
-	case approval.End:
-		r.fatal = &chat.Failure{Kind: "denied", Message: ruling.Reason}
-		return toolcall.Call{}, gateAgain, r.deny(ctx, c.Use, made.Note()+"denied: "+ruling.Reason)
-	default:
-		return toolcall.Call{}, gateAgain, r.deny(ctx, c.Use, made.Note()+"permission denied: "+ruling.Reason)
+	switch {
+	case err != nil:
+		return result(chat.ToolRan{Blocks: chat.TextBlocks(err.Error()), Failed: true, Outcome: chat.Invalid})
+	case busy && !t.Spec().ReadOnly:
+		return none, settled, nil
+	case t.Spec().Deferred && c.delegated() >= maxDelegated:
+		return none, passed, nil // until one of the others has answered
 	}
+	t, args, err = c.Hooks.Prepare(ctx, open.Use, t, args)
+	if denied := (*toolcall.DeniedByHook)(nil); errors.As(err, &denied) {
+		return settle(func() error { return c.deny(ctx, open.Use, denied.Why) })
+	}
+	if err != nil {
+		return none, settled, err
+	}
+	one, verdict, err := c.gate(ctx, open, t, args, busy)
+	switch verdict {
+	case Open:
+		return one, ready, err
+	case Suspended:
+		return none, suspended, err
+	}
+	return none, settled, err
 }
 
-// deny answers a call with a no, and the calls behind it that could change
-// something with a skip: they were planned for a world in which it had run.
-func (r *runner) deny(ctx context.Context, use chat.ToolUse, text string) error {
-	var bodies []chat.Body
-	behind := false
-	for _, c := range r.log.Calls() {
-		if c.Use.ID == use.ID {
-			bodies = append(bodies, chat.ToolRan{Call: use.ID, Name: use.Name, Blocks: chat.TextBlocks(text), Failed: true, Outcome: chat.Denied})
-			behind = true
-			continue
-		}
-		if !behind || c.Done {
-			continue
-		}
-		if t, _, err := r.Tools.Resolve(c.Use.Name, c.Use.Args); err == nil && t.Spec().ReadOnly {
-			continue
-		}
-		bodies = append(bodies, chat.ToolRan{Call: c.Use.ID, Name: c.Use.Name, Failed: true, Outcome: chat.Skipped,
-			Blocks: chat.TextBlocks("skipped: an earlier call of the same answer was denied")})
-	}
-	return r.Write(ctx, bodies...)
-}
-
-// skip answers every open call without running it.
-func (r *runner) skip(ctx context.Context, how chat.Outcome, text string) error {
-	var bodies []chat.Body
-	for _, c := range r.log.Calls() {
-		if !c.Done {
-			bodies = append(bodies, chat.ToolRan{Call: c.Use.ID, Name: c.Use.Name, Blocks: chat.TextBlocks(text), Failed: true, Outcome: how})
+// interrupted reports words that want the rest of the calls skipped.
+func (c *Calls) interrupted() bool {
+	for _, w := range c.Log.Waiting() {
+		if w.Intake == chat.Interrupt {
+			return true
 		}
 	}
-	return r.Write(ctx, bodies...)
-}
-
-// alone runs a call that may change something: noted before it starts, so that it
-// never runs twice.
-func (r *runner) alone(ctx context.Context, one toolcall.Call) error {
-	if !one.Tool.Spec().ReadOnly {
-		if err := r.Write(ctx, chat.ToolBegan{Call: one.Use.ID, Name: one.Use.Name}); err != nil {
-			return err
-		}
-	}
-	return r.finish(ctx, one)
+	return false
 }
 
 // delegated is how many calls other threads are at work on.
-func (r *runner) delegated() (n int) {
-	for _, c := range r.log.Calls() {
-		if c.Delegated() {
+func (c *Calls) delegated() (n int) {
+	for _, open := range c.Log.Calls() {
+		if open.Delegated() {
 			n++
 		}
 	}
 	return n
-}
-
-// hand gives a call to another thread. That it was given and what that thread begins with are one commit, so that
-// no crash leaves one without the other.
-func (r *runner) hand(ctx context.Context, one toolcall.Call) error {
-	r.waits(deadline.Wait{For: "another agent to be made ready", Quiet: r.bounds.Setup})
-	d, err := r.Defer(ctx, one, r.log.Run())
-	if err != nil {
-		return r.Write(ctx, chat.ToolRan{Call: one.Use.ID, Name: one.Use.Name, Blocks: chat.TextBlocks(err.Error()), Failed: true, Outcome: chat.Invalid})
-	}
-	var body chat.Body = chat.Deferred{Call: one.Use.ID, Name: one.Use.Name, Thread: d.Thread}
-	if d.Result != nil {
-		body = chat.ToolRan{Call: one.Use.ID, Name: one.Use.Name, Blocks: d.Result, Outcome: chat.Ran}
-	}
-	return r.Commit(ctx, record.Batch{Events: []chat.Event{{Body: body}}, Beside: []journal.Commit{d.Begin}})
-}
-
-// finish runs a call and writes its result down, or, when nothing else of the
-// answer is left to do, keeps it for the commit of the next request.
-func (r *runner) finish(ctx context.Context, one toolcall.Call) error {
-	r.waits(r.calls.Wait(one))
-	out := r.calls.Run(ctx, one)
-	r.hooks.Tell(ctx, one, &out)
-	r.ranBadly(out)
-	b := record.Batch{Events: []chat.Event{{Body: out.Ran}}, Blobs: out.Blobs}
-	// What the request shows of blobs must be there when it is made.
-	if out.Ran.Outcome == chat.Ran && len(out.Blobs) == 0 && r.onlyOpen(one.Use.ID) {
-		r.Hold(b, out.Ran)
-		return nil
-	}
-	return r.Commit(ctx, b)
-}
-
-// ranBadly ends the run after a tool that failed by itself; the first one counts.
-func (r *runner) ranBadly(out toolcall.Outcome) {
-	if out.Err != nil && r.fatal == nil {
-		r.fatal = &chat.Failure{Kind: "tool", Message: out.Err.Error()}
-	}
-}
-
-// onlyOpen reports that a call is the last one without a result.
-func (r *runner) onlyOpen(call string) bool {
-	for _, c := range r.log.Calls() {
-		if !c.Done && c.Use.ID != call {
-			return false
-		}
-	}
-	return true
-}
-
-// together runs read-only calls at the same time; their results stand in the
-// order of the calls.
-func (r *runner) together(ctx context.Context, batch []toolcall.Call) error {
-	if len(batch) == 1 {
-		return r.alone(ctx, batch[0])
-	}
-	r.waits(r.calls.Wait(batch...))
-	var b record.Batch
-	for i, out := range r.calls.RunAll(ctx, batch) {
-		r.hooks.Tell(ctx, batch[i], &out)
-		r.ranBadly(out)
-		b.Events = append(b.Events, chat.Event{Body: out.Ran})
-		b.Blobs = append(b.Blobs, out.Blobs...)
-	}
-	return r.Commit(ctx, b)
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -164,4 +165,20 @@ func safely(ctx context.Context, one Call) (res tool.Result, err error) {
 		}
 	}()
 	return one.Tool.Run(ctx, one.Args)
+}
+
+// Actions says in words which tools were called, in order.
+func Actions(tools Tools, called []chat.ToolUse) string {
+	var names []string
+	for _, use := range called {
+		name := use.Name
+		if t, _, err := tools.Resolve(use.Name, use.Args); err == nil {
+			name = t.Spec().Name // what use_tool called
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return "Done."
+	}
+	return "Done. Actions taken: " + strings.Join(names, ", ")
 }
