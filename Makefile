@@ -118,7 +118,7 @@ faults: sandbox-init ## full disks, deleted, cut and flipped database files, los
 	CHORUS_FAULTS=1 $(GO) test -run Fault -count=1 -v -timeout 2h $(CHAOS)
 	CHORUS_FAULTS=1 $(GO) test -run Many -count=1 -v ./internal/schedule/clock ./internal/eventfile
 
-chaos-cluster: sandbox-init need-postgres ## 2,000 messages to three servers on one PostgreSQL that are killed, frozen and cut off (CLUSTER=n SEED=n)
+chaos-cluster: sandbox-init need-postgres ## 2,000 messages to three servers that are killed, frozen, unplugged and cut off, with PostgreSQL and NATS restarted; tells take-over times (CLUSTER=n SEED=n)
 	CHORUS_CLUSTER=$(CLUSTER) CHORUS_CHAOS_SEED=$(SEED) $(GO) test -run ChaosCluster -count=1 -v -timeout 3h $(CHAOS)
 
 soak: sandbox-init ## 300 tasks of three projects on six workers, with kills, stops, conflicts and failures (SOAK=n SEED=n)

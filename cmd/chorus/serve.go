@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ a run that is on goes on at the next start. A second signal ends it at once.`,
 	f := cmd.Flags()
 	f.StringVar(&o.Addr, "addr", "", "where to listen (default $CHORUS_ADDR or 127.0.0.1:8420)")
 	f.StringVar(&folder, "config", "", "folder with the configuration (default $CHORUS_CONFIG or config in the home)")
-	f.StringVar(&o.Node, "node", "", "a name for this server, in its logs (default the machine's)")
+	f.StringVar(&o.Node, "node", "", "a name for this server, in its logs and among nodes (default $CHORUS_NODE or the machine's)")
 	f.BoolVar(&o.BehindProxy, "behind-proxy", false, "a proxy of yours stands in front, does TLS and says who comes")
 	f.StringVar(&o.TLSCert, "tls-cert", "", "certificate, as a PEM file")
 	f.StringVar(&o.TLSKey, "tls-key", "", "its key, as a PEM file")
@@ -54,7 +55,8 @@ a run that is on goes on at the next start. A second signal ends it at once.`,
 			return checkServer(cmd.Context(), o.Addr, o.TLSCert != "")
 		}
 		if o.Node == "" {
-			o.Node, _ = os.Hostname() // without one the logs say nothing of it
+			host, _ := os.Hostname() // without one the logs say nothing of it
+			o.Node = cmp.Or(c.getenv("CHORUS_NODE"), host)
 		}
 		if folder != "" {
 			before := c.getenv

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -27,12 +26,13 @@ const clusterMessages = 60
 const clusterSenders = 6
 
 // TestChaosCluster lets people talk to three servers on one PostgreSQL, any message to any server, while servers are killed, frozen and cut off from the
-// database, and the database is restarted. In the end every message that was acknowledged is in the journal once, was answered once, in the order of the
-// conversation, and no command ran twice.
+// database, and the database and NATS are restarted. In the end every message that was acknowledged is in the journal once, was answered once, in the order of the
+// conversation, no command ran twice, nothing was written by a server that had lost the conversation, and nobody was given up without a reason. How long it took until
+// others went on, until a server that was cut off had ended its tools, and until a change was known everywhere, is told, and held against bars while the machine is quiet.
 func TestChaosCluster(t *testing.T) {
-	messages, faults := clusterMessages, 4
+	messages, long := clusterMessages, false
 	if n, err := strconv.Atoi(os.Getenv("CHORUS_CLUSTER")); err == nil {
-		messages, faults = n, max(8, n/50)
+		messages, long = n, true
 	} else if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
@@ -41,15 +41,32 @@ func TestChaosCluster(t *testing.T) {
 		seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("CHORUS_CHAOS_SEED=%d", seed)
-	c := newCluster(t, seed)
+	c := newCluster(t, seed, long)
+	const s = time.Second
+	first, faults := []kind{c.killNode, c.freezeFor(8 * s), c.restartDatabase, c.cutOffFor(5*s, 6*s), c.restartNATS}, 5
+	then := []kind{c.killNode, c.freezeFor(8 * s), c.restartDatabase, c.cutOffFor(1*s, 8*s), c.restartNATS, c.stopNode}
+	if long {
+		first = append(first, c.freezeFor(30*s), c.stopNode)
+		then = append(then, c.killNode, c.cutOffFor(4*s, 8*s))
+		if c.network != nil {
+			first, then = append(first, c.unplugFor(5*s, 8*s)), append(then, c.unplugFor(1*s, 8*s), c.unplugFor(4*s, 8*s))
+		}
+		faults = max(len(first), messages/50)
+	}
 	calm, said := make(chan struct{}), make(chan int)
 	go func() { said <- c.talk(messages, calm) }()
-	c.trouble(faults)
+	c.trouble(faults, first, then)
 	close(calm)
 	messages = <-said
 	c.restore()
 	c.hold()
-	t.Logf("%d messages, %d faults: %s; from arrival to answer %s", messages, len(c.faults), strings.Join(c.faults, ", "), c.delays())
+	var told []string
+	for _, f := range c.faults {
+		told = append(told, f.String())
+	}
+	t.Logf("%d messages, %d faults: %s; from arrival to answer %s", messages, len(c.faults), strings.Join(told, ", "), spread(c.latency))
+	t.Logf("%d events, each by the owner of its thread", c.written())
+	c.judge()
 }
 
 // TestChaosClusterRollingRestart restarts three servers one after the other, as an upgrade does, while people talk to all of them. Nothing waits for a node
@@ -58,7 +75,7 @@ func TestChaosClusterRollingRestart(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
-	c := newCluster(t, 18)
+	c := newCluster(t, 18, false)
 	calm, said := make(chan struct{}), make(chan int)
 	go func() { said <- c.talk(clusterMessages, calm) }()
 	for _, n := range c.nodes {
@@ -69,9 +86,9 @@ func TestChaosClusterRollingRestart(t *testing.T) {
 	messages := <-said
 	c.restore()
 	c.hold()
-	t.Logf("%d messages, three restarts; from arrival to answer %s", messages, c.delays())
+	t.Logf("%d messages, three restarts; from arrival to answer %s", messages, spread(c.latency))
 	// Two seconds on a machine that does nothing else; those who wait for a dead node wait three, and then for the machine.
-	if longest := c.latency[len(c.latency)-1]; longest > 5*time.Second {
+	if longest := slices.Max(c.latency); longest > 5*time.Second {
 		t.Errorf("an answer took %s", longest)
 	}
 }
@@ -82,12 +99,21 @@ type cluster struct {
 	seed     uint64
 	random   *rand.Rand // of the goroutine that makes trouble
 	postgres *pgtest.Cluster
+	database string // how we reach it ourselves
+	nats     *broker
+	network  *network // nil: all are on this machine's own
+	machine  *machine
 	nodes    []*clusterNode
 	repo     string
 	token    string // of the people, who are the same wherever they ask: keys are theirs
-	faults   []string
+	faults   []clusterFault
 	sessions []*clusterSession
+	extra    []string // sessions with a tool that runs while something is done to its server
+	tools    int
+	changes  int
+	known    measured
 	latency  []time.Duration
+	paced    bool // messages are spread over all the trouble
 }
 
 // clusterNode is a server with its own home, which reaches the database through a link that can be cut.
@@ -95,8 +121,16 @@ type clusterNode struct {
 	*served
 	name string
 	link *link
+	port *port // nil: it is on this machine's own network
 
 	mu sync.Mutex // held while it is started, ended or frozen, and to read where it listens
+}
+
+// as is the server asked with another token.
+func (n *clusterNode) as(token string) *served {
+	site := *n.served
+	site.token = token
+	return &site
 }
 
 // clusterSession is a conversation and the words that were acknowledged in it, in their order.
@@ -105,23 +139,27 @@ type clusterSession struct {
 	words []string
 }
 
-func newCluster(t *testing.T, seed uint64) *cluster {
+// newCluster starts three servers. In the long story each has a network namespace of its own, where the machine allows that.
+func newCluster(t *testing.T, seed uint64, long bool) *cluster {
 	t.Helper()
-	c := &cluster{t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 18)), postgres: pgtest.New(t)}
-	database, err := url.Parse(c.postgres.Database(t))
-	if err != nil {
-		t.Fatal(err)
+	c := &cluster{t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 18)), postgres: pgtest.New(t), nats: newBroker(t), machine: watchMachine(t), paced: long,
+		known: measured{what: "from a change on one server until all know", bar: time.Second}}
+	c.database = c.postgres.Database(t)
+	at := "127.0.0.1"
+	if long {
+		var err error
+		if c.network, err = newNetwork(t); err != nil {
+			t.Logf("no network namespaces (%v): servers are cut off by a link that swallows everything", err)
+		} else {
+			t.Log("each server is in a network namespace of its own, and is unplugged from the switch between them")
+			at = c.network.addr()
+		}
 	}
 	for i := range 3 {
-		n := &clusterNode{served: newServed(t, ""), name: fmt.Sprintf("node-%d", i+1), link: newLink(t, c.postgres.Addr())}
-		if c.repo == "" {
-			c.repo = n.repo
+		c.addNode(fmt.Sprintf("node-%d", i+1), at)
+		if i == 0 {
+			c.watch()
 		}
-		at := *database
-		at.Host = n.link.addr()
-		n.env = []string{"CHORUS_DATABASE_URL=" + at.String()}
-		n.start()
-		c.nodes = append(c.nodes, n)
 	}
 	c.token = c.nodes[0].token
 	for range clusterSenders {
@@ -136,6 +174,34 @@ func newCluster(t *testing.T, seed uint64) *cluster {
 		}
 	}
 	return c
+}
+
+// addNode starts a server that reaches PostgreSQL and NATS at an address of this machine.
+func (c *cluster) addNode(name, at string) {
+	c.t.Helper()
+	n := &clusterNode{served: newServed(c.t, ""), name: name, link: newLink(c.t, at, c.postgres.Addr())}
+	if c.repo == "" {
+		c.repo = n.repo
+	}
+	if c.network != nil {
+		var err error
+		if n.port, err = c.network.plugIn(); err != nil {
+			c.t.Fatal(err)
+		}
+		n.within = n.port.within()
+		n.http = &http.Client{Transport: &http.Transport{DialContext: n.port.dial, DisableKeepAlives: true}}
+	}
+	database, err := url.Parse(c.database)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	database.Host = n.link.addr()
+	values := database.Query()
+	values.Set("application_name", name)
+	database.RawQuery = values.Encode()
+	n.env = []string{"CHORUS_DATABASE_URL=" + database.String(), "CHORUS_NODE=" + name, "CHORUS_NATS_URL=nats://" + newLink(c.t, at, c.nats.addr()).addr()}
+	n.start()
+	c.nodes = append(c.nodes, n)
 }
 
 // talk says so many messages at least, and goes on until it is calm; it returns how many there were. Each sender says one after the other.
@@ -156,7 +222,7 @@ func (c *cluster) talk(least int, calm <-chan struct{}) int {
 				}
 				c.say(own[n%2], fmt.Sprintf("word-%d-%d;", s, n), random)
 				said.Add(1)
-				if n >= least/clusterSenders { // the rest only keeps everybody busy
+				if c.paced || n >= least/clusterSenders { // the rest only keeps everybody busy
 					time.Sleep(time.Duration(random.IntN(1000)) * time.Millisecond)
 				}
 			}
@@ -202,82 +268,20 @@ func (n *clusterNode) send(token, session, message, key string) (int, string) {
 	return site.call("POST", "/api/sessions/"+session+"/chat", map[string]string{"message": message}, "Idempotency-Key", key)
 }
 
-// trouble makes so many faults, one after the other, each kind once at least if there are enough.
-func (c *cluster) trouble(faults int) {
-	kinds := []func(*clusterNode) string{c.killNode, c.freeze, c.cutOff, c.restartDatabase, c.stopNode}
-	for n := range faults {
-		time.Sleep(time.Duration(500+c.random.IntN(1000)) * time.Millisecond) // people talk meanwhile
-		kind := kinds[c.random.IntN(len(kinds))]
-		if n < len(kinds) {
-			kind = kinds[n]
-		}
-		c.faults = append(c.faults, kind(c.nodes[c.random.IntN(len(c.nodes))]))
-	}
-}
-
-func (c *cluster) killNode(n *clusterNode) string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.kill()
-	time.Sleep(time.Duration(c.random.IntN(5000)) * time.Millisecond) // so long it is gone
-	n.start()
-	return "killed " + n.name
-}
-
-func (c *cluster) stopNode(n *clusterNode) string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.stop()
-	n.start()
-	return "restarted " + n.name
-}
-
-// freeze stops a server where it stands, longer than the others wait for it: it wakes as one that was given up.
-func (c *cluster) freeze(n *clusterNode) string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	frozen := 8 * time.Second
-	if os.Getenv("CHORUS_CLUSTER") != "" && c.random.IntN(3) == 0 {
-		frozen = 30 * time.Second
-	}
-	_ = n.process.Process.Signal(syscall.SIGSTOP)
-	time.Sleep(frozen)
-	_ = n.process.Process.Signal(syscall.SIGCONT)
-	return fmt.Sprintf("froze %s for %s", n.name, frozen)
-}
-
-// cutOff takes the database away from one server, without a word: nothing comes and nothing is refused.
-func (c *cluster) cutOff(n *clusterNode) string {
-	cut := time.Duration(1+c.random.IntN(7)) * time.Second
-	n.link.cut()
-	time.Sleep(cut)
-	n.link.heal()
-	return fmt.Sprintf("cut off %s for %s", n.name, cut)
-}
-
-func (c *cluster) restartDatabase(*clusterNode) string {
-	how := "stopped"
-	if c.random.IntN(2) == 0 {
-		c.postgres.Kill()
-		how = "killed"
-	} else {
-		c.postgres.Stop()
-	}
-	time.Sleep(time.Duration(c.random.IntN(3000)) * time.Millisecond)
-	if err := c.postgres.Start(); err != nil {
-		c.t.Errorf("PostgreSQL does not start again: %v", err)
-	}
-	return how + " PostgreSQL"
-}
-
 // restore ends all trouble and waits until every conversation has come to rest, as each server sees it.
 func (c *cluster) restore() {
 	c.t.Helper()
 	for _, n := range c.nodes {
 		n.link.heal()
+		if n.port != nil {
+			if err := n.port.heal(); err != nil {
+				c.t.Error(err)
+			}
+		}
 		if n.process == nil {
 			n.start()
 		}
+		n.sessions = slices.Clone(c.extra)
 		for _, s := range c.sessions {
 			n.sessions = append(n.sessions, s.id)
 		}
@@ -369,16 +373,4 @@ func (n *clusterNode) timed(session string) (all []timedEvent) {
 		}
 		all = append(all, page.Items...)
 	}
-}
-
-// delays says how long answers took, trouble included.
-func (c *cluster) delays() string {
-	if len(c.latency) == 0 {
-		return "nothing"
-	}
-	slices.Sort(c.latency)
-	at := func(share float64) time.Duration {
-		return c.latency[int(share*float64(len(c.latency)-1))].Round(time.Millisecond)
-	}
-	return fmt.Sprintf("p50 %s, p90 %s, p99 %s, longest %s", at(.5), at(.9), at(.99), at(1))
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -55,6 +56,7 @@ type crashSite struct {
 	prompt     string
 	walls      string              // "": the default
 	as         *syscall.Credential // who runs it; nil: we do
+	within     []string            // what it is started by, and so where; nil: here
 }
 
 // newSite copies a home whose database is there already: making one anew each time
@@ -91,7 +93,8 @@ var sandbox = sync.OnceValue(func() string {
 })
 
 func (s *crashSite) command(ctx context.Context, env []string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, s.bin, args...)
+	line := append(append(slices.Clone(s.within), s.bin), args...)
+	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Dir = s.repo
 	if s.as != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as}

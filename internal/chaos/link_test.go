@@ -18,9 +18,10 @@ type link struct {
 	ended bool
 }
 
-func newLink(t testing.TB, to string) *link {
+// newLink listens at an address of this machine.
+func newLink(t testing.TB, at, to string) *link {
 	t.Helper()
-	listen, err := net.Listen("tcp", "127.0.0.1:0")
+	listen, err := net.Listen("tcp", net.JoinHostPort(at, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}

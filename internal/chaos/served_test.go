@@ -3,6 +3,7 @@ package chaos
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,6 +26,7 @@ type served struct {
 	*crashSite
 	url, token string
 	env        []string
+	http       *http.Client // how it is asked; nil: as everybody does
 	process    *exec.Cmd
 	ended      chan struct{}
 	log        *notes // what it said on its standard error since the last start
@@ -149,7 +151,7 @@ func (s *served) call(method, path string, body any, headers ...string) (status 
 		}
 	}
 	req.Close = true // a killed server leaves nothing behind that the next one is asked through
-	res, err := http.DefaultClient.Do(req)
+	res, err := cmp.Or(s.http, http.DefaultClient).Do(req)
 	if err != nil {
 		return 0, err.Error()
 	}
