@@ -97,6 +97,7 @@ type App struct {
 	engine         atomic.Pointer[engine.Engine] // nil until something must run
 	owner          owner.Owner                   // gives things to one process at a time
 	member         *membership                   // nil: the database is not shared with other nodes
+	sharedDatabase bool                          // other homes may be on it
 	toolGrace      time.Duration                 // for tools that run when Close is called
 	adopted        []func(chat.ThreadID) bool    // which threads this process may run, as far as anybody asked
 	stopBackground func()                        // nil: nothing goes on beside
@@ -160,11 +161,12 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	if a.DB, err = store.Open(ctx, opening); err != nil {
 		return nil, err
 	}
+	a.sharedDatabase = at.OnServer() || at.Path != a.Home.DB()
 	if err := a.openDocuments(ctx); err != nil {
 		return nil, errors.Join(err, a.DB.Close())
 	}
 	a.wire()
-	a.Setup.SharedStore = at.OnServer() || at.Path != a.Home.DB()
+	a.Setup.SharedStore = a.sharedDatabase
 	a.Setup.Memory.Copies = a.Settings.Documents
 	if err := a.openMoreDocuments(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())

@@ -15,6 +15,9 @@ const lastCheckpoint = 5 * time.Second
 // and, without sending it, at the end.
 func (a *App) keepCheckpoints(ctx context.Context) {
 	keeper := a.Settings.Checkpoints(a.Shared)
+	if err := a.Settings.MakeCheckpointKey(ctx, keeper); err != nil && ctx.Err() == nil {
+		a.Log.Warn("the key of checkpoints is not shared with other nodes: "+err.Error(), "component", "audit", "event", "checkpoint_key_not_shared")
+	}
 	ticker := time.NewTicker(time.Duration(max(a.Shared.CheckpointEvery, 1)) * time.Minute)
 	defer ticker.Stop()
 	for {

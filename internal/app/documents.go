@@ -15,7 +15,7 @@ const changedDocuments = "documents"
 
 // openDocuments makes the configuration of this home the one of all machines on the database, before anything is made of it.
 func (a *App) openDocuments(ctx context.Context) error {
-	changed, err := a.Settings.OpenDocuments(ctx, tables.New(a.DB), a.warnOfDocuments)
+	changed, err := a.Settings.OpenDocuments(ctx, tables.New(a.DB), a.sharedDatabase, a.warnOfDocuments)
 	if err := a.notCompared(err); err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (a *App) openDocuments(ctx context.Context) error {
 
 // openMoreDocuments does so for rules, agents and the like, which need more of the program to be judged.
 func (a *App) openMoreDocuments(ctx context.Context) error {
-	err := a.notCompared(a.Settings.OpenMoreDocuments(ctx, a.Setup.SharedStore, gate.AllowedDocument()))
+	err := a.notCompared(a.Settings.OpenMoreDocuments(ctx, a.sharedDatabase, gate.AllowedDocument()))
 	a.Settings.Documents.Notify = func() { a.Peers().Notify(changedDocuments) }
 	return err
 }

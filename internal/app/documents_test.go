@@ -23,6 +23,12 @@ import (
 // openNode is one of several machines on a database.
 func openNode(t *testing.T, database, home string) *App {
 	t.Helper()
+	return openNodeWith(t, database, home, "")
+}
+
+// openNodeWith gives it a key of secrets, too.
+func openNodeWith(t *testing.T, database, home, secrets string) *App {
+	t.Helper()
 	env := func(name string) string {
 		switch name {
 		case "CHORUS_DATABASEURL", "CHORUS_DATABASE_URL":
@@ -30,6 +36,8 @@ func openNode(t *testing.T, database, home string) *App {
 				return database
 			}
 			return "sqlite:" + database
+		case "CHORUS_SECRETS_KEY":
+			return secrets
 		case "USER":
 			return "ada"
 		case "PATH":

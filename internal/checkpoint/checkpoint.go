@@ -192,6 +192,15 @@ func (k Keeper) write(points []Point) error {
 	return datadir.WriteFile(k.File, out.Bytes(), 0o600)
 }
 
+// NewKey is the text of a file with a new private key.
+func NewKey() ([]byte, error) {
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return nil, err
+	}
+	return []byte(encode(key.Seed()) + "\n"), nil
+}
+
 // key reads the private key; without one it is made, or nil.
 func (k Keeper) key(create bool) (ed25519.PrivateKey, error) {
 	info, err := os.Lstat(k.Key)

@@ -79,7 +79,10 @@ func (c *Copies) changeOnce(ctx context.Context, k Kind, name string, change fun
 		now.body = append([]byte{}, now.body...)
 	}
 	next, err := change(now.body)
-	text := k.pack(name, content{body: next, exec: now.exec})
+	if err != nil {
+		return err
+	}
+	text, err := k.pack(name, content{body: next, exec: now.exec})
 	switch {
 	case err != nil:
 		return err

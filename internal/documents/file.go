@@ -85,7 +85,10 @@ func (c *Copies) read(k Kind, name string) (copyFile, error) {
 	if err != nil {
 		return copyFile{}, err
 	}
-	text := k.pack(name, found)
+	text, err := k.pack(name, found)
+	if err != nil {
+		return copyFile{}, err
+	}
 	return copyFile{there: true, content: found, text: text, digest: Digest(text)}, nil
 }
 

@@ -29,6 +29,8 @@ type Kind struct {
 	With func(name string) string
 	// Spare: a text that gives way to another is not kept beside it. It can be made again, or must not lie around.
 	Spare bool
+	// Seal encrypts the texts in the database; nil: they are as they are in the files.
+	Seal *Seal
 	// Write makes a copy where there is none; nil: the folder and the file. Remove takes one away; nil: the file.
 	Write  func(ctx context.Context, name string, body []byte) error
 	Remove func(ctx context.Context, name string) error
@@ -115,24 +117,37 @@ const (
 )
 
 // pack is the text of the document that a file is the copy of. It is the same for the same file.
-func (k Kind) pack(name string, c content) []byte {
-	if k.tree(name) == "" {
-		return c.body
+func (k Kind) pack(name string, c content) ([]byte, error) {
+	text := c.body
+	if k.tree(name) != "" {
+		switch {
+		case c.link != "":
+			text = []byte(linkFile + c.link)
+		case c.exec:
+			text = append([]byte(executableFile), c.body...)
+		default:
+			text = append([]byte(plainFile), c.body...)
+		}
 	}
-	switch {
-	case c.link != "":
-		return []byte(linkFile + c.link)
-	case c.exec:
-		return append([]byte(executableFile), c.body...)
-	default:
-		return append([]byte(plainFile), c.body...)
+	if k.Seal == nil {
+		return text, nil
 	}
+	return k.Seal.seal(name, text)
 }
 
 var errForeign = errors.New("it was written by another version of Chorus")
 
 // unpack is the file that is the copy of a document.
 func (k Kind) unpack(name string, text []byte) (content, error) {
+	if isSealed(text) {
+		if k.Seal == nil {
+			return content{}, ErrSealed
+		}
+		var err error
+		if text, err = k.Seal.open(name, text); err != nil {
+			return content{}, err
+		}
+	}
 	tree := k.tree(name)
 	if tree == "" {
 		return content{body: text}, nil

@@ -280,6 +280,9 @@ func (c *Copies) giveWay(ctx context.Context, k Kind, name string, act action, f
 	if doc.Version != head.Version {
 		return ErrMoved
 	}
+	if _, err := k.unpack(name, doc.Body); doc.There() && err != nil { // before anything is put aside
+		return fmt.Errorf("%s is not written: %w", c.Path(name), err)
+	}
 	if act == keepAndWrite || act == keepAndRemove {
 		if err := c.keepBeside(k, name, file); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -59,7 +60,15 @@ func (e *ServerState) Error() string { return e.Text }
 
 // logins are those of the home; what they hold is hidden wherever texts are shown or kept.
 func (setup *Setup) logins() *mcp.Logins {
-	return mcp.NewLogins(setup.Home.MCPLogins(), setup.Logs.Remember)
+	logins := mcp.NewLogins(setup.Home.MCPLogins(), setup.Logs.Remember)
+	logins.Sync = func(ctx context.Context, file string) error {
+		name := path.Join(settings.MCPLoginsName, file)
+		if copies := setup.Settings.Copies(); copies.Owns(name) {
+			return copies.Sync(ctx, name)
+		}
+		return nil
+	}
+	return logins
 }
 
 // homeServers are those that were added with chorus mcp add, without those whose names are taken.

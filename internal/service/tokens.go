@@ -247,13 +247,16 @@ func (s *Service) LocalCaller() operation.Caller {
 	return operation.Caller{Principal: s.Me(), Scopes: []operation.Scope{operation.Admin}}
 }
 
-func (s *Service) tokenFile() string { return filepath.Join(s.Home.Dir(), "token") }
+func (s *Service) tokenFile() string { return filepath.Join(s.Home.Dir(), settings.TokenName) }
 
 func (s *Service) sessionKeyFile() string { return filepath.Join(s.Home.Dir(), settings.KeyName) }
 
 // OwnerToken is the token with which the owner of this home comes in: made at the first
 // start and kept in a file that only they can read. One that was revoked is replaced.
 func (t *Tokens) OwnerToken(ctx context.Context) (text string, token operations.Token, err error) {
+	if err := t.syncOwnerToken(ctx); err != nil {
+		return "", operations.Token{}, err
+	}
 	data, err := readPrivate(t.app.tokenFile())
 	if err != nil {
 		return "", operations.Token{}, err
@@ -268,7 +271,38 @@ func (t *Tokens) OwnerToken(ctx context.Context) (text string, token operations.
 	if err != nil {
 		return "", operations.Token{}, err
 	}
-	return token.Text, token, datadir.WriteFile(t.app.tokenFile(), []byte(token.Text+"\n"), 0o600)
+	if err := datadir.WriteFile(t.app.tokenFile(), []byte(token.Text+"\n"), 0o600); err != nil {
+		return "", operations.Token{}, err
+	}
+	return t.shareOwnerToken(ctx, token)
+}
+
+// syncOwnerToken takes the token that other nodes have, where they share secrets.
+func (t *Tokens) syncOwnerToken(ctx context.Context) error {
+	if copies := t.app.Settings.Copies(); copies.Owns(settings.TokenName) {
+		return copies.Sync(ctx, settings.TokenName)
+	}
+	return nil
+}
+
+// shareOwnerToken gives a new token to other nodes. One of them may have been quicker: then theirs holds.
+func (t *Tokens) shareOwnerToken(ctx context.Context, made operations.Token) (string, operations.Token, error) {
+	if err := t.syncOwnerToken(ctx); err != nil {
+		return "", operations.Token{}, err
+	}
+	data, err := readPrivate(t.app.tokenFile())
+	if err != nil {
+		return "", operations.Token{}, err
+	}
+	text := strings.TrimSpace(string(data))
+	if text == made.Text {
+		return text, made, nil
+	}
+	if _, err := t.RevokeToken(ctx, t.app.LocalCaller(), operations.TokenRef{ID: made.ID}); err != nil {
+		return "", operations.Token{}, err
+	}
+	token, err := t.TokenByText(ctx, text)
+	return text, token, err
 }
 
 // SessionKey signs cookies and sign-in links, on every machine the same; it is made at first use.

@@ -25,7 +25,7 @@ func StateDir(env func(string) string) string {
 func (s *Settings) Checkpoints(bot *config.Bot) checkpoint.Keeper {
 	name := Place(s.Home.Dir())
 	k := checkpoint.Keeper{Home: name, File: s.path(bot.CheckpointFile), Key: s.path(bot.CheckpointKey), URL: string(bot.CheckpointURL), Git: s.path(bot.CheckpointGit)}
-	k.Key = cmp.Or(k.Key, filepath.Join(s.Home.Dir(), "audit.key"))
+	k.Key = cmp.Or(k.Key, filepath.Join(s.Home.Dir(), auditKeyName))
 	switch dir := StateDir(s.Env); {
 	case bot.CheckpointFile == "off":
 		k.File = ""

@@ -30,11 +30,20 @@ var configPatterns = []string{
 	"config/guilds/*.yaml", "config/guilds/*.md", "config/guilds/*.txt", "config/bots/*.yaml", "config/bots/*.md", "config/bots/*.txt",
 }
 
-// OpenDocuments makes the files of the configuration equal to the documents of a store, and reports whether that changed one.
-func (s *Settings) OpenDocuments(ctx context.Context, store documents.Store, warn func(string)) (changed bool, err error) {
+// OpenDocuments makes the files of the configuration equal to the documents of a store, and reports whether that changed one. shared says
+// that there may be other homes on the database: then they share secrets, if they have a key for them.
+func (s *Settings) OpenDocuments(ctx context.Context, store documents.Store, shared bool, warn func(string)) (changed bool, err error) {
 	host, _ := os.Hostname() // one without a name changes things all the same
 	s.Documents = &documents.Copies{Home: s.Home, Store: store, By: host, Warn: warn, Kinds: []documents.Kind{s.configDocuments()},
 		Changed: func([]string) { changed = true }}
+	if shared {
+		seal, err := SecretsSeal(s.Env)
+		if err != nil {
+			return false, err
+		}
+		s.Documents.Kinds = append(s.Documents.Kinds, s.secretFiles(seal)...)
+		s.seal = seal
+	}
 	return changed, s.Documents.SyncAll(ctx, "")
 }
 
@@ -45,7 +54,8 @@ func (s *Settings) OpenMoreDocuments(ctx context.Context, shared bool, more ...d
 	s.Documents.Kinds = append(s.Documents.Kinds, documents.Kind{Patterns: []string{"guilds/*.json"}, Check: checkGuild}, s.Agents().Kind(),
 		// What was trusted: the lock, and texts by their digests, to show changes. A broken lock trusts nothing, on any machine.
 		documents.Kind{Patterns: []string{trustedName, "trusted/[0-9a-f]*"}},
-		documents.Kind{Patterns: []string{KeyName, "prompts/*.md"}})
+		documents.Kind{Patterns: []string{KeyName}, Seal: s.seal},
+		documents.Kind{Patterns: []string{"prompts/*.md"}})
 	s.Documents.Kinds = append(s.Documents.Kinds, more...)
 	if shared {
 		s.Documents.Kinds = append(s.Documents.Kinds, s.sharedFiles()...)

@@ -64,9 +64,23 @@ func (p *checker) databaseServer(s openedStore) []doctor.Finding {
 	}
 	out := []doctor.Finding{doctor.Good("server", "%s, %s, %s", at, s.Server, bytesWords(s.Size))}
 	if s.Older() {
-		return append(out, doctor.Warning("schema", "chorus migrate", "version %d, this program's is %d; the next start brings it up to date", s.Version, s.Known))
+		out = append(out, doctor.Warning("schema", "chorus migrate", "version %d, this program's is %d; the next start brings it up to date", s.Version, s.Known))
+	} else {
+		out = append(out, doctor.Good("schema", "version %d, the newest", s.Version))
 	}
-	return append(out, doctor.Good("schema", "version %d, the newest", s.Version))
+	return append(out, sharedSecrets(p.app.Env))
+}
+
+// sharedSecrets says whether secrets are the same on all nodes.
+func sharedSecrets(env func(string) string) doctor.Finding {
+	const make = "openssl rand -hex 32   and give it to every node as " + settings.SecretsKey + ", or in a file that " + settings.SecretsKey + "_FILE names"
+	switch seal, err := settings.SecretsSeal(env); {
+	case err != nil:
+		return doctor.Bad("secrets", make, "%v", err)
+	case seal == nil:
+		return doctor.Noted("secrets", make, "they stay on this node: config/secrets, logins to MCP servers, the owner's token and the key of checkpoints")
+	}
+	return doctor.Good("secrets", "encrypted in the database, for all nodes with this key")
 }
 
 // databaseFix is a command that helps.

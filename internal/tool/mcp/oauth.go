@@ -26,6 +26,9 @@ import (
 // Logins are the servers on the network that somebody has logged in to, a file each, which only its owner can read. It may
 // be used from several goroutines and processes.
 type Logins struct {
+	// Sync makes the file of a login the one that other machines have, or gives it to them; nil: there are none. It is set before the first use.
+	Sync func(ctx context.Context, file string) error
+
 	dir    string
 	secret func(string) // hears every token; may be nil
 
@@ -125,6 +128,9 @@ func (l *Logins) token(ctx context.Context, s Server, refused string) (string, e
 		return "", err
 	}
 	defer lock.Release()
+	if err := l.sync(ctx, s); err != nil {
+		return "", err
+	}
 	// Another process may have renewed it meanwhile, and the old one is good no more.
 	if kept, err = l.read(s); err != nil || kept == nil || kept.good(refused) {
 		return kept.access(), err
@@ -144,7 +150,20 @@ func (l *Logins) token(ctx context.Context, s Server, refused string) (string, e
 		return "", fmt.Errorf("the login could not be renewed: %w", err)
 	}
 	kept.Access, kept.Refresh, kept.Expires = fresh.AccessToken, cmp.Or(fresh.RefreshToken, kept.Refresh), fresh.Expiry
-	return kept.Access, l.write(s, *kept)
+	if err := l.write(s, *kept); err != nil {
+		return "", err
+	}
+	return kept.Access, l.sync(ctx, s) // before another machine renews with what is good no more
+}
+
+func (l *Logins) sync(ctx context.Context, s Server) error {
+	if l.Sync == nil {
+		return nil
+	}
+	if err := l.Sync(ctx, filepath.Base(l.file(s))); err != nil {
+		return fmt.Errorf("the login of %s cannot be compared with that of other machines: %w", s.Name, err)
+	}
+	return nil
 }
 
 func (k *login) access() string {

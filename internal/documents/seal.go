@@ -1,0 +1,88 @@
+package documents
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+)
+
+// Seal encrypts documents that are secrets with a key that each machine is given, so that who reads the database, or a backup of it, has
+// not read them. The same text under the same name is always sealed the same way: that is how copies are compared without being opened. It
+// shows that a secret is again what it was before, and nothing else.
+type Seal struct{ naming, sealing []byte }
+
+// shortestKey is what 128 random bits have in hexadecimal digits.
+const shortestKey = 32
+
+// NewSeal makes a seal of a key, a random text.
+func NewSeal(key string) (*Seal, error) {
+	if len(key) < shortestKey {
+		return nil, fmt.Errorf("the key has %d characters; make a random one of %d or more: openssl rand -hex 32", len(key), shortestKey)
+	}
+	s := &Seal{}
+	for purpose, to := range map[string]*[]byte{"chorus documents: salt": &s.naming, "chorus documents: key": &s.sealing} {
+		made, err := hkdf.Key(sha256.New, []byte(key), nil, purpose, sha256.Size)
+		if err != nil {
+			return nil, err
+		}
+		*to = made
+	}
+	return s, nil
+}
+
+// sealedText begins every text that is sealed. The salt and what AES-GCM made of the text follow.
+const sealedText = "chorus-sealed-1\n"
+
+// ErrSealed says that a document cannot be read with the key that this machine has.
+var ErrSealed = errors.New("it is encrypted, and not with the key that this machine has; give it the CHORUS_SECRETS_KEY of the others")
+
+func isSealed(text []byte) bool { return bytes.HasPrefix(text, []byte(sealedText)) }
+
+// cipher is one for a single text: its key is made of the salt, which is made of the text. So no key is used for two texts.
+func (s *Seal) cipher(salt []byte) (cipher.AEAD, error) {
+	key, err := hkdf.Key(sha256.New, s.sealing, salt, "one document", sha256.Size)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
+}
+
+func (s *Seal) seal(name string, text []byte) ([]byte, error) {
+	mac := hmac.New(sha256.New, s.naming)
+	fmt.Fprintf(mac, "%d %s ", len(name), name)
+	mac.Write(text)
+	salt := mac.Sum(nil)
+	aead, err := s.cipher(salt)
+	if err != nil {
+		return nil, err
+	}
+	return aead.Seal(append([]byte(sealedText), salt...), make([]byte, aead.NonceSize()), text, []byte(name)), nil
+}
+
+func (s *Seal) open(name string, text []byte) ([]byte, error) {
+	rest := text[len(sealedText):]
+	if len(rest) < sha256.Size {
+		return nil, ErrSealed
+	}
+	aead, err := s.cipher(rest[:sha256.Size])
+	if err != nil {
+		return nil, err
+	}
+	out, err := aead.Open(nil, make([]byte, aead.NonceSize()), rest[sha256.Size:], []byte(name))
+	if err != nil {
+		return nil, ErrSealed
+	}
+	if out == nil {
+		out = []byte{}
+	}
+	return out, nil
+}
