@@ -48,6 +48,8 @@ type NewSession struct {
 	History []Spoken `json:"-"`
 	// Attended: somebody waits for each answer and would rather hear of a failure soon.
 	Attended bool `json:"-"`
+	// Sample lays the sample project out in its folder, which must be one of its own.
+	Sample bool `json:"-"`
 }
 
 // Spoken is a message of a conversation from elsewhere.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -20,6 +21,7 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/runsetup"
+	"chorus/internal/sample"
 	"chorus/internal/settings"
 	"chorus/internal/store"
 )
@@ -88,11 +90,31 @@ func (o *Handler) CreateSession(ctx context.Context, by operation.Caller, in ope
 	if err != nil {
 		return operations.CreatedSession{}, err
 	}
+	if in.Sample {
+		if err := o.layOutSample(ctx, thread, dir); err != nil {
+			return operations.CreatedSession{}, err
+		}
+	}
 	made := standing{Terms: terms}
 	if err := o.begin(ctx, journal.Thread{ID: thread, Owner: by.Principal, Dir: dir, Title: in.Title}, made, in.Key != "", before...); err != nil {
 		return operations.CreatedSession{}, err
 	}
 	return o.created(ctx, by, name)
+}
+
+// layOutSample puts the sample project into the folder of a session that has one of its own. After a kill the folder is there and no
+// session is: the next attempt makes another.
+func (o *Handler) layOutSample(ctx context.Context, thread chat.ThreadID, dir string) error {
+	if dir != o.Scratch(thread) {
+		return Invalid("workspacePath", "the sample project needs a folder of its own; leave workspacePath and agent out")
+	}
+	if _, err := o.app.Home.Ensure(dir); err != nil {
+		return err
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		return err // the same key again
+	}
+	return sample.Write(ctx, dir)
 }
 
 // created is a session that was made, for whoever made it.

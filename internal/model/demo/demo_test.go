@@ -418,3 +418,38 @@ func TestScriptUsesResults(t *testing.T) {
 		t.Errorf("said %q", text)
 	}
 }
+
+// The tour of the sample project takes each step from the results that are there, and says so when they are not what it knows.
+func TestGuideMendsTheSample(t *testing.T) {
+	t.Parallel()
+	bug := "     5\tshare=$((cents / people))\n"
+	for _, c := range []struct {
+		name    string
+		results []string
+		tools   string
+		end     string
+	}{
+		{"to the end", []string{"FAIL 7 cents: together they pay 4\n1 passed, 1 failed", bug, "Replaced at line 5", "4 passed, 0 failed"}, "bash read edit bash", "**Fixed.**"},
+		{"nothing to do", []string{"4 passed, 0 failed"}, "bash", "there is nothing to fix"},
+		{"a no", []string{"permission denied"}, "bash", "chorus sample"},
+		{"another program", []string{"together they pay 4", "#!/bin/sh\n"}, "bash read", "not the program that I know"},
+		{"still broken", []string{"together they pay 4", bug, "Replaced", "together they pay 4\n1 failed"}, "bash read edit bash", "did not pass"},
+	} {
+		talk := newTalk(t, "guide")
+		talk.user("please fix the failing test")
+		var tools []string
+		for _, result := range c.results {
+			_, done := talk.mustAsk()
+			calls := done.Blocks.Calls()
+			if len(calls) != 1 {
+				t.Fatalf("%s: %d calls", c.name, len(calls))
+			}
+			tools = append(tools, calls[0].Name)
+			talk.results(result)
+		}
+		text, done := talk.mustAsk()
+		if got := strings.Join(tools, " "); got != c.tools || !strings.Contains(text, c.end) || len(done.Blocks.Calls()) > 0 {
+			t.Errorf("%s: %s, then %q", c.name, got, text)
+		}
+	}
+}

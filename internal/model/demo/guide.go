@@ -13,6 +13,9 @@ const (
 	greeting = "Hello! I am the offline guide of Chorus. I am not a language model: I only know a few phrases, " +
 		"but the tools I call are the real ones."
 	phrases = "Try one of these:\n" +
+		"  explain this project\n" +
+		"  fix the failing test (in the sample project: chorus sample)\n" +
+		"  try something dangerous\n" +
 		"  list the files\n" +
 		"  read README.md\n" +
 		"  search for TODO\n" +
@@ -99,6 +102,9 @@ var unfinished = regexp.MustCompile(`(?i)^(?:please\s+)?(?:run|execute|read|open
 // guide answers a newcomer: with a call for a wish it knows, with the result once
 // there is one, otherwise with what it can do.
 func (t talk) guide(prompt string) []directive {
+	if step, ok := t.toured(prompt); ok {
+		return step
+	}
 	if n := len(t.Messages); n > 0 {
 		if text, failed, ok := t.Messages[n-1].result(); ok {
 			return saying(showResult(text, failed))

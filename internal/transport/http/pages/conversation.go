@@ -236,7 +236,7 @@ func (p *Pages) createSession(w http.ResponseWriter, r *http.Request, by operati
 	}
 	message := strings.TrimSpace(r.PostFormValue("message"))
 	made, err := operations.CreateSession.Call(r.Context(), p.Executor, by, operations.NewSession{WorkspacePath: strings.TrimSpace(r.PostFormValue("workspacePath")),
-		Agent: r.PostFormValue("agent"), Model: r.PostFormValue("model"), Permissions: r.PostFormValue("permissions"), Key: r.PostFormValue("key")})
+		Agent: r.PostFormValue("agent"), Model: r.PostFormValue("model"), Permissions: r.PostFormValue("permissions"), Key: r.PostFormValue("key"), Sample: r.PostFormValue("sample") != ""})
 	if err != nil {
 		return err
 	}

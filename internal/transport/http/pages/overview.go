@@ -14,7 +14,19 @@ func (p *Pages) overview(w http.ResponseWriter, r *http.Request, by operation.Ca
 	if err != nil {
 		return err
 	}
-	return p.render(w, http.StatusOK, "overview.html", map[string]any{"Layout": p.layout(r, by, "Overview"), "O": o, "May": by.May(operation.Chat)})
+	return p.render(w, http.StatusOK, "overview.html", map[string]any{"Layout": p.layout(r, by, "Overview"), "O": o, "May": by.May(operation.Chat), "Suggestions": suggestions()})
+}
+
+// suggestion is a first message that works on the sample project, with any model.
+type suggestion struct{ Say, Shows string }
+
+func suggestions() []suggestion {
+	return []suggestion{
+		{"Fix the failing test", "It runs the tests, finds the bug, mends it and tests again. You are asked before each command."},
+		{"Explain this project", "It lists the files and reads the README."},
+		{"Search for TODO", "It looks through all files."},
+		{"Try something dangerous", "It asks to remove your home folder, and is refused."},
+	}
 }
 
 func (p *Pages) approvals(w http.ResponseWriter, r *http.Request, by operation.Caller) error {

@@ -176,7 +176,17 @@ function updateTimes() {
   }, 30000);
 }
 
+// In a field for a message Enter sends it and Shift+Enter begins a new line.
+function enterSends() {
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || !event.target.matches?.("textarea[data-enter]")) return;
+    event.preventDefault();
+    if (event.target.value.trim()) event.target.form.requestSubmit();
+  });
+}
+
 themeButton();
+enterSends();
 autoReload();
 loadLater();
 updateTimes();

@@ -1,0 +1,162 @@
+package demo
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"sync"
+
+	"chorus/internal/chat"
+)
+
+// A tour is a wish that takes the guide several steps. What comes next follows from the results that are there, so a tour goes on where it
+// was after a restart, and ends with what really happened.
+type tour struct {
+	ask  *regexp.Regexp
+	next func(t talk, done []outcome) []directive
+}
+
+// outcome is a result since the wish.
+type outcome struct {
+	text   string
+	failed bool
+}
+
+var tours = sync.OnceValue(func() []tour {
+	return []tour{
+		{regexp.MustCompile(`(?i)\b(?:fix|mend|repair)\b.*\b(?:tests?|bug)\b`), fixTheTest},
+		{regexp.MustCompile(`(?i)\b(?:explain|describe|what does|what is)\b.*\b(?:project|repository|repo)\b`), explainProject},
+		{regexp.MustCompile(`(?i)^(?:please\s+)?(?:try|do)\s+something\s+(?:dangerous|forbidden)\b`), tryDanger},
+	}
+})
+
+// toured is the next step of the tour that the newest words ask for, if they ask for one.
+func (t talk) toured(prompt string) ([]directive, bool) {
+	if t.Tools["read"] == nil || t.Tools["bash"] == nil {
+		return nil, false
+	}
+	for _, w := range tours() {
+		if w.ask.MatchString(strings.TrimSpace(prompt)) {
+			return w.next(t, t.outcomes()), true
+		}
+	}
+	return nil, false
+}
+
+// outcomes are the results since somebody spoke.
+func (t talk) outcomes() []outcome {
+	var out []outcome
+	for _, m := range t.Messages {
+		if m.said() != "" {
+			out = nil
+		}
+		for _, b := range m.Blocks {
+			if r, ok := b.(chat.ToolResult); ok {
+				out = append(out, outcome{turn{Blocks: chat.Blocks{r}}.resultText(), r.Failed})
+			}
+		}
+	}
+	return out
+}
+
+// calling is a sentence and a call.
+func calling(lead, tool string, args map[string]string) []directive {
+	data, _ := json.Marshal(args) // strings always work
+	return append(saying(lead), directive{verb: vCall, tool: tool, text: string(data)})
+}
+
+const (
+	sampleBug = "share=$((cents / people))\nwhile [ \"$people\" -gt 0 ]; do\n\techo \"$share\"\n"
+	sampleFix = "while [ \"$people\" -gt 0 ]; do\n\tshare=$((cents / people)) # of what is left, so that not a cent is lost\n\techo \"$share\"\n\tcents=$((cents - share))\n"
+	noSample  = "I can mend one bug, that of the sample project: choose a suggestion on the start page of the web, or lay it out with `chorus sample`."
+)
+
+var runTests = map[string]string{"command": "sh test.sh", "description": "run the tests"}
+
+// fixTheTest runs the tests of the sample project, finds its bug, mends it and runs them again.
+func fixTheTest(t talk, done []outcome) []directive {
+	last := outcome{}
+	if len(done) > 0 {
+		last = done[len(done)-1]
+	}
+	switch len(done) {
+	case 0:
+		return calling("First I run the tests, to see what fails. A command waits for your yes.", "bash", runTests)
+	case 1:
+		switch {
+		case strings.Contains(last.text, " 0 failed"):
+			return saying("All tests pass: there is nothing to fix.")
+		case !strings.Contains(last.text, "together they pay"):
+			return saying("The tests did not run. The tool said:\n\n" + clip(last.text) + "\n\n" + noSample)
+		}
+		return calling("Some bills do not add up: a cent or more is lost. I read the program.", "read", map[string]string{"path": "split.sh"})
+	case 2:
+		if last.failed || !strings.Contains(last.text, "share=$((cents / people))") {
+			return saying("This is not the program that I know how to mend.\n\n" + noSample)
+		}
+		return calling("Here it is: every share is rounded down, and what remains is paid by nobody. Each must pay their part of what is left.", "edit",
+			map[string]string{"path": "split.sh", "old_string": sampleBug, "new_string": sampleFix})
+	case 3:
+		if last.failed {
+			return saying("The edit was not made. The tool said:\n\n" + clip(last.text))
+		}
+		return calling("Now the tests once more.", "bash", runTests)
+	}
+	if !strings.Contains(last.text, " 0 failed") {
+		return saying("The edit is made, but the tests did not pass:\n\n" + clip(last.text))
+	}
+	return saying("**Fixed.** All tests pass now.\n\n" +
+		"- *What was wrong*: `split.sh` rounded every share down, so 1000 cents for 3 people came to 999.\n" +
+		"- *What I changed*: each person pays their part of what is left; the edit above shows the difference.\n" +
+		"- *What you can look at now*: the journal of this conversation has every request as it was sent and the rule behind every call; " +
+		"the costs are zero, because I am the built-in guide and no language model.\n\n" + keyHint)
+}
+
+// explainProject lists the files and reads the README.
+func explainProject(t talk, done []outcome) []directive {
+	switch {
+	case len(done) == 0:
+		step := calling("I look at what is here.", "list_files", map[string]string{})
+		return append(step, calling("", "read", map[string]string{"path": "README.md"})[1])
+	case len(done) < 2:
+		return saying(showResult(done[0].text, done[0].failed))
+	case done[1].failed:
+		return saying("There is no README.md to read. These files are here:\n\n" + code(done[0].text) + "\n" + keyHint)
+	}
+	return saying("These files are here:\n\n" + code(done[0].text) + "\nand the README says:\n\n" + quote(done[1].text) +
+		"\nThat is all I can say: I am the built-in guide and no language model. " + keyHint)
+}
+
+// tryDanger shows that some things are refused whoever asks.
+func tryDanger(t talk, done []outcome) []directive {
+	if len(done) == 0 {
+		return calling("I try to remove your home folder. Watch what happens.", "bash", map[string]string{"command": "rm -rf ~", "description": "remove the home folder"})
+	}
+	if !done[0].failed {
+		return saying("It was not refused! Look at `chorus doctor` and at your permissions before you go on.")
+	}
+	return saying("It was refused before anything ran, and no yes could have allowed it:\n\n" + code(done[0].text) +
+		"\nOther commands wait for your yes, and what you allow always is a rule that you can read. `chorus permit explain 'COMMAND'` says for any command what would happen, and why.")
+}
+
+// clip is a result as a block of code, about a screen of it.
+func clip(text string) string {
+	if len(text) > shown {
+		text = strings.ToValidUTF8(text[:shown], "") + "\n…"
+	}
+	return code(text)
+}
+
+func code(text string) string { return "```text\n" + strings.TrimSpace(text) + "\n```\n" }
+
+// quote is a file that was read, without the numbers before its lines, as a quotation.
+func quote(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		if number, rest, ok := strings.Cut(line, "\t"); ok && strings.Trim(number, " 0123456789") == "" {
+			line = rest
+		}
+		out.WriteString("> " + strings.TrimRight(line, "\n") + "\n")
+	}
+	return out.String()
+}

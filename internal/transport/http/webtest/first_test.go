@@ -1,0 +1,46 @@
+package webtest
+
+import (
+	"testing"
+	"time"
+)
+
+// A newcomer without a key presses one suggestion and says yes twice: a bug is found, mended and tested, with the edit and the
+// commands to be seen. The other suggestions answer too.
+func TestFirstMinutes(t *testing.T) {
+	t.Parallel()
+	h := newServer(t)
+	p := h.signedIn()
+	begun := time.Now()
+	clicks := 1
+	p.click(`.suggestions button[value="Fix the failing test"]`)
+	for yes := 1; yes <= 2; yes++ {
+		p.until(`document.querySelector(".ask form.verdict")`)
+		p.click(".ask button.yes")
+		clicks++
+		p.until(`!document.querySelector(".ask form.verdict")`)
+	}
+	p.waitForText("All tests pass now")
+	p.waitUntilIdle()
+	if took := time.Since(begun); took > time.Minute || clicks > 3 {
+		t.Errorf("the first good answer took %s and %d clicks", took, clicks)
+	}
+
+	for say, want := range map[string]string{"Explain this project": "Friends eat together", "Search for TODO": "a tip, such as", "Try something dangerous": "refused before anything ran"} {
+		fresh := newServer(t)
+		p := fresh.signedIn()
+		p.click(`.suggestions button[value="` + say + `"]`)
+		p.waitForText(want)
+	}
+}
+
+// Enter sends the first message.
+func TestEnterSendsTheFirstMessage(t *testing.T) {
+	t.Parallel()
+	h := newServer(t)
+	p := h.signedIn()
+	p.eval(`{ const f = document.querySelector("textarea[data-enter]"); f.value = "hello";
+		f.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", shiftKey: true, bubbles: true, cancelable: true }));
+		f.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true })); }`)
+	p.waitForText("I am the offline guide")
+}
