@@ -13,10 +13,12 @@ import (
 )
 
 const (
-	// shownTasks is how many tasks of a state the board shows, the most urgent first.
+	// shownTasks is how many tasks of a state the board shows at first, the most urgent first, and how many more with each wish.
 	shownTasks = 50
-	// shownDone is how many completed tasks it shows, the newest first.
+	// shownDone is how many completed tasks it shows at first, the newest first.
 	shownDone = 20
+	// mostTasks is how many of a state it can show: more cannot be looked at.
+	mostTasks = 1000
 )
 
 // column is a column of the board: tasks in one of its states.
@@ -105,25 +107,30 @@ func refusal(state work.State, to string) error {
 	return operation.Errorf(operation.Conflict, "The task is %s: %s.", state, why)
 }
 
-// taskColumn is a column of the board with its tasks.
-type taskColumn struct {
-	ID    string
-	Name  string
-	Tasks []taskCard
-	More  bool // there are tasks that are not shown
-}
-
 // taskCard is a task on the board.
 type taskCard struct {
 	operations.Task
-	Moves []move
-	Drop  string // the columns it may be dropped on, with spaces between
-	Asks  string // the columns that ask for words, likewise
+	ProjectName string
+	Held        bool // its project is paused
+	May         bool // the reader may move it
+	Back        string
+	Moves       []move
+	Drop        string // the columns it may be dropped on, with spaces between
+	Asks        string // the columns that ask for words, likewise
 }
 
-func cardOf(t operations.Task, may bool) taskCard {
-	c := taskCard{Task: t}
-	if !may {
+func (b boardView) cardOf(t operations.Task) taskCard {
+	c := taskCard{Task: t, May: b.May, Back: "/work", ProjectName: t.ProjectID}
+	for _, one := range b.Projects {
+		if one.ID == t.ProjectID {
+			c.ProjectName, c.Held = one.Name, one.Status == string(work.ProjectPaused)
+		}
+	}
+	if b.Project != "" { // the page says which, and whether it is paused
+		c.Back += "?project=" + url.QueryEscape(b.Project)
+		c.ProjectName, c.Held = "", false
+	}
+	if !b.May {
 		return c
 	}
 	c.Moves = movesOf(work.State(t.Status))
@@ -140,52 +147,13 @@ func cardOf(t operations.Task, may bool) taskCard {
 
 // work shows all tasks, or those of a project, on a board.
 func (p *Pages) work(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	ctx := r.Context()
-	projects, err := operation.CallWhole(ctx, operations.ListProjects, p.Executor, by, operations.ProjectList{})
+	b, err := p.board(r.Context(), by, r.URL.Query())
 	if err != nil {
 		return err
-	}
-	status, err := operations.GetWorkStatus.Call(ctx, p.Executor, by, operation.None{})
-	if err != nil {
-		return err
-	}
-	project := r.URL.Query().Get("project")
-	columns, err := p.taskColumns(ctx, by, project)
-	if err != nil {
-		return err
-	}
-	names := map[string]string{}
-	for _, one := range projects {
-		names[one.ID] = one.Name
 	}
 	frame := p.layout(r, by, "Work")
 	frame.Script = "work.js"
-	return p.render(w, http.StatusOK, "work.html", map[string]any{"Layout": frame, "Projects": projects, "ProjectNames": names, "Status": status,
-		"Project": project, "Columns": columns, "May": by.May(operation.Chat)})
-}
-
-// taskColumns asks for each state by itself: many tasks that wait must not hide the few that are worked on.
-func (p *Pages) taskColumns(ctx context.Context, by operation.Caller, project string) ([]taskColumn, error) {
-	var out []taskColumn
-	for _, c := range boardColumns() {
-		shown := taskColumn{ID: c.ID, Name: c.Name}
-		for _, state := range c.States {
-			query := operations.TaskQuery{Project: project, Status: string(state), Limit: shownTasks}
-			if state == work.Completed {
-				query.Order, query.Limit = "newest", shownDone
-			}
-			list, err := operations.ListTasks.Call(ctx, p.Executor, by, query)
-			if err != nil {
-				return nil, err
-			}
-			for _, t := range list.Items {
-				shown.Tasks = append(shown.Tasks, cardOf(t, by.May(operation.Chat)))
-			}
-			shown.More = shown.More || list.Next != ""
-		}
-		out = append(out, shown)
-	}
-	return out, nil
+	return p.render(w, http.StatusOK, "work.html", map[string]any{"Layout": frame, "Board": b})
 }
 
 func (p *Pages) addTask(w http.ResponseWriter, r *http.Request, by operation.Caller) error {

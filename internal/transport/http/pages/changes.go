@@ -1,59 +1,128 @@
 package pages
 
 import (
+	"context"
+	"encoding/json"
 	"net/http"
 	"time"
 
 	"chorus/internal/operation"
 )
 
-// changesEvery is the shortest time between two events.
-const changesEvery = time.Second
+// The shortest times between two events.
+const (
+	changesEvery = time.Second
+	boardEvery   = 250 * time.Millisecond
+)
 
 // changeEvents tells overview pages that something changed. The event has no content: the page
 // reloads itself with the rights of its reader.
 func (p *Pages) changeEvents(w http.ResponseWriter, r *http.Request) {
+	if s := p.changeStream(w, r); s != nil {
+		_ = s.follow(r.Context(), p.Changes(r.Context()), changesEvery, func() error { return s.send("data: moved\n\n") }, func() error { return nil }) // the reader has left
+	}
+}
+
+// boardEvents sends what changes on the board: the cards that differ, and where each stands. A page says with "version" what it shows;
+// if that is what there is, nothing is sent.
+func (p *Pages) boardEvents(w http.ResponseWriter, r *http.Request) {
+	s := p.changeStream(w, r)
+	if s == nil {
+		return
+	}
+	var shown boardView
+	var parts map[string]string
+	has, first := r.URL.Query().Get("version"), true
+	tell := func() error {
+		now, err := p.board(r.Context(), s.by, r.URL.Query())
+		if err != nil {
+			return err
+		}
+		frame := p.layout(r, s.by, "Work")
+		frame.Path = "/work"
+		drawn, err := p.boardParts(now, frame)
+		if err != nil {
+			return err
+		}
+		u, changed := now.since(shown)
+		if first && has == u.Version {
+			u.Columns, u.Cards, changed = nil, nil, false
+		}
+		u.Parts = changedParts(drawn, parts)
+		shown, parts, first = now, drawn, false
+		if !changed && len(u.Parts) == 0 {
+			return nil
+		}
+		data, err := json.Marshal(u)
+		if err != nil {
+			return err
+		}
+		return s.send("event: board\ndata: " + string(data) + "\n\n")
+	}
+	stirs := p.Changes(r.Context()) // before the first look, so that nothing is missed after it
+	err := tell()
+	if err == nil {
+		err = s.follow(r.Context(), stirs, boardEvery, tell, tell)
+	}
+	if err != nil && r.Context().Err() == nil {
+		p.Log.Debug("the stream of the board ended", "component", "web", "error", err)
+	}
+}
+
+// changeStream begins a stream about changes; nil: there is none, and the reader was told.
+func (p *Pages) changeStream(w http.ResponseWriter, r *http.Request) *stream {
 	by, ok := operation.CallerOf(r.Context())
 	if !ok || !by.May(operation.Read) {
 		http.Error(w, "sign in first", http.StatusUnauthorized)
-		return
+		return nil
 	}
 	if p.Changes == nil {
 		w.WriteHeader(http.StatusNoContent) // tells EventSource not to reconnect
-		return
+		return nil
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("X-Accel-Buffering", "no")
 	s := &stream{pages: p, w: w, control: http.NewResponseController(w), by: by}
-	ctx := r.Context()
-	stirs := p.Changes(ctx)
+	if s.send("retry: 2000\n\n") != nil {
+		return nil
+	}
+	return s
+}
+
+// follow calls a function after changes, at most so often, and another one with each heartbeat, until the reader leaves.
+func (s *stream) follow(ctx context.Context, stirs <-chan struct{}, every time.Duration, changed, beats func() error) error {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	next := time.NewTimer(time.Hour)
 	defer next.Stop()
 	var told time.Time
 	due := false
-	err := s.send("retry: 2000\n\n")
-	for err == nil {
+	for {
+		var err error
 		select {
 		case <-ctx.Done():
-			return
-		case <-p.Stopping:
-			_ = s.send(": the server is stopping; come again\n\n")
-			return
+			return ctx.Err()
+		case <-s.pages.Stopping:
+			return s.send(": the server is stopping; come again\n\n")
 		case <-beat.C:
 			if err = s.recheck(ctx); err == nil {
 				err = s.send(": still here\n\n")
 			}
+			if err == nil {
+				err = beats()
+			}
 		case <-stirs:
 			if !due {
 				due = true
-				next.Reset(max(0, changesEvery-time.Since(told)))
+				next.Reset(max(0, every-time.Since(told)))
 			}
 		case <-next.C:
 			due, told = false, time.Now()
-			err = s.send("data: moved\n\n")
+			err = changed()
+		}
+		if err != nil {
+			return err
 		}
 	}
 }

@@ -24,6 +24,7 @@ func (p *Pages) moreRoutes() {
 	p.page("GET /work", p.work)
 	p.page("POST /work", p.addTask)
 	p.page("POST /work/projects", p.addProject)
+	p.mux.HandleFunc("GET /work/live", p.boardEvents)
 	p.page("GET /work/{id}", p.task)
 	p.page("GET /work/{id}/diff", p.taskDiff)
 	p.page("POST /work/{id}", p.changeTask)

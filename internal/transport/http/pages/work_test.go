@@ -44,6 +44,14 @@ func (f fewTasks) Execute(_ context.Context, _ operation.Caller, d *operation.De
 			list.Items, list.Next = list.Items[:in.Limit], "more"
 		}
 		return list, nil
+	case operation.None:
+		if d == operations.GetWorkStatus.Definition {
+			status := operations.WorkStatus{ByStatus: map[string]int{}}
+			for _, t := range f.tasks {
+				status.ByStatus[t.Status]++
+			}
+			return status, nil
+		}
 	case operations.TaskDiffQuery:
 		return operations.TaskDiff{}, operation.Errorf(operation.Conflict, "the repository has moved to <b>x</b>")
 	case operations.SessionRef:
@@ -100,8 +108,9 @@ func TestWorkPages(t *testing.T) {
 		hasNot []string
 	}{
 		"the board": {"/work", []operation.Scope{operation.Read, operation.Chat}, http.StatusOK,
-			[]string{"&lt;b&gt;Bold", "priority 7 · worker · for Ada (token)", `data-drop="ready done"`, "two &lt;i&gt;conflicts", "/work/done-29", "/work/done-10", "20+", `<a href="/work" aria-current="page">`},
+			[]string{"&lt;b&gt;Bold", "priority 7 · worker · for Ada (token)", `data-drop="ready done"`, "two &lt;i&gt;conflicts", "/work/done-29", "/work/done-10", "<small>30</small>", `href="/work?done=70#column-done"`, "10 not shown", `<a href="/work" aria-current="page">`},
 			[]string{"<b>Bold", "/work/done-09", "token:x"}},
+		"more of it":         {"/work?done=70&x=y", []operation.Scope{operation.Read, operation.Chat}, http.StatusOK, []string{"/work/done-00"}, []string{"not shown"}},
 		"a project":          {"/work?project=shop", []operation.Scope{operation.Read, operation.Chat}, http.StatusOK, []string{"b-blocked", "New project"}, []string{"a-ready", "done-"}},
 		"a blocked task":     {"/work/b-blocked", []operation.Scope{operation.Read, operation.Chat}, http.StatusOK, []string{`<a href="/work/a-ready">&lt;b&gt;Bold`, "/s/s1", `value="restart"`, `value="skip"`, `value="reopen"`, "moved to &lt;b&gt;x"}, []string{`value="stop"`, `value="approve"`}},
 		"a board to read":    {"/work", []operation.Scope{operation.Read}, http.StatusOK, []string{"b-blocked"}, []string{"New project", `draggable="true"`, `name="do"`}},

@@ -2,6 +2,8 @@ package webtest
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/input"
@@ -38,31 +40,48 @@ func (h *server) board(states ...string) map[string]string {
 	return ids
 }
 
+// at is a place in an element.
+func (t *tab) at(selector, where string) (x, y float64) {
+	t.Helper()
+	return t.number(fmt.Sprintf("document.querySelector(%q).getBoundingClientRect().left + 30", selector)), t.number(fmt.Sprintf("document.querySelector(%q).getBoundingClientRect().%s", selector, where))
+}
+
+func (t *tab) mouse(kind input.DispatchMouseEventType, x, y float64) {
+	t.Helper()
+	call(t, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: x, Y: y, Button: input.MouseButtonLeft, Buttons: 1, ClickCount: 1})
+}
+
 // drag moves a card to a column with the mouse.
 func (t *tab) drag(card, column string) {
 	t.Helper()
-	at := func(selector, where string) (x, y float64) {
-		return t.number(fmt.Sprintf("document.querySelector(%q).getBoundingClientRect().left + 30", selector)), t.number(fmt.Sprintf("document.querySelector(%q).getBoundingClientRect().%s", selector, where))
-	}
+	t.take(card)
+	t.put(column)
+}
+
+// take begins to drag a card.
+func (t *tab) take(card string) {
+	t.Helper()
 	t.eval(fmt.Sprintf(`document.querySelector(%q).scrollIntoView({ block: "center", behavior: "instant" })`, card))
-	x, y := at(card, "bottom - 4")
-	toX, toY := at("[data-column="+column+"]", "top + 60")
-	mouse := func(kind input.DispatchMouseEventType, x, y float64) {
-		call(t, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: x, Y: y, Button: input.MouseButtonLeft, Buttons: 1, ClickCount: 1})
-	}
+	x, y := t.at(card, "bottom - 4")
 	// Without a screen the browser does not carry the drag on by itself: it is taken over once the page has begun it.
 	call(t, input.SetInterceptDrags, input.SetInterceptDragsParams{Enabled: true})
-	mouse(input.DispatchMouseEventTypeMousePressed, x, y)
+	t.mouse(input.DispatchMouseEventTypeMousePressed, x, y)
 	for _, further := range []float64{2, 6, 12, 20} { // a drag begins after some way
-		mouse(input.DispatchMouseEventTypeMouseMoved, x+further, y+further/4)
+		t.mouse(input.DispatchMouseEventTypeMouseMoved, x+further, y+further/4)
 	}
 	t.until(`document.body.dataset.busy`)
+}
+
+// put drops what is dragged on a column.
+func (t *tab) put(column string) {
+	t.Helper()
+	toX, toY := t.at("[data-column="+column+"]", "top + 60")
 	for _, kind := range []input.DispatchDragEventType{input.DispatchDragEventTypeDragEnter, input.DispatchDragEventTypeDragOver} {
 		call(t, input.DispatchDragEvent, input.DispatchDragEventParams{Type: kind, X: toX, Y: toY, Data: &input.DragData{Items: []*input.DragDataItem{}, DragOperationsMask: 16}})
 	}
 	t.until(fmt.Sprintf(`document.querySelector("[data-column=%s]").classList.contains("over")`, column))
 	call(t, input.DispatchDragEvent, input.DispatchDragEventParams{Type: input.DispatchDragEventTypeDrop, X: toX, Y: toY, Data: &input.DragData{Items: []*input.DragDataItem{}, DragOperationsMask: 16}})
-	mouse(input.DispatchMouseEventTypeMouseReleased, toX, toY)
+	t.mouse(input.DispatchMouseEventTypeMouseReleased, toX, toY)
 	t.until(`!document.body.dataset.busy`)
 }
 
@@ -123,4 +142,92 @@ func TestBoard(t *testing.T) {
 	if err != nil || events.Items[0].Type != "task.skipped" {
 		t.Errorf("%+v %v", events.Items, err)
 	}
+}
+
+// The board changes in place: only cards that changed are touched, the keyboard stays where it is, nothing moves while a card is dragged,
+// and more of a column is shown on demand.
+func TestBoardInPlace(t *testing.T) {
+	t.Parallel()
+	h := newServer(t)
+	ids := h.board("FAILED", "BLOCKED", "WAITING_INPUT")
+	ops := h.app.Service.Operations()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var ready []string
+	for i := range 110 {
+		made, err := operations.CreateTask.Call(t.Context(), ops, h.owner, operations.NewTask{Title: fmt.Sprintf("Ready %d", i), Project: "site"})
+		must(err)
+		ready = append(ready, made.ID)
+	}
+	p := h.signedIn()
+	p.desktop()
+	p.visit("/work?project=site")
+	cards := func(column string, n int, total string) {
+		t.Helper()
+		p.until(fmt.Sprintf(`document.querySelectorAll("[data-column=%s] .card").length === %d && document.querySelector("[data-column=%s] h2 small").textContent === %q`, column, n, column, total))
+	}
+	cards("ready", 50, "110")
+	p.until(`document.querySelector(".board").dataset.shown`) // the stream is there
+	p.eval(`document.querySelectorAll(".card").forEach((card) => (card.kept = true))`)
+
+	// Somebody else renames the task that has the keyboard, and moves another one.
+	p.do(chromedp.Focus(chromedp.CSS("#moves-" + ids["BLOCKED"] + " summary")))
+	_, err := operations.EditTask.Call(t.Context(), ops, h.owner, operations.TaskChanges{ID: ids["BLOCKED"], Title: "Renamed"})
+	must(err)
+	p.until(fmt.Sprintf(`document.querySelector("#card-%s h3").textContent === "Renamed"`, ids["BLOCKED"]))
+	p.until(fmt.Sprintf(`document.activeElement === document.querySelector("#moves-%s summary")`, ids["BLOCKED"]))
+	_, err = operations.SkipTask.Call(t.Context(), ops, h.owner, operations.TaskRef{ID: ids["FAILED"]})
+	must(err)
+	p.in("done", ids["FAILED"])
+	p.until(fmt.Sprintf(`document.activeElement === document.querySelector("#moves-%s summary")`, ids["BLOCKED"]))
+	_, err = operations.RestartTask.Call(t.Context(), ops, h.owner, operations.TaskRef{ID: ids["BLOCKED"]}) // it has no menu in its new column
+	must(err)
+	p.in("ready", ids["BLOCKED"])
+	p.until(fmt.Sprintf(`document.activeElement === document.querySelector("#card-%s h3 a")`, ids["BLOCKED"]))
+	cards("ready", 50, "111")
+	if others := p.text(`[...document.querySelectorAll(".card")].filter((card) => !card.kept).map((card) => card.dataset.task).sort().join(" ")`); others != sorted(ids["BLOCKED"], ids["FAILED"]) {
+		t.Errorf("touched: %s, want %s and %s", others, ids["BLOCKED"], ids["FAILED"])
+	}
+
+	// A change while a card is dragged is shown when it is dropped.
+	p.take("#card-" + ids["WAITING_INPUT"])
+	_, err = operations.EditTask.Call(t.Context(), ops, h.owner, operations.TaskChanges{ID: ready[3], Title: "Meanwhile"})
+	must(err)
+	p.until(`document.querySelector(".board").dataset.held`)
+	if title := p.text(fmt.Sprintf(`document.querySelector("#card-%s h3").textContent`, ready[3])); title != "Ready 3" {
+		t.Errorf("during the drag: %q", title)
+	}
+	p.put("stopped")
+	p.until(fmt.Sprintf(`document.querySelector("#card-%s h3").textContent === "Meanwhile"`, ready[3]))
+	p.in("stopped", ids["WAITING_INPUT"])
+
+	p.click("[data-column=ready] [data-more]")
+	cards("ready", 100, "111")
+	p.until(`new URLSearchParams(location.search).get("ready") === "100" && new URLSearchParams(location.search).get("project") === "site"`)
+	p.look("board-more")
+	p.click("[data-column=ready] [data-more]")
+	cards("ready", 111, "111")
+	p.until(`!document.querySelector("[data-column=ready] [data-more]")`)
+	if pages := p.text(`performance.getEntriesByType("resource").filter((r) => new URL(r.name).pathname === "/work").length`); pages != "0" {
+		t.Errorf("the page was loaded %s times", pages)
+	}
+	p.do(reload()) // more is in the address
+	cards("ready", 111, "111")
+
+	// A restart of the server is seen too.
+	h.restart()
+	_, err = operations.SkipTask.Call(t.Context(), h.app.Service.Operations(), h.owner, operations.TaskRef{ID: ids["WAITING_INPUT"]})
+	must(err)
+	p.in("done", ids["WAITING_INPUT"])
+	p.expectError("ERR_") // the connection was lost for a while
+}
+
+// sorted are words in their order.
+func sorted(words ...string) string {
+	slices.Sort(words)
+	return strings.Join(words, " ")
 }

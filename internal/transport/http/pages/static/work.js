@@ -1,10 +1,11 @@
 // The board: cards are dragged to the columns that the rules allow. The server decides what a drop means and refuses what is not allowed;
-// the menu of each card does the same without dragging.
-import { post, reloadParts, toast } from "./page.js";
+// the menu of each card does the same without dragging. What changes comes over a stream, and only the cards that changed are touched.
+import { post, renew, toast } from "./page.js";
 
 const board = () => document.querySelector(".board");
 const dialog = document.getElementById("reopen");
 let dragged = null; // a copy of what the card says: the card itself may be replaced meanwhile
+let held = []; // changes that came while a card was dragged
 
 const list = (text) => (text ?? "").split(" ").filter(Boolean);
 
@@ -14,7 +15,7 @@ function begin(event) {
   dragged = { id: card.dataset.task, title: card.dataset.title, from: card.closest("[data-column]").dataset.column, drop: list(card.dataset.drop), asks: list(card.dataset.asks) };
   event.dataTransfer.effectAllowed = "move";
   event.dataTransfer.setData("text/plain", new URL(`/work/${encodeURIComponent(dragged.id)}`, location.href).href);
-  document.body.dataset.busy = "drag"; // the board is not renewed under the hand
+  document.body.dataset.busy = "drag"; // nothing moves under the hand
   card.classList.add("dragged");
   for (const column of board().querySelectorAll("[data-column]")) column.classList.toggle("open", dragged.drop.includes(column.dataset.column));
 }
@@ -31,6 +32,8 @@ function end() {
   dragged = null;
   delete document.body.dataset.busy;
   for (const e of document.querySelectorAll(".dragged, .board .open, .board .over")) e.classList.remove("dragged", "open", "over");
+  for (const update of held.splice(0)) show(update);
+  if (board()) delete board().dataset.held;
 }
 
 async function drop(event) {
@@ -47,7 +50,6 @@ async function drop(event) {
 async function move(id, body) {
   const done = await post(`/work/${encodeURIComponent(id)}`, body);
   if (done) toast(done.text.trim() || "done");
-  await reloadParts();
   return done;
 }
 
@@ -94,6 +96,100 @@ document.addEventListener("submit", async (event) => {
   if ((await move(id, body)) && dialog.open) {
     form.reset();
     dialog.close();
-    await reloadParts();
   }
+});
+
+const element = (html) => document.createRange().createContextualFragment(html).firstElementChild;
+const cardOf = (id) => document.getElementById(`card-${id}`);
+
+// where says what has the keyboard in a card or below a column, so that it can have it again.
+function where() {
+  const at = document.activeElement, card = at?.closest?.(".board .card"), column = at?.closest?.("[data-column]");
+  if (!column) return null;
+  const home = card ?? column;
+  return { task: card?.dataset.task, column: column.dataset.column, name: at.localName, index: [...home.querySelectorAll(at.localName)].indexOf(at), at };
+}
+
+// giveBack puts the keyboard where it was: on the same link or button of the same task, wherever that stands now. A task that is gone
+// from the board leaves it with its column.
+function giveBack(was) {
+  if (!was || document.activeElement === was.at) return;
+  const home = was.task && cardOf(was.task);
+  const same = home?.querySelectorAll(was.name)[was.index] ?? home?.querySelector("h3 a");
+  (same ?? document.querySelector(`[data-column="${was.column}"] :is([data-more], .card:last-of-type h3 a)`))?.focus({ preventScroll: true });
+}
+
+// show puts changes on the board: cards are replaced, moved, added and removed one by one.
+function show(update) {
+  if (dragged) {
+    board().dataset.held = held.push(update);
+    return;
+  }
+  const was = where(), fresh = new Map(), stood = new Map();
+  for (const [id, html] of Object.entries(update.cards ?? {})) {
+    const card = element(html), old = cardOf(id); // rendered by our own server
+    if (!old) fresh.set(id, card);
+    else if (old.dataset.version !== card.dataset.version) {
+      if (old.querySelector(".moves[open]")) card.querySelector(".moves")?.setAttribute("open", "");
+      old.replaceWith(card);
+    }
+  }
+  for (const { order } of update.columns ?? []) for (const id of order) stood.set(id, cardOf(id)?.closest("[data-column]")?.dataset.column);
+  for (const column of update.columns ?? []) arrange(column, fresh, stood);
+  for (const { id, order } of update.columns ?? []) {
+    const there = new Set(order);
+    for (const card of board().querySelectorAll(`[data-column="${id}"] > .card`)) if (!there.has(card.dataset.task)) card.remove();
+  }
+  for (const [selector, html] of Object.entries(update.parts ?? {})) {
+    const part = document.querySelector(selector);
+    if (!part) continue;
+    const made = part.cloneNode(false);
+    made.innerHTML = html; // likewise
+    renew(part, made);
+  }
+  board().dataset.version = update.version;
+  giveBack(was);
+}
+
+// arrange brings the cards of a column into their order. One that came from elsewhere is marked for a moment.
+function arrange({ id, total, more, order }, fresh, stood) {
+  const section = board().querySelector(`[data-column="${id}"]`);
+  let before = section.querySelector("h2");
+  before.querySelector("small").textContent = total;
+  for (const task of order) {
+    const card = cardOf(task) ?? fresh.get(task);
+    if (!card) continue; // the next connection sends all
+    if (before.nextElementSibling !== card) before.after(card);
+    if (stood.get(task) !== id && board().dataset.shown) card.classList.add("came");
+    before = card;
+  }
+  const hint = section.querySelector(".more");
+  if (hint.innerHTML !== more) hint.innerHTML = more; // likewise
+}
+
+// The stream says with its first event what the page does not show yet. A hidden page keeps no connection, because browsers limit them.
+let stream;
+function listen() {
+  stream?.close();
+  if (document.hidden) return;
+  const query = new URLSearchParams(location.search);
+  query.set("version", board().dataset.version);
+  stream = new EventSource(`/work/live?${query}`);
+  stream.addEventListener("board", (event) => {
+    show(JSON.parse(event.data));
+    board().dataset.shown = "yes";
+  });
+  stream.addEventListener("error", () => {
+    if (stream.readyState === EventSource.CLOSED) toast("The board is not kept up to date any more: load the page again.", true);
+  });
+}
+listen();
+document.addEventListener("visibilitychange", listen);
+
+document.addEventListener("click", (event) => {
+  const more = event.target.closest?.("[data-more]");
+  if (!more) return;
+  event.preventDefault();
+  history.replaceState(null, "", more.href.replace(/#.*/, ""));
+  listen();
 });

@@ -1,0 +1,227 @@
+package pages
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"net/url"
+	"strconv"
+	"strings"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
+
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/work"
+)
+
+// boardView is the board as a page shows it, with its cards drawn: the page and its stream send the same.
+type boardView struct {
+	Project  string // "": all
+	Projects []operations.Project
+	Status   operations.WorkStatus
+	Columns  []boardColumn
+	May      bool   // the reader may move tasks
+	Version  string // changes when anything on the board does
+}
+
+// boardColumn is a column with what it shows.
+type boardColumn struct {
+	ID, Name string
+	Total    int
+	Cards    []drawnCard
+	More     template.HTML // what leads to tasks that are not shown
+}
+
+// drawnCard is a card as HTML.
+type drawnCard struct {
+	ID   string
+	HTML template.HTML
+}
+
+func (b boardView) version() string {
+	sum := fnv.New64a()
+	for _, c := range b.Columns {
+		fmt.Fprint(sum, c.ID, c.Total, c.More)
+		for _, card := range c.Cards {
+			fmt.Fprint(sum, card.HTML)
+		}
+	}
+	return strconv.FormatUint(sum.Sum64(), 36)
+}
+
+// board draws the board that the query of its address asks for: a project, and by the name of a column how many tasks of each of its
+// states are shown.
+func (p *Pages) board(ctx context.Context, by operation.Caller, query url.Values) (boardView, error) {
+	b := boardView{Project: query.Get("project"), May: by.May(operation.Chat)}
+	var err error
+	if b.Projects, err = operation.CallWhole(ctx, operations.ListProjects, p.Executor, by, operations.ProjectList{}); err != nil {
+		return b, err
+	}
+	if b.Status, err = operations.GetWorkStatus.Call(ctx, p.Executor, by, operation.None{}); err != nil {
+		return b, err
+	}
+	counts := b.Status.ByStatus
+	if b.Project != "" {
+		one, err := operations.GetProject.Call(ctx, p.Executor, by, operations.ProjectRef{ID: b.Project})
+		if err != nil {
+			return b, err
+		}
+		counts = one.Tasks
+	}
+	for _, c := range boardColumns() {
+		made, err := p.boardColumn(ctx, by, b, c, counts, query)
+		if err != nil {
+			return b, err
+		}
+		b.Columns = append(b.Columns, made)
+	}
+	b.Version = b.version()
+	return b, nil
+}
+
+// boardColumn asks for each state by itself: many tasks that wait must not hide the few that are worked on.
+func (p *Pages) boardColumn(ctx context.Context, by operation.Caller, b boardView, c column, counts map[string]int, query url.Values) (boardColumn, error) {
+	out := boardColumn{ID: c.ID, Name: c.Name}
+	limit, more, link := shownOf(c, query), false, ""
+	for _, state := range c.States {
+		tasks, next, err := p.firstTasks(ctx, by, operations.TaskQuery{Project: b.Project, Status: string(state)}, limit)
+		if err != nil {
+			return out, err
+		}
+		for _, t := range tasks {
+			drawn, err := p.fragment("board-card", b.cardOf(t))
+			if err != nil {
+				return out, err
+			}
+			sum := fnv.New64a()
+			fmt.Fprint(sum, drawn)
+			drawn = strings.Replace(drawn, "<article", `<article data-version="`+strconv.FormatUint(sum.Sum64(), 36)+`"`, 1)
+			out.Cards = append(out.Cards, drawnCard{ID: t.ID, HTML: template.HTML(drawn)})
+		}
+		more = more || next
+		out.Total += max(counts[string(state)], len(tasks))
+	}
+	if more && limit < mostTasks {
+		link = moreLink(c, query, limit)
+	}
+	html, err := p.fragment("board-more", map[string]any{"Link": link, "Hidden": out.Total - len(out.Cards)})
+	out.More = template.HTML(html)
+	return out, err
+}
+
+// shownOf is how many tasks of each of its states a column shows.
+func shownOf(c column, query url.Values) int {
+	first := shownTasks
+	if c.States[0] == work.Completed {
+		first = shownDone
+	}
+	n, err := strconv.Atoi(query.Get(c.ID))
+	if err != nil {
+		return first
+	}
+	return min(max(n, first), mostTasks)
+}
+
+// moreLink is the address of the board with more of a column.
+func moreLink(c column, query url.Values, limit int) string {
+	next := url.Values{}
+	for _, key := range []string{"project", "waiting", "ready", "progress", "asking", "stopped", "done"} {
+		if v := query.Get(key); v != "" {
+			next.Set(key, v)
+		}
+	}
+	next.Set(c.ID, strconv.Itoa(min(limit+shownTasks, mostTasks)))
+	return "/work?" + next.Encode() + "#column-" + c.ID
+}
+
+// firstTasks reads as many pages as it takes; more: there are others.
+func (p *Pages) firstTasks(ctx context.Context, by operation.Caller, q operations.TaskQuery, limit int) (tasks []operations.Task, more bool, err error) {
+	if q.Status == string(work.Completed) {
+		q.Order = "newest"
+	}
+	for {
+		q.Limit = min(limit-len(tasks), 200)
+		list, err := operations.ListTasks.Call(ctx, p.Executor, by, q)
+		if err != nil {
+			return nil, false, err
+		}
+		tasks = append(tasks, list.Items...)
+		if q.Cursor = list.Next; q.Cursor == "" || len(tasks) >= limit || len(list.Items) == 0 {
+			return tasks, list.Next != "", nil
+		}
+	}
+}
+
+// boardUpdate is what changed on a board since it was last sent.
+type boardUpdate struct {
+	Version string            `json:"version"`
+	Parts   map[string]string `json:"parts,omitempty"` // the content of parts of the page, by selector
+	Columns []columnUpdate    `json:"columns,omitempty"`
+	Cards   map[string]string `json:"cards,omitempty"` // new and changed ones, by task
+}
+
+// columnUpdate is a column in which something moved.
+type columnUpdate struct {
+	ID    string   `json:"id"`
+	Total int      `json:"total"`
+	More  string   `json:"more"`
+	Order []string `json:"order"` // its cards
+}
+
+// since is what changed, and whether anything did.
+func (b boardView) since(before boardView) (boardUpdate, bool) {
+	u := boardUpdate{Version: b.Version, Cards: map[string]string{}}
+	had, place := map[string]template.HTML{}, map[string]boardColumn{}
+	for _, c := range before.Columns {
+		place[c.ID] = c
+		for _, card := range c.Cards {
+			had[card.ID] = card.HTML
+		}
+	}
+	for _, c := range b.Columns {
+		old, there := place[c.ID]
+		same := there && old.Total == c.Total && old.More == c.More && len(old.Cards) == len(c.Cards)
+		now := columnUpdate{ID: c.ID, Total: c.Total, More: string(c.More), Order: []string{}}
+		for i, card := range c.Cards {
+			now.Order = append(now.Order, card.ID)
+			same = same && old.Cards[i].ID == card.ID
+			if had[card.ID] != card.HTML {
+				u.Cards[card.ID] = string(card.HTML)
+			}
+		}
+		if !same {
+			u.Columns = append(u.Columns, now)
+		}
+	}
+	return u, len(u.Columns)+len(u.Cards) > 0
+}
+
+// boardParts are the parts of the board's page besides its cards, by selector.
+func (p *Pages) boardParts(b boardView, frame layout) (map[string]string, error) {
+	out := map[string]string{}
+	framed := map[string]any{"Layout": frame}
+	for selector, part := range map[string]struct {
+		name string
+		data any
+	}{"#board-filters": {"board-filters", b}, "#board-status": {"board-status", b}, "#board-new": {"board-new", b},
+		".sessions": {"recent", framed}, ".bar nav": {"places", framed}, ".places": {"side-places", framed}, ".asked-place": {"asked", framed}} {
+		html, err := p.fragment(part.name, part.data)
+		if err != nil {
+			return nil, err
+		}
+		out[selector] = html
+	}
+	return out, nil
+}
+
+// changedParts are those that differ from what was sent.
+func changedParts(now, before map[string]string) map[string]string {
+	out := map[string]string{}
+	for selector, html := range now {
+		if html != before[selector] {
+			out[selector] = html
+		}
+	}
+	return out
+}
