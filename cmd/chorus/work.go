@@ -79,10 +79,14 @@ a checkout of its own, whose branch workspace follows the default branch.`,
   chorus git merge mend-settings -p my-web-app`,
 	}
 	return c.group(cmd, func(commands *cli.Commands) {
-		cli.Render(commands, operations.GetGitStatus, func(v cli.View, _ operations.GitPlace, all operations.GitStatuses) error {
+		cli.Render(commands, operations.GetGitStatus, func(v cli.View, _ operations.GitStatusQuery, all operations.GitStatuses) error {
 			for _, r := range all.Repos {
-				fmt.Fprintf(v.Out, "%s (%s)\n", r.Repo, cmp.Or(r.Branch, r.Error, "no branch"))
-				for _, line := range append(strings.Split(r.Status, "\n"), r.Recent...) {
+				state := cmp.Or(r.Branch, r.Error, "no branch")
+				if r.Ahead+r.Behind > 0 {
+					state += fmt.Sprintf(", %d ahead, %d behind", r.Ahead, r.Behind)
+				}
+				fmt.Fprintf(v.Out, "%s (%s)\n", r.Repo, state)
+				for _, line := range append(append([]string{r.Note}, strings.Split(r.Status, "\n")...), r.Recent...) {
 					if line != "" {
 						fmt.Fprintf(v.Out, "  %s\n", line)
 					}

@@ -50,8 +50,11 @@ func (p projectTools) Use(ctx context.Context, by operation.Caller, at workservi
 	if err != nil {
 		return workservice.Used{}, err
 	}
+	var used workservice.Used
+	call.Streams = func(stdout, stderr string) { used.Stdout, used.Stderr = stdout, stderr }
 	res, err := p.a.Setup.CallUnattended(ctx, call)
-	return workservice.Used{Text: res.Blocks.Text(), Exit: res.Exit, Failed: res.Failed}, refusal(err)
+	used.Text, used.Exit, used.Failed = res.Blocks.Text(), res.Exit, res.Failed
+	return used, refusal(err)
 }
 
 // ErrRestart is what Serve ends with when the server is to be started again.

@@ -209,10 +209,19 @@ func (t *Tree) snapshot(ctx context.Context) (oid string, env []string, remove f
 	return strings.TrimSuffix(out, "\n"), env, remove, err
 }
 
+// copyFile copies an index. The copy is as old as the original: git looks into a file that was written in the same moment as the
+// index, since its times alone do not tell whether it changed afterwards.
 func copyFile(from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
 	data, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(to, data, 0o600)
+	if err := os.WriteFile(to, data, 0o600); err != nil {
+		return err
+	}
+	return os.Chtimes(to, info.ModTime(), info.ModTime())
 }

@@ -39,15 +39,13 @@ func progressLines(on func(Progress)) func(string) {
 // can never touch those.
 const remoteRefs = "refs/remotes/origin/"
 
-// Clone makes a bare copy of a remote at dir, or brings the one that is there up to date. progress may be nil; it is called
-// from one goroutine and must not block. One that was made from another url is ErrRemoteMismatch.
+// Clone makes a bare copy of a remote at dir, or opens the one that is there, for which no remote is asked: Fetch brings it up to
+// date. progress may be nil; it is called from one goroutine and must not block. One that was made from another url is ErrRemoteMismatch.
 func Clone(ctx context.Context, url, dir string, opt Options, progress func(Progress)) (*Repo, error) {
 	if err := CheckURL(url, opt.LocalURLs); err != nil {
 		return nil, err
 	}
-	fresh := false
 	r, err := build(ctx, KindClone, dir, opt, func(r *Repo) error {
-		fresh = true
 		if _, err := r.runner.git(ctx, command{dir: "/", args: []string{"init", "-q", "--bare", "--template=", "--", r.dir}}); err != nil {
 			return err
 		}
@@ -61,13 +59,7 @@ func Clone(ctx context.Context, url, dir string, opt Options, progress func(Prog
 	if err != nil {
 		return nil, err
 	}
-	if err := r.VerifyRemote(ctx, url); err != nil {
-		return nil, err
-	}
-	if fresh {
-		return r, nil
-	}
-	return r, r.Fetch(ctx, progress)
+	return r, r.VerifyRemote(ctx, url)
 }
 
 // Fetch brings a clone up to date with its remote. For the other kinds there is nothing to do.

@@ -158,6 +158,28 @@ func request(head string) MergeRequest {
 	return MergeRequest{Target: "main", Head: head, At: noon, Message: "Merge " + head, Trailers: []Trailer{{"Task-Id", "t1"}}, By: agent}
 }
 
+// A file that is changed in the very moment in which it was checked out, to something as long, has changed.
+func TestAChangeInTheSameMomentIsSeen(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	f.remote()
+	r := f.clone()
+	tree := f.add(r, "t1", "t1/quick")
+	moment := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	file, index := tree.Path()+"/a.txt", filepath.Join(tree.gitDir, "index")
+	f.git(r.Dir(), "config", "core.trustctime", "false") // the one time that a test cannot set
+	f.must(os.Chtimes(file, moment, moment))
+	f.git(tree.Path(), "update-index", "--refresh")
+	f.must(os.Chtimes(index, moment, moment))
+	f.write(file, "two\n")
+	f.must(os.Chtimes(file, moment, moment))
+	files, err := tree.ChangedFiles(t.Context(), "main")
+	f.must(err)
+	if len(files) != 1 || files[0].Path != "a.txt" {
+		t.Errorf("changed files: %+v", files)
+	}
+}
+
 // A task's way in a clone: its own tree, its work committed with trailers, merged and at the remote.
 func TestATaskInAClone(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 
 // Git carries out operations on the repositories of projects.
 type Git interface {
-	GitStatus(context.Context, operation.Caller, GitPlace) (GitStatuses, error)
+	GitStatus(context.Context, operation.Caller, GitStatusQuery) (GitStatuses, error)
 	GitLog(context.Context, operation.Caller, GitLogQuery) (GitLogs, error)
 	GitDiff(context.Context, operation.Caller, GitDiffQuery) (GitDiffs, error)
 	GitChangedFiles(context.Context, operation.Caller, GitDiffQuery) (GitChanged, error)
@@ -28,6 +28,13 @@ type Git interface {
 type GitPlace struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
 	Repo    string `json:"repoId,omitempty" maxLen:"100" noun:"repo" tool:"repo_id" cli:"repo" slash:"repo" doc:"the repository; left out: the project's first one"`
+}
+
+// GitStatusQuery says which repositories are looked at.
+type GitStatusQuery struct {
+	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
+	Repo    string `json:"repoId,omitempty" maxLen:"100" noun:"repo" tool:"repo_id" cli:"repo" slash:"repo" doc:"the repository; left out: all of the project"`
+	Fetch   bool   `json:"fetch,omitempty" doc:"ask the remotes of clones first what is new there, for 20 seconds at most"`
 }
 
 // GitLogQuery says which commits.
@@ -103,6 +110,7 @@ type GitStatus struct {
 	Status string   `json:"status,omitempty"` // a line for each changed file, or (clean)
 	Recent []string `json:"recentCommits,omitempty"`
 	Error  string   `json:"error,omitempty"` // why it cannot be said
+	Note   string   `json:"note,omitempty"`  // where fetching was asked for: that it was fetched, or why not; then the rest is as of the last time
 }
 
 // GitLogs are the last commits of repositories.
@@ -219,7 +227,7 @@ func (s GitStatus) Shown() string {
 	if s.Ahead+s.Behind > 0 {
 		head += fmt.Sprintf(", %d ahead and %d behind", s.Ahead, s.Behind)
 	}
-	return head + operation.Render("\n{error}\n{status:block}", nil, s) + lastCommits(s.Recent)
+	return head + operation.Render("\n{error}\n{note}\n{status:block}", nil, s) + lastCommits(s.Recent)
 }
 
 func lastCommits(list []string) string {

@@ -60,8 +60,8 @@ type ShellCommand struct {
 // CommandResult is what came of a command.
 type CommandResult struct {
 	Code   int    `json:"returncode"`
-	Stdout string `json:"stdout"` // all that it wrote, in its order
-	Stderr string `json:"stderr"` // how it ended, where that is not its own doing
+	Stdout string `json:"stdout"` // at most 4,000 characters
+	Stderr string `json:"stderr"` // at most 2,000 characters; of a command that did not end by itself: how it ended
 	Dir    string `json:"workingDir"`
 	Cut    bool   `json:"truncated,omitempty"`
 }
@@ -99,7 +99,7 @@ var (
 		Errors: gitErrors(), Judged: "project_run_command",
 		HTTP:  []operation.HTTP{{Route: "POST /api/files/commands", ID: "runProjectCommand", Body: "ShellCommand", Status: 200}},
 		CLI:   []operation.CLI{{Words: "project run", Args: "WORKINGDIR COMMAND", Example: "  chorus project run my-web-app 'make test' --timeout 120"}},
-		Slash: []operation.Slash{{Words: "project run", Show: "code {returncode}\n{stdout:block}"}},
+		Slash: []operation.Slash{{Words: "project run", Show: "code {returncode}\n{stdout:block}\n{stderr:block}"}},
 		Tool:  "run_command"}, Workspaces.RunCommand)
 
 	RestartDaemon = operation.New(operation.Info{Name: "system.restart", Help: "Restart the server: what is being answered is finished, runs go on afterwards", Scope: operation.Admin, Effect: operation.Changes,

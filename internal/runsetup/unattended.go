@@ -30,6 +30,8 @@ type UnattendedCall struct {
 	// Approved says that a person has said yes to what would be asked for.
 	Approved bool
 	Limit    time.Duration
+	// Streams is told what a command wrote on its standard output and as errors, each by itself, without secrets; may be nil.
+	Streams func(stdout, stderr string)
 }
 
 // DeniedError says why a call was not made.
@@ -163,8 +165,12 @@ func (s *Setup) CallUnattended(ctx context.Context, c UnattendedCall) (tool.Resu
 		ctx, cancel = context.WithTimeout(ctx, c.Limit)
 		defer cancel()
 	}
-	res, err := u.call.Tool.Run(tool.WithCall(ctx, tool.Call{ID: c.ID, Key: c.ID, Senders: []chat.Principal{c.Principal}, Touches: u.call.Touches, Hides: u.ruling.Hides, Progress: func(string) {}}), u.call.Args)
 	hide := s.Logs.Redactor()
+	call := tool.Call{ID: c.ID, Key: c.ID, Senders: []chat.Principal{c.Principal}, Touches: u.call.Touches, Hides: u.ruling.Hides, Progress: func(string) {}}
+	if c.Streams != nil {
+		call.Streams = func(stdout, stderr string) { c.Streams(hide.Text(stdout), hide.Text(stderr)) }
+	}
+	res, err := u.call.Tool.Run(tool.WithCall(ctx, call), u.call.Args)
 	for i, block := range res.Blocks {
 		if text, ok := block.(chat.Text); ok {
 			text.Text = hide.Text(text.Text)

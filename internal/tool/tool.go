@@ -140,6 +140,9 @@ type Call struct {
 	// read; nil: none. It takes what Access has as Detail and is safe for concurrent use.
 	Hides    func(path string) bool
 	Progress func(text string) // never nil once taken from a context; must not block
+	// Streams is told what a command wrote on its standard output and as errors, each by itself; nil: nobody asks, and the
+	// result has both in the order in which they were written.
+	Streams func(stdout, stderr string)
 }
 
 type callKey struct{}

@@ -10,10 +10,13 @@ import (
 // EventsWritten is the thread, which nobody has, under which subscribers of the bus are told that there may be new events of the work.
 const EventsWritten chat.ThreadID = "cli:work:events"
 
+// EventMergeDelayed says that a finished task cannot be merged yet, such as where its remote is not reached, and is tried again.
+const EventMergeDelayed = "task.merge_delayed"
+
 // EventTypes are the types of all events of the work, sorted.
 func EventTypes() []string {
 	out := []string{
-		"task.created", "task.edited", "task.deleted", "task.dependency_added", "task.dependency_removed", "task.taken_over", EventReminder, EventStuck,
+		"task.created", "task.edited", "task.deleted", "task.dependency_added", "task.dependency_removed", "task.taken_over", EventReminder, EventStuck, EventMergeDelayed,
 		"project.created", "project.edited", "project.paused", "project.resumed", "project.channel", "project.command", "project.deleted", "repo.added",
 		"note.created", "note.updated", "note.appended", "note.deleted", "note.thread",
 		"git.committed", "git.pushed", "git.created", "git.checked_out", "git.merged", "git.pull_request",

@@ -25,18 +25,18 @@ func (r *Runner) finish(ctx context.Context, t work.Task) (moved bool) {
 	t = now
 	result := work.Result{Task: t.ID, Attempt: t.Attempt, Agent: t.Agent, Outcome: work.OutcomeCompleted}
 	if result.Summary, err = r.Answer(ctx, t.Thread); err != nil {
-		r.trouble(ctx, t, err)
+		r.notMerged(ctx, t, err)
 		return false
 	}
 	if found, err := r.findPlan(ctx, t, result); err != nil || found {
 		if err != nil && !errors.Is(err, work.ErrMoved) {
-			r.trouble(ctx, t, err)
+			r.notMerged(ctx, t, err)
 		}
 		return found
 	}
 	last, err := r.lastStep(ctx, t)
 	if err != nil {
-		r.trouble(ctx, t, err)
+		r.notMerged(ctx, t, err)
 		return false
 	}
 	step, why := work.VerifyPassed, ""
@@ -46,7 +46,7 @@ func (r *Runner) finish(ctx context.Context, t work.Task) (moved bool) {
 		step, why, err = r.bring(ctx, t, last, &result)
 	}
 	if err != nil {
-		r.trouble(ctx, t, err)
+		r.notMerged(ctx, t, err)
 		return false
 	}
 	if step == work.MergeFailed {
@@ -63,7 +63,7 @@ func (r *Runner) finish(ctx context.Context, t work.Task) (moved bool) {
 	delete(r.said, t.ID)
 	r.mu.Unlock()
 	if _, err := r.Tasks.Finish(ctx, result, step, last, system, why); err != nil && ctx.Err() == nil && !errors.Is(err, work.ErrMoved) {
-		r.trouble(ctx, t, err)
+		r.notMerged(ctx, t, err)
 		return false
 	}
 	return true
@@ -72,10 +72,33 @@ func (r *Runner) finish(ctx context.Context, t work.Task) (moved bool) {
 // tryAgain is how long a merge that met trouble waits first; then twice as long each time, up to five minutes.
 const tryAgain = 5 * time.Second
 
-// trouble is what keeps a finished task from being merged now, such as a remote that is not reached. It is tried again, less and less often.
-func (r *Runner) trouble(ctx context.Context, t work.Task, err error) {
-	if ctx.Err() != nil {
+// notMerged is what keeps a finished task from being merged now, such as a remote that is not reached. It is tried again, and from the second
+// time on the task says why, and whoever asked for it is told: once for an attempt, and by an event once for a reason.
+func (r *Runner) notMerged(ctx context.Context, t work.Task, cause error) {
+	if r.trouble(ctx, t, cause) < 2 {
 		return
+	}
+	why := "not merged yet: " + strings.TrimRight(cause.Error(), ".") + ". It is tried again by itself, every five minutes in the end"
+	changed := false
+	_, err := r.Tasks.Change(ctx, t.ID, func(now *work.Task, at time.Time) ([]work.Event, error) {
+		if changed = now.State == work.Verifying && now.Attempt == t.Attempt && now.Why != why; !changed {
+			return nil, nil
+		}
+		now.Why = why
+		return []work.Event{{At: at, Type: work.EventMergeDelayed, Project: t.Project, Task: t.ID, By: system, From: now.State, To: now.State, Text: why}}, nil
+	})
+	if err == nil && changed {
+		err = r.Tell(ctx, t, fmt.Sprintf("Task %s of project %s is finished, but %s.", t.ID, t.Project, why), fmt.Sprintf("merge/%s/%d", t.ID, t.Attempt))
+	}
+	if err != nil && ctx.Err() == nil {
+		r.Log.Warn("nobody could be told that a task is not merged: "+err.Error(), "component", "work", "event", "task_delay_not_told", "task", t.ID)
+	}
+}
+
+// trouble has something be tried again, less and less often, and says how often it failed by now.
+func (r *Runner) trouble(ctx context.Context, t work.Task, err error) (times int) {
+	if ctx.Err() != nil {
+		return 0
 	}
 	r.mu.Lock()
 	l := r.late[t.ID]
@@ -84,6 +107,7 @@ func (r *Runner) trouble(ctx context.Context, t work.Task, err error) {
 	r.late[t.ID] = l
 	r.mu.Unlock()
 	r.Log.Warn("a finished task cannot be merged yet: "+err.Error(), "component", "work", "event", "task_not_merged", "task", t.ID, "again", l.until)
+	return l.times
 }
 
 func (r *Runner) withoutRepo(ctx context.Context, t work.Task, last bool) (work.Step, string, error) {
@@ -124,6 +148,9 @@ func (r *Runner) approved(ctx context.Context, t work.Task) (bool, error) {
 // bring commits, asks and merges. An empty step says that there is nothing to move yet.
 func (r *Runner) bring(ctx context.Context, t work.Task, last bool, result *work.Result) (work.Step, string, error) {
 	repo, known, err := r.open(ctx, t.Project, t.Repo)
+	if errors.As(err, new(*gitrepo.Error)) {
+		return refusal(err)
+	}
 	if err != nil {
 		return work.MergeFailed, err.Error(), nil
 	}

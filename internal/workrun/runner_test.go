@@ -413,3 +413,60 @@ func TestAMergeThatWasMadeIsNotMadeAgain(t *testing.T) {
 		t.Errorf("main moved from %s to %s", head, now)
 	}
 }
+
+// A remote that is away keeps a finished task from being merged: it waits, says why, whoever asked for it is told once, and it is merged
+// when the remote is back.
+func TestAMergeWaitsForItsRemote(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	remote := filepath.Join(t.TempDir(), "remote.git")
+	h.git("clone", "-q", "--bare", h.repo, remote)
+	h.Git = gitrepo.Options{LocalURLs: true}
+	known := work.Repo{ID: "clone", Project: "site", Kind: work.Clone, URL: remote, Path: filepath.Join(t.TempDir(), "clone.git")}
+	if _, err := h.queue.AddRepo(t.Context(), known, "local:ada"); err != nil {
+		t.Fatal(err)
+	}
+	h.worker = func(_ work.Task, dir string) chat.RunEnded {
+		h.write(filepath.Join(dir, "new.txt"), "new\n")
+		if err := os.Rename(remote, remote+".away"); err != nil {
+			t.Error(err)
+		}
+		return done()
+	}
+	id := h.task("new", func(n *work.NewTask) { n.Repo = "clone" }).ID
+	events := func() (n int) {
+		list, err := h.queue.Events(t.Context(), work.EventFilter{Task: id, Limit: 200})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range list {
+			if e.Type == work.EventMergeDelayed {
+				n++
+			}
+		}
+		return n
+	}
+	h.settle(id, work.Verifying)
+	for range 6 { // each is tried when its time has come
+		h.mu.Lock()
+		h.now = h.now.Add(10 * time.Minute)
+		h.mu.Unlock()
+		h.settle(id, work.Verifying)
+	}
+	waits, err := h.queue.Task(t.Context(), id)
+	if err != nil || !strings.HasPrefix(waits.Why, "not merged yet: ") || !strings.Contains(waits.Why, "tried again") {
+		t.Errorf("%s: %q, %v", waits.State, waits.Why, err)
+	}
+	if events() != 1 || len(h.told) != 1 || !strings.Contains(h.told["merge/"+id+"/1"], "is finished, but not merged yet") {
+		t.Errorf("%d events, told %v", events(), h.told)
+	}
+	if err := os.Rename(remote+".away", remote); err != nil {
+		t.Fatal(err)
+	}
+	h.mu.Lock()
+	h.now = h.now.Add(10 * time.Minute)
+	h.mu.Unlock()
+	if merged := h.settle(id, work.Completed); merged.Why != "" || h.git("-C", remote, "show", "main:new.txt") != "new" {
+		t.Errorf("%+v", merged)
+	}
+}

@@ -29,6 +29,7 @@ const (
 	maxFileText = 100_000 // bytes of a file
 	maxFileRead = 8 << 20 // bytes that are counted for it
 	maxStdout   = 4000    // characters of a command's output, and of a search
+	maxStderr   = 2000    // characters of what a command writes as errors
 )
 
 // Folder is a folder of a project in which files are read and commands run.
@@ -44,6 +45,8 @@ type Used struct {
 	Text   string
 	Exit   int
 	Failed bool
+	// Stdout and Stderr are what a command wrote.
+	Stdout, Stderr string
 }
 
 // Tools uses the tools of agents in a folder: under the rules, in the sandbox, and written down like a call of theirs.
@@ -241,25 +244,23 @@ func (h *Handler) SearchFiles(ctx context.Context, by operation.Caller, in opera
 	if used.Failed {
 		return out, invalid("path", "%s", used.Text)
 	}
-	if out.Results, out.Cut = cut(used.Text); strings.HasPrefix(used.Text, "No ") {
+	if out.Results, out.Cut = cut(used.Text, maxStdout); strings.HasPrefix(used.Text, "No ") {
 		out.Results = "(no matches)"
 	}
 	return out, nil
 }
 
 // cut keeps the first lines of a long text.
-func cut(text string) (string, bool) {
-	if utf8.RuneCountInString(text) <= maxStdout {
+func cut(text string, most int) (string, bool) {
+	if utf8.RuneCountInString(text) <= most {
 		return text, false
 	}
-	kept := string([]rune(text)[:maxStdout])
-	if at := strings.LastIndexByte(kept, '\n'); at > maxStdout/2 {
+	kept := string([]rune(text)[:most])
+	if at := strings.LastIndexByte(kept, '\n'); at > most/2 {
 		kept = kept[:at+1]
 	}
 	return kept, true
 }
-
-var exitNote = regexp.MustCompile(`(?:^|\n)\[exit code -?[0-9]+\]$`)
 
 // RunCommand carries out the operation of that name.
 func (h *Handler) RunCommand(ctx context.Context, by operation.Caller, in operations.ShellCommand) (operations.CommandResult, error) {
@@ -290,16 +291,15 @@ func (h *Handler) RunCommand(ctx context.Context, by operation.Caller, in operat
 	if used.Failed && strings.Contains(used.Text, "[timed out after") {
 		return out, operation.Errorf(operation.Conflict, "Command timed out after %ds", limit)
 	}
-	text := exitNote.ReplaceAllString(used.Text, "")
-	if text == "(no output)" {
-		text = ""
+	if used.Failed { // it did not end by itself, or did not begin
+		out.Code, used.Stderr = -1, used.Text
+	} else {
+		out.Code = used.Exit
 	}
-	if out.Stdout, out.Cut = cut(text); out.Stdout != "" && !strings.HasSuffix(out.Stdout, "\n") {
-		out.Stdout += "\n"
-	}
-	if out.Code = used.Exit; used.Failed {
-		out.Code, out.Stdout, out.Stderr = -1, "", out.Stdout
-	}
+	var more bool
+	out.Stdout, out.Cut = cut(used.Stdout, maxStdout)
+	out.Stderr, more = cut(used.Stderr, maxStderr)
+	out.Cut = out.Cut || more
 	return out, h.happened(ctx, by, p.ID, "project.command", in.Command)
 }
 

@@ -85,6 +85,12 @@ func TestRunningCommands(t *testing.T) {
 	if got := must[operations.CommandResult](h, root, "run_command", `{"command":"yes | head -c 9000","working_dir":"site"}`); len(got.Stdout) > 4001 || !got.Cut {
 		t.Errorf("%d characters", len(got.Stdout))
 	}
+	if got := must[operations.CommandResult](h, root, "run_command", `{"command":"echo fine; echo bad >&2; echo more","working_dir":"site"}`); got.Code != 0 || got.Stdout != "fine\nmore\n" || got.Stderr != "bad\n" || got.Cut {
+		t.Errorf("%+v", got)
+	}
+	if got := must[operations.CommandResult](h, root, "run_command", `{"command":"yes | head -c 9000 >&2","working_dir":"site"}`); got.Stdout != "" || len(got.Stderr) > 2000 || len(got.Stderr) < 1000 || !got.Cut {
+		t.Errorf("%d characters of errors", len(got.Stderr))
+	}
 	h.refused(root, operation.NotFound, "Directory not found", "run_command", `{"command":"ls","working_dir":"site/nope"}`)
 	h.refused(root, operation.Forbidden, "outside allowed directories", "run_command", `{"command":"ls","working_dir":"site/up"}`)
 	h.refused(root, operation.Forbidden, "outside allowed directories", "run_command", `{"command":"ls","working_dir":"/tmp"}`)

@@ -133,15 +133,20 @@ func (h *Handler) disturbs(ctx context.Context, project string) (string, error) 
 }
 
 // GitStatus carries out the operation of that name. What is wrong with one repository does not hide the others.
-func (h *Handler) GitStatus(ctx context.Context, by operation.Caller, in operations.GitPlace) (operations.GitStatuses, error) {
+func (h *Handler) GitStatus(ctx context.Context, by operation.Caller, in operations.GitStatusQuery) (operations.GitStatuses, error) {
 	out := operations.GitStatuses{Repos: []operations.GitStatus{}}
 	p, repos, err := h.place(ctx, by, in.Project, in.Repo)
 	if err != nil {
 		return out, err
 	}
 	out.Project, out.Name = p.ID, p.Name
+	fetching, cancel := context.WithTimeout(ctx, h.o.FetchTime)
+	defer cancel()
 	for _, r := range repos {
 		one := operations.GitStatus{Repo: r.ID}
+		if in.Fetch {
+			one.Note = h.fetch(fetching, r)
+		}
 		tree, _, err := h.o.Git.Checkout(ctx, p.ID, r.ID)
 		if err == nil {
 			err = showStatus(ctx, tree, &one)
@@ -152,6 +157,27 @@ func (h *Handler) GitStatus(ctx context.Context, by operation.Caller, in operati
 		out.Repos = append(out.Repos, one)
 	}
 	return out, ctx.Err()
+}
+
+// fetch asks the remote of a clone what is new there, and says how that went. What is known here is shown in any case.
+func (h *Handler) fetch(ctx context.Context, r work.Repo) string {
+	switch r.Kind {
+	case work.Link:
+		return "not fetched: a linked checkout is yours; git fetch there"
+	case work.Init:
+		return "it has no remote"
+	}
+	repo, _, err := h.o.Git.Repo(ctx, r.Project, r.ID)
+	if err == nil {
+		err = repo.Fetch(ctx, nil)
+	}
+	switch {
+	case err == nil:
+		return "fetched"
+	case ctx.Err() != nil:
+		return fmt.Sprintf("not fetched: the remote did not answer within %s; this is what was known here before", h.o.FetchTime)
+	}
+	return "not fetched: " + gitError(err).Error() + "; this is what was known here before"
 }
 
 func showStatus(ctx context.Context, tree *gitrepo.Tree, one *operations.GitStatus) error {
@@ -349,6 +375,9 @@ func (h *Handler) GitCheckout(ctx context.Context, by operation.Caller, in opera
 		}
 		out.Status = "checked_out"
 		_, err := tree.Checkout(ctx, in.Branch)
+		if errors.Is(err, gitrepo.ErrNoSuchBranch) && tree.Repo().Fetch(ctx, nil) == nil { // somebody may have pushed it since
+			_, err = tree.Checkout(ctx, in.Branch)
+		}
 		return err
 	})
 }
@@ -400,6 +429,9 @@ func (h *Handler) GitMerge(ctx context.Context, by operation.Caller, in operatio
 	out := operations.GitMerged{Project: p.ID, Repo: known.ID, Branch: in.Branch, Target: cmp.Or(in.Into, known.Branch)}
 	if out.Warning, err = h.disturbs(ctx, p.ID); err != nil {
 		return out, err
+	}
+	if err := repo.Fetch(ctx, nil); err != nil { // the branch may be new at the remote
+		return out, gitError(err)
 	}
 	var done gitrepo.Prepared
 	for try := range mergeTries {

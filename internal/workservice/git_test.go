@@ -1,13 +1,17 @@
 package workservice_test
 
 import (
+	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/work"
+	"chorus/internal/workservice"
 )
 
 func TestALinkedRepositoryIsWorkedOnWhereItIs(t *testing.T) {
@@ -115,6 +119,56 @@ func TestAClonedRepositoryHasACheckout(t *testing.T) {
 	}
 	h.refused(root, operation.Conflict, "moved by merges alone", "checkout_branch", `{"branch_name":"main","repo_id":"app"}`)
 	h.refused(root, operation.Conflict, "has no remote", "git_push", `{"repo_id":"docs"}`)
+}
+
+// What is new on the remote is asked for where somebody wants that; a remote that cannot be reached, or does not answer, hides nothing.
+func TestTheStatusCanBeFetched(t *testing.T) {
+	t.Parallel()
+	h := newHome(t, func(o *workservice.Options) { o.FetchTime = 2 * time.Second })
+	dir := h.site()
+	remote := filepath.Join(h.tmp, "remote.git")
+	h.git("clone", "-q", "--bare", dir, remote)
+	must[operations.Project](h, root, "create_project", `{"name":"App"}`)
+	must[operations.Repo](h, root, "add_repo", `{"project_id":"app","source":"clone","url":"`+remote+`","name":"app"}`)
+	look := func(args string) operations.GitStatus {
+		t.Helper()
+		got := must[operations.GitStatuses](h, root, "get_git_status", args).Repos[0]
+		if got.Error != "" {
+			t.Fatalf("%+v", got)
+		}
+		return got
+	}
+	look(`{"project_id":"app"}`)
+	h.write("new\n", dir, "new.txt")
+	h.git("-C", dir, "add", "new.txt")
+	h.git("-C", dir, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit", "-q", "-m", "Somebody pushed")
+	h.git("-C", dir, "push", "-q", remote, "main")
+	if got := look(`{"project_id":"app"}`); len(got.Recent) != 1 || got.Note != "" {
+		t.Errorf("without asking: %+v", got)
+	}
+	if got := look(`{"project_id":"app","fetch":true}`); len(got.Recent) != 2 || !strings.HasSuffix(got.Recent[0], "Somebody pushed") || got.Note != "fetched" {
+		t.Errorf("fetched: %+v", got)
+	}
+	if err := os.Rename(remote, remote+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if got := look(`{"project_id":"app","fetch":true}`); len(got.Recent) != 2 || !strings.HasPrefix(got.Note, "not fetched: ") || !strings.HasSuffix(got.Note, "this is what was known here before") {
+		t.Errorf("the remote is away: %+v", got)
+	}
+	if got := look(`{"project_id":"site","fetch":true}`); !strings.Contains(got.Note, "a linked checkout is yours") {
+		t.Errorf("%+v", got)
+	}
+	// A remote that takes the connection and says nothing.
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // connections wait in its queue
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	repo := h.dir.ProjectRepo("app", "app")
+	h.git("-C", repo, "config", "url.git://"+silent.Addr().String()+"/.insteadOf", remote)
+	if got := look(`{"project_id":"app","fetch":true}`); len(got.Recent) != 2 || !strings.Contains(got.Note, "did not answer within 2s") {
+		t.Errorf("the remote is silent: %+v", got)
+	}
 }
 
 func TestWhichRepositoryIsMeant(t *testing.T) {

@@ -98,6 +98,8 @@ type Options struct {
 	Tools Tools
 	// RepoOf is the repository that an agent works in unless a task names another; "": its project's first one. nil: nobody has one.
 	RepoOf func(ctx context.Context, agent string) string
+	// FetchTime is how long remotes are waited for where somebody wants to know how repositories stand; 0: 20 seconds.
+	FetchTime time.Duration
 }
 
 // Git does what needs a repository.
@@ -113,7 +115,10 @@ type Git interface {
 type Handler struct{ o Options }
 
 // New makes a handler.
-func New(o Options) *Handler { return &Handler{o} }
+func New(o Options) *Handler {
+	o.FetchTime = cmp.Or(o.FetchTime, 20*time.Second)
+	return &Handler{o}
+}
 
 var (
 	_ operations.Projects = (*Handler)(nil)

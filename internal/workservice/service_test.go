@@ -73,15 +73,13 @@ func (t *tools) Use(ctx context.Context, _ operation.Caller, at workservice.Fold
 	}
 	cmd := exec.CommandContext(ctx, "sh", "-c", args["command"].(string))
 	cmd.Dir = at.Dir
-	out, _ := cmd.CombinedOutput()
-	text := strings.TrimSuffix(string(out), "\n")
-	if code := cmd.ProcessState.ExitCode(); code != 0 {
-		text += fmt.Sprintf("\n[exit code %d]", code)
-	}
-	return workservice.Used{Text: text, Exit: cmd.ProcessState.ExitCode()}, nil
+	var out, bad strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &bad
+	_ = cmd.Run() // the code says how it ended
+	return workservice.Used{Text: out.String() + bad.String(), Stdout: out.String(), Stderr: bad.String(), Exit: cmd.ProcessState.ExitCode()}, nil
 }
 
-func newHome(t *testing.T) *home {
+func newHome(t *testing.T, change ...func(*workservice.Options)) *home {
 	t.Helper()
 	h := &home{t: t, members: []work.Worker{{Name: "server", Slots: 2}}, tmp: t.TempDir(), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	var err error
@@ -95,7 +93,7 @@ func newHome(t *testing.T) *home {
 	t.Cleanup(func() { _ = h.db.Close() })
 	h.queue = tasks.New(h.db, nil)
 	runner := &workrun.Runner{Tasks: h.queue, Home: h.dir, Now: clock, Log: slog.New(slog.DiscardHandler), Git: gitrepo.Options{LocalURLs: true}}
-	h.Handler = workservice.New(workservice.Options{Projects: h.queue, Tasks: h.queue, Plans: h.queue, Memos: h.db, Home: h.dir, Now: clock, Agent: "main", Git: runner, Members: func() ([]work.Worker, error) { return h.members, nil },
+	o := workservice.Options{Projects: h.queue, Tasks: h.queue, Plans: h.queue, Memos: h.db, Home: h.dir, Now: clock, Agent: "main", Git: runner, Members: func() ([]work.Worker, error) { return h.members, nil },
 		FindAgent: func(_ context.Context, name string) error {
 			if name != "main" {
 				return errors.New("there is no agent " + name)
@@ -105,7 +103,11 @@ func newHome(t *testing.T) *home {
 		Tools:      &h.tools,
 		CheckPlace: func(string) error { return errors.New("this folder is not yours") },
 		CheckURL:   func(context.Context, string) error { return errors.New("only public addresses can be cloned") },
-		Abort:      func(context.Context, chat.ThreadID, string) (bool, error) { return true, nil }})
+		Abort:      func(context.Context, chat.ThreadID, string) (bool, error) { return true, nil }}
+	for _, set := range change {
+		set(&o)
+	}
+	h.Handler = workservice.New(o)
 	h.Local = operation.NewLocal(operation.LocalOptions{Handlers: []any{h.Handler}, Operations: operations.All()})
 	return h
 }

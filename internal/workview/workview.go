@@ -257,6 +257,8 @@ func Call(e work.Event, f Facts) (string, bool) {
 		return "🔍 " + title + " still waits for your yes.", true
 	case work.EventStuck:
 		return "🚨 " + title + " waits for a yes since " + mark.Ago(f.Task.Moved) + ", and nobody has given one.", true
+	case work.EventMergeDelayed:
+		return "🔀 " + title + " is finished and cannot be merged yet; it is tried again.", true
 	case "task.waiting_input":
 		if f.Where != "" {
 			return "❓ " + title + " asks something: " + f.Where, true

@@ -89,10 +89,13 @@ func (b *bash) call(ctx context.Context, in input) (tool.Result, error) {
 	watch := &progress{send: call.Progress}
 	res, err := b.run.Run(ctx, sandbox.Command{
 		Shell: canonicalOf(in.Command), Dir: b.opts.Dir, Roots: b.opts.Roots, Env: b.opts.Env, Timeout: timeout,
-		Call: call.Key, Merge: true, OnOutput: watch.add,
+		Call: call.Key, Merge: call.Streams == nil, OnOutput: watch.add,
 	})
 	if err != nil {
 		return tool.Fail("The command could not be started: " + err.Error()), nil
+	}
+	if call.Streams != nil {
+		call.Streams(res.Stdout, res.Stderr)
 	}
 	text, failed := render(res, timeout)
 	body := tool.Clip(context.WithoutCancel(ctx), res.Output, tool.Tail, b.opts.Keep)

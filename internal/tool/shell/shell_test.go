@@ -92,6 +92,20 @@ func TestAnExitCodeIsNoError(t *testing.T) {
 	}
 }
 
+// Whoever asks for it is told what was written on each stream.
+func TestStreamsApart(t *testing.T) {
+	t.Parallel()
+	b, args, err := set(t, host.New(os.Environ()), Options{Dir: t.TempDir()}).Resolve("bash", []byte(`{"command":"echo fine; echo bad >&2; exit 3"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr string
+	res, err := b.Run(tool.WithCall(t.Context(), tool.Call{ID: "c1", Streams: func(out, bad string) { stdout, stderr = out, bad }}), args)
+	if err != nil || res.Exit != 3 || stdout != "fine\n" || stderr != "bad\n" || !strings.Contains(res.Blocks.Text(), "fine") || !strings.Contains(res.Blocks.Text(), "bad") {
+		t.Errorf("%q, %q, %+v, %v", stdout, stderr, res, err)
+	}
+}
+
 func TestLongOutputIsKept(t *testing.T) {
 	t.Parallel()
 	var kept string
