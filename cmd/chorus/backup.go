@@ -31,8 +31,8 @@ func (c *program) backupCommand() *cobra.Command {
 	cmd := c.jsonFlag(&cobra.Command{
 		Use: "backup FILE", Short: "Write everything into one file, while it is in use", Args: exactly(1),
 		Long: `Writes the whole home into one file: the database as it is at one moment, the bytes that
-conversations refer to, the agents, the configuration and the keys. Servers and chats go on
-meanwhile. A name that ends with .gz or .tgz is compressed; - is standard output.
+conversations refer to, also those in a bucket, the agents, the configuration and the keys.
+Servers and chats go on meanwhile. A name that ends with .gz or .tgz is compressed; - is standard output.
 
 Caches, logs, the search index and the homes of sandboxed commands are left out: they are
 made again. So is what lies outside of the home, as projects do.
@@ -193,6 +193,9 @@ func (c *program) restore(ctx context.Context, name string, t backup.Target, goO
 	}
 	if at, err := settings.DatabaseIn(c.getenv, t.Dir); err == nil && !at.OnServer() && at.Path != filepath.Join(t.Dir, "chorus.db") {
 		c.warn("the configuration has the database at " + at.String() + "; the one of the backup is in " + filepath.Join(t.Dir, "chorus.db"))
+	}
+	if at, err := settings.DatabaseIn(c.getenv, t.Dir); err == nil && !at.OnServer() && at.Blobs != nil {
+		c.warn("attachments of the backup are in " + filepath.Join(t.Dir, "blobs") + "; `chorus migrate --blobs-to URL` moves them to " + at.Blobs.Name())
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"chorus/internal/config"
+	"chorus/internal/blobstorage"
 	"chorus/internal/datadir"
 	"chorus/internal/doctor/checks"
 	"chorus/internal/settings"
@@ -19,7 +19,7 @@ import (
 
 func (c *program) migrateCommand() *cobra.Command {
 	var o store.MigrateOptions
-	var from, to string
+	var from, to, blobsTo string
 	cmd := &cobra.Command{
 		Use: "migrate", Short: "Bring the database to this version's schema, or move it to another place", Args: exactly(0),
 		Long: `Brings the database to this version's schema. Every command does that by itself;
@@ -29,13 +29,23 @@ drops what the steps had made; a copy of the database is kept beside it.
 With --to everything is copied into a new database, from a file to PostgreSQL or back, and
 read again and compared before it counts. Stop every chorus first. The old database stays
 as it is; name the new one by databaseUrl afterwards. A password can stand in PGPASSWORD or
-in ~/.pgpass instead of the URL.`,
+in ~/.pgpass instead of the URL.
+
+With --blobs-to attachments and long results over 64 KB move into storage that speaks S3, into
+a folder, or back into the database (for a file: beside it). Each is checked by its hash when
+it is read, and again where it was put. What is interrupted goes on when it is begun again.
+Name the place by blobUrl afterwards.`,
 		Example: `  chorus migrate --dry-run
   chorus migrate --to postgres://chorus@db.example.org/chorus
-  chorus migrate --from postgres://chorus@db.example.org/chorus --to sqlite:back.db`,
+  chorus migrate --from postgres://chorus@db.example.org/chorus --to sqlite:back.db
+  chorus migrate --blobs-to 's3://my-bucket/chorus?region=eu-central-1'
+  chorus migrate --blobs-to database`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Down < 0 {
 				return &usage.Error{Err: fmt.Errorf("--down takes a number of steps")}
+			}
+			if blobsTo != "" {
+				return c.moveBlobs(cmd.Context(), blobsTo)
 			}
 			if to != "" || from != "" {
 				return c.moveDatabase(cmd.Context(), from, to)
@@ -68,6 +78,10 @@ in ~/.pgpass instead of the URL.`,
 	cmd.Flags().IntVar(&o.Down, "down", 0, "take so many steps back")
 	cmd.Flags().StringVar(&from, "from", "", "the database to move: sqlite:PATH or postgres://… (default: the one of this home)")
 	cmd.Flags().StringVar(&to, "to", "", "where to move it: postgres://… or sqlite:PATH; it must be empty")
+	cmd.Flags().StringVar(&blobsTo, "blobs-to", "", "where to move attachments: s3://BUCKET/PREFIX?…, file:///PATH, or database")
+	for _, other := range []string{"to", "from", "dry-run", "down"} {
+		cmd.MarkFlagsMutuallyExclusive("blobs-to", other)
+	}
 	cmd.MarkFlagsMutuallyExclusive("to", "dry-run")
 	cmd.MarkFlagsMutuallyExclusive("to", "down")
 	return c.jsonFlag(cmd)
@@ -89,14 +103,11 @@ func (c *program) moveDatabase(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
-	old, err := settings.DatabaseIn(c.getenv, dir)
-	if from != "" {
-		old, err = settings.DatabaseOf(h, &config.Bot{DatabaseURL: config.Secret(from)})
-	}
+	old, err := settings.Elsewhere{DatabaseURL: from}.In(c.getenv, dir)
 	if err != nil {
 		return err
 	}
-	made, err := settings.DatabaseOf(h, &config.Bot{DatabaseURL: config.Secret(to)})
+	made, err := settings.Elsewhere{DatabaseURL: to}.In(c.getenv, dir)
 	if err != nil {
 		return err
 	}
@@ -123,6 +134,63 @@ func (c *program) moveDatabase(ctx context.Context, from, to string) error {
 	}
 	fmt.Fprintf(c.out(), "moved %d rows from %s to %s; both were read and are the same\n", rows, old, made)
 	fmt.Fprintf(c.out(), "to use it, write databaseUrl into %s, or set CHORUS_DATABASE_URL\n", filepath.Join(dir, "config", "shared.yaml"))
+	return nil
+}
+
+// moveBlobs moves attachments and long results to another place; "database" is where they are without blobUrl.
+func (c *program) moveBlobs(ctx context.Context, to string) (err error) {
+	dir := c.home
+	if dir == "" {
+		if dir, err = datadir.Find(c.getenv); err != nil {
+			return err
+		}
+	}
+	h, err := datadir.Open(dir)
+	if err != nil {
+		return err
+	}
+	at, err := settings.DatabaseIn(c.getenv, dir)
+	if err != nil {
+		return err
+	}
+	var storage blobstorage.Storage
+	name := "the database"
+	if to != "database" {
+		made, err := settings.Elsewhere{BlobURL: to}.In(c.getenv, dir)
+		if err != nil {
+			return &usage.Error{Err: err}
+		}
+		storage, name = made.Blobs, made.Blobs.Name()
+		defer func() { err = errors.Join(err, storage.Close()) }()
+		if err := storage.Check(ctx); err != nil {
+			return err
+		}
+	}
+	if who := checks.Users(ctx, checks.Options{Env: c.getenv, Home: dir}); len(who) > 0 {
+		return fmt.Errorf("%s is in use by %s: stop it first", dir, strings.Join(who, ", "))
+	}
+	db, err := store.Open(ctx, at.Options(h))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	percent := c.percent()
+	done, err := db.MoveBlobs(ctx, storage, func(done, all int) { percent(int64(done), int64(all)) })
+	if err != nil {
+		return err
+	}
+	for _, hash := range done.Lost {
+		c.warn("blob " + hash + " was lost before; `chorus doctor --thorough` says more")
+	}
+	if c.json {
+		return c.printJSON(map[string]any{"to": name, "moved": done.Moved, "bytes": done.Bytes, "lost": done.Lost})
+	}
+	fmt.Fprintf(c.out(), "moved %d attachments and long results with %d bytes to %s; all were read there and are the same\n", done.Moved, done.Bytes, name)
+	if storage == nil {
+		fmt.Fprintln(c.out(), "to use it, take blobUrl out of the configuration")
+	} else {
+		fmt.Fprintf(c.out(), "to use it, write blobUrl: %s into %s, or set CHORUS_BLOB_URL, on every node\n", to, filepath.Join(dir, "config", "shared.yaml"))
+	}
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"chorus/internal/blobstorage/s3test"
 	"chorus/internal/npmtest"
 	"chorus/internal/polltest"
 	"chorus/internal/sim/llmsim"
@@ -56,6 +58,7 @@ func storyCommands() map[string]step {
 		"website":   website,     // website VAR FOLDER: serves it; its address is in VAR, and without its scheme in VAR_ADDR
 		"npm":       npmPackages, // npm PACKAGE@VERSION…: what others wrote; node's scripts find it in $MODULES
 		"postgres":  postgres,    // postgres: a new database, which programs use from then on
+		"bucket":    bucket,      // bucket [away|back]: an S3 server, where programs keep large blobs from then on; away: it answers nobody
 		"escapes":   escapes,     // [!] escapes FILE: whether it holds escape codes; stdout and stderr are files too
 	}
 }
@@ -69,6 +72,7 @@ type stage struct {
 	stop    func()
 	spawned map[string]*spawned
 	t       testing.TB
+	bucket  *s3test.Server
 }
 
 func stageOf(ts *testscript.TestScript) *stage { return ts.Value(stageKey{}).(*stage) }
@@ -126,6 +130,23 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 func postgres(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, !neg && len(args) == 0, "postgres")
 	ts.Setenv("CHORUS_DATABASE_URL", strings.Replace(pgtest.Database(stageOf(ts).t), "postgres@", "postgres:test-pw@", 1)) // any password will do
+}
+
+func bucket(ts *testscript.TestScript, neg bool, args []string) {
+	s := stageOf(ts)
+	switch {
+	case !neg && len(args) == 0:
+		s.bucket = s3test.New(s.t)
+		ts.Setenv("CHORUS_BLOB_URL", s.bucket.BlobURL("stories"))
+		ts.Setenv("AWS_ACCESS_KEY_ID", s3test.AccessKey)
+		ts.Setenv("AWS_SECRET_ACCESS_KEY", s3test.SecretKey)
+	case !neg && len(args) == 1 && args[0] == "away":
+		s.bucket.Break(func(http.ResponseWriter, *http.Request, http.Handler) bool { panic(http.ErrAbortHandler) })
+	case !neg && len(args) == 1 && args[0] == "back":
+		s.bucket.Break(nil)
+	default:
+		ts.Fatalf("usage: bucket [away|back]")
+	}
 }
 
 func llm(ts *testscript.TestScript, neg bool, args []string) {
@@ -269,7 +290,7 @@ func storyProgram(ts *testscript.TestScript, name string, args ...string) *exec.
 func environment(ts *testscript.TestScript) []string {
 	var env []string
 	for _, name := range []string{
-		"WORK", "PATH", "HOME", "TMPDIR", "CHORUS_HOME", "CHORUS_DATABASE_URL", "USER", "TZ", "LANG", "TERM", "NO_COLOR", "GORACE", "GOCOVERDIR",
+		"WORK", "PATH", "HOME", "TMPDIR", "CHORUS_HOME", "CHORUS_DATABASE_URL", "CHORUS_BLOB_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "USER", "TZ", "LANG", "TERM", "NO_COLOR", "GORACE", "GOCOVERDIR",
 		"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "GIT_CONFIG_NOSYSTEM",
 		"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
 	} {

@@ -8,6 +8,7 @@ package backup
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -54,6 +55,8 @@ type Entry struct {
 type Database interface {
 	// CopyTo writes it, as it is at one moment, to a file that is not there yet.
 	CopyTo(ctx context.Context, to string, progress func(done, all int)) error
+	// BytesOutside reads a blob that is in neither the database nor a file of the home; fs.ErrNotExist: it is lost.
+	BytesOutside(ctx context.Context, hash string) ([]byte, error)
 }
 
 // Copies knows databases that nobody has open.
@@ -139,7 +142,11 @@ func (b *writer) write(ctx context.Context, snapshot string) error {
 		return err
 	}
 	for _, hash := range slices.Sorted(maps.Keys(blobs)) {
-		err := b.file(ctx, path.Join("blobs", hash[:2], hash), filepath.Join(b.Blobs, hash[:2], hash))
+		name := path.Join("blobs", hash[:2], hash)
+		err := b.file(ctx, name, filepath.Join(b.Blobs, hash[:2], hash))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = b.outside(ctx, name, hash)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			b.Lost = append(b.Lost, hash)
 			continue
@@ -240,6 +247,23 @@ func (b *writer) file(ctx context.Context, name, from string) error {
 		return fmt.Errorf("%s became shorter while it was read; try again", from)
 	}
 	b.Files = append(b.Files, Entry{Path: name, Size: n, SHA256: hex.EncodeToString(sum.Sum(nil))})
+	return nil
+}
+
+// outside writes a blob that the home keeps in a storage elsewhere.
+func (b *writer) outside(ctx context.Context, name, hash string) error {
+	data, err := b.DB.BytesOutside(ctx, hash)
+	if err != nil {
+		return err
+	}
+	if err := b.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o600, Size: int64(len(data)), ModTime: b.At}); err != nil {
+		return err
+	}
+	if _, err := io.Copy(b.tar, &reporter{ctx: ctx, Reader: bytes.NewReader(data), to: b}); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	sum := sha256.Sum256(data)
+	b.Files = append(b.Files, Entry{Path: name, Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:])})
 	return nil
 }
 

@@ -29,11 +29,18 @@ type Storage interface {
 	Remove(ctx context.Context, hash string) error
 	// List gives all that were put before an instant, by the clock of the place.
 	List(ctx context.Context, before time.Time, found func(hash string, size int64) error) error
+	// Owner says which database's bytes these are, and so who may remove some; "": nobody has said so.
+	Owner(ctx context.Context) (string, error)
+	// SetOwner says so.
+	SetOwner(ctx context.Context, owner string) error
 	// Check writes, reads, lists and removes something that is not among the blobs.
 	Check(ctx context.Context) error
 	// Close ends connections that wait for more. The place can be used again.
 	Close() error
 }
+
+// OwnerFile is where the owner's name is kept.
+const OwnerFile = "chorus-owner"
 
 // hashLength is that of a SHA-256 in hexadecimal digits.
 const hashLength = 64

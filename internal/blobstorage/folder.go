@@ -167,6 +167,26 @@ func (f *Folder) List(ctx context.Context, before time.Time, found func(hash str
 	return nil
 }
 
+// Owner implements Storage.
+func (f *Folder) Owner(ctx context.Context) (string, error) {
+	if err := errors.Join(ctx.Err(), f.there()); err != nil {
+		return "", err
+	}
+	name, err := os.ReadFile(filepath.Join(f.dir, OwnerFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return strings.TrimSpace(string(name)), err
+}
+
+// SetOwner implements Storage.
+func (f *Folder) SetOwner(ctx context.Context, owner string) error {
+	if err := errors.Join(ctx.Err(), f.there()); err != nil {
+		return err
+	}
+	return f.write(filepath.Join(f.dir, OwnerFile), []byte(owner+"\n"))
+}
+
 // Check implements Storage.
 func (f *Folder) Check(ctx context.Context) error {
 	if err := errors.Join(ctx.Err(), f.there()); err != nil {

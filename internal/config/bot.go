@@ -155,6 +155,9 @@ type Bot struct {
 	CheckpointGit   string `key:"audit.checkpointGit"`
 	CheckpointEvery int    `key:"audit.checkpointMinutes"`
 	DatabaseURL     Secret `key:"databaseUrl"`
+	BlobURL         string `key:"blobUrl"`
+	BlobAccessKey   Secret `key:"blobAccessKey"`
+	BlobSecretKey   Secret `key:"blobSecretKey"`
 	NATSURL         Secret `key:"natsUrl"`
 	NodeAddress     string `key:"nodeAddress"`
 

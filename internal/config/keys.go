@@ -277,6 +277,9 @@ func homeKeys() []Key {
 		{Path: "audit.checkpointGit", Kind: Text, Home: true, Doc: "A working copy of a git repository that each is committed to, and pushed where it has a remote."},
 		{Path: "audit.checkpointMinutes", Kind: Integer, Home: true, Default: 5, Least: at(1), Most: at(1440), Doc: "How often a server or a chat keeps one, when there are new lines."},
 		{Path: "databaseUrl", Kind: Text, Home: true, Secret: true, Doc: "Where the journal is kept: postgres://USER:PASSWORD@HOST/DATABASE on a PostgreSQL server, or sqlite:PATH, relative to the home; without it, chorus.db in the home."},
+		{Path: "blobUrl", Kind: Text, Home: true, Doc: "Where attachments and long results over 64 KB are kept, for all nodes: s3://BUCKET/PREFIX?region=…&endpoint=https://HOST in storage that speaks S3, or file:///PATH in a folder that all have. Without it, in the database on PostgreSQL, else in files of the home."},
+		{Path: "blobAccessKey", Kind: Text, Home: true, Secret: true, Doc: "The access key for blobUrl; without it the key is found as Amazon's own programs do: AWS_ACCESS_KEY_ID, AWS_PROFILE, roles."},
+		{Path: "blobSecretKey", Kind: Text, Home: true, Secret: true, Doc: "The secret key that belongs to blobAccessKey."},
 		{Path: "nodeAddress", Kind: Text, Home: true, Doc: "How other nodes on the same database reach this one, such as https://10.0.0.5:8420, for the live text of what it runs. Nodes that share their configuration set it by the variable. Without it, the address that it listens on, or its host's name where that is all of them."},
 		{Path: "natsUrl", Kind: Text, Home: true, Secret: true, Doc: "A NATS server that carries notifications between nodes: nats://host:4222, or tls://…, with user:password@ or a token@ before the host; several with commas between them. Without it they go through the database, or by datagrams in the home. While it is away they take that other way."},
 	}

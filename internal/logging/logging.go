@@ -140,7 +140,7 @@ func (s *secrets) of(files *config.Files) []string {
 }
 
 func (s *secrets) bot(bot *config.Bot) {
-	s.add(string(bot.DatabaseURL), string(bot.NATSURL))
+	s.add(string(bot.DatabaseURL), string(bot.NATSURL), string(bot.BlobSecretKey))
 	for _, rule := range bot.Secrets {
 		s.add(string(rule.Value))
 	}

@@ -98,7 +98,7 @@ func settable(k config.Key) bool {
 	case config.List:
 		return k.Path == "workspaces" // an admin may open a folder to others by a request
 	case config.Text, config.Integer, config.Number, config.Bool:
-		return !k.Secret && !strings.Contains(k.Path, "*") && k.Path != "databaseUrl" && k.Path != "natsUrl" && !strings.HasSuffix(k.Path, "File")
+		return !k.Secret && !strings.Contains(k.Path, "*") && k.Path != "databaseUrl" && k.Path != "natsUrl" && k.Path != "blobUrl" && !strings.HasSuffix(k.Path, "File")
 	default:
 		return false
 	}

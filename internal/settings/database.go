@@ -1,11 +1,13 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 
+	"chorus/internal/blobstorage"
 	"chorus/internal/config"
 	"chorus/internal/datadir"
 	"chorus/internal/store"
@@ -15,6 +17,8 @@ import (
 type Database struct {
 	Path string        // of the file; "" with a server
 	URL  config.Secret // of the server's; "" with a file
+	// Blobs is where large blobs are, outside of the database and the home; nil: nowhere.
+	Blobs blobstorage.Storage
 }
 
 // String is the file, or the server's URL without its password.
@@ -31,13 +35,21 @@ func (d Database) OnServer() bool { return d.URL != "" }
 // Options are those with which it is opened.
 func (d Database) Options(h *datadir.Home) store.Options {
 	if d.OnServer() {
-		return store.Options{URL: string(d.URL)}
+		return store.Options{URL: string(d.URL), Blobs: d.Blobs}
 	}
-	return store.Options{Path: d.Path, BlobDir: h.Blobs()}
+	return store.Options{Path: d.Path, BlobDir: h.Blobs(), Blobs: d.Blobs}
 }
 
 // DatabaseIn is where a home's journal is kept, for those who do not open it.
 func DatabaseIn(env func(string) string, dir string) (Database, error) {
+	return Elsewhere{}.In(env, dir)
+}
+
+// Elsewhere says what is moved, or where to, other than the configuration of a home says; "": as it says.
+type Elsewhere struct{ DatabaseURL, BlobURL string }
+
+// In is where the journal of a home would be kept then.
+func (e Elsewhere) In(env func(string) string, dir string) (Database, error) {
 	h, err := datadir.Open(dir)
 	if err != nil {
 		return Database{}, err
@@ -46,11 +58,14 @@ func DatabaseIn(env func(string) string, dir string) (Database, error) {
 	if err != nil {
 		return Database{}, err
 	}
-	bot, problems := c.Now().Bot(config.Ask{})
+	found, problems := c.Now().Bot(config.Ask{})
 	if err := problems.Err(); err != nil {
 		return Database{}, err
 	}
-	return DatabaseOf(h, bot)
+	bot := *found
+	bot.DatabaseURL = config.Secret(cmp.Or(e.DatabaseURL, string(bot.DatabaseURL)))
+	bot.BlobURL = cmp.Or(e.BlobURL, bot.BlobURL)
+	return DatabaseOf(h, &bot)
 }
 
 // DatabaseOf is where the journal is kept: in the home, or where databaseUrl
@@ -60,7 +75,16 @@ func DatabaseOf(h *datadir.Home, bot *config.Bot) (Database, error) {
 	if bot == nil {
 		return Database{Path: h.DB()}, nil
 	}
-	url := strings.TrimSpace(string(bot.DatabaseURL))
+	blobs, err := BlobsOf(bot)
+	if err != nil {
+		return Database{}, err
+	}
+	at, err := databaseOf(h, strings.TrimSpace(string(bot.DatabaseURL)))
+	at.Blobs = blobs
+	return at, err
+}
+
+func databaseOf(h *datadir.Home, url string) (Database, error) {
 	kind, rest, ok := strings.Cut(url, ":")
 	switch {
 	case url == "":

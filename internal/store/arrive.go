@@ -29,7 +29,7 @@ func (db *DB) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, e
 		if c.Epoch != 0 {
 			return fail(errors.New("an arrival is written by guests only"))
 		}
-		in, err := db.prepare(c)
+		in, err := db.prepare(ctx, c)
 		if err != nil {
 			return fail(err)
 		}
@@ -59,7 +59,10 @@ func (db *DB) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, e
 		}
 		return nil
 	}}
-	err := db.do(ctx, j)
+	err := db.doFetching(ctx, j)
+	for i := 0; i < len(intents) && err == nil; i++ {
+		db.removeLeft(ctx, intents[i].allLeft())
+	}
 	if err != nil && j.lost {
 		if found, ok := db.arrivedAnyway(context.WithoutCancel(ctx), a, intents); ok {
 			return found, nil

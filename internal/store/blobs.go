@@ -32,25 +32,45 @@ var errSwept = errors.New("swept while it was being kept; try again")
 
 // blobRow is a blob made ready: a file is on the disk already.
 type blobRow struct {
-	hash string
-	size int
-	data []byte // nil: in a file
+	hash  string
+	size  int
+	data  []byte // nil: in a file, or in the storage
+	place string // the storage; "": none
 }
 
-// keepBlob checks the hash and lays a large blob into its file.
-func (db *DB) keepBlob(b chat.Blob) (blobRow, error) {
+// keepBlob checks the hash and lays a large blob into its file, or puts it into the storage.
+func (db *DB) keepBlob(ctx context.Context, b chat.Blob) (blobRow, error) {
+	if !db.apart(len(b.Data)) {
+		return db.keepHere(b)
+	}
+	row, err := hashed(b)
+	if err != nil {
+		return row, err
+	}
+	return db.putApart(ctx, row)
+}
+
+// hashed is a blob whose hash is right.
+func hashed(b chat.Blob) (blobRow, error) {
 	sum := sha256.Sum256(b.Data)
 	hash := hex.EncodeToString(sum[:])
 	if b.Hash != "" && b.Hash != hash {
 		return blobRow{}, fmt.Errorf("blob %s: its bytes have the hash %s", b.Hash, hash)
 	}
 	row := blobRow{hash: hash, size: len(b.Data), data: b.Data}
-	if len(b.Data) <= maxInline || db.pg != nil {
-		if row.data == nil {
-			row.data = []byte{}
-		}
-		return row, nil
+	if row.data == nil {
+		row.data = []byte{}
 	}
+	return row, nil
+}
+
+// keepHere is keepBlob for what stays in the database or in the home, whatever storage there is.
+func (db *DB) keepHere(b chat.Blob) (blobRow, error) {
+	row, err := hashed(b)
+	if err != nil || len(b.Data) <= maxInline || db.pg != nil || db.storage != nil {
+		return row, err
+	}
+	hash := row.hash
 	row.data = nil
 	// A file that nothing refers to becomes young again, so that no sweep takes it before its row is there.
 	if err := os.Chtimes(db.blobPath(hash), time.Time{}, db.now()); err == nil {
@@ -122,6 +142,9 @@ func syncDir(dir string) error {
 
 // writeBlob writes a blob's row; one that is there already is young again.
 func (db *DB) writeBlob(tx *transaction, b blobRow, now int64) error {
+	if b.place != "" {
+		return writeApart(tx, b, now)
+	}
 	if b.data == nil {
 		// The sweep deletes files while it holds the write lock, and so do we now:
 		// a file that is here stays.
@@ -132,8 +155,10 @@ func (db *DB) writeBlob(tx *transaction, b blobRow, now int64) error {
 			return fmt.Errorf("blob %s: %w", b.hash, err)
 		}
 	}
+	// Bytes that the row has not are those that were given now, wherever it said that they were.
 	return tx.exec(`INSERT INTO blobs (hash, size, data, touched) VALUES (?, ?, ?, ?)
-		ON CONFLICT (hash) DO UPDATE SET touched = excluded.touched`, b.hash, b.size, blobData(b.data), now)
+		ON CONFLICT (hash) DO UPDATE SET touched = excluded.touched, data = coalesce(blobs.data, excluded.data), place = CASE WHEN blobs.data IS NULL THEN '' ELSE blobs.place END`,
+		b.hash, b.size, blobData(b.data), now)
 }
 
 // blobData keeps nil as NULL and empty bytes as empty bytes.
@@ -155,7 +180,7 @@ func (db *DB) PutBlob(ctx context.Context, data []byte) (string, error) {
 }
 
 func (db *DB) putBlob(ctx context.Context, data []byte) (string, error) {
-	row, err := db.keepBlob(chat.Blob{Data: data})
+	row, err := db.keepBlob(ctx, chat.Blob{Data: data})
 	if err != nil {
 		return "", err
 	}
@@ -170,15 +195,19 @@ func (db *DB) putBlob(ctx context.Context, data []byte) (string, error) {
 // chat.ErrLost that they are gone or others.
 func (db *DB) Blob(ctx context.Context, hash string) ([]byte, error) {
 	var data []byte
-	found, inFile := false, false
-	err := db.query(ctx, `SELECT data, data IS NULL FROM blobs WHERE hash = ?`, []any{hash}, func(rows *sql.Rows) error {
+	found, outside, place := false, false, ""
+	err := db.query(ctx, `SELECT data, data IS NULL, place FROM blobs WHERE hash = ?`, []any{hash}, func(rows *sql.Rows) error {
 		found = true
-		return rows.Scan(&data, &inFile)
+		return rows.Scan(&data, &outside, &place)
 	})
 	if err == nil && !found {
 		err = fmt.Errorf("%w: %w", journal.ErrUnknown, chat.ErrLost)
 	}
-	if err == nil && inFile {
+	switch {
+	case err != nil || !outside:
+	case place != "":
+		data, err = db.getApart(ctx, hash, place)
+	default:
 		data, err = os.ReadFile(db.blobPath(hash))
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%w: its file is gone: %w", journal.ErrUnknown, chat.ErrLost)
@@ -189,7 +218,10 @@ func (db *DB) Blob(ctx context.Context, hash string) ([]byte, error) {
 	}
 	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != hash {
 		path := db.path
-		if inFile {
+		switch {
+		case outside && place != "":
+			path = place
+		case outside:
 			path = db.blobPath(hash)
 		}
 		return nil, &Problem{What: ErrBlob, Path: path, Cause: fmt.Errorf("blob %s has other bytes than it had: %w", hash, chat.ErrLost)}
@@ -207,7 +239,7 @@ const sweepPage = 200
 const unusedHashes = `SELECT hash FROM blobs EXCEPT SELECT hash FROM event_blobs`
 
 // SweepBlobs removes bytes that no event refers to and nobody has put since
-// olderThan ago, and files that belong to nothing since then. It gives the number
+// olderThan ago, and files and objects of the storage that belong to nothing since then. It gives the number
 // removed. What can go is looked for by a reader; the writer is held only to look again
 // and remove, a page at a time, so others go on meanwhile. Ending ctx ends it between pages.
 func (db *DB) SweepBlobs(ctx context.Context, olderThan time.Duration) (int, error) {
@@ -217,6 +249,11 @@ func (db *DB) SweepBlobs(ctx context.Context, olderThan time.Duration) (int, err
 		var files int
 		files, err = db.sweepFiles(ctx, before)
 		total += files
+	}
+	if err == nil && db.storage != nil {
+		var objects int
+		objects, err = db.sweepApart(ctx, before)
+		total += objects
 	}
 	if err != nil {
 		return total, fmt.Errorf("sweep blobs: %w", err)
@@ -237,15 +274,17 @@ func (db *DB) sweepRows(ctx context.Context, before time.Time) (int, error) {
 	}
 	total := 0
 	for page := range slices.Chunk(hashes, sweepPage) {
-		n := 0
+		var done swept
+		now := db.now()
 		err := db.write(ctx, func(tx *transaction) (err error) {
-			n, err = db.sweepPage(tx, page, micros(before))
+			done, err = db.sweepPage(tx, page, micros(before), micros(now))
 			return err
 		})
 		if err != nil {
 			return total, err
 		}
-		total += n
+		total += done.rows
+		db.removeLeft(ctx, done.left)
 	}
 	return total, nil
 }
@@ -254,26 +293,45 @@ func (db *DB) sweepRows(ctx context.Context, before time.Time) (int, error) {
 const lockBlob = `SELECT hash FROM blobs WHERE hash = ? FOR KEY SHARE`
 
 const deleteUnused = `DELETE FROM blobs WHERE hash = ? AND touched < ?
-	AND NOT EXISTS (SELECT 1 FROM event_blobs e WHERE e.hash = blobs.hash) RETURNING data IS NULL`
+	AND NOT EXISTS (SELECT 1 FROM event_blobs e WHERE e.hash = blobs.hash) AND (data IS NOT NULL OR place = '' OR place = ?) RETURNING data IS NULL, place`
 
-// sweepPage removes those of the page that are still unused now that nobody else writes.
-func (db *DB) sweepPage(tx *transaction, page []string, before int64) (int, error) {
-	n := 0
+// swept is what a step of a sweep has done.
+type swept struct {
+	rows int       // removed
+	left []leaving // those whose bytes are in the storage: to be removed once the transaction is true
+}
+
+// sweepPage removes those of the page that are still unused now that nobody else writes. What is in a storage that is
+// not this one's stays.
+func (db *DB) sweepPage(tx *transaction, page []string, before, now int64) (n swept, err error) {
+	storage := ""
+	if db.storage != nil {
+		storage = db.storage.Name()
+	}
 	for _, hash := range page {
-		var inFile bool
+		var outside bool
+		var place string
 		// First, so that what others refer to them by is seen.
 		if err := tx.lock(`SELECT hash FROM blobs WHERE hash = ? FOR UPDATE`, hash); err != nil {
 			return n, err
 		}
-		err := tx.row(deleteUnused, []any{hash, before}, &inFile)
+		err := tx.row(deleteUnused, []any{hash, before, storage}, &outside, &place)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			continue
 		case err != nil:
 			return n, err
 		}
-		n++
-		if inFile {
+		n.rows++
+		switch {
+		case outside && place != "":
+			n.left = append(n.left, leaving{hash, now})
+			err = tx.exec(`INSERT INTO memos (kind, key, value, at) VALUES ('`+leavingBlobs+`', ?, ?, ?)
+				ON CONFLICT (kind, key) DO UPDATE SET at = excluded.at`, hash, place, now)
+			if err != nil {
+				return n, err
+			}
+		case outside:
 			if err := os.Remove(db.blobPath(hash)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return n, err
 			}
@@ -281,6 +339,9 @@ func (db *DB) sweepPage(tx *transaction, page []string, before int64) (int, erro
 	}
 	return n, nil
 }
+
+// fileRows counts the rows that have their bytes in the file of a hash.
+const fileRows = `SELECT count(*) FROM blobs WHERE hash = ? AND data IS NULL AND place = ''`
 
 // sweepFiles removes files without a row. It looks again while it holds the writer: who
 // found such a file and wants to keep it writes its row there, and is told to try again.
@@ -292,7 +353,7 @@ func (db *DB) sweepFiles(ctx context.Context, before time.Time) (int, error) {
 			removed = false
 			if hash != "" {
 				var there int
-				if err := tx.row(`SELECT count(*) FROM blobs WHERE hash = ?`, []any{hash}, &there); err != nil || there > 0 {
+				if err := tx.row(fileRows, []any{hash}, &there); err != nil || there > 0 {
 					return err
 				}
 			}

@@ -26,6 +26,7 @@ type BlobFault struct {
 	Hash    string
 	What    string
 	Bytes   int64  // that it had; 0: not known
+	Place   string // the storage that should have it; "": the database or a file
 	Thread  string // one of those that refer to it
 	Threads int    // how many do
 }
@@ -40,12 +41,12 @@ func (db *DB) CheckBlobs(ctx context.Context, thorough bool) (faults []BlobFault
 	const page = 500
 	for after := ""; ; {
 		var rows []blobCheck
-		err := db.query(ctx, `SELECT r.hash, r.n, r.thread, b.size, b.hash IS NULL, b.data IS NULL FROM (
+		err := db.query(ctx, `SELECT r.hash, r.n, r.thread, b.size, b.hash IS NULL, b.data IS NULL, coalesce(b.place, '') FROM (
 				SELECT hash, count(DISTINCT thread_id) AS n, min(thread_id) AS thread FROM event_blobs WHERE hash > ? GROUP BY hash ORDER BY hash LIMIT ?+0) r
 			LEFT JOIN blobs b ON b.hash = r.hash WHERE NOT EXISTS (SELECT 1 FROM memos m WHERE m.kind = '`+lostBlobs+`' AND m.key = r.hash) ORDER BY r.hash`,
 			[]any{after, page}, func(r *sql.Rows) error {
 				var c blobCheck
-				err := r.Scan(&c.Hash, &c.Threads, &c.Thread, &c.size, &c.noRow, &c.inFile)
+				err := r.Scan(&c.Hash, &c.Threads, &c.Thread, &c.size, &c.noRow, &c.outside, &c.Place)
 				rows = append(rows, c)
 				return err
 			})
@@ -81,8 +82,8 @@ func (db *DB) hashAfter(ctx context.Context, after string, page int) (next strin
 
 type blobCheck struct {
 	BlobFault
-	size          sql.NullInt64
-	noRow, inFile bool
+	size           sql.NullInt64
+	noRow, outside bool
 }
 
 // checkBlob says what is wrong with one; "": nothing.
@@ -90,7 +91,9 @@ func (db *DB) checkBlob(ctx context.Context, c blobCheck, thorough bool) (string
 	switch {
 	case c.noRow:
 		return BlobMissing, nil
-	case c.inFile:
+	case c.outside && c.Place != "":
+		return db.checkApart(ctx, c, thorough)
+	case c.outside:
 		info, err := os.Stat(db.blobPath(c.Hash))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -136,7 +139,7 @@ func fileHasHash(path, hash string) (bool, error) {
 // which is given; "": there were none.
 func (db *DB) AcceptLostBlobs(ctx context.Context, faults []BlobFault) (folder string, err error) {
 	for _, f := range faults {
-		if f.What != BlobMissing && db.pg == nil {
+		if f.What != BlobMissing && db.pg == nil && f.Place == "" {
 			if folder == "" {
 				folder = filepath.Join(filepath.Dir(db.blobDir), "damaged-blobs-"+db.now().UTC().Format("20060102T150405"))
 				if err := os.MkdirAll(folder, 0o700); err != nil {

@@ -26,20 +26,21 @@ func (db *DB) Commit(ctx context.Context, c journal.Commit) (journal.Committed, 
 }
 
 func (db *DB) commit(ctx context.Context, c journal.Commit) (journal.Committed, error) {
-	in, err := db.prepare(c)
-	if err != nil {
-		return journal.Committed{}, err
-	}
 	if c.Epoch != 0 {
 		ctx = context.WithoutCancel(ctx)
+	}
+	in, err := db.prepare(ctx, c)
+	if err != nil {
+		return journal.Committed{}, err
 	}
 	var out journal.Committed
 	j := &job{work: func(tx *transaction) (err error) {
 		out, err = db.applyAll(tx, in)
 		return err
 	}}
-	err = db.do(ctx, j)
+	err = db.doFetching(ctx, j)
 	if err == nil {
+		db.removeLeft(ctx, in.allLeft())
 		return out, nil
 	}
 	if j.lost && c.Epoch == 0 {
@@ -159,6 +160,7 @@ func written(tx *transaction, in *intent) (bool, error) {
 // apply writes an intent inside the writer's transaction.
 func (db *DB) apply(tx *transaction, in *intent) (journal.Committed, error) {
 	now := micros(db.now())
+	in.left = nil
 	if in.Create != nil {
 		made := *in.Create
 		if db.places != nil {

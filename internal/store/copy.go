@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"modernc.org/sqlite"
+
+	"chorus/internal/chat"
 )
 
 // pagesAtOnce is how much of a database is copied in one step: a few megabytes.
@@ -49,6 +51,9 @@ func (db *DB) CopyTo(ctx context.Context, to string, progress func(done, all int
 		return explain(db.path, err)
 	}
 	err = copyPages(ctx, conn, to, progress)
+	if err == nil && db.storage != nil {
+		err = ownBytes(ctx, to)
+	}
 	if _, end := conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`); err == nil {
 		err = end
 	}
@@ -90,6 +95,31 @@ func copyPages(ctx context.Context, conn *sql.Conn, to string, progress func(don
 		return errors.Join(err, os.Remove(to))
 	}
 	return nil
+}
+
+// ownBytes makes a copy say that its large blobs lie beside it, as they do in a backup, and that the storage is not its own: where it is
+// tried while the one it was copied from goes on, it must not remove anything there.
+func ownBytes(ctx context.Context, path string) error {
+	db, err := sql.Open(driverName, dsn(path, []string{busyPragma}))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	for _, change := range []string{`UPDATE blobs SET place = '' WHERE place <> ''`, `DELETE FROM memos WHERE kind = '` + leavingBlobs + `' OR kind = 'store' AND key = '` + ownerMemo + `'`} {
+		if _, err := db.ExecContext(ctx, change); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// BytesOutside reads the bytes of a blob that is not in the database: from its file or from the storage; fs.ErrNotExist: they are lost.
+func (db *DB) BytesOutside(ctx context.Context, hash string) ([]byte, error) {
+	data, err := db.Blob(ctx, hash)
+	if errors.Is(err, chat.ErrLost) && !errors.Is(err, ErrBlob) {
+		err = fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
+	return data, err
 }
 
 // rescueTime is how long a copy of a removed database may take.

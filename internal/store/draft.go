@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,11 +26,14 @@ type intent struct {
 	drafts []draft
 	blobs  []blobRow
 	beside []*intent
+
+	fetched map[string][]byte // bytes of the storage that forgetting needs
+	left    []leaving         // bytes of the storage that it has taken the rows of
 }
 
 // prepare checks what can be checked without the database, encodes the bodies
-// and lays large blobs into files: those must be safe before a row names them.
-func (db *DB) prepare(c journal.Commit) (*intent, error) {
+// and lays large blobs into files or puts them into the storage: those must be safe before a row names them.
+func (db *DB) prepare(ctx context.Context, c journal.Commit) (*intent, error) {
 	if err := allowed(c); err != nil {
 		return nil, fmt.Errorf("commit to thread %s: %w", c.Thread, err)
 	}
@@ -42,7 +46,7 @@ func (db *DB) prepare(c journal.Commit) (*intent, error) {
 		in.drafts[i] = d
 	}
 	for _, b := range c.Blobs {
-		row, err := db.keepBlob(b)
+		row, err := db.keepBlob(ctx, b)
 		if err != nil {
 			return nil, fmt.Errorf("commit to thread %s: %w", c.Thread, err)
 		}
@@ -52,7 +56,7 @@ func (db *DB) prepare(c journal.Commit) (*intent, error) {
 		if other.Epoch != 0 || other.Thread == c.Thread {
 			return nil, fmt.Errorf("commit to thread %s: what is written beside it is a guest's, on another thread", c.Thread)
 		}
-		guest, err := db.prepare(other)
+		guest, err := db.prepare(ctx, other)
 		if err != nil {
 			return nil, err
 		}
@@ -186,4 +190,13 @@ func (r *refList) blocks(blocks chat.Blocks) {
 			r.blocks(b.Blocks)
 		}
 	}
+}
+
+// allLeft are the bytes of the storage that the intent and those beside it have taken the rows of.
+func (in *intent) allLeft() []leaving {
+	left := in.left
+	for _, other := range in.beside {
+		left = append(left, other.left...)
+	}
+	return left
 }

@@ -105,7 +105,7 @@ func (a *applying) without(seq int64, body chat.Body, d chat.Deleted) (chat.Body
 
 // withoutLine is an import without one of its messages.
 func (a *applying) withoutLine(b chat.Imported, message string) (chat.Body, error) {
-	data, err := a.db.blobIn(a.tx, b.Blob)
+	data, err := a.blobIn(b.Blob)
 	if errors.Is(err, sql.ErrNoRows) || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -124,7 +124,7 @@ func (a *applying) withoutLine(b chat.Imported, message string) (chat.Body, erro
 	if data, err = json.Marshal(lines); err != nil {
 		return nil, err
 	}
-	row, err := a.db.keepBlob(chat.NewBlob(data))
+	row, err := a.db.keepHere(chat.NewBlob(data))
 	if err != nil {
 		return nil, err
 	}
@@ -136,14 +136,22 @@ func (a *applying) withoutLine(b chat.Imported, message string) (chat.Body, erro
 }
 
 // blobIn reads bytes inside the writer's transaction.
-func (db *DB) blobIn(tx *transaction, hash string) ([]byte, error) {
+func (a *applying) blobIn(hash string) ([]byte, error) {
 	var data []byte
-	var inFile bool
-	if err := tx.row(`SELECT data, data IS NULL FROM blobs WHERE hash = ?`, []any{hash}, &data, &inFile); err != nil {
-		return nil, err
+	var outside bool
+	var place string
+	if err := a.tx.row(`SELECT data, data IS NULL, place FROM blobs WHERE hash = ?`, []any{hash}, &data, &outside, &place); err != nil || !outside {
+		return data, err
 	}
-	if inFile {
-		return os.ReadFile(db.blobPath(hash))
+	if place == "" {
+		return os.ReadFile(a.db.blobPath(hash))
+	}
+	data, fetched := a.in.fetched[hash]
+	switch {
+	case !fetched:
+		return nil, &needsBlob{a.in, hash}
+	case data == nil:
+		return nil, fs.ErrNotExist
 	}
 	return data, nil
 }
@@ -170,9 +178,11 @@ func (a *applying) replace(seq int64, old, now chat.Body) error {
 		if err := a.tx.exec(`DELETE FROM event_blobs WHERE hash = ? AND thread_id = ? AND seq = ?`, hash, string(a.in.Thread), seq); err != nil {
 			return err
 		}
-		if _, err := a.db.sweepPage(a.tx, []string{hash}, a.now+1); err != nil {
+		done, err := a.db.sweepPage(a.tx, []string{hash}, a.now+1, a.now)
+		if err != nil {
 			return err
 		}
+		a.in.left = append(a.in.left, done.left...)
 	}
 	return nil
 }

@@ -106,7 +106,8 @@ type Unused struct {
 }
 
 // UnusedBlobs counts the bytes that no event refers to and nobody has put since
-// olderThan ago, and the files that were begun and never came to belong to anything.
+// olderThan ago, and the files that were begun and never came to belong to anything. Objects of a storage that belong to
+// nothing are not counted: listing them takes long.
 func (db *DB) UnusedBlobs(ctx context.Context, olderThan time.Duration) (Unused, error) {
 	var out Unused
 	before := db.now().Add(-olderThan)
@@ -153,7 +154,7 @@ func (db *DB) strayFiles(ctx context.Context, before time.Time, found func(path,
 				continue // gone meanwhile, somebody's own, or young
 			}
 			if hash != "" {
-				n, err := db.count(ctx, `SELECT count(*) FROM blobs WHERE hash = ?`, hash)
+				n, err := db.count(ctx, fileRows, hash)
 				if err != nil {
 					return err
 				}

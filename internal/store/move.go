@@ -75,7 +75,7 @@ var notMoved = []string{"counted", "spent", "nodes", "owned", "search_places", "
 var firstMoved = []string{"threads", "approvals"}
 
 // movedRows leaves out what a database says of itself.
-var movedRows = map[string]string{"memos": " WHERE kind <> 'store'"}
+var movedRows = map[string]string{"memos": " WHERE kind NOT IN ('store', '" + leavingBlobs + "')"}
 
 // table is a table to be moved, with its columns in one order.
 type table struct {
@@ -156,7 +156,7 @@ func (t table) names() []string {
 type move struct {
 	from, to *DB
 	tables   []table
-	inline   bool // attachments of any size go into the database
+	copying  bool // to a file beside which the bytes of files and of the storage will lie
 	progress func(MovedTable)
 	done     []MovedTable
 }
@@ -172,7 +172,7 @@ func (db *DB) copyServer(ctx context.Context, to string, progress func(done, all
 	if err != nil {
 		return err
 	}
-	m := &move{from: db, to: made, tables: tables, inline: true}
+	m := &move{from: db, to: made, tables: tables, copying: true}
 	if progress != nil {
 		m.progress = func(MovedTable) { progress(len(m.done), len(tables)) }
 	}
@@ -271,7 +271,7 @@ func (m *move) one(ctx context.Context, t table, r rowReader, w rowWriter) (Move
 	insert := newInserter(t, w)
 	read, err := m.rows(ctx, t, r, m.from, func(values []any) error {
 		if t.name == "blobs" {
-			if err := m.lay(t, values); err != nil {
+			if err := m.lay(ctx, t, values); err != nil {
 				return err
 			}
 		}
@@ -312,12 +312,12 @@ func (m *move) rows(ctx context.Context, t table, r rowReader, of *DB, each func
 			}
 		}
 		if t.name == "blobs" {
-			if err := fetchBlob(of, t, values); err != nil {
+			if err := m.fetch(ctx, of, t, values); err != nil {
 				return err
 			}
 		}
 		out.Rows++
-		addRow(sum, values)
+		addRow(sum, t.same(values))
 		if each == nil {
 			return nil
 		}

@@ -7,9 +7,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
+
+	"chorus/internal/chat"
 )
 
 // snapshot lets read see the database as it is at one moment.
@@ -191,17 +194,25 @@ func (in *inserter) flush() error {
 	return err
 }
 
-// fetchBlob puts the bytes of a blob that is a file into its row, and fails where they are not what the row says.
-func fetchBlob(of *DB, t table, values []any) error {
-	hash, data := t.at("hash"), t.at("data")
+// fetch puts the bytes of a blob that is outside of the database into its row, and fails where they are not what the row says. A copy
+// is without them.
+func (m *move) fetch(ctx context.Context, of *DB, t table, values []any) error {
+	hash, data, at := t.at("hash"), t.at("data"), t.at("place")
 	name, ok := values[hash].(string)
 	if !ok {
 		return errors.New("a blob has no hash")
 	}
+	place, _ := values[at].(string)
+	if values[data] == nil && m.copying {
+		return nil
+	}
 	if values[data] == nil {
-		bytes, err := os.ReadFile(of.blobPath(name))
-		if err != nil {
+		bytes, err := of.bytesOutside(ctx, name, place)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, chat.ErrLost) {
 			return fmt.Errorf("the bytes of an attachment are missing; `chorus doctor --thorough --fix` takes note of it, then move again: %w", err)
+		}
+		if err != nil {
+			return err
 		}
 		values[data] = bytes
 	}
@@ -212,14 +223,44 @@ func fetchBlob(of *DB, t table, values []any) error {
 	return nil
 }
 
-// lay writes a large blob into its file where the new database keeps it there.
-func (m *move) lay(t table, values []any) error {
-	data, _ := values[t.at("data")].([]byte)
-	if m.inline || m.to.OnServer() || len(data) <= maxInline {
+// bytesOutside reads the bytes of a blob from its file or from the storage.
+func (db *DB) bytesOutside(ctx context.Context, hash, place string) ([]byte, error) {
+	if place != "" {
+		return db.getApart(ctx, hash, place)
+	}
+	return os.ReadFile(db.blobPath(hash))
+}
+
+// lay puts a large blob where the new database keeps it. Bytes that were read from the storage that the new one has, too, are there.
+func (m *move) lay(ctx context.Context, t table, values []any) error {
+	at, data := t.at("place"), t.at("data")
+	was, hash := values[at], values[t.at("hash")].(string)
+	values[at] = ""
+	bytes, _ := values[data].([]byte)
+	switch {
+	case m.copying:
+		return nil
+	case m.to.apart(len(bytes)):
+		values[data], values[at] = nil, m.to.storage.Name()
+		if was == m.to.storage.Name() {
+			return nil
+		}
+		return m.to.storageProblem(m.to.storage.Put(ctx, hash, bytes))
+	case m.to.OnServer() || len(bytes) <= maxInline:
 		return nil
 	}
-	values[t.at("data")] = nil
-	return m.to.writeBlobFile(values[t.at("hash")].(string), data)
+	values[data] = nil
+	return m.to.writeBlobFile(hash, bytes)
+}
+
+// same is a row as it is in both databases: blobs may be in another place.
+func (t table) same(values []any) []any {
+	if t.name != "blobs" {
+		return values
+	}
+	out := slices.Clone(values)
+	out[t.at("place")] = ""
+	return out
 }
 
 func (t table) at(name string) int {

@@ -44,6 +44,9 @@ func (p *Problem) Error() string {
 	if IsPostgres(p.Path) {
 		return p.server()
 	}
+	if strings.Contains(p.Path, "://") && p.What != ErrBlob {
+		return p.storage()
+	}
 	switch p.What {
 	case ErrDamaged:
 		say = fmt.Sprintf("%s is damaged: stop chorus, then `chorus restore FILE` puts a backup in its place, or `chorus doctor --fix` saves what can be read", p.Path)
@@ -97,6 +100,11 @@ func (p *Problem) server() string {
 		say += " (" + strings.Join(strings.Fields(p.Cause.Error()), " ") + ")"
 	}
 	return say
+}
+
+// storage is Error for what keeps attachments outside of the database. Its own sentence says where it is and what helps.
+func (p *Problem) storage() string {
+	return fmt.Sprintf("attachments and long results cannot be read or written: %v; nothing that was acknowledged is lost", p.Cause)
 }
 
 // Unwrap gives the kind and the cause.

@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/blobstorage"
 	"chorus/internal/owner"
 )
 
@@ -35,6 +36,9 @@ type Options struct {
 	Durability string
 	// BlobDir holds blobs over 64 KiB; empty means the folder "blobs" beside the file.
 	BlobDir string
+	// Blobs is where blobs over 64 KiB are kept instead, outside of database and home, for all machines; nil: nowhere. Close
+	// closes it.
+	Blobs blobstorage.Storage
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Patience is how long a commit waits for another process that writes, before it
@@ -60,6 +64,7 @@ type Options struct {
 type DB struct {
 	path    string
 	blobDir string
+	storage blobstorage.Storage // nil: none
 	now     func() time.Time
 	follow  Follower
 	owns    func(Tx, owner.Name) error
@@ -106,7 +111,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, explain(path, err)
 	}
-	db := &DB{path: path, blobDir: o.BlobDir, now: o.Now, follow: o.Follow, owns: o.Owns, places: o.Placement, w: w, says: &sqliteSQL, health: w.health}
+	db := &DB{path: path, blobDir: o.BlobDir, storage: o.Blobs, now: o.Now, follow: o.Follow, owns: o.Owns, places: o.Placement, w: w, says: &sqliteSQL, health: w.health}
 	db.readers, err = sql.Open(driverName, dsn(path, readerPragmas))
 	if err != nil {
 		return nil, errors.Join(explain(path, err), w.close())
@@ -131,15 +136,18 @@ func openServer(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &DB{path: pg.name, now: o.Now, follow: o.Follow, owns: o.Owns, places: o.Placement, pg: pg, says: &postgresSQL, health: h}, nil
+	return &DB{path: pg.name, storage: o.Blobs, now: o.Now, follow: o.Follow, owns: o.Owns, places: o.Placement, pg: pg, says: &postgresSQL, health: h}, nil
 }
 
 // Close commits what is queued and closes the file. It may be called twice.
-func (db *DB) Close() error {
+func (db *DB) Close() (err error) {
+	if db.storage != nil {
+		defer func() { err = errors.Join(err, db.storage.Close()) }()
+	}
 	if db.pg != nil {
 		return db.pg.close()
 	}
-	err := db.w.close()
+	err = db.w.close()
 	db.searchMu.Lock()
 	defer db.searchMu.Unlock()
 	if db.closed {

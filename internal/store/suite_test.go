@@ -7,6 +7,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"chorus/internal/blobstorage/s3"
+	"chorus/internal/blobstorage/s3test"
 	"chorus/internal/store"
 	"chorus/internal/store/storetest"
 )
@@ -36,6 +38,33 @@ func TestSuite(t *testing.T) {
 		storetest.Fresh(t, path)
 		return func() storetest.Store {
 			db, err := store.Open(t.Context(), store.Options{Path: path})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := db.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			return storetest.Of(db)
+		}
+	})
+}
+
+// The whole suite with large blobs in a bucket.
+func TestSuiteWithABucket(t *testing.T) {
+	t.Parallel()
+	server := s3test.New(t)
+	storetest.Run(t, func(t *testing.T) func() storetest.Store {
+		path := filepath.Join(t.TempDir(), "chorus.db")
+		storetest.Fresh(t, path)
+		return func() storetest.Store {
+			blobs, err := s3.New(s3.Options{Bucket: s3test.Bucket, Prefix: filepath.Base(filepath.Dir(filepath.Dir(path))), Endpoint: server.URL, Region: "x", PathStyle: true,
+				AccessKey: s3test.AccessKey, SecretKey: s3test.SecretKey})
+			if err != nil {
+				t.Fatal(err)
+			}
+			db, err := store.Open(t.Context(), store.Options{Path: path, Blobs: blobs})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -218,15 +218,37 @@ func (s *Storage) list(ctx context.Context, token string, most int) (list page, 
 	return list, err
 }
 
-// Check implements blobstorage.Storage.
-func (s *Storage) Check(ctx context.Context) error {
-	key, data := s.below()+".probe-"+rand.Text(), []byte("written by chorus doctor")
+// Owner implements blobstorage.Storage.
+func (s *Storage) Owner(ctx context.Context) (string, error) {
+	var name []byte
+	err := s.again(ctx, func(ctx context.Context) (err error) {
+		_, name, err = s.do(ctx, call{method: http.MethodGet, key: s.below() + blobstorage.OwnerFile, most: maxReport})
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return strings.TrimSpace(string(name)), err
+}
+
+// SetOwner implements blobstorage.Storage.
+func (s *Storage) SetOwner(ctx context.Context, owner string) error {
+	return s.put(ctx, s.below()+blobstorage.OwnerFile, []byte(owner+"\n"))
+}
+
+// put keeps something that is no blob.
+func (s *Storage) put(ctx context.Context, key string, data []byte) error {
 	sum := sha256.Sum256(data)
-	err := s.again(ctx, func(ctx context.Context) error {
+	return s.again(ctx, func(ctx context.Context) error {
 		_, _, err := s.do(ctx, call{method: http.MethodPut, key: key, payload: hex.EncodeToString(sum[:]), body: data})
 		return err
 	})
-	if err != nil {
+}
+
+// Check implements blobstorage.Storage.
+func (s *Storage) Check(ctx context.Context) error {
+	key, data := s.below()+".probe-"+rand.Text(), []byte("written by chorus doctor")
+	if err := s.put(ctx, key, data); err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
 	_, read, err := s.do(ctx, call{method: http.MethodGet, key: key, most: maxReport})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"chorus/internal/approval"
+	"chorus/internal/blobstorage"
 	"chorus/internal/checkpoint"
 	"chorus/internal/doctor"
 	"chorus/internal/provider"
@@ -192,6 +193,38 @@ func (p *checker) blobs(ctx context.Context) []doctor.Finding {
 		return []doctor.Finding{doctor.Noted("unused bytes", "chorus doctor --fix", "%s in %s that nothing refers to; a long session removes them once a day",
 			bytesWords(unused.Bytes), text.Count(unused.Count, "piece"))}
 	}
+}
+
+// storageTime is how long a storage may take that is far away or busy.
+const storageTime = 20 * time.Second
+
+// storage looks whether attachments can be written, read, listed and removed where blobUrl says.
+func (p *checker) storage(ctx context.Context) []doctor.Finding {
+	const name = "attachments"
+	at := p.databaseAt()
+	if at.Blobs == nil {
+		return nil
+	}
+	ctx, cancel := hurry(ctx)
+	defer cancel()
+	err := at.Blobs.Check(ctx)
+	if closed := at.Blobs.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return []doctor.Finding{doctor.Bad(name, "see that the storage is there, and blobUrl in the configuration", "%v", err)}
+	}
+	out := []doctor.Finding{doctor.Good(name, "%s: written, read, listed and removed", at.Blobs.Name())}
+	if db := p.opened().db; db != nil {
+		switch others, err := db.BlobsOfOthers(ctx); {
+		case err != nil:
+			out = append(out, doctor.Warning(name, "chorus doctor", "%v", err))
+		case others:
+			out = append(out, doctor.Warning(name, "give each database a prefix of its own in blobUrl; if the other one is gone, remove "+blobstorage.OwnerFile+" there, and the next sweep makes it this one's",
+				"%s belongs to another database, so nothing is ever removed from it", at.Blobs.Name()))
+		}
+	}
+	return out
 }
 
 func (p *checker) audit(ctx context.Context) []doctor.Finding {
