@@ -186,6 +186,10 @@ func (h *Handler) CompleteCommand(ctx context.Context, by operation.Caller, in o
 	if err != nil {
 		return out, err
 	}
+	if name, isFile := strings.CutPrefix(in.Line, "@"); isFile {
+		out.Items, err = t.files(ctx, name)
+		return out, err
+	}
 	start := strings.TrimLeft(in.Line, " ")
 	if start == "" {
 		start = "/"
@@ -215,6 +219,16 @@ func (h *Handler) CompleteCommand(ctx context.Context, by operation.Caller, in o
 		out.Items = append(out.Items, operations.Completion(s))
 	}
 	return out, nil
+}
+
+// files are those of the conversation's folder that a name could mean.
+func (t *turn) files(ctx context.Context, name string) ([]operations.Completion, error) {
+	list, err := operations.SessionFiles.Call(ctx, t.to, t.by, operations.SessionFileQuery{ID: t.session.ID, Match: name, Limit: 12})
+	out := []operations.Completion{}
+	for _, f := range list.Items {
+		out = append(out, operations.Completion{Line: "@" + f.Path + " ", Label: f.Path})
+	}
+	return out, err
 }
 
 // values are what an option can be, of what the person may see.

@@ -88,6 +88,7 @@ type Thread struct {
 	LastActive time.Time
 	Parent     Parent // zero: nobody's
 	Placement  string // the label of the machines that have its files; empty: any may run it
+	Listing    string // pinned, archived or "": how lists show it
 }
 
 // Parent is who began a thread that an agent began.

@@ -21,7 +21,7 @@ type CommandLine struct {
 // CommandStart is what was typed of a command so far.
 type CommandStart struct {
 	ID   string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
-	Line string `json:"line,omitempty" maxLen:"4096" doc:"what was typed so far; left out: every command"`
+	Line string `json:"line,omitempty" maxLen:"4096" doc:"what was typed so far, or @ and the beginning of a file's name; left out: every command"`
 }
 
 // CommandAnswer is what came of a command.

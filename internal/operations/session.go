@@ -91,7 +91,8 @@ type Session struct {
 	LastOutcome   string       `json:"lastOutcome,omitempty"`
 	Error         string       `json:"error,omitempty"` // of the last run
 	ForkedFrom    string       `json:"forkedFrom,omitempty"`
-	Parent        string       `json:"parent,omitempty"` // the session whose agent began it
+	Parent        string       `json:"parent,omitempty"`  // the session whose agent began it
+	Listing       string       `json:"listing,omitempty"` // pinned or archived
 	Usage         feed.Usage   `json:"usage"`
 	Cost          feed.USD     `json:"cost"`
 	Runs          []RunSummary `json:"runs,omitempty"` // the newest first; only where one session is asked for
@@ -112,12 +113,13 @@ type RunSummary struct {
 
 // SessionQuery narrows a list of sessions; zero fields do not.
 type SessionQuery struct {
-	Status string `json:"status,omitempty" enum:"idle,queued,running,waiting" doc:"queued: it waits until fewer others run"`
-	Agent  string `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"only this agent's"`
-	Search string `json:"search,omitempty" maxLen:"200" doc:"words of the title"`
-	Parent string `json:"parent,omitempty" maxLen:"1024" noun:"session" doc:"those that this session's agent gave to other agents; left out: those that people began"`
-	Cursor string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
-	Limit  int    `json:"limit,omitempty" min:"1" max:"200" default:"50" doc:"at most so many"`
+	Status  string `json:"status,omitempty" enum:"idle,queued,running,waiting" doc:"queued: it waits until fewer others run"`
+	Agent   string `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"only this agent's"`
+	Search  string `json:"search,omitempty" maxLen:"200" doc:"words of the title"`
+	Listing string `json:"listing,omitempty" enum:"pinned,archived,all" doc:"only the pinned or the archived ones, or all; left out: all but the archived"`
+	Parent  string `json:"parent,omitempty" maxLen:"1024" noun:"session" doc:"those that this session's agent gave to other agents; left out: those that people began"`
+	Cursor  string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
+	Limit   int    `json:"limit,omitempty" min:"1" max:"200" default:"50" doc:"at most so many"`
 }
 
 // SessionRef names a session.
@@ -182,6 +184,8 @@ type SessionChange struct {
 	Model       string `json:"model,omitempty" maxLen:"200" noun:"model" cli:"model,m" doc:"provider/model, or a model's name alone"`
 	Mode        string `json:"mode,omitempty" maxLen:"32" doc:"plan, review, implement or verify; off: none"`
 	Permissions string `json:"permissions,omitempty" maxLen:"64" noun:"profile" doc:"the profile that says what may be done without asking"`
+	Title       string `json:"title,omitempty" maxLen:"200" doc:"what lists call it"`
+	Listing     string `json:"listing,omitempty" enum:"normal,pinned,archived" doc:"pinned: before all others; archived: out of lists until somebody says something in it"`
 }
 
 // ForkRequest says where a session is forked.
@@ -249,10 +253,10 @@ var (
 		Errors: []operation.Kind{operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/sessions/{id}/resume", ID: "resume", Body: "TakeUp"}}}, Sessions.ResumeSession)
 
-	ChangeSession = operation.New(operation.Info{Name: "session.change", Help: "Change the model, the mode or the permissions of a session",
-		Doc: "It counts from the next message on; a run that is on goes on as it began.", Scope: operation.Chat, Effect: operation.Changes,
+	ChangeSession = operation.New(operation.Info{Name: "session.change", Help: "Change the model, the mode, the permissions or the title of a session, pin it or archive it",
+		Doc: "Model, mode and permissions count from the next message on; a run that is on goes on as it began.", Scope: operation.Chat, Effect: operation.Changes,
 		HTTP: []operation.HTTP{{Route: "PATCH /api/sessions/{id}", ID: "changeSession", Body: "SessionChange", NeedsBody: true}},
-		CLI:  []operation.CLI{{Words: "thread change", Args: "ID", Example: "  chorus thread change 01k3 --mode review\n  chorus thread change 01k3 -m anthropic/claude-sonnet-4-5"}},
+		CLI:  []operation.CLI{{Words: "thread change", Args: "ID", Example: "  chorus thread change 01k3 --mode review\n  chorus thread change 01k3 -m anthropic/claude-sonnet-4-5\n  chorus thread change 01k3 --title \"Release 2.1\" --listing pinned"}},
 		Done: "{id} answers as {provider}/{model} with the permissions {permissions} from the next message on"}, Sessions.ChangeSession)
 
 	ClearSession = operation.New(operation.Info{Name: "session.clear", Help: "Begin anew: what was said so far is not shown to the agent any more",

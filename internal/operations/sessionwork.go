@@ -9,6 +9,7 @@ import (
 // SessionWork carries out operations on what a session works with: its folder, its agent's notes, the prompts of its MCP servers.
 type SessionWork interface {
 	SessionDiff(context.Context, operation.Caller, SessionRef) (SessionChanges, error)
+	SessionFiles(context.Context, operation.Caller, SessionFileQuery) (operation.List[SessionFile], error)
 	SessionNotes(context.Context, operation.Caller, SessionRef) (operation.List[SessionNote], error)
 	SetSessionNote(context.Context, operation.Caller, SessionNoteText) (SessionNote, error)
 	ClearSessionNotes(context.Context, operation.Caller, SessionNoteRef) (ClearedNotes, error)
@@ -18,6 +19,18 @@ type SessionWork interface {
 // SessionChanges is what has changed in a session's repository since its last commit.
 type SessionChanges struct {
 	Text string `json:"text"` // a line for each file; "": nothing has
+}
+
+// SessionFileQuery says which files of a session's folder are looked for.
+type SessionFileQuery struct {
+	ID    string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	Match string `json:"match,omitempty" maxLen:"200" doc:"letters of the path, in their order; left out: any"`
+	Limit int    `json:"limit,omitempty" min:"1" max:"200" default:"20" doc:"at most so many"`
+}
+
+// SessionFile is a file in a session's folder.
+type SessionFile struct {
+	Path string `json:"path"`
 }
 
 // SessionNote is one of the agent's work notes.
@@ -57,6 +70,11 @@ var (
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "GET /api/sessions/{id}/diff", ID: "sessionDiff"}}}, SessionWork.SessionDiff)
 
+	SessionFiles = operation.New(operation.Info{Name: "session.files", Help: "Find files in a session's folder by their names", Scope: operation.Read,
+		Doc:    "Files that ignore files leave out are not found. In a very large folder only the first part is looked through.",
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/sessions/{id}/files", ID: "sessionFiles"}}}, SessionWork.SessionFiles)
+
 	SessionNotes = operation.New(operation.Info{Name: "session.notes", Help: "List the work notes of a session's agent", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/sessions/{id}/notes", ID: "sessionNotes"}}}, SessionWork.SessionNotes)
@@ -76,5 +94,5 @@ var (
 )
 
 func sessionWork() []operation.Any {
-	return []operation.Any{SessionDiff, SessionNotes, SetSessionNote, ClearSessionNotes, SessionPrompts}
+	return []operation.Any{SessionDiff, SessionFiles, SessionNotes, SetSessionNote, ClearSessionNotes, SessionPrompts}
 }

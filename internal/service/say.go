@@ -59,6 +59,9 @@ func (o *Handler) utter(ctx context.Context, by operation.Caller, row journal.Th
 	if err := o.mayWork(by, row); err != nil {
 		return utterance{}, err
 	}
+	if err := o.unarchive(ctx, row); err != nil {
+		return utterance{}, err
+	}
 	bot, err := o.app.Settings.BotFor(row)
 	if err != nil {
 		return utterance{}, err

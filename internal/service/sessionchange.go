@@ -3,9 +3,12 @@ package service
 import (
 	"cmp"
 	"context"
+	"strings"
 
+	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/store"
 )
 
 // noMode is the mode of a change that ends one.
@@ -19,6 +22,12 @@ func (o *Handler) ChangeSession(ctx context.Context, by operation.Caller, in ope
 	}
 	if err := o.mayWork(by, row); err != nil {
 		return operations.Session{}, err
+	}
+	if err := o.relist(ctx, row, in); err != nil {
+		return operations.Session{}, err
+	}
+	if in.Model == "" && in.Mode == "" && in.Permissions == "" {
+		return o.GetSession(ctx, by, operations.SessionRef{ID: string(row.ID)})
 	}
 	made, err := o.Standing(ctx, row.ID)
 	if err != nil {
@@ -44,4 +53,37 @@ func (o *Handler) ChangeSession(ctx context.Context, by operation.Caller, in ope
 		return operations.Session{}, err
 	}
 	return o.GetSession(ctx, by, operations.SessionRef{ID: string(row.ID)})
+}
+
+// The listing of a session that is neither pinned nor archived, and of one that is put away.
+const (
+	normalListing = "normal"
+	archived      = "archived"
+)
+
+// relist changes what lists call a session and where they show it.
+func (o *Handler) relist(ctx context.Context, row journal.Thread, in operations.SessionChange) error {
+	var change store.ThreadChange
+	if title := strings.Join(strings.Fields(in.Title), " "); title != "" {
+		change.Title = &title
+	}
+	if in.Listing != "" {
+		listing := in.Listing
+		if listing == normalListing {
+			listing = ""
+		}
+		change.Listing = &listing
+	}
+	if change.Title == nil && change.Listing == nil {
+		return nil
+	}
+	return o.app.DB.SetThread(ctx, row.ID, change)
+}
+
+// unarchive brings a session back into lists, because somebody says something in it.
+func (o *Handler) unarchive(ctx context.Context, row journal.Thread) error {
+	if row.Listing != archived {
+		return nil
+	}
+	return o.relist(ctx, row, operations.SessionChange{Listing: normalListing})
 }

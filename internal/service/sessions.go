@@ -261,6 +261,13 @@ func (o *Handler) ListSessions(ctx context.Context, by operation.Caller, q opera
 		return o.listQueued(ctx, by, q)
 	}
 	f := store.ThreadFilter{Agent: q.Agent, Status: status, Title: q.Search, Limit: limit(q.Limit, 50, 200) + 1}
+	switch {
+	case q.Listing == "all":
+	case q.Listing != "":
+		f.Listing = q.Listing
+	case q.Parent == "" && q.Status == "":
+		f.Listing = store.Unarchived
+	}
 	if !by.May(operation.Admin) {
 		f.Transport, f.Place = "web", ownPlace(by.Principal)
 	}
@@ -412,7 +419,7 @@ func (o *Handler) view(row journal.Thread, ends store.Ends, made standing, own o
 	if made.Forked != "" {
 		s.ForkedFrom = made.Forked.Thread()
 	}
-	s.Parent = row.Parent.Thread.Thread()
+	s.Parent, s.Listing = row.Parent.Thread.Thread(), row.Listing
 	if ends.Last.Error != nil {
 		s.Error = hide.Text(ends.Last.Error.Message)
 	} else if ends.Last.Reason != chat.EndDone {

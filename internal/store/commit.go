@@ -393,7 +393,8 @@ func (a *applying) entitle(blocks chat.Blocks) {
 
 // TitleOf is what a thread is called that begins with these words.
 func TitleOf(blocks chat.Blocks) string {
-	title := strings.Join(strings.Fields(blocks.Text()), " ")
+	words, _, _ := strings.Cut(blocks.Text(), "<attachment filename=") // a text file that came with the words
+	title := strings.Join(strings.Fields(words), " ")
 	if utf8.RuneCountInString(title) > titleLength {
 		title = string([]rune(title)[:titleLength])
 	}

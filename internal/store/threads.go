@@ -14,7 +14,7 @@ import (
 	"chorus/internal/owner"
 )
 
-const threadColumns = `id, agent, place, owner, title, dir, status, epoch, next_seq, waiting, wake, created, last_active, parent, parent_run, parent_call, root_run, placement`
+const threadColumns = `id, agent, place, owner, title, dir, status, epoch, next_seq, waiting, wake, created, last_active, parent, parent_run, parent_call, root_run, placement, listing`
 
 // createThread makes the row unless it is there; what the draft leaves empty
 // comes from the id.
@@ -87,9 +87,13 @@ type ThreadFilter struct {
 	Place     string
 	Status    chat.Status
 	Title     string  // what the title holds, in whatever case
+	Listing   string  // pinned, archived, or unarchived: all but those
 	Limit     int     // 0: 100
 	Before    *Cursor // only threads after this one in the list
 }
+
+// Unarchived lists every thread that was not put away.
+const Unarchived = "unarchived"
 
 // Cursor is a place in a list of threads, newest first.
 type Cursor struct {
@@ -116,6 +120,11 @@ func (db *DB) Threads(ctx context.Context, f ThreadFilter) ([]journal.Thread, er
 		where.equal("parent", string(f.Parent))
 	case !f.Children:
 		where.add("parent = ''")
+	}
+	if f.Listing == Unarchived {
+		where.add("listing <> 'archived'")
+	} else {
+		where.equal("listing", f.Listing)
 	}
 	if f.Title != "" {
 		escaped := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(f.Title))
@@ -145,15 +154,16 @@ func (db *DB) ActiveThreads(ctx context.Context) ([]journal.Thread, error) {
 
 // ThreadChange is what may be changed of a thread from outside; nil stays.
 type ThreadChange struct {
-	Title *string
-	Dir   *string
+	Title   *string
+	Dir     *string
+	Listing *string // "", pinned or archived
 }
 
-// SetThread changes what people call a thread, or where its tools work.
+// SetThread changes what people call a thread, where its tools work, or where lists show it.
 func (db *DB) SetThread(ctx context.Context, id chat.ThreadID, c ThreadChange) error {
 	err := db.write(ctx, func(tx *transaction) error {
-		n, err := tx.change(`UPDATE threads SET title = coalesce(?, title), dir = coalesce(?, dir) WHERE id = ?`,
-			c.Title, c.Dir, string(id))
+		n, err := tx.change(`UPDATE threads SET title = coalesce(?, title), dir = coalesce(?, dir), listing = coalesce(?, listing) WHERE id = ?`,
+			c.Title, c.Dir, c.Listing, string(id))
 		if err == nil && n == 0 {
 			err = journal.ErrUnknown
 		}
@@ -183,7 +193,7 @@ func scanThread(row scanner) (journal.Thread, error) {
 	var created, active int64
 	err := row.Scan(&t.ID, &t.Agent, &t.Place, &owner, &t.Title, &t.Dir, &t.Status,
 		&t.Epoch, &t.Next, &t.Waiting, &t.Wake, &created, &active,
-		&t.Parent.Thread, &t.Parent.Run, &t.Parent.Call, &t.Parent.Root, &t.Placement)
+		&t.Parent.Thread, &t.Parent.Run, &t.Parent.Call, &t.Parent.Root, &t.Placement, &t.Listing)
 	if errors.Is(err, sql.ErrNoRows) {
 		return t, journal.ErrUnknown
 	}

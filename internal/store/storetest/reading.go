@@ -35,10 +35,15 @@ func testThreads(t *testing.T, f *fixture) {
 	}
 	f.equal("threads", len(all), 6)
 	f.equal("newest", all[0], chat.ThreadID("api:p0:t@helper"))
+	pinned, archived := "pinned", "archived"
+	f.ok(f.s.SetThread(f.ctx(), all[0], store.ThreadChange{Listing: &pinned}))
+	f.ok(f.s.SetThread(f.ctx(), all[1], store.ThreadChange{Listing: &archived}))
+	f.equal("listing", f.row(all[0]).Listing, "pinned")
 	for name, c := range map[string]struct {
 		filter store.ThreadFilter
 		want   int
 	}{
+		"pinned": {store.ThreadFilter{Listing: "pinned"}, 1}, "archived": {store.ThreadFilter{Listing: "archived"}, 1}, "unarchived": {store.ThreadFilter{Listing: store.Unarchived}, 5},
 		"agent": {store.ThreadFilter{Agent: "helper"}, 1}, "transport": {store.ThreadFilter{Transport: "cli"}, 5},
 		"place": {store.ThreadFilter{Place: "p1"}, 2}, "status": {store.ThreadFilter{Status: chat.Idle}, 6},
 		"none": {store.ThreadFilter{Status: chat.Running}, 0}, "two": {store.ThreadFilter{Transport: "cli", Place: "p0"}, 3},

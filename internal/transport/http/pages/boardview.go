@@ -205,7 +205,7 @@ func (p *Pages) boardParts(b boardView, frame layout) (map[string]string, error)
 		name string
 		data any
 	}{"#board-filters": {"board-filters", b}, "#board-status": {"board-status", b}, "#board-new": {"board-new", b},
-		".sessions": {"recent", framed}, ".bar nav": {"places", framed}, ".places": {"side-places", framed}, ".asked-place": {"asked", framed}} {
+		".recent": {"recent", framed}, ".bar nav": {"top-places", framed}, ".places": {"side-places", framed}, ".asked-place": {"asked", framed}} {
 		html, err := p.fragment(part.name, part.data)
 		if err != nil {
 			return nil, err

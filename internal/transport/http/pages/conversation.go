@@ -60,7 +60,7 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request, by operatio
 		f.Script = "live.js"
 	}
 	return p.render(w, http.StatusOK, "conversation.html", map[string]any{
-		"Layout": f, "Session": s, "Rows": html, "After": s.Seq, "Earlier": items.Next, "View": t, "State": p.stateOf(s), "Below": below.Items,
+		"Layout": f, "Session": s, "Rows": html, "After": s.Seq, "Earlier": items.Next, "View": t, "State": p.stateOf(s), "Below": below.Items, "Choices": p.choose(r, by), "Draft": p.draftOf(r, by),
 	})
 }
 
@@ -154,6 +154,9 @@ func (p *Pages) rows(t view, items []feed.Item) (template.HTML, error) {
 				return "", err
 			}
 			made[owner].setPart(part, template.HTML(html))
+			if d, ok := r.Data.(rowData); ok && d.Open && part == "out" {
+				made[owner].open()
+			}
 		}
 	}
 	var out strings.Builder
@@ -188,6 +191,14 @@ func (r *row) setPart(part string, html template.HTML) {
 	}
 	s.Parts[part] = html
 	r.Data = s
+}
+
+// open unfolds a row.
+func (r *row) open() {
+	if s, ok := r.Data.(rowData); ok {
+		s.Open = true
+		r.Data = s
+	}
 }
 
 // newSession shows the form for a new conversation.
@@ -290,6 +301,12 @@ func (p *Pages) say(w http.ResponseWriter, r *http.Request, by operation.Caller)
 	if !fromScript(r) && isCommand(message) { // our script sends commands to their own address
 		return p.command(w, r, by)
 	}
+	// A browser without our script sends what was chosen along with the words.
+	if change := changeOf(r, id); change != (operations.SessionChange{ID: id}) {
+		if _, err := operations.ChangeSession.Call(r.Context(), p.Executor, by, change); err != nil {
+			return err
+		}
+	}
 	said, err := p.sendMessage(w, r, by, id, message)
 	if err != nil {
 		return err
@@ -342,7 +359,7 @@ func (p *Pages) answer(w http.ResponseWriter, r *http.Request, by operation.Call
 	if verdict != "approve" && verdict != "deny" {
 		return operation.Errorf(operation.Invalid, "the verdict must be approve or deny")
 	}
-	a, err := operations.AnswerApproval.Call(r.Context(), p.Executor, by, operations.Answer{ID: r.PathValue("id"), Approved: verdict == "approve", Note: r.PostFormValue("note")})
+	a, err := operations.AnswerApproval.Call(r.Context(), p.Executor, by, operations.Answer{ID: r.PathValue("id"), Approved: verdict == "approve", Note: r.PostFormValue("note"), Always: r.PostForm["always"]})
 	if err != nil {
 		return err
 	}

@@ -62,6 +62,11 @@ func parseDiff(text string) (files []diffFile, cut bool) {
 		case strings.HasPrefix(line, "diff --git "):
 			files = append(files, diffFile{Path: gitPath(line), Folded: len(files) >= openFiles})
 			file = &files[len(files)-1]
+		case strings.HasPrefix(line, "--- ") && (file == nil || len(file.Hunks) > 0): // a diff without git's own lines
+			files = append(files, diffFile{Path: headPath(line), Folded: len(files) >= openFiles})
+			if file = &files[len(files)-1]; file.Path == "" {
+				file.Note = "new file"
+			}
 		case file == nil:
 		case strings.HasPrefix(line, "@@ "):
 			var head string
@@ -110,6 +115,8 @@ func (f *diffFile) describe(line string) {
 		f.Note = "renamed from " + unquote(rest[len("from "):])
 	case word == "rename" && strings.HasPrefix(rest, "to "):
 		f.Path = unquote(rest[len("to "):])
+	case line == "+++ /dev/null" && f.Note == "":
+		f.Note = "deleted"
 	case word == "+++" && rest != "/dev/null":
 		f.Path = strings.TrimPrefix(unquote(strings.TrimSuffix(rest, "\t")), "b/")
 	case word == "Binary" || strings.HasPrefix(line, "GIT binary patch"):
@@ -128,6 +135,15 @@ func gitPath(line string) string {
 		return rest[2:half]
 	}
 	return rest
+}
+
+// headPath is the path in "--- a/x"; "": there was no such file before.
+func headPath(line string) string {
+	name := unquote(strings.TrimSuffix(strings.TrimPrefix(line, "--- "), "\t"))
+	if name == "/dev/null" {
+		return ""
+	}
+	return strings.TrimPrefix(name, "a/")
 }
 
 // unquote reads a path that git put into quotation marks because of what is in it.

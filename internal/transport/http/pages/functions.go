@@ -25,6 +25,9 @@ func (p *Pages) functions() template.FuncMap {
 		"markdown": func(text string) template.HTML { return template.HTML(markdown.HTML(text)) }, // safe: see markdown.HTML
 		"diff":     diff,
 		"pairs":    sideBySide,
+		"edits":    edits,
+		"command":  commandOf,
+		"took":     took,
 		"lower":    strings.ToLower,
 		"reason":   work.Reason,
 		"breaks":   breaks,
@@ -70,6 +73,42 @@ func diff(text string) template.HTML {
 		return ""
 	}
 	return template.HTML(markdown.Code(text, "diff"))
+}
+
+// foldedLines is how long a diff in a conversation may be to be open at once.
+const foldedLines = 40
+
+// edits are the files that a call changed. Long ones are folded.
+func edits(text string) []diffFile {
+	files, _ := parseDiff(text)
+	for i := range files {
+		files[i].Folded = files[i].lines > foldedLines
+	}
+	return files
+}
+
+// commandOf is the shell command of a call; "": it is a call of another kind.
+func commandOf(tool, argsJSON string) string {
+	var args struct {
+		Command string `json:"command"`
+	}
+	if tool != "bash" || json.Unmarshal([]byte(argsJSON), &args) != nil {
+		return ""
+	}
+	return args.Command
+}
+
+// took is how long something took; "": no time that anybody would notice.
+func took(ms int64) string {
+	switch {
+	case ms <= 0:
+		return ""
+	case ms < 1000:
+		return fmt.Sprintf("%d ms", ms)
+	case ms < 60_000:
+		return fmt.Sprintf("%.1f s", float64(ms)/1000)
+	}
+	return fmt.Sprintf("%d min %d s", ms/60_000, ms/1000%60)
 }
 
 // pretty indents JSON; other text stays as it is.

@@ -112,6 +112,9 @@ func (p *Pages) routes() {
 	p.page("GET /s/{id}/commands", p.complete)
 	p.page("POST /s/{id}/stop", p.stop)
 	p.page("POST /s/{id}/fork", p.fork)
+	p.page("POST /s/{id}/change", p.changeSession)
+	p.page("POST /s/{id}/again", p.again)
+	p.page("GET /approvals/{id}/always", p.proposal)
 	p.page("POST /approvals/{id}", p.answer)
 	p.page("GET /s/{id}/blob/{hash}", p.blob)
 	p.mux.HandleFunc("GET /s/{id}/live", p.live)
@@ -184,14 +187,14 @@ func fromScript(r *http.Request) bool { return r.Header.Get("X-Chorus") != "" }
 
 // layout is the data of layout.html, the frame around every page.
 type layout struct {
-	Title    string
-	Path     string
-	Caller   operation.Caller
-	Sessions []operations.Session // the most recent ones, for the side bar
-	Pending  int                  // number of pending approvals
-	Version  string
-	Plain    bool // without navigation and side bar
-	Script   string
+	Title   string
+	Path    string
+	Caller  operation.Caller
+	Groups  []group // the pinned and the most recent conversations, for the side bar
+	Pending int     // number of pending approvals
+	Version string
+	Plain   bool // without navigation and side bar
+	Script  string
 }
 
 // maxListed is how many conversations the side bar shows.
@@ -199,8 +202,12 @@ const maxListed = 30
 
 func (p *Pages) layout(r *http.Request, by operation.Caller, title string) layout {
 	f := layout{Title: title, Path: r.URL.Path, Caller: by, Version: p.Version}
-	if list, err := operations.ListSessions.Call(r.Context(), p.Executor, by, operations.SessionQuery{Limit: maxListed}); err == nil {
-		f.Sessions = list.Items
+	pinned, err := operations.ListSessions.Call(r.Context(), p.Executor, by, operations.SessionQuery{Listing: "pinned", Limit: maxListed})
+	if err == nil {
+		list, err := operations.ListSessions.Call(r.Context(), p.Executor, by, operations.SessionQuery{Limit: maxListed})
+		if err == nil {
+			f.Groups = groupSessions(pinned.Items, list.Items, p.Now())
+		}
 	}
 	if list, err := operations.ListApprovals.Call(r.Context(), p.Executor, by, operations.ApprovalQuery{Limit: 100}); err == nil {
 		f.Pending = len(list.Items)

@@ -194,7 +194,7 @@ func more(v url.Values, next string) string {
 func (p *Pages) search(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	v := r.URL.Query()
 	text, agent := strings.TrimSpace(v.Get("q")), v.Get("agent")
-	data := map[string]any{"Layout": p.layout(r, by, "Search"), "Text": text, "Agent": agent, "Names": p.names(r.Context(), by)}
+	data := map[string]any{"Layout": p.layout(r, by, "Search"), "Text": text, "Agent": agent, "Names": p.names(r.Context(), by), "Listing": v.Get("listing")}
 	if text != "" {
 		hits, err := operations.Search.Call(r.Context(), p.Executor, by, operations.SearchQuery{Text: text, Agent: agent, Cursor: v.Get("cursor"), Limit: 50})
 		if err != nil {
@@ -202,7 +202,7 @@ func (p *Pages) search(w http.ResponseWriter, r *http.Request, by operation.Call
 		}
 		data["Hits"], data["More"] = hits.Items, more(v, hits.Next)
 	} else {
-		list, err := operations.ListSessions.Call(r.Context(), p.Executor, by, operations.SessionQuery{Agent: agent, Cursor: v.Get("cursor"), Limit: 100})
+		list, err := operations.ListSessions.Call(r.Context(), p.Executor, by, operations.SessionQuery{Agent: agent, Listing: v.Get("listing"), Cursor: v.Get("cursor"), Limit: 100})
 		if err != nil {
 			return err
 		}

@@ -37,6 +37,8 @@ type rowData struct {
 	View  view
 	Item  any
 	Parts map[string]template.HTML
+	Open  bool // of a call: its result is worth reading at once
+	Mine  bool // a person said it
 }
 
 // rowsOf are the rows of an item. They do not depend on other items, so a stream can begin
@@ -45,6 +47,7 @@ func (t view) rowsOf(item feed.Item) []row {
 	s := rowData{View: t, Item: item}
 	switch it := item.(type) {
 	case feed.UserMessage:
+		s.Mine = true
 		return []row{{ID: fmt.Sprint("e", it.Seq), Template: "user", Data: s}}
 	case feed.Steered:
 		return []row{{ID: fmt.Sprint("e", it.Seq), Template: "steered", Data: s}}
@@ -60,6 +63,7 @@ func (t view) rowsOf(item feed.Item) []row {
 			return []row{wait}
 		}
 	case feed.ToolResult:
+		s.Open = opens(it)
 		return []row{{ID: "out-" + it.CallID, Template: "result", Data: s}, {ID: "state-" + it.CallID, Template: "callstate", Data: s},
 			{ID: "over-" + it.CallID, Template: "over", Data: s}}
 	case feed.ApprovalRequired:
@@ -78,6 +82,11 @@ func (t view) rowsOf(item feed.Item) []row {
 		return []row{{ID: "live", Template: "nothing"}, {ID: fmt.Sprint("e", it.Seq), Template: "failed", Data: s}, noRetry}
 	}
 	return nil
+}
+
+// opens reports whether a result is shown without a click: a change that is short enough to be read.
+func opens(it feed.ToolResult) bool {
+	return it.Diff != "" && strings.Count(it.Diff, "\n") <= foldedLines
 }
 
 // noRetry takes away that a provider is waited for: it has answered, or the run is over.

@@ -117,7 +117,7 @@ func fillIn(v reflect.Value, depth int) {
 func TestEveryPageRenders(t *testing.T) {
 	t.Parallel()
 	p := newPages(t)
-	sessions := full[[]operations.Session]()
+	sessions, groups := full[[]operations.Session](), full[[]group]()
 	pages := map[string][2]map[string]any{
 		"agent.html":     {{"A": full[operations.AgentDetail]()}, {"A": operations.AgentDetail{}}},
 		"agents.html":    {{"List": full[[]operations.Agent]()}, {"List": []operations.Agent{}}},
@@ -166,6 +166,7 @@ func TestEveryPageRenders(t *testing.T) {
 			{"P": operations.Project{Status: "PAUSED"}, "May": true, "Tokens": int64(0), "Dollars": 0.0, "Note": (*operations.Note)(nil), "TokenChart": template.HTML(""), "DollarChart": template.HTML("")}},
 		"graph.html":   {{"G": full[operations.TaskGraph](), "Needs": map[string][]string{"value <x>": {"y"}}, "Graph": template.HTML("<svg></svg>")}, {"G": operations.TaskGraph{}, "Graph": template.HTML("")}},
 		"workers.html": {{"Status": full[operations.WorkStatus](), "List": full[[]operations.Worker](), "Admin": true}, {"Status": operations.WorkStatus{}, "List": nil, "Admin": true}},
+		"always.html":  {{"List": full[operations.RuleProposal](), "Back": "/approvals"}, {"List": operations.RuleProposal{Rules: full[[]operations.RuleStep]()}, "Back": ""}},
 		"signin.html":  {{"Problem": "x", "Next": "/"}, {"Problem": "", "Next": ""}},
 	}
 	for name := range p.templates {
@@ -174,7 +175,7 @@ func TestEveryPageRenders(t *testing.T) {
 				t.Errorf("%s is not tried", name)
 				continue
 			}
-			data["Layout"], data["Names"] = layout{Title: name, Sessions: sessions, Pending: 1, Plain: name == "signin.html" || name == "loggedin.html"}, map[string]string{"value <x>": "Ada"}
+			data["Layout"], data["Names"] = layout{Title: name, Groups: groups, Pending: 1, Plain: name == "signin.html" || name == "loggedin.html"}, map[string]string{"value <x>": "Ada"}
 			var out strings.Builder
 			if err := p.templates[name].ExecuteTemplate(&out, "layout.html", data); err != nil || strings.Contains(out.String(), "ZgotmplZ") {
 				t.Errorf("%s: %v\n%s", name, err, out.String())

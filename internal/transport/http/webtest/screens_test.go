@@ -53,7 +53,7 @@ func TestScreens(t *testing.T) {
 	p.say(asks)
 	p.until(`document.querySelector("form.verdict")`)
 	p.eval(`document.querySelectorAll(".said.user .text").forEach((e) => (e.textContent = "Add a test for the greeting."));
-		document.querySelector(".head [title]").textContent = "~/src/greeter"`)
+		document.querySelector(".head .meta [title]").textContent = "~/src/greeter"`)
 	p.screenshot("approval")
 	p.phone()
 	p.until(`innerWidth === 390`)
@@ -62,7 +62,7 @@ func TestScreens(t *testing.T) {
 	p.desktop()
 	p.visit("/s/" + id)
 	p.eval(`document.querySelectorAll(".said.user .text").forEach((e) => (e.textContent = "Make the greeting friendlier, and say what you did."));
-		document.querySelector(".head [title]").textContent = "~/src/greeter"; scrollTo(0, 0)`)
+		document.querySelector(".head .meta [title]").textContent = "~/src/greeter"; scrollTo(0, 0)`)
 	p.screenshot("conversation")
 	p.eval(`document.documentElement.dataset.theme = "dark"; scrollTo(0, 0)`)
 	p.screenshot("conversation-dark")

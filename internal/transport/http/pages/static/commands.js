@@ -6,7 +6,11 @@ export const isCommand = (text) => /^\/[^\s/:]*(\s|$)/.test(text.trimStart());
 
 // isPrompt reports whether what was typed begins the name of an MCP server's prompt: /server:prompt. It is said to the agent.
 const isPrompt = (text) => /^\/[^\s/:]+:\S*$/.test(text.trimStart());
-const hasCompletions = (text) => isCommand(text) || isPrompt(text);
+// fileWord is the beginning of a file's name before the cursor: @src/ma. null: there is none.
+const fileWord = (area) => /(?:^|\s)(@\S*)$/.exec(area.value.slice(0, area.selectionStart))?.[1] ?? null;
+const isOneLine = (text) => !text.trim().includes("\n");
+// asks is what the server is asked to complete; null: nothing.
+const asks = (area) => fileWord(area) ?? ((isCommand(area.value) || isPrompt(area.value)) && isOneLine(area.value) ? area.value.trimStart() : null);
 
 // completions shows in a list below the form how the line in the text area could go on.
 export function completions(area, list, url) {
@@ -30,16 +34,21 @@ export function completions(area, list, url) {
     all[chosen].scrollIntoView({ block: "nearest" });
   };
   const take = (option) => {
-    area.value = option.dataset.line;
+    const word = fileWord(area), line = option.dataset.line;
+    if (word !== null && line.startsWith("@")) {
+      const from = area.selectionStart - word.length;
+      area.setRangeText(line, from, area.selectionStart, "end");
+    } else area.value = line;
     area.dispatchEvent(new Event("input"));
     area.focus();
   };
   const ask = async () => {
-    const mine = ++asked;
+    const mine = ++asked, line = asks(area);
+    if (line === null) return;
     try {
-      const answer = await fetch(`${url}?line=${encodeURIComponent(area.value.trimStart())}`, { headers: { "X-Chorus": "1" } });
+      const answer = await fetch(`${url}?line=${encodeURIComponent(line)}`, { headers: { "X-Chorus": "1" } });
       const html = answer.ok ? await answer.text() : "";
-      if (mine !== asked || !hasCompletions(area.value)) return; // more was typed meanwhile, or it was sent
+      if (mine !== asked || asks(area) === null) return; // more was typed meanwhile, or it was sent
       list.innerHTML = html; // rendered by our own server
       chosen = -1;
       list.hidden = !list.children.length;
@@ -50,7 +59,7 @@ export function completions(area, list, url) {
     }
   };
   area.addEventListener("input", () => {
-    if (!hasCompletions(area.value) || area.value.trim().includes("\n")) {
+    if (asks(area) === null) {
       close();
       return;
     }

@@ -2,6 +2,7 @@
 // are sent without leaving it. What is kept here is what came of commands (answers.js).
 import { keeper } from "./answers.js";
 import { completions, isCommand } from "./commands.js";
+import { tell } from "./palette.js";
 import { post, reachable, toast } from "./page.js";
 
 const conversation = document.querySelector("[data-after]");
@@ -33,6 +34,7 @@ function put({ id, html, replaces, in: inside }) {
     const made = element(html);
     keepOpen(old, made);
     old.replaceWith(made);
+    if ("open" in made.dataset) made.closest("details.call").open = true; // a change that is short enough to be read at once
   } else if (!isPart(id)) {
     if (inside) document.getElementById(inside)?.append(element(html));
     else log.insertBefore(element(html), document.getElementById("live")); // the draft stays last
@@ -64,6 +66,8 @@ let status = document.getElementById("status")?.dataset.status ?? "idle";
 function show(now) {
   const stay = atEnd();
   const text = (name, value) => { const e = document.getElementById(name); if (e && e.textContent !== value) e.textContent = value; };
+  if (now.status === "waiting" && status !== "waiting") tell(`${now.title}: waiting for your approval`);
+  else if (now.status === "idle" && status === "running") tell(`${now.title}: the answer is there`);
   status = now.status;
   text("tokens", now.tokens);
   text("cost", now.cost);
@@ -176,6 +180,7 @@ async function send(event) {
   if (!area.value.trim() && !files.files.length) return;
   const body = new FormData(form);
   if (document.getElementById("steer-mode").hidden) body.delete("mode");
+  for (const name of ["model", "permissions", "work"]) body.delete(name); // these counted when they were chosen
   body.set("key", crypto.randomUUID?.() ?? String(Math.random())); // sending twice has no effect
   const text = area.value;
   area.value = "";
@@ -194,8 +199,85 @@ async function send(event) {
   }
 }
 
+// The files that will be sent, each with a button that takes it away again.
+function showFiles() {
+  const files = form.elements.files;
+  document.getElementById("chosen").replaceChildren(...[...files.files].map((f, i) => {
+    const item = Object.assign(document.createElement("li"), { textContent: `${f.name} (${Math.ceil(f.size / 1024)} KB) ` });
+    const off = Object.assign(document.createElement("button"), { type: "button", textContent: "×", className: "remove" });
+    off.setAttribute("aria-label", `Do not send ${f.name}`);
+    off.addEventListener("click", () => {
+      setFiles([...files.files].filter((_, n) => n !== i));
+      form.elements.message.focus();
+    });
+    item.append(off);
+    return item;
+  }));
+}
+
+function setFiles(list) {
+  const kept = new DataTransfer();
+  for (const f of list) kept.items.add(f);
+  form.elements.files.files = kept.files;
+  showFiles();
+}
+
+const addFiles = (more) => setFiles([...form.elements.files.files, ...more]);
+
+// Files can be dropped anywhere on the conversation.
+function dropFiles() {
+  const carries = (e) => e.dataTransfer?.types.includes("Files");
+  conversation.addEventListener("dragover", (e) => {
+    if (!carries(e)) return;
+    e.preventDefault();
+    form.classList.add("drop");
+  });
+  conversation.addEventListener("dragleave", (e) => { if (!conversation.contains(e.relatedTarget)) form.classList.remove("drop"); });
+  conversation.addEventListener("drop", (e) => {
+    if (!carries(e)) return;
+    e.preventDefault();
+    form.classList.remove("drop");
+    addFiles(e.dataTransfer.files);
+  });
+}
+
+// What is chosen below the message counts at once, not only with the next message.
+function choices() {
+  form.querySelectorAll("select[data-change]").forEach((select) => select.addEventListener("change", async () => {
+    if (!select.value) return;
+    const chosen = select.selectedOptions[0];
+    const done = await post(select.dataset.change, new URLSearchParams({ [select.name]: select.value }));
+    if (!done) {
+      select.selectedIndex = 0;
+      return;
+    }
+    toast(done.text);
+    // The first option is what holds now: it sends nothing with the next message.
+    const first = select.options[0], was = first.textContent;
+    first.textContent = chosen.value === "off" ? "no mode" : chosen.value;
+    if (select.name !== "work") {
+      chosen.value = was;
+      chosen.textContent = was;
+    }
+    select.selectedIndex = 0;
+  }));
+}
+
+// A reader who is further up is led back to the end.
+function latest() {
+  const button = document.getElementById("latest");
+  const look = () => (button.hidden = atEnd());
+  (own ? log : document).addEventListener("scroll", look, { passive: true });
+  button.addEventListener("click", toEnd);
+  look();
+}
+
 if (form) {
   const area = form.elements.message;
+  dropFiles();
+  choices();
+  latest();
+  if (area.value) grow();
   form.addEventListener("submit", send);
   completion = completions(area, document.getElementById("completions"), form.dataset.commands);
   area.addEventListener("keydown", (e) => {
@@ -207,16 +289,9 @@ if (form) {
     if (e.key === "Escape" && !document.getElementById("stop").hidden) form.requestSubmit(document.getElementById("stop"));
   });
   area.addEventListener("input", grow);
-  form.elements.files.addEventListener("change", () => {
-    const list = [...form.elements.files.files].map((f) => Object.assign(document.createElement("li"), { textContent: `${f.name} (${Math.ceil(f.size / 1024)} KB)` }));
-    document.getElementById("chosen").replaceChildren(...list);
-  });
+  form.elements.files.addEventListener("change", showFiles);
   area.addEventListener("paste", (e) => {
-    if (!e.clipboardData?.files.length) return;
-    const kept = new DataTransfer();
-    for (const f of [...form.elements.files.files, ...e.clipboardData.files]) kept.items.add(f);
-    form.elements.files.files = kept.files;
-    form.elements.files.dispatchEvent(new Event("change"));
+    if (e.clipboardData?.files.length) addFiles(e.clipboardData.files);
   });
 }
 addEventListener("offline", () => toast("You are offline. The agent continues; this page catches up later.", true));

@@ -1,5 +1,7 @@
 // Behaviour of all pages: colour theme, copy buttons, approvals without a page load, error messages.
 
+import { palette } from "./palette.js";
+
 export function toast(text, bad = false) {
   const box = document.getElementById("toast");
   box.textContent = text;
@@ -39,9 +41,27 @@ export function reachable(root) {
   root?.querySelectorAll("figure.code, pre.command").forEach((f) => (f.tabIndex = 0));
 }
 
+// A button that copies the text of a message is made when it is first pointed at or focused.
+function offerMessage(said) {
+  const tools = said?.querySelector(":scope > header .tools");
+  if (!tools || tools.querySelector(".copy-text")) return;
+  const button = Object.assign(document.createElement("button"), { type: "button", className: "quiet copy-text", textContent: "Copy" });
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(said.querySelector(":scope > .text")?.innerText ?? "");
+      button.textContent = "Copied";
+      setTimeout(() => (button.textContent = "Copy"), 1500);
+    } catch {
+      toast("The browser does not let this page copy: select the text and copy it yourself.", true);
+    }
+  });
+  tools.prepend(button);
+}
+
 // Copy buttons are made when code is pointed at or focused, so that pages stay small.
 function copyButtons() {
   const offer = (event) => {
+    offerMessage(event.target.closest?.(".said"));
     const figure = event.target.closest?.("figure.code, pre.command, .out pre");
     if (!figure || figure.querySelector(":scope > .copy")) return;
     const button = document.createElement("button");
@@ -112,7 +132,7 @@ export async function reloadParts() {
   if (mine !== reloads || document.body.dataset.busy) return; // a later reload is newer
   const fresh = page.querySelectorAll("[data-renew]");
   parts.forEach((old, i) => renew(old, fresh[i]));
-  for (const part of [".sessions", ".bar nav", ".places", ".asked-place"]) renew(document.querySelector(part), page.querySelector(part));
+  for (const part of [".recent", ".bar nav", ".places", ".asked-place"]) renew(document.querySelector(part), page.querySelector(part));
 }
 
 // renew replaces the content of a part of the page, unless somebody has begun to write in it. What was unfolded stays so, and the focus stays
@@ -187,6 +207,7 @@ function enterSends() {
 
 themeButton();
 enterSends();
+palette();
 autoReload();
 loadLater();
 updateTimes();

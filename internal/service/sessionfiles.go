@@ -1,0 +1,90 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/tool/files"
+)
+
+// How long and how far a folder is looked through while somebody types a name.
+const (
+	fileLookTime = 500 * time.Millisecond
+	fileLookMost = 50_000
+)
+
+// SessionFiles carries out the operation of that name. Those whose last part begins with what is looked for come first.
+func (o *Handler) SessionFiles(ctx context.Context, by operation.Caller, in operations.SessionFileQuery) (operation.List[operations.SessionFile], error) {
+	out := operation.List[operations.SessionFile]{Items: []operations.SessionFile{}}
+	row, err := o.find(ctx, by, in.ID)
+	if err != nil || row.Dir == "" {
+		return out, err
+	}
+	if err := o.mayWork(by, row); err != nil {
+		return out, err
+	}
+	roots, err := files.NewRoots(row.Dir)
+	if err != nil {
+		return out, err
+	}
+	defer roots.Close()
+	top, err := roots.FindDir("")
+	if err != nil {
+		return out, nil // the folder is gone, or on another machine
+	}
+	look, cancel := context.WithTimeout(ctx, fileLookTime)
+	defer cancel()
+	type found struct {
+		path string
+		rank int
+	}
+	var list []found
+	seen := 0
+	err = roots.Walk(look, top, func(e files.Entry) bool {
+		if rank, ok := fileRank(e.Rel, in.Match); ok && !e.Link {
+			list = append(list, found{e.Rel, rank})
+		}
+		seen++
+		return seen < fileLookMost
+	})
+	if err != nil && ctx.Err() != nil {
+		return out, ctx.Err()
+	}
+	slices.SortFunc(list, func(a, b found) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(len(a.path), len(b.path)), strings.Compare(a.path, b.path))
+	})
+	for _, f := range list[:min(len(list), limit(in.Limit, 20, 200))] {
+		out.Items = append(out.Items, operations.SessionFile{Path: f.path})
+	}
+	return out, nil
+}
+
+// fileRank says how well a path fits what was typed, the less the better; false: it has not all its letters in their order.
+func fileRank(path, typed string) (int, bool) {
+	low, want := strings.ToLower(path), strings.ToLower(typed)
+	base := low[strings.LastIndexByte(low, '/')+1:]
+	switch {
+	case strings.HasPrefix(base, want):
+		return 0, true
+	case strings.HasPrefix(low, want):
+		return 1, true
+	case strings.Contains(base, want):
+		return 2, true
+	case strings.Contains(low, want):
+		return 3, true
+	}
+	rest := low
+	for _, r := range want {
+		at := strings.IndexRune(rest, r)
+		if at < 0 {
+			return 0, false
+		}
+		rest = rest[at+len(string(r)):]
+	}
+	return 4, true
+}

@@ -1,0 +1,230 @@
+package pages
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"chorus/internal/feed"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+)
+
+// group is a part of the side bar: conversations of one day, or the pinned ones.
+type group struct {
+	Name     string
+	Sessions []operations.Session
+}
+
+// The groups of the side bar, in their order.
+var groupNames = []string{"Pinned", "Today", "Yesterday", "Last seven days", "Earlier"}
+
+// groupSessions puts conversations under the day on which something last happened in them.
+func groupSessions(pinned, list []operations.Session, now time.Time) []group {
+	groups := make([]group, len(groupNames))
+	for i, name := range groupNames {
+		groups[i].Name = name
+	}
+	groups[0].Sessions = pinned
+	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
+	for _, s := range list {
+		if s.Listing == "pinned" {
+			continue
+		}
+		at := 4
+		switch {
+		case !s.MovedAt.Before(today):
+			at = 1
+		case !s.MovedAt.Before(today.AddDate(0, 0, -1)):
+			at = 2
+		case !s.MovedAt.Before(today.AddDate(0, 0, -7)):
+			at = 3
+		}
+		groups[at].Sessions = append(groups[at].Sessions, s)
+	}
+	return slices.DeleteFunc(groups, func(g group) bool { return len(g.Sessions) == 0 })
+}
+
+// changeSession renames, pins or archives a conversation, or changes what answers in it.
+func (p *Pages) changeSession(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if !by.May(operation.Chat) {
+		return operation.Errorf(operation.Forbidden, "your token lacks the scope chat")
+	}
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	id := r.PathValue("id")
+	change := changeOf(r, id)
+	change.Title, change.Listing = r.PostFormValue("title"), r.PostFormValue("listing")
+	s, err := operations.ChangeSession.Call(r.Context(), p.Executor, by, change)
+	if err != nil {
+		return err
+	}
+	return finishForm(w, r, cmp.Or(localPath(r.PostFormValue("back")), "/s/"+id), changedWords(change, s))
+}
+
+// changeOf is what a form wants to be different about what answers.
+func changeOf(r *http.Request, id string) operations.SessionChange {
+	return operations.SessionChange{ID: id, Model: r.PostFormValue("model"), Permissions: r.PostFormValue("permissions"), Mode: r.PostFormValue("work")}
+}
+
+// changedWords say what was changed.
+func changedWords(c operations.SessionChange, s operations.Session) string {
+	switch {
+	case c.Title != "":
+		return "Renamed"
+	case c.Listing == "pinned":
+		return "Pinned"
+	case c.Listing == "archived":
+		return "Archived: it comes back when somebody says something in it"
+	case c.Listing != "":
+		return "Back in the list"
+	case c.Model != "":
+		return modelOf(s) + " answers from the next message on"
+	case c.Permissions != "":
+		return "Permissions from the next message on: " + s.Permissions
+	}
+	return "This counts from the next message on"
+}
+
+// localPath is a path of our own pages; "": it is none.
+func localPath(path string) string {
+	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n") {
+		return ""
+	}
+	return path
+}
+
+// choices are what a reader may choose for a conversation.
+type choices struct {
+	Models   []operations.Model
+	Profiles []operations.Profile
+	Modes    []string
+}
+
+// choose asks what can be chosen. A list that cannot be had is left out: the conversation is shown all the same.
+func (p *Pages) choose(r *http.Request, by operation.Caller) choices {
+	c := choices{Modes: []string{"plan", "review", "implement", "verify"}}
+	if list, err := operations.ListModels.Call(r.Context(), p.Executor, by, operation.None{}); err == nil {
+		c.Models = slices.DeleteFunc(slices.Clone(list.Items), func(m operations.Model) bool { return !m.Ready })
+	}
+	if list, err := operations.ListProfiles.Call(r.Context(), p.Executor, by, operations.ProfileQuery{}); err == nil {
+		c.Profiles = list.Items
+	}
+	return c
+}
+
+// again answers a message anew: in this conversation where its run failed, else in a fork that ends before the message. With
+// edit the fork opens with the message in its form instead, to be changed first.
+func (p *Pages) again(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if !by.May(operation.Chat) {
+		return operation.Errorf(operation.Forbidden, "your token lacks the scope chat")
+	}
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	id := r.PathValue("id")
+	at, err := strconv.ParseInt(r.PostFormValue("at"), 10, 64)
+	if err != nil || at < 1 {
+		return operation.Errorf(operation.Invalid, "the number of the message is missing")
+	}
+	said, err := p.messageBefore(r, by, id, at)
+	if err != nil {
+		return err
+	}
+	words, _ := splitFiles(said.Text)
+	if r.PostFormValue("how") == "retry" {
+		if _, err := operations.Say.Call(r.Context(), p.Executor, by, operations.Message{ID: id, Message: words, Key: r.PostFormValue("key")}); err != nil {
+			return err
+		}
+		return finishForm(w, r, "/s/"+id, "")
+	}
+	fork, err := p.forkBefore(r, by, id, said.Seq)
+	if err != nil {
+		return err
+	}
+	if r.PostFormValue("how") == "edit" {
+		http.Redirect(w, r, "/s/"+fork+"?edit="+id+"."+strconv.FormatInt(said.Seq, 10), http.StatusSeeOther)
+		return nil
+	}
+	if _, err := operations.Say.Call(r.Context(), p.Executor, by, operations.Message{ID: fork, Message: words}); err != nil {
+		return err
+	}
+	http.Redirect(w, r, "/s/"+fork, http.StatusSeeOther)
+	return nil
+}
+
+// forkBefore makes a conversation that has everything before a message. What stands before the first one is nothing, and a new
+// conversation with the same choices does as well.
+func (p *Pages) forkBefore(r *http.Request, by operation.Caller, id string, seq int64) (string, error) {
+	before, err := operations.Messages.Call(r.Context(), p.Executor, by, operations.EventRange{ID: id, Before: seq, Limit: 1})
+	if err != nil {
+		return "", err
+	}
+	if len(before.Items) > 0 {
+		made, err := operations.Fork.Call(r.Context(), p.Executor, by, operations.ForkRequest{ID: id, AtSeq: seq - 1})
+		return made.SessionID, err
+	}
+	s, err := operations.GetSession.Call(r.Context(), p.Executor, by, operations.SessionRef{ID: id})
+	if err != nil {
+		return "", err
+	}
+	in := operations.NewSession{WorkspacePath: s.WorkspacePath, Agent: s.Agent, Model: modelOf(s), Permissions: s.Permissions}
+	if place(s.WorkspacePath) != s.WorkspacePath { // its own folder cannot be another's
+		in.WorkspacePath = ""
+	}
+	made, err := operations.CreateSession.Call(r.Context(), p.Executor, by, in)
+	return made.SessionID, err
+}
+
+// messageBefore is the last message of a person up to an event.
+func (p *Pages) messageBefore(r *http.Request, by operation.Caller, id string, at int64) (feed.UserMessage, error) {
+	for range 5 { // a run has few pages of items; one that has more is not searched for ever
+		list, err := operations.Messages.Call(r.Context(), p.Executor, by, operations.EventRange{ID: id, Before: at + 1, Limit: maxItems})
+		if err != nil {
+			return feed.UserMessage{}, err
+		}
+		for _, item := range slices.Backward(list.Items) {
+			if said, ok := item.(feed.UserMessage); ok {
+				return said, nil
+			}
+		}
+		before, err := strconv.ParseInt(list.Next, 10, 64)
+		if err != nil || before <= 1 {
+			break
+		}
+		at = before - 1
+	}
+	return feed.UserMessage{}, operation.Errorf(operation.NotFound, "there is no message of a person before that")
+}
+
+// draftOf is the text that a message is edited from: ?edit=SESSION.SEQ.
+func (p *Pages) draftOf(r *http.Request, by operation.Caller) string {
+	id, seq, ok := strings.Cut(r.URL.Query().Get("edit"), ".")
+	at, err := strconv.ParseInt(seq, 10, 64)
+	if !ok || err != nil || at < 1 {
+		return ""
+	}
+	said, err := p.messageBefore(r, by, id, at)
+	if err != nil {
+		return ""
+	}
+	words, _ := splitFiles(said.Text)
+	return words
+}
+
+// proposal shows what "always" may mean for an approval, with samples.
+func (p *Pages) proposal(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if !by.May(operation.Approve) {
+		return operation.Errorf(operation.Forbidden, "your token lacks the scope approve")
+	}
+	list, err := operations.ProposeRules.Call(r.Context(), p.Executor, by, operations.ApprovalRef{ID: r.PathValue("id")})
+	if err != nil {
+		return err
+	}
+	data := map[string]any{"Layout": p.layout(r, by, "Always allow"), "List": list, "Back": localPath(r.URL.Query().Get("back"))}
+	return p.render(w, http.StatusOK, "always.html", data)
+}
