@@ -9,12 +9,16 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
+
 	"chorus/internal/connector/slash"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/platform"
 	"chorus/internal/tool"
 	"chorus/internal/tool/operate"
+	"chorus/internal/transport/cli"
+	"chorus/internal/transport/http/api"
 )
 
 // documented are the commands of the document with their arguments.
@@ -36,46 +40,123 @@ func documented(t *testing.T) map[string][]string {
 	return out
 }
 
-// Every command of the document is one operation, and everybody can give it: an agent, somebody at a terminal, a program over HTTP,
-// somebody in a chat.
-func TestNoCommandLacksAWayIn(t *testing.T) {
-	t.Parallel()
-	chat, err := slash.New(slash.Options{Operations: operations.All(), Groups: operations.Groups()})
+// faces are the ways in which operations can be asked for, as they are derived from the definitions.
+type faces struct {
+	tools map[string]tool.Spec
+	lines map[string]bool // of the terminal: "task stop"
+	http  map[string]bool // ids of routes
+	chat  map[string]bool // "task stop"
+}
+
+func facesOf(t *testing.T, set *operation.Set) faces {
+	t.Helper()
+	out := faces{map[string]tool.Spec{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
+	for _, one := range operate.Tools(operate.Options{Operations: set}) {
+		out.tools[one.Spec().Name] = one.Spec()
+	}
+	asJSON, root := false, &cobra.Command{Use: "chorus"}
+	cli.New(cli.Options{JSON: &asJSON, Usage: func(err error) error { return err }}).AddAll(root, set, nil)
+	var commands func(before string, list []*cobra.Command)
+	commands = func(before string, list []*cobra.Command) {
+		for _, c := range list {
+			words := strings.TrimSpace(before + " " + c.Name())
+			out.lines[words] = c.Runnable()
+			commands(words, c.Commands())
+		}
+	}
+	commands("", root.Commands())
+	routes, err := api.New(api.Options{Executor: operation.NewLocal(operation.LocalOptions{Operations: set})})
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths := map[string]bool{}
+	text, err := routes.DocumentJSON()
+	var doc struct {
+		Paths map[string]map[string]struct{ OperationID string }
+	}
+	if err != nil || json.Unmarshal(text, &doc) != nil {
+		t.Fatal("there is no document: ", err)
+	}
+	for _, methods := range doc.Paths {
+		for _, one := range methods {
+			out.http[one.OperationID] = true
+		}
+	}
+	chat, err := slash.New(slash.Options{Operations: set, Groups: operations.Groups()})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var walk func(before string, list []platform.Command)
 	walk = func(before string, list []platform.Command) {
 		for _, c := range list {
-			paths[strings.TrimSpace(before+" "+c.Name)] = true
+			out.chat[strings.TrimSpace(before+" "+c.Name)] = true
 			walk(strings.TrimSpace(before+" "+c.Name), c.Sub)
 		}
 	}
 	walk("", chat.List())
-	tools := map[string]tool.Spec{}
-	for _, one := range operate.Tools(operate.Options{Operations: operations.All()}) {
-		tools[one.Spec().Name] = one.Spec()
+	return out
+}
+
+// lacks says which ways in a command does not have; "": it has all.
+func (f faces) lacks(set *operation.Set, name string) string {
+	d, ok := set.Tool(name)
+	if !ok || d.Tool != name {
+		return "operation"
 	}
 	groups := []string{"project", "task", "repo", "git", "note", "hook", "worker", "system"}
+	var out []string
+	for way, there := range map[string]bool{
+		"tool": f.tools[name].Name == name,
+		"line": slices.ContainsFunc(d.CLI, func(c operation.CLI) bool { return f.lines[c.Words] }),
+		"http": slices.ContainsFunc(d.HTTP, func(h operation.HTTP) bool { return f.http[h.ID] }),
+		"chat": slices.ContainsFunc(d.Slash, func(s operation.Slash) bool {
+			return f.chat[s.Words] && slices.Contains(groups, strings.Fields(s.Words)[0])
+		}),
+	} {
+		if !there {
+			out = append(out, way)
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+// Every command of the document is one operation, and everybody can give it: an agent, somebody at a terminal, a program over HTTP,
+// somebody in a chat.
+func TestNoCommandLacksAWayIn(t *testing.T) {
+	t.Parallel()
+	f := facesOf(t, operations.All())
 	for name, args := range documented(t) {
-		d, ok := operations.All().Tool(name)
-		if !ok || d.Tool != name {
-			t.Errorf("%s is no operation", name)
+		if missing := f.lacks(operations.All(), name); missing != "" {
+			t.Errorf("%s has no %s", name, missing)
 			continue
 		}
-		if len(d.CLI) == 0 || d.CLI[0].Words == "" {
-			t.Errorf("%s is no command of the terminal", name)
+		checkArguments(t, f.tools[name], args)
+	}
+	if missing := f.lacks(operations.All(), "resolve_conflict"); missing != "" {
+		t.Errorf("resolve_conflict has no %s", missing)
+	}
+}
+
+// A way in that a definition loses is missed.
+func TestALostWayInIsSeen(t *testing.T) {
+	t.Parallel()
+	for way, lose := range map[string]func(*operation.Info){
+		"line": func(i *operation.Info) { i.CLI = nil }, "http": func(i *operation.Info) { i.HTTP = nil }, "chat": func(i *operation.Info) { i.Slash = nil },
+		"operation": func(i *operation.Info) { i.Tool = "" },
+	} {
+		var list []operation.Any
+		for _, d := range operations.All().All() {
+			if d.Tool == "stop_task" {
+				changed := *d
+				lose(&changed.Info)
+				d = &changed
+			}
+			list = append(list, d)
 		}
-		if len(d.HTTP) == 0 {
-			t.Errorf("%s has no route", name)
+		set := operation.Collect(list)
+		if got := facesOf(t, set).lacks(set, "stop_task"); got != way {
+			t.Errorf("without its %s stop_task is said to lack %q", way, got)
 		}
-		if !slices.ContainsFunc(d.Slash, func(s operation.Slash) bool {
-			return paths[s.Words] && slices.Contains(groups, strings.Fields(s.Words)[0])
-		}) {
-			t.Errorf("%s is no command of the chat", name)
-		}
-		checkArguments(t, tools[name], args)
 	}
 }
 

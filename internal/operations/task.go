@@ -372,6 +372,7 @@ var (
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/tasks/{id}/resolve-conflict", ID: "resolveConflict"}},
 		CLI:    []operation.CLI{{Words: "task resolve-conflict", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "task resolve-conflict"}},
 		Tool:   "resolve_conflict", Done: "task {id} resolves the conflict"}, Tasks.ResolveConflict)
 
 	DeleteTask = operation.New(operation.Info{Name: "task.delete", Help: "Delete a task that nobody works on; its conversation stays", Scope: operation.Chat, Effect: operation.Destroys,
