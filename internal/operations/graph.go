@@ -2,12 +2,22 @@ package operations
 
 import "chorus/internal/operation"
 
-// TaskGraph are the tasks of a project and what they need: what is not completed, and of the completed ones the newest.
+// TaskGraphQuery says of which tasks the graph is.
+type TaskGraphQuery struct {
+	ID     string `json:"id,omitempty" maxLen:"64" noun:"project" tool:"project_id" slash:"project" doc:"the project's id; left out: the active project"`
+	Around string `json:"around,omitempty" maxLen:"64" noun:"task" tool:"task_id" cli:"around" slash:"task" doc:"only what this task needs and what needs it, the nearest first"`
+	Open   bool   `json:"open,omitempty" tool:"open_only" cli:"open" slash:"open" doc:"without completed tasks"`
+	Limit  int    `json:"limit,omitempty" min:"1" max:"1000" default:"200" slash:"-" doc:"at most so many"`
+}
+
+// TaskGraph are tasks of a project and what they need. Where there are too many, completed ones are left out first.
 type TaskGraph struct {
-	ProjectID string      `json:"projectId"`
-	Tasks     []TaskBrief `json:"tasks"`
-	Needs     []TaskWaits `json:"dependencies"`
-	More      bool        `json:"more,omitempty"` // there are tasks that are not in it
+	ProjectID string         `json:"projectId"`
+	Tasks     []TaskBrief    `json:"tasks"`
+	Needs     []TaskWaits    `json:"dependencies"`
+	Done      map[string]int `json:"completedNeeds,omitempty"` // how many completed tasks a task needs that are not in it
+	Hidden    int            `json:"hidden,omitempty"`         // how many tasks are not in it
+	More      bool           `json:"more,omitempty"`           // there are tasks that are not in it
 }
 
 // GetTaskGraph gives what a drawing of a project's tasks is made of.

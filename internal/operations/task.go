@@ -36,7 +36,7 @@ type Queue interface {
 	GetRecentEvents(context.Context, operation.Caller, WorkEventQuery) (operation.List[WorkEvent], error)
 	GetTokenUsage(context.Context, operation.Caller, TokenUsageQuery) (TokenUsage, error)
 	ControlOrchestrator(context.Context, operation.Caller, OrchestratorAction) (Orchestrator, error)
-	GetTaskGraph(context.Context, operation.Caller, ProjectRef) (TaskGraph, error)
+	GetTaskGraph(context.Context, operation.Caller, TaskGraphQuery) (TaskGraph, error)
 }
 
 // NewTask is what a task is made of.

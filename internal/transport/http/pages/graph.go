@@ -2,21 +2,16 @@ package pages
 
 import (
 	"cmp"
-	"fmt"
-	"html"
-	"net/url"
 	"slices"
-	"strings"
-
-	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"chorus/internal/operations"
 )
 
 // The measures of a graph, in units of its view box.
 const (
-	nodeWidth, nodeHeight = 196, 52
-	nodeGap, layerGap     = 14, 70
+	nodeWidth, nodeHeight = 184, 62
+	nodeGap, layerGap     = 14, 56
+	laneHeight, laneGap   = 4, 8 // of an edge that passes a layer
 	graphMargin           = 12
 	sweeps                = 8 // how often the order within layers is improved; more changes little
 	lonePerRow            = 5
@@ -25,28 +20,45 @@ const (
 // graphNode is a task at its place.
 type graphNode struct {
 	operations.TaskBrief
+	Done  int // completed tasks that it needs and that are not shown
 	Layer int
 	X, Y  float64 // the upper left corner
 	lone  bool    // it needs nothing and nothing needs it
 }
 
-// graphEdge leads from a task to one that needs it.
-type graphEdge struct{ From, To int }
+// graphEdge leads from a task to one that needs it. In each layer between the two it has a lane of its own, so that it passes no task.
+type graphEdge struct {
+	From, To int
+	Lanes    []graphPoint
+}
 
-// graphLayout is a graph in layers: every edge goes to a layer further right, and no two nodes touch.
+// graphPoint is where a lane begins; it is as long as a node is wide.
+type graphPoint struct{ X, Y float64 }
+
+// graphLayout is a graph in layers: every edge goes to a layer further right, and nothing touches.
 type graphLayout struct {
 	Nodes         []graphNode
 	Edges         []graphEdge
 	Width, Height float64
 }
 
+// cells are what stands in the layers of a graph: nodes, and behind them the lanes of long edges.
+type cells struct {
+	before, after [][]int
+	layers        [][]int
+	lane          map[int]graphPlace
+}
+
+// graphPlace is a lane of an edge.
+type graphPlace struct{ edge, lane int }
+
 // layoutGraph places tasks: what a task needs is left of it, and tasks that are alone stand below. The same tasks give the same picture.
 // Edges to tasks that are not there are left out, and so would be an edge that closes a circle; the store refuses those.
-func layoutGraph(tasks []operations.TaskBrief, needs []operations.TaskWaits) graphLayout {
+func layoutGraph(tasks []operations.TaskBrief, needs []operations.TaskWaits, done map[string]int) graphLayout {
 	l := graphLayout{Nodes: make([]graphNode, len(tasks))}
 	at := map[string]int{}
 	for i, t := range tasks {
-		l.Nodes[i].TaskBrief = t
+		l.Nodes[i].TaskBrief, l.Nodes[i].Done = t, done[t.ID]
 		at[t.ID] = i
 	}
 	before, after := make([][]int, len(tasks)), make([][]int, len(tasks))
@@ -58,29 +70,78 @@ func layoutGraph(tasks []operations.TaskBrief, needs []operations.TaskWaits) gra
 		}
 	}
 	order := topological(before, after)
+	place := make([]int, len(tasks))
+	for i, n := range order {
+		place[n] = i
+	}
 	for _, i := range order {
 		for _, n := range after[i] {
-			if slices.Index(order, n) > slices.Index(order, i) {
+			if place[n] > place[i] {
 				l.Nodes[n].Layer = max(l.Nodes[n].Layer, l.Nodes[i].Layer+1)
-				l.Edges = append(l.Edges, graphEdge{i, n})
+				l.Edges = append(l.Edges, graphEdge{From: i, To: n})
 			}
 		}
 	}
-	var layers [][]int
+	l.shorten(before)
 	var lone []int
 	for _, i := range order {
 		if l.Nodes[i].lone = len(before[i]) == 0 && len(after[i]) == 0; l.Nodes[i].lone {
 			lone = append(lone, i)
-			continue
 		}
-		for len(layers) <= l.Nodes[i].Layer {
-			layers = append(layers, nil)
-		}
-		layers[l.Nodes[i].Layer] = append(layers[l.Nodes[i].Layer], i)
 	}
-	orderLayers(layers, before, after)
-	l.place(layers, lone)
+	c := l.cells(order)
+	orderLayers(c.layers, c.before, c.after)
+	l.place(c, lone)
 	return l
+}
+
+// shorten moves tasks that need nothing next to the first one that needs them.
+func (l *graphLayout) shorten(before [][]int) {
+	first := map[int]int{}
+	for _, e := range l.Edges {
+		if to, seen := first[e.From]; !seen || l.Nodes[e.To].Layer < to {
+			first[e.From] = l.Nodes[e.To].Layer
+		}
+	}
+	for i, to := range first {
+		if len(before[i]) == 0 {
+			l.Nodes[i].Layer = to - 1
+		}
+	}
+}
+
+// cells puts nodes into their layers, and a lane for every layer that an edge passes.
+func (l *graphLayout) cells(order []int) cells {
+	c := cells{lane: map[int]graphPlace{}, before: make([][]int, len(l.Nodes)), after: make([][]int, len(l.Nodes))}
+	add := func(layer, cell int) {
+		for len(c.layers) <= layer {
+			c.layers = append(c.layers, nil)
+		}
+		c.layers[layer] = append(c.layers[layer], cell)
+	}
+	for _, i := range order {
+		if !l.Nodes[i].lone {
+			add(l.Nodes[i].Layer, i)
+		}
+	}
+	for n := range l.Edges {
+		e := &l.Edges[n]
+		last := e.From
+		join := func(to int) {
+			c.after[last], c.before[to] = append(c.after[last], to), append(c.before[to], last)
+			last = to
+		}
+		for layer := l.Nodes[e.From].Layer + 1; layer < l.Nodes[e.To].Layer; layer++ {
+			cell := len(c.before)
+			c.before, c.after = append(c.before, nil), append(c.after, nil)
+			c.lane[cell] = graphPlace{n, len(e.Lanes)}
+			e.Lanes = append(e.Lanes, graphPoint{})
+			add(layer, cell)
+			join(cell)
+		}
+		join(e.To)
+	}
+	return c
 }
 
 // topological orders nodes so that each comes after those before it; those of a circle come last, as they stand.
@@ -145,55 +206,50 @@ func orderLayers(layers [][]int, before, after [][]int) {
 	}
 }
 
-// place gives every node its coordinates: layers from left to right, each in the middle of the tallest, lone tasks in rows below.
-func (l *graphLayout) place(layers [][]int, lone []int) {
-	tallest := 0
-	for _, layer := range layers {
-		tallest = max(tallest, len(layer))
+// place gives every cell its coordinates: layers from left to right, each in the middle of the tallest, lone tasks in rows below.
+func (l *graphLayout) place(c cells, lone []int) {
+	room := func(cell int) (height, gap float64) {
+		if _, is := c.lane[cell]; is {
+			return laneHeight, laneGap
+		}
+		return nodeHeight, nodeGap
 	}
-	height := float64(tallest)*(nodeHeight+nodeGap) - nodeGap
+	tall := func(layer []int) (sum float64) {
+		for _, cell := range layer {
+			height, gap := room(cell)
+			sum += height + gap
+		}
+		return sum
+	}
+	height := 0.0
+	for _, layer := range c.layers {
+		height = max(height, tall(layer))
+	}
 	right, bottom := 0.0, float64(graphMargin)
-	for i, layer := range layers {
+	for i, layer := range c.layers {
 		x := graphMargin + float64(i)*(nodeWidth+layerGap)
-		y := graphMargin + (height-float64(len(layer))*(nodeHeight+nodeGap)+nodeGap)/2
-		for n, node := range layer {
-			l.Nodes[node].X, l.Nodes[node].Y = x, y+float64(n)*(nodeHeight+nodeGap)
+		y := graphMargin + (height-tall(layer))/2
+		for _, cell := range layer {
+			if at, is := c.lane[cell]; is {
+				l.Edges[at.edge].Lanes[at.lane] = graphPoint{x, y + laneHeight/2}
+			} else {
+				l.Nodes[cell].X, l.Nodes[cell].Y = x, y
+			}
+			tall, gap := room(cell)
+			y += tall + gap
 		}
 		right = x + nodeWidth
 	}
-	if tallest > 0 {
-		bottom = graphMargin + height + layerGap/2
+	if height > 0 {
+		bottom = graphMargin + height + layerGap/3
 	}
 	for i, node := range lone {
 		l.Nodes[node].X, l.Nodes[node].Y = graphMargin+float64(i%lonePerRow)*(nodeWidth+nodeGap), bottom+float64(i/lonePerRow)*(nodeHeight+nodeGap)
 		right = max(right, l.Nodes[node].X+nodeWidth)
 	}
+	l.Height = bottom
 	for _, n := range l.Nodes {
 		l.Height = max(l.Height, n.Y+nodeHeight+graphMargin)
 	}
 	l.Width = right + graphMargin
-}
-
-// drawGraph draws a layout. Every task is a link with its state as a word and as a colour.
-func drawGraph(l graphLayout) template.HTML {
-	if len(l.Nodes) == 0 {
-		return ""
-	}
-	var out strings.Builder
-	fmt.Fprintf(&out, `<svg class="graph" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="group" aria-label="Tasks and what they need">`, l.Width, l.Height, l.Width, l.Height)
-	out.WriteString(`<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0.5 L7.5 4 L0 7.5 z"/></marker></defs>`)
-	for _, e := range l.Edges {
-		a, b := l.Nodes[e.From], l.Nodes[e.To]
-		x1, y1, x2, y2 := a.X+nodeWidth, a.Y+nodeHeight/2, b.X-2, b.Y+nodeHeight/2
-		bend := max((x2-x1)/2, 24)
-		fmt.Fprintf(&out, `<path class="edge" marker-end="url(#tip)" d="M%.1f %.1f C%.1f %.1f %.1f %.1f %.1f %.1f"/>`, x1, y1, x1+bend, y1, x2-bend, y2, x2, y2)
-	}
-	for _, n := range l.Nodes {
-		id := url.PathEscape(n.ID)
-		fmt.Fprintf(&out, `<a href="/work/%s" id="%s" class="node %s"><title>%s (%s)</title><rect x="%.1f" y="%.1f" width="%d" height="%d" rx="9"/><svg x="%.1f" y="%.1f" width="%d" height="%d"><text class="name" y="21">%s</text><text class="where" y="39">%s</text></svg></a>`,
-			id, html.EscapeString(n.ID), html.EscapeString(strings.ToLower(n.Status)), html.EscapeString(short(n.Title, 200)), html.EscapeString(n.Status),
-			n.X, n.Y, nodeWidth, nodeHeight, n.X+11, n.Y, nodeWidth-18, nodeHeight, html.EscapeString(short(n.Title, 24)), html.EscapeString(n.Status))
-	}
-	out.WriteString("</svg>")
-	return template.HTML(out.String())
 }

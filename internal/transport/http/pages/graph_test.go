@@ -31,13 +31,25 @@ func TestGraphLayout(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		tasks, needs := randomTasks(r, r.IntN(201))
-		l := layoutGraph(tasks, needs)
+		l := layoutGraph(tasks, needs, nil)
 		edges := map[[2]string]bool{}
 		for _, e := range l.Edges {
 			a, b := l.Nodes[e.From], l.Nodes[e.To]
 			edges[[2]string{b.ID, a.ID}] = true
 			if a.X+nodeWidth >= b.X || a.Layer >= b.Layer {
 				t.Fatalf("seed %d: %s at %v needs %s at %v", seed, b.ID, b.X, a.ID, a.X)
+			}
+		}
+		for _, e := range l.Edges { // an edge passes no task
+			if len(e.Lanes) != l.Nodes[e.To].Layer-l.Nodes[e.From].Layer-1 {
+				t.Fatalf("seed %d: %d lanes from layer %d to %d", seed, len(e.Lanes), l.Nodes[e.From].Layer, l.Nodes[e.To].Layer)
+			}
+			for _, lane := range e.Lanes {
+				for _, n := range l.Nodes {
+					if lane.X < n.X+nodeWidth && n.X < lane.X+nodeWidth && n.Y <= lane.Y && lane.Y <= n.Y+nodeHeight {
+						t.Fatalf("seed %d: an edge passes %s", seed, n.ID)
+					}
+				}
 			}
 		}
 		for _, n := range needs {
@@ -55,10 +67,10 @@ func TestGraphLayout(t *testing.T) {
 				}
 			}
 		}
-		if again := layoutGraph(tasks, needs); !reflect.DeepEqual(l, again) {
+		if again := layoutGraph(tasks, needs, nil); !reflect.DeepEqual(l, again) {
 			t.Fatalf("seed %d: the same tasks look otherwise", seed)
 		}
-		if svg := string(drawGraph(l)); strings.Count(svg, "<a href=") != len(tasks) {
+		if svg := string(drawGraph(l, "")); strings.Count(svg, "<a href=") != len(tasks) {
 			t.Fatalf("seed %d: not every task is drawn", seed)
 		}
 	}
@@ -68,16 +80,27 @@ func TestGraphLayout(t *testing.T) {
 func TestGraphOfOddTasks(t *testing.T) {
 	t.Parallel()
 	l := layoutGraph([]operations.TaskBrief{{ID: "a", Title: `<script>"x"`, Status: "READY"}, {ID: "b"}, {ID: "c"}},
-		[]operations.TaskWaits{{ID: "a", Needs: "b"}, {ID: "b", Needs: "a"}, {ID: "c", Needs: "gone"}, {ID: "c", Needs: "c"}, {ID: "c", Needs: "a"}, {ID: "c", Needs: "a"}})
+		[]operations.TaskWaits{{ID: "a", Needs: "b"}, {ID: "b", Needs: "a"}, {ID: "c", Needs: "gone"}, {ID: "c", Needs: "c"}, {ID: "c", Needs: "a"}, {ID: "c", Needs: "a"}}, nil)
 	for _, e := range l.Edges {
 		if l.Nodes[e.From].X >= l.Nodes[e.To].X {
 			t.Errorf("%s is not left of %s", l.Nodes[e.From].ID, l.Nodes[e.To].ID)
 		}
 	}
-	if svg := string(drawGraph(l)); strings.Contains(svg, "<script") || !strings.Contains(svg, "&lt;script&gt;") {
+	if svg := string(drawGraph(l, "")); strings.Contains(svg, "<script") || !strings.Contains(svg, "&lt;script&gt;") {
 		t.Error(svg)
 	}
-	if drawGraph(layoutGraph(nil, nil)) != "" {
+	if drawGraph(layoutGraph(nil, nil, nil), "") != "" {
 		t.Error("nothing is drawn as something")
+	}
+}
+
+// A title has at most two lines that fit in its node, whatever it is made of.
+func TestTitleLines(t *testing.T) {
+	t.Parallel()
+	for title, want := range map[string]string{"": "", "Short": "Short", "Write a footer with everything": "Write a footer with|everything",
+		"Write a footer with everything that belongs into one, and keep it": "Write a footer with|everything that …", strings.Repeat("x", 60): strings.Repeat("x", 20) + "|" + strings.Repeat("x", 20) + " …"} {
+		if got := strings.Join(titleLines(title), "|"); got != want {
+			t.Errorf("%q: %q, want %q", title, got, want)
+		}
 	}
 }

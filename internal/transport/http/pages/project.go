@@ -134,9 +134,18 @@ func sumByTask(lines []operations.TokenUsageLine) []taskCost {
 	return out
 }
 
-// projectGraph draws which tasks need which.
+// nearTasks is how many tasks the graph around one has at first.
+const nearTasks = 60
+
+// projectGraph draws which tasks need which: all of a project, or those around one of them.
 func (p *Pages) projectGraph(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	g, err := operations.GetTaskGraph.Call(r.Context(), p.Executor, by, operations.ProjectRef{ID: r.PathValue("id")})
+	q := r.URL.Query()
+	in := operations.TaskGraphQuery{ID: r.PathValue("id"), Around: strings.TrimSpace(q.Get("around")), Open: q.Get("open") != ""}
+	in.Limit, _ = strconv.Atoi(q.Get("limit")) // else the usual number
+	if in.Limit = min(max(in.Limit, 0), 1000); in.Limit == 0 && in.Around != "" {
+		in.Limit = nearTasks
+	}
+	g, err := operations.GetTaskGraph.Call(r.Context(), p.Executor, by, in)
 	if err != nil {
 		return err
 	}
@@ -144,7 +153,13 @@ func (p *Pages) projectGraph(w http.ResponseWriter, r *http.Request, by operatio
 	for _, n := range g.Needs {
 		needs[n.ID] = append(needs[n.ID], n.Needs)
 	}
-	return p.render(w, http.StatusOK, "graph.html", map[string]any{"Layout": p.layout(r, by, "Graph"), "G": g, "Needs": needs, "Graph": drawGraph(layoutGraph(g.Tasks, g.Needs)), "States": work.States()})
+	all := ""
+	if g.Hidden > 0 && len(g.Tasks) < 1000 {
+		q.Set("limit", strconv.Itoa(min(len(g.Tasks)+g.Hidden, 1000)))
+		all = "?" + q.Encode()
+	}
+	return p.render(w, http.StatusOK, "graph.html", map[string]any{"Layout": p.layout(r, by, "Graph"), "G": g, "Needs": needs, "Query": in, "All": all,
+		"Graph": drawGraph(layoutGraph(g.Tasks, g.Needs, g.Done), in.Around), "States": work.States()})
 }
 
 // changeProject pauses a project, lets it go on, changes its settings or adds a repository.

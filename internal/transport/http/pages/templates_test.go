@@ -164,7 +164,7 @@ func TestEveryPageRenders(t *testing.T) {
 		"project.html": {{"P": full[operations.Project](), "May": true, "Counts": full[[]stateCount](), "Days": full[[]operations.TokenUsageLine](), "TokenChart": template.HTML("<svg></svg>"), "DollarChart": template.HTML("<svg></svg>"),
 			"TaskCosts": full[[]taskCost](), "MostTokens": int64(3), "Tokens": int64(3), "Dollars": 1.5, "Notes": full[[]operations.Note](), "Note": new(full[operations.Note]()), "Hooks": full[[]operations.Hook]()},
 			{"P": operations.Project{Status: "PAUSED"}, "May": true, "Tokens": int64(0), "Dollars": 0.0, "Note": (*operations.Note)(nil), "TokenChart": template.HTML(""), "DollarChart": template.HTML("")}},
-		"graph.html":   {{"G": full[operations.TaskGraph](), "Needs": map[string][]string{"value <x>": {"y"}}, "Graph": template.HTML("<svg></svg>")}, {"G": operations.TaskGraph{}, "Graph": template.HTML("")}},
+		"graph.html":   {{"G": full[operations.TaskGraph](), "Needs": map[string][]string{"value <x>": {"y"}}, "Graph": template.HTML("<svg></svg>"), "Query": full[operations.TaskGraphQuery](), "All": "?limit=9"}, {"G": operations.TaskGraph{}, "Graph": template.HTML(""), "Query": operations.TaskGraphQuery{}, "All": ""}},
 		"workers.html": {{"Status": full[operations.WorkStatus](), "List": full[[]operations.Worker](), "Admin": true}, {"Status": operations.WorkStatus{}, "List": nil, "Admin": true}},
 		"always.html":  {{"List": full[operations.RuleProposal](), "Back": "/approvals"}, {"List": operations.RuleProposal{Rules: full[[]operations.RuleStep]()}, "Back": ""}},
 		"signin.html":  {{"Problem": "x", "Next": "/"}, {"Problem": "", "Next": ""}},

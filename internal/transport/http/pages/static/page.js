@@ -141,12 +141,14 @@ export function renew(old, made) {
   if (!old || !made || old.innerHTML === made.innerHTML || writing(old)) return;
   const key = (d, i) => d.id || i;
   const open = new Map([...old.querySelectorAll("details")].map((d, i) => [key(d, i), d.open]));
+  const places = [...old.querySelectorAll("[data-scrolls]")].map((e) => [e.scrollLeft, e.scrollTop]);
   const at = document.activeElement;
   const holder = old.contains(at) && at.closest("[id]");
   const path = old.contains(at) && at.getAttribute("href");
   const inside = holder && old.contains(holder) && holder !== old && [holder.id, [...holder.querySelectorAll(at.localName)].indexOf(at), at.localName];
   old.innerHTML = made.innerHTML; // rendered by our own server
   old.querySelectorAll("details").forEach((d, i) => (d.open = open.get(key(d, i)) ?? d.open));
+  old.querySelectorAll("[data-scrolls]").forEach((e, i) => places[i] && e.scrollTo(...places[i]));
   if (path) old.querySelector(`[href="${CSS.escape(path)}"]`)?.focus();
   else if (inside) document.getElementById(inside[0])?.querySelectorAll(inside[2])[inside[1]]?.focus();
 }
