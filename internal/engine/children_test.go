@@ -174,7 +174,8 @@ func TestAbortStopsTheAgentsBelow(t *testing.T) {
 			}
 			if crash {
 				r.restart()
-				r.engine.Wake(call.Thread) // and that one wakes the one below it
+				r.engine.Wake(call.Thread) // and that one wakes the one below it, unless it had ended before
+				r.engine.Wake(below[0].Thread)
 			}
 			for _, id := range []chat.ThreadID{call.Thread, below[0].Thread} {
 				polltest.Until(t, "child ends", func() bool {
