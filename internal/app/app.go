@@ -96,6 +96,7 @@ type App struct {
 	mu             sync.Mutex
 	engine         atomic.Pointer[engine.Engine] // nil until something must run
 	owner          owner.Owner                   // gives things to one process at a time
+	lost           lostLabels                    // labels that no node carries
 	member         *membership                   // nil: the database is not shared with other nodes
 	sharedDatabase bool                          // other homes may be on it
 	toolGrace      time.Duration                 // for tools that run when Close is called
@@ -245,6 +246,9 @@ func (a *App) wire() {
 	a.Setup.AwaitFiles, a.Setup.ChannelTools, a.Setup.RecallChannel = a.Host.AwaitFiles, a.Host.ChannelTools, a.Host.RecallChannel
 	a.Setup.OperationTools, a.Setup.Recall = a.Service.OperationTools, a.Service.Recall
 	a.Setup.NoteSources = append(a.Setup.NoteSources, a.Service.FutureNote())
+	if a.member != nil {
+		a.Setup.NoteSources = append(a.Setup.NoteSources, a.movedNote())
+	}
 	a.wireWork()
 }
 

@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"chorus/internal/operation"
@@ -21,6 +23,7 @@ const (
 	nodeAlive    = "alive"
 	nodeDraining = "draining"
 	nodeDead     = "dead"
+	nodeLost     = "lost" // threads wait for what it had
 )
 
 // ListNodes implements operations.Nodes.
@@ -52,7 +55,27 @@ func (o nodeOperations) ListNodes(ctx context.Context, _ operation.Caller, _ ope
 		}
 		out.Items = append(out.Items, item)
 	}
+	waiting, err := o.a.waitingForNodes(ctx, list)
+	if err != nil {
+		return out, err
+	}
+	for _, label := range slices.Sorted(maps.Keys(waiting)) {
+		out.Items = append(out.Items, operations.Node{Name: label, State: nodeLost, Labels: []string{label}, Owns: []string{}, Waiting: waiting[label]})
+	}
 	return out, nil
+}
+
+// waitingForNodes counts the threads that have something to do and whose label no node that lives carries.
+func (a *App) waitingForNodes(ctx context.Context, list []nodes.Info) (map[string]int, error) {
+	waiting, err := a.DB.WaitingByPlacement(ctx)
+	for _, n := range list {
+		for _, label := range n.Labels {
+			if !n.Dead {
+				delete(waiting, label)
+			}
+		}
+	}
+	return waiting, err
 }
 
 // DrainNode implements operations.Nodes.

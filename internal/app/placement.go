@@ -41,9 +41,10 @@ func (a *App) here() func(journal.Thread) error {
 			return nil
 		}
 		if n.Carried(row.Placement) {
+			a.lost.back(row.Placement)
 			return engine.ErrElsewhere
 		}
-		return fmt.Errorf("this conversation waits for node %s, which has its files (%s); `chorus node label NODE --add %s` lets another node go on with it", row.Placement, row.Dir, row.Placement)
+		return a.withoutNode(row)
 	}
 }
 

@@ -67,7 +67,8 @@ func (a *App) wireWork() {
 	}
 	handler := func(h *service.Handler) *workservice.Handler {
 		return workservice.New(workservice.Options{
-			NameOf: h.NameOf, Git: a.work, Members: a.members.List, Projects: queue, Tasks: queue, Plans: queue, Memos: a.DB, Home: a.Home, Now: a.Service.Now, Agent: chat.DefaultAgent, CheckURL: checkCloneURL,
+			WaitsForNode: a.projectWaits,
+			NameOf:       h.NameOf, Git: a.work, Members: a.members.List, Projects: queue, Tasks: queue, Plans: queue, Memos: a.DB, Home: a.Home, Now: a.Service.Now, Agent: chat.DefaultAgent, CheckURL: checkCloneURL,
 			FindAgent: func(ctx context.Context, name string) error {
 				_, err := h.GetAgent(ctx, operation.Caller{}, operations.AgentRef{Name: name})
 				return err

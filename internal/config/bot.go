@@ -160,6 +160,8 @@ type Bot struct {
 	BlobSecretKey   Secret `key:"blobSecretKey"`
 	NATSURL         Secret `key:"natsUrl"`
 	NodeAddress     string `key:"nodeAddress"`
+	OnNodeLost      string `key:"onNodeLost"`
+	NodeLostAfter   int    `key:"nodeLostSeconds"`
 
 	merged merged
 	pinned []leaf // profiles that pins name as limits

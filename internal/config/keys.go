@@ -281,6 +281,8 @@ func homeKeys() []Key {
 		{Path: "blobAccessKey", Kind: Text, Home: true, Secret: true, Doc: "The access key for blobUrl; without it the key is found as Amazon's own programs do: AWS_ACCESS_KEY_ID, AWS_PROFILE, roles."},
 		{Path: "blobSecretKey", Kind: Text, Home: true, Secret: true, Doc: "The secret key that belongs to blobAccessKey."},
 		{Path: "nodeAddress", Kind: Text, Home: true, Doc: "How other nodes on the same database reach this one, such as https://10.0.0.5:8420, for the live text of what it runs. Nodes that share their configuration set it by the variable. Without it, the address that it listens on, or its host's name where that is all of them."},
+		{Path: "onNodeLost", Kind: Text, Home: true, Default: "wait", Choices: []string{"wait", "move"}, Doc: "What becomes of a conversation whose node is gone, and with it the folder that was made for it alone. wait: it goes on when the node is back. move: it goes on at another node with an empty folder, and says so. Conversations that work in other folders always wait."},
+		{Path: "nodeLostSeconds", Kind: Integer, Home: true, Default: 60, Least: at(3), Most: at(86400), Doc: "How long a node must be gone before conversations are moved. A restart should take less."},
 		{Path: "natsUrl", Kind: Text, Home: true, Secret: true, Doc: "A NATS server that carries notifications between nodes: nats://host:4222, or tls://…, with user:password@ or a token@ before the host; several with commas between them. Without it they go through the database, or by datagrams in the home. While it is away they take that other way."},
 	}
 }

@@ -18,12 +18,13 @@ type Nodes interface {
 type Node struct {
 	ID      string    `json:"id,omitempty"`
 	Name    string    `json:"name"`
-	State   string    `json:"state"` // alive, draining, dead, or alone: the database is a file, and there are no others
+	State   string    `json:"state"` // alive, draining, dead, lost: threads wait for it; or alone: the database is a file, and there are no others
 	Kind    string    `json:"kind,omitempty"`
 	Address string    `json:"address,omitempty"`
 	Version string    `json:"version,omitempty"`
 	Labels  []string  `json:"labels"`
 	Threads int       `json:"threads"` // that it has now
+	Waiting int       `json:"waiting"` // threads that cannot go on without its files, while it is not there
 	Owns    []string  `json:"owns"`    // what else only one may have: bots, hooks, schedules
 	Since   time.Time `json:"since,omitzero"`
 	DiedAt  time.Time `json:"diedAt,omitzero"`
@@ -57,10 +58,10 @@ type NodeLabelled struct {
 // The operations on nodes.
 var (
 	ListNodes = operation.New(operation.Info{Name: "node.list", Help: "List the nodes: which processes share this database, and who has what", Scope: operation.Read,
-		Doc:  "Nodes share a PostgreSQL database. One that is dead is listed for an hour; what it had is taken over by others after about three seconds. With a database in a file there is one node.",
+		Doc:  "Nodes share a PostgreSQL database. One that is dead is listed for an hour; what it had is taken over by others after about three seconds. One for whose files threads wait is listed as lost for as long as they do. With a database in a file there is one node.",
 		HTTP: []operation.HTTP{{Route: "GET /api/nodes", ID: "listNodes"}},
 		CLI:  []operation.CLI{{Words: "node list"}}, Tool: "list_nodes",
-		Columns: "NAME=name | STATE=state | KIND=kind | THREADS=threads | OWNS=owns | LABELS=labels | SINCE=since:minute | VERSION=version | ADDRESS=address",
+		Columns: "NAME=name | STATE=state | KIND=kind | THREADS=threads | WAITING=waiting | OWNS=owns | LABELS=labels | SINCE=since:minute | VERSION=version | ADDRESS=address",
 		Empty:   "no node is alive; start chorus serve"}, Nodes.ListNodes)
 
 	DrainNode = operation.New(operation.Info{Name: "node.drain", Help: "Have a node hand over what it has and take nothing new", Scope: operation.Admin, Effect: operation.Changes,

@@ -39,6 +39,39 @@ func createThread(tx *transaction, id chat.ThreadID, t journal.Thread, now int64
 		string(t.Parent.Thread), t.Parent.Run, t.Parent.Call, t.Parent.Root, t.Placement)
 }
 
+// MoveThread gives a thread whose placement is still from another one and another folder, and keeps a memo about that. False: it was moved
+// already.
+func (db *DB) MoveThread(ctx context.Context, id chat.ThreadID, from, to, dir, memo, text string) (moved bool, err error) {
+	err = db.write(ctx, func(tx *transaction) error {
+		n, err := tx.change(`UPDATE threads SET placement = ?, dir = ? WHERE id = ? AND placement = ?`, to, dir, string(id), from)
+		if moved = n > 0; err != nil || !moved {
+			return err
+		}
+		return tx.exec(`INSERT INTO memos (kind, key, value, at) VALUES (?, ?, ?, ?) ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value, at = excluded.at`,
+			memo, string(id), text, micros(db.now()))
+	})
+	if err != nil {
+		return false, fmt.Errorf("move thread %s: %w", id, err)
+	}
+	return moved, nil
+}
+
+// WaitingByPlacement counts the threads that have something to do, by the label of the machines that have their files.
+func (db *DB) WaitingByPlacement(ctx context.Context) (map[string]int, error) {
+	out := map[string]int{}
+	err := db.query(ctx, `SELECT placement, count(*) FROM threads WHERE placement <> '' AND (wake = 1 OR status = 'running') GROUP BY placement`, nil, func(rows *sql.Rows) error {
+		var label string
+		var n int
+		err := rows.Scan(&label, &n)
+		out[label] = n
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count the threads that wait for a node: %w", err)
+	}
+	return out, nil
+}
+
 // Take makes the caller the thread's owner: whoever had it before is fenced.
 // The caller must hold the thread's lock. ErrUnknown if there is no such thread.
 func (db *DB) Take(ctx context.Context, id chat.ThreadID) (journal.Thread, error) {

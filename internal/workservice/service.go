@@ -100,6 +100,8 @@ type Options struct {
 	RepoOf func(ctx context.Context, agent string) string
 	// FetchTime is how long remotes are waited for where somebody wants to know how repositories stand; 0: 20 seconds.
 	FetchTime time.Duration
+	// WaitsForNode names the node that has the files of a project, while it is not there; "": there is one that has them. nil: there is.
+	WaitsForNode func(ctx context.Context, project string) (string, error)
 }
 
 // Git does what needs a repository.

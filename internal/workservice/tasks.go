@@ -186,9 +186,24 @@ func (h *Handler) GetTask(ctx context.Context, by operation.Caller, in operation
 	return h.whole(ctx, t, p)
 }
 
+// sayWaits says of a task that could go on for which node it waits.
+func (h *Handler) sayWaits(ctx context.Context, t work.Task, out *operations.Task) error {
+	if h.o.WaitsForNode == nil || t.State.Over() || out.Why != "" {
+		return nil
+	}
+	node, err := h.o.WaitsForNode(ctx, t.Project)
+	if err == nil && node != "" {
+		out.Why = "it waits for node " + node + ", which has the files of its project"
+	}
+	return err
+}
+
 // whole shows a task with those around it.
 func (h *Handler) whole(ctx context.Context, t work.Task, p work.Project) (operations.Task, error) {
 	out := show(t)
+	if err := h.sayWaits(ctx, t, &out); err != nil {
+		return out, err
+	}
 	nameTask(&out, h.names(ctx))
 	out.Approvers = h.approverNames(ctx, p)
 	needs, err := h.o.Tasks.Needs(ctx, t.ID)

@@ -1,0 +1,177 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/engine"
+	"chorus/internal/journal"
+	"chorus/internal/runsetup"
+	"chorus/internal/schedule"
+	"chorus/internal/store/nodes"
+)
+
+// moveLost is onNodeLost: move.
+const moveLost = "move"
+
+const (
+	// sayWaitsAfter is how long a node may be away before a channel is told that it is waited for: a restart takes less.
+	sayWaitsAfter = 10 * time.Second
+	lostTime      = 10 * time.Second // for what is written about a thread whose node is gone
+)
+
+// lostLabels knows since when no node carries a label, as far as this process has looked, and what was said of it.
+type lostLabels struct {
+	mu    sync.Mutex
+	since map[string]time.Time
+	told  map[string]map[chat.ThreadID]bool
+}
+
+// gone is how long a label has been without a node.
+func (l *lostLabels) gone(label string, now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.since == nil {
+		l.since = map[string]time.Time{}
+	}
+	began, known := l.since[label]
+	if !known {
+		began = now
+		l.since[label] = now
+	}
+	return now.Sub(began)
+}
+
+// back forgets that a label was without a node.
+func (l *lostLabels) back(label string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.since, label)
+	delete(l.told, label)
+}
+
+// first reports whether nothing was said yet of a thread that waits for a label.
+func (l *lostLabels) first(label string, thread chat.ThreadID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.told == nil {
+		l.told = map[string]map[chat.ThreadID]bool{}
+	}
+	if l.told[label] == nil {
+		l.told[label] = map[chat.ThreadID]bool{}
+	}
+	was := l.told[label][thread]
+	l.told[label][thread] = true
+	return !was
+}
+
+// withoutNode is for a thread whose files are on no node that lives: it comes here with an empty folder, if it may, or waits.
+func (a *App) withoutNode(row journal.Thread) error {
+	gone := a.lost.gone(row.Placement, a.Now())
+	if a.movesHere(row) && gone >= time.Duration(a.Shared.NodeLostAfter)*time.Second {
+		return a.moveHere(row)
+	}
+	waits := fmt.Errorf("this conversation waits for node %s, which has its files (%s); `chorus node label NODE --add %s` lets another node go on with it", row.Placement, row.Dir, row.Placement)
+	if gone >= sayWaitsAfter && !a.movesHere(row) && a.lost.first(row.Placement, row.ID) {
+		a.sayInChannel(row.ID, "waits", row.Placement, fmt.Sprintf("⏳ This conversation waits for node %s, which has its files and is not there at the moment. What you write is kept and answered when it is back.", row.Placement))
+	}
+	return waits
+}
+
+// movesHere reports whether a thread may go on here without its files: its folder was made for it alone, and this is a server.
+func (a *App) movesHere(row journal.Thread) bool {
+	return a.Shared.OnNodeLost == moveLost && a.serving.Load() && ownScratch(row)
+}
+
+// ownScratch reports whether a thread works in the folder that was made for it and for nothing else, in the home of whichever node.
+func ownScratch(row journal.Thread) bool {
+	return strings.HasSuffix(filepath.ToSlash(row.Dir), "/"+row.ID.Dir()+"/scratch")
+}
+
+// movedThread is the kind of memo that says from where a thread was moved, for its model.
+const movedThread = "moved-thread"
+
+// moveHere gives a thread a new folder on this node. Of several nodes that want it one gets it.
+func (a *App) moveHere(row journal.Thread) error {
+	ctx, cancel := context.WithTimeout(context.Background(), lostTime)
+	defer cancel()
+	dir, err := a.Home.Ensure(a.Home.Scratch(row.ID))
+	if err != nil {
+		return err
+	}
+	n, err := a.member.joined()
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("This conversation was moved from node %s, which is gone, to node %s. The files that were in its folder (%s) did not come with it: the folder is empty now. Commands that ran there are lost.", row.Placement, n.Name(), row.Dir)
+	moved, err := a.DB.MoveThread(ctx, row.ID, row.Placement, n.Name(), dir, movedThread, text)
+	if err != nil {
+		return fmt.Errorf("move the conversation from node %s: %w", row.Placement, err)
+	}
+	if !moved { // another node was quicker
+		return engine.ErrElsewhere
+	}
+	a.Log.Info("a thread was moved here, its node is gone", "component", "nodes", "event", "thread_moved", "thread", row.ID, "from", row.Placement, "to", n.Name())
+	a.sayInChannel(row.ID, "moved", row.Placement, fmt.Sprintf("↪️ Node %s is gone. This conversation goes on at node %s, with an empty folder.", row.Placement, n.Name()))
+	return nil
+}
+
+// movedNote tells a model that the files of a conversation are gone.
+func (a *App) movedNote() runsetup.NoteSource {
+	return runsetup.NoteSource{What: "node", AtBegin: true, Text: func(ctx context.Context, at runsetup.NoteContext) (string, error) {
+		text, err := a.DB.Recall(ctx, movedThread, string(at.Row.ID))
+		return string(text), err
+	}}
+}
+
+// sayInChannel says something in the channel of a conversation, once for each time that it is so; nothing where this process has no bot that
+// could: then the node that has it says so.
+func (a *App) sayInChannel(thread chat.ThreadID, what, node, text string) {
+	if a.Host.Backend(thread.Transport()) == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lostTime)
+	defer cancel()
+	since := a.lostSince(ctx, node)
+	target := schedule.Target{Adapter: thread.Transport(), Channel: thread.Thread(), Agent: thread.Agent()}
+	if err := a.Host.Announce(ctx, target, fmt.Sprintf("node/%s/%s/%s/%s", what, node, since, thread), text); err != nil {
+		a.Log.Warn("a channel was not told what became of its conversation: "+err.Error(), "component", "nodes", "event", "node_lost_not_told", "thread", thread)
+	}
+}
+
+// lostSince names the last process that carried a label, so that each loss of it is told once by whoever tells it.
+func (a *App) lostSince(ctx context.Context, label string) string {
+	list, err := nodes.List(ctx, a.DB)
+	if err != nil {
+		return ""
+	}
+	last := nodes.Info{}
+	for _, n := range list {
+		if n.Dead && slices.Contains(n.Labels, label) && n.Died.After(last.Died) {
+			last = n
+		}
+	}
+	return last.ID
+}
+
+// projectWaits names the node that has the files of a project, if no node that lives has them.
+func (a *App) projectWaits(ctx context.Context, project string) (string, error) {
+	if a.member == nil {
+		return "", nil
+	}
+	label, err := a.DB.Recall(ctx, projectPlace, project)
+	if err != nil || len(label) == 0 {
+		return "", err
+	}
+	list, err := nodes.List(ctx, a.DB)
+	if err != nil || slices.ContainsFunc(list, func(n nodes.Info) bool { return !n.Dead && slices.Contains(n.Labels, string(label)) }) {
+		return "", err
+	}
+	return string(label), nil
+}
