@@ -23,12 +23,12 @@ LDFLAGS   = -s -w -X main.version=$(VERSION)
 SOURCES   = $(shell git ls-files --cached --others --exclude-standard '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help run chat build test race need-rg need-bwrap need-chromium need-postgres check openapi screens fmt bench fuzz fuzz-shell chaos chaos-cluster faults soak demo demo-work clean
+.PHONY: help run chat build install uninstall release site test race need-rg need-bwrap need-chromium need-postgres check openapi screens fmt bench fuzz fuzz-shell chaos chaos-cluster faults soak demo demo-work clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: build ## the server and its web page on 127.0.0.1:8420; prints the link that signs you in (ARGS="--addr 127.0.0.1:9000")
+run: build ## the server and its web page on 127.0.0.1:8420; opens it in your browser, or prints the link that signs you in (ARGS="--addr 127.0.0.1:9000")
 	@$(BIN) serve $(ARGS)
 
 chat: build ## talk to an agent in this repository (ARGS="-m anthropic/claude-sonnet-4-5" for more)
@@ -42,6 +42,37 @@ sandbox-init:
 
 build: sandbox-init ## bin/chorus, one static file
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/chorus
+
+PREFIX ?= $(HOME)/.local
+install: build ## into ~/.local (PREFIX=/usr/local for elsewhere): the program, its manual page, completion for bash, zsh and fish
+	@mkdir -p $(PREFIX)/bin $(PREFIX)/share/man/man1 $(PREFIX)/share/bash-completion/completions $(PREFIX)/share/zsh/site-functions $(PREFIX)/share/fish/vendor_completions.d
+	@cp $(BIN) $(PREFIX)/bin/.chorus.new && mv $(PREFIX)/bin/.chorus.new $(PREFIX)/bin/chorus
+	@$(BIN) man >$(PREFIX)/share/man/man1/chorus.1
+	@$(BIN) completion bash >$(PREFIX)/share/bash-completion/completions/chorus
+	@$(BIN) completion zsh >$(PREFIX)/share/zsh/site-functions/_chorus
+	@$(BIN) completion fish >$(PREFIX)/share/fish/vendor_completions.d/chorus.fish
+	@echo "Installed $(PREFIX)/bin/chorus."
+	@case ":$$PATH:" in *:"$(PREFIX)/bin":*) ;; *) echo 'It is not in your PATH yet. Add it, for this shell and in ~/.profile: export PATH="$(PREFIX)/bin:$$PATH"' ;; esac
+
+uninstall: ## take away what make install put there; your home ~/.chorus stays
+	@rm -f $(PREFIX)/bin/chorus $(PREFIX)/share/man/man1/chorus.1 $(PREFIX)/share/bash-completion/completions/chorus $(PREFIX)/share/zsh/site-functions/_chorus $(PREFIX)/share/fish/vendor_completions.d/chorus.fish
+
+# The archives of a release, in build/release with their checksums. TARGETS="linux/amd64" makes one of them.
+TARGETS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+RELEASE ?= build/release
+release: build ## archives for linux and darwin on amd64 and arm64, with checksums.txt, in build/release
+	@rm -rf $(RELEASE) && mkdir -p $(RELEASE)
+	@set -e; for target in $(TARGETS); do os=$${target%/*}; arch=$${target#*/}; dir=$(RELEASE)/chorus; mkdir -p $$dir; \
+		if [ $$os = linux ]; then CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '-s -w' -o internal/sandbox/bwrap/built/init-linux-$$arch ./internal/sandbox/bwrap/inside/program; fi; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$dir/chorus ./cmd/chorus; \
+		$(BIN) man >$$dir/chorus.1; for shell in bash zsh fish; do $(BIN) completion $$shell >$$dir/chorus.$$shell; done; \
+		cp README.md LICENSE $$dir/; \
+		tar -C $(RELEASE) --owner=0 --group=0 -czf $(RELEASE)/chorus-$(VERSION)-$$os-$$arch.tar.gz chorus; rm -rf $$dir; \
+		echo "$(RELEASE)/chorus-$(VERSION)-$$os-$$arch.tar.gz"; done
+	@cd $(RELEASE) && { sha256sum *.tar.gz 2>/dev/null || shasum -a 256 *.tar.gz; } >checksums.txt && cp $(CURDIR)/install.sh .
+
+site: build ## the guides as web pages, in build/site
+	@$(BIN) docs --out build/site
 
 # The race detector needs cgo, also where it is off by default.
 test race: export CGO_ENABLED = 1

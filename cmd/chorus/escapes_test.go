@@ -127,7 +127,8 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		"git status": {{"git", "status", "-p", "site"}, {"git", "status", "--repo", evil}}, "git log": {{"git", "log", "-p", evil}}, "git diff": {{"git", "diff", "-p", "site", "--base", evil}}, "git files": {{"git", "files", "-p", evil}},
 		"task watch": {{"task", "watch", evil}}, "work status": {{"work", "status"}}, "work events": {{"work", "events"}}, "work tokens": {{"work", "tokens"}}, "work control": {{"work", "control", evil}},
 		"thread clear": {{"thread", "clear", evil}}, "backup": {{"backup", filepath.Join(dir, "no", evil)}}, "restore": {{"restore", evil}},
-		"migrate": {{"migrate"}}, "sample": {{"sample", filepath.Join(dir, evil)}}, "version": {{"version"}}, "import lca": {{"import", "lca", evil}}, "import chapter3": {{"import", "chapter3", evil}}, "import chapter2": {{"import", "chapter2", evil}},
+		"migrate": {{"migrate"}}, "sample": {{"sample", filepath.Join(dir, evil)}}, "docs": {{"docs", evil}, {"docs", "models"}, {"docs", "--search", evil}}, "init": {{"init", "--print"}, {"init", "--model", evil}},
+		"completion": {{"completion", evil}}, "man": {{"man"}}, "version": {{"version"}}, "import lca": {{"import", "lca", evil}}, "import chapter3": {{"import", "chapter3", evil}}, "import chapter2": {{"import", "chapter2", evil}},
 	}
 	for group, words := range map[string][]string{
 		"project": {"pause", "resume", "delete", "channels", "commit", "push", "branch", "merge"},

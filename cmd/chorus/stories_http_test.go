@@ -102,7 +102,9 @@ func runGuide(ts *testscript.TestScript, neg bool, args []string) {
 		script += block[1] + "echo\n"
 	}
 	if len(args) == 2 {
-		script = strings.ReplaceAll(script, "http://127.0.0.1:8420", whereIs(ts, args[1]))
+		for _, usual := range []string{"http://127.0.0.1:8420", "http://127.0.0.1:8430"} { // of a server, and of sim discord
+			script = strings.ReplaceAll(script, usual, whereIs(ts, args[1]))
+		}
 	}
 	script = strings.ReplaceAll(script, "--max-time 2", "--max-time 60")
 	path := filepath.Join(stageOf(ts).work, "guide.sh")

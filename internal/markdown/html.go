@@ -45,7 +45,8 @@ func cutLastLine(src []byte) (whole []byte, last string) {
 // page writes nodes as HTML.
 type page struct {
 	src    []byte
-	linked bool // inside a link, where there can be no other
+	linked bool      // inside a link, where there can be no other
+	doc    *document // nil: what models write
 	out    strings.Builder
 }
 
@@ -62,6 +63,10 @@ func (p *page) block(n ast.Node) {
 	case *ast.TextBlock:
 		p.inline(p.textOf(n))
 	case *ast.Heading:
+		if p.doc != nil {
+			p.heading(n)
+			return
+		}
 		p.element("h"+strconv.Itoa(min(n.Level+1, 6)), n) // the page has its own h1
 	case *ast.ThematicBreak:
 		p.write("<hr>")
@@ -213,7 +218,7 @@ func (p *page) inline(src string) {
 		p.write(html.EscapeString(src))
 		return
 	}
-	inner := page{src: []byte(src)}
+	inner := page{src: []byte(src), doc: p.doc}
 	inner.nodes(root)
 	p.write(inner.out.String())
 }
@@ -228,7 +233,10 @@ func (p *page) node(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.Text:
 		p.write(html.EscapeString(literal(n.Value(p.src))))
-		if n.SoftLineBreak() || n.HardLineBreak() {
+		switch {
+		case n.SoftLineBreak() && p.doc != nil:
+			p.write("\n") // lines of a paragraph are joined
+		case n.SoftLineBreak() || n.HardLineBreak():
 			p.write("<br>\n")
 		}
 	case *ast.CodeSpan:
@@ -255,7 +263,7 @@ func (p *page) around(tag string, n ast.Node) {
 }
 
 func (p *page) link(target string, n ast.Node) {
-	inner := page{src: p.src, linked: true}
+	inner := page{src: p.src, linked: true, doc: p.doc}
 	if inner.nodes(n); inner.out.Len() == 0 {
 		inner.write(html.EscapeString(target))
 	}
@@ -264,6 +272,10 @@ func (p *page) link(target string, n ast.Node) {
 
 // anchor links what is shown, if the target is a place that links may lead to.
 func (p *page) anchor(target, shown string) {
+	if p.doc != nil {
+		p.docAnchor(target, shown)
+		return
+	}
 	if target = safeLink(target); target == "" || p.linked {
 		p.write(shown)
 		return

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -126,5 +127,32 @@ func TestBadScripts(t *testing.T) {
 	}
 	if s, err := ParseScript([]byte(`[{"text":"json","calls":[{"name":"a","args":{"b":[1,2]}}]}]`)); err != nil || s.Turns[0].Calls[0].args() != `{"b":[1,2]}` {
 		t.Errorf("JSON: %+v, %v", s, err)
+	}
+}
+
+// The guide names every key that a script can have, and its examples are scripts.
+func TestGuideHasEveryKey(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../../../docs/guides/llm-sim.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	guide := string(data)
+	for _, part := range []any{Script{}, Rule{}, When{}, Turn{}, Call{}, Usage{}, Fault{}} {
+		for field := range reflect.TypeOf(part).Fields() {
+			if key := field.Tag.Get("yaml"); key != "" && !strings.Contains(guide, "`"+key+"`") && !strings.Contains(guide, key+":") {
+				t.Errorf("the guide does not name %s of %T", key, part)
+			}
+		}
+	}
+	examples := strings.Split(guide, "```yaml\n")[1:]
+	if len(examples) != 3 {
+		t.Fatalf("%d examples", len(examples))
+	}
+	for _, example := range examples {
+		text, _, _ := strings.Cut(example, "```")
+		if _, err := ParseScript([]byte(text)); err != nil {
+			t.Errorf("%v:\n%s", err, text)
+		}
 	}
 }

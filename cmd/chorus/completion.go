@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"chorus/internal/usage"
+)
+
+func (c *program) completionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "completion bash|zsh|fish", Short: "Print the completion of commands for your shell", Args: exactly(1), ValidArgs: []string{"bash", "zsh", "fish"},
+		Long: `Prints a script that lets your shell complete commands, flags, sessions, agents and models.
+
+bash:  chorus completion bash > ~/.local/share/bash-completion/completions/chorus
+zsh:   chorus completion zsh > "${fpath[1]}/_chorus"
+fish:  chorus completion fish > ~/.config/fish/completions/chorus.fish
+
+The folder must be there (mkdir -p); a new shell has it.`,
+		Example: "  source <(chorus completion bash)      for this shell alone",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root, out := cmd.Root(), c.console.Out
+			switch args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(out, true)
+			case "zsh":
+				return root.GenZshCompletion(out)
+			case "fish":
+				return root.GenFishCompletion(out, true)
+			}
+			return &usage.Error{Err: fmt.Errorf("there is no completion for %q; there are bash, zsh and fish", args[0])}
+		},
+	}
+}
+
+func (c *program) manCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "man", Short: "Print the manual page", Args: exactly(0),
+		Long:    "Prints a manual page of all commands, in the format of man. `make install` puts it beside the program.",
+		Example: "  chorus man > ~/.local/share/man/man1/chorus.1",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			root := (&program{console: c.console, getenv: c.getenv}).root() // with every group whole
+			_, err := fmt.Fprint(c.console.Out, manual(root))
+			return err
+		},
+	}
+}
+
+// manual is the manual page, made of the commands' own texts.
+func manual(root *cobra.Command) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH CHORUS 1 \"\" \"chorus %s\" \"Chorus\"\n.SH NAME\nchorus \\- %s\n.SH SYNOPSIS\n.B chorus\n.I COMMAND\n[flags]\n.SH DESCRIPTION\n%s",
+		roff(version), roff(root.Short), roffText(root.Long))
+	b.WriteString(".SH COMMANDS\n")
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		if cmd.Hidden || cmd.Name() == "help" {
+			return
+		}
+		if cmd.Runnable() && cmd != root && len(cmd.Commands()) == 0 {
+			fmt.Fprintf(&b, ".SS %s\n%s.\n", roff(strings.TrimPrefix(cmd.UseLine(), "chorus ")), roff(cmd.Short))
+			if cmd.Long != "" {
+				b.WriteString(".PP\n" + roffText(cmd.Long))
+			}
+			if flags := strings.TrimRight(cmd.LocalFlags().FlagUsages(), "\n"); flags != "" {
+				b.WriteString(".PP\n.nf\n" + roffLines(flags) + ".fi\n")
+			}
+			if cmd.Example != "" {
+				b.WriteString(".PP\nFor example:\n.PP\n.nf\n" + roffLines(cmd.Example) + ".fi\n")
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk(root)
+	b.WriteString(".SH FILES\n.TP\n.I ~/.chorus\nThe home: the journal, the configuration, logs.\n" +
+		".SH ENVIRONMENT\n.TP\n.B CHORUS_HOME\nAnother home.\n.TP\n.B ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY\nKeys of models; without any the built\\-in offline model answers.\n" +
+		".SH SEE ALSO\nchorus docs has the guides.\n")
+	return b.String()
+}
+
+// roff is a text within a line.
+func roff(text string) string {
+	return strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(strings.ReplaceAll(text, "\n", " "))
+}
+
+// roffLines are lines as they stand; one that begins with a dot or a quote would be a request.
+func roffLines(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text + "\n") {
+		line = roff(strings.TrimRight(line, "\n"))
+		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+			line = `\&` + line
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
+// roffText are paragraphs, which man fills.
+func roffText(text string) string {
+	var b strings.Builder
+	for i, paragraph := range strings.Split(strings.TrimSpace(text), "\n\n") {
+		if i > 0 {
+			b.WriteString(".PP\n")
+		}
+		b.WriteString(roffLines(paragraph))
+	}
+	return b.String()
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"chorus/docs"
+	"chorus/internal/docsite"
+	"chorus/internal/markdown"
+	"chorus/internal/usage"
+)
+
+// docsAddr is beside the server's own.
+const docsAddr = "127.0.0.1:8421"
+
+func (c *program) docsCommand() *cobra.Command {
+	addr, out, find, noBrowser := docsAddr, "", "", false
+	cmd := &cobra.Command{
+		Use: "docs [PAGE]", Short: "The guides: read one here, or all of them in a browser", Args: between(0, 1),
+		Long: `Serves the guides and tutorials of this very version, with a search that works without
+JavaScript. With the name of a page it is shown here; --search looks in all of them.`,
+		Example: `  chorus docs                    in a browser
+  chorus docs models             here
+  chorus docs --search budget
+  chorus docs --out site         as files, for any web server`,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return pageNames(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			site, err := docsite.Load(docs.Pages)
+			switch {
+			case err != nil:
+				return err
+			case len(args) == 1:
+				return c.showPage(site, args[0])
+			case find != "":
+				return c.searchPages(site, find)
+			case out != "":
+				if err := site.Write(out); err != nil {
+					return err
+				}
+				fmt.Fprintf(c.out(), "%d pages are in %s; any web server can serve them\n", len(site.Pages), out)
+				return nil
+			}
+			return c.serveDocs(cmd.Context(), site, addr, noBrowser)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&addr, "addr", addr, "where to listen")
+	f.StringVar(&out, "out", "", "write the pages into this folder instead")
+	f.StringVar(&find, "search", "", "list the sections that hold these words")
+	f.BoolVar(&noBrowser, "no-browser", false, "open no browser (or set "+browserOff+"=1)")
+	return cmd
+}
+
+func pageNames() []string {
+	site, err := docsite.Load(docs.Pages)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, p := range site.Pages {
+		names = append(names, p.Name())
+	}
+	return names
+}
+
+// showPage shows a page here.
+func (c *program) showPage(site *docsite.Site, name string) error {
+	p := site.Find(name)
+	if p == nil {
+		return &usage.Error{Err: fmt.Errorf("there is no page %q; there are %s", name, strings.Join(pageNames(), ", "))}
+	}
+	if !c.console.OutTTY {
+		_, err := fmt.Fprint(c.out(), p.Source)
+		return err
+	}
+	width := 80
+	if c.console.Size != nil {
+		width, _ = c.console.Size()
+	}
+	for _, line := range markdown.Render(p.Source, min(width, 110)) {
+		fmt.Fprintln(c.styled(), line)
+	}
+	return nil
+}
+
+func (c *program) searchPages(site *docsite.Site, words string) error {
+	hits := site.Search(words)
+	if len(hits) == 0 {
+		return fmt.Errorf("nothing was found for %q; try fewer or other words", words)
+	}
+	for _, h := range hits[:min(len(hits), 12)] {
+		fmt.Fprintf(c.out(), "%-22s %s\n    %s\n", h.Page.Name(), h.Section.Title, h.Excerpt)
+	}
+	fmt.Fprintln(c.out(), "\n`chorus docs NAME` shows a page")
+	return nil
+}
+
+// serveDocs serves the site until it is told to stop.
+func (c *program) serveDocs(ctx context.Context, site *docsite.Site, addr string, noBrowser bool) error {
+	ctx, stop := twoSignals(ctx, c, "")
+	defer stop()
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return fmt.Errorf("%w; choose another address with --addr", err)
+	}
+	server := &http.Server{Handler: site, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	url := "http://" + listener.Addr().String()
+	fmt.Fprintf(c.out(), "the guides are on %s (Ctrl-C ends it)\n", url)
+	if !noBrowser {
+		c.openBrowser(url)
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+	defer cancel()
+	err = server.Shutdown(ctx)
+	if <-ended; errors.Is(err, context.DeadlineExceeded) {
+		return server.Close()
+	}
+	return err
+}
