@@ -129,7 +129,7 @@ are masked. With --channel it counts what is pinned there, as the server read it
 			}
 			var found *config.Bot
 			if problems.Err() == nil {
-				if bot != "" && !files.Has(bot) && ask.Agent == nil {
+				if bot != "" && !files.Has(bot) && ask.Agent == nil && ask.Definition == nil {
 					c.warn(fmt.Sprintf("there is no file bots/%s.yaml%s", bot, orEmpty(" (there are: ", strings.Join(files.Bots(), ", "), ")")))
 				}
 				var more config.Problems

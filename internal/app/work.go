@@ -73,6 +73,9 @@ func (a *App) wireWork() {
 				_, err := h.GetAgent(ctx, operation.Caller{}, operations.AgentRef{Name: name})
 				return err
 			},
+			Audit: func(ctx context.Context, by operation.Caller, action, detail string) error {
+				return h.Record(ctx, by, "", action, detail)
+			},
 			Changed: func() {
 				a.work.Changed()
 				h.Engine.NotifyPeers(workrun.ChangedElsewhere)

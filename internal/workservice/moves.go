@@ -251,5 +251,8 @@ func (h *Handler) SetTaskStatus(ctx context.Context, by operation.Caller, in ope
 	if !work.Legal(before.State, after.State) {
 		out.Warning = fmt.Sprintf("no rule leads from %s to %s: the move is marked as an override", before.State, after.State)
 	}
+	if err == nil && h.o.Audit != nil {
+		err = h.o.Audit(ctx, by, "task set-status", fmt.Sprintf("%s of %s: %s instead of %s", after.ID, p.ID, after.State, before.State))
+	}
 	return out, err
 }

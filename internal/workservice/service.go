@@ -88,6 +88,8 @@ type Options struct {
 	AutoChannels bool
 	// Channels are those of chat platforms; nil: none is connected here.
 	Channels Channels
+	// Audit writes down what somebody did past the rules; nil: nobody keeps a log.
+	Audit func(ctx context.Context, by operation.Caller, action, detail string) error
 	// Changed is called when there may be something to begin.
 	Changed func()
 	// Git does what needs a repository.

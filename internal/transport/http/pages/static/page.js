@@ -207,6 +207,9 @@ function enterSends() {
   });
 }
 
+// The task that a graph is around is in sight.
+document.querySelector(".graph .around")?.scrollIntoView({ inline: "center", block: "nearest" });
+
 themeButton();
 enterSends();
 palette();
