@@ -22,6 +22,9 @@ func (b *Bot) replied(ctx context.Context, m room.Message) (bool, error) {
 		return false, nil
 	}
 	places, err := b.Backend.Places(ctx, b.transport, m.ReplyTo)
+	if err == nil && len(places) == 0 && (m.Quoted == nil || m.Quoted.Own) {
+		places, err = b.postedJustNow(ctx, m)
+	}
 	if err != nil {
 		return false, err
 	}
@@ -33,6 +36,15 @@ func (b *Bot) replied(ctx context.Context, m room.Message) (bool, error) {
 		return b.answerBy(ctx, m, p.Thread, id)
 	}
 	return false, nil
+}
+
+// postedJustNow is where the message belongs that somebody answers in the moment in which we post it: its id is known only when the platform
+// has answered our call, or has shown us the message itself, and their answer can be quicker than both.
+func (b *Bot) postedJustNow(ctx context.Context, m room.Message) ([]journal.Place, error) {
+	if err := b.settled(ctx, b.Lane(m.In.ID)); err != nil {
+		return nil, err
+	}
+	return b.Backend.Places(ctx, b.transport, m.ReplyTo)
 }
 
 // answerBy answers an approval with a message.

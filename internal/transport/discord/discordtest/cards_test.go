@@ -62,6 +62,29 @@ func TestDiscordApprovalByReply(t *testing.T) {
 	g.message("answer to a reply to an old card", func(m discordsim.Message) bool { return m.Text() == "heard" })
 }
 
+// Somebody answers a card in the moment in which it appears: Discord has not answered our call yet, nor shown us our own message.
+func TestDiscordApprovalInTheVeryMoment(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	prompt := g.say("ada", "general", "call bash {\"command\":\"echo one > one.txt\"}\nend\ncall bash {\"command\":\"echo two > two.txt\"}\nend\nsay it is done")
+	first := g.message("first card", func(m discordsim.Message) bool { return isCard(m) && strings.Contains(m.Text(), "one.txt") })
+	g.settledRows()
+	for _, f := range []discordsim.Fault{
+		{Kind: discordsim.FaultLose, Event: "MESSAGE_CREATE", Count: 1},
+		{Kind: discordsim.FaultHangup, Route: "POST /channels/{channel}/messages", Body: "two.txt", After: true, Count: 1},
+	} {
+		if _, err := g.Inject(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.click("ada", first.ID, "c1:yes:"+approvalOf(t, first))
+	second := g.message("second card", func(m discordsim.Message) bool { return isCard(m) && strings.Contains(m.Text(), "two.txt") })
+	yes := g.reply("ada", second.ID, "yes")
+	g.hasReaction(yes, "✅")
+	g.decided(second.ID, "**yes**, <@"+g.User("ada").String()+">")
+	g.hasReaction(prompt, "✅")
+}
+
 func TestDiscordApprovalByReaction(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
