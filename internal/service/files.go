@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -80,6 +81,28 @@ func (s *Service) StoreAttachment(ctx context.Context, thread chat.ThreadID, nam
 // attachmentMemo is the kind of memos that say what an attachment is, until a message refers to it: its bytes are kept as long.
 const attachmentMemo = "attachment"
 
+// attachmentTime is how long a file that goes with no message is kept for all machines.
+const attachmentTime = 30 * 24 * time.Hour
+
+// KeepAttached keeps the bytes of files that wait for their message from the next sweep.
+func KeepAttached(ctx context.Context, db *store.DB) error {
+	if err := db.ForgetOlder(ctx, attachmentMemo, attachmentTime); err != nil {
+		return err
+	}
+	memos, err := db.Memos(ctx, attachmentMemo)
+	if err != nil {
+		return err
+	}
+	var hashes []string
+	for _, m := range memos {
+		var a attachmentOf
+		if json.Unmarshal(m.Value, &a) == nil && a.Blob != "" {
+			hashes = append(hashes, a.Blob)
+		}
+	}
+	return db.RenewBlobs(ctx, hashes)
+}
+
 // attachmentOf is what a memo says.
 type attachmentOf struct {
 	Name string `json:"name"`
@@ -97,7 +120,7 @@ func (s *Service) announceAttachment(ctx context.Context, thread chat.ThreadID, 
 	if err != nil {
 		return err
 	}
-	_, err = s.DB.RememberOnce(ctx, attachmentMemo, attachmentKey(thread, a.ID), memo, store.SweepAfter)
+	_, err = s.DB.RememberOnce(ctx, attachmentMemo, attachmentKey(thread, a.ID), memo, attachmentTime)
 	return err
 }
 

@@ -132,7 +132,7 @@ func writeApart(tx *transaction, b blobRow, now int64) error {
 // getApart reads bytes from the storage that a row names.
 func (db *DB) getApart(ctx context.Context, hash, place string) ([]byte, error) {
 	if db.storage == nil || db.storage.Name() != place {
-		return nil, &Problem{What: ErrDenied, Path: place, Cause: errElsewhere}
+		return nil, elsewhere(place)
 	}
 	data, err := db.storage.Get(ctx, hash)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -141,8 +141,10 @@ func (db *DB) getApart(ctx context.Context, hash, place string) ([]byte, error) 
 	return data, db.storageProblem(err)
 }
 
-// errElsewhere: somebody has changed blobUrl and not moved what was kept before.
-var errElsewhere = errors.New("these bytes are kept there, and blobUrl does not say so: put it back, or move them first (chorus migrate --blobs-to)")
+// elsewhere is the error of bytes that are in a storage which is not this one's: somebody has changed blobUrl and not moved what was kept before.
+func elsewhere(place string) error {
+	return &Problem{What: ErrDenied, Path: place, Cause: fmt.Errorf("some are kept in %s, and blobUrl does not say so: put it back, or move them first (chorus migrate --blobs-to)", place)}
+}
 
 // storageProblem makes a Problem of an error of the storage.
 func (db *DB) storageProblem(err error) error {
@@ -155,10 +157,24 @@ func (db *DB) storageProblem(err error) error {
 	return &Problem{What: ErrDenied, Path: db.storage.Name(), Cause: err}
 }
 
+// RenewBlobs makes bytes young that no event refers to yet, so that no sweep takes them.
+func (db *DB) RenewBlobs(ctx context.Context, hashes []string) error {
+	list, err := json.Marshal(hashes)
+	if err == nil && len(hashes) > 0 {
+		err = db.write(ctx, func(tx *transaction) error {
+			return tx.exec(`UPDATE blobs SET touched = ? WHERE hash IN (`+db.says.listed+`)`, micros(db.now()), string(list))
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("renew blobs: %w", err)
+	}
+	return nil
+}
+
 // checkApart says what is wrong with bytes in the storage; "": nothing.
 func (db *DB) checkApart(ctx context.Context, c blobCheck, thorough bool) (string, error) {
 	if db.storage == nil || db.storage.Name() != c.Place {
-		return "", &Problem{What: ErrDenied, Path: c.Place, Cause: errElsewhere}
+		return "", elsewhere(c.Place)
 	}
 	size, err := db.storage.Size(ctx, c.Hash)
 	switch {

@@ -26,12 +26,12 @@ func (db *DB) Commit(ctx context.Context, c journal.Commit) (journal.Committed, 
 }
 
 func (db *DB) commit(ctx context.Context, c journal.Commit) (journal.Committed, error) {
-	if c.Epoch != 0 {
-		ctx = context.WithoutCancel(ctx)
-	}
-	in, err := db.prepare(ctx, c)
+	in, err := db.prepare(ctx, c) // the storage is given the time that the caller has
 	if err != nil {
 		return journal.Committed{}, err
+	}
+	if c.Epoch != 0 {
+		ctx = context.WithoutCancel(ctx)
 	}
 	var out journal.Committed
 	j := &job{work: func(tx *transaction) (err error) {

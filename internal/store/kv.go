@@ -69,6 +69,17 @@ func (db *DB) Memos(ctx context.Context, kind string) ([]journal.Memo, error) {
 	return out, nil
 }
 
+// ForgetOlder drops the memos of a kind that are older than that.
+func (db *DB) ForgetOlder(ctx context.Context, kind string, than time.Duration) error {
+	err := db.write(ctx, func(tx *transaction) error {
+		return tx.exec(`DELETE FROM memos WHERE kind = ? AND at < ?`, kind, micros(db.now().Add(-than)))
+	})
+	if err != nil {
+		return fmt.Errorf("forget old memos of %s: %w", kind, err)
+	}
+	return nil
+}
+
 // Forget drops a memo; one that is not there is no error.
 func (db *DB) Forget(ctx context.Context, kind, key string) error {
 	err := db.write(ctx, func(tx *transaction) error { return tx.exec(`DELETE FROM memos WHERE kind = ? AND key = ?`, kind, key) })

@@ -140,9 +140,11 @@ func (s *Storage) Size(ctx context.Context, hash string) (size int64, err error)
 		head, _, err := s.do(ctx, call{method: http.MethodHead, key: s.key(hash)})
 		size = head.length
 		var failed *Error
-		if errors.As(err, &failed) && failed.Status == http.StatusNotFound {
-			// An answer to HEAD has no body, so it cannot say whether the bytes are missing or the bucket is. A blob must not be taken for lost because of a wrong bucket.
-			_, _, err = s.do(ctx, call{method: http.MethodGet, key: s.key(hash), first: true, most: maxReport})
+		if errors.As(err, &failed) && !failed.busy() {
+			// An answer to HEAD has no body, so it cannot say whether the bytes are missing, or the bucket is, or what else is wrong. A blob must not be taken
+			// for lost because of a wrong bucket.
+			head, _, err = s.do(ctx, call{method: http.MethodGet, key: s.key(hash), first: true, most: maxObject})
+			size = head.length
 		}
 		return err
 	})
@@ -312,7 +314,13 @@ func (s *Storage) do(ctx context.Context, c call) (answer, []byte, error) {
 	case int64(len(body)) > most:
 		return answer{}, nil, &Error{where: s, Status: res.StatusCode, Message: "its answer is longer than any that is expected"}
 	}
-	return answer{length: res.ContentLength}, body, nil
+	length := res.ContentLength
+	if _, all, ok := strings.Cut(res.Header.Get("Content-Range"), "/"); ok { // bytes 0-0/1234
+		if length, err = strconv.ParseInt(all, 10, 64); err != nil {
+			return answer{}, nil, &Error{where: s, Status: res.StatusCode, Message: "it does not say how long an object is"}
+		}
+	}
+	return answer{length: length}, body, nil
 }
 
 // carrying is how long so many bytes may take.

@@ -13,6 +13,7 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/app/apptest"
+	"chorus/internal/chat"
 	"chorus/internal/doctor"
 	"chorus/internal/doctor/checks"
 	"chorus/internal/sandbox/isolate"
@@ -125,6 +126,37 @@ func TestSweepIsDoneOnceADay(t *testing.T) {
 	sweep(now.Add(25*time.Hour), 1)
 	put(now.Add(-48*time.Hour), "a third")
 	sweep(now.Add(-time.Hour), 1) // a clock that was wrong does not stop it for ever
+}
+
+// A file that was attached waits for its message longer than a sweep does, also on machines that have only its bytes.
+func TestSweepLeavesAttachedFiles(t *testing.T) {
+	t.Parallel()
+	const thread = chat.ThreadID("web:main:one@chorus")
+	for age, kept := range map[time.Duration]bool{48 * time.Hour: true, 31 * 24 * time.Hour: false} {
+		dir := storetest.FreshHome(t)
+		before, err := app.Open(t.Context(), app.Options{Home: dir, Env: apptest.Env(), Now: func() time.Time { return time.Now().Add(-age) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored, err := before.Service.StoreAttachment(t.Context(), thread, "data.bin", strings.NewReader("bytes"))
+		files := before.Setup.Attachments(thread)
+		if err := errors.Join(err, before.Close(), os.RemoveAll(files)); err != nil {
+			t.Fatal(err)
+		}
+		a, err := app.Open(t.Context(), app.Options{Home: dir, Env: apptest.Env()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Checks.SweepIfDue(t.Context(), time.Now()); err != nil {
+			t.Error(err)
+		}
+		if _, err := a.Service.Attached(t.Context(), thread, stored.ID, a.Shared); (err == nil) != kept {
+			t.Errorf("after %s: %v", age, err)
+		}
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func TestDaily(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"chorus/internal/checkpoint"
 	"chorus/internal/doctor"
 	"chorus/internal/journal"
+	"chorus/internal/service"
 	"chorus/internal/store"
 )
 
@@ -38,7 +39,7 @@ func Fix(ctx context.Context, o Options, thorough bool) []doctor.Finding {
 	p := NewChecker(ctx, o, Examination{}) // looks at what is there now
 	defer p.close()
 	if db := p.opened().db; db != nil {
-		switch n, err := db.SweepBlobs(ctx, store.SweepAfter); {
+		switch n, err := sweep(ctx, db); {
 		case err != nil:
 			out = append(out, doctor.Bad("unused bytes", "chorus doctor --fix   again", "%v", err))
 		case n > 0:
@@ -195,5 +196,13 @@ func (c *Checks) SweepIfDue(ctx context.Context, now time.Time) (int, error) {
 	if err := c.DB.SetSetting(ctx, sweptScope, sweptKey, now.UTC().Format(time.RFC3339)); err != nil {
 		return 0, err
 	}
-	return c.DB.SweepBlobs(ctx, store.SweepAfter)
+	return sweep(ctx, c.DB)
+}
+
+// sweep removes bytes that nothing refers to, and that no message is about to.
+func sweep(ctx context.Context, db *store.DB) (int, error) {
+	if err := service.KeepAttached(ctx, db); err != nil {
+		return 0, err
+	}
+	return db.SweepBlobs(ctx, store.SweepAfter)
 }
