@@ -167,6 +167,11 @@ func (c *program) restore(ctx context.Context, name string, t backup.Target, goO
 		return err
 	}
 	defer closeFile()
+	if t.File = name; name != "-" {
+		if t.File, err = filepath.Abs(name); err != nil {
+			return err
+		}
+	}
 	done, err := backup.Restore(ctx, from, t)
 	if errors.Is(err, backup.ErrInhabited) {
 		return &usage.Error{Err: fmt.Errorf("%w; `chorus restore --replace FILE` puts it aside", err)}
@@ -174,10 +179,13 @@ func (c *program) restore(ctx context.Context, name string, t backup.Target, goO
 	if err != nil {
 		return err
 	}
-	if err := c.restoreToServer(ctx, t.Dir); err != nil {
+	if err := c.restoreToServer(ctx, t.Dir, done.ID); err != nil {
 		return err
 	}
 	after := checks.AfterRestore(ctx, o, goOn)
+	if err := backup.Finish(t.Dir); err != nil {
+		return err
+	}
 	if c.json {
 		return c.printJSON(map[string]any{"home": t.Dir, "files": len(done.Files), "at": done.At, "aside": done.Aside, "after": nonNil(after)})
 	}
@@ -201,8 +209,8 @@ func (c *program) restore(ctx context.Context, name string, t backup.Target, goO
 }
 
 // restoreToServer moves the database of a backup to the server that the home's configuration names, if it names one. Its database there must
-// be new: what others work with is never replaced.
-func (c *program) restoreToServer(ctx context.Context, dir string) error {
+// be new: what others work with is never replaced. A restore that was cut off after that finds its own id there, and goes on.
+func (c *program) restoreToServer(ctx context.Context, dir, id string) error {
 	at, err := settings.DatabaseIn(c.getenv, dir)
 	if err != nil || !at.OnServer() {
 		return err
@@ -212,12 +220,15 @@ func (c *program) restoreToServer(ctx context.Context, dir string) error {
 		return err
 	}
 	file := store.Options{Path: h.DB(), BlobDir: h.Blobs()}
-	_, err = store.Move(ctx, file, at.Options(h), nil)
+	_, err = store.MoveOnce(ctx, id, file, at.Options(h), nil)
 	switch {
 	case errors.Is(err, store.ErrNotEmpty):
+		if err := backup.Finish(dir); err != nil { // nothing was cut off: it is said here what is wrong
+			return err
+		}
 		return fmt.Errorf("the files of the backup are in %s, but the database of %s is not empty, and was left alone; make a new one, name it by databaseUrl, and then: chorus migrate --from sqlite:chorus.db --to URL", dir, at)
 	case err != nil:
-		return fmt.Errorf("the files of the backup are in %s, but its database could not be moved to the server; then: chorus migrate --from sqlite:chorus.db --to URL: %w", dir, err)
+		return fmt.Errorf("the files of the backup are in %s, but its database could not be moved to the server; when it can be reached, run `chorus restore --replace FILE` again, and until then nothing starts with this home: %w", dir, err)
 	}
 	return store.RemoveFile(h.DB())
 }

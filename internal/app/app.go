@@ -14,6 +14,7 @@ import (
 
 	"chorus/internal/background"
 	"chorus/internal/background/watch"
+	"chorus/internal/backup"
 	"chorus/internal/bus"
 	"chorus/internal/chat"
 	"chorus/internal/config"
@@ -139,6 +140,12 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	}
 	if a.Home, err = datadir.Open(dir); err != nil {
 		return nil, err
+	}
+	switch cutOff, err := backup.FindUnfinished(a.Home.Dir()); {
+	case err != nil:
+		return nil, err
+	case cutOff != nil:
+		return nil, cutOff
 	}
 	if err := a.readConfig(); err != nil {
 		return nil, err

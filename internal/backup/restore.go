@@ -26,6 +26,7 @@ const maxManifest = 256 << 20
 // Target is where a backup goes.
 type Target struct {
 	Dir     string // the home
+	File    string // what the backup is called, for whoever has to go on after a restore was cut off
 	Copies  Copies
 	Replace bool // what is there is put aside; without it an inhabited home is refused
 	Now     func() time.Time
@@ -35,10 +36,11 @@ type Target struct {
 type Restored struct {
 	Manifest
 	Aside string // where the home from before is now; "": there was none
+	ID    string // of this restore; one that goes on with another that was cut off has that one's
 }
 
 // Restore reads a backup, holds it against its list, and only then puts it in the place of the home,
-// the database last. Nobody may use the home meanwhile.
+// the database last. Nobody may use the home meanwhile. The home is noted as unfinished until Finish is called: whoever restores may have more to do.
 func Restore(ctx context.Context, from io.Reader, t Target) (Restored, error) {
 	var out Restored
 	if t.Now == nil {
@@ -51,7 +53,10 @@ func Restore(ctx context.Context, from io.Reader, t Target) (Restored, error) {
 	if err := os.MkdirAll(t.Dir, 0o700); err != nil {
 		return out, err
 	}
-	stage, err := os.MkdirTemp(t.Dir, ".restore-*")
+	if err := clearStages(t.Dir); err != nil {
+		return out, err
+	}
+	stage, err := os.MkdirTemp(t.Dir, stagePrefix+"*")
 	if err != nil {
 		return out, err
 	}
@@ -63,12 +68,31 @@ func Restore(ctx context.Context, from io.Reader, t Target) (Restored, error) {
 	if err := t.Copies.Check(ctx, snapshot); err != nil {
 		return out, fmt.Errorf("the database of the backup: %w", err)
 	}
+	begun, err := t.begin(out.Manifest)
+	if err != nil {
+		return out, err
+	}
+	out.ID = begun.ID
 	if lived {
 		if out.Aside, err = t.newAside(); err != nil {
 			return out, err
 		}
 	}
 	return out, t.replace(ctx, stage, out.Aside)
+}
+
+// stagePrefix is how the folders begin that backups are unpacked in.
+const stagePrefix = ".restore-stage-"
+
+// clearStages removes what restores left that were killed.
+func clearStages(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), stagePrefix) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	return err
 }
 
 // newAside makes the folder for what was there before. Two restores can come in one second.

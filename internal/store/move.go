@@ -22,7 +22,13 @@ import (
 //
 // Left behind are what is made again (the search index, sums that only budgets need) and what is true only while nodes run.
 // progress, which may be nil, hears of each table that is done.
-func Move(ctx context.Context, from, to Options, progress func(MovedTable)) (tables []MovedTable, err error) {
+func Move(ctx context.Context, from, to Options, progress func(MovedTable)) ([]MovedTable, error) {
+	return MoveOnce(ctx, "", from, to, progress)
+}
+
+// MoveOnce is a move with a name, which is written with everything else. One that finds its name in the new database was carried out before, and does nothing:
+// its process died before it could say so.
+func MoveOnce(ctx context.Context, name string, from, to Options, progress func(MovedTable)) (tables []MovedTable, err error) {
 	if (from.URL != "") == (to.URL != "") {
 		return nil, errors.New("move: one of the databases must be a file and the other one on a server; files are copied by `chorus backup`, servers by pg_dump")
 	}
@@ -41,7 +47,7 @@ func Move(ctx context.Context, from, to Options, progress func(MovedTable)) (tab
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, made.Close()) }()
-	m := &move{from: old, to: made, progress: progress}
+	m := &move{from: old, to: made, name: name, progress: progress}
 	server := made
 	if old.OnServer() {
 		server = old
@@ -52,11 +58,19 @@ func Move(ctx context.Context, from, to Options, progress func(MovedTable)) (tab
 	if err := m.nobody(ctx); err != nil {
 		return nil, fmt.Errorf("move: %w", err)
 	}
+	if name != "" {
+		if before, err := made.Recall(ctx, movedKind, movedKey); err != nil || string(before) == name {
+			return nil, err
+		}
+	}
 	if err := m.run(ctx); err != nil {
 		return nil, fmt.Errorf("move: %w", err)
 	}
 	return m.done, nil
 }
+
+// movedKind and movedKey are where a database says which move made it. Of that kind nothing is moved.
+const movedKind, movedKey = "store", "moved"
 
 // MovedTable is a table whose rows are in the new database.
 type MovedTable struct {
@@ -155,6 +169,7 @@ func (t table) names() []string {
 // move is one that is on.
 type move struct {
 	from, to *DB
+	name     string // "": none
 	tables   []table
 	copying  bool // to a file beside which the bytes of files and of the storage will lie
 	progress func(MovedTable)
@@ -251,7 +266,11 @@ func (m *move) run(ctx context.Context) error {
 					m.progress(done)
 				}
 			}
-			return nil
+			if m.name == "" {
+				return nil
+			}
+			return w.exec(`INSERT INTO memos (kind, key, value, at) VALUES (?, ?, ?, ?) ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value`,
+				movedKind, movedKey, m.name, micros(m.to.now()))
 		})
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"chorus/internal/approval"
+	"chorus/internal/backup"
 	"chorus/internal/blobstorage"
 	"chorus/internal/checkpoint"
 	"chorus/internal/doctor"
@@ -21,6 +22,15 @@ import (
 )
 
 func (p *checker) database(context.Context) []doctor.Finding {
+	if p.app.Home != nil {
+		cutOff, err := backup.FindUnfinished(p.app.Home.Dir())
+		if err == nil && cutOff != nil {
+			err = cutOff
+		}
+		if err != nil {
+			return []doctor.Finding{doctor.Bad("restore", "chorus restore --replace FILE", "%v", err)}
+		}
+	}
 	s := p.opened()
 	if p.databaseAt().OnServer() {
 		return p.databaseServer(s)
