@@ -71,7 +71,7 @@ func understood(t *testing.T, where string, args []string) {
 }
 
 // knownVariables are those that the program reads by name; TestVariablesAreRead keeps this true.
-var knownVariables = []string{"CHORUS_HOME", "CHORUS_ADDR", "CHORUS_LOG_FORMAT", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"}
+var knownVariables = []string{"CHORUS_HOME", "CHORUS_ADDR", "CHORUS_NODE", "CHORUS_LOG_FORMAT", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"}
 
 // variable fails where nothing in the program reads it.
 func variable(t *testing.T, where, name string) {
@@ -176,37 +176,45 @@ func TestComposeFitsTheImage(t *testing.T) {
 	}
 }
 
+// units are those of systemd that are shipped, with what each must say.
+var units = map[string]map[string]string{
+	"chorus.service":       {"Restart": "on-failure", "StateDirectory": "chorus"},
+	"chorus-node@.service": {"Restart": "always", "StateDirectory": "chorus-nodes/%i"},
+}
+
 func TestUnitFitsTheProgram(t *testing.T) {
 	t.Parallel()
-	u := unit(deployed(t, "deploy/chorus.service"))
-	one := func(key string) string {
-		if len(u[key]) != 1 {
-			t.Errorf("%s is there %d times", key, len(u[key]))
-			return ""
+	for name, wants := range units {
+		u := unit(deployed(t, "deploy/"+name))
+		one := func(key string) string {
+			if len(u[key]) != 1 {
+				t.Errorf("%s: %s is there %d times", name, key, len(u[key]))
+				return ""
+			}
+			return u[key][0]
 		}
-		return u[key][0]
-	}
-	argv := strings.Fields(one("ExecStart"))
-	if len(argv) < 2 || filepath.Base(argv[0]) != "chorus" || !filepath.IsAbs(argv[0]) {
-		t.Fatalf("ExecStart %v", argv)
-	}
-	understood(t, "ExecStart", argv[1:])
-	for key, want := range map[string]string{"Type": "notify", "User": "chorus", "Restart": "on-failure", "StateDirectory": "chorus", "KillMode": "process", "NoNewPrivileges": "yes"} {
-		if got := one(key); got != want {
-			t.Errorf("%s=%s, want %s", key, got, want)
+		argv := strings.Fields(one("ExecStart"))
+		if len(argv) < 2 || filepath.Base(argv[0]) != "chorus" || !filepath.IsAbs(argv[0]) {
+			t.Fatalf("%s: ExecStart %v", name, argv)
 		}
-	}
-	for _, pair := range u["Environment"] {
-		name, _, _ := strings.Cut(pair, "=")
-		variable(t, "chorus.service", name)
-	}
-	if !slices.Contains(u["Environment"], "CHORUS_HOME=%S/"+one("StateDirectory")) {
-		t.Errorf("the home %v is not the state directory", u["Environment"])
-	}
-	// These would leave commands without walls.
-	for _, key := range []string{"RestrictNamespaces", "ProtectKernelTunables", "ProtectKernelLogs", "ProtectControlGroups", "ProtectProc", "ProtectHostname", "PrivateUsers", "MemoryDenyWriteExecute"} {
-		if len(u[key]) > 0 {
-			t.Errorf("%s=%v: bwrap does not work with it", key, u[key])
+		understood(t, name, argv[1:])
+		for key, want := range map[string]string{"Type": "notify", "User": "chorus", "KillMode": "process", "NoNewPrivileges": "yes", "Restart": wants["Restart"], "StateDirectory": wants["StateDirectory"]} {
+			if got := one(key); got != want {
+				t.Errorf("%s: %s=%s, want %s", name, key, got, want)
+			}
+		}
+		for _, pair := range u["Environment"] {
+			set, _, _ := strings.Cut(pair, "=")
+			variable(t, name, set)
+		}
+		if !slices.Contains(u["Environment"], "CHORUS_HOME=%S/"+one("StateDirectory")) {
+			t.Errorf("%s: the home %v is not the state directory", name, u["Environment"])
+		}
+		// These would leave commands without walls.
+		for _, key := range []string{"RestrictNamespaces", "ProtectKernelTunables", "ProtectKernelLogs", "ProtectControlGroups", "ProtectProc", "ProtectHostname", "PrivateUsers", "MemoryDenyWriteExecute"} {
+			if len(u[key]) > 0 {
+				t.Errorf("%s: %s=%v: bwrap does not work with it", name, key, u[key])
+			}
 		}
 	}
 }
@@ -222,20 +230,22 @@ func TestSystemdAcceptsTheUnit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Replace(deployed(t, "deploy/chorus.service"), "/usr/local/bin/chorus", self, 1)
-	file := filepath.Join(t.TempDir(), "chorus.service")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), analyze, "verify", "--man=no", "--recursive-errors=no", file)
-	out, err := cmd.CombinedOutput()
-	for line := range strings.Lines(string(out)) {
-		if strings.Contains(line, "chorus.service") { // the machine's own units are no matter of ours
-			t.Errorf("systemd-analyze: %s", line)
+	for name := range units {
+		text := strings.Replace(deployed(t, "deploy/"+name), "/usr/local/bin/chorus", self, 1)
+		file := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if err != nil {
-		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+		cmd := exec.CommandContext(t.Context(), analyze, "verify", "--man=no", "--recursive-errors=no", strings.Replace(file, "@.", "@berlin.", 1))
+		out, err := cmd.CombinedOutput()
+		for line := range strings.Lines(string(out)) {
+			if strings.Contains(line, "chorus") { // the machine's own units are no matter of ours
+				t.Errorf("systemd-analyze: %s", line)
+			}
+		}
+		if err != nil {
+			t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+		}
 	}
 }
 

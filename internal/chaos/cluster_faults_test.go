@@ -289,7 +289,10 @@ func (c *cluster) judge() {
 		deaths = slices.Delete(deaths, at, at+1)
 		for _, thread := range f.threads {
 			if next, ok := c.goesOn(thread, f.begun); ok {
-				takeOver.add(next.Sub(f.begun), c.machine.busy(f.begun, next))
+				took, busy := next.Sub(f.begun), c.machine.busy(f.begun, next)
+				if takeOver.add(took, busy); took > takeOver.bar {
+					c.t.Logf("%s: %s went on after %s; it was given up after %s, and the machine was %s late", f, thread, took, died.Sub(f.begun), busy)
+				}
 			}
 		}
 		if last := lastBeat(f.beats); f.cut && f.beats != "" {
@@ -306,7 +309,7 @@ func (c *cluster) judge() {
 	c.t.Logf("needless take-overs: %d", len(deaths))
 	for _, d := range deaths {
 		if busy := c.machine.busy(d.at.Add(-5*time.Second), d.at); busy > 0 {
-			c.t.Logf("%s was given up at %s, while the machine was %s late", d.node, d.at, busy)
+			c.t.Logf("%s was given up at %s, while the machine was late or crowded for %s", d.node, d.at, busy)
 		} else {
 			c.t.Errorf("%s was given up at %s, and nothing was wrong with it", d.node, d.at)
 		}

@@ -3,7 +3,11 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"os"
+	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -132,19 +136,31 @@ func (c *cluster) written() (events int) {
 	return events
 }
 
-// machine knows how late this machine is with what is due: what is measured while it does much else says nothing about Chorus.
+// machine knows whether this machine keeps up: what is measured while it does much else says nothing about Chorus.
 type machine struct {
-	mu   sync.Mutex
-	late []lateness
+	mu    sync.Mutex
+	late  []lateness
+	queue []queued
 }
 
+// lateness is how late something was that was due.
 type lateness struct {
 	at time.Time
 	by time.Duration
 }
 
-// quiet is how late a machine may be whose times count. Bars are in seconds, and a node needs several turns for what it does within one.
-const quiet = 200 * time.Millisecond
+// queued is how many tasks of the whole machine wanted a processor.
+type queued struct {
+	at    time.Time
+	tasks int
+}
+
+// A machine whose times count is never later than quiet with what is due, and has not more tasks for each of its processors than crowd, on average: what waits for
+// a processor is three servers, PostgreSQL and commands, each of which needs several turns for what it does within a second.
+const (
+	quiet = 200 * time.Millisecond
+	crowd = 4
+)
 
 func watchMachine(t testing.TB) *machine {
 	m := &machine{}
@@ -152,7 +168,10 @@ func watchMachine(t testing.TB) *machine {
 	go func() {
 		defer close(ended)
 		const every = 10 * time.Millisecond
-		for {
+		for n := 0; ; n++ {
+			if n%10 == 0 {
+				m.count()
+			}
 			before := time.Now()
 			select {
 			case <-stop:
@@ -170,10 +189,34 @@ func watchMachine(t testing.TB) *machine {
 	return m
 }
 
-// busy is how late it was at worst between two moments; 0: it was quiet.
+// count counts those that want a processor, where the system says it.
+func (m *machine) count() {
+	text, err := os.ReadFile("/proc/loadavg")
+	fields := strings.Fields(string(text))
+	if err != nil || len(fields) < 4 {
+		return
+	}
+	running, _, _ := strings.Cut(fields[3], "/")
+	if n, err := strconv.Atoi(running); err == nil {
+		m.mu.Lock()
+		m.queue = append(m.queue, queued{time.Now(), n})
+		m.mu.Unlock()
+	}
+}
+
+// busy is how late it was at worst between two moments, or how long it was crowded; 0: it was quiet.
 func (m *machine) busy(from, to time.Time) (worst time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	looks, tasks := 0, 0
+	for _, q := range m.queue {
+		if q.at.After(from.Add(-time.Second)) && q.at.Before(to) {
+			looks, tasks = looks+1, tasks+q.tasks
+		}
+	}
+	if tasks > crowd*runtime.NumCPU()*looks {
+		worst = to.Sub(from)
+	}
 	for _, l := range m.late {
 		if l.at.Before(to) && l.at.Add(l.by).After(from) && l.by > quiet {
 			worst = max(worst, l.by)
