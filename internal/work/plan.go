@@ -50,8 +50,9 @@ type Assignment struct {
 const guess = 10_000
 
 // Plan decides which tasks begin now, at most one for each free worker. Projects that finished nothing in the window come
-// first, so that none starves; then those that are furthest below their share of tokens, counting what was assigned in this
-// very round at what a task of the project usually takes. Within a project the lowest priority number is first, then the
+// first; then those that have had the fewest tokens for their weight, counting what runs and what was assigned in this very
+// round at what a task of the project usually takes. So shares follow the weights, and none starves: a project that waits has
+// the same number while the others' grow, whatever their limits and however small its weight. Within a project the lowest priority number is first, then the
 // oldest. It asks nobody and depends on nothing but the snapshot.
 func Plan(s Snapshot) []Assignment {
 	if s.Paused || s.Slots <= 0 || s.Limit > 0 && s.Tokens >= s.Limit {
@@ -62,18 +63,12 @@ func Plan(s Snapshot) []Assignment {
 		taken[tree] = true
 	}
 	queues := make([]*queue, 0, len(s.Projects))
-	weights, spent := 0.0, int64(0)
 	for _, p := range s.Projects {
-		q := newQueue(p)
-		queues = append(queues, q)
-		spent += q.spent
-		if q.open() {
-			weights += q.weight()
-		}
+		queues = append(queues, newQueue(p))
 	}
 	var out []Assignment
 	for len(out) < s.Slots {
-		best, task := pick(queues, taken, weights, spent)
+		best, task := pick(queues, taken)
 		if best == nil {
 			return out
 		}
@@ -82,9 +77,7 @@ func Plan(s Snapshot) []Assignment {
 			taken[task.Tree] = true
 		}
 		best.Running++
-		best.given++
 		best.spent += best.expected()
-		spent += best.expected()
 	}
 	return out
 }
@@ -92,7 +85,6 @@ func Plan(s Snapshot) []Assignment {
 // queue is a project while a round is planned.
 type queue struct {
 	Load
-	given int
 	spent int64
 }
 
@@ -122,7 +114,7 @@ func (q *queue) open() bool {
 }
 
 // pick takes the next task out of the queue that deserves it most.
-func pick(queues []*queue, taken map[string]bool, weights float64, spent int64) (*queue, Candidate) {
+func pick(queues []*queue, taken map[string]bool) (*queue, Candidate) {
 	order := make([]*queue, 0, len(queues))
 	for _, q := range queues {
 		if q.open() {
@@ -131,7 +123,7 @@ func pick(queues []*queue, taken map[string]bool, weights float64, spent int64) 
 	}
 	slices.SortStableFunc(order, func(a, b *queue) int {
 		return cmp.Or(cmp.Compare(min(1, a.Done+a.Running), min(1, b.Done+b.Running)),
-			cmp.Compare(a.over(weights, spent), b.over(weights, spent)), cmp.Compare(a.ID, b.ID))
+			cmp.Compare(a.had(), b.had()), cmp.Compare(a.ID, b.ID))
 	})
 	for _, q := range order {
 		for i, c := range q.Ready {
@@ -144,11 +136,5 @@ func pick(queues []*queue, taken map[string]bool, weights float64, spent int64) 
 	return nil, Candidate{}
 }
 
-// over is how far the project is above its share.
-func (q *queue) over(weights float64, spent int64) float64 {
-	share := 0.0
-	if spent > 0 {
-		share = float64(q.spent) / float64(spent)
-	}
-	return share - q.weight()/weights
-}
+// had is what the project has had for its weight.
+func (q *queue) had() float64 { return float64(q.spent) / q.weight() }

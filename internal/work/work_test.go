@@ -408,3 +408,49 @@ func TestContexts(t *testing.T) {
 		}
 	}
 }
+
+// However the weights are, a project that has tasks gets on: its share comes to it in the end, and the same snapshot gives the same plan.
+func TestNobodyStarves(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		projects := make([]work.Load, 2+r.IntN(5))
+		weights, least := 0.0, math.Inf(1)
+		for i := range projects {
+			projects[i] = work.Load{ID: string(rune('a' + i)), Weight: 0.2 + 8*r.Float64(), MaxRuns: 1 + r.IntN(3)}
+			weights, least = weights+projects[i].Weight, min(least, projects[i].Weight)
+		}
+		const wanted = 5
+		rounds := int(3 * wanted * weights / least)
+		slots := 1 + r.IntN(4)
+		var on []int
+		for range rounds {
+			for i := range projects {
+				projects[i].Ready = nil
+				for j := range 4 {
+					projects[i].Ready = append(projects[i].Ready, work.Candidate{ID: fmt.Sprint(projects[i].ID, projects[i].Done, j)})
+				}
+			}
+			s := work.Snapshot{Slots: slots - len(on), Projects: projects}
+			plan := work.Plan(s)
+			if again := work.Plan(s); !slices.Equal(plan, again) {
+				t.Fatalf("seed %d: %v, then %v", seed, plan, again)
+			}
+			for _, a := range plan {
+				i := int(a.Project[0] - 'a')
+				projects[i].Running++
+				on = append(on, i)
+			}
+			k := r.IntN(len(on))
+			p := &projects[on[k]]
+			p.Running, p.Done, p.Tokens = p.Running-1, p.Done+1, p.Tokens+500+r.Int64N(1000)
+			p.Mean = p.Tokens / int64(p.Done)
+			on = slices.Delete(on, k, k+1)
+		}
+		for _, p := range projects {
+			if p.Done < wanted {
+				t.Errorf("seed %d: of %d tasks %s has done %d, its weight is %.2f of %.2f", seed, rounds, p.ID, p.Done, p.Weight, weights)
+			}
+		}
+	}
+}
