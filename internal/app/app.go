@@ -218,7 +218,7 @@ func (a *App) wire() {
 	a.Setup = &runsetup.Setup{Skills: a.Skills, DB: a.DB, Environ: o.Environ, Executor: a.Executor, Home: a.Home, Log: a.Log, Models: a.Models, Notices: a.Notices,
 		Overrides: a.Overrides, Shared: a.Shared, Discovery: a.Discovery, Gate: a.Gate, Isolation: a.Isolation, Logs: a.Logs, Settings: a.Settings,
 		Me: a.Me, Running: a.Running, Memory: memory.NewKeeper(a.Home.Dir(), a.DB, o.Now)}
-	a.Processes = &watch.Watcher{Store: a.DB, Shared: a.member != nil, Dir: a.Home.Processes(), Environ: o.Environ, Now: o.Now, Log: a.Log, Judge: a.Setup.JudgeProcess,
+	a.Processes = &watch.Watcher{Store: a.DB, Dir: a.Home.Processes(), Environ: o.Environ, Now: o.Now, Log: a.Log, Judge: a.Setup.JudgeProcess,
 		Act: func(ctx context.Context, p background.Process, f background.Fire, output string) (watch.Acted, error) {
 			handler := a.Service.Guest
 			if a.serving.Load() {
@@ -226,6 +226,9 @@ func (a *App) wire() {
 			}
 			return handler().ActForProcess(ctx, p, f, output)
 		}}
+	if a.member != nil {
+		a.Processes.Places = processPlaces{a}
+	}
 	a.Setup.Processes = a.Processes
 	a.Mirrors = &mirror.Follower{DB: a.DB, Env: o.Env, Home: a.Home, Settings: a.Settings}
 	fetched := &imagecache.Cache{Dir: a.Home.ImageCache(o.Env)}
@@ -246,6 +249,9 @@ func (a *App) wire() {
 	a.Host = &connect.Host{Images: fetched, DB: a.DB, Env: o.Env, Home: a.Home, Log: a.Log, Models: a.Models, Version: o.Version, Warn: o.Warn,
 		Discovery: a.Discovery, Gate: a.Gate, Logs: a.Logs, Mirrors: a.Mirrors, Service: a.Service, Settings: a.Settings, Setup: a.Setup,
 		Engine: a.Engine, Running: a.Running, Owner: a.owner}
+	if a.member != nil {
+		a.Host.NodeOf = a.botNode
+	}
 	a.Service.Channels = a.Host
 	a.Host.Platforms = []connect.Platform{(&account.Source{Env: o.Env, Settings: a.Settings, Log: a.Log, Version: o.Version}).Platform()}
 

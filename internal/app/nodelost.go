@@ -12,6 +12,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
+	"chorus/internal/owner"
 	"chorus/internal/runsetup"
 	"chorus/internal/schedule"
 	"chorus/internal/store/nodes"
@@ -174,4 +175,20 @@ func (a *App) projectWaits(ctx context.Context, project string) (string, error) 
 		return "", err
 	}
 	return string(label), nil
+}
+
+// botNode names the node that has bots of a platform; "": none has.
+func (a *App) botNode(platform string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), lostTime)
+	defer cancel()
+	list, err := nodes.List(ctx, a.DB)
+	if err != nil {
+		return ""
+	}
+	for _, n := range list {
+		if !n.Dead && slices.ContainsFunc(n.Owns, func(name owner.Name) bool { return strings.HasPrefix(string(name), string(owner.Bot(platform, ""))) }) {
+			return n.Name
+		}
+	}
+	return ""
 }

@@ -14,8 +14,10 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/owner"
 	"chorus/internal/polltest"
 	"chorus/internal/runsetup"
+	"chorus/internal/schedule"
 	"chorus/internal/store/storetest"
 )
 
@@ -117,6 +119,13 @@ func TestNodeIsLost(t *testing.T) {
 	}
 	if node, err := patient.projectWaits(ctx, "p1"); err != nil || node != "berlin" {
 		t.Errorf("a project waits for %q (%v)", node, err)
+	}
+	if _, err := oslo.owner.Take(ctx, owner.Bot("discord", "main")); err != nil {
+		t.Fatal(err)
+	}
+	err = porto.Host.Announce(ctx, schedule.Target{Adapter: "discord", Channel: "1", Agent: "chorus"}, "key", "hello")
+	if err == nil || !strings.Contains(err.Error(), "node oslo has it") {
+		t.Errorf("a bot of another node: %v", err)
 	}
 	list, err := operations.ListNodes.Call(ctx, oslo.Service.Operations(), admin(oslo), operation.None{})
 	if err != nil {

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,6 +96,9 @@ func (o *Handler) ProcessLogs(ctx context.Context, by operation.Caller, in opera
 	if err != nil {
 		return operations.ProcessOutput{}, err
 	}
+	if err := o.processIsHere(ctx, p); err != nil {
+		return operations.ProcessOutput{}, err
+	}
 	most := in.Bytes
 	if most == 0 {
 		most = defaultBytes
@@ -147,6 +151,9 @@ func (o *Handler) KillProcess(ctx context.Context, by operation.Caller, in opera
 	case p.Over():
 		return operations.Process{}, operation.Errorf(operation.Conflict, "process %s is over already: %s", p.ID, p.State)
 	}
+	if !o.app.Processes.Here(p.ID) {
+		return o.killElsewhere(ctx, p)
+	}
 	if _, err := o.app.Processes.Stop(p); err != nil {
 		return operations.Process{}, err
 	}
@@ -161,6 +168,45 @@ func (o *Handler) KillProcess(ctx context.Context, by operation.Caller, in opera
 	}
 	o.app.Processes.Changed()
 	return o.showProcess(p), nil
+}
+
+// processIsHere says on which node a process runs whose output is not here.
+func (o *Handler) processIsHere(ctx context.Context, p background.Process) error {
+	if o.app.Processes.Here(p.ID) {
+		return nil
+	}
+	node, err := o.app.Processes.PlaceOf(ctx, p.ID)
+	if err != nil {
+		return err
+	}
+	return operation.Errorf(operation.Conflict, "process %s is on node %s, and its output is there, too: ask that node", p.ID, cmp.Or(node, "(unknown)"))
+}
+
+// killElsewhere has the node that a process runs on end it.
+func (o *Handler) killElsewhere(ctx context.Context, p background.Process) (operations.Process, error) {
+	node, err := o.app.Processes.PlaceOf(ctx, p.ID)
+	if err != nil {
+		return operations.Process{}, err
+	}
+	if err := o.app.Processes.AskStop(ctx, p.ID); err != nil {
+		return operations.Process{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, killTime)
+	defer cancel()
+	for {
+		now, err := o.app.DB.Process(ctx, p.ID)
+		if err == nil && now.Over() {
+			return o.showProcess(now), nil
+		}
+		if err != nil && ctx.Err() == nil {
+			return o.showProcess(p), err
+		}
+		select {
+		case <-ctx.Done():
+			return o.showProcess(p), operation.Errorf(operation.Unavailable, "process %s is on node %s, which was told to end it and has not yet", p.ID, cmp.Or(node, "(unknown)"))
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // findProcess finds one that the caller may see, by its id or a beginning that only one has.

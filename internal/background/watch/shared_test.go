@@ -32,7 +32,7 @@ func TestProcessOfAnotherMachineIsLeftAlone(t *testing.T) {
 	}
 	store := &looked{Store: h.db}
 	other := h.server(store)
-	other.Dir, other.Shared = t.TempDir(), true
+	other.Dir, other.Places = t.TempDir(), &places{}
 	stop := h.serve(other)
 	polltest.Until(t, "the other machine has looked", func() bool { other.Changed(); return store.times.Load() > 2 })
 	stop()

@@ -36,6 +36,18 @@ type Store interface {
 	FiresSince(ctx context.Context, owner string, since time.Time) (int64, error)
 }
 
+// Places know on which machine a process runs, and carry to it that it is to end. A process without a folder here is another's.
+type Places interface {
+	// Place notes that a process is about to be started here.
+	Place(ctx context.Context, id string) error
+	// PlaceOf names the machine of a process, "" where nobody knows. lost: it is gone and was not seen for long.
+	PlaceOf(ctx context.Context, id string) (name string, lost bool, err error)
+	// AskStop asks for the end of a process, StopsAsked are those for which that was asked, StopDone drops one.
+	AskStop(ctx context.Context, id string) error
+	StopsAsked(ctx context.Context) ([]string, error)
+	StopDone(ctx context.Context, id string) error
+}
+
 // Acted is what became of an action.
 type Acted struct {
 	Seq     int64  // of the words in the conversation
@@ -46,7 +58,7 @@ type Acted struct {
 type Watcher struct {
 	Store   Store
 	Dir     string   // where each process has a folder, named by its id
-	Shared  bool     // other machines use the store, too: a process without a folder here is theirs
+	Places  Places   // knows where processes run that other machines look after; nil: there are no others
 	Environ []string // ours; processes get what is not secret of it
 	Program []string // how our own program is called; nil: the one that runs
 	// Act carries out a hook's action, other than to stop the process, once for a key of the fire. The output is the last
@@ -57,10 +69,11 @@ type Watcher struct {
 	Now   func() time.Time
 	Log   *slog.Logger
 
-	once sync.Once
-	poke chan struct{}
-	mu   sync.Mutex
-	held map[string]*watched
+	once   sync.Once
+	poke   chan struct{}
+	mu     sync.Mutex
+	held   map[string]*watched
+	placed map[string]time.Time // when it was asked where a process is that is not here
 }
 
 // watched is a process that we look after.
@@ -92,7 +105,7 @@ const (
 
 func (w *Watcher) begin() {
 	w.once.Do(func() {
-		w.poke, w.held = make(chan struct{}, 1), map[string]*watched{}
+		w.poke, w.held, w.placed = make(chan struct{}, 1), map[string]*watched{}, map[string]time.Time{}
 		if w.Program == nil {
 			w.Program = keep.Self()
 		}
@@ -119,6 +132,12 @@ func (w *Watcher) Start(ctx context.Context, p background.Process, b sandbox.Bac
 	claim, err := keep.Claim(dir)
 	if err != nil {
 		return p, err
+	}
+	if w.Places != nil {
+		if err := w.Places.Place(ctx, p.ID); err != nil {
+			claim.Release()
+			return p, err
+		}
 	}
 	p.State, p.Started = background.Starting, w.Now()
 	if added, err := w.Store.AddProcess(ctx, p); err != nil || !added {
@@ -223,7 +242,7 @@ func reads(p background.Process) bool {
 
 // Observe is how a process is now, whoever looks after it: where nobody does, what is written about it may be old.
 func (w *Watcher) Observe(p background.Process) background.Process {
-	if p.Over() {
+	if p.Over() || !w.Here(p.ID) {
 		return p
 	}
 	if alive, err := keep.Alive(w.Folder(p.ID)); err != nil || alive {
@@ -298,8 +317,15 @@ func (w *Watcher) look(ctx context.Context) (int, error) {
 	defer w.mu.Unlock()
 	var failed []error
 	there := map[string]bool{}
+	if err := w.stopAsked(ctx); err != nil {
+		failed = append(failed, err)
+	}
 	for _, p := range open {
 		there[p.ID] = true
+		if !w.Here(p.ID) {
+			failed = append(failed, w.closeLost(ctx, p))
+			continue
+		}
 		one, err := w.claim(p)
 		if err != nil || one == nil {
 			failed = append(failed, err)
@@ -330,11 +356,6 @@ func (w *Watcher) look(ctx context.Context) (int, error) {
 func (w *Watcher) claim(p background.Process) (*watched, error) {
 	if one := w.held[p.ID]; one != nil {
 		return one, nil
-	}
-	if w.Shared {
-		if _, err := os.Stat(w.Folder(p.ID)); err != nil {
-			return nil, nil
-		}
 	}
 	claim, err := keep.Claim(w.Folder(p.ID))
 	if errors.Is(err, lockfile.ErrHeld) {

@@ -158,7 +158,7 @@ func (c platformChannel) Post(ctx context.Context, key string, f channel.File) (
 	}
 	bot := c.bot()
 	if bot == nil {
-		return "", tool.Mistake("The bot of this conversation is not connected here: nothing was posted.")
+		return "", tool.Mistake("The bot of this conversation is not connected here" + c.app.elsewhere(c.thread.Transport()) + ": nothing was posted.")
 	}
 	row, err := c.app.DB.Thread(ctx, c.thread)
 	if err != nil {

@@ -31,6 +31,7 @@ type Host struct {
 	Log       *slog.Logger
 	Models    *provider.Models
 	Version   string
+	NodeOf    func(platform string) string // names the node that has the bots of a platform; nil or "": nobody knows
 	Warn      func(string)
 	Discovery *provider.Discovery
 	Gate      *gate.Gate

@@ -41,7 +41,7 @@ func (h *Host) CheckTarget(ctx context.Context, t schedule.Target, by operation.
 	b := h.Backend(t.Adapter)
 	if b == nil || len(b.Bots) == 0 {
 		if !by.May(operation.Admin) {
-			return service.Place{}, operation.Errorf(operation.Unavailable, "%s is not connected here, so nobody can say whether you may post there; ask where it is", p.Label)
+			return service.Place{}, operation.Errorf(operation.Unavailable, "%s is not connected here%s, so nobody can say whether you may post there; ask where it is", p.Label, h.elsewhere(p.Name))
 		}
 		t.Agent = cmp.Or(t.Agent, accounts[0].Name)
 		return service.Place{Target: t}, nil
@@ -109,18 +109,29 @@ func (h *Host) speaks(t schedule.Target) (*connector.Bot, error) {
 			return bot, nil
 		}
 	}
-	return nil, fmt.Errorf("no bot of this process speaks for the agent %s on %s", t.Agent, t.Adapter)
+	return nil, fmt.Errorf("no bot of this process speaks for the agent %s on %s%s", t.Agent, t.Adapter, h.elsewhere(t.Adapter))
+}
+
+// elsewhere names the node on which the bots of a platform are, in brackets behind what is said of them; "": nobody knows.
+func (h *Host) elsewhere(platform string) string {
+	if h.NodeOf == nil {
+		return ""
+	}
+	if node := h.NodeOf(platform); node != "" {
+		return " (node " + node + " has it)"
+	}
+	return ""
 }
 
 // WakeRoom implements service.Channels.
 func (h *Host) WakeRoom(ctx context.Context, w service.RoomWake) error {
 	b := h.Backend(w.Thread.Transport())
 	if b == nil {
-		return fmt.Errorf("%s is not connected here", w.Thread.Transport())
+		return fmt.Errorf("%s is not connected here%s", w.Thread.Transport(), h.elsewhere(w.Thread.Transport()))
 	}
 	bot := b.botOf(w.Thread.Agent())
 	if bot == nil {
-		return fmt.Errorf("no bot of this process speaks for the agent %s", w.Thread.Agent())
+		return fmt.Errorf("no bot of this process speaks for the agent %s%s", w.Thread.Agent(), h.elsewhere(w.Thread.Transport()))
 	}
 	ctx, cancel := context.WithTimeout(ctx, triggerTime)
 	defer cancel()
