@@ -372,7 +372,7 @@ func self(t *testing.T, name, kind string, env ...string) Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Server{Name: name, Command: exe, Env: map[string]string{kindVar: kind, "FAKE_KEY": "test-key-fake-1"}, StartTimeout: time.Minute}
+	s := Server{Name: name, Command: exe, Env: map[string]string{kindVar: kind, "FAKE_KEY": "test-key-fake-1", "GORACE": os.Getenv("GORACE")}, StartTimeout: time.Minute}
 	for i := 0; i+1 < len(env); i += 2 {
 		s.Env[env[i]] = env[i+1]
 	}

@@ -366,7 +366,7 @@ func TestSecretsStayHere(t *testing.T) {
 	slices.Sort(lines)
 	// The program that answers is a Go test, which adds nothing; PWD comes with its directory.
 	lines = slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "PWD=") })
-	want := []string{kindVar + "=plain", "FAKE_KEY=test-key-fake-1", "HOME=/h", "LC_ALL=C", "OWN=own value", "PATH=" + os.Getenv("PATH")}
+	want := []string{kindVar + "=plain", "FAKE_KEY=test-key-fake-1", "GORACE=" + os.Getenv("GORACE"), "HOME=/h", "LC_ALL=C", "OWN=own value", "PATH=" + os.Getenv("PATH")}
 	slices.Sort(want)
 	if !slices.Equal(lines, want) {
 		t.Errorf("it sees %q", lines)
