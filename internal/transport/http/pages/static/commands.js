@@ -22,7 +22,6 @@ export function completions(area, list, url) {
     chosen = -1;
     list.hidden = true;
     list.replaceChildren();
-    area.setAttribute("aria-expanded", "false");
     area.removeAttribute("aria-activedescendant");
   };
   const mark = (at) => {
@@ -52,7 +51,6 @@ export function completions(area, list, url) {
       list.innerHTML = html; // rendered by our own server
       chosen = -1;
       list.hidden = !list.children.length;
-      area.setAttribute("aria-expanded", String(!list.hidden));
       area.removeAttribute("aria-activedescendant");
     } catch {
       close(); // the server cannot be reached; sending says so
