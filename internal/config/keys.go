@@ -8,10 +8,22 @@ func at(f float64) *float64 { return &f }
 // field in [Bot] (a test tells).
 func Keys() []Key {
 	var all []Key
-	for _, part := range [][]Key{identityKeys(), modelKeys(), contextKeys(), formatKeys(), toolKeys(), conversationKeys(), trustKeys(), homeKeys()} {
-		all = append(all, part...)
+	for _, s := range Sections() {
+		all = append(all, s.Keys...)
 	}
 	return all
+}
+
+// Section is a part of the table that people read together.
+type Section struct {
+	Title string
+	Keys  []Key
+}
+
+// Sections are the parts of the table, in the order in which people read them.
+func Sections() []Section {
+	return []Section{{"Who the bot is", identityKeys()}, {"The model", modelKeys()}, {"What the model sees", contextKeys()}, {"How it is written", formatKeys()},
+		{"Tools", toolKeys()}, {"Conversation", conversationKeys()}, {"Rights and money", trustKeys()}, {"The whole process", homeKeys()}}
 }
 
 // groups are the objects of the table.

@@ -8,15 +8,9 @@ import (
 // referencePage is the table as Markdown, for the guide.
 func referencePage() string {
 	var b strings.Builder
-	for _, section := range []struct {
-		title string
-		keys  []Key
-	}{
-		{"Who the bot is", identityKeys()}, {"The model", modelKeys()}, {"What the model sees", contextKeys()}, {"How it is written", formatKeys()},
-		{"Tools", toolKeys()}, {"Conversation", conversationKeys()}, {"Rights and money", trustKeys()}, {"The whole process", homeKeys()},
-	} {
-		fmt.Fprintf(&b, "### %s\n\n| key | value | default | in a pin | |\n|---|---|---|---|---|\n", section.title)
-		for _, k := range section.keys {
+	for _, section := range Sections() {
+		fmt.Fprintf(&b, "### %s\n\n| key | value | default | in a pin | |\n|---|---|---|---|---|\n", section.Title)
+		for _, k := range section.Keys {
 			fmt.Fprintf(&b, "| `%s`%s | %s | %s | %s | %s |\n", k.Path, also(k), valueCell(k), code(k.shown()), yes(k.Pins), cell(k.Doc))
 		}
 		b.WriteString("\n")

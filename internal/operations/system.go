@@ -28,11 +28,15 @@ type Check struct {
 
 // Setting is one key of the configuration.
 type Setting struct {
-	Key    string `json:"key"`
-	Value  string `json:"value"`
-	Source string `json:"source,omitempty"` // which file gave it; "": built in
-	Doc    string `json:"doc,omitempty"`
-	Fixed  bool   `json:"fixed,omitempty"` // a file or the environment holds it; it cannot be set here
+	Key     string   `json:"key"`
+	Value   string   `json:"value"`
+	Source  string   `json:"source,omitempty"` // which file gave it; "": built in
+	Doc     string   `json:"doc,omitempty"`
+	Section string   `json:"section,omitempty"` // what it is about, for people
+	Kind    string   `json:"kind,omitempty"`    // text, whole number, number, true or false, or list of texts
+	Choices []string `json:"choices,omitempty"`
+	Default string   `json:"default,omitempty"` // what is built in
+	Fixed   bool     `json:"fixed,omitempty"`   // a file or the environment holds it; it cannot be set here
 }
 
 // SettingValue sets one key of the configuration.

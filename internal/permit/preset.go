@@ -62,6 +62,16 @@ const (
 		`project_git_create_pr|project_run_command|restart_daemon|create_agent`
 )
 
+// Rules of the presets that are named elsewhere, too.
+const (
+	infoTools    = `tool:(?:info|list_models|list_agents|read_agent_docs|work_notes|recall|search_channel|set_timer|activate_self|cancel_timer|process_list|process_logs):.*`
+	processTools = `tool:(?:run_background|run_concurrent|add_process_hooks|process_[a-z_]+|claude_code):.*`
+	selfEdit     = `tool:self_edit:(?:system_prompt|permissions|model|web_search)(?: .*)?`
+	hookTools    = `tool:(?:create_hook|list_hooks|get_hook|edit_hook|delete_hook|list_hook_runs|get_hook_run|fire_hook|preview_hook|test_hook):.*`
+	adminTools   = `tool:(?:agent|approval|audit|cost|mcpserver|memory|model|rule|schedule|session|setting|skill|system|token)_[a-z_]+:.*`
+	pushes       = `tool:git:(?:push|merge_request)(?: .*)?`
+)
+
 // presetRules are the presets in the order they are listed.
 var presetRules = []struct {
 	name  string
@@ -76,28 +86,28 @@ var presetRules = []struct {
 			writers + `@(?:docs|memory)` + belowRoot,
 			localGit,
 			`tool:self_edit:docs ` + anyName + belowRoot,
-			`tool:(?:info|list_models|list_agents|read_agent_docs|work_notes|recall|search_channel|set_timer|activate_self|cancel_timer|process_list|process_logs):.*`,
+			infoTools,
 			`tool:(?:` + workReads + `):.*`,
 		},
 		Ask: []string{
 			writers + `@(?:skills|events)` + belowRoot,
 			writers + inWorkspace,
 			`tool:bash:.*`,
-			`tool:(?:run_background|run_concurrent|add_process_hooks|process_[a-z_]+|claude_code):.*`,
+			processTools,
 			`tool:git:.*`,
-			`tool:self_edit:(?:system_prompt|permissions|model|web_search)(?: .*)?`,
+			selfEdit,
 			`tool:(?:web_search|web_fetch):.*`,
 			`tool:(?:send_to_agent|spawn_agent):.*`,
 			`tool:mcp__.*`,
-			`tool:(?:create_hook|list_hooks|get_hook|edit_hook|delete_hook|list_hook_runs|get_hook_run|fire_hook|preview_hook|test_hook):.*`,
+			hookTools,
 			`tool:(?:` + workWrites + `):.*`,
-			`tool:(?:agent|approval|audit|cost|mcpserver|memory|model|rule|schedule|session|setting|skill|system|token)_[a-z_]+:.*`,
+			adminTools,
 		},
 	}},
 	{"guarded", Rules{
 		Allow: []string{`.*`},
 		Deny: []string{
-			`tool:git:(?:push|merge_request)(?: .*)?`,
+			pushes,
 			// Commands that package shell knows to change things on other machines.
 			`tool:remote:.*`,
 		},

@@ -67,9 +67,15 @@ func (o *Handler) setting(row config.Row) operations.Setting {
 	if row.File != "" || row.Layer != config.BuiltIn.String() {
 		s.Source = row.From()
 	}
-	for _, k := range config.Keys() {
-		if k.Path == row.Key {
-			s.Doc = k.Doc
+	for _, section := range config.Sections() {
+		for _, k := range section.Keys {
+			if k.Path != row.Key {
+				continue
+			}
+			s.Section, s.Doc, s.Kind, s.Choices = section.Title, k.Doc, string(k.Kind), k.Choices
+			if k.Default != nil && !k.Secret {
+				s.Default = shownValue(k.Default)
+			}
 			s.Fixed = !settable(k) || s.Source != "" && filepath.Clean(row.File) != o.app.Home.Settings()
 		}
 	}

@@ -27,6 +27,29 @@ func dayChart(c operations.Costs, width int, now time.Time) template.HTML {
 	return barChart("Spending by day", width, spent, c.Since, now, dollars)
 }
 
+// forecastDays is how many of the last days say what the rest of a month will cost.
+const forecastDays = 7
+
+// forecast is what a month will have cost at its end, if it goes on like the last week. Days are those of UTC, and today counts
+// for what of it is over.
+func forecast(month operations.Costs, now time.Time) float64 {
+	now = now.UTC()
+	begin := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+	end := begin.AddDate(0, 1, 0)
+	from := now.AddDate(0, 0, -forecastDays).Truncate(24 * time.Hour)
+	if from.Before(begin) {
+		from = begin
+	}
+	spent := 0.0
+	for _, row := range month.Rows {
+		if row.Key >= from.Format(time.DateOnly) {
+			spent += row.Dollars
+		}
+	}
+	passed := max(now.Sub(from).Hours(), 1)
+	return month.Total + spent/passed*end.Sub(now).Hours()
+}
+
 // maxDays is how many days a chart shows: more bars would be too thin.
 const maxDays = 120
 

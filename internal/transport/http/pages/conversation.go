@@ -99,7 +99,7 @@ func viewOf(s operations.Session, by operation.Caller) view {
 }
 
 func (p *Pages) stateOf(s operations.Session) state {
-	return state{Session: s.ID, Status: s.Status, Words: statusWords(s.Status), Queue: s.Queue, Tokens: count(s.Usage.InputTokens + s.Usage.OutputTokens), Cost: usd(s.Cost),
+	return state{Session: s.ID, Status: s.Status, Words: statusWords(s.Status), Queue: s.Queue, Tokens: count(tokensOf(s.Usage)), Cost: usd(s.Cost),
 		Title: cmp.Or(s.Title, "Conversation"), Model: modelOf(s), At: s.MovedAt}
 }
 

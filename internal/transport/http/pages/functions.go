@@ -15,6 +15,7 @@ import (
 	"chorus/internal/feed"
 	"chorus/internal/ledger"
 	"chorus/internal/markdown"
+	"chorus/internal/permit"
 	"chorus/internal/work"
 )
 
@@ -28,6 +29,8 @@ func (p *Pages) functions() template.FuncMap {
 		"edits":    edits,
 		"command":  commandOf,
 		"took":     took,
+		"rulename": permit.RuleName,
+		"setting":  settingOf,
 		"lower":    strings.ToLower,
 		"reason":   work.Reason,
 		"breaks":   breaks,
@@ -58,7 +61,7 @@ func (p *Pages) functions() template.FuncMap {
 		"path":     func(text string) string { return (&url.URL{Path: text}).EscapedPath() },
 		"words":    func(text string) string { said, _ := splitFiles(text); return said },
 		"inlined":  func(text string) []inlineFile { _, files := splitFiles(text); return files },
-		"tokens":   func(u feed.Usage) int { return u.InputTokens + u.OutputTokens },
+		"tokens":   tokensOf,
 	}
 }
 
@@ -97,6 +100,9 @@ func commandOf(tool, argsJSON string) string {
 	}
 	return args.Command
 }
+
+// tokensOf are the tokens that were new: those that were read from a cache are named beside them.
+func tokensOf(u feed.Usage) int { return u.InputTokens + u.CacheWriteTokens + u.OutputTokens }
 
 // took is how long something took; "": no time that anybody would notice.
 func took(ms int64) string {

@@ -61,6 +61,7 @@ func (p *Pages) moreRoutes() {
 	p.page("POST /memory", p.changeMemory)
 	p.page("GET /settings", p.settings)
 	p.page("POST /settings", p.setSetting)
+	p.page("POST /settings/rules/remove", p.removeRule)
 	p.page("POST /settings/tokens", p.createToken)
 	p.page("POST /settings/tokens/revoke", p.revokeToken)
 	p.page("GET /search", p.search)
@@ -155,11 +156,17 @@ func (p *Pages) costs(w http.ResponseWriter, r *http.Request, by operation.Calle
 	if err != nil {
 		return err
 	}
-	most := 0.0
-	for _, row := range sums.Rows {
-		most = max(most, row.Dollars)
+	month, err := operations.GetCosts.Call(r.Context(), p.Executor, by, operations.CostQuery{By: "day", Since: "month"})
+	if err != nil {
+		return err
 	}
-	return p.render(w, http.StatusOK, "costs.html", map[string]any{"Layout": p.layout(r, by, "Costs"), "C": sums, "Query": q, "Most": most, "Names": p.names(r.Context(), by),
+	most, fresh, cached := 0.0, 0, 0
+	for i, row := range sums.Rows {
+		most = max(most, row.Dollars)
+		fresh, cached = fresh+row.InputTokens+row.CacheWriteTokens, cached+row.CacheReadTokens
+		sums.Rows[i].InputTokens += row.CacheWriteTokens // as `chorus cost` counts them
+	}
+	return p.render(w, http.StatusOK, "costs.html", map[string]any{"Layout": p.layout(r, by, "Costs"), "C": sums, "Query": q, "Most": most, "CachedShare": percent(cached, fresh+cached), "Month": month.Total, "Forecast": forecast(month, p.Now()), "Names": p.names(r.Context(), by),
 		"Chart": dayChart(days, chartWidth, p.Now()), "SmallChart": dayChart(days, halfChart, p.Now()), "Bys": []string{"model", "agent", "person", "channel", "day"}, "Sinces": []string{"24h", "7d", "30d", "month"}})
 }
 

@@ -142,7 +142,7 @@ func TestCostsHaveCharts(t *testing.T) {
 	for _, by := range []string{"model", "agent", "person", "day"} {
 		p.visit("/costs?by=" + by)
 		p.until(`document.querySelector("svg.chart rect.spent") && document.querySelector(".hbars meter")`)
-		if gap := p.number(`Math.abs([...document.querySelectorAll("svg.chart .axis")].at(-1).getBoundingClientRect().top - document.querySelector("rect.spent").getBoundingClientRect().bottom)`); gap > 2 {
+		if gap := p.number(`Math.abs([...document.querySelectorAll(".big-screen svg.chart .axis")].at(-1).getBoundingClientRect().top - document.querySelector("rect.spent").getBoundingClientRect().bottom)`); gap > 2 {
 			t.Errorf("the bar ends %v pixels above the axis", gap)
 		}
 	}
