@@ -221,6 +221,9 @@ func (h *host) written(c journal.Commit) {
 		case chat.Asked:
 			h.asked = b
 		case chat.Said:
+			h.a.liveMu.Lock()
+			h.a.partial = liveText{} // who comes now reads it in the journal, and nothing is in the making until the next piece
+			h.a.liveMu.Unlock()
 			if words := b.Blocks.Text(); b.Error == nil && words != "" {
 				h.said = words
 			}
