@@ -61,7 +61,7 @@ func (db *DB) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, e
 	}}
 	err := db.doFetching(ctx, j)
 	for i := 0; i < len(intents) && err == nil; i++ {
-		db.removeLeft(ctx, intents[i].allLeft())
+		db.removeSoon(ctx, intents[i].allLeft())
 	}
 	if err != nil && j.lost {
 		if found, ok := db.arrivedAnyway(context.WithoutCancel(ctx), a, intents); ok {

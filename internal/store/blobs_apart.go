@@ -365,8 +365,6 @@ func (db *DB) removeLeft(ctx context.Context, left []leaving) {
 	if len(left) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
-	defer cancel()
 	if owns, err := db.ownsStorage(ctx); err != nil || !owns {
 		return
 	}
@@ -375,6 +373,16 @@ func (db *DB) removeLeft(ctx context.Context, left []leaving) {
 			return
 		}
 	}
+}
+
+// removeSoon is removeLeft for somebody who waits for a commit.
+func (db *DB) removeSoon(ctx context.Context, left []leaving) {
+	if len(left) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
+	defer cancel()
+	db.removeLeft(ctx, left)
 }
 
 // needsBlob is why a transaction is taken back: it needs bytes of the storage, which are not fetched while it is open.

@@ -40,7 +40,7 @@ func (db *DB) commit(ctx context.Context, c journal.Commit) (journal.Committed, 
 	}}
 	err = db.doFetching(ctx, j)
 	if err == nil {
-		db.removeLeft(ctx, in.allLeft())
+		db.removeSoon(ctx, in.allLeft())
 		return out, nil
 	}
 	if j.lost && c.Epoch == 0 {
