@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"strings"
 )
 
 // ReadArguments reads an input from the arguments of a call of its tool, whose names may differ from those of the input's JSON. The input
@@ -26,6 +27,9 @@ func (d *Definition) ReadArguments(args []byte) (reflect.Value, error) {
 		case !has:
 			return in.Elem(), errors.New(name + ": it is required")
 		}
+		if f.Type.Kind() == reflect.String && strings.HasSuffix(strings.ToLower(f.Name), "id") && isNumber(data) {
+			data = []byte(`"` + string(bytes.TrimSpace(data)) + `"`) // ids of chat platforms are digits, and models leave the quotes out
+		}
 		if err := json.Unmarshal(data, in.Elem().FieldByIndex(f.Index).Addr().Interface()); err != nil {
 			return in.Elem(), errors.New(name + ": it does not fit: " + err.Error())
 		}
@@ -35,4 +39,10 @@ func (d *Definition) ReadArguments(args []byte) (reflect.Value, error) {
 		return in.Elem(), errors.New("there is no argument " + name)
 	}
 	return in.Elem(), nil
+}
+
+// isNumber reports whether a JSON value is a number. Its digits stay as they are: ids have more than a float can hold.
+func isNumber(data []byte) bool {
+	data = bytes.TrimSpace(data)
+	return len(data) > 0 && (data[0] == '-' || data[0] >= '0' && data[0] <= '9')
 }

@@ -87,6 +87,11 @@ func TestChannelsOfProjects(t *testing.T) {
 	if got := must[operations.ChannelProject](h, root, "get_project_for_channel", `{"channel_id":"123"}`); got.ID != "site" || got.Name != "Site" {
 		t.Errorf("%+v", got)
 	}
+	if got := must[operations.ChannelProject](h, root, "get_project_for_channel", `{"channel_id": 123 }`); got.ID != "site" || got.Channel != "123" {
+		t.Errorf("by a number: %+v", got)
+	}
+	// 10: nobody here knows channels by their names.
+	h.refused(root, operation.Invalid, "Cannot resolve channel name", "set_control_interface", `{"project_id":"site","channel_name":"#site"}`)
 	if got := must[operations.ChannelProject](h, root, "get_project_for_channel", `{"channel_id":"9"}`); got.ID != "" {
 		t.Errorf("%+v", got)
 	}
