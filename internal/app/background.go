@@ -42,6 +42,9 @@ func (a *App) StartBackground() {
 		}
 	})
 	work.Go(func() { a.followDocuments(ctx) })
+	if a.sharedDatabase {
+		work.Go(func() { a.followForgotten(ctx) })
+	}
 	work.Go(func() { a.sweep(ctx) })
 	work.Go(func() { a.keepIndex(ctx) })
 	work.Go(func() { a.Processes.Run(ctx) })

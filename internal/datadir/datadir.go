@@ -157,6 +157,9 @@ func (h *Home) AgentFolders() string { return h.join("run", "agents") }
 // DocumentNotes has a note for each document that has, or had, a copy in this home.
 func (h *Home) DocumentNotes() string { return h.join("run", "documents") }
 
+// ForgottenUpTo has the number of the last change of a document that was looked at for what is to be forgotten.
+func (h *Home) ForgottenUpTo() string { return h.join("run", "forgotten") }
+
 func (h *Home) Guilds() string   { return h.join("guilds") }
 func (h *Home) Template() string { return h.join("template") }
 func (h *Home) Trash() string    { return h.join(".trash") }

@@ -11,9 +11,11 @@ import (
 	"strings"
 
 	"chorus/internal/chat"
+	"chorus/internal/id"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/settings"
 	"chorus/internal/store"
 	"chorus/internal/text"
 )
@@ -24,11 +26,11 @@ const forgetBatch = 100
 // ForgetPerson carries out the operation of that name. It may be repeated: what was forgotten is
 // not found again.
 func (o *Handler) ForgetPerson(ctx context.Context, by operation.Caller, in operations.ForgetRequest) (operations.Forgotten, error) {
-	kind, id, ok := strings.Cut(in.Person, ":")
-	if !ok || kind == "" || id == "" {
+	kind, name, ok := strings.Cut(in.Person, ":")
+	if !ok || kind == "" || name == "" {
 		return operations.Forgotten{}, Invalid("person", "%.80q names nobody; write kind:id, for example discord:110000000000000042, as `chorus audit list` shows them", in.Person)
 	}
-	deletions, texts, err := o.saidBy(ctx, in.Person, id)
+	deletions, texts, err := o.saidBy(ctx, in.Person, name)
 	if err != nil {
 		return operations.Forgotten{}, err
 	}
@@ -62,6 +64,13 @@ func (o *Handler) ForgetPerson(ctx context.Context, by operation.Caller, in oper
 			return out, err
 		}
 	}
+	told := settings.Forgotten{Threads: slices.Sorted(maps.Keys(deletions))}
+	for _, c := range saved {
+		told.Files = append(told.Files, c.File)
+	}
+	if err := o.app.Settings.TellForgotten(ctx, id.New(), told); err != nil { // before the rows that name the files are gone
+		return out, err
+	}
 	for _, c := range saved {
 		if err := o.app.Settings.ForgetContext(ctx, c.ID); err != nil {
 			return out, err
@@ -85,7 +94,7 @@ func (o *Handler) ForgetPerson(ctx context.Context, by operation.Caller, in oper
 
 // saidBy is what somebody said in each thread, as the deletions that would forget it, and the
 // words themselves.
-func (o *Handler) saidBy(ctx context.Context, person, id string) (map[chat.ThreadID][]chat.Deleted, []string, error) {
+func (o *Handler) saidBy(ctx context.Context, person, name string) (map[chat.ThreadID][]chat.Deleted, []string, error) {
 	out := map[chat.ThreadID][]chat.Deleted{}
 	var texts []string
 	places, err := o.app.DB.SaidBy(ctx, person)
@@ -108,7 +117,7 @@ func (o *Handler) saidBy(ctx context.Context, person, id string) (map[chat.Threa
 		}
 		out[p.Thread] = append(out[p.Thread], chat.Deleted{Seq: p.Seq, Forget: true})
 	}
-	read, err := o.app.DB.ReadOf(ctx, id)
+	read, err := o.app.DB.ReadOf(ctx, name)
 	for thread, messages := range read {
 		for _, message := range messages {
 			out[thread] = append(out[thread], chat.Deleted{Message: message, Forget: true})

@@ -36,7 +36,7 @@ func (s *Settings) OpenDocuments(ctx context.Context, store documents.Store, sha
 	host, _ := os.Hostname() // one without a name changes things all the same
 	s.Documents = &documents.Copies{Home: s.Home, Store: store, By: host, Warn: warn, Kinds: []documents.Kind{s.configDocuments()},
 		Changed: func([]string) { changed = true }}
-	if shared {
+	if s.shared = shared; shared {
 		seal, err := SecretsSeal(s.Env)
 		if err != nil {
 			return false, err

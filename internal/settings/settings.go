@@ -23,6 +23,7 @@ type Settings struct {
 	Profile func(name string) (*permit.Profile, error)
 	// Documents are the files of the home that other machines have, too; nil: nobody else has them.
 	Documents *documents.Copies
+	shared    bool            // other homes may be on the database
 	seal      *documents.Seal // of secrets that homes share; nil: each has its own
 
 	mu         sync.Mutex

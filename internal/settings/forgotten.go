@@ -1,0 +1,111 @@
+package settings
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/datadir"
+)
+
+// What was forgotten is told to all nodes by a document that has no file: each removes what it has of it, and notes how far it has come.
+const forgottenPrefix = "forgotten/"
+
+// Forgotten is what somebody wanted to be forgotten, as far as nodes have files of it. It says nothing of whom.
+type Forgotten struct {
+	Threads []chat.ThreadID `json:"threads,omitempty"` // whose mirrors are written anew
+	Files   []string        `json:"files,omitempty"`   // of saved contexts, where they were saved
+}
+
+// TellForgotten tells other nodes what is to be forgotten, under an id of its own.
+func (s *Settings) TellForgotten(ctx context.Context, id string, f Forgotten) error {
+	if s.Documents == nil || !s.shared || len(f.Threads)+len(f.Files) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	if err := s.Documents.Keep(ctx, forgottenPrefix+id, text); err != nil {
+		return fmt.Errorf("tell other nodes what is to be forgotten: %w", err)
+	}
+	if s.Documents.Notify != nil {
+		s.Documents.Notify()
+	}
+	return nil
+}
+
+// FollowForgotten gives do what was forgotten since the last time, in this home. What fails is tried again the next time.
+func (s *Settings) FollowForgotten(ctx context.Context, do func(context.Context, Forgotten) error) error {
+	if s.Documents == nil || !s.shared {
+		return nil
+	}
+	database, err := s.Documents.Store.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	heads, err := s.Documents.Store.Changed(ctx, s.forgottenUpTo(database))
+	for _, h := range heads {
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(h.Name, forgottenPrefix) {
+			err = s.forgetOne(ctx, h.Name, do)
+		}
+		if err == nil {
+			err = s.setForgottenUpTo(database, h.Seq)
+		}
+	}
+	return err
+}
+
+func (s *Settings) forgetOne(ctx context.Context, name string, do func(context.Context, Forgotten) error) error {
+	text, err := s.Documents.Kept(ctx, name)
+	if err != nil || text == nil {
+		return err
+	}
+	var f Forgotten
+	if err := json.Unmarshal(text, &f); err != nil {
+		return nil // of a version to come
+	}
+	return do(ctx, f)
+}
+
+// forgottenUpTo is the number of the last change of a document that was looked at for that.
+func (s *Settings) forgottenUpTo(database string) int64 {
+	data, err := os.ReadFile(s.Home.ForgottenUpTo())
+	known, number, ok := strings.Cut(strings.TrimSpace(string(data)), " ")
+	if err != nil || !ok || known != database {
+		return 0
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func (s *Settings) setForgottenUpTo(database string, n int64) error {
+	if _, err := s.Home.Ensure(filepath.Dir(s.Home.ForgottenUpTo())); err != nil {
+		return err
+	}
+	return datadir.WriteFile(s.Home.ForgottenUpTo(), fmt.Appendf(nil, "%s %d\n", database, n), 0o600)
+}
+
+// RemoveSaved removes the file of a saved context, if it is one of this home.
+func (s *Settings) RemoveSaved(file string) error {
+	if rel, err := filepath.Rel(s.Home.Dir(), file); err != nil || !filepath.IsLocal(rel) || filepath.Ext(file) != ".json" {
+		return nil
+	}
+	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove a saved context: %w", err)
+	}
+	return nil
+}
