@@ -23,18 +23,6 @@ const (
 	mostMissed = 100
 )
 
-// ParseCatchUp reads a way to catch up; an empty one is Last.
-func ParseCatchUp(text string) (CatchUp, error) {
-	switch c := CatchUp(text); c {
-	case "":
-		return Last, nil
-	case Skip, Last, All:
-		return c, nil
-	default:
-		return "", fmt.Errorf("%q is no way to catch up: say skip, once or all", text)
-	}
-}
-
 // Missed says which times are to be kept now, and what is due next, when due was the next time that was known.
 // The next one is always after now, so that each time is kept at most once, whatever the clock does.
 func (s Spec) Missed(due, now time.Time, how CatchUp) (keep []time.Time, next time.Time) {
