@@ -22,7 +22,8 @@ func (c *program) auditCommand() *cobra.Command {
 		Use: "audit", Short: "What was decided, by whom and by which rule", RunE: oneOf,
 		Long: `Every decision about a tool call and every change of settings is a line of the audit
 log: allow, ask_approved, ask_denied, deny, changed. Each line carries a hash over
-itself and the line before, so that nothing can be changed unseen.`,
+itself and the line before it in its thread, and seals hold the threads together, so that
+nothing can be changed unseen.`,
 		Example: `  chorus audit list --decision deny
   chorus audit verify`,
 	}
@@ -101,24 +102,22 @@ func showAudit(v cli.View, page auditPageJSON) error {
 type verifyJSON struct {
 	OK     bool                   `json:"ok"`
 	Lines  int64                  `json:"lines"`
+	Chains int64                  `json:"chains"`
 	Before int64                  `json:"beforeChain"`
 	Head   string                 `json:"head"`
-	HeadID int64                  `json:"headLine"`
+	HeadID int64                  `json:"headSeal"`
 	Break  *operations.AuditBreak `json:"break,omitempty"`
 }
 
 func verifiedAsJSON(_ cli.View, found operations.AuditCheck) any {
-	return verifyJSON{found.OK, found.Lines, found.Before, found.Head, found.HeadLine, found.Break}
+	return verifyJSON{found.OK, found.Lines, found.Chains, found.Before, found.Head, found.HeadSeal, found.Break}
 }
 
 func showVerified(v cli.View, _ operations.VerifyRequest, found operations.AuditCheck) error {
 	w := v.Out
 	if b := found.Break; b != nil {
-		fmt.Fprintf(w, "BROKEN  %s: %s\n", b.What, b.Text)
-		if found.HeadLine > 0 {
-			fmt.Fprintf(w, "intact up to line %d\nhead  %s\n", found.HeadLine, found.Head)
-		}
-		return nil
+		_, err := fmt.Fprintf(w, "BROKEN  %s: %s\n", b.What, b.Text)
+		return err
 	}
 	if found.Lines == 0 {
 		_, err := fmt.Fprintln(w, "the audit log is empty")

@@ -405,6 +405,7 @@ var tampering = map[string]string{
 	"audit-change": `DROP TRIGGER audit_no_update; UPDATE audit SET decision = 'deny' WHERE id = (SELECT max(id) - 1 FROM audit)`,
 	"audit-cut": `DROP TRIGGER audit_no_delete; DROP TRIGGER IF EXISTS audit_at_the_end;
 		DELETE FROM audit WHERE id > (SELECT max(id) - 2 FROM audit)`,
+	"seals-cut":   `DROP TRIGGER audit_seals_no_delete; DROP TRIGGER audit_sealed_no_delete; DELETE FROM audit_seals; DELETE FROM audit_sealed`,
 	"unused-blob": `INSERT INTO blobs (hash, size, data, touched) VALUES ('unused', 3, x'010203', 1)`,
 	"digests":     `UPDATE events SET body = replace(body, '"digest":"', '"digest":"0') WHERE kind = 'asked'`,
 	"renderer":    `UPDATE events SET body = replace(body, '"renderer":"', '"renderer":"older-') WHERE kind = 'run_started' AND seq > 4`,

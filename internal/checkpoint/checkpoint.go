@@ -1,5 +1,5 @@
 // Package checkpoint keeps the head of the audit log somewhere else, so that a log whose end
-// was cut off, or that was written anew, is found out. A checkpoint says that a line had a
+// was cut off, or that was written anew, is found out. A checkpoint says that a seal of the log had a
 // hash at a time, and is signed. It is kept in a file outside of the database's directory,
 // and sent to an address or committed to a git repository where somebody configured one.
 // A target that does not answer delays nobody: every try has an end, and there are few.
@@ -26,9 +26,10 @@ import (
 
 // Point is one checkpoint.
 type Point struct {
-	Home      string    `json:"home"` // which log: several may be sent to one place
-	Line      int64     `json:"line"`
-	Head      string    `json:"head"` // the hash of that line
+	Home      string    `json:"home"`           // which log: several may be sent to one place
+	Seal      int64     `json:"seal,omitempty"` // which seal of the log; 0: it is from before there were seals
+	Line      int64     `json:"line,omitempty"` // which line, in those from before
+	Head      string    `json:"head"`           // the hash of that seal or line
 	At        time.Time `json:"at"`
 	Key       string    `json:"key"` // the public key
 	Signature string    `json:"signature"`
@@ -36,14 +37,32 @@ type Point struct {
 
 // signed is what the signature is over.
 func (p Point) signed() []byte {
-	return []byte(strings.Join([]string{"chorus audit checkpoint 1", p.Home, strconv.FormatInt(p.Line, 10), p.Head, p.At.UTC().Format(time.RFC3339Nano)}, "\n"))
+	kind, number := "chorus audit checkpoint 2", p.Seal
+	if p.Seal == 0 {
+		kind, number = "chorus audit checkpoint 1", p.Line
+	}
+	return []byte(strings.Join([]string{kind, p.Home, strconv.FormatInt(number, 10), p.Head, p.At.UTC().Format(time.RFC3339Nano)}, "\n"))
+}
+
+// What names the seal or line that a checkpoint is of.
+func (p Point) What() string {
+	if p.Seal == 0 {
+		return fmt.Sprintf("line %d", p.Line)
+	}
+	return fmt.Sprintf("seal %d", p.Seal)
 }
 
 // Log is the audit log.
 type Log interface {
-	// AuditHead is the last line and its hash; 0 when there is none.
-	AuditHead(ctx context.Context) (line int64, hash string, err error)
-	// AuditHash is the hash of a line; "" when there is none.
+	// SealAudit seals what is new and gives the newest seal and its hash; 0 when there is none.
+	SealAudit(ctx context.Context) (seal int64, hash string, err error)
+	// AuditHead is the newest seal and its hash; 0 when there is none.
+	AuditHead(ctx context.Context) (seal int64, hash string, err error)
+	// AuditSeal is the hash of a seal; "" when there is none.
+	AuditSeal(ctx context.Context, seal int64) (string, error)
+	// AuditLost says which line that a seal has is not there as it was; "" when all are.
+	AuditLost(ctx context.Context, seal int64) (string, error)
+	// AuditHash is the hash of a line from before there were seals; "" when there is none.
 	AuditHash(ctx context.Context, line int64) (string, error)
 }
 
@@ -65,8 +84,9 @@ const maxPoints = 100
 
 // Broken is a log that does not agree with a checkpoint, or a checkpoint that nobody signed.
 type Broken struct {
-	Line int64  // the first that is missing, or is another one; 0: it is about the checkpoint itself
-	Gone bool   // lines are missing at the end
+	Seal int64  // the first that is missing, or is another one; 0: it is a line, or about the checkpoint itself
+	Line int64  // the line that is missing or is another one, where the checkpoint is from before there were seals
+	Gone bool   // seals or lines are missing at the end
 	Text string // for people
 }
 
@@ -84,30 +104,54 @@ func (k Keeper) Check(ctx context.Context, log Log) (*Point, error) {
 		return nil, err
 	}
 	for _, p := range points {
-		hash, err := log.AuditHash(ctx, p.Line)
-		when := p.At.UTC().Format("2006-01-02 15:04:05 UTC")
-		switch {
-		case err != nil:
+		hash, err := hashOf(ctx, log, p)
+		if err != nil {
 			return nil, err
-		case hash == "" && p.Line > last:
-			newest := points[len(points)-1]
-			return nil, &Broken{Line: last + 1, Gone: true, Text: fmt.Sprintf("the log ends with line %d, but line %d was there at %s, says %s: %s missing at the end",
-				last, newest.Line, newest.At.UTC().Format("2006-01-02 15:04:05 UTC"), k.File, lines(last+1, newest.Line))}
-		case hash != p.Head:
-			return nil, &Broken{Line: p.Line, Text: fmt.Sprintf("line %d is not the one that was there at %s, says %s: the log was cut off or written anew before it, and lines that were there are missing", p.Line, when, k.File)}
 		}
+		if hash == p.Head {
+			continue
+		}
+		broken := &Broken{Seal: p.Seal, Line: p.Line, Text: fmt.Sprintf("%s is not the one that was there at %s, says %s: the log was cut off or written anew before it, and lines that were there are missing", p.What(), moment(p.At), k.File)}
+		switch {
+		case hash == "" && p.Seal > last:
+			newest := points[len(points)-1]
+			broken.Seal, broken.Gone = last+1, true
+			broken.Text = fmt.Sprintf("the log ends with seal %d, but seal %d was there at %s, says %s: %s missing at the end", last, newest.Seal, moment(newest.At), k.File, seals(last+1, newest.Seal))
+		case hash == "" && p.Seal == 0:
+			broken.Gone = true
+			broken.Text = fmt.Sprintf("line %d was there at %s, says %s, and is missing", p.Line, moment(p.At), k.File)
+		}
+		return nil, broken
 	}
-	return &points[len(points)-1], nil
+	newest := &points[len(points)-1]
+	// All lines are looked at by a verification. This one is quick, and shows that the log was cut off since.
+	lost, err := log.AuditLost(ctx, newest.Seal)
+	if err != nil {
+		return nil, err
+	}
+	if lost != "" {
+		return nil, &Broken{Seal: newest.Seal, Gone: true, Text: lost}
+	}
+	return newest, nil
 }
 
-func lines(from, to int64) string {
+func hashOf(ctx context.Context, log Log, p Point) (string, error) {
+	if p.Seal == 0 {
+		return log.AuditHash(ctx, p.Line)
+	}
+	return log.AuditSeal(ctx, p.Seal)
+}
+
+func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+func seals(from, to int64) string {
 	if from == to {
-		return fmt.Sprintf("line %d is", from)
+		return fmt.Sprintf("seal %d is", from)
 	}
-	return fmt.Sprintf("lines %d to %d are", from, to)
+	return fmt.Sprintf("seals %d to %d are", from, to)
 }
 
-// Keep checks the log and keeps its head, unless the newest checkpoint has it already. A log
+// Keep checks the log, seals it and keeps its head, unless the newest checkpoint has it already. A log
 // that does not agree is a *Broken, and its head is not kept: what proves it stays. point is
 // nil where nothing was new.
 func (k Keeper) Keep(ctx context.Context, log Log) (point *Point, err error) {
@@ -118,15 +162,15 @@ func (k Keeper) Keep(ctx context.Context, log Log) (point *Point, err error) {
 	if err != nil {
 		return nil, err
 	}
-	line, head, err := log.AuditHead(ctx)
-	if err != nil || line == 0 || newest != nil && newest.Line == line {
+	seal, head, err := log.SealAudit(ctx)
+	if err != nil || seal == 0 || newest != nil && newest.Seal == seal {
 		return nil, err
 	}
 	key, err := k.key(true)
 	if err != nil {
 		return nil, err
 	}
-	p := Point{Home: k.Home, Line: line, Head: head, At: k.now().UTC(), Key: encode(key.Public().(ed25519.PublicKey))}
+	p := Point{Home: k.Home, Seal: seal, Head: head, At: k.now().UTC(), Key: encode(key.Public().(ed25519.PublicKey))}
 	p.Signature = encode(ed25519.Sign(key, p.signed()))
 	points, err := k.load()
 	if err != nil {
@@ -170,7 +214,7 @@ func (k Keeper) load() ([]Point, error) {
 		}
 		sum, err := base64.StdEncoding.DecodeString(p.Signature)
 		if err != nil || key == nil || p.Home != k.Home || !ed25519.Verify(key.Public().(ed25519.PublicKey), p.signed(), sum) {
-			return nil, &Broken{Text: fmt.Sprintf("the checkpoint of line %d in %s has a wrong signature: it was changed, or %s is not the key that signed it", p.Line, k.File, k.Key)}
+			return nil, &Broken{Text: fmt.Sprintf("the checkpoint of %s in %s has a wrong signature: it was changed, or %s is not the key that signed it", p.What(), k.File, k.Key)}
 		}
 		out = append(out, p)
 	}

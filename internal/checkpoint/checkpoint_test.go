@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,8 +18,10 @@ import (
 	"time"
 )
 
-// memoryLog is a log by its hashes: line 1 first.
+// memoryLog is a log by the hashes of its seals, the first one first.
 type memoryLog []string
+
+func (l memoryLog) SealAudit(ctx context.Context) (int64, string, error) { return l.AuditHead(ctx) }
 
 func (l memoryLog) AuditHead(context.Context) (int64, string, error) {
 	if len(l) == 0 {
@@ -27,11 +30,24 @@ func (l memoryLog) AuditHead(context.Context) (int64, string, error) {
 	return int64(len(l)), l[len(l)-1], nil
 }
 
-func (l memoryLog) AuditHash(_ context.Context, line int64) (string, error) {
-	if line < 1 || line > int64(len(l)) {
+func (l memoryLog) AuditSeal(_ context.Context, seal int64) (string, error) {
+	if seal < 1 || seal > int64(len(l)) {
 		return "", nil
 	}
-	return l[line-1], nil
+	return l[seal-1], nil
+}
+
+// AuditLost is what stands instead of the hash of a seal that has lost its lines.
+func (l memoryLog) AuditLost(_ context.Context, seal int64) (string, error) {
+	if seal < 1 || !strings.HasPrefix(l[seal-1], "lost") {
+		return "", nil
+	}
+	return "lines were cut off", nil
+}
+
+// AuditHash knows two lines from before there were seals.
+func (l memoryLog) AuditHash(_ context.Context, line int64) (string, error) {
+	return map[int64]string{1: "line one", 2: "line two"}[line], nil
 }
 
 func newKeeper(t *testing.T) Keeper {
@@ -48,32 +64,32 @@ func TestCheck(t *testing.T) {
 		t.Errorf("of nothing: %v, %v", p, err)
 	}
 	for n := 1; n <= len(log); n += 2 {
-		if p, err := k.Keep(t.Context(), log[:n]); err != nil || p == nil || p.Line != int64(n) {
+		if p, err := k.Keep(t.Context(), log[:n]); err != nil || p == nil || p.Seal != int64(n) {
 			t.Fatalf("%d: %v, %v", n, p, err)
 		}
 	}
 	if p, err := k.Keep(t.Context(), log); p != nil || err != nil {
 		t.Errorf("the same again: %v, %v", p, err)
 	}
-	if p, err := k.Check(t.Context(), append(log, "f")); err != nil || p.Line != 5 {
+	if p, err := k.Check(t.Context(), append(log, "f")); err != nil || p.Seal != 5 {
 		t.Errorf("with a new line: %v, %v", p, err)
 	}
 	for _, tt := range []struct {
 		name string
 		log  memoryLog
-		line int64
+		seal int64
 		gone bool
 		text string
 	}{
-		{"cut off", log[:3], 4, true, "ends with line 3, but line 5 was there at 20"},
-		{"emptied", nil, 1, true, "lines 1 to 5 are missing at the end"},
-		{"cut by one", log[:4], 5, true, "line 5 is missing at the end"},
-		{"cut off and gone on", memoryLog{"a", "b", "c", "D", "E", "F"}, 5, false, "line 5 is not the one that was there"},
-		{"written anew", memoryLog{"A", "B", "C", "D", "E"}, 1, false, "line 1 is not the one"},
+		{"cut off", log[:3], 4, true, "ends with seal 3, but seal 5 was there at 20"},
+		{"emptied", nil, 1, true, "seals 1 to 5 are missing at the end"},
+		{"cut by one", log[:4], 5, true, "seal 5 is missing at the end"},
+		{"cut off and gone on", memoryLog{"a", "b", "c", "D", "E", "F"}, 5, false, "seal 5 is not the one that was there"},
+		{"written anew", memoryLog{"A", "B", "C", "D", "E"}, 1, false, "seal 1 is not the one"},
 	} {
 		_, err := k.Check(t.Context(), tt.log)
 		var broken *Broken
-		if !errors.As(err, &broken) || broken.Line != tt.line || broken.Gone != tt.gone || !strings.Contains(broken.Text, tt.text) {
+		if !errors.As(err, &broken) || broken.Seal != tt.seal || broken.Gone != tt.gone || !strings.Contains(broken.Text, tt.text) {
 			t.Errorf("%s: %+v", tt.name, err)
 		}
 		if p, err := k.Keep(t.Context(), tt.log); err == nil || p != nil {
@@ -85,12 +101,42 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// Checkpoints from before there were seals are held against their lines, and new ones stand behind them.
+func TestCheckpointsFromBeforeSeals(t *testing.T) {
+	t.Parallel()
+	for head, want := range map[string]string{"line two": "", "another": "line 2 is not the one that was there"} {
+		k := newKeeper(t)
+		key, err := k.key(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := Point{Home: k.Home, Line: 2, Head: head, At: time.Now().UTC()}
+		old.Signature = encode(ed25519.Sign(key, old.signed()))
+		if err := k.write([]Point{old}); err != nil {
+			t.Fatal(err)
+		}
+		p, err := k.Keep(t.Context(), memoryLog{"a"})
+		switch {
+		case want == "" && (err != nil || p == nil || p.Seal != 1):
+			t.Errorf("%v, %v", p, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%v", err)
+		}
+		if want != "" {
+			continue
+		}
+		if p, err := k.Check(t.Context(), memoryLog{"a"}); err != nil || p.Seal != 1 {
+			t.Errorf("both: %v, %v", p, err)
+		}
+	}
+}
+
 // Whoever changes a checkpoint needs the key.
 func TestSignature(t *testing.T) {
 	t.Parallel()
 	log := memoryLog{"a", "b"}
 	for name, change := range map[string]func(k *Keeper) error{
-		"another line": func(k *Keeper) error { return replace(k.File, `"line":2`, `"line":1`) },
+		"another seal": func(k *Keeper) error { return replace(k.File, `"seal":2`, `"seal":1`) },
 		"another head": func(k *Keeper) error { return replace(k.File, `"head":"b"`, `"head":"x"`) },
 		"another time": func(k *Keeper) error { return replace(k.File, `"at":"20`, `"at":"19`) },
 		"another log":  func(k *Keeper) error { k.Home = "other"; return nil },
@@ -139,6 +185,20 @@ func replace(file, old, by string) error {
 	return os.WriteFile(file, []byte(strings.Replace(string(data), old, by, 1)), 0o600)
 }
 
+// A seal that is still there does not help when the lines are gone that it has.
+func TestCheckLooksForLines(t *testing.T) {
+	t.Parallel()
+	k := newKeeper(t)
+	log := memoryLog{"a", "lost"}
+	if _, err := k.Keep(t.Context(), log); err != nil {
+		t.Fatal(err)
+	}
+	var broken *Broken
+	if _, err := k.Keep(t.Context(), append(log, "c")); !errors.As(err, &broken) || !broken.Gone || broken.Seal != 2 || broken.Text != "lines were cut off" {
+		t.Errorf("%v", err)
+	}
+}
+
 // A file does not grow for ever, and what is dropped is the oldest.
 func TestFileIsBounded(t *testing.T) {
 	t.Parallel()
@@ -151,7 +211,7 @@ func TestFileIsBounded(t *testing.T) {
 		}
 	}
 	points, err := k.load()
-	if err != nil || len(points) != maxPoints || points[0].Line != 4 {
+	if err != nil || len(points) != maxPoints || points[0].Seal != 4 {
 		t.Errorf("%d points, %v", len(points), err)
 	}
 }
@@ -252,7 +312,7 @@ func TestGit(t *testing.T) {
 		}
 	}
 	out, err := exec.Command("git", "-C", filepath.Join(dir, "remote"), "log", "--format=%s", "--all").Output()
-	if err != nil || string(out) != "Checkpoint of the audit log: line 2\nCheckpoint of the audit log: line 1\n" {
+	if err != nil || string(out) != "Checkpoint of the audit log: seal 2\nCheckpoint of the audit log: seal 1\n" {
 		t.Errorf("%s %v", out, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "hooked")); err == nil {

@@ -28,12 +28,12 @@ func (k Keeper) Send(ctx context.Context, p Point) error {
 	var errs []error
 	if k.URL != "" {
 		if err := k.again(ctx, func() error { return k.post(ctx, p) }); err != nil {
-			errs = append(errs, fmt.Errorf("the checkpoint of line %d of the audit log was not taken by audit.checkpointUrl: %w", p.Line, err))
+			errs = append(errs, fmt.Errorf("the checkpoint of %s of the audit log was not taken by audit.checkpointUrl: %w", p.What(), err))
 		}
 	}
 	if k.Git != "" {
 		if err := k.again(ctx, func() error { return k.commit(ctx, p) }); err != nil {
-			errs = append(errs, fmt.Errorf("the checkpoint of line %d of the audit log was not committed to audit.checkpointGit: %w", p.Line, err))
+			errs = append(errs, fmt.Errorf("the checkpoint of %s of the audit log was not committed to audit.checkpointGit: %w", p.What(), err))
 		}
 	}
 	return errors.Join(errs...)
@@ -109,7 +109,7 @@ func (k Keeper) commit(ctx context.Context, p Point) error {
 		return err
 	}
 	if _, err := k.git(ctx, "diff", "--cached", "--quiet", "--", name); err != nil {
-		if _, err := k.git(ctx, "commit", "--quiet", "--message", fmt.Sprintf("Checkpoint of the audit log: line %d", p.Line), "--", name); err != nil {
+		if _, err := k.git(ctx, "commit", "--quiet", "--message", "Checkpoint of the audit log: "+p.What(), "--", name); err != nil {
 			return err
 		}
 	}

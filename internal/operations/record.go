@@ -103,25 +103,28 @@ type AuditLine struct {
 
 // VerifyRequest says from where on the audit log is checked.
 type VerifyRequest struct {
-	Since string `json:"since,omitempty" maxLen:"128" doc:"begin at the line with this hash: a head that was kept"`
+	Since string `json:"since,omitempty" maxLen:"128" doc:"begin at the seal with this hash: a head that was kept"`
 }
 
 // AuditCheck is what a check of the audit log found.
 type AuditCheck struct {
 	OK       bool        `json:"ok"`
 	Lines    int64       `json:"lines"`
+	Chains   int64       `json:"chains"`                // of threads, and one of lines that belong to none
 	Before   int64       `json:"beforeChain,omitempty"` // lines that are covered together
-	Head     string      `json:"head"`
-	HeadLine int64       `json:"headLine,omitempty"` // the last good one
+	Head     string      `json:"head"`                  // the hash of the newest seal
+	HeadSeal int64       `json:"headSeal,omitempty"`
 	Problem  string      `json:"problem,omitempty"`
 	Break    *AuditBreak `json:"break,omitempty"` // the first line that is not as written
 }
 
 // AuditBreak is where the audit log is not what was written.
 type AuditBreak struct {
-	Line int64  `json:"line"`
-	What string `json:"what"`
-	Text string `json:"text"`
+	Thread string `json:"thread,omitempty"` // whose line; "": one that belongs to no thread
+	Line   int64  `json:"line"`             // its number among that thread's
+	Seal   int64  `json:"seal,omitempty"`   // the seal that shows it
+	What   string `json:"what"`
+	Text   string `json:"text"`
 }
 
 // The operations on records.
@@ -147,11 +150,13 @@ var (
 	VerifyAudit = operation.New(operation.Info{Name: "audit.verify", Help: "Check that nothing of the audit log was changed or lost", Scope: operation.Admin,
 		HTTP: []operation.HTTP{{Route: "GET /api/audit/verify", ID: "verifyAudit", Tag: "records"}},
 		CLI: []operation.CLI{{Words: "audit verify", Help: "Say whether the audit log is what was written",
-			Doc: "Walks the chain of hashes and says the first line that was changed, removed or put in.\n" +
-				"Exit 1 if there is one.\n\n" +
-				"Somebody who may write the file can cut the log off, or write all of it anew. Keep the\n" +
-				"head that is printed where they cannot write, and give it to --since the next time: the\n" +
-				"line it names must still be there, and everything behind it is checked.",
+			Doc: "Walks the chain of hashes of every thread and says the first line that was changed,\n" +
+				"removed or put in. Seals hold the ends of the chains together, so that an end that was\n" +
+				"cut off and a thread that is gone are found, too. Exit 1 if there is something. What is\n" +
+				"whole is sealed.\n\n" +
+				"Somebody who may write the file can write all of it anew. Keep the head that is printed\n" +
+				"where they cannot write, and give it to --since the next time: the seal it names must\n" +
+				"still be there, and everything behind it is checked.",
 			Example: "  chorus audit verify\n  chorus audit verify --since 5f0c…"}}}, Records.VerifyAudit)
 )
 

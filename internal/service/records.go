@@ -142,22 +142,27 @@ func (o *Handler) VerifyAudit(ctx context.Context, _ operation.Caller, in operat
 		return operations.AuditCheck{}, err
 	}
 	if c.Break == nil {
-		// What a chain cannot tell is that its end was cut off. Whoever finds it whole keeps its head.
+		// What is inside cannot tell whether all of it was written anew. Whoever finds it whole seals it and keeps its head.
 		if _, err := o.app.Settings.Checkpoints(o.app.Shared).Keep(ctx, o.app.DB); err != nil {
 			var broken *checkpoint.Broken
 			if !errors.As(err, &broken) {
 				return operations.AuditCheck{}, err
 			}
-			c.Break = &store.AuditBreak{ID: broken.Line, What: store.LineChanged, Text: broken.Text}
+			c.Break = &store.AuditBreak{ID: broken.Line, Seal: broken.Seal, What: store.LineChanged, Text: broken.Text}
 			if broken.Gone {
 				c.Break.What = store.LineRemoved
 			}
 		}
 	}
-	out := operations.AuditCheck{OK: c.Break == nil, Lines: c.Lines, Before: c.Before, Head: c.Head, HeadLine: c.HeadID}
+	if c.Break == nil {
+		if c.HeadID, c.Head, err = o.app.DB.SealAudit(ctx); err != nil {
+			return operations.AuditCheck{}, err
+		}
+	}
+	out := operations.AuditCheck{OK: c.Break == nil, Lines: c.Lines, Chains: c.Chains, Before: c.Before, Head: c.Head, HeadSeal: c.HeadID}
 	if b := c.Break; b != nil {
-		out.Problem = fmt.Sprintf("line %d: %s", b.ID, b.What)
-		out.Break = &operations.AuditBreak{Line: b.ID, What: string(b.What), Text: b.Text}
+		out.Problem = fmt.Sprintf("%s: %s", b.What, b.Text)
+		out.Break = &operations.AuditBreak{Thread: string(b.Thread), Line: b.ID, Seal: b.Seal, What: string(b.What), Text: b.Text}
 	}
 	return out, nil
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"strings"
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
@@ -16,27 +17,45 @@ import (
 // auditTexts is how many text columns a line of the audit log has, without its links.
 const auditTexts = 10
 
-const auditColumns = `id, at, agent, thread_id, run_id, call_id, principal, principal_body, action, decision, rule, detail, prev, hash`
+const auditColumns = `id, ` + auditValues
 
-// auditRow is a line of the audit log as it is stored.
+// auditRow is a line of the audit log as it is stored. Its id is where it is listed; the chain knows it by its number.
 type auditRow struct {
 	id, at     int64
 	texts      [auditTexts]string // agent … detail, in the order of auditColumns
+	chain      string
+	seq        int64 // its number in the chain
 	prev, hash string
 	odd        bool // a column holds what the store never writes there
 }
 
 // The first words of what is hashed: a link can never be taken for a seal.
 const (
-	linkTag = "chorus audit line 1"
-	sealTag = "chorus audit seal 1"
+	linkTag  = "chorus audit line 1"
+	sealTag  = "chorus audit seal 1"  // over lines from before the chain
+	chainTag = "chorus audit chain 1" // over the name of a thread, whose first line follows it
+	endsTag  = "chorus audit ends 1"  // over the ends of chains
 )
+
+// beginning is what the first line of a chain follows.
+func beginning(chain string) auditRow {
+	if chain == string(noThread) {
+		return auditRow{hash: sealOfNothing()}
+	}
+	h := sha256.New()
+	h.Write([]byte(chainTag))
+	h.Write([]byte(chain))
+	return auditRow{chain: chain, hash: hex.EncodeToString(h.Sum(nil))}
+}
+
+// end is what the next line needs to know of the row.
+func (r *auditRow) end() auditRow { return auditRow{chain: r.chain, seq: r.seq, hash: r.hash} }
 
 // encode feeds the row's fields to a hash. Every text comes after its length, so no
 // two rows read the same.
 func (r *auditRow) encode(h hash.Hash) {
 	buf := make([]byte, 0, 512)
-	buf = binary.BigEndian.AppendUint64(buf, uint64(r.id))
+	buf = binary.BigEndian.AppendUint64(buf, uint64(r.seq))
 	buf = binary.BigEndian.AppendUint64(buf, uint64(r.at))
 	for _, text := range r.texts {
 		buf = binary.BigEndian.AppendUint64(buf, uint64(len(text)))
@@ -57,7 +76,7 @@ func (r *auditRow) after(prev string) string {
 
 // follow makes the row the one behind end.
 func (r *auditRow) follow(end auditRow) {
-	r.id, r.prev = end.id+1, end.hash
+	r.seq, r.prev = end.seq+1, end.hash
 	r.hash = r.after(r.prev)
 }
 
@@ -65,18 +84,23 @@ func (r *auditRow) follow(end auditRow) {
 func (r *auditRow) genuine() bool { return !r.odd && r.hash == r.after(r.prev) }
 
 func (r *auditRow) values() []any {
-	out := make([]any, 0, auditTexts+4)
-	out = append(out, r.id, r.at)
+	out := make([]any, 0, auditTexts+5)
+	out = append(out, r.at, r.seq)
 	for _, text := range r.texts {
 		out = append(out, text)
 	}
-	return append(out, r.prev, r.hash)
+	return append(out, r.chain, r.prev, r.hash)
 }
 
 // scan reads a row of auditColumns. SQLite keeps anything in any column, so what is
 // read is held against the type that is written.
 func (r *auditRow) scan(rows *sql.Rows) error {
-	var raw [auditTexts + 4]any
+	numbers, texts := []*int64{&r.id, &r.at, &r.seq}, make([]*string, 0, auditTexts+3)
+	for i := range r.texts {
+		texts = append(texts, &r.texts[i])
+	}
+	texts = append(texts, &r.chain, &r.prev, &r.hash)
+	raw := make([]any, len(numbers)+len(texts))
 	into := make([]any, len(raw))
 	for i := range raw {
 		into[i] = &raw[i]
@@ -84,19 +108,14 @@ func (r *auditRow) scan(rows *sql.Rows) error {
 	if err := rows.Scan(into...); err != nil {
 		return err
 	}
-	texts := make([]*string, 0, auditTexts+2)
-	for i := range r.texts {
-		texts = append(texts, &r.texts[i])
-	}
-	texts = append(texts, &r.prev, &r.hash)
 	var ok bool
-	for i, to := range []*int64{&r.id, &r.at} {
+	for i, to := range numbers {
 		if *to, ok = raw[i].(int64); !ok {
 			r.odd = true
 		}
 	}
 	for i, to := range texts {
-		if *to, ok = raw[i+2].(string); !ok {
+		if *to, ok = raw[i+len(numbers)].(string); !ok {
 			r.odd = true
 		}
 	}
@@ -133,11 +152,17 @@ type execer interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// sealAudit writes the line that answers for all lines before the chain. It must run
+// sealAudit writes the line that answers for all lines before the chain, into a file of that version. It must run
 // inside a transaction that may write. Where there are none, or a chain is there
 // already, it does nothing.
-func sealAudit(ctx context.Context, tx execer, now int64) (err error) {
-	rows, err := tx.QueryContext(ctx, `SELECT `+auditColumns+` FROM audit ORDER BY id`)
+func sealAudit(ctx context.Context, tx execer, now int64, version int) (err error) {
+	columns, insert := strings.Replace(auditColumns, "seq,", "id,", 1), insertAudit
+	if version < auditChains {
+		columns = strings.Replace(columns, "chain,", "'',", 1)
+		insert = `INSERT INTO audit (at, id, agent, thread_id, run_id, call_id, principal, principal_body, action, decision, rule, detail, prev, hash)
+			SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?14, ?15 WHERE ?13 = ''`
+	}
+	rows, err := tx.QueryContext(ctx, `SELECT `+columns+` FROM audit ORDER BY id`)
 	if err != nil {
 		return err
 	}
@@ -162,20 +187,20 @@ func sealAudit(ctx context.Context, tx execer, now int64) (err error) {
 	if err != nil {
 		return err
 	}
-	row.follow(auditRow{id: last.id, hash: s.sum()})
-	_, err = tx.ExecContext(ctx, insertAudit, row.values()...)
+	row.follow(auditRow{seq: last.id, hash: s.sum()})
+	_, err = tx.ExecContext(ctx, insert, row.values()...)
 	return err
 }
 
 // sealAfterMigration seals a log that was written before there was a chain, before
 // anybody can add to it.
-func sealAfterMigration(ctx context.Context, db *sql.DB, now int64) error {
+func sealAfterMigration(ctx context.Context, db *sql.DB, now int64, version int) error {
 	tx, err := db.BeginTx(ctx, nil) // begins as a writer, as the DSN says
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
-	if err := sealAudit(ctx, tx, now); err != nil {
+	if err := sealAudit(ctx, tx, now, version); err != nil {
 		return err
 	}
 	return tx.Commit()

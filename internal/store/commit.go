@@ -249,7 +249,13 @@ func number(tx *transaction, in *intent, now int64) (threadState, error) {
 		query, args = numberGuestExpect, append(args, in.Expect)
 	}
 	var s threadState
-	err := tx.row(query, args, &s.next, &s.waiting, &s.wake, &s.status, &s.titled)
+	into := []any{&s.next, &s.waiting, &s.wake, &s.status, &s.titled}
+	var err error
+	if tx.pg != nil && len(in.Audit) > 0 {
+		err = tx.pg.numberAudited(in.Thread, query, args, into...)
+	} else {
+		err = tx.row(query, args, into...)
+	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return s, err
 	}

@@ -8,6 +8,8 @@ type dialect struct {
 
 	journalEnd string // a mark for how far the journal has come, over all threads
 	movedSince string // the threads of events that were written since a mark, which may give some of before it too
+	auditMark  string // a mark for how far the audit log has come, and the highest that there can be at this time
+	auditSince string // which of its lines were written since a mark, which may be some of before it too
 	listed     string // the texts of a JSON list, as rows
 
 	// noIndex stands before a column whose indexes are not wanted: SQLite would plan anew for each value, in search of an index

@@ -23,6 +23,8 @@ var postgresSQL = dialect{
 	// have been seen at the time of the mark; everything before it was.
 	journalEnd: `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`,
 	movedSince: `SELECT thread_id FROM events WHERE xact >= ?`,
+	auditMark:  `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint`,
+	auditSince: `xact >= ?`,
 	listed:     `SELECT value FROM jsonb_array_elements_text(CAST(? AS jsonb)) AS listed (value)`,
 }
 
@@ -32,7 +34,6 @@ const (
 	// forgetXacts is for a database that was brought from another server, whose transactions were numbered otherwise.
 	forgetXacts = `UPDATE events SET xact = 0 WHERE xact >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint`
 
-	lockAudit  = `SELECT id, hash FROM audit_end WHERE one = 1 FOR UPDATE`
 	lockLedger = `LOCK TABLE ledger IN SHARE ROW EXCLUSIVE MODE`
 	lockName   = `SELECT pg_advisory_xact_lock(hashtextextended(?, 0))`
 )
@@ -152,7 +153,14 @@ func pgCode(err error) string {
 // collided reports whether a transaction was taken back because of others, so that the next try may go well.
 func collided(err error) bool {
 	code := pgCode(err)
-	return code == pgDeadlock || code == pgSerialization
+	return code == pgDeadlock || code == pgSerialization || code == pgUnique && addedBefore(err)
+}
+
+// addedBefore reports whether somebody else has added the line of a chain of the audit log that was to be added: nobody does who
+// holds what it takes, but a process of an older version may.
+func addedBefore(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.ConstraintName == "audit_chains"
 }
 
 // unreachable reports whether the server is away: it cannot be reached, ends, begins, or takes no more connections.

@@ -32,6 +32,8 @@ var sqliteSQL = dialect{
 	channel: channelOf, guild: guildOf, day: dayOf, month: monthOf,
 	journalEnd: queryJournalEnd,
 	movedSince: `SELECT thread_id FROM events WHERE rowid > ?`,
+	auditMark:  `SELECT coalesce(max(id), 0), coalesce(max(id), 0) FROM audit`,
+	auditSince: `id > ?`,
 	listed:     `SELECT value FROM json_each(?)`,
 	noIndex:    `+`,
 }

@@ -25,10 +25,13 @@ var migrationFiles embed.FS
 // migrations/sqlite and migrations/postgres, with the same number. Every one of SQLite's writes
 // its number into user_version, in its own transaction, so that a warm start
 // compares two integers and never wakes the migration machinery.
-const schemaVersion = 33
+const schemaVersion = 34
 
 // auditChained is the migration from which on the audit log is a chain.
 const auditChained = 2
+
+// auditChains is the migration from which on each thread has a chain of its own.
+const auditChains = 34
 
 // daysSummed is the migration from which on the ledger is summed by day.
 const daysSummed = 14
@@ -196,7 +199,7 @@ func migrateTo(ctx context.Context, path string, to int) error {
 	for try := 1; ; try++ {
 		err := runGoose(ctx, db, files, to)
 		if err == nil && to >= auditChained {
-			err = sealAfterMigration(ctx, db, micros(time.Now()))
+			err = sealAfterMigration(ctx, db, micros(time.Now()), to)
 		}
 		if err == nil && to >= daysSummed {
 			err = fillSpentDays(ctx, db)

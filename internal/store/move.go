@@ -83,7 +83,7 @@ type MovedTable struct {
 var ErrNotEmpty = errors.New("the database that is moved to is not empty")
 
 // notMoved are the tables that are made again or that belong to what runs.
-var notMoved = []string{"counted", "spent", "nodes", "owned", "search_places", "search_docs", "audit_end"}
+var notMoved = []string{"counted", "spent", "nodes", "owned", "search_places", "search_docs"}
 
 // firstMoved are tables that rows of others refer to.
 var firstMoved = []string{"threads", "approvals"}

@@ -107,7 +107,7 @@ func (db *DB) rewriteServer(ctx context.Context, write func(rowWriter) error) er
 		return err
 	}
 	w := serverWriter{ctx, tx}
-	triggered := []string{"audit", "ledger", "spent_days"}
+	triggered := []string{"audit", "audit_seals", "audit_sealed", "ledger", "spent_days"}
 	for _, name := range triggered {
 		if err := w.exec(`ALTER TABLE ` + name + ` DISABLE TRIGGER USER`); err != nil {
 			return err
@@ -121,14 +121,12 @@ func (db *DB) rewriteServer(ctx context.Context, write func(rowWriter) error) er
 			return err
 		}
 	}
-	err = w.exec(`UPDATE audit_end SET id = last.id, hash = last.hash FROM (SELECT id, hash FROM audit ORDER BY id DESC LIMIT 1) AS last`)
-	if err == nil {
-		err = w.exec(`SELECT setval(pg_get_serial_sequence('work_events', 'id'), greatest((SELECT max(id) FROM work_events), 1), EXISTS (SELECT 1 FROM work_events))`)
+	for _, name := range []string{"audit", "work_events"} {
+		if err := w.exec(`SELECT setval(pg_get_serial_sequence('` + name + `', 'id'), greatest((SELECT max(id) FROM ` + name + `), 1), EXISTS (SELECT 1 FROM ` + name + `))`); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = tx.Commit()
-	}
-	return err
+	return tx.Commit()
 }
 
 // serverWriter writes on a connection of its own.

@@ -36,7 +36,7 @@ const (
 )
 
 // postgres is a database on a server that several nodes use. Each job is a transaction on a connection of its own; rows that
-// are read to be written are locked, in one order: threads by their ids, what they own, sums, the end of the audit log.
+// are read to be written are locked, in one order: threads by their ids, what they own, sums.
 type postgres struct {
 	name     string // its URL without the password
 	pool     *sql.DB
@@ -233,9 +233,6 @@ func (p *postgres) try(ctx context.Context, j *job) error {
 	defer open.close()
 	tx := &transaction{pg: open}
 	err = j.work(tx)
-	if err == nil {
-		err = tx.flushAudit()
-	}
 	if err == nil && p.fault != nil {
 		err = open.flush() // it is COMMIT that breaks
 	}

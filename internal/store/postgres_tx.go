@@ -20,14 +20,15 @@ type pgTx struct {
 	conn   *pgx.Conn // the same one, without what database/sql does around each statement
 	begun  bool      // the server may have heard BEGIN
 	queue  []queued
-	audits []auditRow // written at the end: the lock that they need holds up everybody
+	ends   map[string]auditRow // of the audit log's chains that are added to
 }
 
 // queued is a statement that waits to be sent.
 type queued struct {
 	query string
 	args  []any
-	taken error // what it means that its row is there already; nil: nothing of its own
+	taken error               // what it means that its row is there already; nil: nothing of its own
+	read  func(scanner) error // is given its row; nil: it has none
 }
 
 // means is an error of the statement as its caller knows it.
@@ -50,7 +51,7 @@ func (p *postgres) open(ctx context.Context) (*pgTx, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &pgTx{ctx: ctx, p: p, pooled: pooled, queue: make([]queued, 1, 8)}
+	t := &pgTx{ctx: ctx, p: p, pooled: pooled, queue: make([]queued, 1, 8), ends: map[string]auditRow{}}
 	t.queue[0].query = "BEGIN"
 	// Nobody else has the connection until it is given back, so it may be used outside of Raw.
 	err = pooled.Raw(func(conn any) error {
@@ -104,7 +105,16 @@ func (t *pgTx) commit() (lost bool, err error) {
 func (t *pgTx) later(taken error, query string, args []any) error {
 	values, err := postgresArgs(args)
 	if err == nil {
-		t.queue = append(t.queue, queued{t.p.texts.of(query), values, taken})
+		t.queue = append(t.queue, queued{query: t.p.texts.of(query), args: values, taken: taken})
+	}
+	return err
+}
+
+// ask queues a statement whose row read is given when it is there.
+func (t *pgTx) ask(query string, args []any, read func(scanner) error) error {
+	values, err := postgresArgs(args)
+	if err == nil {
+		t.queue = append(t.queue, queued{query: t.p.texts.of(query), args: values, read: read})
 	}
 	return err
 }
@@ -129,7 +139,12 @@ func (t *pgTx) send(last queued, read func(pgx.BatchResults) error) error {
 	answers := t.conn.SendBatch(t.ctx, batch)
 	var err error
 	for _, q := range t.queue {
-		if _, err = answers.Exec(); err != nil {
+		if q.read != nil {
+			err = q.read(plainRow{answers.QueryRow()})
+		} else {
+			_, err = answers.Exec()
+		}
+		if err != nil {
 			err = q.means(err)
 			break
 		}
@@ -177,12 +192,19 @@ type pgRow struct {
 }
 
 func (r pgRow) Scan(into ...any) error {
+	return r.tx.now(r.query, r.args, func(answer pgx.BatchResults) error { return plainRow{answer.QueryRow()}.Scan(into...) })
+}
+
+// plainRow is scanned as one of database/sql is.
+type plainRow struct{ row pgx.Row }
+
+func (r plainRow) Scan(into ...any) error {
 	for i := range into {
 		if b, ok := into[i].(*bool); ok {
 			into[i] = yesNo{b}
 		}
 	}
-	return r.tx.now(r.query, r.args, func(answer pgx.BatchResults) error { return answer.QueryRow().Scan(into...) })
+	return r.row.Scan(into...)
 }
 
 // yesNo reads yes or no, which columns hold as numbers and comparisons give as what they are.

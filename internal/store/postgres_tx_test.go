@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
@@ -84,7 +85,8 @@ func TestACommitIsTwoRoundTrips(t *testing.T) {
 		before := count.Load()
 		_, err := db.Commit(t.Context(), journal.Commit{Thread: row.ID, Epoch: row.Epoch, Status: chat.Running,
 			Events: []chat.Event{{Run: "r", Body: chat.Said{Step: n, Blocks: chat.TextBlocks("an answer")}}, {Run: "r", Body: chat.ToolBegan{Call: "c", Name: "shell"}}},
-			Money:  []ledger.Entry{{Run: "r", Step: n, Attempt: 1, Payer: ada, Model: "m", Settled: 5, How: ledger.ByUsage}}})
+			Money:  []ledger.Entry{{Run: "r", Step: n, Attempt: 1, Payer: ada, Model: "m", Settled: 5, How: ledger.ByUsage}},
+			Audit:  []approval.Audit{auditLine(n), auditLine(n)}})
 		if err != nil {
 			t.Fatal(err)
 		}

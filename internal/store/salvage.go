@@ -220,7 +220,14 @@ func (s *salvager) mend(ctx context.Context) error {
 		`DELETE FROM readers WHERE thread_id NOT IN (SELECT id FROM threads)`,
 		`DELETE FROM approvals WHERE thread_id NOT IN (SELECT id FROM threads)`,
 		`UPDATE readers SET seq = min(seq, (SELECT next_seq - 1 FROM threads WHERE id = thread_id))`,
-		`DELETE FROM audit WHERE id >= (SELECT min(lost) FROM (SELECT id, lag(id, 1, 0) OVER (ORDER BY id) + 1 AS lost FROM audit) WHERE id <> lost)`,
+		`CREATE TEMP TABLE audit_gaps AS SELECT chain, min(lost) AS first FROM (
+			SELECT chain, seq, lag(seq, 1, 0) OVER (PARTITION BY chain ORDER BY seq) + 1 AS lost FROM audit) WHERE seq <> lost GROUP BY chain`,
+		`DELETE FROM audit WHERE seq >= (SELECT first FROM audit_gaps WHERE audit_gaps.chain = audit.chain)`,
+		// What a seal says is true only while all of it is there. The next one holds what these held.
+		`DELETE FROM audit_seals WHERE id >= (SELECT min(lost) FROM (SELECT id, lag(id, 1, 0) OVER (ORDER BY id) + 1 AS lost FROM audit_seals) WHERE id <> lost)`,
+		`DELETE FROM audit_seals WHERE id >= (SELECT min(id) FROM audit_seals WHERE chains <> (SELECT count(*) FROM audit_sealed s JOIN audit a ON a.chain = s.chain AND a.seq = s.seq WHERE s.seal = audit_seals.id))`,
+		`DELETE FROM audit_sealed WHERE seal NOT IN (SELECT id FROM audit_seals)`,
+		`DELETE FROM memos WHERE kind = 'store' AND key = 'audit_sealed'`,
 	} {
 		if _, err := s.to.ExecContext(ctx, query); err != nil {
 			return fmt.Errorf("%s: %w", query, err)

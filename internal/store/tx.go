@@ -17,13 +17,13 @@ type transaction struct {
 
 	// What is remembered of earlier commits, and forgotten when one is taken back: see known and writeAudit.
 	known map[chat.ThreadID]known
-	end   auditRow // the end of the audit log, if this writer was the last to add to it; no hash: ask
+	ends  map[chat.ThreadID]auditRow // of chains of the audit log, as far as this writer was the last to add to them
 }
 
 // forget drops what was remembered: it may not have come true.
 func (tx *transaction) forget() {
 	clear(tx.known)
-	tx.end = auditRow{}
+	clear(tx.ends)
 }
 
 // exec runs a statement. With PostgreSQL it goes to the server with the next one whose answer is needed, at the latest with

@@ -88,7 +88,7 @@ func openWriter(ctx context.Context, path string, o Options) (*writer, error) {
 	w := &writer{path: path, pool: pool, stmts: make(map[string]*sql.Stmt), acts: make(map[string]driver.StmtExecContext), queue: make(chan *job, maxGroup),
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 		files: openFiles{path: path}, guard: guard{path: path}, health: &health{notify: o.Notify}}
-	w.tx = transaction{w: w, known: map[chat.ThreadID]known{}}
+	w.tx = transaction{w: w, known: map[chat.ThreadID]known{}, ends: map[chat.ThreadID]auditRow{}}
 	if err := w.connect(ctx); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}

@@ -284,10 +284,10 @@ func (p *checker) checkpoints(ctx context.Context, db *store.DB) doctor.Finding 
 	case newest == nil:
 		return doctor.Noted(name, "chorus audit verify", "none yet; a server, a chat or `chorus audit verify` keeps one in %s", keeper.File)
 	case within(keeper.File, p.app.Home.Dir()):
-		return doctor.Noted(name, "set audit.checkpointFile, audit.checkpointUrl or audit.checkpointGit", "line %d of %s lies in the home, %s: whoever cuts the log off can change it, too",
-			newest.Line, newest.At.Local().Format("2006-01-02 15:04"), keeper.File)
+		return doctor.Noted(name, "set audit.checkpointFile, audit.checkpointUrl or audit.checkpointGit", "%s of %s lies in the home, %s: whoever cuts the log off can change it, too",
+			newest.What(), newest.At.Local().Format("2006-01-02 15:04"), keeper.File)
 	default:
-		return doctor.Good(name, "line %d of %s, in %s", newest.Line, newest.At.Local().Format("2006-01-02 15:04"), keeper.File)
+		return doctor.Good(name, "%s of %s, in %s", newest.What(), newest.At.Local().Format("2006-01-02 15:04"), keeper.File)
 	}
 }
 

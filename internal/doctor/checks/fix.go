@@ -77,7 +77,7 @@ func (p *checker) fixCheckpoints(ctx context.Context, shorter bool) (out []docto
 	case err != nil:
 		out = append(out, doctor.Bad("checkpoint", "chorus audit verify", "%v", err))
 	case point != nil:
-		out = append(out, doctor.Good("checkpoint", "line %d of the audit log is kept in %s", point.Line, keeper.File))
+		out = append(out, doctor.Good("checkpoint", "%s of the audit log is kept in %s", point.What(), keeper.File))
 	}
 	return out
 }

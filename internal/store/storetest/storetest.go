@@ -78,6 +78,7 @@ type Records interface {
 	Spend(context.Context, store.SpendFilter) ([]store.Sum, error)
 	Audit(context.Context, approval.Audit) error
 	AuditLog(context.Context, store.AuditFilter) ([]store.AuditLine, error)
+	SealAudit(ctx context.Context) (int64, string, error)
 	VerifyAudit(ctx context.Context, since string, progress func(done, all int64)) (store.AuditCheck, error)
 }
 
@@ -129,6 +130,7 @@ func Run(t *testing.T, home Home) {
 		"AuditIsAChain":         testAuditChain,
 		"AuditOfAFailure":       testAuditAtomic,
 		"AuditOfTwoHandles":     testAuditTwoHandles,
+		"AuditSealedMeanwhile":  testAuditSealedMeanwhile,
 		"ThreadLists":           testThreads,
 		"ThreadsByName":         testThreadsNamed,
 		"Titles":                testTitles,
