@@ -5,9 +5,12 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"chorus/docs"
+	"chorus/internal/docsite"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/service"
@@ -70,6 +73,7 @@ func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, erro
 	d.mcp = mcpserver.New(mcpserver.Options{Executor: a.Service.Operations(), Operations: operations.All(), Tool: service.ClientTool(a.Service.Operations()), Version: a.Version, Changes: a.Changes, Log: a.Log})
 	mux.Handle("/mcp", d.mcp.Handler(d.stopping))
 	mux.Handle(webhooks.Pattern, webhooks.New(a.Service.Handler(), a.Log))
+	mux.Handle("GET /help/", http.StripPrefix("/help", a.guides()))
 	mux.Handle("/", show)
 	guarded := counts.HTTP(compat.TranslateProblems(at.Wrap(counts.HTTP(mux)))) // the guard copies requests, and only the inner one sees the pattern
 	if d.handler, err = a.serveLive(guarded, d.stopping); err != nil {
@@ -77,6 +81,20 @@ func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, erro
 	}
 	d.link = func(url string) string { return guard.Link(key, url, owner.ID, time.Now()) }
 	return d, nil
+}
+
+// guides serves the documentation of this version. It is read when somebody first asks for it.
+func (a *App) guides() http.Handler {
+	load := sync.OnceValues(func() (*docsite.Site, error) { return docsite.Load(docs.Pages) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		site, err := load()
+		if err != nil {
+			a.Log.Error("the guides cannot be read", "component", "http", "error", err)
+			http.Error(w, "the guides cannot be read; the server's log has the details", http.StatusInternalServerError)
+			return
+		}
+		site.ServeHTTP(w, r)
+	})
 }
 
 // readers lets whoever may read pass.

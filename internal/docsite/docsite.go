@@ -50,6 +50,19 @@ var groups = []struct {
 	{"Guides", func(string) bool { return true }},
 }
 
+// groupOrder and firstPages are what the list begins with; the rest follows by title.
+var (
+	groupOrder = []string{"Begin", "Guides"}
+	firstPages = []string{"repository", "community", "team", "operator"}
+)
+
+func rank(list []string, name string) int {
+	if i := slices.Index(list, name); i >= 0 {
+		return i
+	}
+	return len(list)
+}
+
 func groupOf(p string) string {
 	for _, g := range groups {
 		if g.belong(p) {
@@ -76,9 +89,11 @@ func Load(files fs.FS) (*Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the documentation: %w", err)
 	}
-	order := []string{"Begin", "Guides", "Change Chorus itself"}
 	slices.SortStableFunc(s.Pages, func(a, b *Page) int {
-		if d := slices.Index(order, a.Group) - slices.Index(order, b.Group); d != 0 {
+		if d := rank(groupOrder, a.Group) - rank(groupOrder, b.Group); d != 0 {
+			return d
+		}
+		if d := rank(firstPages, a.Name()) - rank(firstPages, b.Name()); d != 0 {
 			return d
 		}
 		return strings.Compare(a.Title, b.Title)
@@ -145,7 +160,7 @@ func sections(source string, headings []markdown.Heading) []Section {
 			out = append(out, Section{ID: h.ID, Title: h.Text})
 			continue
 		}
-		if len(out) > 0 {
+		if len(out) > 0 && strings.Trim(line, "|-: \n") != "" { // not the rule below a table's head
 			out[len(out)-1].Text += line
 		}
 	}

@@ -44,3 +44,18 @@ func TestEnterSendsTheFirstMessage(t *testing.T) {
 		f.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true })); }`)
 	p.waitForText("I am the offline guide")
 }
+
+// The start page leads to the guides, whose links and search work below the server's own pages.
+func TestGuidesOnTheServer(t *testing.T) {
+	t.Parallel()
+	h := newServer(t)
+	p := h.signedIn()
+	p.click(`a[href="/help/index.html"]`)
+	p.until(`location.pathname === "/help/index.html" && document.querySelector("main dl")`)
+	p.click(`main a[href="tutorials/repository.html"]`)
+	p.waitForText("A project to try it on")
+	p.click(`main a[href="../guides/sandbox.html"]`)
+	p.until(`location.pathname === "/help/guides/sandbox.html" && document.querySelector("main h1").textContent === "Where commands run"`)
+	p.eval(`{ const f = document.querySelector("form[role=search]"); f.q.value = "backup"; f.requestSubmit(); }`)
+	p.until(`location.pathname === "/help/search.html" && document.querySelector("#results a").textContent === "Backup and restore"`)
+}
