@@ -47,7 +47,7 @@ func missingHere(ctx context.Context, a *app.App) []string {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	if _, err := a.Isolation.Probe.Executor(ctx, a.Isolation); err != nil {
-		return []string{"a sandbox for commands: install bubblewrap (until then you are asked before every command)"}
+		return []string{"a sandbox for commands: install bubblewrap"}
 	}
 	return nil
 }
@@ -82,32 +82,25 @@ func (b banner) write(w io.Writer) {
 	fmt.Fprintf(w, "\n%s\n\n", b.signIn) // at the margin, so that a terminal that wraps it still sees one link
 	row("", "`"+b.link()+"` makes another")
 	if b.offline() {
-		row("Model", "the built-in offline guide: no language model, no key, no cost; its tools are real")
-		row("", "for a real one set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY, or start Ollama,")
-		row("", "and start again (`"+b.command+" models` lists what there is)")
+		row("Model", "the built-in offline guide: no language model, but real tools")
+		row("", "for a real one: export ANTHROPIC_API_KEY=… (or OPENAI_API_KEY,")
+		row("", "GEMINI_API_KEY, OPENROUTER_API_KEY; or run Ollama), start again")
 	} else {
 		row("Model", b.model)
 	}
-	for i, text := range b.missing {
-		name := ""
-		if i == 0 {
-			name = "Missing"
-		}
-		row(name, text)
+	for _, text := range b.missing {
+		row("Missing", text)
 	}
 	row("Log", b.log)
 	row("Stop", "Ctrl-C; what is unfinished goes on at the next start")
 	fmt.Fprintln(w)
 }
 
-// lines is the same for a file or a pipe, without the link.
+// lines is the same for a file or a pipe, without the link. It is one write: whoever reads the first line and leaves must not end us.
 func (b banner) lines(w io.Writer) {
-	fmt.Fprintf(w, "listening on %s\n", b.url)
-	fmt.Fprintf(w, "sign in with the link that `%s` prints\n", b.link())
+	model := b.model
 	if b.offline() {
-		fmt.Fprintln(w, "model: the built-in offline guide, since no key is set (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY)")
-	} else {
-		fmt.Fprintf(w, "model: %s\n", b.model)
+		model = "the built-in offline guide, since no key is set (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY)"
 	}
-	fmt.Fprintf(w, "log: %s\n", b.log)
+	fmt.Fprintf(w, "listening on %s\nsign in with the link that `%s` prints\nmodel: %s\nlog: %s\n", b.url, b.link(), model, b.log)
 }

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"chorus/internal/provider"
 )
 
 // A browser is opened only for somebody who sits in front of this machine.
@@ -57,3 +61,36 @@ func TestBannerNamesTheProgramAsItWasCalled(t *testing.T) {
 		t.Errorf("the usual link: %s", got)
 	}
 }
+
+// On a terminal of 80 columns nothing wraps but the link.
+func TestBannerFits(t *testing.T) {
+	t.Parallel()
+	for _, model := range []string{provider.Offline, "anthropic/claude-sonnet-4-5"} {
+		var shown bytes.Buffer
+		b := banner{url: "http://127.0.0.1:8420", signIn: "http://127.0.0.1:8420/sign-in?code=" + strings.Repeat("x", 120), command: "bin/chorus", usual: true, model: model,
+			missing: []string{"a sandbox for commands: install bubblewrap"}, log: "/home/ada/.chorus/logs/chorus.log"}
+		b.write(&shown)
+		for line := range strings.Lines(shown.String() + stopping) {
+			if width := utf8.RuneCountInString(strings.TrimRight(line, "\n")); width > 79 && !strings.Contains(line, "code=") {
+				t.Errorf("%d columns: %s", width, line)
+			}
+		}
+		if !strings.Contains(shown.String(), b.signIn+"\n") || !strings.Contains(shown.String(), "within 15 minutes") {
+			t.Errorf("the link:\n%s", shown.String())
+		}
+	}
+}
+
+// A program that reads the first line and leaves gets all of it at once.
+func TestBannerIsOneWrite(t *testing.T) {
+	t.Parallel()
+	var writes countWrites
+	banner{url: "http://127.0.0.1:1", model: "x/y", command: "chorus"}.lines(&writes)
+	if writes != 1 {
+		t.Errorf("%d writes", writes)
+	}
+}
+
+type countWrites int
+
+func (c *countWrites) Write(p []byte) (int, error) { *c++; return len(p), nil }

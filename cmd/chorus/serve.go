@@ -109,7 +109,7 @@ func startAgain() error {
 }
 
 // stopping is what a server says on a terminal when it is told to stop.
-const stopping = "\nStopping: what is being answered is answered, commands that run get a moment to end, the rest goes on at the next start. Ctrl-C again ends it at once."
+const stopping = "\nStopping: what is being answered is answered, commands that run get a moment\nto end, the rest goes on at the next start. Ctrl-C again ends it at once."
 
 // twoSignals ends the context with the first signal, and says words on a terminal, and ends the process with the second.
 func twoSignals(ctx context.Context, c *program, words string) (context.Context, func()) {
