@@ -117,6 +117,7 @@ type SessionQuery struct {
 	Agent   string `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"only this agent's"`
 	Search  string `json:"search,omitempty" maxLen:"200" doc:"words of the title"`
 	Listing string `json:"listing,omitempty" enum:"pinned,archived,all" doc:"only the pinned or the archived ones, or all; left out: all but the archived"`
+	Kind    string `json:"kind,omitempty" enum:"talk,task" doc:"task: only those in which tasks of projects are worked on; talk: all but those; left out: all"`
 	Parent  string `json:"parent,omitempty" maxLen:"1024" noun:"session" doc:"those that this session's agent gave to other agents; left out: those that people began"`
 	Cursor  string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
 	Limit   int    `json:"limit,omitempty" min:"1" max:"200" default:"50" doc:"at most so many"`

@@ -268,7 +268,16 @@ func (o *Handler) ListSessions(ctx context.Context, by operation.Caller, q opera
 	case q.Parent == "" && q.Status == "":
 		f.Listing = store.Unarchived
 	}
+	switch q.Kind {
+	case "talk":
+		f.Not = chat.WorkTransport
+	case "task":
+		f.Transport = chat.WorkTransport
+	}
 	if !by.May(operation.Admin) {
+		if q.Kind == "task" {
+			return operation.List[operations.Session]{Items: []operations.Session{}}, nil // the lists of tasks lead to them
+		}
 		f.Transport, f.Place = "web", ownPlace(by.Principal)
 	}
 	var err error

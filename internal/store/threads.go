@@ -117,6 +117,7 @@ type ThreadFilter struct {
 	Children  bool          // everybody's
 	Agent     string
 	Transport string
+	Not       string // any transport but this one
 	Place     string
 	Status    chat.Status
 	Title     string  // what the title holds, in whatever case
@@ -142,6 +143,9 @@ func (db *DB) Threads(ctx context.Context, f ThreadFilter) ([]journal.Thread, er
 	var where filter
 	where.equal("agent", f.Agent)
 	where.equal("transport", f.Transport)
+	if f.Not != "" {
+		where.add("transport <> ?", f.Not)
+	}
 	where.equal("place", f.Place)
 	if f.Status == chat.Running {
 		where.add("status IN ('running', 'waiting_for_agents')")

@@ -50,7 +50,7 @@ func TestOrders(t *testing.T) {
 	}{
 		{"POST", "/api/sessions", `{"workspacePath":"/w","agent":"helper","title":"T"}`, 201, "session.create{WorkspacePath:/w Agent:helper", `"sessionId":"s1"`},
 		{"POST", "/api/sessions", ``, 201, "session.create{WorkspacePath: ", `"sessionId":"s1"`},
-		{"GET", "/api/sessions?status=running&limit=5", ``, 200, "session.list{Status:running Agent: Search: Listing: Parent: Cursor: Limit:5}", `"next":"YzEyMDI2fHg"`},
+		{"GET", "/api/sessions?status=running&limit=5", ``, 200, "session.list{Status:running Agent: Search: Listing: Kind: Parent: Cursor: Limit:5}", `"next":"YzEyMDI2fHg"`},
 		{"GET", "/api/sessions?cursor=YzEyMDI2fHg", ``, 200, "Cursor:2026|x", `"items":[{"id":"s1"`},
 		{"GET", "/api/sessions/s1", ``, 200, "session.get{ID:s1}", `"cost":1.5`},
 		{"POST", "/api/sessions/s1/chat", `{"message":"hi","attachments":["a1"]}`, 202, "session.say{ID:s1 Message:hi Attachments:[a1] Key:}", `{"seq":8}`},

@@ -202,9 +202,9 @@ const maxListed = 30
 
 func (p *Pages) layout(r *http.Request, by operation.Caller, title string) layout {
 	f := layout{Title: title, Path: r.URL.Path, Caller: by, Version: p.Version}
-	pinned, err := operations.ListSessions.Call(r.Context(), p.Executor, by, operations.SessionQuery{Listing: "pinned", Limit: maxListed})
+	pinned, err := operations.ListSessions.Call(r.Context(), p.Executor, by, operations.SessionQuery{Kind: "talk", Listing: "pinned", Limit: maxListed})
 	if err == nil {
-		list, err := operations.ListSessions.Call(r.Context(), p.Executor, by, operations.SessionQuery{Limit: maxListed})
+		list, err := operations.ListSessions.Call(r.Context(), p.Executor, by, operations.SessionQuery{Kind: "talk", Limit: maxListed})
 		if err == nil {
 			f.Groups = groupSessions(pinned.Items, list.Items, p.Now())
 		}

@@ -171,7 +171,8 @@ func TestBoardInPlace(t *testing.T) {
 		p.until(fmt.Sprintf(`document.querySelectorAll("[data-column=%s] .card").length === %d && document.querySelector("[data-column=%s] h2 small").textContent === %q`, column, n, column, total))
 	}
 	cards("ready", 50, "110")
-	p.until(`document.querySelector(".board").dataset.shown`) // the stream is there
+	p.until(`document.querySelector(".board").dataset.shown`)                 // the stream is there
+	p.until(`!document.querySelector(".recent").innerText.includes("Ready")`) // tasks are on the board, and do not hide what people said
 	p.eval(`document.querySelectorAll(".card").forEach((card) => (card.kept = true))`)
 
 	// Somebody else renames the task that has the keyboard, and moves another one.
