@@ -32,11 +32,13 @@ var tours = sync.OnceValue(func() []tour {
 
 // toured is the next step of the tour that the newest words ask for, if they ask for one.
 func (t talk) toured(prompt string) ([]directive, bool) {
-	if t.Tools["read"] == nil || t.Tools["bash"] == nil {
+	wish := strings.TrimSpace(prompt)
+	// A wish is one line. What another guide says, with its list of wishes, is none: two of them in a room would go on for ever.
+	if t.Tools["read"] == nil || t.Tools["bash"] == nil || strings.Contains(wish, "\n") {
 		return nil, false
 	}
 	for _, w := range tours() {
-		if w.ask.MatchString(strings.TrimSpace(prompt)) {
+		if w.ask.MatchString(wish) {
 			return w.next(t, t.outcomes()), true
 		}
 	}

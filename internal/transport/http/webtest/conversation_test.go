@@ -126,7 +126,7 @@ func TestReloadInMidRun(t *testing.T) {
 func (t *tab) logged() string {
 	t.Helper()
 	return t.text(`(() => { const copy = document.getElementById("log").cloneNode(true);
-		copy.querySelectorAll("time, .copy").forEach((e) => e.remove());
+		copy.querySelectorAll("time, .copy, .copy-text").forEach((e) => e.remove());
 		copy.querySelectorAll("[tabindex]").forEach((e) => e.removeAttribute("tabindex"));
 		copy.querySelectorAll("[open]").forEach((e) => e.removeAttribute("open"));
 		return copy.innerHTML.replace(/\s+/g, " ") })()`)
