@@ -46,6 +46,8 @@ type live struct {
 	calls   []*pending               // what is under way, the oldest first
 	tasks   map[string]chan struct{} // tasks that are waited for, by id
 	pages   map[string]func()        // pages that a person was asked to open, by the question's id
+
+	taskNews int64 // how often the server said something of a task
 }
 
 var errSlow = errors.New("it did not answer in time")

@@ -183,6 +183,7 @@ func (c *taskCall) forget(ctx context.Context) error {
 func (c *taskCall) follow(ctx context.Context, l *live) error {
 	token, done := l.watch(c.show)
 	defer done()
+	heard := l.heardOfTasks()
 	now, known := &task{ID: c.id, Status: taskWorking, Poll: 1}, false // one that is followed again is looked at at once
 	if c.id == "" {
 		if err := c.remember(ctx); err != nil { // before the server hears of it: it is never made a second time
@@ -209,13 +210,15 @@ func (c *taskCall) follow(ctx context.Context, l *live) error {
 			return err
 		}
 	}
+	changed := l.hearTask(c.id, heard)
+	defer l.forgetTask(c.id)
 	for !now.over() && now.Status != taskWaiting {
 		c.tell(now)
 		left := time.Until(c.until)
 		if left <= 0 && known { // what was found again is looked at once in any case
 			return fmt.Errorf("the task was not done by %s, after which it is not waited for; `taskTimeout` of the server sets how long it is, as far as the server keeps tasks so long", c.until.UTC().Format(time.RFC3339))
 		}
-		if err := l.untilTask(ctx, c.id, min(now.pause(), max(left, leastPoll))); err != nil {
+		if err := untilChanged(ctx, changed, min(now.pause(), max(left, leastPoll))); err != nil {
 			return err
 		}
 		var err error
@@ -285,26 +288,30 @@ func (c *taskCall) cancel(ctx context.Context) {
 	_, _ = sdk.CallCustomMethod[*taskParams, *task](ctx, l.session, methodTaskCancel, &taskParams{ID: c.id}) // it may be over already
 }
 
-// untilTask waits until a task is to be looked at: after a pause, or when the server says that it has changed.
-func (l *live) untilTask(ctx context.Context, id string, pause time.Duration) error {
+// hearTask has a channel ring when the server says that a task has changed, until forgetTask. What it said after since may have been
+// about this task, whose id was not known here yet: then the channel rings at once.
+func (l *live) hearTask(id string, since int64) chan struct{} {
 	changed := make(chan struct{}, 1)
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.tasks[id] = changed
-	l.mu.Unlock()
-	defer func() {
-		l.mu.Lock()
-		delete(l.tasks, id)
-		l.mu.Unlock()
-	}()
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-changed:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if l.taskNews != since {
+		wakeUp(changed)
 	}
-	return nil
+	return changed
+}
+
+func (l *live) forgetTask(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.tasks, id)
+}
+
+// heardOfTasks is how often the server said something of a task without being asked.
+func (l *live) heardOfTasks() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.taskNews
 }
 
 // taskChanged hears what a server says of a task without being asked.
@@ -314,9 +321,23 @@ func (l *live) taskChanged(params json.RawMessage) {
 		return
 	}
 	l.mu.Lock()
+	l.taskNews++
 	changed := l.tasks[t.ID]
 	l.mu.Unlock()
 	if changed != nil {
 		wakeUp(changed)
 	}
+}
+
+// untilChanged waits until a task is to be looked at: after a pause, or when the server says that it has changed.
+func untilChanged(ctx context.Context, changed <-chan struct{}, pause time.Duration) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-changed:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
 }

@@ -135,7 +135,11 @@ func TestTasks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := open(t, self(t, "jobs", "tasks", "FAKE_FILE", t.TempDir()))
+			ttl := "60000"
+			if name == "told" {
+				ttl = "null" // else it is looked at when its time is over
+			}
+			h := open(t, self(t, "jobs", "tasks", "FAKE_FILE", t.TempDir(), "FAKE_TTL", ttl))
 			h.SetHost(&person{replies: []Reply{{Accept, "7"}}})
 			set := toolsOf(t, h)
 			one, args, err := set.Resolve("mcp__jobs__"+name, []byte(`{}`))
@@ -143,7 +147,9 @@ func TestTasks(t *testing.T) {
 				t.Fatal(err)
 			}
 			var progress []string
-			res, err := one.Run(tool.WithCall(t.Context(), tool.Call{ID: "c", Key: "run/c", Progress: func(text string) { progress = append(progress, text) }}), args)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			res, err := one.Run(tool.WithCall(ctx, tool.Call{ID: "c", Key: "run/c", Progress: func(text string) { progress = append(progress, text) }}), args)
 			if err != nil || res.Failed != c.failed || !strings.Contains(res.Blocks.Text(), c.want) {
 				t.Errorf("%v, %v %s", err, res.Failed, res.Blocks.Text())
 			}
