@@ -26,6 +26,9 @@ const Arg = "keep"
 // graceTime is how long a command has to end after it was asked to.
 const graceTime = 5 * time.Second
 
+// unseenTime is how long a command of which no process can be found has: it is ending, or cannot be asked.
+const unseenTime = 100 * time.Millisecond
+
 // Main is the whole of a keeper: it reads what to run from in, says on out that it runs or why not, and returns when the
 // command is over. own judges programs while no server is there; it may be nil.
 func Main(dir string, in io.Reader, out io.Writer, own Own) error {
@@ -195,22 +198,21 @@ func (k *keeper) run() error {
 	return errors.Join(e.err, failed, k.log.Close(), k.status.write(k.dir)) // and the lock ends with us
 }
 
-// terminate asks the command to end, then has it killed.
+// terminate asks the command to end, then has it killed. Once its processes were found it has all of graceTime, also when none of them
+// runs any more: what is left is for the sandbox to report the end, which takes long on a busy machine, and is nothing to kill.
 func (k *keeper) terminate(ctx context.Context) {
-	for deadline := time.Now().Add(graceTime); time.Now().Before(deadline); {
-		if k.program.Terminate() == 0 {
-			break // it is ending, or cannot be found
+	began, found := time.Now(), false
+	for grace := graceTime; time.Since(began) < grace; {
+		if k.program.Terminate() > 0 {
+			found = true
+		} else if !found {
+			grace = unseenTime
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(50 * time.Millisecond):
 		}
-	}
-	select {
-	case <-ctx.Done():
-		return
-	case <-time.After(100 * time.Millisecond): // for its end to be known
 	}
 	k.forced.Store(true)
 	k.program.Kill()
