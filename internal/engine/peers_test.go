@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,9 +49,12 @@ func (r *rig) neighbour(adopt bool) *engine.Engine {
 	return r.neighbourWith(c)
 }
 
+// neighbourWith returns once the other process has looked for work, as each does when it starts: what is written after that it
+// hears by its ring or never.
 func (r *rig) neighbourWith(c engine.Config) *engine.Engine {
 	r.t.Helper()
-	c.Bus, c.Peers, c.Takes = &bus.Bus{}, r.peers(), nil
+	look := &firstLook{Journal: c.Journal, over: make(chan struct{})}
+	c.Bus, c.Peers, c.Takes, c.Journal = &bus.Bus{}, r.peers(), nil, look
 	e := engine.New(c)
 	r.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -60,7 +64,21 @@ func (r *rig) neighbourWith(c engine.Config) *engine.Engine {
 		}
 	})
 	r.listening(2)
+	<-look.over
 	return e
+}
+
+// firstLook is a store that tells when somebody has looked for threads with work.
+type firstLook struct {
+	engine.Journal
+	once sync.Once
+	over chan struct{}
+}
+
+func (j *firstLook) ActiveThreads(ctx context.Context) ([]journal.Thread, error) {
+	threads, err := j.Journal.ActiveThreads(ctx)
+	j.once.Do(func() { close(j.over) })
+	return threads, err
 }
 
 // An abort in another process is heard by the one that runs the thread, whether the other
