@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"net/url"
 	"strconv"
 	"strings"
@@ -50,34 +51,45 @@ func (b boardView) version() string {
 	return strconv.FormatUint(sum.Sum64(), 36)
 }
 
+// boardReads is how often a board is read until no task moved meanwhile. Where they never rest the last one is shown: the page hears of
+// what happened after it.
+const boardReads = 3
+
 // board draws the board that the query of its address asks for: a project, and by the name of a column how many tasks of each of its
-// states are shown.
+// states are shown. Columns are read one by one, so that a task which moves meanwhile would stand in two of them or in none: then the
+// page would take its card away, and the keyboard with it. The numbers of tasks tell that, and the board is read again.
 func (p *Pages) board(ctx context.Context, by operation.Caller, query url.Values) (boardView, error) {
 	b := boardView{Project: query.Get("project"), May: by.May(operation.Chat)}
 	var err error
 	if b.Projects, err = operation.CallWhole(ctx, operations.ListProjects, p.Executor, by, operations.ProjectList{}); err != nil {
 		return b, err
 	}
-	if b.Status, err = operations.GetWorkStatus.Call(ctx, p.Executor, by, operation.None{}); err != nil {
-		return b, err
-	}
-	counts := b.Status.ByStatus
-	if b.Project != "" {
-		one, err := operations.GetProject.Call(ctx, p.Executor, by, operations.ProjectRef{ID: b.Project})
-		if err != nil {
-			return b, err
+	counts, err := p.countTasks(ctx, by, &b)
+	for reads := 1; err == nil; reads++ {
+		b.Columns = nil
+		for _, c := range boardColumns() {
+			made, err := p.boardColumn(ctx, by, b, c, counts, query)
+			if err != nil {
+				return b, err
+			}
+			b.Columns = append(b.Columns, made)
 		}
-		counts = one.Tasks
-	}
-	for _, c := range boardColumns() {
-		made, err := p.boardColumn(ctx, by, b, c, counts, query)
-		if err != nil {
-			return b, err
+		before := counts
+		if counts, err = p.countTasks(ctx, by, &b); maps.Equal(before, counts) || reads == boardReads {
+			break
 		}
-		b.Columns = append(b.Columns, made)
 	}
 	b.Version = b.version()
-	return b, nil
+	return b, err
+}
+
+// countTasks says how many tasks of the board are in each state, and renews its status.
+func (p *Pages) countTasks(ctx context.Context, by operation.Caller, b *boardView) (counts map[string]int, err error) {
+	if b.Status, err = operations.GetWorkStatus.Call(ctx, p.Executor, by, operation.None{}); err != nil || b.Project == "" {
+		return b.Status.ByStatus, err
+	}
+	one, err := operations.GetProject.Call(ctx, p.Executor, by, operations.ProjectRef{ID: b.Project})
+	return one.Tasks, err
 }
 
 // boardColumn asks for each state by itself: many tasks that wait must not hide the few that are worked on.

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -50,5 +51,48 @@ func TestBoardSince(t *testing.T) {
 	}
 	if u, changed = after.since(boardView{}); len(u.Cards) != 3 || len(u.Columns) != 6 || !changed {
 		t.Errorf("the whole: %+v", u)
+	}
+}
+
+// movingTasks are tasks of which one moves while a board is read: from the last column to the first, once the first was read.
+type movingTasks struct {
+	fewTasks
+	moves, moved *int
+}
+
+func (m movingTasks) Execute(ctx context.Context, by operation.Caller, d *operation.Definition, in any) (any, error) {
+	out, err := m.fewTasks.Execute(ctx, by, d, in)
+	if q, ok := in.(operations.TaskQuery); ok && q.Status == "READY" && *m.moved < *m.moves {
+		*m.moved++
+		m.tasks[0].Status = map[string]string{"FAILED": "READY", "READY": "FAILED"}[m.tasks[0].Status]
+	}
+	return out, err
+}
+
+// A task that moves while the board is read stands in one column, not in two and not in none. A board that never rests is shown.
+func TestBoardIsReadAtOneTime(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		moves, cards int
+	}{"once": {1, 1}, "and back": {2, 1}, "for ever": {1000, 0}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := movingTasks{fewTasks: fewTasks{called: new([]string), tasks: []operations.Task{{ID: "a-a", ProjectID: "site", Status: "FAILED", Title: "A"}}}, moves: &c.moves, moved: new(int)}
+			p, err := New(Options{Executor: m})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := p.board(t.Context(), operation.Caller{Scopes: operation.Scopes()}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cards := 0
+			for _, column := range b.Columns {
+				cards += len(column.Cards)
+			}
+			if cards != c.cards {
+				t.Errorf("%d cards, want %d", cards, c.cards)
+			}
+		})
 	}
 }
