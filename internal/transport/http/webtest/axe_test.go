@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/page"
+
 	"chorus/internal/npmtest"
 	"chorus/internal/operations"
 )
@@ -48,6 +50,7 @@ func TestAxe(t *testing.T) {
 	always := p.text(`document.querySelector("a.always").getAttribute("href")`)
 	paths := []string{"/", "/new", "/s/" + talk, "/s/" + failed, "/s/" + asks, "/s/" + talk + "/journal", "/approvals", always, "/work", "/work/" + task.ID, "/projects", "/projects/site", "/projects/site/graph", "/workers",
 		"/agents", "/agents/chorus", "/schedules", "/hooks", "/hooks/new", "/processes", "/skills", skill, "/servers", "/memory", "/memory?path=MEMORY.md", "/costs", "/audit", "/settings", "/search", "/search?q=Done", "/doctor"}
+	call(p, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: string(library)}) // sent once, not with each page
 	for _, dark := range []bool{false, true} {
 		if dark {
 			p.dark()
@@ -55,7 +58,6 @@ func TestAxe(t *testing.T) {
 		for _, path := range paths {
 			p.visit(path)
 			p.until(`document.readyState === "complete"`)
-			p.eval(string(library))
 			found := value[[]string](p, `axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] }).then((r) =>
 				r.violations.map((v) => v.id + ": " + v.help + "\n    " + v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160) + (n.any[0]?.message ? " (" + n.any[0].message + ")" : "")).join("\n    ")))`)
 			if len(found) > 0 {

@@ -95,6 +95,8 @@ type tab struct {
 	mu       sync.Mutex
 	errors   []string
 	expected []string // parts of errors that are expected
+
+	unscripted bool // its pages run no scripts
 }
 
 // open opens a tab with a new profile, not signed in.
@@ -239,24 +241,46 @@ func (t *tab) visit(path string) {
 	t.do(chromedp.Navigate(t.server.url + path))
 }
 
-// until waits for an expression to be true, also across pages.
+// until waits for an expression to be true, also across pages. The page itself looks again and again: to be asked each time costs it, and
+// us, more than all that it shows.
 func (t *tab) until(expression string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.ctx, timeout)
 	defer cancel()
+	look := fmt.Sprintf(`new Promise((tell) => {
+		const since = performance.now();
+		(function look() {
+			let why = "false";
+			try { if (%s) return tell(""); } catch (e) { why = String(e); }
+			if (performance.now() - since > 1000) tell(why); else setTimeout(look, 15);
+		})();
+	})`, expression)
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	for {
-		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
-		if ok {
+		why, err := t.looks(ctx, expression, look)
+		if err == nil && why == "" {
 			return
 		}
 		select {
 		case <-again.C: // also after an error: the page may be loading
 		case <-ctx.Done():
-			t.Fatalf("never came true: %s (%v)\nthe page: %s", expression, err, t.visibleText())
+			t.Fatalf("never came true: %s (%s, %v)\nthe page: %s", expression, why, err, t.visibleText())
 		}
 	}
+}
+
+// looks says why an expression is not true for a second, or "". A page without scripts has no timers: it is asked once. So is one that
+// does not tell, because it was left while it looked.
+func (t *tab) looks(ctx context.Context, expression, look string) (why string, err error) {
+	if !t.unscripted {
+		within, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		if why, err = chromedp.Run(within, chromedp.Evaluate[string](look, chromedp.EvalAwaitPromise)); within.Err() == nil || ctx.Err() != nil {
+			return why, err
+		}
+	}
+	return chromedp.Run(ctx, chromedp.Evaluate[string](`(`+expression+`) ? "" : "false"`))
 }
 
 // waitForText waits until the page shows a text.

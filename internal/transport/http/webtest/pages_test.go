@@ -339,6 +339,7 @@ func TestWithoutScripts(t *testing.T) {
 	p, id := h.begin(operations.NewSession{})
 	h.prompt(id, "say **bold** words")
 	call(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	p.unscripted = true
 	for _, path := range []string{"/", "/approvals", "/agents", "/costs", "/work", "/schedules", "/hooks", "/skills", "/servers", "/memory", "/audit", "/settings", "/doctor", "/search?q=bold", "/s/" + id + "/journal", "/s/" + id} {
 		p.visit(path)
 		p.until(`document.querySelector("h1")?.innerText`)
