@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"chorus/internal/datadir"
+	"chorus/internal/symlink"
 )
 
 // looked is a file as it was when it was read, so that a pass need not read what has not changed.
@@ -68,7 +69,7 @@ func (c *Copies) read(k Kind, name string) (copyFile, error) {
 	switch limit := k.largest(name); {
 	case info.Mode()&fs.ModeSymlink != 0 && k.tree(name) != "":
 		found.link, err = os.Readlink(at)
-		if err == nil && !staysInside(strings.TrimPrefix(name, k.tree(name)+"/"), found.link) {
+		if err == nil && !symlink.StaysInside(strings.TrimPrefix(name, k.tree(name)+"/"), found.link) {
 			return copyFile{}, fmt.Errorf("%s is a link that leads elsewhere, so it stays on this machine; put a copy there", at)
 		}
 	case !info.Mode().IsRegular():

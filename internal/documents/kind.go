@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"chorus/internal/symlink"
 )
 
 // Kind is a kind of documents: which files of a home are copies of documents, and what is special about them.
@@ -159,29 +161,8 @@ func (k Kind) unpack(name string, text []byte) (content, error) {
 		return content{body: body, exec: true}, nil
 	}
 	target, ok := bytes.CutPrefix(text, []byte(linkFile))
-	if !ok || !staysInside(strings.TrimPrefix(name, tree+"/"), string(target)) {
+	if !ok || !symlink.StaysInside(strings.TrimPrefix(name, tree+"/"), string(target)) {
 		return content{}, errForeign
 	}
 	return content{link: string(target)}, nil
-}
-
-// staysInside reports whether a link of a tree cannot leave it: it goes up only at its beginning, and not beyond the top.
-func staysInside(name, target string) bool {
-	if target == "" || path.IsAbs(target) || strings.ContainsAny(target, "\\\x00") {
-		return false
-	}
-	up, down := 0, false
-	for part := range strings.SplitSeq(target, "/") {
-		switch part {
-		case "", ".":
-		case "..":
-			if down {
-				return false
-			}
-			up++
-		default:
-			down = true
-		}
-	}
-	return up <= strings.Count(name, "/")
 }

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"chorus/internal/symlink"
 )
 
 // The largest skill. Those that are published have some dozens of files and, with fonts, a few megabytes.
@@ -157,7 +159,7 @@ func (r *reading) entry(name string) error {
 		if e.Link, err = r.root.Readlink(filepath.FromSlash(name)); err != nil {
 			return fmt.Errorf("%s cannot be read: %w", name, plain(err))
 		}
-		if !staysInside(name, e.Link) {
+		if !symlink.StaysInside(name, e.Link) {
 			return fmt.Errorf("%s is a link that leads out of its folder", name)
 		}
 	default:
@@ -165,28 +167,6 @@ func (r *reading) entry(name string) error {
 	}
 	r.tree.Entries = append(r.tree.Entries, e)
 	return nil
-}
-
-// staysInside reports whether a link cannot leave the folder: it goes up only at its beginning, where all above it are
-// folders and no links, and not beyond the top. What it then goes down through may be links for which the same holds.
-func staysInside(name, target string) bool {
-	if target == "" || path.IsAbs(target) || filepath.IsAbs(target) || strings.Contains(target, `\`) {
-		return false
-	}
-	up, down := 0, false
-	for part := range strings.SplitSeq(target, "/") {
-		switch part {
-		case "", ".":
-		case "..":
-			if down {
-				return false
-			}
-			up++
-		default:
-			down = true
-		}
-	}
-	return up <= strings.Count(name, "/")
 }
 
 func (r *reading) note(rel string) error {
