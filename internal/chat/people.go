@@ -1,6 +1,10 @@
 package chat
 
-import "slices"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
 // ParticipantKind says what sort of speaker a participant is.
 type ParticipantKind string
@@ -76,6 +80,18 @@ func (p Principal) String() string {
 	}
 	return string(p.Kind) + ":" + p.ID
 }
+
+// Label is what people call a principal: its name, with where it is known by that unless it is this machine.
+func (p Principal) Label() string {
+	name := cmp.Or(p.Name, p.ID)
+	if p.Kind == LocalUser || name == "" {
+		return name
+	}
+	return fmt.Sprintf("%s (%s)", name, p.Kind)
+}
+
+// OwnPlace is where the threads are that a principal begins over HTTP.
+func (p Principal) OwnPlace() string { return string(p.Kind) + "/" + EncodeSegment(p.ID) }
 
 // Person is the first person down the line of those for whom a principal acts; itself where there is none.
 func (p Principal) Person() Principal {

@@ -26,6 +26,19 @@ func (c Caller) IsHere(thread chat.ThreadID) bool {
 	return c.Here != "" && c.Here == transport+":"+place
 }
 
+// Sees reports whether a session is the caller's, held where they speak, or everybody's business.
+func (c Caller) Sees(thread chat.ThreadID, owner chat.Principal) bool {
+	return c.May(Admin) || c.IsHere(thread) || c.Principal.ID != "" && owner.String() == c.Principal.String()
+}
+
+// OwnPrefix is how the ids of the caller's threads begin; "": it may see all.
+func (c Caller) OwnPrefix() string {
+	if c.May(Admin) {
+		return ""
+	}
+	return "web:" + c.Principal.OwnPlace() + ":"
+}
+
 // Acting is on whose authority words of the caller are said: with everybody in whose name it acts.
 func (c Caller) Acting() chat.Principal {
 	if c.Through != nil {

@@ -239,13 +239,13 @@ func (o *Handler) checkAgent(a *agents.Agent) error {
 	if a.Model != "" {
 		name, err := o.app.Models.Name("", a.Model)
 		if err != nil {
-			return Invalid("model", "%v", err)
+			return operation.InvalidField("model", "%v", err)
 		}
 		a.Model = name
 	}
 	if a.Permissions != "" {
 		if _, err := o.app.Setup.Profile(a.Permissions); err != nil {
-			return Invalid("permissions", "%v", err)
+			return operation.InvalidField("permissions", "%v", err)
 		}
 	}
 	return nil
@@ -264,7 +264,7 @@ func (o *Handler) ConfigureAgent(ctx context.Context, by operation.Caller, in op
 	}
 	changed, err := o.app.Settings.Agents().Configure(ctx, in.Name, key, in.Value)
 	if err != nil {
-		return operations.Agent{}, Invalid(key, "%v", err)
+		return operations.Agent{}, operation.InvalidField(key, "%v", err)
 	}
 	return o.agentFor(by, changed), o.Record(ctx, by, changed.Name, "agent config "+key, gate.Shortened(in.Value))
 }

@@ -24,7 +24,7 @@ func (o *Handler) ListApprovals(ctx context.Context, by operation.Caller, q oper
 	out := operation.List[operations.Approval]{Items: []operations.Approval{}}
 	state, ok := approvalStates[q.State]
 	if !ok {
-		return out, Invalid("state", "there is no state %.40q; there are pending, approved, denied, expired, cancelled and all", q.State)
+		return out, operation.InvalidField("state", "there is no state %.40q; there are pending, approved, denied, expired, cancelled and all", q.State)
 	}
 	most := limit(q.Limit, 50, 200)
 	after, tasksOnly := strings.CutPrefix(q.Cursor, taskCursor)
@@ -59,7 +59,7 @@ const taskCursor = "task."
 
 // listCalls lists the approvals of calls.
 func (o *Handler) listCalls(ctx context.Context, by operation.Caller, q operations.ApprovalQuery, state approval.State, most int, out *operation.List[operations.Approval]) error {
-	f := store.ApprovalList{State: state, Before: q.Cursor, Prefix: ownPrefix(by), Limit: most + 1}
+	f := store.ApprovalList{State: state, Before: q.Cursor, Prefix: by.OwnPrefix(), Limit: most + 1}
 	if q.Session != "" {
 		row, err := o.find(ctx, by, q.Session)
 		if err != nil {
@@ -173,9 +173,9 @@ func (o *Handler) answerTask(ctx context.Context, by operation.Caller, in operat
 	note := strings.TrimSpace(in.Note)
 	switch {
 	case len(in.Always) > 0:
-		return q, Invalid("always", "rules are about calls of agents; what task %s gave is answered once", q.Task)
+		return q, operation.InvalidField("always", "rules are about calls of agents; what task %s gave is answered once", q.Task)
 	case !in.Approved && note == "":
-		return q, Invalid("note", "a no to what task %s gave needs a note: its worker begins again, and is told what to do otherwise", q.Task)
+		return q, operation.InvalidField("note", "a no to what task %s gave needs a note: its worker begins again, and is told what to do otherwise", q.Task)
 	}
 	var err error
 	switch to := o.Operations(); {
@@ -234,7 +234,7 @@ func (o *Handler) findApproval(ctx context.Context, by operation.Caller, id stri
 	if id == "" {
 		return a, none
 	}
-	found, err := o.app.DB.ApprovalsFor(ctx, store.ApprovalList{Call: id, Prefix: ownPrefix(by), Limit: 50})
+	found, err := o.app.DB.ApprovalsFor(ctx, store.ApprovalList{Call: id, Prefix: by.OwnPrefix(), Limit: 50})
 	if err != nil {
 		return a, err
 	}
@@ -261,5 +261,5 @@ func (o *Handler) seesThread(ctx context.Context, by operation.Caller, thread ch
 		return true
 	}
 	row, err := o.app.DB.Thread(ctx, thread)
-	return err == nil && sees(by, row)
+	return err == nil && by.Sees(row.ID, row.Owner)
 }

@@ -55,11 +55,11 @@ func (s *Service) StoreAttachment(ctx context.Context, thread chat.ThreadID, nam
 	data, err := io.ReadAll(io.LimitReader(file, maxAttachment+1))
 	switch {
 	case err != nil:
-		return operations.Attachment{}, Invalid("", "the file did not arrive whole: %v", err)
+		return operations.Attachment{}, operation.InvalidField("", "the file did not arrive whole: %v", err)
 	case len(data) > maxAttachment:
 		return operations.Attachment{}, operation.Errorf(operation.TooLarge, "the file is larger than %d MB", maxAttachment>>20)
 	case len(data) == 0:
-		return operations.Attachment{}, Invalid("", "the file is empty")
+		return operations.Attachment{}, operation.InvalidField("", "the file is empty")
 	}
 	dir, err := s.Home.Ensure(s.Setup.Attachments(thread))
 	if err != nil {
@@ -204,10 +204,10 @@ func IsText(data []byte) bool {
 func (o *Handler) words(ctx context.Context, row journal.Thread, in operations.SteerMessage, bot *config.Bot) (chat.Blocks, error) {
 	text := Clipped(in.Message, bot.MaxMessageChars)
 	if strings.TrimSpace(text) == "" && len(in.Attachments) == 0 {
-		return nil, Invalid("message", "the message is empty; say something")
+		return nil, operation.InvalidField("message", "the message is empty; say something")
 	}
 	if len(in.Attachments) > maxAttachments {
-		return nil, Invalid("attachments", "at most %d files go with one message", maxAttachments)
+		return nil, operation.InvalidField("attachments", "at most %d files go with one message", maxAttachments)
 	}
 	var blocks chat.Blocks
 	if text != "" {
@@ -235,7 +235,7 @@ func (s *Service) Attached(ctx context.Context, thread chat.ThreadID, ref string
 	if images.Sniff(data) != "" && bot.IncludeImages {
 		fitted, media, _, _, err := images.Fit(data, images.Limits{}, runsetup.MaxPixels)
 		if err != nil {
-			return nil, Invalid("attachments", "%s: %v", name, err)
+			return nil, operation.InvalidField("attachments", "%s: %v", name, err)
 		}
 		hash, err := s.DB.PutBlob(ctx, fitted)
 		if err != nil {
@@ -256,7 +256,7 @@ func (s *Service) Attached(ctx context.Context, thread chat.ThreadID, ref string
 
 // stored reads a file that was attached before.
 func (s *Service) stored(ctx context.Context, thread chat.ThreadID, ref string) (name string, data []byte, err error) {
-	missing := Invalid("attachments", "there is no attachment %.80q in this session; upload it first", ref)
+	missing := operation.InvalidField("attachments", "there is no attachment %.80q in this session; upload it first", ref)
 	if !settings.PlainID(ref) {
 		return "", nil, missing
 	}

@@ -43,7 +43,7 @@ func (o *Handler) Fork(ctx context.Context, by operation.Caller, in operations.F
 	if err != nil {
 		return operations.CreatedSession{}, err
 	}
-	thread, err := chat.NewThreadID("web", ownPlace(by.Principal), id.New(), row.Agent)
+	thread, err := chat.NewThreadID("web", by.Principal.OwnPlace(), id.New(), row.Agent)
 	if err != nil {
 		return operations.CreatedSession{}, err
 	}
@@ -81,7 +81,7 @@ func (s *Service) Fork(ctx context.Context, row journal.Thread, thread chat.Thre
 		atSeq = row.Next - 1
 	}
 	if atSeq < 1 || atSeq >= row.Next {
-		return Invalid("atSeq", "session %s has the events 1 to %d; there is no %d to fork from", row.ID.Thread(), row.Next-1, atSeq)
+		return operation.InvalidField("atSeq", "session %s has the events 1 to %d; there is no %d to fork from", row.ID.Thread(), row.Next-1, atSeq)
 	}
 	lines, err := s.LinesUpTo(ctx, row.ID, atSeq)
 	if err != nil {
@@ -247,7 +247,7 @@ func (o *Handler) takeUp(ctx context.Context, by operation.Caller, in operations
 	if err != nil {
 		return "", noSession(name)
 	}
-	own, err := chat.NewThreadID("web", ownPlace(by.Principal), id.New(), chat.DefaultAgent)
+	own, err := chat.NewThreadID("web", by.Principal.OwnPlace(), id.New(), chat.DefaultAgent)
 	if err != nil {
 		return "", err
 	}
@@ -265,7 +265,7 @@ func (o *Handler) takeUp(ctx context.Context, by operation.Caller, in operations
 	if found, err := o.app.DB.ThreadsNamed(ctx, name); err != nil || len(found) > 0 || !settings.PlainID(name) {
 		name = id.New() // the name is somebody else's here
 	}
-	thread, err := chat.NewThreadID("web", ownPlace(by.Principal), name, chat.DefaultAgent)
+	thread, err := chat.NewThreadID("web", by.Principal.OwnPlace(), name, chat.DefaultAgent)
 	if err != nil {
 		return "", err
 	}

@@ -22,7 +22,7 @@ func (o *Handler) history(ctx context.Context, by operation.Caller, thread chat.
 		return nil, nil
 	}
 	if len(said) > maxHistory {
-		return nil, Invalid("history", "there are more than %d messages before the prompt", maxHistory)
+		return nil, operation.InvalidField("history", "there are more than %d messages before the prompt", maxHistory)
 	}
 	bot, err := o.app.Settings.Bot(thread.Agent())
 	if err != nil {
@@ -65,7 +65,7 @@ func (o *Handler) illustrated(ctx context.Context, blocks chat.Blocks, all [][]b
 	for _, data := range all {
 		fitted, media, _, _, err := images.Fit(data, images.Limits{}, runsetup.MaxPixels)
 		if err != nil {
-			return nil, Invalid("history", "a picture: %v", err)
+			return nil, operation.InvalidField("history", "a picture: %v", err)
 		}
 		hash, err := o.app.DB.PutBlob(ctx, fitted)
 		if err != nil {

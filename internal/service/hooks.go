@@ -134,18 +134,18 @@ func (o *Handler) readHook(h *hook.Hook, in operations.HookChanges) (err error) 
 	now := o.app.Now()
 	if !in.Trigger.IsZero() {
 		if h.Trigger, err = hook.ParseTrigger(in.Trigger.Raw, runner.EventTypes(), now); err != nil {
-			return Invalid("trigger", "%s", err)
+			return operation.InvalidField("trigger", "%s", err)
 		}
 		h.Due, h.Since = h.Trigger.Next(now), now
 	}
 	if !in.Steps.IsZero() {
 		if h.Steps, err = hook.ParseSteps(in.Steps.Raw, o.queryNames()); err != nil {
-			return Invalid("contextSteps", "%s", err)
+			return operation.InvalidField("contextSteps", "%s", err)
 		}
 	}
 	if !in.Actions.IsZero() {
 		if h.Actions, err = hook.ParseActions(in.Actions.Raw, hookOperations()); err != nil {
-			return Invalid("actions", "%s", err)
+			return operation.InvalidField("actions", "%s", err)
 		}
 	}
 	if in.Cooldown != nil {
@@ -157,7 +157,7 @@ func (o *Handler) readHook(h *hook.Hook, in operations.HookChanges) (err error) 
 		}
 	}
 	if err := h.Check(); err != nil {
-		return Invalid("", "%s", err)
+		return operation.InvalidField("", "%s", err)
 	}
 	return nil
 }
@@ -171,13 +171,13 @@ func (o *Handler) readModel(h *hook.Hook, data []byte) error {
 	d := json.NewDecoder(strings.NewReader(string(data)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&llm); err != nil {
-		return Invalid("llmConfig", "llm_config must be an object with provider, model and budget_usd: %s", err)
+		return operation.InvalidField("llmConfig", "llm_config must be an object with provider, model and budget_usd: %s", err)
 	}
 	switch {
 	case llm.BaseURL != "":
-		return Invalid("llmConfig", "base_url is set for a provider in the configuration, not for a hook: prompts and keys go there")
+		return operation.InvalidField("llmConfig", "base_url is set for a provider in the configuration, not for a hook: prompts and keys go there")
 	case llm.BudgetUSD < 0 || llm.BudgetUSD > 1e6:
-		return Invalid("llmConfig", "budget_usd must be from 0 (no limit of its own) to a million dollars")
+		return operation.InvalidField("llmConfig", "budget_usd must be from 0 (no limit of its own) to a million dollars")
 	}
 	h.Budget = int64(ledger.FromUSD(llm.BudgetUSD))
 	if llm.Provider == "" && llm.Model == "" {
@@ -185,7 +185,7 @@ func (o *Handler) readModel(h *hook.Hook, data []byte) error {
 	}
 	checked := runsetup.SessionOptions{Dir: o.app.Home.Dir(), Provider: llm.Provider, Model: llm.Model}
 	if err := o.app.Setup.Check(&checked); err != nil {
-		return Invalid("llmConfig", "%s", o.app.Logs.Redactor().Text(err.Error()))
+		return operation.InvalidField("llmConfig", "%s", o.app.Logs.Redactor().Text(err.Error()))
 	}
 	h.Model = checked.Model
 	return nil
@@ -195,10 +195,10 @@ func (o *Handler) readModel(h *hook.Hook, data []byte) error {
 func (o *Handler) placeHook(ctx context.Context, by operation.Caller, h *hook.Hook, dir string) (err error) {
 	thread, err := stepsThread(*h)
 	if err != nil {
-		return Invalid("agent", "%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", h.Agent)
+		return operation.InvalidField("agent", "%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", h.Agent)
 	}
 	if h.Agent != chat.DefaultAgent && !o.app.Settings.Agents().Exists(h.Agent) {
-		return Invalid("agent", "there is no agent %q", h.Agent)
+		return operation.InvalidField("agent", "there is no agent %q", h.Agent)
 	}
 	if h.Dir, err = o.workplace(by, operations.NewSession{WorkspacePath: dir, Agent: h.Agent}, thread); err != nil {
 		return err
@@ -225,7 +225,7 @@ func (o *Handler) approveHook(ctx context.Context, by operation.Caller, h *hook.
 	case by.Through != nil:
 		h.Enabled = false // until a person says yes
 	case !yes:
-		return Invalid("approve", "%s would have to be asked for; if you have looked at it, say yes: --approve (approve: true)", strings.Join(waits, ", and "))
+		return operation.InvalidField("approve", "%s would have to be asked for; if you have looked at it, say yes: --approve (approve: true)", strings.Join(waits, ", and "))
 	default:
 		h.Approved = h.Digest()
 	}
@@ -250,7 +250,7 @@ func (o *Handler) waitsForYes(ctx context.Context, h hook.Hook) (waits []string,
 		case errors.As(err, &denied):
 			return operation.Errorf(operation.Forbidden, "%s: %s", name, denied.Why)
 		case err != nil:
-			return Invalid("", "%s: %s", name, o.app.Logs.Redactor().Text(err.Error()))
+			return operation.InvalidField("", "%s: %s", name, o.app.Logs.Redactor().Text(err.Error()))
 		}
 		return nil
 	}
@@ -316,7 +316,7 @@ func (o *Handler) EditHook(ctx context.Context, by operation.Caller, in operatio
 	}
 	read, now := h.Updated, o.app.Now()
 	if in.Name == "" && in.Enabled == nil && in.Trigger.IsZero() && in.Prompt == nil && in.Steps.IsZero() && in.Actions.IsZero() && in.Cooldown == nil && in.LLM.IsZero() && in.Project == nil && !in.Approve && !in.NewSecret {
-		return operations.Hook{}, Invalid("", "No fields to update")
+		return operations.Hook{}, operation.InvalidField("", "No fields to update")
 	}
 	h.Name = cmp.Or(in.Name, h.Name)
 	if in.Prompt != nil {
@@ -471,7 +471,7 @@ func noHook(name string) error {
 
 func (o *Handler) showHook(_ context.Context, h hook.Hook) operations.Hook {
 	shown := operations.Hook{ID: h.ID, Name: h.Name, ProjectID: h.Project, Enabled: h.Enabled, Prompt: h.Template, Cooldown: int(h.Cooldown / time.Second), Model: h.Model,
-		BudgetUSD: float64(h.Budget) / 1e9, Owner: h.Owner.String(), OwnerName: callName(h.Owner), Agent: h.Agent, Workspace: h.Dir, LastRunAt: h.LastAt, Passed: h.Passed, PassedWhy: h.PassedWhy,
+		BudgetUSD: float64(h.Budget) / 1e9, Owner: h.Owner.String(), OwnerName: h.Owner.Label(), Agent: h.Agent, Workspace: h.Dir, LastRunAt: h.LastAt, Passed: h.Passed, PassedWhy: h.PassedWhy,
 		CreatedAt: h.Created, UpdatedAt: h.Updated, Starts: h.Trigger.String(), Approved: h.Approved == h.Digest() || h.Enabled && h.Approved == ""}
 	shown.Trigger = plainJSON(h.Trigger)
 	if len(h.Steps) > 0 {

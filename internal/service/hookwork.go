@@ -84,7 +84,7 @@ func (o hookWorker) Sees(ctx context.Context, owner chat.Principal, e hook.Event
 		return false, err
 	}
 	by, err := o.ownerOf(ctx, owner)
-	return sees(by, row), err
+	return by.Sees(row.ID, row.Owner), err
 }
 
 // MayRun implements runner.Worker.

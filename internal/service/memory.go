@@ -51,7 +51,7 @@ func writesMemory(by operation.Caller, f memory.File) bool {
 
 // ownsMemory reports whether a file is the memory of nobody's conversations but the caller's.
 func ownsMemory(by operation.Caller, f memory.File) bool {
-	return by.Principal.ID != "" && f.Scope == memory.Channel && f.Transport == "web" && f.Place == ownPlace(by.Principal)
+	return by.Principal.ID != "" && f.Scope == memory.Channel && f.Transport == "web" && f.Place == by.Principal.OwnPlace()
 }
 
 // scoped is the file that a scope's name means for a caller: where they speak, else their own conversations in the browser.
@@ -63,7 +63,7 @@ func scoped(by operation.Caller, name string) (memory.File, bool) {
 	}
 	here := by.Here
 	if here == "" && by.Principal.ID != "" {
-		here = "web:" + ownPlace(by.Principal)
+		here = "web:" + by.Principal.OwnPlace()
 	}
 	thread, err := chat.ParseThreadID(here + ":any")
 	if err != nil {
@@ -83,7 +83,7 @@ func (o *Handler) memoryFile(by operation.Caller, path string, change bool) (mem
 	if !ok {
 		var err error
 		if f, err = memory.Parse(path); err != nil {
-			return f, Invalid("path", "%s", err)
+			return f, operation.InvalidField("path", "%s", err)
 		}
 	}
 	switch {
@@ -192,7 +192,7 @@ func (o *Handler) EditMemory(ctx context.Context, by operation.Caller, in operat
 		case err != nil:
 			return operations.MemoryText{}, err
 		case strings.TrimSpace(text) == "":
-			return operations.MemoryText{}, Invalid("text", "there is nothing to add; say the text")
+			return operations.MemoryText{}, operation.InvalidField("text", "there is nothing to add; say the text")
 		case now.Problem != "":
 			return operations.MemoryText{}, operation.Errorf(operation.Conflict, "%s: %s", f.Path, now.Problem)
 		case in.Seen == 0:
@@ -232,7 +232,7 @@ func (o *Handler) ForgetMemory(ctx context.Context, by operation.Caller, in oper
 			return operations.MemoryText{}, operation.Errorf(operation.Forbidden, "the history of %s is others' too, so only those who run this Chorus remove it for good; without that it can be forgotten and restored", f.Path)
 		}
 		if len(words) > 0 {
-			return operations.MemoryText{}, Invalid("words", "only a whole file can be forgotten for good; leave the words out")
+			return operations.MemoryText{}, operation.InvalidField("words", "only a whole file can be forgotten for good; leave the words out")
 		}
 		err := o.app.Setup.Memory.Forget(ctx, f)
 		return o.changedMemory(ctx, f, err)
@@ -343,7 +343,7 @@ func (o *Handler) Recall(ctx context.Context, by operation.Caller, in operations
 	for _, h := range hits {
 		out.Items = append(out.Items, operations.Recalled{Where: h.Where, Who: h.Who, At: h.At, Text: h.Text})
 	}
-	places := []string{ownPrefix(by)}
+	places := []string{by.OwnPrefix()}
 	if by.Here != "" && !by.May(operation.Admin) {
 		places = append(places, by.Here+":")
 	}

@@ -77,7 +77,7 @@ func (o *Handler) sessionNames(ctx context.Context, by operation.Caller, prefix 
 	}
 	rows, err := o.app.DB.ThreadsNamed(ctx, prefix)
 	for _, row := range rows {
-		if sees(by, row) {
+		if by.Sees(row.ID, row.Owner) {
 			names = append(names, row.ID.Thread())
 		}
 	}

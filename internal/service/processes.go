@@ -147,7 +147,7 @@ func (o *Handler) KillProcess(ctx context.Context, by operation.Caller, in opera
 	case err != nil:
 		return operations.Process{}, err
 	case !ownsProcess(by, p):
-		return operations.Process{}, operation.Errorf(operation.Forbidden, "process %s is %s's; they can end it, and whoever owns this Chorus", p.ID, callName(p.Owner.Person()))
+		return operations.Process{}, operation.Errorf(operation.Forbidden, "process %s is %s's; they can end it, and whoever owns this Chorus", p.ID, p.Owner.Person().Label())
 	case p.Over():
 		return operations.Process{}, operation.Errorf(operation.Conflict, "process %s is over already: %s", p.ID, p.State)
 	}
@@ -267,7 +267,7 @@ func noProcess(name string) error {
 
 func (o *Handler) showProcess(p background.Process) operations.Process {
 	hide := o.app.Logs.Redactor()
-	shown := operations.Process{ID: p.ID, Command: hide.Text(p.Command), Status: string(p.State), Why: p.Why, Owner: p.Owner.Person().String(), OwnerName: callName(p.Owner.Person()), Agent: p.Thread.Agent(), SessionID: p.Thread.Thread(),
+	shown := operations.Process{ID: p.ID, Command: hide.Text(p.Command), Status: string(p.State), Why: p.Why, Owner: p.Owner.Person().String(), OwnerName: p.Owner.Person().Label(), Agent: p.Thread.Agent(), SessionID: p.Thread.Thread(),
 		Directory: p.Dir, StartedAt: p.Started, EndedAt: p.Ended, Hooks: []operations.ProcessHook{}}
 	if p.State == background.Exited || p.State == background.Killed {
 		shown.Exit = &p.Exit

@@ -22,7 +22,7 @@ func (o *Handler) PreviewHooks(ctx context.Context, by operation.Caller, in oper
 			rules, err = o.readByModel(ctx, by, p, in.Instructions)
 		}
 	} else if err != nil {
-		err = Invalid("instructions", "%s", err)
+		err = operation.InvalidField("instructions", "%s", err)
 	}
 	for _, r := range rules {
 		out.Items = append(out.Items, showHook(background.Hook{Rule: r}))
@@ -61,7 +61,7 @@ func (o *Handler) hooksFor(ctx context.Context, by operation.Caller, p backgroun
 	if in.Hooks != "" {
 		rules, err := background.Spelled(in.Hooks)
 		if err != nil {
-			return nil, Invalid("hooks", "%s", err)
+			return nil, operation.InvalidField("hooks", "%s", err)
 		}
 		return rules, nil
 	}
@@ -70,7 +70,7 @@ func (o *Handler) hooksFor(ctx context.Context, by operation.Caller, p backgroun
 	case err == nil:
 		return rules, nil
 	case !errors.Is(err, background.ErrNotUnderstood):
-		return nil, Invalid("instructions", "%s", err)
+		return nil, operation.InvalidField("instructions", "%s", err)
 	}
 	if rules, shown := o.app.shownHooks.get(hooksKey(by, p, in.Instructions), o.app.Now()); shown {
 		return rules, nil
@@ -90,7 +90,7 @@ func (o *Handler) hooksFor(ctx context.Context, by operation.Caller, p backgroun
 func (o *Handler) ownProcess(ctx context.Context, by operation.Caller, id string) (background.Process, error) {
 	p, err := o.findProcess(ctx, by, id)
 	if err == nil && !ownsProcess(by, p) {
-		err = operation.Errorf(operation.Forbidden, "process %s is %s's: its hooks act with their rights and their money", p.ID, callName(p.Owner.Person()))
+		err = operation.Errorf(operation.Forbidden, "process %s is %s's: its hooks act with their rights and their money", p.ID, p.Owner.Person().Label())
 	}
 	return p, err
 }
@@ -114,7 +114,7 @@ func (o *Handler) readByModel(ctx context.Context, by operation.Caller, p backgr
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, Invalid("instructions", "%s", err)
+		return nil, operation.InvalidField("instructions", "%s", err)
 	}
 	o.app.shownHooks.put(key, rules, o.app.Now())
 	return rules, nil

@@ -21,7 +21,7 @@ func (s *Service) Recall(ctx context.Context, thread chat.ThreadID, senders []ch
 	if who := onePerson(senders); who.Owns() {
 		prefixes = []string{""}
 	} else if who.ID != "" {
-		prefixes = append(prefixes, fmt.Sprintf("web:%s:", ownPlace(who)))
+		prefixes = append(prefixes, fmt.Sprintf("web:%s:", who.OwnPlace()))
 	}
 	hits, err := s.inMemory(ctx, memory.Of(thread), memory.File.Tool, words)
 	if err != nil {

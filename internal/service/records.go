@@ -31,11 +31,11 @@ func (o *Handler) Costs(ctx context.Context, by operation.Caller, q operations.C
 	now := time.Now().UTC()
 	group, ok := costWords[q.By]
 	if !ok {
-		return operations.Costs{}, Invalid("by", "costs cannot be grouped by %.40q; there are model, agent, person, channel, day, month, session, thread and run", q.By)
+		return operations.Costs{}, operation.InvalidField("by", "costs cannot be grouped by %.40q; there are model, agent, person, channel, day, month, session, thread and run", q.By)
 	}
 	since, err := CostSince(q.Since, now)
 	if err != nil {
-		return operations.Costs{}, Invalid("since", "%v", err)
+		return operations.Costs{}, operation.InvalidField("since", "%v", err)
 	}
 	out := operations.Costs{By: cmp.Or(q.By, "model"), Since: since, Rows: []operations.Cost{}, Budgets: []operations.Budget{}}
 	f := store.SpendFilter{By: group, Since: since, Under: q.Under}
@@ -111,7 +111,7 @@ func (o *Handler) Audit(ctx context.Context, by operation.Caller, q operations.A
 	if q.Cursor != "" {
 		before, err := strconv.ParseInt(q.Cursor, 10, 64)
 		if err != nil || before < 1 {
-			return out, Invalid("cursor", "the cursor %.40q is none that this list has given", q.Cursor)
+			return out, operation.InvalidField("cursor", "the cursor %.40q is none that this list has given", q.Cursor)
 		}
 		f.Before = before
 	}
@@ -187,20 +187,20 @@ func (s *Service) Snippet(found string) string {
 func (o *Handler) Search(ctx context.Context, by operation.Caller, q operations.SearchQuery) (operation.List[operations.Hit], error) {
 	out := operation.List[operations.Hit]{Items: []operations.Hit{}}
 	if q.Text == "" {
-		return out, Invalid("q", "say what to look for")
+		return out, operation.InvalidField("q", "say what to look for")
 	}
 	skip := 0
 	if q.Cursor != "" {
 		var err error
 		if skip, err = strconv.Atoi(q.Cursor); err != nil || skip < 0 || skip > maxSkip {
-			return out, Invalid("cursor", "the cursor %.40q is none that this list has given", q.Cursor)
+			return out, operation.InvalidField("cursor", "the cursor %.40q is none that this list has given", q.Cursor)
 		}
 	}
 	if _, err := o.app.DB.IndexNew(ctx); err != nil {
 		return out, err
 	}
 	n := limit(q.Limit, 20, 100)
-	hits, err := o.app.DB.Search(ctx, q.Text, store.SearchOptions{Agent: q.Agent, Prefix: ownPrefix(by), Limit: n + 1, Skip: skip, MarkStart: MarkStart, MarkEnd: MarkEnd})
+	hits, err := o.app.DB.Search(ctx, q.Text, store.SearchOptions{Agent: q.Agent, Prefix: by.OwnPrefix(), Limit: n + 1, Skip: skip, MarkStart: MarkStart, MarkEnd: MarkEnd})
 	if err != nil {
 		return out, err
 	}

@@ -23,7 +23,7 @@ const maxKey = 255
 // keyed is a key as it stands in the journal: good for one session.
 func keyed(thread chat.ThreadID, key string) (string, error) {
 	if len(key) > maxKey {
-		return "", Invalid("Idempotency-Key", "the key is longer than %d bytes", maxKey)
+		return "", operation.InvalidField("Idempotency-Key", "the key is longer than %d bytes", maxKey)
 	}
 	if key == "" {
 		return "", nil

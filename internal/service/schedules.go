@@ -31,11 +31,11 @@ const (
 func when(text, zone string, now time.Time) (schedule.Spec, error) {
 	place, err := schedule.Zone(zone)
 	if err != nil {
-		return schedule.Spec{}, Invalid("zone", "%s", err)
+		return schedule.Spec{}, operation.InvalidField("zone", "%s", err)
 	}
 	spec, err := schedule.Parse(text, place, now)
 	if err != nil {
-		return schedule.Spec{}, Invalid("when", "%s", err)
+		return schedule.Spec{}, operation.InvalidField("when", "%s", err)
 	}
 	return spec, nil
 }
@@ -76,7 +76,7 @@ func (o *Handler) AddSchedule(ctx context.Context, by operation.Caller, in opera
 	}
 	if in.Jitter != "" {
 		if s.Jitter, err = time.ParseDuration(in.Jitter); err != nil || s.Jitter < 0 || s.Jitter > maxJitter {
-			return operations.Schedule{}, Invalid("jitter", "jitter must be a time like 5m, at most 24h, not %q", in.Jitter)
+			return operations.Schedule{}, operation.InvalidField("jitter", "jitter must be a time like 5m, at most 24h, not %q", in.Jitter)
 		}
 	}
 	s.Begins = s.Begin(s.Due)
@@ -99,9 +99,9 @@ func (o *Handler) aim(ctx context.Context, by operation.Caller, s *schedule.Sche
 	if in.Adapter != "" || in.Channel != "" {
 		switch {
 		case in.Adapter == "" || in.Channel == "":
-			return Invalid("channelId", "a channel needs both adapterId and channelId")
+			return operation.InvalidField("channelId", "a channel needs both adapterId and channelId")
 		case in.Session != "" || in.Workspace != "":
-			return Invalid("channelId", "it speaks in a channel, or in a session; leave out one of them")
+			return operation.InvalidField("channelId", "it speaks in a channel, or in a session; leave out one of them")
 		}
 		place, err := o.app.Channels.CheckTarget(ctx, schedule.Target{Adapter: in.Adapter, Channel: in.Channel, Agent: in.Agent}, by)
 		s.Target = place.Target
@@ -131,7 +131,7 @@ func (o *Handler) scheduledIn(ctx context.Context, by operation.Caller, key stri
 		}
 		name = made.SessionID
 	} else if in.Agent != "" || in.Workspace != "" {
-		return journal.Thread{}, Invalid("session", "a session has its agent and its folder already; leave out either")
+		return journal.Thread{}, operation.InvalidField("session", "a session has its agent and its folder already; leave out either")
 	}
 	return o.find(ctx, by, name)
 }
@@ -243,7 +243,7 @@ func noSchedule(name string) error {
 }
 
 func (o *Handler) showSchedule(s schedule.Schedule) operations.Schedule {
-	shown := operations.Schedule{ID: s.ID, When: s.Said, Spec: s.Spec, Zone: s.Zone, Text: s.Words, Owner: s.Owner.Person().String(), OwnerName: callName(s.Owner.Person()), Agent: cmp.Or(s.Thread.Agent(), s.Target.Agent), SessionID: s.Thread.Thread(),
+	shown := operations.Schedule{ID: s.ID, When: s.Said, Spec: s.Spec, Zone: s.Zone, Text: s.Words, Owner: s.Owner.Person().String(), OwnerName: s.Owner.Person().Label(), Agent: cmp.Or(s.Thread.Agent(), s.Target.Agent), SessionID: s.Thread.Thread(),
 		Kind: string(s.Kind), Adapter: s.Target.Adapter, Channel: s.Target.Channel, CatchUp: s.CatchUp, Due: s.Due, Status: "active", File: s.File, CreatedAt: s.Created}
 	if s.Jitter > 0 {
 		shown.Jitter = s.Jitter.String()

@@ -49,7 +49,7 @@ func (o *Handler) LoginMCPServer(ctx context.Context, by operation.Caller, in op
 func loginRedirect(address string) (string, error) {
 	at, err := url.Parse(address)
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.User != nil || at.RawQuery != "" || at.Fragment != "" {
-		return "", Invalid("address", "%.200q is not an address like https://chorus.example.org", address)
+		return "", operation.InvalidField("address", "%.200q is not an address like https://chorus.example.org", address)
 	}
 	return strings.TrimSuffix(address, "/") + LoginPath, nil
 }
@@ -58,7 +58,7 @@ func loginRedirect(address string) (string, error) {
 func (o *Handler) FinishMCPLogin(ctx context.Context, _ operation.Caller, in operations.MCPLoginReturn) (out operations.MCPServerName, err error) {
 	at, err := url.Parse(strings.TrimSpace(in.Redirect))
 	if err != nil || at.RawQuery == "" {
-		return out, Invalid("redirectUrl", "this is not what a browser is sent back to: the whole address is needed, with everything behind its ?")
+		return out, operation.InvalidField("redirectUrl", "this is not what a browser is sent back to: the whole address is needed, with everything behind its ?")
 	}
 	out.Name, err = o.ReturnedLogin(ctx, at.Query())
 	return out, err

@@ -20,9 +20,9 @@ func serverFolder(path string) (string, error) {
 	case path == "":
 		return "", nil
 	case !filepath.IsAbs(path):
-		return "", Invalid("workspacePath", "%.200q is not an absolute path", path)
+		return "", operation.InvalidField("workspacePath", "%.200q is not an absolute path", path)
 	case !runsetup.IsDir(path):
-		return "", Invalid("workspacePath", "there is no directory %.200s", path)
+		return "", operation.InvalidField("workspacePath", "there is no directory %.200s", path)
 	}
 	return filepath.Clean(path), nil
 }
@@ -92,7 +92,7 @@ func pairs(field string, list []string) (map[string]string, error) {
 	for _, one := range list {
 		name, value, ok := strings.Cut(one, "=")
 		if !ok || name == "" {
-			return nil, Invalid(field, "%.40q is not NAME=VALUE", one)
+			return nil, operation.InvalidField(field, "%.40q is not NAME=VALUE", one)
 		}
 		if out == nil {
 			out = map[string]string{}

@@ -1,10 +1,8 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -150,13 +148,6 @@ func (o *Handler) ToError(err error) error {
 	return &operation.Error{Kind: kind, Message: o.app.Logs.Redactor().Text(err.Error()), Err: err}
 }
 
-// Invalid says what is wrong with a field of an input.
-func Invalid(field, format string, args ...any) error {
-	err := operation.Errorf(operation.Invalid, format, args...)
-	err.Field = field
-	return err
-}
-
 // limit is how many a page has: what was asked for, within bounds.
 func limit(asked, otherwise, most int) int {
 	if asked <= 0 {
@@ -185,15 +176,10 @@ func (o *Handler) find(ctx context.Context, by operation.Caller, id string) (jou
 		return row, noSession(id)
 	case err != nil:
 		return row, o.ToError(err)
-	case !sees(by, row):
+	case !by.Sees(row.ID, row.Owner):
 		return row, noSession(id)
 	}
 	return row, nil
-}
-
-// sees reports whether a session is the caller's, held where they speak, or everybody's business.
-func sees(by operation.Caller, row journal.Thread) bool {
-	return by.May(operation.Admin) || by.IsHere(row.ID) || by.Principal.ID != "" && row.Owner.String() == by.Principal.String()
 }
 
 // thread finds the whole name of a session.
@@ -231,18 +217,6 @@ func (o *Handler) remember(id string, thread chat.ThreadID) {
 	o.names[id] = thread
 }
 
-// ownPlace is where the threads of a principal are.
-func ownPlace(p chat.Principal) string { return string(p.Kind) + "/" + chat.EncodeSegment(p.ID) }
-
-// callName is what people call somebody: their name, with where they are known by it unless that is this machine.
-func callName(p chat.Principal) string {
-	name := cmp.Or(p.Name, p.ID)
-	if p.Kind == chat.LocalUser || name == "" {
-		return name
-	}
-	return fmt.Sprintf("%s (%s)", name, p.Kind)
-}
-
 // NameOf is what people call somebody of whom only the key was kept.
 func (o *Handler) NameOf(ctx context.Context, key string) string { return o.app.NameOf(ctx, key) }
 
@@ -255,15 +229,7 @@ func (s *Service) NameOf(ctx context.Context, key string) string {
 			who.Name = token.Name
 		}
 	}
-	return callName(who)
-}
-
-// ownPrefix is how the ids of the caller's threads begin; "": it may see all.
-func ownPrefix(by operation.Caller) string {
-	if by.May(operation.Admin) {
-		return ""
-	}
-	return fmt.Sprintf("web:%s:", ownPlace(by.Principal))
+	return who.Label()
 }
 
 // BareToolbox is a bench of no thread.

@@ -78,9 +78,9 @@ func (o *Handler) CreateSession(ctx context.Context, by operation.Caller, in ope
 	if in.Key != "" {
 		name = id.Of("session", by.Principal.String(), in.Key)
 	}
-	thread, err := chat.NewThreadID("web", ownPlace(by.Principal), name, cmp.Or(in.Agent, chat.DefaultAgent))
+	thread, err := chat.NewThreadID("web", by.Principal.OwnPlace(), name, cmp.Or(in.Agent, chat.DefaultAgent))
 	if err != nil {
-		return operations.CreatedSession{}, Invalid("agent", "%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", in.Agent)
+		return operations.CreatedSession{}, operation.InvalidField("agent", "%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", in.Agent)
 	}
 	terms, dir, err := o.plan(by, in, thread)
 	if err != nil {
@@ -106,7 +106,7 @@ func (o *Handler) CreateSession(ctx context.Context, by operation.Caller, in ope
 // session is: the next attempt makes another.
 func (o *Handler) layOutSample(ctx context.Context, thread chat.ThreadID, dir string) error {
 	if dir != o.Scratch(thread) {
-		return Invalid("workspacePath", "the sample project needs a folder of its own; leave workspacePath and agent out")
+		return operation.InvalidField("workspacePath", "the sample project needs a folder of its own; leave workspacePath and agent out")
 	}
 	if _, err := o.app.Home.Ensure(dir); err != nil {
 		return err
@@ -161,10 +161,10 @@ func (o *Handler) plan(by operation.Caller, in operations.NewSession, thread cha
 		return chat.Terms{}, "", err
 	}
 	if len(in.Title) > maxTitle {
-		return chat.Terms{}, "", Invalid("title", "the title is longer than %d bytes", maxTitle)
+		return chat.Terms{}, "", operation.InvalidField("title", "the title is longer than %d bytes", maxTitle)
 	}
 	if in.MaxIterations < 0 {
-		return chat.Terms{}, "", Invalid("maxIterations", "maxIterations must be 0 (as configured) or more")
+		return chat.Terms{}, "", operation.InvalidField("maxIterations", "maxIterations must be 0 (as configured) or more")
 	}
 	if err := o.within(by, in); err != nil {
 		return chat.Terms{}, "", err
@@ -174,7 +174,7 @@ func (o *Handler) plan(by operation.Caller, in operations.NewSession, thread cha
 		return chat.Terms{}, "", &operation.Error{Kind: operation.Invalid, Message: o.app.Logs.Redactor().Text(err.Error()), Err: err}
 	}
 	if checked.Agent != chat.DefaultAgent && !o.app.Settings.Agents().Exists(checked.Agent) {
-		return chat.Terms{}, "", Invalid("agent", "there is no agent %q", checked.Agent)
+		return chat.Terms{}, "", operation.InvalidField("agent", "there is no agent %q", checked.Agent)
 	}
 	return chat.Terms{Model: checked.Model, Mode: in.Mode, Profile: in.Permissions, Sandbox: in.Sandbox, MaxSteps: in.MaxIterations, By: servedBy, Attended: in.Attended}, dir, nil
 }
@@ -189,7 +189,7 @@ func (o *Handler) workplace(by operation.Caller, in operations.NewSession, threa
 		return o.Scratch(thread), nil
 	}
 	if !filepath.IsAbs(in.WorkspacePath) {
-		return "", Invalid("workspacePath", "workspacePath must be an absolute path on the server, not %.200q", in.WorkspacePath)
+		return "", operation.InvalidField("workspacePath", "workspacePath must be an absolute path on the server, not %.200q", in.WorkspacePath)
 	}
 	dir := filepath.Clean(in.WorkspacePath)
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -201,7 +201,7 @@ func (o *Handler) workplace(by operation.Caller, in operations.NewSession, threa
 		}
 	}
 	if !runsetup.IsDir(dir) {
-		return "", Invalid("workspacePath", "there is no directory %.200s on the server; make it first, or leave workspacePath out for a folder of its own", in.WorkspacePath)
+		return "", operation.InvalidField("workspacePath", "there is no directory %.200s on the server; make it first, or leave workspacePath out for a folder of its own", in.WorkspacePath)
 	}
 	return dir, nil
 }
@@ -255,7 +255,7 @@ func (o *Handler) ListSessions(ctx context.Context, by operation.Caller, q opera
 	var out operation.List[operations.Session]
 	status, known := Statuses[q.Status]
 	if !known {
-		return out, Invalid("status", "there is no status %.40q; there are idle, queued, running and waiting", q.Status)
+		return out, operation.InvalidField("status", "there is no status %.40q; there are idle, queued, running and waiting", q.Status)
 	}
 	if q.Status == queued {
 		return o.listQueued(ctx, by, q)
@@ -278,7 +278,7 @@ func (o *Handler) ListSessions(ctx context.Context, by operation.Caller, q opera
 		if q.Kind == "task" {
 			return operation.List[operations.Session]{Items: []operations.Session{}}, nil // the lists of tasks lead to them
 		}
-		f.Transport, f.Place = "web", ownPlace(by.Principal)
+		f.Transport, f.Place = "web", by.Principal.OwnPlace()
 	}
 	var err error
 	if f.Before, err = readCursor(q.Cursor); err != nil {
@@ -319,7 +319,7 @@ func (o *Handler) listQueued(ctx context.Context, by operation.Caller, q operati
 		if err != nil {
 			return out, err
 		}
-		if len(rows) < most && sees(by, row) && (q.Agent == "" || q.Agent == row.Agent) {
+		if len(rows) < most && by.Sees(row.ID, row.Owner) && (q.Agent == "" || q.Agent == row.Agent) {
 			rows = append(rows, row)
 		}
 	}
@@ -339,7 +339,7 @@ func readCursor(text string) (*store.Cursor, error) {
 	at, thread, ok := strings.Cut(string(data), " ")
 	micros, nerr := strconv.ParseInt(at, 36, 64)
 	if err != nil || nerr != nil || !ok {
-		return nil, Invalid("cursor", "the cursor %.80q is none that this list has given", text)
+		return nil, operation.InvalidField("cursor", "the cursor %.80q is none that this list has given", text)
 	}
 	return &store.Cursor{LastActive: time.UnixMicro(micros), ID: chat.ThreadID(thread)}, nil
 }

@@ -224,7 +224,7 @@ func parseValue(k config.Key, text string) (any, error) {
 	default:
 		return text, nil
 	}
-	return nil, Invalid("value", "%s must be a %s, not %.80q", k.Path, k.Kind, text)
+	return nil, operation.InvalidField("value", "%s must be a %s, not %.80q", k.Path, k.Kind, text)
 }
 
 func put(doc map[string]any, path []string, value any) {
@@ -262,11 +262,11 @@ func (o *Handler) tryOut(k config.Key, data []byte) error {
 	options.Settings = tmp.Name()
 	files, problems := config.ReadFiles(options)
 	if err := problems.Err(); err != nil {
-		return Invalid("value", "%s", strings.ReplaceAll(err.Error(), tmp.Name(), "settings.json"))
+		return operation.InvalidField("value", "%s", strings.ReplaceAll(err.Error(), tmp.Name(), "settings.json"))
 	}
 	bot, problems := files.Bot(config.Ask{})
 	if err := problems.Err(); err != nil {
-		return Invalid("value", "%s", strings.ReplaceAll(err.Error(), tmp.Name(), "settings.json"))
+		return operation.InvalidField("value", "%s", strings.ReplaceAll(err.Error(), tmp.Name(), "settings.json"))
 	}
 	switch k.Path {
 	case "permissions":
@@ -277,7 +277,7 @@ func (o *Handler) tryOut(k config.Key, data []byte) error {
 		err = o.app.Isolation.Check(context.Background(), bot.Sandbox, o.app.Home.Dir())
 	}
 	if err != nil {
-		return Invalid("value", "%v", err)
+		return operation.InvalidField("value", "%v", err)
 	}
 	return nil
 }
@@ -315,7 +315,7 @@ const (
 func (o *Handler) overSessions(ctx context.Context, by operation.Caller, out *operations.Overview) error {
 	f := store.ThreadFilter{Limit: overviewLooked}
 	if !by.May(operation.Admin) {
-		f.Transport, f.Place = "web", ownPlace(by.Principal)
+		f.Transport, f.Place = "web", by.Principal.OwnPlace()
 	}
 	rows, err := o.app.DB.Threads(ctx, f)
 	if err != nil {
@@ -330,7 +330,7 @@ func (o *Handler) overSessions(ctx context.Context, by operation.Caller, out *op
 		known[row.ID] = true
 	}
 	for _, row := range stirring {
-		if row.Status == chat.Running && !known[row.ID] && sees(by, row) && len(rows) < 2*overviewLooked {
+		if row.Status == chat.Running && !known[row.ID] && by.Sees(row.ID, row.Owner) && len(rows) < 2*overviewLooked {
 			rows = append(rows, row)
 		}
 	}

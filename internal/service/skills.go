@@ -126,7 +126,7 @@ func (o *Handler) skillPlaces(ctx context.Context, by operation.Caller, in opera
 		}
 		return []skill.Where{setup.SkillsAt(row.ID, row.Dir)}, nil
 	case in.Workspace != "" && !filepath.IsAbs(in.Workspace):
-		return nil, Invalid("workspacePath", "%.200q is not an absolute path", in.Workspace)
+		return nil, operation.InvalidField("workspacePath", "%.200q is not an absolute path", in.Workspace)
 	case in.Workspace != "" || in.Agent != "":
 		if in.Workspace != "" && !by.May(operation.Admin) {
 			if err := forbidden(o.app.Settings.CheckPlace("", in.Workspace)); err != nil {
@@ -136,7 +136,7 @@ func (o *Handler) skillPlaces(ctx context.Context, by operation.Caller, in opera
 		where := setup.SkillsAt("", in.Workspace)
 		if in.Agent != "" {
 			if !chat.ValidAgentName(in.Agent) {
-				return nil, Invalid("agent", "%.64q cannot be an agent's name", in.Agent)
+				return nil, operation.InvalidField("agent", "%.64q cannot be an agent's name", in.Agent)
 			}
 			where.Agent = o.app.Home.AgentDir(in.Agent)
 		}
@@ -152,7 +152,7 @@ func (o *Handler) skillPlaces(ctx context.Context, by operation.Caller, in opera
 	}
 	seen := map[skill.Where]bool{}
 	for _, row := range rows {
-		if where := setup.SkillsAt(row.ID, row.Dir); sees(by, row) && !seen[where] {
+		if where := setup.SkillsAt(row.ID, row.Dir); by.Sees(row.ID, row.Owner) && !seen[where] {
 			seen[where] = true
 			out = append(out, where)
 		}

@@ -87,20 +87,15 @@ func (t *Tokens) CreateToken(ctx context.Context, by operation.Caller, in operat
 }
 
 func checkToken(by operation.Caller, in operations.NewToken) error {
-	bad := func(field, format string, args ...any) error {
-		err := operation.Errorf(operation.Invalid, format, args...)
-		err.Field = field
-		return err
-	}
 	if in.Name == "" || len(in.Name) > maxTokenName {
-		return bad("name", "a token needs a name of at most %d characters, so that you know it again", maxTokenName)
+		return operation.InvalidField("name", "a token needs a name of at most %d characters, so that you know it again", maxTokenName)
 	}
 	if len(in.Scopes) == 0 {
-		return bad("scopes", "say what the token opens: one or more of %s", scopeNames())
+		return operation.InvalidField("scopes", "say what the token opens: one or more of %s", scopeNames())
 	}
 	for _, s := range in.Scopes {
 		if !slices.Contains(operation.Scopes(), s) {
-			return bad("scopes", "there is no scope %q; there are %s", s, scopeNames())
+			return operation.InvalidField("scopes", "there is no scope %q; there are %s", s, scopeNames())
 		}
 		if !by.May(s) {
 			return operation.Errorf(operation.Forbidden, "you cannot give the scope %s: your own token does not have it", s)

@@ -98,7 +98,7 @@ func parseAskedAt(cursor string) (time.Time, string, error) {
 	micros, id, _ := strings.Cut(cursor, ".")
 	n, err := strconv.ParseInt(micros, 10, 64)
 	if err != nil {
-		return time.Time{}, "", invalid("cursor", "this is no cursor of a list of approvals; begin again without one")
+		return time.Time{}, "", operation.InvalidField("cursor", "this is no cursor of a list of approvals; begin again without one")
 	}
 	return time.UnixMicro(n), id, nil
 }

@@ -71,10 +71,10 @@ func (h *Handler) SetControlInterface(ctx context.Context, by operation.Caller, 
 	}
 	name := strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(in.Channel), "#"))
 	if name == "" {
-		return operations.ProjectChannel{}, invalid("channelName", "channel_name is required")
+		return operations.ProjectChannel{}, operation.InvalidField("channelName", "channel_name is required")
 	}
 	if h.o.Channels == nil {
-		return operations.ProjectChannel{}, invalid("channelName", "Cannot resolve channel name without guild context. Use set_project_channel with a channel_id instead, or ask for it in the channel itself.")
+		return operations.ProjectChannel{}, operation.InvalidField("channelName", "Cannot resolve channel name without guild context. Use set_project_channel with a channel_id instead, or ask for it in the channel itself.")
 	}
 	found, err := h.o.Channels.NamedChannels(ctx, by, name)
 	if err != nil {

@@ -161,7 +161,7 @@ func (h *Handler) ReadFile(ctx context.Context, by operation.Caller, in operatio
 		return operations.FileText{}, fileError(err, in.Path)
 	}
 	if !info.Mode().IsRegular() {
-		return operations.FileText{}, invalid("path", "%.200s is a folder or no plain file; `search_files` with mode find lists what is in it", in.Path)
+		return operations.FileText{}, operation.InvalidField("path", "%.200s is a folder or no plain file; `search_files` with mode find lists what is in it", in.Path)
 	}
 	if real, err := filepath.EvalSymlinks(filepath.Join(at.Dir, filepath.FromSlash(at.Path))); err != nil || inGit(filepath.ToSlash(real)) {
 		return operations.FileText{}, cmp.Or(err, error(errGitFiles))
@@ -194,7 +194,7 @@ func readLines(from io.Reader, most int) (out operations.FileText, err error) {
 		return out, err
 	}
 	if bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0 || !utf8.Valid(data[:min(len(data), 8000)]) && !utf8.Valid(data) {
-		return out, invalid("path", "Binary file — cannot display contents")
+		return out, operation.InvalidField("path", "Binary file — cannot display contents")
 	}
 	var kept strings.Builder
 	lines := bufio.NewReader(bytes.NewReader(data))
@@ -227,7 +227,7 @@ func (h *Handler) SearchFiles(ctx context.Context, by operation.Caller, in opera
 	out := operations.FilesFound{Mode: cmp.Or(in.Mode, "grep"), Path: filepath.Join(at.Dir, filepath.FromSlash(at.Path))}
 	if out.Mode == "grep" {
 		if _, err := regexp.Compile(in.Pattern); err != nil {
-			return out, invalid("pattern", "the pattern is no regular expression: %s", err)
+			return out, operation.InvalidField("pattern", "the pattern is no regular expression: %s", err)
 		}
 	}
 	name, args := "search_files", map[string]any{"query": in.Pattern, "path": at.Path, "case_sensitive": true}
@@ -242,7 +242,7 @@ func (h *Handler) SearchFiles(ctx context.Context, by operation.Caller, in opera
 		return out, err
 	}
 	if used.Failed {
-		return out, invalid("path", "%s", used.Text)
+		return out, operation.InvalidField("path", "%s", used.Text)
 	}
 	if out.Results, out.Cut = cut(used.Text, maxStdout); strings.HasPrefix(used.Text, "No ") {
 		out.Results = "(no matches)"

@@ -81,7 +81,7 @@ func (h *Handler) projectOf(ctx context.Context, by operation.Caller, repo strin
 	case len(having) == 0:
 		return work.Project{}, operation.Errorf(operation.NotFound, "Repo '%.64s' not found; `list_repos` shows those there are", repo)
 	case len(having) > 1:
-		return work.Project{}, invalid("projectId", "there is a repo '%s' in the projects %s: say which with project_id", repo, strings.Join(having, ", "))
+		return work.Project{}, operation.InvalidField("projectId", "there is a repo '%s' in the projects %s: say which with project_id", repo, strings.Join(having, ", "))
 	}
 	return h.project(ctx, by, having[0])
 }

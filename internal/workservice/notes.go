@@ -153,7 +153,7 @@ func (h *Handler) WriteNote(ctx context.Context, by operation.Caller, in operati
 	defer root.Close()
 	name, err := work.NoteFile(in.Title)
 	if err != nil {
-		return operations.Note{}, invalid("title", "%s", err)
+		return operations.Note{}, operation.InvalidField("title", "%s", err)
 	}
 	status := "updated"
 	if _, err := root.Stat(name); errors.Is(err, fs.ErrNotExist) {
@@ -178,7 +178,7 @@ func (h *Handler) AppendNote(ctx context.Context, by operation.Caller, in operat
 	switch {
 	case errors.As(err, &ours) && ours.Kind == operation.NotFound:
 		if name, err = work.NoteFile(in.Title); err != nil {
-			return operations.Note{}, invalid("title", "%s", err)
+			return operations.Note{}, operation.InvalidField("title", "%s", err)
 		}
 		status, text = "created", []byte("# "+strings.TrimSuffix(strings.TrimSpace(in.Title), ".md"))
 	case err != nil:
@@ -203,7 +203,7 @@ func (h *Handler) AppendNote(ctx context.Context, by operation.Caller, in operat
 // save replaces a note's file whole, so that nobody ever reads half of it.
 func (h *Handler) save(ctx context.Context, root *os.Root, by operation.Caller, project, name, text, status string) error {
 	if len(text) > maxNote {
-		return invalid("content", "the note would have %d bytes, the most is %d: begin another one", len(text), maxNote)
+		return operation.InvalidField("content", "the note would have %d bytes, the most is %d: begin another one", len(text), maxNote)
 	}
 	part := "." + name + ".new"
 	if err := root.WriteFile(part, []byte(text), 0o600); err != nil {
@@ -262,7 +262,7 @@ func (h *Handler) CompareSpecsNotes(ctx context.Context, by operation.Caller, in
 	}
 	dir := filepath.ToSlash(cmp.Or(in.Path, "specs"))
 	if !fs.ValidPath(dir) {
-		return out, invalid("specsPath", "it must be a folder of the repository, such as specs or docs/specs, not %.80q", in.Path)
+		return out, operation.InvalidField("specsPath", "it must be a folder of the repository, such as specs or docs/specs, not %.80q", in.Path)
 	}
 	repos, err := h.o.Projects.Repos(ctx, p.ID)
 	if err != nil {

@@ -96,7 +96,7 @@ func (h *Handler) showWhole(ctx context.Context, p work.Project) (operations.Pro
 func (h *Handler) CreateProject(ctx context.Context, by operation.Caller, in operations.NewProject) (operations.Project, error) {
 	id, err := work.IDOf(in.Name)
 	if err != nil {
-		return operations.Project{}, invalid("name", "%s", err)
+		return operations.Project{}, operation.InvalidField("name", "%s", err)
 	}
 	p := work.Project{ID: id, Name: strings.TrimSpace(in.Name), Weight: in.Weight, MaxRuns: in.MaxRuns, State: work.Active, Owner: by.Principal, Shared: by.Principal.Kind.OnPlatform()}
 	if p.Weight == 0 {
@@ -199,7 +199,7 @@ func (h *Handler) EditProject(ctx context.Context, by operation.Caller, in opera
 			}
 			list, err := work.ParseApprovers(in.Approvers)
 			if err != nil {
-				return work.Event{}, invalid("approvers", "%s", err)
+				return work.Event{}, operation.InvalidField("approvers", "%s", err)
 			}
 			p.Approvers, fields = list, append(fields, "approvers: "+cmp.Or(strings.Join(list, ", "), work.Anyone))
 		}
@@ -210,7 +210,7 @@ func (h *Handler) EditProject(ctx context.Context, by operation.Caller, in opera
 			fields = append(fields, "on_conflict")
 		}
 		if len(fields) == 0 {
-			return work.Event{}, invalid("", "No fields to update. Provide name, credit_weight, max_concurrent_agents, budget_limit, shared, approvers or on_conflict.")
+			return work.Event{}, operation.InvalidField("", "No fields to update. Provide name, credit_weight, max_concurrent_agents, budget_limit, shared, approvers or on_conflict.")
 		}
 		return work.Event{Type: "project.edited", Text: strings.Join(fields, ", ")}, nil
 	})
@@ -277,7 +277,7 @@ func (h *Handler) DeleteProject(ctx context.Context, by operation.Caller, in ope
 func (h *Handler) SetActiveProject(ctx context.Context, by operation.Caller, in operations.ActiveProjectChoice) (operations.ActiveProject, error) {
 	session := cmp.Or(string(by.Session), by.Here)
 	if session == "" {
-		return operations.ActiveProject{}, invalid("session", "an active project belongs to a conversation; ask for it in one")
+		return operations.ActiveProject{}, operation.InvalidField("session", "an active project belongs to a conversation; ask for it in one")
 	}
 	if in.ID == "" {
 		return operations.ActiveProject{Message: "Active project cleared"}, h.o.Memos.Remember(ctx, activeProject, session, nil)
@@ -368,11 +368,11 @@ func (h *Handler) newRepo(ctx context.Context, by operation.Caller, p work.Proje
 	switch r.Kind {
 	case work.Clone:
 		if in.URL == "" {
-			return r, invalid("url", "Clone repos require a 'url' parameter")
+			return r, operation.InvalidField("url", "Clone repos require a 'url' parameter")
 		}
 		if !by.May(operation.Admin) {
 			if err := h.o.CheckURL(ctx, in.URL); err != nil {
-				return r, invalid("url", "%s", err)
+				return r, operation.InvalidField("url", "%s", err)
 			}
 		}
 		if name == "" {
@@ -380,7 +380,7 @@ func (h *Handler) newRepo(ctx context.Context, by operation.Caller, p work.Proje
 		}
 	case work.Link:
 		if in.Path == "" {
-			return r, invalid("path", "Link repos require a 'path' parameter")
+			return r, operation.InvalidField("path", "Link repos require a 'path' parameter")
 		}
 		dir, err := filepath.Abs(in.Path)
 		if err != nil {
@@ -392,10 +392,10 @@ func (h *Handler) newRepo(ctx context.Context, by operation.Caller, p work.Proje
 			}
 		}
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return r, invalid("path", "Path '%s' does not exist or is not a directory", in.Path)
+			return r, operation.InvalidField("path", "Path '%s' does not exist or is not a directory", in.Path)
 		}
 		if _, err := os.Stat(filepath.Join(dir, ".git")); errors.Is(err, os.ErrNotExist) {
-			return r, invalid("path", "'%s' is no git repository; make one of it with git init, or use source init for a new one", in.Path)
+			return r, operation.InvalidField("path", "'%s' is no git repository; make one of it with git init, or use source init for a new one", in.Path)
 		}
 		r.Path = dir
 		if name == "" {
@@ -408,7 +408,7 @@ func (h *Handler) newRepo(ctx context.Context, by operation.Caller, p work.Proje
 	}
 	id, err := work.IDOf(name)
 	if err != nil {
-		return r, invalid("name", "%s", err)
+		return r, operation.InvalidField("name", "%s", err)
 	}
 	r.ID = id
 	if r.Kind != work.Link {

@@ -196,7 +196,7 @@ func (h *Handler) GetTokenUsage(ctx context.Context, by operation.Caller, in ope
 	var err error
 	switch {
 	case in.By == "day" && in.Project == "":
-		return out, invalid("projectId", "days are shown of one project: name it")
+		return out, operation.InvalidField("projectId", "days are shown of one project: name it")
 	case in.Task != "":
 		out.TaskID = in.Task
 		if _, _, err := h.task(ctx, by, in.Task); err != nil {

@@ -135,13 +135,6 @@ var (
 // window is over how long shares and limits of tokens are counted.
 const window = 24 * time.Hour
 
-// invalid says what is wrong with a field of an input.
-func invalid(field, format string, args ...any) error {
-	err := operation.Errorf(operation.Invalid, format, args...)
-	err.Field = field
-	return err
-}
-
 func noProject(id string) error {
 	return operation.Errorf(operation.NotFound, "Project '%.64s' not found; `list_projects` shows those there are", id)
 }
@@ -177,7 +170,7 @@ func (h *Handler) project(ctx context.Context, by operation.Caller, id string) (
 			return work.Project{}, err
 		}
 		if active == "" {
-			return work.Project{}, invalid("projectId", "project_id is required (no active project set)")
+			return work.Project{}, operation.InvalidField("projectId", "project_id is required (no active project set)")
 		}
 		id = active
 	}

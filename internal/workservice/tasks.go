@@ -109,7 +109,7 @@ func (h *Handler) CreateTask(ctx context.Context, by operation.Caller, in operat
 	t := work.Task{Project: p.ID, Title: strings.TrimSpace(in.Title), Description: cmp.Or(strings.TrimSpace(in.Description), strings.TrimSpace(in.Title)), Priority: cmp.Or(in.Priority, work.DefaultPriority),
 		Repo: in.Repo, Approval: in.Approval, Type: in.Type, Agent: cmp.Or(in.Agent, h.o.Agent), MaxRetries: cmp.Or(in.MaxRetries, work.DefaultMaxRetries), Owner: by.Acting(), Origin: by.Session}
 	if err := h.o.FindAgent(ctx, t.Agent); err != nil {
-		return operations.Task{}, invalid("agent", "%s", err)
+		return operations.Task{}, operation.InvalidField("agent", "%s", err)
 	}
 	repos, err := h.o.Projects.Repos(ctx, p.ID)
 	if err != nil {
@@ -265,7 +265,7 @@ func (h *Handler) EditTask(ctx context.Context, by operation.Caller, in operatio
 			set("max_retries")
 		}
 		if len(fields) == 0 {
-			return nil, invalid("", "No fields to update. Provide title, description, or priority.")
+			return nil, operation.InvalidField("", "No fields to update. Provide title, description, or priority.")
 		}
 		return []work.Event{{At: now, Type: "task.edited", Project: t.Project, Task: t.ID, By: by.Principal.String(), Text: strings.Join(fields, ", ")}}, nil
 	})

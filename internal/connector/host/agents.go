@@ -96,7 +96,7 @@ func (h *Backend) mayChangeProfile(by connector.Caller, from, profile string) er
 		return err
 	}
 	if err := runsetup.NamedProfile(bot, profile); err != nil {
-		return service.Invalid("permissions", "%v", err)
+		return operation.InvalidField("permissions", "%v", err)
 	}
 	if may, why := gate.Grants(bot).MayChange(from, profile, by.By); !may {
 		return operation.Errorf(operation.Forbidden, "%s; `access` and `editors` in the configuration say who may", toYou(why, by.By))
@@ -152,7 +152,7 @@ func (h *Backend) notThere(by connector.Caller, name string, err error) error {
 // MayInit implements connector.Admin.
 func (h *Backend) CheckNewAgent(ctx context.Context, by connector.Caller, want connector.NewAgent) error {
 	if !chat.ValidAgentName(want.Name) {
-		return service.Invalid("name", "%.80q cannot be an agent's name: %v", want.Name, agents.ErrName)
+		return operation.InvalidField("name", "%.80q cannot be an agent's name: %v", want.Name, agents.ErrName)
 	}
 	if err := h.mayChange(by, "system_prompt"); err != nil {
 		return err
@@ -194,7 +194,7 @@ func (h *Backend) modelFor(by connector.Caller, wanted string) (string, error) {
 	}
 	name, err := h.App.Setup.ModelMeant(bot, strings.TrimSpace(wanted))
 	if err != nil {
-		return "", service.Invalid("model", "%v", err)
+		return "", operation.InvalidField("model", "%v", err)
 	}
 	return name, nil
 }

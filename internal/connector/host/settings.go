@@ -13,7 +13,6 @@ import (
 	"chorus/internal/connector"
 	"chorus/internal/gate"
 	"chorus/internal/operation"
-	"chorus/internal/service"
 )
 
 // ownKeys are settings of an agent that are no keys of the configuration.
@@ -30,7 +29,7 @@ func (h *Backend) AgentSetting(ctx context.Context, by connector.Caller, name, k
 	}
 	k, err := config.AgentFile.Key(key)
 	if err != nil {
-		return connector.Setting{}, service.Invalid("key", "%v", err)
+		return connector.Setting{}, operation.InvalidField("key", "%v", err)
 	}
 	bot, err := h.App.Settings.BotIn(name, by.Guild)
 	if err != nil {
@@ -93,7 +92,7 @@ func (h *Backend) SetAgent(ctx context.Context, by connector.Caller, name, key, 
 	if !slices.Contains(ownKeys, key) {
 		k, err := config.AgentFile.Key(key)
 		if err != nil {
-			return connector.Setting{}, "", service.Invalid("key", "%v", err)
+			return connector.Setting{}, "", operation.InvalidField("key", "%v", err)
 		}
 		path = k.Path
 	}
@@ -161,7 +160,7 @@ func (h *Backend) writeAgent(ctx context.Context, by connector.Caller, name, pat
 		_, err = h.App.Settings.Agents().Configure(ctx, name, path, value)
 	}
 	if err != nil {
-		return service.Invalid(path, "%v", strings.TrimPrefix(err.Error(), "configure agent "+name+": "))
+		return operation.InvalidField(path, "%v", strings.TrimPrefix(err.Error(), "configure agent "+name+": "))
 	}
 	return nil
 }
@@ -202,7 +201,7 @@ func (h *Backend) GuildSettings(_ context.Context, by connector.Caller) ([]conne
 func (h *Backend) SetGuild(ctx context.Context, by connector.Caller, key, value string) (connector.Setting, string, error) {
 	typed, err := config.GuildSettings.Read(key, value)
 	if err != nil {
-		return connector.Setting{}, "", service.Invalid(key, "%v", err)
+		return connector.Setting{}, "", operation.InvalidField(key, "%v", err)
 	}
 	if err := h.mayChange(by, selfEditOf(typed.Path, value)); err != nil {
 		return connector.Setting{}, "", err

@@ -28,7 +28,7 @@ func (h *Host) CheckTarget(ctx context.Context, t schedule.Target, by operation.
 		for _, p := range h.Platforms {
 			names = append(names, p.Name)
 		}
-		return service.Place{}, service.Invalid("adapterId", "there is no adapter %.40q; there is %s", t.Adapter, strings.Join(names, ", "))
+		return service.Place{}, operation.InvalidField("adapterId", "there is no adapter %.40q; there is %s", t.Adapter, strings.Join(names, ", "))
 	}
 	p := h.Platforms[i]
 	accounts, err := p.Accounts()
@@ -36,7 +36,7 @@ func (h *Host) CheckTarget(ctx context.Context, t schedule.Target, by operation.
 		return service.Place{}, err
 	}
 	if len(accounts) == 0 {
-		return service.Place{}, service.Invalid("adapterId", "no bot is configured on %s; see docs/guides/discord.md", p.Label)
+		return service.Place{}, operation.InvalidField("adapterId", "no bot is configured on %s; see docs/guides/discord.md", p.Label)
 	}
 	b := h.Backend(t.Adapter)
 	if b == nil || len(b.Bots) == 0 {
@@ -48,12 +48,12 @@ func (h *Host) CheckTarget(ctx context.Context, t schedule.Target, by operation.
 	}
 	bot := b.botOf(cmp.Or(t.Agent, b.Bots[0].Name))
 	if bot == nil {
-		return service.Place{}, service.Invalid("agent", "no bot of this server speaks for the agent %.64q on %s", t.Agent, p.Label)
+		return service.Place{}, operation.InvalidField("agent", "no bot of this server speaks for the agent %.64q on %s", t.Agent, p.Label)
 	}
 	in, listeners, err := bot.FindChannel(ctx, t.Channel)
 	var refused connector.Refusal
 	if errors.As(err, &refused) {
-		return service.Place{}, service.Invalid("channelId", "%s", refused)
+		return service.Place{}, operation.InvalidField("channelId", "%s", refused)
 	}
 	if err != nil {
 		return service.Place{}, fmt.Errorf("look for the channel %s on %s: %w", t.Channel, p.Label, err)
@@ -65,7 +65,7 @@ func (h *Host) CheckTarget(ctx context.Context, t schedule.Target, by operation.
 		t.Agent = b.answering(ctx, bot.Name, in)
 	}
 	if connector.ListenerOf(listeners, t.Agent).Name == "" {
-		return service.Place{}, service.Invalid("channelId", "the agent %s does not read this channel", t.Agent)
+		return service.Place{}, operation.InvalidField("channelId", "the agent %s does not read this channel", t.Agent)
 	}
 	thread, err := chat.NewThreadID(t.Adapter, in.Place(), in.ID, t.Agent)
 	return service.Place{Target: t, Thread: thread}, err

@@ -119,9 +119,3 @@ func (d *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	writeJSON(w, status, map[string]apiError{"error": out})
 }
-
-func invalid(field, format string, args ...any) *operation.Error {
-	err := operation.Errorf(operation.Invalid, format, args...)
-	err.Field = field
-	return err
-}

@@ -96,7 +96,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 			}
 			c.pictures = append(c.pictures, picture)
 		default:
-			return invalid("messages", "parts of type %.40q are not supported; there are text and image_url", p.Type)
+			return operation.InvalidField("messages", "parts of type %.40q are not supported; there are text and image_url", p.Type)
 		}
 	}
 	return nil
@@ -107,11 +107,11 @@ func (c *content) UnmarshalJSON(data []byte) error {
 func dataURL(text string) ([]byte, error) {
 	head, data, ok := strings.Cut(text, ",")
 	if !ok || !strings.HasPrefix(head, "data:") || !strings.HasSuffix(head, ";base64") {
-		return nil, invalid("messages", "an image must be sent as a data URL (data:image/png;base64,…); other URLs are not fetched")
+		return nil, operation.InvalidField("messages", "an image must be sent as a data URL (data:image/png;base64,…); other URLs are not fetched")
 	}
 	picture, err := base64.StdEncoding.DecodeString(data)
 	if err != nil || len(picture) == 0 {
-		return nil, invalid("messages", "an image is not valid base64")
+		return nil, operation.InvalidField("messages", "an image is not valid base64")
 	}
 	return picture, nil
 }
@@ -131,14 +131,14 @@ func readRequest(w http.ResponseWriter, r *http.Request) (request, error) {
 	case errors.As(err, &long):
 		return a, operation.Errorf(operation.TooLarge, "the request is longer than %d MB", maxBody>>20)
 	case err != nil:
-		return a, invalid("", "the request is not valid: %v", err)
+		return a, operation.InvalidField("", "the request is not valid: %v", err)
 	}
 	if session := r.Header.Get(SessionHeader); session != "" {
 		a.Metadata = map[string]string{sessionKey: session}
 	}
 	a.key = r.Header.Get("Idempotency-Key")
 	if len(a.key) > maxKey || !utf8.ValidString(a.key) {
-		return a, invalid("Idempotency-Key", "the Idempotency-Key must be UTF-8 of at most %d bytes", maxKey)
+		return a, operation.InvalidField("Idempotency-Key", "the Idempotency-Key must be UTF-8 of at most %d bytes", maxKey)
 	}
 	sum := sha256.Sum256(fmt.Appendf(body, "\x00%s", a.Metadata[sessionKey])) // the header's, too
 	a.digest = hex.EncodeToString(sum[:])
@@ -149,31 +149,31 @@ func (a *request) validate() error {
 	stop := string(bytes.TrimSpace(a.Stop))
 	switch {
 	case len(a.Messages) == 0:
-		return invalid("messages", "messages is empty")
+		return operation.InvalidField("messages", "messages is empty")
 	case a.Messages[len(a.Messages)-1].Role != "user":
-		return invalid("messages", "the last message must have the role user")
+		return operation.InvalidField("messages", "the last message must have the role user")
 	case a.N != nil && *a.N != 1:
-		return invalid("n", "an agent gives one answer; leave n out")
+		return operation.InvalidField("n", "an agent gives one answer; leave n out")
 	case len(a.Tools) > 0 || len(a.Functions) > 0:
-		return invalid("tools", "an agent has its own tools and runs them here; leave tools out")
+		return operation.InvalidField("tools", "an agent has its own tools and runs them here; leave tools out")
 	case stop != "" && stop != "null" && stop != "[]":
-		return invalid("stop", "stop sequences are set for the agent, not for a request; leave stop out")
+		return operation.InvalidField("stop", "stop sequences are set for the agent, not for a request; leave stop out")
 	case a.LogProbs:
-		return invalid("logprobs", "logprobs are not supported; leave them out")
+		return operation.InvalidField("logprobs", "logprobs are not supported; leave them out")
 	case a.Format != nil && a.Format.Type != "text":
-		return invalid("response_format", "an agent answers with text; ask for JSON in words, and leave response_format out")
+		return operation.InvalidField("response_format", "an agent answers with text; ask for JSON in words, and leave response_format out")
 	}
 	for _, m := range a.Modalities {
 		if m != "text" {
-			return invalid("modalities", "an agent answers with text only")
+			return operation.InvalidField("modalities", "an agent answers with text only")
 		}
 	}
 	for i, m := range a.Messages {
 		switch {
 		case m.Role == "tool" || m.Role == "function" || len(m.ToolCalls) > 0:
-			return invalid("messages", "message %d is about a tool of the client; an agent has its own tools and runs them here", i)
+			return operation.InvalidField("messages", "message %d is about a tool of the client; an agent has its own tools and runs them here", i)
 		case m.Role != "user" && m.Role != "assistant" && m.Role != "system" && m.Role != "developer":
-			return invalid("messages", "message %d has the role %.40q; there are system, developer, user and assistant", i, m.Role)
+			return operation.InvalidField("messages", "message %d has the role %.40q; there are system, developer, user and assistant", i, m.Role)
 		}
 	}
 	return nil

@@ -123,12 +123,12 @@ func (d *handler) start(ctx context.Context, a request) (*run, operations.Agent,
 			return nil, agent, err
 		}
 		if there.Agent != agent.Name {
-			return nil, agent, invalid("model", "session %s belongs to agent/%s", one.session, there.Agent)
+			return nil, agent, operation.InvalidField("model", "session %s belongs to agent/%s", one.session, there.Agent)
 		}
 	}
 	message := operations.Message{ID: one.session, Message: a.prompt().text, Key: a.key}
 	if len(a.prompt().pictures) > maxImages {
-		return nil, agent, invalid("messages", "at most %d images can be sent with one message", maxImages)
+		return nil, agent, operation.InvalidField("messages", "at most %d images can be sent with one message", maxImages)
 	}
 	for i, picture := range a.prompt().pictures {
 		file, err := operations.Attach.Call(ctx, d.Executor, by, operations.NewAttachment{ID: one.session, File: operation.Upload(fmt.Sprintf("picture-%d", i+1), bytes.NewReader(picture))})
