@@ -12,7 +12,6 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/provider"
-	"chorus/internal/service"
 )
 
 // banner is what a server says of itself when it is ready.
@@ -29,7 +28,7 @@ type banner struct {
 
 // announce says where the server is, who answers, how to get in and how to stop it. The first line is for programs too: it stays as it is.
 func (c *program) announce(ctx context.Context, a *app.App, url, signIn string) {
-	b := banner{url: url, command: commandName(os.Args[0], exec.LookPath), home: c.home, usual: strings.HasSuffix(url, "://"+service.DefaultAddr(c.getenv)),
+	b := banner{url: url, command: commandName(os.Args[0], exec.LookPath), home: c.home, usual: strings.HasSuffix(url, "://"+defaultAddr(c.getenv)),
 		model: a.Service.Handler().Defaults("").Model, log: a.Logs.File()}
 	if c.console.OutTTY {
 		b.signIn, b.missing = signIn, missingHere(ctx, a)

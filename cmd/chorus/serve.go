@@ -13,7 +13,6 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/doctor/checks"
-	"chorus/internal/service"
 	"chorus/internal/transport/repl"
 )
 
@@ -49,7 +48,7 @@ a run that is on goes on at the next start. A second signal ends it at once.`,
 	f.BoolVar(&noBrowser, "no-browser", false, "open no browser at the start (or set "+browserOff+"=1)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if o.Addr == "" {
-			o.Addr = service.DefaultAddr(c.getenv)
+			o.Addr = defaultAddr(c.getenv)
 		}
 		if check {
 			return checkServer(cmd.Context(), o.Addr, o.TLSCert != "")
@@ -140,3 +139,6 @@ func twoSignals(ctx context.Context, c *program, words string) (context.Context,
 		cancel()
 	}
 }
+
+// defaultAddr is where the server listens when nobody says otherwise.
+func defaultAddr(env func(string) string) string { return cmp.Or(env("CHORUS_ADDR"), "127.0.0.1:8420") }

@@ -11,7 +11,6 @@ import (
 	"chorus/internal/app"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
-	"chorus/internal/service"
 	"chorus/internal/transport/cli"
 	"chorus/internal/transport/http/guard"
 )
@@ -96,12 +95,12 @@ func (c *program) tokenLink() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				key, err := a.Service.SessionKey()
+				key, err := a.Service.Tokens().SessionKey()
 				if err != nil {
 					return err
 				}
 				if url == "" {
-					url = "http://" + fromHere(service.DefaultAddr(c.getenv))
+					url = "http://" + fromHere(defaultAddr(c.getenv))
 				}
 				fmt.Fprintln(c.out(), guard.Link(key, url, token.ID, time.Now()))
 				return nil

@@ -314,11 +314,11 @@ func TestSignInOnTwoMachines(t *testing.T) { onBoth(t, signInOnTwoMachines) }
 
 func signInOnTwoMachines(t *testing.T, database string) {
 	a, b := openNodes(t, database)
-	ours, err := a.Service.SessionKey()
+	ours, err := a.Service.Tokens().SessionKey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs, err := b.Service.SessionKey() // before any bell
+	theirs, err := b.Service.Tokens().SessionKey() // before any bell
 	if err != nil || !bytes.Equal(ours, theirs) {
 		t.Fatalf("two machines sign with two keys (%v)", err)
 	}
@@ -342,13 +342,13 @@ func TestTwoKeysMeet(t *testing.T) { onBoth(t, twoKeysMeet) }
 func twoKeysMeet(t *testing.T, database string) {
 	home := t.TempDir()
 	a := openNode(t, database, t.TempDir())
-	ours, err := a.Service.SessionKey()
+	ours, err := a.Service.Tokens().SessionKey()
 	if err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(home, "door.key"), strings.Repeat("ab", 32)+"\n")
 	b := openNode(t, database, home)
-	if theirs, err := b.Service.SessionKey(); err != nil || !bytes.Equal(ours, theirs) {
+	if theirs, err := b.Service.Tokens().SessionKey(); err != nil || !bytes.Equal(ours, theirs) {
 		t.Errorf("they still differ (%v)", err)
 	}
 	kept, err := filepath.Glob(filepath.Join(home, "door.key.replaced-*"))

@@ -52,7 +52,7 @@ func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, erro
 	if err != nil {
 		return nil, err
 	}
-	key, err := a.Service.SessionKey()
+	key, err := tokens.SessionKey()
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ func oneTokenForAllNodes(t *testing.T, database string) {
 		if err := n.Settings.MakeCheckpointKey(ctx, n.Settings.Checkpoints(n.Shared)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := n.Service.SessionKey(); err != nil {
+		if _, err := n.Service.Tokens().SessionKey(); err != nil {
 			t.Fatal(err)
 		}
 	}

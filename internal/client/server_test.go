@@ -50,7 +50,7 @@ func openServer(t *testing.T) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := a.Service.SessionKey()
+	key, err := a.Service.Tokens().SessionKey()
 	if err != nil {
 		t.Fatal(err)
 	}

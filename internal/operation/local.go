@@ -3,6 +3,7 @@ package operation
 import (
 	"context"
 	"iter"
+	"maps"
 	"reflect"
 	"sync"
 	"time"
@@ -17,6 +18,9 @@ type Noun struct {
 	// "noun.list".
 	Suggest func(ctx context.Context, by Caller, prefix string) ([]string, error)
 }
+
+// Namer is a handler that knows kinds of things which inputs name.
+type Namer interface{ Nouns() map[string]Noun }
 
 // Observed is an operation that has ended.
 type Observed struct {
@@ -35,7 +39,7 @@ type Local struct {
 
 // LocalOptions are what a Local is made of.
 type LocalOptions struct {
-	// Handlers carry operations out: of each, the first that implements its interface.
+	// Handlers carry operations out: of each, the first that implements its interface. One that is a Namer also says what inputs name.
 	Handlers []any
 	Nouns    map[string]Noun
 	// Operations are searched for lists of names to suggest; nil: nouns must suggest themselves.
@@ -51,6 +55,13 @@ var _ Executor = (*Local)(nil)
 // NewLocal makes an executor of handlers.
 func NewLocal(o LocalOptions) *Local {
 	l := &Local{o: o}
+	l.o.Nouns = map[string]Noun{}
+	maps.Copy(l.o.Nouns, o.Nouns)
+	for _, h := range o.Handlers {
+		if n, ok := h.(Namer); ok {
+			maps.Copy(l.o.Nouns, n.Nouns())
+		}
+	}
 	l.o.Handlers = append([]any{(*suggester)(l)}, o.Handlers...)
 	return l
 }

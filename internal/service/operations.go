@@ -10,7 +10,6 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/permit/always"
-	"chorus/internal/store"
 )
 
 // Operations carries out every operation on this home, for a server: from then on the engine runs every
@@ -35,7 +34,7 @@ func (s *Service) Guest() *Handler {
 func (o *Handler) Operations() *operation.Local { return o.operations() }
 
 func (o *Handler) operations() *operation.Local {
-	return operation.NewLocal(operation.LocalOptions{Handlers: append([]any{o, o.app.Tokens()}, o.others()...), Nouns: o.nouns(), Operations: operations.All(), Error: o.ToError})
+	return operation.NewLocal(operation.LocalOptions{Handlers: append([]any{o, o.app.Tokens()}, o.others()...), Operations: operations.All(), Error: o.ToError})
 }
 
 // others carry out what this package does not.
@@ -49,12 +48,12 @@ func (o *Handler) others() []any {
 // maxSuggested is how many sessions are suggested where nothing was typed.
 const maxSuggested = 50
 
-// nouns are what inputs name, where the names are not simply those of the list: sessions have unique beginnings,
-// tokens may be revoked, not every setting can be set. Whether a named thing is there is found out by each operation
+// Nouns are what inputs name, where the names are not simply those of the list: sessions have unique beginnings,
+// not every setting can be set. Whether a named thing is there is found out by each operation
 // itself, in the same look that reads it.
-func (o *Handler) nouns() map[string]operation.Noun {
+func (o *Handler) Nouns() map[string]operation.Noun {
 	return map[string]operation.Noun{
-		"session": {Suggest: o.sessionNames}, "approval": {Suggest: o.approvalNames}, "token": {Suggest: o.tokenNames}, "process": {Suggest: o.processNames},
+		"session": {Suggest: o.sessionNames}, "approval": {Suggest: o.approvalNames}, "process": {Suggest: o.processNames},
 		"memory": {Suggest: o.memoryNames},
 		"setting": {Suggest: func(context.Context, operation.Caller, string) (names []string, _ error) {
 			for _, k := range config.Keys() {
@@ -89,20 +88,6 @@ func (o *Handler) approvalNames(ctx context.Context, by operation.Caller, prefix
 	for _, a := range found {
 		if o.seesThread(ctx, by, a.Thread) {
 			names = append(names, a.ID)
-		}
-	}
-	return names, err
-}
-
-func (o *Handler) tokenNames(ctx context.Context, by operation.Caller, _ string) (names []string, err error) {
-	if !by.May(operation.Admin) {
-		return nil, nil
-	}
-	var rows []store.Token
-	rows, err = o.app.DB.Tokens(ctx)
-	for _, row := range rows {
-		if row.Revoked.IsZero() {
-			names = append(names, row.Name)
 		}
 	}
 	return names, err

@@ -16,6 +16,7 @@ import (
 	"chorus/internal/operations"
 	"chorus/internal/overrides"
 	"chorus/internal/runsetup"
+	"chorus/internal/service/tokens"
 	"chorus/internal/settings"
 	"chorus/internal/store"
 	"chorus/internal/usage"
@@ -43,7 +44,6 @@ var (
 	_ operations.Agents    = (*Handler)(nil)
 	_ operations.Records   = (*Handler)(nil)
 	_ operations.System    = (*Handler)(nil)
-	_ operations.Tokens    = (*Tokens)(nil)
 )
 
 // streams is what a Service keeps for those who follow sessions.
@@ -215,6 +215,16 @@ func (o *Handler) remember(id string, thread chat.ThreadID) {
 		clear(o.names)
 	}
 	o.names[id] = thread
+}
+
+// Tokens are the API tokens of this home.
+func (s *Service) Tokens() *tokens.Tokens {
+	return tokens.New(tokens.Options{DB: s.DB, Home: s.Home, Log: s.Log, Copies: s.Settings.Copies, Owner: s.LocalCaller})
+}
+
+// LocalCaller is the person at this terminal, who may everything.
+func (s *Service) LocalCaller() operation.Caller {
+	return operation.Caller{Principal: s.Me(), Scopes: []operation.Scope{operation.Admin}}
 }
 
 // NameOf is what people call somebody of whom only the key was kept.

@@ -54,7 +54,7 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := a.Service.SessionKey()
+	key, err := a.Service.Tokens().SessionKey()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
-package service
+// Package tokens keeps the tokens of the HTTP API: it makes, finds and revokes them, and keeps what signs cookies and sign-in links.
+package tokens
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/datadir"
+	"chorus/internal/documents"
 	"chorus/internal/gate"
 	"chorus/internal/id"
 	"chorus/internal/journal"
@@ -27,15 +29,6 @@ import (
 	"chorus/internal/settings"
 	"chorus/internal/store"
 )
-
-// Recheck returns an error when the token of a caller is no longer valid.
-func (t *Tokens) Recheck(ctx context.Context, by operation.Caller) error {
-	if by.Principal.Kind != chat.TokenHolder {
-		return nil
-	}
-	_, err := t.TokenByID(ctx, by.Principal.ID)
-	return err
-}
 
 // tokenPrefix lets people and scanners for secrets know what they look at.
 const tokenPrefix = "chorus_"
@@ -46,16 +39,29 @@ const maxTokenName = 64
 // useNoted is how often at most the use of a token is written down.
 const useNoted = time.Minute
 
+// Options are what Tokens works with.
+type Options struct {
+	DB   *store.DB
+	Home *datadir.Home
+	Log  *slog.Logger
+	// Copies shares the owner's token and the key with other nodes.
+	Copies func() *documents.Copies
+	// Owner is the person at this terminal, who may everything.
+	Owner func() operation.Caller
+}
+
 // Tokens keeps the tokens of the HTTP API.
 type Tokens struct {
-	app *Service
+	o Options
 
 	mu    sync.Mutex
 	noted map[string]time.Time
 }
 
-// Tokens are the API tokens of this home.
-func (s *Service) Tokens() *Tokens { return &Tokens{app: s, noted: map[string]time.Time{}} }
+var _ operations.Tokens = (*Tokens)(nil)
+
+// New keeps the tokens of a home.
+func New(o Options) *Tokens { return &Tokens{o: o, noted: map[string]time.Time{}} }
 
 // CreateToken makes a token. Nobody makes a token that opens more than their own.
 func (t *Tokens) CreateToken(ctx context.Context, by operation.Caller, in operations.NewToken) (operations.Token, error) {
@@ -78,7 +84,7 @@ func (t *Tokens) CreateToken(ctx context.Context, by operation.Caller, in operat
 	if lifetime > 0 {
 		row.Expires = now.Add(lifetime)
 	}
-	if err := t.app.DB.PutToken(ctx, row); err != nil {
+	if err := t.o.DB.PutToken(ctx, row); err != nil {
 		return operations.Token{}, err
 	}
 	made := tokenOf(row)
@@ -119,7 +125,7 @@ func scopeNames() string {
 
 // ListTokens gives all of them, without their texts.
 func (t *Tokens) ListTokens(ctx context.Context, _ operation.Caller, _ operation.None) (operation.List[operations.Token], error) {
-	rows, err := t.app.DB.Tokens(ctx)
+	rows, err := t.o.DB.Tokens(ctx)
 	if err != nil {
 		return operation.List[operations.Token]{}, err
 	}
@@ -130,13 +136,29 @@ func (t *Tokens) ListTokens(ctx context.Context, _ operation.Caller, _ operation
 	return out, nil
 }
 
+// Nouns implements operation.Namer: tokens that are revoked are not suggested.
+func (t *Tokens) Nouns() map[string]operation.Noun {
+	return map[string]operation.Noun{"token": {Suggest: func(ctx context.Context, by operation.Caller, _ string) (names []string, err error) {
+		if !by.May(operation.Admin) {
+			return nil, nil
+		}
+		rows, err := t.o.DB.Tokens(ctx)
+		for _, row := range rows {
+			if row.Revoked.IsZero() {
+				names = append(names, row.Name)
+			}
+		}
+		return names, err
+	}}}
+}
+
 // RevokeToken makes one useless. A name does as well as an id where it is one token's alone.
 func (t *Tokens) RevokeToken(ctx context.Context, by operation.Caller, in operations.TokenRef) (operation.None, error) {
 	return operation.None{}, t.revoke(ctx, by, in.ID)
 }
 
 func (t *Tokens) revoke(ctx context.Context, by operation.Caller, name string) error {
-	rows, err := t.app.DB.Tokens(ctx)
+	rows, err := t.o.DB.Tokens(ctx)
 	if err != nil {
 		return err
 	}
@@ -157,7 +179,7 @@ func (t *Tokens) revoke(ctx context.Context, by operation.Caller, name string) e
 	default:
 		return operation.Errorf(operation.Conflict, "%d tokens are called %q; name one by its id", len(found), name)
 	}
-	done, err := t.app.DB.RevokeToken(ctx, found[0].ID, time.Now())
+	done, err := t.o.DB.RevokeToken(ctx, found[0].ID, time.Now())
 	if err != nil || !done {
 		return err
 	}
@@ -165,7 +187,7 @@ func (t *Tokens) revoke(ctx context.Context, by operation.Caller, name string) e
 }
 
 func (t *Tokens) record(ctx context.Context, by operation.Caller, action string, row store.Token) error {
-	err := t.app.DB.Audit(ctx, approval.Audit{Principal: by.Principal, Action: action, Decision: gate.Changed,
+	err := t.o.DB.Audit(ctx, approval.Audit{Principal: by.Principal, Action: action, Decision: gate.Changed,
 		Detail: fmt.Sprintf("%s (%s): %s", row.Name, row.ID, strings.Join(row.Scopes, ", "))})
 	if err != nil {
 		return fmt.Errorf("it was done, but the audit log does not know: %w", err)
@@ -173,9 +195,18 @@ func (t *Tokens) record(ctx context.Context, by operation.Caller, action string,
 	return nil
 }
 
+// Recheck returns an error when the token of a caller is no longer valid.
+func (t *Tokens) Recheck(ctx context.Context, by operation.Caller) error {
+	if by.Principal.Kind != chat.TokenHolder {
+		return nil
+	}
+	_, err := t.TokenByID(ctx, by.Principal.ID)
+	return err
+}
+
 // TokenByText finds the token that somebody shows, if it is good now.
 func (t *Tokens) TokenByText(ctx context.Context, text string) (operations.Token, error) {
-	row, err := t.app.DB.TokenByDigest(ctx, digest(text))
+	row, err := t.o.DB.TokenByDigest(ctx, digest(text))
 	return t.good(ctx, row, err)
 }
 
@@ -185,18 +216,18 @@ const endedSignIns = "ended sign-in"
 // EndSignIn notes that a link or a cookie is good no more, and reports whether nobody had
 // noted it before. keep is how long it must be known.
 func (t *Tokens) EndSignIn(ctx context.Context, nonce string, keep time.Duration) (first bool, err error) {
-	return t.app.DB.RememberOnce(ctx, endedSignIns, nonce, []byte("ended"), keep)
+	return t.o.DB.RememberOnce(ctx, endedSignIns, nonce, []byte("ended"), keep)
 }
 
 // SignInEnded reports whether EndSignIn was called for it.
 func (t *Tokens) SignInEnded(ctx context.Context, nonce string) (bool, error) {
-	value, err := t.app.DB.Recall(ctx, endedSignIns, nonce)
+	value, err := t.o.DB.Recall(ctx, endedSignIns, nonce)
 	return value != nil, err
 }
 
 // TokenByID does the same by its id.
 func (t *Tokens) TokenByID(ctx context.Context, id string) (operations.Token, error) {
-	row, err := t.app.DB.TokenByID(ctx, id)
+	row, err := t.o.DB.TokenByID(ctx, id)
 	return t.good(ctx, row, err)
 }
 
@@ -217,8 +248,8 @@ func (t *Tokens) good(ctx context.Context, row store.Token, err error) (operatio
 	}
 	t.mu.Unlock()
 	if note {
-		if err := t.app.DB.TokenUsed(ctx, row.ID, now); err != nil {
-			t.app.Log.Warn("the use of a token was not noted", "component", "http", "event", "token_use_not_noted", "error", err)
+		if err := t.o.DB.TokenUsed(ctx, row.ID, now); err != nil {
+			t.o.Log.Warn("the use of a token was not noted", "component", "http", "event", "token_use_not_noted", "error", err)
 		}
 	}
 	return tokenOf(row), nil
@@ -237,14 +268,7 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// LocalCaller is the person at this terminal, who may everything.
-func (s *Service) LocalCaller() operation.Caller {
-	return operation.Caller{Principal: s.Me(), Scopes: []operation.Scope{operation.Admin}}
-}
-
-func (s *Service) tokenFile() string { return filepath.Join(s.Home.Dir(), settings.TokenName) }
-
-func (s *Service) sessionKeyFile() string { return filepath.Join(s.Home.Dir(), settings.KeyName) }
+func (t *Tokens) tokenFile() string { return filepath.Join(t.o.Home.Dir(), settings.TokenName) }
 
 // OwnerToken is the token with which the owner of this home comes in: made at the first
 // start and kept in a file that only they can read. One that was revoked is replaced.
@@ -252,7 +276,7 @@ func (t *Tokens) OwnerToken(ctx context.Context) (text string, token operations.
 	if err := t.syncOwnerToken(ctx); err != nil {
 		return "", operations.Token{}, err
 	}
-	data, err := readPrivate(t.app.tokenFile())
+	data, err := readPrivate(t.tokenFile())
 	if err != nil {
 		return "", operations.Token{}, err
 	}
@@ -262,11 +286,11 @@ func (t *Tokens) OwnerToken(ctx context.Context) (text string, token operations.
 			return text, token, err
 		}
 	}
-	token, err = t.CreateToken(ctx, t.app.LocalCaller(), operations.NewToken{Name: chat.OwnerRole, Scopes: []operation.Scope{operation.Admin}, Roles: []string{chat.OwnerRole}})
+	token, err = t.CreateToken(ctx, t.o.Owner(), operations.NewToken{Name: chat.OwnerRole, Scopes: []operation.Scope{operation.Admin}, Roles: []string{chat.OwnerRole}})
 	if err != nil {
 		return "", operations.Token{}, err
 	}
-	if err := datadir.WriteFile(t.app.tokenFile(), []byte(token.Text+"\n"), 0o600); err != nil {
+	if err := datadir.WriteFile(t.tokenFile(), []byte(token.Text+"\n"), 0o600); err != nil {
 		return "", operations.Token{}, err
 	}
 	return t.shareOwnerToken(ctx, token)
@@ -274,7 +298,7 @@ func (t *Tokens) OwnerToken(ctx context.Context) (text string, token operations.
 
 // syncOwnerToken takes the token that other nodes have, where they share secrets.
 func (t *Tokens) syncOwnerToken(ctx context.Context) error {
-	if copies := t.app.Settings.Copies(); copies.Owns(settings.TokenName) {
+	if copies := t.o.Copies(); copies.Owns(settings.TokenName) {
 		return copies.Sync(ctx, settings.TokenName)
 	}
 	return nil
@@ -285,7 +309,7 @@ func (t *Tokens) shareOwnerToken(ctx context.Context, made operations.Token) (st
 	if err := t.syncOwnerToken(ctx); err != nil {
 		return "", operations.Token{}, err
 	}
-	data, err := readPrivate(t.app.tokenFile())
+	data, err := readPrivate(t.tokenFile())
 	if err != nil {
 		return "", operations.Token{}, err
 	}
@@ -293,7 +317,7 @@ func (t *Tokens) shareOwnerToken(ctx context.Context, made operations.Token) (st
 	if text == made.Text {
 		return text, made, nil
 	}
-	if _, err := t.RevokeToken(ctx, t.app.LocalCaller(), operations.TokenRef{ID: made.ID}); err != nil {
+	if _, err := t.RevokeToken(ctx, t.o.Owner(), operations.TokenRef{ID: made.ID}); err != nil {
 		return "", operations.Token{}, err
 	}
 	token, err := t.TokenByText(ctx, text)
@@ -301,14 +325,14 @@ func (t *Tokens) shareOwnerToken(ctx context.Context, made operations.Token) (st
 }
 
 // SessionKey signs cookies and sign-in links, on every machine the same; it is made at first use.
-func (s *Service) SessionKey() ([]byte, error) {
-	if _, err := readPrivate(s.sessionKeyFile()); err != nil {
+func (t *Tokens) SessionKey() ([]byte, error) {
+	if _, err := readPrivate(filepath.Join(t.o.Home.Dir(), settings.KeyName)); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), keyTime)
 	defer cancel()
 	var key []byte
-	err := s.Settings.Copies().Change(ctx, settings.KeyName, func(text []byte) ([]byte, error) {
+	err := t.o.Copies().Change(ctx, settings.KeyName, func(text []byte) ([]byte, error) {
 		var err error
 		if key, err = hex.DecodeString(strings.TrimSpace(string(text))); err == nil && len(key) >= sha256.Size {
 			return text, nil
@@ -340,6 +364,3 @@ func readPrivate(path string) ([]byte, error) {
 	}
 	return os.ReadFile(path)
 }
-
-// DefaultAddr is where the server listens when nobody says otherwise.
-func DefaultAddr(env func(string) string) string { return cmp.Or(env("CHORUS_ADDR"), "127.0.0.1:8420") }
