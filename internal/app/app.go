@@ -41,6 +41,7 @@ import (
 	"chorus/internal/schedule"
 	"chorus/internal/schedule/clock"
 	"chorus/internal/service"
+	"chorus/internal/service/memories"
 	"chorus/internal/settings"
 	"chorus/internal/skill/approved"
 	"chorus/internal/store"
@@ -257,7 +258,7 @@ func (a *App) wire() {
 
 	a.Settings.DB, a.Settings.Models, a.Settings.Profile = a.DB, a.Models, a.Setup.Profile
 	a.Setup.AwaitFiles, a.Setup.ChannelTools, a.Setup.RecallChannel = a.Host.AwaitFiles, a.Host.ChannelTools, a.Host.RecallChannel
-	a.Setup.OperationTools, a.Setup.Recall = a.Service.OperationTools, a.Service.Recall
+	a.Setup.OperationTools, a.Setup.Recall = a.Service.OperationTools, memories.New(a.Service).RecallFor
 	a.Setup.NoteSources = append(a.Setup.NoteSources, a.Service.FutureNote())
 	if a.member != nil {
 		a.Setup.NoteSources = append(a.Setup.NoteSources, a.movedNote())

@@ -39,6 +39,14 @@ func firstOf[T any](list []T, key func(T) string, limit int) List[T] {
 	return out
 }
 
+// Limit is how many items a page has: what was asked for, within bounds.
+func Limit(asked, otherwise, most int) int {
+	if asked <= 0 {
+		return otherwise
+	}
+	return min(asked, most)
+}
+
 // BadCursor is what is said of a cursor that no page gave.
 func BadCursor() error {
 	return InvalidField("cursor", "cursor: it is not one that was given; leave it out to begin")

@@ -26,7 +26,7 @@ func (o *Handler) ListApprovals(ctx context.Context, by operation.Caller, q oper
 	if !ok {
 		return out, operation.InvalidField("state", "there is no state %.40q; there are pending, approved, denied, expired, cancelled and all", q.State)
 	}
-	most := limit(q.Limit, 50, 200)
+	most := operation.Limit(q.Limit, 50, 200)
 	after, tasksOnly := strings.CutPrefix(q.Cursor, taskCursor)
 	if !tasksOnly {
 		if err := o.listCalls(ctx, by, q, state, most, &out); err != nil || out.Next != "" {
@@ -61,7 +61,7 @@ const taskCursor = "task."
 func (o *Handler) listCalls(ctx context.Context, by operation.Caller, q operations.ApprovalQuery, state approval.State, most int, out *operation.List[operations.Approval]) error {
 	f := store.ApprovalList{State: state, Before: q.Cursor, Prefix: by.OwnPrefix(), Limit: most + 1}
 	if q.Session != "" {
-		row, err := o.find(ctx, by, q.Session)
+		row, err := o.Find(ctx, by, q.Session)
 		if err != nil {
 			return err
 		}
@@ -195,7 +195,7 @@ func (o *Handler) answerTask(ctx context.Context, by operation.Caller, in operat
 
 // AnswerCall carries out the operation of that name.
 func (o *Handler) AnswerCall(ctx context.Context, by operation.Caller, in operations.CallAnswer) (operations.Approval, error) {
-	row, err := o.find(ctx, by, in.ID)
+	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
 		return operations.Approval{}, err
 	}

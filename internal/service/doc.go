@@ -55,7 +55,7 @@ type Service struct {
 	HooksChanged func()
 	// CancelHook ends the run of a hook that is on.
 	CancelHook func(id string)
-	// Others carry out operations that this package does not, beside a handler of its own; nil: there are none.
+	// Others carry out operations that this package does not, beside a handler of its own.
 	Others func(*Handler) []any
 	// Work says what agents have to do with projects; nil: nothing.
 	Work Work

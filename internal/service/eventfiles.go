@@ -33,7 +33,7 @@ func (f eventFiles) target(ctx context.Context, e eventfile.Event) (journal.Thre
 		place, err := f.app.Channels.CheckTarget(ctx, schedule.Target{Adapter: e.Adapter, Channel: e.Channel}, by)
 		return journal.Thread{}, place.Target, rejected(err)
 	}
-	row, err := f.find(ctx, by, e.Thread)
+	row, err := f.Find(ctx, by, e.Thread)
 	return row, schedule.Target{}, rejected(err)
 }
 

@@ -12,7 +12,7 @@ import (
 
 // Export carries out the operation of that name. The file is written while it is read.
 func (o *Handler) Export(ctx context.Context, by operation.Caller, in operations.ExportRequest) (operation.File, error) {
-	row, err := o.find(ctx, by, in.ID)
+	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
 		return operation.File{}, err
 	}
@@ -26,7 +26,7 @@ func (o *Handler) Export(ctx context.Context, by operation.Caller, in operations
 // Replay carries out the operation of that name.
 func (o *Handler) Replay(ctx context.Context, by operation.Caller, in operations.SessionRef) iter.Seq2[operations.ReplayLine, error] {
 	return operations.ReplayLines(func(yield func(operations.Replayed, error) bool) {
-		row, err := o.find(ctx, by, in.ID)
+		row, err := o.Find(ctx, by, in.ID)
 		if err != nil {
 			yield(operations.Replayed{}, err)
 			return

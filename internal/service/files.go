@@ -43,7 +43,7 @@ const (
 // Attach carries out the operation of that name. The name is kept for people; the file lies under
 // one that cannot lead anywhere.
 func (o *Handler) Attach(ctx context.Context, by operation.Caller, in operations.NewAttachment) (operations.Attachment, error) {
-	row, err := o.find(ctx, by, in.ID)
+	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
 		return operations.Attachment{}, err
 	}
@@ -280,7 +280,7 @@ func (s *Service) stored(ctx context.Context, thread chat.ThreadID, ref string) 
 
 // Blob carries out the operation of that name.
 func (o *Handler) Blob(ctx context.Context, by operation.Caller, in operations.BlobRef) (operation.File, error) {
-	row, err := o.find(ctx, by, in.ID)
+	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
 		return operation.File{}, err
 	}

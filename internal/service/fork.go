@@ -25,7 +25,7 @@ import (
 
 // Fork carries out the operation of that name.
 func (o *Handler) Fork(ctx context.Context, by operation.Caller, in operations.ForkRequest) (operations.CreatedSession, error) {
-	row, err := o.find(ctx, by, in.ID)
+	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
 		return operations.CreatedSession{}, err
 	}
@@ -146,7 +146,7 @@ func (s *Service) LogAt(ctx context.Context, thread chat.ThreadID, atSeq int64) 
 
 // ResumeSession carries out the operation of that name.
 func (o *Handler) ResumeSession(ctx context.Context, by operation.Caller, in operations.ResumeRequest) (operations.CreatedSession, error) {
-	row, err := o.find(ctx, by, in.ID)
+	row, err := o.Find(ctx, by, in.ID)
 	switch {
 	case err == nil:
 		return o.goOn(ctx, by, row, in)
@@ -201,7 +201,7 @@ func (o *Handler) goOn(ctx context.Context, by operation.Caller, row journal.Thr
 
 // ClearSession carries out the operation of that name.
 func (o *Handler) ClearSession(ctx context.Context, by operation.Caller, in operations.SessionRef) (operations.ClearedSession, error) {
-	row, err := o.find(ctx, by, in.ID)
+	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
 		return operations.ClearedSession{}, err
 	}

@@ -399,7 +399,7 @@ func (o *Handler) ListHookRuns(ctx context.Context, by operation.Caller, in oper
 			return out, err
 		}
 	}
-	most := limit(in.Limit, shownHookRuns, maxHooks)
+	most := operation.Limit(in.Limit, shownHookRuns, maxHooks)
 	runs, err := o.app.DB.HookRunsBefore(ctx, h.ID, after, most+1)
 	for _, r := range runs[:min(len(runs), most)] {
 		out.Items = append(out.Items, showRun(r, false))

@@ -252,20 +252,20 @@ type namedQuery func(ctx context.Context, by operation.Caller, h hook.Hook, para
 func (o *Handler) queries() map[string]namedQuery {
 	return map[string]namedQuery{
 		"recent_sessions": func(ctx context.Context, by operation.Caller, _ hook.Hook, params map[string]string, most int) (any, int, error) {
-			list, err := o.ListSessions(ctx, by, operations.SessionQuery{Limit: limit(most, 20, 200), Agent: params["agent"], Status: params["status"]})
+			list, err := o.ListSessions(ctx, by, operations.SessionQuery{Limit: operation.Limit(most, 20, 200), Agent: params["agent"], Status: params["status"]})
 			return list.Items, len(list.Items), err
 		},
 		"recent_events": func(ctx context.Context, by operation.Caller, _ hook.Hook, params map[string]string, most int) (any, int, error) {
-			row, err := o.find(ctx, by, params["session"])
+			row, err := o.Find(ctx, by, params["session"])
 			if err != nil {
 				return nil, 0, err
 			}
-			n := limit(most, 50, 200)
+			n := operation.Limit(most, 50, 200)
 			list, err := o.Messages(ctx, by, operations.EventRange{ID: string(row.ID), After: max(row.Next-1-int64(n), 0), Limit: n})
 			return list.Items, len(list.Items), err
 		},
 		"open_approvals": func(ctx context.Context, by operation.Caller, _ hook.Hook, params map[string]string, most int) (any, int, error) {
-			list, err := o.ListApprovals(ctx, by, operations.ApprovalQuery{Session: params["session"], Limit: limit(most, 20, 200)})
+			list, err := o.ListApprovals(ctx, by, operations.ApprovalQuery{Session: params["session"], Limit: operation.Limit(most, 20, 200)})
 			return list.Items, len(list.Items), err
 		},
 		"hook_runs": func(ctx context.Context, by operation.Caller, h hook.Hook, params map[string]string, most int) (any, int, error) {
@@ -273,7 +273,7 @@ func (o *Handler) queries() map[string]namedQuery {
 			if name == "" {
 				name = h.ID
 			}
-			list, err := o.ListHookRuns(ctx, by, operations.HookRunQuery{ID: name, Limit: limit(most, 10, 200)})
+			list, err := o.ListHookRuns(ctx, by, operations.HookRunQuery{ID: name, Limit: operation.Limit(most, 10, 200)})
 			return list.Items, len(list.Items), err
 		},
 		"costs": func(ctx context.Context, by operation.Caller, _ hook.Hook, params map[string]string, _ int) (any, int, error) {
@@ -418,7 +418,7 @@ func (o hookWorker) say(ctx context.Context, h hook.Hook, r hook.Run, at int) ho
 	if err != nil {
 		return hook.Result{Error: err.Error()}
 	}
-	row, err := o.find(ctx, by, h.Actions[at].Session)
+	row, err := o.Find(ctx, by, h.Actions[at].Session)
 	if err != nil {
 		return hook.Result{Error: err.Error()}
 	}

@@ -14,13 +14,11 @@ import (
 
 // Operations carries out every operation on this home, for a server: from then on the engine runs every
 // thread, except those of terminals (see Service).
-func (s *Service) Operations() *operation.Local { return s.Handler().operations() }
+func (s *Service) Operations() *operation.Local { return s.Handler().Operations() }
 
 // GuestOperations carries out every operation on this home for a process that does one thing and ends: what it
 // writes is taken up by whichever process runs the thread, and it runs none itself.
-func (s *Service) GuestOperations() *operation.Local {
-	return s.Guest().operations()
-}
+func (s *Service) GuestOperations() *operation.Local { return s.Guest().Operations() }
 
 // Guest carries operations out for a process that runs no threads but those that it was asked for otherwise.
 func (s *Service) Guest() *Handler {
@@ -31,18 +29,9 @@ func (s *Service) Guest() *Handler {
 }
 
 // Operations carries out every operation by way of this handler.
-func (o *Handler) Operations() *operation.Local { return o.operations() }
-
-func (o *Handler) operations() *operation.Local {
-	return operation.NewLocal(operation.LocalOptions{Handlers: append([]any{o, o.app.Tokens()}, o.others()...), Operations: operations.All(), Error: o.ToError})
-}
-
-// others carry out what this package does not.
-func (o *Handler) others() []any {
-	if o.app.Others == nil {
-		return nil
-	}
-	return o.app.Others(o)
+func (o *Handler) Operations() *operation.Local {
+	handlers := append([]any{o, o.app.Tokens()}, o.app.Others(o)...)
+	return operation.NewLocal(operation.LocalOptions{Handlers: handlers, Operations: operations.All(), Error: o.ToError})
 }
 
 // maxSuggested is how many sessions are suggested where nothing was typed.
@@ -54,7 +43,6 @@ const maxSuggested = 50
 func (o *Handler) Nouns() map[string]operation.Noun {
 	return map[string]operation.Noun{
 		"session": {Suggest: o.sessionNames}, "approval": {Suggest: o.approvalNames}, "process": {Suggest: o.processNames},
-		"memory": {Suggest: o.memoryNames},
 		"setting": {Suggest: func(context.Context, operation.Caller, string) (names []string, _ error) {
 			for _, k := range config.Keys() {
 				if settable(k) {

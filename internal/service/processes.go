@@ -49,7 +49,7 @@ func (o *Handler) ListProcesses(ctx context.Context, by operation.Caller, in ope
 	var rows []background.Process
 	switch {
 	case in.Session != "":
-		row, err := o.find(ctx, by, in.Session)
+		row, err := o.Find(ctx, by, in.Session)
 		if err != nil {
 			return out, err
 		}

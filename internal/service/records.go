@@ -97,10 +97,10 @@ func (o *Handler) budgets(ctx context.Context, by operation.Caller, now time.Tim
 func (o *Handler) Audit(ctx context.Context, by operation.Caller, q operations.AuditQuery) (operation.List[operations.AuditLine], error) {
 	out := operation.List[operations.AuditLine]{Items: []operations.AuditLine{}}
 	f := store.AuditFilter{Agent: q.Agent, Principal: q.Who, Decision: q.Decision, Run: q.Run, Since: q.Since, Until: q.Until,
-		Before: max(0, q.Before), Limit: limit(q.Limit, 100, 500) + 1}
+		Before: max(0, q.Before), Limit: operation.Limit(q.Limit, 100, 500) + 1}
 	switch {
 	case q.Session != "":
-		row, err := o.find(ctx, by, q.Session)
+		row, err := o.Find(ctx, by, q.Session)
 		if err != nil {
 			return out, err
 		}
@@ -199,7 +199,7 @@ func (o *Handler) Search(ctx context.Context, by operation.Caller, q operations.
 	if _, err := o.app.DB.IndexNew(ctx); err != nil {
 		return out, err
 	}
-	n := limit(q.Limit, 20, 100)
+	n := operation.Limit(q.Limit, 20, 100)
 	hits, err := o.app.DB.Search(ctx, q.Text, store.SearchOptions{Agent: q.Agent, Prefix: by.OwnPrefix(), Limit: n + 1, Skip: skip, MarkStart: MarkStart, MarkEnd: MarkEnd})
 	if err != nil {
 		return out, err

@@ -34,11 +34,11 @@ const (
 // further, from the snapshot where that lies before it, and renders the page alone.
 func (o *Handler) Requests(ctx context.Context, by operation.Caller, q operations.EventRange) (operation.List[operations.Request], error) {
 	out := operation.List[operations.Request]{Items: []operations.Request{}}
-	row, err := o.find(ctx, by, q.ID)
+	row, err := o.Find(ctx, by, q.ID)
 	if err != nil {
 		return out, err
 	}
-	n := limit(q.Limit, requestsPage, requestsMost)
+	n := operation.Limit(q.Limit, requestsPage, requestsMost)
 	seqs, err := o.app.DB.Seqs(ctx, row.ID, chat.KindAsked, q.After, q.Before, n+1)
 	if err != nil {
 		return out, err

@@ -38,7 +38,7 @@ func from(p chat.Principal) chat.Participant {
 
 // Say carries out the operation of that name.
 func (o *Handler) Say(ctx context.Context, by operation.Caller, in operations.Message) (operations.Said, error) {
-	row, err := o.find(ctx, by, in.ID)
+	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
 		return operations.Said{}, err
 	}
@@ -142,7 +142,7 @@ func (o *Handler) before(ctx context.Context, thread chat.ThreadID, in chat.Inbo
 
 // Steer carries out the operation of that name.
 func (o *Handler) Steer(ctx context.Context, by operation.Caller, in operations.SteerMessage) (operations.Said, error) {
-	row, err := o.find(ctx, by, in.ID)
+	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
 		return operations.Said{}, err
 	}
@@ -170,7 +170,7 @@ func (o *Handler) steer(ctx context.Context, by operation.Caller, row journal.Th
 
 // Abort carries out the operation of that name.
 func (o *Handler) Abort(ctx context.Context, by operation.Caller, in operations.AbortRequest) (operations.Aborted, error) {
-	row, err := o.find(ctx, by, in.ID)
+	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
 		return operations.Aborted{}, err
 	}

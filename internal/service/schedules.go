@@ -120,7 +120,7 @@ func (o *Handler) scheduledIn(ctx context.Context, by operation.Caller, key stri
 	name := in.Session
 	if name == "" {
 		if in.Workspace != "" { // before there is a session
-			if err := forbidden(o.app.Settings.CheckPlace("", in.Workspace)); err != nil {
+			if err := o.CheckPlace("", in.Workspace); err != nil {
 				return journal.Thread{}, err
 			}
 		}
@@ -133,7 +133,7 @@ func (o *Handler) scheduledIn(ctx context.Context, by operation.Caller, key stri
 	} else if in.Agent != "" || in.Workspace != "" {
 		return journal.Thread{}, operation.InvalidField("session", "a session has its agent and its folder already; leave out either")
 	}
-	return o.find(ctx, by, name)
+	return o.Find(ctx, by, name)
 }
 
 // ListSchedules carries out the operation of that name.

@@ -148,14 +148,6 @@ func (o *Handler) ToError(err error) error {
 	return &operation.Error{Kind: kind, Message: o.app.Logs.Redactor().Text(err.Error()), Err: err}
 }
 
-// limit is how many a page has: what was asked for, within bounds.
-func limit(asked, otherwise, most int) int {
-	if asked <= 0 {
-		return otherwise
-	}
-	return min(asked, most)
-}
-
 // noSession is the answer for one that is not there and for one that is somebody else's.
 func noSession(id string) error {
 	return operation.Errorf(operation.NotFound, "there is no session %.80q", id)
@@ -164,8 +156,8 @@ func noSession(id string) error {
 // maxNames bounds what is remembered of names; they are looked up again.
 const maxNames = 10000
 
-// find gives the thread of a session that the caller may see.
-func (o *Handler) find(ctx context.Context, by operation.Caller, id string) (journal.Thread, error) {
+// Find gives the thread of a session that the caller may see.
+func (o *Handler) Find(ctx context.Context, by operation.Caller, id string) (journal.Thread, error) {
 	thread, err := o.thread(ctx, id)
 	if err != nil {
 		return journal.Thread{}, err

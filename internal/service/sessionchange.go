@@ -16,7 +16,7 @@ const noMode = "off"
 
 // ChangeSession carries out the operation of that name. What a caller may choose is what they could begin a session with.
 func (o *Handler) ChangeSession(ctx context.Context, by operation.Caller, in operations.SessionChange) (operations.Session, error) {
-	row, err := o.find(ctx, by, in.ID)
+	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
 		return operations.Session{}, err
 	}

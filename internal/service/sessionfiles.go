@@ -21,7 +21,7 @@ const (
 // SessionFiles carries out the operation of that name. Those whose last part begins with what is looked for come first.
 func (o *Handler) SessionFiles(ctx context.Context, by operation.Caller, in operations.SessionFileQuery) (operation.List[operations.SessionFile], error) {
 	out := operation.List[operations.SessionFile]{Items: []operations.SessionFile{}}
-	row, err := o.find(ctx, by, in.ID)
+	row, err := o.Find(ctx, by, in.ID)
 	if err != nil || row.Dir == "" {
 		return out, err
 	}
@@ -58,7 +58,7 @@ func (o *Handler) SessionFiles(ctx context.Context, by operation.Caller, in oper
 	slices.SortFunc(list, func(a, b found) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(len(a.path), len(b.path)), strings.Compare(a.path, b.path))
 	})
-	for _, f := range list[:min(len(list), limit(in.Limit, 20, 200))] {
+	for _, f := range list[:min(len(list), operation.Limit(in.Limit, 20, 200))] {
 		out.Items = append(out.Items, operations.SessionFile{Path: f.path})
 	}
 	return out, nil

@@ -212,7 +212,12 @@ func (o *Handler) mayWork(by operation.Caller, row journal.Thread) error {
 	if by.May(operation.Admin) {
 		return nil
 	}
-	return forbidden(o.app.Settings.CheckPlace(row.ID, row.Dir))
+	return o.CheckPlace(row.ID, row.Dir)
+}
+
+// CheckPlace says why somebody without the admin scope may not work in a folder.
+func (o *Handler) CheckPlace(thread chat.ThreadID, dir string) error {
+	return forbidden(o.app.Settings.CheckPlace(thread, dir))
 }
 
 // forbidden tells the caller of a place where they may not work.
@@ -260,7 +265,7 @@ func (o *Handler) ListSessions(ctx context.Context, by operation.Caller, q opera
 	if q.Status == queued {
 		return o.listQueued(ctx, by, q)
 	}
-	f := store.ThreadFilter{Agent: q.Agent, Status: status, Title: q.Search, Limit: limit(q.Limit, 50, 200) + 1}
+	f := store.ThreadFilter{Agent: q.Agent, Status: status, Title: q.Search, Limit: operation.Limit(q.Limit, 50, 200) + 1}
 	switch {
 	case q.Listing == "all":
 	case q.Listing != "":
@@ -285,7 +290,7 @@ func (o *Handler) ListSessions(ctx context.Context, by operation.Caller, q opera
 		return out, err
 	}
 	if q.Parent != "" {
-		parent, err := o.find(ctx, by, q.Parent)
+		parent, err := o.Find(ctx, by, q.Parent)
 		if err != nil {
 			return out, err
 		}
@@ -309,7 +314,7 @@ const queued = "queued"
 
 // listQueued lists the sessions that wait to run, in the order of the queue.
 func (o *Handler) listQueued(ctx context.Context, by operation.Caller, q operations.SessionQuery) (out operation.List[operations.Session], err error) {
-	most := limit(q.Limit, 50, 200)
+	most := operation.Limit(q.Limit, 50, 200)
 	var rows []journal.Thread
 	for _, id := range o.Engine.Queued() {
 		row, err := o.app.DB.Thread(ctx, id)
@@ -346,7 +351,7 @@ func readCursor(text string) (*store.Cursor, error) {
 
 // GetSession carries out the operation of that name.
 func (o *Handler) GetSession(ctx context.Context, by operation.Caller, in operations.SessionRef) (operations.Session, error) {
-	row, err := o.find(ctx, by, in.ID)
+	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
 		return operations.Session{}, err
 	}

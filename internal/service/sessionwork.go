@@ -17,7 +17,7 @@ var _ operations.SessionWork = (*Handler)(nil)
 // SessionDiff carries out the operation of that name. Git is started outside of any walls, and starts nothing that commands
 // left in the repository.
 func (o *Handler) SessionDiff(ctx context.Context, by operation.Caller, in operations.SessionRef) (out operations.SessionChanges, err error) {
-	row, err := o.find(ctx, by, in.ID)
+	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
 		return out, err
 	}
@@ -37,7 +37,7 @@ func (o *Handler) SessionDiff(ctx context.Context, by operation.Caller, in opera
 
 // SessionNotes carries out the operation of that name.
 func (o *Handler) SessionNotes(ctx context.Context, by operation.Caller, in operations.SessionRef) (out operation.List[operations.SessionNote], err error) {
-	row, err := o.find(ctx, by, in.ID)
+	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
 		return out, err
 	}
@@ -51,7 +51,7 @@ func (o *Handler) SessionNotes(ctx context.Context, by operation.Caller, in oper
 // SetSessionNote carries out the operation of that name.
 func (o *Handler) SetSessionNote(ctx context.Context, by operation.Caller, in operations.SessionNoteText) (operations.SessionNote, error) {
 	out := operations.SessionNote{Key: in.Key, Value: in.Value}
-	row, err := o.find(ctx, by, in.ID)
+	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
 		return out, err
 	}
@@ -60,7 +60,7 @@ func (o *Handler) SetSessionNote(ctx context.Context, by operation.Caller, in op
 
 // ClearSessionNotes carries out the operation of that name.
 func (o *Handler) ClearSessionNotes(ctx context.Context, by operation.Caller, in operations.SessionNoteRef) (out operations.ClearedNotes, err error) {
-	row, err := o.find(ctx, by, in.ID)
+	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
 		return out, err
 	}
@@ -79,7 +79,7 @@ func noteError(err error) error {
 
 // SessionPrompts carries out the operation of that name.
 func (o *Handler) SessionPrompts(ctx context.Context, by operation.Caller, in operations.SessionRef) (out operation.List[operations.SessionPrompt], err error) {
-	row, err := o.find(ctx, by, in.ID)
+	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
 		return out, err
 	}

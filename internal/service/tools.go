@@ -21,16 +21,16 @@ func (s *Service) OperationTools(all bool, thread chat.ThreadID) []tool.Tool {
 	}
 	return operate.Tools(operate.Options{Executor: s.GuestOperations(), Operations: operations.All(), Scopes: scopes,
 		Caller: func(ctx context.Context) operation.Caller {
-			by := callerOf(tool.CallFrom(ctx).Senders, scopes, s.RunsHome)
+			by := CallerOf(tool.CallFrom(ctx).Senders, scopes, s.RunsHome)
 			by.Session = thread
 			return by
 		}})
 }
 
-// callerOf is on whose authority a call runs: the one person whose words the run has taken. Where there are several,
+// CallerOf is on whose authority a call runs: the one person whose words the run has taken. Where there are several,
 // nobody's rights would be right, and the operation refuses a caller that is not known. Only the person at the terminal, and those
 // on a platform who run this Chorus, have more than reading and talking, and only by their own words.
-func callerOf(senders []chat.Principal, scopes []operation.Scope, runsHome func(chat.Principal) bool) operation.Caller {
+func CallerOf(senders []chat.Principal, scopes []operation.Scope, runsHome func(chat.Principal) bool) operation.Caller {
 	if len(senders) == 0 {
 		return operation.Caller{}
 	}

@@ -29,12 +29,12 @@ func TestToolsRunAsThePersonOfTheRun(t *testing.T) {
 		{"another agent on behalf of somebody", []chat.Principal{helper}, "local:ada", false},
 		{"several people", []chat.Principal{ada, bob}, "", false},
 	} {
-		got := callerOf(c.senders, operation.Scopes(), runs)
+		got := CallerOf(c.senders, operation.Scopes(), runs)
 		if got.Principal.String() != c.who || got.May(operation.Admin) != c.admin || got.May(operation.Chat) != (c.who != "") {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}
-	if got := callerOf([]chat.Principal{ada}, []operation.Scope{operation.Read}, runs); got.May(operation.Admin) {
+	if got := CallerOf([]chat.Principal{ada}, []operation.Scope{operation.Read}, runs); got.May(operation.Admin) {
 		t.Errorf("a limited run has %+v", got)
 	}
 }

@@ -176,7 +176,7 @@ func (r *reader) clean(item feed.Item) feed.Item {
 // Watch carries out the operation of that name. It ends with ctx, and when the server stops.
 func (o *Handler) Watch(ctx context.Context, by operation.Caller, in operations.WatchRequest) iter.Seq2[feed.Item, error] {
 	return func(yield func(feed.Item, error) bool) {
-		row, err := o.find(ctx, by, in.ID)
+		row, err := o.Find(ctx, by, in.ID)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -231,7 +231,7 @@ const (
 // span reads a part of a journal, and says where the next page begins: behind its last
 // event, or with Before in front of its first.
 func (o *Handler) span(ctx context.Context, thread chat.ThreadID, q operations.EventRange) (events []chat.Event, next string, err error) {
-	n := limit(q.Limit, eventsPage, eventsMost)
+	n := operation.Limit(q.Limit, eventsPage, eventsMost)
 	if q.Before > 0 {
 		if events, err = o.app.DB.EventsBefore(ctx, thread, q.Before, n); err != nil {
 			return nil, "", err
@@ -256,7 +256,7 @@ func (o *Handler) span(ctx context.Context, thread chat.ThreadID, q operations.E
 // Events carries out the operation of that name.
 func (o *Handler) Events(ctx context.Context, by operation.Caller, q operations.EventRange) (operation.List[operations.RawEvent], error) {
 	out := operation.List[operations.RawEvent]{Items: []operations.RawEvent{}}
-	row, err := o.find(ctx, by, q.ID)
+	row, err := o.Find(ctx, by, q.ID)
 	if err != nil {
 		return out, err
 	}
@@ -281,7 +281,7 @@ func (o *Handler) Events(ctx context.Context, by operation.Caller, q operations.
 // told in place of the event that brought it.
 func (o *Handler) Messages(ctx context.Context, by operation.Caller, q operations.EventRange) (operation.List[feed.Item], error) {
 	out := operation.List[feed.Item]{Items: []feed.Item{}}
-	row, err := o.find(ctx, by, q.ID)
+	row, err := o.Find(ctx, by, q.ID)
 	if err != nil {
 		return out, err
 	}

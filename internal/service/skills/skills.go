@@ -1,4 +1,5 @@
-package service
+// Package skills carries out the operations on skills and MCP servers: what there is, what changed, and who approves it.
+package skills
 
 import (
 	"cmp"
@@ -13,11 +14,21 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/service"
 	"chorus/internal/skill"
 	"chorus/internal/skill/approved"
 	"chorus/internal/store"
 	"chorus/internal/trust"
 )
+
+// Handler carries out the operations on skills.
+type Handler struct {
+	app      *service.Service
+	sessions *service.Handler
+}
+
+// New makes a handler that finds sessions, and speaks in them, by way of another.
+func New(app *service.Service, sessions *service.Handler) *Handler { return &Handler{app, sessions} }
 
 var _ operations.Skills = (*Handler)(nil)
 
@@ -120,7 +131,7 @@ func (o *Handler) skillPlaces(ctx context.Context, by operation.Caller, in opera
 	setup := o.app.Setup
 	switch {
 	case in.Session != "":
-		row, err := o.find(ctx, by, in.Session)
+		row, err := o.sessions.Find(ctx, by, in.Session)
 		if err != nil {
 			return nil, err
 		}
@@ -129,7 +140,7 @@ func (o *Handler) skillPlaces(ctx context.Context, by operation.Caller, in opera
 		return nil, operation.InvalidField("workspacePath", "%.200q is not an absolute path", in.Workspace)
 	case in.Workspace != "" || in.Agent != "":
 		if in.Workspace != "" && !by.May(operation.Admin) {
-			if err := forbidden(o.app.Settings.CheckPlace("", in.Workspace)); err != nil {
+			if err := o.sessions.CheckPlace("", in.Workspace); err != nil {
 				return nil, err
 			}
 		}
@@ -223,7 +234,7 @@ func (o *Handler) GetSkill(ctx context.Context, by operation.Caller, in operatio
 		return operations.SkillDetail{}, err
 	}
 	out := operations.SkillDetail{Skill: f.show(), Files: []operations.SkillFile{}}
-	out.ApprovedName = o.NameOf(ctx, out.ApprovedBy)
+	out.ApprovedName = o.app.NameOf(ctx, out.ApprovedBy)
 	if f.server != nil {
 		for _, name := range slices.Sorted(maps.Keys(f.server.Record.Files)) {
 			out.Files = append(out.Files, operations.SkillFile{Path: name, Digest: f.server.Record.Files[name]})
@@ -351,5 +362,5 @@ func (o *Handler) CallSkill(ctx context.Context, by operation.Caller, in operati
 	if at < 0 {
 		return operations.Said{}, operation.Errorf(operation.NotFound, "there is no skill %.64q in this session that is on; `chorus skill list --session %.64s` shows those there are", in.Name, in.Session)
 	}
-	return o.Say(ctx, by, operations.Message{ID: in.Session, Message: strings.TrimSpace("/" + in.Name + " " + in.Text), Key: in.Key})
+	return o.sessions.Say(ctx, by, operations.Message{ID: in.Session, Message: strings.TrimSpace("/" + in.Name + " " + in.Text), Key: in.Key})
 }

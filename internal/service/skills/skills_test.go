@@ -1,4 +1,4 @@
-package service_test
+package skills_test
 
 import (
 	"errors"

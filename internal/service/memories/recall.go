@@ -1,33 +1,33 @@
-package service
+package memories
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	"chorus/internal/chat"
 	"chorus/internal/memory"
 	"chorus/internal/operation"
+	"chorus/internal/service"
 	"chorus/internal/store"
 	"chorus/internal/tool/remember"
 )
 
-// Recall searches memory and past conversations for an agent that works in a thread. Everybody who talks there can read
+// RecallFor searches memory and past conversations for an agent that works in a thread. Everybody who talks there can read
 // what was said in that place; one person alone is also shown what was said with them elsewhere, and whoever runs this
 // home everything. Conversations at hand come last: the model has most of them before it.
-func (s *Service) Recall(ctx context.Context, thread chat.ThreadID, senders []chat.Principal, words string, limit int) ([]remember.Hit, error) {
+func (o *Handler) RecallFor(ctx context.Context, thread chat.ThreadID, senders []chat.Principal, words string, limit int) ([]remember.Hit, error) {
 	prefixes := []string{thread.Transport() + ":" + thread.Place() + ":"}
 	if who := onePerson(senders); who.Owns() {
 		prefixes = []string{""}
 	} else if who.ID != "" {
-		prefixes = append(prefixes, fmt.Sprintf("web:%s:", who.OwnPlace()))
+		prefixes = append(prefixes, operation.Caller{Principal: who}.OwnPrefix())
 	}
-	hits, err := s.inMemory(ctx, memory.Of(thread), memory.File.Tool, words)
+	hits, err := o.inMemory(ctx, memory.Of(thread), memory.File.Tool, words)
 	if err != nil {
 		return nil, err
 	}
-	said, err := s.inConversations(ctx, prefixes, words, limit)
+	said, err := o.inConversations(ctx, prefixes, words, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -41,28 +41,28 @@ func (s *Service) Recall(ctx context.Context, thread chat.ThreadID, senders []ch
 		return -1
 	})
 	for _, h := range said {
-		hits = append(hits, remember.Hit{Where: "conversation " + h.Thread.Thread(), Who: h.Who, At: h.At, Text: s.Snippet(h.Snippet)})
+		hits = append(hits, remember.Hit{Where: "conversation " + h.Thread.Thread(), Who: h.Who, At: h.At, Text: o.app.Snippet(h.Snippet)})
 	}
 	return hits[:min(len(hits), limit)], nil
 }
 
 // onePerson is the one on whose words something is asked; nobody where there are several.
 func onePerson(senders []chat.Principal) chat.Principal {
-	return callerOf(senders, []operation.Scope{operation.Read}, func(chat.Principal) bool { return false }).Principal
+	return service.CallerOf(senders, []operation.Scope{operation.Read}, func(chat.Principal) bool { return false }).Principal
 }
 
 // inConversations finds events of threads whose ids begin so, the best first.
-func (s *Service) inConversations(ctx context.Context, prefixes []string, words string, limit int) (out []store.Hit, err error) {
-	if _, err := s.DB.IndexNew(ctx); err != nil {
+func (o *Handler) inConversations(ctx context.Context, prefixes []string, words string, limit int) (out []store.Hit, err error) {
+	if _, err := o.app.DB.IndexNew(ctx); err != nil {
 		return nil, err
 	}
 	for _, prefix := range prefixes {
-		found, err := s.DB.Search(ctx, words, store.SearchOptions{Prefix: prefix, Limit: limit})
+		found, err := o.app.DB.Search(ctx, words, store.SearchOptions{Prefix: prefix, Limit: limit})
 		if err != nil {
 			return nil, err
 		}
 		for _, h := range found {
-			if !slices.ContainsFunc(out, func(o store.Hit) bool { return o.Thread == h.Thread && o.Seq == h.Seq }) {
+			if !slices.ContainsFunc(out, func(have store.Hit) bool { return have.Thread == h.Thread && have.Seq == h.Seq }) {
 				out = append(out, h)
 			}
 		}
@@ -71,21 +71,20 @@ func (s *Service) inConversations(ctx context.Context, prefixes []string, words 
 }
 
 // inMemory finds the lines of memory files that hold every word; name is how a file is called in the answer.
-func (s *Service) inMemory(ctx context.Context, files []memory.File, name func(memory.File) string, words string) (out []remember.Hit, err error) {
+func (o *Handler) inMemory(ctx context.Context, files []memory.File, name func(memory.File) string, words string) (out []remember.Hit, err error) {
 	wanted := strings.Fields(strings.ToLower(strings.ReplaceAll(words, `"`, " ")))
 	if len(wanted) == 0 {
 		return nil, nil
 	}
 	for _, f := range files {
-		c, err := s.Setup.Memory.Read(ctx, f)
+		c, err := o.app.Setup.Memory.Read(ctx, f)
 		if err != nil {
 			return nil, err
 		}
 		for _, part := range c.Parts() {
 			for _, line := range memory.Lines(part.Text) {
-				low := strings.ToLower(line)
-				if !slices.ContainsFunc(wanted, func(w string) bool { return !strings.Contains(low, w) }) {
-					out = append(out, remember.Hit{Where: name(f), Who: part.Who, At: c.At, Text: s.Snippet(line)})
+				if hasAll(line, wanted) {
+					out = append(out, remember.Hit{Where: name(f), Who: part.Who, At: c.At, Text: o.app.Snippet(line)})
 				}
 			}
 		}

@@ -1,4 +1,5 @@
-package service
+// Package memories carries out the operations on memory files, and finds what was remembered and said before.
+package memories
 
 import (
 	"cmp"
@@ -12,8 +13,15 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/runsetup"
+	"chorus/internal/service"
 	"chorus/internal/tool/files"
 )
+
+// Handler carries out the operations on memory files.
+type Handler struct{ app *service.Service }
+
+// New makes a handler.
+func New(app *service.Service) *Handler { return &Handler{app} }
 
 var _ operations.Memory = (*Handler)(nil)
 
@@ -95,8 +103,13 @@ func (o *Handler) memoryFile(by operation.Caller, path string, change bool) (mem
 	return f, nil
 }
 
-// memoryNames suggests the files that a caller may name, those of where they speak by their scopes.
-func (o *Handler) memoryNames(ctx context.Context, by operation.Caller, _ string) (names []string, err error) {
+// Nouns implements operation.Namer.
+func (o *Handler) Nouns() map[string]operation.Noun {
+	return map[string]operation.Noun{"memory": {Suggest: o.names}}
+}
+
+// names suggests the files that a caller may name, those of where they speak by their scopes.
+func (o *Handler) names(ctx context.Context, by operation.Caller, _ string) (names []string, err error) {
 	if by.Here != "" {
 		names = []string{string(memory.Channel), string(memory.Transport), string(memory.Global)}
 	}
@@ -335,8 +348,8 @@ func (o *Handler) Recall(ctx context.Context, by operation.Caller, in operations
 			readable = append(readable, f)
 		}
 	}
-	n := limit(in.Limit, 20, 100)
-	hits, err := o.app.inMemory(ctx, readable, func(f memory.File) string { return f.Path }, in.Text)
+	n := operation.Limit(in.Limit, 20, 100)
+	hits, err := o.inMemory(ctx, readable, func(f memory.File) string { return f.Path }, in.Text)
 	if err != nil {
 		return out, err
 	}
@@ -347,7 +360,7 @@ func (o *Handler) Recall(ctx context.Context, by operation.Caller, in operations
 	if by.Here != "" && !by.May(operation.Admin) {
 		places = append(places, by.Here+":")
 	}
-	said, err := o.app.inConversations(ctx, places, in.Text, n)
+	said, err := o.inConversations(ctx, places, in.Text, n)
 	if err != nil {
 		return out, err
 	}

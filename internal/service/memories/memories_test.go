@@ -1,4 +1,4 @@
-package service_test
+package memories_test
 
 import (
 	"errors"
