@@ -42,11 +42,14 @@ import (
 	"chorus/internal/schedule/clock"
 	"chorus/internal/service"
 	"chorus/internal/service/memories"
+	"chorus/internal/service/processes"
+	"chorus/internal/service/schedules"
 	"chorus/internal/settings"
 	"chorus/internal/skill/approved"
 	"chorus/internal/store"
 	"chorus/internal/store/tasks"
 	"chorus/internal/tool/files"
+	"chorus/internal/tool/timer"
 	"chorus/internal/transport/discord/account"
 	"chorus/internal/transport/repl/local"
 	"chorus/internal/work"
@@ -107,8 +110,9 @@ type App struct {
 	serving        atomic.Bool                   // this process runs everybody's threads
 	peers          peers
 	telemetry      telemetryParts
-	clock          clock.Clock                             // keeps schedules, while the server runs
-	hooks          runner.Runner                           // runs hooks, while the server runs
+	clock          clock.Clock   // keeps schedules, while the server runs
+	hooks          runner.Runner // runs hooks, while the server runs
+	shownHooks     processes.ShownHooks
 	stopServing    atomic.Pointer[context.CancelCauseFunc] // while the server runs
 	work           *workrun.Runner                         // works on tasks, while the server runs
 	working        atomic.Bool                             // this process is a worker and no server
@@ -225,7 +229,7 @@ func (a *App) wire() {
 			if a.serving.Load() {
 				handler = a.Service.Handler
 			}
-			return handler().ActForProcess(ctx, p, f, output)
+			return a.processesOf(handler()).Act(ctx, p, f, output)
 		}}
 	if a.member != nil {
 		a.Processes.Places = processPlaces{a}
@@ -235,11 +239,11 @@ func (a *App) wire() {
 	fetched := &imagecache.Cache{Dir: a.Home.ImageCache(o.Env)}
 	a.Service = &service.Service{Images: fetched, DB: a.DB, Home: a.Home, Log: a.Log, Models: a.Models, Overrides: a.Overrides, Shared: a.Shared, Version: o.Version,
 		Discovery: a.Discovery, Gate: a.Gate, Isolation: a.Isolation, Logs: a.Logs, Settings: a.Settings, Setup: a.Setup,
-		Engine: a.Engine, Examine: a.Examine, Me: a.Me, Now: o.Now, SchedulesChanged: a.schedulesChanged, HooksChanged: a.hooks.Changed, CancelHook: a.hooks.Cancel, Processes: a.Processes,
+		Engine: a.Engine, Examine: a.Examine, Me: a.Me, Now: o.Now,
 		Mirror: func(ctx context.Context, thread chat.ThreadID) error { return a.Mirrors.CatchUp(ctx, thread) }}
 	a.clock.DB, a.clock.Now, a.clock.Log = a.DB, o.Now, a.Log
 	a.clock.Say = func(ctx context.Context, s schedule.Schedule, due time.Time) (clock.Said, error) {
-		return a.Service.Handler().SayScheduled(ctx, s, due)
+		return a.Schedules(a.Service.Handler()).Say(ctx, s, due)
 	}
 	a.hooks.DB, a.hooks.Now, a.hooks.Log = a.DB, o.Now, a.Log
 	a.Checks = &checks.Checks{DB: a.DB, Env: o.Env, Environ: o.Environ, Home: a.Home, Log: a.Log, Models: a.Models, Isolation: a.Isolation,
@@ -253,13 +257,15 @@ func (a *App) wire() {
 	if a.member != nil {
 		a.Host.NodeOf = a.botNode
 	}
-	a.Service.Channels = a.Host
+	a.Host.Timers = func(thread chat.ThreadID) timer.Timers {
+		return schedules.RoomTimers(a.Service, thread, a.schedulesChanged)
+	}
 	a.Host.Platforms = []connect.Platform{(&account.Source{Env: o.Env, Settings: a.Settings, Log: a.Log, Version: o.Version}).Platform()}
 
 	a.Settings.DB, a.Settings.Models, a.Settings.Profile = a.DB, a.Models, a.Setup.Profile
 	a.Setup.AwaitFiles, a.Setup.ChannelTools, a.Setup.RecallChannel = a.Host.AwaitFiles, a.Host.ChannelTools, a.Host.RecallChannel
 	a.Setup.OperationTools, a.Setup.Recall = a.Service.OperationTools, memories.New(a.Service).RecallFor
-	a.Setup.NoteSources = append(a.Setup.NoteSources, a.Service.FutureNote())
+	a.Setup.NoteSources = append(a.Setup.NoteSources, schedules.FutureNote(a.Service))
 	if a.member != nil {
 		a.Setup.NoteSources = append(a.Setup.NoteSources, a.movedNote())
 	}

@@ -13,7 +13,7 @@ import (
 func (a *App) runHooks(ctx context.Context) (wait func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	sources, closeSources := runner.OpenSources(runner.SourceDeps{Journal: a.DB, Work: a.queue, Bus: a.Bus})
-	a.hooks.Sources, a.hooks.Worker = sources, a.Service.Handler().HookWorker()
+	a.hooks.Sources, a.hooks.Worker = sources, a.hooksOf(a.Service.Handler()).Worker()
 	others := a.Bus.SubscribeTopic(runner.ChangedElsewhere)
 	var work sync.WaitGroup
 	work.Go(func() {

@@ -13,7 +13,7 @@ import (
 // for that.
 func (a *App) keepSchedules(ctx context.Context) (wait func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	events := eventfile.Folder{Dir: a.Home.Events(), Handler: a.Service.Handler().EventFiles(a.Me()), Log: a.Log}
+	events := eventfile.Folder{Dir: a.Home.Events(), Handler: a.Schedules(a.Service.Handler()).EventFiles(a.Me()), Log: a.Log}
 	var work sync.WaitGroup
 	changes, elsewhere := a.followSchedules(), a.Bus.SubscribeTopic(changedSchedules)
 	work.Go(func() {

@@ -32,7 +32,7 @@ func TestSchedulesOfAnotherProcessAreKeptAtOnce(t *testing.T) {
 	defer wait()
 	owner := operation.Caller{Principal: adds.Me(), Scopes: operation.Scopes()}
 	began := time.Now()
-	s, err := adds.Service.Guest().AddSchedule(t.Context(), owner, operations.NewSchedule{When: "now", Text: "say hello"})
+	s, err := adds.Schedules(adds.Service.Guest()).AddSchedule(t.Context(), owner, operations.NewSchedule{When: "now", Text: "say hello"})
 	if err != nil {
 		t.Fatal(err)
 	}

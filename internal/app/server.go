@@ -72,7 +72,7 @@ func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, erro
 	mux.Handle("/v1/", compat.New(compat.Options{Executor: a.Service.Operations(), Memory: a.DB, Log: a.Log}))
 	d.mcp = mcpserver.New(mcpserver.Options{Executor: a.Service.Operations(), Operations: operations.All(), Tool: service.ClientTool(a.Service.Operations()), Version: a.Version, Changes: a.Changes, Log: a.Log})
 	mux.Handle("/mcp", d.mcp.Handler(d.stopping))
-	mux.Handle(webhooks.Pattern, webhooks.New(a.Service.Handler(), a.Log))
+	mux.Handle(webhooks.Pattern, webhooks.New(a.hooksOf(a.Service.Handler()), a.Log))
 	mux.Handle("GET /help/", http.StripPrefix("/help", a.guides()))
 	mux.Handle("/", show)
 	guarded := counts.HTTP(compat.TranslateProblems(at.Wrap(counts.HTTP(mux)))) // the guard copies requests, and only the inner one sees the pattern

@@ -20,8 +20,6 @@ import (
 	"chorus/internal/runsetup"
 	"chorus/internal/sandbox"
 	"chorus/internal/service"
-	"chorus/internal/service/memories"
-	"chorus/internal/service/skills"
 	"chorus/internal/store/nodes"
 	"chorus/internal/store/tasks"
 	"chorus/internal/work"
@@ -90,7 +88,7 @@ func (a *App) wireWork() {
 		})
 	}
 	a.Service.Others = func(h *service.Handler) []any {
-		return []any{handler(h), chatcommand.New(h.Operations), restarter{a}, nodeOperations{a}, memories.New(a.Service), skills.New(a.Service, h)}
+		return append(a.handlers(h), handler(h), chatcommand.New(h.Operations), restarter{a}, nodeOperations{a})
 	}
 	if a.member != nil {
 		a.Service.Nodes = func(ctx context.Context) ([]operations.Node, error) {

@@ -223,7 +223,7 @@ func (o *Handler) findApproval(ctx context.Context, by operation.Caller, id stri
 	none := operation.Errorf(operation.NotFound, "there is no approval %.80q", id)
 	a, err := o.app.DB.Approval(ctx, id)
 	if err == nil {
-		if !o.seesThread(ctx, by, a.Thread) {
+		if !o.SeesThread(ctx, by, a.Thread) {
 			return a, none
 		}
 		return a, nil
@@ -256,7 +256,7 @@ func (o *Handler) findApproval(ctx context.Context, by operation.Caller, id stri
 	}
 }
 
-func (o *Handler) seesThread(ctx context.Context, by operation.Caller, thread chat.ThreadID) bool {
+func (o *Handler) SeesThread(ctx context.Context, by operation.Caller, thread chat.ThreadID) bool {
 	if by.May(operation.Admin) {
 		return true
 	}

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"chorus/internal/background/watch"
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/datadir"
@@ -46,15 +45,6 @@ type Service struct {
 	Nodes     func(ctx context.Context) ([]operations.Node, error) // that share the database; nil: it is a file of this home
 	Me        func() chat.Principal
 	Now       func() time.Time
-	Processes *watch.Watcher // of what agents left running
-	// Channels are those of the chat platforms.
-	Channels Channels
-	// SchedulesChanged is called when schedules were added or changed here.
-	SchedulesChanged func()
-	// HooksChanged is called when hooks were added or changed, or runs of them begun, here.
-	HooksChanged func()
-	// CancelHook ends the run of a hook that is on.
-	CancelHook func(id string)
 	// Others carry out operations that this package does not, beside a handler of its own.
 	Others func(*Handler) []any
 	// Work says what agents have to do with projects; nil: nothing.
@@ -64,8 +54,7 @@ type Service struct {
 	// Mirror brings the files of a thread to the journal's end.
 	Mirror func(ctx context.Context, thread chat.ThreadID) error
 
-	Serving    streams
-	shownHooks shownHooks
+	Serving streams
 }
 
 // Work says what agents have to do with projects.

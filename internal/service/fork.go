@@ -29,7 +29,7 @@ func (o *Handler) Fork(ctx context.Context, by operation.Caller, in operations.F
 	if err != nil {
 		return operations.CreatedSession{}, err
 	}
-	if err := o.mayWork(by, row); err != nil {
+	if err := o.MayWork(by, row); err != nil {
 		return operations.CreatedSession{}, err
 	}
 	if o.guest { // at a terminal a fork belongs where the thread belongs
@@ -62,7 +62,7 @@ func (s *Service) ForkThread(ctx context.Context, row journal.Thread, atSeq int6
 	if err != nil {
 		return "", err
 	}
-	var made standing
+	var made Standing
 	text, err := s.DB.Setting(ctx, threadScope, string(row.ID))
 	if err == nil {
 		err = json.Unmarshal([]byte(text), &made)
@@ -92,7 +92,7 @@ func (s *Service) Fork(ctx context.Context, row journal.Thread, thread chat.Thre
 		return err
 	}
 	o := &Handler{app: s}
-	if err := o.putStanding(ctx, thread, standing{Terms: terms, Forked: row.ID}); err != nil {
+	if err := o.putStanding(ctx, thread, Standing{Terms: terms, Forked: row.ID}); err != nil {
 		return err
 	}
 	blob := chat.NewBlob(data)
@@ -163,7 +163,7 @@ func (o *Handler) ResumeSession(ctx context.Context, by operation.Caller, in ope
 // goOn resumes a session of this home: with another model, and with less of its window.
 func (o *Handler) goOn(ctx context.Context, by operation.Caller, row journal.Thread, in operations.ResumeRequest) (operations.CreatedSession, error) {
 	id := row.ID.Thread()
-	if err := o.mayWork(by, row); err != nil {
+	if err := o.MayWork(by, row); err != nil {
 		return operations.CreatedSession{}, err
 	}
 	if in.WorkspacePath != "" && !sameFolder(in.WorkspacePath, row.Dir) {
@@ -205,7 +205,7 @@ func (o *Handler) ClearSession(ctx context.Context, by operation.Caller, in oper
 	if err != nil {
 		return operations.ClearedSession{}, err
 	}
-	if err := o.mayWork(by, row); err != nil {
+	if err := o.MayWork(by, row); err != nil {
 		return operations.ClearedSession{}, err
 	}
 	n, err := o.Engine.Clear(ctx, row.ID, by.Principal.String())
@@ -275,7 +275,7 @@ func (o *Handler) takeUp(ctx context.Context, by operation.Caller, in operations
 		return "", err
 	}
 	blob := chat.NewBlob(data)
-	if err := o.putStanding(ctx, thread, standing{Terms: terms}); err != nil {
+	if err := o.putStanding(ctx, thread, Standing{Terms: terms}); err != nil {
 		return "", err
 	}
 	row := journal.Thread{ID: thread, Owner: by.Principal, Dir: dir}

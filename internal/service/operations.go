@@ -28,6 +28,9 @@ func (s *Service) Guest() *Handler {
 	return o
 }
 
+// IsGuest reports whether a handler is of a process that runs no threads.
+func (o *Handler) IsGuest() bool { return o.guest }
+
 // Operations carries out every operation by way of this handler.
 func (o *Handler) Operations() *operation.Local {
 	handlers := append([]any{o, o.app.Tokens()}, o.app.Others(o)...)
@@ -42,7 +45,7 @@ const maxSuggested = 50
 // itself, in the same look that reads it.
 func (o *Handler) Nouns() map[string]operation.Noun {
 	return map[string]operation.Noun{
-		"session": {Suggest: o.sessionNames}, "approval": {Suggest: o.approvalNames}, "process": {Suggest: o.processNames},
+		"session": {Suggest: o.sessionNames}, "approval": {Suggest: o.approvalNames},
 		"setting": {Suggest: func(context.Context, operation.Caller, string) (names []string, _ error) {
 			for _, k := range config.Keys() {
 				if settable(k) {
@@ -74,7 +77,7 @@ func (o *Handler) sessionNames(ctx context.Context, by operation.Caller, prefix 
 func (o *Handler) approvalNames(ctx context.Context, by operation.Caller, prefix string) (names []string, err error) {
 	found, err := o.Engine.Approvals(ctx, approval.Filter{Prefix: strings.ToLower(prefix), Newest: true})
 	for _, a := range found {
-		if o.seesThread(ctx, by, a.Thread) {
+		if o.SeesThread(ctx, by, a.Thread) {
 			names = append(names, a.ID)
 		}
 	}

@@ -56,7 +56,7 @@ type utterance struct {
 
 // utter makes it of what was sent, and lets the thread run here.
 func (o *Handler) utter(ctx context.Context, by operation.Caller, row journal.Thread, in operations.SteerMessage) (utterance, error) {
-	if err := o.mayWork(by, row); err != nil {
+	if err := o.MayWork(by, row); err != nil {
 		return utterance{}, err
 	}
 	if err := o.unarchive(ctx, row); err != nil {
@@ -79,7 +79,7 @@ func (o *Handler) utter(ctx context.Context, by operation.Caller, row journal.Th
 		return utterance{}, err
 	}
 	if !o.guest {
-		made.Terms.By = servedBy
+		made.Terms.By = ServedBy
 	}
 	o.runHere(row.ID)
 	return utterance{blocks, made.Terms, chat.Intake(bot.Intake), key}, nil
@@ -222,7 +222,7 @@ func (o *Handler) cameThrough(ctx context.Context, row journal.Thread) (bool, er
 		if err != nil {
 			return false, err
 		}
-		if termsOf(ev.Body).By == servedBy {
+		if termsOf(ev.Body).By == ServedBy {
 			return true, nil
 		}
 	}

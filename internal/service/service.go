@@ -99,8 +99,8 @@ func (s *streams) close() {
 	}
 }
 
-// servedBy marks what was said over HTTP, among the terms of a prompt.
-const servedBy = "server"
+// ServedBy marks what was said over HTTP, among the terms of a prompt.
+const ServedBy = "server"
 
 // runHere lets this process run a terminal's thread, and ask people about it.
 func (o *Handler) runHere(thread chat.ThreadID) {

@@ -20,7 +20,7 @@ func (o *Handler) ChangeSession(ctx context.Context, by operation.Caller, in ope
 	if err != nil {
 		return operations.Session{}, err
 	}
-	if err := o.mayWork(by, row); err != nil {
+	if err := o.MayWork(by, row); err != nil {
 		return operations.Session{}, err
 	}
 	if err := o.relist(ctx, row, in); err != nil {

@@ -25,7 +25,7 @@ func (o *Handler) SessionFiles(ctx context.Context, by operation.Caller, in oper
 	if err != nil || row.Dir == "" {
 		return out, err
 	}
-	if err := o.mayWork(by, row); err != nil {
+	if err := o.MayWork(by, row); err != nil {
 		return out, err
 	}
 	roots, err := files.NewRoots(row.Dir)

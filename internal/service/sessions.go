@@ -28,7 +28,7 @@ import (
 
 // standing is what was asked for when a session was made. It lies in the settings
 // beside the thread, so that it holds for every prompt, in whatever process.
-type standing struct {
+type Standing struct {
 	Terms  chat.Terms    `json:"terms"`
 	Forked chat.ThreadID `json:"forked,omitempty"`
 }
@@ -36,7 +36,7 @@ type standing struct {
 // threadScope is where standings lie among the settings.
 const threadScope = "thread"
 
-func (o *Handler) putStanding(ctx context.Context, thread chat.ThreadID, s standing) error {
+func (o *Handler) putStanding(ctx context.Context, thread chat.ThreadID, s Standing) error {
 	data, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -44,12 +44,12 @@ func (o *Handler) putStanding(ctx context.Context, thread chat.ThreadID, s stand
 	return o.app.DB.SetSetting(ctx, threadScope, string(thread), string(data))
 }
 
-func (o *Handler) Standing(ctx context.Context, thread chat.ThreadID) (standing, error) {
+func (o *Handler) Standing(ctx context.Context, thread chat.ThreadID) (Standing, error) {
 	all, err := o.standings(ctx, []chat.ThreadID{thread})
 	return all[thread], err
 }
 
-func (o *Handler) standings(ctx context.Context, threads []chat.ThreadID) (map[chat.ThreadID]standing, error) {
+func (o *Handler) standings(ctx context.Context, threads []chat.ThreadID) (map[chat.ThreadID]Standing, error) {
 	keys := make([]string, len(threads))
 	for i, t := range threads {
 		keys[i] = string(t)
@@ -58,9 +58,9 @@ func (o *Handler) standings(ctx context.Context, threads []chat.ThreadID) (map[c
 	if err != nil {
 		return nil, err
 	}
-	out := map[chat.ThreadID]standing{}
+	out := map[chat.ThreadID]Standing{}
 	for key, text := range found {
-		var s standing
+		var s Standing
 		if err := json.Unmarshal([]byte(text), &s); err != nil {
 			return nil, fmt.Errorf("what was asked for in %s cannot be read: %w", key, err)
 		}
@@ -95,8 +95,8 @@ func (o *Handler) CreateSession(ctx context.Context, by operation.Caller, in ope
 			return operations.CreatedSession{}, err
 		}
 	}
-	made := standing{Terms: terms}
-	if err := o.begin(ctx, journal.Thread{ID: thread, Owner: by.Principal, Dir: dir, Title: in.Title}, made, in.Key != "", before...); err != nil {
+	made := Standing{Terms: terms}
+	if err := o.Begin(ctx, journal.Thread{ID: thread, Owner: by.Principal, Dir: dir, Title: in.Title}, made, in.Key != "", before...); err != nil {
 		return operations.CreatedSession{}, err
 	}
 	return o.created(ctx, by, name)
@@ -123,9 +123,9 @@ func (o *Handler) created(ctx context.Context, by operation.Caller, id string) (
 	return operations.CreatedSession{SessionID: s.ID, Session: s}, err
 }
 
-// begin makes a thread with what was asked for in it. What comes first is the standing:
+// Begin makes a thread with what was asked for in it. What comes first is the standing:
 // one without a thread harms nobody, a thread without it would forget what was asked for.
-func (o *Handler) begin(ctx context.Context, row journal.Thread, made standing, again bool, events ...chat.Event) error {
+func (o *Handler) Begin(ctx context.Context, row journal.Thread, made Standing, again bool, events ...chat.Event) error {
 	if again {
 		there, err := o.app.DB.Thread(ctx, row.ID)
 		switch {
@@ -156,7 +156,7 @@ func (o *Handler) Scratch(thread chat.ThreadID) string { return o.app.Home.Scrat
 
 // plan turns wishes into terms and a directory, or says what is wrong with them.
 func (o *Handler) plan(by operation.Caller, in operations.NewSession, thread chat.ThreadID) (chat.Terms, string, error) {
-	dir, err := o.workplace(by, in, thread)
+	dir, err := o.Workplace(by, in, thread)
 	if err != nil {
 		return chat.Terms{}, "", err
 	}
@@ -176,12 +176,12 @@ func (o *Handler) plan(by operation.Caller, in operations.NewSession, thread cha
 	if checked.Agent != chat.DefaultAgent && !o.app.Settings.Agents().Exists(checked.Agent) {
 		return chat.Terms{}, "", operation.InvalidField("agent", "there is no agent %q", checked.Agent)
 	}
-	return chat.Terms{Model: checked.Model, Mode: in.Mode, Profile: in.Permissions, Sandbox: in.Sandbox, MaxSteps: in.MaxIterations, By: servedBy, Attended: in.Attended}, dir, nil
+	return chat.Terms{Model: checked.Model, Mode: in.Mode, Profile: in.Permissions, Sandbox: in.Sandbox, MaxSteps: in.MaxIterations, By: ServedBy, Attended: in.Attended}, dir, nil
 }
 
-// workplace is where a session works: where it was told to, in its agent's workspace, or
+// Workplace is where a session works: where it was told to, in its agent's workspace, or
 // in a folder of its own.
-func (o *Handler) workplace(by operation.Caller, in operations.NewSession, thread chat.ThreadID) (string, error) {
+func (o *Handler) Workplace(by operation.Caller, in operations.NewSession, thread chat.ThreadID) (string, error) {
 	if in.WorkspacePath == "" {
 		if in.Agent != "" && in.Agent != chat.DefaultAgent && runsetup.IsDir(o.app.Home.AgentDir(in.Agent)) {
 			return o.app.Settings.Agents().Workspace(in.Agent), nil
@@ -206,9 +206,9 @@ func (o *Handler) workplace(by operation.Caller, in operations.NewSession, threa
 	return dir, nil
 }
 
-// mayWork holds a caller without the admin scope to the places that are open to them, also in a session that is theirs:
+// MayWork holds a caller without the admin scope to the places that are open to them, also in a session that is theirs:
 // it may have been made when its folder was open to them, or by way of a link that leads elsewhere now.
-func (o *Handler) mayWork(by operation.Caller, row journal.Thread) error {
+func (o *Handler) MayWork(by operation.Caller, row journal.Thread) error {
 	if by.May(operation.Admin) {
 		return nil
 	}
@@ -412,7 +412,7 @@ func (o *Handler) Defaults(agent string) operations.Session {
 	return operations.Session{Model: name, Permissions: bot.Permissions, Sandbox: bot.Sandbox}
 }
 
-func (o *Handler) view(row journal.Thread, ends store.Ends, made standing, own operations.Session) operations.Session {
+func (o *Handler) view(row journal.Thread, ends store.Ends, made Standing, own operations.Session) operations.Session {
 	hide := o.app.Logs.Redactor()
 	s := operations.Session{
 		ID: row.ID.Thread(), Thread: string(row.ID), Title: hide.Clipped(row.Title), WorkspacePath: row.Dir, Agent: row.Agent,

@@ -21,7 +21,7 @@ func (o *Handler) SessionDiff(ctx context.Context, by operation.Caller, in opera
 	if err != nil {
 		return out, err
 	}
-	if err := o.mayWork(by, row); err != nil {
+	if err := o.MayWork(by, row); err != nil {
 		return out, err
 	}
 	out.Text, err = git.Summary(ctx, o.app.Setup.Executor, row.Dir)

@@ -7,7 +7,6 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
-	"chorus/internal/operations"
 	"chorus/internal/work"
 )
 
@@ -21,21 +20,13 @@ func (o *Handler) SayWork(ctx context.Context, t work.Task, words, key string) (
 	if err != nil {
 		return "", err
 	}
-	if may, err := o.holds(ctx, t.Owner); err != nil {
-		return "", err
-	} else if !may {
-		return "its owner's token was revoked or has expired", nil
+	if why, err := o.Lapsed(ctx, t.Owner); err != nil || why != "" {
+		return why, err
 	}
 	owner := t.Owner
 	who := chat.Principal{Kind: chat.TaskWorker, ID: t.ID, Name: "task " + t.ID, For: &owner}
-	u, err := o.utter(ctx, operation.Caller{Principal: who}, row, operations.SteerMessage{Message: words})
-	if no := (*operation.Error)(nil); errors.As(err, &no) && no.Kind != operation.Failed {
-		return no.Message, nil
-	}
-	if err != nil {
-		return "", err
-	}
-	said, err := o.deliver(ctx, row, u, chat.Inbound{Principal: who, From: chat.Participant{ID: "queue", Name: "task queue", Kind: chat.System}, Platform: workPlatform, PlatformID: key})
+	said, err := o.SayUnattended(ctx, operation.Caller{Principal: who}, row, words,
+		chat.Inbound{Principal: who, From: chat.Participant{ID: "queue", Name: "task queue", Kind: chat.System}, Platform: workPlatform, PlatformID: key})
 	return said.Refused, err
 }
 

@@ -36,7 +36,7 @@ func (h *Host) ChannelTools(thread chat.ThreadID, roots *files.Roots) []tool.Too
 	}
 	tools := channel.Tools(platformChannel{h, thread}, roots)
 	if b := h.Backend(thread.Transport()); b != nil && b.Display(thread).Room {
-		tools = append(tools, timer.Tools(h.Service.RoomTimers(thread))...)
+		tools = append(tools, timer.Tools(h.Timers(thread))...)
 	}
 	return tools
 }

@@ -20,6 +20,7 @@ import (
 	"chorus/internal/service"
 	"chorus/internal/settings"
 	"chorus/internal/store"
+	"chorus/internal/tool/timer"
 )
 
 // Host connects the chat bots that are configured, and carries out what they need.
@@ -43,6 +44,8 @@ type Host struct {
 	Engine    func(adopt func(chat.ThreadID) bool) *engine.Engine
 	Running   func() *engine.Engine
 	Owner     owner.Owner // gives bots to one process at a time
+	// Timers are those of an agent in a room.
+	Timers func(thread chat.ThreadID) timer.Timers
 	// Work is the queue of tasks that is shown in the channels of projects.
 	Work workcards.Work
 

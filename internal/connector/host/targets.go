@@ -14,61 +14,61 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/room"
 	"chorus/internal/schedule"
-	"chorus/internal/service"
+	"chorus/internal/service/schedules"
 )
 
-var _ service.Channels = (*Host)(nil)
+var _ schedules.Channels = (*Host)(nil)
 
-// CheckTarget implements service.Channels. In a process that is not connected to the platform only the adapter is
+// CheckTarget implements schedules.Channels. In a process that is not connected to the platform only the adapter is
 // known to be there.
-func (h *Host) CheckTarget(ctx context.Context, t schedule.Target, by operation.Caller) (service.Place, error) {
+func (h *Host) CheckTarget(ctx context.Context, t schedule.Target, by operation.Caller) (schedules.Place, error) {
 	i := slices.IndexFunc(h.Platforms, func(p Platform) bool { return p.Name == t.Adapter })
 	if i < 0 {
 		var names []string
 		for _, p := range h.Platforms {
 			names = append(names, p.Name)
 		}
-		return service.Place{}, operation.InvalidField("adapterId", "there is no adapter %.40q; there is %s", t.Adapter, strings.Join(names, ", "))
+		return schedules.Place{}, operation.InvalidField("adapterId", "there is no adapter %.40q; there is %s", t.Adapter, strings.Join(names, ", "))
 	}
 	p := h.Platforms[i]
 	accounts, err := p.Accounts()
 	if err != nil {
-		return service.Place{}, err
+		return schedules.Place{}, err
 	}
 	if len(accounts) == 0 {
-		return service.Place{}, operation.InvalidField("adapterId", "no bot is configured on %s; see docs/guides/discord.md", p.Label)
+		return schedules.Place{}, operation.InvalidField("adapterId", "no bot is configured on %s; see docs/guides/discord.md", p.Label)
 	}
 	b := h.Backend(t.Adapter)
 	if b == nil || len(b.Bots) == 0 {
 		if !by.May(operation.Admin) {
-			return service.Place{}, operation.Errorf(operation.Unavailable, "%s is not connected here%s, so nobody can say whether you may post there; ask where it is", p.Label, h.elsewhere(p.Name))
+			return schedules.Place{}, operation.Errorf(operation.Unavailable, "%s is not connected here%s, so nobody can say whether you may post there; ask where it is", p.Label, h.elsewhere(p.Name))
 		}
 		t.Agent = cmp.Or(t.Agent, accounts[0].Name)
-		return service.Place{Target: t}, nil
+		return schedules.Place{Target: t}, nil
 	}
 	bot := b.botOf(cmp.Or(t.Agent, b.Bots[0].Name))
 	if bot == nil {
-		return service.Place{}, operation.InvalidField("agent", "no bot of this server speaks for the agent %.64q on %s", t.Agent, p.Label)
+		return schedules.Place{}, operation.InvalidField("agent", "no bot of this server speaks for the agent %.64q on %s", t.Agent, p.Label)
 	}
 	in, listeners, err := bot.FindChannel(ctx, t.Channel)
 	var refused connector.Refusal
 	if errors.As(err, &refused) {
-		return service.Place{}, operation.InvalidField("channelId", "%s", refused)
+		return schedules.Place{}, operation.InvalidField("channelId", "%s", refused)
 	}
 	if err != nil {
-		return service.Place{}, fmt.Errorf("look for the channel %s on %s: %w", t.Channel, p.Label, err)
+		return schedules.Place{}, fmt.Errorf("look for the channel %s on %s: %w", t.Channel, p.Label, err)
 	}
 	if err := mayTarget(ctx, bot, in, by, p); err != nil {
-		return service.Place{}, err
+		return schedules.Place{}, err
 	}
 	if t.Agent == "" {
 		t.Agent = b.answering(ctx, bot.Name, in)
 	}
 	if connector.ListenerOf(listeners, t.Agent).Name == "" {
-		return service.Place{}, operation.InvalidField("channelId", "the agent %s does not read this channel", t.Agent)
+		return schedules.Place{}, operation.InvalidField("channelId", "the agent %s does not read this channel", t.Agent)
 	}
 	thread, err := chat.NewThreadID(t.Adapter, in.Place(), in.ID, t.Agent)
-	return service.Place{Target: t, Thread: thread}, err
+	return schedules.Place{Target: t, Thread: thread}, err
 }
 
 // mayTarget: whoever may do everything here may have an agent post anywhere; people of the platform where they read
@@ -85,8 +85,8 @@ func mayTarget(ctx context.Context, bot *connector.Bot, in room.Channel, by oper
 	return operation.Errorf(operation.Forbidden, "you cannot read this channel on %s yourself, so nothing is posted there for you", p.Label)
 }
 
-// OpenThread implements service.Channels.
-func (h *Host) OpenThread(ctx context.Context, o service.Opening) error {
+// OpenThread implements schedules.Channels.
+func (h *Host) OpenThread(ctx context.Context, o schedules.Opening) error {
 	bot, err := h.speaks(o.Target)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (h *Host) OpenThread(ctx context.Context, o service.Opening) error {
 	return bot.Open(ctx, connector.Opening{Key: o.Key, Channel: o.Target.Channel, Agent: o.Target.Agent, By: o.By, From: o.From, Post: o.Post, Words: o.Words})
 }
 
-// Announce implements service.Channels.
+// Announce implements schedules.Channels.
 func (h *Host) Announce(ctx context.Context, t schedule.Target, key, text string) error {
 	bot, err := h.speaks(t)
 	if err != nil {
@@ -123,8 +123,8 @@ func (h *Host) elsewhere(platform string) string {
 	return ""
 }
 
-// WakeRoom implements service.Channels.
-func (h *Host) WakeRoom(ctx context.Context, w service.RoomWake) error {
+// WakeRoom implements schedules.Channels.
+func (h *Host) WakeRoom(ctx context.Context, w schedules.RoomWake) error {
 	b := h.Backend(w.Thread.Transport())
 	if b == nil {
 		return fmt.Errorf("%s is not connected here%s", w.Thread.Transport(), h.elsewhere(w.Thread.Transport()))
@@ -146,9 +146,9 @@ func (h *Host) WakeRoom(ctx context.Context, w service.RoomWake) error {
 // triggerTime is how long a timer waits behind what came before it.
 const triggerTime = 10 * time.Second
 
-// Opened implements connector.Openings: keys are those that service.OpeningKey makes.
+// Opened implements connector.Openings: keys are those that schedules.OpeningKey makes.
 func (h *Backend) Opened(ctx context.Context, key string, thread chat.ThreadID, seq int64, why string) error {
-	id, due, ok := service.ReadOpeningKey(key)
+	id, due, ok := schedules.ReadOpeningKey(key)
 	if !ok {
 		return nil // of an event file, which has no history
 	}

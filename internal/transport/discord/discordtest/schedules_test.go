@@ -23,7 +23,7 @@ var owner = operation.Caller{Principal: chat.Principal{Kind: chat.LocalUser, ID:
 // keep keeps the schedules of the home as if it were that time.
 func (g *guildT) keep(now time.Time) {
 	g.Helper()
-	c := clock.Clock{DB: g.app.DB, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler), Say: g.app.Service.Handler().SayScheduled}
+	c := clock.Clock{DB: g.app.DB, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler), Say: g.app.Schedules(g.app.Service.Handler()).Say}
 	if err := c.Keep(g.Context()); err != nil {
 		g.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func (g *guildT) keep(now time.Time) {
 
 func (g *guildT) schedule(in operations.NewSchedule) operations.Schedule {
 	g.Helper()
-	s, err := g.app.Service.Handler().AddSchedule(g.Context(), owner, in)
+	s, err := g.app.Schedules(g.app.Service.Handler()).AddSchedule(g.Context(), owner, in)
 	if err != nil {
 		g.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func (g *guildT) schedule(in operations.NewSchedule) operations.Schedule {
 
 func (g *guildT) scheduled(id string) operations.Schedule {
 	g.Helper()
-	s, err := g.app.Service.Handler().GetSchedule(g.Context(), owner, operations.ScheduleRef{ID: id})
+	s, err := g.app.Schedules(g.app.Service.Handler()).GetSchedule(g.Context(), owner, operations.ScheduleRef{ID: id})
 	if err != nil {
 		g.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestScheduleOpensOneThreadAcrossRestarts(t *testing.T) {
 func TestEventFilesOpenThreads(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{"shared.yaml": "answer: mentioned\n"})
-	files := g.app.Service.Handler().EventFiles(owner.Principal)
+	files := g.app.Schedules(g.app.Service.Handler()).EventFiles(owner.Principal)
 	event := eventfile.Event{Type: eventfile.Immediate, Adapter: "discord", Channel: g.Channel("general").String(), Text: morning}
 	for range 2 {
 		if err := files.Say(t.Context(), "hello.json", "hello.json/1", event); err != nil {
@@ -149,11 +149,11 @@ func TestEventFilesOpenThreads(t *testing.T) {
 			t.Errorf("%v: %v", to, err)
 		}
 	}
-	if _, err := g.app.Service.Handler().AddSchedule(t.Context(), owner, operations.NewSchedule{When: "daily", Text: "x", Adapter: "slack", Channel: "1"}); err == nil {
+	if _, err := g.app.Schedules(g.app.Service.Handler()).AddSchedule(t.Context(), owner, operations.NewSchedule{When: "daily", Text: "x", Adapter: "slack", Channel: "1"}); err == nil {
 		t.Error("a schedule was added for an adapter that there is not")
 	}
 	someone := operation.Caller{Principal: chat.Principal{Kind: chat.TokenHolder, ID: "t1"}, Scopes: []operation.Scope{operation.Read, operation.Chat}}
-	if _, err := g.app.Service.Handler().AddSchedule(t.Context(), someone, operations.NewSchedule{When: "daily", Text: "x", Adapter: "discord", Channel: g.Channel("general").String()}); err == nil {
+	if _, err := g.app.Schedules(g.app.Service.Handler()).AddSchedule(t.Context(), someone, operations.NewSchedule{When: "daily", Text: "x", Adapter: "discord", Channel: g.Channel("general").String()}); err == nil {
 		t.Error("somebody who is not on the platform has it post there")
 	}
 }
@@ -241,7 +241,7 @@ func TestRoomTimer(t *testing.T) {
 	if len(set) != 1 || set[0].Kind != schedule.Timer || set[0].Owner.String() != "discord:"+g.User("ada").String() {
 		t.Fatalf("planned: %+v", set)
 	}
-	if list, err := g.app.Service.Handler().ListSchedules(t.Context(), owner, operation.None{}); err != nil || len(list.Items) != 1 || list.Items[0].Kind != "timer" {
+	if list, err := g.app.Schedules(g.app.Service.Handler()).ListSchedules(t.Context(), owner, operation.None{}); err != nil || len(list.Items) != 1 || list.Items[0].Kind != "timer" {
 		t.Errorf("people see %+v, %v", list.Items, err)
 	}
 	g.keep(set[0].Due.Add(-time.Second))
@@ -273,7 +273,7 @@ func TestRoomSelfActivation(t *testing.T) {
 	thread := g.room("general", "chorus")
 	ada := chat.Principal{Kind: "discord", ID: g.User("ada").String()}
 	g.ask("ada", "general", "chorus", "begin")
-	timers, who := g.app.Service.RoomTimers(thread), ada
+	timers, who := g.app.Host.Timers(thread), ada
 	again := func(n int) error {
 		_, err := timers.Set(t.Context(), timer.New{Key: fmt.Sprint("call", n), When: "in 5 minutes", For: []chat.Principal{who}})
 		return err

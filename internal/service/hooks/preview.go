@@ -1,4 +1,4 @@
-package service
+package hooks
 
 import (
 	"context"
@@ -40,14 +40,14 @@ func (o *Handler) TestHook(ctx context.Context, by operation.Caller, in operatio
 	if err != nil {
 		return out, err
 	}
-	worker := hookWorker{o}
-	if out.Why, err = worker.MayRun(ctx, h); err != nil || out.Why != "" {
+	does := worker{o}
+	if out.Why, err = does.MayRun(ctx, h); err != nil || out.Why != "" {
 		return out, err
 	}
 	timed, cancel := context.WithTimeout(ctx, testTime)
 	defer cancel()
 	for at := range h.Steps {
-		result := worker.Step(timed, h, run, at).Bounded()
+		result := does.Step(timed, h, run, at).Bounded()
 		result.Type = h.Steps[at].Type
 		run.Results = append(run.Results, result)
 		switch {
@@ -72,7 +72,7 @@ func (o *Handler) TestHook(ctx context.Context, by operation.Caller, in operatio
 		return out, nil
 	}
 	if h.Template != "" {
-		out.Prompt = worker.Prompt(h, run)
+		out.Prompt = does.Prompt(h, run)
 	}
 	out.Actions = hook.Hook{Definition: hook.Definition{Actions: h.Actions}}.Sentences()[1:]
 	return out, nil

@@ -1,4 +1,5 @@
-package service
+// Package hooks carries out the operations on hooks, and what runs of them consist of.
+package hooks
 
 import (
 	"bytes"
@@ -23,14 +24,37 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/runsetup"
+	"chorus/internal/service"
 	"chorus/internal/text"
 )
+
+// Handler carries out the operations on hooks.
+type Handler struct {
+	Options
+	app      *service.Service
+	sessions *service.Handler
+}
+
+// Options are what a Handler needs besides sessions.
+type Options struct {
+	// Changed is called when hooks were added or changed, or runs of them begun, here.
+	Changed func()
+	// Cancel ends the run of a hook that is on.
+	Cancel func(id string)
+}
+
+// New makes a handler that makes and finds sessions, and speaks in them, by way of another.
+func New(app *service.Service, sessions *service.Handler, o Options) *Handler {
+	return &Handler{o, app, sessions}
+}
 
 var _ operations.Hooks = (*Handler)(nil)
 
 const (
 	// shownHookRuns is how many runs are shown where nobody says how many.
 	shownHookRuns = 10
+	// shownTimes is how many dates are shown of what is to come.
+	shownTimes = 5
 	// maxHooks of one owner is more than anybody keeps in mind.
 	maxHooks = 200
 	// shownWords is how much of a prompt and an answer a list shows.
@@ -200,13 +224,13 @@ func (o *Handler) placeHook(ctx context.Context, by operation.Caller, h *hook.Ho
 	if h.Agent != chat.DefaultAgent && !o.app.Settings.Agents().Exists(h.Agent) {
 		return operation.InvalidField("agent", "there is no agent %q", h.Agent)
 	}
-	if h.Dir, err = o.workplace(by, operations.NewSession{WorkspacePath: dir, Agent: h.Agent}, thread); err != nil {
+	if h.Dir, err = o.sessions.Workplace(by, operations.NewSession{WorkspacePath: dir, Agent: h.Agent}, thread); err != nil {
 		return err
 	}
-	if err := o.mayWork(operation.Caller{Principal: h.Owner, Scopes: []operation.Scope{operation.Chat}}, journal.Thread{ID: thread, Dir: h.Dir}); err != nil && !h.Owner.Owns() {
+	if err := o.sessions.MayWork(operation.Caller{Principal: h.Owner, Scopes: []operation.Scope{operation.Chat}}, journal.Thread{ID: thread, Dir: h.Dir}); err != nil && !h.Owner.Owns() {
 		return err // nobody looks on when it works: only where all may
 	}
-	if h.Dir == o.Scratch(thread) {
+	if h.Dir == o.sessions.Scratch(thread) {
 		_, err = o.app.Home.Ensure(h.Dir)
 	}
 	return err
@@ -372,10 +396,10 @@ func (o *Handler) DeleteHook(ctx context.Context, by operation.Caller, in operat
 	} else if !there {
 		return operation.None{}, noHook(in.ID)
 	}
-	o.app.CancelHook(h.ID)
+	o.Cancel(h.ID)
 	for _, r := range runs {
 		if r.Thread != "" && !r.Over() {
-			if _, err := o.Engine.Abort(ctx, r.Thread, by.Principal.String(), true); err != nil && !errors.Is(err, journal.ErrUnknown) {
+			if _, err := o.sessions.Engine.Abort(ctx, r.Thread, by.Principal.String(), true); err != nil && !errors.Is(err, journal.ErrUnknown) {
 				return operation.None{}, err
 			}
 		}
@@ -527,9 +551,9 @@ func showRun(r hook.Run, whole bool) operations.HookRun {
 
 // hooksChanged wakes whoever runs hooks: in this process, or, where this one runs none, in another.
 func (o *Handler) hooksChanged() {
-	o.app.HooksChanged()
-	if o.guest {
-		o.Engine.NotifyPeers(runner.ChangedElsewhere)
+	o.Changed()
+	if o.sessions.IsGuest() {
+		o.sessions.Engine.NotifyPeers(runner.ChangedElsewhere)
 	}
 }
 

@@ -1,4 +1,4 @@
-package service
+package schedules
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"chorus/internal/id"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
-	"chorus/internal/operations"
 	"chorus/internal/schedule"
 )
 
@@ -30,10 +29,10 @@ const eventPlatform = "event"
 func (f eventFiles) target(ctx context.Context, e eventfile.Event) (journal.Thread, schedule.Target, error) {
 	by := operation.Caller{Principal: f.owner, Scopes: operation.Scopes()}
 	if e.Thread == "" {
-		place, err := f.app.Channels.CheckTarget(ctx, schedule.Target{Adapter: e.Adapter, Channel: e.Channel}, by)
+		place, err := f.Channels.CheckTarget(ctx, schedule.Target{Adapter: e.Adapter, Channel: e.Channel}, by)
 		return journal.Thread{}, place.Target, rejected(err)
 	}
-	row, err := f.Find(ctx, by, e.Thread)
+	row, err := f.sessions.Find(ctx, by, e.Thread)
 	return row, schedule.Target{}, rejected(err)
 }
 
@@ -54,13 +53,9 @@ func (f eventFiles) Say(ctx context.Context, file, key string, e eventfile.Event
 	who := actsFor(schedule.Schedule{ID: eventID(file), Owner: f.owner})
 	from := chat.Participant{ID: file, Name: "event", Kind: chat.System}
 	if channel.Adapter != "" {
-		return f.app.Channels.OpenThread(ctx, Opening{Key: eventPlatform + "/" + key, Target: channel, By: who, From: from, Post: e.Text, Words: e.Words(file)})
+		return f.Channels.OpenThread(ctx, Opening{Key: eventPlatform + "/" + key, Target: channel, By: who, From: from, Post: e.Text, Words: e.Words(file)})
 	}
-	u, err := f.utter(ctx, operation.Caller{Principal: who}, row, operations.SteerMessage{Message: e.Words(file)})
-	if err := rejected(err); err != nil {
-		return err
-	}
-	said, err := f.deliver(ctx, row, u, chat.Inbound{Principal: who, From: from, Platform: eventPlatform, PlatformID: key})
+	said, err := f.sessions.SayUnattended(ctx, operation.Caller{Principal: who}, row, e.Words(file), chat.Inbound{Principal: who, From: from, Platform: eventPlatform, PlatformID: key})
 	if err == nil && said.Refused != "" {
 		err = &eventfile.Rejected{Why: said.Refused}
 	}
@@ -96,7 +91,7 @@ func (f eventFiles) Keep(ctx context.Context, file, digest string, e eventfile.E
 	if _, err := f.app.DB.AddSchedule(ctx, s); err != nil {
 		return false, err
 	}
-	f.app.SchedulesChanged()
+	f.Changed()
 	return false, nil
 }
 
@@ -116,7 +111,7 @@ func (f eventFiles) Only(ctx context.Context, files []string) error {
 		if _, err := f.app.DB.RemoveSchedule(ctx, s.ID); err != nil {
 			return err
 		}
-		f.app.SchedulesChanged()
+		f.Changed()
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package service
+package schedules
 
 import (
 	"context"
@@ -79,7 +79,7 @@ var everything = operation.Caller{Scopes: operation.Scopes()}
 
 // sayInChannel has a schedule's words posted in its channel, and a thread opened on them.
 func (o *Handler) sayInChannel(ctx context.Context, s schedule.Schedule, due time.Time) (clock.Said, error) {
-	place, err := o.app.Channels.CheckTarget(ctx, s.Target, everything)
+	place, err := o.Channels.CheckTarget(ctx, s.Target, everything)
 	if wrong := (*operation.Error)(nil); errors.As(err, &wrong) {
 		return clock.Said{Refused: wrong.Message}, nil
 	}
@@ -96,11 +96,11 @@ func (o *Handler) sayInChannel(ctx context.Context, s schedule.Schedule, due tim
 	}
 	if why != "" {
 		if !s.Told {
-			err = o.app.Channels.Announce(ctx, place.Target, OpeningKey(s.ID, due)+"/budget", budgetNotice(s, why))
+			err = o.Channels.Announce(ctx, place.Target, OpeningKey(s.ID, due)+"/budget", budgetNotice(s, why))
 		}
 		return clock.Said{Refused: why, Told: true}, err
 	}
-	return clock.Said{}, o.app.Channels.OpenThread(ctx, Opening{Key: OpeningKey(s.ID, due), Target: place.Target, By: actsFor(s), From: fromSchedule(s), Post: eventfile.Text(s.File, s.Words), Words: s.Words})
+	return clock.Said{}, o.Channels.OpenThread(ctx, Opening{Key: OpeningKey(s.ID, due), Target: place.Target, By: actsFor(s), From: fromSchedule(s), Post: eventfile.Text(s.File, s.Words), Words: s.Words})
 }
 
 func fromSchedule(s schedule.Schedule) chat.Participant {
@@ -121,13 +121,13 @@ func (o *Handler) spent(ctx context.Context, row journal.Thread, payer chat.Prin
 	if err != nil {
 		return "", err
 	}
-	made, err := o.Standing(ctx, row.ID)
+	made, err := o.sessions.Standing(ctx, row.ID)
 	if err != nil {
 		return "", err
 	}
 	name := made.Terms.Model
 	if name == "" {
-		name = o.Defaults(row.Agent).Model
+		name = o.sessions.Defaults(row.Agent).Model
 	}
 	price, out := runsetup.PriceOf(models, bot)(name)
 	if bot.MaxTokens > 0 && (out == 0 || bot.MaxTokens < out) {
@@ -157,11 +157,11 @@ func (o *Handler) overBudget(ctx context.Context, s schedule.Schedule, row journ
 		return said, false, err
 	}
 	if !s.Told {
-		at, err := o.answersGo(ctx, row)
+		at, err := o.sessions.AnsweredIn(ctx, row)
 		if err != nil {
 			return said, false, err
 		}
-		_, err = o.Engine.Deliver(ctx, chat.Inbound{Threads: []chat.ThreadID{row.ID}, Principal: actsFor(s), From: fromSchedule(s), Blocks: chat.TextBlocks(budgetNotice(s, why)),
+		_, err = o.sessions.Engine.Deliver(ctx, chat.Inbound{Threads: []chat.ThreadID{row.ID}, Principal: actsFor(s), From: fromSchedule(s), Blocks: chat.TextBlocks(budgetNotice(s, why)),
 			Platform: schedulePlatform, PlatformID: dueKey(s.ID, due) + "/budget", Channel: at.Channel, Post: at.Post}, nil)
 		if err != nil {
 			return said, false, err
@@ -170,30 +170,10 @@ func (o *Handler) overBudget(ctx context.Context, s schedule.Schedule, row journ
 	return clock.Said{Refused: why, Told: true}, true, nil
 }
 
-// maxAnswered is how far back it is looked for where a thread is answered.
-const maxAnswered = 1000
-
-// answersGo is the newest prompt of a conversation on a platform: what comes next is answered where that was.
-func (o *Handler) answersGo(ctx context.Context, row journal.Thread) (chat.Received, error) {
-	var at chat.Received
-	if !row.ID.OnPlatform() {
-		return at, nil
-	}
-	for ev, err := range o.app.DB.AllEvents(ctx, row.ID, max(0, row.Next-maxAnswered)) {
-		if err != nil {
-			return at, err
-		}
-		if said, ok := ev.Body.(chat.Received); ok && said.Prompt && said.Channel != "" {
-			at = said
-		}
-	}
-	return at, nil
-}
-
 // wakeRoom has a timer, or an agent's wish to go on, reach its room.
 func (o *Handler) wakeRoom(ctx context.Context, s schedule.Schedule, due time.Time) (clock.Said, error) {
 	key := schedulePlatform + "/" + dueKey(s.ID, due)
-	err := o.app.Channels.WakeRoom(ctx, RoomWake{Kind: s.Kind, Key: key, Thread: s.Thread, By: actsFor(s), Text: s.Words})
+	err := o.Channels.WakeRoom(ctx, RoomWake{Kind: s.Kind, Key: key, Thread: s.Thread, By: actsFor(s), Text: s.Words})
 	if no := (*operation.Error)(nil); errors.As(err, &no) {
 		return clock.Said{Refused: no.Message}, nil
 	}

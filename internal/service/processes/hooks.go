@@ -1,4 +1,4 @@
-package service
+package processes
 
 import (
 	"context"
@@ -48,7 +48,7 @@ func (o *Handler) HookProcess(ctx context.Context, by operation.Caller, in opera
 	if err != nil {
 		return operations.Process{}, err
 	}
-	if p, err = o.app.Processes.AddHooks(ctx, p.ID, rules); err != nil {
+	if p, err = o.Watcher.AddHooks(ctx, p.ID, rules); err != nil {
 		if errors.Is(err, watch.ErrHooks) {
 			err = operation.Errorf(operation.Conflict, "%s", err)
 		}
@@ -72,7 +72,7 @@ func (o *Handler) hooksFor(ctx context.Context, by operation.Caller, p backgroun
 	case !errors.Is(err, background.ErrNotUnderstood):
 		return nil, operation.InvalidField("instructions", "%s", err)
 	}
-	if rules, shown := o.app.shownHooks.get(hooksKey(by, p, in.Instructions), o.app.Now()); shown {
+	if rules, shown := o.Shown.get(hooksKey(by, p, in.Instructions), o.app.Now()); shown {
 		return rules, nil
 	}
 	if rules, err = o.readByModel(ctx, by, p, in.Instructions); err != nil {
@@ -102,7 +102,7 @@ func (o *Handler) readByModel(ctx context.Context, by operation.Caller, p backgr
 		return nil, operation.Errorf(operation.Forbidden, "%s", "the grammar does not understand that, and only who may talk to agents can have a model read it")
 	}
 	key := hooksKey(by, p, words)
-	if rules, shown := o.app.shownHooks.get(key, o.app.Now()); shown {
+	if rules, shown := o.Shown.get(key, o.app.Now()); shown {
 		return rules, nil // shown again, a page that is loaded anew for instance
 	}
 	row, err := o.app.DB.Thread(ctx, p.Thread)
@@ -116,7 +116,7 @@ func (o *Handler) readByModel(ctx context.Context, by operation.Caller, p backgr
 		}
 		return nil, operation.InvalidField("instructions", "%s", err)
 	}
-	o.app.shownHooks.put(key, rules, o.app.Now())
+	o.Shown.put(key, rules, o.app.Now())
 	return rules, nil
 }
 
@@ -124,8 +124,8 @@ func hooksKey(by operation.Caller, p background.Process, words string) string {
 	return by.Principal.String() + "\x00" + p.ID + "\x00" + words
 }
 
-// shownHooks are what a model made of instructions and somebody was shown, until they confirm it.
-type shownHooks struct {
+// ShownHooks are what a model made of instructions and somebody was shown, until they confirm it.
+type ShownHooks struct {
 	mu  sync.Mutex
 	all map[string]shownHook
 }
@@ -140,7 +140,7 @@ const (
 	maxShownHooks = 200
 )
 
-func (s *shownHooks) put(key string, rules []background.Rule, now time.Time) {
+func (s *ShownHooks) put(key string, rules []background.Rule, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for old, one := range s.all {
@@ -155,7 +155,7 @@ func (s *shownHooks) put(key string, rules []background.Rule, now time.Time) {
 }
 
 // get gives what was shown.
-func (s *shownHooks) get(key string, now time.Time) ([]background.Rule, bool) {
+func (s *ShownHooks) get(key string, now time.Time) ([]background.Rule, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one, ok := s.all[key]

@@ -1,4 +1,5 @@
-package service
+// Package schedules carries out the operations on schedules, and says what they, timers and event files say when they are due.
+package schedules
 
 import (
 	"cmp"
@@ -14,7 +15,28 @@ import (
 	"chorus/internal/operations"
 	"chorus/internal/schedule"
 	"chorus/internal/schedule/clock"
+	"chorus/internal/service"
 )
+
+// Handler carries out the operations on schedules.
+type Handler struct {
+	Options
+	app      *service.Service
+	sessions *service.Handler
+}
+
+// Options are what a Handler needs besides sessions.
+type Options struct {
+	// Channels are those of the chat platforms.
+	Channels Channels
+	// Changed is called when schedules were added or changed here.
+	Changed func()
+}
+
+// New makes a handler that makes and finds sessions, and speaks in them, by way of another.
+func New(app *service.Service, sessions *service.Handler, o Options) *Handler {
+	return &Handler{o, app, sessions}
+}
 
 var _ operations.Schedules = (*Handler)(nil)
 
@@ -86,7 +108,7 @@ func (o *Handler) AddSchedule(ctx context.Context, by operation.Caller, in opera
 	if _, err := o.app.DB.AddSchedule(ctx, s); err != nil {
 		return operations.Schedule{}, err
 	}
-	o.app.SchedulesChanged()
+	o.Changed()
 	return o.showSchedule(s), nil
 }
 
@@ -103,7 +125,7 @@ func (o *Handler) aim(ctx context.Context, by operation.Caller, s *schedule.Sche
 		case in.Session != "" || in.Workspace != "":
 			return operation.InvalidField("channelId", "it speaks in a channel, or in a session; leave out one of them")
 		}
-		place, err := o.app.Channels.CheckTarget(ctx, schedule.Target{Adapter: in.Adapter, Channel: in.Channel, Agent: in.Agent}, by)
+		place, err := o.Channels.CheckTarget(ctx, schedule.Target{Adapter: in.Adapter, Channel: in.Channel, Agent: in.Agent}, by)
 		s.Target = place.Target
 		return err
 	}
@@ -112,7 +134,7 @@ func (o *Handler) aim(ctx context.Context, by operation.Caller, s *schedule.Sche
 		return err
 	}
 	s.Thread = row.ID
-	return o.mayWork(operation.Caller{Principal: actsFor(*s)}, row) // nobody looks on when it works: only where all may
+	return o.sessions.MayWork(operation.Caller{Principal: actsFor(*s)}, row) // nobody looks on when it works: only where all may
 }
 
 // scheduledIn is the session in which a schedule speaks: one that is there, or a new one.
@@ -120,12 +142,12 @@ func (o *Handler) scheduledIn(ctx context.Context, by operation.Caller, key stri
 	name := in.Session
 	if name == "" {
 		if in.Workspace != "" { // before there is a session
-			if err := o.CheckPlace("", in.Workspace); err != nil {
+			if err := o.sessions.CheckPlace("", in.Workspace); err != nil {
 				return journal.Thread{}, err
 			}
 		}
 		title := []rune(in.Text)
-		made, err := o.CreateSession(ctx, by, operations.NewSession{WorkspacePath: in.Workspace, Agent: in.Agent, Title: string(title[:min(len(title), 80)]), Key: key})
+		made, err := o.sessions.CreateSession(ctx, by, operations.NewSession{WorkspacePath: in.Workspace, Agent: in.Agent, Title: string(title[:min(len(title), 80)]), Key: key})
 		if err != nil {
 			return journal.Thread{}, err
 		}
@@ -133,7 +155,7 @@ func (o *Handler) scheduledIn(ctx context.Context, by operation.Caller, key stri
 	} else if in.Agent != "" || in.Workspace != "" {
 		return journal.Thread{}, operation.InvalidField("session", "a session has its agent and its folder already; leave out either")
 	}
-	return o.Find(ctx, by, name)
+	return o.sessions.Find(ctx, by, name)
 }
 
 // ListSchedules carries out the operation of that name.
@@ -201,7 +223,7 @@ func (o *Handler) changeSchedule(ctx context.Context, by operation.Caller, in op
 	if err := o.app.DB.PauseSchedule(ctx, s.ID, pause, s.Due, s.Begins); err != nil {
 		return operations.Schedule{}, err
 	}
-	o.app.SchedulesChanged()
+	o.Changed()
 	return o.showSchedule(s), nil
 }
 
@@ -219,7 +241,7 @@ func (o *Handler) RemoveSchedule(ctx context.Context, by operation.Caller, in op
 	} else if !there {
 		return operation.None{}, noSchedule(in.ID)
 	}
-	o.app.SchedulesChanged()
+	o.Changed()
 	return operation.None{}, nil
 }
 
@@ -272,12 +294,10 @@ func actsFor(s schedule.Schedule) chat.Principal {
 // schedulePlatform names what schedules say, in arrivals and events.
 const schedulePlatform = "schedule"
 
-// SayScheduled gives a schedule's words to its thread, or has them posted in its channel, once for a due time.
-func (o *Handler) SayScheduled(ctx context.Context, s schedule.Schedule, due time.Time) (clock.Said, error) {
-	if may, err := o.holds(ctx, s.Owner.Person()); err != nil {
-		return clock.Said{}, err
-	} else if !may {
-		return clock.Said{Refused: "its owner's token was revoked or has expired"}, nil
+// Say gives a schedule's words to its thread, or has them posted in its channel, once for a due time.
+func (o *Handler) Say(ctx context.Context, s schedule.Schedule, due time.Time) (clock.Said, error) {
+	if why, err := o.sessions.Lapsed(ctx, s.Owner.Person()); err != nil || why != "" {
+		return clock.Said{Refused: why}, err
 	}
 	if s.Target != (schedule.Target{}) {
 		return o.sayInChannel(ctx, s, due)
@@ -296,47 +316,7 @@ func (o *Handler) SayScheduled(ctx context.Context, s schedule.Schedule, due tim
 		return o.wakeRoom(ctx, s, due)
 	}
 	who := actsFor(s)
-	u, err := o.utter(ctx, operation.Caller{Principal: who}, row, operations.SteerMessage{Message: s.Words})
-	if refused := (*operation.Error)(nil); errors.As(err, &refused) && refused.Kind != operation.Failed {
-		return clock.Said{Refused: refused.Error()}, nil
-	}
-	if err != nil {
-		return clock.Said{}, err
-	}
-	return o.deliver(ctx, row, u, chat.Inbound{Principal: who, From: fromSchedule(s), Platform: schedulePlatform, PlatformID: dueKey(s.ID, due)})
-}
-
-// deliver gives words to a thread that nobody waits for, once for a key of the platform.
-func (o *Handler) deliver(ctx context.Context, row journal.Thread, u utterance, in chat.Inbound) (clock.Said, error) {
-	at, err := o.answersGo(ctx, row)
-	if err != nil {
-		return clock.Said{}, err
-	}
-	in.Threads, in.Prompt, in.Fired, in.Intake, in.Blocks, in.Terms = []chat.ThreadID{row.ID}, true, true, cmp.Or(in.Intake, chat.Queue), u.blocks, u.terms
-	in.Channel, in.Post, in.Together = at.Channel, at.Post, at.Together
-	got, err := o.Engine.Deliver(ctx, in, nil)
-	if err != nil {
-		return clock.Said{}, err
-	}
-	if !got[0].Again {
-		return clock.Said{Seq: got[0].Seq, Refused: got[0].Refused}, nil
-	}
-	said, refused, err := o.before(ctx, row.ID, in)
-	result := clock.Said{Seq: said.Seq}
-	if refused {
-		result.Refused = "there were too many prompts waiting"
-	}
-	return result, err
-}
-
-// holds reports whether a schedule's owner may still have it say something: a token may have been revoked since.
-func (o *Handler) holds(ctx context.Context, owner chat.Principal) (bool, error) {
-	if owner.Kind != chat.TokenHolder || owner.Owns() {
-		return true, nil
-	}
-	token, err := o.app.DB.TokenByID(ctx, owner.ID)
-	if errors.Is(err, journal.ErrUnknown) {
-		return false, nil
-	}
-	return token.Revoked.IsZero() && (token.Expires.IsZero() || token.Expires.After(o.app.Now())), err
+	said, err := o.sessions.SayUnattended(ctx, operation.Caller{Principal: who}, row, s.Words,
+		chat.Inbound{Principal: who, From: fromSchedule(s), Platform: schedulePlatform, PlatformID: dueKey(s.ID, due)})
+	return clock.Said{Seq: said.Seq, Refused: said.Refused}, err
 }

@@ -1,4 +1,5 @@
-package service
+// Package processes carries out the operations on processes that agents left running, and what their hooks say.
+package processes
 
 import (
 	"cmp"
@@ -15,8 +16,27 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/service"
 	"chorus/internal/transcript"
 )
+
+// Handler carries out the operations on processes.
+type Handler struct {
+	Options
+	app      *service.Service
+	sessions *service.Handler
+}
+
+// Options are what a Handler needs besides sessions.
+type Options struct {
+	Watcher *watch.Watcher // of what agents left running
+	Shown   *ShownHooks
+}
+
+// New makes a handler that finds sessions, and speaks in them, by way of another.
+func New(app *service.Service, sessions *service.Handler, o Options) *Handler {
+	return &Handler{o, app, sessions}
+}
 
 var _ operations.Processes = (*Handler)(nil)
 
@@ -36,7 +56,7 @@ func (o *Handler) seesProcess(ctx context.Context, by operation.Caller, p backgr
 	if by.May(operation.Admin) {
 		return true
 	}
-	return by.Principal.ID != "" && p.Owner.Person().String() == by.Principal.String() || o.seesThread(ctx, by, p.Thread)
+	return by.Principal.ID != "" && p.Owner.Person().String() == by.Principal.String() || o.sessions.SeesThread(ctx, by, p.Thread)
 }
 
 // ownsProcess reports whether a caller may end a process and give it hooks.
@@ -49,7 +69,7 @@ func (o *Handler) ListProcesses(ctx context.Context, by operation.Caller, in ope
 	var rows []background.Process
 	switch {
 	case in.Session != "":
-		row, err := o.Find(ctx, by, in.Session)
+		row, err := o.sessions.Find(ctx, by, in.Session)
 		if err != nil {
 			return out, err
 		}
@@ -68,7 +88,7 @@ func (o *Handler) ListProcesses(ctx context.Context, by operation.Caller, in ope
 		}
 	}
 	for _, p := range rows {
-		if p = o.app.Processes.Observe(p); in.Running && p.Over() {
+		if p = o.Watcher.Observe(p); in.Running && p.Over() {
 			continue
 		}
 		out.Items = append(out.Items, o.showProcess(p))
@@ -105,7 +125,7 @@ func (o *Handler) ProcessLogs(ctx context.Context, by operation.Caller, in opera
 	}
 	out := operations.ProcessOutput{ID: p.ID, Status: string(p.State)}
 	if in.From > 0 {
-		read, err := o.app.Processes.Output(p.ID, in.From-1, most)
+		read, err := o.Watcher.Output(p.ID, in.From-1, most)
 		if in.Whole && !p.Over() {
 			read.Text = wholeLines(read.Text, most)
 		}
@@ -117,11 +137,11 @@ func (o *Handler) ProcessLogs(ctx context.Context, by operation.Caller, in opera
 	if lines == 0 {
 		lines = defaultLines
 	}
-	whole, err := o.app.Processes.Output(p.ID, 0, 0)
+	whole, err := o.Watcher.Output(p.ID, 0, 0)
 	if err != nil {
 		return out, err
 	}
-	out.Text, err = o.app.Processes.Tail(p.ID, most, lines)
+	out.Text, err = o.Watcher.Tail(p.ID, most, lines)
 	out.Text = o.app.Logs.Redactor().Text(out.Text)
 	out.Total, out.Next = whole.Total, whole.Total+1
 	out.From = max(out.Next-int64(len(out.Text))-1, 1)
@@ -151,31 +171,31 @@ func (o *Handler) KillProcess(ctx context.Context, by operation.Caller, in opera
 	case p.Over():
 		return operations.Process{}, operation.Errorf(operation.Conflict, "process %s is over already: %s", p.ID, p.State)
 	}
-	if !o.app.Processes.Here(p.ID) {
+	if !o.Watcher.Here(p.ID) {
 		return o.killElsewhere(ctx, p)
 	}
-	if _, err := o.app.Processes.Stop(p); err != nil {
+	if _, err := o.Watcher.Stop(p); err != nil {
 		return operations.Process{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, killTime)
 	defer cancel()
-	for p = o.app.Processes.Observe(p); !p.Over(); p = o.app.Processes.Observe(p) {
+	for p = o.Watcher.Observe(p); !p.Over(); p = o.Watcher.Observe(p) {
 		select {
 		case <-ctx.Done():
 			return o.showProcess(p), operation.Errorf(operation.Unavailable, "process %s has not ended yet", p.ID)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	o.app.Processes.Changed()
+	o.Watcher.Changed()
 	return o.showProcess(p), nil
 }
 
 // processIsHere says on which node a process runs whose output is not here.
 func (o *Handler) processIsHere(ctx context.Context, p background.Process) error {
-	if o.app.Processes.Here(p.ID) {
+	if o.Watcher.Here(p.ID) {
 		return nil
 	}
-	node, err := o.app.Processes.PlaceOf(ctx, p.ID)
+	node, err := o.Watcher.PlaceOf(ctx, p.ID)
 	if err != nil {
 		return err
 	}
@@ -184,11 +204,11 @@ func (o *Handler) processIsHere(ctx context.Context, p background.Process) error
 
 // killElsewhere has the node that a process runs on end it.
 func (o *Handler) killElsewhere(ctx context.Context, p background.Process) (operations.Process, error) {
-	node, err := o.app.Processes.PlaceOf(ctx, p.ID)
+	node, err := o.Watcher.PlaceOf(ctx, p.ID)
 	if err != nil {
 		return operations.Process{}, err
 	}
-	if err := o.app.Processes.AskStop(ctx, p.ID); err != nil {
+	if err := o.Watcher.AskStop(ctx, p.ID); err != nil {
 		return operations.Process{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, killTime)
@@ -223,7 +243,7 @@ func (o *Handler) findProcess(ctx context.Context, by operation.Caller, name str
 	if !o.seesProcess(ctx, by, p) {
 		return p, noProcess(name)
 	}
-	return o.app.Processes.Observe(p), nil
+	return o.Watcher.Observe(p), nil
 }
 
 // processNamed finds the only one that begins so, or the only one of those that runs.
@@ -236,7 +256,7 @@ func (o *Handler) processNamed(ctx context.Context, by operation.Caller, prefix 
 		return !strings.HasPrefix(p.ID, strings.ToLower(prefix)) || !o.seesProcess(ctx, by, p)
 	})
 	if len(list) > 1 {
-		if running := slices.DeleteFunc(slices.Clone(list), func(p background.Process) bool { return o.app.Processes.Observe(p).Over() }); len(running) > 0 {
+		if running := slices.DeleteFunc(slices.Clone(list), func(p background.Process) bool { return o.Watcher.Observe(p).Over() }); len(running) > 0 {
 			list = running
 		}
 	}
@@ -249,8 +269,13 @@ func (o *Handler) processNamed(ctx context.Context, by operation.Caller, prefix 
 	return background.Process{}, operation.Errorf(operation.Conflict, "several processes begin with %.40q; give more of the id", prefix)
 }
 
-// processNames are suggested while somebody types.
-func (o *Handler) processNames(ctx context.Context, by operation.Caller, prefix string) (names []string, err error) {
+// Nouns implements operation.Namer.
+func (o *Handler) Nouns() map[string]operation.Noun {
+	return map[string]operation.Noun{"process": {Suggest: o.names}}
+}
+
+// names are suggested while somebody types.
+func (o *Handler) names(ctx context.Context, by operation.Caller, prefix string) (names []string, err error) {
 	list, err := o.ListProcesses(ctx, by, operations.ProcessQuery{})
 	for _, p := range list.Items {
 		if strings.HasPrefix(p.ID, strings.ToLower(prefix)) {
@@ -275,7 +300,7 @@ func (o *Handler) showProcess(p background.Process) operations.Process {
 	if !p.Over() && p.Timeout > 0 {
 		shown.EndsBy = p.Started.Add(p.Timeout)
 	}
-	if line, err := o.app.Processes.Tail(p.ID, 1000, 1); err == nil {
+	if line, err := o.Watcher.Tail(p.ID, 1000, 1); err == nil {
 		shown.LastLine = hide.Text(line)
 	}
 	for _, h := range p.Hooks {
@@ -291,8 +316,8 @@ func showHook(h background.Hook) operations.ProcessHook {
 // processPlatform names what processes say, in arrivals and events.
 const processPlatform = "process"
 
-// ActForProcess does what a hook of a process says, once for a key of the fire.
-func (o *Handler) ActForProcess(ctx context.Context, p background.Process, f background.Fire, output string) (watch.Acted, error) {
+// Act does what a hook of a process says, once for a key of the fire.
+func (o *Handler) Act(ctx context.Context, p background.Process, f background.Fire, output string) (watch.Acted, error) {
 	row, err := o.app.DB.Thread(ctx, p.Thread)
 	if errors.Is(err, journal.ErrUnknown) {
 		return watch.Acted{Refused: "the session is gone"}, nil
@@ -300,13 +325,11 @@ func (o *Handler) ActForProcess(ctx context.Context, p background.Process, f bac
 	if err != nil {
 		return watch.Acted{}, err
 	}
-	if may, err := o.holds(ctx, p.Owner.Person()); err != nil {
-		return watch.Acted{}, err
-	} else if !may {
-		return watch.Acted{Refused: "its owner's token was revoked or has expired"}, nil
+	if why, err := o.sessions.Lapsed(ctx, p.Owner.Person()); err != nil || why != "" {
+		return watch.Acted{Refused: why}, err
 	}
 	if f.Rule.Do == background.StopThread {
-		_, err := o.Engine.Abort(ctx, p.Thread, processPlatform+" "+p.ID, false)
+		_, err := o.sessions.Engine.Abort(ctx, p.Thread, processPlatform+" "+p.ID, false)
 		return watch.Acted{}, err
 	}
 	who := p.Principal()
@@ -333,17 +356,10 @@ func (o *Handler) ActForProcess(ctx context.Context, p background.Process, f bac
 		in.Intake = chat.Inject
 		return o.notify(ctx, row, in, text)
 	}
-	u, err := o.utter(ctx, by, row, operations.SteerMessage{Message: text})
-	if refused := (*operation.Error)(nil); errors.As(err, &refused) && refused.Kind != operation.Failed {
-		return watch.Acted{Refused: refused.Error()}, nil
-	}
-	if err != nil {
-		return watch.Acted{}, err
-	}
 	if f.Rule.Do == background.InjectContext {
 		in.Intake = chat.Inject // a run that is on is told between its steps
 	}
-	said, err := o.deliver(ctx, row, u, in)
+	said, err := o.sessions.SayUnattended(ctx, by, row, text, in)
 	return watch.Acted{Seq: said.Seq, Refused: said.Refused}, err
 }
 
@@ -351,7 +367,7 @@ func (o *Handler) ActForProcess(ctx context.Context, p background.Process, f bac
 // step. People see it too, unless it was injected for the model alone.
 func (o *Handler) notify(ctx context.Context, row journal.Thread, in chat.Inbound, text string) (watch.Acted, error) {
 	in.Threads, in.Blocks, in.Fired = []chat.ThreadID{row.ID}, chat.TextBlocks(text), true
-	got, err := o.Engine.Deliver(ctx, in, nil)
+	got, err := o.sessions.Engine.Deliver(ctx, in, nil)
 	if err != nil {
 		return watch.Acted{}, err
 	}
@@ -382,13 +398,13 @@ func (o *Handler) spawned(ctx context.Context, row journal.Thread, p background.
 	if there, err := o.app.DB.Thread(ctx, thread); err == nil || !errors.Is(err, journal.ErrUnknown) {
 		return there, err
 	}
-	made, err := o.Standing(ctx, row.ID)
+	made, err := o.sessions.Standing(ctx, row.ID)
 	if err != nil {
 		return row, err
 	}
 	title := []rune(fmt.Sprintf("process %s: %s", p.State, p.Command))
 	next := journal.Thread{ID: thread, Owner: row.Owner, Dir: row.Dir, Title: string(title[:min(len(title), 80)])}
-	if err := o.begin(ctx, next, made, true); err != nil {
+	if err := o.sessions.Begin(ctx, next, made, true); err != nil {
 		return row, err
 	}
 	return o.app.DB.Thread(ctx, thread)

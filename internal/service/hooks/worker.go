@@ -1,4 +1,4 @@
-package service
+package hooks
 
 import (
 	"context"
@@ -16,16 +16,17 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/runsetup"
+	"chorus/internal/service"
 	"chorus/internal/tool"
 	"chorus/internal/tool/git"
 	"chorus/internal/untrusted"
 )
 
-// hookWorker does what runs of hooks consist of.
-type hookWorker struct{ *Handler }
+// worker does what runs of hooks consist of.
+type worker struct{ *Handler }
 
-// HookWorker does what runs of hooks consist of.
-func (o *Handler) HookWorker() runner.Worker { return hookWorker{o} }
+// Worker does what runs of hooks consist of.
+func (o *Handler) Worker() runner.Worker { return worker{o} }
 
 // hookPlatform names what hooks say, in arrivals and events.
 const hookPlatform = "hook"
@@ -68,7 +69,7 @@ func (o *Handler) ownerOf(ctx context.Context, owner chat.Principal) (operation.
 }
 
 // Sees implements runner.Worker.
-func (o hookWorker) Sees(ctx context.Context, owner chat.Principal, e hook.Event) (bool, error) {
+func (o worker) Sees(ctx context.Context, owner chat.Principal, e hook.Event) (bool, error) {
 	if e.Project != "" || e.Thread == "" {
 		by, err := o.ownerOf(ctx, owner)
 		if err != nil || e.Project == "" {
@@ -88,20 +89,16 @@ func (o hookWorker) Sees(ctx context.Context, owner chat.Principal, e hook.Event
 }
 
 // MayRun implements runner.Worker.
-func (o hookWorker) MayRun(ctx context.Context, h hook.Hook) (string, error) {
-	may, err := o.holds(ctx, h.Owner)
-	if err == nil && !may {
-		return "its owner's token was revoked or has expired", nil
-	}
-	return "", err
+func (o worker) MayRun(ctx context.Context, h hook.Hook) (string, error) {
+	return o.sessions.Lapsed(ctx, h.Owner)
 }
 
-func (o hookWorker) values(h hook.Hook, r hook.Run) hook.Values {
+func (o worker) values(h hook.Hook, r hook.Run) hook.Values {
 	return hook.Values{Event: r.Event, Steps: r.Results, Response: r.Answer, Hook: h.Name}
 }
 
 // Prompt implements runner.Worker. What others wrote is marked as theirs.
-func (o hookWorker) Prompt(h hook.Hook, r hook.Run) string {
+func (o worker) Prompt(h hook.Hook, r hook.Run) string {
 	v := o.values(h, r)
 	v.Frame = untrusted.Frame
 	return o.app.Logs.Redactor().Text(v.Render(h.Template))
@@ -153,7 +150,7 @@ func stepCall(h hook.Hook, r hook.Run, s hook.Step, status *int) (runsetup.Unatt
 const shellName = "bash"
 
 // Step implements runner.Worker.
-func (o hookWorker) Step(ctx context.Context, h hook.Hook, r hook.Run, at int) hook.Result {
+func (o worker) Step(ctx context.Context, h hook.Hook, r hook.Run, at int) hook.Result {
 	s := h.Steps[at]
 	if s.Type == hook.Query {
 		return o.query(ctx, h, r, s)
@@ -206,7 +203,7 @@ func shellResult(res tool.Result, text string) hook.Result {
 }
 
 // call makes a call, and says what kept it from being made.
-func (o hookWorker) call(ctx context.Context, call runsetup.UnattendedCall) (tool.Result, *hook.Result) {
+func (o worker) call(ctx context.Context, call runsetup.UnattendedCall) (tool.Result, *hook.Result) {
 	res, err := o.app.Setup.CallUnattended(ctx, call)
 	var denied *runsetup.DeniedError
 	switch {
@@ -221,7 +218,7 @@ func (o hookWorker) call(ctx context.Context, call runsetup.UnattendedCall) (too
 }
 
 // query asks a named query, of what the hook's owner may see.
-func (o hookWorker) query(ctx context.Context, h hook.Hook, r hook.Run, s hook.Step) hook.Result {
+func (o worker) query(ctx context.Context, h hook.Hook, r hook.Run, s hook.Step) hook.Result {
 	by, err := o.ownerOf(ctx, h.Owner)
 	if err != nil {
 		return hook.Result{Error: err.Error()}
@@ -252,20 +249,20 @@ type namedQuery func(ctx context.Context, by operation.Caller, h hook.Hook, para
 func (o *Handler) queries() map[string]namedQuery {
 	return map[string]namedQuery{
 		"recent_sessions": func(ctx context.Context, by operation.Caller, _ hook.Hook, params map[string]string, most int) (any, int, error) {
-			list, err := o.ListSessions(ctx, by, operations.SessionQuery{Limit: operation.Limit(most, 20, 200), Agent: params["agent"], Status: params["status"]})
+			list, err := o.sessions.ListSessions(ctx, by, operations.SessionQuery{Limit: operation.Limit(most, 20, 200), Agent: params["agent"], Status: params["status"]})
 			return list.Items, len(list.Items), err
 		},
 		"recent_events": func(ctx context.Context, by operation.Caller, _ hook.Hook, params map[string]string, most int) (any, int, error) {
-			row, err := o.Find(ctx, by, params["session"])
+			row, err := o.sessions.Find(ctx, by, params["session"])
 			if err != nil {
 				return nil, 0, err
 			}
 			n := operation.Limit(most, 50, 200)
-			list, err := o.Messages(ctx, by, operations.EventRange{ID: string(row.ID), After: max(row.Next-1-int64(n), 0), Limit: n})
+			list, err := o.sessions.Messages(ctx, by, operations.EventRange{ID: string(row.ID), After: max(row.Next-1-int64(n), 0), Limit: n})
 			return list.Items, len(list.Items), err
 		},
 		"open_approvals": func(ctx context.Context, by operation.Caller, _ hook.Hook, params map[string]string, most int) (any, int, error) {
-			list, err := o.ListApprovals(ctx, by, operations.ApprovalQuery{Session: params["session"], Limit: operation.Limit(most, 20, 200)})
+			list, err := o.sessions.ListApprovals(ctx, by, operations.ApprovalQuery{Session: params["session"], Limit: operation.Limit(most, 20, 200)})
 			return list.Items, len(list.Items), err
 		},
 		"hook_runs": func(ctx context.Context, by operation.Caller, h hook.Hook, params map[string]string, most int) (any, int, error) {
@@ -277,7 +274,7 @@ func (o *Handler) queries() map[string]namedQuery {
 			return list.Items, len(list.Items), err
 		},
 		"costs": func(ctx context.Context, by operation.Caller, _ hook.Hook, params map[string]string, _ int) (any, int, error) {
-			costs, err := o.Costs(ctx, by, operations.CostQuery{By: params["by"], Since: params["since"]})
+			costs, err := o.sessions.Costs(ctx, by, operations.CostQuery{By: params["by"], Since: params["since"]})
 			return costs, 1, err
 		},
 	}
@@ -292,15 +289,15 @@ func (o *Handler) queryNames() (names []string) {
 }
 
 // Ask implements runner.Worker: each run has a thread of its own.
-func (o hookWorker) Ask(ctx context.Context, h hook.Hook, r hook.Run) (chat.ThreadID, int64, string, error) {
+func (o worker) Ask(ctx context.Context, h hook.Hook, r hook.Run) (chat.ThreadID, int64, string, error) {
 	thread, err := chat.NewThreadID(chat.HookTransport, h.ID, r.ID, h.Agent)
 	if err != nil {
 		return "", 0, "", err
 	}
 	row, err := o.app.DB.Thread(ctx, thread)
 	if errors.Is(err, journal.ErrUnknown) {
-		made := standing{Terms: chat.Terms{Model: h.Model, MaxCost: h.Budget, By: servedBy}}
-		if err := o.begin(ctx, journal.Thread{ID: thread, Owner: h.Owner, Dir: h.Dir, Title: h.Name}, made, false); err != nil {
+		made := service.Standing{Terms: chat.Terms{Model: h.Model, MaxCost: h.Budget, By: service.ServedBy}}
+		if err := o.sessions.Begin(ctx, journal.Thread{ID: thread, Owner: h.Owner, Dir: h.Dir, Title: h.Name}, made, false); err != nil {
 			return "", 0, "", err
 		}
 		row, err = o.app.DB.Thread(ctx, thread)
@@ -313,22 +310,16 @@ func (o hookWorker) Ask(ctx context.Context, h hook.Hook, r hook.Run) (chat.Thre
 }
 
 // tell says something in a thread, once for a key.
-func (o hookWorker) tell(ctx context.Context, row journal.Thread, h hook.Hook, r hook.Run, words, key string) (seq int64, refused string, err error) {
-	u, err := o.utter(ctx, operation.Caller{Principal: r.Acting}, row, operations.SteerMessage{Message: words})
-	if no := (*operation.Error)(nil); errors.As(err, &no) && no.Kind != operation.Failed {
-		return 0, no.Message, nil
-	}
-	if err != nil {
-		return 0, "", err
-	}
-	said, err := o.deliver(ctx, row, u, chat.Inbound{Principal: r.Acting, From: chat.Participant{ID: h.ID, Name: "hook " + h.Name, Kind: chat.System}, Platform: hookPlatform, PlatformID: key})
+func (o worker) tell(ctx context.Context, row journal.Thread, h hook.Hook, r hook.Run, words, key string) (seq int64, refused string, err error) {
+	said, err := o.sessions.SayUnattended(ctx, operation.Caller{Principal: r.Acting}, row, words,
+		chat.Inbound{Principal: r.Acting, From: chat.Participant{ID: h.ID, Name: "hook " + h.Name, Kind: chat.System}, Platform: hookPlatform, PlatformID: key})
 	return said.Seq, said.Refused, err
 }
 
 // Await implements runner.Worker.
-func (o hookWorker) Await(ctx context.Context, thread chat.ThreadID, seq int64, waits func()) (runner.Answer, error) {
+func (o worker) Await(ctx context.Context, thread chat.ThreadID, seq int64, waits func()) (runner.Answer, error) {
 	var out runner.Answer
-	for item, err := range o.Engine.Watch(ctx, thread, seq) {
+	for item, err := range o.sessions.Engine.Watch(ctx, thread, seq) {
 		if err != nil || item.Event == nil {
 			continue // trouble of the moment; watching goes on
 		}
@@ -387,7 +378,7 @@ func (o *Handler) actionCall(h hook.Hook, r hook.Run, a hook.Action, args json.R
 }
 
 // Act implements runner.Worker.
-func (o hookWorker) Act(ctx context.Context, h hook.Hook, r hook.Run, at int) hook.Result {
+func (o worker) Act(ctx context.Context, h hook.Hook, r hook.Run, at int) hook.Result {
 	a := h.Actions[at]
 	if a.Type == hook.Say {
 		return o.say(ctx, h, r, at)
@@ -413,12 +404,12 @@ func (o hookWorker) Act(ctx context.Context, h hook.Hook, r hook.Run, at int) ho
 }
 
 // say says something in a session that the hook's owner may see.
-func (o hookWorker) say(ctx context.Context, h hook.Hook, r hook.Run, at int) hook.Result {
+func (o worker) say(ctx context.Context, h hook.Hook, r hook.Run, at int) hook.Result {
 	by, err := o.ownerOf(ctx, h.Owner)
 	if err != nil {
 		return hook.Result{Error: err.Error()}
 	}
-	row, err := o.Find(ctx, by, h.Actions[at].Session)
+	row, err := o.sessions.Find(ctx, by, h.Actions[at].Session)
 	if err != nil {
 		return hook.Result{Error: err.Error()}
 	}

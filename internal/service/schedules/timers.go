@@ -1,4 +1,4 @@
-package service
+package schedules
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/runsetup"
 	"chorus/internal/schedule"
+	"chorus/internal/service"
 	"chorus/internal/text"
 	"chorus/internal/tool"
 	"chorus/internal/tool/timer"
@@ -31,12 +32,15 @@ const (
 
 // roomTimers are those of an agent in a room: schedules like any other.
 type roomTimers struct {
-	app    *Service
-	thread chat.ThreadID
+	app     *service.Service
+	changed func()
+	thread  chat.ThreadID
 }
 
-// RoomTimers are the timers of an agent in a room.
-func (s *Service) RoomTimers(thread chat.ThreadID) timer.Timers { return roomTimers{s, thread} }
+// RoomTimers are the timers of an agent in a room. changed is called when one was set or cancelled.
+func RoomTimers(app *service.Service, thread chat.ThreadID, changed func()) timer.Timers {
+	return roomTimers{app, changed, thread}
+}
 
 // Set implements timer.Timers.
 func (t roomTimers) Set(ctx context.Context, n timer.New) (timer.Timer, error) {
@@ -76,7 +80,7 @@ func (t roomTimers) Set(ctx context.Context, n timer.New) (timer.Timer, error) {
 	if _, err := t.app.DB.AddSchedule(ctx, s); err != nil {
 		return timer.Timer{}, err
 	}
-	t.app.SchedulesChanged()
+	t.changed()
 	return timer.Timer{ID: s.ID, Due: s.Due}, nil
 }
 
@@ -131,7 +135,7 @@ func (t roomTimers) lastPerson(ctx context.Context) (time.Time, error) {
 		return time.Time{}, err
 	}
 	last := time.Unix(0, 0)
-	for ev, err := range t.app.DB.AllEvents(ctx, t.thread, max(0, row.Next-maxAnswered)) {
+	for ev, err := range t.app.DB.AllEvents(ctx, t.thread, max(0, row.Next-lookedBack)) {
 		if err != nil {
 			return last, err
 		}
@@ -161,19 +165,22 @@ func (t roomTimers) Cancel(ctx context.Context, name string) error {
 	if _, err := t.app.DB.RemoveSchedule(ctx, s.ID); err != nil {
 		return err
 	}
-	t.app.SchedulesChanged()
+	t.changed()
 	return nil
 }
+
+// lookedBack is how many events are looked at for when a person spoke.
+const lookedBack = 1000
 
 // maxFuture is how many of what is planned a model is shown.
 const maxFuture = 20
 
 // FutureNote tells a model what is planned in its thread, and what may be done about words that nobody waits for.
-func (s *Service) FutureNote() runsetup.NoteSource {
+func FutureNote(app *service.Service) runsetup.NoteSource {
 	return runsetup.NoteSource{What: "future", Gone: "Nothing is planned here any more.", Text: func(ctx context.Context, at runsetup.NoteContext) (string, error) {
-		list, err := s.DB.SchedulesIn(ctx, at.Row.ID, maxFuture)
+		list, err := app.DB.SchedulesIn(ctx, at.Row.ID, maxFuture)
 		// One that is being kept at this moment is the present.
-		list = slices.DeleteFunc(list, func(f schedule.Schedule) bool { return !f.Begins.After(s.Now()) })
+		list = slices.DeleteFunc(list, func(f schedule.Schedule) bool { return !f.Begins.After(app.Now()) })
 		if err != nil || len(list) == 0 && !scheduledRun(at) {
 			return "", err
 		}

@@ -1,0 +1,28 @@
+package app
+
+import (
+	"chorus/internal/service"
+	"chorus/internal/service/hooks"
+	"chorus/internal/service/memories"
+	"chorus/internal/service/processes"
+	"chorus/internal/service/schedules"
+	"chorus/internal/service/skills"
+)
+
+// handlers carry out the operations that have packages of their own, by way of a handler of sessions.
+func (a *App) handlers(h *service.Handler) []any {
+	return []any{memories.New(a.Service), skills.New(a.Service, h), a.Schedules(h), a.hooksOf(h), a.processesOf(h)}
+}
+
+// Schedules carry out the operations on schedules, by way of a handler of sessions.
+func (a *App) Schedules(h *service.Handler) *schedules.Handler {
+	return schedules.New(a.Service, h, schedules.Options{Channels: a.Host, Changed: a.schedulesChanged})
+}
+
+func (a *App) hooksOf(h *service.Handler) *hooks.Handler {
+	return hooks.New(a.Service, h, hooks.Options{Changed: a.hooks.Changed, Cancel: a.hooks.Cancel})
+}
+
+func (a *App) processesOf(h *service.Handler) *processes.Handler {
+	return processes.New(a.Service, h, processes.Options{Watcher: a.Processes, Shown: &a.shownHooks})
+}
