@@ -266,7 +266,15 @@ func (c *cluster) knownOn(what string, knows func(*clusterNode) bool) {
 		}
 	}
 	now := time.Now()
-	c.known.add(now.Sub(begun), c.machine.busy(begun, now))
+	took := now.Sub(begun)
+	if took > c.known.bar {
+		last := "no fault"
+		if n := len(c.faults); n > 0 {
+			last = c.faults[n-1].String()
+		}
+		c.t.Logf("%s was known everywhere after %s; the last fault was: %s", what, took, last)
+	}
+	c.known.add(took, c.machine.busy(begun, now))
 }
 
 // judge measures what the faults led to.

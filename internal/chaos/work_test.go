@@ -386,7 +386,9 @@ func (s *soak) open() string {
 func (s *soak) cleaned() {
 	s.t.Helper()
 	for _, p := range s.projects {
-		polltest.Until(s.t, "only main is left in "+p.git, func() bool { return strings.TrimSpace(s.git(p, "branch", "--format=%(refname:short)")) == "main" })
+		if !polltest.Soon(func() bool { return strings.TrimSpace(s.git(p, "branch", "--format=%(refname:short)")) == "main" }) {
+			s.t.Fatalf("more than main is left in %s:\n%s%s", p.git, s.git(p, "branch", "--all", "--verbose"), s.git(p, "worktree", "list"))
+		}
 	}
 }
 

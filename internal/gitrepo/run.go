@@ -159,7 +159,7 @@ func (r *runner) run(ctx context.Context, program, verb string, c command) (stri
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(limited, program, c.args...)
-	process.Lead(cmd)
+	process.LeadTidy(cmd) // a git that is killed leaves its lock files, and nobody can change the ref any more
 	cmd.Dir, cmd.Env = c.dir, slices.Concat(r.env, c.env)
 	if c.stdin != "" {
 		cmd.Stdin = strings.NewReader(c.stdin)
@@ -167,9 +167,12 @@ func (r *runner) run(ctx context.Context, program, verb string, c command) (stri
 	out := &bounded{max: cmp.Or(c.max, maxOutput), full: cancel}
 	said := &lines{on: c.onLine}
 	cmd.Stdout, cmd.Stderr = out, said
-	cmd.Cancel = func() error { process.KillGroup(cmd); return nil }
-	cmd.WaitDelay = 2 * time.Second // for a pipe that somebody keeps open
+	cmd.Cancel = func() error { process.TerminateGroup(cmd); return nil }
+	cmd.WaitDelay = 2 * time.Second // for tidying up, and for a pipe that somebody keeps open
 	err := cmd.Run()
+	if limited.Err() != nil {
+		process.KillGroup(cmd)
+	}
 	said.flush()
 	var ended *exec.ExitError
 	switch {

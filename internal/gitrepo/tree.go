@@ -203,8 +203,8 @@ func (t *Tree) Commit(ctx context.Context, c Commit) (Committed, error) {
 	if err := t.on(ctx, c.Branch); err != nil {
 		return Committed{}, err
 	}
-	if t.claim != nil { // whoever wrote the index was killed
-		_ = os.Remove(filepath.Join(t.gitDir, "index.lock"))
+	if t.claim != nil {
+		t.dropLocks(c.Branch)
 	}
 	out, err := t.commit(ctx, c, words)
 	return out, explain(err)

@@ -154,9 +154,20 @@ func (t *Tree) adopt(ctx context.Context, branch string) error {
 	if err != nil || !sameFile(strings.TrimSpace(strings.TrimPrefix(string(data), "gitdir: ")), t.gitDir) {
 		return fail(ErrTampered, "the .git of the worktree %s was replaced: look what is in it, then remove the worktree", t.path)
 	}
-	// Whoever wrote the index was killed: the claim is ours.
-	_ = os.Remove(filepath.Join(t.gitDir, "index.lock"))
+	t.dropLocks(branch)
 	return t.on(ctx, branch)
+}
+
+// dropLocks removes the locks that a git of the worktree left when it was killed. The claim is ours, so whoever made them is gone.
+func (t *Tree) dropLocks(branch string) {
+	for _, lock := range []string{filepath.Join(t.gitDir, "index.lock"), filepath.Join(t.gitDir, "HEAD.lock"), t.repo.refLock(branch)} {
+		_ = os.Remove(lock)
+	}
+}
+
+// refLock is the file by which git locks a branch.
+func (r *Repo) refLock(branch string) string {
+	return filepath.Join(r.common, "refs/heads", filepath.FromSlash(branch)+".lock")
 }
 
 // discard removes what is left of a tree. It may be repeated.
@@ -414,6 +425,7 @@ func (r *Repo) DeleteBranch(ctx context.Context, branch string) error {
 			return explain(err)
 		}
 	}
+	_ = os.Remove(r.refLock(branch)) // no worktree has the branch: a git that was killed left it
 	_, err = r.git(ctx, command{args: []string{"update-ref", "--no-deref", "-d", "refs/heads/" + branch}})
 	return explain(err)
 }

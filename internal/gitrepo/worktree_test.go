@@ -26,7 +26,9 @@ func TestATreeIsTakenUpAgain(t *testing.T) {
 	r := f.own()
 	tree := f.add(r, "t1", "t1/work")
 	f.write(tree.Path()+"/half.txt", "half\n")
-	f.write(tree.GitDir()+"/index.lock", "") // the agent's git was killed
+	for _, lock := range []string{tree.GitDir() + "/index.lock", tree.GitDir() + "/HEAD.lock", f.path("own/refs/heads/t1/work.lock")} {
+		f.write(lock, "") // the agent's git was killed
+	}
 	tree.Close()
 	tree = f.add(r, "t1", "t1/work")
 	if f.read(tree.Path()+"/half.txt") != "half\n" {

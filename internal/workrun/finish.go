@@ -106,7 +106,7 @@ func (r *Runner) trouble(ctx context.Context, t work.Task, err error) (times int
 	l.until = r.Now().Add(work.Backoff(tryAgain, l.times))
 	r.late[t.ID] = l
 	r.mu.Unlock()
-	r.Log.Warn("a finished task cannot be merged yet: "+err.Error(), "component", "work", "event", "task_not_merged", "task", t.ID, "again", l.until)
+	r.Log.Warn("a finished task waits: "+err.Error(), "component", "work", "event", "task_not_merged", "task", t.ID, "again", l.until)
 	return l.times
 }
 
@@ -382,23 +382,32 @@ func (r *Runner) remove(ctx context.Context, w work.Worktree) {
 	if t, err := r.Tasks.Task(ctx, w.Task); err == nil && t.State != work.Completed {
 		return // somebody wants it after all
 	}
+	if err := r.removeTree(ctx, w); err != nil {
+		r.trouble(ctx, work.Task{ID: w.Task}, fmt.Errorf("its checkout and branch are not removed yet: %w", err))
+	}
+}
+
+// removeTree removes a checkout and its branch, and forgets them last: what could not be removed is tried again.
+func (r *Runner) removeTree(ctx context.Context, w work.Worktree) error {
 	repo, known, err := r.open(ctx, w.Project, w.Repo)
-	if err != nil { // its project is gone: the folder is what is left
-		_ = r.Tasks.RemoveWorktree(ctx, w.Task)
-		return
+	if errors.Is(err, errNoRepo) || errors.Is(err, gitrepo.ErrNotARepository) {
+		return r.Tasks.RemoveWorktree(ctx, w.Task) // there is nothing to remove it from
+	}
+	if err != nil {
+		return err
 	}
 	if err := repo.Remove(ctx, w.Path); err != nil {
-		r.trouble(ctx, work.Task{ID: w.Task}, err)
-		return
+		return err
 	}
 	if w.Branch != known.Branch {
-		if err := repo.DeleteBranch(ctx, w.Branch); err != nil && ctx.Err() == nil {
+		err := repo.DeleteBranch(ctx, w.Branch)
+		if errors.Is(err, gitrepo.ErrInUse) || errors.Is(err, gitrepo.ErrDenied) || errors.Is(err, gitrepo.ErrRejected) { // somebody looks at it, or the remote keeps it
 			r.Log.Info("the branch of a task stays: "+err.Error(), "component", "work", "event", "branch_stays", "task", w.Task)
+		} else if err != nil {
+			return err
 		}
 	}
-	if err := r.Tasks.RemoveWorktree(ctx, w.Task); err != nil && ctx.Err() == nil {
-		r.trouble(ctx, work.Task{ID: w.Task}, err)
-	}
+	return r.Tasks.RemoveWorktree(ctx, w.Task)
 }
 
 // Diff is what a task changed: what was merged, or what its checkout has now.

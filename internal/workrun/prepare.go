@@ -59,8 +59,11 @@ func (r *Runner) open(ctx context.Context, project, id string) (*gitrepo.Repo, w
 		}
 		return repo, known, err
 	}
-	return nil, work.Repo{}, fmt.Errorf("project %s has no repository %s any more; edit the task or add it again", project, id)
+	return nil, work.Repo{}, fmt.Errorf("project %s has %w %s any more; edit the task or add it again", project, errNoRepo, id)
 }
+
+// errNoRepo is a repository that was taken out of its project, or went with it.
+var errNoRepo = errors.New("no repository")
 
 func (r *Runner) openRepo(ctx context.Context, known work.Repo) (*gitrepo.Repo, error) {
 	switch known.Kind {

@@ -369,6 +369,49 @@ func TestTroubleIsTriedAgainLessAndLessOften(t *testing.T) {
 	}
 }
 
+// A branch that cannot be removed because another git holds a lock is removed when the lock is gone.
+func TestABranchThatIsLockedIsRemovedLater(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	lock := filepath.Join(h.repo, ".git", "packed-refs.lock")
+	h.worker = func(_ work.Task, dir string) chat.RunEnded {
+		h.write(filepath.Join(dir, "a.txt"), "a")
+		h.write(lock, "")
+		return done()
+	}
+	task := h.task("a", nil)
+	h.settle(task.ID, work.Completed)
+	trees := func() []work.Worktree {
+		t.Helper()
+		for range 5 {
+			if _, err := h.Round(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			h.Wait()
+		}
+		trees, err := h.queue.Worktrees(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return trees
+	}
+	if left := trees(); len(left) != 1 {
+		t.Fatalf("its branch is there, and forgotten: %v", left)
+	}
+	if err := os.Remove(lock); err != nil {
+		t.Fatal(err)
+	}
+	h.mu.Lock()
+	h.now = h.now.Add(time.Minute)
+	h.mu.Unlock()
+	if left := trees(); len(left) != 0 {
+		t.Errorf("it is not removed: %v", left)
+	}
+	if got := h.git("-C", h.repo, "branch", "--format=%(refname:short)"); got != "main" {
+		t.Errorf("branches are left: %s", got)
+	}
+}
+
 // A process is killed between giving a task to a worker and preparing it, and another one while the worker's end waits to be merged.
 func TestAnotherProcessGoesOn(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,18 @@ func (c *Collector) Close(stream int) {
 func (c *Collector) Fill(res *sandbox.Result) { c.out.fill(res) }
 
 // Lead puts what cmd will start into a group of its own that dies with us.
-func Lead(cmd *exec.Cmd) { cmd.SysProcAttr = attributes() }
+func Lead(cmd *exec.Cmd) { cmd.SysProcAttr = attributes(syscall.SIGKILL) }
+
+// LeadTidy is Lead for a program that tidies up when it is asked to end, as git does with its lock files: it is asked when we die, and by
+// TerminateGroup.
+func LeadTidy(cmd *exec.Cmd) { cmd.SysProcAttr = attributes(syscall.SIGTERM) }
+
+// TerminateGroup asks the group that cmd, started after LeadTidy, is the leader of to end.
+func TerminateGroup(cmd *exec.Cmd) {
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+	}
+}
 
 // KillGroup kills the group that cmd, started after Lead, is the leader of.
 func KillGroup(cmd *exec.Cmd) {

@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// attributes put the child into a group of its own, and have it die with us.
-func attributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+// attributes put the child into a group of its own, and have it get the signal when we die.
+func attributes(signal syscall.Signal) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: signal}
 }
 
 // proc is one line of the process table.

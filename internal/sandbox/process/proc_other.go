@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+func attributes(syscall.Signal) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // killTree kills the group of leader. Without /proc a child that left the group
 // cannot be found.
