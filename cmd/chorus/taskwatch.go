@@ -33,8 +33,8 @@ each step is a line of its own. The exit code is 1 if the task failed or is bloc
 		}}
 }
 
-// watchEvery is how often the task's state is looked at: what git does with it is in no conversation.
-const watchEvery = 500 * time.Millisecond
+// drawEvery is how often the line is drawn: its clock and its sign turn.
+const drawEvery = 500 * time.Millisecond
 
 // taskWatch shows a task that is worked on.
 type taskWatch struct {
@@ -63,7 +63,8 @@ func (c *program) watchTask(ctx context.Context, to cli.Connection, id string) e
 		return err
 	}
 	steps := followTask(ctx, to, t)
-	tick := time.NewTicker(watchEvery)
+	changes := operations.WorkChanges(ctx, to, to.Caller, operations.WorkWait{Task: t.ID}) // what git does with it is in no conversation
+	tick := time.NewTicker(drawEvery)
 	defer tick.Stop()
 	defer w.clear()
 	for {
@@ -75,7 +76,10 @@ func (c *program) watchTask(ctx context.Context, to cli.Connection, id string) e
 			return ctx.Err()
 		case step := <-steps:
 			w.step(step)
+			continue
 		case <-tick.C:
+			continue
+		case <-changes:
 		}
 		if t, err = operations.GetTask.Call(ctx, to, to.Caller, operations.TaskRef{ID: id}); err != nil {
 			return err

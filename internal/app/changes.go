@@ -9,12 +9,14 @@ import (
 )
 
 // Changes has a value when something that the overview pages show has changed, or another process
-// wrote anything, or when something of the work has, until ctx ends. Changes that come before the last one was received are one.
+// wrote anything, or when something of the work has, until ctx ends; then it is closed. Changes that come before the last one was
+// received are one.
 func (a *App) Changes(ctx context.Context) <-chan struct{} {
 	subscription := a.Bus.SubscribeAllProcesses(chat.KindReceived, chat.KindRefused, chat.KindRunStarted, chat.KindRunEnded, chat.KindApprovalAsked, chat.KindApprovalAnswered, chat.KindForked)
 	tasks, elsewhere := a.Bus.Subscribe(work.EventsWritten), a.Bus.SubscribeTopic(workrun.ChangedElsewhere)
 	out := make(chan struct{}, 1)
 	go func() {
+		defer close(out)
 		defer subscription.Close()
 		defer tasks.Close()
 		defer elsewhere.Close()

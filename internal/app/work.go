@@ -80,6 +80,11 @@ func (a *App) wireWork() {
 				a.work.Changed()
 				h.Engine.NotifyPeers(workrun.ChangedElsewhere)
 			},
+			Changes: func(ctx context.Context) <-chan struct{} {
+				ctx, cancel := context.WithCancel(ctx)
+				context.AfterFunc(h.Stopping(), cancel)
+				return a.Changes(ctx)
+			},
 			CheckPlace: func(dir string) error { return a.Settings.CheckPlace("", dir) }, Tools: projectTools{a}, RepoOf: h.RepoOf,
 			Channels: a.Host.ProjectChannels(), AutoChannels: a.Shared.ProjectChannels,
 			Abort: func(ctx context.Context, thread chat.ThreadID, by string) (bool, error) {

@@ -34,6 +34,7 @@ type Tasks interface {
 type Queue interface {
 	GetWorkStatus(context.Context, operation.Caller, operation.None) (WorkStatus, error)
 	GetRecentEvents(context.Context, operation.Caller, WorkEventQuery) (operation.List[WorkEvent], error)
+	WaitForWork(context.Context, operation.Caller, WorkWait) (WorkNews, error)
 	GetTokenUsage(context.Context, operation.Caller, TokenUsageQuery) (TokenUsage, error)
 	ControlOrchestrator(context.Context, operation.Caller, OrchestratorAction) (Orchestrator, error)
 	GetTaskGraph(context.Context, operation.Caller, TaskGraphQuery) (TaskGraph, error)
@@ -50,7 +51,7 @@ type NewTask struct {
 	Type        string   `json:"taskType,omitempty" enum:"bugfix,chore,docs,feature,plan,refactor,research,test" tool:"task_type" cli:"type" slash:"type" doc:"what kind of work it is"`
 	Agent       string   `json:"agent,omitempty" maxLen:"64" noun:"agent" slash:"-" doc:"who works on it; left out: the default agent"`
 	Needs       []string `json:"dependsOn,omitempty" maxItems:"50" tool:"depends_on" cli:"needs" slash:"-" doc:"ids of tasks that must be completed before"`
-	MaxRetries  int      `json:"maxRetries,omitempty" min:"1" max:"20" tool:"max_retries" slash:"-" doc:"after so many failures it is blocked; left out: 3"`
+	MaxRetries  *int     `json:"maxRetries,omitempty" min:"1" max:"20" tool:"max_retries" slash:"-" doc:"after so many failures it is blocked; left out: 3"`
 	Key         string   `json:"-" key:"true"`
 }
 
@@ -269,6 +270,20 @@ type WorkEvent struct {
 	At        time.Time `json:"timestamp"`
 }
 
+// WorkWait says for which events to wait.
+type WorkWait struct {
+	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" doc:"only those of a project"`
+	Task    string `json:"taskId,omitempty" maxLen:"64" noun:"task" doc:"only those of a task"`
+	After   int64  `json:"after,omitempty" min:"0" max:"9007199254740991" doc:"only later ones; left out: the answer comes at once and says where now is, unless nothing has happened ever"`
+	Wait    int    `json:"waitSeconds,omitempty" min:"1" max:"60" default:"25" doc:"how long the answer may wait for the first one"`
+}
+
+// WorkNews is what happened since.
+type WorkNews struct {
+	Items []WorkEvent `json:"items"`
+	After int64       `json:"after" doc:"where to wait next"`
+}
+
 // TokenUsageQuery says whose tokens.
 type TokenUsageQuery struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"by task, of a project"`
@@ -470,6 +485,11 @@ var (
 		Columns: "WHEN=timestamp:minute | EVENT=eventType | PROJECT=projectId | TASK=taskId | BY=by:24 | TEXT=text:60",
 		Empty:   "nothing happened yet"}, Queue.GetRecentEvents)
 
+	WaitForWork = operation.New(operation.Info{Name: "work.wait", Help: "Wait for what happens to tasks and projects", Scope: operation.Read,
+		Doc:    "The answer comes with the first event behind after, or without one when the time is over; ask again with the after that it gives. At most 200 events come at once.",
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/work/wait", ID: "waitForWork", Tag: "tasks"}}}, Queue.WaitForWork)
+
 	GetTokenUsage = operation.New(operation.Info{Name: "work.tokens", Help: "Show what tasks took, by project, task or agent", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/work/tokens", ID: "getTokenUsage", Tag: "tasks"}},
@@ -487,5 +507,5 @@ var (
 
 func tasks() []operation.Any {
 	return []operation.Any{ListTasks, CreateTask, GetChainHealth, GetTask, EditTask, StopTask, RestartTask, ReopenTask, ResolveConflict, DeleteTask, ApproveTask, SkipTask, SetTaskStatus, GetTaskResult,
-		GetTaskDiff, GetTaskTree, GetAgentError, AddDependency, RemoveDependency, GetWorkStatus, GetRecentEvents, GetTokenUsage, ControlOrchestrator, GetTaskGraph}
+		GetTaskDiff, GetTaskTree, GetAgentError, AddDependency, RemoveDependency, GetWorkStatus, GetRecentEvents, WaitForWork, GetTokenUsage, ControlOrchestrator, GetTaskGraph}
 }

@@ -90,6 +90,9 @@ func (s *streams) hasTold(thread chat.ThreadID) bool {
 	return s.told[thread]
 }
 
+// Stopping ends when the server stops.
+func (o *Handler) Stopping() context.Context { return o.app.Serving.drained }
+
 // StopStreams ends every stream.
 func (s *Service) StopStreams() { s.Serving.close() }
 

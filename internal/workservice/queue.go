@@ -173,7 +173,7 @@ func (h *Handler) GetRecentEvents(ctx context.Context, by operation.Caller, in o
 			if !by.May(operation.Admin) && !slices.Contains(visible, e.Project) {
 				continue
 			}
-			out.Items = append(out.Items, operations.WorkEvent{ID: e.ID, Type: e.Type, ProjectID: e.Project, TaskID: e.Task, By: e.By, ByName: name(e.By), From: string(e.From), To: string(e.To), Text: e.Text, At: e.At})
+			out.Items = append(out.Items, shownEvent(e, name))
 			if len(out.Items) == f.Limit {
 				out.Next = strconv.FormatInt(e.ID, 10)
 				return out, nil
@@ -184,6 +184,10 @@ func (h *Handler) GetRecentEvents(ctx context.Context, by operation.Caller, in o
 		}
 	}
 	return out, nil
+}
+
+func shownEvent(e work.Event, name func(string) string) operations.WorkEvent {
+	return operations.WorkEvent{ID: e.ID, Type: e.Type, ProjectID: e.Project, TaskID: e.Task, By: e.By, ByName: name(e.By), From: string(e.From), To: string(e.To), Text: e.Text, At: e.At}
 }
 
 // maxUsageLines is how many tasks, agents or projects are named with what they took: those that took most.

@@ -92,6 +92,9 @@ type Options struct {
 	Audit func(ctx context.Context, by operation.Caller, action, detail string) error
 	// Changed is called when there may be something to begin.
 	Changed func()
+	// Changes has a value when something of the work may have changed, until ctx ends, and is closed when nobody is to wait any longer; nil:
+	// nobody tells.
+	Changes func(ctx context.Context) <-chan struct{}
 	// Git does what needs a repository.
 	Git Git
 	// NameOf is what people call somebody; nil: their keys are shown.

@@ -107,7 +107,10 @@ func (h *Handler) CreateTask(ctx context.Context, by operation.Caller, in operat
 		return operations.Task{}, err
 	}
 	t := work.Task{Project: p.ID, Title: strings.TrimSpace(in.Title), Description: cmp.Or(strings.TrimSpace(in.Description), strings.TrimSpace(in.Title)), Priority: cmp.Or(in.Priority, work.DefaultPriority),
-		Repo: in.Repo, Approval: in.Approval, Type: in.Type, Agent: cmp.Or(in.Agent, h.o.Agent), MaxRetries: cmp.Or(in.MaxRetries, work.DefaultMaxRetries), Owner: by.Acting(), Origin: by.Session}
+		Repo: in.Repo, Approval: in.Approval, Type: in.Type, Agent: cmp.Or(in.Agent, h.o.Agent), MaxRetries: work.DefaultMaxRetries, Owner: by.Acting(), Origin: by.Session}
+	if in.MaxRetries != nil {
+		t.MaxRetries = *in.MaxRetries
+	}
 	if err := h.o.FindAgent(ctx, t.Agent); err != nil {
 		return operations.Task{}, operation.InvalidField("agent", "%s", err)
 	}

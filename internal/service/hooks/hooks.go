@@ -423,6 +423,7 @@ func (o *Handler) ListHookRuns(ctx context.Context, by operation.Caller, in oper
 			return out, err
 		}
 	}
+	out.Items = []operations.HookRun{} // none is not null
 	most := operation.Limit(in.Limit, shownHookRuns, maxHooks)
 	runs, err := o.app.DB.HookRunsBefore(ctx, h.ID, after, most+1)
 	for _, r := range runs[:min(len(runs), most)] {

@@ -31,8 +31,7 @@ type Options struct {
 	// Tool makes the tool of an operation, which runs as the caller in its context.
 	Tool    func(d *operation.Definition, name string) tool.Tool
 	Version string
-	// Changes has a value when something of the work may have changed, until ctx ends; nil: what clients follow of it is looked at every
-	// few seconds.
+	// Changes has a value when something of the work may have changed, until ctx ends; nil: the executor is asked.
 	Changes func(ctx context.Context) <-chan struct{}
 	Log     *slog.Logger // nil: nothing is logged
 }

@@ -102,7 +102,7 @@ func (s *subscriptions) follower(ctx context.Context, by operation.Caller, uri s
 	if err != nil {
 		return nil, s.s.unreadable(&sdk.ReadResourceRequest{Params: &sdk.ReadResourceParams{URI: uri}}, err)
 	}
-	return func(ctx context.Context) { s.followWork(ctx, uri, known, read) }, nil
+	return func(ctx context.Context) { s.followWork(ctx, by, uri, known, read) }, nil
 }
 
 // workResource is the operation that reads a resource of the work.
@@ -125,20 +125,14 @@ func workResource(uri string) (d *operation.Definition, in any, ok bool) {
 	return nil, nil, false
 }
 
-// lookEvery is how often followed resources of the work are read where nothing says that they may have changed.
-const lookEvery = 5 * time.Second
-
 // followWork tells of changes of a resource of the work until ctx ends, or it is gone. known is what the client could read when it
 // subscribed.
-func (s *subscriptions) followWork(ctx context.Context, uri, known string, read func(context.Context) (string, error)) {
+func (s *subscriptions) followWork(ctx context.Context, by operation.Caller, uri, known string, read func(context.Context) (string, error)) {
 	var changed <-chan struct{}
-	var every <-chan time.Time
 	if s.s.o.Changes != nil {
 		changed = s.s.o.Changes(ctx)
 	} else {
-		ticker := time.NewTicker(lookEvery)
-		defer ticker.Stop()
-		every = ticker.C
+		changed = operations.WorkChanges(ctx, s.s.o.Executor, by, operations.WorkWait{})
 	}
 	for { // first at once: something may have changed since it was read
 		now, err := read(ctx)
@@ -159,7 +153,6 @@ func (s *subscriptions) followWork(ctx context.Context, uri, known string, read 
 		}
 		select {
 		case <-changed:
-		case <-every:
 		case <-ctx.Done():
 			return
 		}
