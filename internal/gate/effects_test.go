@@ -23,8 +23,9 @@ import (
 	"chorus/internal/transcript"
 )
 
-// withoutPrograms are effects that the shell has by itself, in the workspace: only the judge of the text can forbid them.
-var withoutPrograms = []string{"cd sub 2>/dev/null; echo x > ../f3"}
+// onlyByText are effects that only the judge of the text can forbid: the shell has them by itself, in the workspace, or they are
+// there because the remote is a folder that these commands can write.
+var onlyByText = []string{"cd sub 2>/dev/null; echo x > ../f3", "git -C ../remote.git fetch -q ../ws main:main", "git --git-dir=../remote.git fetch -q . main:main"}
 
 // TestEffectsBehindTheGate: the ways around the rules as if the text had not been judged at all, so that only the sandbox and
 // the judge of programs are left: by default where a denied program does it, by all rules otherwise. None has its effect.
@@ -49,7 +50,7 @@ func TestEffectsBehindTheGate(t *testing.T) {
 	roots := []sandbox.Root{{Path: filepath.Join(p.Dir, "ws"), Writable: true}, {Path: filepath.Join(p.Dir, "remote.git"), Writable: true}, {Path: filepath.Join(p.Dir, "bin")}}
 	judges := map[string]sandbox.Judge{}
 	for _, c := range effects.Cases() {
-		if c.Effect == "none" || slices.Contains(withoutPrograms, c.Command) {
+		if c.Effect == "none" || slices.Contains(onlyByText, c.Command) {
 			continue
 		}
 		mode := ChildrenJudge

@@ -17,7 +17,9 @@ func (w *writer) builtinArguments(name string, args []*syntax.Word) {
 		w.assigningArguments(name, args)
 	case "wait":
 		w.literals(name, args, func(s string) bool { return s == "-n" || s == "-f" || !strings.HasPrefix(s, "-") })
-	case "umask", "ulimit", "jobs", "times", "shift", "return", "exit", "break", "continue":
+	case "jobs":
+		w.literals(name, args, func(s string) bool { return !strings.HasPrefix(s, "-") || !strings.Contains(s, "x") })
+	case "umask", "ulimit", "times", "shift", "return", "exit", "break", "continue":
 		if name == "exit" || name == "return" || name == "shift" {
 			return // of a number they make a number, of anything else an error
 		}

@@ -271,7 +271,7 @@ func (w *walker) nested(p *Part, code string) {
 		p.opaque("nested too deeply")
 		return
 	}
-	sub := &walker{unwrap: w.unwrap + 1, count: w.count, arith: w.arith, cwd: w.cwd, vars: w.vars, drop: w.drop}
+	sub := &walker{unwrap: w.unwrap + 1, count: w.count, arith: w.arith, cwd: w.cwd, vars: w.vars, drop: w.drop, supposed: w.supposed}
 	p.adopt(sub.parse(code).Parts)
 }
 

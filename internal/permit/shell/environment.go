@@ -50,6 +50,28 @@ func changesPrograms(name, value string, known bool) string {
 	return ""
 }
 
+// makes says why setting a variable of make starts a program, or "": make runs what stands in a call of its functions, its
+// recipes are lines of a shell, and those that are built in pass flags on to a compiler.
+func makes(name, value string) string {
+	switch {
+	case strings.HasSuffix(name, "!"):
+		return "make runs the value of " + name
+	case strings.ContainsAny(value, "`;|&\n") || strings.Contains(value, "$(") || strings.Contains(value, "${"):
+		return "the value of " + name + " may be run by make"
+	case !strings.HasSuffix(strings.TrimRight(name, ":+?"), "FLAGS") && name != "TARGET_ARCH" && name != "LDLIBS" && name != "LOADLIBES":
+		return ""
+	}
+	var words []word
+	for f := range strings.FieldsSeq(value) {
+		words = append(words, knownWord(f))
+	}
+	u := readOptions(programs().program("gcc").alone, words, false)
+	if slices.ContainsFunc(u.options, func(g given) bool { return g.spec.effect.matters() }) {
+		return name + " makes a compiler start a program or write a file"
+	}
+	return ""
+}
+
 // decides reports a variable that decides which programs, libraries or start files are used.
 func (t *programTable) decides(name string) bool {
 	if decides, ok := t.variables[name]; ok {

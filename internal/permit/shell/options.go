@@ -166,8 +166,8 @@ func (u *usage) maybeOption(x *word, head string) bool {
 }
 
 func (u *usage) isOption(head string) bool {
-	if strings.HasPrefix(head, "+") {
-		_, ok := u.find("+")
+	if strings.HasPrefix(head, "+") || strings.HasPrefix(head, "@") {
+		_, ok := u.find(head[:1])
 		return ok
 	}
 	return len(head) > 1 && head[0] == '-' || head == "-" && u.row().dash
@@ -209,9 +209,9 @@ func (u *usage) option(i int, head string) int {
 	switch {
 	case head == "-":
 		return i + 1
-	case head[0] == '+':
-		spec, _ := u.find("+")
-		u.add(given{name: "+", spec: spec, value: x.tail(head[1:]), has: true, at: i, inside: true})
+	case head[0] == '+' || head[0] == '@':
+		spec, _ := u.find(head[:1])
+		u.add(given{name: head[:1], spec: spec, value: x.tail(head[1:]), has: true, at: i, inside: true})
 		return i + 1
 	case slices.ContainsFunc(u.rows, func(r *row) bool { return r.anydash }):
 		// Any number of dashes: -script-shell is --script-shell.
@@ -258,12 +258,19 @@ func (u *usage) named(i int, head string) int {
 
 // prefixed finds an option of a single row whose value is attached without =, like -O3.
 func (u *usage) prefixed(head, name, value string, has bool) (string, string, bool, optionSpec, bool) {
+	const short = 3 // with its dash
+	longest := ""
+	var found optionSpec
 	for _, r := range u.rows {
 		for o, spec := range r.options {
-			if spec.arity == attachedValue && strings.HasPrefix(head, o) {
-				return o, head[len(o):], true, spec, true
+			attached := spec.arity == attachedValue || r.joined && spec.arity == takesValue && len(o) <= short
+			if attached && len(o) > len(longest) && strings.HasPrefix(head, o) {
+				longest, found = o, spec
 			}
 		}
+	}
+	if longest != "" {
+		return longest, head[len(longest):], true, found, true
 	}
 	return name, value, has, optionSpec{}, false
 }

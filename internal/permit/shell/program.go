@@ -83,9 +83,10 @@ func (w *walker) knownProgram(p *Part, prog string, words []word, redirs []*synt
 	case r != nil:
 		rd = w.byTable(p, prog, r, words, redirs)
 	default:
-		if why := changesNames(prog, words[1:]); why != "" {
-			p.opaque(why)
-		}
+		w.startsMaybe(p, words[1:])
+	}
+	if why := changesNames(prog, words[1:]); why != "" {
+		p.opaque(why)
 	}
 	if prog == "unset" || prog == "enable" || prog == "shopt" || prog == "alias" {
 		clear(w.funcs) // names may mean something else from here on
@@ -111,6 +112,9 @@ func (w *walker) byTable(p *Part, prog string, r *row, words []word, redirs []*s
 		}
 	}
 	inner := rd.row()
+	if inner.input && (w.piped || readsStdin(redirs)) {
+		p.opaque(rd.name + " runs what it reads from its input")
+	}
 	switch {
 	case inner.opens && len(words) == 2 && slices.Contains([]string{"--version", "--help", "-V"}, words[1].value):
 	case inner.opens:
@@ -202,6 +206,8 @@ func (w *walker) operandEffects(p *Part, prog string, words []word, rd *reading,
 			for _, x := range u.operands {
 				w.written(p, *x.word, "install makes folders", true)
 			}
+		case n > 1 && u.given("--parents") != nil && slices.ContainsFunc(u.operands[:n-1], func(x operand) bool { return !x.known || strings.Contains(x.value, "..") }):
+			p.opaque(rd.name + " --parents writes where the names of its sources lead")
 		case n > 1 && (prog == "scp" || prog == "rsync") && isRemotePath(u.operands[n-1].value):
 		case n > 1 && r.loose: // it is not known which words are values of options
 			for _, x := range u.operands[1:] {
@@ -236,7 +242,7 @@ func (w *walker) optionEffects(p *Part, name string, words []word, from int, u *
 	if u.row().sets && u.row().words != wordsCommand {
 		for _, x := range u.operands {
 			if key, value, ok := strings.Cut(x.value, "="); ok {
-				if why := changesPrograms(key, value, x.known); why != "" {
+				if why := cmp.Or(changesPrograms(key, value, x.known), makes(key, value)); why != "" {
 					p.opaque(why)
 				}
 			}
@@ -293,7 +299,10 @@ func (w *walker) optionEffect(p *Part, name string, words []word, from int, u *u
 			}
 		}
 	case effectWrite, effectTarget:
-		if g.has {
+		if code, pipe := strings.CutPrefix(g.value.value, "|"); pipe { // to strace it is a command
+			p.opaque(option + " starts a program")
+			w.wouldRun(p, code, g.value.known)
+		} else if g.has {
 			w.written(p, g.value, option+" writes a file", g.spec.effect == effectTarget)
 		} else {
 			p.opaque(option + " writes a file")
@@ -469,7 +478,7 @@ func findRoots(u *usage) []string {
 func (w *walker) interpreter(p *Part, words []word, rd *reading) {
 	u := &rd.usage
 	if m := slices.IndexFunc(u.options, func(g given) bool { return g.spec.effect == effectModule }); m >= 0 {
-		module(p, words, rd, &u.options[m])
+		w.module(p, words, rd, &u.options[m])
 		return
 	}
 	if u.has(effectCode) || u.has(effectFile) {
@@ -496,7 +505,7 @@ func (w *walker) interpreter(p *Part, words []word, rd *reading) {
 }
 
 // module treats python -m: modules that are not known to be tools are files like any other.
-func module(p *Part, words []word, rd *reading, g *given) {
+func (w *walker) module(p *Part, words []word, rd *reading, g *given) {
 	at := rd.from + g.at
 	if g.has && !g.inside {
 		at++
@@ -508,6 +517,11 @@ func module(p *Part, words []word, rd *reading, g *given) {
 	case slices.Contains(programs().program("python").unsafe, name):
 		p.opaque("the module " + name + " runs code that it is given")
 	case slices.ContainsFunc(programs().program("python").safe, func(s string) bool { return s == g.value.value || s == name }):
+		if r, ok := programs().rows["python "+g.value.value]; ok {
+			inner := &reading{usage: readOptions(r.alone, words[at+1:], false), name: "python -m " + g.value.value, all: r.alone, from: at + 1}
+			w.optionEffects(p, inner.name, words, inner.from, &inner.usage)
+			w.operandEffects(p, "python", words, inner, nil)
+		}
 	default:
 		p.runsFile(words, at, unreadFile)
 	}

@@ -84,6 +84,7 @@ type walker struct {
 	visited   []cwd           // directories that the current statement may have changed to
 	certain   bool            // the current statement certainly runs, in this shell
 	piped     bool            // stdin is a pipe
+	supposed  bool            // what is read may be started, or not
 	stdin     *syntax.Stmt    // the command that writes into it
 }
 

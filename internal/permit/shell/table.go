@@ -117,7 +117,7 @@ type row struct {
 
 	alone []*row // itself
 
-	stops, loose, single, bundle, exact, digits, dash, sets, verbs, everywhere, anydash, raises, opens bool
+	stops, loose, single, bundle, exact, digits, dash, sets, verbs, everywhere, anydash, raises, opens, input, joined bool
 }
 
 // programTable is programs.txt, read when it is first needed.
@@ -142,11 +142,23 @@ func (t *programTable) program(name string) *row {
 	if r, ok := t.rows[name]; ok {
 		return r
 	}
-	// python3.12 and similar names
-	if r, ok := t.rows[strings.TrimRight(name, "0123456789.")]; ok && r.words == wordsScript {
-		return r
+	for _, other := range otherNames(name) {
+		// What only starts another program needs no rule of its own, so it must be the very one.
+		if r, ok := t.rows[other]; ok && r.words != wordsCommand && r.words != wordsShell && r.words != wordsLogin {
+			return r
+		}
 	}
 	return nil
+}
+
+// otherNames are what a program may be called without the version, the variant or the machine in its name: python3.12,
+// gcc-12, vim.basic, x86_64-linux-gnu-gcc-12.
+func otherNames(name string) []string {
+	if _, tool, ok := strings.Cut(name, "-linux-gnu-"); ok {
+		name = tool
+	}
+	plain, _, _ := strings.Cut(name, ".")
+	return []string{name, strings.TrimRight(name, "0123456789.-"), plain, strings.TrimRight(plain, "0123456789-")}
 }
 
 // verb gives the row of a subcommand; nil if there is nothing special about it.
@@ -237,6 +249,10 @@ func (r *row) trait(name string) *bool {
 		return &r.raises
 	case "opens":
 		return &r.opens
+	case "input":
+		return &r.input
+	case "joined":
+		return &r.joined
 	}
 	return nil
 }
@@ -306,7 +322,7 @@ func (r *row) option(e effect, text string) error {
 	switch {
 	case name == "":
 		return fmt.Errorf("an option without a name: %q", text)
-	case name[0] != '-' && name[0] != '+': // a word that begins so: of=
+	case !strings.ContainsAny(name[:1], "-+@"): // a word that begins so: of=
 		names[0] = name + "="
 	case strings.HasPrefix(name, "--"):
 		r.long = append(r.long, name)

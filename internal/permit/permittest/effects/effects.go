@@ -42,6 +42,15 @@ func RuleSets() map[string]Rules {
 			Deny: []string{`tool:bash:(.*/)?rm( .*)?`},
 			Ask:  []string{`tool:bash:.*`},
 		},
+		"M": {
+			Allow: []string{
+				`tool:bash:(ls|cat|echo|cp|patch|gcc|gcc-12|make|curl|openssl|vim|vim.basic|diff3|sdiff|prove|ar|objcopy|pip|sqlite3|rg)( .*)?`,
+				`tool:bash:python3 -m (json.tool|tarfile|zipfile)( .*)?`,
+				`tool:bash:git (archive|bugreport|bundle|checkout-index|commit|config|fast-export|format-patch|grep|init|ls-remote|pull|worktree)( .*)?`,
+			},
+			Deny: []string{`tool:bash:(.*/)?rm( .*)?`},
+			Ask:  []string{`tool:bash:.*`},
+		},
 	}
 }
 
@@ -83,7 +92,9 @@ func New(t testing.TB) *Project {
 		"ws/evil/ls": "#!/bin/sh\n: > PWNED\n", "ws/x.sh": "#!/bin/sh\ntouch PWNED\nexit 1\n", "ws/x.js": "require('fs').writeFileSync('PWNED', '')\n", "ws/push.sh": "#!/bin/sh\ngit push origin main\n",
 		"ws/e.awk": "BEGIN { system(\"touch PWNED\") }\n", "ws/e.sed": "1e touch PWNED\n", "ws/evil.mk": "a:\n\tgit push origin main\n", "ws/Makefile": "a:\n\techo made\n", "ws/tools/ok.py": "", "ws/tools/a/b": "", "ws/sub:/x": "", "ws/tools/x.pl": "1;\n",
 		"ws/evil.py": "import os\nos.system('git push origin main')\n", "ws/cfg": "Host *\n  ProxyCommand git push origin main\n", "evil.py": "open('PWNED', 'w')\n", "ws/package.json": `{"scripts":{"test":"true"}}`,
-		"ws/go.mod": "module x\n", "ws/x_test.go": "package x\n\nimport \"testing\"\n\nfunc Test(t *testing.T) {}\n",
+		"ws/v.c": "int x;\n", "ws/opts": "-wrapper ./x.sh\n", "ws/opts.curl": "output = ../outside/new\n", "ws/x.patch": "--- precious\n+++ precious\n@@ -1 +1 @@\n-safe\n+evil\n",
+		"ws/evil/pre-commit": "#!/bin/sh\ntouch PWNED\ngit push origin main\n",
+		"ws/go.mod":          "module x\n", "ws/x_test.go": "package x\n\nimport \"testing\"\n\nfunc Test(t *testing.T) {}\n",
 	} {
 		path := filepath.Join(p.template, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o755)); err != nil {
