@@ -86,6 +86,8 @@ type Access struct {
 	Gives    []string         // profiles they may give to an agent
 	Answers  string           // who answers when approval is needed
 	Open     bool             // nothing limits them but the agent itself
+	Project  bool             // the channel is a project's
+	Task     bool             // it is the thread of a task
 }
 
 // ProfileSummary is a profile in a sentence.

@@ -11,6 +11,7 @@ import (
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/markdown"
+	"chorus/internal/permit"
 	"chorus/internal/platform"
 	"chorus/internal/room/mark"
 	"chorus/internal/room/render"
@@ -26,8 +27,8 @@ const (
 )
 
 // cardText is an approval with what is needed to answer it, and the answer once there is
-// one. clipped reports that not all of it is there.
-func (t *Bot) cardText(c render.Card) (text string, clipped bool) {
+// one. asker is the id of whoever asked for the run. clipped reports that not all of it is there.
+func (t *Bot) cardText(c render.Card, asker string) (text string, clipped bool) {
 	var b strings.Builder
 	block := func(kind, s string, most int) {
 		seen := literal(s)
@@ -37,10 +38,10 @@ func (t *Bot) cardText(c render.Card) (text string, clipped bool) {
 		}
 	}
 	if approval.IsQuestion(c.Actions) {
-		return t.questionText(c)
+		return t.questionText(c, asker)
 	}
 	fmt.Fprintf(&b, "**May I?** `%s`\n", mark.Line(c.Tool, 60))
-	lines := strings.Split(strings.Join(c.Actions, "\n"), "\n")
+	lines := strings.Split(plainActions(c.Tool, c.Actions), "\n")
 	if len(lines) > cardLines {
 		lines, clipped = append(lines[:cardLines:cardLines], "…"), true
 	}
@@ -54,12 +55,16 @@ func (t *Bot) cardText(c render.Card) (text string, clipped bool) {
 		clipped = clipped || split.Length(c.Unbound) > cardUnbound
 		b.WriteString(mark.Small("not bound: `"+mark.Line(c.Unbound, cardUnbound)+"`") + "\n")
 	}
-	if c.Rule != "" {
-		b.WriteString(mark.Small("rule: `"+mark.Line(c.Rule, 100)+"`") + "\n")
+	switch name := permit.RuleName(c.Rule); {
+	case name != "":
+		b.WriteString(mark.Small("asked for: "+name) + "\n")
+	case c.Rule != "":
+		clipped = true // the expression is in the details
+		b.WriteString(mark.Small("asked for by a rule of this installation") + "\n")
 	}
 	switch {
 	case c.Open:
-		b.WriteString(t.openText(c))
+		b.WriteString(t.openText(c, asker))
 	case c.By == "":
 		b.WriteString(mark.Small("not needed any more\n"))
 	case c.OK:
@@ -73,19 +78,38 @@ func (t *Bot) cardText(c render.Card) (text string, clipped bool) {
 	return strings.TrimSpace(b.String()), clipped
 }
 
+// plainActions are what a call would do, a line each, without the word for rules in front of them.
+func plainActions(tool string, list []string) string {
+	out := make([]string, len(list))
+	for i, action := range list {
+		rest, named := strings.CutPrefix(action, "tool:")
+		if out[i] = rest; named {
+			out[i] = strings.TrimPrefix(rest, tool+":")
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
 // questionText is a question of somebody else than the agent, which is answered with words.
-func (t *Bot) questionText(c render.Card) (text string, clipped bool) {
+func (t *Bot) questionText(c render.Card, asker string) (text string, clipped bool) {
 	var b strings.Builder
-	_, asker, _ := strings.Cut(c.Actions[0], ":")
+	_, from, _ := strings.Cut(c.Actions[0], ":")
 	seen := literal(c.Preview)
 	clipped = seen != c.Preview || split.Length(seen) > cardActions
-	fmt.Fprintf(&b, "**A question for you** from `%s`\n```\n%s\n```\n", mark.Line(asker, 80), split.Clip(seen, cardActions))
+	fmt.Fprintf(&b, "**A question for you** from `%s`\n```\n%s\n```\n", mark.Line(from, 80), split.Clip(seen, cardActions))
 	switch {
 	case c.Open:
 		if !c.Until.IsZero() {
 			b.WriteString(mark.Small("no answer by " + mark.Time(c.Until) + " means none\n"))
 		}
-		b.WriteString(mark.Small("answer by a reply with your answer, yes to what is suggested, or no"))
+		if rule, err := approval.ParseWho(c.Who); err == nil {
+			b.WriteString(mark.Small(t.whoMay(rule, asker) + " may answer\n"))
+		}
+		way := "by a reply with your answer, yes to what is suggested, or no"
+		if t.caps.Forms {
+			way = "with a button, or " + way
+		}
+		b.WriteString(mark.Small("answer " + way))
 	case c.By == "":
 		b.WriteString(mark.Small("not needed any more\n"))
 	case c.OK:
@@ -120,7 +144,7 @@ func literal(s string) string {
 }
 
 // openText is who is waited for, and until when.
-func (t *Bot) openText(c render.Card) string {
+func (t *Bot) openText(c render.Card, asker string) string {
 	var b strings.Builder
 	rule, err := approval.ParseWho(c.Who)
 	switch {
@@ -128,6 +152,9 @@ func (t *Bot) openText(c render.Card) string {
 		b.WriteString(mark.Small(fmt.Sprintf("%s %s said yes (1 of 2); one more person must\n", render.SignDone, t.MentionPeople(c.FirstYes))))
 	case err == nil && rule.Two:
 		b.WriteString(mark.Small("two people must say yes (0 of 2)\n"))
+	}
+	if err == nil {
+		b.WriteString(mark.Small(t.whoMay(rule, asker) + " may answer\n"))
 	}
 	if !c.Until.IsZero() {
 		b.WriteString(mark.Small("no answer by " + mark.Time(c.Until) + " means no\n"))
@@ -156,9 +183,24 @@ func (b *Bot) mayNot(a approval.Approval, by chat.Principal) string {
 	if may, _ := approval.MayAnswer(rule, a, by); may {
 		return "You have said yes already; now another person must."
 	}
+	asker := ""
+	if string(a.AskedBy.Kind) == b.transport {
+		asker = a.AskedBy.ID
+	}
+	return "This is not yours to answer. Ask " + b.whoMay(rule, asker) + "."
+}
+
+// whoMay is whose answer counts; asker is whoever asked for the run, "": nobody of this platform.
+func (b *Bot) whoMay(rule approval.Who, asker string) string {
 	var who []string
-	if rule.Asker {
-		who = append(who, b.MentionPeople(a.AskedBy.String()))
+	if rule.Anyone {
+		who = append(who, "anybody here")
+	}
+	switch {
+	case rule.Asker && asker != "":
+		who = append(who, mark.Person(asker))
+	case rule.Asker:
+		who = append(who, "whoever asked")
 	}
 	for _, role := range rule.Roles {
 		who = append(who, "those with the role "+role)
@@ -166,7 +208,7 @@ func (b *Bot) mayNot(a approval.Approval, by chat.Principal) string {
 	if rule.Local {
 		who = append(who, "whoever sits at the terminal")
 	}
-	return "This is not yours to answer; it is for " + strings.Join(who, " or ") + "."
+	return strings.Join(who, " or ")
 }
 
 // details is all that there is to know about an approval.

@@ -149,6 +149,27 @@ func (b *Bot) Complete(ctx context.Context, i platform.Invocation, option string
 	return nil
 }
 
+// Fills are commands that know what stands in a form when it is opened; false: it is none of theirs.
+type Fills interface {
+	Fill(ctx context.Context, p platform.Press, f platform.Form) (platform.Form, bool)
+}
+
+// Form implements platform.Sink.
+func (b *Bot) Form(ctx context.Context, p platform.Press) (platform.Form, bool) {
+	f, ok := platform.FormOf(p.Value)
+	if !ok {
+		return f, false
+	}
+	for _, set := range b.commands {
+		if fills, is := set.(Fills); is {
+			if filled, theirs := fills.Fill(ctx, p, f); theirs {
+				return filled, true
+			}
+		}
+	}
+	return f, true
+}
+
 // Press implements platform.Sink. What it gives is shown to the one who pressed.
 func (b *Bot) Press(ctx context.Context, p platform.Press) platform.Answer {
 	a := b.pressed(ctx, p)
@@ -164,6 +185,8 @@ func (b *Bot) pressed(ctx context.Context, p platform.Press) platform.Answer {
 	switch action {
 	case platform.PressYes, platform.PressNo, platform.PressBecause:
 		return says(b.decide(ctx, id, by, action == platform.PressYes, strings.TrimSpace(p.Text)))
+	case platform.PressWords:
+		return says(b.decide(ctx, id, by, true, strings.TrimSpace(p.Text)))
 	case platform.PressAlways:
 		return b.proposeAlways(ctx, id, by)
 	case pressKeep:
@@ -188,7 +211,7 @@ func (b *Bot) decide(ctx context.Context, id string, by chat.Principal, yes bool
 		return "This question is not known any more."
 	}
 	if err == nil {
-		if approval.IsQuestion(a.Actions) {
+		if approval.IsQuestion(a.Actions) && !yes {
 			note = "" // the answer would be taken from it
 		}
 		err = b.Backend.Answer(ctx, id, by, yes, note)

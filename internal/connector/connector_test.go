@@ -71,11 +71,11 @@ func TestCardsFit(t *testing.T) {
 			By:  rapid.SampledFrom([]string{"", "discord:1", "discord:1 and discord:2", "local:ada"}).Draw(t, "by"),
 			Who: rapid.SampledFrom([]string{"", "two", "asker"}).Draw(t, "who"), FirstYes: rapid.SampledFrom([]string{"", "discord:1"}).Draw(t, "first"),
 		}
-		text, clipped := b.cardText(c)
+		text, clipped := b.cardText(c, "7")
 		if n := split.Length(text); n == 0 || n > 2000 {
 			t.Fatalf("a card of %d characters", n)
 		}
-		if whole := strings.Join(c.Actions, "\n"); !clipped && !strings.Contains(strings.ReplaceAll(text, "\n> ", "\n"), strings.TrimSpace(whole)) {
+		if whole := plainActions(c.Tool, c.Actions); !clipped && !strings.Contains(strings.ReplaceAll(text, "\n> ", "\n"), strings.TrimSpace(whole)) {
 			t.Fatalf("a card that is not whole says so: %q of %q", text, whole)
 		}
 	})
@@ -86,13 +86,13 @@ func TestCardsFit(t *testing.T) {
 func TestCardsHideNothing(t *testing.T) {
 	t.Parallel()
 	for _, action := range []string{"tool:bash:rm a*b*", "tool:bash:true ||rm -rf .||", "tool:bash:[ls](https://x.invalid)", "tool:bash:~~not~~ this", "tool:bash:echo _a_b"} {
-		text, clipped := fakeBot(t, Backend{}).cardText(render.Card{Tool: "bash", Actions: []string{action}, Rule: "tool:bash:*", Open: true})
-		if !strings.Contains(text, "```\n"+action+"\n```") || clipped || !strings.Contains(text, "rule: `tool:bash:*`") {
+		text, clipped := fakeBot(t, Backend{}).cardText(render.Card{Tool: "bash", Actions: []string{action}, Rule: "tool:bash:.*", Open: true}, "7")
+		if !strings.Contains(text, "```\n"+strings.TrimPrefix(action, "tool:bash:")+"\n```") || clipped || !strings.Contains(text, "asked for: shell commands") {
 			t.Errorf("%q is shown as %q, %v", action, text, clipped)
 		}
 	}
 	for action, want := range map[string]string{"tool:bash:rm \u202ea\u202c": `rm \u{202e}a\u{202c}`, "tool:bash:a\u200bb": `a\u{200b}b`, "tool:bash:```\n**yes**": "'''\n**yes**\n```"} {
-		text, clipped := fakeBot(t, Backend{}).cardText(render.Card{Tool: "bash", Actions: []string{action}, Open: true})
+		text, clipped := fakeBot(t, Backend{}).cardText(render.Card{Tool: "bash", Actions: []string{action}, Open: true}, "7")
 		if !strings.Contains(text, want) || !clipped {
 			t.Errorf("%q is shown as %q, %v", action, text, clipped)
 		}

@@ -32,6 +32,8 @@ func (b *Bot) handle(ctx context.Context, data any, w *waking) error {
 		e.done <- b.triggered(ctx, e, w)
 	case platform.Connected:
 		return b.connected(ctx, e)
+	case platform.Joined:
+		return b.joined(ctx, e)
 	case platform.Listed:
 		return b.channelsListed(ctx, e)
 	case platform.Opened:

@@ -32,7 +32,10 @@ type places struct {
 }
 
 // ask is a message that waits for an answer.
-type ask struct{ message, channel, post, by string }
+type ask struct {
+	message, channel, post, by string
+	person                     string // by, if that is somebody of this platform
+}
 
 func newPlaces(platform string, thread chat.ThreadID) places {
 	return places{platform: platform, thread: thread, asks: map[int64]ask{}, runs: map[string][]int64{}, cards: map[string]string{}, notices: map[int64]string{}}
@@ -50,6 +53,9 @@ func (p *places) learn(ev chat.Event) {
 		a := ask{channel: e.Channel, post: first(e.Post, e.Channel), by: e.Principal.ID}
 		if ev.Platform == p.platform {
 			a.message = ev.PlatformID
+		}
+		if who := e.Principal.Person(); string(who.Kind) == p.platform {
+			a.person = who.ID
 		}
 		p.asks[ev.Seq] = a
 	case chat.Steered:
@@ -186,12 +192,12 @@ func (t *publisher) message(m render.Message, seq int64) journal.Desired {
 	}
 	if m.Card != nil {
 		var clipped bool
-		p.Text, clipped = t.bot.cardText(*m.Card)
+		p.Text, clipped = t.bot.cardText(*m.Card, t.where.askOf(m.Key).person)
 		p.Panel = t.bot.cardPanel(*m.Card)
 		if m.Card.Open {
 			p.Card, p.Reason, p.Always = m.Card.Approval, t.bot.caps.Forms, t.bot.caps.MaxPanel > 0
 			if approval.IsQuestion(m.Card.Actions) {
-				p.Reason, p.Always = false, false // it is answered by a reply
+				p.Reason, p.Always, p.Words = false, false, t.bot.caps.Forms
 			}
 		}
 		if clipped {
@@ -260,7 +266,7 @@ func (t *publisher) open(ctx context.Context, ev *chat.Event) error {
 	if _, known := b.Platform.Known(e.Post); known || b.can.threads == nil {
 		return nil
 	}
-	name := first(strings.TrimSpace(split.Clip(strings.ReplaceAll(e.Blocks.Text(), "\n", " "), 90)), "conversation")
+	name := threadName(b.Backend.Redact(e.Blocks.Text()))
 	_, err := patiently(ctx, b, b.Patience, "open thread", func(ctx context.Context) (room.Channel, error) {
 		return b.can.threads.OpenOn(ctx, e.Channel, e.Post, name)
 	})

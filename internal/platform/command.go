@@ -149,7 +149,8 @@ type Select struct {
 // Form asks for words before a press is reported.
 type Form struct {
 	Title, Label, Hint string
-	Max                int // characters
+	Value              string // what stands in it already
+	Max                int    // characters
 }
 
 // FormOf is the form that a button opens; false: it opens none. A platform that has no forms
@@ -158,8 +159,12 @@ func FormOf(value string) (Form, bool) {
 	switch action, _, _ := ReadButton(value); action {
 	case PressBecause:
 		return Form{Title: "No, because…", Label: "Why not, or what to do instead", Hint: "The agent is told, and goes on from there.", Max: 1000}, true
+	case PressWords:
+		return Form{Title: "Your answer", Label: "What is the answer?", Hint: "Whoever asked is told these words.", Max: 2000}, true
 	case PressFeedback:
 		return Form{Title: "What is not right?", Label: "What is to be done otherwise", Hint: "The worker is told, and goes on from there.", Max: 4000}, true
+	case PressEdit:
+		return Form{Title: "Edit the task", Label: "What is to be done", Hint: "The next attempt works by these words.", Max: 4000}, true
 	}
 	return Form{}, false
 }
@@ -195,6 +200,7 @@ const (
 	PressNo      = "no"
 	PressBecause = "because" // no, with a reason
 	PressAlways  = "always"  // shows how far a yes could hold
+	PressWords   = "words"   // yes, with the words that were asked for
 	PressDetails = "details"
 	PressStop    = "stop"   // the run that the message belongs to
 	PressHalt    = "halt"   // in a list: the conversation with this id
@@ -202,6 +208,7 @@ const (
 
 	PressTask     = "task"     // does something about a task
 	PressFeedback = "feedback" // the same with words
+	PressEdit     = "edit"     // the same with the words that it has now, to be changed
 	PressNote     = "note"     // does something about a note of a project
 )
 

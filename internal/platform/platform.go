@@ -92,6 +92,9 @@ type Sink interface {
 	// Press and Invoke carry out a button and a command; Complete proposes values for what
 	// somebody is typing. The platform has acknowledged them already where it must.
 	Press(ctx context.Context, p Press) Answer
+	// Form is the form that a button opens (see FormOf), with what stands in it already. It is asked for before the
+	// press is acknowledged, and takes no longer than ctx.
+	Form(ctx context.Context, p Press) (Form, bool)
 	Invoke(ctx context.Context, i Invocation) Answer
 	Complete(ctx context.Context, i Invocation, option string) []Choice
 	// Speaks reports a command that becomes a message. It is not acknowledged before Invoke
@@ -106,6 +109,14 @@ type Event interface{ event() }
 type Connected struct {
 	Self    room.Author
 	Resumed bool // the platform goes on where it stopped: nothing was missed
+}
+
+// Joined is a guild that the bot is in. It comes with every connection, in front of the guild's
+// channels; the connector greets where it is new.
+type Joined struct {
+	Guild, Name string
+	At          time.Time // when the bot was added
+	Greet       string    // the channel for newcomers, or the first in which the bot may write; "": there is none
 }
 
 // Listed names channels that exist. Complete: all of them have been named since the last
@@ -160,6 +171,7 @@ type Pinned struct{ Channel string }
 type Missed struct{ Channel, Message string }
 
 func (Connected) event() {}
+func (Joined) event()    {}
 func (Listed) event()    {}
 func (Opened) event()    {}
 func (Said) event()      {}

@@ -19,6 +19,7 @@ type Post struct {
 	Details string `json:"details,omitempty"` // the approval that a button shows in full
 	Reason  bool   `json:"reason,omitempty"`  // one of the card's buttons asks for a reason
 	Always  bool   `json:"always,omitempty"`  // one of them shows how far a yes could hold
+	Words   bool   `json:"words,omitempty"`   // one of them asks for the answer in words
 	Stop    string `json:"stop,omitempty"`    // the run that its button stops
 	Panel   Panel  `json:"panel,omitempty"`   // it is a panel, where the platform has them
 	// More are further buttons, in front of the one that stops.
@@ -94,6 +95,9 @@ func (p Post) Buttons() []Button {
 	}
 	if p.Card != "" && p.Always {
 		out = slices.Insert(out, 1, Button{Label: "Yes, always…", Value: ButtonValue(PressAlways, p.Card)})
+	}
+	if p.Card != "" && p.Words {
+		out = slices.Insert(out, 0, Button{Label: "Answer…", Value: ButtonValue(PressWords, p.Card)})
 	}
 	if p.Card != "" && p.Reason {
 		out = append(out, Button{Label: "No, because…", Value: ButtonValue(PressBecause, p.Card)})

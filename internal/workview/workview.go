@@ -28,12 +28,13 @@ const (
 	Skip    Action = "skip"
 	Reopen  Action = "reopen"  // with what is not right
 	Resolve Action = "resolve" // the merge conflict, with another task
+	Edit    Action = "edit"    // its description, which is shown to be changed
 	Diff    Action = "diff"
 	Error   Action = "error"
 )
 
 // labels are what buttons are called.
-var labels = map[Action]string{Approve: "Approve", Reject: "Reject…", Stop: "Stop", Restart: "Restart", Skip: "Skip", Reopen: "Reopen…", Resolve: "Resolve the conflict", Diff: "Show diff", Error: "Show error"}
+var labels = map[Action]string{Approve: "Approve", Reject: "Reject…", Stop: "Stop", Restart: "Restart", Skip: "Skip", Reopen: "Reopen…", Resolve: "Resolve the conflict", Edit: "Edit…", Diff: "Show diff", Error: "Show error"}
 
 // Label is what its button is called.
 func (a Action) Label() string { return labels[a] }
@@ -45,7 +46,7 @@ func (a Action) Known() bool { return labels[a] != "" }
 func (a Action) Reads() bool { return a == Diff || a == Error }
 
 // Asks reports whether words are asked for first.
-func (a Action) Asks() bool { return a == Reject || a == Reopen }
+func (a Action) Asks() bool { return a == Reject || a == Reopen || a == Edit }
 
 // Actions are those that are legal now, the most likely first.
 func Actions(t work.Task) []Action {
@@ -72,6 +73,9 @@ func Actions(t work.Task) []Action {
 	}
 	if t.State == work.Failed || t.State == work.Blocked {
 		out = append(out, Error)
+	}
+	if slices.Contains([]work.State{work.Defined, work.Ready, work.Paused, work.Failed, work.Blocked}, t.State) { // a run that is on would not see it
+		out = append(out, Edit)
 	}
 	add(Reopen, work.AdminRestart, work.Completed)
 	return out
@@ -139,6 +143,9 @@ func Labels() []Label {
 // ToneOf is how a state looks.
 func ToneOf(s work.State) Tone { return looks[s].tone }
 
+// Words say where a task in a state is, behind its name.
+func Words(s work.State) string { return looks[s].words }
+
 // Sign is the emoji of a state.
 func Sign(s work.State) string { return looks[s].sign }
 
@@ -149,6 +156,7 @@ type Facts struct {
 	Stuck  []work.Task  // what waits for it while it is blocked
 	Needs  []work.Task  // what it waits for
 	Where  string       // where its conversation is shown, as a mark; "": nowhere
+	May    []string     // who may say yes, as marks or in words; none: whoever sees the project
 }
 
 // Card is what people are shown of a task.
@@ -194,6 +202,9 @@ func Of(f Facts) Card {
 	}
 	if t.PR != "" {
 		b.WriteString(t.PR + "\n")
+	}
+	if len(f.May) > 0 && l.label == needsYes {
+		b.WriteString("Only " + strings.Join(f.May, " or ") + " may say yes.\n")
 	}
 	b.WriteString(mark.Small(small(t)))
 	return Card{Tone: l.tone, Text: b.String(), Actions: Actions(t), Label: LabelOf(t.State)}

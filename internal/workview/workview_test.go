@@ -26,7 +26,7 @@ func TestActionsAreLegal(t *testing.T) {
 				if _, err := work.Next(state, step); err != nil {
 					t.Errorf("%s offers %s: %v", state, a, err)
 				}
-			} else if !a.Reads() {
+			} else if !a.Reads() && a != workview.Edit {
 				t.Errorf("nobody knows what %s does", a)
 			}
 			if a.Label() == "" || !a.Known() || !workview.Legal(task, a) {
@@ -56,6 +56,8 @@ func TestCardSaysWhatMatters(t *testing.T) {
 	}{
 		"blocked": {workview.Facts{Task: work.Task{ID: "calm-otter", Title: "Do *it* @everyone <@1>", State: work.Blocked, Why: "line\ntwo", Moved: at, Retries: 3, MaxRetries: 3}, Stuck: stuck},
 			[]string{`**Do \*it\* @everyone ‹@1›** is blocked <t:1000:R>`, "> line two", "7 tasks cannot go on without it: `a`, `b`, `c`, `d`, `e`, 2 more.", "3 of 3 tries failed"}, "<@1>"},
+		"approvers": {workview.Facts{Task: work.Task{ID: "calm-otter", State: work.AwaitingApproval}, May: []string{"<@1>", "those with the role lead"}},
+			[]string{"Only <@1> or those with the role lead may say yes."}, "discord:"},
 		"approval": {workview.Facts{Task: work.Task{ID: "calm-otter", State: work.AwaitingApproval, PR: "https://x/1"}, Result: &work.Result{Summary: "It is dark.", Files: []string{"a"}, Tokens: 12345, Cost: 20_000_000}},
 			[]string{"It is dark.", "1 file changed, 12,345 tokens, $0.02", "https://x/1"}, ">"},
 		"skipped": {workview.Facts{Task: work.Task{State: work.Completed, Why: "skipped by local:ada"}}, []string{"is done (skipped by local:ada)"}, "> skipped"},

@@ -11,7 +11,6 @@ import (
 	"chorus/internal/platform"
 	"chorus/internal/room"
 	"chorus/internal/room/mark"
-	"chorus/internal/room/route"
 )
 
 // topic is a part of the help: commands that belong together.
@@ -71,20 +70,20 @@ func (e entry) example() string { return strings.TrimSpace(e.words + " " + e.Exa
 
 // pressTopic is the action of the list of topics, overview its choice of none.
 const (
-	pressTopic = "topic"
-	overview   = "overview"
+	pressTopic = connector.PressHelp
+	overview   = connector.PressOverview
 )
 
 // maxOverview is how long the overview may be, so that it fits into a message with what follows.
 const maxOverview = 1700
 
 func (b *Set) help(ctx context.Context, o request) platform.Answer {
-	return b.helpAbout(ctx, o.in, o.Absent, o.Text["topic"])
+	return b.helpAbout(ctx, o, o.Text["topic"])
 }
 
-// helpAbout says how to reach whoever answers here, and what can be commanded: by topic with an
-// example of each, or all commands of one topic.
-func (b *Set) helpAbout(ctx context.Context, in room.Channel, absent bool, about string) platform.Answer {
+// helpAbout says how to reach whoever answers here, what to try, who may do what, and what can be commanded; or all commands of
+// one topic.
+func (b *Set) helpAbout(ctx context.Context, o request, about string) platform.Answer {
 	all := b.topics()
 	a := platform.Answer{Panel: true, Selects: []platform.Select{{Value: platform.ButtonValue(pressTopic, "help"), Hint: "More about a topic"}}}
 	for _, name := range append([]string{overview}, topicNames(all)...) {
@@ -98,15 +97,20 @@ func (b *Set) helpAbout(ctx context.Context, in room.Channel, absent bool, about
 		a.Text = all[at].text()
 		return a
 	}
-	var out strings.Builder
-	reach, err := b.reach(ctx, in)
-	switch {
-	case absent:
-		reach = "I am not in this channel. `/ask` works all the same: the answer comes by direct message."
-	case err != nil:
+	intro, err := b.intro(ctx, o)
+	if err != nil {
 		return says(b.UserMessage(err))
 	}
-	out.WriteString(reach + "\n\n")
+	most := maxOverview
+	if panel := b.Caps().MaxPanel; panel > 0 {
+		most = panel * 9 / 10
+	}
+	a.Text = intro + "\n\n" + b.overview(all, most-len(intro))
+	return a
+}
+
+// overview is every topic in a line, with an example and the names of its commands where there is room for them.
+func (b *Set) overview(all []topic, room int) string {
 	whole, short := "", ""
 	for _, t := range all {
 		line := fmt.Sprintf("**%s**: %s, as in `%s`\n%s\n", t.name, t.about, t.commands[0].example(), mark.Small(t.names()))
@@ -115,19 +119,17 @@ func (b *Set) helpAbout(ctx context.Context, in room.Channel, absent bool, about
 		}
 		short += line
 	}
-	if out.Len()+len(whole) > maxOverview {
+	if len(whole) > room {
 		whole = short
 	}
-	out.WriteString(whole)
 	for _, t := range all {
 		for _, c := range t.commands {
 			if c.Name == "help" {
-				out.WriteString(mark.Small("`" + c.example() + "` explains each command of a topic"))
+				whole += mark.Small("`" + c.example() + "` explains each command of a topic")
 			}
 		}
 	}
-	a.Text = strings.TrimSpace(out.String())
-	return a
+	return strings.TrimSpace(whole)
 }
 
 // names are a topic's commands in a line; those below one name it once.
@@ -158,7 +160,7 @@ func (t topic) text() string {
 	for _, c := range t.commands {
 		needs := ""
 		if c.Needs != platform.Everyone {
-			needs = fmt.Sprintf(" (for those who may %s)", c.Needs)
+			needs = " (for " + those(c.Needs) + ")"
 		}
 		if c.Menu {
 			fmt.Fprintf(&out, "- **%s**: in the menu of a message\n", c.Name)
@@ -178,27 +180,6 @@ func topicNames(all []topic) (names []string) {
 
 func (b *Set) proposeTopics(_ context.Context, o request, option string) []platform.Choice {
 	return choices(slices.DeleteFunc(topicNames(b.topics()), func(name string) bool { return !strings.HasPrefix(name, strings.ToLower(o.Text[option])) }))
-}
-
-// reach says who answers in a channel through this bot, and to what.
-func (b *Set) reach(ctx context.Context, in room.Channel) (string, error) {
-	l, ok, err := b.listenerHere(ctx, in)
-	switch me := mark.Person(b.Self().ID); {
-	case err != nil:
-		return "", err
-	case !ok:
-		return "I do not answer in this channel: it is not mine to read.", nil
-	case in.Guild == "" || in.Guild == room.Direct:
-		return fmt.Sprintf("I am **%s**. In direct messages everything you say is for me; no mention is needed.", l.Name), nil
-	case l.IsRoom():
-		return fmt.Sprintf("I am **%s**. This channel is a room: I read everything, and answer when you mention me (%s), reply to me or use `/ask`.", l.Name, me), nil
-	case l.Answer == route.AnswerAll:
-		return fmt.Sprintf("I am **%s**. I answer every message here, unless it is for another agent.", l.Name), nil
-	case l.Bound && l.Answer != route.AnswerMentioned:
-		return fmt.Sprintf("I am **%s**, and this channel is mine: I answer every message that is not for others. No mention is needed.", l.Name), nil
-	default:
-		return fmt.Sprintf("I am **%s**. Here I answer when you mention me (%s), reply to a message of mine or use `/ask`.", l.Name, me), nil
-	}
 }
 
 // listenerHere is the agent that answers in a channel through this bot; false: none does.

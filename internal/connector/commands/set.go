@@ -66,8 +66,8 @@ func (b *Set) Press(ctx context.Context, p platform.Press) (platform.Answer, boo
 		}
 		return says(b.halt(ctx, p.In, id, b.Principal(p.By), p.Allowed.ManageMessages)), true
 	case pressTopic:
-		a := b.helpAbout(ctx, p.In, p.Absent, p.Chosen)
-		a.Replace = true
+		a := b.helpAbout(ctx, request{platform.Invocation{By: p.By, In: p.In, Absent: p.Absent, Allowed: p.Allowed}, b.Principal(p.By), p.In}, p.Chosen)
+		a.Replace = p.Chosen != "" // else it was a button below something that stays
 		return a, true
 	case platform.PressRetire:
 		return b.retire(ctx, p, id), true

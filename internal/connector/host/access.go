@@ -18,7 +18,7 @@ import (
 )
 
 // Access implements connector.Admin: sender, channel and agent, each with where it is set.
-func (h *Backend) Access(_ context.Context, of connector.Caller, agent string, in room.Channel) (connector.Access, error) {
+func (h *Backend) Access(ctx context.Context, of connector.Caller, agent string, in room.Channel) (connector.Access, error) {
 	thread := chat.ThreadID(h.Platform.Name + ":" + in.Place() + ":" + in.ID + "@" + agent)
 	row := journal.Thread{ID: thread, Place: thread.Place(), Agent: agent}
 	bot, err := h.App.Settings.BotFor(row)
@@ -27,7 +27,7 @@ func (h *Backend) Access(_ context.Context, of connector.Caller, agent string, i
 	}
 	l := gate.LimitsOf(bot, row, func(name string) (*permit.Profile, error) { return h.App.Gate.Rules(bot, name) })
 	at := h.setting(bot, "permissions")
-	out := connector.Access{Limits: []connector.Limit{{Part: "agent", Who: "the agent " + agent, Profile: bot.Permissions, From: at.From}}}
+	out := connector.Access{Project: h.ofProject(ctx, in), Task: h.taskAgent(ctx, in) != "", Limits: []connector.Limit{{Part: "agent", Who: "the agent " + agent, Profile: bot.Permissions, From: at.From}}}
 	for _, c := range l.Channels {
 		from := "`channels` of the configuration: " + c.Name
 		if c.Pinned {

@@ -12,6 +12,7 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/platform"
+	"chorus/internal/room/split"
 	"chorus/internal/work"
 	"chorus/internal/workview"
 )
@@ -21,7 +22,10 @@ var _ connector.Commands = (*Cards)(nil)
 // button is the one for an action. It carries the attempt that whoever presses it saw.
 func button(t work.Task, a workview.Action) platform.Button {
 	what := platform.PressTask
-	if a.Asks() {
+	switch {
+	case a == workview.Edit:
+		what = platform.PressEdit
+	case a.Asks():
 		what = platform.PressFeedback
 	}
 	style := platform.Plain
@@ -58,7 +62,7 @@ func (c *Cards) Press(ctx context.Context, p platform.Press) (platform.Answer, b
 	if ok && what == platform.PressNote {
 		return c.pressedNote(ctx, p, id), true
 	}
-	if !ok || what != platform.PressTask && what != platform.PressFeedback {
+	if !ok || what != platform.PressTask && what != platform.PressFeedback && what != platform.PressEdit {
 		return platform.Answer{}, false
 	}
 	parts := strings.Split(id, ":")
@@ -66,6 +70,24 @@ func (c *Cards) Press(ctx context.Context, p platform.Press) (platform.Answer, b
 		return says(otherVersion), true
 	}
 	return c.pressed(ctx, p, workview.Action(parts[0]), parts[1], parts[2]), true
+}
+
+// Fill implements connector.Fills: the description of a task stands in the form that changes it.
+func (c *Cards) Fill(ctx context.Context, p platform.Press, f platform.Form) (platform.Form, bool) {
+	what, id, ok := platform.ReadButton(p.Value)
+	parts := strings.Split(id, ":")
+	if !ok || what != platform.PressEdit || len(parts) != 3 {
+		return f, false
+	}
+	t, err := operations.GetTask.Call(ctx, c.Backend, c.o.Caller(p.By, p.In, p.Absent), operations.TaskRef{ID: parts[1]})
+	switch {
+	case err != nil: // whoever may not see the task is told so when they have written
+	case split.Length(t.Description) > f.Max || c.Backend.Redact(t.Description) != t.Description:
+		f.Hint = "Its text cannot be shown here. What you write takes its place."
+	default:
+		f.Value = t.Description
+	}
+	return f, true
 }
 
 // pressed does what a button says, if that is still possible.
@@ -86,7 +108,7 @@ func (c *Cards) pressed(ctx context.Context, p platform.Press, a workview.Action
 		return says(c.UserMessage(err))
 	case !workview.Legal(t, a):
 		c.refresh(ctx, t.ID)
-		return says(fmt.Sprintf("Too late for that: the task is %s now.", t.State))
+		return says(fmt.Sprintf("Too late for that: the task %s.", workview.Words(t.State)))
 	case strconv.Itoa(t.Attempt) != attempt && !a.Reads():
 		c.refresh(ctx, t.ID)
 		return says("The task has moved on since this was shown; look at it again.")
@@ -120,6 +142,9 @@ func (c *Cards) act(ctx context.Context, by operation.Caller, a workview.Action,
 		_, err = operations.ResolveConflict.Call(ctx, c.Backend, by, ref)
 	case workview.Skip:
 		_, err = operations.SkipTask.Call(ctx, c.Backend, by, ref)
+	case workview.Edit:
+		_, err = operations.EditTask.Call(ctx, c.Backend, by, operations.TaskChanges{ID: t.ID, Description: words})
+		answer = says("The next attempt works by these words.")
 	case workview.Reject, workview.Reopen:
 		said := operations.TaskFeedback{ID: t.ID, Feedback: words}
 		if plan {

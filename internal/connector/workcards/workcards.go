@@ -303,6 +303,13 @@ func (c *Cards) facts(ctx context.Context, t work.Task, card string) (workview.F
 		f.Where = mark.Channel(card)
 	}
 	var err error
+	if t.State == work.AwaitingApproval || t.State == work.AwaitingPlanApproval {
+		p, err := c.o.Work.Project(ctx, t.Project)
+		if err != nil {
+			return f, err
+		}
+		f.May = c.approvers(p)
+	}
 	switch t.State {
 	case work.Completed, work.AwaitingApproval:
 		var list []work.Result
@@ -315,6 +322,25 @@ func (c *Cards) facts(ctx context.Context, t work.Task, card string) (workview.F
 		f.Needs, err = c.o.Work.Needs(ctx, t.ID)
 	}
 	return f, err
+}
+
+// approvers are those whose yes counts in a project, for people.
+func (c *Cards) approvers(p work.Project) (out []string) {
+	for _, a := range p.Approvers {
+		kind, name, _ := strings.Cut(a, ":")
+		switch {
+		case a == "owner":
+			a = c.MentionPeople(p.Owner.String())
+		case a == "local":
+			a = "whoever runs this Chorus"
+		case kind == "role":
+			a = "those with the role " + name
+		default:
+			a = c.MentionPeople(a)
+		}
+		out = append(out, a)
+	}
+	return out
 }
 
 // showGone says on the card of a deleted task that it is gone.

@@ -183,6 +183,10 @@ func (*session) Complete(context.Context, platform.Invocation, string) []platfor
 // Speaks implements platform.Sink.
 func (*session) Speaks(string) bool { return false }
 
+func (*session) Form(_ context.Context, p platform.Press) (platform.Form, bool) {
+	return platform.FormOf(p.Value)
+}
+
 // seen is all that was reported so far.
 func (c *session) seen() []platform.Event {
 	c.mu.Lock()

@@ -182,7 +182,7 @@ func (w *world) guildView() object {
 		"id": w.guild, "name": w.name, "owner_id": w.owner, "icon": nil, "splash": nil, "discovery_splash": nil, "afk_channel_id": nil,
 		"afk_timeout": 300, "verification_level": 0, "default_message_notifications": 1, "explicit_content_filter": 0,
 		"roles": roles, "emojis": []any{}, "stickers": []any{}, "features": []string{}, "mfa_level": 0, "application_id": nil,
-		"system_channel_id": nil, "system_channel_flags": 0, "rules_channel_id": nil, "max_members": 500000, "vanity_url_code": nil,
+		"system_channel_id": w.systemChannel(), "system_channel_flags": 0, "rules_channel_id": nil, "max_members": 500000, "vanity_url_code": nil,
 		"description": nil, "banner": nil, "premium_tier": 0, "premium_subscription_count": 0, "preferred_locale": "en-US",
 		"public_updates_channel_id": nil, "nsfw_level": 0, "premium_progress_bar_enabled": false, "safety_alerts_channel_id": nil,
 		"incidents_data": nil, "widget_enabled": false,
@@ -214,7 +214,7 @@ func (w *world) guildCreate(a *account, members bool) object {
 			all = append(all, w.memberOf(other, true))
 		}
 	}
-	g["joined_at"], g["large"], g["unavailable"], g["member_count"] = w.made, false, false, len(w.accounts)
+	g["joined_at"], g["large"], g["unavailable"], g["member_count"] = a.member.JoinedAt, false, false, len(w.accounts)
 	g["channels"], g["threads"], g["members"] = channels, threads, all
 	for _, none := range []string{"voice_states", "presences", "stage_instances", "guild_scheduled_events", "soundboard_sounds"} {
 		g[none] = []any{}

@@ -326,7 +326,8 @@ func (s *Sim) open(k *socket, who *account, intents int, shard [2]int) {
 	s.sessions = append(s.sessions, n)
 	k.session = n
 	guilds := []object{}
-	if n.mine(&Channel{GuildID: s.w.guild}) {
+	here := who.member != nil && n.mine(&Channel{GuildID: s.w.guild})
+	if here {
 		guilds = append(guilds, object{"id": s.w.guild, "unavailable": true})
 	}
 	ready := object{
@@ -335,7 +336,7 @@ func (s *Sim) open(k *socket, who *account, intents int, shard [2]int) {
 		"_trace": []string{"discordsim"}, "application": object{"id": who.ID, "flags": applicationView(who)["flags"]},
 	}
 	s.tell(n, "READY", ready)
-	if intents&intentGuilds != 0 && n.mine(&Channel{GuildID: s.w.guild}) && s.pick(FaultAway, who.Username, "GUILD_CREATE", false) == nil {
+	if intents&intentGuilds != 0 && here && s.pick(FaultAway, who.Username, "GUILD_CREATE", false) == nil {
 		s.tell(n, "GUILD_CREATE", s.w.guildCreate(who, intents&intentMembers != 0))
 	}
 	s.stir()

@@ -22,7 +22,9 @@ type Options struct {
 	// Clock is what time it is; nil: the machine's.
 	Clock Clock `yaml:"-"`
 
-	Guild    string        `yaml:"guild"`
+	Guild string `yaml:"guild"`
+	// System is the channel in which Discord greets newcomers; "": there is none.
+	System   string        `yaml:"system"`
 	Bots     []BotSpec     `yaml:"bots"`
 	People   []PersonSpec  `yaml:"people"`
 	Roles    []RoleSpec    `yaml:"roles"`
@@ -40,6 +42,8 @@ type BotSpec struct {
 	// Permissions its role has; nil: all but administrator.
 	Permissions *[]string `yaml:"permissions"`
 	Roles       []string  `yaml:"roles"`
+	// Away: it is not in the guild until somebody invites it.
+	Away bool `yaml:"away"`
 }
 
 // PersonSpec is a member who is a person.

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -21,6 +22,10 @@ func (s *Sim) routesPage() {
 		q := r.URL.Query()
 		at, _ := ParseID(q.Get("channel"))
 		s.locked(w, func() any { return s.pageState(q.Get("token"), at) })
+	})
+	s.mux.HandleFunc("GET /sim/calls", func(w http.ResponseWriter, r *http.Request) {
+		about, _ := ParseID(r.URL.Query().Get("message"))
+		s.locked(w, func() any { return object{"calls": s.callsAbout(about)} })
 	})
 	s.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { servePage(w, "index.html") })
 	s.mux.HandleFunc("GET /page/{file}", func(w http.ResponseWriter, r *http.Request) { servePage(w, r.PathValue("file")) })
@@ -78,8 +83,20 @@ func (s *Sim) pageState(token string, at ID) any {
 	out["roles"] = roles
 	if here != nil {
 		out["channel"], out["messages"] = here.ID, s.w.shown(here, me)
+		out["commands"] = slices.DeleteFunc(commands, func(c *Command) bool { return !s.w.offered(me, s.w.channel(here.ID), c) })
 	}
 	return out
+}
+
+// offered reports whether Discord shows a command to somebody in a channel.
+func (w *world) offered(a *account, in *Channel, c *Command) bool {
+	context := 0 // a guild
+	if in.GuildID == 0 {
+		context = 1
+	}
+	have := w.rights(a, in)
+	return have.Has(PermUseCommands) && (c.Contexts == nil || slices.Contains(c.Contexts, context)) &&
+		(c.Permissions == nil || *c.Permissions == 0 && have.Has(PermAdministrator) || *c.Permissions != 0 && have.Has(*c.Permissions))
 }
 
 // places are the channels that a person sees, each with its threads behind it.

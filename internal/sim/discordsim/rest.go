@@ -55,16 +55,19 @@ func (s *Sim) answer(w http.ResponseWriter, r *http.Request, pattern string, n n
 		return
 	}
 	c.who = who
+	actor := who
+	if who == nil {
+		actor = s.owner(r)
+	}
+	answer := &recorder{ResponseWriter: w}
+	w = answer
+	defer func() { s.record(c, actor, answer) }()
 	said := s.peek(r, pattern)
 	v := s.limit(who, r, pattern, said, n)
 	v.Headers(w.Header())
 	if !v.OK {
 		show(w, http.StatusTooManyRequests, v.Body())
 		return
-	}
-	actor := who
-	if who == nil {
-		actor = s.owner(r)
 	}
 	if done := s.faulty(w, r, pattern, said, actor); done {
 		return

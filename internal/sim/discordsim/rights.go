@@ -107,6 +107,9 @@ func (w *world) highest(a *account) int {
 		return 1 << 30
 	}
 	top := 0
+	if a.member == nil {
+		return top
+	}
 	for _, id := range a.member.Roles {
 		if r := w.role(id); r != nil {
 			top = max(top, r.Position)

@@ -38,6 +38,7 @@ type Step struct {
 	Pin     bool              `yaml:"pin" json:"pin,omitempty"`
 	Fault   *Fault            `yaml:"fault" json:"fault,omitempty"`
 	Clear   bool              `yaml:"clear" json:"clear,omitempty"`
+	Invite  string            `yaml:"invite" json:"invite,omitempty"` // a bot that is away
 	// Wait waits for a message of As in In that contains this, and labels it.
 	Wait   string `yaml:"wait" json:"wait,omitempty"`
 	Within Span   `yaml:"within" json:"within,omitempty"`
@@ -96,15 +97,15 @@ func ParseScenario(raw []byte) (Options, error) {
 func (t Step) check() error {
 	done := 0
 	for _, is := range []bool{t.Say != "", t.Edit != "", t.Delete, t.React != "", t.Unreact != "", t.Click != "", t.Slash != "", t.Menu != "",
-		t.Submit != "", t.Thread != "", t.Pin, t.Fault != nil, t.Clear, t.Wait != ""} {
+		t.Submit != "", t.Thread != "", t.Pin, t.Fault != nil, t.Clear, t.Wait != "", t.Invite != ""} {
 		if is {
 			done++
 		}
 	}
 	switch {
 	case done != 1:
-		return fmt.Errorf("a step does one thing (say, edit, delete, react, unreact, click, slash, menu, submit, thread, pin, fault, clear or wait); this one does %d", done)
-	case t.As == "" && t.Fault == nil && !t.Clear && t.Wait == "":
+		return fmt.Errorf("a step does one thing (say, edit, delete, react, unreact, click, slash, menu, submit, thread, pin, fault, clear, invite or wait); this one does %d", done)
+	case t.As == "" && t.Fault == nil && !t.Clear && t.Wait == "" && t.Invite == "":
 		return errors.New("it must say who does it: as: NAME")
 	case (t.Say != "" || t.Slash != "") && t.In == "" && t.On == "":
 		return errors.New("it must say where: in: CHANNEL")
@@ -238,6 +239,8 @@ func (s *Sim) do(ctx context.Context, t Step, on ID) (ID, error) {
 	case t.Clear:
 		s.Clear(0)
 		return 0, nil
+	case t.Invite != "":
+		return 0, s.Invite(t.Invite)
 	}
 	m, err := s.waitFor(ctx, t.As, t.In, t.Wait, on)
 	return m.ID, err

@@ -40,6 +40,8 @@ type Sim struct {
 	log      []Happening
 	timers   map[*func() bool]struct{}
 	script   scriptState
+	calls    []Call // the newest requests of bots
+	called   int    // how many there were
 }
 
 // Happening is an event of the guild, for those who wait for one.

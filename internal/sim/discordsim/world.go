@@ -18,6 +18,8 @@ type account struct {
 	commands   []*Command
 	installed  []ID // people who have the application themselves
 	emojis     []*AppEmoji
+	// invited is what it will be in the guild once somebody has invited it; nil: it is there, or was never to be.
+	invited *Member
 }
 
 // world is the guild and everything in it. It knows nothing of sockets and takes no
@@ -33,6 +35,7 @@ type world struct {
 
 	guild        ID
 	name         string
+	system       string // the name of the channel for newcomers
 	owner        ID
 	made         time.Time
 	roles        []*Role
@@ -68,7 +71,7 @@ func (w *world) id() ID { return w.mint.next(w.now()) }
 // newWorld builds the guild that the options describe.
 func newWorld(o Options) (*world, error) {
 	w := &world{
-		now: o.Clock.Now, name: o.Guild, files: map[ID][]byte{}, uploads: map[ID]Attachment{}, byID: map[ID]*Channel{}, nonces: map[string]nonceUse{},
+		now: o.Clock.Now, name: o.Guild, system: o.System, files: map[ID][]byte{}, uploads: map[ID]Attachment{}, byID: map[ID]*Channel{}, nonces: map[string]nonceUse{},
 		scale: func(d time.Duration) time.Duration { return time.Duration(float64(d) / o.TimeScale) },
 		emit:  func(event) {},
 	}
@@ -116,6 +119,9 @@ func (w *world) buildRole(spec RoleSpec) error {
 	return nil
 }
 
+// hereFor is how long those have been in a guild who are there from its start.
+const hereFor = 30 * 24 * time.Hour
+
 // join adds an account. Its token is made from its id, as Discord's are: clients read the id back from it.
 func (w *world) join(name string, bot bool, roles []string) (*account, error) {
 	if name == "" || strings.ContainsAny(name, " \t\n/") || w.accountNamed(name) != nil {
@@ -129,7 +135,7 @@ func (w *world) join(name string, bot bool, roles []string) (*account, error) {
 		a.GlobalName = &name
 	}
 	a.token = base64.RawURLEncoding.EncodeToString([]byte(a.ID.String())) + ".sim-" + kind + "." + name
-	a.member = &Member{Roles: []ID{}, JoinedAt: w.now()}
+	a.member = &Member{Roles: []ID{}, JoinedAt: w.now().Add(-hereFor)}
 	for _, want := range roles {
 		r := w.roleNamed(want)
 		if r == nil {
@@ -183,6 +189,9 @@ func (w *world) buildBot(spec BotSpec) error {
 	}
 	w.roles = append(w.roles, role)
 	a.member.Roles = append(a.member.Roles, role.ID)
+	if spec.Away {
+		a.member, a.invited = nil, a.member
+	}
 	return nil
 }
 

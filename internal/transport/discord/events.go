@@ -2,6 +2,7 @@ package discord
 
 import (
 	"context"
+	"slices"
 
 	"github.com/disgoorg/disgo/discord"
 	wire "github.com/disgoorg/disgo/gateway"
@@ -229,11 +230,39 @@ func (c *Client) guild(e wire.EventGuildCreate) {
 	for _, ch := range e.Threads {
 		learn(ch)
 	}
+	c.sink.Take(platform.Joined{Guild: e.ID.String(), Name: e.Name, At: e.JoinedAt, Greet: c.greets(e)})
 	c.mu.Lock()
 	delete(c.pending, e.ID.String())
 	out.Complete = len(c.pending) == 0
 	c.mu.Unlock()
 	c.sink.Take(out)
+}
+
+// greets is the channel in which the bot may introduce itself: the one that the server has for newcomers, else the first in
+// which it may write; "": there is none.
+func (c *Client) greets(e wire.EventGuildCreate) string {
+	me := c.me().ID
+	at := slices.IndexFunc(e.Members, func(m discord.Member) bool { return m.User.ID.String() == me })
+	if at < 0 {
+		return ""
+	}
+	const needed = discord.PermissionViewChannel | discord.PermissionSendMessages
+	var first discord.GuildChannel
+	for _, ch := range e.Channels {
+		if ch.Type() != discord.ChannelTypeGuildText || !permissions(e.Members[at], e.OwnerID, e.Roles, ch.PermissionOverwrites()).Has(needed) {
+			continue
+		}
+		if e.SystemChannelID != nil && ch.ID() == *e.SystemChannelID {
+			return ch.ID().String()
+		}
+		if first == nil || ch.Position() < first.Position() {
+			first = ch
+		}
+	}
+	if first == nil {
+		return ""
+	}
+	return first.ID().String()
 }
 
 // madeAt is an id from when a channel was made. A thread has the id of the message that it

@@ -27,7 +27,7 @@ func (c *Client) interact(ctx context.Context, i discord.Interaction) {
 	switch i := i.(type) {
 	case discord.ComponentInteraction:
 		if form, ok := platform.FormOf(i.Data.CustomID()); ok {
-			c.acknowledge(ctx, i, discord.InteractionResponse{Type: discord.InteractionResponseTypeModal, Data: modal(i.Data.CustomID(), form)})
+			c.openForm(ctx, i, form)
 			return
 		}
 		if c.acknowledge(ctx, i, discord.InteractionResponse{Type: discord.InteractionResponseTypeDeferredUpdateMessage}) {
@@ -78,13 +78,28 @@ const formText = "text"
 // modal is a form as Discord shows it.
 func modal(id string, f platform.Form) discord.ModalCreate {
 	return discord.ModalCreate{CustomID: id, Title: f.Title, Components: []discord.LayoutComponent{discord.LabelComponent{Label: f.Label, Description: f.Hint,
-		Component: discord.TextInputComponent{CustomID: formText, Style: discord.TextInputStyleParagraph, MaxLength: f.Max, Required: true}}}}
+		Component: discord.TextInputComponent{CustomID: formText, Style: discord.TextInputStyleParagraph, MaxLength: f.Max, Required: true, Value: f.Value}}}}
+}
+
+// openForm shows a form. What stands in it already is asked for as long as there is time: else it is empty.
+func (c *Client) openForm(ctx context.Context, i discord.ComponentInteraction, form platform.Form) {
+	asked, cancel := context.WithTimeout(ctx, spokenTime)
+	if filled, ok := c.sink.Form(asked, c.press(asked, i, platform.Press{Value: i.Data.CustomID()}, &i.Message)); ok {
+		form = filled
+	}
+	cancel()
+	c.acknowledge(ctx, i, discord.InteractionResponse{Type: discord.InteractionResponseTypeModal, Data: modal(i.Data.CustomID(), form)})
+}
+
+// press is a press with where it was made, and by whom.
+func (c *Client) press(ctx context.Context, i discord.Interaction, p platform.Press, on *discord.Message) platform.Press {
+	p.Message, p.MessageAt, p.Absent, p.By, p.In, p.Allowed = on.ID.String(), on.ID.Time(), absentFrom(i), c.caller(ctx, i), c.interactionChannel(ctx, i), c.allowed(ctx, i)
+	return p
 }
 
 // pressed carries out a click and shows what comes of it to whoever clicked.
 func (c *Client) pressed(ctx context.Context, i discord.Interaction, p platform.Press, on *discord.Message) {
-	p.Message, p.MessageAt, p.Absent, p.By, p.In, p.Allowed = on.ID.String(), on.ID.Time(), absentFrom(i), c.caller(ctx, i), c.interactionChannel(ctx, i), c.allowed(ctx, i)
-	a := c.sink.Press(ctx, p)
+	a := c.sink.Press(ctx, c.press(ctx, i, p, on))
 	switch {
 	case a.Text == "":
 		return

@@ -1,9 +1,11 @@
 // The page: one person's view of the guild. It asks for the state of one channel and
 // asks again when the stream says that something happened.
 import { api, el, guild as offered, modal, components, rich } from "./parts.js";
+import { Inspector } from "./inspector.js";
+import { Menu, parse, used } from "./menu.js";
 
 const $ = (id) => document.getElementById(id);
-const view = { token: "", channel: "", state: null, reply: null, unread: new Set(), shown: new Map(), typing: new Map() };
+const view = { token: "", channel: "", state: null, reply: null, unread: new Set(), shown: new Map(), typing: new Map(), proposed: new Map() };
 let stream, waiting, reading = Promise.resolve();
 
 // load reads and draws, one reading after the other: an answer that was overtaken would show what is no longer so.
@@ -32,6 +34,7 @@ function listen() {
     if (t === "TYPING_START") return typing(d);
     if (t === "INTERACTION_FAILURE") return notice("This interaction failed: the application did not respond.");
     if (t === "INTERACTION_SUCCESS") return notice("");
+    if (t === "APPLICATION_COMMAND_AUTOCOMPLETE_RESPONSE") return view.proposed.get(d.nonce)?.(d.choices);
     if (t === "INTERACTION_MODAL_CREATE") return modal($("modal"), d, (data) => interact({ type: 5, application_id: d.application.id, channel_id: d.channel_id, data }));
     if (t === "MESSAGE_CREATE") {
       view.typing.delete(d.author.username);
@@ -73,6 +76,7 @@ function draw() {
   $("place").textContent = here ? mark(here) + here.name : "";
   $("topic").textContent = here?.topic ?? "";
   messages();
+  inspector.refresh();
 }
 
 const mark = (c) => ({ 1: "@ ", 11: "↳ ", 12: "🔒 ", 15: "▤ " })[c.type] ?? "# ";
@@ -140,7 +144,7 @@ function message(m) {
   if (m.thread) art.append(el("div", { className: "row" }, el("button", { type: "button", onclick: () => go(m.thread.id) }, "↳ " + m.thread.name)));
   if (m.reactions?.length) art.append(el("div", { className: "reactions" }, ...m.reactions.map((r) => el("button", {
     type: "button", className: r.me ? "me" : "", onclick: () => ask(r.me ? "DELETE" : "PUT", `${path}/reactions/${emoji(r.emoji)}/@me`) }, `${r.emoji.name} ${r.count}`))));
-  if (m.flags & 64) art.append(el("div", { className: "note" }, "Only you can see this"));
+  if (m.flags & 64) art.append(el("div", { className: "note" }, "Only you can see this"), el("div", { className: "tools" }, el("button", { type: "button", title: "Inspect what the bot sent", onclick: () => inspector.about(m) }, "{ }")));
   else art.append(tools(m, path, mine));
   return art;
 }
@@ -150,6 +154,7 @@ const emoji = (e) => encodeURIComponent(e.id ? `${e.name}:${e.id}` : e.name);
 function tools(m, path, mine) {
   const tool = (label, title, onclick) => el("button", { type: "button", title, onclick }, label);
   const list = ["👍", "👀", "✅", "❌"].map((e) => tool(e, "React with " + e, () => ask("PUT", `${path}/reactions/${encodeURIComponent(e)}/@me`)));
+  if (m.author.bot) list.push(tool("{ }", "Inspect what the bot sent", () => inspector.about(m)));
   list.push(tool("Reply", "Reply", () => answerTo(m)));
   list.push(tool("Thread", "Open a thread", async () => {
     const name = prompt("Name of the thread");
@@ -184,32 +189,31 @@ function answerTo(m) {
   $("text").focus();
 }
 
-// command reads "/agent init name:helper size:3" as the use of a command.
+// command gives the command of a line.
 function command(text) {
-  const [name, ...rest] = text.slice(1).trim().split(/\s+/);
-  const known = view.state.commands.find((c) => c.type === 1 && c.name === name);
-  if (!known) return notice("No bot here has a command /" + name);
-  let defined = known.options ?? [], options = [];
-  const data = { id: known.id, name, type: 1, options };
-  while (rest.length && defined.find((o) => o.name === rest[0] && o.type <= 2)) {
-    const sub = defined.find((o) => o.name === rest[0]);
-    const one = { name: rest.shift(), type: sub.type, options: [] };
-    options.push(one);
-    options = one.options;
-    defined = sub.options ?? [];
-  }
-  for (const [, key, value] of rest.join(" ").matchAll(/([\w-]+):(.*?)(?=\s[\w-]+:|$)/g)) {
-    const type = defined.find((o) => o.name === key)?.type;
-    const person = view.state.members.find((m) => "@" + m.name === value)?.id;
-    options.push({ name: key, type, value: type === 4 || type === 10 ? Number(value) : type === 5 ? value === "true" : person ?? value });
-  }
-  interact({ type: 2, application_id: known.application_id, channel_id: view.channel, data });
+  const at = parse(text + " ", view.state.commands);
+  if (!at.command) return notice("No bot here has a command " + text.split(/\s/)[0]);
+  const lacks = at.defined.filter((o) => o.required && !at.given[o.name]).map((o) => o.name);
+  if (lacks.length) { $("text").value = text; return notice("It needs " + lacks.join(", ") + "."); }
+  interact({ type: 2, application_id: at.command.application_id, channel_id: view.channel, data: used(at, view.state.members) });
+}
+
+// complete asks a bot what it proposes for the option that has the focus.
+function complete(known, data) {
+  const nonce = "c" + Math.random().toString(36).slice(2);
+  return new Promise((resolve) => {
+    const end = (list) => { view.proposed.delete(nonce); clearTimeout(late); resolve(list); };
+    const late = setTimeout(end, 3000, []);
+    view.proposed.set(nonce, end);
+    interact({ type: 4, application_id: known.application_id, channel_id: view.channel, data, nonce });
+  });
 }
 
 async function send() {
   const text = $("text").value;
   if (!text.trim()) return;
   $("text").value = "";
+  menu.close();
   notice("");
   if (text.startsWith("/")) return command(text);
   const here = view.state.channels.find((c) => c.id === view.channel);
@@ -222,7 +226,10 @@ async function send() {
 }
 
 $("composer").onsubmit = (e) => { e.preventDefault(); send(); };
-$("text").onkeydown = (e) => { if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); send(); } };
+const inspector = new Inspector($("inspector"));
+const menu = new Menu($("menu"), $("text"), { commands: () => view.state.commands, members: () => view.state.members, channels: () => view.state.channels, named, complete });
+$("inspect").onclick = () => ($("inspector").hidden ? inspector.about(null) : inspector.close());
+$("text").onkeydown = (e) => { if (menu.key(e)) return e.preventDefault(); if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); send(); } };
 $("replying").querySelector("button").onclick = () => answerTo(null);
 $("person").onchange = async (e) => { view.token = e.target.value; view.channel = ""; view.shown.clear(); $("messages").replaceChildren(); await load(); listen(); };
 await load();

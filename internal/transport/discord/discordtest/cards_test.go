@@ -37,7 +37,7 @@ func TestDiscordApprovalByReply(t *testing.T) {
 	asked, card := g.asks("ada", "echo one > one.txt")
 	no := g.reply("bob", card.ID, "yes")
 	g.message("word to somebody who may not", func(m discordsim.Message) bool {
-		return answers(no)(m) && strings.Contains(m.Text(), "not yours to answer; it is for "+ada)
+		return answers(no)(m) && strings.Contains(m.Text(), "not yours to answer. Ask "+ada)
 	})
 	yes := g.reply("ada", card.ID, "yes: go for it")
 	g.hasReaction(yes, "✅")

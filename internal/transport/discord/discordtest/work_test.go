@@ -191,8 +191,8 @@ func TestWorkCardMovesWithItsTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.moves(first.ID, "the tests fail", work.Approved, work.MergeFailed)
-	g.card(first.ID, "is blocked", "restart", "skip", "diff", "error")
-	if got := g.card(first.ID, "1 task cannot go on without it: `"+second.ID+"`", "restart", "skip", "diff", "error"); !strings.Contains(got.Text(), "> the tests fail") || got.ID != card.ID {
+	g.card(first.ID, "is blocked", "restart", "skip", "diff", "error", "edit")
+	if got := g.card(first.ID, "1 task cannot go on without it: `"+second.ID+"`", "restart", "skip", "diff", "error", "edit"); !strings.Contains(got.Text(), "> the tests fail") || got.ID != card.ID {
 		t.Errorf("the card is %s and says %q", got.ID, got.Text())
 	}
 	g.message("call for help", func(m discordsim.Message) bool {
@@ -235,7 +235,7 @@ func TestWorkButtons(t *testing.T) {
 	}
 	g.clicks("ada", card, "approve")
 	g.until("the yes of ada counts", func() bool { return g.state(task.ID) == work.Verifying })
-	g.press("ada", card, "approve", "Too late for that: the task is VERIFYING now")
+	g.press("ada", card, "approve", "Too late for that: the task is being merged")
 	g.Clear(limit)
 	g.card(task.ID, "is being merged")
 
@@ -256,7 +256,7 @@ func TestWorkButtons(t *testing.T) {
 		t.Errorf("the worker is told %q, %v", now.Description, err)
 	}
 	// Another attempt is another thing to say yes to.
-	g.card(other.ID, "waits for a worker")
+	g.card(other.ID, "waits for a worker", "edit")
 	g.moves(other.ID, "", done...)
 	card = g.card(other.ID, "waits for a yes", "approve", "reject", "diff")
 	if limit, err = g.Inject(discordsim.Fault{Kind: discordsim.FaultLimit, Route: "PATCH /channels/{channel}/messages/", Millis: 200}); err != nil {
@@ -274,11 +274,11 @@ func TestWorkButtons(t *testing.T) {
 	third := g.task("Add a footer")
 	g.moves(third.ID, "", begun...)
 	g.clicks("ada", g.card(third.ID, "is being worked on", "stop"), "stop")
-	g.clicks("ada", g.card(third.ID, "is blocked", "restart", "skip", "diff", "error"), "restart")
-	g.card(third.ID, "waits for a worker")
+	g.clicks("ada", g.card(third.ID, "is blocked", "restart", "skip", "diff", "error", "edit"), "restart")
+	g.card(third.ID, "waits for a worker", "edit")
 	g.moves(third.ID, "", begun...)
 	g.clicks("ada", g.card(third.ID, "is being worked on", "stop"), "stop")
-	card = g.card(third.ID, "is blocked", "restart", "skip", "diff", "error")
+	card = g.card(third.ID, "is blocked", "restart", "skip", "diff", "error", "edit")
 	g.press("ada", card, "error", "Tries: 0 / 3")
 	g.clicks("ada", card, "skip")
 	g.card(third.ID, "is done (skipped by", "diff", "reopen")

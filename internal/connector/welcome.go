@@ -1,0 +1,125 @@
+package connector
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"chorus/internal/journal"
+	"chorus/internal/platform"
+	"chorus/internal/room/mark"
+)
+
+// A bot that is added to a guild says once who it is and how to begin. Where it does so is written down first, then the message
+// is wanted under one name, then that it was: whichever of these is the last before a crash, the next connection goes on from
+// there, and the outbox posts what has one name once.
+
+// welcomed is what is kept of a guild: where it was greeted, and whether that is done.
+type welcomed struct {
+	Channel string `json:"channel"`
+	Done    bool   `json:"done"`
+}
+
+// The kinds of memos of greetings, and the key of the one that says since when a bot greets.
+func (b *Bot) welcomes() string { return "welcome/" + b.transport + "/" + b.Name }
+
+const welcomeSince = "since"
+
+// newHome is how long before its first start a bot may have been added to be greeted for: people invite a bot, then start it.
+const newHome = 7 * 24 * time.Hour
+
+// joined greets a guild that the bot was added to.
+func (b *Bot) joined(ctx context.Context, e platform.Joined) error {
+	since, err := b.greetsSince(ctx)
+	if err != nil {
+		return err
+	}
+	kept, err := b.Backend.Recall(ctx, b.welcomes(), e.Guild)
+	if err != nil {
+		return err
+	}
+	var w welcomed
+	if kept != nil {
+		if err := json.Unmarshal(kept, &w); err != nil {
+			return fmt.Errorf("what is kept of the greeting in guild %s: %w", e.Guild, err)
+		}
+	}
+	switch {
+	case w.Done:
+		return nil
+	case w.Channel == "" && (e.Greet == "" || !e.At.After(since)):
+		return nil
+	case w.Channel == "":
+		w.Channel = e.Greet
+		if err := b.keepWelcome(ctx, e.Guild, w); err != nil {
+			return err
+		}
+	}
+	if err := b.SetDesired(ctx, journal.Desired{Lane: b.Lane(w.Channel), Key: "welcome", Body: b.welcomePost(e.Name).Body(), Final: true}); err != nil {
+		return err
+	}
+	w.Done = true
+	return b.keepWelcome(ctx, e.Guild, w)
+}
+
+func (b *Bot) keepWelcome(ctx context.Context, guild string, w welcomed) error {
+	data, err := json.Marshal(w)
+	if err != nil {
+		return err
+	}
+	return b.Backend.Remember(ctx, b.welcomes(), guild, data)
+}
+
+// greetsSince is the moment after which a bot must have been added to be greeted for. A home that knows the bot from before
+// there were greetings does not greet where it has been for long.
+func (b *Bot) greetsSince(ctx context.Context) (time.Time, error) {
+	kept, err := b.Backend.Recall(ctx, b.welcomes(), welcomeSince)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if at, err := time.Parse(time.RFC3339, string(kept)); err == nil {
+		return at, nil
+	}
+	cursors, err := b.Backend.Cursors(ctx, b.transport, b.Name)
+	if err != nil {
+		return time.Time{}, err
+	}
+	since := time.Now().UTC()
+	if len(cursors) == 0 {
+		since = since.Add(-newHome)
+	}
+	return since, b.Backend.Remember(ctx, b.welcomes(), welcomeSince, []byte(since.Format(time.RFC3339)))
+}
+
+// PressHelp is the action of what shows the help, PressOverview its choice of no topic.
+const (
+	PressHelp     = "topic"
+	PressOverview = "overview"
+)
+
+// welcomePost is what the bot says of itself.
+func (b *Bot) welcomePost(guild string) platform.Post {
+	command := func(name, options string) string {
+		return "`" + strings.TrimSpace("/"+b.CommandName(platform.Command{Name: name})+" "+options) + "`"
+	}
+	lines := []string{
+		fmt.Sprintf("**Hello, %s. I am %s.** I answer questions and do work: read and write files, run commands, keep notes and tasks.", mark.Line(guild, 60), b.Name),
+		"- **Talk to me:** mention me (" + mark.Person(b.Self().ID) + "), reply to me, or use " + command("ask", "") + ". In direct messages you need no mention.",
+	}
+	if b.can.commands != nil && b.can.channels != nil {
+		lines = append(lines, "- **Give me a channel:** "+command("agent init", "name:helper")+" makes an agent with a channel of its own. It is for those who may manage channels.")
+	}
+	lines = append(lines,
+		"- **You decide:** what I may not do by myself I ask for first, and only those who may answer can say yes. "+command("access", "")+" shows what you may have me do.",
+		mark.Small(command("help", "")+" says how to reach me in the channel you are in, with examples that work there."))
+	p := platform.Post{Text: b.Backend.Redact(strings.Join(lines, "\n"))}
+	if b.caps.MaxPanel > 0 {
+		p.Panel = platform.PanelWork
+	}
+	if b.caps.Buttons && b.can.commands != nil {
+		p.More = []platform.Button{{Label: "Show me around", Value: platform.ButtonValue(PressHelp, PressOverview)}}
+	}
+	return p
+}

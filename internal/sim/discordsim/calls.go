@@ -1,0 +1,139 @@
+package discordsim
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// callsKept is how many requests of bots are kept for the inspector.
+const callsKept = 500
+
+// Call is a request of a bot, with what it was answered: what the page's inspector shows.
+type Call struct {
+	Number   int             `json:"number"`
+	At       time.Time       `json:"at"`
+	Bot      string          `json:"bot"`
+	Method   string          `json:"method"`
+	Path     string          `json:"path"`
+	Request  json.RawMessage `json:"request,omitempty"`
+	Files    []string        `json:"files,omitempty"`
+	Status   int             `json:"status"` // 0: it got no answer
+	Response json.RawMessage `json:"response,omitempty"`
+	Messages []ID            `json:"messages,omitempty"` // that it made, changed or was about
+}
+
+// recorder keeps what is answered.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	body   []byte
+}
+
+func (r *recorder) WriteHeader(status int) {
+	r.status = status
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *recorder) Write(data []byte) (int, error) {
+	r.body = append(r.body, data...)
+	return r.ResponseWriter.Write(data)
+}
+
+// Unwrap lets whoever ends a connection reach the writer behind.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// changes reports a request that a bot sends to change something; what it only reads is not kept.
+func changes(method string) bool { return method != http.MethodGet && method != http.MethodHead }
+
+// record keeps a request with its answer.
+func (s *Sim) record(c *call, by *account, answer *recorder) {
+	if by == nil || !by.Bot || !changes(c.Method) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.called++
+	one := Call{Number: s.called, At: s.w.now(), Bot: by.Username, Method: c.Method, Path: plainPath(c.URL.Path), Request: asJSON(c.body), Status: answer.status, Response: asJSON(answer.body)}
+	for _, f := range c.files {
+		one.Files = append(one.Files, f.name)
+	}
+	one.Messages = s.about(c, one)
+	s.calls = append(s.calls, one)
+	if len(s.calls) > callsKept {
+		s.calls = slices.Delete(s.calls, 0, len(s.calls)-callsKept)
+	}
+}
+
+// plainPath is a path without the version of the API.
+func plainPath(path string) string {
+	for _, base := range []string{"/api/v10", "/api/v9", "/api"} {
+		if rest, ok := strings.CutPrefix(path, base+"/"); ok {
+			return "/" + rest
+		}
+	}
+	return path
+}
+
+// asJSON is a body that can stand in JSON; nil: there is none.
+func asJSON(raw []byte) json.RawMessage {
+	switch {
+	case len(raw) == 0:
+		return nil
+	case json.Valid(raw):
+		return slices.Clone(raw)
+	}
+	text, _ := json.Marshal(string(raw)) // a string always can be written
+	return text
+}
+
+// about are the messages that a request made, changed or answered.
+func (s *Sim) about(c *call, one Call) []ID {
+	var out []ID
+	add := func(id ID) {
+		if id != 0 && !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	add(c.id("message"))
+	var made struct {
+		ID      ID               `json:"id"`
+		Channel ID               `json:"channel_id"`
+		Message *struct{ ID ID } `json:"message"`
+	}
+	if json.Unmarshal(one.Response, &made) == nil {
+		if made.Channel != 0 {
+			add(made.ID)
+		}
+		if made.Message != nil {
+			add(made.Message.ID) // a post in a forum
+		}
+	}
+	token := c.PathValue("token")
+	if i := find(s.w.interactions, func(i *interaction) bool { return i.token == token && token != "" }); i != nil {
+		add(i.original)
+		if i.message != nil {
+			add(i.message.ID)
+		}
+	}
+	return out
+}
+
+// Calls are the requests with which bots changed something, oldest first; about a message, or all of them where it is 0.
+func (s *Sim) Calls(message ID) []Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.callsAbout(message)
+}
+
+func (s *Sim) callsAbout(message ID) []Call {
+	out := []Call{}
+	for _, one := range s.calls {
+		if message == 0 || slices.Contains(one.Messages, message) {
+			out = append(out, one)
+		}
+	}
+	return out
+}
