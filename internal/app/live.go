@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 
 	"chorus/internal/chat"
 	"chorus/internal/engine"
@@ -27,7 +28,7 @@ func (a *App) elsewhere() engine.Elsewhere {
 		a.Log.Warn("live text of other nodes is not shown: "+err.Error(), "component", "live", "event", "no_live")
 		return nil
 	}
-	return &peerlive.Client{Secret: secret, OwnerOf: a.ownerOf, HTTP: peerlive.NewHTTP(), Log: a.Log}
+	return &peerlive.Client{Secret: secret, OwnerOf: a.ownerOf, Carrier: a.carrier(), HTTP: peerlive.NewHTTP(), Log: a.Log}
 }
 
 func (a *App) liveSecret() (string, error) {
@@ -36,42 +37,68 @@ func (a *App) liveSecret() (string, error) {
 	return a.derived(ctx, "live")
 }
 
-// ownerOf is where another node is reached that has a thread.
-func (a *App) ownerOf(ctx context.Context, thread chat.ThreadID) (address string, ok bool) {
+// ownerOf is another node that has a thread, if it serves.
+func (a *App) ownerOf(ctx context.Context, thread chat.ThreadID) (peerlive.Node, bool) {
 	id, address, err := nodes.Owner(ctx, a.DB, owner.Thread(thread))
 	if err != nil {
 		a.Log.Debug(err.Error(), "component", "live", "event", "no_owner", "thread", thread)
 	}
-	if n := a.member.node.Load(); n != nil && n.ID() == id {
-		return "", false
+	if id == a.nodeID() {
+		return peerlive.Node{}, false
 	}
-	return address, address != ""
+	return peerlive.Node{ID: id, Address: address}, address != ""
 }
 
-// serveLive answers other nodes that watch threads of this one, before the guard: they have no token, but what only nodes
-// on the same database can know.
-func (a *App) serveLive(next http.Handler, stopping <-chan struct{}) (http.Handler, error) {
+// nodeID is what this process is called among the nodes now; "": it is none.
+func (a *App) nodeID() string {
+	if n := a.member.node.Load(); n != nil {
+		return n.ID()
+	}
+	return ""
+}
+
+// openLive is what other nodes ask that watch threads of this one; nil where there are none.
+func (a *App) openLive(stopping <-chan struct{}) (*peerlive.Server, error) {
 	if a.member == nil {
-		return next, nil
+		return nil, nil
 	}
 	secret, err := a.liveSecret()
 	if err != nil {
 		return nil, err
 	}
-	live := &peerlive.Server{Secret: secret, Stopping: stopping, Source: func(ctx context.Context, thread chat.ThreadID) (iter.Seq[chat.Live], bool) {
+	return &peerlive.Server{Secret: secret, Stopping: stopping, Source: func(ctx context.Context, thread chat.ThreadID) (iter.Seq[chat.Live], bool) {
 		e := a.Running()
 		if e == nil {
 			return nil, false
 		}
 		return e.Live(ctx, thread)
-	}}
+	}}, nil
+}
+
+// serveLive answers other nodes over HTTP, before the guard: they have no token, but what only nodes on the same database can know.
+func serveLive(live *peerlive.Server, next http.Handler) http.Handler {
+	if live == nil {
+		return next
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == peerlive.Path {
 			live.ServeHTTP(w, r)
 			return
 		}
 		next.ServeHTTP(w, r)
-	}), nil
+	})
+}
+
+// serveLiveMessages answers them by messages too, where there is something that carries those, until the end that it returns.
+func (a *App) serveLiveMessages(ctx context.Context, live *peerlive.Server) (end func()) {
+	carrier := a.carrier()
+	if live == nil || carrier == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var serving sync.WaitGroup
+	serving.Go(func() { live.ServeMessages(ctx, carrier, a.nodeID) })
+	return func() { cancel(); serving.Wait() }
 }
 
 // nodeAddress is how other nodes reach this server: as nodeAddress says, or where it listens. One that listens on every

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/peerlive"
 	"chorus/internal/peernotify"
 	"chorus/internal/peernotify/natsnotify"
 	"chorus/internal/peernotify/pgnotify"
@@ -20,6 +21,7 @@ import (
 type peers struct {
 	once sync.Once
 	all  peernotify.Peers
+	nats *natsnotify.Peers // a part of all; nil: there is none
 }
 
 // Peers are the other processes that work on the same journal. What anybody changes for all of them (settings, agents)
@@ -57,11 +59,21 @@ func (a *App) openPeers() peernotify.Peers {
 	if err == nil {
 		var first *natsnotify.Peers
 		if first, err = natsnotify.New(address, "chorus."+subject[:16]+".notify", a.Log); err == nil {
+			a.peers.nats = first
 			return peernotify.Fallback(first, base)
 		}
 	}
 	a.Log.Warn("NATS is not used for notifications: "+err.Error(), "component", "notify", "event", "no_nats")
 	return base
+}
+
+// carrier carries live text between nodes; nil: only HTTP does.
+func (a *App) carrier() peerlive.Carrier {
+	a.Peers()
+	if a.peers.nats == nil {
+		return nil
+	}
+	return a.peers.nats
 }
 
 // farPeers reports whether others may be on other machines: then they are notified of what a run writes too, since nobody

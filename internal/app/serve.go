@@ -80,6 +80,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	a.serving.Store(true)
 	a.stopServing.Store(&stop)
 	a.StartBackground()
+	defer a.serveLiveMessages(ctx, site.live)()
 	defer a.checkDatabase(ctx)()
 	disconnect, err := a.Host.Connect() // before schedules are kept, which may be for a channel
 	if err != nil {

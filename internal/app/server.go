@@ -13,6 +13,7 @@ import (
 	"chorus/internal/docsite"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/peerlive"
 	"chorus/internal/service"
 	"chorus/internal/transport/http/api"
 	"chorus/internal/transport/http/compat"
@@ -27,6 +28,7 @@ type httpServer struct {
 	handler  http.Handler
 	api      *api.API
 	mcp      *mcpserver.Server
+	live     *peerlive.Server // nil: there are no other nodes
 	ready    atomic.Bool
 	stopping chan struct{}
 	link     func(url string) string // signs the owner in
@@ -76,9 +78,10 @@ func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, erro
 	mux.Handle("GET /help/", http.StripPrefix("/help", a.guides()))
 	mux.Handle("/", show)
 	guarded := counts.HTTP(compat.TranslateProblems(at.Wrap(counts.HTTP(mux)))) // the guard copies requests, and only the inner one sees the pattern
-	if d.handler, err = a.serveLive(guarded, d.stopping); err != nil {
+	if d.live, err = a.openLive(d.stopping); err != nil {
 		return nil, err
 	}
+	d.handler = serveLive(d.live, guarded)
 	d.link = func(url string) string { return guard.Link(key, url, owner.ID, time.Now()) }
 	return d, nil
 }

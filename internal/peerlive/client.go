@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -16,23 +15,31 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/peernotify"
+	"chorus/internal/tcpdial"
 )
 
-// Client follows threads that other nodes run. All fields but Log are needed.
+// Client follows threads that other nodes run. All fields but Carrier are needed.
 type Client struct {
 	// Secret is what nodes on the same database share.
 	Secret string
-	// OwnerOf is where the node is reached that runs a thread, another one than this; false: none does.
-	OwnerOf func(ctx context.Context, thread chat.ThreadID) (address string, ok bool)
+	// OwnerOf is the node that runs a thread, another one than this; false: none does.
+	OwnerOf func(ctx context.Context, thread chat.ThreadID) (Node, bool)
+	// Carrier brings messages of other nodes, where it works; nil: there is none.
+	Carrier Carrier
 	HTTP    *http.Client
 	Log     *slog.Logger
 }
 
+// Node is where a node is reached.
+type Node struct {
+	ID      string // by messages
+	Address string // over HTTP; "": not at all
+}
+
 // NewHTTP is what nodes reach each other with: directly, with an end to every wait but that for the next piece.
 func NewHTTP() *http.Client {
-	dialer := &net.Dialer{Timeout: stepTimeout, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 3}}
 	return &http.Client{
-		Transport:     &http.Transport{DialContext: dialer.DialContext, TLSHandshakeTimeout: stepTimeout, ResponseHeaderTimeout: stepTimeout, IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 4},
+		Transport:     &http.Transport{DialContext: tcpdial.Dialer{}.DialContext, TLSHandshakeTimeout: stepTimeout, ResponseHeaderTimeout: stepTimeout, IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 4},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("a node does not redirect") },
 	}
 }
@@ -52,24 +59,31 @@ var errMoved = errors.New("the thread is with another node")
 // errNotThere: the node does not run the thread, or no more.
 var errNotThere = errors.New("the node does not run the thread")
 
-// Follow publishes the pieces of a thread until ctx ends, from whichever node runs it, and nil when it has lost some.
-// look has a value when the thread may have begun to run somewhere.
+// Follow publishes the pieces of a thread until ctx ends, from whichever node runs it, and nil when none does any more. look has a value
+// when the thread may have begun to run somewhere.
 func (c *Client) Follow(ctx context.Context, thread chat.ThreadID, look <-chan struct{}, publish func(chat.Live)) {
 	var pause peernotify.Backoff
+	var seen told
 	for {
 		retry := (<-chan time.Time)(nil)
-		if address, ok := c.owner(ctx, thread); ok {
-			came, err := c.streamWhile(ctx, address, thread, look, publish)
-			publish(nil)
+		if from, ok := c.owner(ctx, thread); ok {
+			came, err := c.streamWhile(ctx, from, thread, look, func(piece chat.Live) {
+				if piece = seen.fresh(piece); piece != nil {
+					publish(piece)
+				}
+			})
 			if came {
 				pause = peernotify.Backoff{}
 			}
-			if errors.Is(err, errMoved) {
-				continue
-			}
-			if err != nil && !errors.Is(err, errNotThere) && ctx.Err() == nil {
+			if err != nil && !errors.Is(err, errMoved) && !errors.Is(err, errNotThere) && ctx.Err() == nil {
 				c.Log.Debug("live text of another node does not come; its answer will, from the journal", "component", "live", "event", "live_lost", "thread", thread, "error", err)
 				retry = time.After(pause.Next())
+			} else {
+				publish(nil)
+				seen = told{}
+			}
+			if errors.Is(err, errMoved) {
+				continue
 			}
 		}
 		select {
@@ -82,7 +96,7 @@ func (c *Client) Follow(ctx context.Context, thread chat.ThreadID, look <-chan s
 }
 
 // streamWhile streams while the thread is with that node: it may move to another while the stream stays open.
-func (c *Client) streamWhile(ctx context.Context, address string, thread chat.ThreadID, look <-chan struct{}, publish func(chat.Live)) (came bool, err error) {
+func (c *Client) streamWhile(ctx context.Context, from Node, thread chat.ThreadID, look <-chan struct{}, publish func(chat.Live)) (came bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -94,7 +108,7 @@ func (c *Client) streamWhile(ctx context.Context, address string, thread chat.Th
 				return
 			case <-look:
 			}
-			if now, ok := c.owner(ctx, thread); !ok || now != address {
+			if now, ok := c.owner(ctx, thread); !ok || now != from {
 				cancel(errMoved)
 				return
 			}
@@ -104,21 +118,37 @@ func (c *Client) streamWhile(ctx context.Context, address string, thread chat.Th
 			}
 		}
 	})
-	came, err = c.stream(ctx, address, thread, publish)
+	came, err = c.stream(ctx, from, thread, publish)
 	if cause := context.Cause(ctx); errors.Is(cause, errMoved) {
 		err = cause
 	}
 	return came, err
 }
 
-func (c *Client) owner(ctx context.Context, thread chat.ThreadID) (string, bool) {
+func (c *Client) owner(ctx context.Context, thread chat.ThreadID) (Node, bool) {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	return c.OwnerOf(ctx, thread)
 }
 
-// stream publishes what one node sends until that ends. came: something came.
-func (c *Client) stream(ctx context.Context, address string, thread chat.ThreadID, publish func(chat.Live)) (came bool, err error) {
+// stream publishes what one node sends until that ends: by messages, and over HTTP when those do not come. came: something came.
+func (c *Client) stream(ctx context.Context, from Node, thread chat.ThreadID, publish func(chat.Live)) (came bool, err error) {
+	if c.Carrier != nil && c.Carrier.Reachable() && from.ID != "" {
+		came, err = c.overMessages(ctx, from, thread, publish)
+		if !errors.Is(err, errCarrier) || ctx.Err() != nil {
+			return came, err
+		}
+		c.Log.Debug("live text of another node takes the other way", "component", "live", "event", "live_over_http", "thread", thread)
+	}
+	if from.Address == "" {
+		return came, cmp.Or(err, errNotThere)
+	}
+	more, err := c.overHTTP(ctx, from.Address, thread, publish)
+	return came || more, err
+}
+
+// overHTTP publishes what one node sends over HTTP until that ends.
+func (c *Client) overHTTP(ctx context.Context, address string, thread chat.ThreadID, publish func(chat.Live)) (came bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	quiet := time.AfterFunc(silence, cancel)
@@ -144,15 +174,15 @@ func (c *Client) stream(ctx context.Context, address string, thread chat.ThreadI
 	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
 		quiet.Reset(silence)
-		piece, end, err := decode(lines.Bytes())
+		l, err := decode(lines.Bytes())
 		switch {
 		case err != nil:
 			return came, fmt.Errorf("the node sends what is no piece: %w", err)
-		case end:
+		case l.End:
 			return came, nil
-		case piece != nil:
+		case l.piece() != nil:
 			came = true
-			publish(piece)
+			publish(l.piece())
 		}
 	}
 	return came, cmp.Or(lines.Err(), io.ErrUnexpectedEOF)

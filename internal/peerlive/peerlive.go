@@ -1,10 +1,12 @@
 // Package peerlive brings the live pieces of a run (deltas, progress) from the node that it is on to nodes where somebody
-// watches it, over HTTP between the two.
+// watches it: as messages where the nodes have a carrier for them (NATS), else over HTTP between the two.
+//
+// A stream that breaks off, over either, goes on over HTTP. Whoever watches gets the rest of a text, and none of it twice.
 //
 // It promises to hold nobody up: a node that does not read fast enough is cut off, one that cannot be reached is tried
 // again after pauses that grow, and every wait has an end. What is lost is only what may be dropped anyway: events come
 // from the journal, and whoever connects again gets the text so far first. Requests carry a code that only nodes on the
-// same database can make.
+// same database can make, and messages are sealed with it.
 package peerlive
 
 import (
@@ -53,21 +55,35 @@ func signed(header, secret string, thread chat.ThreadID, now time.Time) bool {
 	return now.Sub(time.Unix(seconds, 0)).Abs() <= skew && hmac.Equal([]byte(mac), []byte(code(secret, at, thread)))
 }
 
-// line is one piece on the way, or the word that there are no more; empty: a sign of life.
+// line is one piece on the way, or the word that there are no more; empty: a sign of life, or something that a newer node sends.
 type line struct {
 	Delta    *chat.Delta    `json:"delta,omitempty"`
 	Progress *chat.Progress `json:"progress,omitempty"`
-	End      bool           `json:"end,omitempty"`
+	End      bool           `json:"end,omitempty"`  // of the run
+	Gone     bool           `json:"gone,omitempty"` // the thread does not run here
 }
 
-func encode(piece chat.Live) []byte {
-	var l line
+func lineOf(piece chat.Live) (l line) {
 	switch p := piece.(type) {
 	case chat.Delta:
 		l.Delta = &p
 	case chat.Progress:
 		l.Progress = &p
 	}
+	return l
+}
+
+func (l line) piece() chat.Live {
+	switch {
+	case l.Delta != nil:
+		return *l.Delta
+	case l.Progress != nil:
+		return *l.Progress
+	}
+	return nil
+}
+
+func (l line) encode() []byte {
 	b, err := json.Marshal(l)
 	if err != nil {
 		return nil // such texts and numbers always encode
@@ -75,17 +91,7 @@ func encode(piece chat.Live) []byte {
 	return append(b, '\n')
 }
 
-// decode reads a line. Neither a piece nor the end: it is a sign of life, or something that a newer node sends.
-func decode(b []byte) (piece chat.Live, end bool, err error) {
-	var l line
-	if err := json.Unmarshal(b, &l); err != nil {
-		return nil, false, err
-	}
-	switch {
-	case l.Delta != nil:
-		return *l.Delta, false, nil
-	case l.Progress != nil:
-		return *l.Progress, false, nil
-	}
-	return nil, l.End, nil
+func decode(b []byte) (l line, err error) {
+	err = json.Unmarshal(b, &l)
+	return l, err
 }

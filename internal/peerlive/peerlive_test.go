@@ -83,10 +83,10 @@ func (w *watcher) runsAt(address string) {
 func follow(t *testing.T, secret string) *watcher {
 	t.Helper()
 	w := &watcher{look: make(chan struct{}, 1), came: make(chan chat.Live, 100)}
-	c := &Client{Secret: secret, HTTP: NewHTTP(), Log: slog.New(slog.DiscardHandler), OwnerOf: func(context.Context, chat.ThreadID) (string, bool) {
+	c := &Client{Secret: secret, HTTP: NewHTTP(), Log: slog.New(slog.DiscardHandler), OwnerOf: func(context.Context, chat.ThreadID) (Node, bool) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		return w.at, w.at != ""
+		return Node{Address: w.at}, w.at != ""
 	}}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -188,11 +188,11 @@ func TestStrangers(t *testing.T) {
 		"an hour ago": sign("between nodes", thread, now.Add(-time.Hour)), "in an hour": sign("between nodes", thread, now.Add(time.Hour)),
 		"cut": strings.TrimSuffix(sign("between nodes", thread, now), "a")[:40], "no number": scheme + "x." + code("between nodes", "x", thread), "bearer": "Bearer between nodes",
 	} {
-		if status := ask(t, n.URL+Path+"?thread="+string(thread), header); status != http.StatusUnauthorized {
+		if status := request(t, n.URL+Path+"?thread="+string(thread), header); status != http.StatusUnauthorized {
 			t.Errorf("%s: %d", name, status)
 		}
 	}
-	if status := ask(t, n.URL+Path+"?thread=nonsense", ""); status != http.StatusBadRequest {
+	if status := request(t, n.URL+Path+"?thread=nonsense", ""); status != http.StatusBadRequest {
 		t.Error(status)
 	}
 	if n.times() > 0 {
@@ -200,12 +200,12 @@ func TestStrangers(t *testing.T) {
 	}
 	open := httptest.NewServer(&Server{}) // without a secret nobody is let in
 	defer open.Close()
-	if status := ask(t, open.URL+Path+"?thread="+string(thread), sign("", thread, now)); status != http.StatusUnauthorized {
+	if status := request(t, open.URL+Path+"?thread="+string(thread), sign("", thread, now)); status != http.StatusUnauthorized {
 		t.Error(status)
 	}
 }
 
-func ask(t *testing.T, url, header string) int {
+func request(t *testing.T, url, header string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
@@ -236,7 +236,7 @@ func TestStopping(t *testing.T) {
 	defer server.Close()
 	c := &Client{Secret: "s", HTTP: NewHTTP(), Log: slog.New(slog.DiscardHandler)}
 	defer c.HTTP.CloseIdleConnections()
-	came, err := c.stream(t.Context(), server.URL, thread, func(chat.Live) { close(stopping) })
+	came, err := c.overHTTP(t.Context(), server.URL, thread, func(chat.Live) { close(stopping) })
 	if !came || err == nil { // it is no end of the run
 		t.Error(came, err)
 	}

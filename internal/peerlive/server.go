@@ -53,14 +53,24 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the thread does not run here", http.StatusNotFound)
 		return
 	}
-	if s.open.Add(1) > maxStreams {
-		s.open.Add(-1)
+	if !s.enter() {
 		http.Error(w, "too many nodes watch threads of this one", http.StatusServiceUnavailable)
 		return
 	}
-	defer s.open.Add(-1)
+	defer s.leave()
 	s.stream(ctx, cancel, w, pieces)
 }
+
+// enter counts a stream in, unless there are too many.
+func (s *Server) enter() bool {
+	if s.open.Add(1) > maxStreams {
+		s.leave()
+		return false
+	}
+	return true
+}
+
+func (s *Server) leave() { s.open.Add(-1) }
 
 func (s *Server) stream(ctx context.Context, cancel context.CancelFunc, w http.ResponseWriter, pieces iter.Seq[chat.Live]) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
@@ -68,6 +78,15 @@ func (s *Server) stream(ctx context.Context, cancel context.CancelFunc, w http.R
 	w.Header().Set("X-Accel-Buffering", "no")
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{}) // a stream outlives the deadlines of ordinary requests
+	s.pump(ctx, cancel, pieces, alive, func(l line) bool {
+		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // writers that cannot set one have none
+		_, err := w.Write(l.encode())
+		return err == nil && control.Flush() == nil
+	})
+}
+
+// pump writes pieces, and an empty line now and then, until they end or the other side cannot keep up.
+func (s *Server) pump(ctx context.Context, cancel context.CancelFunc, pieces iter.Seq[chat.Live], every time.Duration, write func(line) bool) {
 	queue, ended := make(chan chat.Live, maxQueue), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -82,28 +101,23 @@ func (s *Server) stream(ctx context.Context, cancel context.CancelFunc, w http.R
 		}
 	}()
 	defer func() { cancel(); <-ended }()
-	write := func(b []byte) bool {
-		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // writers that cannot set one have none
-		_, err := w.Write(b)
-		return err == nil && control.Flush() == nil
-	}
-	beat := time.NewTicker(alive)
+	beat := time.NewTicker(every)
 	defer beat.Stop()
-	going := write([]byte("{}\n"))
+	going := write(line{})
 	for going {
 		select {
 		case piece, more := <-queue:
 			switch {
 			case more:
-				going = write(encode(piece))
+				going = write(lineOf(piece))
 			case ctx.Err() == nil:
-				write([]byte(`{"end":true}` + "\n"))
+				write(line{End: true})
 				return
 			default:
 				return
 			}
 		case <-beat.C:
-			going = write([]byte("{}\n"))
+			going = write(line{})
 		case <-ctx.Done():
 			return
 		case <-s.Stopping:

@@ -23,7 +23,7 @@ type Sender struct {
 
 // sendTimeout is what sending once may take, and lastTimeout what it may at the end.
 const (
-	sendTimeout = 5 * time.Second
+	sendTimeout = 2 * time.Second
 	lastTimeout = time.Second
 )
 
@@ -111,7 +111,7 @@ type Backoff struct{ last time.Duration }
 
 const (
 	firstPause   = 50 * time.Millisecond
-	longestPause = 5 * time.Second
+	longestPause = time.Second
 )
 
 // Next is the next pause.

@@ -9,26 +9,24 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
-	"net"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 )
 
 const (
-	// Each node takes so many connections at most: ten nodes are within the hundred that a server allows by default. Commits
-	// leave some to reads, so that a long queue of them shows and does not hang.
-	maxConns   = 10
+	// Each node takes so many connections at most. Commits leave some to reads, so that a long queue of them shows and does not hang; and
+	// what is in a hurry, such as saying that the node lives, has some of its own, so that it never waits for slow reads.
+	maxConns   = 9
 	maxCommits = 8
+	maxHurried = 2
 	// A transaction that is open while its process is frozen holds its rows locked against everybody.
 	idleInTransaction = 2 * time.Second
-	// statementLimit ends what waits for a lock, or reads, for ever; transactionLimit, which is longer, what the network swallowed.
-	statementLimit   = 30 * time.Second
-	transactionLimit = 40 * time.Second
+	// statementLimit ends what waits for a lock, or reads, for ever; answerLimit, which is longer, what the network swallowed.
+	statementLimit = 30 * time.Second
+	answerLimit    = 40 * time.Second
 	// maxCollisions is how often a transaction that others took back is tried again.
 	maxCollisions = 10
 	// awayPatience is how long a server that is away is waited for: a restart takes less.
@@ -40,11 +38,13 @@ const (
 type postgres struct {
 	name     string // its URL without the password
 	pool     *sql.DB
+	hurry    *sql.DB // for jobs that are in a hurry
 	texts    numbered
 	patience time.Duration
 	health   *health
 	made     atomic.Int64  // transactions that came true, or may have
 	commits  chan struct{} // holds a value for each job that is on
+	trouble  trouble
 
 	mu     sync.Mutex
 	closed bool
@@ -52,34 +52,6 @@ type postgres struct {
 
 	fault func(after bool) error // lets tests break a COMMIT, as writer's does
 }
-
-// postgresConfig is how connections are made.
-func postgresConfig(address string) (*pgx.ConnConfig, error) {
-	config, err := pgx.ParseConfig(address)
-	if err != nil {
-		// The parser's own error quotes the URL, and may take a part of a password for something else.
-		return nil, errors.New("databaseUrl cannot be read: it looks like postgres://user:password@host:5432/database?sslmode=require, and special characters of a password are written with %, such as %40 for @")
-	}
-	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3}}
-	config.DialFunc = dialer.DialContext
-	if config.ConnectTimeout == 0 {
-		config.ConnectTimeout = 5 * time.Second
-	}
-	for key, value := range map[string]string{
-		"application_name":                    "chorus",
-		"statement_timeout":                   millis(statementLimit),
-		"idle_in_transaction_session_timeout": millis(idleInTransaction),
-		"tcp_keepalives_idle":                 "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
-		"timezone": "UTC",
-	} {
-		if _, set := config.RuntimeParams[key]; !set {
-			config.RuntimeParams[key] = value
-		}
-	}
-	return config, nil
-}
-
-func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 func openPostgres(ctx context.Context, o Options, h *health) (*postgres, error) {
 	config, err := postgresConfig(o.URL)
@@ -90,13 +62,10 @@ func openPostgres(ctx context.Context, o Options, h *health) (*postgres, error) 
 	if p.patience <= 0 {
 		p.patience = awayPatience
 	}
-	p.pool = stdlib.OpenDB(*config)
-	p.pool.SetMaxOpenConns(maxConns)
-	p.pool.SetMaxIdleConns(maxConns)
-	p.pool.SetConnMaxIdleTime(5 * time.Minute)
+	p.pool, p.hurry = p.openPool(config, maxConns), p.openPool(config, maxHurried)
 	err = p.again(ctx, func() error { return p.ready(ctx, config) })
 	if err != nil {
-		return nil, errors.Join(p.explain(err), p.pool.Close())
+		return nil, errors.Join(p.explain(err), p.closePools())
 	}
 	return p, nil
 }
@@ -165,8 +134,10 @@ func (p *postgres) close() error {
 	if was {
 		return nil
 	}
-	return p.pool.Close()
+	return p.closePools()
 }
+
+func (p *postgres) closePools() error { return errors.Join(p.pool.Close(), p.hurry.Close()) }
 
 // begin counts a job in, unless the store is closed.
 func (p *postgres) begin() bool {
@@ -188,15 +159,17 @@ func (p *postgres) do(ctx context.Context, j *job) error {
 		return ErrClosed
 	}
 	defer p.on.Done()
-	limit := time.NewTimer(maxQueued)
-	defer limit.Stop()
-	select {
-	case p.commits <- struct{}{}:
-		defer func() { <-p.commits }()
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-limit.C:
-		return &Problem{What: ErrBusy, Path: p.name}
+	if !j.hurried {
+		limit := time.NewTimer(maxQueued)
+		defer limit.Stop()
+		select {
+		case p.commits <- struct{}{}:
+			defer func() { <-p.commits }()
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-limit.C:
+			return &Problem{What: ErrBusy, Path: p.name}
+		}
 	}
 	j.err = p.explain(p.transact(ctx, j))
 	p.health.saw(j.err)
@@ -224,10 +197,15 @@ func (p *postgres) transact(ctx context.Context, j *job) (err error) {
 
 // try runs a job in one transaction.
 func (p *postgres) try(ctx context.Context, j *job) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), transactionLimit)
+	pool := p.hurry
+	if !j.hurried {
+		ctx, pool = context.WithoutCancel(ctx), p.pool
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
-	open, err := p.open(ctx)
+	open, err := p.open(ctx, pool)
 	if err != nil {
+		p.trouble.endSilent() // they may be what there is no room for
 		return err
 	}
 	defer open.close()
@@ -243,13 +221,20 @@ func (p *postgres) try(ctx context.Context, j *job) error {
 		}
 	}
 	if err != nil {
+		p.trouble.saw(err)
 		open.rollback()
 		if ctx.Err() != nil {
 			err = &Problem{What: ErrAway, Path: p.name, Cause: err}
 		}
 		return err
 	}
-	if j.lost, err = open.commit(); err == nil {
+	if j.lost, err = open.commit(); j.lost {
+		p.trouble.saw(err)
+		open.close()
+		if !j.hurried {
+			j.lost, err = p.outcome(ctx, open.number, err)
+		}
+	} else if err == nil {
 		if err = p.faulty(true); err != nil {
 			j.lost = true
 		}
@@ -270,6 +255,10 @@ func (p *postgres) faulty(after bool) error {
 
 // read runs a read and hands each row to scan. It is tried again only while nothing was handed over.
 func (p *postgres) read(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
+	return p.readFrom(ctx, p.pool, query, args, scan)
+}
+
+func (p *postgres) readFrom(ctx context.Context, pool *sql.DB, query string, args []any, scan func(*sql.Rows) error) error {
 	if !p.begin() {
 		return ErrClosed
 	}
@@ -278,14 +267,17 @@ func (p *postgres) read(ctx context.Context, query string, args []any, scan func
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
 	var scanned error
 	err = p.again(ctx, func() error {
 		seen := false
-		rows, err := p.pool.QueryContext(ctx, p.texts.of(query), values...)
+		rows, err := pool.QueryContext(ctx, p.texts.of(query), values...)
 		err = scanAll(func(rows *sql.Rows) error {
 			seen = true
 			return scan(rows)
 		})(rows, err)
+		p.trouble.saw(err)
 		if seen && err != nil {
 			scanned = err
 			return nil

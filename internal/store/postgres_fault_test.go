@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/stdlib"
+
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/journal"
@@ -296,5 +298,63 @@ func TestAFrozenNodeHoldsNothing(t *testing.T) {
 	}
 	if row, err := other.Thread(t.Context(), "cli:home:one@main"); err != nil || row.Next != 4 || row.Title != "thawed" {
 		t.Errorf("%+v, %v", row, err)
+	}
+}
+
+// The same on a server: a database from before, with lines in its one chain, is brought up to date, and what was kept of it holds.
+func TestPostgresAuditOfOneChainGoesOn(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	config, err := postgresConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &postgres{pool: stdlib.OpenDB(*config)}
+	defer p.pool.Close()
+	if err := migratePostgres(t.Context(), p, config, auditChains-1); err != nil {
+		t.Fatal(err)
+	}
+	const lines = 5
+	end := beginning("")
+	for n := range lines { // as the version before wrote them
+		row, err := newAuditRow(auditLine(n), int64(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		row.follow(end)
+		end = row.end()
+		args := append(row.values()[:2+auditTexts], row.prev, row.hash) // the chain has no name yet
+		if _, err := p.pool.ExecContext(t.Context(), `INSERT INTO audit (at, id, agent, thread_id, run_id, call_id, principal, principal_body, action, decision, rule, detail, prev, hash)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var version int
+	if err := p.pool.QueryRowContext(t.Context(), `SELECT max(version_id) FROM goose_db_version`).Scan(&version); err != nil || version != auditChains-1 {
+		t.Fatalf("it is at version %d: %v", version, err)
+	}
+	db := openURL(t, Options{URL: url})
+	if hash, err := db.AuditHash(t.Context(), lines); err != nil || hash != end.hash {
+		t.Fatalf("the head that was kept: %q, %v", hash, err)
+	}
+	if c := checkAudit(t, db, ""); c.Break != nil || c.Lines != lines || c.Chains != 1 {
+		t.Fatalf("as it came: %+v %+v", c, c.Break)
+	}
+	if c := checkAudit(t, db, end.hash); c.Break != nil || c.Lines != 1 {
+		t.Fatalf("since the head: %+v %+v", c, c.Break)
+	}
+	auditsOf(t, db, 2, "cli:home:one@main", "")
+	sealedAudit(t, db)
+	if c := checkAudit(t, db, ""); c.Break != nil || c.Lines != lines+4 || c.Chains != 2 || c.HeadID != 1 {
+		t.Fatalf("%+v %+v", c, c.Break)
+	}
+	if _, err := p.pool.ExecContext(t.Context(), `DELETE FROM audit WHERE seq = 1`); err == nil {
+		t.Fatal("lines can be removed after the migration")
+	}
+	if _, err := p.pool.ExecContext(t.Context(), `ALTER TABLE audit DISABLE TRIGGER USER; DELETE FROM audit WHERE chain = '' AND seq = 3; ALTER TABLE audit ENABLE TRIGGER USER`); err != nil {
+		t.Fatal(err)
+	}
+	if c := checkAudit(t, db, ""); c.Break == nil || c.Break.ID != 3 {
+		t.Fatalf("a line of before was removed: %+v", c.Break)
 	}
 }

@@ -19,6 +19,7 @@ type pgTx struct {
 	pooled *sql.Conn
 	conn   *pgx.Conn // the same one, without what database/sql does around each statement
 	begun  bool      // the server may have heard BEGIN
+	number string    // of the transaction, for whoever asks later whether it happened; "": not known yet
 	queue  []queued
 	ends   map[string]auditRow // of the audit log's chains that are added to
 }
@@ -46,13 +47,14 @@ func (t *taken) Error() string   { return t.means.Error() }
 func (t *taken) Unwrap() []error { return []error{t.means, t.cause} }
 
 // open takes a connection. BEGIN goes with the first statement.
-func (p *postgres) open(ctx context.Context) (*pgTx, error) {
-	pooled, err := p.pool.Conn(ctx)
+func (p *postgres) open(ctx context.Context, from *sql.DB) (*pgTx, error) {
+	pooled, err := from.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	t := &pgTx{ctx: ctx, p: p, pooled: pooled, queue: make([]queued, 1, 8), ends: map[string]auditRow{}}
+	t := &pgTx{ctx: ctx, p: p, pooled: pooled, queue: make([]queued, 2, 8), ends: map[string]auditRow{}}
 	t.queue[0].query = "BEGIN"
+	t.queue[1] = queued{query: "SELECT pg_current_xact_id()::text", read: func(row scanner) error { return row.Scan(&t.number) }}
 	// Nobody else has the connection until it is given back, so it may be used outside of Raw.
 	err = pooled.Raw(func(conn any) error {
 		t.conn = conn.(*stdlib.Conn).Conn()
@@ -77,7 +79,7 @@ func (t *pgTx) rollback() {
 
 // commit sends what waits, and COMMIT with it. lost: it may have happened all the same.
 func (t *pgTx) commit() (lost bool, err error) {
-	if !t.begun && len(t.queue) == 1 {
+	if !t.begun && len(t.queue) == 2 {
 		return false, nil // nothing but BEGIN
 	}
 	var tag pgconn.CommandTag
@@ -169,6 +171,9 @@ func (t *pgTx) flush() error {
 	last := t.queue[n-1]
 	t.queue = t.queue[:n-1]
 	return t.send(last, func(answer pgx.BatchResults) error {
+		if last.read != nil {
+			return last.read(plainRow{answer.QueryRow()})
+		}
 		_, err := answer.Exec()
 		return last.means(err)
 	})

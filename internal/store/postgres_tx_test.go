@@ -17,8 +17,20 @@ import (
 	"chorus/internal/store/pgtest"
 )
 
-// roundTrips stands between a store and its server and counts how often the server says that it is done and waits for more.
-func roundTrips(t *testing.T, address string) (string, *atomic.Int64) {
+// link stands between a store and its server: it counts how often the server says that it is done and waits for more, and can cut a
+// connection after that.
+type link struct {
+	server string
+	count  atomic.Int64
+	cut    atomic.Int32 // 0, or what happens after the next round trip: see below
+}
+
+const (
+	cutAfterOne  = 1 // the connection is cut: the server never hears what comes next
+	loseTheOther = 2 // what comes next is heard, and its answer is lost
+)
+
+func linkTo(t *testing.T, address string) (string, *link) {
 	t.Helper()
 	to, err := url.Parse(address)
 	if err != nil {
@@ -29,24 +41,23 @@ func roundTrips(t *testing.T, address string) (string, *atomic.Int64) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
-	count := &atomic.Int64{}
-	server := to.Host
+	l := &link{server: to.Host}
 	go func() {
 		for {
 			client, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			go relay(client, server, count)
+			go l.relay(client)
 		}
 	}()
 	to.Host = listener.Addr().String()
-	return to.String(), count
+	return to.String(), l
 }
 
-func relay(client net.Conn, server string, count *atomic.Int64) {
+func (l *link) relay(client net.Conn) {
 	defer client.Close()
-	conn, err := net.Dial("tcp", server)
+	conn, err := net.Dial("tcp", l.server)
 	if err != nil {
 		return
 	}
@@ -56,16 +67,28 @@ func relay(client net.Conn, server string, count *atomic.Int64) {
 		_ = conn.Close()
 	}()
 	from := bufio.NewReader(conn)
+	losing := false
 	for { // each message is a letter, its length and the rest
 		head, err := from.Peek(5)
 		if err != nil {
 			return
 		}
-		if head[0] == 'Z' {
-			count.Add(1)
+		to, done := io.Writer(client), head[0] == 'Z'
+		if losing {
+			to = io.Discard
 		}
-		if _, err := io.CopyN(client, from, 1+int64(binary.BigEndian.Uint32(head[1:]))); err != nil {
+		if _, err := io.CopyN(to, from, 1+int64(binary.BigEndian.Uint32(head[1:]))); err != nil || losing && done {
 			return
+		}
+		if !done {
+			continue
+		}
+		l.count.Add(1)
+		switch l.cut.Swap(0) {
+		case cutAfterOne:
+			return
+		case loseTheOther:
+			losing = true
 		}
 	}
 }
@@ -73,7 +96,7 @@ func relay(client net.Conn, server string, count *atomic.Int64) {
 // However much a commit writes, the server is asked twice: for the thread's row, and for all the rest together with COMMIT.
 func TestACommitIsTwoRoundTrips(t *testing.T) {
 	t.Parallel()
-	address, count := roundTrips(t, pgtest.Database(t))
+	address, l := linkTo(t, pgtest.Database(t))
 	db := openURL(t, Options{URL: address})
 	say(t, db, "words")
 	row, err := db.Take(t.Context(), "cli:home:one@main")
@@ -82,7 +105,7 @@ func TestACommitIsTwoRoundTrips(t *testing.T) {
 	}
 	ada := chat.Principal{Kind: chat.LocalUser, ID: "ada"}
 	for n := 1; n <= 3; n++ {
-		before := count.Load()
+		before := l.count.Load()
 		_, err := db.Commit(t.Context(), journal.Commit{Thread: row.ID, Epoch: row.Epoch, Status: chat.Running,
 			Events: []chat.Event{{Run: "r", Body: chat.Said{Step: n, Blocks: chat.TextBlocks("an answer")}}, {Run: "r", Body: chat.ToolBegan{Call: "c", Name: "shell"}}},
 			Money:  []ledger.Entry{{Run: "r", Step: n, Attempt: 1, Payer: ada, Model: "m", Settled: 5, How: ledger.ByUsage}},
@@ -90,7 +113,7 @@ func TestACommitIsTwoRoundTrips(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if made := count.Load() - before; n == 3 && made != 2 { // the first ones also prepare
+		if made := l.count.Load() - before; n == 3 && made != 2 { // the first ones also prepare
 			t.Errorf("a commit took %d round trips", made)
 		}
 	}
@@ -114,5 +137,51 @@ func TestAStatementFailsWithCommit(t *testing.T) {
 	row, err := db.Thread(t.Context(), "cli:home:one@main")
 	if err != nil || row.Next != 3 || row.Waiting != 2 {
 		t.Errorf("next %d, %d wait, %v", row.Next, row.Waiting, err)
+	}
+}
+
+// A connection that is lost in the second round trip leaves open whether the commit happened; the server is asked. A message that comes
+// twice is refused as one that was there, and not taken for the first.
+func TestAConnectionIsLostInTheSecondRoundTrip(t *testing.T) {
+	t.Parallel()
+	for name, how := range map[string]int32{"before the server hears": cutAfterOne, "before its answer is heard": loseTheOther} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address, l := linkTo(t, pgtest.Database(t))
+			db := openURL(t, Options{URL: address})
+			say(t, db, "words")
+			arrives := func(id string) (journal.Committed, error) {
+				return db.Commit(t.Context(), journal.Commit{Thread: "cli:home:one@main", Events: []chat.Event{
+					{Platform: "test", PlatformID: id, Body: chat.Received{Blocks: chat.TextBlocks(id), Prompt: true}}}})
+			}
+			for _, id := range []string{"x", "y"} { // the first ones also prepare
+				if _, err := arrives(id); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l.cut.Store(how)
+			if done, err := arrives("x"); !errors.Is(err, journal.ErrDuplicate) {
+				t.Errorf("twice: %+v, %v", done, err)
+			}
+			l.cut.Store(how)
+			if done, err := arrives("z"); err != nil || len(done.Events) != 1 || done.Events[0].Seq != 4 || done.Next != 5 || done.Waiting != 4 {
+				t.Errorf("once: %+v, %v", done, err)
+			}
+			row, err := db.Take(t.Context(), "cli:home:one@main")
+			if err != nil || row.Next != 5 || row.Waiting != 4 {
+				t.Fatalf("next %d, %d wait, %v", row.Next, row.Waiting, err)
+			}
+			owner := journal.Commit{Thread: row.ID, Epoch: row.Epoch, Status: chat.Running, Events: []chat.Event{{Run: "r", Body: chat.Said{Step: 1, Blocks: chat.TextBlocks("an answer")}}}}
+			if _, err := db.Commit(t.Context(), owner); err != nil {
+				t.Fatal(err)
+			}
+			l.cut.Store(how)
+			if done, err := db.Commit(t.Context(), owner); err != nil || done.Next != 7 {
+				t.Errorf("an owner's: %+v, %v", done, err)
+			}
+			if l.cut.Load() != 0 {
+				t.Error("nothing was cut")
+			}
+		})
 	}
 }

@@ -136,8 +136,22 @@ func (db *DB) Write(ctx context.Context, work func(Tx) error) error {
 	return db.write(ctx, func(tx *transaction) error { return work(Tx{tx, micros(db.now())}) })
 }
 
+// WriteWithin is Write that waits for nobody else's, and ends with ctx, also in the middle: whether the transaction came true is then not
+// known. It is for those who ask again soon, and for whom a late answer is worth less than none.
+func (db *DB) WriteWithin(ctx context.Context, work func(Tx) error) error {
+	return db.do(ctx, &job{hurried: true, work: func(tx *transaction) error { return work(Tx{tx, micros(db.now())}) }})
+}
+
 // Query runs a read and hands each row to scan.
 func (db *DB) Query(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
+	return db.query(ctx, query, args, scan)
+}
+
+// QueryWithin is Query for the same: it does not wait for the reads of others.
+func (db *DB) QueryWithin(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
+	if db.pg != nil {
+		return db.pg.readFrom(ctx, db.pg.hurry, query, args, scan)
+	}
 	return db.query(ctx, query, args, scan)
 }
 

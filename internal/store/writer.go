@@ -62,9 +62,11 @@ type writer struct {
 type job struct {
 	work  func(*transaction) error
 	plain bool // a question to the writing connection, outside of any transaction
-	state atomic.Int32
-	done  chan struct{}
-	err   error
+	// hurried ends the job with its context also when its turn has come: whether it came true is then not known.
+	hurried bool
+	state   atomic.Int32
+	done    chan struct{}
+	err     error
 	// lost is set when COMMIT itself failed: then only reading tells what is true.
 	lost bool
 }

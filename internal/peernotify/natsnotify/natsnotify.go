@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,13 +20,14 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"chorus/internal/peernotify"
+	"chorus/internal/tcpdial"
 )
 
 const (
 	// stepTimeout bounds connecting, writing and waiting for the server's word.
 	stepTimeout = 5 * time.Second
 	// pingEvery is how often a connection is tried on which nothing comes; two that are not answered end it.
-	pingEvery = 10 * time.Second
+	pingEvery = 2 * time.Second
 	// maxPayload is far below what servers take (1 MB).
 	maxPayload = 64 << 10
 )
@@ -38,11 +41,12 @@ type Peers struct {
 	stop    context.CancelFunc
 	ended   chan struct{} // the connection is closed
 
-	mu   sync.Mutex
-	conn *nats.Conn // nil: not tried yet
-	sub  *peernotify.Subscription
-	up   bool // connected, and whoever subscribed has been told
-	lost bool // not connected, and that was said
+	mu        sync.Mutex
+	listeners map[*listener]struct{}
+	conn      *nats.Conn // nil: not tried yet
+	sub       *peernotify.Subscription
+	up        bool // connected, and whoever subscribed has been told
+	lost      bool // not connected, and that was said
 }
 
 var _ peernotify.Reachable = (*Peers)(nil)
@@ -78,7 +82,7 @@ func Check(addresses string) error {
 func (p *Peers) connect(ctx context.Context, addresses string) {
 	var pause peernotify.Backoff
 	var attempts sync.Mutex
-	conn, err := nats.Connect(addresses, nats.Name("chorus"), nats.NoEcho(), nats.Timeout(stepTimeout), nats.FlusherTimeout(stepTimeout),
+	conn, err := nats.Connect(addresses, nats.Name("chorus"), nats.NoEcho(), nats.SetCustomDialer(tcpdial.Dialer{}), nats.Timeout(stepTimeout), nats.FlusherTimeout(stepTimeout),
 		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(2), nats.ReconnectBufSize(-1), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
 		nats.IgnoreAuthErrorAbort(), // whoever keeps the server may mend that too
 		nats.CustomReconnectDelay(func(int) time.Duration {
@@ -116,6 +120,9 @@ func (p *Peers) connect(ctx context.Context, addresses string) {
 	}
 	p.mu.Lock()
 	p.conn = conn
+	for l := range p.listeners {
+		l.subscribe(conn)
+	}
 	p.mu.Unlock()
 	if conn.IsConnected() {
 		p.here(conn)
@@ -151,6 +158,12 @@ func (p *Peers) away(ctx context.Context, err error) {
 func (p *Peers) lookAtAll() {
 	if s := p.current(); s != nil {
 		s.PutAll()
+	}
+	p.mu.Lock()
+	lost := slices.Collect(maps.Keys(p.listeners))
+	p.mu.Unlock()
+	for _, l := range lost {
+		l.hear(l.subject, nil)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"chorus/internal/peernotify"
+	"chorus/internal/tcpdial"
 )
 
 const (
@@ -28,9 +28,10 @@ const (
 	gather = 5 * time.Millisecond
 	// maxPayload is below what PostgreSQL allows (8,000 bytes).
 	maxPayload = 7900
-	// stepTimeout bounds each step on a connection, and pingEvery is how often one on which nothing comes is tried.
-	stepTimeout = 5 * time.Second
-	pingEvery   = 30 * time.Second
+	// stepTimeout bounds each step on a connection, and pingEvery is how often one on which nothing comes is tried: for so long, and
+	// as long as a step may take, a node whose network was cut hears nothing and does not know.
+	stepTimeout = 3 * time.Second
+	pingEvery   = 2 * time.Second
 )
 
 // Peers are the other nodes on one database.
@@ -57,8 +58,7 @@ func New(url string, log *slog.Logger) (*Peers, error) {
 	}
 	config.RuntimeParams["application_name"] = "chorus notifications"
 	config.RuntimeParams["synchronous_commit"] = "off" // there is nothing to keep
-	dialer := &net.Dialer{Timeout: stepTimeout, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 3}}
-	config.DialFunc = dialer.DialContext
+	config.DialFunc = tcpdial.Dialer{}.DialContext
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec // prepares nothing
 	p := &Peers{config: config, own: rand.Text()[:12], log: log}
 	p.sender = peernotify.NewSender(gather, p.send)

@@ -32,8 +32,10 @@ func (n *Node) Take(ctx context.Context, name owner.Name) (owner.Held, error) {
 	if err := n.reserve(h); err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, takeTime)
+	defer cancel()
 	next, epoch := n.nextEpoch(), int64(0)
-	err := n.o.DB.Write(ctx, func(tx store.Tx) error {
+	err := n.o.DB.WriteWithin(ctx, func(tx store.Tx) error {
 		err := tx.Row(`INSERT INTO owned (name, node, epoch) SELECT CAST(? AS TEXT), id, CAST(? AS BIGINT) FROM nodes WHERE id = ? AND dead = 0
 			ON CONFLICT (name) DO UPDATE SET node = excluded.node, epoch = CASE WHEN owned.epoch < excluded.epoch THEN excluded.epoch ELSE owned.epoch + 1 END
 			WHERE owned.node = '' OR owned.node = excluded.node OR NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = owned.node AND n.dead = 0)
@@ -145,7 +147,7 @@ func (h *held) Release() {
 	n.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
-	err := n.o.DB.Write(ctx, func(tx store.Tx) error {
+	err := n.o.DB.WriteWithin(ctx, func(tx store.Tx) error {
 		return giveBack(tx, h.name, h.as, h.epoch)
 	})
 	n.mu.Lock()
@@ -187,7 +189,7 @@ func (n *Node) Owns(tx store.Tx, name owner.Name) error {
 func (n *Node) Sweep(ctx context.Context) (try func(owner.Name) bool, err error) {
 	others := map[owner.Name]bool{}
 	as := n.ID()
-	err = n.o.DB.Query(ctx, `SELECT owned.name FROM owned JOIN nodes ON nodes.id = owned.node WHERE owned.node <> '' AND owned.node <> ? AND nodes.dead = 0`, []any{as}, func(rows *sql.Rows) error {
+	err = n.o.DB.QueryWithin(ctx, `SELECT owned.name FROM owned JOIN nodes ON nodes.id = owned.node WHERE owned.node <> '' AND owned.node <> ? AND nodes.dead = 0`, []any{as}, func(rows *sql.Rows) error {
 		var name string
 		err := rows.Scan(&name)
 		others[owner.Name(name)] = true

@@ -33,13 +33,19 @@ const (
 	fencedAfter  = 5 // beats that a node misses before it gives its things up
 )
 
-// statementTime limits what is written outside of the rhythm, such as giving a thing back.
-const statementTime = 5 * time.Second
+// statementTime limits what is written outside of the rhythm, such as giving a thing back; takeTime taking one, after which whoever
+// wants it asks again: a connection that the network has cut must not be waited for while others work.
+const (
+	statementTime = 5 * time.Second
+	takeTime      = 3 * time.Second
+)
 
 // DB is the part of the store that nodes need.
 type DB interface {
 	Write(ctx context.Context, work func(store.Tx) error) error
+	WriteWithin(ctx context.Context, work func(store.Tx) error) error
 	Query(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error
+	QueryWithin(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error
 }
 
 // Options are those of a node.
@@ -129,7 +135,7 @@ const keepDead = time.Hour
 func (n *Node) join(ctx context.Context) error {
 	begun, as := n.o.Now(), id.New()
 	var labels []string
-	err := n.o.DB.Write(ctx, func(tx store.Tx) error {
+	err := n.o.DB.WriteWithin(ctx, func(tx store.Tx) error {
 		if err := tidy(tx, n.o.Name); err != nil {
 			return err
 		}
@@ -305,7 +311,7 @@ func (n *Node) beat(ctx context.Context) error {
 	n.mu.Unlock()
 	var drain bool
 	var labels []string
-	err := n.o.DB.Write(ctx, func(tx store.Tx) error {
+	err := n.o.DB.WriteWithin(ctx, func(tx store.Tx) error {
 		var text string
 		err := tx.Row(`UPDATE nodes SET beat = beat + 1 WHERE id = ? AND dead = 0 RETURNING drain, labels`, []any{as}, &drain, &text)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -358,7 +364,7 @@ func (n *Node) handOver() {
 
 // Drain hands over what the node has, and tells the others that things become free.
 func (n *Node) Drain(ctx context.Context) error {
-	err := n.o.DB.Write(ctx, func(tx store.Tx) error { return tx.Exec(`UPDATE nodes SET drain = 1 WHERE id = ?`, n.ID()) })
+	err := n.o.DB.WriteWithin(ctx, func(tx store.Tx) error { return tx.Exec(`UPDATE nodes SET drain = 1 WHERE id = ?`, n.ID()) })
 	n.mu.Lock()
 	n.drain = true
 	n.handOver()
@@ -373,7 +379,7 @@ func (n *Node) Drain(ctx context.Context) error {
 // look counts how often others were seen with the same beat, and marks those as dead that were seen with it for too long.
 func (n *Node) look(ctx context.Context) error {
 	found := map[string]sighting{}
-	err := n.o.DB.Query(ctx, `SELECT id, beat, name, labels, drain FROM nodes WHERE dead = 0`, nil, func(rows *sql.Rows) error {
+	err := n.o.DB.QueryWithin(ctx, `SELECT id, beat, name, labels, drain FROM nodes WHERE dead = 0`, nil, func(rows *sql.Rows) error {
 		var as, labels string
 		var s sighting
 		if err := rows.Scan(&as, &s.beat, &s.name, &labels, &s.drain); err != nil {
@@ -389,7 +395,7 @@ func (n *Node) look(ctx context.Context) error {
 	suspects, changed := n.count(found)
 	for as, s := range suspects {
 		died := false
-		err := n.o.DB.Write(ctx, func(tx store.Tx) error {
+		err := n.o.DB.WriteWithin(ctx, func(tx store.Tx) error {
 			rows, err := tx.Change(`UPDATE nodes SET dead = 1, died = ? WHERE id = ? AND beat = ? AND dead = 0`, tx.Now().UnixMicro(), as, s.beat)
 			died = rows > 0
 			return err
@@ -464,7 +470,7 @@ func (n *Node) Leave(ctx context.Context) error {
 	as := n.id
 	n.loseAll(fmt.Errorf("the node leaves: %w", owner.ErrLost))
 	n.mu.Unlock()
-	err := n.o.DB.Write(ctx, func(tx store.Tx) error {
+	err := n.o.DB.WriteWithin(ctx, func(tx store.Tx) error {
 		if err := tx.Exec(`DELETE FROM owned WHERE node = ?`, as); err != nil {
 			return err
 		}

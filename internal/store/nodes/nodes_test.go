@@ -46,11 +46,25 @@ func (n *node) Write(ctx context.Context, work func(store.Tx) error) error {
 	return n.db.Write(ctx, work)
 }
 
+func (n *node) WriteWithin(ctx context.Context, work func(store.Tx) error) error {
+	if n.away.Load() {
+		return errAway
+	}
+	return n.db.WriteWithin(ctx, work)
+}
+
 func (n *node) Query(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
 	if n.away.Load() {
 		return errAway
 	}
-	err := n.db.Query(ctx, query, args, scan)
+	return n.db.Query(ctx, query, args, scan)
+}
+
+func (n *node) QueryWithin(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
+	if n.away.Load() {
+		return errAway
+	}
+	err := n.db.QueryWithin(ctx, query, args, scan)
 	if n.looked != nil {
 		n.looked()
 	}

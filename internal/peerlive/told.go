@@ -1,0 +1,43 @@
+package peerlive
+
+import "chorus/internal/chat"
+
+// told is what was published of an answer in the making. A stream that begins anew has the text so far first; of that only the rest is new.
+type told struct {
+	run           string
+	step, attempt int
+	texts         map[place]string
+}
+
+// place is where a piece belongs.
+type place struct {
+	what chat.DeltaKind
+	call string
+}
+
+// fresh is what a piece has that was not published yet; nil: nothing.
+func (t *told) fresh(piece chat.Live) chat.Live {
+	d, ok := piece.(chat.Delta)
+	if !ok {
+		return piece
+	}
+	if t.texts == nil || d.Run != t.run || d.Step != t.step || d.Attempt != t.attempt {
+		*t = told{run: d.Run, step: d.Step, attempt: d.Attempt, texts: map[place]string{}}
+	}
+	at := place{d.What, d.Call}
+	have := t.texts[at]
+	if d.Offset < 0 || d.Offset > len(have) {
+		return d // what is missing before it does not come any more
+	}
+	known := have[d.Offset:min(d.Offset+len(d.Text), len(have))]
+	if d.Text[:len(known)] != known { // it was begun anew
+		t.texts[at] = have[:d.Offset] + d.Text
+		return d
+	}
+	d.Offset, d.Text = d.Offset+len(known), d.Text[len(known):]
+	if d.Text == "" {
+		return nil
+	}
+	t.texts[at] += d.Text
+	return d
+}
