@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/internal/app"
+	"chorus/internal/datadir"
 	"chorus/internal/runsetup"
 	"chorus/internal/transport/repl"
+	"chorus/internal/transport/repl/history"
 )
 
 func (c *program) chatCommand() *cobra.Command {
@@ -58,6 +61,20 @@ func (c *program) latest(ctx context.Context, a *app.App, o *runsetup.SessionOpt
 	return err
 }
 
+// chatOptions adds what every chat of this person has: the terminal, the editor, and what was typed before, in this place and elsewhere.
+func (c *program) chatOptions(place string, o repl.ChatOptions) repl.ChatOptions {
+	o.Console = c.console
+	o.Editor = cmp.Or(c.getenv("VISUAL"), c.getenv("EDITOR"))
+	if !c.console.Interactive() {
+		return o
+	}
+	kept := history.In(datadir.At(c.homeDir()).History())
+	all := kept.Load()
+	o.History, o.Everywhere = history.Texts(all, place), history.Texts(all, "")
+	o.Remember = func(input string) error { return kept.Add(place, input) }
+	return o
+}
+
 // again chats, and goes on with another session when the person wants that.
 func again(o *runsetup.SessionOptions, prompt string, chat func(prompt string) error) error {
 	for {
@@ -80,7 +97,7 @@ func (c *program) chatOnce(ctx context.Context, a *app.App, o runsetup.SessionOp
 		return err
 	}
 	s.GoOn()
-	code, err := repl.Chat(ctx, s, repl.ChatOptions{Prompt: prompt, Head: s.Start, Remarks: s.Remarks(), Console: c.console})
+	code, err := repl.Chat(ctx, s, c.chatOptions(s.Info().Dir, repl.ChatOptions{Prompt: prompt, Head: s.Start, Remarks: s.Remarks()}))
 	if err != nil {
 		return err
 	}

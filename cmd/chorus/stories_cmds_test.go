@@ -290,7 +290,7 @@ func storyProgram(ts *testscript.TestScript, name string, args ...string) *exec.
 func environment(ts *testscript.TestScript) []string {
 	var env []string
 	for _, name := range []string{
-		"WORK", "PATH", "HOME", "TMPDIR", "CHORUS_HOME", "CHORUS_DATABASE_URL", "CHORUS_BLOB_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "USER", "TZ", "LANG", "TERM", "NO_COLOR", "GORACE", "GOCOVERDIR",
+		"WORK", "PATH", "HOME", "TMPDIR", "CHORUS_HOME", "CHORUS_DATABASE_URL", "CHORUS_BLOB_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "USER", "TZ", "LANG", "TERM", "NO_COLOR", "EDITOR", "GORACE", "GOCOVERDIR",
 		"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "GIT_CONFIG_NOSYSTEM",
 		"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
 	} {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hinshun/vt10x"
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 )
@@ -22,11 +23,15 @@ import (
 //
 //	expect REGEX   wait until it is shown, after what the last expect found
 //	shown REGEX    wait until it is shown, or was at any time
+//	screen REGEX   wait until it stands on the screen, as a person sees it now
+//	gone REGEX     wait until it no longer stands there
 //	never REGEX    it has not been shown so far
 //	send TEXT      type it
 //	line TEXT      type it and press Enter
+//	paste TEXT     paste it, as terminals do where programs ask to be told; \n is a new line
 //	key NAME…      enter, esc, ctrl-c, ctrl-d, up, tab, alt-enter; several at once
-//	size W H       the terminal's size changes
+//	size W H       the terminal's size changes; as the first step: it begins with that one
+//	fits           no line on the screen is wider than the terminal, and its last column is free
 //	make FILE      an empty file appears in the program's directory
 //	save FROM TO   a file is saved as another, from and in the program's directory
 //	kill           kill -9
@@ -37,7 +42,13 @@ import (
 func terminal(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, !neg && len(args) >= 2, "term FILE PROGRAM ARGS…")
 	steps := ts.ReadFile(stageOf(ts).file(ts, args[0]))
-	p, slave, err := openTerminal(100, 30)
+	width, height := uint16(100), uint16(30)
+	if first, rest, _ := strings.Cut(strings.TrimSpace(steps), "\n"); strings.HasPrefix(first, "size ") {
+		_, err := fmt.Sscanf(first, "size %d %d", &width, &height)
+		ts.Check(err)
+		steps = "\n" + rest
+	}
+	p, slave, err := openTerminal(width, height)
 	ts.Check(err)
 	defer p.close()
 	cmd := storyProgram(ts, args[1], args[2:]...)
@@ -61,7 +72,7 @@ func terminal(ts *testscript.TestScript, neg bool, args []string) {
 			continue
 		}
 		if err := p.step(step, cmd, exited); err != nil {
-			ts.Fatalf("%s:%d: %s: %v; shown so far:\n%s", args[0], i+1, step, err, p.text())
+			ts.Fatalf("%s:%d: %s: %v; shown so far:\n%s\non the screen:\n%s", args[0], i+1, step, err, p.text(), p.screen())
 		}
 	}
 	fmt.Fprint(ts.Stdout(), p.text())
@@ -71,6 +82,7 @@ func terminal(ts *testscript.TestScript, neg bool, args []string) {
 // screenKeys are the keys a person can press.
 var screenKeys = map[string]string{
 	"enter": "\r", "esc": "\x1b", "ctrl-c": "\x03", "ctrl-d": "\x04", "up": "\x1b[A", "tab": "\t", "alt-enter": "\x1b\r",
+	"down": "\x1b[B", "ctrl-r": "\x12", "ctrl-g": "\x07", "ctrl-o": "\x0f", "ctrl-x": "\x18", "ctrl-e": "\x05", "ctrl-u": "\x15",
 }
 
 // screenTime is how long something may take to be shown.
@@ -81,7 +93,9 @@ type person struct {
 	master *os.File
 	mu     sync.Mutex
 	seen   bytes.Buffer
-	at     int // how much of the text the last expect has used
+	vt     vt10x.Terminal // what a person sees of it
+	held   []byte         // the beginning of a sequence that was not yet read to its end
+	at     int            // how much of the text the last expect has used
 	wake   chan struct{}
 	done   chan struct{}
 }
@@ -91,7 +105,7 @@ func openTerminal(width, height uint16) (*person, *os.File, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &person{master: master, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	p := &person{master: master, vt: vt10x.New(vt10x.WithSize(int(width), int(height)), vt10x.WithWriter(io.Discard)), wake: make(chan struct{}, 1), done: make(chan struct{})}
 	var n int
 	err = p.control(func(fd int) error {
 		if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
@@ -142,6 +156,13 @@ func (p *person) watch() {
 		n, err := p.master.Read(buf)
 		p.mu.Lock()
 		p.seen.Write(buf[:n])
+		p.held = append(p.held, buf[:n]...)
+		end := len(p.held)
+		if cut := unfinished.FindIndex(p.held); cut != nil {
+			end = cut[0]
+		}
+		_, _ = p.vt.Write(keyboards.ReplaceAll(p.held[:end], nil)) // it takes everything
+		p.held = append([]byte(nil), p.held[end:]...)
 		p.mu.Unlock()
 		select {
 		case p.wake <- struct{}{}:
@@ -188,6 +209,14 @@ func (p *person) step(step string, cmd *exec.Cmd, exited <-chan struct{}) error 
 		err := p.expect(rest)
 		p.at = at
 		return err
+	case "screen":
+		return p.waitScreen(rest, true)
+	case "gone":
+		return p.waitScreen(rest, false)
+	case "fits":
+		return p.fits()
+	case "paste":
+		return p.types("\x1b[200~" + strings.ReplaceAll(rest, `\n`, "\n") + "\x1b[201~")
 	case "never":
 		re, err := regexp.Compile(rest)
 		if err != nil {
@@ -216,6 +245,9 @@ func (p *person) step(step string, cmd *exec.Cmd, exited <-chan struct{}) error 
 		if _, err := fmt.Sscan(rest, &w, &h); err != nil {
 			return err
 		}
+		p.mu.Lock()
+		p.vt.Resize(int(w), int(h))
+		p.mu.Unlock()
 		return p.resize(w, h)
 	case "make":
 		return os.WriteFile(filepath.Join(cmd.Dir, rest), nil, 0o644)
@@ -258,6 +290,54 @@ func save(from, to string) error {
 func (p *person) types(keys string) error {
 	_, err := io.WriteString(p.master, keys)
 	return err
+}
+
+// keyboards are questions and settings of how keys are sent, which the emulator takes for moves of the cursor.
+var keyboards = regexp.MustCompile(`\x1b\[[<>=?][0-9;]*u`)
+
+// screen is what a person sees now, without blanks at the ends of lines.
+func (p *person) screen() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	lines := strings.Split(p.vt.String(), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " \x00")
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
+}
+
+// waitScreen waits until something stands on the screen, or no longer does.
+func (p *person) waitScreen(pattern string, there bool) error {
+	re, err := regexp.Compile("(?m)" + pattern)
+	if err != nil {
+		return err
+	}
+	deadline := time.After(screenTime)
+	for re.MatchString(p.screen()) != there {
+		select {
+		case <-p.wake:
+		case <-p.done:
+			if re.MatchString(p.screen()) != there {
+				return fmt.Errorf("not before the end")
+			}
+		case <-deadline:
+			return fmt.Errorf("it does not become so")
+		}
+	}
+	return nil
+}
+
+// fits fails when the terminal had to break a line: its last column is never written to.
+func (p *person) fits() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	width, height := p.vt.Size()
+	for y := range height {
+		if c := p.vt.Cell(width-1, y).Char; c != ' ' && c != 0 {
+			return fmt.Errorf("line %d reaches the last column", y+1)
+		}
+	}
+	return nil
 }
 
 func (p *person) expect(pattern string) error {

@@ -135,7 +135,7 @@ func (c *program) chatWith(ctx context.Context, to cli.Connection, o runsetup.Se
 	if err := attach(ctx, s, o.Attach); err != nil {
 		return err
 	}
-	code, err := repl.Chat(ctx, s, repl.ChatOptions{Prompt: prompt, Head: s.Start(), Console: c.console})
+	code, err := repl.Chat(ctx, s, c.chatOptions(c.server.url, repl.ChatOptions{Prompt: prompt, Head: s.Start()}))
 	if err != nil {
 		return err
 	}

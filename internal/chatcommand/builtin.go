@@ -12,8 +12,8 @@ import (
 	"chorus/internal/platform"
 )
 
-// builtin are the commands about the conversation itself, which no operation of their own stands for.
-func builtin() []platform.Command {
+// Builtin are the commands about the conversation itself, which no operation of their own stands for.
+func Builtin() []platform.Command {
 	modes := platform.Option{Name: "mode", Description: "what the agent may do with the next message"}
 	for _, m := range []string{"plan", "review", "implement", "verify", "off"} {
 		modes.Choices = append(modes.Choices, platform.Choice{Label: m, Value: m})

@@ -45,7 +45,7 @@ func New[E operation.Executor](executor func() E) *Handler {
 		if c.set, err = slash.New(slash.Options{Executor: c.to, Operations: operations.All(), Groups: operations.Groups()}); err != nil {
 			return nil, err
 		}
-		c.list = append(builtin(), c.set.List()...)
+		c.list = append(Builtin(), c.set.List()...)
 		return c, nil
 	})}
 }
@@ -236,7 +236,7 @@ func (t *turn) values(ctx context.Context, at slash.Typing) (out []slash.Suggest
 	choices, ok := t.set.As(t.surroundings()).Complete(ctx, platform.Invocation{Path: at.Path, Text: map[string]string{at.Option.Name: at.Typed}}, at.Option.Name)
 	switch {
 	case !ok && at.Path == "model":
-		choices = t.models(ctx, at.Typed)
+		return Models(ctx, t.to, t.by, at, modelOf(t.session))
 	case !ok && at.Path == "notes":
 		choices = t.noteKeys(ctx, at.Typed)
 	}
@@ -246,15 +246,21 @@ func (t *turn) values(ctx context.Context, at slash.Typing) (out []slash.Suggest
 	return out
 }
 
-func (t *turn) models(ctx context.Context, typed string) (out []platform.Choice) {
-	list, err := operations.ListModels.Call(ctx, t.to, t.by, operation.None{})
+// Models are those that could answer, with what they cost; of the one that answers now that is said first.
+func Models(ctx context.Context, to operation.Executor, by operation.Caller, at slash.Typing, now string) (out []slash.Suggestion) {
+	list, err := operations.ListModels.Call(ctx, to, by, operation.None{})
 	if err != nil {
 		return nil
 	}
 	for _, m := range list.Items {
-		if m.Ready && strings.Contains(strings.ToLower(m.Name), strings.ToLower(typed)) {
-			out = append(out, platform.Choice{Label: m.Name, Value: m.Name})
+		if !m.Ready || !strings.Contains(strings.ToLower(m.Name), strings.ToLower(at.Typed)) {
+			continue
 		}
+		about := m.Words()
+		if m.Name == now {
+			about = strings.TrimSuffix("now · "+about, " · ")
+		}
+		out = append(out, slash.Suggestion{Line: at.With(m.Name), Label: m.Name, About: about})
 	}
 	return out
 }

@@ -139,6 +139,7 @@ func (h *Home) MCPLogins() string       { return h.join("mcp-logins") }
 func (h *Home) MCPStatus() string       { return h.join("cache", "mcp") }
 func (h *Home) Processes() string       { return h.join("processes") }
 func (h *Home) Images() string          { return h.join("cache", "images") }
+func (h *Home) History() string         { return h.join("terminal_history") } // what was typed, for the next session
 
 // ImageCache is where fetched pictures are kept: images in CACHE_PATH, else in cache of the home.
 func (h *Home) ImageCache(env func(string) string) string {

@@ -138,7 +138,7 @@ func TestPaths(t *testing.T) {
 		"available_models.json": h.Models(), "settings.json": h.Settings(), "IDENTITY.md": h.Identity(),
 		"MEMORY.md": h.Memory(), "SYSTEM.md": h.System(), "skills": h.Skills(), "events": h.Events(),
 		"cache/images": h.Images(), "logs": h.Logs(), "agents": h.Agents(), "agents/helper": h.AgentDir("helper"),
-		"template": h.Template(), ".trash": h.Trash(),
+		"template": h.Template(), "terminal_history": h.History(), ".trash": h.Trash(),
 		id.Dir(): h.ThreadDir(id), "outputs/" + id.Dir(): h.Outputs(id),
 	} {
 		if got != filepath.Join(h.Dir(), want) {

@@ -168,7 +168,7 @@ var ForgetPerson = operation.New(operation.Info{Name: "person.forget", Help: "Fo
 			"blobs and saved contexts. That something was said, when and at what price stays, and the\n" +
 			"audit log has a line. Requests that held the words can no longer be replayed.\n\n" +
 			"What agents made of them (answers, summaries, files, docs, notes) is not searched, nor\n" +
-			"are backups, session files of terminals and what providers keep.",
+			"are backups, what terminals keep (session files, what was typed) and what providers keep.",
 		Example: "  chorus forget discord:110000000000000042 --dry-run --yes\n  chorus forget discord:110000000000000042 --yes"}},
 	Done: "{person} is forgotten"}, Records.ForgetPerson)
 

@@ -2,6 +2,8 @@ package operations
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"chorus/internal/operation"
@@ -56,6 +58,18 @@ type Model struct {
 	OutputPrice   float64  `json:"outputPrice,omitempty"`
 	Can           []string `json:"can,omitempty"`
 	Default       bool     `json:"default,omitempty"`
+}
+
+// Words say what a model costs and how much it can read, for a list that somebody chooses from.
+func (m Model) Words() string {
+	var out []string
+	if m.InputPrice > 0 || m.OutputPrice > 0 {
+		out = append(out, fmt.Sprintf("$%g in, $%g out a million tokens", m.InputPrice, m.OutputPrice))
+	}
+	if m.ContextWindow > 0 {
+		out = append(out, fmt.Sprintf("%dk window", m.ContextWindow/1000))
+	}
+	return strings.Join(out, " · ")
 }
 
 // Overview is what is going on.

@@ -239,6 +239,15 @@ func (m *Models) Price(name string) (ledger.Price, int) {
 	return e.Price, e.MaxOutput
 }
 
+// Window is how many tokens a model can read; 0: nobody knows.
+func (m *Models) Window(name string) int {
+	choice, v, err := m.Choose(name)
+	if err != nil {
+		return 0
+	}
+	return v.Entry(choice.Model).ContextWindow
+}
+
 // RunSettings are the numbers a run with this model is rendered with.
 func RunSettings(e catalog.Entry, base chat.Settings) chat.Settings {
 	if base.ContextWindow == 0 {

@@ -28,14 +28,24 @@ func (o *Handler) SessionFiles(ctx context.Context, by operation.Caller, in oper
 	if err := o.MayWork(by, row); err != nil {
 		return out, err
 	}
-	roots, err := files.NewRoots(row.Dir)
+	found, err := FindFiles(ctx, row.Dir, in.Match, operation.Limit(in.Limit, 20, 200))
+	for _, path := range found {
+		out.Items = append(out.Items, operations.SessionFile{Path: path})
+	}
+	return out, err
+}
+
+// FindFiles finds at most so many files of a folder by letters of their paths, the best ones first. A folder that is not there
+// has none.
+func FindFiles(ctx context.Context, dir, match string, most int) ([]string, error) {
+	roots, err := files.NewRoots(dir)
 	if err != nil {
-		return out, err
+		return nil, err
 	}
 	defer roots.Close()
 	top, err := roots.FindDir("")
 	if err != nil {
-		return out, nil // the folder is gone, or on another machine
+		return nil, nil // the folder is gone, or on another machine
 	}
 	look, cancel := context.WithTimeout(ctx, fileLookTime)
 	defer cancel()
@@ -46,20 +56,21 @@ func (o *Handler) SessionFiles(ctx context.Context, by operation.Caller, in oper
 	var list []found
 	seen := 0
 	err = roots.Walk(look, top, func(e files.Entry) bool {
-		if rank, ok := fileRank(e.Rel, in.Match); ok && !e.Link {
+		if rank, ok := fileRank(e.Rel, match); ok && !e.Link {
 			list = append(list, found{e.Rel, rank})
 		}
 		seen++
 		return seen < fileLookMost
 	})
 	if err != nil && ctx.Err() != nil {
-		return out, ctx.Err()
+		return nil, ctx.Err()
 	}
 	slices.SortFunc(list, func(a, b found) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(len(a.path), len(b.path)), strings.Compare(a.path, b.path))
 	})
-	for _, f := range list[:min(len(list), operation.Limit(in.Limit, 20, 200))] {
-		out.Items = append(out.Items, operations.SessionFile{Path: f.path})
+	var out []string
+	for _, f := range list[:min(len(list), most)] {
+		out = append(out, f.path)
 	}
 	return out, nil
 }

@@ -2,6 +2,7 @@ package repl
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"sort"
@@ -9,6 +10,7 @@ import (
 
 	"chorus/internal/approval"
 	"chorus/internal/markdown"
+	"chorus/internal/permit"
 )
 
 // card is a question with all that is needed to answer it. Nothing in it is cut
@@ -47,7 +49,7 @@ func card(a approval.Approval, label string, width int, color bool) []string {
 		row("does", strings.Join(a.Actions, "\n"))
 	}
 	if a.Rule != "" {
-		row("rule", a.Rule)
+		row("rule", cmp.Or(permit.RuleName(a.Rule), a.Rule))
 	}
 	if a.Risk != "" {
 		row("risk", a.Risk)

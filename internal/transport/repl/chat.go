@@ -24,10 +24,12 @@ type ChatOptions struct {
 	// event there is: what lies between is history, of which the last few messages
 	// are shown. Both are 0 for a new conversation.
 	After, Head int64
-	// History is what was typed before, oldest first, for the up key. Remember
-	// (may be nil) is called with every further input.
-	History  []string
-	Remember func(input string)
+	// History is what was typed before, oldest first, for the up key; Everywhere is what Ctrl-R looks
+	// through beside that. Remember (may be nil) is called with every further input.
+	History, Everywhere []string
+	Remember            func(input string) error
+	// Editor is the command that the input is opened with by Ctrl-G; "": there is none.
+	Editor string
 	// Commands are further slash commands that the session answers.
 	Commands []Command
 	// Remarks are shown as they come; nil: there are none.
@@ -183,7 +185,9 @@ func (c *plain) line(ctx context.Context, text string) (leave bool, err error) {
 		return false, nil
 	}
 	if c.o.Remember != nil {
-		c.o.Remember(text)
+		if err := c.o.Remember(text); err != nil {
+			c.f.printer.fail(yellow, "• ", err.Error())
+		}
 	}
 	if name, args, ok := slash(text); ok {
 		if sayer, may := maySay(c.s, name, args, c.all); !may || !sayer.Says(ctx, text) {

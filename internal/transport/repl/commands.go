@@ -120,7 +120,11 @@ func helpLines(all []Command, window bool) []string {
 	if window {
 		out = append(out, "",
 			"  Enter sends; while the agent works it steers, and with ! in front it interrupts.",
-			"  Alt+Enter, or a backslash at the end, makes a new line. Up and down: earlier input.",
+			"  Alt+Enter, or a backslash at the end, makes a new line. Ctrl-G opens your editor.",
+			"  / and @ show commands and files; Tab takes the marked one, the arrows choose another.",
+			"  Up and down: earlier input, also of other sessions in this folder; Ctrl-R searches all of it.",
+			"  A line that begins with a space is not kept for later.",
+			"  Ctrl-O shows all of the last output or diff that was cut, and pressed again the one before.",
 			"  Esc or Ctrl-C stops the run; Ctrl-C twice or Ctrl-D leaves.")
 	}
 	return out

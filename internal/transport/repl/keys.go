@@ -33,8 +33,11 @@ func (w *window) key(msg tea.KeyPressMsg) tea.Cmd {
 	name := msg.String()
 	w.lastKey = w.now()
 	w.flash = ""
+	chord := w.chord
+	w.chord = false
 	switch name {
 	case "ctrl+c":
+		w.search, w.menu = nil, menu{}
 		return w.ctrlC()
 	case "ctrl+z":
 		return tea.Suspend
@@ -44,24 +47,49 @@ func (w *window) key(msg tea.KeyPressMsg) tea.Cmd {
 			return cmd
 		}
 	}
-	switch name {
-	case "enter":
+	if w.search != nil {
+		w.searchKey(msg)
+		return nil
+	}
+	if cmd, taken := w.menuKey(name); taken {
+		return cmd
+	}
+	return w.inputKey(msg, chord)
+}
+
+// inputKey handles a key for the input, or for the note that is typed in its place.
+func (w *window) inputKey(msg tea.KeyPressMsg, chord bool) tea.Cmd {
+	switch name := msg.String(); {
+	case name == "enter":
 		return w.enter()
-	case "esc":
+	case name == "esc":
 		if w.presenter.run != "" {
 			return w.abort(false)
 		}
-	case "ctrl+d":
+	case name == "ctrl+d":
 		return w.ctrlD()
-	case "up", "ctrl+p":
+	case name == "up", name == "ctrl+p":
+		w.menu = menu{}
 		w.box().vertical(-1, w.inputWidth())
-	case "down", "ctrl+n":
+	case name == "down", name == "ctrl+n":
+		w.menu = menu{}
 		w.box().vertical(1, w.inputWidth())
-	case "tab":
+	case name == "ctrl+r" && w.note == nil:
+		w.beginSearch()
+	case name == "ctrl+o":
+		w.unfold()
+	case name == "ctrl+x":
+		w.chord = true
+	case w.note == nil && (name == "ctrl+g" || chord && name == "ctrl+e"):
+		return w.external()
+	case name == "tab":
 		// Nothing to complete; a tab in a prompt is never meant.
 	default:
-		if !w.box().key(name) && msg.Text != "" {
-			w.box().insert(msg.Text)
+		if w.box().key(name) || msg.Text != "" {
+			if msg.Text != "" {
+				w.box().insert(msg.Text)
+			}
+			return w.complete()
 		}
 	}
 	return nil
@@ -117,9 +145,12 @@ func (w *window) enter() tea.Cmd {
 		w.input.set("")
 		return nil
 	}
+	w.menu = menu{}
 	text := w.input.take()
 	if w.tell != nil {
-		w.tell(text)
+		if err := w.tell(text); err != nil {
+			w.flash = err.Error()
+		}
 	}
 	if name, args, ok := slash(text); ok {
 		if sayer, may := maySay(w.s, name, args, w.all); may {
@@ -161,6 +192,8 @@ func (w *window) command(name, args string) tea.Cmd {
 			return nil
 		}
 		return w.steer(args, chat.Interrupt)
+	case args == "" && w.presenter.run == "" && w.picks(name):
+		return w.pick(name)
 	case name == "resume" && w.presenter.run != "":
 		w.flash = "a run is on; /stop it first"
 	case !known(name, w.all):

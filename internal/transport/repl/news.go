@@ -74,7 +74,8 @@ type call struct {
 	id       string
 	name     string
 	label    string
-	progress string // the last line of its output so far
+	args     []byte
+	progress []string // the last lines of its output so far
 	since    time.Time
 	begun    bool
 	waits    bool // for an approval

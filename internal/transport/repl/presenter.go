@@ -23,6 +23,7 @@ type presenter struct {
 	prompts map[int64]heard
 	order   []int64 // the keys of prompts in order
 	usage   chat.Usage
+	context int // tokens of the conversation as the model has it; 0: nobody knows
 	cost    int64
 
 	step, attempt int
@@ -107,11 +108,13 @@ func (t *presenter) event(e chat.Event) []news {
 		t.wait(e.Seq, h)
 	case chat.Compacted:
 		t.usage = t.usage.Plus(b.Usage)
-		t.compacting = false
+		t.compacting, t.context = false, 0
 		return []news{remark{text: "the conversation so far was summed up to make room"}}
 	case chat.Rolled:
+		t.context = 0
 		return []news{remark{text: olderLeft(b)}}
 	case chat.Cleared:
+		t.context = 0
 		return []news{remark{text: "the context was cleared"}}
 	case chat.RunEnded:
 		return t.runEnded(b)
@@ -200,6 +203,9 @@ func (t *presenter) said(b chat.Said) []news {
 	if t.compacting && b.Error == nil {
 		return out
 	}
+	if n := b.Usage.Total(); n > 0 && b.Error == nil {
+		t.context = n
+	}
 	wasClosed := t.closed
 	t.closed = true
 	if b.Error != nil {
@@ -230,7 +236,7 @@ func (t *presenter) said(b chat.Said) []news {
 	calls := b.Blocks.Calls()
 	for _, c := range calls {
 		label := markdown.Truncate(t.label(c.Name, c.Args), 300)
-		t.calls = append(t.calls, &call{id: c.ID, name: c.Name, label: cmp.Or(label, c.Name), since: t.now()})
+		t.calls = append(t.calls, &call{id: c.ID, name: c.Name, label: cmp.Or(label, c.Name), args: c.Args, since: t.now()})
 	}
 	return append(out, wroteAll{text: text, calls: len(calls) > 0, more: b.Stop == chat.StopLength})
 }
@@ -278,13 +284,20 @@ func (t *presenter) approval(body chat.Body) []news {
 }
 
 func (t *presenter) progress(p chat.Progress) {
-	line := strings.TrimRight(p.Text, "\r\n")
-	if i := strings.LastIndexAny(line, "\r\n"); i >= 0 {
-		line = line[i+1:]
+	c, i := t.find(p.Call, p.Tool)
+	if i < 0 {
+		return
 	}
-	if c, i := t.find(p.Call, p.Tool); i >= 0 && line != "" {
-		c.progress = markdown.Truncate(line, 300)
+	for line := range strings.SplitSeq(p.Text, "\n") {
+		line = strings.TrimRight(line, "\r")
+		if strings.HasPrefix(line, "\r") && len(c.progress) > 0 { // it is written over the one before
+			c.progress = c.progress[:len(c.progress)-1]
+		}
+		if line = line[strings.LastIndexByte(line, '\r')+1:]; strings.TrimSpace(line) != "" {
+			c.progress = append(c.progress, markdown.Truncate(line, 300))
+		}
 	}
+	c.progress = c.progress[max(0, len(c.progress)-liveLines):]
 }
 
 func (t *presenter) runEnded(b chat.RunEnded) []news {
@@ -334,14 +347,14 @@ func (t *presenter) doing() (what string, since time.Time) {
 	return "waiting for the model", t.since
 }
 
-// output is the last line that the running calls wrote.
-func (t *presenter) output() string {
+// output are the last lines that the running calls wrote.
+func (t *presenter) output() []string {
 	for i := len(t.calls) - 1; i >= 0; i-- {
-		if t.calls[i].progress != "" {
+		if len(t.calls[i].progress) > 0 {
 			return t.calls[i].progress
 		}
 	}
-	return ""
+	return nil
 }
 
 // retryWords says what went wrong and what happens next.

@@ -66,7 +66,7 @@ func (p *printer) show(all []news) {
 				p.tool("→ " + markdown.Truncate(n.call.label, p.con.room()-2))
 			}
 		case finished:
-			p.tool(toolLine(n, p.con.room(), p.con.tinted()))
+			p.result(n)
 		case settled:
 			p.note(faint, "  ", settledWords(n))
 		case heard:
@@ -146,6 +146,18 @@ func (p *printer) tool(line string) {
 	p.screen.print(p.con.Err, lines...)
 }
 
+// result says how a call ended. Without a terminal a line is enough: whoever wants more reads events.
+func (p *printer) result(n finished) {
+	if !p.con.ErrTTY {
+		p.tool(toolLine(n, p.con.room(), p.con.tinted()))
+		return
+	}
+	lines, _ := toolLines(n, p.con.room(), p.con.tinted(), "")
+	for _, line := range lines {
+		p.tool(line)
+	}
+}
+
 func (p *printer) note(code, mark, text string) {
 	if p.quiet {
 		return
@@ -211,7 +223,7 @@ func (p *printer) redraw() {
 	if what, since := p.presenter.doing(); what != "" {
 		p.frame++
 		lines = append(lines, statusLine(p.frame, what, time.Since(since), width-1, p.con.tinted()))
-		if out := p.presenter.output(); out != "" {
+		for _, out := range p.presenter.output() {
 			lines = append(lines, p.con.paint(faint, "  "+markdown.Truncate(out, width-3)))
 		}
 	}

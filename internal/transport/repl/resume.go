@@ -1,6 +1,7 @@
 package repl
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -25,6 +26,17 @@ func Others(list []Listed) string {
 		fmt.Fprintf(&out, "%s  %s  %s\n", l.ID, l.Active.Local().Format("2006-01-02 15:04"), text.Clip(strings.Join(strings.Fields(l.Title), " "), 60))
 	}
 	return out.String() + "go on with one: /resume ID"
+}
+
+// ResumeChoices are the sessions that can be chosen behind /resume: those whose id begins so, or whose title has it in it.
+func ResumeChoices(list []Listed, typed string) (out []Completion) {
+	for _, l := range list {
+		title := text.Clip(strings.Join(strings.Fields(l.Title), " "), 60)
+		if strings.HasPrefix(l.ID, typed) || strings.Contains(strings.ToLower(title), strings.ToLower(typed)) {
+			out = append(out, Completion{Line: "/resume " + l.ID, Label: cmp.Or(title, "(no words yet)"), About: l.Active.Local().Format("2006-01-02 15:04")})
+		}
+	}
+	return out
 }
 
 // Cleared is the answer to /clear.

@@ -86,6 +86,7 @@ type Info struct {
 	ID      string
 	Dir     string
 	Sandbox string // where commands run, in a word; "": nobody knows
+	Window  int    // how many tokens the model can read; 0: nobody knows
 }
 
 // Exit codes of run and chat.

@@ -142,7 +142,7 @@ func TestWhatIsGoingOn(t *testing.T) {
 		if got, _ := tell.doing(); got != step.want {
 			t.Errorf("step %d (%T): doing %q, want %q", i, step.put, got, step.want)
 		}
-		if i == 9 && tell.output() != "20%" {
+		if i == 9 && strings.Join(tell.output(), "|") != "20%" {
 			t.Errorf("output %q", tell.output())
 		}
 	}

@@ -1,7 +1,10 @@
 package repl
 
 import (
+	"cmp"
+	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -72,6 +75,9 @@ func (w *window) cursor() (x, y int, ok bool) {
 	if w.leaving || w.card != nil && w.answering && w.note == nil {
 		return 0, 0, false
 	}
+	if w.search != nil {
+		return markdown.Width(w.searchLines()[0]), len(w.upper()) + 1, true
+	}
 	rows, x, y := w.inputRows()
 	return x + markdown.Width(promptMark), len(w.upper()) + 1 + y, len(rows) > 0
 }
@@ -79,7 +85,16 @@ func (w *window) cursor() (x, y int, ok bool) {
 // lower is the input and the status line below it.
 func (w *window) lower() []string {
 	line := ink(w.color, faint, strings.Repeat("─", min(w.room(), ruleWidth)))
-	out := []string{line}
+	out := append([]string{line}, w.typed()...)
+	return append(out, ink(w.color, faint, markdown.Truncate(w.statusText(), w.room())))
+}
+
+// typed is what is being typed: the input with how it could go on, or the search in its place.
+func (w *window) typed() []string {
+	if w.search != nil {
+		return w.searchLines()
+	}
+	var out []string
 	rows, _, _ := w.inputRows()
 	for i, row := range rows {
 		mark := "  "
@@ -88,7 +103,7 @@ func (w *window) lower() []string {
 		}
 		out = append(out, mark+row)
 	}
-	return append(out, ink(w.color, faint, markdown.Truncate(w.statusText(), w.room())))
+	return append(out, w.menuLines()...)
 }
 
 // inputRows are the rows of the input that are shown, around the cursor.
@@ -123,8 +138,7 @@ func (w *window) upper() []string {
 	if w.flash != "" {
 		out = append(out, ink(w.color, yellow, markdown.Truncate(w.flash, w.room())))
 	}
-	rows, _, _ := w.inputRows()
-	if room := max(w.tallest()-2-len(rows), 0); len(out) > room {
+	if room := max(w.tallest()-2-len(w.typed()), 0); len(out) > room {
 		out = out[len(out)-room:]
 	}
 	return out
@@ -140,7 +154,7 @@ func (w *window) busy() []string {
 		what = "stopping: " + what
 	}
 	out := []string{statusLine(w.frame, what, w.now().Sub(since), w.room(), w.color)}
-	if line := w.presenter.output(); line != "" {
+	for _, line := range w.presenter.output() {
 		out = append(out, ink(w.color, faint, "  "+markdown.Truncate(line, w.room()-2)))
 	}
 	return out
@@ -163,9 +177,9 @@ func (w *window) question() []string {
 	return []string{ink(w.color, yellow, "└ "+markdown.Truncate(keys, w.room()-2))}
 }
 
+// statusText says what one is talking to, and what it has used. Where the line is too narrow for all of it, what matters least is left out.
 func (w *window) statusText() string {
 	info := w.s.Info()
-	var parts []string
 	mode := ""
 	if info.Mode != "" {
 		mode = "mode " + info.Mode
@@ -174,10 +188,32 @@ func (w *window) statusText() string {
 	if n := w.presenter.usage.Total(); n > 0 {
 		tokens = count(n) + " tokens"
 	}
-	for _, part := range []string{info.Agent, info.Model, mode, info.Profile, info.Sandbox, tokens, money(w.presenter.cost)} {
-		if part != "" {
-			parts = append(parts, part)
+	parts := []string{info.Agent, info.Model, mode, info.Profile, info.Sandbox, w.contextText(info.Window), tokens, money(w.presenter.cost)}
+	for _, least := range []int{6, 0, 4} { // tokens, the agent, the sandbox
+		if line := joinParts(parts); markdown.Width(line) <= w.room() {
+			return line
 		}
+		parts[least] = ""
 	}
-	return strings.Join(parts, " · ")
+	if line := joinParts(parts); markdown.Width(line) > w.room() {
+		_, name, _ := strings.Cut(info.Model, "/")
+		parts[1] = cmp.Or(name, info.Model)
+	}
+	return joinParts(parts)
+}
+
+// contextText says how much of what the model can read is used.
+func (w *window) contextText(window int) string {
+	switch used := w.presenter.context; {
+	case used == 0 || window == 0:
+		return ""
+	case used*100 < window:
+		return "context <1%"
+	default:
+		return fmt.Sprintf("context %d%%", min(used*100/window, 100))
+	}
+}
+
+func joinParts(parts []string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(p string) bool { return p == "" }), " · ")
 }

@@ -24,7 +24,8 @@ type window struct {
 	all       []Command
 	first     string // a prompt to send at the start
 	head      int64  // history ends here
-	tell      func(input string)
+	tell      func(input string) error
+	editor    string // the person's own
 	presenter *presenter
 	md        *markdown.Renderer
 	now       func() time.Time
@@ -37,7 +38,13 @@ type window struct {
 	drawn         int  // height of the window on the screen
 	clearing      bool // the renderer is asked to go to its first line
 
-	input     editor
+	input      editor
+	everywhere []string           // what was typed in other folders, too
+	menu       menu               // how the input could go on
+	stopAsking context.CancelFunc // how it could; nil: nobody is asked
+	search     *search            // through what was typed before; nil: none
+	chord      bool               // Ctrl-X was the last key
+
 	lastKey   time.Time
 	flash     string // one line about the last key
 	warned    time.Time
@@ -52,6 +59,7 @@ type window struct {
 	spoke     bool
 	begun     bool // lines of the current message are printed
 	flow      flow
+	folded    []finished // results of which not everything is shown, oldest first
 	messages  []message
 	questions []chat.ApprovalAsked // not yet on the screen
 	card      *approval.Approval   // the question on the screen
@@ -102,6 +110,7 @@ func newWindow(ctx context.Context, s Session, o ChatOptions) *window {
 		ctx: ctx, s: s, color: o.Console.Color, head: o.Head, first: o.Prompt, tell: o.Remember,
 		all:       append(Commands(ctx, s), o.Commands...),
 		presenter: newPresenter(s.Label), now: time.Now, input: newEditor(o.History), own: map[string]bool{},
+		everywhere: o.Everywhere, editor: o.Editor,
 	}
 	w.print = func(lines []string) tea.Cmd {
 		text := strings.Join(lines, "\n")
@@ -160,7 +169,14 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmds = append(cmds, w.key(msg))
 	case tea.PasteMsg:
 		w.lastKey = w.now()
-		w.box().insertPaste(msg.Content)
+		w.menu = menu{}
+		switch {
+		case w.search != nil:
+			w.search.query.insertPaste(msg.Content)
+			w.find()
+		default:
+			w.box().insertPaste(msg.Content)
+		}
 	case itemMsg:
 		w.lost = false
 		cmds = append(cmds, w.take(msg.item))
@@ -185,6 +201,10 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		} else {
 			cmds = append(cmds, w.command(msg.name, msg.args))
 		}
+	case choicesMsg:
+		w.choices(msg)
+	case writtenMsg:
+		w.written(msg)
 	case sentMsg:
 		w.sent(msg.receipt)
 	case steeredMsg:
@@ -300,7 +320,11 @@ func (w *window) show(n news) {
 		}
 		w.begun = false
 	case finished:
-		w.put(action, strings.Split(toolLine(n, w.room(), w.color), "\n")...)
+		lines, folded := toolLines(n, w.room(), w.color, "Ctrl-O shows all")
+		w.put(action, lines...)
+		if folded {
+			w.folded = append(w.folded[max(0, len(w.folded)-maxFolded+1):], n)
+		}
 	case asked:
 		w.questions = append(w.questions, n.ApprovalAsked)
 	case settled:

@@ -118,6 +118,10 @@ func keyOf(name string) tea.KeyPressMsg {
 		return tea.KeyPressMsg{Code: tea.KeyTab}
 	case "<up>":
 		return tea.KeyPressMsg{Code: tea.KeyUp}
+	case "<down>":
+		return tea.KeyPressMsg{Code: tea.KeyDown}
+	case "<ctrl+r>", "<ctrl+g>", "<ctrl+o>", "<ctrl+x>", "<ctrl+e>":
+		return tea.KeyPressMsg{Code: rune(name[len("<ctrl+")]), Mod: tea.ModCtrl}
 	case "<ctrl+c>":
 		return tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}
 	case "<ctrl+d>":
@@ -371,7 +375,7 @@ func TestChatCommands(t *testing.T) {
 func TestChatInput(t *testing.T) {
 	t.Parallel()
 	var told []string
-	s := newStage(t, ChatOptions{History: []string{"earlier"}, Remember: func(in string) { told = append(told, in) }})
+	s := newStage(t, ChatOptions{History: []string{"earlier"}, Remember: func(in string) error { told = append(told, in); return nil }})
 	s.typing(`one\<enter>two<alt+enter>three`)
 	s.msg(tea.PasteMsg{Content: strings.Repeat("pasted\r\n", 5000)})
 	if rows := strings.Count(s.live(), "\n") + 1; rows > 12 {

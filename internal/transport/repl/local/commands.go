@@ -282,17 +282,8 @@ const maxListed = 10
 
 func (s *Session) resume(ctx context.Context, name string) (string, error) {
 	if name == "" {
-		rows, err := s.app.DB.Threads(ctx, store.ThreadFilter{Transport: "cli", Place: settings.Place(s.dir), Limit: maxListed})
-		if err != nil {
-			return "", err
-		}
-		var list []repl.Listed
-		for _, row := range rows {
-			if row.ID != s.thread {
-				list = append(list, repl.Listed{ID: row.ID.Thread(), Active: row.LastActive, Title: row.Title})
-			}
-		}
-		return repl.Others(list), nil
+		list, err := s.others(ctx)
+		return repl.Others(list), err
 	}
 	row, err := s.app.Service.FindThread(ctx, name)
 	switch {

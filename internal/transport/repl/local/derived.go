@@ -15,12 +15,16 @@ import (
 	"chorus/internal/transport/repl"
 )
 
-// derivedCommands are the commands of operations, made when they are first asked for.
-func (s *Session) derivedCommands() (*slash.Set, error) {
-	if s.commands != nil {
-		return s.commands, nil
-	}
-	commands, err := slash.New(slash.Options{Executor: s.app.Service.GuestOperations(), Operations: operations.All(), Groups: operations.Groups(), Surroundings: slash.Surroundings{
+// asker is what carries operations out for the commands of a session.
+type asker struct {
+	to  operation.Executor
+	set *slash.Set
+}
+
+// newAsker makes what carries commands of operations out, when they are first asked for.
+func (s *Session) newAsker() (*asker, error) {
+	to := s.app.Service.GuestOperations()
+	commands, err := slash.New(slash.Options{Executor: to, Operations: operations.All(), Groups: operations.Groups(), Surroundings: slash.Surroundings{
 		Caller: func(room.Author, room.Channel, bool) operation.Caller {
 			return operation.Caller{Principal: s.app.Me(), Scopes: operation.Scopes(), Here: s.thread.Transport() + ":" + s.thread.Place()}
 		},
@@ -36,10 +40,7 @@ func (s *Session) derivedCommands() (*slash.Set, error) {
 			return ""
 		},
 	}})
-	if err == nil {
-		s.commands = commands
-	}
-	return commands, err
+	return &asker{to, commands}, err
 }
 
 // Commands implements repl.Commander: those of operations.
@@ -62,11 +63,11 @@ func (s *Session) Commands(context.Context) (out []repl.Command) {
 // derived carries out a command of an operation, such as /memory show, as whoever sits here and for this folder; false: it
 // is none of these.
 func (s *Session) derived(ctx context.Context, line string) (string, bool, error) {
-	commands, err := s.derivedCommands()
+	operations, err := s.asker()
 	if err != nil {
 		return "", true, err
 	}
-	answer, ok := commands.Line(ctx, platform.Invocation{Allowed: platform.Allowed{Write: true}}, line)
+	answer, ok := operations.set.Line(ctx, platform.Invocation{Allowed: platform.Allowed{Write: true}}, line)
 	if answer.Say != "" {
 		return "", true, errors.New("say it as it is: " + answer.Say)
 	}

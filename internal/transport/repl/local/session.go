@@ -13,10 +13,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
-	"chorus/internal/connector/slash"
 	"chorus/internal/engine"
 	"chorus/internal/id"
 	"chorus/internal/journal"
@@ -32,7 +32,7 @@ import (
 
 // Session is one conversation at the terminal.
 type Session struct {
-	commands *slash.Set // of operations; nil: not asked for yet
+	asker    func() (*asker, error) // for commands of operations, made with the first
 	app      *Sessions
 	engine   *engine.Engine
 	thread   chat.ThreadID
@@ -62,6 +62,7 @@ func (sessions *Sessions) OpenSession(ctx context.Context, o runsetup.SessionOpt
 		return nil, err
 	}
 	s := &Session{app: sessions, dir: o.Dir, once: o.Once}
+	s.asker = sync.OnceValues(s.newAsker)
 	lines, err := s.find(ctx, o)
 	if err != nil {
 		return nil, err
@@ -415,7 +416,11 @@ func (s *Session) Info() repl.Info {
 	if err != nil {
 		name = cmp.Or(now.Model, bot.ContinuationModel)
 	}
-	return repl.Info{Agent: s.thread.Agent(), Model: name, Mode: now.Mode, ID: s.ID(), Dir: s.dir,
+	window := bot.CompactionContextWindow
+	if window == 0 {
+		window = models.Window(name)
+	}
+	return repl.Info{Agent: s.thread.Agent(), Model: name, Mode: now.Mode, ID: s.ID(), Dir: s.dir, Window: window,
 		Profile: cmp.Or(now.Profile, bot.Permissions), Sandbox: s.app.Isolation.Describe(now.Sandbox, bot, cmp.Or(now.Profile, bot.Permissions))}
 }
 

@@ -73,20 +73,41 @@ func (s *Session) Commands(ctx context.Context) []repl.Command {
 	return out
 }
 
-func (s *Session) resume(ctx context.Context, name string) (string, error) {
-	page, err := operations.ListSessions.Call(ctx, s.service, s.by, operations.SessionQuery{Limit: 50})
-	if err != nil {
-		return "", err
+// Complete implements repl.Completer: the server knows how its commands go on, and its files.
+func (s *Session) Complete(ctx context.Context, typed string) ([]repl.Completion, error) {
+	if rest, ok := strings.CutPrefix(typed, "/resume "); ok {
+		list, err := s.others(ctx, "")
+		return repl.ResumeChoices(list[:min(len(list), maxListed)], strings.TrimSpace(rest)), err
 	}
-	var list []repl.Listed
+	list, err := operations.CompleteCommand.Call(ctx, s.service, s.by, operations.CommandStart{ID: s.ID(), Line: typed})
+	var out []repl.Completion
+	for _, c := range list.Items {
+		out = append(out, repl.Completion(c))
+	}
+	return out, err
+}
+
+// maxListed is how many sessions /resume shows.
+const maxListed = 10
+
+// others are the sessions that one may see beside this one, the last active first, whose ids begin so.
+func (s *Session) others(ctx context.Context, prefix string) (list []repl.Listed, err error) {
+	page, err := operations.ListSessions.Call(ctx, s.service, s.by, operations.SessionQuery{Limit: 50})
 	for _, other := range page.Items {
-		if other.ID != s.ID() && strings.HasPrefix(other.ID, name) {
+		if other.ID != s.ID() && strings.HasPrefix(other.ID, prefix) {
 			list = append(list, repl.Listed{ID: other.ID, Active: other.MovedAt, Title: other.Title})
 		}
 	}
+	return list, err
+}
+
+func (s *Session) resume(ctx context.Context, name string) (string, error) {
+	list, err := s.others(ctx, name)
 	switch {
+	case err != nil:
+		return "", err
 	case name == "":
-		return repl.Others(list[:min(len(list), 10)]), nil
+		return repl.Others(list[:min(len(list), maxListed)]), nil
 	case len(list) == 0:
 		return "", fmt.Errorf("there is no other session %q among the last ones; /resume lists them", name)
 	case len(list) > 1:

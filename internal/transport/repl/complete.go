@@ -1,0 +1,229 @@
+package repl
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	tea "charm.land/bubbletea/v2"
+
+	"chorus/internal/markdown"
+)
+
+// Completion is a way in which what is typed could go on.
+type Completion struct {
+	Line  string // what takes the place of what was typed; "": it cannot be chosen, it only says what is expected
+	Label string
+	About string
+}
+
+// Completer is a session that knows how a command or the name of a file goes on. A Session may be one.
+type Completer interface {
+	// Complete is asked with the line of a command as far as it is typed, or with @ and the beginning of a file's name.
+	Complete(ctx context.Context, typed string) ([]Completion, error)
+}
+
+// completeTime is how long an answer is waited for; a later one is of no use to somebody who types.
+const completeTime = 3 * time.Second
+
+// menuRows is how many ways to go on are on the screen at once.
+const menuRows = 8
+
+// menu is how the input could go on, shown below it.
+type menu struct {
+	typed  string // what would be replaced
+	list   []Completion
+	at     int
+	moved  bool // the person chose one by the arrows
+	closed bool // by Esc, until something else is typed
+	runs   bool // what is chosen is carried out at once: a picker
+}
+
+type choicesMsg struct {
+	typed string
+	list  []Completion
+}
+
+func (m *menu) open() bool { return len(m.list) > 0 && !m.closed }
+
+func (m *menu) move(by int) {
+	m.at, m.moved = (m.at+by+len(m.list))%len(m.list), true
+}
+
+// typedWord is what can be completed at the cursor: a command from its slash on, or a word that begins with @.
+func (e *editor) typedWord() (string, bool) {
+	before := e.text[:e.cursor]
+	if len(before) > 0 && before[0] == '/' && !slices.Contains(before, '\n') && e.cursor == len(e.text) {
+		return string(before), true
+	}
+	from := len(before)
+	for from > 0 && !unicode.IsSpace(before[from-1]) {
+		from--
+	}
+	word := string(before[from:])
+	return word, strings.HasPrefix(word, "@")
+}
+
+// complete looks for ways to go on after something was typed.
+func (w *window) complete() tea.Cmd {
+	if w.stopAsking != nil {
+		w.stopAsking()
+		w.stopAsking = nil
+	}
+	runs := w.menu.runs
+	w.menu = menu{}
+	if w.note != nil {
+		return nil
+	}
+	typed, ok := w.input.typedWord()
+	if !ok {
+		return nil
+	}
+	w.menu = menu{typed: typed, list: w.names(typed), runs: runs && strings.HasPrefix(typed, "/")}
+	completer, ok := w.s.(Completer)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, completeTime)
+	w.stopAsking = cancel
+	return func() tea.Msg {
+		defer cancel()
+		list, err := completer.Complete(ctx, typed)
+		if err != nil {
+			return nil // it is an offer, no more; a mistake is said when the line is sent
+		}
+		return choicesMsg{typed, list}
+	}
+}
+
+// names are the commands that begin so.
+func (w *window) names(typed string) (out []Completion) {
+	name, ok := strings.CutPrefix(typed, "/")
+	if !ok || strings.ContainsFunc(name, unicode.IsSpace) {
+		return nil
+	}
+	for _, c := range w.all {
+		if strings.HasPrefix(c.Name, strings.ToLower(name)) {
+			out = append(out, Completion{Line: "/" + c.Name + " ", Label: strings.TrimSpace("/" + c.Name + " " + c.Args), About: c.About})
+		}
+	}
+	return out
+}
+
+// choices takes the ways to go on that the session knows.
+func (w *window) choices(msg choicesMsg) {
+	if msg.typed != w.menu.typed {
+		return // something else was typed meanwhile
+	}
+	for _, c := range msg.list {
+		known := func(have Completion) bool { return c.Line != "" && have.Line == c.Line }
+		if markdown.Clean(c.Line) == c.Line && !strings.ContainsAny(c.Line, "\n\t") && !slices.ContainsFunc(w.menu.list, known) {
+			w.menu.list = append(w.menu.list, c)
+		}
+	}
+	if w.menu.runs && !w.menu.moved { // a picker stands at what holds now
+		w.menu.at = max(0, slices.IndexFunc(w.menu.list, func(c Completion) bool { return strings.HasPrefix(c.About, current) }))
+	}
+}
+
+// current begins what is said of the choice that holds now.
+const current = "now"
+
+// menuKey handles a key while ways to go on are shown, and reports whether it was for them.
+func (w *window) menuKey(name string) (tea.Cmd, bool) {
+	if !w.menu.open() || w.note != nil {
+		if name == "tab" && w.note == nil {
+			return w.complete(), true
+		}
+		return nil, false
+	}
+	switch name {
+	case "up", "ctrl+p":
+		w.menu.move(-1)
+	case "down", "ctrl+n":
+		w.menu.move(1)
+	case "tab":
+		return w.choose(), true
+	case "enter":
+		switch {
+		case w.menu.runs && w.menu.list[w.menu.at].Line != "":
+			w.menu.runs = false
+			w.choose()
+			return w.enter(), true
+		case w.menu.moved || w.halfName():
+			return w.choose(), true
+		}
+		return nil, false
+	case "esc":
+		w.menu.closed = true
+		if w.menu.runs { // the picker was all that there is in the input
+			w.menu = menu{}
+			w.input.set("")
+		}
+	default:
+		return nil, false
+	}
+	return nil, true
+}
+
+// halfName reports whether only the beginning of a command's name is typed.
+func (w *window) halfName() bool {
+	name, ok := strings.CutPrefix(w.menu.typed, "/")
+	return ok && !strings.ContainsFunc(name, unicode.IsSpace) && w.menu.list[w.menu.at].Line != "" && !known(strings.ToLower(name), w.all) &&
+		!slices.ContainsFunc(w.menu.list, func(c Completion) bool { return c.Line == w.menu.typed+" " })
+}
+
+// choose puts the marked way to go on into the input, and looks how that could go on.
+func (w *window) choose() tea.Cmd {
+	c := w.menu.list[w.menu.at]
+	if c.Line == "" {
+		return nil
+	}
+	w.input.remove(w.input.cursor - len([]rune(w.menu.typed)))
+	w.input.insert(c.Line)
+	return w.complete()
+}
+
+// picks reports whether a command that is given alone offers what it could be given.
+func (w *window) picks(name string) bool {
+	_, ok := w.s.(Completer)
+	return ok && (name == "model" || name == "resume" || name == "mode")
+}
+
+// pick offers what a command can be given; Enter carries the choice out.
+func (w *window) pick(name string) tea.Cmd {
+	w.input.set("/" + name + " ")
+	w.menu = menu{runs: true}
+	return w.complete()
+}
+
+// menuLines are the ways to go on, around the one that is marked.
+func (w *window) menuLines() []string {
+	if !w.menu.open() || w.note != nil || w.search != nil || w.card != nil && w.answering {
+		return nil
+	}
+	limit := min(menuRows, max(w.tallest()-4, 1), len(w.menu.list))
+	from := min(max(w.menu.at-limit/2, 0), len(w.menu.list)-limit)
+	column := 0
+	for _, c := range w.menu.list {
+		column = max(column, min(markdown.Width(c.Label), w.room()/3))
+	}
+	var out []string
+	for i, c := range w.menu.list[from : from+limit] {
+		label := markdown.Truncate(c.Label, column)
+		label += strings.Repeat(" ", column-markdown.Width(label))
+		about := markdown.Truncate(c.About, max(w.room()-column-4, 0))
+		if from+i == w.menu.at {
+			out = append(out, strings.TrimRight(ink(w.color, cyan, "› "+label)+"  "+about, " "))
+			continue
+		}
+		out = append(out, strings.TrimRight("  "+label+"  "+ink(w.color, faint, about), " "))
+	}
+	if more := len(w.menu.list) - limit; more > 0 {
+		out = append(out, ink(w.color, faint, fmt.Sprintf("  %d more, by the arrows", more)))
+	}
+	return out
+}

@@ -1,0 +1,149 @@
+package repl
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"chorus/internal/markdown"
+	"chorus/internal/text"
+)
+
+// How much of a result is shown at once: of a command what it is and its last lines, of an edit its first changes.
+const (
+	commandLines = 3
+	outputLines  = 5
+	diffLines    = 14
+	liveLines    = 4  // of the output while it is written
+	maxFolded    = 20 // results that can be shown in full
+)
+
+// toolLines say how a call ended: its line, the command it ran, the last lines of what that wrote, the changes it made. folded: there is more,
+// which key (may be empty) shows.
+func toolLines(f finished, width int, color bool, key string) (lines []string, folded bool) {
+	command := commandOf(f.call)
+	lines = strings.Split(toolLine(f, width, color), "\n")
+	if command != "" {
+		lines = lines[:1] // the reason stands in the output
+		if !strings.HasPrefix(f.call.label, "$ ") || strings.Contains(command, "\n") || f.call.label != "$ "+command {
+			shown := markdown.Diff(command, 0, false)
+			for i, line := range shown[:min(len(shown), commandLines)] {
+				mark := "  $ "
+				if i > 0 {
+					mark = "    "
+				}
+				if markdown.Width(line) > width-4 {
+					folded = true
+				}
+				lines = append(lines, ink(color, cyan, mark)+markdown.Truncate(line, width-4))
+			}
+			if more := len(shown) - commandLines; more > 0 {
+				folded = true
+				lines = append(lines, ink(color, faint, "    … "+text.Count(more, "more line")))
+			}
+		}
+		out, cut := lastLines(f.ran.Blocks.Text(), width, color)
+		lines, folded = append(lines, out...), folded || cut
+	}
+	if f.ran.Diff != "" {
+		diff, cut := firstChanges(changesOf(f), width, color)
+		lines, folded = append(lines, diff...), folded || cut
+	}
+	if folded && key != "" {
+		lines = append(lines, ink(color, faint, "  "+key))
+	}
+	return lines, folded
+}
+
+// commandOf is the command that a call runs; "": it runs none.
+func commandOf(c *call) string {
+	var in struct{ Command string }
+	if json.Unmarshal(c.args, &in) != nil {
+		return ""
+	}
+	return strings.TrimSpace(in.Command)
+}
+
+// lastLines are the end of an output.
+func lastLines(output string, width int, color bool) (lines []string, cut bool) {
+	output = strings.Trim(markdown.Clean(output), "\n")
+	if strings.TrimSpace(output) == "" {
+		return nil, false
+	}
+	all := strings.Split(output, "\n")
+	if more := len(all) - outputLines; more > 0 {
+		cut, all = true, all[more:]
+		lines = append(lines, ink(color, faint, "  … "+text.Count(more, "line")+" above"))
+	}
+	for _, line := range all {
+		line = expand(line)
+		cut = cut || markdown.Width(line) > width-2
+		lines = append(lines, ink(color, faint, "  "+clip(line, width-2)))
+	}
+	return lines, cut
+}
+
+// changesOf is the diff of a call; of one file without its name, which the line above it has.
+func changesOf(f finished) string {
+	old, rest, _ := strings.Cut(f.ran.Diff, "\n")
+	name, hunks, ok := strings.Cut(rest, "\n")
+	if ok && len(f.ran.Changed) == 1 && strings.HasPrefix(old, "--- ") && strings.HasPrefix(name, "+++ ") && strings.HasPrefix(hunks, "@@") {
+		return hunks
+	}
+	return f.ran.Diff
+}
+
+// firstChanges are the beginning of a diff.
+func firstChanges(diff string, width int, color bool) (lines []string, cut bool) {
+	all := markdown.Diff(diff, width-2, color)
+	for _, line := range all[:min(len(all), diffLines)] {
+		lines = append(lines, "  "+line)
+	}
+	if more := len(all) - diffLines; more > 0 {
+		cut = true
+		lines = append(lines, ink(color, faint, fmt.Sprintf("  … %s", text.Count(more, "more line"))))
+	}
+	return lines, cut
+}
+
+// expand writes tabs as blanks; clip cuts a line without joining its blanks, which columns are made of.
+func expand(line string) string { return markdown.Diff(line, 0, false)[0] }
+
+func clip(line string, width int) string {
+	if markdown.Width(line) <= width {
+		return line
+	}
+	return markdown.Truncate(line, width)
+}
+
+// unfold prints the last result in full that was not, and with the next call the one before it.
+func (w *window) unfold() {
+	if len(w.folded) == 0 {
+		w.flash = "there is nothing more to show"
+		return
+	}
+	f := w.folded[len(w.folded)-1]
+	w.folded = w.folded[:len(w.folded)-1]
+	w.put(blank, "")
+	w.put(aside, ink(w.color, strong, markdown.Truncate(f.call.label, w.room())))
+	if command := commandOf(f.call); command != "" {
+		w.put(aside, indent(markdown.Diff(command, w.room()-4, false), ink(w.color, cyan, "  $ "), "    ")...)
+		w.put(aside, indent(markdown.Diff(strings.Trim(f.ran.Blocks.Text(), "\n"), w.room()-2, false), "  ", "  ")...)
+	}
+	if f.ran.Diff != "" {
+		w.put(aside, indent(markdown.Diff(f.ran.Diff, w.room()-2, w.color), "  ", "  ")...)
+	}
+	w.put(blank, "")
+}
+
+// indent puts a mark before the first line and blanks before the others.
+func indent(lines []string, first, rest string) []string {
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		out[i] = rest + line
+		if i == 0 {
+			out[i] = first + line
+		}
+	}
+	return out
+}
