@@ -40,6 +40,8 @@ func (c *program) agentCommand() *cobra.Command {
 			return a
 		})
 		cli.JSON(commands, operations.ConfigureAgent, agentFile)
+		cli.JSON(commands, operations.EditAgent, agentFile)
+		cli.Render(commands, operations.PreviewAgent, showPreview)
 	})
 }
 
@@ -85,6 +87,33 @@ func showAgent(v cli.View, _ operations.AgentRef, a operations.AgentDetail) erro
 	}
 	if a.SystemPrompt != "" {
 		fmt.Fprintf(v.Out, "\n%s\n", a.SystemPrompt)
+	}
+	return nil
+}
+
+// showPreview prints what a model would be shown, with the size of each part.
+func showPreview(v cli.View, _ operations.AgentDraft, p operations.AgentPreview) error {
+	fmt.Fprintf(v.Out, "about %d tokens before the first word: prompt %d, tools %d, notes %d\nmodel %s, permissions %s\n\n%s\n", p.Tokens.Total, p.Tokens.System, p.Tokens.Tools, p.Tokens.Notes,
+		p.Model, p.Permissions, p.System)
+	fmt.Fprintf(v.Out, "\ntools\n")
+	w := tabwriter.NewWriter(v.Out, 0, 4, 2, ' ', 0)
+	for _, t := range p.Tools {
+		line, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
+		fmt.Fprintf(w, "  %s\t%d\t%s\n", t.Name, t.Tokens, line)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, more := range []struct {
+		what  string
+		names []string
+	}{{"found by searching", p.Searched}, {"never allowed, so not shown", p.Refused}, {"tools of MCP servers", p.Servers}} {
+		if len(more.names) > 0 {
+			fmt.Fprintf(v.Out, "%s: %s\n", more.what, strings.Join(more.names, ", "))
+		}
+	}
+	for _, n := range p.Notes {
+		fmt.Fprintf(v.Out, "\nnote: %s (%d tokens)\n%s\n", n.What, n.Tokens, n.Text)
 	}
 	return nil
 }

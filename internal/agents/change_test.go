@@ -313,3 +313,55 @@ func FuzzAgentFile(f *testing.F) {
 		}
 	})
 }
+
+// Of two people who edit the same version one is told that the other was quicker, and nothing of the other's is lost.
+func TestEditHoldsTheVersion(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	seen := f.Version(f.create(t, "helper"))
+	first, err := f.Edit(t.Context(), "helper", seen, map[string]string{"systemPrompt": "first", "tools": "read,bash"})
+	if err != nil || first.SystemPrompt != "first" || f.Version(first) == seen {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	if _, err := f.Edit(t.Context(), "helper", seen, map[string]string{"systemPrompt": "second"}); !errors.Is(err, ErrMoved) {
+		t.Errorf("a stale edit: %v", err)
+	}
+	if now, err := f.Get(t.Context(), "helper"); err != nil || now.SystemPrompt != "first" || f.Version(now) != f.Version(first) {
+		t.Errorf("%+v, %v", now, err)
+	}
+	if _, err := f.Edit(t.Context(), "helper", f.Version(first), map[string]string{"systemPrompt": "second", "model": "demo/ehco"}); err == nil {
+		t.Error("a model that is none was taken")
+	}
+	if now, _ := f.Get(t.Context(), "helper"); now.SystemPrompt != "first" {
+		t.Errorf("half of an edit was saved: %+v", now)
+	}
+	if got, err := f.Edit(t.Context(), "helper", "", map[string]string{"systemPrompt": "third"}); err != nil || got.SystemPrompt != "third" {
+		t.Errorf("without a version: %+v, %v", got, err)
+	}
+	f.agree(t, "helper")
+	var wins, moved int
+	var mu sync.Mutex
+	now, err := f.Get(t.Context(), "helper")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen = f.Version(now)
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			_, err := f.Edit(t.Context(), "helper", seen, map[string]string{"systemPrompt": fmt.Sprint("by ", i)})
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				wins++
+			case errors.Is(err, ErrMoved):
+				moved++
+			}
+		})
+	}
+	all.Wait()
+	if wins != 1 || moved != 7 {
+		t.Errorf("%d saved and %d were told", wins, moved)
+	}
+}

@@ -36,6 +36,7 @@ import (
 var (
 	ErrUnknown = errors.New("there is no such agent")
 	ErrExists  = errors.New("there is an agent of that name already")
+	ErrMoved   = errors.New("somebody else has changed the agent meanwhile")
 	ErrName    = errors.New("an agent's name is 2 to 32 of a–z, 0–9 and hyphens, none at its ends")
 )
 
@@ -386,7 +387,8 @@ func (r *Store) change(ctx context.Context, name string, how func(*Agent) error)
 	defer r.mu.Unlock()
 	a, err := r.get(ctx, name)
 	if err == nil && !exists(r.file(name)) { // built in: its file begins with this change
-		a = Agent{Name: name, Permissions: a.Permissions, Tools: a.Tools, RareTools: a.RareTools, CreatedAt: r.Now().UTC().Truncate(time.Microsecond)}
+		a = unwritten(a)
+		a.CreatedAt = r.Now().UTC().Truncate(time.Microsecond)
 		err = r.layOut(name)
 	}
 	if err != nil {

@@ -62,7 +62,12 @@ type AgentDetail struct {
 	Tools        []Tool    `json:"tools"`
 	Docs         []Doc     `json:"docs"`
 	Memory       string    `json:"memory,omitempty"`
-	Problem      string    `json:"problem,omitempty"` // why agent.json cannot be read; its last good version holds
+	Version      string    `json:"version,omitempty"`        // of what agent.json says; an edit names it
+	OwnPrompt    string    `json:"ownPrompt,omitempty"`      // that agent.json has
+	Secret       bool      `json:"secretInPrompt,omitempty"` // ownPrompt leaves a secret out
+	OwnModel     string    `json:"ownModel,omitempty"`       // that agent.json names; "": the default is its
+	OwnTools     []string  `json:"ownTools,omitempty"`       // that agent.json names; none: it has all
+	Problem      string    `json:"problem,omitempty"`        // why agent.json cannot be read; its last good version holds
 	Sessions     []Session `json:"sessions"`
 	Settings     []Setting `json:"settings"`
 }
@@ -104,6 +109,7 @@ type NewAgent struct {
 	Model        string `json:"model,omitempty" maxLen:"200" noun:"model" cli:"model,m" doc:"model; left out: the default"`
 	Permissions  string `json:"permissions,omitempty" maxLen:"64" noun:"profile" doc:"permission profile; left out: the default"`
 	SystemPrompt string `json:"systemPrompt,omitempty" maxLen:"200000" tool:"system_prompt" cli:"prompt" slash:"prompt" doc:"who the agent is and what it does"`
+	Tools        string `json:"tools,omitempty" maxLen:"20000" slash:"-" doc:"names of its tools with commas between, task.* for a group; left out: all"`
 	Type         string `json:"agentType,omitempty" enum:"chorus,claude,codex,acp" tool:"agent_type" cli:"worker" slash:"-" doc:"who does its work: a model with the tools of Chorus, or another program; left out: chorus"`
 	Repo         string `json:"repoId,omitempty" maxLen:"100" noun:"repo" tool:"repo_id" cli:"repo" slash:"repo" doc:"the repository that its tasks work in unless they name another"`
 	Key          string `json:"-" key:"true"`
@@ -174,5 +180,5 @@ var (
 )
 
 func agents() []operation.Any {
-	return []operation.Any{ListAgents, CreateAgent, GetAgent, ConfigureAgent, DestroyAgent, AgentFile, ListProfiles}
+	return []operation.Any{ListAgents, CreateAgent, GetAgent, ConfigureAgent, EditAgent, PreviewAgent, DestroyAgent, AgentFile, ListProfiles}
 }

@@ -69,6 +69,12 @@ type MemoryPart struct {
 	Text string `json:"text"`
 }
 
+// MemoryConflict is what stands in the way of an edit: somebody else's.
+type MemoryConflict struct {
+	Version    int64  `json:"version"`    // of what is there now
+	Difference string `json:"difference"` // from what is there now to what was wished, as a unified diff
+}
+
 // MemoryVersion is a file after a change.
 type MemoryVersion struct {
 	Version int64     `json:"version"`

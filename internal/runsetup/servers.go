@@ -28,12 +28,17 @@ type serverTerms struct {
 	all  bool // also those of a repository that nobody has looked at: whoever is asked says yes to everything
 	plan isolate.Plan
 	host mcp.Host // answers what servers ask
+	// unstarted: there is no run, and no server is started.
+	unstarted bool
 }
 
 // withServers is the agent's own tools, further ones and those of the agent's MCP servers. The set is
 // made anew only when they are others.
 func (setup *Setup) withServers(ctx context.Context, b *Toolbox, bot *config.Bot, terms serverTerms, own, more []tool.Tool) (*tool.Set, mcp.Listing, error) {
 	servers, repo := setup.servers(b.Dir, bot, setup.serversOf(b.Proxy.Thread), terms.all)
+	if terms.unstarted {
+		servers, repo = nil, settings.Repository{}
+	}
 	key, err := json.Marshal([]any{servers, repo.Digest, repo.Files, terms.plan.Sandbox, terms.plan.Need, terms.plan.Roots})
 	if err != nil {
 		return nil, mcp.Listing{}, err

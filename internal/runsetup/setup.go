@@ -420,7 +420,7 @@ type beginning struct {
 // begin is how a new run of the thread starts.
 func (setup *Setup) begin(ctx context.Context, with beginning) (agent.Beginning, error) {
 	out := agent.Beginning{Run: id.New()}
-	row, now, who, bot := with.row, with.now, with.who, with.bot
+	row, now, bot := with.row, with.now, with.bot
 	wanted := cmp.Or(now.Model, bot.ContinuationModel)
 	name, err := with.models.Name("", wanted)
 	if err != nil {
@@ -451,12 +451,7 @@ func (setup *Setup) begin(ctx context.Context, with beginning) (agent.Beginning,
 	if !bot.CompactionEnabled {
 		out.Start.Settings.ContextWindow, out.Start.Settings.Summary = 0, chat.Summary{}
 	}
-	specs := with.tools.Specs()
-	prompt := PromptData{Preamble: preamble(bot, len(specs) > 0), Name: row.Agent, Dir: row.Dir, Git: InGit(row.Dir), Mode: now.Mode, Identity: who.identity, Agent: who.prompt, Docs: who.docs}
-	if with.tools.onFiles() {
-		prompt.Instructions = Instructions(ctx, with.bench.Roots, with.gate.Withholds)
-	}
-	fresh, err := newHead(prompt, specs)
+	fresh, err := setup.freshHead(ctx, with)
 	if err != nil {
 		return out, err
 	}
@@ -467,6 +462,17 @@ func (setup *Setup) begin(ctx context.Context, with beginning) (agent.Beginning,
 	}
 	out.Head = chat.NewBlob(data)
 	return out, nil
+}
+
+// freshHead is what the requests of a new conversation begin with.
+func (setup *Setup) freshHead(ctx context.Context, with beginning) (*model.Head, error) {
+	row, now, who := with.row, with.now, with.who
+	specs := with.tools.Specs()
+	prompt := PromptData{Preamble: preamble(with.bot, len(specs) > 0), Name: row.Agent, Dir: row.Dir, Git: InGit(row.Dir), Mode: now.Mode, Identity: who.identity, Agent: who.prompt, Docs: who.docs}
+	if with.tools.onFiles() {
+		prompt.Instructions = Instructions(ctx, with.bench.Roots, with.gate.Withholds)
+	}
+	return newHead(prompt, specs)
 }
 
 // InGit reports whether the directory lies in a git repository.

@@ -149,6 +149,11 @@ func (o *Handler) GetAgent(ctx context.Context, by operation.Caller, in operatio
 	_, broken := o.app.Settings.Agents().Get(ctx, name)
 	out := operations.AgentDetail{Agent: shown, Tools: []operations.Tool{}, Docs: []operations.Doc{}, Sessions: []operations.Session{}, Settings: []operations.Setting{},
 		SystemPrompt: hide.Text(cmp.Or(a.SystemPrompt, bot.SystemPrompt))}
+	if by.May(operation.Admin) && a.Name != "" {
+		out.Version, out.OwnModel, out.OwnTools = o.app.Settings.Agents().Version(a), a.Model, a.Tools
+		out.OwnPrompt = hide.Text(a.SystemPrompt)
+		out.Secret = out.OwnPrompt != a.SystemPrompt
+	}
 	if errors.As(broken, &file) {
 		out.Problem = hide.Text(file.Error())
 	}
@@ -205,6 +210,11 @@ func (o *Handler) toolsOf(a agents.Agent, bot *config.Bot) ([]operations.Tool, e
 // CreateAgent carries out the operation of that name.
 func (o *Handler) CreateAgent(ctx context.Context, by operation.Caller, in operations.NewAgent) (operations.Agent, error) {
 	given := agents.Agent{Name: in.Name, Model: in.Model, Permissions: in.Permissions, SystemPrompt: in.SystemPrompt}
+	for name := range strings.SplitSeq(in.Tools, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			given.Tools = append(given.Tools, name)
+		}
+	}
 	if in.Type != "chorus" {
 		given.Worker = in.Type
 	}

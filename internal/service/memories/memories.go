@@ -217,7 +217,21 @@ func (o *Handler) EditMemory(ctx context.Context, by operation.Caller, in operat
 		text += "\n"
 	}
 	_, err = o.app.Setup.Memory.Write(ctx, f, text, seen, changes(by, "edit"))
+	if errors.Is(err, memory.ErrMoved) {
+		return operations.MemoryText{}, o.memoryMoved(ctx, f, text)
+	}
 	return o.changedMemory(ctx, f, err)
+}
+
+// memoryMoved is the answer to an edit of a version that is not the last any more: which one is, and how the wish differs from it.
+func (o *Handler) memoryMoved(ctx context.Context, f memory.File, text string) error {
+	now, err := o.app.Setup.Memory.Read(ctx, f)
+	if err != nil {
+		return err
+	}
+	moved := operation.Errorf(operation.Conflict, "%s was changed meanwhile; look at it again before you change it", f.Path)
+	moved.About = operations.MemoryConflict{Version: now.Version, Difference: o.app.Logs.Redactor().Text(files.UnifiedWhole(f.Path, now.Text, text))}
+	return moved
 }
 
 // changedMemory is a file after a change, or why there was none.

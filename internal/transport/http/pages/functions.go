@@ -57,6 +57,8 @@ func (p *Pages) functions() template.FuncMap {
 		"place":    place,
 		"marked":   marked,
 		"percent":  percent,
+		"sum":      func(a, b int) int { return a + b },
+		"chosen":   toolChosen,
 		"status":   statusWords,
 		"path":     func(text string) string { return (&url.URL{Path: text}).EscapedPath() },
 		"words":    func(text string) string { said, _ := splitFiles(text); return said },

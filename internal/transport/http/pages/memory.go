@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -19,6 +20,18 @@ func (p *Pages) memory(w http.ResponseWriter, r *http.Request, by operation.Call
 		}
 		return p.render(w, http.StatusOK, "memory.html", map[string]any{"Layout": p.layout(r, by, "Memory"), "List": list, "File": (*operations.MemoryText)(nil), "May": by.May(operation.Admin)})
 	}
+	return p.showMemory(w, r, by, path, memoryDraft{}, http.StatusOK)
+}
+
+// memoryDraft is a text that was not saved, since somebody else had changed the file.
+type memoryDraft struct {
+	Text       string
+	Version    int64  // of the file as it is now
+	Difference string // from the file as it is now; "": nothing stood in the way
+}
+
+// showMemory shows a file with its history, and what somebody could not save of it.
+func (p *Pages) showMemory(w http.ResponseWriter, r *http.Request, by operation.Caller, path string, draft memoryDraft, status int) error {
 	ref := operations.MemoryRef{Path: path}
 	file, err := operations.GetMemory.Call(r.Context(), p.Executor, by, ref)
 	if err != nil {
@@ -28,7 +41,12 @@ func (p *Pages) memory(w http.ResponseWriter, r *http.Request, by operation.Call
 	if err != nil {
 		return err
 	}
-	return p.render(w, http.StatusOK, "memory.html", map[string]any{"Layout": p.layout(r, by, "Memory"), "File": &file, "History": history, "May": by.May(operation.Chat)})
+	if draft.Difference == "" {
+		draft.Text, draft.Version = file.Text, file.Version
+	}
+	layout := p.layout(r, by, "Memory")
+	layout.Path, layout.Style = "/memory", "editor.css"
+	return p.render(w, status, "memory.html", map[string]any{"Layout": layout, "Draft": draft, "File": &file, "History": history, "May": by.May(operation.Chat)})
 }
 
 // changeMemory edits, forgets or restores a file.
@@ -50,6 +68,12 @@ func (p *Pages) changeMemory(w http.ResponseWriter, r *http.Request, by operatio
 		_, err = operations.RestoreMemory.Call(r.Context(), p.Executor, by, operations.MemoryRestore{Path: path, Version: version})
 	default:
 		err = operation.Errorf(operation.Invalid, "memory can be edited, forgotten or restored, not %.20q", do)
+	}
+	var known *operation.Error
+	if errors.As(err, &known) && !fromScript(r) {
+		if about, ok := known.About.(operations.MemoryConflict); ok {
+			return p.showMemory(w, r, by, path, memoryDraft{r.PostFormValue("text"), about.Version, about.Difference}, http.StatusConflict)
+		}
 	}
 	if err != nil {
 		return err

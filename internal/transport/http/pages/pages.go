@@ -195,6 +195,7 @@ type layout struct {
 	Version string
 	Plain   bool // without navigation and side bar
 	Script  string
+	Style   string // besides that of all pages
 }
 
 // maxListed is how many conversations the side bar shows.

@@ -15,7 +15,12 @@ import (
 func (p *Pages) moreRoutes() {
 	p.page("GET /approvals", p.approvals)
 	p.page("GET /agents", p.agents)
+	p.page("POST /agents", p.saveAgent)
+	p.page("GET /new-agent", p.newAgent)
 	p.page("GET /agents/{name}", p.agent)
+	p.page("GET /agents/{name}/edit", p.editAgent)
+	p.page("POST /agents/{name}/edit", p.saveAgent)
+	p.page("POST /agents/{name}/docs", p.addDoc)
 	p.page("GET /agents/{name}/files/{path...}", p.agentFile)
 	p.page("GET /s/{id}/journal", p.journal)
 	p.page("GET /s/{id}/requests/{seq}", p.request)
@@ -74,7 +79,7 @@ func (p *Pages) agents(w http.ResponseWriter, r *http.Request, by operation.Call
 	if err != nil {
 		return err
 	}
-	return p.render(w, http.StatusOK, "agents.html", map[string]any{"Layout": p.layout(r, by, "Agents"), "List": list})
+	return p.render(w, http.StatusOK, "agents.html", map[string]any{"Layout": p.layout(r, by, "Agents"), "List": list, "May": by.May(operation.Admin)})
 }
 
 // agent shows an agent's prompt, tools, documents and settings.
@@ -83,7 +88,7 @@ func (p *Pages) agent(w http.ResponseWriter, r *http.Request, by operation.Calle
 	if err != nil {
 		return err
 	}
-	return p.render(w, http.StatusOK, "agent.html", map[string]any{"Layout": p.layout(r, by, a.Name), "A": a})
+	return p.render(w, http.StatusOK, "agent.html", map[string]any{"Layout": p.layout(r, by, a.Name), "A": a, "May": by.May(operation.Admin)})
 }
 
 func (p *Pages) agentFile(w http.ResponseWriter, r *http.Request, by operation.Caller) error {

@@ -119,8 +119,9 @@ func TestEveryPageRenders(t *testing.T) {
 	p := newPages(t)
 	sessions, groups := full[[]operations.Session](), full[[]group]()
 	pages := map[string][2]map[string]any{
-		"agent.html":     {{"A": full[operations.AgentDetail]()}, {"A": operations.AgentDetail{}}},
-		"agents.html":    {{"List": full[[]operations.Agent]()}, {"List": []operations.Agent{}}},
+		"agent.html":     {{"A": full[operations.AgentDetail](), "May": true}, {"A": operations.AgentDetail{}, "May": false}},
+		"agents.html":    {{"List": full[[]operations.Agent](), "May": true}, {"List": []operations.Agent{}, "May": false}},
+		"agentform.html": {{"Form": full[agentForm]()}, {"Form": agentForm{New: true}}},
 		"approvals.html": {{"List": full[operation.List[operations.Approval]](), "State": "all", "Answer": true}, {"List": operation.List[operations.Approval]{}, "State": "pending"}},
 		"audit.html": {{"List": full[operation.List[operations.AuditLine]](), "Query": full[operations.AuditQuery](), "Decisions": []string{"allow"}, "More": "?x=1", "Check": full[operations.AuditCheck]()},
 			{"List": operation.List[operations.AuditLine]{}, "Query": operations.AuditQuery{}, "Check": operations.AuditCheck{}}},
@@ -144,7 +145,7 @@ func TestEveryPageRenders(t *testing.T) {
 		"process.html": {{"P": full[operations.Process](), "Output": full[operations.ProcessOutput](), "Runs": true, "May": true, "Form": full[hooksForm]()},
 			{"P": operations.Process{}, "Output": operations.ProcessOutput{}, "Runs": false, "May": false, "Form": hooksForm{}}},
 		"processes.html": {{"List": full[operation.List[operations.Process]]()}, {"List": operation.List[operations.Process]{}}},
-		"memory.html": {{"File": new(full[operations.MemoryText]()), "History": full[operation.List[operations.MemoryVersion]](), "May": true},
+		"memory.html": {{"File": new(full[operations.MemoryText]()), "History": full[operation.List[operations.MemoryVersion]](), "May": true, "Draft": full[memoryDraft]()},
 			{"List": full[operation.List[operations.MemoryFile]](), "File": (*operations.MemoryText)(nil), "May": false}},
 		"request.html":     {{"Q": full[operations.Request](), "Session": "s"}, {"Q": operations.Request{}, "Session": "s"}},
 		"schedule.html":    {{"S": full[operations.Schedule](), "May": true}, {"S": operations.Schedule{}, "May": false}},

@@ -36,6 +36,7 @@ func TestAxe(t *testing.T) {
 	must(operations.CreateProject.Call(t.Context(), ops, h.owner, operations.NewProject{Name: "Site"}))
 	task, err := operations.CreateTask.Call(t.Context(), ops, h.owner, operations.NewTask{Project: "site", Title: "Write the page", Description: "All of it"})
 	must(task, err)
+	must(operations.CreateAgent.Call(t.Context(), ops, h.owner, operations.NewAgent{Name: "helper", SystemPrompt: "You help.", Tools: "read"}))
 	h.file("skills/deploy/SKILL.md", "---\nname: deploy\ndescription: Ships it\n---\nShip.\n")
 	talk := h.session(operations.NewSession{WorkspacePath: work, Permissions: "open"})
 	h.prompt(talk, "think first\ncall read {\"path\":\"greet.txt\"}\nend\ncall edit {\"path\":\"greet.txt\",\"old_string\":\"two\",\"new_string\":\"2\"}\nend\nsay # Done\\n\\n| a | b |\\n|---|--:|\\n| `x` | 1 |\\n\\n```go\\nfunc x() {} // it\\n```")
@@ -49,7 +50,7 @@ func TestAxe(t *testing.T) {
 	p.visit("/approvals")
 	always := p.text(`document.querySelector("a.always").getAttribute("href")`)
 	paths := []string{"/", "/new", "/s/" + talk, "/s/" + failed, "/s/" + asks, "/s/" + talk + "/journal", "/approvals", always, "/work", "/work/" + task.ID, "/projects", "/projects/site", "/projects/site/graph", "/workers",
-		"/agents", "/agents/chorus", "/schedules", "/hooks", "/hooks/new", "/processes", "/skills", skill, "/servers", "/memory", "/memory?path=MEMORY.md", "/costs", "/audit", "/settings", "/search", "/search?q=Done", "/doctor"}
+		"/agents", "/agents/chorus", "/new-agent", "/agents/helper/edit", "/schedules", "/hooks", "/hooks/new", "/processes", "/skills", skill, "/servers", "/memory", "/memory?path=MEMORY.md", "/costs", "/audit", "/settings", "/search", "/search?q=Done", "/doctor"}
 	call(p, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: string(library)}) // sent once, not with each page
 	for _, dark := range []bool{false, true} {
 		if dark {

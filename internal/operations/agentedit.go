@@ -1,0 +1,97 @@
+package operations
+
+import (
+	"context"
+
+	"chorus/internal/operation"
+)
+
+// AgentEditing carries out operations on what an agent is made of.
+type AgentEditing interface {
+	// EditAgent changes an agent as a whole, unless somebody else has changed it since it was looked at.
+	EditAgent(context.Context, operation.Caller, AgentEdit) (Agent, error)
+	// PreviewAgent says what a model would be shown if a conversation with the agent began now.
+	PreviewAgent(context.Context, operation.Caller, AgentDraft) (AgentPreview, error)
+}
+
+// AgentEdit is what is different about an agent; what is left out stays.
+type AgentEdit struct {
+	Name         string  `json:"name" maxLen:"64" noun:"agent" context:"agent" doc:"the agent's name"`
+	Seen         string  `json:"seen,omitempty" maxLen:"64" doc:"the version that you looked at: refused when there is another by now; left out: whatever is there is replaced"`
+	Model        *string `json:"model,omitempty" maxLen:"200" noun:"model" cli:"model,m" doc:"model; empty: the default"`
+	Permissions  *string `json:"permissions,omitempty" maxLen:"64" noun:"profile" doc:"permission profile"`
+	SystemPrompt *string `json:"systemPrompt,omitempty" maxLen:"200000" cli:"prompt" doc:"who the agent is and what it does"`
+	Tools        *string `json:"tools,omitempty" maxLen:"20000" doc:"names of its tools with commas between, task.* for a group; empty: all"`
+}
+
+// AgentDraft is an agent that is thought of; what is left out is as it is now, or as a new agent has it.
+type AgentDraft struct {
+	Name         string  `json:"name" minLen:"2" maxLen:"32" doc:"the agent's name; it need not be there yet"`
+	Model        *string `json:"model,omitempty" maxLen:"200" noun:"model" cli:"model,m" doc:"model; empty: the default"`
+	Permissions  *string `json:"permissions,omitempty" maxLen:"64" noun:"profile" doc:"permission profile"`
+	SystemPrompt *string `json:"systemPrompt,omitempty" maxLen:"200000" cli:"prompt" doc:"who the agent is and what it does"`
+	Tools        *string `json:"tools,omitempty" maxLen:"20000" doc:"names of its tools with commas between; empty: all"`
+}
+
+// AgentConflict is what stands in the way of an edit: somebody else's.
+type AgentConflict struct {
+	Version    string `json:"version"`    // of what is there now
+	Difference string `json:"difference"` // from what is there now to what was wished, as a unified diff
+}
+
+// AgentPreview is what a model is shown when a conversation with an agent begins.
+type AgentPreview struct {
+	Name          string         `json:"name"`
+	Model         string         `json:"model"`
+	ContextWindow int            `json:"contextWindow,omitempty"`
+	Permissions   string         `json:"permissions"`
+	Worker        string         `json:"worker,omitempty"` // another program does its work: what follows is not sent to it
+	System        string         `json:"system"`           // the system prompt
+	Tools         []PreviewTool  `json:"tools"`            // that the model reads
+	Searched      []string       `json:"searched"`         // tools that it finds by searching
+	Refused       []string       `json:"refused"`          // tools that are not offered, since the profile never allows them
+	Servers       []string       `json:"servers"`          // MCP servers whose tools come with them; they are not started for this
+	Notes         []PreviewNote  `json:"notes"`            // what is said besides: the date, memory, skills
+	Tokens        PreviewWeights `json:"tokens"`
+}
+
+// PreviewTool is a tool as a model reads it.
+type PreviewTool struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	ReadOnly    bool   `json:"readOnly"`
+	Tokens      int    `json:"tokens"`
+}
+
+// PreviewNote is something that a model is told besides the conversation.
+type PreviewNote struct {
+	What   string `json:"what"`
+	Text   string `json:"text"`
+	Tokens int    `json:"tokens"`
+}
+
+// PreviewWeights are sizes in tokens, estimated as runs estimate them: four characters each.
+type PreviewWeights struct {
+	System int `json:"system"`
+	Tools  int `json:"tools"`
+	Notes  int `json:"notes"`
+	Total  int `json:"total"`
+}
+
+// The operations on what an agent is made of.
+var (
+	EditAgent = operation.New(operation.Info{Name: "agent.edit", Help: "Change what an agent is made of, unless somebody else has meanwhile", Scope: operation.Admin, Effect: operation.Changes,
+		Doc:    "With the version that you looked at (agent show) the change is refused when there is another by now, and the answer has the difference.",
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "PUT /api/agents/{name}", ID: "editAgent", Body: "AgentEdit", NeedsBody: true}},
+		CLI: []operation.CLI{{Words: "agent edit", Args: "NAME",
+			Example: "  chorus agent edit frontend --prompt \"You look after the web pages.\" --tools read,edit,bash"}},
+		Done: "{name} is changed; it counts from the next run on"}, AgentEditing.EditAgent)
+
+	PreviewAgent = operation.New(operation.Info{Name: "agent.preview", Help: "Show what a model would be shown of an agent: its system prompt, tools and notes, with their size", Scope: operation.Admin,
+		Doc:    "It is put together as for a run, in a folder of its own; MCP servers are named and not started. With wishes it is the agent as it would be then.",
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "POST /api/agents/{name}/preview", ID: "previewAgent", Body: "AgentDraft"}},
+		CLI:    []operation.CLI{{Words: "agent preview", Args: "NAME", Example: "  chorus agent preview frontend\n  chorus agent preview frontend --permissions locked --json"}},
+		Page:   "/agents"}, AgentEditing.PreviewAgent)
+)

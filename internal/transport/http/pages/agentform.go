@@ -1,0 +1,237 @@
+package pages
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+)
+
+// agentForm is what somebody has typed about an agent, with what a model would be shown of it.
+type agentForm struct {
+	New         bool
+	Name        string
+	Seen        string // the version that was looked at
+	Prompt      string
+	Locked      bool // the prompt has a secret, which is not shown: it cannot be changed here
+	Model       string
+	Permissions string
+	Named       bool     // it has only the tools that are named
+	Tools       []string // that are named and in the list
+	More        string   // that are named and not in the list, with commas between
+	Key         string
+
+	Wrong    string
+	Field    string // that is wrong
+	Conflict string // how what was typed differs from what somebody else has saved meanwhile
+	Choices  choices
+	All      []operations.PreviewTool // that can be named
+	Preview  *operations.AgentPreview
+	Docs     []operations.Doc
+}
+
+func readAgentForm(r *http.Request) agentForm {
+	get := func(name string) string {
+		return strings.TrimSpace(strings.ReplaceAll(r.PostFormValue(name), "\r\n", "\n"))
+	}
+	_, written := r.PostForm["prompt"]
+	return agentForm{Locked: !written, Name: cmp.Or(r.PathValue("name"), get("name")), New: r.PathValue("name") == "", Seen: get("seen"), Prompt: get("prompt"), Model: get("model"), Permissions: get("permissions"),
+		Named: get("which") == "some", Tools: r.PostForm["tools"], More: get("more"), Key: get("key")}
+}
+
+// formOfAgent is the form of an agent that is there.
+func formOfAgent(a operations.AgentDetail) agentForm {
+	return agentForm{Name: a.Name, Seen: a.Version, Prompt: a.OwnPrompt, Locked: a.Secret, Model: a.OwnModel, Permissions: cmp.Or(a.Permissions, "standard"), Named: len(a.OwnTools) > 0, Tools: a.OwnTools, Docs: a.Docs}
+}
+
+// prompt is what was typed; nil: it stays as it is.
+func (f agentForm) prompt() *string {
+	if f.Locked {
+		return nil
+	}
+	return &f.Prompt
+}
+
+// tools are the names of the tools that were chosen, with commas between; "": all.
+func (f agentForm) tools() string {
+	if !f.Named {
+		return ""
+	}
+	names := slices.Clone(f.Tools)
+	for name := range strings.SplitSeq(f.More, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// sort puts the tools that are in the list of choices apart from others, such as groups and those of MCP servers.
+func (f *agentForm) sort() {
+	known := func(name string) bool {
+		return slices.ContainsFunc(f.All, func(t operations.PreviewTool) bool { return t.Name == name })
+	}
+	var there, more []string
+	for name := range strings.SplitSeq(f.tools(), ",") {
+		switch {
+		case name == "":
+		case known(name):
+			there = append(there, name)
+		default:
+			more = append(more, name)
+		}
+	}
+	f.Tools, f.More = there, strings.Join(more, ", ")
+}
+
+// toolChosen reports whether a tool is chosen.
+func toolChosen(f agentForm, name string) bool { return slices.Contains(f.Tools, name) }
+
+func (p *Pages) newAgent(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if err := requireAdmin(by); err != nil {
+		return err
+	}
+	return p.showAgentForm(w, r, by, agentForm{New: true, Name: r.URL.Query().Get("name"), Permissions: "standard"}, http.StatusOK)
+}
+
+func (p *Pages) editAgent(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if err := requireAdmin(by); err != nil {
+		return err
+	}
+	f, err := p.savedAgent(r, by, r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return p.showAgentForm(w, r, by, f, http.StatusOK)
+}
+
+// savedAgent is the form of an agent as it was saved. One that nobody made has a form for making it.
+func (p *Pages) savedAgent(r *http.Request, by operation.Caller, name string) (agentForm, error) {
+	a, err := operations.GetAgent.Call(r.Context(), p.Executor, by, operations.AgentRef{Name: name})
+	if err != nil {
+		return agentForm{}, err
+	}
+	if a.Version == "" {
+		return agentForm{New: true, Name: name, Prompt: a.SystemPrompt, Permissions: cmp.Or(a.Permissions, "standard")}, nil
+	}
+	return formOfAgent(a), nil
+}
+
+// saveAgent shows what a model would be shown of what was typed, or makes or changes the agent.
+func (p *Pages) saveAgent(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if err := requireAdmin(by); err != nil {
+		return err
+	}
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	f := readAgentForm(r)
+	if r.PostFormValue("do") != "save" {
+		return p.showAgentForm(w, r, by, f, http.StatusOK)
+	}
+	tools := f.tools()
+	var err error
+	if f.New {
+		_, err = operations.CreateAgent.Call(r.Context(), p.Executor, by, operations.NewAgent{Name: f.Name, Model: f.Model, Permissions: f.Permissions, SystemPrompt: f.Prompt, Tools: tools, Key: f.Key})
+	} else {
+		_, err = operations.EditAgent.Call(r.Context(), p.Executor, by, operations.AgentEdit{Name: f.Name, Seen: f.Seen, Model: &f.Model, Permissions: &f.Permissions, SystemPrompt: f.prompt(), Tools: &tools})
+	}
+	if err == nil {
+		return finishForm(w, r, "/agents/"+url.PathEscape(f.Name), "saved")
+	}
+	var known *operation.Error
+	if fromScript(r) || !errors.As(err, &known) || known.Kind != operation.Invalid && known.Kind != operation.Conflict {
+		return err
+	}
+	f.Wrong, f.Field = p.userMessage(err), known.Field
+	if about, ok := known.About.(operations.AgentConflict); ok {
+		f.Seen, f.Conflict = about.Version, about.Difference
+		f.Wrong = "Somebody else has saved this agent since you opened it. Nothing of yours was saved yet."
+	} else if known.Kind == operation.Conflict {
+		f.Field = "name"
+	}
+	return p.showAgentForm(w, r, by, f, statusOf(err))
+}
+
+// showAgentForm shows the form with what a model would be shown; our script asks for the latter alone.
+func (p *Pages) showAgentForm(w http.ResponseWriter, r *http.Request, by operation.Caller, f agentForm, status int) error {
+	every := ""
+	name := cmp.Or(f.Name, "new-agent")
+	draft := operations.AgentDraft{Name: name, Model: &f.Model, Permissions: &f.Permissions, SystemPrompt: f.prompt(), Tools: &every}
+	whole, err := operations.PreviewAgent.Call(r.Context(), p.Executor, by, draft)
+	if err == nil {
+		f.All, f.Preview = everyTool(whole), &whole
+		f.sort()
+		if tools := f.tools(); tools != "" {
+			draft.Tools = &tools
+			var named operations.AgentPreview
+			if named, err = operations.PreviewAgent.Call(r.Context(), p.Executor, by, draft); err == nil {
+				f.Preview = &named
+			}
+		}
+	}
+	if err != nil && f.Wrong == "" {
+		if operation.KindOf(err) != operation.Invalid {
+			return err
+		}
+		f.Wrong, f.Preview = p.userMessage(err), nil
+	}
+	if fromScript(r) {
+		var out bytes.Buffer
+		if err := p.templates["agentform.html"].ExecuteTemplate(&out, "agent-preview", f); err != nil {
+			return err
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, err := w.Write(out.Bytes())
+		return err
+	}
+	f.Choices = p.choose(r, by)
+	if !f.New && f.Docs == nil {
+		if a, err := operations.GetAgent.Call(r.Context(), p.Executor, by, operations.AgentRef{Name: f.Name}); err == nil {
+			f.Docs = a.Docs
+		}
+	}
+	title := "New agent"
+	if !f.New {
+		title = "Edit " + f.Name
+	}
+	layout := p.layout(r, by, title)
+	layout.Path = "/agents"
+	layout.Script, layout.Style = "agent.js", "editor.css"
+	return p.render(w, status, "agentform.html", map[string]any{"Layout": layout, "Form": f})
+}
+
+// everyTool are the tools that an agent can name, whether or not its profile allows them or it has to search for them.
+func everyTool(p operations.AgentPreview) []operations.PreviewTool {
+	out := slices.Clone(p.Tools)
+	for _, name := range slices.Concat(p.Searched, p.Refused) {
+		out = append(out, operations.PreviewTool{Name: name})
+	}
+	slices.SortFunc(out, func(a, b operations.PreviewTool) int { return strings.Compare(a.Name, b.Name) })
+	return slices.DeleteFunc(out, func(t operations.PreviewTool) bool { return t.Name == "find_tools" || t.Name == "use_tool" })
+}
+
+// addDoc opens the page of a doc that is not there yet.
+func (p *Pages) addDoc(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if err := requireAdmin(by); err != nil {
+		return err
+	}
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	doc := strings.Trim(strings.TrimSpace(r.PostFormValue("doc")), "/")
+	if doc == "" {
+		return operation.Errorf(operation.Invalid, "give the doc a name, for example style.md")
+	}
+	if !strings.HasSuffix(doc, ".md") {
+		doc += ".md"
+	}
+	http.Redirect(w, r, "/memory?path="+url.QueryEscape("agents/"+r.PathValue("name")+"/docs/"+doc), http.StatusSeeOther)
+	return nil
+}
