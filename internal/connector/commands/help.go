@@ -74,9 +74,6 @@ const (
 	overview   = connector.PressOverview
 )
 
-// maxOverview is how long the overview may be, so that it fits into a message with what follows.
-const maxOverview = 1700
-
 func (b *Set) help(ctx context.Context, o request) platform.Answer {
 	return b.helpAbout(ctx, o, o.Text["topic"])
 }
@@ -101,35 +98,32 @@ func (b *Set) helpAbout(ctx context.Context, o request, about string) platform.A
 	if err != nil {
 		return says(b.UserMessage(err))
 	}
-	most := maxOverview
-	if panel := b.Caps().MaxPanel; panel > 0 {
-		most = panel * 9 / 10
-	}
-	a.Text = intro + "\n\n" + b.overview(all, most-len(intro))
+	a.Text = intro + "\n\n" + b.overview(all)
 	return a
 }
 
-// overview is every topic in a line, with an example and the names of its commands where there is room for them.
-func (b *Set) overview(all []topic, room int) string {
-	whole, short := "", ""
+// overview is what everybody uses, with an example, and the names of the other topics: a list of all commands teaches nobody.
+func (b *Set) overview(all []topic) string {
+	var out strings.Builder
+	var more []string
 	for _, t := range all {
-		line := fmt.Sprintf("**%s**: %s, as in `%s`\n%s\n", t.name, t.about, t.commands[0].example(), mark.Small(t.names()))
-		if whole += line; strings.Contains(t.commands[0].words, " ") { // the topic itself explains what is below a command
-			line = fmt.Sprintf("**%s**: %s\n", t.name, t.about)
+		if t.name != platform.TopicTalk && t.name != platform.TopicLook {
+			more = append(more, t.name)
+			continue
 		}
-		short += line
+		fmt.Fprintf(&out, "**%s**: %s, as in `%s`\n%s\n", t.name, t.about, t.commands[0].example(), mark.Small(t.names()))
 	}
-	if len(whole) > room {
-		whole = short
+	if len(more) > 0 {
+		fmt.Fprintf(&out, "**More topics**: %s\n", strings.Join(more, ", "))
 	}
 	for _, t := range all {
 		for _, c := range t.commands {
 			if c.Name == "help" {
-				whole += mark.Small("`" + c.example() + "` explains each command of a topic")
+				out.WriteString(mark.Small("`" + c.example() + "` explains each command of a topic"))
 			}
 		}
 	}
-	return strings.TrimSpace(whole)
+	return strings.TrimSpace(out.String())
 }
 
 // names are a topic's commands in a line; those below one name it once.

@@ -152,7 +152,7 @@ func TestDiscordSelfEdit(t *testing.T) {
 	})
 	asked = g.say("ada", "helper", "call self_edit_system_prompt {\"new_prompt\":\"You sing.\"}\nend\nsay I sing")
 	card := g.message("card", func(m discordsim.Message) bool {
-		return strings.Contains(m.Text(), "tool:self_edit:system_prompt") && strings.Contains(m.Text(), "+You sing.") && len(m.CustomIDs()) > 0
+		return strings.Contains(m.Text(), "self_edit:system_prompt") && strings.Contains(m.Text(), "+You sing.") && len(m.CustomIDs()) > 0
 	})
 	g.click("ada", card.ID, "c1:yes:"+approvalOf(t, card))
 	g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Text() == "I sing" })
