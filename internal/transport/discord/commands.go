@@ -17,16 +17,22 @@ func (c *Client) Register(ctx context.Context, list []platform.Command) error {
 	app := gateway.ID(c.app)
 	c.mu.Unlock()
 	if c.Guild != "" {
-		_, err := c.rest.SetGuildCommands(app, gateway.ID(c.Guild), creates(list, false), rest.WithCtx(ctx))
-		return gateway.Trouble(err)
+		return gateway.Trouble(c.overwrite(ctx, rest.SetGuildCommands.Compile(nil, app, gateway.ID(c.Guild)), creates(list, false)))
 	}
-	_, err := c.rest.SetGlobalCommands(app, creates(list, true), rest.WithCtx(ctx))
+	all := rest.SetGlobalCommands.Compile(nil, app)
+	err := c.overwrite(ctx, all, creates(list, true))
 	if gateway.Status(err) == http.StatusBadRequest {
 		// The application may not be one that people can install for themselves.
 		c.Log.Info("the commands are registered for servers only (see Installation in Discord's developer portal)", "event", "no_user_install", "error", err)
-		_, err = c.rest.SetGlobalCommands(app, creates(list, false), rest.WithCtx(ctx))
+		err = c.overwrite(ctx, all, creates(list, false))
 	}
 	return gateway.Trouble(err)
+}
+
+// overwrite puts commands in the place of all there are. Discord answers with the whole list, which nobody reads: to decode it would take
+// longer than everything else that happens when a bot connects.
+func (c *Client) overwrite(ctx context.Context, where *rest.CompiledEndpoint, list []discord.ApplicationCommandCreate) error {
+	return c.rest.Do(where, list, nil, rest.WithCtx(ctx))
 }
 
 // creates are commands as Discord wants them; people: some may be installed by a person alone.
