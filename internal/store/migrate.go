@@ -188,8 +188,8 @@ func migrateTo(ctx context.Context, path string, to int) error {
 		return err
 	}
 	defer db.Close()
-	// goose reads every file through a buffer of 4 MB. This happens once in the
-	// life of a home; the process need not carry it from then on.
+	// This happens once in the life of a home; the process need not carry from
+	// then on what it took.
 	defer debug.FreeOSMemory()
 	files, err := fs.Sub(migrationFiles, "migrations/sqlite")
 	if err != nil {
@@ -217,7 +217,7 @@ func migrateTo(ctx context.Context, path string, to int) error {
 }
 
 func runGoose(ctx context.Context, db *sql.DB, files fs.FS, to int) error {
-	p, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithDisableGlobalRegistry(true))
+	p, err := gooseProvider(goose.DialectSQLite3, db, files)
 	if err != nil {
 		return err
 	}

@@ -129,7 +129,7 @@ func migratePostgres(ctx context.Context, p *postgres, config *pgx.ConnConfig, t
 }
 
 func upPostgres(ctx context.Context, db *sql.DB, files fs.FS, to int) error {
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithDisableGlobalRegistry(true))
+	provider, err := gooseProvider(goose.DialectPostgres, db, files)
 	if err != nil {
 		return err
 	}
