@@ -127,35 +127,37 @@ func answered(v cli.View, _ operations.Answer, a operations.Approval) error {
 }
 
 type approvalJSON struct {
-	ID         string          `json:"id"`
-	Kind       string          `json:"kind"`
-	TaskID     string          `json:"taskId,omitempty"`
-	ProjectID  string          `json:"projectId,omitempty"`
-	Answer     string          `json:"answer,omitempty"`
-	SessionID  string          `json:"sessionId"`
-	Thread     chat.ThreadID   `json:"thread"`
-	Run        string          `json:"run"`
-	CallID     string          `json:"callId"`
-	Tool       string          `json:"tool"`
-	Args       json.RawMessage `json:"args"`
-	Actions    []string        `json:"actions"`
-	Dir        string          `json:"dir"`
-	Risk       string          `json:"risk,omitempty"`
-	Rule       string          `json:"rule,omitempty"`
-	Reason     string          `json:"reason,omitempty"`
-	Again      string          `json:"again,omitempty"`
-	Preview    string          `json:"preview,omitempty"`
-	Bound      json.RawMessage `json:"bound,omitempty"`
-	AskedBy    string          `json:"askedBy"`
-	Payer      string          `json:"payer"`
-	AskedAt    time.Time       `json:"askedAt"`
-	Deadline   time.Time       `json:"deadline,omitzero"`
-	By         string          `json:"mayAnswer"`
-	Votes      []voteJSON      `json:"answers"`
-	State      approval.State  `json:"state"`
-	AnsweredBy string          `json:"answeredBy,omitempty"`
-	AnsweredAt time.Time       `json:"answeredAt,omitzero"`
-	Note       string          `json:"note,omitempty"`
+	ID         string            `json:"id"`
+	Kind       string            `json:"kind"`
+	TaskID     string            `json:"taskId,omitempty"`
+	ProjectID  string            `json:"projectId,omitempty"`
+	Answer     string            `json:"answer,omitempty"`
+	SessionID  string            `json:"sessionId"`
+	Thread     chat.ThreadID     `json:"thread"`
+	Run        string            `json:"run"`
+	CallID     string            `json:"callId"`
+	Tool       string            `json:"tool"`
+	Args       json.RawMessage   `json:"args"`
+	Actions    []string          `json:"actions"`
+	Dir        string            `json:"dir"`
+	Risk       string            `json:"risk,omitempty"`
+	RiskWhy    string            `json:"riskWhy,omitempty"`
+	Parts      []chat.JudgedPart `json:"parts,omitempty"`
+	Rule       string            `json:"rule,omitempty"`
+	Reason     string            `json:"reason,omitempty"`
+	Again      string            `json:"again,omitempty"`
+	Preview    string            `json:"preview,omitempty"`
+	Bound      json.RawMessage   `json:"bound,omitempty"`
+	AskedBy    string            `json:"askedBy"`
+	Payer      string            `json:"payer"`
+	AskedAt    time.Time         `json:"askedAt"`
+	Deadline   time.Time         `json:"deadline,omitzero"`
+	By         string            `json:"mayAnswer"`
+	Votes      []voteJSON        `json:"answers"`
+	State      approval.State    `json:"state"`
+	AnsweredBy string            `json:"answeredBy,omitempty"`
+	AnsweredAt time.Time         `json:"answeredAt,omitzero"`
+	Note       string            `json:"note,omitempty"`
 }
 
 type voteJSON struct {
@@ -168,7 +170,7 @@ type voteJSON struct {
 func approvalAsJSON(shown operations.Approval) approvalJSON {
 	a := remote.Question(shown)
 	out := approvalJSON{ID: a.ID, Kind: shown.Kind, TaskID: shown.Task, ProjectID: shown.Project, Answer: shown.Answer, SessionID: a.Thread.Thread(), Thread: a.Thread, Run: a.Run, CallID: a.Call.ID, Tool: a.Call.Name,
-		Args: a.Call.Args, Actions: nonNil(a.Actions), Dir: a.Dir, Risk: a.Risk, Rule: a.Rule, Reason: a.Reason, Again: a.Again,
+		Args: a.Call.Args, Actions: nonNil(a.Actions), Dir: a.Dir, Risk: a.Risk, RiskWhy: a.RiskWhy, Parts: a.Parts, Rule: a.Rule, Reason: a.Reason, Again: a.Again,
 		Preview: a.Preview, Bound: a.Bound, AskedBy: a.AskedBy.String(), Payer: a.Payer.String(), AskedAt: a.AskedAt, Deadline: a.Deadline,
 		By: mayAnswer(a), Votes: []voteJSON{}, State: a.State, AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt, Note: a.Note}
 	for _, v := range a.Votes {
@@ -251,7 +253,7 @@ func showApproval(w io.Writer, a approval.Approval) {
 	row("rule", a.Rule)
 	row("why", a.Reason)
 	row("not bound", approval.Unbound(a.Bound))
-	row("risk", a.Risk)
+	row("risk", a.Line())
 	row("asked by", a.AskedBy.String())
 	row("paid by", a.Payer.String())
 	row("asked at", a.AskedAt.Local().Format("2006-01-02 15:04:05"))

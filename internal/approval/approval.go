@@ -28,7 +28,9 @@ type Ruling struct {
 	Reason  string    // for people and for the model
 	Rule    string    // the rule that decided, as written
 	Ask     *Approval // with Pending
-	Audit   *Audit    // what the audit log will say; nil for nothing
+	// Assessment is what people are told besides, with Pending.
+	Assessment chat.Assessment
+	Audit      *Audit // what the audit log will say; nil for nothing
 	// Hides says which files the call must leave out when it looks through many: rules keep them from being read; nil: none.
 	Hides func(path string) bool
 }
@@ -47,15 +49,15 @@ const (
 
 // Approval is one question with everything a person needs to answer it.
 type Approval struct {
-	ID         string
-	Thread     chat.ThreadID
-	Run        string
-	Call       chat.ToolUse
-	Actions    []string
-	Dir        string
-	Bound      json.RawMessage // facts checked again before it runs
-	Preview    string          // a diff, when files would change
-	Risk       string
+	ID      string
+	Thread  chat.ThreadID
+	Run     string
+	Call    chat.ToolUse
+	Actions []string
+	Dir     string
+	Bound   json.RawMessage // facts checked again before it runs
+	Preview string          // a diff, when files would change
+	chat.Assessment
 	Rule       string
 	Reason     string // why it is asked
 	Again      string // what has changed since it was approved before; "": it was not

@@ -347,6 +347,7 @@ type ApprovalAsked struct {
 	Until   time.Time `json:"until,omitzero"`
 	Who     string    `json:"who,omitempty"`     // may answer
 	Unbound string    `json:"unbound,omitempty"` // what of the call a yes cannot be held to
+	Assessment
 	// Args are the arguments that a tool hook gave the call instead of the model's; nil: none did. Why is what such a
 	// hook says about the question.
 	Args json.RawMessage `json:"args,omitempty"`
@@ -354,6 +355,30 @@ type ApprovalAsked struct {
 	// During says that the call runs already and waits for this inside: the answer is no
 	// answer to the call, and when the process dies nothing waits for it any more.
 	During bool `json:"during,omitempty"`
+}
+
+// Assessment is what people are told of a call that waits for a yes: how much harm it could do and why, and what the rules say of each of its
+// parts. All transports show the same.
+type Assessment struct {
+	Risk    string       `json:"risk,omitempty"`    // low, medium or high
+	RiskWhy string       `json:"riskWhy,omitempty"` // a sentence
+	Parts   []JudgedPart `json:"parts,omitempty"`
+}
+
+// Line is the grade with its reason; "": nothing is known.
+func (a Assessment) Line() string {
+	if a.RiskWhy == "" {
+		return a.Risk
+	}
+	return a.Risk + ": " + a.RiskWhy
+}
+
+// JudgedPart is one thing that a call would do.
+type JudgedPart struct {
+	Text    string `json:"text"`
+	Verdict string `json:"verdict"` // allow, ask or deny
+	Why     string `json:"why,omitempty"`
+	Depth   int    `json:"depth,omitempty"` // how deep it is nested: a part follows the one that starts it
 }
 
 // ApprovalAnswered: somebody, or the deadline, answered.

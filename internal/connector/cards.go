@@ -22,6 +22,7 @@ import (
 const (
 	cardActions = 700
 	cardUnbound = 300
+	cardRisk    = 200
 	cardLines   = 15
 	cardPreview = 600
 )
@@ -47,6 +48,9 @@ func (t *Bot) cardText(c render.Card, asker string) (text string, clipped bool) 
 	}
 	block("", strings.Join(lines, "\n"), cardActions)
 	block("diff", c.Preview, cardPreview)
+	if risk := c.Line(); risk != "" {
+		b.WriteString(mark.Small("risk: `"+mark.Line(risk, cardRisk)+"`") + "\n")
+	}
 	if c.Why != "" {
 		clipped = clipped || split.Length(c.Why) > cardUnbound
 		b.WriteString(mark.Small("`"+mark.Line(c.Why, cardUnbound)+"`") + "\n")
@@ -226,7 +230,10 @@ func (b *Bot) details(ctx context.Context, id string) platform.Answer {
 	line("tool", q.Tool)
 	line("asked by", q.AskedBy)
 	line("works in", q.Dir)
-	line("risk", q.Risk)
+	line("risk", chat.Assessment{Risk: q.Risk, RiskWhy: q.RiskWhy}.Line())
+	for _, part := range q.Parts {
+		line("part, "+part.Verdict, part.Text)
+	}
 	line("rule", q.Rule)
 	line("why it is asked", q.Reason)
 	line("changed since it was approved before", q.Again)

@@ -31,7 +31,7 @@ type Asking struct {
 func (h *host) newApproval(ctx context.Context, q agent.ProposedCall, ruling approval.Ruling, facts approval.Facts) *approval.Approval {
 	asking := h.setup.Asking
 	a := &approval.Approval{ID: id.New(), Thread: h.a.thread, Run: h.runID(), Call: q.Call, Dir: h.setup.Dir, Bound: facts.Encode(),
-		Risk: string(q.Tool.Spec().Risk), Rule: ruling.Rule, Reason: ruling.Reason, AskedBy: h.payer, Payer: h.payer,
+		Assessment: ruling.Assessment, Rule: ruling.Rule, Reason: ruling.Reason, AskedBy: h.payer, Payer: h.payer,
 		AskedAt: h.a.engine.Now(), State: approval.Open, Actions: actions(q), Who: asking.Who}
 	if p, ok := q.Tool.(tool.Previewer); ok {
 		a.Preview = p.Preview(ctx, q.Args)

@@ -216,18 +216,19 @@ type Diagnostic struct {
 // ApprovalRequired: the call waits for an approval.
 type ApprovalRequired struct {
 	Head
-	CallID     string    `json:"callId"`
-	Tool       string    `json:"tool"`
-	ArgsJSON   string    `json:"argsJson,omitempty"`
-	Reason     string    `json:"reason"`
-	Label      string    `json:"label,omitempty"`
-	ApprovalID string    `json:"approvalId"`
-	Actions    []string  `json:"actions,omitempty"`
-	Rule       string    `json:"rule,omitempty"`
-	Preview    string    `json:"preview,omitempty"`
-	Unbound    string    `json:"unbound,omitempty"` // what of the call a yes cannot be held to
-	Why        string    `json:"why,omitempty"`     // what a tool hook says that wants it asked for
-	Until      time.Time `json:"until,omitzero"`
+	CallID     string   `json:"callId"`
+	Tool       string   `json:"tool"`
+	ArgsJSON   string   `json:"argsJson,omitempty"`
+	Reason     string   `json:"reason"`
+	Label      string   `json:"label,omitempty"`
+	ApprovalID string   `json:"approvalId"`
+	Actions    []string `json:"actions,omitempty"`
+	Rule       string   `json:"rule,omitempty"`
+	Preview    string   `json:"preview,omitempty"`
+	Unbound    string   `json:"unbound,omitempty"` // what of the call a yes cannot be held to
+	Why        string   `json:"why,omitempty"`     // what a tool hook says that wants it asked for
+	chat.Assessment
+	Until time.Time `json:"until,omitzero"`
 }
 
 // ApprovalResolved: a person answered, or the deadline passed.

@@ -115,6 +115,9 @@ func (g *Judge) Judge(q agent.ProposedCall, who chat.Principal) approval.Ruling 
 	if q.Ask != "" {
 		ruling = g.askedByHook(q.Ask, judged, ruling, senders)
 	}
+	if ruling.Verdict == approval.Pending {
+		ruling.Assessment = Assess(judged, string(q.Tool.Spec().Risk))
+	}
 	if name := q.Tool.Spec().Name; name == "web_fetch" {
 		ruling.Hides = g.redirects(asked, checks, senders, own)
 	} else {
@@ -152,7 +155,12 @@ func (g *Judge) JudgeDuring(tool, detail string) approval.Ruling {
 	if err != nil {
 		return refused(err.Error(), "rights")
 	}
-	return g.rule(g.judge(checks, []permit.Request{{Tool: tool, Detail: detail}}), senders, own)
+	judged := g.judge(checks, []permit.Request{{Tool: tool, Detail: detail}})
+	ruling := g.rule(judged, senders, own)
+	if ruling.Verdict == approval.Pending {
+		ruling.Assessment = Assess(judged, string(permit.MediumRisk))
+	}
+	return ruling
 }
 
 // rule turns a judgement into a ruling: what would be asked may have been answered before.

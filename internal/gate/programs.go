@@ -216,19 +216,19 @@ func (p *programJudge) judged(text string) permit.Decision {
 	return d
 }
 
-// text is a program as it would be written as a command.
-type text struct {
+// commandText is a program as it would be written as a command.
+type commandText struct {
 	words string
 	means bool // a rule that allows it means this program
 }
 
 // texts are how a program would be written as a command, under each of its names.
-func texts(program sandbox.Exec) []text {
+func texts(program sandbox.Exec) []commandText {
 	var args []string
 	if len(program.Argv) > 1 {
 		args = program.Argv[1:]
 	}
-	var out []text
+	var out []commandText
 	add := func(means bool, words ...string) {
 		var line strings.Builder
 		for _, word := range append(words, args...) {
@@ -237,7 +237,7 @@ func texts(program sandbox.Exec) []text {
 			}
 			line.WriteString(canonical.Word(word))
 		}
-		out = append(out, text{line.String(), means})
+		out = append(out, commandText{line.String(), means})
 	}
 	if !program.System && program.Path != "" {
 		add(true, program.Path)

@@ -23,6 +23,8 @@ type History interface {
 	Events(context.Context, operation.Caller, EventRange) (operation.List[RawEvent], error)
 	// Requests are the model calls of a session, with what was sent.
 	Requests(context.Context, operation.Caller, EventRange) (operation.List[Request], error)
+	// Timeline is what one run did, in the order of time.
+	Timeline(context.Context, operation.Caller, RunAt) (Timeline, error)
 	// Blob opens a picture or file that an event of the session names.
 	Blob(context.Context, operation.Caller, BlobRef) (operation.File, error)
 	Search(context.Context, operation.Caller, SearchQuery) (operation.List[Hit], error)
@@ -90,6 +92,48 @@ type Fragment struct {
 type BlobRef struct {
 	ID   string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
 	Hash string `json:"hash" maxLen:"128" doc:"the name of the bytes"`
+}
+
+// RunAt names a run of a session.
+type RunAt struct {
+	ID string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	At int64  `json:"at,omitempty" min:"0" max:"9007199254740991" doc:"the number of an event of the run; left out: the newest run"`
+}
+
+// Timeline is what one run did and waited for.
+type Timeline struct {
+	Run       string     `json:"run"`
+	Seq       int64      `json:"seq"` // the event that it began with
+	Model     string     `json:"model"`
+	Profile   string     `json:"profile,omitempty"`
+	StartedAt time.Time  `json:"startedAt"`
+	EndedAt   time.Time  `json:"endedAt,omitzero"` // left out while it is on
+	Outcome   string     `json:"outcome,omitempty"`
+	Usage     feed.Usage `json:"usage"`
+	Cost      feed.USD   `json:"cost"`
+	Spans     []Span     `json:"spans"`
+	Hidden    int        `json:"hidden,omitempty"` // spans that are left out: there are too many
+}
+
+// The kinds of spans.
+const (
+	SpanQueue  = "queue"  // before it began
+	SpanModel  = "model"  // a request to a model
+	SpanPause  = "pause"  // before the next try of a request that failed
+	SpanTool   = "tool"   // a call of a tool
+	SpanAgent  = "agent"  // another agent worked for it
+	SpanPerson = "person" // somebody was asked
+)
+
+// Span is one thing that a run did or waited for.
+type Span struct {
+	Kind   string    `json:"kind" enum:"queue,model,pause,tool,agent,person"`
+	Label  string    `json:"label"`
+	Seq    int64     `json:"seq,omitempty"` // the event that it began with
+	Began  time.Time `json:"began"`
+	TookMS int64     `json:"tookMs"`
+	Open   bool      `json:"open,omitempty"` // it has not ended
+	State  string    `json:"state,omitempty"`
 }
 
 // SearchQuery is a full-text search over everything the caller may read.
@@ -280,6 +324,10 @@ var (
 	Requests = operation.New(operation.Info{Name: "session.requests", Help: "Read what was sent to models, and what of it was cached", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}/requests", ID: "requests", Tag: "history"}}}, History.Requests)
 
+	GetTimeline = operation.New(operation.Info{Name: "session.timeline", Help: "Tell what a run did and waited for, and how long each took", Scope: operation.Read,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/sessions/{id}/timeline", ID: "timeline", Tag: "history"}}}, History.Timeline)
+
 	Blob = operation.NewDownload(operation.Info{Name: "session.blob", Help: "Fetch a picture or file that an event names", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}/blobs/{hash}", ID: "blob", Tag: "history"}},
 		CLI:  []operation.CLI{{Words: "thread blob", Args: "ID HASH"}}}, History.Blob)
@@ -306,5 +354,5 @@ var (
 )
 
 func history() []operation.Any {
-	return []operation.Any{Watch, Messages, Events, Requests, Blob, Search, Export, Replay}
+	return []operation.Any{Watch, Messages, Events, Requests, GetTimeline, Blob, Search, Export, Replay}
 }

@@ -101,6 +101,50 @@ func indented(command string) string {
 	return strings.Join(lines, "\n        ")
 }
 
+// Explained is one thing that a call would do, for people.
+type Explained struct {
+	Verdict Verdict
+	Text    string // a command, or a tool and what it would do
+	Depth   int    // how deep it is nested: 0 for the call itself
+	Why     string // why the rules say so; "": there is nothing to add
+}
+
+// Explained lists the parts of a call in order, each before what it starts.
+func (j Judgement) Explained() []Explained {
+	out := make([]Explained, len(j.Decisions))
+	for i, d := range j.Decisions {
+		out[i] = Explained{d.Verdict, partText(d), d.Depth, plainReason(d)}
+	}
+	return out
+}
+
+// partText is what a part does, without the name that rules have for the shell.
+func partText(d Decision) string {
+	tool, detail, ok := action.Split(d.Action)
+	switch {
+	case !ok:
+		return d.Action
+	case tool == "bash":
+		return detail
+	}
+	return tool + " " + detail
+}
+
+// plainReason is reason without expressions.
+func plainReason(d Decision) string {
+	switch {
+	case d.List == ListCatastrophic:
+		return "refused under every profile: " + d.Why
+	case d.Why != "":
+		return d.Why
+	case d.List == ListImplicit:
+		return "no rule speaks of it"
+	case d.Verdict == Ask:
+		return "" // that it is asked for says it
+	}
+	return RuleName(d.Rule)
+}
+
 // forOthers lists the restricted rules that match some part and do not apply.
 func (p *Profile) forOthers(who Who, j Judgement) []string {
 	var out []string
@@ -149,11 +193,7 @@ func drawTree(profile string, j Judgement, color bool) string {
 			b.WriteString(map[bool]string{true: "│  ", false: "   "}[open[depth]])
 		}
 		b.WriteString(map[bool]string{true: "├─ ", false: "└─ "}[later])
-		tool, detail, _ := action.Split(d.Action)
-		if tool != "bash" {
-			detail = tool + " " + detail
-		}
-		fmt.Fprintf(&b, "%s  %s  (%s)\n", paint(d.Verdict, fmt.Sprintf("%-5s", d.Verdict)), line(detail), reason(d))
+		fmt.Fprintf(&b, "%s  %s  (%s)\n", paint(d.Verdict, fmt.Sprintf("%-5s", d.Verdict)), line(partText(d)), reason(d))
 	}
 	return b.String()
 }

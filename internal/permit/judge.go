@@ -233,6 +233,7 @@ func (s *shellJudge) part(part *shell.Part, depth int) {
 	if d.Why == "" {
 		d.Why = part.Why
 	}
+	d.Remote = part.ChangesRemote()
 	s.out = append(s.out, d)
 }
 

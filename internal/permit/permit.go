@@ -96,6 +96,7 @@ type Decision struct {
 	Depth  int    // how deep the part is nested: 0 for the command itself
 	Opaque bool   // the text does not tell what runs
 	Why    string // why it is opaque, asked or catastrophic
+	Remote bool   // it changes something on another machine
 
 	// Stricter is a second action string under which an asked one must be allowed too:
 	// "git fetch" in the shell is also tool:git:fetch. "" if there is none.

@@ -27,8 +27,12 @@ func (s *Setup) programs(g *gate.Judge, row journal.Thread, bot *config.Bot, pro
 			return err
 		}
 		run, use, _ := strings.Cut(call, "/")
-		asks := approval.Approval{Thread: row.ID, Run: run, Call: chat.ToolUse{ID: use, Name: "bash"}, Dir: program.Dir(), Risk: "high", Rule: d.Rule,
-			Actions: []string{"tool:bash:" + line(program.Argv)}, Reason: "a command that runs wants to start it", AskedBy: payer(g.Work), Payer: payer(g.Work)}
+		starts := "tool:bash:" + line(program.Argv)
+		if d.Action == "" { // no rule speaks of it
+			d.Action, d.Argv = starts, program.Argv
+		}
+		asks := approval.Approval{Thread: row.ID, Run: run, Call: chat.ToolUse{ID: use, Name: "bash"}, Dir: program.Dir(), Rule: d.Rule,
+			Assessment: gate.Assess(permit.Judgement{Verdict: d.Verdict, Decisions: []permit.Decision{d}, Options: g.Place}, string(permit.HighRisk)), Actions: []string{starts}, Reason: "a command that runs wants to start it", AskedBy: payer(g.Work), Payer: payer(g.Work)}
 		if by := program.By(); len(by) > 0 {
 			asks.Reason = "`" + line(by) + "` wants to start it"
 		}

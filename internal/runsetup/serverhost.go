@@ -115,7 +115,7 @@ func (h *serverHost) allowed(ctx context.Context, call string, s mcp.Sampling) e
 			return err
 		}
 		a := h.approval(call)
-		a.Actions, a.Rule, a.Risk = []string{"tool:" + s.Action + ":" + text.Clip(text.OneLine(last), 200)}, ruling.Rule, "medium"
+		a.Actions, a.Rule, a.Assessment = []string{"tool:" + s.Action + ":" + text.Clip(text.OneLine(last), 200)}, ruling.Rule, ruling.Assessment
 		a.Reason = fmt.Sprintf("the MCP server %s wants the model to answer this, at your expense: %s", s.Server, text.Clip(last, 1000))
 		return h.setup.Gate.Engine(nil).AskDuring(ctx, a, asking)
 	}

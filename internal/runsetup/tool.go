@@ -83,7 +83,7 @@ func (s *Setup) RunTool(ctx context.Context, o SessionOptions, name string, raw 
 	switch r.Verdict {
 	case approval.Allow:
 	case approval.Pending:
-		approval := approval.Approval{ID: q.Call.ID, Call: q.Call, Dir: o.Dir, Rule: r.Rule, Risk: string(t.Spec().Risk), AskedBy: s.Me()}
+		approval := approval.Approval{ID: q.Call.ID, Call: q.Call, Dir: o.Dir, Rule: r.Rule, Assessment: r.Assessment, AskedBy: s.Me()}
 		for _, touch := range q.Touches {
 			approval.Actions = append(approval.Actions, touch.Action())
 		}

@@ -90,7 +90,7 @@ func (o *Handler) Approval(by operation.Caller, a approval.Approval) operations.
 	hide := o.app.Logs.Redactor()
 	out := operations.Approval{
 		ID: a.ID, Kind: operations.AsksCall, Session: a.Thread.Thread(), Thread: string(a.Thread), Agent: a.Thread.Agent(), Run: a.Run, CallID: a.Call.ID, Tool: a.Call.Name,
-		ArgsJSON: hide.Text(string(a.Call.Args)), Dir: a.Dir, Preview: hide.Text(a.Preview), Risk: a.Risk, Rule: a.Rule, Reason: hide.Text(a.Reason),
+		ArgsJSON: hide.Text(string(a.Call.Args)), Dir: a.Dir, Preview: hide.Text(a.Preview), Risk: a.Risk, RiskWhy: hide.Text(a.RiskWhy), Rule: a.Rule, Reason: hide.Text(a.Reason),
 		Again: hide.Text(a.Again), Unbound: hide.Text(approval.Unbound(a.Bound)), AskedBy: a.AskedBy.String(), Payer: a.Payer.String(), AskedAt: a.AskedAt, Deadline: a.Deadline,
 		Who: cmp.Or(a.Who, approval.DefaultWho), State: string(a.State), AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt, Note: a.Note,
 		Actions: []string{},
@@ -100,6 +100,10 @@ func (o *Handler) Approval(by operation.Caller, a approval.Approval) operations.
 	}
 	for _, action := range a.Actions {
 		out.Actions = append(out.Actions, hide.Text(action))
+	}
+	for _, part := range a.Parts {
+		part.Text, part.Why = hide.Text(part.Text), hide.Text(part.Why)
+		out.Parts = append(out.Parts, part)
 	}
 	for _, v := range a.Votes {
 		out.Votes = append(out.Votes, operations.Vote{By: v.By.String(), OK: v.OK, Note: v.Note, At: v.At})

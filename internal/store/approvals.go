@@ -65,6 +65,12 @@ func insertApproval(tx *transaction, thread chat.ThreadID, a approval.Approval, 
 	if err != nil {
 		return err
 	}
+	parts := ""
+	if len(a.Parts) > 0 {
+		if parts, err = asJSON(a.Parts); err != nil {
+			return err
+		}
+	}
 	by, err := asJSON(a.AskedBy)
 	if err != nil {
 		return err
@@ -73,9 +79,9 @@ func insertApproval(tx *transaction, thread chat.ThreadID, a approval.Approval, 
 	if err != nil {
 		return err
 	}
-	return tx.insert(fmt.Errorf("approval %s: %w", a.ID, journal.ErrDuplicate), `INSERT INTO approvals (id, thread_id, run_id, call_id, call, actions, dir, bound, preview, risk, rule, reason, again,
-			asked_by, payer, asked_at, deadline, remind, who) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		a.ID, string(thread), a.Run, a.Call.ID, call, actions, a.Dir, string(a.Bound), a.Preview, a.Risk, a.Rule, a.Reason, a.Again,
+	return tx.insert(fmt.Errorf("approval %s: %w", a.ID, journal.ErrDuplicate), `INSERT INTO approvals (id, thread_id, run_id, call_id, call, actions, dir, bound, preview, risk, risk_why, parts, rule, reason, again,
+			asked_by, payer, asked_at, deadline, remind, who) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		a.ID, string(thread), a.Run, a.Call.ID, call, actions, a.Dir, string(a.Bound), a.Preview, a.Risk, a.RiskWhy, parts, a.Rule, a.Reason, a.Again,
 		by, payer, asked, nullMicros(a.Deadline), nullMicros(a.Remind), a.Who)
 }
 
@@ -197,7 +203,7 @@ func (db *DB) Asking(ctx context.Context) ([]chat.ThreadID, error) {
 
 func (db *DB) approvals(ctx context.Context, rest string, args ...any) ([]approval.Approval, error) {
 	var out []approval.Approval
-	err := db.query(ctx, `SELECT id, thread_id, run_id, call, actions, dir, bound, preview, risk, rule, reason, again, asked_by, payer,
+	err := db.query(ctx, `SELECT id, thread_id, run_id, call, actions, dir, bound, preview, risk, risk_why, parts, rule, reason, again, asked_by, payer,
 		asked_at, deadline, remind, who, state, answered_by, answered_at, note FROM approvals`+rest, args, func(rows *sql.Rows) error {
 		a, err := scanApproval(rows)
 		out = append(out, a)
@@ -230,10 +236,10 @@ func (db *DB) votes(ctx context.Context, id string) ([]approval.Vote, error) {
 
 func scanApproval(row scanner) (approval.Approval, error) {
 	var a approval.Approval
-	var call, actions, bound, by, payer string
+	var call, actions, bound, parts, by, payer string
 	var asked int64
 	var deadline, remind, answered sql.NullInt64
-	err := row.Scan(&a.ID, &a.Thread, &a.Run, &call, &actions, &a.Dir, &bound, &a.Preview, &a.Risk, &a.Rule, &a.Reason, &a.Again,
+	err := row.Scan(&a.ID, &a.Thread, &a.Run, &call, &actions, &a.Dir, &bound, &a.Preview, &a.Risk, &a.RiskWhy, &parts, &a.Rule, &a.Reason, &a.Again,
 		&by, &payer, &asked, &deadline, &remind, &a.Who, &a.State, &a.AnsweredBy, &answered, &a.Note)
 	if err != nil {
 		return a, err
@@ -246,6 +252,11 @@ func scanApproval(row scanner) (approval.Approval, error) {
 	}
 	if bound != "" {
 		a.Bound = json.RawMessage(bound)
+	}
+	if parts != "" {
+		if err := json.Unmarshal([]byte(parts), &a.Parts); err != nil {
+			return a, err
+		}
 	}
 	var blocks chat.Blocks
 	if err := errors.Join(json.Unmarshal([]byte(call), &blocks), json.Unmarshal([]byte(actions), &a.Actions),

@@ -25,7 +25,7 @@ var migrationFiles embed.FS
 // migrations/sqlite and migrations/postgres, with the same number. Every one of SQLite's writes
 // its number into user_version, in its own transaction, so that a warm start
 // compares two integers and never wakes the migration machinery.
-const schemaVersion = 34
+const schemaVersion = 35
 
 // auditChained is the migration from which on the audit log is a chain.
 const auditChained = 2

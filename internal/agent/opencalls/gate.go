@@ -67,7 +67,7 @@ func (c *Calls) gate(ctx context.Context, open transcript.Call, t tool.Tool, arg
 	case approval.Pending:
 		a := ruling.Ask
 		asked := chat.ApprovalAsked{ID: a.ID, Call: open.Use.ID, Name: open.Use.Name, Why: made.Ask,
-			Actions: a.Actions, Rule: a.Rule, Preview: a.Preview, Until: a.Deadline, Who: a.Who, Unbound: approval.Unbound(a.Bound)}
+			Actions: a.Actions, Rule: a.Rule, Preview: a.Preview, Until: a.Deadline, Who: a.Who, Unbound: approval.Unbound(a.Bound), Assessment: a.Assessment}
 		if made.Changed {
 			asked.Args = args
 		}

@@ -96,6 +96,11 @@ func (p *Part) Names() (stricter, denyOnly []string) {
 	return p.extra.stricter, p.extra.deny
 }
 
+// ChangesRemote reports a command that certainly changes things on another machine.
+func (p *Part) ChangesRemote() bool {
+	return p.extra != nil && slices.ContainsFunc(p.extra.stricter, func(name string) bool { return strings.HasPrefix(name, "tool:remote:") })
+}
+
 // Derived says why the part is there, if it stands for what an option or the nature of a program does, or "".
 func (p *Part) Derived() string {
 	if p.extra == nil {

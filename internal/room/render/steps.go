@@ -34,12 +34,25 @@ type RunSteps struct {
 
 // Step is one thing that a run did: asked its model, ran a call, waited for a yes.
 type Step struct {
+	Kind  StepKind
+	Seq   int64 // the event that it began with
 	What  string
 	Began time.Time
 	Took  time.Duration
 	Open  bool // it has not ended
 	State string
 }
+
+// StepKind is what a run did or waited for in a step.
+type StepKind string
+
+// The kinds of steps.
+const (
+	StepModel  StepKind = "model"
+	StepTool   StepKind = "tool"
+	StepAgent  StepKind = "agent"  // another agent works for it
+	StepPerson StepKind = "person" // somebody is asked
+)
 
 // StepsOf folds the events of one run. What others wrote meanwhile may be among them. call
 // says in a few words what a call does; nil: its name.
@@ -79,7 +92,7 @@ func (f *stepFold) apply(ev chat.Event) {
 		if b.Purpose != chat.ForTurn && b.Purpose != "" {
 			what = "the model, for a summary of what came before"
 		}
-		f.begin(what, ev.At)
+		f.begin(StepModel, what, ev)
 		f.asked = len(f.Steps) - 1
 	case chat.Said:
 		f.said(ev, b)
@@ -90,13 +103,13 @@ func (f *stepFold) apply(ev chat.Event) {
 		f.end(f.asked, ev.At, "done")
 		f.asked = -1
 	case chat.ToolBegan:
-		f.begin(f.label(b.Call, b.Name), ev.At)
+		f.begin(StepTool, f.label(b.Call, b.Name), ev)
 	case chat.Deferred:
-		f.begin(f.label(b.Call, b.Name), ev.At)
+		f.begin(StepAgent, f.label(b.Call, b.Name), ev)
 	case chat.ToolRan:
 		f.ran(ev, b)
 	case chat.ApprovalAsked:
-		f.begin("a yes to "+f.label(b.Call, b.Name), ev.At)
+		f.begin(StepPerson, "a yes to "+f.label(b.Call, b.Name), ev)
 	case chat.ApprovalAnswered:
 		state := "no"
 		if b.OK {
@@ -125,8 +138,8 @@ func (f *stepFold) label(call, name string) string {
 	return name
 }
 
-func (f *stepFold) begin(what string, at time.Time) {
-	f.Steps = append(f.Steps, Step{What: what, Began: at, Open: true})
+func (f *stepFold) begin(kind StepKind, what string, ev chat.Event) {
+	f.Steps = append(f.Steps, Step{Kind: kind, Seq: ev.Seq, What: what, Began: ev.At, Open: true})
 }
 
 // open is the newest step of that name that has not ended; -1: none.
@@ -186,8 +199,9 @@ func (f *stepFold) ran(ev chat.Event, b chat.ToolRan) {
 	i := f.open(what)
 	took := time.Duration(b.TookMS) * time.Millisecond
 	if i < 0 { // what only reads has no beginning of its own
-		f.begin(what, ev.At.Add(-took))
+		f.begin(StepTool, what, ev)
 		i = len(f.Steps) - 1
+		f.Steps[i].Began = ev.At.Add(-took)
 	}
 	state := "ok"
 	switch {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"chorus/internal/approval"
+	"chorus/internal/chat"
 	"chorus/internal/markdown"
 	"chorus/internal/permit"
 )
@@ -51,8 +52,11 @@ func card(a approval.Approval, label string, width int, color bool) []string {
 	if a.Rule != "" {
 		row("rule", cmp.Or(permit.RuleName(a.Rule), a.Rule))
 	}
+	if len(a.Parts) > 1 {
+		row("parts", partLines(a.Parts))
+	}
 	if a.Risk != "" {
-		row("risk", a.Risk)
+		row("risk", a.Line())
 	}
 	if a.Reason != "" {
 		row("why", a.Reason)
@@ -76,6 +80,19 @@ func card(a approval.Approval, label string, width int, color bool) []string {
 		}
 	}
 	return out
+}
+
+// partLines are the parts of a call with what the rules say of each, nested as they start each other.
+func partLines(parts []chat.JudgedPart) string {
+	var b strings.Builder
+	for _, p := range parts {
+		fmt.Fprintf(&b, "%s%-5s  %s", strings.Repeat("  ", p.Depth), p.Verdict, visibleLine(p.Text))
+		if p.Why != "" {
+			fmt.Fprintf(&b, "  (%s)", visibleLine(p.Why))
+		}
+		b.WriteByte('\n')
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 const choices = "[y]es  [n]o  [a]lways…  (n and words: no, with that note)"

@@ -40,7 +40,7 @@ func golden(t *testing.T, name, got string) {
 // bash is a question with a danger in it.
 var bash = approval.Approval{
 	ID: "a1", Call: use("c1", "bash", `{"command":"rm -rf build\u001b[8m && true"}`), Dir: "/repo",
-	Actions: []string{"tool:bash:rm -rf build", "tool:bash:true"}, Rule: "tool:bash:.*", Risk: "high",
+	Actions: []string{"tool:bash:rm -rf build", "tool:bash:true"}, Rule: "tool:bash:.*", Assessment: chat.Assessment{Risk: "high"},
 }
 
 var edit = approval.Approval{

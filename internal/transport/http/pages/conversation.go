@@ -32,7 +32,7 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request, by operatio
 	// The page ends at the session's current number; the stream continues from there.
 	span := operations.EventRange{ID: s.ID, Before: s.Seq + 1, Limit: maxItems}
 	t := viewOf(s, by)
-	t.Names = p.names(ctx, by)
+	t.Names, t.Split = p.names(ctx, by), splitDiffs(w, r)
 	if before, err := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64); err == nil && before > 0 && before <= s.Seq {
 		span.Before, t.Past = before, true
 	}

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"net/http"
 	"strconv"
 	"strings"
 )
@@ -235,4 +236,18 @@ func sideBySide(h diffHunk) []diffPair {
 		}
 	}
 	return out
+}
+
+// diffCookie keeps how somebody wants to see changes.
+const diffCookie = "chorus_diff"
+
+// splitDiffs reports whether changes are shown side by side: as the address says, which is kept for the next page, or as it was chosen before.
+func splitDiffs(w http.ResponseWriter, r *http.Request) bool {
+	switch want := r.URL.Query().Get("diff"); want {
+	case "split", "unified":
+		http.SetCookie(w, &http.Cookie{Name: diffCookie, Value: want, Path: "/", MaxAge: 365 * 24 * 3600, HttpOnly: true, SameSite: http.SameSiteLaxMode})
+		return want == "split"
+	}
+	kept, err := r.Cookie(diffCookie)
+	return err == nil && kept.Value == "split"
 }

@@ -50,6 +50,11 @@ func (p *Pages) functions() template.FuncMap {
 		"firstOf":  cmp.Or[string],
 		"join":     strings.Join,
 		"actions":  actions,
+		"verdict":  verdictWord,
+		"span":     spanName,
+		"spantook": spanTook,
+		"since":    sinceFirst,
+		"depth":    func(n int) int { return min(n, deepest) },
 		"prefix":   strings.HasPrefix,
 		"person":   person,
 		"who":      who,
@@ -83,13 +88,20 @@ func diff(text string) template.HTML {
 // foldedLines is how long a diff in a conversation may be to be open at once.
 const foldedLines = 40
 
+// editsView is what a call changed, as it is shown.
+type editsView struct {
+	Files []diffFile
+	Split bool
+	Call  string // the id of the call, to which the switch leads back
+}
+
 // edits are the files that a call changed. Long ones are folded.
-func edits(text string) []diffFile {
+func edits(text string, split bool, call string) editsView {
 	files, _ := parseDiff(text)
 	for i := range files {
 		files[i].Folded = files[i].lines > foldedLines
 	}
-	return files
+	return editsView{files, split, call}
 }
 
 // commandOf is the shell command of a call; "": it is a call of another kind.
@@ -272,6 +284,22 @@ func actions(list []string) string {
 		out[i] = strings.TrimPrefix(action, "tool:bash:")
 	}
 	return strings.Join(out, "\n")
+}
+
+// deepest is how far parts of a command are indented.
+const deepest = 4
+
+// verdictWord is what the rules say of a part.
+func verdictWord(verdict string) string {
+	switch verdict {
+	case "allow":
+		return "allowed"
+	case "ask":
+		return "asked"
+	case "deny":
+		return "denied"
+	}
+	return verdict
 }
 
 // place is the name of a directory; the scratch folder of a thread is called what it is.

@@ -75,7 +75,7 @@ func (p *Pages) live(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("X-Accel-Buffering", "no")
 	st := &stream{pages: p, w: w, control: http.NewResponseController(w), by: by, view: viewOf(s, by)}
-	st.view.Names = p.names(r.Context(), by)
+	st.view.Names, st.view.Split = p.names(r.Context(), by), splitDiffs(w, r)
 	if st.send("retry: 1000\n\n") != nil || st.state(s) != nil {
 		return
 	}

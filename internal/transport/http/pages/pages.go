@@ -2,7 +2,7 @@
 //
 // It promises that everything can be read without JavaScript, that whatever a model, a tool
 // or a stranger wrote is shown as text, that pages show what the journal holds and keep nothing
-// in the browser but the theme and, in its tab, what came of the commands that somebody typed, and that scripts, styles, fonts and images come from this server only.
+// in the browser but the theme, how changes are shown and, in its tab, what came of the commands that somebody typed, and that scripts, styles, fonts and images come from this server only.
 //
 // A page is a template. A conversation is updated by fragments that are rendered from the
 // same templates (live.go).

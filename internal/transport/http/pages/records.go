@@ -24,6 +24,7 @@ func (p *Pages) moreRoutes() {
 	p.page("GET /agents/{name}/files/{path...}", p.agentFile)
 	p.page("GET /s/{id}/journal", p.journal)
 	p.page("GET /s/{id}/requests/{seq}", p.request)
+	p.page("GET /s/{id}/runs/{seq}", p.run)
 	p.page("GET /costs", p.costs)
 	p.page("GET /audit", p.audit)
 	p.page("GET /work", p.work)

@@ -29,6 +29,7 @@ type view struct {
 	MayFork   bool
 	Names     map[string]string
 	Past      bool // a page of earlier items, which is not updated
+	Split     bool // changes are shown side by side
 }
 
 // rowData is the data of a row's template. Parts are rendered rows inside it, by kind: "out",

@@ -33,7 +33,7 @@ func (p *Pages) task(w http.ResponseWriter, r *http.Request, by operation.Caller
 	if err != nil && operation.KindOf(err) != operation.NotFound { // nobody has finished an attempt yet
 		return err
 	}
-	changes, err := p.taskChanges(ctx, by, t, r.URL.Query().Get("diff") == "split")
+	changes, err := p.taskChanges(ctx, by, t, splitDiffs(w, r))
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (p *Pages) task(w http.ResponseWriter, r *http.Request, by operation.Caller
 	if err != nil {
 		return err
 	}
-	log, err := p.taskLog(ctx, by, t)
+	log, err := p.taskLog(ctx, by, t, changes.Split)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ type taskLog struct {
 }
 
 // taskLog is nil for readers who may see the task but not the conversation.
-func (p *Pages) taskLog(ctx context.Context, by operation.Caller, t operations.Task) (*taskLog, error) {
+func (p *Pages) taskLog(ctx context.Context, by operation.Caller, t operations.Task, split bool) (*taskLog, error) {
 	s, err := operations.GetSession.Call(ctx, p.Executor, by, operations.SessionRef{ID: t.SessionID})
 	if kind := operation.KindOf(err); kind == operation.NotFound || kind == operation.Forbidden {
 		return nil, nil
@@ -104,7 +104,7 @@ func (p *Pages) taskLog(ctx context.Context, by operation.Caller, t operations.T
 		return nil, err
 	}
 	v := viewOf(s, by)
-	v.Names, v.MayFork = p.names(ctx, by), false
+	v.Names, v.MayFork, v.Split = p.names(ctx, by), false, split
 	rows, err := p.rows(v, items.Items)
 	return &taskLog{Session: s.ID, Status: s.Status, Rows: rows, After: s.Seq, Earlier: items.Next != ""}, err
 }

@@ -43,13 +43,13 @@ func TestAxe(t *testing.T) {
 	failed := h.session(operations.NewSession{})
 	h.prompt(failed, "fail refused")
 	asks := h.session(operations.NewSession{Permissions: "standard"})
-	h.requestApprovalIn(asks, "touch x")
+	h.requestApprovalIn(asks, "cd src && touch x && rm -rf build")
 	p := h.signedIn()
 	p.visit("/skills")
 	skill := p.text(`document.querySelector("table.list a").getAttribute("href")`)
 	p.visit("/approvals")
 	always := p.text(`document.querySelector("a.always").getAttribute("href")`)
-	paths := []string{"/", "/new", "/s/" + talk, "/s/" + failed, "/s/" + asks, "/s/" + talk + "/journal", "/approvals", always, "/work", "/work/" + task.ID, "/projects", "/projects/site", "/projects/site/graph", "/workers",
+	paths := []string{"/", "/new", "/s/" + talk, "/s/" + failed, "/s/" + asks, "/s/" + talk + "/journal", "/s/" + talk + "/runs/9999", "/s/" + talk + "?diff=split", "/approvals", always, "/work", "/work/" + task.ID, "/projects", "/projects/site", "/projects/site/graph", "/workers",
 		"/agents", "/agents/chorus", "/new-agent", "/agents/helper/edit", "/schedules", "/hooks", "/hooks/new", "/processes", "/skills", skill, "/servers", "/memory", "/memory?path=MEMORY.md", "/costs", "/audit", "/settings", "/search", "/search?q=Done", "/doctor"}
 	call(p, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: string(library)}) // sent once, not with each page
 	for _, dark := range []bool{false, true} {

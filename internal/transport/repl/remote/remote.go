@@ -258,7 +258,7 @@ func (s *Session) Approval(ctx context.Context, id string) (approval.Approval, e
 // Question is an approval as the terminal shows it.
 func Question(a operations.Approval) approval.Approval {
 	out := approval.Approval{ID: a.ID, Run: a.Run, Call: chat.ToolUse{ID: a.CallID, Name: a.Tool, Args: arguments(a.ArgsJSON)}, Actions: a.Actions, Dir: a.Dir,
-		Bound: a.Bound, Preview: a.Preview, Risk: a.Risk, Rule: a.Rule, Reason: a.Reason, Again: a.Again, AskedBy: principal(a.AskedBy), Payer: principal(a.Payer),
+		Bound: a.Bound, Preview: a.Preview, Assessment: chat.Assessment{Risk: a.Risk, RiskWhy: a.RiskWhy, Parts: a.Parts}, Rule: a.Rule, Reason: a.Reason, Again: a.Again, AskedBy: principal(a.AskedBy), Payer: principal(a.Payer),
 		AskedAt: a.AskedAt, Deadline: a.Deadline, Who: a.Who, State: approval.State(a.State), AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt, Note: a.Note}
 	var err error
 	if out.Thread, err = chat.ParseThreadID(a.Thread); err != nil { // of a server that does not say it
