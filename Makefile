@@ -23,7 +23,7 @@ LDFLAGS   = -s -w -X main.version=$(VERSION)
 SOURCES   = $(shell git ls-files --cached --others --exclude-standard '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help run chat build install uninstall release site test race need-rg need-bwrap need-chromium need-postgres check openapi screens fmt bench fuzz fuzz-shell chaos chaos-cluster faults soak demo demo-work clean
+.PHONY: help run chat build install uninstall release site test race need-rg need-bwrap need-chromium need-postgres check openapi screens fmt bench fuzz fuzz-shell chaos chaos-cluster faults soak workers demo demo-work clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -159,6 +159,11 @@ chaos-cluster: sandbox-init need-postgres ## 2,000 messages to three servers tha
 
 soak: sandbox-init ## 300 tasks of three projects on six workers, with kills, stops, conflicts and failures (SOAK=n SEED=n)
 	CHORUS_SOAK=$(SOAK) CHORUS_CHAOS_SEED=$(SEED) $(GO) test -run SoakWork -count=1 -v -timeout 3h $(CHAOS)
+
+workers: ## the real claude and codex, from npm, against a model that follows a script
+	npm install --silent --no-fund --no-audit --prefix build/workers @anthropic-ai/claude-code@2.1.197 @openai/codex@0.169.0
+	cd build/workers/node_modules/@anthropic-ai/claude-code && node install.cjs
+	CHORUS_REAL_WORKERS=$(CURDIR)/build/workers/node_modules/.bin $(GO) test -run RealPrograms -count=1 -v ./internal/worker/workertest
 
 demo: build ## watch it work for a minute, without a key
 	@CHORUS=$(abspath $(BIN)) sh docs/demo.sh

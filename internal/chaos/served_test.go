@@ -156,7 +156,10 @@ func (s *served) call(method, path string, body any, headers ...string) (status 
 		return 0, err.Error()
 	}
 	defer res.Body.Close()
-	text, _ := io.ReadAll(res.Body) // what came counts
+	text, err := io.ReadAll(res.Body)
+	if err != nil && method == http.MethodGet { // the server was killed in the middle of it; of a change, what came counts
+		return 0, err.Error()
+	}
 	return res.StatusCode, string(text)
 }
 

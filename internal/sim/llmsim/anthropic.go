@@ -28,6 +28,8 @@ type anthropicBody struct {
 	ServiceTier   string             `json:"service_tier"`
 	OutputConfig  json.RawMessage    `json:"output_config"`
 	CacheControl  json.RawMessage    `json:"cache_control"`
+	// Only with the beta of its name.
+	ContextManagement json.RawMessage `json:"context_management"`
 }
 
 type anthropicThinking struct {
@@ -168,6 +170,9 @@ func (s *Server) anthropicRequest(w http.ResponseWriter, r *http.Request) (Reque
 	if err != nil {
 		return req, invalid("The request body is not valid JSON: %v", err)
 	}
+	if body.ContextManagement != nil && !beta(r.Header, "context-management") {
+		unknown = "context_management"
+	}
 	if unknown != "" {
 		return req, invalid("%s: Extra inputs are not permitted", unknown)
 	}
@@ -186,6 +191,18 @@ func (s *Server) anthropicRequest(w http.ResponseWriter, r *http.Request) (Reque
 		return req, invalid("prompt is too long: %d tokens > %d maximum", n, s.opts.Window)
 	}
 	return req, nil
+}
+
+// beta reports whether a request wants something that is not for everybody yet. The names end with a date.
+func beta(h http.Header, name string) bool {
+	for _, list := range h.Values("anthropic-beta") {
+		for one := range strings.SplitSeq(list, ",") {
+			if strings.HasPrefix(strings.TrimSpace(one), name+"-20") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // blocks reads a content that is a string or a list of blocks.

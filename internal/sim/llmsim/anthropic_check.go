@@ -154,6 +154,12 @@ func (c *anthropicCheck) messages() *refusal {
 			return invalid("messages.%d: %v", i, err)
 		case unknown != "":
 			return invalid("messages.%d.%s: Extra inputs are not permitted", i, unknown)
+		case m.Role == "system" && i > 0 && beta(c.req.Header, "mid-conversation-system"):
+			c.req.parts = append(c.req.parts, newPart(raw))
+			if e := c.systemMessage(i, m); e != nil {
+				return e
+			}
+			continue
 		case m.Role != "user" && m.Role != "assistant":
 			return invalid("messages.%d.role: Input should be 'user' or 'assistant'", i)
 		case i == 0 && m.Role != "user":
@@ -165,6 +171,22 @@ func (c *anthropicCheck) messages() *refusal {
 		}
 	}
 	return c.unanswered()
+}
+
+// systemMessage checks instructions that stand between messages; they count as a part of the system prompt.
+func (c *anthropicCheck) systemMessage(i int, m anthropicMessage) *refusal {
+	list, e := blocks(m.Content, "messages")
+	if e != nil {
+		return e
+	}
+	for _, b := range list {
+		if b.Type != "text" || b.Text == nil || *b.Text == "" {
+			return invalid("messages.%d: system messages must have text", i)
+		}
+		c.req.System += *b.Text
+		c.mark(b)
+	}
+	return nil
 }
 
 // message checks one message. Consecutive messages of one role count as one turn.

@@ -133,6 +133,14 @@ func TestAnthropicIsStrict(t *testing.T) {
 			t.Errorf("%s: %d %s, want %q", tc.name, code, got, tc.want)
 		}
 	}
+	for want, request := range map[string]string{"context_management": body(old, `,"context_management":{"edits":[]}`, user), "messages.1.role": body(old, "", user, `{"role":"system","content":"x"}`)} {
+		if code, got := c.ask(messages, request); code != 400 || !strings.Contains(got, want) {
+			t.Errorf("without its beta: %d %s", code, got)
+		}
+		if code, got := c.ask(messages, request, "anthropic-beta", "context-management-2025-06-27,mid-conversation-system-2026-04-07"); code != 200 {
+			t.Errorf("with its beta: %d %s", code, got)
+		}
+	}
 	good := body(old, `,"system":"be kind","tools":[{"name":"bash","description":"d","input_schema":{"type":"object"}}]`,
 		user, use, result, user, `{"role":"assistant","content":"and"}`)
 	if code, got := c.ask(messages, good); code != 200 {

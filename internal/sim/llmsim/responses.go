@@ -67,6 +67,7 @@ type responsesBody struct {
 	ServiceTier       string            `json:"service_tier"`
 	PromptCacheKey    string            `json:"prompt_cache_key"`
 	SafetyIdentifier  string            `json:"safety_identifier"`
+	ClientMetadata    json.RawMessage   `json:"client_metadata"` // of codex
 }
 
 type reasoningWish struct {

@@ -80,6 +80,10 @@ func (c *responsesCheck) tools() *refusal {
 		c.req.parts = append(c.req.parts, part{bytes: []byte(c.body.Instructions)})
 	}
 	for i, raw := range c.body.Tools {
+		if hosted(raw) {
+			c.req.parts = append(c.req.parts, part{bytes: raw})
+			continue
+		}
 		var t struct {
 			Type        string          `json:"type"`
 			Name        string          `json:"name"`
@@ -111,6 +115,14 @@ func (c *responsesCheck) tools() *refusal {
 		c.req.parts = append(c.req.parts, part{bytes: raw})
 	}
 	return nil
+}
+
+// hosted reports whether a tool is no function: those of the provider, and groups of tools. The simulator never calls them.
+func hosted(raw json.RawMessage) bool {
+	var t struct {
+		Type string `json:"type"`
+	}
+	return json.Unmarshal(raw, &t) == nil && slices.Contains([]string{"web_search", "custom", "namespace", "local_shell"}, t.Type)
 }
 
 func (c *responsesCheck) items() *refusal {
