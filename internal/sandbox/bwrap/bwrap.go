@@ -110,6 +110,9 @@ func New(opts Options) *Executor {
 
 func (e *Executor) Name() string { return "bwrap" }
 
+// Prime begins to find out what the first command needs to know about this machine, beside whatever its caller does meanwhile.
+func (e *Executor) Prime() { go e.machine() }
+
 // Close takes down the sandboxes that wait for a command. One that runs a command is taken
 // down with its end.
 func (e *Executor) Close() { e.pool.close() }

@@ -9,9 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -20,8 +22,9 @@ import (
 type groups map[string]groupDir
 
 type groupDir struct {
-	path string
-	v2   bool
+	path   string
+	v2     bool
+	starts bool // in version 2: a process can be started in a group, and need not be moved
 }
 
 // The files that limits are written to, in both versions. Swap comes second and
@@ -31,6 +34,8 @@ func limitFiles(controller string, v2 bool, limits Limits) [][2]string {
 	switch {
 	case controller == "pids":
 		return [][2]string{{"pids.max", processes}}
+	case controller != "memory":
+		return nil
 	case v2:
 		return [][2]string{{"memory.max", memory}, {"memory.swap.max", "0"}}
 	default:
@@ -38,8 +43,8 @@ func limitFiles(controller string, v2 bool, limits Limits) [][2]string {
 	}
 }
 
-// findGroups looks for groups that can be written, and tries each with a process
-// of its own: permissions to make one and to move into it are not the same.
+// findGroups looks for groups that can be written, and tries each: permissions to make one and to get into it are not
+// the same.
 func findGroups(limits Limits) groups {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -53,8 +58,7 @@ func findGroups(limits Limits) groups {
 	for _, controller := range []string{"memory", "pids"} {
 		for _, dir := range candidates(string(own), string(mounts), controller) {
 			sweep(dir.path)
-			only := groups{controller: dir}
-			if only.works(limits) {
+			if dir.works(controller, limits) {
 				found[controller] = dir
 				break
 			}
@@ -87,7 +91,7 @@ func candidates(own, mounts, controller string) []groupDir {
 		switch {
 		case tail[0] == "cgroup" && slices.Contains(strings.Split(tail[2], ","), controller):
 			if path, ok := below(at[controller], head[3]); ok {
-				dirs = append(dirs, groupDir{filepath.Join(head[4], path), false})
+				dirs = append(dirs, groupDir{path: filepath.Join(head[4], path)})
 			}
 		case tail[0] == "cgroup2":
 			// A group with processes of its own cannot have limited ones below it, so
@@ -97,7 +101,7 @@ func candidates(own, mounts, controller string) []groupDir {
 			for ok && path != "" {
 				if data, err := os.ReadFile(filepath.Join(head[4], path, "cgroup.subtree_control")); err == nil &&
 					slices.Contains(strings.Fields(string(data)), controller) {
-					dirs = append(dirs, groupDir{filepath.Join(head[4], path), true})
+					dirs = append(dirs, groupDir{path: filepath.Join(head[4], path), v2: true})
 				}
 				if path == "/" {
 					break
@@ -117,56 +121,152 @@ func below(path, root string) (string, bool) {
 	return filepath.Join("/", strings.TrimPrefix(path, strings.TrimSuffix(root, "/"))), true
 }
 
-// works tries the groups with a process that only waits.
-func (g groups) works(limits Limits) bool {
-	cmd := exec.Command("/bin/sh", "-c", "read nothing")
-	in, err := cmd.StdinPipe()
-	if err != nil || cmd.Start() != nil {
-		return false
+// works tries a group: in version 1 with a thread of ours, in version 2 with a process that only waits.
+func (d *groupDir) works(controller string, limits Limits) bool {
+	if d.v2 {
+		d.starts = true
+		if d.startsIn(controller, limits) {
+			return true
+		}
+		d.starts = false // before Linux 5.7, or where a filter refuses the call
+		return d.startsIn(controller, limits)
 	}
-	leave, err := g.enter(cmd.Process.Pid, limits)
-	_ = in.Close()
-	_ = cmd.Wait()
+	made, err := groups{controller: *d}.make(limits)
 	if err != nil {
 		return false
 	}
-	leave()
+	defer made.remove()
+	return made.inThread(func() error { return nil }) == nil
+}
+
+func (d *groupDir) startsIn(controller string, limits Limits) bool {
+	made, err := groups{controller: *d}.make(limits)
+	if err != nil {
+		return false
+	}
+	defer made.remove()
+	cmd := exec.Command("/bin/sh", "-c", "read nothing")
+	in, err := cmd.StdinPipe()
+	if err != nil || made.start(cmd) != nil {
+		return false
+	}
+	_ = in.Close()
+	_ = cmd.Wait()
 	return true
 }
 
-// enter makes a group for pid and what it will start, and moves it there. leave
-// removes it once all of them are gone.
-func (g groups) enter(pid int, limits Limits) (leave func(), err error) {
+// group is what was made for one sandbox: in each hierarchy that has one of the controllers a folder.
+type group struct {
+	dirs    map[string]groupDir // by the folder that was made: what it was made in
+	started *os.File            // the one in which a process can be started
+}
+
+// make makes a group.
+func (g groups) make(limits Limits) (_ *group, err error) {
 	name := fmt.Sprintf("%s%d-%s", prefix, os.Getpid(), rand.Text()[:10])
-	made := map[string]bool{}
-	leave = func() {
-		for dir := range made {
-			remove(dir)
+	m := &group{dirs: map[string]groupDir{}}
+	defer func() {
+		if err != nil {
+			m.remove()
 		}
-	}
+	}()
 	for controller, parent := range g {
 		dir := filepath.Join(parent.path, name)
-		if !made[dir] {
+		if _, made := m.dirs[dir]; !made {
 			if err := os.Mkdir(dir, 0o755); err != nil {
-				leave()
 				return nil, err
 			}
-			made[dir] = true
+			m.dirs[dir] = parent
 		}
 		for i, file := range limitFiles(controller, parent.v2, limits) {
 			if err := os.WriteFile(filepath.Join(dir, file[0]), []byte(file[1]), 0o644); err != nil && i == 0 {
-				leave()
+				return nil, err
+			}
+		}
+		if parent.starts && m.started == nil {
+			if m.started, err = os.Open(dir); err != nil {
 				return nil, err
 			}
 		}
 	}
-	for dir := range made {
-		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o644); err != nil {
-			leave()
-			return nil, err
+	return m, nil
+}
+
+// start starts a process in the group. Moving one that runs waits until every processor has passed a quiet state, which
+// takes ten milliseconds and more; so it is started there in version 2, and by a thread that is there itself in version 1.
+func (m *group) start(cmd *exec.Cmd) error {
+	if m.started != nil {
+		if cmd.SysProcAttr == nil {
+			cmd.SysProcAttr = &syscall.SysProcAttr{}
+		}
+		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(m.started.Fd())
+	}
+	if err := m.inThread(cmd.Start); err != nil {
+		return err
+	}
+	for dir, parent := range m.dirs {
+		if !parent.v2 || m.started != nil && m.started.Name() == dir {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(cmd.Process.Pid)), 0o644); err != nil {
+			_ = cmd.Process.Kill()
+			return errors.Join(fmt.Errorf("put the command into a cgroup: %w", err), cmd.Wait())
 		}
 	}
-	return leave, nil
+	return nil
+}
+
+// inThread does something in a thread that is in the groups of version 1, where each thread has its own, and takes it back.
+func (m *group) inThread(do func() error) error {
+	var dirs []string
+	for dir, parent := range m.dirs {
+		if !parent.v2 {
+			dirs = append(dirs, dir)
+		}
+	}
+	if len(dirs) == 0 {
+		return do()
+	}
+	done := make(chan error, 1)
+	go func() { // of its own: one that does not get back is not used for anything else
+		runtime.LockOSThread()
+		var err error
+		entered := 0
+		for ; entered < len(dirs) && err == nil; entered++ {
+			err = enterThread(dirs[entered])
+		}
+		if err != nil {
+			err = fmt.Errorf("enter a cgroup: %w", err)
+		} else {
+			err = do()
+		}
+		var lost error
+		for _, dir := range dirs[:entered] {
+			lost = errors.Join(lost, enterThread(m.dirs[dir].path))
+		}
+		if lost == nil {
+			runtime.UnlockOSThread()
+		} else { // the thread ends, and with it whatever it has started: bubblewrap dies with its parent
+			err = errors.Join(err, fmt.Errorf("leave a cgroup: %w", lost))
+		}
+		done <- err
+	}()
+	return <-done
+}
+
+// enterThread moves the thread that runs this. That needs no waiting, as it does not begin or end a thread meanwhile.
+func enterThread(dir string) error {
+	return os.WriteFile(filepath.Join(dir, "tasks"), []byte("0"), 0o644)
+}
+
+// remove removes the group once all processes in it are gone.
+func (m *group) remove() {
+	if m.started != nil {
+		_ = m.started.Close()
+	}
+	for dir := range m.dirs {
+		remove(dir)
+	}
 }
 
 const prefix = "chorus-" // of our groups' names; then the server's process id

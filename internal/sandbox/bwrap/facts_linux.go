@@ -60,6 +60,9 @@ func look(opts Options) machine {
 	defer asked.Wait()
 	asked.Go(func() { help, _ = exec.CommandContext(ctx, path, "--help").Output() })
 	asked.Go(func() { groups = findGroups(opts.Limits) })
+	var program *os.File
+	var opened error
+	asked.Go(func() { program, opened = openInit(opts.Init) })
 	out, err := exec.CommandContext(ctx, path, "--version").Output()
 	if err != nil {
 		m.err = fmt.Errorf("ask %s for its version: %w", path, err)
@@ -72,8 +75,8 @@ func look(opts Options) machine {
 	asked.Wait()
 	m.bindFD, m.groups = strings.Contains(string(help), "--ro-bind-fd"), groups
 	m.landlock, m.gate = inside.LandlockVersion(), execgate.Works()
-	if m.init, err = openInit(opts.Init); err != nil {
-		m.err = fmt.Errorf("open the program that runs inside of the sandbox: %w", err)
+	if m.init = program; opened != nil {
+		m.err = fmt.Errorf("open the program that runs inside of the sandbox: %w", opened)
 	}
 	return m
 }

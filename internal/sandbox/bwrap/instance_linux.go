@@ -95,14 +95,18 @@ func (a *attempt) putUp() (_ *instance, err error) {
 	i.cmd = exec.Command(a.m.program, "--args", strconv.Itoa(argsFD), "--", "/proc/self/fd/"+strconv.Itoa(inside.ProgramFD), InitArg)
 	i.cmd.Env, i.cmd.ExtraFiles, i.cmd.Stdout, i.cmd.Stderr = []string{}, a.files, complaints, complaints
 	process.Lead(i.cmd)
-	err = i.cmd.Start()
+	group, err := a.m.groups.make(a.e.opts.Limits)
+	if err == nil {
+		i.leave = group.remove
+		err = group.start(i.cmd)
+	}
 	_ = complaints.Close()
 	if err != nil {
 		i.cmd = nil
 		return nil, fmt.Errorf("start bubblewrap: %w", err)
 	}
 	a.close() // or the end of the sandbox would not be the end of its socket
-	if i.leave, err = a.limit(i.cmd.Process.Pid); err != nil {
+	if err := a.limit(i.cmd.Process.Pid); err != nil {
 		return nil, err
 	}
 	_ = feed.SetWriteDeadline(time.Now().Add(upTime))

@@ -22,10 +22,10 @@ func TestCandidates(t *testing.T) {
 		name, own, mounts, controller string
 		want                          []groupDir
 	}{
-		{"version 1", "8:pids:/\n4:memory:/a/b\n", v1, "memory", []groupDir{{"/sys/fs/cgroup/memory/a/b", false}}},
-		{"version 1 at the root", "8:pids:/\n", v1, "pids", []groupDir{{"/sys/fs/cgroup/pids", false}}},
-		{"several controllers in one line", "8:cpu,pids:/x\n", v1, "pids", []groupDir{{"/sys/fs/cgroup/pids/x", false}}},
-		{"part of a tree", "4:memory:/docker/abc/inner\n", inContainer, "memory", []groupDir{{"/sys/fs/cgroup/memory/inner", false}}},
+		{"version 1", "8:pids:/\n4:memory:/a/b\n", v1, "memory", []groupDir{{path: "/sys/fs/cgroup/memory/a/b"}}},
+		{"version 1 at the root", "8:pids:/\n", v1, "pids", []groupDir{{path: "/sys/fs/cgroup/pids"}}},
+		{"several controllers in one line", "8:cpu,pids:/x\n", v1, "pids", []groupDir{{path: "/sys/fs/cgroup/pids/x"}}},
+		{"part of a tree", "4:memory:/docker/abc/inner\n", inContainer, "memory", []groupDir{{path: "/sys/fs/cgroup/memory/inner"}}},
 		{"another part of a tree", "4:memory:/elsewhere\n", inContainer, "memory", nil},
 		{"no such controller", "8:pids:/\n", v1, "memory", nil},
 		{"nonsense", "x\n::\n:::::\n", "a b c\n - - -\n", "memory", nil},
@@ -46,7 +46,7 @@ func TestCandidates(t *testing.T) {
 		}
 	}
 	got := candidates("0::/slice/mine\n", "30 25 0:27 / "+root+" rw - cgroup2 cgroup2 rw\n", "pids")
-	if want := []groupDir{{root + "/slice", true}, {root, true}}; !reflect.DeepEqual(got, want) {
+	if want := []groupDir{{path: root + "/slice", v2: true}, {path: root, v2: true}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("version 2: %v, want %v", got, want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"runtime"
@@ -22,23 +23,35 @@ func openInit(path string) (*os.File, error) {
 	if path != "" {
 		return os.Open(path)
 	}
-	program, err := built.ReadFile("built/init-linux-" + runtime.GOARCH)
+	program, err := built.Open("built/init-linux-" + runtime.GOARCH)
 	if errors.Is(err, fs.ErrNotExist) {
 		return os.Open("/proc/self/exe")
 	}
 	if err != nil {
 		return nil, err
 	}
+	defer func() { _ = program.Close() }()
 	fd, err := unix.MemfdCreate("sandbox", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, fmt.Errorf("make a file in memory: %w", err)
 	}
 	file := os.NewFile(uintptr(fd), "sandbox")
-	if _, err := file.Write(program); err != nil {
+	if _, err := io.Copy(file, program); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	if _, err := unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE); err != nil {
+	if err := seal(file); err != nil {
 		return nil, errors.Join(fmt.Errorf("seal a file in memory: %w", err), file.Close())
 	}
 	return file, nil
+}
+
+// seal makes a file in memory one that nobody can change. Nothing has it mapped, so forbidding what is to come is enough;
+// forbidding all writing waits until no processor holds one of its pages, some ten milliseconds.
+func seal(file *os.File) error {
+	const size = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW
+	_, err := unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, size|unix.F_SEAL_FUTURE_WRITE)
+	if errors.Is(err, unix.EINVAL) { // before Linux 5.1
+		_, err = unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, size|unix.F_SEAL_WRITE)
+	}
+	return err
 }

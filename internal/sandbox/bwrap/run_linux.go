@@ -218,8 +218,7 @@ func (a *attempt) setup() inside.Setup {
 }
 
 // limit limits bubblewrap and all it will start, while it waits for its options.
-func (a *attempt) limit(pid int) (leave func(), err error) {
-	none := func() {}
+func (a *attempt) limit(pid int) error {
 	for resource, value := range map[int]int64{unix.RLIMIT_CORE: 0, unix.RLIMIT_FSIZE: a.e.opts.Limits.FileSize} {
 		limit := unix.Rlimit{Cur: uint64(value), Max: uint64(value)}
 		var old unix.Rlimit
@@ -227,14 +226,10 @@ func (a *attempt) limit(pid int) (leave func(), err error) {
 			limit = unix.Rlimit{Cur: old.Max, Max: old.Max} // it is tighter already
 		}
 		if err := unix.Prlimit(pid, resource, &limit, nil); err != nil {
-			return none, fmt.Errorf("limit the command: %w", err)
+			return fmt.Errorf("limit the command: %w", err)
 		}
 	}
-	leave, err = a.m.groups.enter(pid, a.e.opts.Limits)
-	if err != nil {
-		return none, fmt.Errorf("put the command into a cgroup: %w", err)
-	}
-	return leave, nil
+	return nil
 }
 
 // give makes f one of the sandbox's files and says under which descriptor.

@@ -13,6 +13,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/datadir"
 	"chorus/internal/sandbox"
+	"chorus/internal/sandbox/bwrap"
 	"chorus/internal/sandbox/hosttools"
 	"chorus/internal/settings"
 )
@@ -57,7 +58,7 @@ func (e *isolatedExecutor) Run(ctx context.Context, cmd sandbox.Command) (sandbo
 	if err != nil {
 		return e.without(ctx, cmd, err)
 	}
-	env, err := e.environment(ctx)
+	env, err := e.environment(ctx, bubblewrap)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
@@ -92,10 +93,11 @@ func (e *isolatedExecutor) Run(ctx context.Context, cmd sandbox.Command) (sandbo
 // Background implements sandbox.Backgrounder: what Run would show the command, for a sandbox that needs nobody else.
 func (e *isolatedExecutor) Background(ctx context.Context, cmd sandbox.Command) (sandbox.Background, error) {
 	b := sandbox.Background{Shell: cmd.Shell, Dir: cmd.Dir, Env: cmd.Env, Call: cmd.Call, Timeout: cmd.Timeout}
-	if _, err := e.app.Probe.Executor(ctx, e.app); err != nil {
+	bubblewrap, err := e.app.Probe.Executor(ctx, e.app)
+	if err != nil {
 		return b, e.mayDoWithout(err)
 	}
-	env, err := e.environment(ctx)
+	env, err := e.environment(ctx, bubblewrap)
 	if err != nil {
 		return b, err
 	}
@@ -140,12 +142,13 @@ func (e *isolatedExecutor) mayDoWithout(why error) error {
 }
 
 // environment is found out once.
-func (e *isolatedExecutor) environment(ctx context.Context) (*environment, error) {
+func (e *isolatedExecutor) environment(ctx context.Context, bubblewrap *bwrap.Executor) (*environment, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ready != nil {
 		return e.ready, nil
 	}
+	bubblewrap.Prime() // both start programs
 	a, dir := e.app, e.site.Dir
 	if _, err := a.Home.Ensure(a.Home.Outputs(e.site.Proxy.Thread)); err != nil { // what is mounted must exist
 		return nil, err
