@@ -22,53 +22,54 @@ import (
 // functions are the functions that templates can call.
 func (p *Pages) functions() template.FuncMap {
 	return template.FuncMap{
-		"static":   p.assets.href,
-		"markdown": func(text string) template.HTML { return template.HTML(markdown.HTML(text)) }, // safe: see markdown.HTML
-		"diff":     diff,
-		"pairs":    sideBySide,
-		"edits":    edits,
-		"command":  commandOf,
-		"took":     took,
-		"rulename": permit.RuleName,
-		"setting":  settingOf,
-		"lower":    strings.ToLower,
-		"reason":   work.Reason,
-		"breaks":   breaks,
-		"code":     func(text, lang string) template.HTML { return template.HTML(markdown.Code(text, lang)) },
-		"pretty":   pretty,
-		"visible":  markdown.Visible,
-		"clean":    markdown.Clean,
-		"set":      func(t time.Time) bool { return !t.IsZero() },
-		"ago":      func(t time.Time) string { return ago(t, p.Now()) },
-		"soon":     func(t time.Time) string { return soon(t, p.Now()) },
-		"clock":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"moment":   func(t time.Time) string { return t.Format("Mon 2 Jan 2006, 15:04 MST") },
-		"usd":      usd,
-		"dollars":  dollars,
-		"count":    countAny,
-		"short":    short,
-		"firstOf":  cmp.Or[string],
-		"join":     strings.Join,
-		"actions":  actions,
-		"verdict":  verdictWord,
-		"span":     spanName,
-		"spantook": spanTook,
-		"since":    sinceFirst,
-		"depth":    func(n int) int { return min(n, deepest) },
-		"prefix":   strings.HasPrefix,
-		"person":   person,
-		"who":      who,
-		"initial":  initial,
-		"place":    place,
-		"marked":   marked,
-		"percent":  percent,
-		"sum":      func(a, b int) int { return a + b },
-		"chosen":   toolChosen,
-		"status":   statusWords,
-		"path":     func(text string) string { return (&url.URL{Path: text}).EscapedPath() },
-		"words":    func(text string) string { said, _ := splitFiles(text); return said },
-		"inlined":  func(text string) []inlineFile { _, files := splitFiles(text); return files },
-		"tokens":   tokensOf,
+		"static":    p.assets.href,
+		"markdown":  func(text string) template.HTML { return template.HTML(markdown.HTML(text)) }, // safe: see markdown.HTML
+		"diff":      diff,
+		"pairs":     sideBySide,
+		"edits":     edits,
+		"callEdits": callEdits,
+		"command":   commandOf,
+		"took":      took,
+		"rulename":  permit.RuleName,
+		"setting":   settingOf,
+		"lower":     strings.ToLower,
+		"reason":    work.Reason,
+		"breaks":    breaks,
+		"code":      func(text, lang string) template.HTML { return template.HTML(markdown.Code(text, lang)) },
+		"pretty":    pretty,
+		"visible":   markdown.Visible,
+		"clean":     markdown.Clean,
+		"set":       func(t time.Time) bool { return !t.IsZero() },
+		"ago":       func(t time.Time) string { return ago(t, p.Now()) },
+		"soon":      func(t time.Time) string { return soon(t, p.Now()) },
+		"clock":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"moment":    func(t time.Time) string { return t.Format("Mon 2 Jan 2006, 15:04 MST") },
+		"usd":       usd,
+		"dollars":   dollars,
+		"count":     countAny,
+		"short":     short,
+		"firstOf":   cmp.Or[string],
+		"join":      strings.Join,
+		"actions":   actions,
+		"verdict":   verdictWord,
+		"span":      spanName,
+		"spantook":  spanTook,
+		"since":     sinceFirst,
+		"depth":     func(n int) int { return min(n, deepest) },
+		"prefix":    strings.HasPrefix,
+		"person":    person,
+		"who":       who,
+		"initial":   initial,
+		"place":     place,
+		"marked":    marked,
+		"percent":   percent,
+		"sum":       func(a, b int) int { return a + b },
+		"chosen":    toolChosen,
+		"status":    statusWords,
+		"path":      func(text string) string { return (&url.URL{Path: text}).EscapedPath() },
+		"words":     func(text string) string { said, _ := splitFiles(text); return said },
+		"inlined":   func(text string) []inlineFile { _, files := splitFiles(text); return files },
+		"tokens":    tokensOf,
 	}
 }
 
@@ -92,16 +93,23 @@ const foldedLines = 40
 type editsView struct {
 	Files []diffFile
 	Split bool
-	Call  string // the id of the call, to which the switch leads back
+	Call  string // the id of the call, to which the switch leads back; "": there is no switch
 }
 
-// edits are the files that a call changed. Long ones are folded.
-func edits(text string, split bool, call string) editsView {
+// edits are the files that a diff changes. Long ones are folded.
+func edits(text string) editsView {
 	files, _ := parseDiff(text)
 	for i := range files {
 		files[i].Folded = files[i].lines > foldedLines
 	}
-	return editsView{files, split, call}
+	return editsView{Files: files}
+}
+
+// callEdits are the files that a call changed, as somebody wants to see them.
+func callEdits(text string, split bool, call string) editsView {
+	out := edits(text)
+	out.Split, out.Call = split, call
+	return out
 }
 
 // commandOf is the shell command of a call; "": it is a call of another kind.
