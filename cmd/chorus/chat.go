@@ -104,8 +104,5 @@ func (c *program) chatOnce(ctx context.Context, a *app.App, o runsetup.SessionOp
 	if s.Used() {
 		fmt.Fprintf(c.console.Err, "go on with: chorus chat --session-id %s\n", s.ID())
 	}
-	if code != 0 {
-		return exitError(code)
-	}
-	return nil
+	return exitWith(code)
 }

@@ -67,6 +67,14 @@ type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
+// exitWith ends with a code; 0 is no error.
+func exitWith(code int) error {
+	if code == 0 {
+		return nil
+	}
+	return exitError(code)
+}
+
 func (c *program) run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()

@@ -193,10 +193,7 @@ func (c *program) runOnce(ctx context.Context, a *app.App, o runsetup.SessionOpt
 		}
 		fmt.Fprintf(c.console.Err, "go on with: chorus run --session-id %s%s\n", s.ID(), more)
 	}
-	if code != 0 {
-		return exitError(code)
-	}
-	return nil
+	return exitWith(code)
 }
 
 // untilTheEnd hears Ctrl-C as long as the program lives. After over it leaves at once, with the code that a run has

@@ -64,18 +64,24 @@ func (c *program) openOn(ctx context.Context, to cli.Connection, o remote.Option
 	return own, nil
 }
 
+// openFor opens the session that was asked for, with the files that go with its next prompt.
+func (c *program) openFor(ctx context.Context, to cli.Connection, o runsetup.SessionOptions) (*remote.Session, error) {
+	options, err := c.talkOptions(o)
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.openOn(ctx, to, options, o.Dir != "")
+	if err != nil {
+		return nil, wrongUse(err)
+	}
+	return s, attach(ctx, s, o.Attach)
+}
+
 // runOn is run on a server.
 func (c *program) runOn(ctx context.Context, o runsetup.SessionOptions, prompt string, asJSON bool) error {
 	return c.execute(ctx, func(to cli.Connection) error {
-		options, err := c.talkOptions(o)
+		s, err := c.openFor(ctx, to, o)
 		if err != nil {
-			return err
-		}
-		s, err := c.openOn(ctx, to, options, o.Dir != "")
-		if err != nil {
-			return wrongUse(err)
-		}
-		if err := attach(ctx, s, o.Attach); err != nil {
 			return err
 		}
 		ro := repl.RunOptions{Prompt: prompt, After: s.Start(), Console: c.console}
@@ -99,10 +105,7 @@ func (c *program) runOn(ctx context.Context, o runsetup.SessionOptions, prompt s
 		if code == repl.ExitInterrupted || ctx.Err() != nil {
 			fmt.Fprintf(c.console.Err, "go on with: chorus run --server %s --session-id %s \"…\"\n", c.server.url, s.ID())
 		}
-		if code != 0 {
-			return exitError(code)
-		}
-		return nil
+		return exitWith(code)
 	})
 }
 
@@ -124,15 +127,8 @@ func (c *program) chatOn(ctx context.Context, o runsetup.SessionOptions, prompt 
 }
 
 func (c *program) chatWith(ctx context.Context, to cli.Connection, o runsetup.SessionOptions, prompt string) error {
-	options, err := c.talkOptions(o)
+	s, err := c.openFor(ctx, to, o)
 	if err != nil {
-		return err
-	}
-	s, err := c.openOn(ctx, to, options, o.Dir != "")
-	if err != nil {
-		return wrongUse(err)
-	}
-	if err := attach(ctx, s, o.Attach); err != nil {
 		return err
 	}
 	code, err := repl.Chat(ctx, s, c.chatOptions(c.server.url, repl.ChatOptions{Prompt: prompt, Head: s.Start()}))
@@ -142,8 +138,5 @@ func (c *program) chatWith(ctx context.Context, to cli.Connection, o runsetup.Se
 	if s.Used() {
 		fmt.Fprintf(c.console.Err, "go on with: chorus chat --server %s --session-id %s\n", c.server.url, s.ID())
 	}
-	if code != 0 {
-		return exitError(code)
-	}
-	return nil
+	return exitWith(code)
 }

@@ -1,6 +1,7 @@
 package connector
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -77,7 +78,7 @@ func stepName(s operations.RuleStep) string {
 // answerAlways says yes for as far as somebody chose.
 func (b *Bot) answerAlways(ctx context.Context, id string, by chat.Principal, chosen string) platform.Answer {
 	if chosen == thisTime {
-		return replacing(first(b.decide(ctx, id, by, true, ""), "Allowed, this time."))
+		return replacing(cmp.Or(b.decide(ctx, id, by, true, ""), "Allowed, this time."))
 	}
 	offer, err := operations.ProposeRules.Call(ctx, b.Backend, answers(by), operations.ApprovalRef{ID: id})
 	if err != nil {
@@ -97,7 +98,7 @@ func (b *Bot) answerAlways(ctx context.Context, id string, by chat.Principal, ch
 		}
 		return replacing("Allowed from now on: " + mark.Line(step.Means, 200))
 	}
-	return replacing("That cannot be chosen any more; " + first(offer.Never, "press the button again") + ".")
+	return replacing("That cannot be chosen any more; " + cmp.Or(offer.Never, "press the button again") + ".")
 }
 
 func replacing(text string) platform.Answer { return platform.Answer{Text: text, Replace: true} }

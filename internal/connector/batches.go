@@ -1,6 +1,7 @@
 package connector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -184,7 +185,7 @@ func (b *Bot) triggered(ctx context.Context, t Trigger, w *waking) error {
 	if err != nil {
 		return err
 	}
-	body := chat.Received{From: chat.Participant{Kind: chat.System, Name: string(t.Kind)}, Principal: t.By, Blocks: chat.TextBlocks(first(t.Text, goOn)), Silent: t.Text == "",
+	body := chat.Received{From: chat.Participant{Kind: chat.System, Name: string(t.Kind)}, Principal: t.By, Blocks: chat.TextBlocks(cmp.Or(t.Text, goOn)), Silent: t.Text == "",
 		Intake: l.Intake, Prompt: true, Together: true, Channel: in.ID}
 	_, err = w.arrive(ctx, journal.Arrival{Platform: b.transport, Bot: b.Name, What: string(t.Kind), PlatformID: t.ID, Decision: d.String(),
 		Commits: []journal.Commit{{Thread: thread, Create: &row, MaxWaiting: roomWaiting,
@@ -193,7 +194,7 @@ func (b *Bot) triggered(ctx context.Context, t Trigger, w *waking) error {
 }
 
 // roomTitle is what a room is called in lists.
-func roomTitle(in room.Channel) string { return "#" + first(in.Name, in.ID) }
+func roomTitle(in room.Channel) string { return "#" + cmp.Or(in.Name, in.ID) }
 
 // channelOf finds a channel, asking the platform as long as is worth it.
 func (b *Bot) channelOf(ctx context.Context, id string) (room.Channel, error) {

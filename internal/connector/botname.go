@@ -1,6 +1,7 @@
 package connector
 
 import (
+	"cmp"
 	"context"
 
 	"chorus/internal/outbox"
@@ -53,7 +54,7 @@ func (b *Bot) rename(ctx context.Context, guild, name string) bool {
 	case ctx.Err() != nil:
 		return false
 	case platform.Is(err, outbox.Forbidden):
-		b.Log.Warn("may not change my name; "+first(b.caps.Hints.Rename, "name me yourself"), "event", "nickname_refused", "guild", guild, "name", name)
+		b.Log.Warn("may not change my name; "+cmp.Or(b.caps.Hints.Rename, "name me yourself"), "event", "nickname_refused", "guild", guild, "name", name)
 	default:
 		b.Log.Warn("could not change my name", "event", "nickname_failed", "guild", guild, "name", name, "error", err)
 	}

@@ -1,6 +1,7 @@
 package connector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,7 +126,7 @@ func (b *Bot) whole(a platform.Answer) platform.Answer {
 	if a.Say != "" {
 		return a // a person's own words
 	}
-	a.Text = b.Backend.Redact(first(a.Text, "done"))
+	a.Text = b.Backend.Redact(cmp.Or(a.Text, "done"))
 	most := min(maxAnswer, b.maxText()*19/20)
 	if a.Panel = a.Panel && b.caps.MaxPanel > 0; a.Panel {
 		most = b.caps.MaxPanel * 19 / 20
@@ -246,7 +247,7 @@ func (b *Bot) UserMessage(err error) string {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		text = "it took too long and was given up; say it again in a moment"
 	case errors.As(err, &theirs) && !platform.Passing(err):
-		text = fmt.Sprintf("%s refused it: %s; perhaps my role lacks a permission here", b.caps.Label, first(theirs.Said, string(theirs.Why)))
+		text = fmt.Sprintf("%s refused it: %s; perhaps my role lacks a permission here", b.caps.Label, cmp.Or(theirs.Said, string(theirs.Why)))
 	case errors.As(err, &theirs):
 		text = b.caps.Label + " does not answer as it should; say it again in a moment"
 	default:

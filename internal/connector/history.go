@@ -1,6 +1,7 @@
 package connector
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -102,7 +103,7 @@ func (b *Bot) historyCommandChanged(ctx context.Context, in room.Channel, messag
 	}
 	_, err = b.replaceHistory(ctx, replacement{in, message, version, chat.Principal{}}, listeners, w, func(l Listener) history.Result {
 		res := b.walk(ctx, in, history.Start(l.Agent, in, newest, history.Rules{Roles: l.Roles, Budget: l.History}))
-		res.Origin = first(res.Origin, in.ID)
+		res.Origin = cmp.Or(res.Origin, in.ID)
 		return res
 	})
 	return err

@@ -1,6 +1,7 @@
 package connector
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -188,7 +189,7 @@ func (b *Bot) whyNotOpened(row journal.Outgoing) string {
 	case outbox.Gone, outbox.Nowhere:
 		return "the channel is not there any more"
 	default:
-		return b.caps.Label + " did not take the message: " + first(row.Error, row.Why, string(row.State))
+		return b.caps.Label + " did not take the message: " + cmp.Or(row.Error, row.Why, string(row.State))
 	}
 }
 

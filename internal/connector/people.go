@@ -173,7 +173,7 @@ func (b *Bot) directory(guild string) mention.Directory {
 func (b *Bot) directoryFor(guild string, l Listener) mention.Directory {
 	d := b.directory(guild)
 	if l.User != "" {
-		d.People = append([]mention.Named{{ID: l.User, Name: first(l.InnerName, l.Username)}}, d.People...)
+		d.People = append([]mention.Named{{ID: l.User, Name: cmp.Or(l.InnerName, l.Username)}}, d.People...)
 	}
 	return d
 }

@@ -45,12 +45,12 @@ func (p *places) learn(ev chat.Event) {
 	switch e := ev.Body.(type) {
 	case chat.Received:
 		if !e.Prompt {
-			if to := first(e.Post, e.Channel); to != "" {
+			if to := cmp.Or(e.Post, e.Channel); to != "" {
 				p.notices[ev.Seq] = to
 			}
 			return
 		}
-		a := ask{channel: e.Channel, post: first(e.Post, e.Channel), by: e.Principal.ID}
+		a := ask{channel: e.Channel, post: cmp.Or(e.Post, e.Channel), by: e.Principal.ID}
 		if ev.Platform == p.platform {
 			a.message = ev.PlatformID
 		}
@@ -65,7 +65,7 @@ func (p *places) learn(ev chat.Event) {
 	case chat.Took:
 		p.runs[e.Run] = append(p.runs[e.Run], e.Seqs...)
 	case chat.ApprovalAsked:
-		p.cards[e.ID] = first(ev.Run, p.run)
+		p.cards[e.ID] = cmp.Or(ev.Run, p.run)
 	case chat.RunEnded:
 		p.run = ""
 	}
@@ -113,7 +113,7 @@ func (p *places) askers() []string {
 func (p *places) ofKey(key string) string {
 	if told, ok := strings.CutPrefix(key, "notice-"); ok {
 		seq, _ := strconv.ParseInt(told, 10, 64) // 0 is nobody's number
-		return first(p.notices[seq], p.home())
+		return cmp.Or(p.notices[seq], p.home())
 	}
 	what, id, _ := strings.Cut(key, "/")
 	switch what {
@@ -218,7 +218,7 @@ func (t *publisher) message(m render.Message, seq int64) journal.Desired {
 
 // reaction is the row for a reaction, on or off.
 func (t *publisher) reaction(r render.Reaction, seq int64, on bool) journal.Desired {
-	d := journal.Desired{Key: "sign/" + first(r.On, r.Key) + "/" + r.Emoji, Thread: t.thread, Seq: seq, Thing: journal.Reaction,
+	d := journal.Desired{Key: "sign/" + cmp.Or(r.On, r.Key) + "/" + r.Emoji, Thread: t.thread, Seq: seq, Thing: journal.Reaction,
 		Target: r.On, TargetKey: r.Key, Body: platform.Post{Emoji: r.Emoji}.Body(), Final: true, Gone: !on}
 	if r.On != "" {
 		d.Lane, d.TargetKey = t.bot.Lane(t.where.ofMessage(r.On)), ""
@@ -252,8 +252,6 @@ func CallLabel(name string, raw []byte) string {
 	}
 	return name
 }
-
-func first(list ...string) string { return cmp.Or(list...) }
 
 // open opens the platform's thread that an answer goes into. It is there already when
 // this is not the first time.

@@ -1,6 +1,7 @@
 package connector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,7 @@ func (r reaction) id() string { return r.message + "/" + r.by.ID + "/" + r.emoji
 // reacted writes a reaction down, and carries out what it asks for.
 func (b *Bot) reacted(ctx context.Context, e platform.Reacted) error {
 	if !e.Added {
-		e.By.Name = first(e.By.Name, b.people.name(e.In.Guild, e.By.ID))
+		e.By.Name = cmp.Or(e.By.Name, b.people.name(e.In.Guild, e.By.ID))
 	}
 	err := b.recordReaction(ctx, reaction{e.Message, e.Emoji, e.By, e.Added})
 	if !e.Added {
@@ -130,7 +131,7 @@ func (b *Bot) recordReaction(ctx context.Context, r reaction) error {
 			continue
 		}
 		done[p.Thread] = true
-		body := chat.Reacted{Seq: seq, By: chat.Participant{ID: r.by.ID, Name: first(r.by.Display, r.by.Name), Kind: r.by.Participant().Kind}, Emoji: r.emoji, Added: r.added}
+		body := chat.Reacted{Seq: seq, By: chat.Participant{ID: r.by.ID, Name: cmp.Or(r.by.Display, r.by.Name), Kind: r.by.Participant().Kind}, Emoji: r.emoji, Added: r.added}
 		a.Commits = append(a.Commits, journal.Commit{Thread: p.Thread, Events: []chat.Event{{Thread: p.Thread, Who: b.Principal(r.by).String(), Body: body,
 			Platform: b.transport, PlatformID: r.id(), Version: version}}})
 	}

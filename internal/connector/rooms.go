@@ -1,6 +1,7 @@
 package connector
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -176,7 +177,7 @@ func (b *Bot) replyMark(m room.Message, l Listener) string {
 	name := m.Answers
 	switch {
 	case name == l.Username || m.Quoted != nil && l.Wrote(m.Quoted.Author):
-		name = first(l.InnerName, name)
+		name = cmp.Or(l.InnerName, name)
 	case m.Quoted != nil:
 		name = b.participant(m.In.Guild, m.Quoted.Author).Name
 	}
@@ -188,6 +189,6 @@ func (b *Bot) replyMark(m room.Message, l Listener) string {
 func (b *Bot) display(o *render.Options, thread chat.ThreadID) {
 	d := b.Backend.Display(thread)
 	o.Status, o.Newest = o.Status && (!d.Room || o.Apart), d.Room
-	o.ToolOutput, o.Thinking, o.Name = d.ToolOutput, d.Thinking, first(d.Name, o.Name)
+	o.ToolOutput, o.Thinking, o.Name = d.ToolOutput, d.Thinking, cmp.Or(d.Name, o.Name)
 	o.Footer, o.Brief, o.Price = d.Footer != "" && d.Footer != "off", d.Footer == "short", d.Price
 }

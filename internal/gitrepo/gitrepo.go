@@ -19,6 +19,7 @@
 package gitrepo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -242,9 +243,9 @@ func signature(author, committer Person, at time.Time) []string {
 }
 
 // name is the person's, or ours: git refuses commits of nobody.
-func (p Person) name() string { return orElse(plainName(p.Name), "Chorus") }
+func (p Person) name() string { return cmp.Or(plainName(p.Name), "Chorus") }
 
-func (p Person) email() string { return orElse(plainName(p.Email), "chorus@localhost") }
+func (p Person) email() string { return cmp.Or(plainName(p.Email), "chorus@localhost") }
 
 // plainName leaves out what git takes for its own signs.
 func plainName(s string) string {

@@ -1,6 +1,7 @@
 package gitrepo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,7 +58,7 @@ func (r *Repo) moveElsewhere(ctx context.Context, p Prepared) error {
 }
 
 // name is how a person would say what is merged.
-func (p Prepared) name() string { return orElse(p.Branch, p.Head) }
+func (p Prepared) name() string { return cmp.Or(p.Branch, p.Head) }
 
 // dirty says that a person must merge by hand.
 func (r *Repo) dirty(p Prepared, files []string) *Error {
@@ -235,7 +236,7 @@ func (c *checkout) staged(ctx context.Context) error {
 func (c *checkout) differing(ctx context.Context, entries []entry, side func(entry) string) (map[string]bool, error) {
 	var b strings.Builder
 	for _, e := range entries {
-		b.WriteString(orElse(side(e), "0 "+zeros(c.p.OID)) + "\t" + e.path + "\x00")
+		b.WriteString(cmp.Or(side(e), "0 "+zeros(c.p.OID)) + "\t" + e.path + "\x00")
 	}
 	if _, err := c.git(ctx, b.String(), "update-index", "-z", "--index-info"); err != nil {
 		return nil, explain(err)

@@ -1,6 +1,7 @@
 package gitrepo
 
 import (
+	"cmp"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -25,14 +26,7 @@ func BranchName(id, title string) string {
 		}
 		short = strings.TrimRight(cut, "-")
 	}
-	return orElse(slug(id), "task") + "/" + orElse(short, "task")
-}
-
-func orElse(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
+	return cmp.Or(slug(id), "task") + "/" + cmp.Or(short, "task")
 }
 
 // slug keeps letters and digits; everything between them becomes one dash.

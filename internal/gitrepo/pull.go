@@ -145,7 +145,7 @@ func (r *Repo) hubRepo(ctx context.Context) (string, error) {
 	}
 	at, err := parseURL(url, true)
 	if err != nil || at.host == "" || strings.Count(at.path, "/") != 1 {
-		return "", fail(ErrNoRemote, "pull requests need a remote at GitHub, and this repository has %s: merge without one, or add the repository again with its GitHub url", orElse(redacted(url), "none"))
+		return "", fail(ErrNoRemote, "pull requests need a remote at GitHub, and this repository has %s: merge without one, or add the repository again with its GitHub url", cmp.Or(redacted(url), "none"))
 	}
 	host, _, _ := strings.Cut(at.host, ":")
 	return host + "/" + at.path, nil

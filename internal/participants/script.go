@@ -315,14 +315,8 @@ func (w *writer) lines(i int, names map[string]bool, line func(text string, word
 	}
 	for _, block := range m.Blocks {
 		switch b := block.(type) {
-		case chat.Text:
-			text += b.Text
-		case chat.File:
-			text = onOwnLine(text, wire.FileLine(b))
-		case chat.Image:
-			if !w.entry.Images || !wire.Shown(b.MediaType) {
-				text = onOwnLine(text, wire.Unseen(b))
-			}
+		case chat.Text, chat.File, chat.Image:
+			text = w.withBlock(text, b)
 		case chat.ToolUse:
 			flush()
 			line(w.callLine(b), false)

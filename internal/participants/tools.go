@@ -81,21 +81,27 @@ func (t *styledModel) callLine(use chat.ToolUse) string {
 	return t.Bot + ">[" + use.Name + "]: " + spacedJSON(wire.Args(use.Args))
 }
 
+// withBlock adds what can be said of a block in words: a picture that the model is shown is not said.
+func (w *writer) withBlock(text string, block chat.Block) string {
+	switch b := block.(type) {
+	case chat.Text:
+		text += b.Text
+	case chat.File:
+		text = onOwnLine(text, wire.FileLine(b))
+	case chat.Image:
+		if !w.entry.Images || !wire.Shown(b.MediaType) {
+			text = onOwnLine(text, wire.Unseen(b))
+		}
+	}
+	return text
+}
+
 // resultLine is what a tool gave back. Several lines are set in, so that nothing in
 // them can pass for a line of the conversation.
 func (w *writer) resultLine(at int, r chat.ToolResult) string {
 	var text string
 	for _, block := range r.Blocks {
-		switch b := block.(type) {
-		case chat.Text:
-			text += b.Text
-		case chat.File:
-			text = onOwnLine(text, wire.FileLine(b))
-		case chat.Image:
-			if !w.entry.Images || !wire.Shown(b.MediaType) {
-				text = onOwnLine(text, wire.Unseen(b))
-			}
-		}
+		text = w.withBlock(text, block)
 	}
 	text = strings.Trim(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	switch {

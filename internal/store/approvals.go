@@ -146,13 +146,7 @@ type ApprovalFilter = approval.Filter
 // Approval reads one; ErrUnknown if there is none.
 func (db *DB) Approval(ctx context.Context, id string) (approval.Approval, error) {
 	found, err := db.approvals(ctx, ` WHERE id = ?`, id)
-	if err == nil && len(found) == 0 {
-		err = journal.ErrUnknown
-	}
-	if err != nil {
-		return approval.Approval{}, fmt.Errorf("approval %s: %w", id, err)
-	}
-	return found[0], nil
+	return one(found, err, "approval "+id)
 }
 
 // Approvals lists approvals.

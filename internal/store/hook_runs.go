@@ -157,13 +157,7 @@ func (db *DB) HookRunsBefore(ctx context.Context, id string, before hook.Run, li
 // HookRun finds one by its id; ErrUnknown if there is none.
 func (db *DB) HookRun(ctx context.Context, id string) (hook.Run, error) {
 	found, err := db.hookRuns(ctx, `SELECT `+runColumns+` FROM hook_runs WHERE id = ?`, id)
-	if err == nil && len(found) == 0 {
-		err = journal.ErrUnknown
-	}
-	if err != nil {
-		return hook.Run{}, fmt.Errorf("run %s: %w", id, err)
-	}
-	return found[0], nil
+	return one(found, err, "run "+id)
 }
 
 func (db *DB) hookRuns(ctx context.Context, query string, args ...any) ([]hook.Run, error) {
@@ -201,13 +195,7 @@ func (db *DB) ThreadsSince(ctx context.Context, reader string, mark int64, since
 			WHERE t.last_active >= ? AND t.next_seq - 1 > coalesce(r.seq, 0) ORDER BY t.last_active, t.id`
 		args = []any{reader, micros(since)}
 	}
-	var out []chat.ThreadID
-	err = db.query(ctx, query, args, func(rows *sql.Rows) error {
-		var id chat.ThreadID
-		err := rows.Scan(&id)
-		out = append(out, id)
-		return err
-	})
+	out, err := listOf[chat.ThreadID](ctx, db, query, args...)
 	if err != nil {
 		return nil, mark, fmt.Errorf("threads that changed: %w", err)
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"chorus/internal/hook"
-	"chorus/internal/journal"
 )
 
 const hookColumns = `id, name, project, owner, agent, dir, definition, enabled, approved, secret, COALESCE(due, 0), COALESCE(last_at, 0), passed, passed_why, created_at, updated_at`
@@ -92,13 +91,7 @@ func (db *DB) HookMadeBy(ctx context.Context, key string) (hook.Hook, error) {
 
 func (db *DB) oneHook(ctx context.Context, name, query string, args ...any) (hook.Hook, error) {
 	found, err := db.hooks(ctx, query, args...)
-	if err == nil && len(found) == 0 {
-		err = journal.ErrUnknown
-	}
-	if err != nil {
-		return hook.Hook{}, fmt.Errorf("hook %s: %w", name, err)
-	}
-	return found[0], nil
+	return one(found, err, "hook "+name)
 }
 
 // Hooks lists those of an owner, or all where owner is empty, the newest first.

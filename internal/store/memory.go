@@ -80,13 +80,7 @@ func (db *DB) PlannedMemoryWrite(ctx context.Context, path, digest string) (memo
 
 // MemoryPaths are the files that have versions.
 func (db *DB) MemoryPaths(ctx context.Context) (out []string, err error) {
-	err = db.query(ctx, `SELECT DISTINCT path FROM memory_versions ORDER BY path`, nil, func(rows *sql.Rows) error {
-		var path string
-		err := rows.Scan(&path)
-		out = append(out, path)
-		return err
-	})
-	if err != nil {
+	if out, err = listOf[string](ctx, db, `SELECT DISTINCT path FROM memory_versions ORDER BY path`); err != nil {
 		return nil, fmt.Errorf("memory files: %w", err)
 	}
 	return out, nil

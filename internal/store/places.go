@@ -82,14 +82,8 @@ func (db *DB) MoveCursor(ctx context.Context, lane journal.Lane, from, to string
 // LastArrivals gives the ids of what arrived through a bot, of one kind, the newest first:
 // ids of a platform grow with time.
 func (db *DB) LastArrivals(ctx context.Context, platform, bot, kind string, limit int) ([]string, error) {
-	var out []string
-	err := db.query(ctx, `SELECT DISTINCT platform_id FROM arrivals WHERE platform = ? AND bot = ? AND kind = ? ORDER BY platform_id DESC LIMIT ?+0`,
-		[]any{platform, bot, kind, orDefault(limit, 100)}, func(rows *sql.Rows) error {
-			var id string
-			err := rows.Scan(&id)
-			out = append(out, id)
-			return err
-		})
+	out, err := listOf[string](ctx, db, `SELECT DISTINCT platform_id FROM arrivals WHERE platform = ? AND bot = ? AND kind = ? ORDER BY platform_id DESC LIMIT ?+0`,
+		platform, bot, kind, orDefault(limit, 100))
 	if err != nil {
 		return nil, fmt.Errorf("what arrived last at %s:%s: %w", platform, bot, err)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"chorus/internal/background"
 	"chorus/internal/chat"
-	"chorus/internal/journal"
 )
 
 const processColumns = `id, thread_id, call_key, owner, command, dir, state, exit, why, read_to, hooks, timeout, version, started_at, COALESCE(ended_at, 0)`
@@ -68,13 +67,7 @@ func (db *DB) MoveProcess(ctx context.Context, p background.Process, fired []bac
 // Process finds one by its id; ErrUnknown if there is none.
 func (db *DB) Process(ctx context.Context, id string) (background.Process, error) {
 	found, err := db.processes(ctx, `SELECT `+processColumns+` FROM processes WHERE id = ?`, id)
-	if err == nil && len(found) == 0 {
-		err = journal.ErrUnknown
-	}
-	if err != nil {
-		return background.Process{}, fmt.Errorf("process %s: %w", id, err)
-	}
-	return found[0], nil
+	return one(found, err, "process "+id)
 }
 
 // OpenProcesses are those that are not over, the oldest first.

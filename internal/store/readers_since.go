@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 
@@ -37,13 +36,7 @@ func (db *DB) BehindSince(ctx context.Context, reader, transport string, mark in
 		}
 		query, args = behindSince(db.says), append(args, mark, string(names))
 	}
-	var out []chat.ThreadID
-	err = db.query(ctx, query, args, func(rows *sql.Rows) error {
-		var id chat.ThreadID
-		err := rows.Scan(&id)
-		out = append(out, id)
-		return err
-	})
+	out, err := listOf[chat.ThreadID](ctx, db, query, args...)
 	if err != nil {
 		return nil, mark, fmt.Errorf("where reader %s is behind: %w", reader, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"chorus/internal/chat"
-	"chorus/internal/journal"
 	"chorus/internal/schedule"
 )
 
@@ -37,13 +36,7 @@ func (db *DB) AddSchedule(ctx context.Context, s schedule.Schedule) (bool, error
 // Schedule finds one by its id; ErrUnknown if there is none.
 func (db *DB) Schedule(ctx context.Context, id string) (schedule.Schedule, error) {
 	found, err := db.schedules(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE id = ?`, id)
-	if err == nil && len(found) == 0 {
-		err = journal.ErrUnknown
-	}
-	if err != nil {
-		return schedule.Schedule{}, fmt.Errorf("schedule %s: %w", id, err)
-	}
-	return found[0], nil
+	return one(found, err, "schedule "+id)
 }
 
 // Schedules lists those of an owner, or all where owner is empty, the newest first.

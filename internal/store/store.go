@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"chorus/internal/blobstorage"
+	"chorus/internal/journal"
 	"chorus/internal/owner"
 )
 
@@ -278,17 +279,30 @@ func (db *DB) read(ctx context.Context, query string, args []any, scan func(*sql
 	if err != nil {
 		return err
 	}
-	rows, err := st.QueryContext(ctx, args...)
+	return scanAll(scan)(st.QueryContext(ctx, args...))
+}
+
+// one is the first of what was found; ErrUnknown if there is none.
+func one[T any](found []T, err error, what string) (T, error) {
+	var none T
+	if err == nil && len(found) == 0 {
+		err = journal.ErrUnknown
+	}
 	if err != nil {
+		return none, fmt.Errorf("%s: %w", what, err)
+	}
+	return found[0], nil
+}
+
+// listOf reads one column.
+func listOf[T any](ctx context.Context, db *DB, query string, args ...any) (out []T, err error) {
+	err = db.query(ctx, query, args, func(rows *sql.Rows) error {
+		var value T
+		err := rows.Scan(&value)
+		out = append(out, value)
 		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	})
+	return out, err
 }
 
 // micros is how the store keeps an instant.

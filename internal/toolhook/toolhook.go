@@ -12,6 +12,7 @@ package toolhook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -159,13 +160,13 @@ func (r Runner) Before(ctx context.Context, call Call) Verdict {
 		case err != nil:
 			return Verdict{Denied: fmt.Sprintf("the hook %s could not be asked, so the call is not made: %v; whoever runs Chorus must mend its command", h.Name, err)}
 		case exit == 2:
-			return Verdict{Denied: fmt.Sprintf("the hook %s denies it: %s", h.Name, orElse(stderr, "it gives no reason"))}
+			return Verdict{Denied: fmt.Sprintf("the hook %s denies it: %s", h.Name, cmp.Or(strings.TrimSpace(stderr), "it gives no reason"))}
 		case exit != 0:
-			return Verdict{Denied: fmt.Sprintf("the hook %s ended with the code %d, so the call is not made: %s", h.Name, exit, orElse(stderr, "it says nothing more"))}
+			return Verdict{Denied: fmt.Sprintf("the hook %s ended with the code %d, so the call is not made: %s", h.Name, exit, cmp.Or(strings.TrimSpace(stderr), "it says nothing more"))}
 		case denied:
-			return Verdict{Denied: fmt.Sprintf("the hook %s denies it: %s", h.Name, orElse(why, "it gives no reason"))}
+			return Verdict{Denied: fmt.Sprintf("the hook %s denies it: %s", h.Name, cmp.Or(strings.TrimSpace(why), "it gives no reason"))}
 		case said.Specific.Decision == "ask":
-			asks = append(asks, fmt.Sprintf("the hook %s wants it asked for: %s", h.Name, orElse(said.Specific.Reason, "it gives no reason")))
+			asks = append(asks, fmt.Sprintf("the hook %s wants it asked for: %s", h.Name, cmp.Or(strings.TrimSpace(said.Specific.Reason), "it gives no reason")))
 		}
 		if len(said.Specific.Input) > 0 && string(said.Specific.Input) != "null" {
 			out.Input = h.ownInput(call, said.Specific.Input)
@@ -197,13 +198,6 @@ func (r Runner) After(ctx context.Context, call Call) (more string) {
 		}
 	}
 	return strings.Join(said, "\n")
-}
-
-func orElse(text, otherwise string) string {
-	if text = strings.TrimSpace(text); text == "" {
-		return otherwise
-	}
-	return text
 }
 
 // run asks a hook.

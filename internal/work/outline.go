@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
+
+	"chorus/internal/text"
 )
 
 // Outline is a plan as it was read: what is common to all steps, and the steps.
@@ -81,9 +82,8 @@ func words(list string) map[string]bool {
 // ReadOutline reads a plan as people and models write them; false: it has no steps. It looks, in this order, for headings that number
 // phases or steps, for a section that is called a plan, for sections that can be carried out, and for a numbered list; else all of it is
 // one step. Code blocks are text whatever they hold.
-func ReadOutline(text string) (Outline, bool) {
-	text = tidy(text)
-	d := document{lines: strings.Split(text, "\n")}
+func ReadOutline(plan string) (Outline, bool) {
+	d := document{lines: strings.Split(tidy(plan), "\n")}
 	d.findHeadings()
 	var out Outline
 	for _, h := range d.heads {
@@ -106,7 +106,7 @@ func ReadOutline(text string) (Outline, bool) {
 	for i, s := range taken {
 		background = append(background, d.lines[at:s.from]...)
 		at = s.to
-		out.Steps = append(out.Steps, OutlineStep{Title: cleanTitle(s.title, fmt.Sprintf("Step %d", i+1)), Text: clip(strings.TrimSpace(strings.Join(d.lines[s.body:s.to], "\n")), maxStepText)})
+		out.Steps = append(out.Steps, OutlineStep{Title: cleanTitle(s.title, fmt.Sprintf("Step %d", i+1)), Text: text.Prefix(strings.TrimSpace(strings.Join(d.lines[s.body:s.to], "\n")), maxStepText)})
 	}
 	background = append(background, d.lines[at:]...)
 	out.Background = d.withoutTitle(background)
@@ -115,26 +115,15 @@ func ReadOutline(text string) (Outline, bool) {
 
 // tidy makes a text readable line by line: one kind of line ends, no mark at the beginning, and without the code fence that models put
 // around a whole answer.
-func tidy(text string) string {
-	text = strings.ToValidUTF8(clip(text, maxPlanText), "�")
-	text = strings.TrimPrefix(strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "").Replace(text), "\ufeff")
-	trimmed := strings.TrimSpace(text)
+func tidy(plan string) string {
+	plan = strings.ToValidUTF8(text.Prefix(plan, maxPlanText), "�")
+	plan = strings.TrimPrefix(strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "").Replace(plan), "\ufeff")
+	trimmed := strings.TrimSpace(plan)
 	first, rest, found := strings.Cut(trimmed, "\n")
 	if lang, fenced := strings.CutPrefix(first, "```"); found && fenced && (lang == "" || lang == "markdown" || lang == "md") && strings.HasSuffix(rest, "\n```") && strings.Count(rest, "```")%2 == 1 {
 		return strings.TrimSuffix(rest, "```")
 	}
-	return text
-}
-
-// clip cuts a text at a number of bytes, between letters.
-func clip(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most]
+	return plan
 }
 
 // document is a text while it is read.
@@ -171,7 +160,7 @@ func (d *document) findHeadings() {
 			continue
 		}
 		if m := headingLine().FindStringSubmatch(line); m != nil {
-			d.heads = append(d.heads, heading{level: len(m[1]), line: i, title: clip(m[2], maxHeading)})
+			d.heads = append(d.heads, heading{level: len(m[1]), line: i, title: text.Prefix(m[2], maxHeading)})
 		}
 	}
 }
@@ -290,7 +279,7 @@ func (d *document) list(from, to int) (out []span) {
 			if len(out) > 0 {
 				out[len(out)-1].to = i
 			}
-			out = append(out, span{title: clip(m[2], maxHeading), from: i, body: i, to: to})
+			out = append(out, span{title: text.Prefix(m[2], maxHeading), from: i, body: i, to: to})
 		}
 	}
 	if len(out) > 0 { // what stands after the list, at the margin and after an empty line, is no part of its last entry
@@ -320,7 +309,7 @@ func (d *document) whole(out Outline) (Outline, bool) {
 	if title == "" {
 		title = "Implementation Plan"
 	}
-	out.Steps = []OutlineStep{{Title: title, Text: clip(strings.TrimSpace(strings.Join(d.lines, "\n")), maxStepText)}}
+	out.Steps = []OutlineStep{{Title: title, Text: text.Prefix(strings.TrimSpace(strings.Join(d.lines, "\n")), maxStepText)}}
 	return out, true
 }
 
@@ -336,7 +325,7 @@ func (d *document) withoutTitle(lines []string) string {
 		}
 		break
 	}
-	return clip(strings.TrimSpace(strings.Join(lines, "\n")), maxBackground)
+	return text.Prefix(strings.TrimSpace(strings.Join(lines, "\n")), maxBackground)
 }
 
 // plain is a title without marks of emphasis and links.

@@ -11,6 +11,7 @@ import (
 	"chorus/internal/gitrepo"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/text"
 	"chorus/internal/work"
 )
 
@@ -327,8 +328,8 @@ func (h *Handler) GitCommit(ctx context.Context, by operation.Caller, in operati
 }
 
 // happened writes down what a command did in a repository.
-func (h *Handler) happened(ctx context.Context, by operation.Caller, project, what, text string) error {
-	return h.o.Projects.Record(ctx, work.Event{Type: what, Project: project, By: by.Principal.String(), Text: clip(text, 500)})
+func (h *Handler) happened(ctx context.Context, by operation.Caller, project, what, words string) error {
+	return h.o.Projects.Record(ctx, work.Event{Type: what, Project: project, By: by.Principal.String(), Text: text.Clip(words, 500)})
 }
 
 // GitPush carries out the operation of that name.

@@ -15,6 +15,7 @@ import (
 
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/text"
 	"chorus/internal/work"
 )
 
@@ -239,7 +240,7 @@ func (h *Handler) PromoteNote(ctx context.Context, by operation.Caller, in opera
 	if err != nil {
 		return operations.Task{}, err
 	}
-	return h.CreateTask(ctx, by, operations.NewTask{Title: clip(note.Title, 199), Description: note.Content, Project: note.Project, Priority: in.Priority, Approval: in.Approval, Key: in.Key})
+	return h.CreateTask(ctx, by, operations.NewTask{Title: text.Clip(note.Title, 199), Description: note.Content, Project: note.Project, Priority: in.Priority, Approval: in.Approval, Key: in.Key})
 }
 
 // maxCompared is how many specifications and how many notes are listed beside each other.

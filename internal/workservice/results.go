@@ -8,6 +8,7 @@ import (
 
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/text"
 	"chorus/internal/work"
 )
 
@@ -134,18 +135,11 @@ func (h *Handler) GetAgentError(ctx context.Context, by operation.Caller, in ope
 		return out, err
 	}
 	r := results[0]
-	out.Result, out.Summary = string(r.Outcome), clip(r.Summary, 1000)
+	out.Result, out.Summary = string(r.Outcome), text.Clip(r.Summary, 1000)
 	if r.Outcome == work.OutcomeCompleted && t.Why == "" {
 		out.Message = "The last attempt did not fail"
 		return out, nil
 	}
-	out.Type, out.Error, out.Fix = r.Kind.Title(), clip(cmp.Or(r.Error, t.Why), 2000), r.Kind.Fix()
+	out.Type, out.Error, out.Fix = r.Kind.Title(), text.Clip(cmp.Or(r.Error, t.Why), 2000), r.Kind.Fix()
 	return out, nil
-}
-
-func clip(text string, most int) string {
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
 }

@@ -16,6 +16,7 @@ import (
 	"chorus/internal/room"
 	"chorus/internal/room/mark"
 	"chorus/internal/room/split"
+	"chorus/internal/text"
 )
 
 // maxHere is how many conversations of a channel a command reaches, the newest first.
@@ -75,7 +76,7 @@ func (b *Set) clearContext(ctx context.Context, o request) platform.Answer {
 	var out strings.Builder
 	switch {
 	case cleared > 0:
-		fmt.Fprintf(&out, "Cleared: %s of %s. They stay in the journal; the agent begins anew.", count(messages, "message"), count(cleared, "conversation"))
+		fmt.Fprintf(&out, "Cleared: %s of %s. They stay in the journal; the agent begins anew.", text.Count(messages, "message"), text.Count(cleared, "conversation"))
 	case busy == 0 && len(rows) == 0 && others > 0:
 		return says(notYours)
 	case busy == 0:
@@ -110,13 +111,6 @@ func (b *Set) halted(ctx context.Context, row journal.Thread, by chat.Principal)
 	return false
 }
 
-func count(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
-}
-
 func was(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -147,7 +141,7 @@ func (b *Set) saveContext(ctx context.Context, o request) platform.Answer {
 			out.WriteString(b.UserMessage(err) + "\n")
 			continue
 		}
-		fmt.Fprintf(&out, "Saved as `%s`: %s with **%s**. Nothing was cleared.\n", saved.ID, count(saved.Messages, "message"), saved.Agent)
+		fmt.Fprintf(&out, "Saved as `%s`: %s with **%s**. Nothing was cleared.\n", saved.ID, text.Count(saved.Messages, "message"), saved.Agent)
 		fmt.Fprintf(&out, "> %s\n", strings.ReplaceAll(split.Clip(saved.Summary, 1200), "\n", "\n> "))
 		out.WriteString(mark.Small("`/context restore "+short(saved.ID)+"` brings it back") + "\n")
 	}
@@ -164,7 +158,7 @@ func (b *Set) savedContexts(ctx context.Context, o request) platform.Answer {
 	}
 	var out strings.Builder
 	for _, s := range list {
-		fmt.Fprintf(&out, "- `%s` %s **%s**, %s%s: %s\n", short(s.ID), mark.Time(s.At), s.Agent, count(s.Messages, "message"), b.whose(s), aboutSaved(s, 160))
+		fmt.Fprintf(&out, "- `%s` %s **%s**, %s%s: %s\n", short(s.ID), mark.Time(s.At), s.Agent, text.Count(s.Messages, "message"), b.whose(s), aboutSaved(s, 160))
 	}
 	return says(cmp.Or(strings.TrimSpace(out.String()), "Nothing was saved here yet; `/context save` does."))
 }
@@ -198,8 +192,8 @@ func (b *Set) restoreContext(ctx context.Context, o request) platform.Answer {
 		return says(b.UserMessage(err))
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "Restored `%s`: %s in %s are before the agent's eyes again, in place of what was there.", short(done.ID), count(done.Messages, "message"),
-		count(done.Conversations, "conversation"))
+	fmt.Fprintf(&out, "Restored `%s`: %s in %s are before the agent's eyes again, in place of what was there.", short(done.ID), text.Count(done.Messages, "message"),
+		text.Count(done.Conversations, "conversation"))
 	if done.Cleared > 0 {
 		fmt.Fprintf(&out, " %s cleared.", was(done.Cleared, "conversation began later and is", "conversations began later and are"))
 	}
@@ -218,7 +212,7 @@ func (b *Set) proposeSaved(ctx context.Context, o request, option string) []plat
 	typed := strings.ToLower(strings.TrimSpace(o.Text["session_id"]))
 	var out []platform.Choice
 	for _, s := range list {
-		name := split.Clip(fmt.Sprintf("%s %s, %s: %s", short(s.ID), s.At.UTC().Format("2 Jan 15:04"), count(s.Messages, "message"), aboutSaved(s, 80)), 100)
+		name := split.Clip(fmt.Sprintf("%s %s, %s: %s", short(s.ID), s.At.UTC().Format("2 Jan 15:04"), text.Count(s.Messages, "message"), aboutSaved(s, 80)), 100)
 		if strings.HasPrefix(s.ID, typed) || strings.Contains(strings.ToLower(name), typed) {
 			out = append(out, platform.Choice{Label: name, Value: s.ID})
 		}

@@ -12,6 +12,7 @@ import (
 	"chorus/internal/room/mark"
 	"chorus/internal/room/route"
 	"chorus/internal/room/split"
+	"chorus/internal/text"
 )
 
 // forkMark follows, in the id of a fork, the platform thread that it was made in.
@@ -69,7 +70,7 @@ func (b *Set) fork(ctx context.Context, o request, row journal.Thread, atSeq int
 	if message != "" && b.HasLinks() {
 		from = "[here](" + b.Link(ctx, o.in.ID, message) + ")"
 	}
-	text := fmt.Sprintf("Forked from %s by %s: %s. ", from, b.MentionPeople(o.by.String()), count(n, "message"))
+	text := fmt.Sprintf("Forked from %s by %s: %s. ", from, b.MentionPeople(o.by.String()), text.Count(n, "message"))
 	if channel == o.in.ID {
 		text += "Reply to this message to go on from there."
 	} else {

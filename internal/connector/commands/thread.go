@@ -13,6 +13,7 @@ import (
 	"chorus/internal/platform"
 	"chorus/internal/room/mark"
 	"chorus/internal/room/render"
+	"chorus/internal/text"
 )
 
 // maxListed is how many conversations a list shows.
@@ -91,7 +92,7 @@ func ending(t render.RunSteps) string {
 	if t.End == nil {
 		return fmt.Sprintf("still on for %s, on `%s`", render.Duration(time.Since(t.Began).Truncate(time.Second)), t.Model)
 	}
-	return fmt.Sprintf("%s in %s and %s, on `%s`", outcome(t), count(t.End.Steps, "step"), render.Duration(t.Ended.Sub(t.Began)), t.Model)
+	return fmt.Sprintf("%s in %s and %s, on `%s`", outcome(t), text.Count(t.End.Steps, "step"), render.Duration(t.Ended.Sub(t.Began)), t.Model)
 }
 
 // outcome is why a run ended, in words.

@@ -46,11 +46,7 @@ var _ model.Model = (*Provider)(nil)
 func New(opts Options) *Provider {
 	opts.APIKey = strings.TrimSpace(opts.APIKey)
 	row, _ := catalog.Find(provider)
-	p := &Provider{opts: opts, base: baseURL(cmp.Or(opts.BaseURL, row.BaseURL)), http: opts.HTTPClient}
-	if p.http == nil {
-		p.http = wire.Client()
-	}
-	return p
+	return &Provider{opts: opts, base: baseURL(cmp.Or(opts.BaseURL, row.BaseURL)), http: cmp.Or(opts.HTTPClient, wire.Client())}
 }
 
 // baseURL is the address below which /v1/messages stands.

@@ -7,6 +7,7 @@
 package bedrock
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -70,10 +71,7 @@ func New(opts Options) *Provider {
 	if opts.Getenv == nil {
 		opts.Getenv = os.Getenv
 	}
-	p := &Provider{opts: opts, http: opts.HTTPClient}
-	if p.http == nil {
-		p.http = wire.Client()
-	}
+	p := &Provider{opts: opts, http: cmp.Or(opts.HTTPClient, wire.Client())}
 	p.chain = awsauth.New(awsauth.Options{AccessKey: opts.AccessKey, SecretKey: opts.SecretKey, SessionToken: opts.SessionToken,
 		Region: opts.Region, Profile: opts.Profile, Getenv: opts.Getenv})
 	return p

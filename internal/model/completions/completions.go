@@ -7,6 +7,7 @@
 package completions
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
@@ -69,11 +70,8 @@ func New(opts Options) *Provider {
 	if opts.Catalog == "" {
 		opts.Catalog = opts.Name
 	}
-	p := &Provider{opts: opts, http: opts.HTTPClient, extra: opts.Extra, base: row.BaseURL + "/", stops: row.MaxStops}
+	p := &Provider{opts: opts, http: cmp.Or(opts.HTTPClient, wire.Client()), extra: opts.Extra, base: row.BaseURL + "/", stops: row.MaxStops}
 	p.wrong = p.extra.Check()
-	if p.http == nil {
-		p.http = wire.Client()
-	}
 	if base, query := format.Base(opts.BaseURL); base != "" {
 		p.base = base
 		if len(query) > 0 {

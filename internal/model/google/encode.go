@@ -112,36 +112,7 @@ func (e encoder) message(m *model.Message) (model.Wire, error) {
 		out, err := e.answer(m.Blocks)
 		return model.Wire{Bytes: out}, err
 	}
-	var results, late []byte
-	var rest chat.Blocks
-	for _, block := range m.Blocks {
-		r, ok := block.(chat.ToolResult)
-		if !ok {
-			rest = append(rest, block)
-			continue
-		}
-		answer, images := e.result(r)
-		var err error
-		if results, err = wire.AppendNext(results, answer); err != nil {
-			return model.Wire{}, err
-		}
-		if len(images) == 0 {
-			continue
-		}
-		shown := "[shown by " + e.name(r) + " in answer to call " + r.Call + "]"
-		if late, err = e.user(late, append(chat.Blocks{chat.Text{Text: shown}}, images...)); err != nil {
-			return model.Wire{}, err
-		}
-	}
-	if len(results) == 0 {
-		said, err := e.user(nil, rest)
-		return model.Wire{Bytes: said}, err
-	}
-	late, err := e.user(late, rest)
-	if err != nil || len(late) == 0 {
-		return model.Wire{Bytes: results}, err
-	}
-	return model.Wire{Bytes: append(results, late...), MarkAt: len(results)}, nil
+	return wire.Results(m.Blocks, e.result, e.user)
 }
 
 func (e encoder) name(r chat.ToolResult) string {
@@ -150,13 +121,14 @@ func (e encoder) name(r chat.ToolResult) string {
 
 // result is what is sent for one result, and the pictures in it, which only the newest
 // models take there.
-func (e encoder) result(r chat.ToolResult) (resultPart, chat.Blocks) {
+func (e encoder) result(r chat.ToolResult) (any, chat.Blocks, string) {
 	text, images := wire.ResultText(r.Blocks, e.shows)
 	key := "output"
 	if r.Failed {
 		key = "error"
 	}
-	return resultPart{functionResponse{r.Call, e.name(r), map[string]string{key: text}}}, images
+	name := e.name(r)
+	return resultPart{functionResponse{r.Call, name, map[string]string{key: text}}}, images, name
 }
 
 // shows reports whether the model can be shown a picture. The vendor takes no GIF.

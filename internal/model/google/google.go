@@ -5,6 +5,7 @@
 package google
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -49,11 +50,7 @@ var _ model.Model = (*Provider)(nil)
 // missing key or a wrong address shows in the first call.
 func New(opts Options) *Provider {
 	opts.APIKey = strings.TrimSpace(opts.APIKey)
-	p := &Provider{opts: opts, base: baseURL(opts.BaseURL), http: opts.HTTPClient}
-	if p.http == nil {
-		p.http = wire.Client()
-	}
-	return p
+	return &Provider{opts: opts, base: baseURL(opts.BaseURL), http: cmp.Or(opts.HTTPClient, wire.Client())}
 }
 
 // baseURL is the address below which /models stands: with the version that is

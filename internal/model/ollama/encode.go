@@ -50,36 +50,7 @@ func (e encoder) message(m *model.Message) (model.Wire, error) {
 		out, err := assistant(m.Blocks)
 		return model.Wire{Bytes: out}, err
 	}
-	var results, late []byte
-	var rest chat.Blocks
-	for _, block := range m.Blocks {
-		r, ok := block.(chat.ToolResult)
-		if !ok {
-			rest = append(rest, block)
-			continue
-		}
-		answer, images := result(r)
-		var err error
-		if results, err = wire.AppendNext(results, answer); err != nil {
-			return model.Wire{}, err
-		}
-		if len(images) == 0 {
-			continue
-		}
-		shown := "[shown by " + cmp.Or(r.Name, "a tool") + " in answer to call " + r.Call + "]"
-		if late, err = e.user(late, append(chat.Blocks{chat.Text{Text: shown}}, images...)); err != nil {
-			return model.Wire{}, err
-		}
-	}
-	if len(results) == 0 {
-		said, err := e.user(nil, rest)
-		return model.Wire{Bytes: said}, err
-	}
-	late, err := e.user(late, rest)
-	if err != nil || len(late) == 0 {
-		return model.Wire{Bytes: results}, err
-	}
-	return model.Wire{Bytes: append(results, late...), MarkAt: len(results)}, nil
+	return wire.Results(m.Blocks, result, e.user)
 }
 
 // shows reports whether the server can read a picture: it knows these formats.
@@ -88,12 +59,12 @@ func shows(img chat.Image) bool {
 }
 
 // result is what is sent for one result, and the pictures in it.
-func result(r chat.ToolResult) (toolMessage, chat.Blocks) {
+func result(r chat.ToolResult) (any, chat.Blocks, string) {
 	said, images := wire.ResultText(r.Blocks, shows)
 	if r.Failed && !strings.HasPrefix(strings.ToLower(said), "error") {
 		said = "Error: " + said // there is no other way to say so
 	}
-	return toolMessage{"tool", r.Name, r.Call, said}, images
+	return toolMessage{"tool", r.Name, r.Call, said}, images, cmp.Or(r.Name, "a tool")
 }
 
 // user adds what a person said, if it is anything, to a list of messages; pictures

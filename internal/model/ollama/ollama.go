@@ -5,6 +5,7 @@
 package ollama
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -53,11 +54,7 @@ func New(opts Options) *Provider {
 	if opts.FirstByteTimeout <= 0 {
 		opts.FirstByteTimeout = loadTime
 	}
-	p := &Provider{opts: opts, base: Host(opts.Host), http: opts.HTTPClient}
-	if p.http == nil {
-		p.http = wire.Client()
-	}
-	return p
+	return &Provider{opts: opts, base: Host(opts.Host), http: cmp.Or(opts.HTTPClient, wire.Client())}
 }
 
 // Host is the address that OLLAMA_HOST means, without a slash at its end: scheme,

@@ -102,11 +102,8 @@ func New(opts Options) *Provider {
 		opts.Catalog = opts.Name
 	}
 	row, _ := catalog.Find(provider)
-	p := &Provider{opts: opts, http: opts.HTTPClient, extra: opts.Extra, stops: row.MaxStops}
+	p := &Provider{opts: opts, http: cmp.Or(opts.HTTPClient, wire.Client()), extra: opts.Extra, stops: row.MaxStops}
 	p.wrong = p.extra.Check()
-	if p.http == nil {
-		p.http = wire.Client()
-	}
 	base, query := format.Base(cmp.Or(opts.BaseURL, row.BaseURL))
 	p.base = base
 	if len(query) > 0 {

@@ -189,6 +189,41 @@ func Unseen(img chat.Image) string {
 	return fmt.Sprintf("[image %s (%s): this model cannot be shown it]", orUnnamed(img.Name), img.MediaType)
 }
 
+// Results writes a person's message for vendors that want results before all else: MarkAt is where begins what came beside them, with the
+// pictures that were in them. result is what is sent for one, its pictures, and what its tool is called; user adds to a list of messages.
+func Results(blocks chat.Blocks, result func(chat.ToolResult) (sent any, images chat.Blocks, name string), user func(list []byte, said chat.Blocks) ([]byte, error)) (model.Wire, error) {
+	var results, late []byte
+	var rest chat.Blocks
+	for _, block := range blocks {
+		r, ok := block.(chat.ToolResult)
+		if !ok {
+			rest = append(rest, block)
+			continue
+		}
+		sent, images, name := result(r)
+		var err error
+		if results, err = AppendNext(results, sent); err != nil {
+			return model.Wire{}, err
+		}
+		if len(images) == 0 {
+			continue
+		}
+		shown := "[shown by " + name + " in answer to call " + r.Call + "]"
+		if late, err = user(late, append(chat.Blocks{chat.Text{Text: shown}}, images...)); err != nil {
+			return model.Wire{}, err
+		}
+	}
+	if len(results) == 0 {
+		said, err := user(nil, rest)
+		return model.Wire{Bytes: said}, err
+	}
+	late, err := user(late, rest)
+	if err != nil || len(late) == 0 {
+		return model.Wire{Bytes: results}, err
+	}
+	return model.Wire{Bytes: append(results, late...), MarkAt: len(results)}, nil
+}
+
 // ResultText parts what a tool gave into its text and the pictures that can be shown,
 // for vendors that take only text as a result.
 func ResultText(blocks chat.Blocks, shows func(chat.Image) bool) (string, chat.Blocks) {

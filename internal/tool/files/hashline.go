@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode"
 
+	"chorus/internal/text"
 	"chorus/internal/tool"
 )
 
@@ -47,7 +48,7 @@ func HashlineEdit(r *Roots) tool.Tool {
 			if err != nil {
 				return answer(err)
 			}
-			text := fmt.Sprintf("Made %s in %s", counted(len(in.Edits), "edit"), name)
+			text := fmt.Sprintf("Made %s in %s", text.Count(len(in.Edits), "edit"), name)
 			text += "\n" + hashedChange(d.old, content) + warning(d.place, content)
 			res := tool.From(source(d.place), tool.Clip(ctx, text, tool.Head, nil))
 			res.Changed, res.Diff = []string{name}, diff(d, name, content, true)
@@ -71,13 +72,6 @@ func (in hashlineIn) next(d draft) (string, error) {
 		return "", errNoChange
 	}
 	return content, nil
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // bom may stand at the beginning of a file; it belongs to no line.

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -43,14 +44,7 @@ func (r *repo) commitArgs(in commitIn) []string {
 
 // args is the push as it is judged and shown.
 func (in pushIn) args() []string {
-	return []string{"push", canonical.Word(orElse(in.Remote, "origin")), canonical.Word(orElse(in.Branch, "HEAD"))}
-}
-
-func orElse(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
+	return []string{"push", canonical.Word(cmp.Or(in.Remote, "origin")), canonical.Word(cmp.Or(in.Branch, "HEAD"))}
 }
 
 func (r *repo) commit(ctx context.Context, in commitIn) (tool.Result, error) {
@@ -212,7 +206,7 @@ var remoteName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$`)
 const starts = `^(core\.(sshcommand|gitproxy|askpass)|credential(\..*)?\.helper|remote\..*\.(vcs|receivepack|uploadpack)|url\..*\.(insteadof|pushinsteadof)|gpg\..*|push\.gpgsign)$`
 
 func (r *repo) push(ctx context.Context, in pushIn) (tool.Result, error) {
-	remote, branch := orElse(in.Remote, "origin"), in.Branch
+	remote, branch := cmp.Or(in.Remote, "origin"), in.Branch
 	if !remoteName.MatchString(remote) {
 		return tool.Fail(fmt.Sprintf("%q is not the name of a remote. See `git remote`.", text.Clip(remote, 80))), nil
 	}

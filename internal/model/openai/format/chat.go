@@ -87,6 +87,20 @@ type chatAnswer struct {
 // stream ends after a finish reason: some servers leave [DONE] out.
 func (s Stream) Chat(body io.Reader) {
 	a := chatAnswer{answer: s.answer(), byIndex: map[int]*part{}}
+	readChunks(&a.answer, body, func(c chunk) json.RawMessage { return c.Error }, func(c chunk) bool {
+		if !a.take(c) {
+			return false
+		}
+		if a.finish == "error" {
+			a.fail(a.Side.Event(wire.Report{Message: "the answer ended with an error that was not named"}))
+			return false
+		}
+		return true
+	})
+}
+
+// readChunks hands each chunk of an answer to take, until that is false. failed is the error that a chunk holds.
+func readChunks[T any](a *answer, body io.Reader, failed func(T) json.RawMessage, take func(T) bool) {
 	events := wire.NewEvents(body)
 	for events.Next() {
 		data := bytes.TrimSpace(events.Data)
@@ -97,22 +111,18 @@ func (s Stream) Chat(body io.Reader) {
 			a.whole()
 			return
 		}
-		var c chunk
+		var c T
 		if err := json.Unmarshal(data, &c); err != nil {
 			if !a.Yield(wire.Unreadable(data), nil) {
 				return
 			}
 			continue
 		}
-		if len(c.Error) > 0 && string(c.Error) != "null" || events.Type == "error" {
+		if wrong := failed(c); len(wrong) > 0 && string(wrong) != "null" || events.Type == "error" {
 			a.fail(a.Side.Event(Report(data)))
 			return
 		}
-		if !a.take(c) {
-			return
-		}
-		if a.finish == "error" {
-			a.fail(a.Side.Event(wire.Report{Message: "the answer ended with an error that was not named"}))
+		if !take(c) {
 			return
 		}
 	}

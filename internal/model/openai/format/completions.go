@@ -1,11 +1,8 @@
 package format
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
-
-	"chorus/internal/model/wire"
 )
 
 // textChunk is one event of the old Completions.
@@ -26,32 +23,7 @@ type textChunk struct {
 func (s Stream) Completions(body io.Reader) {
 	a := s.answer()
 	a.strip = "" // nothing is taken off a prompt's end
-	events := wire.NewEvents(body)
-	for events.Next() {
-		data := bytes.TrimSpace(events.Data)
-		if len(data) == 0 {
-			continue
-		}
-		if bytes.HasPrefix(data, []byte("[DONE]")) {
-			a.whole()
-			return
-		}
-		var c textChunk
-		if err := json.Unmarshal(data, &c); err != nil {
-			if !a.Yield(wire.Unreadable(data), nil) {
-				return
-			}
-			continue
-		}
-		if len(c.Error) > 0 && string(c.Error) != "null" || events.Type == "error" {
-			a.fail(a.Side.Event(Report(data)))
-			return
-		}
-		if !a.takeText(c) {
-			return
-		}
-	}
-	a.end(events.Err())
+	readChunks(&a, body, func(c textChunk) json.RawMessage { return c.Error }, a.takeText)
 }
 
 func (a *answer) takeText(c textChunk) bool {

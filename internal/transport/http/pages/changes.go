@@ -80,14 +80,27 @@ func (p *Pages) changeStream(w http.ResponseWriter, r *http.Request) *stream {
 		w.WriteHeader(http.StatusNoContent) // tells EventSource not to reconnect
 		return nil
 	}
+	return p.openStream(w, by, "2000")
+}
+
+// openStream begins a stream of events; retry is after how many milliseconds a page that lost it comes again. nil: the reader is gone.
+func (p *Pages) openStream(w http.ResponseWriter, by operation.Caller, retry string) *stream {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("X-Accel-Buffering", "no")
 	s := &stream{pages: p, w: w, control: http.NewResponseController(w), by: by}
-	if s.send("retry: 2000\n\n") != nil {
+	if s.send("retry: "+retry+"\n\n") != nil {
 		return nil
 	}
 	return s
+}
+
+// beat tells a page that the server is there, if its reader is still allowed in.
+func (s *stream) beat(ctx context.Context) error {
+	if err := s.recheck(ctx); err != nil {
+		return err
+	}
+	return s.send(": still here\n\n")
 }
 
 // follow calls a function after changes, at most so often, and another one with each heartbeat, until the reader leaves.
@@ -106,10 +119,7 @@ func (s *stream) follow(ctx context.Context, stirs <-chan struct{}, every time.D
 		case <-s.pages.Stopping:
 			return s.send(": the server is stopping; come again\n\n")
 		case <-beat.C:
-			if err = s.recheck(ctx); err == nil {
-				err = s.send(": still here\n\n")
-			}
-			if err == nil {
+			if err = s.beat(ctx); err == nil {
 				err = beats()
 			}
 		case <-stirs:

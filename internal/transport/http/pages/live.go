@@ -71,12 +71,14 @@ func (p *Pages) live(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	after, _ := strconv.ParseInt(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("after")), 10, 64)
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream; charset=utf-8")
-	h.Set("X-Accel-Buffering", "no")
-	st := &stream{pages: p, w: w, control: http.NewResponseController(w), by: by, view: viewOf(s, by)}
-	st.view.Names, st.view.Split = p.names(r.Context(), by), splitDiffs(w, r)
-	if st.send("retry: 1000\n\n") != nil || st.state(s) != nil {
+	split := splitDiffs(w, r) // before anything is sent
+	st := p.openStream(w, by, "1000")
+	if st == nil {
+		return
+	}
+	st.view = viewOf(s, by)
+	st.view.Names, st.view.Split = p.names(r.Context(), by), split
+	if st.state(s) != nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())
@@ -133,9 +135,7 @@ func (s *stream) run(ctx context.Context, items <-chan update) error {
 		case <-s.pages.Stopping:
 			return s.send(": the server is stopping; come again\n\n")
 		case <-beat.C:
-			if err = s.recheck(ctx); err == nil {
-				err = s.send(": still here\n\n")
-			}
+			err = s.beat(ctx)
 		case <-draw.C:
 			waiting = false
 			err = s.sendDraft()

@@ -42,13 +42,11 @@ func (p *Pages) processLive(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	from, _ := strconv.ParseInt(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("from")), 10, 64)
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream; charset=utf-8")
-	h.Set("X-Accel-Buffering", "no")
-	s := &processStream{stream: stream{pages: p, w: w, control: http.NewResponseController(w), by: by}, id: one.ID, from: max(from, 1)}
-	if s.send("retry: 1000\n\n") != nil {
+	st := p.openStream(w, by, "1000")
+	if st == nil {
 		return
 	}
+	s := &processStream{stream: st, id: one.ID, from: max(from, 1)}
 	if err := s.run(r.Context()); err != nil && r.Context().Err() == nil {
 		p.Log.Debug("page stream ended", "component", "web", "error", err)
 	}
@@ -56,7 +54,7 @@ func (p *Pages) processLive(w http.ResponseWriter, r *http.Request) {
 
 // processStream is the connection of one page to one process.
 type processStream struct {
-	stream
+	*stream
 	id     string
 	from   int64             // the position to read on from
 	total  int64             // bytes that were printed at the last look
@@ -86,9 +84,7 @@ func (s *processStream) run(ctx context.Context) error {
 		case <-s.pages.Stopping:
 			return s.send(": the server is stopping; come again\n\n")
 		case <-beat.C:
-			if err = s.recheck(ctx); err == nil {
-				err = s.send(": still here\n\n")
-			}
+			err = s.beat(ctx)
 		case <-look.C:
 		}
 		if err != nil {
