@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	sdk "github.com/coder/acp-go-sdk"
+
+	"chorus/cmd/chorus/editors"
 )
 
 // chorusOf runs the program for a home and gives what it prints.
@@ -159,7 +161,7 @@ func TestEditorOnAServer(t *testing.T) {
 		t.Errorf("a prompt with a revoked token: %v", err)
 	}
 	sign := func() error {
-		_, err := e.conn.Authenticate(t.Context(), sdk.AuthenticateRequest{MethodId: signIn})
+		_, err := e.conn.Authenticate(t.Context(), sdk.AuthenticateRequest{MethodId: editors.SignIn})
 		return err
 	}
 	if err := sign(); code(err) != authRequiredCode {

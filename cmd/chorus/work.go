@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"chorus/cmd/chorus/taskview"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/transport/cli"
@@ -136,17 +138,36 @@ when its work is merged. chorus serve gives tasks to workers.`,
 			return err
 		})
 		cli.Render(commands, operations.GetTaskTree, func(_ cli.View, _ operations.TaskRef, list operation.List[operations.TaskNode]) error {
-			_, err := io.WriteString(c.styled(), drawTree(list.Items, c.console.OutTTY && c.console.Color))
+			_, err := io.WriteString(c.styled(), taskview.Tree(list.Items, c.console.OutTTY && c.console.Color))
 			return err
 		})
 	})
+}
+
+// watchTaskCommand follows a task in the terminal.
+func (c *program) watchTaskCommand() *cobra.Command {
+	return &cobra.Command{Use: "watch ID", Short: "Watch a task while it is worked on, until it is over or needs a yes", Args: exactly(1),
+		Long: `A line shows how far the task is and what its worker does. Where the output is no terminal
+each step is a line of its own. The exit code is 1 if the task failed or is blocked.`,
+		Example: "  chorus task watch calm-otter",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			to, err := c.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			err = taskview.Watch(cmd.Context(), to, args[0], c.console, c.styled())
+			if errors.Is(err, taskview.ErrBad) {
+				err = exitError(1)
+			}
+			return errors.Join(err, to.Close())
+		}}
 }
 
 func (c *program) workCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "work", Short: "All work at a glance: status, events, tokens, pause and resume", RunE: oneOf, Example: "  chorus work status\n  chorus work control pause"}
 	return c.group(cmd, func(commands *cli.Commands) {
 		cli.Render(commands, operations.GetWorkStatus, func(_ cli.View, _ operation.None, s operations.WorkStatus) error {
-			_, err := io.WriteString(c.styled(), drawStatus(s, c.console.OutTTY && c.console.Color))
+			_, err := io.WriteString(c.styled(), taskview.Status(s, c.console.OutTTY && c.console.Color))
 			return err
 		})
 	})

@@ -1,6 +1,7 @@
 package connector
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 
@@ -23,7 +24,7 @@ func threadName(words string) string {
 	}
 	name := strings.TrimLeft(strings.Join(fields, " "), "#>-,:; ")
 	if split.Length(name) <= maxThreadName {
-		return first(name, "conversation")
+		return cmp.Or(name, "conversation")
 	}
 	if end := sentence(name); end > 0 {
 		return name[:end]

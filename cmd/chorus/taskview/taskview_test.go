@@ -1,7 +1,8 @@
-package main
+package taskview
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 
@@ -12,12 +13,12 @@ func TestDrawTree(t *testing.T) {
 	t.Parallel()
 	nodes := []operations.TaskNode{{ID: "a", Line: "a", Title: "Plan\x1b[2J", Status: "IN_PROGRESS"}, {ID: "b", Line: "├─ b", Title: "First", Status: "COMPLETED"}, {ID: "c", Line: "└─ c", Title: "Second", Status: "BLOCKED"},
 		{ID: "d", Line: "   └─ d", Title: "Third", Status: "DEFINED"}}
-	got := drawTree(nodes, false)
+	got := Tree(nodes, false)
 	want := "a        ● IN_PROGRESS  Plan[2J\n├─ b     ✓ COMPLETED  First\n└─ c     ✗ BLOCKED  Second\n   └─ d  · DEFINED  Third\n[#####---------------] 1 of 4 completed\n"
 	if strings.ReplaceAll(got, "\uFFFD", "") != want && got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if colored := drawTree(nodes, true); !strings.Contains(colored, "\x1b[32m✓ COMPLETED\x1b[0m") || strings.Contains(colored, "\x1b[2J") {
+	if colored := Tree(nodes, true); !strings.Contains(colored, "\x1b[32m✓ COMPLETED\x1b[0m") || strings.Contains(colored, "\x1b[2J") {
 		t.Errorf("%q", colored)
 	}
 }
@@ -44,7 +45,7 @@ func TestTaskWatch(t *testing.T) {
 	if over, err := w.show(operations.Task{ID: "a-b", Title: "Do it", Status: "IN_PROGRESS"}); over || err != nil || !strings.Contains(live.String(), "[#######-----] in_progress") {
 		t.Errorf("%q %v %v", live.String(), over, err)
 	}
-	if over, err := w.show(operations.Task{ID: "a-b", Status: "BLOCKED", Why: "two conflicts"}); !over || err != exitError(1) || !strings.Contains(lines.String(), "two conflicts") {
+	if over, err := w.show(operations.Task{ID: "a-b", Status: "BLOCKED", Why: "two conflicts"}); !over || !errors.Is(err, ErrBad) || !strings.Contains(lines.String(), "two conflicts") {
 		t.Errorf("%q %v %v", lines.String(), over, err)
 	}
 	if done, all := taskProgress(operations.Task{Status: "IN_PROGRESS", Subtasks: []operations.TaskBrief{{Status: "COMPLETED"}, {Status: "READY"}}}); done != 1 || all != 2 {

@@ -1,4 +1,4 @@
-package main
+package taskview
 
 import (
 	"context"
@@ -8,30 +8,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"chorus/internal/feed"
 	"chorus/internal/markdown"
 	"chorus/internal/operations"
 	"chorus/internal/text"
 	"chorus/internal/transport/cli"
+	"chorus/internal/transport/repl"
 	"chorus/internal/work"
 )
-
-// watchTaskCommand follows a task in the terminal.
-func (c *program) watchTaskCommand() *cobra.Command {
-	return &cobra.Command{Use: "watch ID", Short: "Watch a task while it is worked on, until it is over or needs a yes", Args: exactly(1),
-		Long: `A line shows how far the task is and what its worker does. Where the output is no terminal
-each step is a line of its own. The exit code is 1 if the task failed or is blocked.`,
-		Example: "  chorus task watch calm-otter",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			to, err := c.connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return errors.Join(c.watchTask(cmd.Context(), to, args[0]), to.Close())
-		}}
-}
 
 // drawEvery is how often the line is drawn: its clock and its sign turn.
 const drawEvery = 500 * time.Millisecond
@@ -48,14 +32,19 @@ type taskWatch struct {
 	frame int
 }
 
-func (c *program) watchTask(ctx context.Context, to cli.Connection, id string) error {
+// ErrBad says that a task failed or is blocked, and that this was shown.
+var ErrBad = errors.New("the task did not end well")
+
+// Watch shows a task on a terminal while it is worked on, until it is over or needs a yes. Where there is no terminal steps are lines of
+// their own.
+func Watch(ctx context.Context, to cli.Connection, id string, console repl.Console, lines io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	w := &taskWatch{lines: c.styled(), width: 80, color: c.console.OutTTY && c.console.Color, began: time.Now()}
-	if c.console.ErrTTY && c.console.Color {
-		w.live = c.console.Err
-		if c.console.Size != nil {
-			w.width, _ = c.console.Size()
+	w := &taskWatch{lines: lines, width: 80, color: console.OutTTY && console.Color, began: time.Now()}
+	if console.ErrTTY && console.Color {
+		w.live = console.Err
+		if console.Size != nil {
+			w.width, _ = console.Size()
 		}
 	}
 	t, err := operations.GetTask.Call(ctx, to, to.Caller, operations.TaskRef{ID: id})
@@ -150,11 +139,11 @@ func (w *taskWatch) show(t operations.Task) (over bool, err error) {
 		return true, nil
 	case state.Over():
 		fmt.Fprintf(w.lines, "chorus task error %s says what to do\n", t.ID)
-		return true, exitError(1)
+		return true, ErrBad
 	}
 	if w.live != nil {
 		w.frame++
-		signs := []rune(turns)
+		signs := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 		done, all := taskProgress(t)
 		line := fmt.Sprintf("%c %s %s  %s  %s", signs[w.frame%len(signs)], progressBar(done, all, 12), strings.ToLower(t.Status), time.Since(w.began).Round(time.Second), w.doing)
 		fmt.Fprintf(w.live, "\r\x1b[K%s", markdown.Truncate(line, max(w.width-1, 20)))

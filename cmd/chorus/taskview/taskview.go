@@ -1,10 +1,12 @@
-package main
+// Package taskview draws tasks on a terminal: a tree of them, all work at a glance, and one while it is worked on.
+package taskview
 
 import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
+	"chorus/internal/markdown"
 	"chorus/internal/operations"
 	"chorus/internal/text"
 	"chorus/internal/work"
@@ -43,8 +45,8 @@ func stateLook(state string) (sign, code string) {
 // maxTreeLine is how long the branches before a task may be: their spaces are kept.
 const maxTreeLine = 400
 
-// drawTree draws a task with what is below it, and how much of that is done.
-func drawTree(nodes []operations.TaskNode, color bool) string {
+// Tree draws a task with what is below it, and how much of that is done.
+func Tree(nodes []operations.TaskNode, color bool) string {
 	width, done, seen := 0, 0, map[string]bool{}
 	for _, n := range nodes {
 		width = max(width, utf8.RuneCountInString(n.Line))
@@ -74,8 +76,8 @@ func progressBar(done, all, width int) string {
 	return "[" + strings.Repeat("#", full) + strings.Repeat("-", width-full) + "]"
 }
 
-// drawStatus draws all work at a glance: what is worked on, what waits for somebody, what is next.
-func drawStatus(s operations.WorkStatus, color bool) string {
+// Status draws all work at a glance: what is worked on, what waits for somebody, what is next.
+func Status(s operations.WorkStatus, color bool) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s, %s, %d of %s busy", text.Count(s.Projects, "project"), text.Count(s.Total, "task"), s.Running, text.Count(s.Workers, "worker"))
 	if s.Paused {
@@ -109,7 +111,7 @@ func drawStatus(s operations.WorkStatus, color bool) string {
 			fmt.Fprintf(&out, "  %-*s  %-*s  %s  %s\n", id, text.OneLine(t.ID), project, text.OneLine(t.ProjectID), ink(color, code, fmt.Sprintf("%s %-*s", sign, state, t.Status)), text.OneLine(t.Title))
 			for _, line := range []string{work.Reason(t.Why), work.Typed(t.Why)} {
 				if line != "" {
-					fmt.Fprintf(&out, "  %s\n", ink(color, faint, text.OneLine(clipLine(line, 120))))
+					fmt.Fprintf(&out, "  %s\n", ink(color, faint, text.Clip(text.OneLine(markdown.Clean(line)), 119)))
 				}
 			}
 		}
