@@ -1,6 +1,10 @@
 package discordsim
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // The kinds of components, by Discord's numbers.
 const (
@@ -36,12 +40,13 @@ type componentCheck struct {
 	count int
 	text  int
 	ids   map[string]bool
+	seen  map[int]bool // the numbers of components that were given one
 }
 
 // checkComponents holds the components of a message against Discord's rules: rows of five
 // without the second version's flag, a tree of forty with it; custom ids that differ.
 func checkComponents(f *form, list []object, v2 bool) {
-	c := &componentCheck{f: f, v2: v2, ids: map[string]bool{}}
+	c := &componentCheck{f: f, v2: v2, ids: map[string]bool{}, seen: map[int]bool{}}
 	if !v2 && len(list) > 5 {
 		f.add("components", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 5 in length.")
 	}
@@ -68,6 +73,7 @@ func checkComponents(f *form, list []object, v2 bool) {
 func (c *componentCheck) one(at string, o object) {
 	c.count++
 	kind := kindOf(o)
+	c.number(at, o)
 	switch {
 	case kind == componentRow:
 		c.row(at, listOf(o, "components"))
@@ -85,6 +91,14 @@ func (c *componentCheck) one(at string, o object) {
 		c.input(at, o)
 	case kind == componentSection:
 		c.section(at, o)
+	case kind == componentMedia:
+		c.media(at, o)
+	case kind == componentFile:
+		c.attached(at, o)
+	case kind == componentLine:
+		if n := numberOr(o, "spacing", 1); n != 1 && n != 2 {
+			c.f.add(at+".spacing", "BASE_TYPE_CHOICES", "Value must be one of {1, 2}.")
+		}
 	case kind == componentBox:
 		for i, child := range listOf(o, "components") {
 			if inner := kindOf(child); !onTop(inner) || inner == componentBox {
@@ -132,6 +146,46 @@ func (c *componentCheck) section(at string, o object) {
 	const thumbnail = 11
 	if kind := kindOf(beside); !ok || kind != componentButton && kind != thumbnail {
 		c.f.required(at + ".accessory")
+	}
+}
+
+// number holds the number of a component: one that is given is of that component alone.
+func (c *componentCheck) number(at string, o object) {
+	n, ok := o["id"].(float64)
+	if !ok || n == 0 || c.seen == nil {
+		return
+	}
+	if c.seen[int(n)] {
+		c.f.add(at+".id", "COMPONENT_DUPLICATED_ID", "Component id cannot be duplicated")
+	}
+	c.seen[int(n)] = true
+}
+
+// media is a gallery of one to ten pictures, each with an address.
+func (c *componentCheck) media(at string, o object) {
+	items := listOf(o, "items")
+	c.f.between(at+".items", len(items), 1, 10)
+	for i, item := range items {
+		where := index(at+".items", i)
+		c.address(where+".media", item["media"], "http://", "https://", "attachment://")
+		c.f.longest(where+".description", textOf(item, "description"), 1024)
+	}
+}
+
+// attached is a file that comes with the message.
+func (c *componentCheck) attached(at string, o object) {
+	c.address(at+".file", o["file"], "attachment://")
+}
+
+// address holds the address of a picture or a file.
+func (c *componentCheck) address(at string, media any, schemes ...string) {
+	m, _ := media.(map[string]any)
+	url := textOf(m, "url")
+	switch {
+	case url == "":
+		c.f.required(at + ".url")
+	case !slices.ContainsFunc(schemes, func(s string) bool { return strings.HasPrefix(url, s) }):
+		c.f.add(at+".url", "URL_TYPE_INVALID_SCHEME", "Scheme %q is not supported. Scheme must be one of (%s).", strings.SplitN(url, ":", 2)[0], strings.ReplaceAll(strings.Join(schemes, ", "), "://", ""))
 	}
 }
 
