@@ -39,7 +39,15 @@ func (b *Set) agents(ctx context.Context, o request) platform.Answer {
 		}
 		out.WriteByte('\n')
 	}
-	return says(cmp.Or(strings.TrimSpace(out.String()), "There are no agents yet; `/agent init` makes one."))
+	a := says(cmp.Or(strings.TrimSpace(out.String()), "There are no agents yet; "+b.typed("agent init", "")+" makes one."))
+	if len(list) > 0 {
+		pick := platform.Select{Value: platform.ButtonValue(pressAgent, "list"), Hint: "Change one of them"}
+		for _, one := range list {
+			pick.Choices = append(pick.Choices, platform.Choice{Label: one.Name, Value: one.Name})
+		}
+		a.Panel, a.Selects = true, []platform.Select{pick}
+	}
+	return a
 }
 
 // code is text for between backticks.
@@ -67,7 +75,8 @@ func (b *Set) configAgent(ctx context.Context, o request) platform.Answer {
 		if err != nil {
 			return says(b.UserMessage(err))
 		}
-		return says(fmt.Sprintf("%s of **%s** is %s\n%s", now.Key, name, shownValue(now.Value), mark.Small(now.From)))
+		text := fmt.Sprintf("%s of **%s** is %s\n%s", now.Key, name, shownValue(now.Value), mark.Small(now.From))
+		return platform.Answer{Text: text, Panel: true, Selects: b.chooser(ctx, by, name, now.Key)}
 	}
 	now, note, err := b.Backend.SetAgent(ctx, by, name, key, value)
 	if err != nil {

@@ -69,6 +69,10 @@ func (b *Set) Press(ctx context.Context, p platform.Press) (platform.Answer, boo
 		a := b.helpAbout(ctx, request{platform.Invocation{By: p.By, In: p.In, Absent: p.Absent, Allowed: p.Allowed}, b.Principal(p.By), p.In}, p.Chosen)
 		a.Replace = p.Chosen != "" // else it was a button below something that stays
 		return a, true
+	case pressSet:
+		return b.choose(ctx, p, id), true
+	case pressAgent:
+		return b.chosenAgent(ctx, connector.Caller{By: b.Principal(p.By), Guild: p.In.Guild}, p.Chosen, ""), true
 	case platform.PressRetire:
 		return b.retire(ctx, p, id), true
 	default:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"chorus/internal/connector"
@@ -48,7 +49,8 @@ func (b *Set) showSettings(ctx context.Context, o request) platform.Answer {
 		fmt.Fprintf(&out, "- %s: %s (%s)\n", s.Key, shownValue(s.Value), s.From)
 	}
 	out.WriteString("**Keys**\n" + keyLines(keys))
-	return says(strings.TrimSpace(out.String()))
+	return platform.Answer{Text: strings.TrimSpace(out.String()), Panel: true,
+		Selects: slices.Concat(b.chooser(ctx, by, "", "model"), b.chooser(ctx, by, "", "permissions"))}
 }
 
 func (b *Set) checkKeys(ctx context.Context, o request) platform.Answer {
