@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"chorus/internal/chat"
@@ -24,6 +25,12 @@ func forgottenOnAllMachines(t *testing.T, database string) {
 	said := chat.Event{Thread: thread, Who: "discord:42", Body: chat.Received{Blocks: chat.TextBlocks("my secret words"), Prompt: true}, Platform: "discord", PlatformID: "7"}
 	if _, err := b.DB.Commit(ctx, journal.Commit{Thread: thread, Create: &journal.Thread{Dir: b.Home.Dir()}, Events: []chat.Event{said}}); err != nil {
 		t.Fatal(err)
+	}
+	if err := b.Mirrors.CatchUp(ctx, thread); err != nil {
+		t.Fatal(err)
+	}
+	if !tells(t, b.Home.ThreadDir(thread), "my secret words") {
+		t.Fatal("the machine that has the conversation has no mirror of it")
 	}
 	saved := store.SavedContext{ID: "one", Agent: "helper", Transport: "discord", Place: "1/2", File: filepath.Join(b.Home.Dir(), "sessions", "one.json")}
 	if _, err := b.DB.KeepContext(ctx, saved); err != nil {
@@ -52,8 +59,29 @@ func forgottenOnAllMachines(t *testing.T, database string) {
 		_, err := os.Stat(saved.File)
 		return errors.Is(err, fs.ErrNotExist)
 	})
+	polltest.Until(t, "its mirror does not tell what was forgotten", func() bool { return !tells(t, b.Home.ThreadDir(thread), "my secret words") })
+	if _, err := os.Stat(b.Home.ThreadDir(thread)); err != nil {
+		t.Errorf("its mirror is gone as a whole: %v", err)
+	}
 	polltest.Until(t, "it has noted that", func() bool {
 		data, err := os.ReadFile(b.Home.ForgottenUpTo())
 		return err == nil && len(data) > 0
 	})
+}
+
+// tells reports whether a file below a folder has some words.
+func tells(t *testing.T, dir, words string) (found bool) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		found = found || strings.Contains(string(data), words)
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // files are rewritten meanwhile
+		t.Fatal(err)
+	}
+	return found || err != nil
 }

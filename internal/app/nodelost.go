@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/owner"
+	"chorus/internal/room"
 	"chorus/internal/runsetup"
 	"chorus/internal/schedule"
 	"chorus/internal/store/nodes"
@@ -80,7 +82,7 @@ func (a *App) withoutNode(row journal.Thread) error {
 	}
 	waits := fmt.Errorf("this conversation waits for node %s, which has its files (%s); `chorus node label NODE --add %s` lets another node go on with it", row.Placement, row.Dir, row.Placement)
 	if gone >= sayWaitsAfter && !a.movesHere(row) && a.lost.first(row.Placement, row.ID) {
-		a.sayInChannel(row.ID, "waits", row.Placement, fmt.Sprintf("⏳ This conversation waits for node %s, which has its files and is not there at the moment. What you write is kept and answered when it is back.", row.Placement))
+		a.sayInChannel(row, "waits", row.Placement, fmt.Sprintf("⏳ This conversation waits for node %s, which has its files and is not there at the moment. What you write is kept and answered when it is back.", row.Placement))
 	}
 	return waits
 }
@@ -119,7 +121,7 @@ func (a *App) moveHere(row journal.Thread) error {
 		return engine.ErrElsewhere
 	}
 	a.Log.Info("a thread was moved here, its node is gone", "component", "nodes", "event", "thread_moved", "thread", row.ID, "from", row.Placement, "to", n.Name())
-	a.sayInChannel(row.ID, "moved", row.Placement, fmt.Sprintf("↪️ Node %s is gone. This conversation goes on at node %s, with an empty folder.", row.Placement, n.Name()))
+	a.sayInChannel(row, "moved", row.Placement, fmt.Sprintf("↪️ Node %s is gone. This conversation goes on at node %s, with an empty folder.", row.Placement, n.Name()))
 	return nil
 }
 
@@ -133,17 +135,35 @@ func (a *App) movedNote() runsetup.NoteSource {
 
 // sayInChannel says something in the channel of a conversation, once for each time that it is so; nothing where this process has no bot that
 // could: then the node that has it says so.
-func (a *App) sayInChannel(thread chat.ThreadID, what, node, text string) {
+func (a *App) sayInChannel(row journal.Thread, what, node, text string) {
+	thread := row.ID
 	if a.Host.Backend(thread.Transport()) == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lostTime)
 	defer cancel()
 	since := a.lostSince(ctx, node)
-	target := schedule.Target{Adapter: thread.Transport(), Channel: thread.Thread(), Agent: thread.Agent()}
+	target := schedule.Target{Adapter: thread.Transport(), Channel: a.channelOf(ctx, row), Agent: thread.Agent()}
 	if err := a.Host.Announce(ctx, target, fmt.Sprintf("node/%s/%s/%s/%s", what, node, since, thread), text); err != nil {
 		a.Log.Warn("a channel was not told what became of its conversation: "+err.Error(), "component", "nodes", "event", "node_lost_not_told", "thread", thread)
 	}
+}
+
+// channelOf is where a conversation is shown: where somebody last said something in it, else the channel that it belongs to. Its own name may be
+// that of a message.
+func (a *App) channelOf(ctx context.Context, row journal.Thread) string {
+	const newest = 100 // events that are looked at
+	_, _, channel := room.PlaceParts(row.ID.Place())
+	list, err := a.DB.Events(ctx, row.ID, max(0, row.Next-1-newest), newest)
+	if err != nil {
+		return channel
+	}
+	for _, e := range list {
+		if said, ok := e.Body.(chat.Received); ok {
+			channel = cmp.Or(said.Post, said.Channel, channel)
+		}
+	}
+	return channel
 }
 
 // lostSince names the last process that carried a label, so that each loss of it is told once by whoever tells it.

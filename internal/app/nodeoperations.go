@@ -102,8 +102,11 @@ func (o nodeOperations) LabelNode(ctx context.Context, _ operation.Caller, in op
 			return out, operation.Errorf(operation.Invalid, "%s", err)
 		}
 	}
-	var err error
-	out.Labels, err = nodes.Label(ctx, o.a.DB, in.Name, in.Add, in.Remove)
+	if slices.Contains(in.Remove, in.Name) {
+		return out, operation.Errorf(operation.Invalid, "the name of node %s stays one of its labels: conversations that began there have it", in.Name)
+	}
+	given, err := nodes.Label(ctx, o.a.DB, in.Name, in.Add, in.Remove)
+	out.Labels = append([]string{in.Name}, given...) // as the list shows them
 	return out, explainNode(err)
 }
 

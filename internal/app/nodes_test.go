@@ -59,7 +59,10 @@ func TestNodesAreListedDrainedAndLabelled(t *testing.T) {
 	if got := list.Items[0]; got.Name != "berlin" || got.Threads != 1 || !slices.Equal(got.Owns, []string{"bot discord-bob"}) || got.State != "alive" {
 		t.Errorf("%+v", got)
 	}
-	if labelled, err := operations.LabelNode.Call(ctx, do, admin(b), operations.NodeLabels{Name: "berlin", Add: []string{"disk1"}}); err != nil || !slices.Equal(labelled.Labels, []string{"disk1"}) {
+	if _, err := operations.LabelNode.Call(ctx, do, admin(b), operations.NodeLabels{Name: "berlin", Remove: []string{"berlin"}}); err == nil {
+		t.Error("a node has lost its name")
+	}
+	if labelled, err := operations.LabelNode.Call(ctx, do, admin(b), operations.NodeLabels{Name: "berlin", Add: []string{"disk1"}}); err != nil || !slices.Equal(labelled.Labels, []string{"berlin", "disk1"}) {
 		t.Errorf("%+v, %v", labelled, err)
 	}
 	if _, err := operations.DrainNode.Call(ctx, do, admin(b), operations.NodeDrain{Name: "berlin"}); err != nil {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"chorus/internal/engine"
 	"chorus/internal/journal"
@@ -37,7 +39,7 @@ func (a *App) here() func(journal.Thread) error {
 		if slices.Contains(n.Labels(), row.Placement) {
 			return nil
 		}
-		if info, err := os.Stat(row.Dir); err == nil && info.IsDir() {
+		if info, err := os.Stat(row.Dir); err == nil && info.IsDir() && !a.madeElsewhere(row) {
 			return nil
 		}
 		if n.Carried(row.Placement) {
@@ -46,6 +48,13 @@ func (a *App) here() func(journal.Thread) error {
 		}
 		return a.withoutNode(row)
 	}
+}
+
+// madeElsewhere reports whether the folder of a conversation on a platform was made in the home of another node, which happens to be on
+// this machine too: its people may not work there from here.
+func (a *App) madeElsewhere(row journal.Thread) bool {
+	workspace := strings.HasSuffix(filepath.ToSlash(row.Dir), "/agents/"+row.Agent+"/workspace")
+	return row.ID.OnPlatform() && (workspace || ownScratch(row)) && a.Settings.CheckPlace(row.ID, row.Dir) != nil
 }
 
 // projectPlace is the kind of memo that says on which machines the files of a project are: those that carry the label.
