@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -72,12 +71,12 @@ func listAgents(v cli.View, _ operations.AgentQuery, list operation.List[operati
 	if v.Server == "" { // the default agent is no choice
 		list.Items = slices.DeleteFunc(slices.Clone(list.Items), func(a operations.Agent) bool { return a.File == nil && a.Name == chat.DefaultAgent })
 	}
-	return cli.WriteTable(v.Out, operations.ListAgents.TableOf(list), operations.ListAgents.Empty)
+	return cli.WriteTable(v, operations.ListAgents.TableOf(list), operations.ListAgents.Empty)
 }
 
 func showAgent(v cli.View, _ operations.AgentRef, a operations.AgentDetail) error {
 	warnOfFile(v, a)
-	w := tabwriter.NewWriter(v.Out, 0, 4, 2, ' ', 0)
+	w := v.Columns()
 	fmt.Fprintf(w, "name\t%s\nmodel\t%s\npermissions\t%s\nworkspace\t%s\n", a.Name, a.Model, a.Permissions, a.Workspace)
 	if names := toolNames(v, a); len(names) > 0 {
 		fmt.Fprintf(w, "tools\t%s\n", strings.Join(names, ", "))
@@ -96,7 +95,7 @@ func showPreview(v cli.View, _ operations.AgentDraft, p operations.AgentPreview)
 	fmt.Fprintf(v.Out, "about %d tokens before the first word: prompt %d, tools %d, notes %d\nmodel %s, permissions %s\n\n%s\n", p.Tokens.Total, p.Tokens.System, p.Tokens.Tools, p.Tokens.Notes,
 		p.Model, p.Permissions, p.System)
 	fmt.Fprintf(v.Out, "\ntools\n")
-	w := tabwriter.NewWriter(v.Out, 0, 4, 2, ' ', 0)
+	w := v.Columns()
 	for _, t := range p.Tools {
 		line, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
 		fmt.Fprintf(w, "  %s\t%d\t%s\n", t.Name, t.Tokens, line)

@@ -56,7 +56,7 @@ func listRules(v cli.View, _ operation.None, list operation.List[operations.Kept
 		}
 		t.Rows = append(t.Rows, []string{k.ID, k.At.Local().Format("2006-01-02 15:04"), k.By, k.Agent, where, keptRule(k)})
 	}
-	return cli.WriteTable(v.Out, t, operations.ListRules.Empty)
+	return cli.WriteTable(v, t, operations.ListRules.Empty)
 }
 
 // keptRule names the rules in a line.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -191,10 +190,18 @@ func listApprovals(v cli.View, _ operations.ApprovalQuery, page operation.List[o
 		fmt.Fprintln(v.Out, operations.ListApprovals.Empty)
 		return nil
 	}
-	w := tabwriter.NewWriter(v.Out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tKIND\tSTATE\tASKED\tUNTIL\tBY\tRISK\tWHAT")
+	w := v.Columns()
+	if v.Narrow() {
+		fmt.Fprintln(w, "ID\tSTATE\tASKED\tRISK\tWHAT")
+	} else {
+		fmt.Fprintln(w, "ID\tKIND\tSTATE\tASKED\tUNTIL\tBY\tRISK\tWHAT")
+	}
 	for _, shown := range page.Items {
 		x := remote.Question(shown)
+		if v.Narrow() {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", x.ID, standing(x), x.AskedAt.Local().Format("2006-01-02 15:04"), x.Risk, what(x))
+			continue
+		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.ID, shown.Kind, standing(x), x.AskedAt.Local().Format("2006-01-02 15:04"), until(x), x.AskedBy, x.Risk, what(x))
 	}
 	return w.Flush()

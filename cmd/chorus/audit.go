@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +12,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/permit"
 	"chorus/internal/text"
 	"chorus/internal/transport/cli"
 )
@@ -83,11 +83,20 @@ func showAudit(v cli.View, page auditPageJSON) error {
 		_, err := fmt.Fprintln(v.Out, operations.ListAudit.Empty)
 		return err
 	}
-	w := tabwriter.NewWriter(v.Out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "LINE\tAT\tBY\tAGENT\tDECISION\tACTION\tRULE\tDETAIL")
+	w := v.Columns()
+	if v.Narrow() {
+		fmt.Fprintln(w, "LINE\tAT\tBY\tDECISION\tACTION\tRULE")
+	} else {
+		fmt.Fprintln(w, "LINE\tAT\tBY\tAGENT\tDECISION\tACTION\tRULE\tDETAIL")
+	}
 	for _, l := range page.Lines {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.ID, l.At.Local().Format("2006-01-02 15:04:05"), cmp.Or(l.Principal.String(), "–"),
-			cmp.Or(l.Agent, "–"), l.Decision, clipLine(l.Action, 60), cmp.Or(clipLine(l.Rule, 40), "–"), clipLine(l.Detail, 60))
+		at, by := l.At.Local().Format("2006-01-02 15:04:05"), cmp.Or(l.Principal.String(), "–")
+		action, rule := clipLine(l.Action, 60), cmp.Or(permit.RuleName(l.Rule), clipLine(l.Rule, 40), "–")
+		if v.Narrow() {
+			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", l.ID, at, by, l.Decision, action, rule)
+			continue
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.ID, at, by, cmp.Or(l.Agent, "–"), l.Decision, action, rule, clipLine(l.Detail, 60))
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"chorus/internal/runsetup"
 	"chorus/internal/transport/repl"
 	"chorus/internal/transport/repl/history"
+	"chorus/internal/usage"
 )
 
 func (c *program) chatCommand() *cobra.Command {
@@ -28,12 +29,19 @@ Kill it whenever you like: chorus chat --session-id ID goes on with every word.`
   chorus chat -m anthropic/claude-sonnet-4-5
   chorus chat --mode review "look at the last commit"
   chorus chat --continue                     the last one of this directory
+  chorus chat --resume                       choose one of this directory
   chorus chat --session-id 01k…`,
 	}
 	o := c.talkFlags(cmd)
+	choose := cmd.Flags().Bool("resume", false, "choose a session to go on with from a list")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := checkTalk(cmd, o); err != nil {
 			return err
+		}
+		if *choose {
+			if err := c.checkChoice(o, args); err != nil {
+				return err
+			}
 		}
 		o.CanAsk, o.Warn = c.console.Interactive(), c.warn
 		ctx := cmd.Context()
@@ -44,7 +52,9 @@ Kill it whenever you like: chorus chat --session-id ID goes on with every word.`
 			if err := c.latest(ctx, a, o); err != nil {
 				return err
 			}
-			return again(o, strings.Join(args, " "), func(prompt string) error { return c.chatOnce(ctx, a, *o, prompt) })
+			return again(o, strings.Join(args, " "), func(prompt string) error {
+				return c.chatOnce(ctx, a, *o, repl.ChatOptions{Prompt: prompt, Pick: *choose && o.ID == ""})
+			})
 		})
 	}
 	return cmd
@@ -87,7 +97,20 @@ func again(o *runsetup.SessionOptions, prompt string, chat func(prompt string) e
 	}
 }
 
-func (c *program) chatOnce(ctx context.Context, a *app.App, o runsetup.SessionOptions, prompt string) error {
+// checkChoice says when there is nothing to choose with, or from.
+func (c *program) checkChoice(o *runsetup.SessionOptions, args []string) error {
+	switch {
+	case c.remote():
+		return &usage.Error{Err: errors.New("--resume is for sessions of this machine; on a server name one by --session-id (chorus thread list --server … shows them), or type /resume")}
+	case o.Continue || o.ID != "" || o.File != "" || len(args) > 0:
+		return &usage.Error{Err: errors.New("--resume lets you choose; leave --continue, --session, --session-id and the prompt out, or it")}
+	case !c.console.Interactive():
+		return &usage.Error{Err: errors.New("--resume needs a terminal to choose on; name a session by --session-id, or take the last by --continue")}
+	}
+	return nil
+}
+
+func (c *program) chatOnce(ctx context.Context, a *app.App, o runsetup.SessionOptions, chat repl.ChatOptions) error {
 	s, err := a.Sessions.OpenSession(ctx, o)
 	if err != nil {
 		return err
@@ -97,7 +120,8 @@ func (c *program) chatOnce(ctx context.Context, a *app.App, o runsetup.SessionOp
 		return err
 	}
 	s.GoOn()
-	code, err := repl.Chat(ctx, s, c.chatOptions(s.Info().Dir, repl.ChatOptions{Prompt: prompt, Head: s.Start, Remarks: s.Remarks()}))
+	chat.Head, chat.Remarks = s.Start, s.Remarks()
+	code, err := repl.Chat(ctx, s, c.chatOptions(s.Info().Dir, chat))
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -216,7 +215,7 @@ func readPins(parents, pins []string) ([]config.Pin, error) {
 }
 
 func (c *program) showRows(rows []config.Row, set bool) error {
-	w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
+	w := c.columns()
 	fmt.Fprintln(w, "KEY\tVALUE\tFROM")
 	for _, r := range rows {
 		if !set || r.Layer != config.BuiltIn.String() {

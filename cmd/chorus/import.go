@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -87,7 +86,7 @@ func (c *program) showTaken(taken []config.Taken, dry bool) error {
 	if c.json {
 		return c.printJSON(nonNil(taken))
 	}
-	w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
+	w := c.columns()
 	fmt.Fprintln(w, "FROM\tTO\tDONE\tREMARK")
 	for _, t := range taken {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.From, cmp.Or(t.To, "–"), t.Action, t.Detail)

@@ -164,6 +164,17 @@ func (c *program) out() io.Writer {
 	return markdown.NewCleaner(c.console.Out, false)
 }
 
+// width is that of the terminal that commands print on; 0: they print somewhere else.
+func (c *program) width() int {
+	if !c.console.OutTTY {
+		return 0
+	}
+	return c.console.Width()
+}
+
+// columns is where commands print tables.
+func (c *program) columns() *cli.Columns { return cli.NewColumns(c.out(), c.width()) }
+
 // styled is out for texts that bring their own colours.
 func (c *program) styled() io.Writer {
 	if !c.console.OutTTY {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -63,7 +62,7 @@ func (c *program) serverModels(ctx context.Context) error {
 		if c.json {
 			return c.printJSON(nonNil(list.Items))
 		}
-		w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
+		w := c.columns()
 		fmt.Fprintln(w, "MODEL\tREADY\tWINDOW\tOUTPUT\t$ IN\t$ OUT\tCAN")
 		for _, m := range list.Items {
 			ready := "no key"
@@ -92,7 +91,7 @@ func (c *program) heard(name string, o modelrouter.Offered) {
 }
 
 func (c *program) printModels(all provider.Catalog) error {
-	w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
+	w := c.columns()
 	fmt.Fprintln(w, "VENDOR\tKIND\tKEY\tLISTS\tPROVIDES")
 	for _, v := range all.Vendors {
 		provides := strings.Join(v.Provides, " ")
@@ -105,8 +104,17 @@ func (c *program) printModels(all provider.Catalog) error {
 		return err
 	}
 	fmt.Fprintln(c.out())
-	fmt.Fprintln(w, "MODEL\tWINDOW\tOUTPUT\t$ IN\t$ OUT\t$ CACHED\tCAN\tFROM")
+	narrow := cli.View{Width: c.width()}.Narrow()
+	if narrow {
+		fmt.Fprintln(w, "MODEL\tWINDOW\t$ IN\t$ OUT\tCAN")
+	} else {
+		fmt.Fprintln(w, "MODEL\tWINDOW\tOUTPUT\t$ IN\t$ OUT\t$ CACHED\tCAN\tFROM")
+	}
 	for _, m := range all.Models {
+		if narrow {
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", m.Name, m.Window, perMillion(m.Input), perMillion(m.OutputFor), strings.Join(m.Can, " "))
+			continue
+		}
 		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Window, m.Output, perMillion(m.Input), perMillion(m.OutputFor), perMillion(m.Cached), strings.Join(m.Can, " "), m.From)
 	}
 	if err := w.Flush(); err != nil {

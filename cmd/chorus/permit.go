@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -82,7 +81,7 @@ people's words are in one run, all of theirs must allow it.`,
 			if c.json {
 				return c.printJSON(got)
 			}
-			w := tabwriter.NewWriter(c.out(), 0, 4, 2, ' ', 0)
+			w := c.columns()
 			for _, r := range got.Limits {
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Part, r.Who, r.Profile, r.From)
 			}

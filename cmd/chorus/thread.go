@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +18,8 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/transport/cli"
+	"chorus/internal/transport/repl"
+	"chorus/internal/transport/repl/remote"
 )
 
 func (c *program) threadCommand() *cobra.Command {
@@ -70,7 +74,7 @@ func listThreads(v cli.View, _ operations.SessionQuery, list operation.List[oper
 	if v.Server != "" {
 		empty += " --server " + v.Server
 	}
-	return cli.WriteTable(v.Out, operations.ListSessions.TableOf(list), empty)
+	return cli.WriteTable(v, operations.ListSessions.TableOf(list), empty)
 }
 
 func clipLine(s string, n int) string {
@@ -81,11 +85,13 @@ func clipLine(s string, n int) string {
 	return s
 }
 
-// threadShow reads the journal for people, and the event stream for scripts: two operations in one command.
+// threadShow reads a conversation: as people talk, as its journal, or as the events that scripts read.
 func (c *program) threadShow() *cobra.Command {
-	return c.jsonFlag(&cobra.Command{
-		Use: "show ID", Short: "Show a thread's journal", Args: exactly(1),
-		Example: "  chorus thread show 01k3            a unique beginning of the id is enough",
+	events := false
+	cmd := c.jsonFlag(&cobra.Command{
+		Use: "show ID", Short: "Read a conversation, or its journal", Args: exactly(1),
+		Long:    "Shows who said what, with a line for each call and what each run came to.\nWith --events it shows the journal that this follows from.",
+		Example: "  chorus thread show 01k3            a unique beginning of the id is enough\n  chorus thread show 01k3 --events",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.execute(cmd.Context(), func(to cli.Connection) error {
 				s, err := findSession(cmd.Context(), to, args[0])
@@ -97,10 +103,31 @@ func (c *program) threadShow() *cobra.Command {
 				if c.json {
 					return writeObjects(cmd.Context(), to, s, w)
 				}
-				return writeJournal(cmd.Context(), to, s, w)
+				if events {
+					return writeJournal(cmd.Context(), to, s, w)
+				}
+				return c.writeConversation(cmd.Context(), to, s, w)
 			})
 		},
 	})
+	cmd.Flags().BoolVar(&events, "events", false, "every event of the journal, a line each")
+	return cmd
+}
+
+// writeConversation shows what was said and done.
+func (c *program) writeConversation(ctx context.Context, to cli.Connection, s operations.Session, w *bufio.Writer) error {
+	head := []string{s.ID, s.Agent, s.Status, s.WorkspacePath}
+	fmt.Fprintf(w, "%s\n%s\n\n", clipLine(cmp.Or(s.Title, "(nothing was said)"), 100), strings.Join(slices.DeleteFunc(head, func(p string) bool { return p == "" }), " · "))
+	view, err := remote.Open(ctx, to, to.Caller, remote.Options{ID: s.ID})
+	if err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	con := c.console
+	con.Out = c.styled()
+	return repl.Show(ctx, view, s.Seq, con)
 }
 
 // findSession finds a session by its id or a unique beginning of it.

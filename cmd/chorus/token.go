@@ -62,7 +62,7 @@ func listTokens(v cli.View, _ operation.None, list operation.List[operations.Tok
 	for _, x := range list.Items {
 		t.Rows = append(t.Rows, []string{x.Name, strings.Join(scopesOf(x), ","), day(x.CreatedAt), day(x.UsedAt), tokenState(x), x.ID})
 	}
-	return cli.WriteTable(v.Out, t, operations.ListTokens.Empty)
+	return cli.WriteTable(v, t, operations.ListTokens.Empty)
 }
 
 func day(t time.Time) string {

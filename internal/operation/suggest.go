@@ -126,5 +126,9 @@ func Complete(ctx context.Context, to Executor, by Caller, noun, text string) (s
 	case len(list.Items) == 1:
 		return text, nil
 	}
-	return text, InvalidField(noun, "%d %ss begin with %s; give more of the name", len(list.Items), noun, text)
+	some := strings.Join(list.Items[:min(len(list.Items), 5)], ", ")
+	if len(list.Items) > 5 {
+		some += ", …"
+	}
+	return text, InvalidField(noun, "%d %ss begin with %s (%s); give more of the name", len(list.Items), noun, text, some)
 }

@@ -276,7 +276,7 @@ var (
 				"one as it is. Both work in the same directory. An answer whose calls were not done by then is\n" +
 				"left out.",
 			Example: "  chorus thread fork 01k3                up to its end\n" +
-				"  chorus thread fork 01k3 --at 12        up to event 12; chorus thread show has the numbers"}}}, Sessions.Fork)
+				"  chorus thread fork 01k3 --at 12        up to event 12; chorus thread show --events has the numbers"}}}, Sessions.Fork)
 
 	Attach = operation.NewUpload(operation.Info{Name: "session.attach", Help: "Upload a file that a later message names",
 		Doc: "The bytes as they are, or one file of a form.", Scope: operation.Chat, Effect: operation.Creates, Errors: []operation.Kind{operation.Conflict},

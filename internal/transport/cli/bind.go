@@ -159,14 +159,16 @@ func setFlag(cmd *cobra.Command, name string, f operation.Field, into reflect.Va
 	return err
 }
 
-// wholeNames completes the beginnings of names.
+// wholeNames completes the beginnings of names. An id may be given as short as tables show it; to destroy something no less is enough.
 func (b *bound) wholeNames(ctx context.Context, to Connection, in reflect.Value) error {
-	if b.d.Effect == operation.Destroys {
-		return nil
-	}
 	for _, f := range b.d.Fields() {
 		at := in.FieldByIndex(f.Index)
-		if !slices.Contains(b.o.Prefixes, f.Noun) || at.Kind() != reflect.String || at.String() == "" {
+		if f.Noun == "" || at.Kind() != reflect.String || at.String() == "" {
+			continue
+		}
+		destroys := b.d.Effect == operation.Destroys
+		short := beginsID(at.String()) && (!destroys || len(at.String()) >= shortID)
+		if !short && (destroys || !slices.Contains(b.o.Prefixes, f.Noun)) {
 			continue
 		}
 		name, err := operation.Complete(ctx, to, to.Caller, f.Noun, at.String())

@@ -39,6 +39,15 @@ type Options struct {
 	Flags func(*cobra.Command)
 	// Prefixes are the nouns of which a unique beginning is enough, except to destroy.
 	Prefixes []string
+	// Width is that of the terminal, where output goes to one; nil or 0: it does not, and tables are as wide as they need.
+	Width func() int
+}
+
+func (o Options) width() int {
+	if o.Width == nil {
+		return 0
+	}
+	return o.Width()
 }
 
 // Commands makes cobra commands. It belongs to one goroutine.
@@ -56,7 +65,17 @@ func New(o Options) *Commands {
 type View struct {
 	Out, Err io.Writer
 	Server   string // "": the home of this machine
+	Width    int    // of the terminal; 0: it is none
 }
+
+// Narrow reports whether a wide table would lose too much of each cell: then the columns that matter least are better left out.
+func (v View) Narrow() bool { return v.Width > 0 && v.Width < narrow }
+
+// narrow is where eight columns begin to be too many.
+const narrow = 110
+
+// Columns writes a table that fits the view.
+func (v View) Columns() *Columns { return NewColumns(v.Out, v.Width) }
 
 type override struct {
 	render  func(v View, in, out any) error

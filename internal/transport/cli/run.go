@@ -9,12 +9,10 @@ import (
 	"os"
 	"reflect"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"chorus/internal/operation"
-	"chorus/internal/text"
 )
 
 func (b *bound) run(cmd *cobra.Command, args []string) error {
@@ -35,7 +33,7 @@ func (b *bound) run(cmd *cobra.Command, args []string) error {
 		err = b.change(ctx, to, in, args)
 	}
 	if err == nil {
-		err = b.show(ctx, to, in, View{Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr(), Server: to.Server})
+		err = b.show(ctx, to, in, View{Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr(), Server: to.Server, Width: b.o.width()})
 	}
 	if b.own.usage && err != nil && operation.KindOf(err) == operation.Invalid {
 		err = b.o.Usage(err)
@@ -74,7 +72,7 @@ func (b *bound) print(v View, in, out any) error {
 		_, err := fmt.Fprintln(v.Out, operation.Sentence(b.d.Done, in, out))
 		return err
 	}
-	return WriteTable(v.Out, b.d.TableOf(out), b.d.Empty)
+	return WriteTable(v, b.d.TableOf(out), b.d.Empty)
 }
 
 // whole executes the operation; of a list it reads as many pages as it takes.
@@ -136,27 +134,4 @@ func PrintJSON(w io.Writer, v any) error {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
-}
-
-// WriteTable writes a table in columns; empty is said of a list without rows.
-func WriteTable(w io.Writer, t operation.Table, empty string) error {
-	if len(t.Rows) == 0 {
-		if empty == "" {
-			return nil
-		}
-		_, err := fmt.Fprintln(w, empty)
-		return err
-	}
-	columns := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	if t.Head != nil {
-		fmt.Fprintln(columns, strings.Join(t.Head, "\t"))
-	}
-	for _, row := range t.Rows {
-		cells := make([]string, len(row))
-		for i, cell := range row {
-			cells[i] = text.OneLine(cell) // what others wrote must not steer the terminal
-		}
-		fmt.Fprintln(columns, strings.Join(cells, "\t"))
-	}
-	return columns.Flush()
 }

@@ -30,6 +30,8 @@ type ChatOptions struct {
 	Remember            func(input string) error
 	// Editor is the command that the input is opened with by Ctrl-G; "": there is none.
 	Editor string
+	// Pick begins with the choice of another session.
+	Pick bool
 	// Commands are further slash commands that the session answers.
 	Commands []Command
 	// Remarks are shown as they come; nil: there are none.

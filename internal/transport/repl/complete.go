@@ -207,10 +207,11 @@ func (w *window) menuLines() []string {
 	}
 	limit := min(menuRows, max(w.tallest()-4, 1), len(w.menu.list))
 	from := min(max(w.menu.at-limit/2, 0), len(w.menu.list)-limit)
-	column := 0
+	label, about := 0, 0
 	for _, c := range w.menu.list {
-		column = max(column, min(markdown.Width(c.Label), w.room()/3))
+		label, about = max(label, markdown.Width(c.Label)), max(about, markdown.Width(c.About))
 	}
+	column := min(label, max(w.room()/3, w.room()-4-about)) // what is said beside it gives first
 	var out []string
 	for i, c := range w.menu.list[from : from+limit] {
 		label := markdown.Truncate(c.Label, column)

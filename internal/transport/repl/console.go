@@ -56,6 +56,12 @@ func (c Console) size() (width, height int) {
 	return max(width, 10), max(height, 4)
 }
 
+// Width is how many columns the terminal has.
+func (c Console) Width() int {
+	w, _ := c.size()
+	return w
+}
+
 // room is the width of lines: the last column stays free, since writing there
 // makes some terminals wrap and some not.
 func (c Console) room() int {

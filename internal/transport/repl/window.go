@@ -18,17 +18,18 @@ import (
 // belong to the terminal from then on; the window itself is only what may still
 // change: the end of an answer, what is going on, questions and the input.
 type window struct {
-	ctx       context.Context
-	s         Session
-	color     bool
-	all       []Command
-	first     string // a prompt to send at the start
-	head      int64  // history ends here
-	tell      func(input string) error
-	editor    string // the person's own
-	presenter *presenter
-	md        *markdown.Renderer
-	now       func() time.Time
+	ctx        context.Context
+	s          Session
+	color      bool
+	all        []Command
+	first      string // a prompt to send at the start
+	picksFirst bool   // another session is chosen before that
+	head       int64  // history ends here
+	tell       func(input string) error
+	editor     string // the person's own
+	presenter  *presenter
+	md         *markdown.Renderer
+	now        func() time.Time
 
 	width, height int
 	above         []string // lines to be printed above
@@ -110,7 +111,7 @@ func newWindow(ctx context.Context, s Session, o ChatOptions) *window {
 		ctx: ctx, s: s, color: o.Console.Color, head: o.Head, first: o.Prompt, tell: o.Remember,
 		all:       append(Commands(ctx, s), o.Commands...),
 		presenter: newPresenter(s.Label), now: time.Now, input: newEditor(o.History), own: map[string]bool{},
-		everywhere: o.Everywhere, editor: o.Editor,
+		everywhere: o.Everywhere, editor: o.Editor, picksFirst: o.Pick,
 	}
 	w.print = func(lines []string) tea.Cmd {
 		text := strings.Join(lines, "\n")
@@ -150,6 +151,9 @@ func (w *window) greeting() []string {
 func (w *window) Init() tea.Cmd {
 	w.printing = true
 	drawn := w.after(fewFrames, printedMsg{})
+	if w.picksFirst {
+		return tea.Batch(drawn, w.pick("resume"))
+	}
 	if strings.TrimSpace(w.first) == "" {
 		return drawn
 	}

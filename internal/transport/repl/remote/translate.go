@@ -9,15 +9,10 @@ import (
 )
 
 // back turns the objects of one number into the event that they came from, as far as
-// the terminal looks at it; nil: there is nothing in it for the terminal.
+// the terminal looks at it; without a body there is nothing in it for the terminal but its number.
 func back(group []feed.Item) *chat.Event {
 	last := group[len(group)-1].Header()
-	ev := &chat.Event{Seq: last.Seq, At: last.At, Run: last.Run}
-	ev.Body = body(group)
-	if ev.Body == nil {
-		return nil
-	}
-	return ev
+	return &chat.Event{Seq: last.Seq, At: last.At, Run: last.Run, Body: body(group)}
 }
 
 func body(group []feed.Item) chat.Body {

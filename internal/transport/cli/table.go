@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"chorus/internal/markdown"
+	"chorus/internal/operation"
+	"chorus/internal/text"
+)
+
+// How short an id becomes on a terminal. The first ten letters are the millisecond in which it was made, so twelve are as good as all.
+const (
+	idLength  = 26
+	shortID   = 12
+	leastID   = 6 // what is taken for the beginning of one
+	leastCell = 6 // how narrow a column may become
+	gap       = 2 // between columns
+)
+
+// Columns writes lines of cells that are separated by tabs, as text/tabwriter does. On a terminal they fit its width: ids become their
+// unique beginnings, and what is too long is cut, the widest column first.
+type Columns struct {
+	w     io.Writer
+	width int
+	text  bytes.Buffer
+}
+
+// NewColumns writes to w. width is the terminal's; 0: it is none, and nothing is cut.
+func NewColumns(w io.Writer, width int) *Columns { return &Columns{w: w, width: width} }
+
+func (c *Columns) Write(p []byte) (int, error) { return c.text.Write(p) }
+
+// Flush writes what came since the last one, as one table.
+func (c *Columns) Flush() error {
+	defer c.text.Reset()
+	if c.width <= 0 {
+		w := tabwriter.NewWriter(c.w, 0, 4, gap, ' ', 0)
+		if _, err := w.Write(c.text.Bytes()); err != nil {
+			return err
+		}
+		return w.Flush()
+	}
+	var rows [][]string
+	for line := range strings.SplitSeq(strings.TrimSuffix(c.text.String(), "\n"), "\n") {
+		rows = append(rows, strings.Split(line, "\t"))
+	}
+	shortenIDs(rows)
+	widths := natural(rows)
+	if total(widths) > c.width-1 {
+		shortenTimes(rows)
+		widths = natural(rows)
+		fit(widths, c.width-1)
+	}
+	for _, row := range rows {
+		if _, err := fmt.Fprintln(c.w, strings.TrimRight(layOut(row, widths), " ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// layOut pads and cuts the cells of a row. A row of one cell is a remark and stays as it is.
+func layOut(row []string, widths []int) string {
+	if len(row) == 1 {
+		return row[0]
+	}
+	var out strings.Builder
+	for i, cell := range row {
+		if markdown.Width(cell) > widths[i] {
+			cell = markdown.Truncate(cell, widths[i])
+		}
+		out.WriteString(cell + strings.Repeat(" ", max(widths[i]-markdown.Width(cell), 0)+gap))
+	}
+	return out.String()
+}
+
+// natural is how wide each column would be.
+func natural(rows [][]string) (widths []int) {
+	for _, row := range rows {
+		for i, cell := range row {
+			if len(row) == 1 {
+				continue
+			}
+			for len(widths) <= i {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], markdown.Width(cell))
+		}
+	}
+	return widths
+}
+
+func total(widths []int) int {
+	sum := gap * (len(widths) - 1)
+	for _, w := range widths {
+		sum += w
+	}
+	return sum
+}
+
+// fit makes columns narrower until they fit into room, the widest one first. The first one has the names of things and gives last, once
+// it takes half of the room.
+func fit(widths []int, room int) {
+	for total(widths) > room {
+		widest := -1
+		for i, w := range widths {
+			least := leastCell
+			if i == 0 {
+				least = room / 2
+			}
+			if w > least && (widest < 0 || w > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return // a very narrow terminal wraps
+		}
+		widths[widest]--
+	}
+}
+
+// shortenTimes leaves the year and the seconds out of times.
+func shortenTimes(rows [][]string) {
+	for _, row := range rows {
+		for i, cell := range row {
+			for _, layout := range []string{"2006-01-02 15:04", "2006-01-02 15:04:05"} {
+				if at, err := time.Parse(layout, cell); err == nil {
+					row[i] = at.Format("01-02 15:04")
+				}
+			}
+		}
+	}
+}
+
+// shortenIDs cuts the ids in a column to beginnings that are different from each other.
+func shortenIDs(rows [][]string) {
+	columns := 0
+	for _, row := range rows {
+		columns = max(columns, len(row))
+	}
+	for column := range columns {
+		var at []int
+		for i, row := range rows {
+			if column < len(row) && len(row) > 1 && isID(row[column]) {
+				at = append(at, i)
+			}
+		}
+		n := shortID
+		for n < idLength && !unique(rows, at, column, n) {
+			n++
+		}
+		for _, i := range at {
+			rows[i][column] = rows[i][column][:n]
+		}
+	}
+}
+
+// unique reports whether different ids have different beginnings of n letters.
+func unique(rows [][]string, at []int, column, n int) bool {
+	seen := map[string]string{}
+	for _, i := range at {
+		id := rows[i][column]
+		if have, ok := seen[id[:n]]; ok && have != id {
+			return false
+		}
+		seen[id[:n]] = id
+	}
+	return true
+}
+
+// isID reports whether a cell is one of our ids: a ULID in small letters.
+func isID(cell string) bool {
+	return len(cell) == idLength && idLetters(cell) && (cell[0] >= '0' && cell[0] <= '7')
+}
+
+// beginsID reports whether a word could be the beginning of an id.
+func beginsID(word string) bool {
+	word = strings.ToLower(word)
+	return len(word) >= leastID && len(word) < idLength && idLetters(word) && word[0] >= '0' && word[0] <= '7'
+}
+
+func idLetters(s string) bool {
+	return strings.Trim(s, "0123456789abcdefghjkmnpqrstvwxyz") == ""
+}
+
+// WriteTable writes a table in columns that fit the view; empty is said of a list without rows. One without a head tells of one thing,
+// and nothing of that is cut.
+func WriteTable(v View, t operation.Table, empty string) error {
+	if len(t.Rows) == 0 {
+		if empty == "" {
+			return nil
+		}
+		_, err := fmt.Fprintln(v.Out, empty)
+		return err
+	}
+	columns := v.Columns()
+	if t.Head == nil {
+		columns.width = 0
+	} else {
+		fmt.Fprintln(columns, strings.Join(t.Head, "\t"))
+	}
+	for _, row := range t.Rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = text.OneLine(cell) // what others wrote must not steer the terminal
+		}
+		fmt.Fprintln(columns, strings.Join(cells, "\t"))
+	}
+	return columns.Flush()
+}

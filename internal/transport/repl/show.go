@@ -1,0 +1,122 @@
+package repl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"chorus/internal/markdown"
+)
+
+// Show prints a conversation up to an event, for somebody who reads it later: who said what, a line for each call, what each run came to.
+func Show(ctx context.Context, s Session, upTo int64, con Console) error {
+	if upTo == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx) // the watch ends with the last event
+	defer cancel()
+	r := &reader{con: con, presenter: newPresenter(s.Label), color: con.Color && con.OutTTY, width: 100, agent: s.Info().Agent}
+	if con.OutTTY {
+		r.width = con.room()
+	}
+	for item, err := range s.Watch(ctx, 0) {
+		if err != nil {
+			return err
+		}
+		if item.Event == nil {
+			continue
+		}
+		for _, n := range r.presenter.tell(item) {
+			r.show(n)
+		}
+		if item.Event.Seq >= upTo {
+			for _, seq := range r.presenter.order {
+				r.say("waiting: ", r.presenter.prompts[seq].text, faint)
+			}
+			return r.err
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return errors.New("the conversation ended before its last event was read")
+}
+
+// reader writes news as a transcript.
+type reader struct {
+	con       Console
+	presenter *presenter
+	color     bool
+	width     int
+	agent     string
+	speaker   string // who spoke last
+	flow      flow
+	err       error
+}
+
+func (r *reader) print(t texture, lines ...string) {
+	for _, line := range r.flow.next(t, lines) {
+		if _, err := io.WriteString(r.con.Out, strings.TrimRight(line, " ")+"\n"); err != nil && r.err == nil {
+			r.err = fmt.Errorf("write: %w", err)
+		}
+	}
+}
+
+func (r *reader) say(mark, text, code string) {
+	lines := say(mark, text, r.width)
+	for i := range lines {
+		lines[i] = ink(r.color, code, lines[i])
+	}
+	r.print(aside, lines...)
+}
+
+// speaks names whoever speaks now, unless it was they who spoke last.
+func (r *reader) speaks(name string) {
+	if r.speaker == name {
+		return
+	}
+	if r.speaker != "" {
+		r.print(blank, "")
+	}
+	r.speaker = name
+	r.print(blank, ink(r.color, strong, markdown.Truncate(name, r.width)))
+}
+
+func (r *reader) show(n news) {
+	switch n := n.(type) {
+	case heard:
+		name := n.from.Name
+		if name == "" {
+			name = n.from.ID
+		}
+		r.speaks(name)
+		r.say("  ", n.text, "")
+	case wroteAll:
+		if strings.TrimSpace(n.text) == "" {
+			return
+		}
+		r.speaks(r.agent)
+		md := markdown.New(r.width-2, r.color)
+		lines := append(md.Write(n.text), md.Close()...)
+		if !r.color {
+			lines = markdown.Wrap(strings.TrimSpace(n.text), r.width-2)
+		}
+		r.print(prose, indent(lines, "  ", "  ")...)
+	case finished:
+		r.speaks(r.agent)
+		r.print(action, indent(strings.Split(toolLine(n, r.width-2, r.color), "\n"), "  ", "  ")...)
+	case settled:
+		r.speaks(r.agent)
+		r.say("  ", settledWords(n), faint)
+	case remark:
+		r.say("  • ", n.text, faint)
+	case ended:
+		if words := endWords(n.RunEnded); words != "" {
+			r.say("  ✗ ", words, red)
+		}
+		r.say("  ", sumWords(n.RunEnded), faint)
+	case wrote, wroteVoid, began, asked, opened: // what comes of them is shown
+	}
+}
