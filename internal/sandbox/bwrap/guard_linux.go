@@ -75,7 +75,7 @@ func (v *view) guardTree(dir string) error {
 	case info.Mode()&os.ModeSymlink != 0:
 		v.watch(dotGit, link)
 	}
-	real, err := filepath.EvalSymlinks(dotGit)
+	real, err := withoutLinks(dotGit)
 	switch {
 	case err != nil: // it leads nowhere
 		return nil

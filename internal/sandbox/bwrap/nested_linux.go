@@ -156,7 +156,7 @@ func resolveGit(path string) (gitDir, common string) {
 	case err != nil:
 		return "", ""
 	case info.IsDir():
-		if gitDir, err = filepath.EvalSymlinks(path); err != nil {
+		if gitDir, err = withoutLinks(path); err != nil {
 			return "", ""
 		}
 	default:
@@ -172,7 +172,7 @@ func resolveGit(path string) (gitDir, common string) {
 	if !filepath.IsAbs(common) {
 		common = filepath.Join(gitDir, common)
 	}
-	if common, err = filepath.EvalSymlinks(common); err != nil {
+	if common, err = withoutLinks(common); err != nil {
 		return gitDir, gitDir
 	}
 	return gitDir, common

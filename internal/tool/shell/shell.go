@@ -11,6 +11,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"chorus/internal/permit/canonical"
@@ -39,7 +40,11 @@ type input struct {
 type bash struct {
 	run  sandbox.Executor
 	opts Options
+	last atomic.Pointer[written]
 }
+
+// written is a command as it came, and its canonical text.
+type written struct{ command, text string }
 
 // New is the bash tool on an executor.
 func New(run sandbox.Executor, opts Options) tool.Tool {
@@ -48,28 +53,34 @@ func New(run sandbox.Executor, opts Options) tool.Tool {
 		Name: "bash", Description: prose, Risk: tool.High,
 		Aliases: b.aliases(),
 		Access: func(in input) []tool.Access {
-			command := canonicalOf(in.Command)
+			command := b.canonical(in.Command)
 			return []tool.Access{{Tool: "bash", Detail: command, Command: command}}
 		},
-		Label: label,
+		Label: b.label,
 		Run:   b.call,
 	})
 }
 
-// canonicalOf is the text that is judged, shown and run. A command that has none is all of that as it was written:
-// whoever judges it finds it opaque.
-func canonicalOf(command string) string {
-	if text, err := canonical.Text(command); err == nil {
-		return text
+// canonical is the text that is judged, shown and run. A command that has none is all of that as it was written:
+// whoever judges it finds it opaque. The last one is remembered, since a call asks for it several times and a long script
+// takes milliseconds.
+func (b *bash) canonical(command string) string {
+	if last := b.last.Load(); last != nil && last.command == command {
+		return last.text
 	}
-	return command
+	text, err := canonical.Text(command)
+	if err != nil {
+		text = command
+	}
+	b.last.Store(&written{command, text})
+	return text
 }
 
 // label is the description, or the command's first line; what follows that line is said to be there.
-func label(in input) string {
+func (b *bash) label(in input) string {
 	what := strings.TrimSpace(in.Description)
 	if what == "" {
-		first, rest, _ := strings.Cut(strings.TrimSpace(canonicalOf(in.Command)), "\n")
+		first, rest, _ := strings.Cut(strings.TrimSpace(b.canonical(in.Command)), "\n")
 		if what = "$ " + first; rest != "" {
 			what += " …"
 		}
@@ -88,7 +99,7 @@ func (b *bash) call(ctx context.Context, in input) (tool.Result, error) {
 	call := tool.CallFrom(ctx)
 	watch := &progress{send: call.Progress}
 	res, err := b.run.Run(ctx, sandbox.Command{
-		Shell: canonicalOf(in.Command), Dir: b.opts.Dir, Roots: b.opts.Roots, Env: b.opts.Env, Timeout: timeout,
+		Shell: b.canonical(in.Command), Dir: b.opts.Dir, Roots: b.opts.Roots, Env: b.opts.Env, Timeout: timeout,
 		Call: call.Key, Merge: call.Streams == nil, OnOutput: watch.add,
 	})
 	if err != nil {
