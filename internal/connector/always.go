@@ -38,7 +38,7 @@ func (b *Bot) proposeAlways(ctx context.Context, id string, by chat.Principal) p
 		return says("This question is not known any more.")
 	}
 	if a.State != approval.Open {
-		return says("Too late: " + a.Ended() + ".")
+		return says(b.tooLate(a))
 	}
 	if _, err := approval.Weigh(a, by, true); errors.Is(err, approval.ErrMayNot) {
 		return says(b.mayNot(a, by))

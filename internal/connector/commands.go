@@ -220,7 +220,7 @@ func (b *Bot) decide(ctx context.Context, id string, by chat.Principal, yes bool
 	}
 	if errors.Is(err, journal.ErrSettled) {
 		if now, rerr := b.Backend.Approval(ctx, id); rerr == nil {
-			return "Too late: " + now.Ended() + "."
+			return b.tooLate(now)
 		}
 	}
 	switch {
@@ -230,6 +230,15 @@ func (b *Bot) decide(ctx context.Context, id string, by chat.Principal, yes bool
 		return b.UserMessage(err)
 	}
 	return ""
+}
+
+// tooLate says how an approval was answered that somebody else has answered already.
+func (b *Bot) tooLate(a approval.Approval) string {
+	how := a.Ended()
+	if a.AnsweredBy != "" {
+		how = strings.ReplaceAll(how, a.AnsweredBy, b.MentionPeople(a.AnsweredBy))
+	}
+	return "Too late: " + how + "."
 }
 
 // UserMessage is an error for people: what is wrong with their request, what the platform
@@ -251,7 +260,8 @@ func (b *Bot) UserMessage(err error) string {
 	case errors.As(err, &theirs):
 		text = b.caps.Label + " does not answer as it should; say it again in a moment"
 	default:
-		text = "something failed inside Chorus (" + split.Clip(err.Error(), 300) + "); say it again in a moment"
+		b.Log.Error("what somebody asked for failed", "event", "request_failed", "error", err)
+		text = "something failed inside Chorus, and its log says why; say it again in a moment"
 	}
 	return render.SignNot + " " + split.Clip(text, 500)
 }

@@ -168,7 +168,7 @@ func TestErrorsAreToldPlainly(t *testing.T) {
 		{fmt.Errorf("list: %w", context.DeadlineExceeded), "took too long"},
 		{answered(outbox.Forbidden, "Missing Permissions"), "Discord refused it: Missing Permissions"},
 		{answered(outbox.Temporary, ""), "Discord does not answer as it should"},
-		{errors.New("disk I/O error"), "something failed inside Chorus (disk I/O error); say it again"},
+		{errors.New("disk I/O error"), "something failed inside Chorus, and its log says why; say it again"},
 	} {
 		if got := fakeBot(t, Backend{}).UserMessage(c.err); !strings.Contains(got, c.want) || !strings.HasPrefix(got, render.SignNot) || split.Length(got) > 510 {
 			t.Errorf("%v is told as %q", c.err, got)

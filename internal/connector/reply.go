@@ -90,7 +90,7 @@ func (b *Bot) answerBy(ctx context.Context, m room.Message, thread chat.ThreadID
 	if !plain {
 		return false, nil // the approval is decided: these are words for the conversation
 	}
-	return true, b.answerTo(ctx, m, "Too late: "+a.Ended()+".")
+	return true, b.answerTo(ctx, m, b.tooLate(a))
 }
 
 // acknowledge shows that an answer was taken: by a reaction, or in words where there are none.

@@ -118,7 +118,7 @@ func (g *Gate) propose(ctx context.Context, q approval.Approval, by chat.Princip
 	if err != nil {
 		return approval.Always{}, row, err
 	}
-	out := approval.Always{Where: fmt.Sprintf("on the words of %s alone, agent %s in %s", by, row.Agent, row.Dir)}
+	out := approval.Always{Where: fmt.Sprintf("for you alone, with agent %s in %s", row.Agent, row.Dir)}
 	if out.Never = g.Never(q, by); out.Never != "" {
 		return out, row, nil
 	}
@@ -144,7 +144,7 @@ func (g *Gate) Never(q approval.Approval, by chat.Principal) string {
 	case state != approval.Approved || q.NeedsTwo():
 		return "two people must say yes each time"
 	case q.AskedBy.String() != by.String() || q.AskedBy.For != nil:
-		return fmt.Sprintf("it was asked on the words of %s, and what you allow for good holds for yours alone", q.AskedBy)
+		return "somebody else asked for it, and what you allow for good holds for you alone"
 	}
 	for _, action := range q.Actions {
 		if g.Logs.Redactor().Text(action) != action {

@@ -202,7 +202,7 @@ func TestNeverKept(t *testing.T) {
 		{approval.Approval{AskedBy: ada, Actions: []string{"tool:bash:make"}}, ""},
 		{approval.Approval{AskedBy: ada, Who: "two"}, "two people"},
 		{approval.Approval{AskedBy: ada, Who: "role:admin"}, "may not answer"},
-		{approval.Approval{AskedBy: eve}, "on the words of discord:eve"},
+		{approval.Approval{AskedBy: eve}, "somebody else asked for it"},
 		{approval.Approval{AskedBy: ada, Actions: []string{"tool:bash:curl -H 'Authorization: Bearer sk-ant-api03-" + strings.Repeat("aB3dE5fG7h", 9) + "'"}}, "a secret"},
 	} {
 		if got := a.Gate.Never(c.q, ada); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {

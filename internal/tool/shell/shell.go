@@ -157,7 +157,11 @@ func render(res sandbox.Result, timeout time.Duration) (text string, failed bool
 		notes = append(notes, fmt.Sprintf("[exit code %d]", res.ExitCode))
 	}
 	if res.Left > 0 {
-		notes = append(notes, fmt.Sprintf("[%d background processes were ended with the command]", res.Left))
+		ended := "1 background process was"
+		if res.Left > 1 {
+			ended = fmt.Sprintf("%d background processes were", res.Left)
+		}
+		notes = append(notes, "["+ended+" ended with the command]")
 	}
 	return strings.Join(notes, "\n"), failed
 }

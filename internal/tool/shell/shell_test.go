@@ -58,7 +58,7 @@ func TestBash(t *testing.T) {
 		{"only a code", "bash", `{"command":"exit 1"}`, "[exit code 1]", false},
 		{"timeout", "bash", `{"command":"echo part; sleep 30","timeout":1.5}`, "part\n[timed out after 1.5s; the command and its children were ended, a longer timeout may be given]", true},
 		{"timeout as text", "bash", `{"command":"sleep 30","timeout":"0.2"}`, "[timed out after 0.2s; the command and its children were ended, a longer timeout may be given]", true},
-		{"background", "bash", `{"command":"sleep 300 >/dev/null 2>&1 & echo on"}`, "on\n[1 background processes were ended with the command]", false},
+		{"background", "bash", `{"command":"sleep 300 >/dev/null 2>&1 & echo on"}`, "on\n[1 background process was ended with the command]", false},
 		{"many lines", "bash", `{"command":"cat <<E\nx\nE\nexit 0"}`, "x", false},
 		{"empty", "bash", `{"command":" "}`, "The command is empty.", true},
 		{"their command", "run_command", `{"command":"echo a; pwd | sed 's/.*\\///'","cwd":"my sub","timeoutSec":5}`, "a\nmy sub", false},

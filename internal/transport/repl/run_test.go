@@ -179,7 +179,7 @@ var scripts = []script{
 }
 
 func offers(f *fake) {
-	f.always = approval.Always{Where: "on the words of local:ada alone, agent helper in /repo", Steps: []approval.Step{
+	f.always = approval.Always{Where: "for you alone, with agent helper in /repo", Steps: []approval.Step{
 		{Rules: []string{`tool:bash:go test \./\.\.\.`}, Means: "exactly this", Still: []string{"go test other", "sudo go test ./..."}},
 		{Rules: []string{`tool:bash:go test(?: .*)?`}, Means: "go test with any arguments", Also: []string{"go test other"}, Still: []string{"sudo go test ./..."}},
 	}}
