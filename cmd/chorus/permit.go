@@ -11,6 +11,7 @@ import (
 	"chorus/internal/gate"
 	"chorus/internal/permit"
 	"chorus/internal/permit/always"
+	"chorus/internal/transport/cli"
 )
 
 func (c *program) permitCommand() *cobra.Command {
@@ -60,7 +61,10 @@ func (c *program) permitCommand() *cobra.Command {
 		sub.Flags().StringVar(&who.Channel, "channel", "", "judge in this channel")
 	}
 	cmd.AddCommand(check, explain, narrow, c.permitRights(), c.allowedCommand())
-	return c.hang(cmd, allowedOverrides)
+	return c.hang(cmd, func(commands *cli.Commands) {
+		allowedOverrides(commands)
+		profileOverrides(commands)
+	})
 }
 
 func (c *program) permitRights() *cobra.Command {

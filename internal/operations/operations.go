@@ -10,7 +10,7 @@ import "chorus/internal/operation"
 
 // All is every operation, in the order of the API's document.
 func All() *operation.Set {
-	return operation.Collect(sessions(), history(), approvals(), rules(), agents(), records(), system(), tokens(), schedules(), memories(), skills(), hooks(), processes(), mcpServers(), projects(), tasks(), plans(), gitCommands(), workspaces(), notes(), workers(), nodes())
+	return operation.Collect(sessions(), history(), approvals(), rules(), profiles(), agents(), records(), system(), tokens(), schedules(), memories(), skills(), hooks(), processes(), mcpServers(), projects(), tasks(), plans(), gitCommands(), workspaces(), notes(), workers(), nodes())
 }
 
 // Groups say what the chat commands with the same first word are about.

@@ -42,6 +42,7 @@ type NewSession struct {
 	Sandbox       string `json:"sandbox,omitempty" maxLen:"32" doc:"host, bwrap or docker"`
 	Mode          string `json:"mode,omitempty" maxLen:"32" doc:"plan, review, implement or verify"`
 	Title         string `json:"title,omitempty" maxLen:"200" doc:"what lists call it"`
+	Message       string `json:"message,omitempty" maxLen:"1000000" cli:"-" slash:"-" doc:"what is said first in it; left out: nothing"`
 	MaxIterations int    `json:"maxIterations,omitempty" min:"0" max:"10000" doc:"how many rounds a run may take; 0: the agent's"`
 	Key           string `json:"-" key:"true"` // the same key creates the same session
 	// History is what was said elsewhere before; it begins the session. It cannot be sent over the wire.
@@ -193,7 +194,9 @@ type SessionChange struct {
 type ForkRequest struct {
 	ID    string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
 	AtSeq int64  `json:"atSeq,omitempty" min:"1" max:"9007199254740991" cli:"at" doc:"the last number that the fork shares; left out: the last there is"`
-	Key   string `json:"-" key:"true"`
+	// Message becomes true together with the fork: there is none without it.
+	Message string `json:"message,omitempty" maxLen:"1000000" cli:"-" slash:"-" doc:"what is said first in the fork; left out: nothing"`
+	Key     string `json:"-" key:"true"` // the same key makes the same fork
 }
 
 // NewAttachment is a file for a later message.
@@ -285,5 +288,5 @@ var (
 )
 
 func sessions() []operation.Any {
-	return slices.Concat([]operation.Any{CreateSession, ListSessions, GetSession, ChangeSession, Say, Steer, Abort, ResumeSession, ClearSession, Fork, Attach}, commands(), sessionWork())
+	return slices.Concat([]operation.Any{CreateSession, ListSessions, GetSession, ChangeSession, Say, Steer, Abort, ResumeSession, ClearSession, Fork, Attach}, commands(), sessionWork(), shares())
 }

@@ -17,7 +17,11 @@ import (
 
 // Profile loads a profile by name or file; "" is the default.
 func (s *Setup) Profile(name string) (*permit.Profile, error) {
-	return settings.Profile(s.Shared, cmp.Or(name, s.Shared.Permissions))
+	bot, err := s.Settings.Bot("") // as it is now: a profile may have been made since the start
+	if err != nil {
+		return nil, err
+	}
+	return settings.Profile(bot, cmp.Or(name, s.Shared.Permissions))
 }
 
 // SessionOptions are the flags of run and chat.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -32,7 +33,7 @@ func (o *Handler) Fork(ctx context.Context, by operation.Caller, in operations.F
 	if err := o.MayWork(by, row); err != nil {
 		return operations.CreatedSession{}, err
 	}
-	if o.guest { // at a terminal a fork belongs where the thread belongs
+	if o.guest && in.Message == "" { // at a terminal a fork belongs where the thread belongs
 		thread, err := o.app.ForkThread(ctx, row, in.AtSeq)
 		if err != nil {
 			return operations.CreatedSession{}, err
@@ -43,15 +44,56 @@ func (o *Handler) Fork(ctx context.Context, by operation.Caller, in operations.F
 	if err != nil {
 		return operations.CreatedSession{}, err
 	}
-	thread, err := chat.NewThreadID("web", by.Principal.OwnPlace(), id.New(), row.Agent)
+	name := id.New()
+	if in.Key != "" {
+		name = id.Of("fork", by.Principal.String(), string(row.ID), strconv.FormatInt(in.AtSeq, 10), in.Key)
+	}
+	thread, err := chat.NewThreadID("web", by.Principal.OwnPlace(), name, row.Agent)
 	if err != nil {
 		return operations.CreatedSession{}, err
 	}
+	if in.Key != "" {
+		if _, err := o.app.DB.Thread(ctx, thread); !errors.Is(err, journal.ErrUnknown) {
+			if err != nil {
+				return operations.CreatedSession{}, err
+			}
+			return o.created(ctx, by, name) // the same request again
+		}
+	}
 	// What it works in is not copied: both work in the same files from here on.
-	if err := o.app.Fork(ctx, row, thread, by.Principal, in.AtSeq, made.Terms); err != nil {
+	c, err := o.app.forking(ctx, row, thread, by.Principal, in.AtSeq, made.Terms)
+	if err == nil {
+		err = o.write(ctx, by, c, in.Message, made.Terms)
+	}
+	if err != nil {
 		return operations.CreatedSession{}, err
 	}
-	return o.created(ctx, by, thread.Thread())
+	return o.created(ctx, by, name)
+}
+
+// write makes a thread, with its first message where there is one: both become true at once.
+func (o *Handler) write(ctx context.Context, by operation.Caller, c journal.Commit, message string, terms chat.Terms) error {
+	if strings.TrimSpace(message) == "" {
+		_, err := o.app.DB.Commit(ctx, c)
+		return err
+	}
+	bot, err := o.app.Settings.BotFor(journal.Thread{ID: c.Thread, Agent: c.Thread.Agent(), Place: c.Thread.Place(), Dir: c.Create.Dir})
+	if err != nil {
+		return err
+	}
+	blocks, err := o.words(ctx, *c.Create, operations.SteerMessage{Message: message}, bot)
+	if err != nil {
+		return err
+	}
+	if !o.guest {
+		terms.By = ServedBy
+	}
+	o.runHere(c.Thread)
+	first := chat.Event{Thread: c.Thread, Who: by.Principal.String(), Platform: platform, PlatformID: c.Thread.Thread() + "/first", Body: chat.Received{From: from(by.Principal), Principal: by.Acting(),
+		Blocks: blocks, Intake: cmp.Or(chat.Intake(bot.Intake), chat.Queue), Prompt: true, Terms: terms}}
+	c.Events = append(c.Events, first)
+	_, err = o.Engine.Arrive(ctx, journal.Arrival{Platform: platform, What: "message", PlatformID: first.PlatformID, Commits: []journal.Commit{c}})
+	return err
 }
 
 // ForkThread makes a new thread of the same place whose history is the old one's up to
@@ -77,23 +119,33 @@ func (s *Service) ForkThread(ctx context.Context, row journal.Thread, atSeq int6
 // commit. Its history is whole pairs only: an answer whose calls were not done by then is
 // left out.
 func (s *Service) Fork(ctx context.Context, row journal.Thread, thread chat.ThreadID, owner chat.Principal, atSeq int64, terms chat.Terms) error {
+	c, err := s.forking(ctx, row, thread, owner, atSeq, terms)
+	if err != nil {
+		return err
+	}
+	_, err = s.DB.Commit(ctx, c)
+	return err
+}
+
+// forking is the commit that makes a fork.
+func (s *Service) forking(ctx context.Context, row journal.Thread, thread chat.ThreadID, owner chat.Principal, atSeq int64, terms chat.Terms) (journal.Commit, error) {
 	if atSeq == 0 {
 		atSeq = row.Next - 1
 	}
 	if atSeq < 1 || atSeq >= row.Next {
-		return operation.InvalidField("atSeq", "session %s has the events 1 to %d; there is no %d to fork from", row.ID.Thread(), row.Next-1, atSeq)
+		return journal.Commit{}, operation.InvalidField("atSeq", "session %s has the events 1 to %d; there is no %d to fork from", row.ID.Thread(), row.Next-1, atSeq)
 	}
 	lines, err := s.LinesUpTo(ctx, row.ID, atSeq)
 	if err != nil {
-		return err
+		return journal.Commit{}, err
 	}
 	data, err := json.Marshal(lines)
 	if err != nil {
-		return err
+		return journal.Commit{}, err
 	}
 	o := &Handler{app: s}
 	if err := o.putStanding(ctx, thread, Standing{Terms: terms, Forked: row.ID}); err != nil {
-		return err
+		return journal.Commit{}, err
 	}
 	blob := chat.NewBlob(data)
 	event := func(body chat.Body) chat.Event {
@@ -104,8 +156,7 @@ func (s *Service) Fork(ctx context.Context, row journal.Thread, thread chat.Thre
 		events = append(events, event(chat.Imported{Source: "fork of " + row.ID.Thread(), Blob: blob.Hash, Count: len(lines)}))
 	}
 	made := journal.Thread{ID: thread, Owner: owner, Dir: row.Dir, Title: strings.TrimSpace(row.Title + " (fork)")}
-	_, err = s.DB.Commit(ctx, journal.Commit{Thread: thread, Create: &made, Blobs: []chat.Blob{blob}, Events: events})
-	return err
+	return journal.Commit{Thread: thread, Create: &made, Blobs: []chat.Blob{blob}, Events: events}, nil
 }
 
 // LinesUpTo folds a thread up to an event and gives the conversation there.

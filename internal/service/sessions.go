@@ -96,7 +96,7 @@ func (o *Handler) CreateSession(ctx context.Context, by operation.Caller, in ope
 		}
 	}
 	made := Standing{Terms: terms}
-	if err := o.Begin(ctx, journal.Thread{ID: thread, Owner: by.Principal, Dir: dir, Title: in.Title}, made, in.Key != "", before...); err != nil {
+	if err := o.begin(ctx, by, journal.Thread{ID: thread, Owner: by.Principal, Dir: dir, Title: in.Title}, made, in.Key != "", in.Message, before...); err != nil {
 		return operations.CreatedSession{}, err
 	}
 	return o.created(ctx, by, name)
@@ -126,6 +126,11 @@ func (o *Handler) created(ctx context.Context, by operation.Caller, id string) (
 // Begin makes a thread with what was asked for in it. What comes first is the standing:
 // one without a thread harms nobody, a thread without it would forget what was asked for.
 func (o *Handler) Begin(ctx context.Context, row journal.Thread, made Standing, again bool, events ...chat.Event) error {
+	return o.begin(ctx, operation.Caller{}, row, made, again, "", events...)
+}
+
+// begin is Begin with a first message of somebody's; "": there is none.
+func (o *Handler) begin(ctx context.Context, by operation.Caller, row journal.Thread, made Standing, again bool, message string, events ...chat.Event) error {
 	if again {
 		there, err := o.app.DB.Thread(ctx, row.ID)
 		switch {
@@ -147,8 +152,7 @@ func (o *Handler) Begin(ctx context.Context, row journal.Thread, made Standing, 
 			return err
 		}
 	}
-	_, err := o.app.DB.Commit(ctx, journal.Commit{Thread: row.ID, Create: &row, Events: events})
-	return err
+	return o.write(ctx, by, journal.Commit{Thread: row.ID, Create: &row, Events: events}, message, made.Terms)
 }
 
 // Scratch is the folder of a session that works nowhere else.

@@ -58,7 +58,7 @@ func TestOrders(t *testing.T) {
 		{"POST", "/api/sessions/s1/abort", ``, 202, "session.abort{ID:s1 All:false}", `{"aborted":true}`},
 		{"POST", "/api/sessions/s1/abort", `{"all":true}`, 202, "session.abort{ID:s1 All:true}", ``},
 		{"POST", "/api/sessions/s1/resume", `{"workspacePath":"/w","mode":"last-5"}`, 200, "session.resume{ID:s1 WorkspacePath:/w Provider: Model: Mode:last-5}", `"sessionId":"s1"`},
-		{"POST", "/api/sessions/s1/fork", `{"atSeq":4}`, 201, "session.fork{ID:s1 AtSeq:4 Key:}", `"sessionId":"s2"`},
+		{"POST", "/api/sessions/s1/fork", `{"atSeq":4}`, 201, "session.fork{ID:s1 AtSeq:4 Message: Key:}", `"sessionId":"s2"`},
 		{"GET", "/api/sessions/s1/messages?after=3", ``, 200, "session.messages{ID:s1 After:3 Before:0 Limit:0}", `"type":"completed"`},
 		{"GET", "/api/sessions/s1/events?before=9&limit=2", ``, 200, "session.events{ID:s1 After:0 Before:9 Limit:2}", `"next":"2026|x"`},
 		{"GET", "/api/sessions/s1/requests", ``, 200, "session.requests{ID:s1", `"items"`},
@@ -182,7 +182,7 @@ func TestScopes(t *testing.T) {
 	a := newAPI(t, &fake{})
 	public := map[string]bool{"/healthz": true, "/readyz": true}
 	for _, route := range a.Operations() {
-		target := strings.NewReplacer("{id}", "s1", "{callId}", "c1", "{name}", "helper", "{hash}", "ab", "{key}", "model", "{session}", "s1", "{noun}", "agent", "{channelId}", "c1", "{projectId}", "site", "{dependsOn}", "t2", "{title}", "plan").Replace(route.Path)
+		target := strings.NewReplacer("{id}", "s1", "{callId}", "c1", "{name}", "helper", "{hash}", "ab", "{key}", "model", "{session}", "s1", "{noun}", "agent", "{channelId}", "c1", "{projectId}", "site", "{dependsOn}", "t2", "{title}", "plan", "{share}", "l1").Replace(route.Path)
 		if strings.Contains(target, "{") {
 			t.Fatalf("%s has a part that the test does not know", route.Path)
 		}

@@ -203,7 +203,7 @@ func (p *Pages) showAgentForm(w http.ResponseWriter, r *http.Request, by operati
 	}
 	layout := p.layout(r, by, title)
 	layout.Path = "/agents"
-	layout.Script, layout.Style = "agent.js", "editor.css"
+	layout.Script, layout.Style = "editor.js", "editor.css"
 	return p.render(w, status, "agentform.html", map[string]any{"Layout": layout, "Form": f})
 }
 

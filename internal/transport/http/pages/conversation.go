@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -95,7 +96,7 @@ func (p *Pages) retrying(ctx context.Context, by operation.Caller, s operations.
 }
 
 func viewOf(s operations.Session, by operation.Caller) view {
-	return view{Session: s.ID, Agent: s.Agent, MayWrite: by.May(operation.Chat), MayAnswer: by.May(operation.Approve), MayFork: by.May(operation.Chat)}
+	return view{Key: rand.Text(), Session: s.ID, Agent: s.Agent, MayWrite: by.May(operation.Chat), MayAnswer: by.May(operation.Approve), MayFork: by.May(operation.Chat)}
 }
 
 func (p *Pages) stateOf(s operations.Session) state {
@@ -117,7 +118,13 @@ func (p *Pages) rows(t view, items []feed.Item) (template.HTML, error) {
 	made := map[string]*row{}
 	add := func(r row) {
 		if old, ok := made[r.ID]; ok {
-			*old = r
+			if !old.copied(r) {
+				*old = r
+				return
+			}
+			old.copy()
+			r.copy()
+			order = append(order, &r)
 			return
 		}
 		made[r.ID] = &r
@@ -191,6 +198,32 @@ func (r *row) setPart(part string, html template.HTML) {
 	}
 	s.Parts[part] = html
 	r.Data = s
+}
+
+// copied reports whether another row is of the same event and yet about something else: a fork begins with all that was said before.
+func (r *row) copied(other row) bool {
+	of := func(r row) bool {
+		switch it := dataOf(r).Item.(type) {
+		case feed.UserMessage:
+			return it.MessageID == ""
+		case feed.AssistantMessage:
+			return true
+		}
+		return false
+	}
+	return of(*r) && of(other)
+}
+
+func dataOf(r row) rowData {
+	d, _ := r.Data.(rowData)
+	return d
+}
+
+// copy makes a row one that nothing can be done with.
+func (r *row) copy() {
+	d := dataOf(*r)
+	d.Copy, d.View.MayFork = true, false
+	r.Data = d
 }
 
 // open unfolds a row.
@@ -339,7 +372,7 @@ func (p *Pages) fork(w http.ResponseWriter, r *http.Request, by operation.Caller
 	if err != nil {
 		return operation.Errorf(operation.Invalid, "the number of the message to fork from is missing")
 	}
-	made, err := operations.Fork.Call(r.Context(), p.Executor, by, operations.ForkRequest{ID: r.PathValue("id"), AtSeq: at})
+	made, err := operations.Fork.Call(r.Context(), p.Executor, by, operations.ForkRequest{ID: r.PathValue("id"), AtSeq: at, Key: forkKey(r)})
 	if err != nil {
 		return err
 	}

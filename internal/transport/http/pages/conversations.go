@@ -137,42 +137,52 @@ func (p *Pages) again(w http.ResponseWriter, r *http.Request, by operation.Calle
 	}
 	words, _ := splitFiles(said.Text)
 	if r.PostFormValue("how") == "retry" {
-		if _, err := operations.Say.Call(r.Context(), p.Executor, by, operations.Message{ID: id, Message: words, Key: r.PostFormValue("key")}); err != nil {
+		if _, err := operations.Say.Call(r.Context(), p.Executor, by, operations.Message{ID: id, Message: words, Key: forkKey(r)}); err != nil {
 			return err
 		}
 		return finishForm(w, r, "/s/"+id, "")
 	}
-	fork, err := p.forkBefore(r, by, id, said.Seq)
+	edit := r.PostFormValue("how") == "edit"
+	if edit {
+		words = ""
+	}
+	fork, err := p.forkBefore(r, by, id, said.Seq, words)
 	if err != nil {
 		return err
 	}
-	if r.PostFormValue("how") == "edit" {
+	if edit {
 		http.Redirect(w, r, "/s/"+fork+"?edit="+id+"."+strconv.FormatInt(said.Seq, 10), http.StatusSeeOther)
 		return nil
-	}
-	if _, err := operations.Say.Call(r.Context(), p.Executor, by, operations.Message{ID: fork, Message: words}); err != nil {
-		return err
 	}
 	http.Redirect(w, r, "/s/"+fork, http.StatusSeeOther)
 	return nil
 }
 
-// forkBefore makes a conversation that has everything before a message. What stands before the first one is nothing, and a new
+// forkKey names what a press of a button asks for, so that a second press of the same one makes nothing new; "": the page gave none.
+func forkKey(r *http.Request) string {
+	key := r.PostFormValue("key")
+	if key == "" {
+		return ""
+	}
+	return key + " " + r.PostFormValue("how") + " " + r.PostFormValue("at")
+}
+
+// forkBefore makes a conversation that has everything before a message, and says some words in it, both at once. What stands before the first one is nothing, and a new
 // conversation with the same choices does as well.
-func (p *Pages) forkBefore(r *http.Request, by operation.Caller, id string, seq int64) (string, error) {
+func (p *Pages) forkBefore(r *http.Request, by operation.Caller, id string, seq int64, words string) (string, error) {
 	before, err := operations.Messages.Call(r.Context(), p.Executor, by, operations.EventRange{ID: id, Before: seq, Limit: 1})
 	if err != nil {
 		return "", err
 	}
 	if len(before.Items) > 0 {
-		made, err := operations.Fork.Call(r.Context(), p.Executor, by, operations.ForkRequest{ID: id, AtSeq: seq - 1})
+		made, err := operations.Fork.Call(r.Context(), p.Executor, by, operations.ForkRequest{ID: id, AtSeq: seq - 1, Message: words, Key: forkKey(r)})
 		return made.SessionID, err
 	}
 	s, err := operations.GetSession.Call(r.Context(), p.Executor, by, operations.SessionRef{ID: id})
 	if err != nil {
 		return "", err
 	}
-	in := operations.NewSession{WorkspacePath: s.WorkspacePath, Agent: s.Agent, Model: modelOf(s), Permissions: s.Permissions}
+	in := operations.NewSession{WorkspacePath: s.WorkspacePath, Agent: s.Agent, Model: modelOf(s), Permissions: s.Permissions, Message: words, Key: forkKey(r)}
 	if place(s.WorkspacePath) != s.WorkspacePath { // its own folder cannot be another's
 		in.WorkspacePath = ""
 	}

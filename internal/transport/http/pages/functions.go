@@ -65,6 +65,8 @@ func (p *Pages) functions() template.FuncMap {
 		"percent":   percent,
 		"sum":       func(a, b int) int { return a + b },
 		"chosen":    toolChosen,
+		"decidedAs": verdictWords,
+		"trimTool":  func(action string) string { return strings.TrimPrefix(action, "tool:bash:") },
 		"status":    statusWords,
 		"path":      func(text string) string { return (&url.URL{Path: text}).EscapedPath() },
 		"words":     func(text string) string { said, _ := splitFiles(text); return said },

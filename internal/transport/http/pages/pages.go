@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"strings"
 	"time"
 
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
@@ -44,6 +45,8 @@ type Options struct {
 	Now     func() time.Time
 	// LoginReturned takes what a browser brings back from a login to an MCP server, and says the server's name. nil: there are no such logins.
 	LoginReturned func(context.Context, url.Values) (string, error)
+	// Shared is the conversation that the token of a link opens, before a number; 0: its end. nil: there are no links.
+	Shared func(ctx context.Context, token string, before int64) (operations.SharedConversation, error)
 }
 
 // Pages is an http.Handler. Make it with New.
@@ -53,6 +56,7 @@ type Pages struct {
 	templates map[string]*template.Template
 	fragments *template.Template
 	assets    *assets
+	visits    visits // of those who come with a link
 }
 
 // New makes the pages.
@@ -119,6 +123,9 @@ func (p *Pages) routes() {
 	p.page("GET /s/{id}/blob/{hash}", p.blob)
 	p.mux.HandleFunc("GET /s/{id}/live", p.live)
 	p.mux.HandleFunc("GET /moves", p.changeEvents)
+	p.page("GET /s/{id}/share", p.shares)
+	p.page("POST /s/{id}/share", p.changeShare)
+	p.mux.HandleFunc("GET "+sharedPath+"{token}", p.shared)
 	p.mux.HandleFunc("GET "+loginPath, p.serverLoginReturned)
 	p.moreRoutes()
 	p.page("/", func(http.ResponseWriter, *http.Request, operation.Caller) error {
@@ -130,7 +137,7 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeH
 
 // Public reports whether a path needs no sign-in.
 func Public(path string) bool {
-	return path == "/sign-in" || path == loginPath || path == "/sign-out" || len(path) > 8 && path[:8] == "/static/"
+	return path == "/sign-in" || path == loginPath || path == "/sign-out" || strings.HasPrefix(path, "/static/") || strings.HasPrefix(path, sharedPath)
 }
 
 // page registers a handler for signed-in callers; its error is shown as a page.
@@ -193,7 +200,8 @@ type layout struct {
 	Groups  []group // the pinned and the most recent conversations, for the side bar
 	Pending int     // number of pending approvals
 	Version string
-	Plain   bool // without navigation and side bar
+	Plain   bool   // without navigation and side bar
+	Body    string // the class of a plain page; "": plain
 	Script  string
 	Style   string // besides that of all pages
 }

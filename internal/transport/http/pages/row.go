@@ -22,6 +22,7 @@ type row struct {
 
 // view is what the templates of a conversation need besides the items.
 type view struct {
+	Key       string // of this page: what its buttons ask for twice is done once
 	Session   string
 	Agent     string
 	MayWrite  bool // the caller may send messages
@@ -40,6 +41,7 @@ type rowData struct {
 	Parts map[string]template.HTML
 	Open  bool // of a call: its result is worth reading at once
 	Mine  bool // a person said it
+	Copy  bool // one of several that came with one event, the beginning of a fork: none of them can be pointed at
 }
 
 // rowsOf are the rows of an item. They do not depend on other items, so a stream can begin

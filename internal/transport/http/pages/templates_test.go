@@ -119,10 +119,14 @@ func TestEveryPageRenders(t *testing.T) {
 	p := newPages(t)
 	sessions, groups := full[[]operations.Session](), full[[]group]()
 	pages := map[string][2]map[string]any{
-		"agent.html":     {{"A": full[operations.AgentDetail](), "May": true}, {"A": operations.AgentDetail{}, "May": false}},
-		"agents.html":    {{"List": full[[]operations.Agent](), "May": true}, {"List": []operations.Agent{}, "May": false}},
-		"agentform.html": {{"Form": full[agentForm]()}, {"Form": agentForm{New: true}}},
-		"approvals.html": {{"List": full[operation.List[operations.Approval]](), "State": "all", "Answer": true}, {"List": operation.List[operations.Approval]{}, "State": "pending"}},
+		"agent.html":       {{"A": full[operations.AgentDetail](), "May": true}, {"A": operations.AgentDetail{}, "May": false}},
+		"agents.html":      {{"List": full[[]operations.Agent](), "May": true}, {"List": []operations.Agent{}, "May": false}},
+		"agentform.html":   {{"Form": full[agentForm]()}, {"Form": agentForm{New: true}}},
+		"share.html":       {{"Session": full[operations.Session](), "List": full[[]operations.Share](), "Made": "http://x/shared/y", "May": true}, {"Session": operations.Session{}, "List": []operations.Share{{Open: true}}, "Made": "", "May": false}},
+		"shared.html":      {{"C": full[operations.SharedConversation](), "Rows": template.HTML("<p>x</p>"), "Earlier": "3", "Problem": ""}, {"Problem": "over"}},
+		"permissions.html": {{"List": full[[]operations.ProfileDetail]()}, {"List": nil}},
+		"permission.html":  {{"Form": full[profileForm]()}, {"Form": profileForm{New: true, Trial: &operations.ProfileTrial{}}}},
+		"approvals.html":   {{"List": full[operation.List[operations.Approval]](), "State": "all", "Answer": true}, {"List": operation.List[operations.Approval]{}, "State": "pending"}},
 		"audit.html": {{"List": full[operation.List[operations.AuditLine]](), "Query": full[operations.AuditQuery](), "Decisions": []string{"allow"}, "More": "?x=1", "Check": full[operations.AuditCheck]()},
 			{"List": operation.List[operations.AuditLine]{}, "Query": operations.AuditQuery{}, "Check": operations.AuditCheck{}}},
 		"command.html": {{"Answer": full[answered]()}, {"Answer": answered{}}},
@@ -178,7 +182,7 @@ func TestEveryPageRenders(t *testing.T) {
 				t.Errorf("%s is not tried", name)
 				continue
 			}
-			data["Layout"], data["Names"] = layout{Title: name, Groups: groups, Pending: 1, Plain: name == "signin.html" || name == "loggedin.html"}, map[string]string{"value <x>": "Ada"}
+			data["Layout"], data["Names"] = layout{Title: name, Groups: groups, Pending: 1, Plain: name == "signin.html" || name == "loggedin.html" || name == "shared.html"}, map[string]string{"value <x>": "Ada"}
 			var out strings.Builder
 			if err := p.templates[name].ExecuteTemplate(&out, "layout.html", data); err != nil || strings.Contains(out.String(), "ZgotmplZ") {
 				t.Errorf("%s: %v\n%s", name, err, out.String())

@@ -36,6 +36,7 @@ func TestAxe(t *testing.T) {
 	must(operations.CreateProject.Call(t.Context(), ops, h.owner, operations.NewProject{Name: "Site"}))
 	task, err := operations.CreateTask.Call(t.Context(), ops, h.owner, operations.NewTask{Project: "site", Title: "Write the page", Description: "All of it"})
 	must(task, err)
+	must(operations.SaveProfile.Call(t.Context(), ops, h.owner, operations.ProfileEdit{Name: "careful", Allow: []string{"tool:read:.*"}, Deny: []string{"tool:bash:curl( .*)?"}}))
 	must(operations.CreateAgent.Call(t.Context(), ops, h.owner, operations.NewAgent{Name: "helper", SystemPrompt: "You help.", Tools: "read"}))
 	h.file("skills/deploy/SKILL.md", "---\nname: deploy\ndescription: Ships it\n---\nShip.\n")
 	talk := h.session(operations.NewSession{WorkspacePath: work, Permissions: "open"})
@@ -44,13 +45,16 @@ func TestAxe(t *testing.T) {
 	h.prompt(failed, "fail refused")
 	asks := h.session(operations.NewSession{Permissions: "standard"})
 	h.requestApprovalIn(asks, "cd src && touch x && rm -rf build")
+	shared, err := operations.CreateShare.Call(t.Context(), ops, h.owner, operations.NewShare{ID: talk})
+	must(shared, err)
 	p := h.signedIn()
 	p.visit("/skills")
 	skill := p.text(`document.querySelector("table.list a").getAttribute("href")`)
 	p.visit("/approvals")
 	always := p.text(`document.querySelector("a.always").getAttribute("href")`)
 	paths := []string{"/", "/new", "/s/" + talk, "/s/" + failed, "/s/" + asks, "/s/" + talk + "/journal", "/s/" + talk + "/runs/9999", "/s/" + talk + "?diff=split", "/approvals", always, "/work", "/work/" + task.ID, "/projects", "/projects/site", "/projects/site/graph", "/workers",
-		"/agents", "/agents/chorus", "/new-agent", "/agents/helper/edit", "/schedules", "/hooks", "/hooks/new", "/processes", "/skills", skill, "/servers", "/memory", "/memory?path=MEMORY.md", "/costs", "/audit", "/settings", "/search", "/search?q=Done", "/doctor"}
+		"/agents", "/agents/chorus", "/new-agent", "/agents/helper/edit", "/schedules", "/hooks", "/hooks/new", "/processes", "/skills", skill, "/servers", "/memory", "/memory?path=MEMORY.md", "/costs", "/audit",
+		"/permissions", "/permissions/standard", "/permissions/careful", "/new-profile", "/s/" + talk + "/share", shared.Path, "/settings", "/search", "/search?q=Done", "/doctor"}
 	call(p, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: string(library)}) // sent once, not with each page
 	for _, dark := range []bool{false, true} {
 		if dark {

@@ -87,6 +87,22 @@ function copyButtons() {
   reachable(document);
 }
 
+// A button beside a field copies what the field holds.
+function copyFields() {
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest?.("[data-copy]");
+    if (!button) return;
+    const field = document.getElementById(button.dataset.copy);
+    field.select();
+    try {
+      await navigator.clipboard.writeText(field.value);
+      button.textContent = "Copied";
+    } catch {
+      toast("The browser does not let this page copy: the link is selected, copy it yourself.", true);
+    }
+  });
+}
+
 // Approvals are answered without leaving the page.
 function approvalForms() {
   document.addEventListener("submit", async (event) => {
@@ -210,6 +226,13 @@ function enterSends() {
 // The task that a graph is around is in sight.
 document.querySelector(".graph .around")?.scrollIntoView({ inline: "center", block: "nearest" });
 
+// A page that is come back to makes new things when its buttons are pressed again, and not those of before.
+addEventListener("pageshow", (event) => {
+  if (!event.persisted) return;
+  const key = crypto.getRandomValues(new Uint32Array(4)).join("-");
+  document.querySelectorAll("input[name=key]").forEach((field) => (field.value = key));
+});
+
 themeButton();
 enterSends();
 palette();
@@ -217,4 +240,5 @@ autoReload();
 loadLater();
 updateTimes();
 copyButtons();
+copyFields();
 approvalForms();

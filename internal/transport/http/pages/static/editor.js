@@ -1,8 +1,8 @@
-// The form of an agent: what the model will be shown follows what is typed.
+// A form with what comes of it beside it, which follows what is typed.
 
 import { toast } from "./page.js";
 
-const form = document.getElementById("agent");
+const form = document.getElementById("draft");
 const preview = document.getElementById("preview");
 let asked = 0, timer = null;
 

@@ -1,0 +1,148 @@
+package operations
+
+import (
+	"context"
+	"time"
+
+	"chorus/internal/operation"
+)
+
+// Profiles carries out operations on permission profiles.
+type Profiles interface {
+	GetProfile(context.Context, operation.Caller, ProfileRef) (ProfileDetail, error)
+	// TryProfile says how past calls would be decided under other rules; nothing is saved.
+	TryProfile(context.Context, operation.Caller, ProfileDraft) (ProfileTrial, error)
+	SaveProfile(context.Context, operation.Caller, ProfileEdit) (ProfileDetail, error)
+	RemoveProfile(context.Context, operation.Caller, ProfileRef) (operation.None, error)
+	ExplainRule(context.Context, operation.Caller, RuleText) (RuleWords, error)
+}
+
+// ProfileRef names a permission profile.
+type ProfileRef struct {
+	Name string `json:"name" minLen:"1" maxLen:"64" noun:"profile" doc:"the profile's name"`
+}
+
+// ProfileDraft are rules that are thought of; lists that are left out are as they are now.
+type ProfileDraft struct {
+	Name  string   `json:"name" minLen:"1" maxLen:"64" doc:"the profile's name; it need not be there yet"`
+	Allow []string `json:"allow,omitempty" maxItems:"500" doc:"what is done without asking; each an expression for whole actions such as tool:bash:go test( .*)?"`
+	Ask   []string `json:"ask,omitempty" maxItems:"500" doc:"what a person is asked about"`
+	Deny  []string `json:"deny,omitempty" maxItems:"500" doc:"what is refused, whatever the other lists say"`
+	From  string   `json:"from,omitempty" maxLen:"64" noun:"profile" doc:"the profile that it is compared with; left out: itself as it is saved, standard for a new one"`
+	Agent string   `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"only past calls of this agent"`
+	Last  int      `json:"last,omitempty" min:"1" max:"20000" default:"2000" doc:"so many of the newest decisions are looked at"`
+}
+
+// ProfileEdit are the rules that a profile is to have.
+type ProfileEdit struct {
+	Name  string   `json:"name" minLen:"2" maxLen:"32" pattern:"^[a-z][a-z0-9-]*$" doc:"the profile's name: a–z, 0–9 and hyphens"`
+	Seen  string   `json:"seen,omitempty" maxLen:"64" doc:"the version that you looked at: refused when there is another by now; left out: whatever is there is replaced"`
+	Allow []string `json:"allow,omitempty" maxItems:"500" doc:"what is done without asking"`
+	Ask   []string `json:"ask,omitempty" maxItems:"500" doc:"what a person is asked about"`
+	Deny  []string `json:"deny,omitempty" maxItems:"500" doc:"what is refused, whatever the other lists say"`
+}
+
+// ProfileDetail is a permission profile with its rules.
+type ProfileDetail struct {
+	Name    string      `json:"name"`
+	About   string      `json:"about,omitempty"`
+	BuiltIn bool        `json:"builtIn,omitempty"`
+	Fixed   string      `json:"fixed,omitempty"` // why it cannot be changed by this operation; "": it can
+	Version string      `json:"version"`
+	Deny    []RuleWords `json:"deny"`
+	Allow   []RuleWords `json:"allow"`
+	Ask     []RuleWords `json:"ask"`
+	Agents  []string    `json:"agents"` // that have it
+}
+
+// RuleText is a rule of a list.
+type RuleText struct {
+	Rule string `json:"rule" minLen:"1" maxLen:"20000" doc:"the expression, or a JSON object with rule, roles, agents and channels"`
+}
+
+// RuleWords is a rule with what it says.
+type RuleWords struct {
+	Rule  string `json:"rule"`
+	Words string `json:"words"`
+}
+
+// ProfileConflict is what stands in the way of saving a profile: somebody else's change.
+type ProfileConflict struct {
+	Version    string `json:"version"`
+	Difference string `json:"difference"` // from what is there now to what was wished, as a unified diff
+}
+
+// ProfileTrial is how past calls would be decided.
+type ProfileTrial struct {
+	Looked  int         `json:"looked"` // decisions of the past that were tried
+	Since   time.Time   `json:"since,omitzero"`
+	Before  TrialCounts `json:"before"`
+	After   TrialCounts `json:"after"`
+	Changes []TrialCall `json:"changes"`        // that would be decided otherwise, those that were made most often first
+	Same    []TrialCall `json:"same"`           // the newest of those that would not
+	More    int         `json:"more,omitempty"` // changes that are not listed
+	Unused  []RuleWords `json:"unused"`         // rules of the draft that decided none of them
+	Draft   struct {
+		Deny  []RuleWords `json:"deny"`
+		Allow []RuleWords `json:"allow"`
+		Ask   []RuleWords `json:"ask"`
+	} `json:"draft"` // what was tried, in words
+}
+
+// TrialCounts are how many past calls have each verdict.
+type TrialCounts struct {
+	Allow int `json:"allow"`
+	Ask   int `json:"ask"`
+	Deny  int `json:"deny"`
+}
+
+// TrialCall is something that was done or asked for in the past.
+type TrialCall struct {
+	Action  string    `json:"action"`
+	Times   int       `json:"times"`
+	At      time.Time `json:"at"` // the last time
+	Agent   string    `json:"agent,omitempty"`
+	Session string    `json:"session,omitempty"`
+	Before  string    `json:"before"` // allow, ask or deny
+	After   string    `json:"after"`
+	Rule    string    `json:"rule,omitempty"` // that would decide
+	Words   string    `json:"words,omitempty"`
+	Why     string    `json:"why,omitempty"`
+}
+
+// The operations on permission profiles.
+var (
+	GetProfile = operation.New(operation.Info{Name: "profile.get", Help: "Show a permission profile: its rules in words, and which agents have it", Scope: operation.Admin,
+		HTTP: []operation.HTTP{{Route: "GET /api/profiles/{name}", ID: "getProfile", Tag: "agents"}},
+		CLI:  []operation.CLI{{Words: "permit profile show", Args: "NAME", Example: "  chorus permit profile show standard"}},
+		Page: "/permissions"}, Profiles.GetProfile)
+
+	TryProfile = operation.New(operation.Info{Name: "profile.try", Help: "Show how past calls would be decided under other rules; nothing is saved", Scope: operation.Admin,
+		Doc:    "The newest decisions of the audit log are judged again by the rules as they are and by those of the draft. Answers that people gave, and what was allowed for good, do not count: it is said what would be asked.",
+		HTTP:   []operation.HTTP{{Route: "POST /api/profiles/{name}/try", ID: "tryProfile", Tag: "agents", Body: "ProfileDraft"}},
+		CLI:    []operation.CLI{{Words: "permit profile try", Args: "NAME", Example: "  chorus permit profile try standard --deny 'tool:bash:curl( .*)?'"}},
+		Errors: []operation.Kind{operation.NotFound},
+		Page:   "/permissions"}, Profiles.TryProfile)
+
+	SaveProfile = operation.New(operation.Info{Name: "profile.save", Help: "Save a permission profile of your own", Scope: operation.Admin, Effect: operation.Changes,
+		Doc:    "It is kept in settings.json. Lists that are left out stay as they are. With the version that you looked at it is refused when there is another by now, and the answer has the difference.",
+		Errors: []operation.Kind{operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "PUT /api/profiles/{name}", ID: "saveProfile", Tag: "agents", Body: "ProfileEdit", NeedsBody: true}},
+		CLI:    []operation.CLI{{Words: "permit profile save", Args: "NAME", Example: "  chorus permit profile save careful --allow 'tool:read:.*' --ask 'tool:bash:.*'"}},
+		Done:   "{name} is saved; it counts from the next call on"}, Profiles.SaveProfile)
+
+	RemoveProfile = operation.New(operation.Info{Name: "profile.remove", Help: "Remove a permission profile that no agent has", Scope: operation.Admin, Effect: operation.Destroys,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "DELETE /api/profiles/{name}", ID: "removeProfile", Tag: "agents"}},
+		CLI:    []operation.CLI{{Words: "permit profile remove", Args: "NAME"}},
+		Done:   "{name} is gone"}, Profiles.RemoveProfile)
+
+	ExplainRule = operation.New(operation.Info{Name: "rule.explain", Help: "Say in words what a permission rule is about", Scope: operation.Read,
+		HTTP: []operation.HTTP{{Route: "GET /api/rules/explain", ID: "explainRule", Tag: "approvals"}},
+		CLI:  []operation.CLI{{Words: "permit words", Args: "RULE", Example: "  chorus permit words 'tool:bash:go (build|test)( .*)?'"}},
+		Done: "{words}"}, Profiles.ExplainRule)
+)
+
+func profiles() []operation.Any {
+	return []operation.Any{GetProfile, TryProfile, SaveProfile, RemoveProfile, ExplainRule}
+}

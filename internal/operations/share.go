@@ -1,0 +1,73 @@
+package operations
+
+import (
+	"context"
+	"time"
+
+	"chorus/internal/feed"
+	"chorus/internal/operation"
+)
+
+// Shares carries out operations on links with which anybody can read a conversation.
+type Shares interface {
+	// CreateShare gives the only look at the link's address there is.
+	CreateShare(context.Context, operation.Caller, NewShare) (Share, error)
+	ListShares(context.Context, operation.Caller, SessionRef) (operation.List[Share], error)
+	EndShare(context.Context, operation.Caller, ShareRef) (Share, error)
+}
+
+// NewShare is what a link is made of.
+type NewShare struct {
+	ID   string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	Days int    `json:"days,omitempty" min:"1" max:"3650" doc:"after so many days it ends by itself; left out: when somebody ends it"`
+	Key  string `json:"-" key:"true"`
+}
+
+// ShareRef names a link.
+type ShareRef struct {
+	ID    string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	Share string `json:"share" minLen:"1" maxLen:"64" doc:"the link's id, as the list has it"`
+}
+
+// Share is a link with which anybody can read a conversation.
+type Share struct {
+	ID        string    `json:"id"`
+	Path      string    `json:"path,omitempty"` // of the page on this server; only in the answer that made it
+	By        string    `json:"by"`
+	CreatedAt time.Time `json:"createdAt"`
+	ExpiresAt time.Time `json:"expiresAt,omitzero"`
+	EndedAt   time.Time `json:"endedAt,omitzero"`
+	Open      bool      `json:"open"` // it can be read with it now
+}
+
+// SharedConversation is what a link shows. It is not an operation's: whoever has the link has no token.
+type SharedConversation struct {
+	Title string
+	Agent string
+	Items []feed.Item
+	Next  string // the number before which earlier items are; "": there are none
+}
+
+// The operations on links.
+var (
+	CreateShare = operation.New(operation.Info{Name: "share.create", Help: "Make a link with which anybody can read a session", Scope: operation.Chat, Effect: operation.Creates,
+		Doc:    "It shows what was said and done, without secrets, attachments and anything of other sessions, and follows what is said later. Its address is shown once.",
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "POST /api/sessions/{id}/shares", ID: "createShare", Tag: "sessions", Body: "NewShare", Status: 201}},
+		CLI:    []operation.CLI{{Words: "thread share", Args: "ID", Example: "  chorus thread share 01k3 --days 7"}},
+		Done:   "{path} of the server shows it to whoever has this address; it is not shown again (chorus thread unshare ID {id} ends it)"}, Shares.CreateShare)
+
+	ListShares = operation.New(operation.Info{Name: "share.list", Help: "List the links with which anybody can read a session", Scope: operation.Read,
+		Errors:  []operation.Kind{operation.NotFound},
+		HTTP:    []operation.HTTP{{Route: "GET /api/sessions/{id}/shares", ID: "listShares", Tag: "sessions"}},
+		CLI:     []operation.CLI{{Words: "thread shares", Args: "ID"}},
+		Columns: "LINK=id | BY=by | SINCE=createdAt:minute | UNTIL=expiresAt:minute | ENDED=endedAt:minute", Empty: "nobody else can read it"}, Shares.ListShares)
+
+	EndShare = operation.New(operation.Info{Name: "share.end", Help: "End a link, at once", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "DELETE /api/sessions/{id}/shares/{share}", ID: "endShare", Tag: "sessions"}},
+		CLI:    []operation.CLI{{Words: "thread unshare", Args: "ID SHARE"}},
+		Done:   "{id} shows nothing any more"}, Shares.EndShare)
+)
+
+func shares() []operation.Any { return []operation.Any{CreateShare, ListShares, EndShare} }

@@ -1,0 +1,144 @@
+package webtest
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+)
+
+// A conversation is read by a link without signing in, and nothing else is: no files, no other conversation, no way to write. An end
+// counts at once.
+func TestConversationsAreSharedByLink(t *testing.T) {
+	t.Parallel()
+	h := newServer(t)
+	p, id := h.begin(operations.NewSession{Title: "Release <plan>", Permissions: "open"})
+	h.prompt(id, "call bash {\"command\":\"echo token sk-ant-api03-"+strings.Repeat("a1B2", 24)+"\"}\nend\nsay The **plan** is ready.")
+	p.waitForAnswer("The plan is ready.")
+	p.desktop()
+	p.click(".talk .menu summary")
+	p.click("a[href='/s/" + id + "/share']")
+	p.waitForText("Nobody else can read it.")
+	p.click("main form.filters .button")
+	p.until(`document.getElementById("link")?.value.includes("/shared/")`)
+	link := strings.TrimPrefix(p.text(`document.getElementById("link").value`), h.url)
+	p.look("share-1280")
+	p.phone()
+	p.until(`innerWidth === 390`)
+	p.fits("sharing on a phone")
+	p.look("share-390")
+	p.desktop()
+	p.visit("/s/" + id + "/share")
+	p.until(`!document.getElementById("link")`) // it is shown once
+
+	stranger := h.open()
+	stranger.visit(link)
+	stranger.waitForText("The plan is ready.")
+	stranger.waitForText("Release <plan>")
+	if text := stranger.text(`document.documentElement.outerHTML`); strings.Contains(text, "sk-ant-api03-a1B2") || strings.Contains(text, id) || strings.Contains(text, "/s/") || strings.Contains(text, "<form") {
+		t.Errorf("a stranger is shown too much:\n%s", text)
+	}
+	stranger.look("shared-1280")
+	stranger.phone()
+	stranger.until(`innerWidth === 390`)
+	stranger.fits("a shared conversation on a phone")
+	stranger.dark()
+	stranger.look("shared-390-dark")
+	stranger.visit("/s/" + id)
+	stranger.until(`location.pathname === "/sign-in"`)
+
+	get := func(path string) *http.Response {
+		t.Helper()
+		res, err := http.Get(h.url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res
+	}
+	if res := get(link); res.StatusCode != 200 || res.Header.Get("Referrer-Policy") != "no-referrer" || !strings.Contains(res.Header.Get("X-Robots-Tag"), "noindex") || res.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("%d %v", res.StatusCode, res.Header)
+	}
+
+	// What is said later is there, too; an end counts at once.
+	h.prompt(id, "say And it was shipped.")
+	stranger.visit(link)
+	stranger.waitForText("And it was shipped.")
+	p.visit("/s/" + id + "/share")
+	p.click("button[name=end]")
+	p.waitForText("ended")
+	stranger.expectError("404")
+	stranger.visit(link)
+	stranger.waitForText("This link shows nothing")
+	if strings.Contains(stranger.visibleText(), "shipped") {
+		t.Error("a link that has ended still shows the conversation")
+	}
+	lines, err := operations.ListAudit.Call(t.Context(), h.app.Service.Operations(), h.owner, operations.AuditQuery{Decision: "changed"})
+	var made, ended bool
+	for _, line := range lines.Items {
+		made, ended = made || strings.HasPrefix(line.Action, "share create"), ended || strings.HasPrefix(line.Action, "share end")
+		if strings.Contains(line.Detail+line.Action, strings.TrimPrefix(link, "/shared/")) {
+			t.Error("the token stands in the audit log")
+		}
+	}
+	if err != nil || !made || !ended {
+		t.Errorf("audit: %+v, %v", lines.Items, err)
+	}
+
+	// Nobody shares what they cannot see, and guessing is slow.
+	other := operation.Caller{Principal: h.owner.Principal, Scopes: []operation.Scope{operation.Chat, operation.Read}}
+	other.Principal.ID = "somebody-else"
+	if _, err := operations.CreateShare.Call(t.Context(), h.app.Service.Operations(), other, operations.NewShare{ID: id}); operation.KindOf(err) != operation.NotFound {
+		t.Errorf("somebody else: %v", err)
+	}
+	status := 0
+	for range 130 { // two minutes' worth: the minute may change on the way
+		if status = get("/shared/GUESS").StatusCode; status == http.StatusTooManyRequests {
+			break
+		}
+	}
+	if status != http.StatusTooManyRequests {
+		t.Errorf("guessing is never slowed down: %d", status)
+	}
+}
+
+// A button that is pressed twice makes one conversation, with its words in it.
+func TestAnsweringAgainTwiceIsOnce(t *testing.T) {
+	t.Parallel()
+	h := newServer(t)
+	p, id := h.begin(operations.NewSession{})
+	h.prompt(id, "say one")
+	h.prompt(id, "say two")
+	p.do(reload())
+	p.waitForAnswer("two")
+	count := func() int {
+		t.Helper()
+		list, err := operations.ListSessions.Call(t.Context(), h.app.Service.Operations(), h.owner, operations.SessionQuery{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list.Items)
+	}
+	for _, button := range []string{"last", "first"} { // a fork, and a new conversation where nothing stands before
+		before := count()
+		p.visit("/s/" + id)
+		p.waitForAnswer("two")
+		at := map[string]string{"last": "at(-1)", "first": "at(0)"}[button]
+		// Both requests leave the page before the first is answered.
+		p.eval(`const b = [...document.querySelectorAll("button[value=anew]")].` + at + `; const body = () => new URLSearchParams(new FormData(b.form, b));
+			window.went = await Promise.all([1, 2].map(() => fetch(b.form.action, { method: "POST", body: body() }).then((r) => r.url)))`)
+		if one, two := p.text(`went[0]`), p.text(`went[1]`); one != two || !strings.Contains(one, "/s/") {
+			t.Errorf("%s: two conversations: %s and %s", button, one, two)
+		}
+		p.visit(strings.TrimPrefix(p.text(`went[0]`), h.url))
+		p.waitForAnswer(map[string]string{"last": "two", "first": "one"}[button])
+		if n := p.number(`document.querySelectorAll(".said.user").length`); n != map[string]float64{"last": 2, "first": 1}[button] {
+			t.Errorf("%s: %v messages of people", button, n)
+		}
+		if n := count() - before; n != 1 {
+			t.Errorf("%s: %d conversations were made", button, n)
+		}
+	}
+}
