@@ -34,7 +34,11 @@ Kill it whenever you like: chorus chat --session-id ID goes on with every word.`
 	}
 	o := c.talkFlags(cmd)
 	choose := cmd.Flags().Bool("resume", false, "choose a session to go on with from a list")
+	plain := cmd.Flags().Bool("plain", false, "words line by line for a screen reader: nothing is drawn anew, no colours, no frames")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *plain {
+			c.console = c.console.InPlain()
+		}
 		if err := checkTalk(cmd, o); err != nil {
 			return err
 		}
@@ -43,7 +47,7 @@ Kill it whenever you like: chorus chat --session-id ID goes on with every word.`
 				return err
 			}
 		}
-		o.CanAsk, o.Warn = c.console.Interactive(), c.warn
+		o.CanAsk, o.Warn = c.console.Asks(), c.warn
 		ctx := cmd.Context()
 		if c.remote() {
 			return c.chatOn(ctx, *o, strings.Join(args, " "))

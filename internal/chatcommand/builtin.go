@@ -26,6 +26,7 @@ func Builtin() []platform.Command {
 		{Name: "help", Description: "What can be typed here", Options: []platform.Option{{Name: "command", Description: "only this one, with its options"}}},
 		{Name: "status", Description: "Agent, model, permissions, what is going on"},
 		{Name: "cost", Description: "Tokens and money"},
+		{Name: "why", Description: "How the last answer came about: what was allowed and read, what it cost"},
 		{Name: "diff", Description: "What has changed in the repository"},
 		{Name: "notes", Description: "The agent's work notes", Options: []platform.Option{does, {Name: "key", Description: "which note", Completes: true}, {Name: "text", Description: "what it says"}}},
 		{Name: "prompts", Description: "What MCP servers have ready: /server:prompt ARGUMENTS asks for it"},
@@ -42,7 +43,7 @@ func Builtin() []platform.Command {
 func (t *turn) builtin(ctx context.Context, name, rest string) (operations.CommandAnswer, bool, error) {
 	carry := map[string]func(context.Context, string) (string, error){
 		"help": t.help, "status": t.status, "cost": t.cost, "tools": t.tools, "model": t.model, "mode": t.mode, "steer": t.steer, "stop": t.stop, "clear": t.clear,
-		"diff": t.diff, "notes": t.notes, "prompts": t.prompts,
+		"diff": t.diff, "why": t.why, "notes": t.notes, "prompts": t.prompts,
 	}
 	if name == "skill" && rest == "" {
 		carry[name] = t.listSkills

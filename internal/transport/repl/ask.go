@@ -38,7 +38,17 @@ func (f *follower) ask(ctx context.Context) {
 }
 
 func (f *follower) card(a approval.Approval) []string {
-	return card(a, f.s.Label(a.Call.Name, a.Call.Args), f.con.room(), f.con.tinted())
+	return f.unframed(card(a, f.s.Label(a.Call.Name, a.Call.Args), f.con.room(), f.con.tinted()))
+}
+
+// unframed takes the frame away, which a screen reader would read out.
+func (f *follower) unframed(lines []string) []string {
+	if f.con.Plain {
+		for i, line := range lines {
+			lines[i] = strings.TrimLeft(line, "┌│└ ")
+		}
+	}
+	return lines
 }
 
 func (f *follower) prompt() {
@@ -52,7 +62,11 @@ func (f *follower) prompt() {
 	if f.offer != nil {
 		words = offerChoices(*f.offer)
 	}
-	f.printer.screen.write(f.con.Err, f.con.paint(yellow, "└ ")+words+" ")
+	mark := f.con.paint(yellow, "└ ")
+	if f.con.Plain {
+		mark = ""
+	}
+	f.printer.screen.write(f.con.Err, mark+words+" ")
 }
 
 // propose shows what "always" may mean for the open question.
@@ -61,7 +75,7 @@ func (f *follower) propose(ctx context.Context) {
 	if err != nil {
 		f.printer.fail(red, "✗ ", "could not tell what always would mean: "+err.Error())
 	} else {
-		f.printer.screen.print(f.con.Err, offer(o, f.con.room(), f.con.tinted())...)
+		f.printer.screen.print(f.con.Err, f.unframed(offer(o, f.con.room(), f.con.tinted()))...)
 		f.offer = &o
 	}
 	f.prompt()

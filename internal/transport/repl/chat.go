@@ -51,7 +51,7 @@ func Chat(ctx context.Context, s Session, o ChatOptions) (exit int, err error) {
 		return plainChat(ctx, s, o)
 	}
 	w := newWindow(ctx, s, o)
-	if _, err := fmt.Fprintln(o.Console.Out, strings.Join(w.greeting(), "\n")); err != nil {
+	if _, err := fmt.Fprintln(o.Console.Out, strings.Join(w.greeting("Esc"), "\n")); err != nil {
 		return ExitFailed, fmt.Errorf("write to the terminal: %w", err)
 	}
 	p := tea.NewProgram(w,
@@ -139,7 +139,13 @@ func plainChat(ctx context.Context, s Session, o ChatOptions) (exit int, err err
 	}
 	c := &plain{s: s, o: o, all: append(Commands(ctx, s), o.Commands...)}
 	c.f = newFollower(s, o.Console, nil)
-	c.f.interrupts, c.f.remarks, c.f.noAsking = o.Interrupts, o.Remarks, true
+	asks := o.Console.Plain && o.Console.CanAsk()
+	c.f.interrupts, c.f.remarks, c.f.noAsking = o.Interrupts, o.Remarks, !asks
+	input := &lines{in: o.Console.In}
+	c.f.input = input
+	if asks {
+		c.f.printer.screen.print(o.Console.Err, newWindow(ctx, s, o).greeting("Ctrl-C")...)
+	}
 	defer c.f.lastRemarks()
 	c.items = pump(ctx, s, max(o.After, o.Head))
 	if strings.TrimSpace(o.Prompt) != "" {
@@ -147,9 +153,11 @@ func plainChat(ctx context.Context, s Session, o ChatOptions) (exit int, err err
 			return c.exit, err
 		}
 	}
-	input := &lines{in: o.Console.In}
 	var whole strings.Builder
 	for {
+		if asks {
+			c.f.printer.screen.write(o.Console.Err, plainMark)
+		}
 		select {
 		case line, ok := <-input.next(ctx):
 			if more, isOpen := strings.CutSuffix(line, `\`); ok && isOpen {
@@ -171,6 +179,9 @@ func plainChat(ctx context.Context, s Session, o ChatOptions) (exit int, err err
 		}
 	}
 }
+
+// plainMark stands where a line is waited for, on a terminal that nothing is drawn on.
+const plainMark = "> "
 
 type plain struct {
 	s     Session
@@ -219,6 +230,13 @@ func (c *plain) command(ctx context.Context, name, args string) (leave bool) {
 		return true
 	case name == "help":
 		print(helpLines(c.all, false)...)
+	case name == "attach":
+		answer, err := attach(ctx, c.s, "", args)
+		if err != nil {
+			c.f.printer.fail(red, "✗ ", "could not attach it: "+err.Error())
+			return false
+		}
+		print(markdown.Clean(answer))
 	case name == "stop" || name == "steer":
 		print("nothing is running")
 	case name == "resume" && args != "":

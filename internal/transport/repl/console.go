@@ -18,6 +18,9 @@ type Console struct {
 	InTTY, OutTTY, ErrTTY bool
 	// Color allows escape codes. Without it lines are never redrawn either.
 	Color bool
+	// Plain is for screen readers and terminals that cannot move their cursor: words line by line, nothing drawn anew, no
+	// frames. Questions are answered by a line.
+	Plain bool
 	// Size is the terminal's width and height now; nil means 80 by 24.
 	Size func() (width, height int)
 }
@@ -30,6 +33,7 @@ func Standard() Console {
 		OutTTY: term.IsTerminal(int(os.Stdout.Fd())),
 		ErrTTY: term.IsTerminal(int(os.Stderr.Fd())),
 		Color:  os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+		Plain:  os.Getenv("TERM") == "dumb",
 	}
 	c.Size = func() (int, int) {
 		for _, f := range []*os.File{os.Stdout, os.Stderr, os.Stdin} {
@@ -46,7 +50,16 @@ func Standard() Console {
 func (c Console) CanAsk() bool { return c.InTTY && c.ErrTTY }
 
 // Interactive reports whether a chat window can be drawn.
-func (c Console) Interactive() bool { return c.InTTY && c.OutTTY && os.Getenv("TERM") != "dumb" }
+func (c Console) Interactive() bool { return c.InTTY && c.OutTTY && !c.Plain }
+
+// Asks reports whether a chat can ask something here, in a window or line by line.
+func (c Console) Asks() bool { return c.Interactive() || c.Plain && c.CanAsk() }
+
+// InPlain is the console for words line by line.
+func (c Console) InPlain() Console {
+	c.Plain, c.Color = true, false
+	return c
+}
 
 func (c Console) size() (width, height int) {
 	width, height = 80, 24

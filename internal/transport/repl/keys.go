@@ -186,6 +186,8 @@ func (w *window) command(name, args string) tea.Cmd {
 			return nil
 		}
 		return w.abort(strings.EqualFold(args, "all"))
+	case name == "attach":
+		return w.attach(line, args)
 	case name == "steer":
 		if args == "" {
 			w.flash = "say what: /steer TEXT"

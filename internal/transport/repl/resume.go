@@ -39,6 +39,16 @@ func ResumeChoices(list []Listed, typed string) (out []Completion) {
 	return out
 }
 
+// PlainBlock is an answer without the marks around it, where all of it is one block.
+func PlainBlock(text string) string {
+	inner, opens := strings.CutPrefix(text, "```\n")
+	inner, closes := strings.CutSuffix(inner, "\n```")
+	if !opens || !closes || strings.Contains(inner, "```") {
+		return text
+	}
+	return inner
+}
+
 // Cleared is the answer to /clear.
 func Cleared(messages int) string {
 	if messages == 0 {

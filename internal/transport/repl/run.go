@@ -195,7 +195,11 @@ func (f *follower) one(ctx context.Context, item Item) (exit int, done bool) {
 	}
 	all := f.presenter.tell(item)
 	if f.open != nil && len(all) > 0 {
-		f.printer.screen.write(f.con.Err, "\r\x1b[K")
+		over := "\r\x1b[K" // the question is written again below what comes
+		if f.con.Plain {
+			over = "\n"
+		}
+		f.printer.screen.write(f.con.Err, over)
 	}
 	f.printer.show(slices.DeleteFunc(slices.Clone(all), f.knows))
 	for _, n := range all {

@@ -10,6 +10,7 @@ package repl
 
 import (
 	"context"
+	"io"
 	"iter"
 
 	"chorus/internal/approval"
@@ -49,6 +50,11 @@ type Session interface {
 type Sayer interface {
 	// Says reports whether the line is words for the agent and no command.
 	Says(ctx context.Context, line string) bool
+}
+
+// Attacher is a session that takes files along with the next prompt. A Session may be one.
+type Attacher interface {
+	Attach(ctx context.Context, name string, file io.Reader) error
 }
 
 // Commander is a session that answers further slash commands. A Session may be one.

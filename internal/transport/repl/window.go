@@ -130,8 +130,8 @@ func newWindow(ctx context.Context, s Session, o ChatOptions) *window {
 
 func (w *window) room() int { return max(w.width-1, 8) }
 
-// greeting is printed before the window opens.
-func (w *window) greeting() []string {
+// greeting is printed before the window opens, with the key that stops a run.
+func (w *window) greeting(stops string) []string {
 	info := w.s.Info()
 	parts := []string{"chorus"}
 	for _, part := range []string{info.Agent, info.Model, info.Dir} {
@@ -140,7 +140,7 @@ func (w *window) greeting() []string {
 		}
 	}
 	out := say("", strings.Join(parts, " · "), w.room())
-	out = append(out, say("", "/help for commands, Esc stops a run, Ctrl-D leaves", w.room())...)
+	out = append(out, say("", "/help for commands, "+stops+" stops a run, Ctrl-D leaves", w.room())...)
 	for i := range out {
 		out[i] = ink(w.color, faint, out[i])
 	}
@@ -178,8 +178,14 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		case w.search != nil:
 			w.search.query.insertPaste(msg.Content)
 			w.find()
+		case w.note == nil:
+			if path, ok := pastedPicture(msg.Content); ok {
+				cmds = append(cmds, w.attach("/attach "+path, path))
+				break
+			}
+			w.input.insertPaste(msg.Content)
 		default:
-			w.box().insertPaste(msg.Content)
+			w.note.insertPaste(msg.Content)
 		}
 	case itemMsg:
 		w.lost = false

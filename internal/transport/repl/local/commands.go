@@ -14,6 +14,7 @@ import (
 	"chorus/internal/gate"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
+	"chorus/internal/operations"
 	"chorus/internal/overrides"
 	"chorus/internal/permit"
 	"chorus/internal/runsetup"
@@ -43,6 +44,8 @@ func (s *Session) Command(ctx context.Context, line string) (string, error) {
 		return s.approveAll(), nil
 	case "/cost":
 		return s.cost(ctx)
+	case "/why":
+		return s.why(ctx)
 	case "/tools":
 		return s.tools()
 	case "/skill":
@@ -222,6 +225,19 @@ func (s *Session) tools() (string, error) {
 		fmt.Fprintf(&out, "%-20s %s\n", spec.Name, repl.FirstSentence(spec.Description))
 	}
 	return out.String(), nil
+}
+
+// why explains the last answer, as the server's pages do.
+func (s *Session) why(ctx context.Context) (string, error) {
+	if s.fresh {
+		return "nothing has been answered here yet", nil
+	}
+	ask, err := s.asker()
+	if err != nil {
+		return "", err
+	}
+	answer, err := operations.RunCommand.Call(ctx, ask.to, s.app.Service.LocalCaller(), operations.CommandLine{ID: s.ID(), Line: "/why"})
+	return repl.PlainBlock(answer.Text), err
 }
 
 // Says implements repl.Sayer: a skill that is called by its name is a prompt.

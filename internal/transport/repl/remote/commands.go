@@ -35,17 +35,7 @@ func (s *Session) Command(ctx context.Context, line string) (string, error) {
 		return "said to the agent", nil
 	}
 	_, err = s.refresh(ctx) // the status line shows the model and the mode
-	return plain(answer.Text), err
-}
-
-// plain is an answer without the marks around it, where all of it is one block.
-func plain(text string) string {
-	inner, opens := strings.CutPrefix(text, "```\n")
-	inner, closes := strings.CutSuffix(inner, "\n```")
-	if !opens || !closes || strings.Contains(inner, "```") {
-		return text
-	}
-	return inner
+	return repl.PlainBlock(answer.Text), err
 }
 
 // Change has the session go on with another mode or other permissions from the next prompt on.

@@ -1,0 +1,132 @@
+package chatcommand
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/permit"
+	"chorus/internal/room/render"
+	"chorus/internal/text"
+)
+
+// How much of a run /why looks at, and how much of each thing it tells.
+const (
+	maxWhyEvents = 5000
+	maxWhyRules  = 20
+	maxWhyLine   = 200
+)
+
+// why explains the last answer: who asked, what it was shown beside that, what was allowed, what it read and changed, what it cost.
+func (t *turn) why(ctx context.Context, _ string) (string, error) {
+	if len(t.session.Runs) == 0 {
+		return "nothing has been answered here yet", nil
+	}
+	events, err := t.runEvents(ctx, t.session.Runs[0])
+	if err != nil {
+		return "", err
+	}
+	run := render.StepsOf(events, func(name string, _ []byte) string { return name })
+	var pairs []string
+	add := func(name, value string) {
+		pairs = append(pairs, name, text.Clip(text.OneLine(value), maxWhyLine))
+	}
+	for _, seq := range run.Prompts {
+		add("asked", t.promptWords(ctx, seq))
+	}
+	add("answered by", fmt.Sprintf("%s on %s, permissions %s", t.session.Agent, run.Model, cmp.Or(run.Profile, "none")))
+	add("outcome", whyOutcome(run))
+	for _, words := range append(run.Dropped, run.Left...) {
+		add("left out", words)
+	}
+	t.decisions(ctx, run.Run, add)
+	add("reminded of", strings.Join(run.Noted, ", "))
+	add("read", strings.Join(run.Read, ", "))
+	add("changed", strings.Join(run.Changed, ", "))
+	add("tokens", render.Tokens(run.Usage))
+	if run.End != nil {
+		add("cost", cmp.Or(render.Money(run.End.Cost), "nothing"))
+	}
+	return rows(pairs...), nil
+}
+
+// runEvents are the events of a run.
+func (t *turn) runEvents(ctx context.Context, run operations.RunSummary) (out []chat.Event, err error) {
+	for q := (operations.EventRange{ID: t.session.ID, After: max(run.Seq-1, 0), Limit: 500}); len(out) < maxWhyEvents; {
+		page, err := operations.Events.Call(ctx, t.to, t.by, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, raw := range page.Items {
+			body, err := chat.DecodeBody(chat.Kind(raw.Kind), raw.Body)
+			if err != nil {
+				continue // of a newer Chorus
+			}
+			out = append(out, chat.Event{Seq: raw.Seq, At: raw.At, Run: run.Run, Body: body})
+		}
+		if page.Next == "" {
+			break
+		}
+		if q.After, err = strconv.ParseInt(page.Next, 10, 64); err != nil {
+			return nil, fmt.Errorf("the next page: %w", err)
+		}
+	}
+	return out, nil
+}
+
+// promptWords is what somebody asked.
+func (t *turn) promptWords(ctx context.Context, seq int64) string {
+	page, err := operations.Events.Call(ctx, t.to, t.by, operations.EventRange{ID: t.session.ID, After: max(seq-1, 0), Limit: 1})
+	if err != nil || len(page.Items) == 0 {
+		return ""
+	}
+	body, err := chat.DecodeBody(chat.Kind(page.Items[0].Kind), page.Items[0].Body)
+	if err != nil {
+		return ""
+	}
+	switch b := body.(type) {
+	case chat.Received:
+		return cmp.Or(b.From.Name, b.From.ID) + ": " + b.Blocks.Text()
+	case chat.Steered:
+		return cmp.Or(b.From.Name, b.From.ID) + ", while it worked: " + b.Blocks.Text()
+	}
+	return ""
+}
+
+// decisions tell what was allowed or not and by which rule, in the order in which it was decided.
+func (t *turn) decisions(ctx context.Context, run string, add func(name, value string)) {
+	list, err := operations.ListAudit.Call(ctx, t.to, t.by, operations.AuditQuery{Session: t.session.ID, Run: run, Limit: maxWhyRules})
+	if operation.KindOf(err) == operation.Forbidden && err != nil {
+		add("decided", "your token may not read the audit log")
+		return
+	}
+	for i := len(list.Items) - 1; i >= 0; i-- { // the newest come first
+		line := list.Items[i]
+		name := map[string]string{"ask_approved": "approved", "ask_denied": "denied", "allow": "allowed"}[line.Decision]
+		words := strings.Replace(strings.TrimPrefix(line.Action, "tool:"), ":", " ", 1)
+		if rule := cmp.Or(permit.RuleName(line.Rule), line.Rule); rule != "" {
+			words = text.Clip(text.OneLine(words), 100) + " (rule: " + rule + ")"
+		}
+		if line.Detail != "" {
+			words += ", " + line.Detail
+		}
+		add(cmp.Or(name, "refused"), words)
+	}
+}
+
+// whyOutcome is how the run ended.
+func whyOutcome(run render.RunSteps) string {
+	if run.End == nil {
+		return "still on"
+	}
+	words := fmt.Sprintf("%s in %s and %s", run.End.Reason, text.Count(run.End.Steps, "step"), render.Duration(run.Ended.Sub(run.Began)))
+	if run.End.Error != nil {
+		words += ": " + run.End.Error.Message
+	}
+	return words
+}

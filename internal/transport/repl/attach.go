@@ -1,0 +1,73 @@
+package repl
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// pastedPicture is the path of a picture, where a paste is nothing else: that is how terminals hand over a file that is dropped on them.
+func pastedPicture(pasted string) (string, bool) {
+	path := strings.TrimSpace(pasted)
+	if strings.ContainsAny(path, "\n\r") || path == "" {
+		return "", false
+	}
+	for _, quote := range []string{"'", `"`} {
+		if len(path) > 1 && strings.HasPrefix(path, quote) && strings.HasSuffix(path, quote) {
+			path = path[1 : len(path)-1]
+		}
+	}
+	path = strings.TrimPrefix(strings.ReplaceAll(path, `\ `, " "), "file://")
+	if !filepath.IsAbs(path) || !slices.Contains([]string{".png", ".jpg", ".jpeg", ".gif", ".webp"}, strings.ToLower(filepath.Ext(path))) {
+		return "", false
+	}
+	info, err := os.Stat(path)
+	return path, err == nil && info.Mode().IsRegular()
+}
+
+// attach has a file of this machine go with the next prompt, and says so. Only what the person names is read.
+func attach(ctx context.Context, s Session, dir, path string) (string, error) {
+	taker, ok := s.(Attacher)
+	switch {
+	case !ok:
+		return "", errors.New("files cannot be attached here")
+	case path == "":
+		return "", errors.New("which file? /attach PATH")
+	case !filepath.IsAbs(path):
+		path = filepath.Join(cmp.Or(dir, "."), path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", errors.Join(err, fmt.Errorf("%s is no file", path))
+	}
+	if err := taker.Attach(ctx, filepath.Base(path), file); err != nil {
+		return "", err
+	}
+	return filepath.Base(path) + " goes with the next message", nil
+}
+
+// attach attaches beside the window.
+func (w *window) attach(line, path string) tea.Cmd {
+	dir := ""
+	if here, err := os.Getwd(); err == nil {
+		dir = here
+	}
+	return func() tea.Msg {
+		answer, err := attach(w.ctx, w.s, dir, path)
+		if err != nil {
+			return failedMsg{"could not attach it: " + err.Error()}
+		}
+		return commandMsg{line, answer}
+	}
+}
