@@ -213,19 +213,32 @@ func (t *trouble) saw(err error) {
 	}
 }
 
+// xact is a transaction as its server knows it.
+type xact struct {
+	id   string // "": not known yet
+	life string // of the server; see serverLife
+}
+
+// serverLife changes when the server starts, and when it starts over after a crash, which resets its statistics. It gives the numbers of
+// transactions that it lost in a crash to others.
+const serverLife = `extract(epoch FROM pg_postmaster_start_time())::text || ' ' || coalesce(extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time())::text, '')`
+
 // outcome asks the server whether a transaction happened whose answer was lost, with err; then err is nil. lost: nobody knows. While it is
 // still on, as the server sees it, it is waited for: the server ends it when it notices that nobody is there, at the latest after
-// idleInTransaction.
-func (p *postgres) outcome(ctx context.Context, number string, err error) (lost bool, _ error) {
-	if number == "" {
+// idleInTransaction. A server that began anew since may mean another transaction by the number: then nobody knows.
+func (p *postgres) outcome(ctx context.Context, number xact, err error) (lost bool, _ error) {
+	if number.id == "" {
 		return true, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.patience+idleInTransaction)
 	defer cancel()
 	for {
 		var status sql.NullString
-		asked := p.hurry.QueryRowContext(ctx, `SELECT pg_xact_status($1::text::xid8)`, number).Scan(&status)
+		var life string
+		asked := p.hurry.QueryRowContext(ctx, `SELECT pg_xact_status($1::text::xid8), `+serverLife, number.id).Scan(&status, &life)
 		switch {
+		case asked == nil && life != number.life:
+			return true, err
 		case asked == nil && status.String == "committed":
 			return false, nil
 		case asked == nil && status.String == "aborted":

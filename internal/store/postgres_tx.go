@@ -19,7 +19,7 @@ type pgTx struct {
 	pooled *sql.Conn
 	conn   *pgx.Conn // the same one, without what database/sql does around each statement
 	begun  bool      // the server may have heard BEGIN
-	number string    // of the transaction, for whoever asks later whether it happened; "": not known yet
+	number xact      // for whoever asks later whether it happened
 	queue  []queued
 	ends   map[string]auditRow // of the audit log's chains that are added to
 }
@@ -54,7 +54,7 @@ func (p *postgres) open(ctx context.Context, from *sql.DB) (*pgTx, error) {
 	}
 	t := &pgTx{ctx: ctx, p: p, pooled: pooled, queue: make([]queued, 2, 8), ends: map[string]auditRow{}}
 	t.queue[0].query = "BEGIN"
-	t.queue[1] = queued{query: "SELECT pg_current_xact_id()::text", read: func(row scanner) error { return row.Scan(&t.number) }}
+	t.queue[1] = queued{query: "SELECT pg_current_xact_id()::text, " + serverLife, read: func(row scanner) error { return row.Scan(&t.number.id, &t.number.life) }}
 	// Nobody else has the connection until it is given back, so it may be used outside of Raw.
 	err = pooled.Raw(func(conn any) error {
 		t.conn = conn.(*stdlib.Conn).Conn()
