@@ -76,14 +76,17 @@ site: build ## the guides as web pages, in build/site
 
 # The race detector needs cgo, also where it is off by default.
 test race: export CGO_ENABLED = 1
+# What one clone has compiled, another need not: without it the folder of the sources is a part of everything.
+test race: export GOFLAGS += -trimpath
 # Each process that it watches would sleep for a second at its end, in case a race is still being written: a minute and a half of all the test
 # programs alone, and more for the servers that tests start. What was found is written before.
 test race: export GORACE := atexit_sleep_ms=0 $(GORACE)
 # Most tests wait for others (processes, sockets, timers) for longer than they compute.
 PARALLEL ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
-# What fails is run once more; what passes then is FLAKY, fails nothing and is listed in build/flaky.txt.
+# What fails is run once more; what passes then is FLAKY, fails nothing and is listed in build/flaky.txt. go test would vet each package
+# again with a part of what make check has vetted.
 test: sandbox-init need-rg need-bwrap need-chromium need-postgres ## every test, with the race detector and in random order, and a summary (PKG=./internal/permit for one)
-	$(GO) run ./internal/testrun $(PKG) -- $(RACE) -shuffle=on -parallel $(PARALLEL) -timeout $(TIMEOUT)
+	$(GO) run ./internal/testrun $(PKG) -- $(RACE) -vet=off -shuffle=on -parallel $(PARALLEL) -timeout $(TIMEOUT)
 
 race: sandbox-init need-rg need-bwrap ## every story with the race detector in the program too (make test does it with a few of them)
 	STORIES_RACE=1 $(GO) test $(RACE) -count=1 -timeout 30m ./cmd/chorus

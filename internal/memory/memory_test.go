@@ -11,6 +11,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/memory"
 	"chorus/internal/store"
+	"chorus/internal/store/storetest"
 )
 
 // home is a home folder with a keeper on it.
@@ -23,7 +24,7 @@ type home struct {
 
 func newHome(t *testing.T) *home {
 	t.Helper()
-	dir := t.TempDir()
+	dir := storetest.FreshHome(t)
 	db, err := store.Open(t.Context(), store.Options{Path: filepath.Join(dir, "chorus.db")})
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"chorus/internal/gitrepo"
 	"chorus/internal/journal"
 	"chorus/internal/store"
+	"chorus/internal/store/storetest"
 	"chorus/internal/store/tasks"
 	"chorus/internal/work"
 	"chorus/internal/workrun"
@@ -53,6 +54,7 @@ func newHome(t *testing.T) *home {
 	if err != nil {
 		t.Fatal(err)
 	}
+	storetest.Fresh(t, filepath.Join(dir, "chorus.db"))
 	h.db, err = store.Open(t.Context(), store.Options{Path: filepath.Join(dir, "chorus.db"), Now: h.clock, Follow: tasks.Follow})
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/store"
+	"chorus/internal/store/storetest"
 	"chorus/internal/store/tasks"
 	"chorus/internal/work"
 	"chorus/internal/workrun"
@@ -87,6 +88,7 @@ func newHome(t *testing.T, change ...func(*workservice.Options)) *home {
 		t.Fatal(err)
 	}
 	clock := func() time.Time { return h.now }
+	storetest.Fresh(t, filepath.Join(h.tmp, "chorus.db"))
 	if h.db, err = store.Open(t.Context(), store.Options{Path: filepath.Join(h.tmp, "chorus.db"), Now: clock, Follow: tasks.Follow}); err != nil {
 		t.Fatal(err)
 	}

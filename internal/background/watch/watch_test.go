@@ -23,6 +23,7 @@ import (
 	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/keep"
 	"chorus/internal/store"
+	"chorus/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) {
@@ -47,7 +48,7 @@ type home struct {
 
 func newHome(t *testing.T) *home {
 	t.Helper()
-	dir := t.TempDir()
+	dir := storetest.FreshHome(t)
 	db, err := store.Open(t.Context(), store.Options{Path: filepath.Join(dir, "chorus.db"), BlobDir: filepath.Join(dir, "blobs")})
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/polltest"
 	"chorus/internal/store"
+	"chorus/internal/store/storetest"
 )
 
 var (
@@ -99,7 +100,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{t: t, path: filepath.Join(t.TempDir(), "chorus.db"), bus: &bus.Bus{}, now: begin}
+	b := &bench{t: t, path: filepath.Join(storetest.FreshHome(t), "chorus.db"), bus: &bus.Bus{}, now: begin}
 	b.open()
 	if _, err := b.db.Commit(t.Context(), journal.Commit{Thread: thread, Create: &journal.Thread{ID: thread, Owner: ada}}); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/schedule"
 	"chorus/internal/store"
+	"chorus/internal/store/storetest"
 )
 
 // thread is where schedules speak: it takes each due time once, as the journal does.
@@ -46,7 +47,7 @@ type home struct {
 
 func newHome(t *testing.T, now time.Time) *home {
 	t.Helper()
-	db, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "chorus.db")})
+	db, err := store.Open(t.Context(), store.Options{Path: filepath.Join(storetest.FreshHome(t), "chorus.db")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/store"
 	"chorus/internal/store/pgtest"
+	"chorus/internal/store/storetest"
 	"chorus/internal/store/tasks"
 	"chorus/internal/work"
 )
@@ -54,7 +55,7 @@ func TestTasks(t *testing.T) {
 			t.Run("SQLite", func(t *testing.T) {
 				t.Parallel()
 				test(t, func(t *testing.T) *queue {
-					return open(t, store.Options{Path: filepath.Join(t.TempDir(), "chorus.db")})
+					return open(t, store.Options{Path: filepath.Join(storetest.FreshHome(t), "chorus.db")})
 				})
 			})
 			t.Run("PostgreSQL", func(t *testing.T) {
