@@ -321,7 +321,7 @@ func availableCommands(ctx context.Context, s Session) []sdk.AvailableCommand {
 	var out []sdk.AvailableCommand
 	for _, c := range repl.Commands(ctx, s) {
 		switch c.Name {
-		case "help", "steer", "stop", "exit", "resume": // the editor has its own
+		case "help", "steer", "stop", "exit", "resume", "attach": // the editor has its own
 			continue
 		}
 		made := sdk.AvailableCommand{Name: c.Name, Description: c.About}

@@ -63,11 +63,15 @@ func (w *window) attach(line, path string) tea.Cmd {
 	if here, err := os.Getwd(); err == nil {
 		dir = here
 	}
+	w.attaching++
 	return func() tea.Msg {
 		answer, err := attach(w.ctx, w.s, dir, path)
 		if err != nil {
-			return failedMsg{"could not attach it: " + err.Error()}
+			return attachedMsg{failedMsg{"could not attach it: " + err.Error()}}
 		}
-		return commandMsg{line, answer}
+		return attachedMsg{commandMsg{line, answer}}
 	}
 }
+
+// attachedMsg says that a file has come, or has not.
+type attachedMsg struct{ tea.Msg }

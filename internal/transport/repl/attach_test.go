@@ -50,6 +50,11 @@ func TestChatTakesPictures(t *testing.T) {
 		}
 	}
 	s.w.input.set("")
+	s.w.attaching = 1
+	s.typing("look<enter>")
+	s.wants("window", s.live(), "still being attached", "❯ look")
+	s.w.attaching = 0
+	s.w.input.set("")
 	s.typing("/attach " + picture + "<enter>")
 	s.wants("calls", s.f.logged(), "attach my shot.PNG png")
 	s.typing("/attach " + dir + "<enter>")

@@ -145,6 +145,10 @@ func (w *window) enter() tea.Cmd {
 		w.input.set("")
 		return nil
 	}
+	if w.attaching > 0 { // it is to go with these words, not with the next ones
+		w.flash = "a file is still being attached; Enter again in a moment"
+		return nil
+	}
 	w.menu = menu{}
 	text := w.input.take()
 	if w.tell != nil {

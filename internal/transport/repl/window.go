@@ -43,6 +43,7 @@ type window struct {
 	everywhere []string           // what was typed in other folders, too
 	menu       menu               // how the input could go on
 	stopAsking context.CancelFunc // how it could; nil: nobody is asked
+	attaching  int                // files that are on their way
 	search     *search            // through what was typed before; nil: none
 	chord      bool               // Ctrl-X was the last key
 
@@ -213,6 +214,9 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case choicesMsg:
 		w.choices(msg)
+	case attachedMsg:
+		w.attaching--
+		cmds = append(cmds, func() tea.Msg { return msg.Msg })
 	case writtenMsg:
 		w.written(msg)
 	case sentMsg:

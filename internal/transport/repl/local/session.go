@@ -40,8 +40,9 @@ type Session struct {
 	file     string
 	Choice   *overrides.Thread
 	mirror   *sessionMirror
-	once     bool     // run, not chat
-	fresh    bool     // not in the journal yet
+	once     bool // run, not chat
+	fresh    bool // not in the journal yet
+	mu       sync.Mutex
 	attached []string // files that go with the next prompt, by reference
 	Start    int64    // the last event there was when the session was opened
 
@@ -287,6 +288,8 @@ func (s *Session) Attach(ctx context.Context, name string, file io.Reader) error
 	if err != nil {
 		return fmt.Errorf("attach %s: %w", name, err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.attached = append(s.attached, stored.ID)
 	return nil
 }
@@ -307,7 +310,10 @@ func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
 		return repl.Receipt{}, err
 	}
 	blocks := chat.TextBlocks(window.Clip(text, bot.MaxMessageChars))
-	for _, ref := range s.attached {
+	s.mu.Lock()
+	attached := s.attached
+	s.mu.Unlock()
+	for _, ref := range attached {
 		more, err := s.app.Service.Attached(ctx, s.thread, ref, bot)
 		if err != nil {
 			return repl.Receipt{}, err
@@ -319,7 +325,9 @@ func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
 	if err != nil {
 		return repl.Receipt{}, err
 	}
-	s.fresh, s.attached = false, nil
+	s.mu.Lock()
+	s.fresh, s.attached = false, s.attached[len(attached):] // one may have come meanwhile
+	s.mu.Unlock()
 	if s.once {
 		s.Choice.Set(func(c *overrides.Values) { c.Until = got[0].Seq })
 	}
