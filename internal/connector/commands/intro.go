@@ -109,7 +109,7 @@ func (b *Set) whoMay(o request, may connector.Access) (out []string) {
 		}
 	}
 	if may.Answers != "" {
-		out = append(out, "Before I do more I ask. "+capital(may.Answers)+" may say yes.")
+		out = append(out, "Before I do more I ask. "+capital(strings.ReplaceAll(may.Answers, ", ", " or "))+" may say yes.")
 	}
 	byRight := map[platform.Right][]string{}
 	for _, c := range b.Offers() {

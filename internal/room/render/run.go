@@ -46,6 +46,7 @@ type call struct {
 	done, failed          bool
 	outcome               chat.Outcome
 	took                  time.Duration
+	began                 time.Time // zero: it has not, or is over at once
 	result                string
 }
 
@@ -63,6 +64,10 @@ func (r *run) apply(ev chat.Event, o Options) {
 		r.said(b, o)
 	case chat.Compacted:
 		r.usage = r.usage.Plus(b.Usage)
+	case chat.ToolBegan:
+		if i := slices.IndexFunc(r.calls, func(c *call) bool { return c.id == b.Call && !c.done }); i >= 0 {
+			r.calls[i].began = ev.At
+		}
 	case chat.ToolRan:
 		r.ran(b)
 	case chat.RunEnded:

@@ -462,7 +462,23 @@ func viewOf(o Options) *View {
 func TestStatusSaysWhyACallFailed(t *testing.T) {
 	t.Parallel()
 	c := call{name: "bash", label: "bash make", done: true, failed: true, outcome: chat.Ran, result: "no rule to make target\nmore"}
-	if got := c.line(); got != "- `bash make` failed: no rule to make target" {
+	if got := c.line(start); got != "- `bash make` failed: no rule to make target" {
 		t.Error(got)
+	}
+}
+
+// What takes long shows for how long it has run, as every edit of the status tells it anew.
+func TestRunningCallsTellTheirTime(t *testing.T) {
+	t.Parallel()
+	c := call{name: "bash", label: "bash make", began: start}
+	for after, want := range map[int]string{0: "- `bash make` …", 12: "- `bash make` … 12s", 90: "- `bash make` … 1m 30s"} {
+		if got := c.line(at(after)); got != want {
+			t.Errorf("after %d s it says %q, not %q", after, got, want)
+		}
+	}
+	r := run{calls: []*call{{id: "c1", name: "bash"}}}
+	r.apply(chat.Event{At: at(3), Body: chat.ToolBegan{Call: "c1"}}, full())
+	if got := r.calls[0].line(at(8)); got != "- `bash` … 5s" {
+		t.Errorf("%q", got)
 	}
 }

@@ -28,7 +28,7 @@ func (v *View) status(r *run, now time.Time) string {
 		calls = calls[len(calls)-statusLines:]
 	}
 	for _, c := range calls {
-		lines = append(lines, c.line())
+		lines = append(lines, c.line(now))
 	}
 	if r.trouble != "" {
 		lines = append(lines, "*"+oneLine("trying again: "+r.trouble, 2*statusLine)+"*")
@@ -67,7 +67,7 @@ func (v *View) headline(r *run, now time.Time) string {
 }
 
 // line is one call: what it does, and what became of it.
-func (c *call) line() string {
+func (c *call) line(now time.Time) string {
 	what := c.label
 	if what == "" {
 		what = c.name
@@ -86,8 +86,11 @@ func (c *call) line() string {
 	case c.note != "":
 		state = oneLine(c.note, statusLine)
 	}
-	if c.done && c.took >= time.Second {
+	switch {
+	case c.done && c.took >= time.Second:
 		state += " " + elapsed(c.took)
+	case !c.done && !c.began.IsZero() && now.Sub(c.began) >= time.Second:
+		state += " " + elapsed(now.Sub(c.began))
 	}
 	return "- `" + oneLine(what, statusLine) + "` " + state
 }

@@ -157,7 +157,7 @@ export class Menu {
       case "Escape": this.close(); return true;
       case "Tab": this.choose(this.chosen); return true;
       case "Enter": {
-        const at = parse(this.input.value, this.world.commands());
+        const at = parse(this.input.value + " ", this.world.commands()); // what stands there may be a whole command already
         const whole = at.command && !at.defined.some((o) => groups.includes(o.type) || o.required && !at.given[o.name]);
         if (whole && (!at.option || at.typing.trim() !== "")) { this.close(); return false; }
         this.choose(this.chosen);

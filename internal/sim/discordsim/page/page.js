@@ -136,10 +136,10 @@ function message(m) {
   if (m.type === 21) return art;
   if (m.interaction_metadata?.name) art.append(el("div", { className: "reply" }, `${m.interaction_metadata.user.username} used /${m.interaction_metadata.name}`));
   art.append(el("div", { className: "by" }, el("b", {}, m.author.username), m.author.bot ? el("span", { className: "bot" }, "BOT") : "",
-    el("time", { dateTime: m.timestamp }, new Date(m.timestamp).toLocaleTimeString()), m.pinned ? el("span", { className: "note" }, "📌") : ""));
+    el("time", { dateTime: m.timestamp }, new Date(m.timestamp).toLocaleTimeString()), m.pinned ? el("span", { className: "note" }, "📌") : "", m.edited_timestamp ? el("span", { className: "edited" }, "(edited)") : ""));
   const content = el("div", { className: "content" }, ...rich(m.flags & 128 ? "*is thinking…*" : m.content, named));
-  if (m.edited_timestamp) content.append(el("span", { className: "edited" }, " (edited)"));
-  art.append(content, ...m.attachments.map(file), ...m.embeds.map(embed));
+  if (content.hasChildNodes()) art.append(content);
+  art.append(...m.attachments.map(file), ...m.embeds.map(embed));
   art.append(...components(m.components, named, (data) => interact({ type: 3, application_id: m.application_id ?? m.author.id, channel_id: m.channel_id, message_id: m.id, message_flags: m.flags, data })));
   if (m.thread) art.append(el("div", { className: "row" }, el("button", { type: "button", onclick: () => go(m.thread.id) }, "↳ " + m.thread.name)));
   if (m.reactions?.length) art.append(el("div", { className: "reactions" }, ...m.reactions.map((r) => el("button", {

@@ -121,13 +121,13 @@ function menu(c, use) {
 // modal shows a form and sends what was written.
 export function modal(dialog, d, send) {
   const fields = [];
-  const part = (c, label) => {
+  const part = (c, label, about) => {
     if (c.type === 1) return c.components.map((child) => part(child)).flat();
-    if (c.type === 18) return part(c.component, c.label);
+    if (c.type === 18) return part(c.component, c.label, c.description);
     if (c.type === 10) return [el("p", {}, c.content)];
-    const input = c.type === 3 ? menu(c, () => {}) : el(c.style === 2 ? "textarea" : "input", { value: c.value ?? "", required: c.required !== false, placeholder: c.placeholder ?? "", name: c.custom_id });
+    const input = c.type === 3 ? menu(c, () => {}) : el(c.style === 2 ? "textarea" : "input", { value: c.value ?? "", required: c.required !== false, placeholder: c.placeholder ?? "", name: c.custom_id, rows: 4 });
     fields.push([c, input]);
-    return [el("label", {}, label ?? c.label ?? c.custom_id, input)];
+    return [el("label", {}, label ?? c.label ?? c.custom_id, about ? el("small", {}, about) : "", input)];
   };
   const filled = (c) => {
     const out = { type: c.type };
