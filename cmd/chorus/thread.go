@@ -141,7 +141,7 @@ func findSession(ctx context.Context, to cli.Connection, name string) (operation
 
 func writeJournal(ctx context.Context, to cli.Connection, s operations.Session, w *bufio.Writer) error {
 	fmt.Fprintf(w, "%s\n%s · %s · %d waiting · %s\n\n", s.Thread, s.Agent, s.Status, s.Queue, s.WorkspacePath)
-	for q := (operations.EventRange{ID: s.ID, Limit: 500}); ; {
+	for q := (operations.EventQuery{ID: s.ID, Limit: 500}); ; {
 		page, err := operations.Events.Call(ctx, to, to.Caller, q)
 		if err != nil {
 			return err

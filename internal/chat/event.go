@@ -60,6 +60,12 @@ const (
 	KindForked           Kind = "forked"
 )
 
+// Kinds are all of them, for lists from which somebody chooses.
+func Kinds() []string {
+	return []string{"received", "refused", "edited", "deleted", "reacted", "imported", "run_started", "took", "asked", "said", "tool_began", "tool_ran", "deferred", "settled",
+		"approval_asked", "approval_answered", "approval_noted", "steered", "abort_asked", "noted", "rolled", "compacted", "cleared", "run_ended", "forked"}
+}
+
 // Intake says what happens to words that arrive while a run is on.
 type Intake string
 

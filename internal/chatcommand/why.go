@@ -57,7 +57,7 @@ func (t *turn) why(ctx context.Context, _ string) (string, error) {
 
 // runEvents are the events of a run.
 func (t *turn) runEvents(ctx context.Context, run operations.RunSummary) (out []chat.Event, err error) {
-	for q := (operations.EventRange{ID: t.session.ID, After: max(run.Seq-1, 0), Limit: 500}); len(out) < maxWhyEvents; {
+	for q := (operations.EventQuery{ID: t.session.ID, After: max(run.Seq-1, 0), Limit: 500}); len(out) < maxWhyEvents; {
 		page, err := operations.Events.Call(ctx, t.to, t.by, q)
 		if err != nil {
 			return nil, err
@@ -81,7 +81,7 @@ func (t *turn) runEvents(ctx context.Context, run operations.RunSummary) (out []
 
 // promptWords is what somebody asked.
 func (t *turn) promptWords(ctx context.Context, seq int64) string {
-	page, err := operations.Events.Call(ctx, t.to, t.by, operations.EventRange{ID: t.session.ID, After: max(seq-1, 0), Limit: 1})
+	page, err := operations.Events.Call(ctx, t.to, t.by, operations.EventQuery{ID: t.session.ID, After: max(seq-1, 0), Limit: 1})
 	if err != nil || len(page.Items) == 0 {
 		return ""
 	}

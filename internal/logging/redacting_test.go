@@ -160,8 +160,8 @@ func TestFiftySecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	var export bytes.Buffer
-	for _, as := range []operations.Format{operations.Markdown, operations.JSONLines} {
-		if err := a.Service.Export(t.Context(), &export, row, as); err != nil {
+	for _, as := range []operations.Format{operations.Markdown, operations.JSONLines, operations.CSV} {
+		if err := a.Service.Export(t.Context(), &export, row, operations.ExportRequest{Format: as}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -20,7 +20,7 @@ type History interface {
 	// Messages is what was said and done, as a reader of the conversation sees it.
 	Messages(context.Context, operation.Caller, EventRange) (operation.List[feed.Item], error)
 	// Events is the raw journal.
-	Events(context.Context, operation.Caller, EventRange) (operation.List[RawEvent], error)
+	Events(context.Context, operation.Caller, EventQuery) (operation.List[RawEvent], error)
 	// Requests are the model calls of a session, with what was sent.
 	Requests(context.Context, operation.Caller, EventRange) (operation.List[Request], error)
 	// Timeline is what one run did, in the order of time.
@@ -47,6 +47,16 @@ type EventRange struct {
 	After  int64  `json:"after,omitempty" min:"0" max:"9007199254740991" doc:"only later numbers; next of the page before"`
 	Before int64  `json:"before,omitempty" min:"0" max:"9007199254740991" doc:"only earlier numbers, the newest of them; next of the page before where that was asked this way"`
 	Limit  int    `json:"limit,omitempty" min:"1" max:"500"`
+}
+
+// EventQuery is a part of a session's journal, on request only what is of a kind or of a run.
+type EventQuery struct {
+	ID     string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	After  int64  `json:"after,omitempty" min:"0" max:"9007199254740991" doc:"only later numbers; next of the page before"`
+	Before int64  `json:"before,omitempty" min:"0" max:"9007199254740991" doc:"only earlier numbers, the newest of them; next of the page before where that was asked this way"`
+	Limit  int    `json:"limit,omitempty" min:"1" max:"500"`
+	Kind   string `json:"kind,omitempty" maxLen:"64" doc:"only events of this kind, for example tool_ran"`
+	Run    string `json:"run,omitempty" maxLen:"64" doc:"only events of this run"`
 }
 
 // RawEvent is an event as the journal has it.
@@ -162,24 +172,31 @@ type Format string
 const (
 	Markdown  Format = "markdown" // for people to read
 	JSONLines Format = "jsonl"    // the journal, an event a line
+	CSV       Format = "csv"      // the same for spreadsheets
 )
 
 // The media types of exports.
 const (
 	MarkdownMedia  = "text/markdown"
 	JSONLinesMedia = "application/x-ndjson"
+	CSVMedia       = "text/csv"
 )
 
 // ExportRequest says what is written and how.
 type ExportRequest struct {
 	ID     string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
-	Format Format `json:"format,omitempty" enum:"markdown,jsonl" default:"markdown" doc:"left out: markdown"`
+	Format Format `json:"format,omitempty" enum:"markdown,jsonl,csv" default:"markdown" doc:"left out: markdown"`
+	Kind   string `json:"kind,omitempty" maxLen:"64" doc:"only events of this kind, for example tool_ran"`
+	Run    string `json:"run,omitempty" maxLen:"64" doc:"only events of this run"`
 }
 
 // MediaType is the format's media type and the ending of a file in it.
 func (f Format) MediaType() (media, suffix string) {
-	if f == JSONLines {
+	switch f {
+	case JSONLines:
 		return JSONLinesMedia, ".jsonl"
+	case CSV:
+		return CSVMedia, ".csv"
 	}
 	return MarkdownMedia, ".md"
 }
@@ -340,10 +357,10 @@ var (
 		Columns: "SESSION=session | EVENT=seq | AT=at:minute | WHO=who | FOUND=snippet:200", Empty: "nothing found"}, History.Search)
 
 	Export = operation.NewDownload(operation.Info{Name: "session.export", Help: "Take a whole session along, without secrets", Scope: operation.Read,
-		Doc: "As Markdown for people, with the server's time of day, or as JSON lines, an event of the journal each. " +
+		Doc: "As Markdown for people, with the server's time of day, or as JSON lines or CSV, an event of the journal each, on request only those of a kind or of a run. " +
 			"An answer that is cut is not whole.",
-		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}/export", ID: "export", Tag: "history", Media: MarkdownMedia + "," + JSONLinesMedia}},
-		CLI: []operation.CLI{{Words: "thread export", Args: "ID", Help: "Write a thread as Markdown or JSON lines, without secrets",
+		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}/export", ID: "export", Tag: "history", Media: MarkdownMedia + "," + JSONLinesMedia + "," + CSVMedia}},
+		CLI: []operation.CLI{{Words: "thread export", Args: "ID", Help: "Write a thread as Markdown, JSON lines or CSV, without secrets",
 			Example: "  chorus thread export 01k3 --format jsonl --output talk.jsonl"}}}, History.Export)
 
 	Replay = operation.NewStream(operation.Info{Name: "session.replay", Help: "Rebuild every request from the journal and compare it with what was sent",

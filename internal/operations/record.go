@@ -11,6 +11,8 @@ import (
 type Records interface {
 	Costs(context.Context, operation.Caller, CostQuery) (Costs, error)
 	Audit(context.Context, operation.Caller, AuditQuery) (operation.List[AuditLine], error)
+	// ExportAudit writes the lines that a query means while they are read.
+	ExportAudit(context.Context, operation.Caller, AuditExport) (operation.File, error)
 	VerifyAudit(context.Context, operation.Caller, VerifyRequest) (AuditCheck, error)
 	ForgetPerson(context.Context, operation.Caller, ForgetRequest) (Forgotten, error)
 }
@@ -84,6 +86,18 @@ type AuditQuery struct {
 	Limit    int       `json:"limit,omitempty" min:"1" max:"500" default:"50" doc:"at most so many"`
 }
 
+// AuditExport says which lines of the audit log are written, and how.
+type AuditExport struct {
+	Session  string    `json:"session,omitempty" maxLen:"1024" noun:"session" doc:"only this session's"`
+	Agent    string    `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"only this agent's"`
+	Who      string    `json:"who,omitempty" maxLen:"200" doc:"only what this one asked for, for example local:ada"`
+	Decision string    `json:"decision,omitempty" maxLen:"64" doc:"allow, ask_approved, ask_denied, deny or changed"`
+	Run      string    `json:"run,omitempty" maxLen:"64" doc:"only this run's"`
+	Since    time.Time `json:"since,omitzero" doc:"not older than this moment"`
+	Until    time.Time `json:"until,omitzero" doc:"older than this moment"`
+	Format   Format    `json:"format,omitempty" enum:"csv,jsonl" default:"csv" doc:"left out: csv"`
+}
+
 // AuditLine is one decision.
 type AuditLine struct {
 	Seq      int64     `json:"seq"`
@@ -147,6 +161,11 @@ var (
 		Columns: "LINE=seq | AT=at:minute | BY=who:– | AGENT=agent:– | DECISION=decision | ACTION=action:60 | RULE=rule:40 | DETAIL=detail:60",
 		Empty:   "no matching audit entries"}, Records.Audit)
 
+	ExportAudit = operation.NewDownload(operation.Info{Name: "audit.export", Help: "Take lines of the audit log along", Scope: operation.Read,
+		Doc:    "As CSV or JSON lines, the newest first, at most 100,000 of them: where there are more, the last line says so.",
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "GET /api/audit/export", ID: "exportAudit", Tag: "records", Media: CSVMedia + "," + JSONLinesMedia}}}, Records.ExportAudit)
+
 	VerifyAudit = operation.New(operation.Info{Name: "audit.verify", Help: "Check that nothing of the audit log was changed or lost", Scope: operation.Admin,
 		HTTP: []operation.HTTP{{Route: "GET /api/audit/verify", ID: "verifyAudit", Tag: "records"}},
 		CLI: []operation.CLI{{Words: "audit verify", Help: "Say whether the audit log is what was written",
@@ -173,5 +192,5 @@ var ForgetPerson = operation.New(operation.Info{Name: "person.forget", Help: "Fo
 	Done: "{person} is forgotten"}, Records.ForgetPerson)
 
 func records() []operation.Any {
-	return []operation.Any{GetCosts, ListAudit, VerifyAudit, ForgetPerson}
+	return []operation.Any{GetCosts, ListAudit, ExportAudit, VerifyAudit, ForgetPerson}
 }

@@ -144,16 +144,18 @@ func rebuilt(log *transcript.Log, head *model.Head, asked chat.Asked) (model.Req
 
 // Export writes a thread, without secrets: it is made to be passed on. It is written while
 // it is read, so that a long one needs no more room than a short one.
-func (s *Service) Export(ctx context.Context, to io.Writer, row journal.Thread, as operations.Format) error {
+func (s *Service) Export(ctx context.Context, to io.Writer, row journal.Thread, in operations.ExportRequest) error {
 	w := bufio.NewWriterSize(to, 32<<10) // a few events at once
 	var err error
-	switch as {
+	switch in.Format {
 	case operations.Markdown:
-		err = s.exportMarkdown(ctx, w, row)
+		err = s.exportMarkdown(ctx, w, row, in)
 	case operations.JSONLines:
-		err = s.exportLines(ctx, w, row)
+		err = s.exportLines(ctx, w, row, in)
+	case operations.CSV:
+		err = s.exportCSV(ctx, w, row, in)
 	default:
-		return usage.Wrap(fmt.Errorf("unknown format %q; there are %s and %s", as, operations.JSONLines, operations.Markdown))
+		return usage.Wrap(fmt.Errorf("unknown format %q; there are %s, %s and %s", in.Format, operations.JSONLines, operations.CSV, operations.Markdown))
 	}
 	if err != nil {
 		return err
@@ -162,11 +164,14 @@ func (s *Service) Export(ctx context.Context, to io.Writer, row journal.Thread, 
 }
 
 // exportLines writes the journal, an event a line.
-func (s *Service) exportLines(ctx context.Context, w io.Writer, row journal.Thread) error {
+func (s *Service) exportLines(ctx context.Context, w io.Writer, row journal.Thread, in operations.ExportRequest) error {
 	hide := s.Logs.Redactor()
 	for ev, err := range s.DB.AllEvents(ctx, row.ID, 0) {
 		if err != nil {
 			return err
+		}
+		if !exported(in, ev) {
+			continue
 		}
 		data, err := json.Marshal(ev)
 		if err != nil {
@@ -180,14 +185,14 @@ func (s *Service) exportLines(ctx context.Context, w io.Writer, row journal.Thre
 }
 
 // exportMarkdown writes a thread for people to read.
-func (s *Service) exportMarkdown(ctx context.Context, w io.Writer, row journal.Thread) error {
+func (s *Service) exportMarkdown(ctx context.Context, w io.Writer, row journal.Thread, in operations.ExportRequest) error {
 	hide := s.Logs.Redactor()
 	fmt.Fprintf(w, "# %s\n\n%s · %s\n", hide.Clipped(orTitle(row)), row.ID, row.Created.Local().Format("2 January 2006 15:04"))
 	for ev, err := range s.DB.AllEvents(ctx, row.ID, 0) {
 		if err != nil {
 			return err
 		}
-		if text := hide.Text(markdownOf(ev)); text != "" {
+		if text := hide.Text(markdownOf(ev)); text != "" && exported(in, ev) {
 			if _, err := fmt.Fprintf(w, "\n%s\n", text); err != nil {
 				return err
 			}

@@ -253,14 +253,30 @@ func (o *Handler) span(ctx context.Context, thread chat.ThreadID, q operations.E
 	return events, next, nil
 }
 
+// eventsOf is span for what is of a kind or of a run, where that is asked for.
+func (o *Handler) eventsOf(ctx context.Context, thread chat.ThreadID, q operations.EventQuery) (events []chat.Event, next string, err error) {
+	if q.Kind == "" && q.Run == "" {
+		return o.span(ctx, thread, operations.EventRange{ID: q.ID, After: q.After, Before: q.Before, Limit: q.Limit})
+	}
+	n := operation.Limit(q.Limit, eventsPage, eventsMost)
+	events, err = o.app.DB.EventsFor(ctx, thread, store.EventFilter{Kind: chat.Kind(q.Kind), Run: q.Run, After: q.After, Before: q.Before, Limit: n})
+	if len(events) == n {
+		next = strconv.FormatInt(events[n-1].Seq, 10)
+		if q.Before > 0 {
+			next = strconv.FormatInt(events[0].Seq, 10)
+		}
+	}
+	return events, next, err
+}
+
 // Events carries out the operation of that name.
-func (o *Handler) Events(ctx context.Context, by operation.Caller, q operations.EventRange) (operation.List[operations.RawEvent], error) {
+func (o *Handler) Events(ctx context.Context, by operation.Caller, q operations.EventQuery) (operation.List[operations.RawEvent], error) {
 	out := operation.List[operations.RawEvent]{Items: []operations.RawEvent{}}
 	row, err := o.Find(ctx, by, q.ID)
 	if err != nil {
 		return out, err
 	}
-	events, next, err := o.span(ctx, row.ID, q)
+	events, next, err := o.eventsOf(ctx, row.ID, q)
 	if err != nil {
 		return out, err
 	}

@@ -38,6 +38,46 @@ func (db *DB) EventsBefore(ctx context.Context, thread chat.ThreadID, before int
 	return out, nil
 }
 
+// EventFilter narrows the events of a thread; zero fields do not.
+type EventFilter struct {
+	Kind          chat.Kind
+	Run           string
+	After, Before int64 // with Before the newest of them
+	Limit         int
+}
+
+// EventsFor reads events of a kind or of a run, in order.
+func (db *DB) EventsFor(ctx context.Context, thread chat.ThreadID, f EventFilter) ([]chat.Event, error) {
+	limit := f.Limit
+	if limit <= 0 || limit > maxPage {
+		limit = maxPage
+	}
+	var where filter
+	where.equal("thread_id", string(thread))
+	where.equal("kind", string(f.Kind))
+	where.equal("run_id", f.Run)
+	where.add("seq > ?", f.After)
+	order := ` ORDER BY seq LIMIT ?+0`
+	if f.Before > 0 {
+		where.add("seq < ?", f.Before)
+		order = ` ORDER BY seq DESC LIMIT ?+0`
+	}
+	query, args := where.on(`SELECT ` + eventColumns + ` FROM events`)
+	var out []chat.Event
+	err := db.query(ctx, query+order, append(args, limit), func(rows *sql.Rows) error {
+		e, _, err := scanEvent(rows, thread)
+		out = append(out, e)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read events of thread %s: %w", thread, err)
+	}
+	if f.Before > 0 {
+		slices.Reverse(out)
+	}
+	return out, nil
+}
+
 // Seqs lists the numbers of the thread's events of one kind behind after, in order. With
 // before they are the newest in front of it instead, in order too. It reads no bodies.
 func (db *DB) Seqs(ctx context.Context, thread chat.ThreadID, kind chat.Kind, after, before int64, limit int) ([]int64, error) {

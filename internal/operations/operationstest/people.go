@@ -27,7 +27,7 @@ func others(s *story) {
 		"abort":    try(s, svc, s.Bo, operations.Abort, operations.AbortRequest{ID: id, All: true}),
 		"fork":     try(s, svc, s.Bo, operations.Fork, operations.ForkRequest{ID: id, AtSeq: 1}),
 		"resume":   try(s, svc, s.Bo, operations.ResumeSession, operations.ResumeRequest{ID: id, WorkspacePath: s.Dir}),
-		"events":   try(s, svc, s.Bo, operations.Events, operations.EventRange{ID: id}),
+		"events":   try(s, svc, s.Bo, operations.Events, operations.EventQuery{ID: id}),
 		"messages": try(s, svc, s.Bo, operations.Messages, operations.EventRange{ID: id}),
 		"requests": try(s, svc, s.Bo, operations.Requests, operations.EventRange{ID: id}),
 		"export": func() error {

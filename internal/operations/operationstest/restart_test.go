@@ -178,7 +178,7 @@ func TestSecretsStayInside(t *testing.T) {
 	made := must[operations.CreatedSession](t)(operations.CreateSession.Call(t.Context(), s, ada, operations.NewSession{Model: "demo/script"})).Session
 	must[operations.Said](t)(operations.Say.Call(t.Context(), s, ada, operations.Message{ID: made.ID, Message: "!say the key is " + key}))
 	shown := fmt.Sprintf("%+v", until(t, s, ada, made.ID, 0, terminal))
-	for _, ev := range must[operation.List[operations.RawEvent]](t)(operations.Events.Call(t.Context(), s, ada, operations.EventRange{ID: made.ID})).Items {
+	for _, ev := range must[operation.List[operations.RawEvent]](t)(operations.Events.Call(t.Context(), s, ada, operations.EventQuery{ID: made.ID})).Items {
 		shown += string(ev.Body)
 	}
 	shown += fmt.Sprintf("%+v", must[operation.List[feed.Item]](t)(operations.Messages.Call(t.Context(), s, ada, operations.EventRange{ID: made.ID})).Items)

@@ -180,12 +180,19 @@ func paging(s *story) {
 	for range 3 {
 		s.say(s.Ada, id, "!say hello")
 	}
-	all, err := operations.Events.Call(s.ctx, s.As(s.Ada), s.Ada, operations.EventRange{ID: id, Limit: 500})
+	all, err := operations.Events.Call(s.ctx, s.As(s.Ada), s.Ada, operations.EventQuery{ID: id, Limit: 500})
 	s.ok(err)
 	s.equal("next of all", all.Next, "")
+	said, err := operations.Events.Call(s.ctx, s.As(s.Ada), s.Ada, operations.EventQuery{ID: id, Kind: "said", Limit: 2})
+	s.ok(err)
+	s.equal("answers on the first page", len(said.Items), 2)
+	s.equal("where the next begins", said.Next, strconv.FormatInt(said.Items[1].Seq, 10))
+	run, err := operations.Events.Call(s.ctx, s.As(s.Ada), s.Ada, operations.EventQuery{ID: id, Kind: "said", Run: said.Items[0].Run, Before: 1 << 40})
+	s.ok(err)
+	s.equal("answers of the first run", len(run.Items), 1)
 	var forth, back []int64
 	for after := int64(0); ; {
-		page, err := operations.Events.Call(s.ctx, s.As(s.Ada), s.Ada, operations.EventRange{ID: id, After: after, Limit: 4})
+		page, err := operations.Events.Call(s.ctx, s.As(s.Ada), s.Ada, operations.EventQuery{ID: id, After: after, Limit: 4})
 		s.ok(err)
 		for _, ev := range page.Items {
 			forth = append(forth, ev.Seq)
@@ -197,7 +204,7 @@ func paging(s *story) {
 		s.ok(err)
 	}
 	for before := int64(1 << 40); ; {
-		page, err := operations.Events.Call(s.ctx, s.As(s.Ada), s.Ada, operations.EventRange{ID: id, Before: before, Limit: 4})
+		page, err := operations.Events.Call(s.ctx, s.As(s.Ada), s.Ada, operations.EventQuery{ID: id, Before: before, Limit: 4})
 		s.ok(err)
 		for _, ev := range slices.Backward(page.Items) {
 			back = append(back, ev.Seq)

@@ -71,7 +71,7 @@ const maxBelow = 20
 // retrying is the row of a provider that is being waited for; "": none is.
 func (p *Pages) retrying(ctx context.Context, by operation.Caller, s operations.Session) (template.HTML, error) {
 	// The failed request is the last event, or the one before the request that is on its way.
-	events, err := operations.Events.Call(ctx, p.Executor, by, operations.EventRange{ID: s.ID, Before: s.Seq + 1, Limit: 2})
+	events, err := operations.Events.Call(ctx, p.Executor, by, operations.EventQuery{ID: s.ID, Before: s.Seq + 1, Limit: 2})
 	if err != nil {
 		return "", err
 	}

@@ -31,6 +31,7 @@ func (p *Pages) functions() template.FuncMap {
 		"command":   commandOf,
 		"took":      took,
 		"rulename":  permit.RuleName,
+		"ruletitle": ruleTitle,
 		"setting":   settingOf,
 		"lower":     strings.ToLower,
 		"reason":    work.Reason,
@@ -294,6 +295,14 @@ func actions(list []string) string {
 		out[i] = strings.TrimPrefix(action, "tool:bash:")
 	}
 	return strings.Join(out, "\n")
+}
+
+// ruleTitle is what a rule is called where its expression is behind a click; "": it is a word itself.
+func ruleTitle(rule string) string {
+	if name := permit.RuleName(rule); name != "" || !strings.ContainsAny(rule, ":*([\\") {
+		return name
+	}
+	return "a rule of this installation"
 }
 
 // deepest is how far parts of a command are indented.

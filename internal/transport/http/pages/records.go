@@ -2,11 +2,14 @@ package pages
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
+	"chorus/internal/chat"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 )
@@ -120,8 +123,10 @@ func (p *Pages) journal(w http.ResponseWriter, r *http.Request, by operation.Cal
 	if err != nil {
 		return err
 	}
-	after, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
-	events, err := operations.Events.Call(r.Context(), p.Executor, by, operations.EventRange{ID: s.ID, After: after, Limit: maxEvents})
+	v := r.URL.Query()
+	after, _ := strconv.ParseInt(v.Get("after"), 10, 64)
+	q := operations.EventQuery{ID: s.ID, After: after, Limit: maxEvents, Kind: v.Get("kind"), Run: v.Get("run")}
+	events, err := operations.Events.Call(r.Context(), p.Executor, by, q)
 	if err != nil {
 		return err
 	}
@@ -129,7 +134,7 @@ func (p *Pages) journal(w http.ResponseWriter, r *http.Request, by operation.Cal
 	if err != nil {
 		return err
 	}
-	audit, err := operations.ListAudit.Call(r.Context(), p.Executor, by, operations.AuditQuery{Session: s.ID, Limit: maxEvents})
+	audit, err := operations.ListAudit.Call(r.Context(), p.Executor, by, operations.AuditQuery{Session: s.ID, Run: q.Run, Limit: maxEvents})
 	if err != nil {
 		return err
 	}
@@ -137,7 +142,8 @@ func (p *Pages) journal(w http.ResponseWriter, r *http.Request, by operation.Cal
 	for i, q := range requests.Items {
 		bySeq[q.Seq] = &requests.Items[i]
 	}
-	return p.render(w, http.StatusOK, "journal.html", map[string]any{"Layout": p.layout(r, by, "Journal"), "Session": s, "Events": events, "Requests": bySeq, "Audit": audit.Items, "Names": p.names(r.Context(), by)})
+	return p.render(w, http.StatusOK, "journal.html", map[string]any{"Layout": p.layout(r, by, "Journal"), "Session": s, "Events": events, "Requests": bySeq, "Audit": audit.Items, "Names": p.names(r.Context(), by),
+		"Query": q, "Kinds": chat.Kinds(), "More": link(v, "after", events.Next), "Export": exportLink("/api/sessions/"+url.PathEscape(s.ID)+"/export", v, "kind", "run"), "ExportAudit": exportLink("/api/audit/export", url.Values{"session": {s.ID}, "run": v["run"]}, "session", "run")})
 }
 
 // request shows what was sent to a model, and which part of it the provider could read from its cache.
@@ -183,12 +189,20 @@ func (p *Pages) costs(w http.ResponseWriter, r *http.Request, by operation.Calle
 
 func (p *Pages) audit(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	v := r.URL.Query()
-	q := operations.AuditQuery{Session: v.Get("session"), Agent: v.Get("agent"), Who: v.Get("who"), Decision: v.Get("decision"), Cursor: v.Get("cursor"), Limit: 100}
+	q := operations.AuditQuery{Session: v.Get("session"), Agent: v.Get("agent"), Who: v.Get("who"), Decision: v.Get("decision"), Run: v.Get("run"), Cursor: v.Get("cursor"), Limit: 100}
+	var err error
+	if q.Since, err = day(v.Get("since"), 0); err == nil {
+		q.Until, err = day(v.Get("until"), 1)
+	}
+	if err != nil {
+		return err
+	}
 	list, err := operations.ListAudit.Call(r.Context(), p.Executor, by, q)
 	if err != nil {
 		return err
 	}
-	data := map[string]any{"Layout": p.layout(r, by, "Audit"), "List": list, "Names": p.names(r.Context(), by), "Query": q, "More": more(v, list.Next), "Decisions": []string{"allow", "ask_approved", "ask_denied", "deny", "changed"}}
+	data := map[string]any{"Layout": p.layout(r, by, "Audit"), "List": list, "Names": p.names(r.Context(), by), "Query": q, "Filtered": q != operations.AuditQuery{Cursor: q.Cursor, Limit: q.Limit}, "Since": v.Get("since"), "Until": v.Get("until"), "More": more(v, list.Next),
+		"Export": exportLink("/api/audit/export", exportDays(v, q), "session", "agent", "who", "decision", "run", "since", "until"), "Decisions": []string{"allow", "ask_approved", "ask_denied", "deny", "changed"}}
 	if v.Get("verify") != "" {
 		check, err := operations.VerifyAudit.Call(r.Context(), p.Executor, by, operations.VerifyRequest{})
 		if err != nil {
@@ -200,12 +214,50 @@ func (p *Pages) audit(w http.ResponseWriter, r *http.Request, by operation.Calle
 }
 
 // more is the link to the next page; "": there is none.
-func more(v url.Values, next string) string {
-	if next == "" {
+func more(v url.Values, next string) string { return link(v, "cursor", next) }
+
+// link is the address of this page with another value; "": without it.
+func link(v url.Values, key, value string) string {
+	if value == "" {
 		return ""
 	}
-	v.Set("cursor", next)
+	v = maps.Clone(v)
+	v.Set(key, value)
 	return "?" + v.Encode()
+}
+
+// exportLink is where the filtered records can be had as a file: the filters that are set, and room for the format behind them.
+func exportLink(path string, v url.Values, filters ...string) string {
+	out := url.Values{}
+	for _, name := range filters {
+		if v.Get(name) != "" {
+			out.Set(name, v.Get(name))
+		}
+	}
+	return path + "?" + strings.TrimPrefix(out.Encode()+"&format=", "&")
+}
+
+// exportDays are the filters of a page of the audit log with its days as moments, which is what programs take.
+func exportDays(v url.Values, q operations.AuditQuery) url.Values {
+	v = maps.Clone(v)
+	for name, at := range map[string]time.Time{"since": q.Since, "until": q.Until} {
+		if v.Del(name); !at.IsZero() {
+			v.Set(name, at.Format(time.RFC3339))
+		}
+	}
+	return v
+}
+
+// day is the beginning of a day in UTC, or of the one so many days later; zero: none is named.
+func day(text string, later int) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return at, operation.Errorf(operation.Invalid, "%.40q is no day; write one like 2026-11-17", text)
+	}
+	return at.AddDate(0, 0, later), nil
 }
 
 // search searches all conversations; without a query it lists them.

@@ -66,7 +66,7 @@ type lastEvents struct {
 	events []operations.RawEvent
 }
 
-func (l lastEvents) Events(context.Context, operation.Caller, operations.EventRange) (operation.List[operations.RawEvent], error) {
+func (l lastEvents) Events(context.Context, operation.Caller, operations.EventQuery) (operation.List[operations.RawEvent], error) {
 	return operation.List[operations.RawEvent]{Items: l.events}, nil
 }
 
