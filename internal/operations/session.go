@@ -117,7 +117,7 @@ type SessionQuery struct {
 	Status  string `json:"status,omitempty" enum:"idle,queued,running,waiting" doc:"queued: it waits until fewer others run"`
 	Agent   string `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"only this agent's"`
 	Search  string `json:"search,omitempty" maxLen:"200" doc:"words of the title"`
-	Listing string `json:"listing,omitempty" enum:"pinned,archived,all" doc:"only the pinned or the archived ones, or all; left out: all but the archived"`
+	Listing string `json:"listing,omitempty" enum:"pinned,archived,deleted,all" doc:"only the pinned, the archived or the deleted ones, or all but the deleted; left out: all but the archived and the deleted"`
 	Kind    string `json:"kind,omitempty" enum:"talk,task" doc:"task: only those in which tasks of projects are worked on; talk: all but those; left out: all"`
 	Parent  string `json:"parent,omitempty" maxLen:"1024" noun:"session" doc:"those that this session's agent gave to other agents; left out: those that people began"`
 	Cursor  string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
@@ -288,5 +288,5 @@ var (
 )
 
 func sessions() []operation.Any {
-	return slices.Concat([]operation.Any{CreateSession, ListSessions, GetSession, ChangeSession, Say, Steer, Abort, ResumeSession, ClearSession, Fork, Attach}, commands(), sessionWork(), shares())
+	return slices.Concat([]operation.Any{CreateSession, ListSessions, GetSession, ChangeSession, Say, Steer, Abort, ResumeSession, ClearSession, Fork, Attach}, commands(), sessionWork(), shares(), sessionDeleting())
 }

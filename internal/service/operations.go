@@ -10,6 +10,7 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/permit/always"
+	"chorus/internal/store"
 )
 
 // Operations carries out every operation on this home, for a server: from then on the engine runs every
@@ -67,7 +68,7 @@ func (o *Handler) sessionNames(ctx context.Context, by operation.Caller, prefix 
 	}
 	rows, err := o.app.DB.ThreadsNamed(ctx, prefix)
 	for _, row := range rows {
-		if by.Sees(row.ID, row.Owner) {
+		if by.Sees(row.ID, row.Owner) && row.Listing != store.Deleted {
 			names = append(names, row.ID.Thread())
 		}
 	}

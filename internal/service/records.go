@@ -217,6 +217,9 @@ func (o *Handler) Search(ctx context.Context, by operation.Caller, q operations.
 			if err != nil {
 				continue // it has just gone
 			}
+			if row.Listing == store.Deleted {
+				continue
+			}
 			title = hide.Clipped(row.Title)
 			titles[h.Thread] = title
 		}

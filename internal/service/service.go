@@ -159,8 +159,8 @@ func noSession(id string) error {
 // maxNames bounds what is remembered of names; they are looked up again.
 const maxNames = 10000
 
-// Find gives the thread of a session that the caller may see.
-func (o *Handler) Find(ctx context.Context, by operation.Caller, id string) (journal.Thread, error) {
+// findDeleted is Find for sessions that were deleted as well.
+func (o *Handler) findDeleted(ctx context.Context, by operation.Caller, id string) (journal.Thread, error) {
 	thread, err := o.thread(ctx, id)
 	if err != nil {
 		return journal.Thread{}, err
@@ -175,6 +175,15 @@ func (o *Handler) Find(ctx context.Context, by operation.Caller, id string) (jou
 		return row, noSession(id)
 	}
 	return row, nil
+}
+
+// Find is a session that the caller sees. One that was deleted is not there, word for word.
+func (o *Handler) Find(ctx context.Context, by operation.Caller, id string) (journal.Thread, error) {
+	row, err := o.findDeleted(ctx, by, id)
+	if err == nil && row.Listing == store.Deleted {
+		return journal.Thread{}, noSession(id)
+	}
+	return row, err
 }
 
 // thread finds the whole name of a session.

@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 
 	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/model"
 	"chorus/internal/operations"
+	"chorus/internal/store"
 	"chorus/internal/text"
 	"chorus/internal/transcript"
 	"chorus/internal/usage"
@@ -28,12 +30,16 @@ func (s *Service) FindThread(ctx context.Context, name string) (journal.Thread, 
 		if errors.Is(err, journal.ErrUnknown) {
 			return row, fmt.Errorf("there is no thread %s: %w; `chorus thread list` shows them", name, err)
 		}
+		if err == nil && row.Listing == store.Deleted {
+			return row, fmt.Errorf("thread %s was deleted: %w; `chorus thread restore` brings it back", name, journal.ErrUnknown)
+		}
 		return row, err
 	}
 	found, err := s.DB.ThreadsNamed(ctx, name)
 	if err != nil {
 		return journal.Thread{}, err
 	}
+	found = slices.DeleteFunc(found, func(t journal.Thread) bool { return t.Listing == store.Deleted })
 	switch len(found) {
 	case 1:
 		return found[0], nil

@@ -121,13 +121,16 @@ type ThreadFilter struct {
 	Place     string
 	Status    chat.Status
 	Title     string  // what the title holds, in whatever case
-	Listing   string  // pinned, archived, or unarchived: all but those
+	Listing   string  // pinned, archived, Deleted, or Unarchived; "": all but those that were deleted
 	Limit     int     // 0: 100
 	Before    *Cursor // only threads after this one in the list
 }
 
-// Unarchived lists every thread that was not put away.
-const Unarchived = "unarchived"
+// Unarchived lists every thread that was not put away, and Deleted those that were deleted and can be brought back.
+const (
+	Unarchived = "unarchived"
+	Deleted    = "deleted"
+)
 
 // Cursor is a place in a list of threads, newest first.
 type Cursor struct {
@@ -158,9 +161,12 @@ func (db *DB) Threads(ctx context.Context, f ThreadFilter) ([]journal.Thread, er
 	case !f.Children:
 		where.add("parent = ''")
 	}
-	if f.Listing == Unarchived {
-		where.add("listing <> 'archived'")
-	} else {
+	switch f.Listing {
+	case "":
+		where.add("listing <> 'deleted'")
+	case Unarchived:
+		where.add("listing NOT IN ('archived', 'deleted')")
+	default:
 		where.equal("listing", f.Listing)
 	}
 	if f.Title != "" {
@@ -193,7 +199,7 @@ func (db *DB) ActiveThreads(ctx context.Context) ([]journal.Thread, error) {
 type ThreadChange struct {
 	Title   *string
 	Dir     *string
-	Listing *string // "", pinned or archived
+	Listing *string // "", pinned, archived or Deleted
 }
 
 // SetThread changes what people call a thread, where its tools work, or where lists show it.

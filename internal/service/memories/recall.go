@@ -62,6 +62,9 @@ func (o *Handler) inConversations(ctx context.Context, prefixes []string, words 
 			return nil, err
 		}
 		for _, h := range found {
+			if row, err := o.app.DB.Thread(ctx, h.Thread); err != nil || row.Listing == store.Deleted {
+				continue // it is gone
+			}
 			if !slices.ContainsFunc(out, func(have store.Hit) bool { return have.Thread == h.Thread && have.Seq == h.Seq }) {
 				out = append(out, h)
 			}

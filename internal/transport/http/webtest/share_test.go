@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 )
@@ -140,5 +143,76 @@ func TestAnsweringAgainTwiceIsOnce(t *testing.T) {
 		if n := count() - before; n != 1 {
 			t.Errorf("%s: %d conversations were made", button, n)
 		}
+	}
+}
+
+// A deleted conversation is gone from lists, search, pages and links at once, and comes back as it was.
+func TestConversationsAreDeleted(t *testing.T) {
+	t.Parallel()
+	h := newServer(t)
+	ops := h.app.Service.Operations()
+	p, id := h.begin(operations.NewSession{Title: "Old plans"})
+	h.prompt(id, "say the heliotrope answer")
+	p.waitForAnswer("heliotrope")
+	shared, err := operations.CreateShare.Call(t.Context(), ops, h.owner, operations.NewShare{ID: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := func() int {
+		t.Helper()
+		hits, err := operations.Search.Call(t.Context(), ops, h.owner, operations.SearchQuery{Text: "heliotrope"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(hits.Items)
+	}
+	if found() == 0 {
+		t.Fatal("it cannot be found before")
+	}
+	p.click(".talk .menu summary")
+	p.click("a[href='/s/" + id + "/delete']")
+	p.waitForText("Delete “Old plans”?")
+	p.look("delete-1280")
+	p.phone()
+	p.until(`innerWidth === 390`)
+	p.fits("deleting on a phone")
+	p.desktop()
+	p.until(`document.activeElement.textContent === "Delete"`)
+	p.do(chromedp.KeyEvent(kb.Enter))
+	p.waitForText("is gone from lists")
+	p.until(`document.querySelectorAll(".sessions a").length === 0`)
+	if n := found(); n != 0 {
+		t.Errorf("it is found %d times", n)
+	}
+	_, err = operations.GetSession.Call(t.Context(), ops, h.owner, operations.SessionRef{ID: id})
+	_, unknown := operations.GetSession.Call(t.Context(), ops, h.owner, operations.SessionRef{ID: "nosuchsession"})
+	if operation.KindOf(err) != operation.NotFound || strings.Replace(err.Error(), id, "nosuchsession", 1) != unknown.Error() {
+		t.Errorf("%v, and for one that never was %v", err, unknown)
+	}
+	if _, err := operations.Say.Call(t.Context(), ops, h.owner, operations.Message{ID: id, Message: "hello"}); operation.KindOf(err) != operation.NotFound {
+		t.Errorf("somebody can speak in it: %v", err)
+	}
+	res, err := http.Get(h.url + shared.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != 404 {
+		t.Errorf("its link answers %d", res.StatusCode)
+	}
+	for listing, want := range map[string]int{"": 0, "all": 0, "archived": 0, "deleted": 1} {
+		list, err := operations.ListSessions.Call(t.Context(), ops, h.owner, operations.SessionQuery{Listing: listing})
+		if err != nil || len(list.Items) != want {
+			t.Errorf("%q lists %d, %v", listing, len(list.Items), err)
+		}
+	}
+	p.visit("/search?listing=deleted")
+	p.waitForText("Old plans")
+	p.look("deleted-1280")
+	p.click("main td button.quiet")
+	p.until(`location.pathname === "/s/` + id + `"`)
+	p.waitForAnswer("heliotrope")
+	if found() == 0 {
+		t.Error("it cannot be found again")
 	}
 }

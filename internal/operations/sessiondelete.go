@@ -1,0 +1,45 @@
+package operations
+
+import (
+	"context"
+	"time"
+
+	"chorus/internal/operation"
+)
+
+// SessionDeleting carries out the deletion of sessions.
+type SessionDeleting interface {
+	// DeleteSession stops a session and takes it out of lists, searches and pages.
+	DeleteSession(context.Context, operation.Caller, SessionRef) (DeletedSession, error)
+	RestoreSession(context.Context, operation.Caller, DeletedSessionRef) (Session, error)
+}
+
+// DeletedSession is a session that was deleted.
+type DeletedSession struct {
+	ID    string    `json:"id"`
+	Title string    `json:"title,omitempty"`
+	At    time.Time `json:"at"`
+}
+
+// DeletedSessionRef names a session that was deleted; those that are there are suggested elsewhere.
+type DeletedSessionRef struct {
+	ID string `json:"id" maxLen:"1024" doc:"the session's id, as chorus thread list --listing deleted has it"`
+}
+
+// The operations that delete sessions.
+var (
+	DeleteSession = operation.New(operation.Info{Name: "session.delete", Help: "Delete a session: it is stopped, and gone from lists, searches and pages", Scope: operation.Chat, Effect: operation.Destroys,
+		Doc:    "It can be brought back (session.restore) by whoever could see it. Links to it show nothing any more.",
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "DELETE /api/sessions/{id}", ID: "deleteSession", Tag: "sessions"}},
+		CLI:    []operation.CLI{{Words: "thread delete", Args: "ID", Example: "  chorus thread delete 01k3\n  chorus thread list --listing deleted"}},
+		Done:   "{id} is gone; chorus thread restore {id} brings it back"}, SessionDeleting.DeleteSession)
+
+	RestoreSession = operation.New(operation.Info{Name: "session.restore", Help: "Bring a deleted session back", Scope: operation.Chat, Effect: operation.Changes,
+		Errors: []operation.Kind{operation.NotFound},
+		HTTP:   []operation.HTTP{{Route: "POST /api/sessions/{id}/restore", ID: "restoreSession", Tag: "sessions"}},
+		CLI:    []operation.CLI{{Words: "thread restore", Args: "ID"}},
+		Done:   "{id} is back"}, SessionDeleting.RestoreSession)
+)
+
+func sessionDeleting() []operation.Any { return []operation.Any{DeleteSession, RestoreSession} }

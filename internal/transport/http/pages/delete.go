@@ -1,0 +1,40 @@
+package pages
+
+import (
+	"net/http"
+
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+)
+
+// askDelete asks whether a conversation is to be deleted, and says what that means.
+func (p *Pages) askDelete(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	s, err := operations.GetSession.Call(r.Context(), p.Executor, by, operations.SessionRef{ID: r.PathValue("id")})
+	if err != nil {
+		return err
+	}
+	return p.render(w, http.StatusOK, "delete.html", map[string]any{"Layout": p.layout(r, by, "Delete"), "ID": s.ID, "Title": s.Title, "Status": s.Status, "Gone": false})
+}
+
+// deleteSession deletes a conversation and offers to bring it back.
+func (p *Pages) deleteSession(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if !by.May(operation.Chat) {
+		return operation.Errorf(operation.Forbidden, "your token lacks the scope chat")
+	}
+	gone, err := operations.DeleteSession.Call(r.Context(), p.Executor, by, operations.SessionRef{ID: r.PathValue("id")})
+	if err != nil {
+		return err
+	}
+	return p.render(w, http.StatusOK, "delete.html", map[string]any{"Layout": p.layout(r, by, "Deleted"), "ID": gone.ID, "Title": gone.Title, "Gone": true})
+}
+
+func (p *Pages) restoreSession(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if !by.May(operation.Chat) {
+		return operation.Errorf(operation.Forbidden, "your token lacks the scope chat")
+	}
+	s, err := operations.RestoreSession.Call(r.Context(), p.Executor, by, operations.DeletedSessionRef{ID: r.PathValue("id")})
+	if err != nil {
+		return err
+	}
+	return finishForm(w, r, "/s/"+s.ID, "restored")
+}
