@@ -122,11 +122,11 @@ func TestReloadInMidRun(t *testing.T) {
 	}
 }
 
-// logged is the HTML of the conversation without times.
+// logged is the HTML of the conversation without times, and without the keys of forms, which are new with each page.
 func (t *tab) logged() string {
 	t.Helper()
 	return t.text(`(() => { const copy = document.getElementById("log").cloneNode(true);
-		copy.querySelectorAll("time, .copy, .copy-text").forEach((e) => e.remove());
+		copy.querySelectorAll("time, .copy, .copy-text, input[type=hidden][name=key]").forEach((e) => e.remove());
 		copy.querySelectorAll("[tabindex]").forEach((e) => e.removeAttribute("tabindex"));
 		copy.querySelectorAll("[open]").forEach((e) => e.removeAttribute("open"));
 		return copy.innerHTML.replace(/\s+/g, " ") })()`)

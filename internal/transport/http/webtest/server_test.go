@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -30,6 +31,7 @@ type server struct {
 	signIn string
 	app    *app.App
 	owner  operation.Caller
+	log    *serverLog
 	stop   func()
 }
 
@@ -44,9 +46,33 @@ func environ(key string) string {
 	return ""
 }
 
-func options(dir string) app.Options {
+func options(dir string, log io.Writer) app.Options {
 	return app.Options{Home: dir, Version: "test", Env: environ, Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir},
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+}
+
+// serverLog keeps the warnings of a server for a test that fails: the browser says only that there was no answer.
+type serverLog struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (l *serverLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.text) < 64<<10 {
+		l.text = append(l.text, p...)
+	}
+	return len(p), nil
+}
+
+func (l *serverLog) show(t *testing.T) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t.Failed() && len(l.text) > 0 {
+		t.Logf("the server's log:\n%s", l.text)
+	}
 }
 
 // newServer starts a server with the default configuration and the given settings.
@@ -74,7 +100,11 @@ func (h *server) file(name, text string) {
 
 func (h *server) start(addr string) {
 	h.Helper()
-	a, err := app.Open(context.Background(), options(h.dir))
+	if h.log == nil {
+		h.log = &serverLog{}
+		h.Cleanup(func() { h.log.show(h.T) })
+	}
+	a, err := app.Open(context.Background(), options(h.dir, h.log))
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -177,7 +207,7 @@ func (h *server) prompt(id, text string) {
 func serveHere(home, addr string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	a, err := app.Open(ctx, options(home))
+	a, err := app.Open(ctx, options(home, io.Discard))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
