@@ -47,6 +47,9 @@ import (
 	"chorus/internal/settings"
 	"chorus/internal/skill/approved"
 	"chorus/internal/store"
+	hookstore "chorus/internal/store/hooks"
+	processstore "chorus/internal/store/processes"
+	schedulestore "chorus/internal/store/schedules"
 	"chorus/internal/store/tasks"
 	"chorus/internal/tool/files"
 	"chorus/internal/tool/timer"
@@ -223,7 +226,7 @@ func (a *App) wire() {
 	a.Setup = &runsetup.Setup{Skills: a.Skills, DB: a.DB, Environ: o.Environ, Executor: a.Executor, Home: a.Home, Log: a.Log, Models: a.Models, Notices: a.Notices,
 		Overrides: a.Overrides, Shared: a.Shared, Discovery: a.Discovery, Gate: a.Gate, Isolation: a.Isolation, Logs: a.Logs, Settings: a.Settings,
 		Me: a.Me, Running: a.Running, Memory: memory.NewKeeper(a.Home.Dir(), a.DB, o.Now)}
-	a.Processes = &watch.Watcher{Store: a.DB, Dir: a.Home.Processes(), Environ: o.Environ, Now: o.Now, Log: a.Log, Judge: a.Setup.JudgeProcess,
+	a.Processes = &watch.Watcher{Store: processstore.New(a.DB), Dir: a.Home.Processes(), Environ: o.Environ, Now: o.Now, Log: a.Log, Judge: a.Setup.JudgeProcess,
 		Act: func(ctx context.Context, p background.Process, f background.Fire, output string) (watch.Acted, error) {
 			handler := a.Service.Guest
 			if a.serving.Load() {
@@ -241,11 +244,11 @@ func (a *App) wire() {
 		Discovery: a.Discovery, Gate: a.Gate, Isolation: a.Isolation, Logs: a.Logs, Settings: a.Settings, Setup: a.Setup,
 		Engine: a.Engine, Examine: a.Examine, Me: a.Me, Now: o.Now,
 		Mirror: func(ctx context.Context, thread chat.ThreadID) error { return a.Mirrors.CatchUp(ctx, thread) }}
-	a.clock.DB, a.clock.Now, a.clock.Log = a.DB, o.Now, a.Log
+	a.clock.DB, a.clock.Now, a.clock.Log = schedulestore.New(a.DB), o.Now, a.Log
 	a.clock.Say = func(ctx context.Context, s schedule.Schedule, due time.Time) (clock.Said, error) {
 		return a.Schedules(a.Service.Handler()).Say(ctx, s, due)
 	}
-	a.hooks.DB, a.hooks.Now, a.hooks.Log = a.DB, o.Now, a.Log
+	a.hooks.DB, a.hooks.Now, a.hooks.Log = hookstore.New(a.DB), o.Now, a.Log
 	a.Checks = &checks.Checks{DB: a.DB, Env: o.Env, Environ: o.Environ, Home: a.Home, Log: a.Log, Models: a.Models, Isolation: a.Isolation,
 		Service: a.Service, Settings: a.Settings}
 	a.Sessions = &local.Sessions{DB: a.DB, Executor: a.Executor, Home: a.Home, Models: a.Models, Notices: a.Notices, Overrides: a.Overrides,

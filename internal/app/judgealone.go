@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"chorus/internal/sandbox"
+	"chorus/internal/store/processes"
 )
 
 // JudgeAlone judges a program that a process in the background wants to start, in the process that looks after it. An error
 // means that it could not be judged.
 func (a *App) JudgeAlone(ctx context.Context, id string, program sandbox.Exec) (refused, err error) {
-	p, err := a.DB.Process(ctx, id)
+	p, err := processes.New(a.DB).Process(ctx, id)
 	if err != nil {
 		return nil, err
 	}

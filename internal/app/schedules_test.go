@@ -9,6 +9,7 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/polltest"
+	"chorus/internal/store/schedules"
 	"chorus/internal/store/storetest"
 )
 
@@ -40,7 +41,7 @@ func TestSchedulesOfAnotherProcessAreKeptAtOnce(t *testing.T) {
 		t.Errorf("now is %v", s.Due)
 	}
 	polltest.Until(t, "it is kept", func() bool {
-		runs, err := adds.DB.ScheduleRuns(t.Context(), s.ID, 1)
+		runs, err := schedules.New(adds.DB).ScheduleRuns(t.Context(), s.ID, 1)
 		return err == nil && len(runs) == 1
 	})
 	if took := time.Since(began); took > 10*time.Second { // by itself it looks every 15 seconds

@@ -13,6 +13,7 @@ import (
 	"chorus/internal/engine"
 	"chorus/internal/id"
 	"chorus/internal/sandbox"
+	"chorus/internal/store/processes"
 	"chorus/internal/text"
 	"chorus/internal/tool"
 	"chorus/internal/tool/process"
@@ -50,7 +51,7 @@ func ownerOf(senders []chat.Principal, me chat.Principal) chat.Principal {
 }
 
 func (o *ownProcesses) List(ctx context.Context) ([]background.Process, error) {
-	list, err := o.setup.DB.ProcessesOf(ctx, o.thread, listedProcesses)
+	list, err := processes.New(o.setup.DB).ProcessesOf(ctx, o.thread, listedProcesses)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func (o *ownProcesses) AddHooks(ctx context.Context, p background.Process, rules
 
 // openProcesses are those that run of a thread's agent in the same place, the oldest first.
 func (s *Setup) openProcesses(ctx context.Context, thread chat.ThreadID) ([]background.Process, error) {
-	open, err := s.DB.OpenProcesses(ctx)
+	open, err := processes.New(s.DB).OpenProcesses(ctx)
 	return slices.DeleteFunc(open, func(p background.Process) bool {
 		return p.Thread.Agent() != thread.Agent() || p.Thread.Transport() != thread.Transport() || p.Thread.Place() != thread.Place()
 	}), err

@@ -57,32 +57,32 @@ func insertApproval(tx *transaction, thread chat.ThreadID, a approval.Approval, 
 	if !a.AskedAt.IsZero() {
 		asked = micros(a.AskedAt)
 	}
-	call, err := asJSON(chat.Blocks{a.Call})
+	call, err := AsJSON(chat.Blocks{a.Call})
 	if err != nil {
 		return err
 	}
-	actions, err := asJSON(a.Actions)
+	actions, err := AsJSON(a.Actions)
 	if err != nil {
 		return err
 	}
 	parts := ""
 	if len(a.Parts) > 0 {
-		if parts, err = asJSON(a.Parts); err != nil {
+		if parts, err = AsJSON(a.Parts); err != nil {
 			return err
 		}
 	}
-	by, err := asJSON(a.AskedBy)
+	by, err := AsJSON(a.AskedBy)
 	if err != nil {
 		return err
 	}
-	payer, err := asJSON(a.Payer)
+	payer, err := AsJSON(a.Payer)
 	if err != nil {
 		return err
 	}
 	return tx.insert(fmt.Errorf("approval %s: %w", a.ID, journal.ErrDuplicate), `INSERT INTO approvals (id, thread_id, run_id, call_id, call, actions, dir, bound, preview, risk, risk_why, parts, rule, reason, again,
 			asked_by, payer, asked_at, deadline, remind, who) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		a.ID, string(thread), a.Run, a.Call.ID, call, actions, a.Dir, string(a.Bound), a.Preview, a.Risk, a.RiskWhy, parts, a.Rule, a.Reason, a.Again,
-		by, payer, asked, nullMicros(a.Deadline), nullMicros(a.Remind), a.Who)
+		by, payer, asked, NullMicros(a.Deadline), NullMicros(a.Remind), a.Who)
 }
 
 func answerApproval(tx *transaction, thread chat.ThreadID, a approval.Answer, now int64) error {
@@ -128,7 +128,7 @@ func writeVote(tx *transaction, thread chat.ThreadID, v approval.Ballot, now int
 	case votes != v.Before:
 		return fmt.Errorf("approval %s has more answers now: %w", v.ID, journal.ErrMoved)
 	}
-	body, err := asJSON(v.By)
+	body, err := AsJSON(v.By)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ type ApprovalFilter = approval.Filter
 // Approval reads one; ErrUnknown if there is none.
 func (db *DB) Approval(ctx context.Context, id string) (approval.Approval, error) {
 	found, err := db.approvals(ctx, ` WHERE id = ?`, id)
-	return one(found, err, "approval "+id)
+	return One(found, err, "approval "+id)
 }
 
 // Approvals lists approvals.

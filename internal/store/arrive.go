@@ -77,7 +77,7 @@ func (db *DB) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, e
 // arrivedAnyway reads back an arrival whose COMMIT failed without saying whether
 // it happened. The arrival's own row is the proof; its events are read beside it.
 func (db *DB) arrivedAnyway(ctx context.Context, a journal.Arrival, intents []*intent) (journal.Arrived, bool) {
-	n, err := db.count(ctx, `SELECT count(*) FROM arrivals
+	n, err := db.Count(ctx, `SELECT count(*) FROM arrivals
 		WHERE platform = ? AND bot = ? AND kind = ? AND platform_id = ? AND version = ?`,
 		a.Platform, a.Bot, a.What, a.PlatformID, a.Version)
 	if err != nil || n == 0 {

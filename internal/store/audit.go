@@ -146,7 +146,7 @@ func (t *pgTx) addAudit(row auditRow) error {
 }
 
 func newAuditRow(a approval.Audit, now int64) (auditRow, error) {
-	body, err := asJSON(a.Principal)
+	body, err := AsJSON(a.Principal)
 	if err != nil {
 		return auditRow{}, err
 	}

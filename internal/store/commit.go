@@ -462,8 +462,8 @@ func (a *applying) settleRow() {
 	}
 }
 
-// asJSON keeps a small value in a text column.
-func asJSON(v any) (string, error) {
+// AsJSON keeps a small value in a text column.
+func AsJSON(v any) (string, error) {
 	data, err := json.Marshal(v)
 	return string(data), err
 }

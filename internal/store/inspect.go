@@ -154,7 +154,7 @@ func (db *DB) strayFiles(ctx context.Context, before time.Time, found func(path,
 				continue // gone meanwhile, somebody's own, or young
 			}
 			if hash != "" {
-				n, err := db.count(ctx, fileRows, hash)
+				n, err := db.Count(ctx, fileRows, hash)
 				if err != nil {
 					return err
 				}

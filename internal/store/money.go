@@ -39,7 +39,7 @@ func writeMoney(tx *transaction, thread chat.ThreadID, e ledger.Entry, under *le
 	if e.Thread == "" {
 		e.Thread = thread
 	}
-	payer, err := asJSON(e.Payer)
+	payer, err := AsJSON(e.Payer)
 	if err != nil {
 		return err
 	}

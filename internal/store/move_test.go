@@ -95,7 +95,7 @@ func TestMoveIsWholeOrNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := db.count(t.Context(), `SELECT count(*) FROM threads`); n != 0 || err != nil {
+	if n, err := db.Count(t.Context(), `SELECT count(*) FROM threads`); n != 0 || err != nil {
 		t.Errorf("%d threads are there, %v", n, err)
 	}
 	if err := db.Audit(t.Context(), auditLine(1)); err != nil { // its triggers are there again

@@ -160,7 +160,7 @@ func (db *DB) EndSend(ctx context.Context, o journal.Outcome) error {
 				tried = `0`
 			}
 			return tx.exec(`UPDATE outbox SET state = ?, not_before = ?, alone = ?, why = ?, error = ?, changed = ?, tried = `+tried+
-				` WHERE `+ofKey+` AND attempts = ? AND `+isOpen, append([]any{string(o.State), nullMicros(o.NotBefore), nullMicros(o.Alone), o.Why, o.Error,
+				` WHERE `+ofKey+` AND attempts = ? AND `+isOpen, append([]any{string(o.State), NullMicros(o.NotBefore), NullMicros(o.Alone), o.Why, o.Error,
 				micros(db.now())}, laneArgs(o.Lane, o.Key, o.Attempt)...)...)
 		case journal.Failed:
 			return db.failed(tx, o)

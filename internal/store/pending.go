@@ -51,7 +51,7 @@ func (db *DB) Overdue(ctx context.Context, now time.Time) ([]approval.Approval, 
 // RunCost is what a run's calls come to when it ends: one that was lost counts with what was
 // reserved for it, as it does in the ledger from then on. What its children spent is in it.
 func (db *DB) RunCost(ctx context.Context, run string) (ledger.Nanos, error) {
-	n, err := db.count(ctx, `SELECT coalesce(sum(CASE WHEN how = '' THEN reserved ELSE settled END), 0) FROM ledger WHERE run_id = ? OR root_run <> '' AND root_run = ?`, run, run)
+	n, err := db.Count(ctx, `SELECT coalesce(sum(CASE WHEN how = '' THEN reserved ELSE settled END), 0) FROM ledger WHERE run_id = ? OR root_run <> '' AND root_run = ?`, run, run)
 	if err != nil {
 		return 0, fmt.Errorf("cost of run %s: %w", run, err)
 	}
@@ -81,7 +81,7 @@ func (db *DB) ThreadsNamed(ctx context.Context, name string) ([]journal.Thread, 
 // LastRunAt is the number of the event that began the thread's newest run; 0
 // before the first.
 func (db *DB) LastRunAt(ctx context.Context, thread chat.ThreadID) (int64, error) {
-	seq, err := db.count(ctx, `SELECT seq FROM events WHERE thread_id = ? AND kind = 'run_started' ORDER BY seq DESC LIMIT 1`,
+	seq, err := db.Count(ctx, `SELECT seq FROM events WHERE thread_id = ? AND kind = 'run_started' ORDER BY seq DESC LIMIT 1`,
 		string(thread))
 	if err != nil {
 		return 0, fmt.Errorf("last run of %s: %w", thread, err)

@@ -21,7 +21,7 @@ func seePrincipal(tx *transaction, p chat.Principal, now int64) error {
 	if p.Roles == nil {
 		p.Roles = []string{}
 	}
-	roles, err := asJSON(p.Roles)
+	roles, err := AsJSON(p.Roles)
 	if err != nil {
 		return err
 	}

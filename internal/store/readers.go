@@ -11,7 +11,7 @@ import (
 
 // Reader says how far a durable reader has come in a thread; 0 if it has not begun.
 func (db *DB) Reader(ctx context.Context, name string, thread chat.ThreadID) (int64, error) {
-	n, err := db.count(ctx, `SELECT seq FROM readers WHERE reader = ? AND thread_id = ?`, name, string(thread))
+	n, err := db.Count(ctx, `SELECT seq FROM readers WHERE reader = ? AND thread_id = ?`, name, string(thread))
 	if err != nil {
 		return 0, fmt.Errorf("reader %s of thread %s: %w", name, thread, err)
 	}

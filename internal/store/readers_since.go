@@ -2,10 +2,13 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/journal"
 )
 
 const (
@@ -24,7 +27,7 @@ func behindSince(says *dialect) string {
 // are; with mark 0 it reads all of them, and so does the first look at a journal that is not
 // the one of the mark.
 func (db *DB) BehindSince(ctx context.Context, reader, transport string, mark int64, others []chat.ThreadID) ([]chat.ThreadID, int64, error) {
-	end, err := db.count(ctx, db.says.journalEnd) // first: what is written meanwhile is looked at again
+	end, err := db.Count(ctx, db.says.journalEnd) // first: what is written meanwhile is looked at again
 	if err != nil {
 		return nil, mark, fmt.Errorf("the end of the journal: %w", err)
 	}
@@ -41,4 +44,46 @@ func (db *DB) BehindSince(ctx context.Context, reader, transport string, mark in
 		return nil, mark, fmt.Errorf("where reader %s is behind: %w", reader, err)
 	}
 	return out, end, nil
+}
+
+// ThreadsSince are the threads that have changed since a mark, in whatever process, with the mark for the next look.
+// With mark 0 it gives those that were active since an instant and in which the reader is behind.
+func (db *DB) ThreadsSince(ctx context.Context, reader string, mark int64, since time.Time) ([]chat.ThreadID, int64, error) {
+	end, err := db.Count(ctx, db.says.journalEnd) // first: what is written meanwhile is looked at again
+	if err != nil {
+		return nil, mark, fmt.Errorf("the end of the journal: %w", err)
+	}
+	query, args := `SELECT DISTINCT thread_id FROM (`+db.says.movedSince+`) AS moved`, []any{mark}
+	if mark == 0 || mark > end {
+		query = `SELECT t.id FROM threads t LEFT JOIN readers r ON r.thread_id = t.id AND r.reader = ?
+			WHERE t.last_active >= ? AND t.next_seq - 1 > coalesce(r.seq, 0) ORDER BY t.last_active, t.id`
+		args = []any{reader, micros(since)}
+	}
+	out, err := listOf[chat.ThreadID](ctx, db, query, args...)
+	if err != nil {
+		return nil, mark, fmt.Errorf("threads that changed: %w", err)
+	}
+	return out, end, nil
+}
+
+// RunStarted is how a run of a thread began; ErrUnknown if there is none.
+func (db *DB) RunStarted(ctx context.Context, thread chat.ThreadID, run string) (chat.RunStarted, error) {
+	var out chat.RunStarted
+	found := false
+	err := db.query(ctx, `SELECT body FROM events WHERE thread_id = ? AND kind = 'run_started' AND run_id = ? ORDER BY seq DESC LIMIT 1`, []any{string(thread), run}, func(rows *sql.Rows) error {
+		var body string
+		if err := rows.Scan(&body); err != nil {
+			return err
+		}
+		decoded, err := chat.DecodeBody(chat.KindRunStarted, []byte(body))
+		out, found = decoded.(chat.RunStarted)
+		return err
+	})
+	if err == nil && !found {
+		err = journal.ErrUnknown
+	}
+	if err != nil {
+		return chat.RunStarted{}, fmt.Errorf("how run %s of thread %s began: %w", run, thread, err)
+	}
+	return out, nil
 }

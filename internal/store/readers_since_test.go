@@ -77,7 +77,7 @@ func testBehindSinceMissesNothing(t *testing.T, open func(Options) *DB) {
 
 func threadNext(t *testing.T, db *DB, thread chat.ThreadID) int64 {
 	t.Helper()
-	n, err := db.count(t.Context(), `SELECT next_seq FROM threads WHERE id = ?`, string(thread))
+	n, err := db.Count(t.Context(), `SELECT next_seq FROM threads WHERE id = ?`, string(thread))
 	if err != nil {
 		t.Fatal(err)
 	}

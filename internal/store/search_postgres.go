@@ -104,7 +104,7 @@ func tsQuery(terms []searchTerm) string {
 }
 
 func (ix postgresIndex) reached(ctx context.Context, thread chat.ThreadID) (int64, error) {
-	return ix.db.count(ctx, `SELECT coalesce(max(seq), 0) FROM search_places WHERE thread = ?`, string(thread))
+	return ix.db.Count(ctx, `SELECT coalesce(max(seq), 0) FROM search_places WHERE thread = ?`, string(thread))
 }
 
 // add indexes a page that begins behind from, unless somebody else has moved on from there meanwhile.

@@ -205,7 +205,7 @@ func (db *DB) RunsOf(ctx context.Context, thread chat.ThreadID, limit int) ([]Ru
 
 // HasBlob reports whether an event of the thread refers to the bytes.
 func (db *DB) HasBlob(ctx context.Context, thread chat.ThreadID, hash string) (bool, error) {
-	n, err := db.count(ctx, `SELECT count(*) FROM event_blobs WHERE hash = ? AND thread_id = ?`, hash, string(thread))
+	n, err := db.Count(ctx, `SELECT count(*) FROM event_blobs WHERE hash = ? AND thread_id = ?`, hash, string(thread))
 	if err != nil {
 		return false, fmt.Errorf("blob %s of thread %s: %w", hash, thread, err)
 	}

@@ -131,7 +131,7 @@ func TestLedgerFromBeforeIsSummed(t *testing.T) {
 	db := open(t, path)
 	script(t, path, `UPDATE ledger SET settled = 3, how = 'usage', tok_in = 8 WHERE run_id = 'r003950'`)
 	agrees(t, db, time.UnixMicro(1794000000000000).UTC().Add(5*24*time.Hour))
-	if n, err := db.count(t.Context(), `SELECT count(*) FROM memos WHERE kind = 'store' AND key = 'spent_days'`); err != nil || n != 0 {
+	if n, err := db.Count(t.Context(), `SELECT count(*) FROM memos WHERE kind = 'store' AND key = 'spent_days'`); err != nil || n != 0 {
 		t.Errorf("it is not done: %d %v", n, err)
 	}
 }

@@ -282,8 +282,8 @@ func (db *DB) read(ctx context.Context, query string, args []any, scan func(*sql
 	return scanAll(scan)(st.QueryContext(ctx, args...))
 }
 
-// one is the first of what was found; ErrUnknown if there is none.
-func one[T any](found []T, err error, what string) (T, error) {
+// One is the first of what was found; ErrUnknown if there is none.
+func One[T any](found []T, err error, what string) (T, error) {
 	var none T
 	if err == nil && len(found) == 0 {
 		err = journal.ErrUnknown
@@ -311,8 +311,16 @@ func micros(t time.Time) int64 { return t.UnixMicro() }
 // instant is what was kept.
 func instant(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
-// nullMicros keeps the zero time as NULL.
-func nullMicros(t time.Time) any {
+// Instant is what was kept, where 0 is no time.
+func Instant(us int64) time.Time {
+	if us == 0 {
+		return time.Time{}
+	}
+	return instant(us)
+}
+
+// NullMicros keeps the zero time as NULL.
+func NullMicros(t time.Time) any {
 	if t.IsZero() {
 		return nil
 	}

@@ -29,7 +29,7 @@ func createThread(tx *transaction, id chat.ThreadID, t journal.Thread, now int64
 	if t.Place == "" {
 		t.Place = place
 	}
-	owner, err := asJSON(t.Owner)
+	owner, err := AsJSON(t.Owner)
 	if err != nil {
 		return err
 	}
@@ -290,8 +290,8 @@ func orDefault(n, otherwise int) int {
 	return n
 }
 
-// count runs a query that answers with one number.
-func (db *DB) count(ctx context.Context, query string, args ...any) (int64, error) {
+// Count runs a query that answers with one number.
+func (db *DB) Count(ctx context.Context, query string, args ...any) (int64, error) {
 	var n int64
 	err := db.query(ctx, query, args, func(rows *sql.Rows) error { return rows.Scan(&n) })
 	return n, err

@@ -28,17 +28,17 @@ const tokenColumns = `id, name, digest, scopes, roles, created_by, created_at, C
 
 // PutToken keeps a new token.
 func (db *DB) PutToken(ctx context.Context, t Token) error {
-	scopes, err := asJSON(t.Scopes)
+	scopes, err := AsJSON(t.Scopes)
 	if err != nil {
 		return err
 	}
-	roles, err := asJSON(append([]string{}, t.Roles...))
+	roles, err := AsJSON(append([]string{}, t.Roles...))
 	if err != nil {
 		return err
 	}
 	err = db.write(ctx, func(tx *transaction) error {
 		return tx.exec(`INSERT INTO api_tokens (id, name, digest, scopes, roles, created_by, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-			t.ID, t.Name, t.Digest, scopes, roles, t.By, micros(t.Created), nullMicros(t.Expires))
+			t.ID, t.Name, t.Digest, scopes, roles, t.By, micros(t.Created), NullMicros(t.Expires))
 	})
 	if err != nil {
 		return fmt.Errorf("keep token %s: %w", t.Name, err)

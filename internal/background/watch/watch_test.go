@@ -23,6 +23,7 @@ import (
 	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/keep"
 	"chorus/internal/store"
+	"chorus/internal/store/processes"
 	"chorus/internal/store/storetest"
 )
 
@@ -39,7 +40,7 @@ func TestMain(m *testing.M) {
 // home is what outlives a server.
 type home struct {
 	t   *testing.T
-	db  *store.DB
+	db  *processes.Store
 	dir string
 	id  string // of its process: what it starts is found by it
 	mu  sync.Mutex
@@ -54,7 +55,7 @@ func newHome(t *testing.T) *home {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	return &home{t: t, db: db, dir: filepath.Join(dir, "processes"), id: rand.Text()}
+	return &home{t: t, db: processes.New(db), dir: filepath.Join(dir, "processes"), id: rand.Text()}
 }
 
 // act does what a hook says, once for a key.

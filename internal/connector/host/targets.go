@@ -15,6 +15,7 @@ import (
 	"chorus/internal/room"
 	"chorus/internal/schedule"
 	"chorus/internal/service/schedules"
+	schedulestore "chorus/internal/store/schedules"
 )
 
 var _ schedules.Channels = (*Host)(nil)
@@ -156,5 +157,5 @@ func (h *Backend) Opened(ctx context.Context, key string, thread chat.ThreadID, 
 	if why != "" {
 		run.State, run.Why = schedule.Refused, why
 	}
-	return h.ScheduleOpened(ctx, id, run)
+	return schedulestore.New(h.DB).ScheduleOpened(ctx, id, run)
 }

@@ -17,7 +17,7 @@ import (
 // function in a package's folder, or a line of a story.
 var defects = []struct{ defect, in, test string }{
 	{"a trigger that is no object is accepted, and makes every look and every event fail", "internal/hook", "TestTriggersThatCannotBeRunAreRefused"},
-	{"one hook that cannot be read keeps those behind it from running", "internal/store", "TestAHookThatCannotBeReadHoldsUpNothing"},
+	{"one hook that cannot be read keeps those behind it from running", "internal/store/hooks", "TestAHookThatCannotBeReadHoldsUpNothing"},
 	{"steps and actions are not checked when they are made", "internal/hook", "TestStepsAreChecked"},
 	{"llm_config null is kept as a text and makes later runs fail", "testdata/stories/hook_defects.txtar", "chorus hook edit worker --llm null"},
 	{"list_hooks does not show steps and template", "testdata/stories/hook_defects.txtar", "promptTemplate~the build"},
@@ -32,7 +32,7 @@ var defects = []struct{ defect, in, test string }{
 	{"nothing brings events, so that event hooks never run", "internal/hook/runner", "TestAnEventIsARun"},
 	{"events of projects that the owner may not see trigger a hook", "internal/hook/runner", "TestEventsThatTheOwnerMayNotSeeTriggerNothing"},
 	{"events that come while the limit is reached are lost", "internal/hook/runner", "TestLimitsHold"},
-	{"triggers that are left out leave no trace", "internal/store", "TestTriggersBecomeRunsOnce"},
+	{"triggers that are left out leave no trace", "internal/store/hooks", "TestTriggersBecomeRunsOnce"},
 	{"the last time is written before the run: a crash loses it", "internal/hook/runner", "TestKilledBetweenTriggerAndRun"},
 	{"a crash runs a command a second time", "internal/hook/runner", "TestKilledWhileACommandRan"},
 	{"a restart fires twice", "internal/hook/runner", "TestRestartStorm"},

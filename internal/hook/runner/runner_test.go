@@ -17,6 +17,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/polltest"
 	"chorus/internal/store"
+	"chorus/internal/store/hooks"
 	"chorus/internal/store/storetest"
 )
 
@@ -89,10 +90,16 @@ func (w *worker) Act(_ context.Context, _ hook.Hook, r hook.Run, _ int) hook.Res
 	return hook.Result{Content: "done"}
 }
 
+// rows are all that tests read and write.
+type rows struct {
+	*store.DB
+	*hooks.Store
+}
+
 type bench struct {
 	t    *testing.T
 	path string
-	db   *store.DB
+	db   rows
 	bus  *bus.Bus
 	mu   sync.Mutex
 	now  time.Time
@@ -115,7 +122,7 @@ func (b *bench) open() {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() { _ = db.Close() })
-	b.db = db
+	b.db = rows{db, hooks.New(db)}
 }
 
 func (b *bench) clock() time.Time {

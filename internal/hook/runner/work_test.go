@@ -16,7 +16,7 @@ import (
 func board(t *testing.T) (*bench, *tasks.Tasks) {
 	t.Helper()
 	b := newBench(t)
-	q := tasks.New(b.db, nil)
+	q := tasks.New(b.db.DB, nil)
 	for _, id := range []string{"site", "other"} {
 		if _, err := q.CreateProject(t.Context(), work.Project{ID: id, Name: id, Weight: 1, MaxRuns: 1, State: work.Active, Owner: ada}); err != nil {
 			t.Fatal(err)

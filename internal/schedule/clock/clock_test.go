@@ -14,6 +14,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/schedule"
 	"chorus/internal/store"
+	"chorus/internal/store/schedules"
 	"chorus/internal/store/storetest"
 )
 
@@ -41,7 +42,7 @@ func newThread() *thread { return &thread{heard: map[string]int{}, said: map[str
 type home struct {
 	*testing.T
 	*thread
-	db  *store.DB
+	db  *schedules.Store
 	now time.Time
 }
 
@@ -52,7 +53,7 @@ func newHome(t *testing.T, now time.Time) *home {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	return &home{t, newThread(), db, now}
+	return &home{t, newThread(), schedules.New(db), now}
 }
 
 func (h *home) clock() *Clock {

@@ -25,6 +25,7 @@ import (
 	"chorus/internal/operations"
 	"chorus/internal/runsetup"
 	"chorus/internal/service"
+	"chorus/internal/store/hooks"
 	"chorus/internal/text"
 )
 
@@ -33,6 +34,7 @@ type Handler struct {
 	Options
 	app      *service.Service
 	sessions *service.Handler
+	rows     *hooks.Store
 }
 
 // Options are what a Handler needs besides sessions.
@@ -45,7 +47,7 @@ type Options struct {
 
 // New makes a handler that makes and finds sessions, and speaks in them, by way of another.
 func New(app *service.Service, sessions *service.Handler, o Options) *Handler {
-	return &Handler{o, app, sessions}
+	return &Handler{o, app, sessions, hooks.New(app.DB)}
 }
 
 var _ operations.Hooks = (*Handler)(nil)
@@ -97,11 +99,11 @@ func (o *Handler) CreateHook(ctx context.Context, by operation.Caller, in operat
 	key := ""
 	if in.Key != "" {
 		key = id.Of("hook", by.Principal.String(), in.Key)
-		if before, err := o.app.DB.HookMadeBy(ctx, key); err == nil {
+		if before, err := o.rows.HookMadeBy(ctx, key); err == nil {
 			return o.showHook(ctx, before), nil
 		}
 	}
-	if mine, err := o.app.DB.Hooks(ctx, by.Principal.String()); err != nil || len(mine) >= maxHooks {
+	if mine, err := o.rows.Hooks(ctx, by.Principal.String()); err != nil || len(mine) >= maxHooks {
 		return operations.Hook{}, cmp.Or(err, error(operation.Errorf(operation.Conflict, "there are %d hooks of yours; delete some first", len(mine))))
 	}
 	h, err := o.draftHook(ctx, by, in, hookID(in.Name))
@@ -115,7 +117,7 @@ func (o *Handler) CreateHook(ctx context.Context, by operation.Caller, in operat
 		h.Secret = newSecret()
 	}
 	for n := 2; ; n++ {
-		added, err := o.app.DB.AddHook(ctx, h, key)
+		added, err := o.rows.AddHook(ctx, h, key)
 		if err != nil {
 			return operations.Hook{}, err
 		}
@@ -302,7 +304,7 @@ func (o *Handler) ListHooks(ctx context.Context, by operation.Caller, in operati
 	} else if owner == "" {
 		return out, nil
 	}
-	rows, err := o.app.DB.Hooks(ctx, owner)
+	rows, err := o.rows.Hooks(ctx, owner)
 	if err != nil {
 		return out, err
 	}
@@ -325,7 +327,7 @@ func (o *Handler) GetHook(ctx context.Context, by operation.Caller, in operation
 	if !shown.Approved {
 		shown.Waits, _ = o.waitsForYes(ctx, h) // what is denied by now is said when it runs
 	}
-	runs, err := o.app.DB.HookRuns(ctx, h.ID, shownHookRuns)
+	runs, err := o.rows.HookRuns(ctx, h.ID, shownHookRuns)
 	for _, r := range runs {
 		shown.Runs = append(shown.Runs, showRun(r, false))
 	}
@@ -368,7 +370,7 @@ func (o *Handler) EditHook(ctx context.Context, by operation.Caller, in operatio
 		h.Secret = newSecret()
 	}
 	h.Updated = now.Truncate(time.Microsecond)
-	if changed, err := o.app.DB.UpdateHook(ctx, h, read); err != nil {
+	if changed, err := o.rows.UpdateHook(ctx, h, read); err != nil {
 		return operations.Hook{}, err
 	} else if !changed {
 		return operations.Hook{}, operation.Errorf(operation.Conflict, "somebody else has changed the hook %s meanwhile; look at it and try again", h.ID)
@@ -387,11 +389,11 @@ func (o *Handler) DeleteHook(ctx context.Context, by operation.Caller, in operat
 	if err != nil {
 		return operation.None{}, err
 	}
-	runs, err := o.app.DB.HookRuns(ctx, h.ID, maxHooks)
+	runs, err := o.rows.HookRuns(ctx, h.ID, maxHooks)
 	if err != nil {
 		return operation.None{}, err
 	}
-	if there, err := o.app.DB.RemoveHook(ctx, h.ID); err != nil {
+	if there, err := o.rows.RemoveHook(ctx, h.ID); err != nil {
 		return operation.None{}, err
 	} else if !there {
 		return operation.None{}, noHook(in.ID)
@@ -416,7 +418,7 @@ func (o *Handler) ListHookRuns(ctx context.Context, by operation.Caller, in oper
 	}
 	var after hook.Run
 	if in.Cursor != "" {
-		if after, err = o.app.DB.HookRun(ctx, in.Cursor); errors.Is(err, journal.ErrUnknown) || err == nil && after.Hook != h.ID {
+		if after, err = o.rows.HookRun(ctx, in.Cursor); errors.Is(err, journal.ErrUnknown) || err == nil && after.Hook != h.ID {
 			return out, operation.ChangedList()
 		}
 		if err != nil {
@@ -425,7 +427,7 @@ func (o *Handler) ListHookRuns(ctx context.Context, by operation.Caller, in oper
 	}
 	out.Items = []operations.HookRun{} // none is not null
 	most := operation.Limit(in.Limit, shownHookRuns, maxHooks)
-	runs, err := o.app.DB.HookRunsBefore(ctx, h.ID, after, most+1)
+	runs, err := o.rows.HookRunsBefore(ctx, h.ID, after, most+1)
 	for _, r := range runs[:min(len(runs), most)] {
 		out.Items = append(out.Items, showRun(r, false))
 	}
@@ -437,7 +439,7 @@ func (o *Handler) ListHookRuns(ctx context.Context, by operation.Caller, in oper
 
 // GetHookRun carries out the operation of that name.
 func (o *Handler) GetHookRun(ctx context.Context, by operation.Caller, in operations.HookRunRef) (operations.HookRun, error) {
-	r, err := o.app.DB.HookRun(ctx, in.ID)
+	r, err := o.rows.HookRun(ctx, in.ID)
 	if err == nil {
 		_, err = o.findHook(ctx, by, r.Hook)
 	}
@@ -462,7 +464,7 @@ func (o *Handler) FireHook(ctx context.Context, by operation.Caller, in operatio
 	if err != nil {
 		return operations.HookFired{}, err
 	}
-	out, err := o.app.DB.TriggerHook(ctx, hook.Triggered{Hook: h, Run: run, Manual: true, At: o.app.Now()})
+	out, err := o.rows.TriggerHook(ctx, hook.Triggered{Hook: h, Run: run, Manual: true, At: o.app.Now()})
 	switch {
 	case err != nil:
 		return operations.HookFired{}, err
@@ -477,7 +479,7 @@ func (o *Handler) FireHook(ctx context.Context, by operation.Caller, in operatio
 
 // findHook finds one that the caller may see.
 func (o *Handler) findHook(ctx context.Context, by operation.Caller, name string) (hook.Hook, error) {
-	h, err := o.app.DB.Hook(ctx, name)
+	h, err := o.rows.Hook(ctx, name)
 	switch {
 	case errors.Is(err, journal.ErrUnknown):
 		return h, noHook(name)

@@ -80,7 +80,7 @@ func (o *Handler) TestHook(ctx context.Context, by operation.Caller, in operatio
 
 // lastEvent is the event of the newest run that one triggered; nil: there was none.
 func (o *Handler) lastEvent(ctx context.Context, id string) []byte {
-	runs, err := o.app.DB.HookRuns(ctx, id, shownHookRuns)
+	runs, err := o.rows.HookRuns(ctx, id, shownHookRuns)
 	if err != nil {
 		return nil // it is an example only
 	}

@@ -18,7 +18,7 @@ import (
 // delivery has its effect once. A hook that is not there, or takes none, is told from a wrong signature by nobody.
 func (o *Handler) ReceiveWebhook(ctx context.Context, id string, h http.Header, body []byte) (operations.WebhookReceived, error) {
 	var out operations.WebhookReceived
-	found, err := o.app.DB.Hook(ctx, id)
+	found, err := o.rows.Hook(ctx, id)
 	if err != nil && !errors.Is(err, journal.ErrUnknown) {
 		return out, err
 	}
@@ -45,7 +45,7 @@ func (o *Handler) ReceiveWebhook(ctx context.Context, id string, h http.Header, 
 	if err != nil {
 		return out, err
 	}
-	done, err := o.app.DB.TriggerHook(ctx, hook.Triggered{Hook: found, Run: run, Delivery: d.Key, At: o.app.Now()})
+	done, err := o.rows.TriggerHook(ctx, hook.Triggered{Hook: found, Run: run, Delivery: d.Key, At: o.app.Now()})
 	if err != nil {
 		return out, err
 	}

@@ -17,6 +17,7 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/service"
+	"chorus/internal/store/processes"
 	"chorus/internal/transcript"
 )
 
@@ -25,6 +26,7 @@ type Handler struct {
 	Options
 	app      *service.Service
 	sessions *service.Handler
+	rows     *processes.Store
 }
 
 // Options are what a Handler needs besides sessions.
@@ -35,7 +37,7 @@ type Options struct {
 
 // New makes a handler that finds sessions, and speaks in them, by way of another.
 func New(app *service.Service, sessions *service.Handler, o Options) *Handler {
-	return &Handler{o, app, sessions}
+	return &Handler{o, app, sessions, processes.New(app.DB)}
 }
 
 var _ operations.Processes = (*Handler)(nil)
@@ -73,7 +75,7 @@ func (o *Handler) ListProcesses(ctx context.Context, by operation.Caller, in ope
 		if err != nil {
 			return out, err
 		}
-		if rows, err = o.app.DB.ProcessesOf(ctx, row.ID, shownProcesses); err != nil {
+		if rows, err = o.rows.ProcessesOf(ctx, row.ID, shownProcesses); err != nil {
 			return out, err
 		}
 	default:
@@ -83,7 +85,7 @@ func (o *Handler) ListProcesses(ctx context.Context, by operation.Caller, in ope
 		} else if owner == "" {
 			return out, nil
 		}
-		if rows, err = o.app.DB.Processes(ctx, owner, shownProcesses); err != nil {
+		if rows, err = o.rows.Processes(ctx, owner, shownProcesses); err != nil {
 			return out, err
 		}
 	}
@@ -102,7 +104,7 @@ func (o *Handler) GetProcess(ctx context.Context, by operation.Caller, in operat
 	if err != nil {
 		return operations.Process{}, err
 	}
-	fires, err := o.app.DB.ProcessFires(ctx, p.ID, shownFires)
+	fires, err := o.rows.ProcessFires(ctx, p.ID, shownFires)
 	shown := o.showProcess(p)
 	for _, f := range fires {
 		shown.Fired = append(shown.Fired, operations.ProcessHookFired{Hook: f.Hook + 1, Do: string(f.Do), State: f.State, Why: f.Why, Seq: f.Seq, At: f.At})
@@ -214,7 +216,7 @@ func (o *Handler) killElsewhere(ctx context.Context, p background.Process) (oper
 	ctx, cancel := context.WithTimeout(ctx, killTime)
 	defer cancel()
 	for {
-		now, err := o.app.DB.Process(ctx, p.ID)
+		now, err := o.rows.Process(ctx, p.ID)
 		if err == nil && now.Over() {
 			return o.showProcess(now), nil
 		}
@@ -231,7 +233,7 @@ func (o *Handler) killElsewhere(ctx context.Context, p background.Process) (oper
 
 // findProcess finds one that the caller may see, by its id or a beginning that only one has.
 func (o *Handler) findProcess(ctx context.Context, by operation.Caller, name string) (background.Process, error) {
-	p, err := o.app.DB.Process(ctx, name)
+	p, err := o.rows.Process(ctx, name)
 	if errors.Is(err, journal.ErrUnknown) {
 		if p, err = o.processNamed(ctx, by, name); err != nil {
 			return p, err
@@ -248,7 +250,7 @@ func (o *Handler) findProcess(ctx context.Context, by operation.Caller, name str
 
 // processNamed finds the only one that begins so, or the only one of those that runs.
 func (o *Handler) processNamed(ctx context.Context, by operation.Caller, prefix string) (background.Process, error) {
-	list, err := o.app.DB.Processes(ctx, "", shownProcesses)
+	list, err := o.rows.Processes(ctx, "", shownProcesses)
 	if err != nil {
 		return background.Process{}, err
 	}

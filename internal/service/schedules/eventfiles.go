@@ -66,14 +66,14 @@ func eventID(file string) string { return id.Of("event", file) }
 
 // Keep implements eventfile.Handler: an event with set times is a schedule. A file that changed is a new one.
 func (f eventFiles) Keep(ctx context.Context, file, digest string, e eventfile.Event) (over bool, err error) {
-	before, err := f.app.DB.Schedule(ctx, eventID(file))
+	before, err := f.rows.Schedule(ctx, eventID(file))
 	switch {
 	case err == nil && before.Digest == digest:
 		return before.Due.IsZero(), nil
 	case err != nil && !errors.Is(err, journal.ErrUnknown):
 		return false, err
 	case err == nil:
-		if _, err := f.app.DB.RemoveSchedule(ctx, before.ID); err != nil {
+		if _, err := f.rows.RemoveSchedule(ctx, before.ID); err != nil {
 			return false, err
 		}
 	}
@@ -88,7 +88,7 @@ func (f eventFiles) Keep(ctx context.Context, file, digest string, e eventfile.E
 		s.Due = e.Spec.First()
 	}
 	s.Begins = s.Due
-	if _, err := f.app.DB.AddSchedule(ctx, s); err != nil {
+	if _, err := f.rows.AddSchedule(ctx, s); err != nil {
 		return false, err
 	}
 	f.Changed()
@@ -97,7 +97,7 @@ func (f eventFiles) Keep(ctx context.Context, file, digest string, e eventfile.E
 
 // Only implements eventfile.Handler. What is over stays, for what became of it.
 func (f eventFiles) Only(ctx context.Context, files []string) error {
-	all, err := f.app.DB.Schedules(ctx, "")
+	all, err := f.rows.Schedules(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (f eventFiles) Only(ctx context.Context, files []string) error {
 		if _, there := slices.BinarySearch(files, s.File); there {
 			continue
 		}
-		if _, err := f.app.DB.RemoveSchedule(ctx, s.ID); err != nil {
+		if _, err := f.rows.RemoveSchedule(ctx, s.ID); err != nil {
 			return err
 		}
 		f.Changed()

@@ -16,6 +16,7 @@ import (
 	"chorus/internal/schedule"
 	"chorus/internal/schedule/clock"
 	"chorus/internal/service"
+	"chorus/internal/store/schedules"
 )
 
 // Handler carries out the operations on schedules.
@@ -23,6 +24,7 @@ type Handler struct {
 	Options
 	app      *service.Service
 	sessions *service.Handler
+	rows     *schedules.Store
 }
 
 // Options are what a Handler needs besides sessions.
@@ -35,7 +37,7 @@ type Options struct {
 
 // New makes a handler that makes and finds sessions, and speaks in them, by way of another.
 func New(app *service.Service, sessions *service.Handler, o Options) *Handler {
-	return &Handler{o, app, sessions}
+	return &Handler{o, app, sessions, schedules.New(app.DB)}
 }
 
 var _ operations.Schedules = (*Handler)(nil)
@@ -89,7 +91,7 @@ func (o *Handler) AddSchedule(ctx context.Context, by operation.Caller, in opera
 	s := schedule.Schedule{ID: id.New(), Owner: by.Principal, Words: in.Text, Said: in.When, Spec: spec.String(), Zone: in.Zone, CatchUp: in.CatchUp, Due: upcoming(spec, now)[0], Created: now}
 	if in.Key != "" {
 		s.ID = id.Of("schedule", by.Principal.String(), in.Key)
-		if before, err := o.app.DB.Schedule(ctx, s.ID); err == nil {
+		if before, err := o.rows.Schedule(ctx, s.ID); err == nil {
 			return o.showSchedule(before), nil
 		}
 	}
@@ -105,7 +107,7 @@ func (o *Handler) AddSchedule(ctx context.Context, by operation.Caller, in opera
 	if err := o.aim(ctx, by, &s, in); err != nil {
 		return operations.Schedule{}, err
 	}
-	if _, err := o.app.DB.AddSchedule(ctx, s); err != nil {
+	if _, err := o.rows.AddSchedule(ctx, s); err != nil {
 		return operations.Schedule{}, err
 	}
 	o.Changed()
@@ -166,7 +168,7 @@ func (o *Handler) ListSchedules(ctx context.Context, by operation.Caller, _ oper
 	} else if owner == "" {
 		return out, nil
 	}
-	rows, err := o.app.DB.Schedules(ctx, owner)
+	rows, err := o.rows.Schedules(ctx, owner)
 	for _, s := range rows {
 		out.Items = append(out.Items, o.showSchedule(s))
 	}
@@ -179,7 +181,7 @@ func (o *Handler) GetSchedule(ctx context.Context, by operation.Caller, in opera
 	if err != nil {
 		return operations.Schedule{}, err
 	}
-	runs, err := o.app.DB.ScheduleRuns(ctx, s.ID, shownDues)
+	runs, err := o.rows.ScheduleRuns(ctx, s.ID, shownDues)
 	shown := o.showSchedule(s)
 	for _, r := range runs {
 		where := cmp.Or(r.Thread, s.Thread)
@@ -220,7 +222,7 @@ func (o *Handler) changeSchedule(ctx context.Context, by operation.Caller, in op
 		s.Begins = s.Begin(s.Due)
 	}
 	s.Paused = pause
-	if err := o.app.DB.PauseSchedule(ctx, s.ID, pause, s.Due, s.Begins); err != nil {
+	if err := o.rows.PauseSchedule(ctx, s.ID, pause, s.Due, s.Begins); err != nil {
 		return operations.Schedule{}, err
 	}
 	o.Changed()
@@ -236,7 +238,7 @@ func (o *Handler) RemoveSchedule(ctx context.Context, by operation.Caller, in op
 	if s.File != "" && !s.Due.IsZero() {
 		return operation.None{}, operation.Errorf(operation.Conflict, "it comes from the file %s of the folder events and would come back; remove that file", s.File)
 	}
-	if there, err := o.app.DB.RemoveSchedule(ctx, s.ID); err != nil {
+	if there, err := o.rows.RemoveSchedule(ctx, s.ID); err != nil {
 		return operation.None{}, err
 	} else if !there {
 		return operation.None{}, noSchedule(in.ID)
@@ -247,7 +249,7 @@ func (o *Handler) RemoveSchedule(ctx context.Context, by operation.Caller, in op
 
 // findSchedule finds one that the caller may see.
 func (o *Handler) findSchedule(ctx context.Context, by operation.Caller, name string) (schedule.Schedule, error) {
-	s, err := o.app.DB.Schedule(ctx, name)
+	s, err := o.rows.Schedule(ctx, name)
 	switch {
 	case errors.Is(err, journal.ErrUnknown):
 		return s, noSchedule(name)

@@ -14,6 +14,7 @@ import (
 	"chorus/internal/runsetup"
 	"chorus/internal/schedule"
 	"chorus/internal/service"
+	"chorus/internal/store/schedules"
 	"chorus/internal/text"
 	"chorus/internal/tool"
 	"chorus/internal/tool/timer"
@@ -33,13 +34,14 @@ const (
 // roomTimers are those of an agent in a room: schedules like any other.
 type roomTimers struct {
 	app     *service.Service
+	rows    *schedules.Store
 	changed func()
 	thread  chat.ThreadID
 }
 
 // RoomTimers are the timers of an agent in a room. changed is called when one was set or cancelled.
 func RoomTimers(app *service.Service, thread chat.ThreadID, changed func()) timer.Timers {
-	return roomTimers{app, changed, thread}
+	return roomTimers{app, schedules.New(app.DB), changed, thread}
 }
 
 // Set implements timer.Timers.
@@ -54,7 +56,7 @@ func (t roomTimers) Set(ctx context.Context, n timer.New) (timer.Timer, error) {
 	if n.Note == "" {
 		s.Kind = schedule.SelfActivation
 	}
-	if before, err := t.app.DB.Schedule(ctx, s.ID); err == nil {
+	if before, err := t.rows.Schedule(ctx, s.ID); err == nil {
 		return timer.Timer{ID: before.ID, Due: before.Due}, nil
 	}
 	most := maxTimerIn
@@ -77,7 +79,7 @@ func (t roomTimers) Set(ctx context.Context, n timer.New) (timer.Timer, error) {
 	if err := t.within(ctx, s.Kind); err != nil {
 		return timer.Timer{}, err
 	}
-	if _, err := t.app.DB.AddSchedule(ctx, s); err != nil {
+	if _, err := t.rows.AddSchedule(ctx, s); err != nil {
 		return timer.Timer{}, err
 	}
 	t.changed()
@@ -100,11 +102,11 @@ func (t roomTimers) within(ctx context.Context, kind schedule.Kind) error {
 	if err != nil {
 		return err
 	}
-	set, err := t.app.DB.SchedulesSet(ctx, t.thread, since)
+	set, err := t.rows.SchedulesSet(ctx, t.thread, since)
 	if err != nil {
 		return err
 	}
-	ahead, err := t.app.DB.SchedulesIn(ctx, t.thread, maxAhead)
+	ahead, err := t.rows.SchedulesIn(ctx, t.thread, maxAhead)
 	if err != nil {
 		return err
 	}
@@ -155,14 +157,14 @@ func (t roomTimers) lastPerson(ctx context.Context) (time.Time, error) {
 
 // Cancel implements timer.Timers.
 func (t roomTimers) Cancel(ctx context.Context, name string) error {
-	s, err := t.app.DB.Schedule(ctx, strings.TrimSpace(name))
+	s, err := t.rows.Schedule(ctx, strings.TrimSpace(name))
 	if errors.Is(err, journal.ErrUnknown) || err == nil && (s.Thread != t.thread || s.Kind == schedule.Ordinary || s.Due.IsZero()) {
 		return tool.Mistake("There is no such timer in this room; those there are stand in the note \"future\".")
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := t.app.DB.RemoveSchedule(ctx, s.ID); err != nil {
+	if _, err := t.rows.RemoveSchedule(ctx, s.ID); err != nil {
 		return err
 	}
 	t.changed()
@@ -178,7 +180,7 @@ const maxFuture = 20
 // FutureNote tells a model what is planned in its thread, and what may be done about words that nobody waits for.
 func FutureNote(app *service.Service) runsetup.NoteSource {
 	return runsetup.NoteSource{What: "future", Gone: "Nothing is planned here any more.", Text: func(ctx context.Context, at runsetup.NoteContext) (string, error) {
-		list, err := app.DB.SchedulesIn(ctx, at.Row.ID, maxFuture)
+		list, err := schedules.New(app.DB).SchedulesIn(ctx, at.Row.ID, maxFuture)
 		// One that is being kept at this moment is the present.
 		list = slices.DeleteFunc(list, func(f schedule.Schedule) bool { return !f.Begins.After(app.Now()) })
 		if err != nil || len(list) == 0 && !scheduledRun(at) {

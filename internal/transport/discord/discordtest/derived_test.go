@@ -12,6 +12,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/sim/discordsim"
+	"chorus/internal/store/schedules"
 )
 
 // runsIt is a guild in which ada runs this Chorus, by her id, and everybody else is a member.
@@ -177,7 +178,7 @@ func TestSchedulesAndHooksAreCommanded(t *testing.T) {
 		t.Errorf("%q", got.Text())
 	}
 	_, after := g.confirm("bob", "random", "schedule add", map[string]any{"when": "every weekday at 9", "text": "what is new?"})
-	if list, err := g.app.DB.Schedules(t.Context(), ""); err != nil || len(list) != 1 || list[0].Target.Channel != g.Channel("random").String() {
+	if list, err := schedules.New(g.app.DB).Schedules(t.Context(), ""); err != nil || len(list) != 1 || list[0].Target.Channel != g.Channel("random").String() {
 		t.Fatalf("nobody has said anything there, so it has the channel: %q, %+v, %v", after, list, err)
 	} else if _, after := g.confirm("bob", "random", "schedule remove", map[string]any{"id": list[0].ID}); !strings.Contains(after, "removed") {
 		t.Errorf("%q", after)
@@ -190,7 +191,7 @@ func TestSchedulesAndHooksAreCommanded(t *testing.T) {
 	if strings.Count(shown, "\n- ") != 5 || !strings.Contains(after, "schedule ") || !strings.Contains(after, "Europe/Berlin") {
 		t.Errorf("%q, then %q", shown, after)
 	}
-	list, err := g.app.DB.Schedules(t.Context(), "")
+	list, err := schedules.New(g.app.DB).Schedules(t.Context(), "")
 	if err != nil || len(list) != 1 || list[0].Thread != g.thread(first) || list[0].Owner.ID != g.User("bob").String() {
 		t.Fatalf("%+v, %v", list, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"chorus/internal/schedule"
 	"chorus/internal/schedule/clock"
 	"chorus/internal/sim/discordsim"
+	"chorus/internal/store/schedules"
 	"chorus/internal/tool/timer"
 )
 
@@ -23,7 +24,7 @@ var owner = operation.Caller{Principal: chat.Principal{Kind: chat.LocalUser, ID:
 // keep keeps the schedules of the home as if it were that time.
 func (g *guildT) keep(now time.Time) {
 	g.Helper()
-	c := clock.Clock{DB: g.app.DB, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler), Say: g.app.Schedules(g.app.Service.Handler()).Say}
+	c := clock.Clock{DB: schedules.New(g.app.DB), Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler), Say: g.app.Schedules(g.app.Service.Handler()).Say}
 	if err := c.Keep(g.Context()); err != nil {
 		g.Fatal(err)
 	}
@@ -211,7 +212,7 @@ func TestScheduleWithoutMoney(t *testing.T) {
 // planned are what is still to come in a room.
 func (g *guildT) planned(thread chat.ThreadID) []schedule.Schedule {
 	g.Helper()
-	list, err := g.app.DB.SchedulesIn(g.Context(), thread, 50)
+	list, err := schedules.New(g.app.DB).SchedulesIn(g.Context(), thread, 50)
 	if err != nil {
 		g.Fatal(err)
 	}

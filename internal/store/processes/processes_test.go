@@ -1,4 +1,4 @@
-package store
+package processes
 
 import (
 	"errors"
@@ -8,15 +8,17 @@ import (
 	"chorus/internal/background"
 	"chorus/internal/chat"
 	"chorus/internal/journal"
+	"chorus/internal/store"
+	"chorus/internal/store/storetest"
 )
 
 func TestProcesses(t *testing.T) {
 	t.Parallel()
-	both(t, testProcesses)
+	storetest.Both(t, testProcesses)
 }
 
-func testProcesses(t *testing.T, open func(Options) *DB) {
-	db := open(Options{})
+func testProcesses(t *testing.T, open func() *store.DB) {
+	db := New(open())
 	ctx, at := t.Context(), time.Date(2026, 11, 17, 9, 0, 0, 0, time.UTC)
 	ada := chat.Principal{Kind: chat.LocalUser, ID: "ada", Roles: []string{"owner"}}
 	first := background.Process{ID: "a", Thread: "web:local/ada:1@main", Call: "run/1", Owner: ada, Command: "make", Dir: "/w", State: background.Starting, Timeout: time.Hour, Started: at,

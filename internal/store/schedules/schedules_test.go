@@ -1,4 +1,4 @@
-package store
+package schedules
 
 import (
 	"errors"
@@ -8,15 +8,17 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/schedule"
+	"chorus/internal/store"
+	"chorus/internal/store/storetest"
 )
 
 func TestSchedules(t *testing.T) {
 	t.Parallel()
-	both(t, testSchedules)
+	storetest.Both(t, testSchedules)
 }
 
-func testSchedules(t *testing.T, open func(Options) *DB) {
-	db := open(Options{})
+func testSchedules(t *testing.T, open func() *store.DB) {
+	db := New(open())
 	ctx, at := t.Context(), time.Date(2026, 11, 17, 9, 0, 0, 0, time.UTC)
 	ada := chat.Principal{Kind: chat.LocalUser, ID: "ada", Roles: []string{"owner"}}
 	add := func(id string, due time.Time) schedule.Schedule {
@@ -73,6 +75,9 @@ func testSchedules(t *testing.T, open func(Options) *DB) {
 		t.Errorf("in the thread: %v, %v", in, err)
 	}
 
+	if set, err := db.SchedulesSet(ctx, early.Thread, at); err != nil || len(set) != 2 {
+		t.Errorf("set in the thread: %v, %v", set, err)
+	}
 	if err := db.PauseSchedule(ctx, "b", true, late.Due, late.Begins); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package store
+package hooks
 
 import (
 	"errors"
@@ -11,11 +11,13 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/hook"
 	"chorus/internal/journal"
+	"chorus/internal/store"
+	"chorus/internal/store/storetest"
 )
 
 var hookOwner = chat.Principal{Kind: chat.LocalUser, ID: "ada", Roles: []string{"owner"}}
 
-func addHook(t *testing.T, db *DB, h hook.Hook) hook.Hook {
+func addHook(t *testing.T, db *Store, h hook.Hook) hook.Hook {
 	t.Helper()
 	h.Owner, h.Enabled, h.Created, h.Updated = hookOwner, true, h.Due.Add(-time.Hour), h.Due.Add(-time.Hour)
 	if added, err := db.AddHook(t.Context(), h, ""); err != nil || !added {
@@ -30,11 +32,11 @@ func addHook(t *testing.T, db *DB, h hook.Hook) hook.Hook {
 
 func TestHooks(t *testing.T) {
 	t.Parallel()
-	both(t, testHooks)
+	storetest.Both(t, testHooks)
 }
 
-func testHooks(t *testing.T, open func(Options) *DB) {
-	db := open(Options{})
+func testHooks(t *testing.T, open func() *store.DB) {
+	db := New(open())
 	ctx, at := t.Context(), time.Date(2026, 11, 17, 9, 0, 0, 0, time.UTC)
 	trigger := hook.Trigger{Type: hook.Periodic, Interval: 3600}
 	h := addHook(t, db, hook.Hook{ID: "nightly", Name: "Nightly", Project: "p", Agent: "main", Dir: "/srv", Approved: "d", Due: at,
@@ -47,6 +49,23 @@ func testHooks(t *testing.T, open func(Options) *DB) {
 	}
 	if due, err := db.DueHooks(ctx, at.Add(-time.Second), 10); err != nil || len(due) != 0 {
 		t.Errorf("due too early: %v %v", due, err)
+	}
+	if next, err := db.NextHook(ctx); err != nil || !next.Equal(at) {
+		t.Errorf("the next is due at %v, %v", next, err)
+	}
+	if on, err := db.EventHooks(ctx); err != nil || len(on) != 0 {
+		t.Errorf("events trigger %v, %v", on, err)
+	}
+	keyed := h
+	keyed.ID = "of-a-key"
+	if added, err := db.AddHook(ctx, keyed, "k"); err != nil || !added {
+		t.Errorf("not added: %t, %v", added, err)
+	}
+	if got, err := db.HookMadeBy(ctx, "k"); err != nil || got.ID != keyed.ID {
+		t.Errorf("made with the key: %+v, %v", got, err)
+	}
+	if there, err := db.RemoveHook(ctx, keyed.ID); err != nil || !there {
+		t.Errorf("not removed: %t, %v", there, err)
 	}
 	read := h.Updated
 	h.Template, h.Updated = "other", at
@@ -70,17 +89,17 @@ func testHooks(t *testing.T, open func(Options) *DB) {
 // One hook that nobody can read does not hold up the others.
 func TestAHookThatCannotBeReadHoldsUpNothing(t *testing.T) {
 	t.Parallel()
-	both(t, testAHookThatCannotBeReadHoldsUpNothing)
+	storetest.Both(t, testAHookThatCannotBeReadHoldsUpNothing)
 }
 
-func testAHookThatCannotBeReadHoldsUpNothing(t *testing.T, open func(Options) *DB) {
-	db := open(Options{})
+func testAHookThatCannotBeReadHoldsUpNothing(t *testing.T, open func() *store.DB) {
+	db := New(open())
 	at := time.Date(2026, 11, 17, 9, 0, 0, 0, time.UTC)
 	for _, id := range []string{"a", "b"} {
 		addHook(t, db, hook.Hook{ID: id, Due: at, Definition: hook.Definition{Trigger: hook.Trigger{Type: hook.Periodic}}})
 	}
-	if err := db.write(t.Context(), func(tx *transaction) error {
-		return tx.exec(`UPDATE hooks SET definition = '{"trigger":"periodic"}' WHERE id = 'a'`)
+	if err := db.db.Write(t.Context(), func(tx store.Tx) error {
+		return tx.Exec(`UPDATE hooks SET definition = '{"trigger":"periodic"}' WHERE id = 'a'`)
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -92,14 +111,14 @@ func testAHookThatCannotBeReadHoldsUpNothing(t *testing.T, open func(Options) *D
 
 func TestTriggersBecomeRunsOnce(t *testing.T) {
 	t.Parallel()
-	both(t, testTriggersBecomeRunsOnce)
+	storetest.Both(t, testTriggersBecomeRunsOnce)
 }
 
-func testTriggersBecomeRunsOnce(t *testing.T, open func(Options) *DB) {
-	db := open(Options{})
+func testTriggersBecomeRunsOnce(t *testing.T, open func() *store.DB) {
+	db := New(open())
 	ctx, at := t.Context(), time.Date(2026, 11, 17, 9, 0, 0, 0, time.UTC)
 	thread := chat.ThreadID("web:local/ada:1@main")
-	if _, err := db.Commit(ctx, journal.Commit{Thread: thread, Create: &journal.Thread{ID: thread, Owner: hookOwner}}); err != nil {
+	if _, err := db.db.Commit(ctx, journal.Commit{Thread: thread, Create: &journal.Thread{ID: thread, Owner: hookOwner}}); err != nil {
 		t.Fatal(err)
 	}
 	h := addHook(t, db, hook.Hook{ID: "h", Name: "h", Due: at, Definition: hook.Definition{Trigger: hook.Trigger{Type: hook.Periodic}, Cooldown: time.Hour}})
@@ -112,15 +131,18 @@ func testTriggersBecomeRunsOnce(t *testing.T, open func(Options) *DB) {
 			t.Errorf("time %d: %+v %v", i, out, err)
 		}
 	}
-	if seq, err := db.Reader(ctx, "hooks", thread); err != nil || seq != 5 {
+	if seq, err := db.db.Reader(ctx, "hooks", thread); err != nil || seq != 5 {
 		t.Errorf("the reader stands at %d, %v", seq, err)
+	}
+	if got, err := db.HookRun(ctx, "r1"); err != nil || got.Reason != "event:completed" {
+		t.Errorf("the run reads %+v, %v", got, err)
 	}
 	// What comes within the cooldown is counted, and the reader has read it.
 	event.Run, event.Seq, event.At = run("r2"), 6, at.Add(time.Minute)
 	if out, err := db.TriggerHook(ctx, event); err != nil || !strings.Contains(out.Why, "cooldown") {
 		t.Errorf("%+v %v", out, err)
 	}
-	if seq, err := db.Reader(ctx, "hooks", thread); err != nil || seq != 6 {
+	if seq, err := db.db.Reader(ctx, "hooks", thread); err != nil || seq != 6 {
 		t.Errorf("the reader stands at %d, %v", seq, err)
 	}
 	if got, err := db.Hook(ctx, "h"); err != nil || got.Passed != 1 || !got.LastAt.Equal(at) || !got.Due.Equal(at) {
@@ -163,18 +185,18 @@ func testTriggersBecomeRunsOnce(t *testing.T, open func(Options) *DB) {
 // Several processes that find a hook due begin one run.
 func TestADueTimeIsOneRun(t *testing.T) {
 	t.Parallel()
-	both(t, testADueTimeIsOneRun)
+	storetest.Both(t, testADueTimeIsOneRun)
 }
 
-func testADueTimeIsOneRun(t *testing.T, open func(Options) *DB) {
+func testADueTimeIsOneRun(t *testing.T, open func() *store.DB) {
 
 	at := time.Date(2026, 11, 17, 9, 0, 0, 0, time.UTC)
-	h := addHook(t, open(Options{}), hook.Hook{ID: "h", Due: at, Definition: hook.Definition{Trigger: hook.Trigger{Type: hook.Periodic}}})
+	h := addHook(t, New(open()), hook.Hook{ID: "h", Due: at, Definition: hook.Definition{Trigger: hook.Trigger{Type: hook.Periodic}}})
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	began := 0
 	for i := range 4 {
-		db := open(Options{})
+		db := New(open())
 		wg.Go(func() {
 			out, err := db.TriggerHook(t.Context(), hook.Triggered{Hook: h, Run: hook.Run{ID: fmt.Sprint(i), Hook: "h", State: hook.Waiting}, Due: at, Next: at.Add(time.Hour), At: at})
 			mu.Lock()

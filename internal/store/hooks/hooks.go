@@ -1,0 +1,153 @@
+// Package hooks keeps hooks and their runs.
+package hooks
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"chorus/internal/hook"
+	"chorus/internal/store"
+)
+
+// Store keeps them in the database.
+type Store struct{ db *store.DB }
+
+// New makes a store on a database.
+func New(db *store.DB) *Store { return &Store{db} }
+
+const hookColumns = `id, name, project, owner, agent, dir, definition, enabled, approved, secret, COALESCE(due, 0), COALESCE(last_at, 0), passed, passed_why, created_at, updated_at`
+
+// AddHook keeps a new hook; false: there is one with this id, or of this key, already, and nothing was written.
+func (d *Store) AddHook(ctx context.Context, h hook.Hook, key string) (bool, error) {
+	owner, definition, err := hookJSON(h)
+	if err != nil {
+		return false, err
+	}
+	var madeBy any
+	if key != "" {
+		madeBy = key
+	}
+	var added int64
+	err = d.db.Write(ctx, func(tx store.Tx) (err error) {
+		added, err = tx.Change(`INSERT INTO hooks (id, name, project, owner, owner_key, agent, dir, kind, definition, enabled, approved, secret, made_by, due, created_at, updated_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			h.ID, h.Name, h.Project, owner, h.Owner.String(), h.Agent, h.Dir, h.Trigger.Type, definition, h.Enabled, h.Approved, h.Secret, madeBy, store.NullMicros(h.Due), h.Created.UnixMicro(), h.Updated.UnixMicro())
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("add hook %s: %w", h.ID, err)
+	}
+	return added == 1, nil
+}
+
+func hookJSON(h hook.Hook) (owner, definition string, err error) {
+	if owner, err = store.AsJSON(h.Owner); err == nil {
+		definition, err = store.AsJSON(h.Definition)
+	}
+	return owner, definition, err
+}
+
+// UpdateHook writes a changed hook over the one that was read; false: somebody else has changed it since, or it is gone.
+func (d *Store) UpdateHook(ctx context.Context, h hook.Hook, read time.Time) (bool, error) {
+	_, definition, err := hookJSON(h)
+	if err != nil {
+		return false, err
+	}
+	var changed int64
+	err = d.db.Write(ctx, func(tx store.Tx) (err error) {
+		changed, err = tx.Change(`UPDATE hooks SET name = ?, project = ?, agent = ?, dir = ?, kind = ?, definition = ?, enabled = ?, approved = ?, secret = ?, due = ?, updated_at = ? WHERE id = ? AND updated_at = ?`,
+			h.Name, h.Project, h.Agent, h.Dir, h.Trigger.Type, definition, h.Enabled, h.Approved, h.Secret, store.NullMicros(h.Due), h.Updated.UnixMicro(), h.ID, read.UnixMicro())
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("change hook %s: %w", h.ID, err)
+	}
+	return changed == 1, nil
+}
+
+// RemoveHook removes a hook with its runs; false: there was none.
+func (d *Store) RemoveHook(ctx context.Context, id string) (bool, error) {
+	var removed int64
+	err := d.db.Write(ctx, func(tx store.Tx) (err error) {
+		if removed, err = tx.Change(`DELETE FROM hooks WHERE id = ?`, id); err != nil {
+			return err
+		}
+		if err := tx.Exec(`DELETE FROM hook_deliveries WHERE hook_id = ?`, id); err != nil {
+			return err
+		}
+		return tx.Exec(`DELETE FROM hook_runs WHERE hook_id = ?`, id)
+	})
+	if err != nil {
+		return false, fmt.Errorf("remove hook %s: %w", id, err)
+	}
+	return removed == 1, nil
+}
+
+// Hook finds one by its id; ErrUnknown if there is none.
+func (d *Store) Hook(ctx context.Context, id string) (hook.Hook, error) {
+	return d.oneHook(ctx, id, `SELECT `+hookColumns+` FROM hooks WHERE id = ?`, id)
+}
+
+// HookMadeBy finds the one that was made with an idempotency key; ErrUnknown if there is none.
+func (d *Store) HookMadeBy(ctx context.Context, key string) (hook.Hook, error) {
+	return d.oneHook(ctx, "of a key", `SELECT `+hookColumns+` FROM hooks WHERE made_by = ?`, key)
+}
+
+func (d *Store) oneHook(ctx context.Context, name, query string, args ...any) (hook.Hook, error) {
+	found, err := d.hooks(ctx, query, args...)
+	return store.One(found, err, "hook "+name)
+}
+
+// Hooks lists those of an owner, or all where owner is empty, the newest first.
+func (d *Store) Hooks(ctx context.Context, owner string) ([]hook.Hook, error) {
+	if owner == "" {
+		return d.hooks(ctx, `SELECT `+hookColumns+` FROM hooks ORDER BY created_at DESC, id`)
+	}
+	return d.hooks(ctx, `SELECT `+hookColumns+` FROM hooks WHERE owner_key = ? ORDER BY created_at DESC, id`, owner)
+}
+
+// EventHooks are those that events trigger. One that cannot be read is among them, and is not enabled.
+func (d *Store) EventHooks(ctx context.Context) ([]hook.Hook, error) {
+	return d.hooks(ctx, `SELECT `+hookColumns+` FROM hooks WHERE kind = ? AND enabled = 1 ORDER BY created_at, id`, hook.OnEvent)
+}
+
+// DueHooks are those whose time has come, the earliest first. One that cannot be read is among them, and is not enabled.
+func (d *Store) DueHooks(ctx context.Context, now time.Time, limit int) ([]hook.Hook, error) {
+	return d.hooks(ctx, `SELECT `+hookColumns+` FROM hooks WHERE due IS NOT NULL AND enabled = 1 AND due <= ? ORDER BY due, id LIMIT ?+0`, now.UnixMicro(), limit)
+}
+
+// NextHook is when the next one is due; zero: none is.
+func (d *Store) NextHook(ctx context.Context) (time.Time, error) {
+	n, err := d.db.Count(ctx, `SELECT COALESCE(min(due), 0) FROM hooks WHERE due IS NOT NULL AND enabled = 1`)
+	if err != nil || n == 0 {
+		return time.Time{}, err
+	}
+	return store.Instant(n), nil
+}
+
+func (d *Store) hooks(ctx context.Context, query string, args ...any) ([]hook.Hook, error) {
+	var out []hook.Hook
+	err := d.db.Query(ctx, query, args, func(rows *sql.Rows) error {
+		var h hook.Hook
+		var owner, definition string
+		var due, last, created, updated int64
+		if err := rows.Scan(&h.ID, &h.Name, &h.Project, &owner, &h.Agent, &h.Dir, &definition, &h.Enabled, &h.Approved, &h.Secret, &due, &last, &h.Passed, &h.PassedWhy, &created, &updated); err != nil {
+			return err
+		}
+		if err := errors.Join(json.Unmarshal([]byte(owner), &h.Owner), json.Unmarshal([]byte(definition), &h.Definition)); err != nil {
+			// One that somebody wrote into the table holds up no others.
+			h.Enabled, h.PassedWhy = false, "the hook cannot be read: "+err.Error()
+		}
+		h.Due, h.LastAt, h.Created, h.Updated = store.Instant(due), store.Instant(last), store.Instant(created), store.Instant(updated)
+		out = append(out, h)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("hooks: %w", err)
+	}
+	return out, nil
+}

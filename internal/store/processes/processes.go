@@ -1,0 +1,149 @@
+// Package processes keeps what is known of processes that agents left running, and what their hooks did.
+package processes
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"chorus/internal/background"
+	"chorus/internal/chat"
+	"chorus/internal/store"
+)
+
+// Store keeps them in the database.
+type Store struct{ db *store.DB }
+
+// New makes a store on a database.
+func New(db *store.DB) *Store { return &Store{db} }
+
+const processColumns = `id, thread_id, call_key, owner, command, dir, state, exit, why, read_to, hooks, timeout, version, started_at, COALESCE(ended_at, 0)`
+
+// AddProcess keeps a new process; false: there is one with this id already, and nothing was written.
+func (d *Store) AddProcess(ctx context.Context, p background.Process) (bool, error) {
+	owner, err := store.AsJSON(p.Owner)
+	if err != nil {
+		return false, err
+	}
+	hooks, err := store.AsJSON(p.Hooks)
+	if err != nil {
+		return false, err
+	}
+	var added int64
+	err = d.db.Write(ctx, func(tx store.Tx) (err error) {
+		added, err = tx.Change(`INSERT INTO processes (id, thread_id, call_key, owner, owner_key, command, dir, state, exit, why, read_to, hooks, timeout, version, started_at, ended_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			p.ID, string(p.Thread), p.Call, owner, p.Owner.Person().String(), p.Command, p.Dir, string(p.State), p.Exit, p.Why, p.ReadTo, hooks, p.Timeout.Microseconds(), p.Version, p.Started.UnixMicro(), store.NullMicros(p.Ended))
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("add process %s: %w", p.ID, err)
+	}
+	return added == 1, nil
+}
+
+// MoveProcess writes what has become of a process, and of its hooks' firings, from the version that was read. False: somebody else
+// has written since, and nothing was.
+func (d *Store) MoveProcess(ctx context.Context, p background.Process, fired []background.Fired) (bool, error) {
+	hooks, err := store.AsJSON(p.Hooks)
+	if err != nil {
+		return false, err
+	}
+	var moved int64
+	err = d.db.Write(ctx, func(tx store.Tx) (err error) {
+		moved, err = tx.Change(`UPDATE processes SET state = ?, exit = ?, why = ?, read_to = ?, hooks = ?, ended_at = ?, version = version + 1 WHERE id = ? AND version = ?`,
+			string(p.State), p.Exit, p.Why, p.ReadTo, hooks, store.NullMicros(p.Ended), p.ID, p.Version)
+		if err != nil || moved == 0 {
+			return err
+		}
+		for _, f := range fired {
+			if err := tx.Exec(`INSERT INTO process_fires (process_id, hook, n, owner_key, action, state, why, seq, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+				p.ID, f.Hook, f.N, p.Owner.Person().String(), string(f.Do), f.State, f.Why, f.Seq, f.At.UnixMicro()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("write about process %s: %w", p.ID, err)
+	}
+	return moved == 1, nil
+}
+
+// Process finds one by its id; ErrUnknown if there is none.
+func (d *Store) Process(ctx context.Context, id string) (background.Process, error) {
+	found, err := d.processes(ctx, `SELECT `+processColumns+` FROM processes WHERE id = ?`, id)
+	return store.One(found, err, "process "+id)
+}
+
+// OpenProcesses are those that are not over, the oldest first.
+func (d *Store) OpenProcesses(ctx context.Context) ([]background.Process, error) {
+	return d.processes(ctx, `SELECT `+processColumns+` FROM processes WHERE ended_at IS NULL ORDER BY started_at, id`)
+}
+
+// Processes lists those of a person, or all where owner is empty, the newest first.
+func (d *Store) Processes(ctx context.Context, owner string, limit int) ([]background.Process, error) {
+	if owner == "" {
+		return d.processes(ctx, `SELECT `+processColumns+` FROM processes ORDER BY started_at DESC, id LIMIT ?+0`, limit)
+	}
+	return d.processes(ctx, `SELECT `+processColumns+` FROM processes WHERE owner_key = ? ORDER BY started_at DESC, id LIMIT ?+0`, owner, limit)
+}
+
+// ProcessesOf lists those of a thread, the newest first.
+func (d *Store) ProcessesOf(ctx context.Context, thread chat.ThreadID, limit int) ([]background.Process, error) {
+	return d.processes(ctx, `SELECT `+processColumns+` FROM processes WHERE thread_id = ? ORDER BY started_at DESC, id LIMIT ?+0`, string(thread), limit)
+}
+
+func (d *Store) processes(ctx context.Context, query string, args ...any) ([]background.Process, error) {
+	var out []background.Process
+	err := d.db.Query(ctx, query, args, func(rows *sql.Rows) error {
+		var p background.Process
+		var owner, hooks string
+		var timeout, started, ended int64
+		if err := rows.Scan(&p.ID, &p.Thread, &p.Call, &owner, &p.Command, &p.Dir, &p.State, &p.Exit, &p.Why, &p.ReadTo, &hooks, &timeout, &p.Version, &started, &ended); err != nil {
+			return err
+		}
+		if err := json.Unmarshal([]byte(owner), &p.Owner); err != nil {
+			return fmt.Errorf("the owner of process %s cannot be read: %w", p.ID, err)
+		}
+		if err := json.Unmarshal([]byte(hooks), &p.Hooks); err != nil {
+			return fmt.Errorf("the hooks of process %s cannot be read: %w", p.ID, err)
+		}
+		p.Timeout, p.Started = time.Duration(timeout)*time.Microsecond, time.UnixMicro(started)
+		if ended != 0 {
+			p.Ended = time.UnixMicro(ended)
+		}
+		out = append(out, p)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("processes: %w", err)
+	}
+	return out, nil
+}
+
+// ProcessFires are the last firings of a process's hooks, the newest first.
+func (d *Store) ProcessFires(ctx context.Context, id string, limit int) ([]background.Fired, error) {
+	var out []background.Fired
+	err := d.db.Query(ctx, `SELECT hook, n, action, state, why, seq, at FROM process_fires WHERE process_id = ? ORDER BY at DESC, hook, n LIMIT ?+0`, []any{id, limit}, func(rows *sql.Rows) error {
+		var f background.Fired
+		var at int64
+		if err := rows.Scan(&f.Hook, &f.N, &f.Do, &f.State, &f.Why, &f.Seq, &at); err != nil {
+			return err
+		}
+		f.At = time.UnixMicro(at)
+		out = append(out, f)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("firings of process %s: %w", id, err)
+	}
+	return out, nil
+}
+
+// FiresSince counts what hooks of a person's processes did since an instant.
+func (d *Store) FiresSince(ctx context.Context, owner string, since time.Time) (int64, error) {
+	return d.db.Count(ctx, `SELECT count(*) FROM process_fires WHERE owner_key = ? AND at > ?`, owner, since.UnixMicro())
+}

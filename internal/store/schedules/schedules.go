@@ -1,0 +1,185 @@
+// Package schedules keeps schedules and what became of their due times.
+package schedules
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/schedule"
+	"chorus/internal/store"
+)
+
+// Store keeps them in the database.
+type Store struct{ db *store.DB }
+
+// New makes a store on a database.
+func New(db *store.DB) *Store { return &Store{db} }
+
+const scheduleColumns = `id, owner, thread_id, words, said, spec, zone, catch_up, jitter, COALESCE(due, 0), COALESCE(begins, 0), paused, created_at, file, digest, kind, adapter, channel, agent, told`
+
+// AddSchedule keeps a new schedule; false: there is one with this id already, and nothing was written.
+func (d *Store) AddSchedule(ctx context.Context, s schedule.Schedule) (bool, error) {
+	owner, err := store.AsJSON(s.Owner)
+	if err != nil {
+		return false, err
+	}
+	var added int64
+	err = d.db.Write(ctx, func(tx store.Tx) (err error) {
+		added, err = tx.Change(`INSERT INTO schedules (id, owner, owner_key, thread_id, words, said, spec, zone, catch_up, jitter, due, begins, paused, created_at, file, digest, kind, adapter, channel, agent)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			s.ID, owner, s.Owner.Person().String(), string(s.Thread), s.Words, s.Said, s.Spec, s.Zone, s.CatchUp, s.Jitter.Microseconds(), store.NullMicros(s.Due), store.NullMicros(s.Begins), s.Paused, s.Created.UnixMicro(), s.File, s.Digest,
+			string(s.Kind), s.Target.Adapter, s.Target.Channel, s.Target.Agent)
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("add schedule %s: %w", s.ID, err)
+	}
+	return added == 1, nil
+}
+
+// Schedule finds one by its id; ErrUnknown if there is none.
+func (d *Store) Schedule(ctx context.Context, id string) (schedule.Schedule, error) {
+	found, err := d.schedules(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE id = ?`, id)
+	return store.One(found, err, "schedule "+id)
+}
+
+// Schedules lists those of an owner, or all where owner is empty, the newest first.
+func (d *Store) Schedules(ctx context.Context, owner string) ([]schedule.Schedule, error) {
+	if owner == "" {
+		return d.schedules(ctx, `SELECT `+scheduleColumns+` FROM schedules ORDER BY created_at DESC, id`)
+	}
+	return d.schedules(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE owner_key = ? ORDER BY created_at DESC, id`, owner)
+}
+
+// SchedulesIn are those that are still to come in a thread, the next one first.
+func (d *Store) SchedulesIn(ctx context.Context, thread chat.ThreadID, limit int) ([]schedule.Schedule, error) {
+	return d.schedules(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE thread_id = ? AND begins IS NOT NULL AND paused = 0 ORDER BY begins, id LIMIT ?+0`, string(thread), limit)
+}
+
+// SchedulesSet are the timers, and wishes to go on, that were set in a thread since an instant, also those that are over.
+func (d *Store) SchedulesSet(ctx context.Context, thread chat.ThreadID, since time.Time) ([]schedule.Schedule, error) {
+	return d.schedules(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE thread_id = ? AND kind <> '' AND created_at >= ? ORDER BY created_at, id`, string(thread), since.UnixMicro())
+}
+
+// DueSchedules are those that begin until an instant, the earliest first.
+func (d *Store) DueSchedules(ctx context.Context, now time.Time, limit int) ([]schedule.Schedule, error) {
+	return d.schedules(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE begins IS NOT NULL AND paused = 0 AND begins <= ? ORDER BY begins, id LIMIT ?+0`, now.UnixMicro(), limit)
+}
+
+// NextSchedule is when the first one begins after an instant; zero: none does.
+func (d *Store) NextSchedule(ctx context.Context, after time.Time) (time.Time, error) {
+	n, err := d.db.Count(ctx, `SELECT COALESCE(min(begins), 0) FROM schedules WHERE begins IS NOT NULL AND paused = 0 AND begins > ?`, after.UnixMicro())
+	if err != nil || n == 0 {
+		return time.Time{}, err
+	}
+	return time.UnixMicro(n), nil
+}
+
+func (d *Store) schedules(ctx context.Context, query string, args ...any) ([]schedule.Schedule, error) {
+	var out []schedule.Schedule
+	err := d.db.Query(ctx, query, args, func(rows *sql.Rows) error {
+		var s schedule.Schedule
+		var owner string
+		var jitter, due, begins, created int64
+		if err := rows.Scan(&s.ID, &owner, &s.Thread, &s.Words, &s.Said, &s.Spec, &s.Zone, &s.CatchUp, &jitter, &due, &begins, &s.Paused, &created, &s.File, &s.Digest,
+			&s.Kind, &s.Target.Adapter, &s.Target.Channel, &s.Target.Agent, &s.Told); err != nil {
+			return err
+		}
+		if err := json.Unmarshal([]byte(owner), &s.Owner); err != nil {
+			return fmt.Errorf("the owner of schedule %s cannot be read: %w", s.ID, err)
+		}
+		s.Jitter, s.Created = time.Duration(jitter)*time.Microsecond, time.UnixMicro(created)
+		if due != 0 {
+			s.Due, s.Begins = time.UnixMicro(due), time.UnixMicro(begins)
+		}
+		out = append(out, s)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("schedules: %w", err)
+	}
+	return out, nil
+}
+
+// MoveSchedule writes what became of due times and moves a schedule on to its next one, from the due that was read.
+// False: somebody else has moved it, or it is gone; the due times are written nonetheless, once each.
+func (d *Store) MoveSchedule(ctx context.Context, s, to schedule.Schedule, runs []schedule.Run) (bool, error) {
+	var moved int64
+	err := d.db.Write(ctx, func(tx store.Tx) (err error) {
+		for _, r := range runs {
+			if err := tx.Exec(`INSERT INTO schedule_runs (schedule_id, due, state, seq, why, at) SELECT id, ?, ?, ?, ?, ? FROM schedules WHERE id = ? ON CONFLICT DO NOTHING`,
+				r.Due.UnixMicro(), r.State, r.Seq, r.Why, r.At.UnixMicro(), s.ID); err != nil {
+				return err
+			}
+		}
+		moved, err = tx.Change(`UPDATE schedules SET due = ?, begins = ?, told = ? WHERE id = ? AND due = ?`, store.NullMicros(to.Due), store.NullMicros(to.Begins), to.Told, s.ID, s.Due.UnixMicro())
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("move schedule %s: %w", s.ID, err)
+	}
+	return moved == 1, nil
+}
+
+// ScheduleOpened writes what became of a due time for which a thread was opened, before or after the schedule was moved
+// on.
+func (d *Store) ScheduleOpened(ctx context.Context, id string, r schedule.Run) error {
+	err := d.db.Write(ctx, func(tx store.Tx) error {
+		return tx.Exec(`INSERT INTO schedule_runs (schedule_id, due, state, seq, why, at, thread_id) SELECT id, ?, ?, ?, ?, ?, ? FROM schedules WHERE id = ?
+			ON CONFLICT (schedule_id, due) DO UPDATE SET state = excluded.state, seq = excluded.seq, why = excluded.why, thread_id = excluded.thread_id`,
+			r.Due.UnixMicro(), r.State, r.Seq, r.Why, r.At.UnixMicro(), string(r.Thread), id)
+	})
+	if err != nil {
+		return fmt.Errorf("due time of schedule %s: %w", id, err)
+	}
+	return nil
+}
+
+// PauseSchedule holds a schedule, or lets it go on with a due time.
+func (d *Store) PauseSchedule(ctx context.Context, id string, paused bool, due, begins time.Time) error {
+	err := d.db.Write(ctx, func(tx store.Tx) error {
+		return tx.Exec(`UPDATE schedules SET paused = ?, due = ?, begins = ? WHERE id = ?`, paused, store.NullMicros(due), store.NullMicros(begins), id)
+	})
+	if err != nil {
+		return fmt.Errorf("pause schedule %s: %w", id, err)
+	}
+	return nil
+}
+
+// RemoveSchedule removes a schedule and what is known of its due times; false: there was none.
+func (d *Store) RemoveSchedule(ctx context.Context, id string) (bool, error) {
+	var removed int64
+	err := d.db.Write(ctx, func(tx store.Tx) (err error) {
+		if removed, err = tx.Change(`DELETE FROM schedules WHERE id = ?`, id); err != nil {
+			return err
+		}
+		return tx.Exec(`DELETE FROM schedule_runs WHERE schedule_id = ?`, id)
+	})
+	if err != nil {
+		return false, fmt.Errorf("remove schedule %s: %w", id, err)
+	}
+	return removed == 1, nil
+}
+
+// ScheduleRuns are the last due times of a schedule, the newest first.
+func (d *Store) ScheduleRuns(ctx context.Context, id string, limit int) ([]schedule.Run, error) {
+	var out []schedule.Run
+	err := d.db.Query(ctx, `SELECT due, state, seq, why, at, thread_id FROM schedule_runs WHERE schedule_id = ? ORDER BY due DESC LIMIT ?+0`, []any{id, limit}, func(rows *sql.Rows) error {
+		var r schedule.Run
+		var due, at int64
+		if err := rows.Scan(&due, &r.State, &r.Seq, &r.Why, &at, &r.Thread); err != nil {
+			return err
+		}
+		r.Due, r.At = time.UnixMicro(due), time.UnixMicro(at)
+		out = append(out, r)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("due times of schedule %s: %w", id, err)
+	}
+	return out, nil
+}

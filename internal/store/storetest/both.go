@@ -1,0 +1,38 @@
+package storetest
+
+import (
+	"path/filepath"
+	"testing"
+
+	"chorus/internal/store"
+	"chorus/internal/store/pgtest"
+)
+
+// Both runs a test on SQLite and on PostgreSQL. What it opens is the same database each time, and is closed at the test's end.
+func Both(t *testing.T, test func(t *testing.T, open func() *store.DB)) {
+	t.Helper()
+	for _, where := range []string{"SQLite", "PostgreSQL"} {
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+			o := store.Options{}
+			if where == "SQLite" {
+				o.Path = filepath.Join(t.TempDir(), "chorus.db")
+			} else {
+				o.URL = pgtest.Database(t)
+			}
+			test(t, func() *store.DB {
+				t.Helper()
+				db, err := store.Open(t.Context(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() {
+					if err := db.Close(); err != nil {
+						t.Error(err)
+					}
+				})
+				return db
+			})
+		})
+	}
+}
