@@ -32,7 +32,10 @@ const (
 func TestScreensOfPages(t *testing.T) {
 	h := newServer(t, "prices:", "  demo/script: {input: 3, output: 15}")
 	p := h.signedIn()
-	for _, page := range h.pagesWithSomething() {
+	pages := h.pagesWithSomething()
+	p.visit("/approvals")
+	p.until(`document.querySelector("form.verdict")`) // the agent has asked
+	for _, page := range pages {
 		p.desktop()
 		p.visit(page.path)
 		p.until(`document.readyState === "complete"`)
@@ -58,6 +61,7 @@ func TestScreensOfPages(t *testing.T) {
 // still holds what depends on the time: how long ago something was, and the bars of a timeline.
 const still = `const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 	for (let n; (n = texts.nextNode()); ) n.data = n.data.replace(/\d+ (second|minute)s? ago/, "just now").replace(/in \d+ (hours|minutes)/, "in 23 hours");
+	document.querySelector(".small-screen:has(.spans) + p.meta")?.remove();
 	document.querySelectorAll(".spans .axis, .spans .break, .spans .tick").forEach((e) => e.remove());
 	document.querySelectorAll(".spans g").forEach((e, i) => { const r = e.querySelector("rect"); r.setAttribute("x", r.closest(".big-screen") ? 260 : 10); r.setAttribute("width", 80) })`
 
@@ -98,7 +102,8 @@ func (h *server) pagesWithSomething() []namedPage {
 // comparePicture compares what the window shows with the picture of that name, or takes that anew.
 func (t *tab) comparePicture(name string) {
 	t.Helper()
-	t.eval(`document.activeElement?.blur(); scrollTo(0, 0); await document.fonts.ready; await new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))`)
+	const frames = `await new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)));`
+	t.eval(`document.activeElement?.blur(); await document.fonts.ready; ` + frames + `scrollTo(0, 0);` + frames) // a conversation goes to its end by itself
 	ctx, cancel := context.WithTimeout(t.ctx, timeout)
 	defer cancel()
 	raw, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
