@@ -54,7 +54,7 @@ func TestAxe(t *testing.T) {
 	always := p.text(`document.querySelector("a.always").getAttribute("href")`)
 	paths := []string{"/", "/new", "/s/" + talk, "/s/" + failed, "/s/" + asks, "/s/" + talk + "/journal", "/s/" + talk + "/runs/9999", "/s/" + talk + "?diff=split", "/approvals", always, "/work", "/work/" + task.ID, "/projects", "/projects/site", "/projects/site/graph", "/workers",
 		"/agents", "/agents/chorus", "/new-agent", "/agents/helper/edit", "/schedules", "/hooks", "/hooks/new", "/processes", "/skills", skill, "/servers", "/memory", "/memory?path=MEMORY.md", "/costs", "/audit",
-		"/permissions", "/permissions/standard", "/permissions/careful", "/new-profile", "/s/" + talk + "/share", shared.Path, "/settings", "/search", "/search?q=Done", "/doctor"}
+		"/permissions", "/permissions/standard", "/permissions/careful", "/new-profile", "/s/" + talk + "/share", "/s/" + talk + "/delete", "/search?listing=deleted", shared.Path, "/settings", "/search", "/search?q=Done", "/doctor"}
 	call(p, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: string(library)}) // sent once, not with each page
 	for _, dark := range []bool{false, true} {
 		if dark {
