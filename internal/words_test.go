@@ -230,7 +230,6 @@ var wordExceptions = []string{
 	"arithmetic that is not judged (%T)", "[[ with syntax that is not judged (%T)", "it uses syntax that is not judged (%T)",
 	// The word that ends a text in a shell, an example of an id, a pattern of names, and what a model is told.
 	"use EOF",
-	"tool:bash:go test( .*)?", // an example where people write rules
 	"%.80q names nobody; write kind:id, for example discord:110000000000000042, as `chorus audit list` shows them",
 	"Others: groups such as task.*, tools of MCP servers",
 	"[something of a kind that cannot be shown: %T]",
