@@ -61,7 +61,7 @@ func bench(args []string) error {
 	noFail := flags.Bool("no-fail", false, "exit 0 also when a bar is missed")
 	results := flags.String("o", "bench/RESULTS.md", "where the figures go; empty: nowhere")
 	chorus := flags.String("chorus", "", "a program to measure instead of building ./cmd/chorus")
-	only := flags.String("only", "", "measure one part alone and write nothing: turns, rooms, rights, memory, skills, work, commits, nodes, sandbox, load, discord, rush, notify or costs")
+	only := flags.String("only", "", "measure one part alone and write nothing: turns, rooms, rights, memory, skills, work, commits, nodes, sandbox, load, discord, rush, notify, costs or pages")
 	_ = flags.Parse(args) // exits by itself
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
@@ -87,7 +87,7 @@ func bench(args []string) error {
 		rep.rows = append(rep.rows, rows...)
 	}
 	if !known {
-		return fmt.Errorf("there is no part %q to measure; there are turns, rooms, rights, memory, skills, work, commits, nodes, sandbox, load, discord, rush, notify and costs", *only)
+		return fmt.Errorf("there is no part %q to measure; there are turns, rooms, rights, memory, skills, work, commits, nodes, sandbox, load, discord, rush, notify, costs and pages", *only)
 	}
 	fmt.Print(rep.table())
 	if *results != "" && *only == "" {
@@ -124,6 +124,7 @@ func (b *stand) parts(n int, q float64) []part {
 		{"rush", func(ctx context.Context) ([]row, error) { return b.rushRows(ctx) }},
 		{"notify", func(ctx context.Context) ([]row, error) { return notifyRows(ctx, b.dir) }},
 		{"costs", func(ctx context.Context) ([]row, error) { return b.costRows(ctx, q) }},
+		{"pages", func(ctx context.Context) ([]row, error) { return b.pageRows(ctx, q) }},
 	}
 }
 

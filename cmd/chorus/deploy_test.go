@@ -85,16 +85,18 @@ func variable(t *testing.T, where, name string) {
 func TestVariablesAreRead(t *testing.T) {
 	t.Parallel()
 	var code strings.Builder
-	err := filepath.WalkDir(filepath.Join("..", "..", "internal"), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+	for _, folder := range []string{"cmd", "internal"} {
+		err := filepath.WalkDir(filepath.Join("..", "..", folder), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			code.Write(data)
 			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		data, err := os.ReadFile(path)
-		code.Write(data)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	for _, name := range knownVariables {
 		if !strings.Contains(code.String(), `"`+name+`"`) {

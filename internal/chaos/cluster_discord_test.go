@@ -62,7 +62,7 @@ func loseTheNodeOf(t *testing.T, onLost, channel string) *lostChannel {
 	c := &lostChannel{T: t, ctx: ctx, name: channel, Sim: discordsim.StartT(t, discordsim.Options{Bots: []discordsim.BotSpec{{Name: "chorus"}},
 		People: []discordsim.PersonSpec{{Name: "ada", Owner: true}}, Channels: []discordsim.ChannelSpec{{Name: channel}}})}
 	c.bot = c.User("chorus")
-	database := pgtest.Database(t)
+	database := pgtest.New(t).Database(t)
 	start := func(name string) *served {
 		n := newServed(t, "")
 		for path, text := range map[string]string{"agents/helper/agent.json": `{"name":"helper","model":"demo/script","routing":"room"}`,

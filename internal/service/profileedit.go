@@ -188,10 +188,10 @@ func encoded(r permit.Rules) []byte {
 
 // RemoveProfile carries out the operation of that name.
 func (o *Handler) RemoveProfile(ctx context.Context, by operation.Caller, in operations.ProfileRef) (operation.None, error) {
-	if err := o.mayChangeProfiles(by); err != nil {
-		return operation.None{}, err
-	}
 	p, err := o.GetProfile(ctx, by, in)
+	if err == nil {
+		err = o.mayChangeProfiles(by)
+	}
 	switch {
 	case err != nil:
 		return operation.None{}, err
