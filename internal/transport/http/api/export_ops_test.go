@@ -14,10 +14,10 @@ func TestExport(t *testing.T) {
 	f := &fake{}
 	a := newAPI(t, f)
 	for _, c := range []struct{ method, query, ordered, media, file, body string }{
-		{"GET", "", "session.export{ID:s1 Format:}", "text/markdown; charset=utf-8", "s1.md", "all of it\n"},
-		{"GET", "?format=markdown", "session.export{ID:s1 Format:markdown}", "text/markdown; charset=utf-8", "s1.md", "all of it\n"},
-		{"GET", "?format=jsonl", "session.export{ID:s1 Format:jsonl}", "application/x-ndjson; charset=utf-8", "s1.jsonl", "all of it\n"},
-		{"HEAD", "", "session.export{ID:s1 Format:}", "text/markdown; charset=utf-8", "s1.md", ""},
+		{"GET", "", "session.export{ID:s1 Format: Kind: Run:}", "text/markdown; charset=utf-8", "s1.md", "all of it\n"},
+		{"GET", "?format=markdown", "session.export{ID:s1 Format:markdown Kind: Run:}", "text/markdown; charset=utf-8", "s1.md", "all of it\n"},
+		{"GET", "?format=jsonl", "session.export{ID:s1 Format:jsonl Kind: Run:}", "application/x-ndjson; charset=utf-8", "s1.jsonl", "all of it\n"},
+		{"HEAD", "", "session.export{ID:s1 Format: Kind: Run:}", "text/markdown; charset=utf-8", "s1.md", ""},
 	} {
 		w := ask(a, admin, c.method, "/api/sessions/s1/export"+c.query, "")
 		h := w.Header()

@@ -104,6 +104,9 @@ func (f *fake) Execute(_ context.Context, by operation.Caller, d *operation.Defi
 			return errors.Join(err, f.late)
 		})}, f.note(by, d, in)
 	}
+	if d.Shape == operation.Downloaded {
+		return operation.File{Name: "file", MediaType: "text/plain", ReadCloser: io.NopCloser(strings.NewReader("bytes"))}, f.note(by, d, in)
+	}
 	return answerTo(d, in), f.note(by, d, in)
 }
 
