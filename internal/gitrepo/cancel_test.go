@@ -32,3 +32,14 @@ func TestAGitThatIsStoppedTidiesUp(t *testing.T) {
 		t.Error("the lock is left, and nobody can change the ref")
 	}
 }
+
+// A tree that cannot be read, because somebody changes or removes it at this moment, is an error.
+func TestADiffOfABrokenTreeIsAnError(t *testing.T) {
+	t.Parallel()
+	f := setup(t)
+	tree := f.add(f.own(), "t1", "t1/work")
+	f.write(tree.GitDir()+"/index", "no index")
+	if d, err := tree.Diff(t.Context(), "main", 1000); err == nil {
+		t.Errorf("a diff of nothing: %+v", d)
+	}
+}

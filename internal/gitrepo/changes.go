@@ -181,10 +181,9 @@ func (t *Tree) snapshot(ctx context.Context) (oid string, env []string, remove f
 	if err != nil {
 		return "", nil, nil, err
 	}
-	remove = func() { _ = os.RemoveAll(dir) }
 	defer func() {
 		if err != nil {
-			remove()
+			_ = os.RemoveAll(dir)
 		}
 	}()
 	index := filepath.Join(dir, "index")
@@ -206,7 +205,7 @@ func (t *Tree) snapshot(ctx context.Context) (oid string, env []string, remove f
 		return "", nil, nil, err
 	}
 	out, err := t.git(ctx, command{args: []string{"write-tree"}, env: append([]string{"GIT_INDEX_FILE=" + index}, env...)})
-	return strings.TrimSuffix(out, "\n"), env, remove, err
+	return strings.TrimSuffix(out, "\n"), env, func() { _ = os.RemoveAll(dir) }, err
 }
 
 // copyFile copies an index. The copy is as old as the original: git looks into a file that was written in the same moment as the
