@@ -50,6 +50,7 @@ func TestGuidesOnTheServer(t *testing.T) {
 	t.Parallel()
 	h := newServer(t)
 	p := h.signedIn()
+	p.until(`!document.querySelector("[aria-busy]")`) // what is loaded later moves the link below it
 	p.click(`a[href="/help/index.html"]`)
 	p.until(`location.pathname === "/help/index.html" && document.querySelector("main dl")`)
 	p.click(`main a[href="tutorials/repository.html"]`)
