@@ -88,7 +88,15 @@ func fillSessions(ctx context.Context, home string) (last string, err error) {
 		if err != nil {
 			return "", err
 		}
-		c := journal.Commit{Thread: thread, Create: &journal.Thread{ID: thread, Agent: chat.DefaultAgent, Place: who.OwnPlace(), Owner: who, Title: fmt.Sprintf("Conversation %d", i)}}
+		_, err = db.Commit(ctx, journal.Commit{Thread: thread, Create: &journal.Thread{ID: thread, Agent: chat.DefaultAgent, Place: who.OwnPlace(), Owner: who, Title: fmt.Sprintf("Conversation %d", i)}})
+		if err != nil {
+			return "", err
+		}
+		owned, err := db.Take(ctx, thread)
+		if err != nil {
+			return "", err
+		}
+		c := journal.Commit{Thread: thread, Epoch: owned.Epoch}
 		for n := range manyEvents / manySessions / 4 {
 			line := script[(i+n)%len(script)]
 			run := fmt.Sprintf("run-%d-%d", i, n)
