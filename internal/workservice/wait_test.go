@@ -14,7 +14,7 @@ import (
 func TestWaitForWork(t *testing.T) {
 	bob := caller(chat.TokenHolder, "bob", operation.Chat)
 	t.Parallel()
-	changes := make(chan struct{}, 1)
+	changes := make(chan struct{}, 2) // room for both: whoever begins to wait late finds the event without being told
 	h := newHome(t, func(o *workservice.Options) {
 		o.Changes = func(context.Context) <-chan struct{} { return changes }
 	})
@@ -32,7 +32,7 @@ func TestWaitForWork(t *testing.T) {
 	if now.After == 0 || len(now.Items) > 0 {
 		t.Fatalf("where now is: %+v", now)
 	}
-	answer := make(chan operations.WorkNews)
+	answer := make(chan operations.WorkNews, 1)
 	go func() { answer <- wait(grace, operations.WorkWait{After: now.After, Wait: 60}) }()
 	must[operations.Task](h, bob, "create_task", `{"project_id":"own","title":"mine alone"}`)
 	changes <- struct{}{} // somebody else's: she goes on waiting
