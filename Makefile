@@ -4,8 +4,8 @@ GO       ?= go
 BIN      ?= bin/chorus
 PKG      ?= ./...
 FUZZTIME ?= 30s
-# A test that hangs is a failure with a stack.
-TIMEOUT  ?= 20m
+# A test that hangs is a failure with a stack, and its name is printed last. The longest package takes four minutes on two cores.
+TIMEOUT  ?= 10m
 # SQLite was C once and keeps its own memory: instrumenting it finds nothing of ours and took more than half of all the time.
 RACE      = -race -gcflags='modernc.org/...=-race=false'
 # Where the test that kills the process at random lives, and how many kills.
@@ -86,7 +86,7 @@ PARALLEL ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 # What fails is run once more; what passes then is FLAKY, fails nothing and is listed in build/flaky.txt. go test would vet each package
 # again with a part of what make check has vetted.
 test: sandbox-init need-rg need-bwrap need-chromium need-postgres ## every test, with the race detector and in random order, and a summary (PKG=./internal/permit for one)
-	$(GO) run ./internal/testrun $(PKG) -- $(RACE) -vet=off -shuffle=on -parallel $(PARALLEL) -timeout $(TIMEOUT)
+	$(GO) run ./internal/testrun -first internal/testrun/slow.txt $(PKG) -- $(RACE) -vet=off -shuffle=on -parallel $(PARALLEL) -timeout $(TIMEOUT)
 
 race: sandbox-init need-rg need-bwrap ## every story with the race detector in the program too (make test does it with a few of them)
 	STORIES_RACE=1 $(GO) test $(RACE) -count=1 -timeout 30m ./cmd/chorus

@@ -27,6 +27,7 @@ func main() {
 	r := runner{stdout: os.Stdout, stderr: os.Stderr}
 	flags.StringVar(&r.out, "out", "build", "directory for `test.jsonl` and flaky.txt")
 	flags.IntVar(&r.maxReruns, "max-reruns", 10, "run nothing again if more tests than this failed: then it is not chance")
+	flags.StringVar(&r.first, "first", "", "`file` that names the packages to begin with, one on a line")
 	gotestsum := flags.String("gotestsum", "go tool gotestsum", "the `command` that runs tests")
 	flags.Usage = func() {
 		fmt.Fprintln(flags.Output(), "usage: testrun [flags] package... [-- go test flags]")
@@ -55,6 +56,7 @@ func main() {
 type runner struct {
 	out       string
 	maxReruns int
+	first     string
 	gotestsum []string
 	packages  []string
 	testFlags []string
@@ -68,7 +70,11 @@ func (r runner) run() (bool, error) {
 		return false, err
 	}
 	began := time.Now()
-	first, passed, err := r.test("test.jsonl", strings.Join(r.packages, " "), "pkgname", nil)
+	packages, err := r.ordered()
+	if err != nil {
+		return false, err
+	}
+	first, passed, err := r.test("test.jsonl", strings.Join(packages, " "), "pkgname", nil)
 	if err != nil {
 		return false, err
 	}

@@ -31,7 +31,7 @@ type results struct {
 type packageResult struct {
 	failed  bool
 	elapsed time.Duration
-	tests   map[string]string // the last action of each test: run, pass, fail, skip
+	tests   map[string]string // the last action of each test: run, pause, pass, fail, skip
 	race    bool
 	whole   bool // every test that was to run has run
 }
@@ -65,7 +65,10 @@ func (r results) add(e event) {
 		p.race = p.race || strings.Contains(e.Output, "DATA RACE")
 		// The testing package prints this line after the last test, and never after a panic, a timeout or os.Exit.
 		p.whole = p.whole || e.Test == "" && e.Output == "FAIL\n"
-	case "run", "pass", "fail", "skip":
+	case "run", "pause", "cont", "pass", "fail", "skip":
+		if e.Action == "cont" { // a parallel test whose turn has come
+			e.Action = "run"
+		}
 		if e.Test != "" {
 			p.tests[e.Test] = e.Action
 			return
@@ -78,15 +81,26 @@ func (r results) add(e event) {
 func (r results) names() []string { return slices.Sorted(maps.Keys(r.packages)) }
 
 // leaves are the failed tests without those that failed because of a subtest.
-func (p *packageResult) leaves() []string {
+func (p *packageResult) leaves() []string { return p.ending("fail") }
+
+// ending are the tests whose last action is this one, without those of which a subtest has it too.
+func (p *packageResult) ending(action string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(p.tests)) {
-		parent := func(other string) bool { return p.tests[other] == "fail" && strings.HasPrefix(other, name+"/") }
-		if p.tests[name] == "fail" && !slices.ContainsFunc(slices.Collect(maps.Keys(p.tests)), parent) {
+		parent := func(other string) bool { return p.tests[other] == action && strings.HasPrefix(other, name+"/") }
+		if p.tests[name] == action && !slices.ContainsFunc(slices.Collect(maps.Keys(p.tests)), parent) {
 			out = append(out, name)
 		}
 	}
 	return out
+}
+
+// unfinished are the tests that were running when the package stopped. Where none was, they are those that waited for their turn.
+func (p *packageResult) unfinished() []string {
+	if running := p.ending("run"); len(running) > 0 {
+		return running
+	}
+	return p.ending("pause")
 }
 
 // failed are the failed tests of all packages.
@@ -105,14 +119,16 @@ func (r results) final() []string {
 	var out []string
 	for _, pkg := range r.names() {
 		p := r.packages[pkg]
-		unfinished := slices.Contains(slices.Collect(maps.Values(p.tests)), "run")
+		unfinished := p.unfinished()
 		switch rerunnable := len(p.leaves()) > 0; {
 		case !p.failed:
 		case p.race:
 			out = append(out, pkg+": data race")
 		case len(p.tests) == 0:
 			out = append(out, pkg+": no test ran (does it build?)")
-		case unfinished, rerunnable && !p.whole:
+		case len(unfinished) > 0:
+			out = append(out, pkg+": stopped before its last test (panic, timeout or exit), in "+strings.Join(unfinished, ", "))
+		case rerunnable && !p.whole:
 			out = append(out, pkg+": stopped before its last test (panic, timeout or exit)")
 		case !rerunnable:
 			out = append(out, pkg+": failed outside of its tests")

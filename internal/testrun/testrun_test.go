@@ -33,6 +33,7 @@ func TestRun(t *testing.T) {
 		says   []string // in the output
 		flaky  []string // in the file, and as the last lines of the output
 		silent string   // not in the output
+		first  string   // the package that begins
 	}{
 		"all green": {
 			args:   "./green",
@@ -52,12 +53,13 @@ func TestRun(t *testing.T) {
 			silent: "FAILED tiny/broken TestFine",
 		},
 		"panic":                       {args: "./panics ./flaky", failed: true, says: []string{"out of hand", "FAILED tiny/panics: stopped before its last test"}, silent: "Again:"},
-		"timeout":                     {args: "./hangs -- -timeout=100ms", failed: true, says: []string{"FAILED tiny/hangs: stopped before its last test"}, silent: "Again:"},
+		"timeout":                     {args: "./hangs -- -timeout=100ms", failed: true, says: []string{"FAILED tiny/hangs: stopped before its last test (panic, timeout or exit), in TestHangs\n"}, silent: "Again:"},
 		"does not build":              {args: "./nobuild ./flaky", failed: true, says: []string{"undefined: missing", "FAILED tiny/nobuild: no test ran"}, silent: "Again:"},
 		"data race":                   {args: "./race -- -race", failed: true, says: []string{"FAILED tiny/race: data race"}, silent: "Again:"},
 		"TestMain failed":             {args: "./leaks", failed: true, says: []string{"FAILED tiny/leaks: failed outside of its tests"}, silent: "Again:"},
 		"too many":                    {args: "./many", failed: true, says: []string{"11 tests failed, more than 10: none was run again"}, silent: "Again:"},
 		"a subtest that is not there": {args: "./renamed", failed: true, says: []string{"Again:", "FAILED tiny/renamed TestOfNewNames/"}},
+		"slow first":                  {args: "-first first.txt ./flaky ./green", first: "tiny/green", flaky: []string{"tiny/flaky TestOnce", "tiny/flaky TestSubtests/a_(b)_[c]|d/e"}},
 		"no such package":             {args: "./nowhere", failed: true, says: []string{"nowhere"}, silent: "Again:"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,6 +97,11 @@ func TestRun(t *testing.T) {
 			if got, err := os.ReadFile(filepath.Join(dir, "flaky.txt")); err != nil || string(got) != wantFile {
 				t.Errorf("flaky.txt = %q, %v; want %q", got, err, wantFile)
 			}
+			if events, err := os.ReadFile(filepath.Join(dir, "test.jsonl")); err != nil {
+				t.Error(err)
+			} else if line, _, _ := strings.Cut(string(events), "\n"); !strings.Contains(line, c.first) {
+				t.Errorf("it begins with %s, want %s", line, c.first)
+			}
 			if t.Failed() {
 				t.Logf("output:\n%s", text)
 			}
@@ -112,10 +119,28 @@ func TestMakeTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "go run ./internal/testrun ./internal/x ./internal/y -- -race "; !strings.Contains(string(out), want) {
+	if want := "go run ./internal/testrun -first internal/testrun/slow.txt ./internal/x ./internal/y -- -race "; !strings.Contains(string(out), want) {
 		t.Errorf("make test does not call %q but:\n%s", want, out)
 	}
 	if !strings.Contains(string(out), " -shuffle=on ") {
 		t.Errorf("make test does not shuffle:\n%s", out)
+	}
+}
+
+// TestSlowPackagesComeFirst: those of the file, in its order, then the others in theirs; what is not tested now is left out.
+func TestSlowPackagesComeFirst(t *testing.T) {
+	t.Parallel()
+	got := order([]string{"a", "b", "c", "d"}, []string{"c", "x", "b"})
+	if want := []string{"c", "b", "a", "d"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	data, err := os.ReadFile("slow.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pkg := range strings.Fields(string(data)) { // one that was renamed would be forgotten, and run last again
+		if _, err := os.Stat(filepath.Join("..", "..", strings.TrimPrefix(pkg, "chorus/"))); err != nil {
+			t.Error(err)
+		}
 	}
 }
