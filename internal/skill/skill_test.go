@@ -190,7 +190,7 @@ func TestTreesThatCannotBeUsed(t *testing.T) {
 		if _, err := ReadTree(dir); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%v, want %q", err, why)
 		}
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > time.Minute {
 			t.Errorf("%s: took %s", why, took)
 		}
 	}

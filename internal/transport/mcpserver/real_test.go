@@ -70,7 +70,7 @@ func serve(t *testing.T) *home {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(began); took > 8*time.Second {
+		if took := time.Since(began); took >= 10*time.Second { // as long as requests may be answered
 			t.Errorf("open MCP sessions kept the server from stopping for %s", took)
 		}
 		if err := a.Close(); err != nil {
