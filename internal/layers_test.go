@@ -136,7 +136,7 @@ func under(imp, root string) bool { return imp == root || strings.HasPrefix(imp,
 var wired = []string{"internal/config", "internal/store", "internal/transport", "internal/model/*", "internal/tool/*"}
 
 // assembling are the packages that put plugs together; each plug is named in one or two of them.
-var assembling = []string{"internal/app", "internal/logging", "internal/provider", "internal/settings", "internal/sandbox/isolate", "internal/gate", "internal/runsetup",
+var assembling = []string{"internal/app", "internal/node", "internal/logging", "internal/provider", "internal/settings", "internal/sandbox/isolate", "internal/gate", "internal/runsetup",
 	"internal/doctor/checks", "internal/transport/repl/local", "internal/connector/host"}
 
 // wiringOffences hold whatever docs/layers.txt allows: what is plugged together is known in one place.

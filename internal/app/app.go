@@ -29,6 +29,7 @@ import (
 	"chorus/internal/logging"
 	"chorus/internal/memory"
 	"chorus/internal/mirror"
+	"chorus/internal/node"
 	"chorus/internal/notice"
 	"chorus/internal/overrides"
 	"chorus/internal/owner"
@@ -104,8 +105,7 @@ type App struct {
 	mu             sync.Mutex
 	engine         atomic.Pointer[engine.Engine] // nil until something must run
 	owner          owner.Owner                   // gives things to one process at a time
-	lost           lostLabels                    // labels that no node carries
-	member         *membership                   // nil: the database is not shared with other nodes
+	member         *node.Member                  // nil: the database is not shared with other nodes
 	sharedDatabase bool                          // other homes may be on it
 	toolGrace      time.Duration                 // for tools that run when Close is called
 	adopted        []func(chat.ThreadID) bool    // which threads this process may run, as far as anybody asked
@@ -171,11 +171,14 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	opening := at.Options(a.Home)
 	opening.Durability, opening.Notify, opening.Now, opening.Follow = a.Shared.Durability, a.databaseChanged, o.Now, tasks.Follow
 	if o.Nodes || at.OnServer() {
-		a.member = &membership{app: a}
-		a.owner, opening.Owns, opening.Placement = a.member, a.member.owns, a.member.placement
+		a.member = &node.Member{Env: o.Env, Version: o.Version, Log: a.Log, Now: o.Now, Home: a.Home, Running: a.Running, Serving: a.serving.Load, ToolTime: a.toolTime}
+		a.owner, opening.Owns, opening.Placement = a.member, a.member.Owns, a.member.Placement
 	}
 	if a.DB, err = store.Open(ctx, opening); err != nil {
 		return nil, err
+	}
+	if a.member != nil {
+		a.member.DB = a.DB
 	}
 	a.sharedDatabase = at.OnServer() || at.Path != a.Home.DB()
 	if err := a.openDocuments(ctx); err != nil {
@@ -234,9 +237,6 @@ func (a *App) wire() {
 			}
 			return a.processesOf(handler()).Act(ctx, p, f, output)
 		}}
-	if a.member != nil {
-		a.Processes.Places = processPlaces{a}
-	}
 	a.Setup.Processes = a.Processes
 	a.Mirrors = &mirror.Follower{DB: a.DB, Env: o.Env, Home: a.Home, Settings: a.Settings}
 	fetched := &imagecache.Cache{Dir: a.Home.ImageCache(o.Env)}
@@ -257,9 +257,6 @@ func (a *App) wire() {
 	a.Host = &connect.Host{Images: fetched, DB: a.DB, Env: o.Env, Home: a.Home, Log: a.Log, Models: a.Models, Version: o.Version, Warn: o.Warn,
 		Discovery: a.Discovery, Gate: a.Gate, Logs: a.Logs, Mirrors: a.Mirrors, Service: a.Service, Settings: a.Settings, Setup: a.Setup,
 		Engine: a.Engine, Running: a.Running, Owner: a.owner}
-	if a.member != nil {
-		a.Host.NodeOf = a.botNode
-	}
 	a.Host.Timers = func(thread chat.ThreadID) timer.Timers {
 		return schedules.RoomTimers(a.Service, thread, a.schedulesChanged)
 	}
@@ -269,10 +266,8 @@ func (a *App) wire() {
 	a.Setup.AwaitFiles, a.Setup.ChannelTools, a.Setup.RecallChannel = a.Host.AwaitFiles, a.Host.ChannelTools, a.Host.RecallChannel
 	a.Setup.OperationTools, a.Setup.Recall = a.Service.OperationTools, memories.New(a.Service).RecallFor
 	a.Setup.NoteSources = append(a.Setup.NoteSources, schedules.FutureNote(a.Service))
-	if a.member != nil {
-		a.Setup.NoteSources = append(a.Setup.NoteSources, a.movedNote())
-	}
 	a.wireWork()
+	a.wireNode()
 }
 
 // Engine starts the engine on first use. It runs, and takes over from processes that
@@ -345,7 +340,7 @@ func (a *App) Close() error {
 	a.Isolation.Close()
 	a.telemetry.close()
 	a.closePeers()
-	errs = append(errs, a.member.leave(), a.DB.Close())
+	errs = append(errs, a.member.Leave(), a.DB.Close())
 	a.Logs.CloseLog()
 	return errors.Join(errs...)
 }

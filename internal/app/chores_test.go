@@ -32,7 +32,7 @@ func TestOneNodeSweepsAndIndexes(t *testing.T) {
 	a.StartBackground()
 	polltest.Until(t, "berlin does both", func() bool { return slices.Equal(has("berlin"), both) })
 	b.StartBackground()
-	if err := a.member.leave(); err != nil {
+	if err := a.member.Leave(); err != nil {
 		t.Fatal(err)
 	}
 	polltest.Until(t, "oslo does both", func() bool { return slices.Equal(has("oslo"), both) })

@@ -13,6 +13,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/engine"
+	"chorus/internal/node"
 	"chorus/internal/owner"
 	"chorus/internal/peerlive"
 	"chorus/internal/store/nodes"
@@ -34,7 +35,7 @@ func (a *App) elsewhere() engine.Elsewhere {
 func (a *App) liveSecret() (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), secretTimeout)
 	defer cancel()
-	return a.derived(ctx, "live")
+	return node.Secret(ctx, a.DB, "live")
 }
 
 // ownerOf is another node that has a thread, if it serves.
@@ -43,18 +44,10 @@ func (a *App) ownerOf(ctx context.Context, thread chat.ThreadID) (peerlive.Node,
 	if err != nil {
 		a.Log.Debug(err.Error(), "component", "live", "event", "no_owner", "thread", thread)
 	}
-	if id == a.nodeID() {
+	if id == a.member.ID() {
 		return peerlive.Node{}, false
 	}
 	return peerlive.Node{ID: id, Address: address}, address != ""
-}
-
-// nodeID is what this process is called among the nodes now; "": it is none.
-func (a *App) nodeID() string {
-	if n := a.member.node.Load(); n != nil {
-		return n.ID()
-	}
-	return ""
 }
 
 // openLive is what other nodes ask that watch threads of this one; nil where there are none.
@@ -97,7 +90,7 @@ func (a *App) serveLiveMessages(ctx context.Context, live *peerlive.Server) (end
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var serving sync.WaitGroup
-	serving.Go(func() { live.ServeMessages(ctx, carrier, a.nodeID) })
+	serving.Go(func() { live.ServeMessages(ctx, carrier, a.member.ID) })
 	return func() { cancel(); serving.Wait() }
 }
 

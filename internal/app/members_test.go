@@ -58,7 +58,7 @@ func TestProjectsAreWorkedOnWhereTheirFilesAre(t *testing.T) {
 	}
 	has := func(of *App, project string) bool {
 		t.Helper()
-		here, err := of.hasProject(ctx, project)
+		here, err := of.member.HasProject(ctx, project)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,12 +74,12 @@ func TestProjectsAreWorkedOnWhereTheirFilesAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	polltest.Until(t, "oslo carries the label", func() bool { return has(b, "site") })
-	release := a.holdProject(ctx, "site")
-	if release == nil || b.holdProject(ctx, "site") != nil {
+	release := a.member.HoldProject(ctx, "site")
+	if release == nil || b.member.HoldProject(ctx, "site") != nil {
 		t.Error("two nodes merge at once")
 	}
 	release()
-	if release = b.holdProject(ctx, "site"); release == nil {
+	if release = b.member.HoldProject(ctx, "site"); release == nil {
 		t.Error("nobody can merge any more")
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
+	"chorus/internal/node"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/owner"
 	"chorus/internal/polltest"
-	"chorus/internal/runsetup"
 	"chorus/internal/schedule"
 	"chorus/internal/store/storetest"
 )
@@ -55,7 +55,7 @@ func TestNodeIsLost(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		if err := a.member.join("serve", name, ""); err != nil {
+		if err := a.member.Join("serve", name, ""); err != nil {
 			t.Fatal(err)
 		}
 		a.serving.Store(true)
@@ -77,7 +77,7 @@ func TestNodeIsLost(t *testing.T) {
 		}
 		rows[thread] = row
 	}
-	if err := lost.member.leave(); err != nil {
+	if err := lost.member.Leave(); err != nil {
 		t.Fatal(err)
 	}
 	waits := func(n *App, thread chat.ThreadID) bool {
@@ -110,14 +110,14 @@ func TestNodeIsLost(t *testing.T) {
 	if err != nil || row.Placement != "oslo" || row.Dir != oslo.Home.Scratch(own) {
 		t.Errorf("%+v (%v)", row, err)
 	}
-	note, err := oslo.movedNote().Text(ctx, runsetup.NoteContext{Row: row})
+	note, err := oslo.member.MovedNote(ctx, row.ID)
 	if err != nil || !strings.Contains(note, "moved from node berlin") {
 		t.Errorf("its model is told %q (%v)", note, err)
 	}
-	if _, err := oslo.DB.RememberOnce(ctx, projectPlace, "p1", []byte("berlin"), time.Hour); err != nil {
+	if _, err := oslo.DB.RememberOnce(ctx, node.ProjectPlace, "p1", []byte("berlin"), time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if node, err := patient.projectWaits(ctx, "p1"); err != nil || node != "berlin" {
+	if node, err := patient.member.ProjectWaits(ctx, "p1"); err != nil || node != "berlin" {
 		t.Errorf("a project waits for %q (%v)", node, err)
 	}
 	if _, err := oslo.owner.Take(ctx, owner.Bot("discord", "main")); err != nil {

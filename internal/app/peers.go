@@ -2,15 +2,11 @@ package app
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
 
+	"chorus/internal/node"
 	"chorus/internal/peerlive"
 	"chorus/internal/peernotify"
 	"chorus/internal/peernotify/natsnotify"
@@ -55,7 +51,7 @@ func (a *App) openPeers() peernotify.Peers {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), secretTimeout)
 	defer cancel()
-	subject, err := a.derived(ctx, "nats")
+	subject, err := node.Secret(ctx, a.DB, "nats")
 	if err == nil {
 		var first *natsnotify.Peers
 		if first, err = natsnotify.New(address, "chorus."+subject[:16]+".notify", a.Log); err == nil {
@@ -91,25 +87,5 @@ func (a *App) postgresURL() string {
 	return ""
 }
 
-// What all processes on one journal know and nobody else: kept in it, made by the first that needs it.
-const (
-	secretKind, secretKey = "nodes", "secret"
-	secretForever         = 100 * 365 * 24 * time.Hour
-	secretTimeout         = 10 * time.Second
-)
-
-// derived is a secret that all processes on one journal share, another one for each purpose.
-func (a *App) derived(ctx context.Context, purpose string) (string, error) {
-	secret, err := a.DB.Recall(ctx, secretKind, secretKey)
-	if err == nil && secret == nil {
-		if _, err = a.DB.RememberOnce(ctx, secretKind, secretKey, []byte(rand.Text()+rand.Text()), secretForever); err == nil {
-			secret, err = a.DB.Recall(ctx, secretKind, secretKey) // another process may have been first
-		}
-	}
-	if err != nil {
-		return "", fmt.Errorf("the secret that nodes share: %w", err)
-	}
-	mac := hmac.New(sha256.New, secret)
-	mac.Write([]byte(purpose))
-	return hex.EncodeToString(mac.Sum(nil)), nil
-}
+// secretTimeout is what looking up the secret of all nodes may take.
+const secretTimeout = 10 * time.Second

@@ -20,7 +20,7 @@ func TestThreadsRunWhereTheirFilesAre(t *testing.T) {
 	t.Parallel()
 	home, dir := storetest.FreshHome(t), t.TempDir()
 	a, b := openAmong(t, home, "berlin", true), openAmong(t, home, "oslo", true)
-	if err := a.member.join("test", "berlin", ""); err != nil {
+	if err := a.member.Join("test", "berlin", ""); err != nil {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
@@ -43,7 +43,7 @@ func TestThreadsRunWhereTheirFilesAre(t *testing.T) {
 		t.Errorf("its own node: %v", err)
 	}
 	polltest.Until(t, "oslo has seen berlin", func() bool { return errors.Is(b.here()(row), engine.ErrElsewhere) })
-	if err := a.member.leave(); err != nil {
+	if err := a.member.Leave(); err != nil {
 		t.Fatal(err)
 	}
 	polltest.Until(t, "oslo knows that berlin is gone", func() bool {

@@ -74,7 +74,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	if err := a.Service.Handler().CheckOwner(ctx); err != nil {
 		return err
 	}
-	if err := a.member.join("serve", o.Node, a.nodeAddress(o, listener.Addr())); err != nil {
+	if err := a.member.Join("serve", o.Node, a.nodeAddress(o, listener.Addr())); err != nil {
 		return err
 	}
 	a.serving.Store(true)
@@ -115,7 +115,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	}
 	site.ready.Store(false)
 	a.toolGrace = a.toolTime()
-	a.member.handOver()
+	a.member.HandOver()
 	notify(a.Env, "STOPPING=1\nSTATUS=finishing what is being answered")
 	a.Log.Info("shutting down", "component", "http", "event", "draining")
 	err = a.closeServer(server, site)

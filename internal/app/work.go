@@ -25,6 +25,7 @@ import (
 	"chorus/internal/work"
 	"chorus/internal/workrun"
 	"chorus/internal/workservice"
+	"chorus/internal/workservice/projecttools"
 )
 
 // workers are the processes that work on tasks.
@@ -62,12 +63,9 @@ func (a *App) wireWork() {
 			_, err := a.workHandler().Engine.Abort(ctx, thread, by, false)
 			return err
 		}}
-	if a.member != nil {
-		a.work.Here, a.work.Hold = a.hasProject, a.holdProject
-	}
 	handler := func(h *service.Handler) *workservice.Handler {
 		return workservice.New(workservice.Options{
-			WaitsForNode: a.projectWaits,
+			WaitsForNode: a.member.ProjectWaits,
 			NameOf:       h.NameOf, Git: a.work, Members: a.members.List, Projects: queue, Tasks: queue, Plans: queue, Memos: a.DB, Home: a.Home, Now: a.Service.Now, Agent: chat.DefaultAgent, CheckURL: checkCloneURL,
 			FindAgent: func(ctx context.Context, name string) error {
 				_, err := h.GetAgent(ctx, operation.Caller{}, operations.AgentRef{Name: name})
@@ -85,7 +83,7 @@ func (a *App) wireWork() {
 				context.AfterFunc(h.Stopping(), cancel)
 				return a.Changes(ctx)
 			},
-			CheckPlace: func(dir string) error { return a.Settings.CheckPlace("", dir) }, Tools: projectTools{a}, RepoOf: h.RepoOf,
+			CheckPlace: func(dir string) error { return a.Settings.CheckPlace("", dir) }, Tools: projecttools.Tools{Setup: a.Setup}, RepoOf: h.RepoOf,
 			Channels: a.Host.ProjectChannels(), AutoChannels: a.Shared.ProjectChannels,
 			Abort: func(ctx context.Context, thread chat.ThreadID, by string) (bool, error) {
 				return h.Engine.Abort(ctx, thread, by, false)
@@ -93,11 +91,11 @@ func (a *App) wireWork() {
 		})
 	}
 	a.Service.Others = func(h *service.Handler) []any {
-		return append(a.handlers(h), handler(h), chatcommand.New(h.Operations), restarter{a}, nodeOperations{a})
+		return append(a.handlers(h), handler(h), chatcommand.New(h.Operations), restarter{a}, a.nodeOperations())
 	}
 	if a.member != nil {
 		a.Service.Nodes = func(ctx context.Context) ([]operations.Node, error) {
-			list, err := nodeOperations{a}.ListNodes(ctx, operation.Caller{}, operation.None{})
+			list, err := a.nodeOperations().ListNodes(ctx, operation.Caller{}, operation.None{})
 			return list.Items, err
 		}
 	}
@@ -125,7 +123,7 @@ func (a *App) leads() owner.Name {
 	if a.member == nil {
 		return owner.Work
 	}
-	return owner.WorkOf(a.member.nameOf())
+	return owner.WorkOf(a.member.Name())
 }
 
 // grantTime is what looking up a task's checkout may take.

@@ -10,6 +10,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/journal"
+	"chorus/internal/node"
 	"chorus/internal/service"
 	"chorus/internal/transcript"
 	"chorus/internal/work"
@@ -23,9 +24,9 @@ const serverName = "server"
 func (a *App) joinAsServer() (leave func()) {
 	name := serverName
 	if a.member != nil { // every node has one
-		name += "-" + a.member.nameOf()
+		name += "-" + a.member.Name()
 	}
-	self := work.Worker{Name: name, Host: hostName(), PID: os.Getpid(), Slots: a.work.Workers}
+	self := work.Worker{Name: name, Host: node.HostName(), PID: os.Getpid(), Slots: a.work.Workers}
 	own, err := a.members.Join(self)
 	if errors.Is(err, workrun.ErrNameTaken) {
 		self.Name = fmt.Sprintf("%s-%d", name, self.PID)
@@ -37,11 +38,6 @@ func (a *App) joinAsServer() (leave func()) {
 		return func() {}
 	}
 	return own.Leave
-}
-
-func hostName() string {
-	name, _ := os.Hostname() // for people only
-	return name
 }
 
 // workHandler says what there is to say to tasks: in a worker it runs no other threads than those of its tasks.
@@ -92,8 +88,8 @@ type WorkerOptions struct {
 // WorkOnTasks takes tasks and works on them until ctx ends. Then it takes no more, and those that it has may go on for a while; what is
 // not finished by then is taken over by others where it stopped.
 func (a *App) WorkOnTasks(ctx context.Context, o WorkerOptions) error {
-	self := work.Worker{Name: cmp.Or(o.Name, fmt.Sprintf("%s-%d", hostName(), os.Getpid())), Host: hostName(), PID: os.Getpid(), Slots: o.Slots, Projects: o.Projects, Agents: o.Agents}
-	if err := a.member.join("worker", "", ""); err != nil {
+	self := work.Worker{Name: cmp.Or(o.Name, fmt.Sprintf("%s-%d", node.HostName(), os.Getpid())), Host: node.HostName(), PID: os.Getpid(), Slots: o.Slots, Projects: o.Projects, Agents: o.Agents}
+	if err := a.member.Join("worker", "", ""); err != nil {
 		return err
 	}
 	own, err := a.members.Join(self)

@@ -98,6 +98,9 @@ func (h *Host) Backend(platform string) *Backend {
 	return h.backends[platform]
 }
 
+// HasBot reports whether this process is connected to a platform.
+func (h *Host) HasBot(platform string) bool { return h.Backend(platform) != nil }
+
 // madeBot is a bot that is not connected yet.
 type madeBot struct {
 	*connector.Bot

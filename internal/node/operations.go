@@ -1,4 +1,4 @@
-package app
+package node
 
 import (
 	"context"
@@ -12,10 +12,14 @@ import (
 	"chorus/internal/store/nodes"
 )
 
-// nodeOperations carries out the operations on nodes.
-type nodeOperations struct{ a *App }
+// Operations carries out the operations on nodes.
+type Operations struct {
+	Member  *Member // nil: there is one node, and what it is called and which program it is are below
+	Name    string
+	Version string
+}
 
-var _ operations.Nodes = nodeOperations{}
+var _ operations.Nodes = Operations{}
 
 // The states of a node.
 const (
@@ -27,14 +31,13 @@ const (
 )
 
 // ListNodes implements operations.Nodes.
-func (o nodeOperations) ListNodes(ctx context.Context, _ operation.Caller, _ operation.None) (operation.List[operations.Node], error) {
+func (o Operations) ListNodes(ctx context.Context, _ operation.Caller, _ operation.None) (operation.List[operations.Node], error) {
 	out := operation.List[operations.Node]{Items: []operations.Node{}}
-	if o.a.member == nil {
-		name := (&membership{app: o.a}).nameOf()
-		out.Items = append(out.Items, operations.Node{Name: name, State: nodeAlone, Version: o.a.Version, Labels: []string{name}, Owns: []string{}})
+	if o.Member == nil {
+		out.Items = append(out.Items, operations.Node{Name: o.Name, State: nodeAlone, Version: o.Version, Labels: []string{o.Name}, Owns: []string{}})
 		return out, nil
 	}
-	list, err := nodes.List(ctx, o.a.DB)
+	list, err := nodes.List(ctx, o.Member.DB)
 	if err != nil {
 		return out, err
 	}
@@ -55,7 +58,7 @@ func (o nodeOperations) ListNodes(ctx context.Context, _ operation.Caller, _ ope
 		}
 		out.Items = append(out.Items, item)
 	}
-	waiting, err := o.a.waitingForNodes(ctx, list)
+	waiting, err := o.Member.waitingForNodes(ctx, list)
 	if err != nil {
 		return out, err
 	}
@@ -66,8 +69,8 @@ func (o nodeOperations) ListNodes(ctx context.Context, _ operation.Caller, _ ope
 }
 
 // waitingForNodes counts the threads that have something to do and whose label no node that lives carries.
-func (a *App) waitingForNodes(ctx context.Context, list []nodes.Info) (map[string]int, error) {
-	waiting, err := a.DB.WaitingByPlacement(ctx)
+func (m *Member) waitingForNodes(ctx context.Context, list []nodes.Info) (map[string]int, error) {
+	waiting, err := m.DB.WaitingByPlacement(ctx)
 	for _, n := range list {
 		for _, label := range n.Labels {
 			if !n.Dead {
@@ -79,7 +82,7 @@ func (a *App) waitingForNodes(ctx context.Context, list []nodes.Info) (map[strin
 }
 
 // DrainNode implements operations.Nodes.
-func (o nodeOperations) DrainNode(ctx context.Context, by operation.Caller, in operations.NodeDrain) (operations.NodeDrained, error) {
+func (o Operations) DrainNode(ctx context.Context, by operation.Caller, in operations.NodeDrain) (operations.NodeDrained, error) {
 	out := operations.NodeDrained{Name: in.Name, State: nodeDraining}
 	if in.Undo {
 		out.State = nodeAlive
@@ -87,12 +90,12 @@ func (o nodeOperations) DrainNode(ctx context.Context, by operation.Caller, in o
 	if err := o.several(); err != nil {
 		return out, err
 	}
-	o.a.Log.Info("a node is told to hand over what it has", "component", "nodes", "event", "node_drain", "node", in.Name, "undo", in.Undo, "by", by.Principal.String())
-	return out, explainNode(nodes.Drain(ctx, o.a.DB, in.Name, !in.Undo))
+	o.Member.Log.Info("a node is told to hand over what it has", "component", "nodes", "event", "node_drain", "node", in.Name, "undo", in.Undo, "by", by.Principal.String())
+	return out, explainNode(nodes.Drain(ctx, o.Member.DB, in.Name, !in.Undo))
 }
 
 // LabelNode implements operations.Nodes.
-func (o nodeOperations) LabelNode(ctx context.Context, _ operation.Caller, in operations.NodeLabels) (operations.NodeLabelled, error) {
+func (o Operations) LabelNode(ctx context.Context, _ operation.Caller, in operations.NodeLabels) (operations.NodeLabelled, error) {
 	out := operations.NodeLabelled{Name: in.Name}
 	if err := o.several(); err != nil {
 		return out, err
@@ -105,14 +108,14 @@ func (o nodeOperations) LabelNode(ctx context.Context, _ operation.Caller, in op
 	if slices.Contains(in.Remove, in.Name) {
 		return out, operation.Errorf(operation.Invalid, "the name of node %s stays one of its labels: conversations that began there have it", in.Name)
 	}
-	given, err := nodes.Label(ctx, o.a.DB, in.Name, in.Add, in.Remove)
+	given, err := nodes.Label(ctx, o.Member.DB, in.Name, in.Add, in.Remove)
 	out.Labels = append([]string{in.Name}, given...) // as the list shows them
 	return out, explainNode(err)
 }
 
 // several refuses what makes sense only where there can be more than one node.
-func (o nodeOperations) several() error {
-	if o.a.member == nil {
+func (o Operations) several() error {
+	if o.Member == nil {
 		return operation.Errorf(operation.Conflict, "this Chorus is one node: its database is a file; several share one when databaseUrl names a PostgreSQL server")
 	}
 	return nil

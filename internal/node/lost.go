@@ -1,4 +1,4 @@
-package app
+package node
 
 import (
 	"cmp"
@@ -15,13 +15,9 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/owner"
 	"chorus/internal/room"
-	"chorus/internal/runsetup"
 	"chorus/internal/schedule"
 	"chorus/internal/store/nodes"
 )
-
-// moveLost is onNodeLost: move.
-const moveLost = "move"
 
 const (
 	// sayWaitsAfter is how long a node may be away before a channel is told that it is waited for: a restart takes less.
@@ -75,21 +71,21 @@ func (l *lostLabels) first(label string, thread chat.ThreadID) bool {
 }
 
 // withoutNode is for a thread whose files are on no node that lives: it comes here with an empty folder, if it may, or waits.
-func (a *App) withoutNode(row journal.Thread) error {
-	gone := a.lost.gone(row.Placement, a.Now())
-	if a.movesHere(row) && gone >= time.Duration(a.Shared.NodeLostAfter)*time.Second {
-		return a.moveHere(row)
+func (m *Member) withoutNode(row journal.Thread) error {
+	gone := m.lost.gone(row.Placement, m.Now())
+	if m.movesHere(row) && gone >= m.MoveAfter {
+		return m.moveHere(row)
 	}
 	waits := fmt.Errorf("this conversation waits for node %s, which has its files (%s); `chorus node label NODE --add %s` lets another node go on with it", row.Placement, row.Dir, row.Placement)
-	if gone >= sayWaitsAfter && !a.movesHere(row) && a.lost.first(row.Placement, row.ID) {
-		a.sayInChannel(row, "waits", row.Placement, fmt.Sprintf("⏳ This conversation waits for node %s, which has its files and is not there at the moment. What you write is kept and answered when it is back.", row.Placement))
+	if gone >= sayWaitsAfter && !m.movesHere(row) && m.lost.first(row.Placement, row.ID) {
+		m.sayInChannel(row, "waits", row.Placement, fmt.Sprintf("⏳ This conversation waits for node %s, which has its files and is not there at the moment. What you write is kept and answered when it is back.", row.Placement))
 	}
 	return waits
 }
 
 // movesHere reports whether a thread may go on here without its files: its folder was made for it alone, and this is a server.
-func (a *App) movesHere(row journal.Thread) bool {
-	return a.Shared.OnNodeLost == moveLost && a.serving.Load() && ownScratch(row)
+func (m *Member) movesHere(row journal.Thread) bool {
+	return m.MoveLost && m.Serving() && ownScratch(row)
 }
 
 // ownScratch reports whether a thread works in the folder that was made for it and for nothing else, in the home of whichever node.
@@ -101,60 +97,58 @@ func ownScratch(row journal.Thread) bool {
 const movedThread = "moved-thread"
 
 // moveHere gives a thread a new folder on this node. Of several nodes that want it one gets it.
-func (a *App) moveHere(row journal.Thread) error {
+func (m *Member) moveHere(row journal.Thread) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lostTime)
 	defer cancel()
-	dir, err := a.Home.Ensure(a.Home.Scratch(row.ID))
+	dir, err := m.Home.Ensure(m.Home.Scratch(row.ID))
 	if err != nil {
 		return err
 	}
-	n, err := a.member.joined()
+	n, err := m.joined()
 	if err != nil {
 		return err
 	}
 	text := fmt.Sprintf("This conversation was moved from node %s, which is gone, to node %s. The files that were in its folder (%s) did not come with it: the folder is empty now. Commands that ran there are lost.", row.Placement, n.Name(), row.Dir)
-	moved, err := a.DB.MoveThread(ctx, row.ID, row.Placement, n.Name(), dir, movedThread, text)
+	moved, err := m.DB.MoveThread(ctx, row.ID, row.Placement, n.Name(), dir, movedThread, text)
 	if err != nil {
 		return fmt.Errorf("move the conversation from node %s: %w", row.Placement, err)
 	}
 	if !moved { // another node was quicker
 		return engine.ErrElsewhere
 	}
-	a.Log.Info("a thread was moved here, its node is gone", "component", "nodes", "event", "thread_moved", "thread", row.ID, "from", row.Placement, "to", n.Name())
-	a.sayInChannel(row, "moved", row.Placement, fmt.Sprintf("↪️ Node %s is gone. This conversation goes on at node %s, with an empty folder.", row.Placement, n.Name()))
+	m.Log.Info("a thread was moved here, its node is gone", "component", "nodes", "event", "thread_moved", "thread", row.ID, "from", row.Placement, "to", n.Name())
+	m.sayInChannel(row, "moved", row.Placement, fmt.Sprintf("↪️ Node %s is gone. This conversation goes on at node %s, with an empty folder.", row.Placement, n.Name()))
 	return nil
 }
 
-// movedNote tells a model that the files of a conversation are gone.
-func (a *App) movedNote() runsetup.NoteSource {
-	return runsetup.NoteSource{What: "node", AtBegin: true, Text: func(ctx context.Context, at runsetup.NoteContext) (string, error) {
-		text, err := a.DB.Recall(ctx, movedThread, string(at.Row.ID))
-		return string(text), err
-	}}
+// MovedNote tells a model that the files of a conversation are gone; "": they are not.
+func (m *Member) MovedNote(ctx context.Context, thread chat.ThreadID) (string, error) {
+	text, err := m.DB.Recall(ctx, movedThread, string(thread))
+	return string(text), err
 }
 
 // sayInChannel says something in the channel of a conversation, once for each time that it is so; nothing where this process has no bot that
 // could: then the node that has it says so.
-func (a *App) sayInChannel(row journal.Thread, what, node, text string) {
+func (m *Member) sayInChannel(row journal.Thread, what, node, text string) {
 	thread := row.ID
-	if a.Host.Backend(thread.Transport()) == nil {
+	if !m.Channels.HasBot(thread.Transport()) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lostTime)
 	defer cancel()
-	since := a.lostSince(ctx, node)
-	target := schedule.Target{Adapter: thread.Transport(), Channel: a.channelOf(ctx, row), Agent: thread.Agent()}
-	if err := a.Host.Announce(ctx, target, fmt.Sprintf("node/%s/%s/%s/%s", what, node, since, thread), text); err != nil {
-		a.Log.Warn("a channel was not told what became of its conversation: "+err.Error(), "component", "nodes", "event", "node_lost_not_told", "thread", thread)
+	since := m.lostSince(ctx, node)
+	target := schedule.Target{Adapter: thread.Transport(), Channel: m.channelOf(ctx, row), Agent: thread.Agent()}
+	if err := m.Channels.Announce(ctx, target, fmt.Sprintf("node/%s/%s/%s/%s", what, node, since, thread), text); err != nil {
+		m.Log.Warn("a channel was not told what became of its conversation: "+err.Error(), "component", "nodes", "event", "node_lost_not_told", "thread", thread)
 	}
 }
 
 // channelOf is where a conversation is shown: where somebody last said something in it, else the channel that it belongs to. Its own name may be
 // that of a message.
-func (a *App) channelOf(ctx context.Context, row journal.Thread) string {
+func (m *Member) channelOf(ctx context.Context, row journal.Thread) string {
 	const newest = 100 // events that are looked at
 	_, _, channel := room.PlaceParts(row.ID.Place())
-	list, err := a.DB.Events(ctx, row.ID, max(0, row.Next-1-newest), newest)
+	list, err := m.DB.Events(ctx, row.ID, max(0, row.Next-1-newest), newest)
 	if err != nil {
 		return channel
 	}
@@ -167,8 +161,8 @@ func (a *App) channelOf(ctx context.Context, row journal.Thread) string {
 }
 
 // lostSince names the last process that carried a label, so that each loss of it is told once by whoever tells it.
-func (a *App) lostSince(ctx context.Context, label string) string {
-	list, err := nodes.List(ctx, a.DB)
+func (m *Member) lostSince(ctx context.Context, label string) string {
+	list, err := nodes.List(ctx, m.DB)
 	if err != nil {
 		return ""
 	}
@@ -181,27 +175,27 @@ func (a *App) lostSince(ctx context.Context, label string) string {
 	return last.ID
 }
 
-// projectWaits names the node that has the files of a project, if no node that lives has them.
-func (a *App) projectWaits(ctx context.Context, project string) (string, error) {
-	if a.member == nil {
+// ProjectWaits names the node that has the files of a project, if no node that lives has them.
+func (m *Member) ProjectWaits(ctx context.Context, project string) (string, error) {
+	if m == nil {
 		return "", nil
 	}
-	label, err := a.DB.Recall(ctx, projectPlace, project)
+	label, err := m.DB.Recall(ctx, ProjectPlace, project)
 	if err != nil || len(label) == 0 {
 		return "", err
 	}
-	list, err := nodes.List(ctx, a.DB)
+	list, err := nodes.List(ctx, m.DB)
 	if err != nil || slices.ContainsFunc(list, func(n nodes.Info) bool { return !n.Dead && slices.Contains(n.Labels, string(label)) }) {
 		return "", err
 	}
 	return string(label), nil
 }
 
-// botNode names the node that has bots of a platform; "": none has.
-func (a *App) botNode(platform string) string {
+// BotNode names the node that has bots of a platform; "": none has.
+func (m *Member) BotNode(platform string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), lostTime)
 	defer cancel()
-	list, err := nodes.List(ctx, a.DB)
+	list, err := nodes.List(ctx, m.DB)
 	if err != nil {
 		return ""
 	}

@@ -1,0 +1,46 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+)
+
+// ErrRestart is what Serve ends with when the server is to be started again.
+var ErrRestart = errors.New("the server is to be started again")
+
+// restarter restarts the server that this process is.
+type restarter struct{ a *App }
+
+var _ operations.Restarter = restarter{}
+
+// restarted marks requests to restart: the run of an agent that asked for it goes on afterwards, and must not ask for it again.
+const restarted = "restarted"
+
+// keepRestarts is how long a request is known.
+const keepRestarts = 24 * time.Hour
+
+// Restart implements operations.Restarter: the server stops as it does on SIGTERM, and then begins anew.
+func (r restarter) Restart(ctx context.Context, by operation.Caller, in operations.RestartRequest) (operations.Restarting, error) {
+	stop := r.a.stopServing.Load()
+	if stop == nil {
+		return operations.Restarting{}, operation.Errorf(operation.Conflict, "this process is no server; name the one that is meant with --server")
+	}
+	out := operations.Restarting{Status: "restarting", Message: "The server restarts; what is being answered is finished first."}
+	if in.Key != "" {
+		first, err := r.a.DB.RememberOnce(ctx, restarted, by.Principal.String()+"/"+in.Key, nil, keepRestarts)
+		if err != nil || !first {
+			return out, err
+		}
+	}
+	if err := r.a.Service.Handler().Record(ctx, by, chat.DefaultAgent, "system restart", in.Reason); err != nil {
+		return out, err
+	}
+	r.a.Log.Info("restarting", "component", "http", "event", "restarting", "by", by.Principal.String(), "reason", in.Reason)
+	(*stop)(ErrRestart)
+	return out, nil
+}
