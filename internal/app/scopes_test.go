@@ -71,6 +71,10 @@ func TestEveryDoor(t *testing.T) {
 	}
 	site.ready.Store(true)
 	close(site.stopping) // streams end at once
+	// Whoever waits for events of work is given the newest; without any they would wait.
+	if _, err := operations.CreateProject.Call(t.Context(), a.Service.Operations(), a.Service.LocalCaller(), operations.NewProject{Name: "Site"}); err != nil {
+		t.Fatal(err)
+	}
 	tokens := map[operation.Scope]string{}
 	for _, s := range operation.Scopes() {
 		made, err := a.Service.Tokens().CreateToken(t.Context(), a.Service.LocalCaller(), operations.NewToken{Name: string(s), Scopes: []operation.Scope{s}})
