@@ -56,7 +56,7 @@ Kill it whenever you like: chorus chat --session-id ID goes on with every word.`
 			if err := c.latest(ctx, a, o); err != nil {
 				return err
 			}
-			return again(o, strings.Join(args, " "), func(prompt string) error {
+			return c.again(o, strings.Join(args, " "), func(prompt string) error {
 				return c.chatOnce(ctx, a, *o, repl.ChatOptions{Prompt: prompt, Pick: *choose && o.ID == ""})
 			})
 		})
@@ -90,12 +90,15 @@ func (c *program) chatOptions(place string, o repl.ChatOptions) repl.ChatOptions
 }
 
 // again chats, and goes on with another session when the person wants that.
-func again(o *runsetup.SessionOptions, prompt string, chat func(prompt string) error) error {
+func (c *program) again(o *runsetup.SessionOptions, prompt string, chat func(prompt string) error) error {
 	for {
 		err := chat(prompt)
 		var other *repl.Resume
 		if !errors.As(err, &other) {
 			return err
+		}
+		if other.Theme != "" {
+			c.console = c.console.WithTheme(other.Theme)
 		}
 		o.ID, o.File, o.ResumeMode, o.Attach, prompt = other.ID, "", "", nil, ""
 	}
@@ -108,7 +111,7 @@ func (c *program) checkChoice(o *runsetup.SessionOptions, args []string) error {
 		return &usage.Error{Err: errors.New("--resume is for sessions of this machine; on a server name one by --session-id (chorus thread list --server … shows them), or type /resume")}
 	case o.Continue || o.ID != "" || o.File != "" || len(args) > 0:
 		return &usage.Error{Err: errors.New("--resume lets you choose; leave --continue, --session, --session-id and the prompt out, or it")}
-	case !c.console.Interactive():
+	case !c.console.Asks():
 		return &usage.Error{Err: errors.New("--resume needs a terminal to choose on; name a session by --session-id, or take the last by --continue")}
 	}
 	return nil
@@ -124,7 +127,7 @@ func (c *program) chatOnce(ctx context.Context, a *app.App, o runsetup.SessionOp
 		return err
 	}
 	s.GoOn()
-	chat.Head, chat.Remarks = s.Start, s.Remarks()
+	chat.Head, chat.Remarks, chat.KeepTheme = s.Start, s.Remarks(), keepTheme(a)
 	code, err := repl.Chat(ctx, s, c.chatOptions(s.Info().Dir, chat))
 	if err != nil {
 		return err

@@ -86,7 +86,11 @@ func (c *program) showPage(site *docsite.Site, name string) error {
 	if c.console.Size != nil {
 		width, _ = c.console.Size()
 	}
-	for _, line := range markdown.Render(p.Source, min(width, 110)) {
+	lines, look := markdown.Wrap(p.Source, min(width-1, 110)), c.look()
+	if look.Colored() {
+		lines = markdown.Render(p.Source, min(width, 110), look)
+	}
+	for _, line := range lines {
 		fmt.Fprintln(c.styled(), line)
 	}
 	return nil

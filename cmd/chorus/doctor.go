@@ -50,7 +50,7 @@ Exit 1 if something is broken; warnings and notes are only shown.`,
 			if c.json {
 				return c.printJSON(report)
 			}
-			_, err := io.WriteString(c.styled(), report.Text(doctor.Style{Color: c.console.Color && c.console.OutTTY}))
+			_, err := io.WriteString(c.styled(), report.Text(doctor.Style{Look: c.look()}))
 			return err
 		},
 	})
@@ -77,7 +77,7 @@ const turns = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 func (c *program) waiting() *waiting {
 	w := &waiting{stop: make(chan struct{}), done: make(chan struct{}), width: 80}
-	if !c.console.ErrTTY || !c.console.Color || c.json {
+	if !c.console.ErrTTY || !c.console.Look.Colored() || c.json {
 		close(w.done)
 		return w
 	}

@@ -57,6 +57,8 @@ type program struct {
 	json    bool
 	exit    int
 	begun   bool // the command line was understood
+	theme   string
+	themed  bool // the console has the theme that was chosen
 	server  serverOptions
 	wanted  func(group string) bool // which groups are made whole; nil: all
 	sweep   time.Duration           // between looks at what other processes did; 0: as the engine likes it. Stories make it long
@@ -123,12 +125,16 @@ Without any key it talks to a built-in offline model, so that you can look aroun
 		SilenceUsage:  true,
 	}
 	root.PersistentFlags().StringVar(&c.home, "home", "", "home folder (default $CHORUS_HOME or ~/.chorus)")
+	c.themeFlag(root)
 	root.AddCommand(c.approvalsCommand(), c.acpCommand())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usage.Error{Err: fmt.Errorf("%w\nsee `%s --help`", err, cmd.CommandPath())}
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.PersistentPreRun = func(*cobra.Command, []string) { c.begun = true }
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		c.begun = true
+		return c.checkTheme()
+	}
 	root.AddCommand(c.serveCommand(), c.runCommand(), c.chatCommand(), c.threadCommand(), c.agentCommand(), c.modelsCommand(), c.contextCommand(), c.permitCommand(), c.auditCommand(),
 		c.toolCommand(), c.costCommand(), c.importCommand(), c.configCommand(), c.doctorCommand(), c.backupCommand(), c.restoreCommand(), c.migrateCommand(), c.simCommand(), c.tokenCommand(), c.scheduleCommand(), c.memoryCommand(), c.hookCommand(), c.projectCommand(), c.repoCommand(), c.gitCommand(), c.taskCommand(), c.workCommand(), c.callCommand(), c.workerCommand(), c.processCommand(), c.keepCommand(), c.mcpCommand(), c.skillCommand(), c.versionCommand(),
 		c.sampleCommand(), c.docsCommand(), c.initCommand(), c.completionCommand(), c.manCommand())
@@ -140,7 +146,11 @@ Without any key it talks to a built-in offline model, so that you can look aroun
 func (c *program) open(ctx context.Context) (*app.App, error) {
 	o := app.Options{Env: c.getenv, Home: c.home, Version: version, Warn: c.warn, Sweep: c.sweep}
 	hook(&o)
-	return app.Open(ctx, o)
+	a, err := app.Open(ctx, o)
+	if err == nil {
+		c.inTheme(a.Shared.Theme)
+	}
+	return a, err
 }
 
 // with opens the home, does something and closes it.

@@ -39,7 +39,7 @@ func (c *program) permitCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.WriteExplained(c.styled(), args[0], who, c.json, c.console.OutTTY && c.console.Color)
+			return p.WriteExplained(c.styled(), args[0], who, c.json, c.look())
 		},
 	})
 	narrow := c.jsonFlag(&cobra.Command{

@@ -31,6 +31,8 @@ import (
 //	paste TEXT     paste it, as terminals do where programs ask to be told; \n is a new line
 //	key NAME…      enter, esc, ctrl-c, ctrl-d, up, tab, alt-enter; several at once
 //	size W H       the terminal's size changes; as the first step: it begins with that one
+//	background #C  the terminal says that its background has this colour, when it is asked; without it, it says nothing
+//	look TEXT SGR  wait until the text is painted so: the codes of colours that stand before it
 //	fits           no line on the screen is wider than the terminal, and its last column is free
 //	make FILE      an empty file appears in the program's directory
 //	save FROM TO   a file is saved as another, from and in the program's directory
@@ -43,7 +45,8 @@ func terminal(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, !neg && len(args) >= 2, "term FILE PROGRAM ARGS…")
 	steps := ts.ReadFile(stageOf(ts).file(ts, args[0]))
 	width, height := uint16(100), uint16(30)
-	if first, rest, _ := strings.Cut(strings.TrimSpace(steps), "\n"); strings.HasPrefix(first, "size ") {
+	first, rest, _ := strings.Cut(strings.TrimSpace(steps), "\n")
+	if strings.HasPrefix(first, "size ") {
 		_, err := fmt.Sscanf(first, "size %d %d", &width, &height)
 		ts.Check(err)
 		steps = "\n" + rest
@@ -51,6 +54,9 @@ func terminal(ts *testscript.TestScript, neg bool, args []string) {
 	p, slave, err := openTerminal(width, height)
 	ts.Check(err)
 	defer p.close()
+	if color, ok := strings.CutPrefix(strings.TrimSpace(rest), "background "); ok { // before it can be asked
+		p.background, _, _ = strings.Cut(color, "\n")
+	}
 	cmd := storyProgram(ts, args[1], args[2:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -90,14 +96,15 @@ const screenTime = storyTime
 
 // person holds the other end of a terminal.
 type person struct {
-	master *os.File
-	mu     sync.Mutex
-	seen   bytes.Buffer
-	vt     vt10x.Terminal // what a person sees of it
-	held   []byte         // the beginning of a sequence that was not yet read to its end
-	at     int            // how much of the text the last expect has used
-	wake   chan struct{}
-	done   chan struct{}
+	master     *os.File
+	mu         sync.Mutex
+	seen       bytes.Buffer
+	vt         vt10x.Terminal // what a person sees of it
+	background string         // what it says when it is asked
+	held       []byte         // the beginning of a sequence that was not yet read to its end
+	at         int            // how much of the text the last expect has used
+	wake       chan struct{}
+	done       chan struct{}
 }
 
 func openTerminal(width, height uint16) (*person, *os.File, error) {
@@ -163,7 +170,12 @@ func (p *person) watch() {
 		}
 		_, _ = p.vt.Write(keyboards.ReplaceAll(p.held[:end], nil)) // it takes everything
 		p.held = append([]byte(nil), p.held[end:]...)
+		answer := ""
+		if color := p.background; color != "" && bytes.Contains(buf[:n], []byte("\x1b]11;?")) {
+			answer = fmt.Sprintf("\x1b]11;rgb:%s/%s/%s\x1b\\", color[1:3], color[3:5], color[5:7])
+		}
 		p.mu.Unlock()
+		_ = p.types(answer) // it may be gone by now
 		select {
 		case p.wake <- struct{}{}:
 		default:
@@ -249,6 +261,14 @@ func (p *person) step(step string, cmd *exec.Cmd, exited <-chan struct{}) error 
 		p.vt.Resize(int(w), int(h))
 		p.mu.Unlock()
 		return p.resize(w, h)
+	case "background":
+		p.mu.Lock()
+		p.background = rest
+		p.mu.Unlock()
+		return nil
+	case "look":
+		what, codes, _ := strings.Cut(rest, " ")
+		return p.waitPainted(what, codes)
 	case "make":
 		return os.WriteFile(filepath.Join(cmd.Dir, rest), nil, 0o644)
 	case "save":
@@ -322,6 +342,23 @@ func (p *person) waitScreen(pattern string, there bool) error {
 			}
 		case <-deadline:
 			return fmt.Errorf("it does not become so")
+		}
+	}
+	return nil
+}
+
+// waitPainted waits until a text is shown in these colours.
+func (p *person) waitPainted(what, codes string) error {
+	deadline := time.After(screenTime)
+	for !strings.Contains(p.raw(), "\x1b["+codes+"m"+what) {
+		select {
+		case <-p.wake:
+		case <-p.done:
+			if !strings.Contains(p.raw(), "\x1b["+codes+"m"+what) {
+				return fmt.Errorf("not before the end")
+			}
+		case <-deadline:
+			return fmt.Errorf("it is not painted so")
 		}
 	}
 	return nil

@@ -122,7 +122,7 @@ func writeLines(w io.Writer, item repl.Item) error {
 // chatOn is chat on a server.
 func (c *program) chatOn(ctx context.Context, o runsetup.SessionOptions, prompt string) error {
 	return c.execute(ctx, func(to cli.Connection) error {
-		return again(&o, prompt, func(prompt string) error { return c.chatWith(ctx, to, o, prompt) })
+		return c.again(&o, prompt, func(prompt string) error { return c.chatWith(ctx, to, o, prompt) })
 	})
 }
 
@@ -131,6 +131,7 @@ func (c *program) chatWith(ctx context.Context, to cli.Connection, o runsetup.Se
 	if err != nil {
 		return err
 	}
+	c.look() // the theme is that of this machine
 	code, err := repl.Chat(ctx, s, c.chatOptions(c.server.url, repl.ChatOptions{Prompt: prompt, Head: s.Start()}))
 	if err != nil {
 		return err

@@ -138,7 +138,7 @@ when its work is merged. chorus serve gives tasks to workers.`,
 			return err
 		})
 		cli.Render(commands, operations.GetTaskTree, func(_ cli.View, _ operations.TaskRef, list operation.List[operations.TaskNode]) error {
-			_, err := io.WriteString(c.styled(), taskview.Tree(list.Items, c.console.OutTTY && c.console.Color))
+			_, err := io.WriteString(c.styled(), taskview.Tree(list.Items, c.look()))
 			return err
 		})
 	})
@@ -167,7 +167,7 @@ func (c *program) workCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "work", Short: "All work at a glance: status, events, tokens, pause and resume", RunE: oneOf, Example: "  chorus work status\n  chorus work control pause"}
 	return c.group(cmd, func(commands *cli.Commands) {
 		cli.Render(commands, operations.GetWorkStatus, func(_ cli.View, _ operation.None, s operations.WorkStatus) error {
-			_, err := io.WriteString(c.styled(), taskview.Status(s, c.console.OutTTY && c.console.Color))
+			_, err := io.WriteString(c.styled(), taskview.Status(s, c.look()))
 			return err
 		})
 	})

@@ -162,6 +162,7 @@ type Bot struct {
 	NodeAddress     string `key:"nodeAddress"`
 	OnNodeLost      string `key:"onNodeLost"`
 	NodeLostAfter   int    `key:"nodeLostSeconds"`
+	Theme           string `key:"theme"`
 
 	merged merged
 	pinned []leaf // profiles that pins name as limits

@@ -1,5 +1,7 @@
 package config
 
+import "chorus/internal/theme"
+
 // at is a bound of a range.
 func at(f float64) *float64 { return &f }
 
@@ -296,5 +298,6 @@ func homeKeys() []Key {
 		{Path: "onNodeLost", Kind: Text, Home: true, Default: "wait", Choices: []string{"wait", "move"}, Doc: "What becomes of a conversation whose node is gone, and with it the folder that was made for it alone. wait: it goes on when the node is back. move: it goes on at another node with an empty folder, and says so. Conversations that work in other folders always wait."},
 		{Path: "nodeLostSeconds", Kind: Integer, Home: true, Default: 60, Least: at(3), Most: at(86400), Doc: "How long a node must be gone before conversations are moved. A restart should take less."},
 		{Path: "natsUrl", Kind: Text, Home: true, Secret: true, Doc: "A NATS server that carries notifications and live text between nodes: nats://host:4222, or tls://…, with user:password@ or a token@ before the host; several with commas between them. Without it notifications go through the database, or by datagrams in the home, and live text over HTTP. While it is away they take that other way."},
+		{Path: "theme", Kind: Text, Home: true, Default: theme.Auto, Choices: theme.Names(), Doc: "The colours of the terminal. auto: dark or light, as the terminal says that its background is, and its own sixteen colours where it does not say; none: no colours. NO_COLOR in the environment counts before it, --theme before both."},
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
+
+	"chorus/internal/theme"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -84,7 +86,7 @@ func TestText(t *testing.T) {
 	if got := r.Text(Style{}); got != want {
 		t.Errorf("plain:\n%s\nwant\n%s", got, want)
 	}
-	if got := r.Text(Style{Color: true}); !strings.Contains(got, "\x1b[31m✗\x1b[0m  disk") || !strings.Contains(got, "     \x1b[2m→\x1b[0m free some") {
+	if got := r.Text(Style{Look: theme.Of(theme.Terminal, theme.Unknown, false)}); !strings.Contains(got, "\x1b[31m✗\x1b[0m  disk") || !strings.Contains(got, "     \x1b[2m→\x1b[0m free some") {
 		t.Errorf("coloured:\n%q", got)
 	}
 }

@@ -5,26 +5,31 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"chorus/internal/theme"
 )
 
 // Style says how a report is written.
 type Style struct {
-	Color bool // marks are signs with a colour; without, they are words
+	Look theme.Theme // marks are signs with a colour; without colours they are words
 }
 
 // look is a mark for people.
-type look struct{ sign, code string }
+type look struct {
+	sign  string
+	style theme.Style
+}
 
 func (m Mark) look() look {
 	switch m {
 	case OK:
-		return look{"✓", "32"}
+		return look{"✓", theme.Good}
 	case Note:
-		return look{"·", "2"}
+		return look{"·", theme.Faint}
 	case Warn:
-		return look{"!", "33"}
+		return look{"!", theme.Warn}
 	default:
-		return look{"✗", "31"}
+		return look{"✗", theme.Bad}
 	}
 }
 
@@ -33,18 +38,11 @@ const widestWord = 6
 
 // mark is what stands at the beginning of a line.
 func (s Style) mark(m Mark) string {
-	if !s.Color {
+	if !s.Look.Colored() {
 		return fmt.Sprintf("%-*s", widestWord, m)
 	}
 	l := m.look()
-	return s.ink(l.code, l.sign)
-}
-
-func (s Style) ink(code, text string) string {
-	if !s.Color {
-		return text
-	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return s.Look.Paint(l.style, l.sign)
 }
 
 // Text is the report as a table: a line for each finding, and below each that is not
@@ -52,14 +50,14 @@ func (s Style) ink(code, text string) string {
 func (r Report) Text(s Style) string {
 	var b strings.Builder
 	indent := widestWord + 4
-	if s.Color {
+	if s.Look.Colored() {
 		indent = 5
 	}
 	for i, section := range r.Sections {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(s.ink("1", section.Name) + "\n")
+		b.WriteString(s.Look.Paint(theme.Strong, section.Name) + "\n")
 		width := 0
 		for _, f := range section.Findings {
 			width = max(width, utf8.RuneCountInString(tame(f.Name)))
@@ -69,11 +67,11 @@ func (r Report) Text(s Style) string {
 			gap := strings.Repeat(" ", width-utf8.RuneCountInString(name))
 			fmt.Fprintf(&b, "  %s  %s%s  %s\n", s.mark(f.Mark), name, gap, tame(f.Detail))
 			if f.Fix != "" && f.Mark != OK {
-				fmt.Fprintf(&b, "%s%s %s\n", strings.Repeat(" ", indent), s.ink("2", "→"), tame(f.Fix))
+				fmt.Fprintf(&b, "%s%s %s\n", strings.Repeat(" ", indent), s.Look.Paint(theme.Faint, "→"), tame(f.Fix))
 			}
 		}
 	}
-	b.WriteString("\n" + s.ink("1", r.verdict()) + "\n")
+	b.WriteString("\n" + s.Look.Paint(theme.Strong, r.verdict()) + "\n")
 	return b.String()
 }
 

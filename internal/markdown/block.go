@@ -3,6 +3,8 @@ package markdown
 import (
 	"strings"
 	"unicode"
+
+	"chorus/internal/theme"
 )
 
 // cutQuote takes the ">" marks off a line and counts them.
@@ -19,21 +21,21 @@ func cutQuote(src string) (depth int, body string) {
 }
 
 // quoteBar is drawn once per depth of quoting, at most four times.
-func quoteBar(depth int) string {
-	return strings.Repeat(styled("│", dim)+" ", min(depth, 4))
+func (r *Renderer) quoteBar(depth int) string {
+	return strings.Repeat(r.look.Paint(theme.Faint, "│")+" ", min(depth, 4))
 }
 
 // lines draws a text below a quote bar, with lead before the first line and
 // spaces of the same width before the others.
 func (r *Renderer) lines(depth int, lead string, leadStyle style, text []span) []string {
-	bar := quoteBar(depth)
+	bar := r.quoteBar(depth)
 	room := max(r.width-2*min(depth, 4)-Width(lead), minWidth/2)
 	pad := strings.Repeat(" ", Width(lead))
 	var out []string
-	for i, line := range wrap(paint(text), room) {
+	for i, line := range wrap(paint(r.look, text), room) {
 		before := pad
 		if i == 0 {
-			before = styled(lead, leadStyle)
+			before = r.look.Paint(leadStyle, lead)
 		}
 		out = append(out, strings.TrimRight(bar+before+line, " "))
 	}
@@ -46,32 +48,32 @@ func (r *Renderer) block(depth int, body string) []string {
 	indent := len(body) - len(text)
 	if level, title := cutHeading(text); level > 0 && indent < 4 {
 		r.inList = false
-		st := heading
+		st := theme.Heading
 		if level == 1 {
-			st |= underline
+			st |= theme.Underline
 		}
 		return r.lines(depth, "", 0, inline(title, st))
 	}
 	if isRule(text) && indent < 4 {
 		r.inList = false
 		n := min(r.width-2*min(depth, 4), 40)
-		return []string{quoteBar(depth) + styled(strings.Repeat("─", max(n, 3)), dim)}
+		return []string{r.quoteBar(depth) + r.look.Paint(theme.Faint, strings.Repeat("─", max(n, 3)))}
 	}
 	pad := strings.Repeat(" ", min(indent, r.width/3))
 	if mark, rest, ok := cutBullet(text); ok {
 		r.inList = true
-		lead, leadStyle := pad+mark+" ", dim
+		lead, leadStyle := pad+mark+" ", theme.Faint
 		var st style
 		if box, after, ok := cutTask(rest); ok {
 			lead, rest = pad+box+" ", after
 			if box == "☑" {
-				leadStyle = added
+				leadStyle = theme.Added
 			}
 		}
 		return r.lines(depth, lead, leadStyle, inline(rest, st))
 	}
 	if indent >= 4 && !r.inList {
-		return r.lines(depth, pad, 0, []span{{text, codeSpan}})
+		return r.lines(depth, pad, 0, []span{{text, theme.Code}})
 	}
 	if indent == 0 {
 		r.inList = false
@@ -175,7 +177,7 @@ func (r *Renderer) opensFence(body string, depth int) bool {
 		return false
 	}
 	r.fence, r.fenceCut, r.quoted = fence, indent, depth
-	r.fencePad = quoteBar(depth) + strings.Repeat(" ", min(indent, r.width/3)+2)
+	r.fencePad = r.quoteBar(depth) + strings.Repeat(" ", min(indent, r.width/3)+2)
 	r.highlight = newHighlighter(languageName(info))
 	return true
 }
@@ -212,7 +214,7 @@ func (r *Renderer) codeLine(src string) []string {
 	r.drawn()
 	room := max(r.width-2*min(r.quoted, 4)-min(r.fenceCut, r.width/3)-2, minWidth/2)
 	var out []string
-	for _, line := range wrapHard(paint(r.highlight.line(body)), room) {
+	for _, line := range wrapHard(paint(r.look, r.highlight.line(body)), room) {
 		out = append(out, r.fencePad+line)
 	}
 	return out

@@ -1,23 +1,24 @@
 package markdown
 
-import "strings"
+import (
+	"strings"
 
-// Diff draws a unified diff: what is added green, what is removed red. Control
+	"chorus/internal/theme"
+)
+
+// Diff draws a unified diff: what is added and what is removed in its own colour. Control
 // characters are spelled out, for a person decides upon what is shown. Lines are
 // broken at width columns; width 0 leaves them alone.
-func Diff(text string, width int, color bool) []string {
+func Diff(text string, width int, look theme.Theme) []string {
 	var out []string
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		line = expandTabs(Visible(strings.TrimSuffix(line, "\r")))
-		var st style
-		if color {
-			st = diffStyle(line)
-		}
+		drawn := look.Paint(diffStyle(line), line)
 		if width <= 0 {
-			out = append(out, styled(line, st))
+			out = append(out, drawn)
 			continue
 		}
-		out = append(out, wrapHard(styled(line, st), width)...)
+		out = append(out, wrapHard(drawn, width)...)
 	}
 	return out
 }
@@ -25,13 +26,13 @@ func Diff(text string, width int, color bool) []string {
 func diffStyle(line string) style {
 	switch {
 	case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"), strings.HasPrefix(line, "diff "):
-		return bold
+		return theme.Strong
 	case strings.HasPrefix(line, "@@"):
-		return hunk
+		return theme.Hunk
 	case strings.HasPrefix(line, "+"):
-		return added
+		return theme.Added
 	case strings.HasPrefix(line, "-"):
-		return removed
+		return theme.Removed
 	}
 	return 0
 }

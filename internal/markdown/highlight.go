@@ -1,6 +1,10 @@
 package markdown
 
-import "strings"
+import (
+	"strings"
+
+	"chorus/internal/theme"
+)
 
 // highlighter colours comments, strings and keywords of code. It knows languages
 // by their family only; a wrong guess costs a colour, never a character.
@@ -119,21 +123,21 @@ func (h *highlighter) throughOpen(s string) (int, style) {
 func (h *highlighter) token(s string) (int, style) {
 	for _, mark := range h.lang.line {
 		if strings.HasPrefix(s, mark) {
-			return len(s), comment
+			return len(s), theme.Comment
 		}
 	}
 	if begin := h.lang.block[0]; begin != "" && strings.HasPrefix(s, begin) {
-		h.within, h.inStyle = h.lang.block[1], comment
-		return len(begin), comment
+		h.within, h.inStyle = h.lang.block[1], theme.Comment
+		return len(begin), theme.Comment
 	}
 	for _, mark := range h.lang.long {
 		if strings.HasPrefix(s, mark) {
-			h.within, h.inStyle = mark, quotedText
-			return len(mark), quotedText
+			h.within, h.inStyle = mark, theme.String
+			return len(mark), theme.String
 		}
 	}
 	if strings.IndexByte(h.lang.quotes, s[0]) >= 0 {
-		return stringEnd(s), quotedText
+		return stringEnd(s), theme.String
 	}
 	n := 0
 	for n < len(s) && isWordByte(s[n]) {
@@ -141,7 +145,7 @@ func (h *highlighter) token(s string) (int, style) {
 	}
 	if n > 0 {
 		if _, ok := h.lang.keywords[s[:n]]; ok {
-			return n, keyword
+			return n, theme.Keyword
 		}
 		return n, 0
 	}

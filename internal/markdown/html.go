@@ -9,6 +9,8 @@ import (
 	"github.com/yuin/goldmark/ast"
 	extension "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
+
+	"chorus/internal/theme"
 )
 
 // HTML is markdown for a web page. Whatever the source holds, the result is made of
@@ -139,7 +141,7 @@ func coloured(text, lang string) string {
 }
 
 // classes are the names that the style sheet has for the colours of code.
-var classes = map[style]string{keyword: "k", quotedText: "s", comment: "c", added: "add", removed: "del", hunk: "hunk"}
+var classes = map[style]string{theme.Keyword: "k", theme.String: "s", theme.Comment: "c", theme.Added: "add", theme.Removed: "del", theme.Hunk: "hunk"}
 
 func (p *page) list(n *ast.List) {
 	tag, start := "ul", ""

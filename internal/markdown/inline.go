@@ -8,6 +8,8 @@ import (
 
 	"github.com/yuin/goldmark/ast"
 	extension "github.com/yuin/goldmark/extension/ast"
+
+	"chorus/internal/theme"
 )
 
 // inline draws the text of one block for a terminal. Line breaks of the source stay.
@@ -49,17 +51,17 @@ func (d *drawing) node(n ast.Node, st style) {
 			d.add("\n", st)
 		}
 	case *ast.CodeSpan:
-		d.add(codeText(n, d.src), st|codeSpan)
+		d.add(codeText(n, d.src), st|theme.Code)
 	case *ast.Emphasis:
-		d.children(n, st|map[bool]style{true: bold, false: italic}[n.Level == 2])
+		d.children(n, st|map[bool]style{true: theme.Strong, false: theme.Italic}[n.Level == 2])
 	case *extension.Strikethrough:
-		d.children(n, st|strike)
+		d.children(n, st|theme.Strike)
 	case *ast.Link:
 		d.link(n, literal(n.Destination), st)
 	case *ast.Image:
 		d.link(n, literal(n.Destination), st)
 	case *ast.AutoLink:
-		d.add(string(n.Label(d.src)), st|underline)
+		d.add(string(n.Label(d.src)), st|theme.Underline)
 	default:
 		d.children(n, st)
 	}
@@ -68,7 +70,7 @@ func (d *drawing) node(n ast.Node, st style) {
 // link draws what is linked and, unless that says it already, where it leads.
 func (d *drawing) link(n ast.Node, target string, st style) {
 	begin := len(d.out)
-	d.children(n, st|underline)
+	d.children(n, st|theme.Underline)
 	shown := ""
 	for _, s := range d.out[begin:] {
 		shown += s.text
@@ -76,9 +78,9 @@ func (d *drawing) link(n ast.Node, target string, st style) {
 	switch {
 	case target == "" || shown == target || "mailto:"+shown == target:
 	case shown == "":
-		d.add(target, st|dim)
+		d.add(target, st|theme.Faint)
 	default:
-		d.add(" ("+target+")", st|dim)
+		d.add(" ("+target+")", st|theme.Faint)
 	}
 }
 

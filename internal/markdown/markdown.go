@@ -11,13 +11,17 @@
 // newline reach the output, so a model cannot move the cursor, set a title or hide text.
 package markdown
 
-import "strings"
+import (
+	"strings"
+
+	"chorus/internal/theme"
+)
 
 // Renderer turns a stream of markdown into finished lines. It is not safe for
 // concurrent use.
 type Renderer struct {
 	width int
-	color bool
+	look  theme.Theme
 
 	rest  string   // the unfinished source line
 	held  []string // complete source lines whose drawing waits for the next one
@@ -36,16 +40,19 @@ type Renderer struct {
 // minWidth keeps wrapping sensible on absurdly narrow terminals.
 const minWidth = 8
 
-// New makes a renderer for lines of at most width columns. With color false the
+// New makes a renderer for lines of at most width columns. Without colours the
 // text stays as it is, except for control characters; width then means nothing.
-func New(width int, color bool) *Renderer {
-	r := &Renderer{color: color, atTheTop: true}
+func New(width int, look theme.Theme) *Renderer {
+	r := &Renderer{look: look, atTheTop: true}
 	r.SetWidth(width)
 	return r
 }
 
 // SetWidth changes the width of the lines that are still to come.
 func (r *Renderer) SetWidth(width int) { r.width = max(width, minWidth) }
+
+// SetTheme changes the colours of the lines that are still to come.
+func (r *Renderer) SetTheme(look theme.Theme) { r.look = look }
 
 // Write takes the next piece and returns the lines that are now final, without
 // newlines at their ends.
@@ -81,16 +88,16 @@ func (r *Renderer) Close() []string {
 		out = r.line(rest)
 	}
 	out = append(out, r.release()...)
-	*r = Renderer{width: r.width, color: r.color, atTheTop: true}
+	*r = Renderer{width: r.width, look: r.look, atTheTop: true}
 	return out
 }
 
 // Drop forgets the tail without drawing it.
-func (r *Renderer) Drop() { *r = Renderer{width: r.width, color: r.color, atTheTop: true} }
+func (r *Renderer) Drop() { *r = Renderer{width: r.width, look: r.look, atTheTop: true} }
 
 // Render draws a whole text.
-func Render(text string, width int) []string {
-	r := New(width, true)
+func Render(text string, width int, look theme.Theme) []string {
+	r := New(width, look)
 	out := r.Write(text)
 	return append(out, r.Close()...)
 }
@@ -98,7 +105,7 @@ func Render(text string, width int) []string {
 // line takes one complete source line.
 func (r *Renderer) line(src string) []string {
 	src = Clean(src)
-	if !r.color {
+	if !r.look.Colored() {
 		return []string{src}
 	}
 	src = expandTabs(strings.TrimRight(src, " \t"))

@@ -10,6 +10,8 @@ import (
 	"unicode"
 
 	"pgregory.net/rapid"
+
+	"chorus/internal/theme"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -32,7 +34,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := visible(strings.Join(Render(string(src), 60), "\n")) + "\n"
+			got := visible(strings.Join(Render(string(src), 60, sixteen()), "\n")) + "\n"
 			golden := strings.TrimSuffix(path, ".md") + ".golden"
 			if *update {
 				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
@@ -79,7 +81,7 @@ func TestInline(t *testing.T) {
 		{"a ` b", "a ` b"},
 	}
 	for _, tt := range tests {
-		if got := visible(paint(inline(tt.src, 0))); got != tt.want {
+		if got := visible(paint(sixteen(), inline(tt.src, 0))); got != tt.want {
 			t.Errorf("%q drawn as %q, want %q", tt.src, got, tt.want)
 		}
 	}
@@ -107,7 +109,7 @@ func TestLinesAreFinalAsSoonAsTheyCanBe(t *testing.T) {
 		{"x := 1", nil, []string{"  x := 1"}},
 		{"\n```\n", []string{"  x := 1"}, nil},
 	}
-	r := New(40, true)
+	r := New(40, sixteen())
 	for i, step := range steps {
 		final, tail := bare(r.Write(step.piece)), bare(r.Tail())
 		if !same(final, step.final) || !same(tail, step.tail) {
@@ -131,7 +133,7 @@ func same(a, b []string) bool {
 func TestPlainIsUnchanged(t *testing.T) {
 	t.Parallel()
 	const src = "# Title\n\n\n* a **b**\n\tcode\n| x |"
-	r := New(10, false)
+	r := New(10, theme.Theme{})
 	lines := append(r.Write(src), r.Close()...)
 	if got := strings.Join(lines, "\n"); got != src {
 		t.Errorf("got %q, want %q", got, src)
@@ -206,7 +208,7 @@ func TestTruncateAndWrap(t *testing.T) {
 
 func TestDiff(t *testing.T) {
 	t.Parallel()
-	got := visible(strings.Join(Diff("--- a\n+++ b\n@@ -1 +1 @@\n-old\x1b[2K\n+new\n same\n", 80, true), "\n"))
+	got := visible(strings.Join(Diff("--- a\n+++ b\n@@ -1 +1 @@\n-old\x1b[2K\n+new\n same\n", 80, sixteen()), "\n"))
 	want := "␛[1m--- a␛[0m\n␛[1m+++ b␛[0m\n␛[36m@@ -1 +1 @@␛[0m\n␛[31m-old\\x1b[2K␛[0m\n␛[32m+new␛[0m\n same"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -225,8 +227,8 @@ func TestStreamingEqualsWhole(t *testing.T) {
 		parts := rapid.SliceOf(rapid.SampledFrom(pieces)).Draw(t, "parts")
 		width := rapid.IntRange(0, 60).Draw(t, "width")
 		src := strings.Join(parts, "")
-		whole := Render(src, width)
-		r := New(width, true)
+		whole := Render(src, width, sixteen())
+		r := New(width, sixteen())
 		var streamed []string
 		for i := 0; i < len(src); {
 			n := min(rapid.IntRange(1, 9).Draw(t, "n"), len(src)-i)
@@ -267,7 +269,7 @@ func TestNothingReadableIsLost(t *testing.T) {
 		if strings.Contains(src, "```") {
 			return // what stands behind a fence names a language and is not drawn
 		}
-		drawn := strings.Join(bare(Render(src, 40)), "")
+		drawn := strings.Join(bare(Render(src, 40, sixteen())), "")
 		letters := func(s string) string {
 			return strings.Map(func(r rune) rune {
 				if unicode.IsLetter(r) {
@@ -285,7 +287,7 @@ func TestNothingReadableIsLost(t *testing.T) {
 func TestNoTextIsSlow(t *testing.T) {
 	t.Parallel()
 	for _, piece := range []string{"*a ", "**a", "[", "`a ``", "|", "> ", "_a", "<http://", "\x1b]x"} {
-		if lines := Render(strings.Repeat(piece, 20000), 80); len(lines) == 0 {
+		if lines := Render(strings.Repeat(piece, 20000), 80, sixteen()); len(lines) == 0 {
 			t.Errorf("%q drew nothing", piece)
 		}
 	}
@@ -298,10 +300,10 @@ func FuzzRender(f *testing.F) {
 	f.Add(strings.Join(pieces, ""), 33)
 	f.Add("| a | b |\n|--|:-:|\n| `x|y` | \\| |\n", 12)
 	f.Fuzz(func(t *testing.T, src string, width int) {
-		for _, line := range Render(src, width%200) {
+		for _, line := range Render(src, width%200, sixteen()) {
 			holds(t, line)
 		}
-		for _, line := range Diff(src, width%200, true) {
+		for _, line := range Diff(src, width%200, sixteen()) {
 			holds(t, line)
 		}
 		if w := width % 200; w > 0 && Width(Truncate(src, w)) > w {
@@ -309,3 +311,6 @@ func FuzzRender(f *testing.F) {
 		}
 	})
 }
+
+// sixteen is the theme of the terminal's own colours.
+func sixteen() theme.Theme { return theme.Of(theme.Terminal, theme.Unknown, false) }

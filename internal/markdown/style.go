@@ -5,26 +5,12 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"chorus/internal/theme"
 )
 
-// style is a set of ways to draw a piece of text.
-type style uint16
-
-const (
-	bold style = 1 << iota
-	italic
-	strike
-	underline
-	dim
-	codeSpan
-	heading
-	keyword
-	quotedText
-	comment
-	added
-	removed
-	hunk
-)
+// style says how a piece of text is drawn.
+type style = theme.Style
 
 // span is a piece of text that is drawn in one style.
 type span struct {
@@ -32,39 +18,20 @@ type span struct {
 	style style
 }
 
-// sgr lists the escape codes of each style in the order of their bits. Only the
-// sixteen colours that every terminal has, so that its owner's palette decides.
-var sgr = [...]string{"1", "3", "9", "4", "2", "36", "1;35", "35", "32", "2", "32", "31", "36"}
-
-const reset = "\x1b[0m"
-
-func styled(s string, st style) string {
-	if s == "" || st == 0 {
-		return s
-	}
-	var codes []string
-	for i, code := range sgr {
-		if st&(1<<i) != 0 {
-			codes = append(codes, code)
-		}
-	}
-	return "\x1b[" + strings.Join(codes, ";") + "m" + s + reset
-}
-
 // paint draws spans, neighbours of the same style together.
-func paint(spans []span) string {
+func paint(look theme.Theme, spans []span) string {
 	var out strings.Builder
 	for i := 0; i < len(spans); {
 		text, st := "", spans[i].style
 		for ; i < len(spans) && spans[i].style == st; i++ {
 			text += spans[i].text
 		}
-		out.WriteString(styled(text, st))
+		out.WriteString(look.Paint(st, text))
 	}
 	return out.String()
 }
 
-// escapeCode is a style that styled began or ended.
+// escapeCode is a style that a theme began or ended.
 var escapeCode = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // lines cuts a drawn text at its newlines. A style that is open at a cut is ended there and begun again, so that each
@@ -77,11 +44,11 @@ func lines(drawn string) []string {
 		if codes := escapeCode.FindAllString(line, -1); len(codes) > 0 {
 			open = codes[len(codes)-1]
 		}
-		if open == reset {
+		if open == theme.Reset {
 			open = ""
 		}
 		if out[i] = begin + line; open != "" {
-			out[i] += reset
+			out[i] += theme.Reset
 		}
 	}
 	return out

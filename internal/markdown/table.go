@@ -1,6 +1,10 @@
 package markdown
 
-import "strings"
+import (
+	"strings"
+
+	"chorus/internal/theme"
+)
 
 func mayBeTable(body string) bool {
 	text := strings.TrimSpace(body)
@@ -66,21 +70,21 @@ func (r *Renderer) drawTable(depth int, rows []string) []string {
 		}
 		var st style
 		if i == 0 {
-			st = bold
+			st = theme.Strong
 		}
 		line := make([]string, columns)
 		for c, cell := range splitRow(row) {
 			if c >= columns {
 				break
 			}
-			line[c] = paint(inline(breakTags.Replace(cell), st))
+			line[c] = paint(r.look, inline(breakTags.Replace(cell), st))
 			natural[c] = max(natural[c], widest(line[c]))
 		}
 		cells = append(cells, line)
 	}
 	room := r.width - 2*min(depth, 4) - 3*(columns-1)
 	widths, fits := fit(natural, room)
-	bar := quoteBar(depth)
+	bar := r.quoteBar(depth)
 	var out []string
 	if !fits { // too many columns for this terminal: row by row, as written
 		for _, row := range rows {
@@ -89,13 +93,13 @@ func (r *Renderer) drawTable(depth int, rows []string) []string {
 		return out
 	}
 	for i, line := range cells {
-		out = append(out, drawRow(bar, line, widths, align)...)
+		out = append(out, drawRow(r.look, bar, line, widths, align)...)
 		if i == 0 {
 			rules := make([]string, columns)
 			for c, w := range widths {
 				rules[c] = strings.Repeat("─", w)
 			}
-			out = append(out, bar+styled(strings.Join(rules, "─┼─"), dim))
+			out = append(out, bar+r.look.Paint(theme.Faint, strings.Join(rules, "─┼─")))
 		}
 	}
 	return out
@@ -140,7 +144,7 @@ func fit(natural []int, room int) (widths []int, ok bool) {
 	return widths, total(limit) <= room
 }
 
-func drawRow(bar string, row []string, widths []int, align []string) []string {
+func drawRow(look theme.Theme, bar string, row []string, widths []int, align []string) []string {
 	wrapped := make([][]string, len(widths))
 	height := 1
 	for c, cell := range row {
@@ -165,7 +169,7 @@ func drawRow(bar string, row []string, widths []int, align []string) []string {
 			}
 			parts[c] = strings.Repeat(" ", left) + part + strings.Repeat(" ", gap-left)
 		}
-		out[y] = strings.TrimRight(bar+strings.Join(parts, styled(" │ ", dim)), " ")
+		out[y] = strings.TrimRight(bar+strings.Join(parts, look.Paint(theme.Faint, " │ ")), " ")
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"chorus/internal/permit/permittest"
+	"chorus/internal/theme"
 )
 
 // corpus calls each for every case of the corpus.
@@ -43,7 +44,7 @@ func TestCorpus(t *testing.T) {
 	n := corpus(t, func(p *Profile, want Verdict, command, at string) {
 		j := p.Judge([]Request{{Tool: "bash", Command: command}}, JudgeOptions{})
 		if j.Verdict != want {
-			t.Errorf("%s: %q is %s, want %s\n%s", at, command, j.Verdict, want, drawTree(p.Name(), j, false))
+			t.Errorf("%s: %q is %s, want %s\n%s", at, command, j.Verdict, want, drawTree(p.Name(), j, theme.Theme{}))
 		}
 	})
 	if n < 300 {

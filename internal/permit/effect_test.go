@@ -10,6 +10,7 @@ import (
 
 	"chorus/internal/permit/canonical"
 	"chorus/internal/permit/permittest/effects"
+	"chorus/internal/theme"
 )
 
 func effectProfile(t testing.TB, rules string) *Profile {
@@ -43,7 +44,7 @@ func TestEffects(t *testing.T) {
 			continue
 		}
 		if p.Does(t, text, c.Effect) {
-			t.Errorf("%s: %q was allowed, and did %s\n%s", c.Rules, c.Command, c.Effect, drawTree(c.Rules, j, false))
+			t.Errorf("%s: %q was allowed, and did %s\n%s", c.Rules, c.Command, c.Effect, drawTree(c.Rules, j, theme.Theme{}))
 		} else {
 			t.Logf("%s: %q is allowed, without effect", c.Rules, c.Command)
 		}

@@ -11,6 +11,7 @@ import (
 	"chorus/internal/permit/canonical"
 	"chorus/internal/permit/shell"
 	"chorus/internal/text"
+	"chorus/internal/theme"
 )
 
 // WriteCheck writes the verdict on one action string; with asJSON also the rule. A shell
@@ -59,7 +60,7 @@ type explainedPart struct {
 
 // WriteExplained writes how a shell command is taken apart and judged: a tree for people, or JSON. Where another text
 // than the given one is judged and run, both are shown. Rules for others that match it are listed too.
-func (p *Profile) WriteExplained(w io.Writer, command string, who Who, asJSON, color bool) error {
+func (p *Profile) WriteExplained(w io.Writer, command string, who Who, asJSON bool, look theme.Theme) error {
 	j := p.Judge([]Request{{Tool: "bash", Command: command}}, JudgeOptions{Who: who, Guesses: true})
 	others := p.forOthers(who, j)
 	runs, err := canonical.Text(command)
@@ -81,7 +82,7 @@ func (p *Profile) WriteExplained(w io.Writer, command string, who Who, asJSON, c
 		}
 		return writeJSON(w, out)
 	}
-	out := drawTree(p.Name(), j, color)
+	out := drawTree(p.Name(), j, look)
 	if runs != "" {
 		out = "given:  " + indented(command) + "\njudged: " + indented(runs) + "\n" + out
 	}
@@ -167,12 +168,9 @@ func writeJSON(w io.Writer, v any) error {
 }
 
 // drawTree is the tree for people.
-func drawTree(profile string, j Judgement, color bool) string {
+func drawTree(profile string, j Judgement, look theme.Theme) string {
 	paint := func(v Verdict, s string) string {
-		if !color {
-			return s
-		}
-		return fmt.Sprintf("\x1b[%dm%s\x1b[0m", map[Verdict]int{Allow: 32, Ask: 33, Deny: 31}[v], s)
+		return look.Paint(map[Verdict]theme.Style{Allow: theme.Good, Ask: theme.Warn, Deny: theme.Bad}[v], s)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s under %s\n", paint(j.Verdict, j.Verdict.String()), profile)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"chorus/internal/theme"
 )
 
 func writeRules(t *testing.T, text string) string {
@@ -27,11 +29,15 @@ func check(w io.Writer, rules, action string, who Who, asJSON bool) error {
 }
 
 func explain(w io.Writer, rules, command string, who Who, asJSON, color bool) error {
+	look := theme.Theme{}
+	if color {
+		look = theme.Of(theme.Terminal, theme.Unknown, false)
+	}
 	p, err := Load(rules)
 	if err != nil {
 		return err
 	}
-	return p.WriteExplained(w, command, who, asJSON, color)
+	return p.WriteExplained(w, command, who, asJSON, look)
 }
 
 func TestCheckCommand(t *testing.T) {

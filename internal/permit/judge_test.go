@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"chorus/internal/permit/permittest"
+	"chorus/internal/theme"
 )
 
 func TestStrictestWins(t *testing.T) {
@@ -86,7 +87,7 @@ func TestOwnHomeIsRefused(t *testing.T) {
 	} {
 		j := p.Judge([]Request{{Tool: "bash", Command: c.command}}, c.opt)
 		if refused := j.Decision.List == ListCatastrophic; refused != c.refused {
-			t.Errorf("%s: refused %v, want %v\n%s", c.command, refused, c.refused, drawTree("open", j, false))
+			t.Errorf("%s: refused %v, want %v\n%s", c.command, refused, c.refused, drawTree("open", j, theme.Theme{}))
 		}
 	}
 	for _, tool := range []string{"write", "edit", "apply_patch", "create_file"} {
@@ -131,7 +132,7 @@ func TestUnknownWordsAreAskedOnlyWhereADenyCouldHit(t *testing.T) {
 		`echo x > "$F"`: Ask, `ls | xargs cat`: Ask, `ls | xargs wc`: Allow, `cat secrets/a`: Deny,
 	} {
 		if j := judged(p, command); j.Verdict != want {
-			t.Errorf("%s: %s, want %s\n%s", command, j.Verdict, want, drawTree("", j, false))
+			t.Errorf("%s: %s, want %s\n%s", command, j.Verdict, want, drawTree("", j, theme.Theme{}))
 		}
 	}
 }

@@ -3,6 +3,8 @@ package permit
 import (
 	"strings"
 	"testing"
+
+	"chorus/internal/theme"
 )
 
 // People who are asked are told how much harm a call could do: looking is little, what can be seen and undone is more, and what is lost,
@@ -46,7 +48,7 @@ func TestRisk(t *testing.T) {
 		j := p.Judge([]Request{{Tool: "bash", Command: c.command}}, JudgeOptions{Workspace: "/work"})
 		grade, why := j.Risk(HighRisk)
 		if grade != c.grade || !strings.Contains(why, c.why) {
-			t.Errorf("%s: %s, %q; want %s with %q\n%s", c.command, grade, why, c.grade, c.why, drawTree("standard", j, false))
+			t.Errorf("%s: %s, %q; want %s with %q\n%s", c.command, grade, why, c.grade, c.why, drawTree("standard", j, theme.Theme{}))
 		}
 	}
 	for _, c := range []struct {
@@ -77,7 +79,7 @@ func TestRisk(t *testing.T) {
 func TestExplainedIsWhatTheTreeShows(t *testing.T) {
 	t.Parallel()
 	j := mustPreset(t, "standard").Judge([]Request{{Tool: "bash", Command: "git status && rm -rf / ; sudo ls > out.txt"}}, JudgeOptions{})
-	tree := drawTree("standard", j, false)
+	tree := drawTree("standard", j, theme.Theme{})
 	parts := j.Explained()
 	if len(parts) < 4 {
 		t.Fatalf("%d parts\n%s", len(parts), tree)

@@ -9,36 +9,25 @@ import (
 	"chorus/internal/markdown"
 	"chorus/internal/operations"
 	"chorus/internal/text"
+	"chorus/internal/theme"
 	"chorus/internal/work"
 )
 
-// The colours of a terminal.
-const (
-	green, red, yellow, cyan, faint = "32", "31", "33", "36", "2"
-)
-
-func ink(color bool, code, words string) string {
-	if !color || code == "" || words == "" {
-		return words
-	}
-	return "\x1b[" + code + "m" + words + "\x1b[0m"
-}
-
 // stateLook is the sign and the colour of a state; what the colour says the word says too.
-func stateLook(state string) (sign, code string) {
+func stateLook(state string) (sign string, style theme.Style) {
 	switch s := work.State(state); {
 	case s == work.Completed:
-		return "✓", green
+		return "✓", theme.Good
 	case s == work.Failed || s == work.Blocked:
-		return "✗", red
+		return "✗", theme.Bad
 	case s.Running() || s == work.Verifying:
-		return "●", cyan
+		return "●", theme.Accent
 	case s == work.WaitingInput || s.AsksForYes():
-		return "?", yellow
+		return "?", theme.Warn
 	case s == work.Ready:
-		return "○", ""
+		return "○", theme.Plain
 	default:
-		return "·", faint
+		return "·", theme.Faint
 	}
 }
 
@@ -46,7 +35,7 @@ func stateLook(state string) (sign, code string) {
 const maxTreeLine = 400
 
 // Tree draws a task with what is below it, and how much of that is done.
-func Tree(nodes []operations.TaskNode, color bool) string {
+func Tree(nodes []operations.TaskNode, look theme.Theme) string {
 	width, done, seen := 0, 0, map[string]bool{}
 	for _, n := range nodes {
 		width = max(width, utf8.RuneCountInString(n.Line))
@@ -57,9 +46,9 @@ func Tree(nodes []operations.TaskNode, color bool) string {
 	}
 	var out strings.Builder
 	for _, n := range nodes {
-		sign, code := stateLook(n.Status)
+		sign, style := stateLook(n.Status)
 		line := text.Printable(n.Line, maxTreeLine)
-		fmt.Fprintf(&out, "%s%s  %s  %s\n", line, strings.Repeat(" ", max(0, width-utf8.RuneCountInString(line))), ink(color, code, sign+" "+n.Status), text.OneLine(n.Title))
+		fmt.Fprintf(&out, "%s%s  %s  %s\n", line, strings.Repeat(" ", max(0, width-utf8.RuneCountInString(line))), look.Paint(style, sign+" "+n.Status), text.OneLine(n.Title))
 	}
 	if len(seen) > 1 {
 		fmt.Fprintf(&out, "%s %d of %d completed\n", progressBar(done, len(seen), 20), done, len(seen))
@@ -77,18 +66,18 @@ func progressBar(done, all, width int) string {
 }
 
 // Status draws all work at a glance: what is worked on, what waits for somebody, what is next.
-func Status(s operations.WorkStatus, color bool) string {
+func Status(s operations.WorkStatus, look theme.Theme) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s, %s, %d of %s busy", text.Count(s.Projects, "project"), text.Count(s.Total, "task"), s.Running, text.Count(s.Workers, "worker"))
 	if s.Paused {
-		out.WriteString("; " + ink(color, yellow, "all work is paused"))
+		out.WriteString("; " + look.Paint(theme.Warn, "all work is paused"))
 	}
 	out.WriteString("\n")
 	var counts []string
 	for _, state := range work.States() {
 		if n := s.ByStatus[string(state)]; n > 0 {
-			sign, code := stateLook(string(state))
-			counts = append(counts, ink(color, code, fmt.Sprintf("%s %s %d", sign, state, n)))
+			sign, style := stateLook(string(state))
+			counts = append(counts, look.Paint(style, fmt.Sprintf("%s %s %d", sign, state, n)))
 		}
 	}
 	if len(counts) > 0 {
@@ -107,11 +96,11 @@ func Status(s operations.WorkStatus, color bool) string {
 			id, project, state = max(id, len(t.ID)), max(project, utf8.RuneCountInString(t.ProjectID)), max(state, len(t.Status))
 		}
 		for _, t := range part.tasks {
-			sign, code := stateLook(t.Status)
-			fmt.Fprintf(&out, "  %-*s  %-*s  %s  %s\n", id, text.OneLine(t.ID), project, text.OneLine(t.ProjectID), ink(color, code, fmt.Sprintf("%s %-*s", sign, state, t.Status)), text.OneLine(t.Title))
+			sign, style := stateLook(t.Status)
+			fmt.Fprintf(&out, "  %-*s  %-*s  %s  %s\n", id, text.OneLine(t.ID), project, text.OneLine(t.ProjectID), look.Paint(style, fmt.Sprintf("%s %-*s", sign, state, t.Status)), text.OneLine(t.Title))
 			for _, line := range []string{work.Reason(t.Why), work.Typed(t.Why)} {
 				if line != "" {
-					fmt.Fprintf(&out, "  %s\n", ink(color, faint, text.Clip(text.OneLine(markdown.Clean(line)), 119)))
+					fmt.Fprintf(&out, "  %s\n", look.Paint(theme.Faint, text.Clip(text.OneLine(markdown.Clean(line)), 119)))
 				}
 			}
 		}

@@ -7,18 +7,19 @@ import (
 	"testing"
 
 	"chorus/internal/operations"
+	"chorus/internal/theme"
 )
 
 func TestDrawTree(t *testing.T) {
 	t.Parallel()
 	nodes := []operations.TaskNode{{ID: "a", Line: "a", Title: "Plan\x1b[2J", Status: "IN_PROGRESS"}, {ID: "b", Line: "├─ b", Title: "First", Status: "COMPLETED"}, {ID: "c", Line: "└─ c", Title: "Second", Status: "BLOCKED"},
 		{ID: "d", Line: "   └─ d", Title: "Third", Status: "DEFINED"}}
-	got := Tree(nodes, false)
+	got := Tree(nodes, theme.Theme{})
 	want := "a        ● IN_PROGRESS  Plan[2J\n├─ b     ✓ COMPLETED  First\n└─ c     ✗ BLOCKED  Second\n   └─ d  · DEFINED  Third\n[#####---------------] 1 of 4 completed\n"
 	if strings.ReplaceAll(got, "\uFFFD", "") != want && got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if colored := Tree(nodes, true); !strings.Contains(colored, "\x1b[32m✓ COMPLETED\x1b[0m") || strings.Contains(colored, "\x1b[2J") {
+	if colored := Tree(nodes, theme.Of(theme.Terminal, theme.Unknown, false)); !strings.Contains(colored, "\x1b[32m✓ COMPLETED\x1b[0m") || strings.Contains(colored, "\x1b[2J") {
 		t.Errorf("%q", colored)
 	}
 }

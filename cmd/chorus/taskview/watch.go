@@ -12,6 +12,7 @@ import (
 	"chorus/internal/markdown"
 	"chorus/internal/operations"
 	"chorus/internal/text"
+	"chorus/internal/theme"
 	"chorus/internal/transport/cli"
 	"chorus/internal/transport/repl"
 	"chorus/internal/work"
@@ -25,7 +26,7 @@ type taskWatch struct {
 	lines io.Writer // where steps are written
 	live  io.Writer // where the line is drawn again and again; nil: nowhere
 	width int
-	color bool
+	look  theme.Theme
 	began time.Time
 	doing string // what the worker does
 	shown string // the state that was written last
@@ -40,8 +41,8 @@ var ErrBad = errors.New("the task did not end well")
 func Watch(ctx context.Context, to cli.Connection, id string, console repl.Console, lines io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	w := &taskWatch{lines: lines, width: 80, color: console.OutTTY && console.Color, began: time.Now()}
-	if console.ErrTTY && console.Color {
+	w := &taskWatch{lines: lines, width: 80, look: console.OutLook(), began: time.Now()}
+	if console.ErrTTY && console.Look.Colored() {
 		w.live = console.Err
 		if console.Size != nil {
 			w.width, _ = console.Size()
@@ -121,11 +122,11 @@ func (w *taskWatch) step(line string) {
 // show shows a task as it is now. It is over when nobody works on it any more; the error says that it did not end well.
 func (w *taskWatch) show(t operations.Task) (over bool, err error) {
 	state := work.State(t.Status)
-	sign, code := stateLook(t.Status)
+	sign, style := stateLook(t.Status)
 	if w.shown != t.Status {
 		w.shown = t.Status
 		w.clear()
-		line := ink(w.color, code, sign+" "+t.Status) + "  " + text.OneLine(t.Title)
+		line := w.look.Paint(style, sign+" "+t.Status) + "  " + text.OneLine(t.Title)
 		if t.Why != "" {
 			line += ": " + text.OneLine(t.Why)
 		}

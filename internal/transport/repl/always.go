@@ -9,37 +9,38 @@ import (
 
 	"chorus/internal/approval"
 	"chorus/internal/markdown"
+	"chorus/internal/theme"
 )
 
 // offer shows what "always" may mean, below its card: from the narrowest on, with
 // samples of what each would allow and what would be asked all the same.
-func offer(o approval.Always, width int, color bool) []string {
+func offer(o approval.Always, width int, look theme.Theme) []string {
 	width = max(width, 20)
-	bar := ink(color, yellow, "│") + " "
+	bar := look.Paint(theme.Warn, "│") + " "
 	out := []string{bar}
-	put := func(mark, code, text string) {
+	put := func(mark string, style theme.Style, text string) {
 		for i, line := range markdown.Wrap(markdown.Visible(text), width-2-len(mark)) {
 			if i > 0 {
 				mark = strings.Repeat(" ", len(mark))
 			}
-			out = append(out, bar+mark+ink(color, code, line))
+			out = append(out, bar+mark+look.Paint(style, line))
 		}
 	}
 	if o.Never != "" {
-		put("", strong, "This cannot be kept for good: "+o.Never+".")
+		put("", theme.Strong, "This cannot be kept for good: "+o.Never+".")
 		return out
 	}
-	put("", strong, "Always, "+o.Where+":")
+	put("", theme.Strong, "Always, "+o.Where+":")
 	column := len("also allows")
 	for i, s := range o.Steps {
-		put(fmt.Sprintf("%d  ", i+1), "", s.Means)
+		put(fmt.Sprintf("%d  ", i+1), theme.Plain, s.Means)
 		for _, r := range s.Rows() {
 			for k, line := range hardWrap(markdown.Visible(r.Text), width-2-3-column-2) {
 				name := r.Name
 				if k > 0 {
 					name = ""
 				}
-				out = append(out, bar+"   "+ink(color, faint, name+strings.Repeat(" ", column-len(name)))+"  "+line)
+				out = append(out, bar+"   "+look.Paint(theme.Faint, name+strings.Repeat(" ", column-len(name)))+"  "+line)
 			}
 		}
 	}
@@ -95,9 +96,9 @@ func (w *window) showOffer(msg offerMsg) {
 	switch {
 	case w.card == nil || w.card.ID != msg.id || w.offer != nil: // answered meanwhile, or asked for twice
 	case msg.err != nil:
-		w.say(red, "✗ ", "could not tell what always would mean: "+msg.err.Error())
+		w.say(theme.Bad, "✗ ", "could not tell what always would mean: "+msg.err.Error())
 	default:
-		w.put(aside, offer(msg.offer, w.room(), w.color)...)
+		w.put(aside, offer(msg.offer, w.room(), w.look)...)
 		w.offer = &msg.offer
 	}
 }
@@ -135,7 +136,7 @@ func (w *window) keep(step approval.Step) tea.Cmd {
 	a := *w.card
 	w.card, w.answering, w.note, w.offer = nil, false, nil, nil
 	w.own[a.ID] = true
-	w.say(yellow, "└ ", keptWords(step))
+	w.say(theme.Warn, "└ ", keptWords(step))
 	return func() tea.Msg { return answeredMsg{a.ID, w.s.Keep(w.ctx, a.ID, step.Rules)} }
 }
 

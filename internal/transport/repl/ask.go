@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"chorus/internal/approval"
+	"chorus/internal/theme"
 )
 
 // ask puts the next open question on the terminal. Where nobody can be asked the
@@ -19,7 +20,7 @@ func (f *follower) ask(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			f.printer.fail(red, "✗ ", "could not read what is asked: "+err.Error())
+			f.printer.fail(theme.Bad, "✗ ", "could not read what is asked: "+err.Error())
 			a = approval.Approval{ID: q.ID, Actions: q.Actions, Rule: q.Rule, Preview: q.Preview, State: approval.Open}
 			a.Call.ID, a.Call.Name = q.Call, q.Name
 		case a.State != approval.Open:
@@ -38,7 +39,7 @@ func (f *follower) ask(ctx context.Context) {
 }
 
 func (f *follower) card(a approval.Approval) []string {
-	return f.unframed(card(a, f.s.Label(a.Call.Name, a.Call.Args), f.con.room(), f.con.tinted()))
+	return f.unframed(card(a, f.s.Label(a.Call.Name, a.Call.Args), f.con.room(), f.con.errLook()))
 }
 
 // unframed takes the frame away, which a screen reader would read out.
@@ -56,13 +57,16 @@ func (f *follower) prompt() {
 		return
 	}
 	words := choices
+	if f.con.Plain {
+		words = numberedChoices
+	}
 	if approval.IsQuestion(f.open.Actions) {
 		words = questionChoices
 	}
 	if f.offer != nil {
 		words = offerChoices(*f.offer)
 	}
-	mark := f.con.paint(yellow, "└ ")
+	mark := f.con.errLook().Paint(theme.Warn, "└ ")
 	if f.con.Plain {
 		mark = ""
 	}
@@ -73,9 +77,9 @@ func (f *follower) prompt() {
 func (f *follower) propose(ctx context.Context) {
 	o, err := f.s.Propose(ctx, f.open.ID)
 	if err != nil {
-		f.printer.fail(red, "✗ ", "could not tell what always would mean: "+err.Error())
+		f.printer.fail(theme.Bad, "✗ ", "could not tell what always would mean: "+err.Error())
 	} else {
-		f.printer.screen.print(f.con.Err, f.unframed(offer(o, f.con.room(), f.con.tinted()))...)
+		f.printer.screen.print(f.con.Err, f.unframed(offer(o, f.con.room(), f.con.errLook()))...)
 		f.offer = &o
 	}
 	f.prompt()
@@ -84,17 +88,17 @@ func (f *follower) propose(ctx context.Context) {
 // deny answers for nobody. In a run of one prompt the run ends there as well.
 func (f *follower) deny(ctx context.Context, a approval.Approval) {
 	label := f.s.Label(a.Call.Name, a.Call.Args)
-	f.printer.fail(red, "✗ ", "denied, since there is no terminal to ask on: "+cmp.Or(label, a.Call.Name))
+	f.printer.fail(theme.Bad, "✗ ", "denied, since there is no terminal to ask on: "+cmp.Or(label, a.Call.Name))
 	f.own[a.ID] = true
 	if err := f.s.Answer(ctx, a.ID, false, "there was no terminal to ask on", false); err != nil {
-		f.printer.fail(red, "✗ ", "could not answer: "+err.Error())
+		f.printer.fail(theme.Bad, "✗ ", "could not answer: "+err.Error())
 	}
 	if f.noAsking {
 		return
 	}
 	f.denied = true
 	if err := f.s.Abort(ctx, false); err != nil {
-		f.printer.fail(red, "✗ ", "could not stop the run: "+err.Error())
+		f.printer.fail(theme.Bad, "✗ ", "could not stop the run: "+err.Error())
 	}
 }
 
@@ -120,7 +124,7 @@ func (f *follower) typed(ctx context.Context, line string, ok bool) {
 	f.open, f.offer = nil, nil
 	f.own[a.ID] = true
 	if err := f.say(ctx, a.ID, v); err != nil {
-		f.printer.fail(red, "✗ ", "could not answer: "+err.Error())
+		f.printer.fail(theme.Bad, "✗ ", "could not answer: "+err.Error())
 		if now, err := f.s.Approval(ctx, a.ID); err == nil && now.State == approval.Open && ok {
 			f.open = &a
 			f.prompt()
@@ -136,6 +140,9 @@ func (f *follower) read(line string) (verdict, bool) {
 		return readAnswer(line)
 	}
 	if f.offer == nil {
+		if word, ok := map[string]string{"1": "yes", "2": "no", "3": "always"}[strings.TrimSpace(line)]; ok && f.con.Plain {
+			line = word
+		}
 		return readVerdict(line)
 	}
 	if step, ok := pick(*f.offer, line); ok {

@@ -85,7 +85,7 @@ func TestPlainChatOnATerminal(t *testing.T) {
 		t.Errorf("calls %q", f.logged())
 	}
 	got := tp.String()
-	for _, want := range []string{"> ", "Allow bash to run this?", "[y]es  [n]o", "Done."} {
+	for _, want := range []string{"> ", "Allow bash to run this?", "1 [y]es, 2 [n]o", "Done."} {
 		if !strings.Contains(got, want) {
 			t.Errorf("lacks %q:\n%s", want, got)
 		}

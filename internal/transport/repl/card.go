@@ -12,19 +12,20 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/markdown"
 	"chorus/internal/permit"
+	"chorus/internal/theme"
 )
 
 // card is a question with all that is needed to answer it. Nothing in it is cut
 // or hidden: characters that a terminal would obey are spelled out.
-func card(a approval.Approval, label string, width int, color bool) []string {
+func card(a approval.Approval, label string, width int, look theme.Theme) []string {
 	width = max(width, 20)
-	bar := ink(color, yellow, "│") + " "
+	bar := look.Paint(theme.Warn, "│") + " "
 	room := width - 2
 	title := "Allow " + visibleLine(a.Call.Name) + " to run this?"
 	if approval.IsQuestion(a.Actions) {
 		title = "A question for you"
 	}
-	out := []string{ink(color, yellow, "┌ ") + ink(color, strong, markdown.Truncate(title, room))}
+	out := []string{look.Paint(theme.Warn, "┌ ") + look.Paint(theme.Strong, markdown.Truncate(title, room))}
 	args := arguments(a.Call.Args, a.Preview != "")
 	column := len("does") // the names stand in a column as wide as the longest, within reason
 	for _, arg := range args {
@@ -37,7 +38,7 @@ func card(a approval.Approval, label string, width int, color bool) []string {
 				head = markdown.Truncate(visibleLine(name), column)
 				head += strings.Repeat(" ", column-markdown.Width(head))
 			}
-			out = append(out, bar+ink(color, faint, head)+"  "+line)
+			out = append(out, bar+look.Paint(theme.Faint, head)+"  "+line)
 		}
 	}
 	for _, arg := range args {
@@ -75,7 +76,7 @@ func card(a approval.Approval, label string, width int, color bool) []string {
 	}
 	if a.Preview != "" {
 		out = append(out, bar)
-		for _, line := range markdown.Diff(a.Preview, room, color) {
+		for _, line := range markdown.Diff(a.Preview, room, look) {
 			out = append(out, bar+line)
 		}
 	}
@@ -96,6 +97,9 @@ func partLines(parts []chat.JudgedPart) string {
 }
 
 const choices = "[y]es  [n]o  [a]lways…  (n and words: no, with that note)"
+
+// numberedChoices are the same, read out.
+const numberedChoices = "1 [y]es, 2 [n]o, 3 [a]lways; n and words is a no with that note:"
 
 // questionChoices is how a question is answered that wants more than yes or no.
 const questionChoices = "your answer, [y]es to what is suggested, or [n]o to decline"
@@ -165,7 +169,7 @@ func arguments(raw []byte, hasDiff bool) []argument {
 
 // hardWrap breaks lines at the very column, so that not one space is lost.
 func hardWrap(s string, width int) []string {
-	return markdown.Diff(s, max(width, 8), false)
+	return markdown.Diff(s, max(width, 8), theme.Theme{})
 }
 
 func visibleLine(s string) string { return strings.ReplaceAll(markdown.Visible(s), "\n", `\n`) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"chorus/internal/markdown"
 	"chorus/internal/notice"
+	"chorus/internal/theme"
 )
 
 // ChatOptions say where a chat begins and where it is shown.
@@ -30,6 +32,8 @@ type ChatOptions struct {
 	Remember            func(input string) error
 	// Editor is the command that the input is opened with by Ctrl-G; "": there is none.
 	Editor string
+	// KeepTheme keeps the theme that the person chose for the next time; nil: it holds until they leave.
+	KeepTheme func(ctx context.Context, name string) error
 	// Pick begins with the choice of another session.
 	Pick bool
 	// Commands are further slash commands that the session answers.
@@ -54,8 +58,8 @@ func Chat(ctx context.Context, s Session, o ChatOptions) (exit int, err error) {
 	if _, err := fmt.Fprintln(o.Console.Out, strings.Join(w.greeting("Esc"), "\n")); err != nil {
 		return ExitFailed, fmt.Errorf("write to the terminal: %w", err)
 	}
-	p := tea.NewProgram(w,
-		tea.WithContext(ctx), tea.WithInput(o.Console.In), tea.WithOutput(o.Console.Out), tea.WithoutSignalHandler())
+	p := tea.NewProgram(w, tea.WithContext(ctx), tea.WithInput(o.Console.In), tea.WithOutput(o.Console.Out), tea.WithoutSignalHandler(),
+		tea.WithEnvironment(environment()))
 	var beside sync.WaitGroup
 	beside.Go(func() { keepWatching(ctx, s, o.After, func(m tea.Msg) { p.Send(m) }) })
 	beside.Go(func() { passOn(ctx, o.Remarks, func(r notice.Notice) { p.Send(r) }) })
@@ -71,9 +75,16 @@ func Chat(ctx context.Context, s Session, o ChatOptions) (exit int, err error) {
 		return ExitFailed, fmt.Errorf("draw the window: %w", err)
 	}
 	if w.resume != nil {
+		w.resume.Theme = w.themes.name
 		return w.exit, w.resume
 	}
 	return w.exit, nil
+}
+
+// environment is what the library knows of the terminal. That colours are not wanted is known here: without it, it would take away those that
+// somebody chooses all the same.
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "NO_COLOR=") })
 }
 
 // The waits before a broken watch is taken up again.
@@ -140,16 +151,25 @@ func plainChat(ctx context.Context, s Session, o ChatOptions) (exit int, err err
 	c := &plain{s: s, o: o, all: append(Commands(ctx, s), o.Commands...)}
 	c.f = newFollower(s, o.Console, nil)
 	asks := o.Console.Plain && o.Console.CanAsk()
+	c.asks = asks
 	c.f.interrupts, c.f.remarks, c.f.noAsking = o.Interrupts, o.Remarks, !asks
-	input := &lines{in: o.Console.In}
+	input := o.Console.lines()
 	c.f.input = input
 	if asks {
 		c.f.printer.screen.print(o.Console.Err, newWindow(ctx, s, o).greeting("Ctrl-C")...)
 	}
 	defer c.f.lastRemarks()
 	c.items = pump(ctx, s, max(o.After, o.Head))
+	if asks {
+		if leave, err := c.recall(ctx); leave || err != nil {
+			return c.exit, err
+		}
+	}
+	if o.Pick && asks && !c.offersFor(ctx, "resume", "") {
+		c.f.printer.screen.print(o.Console.Out, "there is no other session here")
+	}
 	if strings.TrimSpace(o.Prompt) != "" {
-		if leave, err := c.line(ctx, o.Prompt); leave || err != nil {
+		if leave, err := c.words(ctx, o.Prompt); leave || err != nil {
 			return c.exit, err
 		}
 	}
@@ -167,6 +187,9 @@ func plainChat(ctx context.Context, s Session, o ChatOptions) (exit int, err err
 			whole.WriteString(line)
 			text := whole.String()
 			whole.Reset()
+			if !ok {
+				c.open = nil // the end of input chooses nothing
+			}
 			if leave, err := c.line(ctx, text); leave || err != nil || !ok {
 				return c.exit, err
 			}
@@ -189,32 +212,52 @@ type plain struct {
 	all   []Command
 	f     *follower
 	items <-chan watched
+	asks  bool    // somebody sits here
+	open  *choice // what the next line chooses; nil: nothing
+	begun string  // what the next words begin with: a file that was chosen
 	exit  int
 }
 
 // line handles one input and reports whether it was the last.
 func (c *plain) line(ctx context.Context, text string) (leave bool, err error) {
+	if c.open != nil {
+		return c.chosen(ctx, text)
+	}
 	if strings.TrimSpace(text) == "" {
 		return false, nil
 	}
+	text, c.begun = c.begun+text, ""
+	return c.words(ctx, text)
+}
+
+// words handles what somebody said.
+func (c *plain) words(ctx context.Context, text string) (leave bool, err error) {
 	if c.o.Remember != nil {
 		if err := c.o.Remember(text); err != nil {
-			c.f.printer.fail(yellow, "• ", err.Error())
+			c.f.printer.fail(theme.Warn, "• ", err.Error())
 		}
 	}
 	if name, args, ok := slash(text); ok {
 		if sayer, may := maySay(c.s, name, args, c.all); !may || !sayer.Says(ctx, text) {
-			return c.command(ctx, name, args), nil
+			return c.command(ctx, name, args)
 		}
 	}
+	if c.asks && c.offersFile(ctx, text) {
+		return false, nil
+	}
+	return c.send(ctx, text)
+}
+
+// send hands in a prompt and shows what becomes of it.
+func (c *plain) send(ctx context.Context, text string) (leave bool, err error) {
 	receipt, err := c.s.Send(ctx, text)
 	if err != nil {
-		c.f.printer.fail(red, "✗ ", "could not send it: "+err.Error())
+		c.f.printer.fail(theme.Bad, "✗ ", "could not send it: "+err.Error())
 		c.exit = ExitFailed
 		return false, nil
 	}
 	if receipt.Refused != "" && receipt.Seq == 0 {
-		c.f.printer.fail(red, "✗ ", "not taken: "+receipt.Refused)
+		c.f.printer.fail(theme.Bad, "✗ ", "not taken: "+receipt.Refused)
 		c.exit = ExitFailed
 		return false, nil
 	}
@@ -222,36 +265,41 @@ func (c *plain) line(ctx context.Context, text string) (leave bool, err error) {
 	return c.f.left || ctx.Err() != nil, err
 }
 
-func (c *plain) command(ctx context.Context, name, args string) (leave bool) {
+func (c *plain) command(ctx context.Context, name, args string) (leave bool, err error) {
 	out := c.o.Console.Out
 	print := func(lines ...string) { c.f.printer.screen.print(out, lines...) }
 	switch {
 	case name == "exit":
-		return true
+		return true, nil
 	case name == "help":
 		print(helpLines(c.all, false)...)
 	case name == "attach":
 		answer, err := attach(ctx, c.s, "", args)
 		if err != nil {
-			c.f.printer.fail(red, "✗ ", "could not attach it: "+err.Error())
-			return false
+			c.f.printer.fail(theme.Bad, "✗ ", "could not attach it: "+err.Error())
+			return false, nil
 		}
 		print(markdown.Clean(answer))
 	case name == "stop" || name == "steer":
 		print("nothing is running")
-	case name == "resume" && args != "":
-		c.f.printer.fail(yellow, "• ", "without a terminal a session is chosen when it begins: chorus chat --session-id "+args)
+	case c.asks && c.offersFor(ctx, name, args):
+	case name == "resume" && args != "" && !c.asks:
+		c.f.printer.fail(theme.Warn, "• ", "without a terminal a session is chosen when it begins: chorus chat --session-id "+args)
 	case !known(name, c.all):
-		c.f.printer.fail(yellow, "• ", unknownWords(name, c.all))
+		c.f.printer.fail(theme.Warn, "• ", unknownWords(name, c.all))
 	default:
 		answer, err := c.s.Command(ctx, strings.TrimSpace("/"+name+" "+args))
+		var other *Resume
+		if errors.As(err, &other) {
+			return true, other
+		}
 		if err != nil {
-			c.f.printer.fail(red, "✗ ", err.Error())
-			return false
+			c.f.printer.fail(theme.Bad, "✗ ", err.Error())
+			return false, nil
 		}
 		if answer = strings.TrimRight(answer, "\n"); answer != "" {
 			print(markdown.Clean(answer))
 		}
 	}
-	return false
+	return false, nil
 }

@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"chorus/internal/markdown"
+	"chorus/internal/theme"
 )
 
 // Completion is a way in which what is typed could go on.
@@ -83,6 +84,10 @@ func (w *window) complete() tea.Cmd {
 		return nil
 	}
 	w.menu = menu{typed: typed, list: w.names(typed), runs: runs && strings.HasPrefix(typed, "/")}
+	if name, ok := strings.CutPrefix(typed, "/"+themeCommand.Name+" "); ok {
+		w.choices(choicesMsg{typed, w.themeChoices(name)})
+		return nil
+	}
 	completer, ok := w.s.(Completer)
 	if !ok {
 		return nil
@@ -190,7 +195,7 @@ func (w *window) choose() tea.Cmd {
 // picks reports whether a command that is given alone offers what it could be given.
 func (w *window) picks(name string) bool {
 	_, ok := w.s.(Completer)
-	return ok && (name == "model" || name == "resume" || name == "mode")
+	return name == themeCommand.Name || ok && (name == "model" || name == "resume" || name == "mode")
 }
 
 // pick offers what a command can be given; Enter carries the choice out.
@@ -218,13 +223,16 @@ func (w *window) menuLines() []string {
 		label += strings.Repeat(" ", column-markdown.Width(label))
 		about := markdown.Truncate(c.About, max(w.room()-column-4, 0))
 		if from+i == w.menu.at {
-			out = append(out, strings.TrimRight(ink(w.color, cyan, "› "+label)+"  "+about, " "))
+			out = append(out, strings.TrimRight(w.look.Paint(theme.Accent, "› "+label)+"  "+about, " "))
 			continue
 		}
-		out = append(out, strings.TrimRight("  "+label+"  "+ink(w.color, faint, about), " "))
+		out = append(out, strings.TrimRight("  "+label+"  "+w.look.Paint(theme.Faint, about), " "))
+	}
+	if w.picksTheme() {
+		out = append(out, w.sample())
 	}
 	if more := len(w.menu.list) - limit; more > 0 {
-		out = append(out, ink(w.color, faint, fmt.Sprintf("  %d more, by the arrows", more)))
+		out = append(out, w.look.Paint(theme.Faint, fmt.Sprintf("  %d more, by the arrows", more)))
 	}
 	return out
 }

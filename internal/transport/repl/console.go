@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"chorus/internal/theme"
 )
 
 // Console is where a person sits, or a pipe.
@@ -16,11 +18,16 @@ type Console struct {
 	Out, Err io.Writer
 	// InTTY, OutTTY and ErrTTY say which of them are terminals.
 	InTTY, OutTTY, ErrTTY bool
-	// Color allows escape codes. Without it lines are never redrawn either.
-	Color bool
+	// Theme is the name of the theme that was chosen, and Look how things look in it. In one without colours no line is redrawn either.
+	Theme string
+	Look  theme.Theme
+	// FewColors: the terminal has sixteen.
+	FewColors bool
 	// Plain is for screen readers and terminals that cannot move their cursor: words line by line, nothing drawn anew, no
 	// frames. Questions are answered by a line.
 	Plain bool
+	// Lines (may be nil) keeps what is typed line by line from one conversation to the next.
+	Lines *Lines
 	// Size is the terminal's width and height now; nil means 80 by 24.
 	Size func() (width, height int)
 }
@@ -32,8 +39,12 @@ func Standard() Console {
 		InTTY:  term.IsTerminal(int(os.Stdin.Fd())),
 		OutTTY: term.IsTerminal(int(os.Stdout.Fd())),
 		ErrTTY: term.IsTerminal(int(os.Stderr.Fd())),
-		Color:  os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 		Plain:  os.Getenv("TERM") == "dumb",
+
+		FewColors: theme.FewColors(os.Getenv), Lines: NewLines(os.Stdin),
+	}
+	if c = c.WithTheme(theme.Auto); NoColor(os.Getenv) || c.Plain {
+		c = c.WithTheme(theme.None)
 	}
 	c.Size = func() (int, int) {
 		for _, f := range []*os.File{os.Stdout, os.Stderr, os.Stdin} {
@@ -44,6 +55,20 @@ func Standard() Console {
 		return 80, 24
 	}
 	return c
+}
+
+// Lines is what is typed line by line, read by one conversation after another.
+type Lines struct{ lines }
+
+// NewLines reads a person's lines.
+func NewLines(in io.Reader) *Lines { return &Lines{lines{in: in, kept: true}} }
+
+// lines are those of this console.
+func (c Console) lines() *lines {
+	if c.Lines != nil {
+		return &c.Lines.lines
+	}
+	return &lines{in: c.In}
 }
 
 // CanAsk reports whether a question would be seen and could be answered.
@@ -57,9 +82,12 @@ func (c Console) Asks() bool { return c.Interactive() || c.Plain && c.CanAsk() }
 
 // InPlain is the console for words line by line.
 func (c Console) InPlain() Console {
-	c.Plain, c.Color = true, false
-	return c
+	c.Plain = true
+	return c.WithTheme(theme.None)
 }
+
+// NoColor reports whether the environment asks for no colours (https://no-color.org).
+func NoColor(env func(string) string) bool { return env("NO_COLOR") != "" }
 
 func (c Console) size() (width, height int) {
 	width, height = 80, 24
@@ -86,13 +114,17 @@ func (c Console) room() int {
 // Its goroutine ends with the input, or with ctx at the next line: a read from a
 // terminal cannot be called back.
 type lines struct {
-	in io.Reader
-	ch chan string
+	in   io.Reader
+	ch   chan string
+	kept bool // it goes on with the next conversation: no end of a context takes a line away
 }
 
 func (l *lines) next(ctx context.Context) <-chan string {
 	if l.ch == nil {
 		l.ch = make(chan string)
+		if l.kept {
+			ctx = context.WithoutCancel(ctx)
+		}
 		go l.read(ctx)
 	}
 	return l.ch
@@ -116,25 +148,24 @@ func (l *lines) read(ctx context.Context) {
 	}
 }
 
-// Colours by meaning; the sixteen that every terminal has.
-const (
-	faint  = "2"
-	strong = "1"
-	red    = "31"
-	green  = "32"
-	yellow = "33"
-	cyan   = "36"
-)
-
-// tinted reports whether standard error, where progress goes, may have colours.
-func (c Console) tinted() bool { return c.Color && c.ErrTTY }
-
-// paint colours a text for standard error that holds no escapes of its own.
-func (c Console) paint(code, s string) string { return ink(c.tinted(), code, s) }
-
-func ink(color bool, code, s string) string {
-	if !color || s == "" {
-		return s
+// errLook is how things look on standard error, where progress goes.
+func (c Console) errLook() theme.Theme {
+	if !c.ErrTTY {
+		return theme.Theme{}
 	}
-	return "\x1b[" + code + "m" + s + "\x1b[0m"
+	return c.Look
+}
+
+// OutLook is how things look on standard output.
+func (c Console) OutLook() theme.Theme {
+	if !c.OutTTY {
+		return theme.Theme{}
+	}
+	return c.Look
+}
+
+// WithTheme is the console in another theme, by its name.
+func (c Console) WithTheme(name string) Console {
+	c.Theme, c.Look = name, theme.Of(name, theme.Unknown, c.FewColors)
+	return c
 }

@@ -16,6 +16,7 @@ import (
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
+	"chorus/internal/theme"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -310,3 +311,6 @@ func within(t *testing.T) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
+
+// sixteen is the theme of the terminal's own colours.
+func sixteen() theme.Theme { return theme.Of(theme.Terminal, theme.Unknown, false) }

@@ -11,6 +11,7 @@ import (
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/markdown"
+	"chorus/internal/theme"
 )
 
 // How long a first Ctrl-C waits for the second.
@@ -121,7 +122,7 @@ func (w *window) ctrlD() tea.Cmd {
 	case !w.box().empty():
 		w.box().key("delete")
 		return nil
-	case w.presenter.run != "":
+	case w.presenter.run != "" && w.presenter.last >= w.head: // else it is one of the past, which is being read
 		w.flash = "the agent still works: Esc stops it, /exit leaves"
 		return nil
 	}
@@ -198,12 +199,14 @@ func (w *window) command(name, args string) tea.Cmd {
 			return nil
 		}
 		return w.steer(args, chat.Interrupt)
-	case args == "" && w.presenter.run == "" && w.picks(name):
+	case name == themeCommand.Name && args != "":
+		return w.setTheme(strings.ToLower(args))
+	case args == "" && (w.presenter.run == "" || name == themeCommand.Name) && w.picks(name):
 		return w.pick(name)
 	case name == "resume" && w.presenter.run != "":
 		w.flash = "a run is on; /stop it first"
 	case !known(name, w.all):
-		w.say(yellow, "• ", unknownWords(name, w.all))
+		w.say(theme.Warn, "• ", unknownWords(name, w.all))
 	default:
 		return func() tea.Msg {
 			answer, err := w.s.Command(w.ctx, line)
@@ -221,13 +224,13 @@ func (w *window) command(name, args string) tea.Cmd {
 }
 
 func (w *window) showAnswer(msg commandMsg) {
-	w.say(faint, "", msg.line)
+	w.say(theme.Faint, "", msg.line)
 	answer := strings.TrimRight(msg.answer, "\n")
 	switch {
 	case answer == "":
-		w.say(faint, "  ", "nothing to show")
+		w.say(theme.Faint, "  ", "nothing to show")
 	case strings.HasPrefix(msg.line, "/diff"):
-		w.put(aside, markdown.Diff(answer, w.room(), w.color)...)
+		w.put(aside, markdown.Diff(answer, w.room(), w.look)...)
 	default:
 		w.put(aside, markdown.Wrap(answer, w.room())...)
 	}
@@ -248,7 +251,7 @@ func (w *window) send(text string) tea.Cmd {
 func (w *window) sent(r Receipt) {
 	switch {
 	case r.Refused != "" && r.Seq == 0:
-		w.say(yellow, "• ", "not taken: "+r.Refused)
+		w.say(theme.Warn, "• ", "not taken: "+r.Refused)
 	case r.Refused == "" && r.Position > 0:
 		w.flash = fmt.Sprintf("waiting, place %d in the queue", r.Position)
 	}
@@ -343,7 +346,7 @@ func (w *window) answer(v verdict) tea.Cmd {
 	case v.note != "":
 		word = "no: " + v.note
 	}
-	w.say(yellow, "└ ", word)
+	w.say(theme.Warn, "└ ", word)
 	return func() tea.Msg {
 		return answeredMsg{a.ID, w.s.Answer(w.ctx, a.ID, v.ok, v.note, v.always)}
 	}
@@ -354,7 +357,7 @@ func (w *window) answered(msg answeredMsg) tea.Cmd {
 	if msg.err == nil {
 		return nil
 	}
-	w.say(red, "✗ ", "could not answer: "+msg.err.Error())
+	w.say(theme.Bad, "✗ ", "could not answer: "+msg.err.Error())
 	return func() tea.Msg {
 		a, err := w.s.Approval(w.ctx, msg.id)
 		if err != nil || a.State != approval.Open {
@@ -382,7 +385,7 @@ func (w *window) showCard(msg approvalMsg) {
 	a, q := msg.a, msg.asked
 	switch {
 	case msg.err != nil:
-		w.say(red, "✗ ", "could not read what is asked: "+msg.err.Error())
+		w.say(theme.Bad, "✗ ", "could not read what is asked: "+msg.err.Error())
 		a = approval.Approval{ID: q.ID, Actions: q.Actions, Rule: q.Rule, Preview: q.Preview, State: approval.Open}
 		a.Call.ID, a.Call.Name = q.Call, q.Name
 	case a.State != approval.Open:
@@ -393,7 +396,7 @@ func (w *window) showCard(msg approvalMsg) {
 		return
 	}
 	w.put(blank, "")
-	w.put(aside, card(a, w.s.Label(a.Call.Name, a.Call.Args), w.room(), w.color)...)
+	w.put(aside, card(a, w.s.Label(a.Call.Name, a.Call.Args), w.room(), w.look)...)
 	w.card, w.answering, w.typing, w.offer = &a, false, false, nil // until it is printed
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/markdown"
+	"chorus/internal/theme"
 )
 
 // printer shows news as lines: the answer on standard output, all else on
@@ -29,13 +30,13 @@ type printer struct {
 func newPrinter(con Console, t *presenter, quiet bool) *printer {
 	p := &printer{con: con, presenter: t, quiet: quiet}
 	switch {
-	case quiet || !con.Color:
+	case quiet || !con.Look.Colored():
 	case con.ErrTTY:
 		p.screen.live = con.Err
 	case con.OutTTY:
 		p.screen.live = con.Out
 	}
-	p.md = markdown.New(con.room(), con.Color)
+	p.md = markdown.New(con.room(), con.Look)
 	return p
 }
 
@@ -55,7 +56,7 @@ func (p *printer) show(all []news) {
 			if p.streams() {
 				p.md.Drop()
 				if p.begun {
-					p.note(faint, "✗ ", voidWords)
+					p.note(theme.Faint, "✗ ", voidWords)
 				}
 				p.begun = false
 			}
@@ -68,17 +69,17 @@ func (p *printer) show(all []news) {
 		case finished:
 			p.result(n)
 		case settled:
-			p.note(faint, "  ", settledWords(n))
+			p.note(theme.Faint, "  ", settledWords(n))
 		case heard:
 			if n.mode != "" {
-				p.note(faint, "  ", "steered: "+n.text)
+				p.note(theme.Faint, "  ", "steered: "+n.text)
 			}
 		case remark:
-			code := faint
+			style := theme.Faint
 			if n.bad {
-				code = yellow
+				style = theme.Warn
 			}
-			p.note(code, "• ", n.text)
+			p.note(style, "• ", n.text)
 		case ended:
 			p.end(n.RunEnded)
 		case opened:
@@ -121,8 +122,8 @@ func (p *printer) onTheWay(text string) {
 	if text == "" || p.quiet {
 		return
 	}
-	if p.con.tinted() {
-		p.screen.print(p.con.Err, markdown.Render(text, p.con.room())...)
+	if look := p.con.errLook(); look.Colored() {
+		p.screen.print(p.con.Err, markdown.Render(text, p.con.room(), look)...)
 		return
 	}
 	p.screen.print(p.con.Err, markdown.Clean(text))
@@ -149,27 +150,27 @@ func (p *printer) tool(line string) {
 // result says how a call ended. Without a terminal a line is enough: whoever wants more reads events.
 func (p *printer) result(n finished) {
 	if !p.con.ErrTTY {
-		p.tool(toolLine(n, p.con.room(), p.con.tinted()))
+		p.tool(toolLine(n, p.con.room(), p.con.errLook()))
 		return
 	}
-	lines, _ := toolLines(n, p.con.room(), p.con.tinted(), "")
+	lines, _ := toolLines(n, p.con.room(), p.con.errLook(), "")
 	for _, line := range lines {
 		p.tool(line)
 	}
 }
 
-func (p *printer) note(code, mark, text string) {
+func (p *printer) note(style theme.Style, mark, text string) {
 	if p.quiet {
 		return
 	}
-	p.fail(code, mark, text)
+	p.fail(style, mark, text)
 }
 
 // fail prints also where quiet is asked for.
-func (p *printer) fail(code, mark, text string) {
+func (p *printer) fail(style theme.Style, mark, text string) {
 	lines := say(mark, text, p.con.room())
 	for i := range lines {
-		lines[i] = ink(p.con.tinted(), code, lines[i])
+		lines[i] = p.con.errLook().Paint(style, lines[i])
 	}
 	p.screen.print(p.con.Err, lines...)
 	p.flow.next(aside, lines)
@@ -179,16 +180,16 @@ func (p *printer) end(e chat.RunEnded) {
 	if p.streams() {
 		p.out(p.md.Close())
 		if e.Reason == chat.EndDone && e.Text != "" && !p.spoke {
-			p.out(markdown.New(p.con.room(), false).Write(strings.TrimRight(e.Text, "\n") + "\n"))
+			p.out(markdown.New(p.con.room(), theme.Theme{}).Write(strings.TrimRight(e.Text, "\n") + "\n"))
 		}
 	} else {
 		p.printAnswer(e)
 	}
 	if words := endWords(e); words != "" {
-		p.fail(red, "✗ ", words)
+		p.fail(theme.Bad, "✗ ", words)
 	}
 	if p.con.ErrTTY && !p.quiet {
-		p.screen.print(p.con.Err, p.con.paint(faint, sumWords(e)))
+		p.screen.print(p.con.Err, p.con.errLook().Paint(theme.Faint, sumWords(e)))
 	}
 }
 
@@ -222,17 +223,17 @@ func (p *printer) redraw() {
 	}
 	if what, since := p.presenter.doing(); what != "" {
 		p.frame++
-		lines = append(lines, statusLine(p.frame, what, time.Since(since), width-1, p.con.tinted()))
+		lines = append(lines, statusLine(p.frame, what, time.Since(since), width-1, p.con.errLook()))
 		for _, out := range p.presenter.output() {
-			lines = append(lines, p.con.paint(faint, "  "+markdown.Truncate(out, width-3)))
+			lines = append(lines, p.con.errLook().Paint(theme.Faint, "  "+markdown.Truncate(out, width-3)))
 		}
 	}
 	p.screen.draw(lines)
 }
 
 // statusLine is the line that moves.
-func statusLine(frame int, what string, since time.Duration, width int, color bool) string {
+func statusLine(frame int, what string, since time.Duration, width int, look theme.Theme) string {
 	tail := elapsed(since)
 	room := max(width-3-len(tail), 4)
-	return ink(color, cyan, spinner[frame%len(spinner)]) + " " + markdown.Truncate(what, room) + ink(color, faint, " "+tail)
+	return look.Paint(theme.Accent, spinner[frame%len(spinner)]) + " " + markdown.Truncate(what, room) + look.Paint(theme.Faint, " "+tail)
 }

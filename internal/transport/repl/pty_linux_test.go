@@ -128,7 +128,7 @@ func TestChatOnATerminal(t *testing.T) {
 		f.put(chat.ToolRan{Call: "c1", Name: "edit", Outcome: chat.Denied, Blocks: chat.TextBlocks("denied: " + note)},
 			asking(2, 1), says(2, 1, "Then not."), ends(chat.EndDone))
 	}
-	con := Console{In: p.slave, Out: p.slave, Err: p.slave, InTTY: true, OutTTY: true, ErrTTY: true, Color: true,
+	con := Console{In: p.slave, Out: p.slave, Err: p.slave, InTTY: true, OutTTY: true, ErrTTY: true, Look: sixteen(),
 		Size: func() (int, int) { return 70, 20 }}
 	type result struct {
 		exit int
@@ -176,7 +176,7 @@ func TestRunOnATerminal(t *testing.T) {
 	f := newFake()
 	f.put(starts(1)...)
 	f.put(asking(1, 1), delta(1, 1, 0, "# Title\n\nIt is **bo"))
-	con := Console{In: p.slave, Out: p.slave, Err: p.slave, InTTY: true, OutTTY: true, ErrTTY: true, Color: true,
+	con := Console{In: p.slave, Out: p.slave, Err: p.slave, InTTY: true, OutTTY: true, ErrTTY: true, Look: sixteen(),
 		Size: func() (int, int) { return 60, 20 }}
 	results := make(chan int, 1)
 	go func() {

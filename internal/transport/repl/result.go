@@ -7,6 +7,7 @@ import (
 
 	"chorus/internal/markdown"
 	"chorus/internal/text"
+	"chorus/internal/theme"
 )
 
 // How much of a result is shown at once: of a command what it is and its last lines, of an edit its first changes.
@@ -20,13 +21,13 @@ const (
 
 // toolLines say how a call ended: its line, the command it ran, the last lines of what that wrote, the changes it made. folded: there is more,
 // which key (may be empty) shows.
-func toolLines(f finished, width int, color bool, key string) (lines []string, folded bool) {
+func toolLines(f finished, width int, look theme.Theme, key string) (lines []string, folded bool) {
 	command := commandOf(f.call)
-	lines = strings.Split(toolLine(f, width, color), "\n")
+	lines = strings.Split(toolLine(f, width, look), "\n")
 	if command != "" {
 		lines = lines[:1] // the reason stands in the output
 		if !strings.HasPrefix(f.call.label, "$ ") || strings.Contains(command, "\n") || f.call.label != "$ "+command {
-			shown := markdown.Diff(command, 0, false)
+			shown := markdown.Diff(command, 0, theme.Theme{})
 			for i, line := range shown[:min(len(shown), commandLines)] {
 				mark := "  $ "
 				if i > 0 {
@@ -35,22 +36,22 @@ func toolLines(f finished, width int, color bool, key string) (lines []string, f
 				if markdown.Width(line) > width-4 {
 					folded = true
 				}
-				lines = append(lines, ink(color, cyan, mark)+markdown.Truncate(line, width-4))
+				lines = append(lines, look.Paint(theme.Accent, mark)+markdown.Truncate(line, width-4))
 			}
 			if more := len(shown) - commandLines; more > 0 {
 				folded = true
-				lines = append(lines, ink(color, faint, "    … "+text.Count(more, "more line")))
+				lines = append(lines, look.Paint(theme.Faint, "    … "+text.Count(more, "more line")))
 			}
 		}
-		out, cut := lastLines(f.ran.Blocks.Text(), width, color)
+		out, cut := lastLines(f.ran.Blocks.Text(), width, look)
 		lines, folded = append(lines, out...), folded || cut
 	}
 	if f.ran.Diff != "" {
-		diff, cut := firstChanges(changesOf(f), width, color)
+		diff, cut := firstChanges(changesOf(f), width, look)
 		lines, folded = append(lines, diff...), folded || cut
 	}
 	if folded && key != "" {
-		lines = append(lines, ink(color, faint, "  "+key))
+		lines = append(lines, look.Paint(theme.Faint, "  "+key))
 	}
 	return lines, folded
 }
@@ -65,7 +66,7 @@ func commandOf(c *call) string {
 }
 
 // lastLines are the end of an output.
-func lastLines(output string, width int, color bool) (lines []string, cut bool) {
+func lastLines(output string, width int, look theme.Theme) (lines []string, cut bool) {
 	output = strings.Trim(markdown.Clean(output), "\n")
 	if strings.TrimSpace(output) == "" {
 		return nil, false
@@ -73,12 +74,12 @@ func lastLines(output string, width int, color bool) (lines []string, cut bool) 
 	all := strings.Split(output, "\n")
 	if more := len(all) - outputLines; more > 0 {
 		cut, all = true, all[more:]
-		lines = append(lines, ink(color, faint, "  … "+text.Count(more, "line")+" above"))
+		lines = append(lines, look.Paint(theme.Faint, "  … "+text.Count(more, "line")+" above"))
 	}
 	for _, line := range all {
 		line = expand(line)
 		cut = cut || markdown.Width(line) > width-2
-		lines = append(lines, ink(color, faint, "  "+clip(line, width-2)))
+		lines = append(lines, look.Paint(theme.Faint, "  "+clip(line, width-2)))
 	}
 	return lines, cut
 }
@@ -94,20 +95,20 @@ func changesOf(f finished) string {
 }
 
 // firstChanges are the beginning of a diff.
-func firstChanges(diff string, width int, color bool) (lines []string, cut bool) {
-	all := markdown.Diff(diff, width-2, color)
+func firstChanges(diff string, width int, look theme.Theme) (lines []string, cut bool) {
+	all := markdown.Diff(diff, width-2, look)
 	for _, line := range all[:min(len(all), diffLines)] {
 		lines = append(lines, "  "+line)
 	}
 	if more := len(all) - diffLines; more > 0 {
 		cut = true
-		lines = append(lines, ink(color, faint, fmt.Sprintf("  … %s", text.Count(more, "more line"))))
+		lines = append(lines, look.Paint(theme.Faint, fmt.Sprintf("  … %s", text.Count(more, "more line"))))
 	}
 	return lines, cut
 }
 
 // expand writes tabs as blanks; clip cuts a line without joining its blanks, which columns are made of.
-func expand(line string) string { return markdown.Diff(line, 0, false)[0] }
+func expand(line string) string { return markdown.Diff(line, 0, theme.Theme{})[0] }
 
 func clip(line string, width int) string {
 	if markdown.Width(line) <= width {
@@ -125,13 +126,13 @@ func (w *window) unfold() {
 	f := w.folded[len(w.folded)-1]
 	w.folded = w.folded[:len(w.folded)-1]
 	w.put(blank, "")
-	w.put(aside, ink(w.color, strong, markdown.Truncate(f.call.label, w.room())))
+	w.put(aside, w.look.Paint(theme.Strong, markdown.Truncate(f.call.label, w.room())))
 	if command := commandOf(f.call); command != "" {
-		w.put(aside, indent(markdown.Diff(command, w.room()-4, false), ink(w.color, cyan, "  $ "), "    ")...)
-		w.put(aside, indent(markdown.Diff(strings.Trim(f.ran.Blocks.Text(), "\n"), w.room()-2, false), "  ", "  ")...)
+		w.put(aside, indent(markdown.Diff(command, w.room()-4, theme.Theme{}), w.look.Paint(theme.Accent, "  $ "), "    ")...)
+		w.put(aside, indent(markdown.Diff(strings.Trim(f.ran.Blocks.Text(), "\n"), w.room()-2, theme.Theme{}), "  ", "  ")...)
 	}
 	if f.ran.Diff != "" {
-		w.put(aside, indent(markdown.Diff(f.ran.Diff, w.room()-2, w.color), "  ", "  ")...)
+		w.put(aside, indent(markdown.Diff(f.ran.Diff, w.room()-2, w.look), "  ", "  ")...)
 	}
 	w.put(blank, "")
 }

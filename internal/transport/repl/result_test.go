@@ -52,7 +52,7 @@ func TestChatShowsWhatACommandDid(t *testing.T) {
 func TestChatShowsWhatWasChanged(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, ChatOptions{})
-	s.w.color = true
+	s.w.look = sixteen()
 	diff := "--- a/a.go\n+++ b/a.go\n@@ -1,2 +1,30 @@\n package a\n-old\x1b[2J\n"
 	for i := range 30 {
 		diff += fmt.Sprintf("+new %d\n", i)

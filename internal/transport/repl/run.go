@@ -14,6 +14,7 @@ import (
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/notice"
+	"chorus/internal/theme"
 )
 
 // RunOptions say what Run does and where it shows it.
@@ -59,7 +60,7 @@ func Run(ctx context.Context, s Session, o RunOptions) (exit int, err error) {
 	f := newFollower(s, o.Console, o.JSON)
 	f.interrupts = o.Interrupts
 	if refused != "" && aim.seq == 0 { // nothing of it is in the journal
-		f.printer.fail(red, "✗ ", "not taken: "+refused)
+		f.printer.fail(theme.Bad, "✗ ", "not taken: "+refused)
 		return ExitFailed, nil
 	}
 	f.input = &lines{in: o.Console.In}
@@ -109,7 +110,7 @@ func newFollower(s Session, con Console, json func(io.Writer, Item) error) *foll
 func (f *follower) follow(ctx context.Context, items <-chan watched, aim target) (int, error) {
 	f.aim, f.aborted, f.denied, f.leaving = aim, false, false, nil
 	if aim.place > 0 {
-		f.printer.note(faint, "• ", fmt.Sprintf("waiting, place %d in the queue", aim.place))
+		f.printer.note(theme.Faint, "• ", fmt.Sprintf("waiting, place %d in the queue", aim.place))
 	}
 	var ticks <-chan time.Time
 	if f.printer.screen.live != nil {
@@ -141,7 +142,7 @@ func (f *follower) follow(ctx context.Context, items <-chan watched, aim target)
 				return ExitInterrupted, nil
 			}
 		case <-f.leaving:
-			f.printer.note(faint, "• ", "left; the prompt still waits for its turn")
+			f.printer.note(theme.Faint, "• ", "left; the prompt still waits for its turn")
 			f.left = true
 			return ExitInterrupted, nil
 		case <-ctx.Done():
@@ -184,7 +185,7 @@ func (f *follower) one(ctx context.Context, item Item) (exit int, done bool) {
 		switch b := item.Event.Body.(type) {
 		case chat.Refused:
 			if b.Seq == f.aim.seq && f.aim.seq != 0 {
-				f.printer.fail(red, "✗ ", "not taken: "+b.Why)
+				f.printer.fail(theme.Bad, "✗ ", "not taken: "+b.Why)
 				return ExitFailed, true
 			}
 		case chat.Deleted:
@@ -330,8 +331,8 @@ const newsTime = 2 * time.Second
 
 // stop ends the run that is followed.
 func (f *follower) stop(ctx context.Context) {
-	f.printer.note(faint, "• ", "stopping; once more leaves at once")
+	f.printer.note(theme.Faint, "• ", "stopping; once more leaves at once")
 	if err := f.s.Abort(ctx, false); err != nil {
-		f.printer.fail(red, "✗ ", "could not stop it: "+err.Error())
+		f.printer.fail(theme.Bad, "✗ ", "could not stop it: "+err.Error())
 	}
 }

@@ -223,7 +223,7 @@ func TestRunJSONIsAloneOnStandardOutput(t *testing.T) {
 	f.onSend = func(f *fake, _ string, seq int64) Receipt { return scripts[0].send(f, seq) }
 	rec := &tape{}
 	con := rec.console(strings.NewReader(""))
-	con.OutTTY, con.ErrTTY, con.Color = true, true, true
+	con.OutTTY, con.ErrTTY, con.Look = true, true, sixteen()
 	exit, err := Run(within(t), f, RunOptions{Prompt: "x", Console: con, JSON: func(w io.Writer, it Item) error {
 		if it.Event == nil {
 			_, err := fmt.Fprintln(w, `{"live":true}`)

@@ -6,6 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"chorus/internal/markdown"
+	"chorus/internal/theme"
 )
 
 // search looks backwards through what was typed before, in this and in earlier sessions.
@@ -70,9 +71,9 @@ func (w *window) searchKey(msg tea.KeyPressMsg) {
 func (w *window) searchLines() []string {
 	s := w.search
 	query := markdown.Truncate(s.query.value(), max(w.inputWidth()-len(searchMark), 4))
-	out := []string{ink(w.color, cyan, searchMark) + query}
+	out := []string{w.look.Paint(theme.Accent, searchMark) + query}
 	if len(s.hits) == 0 {
-		return append(out, ink(w.color, faint, "  nothing that was typed before has it in it"))
+		return append(out, w.look.Paint(theme.Faint, "  nothing that was typed before has it in it"))
 	}
 	rows := markdown.Wrap(s.hits[s.at], w.inputWidth())
 	if limit := max(w.tallest()/2-1, 1); len(rows) > limit {

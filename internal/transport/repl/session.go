@@ -64,7 +64,10 @@ type Commander interface {
 }
 
 // Resume is the error of a command that wants Chat to end, because the person goes on with another session.
-type Resume struct{ ID string }
+type Resume struct {
+	ID    string
+	Theme string // the one that they had; "": the one that it began with
+}
 
 func (r *Resume) Error() string { return "go on with session " + r.ID }
 

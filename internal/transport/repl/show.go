@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"chorus/internal/markdown"
+	"chorus/internal/theme"
 )
 
 // Show prints a conversation up to an event, for somebody who reads it later: who said what, a line for each call, what each run came to.
@@ -17,7 +18,7 @@ func Show(ctx context.Context, s Session, upTo int64, con Console) error {
 	}
 	ctx, cancel := context.WithCancel(ctx) // the watch ends with the last event
 	defer cancel()
-	r := &reader{con: con, presenter: newPresenter(s.Label), color: con.Color && con.OutTTY, width: 100, agent: s.Info().Agent}
+	r := &reader{con: con, presenter: newPresenter(s.Label), look: con.OutLook(), width: 100, agent: s.Info().Agent}
 	if con.OutTTY {
 		r.width = con.room()
 	}
@@ -33,7 +34,7 @@ func Show(ctx context.Context, s Session, upTo int64, con Console) error {
 		}
 		if item.Event.Seq >= upTo {
 			for _, seq := range r.presenter.order {
-				r.say("waiting: ", r.presenter.prompts[seq].text, faint)
+				r.say("waiting: ", r.presenter.prompts[seq].text, theme.Faint)
 			}
 			return r.err
 		}
@@ -48,7 +49,7 @@ func Show(ctx context.Context, s Session, upTo int64, con Console) error {
 type reader struct {
 	con       Console
 	presenter *presenter
-	color     bool
+	look      theme.Theme
 	width     int
 	agent     string
 	speaker   string // who spoke last
@@ -64,10 +65,10 @@ func (r *reader) print(t texture, lines ...string) {
 	}
 }
 
-func (r *reader) say(mark, text, code string) {
+func (r *reader) say(mark, text string, style theme.Style) {
 	lines := say(mark, text, r.width)
 	for i := range lines {
-		lines[i] = ink(r.color, code, lines[i])
+		lines[i] = r.look.Paint(style, lines[i])
 	}
 	r.print(aside, lines...)
 }
@@ -81,7 +82,7 @@ func (r *reader) speaks(name string) {
 		r.print(blank, "")
 	}
 	r.speaker = name
-	r.print(blank, ink(r.color, strong, markdown.Truncate(name, r.width)))
+	r.print(blank, r.look.Paint(theme.Strong, markdown.Truncate(name, r.width)))
 }
 
 func (r *reader) show(n news) {
@@ -92,31 +93,31 @@ func (r *reader) show(n news) {
 			name = n.from.ID
 		}
 		r.speaks(name)
-		r.say("  ", n.text, "")
+		r.say("  ", n.text, theme.Plain)
 	case wroteAll:
 		if strings.TrimSpace(n.text) == "" {
 			return
 		}
 		r.speaks(r.agent)
-		md := markdown.New(r.width-2, r.color)
+		md := markdown.New(r.width-2, r.look)
 		lines := append(md.Write(n.text), md.Close()...)
-		if !r.color {
+		if !r.look.Colored() {
 			lines = markdown.Wrap(strings.TrimSpace(n.text), r.width-2)
 		}
 		r.print(prose, indent(lines, "  ", "  ")...)
 	case finished:
 		r.speaks(r.agent)
-		r.print(action, indent(strings.Split(toolLine(n, r.width-2, r.color), "\n"), "  ", "  ")...)
+		r.print(action, indent(strings.Split(toolLine(n, r.width-2, r.look), "\n"), "  ", "  ")...)
 	case settled:
 		r.speaks(r.agent)
-		r.say("  ", settledWords(n), faint)
+		r.say("  ", settledWords(n), theme.Faint)
 	case remark:
-		r.say("  • ", n.text, faint)
+		r.say("  • ", n.text, theme.Faint)
 	case ended:
 		if words := endWords(n.RunEnded); words != "" {
-			r.say("  ✗ ", words, red)
+			r.say("  ✗ ", words, theme.Bad)
 		}
-		r.say("  ", sumWords(n.RunEnded), faint)
+		r.say("  ", sumWords(n.RunEnded), theme.Faint)
 	case wrote, wroteVoid, began, asked, opened: // what comes of them is shown
 	}
 }

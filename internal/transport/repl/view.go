@@ -12,6 +12,7 @@ import (
 	"chorus/internal/approval"
 	"chorus/internal/markdown"
 	"chorus/internal/text"
+	"chorus/internal/theme"
 )
 
 // prompt marks stand before the first row of the input; the others are indented.
@@ -84,9 +85,9 @@ func (w *window) cursor() (x, y int, ok bool) {
 
 // lower is the input and the status line below it.
 func (w *window) lower() []string {
-	line := ink(w.color, faint, strings.Repeat("─", min(w.room(), ruleWidth)))
+	line := w.look.Paint(theme.Faint, strings.Repeat("─", min(w.room(), ruleWidth)))
 	out := append([]string{line}, w.typed()...)
-	return append(out, ink(w.color, faint, markdown.Truncate(w.statusText(), w.room())))
+	return append(out, w.look.Paint(theme.Faint, markdown.Truncate(w.statusText(), w.room())))
 }
 
 // typed is what is being typed: the input with how it could go on, or the search in its place.
@@ -99,7 +100,7 @@ func (w *window) typed() []string {
 	for i, row := range rows {
 		mark := "  "
 		if i == 0 {
-			mark = ink(w.color, cyan, promptMark)
+			mark = w.look.Paint(theme.Accent, promptMark)
 		}
 		out = append(out, mark+row)
 	}
@@ -127,16 +128,16 @@ func (w *window) upper() []string {
 	out = append(out, w.busy()...)
 	for i, seq := range w.presenter.order {
 		if i == 3 {
-			out = append(out, ink(w.color, faint, "  and "+text.Count(len(w.presenter.order)-3, "more prompt")))
+			out = append(out, w.look.Paint(theme.Faint, "  and "+text.Count(len(w.presenter.order)-3, "more prompt")))
 			break
 		}
-		out = append(out, ink(w.color, faint, markdown.Truncate("  waiting: "+w.presenter.prompts[seq].text, w.room())))
+		out = append(out, w.look.Paint(theme.Faint, markdown.Truncate("  waiting: "+w.presenter.prompts[seq].text, w.room())))
 	}
 	if w.card != nil {
 		out = append(out, w.question()...)
 	}
 	if w.flash != "" {
-		out = append(out, ink(w.color, yellow, markdown.Truncate(w.flash, w.room())))
+		out = append(out, w.look.Paint(theme.Warn, markdown.Truncate(w.flash, w.room())))
 	}
 	if room := max(w.tallest()-2-len(w.typed()), 0); len(out) > room {
 		out = out[len(out)-room:]
@@ -153,9 +154,9 @@ func (w *window) busy() []string {
 	if w.stopping {
 		what = "stopping: " + what
 	}
-	out := []string{statusLine(w.frame, what, w.now().Sub(since), w.room(), w.color)}
+	out := []string{statusLine(w.frame, what, w.now().Sub(since), w.room(), w.look)}
 	for _, line := range w.presenter.output() {
-		out = append(out, ink(w.color, faint, "  "+markdown.Truncate(line, w.room()-2)))
+		out = append(out, w.look.Paint(theme.Faint, "  "+markdown.Truncate(line, w.room()-2)))
 	}
 	return out
 }
@@ -174,7 +175,7 @@ func (w *window) question() []string {
 	case !w.answering:
 		keys = "a question waits: Tab to answer it"
 	}
-	return []string{ink(w.color, yellow, "└ "+markdown.Truncate(keys, w.room()-2))}
+	return []string{w.look.Paint(theme.Warn, "└ "+markdown.Truncate(keys, w.room()-2))}
 }
 
 // statusText says what one is talking to, and what it has used. Where the line is too narrow for all of it, what matters least is left out.

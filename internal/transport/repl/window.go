@@ -12,6 +12,7 @@ import (
 	"chorus/internal/markdown"
 	"chorus/internal/notice"
 	"chorus/internal/text"
+	"chorus/internal/theme"
 )
 
 // window is the chat on a terminal. Finished lines are printed above it and
@@ -20,7 +21,8 @@ import (
 type window struct {
 	ctx        context.Context
 	s          Session
-	color      bool
+	look       theme.Theme
+	themes     themes // which one, and how another is chosen
 	all        []Command
 	first      string // a prompt to send at the start
 	picksFirst bool   // another session is chosen before that
@@ -109,8 +111,9 @@ var _ tea.Model = (*window)(nil)
 
 func newWindow(ctx context.Context, s Session, o ChatOptions) *window {
 	w := &window{
-		ctx: ctx, s: s, color: o.Console.Color, head: o.Head, first: o.Prompt, tell: o.Remember,
-		all:       append(Commands(ctx, s), o.Commands...),
+		ctx: ctx, s: s, look: o.Console.Look, head: o.Head, first: o.Prompt, tell: o.Remember,
+		all:       append(append(Commands(ctx, s), themeCommand), o.Commands...),
+		themes:    themes{name: o.Console.Theme, few: o.Console.FewColors, keep: o.KeepTheme},
 		presenter: newPresenter(s.Label), now: time.Now, input: newEditor(o.History), own: map[string]bool{},
 		everywhere: o.Everywhere, editor: o.Editor, picksFirst: o.Pick,
 	}
@@ -125,7 +128,7 @@ func newWindow(ctx context.Context, s Session, o ChatOptions) *window {
 		return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 	}
 	w.width, w.height = o.Console.size()
-	w.md = markdown.New(w.room(), w.color)
+	w.md = markdown.New(w.room(), w.look)
 	return w
 }
 
@@ -143,7 +146,7 @@ func (w *window) greeting(stops string) []string {
 	out := say("", strings.Join(parts, " · "), w.room())
 	out = append(out, say("", "/help for commands, "+stops+" stops a run, Ctrl-D leaves", w.room())...)
 	for i := range out {
-		out[i] = ink(w.color, faint, out[i])
+		out[i] = w.look.Paint(theme.Faint, out[i])
 	}
 	return out
 }
@@ -151,7 +154,7 @@ func (w *window) greeting(stops string) []string {
 // Init sends the first prompt.
 func (w *window) Init() tea.Cmd {
 	w.printing = true
-	drawn := w.after(fewFrames, printedMsg{})
+	drawn := tea.Batch(w.askBackground(), w.after(fewFrames, printedMsg{}))
 	if w.picksFirst {
 		return tea.Batch(drawn, w.pick("resume"))
 	}
@@ -193,7 +196,7 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmds = append(cmds, w.take(msg.item))
 	case lostMsg:
 		if !w.lost {
-			w.say(red, "✗ ", "the conversation cannot be followed: "+msg.err.Error()+"; trying again")
+			w.say(theme.Bad, "✗ ", "the conversation cannot be followed: "+msg.err.Error()+"; trying again")
 		}
 		w.lost = true
 	case tickMsg:
@@ -206,6 +209,10 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			w.offered = w.offer
 			w.arm()
 		}
+	case tea.BackgroundColorMsg:
+		w.background(msg)
+	case themeMsg:
+		w.say(theme.Faint, "", "theme "+msg.name+", "+msg.until)
 	case slashMsg:
 		if msg.says {
 			cmds = append(cmds, w.send(msg.text))
@@ -225,7 +232,7 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		w.flash = msg.text
 	case failedMsg:
 		w.stopping = false
-		w.say(red, "✗ ", msg.what)
+		w.say(theme.Bad, "✗ ", msg.what)
 	case approvalMsg:
 		w.showCard(msg)
 	case offerMsg:
@@ -240,6 +247,7 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case notice.Notice:
 		w.show(remark{text: msg.Text, bad: msg.Bad})
 	}
+	w.previewTheme()
 	return w, tea.Batch(append(cmds, w.nextQuestion(), w.tick(), w.shrink(msg), w.flush())...)
 }
 
@@ -290,10 +298,10 @@ func (w *window) put(t texture, lines ...string) {
 }
 
 // say prints a wrapped remark above.
-func (w *window) say(code, mark, text string) {
+func (w *window) say(style theme.Style, mark, text string) {
 	lines := say(mark, text, w.room())
 	for i := range lines {
-		lines[i] = ink(w.color, code, lines[i])
+		lines[i] = w.look.Paint(style, lines[i])
 	}
 	w.put(aside, lines...)
 }
@@ -330,11 +338,11 @@ func (w *window) show(n news) {
 	case wroteVoid:
 		w.md.Drop()
 		if w.begun {
-			w.say(faint, "✗ ", voidWords)
+			w.say(theme.Faint, "✗ ", voidWords)
 		}
 		w.begun = false
 	case finished:
-		lines, folded := toolLines(n, w.room(), w.color, "Ctrl-O shows all")
+		lines, folded := toolLines(n, w.room(), w.look, "Ctrl-O shows all")
 		w.put(action, lines...)
 		if folded {
 			w.folded = append(w.folded[max(0, len(w.folded)-maxFolded+1):], n)
@@ -344,16 +352,16 @@ func (w *window) show(n news) {
 	case settled:
 		w.settle(n.ID)
 		if !w.own[n.ID] {
-			w.say(faint, "  ", settledWords(n))
+			w.say(theme.Faint, "  ", settledWords(n))
 		}
 	case heard:
 		w.heard(n)
 	case remark:
-		code := faint
+		style := theme.Faint
 		if n.bad {
-			code = yellow
+			style = theme.Warn
 		}
-		w.say(code, "• ", n.text)
+		w.say(style, "• ", n.text)
 	case opened:
 		w.spoke, w.stopping = false, false
 	case ended:
@@ -371,7 +379,7 @@ func (w *window) text(lines []string) {
 
 // fold breaks the lines that a renderer without colour leaves as they were.
 func (w *window) fold(lines []string) []string {
-	if w.color || len(lines) == 0 {
+	if w.look.Colored() || len(lines) == 0 {
 		return lines
 	}
 	return markdown.Wrap(strings.Join(lines, "\n"), w.room())
@@ -385,7 +393,7 @@ func (w *window) heard(n heard) {
 		mark = "❯ (to the running agent) "
 	}
 	w.put(blank, "")
-	w.say(strong, mark, n.text)
+	w.say(theme.Strong, mark, n.text)
 	w.put(blank, "")
 }
 
@@ -397,13 +405,13 @@ func (w *window) end(e chat.RunEnded) {
 		w.put(prose, markdown.Wrap(e.Text, w.room())...)
 	}
 	if words := endWords(e); words != "" {
-		code := red
+		style := theme.Bad
 		if e.Reason == chat.EndAborted {
-			code = yellow
+			style = theme.Warn
 		}
-		w.say(code, "✗ ", words)
+		w.say(style, "✗ ", words)
 	}
-	w.say(faint, "  ", sumWords(e))
+	w.say(theme.Faint, "  ", sumWords(e))
 }
 
 // remember keeps the past until it is all there; recall shows its end.
@@ -434,7 +442,7 @@ func (w *window) recall() {
 	all := w.messages
 	w.messages = nil
 	if len(all) > pastMessages {
-		w.say(faint, "", "… "+text.Count(len(all)-pastMessages, "earlier message"))
+		w.say(theme.Faint, "", "… "+text.Count(len(all)-pastMessages, "earlier message"))
 		all = all[len(all)-pastMessages:]
 	}
 	for _, m := range all {
@@ -442,17 +450,17 @@ func (w *window) recall() {
 			w.put(blank, "")
 			lines := say("❯ ", m.text, w.room())
 			for i := range lines {
-				lines[i] = ink(w.color, strong, lines[i])
+				lines[i] = w.look.Paint(theme.Strong, lines[i])
 			}
 			w.put(prose, clipLines(lines, false)...)
 			continue
 		}
-		r := markdown.New(w.room(), w.color)
+		r := markdown.New(w.room(), w.look)
 		w.put(blank, "")
 		w.put(prose, clipLines(w.fold(append(r.Write(strings.TrimSpace(m.text)), r.Close()...)), true)...)
 	}
 	if len(all) > 0 {
-		w.put(blank, "", ink(w.color, faint, strings.Repeat("─", min(w.room(), 24))))
+		w.put(blank, "", w.look.Paint(theme.Faint, strings.Repeat("─", min(w.room(), 24))))
 	}
 }
 

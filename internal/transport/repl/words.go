@@ -9,6 +9,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/markdown"
 	"chorus/internal/text"
+	"chorus/internal/theme"
 )
 
 // spinner frames; one is drawn per tick.
@@ -49,23 +50,23 @@ func (f *flow) next(t texture, lines []string) []string {
 }
 
 // toolLine says how a call ended, in one line.
-func toolLine(f finished, width int, color bool) string {
-	mark, code, tail := "✓", green, ""
+func toolLine(f finished, width int, look theme.Theme) string {
+	mark, style, tail := "✓", theme.Good, ""
 	if f.ran.TookMS > 0 {
 		tail = duration(time.Duration(f.ran.TookMS) * time.Millisecond)
 	}
 	switch f.ran.Outcome {
 	case chat.Denied:
-		mark, code, tail = "✗", red, "denied"
+		mark, style, tail = "✗", theme.Bad, "denied"
 	case chat.Skipped:
-		mark, code, tail = "–", faint, "skipped"
+		mark, style, tail = "–", theme.Faint, "skipped"
 	case chat.Interrupted:
-		mark, code, tail = "✗", red, strings.TrimSpace("interrupted "+tail)
+		mark, style, tail = "✗", theme.Bad, strings.TrimSpace("interrupted "+tail)
 	case chat.Invalid:
-		mark, code, tail = "✗", red, "not a valid call"
+		mark, style, tail = "✗", theme.Bad, "not a valid call"
 	default:
 		if !f.ran.Succeeded() {
-			mark, code = "✗", red
+			mark, style = "✗", theme.Bad
 		}
 	}
 	var why string
@@ -75,12 +76,12 @@ func toolLine(f finished, width int, color bool) string {
 	}
 	room := max(width-2-markdown.Width(tail)-1, 8)
 	label := markdown.Truncate(f.call.label, room)
-	line := ink(color, code, mark) + " " + label
+	line := look.Paint(style, mark) + " " + label
 	if tail != "" {
-		line += " " + ink(color, faint, tail)
+		line += " " + look.Paint(theme.Faint, tail)
 	}
 	if why != "" {
-		line += "\n" + ink(color, faint, "  "+markdown.Truncate(why, max(width-2, 8)))
+		line += "\n" + look.Paint(theme.Faint, "  "+markdown.Truncate(why, max(width-2, 8)))
 	}
 	return line
 }
