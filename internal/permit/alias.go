@@ -75,11 +75,6 @@ func namesOf(given string, mention map[string]bool) names {
 	if main != given {
 		n.denyOnly = append(n.denyOnly, given)
 	}
-	add := func(to *[]string, tool, detail string) {
-		if mention == nil || mention[family(tool)] {
-			*to = append(*to, action.Join(tool, detail))
-		}
-	}
 	if action.IsPath(tool) {
 		raw := detail
 		if detail = action.CleanPath(raw); detail != raw {
@@ -87,13 +82,26 @@ func namesOf(given string, mention map[string]bool) names {
 			n.denyOnly = append(n.denyOnly, main)
 		}
 	}
+	m := mentionedNames(mention)
 	for _, a := range aliases[tool] {
 		if a != "agent_comm" {
-			add(&n.grant, a, detail)
+			m.add(&n.grant, a, "", detail)
 		}
 	}
-	addOldForms(tool, detail, &n, add)
+	n.addOldForms(tool, detail, m)
 	return n
+}
+
+// mentionedNames are the alias tools that rules speak of; nil is all.
+type mentionedNames map[string]bool
+
+func (m mentionedNames) has(tool string) bool { return m == nil || m[family(tool)] }
+
+// add adds the action of an operation and a detail, if some rule speaks of the tool.
+func (m mentionedNames) add(to *[]string, tool, op, detail string) {
+	if m.has(tool) {
+		*to = append(*to, "tool:"+tool+":"+op+detail)
+	}
 }
 
 // canonicalName maps names of other agents to ours.
@@ -141,11 +149,14 @@ func joinDetail(op, detail string) string {
 }
 
 // addOldForms adds the names that have the operation in the detail, or in the tool.
-func addOldForms(tool, detail string, n *names, add func(*[]string, string, string)) {
+func (n *names) addOldForms(tool, detail string, m mentionedNames) {
 	switch tool {
 	case "read", "list_files", "write", "edit", "apply_patch":
+		if !m.has("file") {
+			return
+		}
 		for _, op := range fileOps[tool] {
-			add(&n.grant, "file", op+" "+detail)
+			m.add(&n.grant, "file", op+" ", detail)
 		}
 		// The bare form tool:file:<path> does not name the operation. A path that begins
 		// like one must not be taken for it: "tool:file:view.*" is meant to allow viewing,
@@ -156,15 +167,15 @@ func addOldForms(tool, detail string, n *names, add func(*[]string, string, stri
 				to = &n.denyOnly
 			}
 		}
-		add(to, "file", detail)
+		m.add(to, "file", "", detail)
 	case "git":
 		sub, args, _ := strings.Cut(detail, " ")
-		add(&n.grant, "git_"+sub, args)
+		m.add(&n.grant, "git_"+sub, "", args)
 		switch sub {
 		case "status":
-			add(&n.grant, "GitStatus", args)
+			m.add(&n.grant, "GitStatus", "", args)
 		case "diff":
-			add(&n.grant, "GitDiff", args)
+			m.add(&n.grant, "GitDiff", "", args)
 		}
 		// A deny of the command in the shell denies the tool that does the same.
 		n.denyOnly = append(n.denyOnly, action.Join("bash", "git "+detail))
@@ -173,13 +184,13 @@ func addOldForms(tool, detail string, n *names, add func(*[]string, string, stri
 		}
 	case "self_edit":
 		op, rest, _ := strings.Cut(detail, " ")
-		add(&n.grant, "self_edit_"+op, rest)
+		m.add(&n.grant, "self_edit_"+op, "", rest)
 	case "send_to_agent":
-		add(&n.grant, "agent_comm", "send "+detail)
+		m.add(&n.grant, "agent_comm", "send ", detail)
 	case "read_agent_docs":
-		add(&n.grant, "agent_comm", "read_docs "+detail)
+		m.add(&n.grant, "agent_comm", "read_docs ", detail)
 	case "list_agents":
-		add(&n.grant, "agent_comm", "list")
+		m.add(&n.grant, "agent_comm", "list", "")
 	case "run_background", "run_concurrent":
 		n.denyOnly = append(n.denyOnly, action.Join("bash", detail))
 	}

@@ -30,7 +30,7 @@ type JudgeOptions struct {
 
 // Place is the part of the options that package shell needs.
 func (o JudgeOptions) Place() shell.Place {
-	return shell.Place{Home: o.Home, Workspace: o.Workspace, UserHome: o.UserHome}
+	return shell.Place{Home: o.Home, Workspace: o.Workspace, UserHome: o.UserHome}.Clean()
 }
 
 // Judgement is the verdict on a whole call: the strictest of its parts.
@@ -113,7 +113,12 @@ const gitDirReason = "files in a git directory decide which programs git starts"
 
 // inGitDir reports a path below a .git folder, whatever case the file system ignores.
 func inGitDir(path string) bool {
-	return slices.ContainsFunc(strings.Split(path, "/"), func(name string) bool { return strings.EqualFold(name, ".git") })
+	for name := range strings.SplitSeq(path, "/") {
+		if strings.EqualFold(name, ".git") {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {
@@ -141,7 +146,14 @@ func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {
 	tree.All(func(*shell.Part, int) { parts++ })
 	s.out = make([]Decision, 0, parts+2)
 	// A deny rule may match the command as it was written, or as it runs.
-	for _, whole := range slices.Compact([]string{written, command}) {
+	wholes := []string{written, command}
+	if written == command {
+		wholes = wholes[:1]
+	}
+	for _, whole := range wholes {
+		if len(p.deny) == 0 {
+			break
+		}
 		if d := firstMatch(p.deny, s.denyNames(whole)); d != nil {
 			as := d.decision(Deny, ListDeny)
 			as.Action, as.Argv, as.Why = action.Join(tool, whole), []string{whole}, "the command as written"
@@ -311,8 +323,11 @@ func (s *shellJudge) withNames(action string, part *shell.Part) names {
 // path, a rule for all shell commands covers it.
 func (s *shellJudge) redirect(part *shell.Part) Decision {
 	tool, at, _ := action.Split(part.Action)
-	at = action.RelativeTo(at, s.opt.Workspace)
-	d := s.profile.decide(s.withNames(action.Join(tool, at), part))
+	whole := part.Action
+	if relative := action.RelativeTo(at, s.opt.Workspace); relative != at {
+		at, whole = relative, action.Join(tool, relative)
+	}
+	d := s.profile.decide(s.withNames(whole, part))
 	if d.List == ListImplicit {
 		if shell := s.profile.decide(s.names(part.Text)); shell.Verdict != Deny {
 			d = shell
@@ -327,7 +342,7 @@ func (s *shellJudge) redirect(part *shell.Part) Decision {
 	if d.Verdict != Allow && d.Why == "" {
 		d.Why = part.Derived()
 	}
-	d.Action = action.Join(tool, at)
+	d.Action = whole
 	return d
 }
 

@@ -24,16 +24,15 @@ func (w *writer) call(c *syntax.CallExpr) {
 		if name == "read" && w.bash && a.Name.Value == "IFS" && a.Array == nil && a.Index == nil && !a.Append {
 			w.put("IFS=") // for this one command it only says how a line is divided
 			if a.Value != nil {
-				w.put(w.word(a.Value))
+				w.putWord(a.Value)
 			}
 			continue
 		}
 		before := w.scope
-		if len(c.Args) > 0 {
-			w.scope = &scope{outer: before} // it is assigned for the command only
-		}
 		w.assign(a)
-		w.scope = before
+		if len(c.Args) > 0 {
+			w.scope = before // it is assigned for the command only
+		}
 	}
 	if len(c.Args) == 0 {
 		return
@@ -59,7 +58,7 @@ func (w *writer) call(c *syntax.CallExpr) {
 			w.put(w.innerScript(c.Args, i))
 			continue
 		}
-		w.put(w.word(a))
+		w.putWord(a)
 	}
 }
 
@@ -169,7 +168,8 @@ func (w *writer) trap(args []*syntax.Word) {
 			w.fail("trap for "+lit+" runs a text between other commands", "use EXIT")
 			return
 		default:
-			w.put(" " + w.word(a))
+			w.put(" ")
+			w.putWord(a)
 		}
 	}
 }

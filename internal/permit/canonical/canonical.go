@@ -84,7 +84,7 @@ func write(command string, d dialect, nested int) (string, *syntax.File, error) 
 			return "", nil, err
 		}
 	}
-	w := &writer{dialect: d, nested: nested, shared: &shared{file: file}, scope: &scope{}}
+	w := &writer{dialect: d, nested: nested, shared: &shared{file: file}, scope: make(scope, 0, 8)}
 	w.out.Grow(len(command) + len(command)/4)
 	w.script(file.Stmts)
 	if w.opaque != nil {

@@ -20,6 +20,9 @@ func (w *writer) parameter(p *syntax.ParamExp) string {
 	case strings.HasPrefix(name, "BASH") && name != "BASH_SOURCE" && name != "BASH_REMATCH" && name != "BASH_VERSION" || name == "FUNCNAME":
 		return w.fail("it expands " + name)
 	}
+	if !p.Length && !p.Excl && p.Index == nil && p.Slice == nil && p.Repl == nil && p.Exp == nil {
+		return "${" + name + "}" // as most are
+	}
 	out := "${"
 	if p.Length {
 		out += "#"
@@ -228,7 +231,7 @@ func (w *writer) regexp(x syntax.TestExpr) string {
 	for n, p := range word.Parts {
 		lit, ok := p.(*syntax.Lit)
 		if !ok {
-			out += w.parts([]syntax.WordPart{p}, false)
+			out += w.word(&syntax.Word{Parts: []syntax.WordPart{p}})
 			continue
 		}
 		for i := range len(lit.Value) {

@@ -82,26 +82,29 @@ func isCount(p *syntax.ParamExp) bool {
 	return p.Length || p.Index == nil && strings.Contains("#?!$", p.Param.Value)
 }
 
-// scope is what is surely assigned where the writer is: at the same level before, or at a level around it.
-type scope struct {
-	outer *scope
-	names map[string]bool
+// scope is what is surely assigned where the writer is: at the same level before, or at a level around it. The last entry
+// of a name counts; whoever enters a level keeps the scope as it was and puts it back.
+type scope []assignment
+
+type assignment struct {
+	name string
+	set  bool // else it was unset
 }
 
-func (s *scope) has(name string) bool {
-	for ; s != nil; s = s.outer {
-		if set, ok := s.names[name]; ok {
-			return set
+func (s scope) has(name string) bool {
+	for i := len(s) - 1; i >= 0; i-- {
+		if s[i].name == name {
+			return s[i].set
 		}
 	}
 	return false
 }
 
 func (s *scope) set(name string, assigned bool) {
-	if s.names == nil {
-		s.names = map[string]bool{}
+	if n := len(*s); n > 0 && (*s)[n-1] == (assignment{name, assigned}) {
+		return
 	}
-	s.names[name] = assigned
+	*s = append(*s, assignment{name, assigned})
 }
 
 // The names of variables that must not be assigned, because they change what names, words or later commands mean.

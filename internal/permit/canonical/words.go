@@ -79,6 +79,16 @@ func unquoted(s string, quotes bool) (string, bool) {
 // quote puts a text into single quotes.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
+func putQuoted(b *strings.Builder, s string) {
+	if strings.Contains(s, "'") {
+		b.WriteString(quote(s))
+		return
+	}
+	b.WriteByte('\'')
+	b.WriteString(s)
+	b.WriteByte('\'')
+}
+
 // inDouble writes a text for double quotes or a here-document.
 func inDouble(s string, quotes bool) string {
 	if !strings.ContainsAny(s, "$`\\\"") {
@@ -94,28 +104,39 @@ func inDouble(s string, quotes bool) string {
 	return b.String()
 }
 
-func (w *writer) word(word *syntax.Word) string { return w.parts(word.Parts, false) }
-
-// assignedWord is the word behind an equals sign, where ~ is also expanded behind colons.
-func (w *writer) assignedWord(word *syntax.Word) string { return w.parts(word.Parts, true) }
-
-func (w *writer) parts(parts []syntax.WordPart, assigned bool) string {
-	if len(parts) == 1 {
-		if lit, ok := parts[0].(*syntax.Lit); ok && isPlainBare(lit.Value) {
+func (w *writer) word(word *syntax.Word) string {
+	if len(word.Parts) == 1 {
+		if lit, ok := word.Parts[0].(*syntax.Lit); ok && isPlainBare(lit.Value) {
 			return lit.Value // most words, without a copy
 		}
 	}
 	var b strings.Builder
+	w.parts(&b, word.Parts, false)
+	return b.String()
+}
+
+// putWord is word where it is written at once.
+func (w *writer) putWord(word *syntax.Word) { w.parts(&w.out, word.Parts, false) }
+
+// putAssigned writes the word behind an equals sign, where ~ is also expanded behind colons.
+func (w *writer) putAssigned(word *syntax.Word) { w.parts(&w.out, word.Parts, true) }
+
+func (w *writer) parts(b *strings.Builder, parts []syntax.WordPart, assigned bool) {
+	before := b.Len()
 	for i, p := range parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
-			b.WriteString(w.bare(p.Value, i == 0, len(parts) == 1, assigned))
+			if isPlainBare(p.Value) {
+				b.WriteString(p.Value)
+			} else {
+				b.WriteString(w.bare(p.Value, i == 0, len(parts) == 1, assigned))
+			}
 		case *syntax.SglQuoted:
 			s := p.Value
 			if p.Dollar {
 				s = w.ansi(s)
 			}
-			b.WriteString(quote(s))
+			putQuoted(b, s)
 		case *syntax.DblQuoted:
 			if p.Dollar {
 				w.fail(`$"…" is translated when it runs`)
@@ -129,10 +150,9 @@ func (w *writer) parts(parts []syntax.WordPart, assigned bool) string {
 			b.WriteString(w.expansion(p, false))
 		}
 	}
-	if b.Len() == 0 {
-		return "''"
+	if b.Len() == before {
+		b.WriteString("''")
 	}
-	return b.String()
 }
 
 // quotedPart is a part of a text in double quotes or of a here-document.

@@ -14,7 +14,7 @@ type writer struct {
 	dialect
 	*shared
 	nested int
-	scope  *scope
+	scope  scope
 	out    strings.Builder
 	bodies []string // of here-documents, which follow the end of the line
 	inBody int      // how deep in something that may not run: conditions, loops, subshells
@@ -64,7 +64,7 @@ func (w *writer) endLine() {
 
 // child writes something inside a word with a writer of its own.
 func (w *writer) child(stmts []*syntax.Stmt) string {
-	c := &writer{dialect: w.dialect, shared: w.shared, nested: w.nested, scope: &scope{outer: w.scope}, inBody: w.inBody + 1}
+	c := &writer{dialect: w.dialect, shared: w.shared, nested: w.nested, scope: slices.Clip(w.scope), inBody: w.inBody + 1}
 	c.statements(stmts)
 	inner := strings.TrimSuffix(c.out.String(), "\n")
 	if strings.Contains(inner, "\n") {
@@ -141,7 +141,6 @@ func (n *uses) note(node syntax.Node) bool {
 // body writes statements that may run or not, once or often.
 func (w *writer) body(stmts []*syntax.Stmt) {
 	before := w.scope
-	w.scope = &scope{outer: before}
 	w.inBody++
 	w.statements(stmts)
 	w.inBody--
@@ -234,14 +233,14 @@ func (w *writer) binary(c *syntax.BinaryCmd) {
 			return
 		}
 		before := w.scope
-		w.scope = &scope{outer: before}
 		w.inBody++
 		w.statement(s)
 		w.inBody--
 		w.scope = before
 	}
 	side(c.X, pipe)
-	w.put(" " + c.Op.String())
+	w.put(" ")
+	w.put(c.Op.String())
 	if len(w.bodies) > 0 {
 		w.endLine()
 	} else {
@@ -274,15 +273,16 @@ func (w *writer) forClause(c *syntax.ForClause) {
 		w.fail("select asks a person at a terminal")
 	}
 	before := w.scope
-	w.scope = &scope{outer: before}
 	switch l := c.Loop.(type) {
 	case *syntax.WordIter:
 		w.variable(l.Name.Value)
-		w.put("for " + l.Name.Value)
+		w.put("for ")
+		w.put(l.Name.Value)
 		if l.InPos.IsValid() {
 			w.put(" in")
 			for _, item := range l.Items {
-				w.put(" " + w.word(item))
+				w.put(" ")
+				w.putWord(item)
 			}
 		}
 		w.scope.set(l.Name.Value, true)
@@ -428,7 +428,9 @@ func (w *writer) redirects(list []*syntax.Redirect) {
 		if len(w.bodies) > 0 && strings.Contains(word, "\n") {
 			w.fail("several lines follow a here-document on the same line")
 		}
-		w.put(op + " " + word)
+		w.put(op)
+		w.put(" ")
+		w.put(word)
 	}
 }
 
@@ -470,12 +472,12 @@ func (w *writer) assign(a *syntax.Assign) {
 				w.put("[" + w.index(el.Index) + "]=")
 			}
 			if el.Value != nil {
-				w.put(w.word(el.Value))
+				w.putWord(el.Value)
 			}
 		}
 		w.put(")")
 	case a.Value != nil:
-		w.put(w.assignedWord(a.Value))
+		w.putAssigned(a.Value)
 	}
 	w.scope.set(name, true)
 }

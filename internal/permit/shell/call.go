@@ -14,26 +14,7 @@ import (
 // call walks a simple command.
 func (w *walker) call(c *syntax.CallExpr, redirs []*syntax.Redirect) {
 	offset := int(c.Pos().Offset())
-	opaque := ""
-	children := w.collect(func() {
-		for _, a := range c.Assigns {
-			if a.Value != nil {
-				w.substitutions(a.Value)
-			}
-			if a.Array != nil {
-				w.substitutions(a.Array)
-			}
-			if a.Index != nil {
-				w.substitutions(a.Index)
-			}
-			if why := w.assigned(a); why != "" {
-				opaque = why
-			}
-		}
-		for _, a := range c.Args {
-			w.substitutions(a)
-		}
-	})
+	children, opaque := w.expanded(c)
 	if len(c.Args) == 0 {
 		text := w.source(c)
 		w.emit(&Part{
@@ -54,6 +35,32 @@ func (w *walker) call(c *syntax.CallExpr, redirs []*syntax.Redirect) {
 		p.addExtra().deny = append(p.addExtra().deny, action.Join("bash", w.source(c)))
 	}
 	w.run(p, words, redirs)
+}
+
+// expanded gives what runs while the words of a command are expanded, and why its assignments make it unknown what
+// runs afterwards, or "".
+func (w *walker) expanded(c *syntax.CallExpr) (children []Part, opaque string) {
+	saved := w.parts
+	w.parts = nil
+	for _, a := range c.Assigns {
+		if a.Value != nil {
+			w.substitutions(a.Value)
+		}
+		if a.Array != nil {
+			w.substitutions(a.Array)
+		}
+		if a.Index != nil {
+			w.substitutions(a.Index)
+		}
+		if why := w.assigned(a); why != "" {
+			opaque = why
+		}
+	}
+	for _, a := range c.Args {
+		w.substitutions(a)
+	}
+	children, w.parts = w.parts, saved
+	return children, opaque
 }
 
 // run emits the part for a command with these words, and what it starts.
@@ -83,7 +90,12 @@ func (w *walker) run(p Part, words []word, redirs []*syntax.Redirect) {
 
 // guesses adds what the part would be if variables hold what the script assigned to them.
 func (w *walker) guesses(p *Part, words []word) {
-	if !slices.ContainsFunc(words, func(x word) bool { return !x.known && !x.glob && len(x.values()) > 0 }) {
+	some := false
+	for i := range words {
+		x := &words[i]
+		some = some || !x.known && !x.glob && len(x.values()) > 0
+	}
+	if !some {
 		return
 	}
 	if w.unwrap >= maxUnwrap || *w.count > maxParts {
@@ -136,8 +148,13 @@ type scratch struct {
 // variables would be read many times over. For a new guess it gives the action, if that had
 // to be made.
 func (w *walker) guessedBefore(words []word) (action string, before bool) {
-	if len(w.funcs) > 0 || w.stdin != nil && startsOthers(program(words)) || slices.ContainsFunc(words, func(x word) bool { return !x.known }) {
+	if len(w.funcs) > 0 || w.stdin != nil && startsOthers(program(words)) {
 		return "", false
+	}
+	for i := range words {
+		if !words[i].known {
+			return "", false
+		}
 	}
 	w.buf = appendAction(w.buf[:0], words)
 	end := len(w.buf)
@@ -271,7 +288,7 @@ func (w *walker) nested(p *Part, code string) {
 		p.opaque("nested too deeply")
 		return
 	}
-	sub := &walker{unwrap: w.unwrap + 1, count: w.count, arith: w.arith, cwd: w.cwd, vars: w.vars, drop: w.drop, supposed: w.supposed}
+	sub := &walker{unwrap: w.unwrap + 1, count: w.count, arith: w.arith, readings: w.readings, cwd: w.cwd, vars: w.vars, drop: w.drop, supposed: w.supposed}
 	p.adopt(sub.parse(code).Parts)
 }
 

@@ -38,6 +38,22 @@ type Place struct {
 	Home      string // Chorus's data directory, which no command may write; "" protects none
 	Workspace string // where relative paths begin
 	UserHome  string // what ~ stands for; may be ""
+
+	clean bool // the paths are in their shortest form
+}
+
+// Clean is the place with its paths in their shortest form, for whoever asks often.
+func (o Place) Clean() Place {
+	o.Home, o.Workspace, o.clean = cleanPath(o.Home), cleanPath(o.Workspace), true
+	return o
+}
+
+// cleanPath keeps "" for none.
+func cleanPath(p string) string {
+	if p == "" {
+		return ""
+	}
+	return path.Clean(p)
 }
 
 // Catastrophe says why a part must be refused under every profile, or "".
@@ -193,7 +209,7 @@ func isSystemDir(v string) bool {
 func (j catastropheCheck) overwritten(args []word) string {
 	for i := range args {
 		for v := range j.targets(&args[i]) {
-			if strings.HasPrefix(v, "/") && blockDevice.MatchString(path.Clean(v)) {
+			if isBlockDevice(v) {
 				return "writing to the device " + v
 			}
 			if j.place.TouchesHome(v, false) {
@@ -202,6 +218,14 @@ func (j catastropheCheck) overwritten(args []word) string {
 		}
 	}
 	return ""
+}
+
+func isBlockDevice(v string) bool {
+	if !strings.HasPrefix(v, "/") {
+		return false
+	}
+	c := path.Clean(v)
+	return strings.HasPrefix(c, "/dev/") && blockDevice.MatchString(c) // few paths are there
 }
 
 // ownHome protects Chorus's data directory; a workspace inside it belongs to the agent.
@@ -225,10 +249,10 @@ func (o Place) TouchesHome(v string, whole bool) bool {
 	if o.Home == "" || v == "" || v[0] == '-' {
 		return false
 	}
-	home, ws := path.Clean(o.Home), ""
-	if o.Workspace != "" {
-		ws = path.Clean(o.Workspace)
+	if !o.clean {
+		o = o.Clean()
 	}
+	home, ws := o.Home, o.Workspace
 	if !path.IsAbs(v) {
 		if rest, ok := strings.CutPrefix(v, "~/"); ok {
 			return o.UserHome == "" && path.Base(home) == strings.SplitN(path.Clean(rest), "/", 2)[0] && strings.HasPrefix(path.Base(home), ".")

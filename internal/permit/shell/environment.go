@@ -15,7 +15,6 @@ no-deprecation enable-source-maps experimental-vm-modules unhandled-rejections s
 
 // changesPrograms says why setting a variable makes it unknown what runs, or "".
 func changesPrograms(name, value string, known bool) string {
-	why := name + " changes what runs"
 	switch name {
 	case "GOFLAGS", "NODE_OPTIONS":
 		// Sizes and switches are common here; programs and modules are not.
@@ -24,31 +23,33 @@ func changesPrograms(name, value string, known bool) string {
 			known = known && slices.Contains(harmlessFlags, flag)
 		}
 		if !known {
-			return why
+			return changesRuns(name)
 		}
 		return ""
 	case "PYTHONPATH", "NODE_PATH":
 		if known && ownFolders(value) {
 			return ""
 		}
-		return why
+		return changesRuns(name)
 	case "CC", "CXX", "CPP", "LD", "AR", "AS", "FC", "HOSTCC", "CC_FOR_TARGET":
 		if known && (value == "" || slices.Contains(compilers, strings.TrimRight(value, "-0123456789."))) {
 			return ""
 		}
-		return why
+		return changesRuns(name)
 	}
 	if strings.HasSuffix(name, "_PAGER") || strings.HasSuffix(name, "_EDITOR") {
 		if known && (value == "cat" || value == "true" || value == ":" || value == "") {
 			return ""
 		}
-		return why
+		return changesRuns(name)
 	}
 	if programs().decides(name) {
-		return why
+		return changesRuns(name)
 	}
 	return ""
 }
+
+func changesRuns(name string) string { return name + " changes what runs" }
 
 // makes says why setting a variable of make starts a program, or "": make runs what stands in a call of its functions, its
 // recipes are lines of a shell, and those that are built in pass flags on to a compiler.

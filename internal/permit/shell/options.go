@@ -38,10 +38,23 @@ type usage struct {
 	done     bool   // what follows belongs to the code or module that was named
 }
 
-// readOptions reads the words behind the name of a program, or of its subcommand. With stop, options end at the first
-// word that is none, whatever the row says.
+// readOptions is a new usage.
 func readOptions(rows []*row, words []word, stop bool) usage {
-	u := usage{rows: rows, words: words, dashes: -1, oddAt: len(words)}
+	var u usage
+	u.read(rows, words, stop)
+	return u
+}
+
+// reset makes the usage one of no words, and keeps its memory.
+func (u *usage) reset(rows []*row) {
+	*u = usage{rows: rows, dashes: -1, options: u.options[:0], operands: u.operands[:0]}
+}
+
+// read reads the words behind the name of a program, or of its subcommand. With stop, options end at the first word
+// that is none, whatever the row says.
+func (u *usage) read(rows []*row, words []word, stop bool) {
+	u.reset(rows)
+	u.words, u.oddAt = words, len(words)
 	r := rows[0]
 	stop = stop || r.stops
 	for i := 0; i < len(words); {
@@ -50,20 +63,20 @@ func readOptions(rows []*row, words []word, stop bool) usage {
 		switch {
 		case u.done:
 			u.operandsFrom(i)
-			return u
+			return
 		case x.known && x.value == "--" && r.single: // find reads its expression behind it all the same
 			i++
 		case x.known && x.value == "--":
 			u.dashes = i
 			i++
 			u.operandsFrom(i)
-			return u
+			return
 		case !x.known && u.maybeOption(x, head):
 			u.unsure = cmp.Or(u.unsure, x.text, "a word of the input")
 			u.note("", i)
 			if stop {
 				u.operandsFrom(i)
-				return u
+				return
 			}
 			u.operands = append(u.operands, operand{x, i})
 			i++
@@ -79,13 +92,12 @@ func readOptions(rows []*row, words []word, stop bool) usage {
 			}
 			if stop {
 				u.operandsFrom(i)
-				return u
+				return
 			}
 			u.operands = append(u.operands, operand{x, i})
 			i++
 		}
 	}
-	return u
 }
 
 func (u *usage) row() *row { return u.rows[0] }
@@ -317,13 +329,21 @@ func (u *usage) letters(i int, head string) int {
 		case !ok:
 			u.note("-"+name, i)
 		case spec.arity == noValue && spec.effect != effectCommand:
-			u.add(given{name: "-" + name, spec: spec, at: i})
+			u.add(given{name: letterName(head, j), spec: spec, at: i})
 		default:
 			value := head[j+1:]
-			return u.valued(i, given{name: "-" + name, spec: spec, at: i}, value, value != "" || !u.words[i].known || spec.arity == attachedValue)
+			return u.valued(i, given{name: letterName(head, j), spec: spec, at: i}, value, value != "" || !u.words[i].known || spec.arity == attachedValue)
 		}
 	}
 	return i + 1
+}
+
+// letterName is the name of the letter at j of an option word.
+func letterName(head string, j int) string {
+	if j == 1 {
+		return head[:2] // without a copy
+	}
+	return "-" + head[j:j+1]
 }
 
 // bundled reads letters without a dash, as tar takes them: their values are the next words.

@@ -159,7 +159,12 @@ type Span struct {
 
 // Expands reports whether some word of the part is not fully known.
 func (p *Part) Expands() bool {
-	return slices.ContainsFunc(p.words, func(w word) bool { return w.gaps != nil })
+	for i := range p.words {
+		if p.words[i].gaps != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // AppendSpans appends the action string of the part under a tool, with gaps where its
@@ -185,7 +190,12 @@ func (p *Part) AppendGitSpans(to []Span) []Span {
 }
 
 func appendSpans(to []Span, tool string, words []word) []Span {
-	to = append(slices.Grow(to, 2*len(words)+4), Span{Text: action.Join(tool, "")})
+	to = slices.Grow(to, 2*len(words)+6)
+	if tool == "bash" {
+		to = append(to, Span{Text: action.Bash})
+	} else {
+		to = append(to, Span{Text: action.Join(tool, "")})
+	}
 	for i := range words {
 		if i > 0 {
 			to = append(to, Span{Text: " "})

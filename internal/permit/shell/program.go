@@ -22,26 +22,38 @@ type reading struct {
 	lost  bool     // the subcommand is not known
 }
 
-// readProgram reads a command by its row, down to the subcommand.
-func readProgram(prog string, r *row, words []word) *reading {
-	rd := &reading{name: prog, from: 1, all: r.alone}
+// level gives the usage of one more program around the subcommand.
+func (rd *reading) level() *usage {
+	if n := len(rd.outer); n < cap(rd.outer) {
+		rd.outer = rd.outer[:n+1]
+	} else {
+		rd.outer = append(rd.outer, usage{})
+	}
+	return &rd.outer[len(rd.outer)-1]
+}
+
+// read reads a command by its row, down to the subcommand. The memory of what was read before is used again.
+func (rd *reading) read(prog string, r *row, words []word) {
+	rd.name, rd.from, rd.all, rd.lost = prog, 1, r.alone, false
+	rd.outer, rd.path = rd.outer[:0], rd.path[:0]
 	rows, rest := r.alone, words[1:]
 	for rows[0].verbs {
-		u := readOptions(rows, rest, true)
+		u := rd.level()
+		u.read(rows, rest, true)
 		if len(u.operands) == 0 {
-			rd.usage = u
-			return rd
+			rd.usage, *u = *u, rd.usage
+			rd.outer = rd.outer[:len(rd.outer)-1]
+			return
 		}
-		rd.outer = append(rd.outer, u)
 		verb := u.operands[0]
 		if !verb.known || u.unsure != "" {
-			rd.usage, rd.lost = usage{rows: rows, dashes: -1, operands: u.operands}, true
-			return rd
+			rd.usage.reset(rows)
+			rd.operands, rd.lost = append(rd.operands, u.operands...), true
+			return
 		}
 		sub := programs().verb(rd.name, verb.value)
 		if sub == nil {
-			sub = &row{loose: true, single: r.single, exact: r.exact}
-			sub.alone = []*row{sub}
+			sub = otherVerb(r)
 		}
 		rd.all = append(slices.Clip(rd.all), sub)
 		if rows[0].everywhere {
@@ -54,7 +66,24 @@ func readProgram(prog string, r *row, words []word) *reading {
 		rest = rest[verb.at+1:]
 		rd.from += verb.at + 1
 	}
-	rd.usage = readOptions(rows, rest, false)
+	rd.usage.read(rows, rest, false)
+}
+
+// otherVerb is the row of a subcommand about which there is nothing special.
+func otherVerb(r *row) *row {
+	sub := &row{loose: true, single: r.single, exact: r.exact}
+	sub.alone = []*row{sub}
+	return sub
+}
+
+// reading gives one to read a command with; it is to be put back into w.readings when nobody looks at it any more.
+func (w *walker) reading() *reading {
+	n := len(*w.readings)
+	if n == 0 {
+		return new(reading)
+	}
+	rd := (*w.readings)[n-1]
+	*w.readings = (*w.readings)[:n-1]
 	return rd
 }
 
@@ -95,11 +124,15 @@ func (w *walker) knownProgram(p *Part, prog string, words []word, redirs []*synt
 		p.opaque(why)
 	}
 	nameRemote(p, prog, words, rd)
+	if rd != nil {
+		*w.readings = append(*w.readings, rd)
+	}
 }
 
 // byTable treats a program that the table has, and gives how its words were read.
 func (w *walker) byTable(p *Part, prog string, r *row, words []word, redirs []*syntax.Redirect) *reading {
-	rd := readProgram(prog, r, words)
+	rd := w.reading()
+	rd.read(prog, r, words)
 	if prog != "command" && prog != "builtin" { // a cd behind these moves the script itself
 		here, visited := w.cwd, w.visited
 		defer func() { w.cwd, w.visited = here, visited }()
@@ -396,15 +429,17 @@ func (w *walker) written(p *Part, target word, why string, purpose bool) {
 	if target.value == "-" || isStream(target.value) {
 		return
 	}
-	for _, child := range w.redirectParts(KindWrite, ">", target, -1) {
+	parts := w.redirectParts(KindWrite, ">", target, -1)
+	for i := range parts {
+		child := &parts[i]
 		child.addExtra().derived = why
 		child.addExtra().purpose = purpose
 		if purpose {
 			child.Opaque, child.Why = false, ""
 		}
 		*w.count++
-		p.adopt([]Part{child})
 	}
+	p.adopt(parts)
 }
 
 // isRemotePath reports host:path, which names no file here.

@@ -40,8 +40,9 @@ func (w *walker) redirect(r *syntax.Redirect) {
 			continue
 		}
 		if !isStream(target.value) {
-			for _, p := range w.redirectParts(kind, sign, target, int(r.OpPos.Offset())) {
-				w.emit(&p)
+			parts := w.redirectParts(kind, sign, target, int(r.OpPos.Offset()))
+			for i := range parts {
+				w.emit(&parts[i])
 			}
 		}
 	}
@@ -54,24 +55,38 @@ func (w *walker) redirectParts(kind Kind, sign string, target word, offset int) 
 		dirs = dirs[:1]
 	}
 	out := make([]Part, 0, len(dirs))
-	for _, dir := range dirs {
-		out = append(out, w.redirectPart(kind, sign, target, offset, dir))
+	for i := range dirs {
+		out = append(out, w.redirectPart(kind, sign, target, offset, dirs[i:i+1:i+1]))
 	}
 	return out
 }
 
-func (w *walker) redirectPart(kind Kind, sign string, target word, offset int, dir string) Part {
+// signWord is the sign of a redirection as a word, quoted.
+func signWord(sign string) word {
+	switch sign {
+	case ">":
+		return word{value: sign, text: "'>'", known: true}
+	case ">>":
+		return word{value: sign, text: "'>>'", known: true}
+	case "<":
+		return word{value: sign, text: "'<'", known: true}
+	}
+	return knownWord(sign)
+}
+
+// redirectPart is the part for one directory, the only one in dir.
+func (w *walker) redirectPart(kind Kind, sign string, target word, offset int, dir []string) Part {
 	tool := "write"
 	if kind == KindRead {
 		tool = "read"
 	}
 	p := Part{
 		Argv: []string{sign, target.value}, Text: sign + " " + target.text, Kind: kind,
-		words: []word{knownWord(sign), target}, cwd: cwd{dirs: []string{dir}, unknown: w.cwd.unknown}, offset: offset,
+		words: []word{signWord(sign), target}, cwd: cwd{dirs: dir, unknown: w.cwd.unknown}, offset: offset,
 	}
 	at := target.value
 	if target.known {
-		at = joinDir(dir, at)
+		at = joinDir(dir[0], at)
 		if relative := !strings.HasPrefix(at, "/"); relative && w.cwd.unknown {
 			p.Opaque, p.Why = true, "the directory is not known here"
 		}

@@ -33,7 +33,8 @@ func changesRemote(prog string, words []word, rd *reading) (yes, maybe bool) {
 		return false, false
 	}
 	if rd == nil {
-		rd = readProgram(prog, r, words)
+		rd = new(reading)
+		rd.read(prog, r, words)
 	}
 	if m := slices.IndexFunc(rd.options, func(g given) bool { return g.spec.effect == effectModule }); m >= 0 && r.words == wordsScript {
 		return changesRemote(rd.options[m].value.value, append([]word{rd.options[m].value}, rd.rest...), nil)

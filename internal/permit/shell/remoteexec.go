@@ -54,13 +54,10 @@ func (w *walker) ssh(p *Part, rd *reading) {
 // container treats docker run, exec and create, also under container or compose: what runs inside says nothing about this
 // machine, so it can only make the verdict stricter.
 func (w *walker) container(p *Part, words []word, rd *reading) {
-	for _, u := range append(rd.outer, rd.usage) {
-		for i := range u.options {
-			if g := &u.options[i]; leavesContainer(g.name, g.value.value) != "" {
-				p.opaque(leavesContainer(g.name, g.value.value))
-			}
-		}
+	for i := range rd.outer {
+		rd.outer[i].leavesContainer(p)
 	}
+	rd.leavesContainer(p)
 	if len(rd.path) == 0 {
 		return
 	}
@@ -82,6 +79,14 @@ func (w *walker) container(p *Part, words []word, rd *reading) {
 	got := w.onOtherMachine(p, func() { w.child(p, command, nil) })
 	markGuess(got)
 	p.liftFile(got)
+}
+
+func (u *usage) leavesContainer(p *Part) {
+	for i := range u.options {
+		if why := leavesContainer(u.options[i].name, u.options[i].value.value); why != "" {
+			p.opaque(why)
+		}
+	}
 }
 
 // leavesContainer says why an option gives a container access to the machine, or "".

@@ -69,6 +69,7 @@ type walker struct {
 	unwrap    int            // how many scripts it is nested in
 	count     *int
 	arith     *arithmeticUse
+	readings  *[]*reading // to be used again
 	parts     []Part
 	cwd       cwd
 	vars      map[string][]string
@@ -94,7 +95,7 @@ func (w *walker) parse(command string) Tree {
 	w.src = command
 	w.moving = strings.Contains(command, "cd") || strings.Contains(command, "pushd") || strings.Contains(command, "popd")
 	if w.count == nil {
-		w.count, w.arith = new(int), new(arithmeticUse)
+		w.count, w.arith, w.readings = new(int), new(arithmeticUse), new([]*reading)
 	}
 	if tooLarge(command) {
 		w.unknown(command, "too long or too deeply nested to read")
@@ -201,7 +202,7 @@ func (w *walker) collect(f func()) []Part {
 
 // collectVars records what the script assigns to its variables.
 func (w *walker) collectVars(stmts []*syntax.Stmt) {
-	c := varCollector{walker: w}
+	c := &varCollector{walker: w}
 	for _, s := range stmts {
 		syntax.Walk(s, c.visit)
 	}
@@ -209,11 +210,14 @@ func (w *walker) collectVars(stmts []*syntax.Stmt) {
 
 // varCollector is collectVars for one script.
 type varCollector struct {
-	walker *walker
+	walker  *walker
+	scratch []word // for reading a value
 }
 
-func (c varCollector) visit(n syntax.Node) bool {
+func (c *varCollector) visit(n syntax.Node) bool {
 	switch n := n.(type) {
+	case *syntax.Word:
+		return !isFlat(n.Parts) // nothing is assigned in most words
 	case *syntax.Assign:
 		switch {
 		case n.Name == nil || n.Naked:
@@ -259,21 +263,26 @@ func (c varCollector) visit(n syntax.Node) bool {
 }
 
 // note records one value.
-func (c varCollector) note(name string, in *syntax.Word) {
+func (c *varCollector) note(name string, in *syntax.Word) {
 	w := c.walker
 	if in == nil {
 		return
 	}
-	words := w.read(nil, in)
+	full := len(w.vars[name]) == maxValues
+	if plain, known := w.plainVars[name]; full && known && !plain {
+		return // nothing that it could be assigned changes what is known of it
+	}
+	c.scratch = w.read(c.scratch[:0], in)
+	words := c.scratch
 	for i := range words {
 		c.begins(name, words[i].head() != "" && words[i].head()[0] != '-' || words[i].known && words[i].value == "")
 	}
-	if len(w.vars[name]) == maxValues {
+	if full {
 		return // more are not considered
 	}
-	for _, v := range words {
+	for i := range words {
 		got := w.vars[name]
-		for _, p := range v.possibleValues() {
+		for _, p := range words[i].possibleValues() {
 			if len(got) < maxValues && !slices.Contains(got, p) {
 				got = append(got, p)
 			}
@@ -286,7 +295,7 @@ func (c varCollector) note(name string, in *syntax.Word) {
 }
 
 // begins records whether a value begins with something else than a dash.
-func (c varCollector) begins(name string, plain bool) {
+func (c *varCollector) begins(name string, plain bool) {
 	if c.walker.plainVars == nil {
 		c.walker.plainVars = map[string]bool{}
 	}
@@ -296,7 +305,7 @@ func (c varCollector) begins(name string, plain bool) {
 	c.walker.plainVars[name] = plain
 }
 
-func (c varCollector) unsure(name string) {
+func (c *varCollector) unsure(name string) {
 	if name != "" {
 		c.begins(name, false)
 	}

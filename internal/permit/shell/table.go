@@ -153,12 +153,12 @@ func (t *programTable) program(name string) *row {
 
 // otherNames are what a program may be called without the version, the variant or the machine in its name: python3.12,
 // gcc-12, vim.basic, x86_64-linux-gnu-gcc-12.
-func otherNames(name string) []string {
+func otherNames(name string) [4]string {
 	if _, tool, ok := strings.Cut(name, "-linux-gnu-"); ok {
 		name = tool
 	}
 	plain, _, _ := strings.Cut(name, ".")
-	return []string{name, strings.TrimRight(name, "0123456789.-"), plain, strings.TrimRight(plain, "0123456789-")}
+	return [4]string{name, strings.TrimRight(name, "0123456789.-"), plain, strings.TrimRight(plain, "0123456789-")}
 }
 
 // verb gives the row of a subcommand; nil if there is nothing special about it.

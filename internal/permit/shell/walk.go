@@ -274,7 +274,7 @@ func isFlat(parts []syntax.WordPart) bool {
 		switch p := p.(type) {
 		case *syntax.Lit, *syntax.SglQuoted:
 		case *syntax.ParamExp:
-			if !p.Short || p.Index != nil || p.NestedParam != nil {
+			if !isBareParam(p) {
 				return false
 			}
 		case *syntax.DblQuoted:
@@ -286,6 +286,12 @@ func isFlat(parts []syntax.WordPart) bool {
 		}
 	}
 	return true
+}
+
+// isBareParam reports $name or ${name}: the value of a variable and nothing done to it.
+func isBareParam(p *syntax.ParamExp) bool {
+	return p.Param != nil && p.Exp == nil && p.Index == nil && p.Slice == nil && p.Repl == nil && p.NestedParam == nil &&
+		!p.Excl && !p.Length && !p.Width && !p.IsSet && p.Flags == nil && p.Names == 0 && len(p.Modifiers) == 0
 }
 
 // evaluated walks tests and arithmetic. Arithmetic runs commands in the subscripts of

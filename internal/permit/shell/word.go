@@ -146,12 +146,10 @@ func cutSimple(src string, parts []syntax.WordPart) (rest string, ok bool) {
 			}
 			src, ok = strings.CutPrefix(src, p.Value)
 		case *syntax.ParamExp:
-			if !p.Short || p.Param == nil || p.Index != nil {
+			if !isBareParam(p) {
 				return "", false
 			}
-			if src, ok = strings.CutPrefix(src, "$"); ok {
-				src, ok = strings.CutPrefix(src, p.Param.Value)
-			}
+			src, ok = cutParam(src, p)
 		case *syntax.DblQuoted:
 			if p.Dollar {
 				return "", false
@@ -169,6 +167,21 @@ func cutSimple(src string, parts []syntax.WordPart) (rest string, ok bool) {
 		}
 	}
 	return src, ok
+}
+
+// cutParam removes $name or ${name}.
+func cutParam(src string, p *syntax.ParamExp) (rest string, ok bool) {
+	begin, end := "${", "}"
+	if p.Short {
+		begin, end = "$", ""
+	}
+	if src, ok = strings.CutPrefix(src, begin); !ok {
+		return "", false
+	}
+	if src, ok = strings.CutPrefix(src, p.Param.Value); !ok {
+		return "", false
+	}
+	return strings.CutPrefix(src, end)
 }
 
 func hasNonLiteral(parts []syntax.WordPart) bool {
