@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/database"
 	"chorus/internal/store"
 )
 
@@ -146,7 +147,7 @@ func fillLedger(ctx context.Context, path string, calls int) error {
 	if err := made.Close(); err != nil {
 		return err
 	}
-	if _, err := store.Migrate(ctx, path, store.MigrateOptions{Down: 3}); err != nil {
+	if _, err := store.Migrate(ctx, path, database.MigrateOptions{Down: 3}); err != nil {
 		return err
 	}
 	db, err := sql.Open("sqlite", path) // the driver comes with the store

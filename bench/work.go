@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/store"
 	"chorus/internal/store/tasks"
 	"chorus/internal/work"
@@ -91,7 +92,7 @@ func workPages(ctx context.Context, queue *tasks.Tasks) error {
 func fill(ctx context.Context, db *store.DB, owner chat.Principal, many int, finished bool) error {
 	const batch = 1000
 	for done := 0; done < many; done += batch {
-		err := db.Write(ctx, func(tx store.Tx) error {
+		err := db.Write(ctx, func(tx database.Tx) error {
 			for i := range batch {
 				n := done + i
 				made, err := tasks.CreateIn(tx, work.NewTask{Task: work.Task{ID: fmt.Sprintf("%t-%d", finished, n), Project: fmt.Sprint("project-", n%workProjects), Title: fmt.Sprint("task ", n),

@@ -18,11 +18,13 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/backup"
+	"chorus/internal/database"
 	"chorus/internal/datadir"
 	"chorus/internal/doctor"
 	"chorus/internal/doctor/checks"
 	"chorus/internal/settings"
 	"chorus/internal/store"
+	"chorus/internal/store/dbcopy"
 	"chorus/internal/usage"
 )
 
@@ -49,7 +51,7 @@ The file holds the owner's token and the keys of the home. Keep it as you keep p
 }
 
 func (c *program) backUp(ctx context.Context, a *app.App, name string, force bool) error {
-	from := backup.Source{Dir: a.Home.Dir(), Blobs: a.Home.Blobs(), DB: a.DB, Copies: store.Copies{}, Version: version}
+	from := backup.Source{Dir: a.Home.Dir(), Blobs: a.Home.Blobs(), DB: dbcopy.Source{DB: a.DB}, Copies: dbcopy.Copies{}, Version: version}
 	progress := c.percent()
 	if name == "-" {
 		_, err := backup.Write(ctx, c.console.Out, from, progress)
@@ -157,7 +159,7 @@ func (c *program) restore(ctx context.Context, name string, t backup.Target, goO
 	if t.Dir, err = filepath.Abs(t.Dir); err != nil {
 		return err
 	}
-	t.Copies = store.Copies{}
+	t.Copies = dbcopy.Copies{}
 	o := checks.Options{Env: c.getenv, Home: t.Dir}
 	if who := checks.Users(ctx, o); len(who) > 0 {
 		return fmt.Errorf("%s is in use by %s: stop it first", t.Dir, strings.Join(who, ", "))
@@ -220,9 +222,9 @@ func (c *program) restoreToServer(ctx context.Context, dir, id string) error {
 		return err
 	}
 	file := store.Options{Path: h.DB(), BlobDir: h.Blobs()}
-	_, err = store.MoveOnce(ctx, id, file, at.Options(h), nil)
+	_, err = dbcopy.MoveOnce(ctx, id, file, at.Options(h), nil)
 	switch {
-	case errors.Is(err, store.ErrNotEmpty):
+	case errors.Is(err, dbcopy.ErrNotEmpty):
 		if err := backup.Finish(dir); err != nil { // nothing was cut off: it is said here what is wrong
 			return err
 		}
@@ -230,7 +232,7 @@ func (c *program) restoreToServer(ctx context.Context, dir, id string) error {
 	case err != nil:
 		return fmt.Errorf("the files of the backup are in %s, but its database could not be moved to the server; when it can be reached, run `chorus restore --replace FILE` again, and until then nothing starts with this home: %w", dir, err)
 	}
-	return store.RemoveFile(h.DB())
+	return database.RemoveFile(h.DB())
 }
 
 // openBackup opens a backup, compressed or not.

@@ -10,15 +10,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/internal/blobstorage"
+	"chorus/internal/database"
 	"chorus/internal/datadir"
 	"chorus/internal/doctor/checks"
 	"chorus/internal/settings"
 	"chorus/internal/store"
+	"chorus/internal/store/dbcopy"
 	"chorus/internal/usage"
 )
 
 func (c *program) migrateCommand() *cobra.Command {
-	var o store.MigrateOptions
+	var o database.MigrateOptions
 	var from, to, blobsTo string
 	cmd := &cobra.Command{
 		Use: "migrate", Short: "Bring the database to this version's schema, or move it to another place", Args: exactly(0),
@@ -61,7 +63,7 @@ Name the place by blobUrl afterwards.`,
 			if err != nil {
 				return err
 			}
-			var report store.MigrateReport
+			var report database.MigrateReport
 			if at.OnServer() {
 				report, err = store.MigrateServer(cmd.Context(), string(at.URL), o)
 			} else {
@@ -114,12 +116,12 @@ func (c *program) moveDatabase(ctx context.Context, from, to string) error {
 	if who := checks.Users(ctx, checks.Options{Env: c.getenv, Home: dir}); len(who) > 0 {
 		return fmt.Errorf("%s is in use by %s: stop it first", dir, strings.Join(who, ", "))
 	}
-	tables, err := store.Move(ctx, old.Options(h), made.Options(h), func(t store.MovedTable) {
+	tables, err := dbcopy.Move(ctx, old.Options(h), made.Options(h), func(t dbcopy.MovedTable) {
 		if !c.json && t.Rows > 0 {
 			fmt.Fprintf(c.out(), "%10d  %s\n", t.Rows, t.Name)
 		}
 	})
-	if errors.Is(err, store.ErrNotEmpty) {
+	if errors.Is(err, dbcopy.ErrNotEmpty) {
 		return fmt.Errorf("%s already holds something; name a new, empty database", made)
 	}
 	if err != nil {
@@ -175,7 +177,7 @@ func (c *program) moveBlobs(ctx context.Context, to string) (err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	percent := c.percent()
-	done, err := db.MoveBlobs(ctx, storage, func(done, all int) { percent(int64(done), int64(all)) })
+	done, err := dbcopy.MoveBlobs(ctx, db, storage, func(done, all int) { percent(int64(done), int64(all)) })
 	if err != nil {
 		return err
 	}
@@ -194,7 +196,7 @@ func (c *program) moveBlobs(ctx context.Context, to string) (err error) {
 	return nil
 }
 
-func (c *program) showMigration(r store.MigrateReport, dry bool) {
+func (c *program) showMigration(r database.MigrateReport, dry bool) {
 	if len(r.Steps) == 0 {
 		fmt.Fprintf(c.out(), "the database is at version %d; nothing to do\n", r.From)
 		return

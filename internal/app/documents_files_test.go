@@ -7,17 +7,18 @@ import (
 	"testing"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/store"
 )
 
 // A file that was handed to one machine goes with a message to another.
 func TestAttachmentsOfTwoMachines(t *testing.T) { onBoth(t, attachmentsOfTwoMachines) }
 
-func attachmentsOfTwoMachines(t *testing.T, database string) {
-	a, b := openNodes(t, database)
+func attachmentsOfTwoMachines(t *testing.T, at string) {
+	a, b := openNodes(t, at)
 	const thread = chat.ThreadID("web:main:one@helper")
 	sizes := []int{10}
-	if store.IsPostgres(database) {
+	if database.IsPostgres(at) {
 		sizes = append(sizes, 300<<10) // larger than what a file of SQLite has in itself
 	}
 	for _, size := range sizes {
@@ -47,8 +48,8 @@ func attachmentsOfTwoMachines(t *testing.T, database string) {
 // A context that was saved on one machine is restored on another, also one of before documents, and is forgotten on both.
 func TestContextsOfTwoMachines(t *testing.T) { onBoth(t, contextsOfTwoMachines) }
 
-func contextsOfTwoMachines(t *testing.T, database string) {
-	a, b := openNodes(t, database)
+func contextsOfTwoMachines(t *testing.T, at string) {
+	a, b := openNodes(t, at)
 	ctx := t.Context()
 	saved := store.SavedContext{ID: "one", Agent: "helper", Transport: "discord", Place: "1/2", File: filepath.Join(a.Home.Dir(), "sessions", "one.json")}
 	if _, err := a.DB.KeepContext(ctx, saved); err != nil {

@@ -10,32 +10,32 @@ import (
 	"time"
 
 	"chorus/internal/agents"
+	"chorus/internal/database"
 	"chorus/internal/operations"
 	"chorus/internal/permit/always"
 	"chorus/internal/polltest"
 	"chorus/internal/skill"
 	"chorus/internal/skill/approved"
-	"chorus/internal/store"
 	"chorus/internal/store/pgtest"
 	"chorus/internal/trust"
 )
 
 // openNode is one of several machines on a database.
-func openNode(t *testing.T, database, home string) *App {
+func openNode(t *testing.T, at, home string) *App {
 	t.Helper()
-	return openNodeWith(t, database, home, "")
+	return openNodeWith(t, at, home, "")
 }
 
 // openNodeWith gives it a key of secrets, too.
-func openNodeWith(t *testing.T, database, home, secrets string) *App {
+func openNodeWith(t *testing.T, at, home, secrets string) *App {
 	t.Helper()
 	env := func(name string) string {
 		switch name {
 		case "CHORUS_DATABASEURL", "CHORUS_DATABASE_URL":
-			if store.IsPostgres(database) {
-				return database
+			if database.IsPostgres(at) {
+				return at
 			}
-			return "sqlite:" + database
+			return "sqlite:" + at
 		case "CHORUS_SECRETS_KEY":
 			return secrets
 		case "USER":
@@ -57,13 +57,13 @@ func openNodeWith(t *testing.T, database, home, secrets string) *App {
 	return a
 }
 
-func openNodes(t *testing.T, database string) (a, b *App) {
+func openNodes(t *testing.T, at string) (a, b *App) {
 	t.Helper()
-	return openNode(t, database, t.TempDir()), openNode(t, database, t.TempDir())
+	return openNode(t, at, t.TempDir()), openNode(t, at, t.TempDir())
 }
 
 // onBoth runs a test with a database in a file and on a server.
-func onBoth(t *testing.T, test func(t *testing.T, database string)) {
+func onBoth(t *testing.T, test func(t *testing.T, at string)) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -96,8 +96,8 @@ func write(t *testing.T, path, text string) {
 // What is set on one machine, by a command or in a file, holds on the other.
 func TestSettingsOfTwoMachines(t *testing.T) { onBoth(t, settingsOfTwoMachines) }
 
-func settingsOfTwoMachines(t *testing.T, database string) {
-	a, b := openNodes(t, database)
+func settingsOfTwoMachines(t *testing.T, at string) {
+	a, b := openNodes(t, at)
 	if _, err := a.Service.Handler().SetSetting(t.Context(), a.Service.LocalCaller(), operations.SettingValue{Key: "maxTokens", Value: "1234"}); err != nil {
 		t.Fatal(err)
 	}
@@ -140,11 +140,11 @@ func settingsOfTwoMachines(t *testing.T, database string) {
 // A machine that joins begins with what holds on the others.
 func TestMachineJoins(t *testing.T) { onBoth(t, machineJoins) }
 
-func machineJoins(t *testing.T, database string) {
-	a := openNode(t, database, t.TempDir())
+func machineJoins(t *testing.T, at string) {
+	a := openNode(t, at, t.TempDir())
 	write(t, filepath.Join(a.Home.Config(), "shared.yaml"), "permissions: locked\ndefaultModel: demo/echo\n")
 	a.bell(t)
-	b := openNode(t, database, t.TempDir())
+	b := openNode(t, at, t.TempDir())
 	if b.Shared.Permissions != "locked" || b.Shared.DefaultModel != "demo/echo" {
 		t.Errorf("it begins with %q and %q", b.Shared.Permissions, b.Shared.DefaultModel)
 	}
@@ -153,8 +153,8 @@ func machineJoins(t *testing.T, database string) {
 // What somebody allows for good, or takes back, holds everywhere.
 func TestAllowedOnTwoMachines(t *testing.T) { onBoth(t, allowedOnTwoMachines) }
 
-func allowedOnTwoMachines(t *testing.T, database string) {
-	a, b := openNodes(t, database)
+func allowedOnTwoMachines(t *testing.T, at string) {
+	a, b := openNodes(t, at)
 	entry := always.Entry{By: a.Me().String(), Agent: "chorus", Dir: "/work", Means: "go test", Rules: []string{`tool:bash:go test .*`}, At: time.Now().UTC().Truncate(time.Second)}
 	if err := a.Gate.AddAllowed(t.Context(), entry, a.Me()); err != nil {
 		t.Fatal(err)
@@ -183,8 +183,8 @@ func allowedOnTwoMachines(t *testing.T, database string) {
 // Machines that run notice by themselves, in both directions.
 func TestRunningMachines(t *testing.T) { onBoth(t, runningMachines) }
 
-func runningMachines(t *testing.T, database string) {
-	a, b := openNodes(t, database)
+func runningMachines(t *testing.T, at string) {
+	a, b := openNodes(t, at)
 	a.StartBackground()
 	b.StartBackground()
 	began := time.Now()
@@ -223,8 +223,8 @@ func agentNames(t *testing.T, a *App) string {
 // An agent is there on all machines, as it was changed last, until somebody destroys it on one of them.
 func TestAgentsOfTwoMachines(t *testing.T) { onBoth(t, agentsOfTwoMachines) }
 
-func agentsOfTwoMachines(t *testing.T, database string) {
-	a, b := openNodes(t, database)
+func agentsOfTwoMachines(t *testing.T, at string) {
+	a, b := openNodes(t, at)
 	ctx := t.Context()
 	onA, onB := a.Settings.Agents(), b.Settings.Agents()
 	for _, name := range []string{"first", "second", "third"} {
@@ -290,17 +290,17 @@ func agentsOfTwoMachines(t *testing.T, database string) {
 // A machine that joins an installation from before documents lays out its agents, and deletes none.
 func TestJoinOldInstallation(t *testing.T) { onBoth(t, joinOldInstallation) }
 
-func joinOldInstallation(t *testing.T, database string) {
-	a := openNode(t, database, t.TempDir())
+func joinOldInstallation(t *testing.T, at string) {
+	a := openNode(t, at, t.TempDir())
 	if _, err := a.Settings.Agents().Create(t.Context(), agents.Agent{Name: "helper"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, table := range []string{"documents", "document_versions"} { // as it was
-		if err := a.DB.Write(t.Context(), func(tx store.Tx) error { return tx.Exec(`DELETE FROM ` + table) }); err != nil {
+		if err := a.DB.Write(t.Context(), func(tx database.Tx) error { return tx.Exec(`DELETE FROM ` + table) }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b := openNode(t, database, t.TempDir())
+	b := openNode(t, at, t.TempDir())
 	for _, n := range []*App{b, a, b} {
 		if got := agentNames(t, n); got != "helper" {
 			t.Errorf("agents: %q", got)
@@ -312,8 +312,8 @@ func joinOldInstallation(t *testing.T, database string) {
 // A person signs in on any machine: the key is one, its file is the owner's alone, and a link is used up everywhere.
 func TestSignInOnTwoMachines(t *testing.T) { onBoth(t, signInOnTwoMachines) }
 
-func signInOnTwoMachines(t *testing.T, database string) {
-	a, b := openNodes(t, database)
+func signInOnTwoMachines(t *testing.T, at string) {
+	a, b := openNodes(t, at)
 	ours, err := a.Service.Tokens().SessionKey()
 	if err != nil {
 		t.Fatal(err)
@@ -339,15 +339,15 @@ func signInOnTwoMachines(t *testing.T, database string) {
 // Machines that each made a key before they met agree on one, and the other key stays the owner's alone.
 func TestTwoKeysMeet(t *testing.T) { onBoth(t, twoKeysMeet) }
 
-func twoKeysMeet(t *testing.T, database string) {
+func twoKeysMeet(t *testing.T, at string) {
 	home := t.TempDir()
-	a := openNode(t, database, t.TempDir())
+	a := openNode(t, at, t.TempDir())
 	ours, err := a.Service.Tokens().SessionKey()
 	if err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(home, "door.key"), strings.Repeat("ab", 32)+"\n")
-	b := openNode(t, database, home)
+	b := openNode(t, at, home)
 	if theirs, err := b.Service.Tokens().SessionKey(); err != nil || !bytes.Equal(ours, theirs) {
 		t.Errorf("they still differ (%v)", err)
 	}
@@ -363,8 +363,8 @@ func twoKeysMeet(t *testing.T, database string) {
 // What somebody has looked at and trusted on one machine is trusted on the other, if it is the same there.
 func TestTrustOnTwoMachines(t *testing.T) { onBoth(t, trustOnTwoMachines) }
 
-func trustOnTwoMachines(t *testing.T, database string) {
-	a, b := openNodes(t, database)
+func trustOnTwoMachines(t *testing.T, at string) {
+	a, b := openNodes(t, at)
 	lock, there := a.Settings.TrustStore(), b.Settings.TrustStore()
 	list := filepath.Join(t.TempDir(), ".mcp.json")
 	write(t, list, `{"mcpServers": {}}`)
@@ -397,8 +397,8 @@ func trustOnTwoMachines(t *testing.T, database string) {
 // A skill that was approved on one machine is on where the same one lies on another, and nowhere else.
 func TestSkillOnTwoMachines(t *testing.T) { onBoth(t, skillOnTwoMachines) }
 
-func skillOnTwoMachines(t *testing.T, database string) {
-	a, b := openNodes(t, database)
+func skillOnTwoMachines(t *testing.T, at string) {
+	a, b := openNodes(t, at)
 	repository := t.TempDir()
 	text := "---\nname: greet\ndescription: Greets people. Use when somebody says hello.\n---\nSay hello.\n"
 	write(t, filepath.Join(repository, ".chorus", "skills", "greet", "SKILL.md"), text)

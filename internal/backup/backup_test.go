@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 	"chorus/internal/store"
+	"chorus/internal/store/dbcopy"
 )
 
 const thread = chat.ThreadID("cli:home:one@main")
@@ -66,7 +68,7 @@ func say(t *testing.T, db *store.DB, text string, more ...chat.Block) {
 }
 
 func source(dir string, db *store.DB) Source {
-	return Source{Dir: dir, Blobs: filepath.Join(dir, "blobs"), DB: db, Copies: store.Copies{}}
+	return Source{Dir: dir, Blobs: filepath.Join(dir, "blobs"), DB: dbcopy.Source{DB: db}, Copies: dbcopy.Copies{}}
 }
 
 // A backup that is taken while others write is one state of the home, and comes back as it was.
@@ -95,7 +97,7 @@ func TestBackupOfAHomeInUse(t *testing.T) {
 	}
 
 	to := filepath.Join(t.TempDir(), "restored")
-	got, err := Restore(t.Context(), &file, Target{Copies: store.Copies{}, Dir: to})
+	got, err := Restore(t.Context(), &file, Target{Copies: dbcopy.Copies{}, Dir: to})
 	if err != nil || got.Aside != "" {
 		t.Fatal(got.Aside, err)
 	}
@@ -140,7 +142,7 @@ func TestDamagedBackupChangesNothing(t *testing.T) {
 		harmed[fmt.Sprint("changed ", i)] = changed
 	}
 	for name, data := range harmed {
-		got, err := Restore(t.Context(), bytes.NewReader(data), Target{Copies: store.Copies{}, Dir: to, Replace: true})
+		got, err := Restore(t.Context(), bytes.NewReader(data), Target{Copies: dbcopy.Copies{}, Dir: to, Replace: true})
 		if err == nil && !strings.HasPrefix(name, "changed") {
 			t.Errorf("%s: it was restored", name)
 		}
@@ -171,10 +173,10 @@ func TestRestoreOverAHome(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Restore(t.Context(), bytes.NewReader(file.Bytes()), Target{Copies: store.Copies{}, Dir: dir}); !errors.Is(err, ErrInhabited) {
+	if _, err := Restore(t.Context(), bytes.NewReader(file.Bytes()), Target{Copies: dbcopy.Copies{}, Dir: dir}); !errors.Is(err, ErrInhabited) {
 		t.Fatal(err)
 	}
-	got, err := Restore(t.Context(), bytes.NewReader(file.Bytes()), Target{Copies: store.Copies{}, Dir: dir, Replace: true})
+	got, err := Restore(t.Context(), bytes.NewReader(file.Bytes()), Target{Copies: dbcopy.Copies{}, Dir: dir, Replace: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +201,7 @@ func TestTwoRestoresInOneSecond(t *testing.T) {
 	}
 	at, asides := time.Now(), map[string]bool{}
 	for range 3 {
-		got, err := Restore(t.Context(), bytes.NewReader(file.Bytes()), Target{Copies: store.Copies{}, Dir: dir, Replace: true, Now: func() time.Time { return at }})
+		got, err := Restore(t.Context(), bytes.NewReader(file.Bytes()), Target{Copies: dbcopy.Copies{}, Dir: dir, Replace: true, Now: func() time.Time { return at }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,17 +221,17 @@ func TestInterruptedRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := filepath.Join(t.TempDir(), "home")
-	if _, err := Restore(t.Context(), bytes.NewReader(file.Bytes()), Target{Copies: store.Copies{}, Dir: to}); err != nil {
+	if _, err := Restore(t.Context(), bytes.NewReader(file.Bytes()), Target{Copies: dbcopy.Copies{}, Dir: to}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(filepath.Join(to, "chorus.db")); err != nil { // its last step
 		t.Fatal(err)
 	}
 	path := filepath.Join(to, "chorus.db")
-	if _, err := store.Open(t.Context(), store.Options{Path: path}); !errors.Is(err, store.ErrMissing) {
+	if _, err := store.Open(t.Context(), store.Options{Path: path}); !errors.Is(err, database.ErrMissing) {
 		t.Fatal(err)
 	}
-	if _, err := Restore(t.Context(), bytes.NewReader(file.Bytes()), Target{Copies: store.Copies{}, Dir: to, Replace: true}); err != nil {
+	if _, err := Restore(t.Context(), bytes.NewReader(file.Bytes()), Target{Copies: dbcopy.Copies{}, Dir: to, Replace: true}); err != nil {
 		t.Fatal(err)
 	}
 	open(t, to)

@@ -24,6 +24,7 @@ import (
 	"chorus/internal/model/demo"
 	"chorus/internal/owner"
 	"chorus/internal/store"
+	"chorus/internal/store/audit"
 	"chorus/internal/store/storetest"
 	"chorus/internal/tool"
 	"chorus/internal/transcript"
@@ -47,7 +48,7 @@ type rig struct {
 	settings *chat.Settings // nil: plain ones
 }
 
-var storeAll store.AuditFilter
+var storeAll audit.Filter
 
 type gateFunc func(agent.ProposedCall, chat.Principal) approval.Ruling
 

@@ -15,7 +15,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/permit"
 	"chorus/internal/permit/always"
-	"chorus/internal/store"
+	"chorus/internal/store/audit"
 	"chorus/internal/store/storetest"
 	"chorus/internal/transcript"
 )
@@ -178,7 +178,7 @@ func TestKeptByTwoProcesses(t *testing.T) {
 	if list, err = two.Gate.ListAllowed(); err != nil || len(list) != 14 {
 		t.Errorf("%d kept, %v", len(list), err)
 	}
-	lines, err := two.DB.AuditLog(t.Context(), store.AuditFilter{Limit: 100})
+	lines, err := two.DB.AuditLog(t.Context(), audit.Filter{Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/datadir"
 	"chorus/internal/engine"
 	"chorus/internal/owner"
@@ -199,7 +200,7 @@ func (m *Member) Changed() <-chan struct{} {
 }
 
 // Owns is asked by the store inside transactions that only an owner may make.
-func (m *Member) Owns(tx store.Tx, name owner.Name) error {
+func (m *Member) Owns(tx database.Tx, name owner.Name) error {
 	n := m.node.Load()
 	if n == nil {
 		return fmt.Errorf("%s: %w", name, owner.ErrLost)

@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
-	"chorus/internal/store"
 )
 
 // act is one thing that happens in a life.
@@ -123,7 +123,7 @@ func live(t *testing.T, l life) (deaths int, err error) {
 		p.echo = func(nonce, id string) {
 			for range l.echoes {
 				// A process that is dead or closing does not hear it.
-				if _, err := h.living.Load().Echo(context.Background(), nonce, id); err != nil && !errors.Is(err, errDead) && !errors.Is(err, store.ErrClosed) {
+				if _, err := h.living.Load().Echo(context.Background(), nonce, id); err != nil && !errors.Is(err, errDead) && !errors.Is(err, database.ErrClosed) {
 					t.Error(err)
 				}
 			}

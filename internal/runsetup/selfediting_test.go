@@ -14,7 +14,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/gate"
 	"chorus/internal/runsetup"
-	"chorus/internal/store"
+	"chorus/internal/store/audit"
 	"chorus/internal/store/storetest"
 )
 
@@ -110,7 +110,7 @@ func TestSelfEditTakesEffectOnTheNextRun(t *testing.T) {
 
 func audited(t *testing.T, a *app.App, action, detail, by string) {
 	t.Helper()
-	lines, err := a.DB.AuditLog(context.Background(), store.AuditFilter{Limit: 100})
+	lines, err := a.DB.AuditLog(context.Background(), audit.Filter{Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"chorus/internal/operations"
 	"chorus/internal/permit"
 	"chorus/internal/settings"
-	"chorus/internal/store"
+	"chorus/internal/store/audit"
 )
 
 // What a trial lists at most, and how long it may look.
@@ -94,7 +94,7 @@ type trial struct {
 // read judges the newest decisions of the audit log again.
 func (t *trial) read(ctx context.Context, agent string, last int) error {
 	until := time.Now().Add(trialTime)
-	f := store.AuditFilter{Agent: agent, Limit: auditPage}
+	f := audit.Filter{Agent: agent, Limit: auditPage}
 	for seen := 0; seen < last && time.Now().Before(until); {
 		list, err := t.o.app.DB.AuditLog(ctx, f)
 		if err != nil {
@@ -123,7 +123,7 @@ func decided(a approval.Audit) bool {
 	return strings.HasPrefix(a.Action, "tool:") && slices.Contains([]string{"allow", "ask_approved", "ask_denied", "deny"}, a.Decision)
 }
 
-func (t *trial) judge(ctx context.Context, line store.AuditLine) error {
+func (t *trial) judge(ctx context.Context, line audit.Line) error {
 	dir, known := t.dirs[line.Thread]
 	if !known && line.Thread != "" {
 		row, err := t.o.app.DB.Thread(ctx, line.Thread)

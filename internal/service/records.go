@@ -17,6 +17,8 @@ import (
 	"chorus/internal/operations"
 	"chorus/internal/runsetup"
 	"chorus/internal/store"
+	"chorus/internal/store/audit"
+	"chorus/internal/store/search"
 )
 
 // costWords are the words of the API for what costs are grouped by.
@@ -96,7 +98,7 @@ func (o *Handler) budgets(ctx context.Context, by operation.Caller, now time.Tim
 // sessions, one session at a time.
 func (o *Handler) Audit(ctx context.Context, by operation.Caller, q operations.AuditQuery) (operation.List[operations.AuditLine], error) {
 	out := operation.List[operations.AuditLine]{Items: []operations.AuditLine{}}
-	f := store.AuditFilter{Agent: q.Agent, Principal: q.Who, Decision: q.Decision, Run: q.Run, Since: q.Since, Until: q.Until,
+	f := audit.Filter{Agent: q.Agent, Principal: q.Who, Decision: q.Decision, Run: q.Run, Since: q.Since, Until: q.Until,
 		Before: max(0, q.Before), Limit: operation.Limit(q.Limit, 100, 500) + 1}
 	switch {
 	case q.Session != "":
@@ -148,9 +150,9 @@ func (o *Handler) VerifyAudit(ctx context.Context, _ operation.Caller, in operat
 			if !errors.As(err, &broken) {
 				return operations.AuditCheck{}, err
 			}
-			c.Break = &store.AuditBreak{ID: broken.Line, Seal: broken.Seal, What: store.LineChanged, Text: broken.Text}
+			c.Break = &audit.Break{ID: broken.Line, Seal: broken.Seal, What: audit.LineChanged, Text: broken.Text}
 			if broken.Gone {
-				c.Break.What = store.LineRemoved
+				c.Break.What = audit.LineRemoved
 			}
 		}
 	}
@@ -200,7 +202,7 @@ func (o *Handler) Search(ctx context.Context, by operation.Caller, q operations.
 		return out, err
 	}
 	n := operation.Limit(q.Limit, 20, 100)
-	hits, err := o.app.DB.Search(ctx, q.Text, store.SearchOptions{Agent: q.Agent, Prefix: by.OwnPrefix(), Limit: n + 1, Skip: skip, MarkStart: MarkStart, MarkEnd: MarkEnd})
+	hits, err := o.app.DB.Search(ctx, q.Text, search.Options{Agent: q.Agent, Prefix: by.OwnPrefix(), Limit: n + 1, Skip: skip, MarkStart: MarkStart, MarkEnd: MarkEnd})
 	if err != nil {
 		return out, err
 	}

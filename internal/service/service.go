@@ -10,6 +10,7 @@ import (
 	"chorus/internal/agents"
 	"chorus/internal/approval"
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
@@ -129,11 +130,11 @@ func (o *Handler) ToError(err error) error {
 		return ours
 	}
 	kind := operation.Failed
-	var files *store.Problem
+	var files *database.Problem
 	switch {
-	case errors.As(err, &files) && !errors.Is(err, store.ErrBlob):
+	case errors.As(err, &files) && !errors.Is(err, database.ErrBlob):
 		kind = operation.Unavailable
-		if files.What == store.ErrFull {
+		if files.What == database.ErrFull {
 			kind = operation.NoSpace
 		}
 		err = files // its sentence says what to do; what was being done is in the log

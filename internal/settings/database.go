@@ -9,6 +9,7 @@ import (
 
 	"chorus/internal/blobstorage"
 	"chorus/internal/config"
+	"chorus/internal/database"
 	"chorus/internal/datadir"
 	"chorus/internal/store"
 )
@@ -24,7 +25,7 @@ type Database struct {
 // String is the file, or the server's URL without its password.
 func (d Database) String() string {
 	if d.URL != "" {
-		return store.RedactURL(string(d.URL))
+		return database.RedactURL(string(d.URL))
 	}
 	return d.Path
 }
@@ -89,7 +90,7 @@ func databaseOf(h *datadir.Home, url string) (Database, error) {
 	switch {
 	case url == "":
 		return Database{Path: h.DB()}, nil
-	case store.IsPostgres(url):
+	case database.IsPostgres(url):
 		return Database{URL: config.Secret(url)}, nil
 	case ok && (kind == "sqlite" || kind == "file"):
 		path, err := databaseFile(h, rest)

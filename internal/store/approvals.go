@@ -11,12 +11,13 @@ import (
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 )
 
 // writeApproval makes one change to the approvals. An answer counts only while
 // the question is open: the first one wins, whoever comes later gets ErrSettled.
-func writeApproval(tx *transaction, thread chat.ThreadID, c approval.Change, now int64) error {
+func writeApproval(tx database.Tx, thread chat.ThreadID, c approval.Change, now int64) error {
 	if c.New != nil {
 		if err := insertApproval(tx, thread, *c.New, now); err != nil {
 			return err
@@ -28,7 +29,7 @@ func writeApproval(tx *transaction, thread chat.ThreadID, c approval.Change, now
 		}
 	}
 	if c.Remind != "" {
-		n, err := tx.change(`UPDATE approvals SET remind = NULL
+		n, err := tx.Change(`UPDATE approvals SET remind = NULL
 			WHERE id = ? AND thread_id = ? AND state = 'pending' AND remind IS NOT NULL`, c.Remind, string(thread))
 		if err != nil || n == 0 {
 			return cmp.Or(err, notOpen(tx, thread, c.Remind))
@@ -40,13 +41,13 @@ func writeApproval(tx *transaction, thread chat.ThreadID, c approval.Change, now
 		}
 	}
 	if c.CancelRun != "" {
-		return tx.exec(`UPDATE approvals SET state = 'cancelled', answered_at = ?
+		return tx.Exec(`UPDATE approvals SET state = 'cancelled', answered_at = ?
 			WHERE thread_id = ? AND run_id = ? AND state = 'pending'`, now, string(thread), c.CancelRun)
 	}
 	return nil
 }
 
-func insertApproval(tx *transaction, thread chat.ThreadID, a approval.Approval, now int64) error {
+func insertApproval(tx database.Tx, thread chat.ThreadID, a approval.Approval, now int64) error {
 	if a.ID == "" {
 		return errors.New("approval without an id")
 	}
@@ -55,43 +56,43 @@ func insertApproval(tx *transaction, thread chat.ThreadID, a approval.Approval, 
 	}
 	asked := now
 	if !a.AskedAt.IsZero() {
-		asked = micros(a.AskedAt)
+		asked = database.Micros(a.AskedAt)
 	}
-	call, err := AsJSON(chat.Blocks{a.Call})
+	call, err := database.AsJSON(chat.Blocks{a.Call})
 	if err != nil {
 		return err
 	}
-	actions, err := AsJSON(a.Actions)
+	actions, err := database.AsJSON(a.Actions)
 	if err != nil {
 		return err
 	}
 	parts := ""
 	if len(a.Parts) > 0 {
-		if parts, err = AsJSON(a.Parts); err != nil {
+		if parts, err = database.AsJSON(a.Parts); err != nil {
 			return err
 		}
 	}
-	by, err := AsJSON(a.AskedBy)
+	by, err := database.AsJSON(a.AskedBy)
 	if err != nil {
 		return err
 	}
-	payer, err := AsJSON(a.Payer)
+	payer, err := database.AsJSON(a.Payer)
 	if err != nil {
 		return err
 	}
-	return tx.insert(fmt.Errorf("approval %s: %w", a.ID, journal.ErrDuplicate), `INSERT INTO approvals (id, thread_id, run_id, call_id, call, actions, dir, bound, preview, risk, risk_why, parts, rule, reason, again,
+	return tx.Insert(fmt.Errorf("approval %s: %w", a.ID, journal.ErrDuplicate), `INSERT INTO approvals (id, thread_id, run_id, call_id, call, actions, dir, bound, preview, risk, risk_why, parts, rule, reason, again,
 			asked_by, payer, asked_at, deadline, remind, who) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		a.ID, string(thread), a.Run, a.Call.ID, call, actions, a.Dir, string(a.Bound), a.Preview, a.Risk, a.RiskWhy, parts, a.Rule, a.Reason, a.Again,
-		by, payer, asked, NullMicros(a.Deadline), NullMicros(a.Remind), a.Who)
+		by, payer, asked, database.NullMicros(a.Deadline), database.NullMicros(a.Remind), a.Who)
 }
 
-func answerApproval(tx *transaction, thread chat.ThreadID, a approval.Answer, now int64) error {
+func answerApproval(tx database.Tx, thread chat.ThreadID, a approval.Answer, now int64) error {
 	switch a.State {
 	case approval.Approved, approval.Refused, approval.Expired, approval.Cancelled:
 	default:
 		return fmt.Errorf("approval %s cannot be answered with %q", a.ID, a.State)
 	}
-	n, err := tx.change(`UPDATE approvals SET state = ?, answered_by = ?, answered_at = ?, note = ?
+	n, err := tx.Change(`UPDATE approvals SET state = ?, answered_by = ?, answered_at = ?, note = ?
 		WHERE id = ? AND thread_id = ? AND state = 'pending'`,
 		string(a.State), a.By, now, a.Note, a.ID, string(thread))
 	if err != nil || n == 1 {
@@ -101,9 +102,9 @@ func answerApproval(tx *transaction, thread chat.ThreadID, a approval.Answer, no
 }
 
 // notOpen says why an approval could not be changed.
-func notOpen(tx *transaction, thread chat.ThreadID, id string) error {
+func notOpen(tx database.Tx, thread chat.ThreadID, id string) error {
 	var there int
-	err := tx.row(`SELECT count(*) FROM approvals WHERE id = ? AND thread_id = ?`, []any{id, string(thread)}, &there)
+	err := tx.Row(`SELECT count(*) FROM approvals WHERE id = ? AND thread_id = ?`, []any{id, string(thread)}, &there)
 	switch {
 	case err != nil:
 		return err
@@ -116,9 +117,9 @@ func notOpen(tx *transaction, thread chat.ThreadID, id string) error {
 
 // writeVote keeps what one person said to an open approval. Its writer has decided
 // by the votes it had seen: with others there the decision would be another.
-func writeVote(tx *transaction, thread chat.ThreadID, v approval.Ballot, now int64) error {
+func writeVote(tx database.Tx, thread chat.ThreadID, v approval.Ballot, now int64) error {
 	var open, votes int
-	err := tx.row(`SELECT (SELECT count(*) FROM approvals WHERE id = ? AND thread_id = ? AND state = 'pending'),
+	err := tx.Row(`SELECT (SELECT count(*) FROM approvals WHERE id = ? AND thread_id = ? AND state = 'pending'),
 		(SELECT count(*) FROM answers WHERE approval_id = ?)`, []any{v.ID, string(thread), v.ID}, &open, &votes)
 	switch {
 	case err != nil:
@@ -128,7 +129,7 @@ func writeVote(tx *transaction, thread chat.ThreadID, v approval.Ballot, now int
 	case votes != v.Before:
 		return fmt.Errorf("approval %s has more answers now: %w", v.ID, journal.ErrMoved)
 	}
-	body, err := AsJSON(v.By)
+	body, err := database.AsJSON(v.By)
 	if err != nil {
 		return err
 	}
@@ -136,7 +137,7 @@ func writeVote(tx *transaction, thread chat.ThreadID, v approval.Ballot, now int
 	if v.OK {
 		ok = 1
 	}
-	return tx.exec(`INSERT INTO answers (approval_id, principal, principal_body, ok, note, at) VALUES (?, ?, ?, ?, ?, ?)
+	return tx.Exec(`INSERT INTO answers (approval_id, principal, principal_body, ok, note, at) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (approval_id, principal) DO UPDATE SET ok = excluded.ok, note = excluded.note, at = excluded.at`, v.ID, v.By.String(), body, ok, v.Note, now)
 }
 
@@ -151,29 +152,29 @@ func (db *DB) Approval(ctx context.Context, id string) (approval.Approval, error
 
 // Approvals lists approvals.
 func (db *DB) Approvals(ctx context.Context, f ApprovalFilter) ([]approval.Approval, error) {
-	var where filter
-	where.equal("thread_id", string(f.Thread))
-	where.equal("run_id", f.Run)
+	var where database.Where
+	where.Equal("thread_id", string(f.Thread))
+	where.Equal("run_id", f.Run)
 	if f.State == approval.Open { // spelled out, so that their index is found without planning anew each time
-		where.add("state = 'pending'")
+		where.Add("state = 'pending'")
 	} else {
-		where.equal("state", string(f.State))
+		where.Equal("state", string(f.State))
 	}
 	if !f.Due.IsZero() {
-		where.add("deadline <= ?", micros(f.Due))
+		where.Add("deadline <= ?", database.Micros(f.Due))
 	}
 	if !f.Remind.IsZero() {
-		where.add("remind <= ?", micros(f.Remind))
+		where.Add("remind <= ?", database.Micros(f.Remind))
 	}
 	if f.Prefix != "" {
-		where.add("substr(id, 1, ?) = ?", len(f.Prefix), f.Prefix)
+		where.Add("substr(id, 1, ?) = ?", len(f.Prefix), f.Prefix)
 	}
-	rest, args := where.on("")
+	rest, args := where.On("")
 	order := ` ORDER BY asked_at, id LIMIT ?+0`
 	if f.Newest {
 		order = ` ORDER BY asked_at DESC, id DESC LIMIT ?+0`
 	}
-	found, err := db.approvals(ctx, rest+order, append(args, orDefault(f.Limit, 100))...)
+	found, err := db.approvals(ctx, rest+order, append(args, database.Limit(f.Limit, 100))...)
 	if err != nil {
 		return nil, fmt.Errorf("list approvals: %w", err)
 	}
@@ -183,7 +184,7 @@ func (db *DB) Approvals(ctx context.Context, f ApprovalFilter) ([]approval.Appro
 // Asking lists the threads in which a question is open.
 func (db *DB) Asking(ctx context.Context) ([]chat.ThreadID, error) {
 	var out []chat.ThreadID
-	err := db.query(ctx, `SELECT DISTINCT thread_id FROM approvals WHERE state = 'pending'`, nil, func(rows *sql.Rows) error {
+	err := db.Query(ctx, `SELECT DISTINCT thread_id FROM approvals WHERE state = 'pending'`, nil, func(rows *sql.Rows) error {
 		var id string
 		err := rows.Scan(&id)
 		out = append(out, chat.ThreadID(id))
@@ -197,7 +198,7 @@ func (db *DB) Asking(ctx context.Context) ([]chat.ThreadID, error) {
 
 func (db *DB) approvals(ctx context.Context, rest string, args ...any) ([]approval.Approval, error) {
 	var out []approval.Approval
-	err := db.query(ctx, `SELECT id, thread_id, run_id, call, actions, dir, bound, preview, risk, risk_why, parts, rule, reason, again, asked_by, payer,
+	err := db.Query(ctx, `SELECT id, thread_id, run_id, call, actions, dir, bound, preview, risk, risk_why, parts, rule, reason, again, asked_by, payer,
 		asked_at, deadline, remind, who, state, answered_by, answered_at, note FROM approvals`+rest, args, func(rows *sql.Rows) error {
 		a, err := scanApproval(rows)
 		out = append(out, a)
@@ -213,7 +214,7 @@ func (db *DB) approvals(ctx context.Context, rest string, args ...any) ([]approv
 
 func (db *DB) votes(ctx context.Context, id string) ([]approval.Vote, error) {
 	var out []approval.Vote
-	err := db.query(ctx, `SELECT principal_body, ok, note, at FROM answers WHERE approval_id = ? ORDER BY at, principal`, []any{id},
+	err := db.Query(ctx, `SELECT principal_body, ok, note, at FROM answers WHERE approval_id = ? ORDER BY at, principal`, []any{id},
 		func(rows *sql.Rows) error {
 			var v approval.Vote
 			var body string
@@ -221,14 +222,14 @@ func (db *DB) votes(ctx context.Context, id string) ([]approval.Vote, error) {
 			if err := rows.Scan(&body, &ok, &v.Note, &at); err != nil {
 				return err
 			}
-			v.OK, v.At = ok == 1, instant(at)
+			v.OK, v.At = ok == 1, database.Time(at)
 			out = append(out, v)
 			return json.Unmarshal([]byte(body), &out[len(out)-1].By)
 		})
 	return out, err
 }
 
-func scanApproval(row scanner) (approval.Approval, error) {
+func scanApproval(row database.Scanner) (approval.Approval, error) {
 	var a approval.Approval
 	var call, actions, bound, parts, by, payer string
 	var asked int64
@@ -238,10 +239,10 @@ func scanApproval(row scanner) (approval.Approval, error) {
 	if err != nil {
 		return a, err
 	}
-	a.AskedAt = instant(asked)
+	a.AskedAt = database.Time(asked)
 	for at, to := range map[*sql.NullInt64]*time.Time{&deadline: &a.Deadline, &remind: &a.Remind, &answered: &a.AnsweredAt} {
 		if at.Valid {
-			*to = instant(at.Int64)
+			*to = database.Time(at.Int64)
 		}
 	}
 	if bound != "" {

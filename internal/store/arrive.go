@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"chorus/internal/database"
 	"chorus/internal/journal"
 )
 
@@ -41,9 +42,9 @@ func (db *DB) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, e
 		return strings.Compare(string(a.Commits[x].Thread), string(a.Commits[y].Thread))
 	})
 	var out journal.Arrived
-	j := &job{work: func(tx *transaction) error {
+	lost, err := db.writeFetching(ctx, func(tx database.Tx) error {
 		out = journal.Arrived{}
-		n, err := tx.change(insertArrival, a.Platform, a.Bot, a.What, a.PlatformID, a.Version, a.Decision, micros(db.now()))
+		n, err := tx.Change(insertArrival, a.Platform, a.Bot, a.What, a.PlatformID, a.Version, a.Decision, database.Micros(db.Now()))
 		if err != nil {
 			return err
 		}
@@ -58,12 +59,11 @@ func (db *DB) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, e
 			}
 		}
 		return nil
-	}}
-	err := db.doFetching(ctx, j)
+	})
 	for i := 0; i < len(intents) && err == nil; i++ {
-		db.removeSoon(ctx, intents[i].allLeft())
+		db.RemoveBlobsSoon(ctx, intents[i].allLeft())
 	}
-	if err != nil && j.lost {
+	if err != nil && lost {
 		if found, ok := db.arrivedAnyway(context.WithoutCancel(ctx), a, intents); ok {
 			return found, nil
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/ledger"
 )
 
@@ -27,11 +28,11 @@ const (
 // transaction of the reservation, and only one such transaction runs at a time, in
 // whichever process: so the sum that is read is the sum that holds. With PostgreSQL the
 // reservation has locked the rows of its sums.
-func keepTo(tx *transaction, c *ledger.Ceilings, e ledger.Entry, now int64) error {
+func keepTo(tx database.Tx, c *ledger.Ceilings, e ledger.Entry, now int64) error {
 	if c == nil || e.Reserved <= 0 {
 		return nil
 	}
-	at := instant(now)
+	at := database.Time(now)
 	stands := make([]ledger.Stand, len(c.Limits))
 	for i, l := range c.Limits {
 		s, err := standing(tx, l, at)
@@ -41,7 +42,7 @@ func keepTo(tx *transaction, c *ledger.Ceilings, e ledger.Entry, now int64) erro
 		s.Open -= e.Reserved // it is among the sums already
 		if s.AtSoft(c.Soft) {
 			var n int
-			if err := tx.row(queryAsked, []any{l.Key(), l.Whose, l.Period.Name(at), l.Most}, &n); err != nil {
+			if err := tx.Row(queryAsked, []any{l.Key(), l.Whose, l.Period.Name(at), l.Most}, &n); err != nil {
 				return err
 			}
 			s.Asked = n > 0
@@ -55,37 +56,37 @@ func keepTo(tx *transaction, c *ledger.Ceilings, e ledger.Entry, now int64) erro
 }
 
 // standing reads what counts against a limit.
-func standing(tx *transaction, l ledger.Limit, at time.Time) (ledger.Stand, error) {
+func standing(tx database.Tx, l ledger.Limit, at time.Time) (ledger.Stand, error) {
 	s := ledger.Stand{Limit: l}
 	if l.Scope == ledger.Task {
-		if err := tx.alone("task " + l.Whose); err != nil { // children of one run reserve on threads of their own
+		if err := tx.Alone("task " + l.Whose); err != nil { // children of one run reserve on threads of their own
 			return s, err
 		}
-		return s, tx.row(queryTask, []any{l.Whose, l.Whose}, &s.Open, &s.Settled)
+		return s, tx.Row(queryTask, []any{l.Whose, l.Whose}, &s.Open, &s.Settled)
 	}
 	scope := counter(l.Scope)
 	args := []any{l.Whose, l.Period.Name(at), string(scope), string(l.Period)}
-	err := tx.row(querySpent, args, &s.Open, &s.Settled)
+	err := tx.Row(querySpent, args, &s.Open, &s.Settled)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return s, err
 	}
 	if err := count(tx, scope, l.Period, at); err != nil {
 		return s, err
 	}
-	return s, tx.row(querySpent, args, &s.Open, &s.Settled)
+	return s, tx.Row(querySpent, args, &s.Open, &s.Settled)
 }
 
-func markAsked(tx *transaction, r *ledger.Refusal, now int64) error {
-	return tx.exec(insertAsked, r.Key(), r.Whose, r.When, r.Most, now)
+func markAsked(tx database.Tx, r *ledger.Refusal, now int64) error {
+	return tx.Exec(insertAsked, r.Key(), r.Whose, r.When, r.Most, now)
 }
 
 // Standing is how far limits are used now.
 func (db *DB) Standing(ctx context.Context, limits []ledger.Limit) ([]ledger.Stand, error) {
-	now := db.now()
+	now := db.Now()
 	out := make([]ledger.Stand, 0, len(limits))
 	for _, l := range limits {
 		query, args := `SELECT coalesce(sum(CASE WHEN how = '' THEN reserved ELSE 0 END), 0), coalesce(sum(settled), 0) FROM ledger WHERE at >= ? AND (run_id = ? OR root_run <> '' AND root_run = ?)`,
-			[]any{micros(l.Period.Begin(now)), l.Whose, l.Whose}
+			[]any{database.Micros(l.Period.Begin(now)), l.Whose, l.Whose}
 		if l.Scope != ledger.Task {
 			column := dayColumns(db.says)[counter(l.Scope)]
 			if column == "" {
@@ -95,7 +96,7 @@ func (db *DB) Standing(ctx context.Context, limits []ledger.Limit) ([]ledger.Sta
 				[]any{l.Period.Begin(now).UTC().Format(time.DateOnly), l.Whose}
 		}
 		s := ledger.Stand{Limit: l}
-		err := db.query(ctx, query, args, func(rows *sql.Rows) error { return rows.Scan(&s.Open, &s.Settled) })
+		err := db.Query(ctx, query, args, func(rows *sql.Rows) error { return rows.Scan(&s.Open, &s.Settled) })
 		if err != nil {
 			return nil, fmt.Errorf("how far budgets are used: %w", err)
 		}
@@ -119,7 +120,7 @@ type Spender struct {
 // Spenders lists who spent something since then, by whole months, once for each channel and agent.
 func (db *DB) Spenders(ctx context.Context, since time.Time) ([]Spender, error) {
 	var out []Spender
-	err := db.query(ctx, `SELECT max(thread_id), agent, payer_body FROM spent_months WHERE month >= ? GROUP BY channel, agent, payer_body ORDER BY 1, 2, 3`,
+	err := db.Query(ctx, `SELECT max(thread_id), agent, payer_body FROM spent_months WHERE month >= ? GROUP BY channel, agent, payer_body ORDER BY 1, 2, 3`,
 		[]any{since.UTC().Format("2006-01")}, func(rows *sql.Rows) error {
 			var s Spender
 			var payer string

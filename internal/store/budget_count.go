@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"chorus/internal/database"
 	"chorus/internal/ledger"
 )
 
@@ -47,17 +48,17 @@ END`
 
 // readyToCount makes sure that every line from now on adds itself, and that no other is being written; true: somebody else has
 // begun to count meanwhile.
-func readyToCount(tx *transaction, scope ledger.Scope, unit ledger.Period) (there bool, err error) {
-	if tx.pg != nil { // which has the triggers from the beginning
+func readyToCount(tx database.Tx, scope ledger.Scope, unit ledger.Period) (there bool, err error) {
+	if tx.OnServer() { // which has the triggers from the beginning
 		var n int
-		if err := tx.exec(lockLedger); err != nil {
+		if err := tx.Exec(lockLedger); err != nil {
 			return false, err
 		}
-		err := tx.row(`SELECT count(*) FROM counted WHERE scope = ? AND unit = ?`, []any{string(scope), string(unit)}, &n)
+		err := tx.Row(`SELECT count(*) FROM counted WHERE scope = ? AND unit = ?`, []any{string(scope), string(unit)}, &n)
 		return n > 0, err
 	}
 	for _, trigger := range []string{countNew, countChange} {
-		if err := tx.exec(trigger); err != nil {
+		if err := tx.Exec(trigger); err != nil {
 			return false, err
 		}
 	}
@@ -81,19 +82,19 @@ func columns(says *dialect, scope ledger.Scope, unit ledger.Period) (whose, peri
 // count begins to keep sums of a kind, with what the ledger has for the period that
 // is on. It reads the whole ledger, once; from then on every line adds itself,
 // whichever process writes it and whether that one knows of a ceiling or not.
-func count(tx *transaction, scope ledger.Scope, unit ledger.Period, at time.Time) error {
-	column, period := columns(tx.says(), scope, unit)
+func count(tx database.Tx, scope ledger.Scope, unit ledger.Period, at time.Time) error {
+	column, period := columns(sayings(tx.OnServer()), scope, unit)
 	if column == "" || period == "" {
 		return fmt.Errorf("a ceiling on %s by %s cannot be counted", scope, unit)
 	}
 	if there, err := readyToCount(tx, scope, unit); err != nil || there {
 		return err
 	}
-	err := tx.exec(`INSERT INTO spent (scope, whose, period, open, settled)
+	err := tx.Exec(`INSERT INTO spent (scope, whose, period, open, settled)
 		SELECT ?, `+column+`, `+period+`, sum(CASE WHEN how = '' THEN reserved ELSE 0 END), sum(settled)
-		FROM ledger WHERE at >= ? GROUP BY 2, 3`, string(scope), micros(unit.Begin(at)))
+		FROM ledger WHERE at >= ? GROUP BY 2, 3`, string(scope), database.Micros(unit.Begin(at)))
 	if err != nil {
 		return err
 	}
-	return tx.exec(beginCounting, string(scope), string(unit))
+	return tx.Exec(beginCounting, string(scope), string(unit))
 }

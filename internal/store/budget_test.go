@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
 )
@@ -83,7 +84,7 @@ type purse struct {
 func TestSumsAreTheLedger(t *testing.T) {
 	t.Parallel()
 	made := filepath.Join(t.TempDir(), "chorus.db")
-	if _, err := Migrate(t.Context(), made, MigrateOptions{}); err != nil {
+	if _, err := Migrate(t.Context(), made, database.MigrateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	empty, err := os.ReadFile(made)
@@ -278,7 +279,7 @@ func (p *purses) check(t *rapid.T) {
 	type sum struct{ open, settled ledger.Nanos }
 	var kinds []ledger.Limit
 	kept, want := map[string]sum{}, map[string]sum{}
-	err := p.dbs[0].query(context.Background(), `SELECT c.scope, c.unit, coalesce(s.whose, ''), coalesce(s.open, 0), coalesce(s.settled, 0) FROM counted c
+	err := p.dbs[0].Query(context.Background(), `SELECT c.scope, c.unit, coalesce(s.whose, ''), coalesce(s.open, 0), coalesce(s.settled, 0) FROM counted c
 		LEFT JOIN spent s ON s.scope = c.scope AND s.period = CASE c.unit WHEN 'day' THEN ? ELSE ? END`,
 		[]any{ledger.Day.Name(p.now), ledger.Month.Name(p.now)}, func(rows *sql.Rows) error {
 			var l ledger.Limit

@@ -1,16 +1,19 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
+	"chorus/internal/store/audit"
+	"chorus/internal/store/blobs"
 )
 
 // Commit writes one transaction on one thread; journal.Commit says what it
@@ -19,7 +22,7 @@ import (
 // up while it waits in the queue; then nothing was written.
 func (db *DB) Commit(ctx context.Context, c journal.Commit) (journal.Committed, error) {
 	out, err := db.commit(ctx, c)
-	if errors.Is(err, errSwept) {
+	if errors.Is(err, blobs.ErrSwept) {
 		return db.commit(ctx, c)
 	}
 	return out, err
@@ -34,16 +37,15 @@ func (db *DB) commit(ctx context.Context, c journal.Commit) (journal.Committed, 
 		ctx = context.WithoutCancel(ctx)
 	}
 	var out journal.Committed
-	j := &job{work: func(tx *transaction) (err error) {
+	lost, err := db.writeFetching(ctx, func(tx database.Tx) (err error) {
 		out, err = db.applyAll(tx, in)
 		return err
-	}}
-	err = db.doFetching(ctx, j)
+	})
 	if err == nil {
-		db.removeSoon(ctx, in.allLeft())
+		db.RemoveBlobsSoon(ctx, in.allLeft())
 		return out, nil
 	}
-	if j.lost && c.Epoch == 0 {
+	if lost && c.Epoch == 0 {
 		if found, ok := db.readBack(context.WithoutCancel(ctx), in); ok {
 			return found, nil
 		}
@@ -110,7 +112,7 @@ const (
 )
 
 // applyAll writes an intent and what becomes true with it on other threads.
-func (db *DB) applyAll(tx *transaction, in *intent) (journal.Committed, error) {
+func (db *DB) applyAll(tx database.Tx, in *intent) (journal.Committed, error) {
 	if err := lockThreads(tx, in); err != nil {
 		return journal.Committed{}, err
 	}
@@ -134,32 +136,32 @@ func (db *DB) applyAll(tx *transaction, in *intent) (journal.Committed, error) {
 }
 
 // lockThreads holds the rows of all threads of a commit that has several, in the order of their ids.
-func lockThreads(tx *transaction, in *intent) error {
-	if len(in.beside) == 0 || tx.pg == nil {
+func lockThreads(tx database.Tx, in *intent) error {
+	if len(in.beside) == 0 || !tx.OnServer() {
 		return nil
 	}
 	ids := []any{string(in.Thread)}
 	for _, other := range in.beside {
 		ids = append(ids, string(other.Thread))
 	}
-	return tx.lock(`SELECT id FROM threads WHERE id IN (?`+strings.Repeat(", ?", len(in.beside))+`) ORDER BY id FOR NO KEY UPDATE`, ids...)
+	return tx.Lock(`SELECT id FROM threads WHERE id IN (?`+strings.Repeat(", ?", len(in.beside))+`) ORDER BY id FOR NO KEY UPDATE`, ids...)
 }
 
 // written reports whether the first event of a guest's commit is in the journal already.
-func written(tx *transaction, in *intent) (bool, error) {
+func written(tx database.Tx, in *intent) (bool, error) {
 	if len(in.drafts) == 0 || in.drafts[0].event.PlatformID == "" {
 		return false, nil
 	}
 	d := in.drafts[0]
 	var n int
-	err := tx.row(`SELECT count(*) FROM events WHERE thread_id = ? AND platform = ? AND platform_id = ? AND platform_id <> '' AND kind = ? AND version = ?`,
+	err := tx.Row(`SELECT count(*) FROM events WHERE thread_id = ? AND platform = ? AND platform_id = ? AND platform_id <> '' AND kind = ? AND version = ?`,
 		[]any{string(in.Thread), d.event.Platform, d.event.PlatformID, d.kind, d.event.Version}, &n)
 	return n > 0, err
 }
 
 // apply writes an intent inside the writer's transaction.
-func (db *DB) apply(tx *transaction, in *intent) (journal.Committed, error) {
-	now := micros(db.now())
+func (db *DB) apply(tx database.Tx, in *intent) (journal.Committed, error) {
+	now := database.Micros(db.Now())
 	in.left = nil
 	if in.Create != nil {
 		made := *in.Create
@@ -176,7 +178,7 @@ func (db *DB) apply(tx *transaction, in *intent) (journal.Committed, error) {
 	}
 	a := &applying{db: db, tx: tx, in: in, now: now, is: was, seq: was.next - int64(len(in.drafts))}
 	for _, b := range in.blobs {
-		if err := db.writeBlob(tx, b, now); err != nil {
+		if err := db.WriteBlob(tx, b, now); err != nil {
 			return journal.Committed{}, err
 		}
 	}
@@ -190,12 +192,12 @@ func (db *DB) apply(tx *transaction, in *intent) (journal.Committed, error) {
 	}
 	a.settleRow()
 	if a.is != was || a.title != "" {
-		err := tx.exec(updateThread, a.is.next, a.is.waiting, a.is.wake, a.is.status, a.title, string(in.Thread))
+		err := tx.Exec(updateThread, a.is.next, a.is.waiting, a.is.wake, a.is.status, a.title, string(in.Thread))
 		if err != nil {
 			return journal.Committed{}, err
 		}
 	}
-	tx.remember(in, a.is)
+	remember(tx, in, a.is)
 	return journal.Committed{Events: a.out, Next: a.is.next, Waiting: int(a.is.waiting)}, nil
 }
 
@@ -210,33 +212,55 @@ type known struct {
 // maxKnown bounds what is remembered: more threads than one process runs at a time.
 const maxKnown = 512
 
-func (tx *transaction) remember(in *intent, row threadState) {
-	if in.Epoch == 0 || tx.pg != nil {
-		return
-	}
-	if len(tx.known) >= maxKnown {
-		clear(tx.known)
-	}
-	tx.known[in.Thread] = known{in.Epoch, row}
+// remembered is what is known of earlier transactions: see number and audit.Append.
+type remembered struct {
+	threads map[chat.ThreadID]known
+	ends    audit.Ends
 }
 
-// numberKnown takes numbers from a row that is still as the owner left it; false if
+func newRemembered() *remembered {
+	return &remembered{threads: map[chat.ThreadID]known{}, ends: audit.Ends{}}
+}
+
+// Forget drops it: it may not have come true.
+func (r *remembered) Forget() {
+	clear(r.threads)
+	clear(r.ends)
+}
+
+// AuditEnds are the ends of chains of the audit log.
+func (r *remembered) AuditEnds() audit.Ends { return r.ends }
+
+func recalled(tx database.Tx) *remembered { return tx.Memory().(*remembered) }
+
+func remember(tx database.Tx, in *intent, row threadState) {
+	if in.Epoch == 0 || tx.OnServer() {
+		return
+	}
+	threads := recalled(tx).threads
+	if len(threads) >= maxKnown {
+		clear(threads)
+	}
+	threads[in.Thread] = known{in.Epoch, row}
+}
+
+// numberAsKnown takes numbers from a row that is still as the owner left it; false if
 // it is not, or was never seen.
-func (tx *transaction) numberKnown(in *intent, now int64) (threadState, bool, error) {
-	k, ok := tx.known[in.Thread]
+func numberAsKnown(tx database.Tx, in *intent, now int64) (threadState, bool, error) {
+	k, ok := recalled(tx).threads[in.Thread]
 	if !ok || in.Epoch == 0 || k.epoch != in.Epoch || in.Expect != 0 && in.Expect != k.row.next {
 		return threadState{}, false, nil
 	}
 	s := k.row
 	s.next += int64(len(in.drafts))
-	n, err := tx.change(numberKnown, s.next, now, string(in.Thread), in.Epoch, k.row.next)
+	n, err := tx.Change(numberKnown, s.next, now, string(in.Thread), in.Epoch, k.row.next)
 	return s, n == 1, err
 }
 
 // number takes the numbers from the thread's row; no row means that the writer
 // may not write, and why.
-func number(tx *transaction, in *intent, now int64) (threadState, error) {
-	if s, ok, err := tx.numberKnown(in, now); ok || err != nil {
+func number(tx database.Tx, in *intent, now int64) (threadState, error) {
+	if s, ok, err := numberAsKnown(tx, in, now); ok || err != nil {
 		return s, err
 	}
 	query, args := numberGuest, []any{len(in.drafts), now, string(in.Thread)}
@@ -251,16 +275,16 @@ func number(tx *transaction, in *intent, now int64) (threadState, error) {
 	var s threadState
 	into := []any{&s.next, &s.waiting, &s.wake, &s.status, &s.titled}
 	var err error
-	if tx.pg != nil && len(in.Audit) > 0 {
-		err = tx.pg.numberAudited(in.Thread, query, args, into...)
+	if tx.OnServer() && len(in.Audit) > 0 {
+		err = numberAudited(tx, in.Thread, query, args, into...)
 	} else {
-		err = tx.row(query, args, into...)
+		err = tx.Row(query, args, into...)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return s, err
 	}
 	var epoch int64
-	err = tx.row(`SELECT epoch FROM threads WHERE id = ?`, []any{string(in.Thread)}, &epoch)
+	err = tx.Row(`SELECT epoch FROM threads WHERE id = ?`, []any{string(in.Thread)}, &epoch)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return s, journal.ErrUnknown
@@ -273,10 +297,26 @@ func number(tx *transaction, in *intent, now int64) (threadState, error) {
 	}
 }
 
+// numberAudited asks for the thread's row and then for the end of its chain in the audit log, at once: nobody adds to the chain
+// without the row.
+func numberAudited(tx database.Tx, thread chat.ThreadID, query string, args []any, into ...any) error {
+	var none error
+	err := tx.Ask(query, args, func(row database.Scanner) error {
+		if none = row.Scan(into...); errors.Is(none, sql.ErrNoRows) {
+			return nil
+		}
+		return none
+	})
+	if err == nil {
+		err = audit.ReadEnd(tx, thread)
+	}
+	return cmp.Or(none, err)
+}
+
 // applying is a commit half way.
 type applying struct {
 	db    *DB
-	tx    *transaction
+	tx    database.Tx
 	in    *intent
 	now   int64
 	is    threadState
@@ -308,7 +348,7 @@ func (a *applying) event(d *draft) error {
 		return err
 	}
 	if a.db.follow != nil {
-		if err := a.db.follow(Tx{a.tx, a.now}, a.in.Thread, a.out[len(a.out)-1]); err != nil {
+		if err := a.db.follow(a.tx, a.in.Thread, a.out[len(a.out)-1]); err != nil {
 			return err
 		}
 	}
@@ -327,17 +367,17 @@ func (a *applying) event(d *draft) error {
 
 func (a *applying) insert(d *draft, taken any) error {
 	e := d.event
-	e.Seq, e.At = a.seq, instant(a.now)
-	err := a.tx.insert(journal.ErrDuplicate, insertEvent, string(e.Thread), e.Seq, a.now, d.kind, e.Run, e.Who, d.body,
+	e.Seq, e.At = a.seq, database.Time(a.now)
+	err := a.tx.Insert(journal.ErrDuplicate, insertEvent, string(e.Thread), e.Seq, a.now, d.kind, e.Run, e.Who, d.body,
 		e.Platform, e.PlatformID, e.Version, taken)
 	if err != nil {
 		return err
 	}
 	for _, hash := range d.blobs {
-		if err := a.tx.lock(lockBlob, hash); err != nil {
+		if err := blobs.LockBlob(a.tx, hash); err != nil {
 			return err
 		}
-		if err := a.tx.exec(insertRef, hash, string(e.Thread), e.Seq); err != nil {
+		if err := a.tx.Exec(insertRef, hash, string(e.Thread), e.Seq); err != nil {
 			return err
 		}
 	}
@@ -381,7 +421,7 @@ func (a *applying) consequences(body chat.Body) error {
 
 // unqueue lowers waiting if the prompt still waits.
 func (a *applying) unqueue(seq int64) (int64, error) {
-	n, err := a.tx.change(takeEvent, string(a.in.Thread), seq)
+	n, err := a.tx.Change(takeEvent, string(a.in.Thread), seq)
 	a.is.waiting -= n
 	return n, err
 }
@@ -421,7 +461,7 @@ func (a *applying) beside() error {
 	}
 	for _, d := range a.in.drafts {
 		if end, ok := d.event.Body.(chat.RunEnded); ok {
-			if err := a.tx.exec(assumeRun, a.now, end.Run); err != nil {
+			if err := a.tx.Exec(assumeRun, a.now, end.Run); err != nil {
 				return err
 			}
 		}
@@ -432,7 +472,7 @@ func (a *applying) beside() error {
 		}
 	}
 	for _, l := range a.in.Audit {
-		if err := writeAudit(a.tx, a.in.Thread, l, a.now); err != nil {
+		if err := audit.Append(a.tx, a.in.Thread, l, a.now); err != nil {
 			return err
 		}
 	}
@@ -460,10 +500,4 @@ func (a *applying) settleRow() {
 	case a.in.Expect != 0:
 		a.is.wake = 0
 	}
-}
-
-// AsJSON keeps a small value in a text column.
-func AsJSON(v any) (string, error) {
-	data, err := json.Marshal(v)
-	return string(data), err
 }

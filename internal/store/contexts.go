@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/ledger"
 )
 
@@ -33,13 +34,13 @@ const contextColumns = `id, agent, transport, place, description, summary, saved
 // means that there is one of that time already, and nothing was written.
 func (db *DB) KeepContext(ctx context.Context, c SavedContext) (bool, error) {
 	var kept int64
-	err := db.write(ctx, func(tx *transaction) (err error) {
+	err := db.Write(ctx, func(tx database.Tx) (err error) {
 		var quiet any
 		if !c.Quiet.IsZero() {
-			quiet = micros(c.Quiet)
+			quiet = database.Micros(c.Quiet)
 		}
-		kept, err = tx.change(`INSERT INTO saved_contexts (`+contextColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-			c.ID, c.Agent, c.Transport, c.Place, c.Description, c.Summary, c.By, micros(c.At), c.Messages, micros(c.From), micros(c.Until), c.File, quiet)
+		kept, err = tx.Change(`INSERT INTO saved_contexts (`+contextColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			c.ID, c.Agent, c.Transport, c.Place, c.Description, c.Summary, c.By, database.Micros(c.At), c.Messages, database.Micros(c.From), database.Micros(c.Until), c.File, quiet)
 		return err
 	})
 	if err != nil {
@@ -50,7 +51,7 @@ func (db *DB) KeepContext(ctx context.Context, c SavedContext) (bool, error) {
 
 // DropContext removes the row of a saved context.
 func (db *DB) DropContext(ctx context.Context, id string) error {
-	err := db.write(ctx, func(tx *transaction) error { return tx.exec(`DELETE FROM saved_contexts WHERE id = ?`, id) })
+	err := db.Write(ctx, func(tx database.Tx) error { return tx.Exec(`DELETE FROM saved_contexts WHERE id = ?`, id) })
 	if err != nil {
 		return fmt.Errorf("drop context %s: %w", id, err)
 	}
@@ -69,24 +70,24 @@ type ContextFilter struct {
 
 // SavedContexts lists saved contexts, the newest first.
 func (db *DB) SavedContexts(ctx context.Context, f ContextFilter) ([]SavedContext, error) {
-	var where filter
-	where.equal("agent", f.Agent)
-	where.equal("transport", f.Transport)
-	where.equal("place", f.Place)
-	where.begins("id", f.Prefix)
+	var where database.Where
+	where.Equal("agent", f.Agent)
+	where.Equal("transport", f.Transport)
+	where.Equal("place", f.Place)
+	where.Begins("id", f.Prefix)
 	if !f.Quiet.IsZero() {
-		where.add("quiet = ?", micros(f.Quiet))
+		where.Add("quiet = ?", database.Micros(f.Quiet))
 	}
-	query, args := where.on(`SELECT ` + contextColumns + ` FROM saved_contexts`)
+	query, args := where.On(`SELECT ` + contextColumns + ` FROM saved_contexts`)
 	var out []SavedContext
-	err := db.query(ctx, query+` ORDER BY saved_at DESC, id LIMIT ?+0`, append(args, orDefault(f.Limit, 50)), func(rows *sql.Rows) error {
+	err := db.Query(ctx, query+` ORDER BY saved_at DESC, id LIMIT ?+0`, append(args, database.Limit(f.Limit, 50)), func(rows *sql.Rows) error {
 		var c SavedContext
 		var at, from, until int64
 		var quiet sql.NullInt64
 		err := rows.Scan(&c.ID, &c.Agent, &c.Transport, &c.Place, &c.Description, &c.Summary, &c.By, &at, &c.Messages, &from, &until, &c.File, &quiet)
-		c.At, c.From, c.Until = instant(at), instant(from), instant(until)
+		c.At, c.From, c.Until = database.Time(at), database.Time(from), database.Time(until)
 		if quiet.Valid {
-			c.Quiet = instant(quiet.Int64)
+			c.Quiet = database.Time(quiet.Int64)
 		}
 		out = append(out, c)
 		return err
@@ -108,13 +109,13 @@ type PlaceStir struct {
 // Stirred says of every place of a transport, and each agent in it, when it last moved.
 func (db *DB) Stirred(ctx context.Context, transport string) ([]PlaceStir, error) {
 	var out []PlaceStir
-	err := db.query(ctx, `SELECT agent, place, max(last_active),
+	err := db.Query(ctx, `SELECT agent, place, max(last_active),
 			sum(CASE WHEN status IN ('running', 'waiting_for_permission', 'waiting_for_agents') OR waiting > 0 THEN 1 ELSE 0 END)
 		FROM threads WHERE transport = ? GROUP BY agent, place ORDER BY agent, place`, []any{transport}, func(rows *sql.Rows) error {
 		var p PlaceStir
 		var last int64
 		err := rows.Scan(&p.Agent, &p.Place, &last, &p.Active)
-		p.Last = instant(last)
+		p.Last = database.Time(last)
 		out = append(out, p)
 		return err
 	})
@@ -127,7 +128,7 @@ func (db *DB) Stirred(ctx context.Context, transport string) ([]PlaceStir, error
 // Charge writes what a call costs that no run makes: first what it may cost at most,
 // under its ceilings, then what it did. The thread is not touched.
 func (db *DB) Charge(ctx context.Context, thread chat.ThreadID, e ledger.Entry, under *ledger.Ceilings) error {
-	err := db.write(ctx, func(tx *transaction) error { return writeMoney(tx, thread, e, under, micros(db.now())) })
+	err := db.Write(ctx, func(tx database.Tx) error { return writeMoney(tx, thread, e, under, database.Micros(db.Now())) })
 	if err != nil {
 		return fmt.Errorf("charge a call of thread %s: %w", thread, err)
 	}

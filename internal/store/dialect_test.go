@@ -2,9 +2,9 @@ package store
 
 import (
 	"database/sql"
-	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
 	"chorus/internal/store/pgtest"
@@ -58,8 +59,8 @@ var onlyPostgres = []string{
 // Both dialects have the same tables with the same columns, and from the first migration of PostgreSQL on the same numbers.
 func TestDialectsHaveOneSchema(t *testing.T) {
 	t.Parallel()
-	numbers := func(files embed.FS, folder string) (out []int) {
-		found, err := migrationsIn(files, folder)
+	numbers := func(files fs.FS) (out []int) {
+		found, err := database.Migrations(files)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +69,7 @@ func TestDialectsHaveOneSchema(t *testing.T) {
 		}
 		return out
 	}
-	lite, pg := numbers(migrationFiles, "migrations/sqlite"), numbers(postgresMigrations, "migrations/postgres")
+	lite, pg := numbers(migrationsFor("sqlite")), numbers(migrationsFor("postgres"))
 	if want := lite[slices.Index(lite, pg[0]):]; !slices.Equal(pg, want) {
 		t.Errorf("migrations/postgres has the numbers %v, migrations/sqlite %v: each new one stands in both folders", pg, want)
 	}
@@ -81,7 +82,7 @@ func TestDialectsHaveOneSchema(t *testing.T) {
 			query = `SELECT table_name || '.' || column_name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name NOT LIKE 'goose_%'`
 		}
 		var found []string
-		err := db.query(t.Context(), query, nil, func(rows *sql.Rows) error {
+		err := db.Query(t.Context(), query, nil, func(rows *sql.Rows) error {
 			var name string
 			err := rows.Scan(&name)
 			found = append(found, name)
@@ -115,24 +116,6 @@ func TestDialectsHaveOneSchema(t *testing.T) {
 	})
 }
 
-func TestArgumentsAreNumbered(t *testing.T) {
-	t.Parallel()
-	for query, want := range map[string]string{
-		`SELECT 1`: `SELECT 1`,
-		`SELECT a FROM b WHERE c = ? AND d IN (?, ?)`: `SELECT a FROM b WHERE c = $1 AND d IN ($2, $3)`,
-		`SELECT '?', "a?b", 'it''s ?', ?`:             `SELECT '?', "a?b", 'it''s ?', $1`,
-		`id LIKE ? ESCAPE '\' LIMIT ?`:                `id LIKE $1 ESCAPE '\' LIMIT $2`,
-	} {
-		if got := numberArguments(query); got != want {
-			t.Errorf("%s: %s, want %s", query, got, want)
-		}
-	}
-	var texts numbered
-	if a, b := texts.of(`?`), texts.of(`?`); a != "$1" || b != "$1" {
-		t.Errorf("%q, %q", a, b)
-	}
-}
-
 // Texts that PostgreSQL refuses are cleaned, and found under the same words again.
 func TestTextsThatAreNone(t *testing.T) {
 	t.Parallel()
@@ -143,7 +126,7 @@ func TestTextsThatAreNone(t *testing.T) {
 			if err := db.SetSetting(t.Context(), scope, text, text); err != nil {
 				t.Fatalf("%q: %v", text, err)
 			}
-			if got, err := db.Setting(t.Context(), scope, text); err != nil || got != text && got != cleanText(text) {
+			if got, err := db.Setting(t.Context(), scope, text); err != nil || got != text && got != database.CleanText(text) {
 				t.Errorf("%q came back as %q, %v", text, got, err)
 			}
 			say(t, db, text)
@@ -167,7 +150,7 @@ func TestPasswordsAreNotTold(t *testing.T) {
 		if err == nil {
 			t.Fatalf("%s was opened", address)
 		}
-		if strings.Contains(fmt.Sprintf("%v %+v %q", err, err, err), secret) || strings.Contains(RedactURL(address), secret) {
+		if strings.Contains(fmt.Sprintf("%v %+v %q", err, err, err), secret) || strings.Contains(database.RedactURL(address), secret) {
 			t.Errorf("told: %v", err)
 		}
 		t.Log(err)

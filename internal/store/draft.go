@@ -9,6 +9,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/journal"
+	"chorus/internal/store/blobs"
 )
 
 // draft is an event made ready in its caller's goroutine, so that the writer
@@ -24,11 +25,11 @@ type draft struct {
 type intent struct {
 	journal.Commit
 	drafts []draft
-	blobs  []blobRow
+	blobs  []blobs.Row
 	beside []*intent
 
 	fetched map[string][]byte // bytes of the storage that forgetting needs
-	left    []leaving         // bytes of the storage that it has taken the rows of
+	left    []blobs.Leaving   // bytes of the storage that it has taken the rows of
 }
 
 // prepare checks what can be checked without the database, encodes the bodies
@@ -46,7 +47,7 @@ func (db *DB) prepare(ctx context.Context, c journal.Commit) (*intent, error) {
 		in.drafts[i] = d
 	}
 	for _, b := range c.Blobs {
-		row, err := db.keepBlob(ctx, b)
+		row, err := db.KeepBlob(ctx, b)
 		if err != nil {
 			return nil, fmt.Errorf("commit to thread %s: %w", c.Thread, err)
 		}
@@ -193,7 +194,7 @@ func (r *refList) blocks(blocks chat.Blocks) {
 }
 
 // allLeft are the bytes of the storage that the intent and those beside it have taken the rows of.
-func (in *intent) allLeft() []leaving {
+func (in *intent) allLeft() []blobs.Leaving {
 	left := in.left
 	for _, other := range in.beside {
 		left = append(left, other.left...)

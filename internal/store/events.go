@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 )
 
@@ -56,7 +57,7 @@ func (db *DB) AllEvents(ctx context.Context, thread chat.ThreadID, after int64) 
 // reached so many; more tells whether it stopped for one of these reasons.
 func (db *DB) page(ctx context.Context, thread chat.ThreadID, after int64, limit, bytes int) (out []chat.Event, more bool, err error) {
 	size := 0
-	err = db.query(ctx, `SELECT `+eventColumns+` FROM events WHERE thread_id = ? AND seq > ? ORDER BY seq LIMIT ?+0`,
+	err = db.Query(ctx, `SELECT `+eventColumns+` FROM events WHERE thread_id = ? AND seq > ? ORDER BY seq LIMIT ?+0`,
 		[]any{string(thread), after, limit}, func(rows *sql.Rows) error {
 			e, n, err := scanEvent(rows, thread)
 			if err != nil {
@@ -83,7 +84,7 @@ func (pageFull) Error() string { return "page full" }
 
 var errPageFull error = pageFull{}
 
-func scanEvent(row scanner, thread chat.ThreadID) (chat.Event, int, error) {
+func scanEvent(row database.Scanner, thread chat.ThreadID) (chat.Event, int, error) {
 	e := chat.Event{Thread: thread}
 	var at int64
 	var kind chat.Kind
@@ -92,7 +93,7 @@ func scanEvent(row scanner, thread chat.ThreadID) (chat.Event, int, error) {
 	if err != nil {
 		return e, 0, err
 	}
-	e.At = instant(at)
+	e.At = database.Time(at)
 	e.Body, err = chat.DecodeBody(kind, []byte(body))
 	if err != nil {
 		return e, 0, fmt.Errorf("event %d: %w", e.Seq, err)
@@ -105,7 +106,7 @@ func scanEvent(row scanner, thread chat.ThreadID) (chat.Event, int, error) {
 func (db *DB) Find(ctx context.Context, thread chat.ThreadID, platform, platformID string, kind chat.Kind, version int) (chat.Event, error) {
 	var out chat.Event
 	found := false
-	err := db.query(ctx, `SELECT `+eventColumns+` FROM events WHERE thread_id = ? AND platform = ? AND platform_id = ?
+	err := db.Query(ctx, `SELECT `+eventColumns+` FROM events WHERE thread_id = ? AND platform = ? AND platform_id = ?
 		AND `+db.says.noIndex+`kind = ? AND version = ? AND platform_id <> ''`,
 		[]any{string(thread), platform, platformID, string(kind), version}, func(rows *sql.Rows) (err error) {
 			out, _, err = scanEvent(rows, thread)

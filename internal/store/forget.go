@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 )
 
@@ -48,7 +49,7 @@ func (a *applying) forget(d chat.Deleted) error {
 			return err
 		}
 	}
-	return a.tx.exec(`DELETE FROM snapshots WHERE thread_id = ?`, string(a.in.Thread))
+	return a.tx.Exec(`DELETE FROM snapshots WHERE thread_id = ?`, string(a.in.Thread))
 }
 
 // storedBody is an event as its row has it.
@@ -59,7 +60,7 @@ type storedBody struct {
 }
 
 func (a *applying) bodies(where string, args ...any) (out []storedBody, err error) {
-	err = a.tx.rows(`SELECT seq, kind, body FROM events WHERE thread_id = ? AND `+where, append([]any{string(a.in.Thread)}, args...), func(rows *sql.Rows) error {
+	err = a.tx.Rows(`SELECT seq, kind, body FROM events WHERE thread_id = ? AND `+where, append([]any{string(a.in.Thread)}, args...), func(rows *sql.Rows) error {
 		var b storedBody
 		err := rows.Scan(&b.seq, &b.kind, &b.body)
 		out = append(out, b)
@@ -124,14 +125,14 @@ func (a *applying) withoutLine(b chat.Imported, message string) (chat.Body, erro
 	if data, err = json.Marshal(lines); err != nil {
 		return nil, err
 	}
-	row, err := a.db.keepHere(chat.NewBlob(data))
+	row, err := a.db.KeepBlobHere(chat.NewBlob(data))
 	if err != nil {
 		return nil, err
 	}
-	if err := a.db.writeBlob(a.tx, row, a.now); err != nil {
+	if err := a.db.WriteBlob(a.tx, row, a.now); err != nil {
 		return nil, err
 	}
-	b.Blob, b.Count, b.Forgotten = row.hash, len(lines), true
+	b.Blob, b.Count, b.Forgotten = row.Hash, len(lines), true
 	return b, nil
 }
 
@@ -140,11 +141,11 @@ func (a *applying) blobIn(hash string) ([]byte, error) {
 	var data []byte
 	var outside bool
 	var place string
-	if err := a.tx.row(`SELECT data, data IS NULL, place FROM blobs WHERE hash = ?`, []any{hash}, &data, &outside, &place); err != nil || !outside {
+	if err := a.tx.Row(`SELECT data, data IS NULL, place FROM blobs WHERE hash = ?`, []any{hash}, &data, &outside, &place); err != nil || !outside {
 		return data, err
 	}
 	if place == "" {
-		return os.ReadFile(a.db.blobPath(hash))
+		return os.ReadFile(a.db.BlobPath(hash))
 	}
 	data, fetched := a.in.fetched[hash]
 	switch {
@@ -156,18 +157,45 @@ func (a *applying) blobIn(hash string) ([]byte, error) {
 	return data, nil
 }
 
+// needsBlob is why a transaction is taken back: it needs bytes of the storage, which are not fetched while it is open.
+type needsBlob struct {
+	in   *intent
+	hash string
+}
+
+func (n *needsBlob) Error() string { return "blob " + n.hash + " must be fetched first" }
+
+// writeFetching is TryWrite for work that may need bytes of the storage.
+func (db *DB) writeFetching(ctx context.Context, work func(database.Tx) error) (lost bool, err error) {
+	for {
+		lost, err := db.TryWrite(ctx, work)
+		var need *needsBlob
+		if !errors.As(err, &need) {
+			return lost, err
+		}
+		data, err := db.Blob(ctx, need.hash)
+		if err != nil && !errors.Is(err, chat.ErrLost) {
+			return false, err
+		}
+		if need.in.fetched == nil {
+			need.in.fetched = map[string][]byte{}
+		}
+		need.in.fetched[need.hash] = data // nil: lost
+	}
+}
+
 // replace puts another body into an event's row, and removes what only the old one needed.
 func (a *applying) replace(seq int64, old, now chat.Body) error {
 	data, err := chat.EncodeBody(now)
 	if err != nil {
 		return err
 	}
-	if err := a.tx.exec(`UPDATE events SET body = ? WHERE thread_id = ? AND seq = ?`, string(data), string(a.in.Thread), seq); err != nil {
+	if err := a.tx.Exec(`UPDATE events SET body = ? WHERE thread_id = ? AND seq = ?`, string(data), string(a.in.Thread), seq); err != nil {
 		return err
 	}
 	kept := blobRefs(now)
 	for _, hash := range kept {
-		if err := a.tx.exec(insertRef, hash, string(a.in.Thread), seq); err != nil {
+		if err := a.tx.Exec(insertRef, hash, string(a.in.Thread), seq); err != nil {
 			return err
 		}
 	}
@@ -175,14 +203,14 @@ func (a *applying) replace(seq int64, old, now chat.Body) error {
 		if slices.Contains(kept, hash) {
 			continue
 		}
-		if err := a.tx.exec(`DELETE FROM event_blobs WHERE hash = ? AND thread_id = ? AND seq = ?`, hash, string(a.in.Thread), seq); err != nil {
+		if err := a.tx.Exec(`DELETE FROM event_blobs WHERE hash = ? AND thread_id = ? AND seq = ?`, hash, string(a.in.Thread), seq); err != nil {
 			return err
 		}
-		done, err := a.db.sweepPage(a.tx, []string{hash}, a.now+1, a.now)
+		left, err := a.db.RemoveBlob(a.tx, hash, a.now)
 		if err != nil {
 			return err
 		}
-		a.in.left = append(a.in.left, done.left...)
+		a.in.left = append(a.in.left, left...)
 	}
 	return nil
 }
@@ -203,21 +231,21 @@ func (a *applying) untitle(body chat.Body) error {
 		return nil
 	}
 	var title string
-	if err := a.tx.row(`SELECT title FROM threads WHERE id = ?`, []any{string(a.in.Thread)}, &title); err != nil {
+	if err := a.tx.Row(`SELECT title FROM threads WHERE id = ?`, []any{string(a.in.Thread)}, &title); err != nil {
 		return err
 	}
 	begins := strings.TrimRight(strings.Join(strings.Fields(title), " "), "….")
 	if begins == "" || !strings.HasPrefix(words, begins) {
 		return nil
 	}
-	return a.tx.exec(`UPDATE threads SET title = '(deleted)' WHERE id = ?`, string(a.in.Thread))
+	return a.tx.Exec(`UPDATE threads SET title = '(deleted)' WHERE id = ?`, string(a.in.Thread))
 }
 
 // SaidBy lists the events in which somebody spoke, over all threads: those whose author or
 // principal has this id on a platform.
 func (db *DB) SaidBy(ctx context.Context, who string) ([]journal.Place, error) {
 	var out []journal.Place
-	err := db.query(ctx, `SELECT thread_id, seq FROM events WHERE who = ? AND kind IN ('received', 'steered') ORDER BY thread_id, seq`,
+	err := db.Query(ctx, `SELECT thread_id, seq FROM events WHERE who = ? AND kind IN ('received', 'steered') ORDER BY thread_id, seq`,
 		[]any{who}, func(rows *sql.Rows) error {
 			var p journal.Place
 			err := rows.Scan(&p.Thread, &p.Seq)
@@ -237,7 +265,7 @@ func (db *DB) ReadOf(ctx context.Context, author string) (map[chat.ThreadID][]st
 		body   string
 	}
 	var list []imported
-	err := db.query(ctx, `SELECT thread_id, body FROM events WHERE kind = 'imported'`, nil, func(rows *sql.Rows) error {
+	err := db.Query(ctx, `SELECT thread_id, body FROM events WHERE kind = 'imported'`, nil, func(rows *sql.Rows) error {
 		var one imported
 		err := rows.Scan(&one.thread, &one.body)
 		list = append(list, one)
@@ -269,7 +297,7 @@ func (db *DB) ReadOf(ctx context.Context, author string) (map[chat.ThreadID][]st
 
 // ForgetPrincipal removes what is kept of somebody beside their words: their name and roles.
 func (db *DB) ForgetPrincipal(ctx context.Context, who string) error {
-	err := db.write(ctx, func(tx *transaction) error { return tx.exec(`DELETE FROM principals WHERE id = ?`, who) })
+	err := db.Write(ctx, func(tx database.Tx) error { return tx.Exec(`DELETE FROM principals WHERE id = ?`, who) })
 	if err != nil {
 		return fmt.Errorf("forget %s: %w", who, err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 )
 
@@ -120,13 +121,13 @@ func inject(db *DB, f fault) error {
 		return nil
 	}
 	if db.OnServer() { // where nobody else commits now
-		db.pg.fault = broken
+		db.BreakCommits(broken)
 		return nil
 	}
-	return db.do(context.Background(), &job{plain: true, work: func(tx *transaction) error {
-		tx.w.fault = broken
+	return db.Plainly(context.Background(), func(database.Tx) error {
+		db.BreakCommits(broken)
 		return nil
-	}})
+	})
 }
 
 func (m *machine) db(t *rapid.T) *DB { return m.dbs[rapid.IntRange(0, 1).Draw(t, "process")] }
@@ -512,7 +513,7 @@ func (m *machine) together(t *rapid.T) {
 	var wg sync.WaitGroup
 	for i, c := range callers {
 		wg.Go(func() { c.got, c.err = db.Commit(context.Background(), c.c) })
-		await(func() bool { return len(db.w.queue) == i+1 })
+		await(func() bool { return db.Queued() == i+1 })
 	}
 	release()
 	wg.Wait()
@@ -536,11 +537,11 @@ func hold(db *DB) (release func()) {
 	begun, end, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = db.do(context.Background(), &job{plain: true, work: func(*transaction) error {
+		_ = db.Plainly(context.Background(), func(database.Tx) error {
 			close(begun)
 			<-end
 			return nil
-		}})
+		})
 	}()
 	<-begun
 	return func() {

@@ -57,7 +57,7 @@ func (m *machine) check(t *rapid.T) {
 
 func (m *machine) sameEvents(t *rapid.T, db *DB, id chat.ThreadID, events []chat.Event) {
 	var taken []string
-	err := db.query(context.Background(), `SELECT CASE taken WHEN 0 THEN 'waiting' WHEN 1 THEN 'gone' ELSE 'no prompt' END
+	err := db.Query(context.Background(), `SELECT CASE taken WHEN 0 THEN 'waiting' WHEN 1 THEN 'gone' ELSE 'no prompt' END
 		FROM events WHERE thread_id = ? ORDER BY seq`, []any{string(id)}, func(rows *sql.Rows) error {
 		var s string
 		err := rows.Scan(&s)

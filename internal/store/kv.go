@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"chorus/internal/database"
 	"chorus/internal/journal"
 )
 
@@ -15,9 +16,9 @@ import (
 func (db *DB) Remember(ctx context.Context, kind, key string, value []byte) error {
 	err := errors.New("kind and key are needed")
 	if kind != "" && key != "" {
-		err = db.write(ctx, func(tx *transaction) error {
-			return tx.exec(`INSERT INTO memos (kind, key, value, at) VALUES (?, ?, ?, ?)
-				ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value, at = excluded.at`, kind, key, string(value), micros(db.now()))
+		err = db.Write(ctx, func(tx database.Tx) error {
+			return tx.Exec(`INSERT INTO memos (kind, key, value, at) VALUES (?, ?, ?, ?)
+				ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value, at = excluded.at`, kind, key, string(value), database.Micros(db.Now()))
 		})
 	}
 	if err != nil {
@@ -29,12 +30,12 @@ func (db *DB) Remember(ctx context.Context, kind, key string, value []byte) erro
 // RememberOnce keeps a value unless there is one, and reports whether there was none. Memos
 // of the kind that are older than keep leave on the way.
 func (db *DB) RememberOnce(ctx context.Context, kind, key string, value []byte, keep time.Duration) (first bool, err error) {
-	err = db.write(ctx, func(tx *transaction) error {
-		now := db.now()
-		if err := tx.exec(`DELETE FROM memos WHERE kind = ? AND at < ?`, kind, micros(now.Add(-keep))); err != nil {
+	err = db.Write(ctx, func(tx database.Tx) error {
+		now := db.Now()
+		if err := tx.Exec(`DELETE FROM memos WHERE kind = ? AND at < ?`, kind, database.Micros(now.Add(-keep))); err != nil {
 			return err
 		}
-		n, err := tx.change(`INSERT INTO memos (kind, key, value, at) VALUES (?, ?, ?, ?) ON CONFLICT (kind, key) DO NOTHING`, kind, key, string(value), micros(now))
+		n, err := tx.Change(`INSERT INTO memos (kind, key, value, at) VALUES (?, ?, ?, ?) ON CONFLICT (kind, key) DO NOTHING`, kind, key, string(value), database.Micros(now))
 		first = n > 0
 		return err
 	})
@@ -47,7 +48,7 @@ func (db *DB) RememberOnce(ctx context.Context, kind, key string, value []byte, 
 // Recall gives what was remembered; nil if nothing was.
 func (db *DB) Recall(ctx context.Context, kind, key string) ([]byte, error) {
 	var value []byte
-	err := db.query(ctx, `SELECT value FROM memos WHERE kind = ? AND key = ?`, []any{kind, key}, func(rows *sql.Rows) error { return rows.Scan(&value) })
+	err := db.Query(ctx, `SELECT value FROM memos WHERE kind = ? AND key = ?`, []any{kind, key}, func(rows *sql.Rows) error { return rows.Scan(&value) })
 	if err != nil {
 		return nil, fmt.Errorf("recall %s %s: %w", kind, key, err)
 	}
@@ -57,7 +58,7 @@ func (db *DB) Recall(ctx context.Context, kind, key string) ([]byte, error) {
 // Memos gives everything of a kind, the oldest first.
 func (db *DB) Memos(ctx context.Context, kind string) ([]journal.Memo, error) {
 	var out []journal.Memo
-	err := db.query(ctx, `SELECT key, value FROM memos WHERE kind = ? ORDER BY at, key`, []any{kind}, func(rows *sql.Rows) error {
+	err := db.Query(ctx, `SELECT key, value FROM memos WHERE kind = ? ORDER BY at, key`, []any{kind}, func(rows *sql.Rows) error {
 		var m journal.Memo
 		err := rows.Scan(&m.Key, &m.Value)
 		out = append(out, m)
@@ -71,8 +72,8 @@ func (db *DB) Memos(ctx context.Context, kind string) ([]journal.Memo, error) {
 
 // ForgetOlder drops the memos of a kind that are older than that.
 func (db *DB) ForgetOlder(ctx context.Context, kind string, than time.Duration) error {
-	err := db.write(ctx, func(tx *transaction) error {
-		return tx.exec(`DELETE FROM memos WHERE kind = ? AND at < ?`, kind, micros(db.now().Add(-than)))
+	err := db.Write(ctx, func(tx database.Tx) error {
+		return tx.Exec(`DELETE FROM memos WHERE kind = ? AND at < ?`, kind, database.Micros(db.Now().Add(-than)))
 	})
 	if err != nil {
 		return fmt.Errorf("forget old memos of %s: %w", kind, err)
@@ -82,7 +83,7 @@ func (db *DB) ForgetOlder(ctx context.Context, kind string, than time.Duration) 
 
 // Forget drops a memo; one that is not there is no error.
 func (db *DB) Forget(ctx context.Context, kind, key string) error {
-	err := db.write(ctx, func(tx *transaction) error { return tx.exec(`DELETE FROM memos WHERE kind = ? AND key = ?`, kind, key) })
+	err := db.Write(ctx, func(tx database.Tx) error { return tx.Exec(`DELETE FROM memos WHERE kind = ? AND key = ?`, kind, key) })
 	if err != nil {
 		return fmt.Errorf("forget %s %s: %w", kind, key, err)
 	}

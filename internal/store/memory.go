@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"chorus/internal/database"
 	"chorus/internal/memory"
 )
 
@@ -38,13 +39,13 @@ func (db *DB) MemoryVersion(ctx context.Context, path string, n int64) (memory.V
 // number already.
 func (db *DB) AddMemoryVersion(ctx context.Context, v memory.Version) (bool, error) {
 	var added int64
-	err := db.write(ctx, func(tx *transaction) (err error) {
-		added, err = tx.change(`INSERT INTO memory_versions (`+memoryColumns+`, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-			v.Path, v.N, v.Digest, v.Lines.String(), v.Who, string(v.Thread), v.Call, v.How, v.Owner, micros(v.At), v.Text)
+	err := db.Write(ctx, func(tx database.Tx) (err error) {
+		added, err = tx.Change(`INSERT INTO memory_versions (`+memoryColumns+`, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			v.Path, v.N, v.Digest, v.Lines.String(), v.Who, string(v.Thread), v.Call, v.How, v.Owner, database.Micros(v.At), v.Text)
 		if err != nil || added == 0 {
 			return err
 		}
-		return tx.exec(`DELETE FROM memory_writes WHERE path = ? AND digest = ?`, v.Path, v.Digest)
+		return tx.Exec(`DELETE FROM memory_writes WHERE path = ? AND digest = ?`, v.Path, v.Digest)
 	})
 	if err != nil {
 		return false, fmt.Errorf("keep version %d of %s: %w", v.N, v.Path, err)
@@ -54,14 +55,14 @@ func (db *DB) AddMemoryVersion(ctx context.Context, v memory.Version) (bool, err
 
 // PlanMemoryWrite announces that a text is about to be written.
 func (db *DB) PlanMemoryWrite(ctx context.Context, v memory.Version) error {
-	err := db.write(ctx, func(tx *transaction) error {
-		if err := tx.exec(`DELETE FROM memory_writes WHERE at < ?`, micros(v.At.Add(-plannedFor))); err != nil {
+	err := db.Write(ctx, func(tx database.Tx) error {
+		if err := tx.Exec(`DELETE FROM memory_writes WHERE at < ?`, database.Micros(v.At.Add(-plannedFor))); err != nil {
 			return err
 		}
-		return tx.exec(`INSERT INTO memory_writes (path, digest, lines, who, thread_id, call, how, owner, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+		return tx.Exec(`INSERT INTO memory_writes (path, digest, lines, who, thread_id, call, how, owner, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (path, digest) DO UPDATE SET lines = excluded.lines, who = excluded.who, thread_id = excluded.thread_id, call = excluded.call, how = excluded.how,
 			owner = excluded.owner, at = excluded.at`,
-			v.Path, v.Digest, v.Lines.String(), v.Who, string(v.Thread), v.Call, v.How, v.Owner, micros(v.At))
+			v.Path, v.Digest, v.Lines.String(), v.Who, string(v.Thread), v.Call, v.How, v.Owner, database.Micros(v.At))
 	})
 	if err != nil {
 		return fmt.Errorf("announce a write to %s: %w", v.Path, err)
@@ -80,7 +81,7 @@ func (db *DB) PlannedMemoryWrite(ctx context.Context, path, digest string) (memo
 
 // MemoryPaths are the files that have versions.
 func (db *DB) MemoryPaths(ctx context.Context) (out []string, err error) {
-	if out, err = listOf[string](ctx, db, `SELECT DISTINCT path FROM memory_versions ORDER BY path`); err != nil {
+	if out, err = database.List[string](ctx, db.DB, `SELECT DISTINCT path FROM memory_versions ORDER BY path`); err != nil {
 		return nil, fmt.Errorf("memory files: %w", err)
 	}
 	return out, nil
@@ -88,11 +89,11 @@ func (db *DB) MemoryPaths(ctx context.Context) (out []string, err error) {
 
 // ForgetMemory removes all that is kept of a file.
 func (db *DB) ForgetMemory(ctx context.Context, path string) error {
-	err := db.write(ctx, func(tx *transaction) error {
-		if err := tx.exec(`DELETE FROM memory_writes WHERE path = ?`, path); err != nil {
+	err := db.Write(ctx, func(tx database.Tx) error {
+		if err := tx.Exec(`DELETE FROM memory_writes WHERE path = ?`, path); err != nil {
 			return err
 		}
-		return tx.exec(`DELETE FROM memory_versions WHERE path = ?`, path)
+		return tx.Exec(`DELETE FROM memory_versions WHERE path = ?`, path)
 	})
 	if err != nil {
 		return fmt.Errorf("forget %s: %w", path, err)
@@ -102,7 +103,7 @@ func (db *DB) ForgetMemory(ctx context.Context, path string) error {
 
 func (db *DB) memoryVersions(ctx context.Context, query string, args ...any) ([]memory.Version, error) {
 	var out []memory.Version
-	err := db.query(ctx, query, args, func(rows *sql.Rows) error {
+	err := db.Query(ctx, query, args, func(rows *sql.Rows) error {
 		var v memory.Version
 		var lines string
 		var at int64
@@ -110,7 +111,7 @@ func (db *DB) memoryVersions(ctx context.Context, query string, args ...any) ([]
 		if err != nil {
 			return err
 		}
-		v.At = instant(at)
+		v.At = database.Time(at)
 		if v.Lines, err = memory.ParseSpans(lines); err != nil {
 			return fmt.Errorf("version %d of %s: %w", v.N, v.Path, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/ledger"
 )
 
@@ -32,29 +33,29 @@ const (
 
 // writeMoney reserves or settles one call. A new reservation means that earlier
 // attempts of the run are over, whatever became of them, and it must keep to its ceilings.
-func writeMoney(tx *transaction, thread chat.ThreadID, e ledger.Entry, under *ledger.Ceilings, now int64) error {
+func writeMoney(tx database.Tx, thread chat.ThreadID, e ledger.Entry, under *ledger.Ceilings, now int64) error {
 	if e.Run == "" {
 		return fmt.Errorf("ledger entry without a run")
 	}
 	if e.Thread == "" {
 		e.Thread = thread
 	}
-	payer, err := AsJSON(e.Payer)
+	payer, err := database.AsJSON(e.Payer)
 	if err != nil {
 		return err
 	}
 	args := []any{e.Run, e.Step, e.Attempt, string(e.Thread), e.Agent, e.Payer.String(), payer, e.Model, e.Reserved, now, e.Root}
 	if e.How != ledger.Open {
-		return tx.exec(settle, append(args, e.Settled, string(e.How),
+		return tx.Exec(settle, append(args, e.Settled, string(e.How),
 			e.Usage.Input, e.Usage.Output, e.Usage.CacheRead, e.Usage.CacheWrite, now)...)
 	}
-	n, err := tx.change(reserve, args...)
+	n, err := tx.Change(reserve, args...)
 	if err != nil || n == 0 {
 		return err
 	}
 	// The first attempt of a further step: the step before it was answered, and so settled.
 	if e.Attempt > 1 || e.Step <= 1 {
-		if err := tx.exec(assumeOthers, now, e.Run, e.Step, e.Attempt); err != nil {
+		if err := tx.Exec(assumeOthers, now, e.Run, e.Step, e.Attempt); err != nil {
 			return err
 		}
 	}
@@ -64,7 +65,7 @@ func writeMoney(tx *transaction, thread chat.ThreadID, e ledger.Entry, under *le
 // LedgerEntries lists a run's model calls in order.
 func (db *DB) LedgerEntries(ctx context.Context, run string) ([]ledger.Entry, error) {
 	var out []ledger.Entry
-	err := db.query(ctx, `SELECT run_id, step, attempt, thread_id, agent, payer_body, model, reserved, settled, how,
+	err := db.Query(ctx, `SELECT run_id, step, attempt, thread_id, agent, payer_body, model, reserved, settled, how,
 			tok_in, tok_out, tok_read, tok_write FROM ledger WHERE run_id = ? ORDER BY step, attempt`,
 		[]any{run}, func(rows *sql.Rows) error {
 			var e ledger.Entry
@@ -130,7 +131,7 @@ func (db *DB) Spend(ctx context.Context, f SpendFilter) ([]Sum, error) {
 	from, args := spendSource(db.says, f)
 	query := `SELECT ` + key + `, sum(calls), sum(settled), sum(open), sum(tok_in), sum(tok_out), sum(tok_read), sum(tok_write) FROM (` + from + `) AS calls`
 	var out []Sum
-	err := db.query(ctx, query+` GROUP BY 1 ORDER BY 3 DESC, 1`, args, func(rows *sql.Rows) error {
+	err := db.Query(ctx, query+` GROUP BY 1 ORDER BY 3 DESC, 1`, args, func(rows *sql.Rows) error {
 		var s Sum
 		err := rows.Scan(&s.Key, &s.Calls, &s.Settled, &s.Open, &s.Usage.Input, &s.Usage.Output, &s.Usage.CacheRead, &s.Usage.CacheWrite)
 		out = append(out, s)

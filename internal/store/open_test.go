@@ -14,8 +14,11 @@ import (
 	"syscall"
 	"testing"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
+	"chorus/internal/store/blobs"
 )
 
 func open(t *testing.T, path string) *DB {
@@ -41,10 +44,15 @@ func say(t *testing.T, db *DB, text string) {
 	}
 }
 
+func auditLine(n int) approval.Audit {
+	return approval.Audit{Agent: "main", Thread: "cli:home:one@main", Principal: chat.Principal{Kind: chat.LocalUser, ID: "ada", Name: "Ada"},
+		Action: fmt.Sprintf("shell echo %d", n), Decision: "allow"}
+}
+
 // script runs SQL on a file beside the store.
 func script(t *testing.T, path, text string) {
 	t.Helper()
-	db, err := sql.Open(driverName, path)
+	db, err := database.OpenFile(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,36 +95,36 @@ func TestProblemsWithTheFile(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "chorus.db")
 			overwrite(t, path, bytes.Repeat([]byte("not a database "), 1000))
 			return path
-		}, ErrForeign, "move it away"},
+		}, database.ErrForeign, "move it away"},
 		"somebody else's": {func(t *testing.T) string {
 			path := filepath.Join(t.TempDir(), "chorus.db")
 			script(t, path, `CREATE TABLE recipes (name TEXT)`)
 			return path
-		}, ErrForeign, "not a Chorus database"},
+		}, database.ErrForeign, "not a Chorus database"},
 		"newer": {func(t *testing.T) string {
 			path := closed(t)
 			script(t, path, `PRAGMA user_version = 999`)
 			return path
-		}, ErrNewer, "upgrade chorus"},
+		}, database.ErrNewer, "upgrade chorus"},
 		"cut": {func(t *testing.T) string {
 			path := closed(t)
 			if err := os.Truncate(path, 10_000); err != nil {
 				t.Fatal(err)
 			}
 			return path
-		}, ErrDamaged, "chorus restore"},
+		}, database.ErrDamaged, "chorus restore"},
 		"a folder in its place": {func(t *testing.T) string {
 			path := filepath.Join(t.TempDir(), "chorus.db")
 			if err := os.MkdirAll(path, 0o700); err != nil {
 				t.Fatal(err)
 			}
 			return path
-		}, ErrDenied, "permissions"},
+		}, database.ErrDenied, "permissions"},
 		"a file in the folder's place": {func(t *testing.T) string {
 			path := filepath.Join(t.TempDir(), "home")
 			overwrite(t, path, nil)
 			return filepath.Join(path, "chorus.db")
-		}, ErrDenied, "another CHORUS_HOME"},
+		}, database.ErrDenied, "another CHORUS_HOME"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -151,10 +159,10 @@ func TestReadOnlyFolder(t *testing.T) {
 	if db, err := Open(t.Context(), Options{Path: path}); err == nil {
 		defer db.Close()
 		_, err = db.Commit(t.Context(), journal.Commit{Thread: "cli:home:one@main", Events: []chat.Event{{Body: chat.Received{}}}})
-		if !errors.Is(err, ErrDenied) {
+		if !errors.Is(err, database.ErrDenied) {
 			t.Fatalf("writing: %v", err)
 		}
-	} else if !errors.Is(err, ErrDenied) {
+	} else if !errors.Is(err, database.ErrDenied) {
 		t.Fatalf("opening: %v", err)
 	}
 }
@@ -166,18 +174,18 @@ func TestProblemSentences(t *testing.T) {
 		want error
 		says string
 	}{
-		{&os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, ErrFull, "the disk is full"},
-		{&os.PathError{Op: "open", Path: "x", Err: syscall.EACCES}, ErrDenied, "permissions"},
-		{&Problem{What: ErrBusy, Path: "x"}, ErrBusy, "another process"},
-		{&Problem{What: ErrClosed, Path: "x"}, ErrClosed, "closed"},
+		{&os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, database.ErrFull, "the disk is full"},
+		{&os.PathError{Op: "open", Path: "x", Err: syscall.EACCES}, database.ErrDenied, "permissions"},
+		{&database.Problem{What: database.ErrBusy, Path: "x"}, database.ErrBusy, "another process"},
+		{&database.Problem{What: database.ErrClosed, Path: "x"}, database.ErrClosed, "closed"},
 	} {
-		got := explain("/home/chorus.db", c.err)
+		got := database.Explain("/home/chorus.db", c.err)
 		if !errors.Is(got, c.want) || !errors.Is(got, c.err) || !strings.Contains(got.Error(), c.says) {
 			t.Errorf("%v became %v", c.err, got)
 		}
 	}
 	plain := errors.New("anything else")
-	if explain("x", plain) != plain || explain("x", nil) != nil {
+	if database.Explain("x", plain) != plain || database.Explain("x", nil) != nil {
 		t.Error("an error that is not the file's was changed")
 	}
 }
@@ -187,13 +195,13 @@ func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	db := open(t, filepath.Join(t.TempDir(), "chorus.db"))
 	say(t, db, "before")
-	err := db.do(t.Context(), &job{plain: true, work: func(tx *transaction) error { return tx.exec(`PRAGMA max_page_count = 1`) }})
+	err := db.Plainly(t.Context(), func(tx database.Tx) error { return tx.Exec(`PRAGMA max_page_count = 1`) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	big := journal.Commit{Thread: "cli:home:one@main", Events: []chat.Event{
 		{Body: chat.Received{Blocks: chat.TextBlocks(strings.Repeat("x", 500_000))}}}}
-	if _, err := db.Commit(t.Context(), big); !errors.Is(err, ErrFull) {
+	if _, err := db.Commit(t.Context(), big); !errors.Is(err, database.ErrFull) {
 		t.Fatalf("got %v", err)
 	}
 	// In a group it takes nobody with it.
@@ -206,11 +214,11 @@ func TestDiskFull(t *testing.T) {
 			c.Events = []chat.Event{{Body: chat.Refused{Seq: 1}}}
 		}
 		wg.Go(func() { _, errs[i] = db.Commit(context.Background(), c) })
-		await(func() bool { return len(db.w.queue) == i+1 })
+		await(func() bool { return db.Queued() == i+1 })
 	}
 	release()
 	wg.Wait()
-	if errs[0] != nil || !errors.Is(errs[1], ErrFull) || errs[2] != nil {
+	if errs[0] != nil || !errors.Is(errs[1], database.ErrFull) || errs[2] != nil {
 		t.Fatalf("errors %v", errs)
 	}
 	events, err := db.Events(t.Context(), "cli:home:one@main", 0, 0)
@@ -260,7 +268,7 @@ func TestDamageInside(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Inspect(t.Context(), path, ""); !errors.Is(err, ErrDamaged) {
+	if _, err := Inspect(t.Context(), path, ""); !errors.Is(err, database.ErrDamaged) {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -273,7 +281,7 @@ func TestOnlyTheOwnerMayRead(t *testing.T) {
 	if _, err := db.IndexNew(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.PutBlob(t.Context(), make([]byte, maxInline+1)); err != nil {
+	if _, err := db.PutBlob(t.Context(), make([]byte, blobs.MaxInline+1)); err != nil {
 		t.Fatal(err)
 	}
 	err := filepath.WalkDir(filepath.Dir(dir), func(path string, d os.DirEntry, err error) error {
@@ -304,7 +312,7 @@ func TestOptions(t *testing.T) {
 	}
 	defer db.Close()
 	var sync int
-	err = db.do(t.Context(), &job{plain: true, work: func(tx *transaction) error { return tx.row(`PRAGMA synchronous`, nil, &sync) }})
+	err = db.Plainly(t.Context(), func(tx database.Tx) error { return tx.Row(`PRAGMA synchronous`, nil, &sync) })
 	if err != nil || sync != 2 {
 		t.Fatalf("synchronous is %d, %v", sync, err)
 	}
@@ -325,7 +333,7 @@ func TestQueriesUseTheirIndexes(t *testing.T) {
 		`SELECT id FROM approvals WHERE state = 'pending' AND deadline <= 5`:                                                                         "approvals_pending",
 	} {
 		var plan string
-		err := db.query(t.Context(), `EXPLAIN QUERY PLAN `+query, nil, func(rows *sql.Rows) error {
+		err := db.Query(t.Context(), `EXPLAIN QUERY PLAN `+query, nil, func(rows *sql.Rows) error {
 			var a, b, c int
 			var line string
 			err := rows.Scan(&a, &b, &c, &line)
@@ -344,23 +352,23 @@ func TestQueriesUseTheirIndexes(t *testing.T) {
 func TestMigrate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "home", "chorus.db")
-	all, err := migrations()
+	all, err := database.Migrations(migrationsFor("sqlite"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if all[len(all)-1].Version != schemaVersion {
 		t.Fatalf("the newest migration is %d, schemaVersion %d", all[len(all)-1].Version, schemaVersion)
 	}
-	up := MigrateReport{From: 0, To: schemaVersion, Steps: all}
-	do := func(o MigrateOptions, want MigrateReport) {
+	up := database.MigrateReport{From: 0, To: schemaVersion, Steps: all}
+	do := func(o database.MigrateOptions, want database.MigrateReport) {
 		t.Helper()
 		got, err := Migrate(t.Context(), path, o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if o.Down > 0 && !o.DryRun {
-			if version, err := currentVersion(t.Context(), got.Copy); err != nil || version != got.From {
-				t.Fatalf("the copy %q has version %d: %v", got.Copy, version, err)
+			if copied, err := Inspect(t.Context(), got.Copy, ""); err != nil || copied.Version != got.From {
+				t.Fatalf("the copy %q has version %d: %v", got.Copy, copied.Version, err)
 			}
 			got.Copy = ""
 		}
@@ -368,17 +376,17 @@ func TestMigrate(t *testing.T) {
 			t.Fatalf("%+v: got %+v, want %+v", o, got, want)
 		}
 	}
-	do(MigrateOptions{DryRun: true}, up)
+	do(database.MigrateOptions{DryRun: true}, up)
 	if _, err := os.Stat(filepath.Dir(path)); !errors.Is(err, os.ErrNotExist) {
 		t.Fatal("a dry run made something")
 	}
-	do(MigrateOptions{}, up)
-	do(MigrateOptions{}, MigrateReport{From: schemaVersion, To: schemaVersion})
+	do(database.MigrateOptions{}, up)
+	do(database.MigrateOptions{}, database.MigrateReport{From: schemaVersion, To: schemaVersion})
 	last := all[len(all)-1]
-	down := MigrateReport{From: schemaVersion, To: schemaVersion - 1, Steps: []Migration{last}, Down: true}
-	do(MigrateOptions{Down: 1, DryRun: true}, down)
-	do(MigrateOptions{Down: 1}, down)
-	do(MigrateOptions{DryRun: true}, MigrateReport{From: schemaVersion - 1, To: schemaVersion, Steps: []Migration{last}})
+	down := database.MigrateReport{From: schemaVersion, To: schemaVersion - 1, Steps: []database.Migration{last}, Down: true}
+	do(database.MigrateOptions{Down: 1, DryRun: true}, down)
+	do(database.MigrateOptions{Down: 1}, down)
+	do(database.MigrateOptions{DryRun: true}, database.MigrateReport{From: schemaVersion - 1, To: schemaVersion, Steps: []database.Migration{last}})
 	say(t, open(t, path), "migrated by opening")
 }
 
@@ -412,11 +420,11 @@ func TestBusy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "chorus.db")
 	db := open(t, path)
 	say(t, db, "before")
-	err := db.do(t.Context(), &job{plain: true, work: func(tx *transaction) error { return tx.exec(`PRAGMA busy_timeout = 20`) }})
+	err := db.Plainly(t.Context(), func(tx database.Tx) error { return tx.Exec(`PRAGMA busy_timeout = 20`) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := sql.Open(driverName, dsn(path, nil, "_txlock=immediate"))
+	other, err := database.OpenFile(path, nil, "_txlock=immediate")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -426,7 +434,7 @@ func TestBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = db.Commit(t.Context(), journal.Commit{Thread: "cli:home:one@main", Events: []chat.Event{{Body: chat.Received{}}}})
-	if !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "another process") {
+	if !errors.Is(err, database.ErrBusy) || !strings.Contains(err.Error(), "another process") {
 		t.Fatalf("got %v", err)
 	}
 	if _, err := db.Thread(t.Context(), "cli:home:one@main"); err != nil {

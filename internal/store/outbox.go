@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"chorus/internal/database"
 	"chorus/internal/journal"
 )
 
@@ -26,7 +27,7 @@ func laneArgs(l journal.Lane, more ...any) []any {
 func (db *DB) SetDesired(ctx context.Context, list ...journal.Desired) error {
 	err := checkDesired(list)
 	if err == nil {
-		err = db.write(ctx, func(tx *transaction) error { return db.writeDesired(tx, list) })
+		err = db.Write(ctx, func(tx database.Tx) error { return db.writeDesired(tx, list) })
 	}
 	if err != nil {
 		return fmt.Errorf("write to the outbox: %w", err)
@@ -42,7 +43,7 @@ func (db *DB) Plan(ctx context.Context, p journal.Plan) error {
 		err = fmt.Errorf("a reader never moves back, from %d to %d", p.From, p.UpTo)
 	}
 	if err == nil {
-		err = db.write(ctx, func(tx *transaction) error { return db.plan(tx, p) })
+		err = db.Write(ctx, func(tx database.Tx) error { return db.plan(tx, p) })
 	}
 	if err != nil {
 		return fmt.Errorf("plan of reader %s in thread %s: %w", p.Reader, p.Thread, err)
@@ -50,9 +51,9 @@ func (db *DB) Plan(ctx context.Context, p journal.Plan) error {
 	return nil
 }
 
-func (db *DB) plan(tx *transaction, p journal.Plan) error {
+func (db *DB) plan(tx database.Tx, p journal.Plan) error {
 	var next, at int64
-	err := tx.row(`SELECT t.next_seq, coalesce(r.seq, 0) FROM threads t
+	err := tx.Row(`SELECT t.next_seq, coalesce(r.seq, 0) FROM threads t
 		LEFT JOIN readers r ON r.thread_id = t.id AND r.reader = ? WHERE t.id = ?`, []any{p.Reader, string(p.Thread)}, &next, &at)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -64,7 +65,7 @@ func (db *DB) plan(tx *transaction, p journal.Plan) error {
 	case p.UpTo >= next:
 		return fmt.Errorf("there is no event %d", p.UpTo)
 	}
-	n, err := tx.change(`INSERT INTO readers (reader, thread_id, seq) VALUES (?, ?, ?)
+	n, err := tx.Change(`INSERT INTO readers (reader, thread_id, seq) VALUES (?, ?, ?)
 		ON CONFLICT (reader, thread_id) DO UPDATE SET seq = excluded.seq WHERE readers.seq = ?`, p.Reader, string(p.Thread), p.UpTo, p.From)
 	switch {
 	case err != nil:
@@ -93,7 +94,7 @@ func checkDesired(list []journal.Desired) error {
 	return nil
 }
 
-func (db *DB) writeDesired(tx *transaction, list []journal.Desired) error {
+func (db *DB) writeDesired(tx database.Tx, list []journal.Desired) error {
 	for _, d := range list {
 		if d.Thing == "" {
 			d.Thing = journal.Message
@@ -109,27 +110,27 @@ func (db *DB) writeDesired(tx *transaction, list []journal.Desired) error {
 // sent, had failed or had been given up. The body of what should not be there does not
 // count as a change; it is kept, because taking a reaction off needs it. The last word does
 // count, even if it says the same: previews may have been shown in between.
-func (db *DB) writeOne(tx *transaction, d journal.Desired) error {
-	now := micros(db.now())
-	n, err := tx.change(`UPDATE outbox SET event = ?, final = ?, gone = ?, body = CASE WHEN ? = '' THEN body ELSE ? END, part = ?, want = want + 1, changed = ?,
+func (db *DB) writeOne(tx database.Tx, d journal.Desired) error {
+	now := database.Micros(db.Now())
+	n, err := tx.Change(`UPDATE outbox SET event = ?, final = ?, gone = ?, body = CASE WHEN ? = '' THEN body ELSE ? END, part = ?, want = want + 1, changed = ?,
 			state = CASE WHEN state = 'sending' THEN state ELSE 'planned' END,
 			attempts = CASE WHEN state = 'failed' THEN 0 ELSE attempts END,
 			not_before = CASE WHEN state = 'failed' THEN NULL ELSE not_before END,
 			alone = CASE WHEN state = 'failed' OR message_id <> '' THEN NULL ELSE alone END, why = '', error = ''
 		WHERE `+ofKey+` AND event <= ? AND (gone <> ? OR (body <> ? AND gone = 0) OR (final < ? AND (have > 0 OR tried > 0)))`,
-		append([]any{d.Seq, flag(d.Final), flag(d.Gone), string(d.Body), string(d.Body), d.Part, now}, laneArgs(d.Lane, d.Key, d.Seq, flag(d.Gone), string(d.Body), flag(d.Final))...)...)
+		append([]any{d.Seq, database.Flag(d.Final), database.Flag(d.Gone), string(d.Body), string(d.Body), d.Part, now}, laneArgs(d.Lane, d.Key, d.Seq, database.Flag(d.Gone), string(d.Body), database.Flag(d.Final))...)...)
 	if err != nil || n > 0 {
 		return err
 	}
 	// The same, an older one, or the first.
-	n, err = tx.change(`UPDATE outbox SET event = CASE WHEN event < ? THEN ? ELSE event END,
+	n, err = tx.Change(`UPDATE outbox SET event = CASE WHEN event < ? THEN ? ELSE event END,
 		final = CASE WHEN event <= ? AND ? = 1 THEN 1 ELSE final END WHERE `+ofKey,
-		append([]any{d.Seq, d.Seq, d.Seq, flag(d.Final)}, laneArgs(d.Lane, d.Key)...)...)
+		append([]any{d.Seq, d.Seq, d.Seq, database.Flag(d.Final)}, laneArgs(d.Lane, d.Key)...)...)
 	if err != nil || n > 0 {
 		return err
 	}
 	var place int64
-	err = tx.row(`INSERT INTO lanes (platform, bot, channel, next_seq) VALUES (?, ?, ?, 2)
+	err = tx.Row(`INSERT INTO lanes (platform, bot, channel, next_seq) VALUES (?, ?, ?, 2)
 		ON CONFLICT (platform, bot, channel) DO UPDATE SET next_seq = lanes.next_seq + 1 RETURNING next_seq - 1`, laneArgs(d.Lane), &place)
 	if err != nil {
 		return err
@@ -138,20 +139,13 @@ func (db *DB) writeOne(tx *transaction, d journal.Desired) error {
 	if d.Gone && (d.Thing == journal.Reaction || d.Target == "") {
 		state = journal.Superseded // nothing is to be done, and what an older one asks for never will be
 	}
-	n, err = tx.change(`INSERT INTO outbox (platform, bot, channel, seq, key, thread_id, event, part, team, thing, target, target_key,
+	n, err = tx.Change(`INSERT INTO outbox (platform, bot, channel, seq, key, thread_id, event, part, team, thing, target, target_key,
 		nonce, final, gone, created, changed, body, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (platform, bot, channel, key) DO NOTHING`,
 		laneArgs(d.Lane, place, d.Key, string(d.Thread), d.Seq, d.Part, d.Group, string(d.Thing), d.Target, d.TargetKey,
-			d.Lane.Nonce(d.Key), flag(d.Final), flag(d.Gone), now, now, string(d.Body), string(state))...)
+			d.Lane.Nonce(d.Key), database.Flag(d.Final), database.Flag(d.Gone), now, now, string(d.Body), string(state))...)
 	if err == nil && n == 0 { // another node was faster, just now: it is a change of that one
 		return db.writeOne(tx, d)
 	}
 	return err
-}
-
-func flag(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
 }

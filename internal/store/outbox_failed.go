@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"time"
 
+	"chorus/internal/database"
 	"chorus/internal/journal"
 )
 
 // FailedSince are the things of a bot that were given up since a moment, in the order in which
 // they were asked for: whoever was to be told of them may not have been.
 func (db *DB) FailedSince(ctx context.Context, platform, bot string, since time.Time) ([]journal.Outgoing, error) {
-	out, err := db.outgoing(ctx, `platform = ? AND bot = ? AND state = 'failed' AND changed >= ? ORDER BY channel, seq`, []any{platform, bot, micros(since)})
+	out, err := db.outgoing(ctx, `platform = ? AND bot = ? AND state = 'failed' AND changed >= ? ORDER BY channel, seq`, []any{platform, bot, database.Micros(since)})
 	if err != nil {
 		return nil, fmt.Errorf("what %s:%s has given up: %w", platform, bot, err)
 	}

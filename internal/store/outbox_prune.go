@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"chorus/internal/database"
 	"chorus/internal/journal"
 )
 
@@ -16,11 +17,11 @@ const maxPruned = 500
 // message belongs is kept elsewhere and stays. It gives how many rows have gone.
 func (db *DB) PruneOutbox(ctx context.Context, platform, bot, reader string, before time.Time) (int64, error) {
 	var n int64
-	err := db.write(ctx, func(tx *transaction) (err error) {
-		n, err = tx.change(`DELETE FROM outbox WHERE (platform, bot, channel, key) IN (
+	err := db.Write(ctx, func(tx database.Tx) (err error) {
+		n, err = tx.Change(`DELETE FROM outbox WHERE (platform, bot, channel, key) IN (
 			SELECT o.platform, o.bot, o.channel, o.key FROM outbox o JOIN readers r ON r.reader = ? AND r.thread_id = o.thread_id AND r.seq >= o.event
 			WHERE o.platform = ? AND o.bot = ? AND o.final = 1 AND o.changed < ? AND o.state IN (?, ?, ?) LIMIT ?+0)`,
-			reader, platform, bot, micros(before), string(journal.Sent), string(journal.Superseded), string(journal.Failed), maxPruned)
+			reader, platform, bot, database.Micros(before), string(journal.Sent), string(journal.Superseded), string(journal.Failed), maxPruned)
 		return err
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 	"chorus/internal/owner"
 )
@@ -17,7 +18,7 @@ const isOpen = `(state = 'planned' OR state = 'sending')`
 // OpenLanes lists the lanes of a bot that have something to do.
 func (db *DB) OpenLanes(ctx context.Context, platform, bot string) ([]journal.Lane, error) {
 	var out []journal.Lane
-	err := db.query(ctx, `SELECT DISTINCT channel FROM outbox WHERE platform = ? AND bot = ? AND `+isOpen+` ORDER BY channel`,
+	err := db.Query(ctx, `SELECT DISTINCT channel FROM outbox WHERE platform = ? AND bot = ? AND `+isOpen+` ORDER BY channel`,
 		[]any{platform, bot}, func(rows *sql.Rows) error {
 			l := journal.Lane{Platform: platform, Bot: bot}
 			err := rows.Scan(&l.Channel)
@@ -32,7 +33,7 @@ func (db *DB) OpenLanes(ctx context.Context, platform, bot string) ([]journal.La
 
 // OpenRows lists what a lane has to do, in order.
 func (db *DB) OpenRows(ctx context.Context, lane journal.Lane, limit int) ([]journal.Outgoing, error) {
-	out, err := db.outgoing(ctx, ofLane+` AND `+isOpen+` ORDER BY seq LIMIT ?+0`, laneArgs(lane, orDefault(limit, 100)))
+	out, err := db.outgoing(ctx, ofLane+` AND `+isOpen+` ORDER BY seq LIMIT ?+0`, laneArgs(lane, database.Limit(limit, 100)))
 	if err != nil {
 		return nil, fmt.Errorf("open rows of lane %s: %w", lane, err)
 	}
@@ -62,19 +63,17 @@ type OutFilter struct {
 // OutgoingFor lists rows for people and for whoever must say what could not be said; the
 // last changed first.
 func (db *DB) OutgoingFor(ctx context.Context, f OutFilter) ([]journal.Outgoing, error) {
-	var where filter
-	where.equal("platform", f.Platform)
-	where.equal("bot", f.Bot)
-	where.equal("channel", f.Channel)
-	where.equal("thread_id", string(f.Thread))
+	var where database.Where
+	where.Add("1 = 1") // there is always a condition
+	where.Equal("platform", f.Platform)
+	where.Equal("bot", f.Bot)
+	where.Equal("channel", f.Channel)
+	where.Equal("thread_id", string(f.Thread))
 	if f.State != "" { // spelled out, so that the index of failures is found
-		where.add("state = '" + string(f.State) + "'")
+		where.Add("state = '" + string(f.State) + "'")
 	}
-	if len(where.terms) == 0 {
-		where.add("1 = 1")
-	}
-	rest, args := where.on("")
-	out, err := db.outgoing(ctx, rest[len(" WHERE "):]+` ORDER BY changed DESC, seq DESC LIMIT ?+0`, append(args, orDefault(f.Limit, 100)))
+	rest, args := where.On("")
+	out, err := db.outgoing(ctx, rest[len(" WHERE "):]+` ORDER BY changed DESC, seq DESC LIMIT ?+0`, append(args, database.Limit(f.Limit, 100)))
 	if err != nil {
 		return nil, fmt.Errorf("list the outbox: %w", err)
 	}
@@ -83,7 +82,7 @@ func (db *DB) OutgoingFor(ctx context.Context, f OutFilter) ([]journal.Outgoing,
 
 func (db *DB) outgoing(ctx context.Context, where string, args []any) ([]journal.Outgoing, error) {
 	var out []journal.Outgoing
-	err := db.query(ctx, `SELECT `+outColumns+` FROM outbox WHERE `+where, args, func(rows *sql.Rows) error {
+	err := db.Query(ctx, `SELECT `+outColumns+` FROM outbox WHERE `+where, args, func(rows *sql.Rows) error {
 		o, err := scanOutgoing(rows)
 		out = append(out, o)
 		return err
@@ -91,7 +90,7 @@ func (db *DB) outgoing(ctx context.Context, where string, args []any) ([]journal
 	return out, err
 }
 
-func scanOutgoing(row scanner) (o journal.Outgoing, err error) {
+func scanOutgoing(row database.Scanner) (o journal.Outgoing, err error) {
 	var triedAt, notBefore, alone sql.NullInt64
 	var created, changed int64
 	var body, tried string
@@ -99,13 +98,13 @@ func scanOutgoing(row scanner) (o journal.Outgoing, err error) {
 		&o.Target, &o.TargetKey, &o.Nonce, &o.Final, &o.Gone, &o.Want, &o.Have, &o.ID, &o.Tried, &triedAt, &tried, &o.State,
 		&o.Attempts, &notBefore, &alone, &o.Why, &o.Error, &created, &changed, &body)
 	if triedAt.Valid {
-		o.TriedAt = instant(triedAt.Int64)
+		o.TriedAt = database.Time(triedAt.Int64)
 	}
 	if notBefore.Valid {
-		o.NotBefore = instant(notBefore.Int64)
+		o.NotBefore = database.Time(notBefore.Int64)
 	}
 	if alone.Valid {
-		o.Alone = instant(alone.Int64)
+		o.Alone = database.Time(alone.Int64)
 	}
 	if body != "" {
 		o.Body = json.RawMessage(body)
@@ -113,7 +112,7 @@ func scanOutgoing(row scanner) (o journal.Outgoing, err error) {
 	if tried != "" {
 		o.TriedBody = json.RawMessage(tried)
 	}
-	o.Created, o.Changed = instant(created), instant(changed)
+	o.Created, o.Changed = database.Time(created), database.Time(changed)
 	return o, err
 }
 
@@ -124,18 +123,18 @@ func scanOutgoing(row scanner) (o journal.Outgoing, err error) {
 // makes the same, and what is wanted meanwhile becomes an edit.
 func (db *DB) BeginSend(ctx context.Context, seen journal.Outgoing) (journal.Outgoing, error) {
 	var out journal.Outgoing
-	err := db.write(ctx, func(tx *transaction) error {
+	err := db.Write(ctx, func(tx database.Tx) error {
 		err := db.owned(tx, owner.Bot(seen.Lane.Platform, seen.Lane.Bot))
 		if err != nil {
 			return err
 		}
-		now := micros(db.now())
+		now := database.Micros(db.Now())
 		freeze := `tried = want, tried_body = body, tried_at = ?`
 		if seen.State == journal.Sending && seen.Tried > 0 && seen.Thing == journal.Message && !seen.Made() {
 			freeze = `tried_at = coalesce(tried_at, ?)` // the first try may have been the one that was heard
 		}
-		out, err = scanOutgoing(tx.one(`UPDATE outbox SET state = 'sending', attempts = attempts + 1, changed = ?, `+freeze+`
-			WHERE `+ofKey+` AND `+tx.says().noIndex+`state = ? AND attempts = ? AND want = ? AND `+isOpen+` RETURNING `+outColumns, append([]any{now, now},
+		out, err = scanOutgoing(tx.One(`UPDATE outbox SET state = 'sending', attempts = attempts + 1, changed = ?, `+freeze+`
+			WHERE `+ofKey+` AND `+sayings(tx.OnServer()).noIndex+`state = ? AND attempts = ? AND want = ? AND `+isOpen+` RETURNING `+outColumns, append([]any{now, now},
 			laneArgs(seen.Lane, seen.Key, string(seen.State), seen.Attempts, seen.Want)...)...))
 		if errors.Is(err, sql.ErrNoRows) {
 			return journal.ErrMoved
@@ -150,7 +149,7 @@ func (db *DB) BeginSend(ctx context.Context, seen journal.Outgoing) (journal.Out
 
 // EndSend writes down what a call came to. Telling it twice changes nothing.
 func (db *DB) EndSend(ctx context.Context, o journal.Outcome) error {
-	err := db.write(ctx, func(tx *transaction) error {
+	err := db.Write(ctx, func(tx database.Tx) error {
 		switch o.State {
 		case journal.Sent:
 			return db.sent(tx, o)
@@ -159,9 +158,9 @@ func (db *DB) EndSend(ctx context.Context, o journal.Outcome) error {
 			if o.State != journal.Sending {
 				tried = `0`
 			}
-			return tx.exec(`UPDATE outbox SET state = ?, not_before = ?, alone = ?, why = ?, error = ?, changed = ?, tried = `+tried+
-				` WHERE `+ofKey+` AND attempts = ? AND `+isOpen, append([]any{string(o.State), NullMicros(o.NotBefore), NullMicros(o.Alone), o.Why, o.Error,
-				micros(db.now())}, laneArgs(o.Lane, o.Key, o.Attempt)...)...)
+			return tx.Exec(`UPDATE outbox SET state = ?, not_before = ?, alone = ?, why = ?, error = ?, changed = ?, tried = `+tried+
+				` WHERE `+ofKey+` AND attempts = ? AND `+isOpen, append([]any{string(o.State), database.NullMicros(o.NotBefore), database.NullMicros(o.Alone), o.Why, o.Error,
+				database.Micros(db.Now())}, laneArgs(o.Lane, o.Key, o.Attempt)...)...)
 		case journal.Failed:
 			return db.failed(tx, o)
 		default:
@@ -175,11 +174,11 @@ func (db *DB) EndSend(ctx context.Context, o journal.Outcome) error {
 }
 
 // sent notes a success, and where a message that was made belongs.
-func (db *DB) sent(tx *transaction, o journal.Outcome) error {
-	n, err := tx.change(`UPDATE outbox SET have = ?, message_id = CASE WHEN message_id = '' THEN ? ELSE message_id END,
+func (db *DB) sent(tx database.Tx, o journal.Outcome) error {
+	n, err := tx.Change(`UPDATE outbox SET have = ?, message_id = CASE WHEN message_id = '' THEN ? ELSE message_id END,
 			state = CASE WHEN want > ? THEN 'planned' ELSE 'sent' END, attempts = 0, not_before = NULL, alone = NULL, tried = 0, tried_body = '',
 			why = '', error = '', changed = ? WHERE `+ofKey+` AND have < ?`,
-		append([]any{o.Rev, o.ID, o.Rev, micros(db.now())}, laneArgs(o.Lane, o.Key, o.Rev)...)...)
+		append([]any{o.Rev, o.ID, o.Rev, database.Micros(db.Now())}, laneArgs(o.Lane, o.Key, o.Rev)...)...)
 	if err != nil || n == 0 {
 		return err
 	}
@@ -187,9 +186,9 @@ func (db *DB) sent(tx *transaction, o journal.Outcome) error {
 }
 
 // place writes which thread a message of ours belongs to.
-func place(tx *transaction, lane journal.Lane, key string) error {
+func place(tx database.Tx, lane journal.Lane, key string) error {
 	// A message that showed how far things were and then the answer stands for the answer.
-	return tx.exec(`INSERT INTO message_places (platform, message_id, thread_id, seq, part, bot, channel, key)
+	return tx.Exec(`INSERT INTO message_places (platform, message_id, thread_id, seq, part, bot, channel, key)
 		SELECT platform, message_id, thread_id, event, part, bot, channel, key FROM outbox
 		WHERE `+ofKey+` AND thread_id <> '' AND message_id <> '' AND gone = 0
 		ON CONFLICT (platform, message_id, thread_id) DO UPDATE SET seq = excluded.seq WHERE excluded.seq > message_places.seq`, laneArgs(lane, key)...)
@@ -197,8 +196,8 @@ func place(tx *transaction, lane journal.Lane, key string) error {
 
 // PlaceMessage says which thread a message belongs to that was posted before there was one.
 func (db *DB) PlaceMessage(ctx context.Context, lane journal.Lane, key string, thread chat.ThreadID, seq int64) error {
-	err := db.write(ctx, func(tx *transaction) error {
-		if err := tx.exec(`UPDATE outbox SET thread_id = ?, event = ? WHERE `+ofKey, append([]any{string(thread), seq}, laneArgs(lane, key)...)...); err != nil {
+	err := db.Write(ctx, func(tx database.Tx) error {
+		if err := tx.Exec(`UPDATE outbox SET thread_id = ?, event = ? WHERE `+ofKey, append([]any{string(thread), seq}, laneArgs(lane, key)...)...); err != nil {
 			return err
 		}
 		return place(tx, lane, key)
@@ -210,14 +209,14 @@ func (db *DB) PlaceMessage(ctx context.Context, lane journal.Lane, key string, t
 }
 
 // failed gives a row up, and with it whatever of its group has not been made yet.
-func (db *DB) failed(tx *transaction, o journal.Outcome) error {
-	now := micros(db.now())
-	n, err := tx.change(`UPDATE outbox SET state = 'failed', not_before = NULL, tried = 0, tried_body = '', why = ?, error = ?, changed = ?
+func (db *DB) failed(tx database.Tx, o journal.Outcome) error {
+	now := database.Micros(db.Now())
+	n, err := tx.Change(`UPDATE outbox SET state = 'failed', not_before = NULL, tried = 0, tried_body = '', why = ?, error = ?, changed = ?
 		WHERE `+ofKey+` AND attempts = ? AND `+isOpen, append([]any{o.Why, o.Error, now}, laneArgs(o.Lane, o.Key, o.Attempt)...)...)
 	if err != nil || n == 0 {
 		return err
 	}
-	return tx.exec(`UPDATE outbox SET state = 'failed', not_before = NULL, why = ?, error = ?, changed = ?
+	return tx.Exec(`UPDATE outbox SET state = 'failed', not_before = NULL, why = ?, error = ?, changed = ?
 		WHERE `+ofLane+` AND state = 'planned' AND thing = 'message' AND message_id = '' AND target = ''
 		AND team <> '' AND team = (SELECT team FROM outbox WHERE `+ofKey+` AND message_id = '' AND target = '' AND thing = 'message')
 		AND seq > (SELECT seq FROM outbox WHERE `+ofKey+`)`,
@@ -228,11 +227,11 @@ func (db *DB) failed(tx *transaction, o journal.Outcome) error {
 // to the call may have been lost. It gives the lane that may go on; a message that is
 // not ours, or known already, changes nothing.
 func (db *DB) Echo(ctx context.Context, platform, bot, nonce, messageID string) (lane journal.Lane, ours bool, err error) {
-	err = db.write(ctx, func(tx *transaction) error {
+	err = db.Write(ctx, func(tx database.Tx) error {
 		lane, ours = journal.Lane{Platform: platform, Bot: bot}, false
 		var key string
 		var tried int64
-		err := tx.row(`SELECT channel, key, tried FROM outbox WHERE platform = ? AND bot = ? AND nonce = ?
+		err := tx.Row(`SELECT channel, key, tried FROM outbox WHERE platform = ? AND bot = ? AND nonce = ?
 			AND state = 'sending' AND message_id = '' AND target = '' AND thing = 'message'`, []any{platform, bot, nonce}, &lane.Channel, &key, &tried)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
@@ -253,7 +252,7 @@ func (db *DB) Echo(ctx context.Context, platform, bot, nonce, messageID string) 
 // is looked for behind it is never an older one.
 func (db *DB) LastMade(ctx context.Context, lane journal.Lane, before int64) (string, error) {
 	var id string
-	err := db.query(ctx, `SELECT message_id FROM outbox WHERE `+ofLane+` AND seq < ? AND message_id <> '' ORDER BY seq DESC LIMIT 1`,
+	err := db.Query(ctx, `SELECT message_id FROM outbox WHERE `+ofLane+` AND seq < ? AND message_id <> '' ORDER BY seq DESC LIMIT 1`,
 		laneArgs(lane, before), func(rows *sql.Rows) error { return rows.Scan(&id) })
 	if err != nil {
 		return "", fmt.Errorf("last message of lane %s: %w", lane, err)

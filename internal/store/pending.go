@@ -16,7 +16,7 @@ import (
 // LastRun is the id of the thread's newest run; ErrUnknown before the first.
 func (db *DB) LastRun(ctx context.Context, thread chat.ThreadID) (string, error) {
 	run := ""
-	err := db.query(ctx, `SELECT run_id FROM events WHERE thread_id = ? AND kind = 'run_started' ORDER BY seq DESC LIMIT 1`,
+	err := db.Query(ctx, `SELECT run_id FROM events WHERE thread_id = ? AND kind = 'run_started' ORDER BY seq DESC LIMIT 1`,
 		[]any{string(thread)}, func(rows *sql.Rows) error { return rows.Scan(&run) })
 	if err == nil && run == "" {
 		err = journal.ErrUnknown
@@ -30,7 +30,7 @@ func (db *DB) LastRun(ctx context.Context, thread chat.ThreadID) (string, error)
 // PendingPrompts lists the numbers of the prompts that no run has taken, oldest first.
 func (db *DB) PendingPrompts(ctx context.Context, thread chat.ThreadID) ([]int64, error) {
 	var out []int64
-	err := db.query(ctx, `SELECT seq FROM events WHERE thread_id = ? AND taken = 0 ORDER BY seq`,
+	err := db.Query(ctx, `SELECT seq FROM events WHERE thread_id = ? AND taken = 0 ORDER BY seq`,
 		[]any{string(thread)}, func(rows *sql.Rows) error {
 			var seq int64
 			err := rows.Scan(&seq)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 
+	"chorus/internal/database"
 	"chorus/internal/journal"
 )
 
@@ -15,7 +16,7 @@ func (db *DB) Places(ctx context.Context, platform, messageID string) ([]journal
 	if messageID == "" {
 		return nil, nil
 	}
-	err := db.query(ctx, `SELECT thread_id, seq, part, bot, channel, key, 1 FROM message_places WHERE platform = ? AND message_id = ?
+	err := db.Query(ctx, `SELECT thread_id, seq, part, bot, channel, key, 1 FROM message_places WHERE platform = ? AND message_id = ?
 		UNION ALL SELECT thread_id, seq, 0, '', '', '', 0 FROM events
 		WHERE platform = ? AND platform_id = ? AND kind = 'received' AND platform_id <> '' ORDER BY 1, 2`,
 		[]any{platform, messageID, platform, messageID}, func(rows *sql.Rows) error {
@@ -37,7 +38,7 @@ func (db *DB) Places(ctx context.Context, platform, messageID string) ([]journal
 // channel was never seen.
 func (db *DB) Cursor(ctx context.Context, lane journal.Lane) (string, error) {
 	var id string
-	err := db.query(ctx, `SELECT message_id FROM cursors WHERE `+ofLane, laneArgs(lane), func(rows *sql.Rows) error { return rows.Scan(&id) })
+	err := db.Query(ctx, `SELECT message_id FROM cursors WHERE `+ofLane, laneArgs(lane), func(rows *sql.Rows) error { return rows.Scan(&id) })
 	if err != nil {
 		return "", fmt.Errorf("cursor of lane %s: %w", lane, err)
 	}
@@ -47,7 +48,7 @@ func (db *DB) Cursor(ctx context.Context, lane journal.Lane) (string, error) {
 // Cursors gives the cursor of every channel that a bot has seen.
 func (db *DB) Cursors(ctx context.Context, platform, bot string) (map[string]string, error) {
 	out := map[string]string{}
-	err := db.query(ctx, `SELECT channel, message_id FROM cursors WHERE platform = ? AND bot = ?`, []any{platform, bot}, func(rows *sql.Rows) error {
+	err := db.Query(ctx, `SELECT channel, message_id FROM cursors WHERE platform = ? AND bot = ?`, []any{platform, bot}, func(rows *sql.Rows) error {
 		var channel, id string
 		err := rows.Scan(&channel, &id)
 		out[channel] = id
@@ -66,10 +67,10 @@ func (db *DB) MoveCursor(ctx context.Context, lane journal.Lane, from, to string
 	if to == "" {
 		return false, fmt.Errorf("move cursor of lane %s: no message given", lane)
 	}
-	err = db.write(ctx, func(tx *transaction) error {
-		n, err := tx.change(`INSERT INTO cursors (platform, bot, channel, message_id, at) VALUES (?, ?, ?, ?, ?)
+	err = db.Write(ctx, func(tx database.Tx) error {
+		n, err := tx.Change(`INSERT INTO cursors (platform, bot, channel, message_id, at) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (platform, bot, channel) DO UPDATE SET message_id = excluded.message_id, at = excluded.at WHERE cursors.message_id = ?`,
-			append(laneArgs(lane, to, micros(db.now())), from)...)
+			append(laneArgs(lane, to, database.Micros(db.Now())), from)...)
 		moved = n > 0
 		return err
 	})
@@ -82,8 +83,8 @@ func (db *DB) MoveCursor(ctx context.Context, lane journal.Lane, from, to string
 // LastArrivals gives the ids of what arrived through a bot, of one kind, the newest first:
 // ids of a platform grow with time.
 func (db *DB) LastArrivals(ctx context.Context, platform, bot, kind string, limit int) ([]string, error) {
-	out, err := listOf[string](ctx, db, `SELECT DISTINCT platform_id FROM arrivals WHERE platform = ? AND bot = ? AND kind = ? ORDER BY platform_id DESC LIMIT ?+0`,
-		platform, bot, kind, orDefault(limit, 100))
+	out, err := database.List[string](ctx, db.DB, `SELECT DISTINCT platform_id FROM arrivals WHERE platform = ? AND bot = ? AND kind = ? ORDER BY platform_id DESC LIMIT ?+0`,
+		platform, bot, kind, database.Limit(limit, 100))
 	if err != nil {
 		return nil, fmt.Errorf("what arrived last at %s:%s: %w", platform, bot, err)
 	}

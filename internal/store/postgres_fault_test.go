@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/stdlib"
-
 	"chorus/internal/approval"
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 	"chorus/internal/store/pgtest"
 )
@@ -58,26 +57,26 @@ func TestPostgresIsKilled(t *testing.T) {
 					{Platform: "test", PlatformID: id, Body: chat.Received{Blocks: chat.TextBlocks("first " + id), Prompt: true}},
 					{Platform: "test", PlatformID: id + "b", Body: chat.Received{Blocks: chat.TextBlocks("second " + id)}}},
 					Audit: []approval.Audit{{Action: id, Decision: "allow"}}})
-				var known *Problem
+				var known *database.Problem
 				switch {
 				case err == nil:
 					acknowledged[i] = append(acknowledged[i], id)
-				case !errors.As(err, &known) || known.What != ErrAway && known.What != ErrBusy:
+				case !errors.As(err, &known) || known.What != database.ErrAway && known.What != database.ErrBusy:
 					t.Errorf("%s: %v", id, err)
 				}
 			}
 		})
 	}
 	for range 3 {
-		before := nodes[0].pg.made.Load()
-		await(func() bool { return nodes[0].pg.made.Load() > before+20 })
+		before := nodes[0].Made()
+		await(func() bool { return nodes[0].Made() > before+20 })
 		cluster.Kill()
 		if err := cluster.Start(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	before := nodes[1].pg.made.Load()
-	await(func() bool { return nodes[1].pg.made.Load() > before+20 })
+	before := nodes[1].Made()
+	await(func() bool { return nodes[1].Made() > before+20 })
 	close(stop)
 	wg.Wait()
 	for i := range writers {
@@ -133,10 +132,10 @@ func TestPostgresIsAway(t *testing.T) {
 	cluster.Stop()
 	c := journal.Commit{Thread: "cli:home:one@main", Events: []chat.Event{{Body: chat.Received{Blocks: chat.TextBlocks("meanwhile"), Prompt: true}}}}
 	_, err := db.Commit(t.Context(), c)
-	if !errors.Is(err, ErrAway) || !strings.Contains(err.Error(), "databaseUrl") || strings.Contains(err.Error(), "s3cr3t") {
+	if !errors.Is(err, database.ErrAway) || !strings.Contains(err.Error(), "databaseUrl") || strings.Contains(err.Error(), "s3cr3t") {
 		t.Errorf("commit: %v", err)
 	}
-	if _, err := db.Thread(t.Context(), c.Thread); !errors.Is(err, ErrAway) {
+	if _, err := db.Thread(t.Context(), c.Thread); !errors.Is(err, database.ErrAway) {
 		t.Errorf("read: %v", err)
 	}
 	if db.Ready(t.Context()) == nil || db.Health() == nil {
@@ -157,7 +156,7 @@ func TestPostgresIsAway(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if len(told) != 2 || !errors.Is(told[0], ErrAway) || told[1] != nil {
+	if len(told) != 2 || !errors.Is(told[0], database.ErrAway) || told[1] != nil {
 		t.Errorf("told %v", told)
 	}
 }
@@ -179,10 +178,10 @@ func TestDeadlocksAreTriedAgain(t *testing.T) {
 	tries := make([]int, 2)
 	for i, order := range [][]string{{"a", "b"}, {"b", "a"}} {
 		wg.Go(func() {
-			err := nodes[i].write(context.Background(), func(tx *transaction) error {
+			err := nodes[i].Write(context.Background(), func(tx database.Tx) error {
 				tries[i]++
 				for j, name := range order {
-					if _, err := tx.change(`UPDATE settings SET value = value || 'x' WHERE scope = 'count' AND key = ?`, name); err != nil {
+					if _, err := tx.Change(`UPDATE settings SET value = value || 'x' WHERE scope = 'count' AND key = ?`, name); err != nil {
 						return err
 					}
 					if j == 0 && tries[i] == 1 { // each has its first row before either asks for its second
@@ -220,15 +219,15 @@ func TestPostgresLosesACommit(t *testing.T) {
 			t.Parallel()
 			db := openURL(t, Options{URL: pgtest.Database(t)})
 			say(t, db, "one")
-			db.pg.fault = func(now bool) error {
+			db.BreakCommits(func(now bool) error {
 				if now == after {
 					return lost
 				}
 				return nil
-			}
+			})
 			_, err := db.Commit(t.Context(), journal.Commit{Thread: "cli:home:one@main", Events: []chat.Event{
 				{Platform: "test", PlatformID: "x", Body: chat.Received{Blocks: chat.TextBlocks("two"), Prompt: true}}}})
-			db.pg.fault = nil
+			db.BreakCommits(nil)
 			if (err == nil) != after || err != nil && !errors.Is(err, lost) {
 				t.Errorf("%v", err)
 			}
@@ -272,12 +271,12 @@ func TestAFrozenNodeHoldsNothing(t *testing.T) {
 	url := pgtest.Database(t)
 	frozen, other := openURL(t, Options{URL: url}), openURL(t, Options{URL: url})
 	say(t, frozen, "one")
-	add := func(tx *transaction) error { return tx.exec(`UPDATE threads SET next_seq = next_seq + 1`) }
+	add := func(tx database.Tx) error { return tx.Exec(`UPDATE threads SET next_seq = next_seq + 1`) }
 	begun, thaw := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	done := make(chan error)
 	go func() {
-		done <- frozen.write(context.Background(), func(tx *transaction) error {
+		done <- frozen.Write(context.Background(), func(tx database.Tx) error {
 			if err := add(tx); err != nil {
 				return err
 			}
@@ -285,11 +284,11 @@ func TestAFrozenNodeHoldsNothing(t *testing.T) {
 				close(begun)
 				<-thaw
 			})
-			return tx.exec(`UPDATE threads SET title = 'thawed'`)
+			return tx.Exec(`UPDATE threads SET title = 'thawed'`)
 		})
 	}()
 	<-begun
-	if err := other.write(t.Context(), add); err != nil { // waits for the row until the server ends the frozen one
+	if err := other.Write(t.Context(), add); err != nil { // waits for the row until the server ends the frozen one
 		t.Error(err)
 	}
 	close(thaw)
@@ -298,63 +297,5 @@ func TestAFrozenNodeHoldsNothing(t *testing.T) {
 	}
 	if row, err := other.Thread(t.Context(), "cli:home:one@main"); err != nil || row.Next != 4 || row.Title != "thawed" {
 		t.Errorf("%+v, %v", row, err)
-	}
-}
-
-// The same on a server: a database from before, with lines in its one chain, is brought up to date, and what was kept of it holds.
-func TestPostgresAuditOfOneChainGoesOn(t *testing.T) {
-	t.Parallel()
-	url := pgtest.Database(t)
-	config, err := postgresConfig(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &postgres{pool: stdlib.OpenDB(*config)}
-	defer p.pool.Close()
-	if err := migratePostgres(t.Context(), p, config, auditChains-1); err != nil {
-		t.Fatal(err)
-	}
-	const lines = 5
-	end := beginning("")
-	for n := range lines { // as the version before wrote them
-		row, err := newAuditRow(auditLine(n), int64(n))
-		if err != nil {
-			t.Fatal(err)
-		}
-		row.follow(end)
-		end = row.end()
-		args := append(row.values()[:2+auditTexts], row.prev, row.hash) // the chain has no name yet
-		if _, err := p.pool.ExecContext(t.Context(), `INSERT INTO audit (at, id, agent, thread_id, run_id, call_id, principal, principal_body, action, decision, rule, detail, prev, hash)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`, args...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var version int
-	if err := p.pool.QueryRowContext(t.Context(), `SELECT max(version_id) FROM goose_db_version`).Scan(&version); err != nil || version != auditChains-1 {
-		t.Fatalf("it is at version %d: %v", version, err)
-	}
-	db := openURL(t, Options{URL: url})
-	if hash, err := db.AuditHash(t.Context(), lines); err != nil || hash != end.hash {
-		t.Fatalf("the head that was kept: %q, %v", hash, err)
-	}
-	if c := checkAudit(t, db, ""); c.Break != nil || c.Lines != lines || c.Chains != 1 {
-		t.Fatalf("as it came: %+v %+v", c, c.Break)
-	}
-	if c := checkAudit(t, db, end.hash); c.Break != nil || c.Lines != 1 {
-		t.Fatalf("since the head: %+v %+v", c, c.Break)
-	}
-	auditsOf(t, db, 2, "cli:home:one@main", "")
-	sealedAudit(t, db)
-	if c := checkAudit(t, db, ""); c.Break != nil || c.Lines != lines+4 || c.Chains != 2 || c.HeadID != 1 {
-		t.Fatalf("%+v %+v", c, c.Break)
-	}
-	if _, err := p.pool.ExecContext(t.Context(), `DELETE FROM audit WHERE seq = 1`); err == nil {
-		t.Fatal("lines can be removed after the migration")
-	}
-	if _, err := p.pool.ExecContext(t.Context(), `ALTER TABLE audit DISABLE TRIGGER USER; DELETE FROM audit WHERE chain = '' AND seq = 3; ALTER TABLE audit ENABLE TRIGGER USER`); err != nil {
-		t.Fatal(err)
-	}
-	if c := checkAudit(t, db, ""); c.Break == nil || c.Break.ID != 3 {
-		t.Fatalf("a line of before was removed: %+v", c.Break)
 	}
 }

@@ -10,22 +10,23 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 )
 
 // seePrincipal notes who has spoken, with the name and roles they had.
-func seePrincipal(tx *transaction, p chat.Principal, now int64) error {
+func seePrincipal(tx database.Tx, p chat.Principal, now int64) error {
 	if p.ID == "" {
 		return nil
 	}
 	if p.Roles == nil {
 		p.Roles = []string{}
 	}
-	roles, err := AsJSON(p.Roles)
+	roles, err := database.AsJSON(p.Roles)
 	if err != nil {
 		return err
 	}
-	return tx.exec(`INSERT INTO principals (id, kind, name, roles, first_seen, last_seen) VALUES (?, ?, ?, ?, ?, ?)
+	return tx.Exec(`INSERT INTO principals (id, kind, name, roles, first_seen, last_seen) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET name = excluded.name, roles = excluded.roles, last_seen = excluded.last_seen`,
 		p.String(), string(p.Kind), p.Name, roles, now, now)
 }
@@ -52,13 +53,13 @@ func (db *DB) PutAgent(ctx context.Context, a Agent) error {
 		return fmt.Errorf("agent %s: its configuration is not JSON", a.Name)
 	}
 	if a.Created.IsZero() {
-		a.Created = db.now()
+		a.Created = db.Now()
 	}
-	err := db.write(ctx, func(tx *transaction) error {
-		return tx.exec(`INSERT INTO agents (name, model, profile, config, status, created) VALUES (?, ?, ?, ?, ?, ?)
+	err := db.Write(ctx, func(tx database.Tx) error {
+		return tx.Exec(`INSERT INTO agents (name, model, profile, config, status, created) VALUES (?, ?, ?, ?, ?, ?)
 			ON CONFLICT (name) DO UPDATE SET model = excluded.model, profile = excluded.profile,
 				config = excluded.config, status = excluded.status`,
-			a.Name, a.Model, a.Profile, string(a.Config), a.Status, micros(a.Created))
+			a.Name, a.Model, a.Profile, string(a.Config), a.Status, database.Micros(a.Created))
 	})
 	if err != nil {
 		return fmt.Errorf("put agent %s: %w", a.Name, err)
@@ -89,12 +90,12 @@ func (db *DB) Agents(ctx context.Context) ([]Agent, error) {
 
 func (db *DB) agents(ctx context.Context, rest string, args ...any) ([]Agent, error) {
 	var out []Agent
-	err := db.query(ctx, `SELECT name, model, profile, config, status, created FROM agents`+rest, args, func(rows *sql.Rows) error {
+	err := db.Query(ctx, `SELECT name, model, profile, config, status, created FROM agents`+rest, args, func(rows *sql.Rows) error {
 		var a Agent
 		var config string
 		var created int64
 		err := rows.Scan(&a.Name, &a.Model, &a.Profile, &config, &a.Status, &created)
-		a.Config, a.Created = json.RawMessage(config), instant(created)
+		a.Config, a.Created = json.RawMessage(config), database.Time(created)
 		out = append(out, a)
 		return err
 	})
@@ -103,8 +104,8 @@ func (db *DB) agents(ctx context.Context, rest string, args ...any) ([]Agent, er
 
 // DeleteAgent removes an agent's row; its threads stay. ErrUnknown if there is none.
 func (db *DB) DeleteAgent(ctx context.Context, name string) error {
-	err := db.write(ctx, func(tx *transaction) error {
-		n, err := tx.change(`DELETE FROM agents WHERE name = ?`, name)
+	err := db.Write(ctx, func(tx database.Tx) error {
+		n, err := tx.Change(`DELETE FROM agents WHERE name = ?`, name)
 		if err == nil && n == 0 {
 			err = journal.ErrUnknown
 		}
@@ -120,7 +121,7 @@ func (db *DB) DeleteAgent(ctx context.Context, name string) error {
 func (db *DB) Setting(ctx context.Context, scope, key string) (string, error) {
 	var value string
 	found := false
-	err := db.query(ctx, `SELECT value FROM settings WHERE scope = ? AND key = ?`, []any{scope, key}, func(rows *sql.Rows) error {
+	err := db.Query(ctx, `SELECT value FROM settings WHERE scope = ? AND key = ?`, []any{scope, key}, func(rows *sql.Rows) error {
 		found = true
 		return rows.Scan(&value)
 	})
@@ -135,11 +136,11 @@ func (db *DB) Setting(ctx context.Context, scope, key string) (string, error) {
 
 // SetSetting sets key in scope; an empty value removes it.
 func (db *DB) SetSetting(ctx context.Context, scope, key, value string) error {
-	err := db.write(ctx, func(tx *transaction) error {
+	err := db.Write(ctx, func(tx database.Tx) error {
 		if value == "" {
-			return tx.exec(`DELETE FROM settings WHERE scope = ? AND key = ?`, scope, key)
+			return tx.Exec(`DELETE FROM settings WHERE scope = ? AND key = ?`, scope, key)
 		}
-		return tx.exec(`INSERT INTO settings (scope, key, value) VALUES (?, ?, ?)
+		return tx.Exec(`INSERT INTO settings (scope, key, value) VALUES (?, ?, ?)
 			ON CONFLICT (scope, key) DO UPDATE SET value = excluded.value`, scope, key, value)
 	})
 	if err != nil {
@@ -157,7 +158,7 @@ func (db *DB) SettingsOf(ctx context.Context, scope string, keys []string) (map[
 			args = append(args, key)
 		}
 		in := strings.TrimSuffix(strings.Repeat("?, ", len(part)), ", ")
-		err := db.query(ctx, `SELECT key, value FROM settings WHERE scope = ? AND key IN (`+in+`)`, args, func(rows *sql.Rows) error {
+		err := db.Query(ctx, `SELECT key, value FROM settings WHERE scope = ? AND key IN (`+in+`)`, args, func(rows *sql.Rows) error {
 			var key, value string
 			err := rows.Scan(&key, &value)
 			out[key] = value

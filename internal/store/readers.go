@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 )
 
@@ -21,8 +22,8 @@ func (db *DB) Reader(ctx context.Context, name string, thread chat.ThreadID) (in
 // MoveReader notes that the reader is done with everything up to seq. A reader
 // never moves back.
 func (db *DB) MoveReader(ctx context.Context, name string, thread chat.ThreadID, seq int64) error {
-	err := db.write(ctx, func(tx *transaction) error {
-		n, err := tx.change(`INSERT INTO readers (reader, thread_id, seq) SELECT ?, id, ? FROM threads WHERE id = ?
+	err := db.Write(ctx, func(tx database.Tx) error {
+		n, err := tx.Change(`INSERT INTO readers (reader, thread_id, seq) SELECT ?, id, ? FROM threads WHERE id = ?
 			ON CONFLICT (reader, thread_id) DO UPDATE SET seq = CASE WHEN excluded.seq > readers.seq THEN excluded.seq ELSE readers.seq END`,
 			name, seq, string(thread))
 		if err == nil && n == 0 {
@@ -46,10 +47,10 @@ type Lag struct {
 // Behind lists threads in which the reader is behind, the last active first.
 func (db *DB) Behind(ctx context.Context, reader string, limit int) ([]Lag, error) {
 	var out []Lag
-	err := db.query(ctx, `SELECT t.id, coalesce(r.seq, 0), t.next_seq FROM threads t
+	err := db.Query(ctx, `SELECT t.id, coalesce(r.seq, 0), t.next_seq FROM threads t
 		LEFT JOIN readers r ON r.thread_id = t.id AND r.reader = ?
 		WHERE t.next_seq - 1 > coalesce(r.seq, 0) ORDER BY t.last_active DESC, t.id LIMIT ?+0`,
-		[]any{reader, orDefault(limit, 100)}, func(rows *sql.Rows) error {
+		[]any{reader, database.Limit(limit, 100)}, func(rows *sql.Rows) error {
 			var l Lag
 			err := rows.Scan(&l.Thread, &l.Seq, &l.Next)
 			out = append(out, l)
@@ -59,32 +60,4 @@ func (db *DB) Behind(ctx context.Context, reader string, limit int) ([]Lag, erro
 		return nil, fmt.Errorf("where reader %s is behind: %w", reader, err)
 	}
 	return out, nil
-}
-
-// DataVersion is a number that changes when another handle or process has
-// written to the file, and stays when this handle has. PostgreSQL's changes with every
-// write to its server.
-func (db *DB) DataVersion(ctx context.Context) (int64, error) {
-	if db.pg != nil {
-		return db.pg.version(ctx)
-	}
-	var v int64
-	err := db.do(ctx, &job{plain: true, work: func(tx *transaction) error { return tx.row(queryVersionTag, nil, &v) }})
-	if err != nil {
-		return 0, fmt.Errorf("data version: %w", err)
-	}
-	return v, nil
-}
-
-// Writes are two numbers that stay while nobody writes to the file: one is moved by this
-// handle, one by all others.
-func (db *DB) Writes(ctx context.Context) (own, others int64, err error) {
-	if db.pg != nil {
-		own = db.pg.made.Load()
-		others, err = db.DataVersion(ctx)
-		return own, others, err
-	}
-	own = db.w.made.Load() // first: what is written meanwhile must show next time
-	others, err = db.DataVersion(ctx)
-	return own, others, err
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 )
 
@@ -31,7 +32,7 @@ func TestReadersOfBotsBecomeOne(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Migrate(ctx, path, MigrateOptions{Down: schemaVersion - 10}); err != nil {
+	if _, err := Migrate(ctx, path, database.MigrateOptions{Down: schemaVersion - 10}); err != nil {
 		t.Fatal(err)
 	}
 	script(t, path, `INSERT INTO readers (reader, thread_id, seq) VALUES ('discord/new', 'discord:1/2:3@helper', 1)`)

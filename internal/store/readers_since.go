@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 )
 
@@ -17,8 +18,8 @@ const (
 )
 
 // behindSince is behindIn among the threads that have moved since a mark, and some others.
-func behindSince(says *dialect) string {
-	return behindIn + ` AND t.id IN (` + says.movedSince + ` UNION ALL ` + says.listed + `)` + oldestFirst
+func behindSince(says *dialect, listed string) string {
+	return behindIn + ` AND t.id IN (` + says.movedSince + ` UNION ALL ` + listed + `)` + oldestFirst
 }
 
 // BehindSince lists the threads of a transport in which a reader is behind, among those that
@@ -37,9 +38,9 @@ func (db *DB) BehindSince(ctx context.Context, reader, transport string, mark in
 		if err != nil {
 			return nil, mark, fmt.Errorf("where reader %s is behind: %w", reader, err)
 		}
-		query, args = behindSince(db.says), append(args, mark, string(names))
+		query, args = behindSince(db.says, db.Listed()), append(args, mark, string(names))
 	}
-	out, err := listOf[chat.ThreadID](ctx, db, query, args...)
+	out, err := database.List[chat.ThreadID](ctx, db.DB, query, args...)
 	if err != nil {
 		return nil, mark, fmt.Errorf("where reader %s is behind: %w", reader, err)
 	}
@@ -57,9 +58,9 @@ func (db *DB) ThreadsSince(ctx context.Context, reader string, mark int64, since
 	if mark == 0 || mark > end {
 		query = `SELECT t.id FROM threads t LEFT JOIN readers r ON r.thread_id = t.id AND r.reader = ?
 			WHERE t.last_active >= ? AND t.next_seq - 1 > coalesce(r.seq, 0) ORDER BY t.last_active, t.id`
-		args = []any{reader, micros(since)}
+		args = []any{reader, database.Micros(since)}
 	}
-	out, err := listOf[chat.ThreadID](ctx, db, query, args...)
+	out, err := database.List[chat.ThreadID](ctx, db.DB, query, args...)
 	if err != nil {
 		return nil, mark, fmt.Errorf("threads that changed: %w", err)
 	}
@@ -70,7 +71,7 @@ func (db *DB) ThreadsSince(ctx context.Context, reader string, mark int64, since
 func (db *DB) RunStarted(ctx context.Context, thread chat.ThreadID, run string) (chat.RunStarted, error) {
 	var out chat.RunStarted
 	found := false
-	err := db.query(ctx, `SELECT body FROM events WHERE thread_id = ? AND kind = 'run_started' AND run_id = ? ORDER BY seq DESC LIMIT 1`, []any{string(thread), run}, func(rows *sql.Rows) error {
+	err := db.Query(ctx, `SELECT body FROM events WHERE thread_id = ? AND kind = 'run_started' AND run_id = ? ORDER BY seq DESC LIMIT 1`, []any{string(thread), run}, func(rows *sql.Rows) error {
 		var body string
 		if err := rows.Scan(&body); err != nil {
 			return err

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"chorus/internal/database"
 )
 
 // Salvaged is what was saved of a damaged database.
@@ -28,39 +30,24 @@ func Salvage(ctx context.Context, path string, now time.Time) (Salvaged, error) 
 	fresh := path + ".salvaged"
 	for _, tail := range []string{"", "-wal", "-shm"} {
 		if err := os.Remove(fresh + tail); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return out, explain(fresh, err)
+			return out, database.Explain(fresh, err)
 		}
 	}
-	if err := makeFile(fresh); err != nil {
+	if err := database.MakeFile(fresh); err != nil {
 		return out, err
 	}
-	if err := migrateTo(ctx, fresh, schemaVersion); err != nil {
-		return out, explain(fresh, err)
+	if err := database.MigrateTo(ctx, fresh, Schema(), schemaVersion); err != nil {
+		return out, database.Explain(fresh, err)
 	}
 	s := salvager{Salvaged: &out}
 	if err := s.run(ctx, path, fresh); err != nil {
 		return out, fmt.Errorf("save what can be read of %s: %w", path, err)
 	}
 	var err error
-	if out.Folder, err = SetAside(path, "damaged", now); err != nil {
+	if out.Folder, err = database.SetAside(path, "damaged", now); err != nil {
 		return out, err
 	}
-	return out, errors.Join(os.Rename(fresh, path), syncDir(filepath.Dir(path)))
-}
-
-// SetAside moves the files of a database, and further ones, into a folder beside it that is named
-// after what is wrong with them, and gives the folder.
-func SetAside(path, why string, now time.Time, more ...string) (string, error) {
-	folder := filepath.Join(filepath.Dir(path), why+"-"+now.UTC().Format("20060102T150405"))
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		return "", &Problem{What: ErrDenied, Path: folder, Cause: err}
-	}
-	for _, file := range append([]string{path, path + "-wal", path + "-shm", guardPath(path)}, more...) {
-		if err := os.Rename(file, filepath.Join(folder, filepath.Base(file))); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return folder, &Problem{What: ErrDenied, Path: file, Cause: err}
-		}
-	}
-	return folder, nil
+	return out, errors.Join(os.Rename(fresh, path), database.SyncDir(filepath.Dir(path)))
 }
 
 // salvager copies what can be read.
@@ -70,12 +57,12 @@ type salvager struct {
 }
 
 func (s *salvager) run(ctx context.Context, from, to string) (err error) {
-	if s.from, err = sql.Open(driverName, dsn(from, inspectPragmas)); err != nil {
+	if s.from, err = database.OpenToRead(from); err != nil {
 		return err
 	}
 	defer s.from.Close()
 	// One connection, without the checks of foreign keys: a row may be there and what it names may not.
-	if s.to, err = sql.Open(driverName, dsn(to, []string{"synchronous(0)", "foreign_keys(0)"})); err != nil {
+	if s.to, err = database.OpenFile(to, []string{"synchronous(0)", "foreign_keys(0)"}); err != nil {
 		return err
 	}
 	defer s.to.Close()

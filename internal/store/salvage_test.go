@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 )
 
@@ -32,7 +33,11 @@ func TestSalvage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	audits(t, db, 40)
+	for n := range 40 {
+		if err := db.Audit(t.Context(), auditLine(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +49,10 @@ func TestSalvage(t *testing.T) {
 	for i := range 4096 { // one page of the events
 		data[at+i] = 0xa5
 	}
-	put(t, path, data)
-	if err := CheckFile(t.Context(), path); !errors.Is(err, ErrDamaged) {
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := database.CheckFile(t.Context(), path); !errors.Is(err, database.ErrDamaged) {
 		t.Fatalf("it is not damaged: %v", err)
 	}
 
@@ -59,11 +66,11 @@ func TestSalvage(t *testing.T) {
 	if kept, err := os.ReadFile(filepath.Join(got.Folder, "chorus.db")); err != nil || !bytes.Equal(kept, data) {
 		t.Errorf("the damaged file was not kept: %v", err)
 	}
-	if err := CheckFile(t.Context(), path); err != nil {
+	if err := database.CheckFile(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
 	db = open(t, path)
-	if c := checkAudit(t, db, ""); c.Break != nil || c.Lines != 40 {
+	if c, err := db.VerifyAudit(t.Context(), "", nil); err != nil || c.Break != nil || c.Lines != 40 {
 		t.Errorf("%+v", c.Break)
 	}
 	stopped, err := db.StopWork(t.Context(), chat.Principal{Kind: chat.TheSystem, ID: "doctor"})
@@ -110,16 +117,16 @@ func TestRemovedDatabaseIsSaved(t *testing.T) {
 	if err := errors.Join(os.Remove(path), os.Remove(path+"-wal"), os.Remove(path+"-shm")); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Ready(t.Context()); !errors.Is(err, ErrReplaced) || !strings.Contains(err.Error(), "rescued-") {
+	if err := db.Ready(t.Context()); !errors.Is(err, database.ErrReplaced) || !strings.Contains(err.Error(), "rescued-") {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), Options{Path: path}); !errors.Is(err, ErrMissing) {
+	if _, err := Open(t.Context(), Options{Path: path}); !errors.Is(err, database.ErrMissing) {
 		t.Fatal(err)
 	}
-	if from, err := PutBack(t.Context(), path); err != nil || from == "" {
+	if from, err := database.PutBack(t.Context(), path); err != nil || from == "" {
 		t.Fatal(from, err)
 	}
 	events, err := open(t, path).Events(t.Context(), "cli:home:one@main", 0, 1000)

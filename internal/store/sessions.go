@@ -10,6 +10,7 @@ import (
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 )
 
@@ -19,14 +20,14 @@ func (db *DB) EventsBefore(ctx context.Context, thread chat.ThreadID, before int
 	if limit <= 0 || limit > maxPage {
 		limit = maxPage
 	}
-	var where filter
-	where.equal("thread_id", string(thread))
+	var where database.Where
+	where.Equal("thread_id", string(thread))
 	if before > 0 {
-		where.add("seq < ?", before)
+		where.Add("seq < ?", before)
 	}
-	query, args := where.on(`SELECT ` + eventColumns + ` FROM events`)
+	query, args := where.On(`SELECT ` + eventColumns + ` FROM events`)
 	var out []chat.Event
-	err := db.query(ctx, query+` ORDER BY seq DESC LIMIT ?+0`, append(args, limit), func(rows *sql.Rows) error {
+	err := db.Query(ctx, query+` ORDER BY seq DESC LIMIT ?+0`, append(args, limit), func(rows *sql.Rows) error {
 		e, _, err := scanEvent(rows, thread)
 		out = append(out, e)
 		return err
@@ -52,19 +53,19 @@ func (db *DB) EventsFor(ctx context.Context, thread chat.ThreadID, f EventFilter
 	if limit <= 0 || limit > maxPage {
 		limit = maxPage
 	}
-	var where filter
-	where.equal("thread_id", string(thread))
-	where.equal("kind", string(f.Kind))
-	where.equal("run_id", f.Run)
-	where.add("seq > ?", f.After)
+	var where database.Where
+	where.Equal("thread_id", string(thread))
+	where.Equal("kind", string(f.Kind))
+	where.Equal("run_id", f.Run)
+	where.Add("seq > ?", f.After)
 	order := ` ORDER BY seq LIMIT ?+0`
 	if f.Before > 0 {
-		where.add("seq < ?", f.Before)
+		where.Add("seq < ?", f.Before)
 		order = ` ORDER BY seq DESC LIMIT ?+0`
 	}
-	query, args := where.on(`SELECT ` + eventColumns + ` FROM events`)
+	query, args := where.On(`SELECT ` + eventColumns + ` FROM events`)
 	var out []chat.Event
-	err := db.query(ctx, query+order, append(args, limit), func(rows *sql.Rows) error {
+	err := db.Query(ctx, query+order, append(args, limit), func(rows *sql.Rows) error {
 		e, _, err := scanEvent(rows, thread)
 		out = append(out, e)
 		return err
@@ -81,18 +82,18 @@ func (db *DB) EventsFor(ctx context.Context, thread chat.ThreadID, f EventFilter
 // Seqs lists the numbers of the thread's events of one kind behind after, in order. With
 // before they are the newest in front of it instead, in order too. It reads no bodies.
 func (db *DB) Seqs(ctx context.Context, thread chat.ThreadID, kind chat.Kind, after, before int64, limit int) ([]int64, error) {
-	var where filter
-	where.equal("thread_id", string(thread))
-	where.equal("kind", string(kind))
-	where.add("seq > ?", after)
+	var where database.Where
+	where.Equal("thread_id", string(thread))
+	where.Equal("kind", string(kind))
+	where.Add("seq > ?", after)
 	order := ` ORDER BY seq LIMIT ?+0`
 	if before > 0 {
-		where.add("seq < ?", before)
+		where.Add("seq < ?", before)
 		order = ` ORDER BY seq DESC LIMIT ?+0`
 	}
-	query, args := where.on(`SELECT seq FROM events`)
+	query, args := where.On(`SELECT seq FROM events`)
 	var out []int64
-	err := db.query(ctx, query+order, append(args, orDefault(limit, 100)), func(rows *sql.Rows) error {
+	err := db.Query(ctx, query+order, append(args, database.Limit(limit, 100)), func(rows *sql.Rows) error {
 		var seq int64
 		err := rows.Scan(&seq)
 		out = append(out, seq)
@@ -148,7 +149,7 @@ func (db *DB) endsOf(ctx context.Context, threads []chat.ThreadID, out map[chat.
 		args[i] = string(t)
 	}
 	in := strings.TrimSuffix(strings.Repeat("?, ", len(args)), ", ")
-	return db.query(ctx, `SELECT thread_id, body FROM events WHERE kind = 'run_ended' AND thread_id IN (`+in+`) ORDER BY thread_id, seq`,
+	return db.Query(ctx, `SELECT thread_id, body FROM events WHERE kind = 'run_ended' AND thread_id IN (`+in+`) ORDER BY thread_id, seq`,
 		args, func(rows *sql.Rows) error {
 			var thread chat.ThreadID
 			var text string
@@ -177,8 +178,8 @@ type RunEvents struct {
 func (db *DB) RunsOf(ctx context.Context, thread chat.ThreadID, limit int) ([]RunEvents, error) {
 	read := func(kind chat.Kind) ([]chat.Event, error) {
 		var out []chat.Event
-		err := db.query(ctx, `SELECT `+eventColumns+` FROM events WHERE thread_id = ? AND kind = '`+string(kind)+`' ORDER BY seq DESC LIMIT ?+0`,
-			[]any{string(thread), orDefault(limit, 20)}, func(rows *sql.Rows) error {
+		err := db.Query(ctx, `SELECT `+eventColumns+` FROM events WHERE thread_id = ? AND kind = '`+string(kind)+`' ORDER BY seq DESC LIMIT ?+0`,
+			[]any{string(thread), database.Limit(limit, 20)}, func(rows *sql.Rows) error {
 				e, _, err := scanEvent(rows, thread)
 				out = append(out, e)
 				return err
@@ -220,7 +221,7 @@ type AgentCount struct {
 // AgentCounts counts the threads of every agent.
 func (db *DB) AgentCounts(ctx context.Context) (map[string]AgentCount, error) {
 	out := map[string]AgentCount{}
-	err := db.query(ctx, `SELECT agent, count(*), sum(CASE WHEN status IN ('running', 'waiting_for_agents') THEN 1 ELSE 0 END),
+	err := db.Query(ctx, `SELECT agent, count(*), sum(CASE WHEN status IN ('running', 'waiting_for_agents') THEN 1 ELSE 0 END),
 		sum(CASE WHEN status = 'waiting_for_permission' THEN 1 ELSE 0 END) FROM threads GROUP BY agent`, nil, func(rows *sql.Rows) error {
 		var name string
 		var c AgentCount
@@ -247,25 +248,18 @@ type ApprovalList struct {
 
 // ApprovalsFor lists approvals for people.
 func (db *DB) ApprovalsFor(ctx context.Context, f ApprovalList) ([]approval.Approval, error) {
-	var where filter
-	where.equal("thread_id", string(f.Thread))
-	where.equal("call_id", f.Call)
-	where.equal("state", string(f.State))
-	where.begins("thread_id", f.Prefix)
+	var where database.Where
+	where.Equal("thread_id", string(f.Thread))
+	where.Equal("call_id", f.Call)
+	where.Equal("state", string(f.State))
+	where.Begins("thread_id", f.Prefix)
 	if f.Before != "" {
-		where.add("id < ?", f.Before)
+		where.Add("id < ?", f.Before)
 	}
-	rest, args := where.on("")
-	found, err := db.approvals(ctx, rest+` ORDER BY id DESC LIMIT ?+0`, append(args, orDefault(f.Limit, 100))...)
+	rest, args := where.On("")
+	found, err := db.approvals(ctx, rest+` ORDER BY id DESC LIMIT ?+0`, append(args, database.Limit(f.Limit, 100))...)
 	if err != nil {
 		return nil, fmt.Errorf("list approvals: %w", err)
 	}
 	return found, nil
-}
-
-// begins keeps a column to texts that begin with prefix.
-func (f *filter) begins(column, prefix string) {
-	if prefix != "" {
-		f.add(column+" >= ? AND "+column+" < ?", prefix, prefix+"\U0010FFFF")
-	}
 }

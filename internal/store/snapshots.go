@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 )
 
@@ -13,7 +14,7 @@ import (
 // is none.
 func (db *DB) Snapshot(ctx context.Context, thread chat.ThreadID, codec string) (journal.Snapshot, error) {
 	s := journal.Snapshot{Thread: thread, Codec: codec}
-	err := db.query(ctx, `SELECT seq, state FROM snapshots WHERE thread_id = ? AND codec = ?`,
+	err := db.Query(ctx, `SELECT seq, state FROM snapshots WHERE thread_id = ? AND codec = ?`,
 		[]any{string(thread), codec}, func(rows *sql.Rows) error { return rows.Scan(&s.Seq, &s.State) })
 	if err == nil && s.Seq == 0 {
 		err = journal.ErrUnknown
@@ -30,9 +31,9 @@ func (db *DB) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
 	if s.State == nil {
 		s.State = []byte{} // nil would be NULL
 	}
-	err := db.write(ctx, func(tx *transaction) error {
+	err := db.Write(ctx, func(tx database.Tx) error {
 		var next int64
-		if err := tx.row(`SELECT coalesce(max(next_seq), 0) FROM threads WHERE id = ?`, []any{string(s.Thread)}, &next); err != nil {
+		if err := tx.Row(`SELECT coalesce(max(next_seq), 0) FROM threads WHERE id = ?`, []any{string(s.Thread)}, &next); err != nil {
 			return err
 		}
 		switch {
@@ -43,13 +44,13 @@ func (db *DB) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
 		}
 		// One that does not know of a deletion yet may hold words that were forgotten.
 		var deleted int
-		err := tx.row(`SELECT count(*) FROM events WHERE thread_id = ? AND seq > ? AND kind = 'deleted'`, []any{string(s.Thread), s.Seq}, &deleted)
+		err := tx.Row(`SELECT count(*) FROM events WHERE thread_id = ? AND seq > ? AND kind = 'deleted'`, []any{string(s.Thread), s.Seq}, &deleted)
 		if err != nil || deleted > 0 {
 			return err
 		}
-		return tx.exec(`INSERT INTO snapshots (thread_id, codec, seq, state, at) VALUES (?, ?, ?, ?, ?)
+		return tx.Exec(`INSERT INTO snapshots (thread_id, codec, seq, state, at) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (thread_id, codec) DO UPDATE SET seq = excluded.seq, state = excluded.state, at = excluded.at
-			WHERE excluded.seq >= snapshots.seq`, string(s.Thread), s.Codec, s.Seq, s.State, micros(db.now()))
+			WHERE excluded.seq >= snapshots.seq`, string(s.Thread), s.Codec, s.Seq, s.State, database.Micros(db.Now()))
 	})
 	if err != nil {
 		return fmt.Errorf("save snapshot of thread %s: %w", s.Thread, err)

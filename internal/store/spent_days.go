@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"time"
+
+	"chorus/internal/database"
 )
 
 // The sums by day are kept by triggers, so no way of writing the ledger can forget them. While the
@@ -133,12 +135,12 @@ func spendSource(says *dialect, f SpendFilter) (string, []any) {
 	}
 	months := sumsOf(f)
 	if !f.Since.IsZero() {
-		months.add("month >= ?", first.Format(monthForm))
+		months.Add("month >= ?", first.Format(monthForm))
 	}
 	if !f.Until.IsZero() {
-		months.add("month < ?", last.Format(monthForm))
+		months.Add("month < ?", last.Format(monthForm))
 	}
-	query, args := months.on(`SELECT month AS day, channel, '' AS thread_id, '' AS run_id, agent, payer, model, calls, settled, open, tok_in, tok_out, tok_read, tok_write FROM spent_months`)
+	query, args := months.On(`SELECT month AS day, channel, '' AS thread_id, '' AS run_id, agent, payer, model, calls, settled, open, tok_in, tok_out, tok_read, tok_write FROM spent_months`)
 	edges := []SpendFilter{}
 	if !f.Since.IsZero() && f.Since.Before(first) {
 		edges = append(edges, f)
@@ -156,10 +158,10 @@ func spendSource(says *dialect, f SpendFilter) (string, []any) {
 }
 
 // sumsOf is what narrows sums of whole days or months.
-func sumsOf(f SpendFilter) (where filter) {
-	where.equal("agent", f.Agent)
-	where.equal("payer", f.Payer)
-	where.equal("model", f.Model)
+func sumsOf(f SpendFilter) (where database.Where) {
+	where.Equal("agent", f.Agent)
+	where.Equal("payer", f.Payer)
+	where.Equal("model", f.Model)
 	return where
 }
 
@@ -168,16 +170,16 @@ func daySource(says *dialect, f SpendFilter) (string, []any) {
 	ledgerRows := `SELECT ` + says.day + ` AS day, ` + says.channel + ` AS channel, thread_id, run_id, agent, payer, model, 1 AS calls, settled,
 		CASE WHEN how = '' THEN reserved ELSE 0 END AS open, tok_in, tok_out, tok_read, tok_write FROM ledger`
 	from := func(since, until time.Time) (string, []any) {
-		var where filter
-		where.equal("agent", f.Agent)
-		where.equal("payer", f.Payer)
-		where.equal("model", f.Model)
-		where.equal("thread_id", string(f.Thread))
-		where.begins("thread_id", f.Under)
-		where.equal("run_id", f.Run)
-		where.from("at", since)
-		where.until("at", until)
-		return where.on(ledgerRows)
+		var where database.Where
+		where.Equal("agent", f.Agent)
+		where.Equal("payer", f.Payer)
+		where.Equal("model", f.Model)
+		where.Equal("thread_id", string(f.Thread))
+		where.Begins("thread_id", f.Under)
+		where.Equal("run_id", f.Run)
+		where.From("at", since)
+		where.Until("at", until)
+		return where.On(ledgerRows)
 	}
 	if f.Thread != "" || f.Under != "" || f.Run != "" || f.By == ByThread || f.By == ByRun {
 		return from(f.Since, f.Until)
@@ -188,12 +190,12 @@ func daySource(says *dialect, f SpendFilter) (string, []any) {
 	}
 	days := sumsOf(f)
 	if !f.Since.IsZero() {
-		days.add("day >= ?", first.Format(time.DateOnly))
+		days.Add("day >= ?", first.Format(time.DateOnly))
 	}
 	if !f.Until.IsZero() {
-		days.add("day < ?", last.Format(time.DateOnly))
+		days.Add("day < ?", last.Format(time.DateOnly))
 	}
-	query, args := days.on(`SELECT day, channel, '' AS thread_id, '' AS run_id, agent, payer, model, calls, settled, open, tok_in, tok_out, tok_read, tok_write FROM spent_days`)
+	query, args := days.On(`SELECT day, channel, '' AS thread_id, '' AS run_id, agent, payer, model, calls, settled, open, tok_in, tok_out, tok_read, tok_write FROM spent_days`)
 	if !f.Since.IsZero() && f.Since.Before(first) {
 		part, more := from(f.Since, first)
 		query, args = query+` UNION ALL `+part, append(args, more...)

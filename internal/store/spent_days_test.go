@@ -3,13 +3,13 @@ package store
 import (
 	"database/sql"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
 )
@@ -18,14 +18,14 @@ import (
 func fromLedger(t *testing.T, db *DB, f SpendFilter) []Sum {
 	t.Helper()
 	key := map[SpendBy]string{ByNothing: "''", ByModel: "model", ByAgent: "agent", ByPayer: "payer", ByChannel: db.says.channel, ByDay: db.says.day, ByMonth: db.says.month, ByThread: "thread_id"}[f.By]
-	var where filter
-	where.equal("agent", f.Agent)
-	where.equal("payer", f.Payer)
-	where.from("at", f.Since)
-	where.until("at", f.Until)
-	query, args := where.on(`SELECT ` + key + `, count(*), sum(settled), sum(CASE WHEN how = '' THEN reserved ELSE 0 END), sum(tok_in), sum(tok_out), sum(tok_read), sum(tok_write) FROM ledger`)
+	var where database.Where
+	where.Equal("agent", f.Agent)
+	where.Equal("payer", f.Payer)
+	where.From("at", f.Since)
+	where.Until("at", f.Until)
+	query, args := where.On(`SELECT ` + key + `, count(*), sum(settled), sum(CASE WHEN how = '' THEN reserved ELSE 0 END), sum(tok_in), sum(tok_out), sum(tok_read), sum(tok_write) FROM ledger`)
 	var out []Sum
-	err := db.query(t.Context(), query+` GROUP BY 1 ORDER BY 3 DESC, 1`, args, func(rows *sql.Rows) error {
+	err := db.Query(t.Context(), query+` GROUP BY 1 ORDER BY 3 DESC, 1`, args, func(rows *sql.Rows) error {
 		var s Sum
 		err := rows.Scan(&s.Key, &s.Calls, &s.Settled, &s.Open, &s.Usage.Input, &s.Usage.Output, &s.Usage.CacheRead, &s.Usage.CacheWrite)
 		out = append(out, s)
@@ -103,23 +103,21 @@ func testSpentDaysAgreeWithTheLedger(t *testing.T, open func(Options) *DB) {
 func TestLedgerFromBeforeIsSummed(t *testing.T) {
 	t.Parallel()
 	path := closed(t)
-	if _, err := Migrate(t.Context(), path, MigrateOptions{Down: schemaVersion - daysSummed + 1}); err != nil {
+	if _, err := Migrate(t.Context(), path, database.MigrateOptions{Down: schemaVersion - daysSummed + 1}); err != nil {
 		t.Fatal(err)
 	}
 	script(t, path, `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 12000)
 		INSERT INTO ledger (run_id, step, attempt, thread_id, agent, payer, payer_body, model, reserved, settled, how, tok_in, tok_out, tok_read, tok_write, at)
 		SELECT printf('r%06d', i / 3), i % 3, 1, printf('cli:home:t%d@main', i % 7), printf('a%d', i % 3), printf('local:p%d', i % 2), '{}', printf('m/%d', i % 5), 100,
 			i % 50, CASE WHEN i % 4 = 0 THEN '' ELSE 'usage' END, 1, 2, 3, 4, 1794000000000000 + i * 60000000 FROM n`)
-	raw, err := sql.Open(driverName, dsn(path, []string{busyPragma}, "_txlock=immediate"))
+	raw, err := database.OpenFile(path, []string{database.BusyTimeout}, "_txlock=immediate")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer raw.Close()
-	files, err := fs.Sub(migrationFiles, "migrations/sqlite")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := runGoose(t.Context(), raw, files, schemaVersion); err != nil { // killed before it filled anything
+	killed := Schema()
+	killed.Finish = nil
+	if err := database.MigrateTo(t.Context(), path, killed, schemaVersion); err != nil { // before it filled anything
 		t.Fatal(err)
 	}
 	if done, err := fillPart(t.Context(), raw); err != nil || done {

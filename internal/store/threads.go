@@ -10,15 +10,26 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 	"chorus/internal/owner"
 )
 
 const threadColumns = `id, agent, place, owner, title, dir, status, epoch, next_seq, waiting, wake, created, last_active, parent, parent_run, parent_call, root_run, placement, listing`
 
+// CreateThread makes a thread unless it is there.
+func CreateThread(tx database.Tx, id chat.ThreadID, t journal.Thread) error {
+	return createThread(tx, id, t, database.Micros(tx.Now()))
+}
+
+// SetDir says in which folder a thread's next run works.
+func SetDir(tx database.Tx, id chat.ThreadID, dir string) error {
+	return tx.Exec(`UPDATE threads SET dir = ? WHERE id = ?`, dir, string(id))
+}
+
 // createThread makes the row unless it is there; what the draft leaves empty
 // comes from the id.
-func createThread(tx *transaction, id chat.ThreadID, t journal.Thread, now int64) error {
+func createThread(tx database.Tx, id chat.ThreadID, t journal.Thread, now int64) error {
 	if t.ID != "" && t.ID != id {
 		return fmt.Errorf("create thread %s inside a commit to %s", t.ID, id)
 	}
@@ -29,11 +40,11 @@ func createThread(tx *transaction, id chat.ThreadID, t journal.Thread, now int64
 	if t.Place == "" {
 		t.Place = place
 	}
-	owner, err := AsJSON(t.Owner)
+	owner, err := database.AsJSON(t.Owner)
 	if err != nil {
 		return err
 	}
-	return tx.exec(`INSERT INTO threads (id, transport, place, agent, owner, title, dir, status, created, last_active, parent, parent_run, parent_call, root_run, placement)
+	return tx.Exec(`INSERT INTO threads (id, transport, place, agent, owner, title, dir, status, created, last_active, parent, parent_run, parent_call, root_run, placement)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		string(id), transport, t.Place, t.Agent, owner, t.Title, t.Dir, string(chat.Idle), now, now,
 		string(t.Parent.Thread), t.Parent.Run, t.Parent.Call, t.Parent.Root, t.Placement)
@@ -42,13 +53,13 @@ func createThread(tx *transaction, id chat.ThreadID, t journal.Thread, now int64
 // MoveThread gives a thread whose placement is still from another one and another folder, and keeps a memo about that. False: it was moved
 // already.
 func (db *DB) MoveThread(ctx context.Context, id chat.ThreadID, from, to, dir, memo, text string) (moved bool, err error) {
-	err = db.write(ctx, func(tx *transaction) error {
-		n, err := tx.change(`UPDATE threads SET placement = ?, dir = ? WHERE id = ? AND placement = ?`, to, dir, string(id), from)
+	err = db.Write(ctx, func(tx database.Tx) error {
+		n, err := tx.Change(`UPDATE threads SET placement = ?, dir = ? WHERE id = ? AND placement = ?`, to, dir, string(id), from)
 		if moved = n > 0; err != nil || !moved {
 			return err
 		}
-		return tx.exec(`INSERT INTO memos (kind, key, value, at) VALUES (?, ?, ?, ?) ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value, at = excluded.at`,
-			memo, string(id), text, micros(db.now()))
+		return tx.Exec(`INSERT INTO memos (kind, key, value, at) VALUES (?, ?, ?, ?) ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value, at = excluded.at`,
+			memo, string(id), text, database.Micros(db.Now()))
 	})
 	if err != nil {
 		return false, fmt.Errorf("move thread %s: %w", id, err)
@@ -59,7 +70,7 @@ func (db *DB) MoveThread(ctx context.Context, id chat.ThreadID, from, to, dir, m
 // WaitingByPlacement counts the threads that have something to do, by the label of the machines that have their files.
 func (db *DB) WaitingByPlacement(ctx context.Context) (map[string]int, error) {
 	out := map[string]int{}
-	err := db.query(ctx, `SELECT placement, count(*) FROM threads WHERE placement <> '' AND (wake = 1 OR status = 'running') GROUP BY placement`, nil, func(rows *sql.Rows) error {
+	err := db.Query(ctx, `SELECT placement, count(*) FROM threads WHERE placement <> '' AND (wake = 1 OR status = 'running') GROUP BY placement`, nil, func(rows *sql.Rows) error {
 		var label string
 		var n int
 		err := rows.Scan(&label, &n)
@@ -76,12 +87,12 @@ func (db *DB) WaitingByPlacement(ctx context.Context) (map[string]int, error) {
 // The caller must hold the thread's lock. ErrUnknown if there is no such thread.
 func (db *DB) Take(ctx context.Context, id chat.ThreadID) (journal.Thread, error) {
 	var out journal.Thread
-	err := db.write(ctx, func(tx *transaction) error {
+	err := db.Write(ctx, func(tx database.Tx) error {
 		err := db.owned(tx, owner.Thread(id))
 		if err != nil {
 			return err
 		}
-		out, err = scanThread(tx.one(`UPDATE threads SET epoch = epoch + 1 WHERE id = ? RETURNING `+threadColumns, string(id)))
+		out, err = scanThread(tx.One(`UPDATE threads SET epoch = epoch + 1 WHERE id = ? RETURNING `+threadColumns, string(id)))
 		return err
 	})
 	if err != nil {
@@ -91,11 +102,11 @@ func (db *DB) Take(ctx context.Context, id chat.ThreadID) (journal.Thread, error
 }
 
 // owned fails if somebody must be asked who owns a thing, and it is not this process.
-func (db *DB) owned(tx *transaction, name owner.Name) error {
+func (db *DB) owned(tx database.Tx, name owner.Name) error {
 	if db.owns == nil {
 		return nil
 	}
-	return db.owns(Tx{tx, micros(db.now())}, name)
+	return db.owns(tx, name)
 }
 
 // Thread reads one row; ErrUnknown if there is none.
@@ -143,42 +154,42 @@ func CursorAt(t journal.Thread) *Cursor { return &Cursor{LastActive: t.LastActiv
 
 // Threads lists threads, the last active first.
 func (db *DB) Threads(ctx context.Context, f ThreadFilter) ([]journal.Thread, error) {
-	var where filter
-	where.equal("agent", f.Agent)
-	where.equal("transport", f.Transport)
+	var where database.Where
+	where.Equal("agent", f.Agent)
+	where.Equal("transport", f.Transport)
 	if f.Not != "" {
-		where.add("transport <> ?", f.Not)
+		where.Add("transport <> ?", f.Not)
 	}
-	where.equal("place", f.Place)
+	where.Equal("place", f.Place)
 	if f.Status == chat.Running {
-		where.add("status IN ('running', 'waiting_for_agents')")
+		where.Add("status IN ('running', 'waiting_for_agents')")
 	} else {
-		where.equal("status", string(f.Status))
+		where.Equal("status", string(f.Status))
 	}
 	switch {
 	case f.Parent != "":
-		where.equal("parent", string(f.Parent))
+		where.Equal("parent", string(f.Parent))
 	case !f.Children:
-		where.add("parent = ''")
+		where.Add("parent = ''")
 	}
 	switch f.Listing {
 	case "":
-		where.add("listing <> 'deleted'")
+		where.Add("listing <> 'deleted'")
 	case Unarchived:
-		where.add("listing NOT IN ('archived', 'deleted')")
+		where.Add("listing NOT IN ('archived', 'deleted')")
 	default:
-		where.equal("listing", f.Listing)
+		where.Equal("listing", f.Listing)
 	}
 	if f.Title != "" {
 		escaped := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(f.Title))
-		where.add(`lower(title) LIKE ? ESCAPE '\'`, "%"+escaped+"%")
+		where.Add(`lower(title) LIKE ? ESCAPE '\'`, "%"+escaped+"%")
 	}
 	if f.Before != nil {
-		at := micros(f.Before.LastActive)
-		where.add("(last_active < ? OR last_active = ? AND id > ?)", at, at, string(f.Before.ID))
+		at := database.Micros(f.Before.LastActive)
+		where.Add("(last_active < ? OR last_active = ? AND id > ?)", at, at, string(f.Before.ID))
 	}
-	query, args := where.on(`SELECT ` + threadColumns + ` FROM threads`)
-	found, err := db.threads(ctx, query+` ORDER BY last_active DESC, id LIMIT ?+0`, append(args, orDefault(f.Limit, 100))...)
+	query, args := where.On(`SELECT ` + threadColumns + ` FROM threads`)
+	found, err := db.threads(ctx, query+` ORDER BY last_active DESC, id LIMIT ?+0`, append(args, database.Limit(f.Limit, 100))...)
 	if err != nil {
 		return nil, fmt.Errorf("list threads: %w", err)
 	}
@@ -204,8 +215,8 @@ type ThreadChange struct {
 
 // SetThread changes what people call a thread, where its tools work, or where lists show it.
 func (db *DB) SetThread(ctx context.Context, id chat.ThreadID, c ThreadChange) error {
-	err := db.write(ctx, func(tx *transaction) error {
-		n, err := tx.change(`UPDATE threads SET title = coalesce(?, title), dir = coalesce(?, dir), listing = coalesce(?, listing) WHERE id = ?`,
+	err := db.Write(ctx, func(tx database.Tx) error {
+		n, err := tx.Change(`UPDATE threads SET title = coalesce(?, title), dir = coalesce(?, dir), listing = coalesce(?, listing) WHERE id = ?`,
 			c.Title, c.Dir, c.Listing, string(id))
 		if err == nil && n == 0 {
 			err = journal.ErrUnknown
@@ -220,7 +231,7 @@ func (db *DB) SetThread(ctx context.Context, id chat.ThreadID, c ThreadChange) e
 
 func (db *DB) threads(ctx context.Context, query string, args ...any) ([]journal.Thread, error) {
 	var out []journal.Thread
-	err := db.query(ctx, query, args, func(rows *sql.Rows) error {
+	err := db.Query(ctx, query, args, func(rows *sql.Rows) error {
 		t, err := scanThread(rows)
 		out = append(out, t)
 		return err
@@ -228,9 +239,7 @@ func (db *DB) threads(ctx context.Context, query string, args ...any) ([]journal
 	return out, err
 }
 
-type scanner interface{ Scan(...any) error }
-
-func scanThread(row scanner) (journal.Thread, error) {
+func scanThread(row database.Scanner) (journal.Thread, error) {
 	var t journal.Thread
 	var owner string
 	var created, active int64
@@ -243,56 +252,6 @@ func scanThread(row scanner) (journal.Thread, error) {
 	if err != nil {
 		return t, err
 	}
-	t.Created, t.LastActive = instant(created), instant(active)
+	t.Created, t.LastActive = database.Time(created), database.Time(active)
 	return t, json.Unmarshal([]byte(owner), &t.Owner)
-}
-
-// filter collects the conditions of a list.
-type filter struct {
-	terms []string
-	args  []any
-}
-
-func (f *filter) add(term string, args ...any) {
-	f.terms = append(f.terms, term)
-	f.args = append(f.args, args...)
-}
-
-func (f *filter) equal(column, value string) {
-	if value != "" {
-		f.add(column+" = ?", value)
-	}
-}
-
-func (f *filter) from(column string, t time.Time) {
-	if !t.IsZero() {
-		f.add(column+" >= ?", micros(t))
-	}
-}
-
-func (f *filter) until(column string, t time.Time) {
-	if !t.IsZero() {
-		f.add(column+" < ?", micros(t))
-	}
-}
-
-func (f *filter) on(query string) (string, []any) {
-	if len(f.terms) == 0 {
-		return query, f.args
-	}
-	return query + " WHERE " + strings.Join(f.terms, " AND "), f.args
-}
-
-func orDefault(n, otherwise int) int {
-	if n <= 0 {
-		return otherwise
-	}
-	return n
-}
-
-// Count runs a query that answers with one number.
-func (db *DB) Count(ctx context.Context, query string, args ...any) (int64, error) {
-	var n int64
-	err := db.query(ctx, query, args, func(rows *sql.Rows) error { return rows.Scan(&n) })
-	return n, err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"chorus/internal/database"
 	"chorus/internal/journal"
 )
 
@@ -28,17 +29,17 @@ const tokenColumns = `id, name, digest, scopes, roles, created_by, created_at, C
 
 // PutToken keeps a new token.
 func (db *DB) PutToken(ctx context.Context, t Token) error {
-	scopes, err := AsJSON(t.Scopes)
+	scopes, err := database.AsJSON(t.Scopes)
 	if err != nil {
 		return err
 	}
-	roles, err := AsJSON(append([]string{}, t.Roles...))
+	roles, err := database.AsJSON(append([]string{}, t.Roles...))
 	if err != nil {
 		return err
 	}
-	err = db.write(ctx, func(tx *transaction) error {
-		return tx.exec(`INSERT INTO api_tokens (id, name, digest, scopes, roles, created_by, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-			t.ID, t.Name, t.Digest, scopes, roles, t.By, micros(t.Created), NullMicros(t.Expires))
+	err = db.Write(ctx, func(tx database.Tx) error {
+		return tx.Exec(`INSERT INTO api_tokens (id, name, digest, scopes, roles, created_by, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+			t.ID, t.Name, t.Digest, scopes, roles, t.By, database.Micros(t.Created), database.NullMicros(t.Expires))
 	})
 	if err != nil {
 		return fmt.Errorf("keep token %s: %w", t.Name, err)
@@ -74,7 +75,7 @@ func (db *DB) token(ctx context.Context, query, arg string) (Token, error) {
 
 func (db *DB) tokens(ctx context.Context, query string, args ...any) ([]Token, error) {
 	var out []Token
-	err := db.query(ctx, query, args, func(rows *sql.Rows) error {
+	err := db.Query(ctx, query, args, func(rows *sql.Rows) error {
 		var t Token
 		var scopes, roles string
 		var times [4]int64
@@ -83,7 +84,7 @@ func (db *DB) tokens(ctx context.Context, query string, args ...any) ([]Token, e
 		}
 		for i, field := range []*time.Time{&t.Created, &t.Used, &t.Expires, &t.Revoked} {
 			if times[i] != 0 {
-				*field = instant(times[i])
+				*field = database.Time(times[i])
 			}
 		}
 		if err := json.Unmarshal([]byte(scopes), &t.Scopes); err != nil {
@@ -101,8 +102,8 @@ func (db *DB) tokens(ctx context.Context, query string, args ...any) ([]Token, e
 // RevokeToken ends a token for good. It reports false when it was over already.
 func (db *DB) RevokeToken(ctx context.Context, id string, now time.Time) (bool, error) {
 	var n int64
-	err := db.write(ctx, func(tx *transaction) (err error) {
-		n, err = tx.change(`UPDATE api_tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, micros(now), id)
+	err := db.Write(ctx, func(tx database.Tx) (err error) {
+		n, err = tx.Change(`UPDATE api_tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, database.Micros(now), id)
 		return err
 	})
 	if err != nil {
@@ -113,8 +114,8 @@ func (db *DB) RevokeToken(ctx context.Context, id string, now time.Time) (bool, 
 
 // TokenUsed notes that a token was shown.
 func (db *DB) TokenUsed(ctx context.Context, id string, now time.Time) error {
-	err := db.write(ctx, func(tx *transaction) error {
-		return tx.exec(`UPDATE api_tokens SET used_at = ? WHERE id = ?`, micros(now), id)
+	err := db.Write(ctx, func(tx database.Tx) error {
+		return tx.Exec(`UPDATE api_tokens SET used_at = ? WHERE id = ?`, database.Micros(now), id)
 	})
 	if err != nil {
 		return fmt.Errorf("note the use of token %s: %w", id, err)

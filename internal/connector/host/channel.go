@@ -14,7 +14,7 @@ import (
 	"chorus/internal/room"
 	"chorus/internal/room/attach"
 	"chorus/internal/service"
-	"chorus/internal/store"
+	"chorus/internal/store/search"
 	"chorus/internal/tool"
 	"chorus/internal/tool/channel"
 	"chorus/internal/tool/files"
@@ -103,7 +103,7 @@ func (c platformChannel) searchJournal(ctx context.Context, q channel.Query, see
 		return nil, err
 	}
 	// A message that several agents received is found several times, and results of tools are found too.
-	hits, err := db.Search(ctx, q.Text, store.SearchOptions{Prefix: c.thread.Transport() + ":" + c.thread.Place() + ":", Limit: 4 * q.Limit})
+	hits, err := db.Search(ctx, q.Text, search.Options{Prefix: c.thread.Transport() + ":" + c.thread.Place() + ":", Limit: 4 * q.Limit})
 	if err != nil {
 		return nil, err
 	}

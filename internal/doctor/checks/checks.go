@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"chorus/internal/config"
+	"chorus/internal/database"
 	"chorus/internal/datadir"
 	"chorus/internal/doctor"
 	"chorus/internal/logging"
@@ -124,7 +125,7 @@ type readConfig struct {
 
 // openedStore is the database as far as it can be used.
 type openedStore struct {
-	store.Inspection
+	database.Inspection
 	err error     // why it cannot be
 	db  *store.DB // nil: it cannot be, or is of an older version
 }

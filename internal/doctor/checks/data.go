@@ -12,12 +12,14 @@ import (
 	"chorus/internal/backup"
 	"chorus/internal/blobstorage"
 	"chorus/internal/checkpoint"
+	"chorus/internal/database"
 	"chorus/internal/doctor"
 	"chorus/internal/provider"
 	"chorus/internal/runsetup"
 	"chorus/internal/service"
 	"chorus/internal/settings"
 	"chorus/internal/store"
+	"chorus/internal/store/blobs"
 	"chorus/internal/text"
 )
 
@@ -97,23 +99,23 @@ func sharedSecrets(env func(string) string) doctor.Finding {
 // databaseFix is a command that helps.
 func databaseFix(path string, err error) string {
 	switch {
-	case errors.Is(err, store.ErrNewer):
+	case errors.Is(err, database.ErrNewer):
 		return "upgrade chorus, or use another home: export CHORUS_HOME=~/.chorus-old"
-	case errors.Is(err, store.ErrDamaged):
+	case errors.Is(err, database.ErrDamaged):
 		return "chorus restore FILE   with a backup, or save what can be read: chorus doctor --fix"
-	case errors.Is(err, store.ErrMissing):
+	case errors.Is(err, database.ErrMissing):
 		return "chorus restore FILE   with a backup, or begin anew and keep what is left: chorus doctor --fix"
-	case errors.Is(err, store.ErrRewound):
+	case errors.Is(err, database.ErrRewound):
 		return "put the newest one back, or accept this one: chorus doctor --fix"
-	case errors.Is(err, store.ErrDisk):
+	case errors.Is(err, database.ErrDisk):
 		return "dmesg | tail   and df -h " + Quoted(path)
-	case errors.Is(err, store.ErrForeign):
+	case errors.Is(err, database.ErrForeign):
 		return fmt.Sprintf("mv %s %s", Quoted(path), Quoted(path+".foreign"))
-	case errors.Is(err, store.ErrDenied):
+	case errors.Is(err, database.ErrDenied):
 		return "chmod u+rw " + Quoted(path)
-	case errors.Is(err, store.ErrBusy):
+	case errors.Is(err, database.ErrBusy):
 		return "fuser -v " + Quoted(path)
-	case errors.Is(err, store.ErrFull):
+	case errors.Is(err, database.ErrFull):
 		return "df -h " + Quoted(path)
 	default:
 		return "chorus doctor   again; if it stays so, restore a backup"
@@ -123,13 +125,13 @@ func databaseFix(path string, err error) string {
 // sound reads the file through, as far as there is time.
 func (p *checker) sound(ctx context.Context) []doctor.Finding {
 	s := p.opened()
-	if !s.Exists || p.databaseAt().OnServer() || s.err != nil && !errors.Is(s.err, store.ErrNewer) {
+	if !s.Exists || p.databaseAt().OnServer() || s.err != nil && !errors.Is(s.err, database.ErrNewer) {
 		return nil // said already, or the server's business
 	}
 	ctx, cancel := hurry(ctx)
 	defer cancel()
 	began := time.Now()
-	switch err := store.CheckFile(ctx, p.databasePath()); {
+	switch err := database.CheckFile(ctx, p.databasePath()); {
 	case err == nil:
 		return []doctor.Finding{doctor.Good("pages", "all sound")}
 	case errors.Is(err, context.DeadlineExceeded):
@@ -175,7 +177,7 @@ func (p *checker) attachments(ctx context.Context) []doctor.Finding {
 }
 
 // lostBytes says what is lost, with a few examples.
-func lostBytes(faults []store.BlobFault) string {
+func lostBytes(faults []blobs.BlobFault) string {
 	const examples = 3
 	var said []string
 	for _, f := range faults[:min(len(faults), examples)] {
@@ -191,7 +193,7 @@ func (p *checker) blobs(ctx context.Context) []doctor.Finding {
 	if p.opened().db == nil {
 		return nil
 	}
-	unused, err := p.opened().db.UnusedBlobs(ctx, store.SweepAfter)
+	unused, err := p.opened().db.UnusedBlobs(ctx, blobs.SweepAfter)
 	switch {
 	case ctx.Err() != nil:
 		return []doctor.Finding{doctor.Noted("unused bytes", "chorus doctor --thorough", "there was not the time to count them")}

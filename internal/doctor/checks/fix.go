@@ -13,6 +13,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/service"
 	"chorus/internal/store"
+	"chorus/internal/store/blobs"
 )
 
 // Fix does what can be done without asking: it takes from others the right to look
@@ -204,5 +205,5 @@ func sweep(ctx context.Context, db *store.DB) (int, error) {
 	if err := service.KeepAttached(ctx, db); err != nil {
 		return 0, err
 	}
-	return db.SweepBlobs(ctx, store.SweepAfter)
+	return db.SweepBlobs(ctx, blobs.SweepAfter)
 }

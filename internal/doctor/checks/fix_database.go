@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/doctor"
 	"chorus/internal/store"
 	"chorus/internal/text"
@@ -23,16 +24,16 @@ func (p *checker) fixDatabase(ctx context.Context) []doctor.Finding {
 	s := p.opened()
 	err := s.err
 	if err == nil && s.Exists {
-		err = store.CheckFile(ctx, p.databasePath())
+		err = database.CheckFile(ctx, p.databasePath())
 	}
 	p.close() // it is moved, perhaps
 	kind := ""
 	switch {
-	case errors.Is(err, store.ErrMissing):
+	case errors.Is(err, database.ErrMissing):
 		kind = "lost"
-	case errors.Is(err, store.ErrRewound):
+	case errors.Is(err, database.ErrRewound):
 		kind = "older"
-	case errors.Is(err, store.ErrDamaged):
+	case errors.Is(err, database.ErrDamaged):
 		kind = "damaged"
 	default:
 		return nil // whole, or nothing that could be done without asking
@@ -58,7 +59,7 @@ func unfixed(err error) []doctor.Finding {
 
 // fixLost puts a database back that was saved, or puts aside what is left of it.
 func fixLost(ctx context.Context, path, blobs string) []doctor.Finding {
-	from, err := store.PutBack(ctx, path)
+	from, err := database.PutBack(ctx, path)
 	if err != nil {
 		return unfixed(err)
 	}
@@ -69,7 +70,7 @@ func fixLost(ctx context.Context, path, blobs string) []doctor.Finding {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // empty, if it is there
 		return unfixed(err)
 	}
-	folder, err := store.SetAside(path, "lost", time.Now(), blobs)
+	folder, err := database.SetAside(path, "lost", time.Now(), blobs)
 	if err != nil {
 		return unfixed(err)
 	}
@@ -95,7 +96,7 @@ var fixer = chat.Principal{Kind: chat.TheSystem, ID: "doctor"}
 
 // causeOf is what is wrong, without what could be done about it.
 func causeOf(err error) string {
-	var p *store.Problem
+	var p *database.Problem
 	if errors.As(err, &p) && p.Cause != nil {
 		return p.Cause.Error()
 	}

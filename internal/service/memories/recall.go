@@ -10,6 +10,7 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/service"
 	"chorus/internal/store"
+	"chorus/internal/store/search"
 	"chorus/internal/tool/remember"
 )
 
@@ -31,7 +32,7 @@ func (o *Handler) RecallFor(ctx context.Context, thread chat.ThreadID, senders [
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(said, func(a, b store.Hit) int {
+	slices.SortStableFunc(said, func(a, b search.Hit) int {
 		switch {
 		case (a.Thread == thread) == (b.Thread == thread):
 			return 0
@@ -52,12 +53,12 @@ func onePerson(senders []chat.Principal) chat.Principal {
 }
 
 // inConversations finds events of threads whose ids begin so, the best first.
-func (o *Handler) inConversations(ctx context.Context, prefixes []string, words string, limit int) (out []store.Hit, err error) {
+func (o *Handler) inConversations(ctx context.Context, prefixes []string, words string, limit int) (out []search.Hit, err error) {
 	if _, err := o.app.DB.IndexNew(ctx); err != nil {
 		return nil, err
 	}
 	for _, prefix := range prefixes {
-		found, err := o.app.DB.Search(ctx, words, store.SearchOptions{Prefix: prefix, Limit: limit})
+		found, err := o.app.DB.Search(ctx, words, search.Options{Prefix: prefix, Limit: limit})
 		if err != nil {
 			return nil, err
 		}
@@ -65,7 +66,7 @@ func (o *Handler) inConversations(ctx context.Context, prefixes []string, words 
 			if row, err := o.app.DB.Thread(ctx, h.Thread); err != nil || row.Listing == store.Deleted {
 				continue // it is gone
 			}
-			if !slices.ContainsFunc(out, func(have store.Hit) bool { return have.Thread == h.Thread && have.Seq == h.Seq }) {
+			if !slices.ContainsFunc(out, func(have search.Hit) bool { return have.Thread == h.Thread && have.Seq == h.Seq }) {
 				out = append(out, h)
 			}
 		}

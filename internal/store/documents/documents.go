@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/database"
 	"chorus/internal/documents"
 	"chorus/internal/store"
 )
@@ -83,7 +84,7 @@ func (d *Documents) change(ctx context.Context, to documents.Head, body []byte, 
 	if to.Deleted {
 		deleted = 1
 	}
-	err := d.db.Write(ctx, func(tx store.Tx) error {
+	err := d.db.Write(ctx, func(tx database.Tx) error {
 		if err := tx.Row(`UPDATE document_changes SET seq = seq + 1 WHERE one = 1 RETURNING seq`, nil, &to.Seq); err != nil {
 			return err
 		}

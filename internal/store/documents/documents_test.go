@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"chorus/internal/database"
 	"chorus/internal/documents"
 	"chorus/internal/store"
 	tables "chorus/internal/store/documents"
@@ -28,11 +29,11 @@ func onBoth(t *testing.T, test func(t *testing.T, database string)) {
 	})
 }
 
-func open(t *testing.T, database string) *tables.Documents {
+func open(t *testing.T, at string) *tables.Documents {
 	t.Helper()
-	o := store.Options{Path: database, Now: func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }}
-	if store.IsPostgres(database) {
-		o.Path, o.URL = "", database
+	o := store.Options{Path: at, Now: func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }}
+	if database.IsPostgres(at) {
+		o.Path, o.URL = "", at
 	}
 	db, err := store.Open(t.Context(), o)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"chorus/internal/database"
 	"chorus/internal/hook"
 	"chorus/internal/store"
 )
@@ -32,10 +33,10 @@ func (d *Store) AddHook(ctx context.Context, h hook.Hook, key string) (bool, err
 		madeBy = key
 	}
 	var added int64
-	err = d.db.Write(ctx, func(tx store.Tx) (err error) {
+	err = d.db.Write(ctx, func(tx database.Tx) (err error) {
 		added, err = tx.Change(`INSERT INTO hooks (id, name, project, owner, owner_key, agent, dir, kind, definition, enabled, approved, secret, made_by, due, created_at, updated_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-			h.ID, h.Name, h.Project, owner, h.Owner.String(), h.Agent, h.Dir, h.Trigger.Type, definition, h.Enabled, h.Approved, h.Secret, madeBy, store.NullMicros(h.Due), h.Created.UnixMicro(), h.Updated.UnixMicro())
+			h.ID, h.Name, h.Project, owner, h.Owner.String(), h.Agent, h.Dir, h.Trigger.Type, definition, h.Enabled, h.Approved, h.Secret, madeBy, database.NullMicros(h.Due), h.Created.UnixMicro(), h.Updated.UnixMicro())
 		return err
 	})
 	if err != nil {
@@ -45,8 +46,8 @@ func (d *Store) AddHook(ctx context.Context, h hook.Hook, key string) (bool, err
 }
 
 func hookJSON(h hook.Hook) (owner, definition string, err error) {
-	if owner, err = store.AsJSON(h.Owner); err == nil {
-		definition, err = store.AsJSON(h.Definition)
+	if owner, err = database.AsJSON(h.Owner); err == nil {
+		definition, err = database.AsJSON(h.Definition)
 	}
 	return owner, definition, err
 }
@@ -58,9 +59,9 @@ func (d *Store) UpdateHook(ctx context.Context, h hook.Hook, read time.Time) (bo
 		return false, err
 	}
 	var changed int64
-	err = d.db.Write(ctx, func(tx store.Tx) (err error) {
+	err = d.db.Write(ctx, func(tx database.Tx) (err error) {
 		changed, err = tx.Change(`UPDATE hooks SET name = ?, project = ?, agent = ?, dir = ?, kind = ?, definition = ?, enabled = ?, approved = ?, secret = ?, due = ?, updated_at = ? WHERE id = ? AND updated_at = ?`,
-			h.Name, h.Project, h.Agent, h.Dir, h.Trigger.Type, definition, h.Enabled, h.Approved, h.Secret, store.NullMicros(h.Due), h.Updated.UnixMicro(), h.ID, read.UnixMicro())
+			h.Name, h.Project, h.Agent, h.Dir, h.Trigger.Type, definition, h.Enabled, h.Approved, h.Secret, database.NullMicros(h.Due), h.Updated.UnixMicro(), h.ID, read.UnixMicro())
 		return err
 	})
 	if err != nil {
@@ -72,7 +73,7 @@ func (d *Store) UpdateHook(ctx context.Context, h hook.Hook, read time.Time) (bo
 // RemoveHook removes a hook with its runs; false: there was none.
 func (d *Store) RemoveHook(ctx context.Context, id string) (bool, error) {
 	var removed int64
-	err := d.db.Write(ctx, func(tx store.Tx) (err error) {
+	err := d.db.Write(ctx, func(tx database.Tx) (err error) {
 		if removed, err = tx.Change(`DELETE FROM hooks WHERE id = ?`, id); err != nil {
 			return err
 		}
@@ -126,7 +127,7 @@ func (d *Store) NextHook(ctx context.Context) (time.Time, error) {
 	if err != nil || n == 0 {
 		return time.Time{}, err
 	}
-	return store.Instant(n), nil
+	return database.Instant(n), nil
 }
 
 func (d *Store) hooks(ctx context.Context, query string, args ...any) ([]hook.Hook, error) {
@@ -142,7 +143,7 @@ func (d *Store) hooks(ctx context.Context, query string, args ...any) ([]hook.Ho
 			// One that somebody wrote into the table holds up no others.
 			h.Enabled, h.PassedWhy = false, "the hook cannot be read: "+err.Error()
 		}
-		h.Due, h.LastAt, h.Created, h.Updated = store.Instant(due), store.Instant(last), store.Instant(created), store.Instant(updated)
+		h.Due, h.LastAt, h.Created, h.Updated = database.Instant(due), database.Instant(last), database.Instant(created), database.Instant(updated)
 		out = append(out, h)
 		return nil
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/hook"
 	"chorus/internal/journal"
 	"chorus/internal/store"
@@ -98,7 +99,7 @@ func testAHookThatCannotBeReadHoldsUpNothing(t *testing.T, open func() *store.DB
 	for _, id := range []string{"a", "b"} {
 		addHook(t, db, hook.Hook{ID: id, Due: at, Definition: hook.Definition{Trigger: hook.Trigger{Type: hook.Periodic}}})
 	}
-	if err := db.db.Write(t.Context(), func(tx store.Tx) error {
+	if err := db.db.Write(t.Context(), func(tx database.Tx) error {
 		return tx.Exec(`UPDATE hooks SET definition = '{"trigger":"periodic"}' WHERE id = 'a'`)
 	}); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"chorus/internal/database"
 	"chorus/internal/hook"
 	"chorus/internal/store"
 )
@@ -24,16 +25,16 @@ const (
 // TriggerHook writes at once what a trigger brings: where the reader of events stands, the run, and when the hook last
 // ran and is due next; or that the trigger passed. Whatever has come before changes nothing.
 func (d *Store) TriggerHook(ctx context.Context, t hook.Triggered) (hook.Outcome, error) {
-	acting, err := store.AsJSON(t.Run.Acting)
+	acting, err := database.AsJSON(t.Run.Acting)
 	if err != nil {
 		return hook.Outcome{}, err
 	}
-	progress, err := store.AsJSON(t.Run.Progress)
+	progress, err := database.AsJSON(t.Run.Progress)
 	if err != nil {
 		return hook.Outcome{}, err
 	}
 	var out hook.Outcome
-	err = d.db.Write(ctx, func(tx store.Tx) (err error) {
+	err = d.db.Write(ctx, func(tx database.Tx) (err error) {
 		if out, err = triggered(tx, t, acting, progress); err != nil || t.Reader == "" {
 			return err
 		}
@@ -49,7 +50,7 @@ func (d *Store) TriggerHook(ctx context.Context, t hook.Triggered) (hook.Outcome
 	return out, nil
 }
 
-func triggered(tx store.Tx, t hook.Triggered, acting, progress string) (hook.Outcome, error) {
+func triggered(tx database.Tx, t hook.Triggered, acting, progress string) (hook.Outcome, error) {
 	h := t.Hook
 	if err := tx.Alone("hooks"); err != nil { // how many of all hooks ran in the last minute is counted below
 		return hook.Outcome{}, err
@@ -72,7 +73,7 @@ func triggered(tx store.Tx, t hook.Triggered, acting, progress string) (hook.Out
 	if t.Run.State == hook.Skipped {
 		return hook.Outcome{Run: t.Run.ID, Why: t.Run.Why}, insertRun(tx, t, acting, progress)
 	}
-	s := hook.Standing{LastAt: store.Instant(last)}
+	s := hook.Standing{LastAt: database.Instant(last)}
 	err = tx.Row(`SELECT (SELECT count(*) FROM hook_runs WHERE hook_id = ? AND ended_at IS NULL), (SELECT count(*) FROM hook_runs WHERE created_at > ? AND (state <> 'skipped' OR started_at IS NOT NULL))`,
 		[]any{h.ID, t.At.Add(-time.Minute).UnixMicro()}, &s.Unfinished, &s.LastMinute)
 	if err != nil {
@@ -83,17 +84,17 @@ func triggered(tx store.Tx, t hook.Triggered, acting, progress string) (hook.Out
 		if t.Manual {
 			return hook.Outcome{Why: why}, nil
 		}
-		return hook.Outcome{Why: why}, tx.Exec(`UPDATE hooks SET passed = passed + 1, passed_why = ?, due = COALESCE(?, due) WHERE id = ?`, why, store.NullMicros(t.Next), h.ID)
+		return hook.Outcome{Why: why}, tx.Exec(`UPDATE hooks SET passed = passed + 1, passed_why = ?, due = COALESCE(?, due) WHERE id = ?`, why, database.NullMicros(t.Next), h.ID)
 	}
 	if err := insertRun(tx, t, acting, progress); err != nil {
 		return hook.Outcome{}, err
 	}
-	err = tx.Exec(`UPDATE hooks SET last_at = ?, due = COALESCE(?, CASE WHEN ? = 1 THEN NULL ELSE due END) WHERE id = ?`, t.At.UnixMicro(), store.NullMicros(t.Next), !t.Due.IsZero(), h.ID)
+	err = tx.Exec(`UPDATE hooks SET last_at = ?, due = COALESCE(?, CASE WHEN ? = 1 THEN NULL ELSE due END) WHERE id = ?`, t.At.UnixMicro(), database.NullMicros(t.Next), !t.Due.IsZero(), h.ID)
 	return hook.Outcome{Run: t.Run.ID}, err
 }
 
 // deliveredBefore remembers a delivery, or says which run it had become.
-func deliveredBefore(tx store.Tx, t hook.Triggered) (string, error) {
+func deliveredBefore(tx database.Tx, t hook.Triggered) (string, error) {
 	if err := tx.Exec(`DELETE FROM hook_deliveries WHERE at < ?`, t.At.Add(-deliveriesKept).UnixMicro()); err != nil {
 		return "", err
 	}
@@ -106,10 +107,10 @@ func deliveredBefore(tx store.Tx, t hook.Triggered) (string, error) {
 	return before, err
 }
 
-func insertRun(tx store.Tx, t hook.Triggered, acting, progress string) error {
+func insertRun(tx database.Tx, t hook.Triggered, acting, progress string) error {
 	r := t.Run
 	err := tx.Exec(`INSERT INTO hook_runs (id, hook_id, reason, acting, state, why, created_at, ended_at, progress) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		r.ID, r.Hook, r.Reason, acting, r.State, r.Why, t.At.UnixMicro(), store.NullMicros(r.Ended), progress)
+		r.ID, r.Hook, r.Reason, acting, r.State, r.Why, t.At.UnixMicro(), database.NullMicros(r.Ended), progress)
 	if err != nil {
 		return err
 	}
@@ -119,13 +120,13 @@ func insertRun(tx store.Tx, t hook.Triggered, acting, progress string) error {
 
 // SaveHookRun writes how far a run has come; false: it is gone, because its hook is.
 func (d *Store) SaveHookRun(ctx context.Context, r hook.Run) (bool, error) {
-	progress, err := store.AsJSON(r.Progress)
+	progress, err := database.AsJSON(r.Progress)
 	if err != nil {
 		return false, err
 	}
 	var n int64
-	err = d.db.Write(ctx, func(tx store.Tx) (err error) {
-		n, err = tx.Change(`UPDATE hook_runs SET state = ?, why = ?, started_at = ?, ended_at = ?, progress = ? WHERE id = ?`, r.State, r.Why, store.NullMicros(r.Started), store.NullMicros(r.Ended), progress, r.ID)
+	err = d.db.Write(ctx, func(tx database.Tx) (err error) {
+		n, err = tx.Change(`UPDATE hook_runs SET state = ?, why = ?, started_at = ?, ended_at = ?, progress = ? WHERE id = ?`, r.State, r.Why, database.NullMicros(r.Started), database.NullMicros(r.Ended), progress, r.ID)
 		return err
 	})
 	if err != nil {
@@ -171,7 +172,7 @@ func (d *Store) hookRuns(ctx context.Context, query string, args ...any) ([]hook
 		if err := errors.Join(json.Unmarshal([]byte(acting), &r.Acting), json.Unmarshal([]byte(progress), &r.Progress)); err != nil {
 			r.State, r.Why = hook.Failed, "what is known of the run cannot be read: "+err.Error()
 		}
-		r.Created, r.Started, r.Ended = store.Instant(created), store.Instant(started), store.Instant(ended)
+		r.Created, r.Started, r.Ended = database.Instant(created), database.Instant(started), database.Instant(ended)
 		out = append(out, r)
 		return nil
 	})

@@ -8,9 +8,9 @@ import (
 	"hash/fnv"
 	"slices"
 
+	"chorus/internal/database"
 	"chorus/internal/journal"
 	"chorus/internal/owner"
-	"chorus/internal/store"
 )
 
 // held is a thing that this node has, or takes.
@@ -35,7 +35,7 @@ func (n *Node) Take(ctx context.Context, name owner.Name) (owner.Held, error) {
 	ctx, cancel := context.WithTimeout(ctx, takeTime)
 	defer cancel()
 	next, epoch := n.nextEpoch(), int64(0)
-	err := n.o.DB.WriteWithin(ctx, func(tx store.Tx) error {
+	err := n.o.DB.WriteWithin(ctx, func(tx database.Tx) error {
 		err := tx.Row(`INSERT INTO owned (name, node, epoch) SELECT CAST(? AS TEXT), id, CAST(? AS BIGINT) FROM nodes WHERE id = ? AND dead = 0
 			ON CONFLICT (name) DO UPDATE SET node = excluded.node, epoch = CASE WHEN owned.epoch < excluded.epoch THEN excluded.epoch ELSE owned.epoch + 1 END
 			WHERE owned.node = '' OR owned.node = excluded.node OR NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = owned.node AND n.dead = 0)
@@ -98,7 +98,7 @@ func (n *Node) reserve(h *held) error {
 }
 
 // refusal says why a thing could not be taken.
-func refusal(tx store.Tx, name owner.Name, as string) error {
+func refusal(tx database.Tx, name owner.Name, as string) error {
 	var lives bool
 	var called string
 	err := tx.Row(`SELECT EXISTS (SELECT 1 FROM nodes WHERE id = ? AND dead = 0),
@@ -115,7 +115,7 @@ func refusal(tx store.Tx, name owner.Name, as string) error {
 }
 
 // giveBack removes the row of a thing, if it is still of that taking.
-func giveBack(tx store.Tx, name owner.Name, as string, epoch int64) error {
+func giveBack(tx database.Tx, name owner.Name, as string, epoch int64) error {
 	return tx.Exec(`DELETE FROM owned WHERE name = ? AND node = ? AND epoch = ?`, string(name), as, epoch)
 }
 
@@ -147,7 +147,7 @@ func (h *held) Release() {
 	n.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
-	err := n.o.DB.WriteWithin(ctx, func(tx store.Tx) error {
+	err := n.o.DB.WriteWithin(ctx, func(tx database.Tx) error {
 		return giveBack(tx, h.name, h.as, h.epoch)
 	})
 	n.mu.Lock()
@@ -163,7 +163,7 @@ func (h *held) Release() {
 
 // Owns is asked inside a transaction that only the owner of a thing may make: it fails, and the transaction with it, if this node has
 // it no more. The row stays locked until the end, so nobody can take the thing in between.
-func (n *Node) Owns(tx store.Tx, name owner.Name) error {
+func (n *Node) Owns(tx database.Tx, name owner.Name) error {
 	n.mu.Lock()
 	var as string
 	var epoch int64

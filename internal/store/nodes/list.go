@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/database"
 	"chorus/internal/owner"
-	"chorus/internal/store"
 )
 
 // Info is a node as people see it.
@@ -71,7 +71,7 @@ func Drain(ctx context.Context, db DB, name string, drain bool) error {
 	if drain {
 		flag = 1
 	}
-	err := db.Write(ctx, func(tx store.Tx) error {
+	err := db.Write(ctx, func(tx database.Tx) error {
 		rows, err := tx.Change(`UPDATE nodes SET drain = ? WHERE name = ? AND dead = 0`, flag, name)
 		if err == nil && rows == 0 {
 			err = ErrUnknown
@@ -92,7 +92,7 @@ func Label(ctx context.Context, db DB, name string, add, remove []string) ([]str
 		}
 	}
 	var labels []string
-	err := db.Write(ctx, func(tx store.Tx) error {
+	err := db.Write(ctx, func(tx database.Tx) error {
 		given, err := givenLabels(tx, name)
 		if err != nil {
 			return err
@@ -118,7 +118,7 @@ func Label(ctx context.Context, db DB, name string, add, remove []string) ([]str
 }
 
 // relabel changes the labels of a node's processes that live.
-func relabel(tx store.Tx, name string, add, remove []string) error {
+func relabel(tx database.Tx, name string, add, remove []string) error {
 	rows := map[string]string{}
 	err := tx.Rows(`SELECT id, labels FROM nodes WHERE name = ? AND dead = 0`, []any{name}, func(r *sql.Rows) error {
 		var as, labels string
@@ -160,7 +160,7 @@ func CheckLabel(label string) error {
 }
 
 // givenLabels are the labels that people gave to a node.
-func givenLabels(tx store.Tx, name string) ([]string, error) {
+func givenLabels(tx database.Tx, name string) ([]string, error) {
 	var text string
 	err := tx.Row(`SELECT labels FROM node_labels WHERE name = ?`, []any{name}, &text)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -21,9 +21,9 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/database"
 	"chorus/internal/id"
 	"chorus/internal/owner"
-	"chorus/internal/store"
 )
 
 // The rhythm, in beats.
@@ -42,8 +42,8 @@ const (
 
 // DB is the part of the store that nodes need.
 type DB interface {
-	Write(ctx context.Context, work func(store.Tx) error) error
-	WriteWithin(ctx context.Context, work func(store.Tx) error) error
+	Write(ctx context.Context, work func(database.Tx) error) error
+	WriteWithin(ctx context.Context, work func(database.Tx) error) error
 	Query(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error
 	QueryWithin(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error
 }
@@ -135,7 +135,7 @@ const keepDead = time.Hour
 func (n *Node) join(ctx context.Context) error {
 	begun, as := n.o.Now(), id.New()
 	var labels []string
-	err := n.o.DB.WriteWithin(ctx, func(tx store.Tx) error {
+	err := n.o.DB.WriteWithin(ctx, func(tx database.Tx) error {
 		if err := tidy(tx, n.o.Name); err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (n *Node) join(ctx context.Context) error {
 
 // tidy removes nodes that have been dead for long, and those of one name, with the rows of what they had. Only rows of nodes that are dead for good go, and
 // free ones, which earlier versions left behind: a node that takes one of them at this moment has put its own id there, and keeps it.
-func tidy(tx store.Tx, name string) error {
+func tidy(tx database.Tx, name string) error {
 	const which = `dead = 1 AND (name = ? OR died < ?)`
 	args := []any{name, tx.Now().Add(-keepDead).UnixMicro()}
 	if err := tx.Exec(`DELETE FROM owned WHERE node = '' OR node IN (SELECT id FROM nodes WHERE `+which+`)`, args...); err != nil {
@@ -174,7 +174,7 @@ func tidy(tx store.Tx, name string) error {
 
 // Tidy removes what is left of nodes that have been dead for an hour.
 func Tidy(ctx context.Context, db DB) error {
-	if err := db.Write(ctx, func(tx store.Tx) error { return tidy(tx, "") }); err != nil {
+	if err := db.Write(ctx, func(tx database.Tx) error { return tidy(tx, "") }); err != nil {
 		return fmt.Errorf("remove what is left of dead nodes: %w", err)
 	}
 	return nil
@@ -311,7 +311,7 @@ func (n *Node) beat(ctx context.Context) error {
 	n.mu.Unlock()
 	var drain bool
 	var labels []string
-	err := n.o.DB.WriteWithin(ctx, func(tx store.Tx) error {
+	err := n.o.DB.WriteWithin(ctx, func(tx database.Tx) error {
 		var text string
 		err := tx.Row(`UPDATE nodes SET beat = beat + 1 WHERE id = ? AND dead = 0 RETURNING drain, labels`, []any{as}, &drain, &text)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -364,7 +364,7 @@ func (n *Node) handOver() {
 
 // Drain hands over what the node has, and tells the others that things become free.
 func (n *Node) Drain(ctx context.Context) error {
-	err := n.o.DB.WriteWithin(ctx, func(tx store.Tx) error { return tx.Exec(`UPDATE nodes SET drain = 1 WHERE id = ?`, n.ID()) })
+	err := n.o.DB.WriteWithin(ctx, func(tx database.Tx) error { return tx.Exec(`UPDATE nodes SET drain = 1 WHERE id = ?`, n.ID()) })
 	n.mu.Lock()
 	n.drain = true
 	n.handOver()
@@ -395,7 +395,7 @@ func (n *Node) look(ctx context.Context) error {
 	suspects, changed := n.count(found)
 	for as, s := range suspects {
 		died := false
-		err := n.o.DB.WriteWithin(ctx, func(tx store.Tx) error {
+		err := n.o.DB.WriteWithin(ctx, func(tx database.Tx) error {
 			rows, err := tx.Change(`UPDATE nodes SET dead = 1, died = ? WHERE id = ? AND beat = ? AND dead = 0`, tx.Now().UnixMicro(), as, s.beat)
 			died = rows > 0
 			return err
@@ -470,7 +470,7 @@ func (n *Node) Leave(ctx context.Context) error {
 	as := n.id
 	n.loseAll(fmt.Errorf("the node leaves: %w", owner.ErrLost))
 	n.mu.Unlock()
-	err := n.o.DB.WriteWithin(ctx, func(tx store.Tx) error {
+	err := n.o.DB.WriteWithin(ctx, func(tx database.Tx) error {
 		if err := tx.Exec(`DELETE FROM owned WHERE node = ?`, as); err != nil {
 			return err
 		}

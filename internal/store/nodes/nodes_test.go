@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 	"chorus/internal/owner"
 	"chorus/internal/owner/ownertest"
@@ -39,14 +40,14 @@ type node struct {
 
 var errAway = errors.New("the database is away")
 
-func (n *node) Write(ctx context.Context, work func(store.Tx) error) error {
+func (n *node) Write(ctx context.Context, work func(database.Tx) error) error {
 	if n.away.Load() {
 		return errAway
 	}
 	return n.db.Write(ctx, work)
 }
 
-func (n *node) WriteWithin(ctx context.Context, work func(store.Tx) error) error {
+func (n *node) WriteWithin(ctx context.Context, work func(database.Tx) error) error {
 	if n.away.Load() {
 		return errAway
 	}
@@ -95,7 +96,7 @@ func (c *cluster) another(t *testing.T) *cluster {
 func (c *cluster) join(name string, labels ...string) *node {
 	c.t.Helper()
 	n := &node{}
-	o := store.Options{URL: c.url, Owns: func(tx store.Tx, name owner.Name) error { return n.Owns(tx, name) }}
+	o := store.Options{URL: c.url, Owns: func(tx database.Tx, name owner.Name) error { return n.Owns(tx, name) }}
 	if c.url == "" {
 		o.Path = filepath.Join(c.dir, "chorus.db")
 	}

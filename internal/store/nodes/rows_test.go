@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"chorus/internal/database"
 	"chorus/internal/journal"
 	"chorus/internal/owner"
-	"chorus/internal/store"
 	"chorus/internal/store/nodes"
 )
 
@@ -32,7 +32,7 @@ func (n *node) rows(t *testing.T) map[string]int64 {
 // owns is what a transaction asks that only the owner may make.
 func (n *node) owns(t *testing.T, name owner.Name) error {
 	t.Helper()
-	return n.db.Write(t.Context(), func(tx store.Tx) error { return n.Owns(tx, name) })
+	return n.db.Write(t.Context(), func(tx database.Tx) error { return n.Owns(tx, name) })
 }
 
 // Only what somebody has is in the table, and no taking looks like an earlier one of the same node.
@@ -106,7 +106,7 @@ func TestTidy(t *testing.T) {
 		dead, lives := c.join("dead"), c.join("lives")
 		c.take(dead, "old")
 		kept := c.take(lives, "thing")
-		err := lives.db.Write(t.Context(), func(tx store.Tx) error { // as versions before this one left it
+		err := lives.db.Write(t.Context(), func(tx database.Tx) error { // as versions before this one left it
 			return tx.Exec(`INSERT INTO owned (name, node, epoch) VALUES ('free', '', 7)`)
 		})
 		if err != nil {
@@ -119,7 +119,7 @@ func TestTidy(t *testing.T) {
 		if got := lives.rows(t); len(got) != 2 || got["old"] == 0 || got["thing"] == 0 {
 			t.Errorf("people see for an hour what a node had that died: %v", got)
 		}
-		err = lives.db.Write(t.Context(), func(tx store.Tx) error { return tx.Exec(`UPDATE nodes SET died = 1 WHERE dead = 1`) })
+		err = lives.db.Write(t.Context(), func(tx database.Tx) error { return tx.Exec(`UPDATE nodes SET died = 1 WHERE dead = 1`) })
 		if err != nil {
 			t.Fatal(err)
 		}

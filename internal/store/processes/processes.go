@@ -10,6 +10,7 @@ import (
 
 	"chorus/internal/background"
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/store"
 )
 
@@ -23,19 +24,19 @@ const processColumns = `id, thread_id, call_key, owner, command, dir, state, exi
 
 // AddProcess keeps a new process; false: there is one with this id already, and nothing was written.
 func (d *Store) AddProcess(ctx context.Context, p background.Process) (bool, error) {
-	owner, err := store.AsJSON(p.Owner)
+	owner, err := database.AsJSON(p.Owner)
 	if err != nil {
 		return false, err
 	}
-	hooks, err := store.AsJSON(p.Hooks)
+	hooks, err := database.AsJSON(p.Hooks)
 	if err != nil {
 		return false, err
 	}
 	var added int64
-	err = d.db.Write(ctx, func(tx store.Tx) (err error) {
+	err = d.db.Write(ctx, func(tx database.Tx) (err error) {
 		added, err = tx.Change(`INSERT INTO processes (id, thread_id, call_key, owner, owner_key, command, dir, state, exit, why, read_to, hooks, timeout, version, started_at, ended_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-			p.ID, string(p.Thread), p.Call, owner, p.Owner.Person().String(), p.Command, p.Dir, string(p.State), p.Exit, p.Why, p.ReadTo, hooks, p.Timeout.Microseconds(), p.Version, p.Started.UnixMicro(), store.NullMicros(p.Ended))
+			p.ID, string(p.Thread), p.Call, owner, p.Owner.Person().String(), p.Command, p.Dir, string(p.State), p.Exit, p.Why, p.ReadTo, hooks, p.Timeout.Microseconds(), p.Version, p.Started.UnixMicro(), database.NullMicros(p.Ended))
 		return err
 	})
 	if err != nil {
@@ -47,14 +48,14 @@ func (d *Store) AddProcess(ctx context.Context, p background.Process) (bool, err
 // MoveProcess writes what has become of a process, and of its hooks' firings, from the version that was read. False: somebody else
 // has written since, and nothing was.
 func (d *Store) MoveProcess(ctx context.Context, p background.Process, fired []background.Fired) (bool, error) {
-	hooks, err := store.AsJSON(p.Hooks)
+	hooks, err := database.AsJSON(p.Hooks)
 	if err != nil {
 		return false, err
 	}
 	var moved int64
-	err = d.db.Write(ctx, func(tx store.Tx) (err error) {
+	err = d.db.Write(ctx, func(tx database.Tx) (err error) {
 		moved, err = tx.Change(`UPDATE processes SET state = ?, exit = ?, why = ?, read_to = ?, hooks = ?, ended_at = ?, version = version + 1 WHERE id = ? AND version = ?`,
-			string(p.State), p.Exit, p.Why, p.ReadTo, hooks, store.NullMicros(p.Ended), p.ID, p.Version)
+			string(p.State), p.Exit, p.Why, p.ReadTo, hooks, database.NullMicros(p.Ended), p.ID, p.Version)
 		if err != nil || moved == 0 {
 			return err
 		}

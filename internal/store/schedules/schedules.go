@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/schedule"
 	"chorus/internal/store"
 )
@@ -23,15 +24,15 @@ const scheduleColumns = `id, owner, thread_id, words, said, spec, zone, catch_up
 
 // AddSchedule keeps a new schedule; false: there is one with this id already, and nothing was written.
 func (d *Store) AddSchedule(ctx context.Context, s schedule.Schedule) (bool, error) {
-	owner, err := store.AsJSON(s.Owner)
+	owner, err := database.AsJSON(s.Owner)
 	if err != nil {
 		return false, err
 	}
 	var added int64
-	err = d.db.Write(ctx, func(tx store.Tx) (err error) {
+	err = d.db.Write(ctx, func(tx database.Tx) (err error) {
 		added, err = tx.Change(`INSERT INTO schedules (id, owner, owner_key, thread_id, words, said, spec, zone, catch_up, jitter, due, begins, paused, created_at, file, digest, kind, adapter, channel, agent)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-			s.ID, owner, s.Owner.Person().String(), string(s.Thread), s.Words, s.Said, s.Spec, s.Zone, s.CatchUp, s.Jitter.Microseconds(), store.NullMicros(s.Due), store.NullMicros(s.Begins), s.Paused, s.Created.UnixMicro(), s.File, s.Digest,
+			s.ID, owner, s.Owner.Person().String(), string(s.Thread), s.Words, s.Said, s.Spec, s.Zone, s.CatchUp, s.Jitter.Microseconds(), database.NullMicros(s.Due), database.NullMicros(s.Begins), s.Paused, s.Created.UnixMicro(), s.File, s.Digest,
 			string(s.Kind), s.Target.Adapter, s.Target.Channel, s.Target.Agent)
 		return err
 	})
@@ -109,14 +110,14 @@ func (d *Store) schedules(ctx context.Context, query string, args ...any) ([]sch
 // False: somebody else has moved it, or it is gone; the due times are written nonetheless, once each.
 func (d *Store) MoveSchedule(ctx context.Context, s, to schedule.Schedule, runs []schedule.Run) (bool, error) {
 	var moved int64
-	err := d.db.Write(ctx, func(tx store.Tx) (err error) {
+	err := d.db.Write(ctx, func(tx database.Tx) (err error) {
 		for _, r := range runs {
 			if err := tx.Exec(`INSERT INTO schedule_runs (schedule_id, due, state, seq, why, at) SELECT id, ?, ?, ?, ?, ? FROM schedules WHERE id = ? ON CONFLICT DO NOTHING`,
 				r.Due.UnixMicro(), r.State, r.Seq, r.Why, r.At.UnixMicro(), s.ID); err != nil {
 				return err
 			}
 		}
-		moved, err = tx.Change(`UPDATE schedules SET due = ?, begins = ?, told = ? WHERE id = ? AND due = ?`, store.NullMicros(to.Due), store.NullMicros(to.Begins), to.Told, s.ID, s.Due.UnixMicro())
+		moved, err = tx.Change(`UPDATE schedules SET due = ?, begins = ?, told = ? WHERE id = ? AND due = ?`, database.NullMicros(to.Due), database.NullMicros(to.Begins), to.Told, s.ID, s.Due.UnixMicro())
 		return err
 	})
 	if err != nil {
@@ -128,7 +129,7 @@ func (d *Store) MoveSchedule(ctx context.Context, s, to schedule.Schedule, runs 
 // ScheduleOpened writes what became of a due time for which a thread was opened, before or after the schedule was moved
 // on.
 func (d *Store) ScheduleOpened(ctx context.Context, id string, r schedule.Run) error {
-	err := d.db.Write(ctx, func(tx store.Tx) error {
+	err := d.db.Write(ctx, func(tx database.Tx) error {
 		return tx.Exec(`INSERT INTO schedule_runs (schedule_id, due, state, seq, why, at, thread_id) SELECT id, ?, ?, ?, ?, ?, ? FROM schedules WHERE id = ?
 			ON CONFLICT (schedule_id, due) DO UPDATE SET state = excluded.state, seq = excluded.seq, why = excluded.why, thread_id = excluded.thread_id`,
 			r.Due.UnixMicro(), r.State, r.Seq, r.Why, r.At.UnixMicro(), string(r.Thread), id)
@@ -141,8 +142,8 @@ func (d *Store) ScheduleOpened(ctx context.Context, id string, r schedule.Run) e
 
 // PauseSchedule holds a schedule, or lets it go on with a due time.
 func (d *Store) PauseSchedule(ctx context.Context, id string, paused bool, due, begins time.Time) error {
-	err := d.db.Write(ctx, func(tx store.Tx) error {
-		return tx.Exec(`UPDATE schedules SET paused = ?, due = ?, begins = ? WHERE id = ?`, paused, store.NullMicros(due), store.NullMicros(begins), id)
+	err := d.db.Write(ctx, func(tx database.Tx) error {
+		return tx.Exec(`UPDATE schedules SET paused = ?, due = ?, begins = ? WHERE id = ?`, paused, database.NullMicros(due), database.NullMicros(begins), id)
 	})
 	if err != nil {
 		return fmt.Errorf("pause schedule %s: %w", id, err)
@@ -153,7 +154,7 @@ func (d *Store) PauseSchedule(ctx context.Context, id string, paused bool, due, 
 // RemoveSchedule removes a schedule and what is known of its due times; false: there was none.
 func (d *Store) RemoveSchedule(ctx context.Context, id string) (bool, error) {
 	var removed int64
-	err := d.db.Write(ctx, func(tx store.Tx) (err error) {
+	err := d.db.Write(ctx, func(tx database.Tx) (err error) {
 		if removed, err = tx.Change(`DELETE FROM schedules WHERE id = ?`, id); err != nil {
 			return err
 		}

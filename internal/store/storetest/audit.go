@@ -8,7 +8,7 @@ import (
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/journal"
-	"chorus/internal/store"
+	"chorus/internal/store/audit"
 )
 
 func audited(action string) approval.Audit {
@@ -16,7 +16,7 @@ func audited(action string) approval.Audit {
 }
 
 // whole verifies the audit log and gives what was found; damage ends the test.
-func (f *fixture) whole(s Store, since string) store.AuditCheck {
+func (f *fixture) whole(s Store, since string) audit.Check {
 	f.t.Helper()
 	c, err := s.VerifyAudit(f.ctx(), since, nil)
 	f.ok(err)
@@ -42,7 +42,7 @@ func testAuditChain(t *testing.T, f *fixture) {
 	f.equal("head", all.Head, head)
 	f.equal("chains", all.Chains, int64(2))
 	f.equal("since the seal", f.whole(f.s, head).Lines, int64(2)) // the last of the thread's, and the new one
-	log := must[[]store.AuditLine](t)(f.s.AuditLog(f.ctx(), store.AuditFilter{Limit: 1}))
+	log := must[[]audit.Line](t)(f.s.AuditLog(f.ctx(), audit.Filter{Limit: 1}))
 	f.equal("since a line", f.whole(f.s, log[0].Hash).Lines, int64(3))
 	f.equal("thread of a line without one", log[0].Thread, chat.ThreadID(""))
 	next, after, err := f.s.SealAudit(f.ctx())
@@ -55,7 +55,7 @@ func testAuditChain(t *testing.T, f *fixture) {
 	f.equal("newest seal", f.whole(f.s, "").Head, after)
 	c, err := f.s.VerifyAudit(f.ctx(), "not a hash of this log", nil)
 	f.ok(err)
-	if c.Break == nil || c.Break.What != store.LineRemoved {
+	if c.Break == nil || c.Break.What != audit.LineRemoved {
 		t.Fatalf("an anchor that is not there: %+v", c)
 	}
 }

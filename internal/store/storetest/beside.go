@@ -11,6 +11,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
 	"chorus/internal/store"
+	"chorus/internal/store/audit"
 )
 
 func entry(step, attempt int, how ledger.How, settled ledger.Nanos) ledger.Entry {
@@ -208,7 +209,7 @@ func testAudit(t *testing.T, f *fixture) {
 		_, err := f.s.Commit(f.ctx(), journal.Commit{Thread: row.ID, Epoch: row.Epoch, Audit: []approval.Audit{line}})
 		f.ok(err)
 	}
-	log := must[[]store.AuditLine](t)(f.s.AuditLog(f.ctx(), store.AuditFilter{Thread: thread, Principal: "local:ada", Limit: 2}))
+	log := must[[]audit.Line](t)(f.s.AuditLog(f.ctx(), audit.Filter{Thread: thread, Principal: "local:ada", Limit: 2}))
 	f.equal("lines", len(log), 2)
 	if log[0].ID < log[1].ID {
 		t.Fatal("the newest does not come first")
@@ -217,8 +218,8 @@ func testAudit(t *testing.T, f *fixture) {
 	if !reflect.DeepEqual(log[0].Audit, line) || log[0].At.IsZero() {
 		t.Fatalf("read %+v", log[0])
 	}
-	rest := must[[]store.AuditLine](t)(f.s.AuditLog(f.ctx(), store.AuditFilter{Before: log[1].ID, Agent: "main", Run: "r", Decision: "allow"}))
+	rest := must[[]audit.Line](t)(f.s.AuditLog(f.ctx(), audit.Filter{Before: log[1].ID, Agent: "main", Run: "r", Decision: "allow"}))
 	f.equal("the rest", len(rest), 1)
-	none := must[[]store.AuditLine](t)(f.s.AuditLog(f.ctx(), store.AuditFilter{Since: time.Now().Add(time.Hour)}))
+	none := must[[]audit.Line](t)(f.s.AuditLog(f.ctx(), audit.Filter{Since: time.Now().Add(time.Hour)}))
 	f.equal("of tomorrow", len(none), 0)
 }

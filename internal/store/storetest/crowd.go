@@ -8,8 +8,9 @@ import (
 	"testing"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
-	"chorus/internal/store"
+	"chorus/internal/store/search"
 )
 
 // testTwoHandles is two processes on one home.
@@ -78,7 +79,7 @@ func testTwoHandlesIndex(t *testing.T, f *fixture) {
 		})
 	}
 	wg.Wait()
-	f.equal("each once", len(f.finds("needle", store.SearchOptions{Limit: 100})), 20)
+	f.equal("each once", len(f.finds("needle", search.Options{Limit: 100})), 20)
 }
 
 // testCrowd is fifty owners and guests at once; every number is given once.
@@ -189,11 +190,11 @@ func testClosed(t *testing.T, f *fixture) {
 	f.ok(f.s.Close())
 	f.ok(f.s.Close())
 	_, err := f.s.Commit(f.ctx(), journal.Commit{Thread: thread, Events: []chat.Event{heard("b")}})
-	f.wants(err, store.ErrClosed)
+	f.wants(err, database.ErrClosed)
 	_, err = f.s.Thread(f.ctx(), thread)
-	f.wants(err, store.ErrClosed)
-	_, err = f.s.Search(f.ctx(), "a", store.SearchOptions{})
-	f.wants(err, store.ErrClosed)
+	f.wants(err, database.ErrClosed)
+	_, err = f.s.Search(f.ctx(), "a", search.Options{})
+	f.wants(err, database.ErrClosed)
 	f.s = f.open()
 	f.equal("after opening again", len(f.events(thread)), 1)
 }

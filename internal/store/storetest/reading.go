@@ -14,6 +14,8 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/store"
+	"chorus/internal/store/blobs"
+	"chorus/internal/store/search"
 )
 
 func testThreads(t *testing.T, f *fixture) {
@@ -172,7 +174,7 @@ func testBlobReferences(t *testing.T, f *fixture) {
 			{Body: chat.Imported{Blob: largeHash}},
 		}})
 	f.ok(err)
-	f.equal("too young to be swept", must[int](t)(f.s.SweepBlobs(f.ctx(), store.SweepAfter)), 0)
+	f.equal("too young to be swept", must[int](t)(f.s.SweepBlobs(f.ctx(), blobs.SweepAfter)), 0)
 	f.equal("swept", must[int](t)(f.s.SweepBlobs(f.ctx(), -time.Hour)), 2)
 	for _, hash := range []string{image, file, nested, head, largeHash} {
 		must[[]byte](t)(f.s.Blob(f.ctx(), hash))
@@ -238,7 +240,7 @@ func testSettings(t *testing.T, f *fixture) {
 	f.wants(err, journal.ErrUnknown)
 }
 
-func (f *fixture) finds(query string, o store.SearchOptions) []int64 {
+func (f *fixture) finds(query string, o search.Options) []int64 {
 	f.t.Helper()
 	hits, err := f.s.Search(f.ctx(), query, o)
 	f.ok(err)
@@ -260,17 +262,17 @@ func testSearch(t *testing.T, f *fixture) {
 	f.guest(other, prompt("a parser elsewhere"))
 	f.equal("indexed", must[int](t)(f.s.IndexNew(f.ctx())), 6)
 	f.equal("nothing new", must[int](t)(f.s.IndexNew(f.ctx())), 0)
-	f.equal("hits", len(f.finds("parser", store.SearchOptions{})), 3)
-	f.equal("in one thread", len(f.finds("parser", store.SearchOptions{Thread: thread})), 2)
-	f.equal("of nobody", len(f.finds("parser", store.SearchOptions{Agent: "nobody"})), 0)
-	f.equal("limit", len(f.finds("parser", store.SearchOptions{Limit: 1})), 1)
-	f.equal("accents and case", len(f.finds("GROSSE grosse größe", store.SearchOptions{})), 0)
-	f.equal("umlaut", len(f.finds("große", store.SearchOptions{})), 1)
-	f.equal("beginning of a word", len(f.finds("pars", store.SearchOptions{})), 4)
-	f.equal("phrase", len(f.finds(`"lives in"`, store.SearchOptions{})), 1)
-	f.equal("no such phrase", len(f.finds(`"in lives"`, store.SearchOptions{})), 0)
-	f.equal("beyond the bound", len(f.finds("unreachable", store.SearchOptions{})), 0)
-	hits := must[[]store.Hit](t)(f.s.Search(f.ctx(), "größe", store.SearchOptions{MarkStart: "[", MarkEnd: "]"}))
+	f.equal("hits", len(f.finds("parser", search.Options{})), 3)
+	f.equal("in one thread", len(f.finds("parser", search.Options{Thread: thread})), 2)
+	f.equal("of nobody", len(f.finds("parser", search.Options{Agent: "nobody"})), 0)
+	f.equal("limit", len(f.finds("parser", search.Options{Limit: 1})), 1)
+	f.equal("accents and case", len(f.finds("GROSSE grosse größe", search.Options{})), 0)
+	f.equal("umlaut", len(f.finds("große", search.Options{})), 1)
+	f.equal("beginning of a word", len(f.finds("pars", search.Options{})), 4)
+	f.equal("phrase", len(f.finds(`"lives in"`, search.Options{})), 1)
+	f.equal("no such phrase", len(f.finds(`"in lives"`, search.Options{})), 0)
+	f.equal("beyond the bound", len(f.finds("unreachable", search.Options{})), 0)
+	hits := must[[]search.Hit](t)(f.s.Search(f.ctx(), "größe", search.Options{MarkStart: "[", MarkEnd: "]"}))
 	h := hits[0]
 	if h.Who != "Ada" || h.Thread != thread || h.Seq != 1 || h.Kind != chat.KindReceived || !strings.Contains(h.Snippet, "[Größe]") || h.At.IsZero() {
 		t.Fatalf("hit %+v", h)
@@ -278,9 +280,9 @@ func testSearch(t *testing.T, f *fixture) {
 	f.guest(thread, chat.Event{Body: chat.Edited{Seq: 1, Blocks: chat.TextBlocks("Where is the lexer?")}})
 	f.guest(other, chat.Event{Body: chat.Deleted{Seq: 1}})
 	must[int](t)(f.s.IndexNew(f.ctx()))
-	f.equal("edited away", len(f.finds("größe", store.SearchOptions{})), 0)
-	f.equal("edited in", len(f.finds("lexer", store.SearchOptions{})), 1)
-	f.equal("deleted", len(f.finds("elsewhere", store.SearchOptions{})), 0)
+	f.equal("edited away", len(f.finds("größe", search.Options{})), 0)
+	f.equal("edited in", len(f.finds("lexer", search.Options{})), 1)
+	f.equal("deleted", len(f.finds("elsewhere", search.Options{})), 0)
 }
 
 func testSearchSyntax(t *testing.T, f *fixture) {
@@ -288,11 +290,11 @@ func testSearchSyntax(t *testing.T, f *fixture) {
 	must[int](t)(f.s.IndexNew(f.ctx()))
 	for _, q := range []string{"", " ", `"`, `""`, `"""`, "*", "-", "AND", "OR OR", "NOT", "NEAR(", "a:b", "text:", "{x}", "^a", "a AND", "(", ")",
 		"c++", "'", ";", "\x00", "\xff", "foo-bar", `"foo bar`, strings.Repeat("w ", 500), "col : 1 + 2"} {
-		if _, err := f.s.Search(f.ctx(), q, store.SearchOptions{}); err != nil {
+		if _, err := f.s.Search(f.ctx(), q, search.Options{}); err != nil {
 			t.Errorf("search %q: %v", q, err)
 		}
 	}
-	f.equal("operators are words", len(f.finds("AND NEAR", store.SearchOptions{})), 1)
-	f.equal("punctuation", len(f.finds("foo-bar(baz)*", store.SearchOptions{})), 1)
-	f.equal("quotes", len(f.finds(`it's "quoted" c++`, store.SearchOptions{})), 1)
+	f.equal("operators are words", len(f.finds("AND NEAR", search.Options{})), 1)
+	f.equal("punctuation", len(f.finds("foo-bar(baz)*", search.Options{})), 1)
+	f.equal("quotes", len(f.finds(`it's "quoted" c++`, search.Options{})), 1)
 }

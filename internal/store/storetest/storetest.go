@@ -15,6 +15,8 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
 	"chorus/internal/store"
+	"chorus/internal/store/audit"
+	"chorus/internal/store/search"
 )
 
 // Store is what the suite needs of a store, in parts.
@@ -61,7 +63,7 @@ type Copies interface {
 	MoveReader(ctx context.Context, name string, thread chat.ThreadID, seq int64) error
 	Behind(ctx context.Context, reader string, limit int) ([]store.Lag, error)
 	IndexNew(context.Context) (int, error)
-	Search(ctx context.Context, query string, o store.SearchOptions) ([]store.Hit, error)
+	Search(ctx context.Context, query string, o search.Options) ([]search.Hit, error)
 }
 
 // Decisions are approvals: asked, answered and overdue.
@@ -77,9 +79,9 @@ type Records interface {
 	LedgerEntries(ctx context.Context, run string) ([]ledger.Entry, error)
 	Spend(context.Context, store.SpendFilter) ([]store.Sum, error)
 	Audit(context.Context, approval.Audit) error
-	AuditLog(context.Context, store.AuditFilter) ([]store.AuditLine, error)
+	AuditLog(context.Context, audit.Filter) ([]audit.Line, error)
 	SealAudit(ctx context.Context) (int64, string, error)
-	VerifyAudit(ctx context.Context, since string, progress func(done, all int64)) (store.AuditCheck, error)
+	VerifyAudit(ctx context.Context, since string, progress func(done, all int64)) (audit.Check, error)
 }
 
 // Directory is who and what is known by name.

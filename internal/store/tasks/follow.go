@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
-	"chorus/internal/store"
 	"chorus/internal/work"
 )
 
 // Follow moves the task of a thread by what happens in that thread, inside the transaction that writes it. It is a store.Follower.
-func Follow(tx store.Tx, thread chat.ThreadID, e chat.Event) error {
+func Follow(tx database.Tx, thread chat.ThreadID, e chat.Event) error {
 	if !strings.HasPrefix(string(thread), chat.WorkTransport+":") {
 		return nil
 	}
@@ -55,7 +55,7 @@ func Follow(tx store.Tx, thread chat.ThreadID, e chat.Event) error {
 }
 
 // follow takes a step if the task is where the step begins.
-func follow(tx store.Tx, t work.Task, in work.State, step work.Step, by string, with func(*work.Task)) error {
+func follow(tx database.Tx, t work.Task, in work.State, step work.Step, by string, with func(*work.Task)) error {
 	if t.State != in {
 		return nil
 	}
@@ -69,7 +69,7 @@ func follow(tx store.Tx, t work.Task, in work.State, step work.Step, by string, 
 
 // followEnd writes down what the attempt gave and moves the task on, unless somebody moved it meanwhile: then the end of the run only
 // gives its worker free.
-func followEnd(tx store.Tx, t work.Task, end chat.RunEnded, by string) error {
+func followEnd(tx database.Tx, t work.Task, end chat.RunEnded, by string) error {
 	if t.Run != end.Run {
 		return nil // a conversation about the task, not an attempt
 	}
@@ -103,7 +103,7 @@ func followEnd(tx store.Tx, t work.Task, end chat.RunEnded, by string) error {
 
 // writeResult writes what is known of an attempt, and counts it in its hour: an attempt is counted once, with what it took when it was
 // first written.
-func writeResult(tx store.Tx, project string, r work.Result) error {
+func writeResult(tx database.Tx, project string, r work.Result) error {
 	files, err := json.Marshal(append([]string{}, r.Files...))
 	if err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"chorus/internal/database"
 	"chorus/internal/journal"
-	"chorus/internal/store"
 	"chorus/internal/work"
 )
 
@@ -20,7 +20,7 @@ func (s *Tasks) FindPlan(ctx context.Context, p work.Proposal, r work.Result, by
 	if err != nil {
 		return asked, err
 	}
-	err = s.write(ctx, func(tx store.Tx) error {
+	err = s.write(ctx, func(tx database.Tx) error {
 		t, err := taskIn(tx, `id = ?`, p.Task)
 		if err != nil {
 			return err
@@ -76,7 +76,7 @@ func scanPlan(rows *sql.Rows) (p work.Proposal, err error) {
 }
 
 // planIn is the plan that the task's current attempt gave.
-func planIn(tx store.Tx, t work.Task) (p work.Proposal, err error) {
+func planIn(tx database.Tx, t work.Task) (p work.Proposal, err error) {
 	err = tx.Rows(planQuery, []any{t.ID}, func(rows *sql.Rows) error {
 		p, err = scanPlan(rows)
 		return err
@@ -87,7 +87,7 @@ func planIn(tx store.Tx, t work.Task) (p work.Proposal, err error) {
 	return p, err
 }
 
-func decidePlan(tx store.Tx, p work.Proposal, state, by string) error {
+func decidePlan(tx database.Tx, p work.Proposal, state, by string) error {
 	return tx.Exec(`UPDATE plans SET state = ?, by_key = ? WHERE task_id = ? AND attempt = ?`, state, by, p.Task, p.Attempt)
 }
 
@@ -99,7 +99,7 @@ func errTooManySteps(n int) error {
 // ApprovePlan makes tasks of the steps of a plan, each of which needs the one before it, and all of which work on the branch of the task
 // that gave the plan. Only the last one asks for a yes to the result, if the task does. Everything becomes true at once.
 func (s *Tasks) ApprovePlan(ctx context.Context, id, by string) (parent work.Task, steps []work.Task, err error) {
-	err = s.write(ctx, func(tx store.Tx) error {
+	err = s.write(ctx, func(tx database.Tx) error {
 		steps = nil
 		t, err := taskIn(tx, `id = ?`, id)
 		if err != nil {
@@ -167,7 +167,7 @@ func (s *Tasks) DeletePlan(ctx context.Context, id, by string) (work.Task, error
 }
 
 func (s *Tasks) decide(ctx context.Context, id, by string, step work.Step, state string, with func(*work.Task)) (changed work.Task, err error) {
-	err = s.write(ctx, func(tx store.Tx) error {
+	err = s.write(ctx, func(tx database.Tx) error {
 		if changed, err = taskIn(tx, `id = ?`, id); err != nil {
 			return err
 		}
@@ -194,7 +194,7 @@ func (s *Tasks) decide(ctx context.Context, id, by string, step work.Step, state
 // ResumePlan lets a task go on whose plan stands still: its steps that are blocked or failed are ready again, with all their tries. false:
 // it has no plan that is being carried out.
 func (s *Tasks) ResumePlan(ctx context.Context, id, by string) (parent work.Task, resumed bool, err error) {
-	err = s.write(ctx, func(tx store.Tx) error {
+	err = s.write(ctx, func(tx database.Tx) error {
 		resumed = false
 		if parent, err = taskIn(tx, `id = ?`, id); err != nil {
 			return err
@@ -250,14 +250,14 @@ func (s *Tasks) StrayRuns(ctx context.Context) ([]work.Task, error) {
 }
 
 // parentIn is the task whose plan a task is a step of; the zero task if it is none.
-func parentIn(tx store.Tx, t work.Task) (work.Task, error) {
+func parentIn(tx database.Tx, t work.Task) (work.Task, error) {
 	if t.Parent == "" {
 		return work.Task{}, nil
 	}
 	return taskIn(tx, `id = ?`, t.Parent)
 }
 
-func stepsIn(tx store.Tx, parent string) (list []work.Task, err error) {
+func stepsIn(tx database.Tx, parent string) (list []work.Task, err error) {
 	err = tx.Rows(`SELECT `+taskColumns+` FROM tasks WHERE parent = ? AND parent <> '' ORDER BY priority, created_at, id`, []any{parent}, func(rows *sql.Rows) error {
 		t, err := scanTask(rows)
 		list = append(list, t)
@@ -267,13 +267,13 @@ func stepsIn(tx store.Tx, parent string) (list []work.Task, err error) {
 }
 
 // openSteps counts the steps of a plan that are not completed, but for one.
-func openSteps(tx store.Tx, parent, but string) (n int, err error) {
+func openSteps(tx database.Tx, parent, but string) (n int, err error) {
 	err = tx.Row(`SELECT count(*) FROM tasks WHERE parent = ? AND parent <> '' AND id <> ? AND state <> 'COMPLETED'`, []any{parent, but}, &n)
 	return n, err
 }
 
 // followStep moves the task whose plan a step belongs to by what happened to the step.
-func followStep(tx store.Tx, t work.Task, e work.Event, merged bool) error {
+func followStep(tx database.Tx, t work.Task, e work.Event, merged bool) error {
 	if e.From == e.To {
 		return nil
 	}
@@ -297,7 +297,7 @@ func followStep(tx store.Tx, t work.Task, e work.Event, merged bool) error {
 }
 
 // followSteps moves a task by where the steps of its plan stand.
-func followSteps(tx store.Tx, id string, merged bool) error {
+func followSteps(tx database.Tx, id string, merged bool) error {
 	parent, err := taskIn(tx, `id = ?`, id)
 	if err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"chorus/internal/database"
 	"chorus/internal/journal"
-	"chorus/internal/store"
 	"chorus/internal/work"
 )
 
@@ -22,7 +22,7 @@ func (s *Tasks) CreateProject(ctx context.Context, p work.Project) (bool, error)
 		return false, err
 	}
 	var made int64
-	err = s.write(ctx, func(tx store.Tx) (err error) {
+	err = s.write(ctx, func(tx database.Tx) (err error) {
 		made, err = tx.Change(`INSERT INTO projects (id, name, weight, max_runs, state, token_limit, channel, owner, owner_key, shared, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 			p.ID, p.Name, p.Weight, p.MaxRuns, string(p.State), p.TokenLimit, p.Channel, string(owner), p.Owner.String(), p.Shared, tx.Now().UnixMicro())
 		if err != nil || made == 0 {
@@ -74,7 +74,7 @@ func scanProject(rows *sql.Rows) (p work.Project, err error) {
 
 // ChangeProject changes a project and writes down what happened.
 func (s *Tasks) ChangeProject(ctx context.Context, id string, change func(*work.Project) (work.Event, error)) (changed work.Project, err error) {
-	err = s.write(ctx, func(tx store.Tx) error {
+	err = s.write(ctx, func(tx database.Tx) error {
 		var found []work.Project
 		err := tx.Rows(`SELECT `+projectColumns+` FROM projects WHERE id = ?`, []any{id}, func(rows *sql.Rows) error {
 			p, err := scanProject(rows)
@@ -109,7 +109,7 @@ func (s *Tasks) ChangeProject(ctx context.Context, id string, change func(*work.
 // DeleteProject removes a project with its tasks and repositories, if may allows it, given how many tasks a worker holds. Files,
 // conversations and events stay.
 func (s *Tasks) DeleteProject(ctx context.Context, id, by string, may func(running int) error) error {
-	err := s.write(ctx, func(tx store.Tx) error {
+	err := s.write(ctx, func(tx database.Tx) error {
 		var there, running int
 		if err := tx.Row(`SELECT count(*) FROM projects WHERE id = ?`, []any{id}, &there); err != nil {
 			return err
@@ -146,7 +146,7 @@ const repoColumns = `id, project, kind, url, path, branch, created_at`
 // AddRepo registers a repository; false: the project has one of this name already.
 func (s *Tasks) AddRepo(ctx context.Context, r work.Repo, by string) (bool, error) {
 	var made int64
-	err := s.write(ctx, func(tx store.Tx) (err error) {
+	err := s.write(ctx, func(tx database.Tx) (err error) {
 		made, err = tx.Change(`INSERT INTO repos (id, project, kind, url, path, branch, created_at) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 			r.ID, r.Project, string(r.Kind), r.URL, r.Path, r.Branch, tx.Now().UnixMicro())
 		if err != nil || made == 0 {
@@ -181,7 +181,7 @@ func (s *Tasks) Repos(ctx context.Context, project string) (out []work.Repo, err
 
 // SetRepo writes down where a repository is kept and what its default branch is, once that is known.
 func (s *Tasks) SetRepo(ctx context.Context, r work.Repo) error {
-	return s.write(ctx, func(tx store.Tx) error {
+	return s.write(ctx, func(tx database.Tx) error {
 		return tx.Exec(`UPDATE repos SET path = ?, branch = ? WHERE project = ? AND id = ?`, r.Path, r.Branch, r.Project, r.ID)
 	})
 }
@@ -218,7 +218,7 @@ func (s *Tasks) Events(ctx context.Context, f work.EventFilter) (out []work.Even
 
 // Record writes down something that happened beside a task's moves.
 func (s *Tasks) Record(ctx context.Context, e work.Event) error {
-	return s.write(ctx, func(tx store.Tx) error {
+	return s.write(ctx, func(tx database.Tx) error {
 		e.At = tx.Now()
 		return record(tx, e)
 	})
@@ -305,7 +305,7 @@ func (s *Tasks) EventReader(ctx context.Context, name string) (at int64, err err
 
 // MoveEventReader notes that a reader is done with everything up to an event. It never goes back.
 func (s *Tasks) MoveEventReader(ctx context.Context, name string, id int64) error {
-	return s.db.Write(ctx, func(tx store.Tx) error {
+	return s.db.Write(ctx, func(tx database.Tx) error {
 		return tx.Exec(`INSERT INTO work_readers (reader, seq) VALUES (?, ?) ON CONFLICT (reader) DO UPDATE SET seq = CASE WHEN excluded.seq > work_readers.seq THEN excluded.seq ELSE work_readers.seq END`, name, id)
 	})
 }

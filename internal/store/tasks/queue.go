@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/store"
 	"chorus/internal/work"
 )
@@ -92,7 +93,7 @@ func (s *Tasks) Running(ctx context.Context) (n int, err error) {
 // Assign gives a task to a worker with so many slots, if it is still to be had and no limit is passed; work.ErrMoved if not. dir is the
 // folder it works in, tree its checkout, nil if it has none.
 func (s *Tasks) Assign(ctx context.Context, a work.Assignment, slots int, deadline time.Duration, dir string, tree *work.Worktree) (given work.Task, err error) {
-	err = s.write(ctx, func(tx store.Tx) error {
+	err = s.write(ctx, func(tx database.Tx) error {
 		t, err := taskIn(tx, `id = ? AND project = ?`, a.Task, a.Project)
 		if err != nil {
 			return err
@@ -126,7 +127,7 @@ func (s *Tasks) Assign(ctx context.Context, a work.Assignment, slots int, deadli
 				return err
 			}
 		}
-		if err := tx.SetDir(t.Thread, dir); err != nil {
+		if err := store.SetDir(tx, t.Thread, dir); err != nil {
 			return err
 		}
 		given = t
@@ -142,14 +143,14 @@ func queueKey() string { return chat.Principal{Kind: chat.TheSystem, ID: "queue"
 
 // SetWorktree writes down how far a checkout is.
 func (s *Tasks) SetWorktree(ctx context.Context, t work.Worktree) error {
-	return s.write(ctx, func(tx store.Tx) error {
+	return s.write(ctx, func(tx database.Tx) error {
 		return tx.Exec(`UPDATE worktrees SET state = ?, base = ? WHERE task_id = ?`, t.State, t.Base, t.Task)
 	})
 }
 
 // RemoveWorktree forgets a checkout that is gone.
 func (s *Tasks) RemoveWorktree(ctx context.Context, task string) error {
-	return s.write(ctx, func(tx store.Tx) error { return tx.Exec(`DELETE FROM worktrees WHERE task_id = ?`, task) })
+	return s.write(ctx, func(tx database.Tx) error { return tx.Exec(`DELETE FROM worktrees WHERE task_id = ?`, task) })
 }
 
 // Worktrees lists the checkouts; of one task where it is named.
@@ -169,7 +170,7 @@ func (s *Tasks) Worktrees(ctx context.Context, task string) (out []work.Worktree
 
 // PrepareMerge writes down the merge that is about to be made.
 func (s *Tasks) PrepareMerge(ctx context.Context, m work.Merge) error {
-	return s.write(ctx, func(tx store.Tx) error {
+	return s.write(ctx, func(tx database.Tx) error {
 		return tx.Exec(`INSERT INTO merges (task_id, attempt, target, head, base, oid, at) VALUES (?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (task_id, attempt) DO UPDATE SET target = excluded.target, head = excluded.head, base = excluded.base, oid = excluded.oid, at = excluded.at`,
 			m.Task, m.Attempt, m.Target, m.Head, m.Base, m.OID, m.At.UnixMicro())
@@ -191,7 +192,7 @@ func (s *Tasks) PreparedMerge(ctx context.Context, task string, attempt int) (m 
 // the branch is in the default branch. A step of a plan that turns out to be the last one without having merged is left as it is, with
 // work.ErrMoved: whoever finishes it looks again.
 func (s *Tasks) Finish(ctx context.Context, r work.Result, step work.Step, merged bool, by, why string) (done work.Task, err error) {
-	err = s.write(ctx, func(tx store.Tx) error {
+	err = s.write(ctx, func(tx database.Tx) error {
 		t, err := taskIn(tx, `id = ?`, r.Task)
 		if err != nil {
 			return err
@@ -235,7 +236,7 @@ func (s *Tasks) Finish(ctx context.Context, r work.Result, step work.Step, merge
 
 // resolveAtOnce makes the task that resolves another one's merge conflict where the project wants that, in the transaction that blocks it:
 // no crash leaves one without the other, and one conflict has one task.
-func resolveAtOnce(tx store.Tx, t *work.Task) error {
+func resolveAtOnce(tx database.Tx, t *work.Task) error {
 	var wants string
 	if err := tx.Row(`SELECT on_conflict FROM projects WHERE id = ?`, []any{t.Project}, &wants); err != nil {
 		return err
@@ -267,7 +268,7 @@ func (s *Tasks) Wake(ctx context.Context, now time.Time) (next time.Time, err er
 	if err != nil || due == 0 {
 		return instant(at), err
 	}
-	return instant(at), s.write(ctx, func(tx store.Tx) error {
+	return instant(at), s.write(ctx, func(tx database.Tx) error {
 		var list []work.Task
 		err := tx.Rows(`SELECT `+taskColumns+` FROM tasks WHERE not_before IS NOT NULL AND not_before <= ? AND state = 'PAUSED' ORDER BY not_before LIMIT 1000`, []any{now.UnixMicro()}, func(rows *sql.Rows) error {
 			t, err := scanTask(rows)

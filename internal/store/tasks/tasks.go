@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 	"chorus/internal/store"
 	"chorus/internal/work"
@@ -42,8 +43,8 @@ func New(db *store.DB, written func()) *Tasks {
 const everybody = "work"
 
 // write runs a function in a transaction and says afterwards that something has changed.
-func (s *Tasks) write(ctx context.Context, change func(store.Tx) error) error {
-	err := s.db.Write(ctx, func(tx store.Tx) error {
+func (s *Tasks) write(ctx context.Context, change func(database.Tx) error) error {
+	err := s.db.Write(ctx, func(tx database.Tx) error {
 		if err := tx.Alone(everybody); err != nil {
 			return err
 		}
@@ -103,7 +104,7 @@ func one[T any](found []T, err error, what, id string) (T, error) {
 // Create makes a task with its thread and its event. The id and the state are chosen here: a task that needs others which are
 // not completed waits for them. Made again with the same key it is the task that is there.
 func (s *Tasks) Create(ctx context.Context, n work.NewTask) (made work.Task, err error) {
-	err = s.write(ctx, func(tx store.Tx) (err error) {
+	err = s.write(ctx, func(tx database.Tx) (err error) {
 		made, err = CreateIn(tx, n)
 		return err
 	})
@@ -114,7 +115,7 @@ func (s *Tasks) Create(ctx context.Context, n work.NewTask) (made work.Task, err
 }
 
 // CreateIn is Create inside a transaction.
-func CreateIn(tx store.Tx, n work.NewTask) (work.Task, error) {
+func CreateIn(tx database.Tx, n work.NewTask) (work.Task, error) {
 	t, now := n.Task, tx.Now()
 	var key any
 	if n.Key != "" {
@@ -153,7 +154,7 @@ func CreateIn(tx store.Tx, n work.NewTask) (work.Task, error) {
 	if err := addNeeds(tx, t.ID, n.Needs); err != nil {
 		return t, err
 	}
-	if err := tx.CreateThread(thread, journal.Thread{Agent: t.Agent, Owner: t.Owner, Title: t.Title}); err != nil {
+	if err := store.CreateThread(tx, thread, journal.Thread{Agent: t.Agent, Owner: t.Owner, Title: t.Title}); err != nil {
 		return t, err
 	}
 	if err := record(tx, work.Event{At: now, Type: "task.created", Project: t.Project, Task: t.ID, By: t.Owner.String(), To: t.State, Text: t.Title}); err != nil {
@@ -163,7 +164,7 @@ func CreateIn(tx store.Tx, n work.NewTask) (work.Task, error) {
 }
 
 // promote makes a task ready if nothing that it needs is missing.
-func promote(tx store.Tx, t work.Task) (work.Task, error) {
+func promote(tx database.Tx, t work.Task) (work.Task, error) {
 	var missing int
 	err := tx.Row(`SELECT count(*) FROM task_dependencies d LEFT JOIN tasks n ON n.id = d.needs WHERE d.task_id = ? AND n.state <> 'COMPLETED'`, []any{t.ID}, &missing)
 	if err != nil || missing > 0 || t.State != work.Defined {
@@ -177,7 +178,7 @@ func promote(tx store.Tx, t work.Task) (work.Task, error) {
 }
 
 // addNeeds lets a task need others, unless they would wait for each other.
-func addNeeds(tx store.Tx, id string, needs []string) error {
+func addNeeds(tx database.Tx, id string, needs []string) error {
 	for _, n := range needs {
 		if _, err := taskIn(tx, `id = ?`, n); err != nil {
 			return fmt.Errorf("task %s: %w", n, err)
@@ -198,7 +199,7 @@ func addNeeds(tx store.Tx, id string, needs []string) error {
 	return nil
 }
 
-func needsOf(tx store.Tx, task string) (list []string, err error) {
+func needsOf(tx database.Tx, task string) (list []string, err error) {
 	err = tx.Rows(`SELECT needs FROM task_dependencies WHERE task_id = ? ORDER BY needs`, []any{task}, func(rows *sql.Rows) error {
 		var n string
 		err := rows.Scan(&n)
@@ -208,7 +209,7 @@ func needsOf(tx store.Tx, task string) (list []string, err error) {
 	return list, err
 }
 
-func taskIn(tx store.Tx, where string, args ...any) (work.Task, error) {
+func taskIn(tx database.Tx, where string, args ...any) (work.Task, error) {
 	var found []work.Task
 	err := tx.Rows(`SELECT `+taskColumns+` FROM tasks WHERE `+where, args, func(rows *sql.Rows) error {
 		t, err := scanTask(rows)
@@ -219,12 +220,12 @@ func taskIn(tx store.Tx, where string, args ...any) (work.Task, error) {
 }
 
 // save writes a task's row and what happened to it, and lets go on what waited for it.
-func save(tx store.Tx, t work.Task, events ...work.Event) error {
+func save(tx database.Tx, t work.Task, events ...work.Event) error {
 	return saveMerged(tx, t, false, events...)
 }
 
 // saveMerged is save for a task whose work may have been merged with what happened.
-func saveMerged(tx store.Tx, t work.Task, merged bool, events ...work.Event) error {
+func saveMerged(tx database.Tx, t work.Task, merged bool, events ...work.Event) error {
 	err := tx.Exec(`UPDATE tasks SET repo = ?, agent = ?, title = ?, description = ?, type = ?, priority = ?, state = ?, attempt = ?, retries = ?, max_retries = ?, not_before = ?, deadline = ?,
 		approval = ?, branch = ?, pr = ?, run_id = ?, worker = ?, why = ?, reminded_at = ?, moved_at = ? WHERE id = ?`,
 		t.Repo, t.Agent, t.Title, t.Description, t.Type, t.Priority, string(t.State), t.Attempt, t.Retries, t.MaxRetries, nullable(t.NotBefore), nullable(t.Deadline),
@@ -265,7 +266,7 @@ func saveMerged(tx store.Tx, t work.Task, merged bool, events ...work.Event) err
 }
 
 // followResolution has a task merged again whose conflict another one has resolved: git says whether its branch has come home.
-func followResolution(tx store.Tx, t work.Task) error {
+func followResolution(tx database.Tx, t work.Task) error {
 	first, err := taskIn(tx, `id = ?`, t.Resolves)
 	if errors.Is(err, journal.ErrUnknown) {
 		return nil // it was deleted meanwhile
@@ -281,7 +282,7 @@ func followResolution(tx store.Tx, t work.Task) error {
 	return save(tx, first, e)
 }
 
-func promoteDependents(tx store.Tx, id string) error {
+func promoteDependents(tx database.Tx, id string) error {
 	waiting, err := dependents(tx, id)
 	if err != nil {
 		return err
@@ -294,7 +295,7 @@ func promoteDependents(tx store.Tx, id string) error {
 	return nil
 }
 
-func dependents(tx store.Tx, id string) (list []work.Task, err error) {
+func dependents(tx database.Tx, id string) (list []work.Task, err error) {
 	err = tx.Rows(`SELECT `+taskColumns+` FROM tasks WHERE id IN (SELECT task_id FROM task_dependencies WHERE needs = ?) ORDER BY priority, created_at, id`, []any{id}, func(rows *sql.Rows) error {
 		t, err := scanTask(rows)
 		list = append(list, t)
@@ -303,7 +304,7 @@ func dependents(tx store.Tx, id string) (list []work.Task, err error) {
 	return list, err
 }
 
-func record(tx store.Tx, e work.Event) error {
+func record(tx database.Tx, e work.Event) error {
 	return tx.Exec(`INSERT INTO work_events (at, type, project, task_id, by_key, from_state, to_state, step, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		e.At.UnixMicro(), e.Type, e.Project, e.Task, e.By, string(e.From), string(e.To), string(e.Step), e.Text)
 }
@@ -311,7 +312,7 @@ func record(tx store.Tx, e work.Event) error {
 // Change changes a task. The function sees it as it is in the transaction and gives the events of what it did; an error leaves everything
 // as it was. It may run more than once.
 func (s *Tasks) Change(ctx context.Context, id string, change func(t *work.Task, now time.Time) ([]work.Event, error)) (changed work.Task, err error) {
-	err = s.write(ctx, func(tx store.Tx) (err error) {
+	err = s.write(ctx, func(tx database.Tx) (err error) {
 		if changed, err = taskIn(tx, `id = ?`, id); err != nil {
 			return err
 		}
@@ -329,7 +330,7 @@ func (s *Tasks) Change(ctx context.Context, id string, change func(t *work.Task,
 
 // Depend lets a task need another, and one that was ready wait again.
 func (s *Tasks) Depend(ctx context.Context, id, needs, by string) error {
-	err := s.write(ctx, func(tx store.Tx) error {
+	err := s.write(ctx, func(tx database.Tx) error {
 		t, err := taskIn(tx, `id = ?`, id)
 		if err != nil {
 			return err
@@ -355,7 +356,7 @@ func (s *Tasks) Depend(ctx context.Context, id, needs, by string) error {
 
 // Undepend takes a dependency back; false: there was none.
 func (s *Tasks) Undepend(ctx context.Context, id, needs, by string) (there bool, err error) {
-	err = s.write(ctx, func(tx store.Tx) error {
+	err = s.write(ctx, func(tx database.Tx) error {
 		n, err := tx.Change(`DELETE FROM task_dependencies WHERE task_id = ? AND needs = ?`, id, needs)
 		there = n > 0
 		if err != nil || !there {
@@ -376,7 +377,7 @@ func (s *Tasks) Undepend(ctx context.Context, id, needs, by string) (there bool,
 
 // Delete removes a task with all that is known of it but its conversation and its events. Tasks that waited for it no longer do.
 func (s *Tasks) Delete(ctx context.Context, id, by string, may func(t work.Task, subtasks int) error) (gone work.Task, err error) {
-	err = s.write(ctx, func(tx store.Tx) (err error) {
+	err = s.write(ctx, func(tx database.Tx) (err error) {
 		if gone, err = taskIn(tx, `id = ?`, id); err != nil {
 			return err
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"chorus/internal/store"
+	"chorus/internal/database"
 	"chorus/internal/work"
 )
 
@@ -16,7 +16,7 @@ func (s *Tasks) Held(ctx context.Context) ([]work.Task, error) {
 // TakeOver gives a task whose worker is gone to another one, if it is still as it was seen; false: somebody was quicker. The attempt
 // stays: its run goes on where it stopped.
 func (s *Tasks) TakeOver(ctx context.Context, seen work.Task, to string) (took bool, err error) {
-	err = s.write(ctx, func(tx store.Tx) error {
+	err = s.write(ctx, func(tx database.Tx) error {
 		n, err := tx.Change(`UPDATE tasks SET worker = ? WHERE id = ? AND worker = ? AND attempt = ? AND (state = 'ASSIGNED' OR run_id <> '')`, to, seen.ID, seen.Worker, seen.Attempt)
 		if took = n > 0; err != nil || !took {
 			return err

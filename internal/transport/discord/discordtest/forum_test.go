@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/operations"
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/store"
@@ -137,7 +138,7 @@ func TestWorkForumPostShowsTheWorker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.app.DB.Write(t.Context(), func(tx store.Tx) error { return tx.SetDir(task.Thread, dir) }); err != nil {
+	if err := g.app.DB.Write(t.Context(), func(tx database.Tx) error { return store.SetDir(tx, task.Thread, dir) }); err != nil {
 		t.Fatal(err)
 	}
 	if refused, err := g.app.Service.Handler().SayWork(t.Context(), task, "!say it is dark now", "work/"+task.ID+"/1"); err != nil || refused != "" {
@@ -254,7 +255,7 @@ func TestWorkBudgetIsTold(t *testing.T) {
 	g.link("web-app", g.Channel("general").String())
 	spend := func(tokens int) {
 		t.Helper()
-		if err := g.app.DB.Write(t.Context(), func(tx store.Tx) error {
+		if err := g.app.DB.Write(t.Context(), func(tx database.Tx) error {
 			return tx.Exec(`INSERT INTO work_hours (project, hour, tokens, cost, attempts, completed) VALUES ('web-app', ?, ?, 0, 1, 0)
 				ON CONFLICT (project, hour) DO UPDATE SET tokens = work_hours.tokens + excluded.tokens`, time.Now().Unix()/3600, tokens)
 		}); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/sim/discordsim"
@@ -318,7 +319,7 @@ func TestWorkThreadShowsTheWorker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.app.DB.Write(t.Context(), func(tx store.Tx) error { return tx.SetDir(task.Thread, dir) }); err != nil {
+	if err := g.app.DB.Write(t.Context(), func(tx database.Tx) error { return store.SetDir(tx, task.Thread, dir) }); err != nil {
 		t.Fatal(err)
 	}
 	script := "!call bash {\"command\":\"echo one > one.txt\"}\n!end\n!say it is dark now"

@@ -1,0 +1,30 @@
+package database
+
+import (
+	"context"
+	"time"
+)
+
+// GuardEvery is how far the guard may be behind.
+const GuardEvery = guardEvery
+
+// Mark is how far a database has come.
+type Mark = mark
+
+// ReadGuard reads the guard of a database.
+func ReadGuard(path string) (*guardState, error) { return readGuard(path) }
+
+// WriteGuard writes it.
+func WriteGuard(path string, g *guardState) error { return g.write(path) }
+
+// MarkOf is how far a database has come.
+func MarkOf(ctx context.Context, db *DB) (Mark, string, error) { return markOf(ctx, db.readers) }
+
+// Before reports whether one of two marks is the older one.
+func Before(m, other Mark) bool { return m.before(other) }
+
+// ForgetProbe lets the next Ready try a write.
+func ForgetProbe(db *DB) { db.health.probed = time.Time{} }
+
+// Saw lets a database know of an error.
+func Saw(db *DB, err error) { db.health.saw(err) }

@@ -1,0 +1,229 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pressly/goose/v3"
+)
+
+// Schema is what is in a database, and how it came to be. Migrations stand in files that are named NUMBER_NAME.sql, and have the same
+// numbers for both databases from some number on. Every one of SQLite's writes its number into user_version, in its own transaction,
+// so that a warm start compares two integers and never wakes the migration machinery.
+type Schema struct {
+	Version          int // the number of the newest migration
+	SQLite, Postgres fs.FS
+	// Finish does, after SQLite's migrations, what they cannot; nil: there is nothing. It may be called again.
+	Finish func(ctx context.Context, db *sql.DB, to int) error
+	// Unfinished finds a row as long as Finish was not carried through; "": it always is.
+	Unfinished string
+	// Warm are the statements that are prepared while a program starts.
+	Warm []string
+	// Memory makes what is remembered between the transactions of a connection; nil: nothing is.
+	Memory func() Memory
+}
+
+func (s Schema) memory() Memory {
+	if s.Memory == nil {
+		return noMemory{}
+	}
+	return s.Memory()
+}
+
+// MigrateOptions say what Migrate shall do; the zero value brings the file up to date.
+type MigrateOptions struct {
+	DryRun bool // only report
+	Down   int  // take back this many migrations instead
+}
+
+// Migration is one step of a report.
+type Migration struct {
+	Version int
+	Name    string
+}
+
+// MigrateReport is what Migrate did, or with DryRun would do.
+type MigrateReport struct {
+	From, To int
+	Steps    []Migration // in the order they run
+	Down     bool
+	Copy     string // where the database stands as it was before steps back
+}
+
+// Migrate brings the file at path up to date, or takes migrations back. With
+// DryRun it writes nothing, not even a file that is not there yet.
+func Migrate(ctx context.Context, path string, schema Schema, o MigrateOptions) (MigrateReport, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return MigrateReport{}, fmt.Errorf("migrate: %w", err)
+	}
+	have, err := currentVersion(ctx, path, schema.Version)
+	if err != nil {
+		return MigrateReport{}, err
+	}
+	report, err := schema.plan(have, o)
+	if err != nil || o.DryRun || len(report.Steps) == 0 {
+		return report, err
+	}
+	if err := ensureFile(path, nil); err != nil {
+		return MigrateReport{}, err
+	}
+	if report.Down {
+		if report.Copy, err = keepCopy(ctx, path, have); err != nil {
+			return MigrateReport{}, fmt.Errorf("migrate: keep a copy first: %w", err)
+		}
+	}
+	if err := MigrateTo(ctx, path, schema, report.To); err != nil {
+		return MigrateReport{}, Explain(path, err)
+	}
+	if report.Down { // what the guard names may be among what was dropped
+		if err := os.Remove(GuardPath(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return MigrateReport{}, &Problem{What: ErrDenied, Path: GuardPath(path), Cause: err}
+		}
+	}
+	return report, nil
+}
+
+// keepCopy writes the whole database beside itself: steps back drop tables.
+func keepCopy(ctx context.Context, path string, version int) (string, error) {
+	db, err := sql.Open(driverName, dsn(path, []string{busyPragma}))
+	if err != nil {
+		return "", Explain(path, err)
+	}
+	defer db.Close()
+	name := fmt.Sprintf("%s.v%d-%s", path, version, time.Now().UTC().Format("20060102T150405.000"))
+	if _, err := db.ExecContext(ctx, `VACUUM INTO ?`, name); err != nil {
+		return "", Explain(path, err)
+	}
+	return name, nil
+}
+
+// plan lists the steps from version have to where o wants to go.
+func (s Schema) plan(have int, o MigrateOptions) (MigrateReport, error) {
+	steps, err := Migrations(s.SQLite)
+	if err != nil {
+		return MigrateReport{}, err
+	}
+	r := MigrateReport{From: have, To: s.Version}
+	if o.Down > 0 {
+		r.Down, r.To = true, max(0, have-o.Down)
+		slices.Reverse(steps)
+	}
+	for _, m := range steps {
+		if r.Down && m.Version <= have && m.Version > r.To || !r.Down && m.Version > have {
+			r.Steps = append(r.Steps, m)
+		}
+	}
+	return r, nil
+}
+
+// Migrations lists files in order.
+func Migrations(files fs.FS) ([]Migration, error) {
+	entries, err := fs.ReadDir(files, ".")
+	if err != nil {
+		return nil, err
+	}
+	var out []Migration
+	for _, e := range entries {
+		number, name, _ := strings.Cut(strings.TrimSuffix(e.Name(), ".sql"), "_")
+		v, err := strconv.Atoi(number)
+		if err != nil {
+			return nil, fmt.Errorf("migration %s: %w", e.Name(), err)
+		}
+		out = append(out, Migration{Version: v, Name: name})
+	}
+	return out, nil
+}
+
+// currentVersion reads the version of the file at path; a missing file has 0.
+func currentVersion(ctx context.Context, path string, known int) (int, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	} else if err != nil {
+		return 0, &Problem{What: ErrDenied, Path: path, Cause: err}
+	}
+	db, err := sql.Open(driverName, dsn(path, readerPragmas))
+	if err != nil {
+		return 0, Explain(path, err)
+	}
+	defer db.Close()
+	return identify(ctx, path, db, known)
+}
+
+type rowQuerier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// identify reads the file's version and refuses files that are not ours, or newer than known.
+func identify(ctx context.Context, path string, q rowQuerier, known int) (int, error) {
+	var version, app int
+	var used bool
+	if err := q.QueryRowContext(ctx, queryIdentity).Scan(&version, &app, &used); err != nil {
+		return 0, Explain(path, err)
+	}
+	switch {
+	case app != applicationID && (used || app != 0):
+		return 0, &Problem{What: ErrForeign, Path: path}
+	case version > known:
+		return 0, &Problem{What: ErrNewer, Path: path,
+			Cause: fmt.Errorf("its schema is %d, this chorus knows %d", version, known)}
+	}
+	return version, nil
+}
+
+// MigrateTo runs goose. Two processes may meet here on a new home: goose's
+// transactions begin as writers and wait for each other, the loser finds the
+// tables there, and its next try finds nothing left to do.
+func MigrateTo(ctx context.Context, path string, schema Schema, to int) error {
+	db, err := sql.Open(driverName, dsn(path, []string{busyPragma, "foreign_keys(1)"}, "_txlock=immediate"))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	// This happens once in the life of a home; the process need not carry from
+	// then on what it took.
+	defer debug.FreeOSMemory()
+	const tries = 5 // each failure means that another process has moved one step on
+	for try := 1; ; try++ {
+		err := runGoose(ctx, db, schema.SQLite, to)
+		if err == nil && schema.Finish != nil {
+			err = schema.Finish(ctx, db, to)
+		}
+		if err == nil {
+			return nil
+		}
+		if now, verr := identify(ctx, path, db, schema.Version); verr == nil && now == to {
+			return nil
+		}
+		if try == tries || ctx.Err() != nil {
+			return fmt.Errorf("migrate: %w", err)
+		}
+	}
+}
+
+func runGoose(ctx context.Context, db *sql.DB, files fs.FS, to int) error {
+	p, err := gooseProvider(goose.DialectSQLite3, db, files)
+	if err != nil {
+		return err
+	}
+	have, err := p.GetDBVersion(ctx)
+	if err != nil {
+		return err
+	}
+	if have > int64(to) {
+		_, err = p.DownTo(ctx, int64(to))
+	} else {
+		_, err = p.UpTo(ctx, int64(to))
+	}
+	return err
+}

@@ -1,0 +1,303 @@
+package database
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	// Each node takes so many connections at most. Commits leave some to reads, so that a long queue of them shows and does not hang; and
+	// what is in a hurry, such as saying that the node lives, has some of its own, so that it never waits for slow reads.
+	maxConns   = 9
+	maxCommits = 8
+	maxHurried = 2
+	// A transaction that is open while its process is frozen holds its rows locked against everybody.
+	idleInTransaction = 2 * time.Second
+	// statementLimit ends what waits for a lock, or reads, for ever; answerLimit, which is longer, what the network swallowed.
+	statementLimit = 30 * time.Second
+	answerLimit    = 40 * time.Second
+	// maxCollisions is how often a transaction that others took back is tried again.
+	maxCollisions = 10
+	// awayPatience is how long a server that is away is waited for: a restart takes less.
+	awayPatience = 10 * time.Second
+)
+
+// postgres is a database on a server that several nodes use. Each job is a transaction on a connection of its own; rows that
+// are read to be written are locked, in one order: threads by their ids, what they own, sums.
+type postgres struct {
+	name     string // its URL without the password
+	schema   Schema
+	pool     *sql.DB
+	hurry    *sql.DB // for jobs that are in a hurry
+	texts    numbered
+	patience time.Duration
+	health   *health
+	made     atomic.Int64  // transactions that came true, or may have
+	commits  chan struct{} // holds a value for each job that is on
+	trouble  trouble
+
+	mu     sync.Mutex
+	closed bool
+	on     sync.WaitGroup // jobs
+
+	fault func(after bool) error // lets tests break a COMMIT, as writer's does
+}
+
+func openPostgres(ctx context.Context, o Options, h *health) (*postgres, error) {
+	config, err := postgresConfig(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	p := &postgres{name: RedactURL(o.URL), schema: o.Schema, patience: o.Patience, health: h, commits: make(chan struct{}, maxCommits)}
+	if p.patience <= 0 {
+		p.patience = awayPatience
+	}
+	p.pool, p.hurry = p.openPool(config, maxConns), p.openPool(config, maxHurried)
+	err = p.again(ctx, func() error { return p.ready(ctx, config) })
+	if err != nil {
+		return nil, errors.Join(p.explain(err), p.closePools())
+	}
+	return p, nil
+}
+
+// ready knows the database for ours and brings it up to date.
+func (p *postgres) ready(ctx context.Context, config *pgx.ConnConfig) error {
+	version, err := p.identify(ctx, p.pool)
+	if err == nil && version < p.schema.Version {
+		err = migratePostgres(ctx, p, config, p.schema.Version)
+	}
+	if err == nil {
+		_, err = p.pool.ExecContext(ctx, forgetXacts)
+	}
+	return err
+}
+
+// explain makes a Problem of an error that is the database's.
+func (p *postgres) explain(err error) error {
+	var known *Problem
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	if what := postgresProblem(err); what != nil {
+		return &Problem{What: what, Path: p.name, Cause: err}
+	}
+	return err
+}
+
+// again tries something until the server is there, while there is patience.
+func (p *postgres) again(ctx context.Context, try func() error) error {
+	end := time.Now().Add(p.patience)
+	for {
+		err := try()
+		if !unreachable(err) || time.Now().After(end) || p.isClosed() {
+			return err
+		}
+		if !pause(ctx, 50, 150) {
+			return err
+		}
+	}
+}
+
+// pause waits some milliseconds, between two numbers; false: ctx ended.
+func pause(ctx context.Context, least, most int) bool {
+	select {
+	case <-time.After(time.Duration(least+rand.IntN(most-least+1)) * time.Millisecond):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (p *postgres) isClosed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
+}
+
+// close waits for the jobs that are on.
+func (p *postgres) close() error {
+	p.mu.Lock()
+	was := p.closed
+	p.closed = true
+	p.mu.Unlock()
+	p.on.Wait()
+	if was {
+		return nil
+	}
+	return p.closePools()
+}
+
+func (p *postgres) closePools() error { return errors.Join(p.pool.Close(), p.hurry.Close()) }
+
+// begin counts a job in, unless the store is closed.
+func (p *postgres) begin() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.on.Add(1)
+	}
+	return !p.closed
+}
+
+// do has a job done in a transaction of its own. A caller that gives up before its turn has written nothing; once its turn
+// has come, the outcome is waited for.
+func (p *postgres) do(ctx context.Context, j *job) error {
+	if err := ctx.Err(); err != nil && !p.isClosed() {
+		return err
+	}
+	if !p.begin() {
+		return ErrClosed
+	}
+	defer p.on.Done()
+	if !j.hurried {
+		limit := time.NewTimer(maxQueued)
+		defer limit.Stop()
+		select {
+		case p.commits <- struct{}{}:
+			defer func() { <-p.commits }()
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-limit.C:
+			return &Problem{What: ErrBusy, Path: p.name}
+		}
+	}
+	j.err = p.explain(p.transact(ctx, j))
+	p.health.saw(j.err)
+	return j.err
+}
+
+// transact tries a job until it is true, refused, or others were in its way too often.
+func (p *postgres) transact(ctx context.Context, j *job) (err error) {
+	for collisions := 0; ; {
+		err = p.again(ctx, func() error {
+			if j.lost {
+				return nil // whether it happened only reading tells
+			}
+			j.err = p.try(ctx, j)
+			return j.err
+		})
+		if j.lost {
+			return j.err
+		}
+		if collisions++; !collided(err) || collisions > maxCollisions || !pause(ctx, 0, 5*collisions) {
+			return err
+		}
+	}
+}
+
+// try runs a job in one transaction.
+func (p *postgres) try(ctx context.Context, j *job) error {
+	pool := p.hurry
+	if !j.hurried {
+		ctx, pool = context.WithoutCancel(ctx), p.pool
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	open, err := p.open(ctx, pool)
+	if err != nil {
+		p.trouble.endSilent() // they may be what there is no room for
+		return err
+	}
+	defer open.close()
+	tx := &transaction{pg: open, memory: p.schema.memory()}
+	err = j.work(tx)
+	if err == nil && p.fault != nil {
+		err = open.flush() // it is COMMIT that breaks
+	}
+	if err == nil {
+		p.made.Add(1)
+		if err = p.faulty(false); err != nil {
+			j.lost = true
+		}
+	}
+	if err != nil {
+		p.trouble.saw(err)
+		open.rollback()
+		if ctx.Err() != nil {
+			err = &Problem{What: ErrAway, Path: p.name, Cause: err}
+		}
+		return err
+	}
+	if j.lost, err = open.commit(); j.lost {
+		p.trouble.saw(err)
+		open.close()
+		if !j.hurried {
+			j.lost, err = p.outcome(ctx, open.number, err)
+		}
+	} else if err == nil {
+		if err = p.faulty(true); err != nil {
+			j.lost = true
+		}
+	}
+	if err == nil {
+		p.health.wrote()
+		return nil
+	}
+	return fmt.Errorf("commit: %w", err)
+}
+
+func (p *postgres) faulty(after bool) error {
+	if p.fault == nil {
+		return nil
+	}
+	return p.fault(after)
+}
+
+// read runs a read and hands each row to scan. It is tried again only while nothing was handed over.
+func (p *postgres) read(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
+	return p.readFrom(ctx, p.pool, query, args, scan)
+}
+
+func (p *postgres) readFrom(ctx context.Context, pool *sql.DB, query string, args []any, scan func(*sql.Rows) error) error {
+	if !p.begin() {
+		return ErrClosed
+	}
+	defer p.on.Done()
+	values, err := postgresArgs(args)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	var scanned error
+	err = p.again(ctx, func() error {
+		seen := false
+		rows, err := pool.QueryContext(ctx, p.texts.of(query), values...)
+		err = ScanAll(func(rows *sql.Rows) error {
+			seen = true
+			return scan(rows)
+		})(rows, err)
+		p.trouble.saw(err)
+		if seen && err != nil {
+			scanned = err
+			return nil
+		}
+		return err
+	})
+	err = p.explain(cmp.Or(err, scanned))
+	p.health.saw(err)
+	return err
+}
+
+// version is a number that changes when anybody has written to the server.
+func (p *postgres) version(ctx context.Context) (int64, error) {
+	h := fnv.New64a()
+	err := p.read(ctx, querySnapshot, nil, func(rows *sql.Rows) error {
+		var snapshot string
+		err := rows.Scan(&snapshot)
+		_, _ = h.Write([]byte(snapshot))
+		return err
+	})
+	return int64(h.Sum64() & math.MaxInt64), err
+}

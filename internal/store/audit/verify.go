@@ -1,0 +1,345 @@
+package audit
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+
+	"chorus/internal/chat"
+)
+
+// Damage is what happened to a line of the audit log.
+type Damage string
+
+// The kinds of damage.
+const (
+	LineChanged  Damage = "changed"
+	LineRemoved  Damage = "removed"
+	LineInserted Damage = "inserted"
+)
+
+// Break is the first place where the audit log is not what was written.
+type Break struct {
+	Thread chat.ThreadID // on whose chain; "": that of lines which belong to no thread, and of all from before threads had theirs
+	ID     int64         // the number of the line on its chain, or of the first that is missing; 0: it cannot be said
+	Seal   int64         // the seal that is not what it was, or that says so; 0: none
+	What   Damage
+	Text   string // for people
+}
+
+// Check is what VerifyAudit found.
+type Check struct {
+	Lines  int64  // that were looked at
+	Chains int64  // that they are on
+	Before int64  // of the lines, from before the chains, covered together
+	Head   string // the hash of the newest good seal: whoever keeps it elsewhere can prove the log up to it
+	HeadID int64  // its number; 0: there is none
+	Break  *Break // nil: all is as it was written
+}
+
+func (c *Check) broken(b Break) {
+	if c.Break == nil {
+		c.Break = &b
+	}
+}
+
+// pageLines is how many lines are read at once: some hundred kilobytes.
+const pageLines = 1000
+
+// VerifyAudit walks the seals and then the chains of the audit log, and stops at the first line that is not what was written. With
+// since, the hash of a seal, it begins where the chains were then; a hash of a line begins with it on its chain. Lines that are added
+// meanwhile are looked at too. progress, which may be nil, hears after every
+// page how many lines are done, and how many there were at the start.
+//
+// Lines that were cut off at the end of a chain after the last seal leave a whole chain. So does a log that was written anew from
+// some seal on: only a hash that was kept elsewhere and is given as since tells.
+func (l *Log) VerifyAudit(ctx context.Context, since string, progress func(done, all int64)) (Check, error) {
+	w := walk{from: map[string]int64{}}
+	seal, err := l.auditSince(ctx, since, &w)
+	if err == nil && w.found.Break == nil {
+		w.last, err = l.checkSeals(ctx, seal, &w.found)
+	}
+	if err == nil && w.found.Break == nil {
+		err = l.walkChains(ctx, &w, progress)
+	}
+	if err != nil {
+		return Check{}, fmt.Errorf("verify the audit log: %w", err)
+	}
+	return w.found, nil
+}
+
+// auditSince finds what has a hash that was kept, and from where on each chain is looked at.
+func (l *Log) auditSince(ctx context.Context, since string, w *walk) (seal int64, err error) {
+	if since == "" {
+		return 0, nil
+	}
+	err = l.db.Query(ctx, `SELECT id FROM audit_seals WHERE hash = ?`, []any{since}, func(rows *sql.Rows) error { return rows.Scan(&seal) })
+	if err != nil {
+		return 0, err
+	}
+	query, args := `SELECT chain, max(seq) FROM audit_sealed WHERE seal <= ? GROUP BY chain`, []any{seal}
+	if seal == 0 {
+		query, args = `SELECT chain, seq FROM audit WHERE hash = ?`, []any{since}
+	}
+	err = l.db.Query(ctx, query, args, func(rows *sql.Rows) error {
+		var chain string
+		var seq int64
+		err := rows.Scan(&chain, &seq)
+		w.from[chain] = seq
+		return err
+	})
+	if seal == 0 && len(w.from) == 0 {
+		w.found.broken(Break{What: LineRemoved, Text: "no seal and no line has the hash " + since + ": it was removed or changed"})
+	}
+	return seal, err
+}
+
+// walkChains reads all lines, chain by chain, and what seals say of them beside them.
+func (l *Log) walkChains(ctx context.Context, w *walk, progress func(done, all int64)) error {
+	var all int64
+	err := l.db.Query(ctx, `SELECT count(*) FROM audit`, nil, func(rows *sql.Rows) error { return rows.Scan(&all) })
+	chain, seq := "", int64(math.MinInt64) // somebody may have put a line before the first
+	for more := err == nil; more && w.found.Break == nil; {
+		var page []auditRow
+		err = l.db.Query(ctx, `SELECT `+auditColumns+` FROM audit WHERE (chain, seq) >= (?, ?) ORDER BY chain, seq LIMIT ?+0`, []any{chain, seq, pageLines}, func(rows *sql.Rows) error {
+			var r auditRow
+			err := r.scan(rows)
+			page = append(page, r)
+			return err
+		})
+		for i := 0; i < len(page) && err == nil && w.found.Break == nil; i++ {
+			chain, seq = page[i].chain, page[i].seq+1
+			if err = l.sealedUpTo(ctx, w, chain, page[i].seq); err == nil {
+				w.take(page[i])
+			}
+		}
+		more = err == nil && len(page) == pageLines
+		if progress != nil {
+			progress(w.found.Lines, max(all, w.found.Lines))
+		}
+	}
+	if err == nil && w.found.Break == nil {
+		w.finish()
+		err = l.sealedUpTo(ctx, w, "", math.MaxInt64)
+	}
+	return err
+}
+
+// sealedUpTo moves on in what seals say, up to a line, and tells w of lines that should have come before it. The end of everything is
+// the chain "" with the highest number.
+func (l *Log) sealedUpTo(ctx context.Context, w *walk, chain string, seq int64) error {
+	end := seq == math.MaxInt64
+	for w.found.Break == nil {
+		if len(w.sealed) == 0 && !w.allSealed {
+			err := l.db.Query(ctx, `SELECT chain, seq, hash, seal FROM audit_sealed WHERE (chain, seq) > (?, ?) AND seal <= ? ORDER BY chain, seq LIMIT ?+0`,
+				[]any{w.past.chain, w.past.seq, w.last, pageLines}, func(rows *sql.Rows) error {
+					var e chainEnd
+					err := rows.Scan(&e.chain, &e.seq, &e.hash, &e.seal)
+					w.sealed = append(w.sealed, e)
+					return err
+				})
+			if err != nil {
+				return err
+			}
+			w.allSealed = len(w.sealed) < pageLines
+			if len(w.sealed) > 0 {
+				w.past = w.sealed[len(w.sealed)-1]
+			}
+		}
+		if len(w.sealed) == 0 || !end && w.sealed[0].compare(chain, seq) >= 0 {
+			return nil
+		}
+		w.absent(w.sealed[0], chain, end)
+		w.sealed = w.sealed[1:]
+	}
+	return nil
+}
+
+// walk goes through the log, chain by chain.
+type walk struct {
+	from      map[string]int64 // the first line that is looked at, by chain; none: the first that there is
+	last      int64            // the newest seal that is held against the lines
+	sealed    []chainEnd       // what seals say, from here on, as far as it is read
+	past      chainEnd         // the last of them
+	allSealed bool
+	on        *verifier // the chain that is being read; nil: none yet
+	found     Check
+}
+
+// take is given each line, after sealedUpTo.
+func (w *walk) take(r auditRow) {
+	if w.on == nil || w.on.chain != r.chain {
+		w.finish()
+		if w.found.Break != nil {
+			return
+		}
+		w.on = newVerifier(r.chain, w.from[r.chain], &w.found)
+		w.found.Chains++
+	}
+	if r.seq < w.from[r.chain] && r.seq > 0 {
+		return
+	}
+	w.found.Lines++
+	var says *chainEnd
+	if len(w.sealed) > 0 && w.sealed[0].compare(r.chain, r.seq) == 0 {
+		e := w.sealed[0]
+		says, w.sealed = &e, w.sealed[1:]
+	}
+	w.on.take(r, says)
+}
+
+// finish judges what is left of a chain.
+func (w *walk) finish() {
+	if w.on != nil && w.found.Break == nil {
+		w.on.finish()
+	}
+}
+
+// absent is told of a line that a seal names and that is not there; chain is the one that the next line is on.
+func (w *walk) absent(e chainEnd, chain string, end bool) {
+	if e.seq < w.from[e.chain] || !end && e.chain == chain {
+		return // before what is looked at; or a line in the middle, which the chain itself shows
+	}
+	w.finish() // damage before it comes first
+	has := int64(0)
+	if w.on != nil && w.on.chain == e.chain {
+		has = w.on.end.seq
+	}
+	text := fmt.Sprintf("line %d%s is the last, but seal %d has line %d: %s missing at the end", has, ofThread(e.chain), e.seal, e.seq, areMissing(has+1, e.seq, e.chain))
+	if has == 0 {
+		text = fmt.Sprintf("there is no line%s, but seal %d has line %d: all of them are missing", ofThread(e.chain), e.seal, e.seq)
+	}
+	w.found.broken(Break{Thread: chat.ThreadID(e.chain), ID: has + 1, Seal: e.seal, What: LineRemoved, Text: text})
+}
+
+// verifier reads the lines of a chain in order. It judges each when the one behind it is known: that
+// one tells a line that was changed from one that was put in.
+type verifier struct {
+	chain    string
+	old      *seal
+	gap      int64 // the first number missing before the chain; 0: none is
+	end      auditRow
+	chained  bool
+	anchored bool      // the first line follows one that is not looked at
+	wait     *auditRow // not judged yet
+	says     *chainEnd // what a seal says of it; nil: nothing
+	found    *Check
+}
+
+func newVerifier(chain string, from int64, found *Check) *verifier {
+	v := &verifier{chain: chain, old: newSeal(), found: found}
+	switch {
+	case from > 0:
+		v.end, v.chained, v.anchored = auditRow{seq: from - 1}, true, true
+	case chain != string(noThread):
+		v.end, v.chained = beginning(chain), true
+	}
+	return v
+}
+
+func (v *verifier) take(r auditRow, says *chainEnd) {
+	if v.found.Break != nil {
+		return
+	}
+	if r.seq < 1 {
+		v.broken(r.seq, LineInserted, fmt.Sprintf("line %d%s was put in: the first line has the number 1", r.seq, ofThread(v.chain)))
+		return
+	}
+	if !v.chained && r.hash == "" && r.prev == "" {
+		if v.gap == 0 && r.seq != v.end.seq+1 {
+			v.gap = v.end.seq + 1
+		}
+		v.old.add(&r)
+		v.end.seq = r.seq
+		v.found.Before++
+		return
+	}
+	if !v.chained {
+		v.chained, v.end.hash = true, v.old.sum()
+		if v.gap == 0 && r.seq != v.end.seq+1 {
+			v.gap = v.end.seq + 1
+		}
+		if r.prev != v.end.hash {
+			v.beforeChain(r)
+			return
+		}
+	}
+	if v.anchored {
+		v.anchored, v.end.hash = false, r.prev
+	}
+	if v.wait != nil {
+		v.judge(&r)
+	}
+	v.wait, v.says = &r, says
+}
+
+// finish judges the last line.
+func (v *verifier) finish() {
+	if v.wait != nil && v.found.Break == nil {
+		v.judge(nil)
+		v.wait = nil
+	}
+	if v.found.Break == nil && !v.chained && v.found.Before > 0 {
+		v.broken(v.end.seq+1, LineRemoved, fmt.Sprintf("line %d, which answers for the %d before it, is missing", v.end.seq+1, v.found.Before))
+	}
+}
+
+// beforeChain says why the first link does not hold.
+func (v *verifier) beforeChain(first auditRow) {
+	switch {
+	case v.gap > 0:
+		v.broken(v.gap, LineRemoved, fmt.Sprintf("line %d is missing", v.gap))
+	case v.found.Before > 0:
+		v.broken(0, LineChanged, fmt.Sprintf("one of the lines 1 to %d, from before the chain, is not what it was, or line %d that answers for them is not", v.end.seq, first.seq))
+	default:
+		v.broken(first.seq, LineChanged, fmt.Sprintf("line %d does not begin the chain as the first line does", first.seq))
+	}
+}
+
+// judge looks at the line that waits; next is the one behind it, nil if there is none.
+func (v *verifier) judge(next *auditRow) {
+	r := v.wait
+	if r.seq != v.end.seq+1 {
+		v.broken(v.end.seq+1, LineRemoved, areMissing(v.end.seq+1, r.seq-1, v.chain)+" missing")
+		return
+	}
+	genuine, linked := r.genuine(), r.prev == v.end.hash
+	line := fmt.Sprintf("line %d%s", r.seq, ofThread(v.chain))
+	switch {
+	case next != nil && next.prev == v.end.hash && next.prev != r.hash:
+		v.broken(r.seq, LineInserted, line+" was put in: the one behind it follows the one before it")
+	case r.hash == "" && r.prev == "":
+		v.broken(r.seq, LineInserted, line+" was put in: it is no part of the chain")
+	case !genuine || !linked:
+		v.broken(r.seq, LineChanged, line+" is not what it was when it was written")
+	case next != nil && next.prev != r.hash && next.seq == r.seq+1 && next.genuine():
+		v.broken(r.seq, LineChanged, line+" was changed and given a new hash: the one behind it follows another")
+	case v.says != nil && v.says.hash != r.hash:
+		v.found.broken(Break{Thread: chat.ThreadID(v.chain), ID: r.seq, Seal: v.says.seal, What: LineChanged,
+			Text: fmt.Sprintf("%s is not the one that seal %d has: lines were cut off or written anew before it", line, v.says.seal)})
+	case r.id <= v.end.id:
+		v.broken(r.seq, LineChanged, fmt.Sprintf("%s is listed as %d, before one that was written earlier", line, r.id))
+	default:
+		v.end = *r
+	}
+}
+
+// ofThread says whose chain it is.
+func ofThread(chain string) string {
+	if chain == string(noThread) {
+		return ""
+	}
+	return " of thread " + chain
+}
+
+func areMissing(from, to int64, chain string) string {
+	if from == to {
+		return fmt.Sprintf("line %d%s is", from, ofThread(chain))
+	}
+	return fmt.Sprintf("lines %d to %d%s are", from, to, ofThread(chain))
+}
+
+func (v *verifier) broken(seq int64, what Damage, text string) {
+	v.found.broken(Break{Thread: chat.ThreadID(v.chain), ID: seq, What: what, Text: text})
+}

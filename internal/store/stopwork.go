@@ -1,0 +1,46 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"chorus/internal/approval"
+	"chorus/internal/chat"
+	"chorus/internal/journal"
+)
+
+// StopWork has every run that is on, and every prompt that waits, end before anything of it is
+// done again. It is for a database that went back: what looks unfinished there may be done.
+// It gives the number of threads in which something was stopped.
+func (db *DB) StopWork(ctx context.Context, by chat.Principal) (int, error) {
+	threads, err := db.threads(ctx, `SELECT `+threadColumns+` FROM threads WHERE wake = 1 OR status IN ('running', 'waiting_for_permission', 'waiting_for_agents') OR waiting > 0`)
+	if err != nil {
+		return 0, fmt.Errorf("stop what is on: %w", err)
+	}
+	for _, t := range threads {
+		c := journal.Commit{Thread: t.ID}
+		if t.Status.On() {
+			run, err := db.LastRun(ctx, t.ID)
+			if err != nil {
+				return 0, fmt.Errorf("stop what is on in %s: %w", t.ID, err)
+			}
+			c.Events = []chat.Event{{Thread: t.ID, Who: by.String(), Body: chat.AbortAsked{Run: run, By: by.String(), All: true}}}
+			c.Approvals = []approval.Change{{CancelRun: run}}
+		} else {
+			seqs, err := db.PendingPrompts(ctx, t.ID)
+			if err != nil {
+				return 0, fmt.Errorf("stop what is on in %s: %w", t.ID, err)
+			}
+			for _, seq := range seqs {
+				c.Events = append(c.Events, chat.Event{Thread: t.ID, Who: by.String(), Body: chat.Refused{Seq: seq, Why: "stopped: the database went back, and this may have been answered; say it again"}})
+			}
+		}
+		if len(c.Events) == 0 {
+			continue
+		}
+		if _, err := db.Commit(ctx, c); err != nil {
+			return 0, fmt.Errorf("stop what is on in %s: %w", t.ID, err)
+		}
+	}
+	return len(threads), nil
+}
