@@ -110,6 +110,15 @@ func New(t testing.TB) *Project {
 	}
 	p.must(t, p.template, `git init -q --bare remote.git && cd ws && tar cf a.tar f && git init -q -b main . && git add -A && git commit -q -m one && echo three >> f && git commit -qam two &&
 		echo four >> f && git commit -qam three && git remote add origin "$ROOT/remote.git" && git submodule -q add ./ 2> /dev/null; rm -f .git/hooks/*`)
+	// The copy of the repository must push to the copy of its remote.
+	config := filepath.Join(p.template, "ws", ".git", "config")
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(config, []byte(strings.ReplaceAll(string(text), p.template, p.Dir)), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	return p
 }
 
@@ -142,20 +151,10 @@ func Environ(root string) []string {
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org", "TERM=dumb", "GIT_SEQUENCE_EDITOR=true", "GIT_EDITOR=true", "LC_ALL=C.UTF-8"}
 }
 
-// Reset makes a fresh copy.
+// Reset makes a fresh copy, or one of what is there.
 func (p *Project) Reset(t testing.TB) {
 	t.Helper()
-	if err := errors.Join(os.RemoveAll(p.Dir), os.CopyFS(p.Dir, os.DirFS(p.template))); err != nil {
-		t.Fatal(err)
-	}
-	ws := filepath.Join(p.Dir, "ws")
-	// The copy of the repository must push to the copy of its remote.
-	config := filepath.Join(ws, ".git/config")
-	text, err := os.ReadFile(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(config, []byte(strings.ReplaceAll(string(text), p.template, p.Dir)), 0o644); err != nil {
+	if err := restore(p.Dir, p.template); err != nil {
 		t.Fatal(err)
 	}
 }
