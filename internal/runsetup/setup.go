@@ -73,7 +73,8 @@ type Toolbox struct {
 	Tools *tool.Set   // the built-in ones
 	List  []tool.Tool // the same
 	walls *isolate.SwitchedExecutor
-	left  *ownProcesses // what the agent left running here
+	shown []sandbox.Root // what commands see where they are isolated
+	left  *ownProcesses  // what the agent left running here
 	Web   *web.Client
 	Self  *self // that agent, for its own tools; nil: it was never made
 
@@ -182,11 +183,11 @@ func (s *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 		}
 	}
 	walls := &isolate.SwitchedExecutor{Inner: s.Executor}
-	b := &Toolbox{Site: isolate.Site{Dir: dir, Agent: thread.Agent(), Proxy: &isolate.EgressProxy{Thread: thread}, Roots: beside}, Roots: roots, walls: walls, left: &ownProcesses{setup: s, thread: thread}, skills: where, Notes: notes.NewFile(s.notesFile(thread)), styledModels: map[string]styledModel{}}
+	b := &Toolbox{Site: isolate.Site{Dir: dir, Agent: thread.Agent(), Proxy: &isolate.EgressProxy{Thread: thread}, Roots: beside}, Roots: roots, walls: walls, shown: isolate.WorkspaceRoots(dir, named), left: &ownProcesses{setup: s, thread: thread}, skills: where, Notes: notes.NewFile(s.notesFile(thread)), styledModels: map[string]styledModel{}}
 	list := files.Tools(roots)
 	list = append(list, search.New(roots, search.Options{}))
-	list = append(list, shell.New(walls, shell.Options{Dir: dir, Env: roots.Env(), Keep: s.Logs.RedactingKeep(roots.Keep), Roots: isolate.WorkspaceRoots(dir, named)}))
-	list = append(list, process.New(walls, b.left, process.Options{Dir: dir, Env: roots.Env(), Keep: s.Logs.RedactingKeep(roots.Keep), Roots: isolate.WorkspaceRoots(dir, named)})...)
+	list = append(list, shell.New(walls, shell.Options{Dir: dir, Env: roots.Env(), Keep: s.Logs.RedactingKeep(roots.Keep), Roots: b.shown}))
+	list = append(list, process.New(walls, b.left, process.Options{Dir: dir, Env: roots.Env(), Keep: s.Logs.RedactingKeep(roots.Keep), Roots: b.shown})...)
 	list = append(list, git.Tools(walls, roots, s.Logs.RedactingKeep(roots.Keep))...)
 	list = append(list, notes.New(b.Notes))
 	b.Web = web.New(web.Options{Leaks: func(text string) bool { return s.Logs.Redactor().HasKnown(text) }})
@@ -266,13 +267,14 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	walls, err := s.Isolation.ExecutorFor(&b.Site, plan)
+	program, err := s.external(b, row, bot, who, plan)
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	b.walls.Switch(walls)
+	if err := s.isolate(ctx, b, plan, program == nil && offered.offers(shell.Name)); err != nil {
+		return engine.Setup{}, err
+	}
 	b.left.serve(host)
-	s.skillsInContainer(ctx, b, walls)
 	b.Self.serve(work)
 	sources := append(s.noteSources(row.ID, offered), s.skillsNote(offered, g.Withholds), s.calledNote())
 	sources = append(sources, s.changedFiles(func(ctx context.Context) []Document {
@@ -280,10 +282,6 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 	}, func() string {
 		return touchedFiles(s.Home.Identity(), filepath.Join(s.Home.AgentDir(row.Agent), "docs"), filepath.Join(row.Dir, "AGENTS.md"), filepath.Join(row.Dir, "CLAUDE.md"))
 	}))
-	program, err := s.external(b, row, bot, who, plan)
-	if err != nil {
-		return engine.Setup{}, err
-	}
 	var head *model.Head // of the run
 	return engine.Setup{
 		Dir:   row.Dir,
@@ -331,6 +329,20 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 			Now:         time.Now,
 		},
 	}, nil
+}
+
+// isolate has a run's commands run as the plan says. Where the model may want some, a sandbox is put up while it thinks.
+func (s *Setup) isolate(ctx context.Context, b *Toolbox, plan isolate.Plan, commands bool) error {
+	walls, err := s.Isolation.ExecutorFor(&b.Site, plan)
+	if err != nil {
+		return err
+	}
+	b.walls.Switch(walls)
+	s.skillsInContainer(ctx, b, walls)
+	if commands {
+		b.walls.StartEarly(sandbox.Command{Dir: b.Dir, Roots: b.shown})
+	}
+	return nil
 }
 
 // outage is how long the run waits for a provider that is out of order. Whoever sits at a
@@ -384,6 +396,12 @@ func (c *chosen) Resolve(name string, args []byte) (tool.Tool, []byte, error) {
 		return nil, nil, tool.Mistake(t.Spec().Name + " is not available: " + why)
 	}
 	return nil, nil, err
+}
+
+// offers reports whether the model is shown the tool.
+func (c *chosen) offers(name string) bool {
+	_, ok := c.Named(name)
+	return ok
 }
 
 // onFiles reports whether the run has any tool that is not about Chorus and its agents: only then does the advice of a repository count.

@@ -35,6 +35,9 @@ func (e *Executor) Prepare(sandbox.Command) (*sandbox.Prepared, error) { return 
 // Keep fails as run does.
 func (e *Executor) Keep(sandbox.Command) (*sandbox.Prepared, error) { return nil, errNoLinux }
 
+// StartEarly does nothing: there is nothing to start.
+func (e *Executor) StartEarly(context.Context, sandbox.Command) {}
+
 // Probe says why it does not work here.
 func (e *Executor) Probe(context.Context) error { return errNoLinux }
 

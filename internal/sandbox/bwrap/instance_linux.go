@@ -1,6 +1,7 @@
 package bwrap
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -71,6 +72,10 @@ func (a *attempt) putUp() (_ *instance, err error) {
 		return nil, err
 	}
 	a.give(theirs) // inside.SocketFD
+	_ = i.socket.SetDeadline(time.Now().Add(upTime))
+	if a.ctx != nil {
+		defer context.AfterFunc(a.ctx, func() { _ = i.socket.SetDeadline(time.Now()) })()
+	}
 	program, err := unix.FcntlInt(a.m.init.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open the program that runs inside of the sandbox: %w", err)
@@ -153,7 +158,6 @@ func (r refusedSetup) Error() string { return string(r) }
 
 // ready says what shall hold, and waits until it does.
 func (i *instance) ready(setup inside.Setup, programs *execgate.Programs) error {
-	_ = i.socket.SetDeadline(time.Now().Add(upTime))
 	if err := i.send(setup); err != nil {
 		return err
 	}

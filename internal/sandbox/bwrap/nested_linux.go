@@ -53,6 +53,13 @@ func (v *view) begin() {
 	}
 }
 
+// lookAgain has the next command look for repositories, since it may come much later than this.
+func (v *view) lookAgain() {
+	for _, t := range v.trees {
+		t.lookAgain()
+	}
+}
+
 func (v *view) settleNested() (notes []string, err error) {
 	for i, begun := range v.begun {
 		found, failed := v.trees[i].end(v, begun)
@@ -101,6 +108,7 @@ type tree struct {
 	mu      sync.Mutex
 	find    *gitfind.Tree
 	looked  bool
+	used    bool                 // a command has run in it
 	partly  bool                 // it has more folders than are looked at
 	said    bool                 // and that was said
 	known   map[string]*nestedAt // by path
@@ -200,10 +208,14 @@ func (t *tree) needMounts() (mounted []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.looked {
-		t.looked, t.known = true, map[string]*nestedAt{}
+		t.looked = true
+		known := map[string]*nestedAt{}
 		for _, p := range t.look() {
-			t.known[p.Path] = newNested(p.Path)
+			if known[p.Path] = t.known[p.Path]; known[p.Path] == nil || !stateOf(p.Path).same(known[p.Path].state) {
+				known[p.Path] = newNested(p.Path)
+			}
 		}
+		t.known = known
 	}
 	for path, n := range t.known {
 		if !n.harmless {
@@ -215,6 +227,13 @@ func (t *tree) needMounts() (mounted []string) {
 		t.partly, mounted = true, mounted[:maxMounted]
 	}
 	return mounted
+}
+
+// lookAgain forgets that the tree was looked at, unless a command has begun in it since: what that did must be told from what others did.
+func (t *tree) lookAgain() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.looked = t.looked && t.used
 }
 
 func (t *tree) look() []gitfind.Place {
@@ -247,6 +266,7 @@ func (t *tree) begin() *time.Time {
 	start := time.Now().Add(-20 * time.Millisecond)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.looked, t.used = true, true // what it finds from now on may be its own
 	t.running = append(t.running, &start)
 	return &start
 }

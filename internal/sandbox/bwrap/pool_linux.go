@@ -37,6 +37,14 @@ func (p *pool) get(place, key string) *instance {
 	}
 }
 
+// wants says whether a sandbox could be kept that is put up before there is a command for it: none waits that will do.
+func (p *pool) wants(place, key string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	waits := slices.ContainsFunc(p.idle[place], func(i *instance) bool { return i.key == key })
+	return place != "" && !waits && !p.closed && len(p.idle[place]) < maxIdle && p.count < maxAll
+}
+
 // take gives a sandbox of the place that may not be clean yet, and takes down those with another key.
 func (p *pool) take(place, key string) *instance {
 	p.mu.Lock()
@@ -59,6 +67,25 @@ func (p *pool) take(place, key string) *instance {
 // put keeps a sandbox for the next command, or takes it down where that cannot be. What its
 // command left is taken away meanwhile.
 func (p *pool) put(place string, i *instance) {
+	p.keep(place, i, func() {
+		i.cleaned = make(chan struct{})
+		p.closing.Go(func() {
+			if !i.waitCleaned() {
+				p.expire(place, i)
+			}
+		})
+	})
+}
+
+// putNew keeps a sandbox that had no command yet.
+func (p *pool) putNew(place string, i *instance) {
+	p.keep(place, i, func() {
+		i.cleaned = make(chan struct{})
+		close(i.cleaned)
+	})
+}
+
+func (p *pool) keep(place string, i *instance, clean func()) {
 	p.mu.Lock()
 	if keep := place != "" && !i.unclean && !p.closed && len(p.idle[place]) < maxIdle && p.count < maxAll; !keep {
 		p.mu.Unlock()
@@ -72,12 +99,7 @@ func (p *pool) put(place string, i *instance) {
 	p.idle[place] = append(p.idle[place], i)
 	p.count++
 	i.stop = time.AfterFunc(idleTime, func() { p.expire(place, i) })
-	i.cleaned = make(chan struct{})
-	p.closing.Go(func() {
-		if !i.waitCleaned() {
-			p.expire(place, i)
-		}
-	})
+	clean()
 }
 
 // expire takes a sandbox down that nobody used, unless somebody just does.

@@ -24,11 +24,12 @@ type attempt struct {
 	view    *view
 	network sandbox.Network
 	mark    string
-	key     string     // everything that the sandbox depends on
-	env     []string   // inside the sandbox
-	path    string     // the program
-	argv    []string   // and how it is called
-	files   []*os.File // a new sandbox's files from descriptor 3 on, closed once it has them
+	key     string          // everything that the sandbox depends on
+	env     []string        // inside the sandbox
+	path    string          // the program
+	argv    []string        // and how it is called
+	files   []*os.File      // a new sandbox's files from descriptor 3 on, closed once it has them
+	ctx     context.Context // ends putting a sandbox up; nil: only its time does
 }
 
 func (e *Executor) run(ctx context.Context, command sandbox.Command) (sandbox.Result, error) {

@@ -40,6 +40,7 @@ type environment struct {
 var (
 	_ sandbox.Executor     = (*isolatedExecutor)(nil)
 	_ sandbox.Backgrounder = (*isolatedExecutor)(nil)
+	_ sandbox.EarlyStarter = (*isolatedExecutor)(nil)
 )
 
 func (i *Isolation) newIsolated(s *Site, p Plan) *isolatedExecutor {
@@ -54,29 +55,15 @@ func (e *isolatedExecutor) Reap(ctx context.Context, call string) (int, error) {
 }
 
 func (e *isolatedExecutor) Run(ctx context.Context, cmd sandbox.Command) (sandbox.Result, error) {
+	e.site.Proxy.early.wait(ctx)
 	bubblewrap, err := e.app.Probe.Executor(ctx, e.app)
 	if err != nil {
 		return e.without(ctx, cmd, err)
 	}
-	env, err := e.environment(ctx, bubblewrap)
+	inner, err := e.inner(ctx, bubblewrap, cmd)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
-	proxy, err := e.site.Proxy.open(ctx, e.app, e.plan)
-	if err != nil {
-		return sandbox.Result{}, err
-	}
-	inner := cmd
-	if len(inner.Roots) == 0 {
-		inner.Roots = []sandbox.Root{{Path: cmd.Dir, Writable: true}}
-	}
-	inner.Roots = slices.Concat(env.roots, proxy.roots, e.site.Roots, inner.Roots)
-	inner.Env = slices.Concat(env.vars, proxy.env, cmd.Env)
-	inner.OpenGit = e.plan.openGit
-	if e.plan.Programs != nil {
-		inner.Judge = e.plan.Programs(cmd.Call)
-	}
-	inner.Home, inner.Network = env.home, &sandbox.Network{Proxy: proxy.socket}
 	refusals, done := e.site.Proxy.listen()
 	res, err := bubblewrap.Run(ctx, inner)
 	done()
@@ -88,6 +75,29 @@ func (e *isolatedExecutor) Run(ctx context.Context, cmd sandbox.Command) (sandbo
 		return res, err
 	}
 	return withNotes(res, cmd, append(refusals(), res.Notes...)), nil
+}
+
+// inner is the command with everything that it sees and reaches.
+func (e *isolatedExecutor) inner(ctx context.Context, bubblewrap *bwrap.Executor, cmd sandbox.Command) (sandbox.Command, error) {
+	env, err := e.environment(ctx, bubblewrap)
+	if err != nil {
+		return cmd, err
+	}
+	proxy, err := e.site.Proxy.open(ctx, e.app, e.plan)
+	if err != nil {
+		return cmd, err
+	}
+	if len(cmd.Roots) == 0 {
+		cmd.Roots = []sandbox.Root{{Path: cmd.Dir, Writable: true}}
+	}
+	cmd.Roots = slices.Concat(env.roots, proxy.roots, e.site.Roots, cmd.Roots)
+	cmd.Env = slices.Concat(env.vars, proxy.env, cmd.Env)
+	cmd.OpenGit = e.plan.openGit
+	if e.plan.Programs != nil {
+		cmd.Judge = e.plan.Programs(cmd.Call)
+	}
+	cmd.Home, cmd.Network = env.home, &sandbox.Network{Proxy: proxy.socket}
+	return cmd, nil
 }
 
 // Background implements sandbox.Backgrounder: what Run would show the command, for a sandbox that needs nobody else.
@@ -159,9 +169,9 @@ func (e *isolatedExecutor) environment(ctx context.Context, bubblewrap *bwrap.Ex
 		a.Notices.WarnOnce(text)
 	}
 	found := &environment{roots: view.Roots, vars: view.Env}
-	base := filepath.Join(a.Home.Dir(), "walls", cmp.Or(e.site.Agent, chat.DefaultAgent), settings.Place(dir))
+	base := e.base()
 	var err error
-	if found.home, err = a.Home.Ensure(filepath.Join(base, "home")); err != nil {
+	if found.home, err = a.Home.Ensure(filepath.Join(base, commandHome)); err != nil {
 		return nil, fmt.Errorf("make a home for commands: %w", err)
 	}
 	if text := hosttools.Identity(ctx, dir, a.Environ); text != "" {
@@ -174,6 +184,14 @@ func (e *isolatedExecutor) environment(ctx context.Context, bubblewrap *bwrap.Ex
 	}
 	e.ready = found
 	return found, nil
+}
+
+// commandHome is the home of commands, below base. It is made for the first of them.
+const commandHome = "home"
+
+// base is where what commands of this agent keep in this directory lies.
+func (e *isolatedExecutor) base() string {
+	return filepath.Join(e.app.Home.Dir(), "walls", cmp.Or(e.site.Agent, chat.DefaultAgent), settings.Place(e.site.Dir))
 }
 
 // withNotes adds what the proxy refused, and the executor's remarks, to what the command

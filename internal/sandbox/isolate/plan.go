@@ -224,6 +224,7 @@ type SwitchedExecutor struct {
 var (
 	_ sandbox.Executor     = (*SwitchedExecutor)(nil)
 	_ sandbox.Backgrounder = (*SwitchedExecutor)(nil)
+	_ sandbox.EarlyStarter = (*SwitchedExecutor)(nil)
 )
 
 func (c *SwitchedExecutor) Switch(e sandbox.Executor) {
@@ -248,6 +249,13 @@ func (c *SwitchedExecutor) Background(ctx context.Context, cmd sandbox.Command) 
 		return b.Background(ctx, cmd)
 	}
 	return sandbox.Background{}, fmt.Errorf("in the sandbox %s nothing can be left running: a container is no place that outlives its call; run it within one call of bash, or ask for the sandbox bwrap or host, where it works", c.Name())
+}
+
+// StartEarly implements sandbox.EarlyStarter.
+func (c *SwitchedExecutor) StartEarly(cmd sandbox.Command) {
+	if e, ok := c.now().(sandbox.EarlyStarter); ok {
+		e.StartEarly(cmd)
+	}
 }
 
 func (c *SwitchedExecutor) Reap(ctx context.Context, call string) (int, error) {

@@ -33,6 +33,7 @@ type EgressProxy struct {
 	setting string
 	notes   map[int]*[]string // refusals for each command that runs, by number
 	next    int
+	early   earlyStart // of its thread's sandbox, which needs it
 }
 
 // opened is how a command reaches the proxy.
@@ -170,8 +171,9 @@ func (d *EgressProxy) listen() (refusals func() []string, done func()) {
 	}
 }
 
-// Close ends the proxy and its connections.
+// Close ends the proxy and its connections, and what was begun early for commands that need it.
 func (d *EgressProxy) Close() error {
+	d.early.close()
 	d.mu.Lock()
 	proxy, dir := d.proxy, d.dir
 	d.proxy = nil

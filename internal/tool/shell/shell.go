@@ -22,6 +22,9 @@ import (
 //go:embed bash.md
 var prose string
 
+// Name is what models call it.
+const Name = "bash"
+
 // Options say where and how commands run.
 type Options struct {
 	Dir  string    // the working directory; must exist
@@ -50,7 +53,7 @@ type written struct{ command, text string }
 func New(run sandbox.Executor, opts Options) tool.Tool {
 	b := &bash{run: run, opts: opts}
 	return tool.New(tool.Func[input]{
-		Name: "bash", Description: prose, Risk: tool.High,
+		Name: Name, Description: prose, Risk: tool.High,
 		Aliases: b.aliases(),
 		Access: func(in input) []tool.Access {
 			command := b.canonical(in.Command)
