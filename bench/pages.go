@@ -96,15 +96,15 @@ func fillSessions(ctx context.Context, home string) (last string, err error) {
 		if err != nil {
 			return "", err
 		}
-		c := journal.Commit{Thread: thread, Epoch: owned.Epoch}
+		c := journal.Commit{Thread: thread, Epoch: owned.Epoch, Expect: owned.Next, Status: chat.Idle} // all that was said was answered
 		for n := range manyEvents / manySessions / 4 {
 			line := script[(i+n)%len(script)]
 			run := fmt.Sprintf("run-%d-%d", i, n)
 			c.Events = append(c.Events,
-				chat.Event{Body: chat.Received{From: chat.Participant{Name: line.From, Kind: chat.Person}, Principal: who, Blocks: chat.TextBlocks(line.Text)}},
-				chat.Event{Body: chat.Took{Run: run}},
-				chat.Event{Body: chat.Said{Attempt: 1, Blocks: chat.TextBlocks("About the deploy: " + line.Text)}},
-				chat.Event{Body: chat.RunEnded{Run: run, Reason: chat.EndDone, Steps: 1}})
+				chat.Event{Body: chat.Received{From: chat.Participant{Name: line.From, Kind: chat.Person}, Principal: who, Blocks: chat.TextBlocks(line.Text), Prompt: true}},
+				chat.Event{Run: run, Body: chat.Took{Run: run, Step: 1, Seqs: []int64{owned.Next + int64(len(c.Events))}}},
+				chat.Event{Run: run, Body: chat.Said{Attempt: 1, Blocks: chat.TextBlocks("About the deploy: " + line.Text)}},
+				chat.Event{Run: run, Body: chat.RunEnded{Run: run, Reason: chat.EndDone, Steps: 1}})
 		}
 		if _, err := db.Commit(ctx, c); err != nil {
 			return "", err

@@ -197,12 +197,12 @@ func (o *Handler) toolsOf(a agents.Agent, bot *config.Bot) ([]operations.Tool, e
 		if len(a.Tools) > 0 && !slices.Contains(a.Tools, s.Name) {
 			continue
 		}
-		line, _, _ := strings.Cut(strings.TrimSpace(s.Description), "\n")
+		first, _, _ := strings.Cut(strings.TrimSpace(s.Description), "\n\n")
 		verdict := "depends"
 		if !rules.Possible(s.Name) {
 			verdict = "deny"
 		}
-		out = append(out, operations.Tool{Name: s.Name, Description: line, ReadOnly: s.ReadOnly, Verdict: verdict})
+		out = append(out, operations.Tool{Name: s.Name, Description: strings.Join(strings.Fields(first), " "), ReadOnly: s.ReadOnly, Verdict: verdict})
 	}
 	return out, nil
 }

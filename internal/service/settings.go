@@ -15,6 +15,7 @@ import (
 	"chorus/internal/config"
 	"chorus/internal/documents"
 	"chorus/internal/gate"
+	"chorus/internal/journal"
 	"chorus/internal/ledger"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -334,7 +335,11 @@ func (o *Handler) overSessions(ctx context.Context, by operation.Caller, out *op
 			rows = append(rows, row)
 		}
 	}
-	views, err := o.views(ctx, rows)
+	shown, err := o.worthShowing(ctx, rows)
+	if err != nil {
+		return err
+	}
+	views, err := o.views(ctx, shown)
 	if err != nil {
 		return err
 	}
@@ -348,7 +353,7 @@ func (o *Handler) overSessions(ctx context.Context, by operation.Caller, out *op
 		switch {
 		case s.Status == "running":
 			out.Running = append(out.Running, s)
-		case failed(s) && time.Since(s.MovedAt) < overviewSince && len(out.Failed) < overviewShown:
+		case failedEnd(chat.Reason(s.LastOutcome)) && time.Since(s.MovedAt) < overviewSince && len(out.Failed) < overviewShown:
 			out.Failed = append(out.Failed, s)
 		}
 		if len(out.Recent) < overviewShown {
@@ -358,9 +363,33 @@ func (o *Handler) overSessions(ctx context.Context, by operation.Caller, out *op
 	return nil
 }
 
-func failed(s operations.Session) bool {
-	return s.LastOutcome == string(chat.EndFailed) || s.LastOutcome == string(chat.EndBudget)
+// worthShowing are the rows that an overview has a place for. What all runs of a session came to is read of these alone: of one that
+// was talked to for years that is much.
+func (o *Handler) worthShowing(ctx context.Context, rows []journal.Thread) ([]journal.Thread, error) {
+	ids := make([]chat.ThreadID, len(rows))
+	for i, row := range rows {
+		ids[i] = row.ID
+	}
+	ends, err := o.app.DB.LastEnds(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	var out []journal.Thread
+	failures := 0
+	for i, row := range rows {
+		running := row.Status == chat.Running || row.Status == chat.Delegated
+		failed := !running && failures < overviewShown && failedEnd(ends[row.ID].Reason) && time.Since(row.LastActive) < overviewSince
+		if failed {
+			failures++
+		}
+		if running || failed || i < overviewShown {
+			out = append(out, row)
+		}
+	}
+	return out, nil
 }
+
+func failedEnd(reason chat.Reason) bool { return reason == chat.EndFailed || reason == chat.EndBudget }
 
 func (o *Handler) overApprovals(ctx context.Context, by operation.Caller, out *operations.Overview) error {
 	list, err := o.ListApprovals(ctx, by, operations.ApprovalQuery{Limit: overviewShown})

@@ -16,7 +16,7 @@ var migrationFiles embed.FS
 
 // schemaVersion is the number of the newest migration. From 26 on each stands in both folders,
 // migrations/sqlite and migrations/postgres, with the same number.
-const schemaVersion = 35
+const schemaVersion = 36
 
 // daysSummed is the migration from which on the ledger is summed by day.
 const daysSummed = 14

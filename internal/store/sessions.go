@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
@@ -129,10 +130,10 @@ type Ends struct {
 }
 
 // maxAsked bounds how many threads one question may name.
-const maxAsked = 500
+const maxAsked = 100
 
 // EndsOf sums up how the runs of threads ended. It reads the ends alone, through their
-// index. Threads without a run that has ended are not in the answer.
+// index, and of a thread that was asked about before only those since. Threads without a run that has ended are not in the answer.
 func (db *DB) EndsOf(ctx context.Context, threads []chat.ThreadID) (map[chat.ThreadID]Ends, error) {
 	out := map[chat.ThreadID]Ends{}
 	for part := range slices.Chunk(threads, maxAsked) {
@@ -144,28 +145,107 @@ func (db *DB) EndsOf(ctx context.Context, threads []chat.ThreadID) (map[chat.Thr
 }
 
 func (db *DB) endsOf(ctx context.Context, threads []chat.ThreadID, out map[chat.ThreadID]Ends) error {
-	args := make([]any, len(threads))
-	for i, t := range threads {
-		args[i] = string(t)
+	known := db.ends.of(threads)
+	var since []string
+	var args []any
+	for _, t := range threads {
+		since, args = append(since, "thread_id = ? AND seq > ?"), append(args, string(t), known[t].seq)
 	}
-	in := strings.TrimSuffix(strings.Repeat("?, ", len(args)), ", ")
-	return db.Query(ctx, `SELECT thread_id, body FROM events WHERE kind = 'run_ended' AND thread_id IN (`+in+`) ORDER BY thread_id, seq`,
+	err := db.Query(ctx, `SELECT thread_id, seq, body FROM events WHERE kind = 'run_ended' AND (`+strings.Join(since, " OR ")+`) ORDER BY thread_id, seq`,
 		args, func(rows *sql.Rows) error {
 			var thread chat.ThreadID
+			var seq int64
 			var text string
-			if err := rows.Scan(&thread, &text); err != nil {
+			if err := rows.Scan(&thread, &seq, &text); err != nil {
 				return err
 			}
 			body, err := chat.DecodeBody(chat.KindRunEnded, []byte(text))
 			if err != nil {
 				return err
 			}
-			end, sum := body.(chat.RunEnded), out[thread]
+			end, sum := body.(chat.RunEnded), known[thread]
 			sum.Runs++
-			sum.Last, sum.Usage, sum.Cost = end, sum.Usage.Plus(end.Usage), sum.Cost+end.Cost
-			out[thread] = sum
+			sum.seq, sum.Last, sum.Usage, sum.Cost = seq, end, sum.Usage.Plus(end.Usage), sum.Cost+end.Cost
+			known[thread] = sum
 			return nil
 		})
+	if err != nil {
+		return err
+	}
+	db.ends.keep(known)
+	for thread, sum := range known {
+		out[thread] = sum.Ends
+	}
+	return nil
+}
+
+// endsKept remembers how the runs of threads ended up to an event. Ends are written once and never change, so what is summed stays true; without it a
+// list would cost more the longer its conversations are.
+type endsKept struct {
+	mu   sync.Mutex
+	sums map[chat.ThreadID]endsUpTo
+}
+
+type endsUpTo struct {
+	Ends
+	seq int64
+}
+
+// maxEndsKept is how many threads are remembered.
+const maxEndsKept = 4000
+
+func (k *endsKept) of(threads []chat.ThreadID) map[chat.ThreadID]endsUpTo {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	out := map[chat.ThreadID]endsUpTo{}
+	for _, t := range threads {
+		if sum, ok := k.sums[t]; ok {
+			out[t] = sum
+		}
+	}
+	return out
+}
+
+func (k *endsKept) keep(sums map[chat.ThreadID]endsUpTo) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.sums == nil || len(k.sums)+len(sums) > maxEndsKept {
+		k.sums = map[chat.ThreadID]endsUpTo{}
+	}
+	for t, sum := range sums {
+		if sum.seq >= k.sums[t].seq {
+			k.sums[t] = sum
+		}
+	}
+}
+
+// LastEnds says how the last run of each thread ended. It reads one end of each, however many there are.
+func (db *DB) LastEnds(ctx context.Context, threads []chat.ThreadID) (map[chat.ThreadID]chat.RunEnded, error) {
+	out := map[chat.ThreadID]chat.RunEnded{}
+	for part := range slices.Chunk(threads, maxAsked) {
+		args := make([]any, len(part))
+		for i, t := range part {
+			args[i] = string(t)
+		}
+		in := strings.TrimSuffix(strings.Repeat("?, ", len(args)), ", ")
+		err := db.Query(ctx, `SELECT id, (SELECT body FROM events WHERE thread_id = threads.id AND kind = 'run_ended' ORDER BY seq DESC LIMIT 1) FROM threads WHERE id IN (`+in+`)`,
+			args, func(rows *sql.Rows) error {
+				var thread chat.ThreadID
+				var text sql.NullString
+				if err := rows.Scan(&thread, &text); err != nil || !text.Valid {
+					return err
+				}
+				body, err := chat.DecodeBody(chat.KindRunEnded, []byte(text.String))
+				if err == nil {
+					out[thread] = body.(chat.RunEnded)
+				}
+				return err
+			})
+		if err != nil {
+			return nil, fmt.Errorf("how the last runs ended: %w", err)
+		}
+	}
+	return out, nil
 }
 
 // RunEvents are the first and the last event of a run; the last is nil while it is on.

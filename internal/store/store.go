@@ -76,6 +76,7 @@ type DB struct {
 	follow Follower
 	owns   func(database.Tx, owner.Name) error
 	places func(dir string) string
+	ends   endsKept
 }
 
 // Open opens the store, makes it if there is none, and brings an older one up to

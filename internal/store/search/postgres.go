@@ -151,7 +151,7 @@ func addWords(tx database.Tx, agent string, e chat.Event) error {
 		ON CONFLICT (thread, seq) DO NOTHING`, thread, e.Seq, database.Micros(e.At), agent, who, string(e.Body.Kind()), words, vector(words))
 }
 
-func (ix postgresIndex) find(ctx context.Context, terms []term, o Options) ([]Hit, error) {
+func (ix postgresIndex) find(ctx context.Context, terms []term, o Options, from int, part part) ([]Hit, error) {
 	query := tsQuery(terms)
 	if query == "" {
 		return nil, nil
@@ -161,10 +161,11 @@ func (ix postgresIndex) find(ctx context.Context, terms []term, o Options) ([]Hi
 	where.Equal("thread", string(o.Thread))
 	where.Equal("agent", o.Agent)
 	where.Begins("thread", o.Prefix)
-	statement, args := where.On(`SELECT thread, seq, at, who, kind, text FROM search_docs`)
+	newest, args := where.On(`SELECT thread, seq, at, who, kind, text, words FROM search_docs`)
 	var hits []Hit
-	err := ix.db.Query(ctx, statement+` ORDER BY ts_rank(words, CAST(? AS tsquery), 1) DESC, at DESC, thread, seq LIMIT ?+0 OFFSET ?+0`,
-		append(args, query, database.Limit(o.Limit, 20), o.Skip), func(rows *sql.Rows) error {
+	err := ix.db.Query(ctx, `WITH newest AS MATERIALIZED (`+newest+` ORDER BY at DESC, thread, seq DESC LIMIT ?+0 OFFSET ?+0)
+		SELECT thread, seq, at, who, kind, text FROM newest ORDER BY ts_rank(words, CAST(? AS tsquery), 1) DESC, at DESC, thread, seq LIMIT ?+0 OFFSET ?+0`,
+		append(args, rankedAmong, from, query, part.limit, part.skip), func(rows *sql.Rows) error {
 			h, err := scanHit(rows)
 			h.Snippet = excerpt(h.Snippet, terms, o.MarkStart, o.MarkEnd)
 			hits = append(hits, h)

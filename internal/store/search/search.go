@@ -34,7 +34,8 @@ const (
 type fullText interface {
 	reached(ctx context.Context, thread chat.ThreadID) (int64, error)
 	add(ctx context.Context, agent string, from int64, page []chat.Event) (int64, error)
-	find(ctx context.Context, terms []term, o Options) ([]Hit, error)
+	// find ranks so many of the newest events that hold the terms, after the first from of them, and gives a part of these.
+	find(ctx context.Context, terms []term, o Options, from int, part part) ([]Hit, error)
 }
 
 // Journal is what is indexed.
@@ -86,7 +87,8 @@ CREATE TABLE IF NOT EXISTS docs (
 	id INTEGER PRIMARY KEY, thread TEXT NOT NULL, seq BIGINT NOT NULL, at BIGINT NOT NULL,
 	agent TEXT NOT NULL, who TEXT NOT NULL, kind TEXT NOT NULL, UNIQUE (thread, seq));
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (text, tokenize = 'unicode61 remove_diacritics 2');
-PRAGMA user_version = 1;`
+CREATE VIRTUAL TABLE IF NOT EXISTS vocabulary USING fts5vocab (words, instance);
+PRAGMA user_version = 2;`
 
 func (ix *index) close() error { return ix.db.Close() }
 
@@ -144,6 +146,11 @@ func (x *Index) tryIndex(ctx context.Context, path string) (_ *index, err error)
 	var version int
 	if err := pool.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err != nil {
 		return nil, err
+	}
+	if version == 1 { // without the vocabulary
+		if _, err := pool.ExecContext(ctx, indexSchema); err != nil {
+			return nil, err
+		}
 	}
 	if version == 0 {
 		if _, err := pool.ExecContext(ctx, `PRAGMA journal_mode = WAL`); err != nil {
@@ -274,12 +281,12 @@ func indexEvent(ctx context.Context, tx *sql.Tx, agent string, e chat.Event) err
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
-	res, err := tx.ExecContext(ctx, `INSERT INTO docs (thread, seq, at, agent, who, kind) VALUES (?, ?, ?, ?, ?, ?)`,
-		thread, e.Seq, database.Micros(e.At), agent, who, string(e.Body.Kind()))
+	id, err := newDocID(ctx, tx, e.At)
 	if err != nil {
 		return err
 	}
-	id, err := res.LastInsertId()
+	_, err = tx.ExecContext(ctx, `INSERT INTO docs (id, thread, seq, at, agent, who, kind) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		id, thread, e.Seq, database.Micros(e.At), agent, who, string(e.Body.Kind()))
 	if err != nil {
 		return err
 	}
@@ -348,29 +355,21 @@ func (x *Index) Search(ctx context.Context, query string, o Options) ([]Hit, err
 	if err != nil {
 		return nil, err
 	}
-	hits, err := ix.find(ctx, terms, o)
-	if err != nil {
-		return nil, fmt.Errorf("search: %w", err)
+	var hits []Hit
+	for skip, limit := o.Skip, database.Limit(o.Limit, 20); len(hits) < limit; {
+		want := part{skip: skip % rankedAmong, limit: limit - len(hits)}
+		want.limit = min(want.limit, rankedAmong-want.skip)
+		found, err := ix.find(ctx, terms, o, skip-want.skip, want)
+		if err != nil {
+			return nil, fmt.Errorf("search: %w", err)
+		}
+		hits = append(hits, found...)
+		if len(found) < want.limit {
+			break
+		}
+		skip += want.limit
 	}
 	return hits, nil
-}
-
-func (ix *index) find(ctx context.Context, terms []term, o Options) ([]Hit, error) {
-	var where database.Where
-	where.Add("words MATCH ?", matchFor(terms))
-	where.Equal("d.thread", string(o.Thread))
-	where.Equal("d.agent", o.Agent)
-	where.Begins("d.thread", o.Prefix)
-	rest, args := where.On(` FROM words JOIN docs d ON d.id = words.rowid`)
-	args = append([]any{o.MarkStart, o.MarkEnd}, args...)
-	var hits []Hit
-	err := database.ScanAll(func(rows *sql.Rows) error {
-		h, err := scanHit(rows)
-		hits = append(hits, h)
-		return err
-	})(ix.db.QueryContext(ctx, `SELECT d.thread, d.seq, d.at, d.who, d.kind, snippet(words, 0, ?, ?, '…', 24)`+
-		rest+` ORDER BY rank, d.at DESC, d.id LIMIT ?+0 OFFSET ?`, append(args, database.Limit(o.Limit, 20), o.Skip)...))
-	return hits, err
 }
 
 func scanHit(rows *sql.Rows) (h Hit, err error) {
@@ -407,16 +406,19 @@ func parse(query string) []term {
 	return terms
 }
 
-// matchFor makes an FTS5 expression of terms: each quoted, so that no character of it is an operator.
-func matchFor(terms []term) string {
+// matchFor makes an FTS5 expression of terms: each quoted, so that no character of it is an operator. endings are what the last may be, if that is
+// known.
+func matchFor(terms []term, endings []string) string {
 	out := make([]string, len(terms))
 	for i, t := range terms {
 		out[i] = `"` + t.text + `"`
-		if t.begins {
+		if t.begins && len(endings) > 0 {
+			out[i] = `("` + strings.Join(endings, `" OR "`) + `")`
+		} else if t.begins {
 			out[i] += "*"
 		}
 	}
-	return strings.Join(out, " ")
+	return strings.Join(out, " AND ")
 }
 
 func appendTerm(terms []term, text string) []term {

@@ -8,14 +8,14 @@ func TestMatchFor(t *testing.T) {
 		"":                    "",
 		" - * ":               "",
 		"word":                `"word"*`,
-		"two words":           `"two" "words"*`,
-		`say "two words" now`: `"say" "two words" "now"*`,
+		"two words":           `"two" AND "words"*`,
+		`say "two words" now`: `"say" AND "two words" AND "now"*`,
 		`"two words"`:         `"two words"`,
-		`open "quote`:         `"open" "quote"*`,
-		"a:b OR c*":           `"a:b" "OR" "c*"*`,
+		`open "quote`:         `"open" AND "quote"*`,
+		"a:b OR c*":           `"a:b" AND "OR" AND "c*"*`,
 		"nul\x00byte":         `"nul byte"*`,
 	} {
-		if got := matchFor(parse(query)); got != want {
+		if got := matchFor(parse(query), nil); got != want {
 			t.Errorf("%q: got %s, want %s", query, got, want)
 		}
 	}

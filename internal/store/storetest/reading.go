@@ -285,6 +285,73 @@ func testSearch(t *testing.T, f *fixture) {
 	f.equal("deleted", len(f.finds("elsewhere", search.Options{})), 0)
 }
 
+// testSearchNewest: of words that are everywhere the newest come first, the best of them on top, and whoever leafs through them sees each once.
+func testSearchNewest(t *testing.T, f *fixture) {
+	old := f.guest(other, heard("needle needle needle needle")).Events[0].At // the best of all, and the oldest
+	for f.guest(other, heard("straw")).Events[0].At.Sub(old) < 2*time.Millisecond {
+		continue
+	}
+	const many = 1200
+	events := make([]chat.Event, many)
+	for i := range events {
+		events[i] = heard("a needle, or needles, in the hay that lies about")
+	}
+	events[many-1] = heard("needle needle needle")
+	f.guest(thread, events...)
+	must[int](t)(f.s.IndexNew(f.ctx()))
+	seen := map[chat.ThreadID]map[int64]bool{thread: {}, other: {}}
+	for skip := 0; ; skip += 70 {
+		hits := must[[]search.Hit](t)(f.s.Search(f.ctx(), "needl", search.Options{Limit: 70, Skip: skip}))
+		for i, h := range hits {
+			if seen[h.Thread][h.Seq] {
+				t.Fatalf("%s %d was there before %d", h.Thread, h.Seq, skip)
+			}
+			seen[h.Thread][h.Seq] = true
+			if h.Thread == other && skip+i < 1000 {
+				t.Fatalf("the oldest is number %d", skip+i)
+			}
+		}
+		if skip == 0 && (hits[0].Thread != thread || !seen[thread][many]) {
+			t.Fatalf("the best of the newest is not among the first")
+		}
+		if len(hits) < 70 {
+			break
+		}
+	}
+	f.equal("found", len(seen[thread])+len(seen[other]), many+1)
+	f.equal("two words", len(f.finds("hay needles", search.Options{Limit: 10})), 10)
+	f.equal("in the other thread", len(f.finds("needle", search.Options{Thread: other})), 1)
+	f.equal("by how its name begins", len(f.finds("needle", search.Options{Prefix: string(other)})), 1)
+}
+
+// testEnds: of each thread the last end and the sum of all, also of those that were written since somebody asked, by whomever.
+func testEnds(t *testing.T, f *fixture) {
+	row := f.owner(thread)
+	ended := func(run string, why chat.Reason) chat.Event {
+		return chat.Event{Run: run, Body: chat.RunEnded{Run: run, Reason: why, Usage: chat.Usage{Input: 10}, Cost: 5}}
+	}
+	asked := []chat.ThreadID{thread, other, "cli:home:none@main"}
+	second := f.open()
+	check := func(runs int, last string, why chat.Reason) {
+		t.Helper()
+		for _, s := range []Store{f.s, second, f.s} {
+			lasts := must[map[chat.ThreadID]chat.RunEnded](t)(s.LastEnds(f.ctx(), asked))
+			if len(lasts) != 1 || lasts[thread].Run != last || lasts[thread].Reason != why {
+				t.Fatalf("last ends: %+v", lasts)
+			}
+			all := must[map[chat.ThreadID]store.Ends](t)(s.EndsOf(f.ctx(), asked))
+			if sum := all[thread]; len(all) != 1 || sum.Runs != runs || sum.Last.Run != last || sum.Usage.Input != 10*runs || sum.Cost != int64(5*runs) {
+				t.Fatalf("ends: %+v", all)
+			}
+		}
+	}
+	f.owns(row, ended("r1", chat.EndFailed), ended("r2", chat.EndDone))
+	f.guest(other, heard("nothing ran here"))
+	check(2, "r2", chat.EndDone)
+	f.owns(row, noted("x"), ended("r3", chat.EndFailed))
+	check(3, "r3", chat.EndFailed)
+}
+
 func testSearchSyntax(t *testing.T, f *fixture) {
 	f.guest(thread, heard(`it's a "quoted" C++ AND NEAR thing: foo-bar(baz)*`))
 	must[int](t)(f.s.IndexNew(f.ctx()))

@@ -64,6 +64,8 @@ type Copies interface {
 	Behind(ctx context.Context, reader string, limit int) ([]store.Lag, error)
 	IndexNew(context.Context) (int, error)
 	Search(ctx context.Context, query string, o search.Options) ([]search.Hit, error)
+	EndsOf(ctx context.Context, threads []chat.ThreadID) (map[chat.ThreadID]store.Ends, error)
+	LastEnds(ctx context.Context, threads []chat.ThreadID) (map[chat.ThreadID]chat.RunEnded, error)
 }
 
 // Decisions are approvals: asked, answered and overdue.
@@ -144,6 +146,8 @@ func Run(t *testing.T, home Home) {
 		"Agents":                testAgents,
 		"Settings":              testSettings,
 		"SearchFinds":           testSearch,
+		"SearchNewestFirst":     testSearchNewest,
+		"Ends":                  testEnds,
 		"OutboxDesired":         testDesired,
 		"OutboxFreezesMaking":   testFreeze,
 		"OutboxOutcomes":        testOutcomes,

@@ -49,6 +49,7 @@ func (p *Pages) functions() template.FuncMap {
 		"dollars":   dollars,
 		"count":     countAny,
 		"short":     short,
+		"toolRule":  toolRule,
 		"firstOf":   cmp.Or[string],
 		"join":      strings.Join,
 		"actions":   actions,
@@ -249,6 +250,21 @@ func short(text string, most int) string {
 		return strings.TrimSpace(string(r[:most-1])) + "…"
 	}
 	return text
+}
+
+// toolRule says what the rules of an agent do about a tool, after the words "the rules".
+func toolRule(verdict string) string {
+	switch verdict {
+	case "deny":
+		return "refuse it"
+	case "depends":
+		return "look at each call"
+	case "ask":
+		return "ask a person"
+	case "allow":
+		return "allow it"
+	}
+	return cmp.Or(verdict, "—")
 }
 
 // person is a principal's key without its kind.

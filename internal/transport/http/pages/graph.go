@@ -14,7 +14,20 @@ const (
 	laneHeight, laneGap   = 4, 8 // of an edge that passes a layer
 	graphMargin           = 12
 	sweeps                = 8 // how often the order within layers is improved; more changes little
-	lonePerRow            = 5
+)
+
+// graphShape is how a graph is laid out.
+type graphShape struct {
+	down bool // layers below each other, else beside each other
+	most int  // tasks of a layer; what is more has a layer of its own. 0: any number
+	lone int  // tasks in a row of those that are alone
+}
+
+// toTheRight is how people read what follows from what, inRows fits many layers, and narrow fits a phone.
+var (
+	toTheRight = graphShape{lone: 5}
+	inRows     = graphShape{down: true, most: 5, lone: 5}
+	narrow     = graphShape{down: true, most: 1, lone: 1}
 )
 
 // graphNode is a task at its place.
@@ -32,11 +45,12 @@ type graphEdge struct {
 	Lanes    []graphPoint
 }
 
-// graphPoint is where a lane begins; it is as long as a node is wide.
+// graphPoint is where a lane begins; it is as long as a node is there.
 type graphPoint struct{ X, Y float64 }
 
-// graphLayout is a graph in layers: every edge goes to a layer further right, and nothing touches.
+// graphLayout is a graph in layers: every edge goes to a layer further right or below, and nothing touches.
 type graphLayout struct {
+	Down          bool
 	Nodes         []graphNode
 	Edges         []graphEdge
 	Width, Height float64
@@ -52,10 +66,21 @@ type cells struct {
 // graphPlace is a lane of an edge.
 type graphPlace struct{ edge, lane int }
 
-// layoutGraph places tasks: what a task needs is left of it, and tasks that are alone stand below. The same tasks give the same picture.
+// fitGraph places tasks so that they fit a screen: from left to right where there are few layers, else downwards.
+func fitGraph(tasks []operations.TaskBrief, needs []operations.TaskWaits, done map[string]int) graphLayout {
+	l := layoutGraph(tasks, needs, done, toTheRight)
+	if l.Width*smallest > graphScreen {
+		if down := layoutGraph(tasks, needs, done, inRows); down.Width < l.Width {
+			return down
+		}
+	}
+	return l
+}
+
+// layoutGraph places tasks: what a task needs is left of it or above it, and tasks that are alone stand below. The same tasks give the same picture.
 // Edges to tasks that are not there are left out, and so would be an edge that closes a circle; the store refuses those.
-func layoutGraph(tasks []operations.TaskBrief, needs []operations.TaskWaits, done map[string]int) graphLayout {
-	l := graphLayout{Nodes: make([]graphNode, len(tasks))}
+func layoutGraph(tasks []operations.TaskBrief, needs []operations.TaskWaits, done map[string]int, shape graphShape) graphLayout {
+	l := graphLayout{Down: shape.down, Nodes: make([]graphNode, len(tasks))}
 	at := map[string]int{}
 	for i, t := range tasks {
 		l.Nodes[i].TaskBrief, l.Nodes[i].Done = t, done[t.ID]
@@ -89,9 +114,10 @@ func layoutGraph(tasks []operations.TaskBrief, needs []operations.TaskWaits, don
 			lone = append(lone, i)
 		}
 	}
+	l.split(order, shape.most)
 	c := l.cells(order)
 	orderLayers(c.layers, c.before, c.after)
-	l.place(c, lone)
+	l.place(c, lone, shape.lone)
 	return l
 }
 
@@ -106,6 +132,32 @@ func (l *graphLayout) shorten(before [][]int) {
 	for i, to := range first {
 		if len(before[i]) == 0 {
 			l.Nodes[i].Layer = to - 1
+		}
+	}
+}
+
+// split divides layers with more tasks than fit beside each other.
+func (l *graphLayout) split(order []int, most int) {
+	if most == 0 {
+		return
+	}
+	var layers [][]int
+	for _, i := range order {
+		if l.Nodes[i].lone {
+			continue
+		}
+		for len(layers) <= l.Nodes[i].Layer {
+			layers = append(layers, nil)
+		}
+		layers[l.Nodes[i].Layer] = append(layers[l.Nodes[i].Layer], i)
+	}
+	number := 0
+	for _, layer := range layers {
+		for part := range slices.Chunk(layer, most) {
+			for _, i := range part {
+				l.Nodes[i].Layer = number
+			}
+			number++
 		}
 	}
 }
@@ -206,50 +258,61 @@ func orderLayers(layers [][]int, before, after [][]int) {
 	}
 }
 
-// place gives every cell its coordinates: layers from left to right, each in the middle of the tallest, lone tasks in rows below.
-func (l *graphLayout) place(c cells, lone []int) {
-	room := func(cell int) (height, gap float64) {
+// place gives every cell its coordinates: layers behind each other, each in the middle of the longest, lone tasks in rows below.
+func (l *graphLayout) place(c cells, lone []int, perRow int) {
+	across, along := float64(nodeHeight), float64(nodeWidth)
+	if l.Down {
+		across, along = along, across
+	}
+	room := func(cell int) (size, gap float64) {
 		if _, is := c.lane[cell]; is {
 			return laneHeight, laneGap
 		}
-		return nodeHeight, nodeGap
+		return across, nodeGap
 	}
-	tall := func(layer []int) (sum float64) {
+	long := func(layer []int) (sum float64) {
 		for _, cell := range layer {
-			height, gap := room(cell)
-			sum += height + gap
+			size, gap := room(cell)
+			sum += size + gap
 		}
 		return sum
 	}
-	height := 0.0
+	longest := 0.0
 	for _, layer := range c.layers {
-		height = max(height, tall(layer))
+		longest = max(longest, long(layer))
 	}
-	right, bottom := 0.0, float64(graphMargin)
+	right, bottom := 0.0, 0.0 // of what is placed
 	for i, layer := range c.layers {
-		x := graphMargin + float64(i)*(nodeWidth+layerGap)
-		y := graphMargin + (height-tall(layer))/2
+		far := graphMargin + float64(i)*(along+layerGap)
+		at := graphMargin + (longest-long(layer))/2
 		for _, cell := range layer {
-			if at, is := c.lane[cell]; is {
-				l.Edges[at.edge].Lanes[at.lane] = graphPoint{x, y + laneHeight/2}
+			size, gap := room(cell)
+			if lane, is := c.lane[cell]; is {
+				l.Edges[lane.edge].Lanes[lane.lane] = l.point(far, at+size/2)
 			} else {
-				l.Nodes[cell].X, l.Nodes[cell].Y = x, y
+				p := l.point(far, at)
+				l.Nodes[cell].X, l.Nodes[cell].Y = p.X, p.Y
 			}
-			tall, gap := room(cell)
-			y += tall + gap
+			at += size + gap
 		}
-		right = x + nodeWidth
+		end := l.point(far+along, graphMargin+longest)
+		right, bottom = max(right, end.X), max(bottom, end.Y)
 	}
-	if height > 0 {
-		bottom = graphMargin + height + layerGap/3
+	top := float64(graphMargin)
+	if bottom > 0 {
+		top = bottom + layerGap/3
 	}
 	for i, node := range lone {
-		l.Nodes[node].X, l.Nodes[node].Y = graphMargin+float64(i%lonePerRow)*(nodeWidth+nodeGap), bottom+float64(i/lonePerRow)*(nodeHeight+nodeGap)
-		right = max(right, l.Nodes[node].X+nodeWidth)
+		l.Nodes[node].X, l.Nodes[node].Y = graphMargin+float64(i%perRow)*(nodeWidth+nodeGap), top+float64(i/perRow)*(nodeHeight+nodeGap)
+		right, bottom = max(right, l.Nodes[node].X+nodeWidth), max(bottom, l.Nodes[node].Y+nodeHeight)
 	}
-	l.Height = bottom
-	for _, n := range l.Nodes {
-		l.Height = max(l.Height, n.Y+nodeHeight+graphMargin)
+	l.Width, l.Height = right+graphMargin, bottom+graphMargin
+}
+
+// point is a place so far along the layers, and so far within one.
+func (l *graphLayout) point(along, across float64) graphPoint {
+	if l.Down {
+		return graphPoint{across, along}
 	}
-	l.Width = right + graphMargin
+	return graphPoint{along, across}
 }

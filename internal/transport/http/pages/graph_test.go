@@ -25,54 +25,105 @@ func randomTasks(r *rand.Rand, n int) (tasks []operations.TaskBrief, needs []ope
 	return tasks, needs
 }
 
-// No two tasks overlap, all are inside of the picture, every edge leads to the right, none is missing, and the same tasks look the same.
+// No two tasks overlap, all are inside of the picture, every edge leads to the right or down, none is missing, no layer has more tasks than fit, and the same
+// tasks look the same.
 func TestGraphLayout(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(60) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		tasks, needs := randomTasks(r, r.IntN(201))
-		l := layoutGraph(tasks, needs, nil)
-		edges := map[[2]string]bool{}
-		for _, e := range l.Edges {
-			a, b := l.Nodes[e.From], l.Nodes[e.To]
-			edges[[2]string{b.ID, a.ID}] = true
-			if a.X+nodeWidth >= b.X || a.Layer >= b.Layer {
-				t.Fatalf("seed %d: %s at %v needs %s at %v", seed, b.ID, b.X, a.ID, a.X)
+	for name, shape := range map[string]graphShape{"to the right": toTheRight, "rows": inRows, "narrow": narrow} {
+		for seed := range uint64(60) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			tasks, needs := randomTasks(r, r.IntN(201))
+			l := layoutGraph(tasks, needs, nil, shape)
+			if why := wrongIn(l, needs, shape); why != "" {
+				t.Fatalf("%s, seed %d: %s", name, seed, why)
+			}
+			if again := layoutGraph(tasks, needs, nil, shape); !reflect.DeepEqual(l, again) {
+				t.Fatalf("%s, seed %d: the same tasks look otherwise", name, seed)
+			}
+			if svg := string(drawGraph(l, "", "")); strings.Count(svg, "<a href=") != len(tasks) {
+				t.Fatalf("%s, seed %d: not every task is drawn", name, seed)
 			}
 		}
-		for _, e := range l.Edges { // an edge passes no task
-			if len(e.Lanes) != l.Nodes[e.To].Layer-l.Nodes[e.From].Layer-1 {
-				t.Fatalf("seed %d: %d lanes from layer %d to %d", seed, len(e.Lanes), l.Nodes[e.From].Layer, l.Nodes[e.To].Layer)
+	}
+}
+
+// wrongIn says what is wrong in a layout.
+func wrongIn(l graphLayout, needs []operations.TaskWaits, shape graphShape) string {
+	edges := map[[2]string]bool{}
+	for _, e := range l.Edges {
+		a, b := l.Nodes[e.From], l.Nodes[e.To]
+		edges[[2]string{b.ID, a.ID}] = true
+		if from, to := l.out(a), l.in(b); !l.Down && from.X >= to.X || l.Down && from.Y >= to.Y || a.Layer >= b.Layer {
+			return fmt.Sprintf("%s at %v needs %s at %v", b.ID, to, a.ID, from)
+		}
+		if len(e.Lanes) != b.Layer-a.Layer-1 {
+			return fmt.Sprintf("%d lanes from layer %d to %d", len(e.Lanes), a.Layer, b.Layer)
+		}
+		for _, lane := range e.Lanes { // an edge passes no task
+			wide, tall := float64(nodeWidth), 0.0
+			if l.Down {
+				wide, tall = 0, nodeHeight
 			}
-			for _, lane := range e.Lanes {
-				for _, n := range l.Nodes {
-					if lane.X < n.X+nodeWidth && n.X < lane.X+nodeWidth && n.Y <= lane.Y && lane.Y <= n.Y+nodeHeight {
-						t.Fatalf("seed %d: an edge passes %s", seed, n.ID)
-					}
+			for _, n := range l.Nodes {
+				if lane.X < n.X+nodeWidth && n.X < lane.X+wide && n.Y <= lane.Y+tall && lane.Y <= n.Y+nodeHeight || l.Down && n.X <= lane.X && lane.X <= n.X+nodeWidth && lane.Y < n.Y+nodeHeight && n.Y < lane.Y+tall {
+					return "an edge passes " + n.ID
 				}
 			}
 		}
-		for _, n := range needs {
-			if !edges[[2]string{n.ID, n.Needs}] {
-				t.Fatalf("seed %d: the edge from %s to %s is missing", seed, n.ID, n.Needs)
+	}
+	for _, n := range needs {
+		if !edges[[2]string{n.ID, n.Needs}] {
+			return fmt.Sprintf("the edge from %s to %s is missing", n.ID, n.Needs)
+		}
+	}
+	inLayer := map[int]int{}
+	for i, a := range l.Nodes {
+		if a.X < 0 || a.Y < 0 || a.X+nodeWidth > l.Width || a.Y+nodeHeight > l.Height {
+			return a.ID + " is outside"
+		}
+		if inLayer[a.Layer]++; !a.lone && shape.most > 0 && inLayer[a.Layer] > shape.most+loneIn(l, a.Layer) {
+			return fmt.Sprintf("layer %d has too many tasks", a.Layer)
+		}
+		for _, b := range l.Nodes[:i] {
+			if a.X < b.X+nodeWidth && b.X < a.X+nodeWidth && a.Y < b.Y+nodeHeight && b.Y < a.Y+nodeHeight {
+				return fmt.Sprintf("%s lies on %s", a.ID, b.ID)
 			}
 		}
-		for i, a := range l.Nodes {
-			if a.X < 0 || a.Y < 0 || a.X+nodeWidth > l.Width || a.Y+nodeHeight > l.Height {
-				t.Fatalf("seed %d: %s is outside", seed, a.ID)
-			}
-			for _, b := range l.Nodes[:i] {
-				if a.X < b.X+nodeWidth && b.X < a.X+nodeWidth && a.Y < b.Y+nodeHeight && b.Y < a.Y+nodeHeight {
-					t.Fatalf("seed %d: %s lies on %s", seed, a.ID, b.ID)
-				}
-			}
+	}
+	return ""
+}
+
+func loneIn(l graphLayout, layer int) (n int) {
+	for _, node := range l.Nodes {
+		if node.lone && node.Layer == layer {
+			n++
 		}
-		if again := layoutGraph(tasks, needs, nil); !reflect.DeepEqual(l, again) {
-			t.Fatalf("seed %d: the same tasks look otherwise", seed)
+	}
+	return n
+}
+
+// A chain of many tasks is no wider than a screen, and on a phone no wider than that.
+func TestGraphFits(t *testing.T) {
+	t.Parallel()
+	var tasks []operations.TaskBrief
+	var needs []operations.TaskWaits
+	for i := range 30 {
+		tasks = append(tasks, operations.TaskBrief{ID: fmt.Sprintf("t%02d", i)})
+		if i > 0 {
+			needs = append(needs, operations.TaskWaits{ID: fmt.Sprintf("t%02d", i), Needs: fmt.Sprintf("t%02d", i-1)})
 		}
-		if svg := string(drawGraph(l, "")); strings.Count(svg, "<a href=") != len(tasks) {
-			t.Fatalf("seed %d: not every task is drawn", seed)
+		if i > 3 {
+			needs = append(needs, operations.TaskWaits{ID: fmt.Sprintf("t%02d", i), Needs: fmt.Sprintf("t%02d", i-4)})
 		}
+	}
+	if l := fitGraph(tasks, needs, nil); !l.Down || l.Width > graphScreen {
+		t.Errorf("%.0f wide, down %v", l.Width, l.Down)
+	}
+	if l := layoutGraph(tasks, needs, nil, narrow); l.Width > 330 {
+		t.Errorf("%.0f wide on a phone", l.Width)
+	}
+	if l := fitGraph(tasks[:4], needs[:3], nil); l.Down {
+		t.Error("a short chain goes down")
 	}
 }
 
@@ -80,16 +131,16 @@ func TestGraphLayout(t *testing.T) {
 func TestGraphOfOddTasks(t *testing.T) {
 	t.Parallel()
 	l := layoutGraph([]operations.TaskBrief{{ID: "a", Title: `<script>"x"`, Status: "READY"}, {ID: "b"}, {ID: "c"}},
-		[]operations.TaskWaits{{ID: "a", Needs: "b"}, {ID: "b", Needs: "a"}, {ID: "c", Needs: "gone"}, {ID: "c", Needs: "c"}, {ID: "c", Needs: "a"}, {ID: "c", Needs: "a"}}, nil)
+		[]operations.TaskWaits{{ID: "a", Needs: "b"}, {ID: "b", Needs: "a"}, {ID: "c", Needs: "gone"}, {ID: "c", Needs: "c"}, {ID: "c", Needs: "a"}, {ID: "c", Needs: "a"}}, nil, toTheRight)
 	for _, e := range l.Edges {
 		if l.Nodes[e.From].X >= l.Nodes[e.To].X {
 			t.Errorf("%s is not left of %s", l.Nodes[e.From].ID, l.Nodes[e.To].ID)
 		}
 	}
-	if svg := string(drawGraph(l, "")); strings.Contains(svg, "<script") || !strings.Contains(svg, "&lt;script&gt;") {
+	if svg := string(drawGraph(l, "", "")); strings.Contains(svg, "<script") || !strings.Contains(svg, "&lt;script&gt;") {
 		t.Error(svg)
 	}
-	if drawGraph(layoutGraph(nil, nil, nil), "") != "" {
+	if drawGraph(fitGraph(nil, nil, nil), "", "") != "" {
 		t.Error("nothing is drawn as something")
 	}
 }

@@ -17,47 +17,78 @@ const (
 	titleWidth = 20
 )
 
-// drawGraph draws a layout. Every task is a link with its state as a word and as a colour; the one that the graph is around is marked.
-func drawGraph(l graphLayout, around string) template.HTML {
+// drawGraph draws a layout. Every task is a link with its state as a word and as a colour; the one that the graph is around is marked. name tells two pictures
+// of the same tasks on a page from each other; with "" the tasks can be linked to.
+func drawGraph(l graphLayout, around, name string) template.HTML {
 	if len(l.Nodes) == 0 {
 		return ""
 	}
 	size := min(1, max(smallest, graphScreen/l.Width))
 	var out strings.Builder
 	fmt.Fprintf(&out, `<svg class="graph" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="group" aria-label="Tasks and what they need">`, l.Width, l.Height, l.Width*size, l.Height*size)
-	out.WriteString(`<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0.5 L7.5 4 L0 7.5 z"/></marker></defs>`)
+	out.WriteString(`<defs><marker id="tip` + name + `" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0.5 L7.5 4 L0 7.5 z"/></marker></defs>`)
 	for _, e := range l.Edges {
 		a, b := l.Nodes[e.From], l.Nodes[e.To]
-		fmt.Fprintf(&out, `<path class="edge" data-from="%s" data-to="%s" marker-end="url(#tip)" d="M%.1f %.1f`, html.EscapeString(a.ID), html.EscapeString(b.ID), a.X+nodeWidth, a.Y+nodeHeight/2)
-		at := graphPoint{a.X + nodeWidth, a.Y + nodeHeight/2}
+		at, to := l.out(a), l.in(b)
+		fmt.Fprintf(&out, `<path class="edge" data-from="%s" data-to="%s" marker-end="url(#tip%s)" d="M%.1f %.1f`, html.EscapeString(a.ID), html.EscapeString(b.ID), name, at.X, at.Y)
 		for _, lane := range e.Lanes {
-			bend(&out, at, lane)
-			at = graphPoint{lane.X + nodeWidth, lane.Y}
-			fmt.Fprintf(&out, " H%.1f", at.X)
+			l.bend(&out, at, lane)
+			if at = lane; l.Down {
+				at.Y += nodeHeight
+			} else {
+				at.X += nodeWidth
+			}
+			fmt.Fprintf(&out, " L%.1f %.1f", at.X, at.Y)
 		}
-		bend(&out, at, graphPoint{b.X - 2, b.Y + nodeHeight/2})
+		l.bend(&out, at, to)
 		out.WriteString(`"/>`)
 	}
 	for _, n := range l.Nodes {
-		drawNode(&out, n, around)
+		drawNode(&out, n, around, name == "")
 	}
 	out.WriteString("</svg>")
 	return template.HTML(out.String())
 }
 
-// bend continues a path in a curve that leaves and arrives level.
-func bend(out *strings.Builder, from, to graphPoint) {
-	half := max((to.X-from.X)/2, 20)
-	fmt.Fprintf(out, " C%.1f %.1f %.1f %.1f %.1f %.1f", from.X+half, from.Y, to.X-half, to.Y, to.X, to.Y)
+// out and in are where edges leave a task, and where they arrive.
+func (l graphLayout) out(n graphNode) graphPoint {
+	if l.Down {
+		return graphPoint{n.X + nodeWidth/2, n.Y + nodeHeight}
+	}
+	return graphPoint{n.X + nodeWidth, n.Y + nodeHeight/2}
 }
 
-func drawNode(out *strings.Builder, n graphNode, around string) {
+func (l graphLayout) in(n graphNode) graphPoint {
+	if l.Down {
+		return graphPoint{n.X + nodeWidth/2, n.Y - 2}
+	}
+	return graphPoint{n.X - 2, n.Y + nodeHeight/2}
+}
+
+// bend continues a path in a curve that leaves and arrives straight.
+func (l graphLayout) bend(out *strings.Builder, from, to graphPoint) {
+	first, second := from, to
+	if l.Down {
+		half := max((to.Y-from.Y)/2, 20)
+		first.Y, second.Y = first.Y+half, second.Y-half
+	} else {
+		half := max((to.X-from.X)/2, 20)
+		first.X, second.X = first.X+half, second.X-half
+	}
+	fmt.Fprintf(out, " C%.1f %.1f %.1f %.1f %.1f %.1f", first.X, first.Y, second.X, second.Y, to.X, to.Y)
+}
+
+func drawNode(out *strings.Builder, n graphNode, around string, named bool) {
+	id := ""
+	if named {
+		id = ` id="` + html.EscapeString(n.ID) + `"`
+	}
 	class := strings.ToLower(n.Status)
 	if n.ID == around {
 		class += " around"
 	}
-	fmt.Fprintf(out, `<a href="/work/%s" id="%s" class="node %s"><title>%s (%s)</title><rect x="%.1f" y="%.1f" width="%d" height="%d" rx="9"/>`,
-		url.PathEscape(n.ID), html.EscapeString(n.ID), html.EscapeString(class), html.EscapeString(short(n.Title, 200)), html.EscapeString(n.Status), n.X, n.Y, nodeWidth, nodeHeight)
+	fmt.Fprintf(out, `<a href="/work/%s"%s class="node %s"><title>%s (%s)</title><rect x="%.1f" y="%.1f" width="%d" height="%d" rx="9"/>`,
+		url.PathEscape(n.ID), id, html.EscapeString(class), html.EscapeString(short(n.Title, 200)), html.EscapeString(n.Status), n.X, n.Y, nodeWidth, nodeHeight)
 	fmt.Fprintf(out, `<svg x="%.1f" y="%.1f" width="%d" height="%d">`, n.X+10, n.Y, nodeWidth-14, nodeHeight)
 	lines := titleLines(n.Title)
 	for i, line := range lines {

@@ -158,8 +158,9 @@ func (p *Pages) projectGraph(w http.ResponseWriter, r *http.Request, by operatio
 		q.Set("limit", strconv.Itoa(min(len(g.Tasks)+g.Hidden, 1000)))
 		all = "?" + q.Encode()
 	}
+	wide := fitGraph(g.Tasks, g.Needs, g.Done)
 	return p.render(w, http.StatusOK, "graph.html", map[string]any{"Layout": p.layout(r, by, "Graph"), "G": g, "Needs": needs, "Query": in, "All": all,
-		"Graph": drawGraph(layoutGraph(g.Tasks, g.Needs, g.Done), in.Around), "States": work.States()})
+		"Graph": drawGraph(wide, in.Around, ""), "SmallGraph": drawGraph(layoutGraph(g.Tasks, g.Needs, g.Done, narrow), in.Around, "-small"), "Down": wide.Down, "States": work.States()})
 }
 
 // changeProject pauses a project, lets it go on, changes its settings or adds a repository.

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -260,6 +261,19 @@ func day(text string, later int) (time.Time, error) {
 	return at.AddDate(0, 0, later), nil
 }
 
+// countWords say how much was found. Nobody counts on behind the first page: with words that are everywhere that would take long.
+func countWords(n int, more bool) string {
+	switch {
+	case more:
+		return fmt.Sprintf("More than %d places, the newest first. Add a word to find fewer.", n)
+	case n == 1:
+		return "1 place"
+	case n > 1:
+		return fmt.Sprintf("%d places", n)
+	}
+	return ""
+}
+
 // search searches all conversations; without a query it lists them.
 func (p *Pages) search(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	v := r.URL.Query()
@@ -271,6 +285,9 @@ func (p *Pages) search(w http.ResponseWriter, r *http.Request, by operation.Call
 			return err
 		}
 		data["Hits"], data["More"] = hits.Items, more(v, hits.Next)
+		if v.Get("cursor") == "" {
+			data["Count"] = countWords(len(hits.Items), hits.Next != "")
+		}
 	} else {
 		list, err := operations.ListSessions.Call(r.Context(), p.Executor, by, operations.SessionQuery{Agent: agent, Listing: v.Get("listing"), Cursor: v.Get("cursor"), Limit: 100})
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"chorus/internal/operation"
 	"chorus/internal/operations"
 )
 
@@ -35,10 +36,22 @@ func TestScreensOfPages(t *testing.T) {
 	pages := h.pagesWithSomething()
 	p.visit("/approvals")
 	p.until(`document.querySelector("form.verdict")`) // the agent has asked
+	p.visit("/skills")
+	pages = append(pages, namedPage{"skill", p.text(`document.querySelector("table.list a").getAttribute("href")`)})
+	p.visit("/approvals")
+	pages = append(pages, namedPage{"always", p.text(`document.querySelector("a.always").getAttribute("href")`)})
+	stranger := h.open()
 	for _, page := range pages {
+		p := p
+		if page.name == "sign-in" || page.name == "shared" {
+			p = stranger
+		}
 		p.desktop()
 		p.visit(page.path)
 		p.until(`document.readyState === "complete"`)
+		if page.name == "doctor" {
+			p.until(`document.querySelector(".checks")`)
+		}
 		p.eval(still)
 		for _, dark := range []string{"light", "dark"} {
 			p.eval(fmt.Sprintf(`document.documentElement.dataset.theme = %q`, dark))
@@ -58,11 +71,16 @@ func TestScreensOfPages(t *testing.T) {
 	}
 }
 
-// still holds what depends on the time: how long ago something was, and the bars of a timeline.
+// still holds what depends on the time and on the machine: how long ago something was, the bars of a timeline, what was found here.
 const still = `const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 	for (let n; (n = texts.nextNode()); ) n.data = n.data.replace(/\d+ (second|minute)s? ago/, "just now").replace(/in \d+ (hours|minutes)/, "in 23 hours");
 	document.querySelector(".small-screen:has(.spans) + p.meta")?.remove();
 	document.querySelectorAll(".spans .axis, .spans .break, .spans .tick").forEach((e) => e.remove());
+	document.querySelectorAll(".checks tr").forEach((tr, i) => { // what a machine has
+		if (i > 12) return tr.remove();
+		const [dot, name, detail] = tr.children;
+		if (detail) [name.textContent, detail.textContent] = ["check", "it is there"];
+	});
 	document.querySelectorAll(".spans g").forEach((e, i) => { const r = e.querySelector("rect"); r.setAttribute("x", r.closest(".big-screen") ? 260 : 10); r.setAttribute("width", 80) })`
 
 // namedPage is a page with the name of its pictures.
@@ -85,7 +103,13 @@ func (h *server) pagesWithSomething() []namedPage {
 	must(operations.EditMemory.Call(h.Context(), ops, h.owner, operations.MemoryEdit{Path: "global", Text: "- the team ships on Fridays"}))
 	must(operations.CreateProject.Call(h.Context(), ops, h.owner, operations.NewProject{Name: "Site"}))
 	must(operations.PauseProject.Call(h.Context(), ops, h.owner, operations.ProjectRef{ID: "site"})) // its task stays what it is
-	must(operations.CreateTask.Call(h.Context(), ops, h.owner, operations.NewTask{Project: "site", Title: "Write the page", Description: "All of it"}))
+	task, err := operations.CreateTask.Call(h.Context(), ops, h.owner, operations.NewTask{Project: "site", Title: "Write the page", Description: "All of it"})
+	must(task, err)
+	must(operations.CreateTask.Call(h.Context(), ops, h.owner, operations.NewTask{Project: "site", Title: "Check the page", Needs: []string{task.ID}}))
+	times, err := operations.AddSchedule.Call(h.Context(), ops, h.owner, operations.NewSchedule{When: "0 9 1 1 *", Text: "What is new?"})
+	must(times, err)
+	hook, err := operations.CreateHook.Call(h.Context(), ops, h.owner, operations.NewHook{Name: "Broken build", Trigger: operation.JSON{Raw: []byte(`"webhook"`)}, Prompt: "What broke? {{step_0}}", Steps: operation.JSON{Raw: []byte(`[{"type":"shell","command":"make test"}]`)}, Approve: true})
+	must(hook, err)
 	h.file("skills/deploy/SKILL.md", "---\nname: deploy\ndescription: Ships it\n---\nShip.\n")
 	talk := h.session(operations.NewSession{Title: "Make the greeting friendlier", WorkspacePath: work, Permissions: "open"})
 	h.prompt(talk, "usage in=4200 out=300\nthink first\ncall edit {\"path\":\"greet.txt\",\"old_string\":\"two\",\"new_string\":\"2\"}\nend\nsay # Done\\n\\n| a | b |\\n|---|--:|\\n| `x` | 1 |\\n\\n```go\\nfunc x() {} // it\\n```")
@@ -93,10 +117,17 @@ func (h *server) pagesWithSomething() []namedPage {
 	h.prompt(failed, "fail refused")
 	asks := h.session(operations.NewSession{Title: "Clean up", Permissions: "standard"})
 	h.requestApprovalIn(asks, "cd src && touch x && rm -rf build")
+	shared, err := operations.CreateShare.Call(h.Context(), ops, h.owner, operations.NewShare{ID: talk})
+	must(shared, err)
+	sent, err := operations.Requests.Call(h.Context(), ops, h.owner, operations.EventRange{ID: talk, Limit: 10})
+	if must(sent, err); len(sent.Items) == 0 {
+		h.Fatal("nothing was sent")
+	}
 	return []namedPage{{"overview", "/"}, {"new", "/new"}, {"conversation", "/s/" + talk}, {"failed", "/s/" + failed}, {"approval", "/s/" + asks}, {"run", "/s/" + talk + "/runs/9999"}, {"journal", "/s/" + talk + "/journal"},
 		{"approvals", "/approvals"}, {"work", "/work"}, {"projects", "/projects"}, {"project", "/projects/site"}, {"graph", "/projects/site/graph"}, {"workers", "/workers"}, {"agents", "/agents"}, {"agent", "/agents/chorus"},
 		{"schedules", "/schedules"}, {"hooks", "/hooks"}, {"hook-new", "/hooks/new"}, {"processes", "/processes"}, {"skills", "/skills"}, {"servers", "/servers"}, {"memory", "/memory"}, {"costs", "/costs"}, {"audit", "/audit"},
-		{"settings", "/settings"}, {"search", "/search"}}
+		{"settings", "/settings"}, {"search", "/search"}, {"task", "/work/" + task.ID}, {"schedule", "/schedules/" + times.ID}, {"hook", "/hooks/" + hook.ID}, {"permissions", "/permissions"}, {"profile", "/permissions/standard"},
+		{"agent-edit", "/agents/chorus/edit"}, {"request", fmt.Sprintf("/s/%s/requests/%d", talk, sent.Items[len(sent.Items)-1].Seq)}, {"doctor", "/doctor"}, {"share", "/s/" + talk + "/share"}, {"shared", shared.Path}, {"delete", "/s/" + talk + "/delete"}, {"sign-in", "/sign-in"}}
 }
 
 // comparePicture compares what the window shows with the picture of that name, or takes that anew.

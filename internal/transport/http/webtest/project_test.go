@@ -66,11 +66,11 @@ func TestProjectPages(t *testing.T) {
 	}
 
 	p.visit("/projects/my-site/graph")
-	p.until(fmt.Sprintf(`document.querySelectorAll(".graph .node").length === %d && document.querySelectorAll(".graph .edge").length === 7`, len(ids)))
+	p.until(fmt.Sprintf(`document.querySelectorAll(".big-screen .graph .node").length === %d && document.querySelectorAll(".big-screen .graph .edge").length === 7`, len(ids)))
 	p.look("graph")
 	p.write("input[name=around]", ids[3])
 	p.click(".filters button")
-	p.until(fmt.Sprintf(`document.querySelector(".graph .around")?.id === %q && document.querySelectorAll(".graph .node").length === 6`, ids[3]))
+	p.until(fmt.Sprintf(`document.querySelector(".graph .around")?.id === %q && document.querySelectorAll(".big-screen .graph .node").length === 6`, ids[3]))
 	p.visit("/projects/my-site/graph?open=yes")
 	p.until(`document.querySelector(".graph .blocked") && !document.querySelector(".graph .completed") && document.querySelector(".graph").textContent.includes("needed 1 done")`)
 	p.visit("/projects/my-site/graph")

@@ -125,7 +125,7 @@ func TestDemoScreens(t *testing.T) {
 	p.visit("/work?project=demo-site")
 	p.screenshot("work")
 	p.visit("/projects/demo-site/graph")
-	p.until(`document.querySelectorAll(".graph .node").length === 4`)
+	p.until(`document.querySelectorAll(".big-screen .graph .node").length === 4`)
 	p.screenshot("work-graph")
 	p.visit("/work")
 	p.until(`document.querySelector("[data-column=asking] .tag.awaiting_approval")`)

@@ -224,7 +224,7 @@ function enterSends() {
 }
 
 // The task that a graph is around is in sight.
-document.querySelector(".graph .around")?.scrollIntoView({ inline: "center", block: "nearest" });
+[...document.querySelectorAll(".graph .around")].find((e) => e.getClientRects().length)?.scrollIntoView({ inline: "center", block: "nearest" });
 
 // A page that is come back to makes new things when its buttons are pressed again, and not those of before.
 addEventListener("pageshow", (event) => {
