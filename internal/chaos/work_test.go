@@ -29,6 +29,7 @@ const soakWorkers = 6
 // file while six workers in three processes are at them. A person answers what a person would. In the end every task is completed, and what it changed is on
 // its project's branch exactly once.
 func TestSoakWork(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	tasks, kills := soakTasks, 2
 	if n, err := strconv.Atoi(os.Getenv("CHORUS_SOAK")); err == nil {
 		tasks, kills = n, n/6

@@ -357,5 +357,12 @@ func (t *tab) phone() {
 // dark emulates a system with a dark theme.
 func (t *tab) dark() {
 	t.Helper()
-	call(t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}})
+	t.theme("dark")
+}
+
+// theme emulates a system with a theme, light or dark; an open page takes it on at once.
+func (t *tab) theme(name string) {
+	t.Helper()
+	call(t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}})
+	t.until(fmt.Sprintf(`matchMedia("(prefers-color-scheme: %s)").matches`, name))
 }
