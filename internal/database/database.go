@@ -6,7 +6,7 @@
 // It promises that a transaction is true as a whole or not at all, and that what Write returned without an error is read
 // again the same way after a crash of the process. SQLite is written by one goroutine per handle: callers that wait together
 // are committed together, each in its own savepoint, so that one caller's error voids only that caller. PostgreSQL is given a
-// transaction for each caller.
+// transaction for each caller, or one for several that need no answer of it: see TryTogether.
 package database
 
 import (

@@ -29,6 +29,8 @@ type Schema struct {
 	Unfinished string
 	// Warm are the statements that are prepared while a program starts.
 	Warm []string
+	// Gathered are the statements that TryTogether sends with those of others. Rows are sent in this order.
+	Gathered []Gathered
 	// Memory makes what is remembered between the transactions of a connection; nil: nothing is.
 	Memory func() Memory
 }

@@ -46,6 +46,7 @@ type postgres struct {
 	made     atomic.Int64  // transactions that came true, or may have
 	commits  chan struct{} // holds a value for each job that is on
 	trouble  trouble
+	groups   groups
 
 	mu     sync.Mutex
 	closed bool
@@ -160,6 +161,11 @@ func (p *postgres) do(ctx context.Context, j *job) error {
 		return ErrClosed
 	}
 	defer p.on.Done()
+	if j.happened != nil && p.fault == nil && p.together(ctx, j) {
+		j.err = p.explain(j.err)
+		p.health.saw(j.err)
+		return j.err
+	}
 	if !j.hurried {
 		limit := time.NewTimer(maxQueued)
 		defer limit.Stop()
@@ -210,6 +216,7 @@ func (p *postgres) try(ctx context.Context, j *job) error {
 		return err
 	}
 	defer open.close()
+	open.askNumber()
 	tx := &transaction{pg: open, memory: p.schema.memory()}
 	err = j.work(tx)
 	if err == nil && p.fault != nil {

@@ -12,12 +12,14 @@ import (
 )
 
 // pgTx is a transaction on a connection of its own. Statements without an answer wait until one is needed, or until COMMIT, and
-// all go to the server together: a commit is two round trips, however many statements it has.
+// all go to the server together: a commit is two round trips, however many statements it has. One without a connection only finds out what
+// would be said: see TryTogether.
 type pgTx struct {
 	ctx    context.Context
 	p      *postgres
 	pooled *sql.Conn
 	conn   *pgx.Conn // the same one, without what database/sql does around each statement
+	empty  int       // how many statements wait at the beginning
 	begun  bool      // the server may have heard BEGIN
 	number xact      // for whoever asks later whether it happened
 	queue  []queued
@@ -25,8 +27,10 @@ type pgTx struct {
 
 // queued is a statement that waits to be sent.
 type queued struct {
+	kind  int // which one of the schema's Gathered it is; of no meaning where it is not gathered
 	query string
 	args  []any
+	of    *member             // whose it is; nil: nobody's of a group
 	taken error               // what it means that its row is there already; nil: nothing of its own
 	read  func(Scanner) error // is given its row; nil: it has none
 }
@@ -34,7 +38,10 @@ type queued struct {
 // means is an error of the statement as its caller knows it.
 func (q queued) means(err error) error {
 	if q.taken != nil && IsTaken(err) {
-		return &taken{q.taken, err}
+		err = &taken{q.taken, err}
+	}
+	if code := pgCode(err); q.of != nil && code != "" && code != pgLockTimeout && !unreachable(err) {
+		return &memberError{q.of, err}
 	}
 	return err
 }
@@ -51,9 +58,8 @@ func (p *postgres) open(ctx context.Context, from *sql.DB) (*pgTx, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &pgTx{ctx: ctx, p: p, pooled: pooled, queue: make([]queued, 2, 8)}
+	t := &pgTx{ctx: ctx, p: p, pooled: pooled, empty: 1, queue: make([]queued, 1, 8)}
 	t.queue[0].query = "BEGIN"
-	t.queue[1] = queued{query: "SELECT pg_current_xact_id()::text, " + serverLife, read: func(row Scanner) error { return row.Scan(&t.number.id, &t.number.life) }}
 	// Nobody else has the connection until it is given back, so it may be used outside of Raw.
 	err = pooled.Raw(func(conn any) error {
 		t.conn = conn.(*stdlib.Conn).Conn()
@@ -63,6 +69,12 @@ func (p *postgres) open(ctx context.Context, from *sql.DB) (*pgTx, error) {
 		return nil, errors.Join(err, pooled.Close())
 	}
 	return t, nil
+}
+
+// askNumber asks for the transaction's number with the first statement.
+func (t *pgTx) askNumber() {
+	t.queue = append(t.queue, queued{query: "SELECT pg_current_xact_id()::text, " + serverLife, read: func(row Scanner) error { return row.Scan(&t.number.id, &t.number.life) }})
+	t.empty++
 }
 
 // close gives the connection back. One that is broken, or still in a transaction, is not used again.
@@ -78,8 +90,8 @@ func (t *pgTx) rollback() {
 
 // commit sends what waits, and COMMIT with it. lost: it may have happened all the same.
 func (t *pgTx) commit() (lost bool, err error) {
-	if !t.begun && len(t.queue) == 2 {
-		return false, nil // nothing but BEGIN
+	if !t.begun && len(t.queue) == t.empty {
+		return false, nil // there is nothing to do
 	}
 	var tag pgconn.CommandTag
 	before := true // the error is one of the statements before
@@ -104,15 +116,25 @@ func (t *pgTx) commit() (lost bool, err error) {
 
 // later queues a statement.
 func (t *pgTx) later(taken error, query string, args []any) error {
+	kind := 0
+	if t.conn == nil {
+		var ok bool
+		if kind, ok = t.p.schema.gathered(query); !ok {
+			return errAlone
+		}
+	}
 	values, err := postgresArgs(args)
 	if err == nil {
-		t.queue = append(t.queue, queued{query: t.p.texts.of(query), args: values, taken: taken})
+		t.queue = append(t.queue, queued{kind: kind, query: t.p.texts.of(query), args: values, taken: taken})
 	}
 	return err
 }
 
 // ask queues a statement whose row read is given when it is there.
 func (t *pgTx) ask(query string, args []any, read func(Scanner) error) error {
+	if t.conn == nil {
+		return errAlone
+	}
 	values, err := postgresArgs(args)
 	if err == nil {
 		t.queue = append(t.queue, queued{query: t.p.texts.of(query), args: values, read: read})
@@ -131,6 +153,9 @@ func (t *pgTx) now(query string, args []any, read func(pgx.BatchResults) error) 
 
 // send sends what waits and a last statement, whose answer read is given; the error may be that of any of them.
 func (t *pgTx) send(last queued, read func(pgx.BatchResults) error) error {
+	if t.conn == nil {
+		return errAlone
+	}
 	batch := &pgx.Batch{}
 	for _, q := range t.queue {
 		batch.Queue(q.query, q.args...)
@@ -228,6 +253,9 @@ func (y yesNo) Scan(value any) error {
 
 // rows hands each row to scan.
 func (t *pgTx) rows(query string, args []any, scan func(*sql.Rows) error) error {
+	if t.conn == nil {
+		return errAlone
+	}
 	values, err := postgresArgs(args)
 	if err != nil {
 		return err

@@ -64,9 +64,12 @@ type job struct {
 	plain bool // a question to the writing connection, outside of any transaction
 	// hurried ends the job with its context also when its turn has come: whether it came true is then not known.
 	hurried bool
-	state   atomic.Int32
-	done    chan struct{}
-	err     error
+	// order and happened are of a job that may be done with others on PostgreSQL: see Together. nil: it may not.
+	order    string
+	happened func(*transaction) (bool, error)
+	state    atomic.Int32
+	done     chan struct{}
+	err      error
 	// lost is set when COMMIT itself failed: then only reading tells what is true.
 	lost bool
 }

@@ -42,7 +42,7 @@ func (db *DB) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, e
 		return strings.Compare(string(a.Commits[x].Thread), string(a.Commits[y].Thread))
 	})
 	var out journal.Arrived
-	lost, err := db.writeFetching(ctx, func(tx database.Tx) error {
+	work := func(tx database.Tx) error {
 		out = journal.Arrived{}
 		n, err := tx.Change(insertArrival, a.Platform, a.Bot, a.What, a.PlatformID, a.Version, a.Decision, database.Micros(db.Now()))
 		if err != nil {
@@ -59,7 +59,8 @@ func (db *DB) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, e
 			}
 		}
 		return nil
-	})
+	}
+	lost, err := db.fetching(ctx, func() (bool, error) { return db.TryWrite(ctx, work) })
 	for i := 0; i < len(intents) && err == nil; i++ {
 		db.RemoveBlobsSoon(ctx, intents[i].allLeft())
 	}

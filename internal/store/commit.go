@@ -36,11 +36,7 @@ func (db *DB) commit(ctx context.Context, c journal.Commit) (journal.Committed, 
 	if c.Epoch != 0 {
 		ctx = context.WithoutCancel(ctx)
 	}
-	var out journal.Committed
-	lost, err := db.writeFetching(ctx, func(tx database.Tx) (err error) {
-		out, err = db.applyAll(tx, in)
-		return err
-	})
+	out, lost, err := db.write(ctx, in)
 	if err == nil {
 		db.RemoveBlobsSoon(ctx, in.allLeft())
 		return out, nil
@@ -51,6 +47,39 @@ func (db *DB) commit(ctx context.Context, c journal.Commit) (journal.Committed, 
 		}
 	}
 	return journal.Committed{}, fmt.Errorf("commit to thread %s: %w", c.Thread, err)
+}
+
+// write writes an intent in a transaction. One of an owner that knows its thread's row may be one with others, on PostgreSQL.
+func (db *DB) write(ctx context.Context, in *intent) (out journal.Committed, lost bool, err error) {
+	var sent journal.Committed // as it was sent with others
+	var left, sentLeft *ownedThread
+	work := func(tx database.Tx) (err error) {
+		out, err = db.applyAll(tx, in)
+		if left = in.leaves; tx.Blind() {
+			sent, sentLeft = out, left
+		}
+		return err
+	}
+	happened := func(tx database.Tx) (bool, error) {
+		there, err := isThere(tx, sent.Events[0])
+		if there {
+			out, left = sent, sentLeft
+		}
+		return there, err
+	}
+	if in.Epoch != 0 && db.OnServer() {
+		in.owned = db.mine.take(in)
+	}
+	lost, err = db.fetching(ctx, func() (bool, error) {
+		if in.owned == nil {
+			return db.TryWrite(ctx, work)
+		}
+		return db.TryTogether(ctx, database.Together{Order: string(in.Thread), Happened: happened}, work)
+	})
+	if err == nil && db.OnServer() {
+		db.mine.keep(in, left)
+	}
+	return out, lost, err
 }
 
 // readBack looks for a guest's events after a COMMIT that failed without saying
@@ -234,7 +263,12 @@ func (r *remembered) AuditEnds() audit.Ends { return r.ends }
 func recalled(tx database.Tx) *remembered { return tx.Memory().(*remembered) }
 
 func remember(tx database.Tx, in *intent, row threadState) {
-	if in.Epoch == 0 || tx.OnServer() {
+	if in.leaves = nil; in.Epoch == 0 {
+		return
+	}
+	if tx.OnServer() {
+		in.leaves = &ownedThread{known: known{in.Epoch, row}}
+		in.leaves.end, in.leaves.ended = recalled(tx).ends[in.Thread]
 		return
 	}
 	threads := recalled(tx).threads
@@ -247,6 +281,10 @@ func remember(tx database.Tx, in *intent, row threadState) {
 // numberAsKnown takes numbers from a row that is still as the owner left it; false if
 // it is not, or was never seen.
 func numberAsKnown(tx database.Tx, in *intent, now int64) (threadState, bool, error) {
+	if tx.Blind() {
+		s, err := numberAsOwned(tx, in, now)
+		return s, true, err
+	}
 	k, ok := recalled(tx).threads[in.Thread]
 	if !ok || in.Epoch == 0 || k.epoch != in.Epoch || in.Expect != 0 && in.Expect != k.row.next {
 		return threadState{}, false, nil

@@ -30,6 +30,8 @@ type intent struct {
 
 	fetched map[string][]byte // bytes of the storage that forgetting needs
 	left    []blobs.Leaving   // bytes of the storage that it has taken the rows of
+
+	owned, leaves *ownedThread // what its owner knows of the thread's row, on a server, and what it will know; nil: nothing
 }
 
 // prepare checks what can be checked without the database, encodes the bodies

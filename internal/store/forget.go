@@ -165,10 +165,10 @@ type needsBlob struct {
 
 func (n *needsBlob) Error() string { return "blob " + n.hash + " must be fetched first" }
 
-// writeFetching is TryWrite for work that may need bytes of the storage.
-func (db *DB) writeFetching(ctx context.Context, work func(database.Tx) error) (lost bool, err error) {
+// fetching tries a transaction that may need bytes of the storage, and fetches them.
+func (db *DB) fetching(ctx context.Context, try func() (lost bool, err error)) (lost bool, err error) {
 	for {
-		lost, err := db.TryWrite(ctx, work)
+		lost, err := try()
 		var need *needsBlob
 		if !errors.As(err, &need) {
 			return lost, err

@@ -24,7 +24,7 @@ const daysSummed = 14
 // Schema is what the store keeps in a database.
 func Schema() database.Schema {
 	return database.Schema{Version: schemaVersion, SQLite: migrationsFor("sqlite"), Postgres: migrationsFor("postgres"), Finish: finishMigration, Unfinished: queryFilled,
-		Warm: append(audit.Prepare(), numberKnown, insertEvent, reserve, settle, updateThread), Memory: func() database.Memory { return newRemembered() }}
+		Warm: append(audit.Prepare(), numberKnown, insertEvent, reserve, settle, updateThread), Gathered: gathered(), Memory: func() database.Memory { return newRemembered() }}
 }
 
 // migrationsFor are those of one database.

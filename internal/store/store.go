@@ -77,6 +77,7 @@ type DB struct {
 	owns   func(database.Tx, owner.Name) error
 	places func(dir string) string
 	ends   endsKept
+	mine   ownedThreads
 }
 
 // Open opens the store, makes it if there is none, and brings an older one up to

@@ -165,6 +165,9 @@ func appendOnServer(tx database.Tx, ends Ends, row auditRow) error {
 // Prepare are the statements that every turn needs.
 func Prepare() []string { return []string{auditEnd, insertAudit} }
 
+// Gathered is how lines of several transactions are sent to PostgreSQL together.
+func Gathered() database.Gathered { return database.Gathered{Query: insertAuditServer, Rows: true} }
+
 func newAuditRow(a approval.Audit, now int64) (auditRow, error) {
 	body, err := database.AsJSON(a.Principal)
 	if err != nil {
