@@ -5,13 +5,14 @@ import (
 	"chorus/internal/service/hooks"
 	"chorus/internal/service/memories"
 	"chorus/internal/service/processes"
+	"chorus/internal/service/profiles"
 	"chorus/internal/service/schedules"
 	"chorus/internal/service/skills"
 )
 
 // handlers carry out the operations that have packages of their own, by way of a handler of sessions.
 func (a *App) handlers(h *service.Handler) []any {
-	return []any{memories.New(a.Service), skills.New(a.Service, h), a.Schedules(h), a.hooksOf(h), a.processesOf(h)}
+	return []any{memories.New(a.Service), skills.New(a.Service, h), a.Schedules(h), a.hooksOf(h), a.processesOf(h), profiles.New(a.Service, h)}
 }
 
 // Schedules carry out the operations on schedules, by way of a handler of sessions.

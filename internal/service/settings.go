@@ -153,13 +153,39 @@ func (o *Handler) findSetting(ctx context.Context, by operation.Caller, key stri
 	return operations.Setting{}, err
 }
 
-// writeSetting changes one value of settings.json, tries the file beside the others
-// before it takes its place, and lets it count.
+// writeSetting changes one value of settings.json.
 func (o *Handler) writeSetting(ctx context.Context, k config.Key, value string) error {
+	parsed, err := parseValue(k, value)
+	if err != nil {
+		return err
+	}
+	return o.ChangeSettings(ctx, k, func(doc map[string]any) error {
+		put(doc, strings.Split(k.Path, "."), parsed)
+		return nil
+	})
+}
+
+// ChangeSettings lets change write a key in what settings.json says, tries the file beside the others before it takes its place, and
+// lets it count. Where it cannot be used nothing is changed.
+func (o *Handler) ChangeSettings(ctx context.Context, k config.Key, change func(doc map[string]any) error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	err := o.app.Settings.Copies().Change(ctx, filepath.Base(o.app.Home.Settings()), func(data []byte) ([]byte, error) {
-		return o.changedSettings(k, value, data)
+		doc := map[string]any{}
+		if len(strings.TrimSpace(string(data))) > 0 {
+			if err := json.Unmarshal(data, &doc); err != nil {
+				return nil, operation.Errorf(operation.Conflict, "%s cannot be read, so nothing was changed: %v", o.app.Home.Settings(), err)
+			}
+		}
+		if err := change(doc); err != nil {
+			return nil, err
+		}
+		data, err := json.MarshalIndent(doc, "", "  ")
+		if err != nil {
+			return nil, err
+		}
+		data = append(data, '\n')
+		return data, o.tryOut(k, data)
 	})
 	var mistake *documents.CheckError
 	if errors.As(err, &mistake) {
@@ -169,25 +195,6 @@ func (o *Handler) writeSetting(ctx context.Context, k config.Key, value string) 
 		return err
 	}
 	return o.app.Settings.Reread()
-}
-
-func (o *Handler) changedSettings(k config.Key, value string, data []byte) ([]byte, error) {
-	doc := map[string]any{}
-	if len(strings.TrimSpace(string(data))) > 0 {
-		if err := json.Unmarshal(data, &doc); err != nil {
-			return nil, operation.Errorf(operation.Conflict, "%s cannot be read, so nothing was changed: %v", o.app.Home.Settings(), err)
-		}
-	}
-	parsed, err := parseValue(k, value)
-	if err != nil {
-		return nil, err
-	}
-	put(doc, strings.Split(k.Path, "."), parsed)
-	if data, err = json.MarshalIndent(doc, "", "  "); err != nil {
-		return nil, err
-	}
-	data = append(data, '\n')
-	return data, o.tryOut(k, data)
 }
 
 // parseValue reads a value as its key wants it; nil takes it out.

@@ -16,6 +16,7 @@ import (
 	"chorus/internal/ledger"
 	"chorus/internal/markdown"
 	"chorus/internal/permit"
+	"chorus/internal/transport/http/diffview"
 	"chorus/internal/work"
 )
 
@@ -25,7 +26,7 @@ func (p *Pages) functions() template.FuncMap {
 		"static":    p.assets.href,
 		"markdown":  func(text string) template.HTML { return template.HTML(markdown.HTML(text)) }, // safe: see markdown.HTML
 		"diff":      diff,
-		"pairs":     sideBySide,
+		"pairs":     diffview.SideBySide,
 		"edits":     edits,
 		"callEdits": callEdits,
 		"command":   commandOf,
@@ -88,32 +89,6 @@ func diff(text string) template.HTML {
 		return ""
 	}
 	return template.HTML(markdown.Code(text, "diff"))
-}
-
-// foldedLines is how long a diff in a conversation may be to be open at once.
-const foldedLines = 40
-
-// editsView is what a call changed, as it is shown.
-type editsView struct {
-	Files []diffFile
-	Split bool
-	Call  string // the id of the call, to which the switch leads back; "": there is no switch
-}
-
-// edits are the files that a diff changes. Long ones are folded.
-func edits(text string) editsView {
-	files, _ := parseDiff(text)
-	for i := range files {
-		files[i].Folded = files[i].lines > foldedLines
-	}
-	return editsView{Files: files}
-}
-
-// callEdits are the files that a call changed, as somebody wants to see them.
-func callEdits(text string, split bool, call string) editsView {
-	out := edits(text)
-	out.Split, out.Call = split, call
-	return out
 }
 
 // commandOf is the shell command of a call; "": it is a call of another kind.

@@ -13,6 +13,7 @@ import (
 	"chorus/internal/feed"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/transport/http/diffview"
 )
 
 // Escaping is the library's task. These are the places where a missing rule lets a link run a
@@ -165,8 +166,8 @@ func TestEveryPageRenders(t *testing.T) {
 		"search.html":      {{"Text": "x", "Agent": "a", "Hits": full[[]operations.Hit](), "Count": "2 places", "More": "?x"}, {"Text": "", "Agent": "", "Listing": "deleted", "Sessions": sessions}},
 		"settings.html": {{"News": settingsNews{Made: new(full[operations.Token]()), Key: "value <x>", Value: "y", Problem: "no <x>"}, "Changed": true, "Admin": true, "Rules": full[[]operations.KeptRule](), "Tokens": full[[]operations.Token](), "Scopes": operation.Scopes(), "Models": full[[]operations.Model](), "Groups": full[[]settingGroup]()},
 			{"News": settingsNews{}, "Groups": []settingGroup(nil), "Changed": false, "Admin": false}},
-		"task.html": {{"T": full[operations.Task](), "Result": full[operations.TaskResult](), "Changes": taskChanges{Split: true, Cut: true, Files: full[[]diffFile]()}, "Log": new(full[taskLog]()), "Plan": new(full[operations.TaskPlan]()), "Events": full[[]operations.WorkEvent](), "May": true, "Types": []string{"docs"}, "Can": map[string]bool{"stop": true, "restart": true, "approve": true, "skip": true, "reopen": true}},
-			{"T": operations.Task{}, "Result": operations.TaskResult{}, "Changes": taskChanges{Files: []diffFile{{Hunks: []diffHunk{{Lines: []diffLine{{Kind: "add"}, {Kind: "del"}}}}}}}, "Log": (*taskLog)(nil), "Plan": (*operations.TaskPlan)(nil), "May": false, "Can": map[string]bool{}}},
+		"task.html": {{"T": full[operations.Task](), "Result": full[operations.TaskResult](), "Changes": taskChanges{Split: true, Cut: true, Files: full[[]diffview.File]()}, "Log": new(full[taskLog]()), "Plan": new(full[operations.TaskPlan]()), "Events": full[[]operations.WorkEvent](), "May": true, "Types": []string{"docs"}, "Can": map[string]bool{"stop": true, "restart": true, "approve": true, "skip": true, "reopen": true}},
+			{"T": operations.Task{}, "Result": operations.TaskResult{}, "Changes": taskChanges{Files: []diffview.File{{Hunks: []diffview.Hunk{{Lines: []diffview.Line{{Kind: "add"}, {Kind: "del"}}}}}}}, "Log": (*taskLog)(nil), "Plan": (*operations.TaskPlan)(nil), "May": false, "Can": map[string]bool{}}},
 		"work.html":     {{"Board": full[boardView]()}, {"Board": boardView{May: true}}},
 		"projects.html": {{"List": full[[]operations.Project]()}, {"List": nil}},
 		"project.html": {{"P": full[operations.Project](), "May": true, "Counts": full[[]stateCount](), "Days": full[[]operations.TokenUsageLine](), "TokenChart": template.HTML("<svg></svg>"), "DollarChart": template.HTML("<svg></svg>"),

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"chorus/internal/operations"
+	"chorus/internal/transport/http/timescale"
 )
 
 // A wait of hours leaves room for the seconds in which something was done, and bars stand in the order of time.
@@ -16,12 +17,12 @@ func TestTimelineCutsLongWaits(t *testing.T) {
 		{Kind: operations.SpanPerson, Label: "a yes to <b>", Began: noon.Add(4 * time.Second), TookMS: (3 * time.Hour).Milliseconds()},
 		{Kind: operations.SpanTool, Label: "make", Began: noon.Add(3*time.Hour + 4*time.Second), TookMS: 4000, State: "failed"},
 	}
-	scale := newTimeScale(spans, 0, 900)
-	if len(scale.breaks) != 1 {
-		t.Errorf("%d breaks", len(scale.breaks))
+	scale := timescale.New(spans, 0, 900)
+	if len(scale.Breaks) != 1 {
+		t.Errorf("%d breaks", len(scale.Breaks))
 	}
-	end := scale.x(spans[2].Began.Add(4 * time.Second))
-	if model, tool := scale.x(spans[1].Began), end-scale.x(spans[2].Began); model < 300 || tool < 300 || end < 899 || end > 901 {
+	end := scale.X(spans[2].Began.Add(4 * time.Second))
+	if model, tool := scale.X(spans[1].Began), end-scale.X(spans[2].Began); model < 300 || tool < 300 || end < 899 || end > 901 {
 		t.Errorf("the model has %.0f, the tool %.0f of %.0f", model, tool, end)
 	}
 	for _, size := range []timelineSize{timelineWide, timelineNarrow} {

@@ -12,6 +12,7 @@ import (
 
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/transport/http/diffview"
 	"chorus/internal/work"
 )
 
@@ -115,7 +116,7 @@ type taskChanges struct {
 	Refused      string // why it cannot be shown
 	Split        bool
 	Cut          bool // not all of it is shown
-	Files        []diffFile
+	Files        []diffview.File
 }
 
 func (p *Pages) taskChanges(ctx context.Context, by operation.Caller, t operations.Task, split bool) (taskChanges, error) {
@@ -133,7 +134,7 @@ func (p *Pages) taskChanges(ctx context.Context, by operation.Caller, t operatio
 	}
 	out.Branch, out.Base = d.Branch, d.Base
 	var cut bool
-	out.Files, cut = parseDiff(d.Diff)
+	out.Files, cut = diffview.Parse(d.Diff)
 	out.Cut = cut || d.Truncated
 	return out, nil
 }

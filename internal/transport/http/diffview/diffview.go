@@ -1,7 +1,8 @@
-package pages
+// Package diffview reads unified diffs, as git writes them, and lays them out for a page: file by file, with numbers of lines, one
+// below the other or side by side.
+package diffview
 
 import (
-	"net/http"
 	"strconv"
 	"strings"
 )
@@ -13,38 +14,38 @@ const (
 	openFiles    = 20 // further files are folded
 )
 
-// diffFile is what changed in a file.
-type diffFile struct {
+// File is what changed in a file.
+type File struct {
 	Path    string
 	Note    string // such as "new file", "renamed from a.txt" or "binary"
 	Added   int
 	Removed int
-	Hunks   []diffHunk
+	Hunks   []Hunk
 	Hidden  int  // lines that are not shown
 	Folded  bool // not open at first
-	lines   int  // that are shown
+	Shown   int  // lines that are
 }
 
-// diffHunk is a run of lines.
-type diffHunk struct {
+// Hunk is a run of lines.
+type Hunk struct {
 	Head  string
 	Gap   bool // lines of the file before it are not shown
-	Lines []diffLine
+	Lines []Line
 }
 
-// diffLine is a line of a file. Old and New are its numbers before and after, 0 where it is not there.
-type diffLine struct {
+// Line is a line of a file. Old and New are its numbers before and after, 0 where it is not there.
+type Line struct {
 	Kind     string // same, add, del or note
 	Old, New int
 	Text     string
 }
 
-// diffPair is a row of the view side by side; a side without a line has no kind.
-type diffPair struct{ Left, Right diffLine }
+// Pair is a row of the view side by side; a side without a line has no kind.
+type Pair struct{ Left, Right Line }
 
-// parseDiff reads a unified diff as git writes it. Whatever it does not know is left out; cut reports whether lines are.
-func parseDiff(text string) (files []diffFile, cut bool) {
-	var file *diffFile
+// Parse reads a unified diff as git writes it. Whatever it does not know is left out; cut reports whether lines are.
+func Parse(text string) (files []File, cut bool) {
+	var file *File
 	var left, right, shown int // lines of the hunk that are still to come, and lines that were kept
 	var old, now int
 	for line := range strings.Lines(text) {
@@ -61,10 +62,10 @@ func parseDiff(text string) (files []diffFile, cut bool) {
 		}
 		switch {
 		case strings.HasPrefix(line, "diff --git "):
-			files = append(files, diffFile{Path: gitPath(line), Folded: len(files) >= openFiles})
+			files = append(files, File{Path: gitPath(line), Folded: len(files) >= openFiles})
 			file = &files[len(files)-1]
 		case strings.HasPrefix(line, "--- ") && (file == nil || len(file.Hunks) > 0): // a diff without git's own lines
-			files = append(files, diffFile{Path: headPath(line), Folded: len(files) >= openFiles})
+			files = append(files, File{Path: headPath(line), Folded: len(files) >= openFiles})
 			if file = &files[len(files)-1]; file.Path == "" {
 				file.Note = "new file"
 			}
@@ -72,10 +73,10 @@ func parseDiff(text string) (files []diffFile, cut bool) {
 		case strings.HasPrefix(line, "@@ "):
 			var head string
 			if old, left, now, right, head = hunkHead(line); left+right > 0 {
-				file.Hunks = append(file.Hunks, diffHunk{Head: head, Gap: old > 1 || now > 1})
+				file.Hunks = append(file.Hunks, Hunk{Head: head, Gap: old > 1 || now > 1})
 			}
 		case strings.HasPrefix(line, `\ `):
-			keepLine(file, diffLine{Kind: "note", Text: "no newline at the end of the file"}, &shown)
+			keepLine(file, Line{Kind: "note", Text: "no newline at the end of the file"}, &shown)
 		default:
 			file.describe(line)
 		}
@@ -84,7 +85,7 @@ func parseDiff(text string) (files []diffFile, cut bool) {
 }
 
 // keepLine adds a line to the last hunk of a file, unless there are too many.
-func keepLine(file *diffFile, l diffLine, shown *int) bool {
+func keepLine(file *File, l Line, shown *int) bool {
 	switch l.Kind {
 	case "add":
 		file.Added++
@@ -94,19 +95,19 @@ func keepLine(file *diffFile, l diffLine, shown *int) bool {
 	if len(file.Hunks) == 0 {
 		return true
 	}
-	if file.lines >= maxFileLines || *shown >= maxDiffLines {
+	if file.Shown >= maxFileLines || *shown >= maxDiffLines {
 		file.Hidden++
 		return false
 	}
 	*shown++
-	file.lines++
+	file.Shown++
 	h := &file.Hunks[len(file.Hunks)-1]
 	h.Lines = append(h.Lines, l)
 	return true
 }
 
 // describe takes what a line of the header says of a file.
-func (f *diffFile) describe(line string) {
+func (f *File) describe(line string) {
 	switch word, rest, _ := strings.Cut(line, " "); {
 	case strings.HasPrefix(line, "new file"):
 		f.Note = "new file"
@@ -184,11 +185,11 @@ func lineRange(text string) (from, count int) {
 }
 
 // hunkLine reads a line of a hunk; false: the hunk is over.
-func hunkLine(line string, old, now, left, right *int) (diffLine, bool) {
+func hunkLine(line string, old, now, left, right *int) (Line, bool) {
 	if line == "" {
 		line = " " // some tools drop the blank of an empty line
 	}
-	l := diffLine{Text: line[1:]}
+	l := Line{Text: line[1:]}
 	switch line[0] {
 	case '+':
 		l.Kind, l.New = "add", *now
@@ -207,17 +208,17 @@ func hunkLine(line string, old, now, left, right *int) (diffLine, bool) {
 	return l, true
 }
 
-// sideBySide puts the lines of a hunk next to each other: what was removed beside what came instead.
-func sideBySide(h diffHunk) []diffPair {
-	var out []diffPair
+// SideBySide puts the lines of a hunk next to each other: what was removed beside what came instead.
+func SideBySide(h Hunk) []Pair {
+	var out []Pair
 	for i := 0; i < len(h.Lines); {
 		l := h.Lines[i]
 		if l.Kind != "add" && l.Kind != "del" {
-			out = append(out, diffPair{l, l})
+			out = append(out, Pair{l, l})
 			i++
 			continue
 		}
-		var removed, added []diffLine
+		var removed, added []Line
 		for ; i < len(h.Lines) && h.Lines[i].Kind == "del"; i++ {
 			removed = append(removed, h.Lines[i])
 		}
@@ -225,7 +226,7 @@ func sideBySide(h diffHunk) []diffPair {
 			added = append(added, h.Lines[i])
 		}
 		for n := range max(len(removed), len(added)) {
-			var pair diffPair
+			var pair Pair
 			if n < len(removed) {
 				pair.Left = removed[n]
 			}
@@ -236,18 +237,4 @@ func sideBySide(h diffHunk) []diffPair {
 		}
 	}
 	return out
-}
-
-// diffCookie keeps how somebody wants to see changes.
-const diffCookie = "chorus_diff"
-
-// splitDiffs reports whether changes are shown side by side: as the address says, which is kept for the next page, or as it was chosen before.
-func splitDiffs(w http.ResponseWriter, r *http.Request) bool {
-	switch want := r.URL.Query().Get("diff"); want {
-	case "split", "unified":
-		http.SetCookie(w, &http.Cookie{Name: diffCookie, Value: want, Path: "/", MaxAge: 365 * 24 * 3600, HttpOnly: true, SameSite: http.SameSiteLaxMode})
-		return want == "split"
-	}
-	kept, err := r.Cookie(diffCookie)
-	return err == nil && kept.Value == "split"
 }

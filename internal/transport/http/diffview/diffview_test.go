@@ -1,4 +1,4 @@
-package pages
+package diffview
 
 import (
 	"fmt"
@@ -39,7 +39,7 @@ Binary files a/gone and /dev/null differ
 
 func TestParseDiff(t *testing.T) {
 	t.Parallel()
-	files, cut := parseDiff(someDiff)
+	files, cut := Parse(someDiff)
 	var got []string
 	for _, f := range files {
 		got = append(got, fmt.Sprintf("%s|%s|+%d-%d", f.Path, f.Note, f.Added, f.Removed))
@@ -50,7 +50,7 @@ func TestParseDiff(t *testing.T) {
 	}
 	var pairs []string
 	for _, h := range files[0].Hunks {
-		for _, p := range sideBySide(h) {
+		for _, p := range SideBySide(h) {
 			pairs = append(pairs, fmt.Sprintf("%d %s|%d %s", p.Left.Old, p.Left.Text, p.Right.New, p.Right.Text))
 		}
 	}
@@ -58,7 +58,7 @@ func TestParseDiff(t *testing.T) {
 		t.Errorf("pairs\n%s\nwant\n%s", got, want)
 	}
 	for _, broken := range []string{"", "no diff at all", "@@ -1 +1 @@\n+x", "diff --git ", "diff --git a/x b/x\n@@ -x +y @@\n+z", "diff --git a/x b/x\n@@ -1,9 +1,9 @@\n"} {
-		parseDiff(broken)
+		Parse(broken)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestHugeDiff(t *testing.T) {
 			text.WriteString("+x\n")
 		}
 	}
-	files, cut := parseDiff(text.String())
+	files, cut := Parse(text.String())
 	shown := 0
 	for i, f := range files {
 		lines := 0
@@ -86,19 +86,5 @@ func TestHugeDiff(t *testing.T) {
 	}
 	if !cut || len(files) != 60 || shown != maxDiffLines {
 		t.Errorf("%d files, %d lines, cut %v", len(files), shown, cut)
-	}
-}
-
-// What a tool changed is a diff without git's own lines.
-func TestParseDiffOfATool(t *testing.T) {
-	t.Parallel()
-	view := edits("--- a/x.go\n+++ b/x.go\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+hi\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-bye\n" +
-		"--- a/long\n+++ b/long\n@@ -0,0 +1,50 @@\n" + strings.Repeat("+x\n", 50))
-	var got []string
-	for _, f := range view.Files {
-		got = append(got, fmt.Sprintf("%s|%s|+%d-%d %v", f.Path, f.Note, f.Added, f.Removed, f.Folded))
-	}
-	if want := "x.go||+1-1 false, new|new file|+1-0 false, gone|deleted|+0-1 false, long||+50-0 true"; strings.Join(got, ", ") != want {
-		t.Errorf("files %s, want %s", strings.Join(got, ", "), want)
 	}
 }

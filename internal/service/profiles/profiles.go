@@ -1,4 +1,6 @@
-package service
+// Package profiles carries out the operations on permission profiles: what they say, how past calls would be decided under other
+// rules, and changing them.
+package profiles
 
 import (
 	"cmp"
@@ -6,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,14 +15,23 @@ import (
 	"chorus/internal/agents"
 	"chorus/internal/chat"
 	"chorus/internal/config"
-	"chorus/internal/documents"
 	"chorus/internal/gate"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/permit"
+	"chorus/internal/service"
 	"chorus/internal/settings"
 	"chorus/internal/tool/files"
 )
+
+// Handler carries out the operations on permission profiles.
+type Handler struct {
+	app      *service.Service
+	settings *service.Handler
+}
+
+// New makes a handler that changes settings by way of another.
+func New(app *service.Service, settings *service.Handler) *Handler { return &Handler{app, settings} }
 
 var _ operations.Profiles = (*Handler)(nil)
 
@@ -135,7 +145,7 @@ func (o *Handler) SaveProfile(ctx context.Context, by operation.Caller, in opera
 	if err := o.writeProfile(ctx, in.Name, in.Seen, &wished); err != nil {
 		return operations.ProfileDetail{}, err
 	}
-	if err := o.Record(ctx, by, "", "profile save "+in.Name, gate.Shortened(string(encoded(wished)))); err != nil {
+	if err := o.settings.Record(ctx, by, "", "profile save "+in.Name, gate.Shortened(string(encoded(wished)))); err != nil {
 		return operations.ProfileDetail{}, err
 	}
 	return o.GetProfile(ctx, by, operations.ProfileRef{Name: in.Name})
@@ -203,35 +213,17 @@ func (o *Handler) RemoveProfile(ctx context.Context, by operation.Caller, in ope
 	if err := o.writeProfile(ctx, in.Name, "", nil); err != nil {
 		return operation.None{}, err
 	}
-	return operation.None{}, o.Record(ctx, by, "", "profile remove "+in.Name, "")
+	return operation.None{}, o.settings.Record(ctx, by, "", "profile remove "+in.Name, "")
 }
 
 // writeProfile changes a profile of settings.json, if what comes of it can be used; nil removes it. With a version it is refused
 // when somebody else has changed the profile since.
 func (o *Handler) writeProfile(ctx context.Context, name, seen string, wished *permit.Rules) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	err := o.app.Settings.Copies().Change(ctx, filepath.Base(o.app.Home.Settings()), func(data []byte) ([]byte, error) {
-		return o.withProfile(data, name, seen, wished)
-	})
-	var mistake *documents.CheckError
-	if errors.As(err, &mistake) {
-		return operation.Errorf(operation.Conflict, "%s cannot be used, so nothing was changed: %v", mistake.Path, mistake.Err)
-	}
-	if err != nil {
-		return err
-	}
-	return o.app.Settings.Reread()
+	return o.settings.ChangeSettings(ctx, config.Key{Path: "profiles"}, func(doc map[string]any) error { return putProfile(doc, name, seen, wished) })
 }
 
-// withProfile is the text of settings.json with a profile changed. What else the profile says there (sandbox, hosts) stays.
-func (o *Handler) withProfile(data []byte, name, seen string, wished *permit.Rules) ([]byte, error) {
-	doc := map[string]any{}
-	if len(strings.TrimSpace(string(data))) > 0 {
-		if err := json.Unmarshal(data, &doc); err != nil {
-			return nil, operation.Errorf(operation.Conflict, "%s cannot be read, so nothing was changed: %v", o.app.Home.Settings(), err)
-		}
-	}
+// putProfile changes a profile in what settings.json says. What else the profile says there (sandbox, hosts) stays.
+func putProfile(doc map[string]any, name, seen string, wished *permit.Rules) error {
 	all, _ := doc["profiles"].(map[string]any)
 	if all == nil {
 		all = map[string]any{}
@@ -243,7 +235,7 @@ func (o *Handler) withProfile(data []byte, name, seen string, wished *permit.Rul
 		if wished != nil {
 			moved.About = operations.ProfileConflict{Version: profileVersion(now), Difference: files.UnifiedWhole(name, rulesText(now), rulesText(*wished))}
 		}
-		return nil, moved
+		return moved
 	}
 	if wished == nil {
 		delete(all, name)
@@ -257,12 +249,7 @@ func (o *Handler) withProfile(data []byte, name, seen string, wished *permit.Rul
 	if doc["profiles"] = all; len(all) == 0 {
 		delete(doc, "profiles")
 	}
-	out, err := json.MarshalIndent(doc, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	out = append(out, '\n')
-	return out, o.tryOut(config.Key{Path: "profiles"}, out)
+	return nil
 }
 
 // newProfile is the version of a profile that is not there yet.

@@ -12,8 +12,8 @@ import (
 	"chorus/internal/permit"
 )
 
-// standardProfile is the one that holds where nobody names another.
-const standardProfile = "standard"
+// StandardProfile is the one that holds where nobody names another.
+const StandardProfile = "standard"
 
 // ListProfiles carries out the operation of that name.
 func (o *Handler) ListProfiles(_ context.Context, by operation.Caller, in operations.ProfileQuery) (out operation.List[operations.Profile], err error) {
@@ -21,8 +21,8 @@ func (o *Handler) ListProfiles(_ context.Context, by operation.Caller, in operat
 	if err != nil {
 		return out, err
 	}
-	own := cmp.Or(bot.Permissions, standardProfile)
-	names := slices.Concat([]string{standardProfile}, permit.Presets(), slices.Sorted(maps.Keys(bot.Profiles)), []string{own})
+	own := cmp.Or(bot.Permissions, StandardProfile)
+	names := slices.Concat([]string{StandardProfile}, permit.Presets(), slices.Sorted(maps.Keys(bot.Profiles)), []string{own})
 	for i, name := range names {
 		if slices.Contains(names[:i], name) || !o.mayChoose(by, name) {
 			continue

@@ -1,4 +1,4 @@
-package service
+package profiles
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/permit"
+	"chorus/internal/service"
 	"chorus/internal/settings"
 	"chorus/internal/store/audit"
 )
@@ -37,7 +38,7 @@ func (o *Handler) TryProfile(ctx context.Context, by operation.Caller, in operat
 	}
 	if from := in.From; from != "" || !there {
 		var known bool
-		if _, now, known, err = o.rulesOf(cmp.Or(from, standardProfile)); err != nil {
+		if _, now, known, err = o.rulesOf(cmp.Or(from, service.StandardProfile)); err != nil {
 			return operations.ProfileTrial{}, err
 		}
 		if !known {

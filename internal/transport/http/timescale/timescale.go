@@ -1,0 +1,151 @@
+// Package timescale lays the time of a run out along a line: moments get places, and long waits, in which nobody works, are cut down.
+package timescale
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"chorus/internal/operations"
+)
+
+// Scale gives each moment a place. Stretches in which a run only waits are cut down.
+type Scale struct {
+	stretches []stretch
+	Breaks    []float64 // where a wait is cut down
+}
+
+// stretch is a part of the time that is drawn in one measure.
+type stretch struct {
+	from, to time.Time
+	x0, x1   float64
+	cut      bool
+}
+
+// waits reports a span in which the run itself does nothing.
+func waits(s operations.Span) bool {
+	return s.Kind == operations.SpanPerson || s.Kind == operations.SpanQueue || s.Kind == operations.SpanPause
+}
+
+// New lays spans out between two places.
+func New(spans []operations.Span, left, right float64) Scale {
+	if len(spans) == 0 {
+		return Scale{}
+	}
+	var edges []time.Time
+	for _, s := range spans {
+		edges = append(edges, s.Began, s.Began.Add(time.Duration(s.TookMS)*time.Millisecond))
+	}
+	slices.SortFunc(edges, time.Time.Compare)
+	edges = slices.CompactFunc(edges, time.Time.Equal)
+	works := func(from, to time.Time) bool {
+		return slices.ContainsFunc(spans, func(s operations.Span) bool {
+			return !waits(s) && s.Began.Before(to) && s.Began.Add(time.Duration(s.TookMS)*time.Millisecond).After(from)
+		})
+	}
+	var busy time.Duration
+	var out Scale
+	for i := 1; i < len(edges); i++ {
+		st := stretch{from: edges[i-1], to: edges[i]}
+		if st.cut = !works(st.from, st.to); !st.cut {
+			busy += st.to.Sub(st.from)
+		}
+		out.stretches = append(out.stretches, st)
+	}
+	most := max(busy/4, 200*time.Millisecond) // of a wait that is drawn as long as it was
+	drawn := func(st stretch) time.Duration {
+		if d := st.to.Sub(st.from); !st.cut || d < most {
+			return d
+		}
+		return most
+	}
+	var all time.Duration
+	for _, st := range out.stretches {
+		all += drawn(st)
+	}
+	x := left
+	for i := range out.stretches {
+		st := &out.stretches[i]
+		wide := (right - left) * float64(drawn(*st)) / float64(max(all, 1))
+		st.x0, st.x1 = x, x+wide
+		x += wide
+		if st.cut = st.cut && st.to.Sub(st.from) > most; st.cut {
+			out.Breaks = append(out.Breaks, st.x0+wide/2)
+		}
+	}
+	if len(out.stretches) == 0 {
+		out.stretches = []stretch{{from: edges[0], to: edges[0].Add(time.Millisecond), x0: left, x1: right}}
+	}
+	return out
+}
+
+// X is the place of a moment.
+func (t Scale) X(at time.Time) float64 {
+	for _, st := range t.stretches {
+		if !at.After(st.to) {
+			if at.Before(st.from) {
+				return st.x0
+			}
+			return st.x0 + (st.x1-st.x0)*float64(at.Sub(st.from))/float64(max(st.to.Sub(st.from), 1))
+		}
+	}
+	return t.stretches[len(t.stretches)-1].x1
+}
+
+// Tick is a moment that is named on the axis.
+type Tick struct {
+	X      float64
+	Text   string
+	Anchor string // of the text: start or middle
+}
+
+// tickSteps are the distances of ticks that people can count in.
+var tickSteps = []time.Duration{time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond, time.Second,
+	2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour}
+
+// Ticks names about so many moments since the beginning, none within a wait that is cut down.
+func (t Scale) Ticks(about int) []Tick {
+	first, last := t.stretches[0], t.stretches[len(t.stretches)-1]
+	var shown time.Duration
+	for _, st := range t.stretches {
+		if !st.cut {
+			shown += st.to.Sub(st.from)
+		}
+	}
+	step := tickSteps[len(tickSteps)-1]
+	for _, s := range tickSteps {
+		if shown/s <= time.Duration(about) {
+			step = s
+			break
+		}
+	}
+	apart := (last.x1 - first.x0) / float64(about+1)
+	out := []Tick{{X: first.x0, Text: "0", Anchor: "start"}}
+	for _, st := range t.stretches {
+		if st.cut {
+			continue
+		}
+		since := st.from.Sub(first.from)
+		for at := (since/step + 1) * step; at <= st.to.Sub(first.from); at += step {
+			x := t.X(first.from.Add(at))
+			if x-out[len(out)-1].X >= apart*.7 && x < last.x1-apart*.3 {
+				out = append(out, Tick{x, Short(at), "middle"})
+			}
+		}
+	}
+	return out
+}
+
+// Short is a time since the beginning, in few letters.
+func Short(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return strconv.FormatFloat(d.Seconds(), 'g', 4, 64) + " s"
+	case d < time.Hour:
+		return fmt.Sprintf("%d:%02d min", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%d:%02d h", int(d.Hours()), int(d.Minutes())%60)
+}
