@@ -119,6 +119,20 @@ func changesMeaning(name string) bool {
 		strings.HasPrefix(name, "MALLOC_") || strings.HasPrefix(name, "GLIBC_")
 }
 
+// isLocale reports the variables that say how bytes become letters.
+func isLocale(name string) bool { return name == "LC_ALL" || name == "LC_CTYPE" || name == "LANG" }
+
+// isPlainLocale reports a literal locale in which bytes are read as they are here. In others, like Big5, the last byte of a
+// letter and the sign behind it can be one letter, so that a backslash no longer quotes what follows.
+func isPlainLocale(word *syntax.Word) bool {
+	if word == nil {
+		return true
+	}
+	value, ok := literal(word)
+	_, charset, _ := strings.Cut(value, ".")
+	return ok && (value == "" || value == "C" || value == "POSIX" || strings.EqualFold(charset, "UTF-8") || strings.EqualFold(charset, "utf8"))
+}
+
 func isName(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; !(c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || i > 0 && c >= '0' && c <= '9') {

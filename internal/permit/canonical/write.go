@@ -276,6 +276,9 @@ func (w *writer) forClause(c *syntax.ForClause) {
 	switch l := c.Loop.(type) {
 	case *syntax.WordIter:
 		w.variable(l.Name.Value)
+		if isLocale(l.Name.Value) {
+			w.fail("it assigns "+l.Name.Value+", with which a shell may read letters otherwise", "use another name")
+		}
 		w.put("for ")
 		w.put(l.Name.Value)
 		if l.InPos.IsValid() {
@@ -447,6 +450,9 @@ func (w *writer) variable(name string) {
 func (w *writer) assign(a *syntax.Assign) {
 	name := a.Name.Value
 	w.variable(name)
+	if isLocale(name) && !a.Naked && !(a.Array == nil && a.Index == nil && !a.Append && isPlainLocale(a.Value)) {
+		w.fail("it assigns "+name+", with which a shell may read letters otherwise", "use C.UTF-8")
+	}
 	w.put(name)
 	if a.Index != nil {
 		w.onlyBash("an array")

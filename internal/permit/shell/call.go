@@ -34,7 +34,14 @@ func (w *walker) call(c *syntax.CallExpr, redirs []*syntax.Redirect) {
 	if len(c.Assigns) > 0 {
 		p.addExtra().deny = append(p.addExtra().deny, action.Join("bash", w.source(c)))
 	}
+	loads := w.loads
+	for _, a := range c.Assigns {
+		if a.Value != nil {
+			w.load(a.Name.Value, w.readOne(a.Value).value)
+		}
+	}
 	w.run(p, words, redirs)
+	w.loads = loads
 }
 
 // expanded gives what runs while the words of a command are expanded, and why its assignments make it unknown what
@@ -83,6 +90,7 @@ func (w *walker) run(p Part, words []word, redirs []*syntax.Redirect) {
 		if startedByPath(words) {
 			p.runsFile(words, 0, unreadFile)
 		}
+		w.loading(&p, prog)
 	}
 	w.guesses(&p, words)
 	w.emit(&p)
@@ -288,7 +296,7 @@ func (w *walker) nested(p *Part, code string) {
 		p.opaque("nested too deeply")
 		return
 	}
-	sub := &walker{unwrap: w.unwrap + 1, count: w.count, arith: w.arith, readings: w.readings, cwd: w.cwd, vars: w.vars, drop: w.drop, supposed: w.supposed}
+	sub := &walker{unwrap: w.unwrap + 1, count: w.count, arith: w.arith, readings: w.readings, cwd: w.cwd, vars: w.vars, drop: w.drop, supposed: w.supposed, loads: w.loads}
 	p.adopt(sub.parse(code).Parts)
 }
 

@@ -48,6 +48,7 @@ type extra struct {
 	catastrophe string // why it is catastrophic whatever its words are
 	derived     string // why the part is there, if the text does not show it: "sort --output writes a file"
 	purpose     bool   // writing the file is what the command is for
+	ownCode     bool   // it runs code of the folder that it works in
 }
 
 // addExtra gives the extra fields for writing.

@@ -11,82 +11,6 @@ import (
 	"chorus/internal/permit/action"
 )
 
-// reading is a command line read by the rows of a program and of its subcommands.
-type reading struct {
-	usage
-	name  string   // "git log"
-	outer []usage  // of the program itself, where a subcommand follows
-	path  []string // the subcommands
-	all   []*row   // the rows on the way to the subcommand, and its own
-	from  int      // index of the first word of usage among all words of the command
-	lost  bool     // the subcommand is not known
-}
-
-// level gives the usage of one more program around the subcommand.
-func (rd *reading) level() *usage {
-	if n := len(rd.outer); n < cap(rd.outer) {
-		rd.outer = rd.outer[:n+1]
-	} else {
-		rd.outer = append(rd.outer, usage{})
-	}
-	return &rd.outer[len(rd.outer)-1]
-}
-
-// read reads a command by its row, down to the subcommand. The memory of what was read before is used again.
-func (rd *reading) read(prog string, r *row, words []word) {
-	rd.name, rd.from, rd.all, rd.lost = prog, 1, r.alone, false
-	rd.outer, rd.path = rd.outer[:0], rd.path[:0]
-	rows, rest := r.alone, words[1:]
-	for rows[0].verbs {
-		u := rd.level()
-		u.read(rows, rest, true)
-		if len(u.operands) == 0 {
-			rd.usage, *u = *u, rd.usage
-			rd.outer = rd.outer[:len(rd.outer)-1]
-			return
-		}
-		verb := u.operands[0]
-		if !verb.known || u.unsure != "" {
-			rd.usage.reset(rows)
-			rd.operands, rd.lost = append(rd.operands, u.operands...), true
-			return
-		}
-		sub := programs().verb(rd.name, verb.value)
-		if sub == nil {
-			sub = otherVerb(r)
-		}
-		rd.all = append(slices.Clip(rd.all), sub)
-		if rows[0].everywhere {
-			rows = append([]*row{sub}, rows...)
-		} else {
-			rows = sub.alone
-		}
-		rd.name += " " + verb.value
-		rd.path = append(rd.path, verb.value)
-		rest = rest[verb.at+1:]
-		rd.from += verb.at + 1
-	}
-	rd.usage.read(rows, rest, false)
-}
-
-// otherVerb is the row of a subcommand about which there is nothing special.
-func otherVerb(r *row) *row {
-	sub := &row{loose: true, single: r.single, exact: r.exact}
-	sub.alone = []*row{sub}
-	return sub
-}
-
-// reading gives one to read a command with; it is to be put back into w.readings when nobody looks at it any more.
-func (w *walker) reading() *reading {
-	n := len(*w.readings)
-	if n == 0 {
-		return new(reading)
-	}
-	rd := (*w.readings)[n-1]
-	*w.readings = (*w.readings)[:n-1]
-	return rd
-}
-
 // knownProgram treats a command whose program is known.
 func (w *walker) knownProgram(p *Part, prog string, words []word, redirs []*syntax.Redirect) {
 	r := programs().program(prog)
@@ -177,6 +101,14 @@ func (w *walker) byTable(p *Part, prog string, r *row, words []word, redirs []*s
 		return rd
 	case "deno", "bun":
 		scriptOrVerb(p, words, rd)
+	case "npm", "pnpm", "yarn":
+		if len(rd.path) > 0 && strings.HasPrefix(rd.path[0], "ru") && len(rd.operands) > 1 && rd.operands[0].value == "env" {
+			p.opaque(rd.name + " env starts what stands behind it")
+		}
+	case "curl":
+		if slices.ContainsFunc(words, func(x word) bool { return strings.Contains(x.value, "%output{") }) {
+			p.opaque("curl --write-out writes a file")
+		}
 	}
 	w.operandEffects(p, prog, words, rd, redirs)
 	return rd
@@ -226,7 +158,7 @@ func (w *walker) operandEffects(p *Part, prog string, words []word, rd *reading,
 	case wordsSed, wordsAwk:
 		w.scripted(p, words, rd)
 	case wordsSQL:
-		database(p, prog, words, u, w.piped || readsStdin(redirs))
+		w.database(p, prog, words, u, w.piped || readsStdin(redirs))
 	case wordsTar:
 		w.tar(p, rd)
 	case wordsTarget, wordsOutput:
@@ -278,6 +210,7 @@ func (w *walker) optionEffects(p *Part, name string, words []word, from int, u *
 				if why := cmp.Or(changesPrograms(key, value, x.known), makes(key, value)); why != "" {
 					p.opaque(why)
 				}
+				w.suppose(p, value, x.known)
 			}
 		}
 	}
@@ -327,7 +260,7 @@ func (w *walker) optionEffect(p *Part, name string, words []word, from int, u *u
 		}
 	case effectSet:
 		if key, value, ok := strings.Cut(g.value.value, "="); ok {
-			if why := changesPrograms(key, value, g.value.known); why != "" {
+			if why := cmp.Or(changesPrograms(key, value, g.value.known), loadsOwn(key, value)); why != "" {
 				p.opaque(why)
 			}
 		}
@@ -335,6 +268,8 @@ func (w *walker) optionEffect(p *Part, name string, words []word, from int, u *u
 		if code, pipe := strings.CutPrefix(g.value.value, "|"); pipe { // to strace it is a command
 			p.opaque(option + " starts a program")
 			w.wouldRun(p, code, g.value.known)
+		} else if _, file, section := strings.Cut(g.value.value, "="); section && g.name == "--dump-section" && g.value.known {
+			w.written(p, knownWord(file), option+" writes a file", false)
 		} else if g.has {
 			w.written(p, g.value, option+" writes a file", g.spec.effect == effectTarget)
 		} else {
@@ -552,6 +487,9 @@ func (w *walker) module(p *Part, words []word, rd *reading, g *given) {
 	case slices.Contains(programs().program("python").unsafe, name):
 		p.opaque("the module " + name + " runs code that it is given")
 	case slices.ContainsFunc(programs().program("python").safe, func(s string) bool { return s == g.value.value || s == name }):
+		if slices.Contains(ownModules, name) {
+			p.addExtra().ownCode = true
+		}
 		if r, ok := programs().rows["python "+g.value.value]; ok {
 			inner := &reading{usage: readOptions(r.alone, words[at+1:], false), name: "python -m " + g.value.value, all: r.alone, from: at + 1}
 			w.optionEffects(p, inner.name, words, inner.from, &inner.usage)
@@ -566,19 +504,6 @@ func (w *walker) module(p *Part, words []word, rd *reading, g *given) {
 func scriptOrVerb(p *Part, words []word, rd *reading) {
 	if len(rd.path) > 0 && strings.ContainsAny(rd.path[0], "./") {
 		p.runsFile(words, rd.from-1, unreadFile)
-	}
-}
-
-// database treats a command line of a database, which may be told to start programs.
-func database(p *Part, prog string, words []word, u *usage, stdin bool) {
-	for _, x := range words[1:] {
-		if dbRuns.MatchString(x.value) || !x.known && !x.glob {
-			p.opaque(prog + " may be told to start programs")
-		}
-	}
-	asked := len(u.operands) > 1 && prog == "sqlite3" || u.given("-c", "--command", "-e", "--execute") != nil
-	if stdin && !asked {
-		p.opaque(prog + " commands from the input")
 	}
 }
 

@@ -1,14 +1,9 @@
 package shell
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
-
-// dbRuns finds what makes a database's command line start programs, read more commands or write files.
-var dbRuns = regexp.MustCompile(`(?i)\\[!ioe]|(?:^|[\s;'"])\.(?:sh|sy|read|import|load|once|out|excel|edit|clone|save|backup|dump|log|cd|arch|ar\b|session|trace)|` +
-	`\bsystem\b|\bprogram\b|load_extension|writefile|edit\(|fts3_tokenizer|attach|vacuum\s+into|into\s+(?:outfile|dumpfile)|\bcopy\b`)
 
 // scripted treats sed and awk: their scripts are read, since they may start programs and write files.
 func (w *walker) scripted(p *Part, words []word, rd *reading) {

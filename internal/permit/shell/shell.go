@@ -86,6 +86,7 @@ type walker struct {
 	certain   bool            // the current statement certainly runs, in this shell
 	piped     bool            // stdin is a pipe
 	supposed  bool            // what is read may be started, or not
+	loads     []string        // why code of the workspace may be loaded by what runs here
 	stdin     *syntax.Stmt    // the command that writes into it
 }
 
@@ -114,6 +115,7 @@ func (w *walker) parse(command string) Tree {
 		w.collectVars(stmts)
 	}
 	w.varsKnown = true
+	w.noteLoads(command, stmts)
 	w.certain = true
 	w.stmts(stmts)
 	if t.Err != nil {

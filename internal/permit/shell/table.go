@@ -123,10 +123,6 @@ type row struct {
 // programTable is programs.txt, read when it is first needed.
 type programTable struct {
 	rows map[string]*row
-
-	variables map[string]bool // that decide what runs; false for an exception
-	prefixes  []string
-	suffixes  []string
 }
 
 var programs = sync.OnceValue(func() *programTable {
@@ -170,7 +166,7 @@ func (t *programTable) verb(prog, verb string) *row {
 }
 
 func readPrograms(text string) (*programTable, error) {
-	t := &programTable{rows: map[string]*row{}, variables: map[string]bool{}}
+	t := &programTable{rows: map[string]*row{}}
 	var current *row
 	var wrong []error
 	at, names := 0, "" // names of a header that goes on in the next line
@@ -188,7 +184,7 @@ func readPrograms(text string) (*programTable, error) {
 		case current == nil:
 			err = fmt.Errorf("a section without a program")
 		default:
-			err = t.section(current, strings.Fields(line))
+			err = current.section(strings.Fields(line))
 		}
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("line %d: %w", at, err))
@@ -258,7 +254,7 @@ func (r *row) trait(name string) *bool {
 }
 
 // section reads one line of a row.
-func (t *programTable) section(r *row, fields []string) error {
+func (r *row) section(fields []string) error {
 	name, words := fields[0], fields[1:]
 	if slices.Contains(effects, effect(name)) {
 		var wrong []error
@@ -284,10 +280,6 @@ func (t *programTable) section(r *row, fields []string) error {
 		r.changes = append(r.changes, words...)
 	case "sends":
 		r.sends = append(r.sends, words...)
-	case "env":
-		for _, v := range words {
-			t.variable(v)
-		}
 	default:
 		return fmt.Errorf("unknown section %q", name)
 	}
@@ -343,15 +335,4 @@ func (r *row) option(e effect, text string) error {
 	}
 	r.runs, r.writes = r.runs || e.runs(), r.writes || e.writes()
 	return errors.Join(wrong...)
-}
-
-func (t *programTable) variable(v string) {
-	name, exception := strings.CutPrefix(v, "!")
-	if prefix, ok := strings.CutSuffix(name, "*"); ok {
-		t.prefixes = append(t.prefixes, prefix)
-	} else if suffix, ok := strings.CutPrefix(name, "*"); ok {
-		t.suffixes = append(t.suffixes, suffix)
-	} else {
-		t.variables[name] = !exception
-	}
 }

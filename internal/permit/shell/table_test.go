@@ -152,3 +152,39 @@ func spellings(r *row, option string, spec optionSpec) (out [][]string) {
 	}
 	return out
 }
+
+// Variables that decide what runs are asked for with the values that the table does not call harmless, and each row has a command
+// here that tries it.
+func TestVariables(t *testing.T) {
+	t.Parallel()
+	table, err := readVariables(variablesText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile("testdata/variables.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := map[*variable]bool{}
+	for line := range strings.Lines(string(data)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		want, command, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if got := does(command); got != want && !(want == "plain" && strings.HasPrefix(got, "run ")) {
+			t.Errorf("%s: %q, want %q", command, got, want)
+		}
+		name, _, _ := strings.Cut(strings.TrimPrefix(command, "env "), "=")
+		tried[table.find(name)] = true
+	}
+	for name, v := range table.names {
+		if !tried[v] {
+			t.Errorf("nothing tries %s", name)
+		}
+	}
+	for _, f := range slices.Concat(table.prefixes, table.suffixes) {
+		if !tried[f.variable] {
+			t.Errorf("nothing tries the family %s", f.text)
+		}
+	}
+}

@@ -31,6 +31,18 @@ func (w *walker) startsMaybe(p *Part, words []word) {
 	}
 }
 
+// suppose treats a text of which a program may make a command: what a rule would deny in it is asked for.
+func (w *walker) suppose(p *Part, code string, known bool) {
+	if !known || !strings.Contains(code, " ") || w.supposed || w.unwrap >= maxUnwrap || *w.count > maxParts {
+		return
+	}
+	w.supposed = true
+	defer func() { w.supposed = false }()
+	var inner Part
+	w.nested(&inner, code)
+	p.maybeStarts(inner.Children)
+}
+
 // maybeStarts adds the names of parts that the part may turn out to be.
 func (p *Part) maybeStarts(parts []Part) {
 	for i := range parts {

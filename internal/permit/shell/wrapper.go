@@ -14,6 +14,11 @@ func (w *walker) wrapped(p *Part, prog string, words []word, u *usage, redirs []
 		return // it prints something and starts nothing
 	}
 	rest := u.rest[min(r.skip, len(u.rest)):]
+	if r.skip > 0 && len(rest) > 0 && rest[0].value == "--" {
+		rest = rest[1:]
+	}
+	loads := w.loads
+	defer func() { w.loads = loads }()
 	for len(rest) > 0 && r.sets {
 		name, value, ok := strings.Cut(rest[0].value, "=")
 		if !ok {
@@ -23,6 +28,7 @@ func (w *walker) wrapped(p *Part, prog string, words []word, u *usage, redirs []
 		if why := changesPrograms(name, value, rest[0].known); why != "" {
 			p.opaque(why)
 		}
+		w.load(name, value)
 		rest = rest[1:]
 	}
 	if len(rest) == 0 || prog == "env" && u.given("-S", "--split-string") != nil {

@@ -51,6 +51,16 @@ func RuleSets() map[string]Rules {
 			Deny: []string{`tool:bash:(.*/)?rm( .*)?`},
 			Ask:  []string{`tool:bash:.*`},
 		},
+		"T": {
+			Allow: []string{
+				`tool:bash:(ls|cat|echo|uniq|shuf|iconv|xxd|csplit|ptx|xz|gzip|zstd|openssl|less|jq|unzip|touch|mkdir|mktemp|ln|date|ctags|strings|tee|install|mv|dd|truncate)( .*)?`,
+				`tool:bash:(ssh-keygen|psql|node|gcov|logger|envsubst|xargs|python3 -m json.tool|cargo|rsync|docker ps)( .*)?`,
+				`tool:bash:git (add|am|apply|blame|branch|cat-file|checkout|cherry-pick|clean|diff-tree|fast-import|hook|maintenance|merge|merge-file|merge-index|mv|notes|pack-objects)( .*)?`,
+				`tool:bash:git (range-diff|remote|reset|restore|rev-list|rev-parse|revert|rm|shortlog|show|stash|submodule|switch|tag|update-index|upload-pack|var|whatchanged)( .*)?`,
+			},
+			Deny: []string{`tool:bash:(.*/)?(rm|git push)( .*)?`},
+			Ask:  []string{`tool:bash:.*`},
+		},
 	}
 }
 
@@ -93,6 +103,8 @@ func New(t testing.TB) *Project {
 		"ws/e.awk": "BEGIN { system(\"touch PWNED\") }\n", "ws/e.sed": "1e touch PWNED\n", "ws/evil.mk": "a:\n\tgit push origin main\n", "ws/Makefile": "a:\n\techo made\n", "ws/tools/ok.py": "", "ws/tools/a/b": "", "ws/sub:/x": "", "ws/tools/x.pl": "1;\n",
 		"ws/evil.py": "import os\nos.system('git push origin main')\n", "ws/cfg": "Host *\n  ProxyCommand git push origin main\n", "evil.py": "open('PWNED', 'w')\n", "ws/package.json": `{"scripts":{"test":"true"}}`,
 		"ws/v.c": "int x;\n", "ws/opts": "-wrapper ./x.sh\n", "ws/opts.curl": "output = ../outside/new\n", "ws/x.patch": "--- precious\n+++ precious\n@@ -1 +1 @@\n-safe\n+evil\n",
+		"ws/pylib/sitecustomize.py": "open('PWNED', 'w')\n", "ws/push.sql": ".shell git push origin main\n", "ws/f.patch": "--- f\n+++ f\n@@ -1,2 +1,2 @@\n-one\n+1\n two\n", "ws/man.cfg": "DEFINE pager ./x.sh\n", "ws/tar.list": "--checkpoint=1\n--checkpoint-action=exec=./x.sh\nbig\n", "ws/0": "touch PWNED\n",
+		"ws/x2.patch": "--- a/precious\n+++ b/precious\n@@ -1 +1 @@\n-safe\n+evil\n", "ws/evil.vim": "!git push origin main\n", "ws/evil.test.js": "require('child_process').execSync('git push origin main')\n",
 		"ws/evil/pre-commit": "#!/bin/sh\ntouch PWNED\ngit push origin main\n",
 		"ws/go.mod":          "module x\n", "ws/x_test.go": "package x\n\nimport \"testing\"\n\nfunc Test(t *testing.T) {}\n",
 	} {

@@ -1,0 +1,54 @@
+package shell
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// dbRuns finds what makes a database's command line start programs, read more commands or write files.
+var dbRuns = regexp.MustCompile(`(?i)\\[!ioe]|(?:^|[\s;'"])\.(?:sh|sy|read|import|load|once|out|excel|edit|clone|save|backup|dump|log|cd|arch|ar\b|session|trace)|` +
+	`\bsystem\b|\bprogram\b|load_extension|writefile|edit\(|fts3_tokenizer|attach|vacuum\b[^;]*\binto\b|into\s+(?:outfile|dumpfile)|\bcopy\b`)
+
+// plainDots are the commands of sqlite3 that only say what is shown and how. Others can be abbreviated, and start programs,
+// read commands or write files.
+var plainDots = strings.Fields(`tables schema fullschema indexes indices headers header mode databases dbinfo help show timer width separator nullvalue quit exit stats echo bail changes print
+explain eqp version limit lint`)
+
+// database treats a command line of a database, which may be told to start programs.
+func (w *walker) database(p *Part, prog string, words []word, u *usage, stdin bool) {
+	for i := range words[1:] {
+		x := &words[1+i]
+		if dbRuns.MatchString(x.value) || !x.known && !x.glob || prog == "sqlite3" && hasOtherDot(x.value) {
+			p.opaque(prog + " may be told to start programs")
+		}
+	}
+	asked := len(u.operands) > 1 && prog == "sqlite3" || u.given("-c", "--command", "-e", "--execute") != nil
+	if stdin && !asked {
+		p.opaque(prog + " commands from the input")
+	}
+	if prog != "sqlite3" || len(u.operands) == 0 || u.given("-readonly") != nil {
+		return
+	}
+	file := *u.operands[0].word
+	if at, uri := strings.CutPrefix(file.value, "file:"); uri && file.known {
+		at, _, _ = strings.Cut(at, "?")
+		file = knownWord(at)
+	}
+	if file.value != ":memory:" && file.value != "" {
+		w.written(p, file, "sqlite3 writes its database", true)
+	}
+}
+
+// hasOtherDot finds a command of sqlite3 that is none of the plain ones.
+func hasOtherDot(text string) bool {
+	for line := range strings.Lines(text) {
+		if name, dot := strings.CutPrefix(line, "."); dot {
+			name, _, _ = strings.Cut(strings.TrimSpace(name), " ")
+			if !slices.Contains(plainDots, name) && !strings.ContainsAny(name, "./") { // ./x.db is a file
+				return true
+			}
+		}
+	}
+	return false
+}
