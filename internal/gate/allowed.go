@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -118,7 +119,11 @@ func (g *Gate) propose(ctx context.Context, q approval.Approval, by chat.Princip
 	if err != nil {
 		return approval.Always{}, row, err
 	}
-	out := approval.Always{Where: fmt.Sprintf("for you alone, with agent %s in %s", row.Agent, row.Dir)}
+	where := row.Dir
+	if strings.HasSuffix(filepath.ToSlash(where), "/"+row.ID.Dir()+"/scratch") { // its long name tells people nothing
+		where = "the folder of this conversation"
+	}
+	out := approval.Always{Where: fmt.Sprintf("for you alone, with agent %s in %s", row.Agent, where)}
 	if out.Never = g.Never(q, by); out.Never != "" {
 		return out, row, nil
 	}

@@ -16,6 +16,7 @@ import (
 // agentForm is what somebody has typed about an agent, with what a model would be shown of it.
 type agentForm struct {
 	New         bool
+	BuiltIn     bool // it is there, and nobody made it
 	Name        string
 	Seen        string // the version that was looked at
 	Prompt      string
@@ -118,7 +119,7 @@ func (p *Pages) savedAgent(r *http.Request, by operation.Caller, name string) (a
 		return agentForm{}, err
 	}
 	if a.Version == "" {
-		return agentForm{New: true, Name: name, Prompt: a.SystemPrompt, Permissions: cmp.Or(a.Permissions, "standard")}, nil
+		return agentForm{New: true, BuiltIn: true, Name: name, Prompt: a.SystemPrompt, Permissions: cmp.Or(a.Permissions, "standard")}, nil
 	}
 	return formOfAgent(a), nil
 }

@@ -51,6 +51,7 @@ func (p *Pages) functions() template.FuncMap {
 		"count":     countAny,
 		"short":     short,
 		"toolRule":  toolRule,
+		"zone":      zone,
 		"firstOf":   cmp.Or[string],
 		"join":      strings.Join,
 		"actions":   actions,
@@ -227,19 +228,27 @@ func short(text string, most int) string {
 	return text
 }
 
-// toolRule says what the rules of an agent do about a tool, after the words "the rules".
+// toolRule says what the rules of an agent mean for a tool.
 func toolRule(verdict string) string {
 	switch verdict {
 	case "deny":
-		return "refuse it"
+		return "refused"
 	case "depends":
-		return "look at each call"
+		return "rules decide"
 	case "ask":
-		return "ask a person"
+		return "asked for"
 	case "allow":
-		return "allow it"
+		return "allowed"
 	}
 	return cmp.Or(verdict, "—")
+}
+
+// zone is the name of a time zone; that of the server has none.
+func zone(name string) string {
+	if name == "" || name == "Local" {
+		return "the server's time"
+	}
+	return name
 }
 
 // person is a principal's key without its kind.
