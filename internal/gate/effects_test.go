@@ -79,17 +79,16 @@ func effectsBehindTheGate(t *testing.T, program string, cases []effects.Case) {
 		if judges[c.Rules+mode] == nil {
 			judges[c.Rules+mode] = effectJudge(c.Rules, filepath.Join(p.Dir, "ws")).Programs(mode, nil, func(context.Context, string, sandbox.Exec, approval.Audit) error { return nil })("call")
 		}
+		var said sandbox.Result
 		through := p.DoesBy(t, c.Effect, func(ctx context.Context, dir string) {
 			res, err := ex.Run(ctx, sandbox.Command{Shell: c.Command, Dir: dir, Merge: true, Roots: roots, Judge: judges[c.Rules+mode]})
 			if err != nil {
 				t.Errorf("%q: %v", c.Command, err)
 			}
-			if testing.Verbose() {
-				t.Logf("%s %s %q: %s %q", c.Rules, c.Effect, c.Command, strings.TrimSpace(res.Output), res.Notes)
-			}
+			said = res
 		})
 		if through {
-			t.Errorf("%s: %q did %s", c.Rules, c.Command, c.Effect)
+			t.Errorf("%s: %q did %s: %.2000s %q", c.Rules, c.Command, c.Effect, strings.TrimSpace(said.Output), said.Notes)
 		}
 	}
 }
