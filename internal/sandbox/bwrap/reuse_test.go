@@ -304,6 +304,25 @@ func TestFull(t *testing.T) {
 	}
 }
 
+// TestSignals: whatever signal a command sends to process 1, that goes on, also where landlock does not keep it away; and no command finds a signal ignored or held back.
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	ex := with(t, options(t))
+	ex.WithoutLandlock()
+	dir := t.TempDir()
+	before := run(t, ex, sandbox.Command{Shell: which, Dir: dir})
+	res := run(t, ex, sandbox.Command{Shell: `for n in $(seq 64); do kill -$n 1 2>/dev/null; done; grep -E '^Sig(Ign|Blk)' /proc/self/status`, Dir: dir})
+	if fields := strings.Fields(res.Stdout); len(fields) != 4 || strings.Trim(fields[1]+fields[3], "0") != "" {
+		t.Errorf("%+v", res)
+	}
+	if after := run(t, ex, sandbox.Command{Shell: which, Dir: dir}); after.Stdout != before.Stdout {
+		t.Errorf("another sandbox: %q, and before %q", after.Stdout, before.Stdout)
+	}
+	if res := run(t, ex, sandbox.Command{Shell: "kill -TERM $$", Dir: dir}); res.ExitCode != 143 {
+		t.Errorf("a command that a signal ends: %+v", res)
+	}
+}
+
 // TestClose: nothing is left of an executor that was closed.
 func TestClose(t *testing.T) {
 	t.Parallel()
