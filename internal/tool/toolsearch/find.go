@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"chorus/internal/text"
@@ -33,7 +34,7 @@ type findIn struct {
 // newFind is find_tools over these tools. It is information about the agent
 // itself, so it is judged as that.
 func newFind(specs []tool.Spec) tool.Tool {
-	index := newIndex(specs)
+	index := sync.OnceValue(func() *index { return newIndex(specs) }) // most runs never search
 	return tool.New(tool.Func[findIn]{
 		Name:        "find_tools",
 		Description: strings.TrimSpace(findWords) + " There are: " + groups(specs) + ".",
@@ -42,7 +43,7 @@ func newFind(specs []tool.Spec) tool.Tool {
 		JudgedAs:    []string{"info"},
 		Label:       func(in findIn) string { return "find tools: " + text.Clip(in.Query, 60) },
 		Run: func(_ context.Context, in findIn) (tool.Result, error) {
-			return tool.From("descriptions of tools", index.answer(text.Clip(in.Query, longestQuery))), nil
+			return tool.From("descriptions of tools", index().answer(text.Clip(in.Query, longestQuery))), nil
 		},
 	})
 }

@@ -185,7 +185,7 @@ func (p *Pages) showAgentForm(w http.ResponseWriter, r *http.Request, by operati
 	}
 	if fromScript(r) {
 		var out bytes.Buffer
-		if err := p.templates["agentform.html"].ExecuteTemplate(&out, "agent-preview", f); err != nil {
+		if err := p.execute(&out, "agentform.html", "agent-preview", f); err != nil {
 			return err
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -14,12 +14,14 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
@@ -53,7 +55,7 @@ type Options struct {
 type Pages struct {
 	Options
 	mux       *http.ServeMux
-	templates map[string]*template.Template
+	templates map[string]func() (*template.Template, error)
 	fragments *template.Template
 	assets    *assets
 	visits    visits // of those who come with a link
@@ -79,13 +81,17 @@ func New(o Options) (*Pages, error) {
 	return p, nil
 }
 
-// parse reads the templates. Every page is a copy of the layout and the fragments with its own "main".
+// parse reads the templates. Every page is a copy of the layout and the fragments with its own "main", made when somebody looks at it:
+// all of them together are eleven megabytes.
 func (p *Pages) parse() error {
 	base, err := template.New("layout.html").Funcs(p.functions()).ParseFS(templateFiles, "templates/layout.html", "templates/fragments.html")
 	if err != nil {
 		return err
 	}
-	p.fragments, p.templates = base, map[string]*template.Template{}
+	if p.fragments, err = base.Clone(); err != nil { // what was executed once cannot be copied any more
+		return err
+	}
+	p.templates = map[string]func() (*template.Template, error){}
 	names, err := fs.Glob(templateFiles, "templates/*.html")
 	if err != nil {
 		return err
@@ -94,15 +100,24 @@ func (p *Pages) parse() error {
 		if base.Lookup(path.Base(name)) != nil {
 			continue // the layout and the fragments themselves
 		}
-		page, err := base.Clone()
-		if err != nil {
-			return err
-		}
-		if p.templates[path.Base(name)], err = page.ParseFS(templateFiles, name); err != nil {
-			return err
-		}
+		p.templates[path.Base(name)] = sync.OnceValues(func() (*template.Template, error) {
+			page, err := base.Clone()
+			if err != nil {
+				return nil, err
+			}
+			return page.ParseFS(templateFiles, name)
+		})
 	}
 	return nil
+}
+
+// execute writes a part of a page.
+func (p *Pages) execute(out io.Writer, page, part string, data any) error {
+	t, err := p.templates[page]()
+	if err != nil {
+		return err
+	}
+	return t.ExecuteTemplate(out, part, data)
 }
 
 func (p *Pages) routes() {
@@ -246,7 +261,7 @@ func (p *Pages) names(ctx context.Context, by operation.Caller) map[string]strin
 // render writes a page; nothing is written when its template fails.
 func (p *Pages) render(w http.ResponseWriter, status int, name string, data any) error {
 	var out bytes.Buffer
-	if err := p.templates[name].ExecuteTemplate(&out, "layout.html", data); err != nil {
+	if err := p.execute(&out, name, "layout.html", data); err != nil {
 		return fmt.Errorf("page %s: %w", name, err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

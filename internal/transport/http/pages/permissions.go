@@ -154,7 +154,7 @@ func (p *Pages) showProfile(w http.ResponseWriter, r *http.Request, by operation
 	}
 	if fromScript(r) {
 		var out bytes.Buffer
-		if err := p.templates["permission.html"].ExecuteTemplate(&out, "trial", f); err != nil {
+		if err := p.execute(&out, "permission.html", "trial", f); err != nil {
 			return err
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
