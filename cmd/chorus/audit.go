@@ -25,6 +25,7 @@ log: allow, ask_approved, ask_denied, deny, changed. Each line carries a hash ov
 itself and the line before it in its thread, and seals hold the threads together, so that
 nothing can be changed unseen.`,
 		Example: `  chorus audit list --decision deny
+  chorus audit export --since 7d --output audit.csv
   chorus audit verify`,
 	}
 	return c.group(cmd, func(commands *cli.Commands) {

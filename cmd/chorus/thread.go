@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +25,7 @@ import (
 
 func (c *program) threadCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "thread", Short: "Conversations: list, read, search, steer, stop, fork, export, replay", RunE: oneOf}
-	cmd.AddCommand(c.threadShow())
+	cmd.AddCommand(c.threadShow(), c.threadWhy())
 	return c.group(cmd, func(commands *cli.Commands) {
 		cli.Render(commands, operations.ListSessions, listThreads)
 		cli.JSON(commands, operations.ListSessions, threadsAsJSON)
@@ -32,6 +33,7 @@ func (c *program) threadCommand() *cobra.Command {
 		cli.JSON(commands, operations.Search, hitsAsJSON)
 		cli.Render(commands, operations.Steer, steered)
 		cli.Render(commands, operations.Abort, aborted)
+		cli.Render(commands, operations.DeleteSession, deleted)
 		cli.Render(commands, operations.Fork, forked)
 		cli.JSON(commands, operations.Fork, func(_ cli.View, made operations.CreatedSession) any {
 			return map[string]string{"sessionId": made.SessionID, "thread": made.Session.Thread}
@@ -55,6 +57,7 @@ type threadJSON struct {
 	Events     int64         `json:"events"`
 	Created    time.Time     `json:"createdAt"`
 	LastActive time.Time     `json:"lastActive"`
+	Until      time.Time     `json:"until,omitzero"` // of a deleted one
 }
 
 func threadsAsJSON(_ cli.View, list operation.List[operations.Session]) any {
@@ -64,12 +67,34 @@ func threadsAsJSON(_ cli.View, list operation.List[operations.Session]) any {
 		if s.Status == "waiting" { // scripts know it by the name that the journal has for it
 			status = chat.Waiting
 		}
-		out = append(out, threadJSON{chat.ThreadID(s.Thread), s.ID, s.Agent, s.Title, s.WorkspacePath, status, s.Queue, s.Seq, s.CreatedAt, s.MovedAt})
+		out = append(out, threadJSON{chat.ThreadID(s.Thread), s.ID, s.Agent, s.Title, s.WorkspacePath, status, s.Queue, s.Seq, s.CreatedAt, s.MovedAt, s.Until})
 	}
 	return out
 }
 
-func listThreads(v cli.View, _ operations.SessionQuery, list operation.List[operations.Session]) error {
+// deleted says until when a session can be brought back.
+func deleted(v cli.View, _ operations.SessionDeletion, d operations.DeletedSession) error {
+	if d.Until.IsZero() {
+		_, err := fmt.Fprintf(v.Out, "%s is gone, and what was said in it\n", d.ID)
+		return err
+	}
+	_, err := fmt.Fprintf(v.Out, "%s is deleted\nuntil %s `chorus thread restore %s` brings it back; then what was said in it is gone\n", d.ID, operation.Cell(reflect.ValueOf(d.Until), "minute"), d.ID)
+	return err
+}
+
+// listDeleted lists sessions that were deleted, with the time when they are gone for good.
+func listDeleted(v cli.View, list operation.List[operations.Session]) error {
+	t := operation.Table{Head: []string{"SESSION", "AGENT", "GONE FOR GOOD", "TITLE"}}
+	for _, s := range list.Items {
+		t.Rows = append(t.Rows, []string{s.ID, s.Agent, operation.Cell(reflect.ValueOf(s.Until), "minute"), clipLine(s.Title, 60)})
+	}
+	return cli.WriteTable(v, t, "nothing was deleted")
+}
+
+func listThreads(v cli.View, q operations.SessionQuery, list operation.List[operations.Session]) error {
+	if q.Listing == "deleted" {
+		return listDeleted(v, list)
+	}
 	empty := operations.ListSessions.Empty
 	if v.Server != "" {
 		empty += " --server " + v.Server
@@ -112,6 +137,32 @@ func (c *program) threadShow() *cobra.Command {
 	})
 	cmd.Flags().BoolVar(&events, "events", false, "every event of the journal, a line each")
 	return cmd
+}
+
+// threadWhy explains an answer, as /why does in a conversation.
+func (c *program) threadWhy() *cobra.Command {
+	return c.jsonFlag(&cobra.Command{
+		Use: "why ID [ANSWER]", Short: "Say how an answer came about: what it knew, what was allowed and read, what it cost", Args: between(1, 2),
+		Long:    "ANSWER is 2 for the answer before the last one, or # and the number of one of its events; left out: the last one.",
+		Example: "  chorus thread why 01k3\n  chorus thread why 01k3 2\n  chorus thread why 01k3 '#120'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.execute(cmd.Context(), func(to cli.Connection) error {
+				s, err := findSession(cmd.Context(), to, args[0])
+				if err != nil {
+					return err
+				}
+				answer, err := operations.RunCommand.Call(cmd.Context(), to, to.Caller, operations.CommandLine{ID: s.ID, Line: strings.Join(append([]string{"/why"}, args[1:]...), " ")})
+				if err != nil {
+					return err
+				}
+				if c.json {
+					return cli.PrintJSON(c.out(), answer)
+				}
+				_, err = fmt.Fprintln(c.out(), repl.PlainBlock(answer.Text))
+				return err
+			})
+		},
+	})
 }
 
 // writeConversation shows what was said and done.

@@ -13,7 +13,7 @@ import (
 // of them does it for all.
 func (a *App) sweep(ctx context.Context) {
 	if a.member == nil {
-		a.Checks.SweepDaily(ctx)
+		checks.Daily(ctx, a.tidy)
 		return
 	}
 	a.whileOwner(ctx, owner.Sweeps, func(ctx context.Context) {
@@ -21,9 +21,20 @@ func (a *App) sweep(ctx context.Context) {
 			if err := nodes.Tidy(ctx, a.DB); err != nil && ctx.Err() == nil {
 				a.Log.Warn(err.Error(), "component", "nodes", "event", "nodes_not_tidied")
 			}
-			a.Checks.Sweep(ctx)
+			a.tidy(ctx)
 		})
 	})
+}
+
+// tidy removes what was said in sessions that were deleted long ago, and bytes that nothing refers to.
+func (a *App) tidy(ctx context.Context) {
+	switch n, err := a.Service.EraseDeleted(ctx, a.DB.Now()); {
+	case err != nil && ctx.Err() == nil:
+		a.Log.Warn("deleted conversations were not erased; it is tried again: "+err.Error(), "component", "store", "event", "erase_failed")
+	case n > 0:
+		a.Log.Info("deleted conversations were erased", "component", "store", "event", "sessions_erased", "erased", n)
+	}
+	a.Checks.Sweep(ctx)
 }
 
 // indexEvery is how long words wait for the index among nodes. Whoever searches sooner adds them then.

@@ -46,5 +46,10 @@ func (a *App) forgetHere(ctx context.Context, f settings.Forgotten) error {
 			return err
 		}
 	}
+	for _, thread := range f.Erased {
+		if err := a.Service.RemoveFiles(ctx, thread); err != nil {
+			return err
+		}
+	}
 	return a.Service.Images.Clear()
 }

@@ -26,7 +26,7 @@ func Builtin() []platform.Command {
 		{Name: "help", Description: "What can be typed here", Options: []platform.Option{{Name: "command", Description: "only this one, with its options"}}},
 		{Name: "status", Description: "Agent, model, permissions, what is going on"},
 		{Name: "cost", Description: "Tokens and money"},
-		{Name: "why", Description: "How the last answer came about: what was allowed and read, what it cost"},
+		{Name: "why", Description: "How an answer came about: what it knew, what was allowed and read, what it cost", Options: []platform.Option{{Name: "answer", Description: "2: the one before the last; or its address, which ends with #e and a number"}}},
 		{Name: "diff", Description: "What has changed in the repository"},
 		{Name: "notes", Description: "The agent's work notes", Options: []platform.Option{does, {Name: "key", Description: "which note", Completes: true}, {Name: "text", Description: "what it says"}}},
 		{Name: "prompts", Description: "What MCP servers have ready: /server:prompt ARGUMENTS asks for it"},

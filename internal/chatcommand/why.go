@@ -22,12 +22,21 @@ const (
 	maxWhyLine   = 200
 )
 
-// why explains the last answer: who asked, what it was shown beside that, what was allowed, what it read and changed, what it cost.
-func (t *turn) why(ctx context.Context, _ string) (string, error) {
+// why explains an answer, the last one unless it is told which: who asked, what it knew and was shown beside that, what was allowed, what it read
+// and changed, what it cost.
+func (t *turn) why(ctx context.Context, which string) (string, error) {
 	if len(t.session.Runs) == 0 {
 		return "nothing has been answered here yet", nil
 	}
-	events, err := t.runEvents(ctx, t.session.Runs[0])
+	at, err := t.answerAt(which)
+	if err != nil {
+		return "", err
+	}
+	told, err := operations.GetTimeline.Call(ctx, t.to, t.by, operations.RunAt{ID: t.session.ID, At: at})
+	if err != nil {
+		return "", err
+	}
+	events, err := t.runEvents(ctx, told.Run, told.Seq)
 	if err != nil {
 		return "", err
 	}
@@ -45,6 +54,7 @@ func (t *turn) why(ctx context.Context, _ string) (string, error) {
 		add("left out", words)
 	}
 	t.decisions(ctx, run.Run, add)
+	add("knew", strings.Join(told.Knew, ", "))
 	add("reminded of", strings.Join(run.Noted, ", "))
 	add("read", strings.Join(run.Read, ", "))
 	add("changed", strings.Join(run.Changed, ", "))
@@ -55,9 +65,31 @@ func (t *turn) why(ctx context.Context, _ string) (string, error) {
 	return rows(pairs...), nil
 }
 
-// runEvents are the events of a run.
-func (t *turn) runEvents(ctx context.Context, run operations.RunSummary) (out []chat.Event, err error) {
-	for q := (operations.EventQuery{ID: t.session.ID, After: max(run.Seq-1, 0), Limit: 500}); len(out) < maxWhyEvents; {
+// answerAt is the number of an event of the answer that somebody means: 2 is the one before the last, #120 that of event 120, as the addresses of
+// answers on a page end with #e120.
+func (t *turn) answerAt(which string) (int64, error) {
+	if _, after, ok := strings.Cut(which, "#"); ok {
+		if seq, err := strconv.ParseInt(strings.TrimPrefix(after, "e"), 10, 64); err == nil && seq > 0 {
+			return seq, nil
+		}
+		return 0, operation.InvalidField("line", "%.80q is no address of an answer; it ends with # and a number", which)
+	}
+	if which == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(which)
+	if err != nil || n < 1 {
+		return 0, operation.InvalidField("line", "/why takes a number: 2 is the answer before the last one; or the address of an answer, which ends with #e and a number")
+	}
+	if n > len(t.session.Runs) {
+		return 0, operation.InvalidField("line", "only the last %d answers can be counted from the end; older ones are named by their address, such as #e12", len(t.session.Runs))
+	}
+	return t.session.Runs[n-1].Seq, nil
+}
+
+// runEvents are the events of a run, which began with a number.
+func (t *turn) runEvents(ctx context.Context, run string, seq int64) (out []chat.Event, err error) {
+	for q := (operations.EventQuery{ID: t.session.ID, After: max(seq-1, 0), Limit: 500}); len(out) < maxWhyEvents; {
 		page, err := operations.Events.Call(ctx, t.to, t.by, q)
 		if err != nil {
 			return nil, err
@@ -67,7 +99,10 @@ func (t *turn) runEvents(ctx context.Context, run operations.RunSummary) (out []
 			if err != nil {
 				continue // of a newer Chorus
 			}
-			out = append(out, chat.Event{Seq: raw.Seq, At: raw.At, Run: run.Run, Body: body})
+			out = append(out, chat.Event{Seq: raw.Seq, At: raw.At, Run: run, Body: body})
+			if end, over := body.(chat.RunEnded); over && end.Run == run {
+				return out, nil // what comes after is of others
+			}
 		}
 		if page.Next == "" {
 			break

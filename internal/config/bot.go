@@ -116,6 +116,7 @@ type Bot struct {
 	Blocked                 []string `key:"blocked"`
 	CooldownSeconds         int      `key:"cooldownSeconds"`
 	NotifyPeople            bool     `key:"notifyPeople"`
+	Greeting                bool     `key:"greeting"`
 	Retention               string   `key:"retention"` // forget or keep
 	DiscordBackoffMaxMS     int      `key:"discordBackoffMax"`
 
@@ -149,6 +150,7 @@ type Bot struct {
 	Durability      string `key:"durability"`
 	ImageCacheMB    int    `key:"imageCacheMb"`
 	LogDays         int    `key:"logDays"`
+	KeepDeleted     int    `key:"keepDeleted"` // days
 	CheckpointFile  string `key:"audit.checkpointFile"`
 	CheckpointKey   string `key:"audit.checkpointKey"`
 	CheckpointURL   Secret `key:"audit.checkpointUrl"`

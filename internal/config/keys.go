@@ -224,6 +224,7 @@ func conversationKeys() []Key {
 		{Path: "retention", Kind: Text, Default: "forget", Choices: []string{"forget", "keep"}, Doc: "What the journal keeps of messages that people delete on a platform: forget, that something was deleted; keep, also the words. A model sees them in neither case."},
 		{Path: "blocked", Kind: List, Doc: "People and bots on a platform that the bot never hears, by their id or user name."},
 		{Path: "cooldownSeconds", Kind: Integer, Pins: true, Default: 0, Least: at(0), Most: at(86400), Doc: "How long one person waits before the bot answers them again; what they say meanwhile gets ⏳. 0: not at all."},
+		{Path: "greeting", Kind: Bool, Default: true, Doc: "Whether the bot says once who it is and how to begin when it is added to a server. One that it was added to while this is false is not greeted later."},
 		{Path: "notifyPeople", Kind: Bool, Pins: true, Default: false, Doc: "Whether people are notified whom the bot's answers mention; other bots always are. Roles and @everyone never."},
 		{Path: "discordBackoffMax", Kind: Integer, Default: 32_000, Least: at(1), Doc: "The longest pause between two tries to reach Discord, in milliseconds."},
 	}
@@ -285,6 +286,7 @@ func homeKeys() []Key {
 		{Path: "durability", Kind: Text, Home: true, Default: "normal", Choices: []string{"normal", "full"}, Doc: "full: every commit waits for the disk."},
 		{Path: "imageCacheMb", Kind: Integer, Home: true, Default: 500, Least: at(0), Doc: "How much of fetched pictures is kept for a day, in megabytes, in images/ of CACHE_PATH, else of cache/ in the home; 0: nothing."},
 		{Path: "logDays", Kind: Integer, Home: true, Default: 30, Least: at(1), Most: at(3650), Doc: "How many days of the log are kept, in logs/ of the home; one file a day."},
+		{Path: "keepDeleted", Kind: Integer, Home: true, Default: 30, Least: at(0), Most: at(3650), Doc: "For how many days a deleted conversation can be brought back; then what was said in it is removed from the database. 0: at once."},
 		{Path: "audit.checkpointFile", Kind: Text, Home: true, Doc: "Where signed heads of the audit log are kept, so that a log whose end was cut off is found; off: nowhere. Without it, a file in chorus/ of your state directory (XDG_STATE_HOME, ~/.local/state)."},
 		{Path: "audit.checkpointKey", Kind: Text, Home: true, Doc: "The file with the key that signs them; without it, audit.key in the home. It is made at first use."},
 		{Path: "audit.checkpointUrl", Kind: Text, Home: true, Secret: true, Doc: "An address that each is posted to as JSON."},

@@ -212,7 +212,7 @@ func TestNeverFromPins(t *testing.T) {
 		top, _, _ := strings.Cut(k.Path, ".")
 		switch top {
 		case "permissions", "profiles", "access", "accessDefault", "editors", "channels", "workspaces", "audit", "sandbox", "sandboxContainer", "sandboxRoots", "sandboxGit", "egress", "approvals", "budgets", "prices", "vendors", "secrets", "mcpServers", "worker", "searchProviders", "toolHooks", "hashlineEdit", "operationTools", "discordToken", "authorizedRoles", "databaseUrl", "blobUrl", "blobAccessKey", "blobSecretKey", "natsUrl", "nodeAddress", "onNodeLost", "nodeLostSeconds",
-			"preamble", "retention", "blocked", "systemPromptFile", "contextPrefixFile", "durability", "defaultModel", "defaultProvider", "idleTimeoutMs", "maxRuns", "workers", "taskTimeoutMs", "workTokensDaily", "taskReminderMs", "projectChannels", "taskEscalationMs", "projectAgent", "imageCacheMb", "logDays", "theme", "timeouts", "discordBackoffMax":
+			"preamble", "retention", "blocked", "systemPromptFile", "greeting", "contextPrefixFile", "durability", "defaultModel", "defaultProvider", "idleTimeoutMs", "maxRuns", "workers", "taskTimeoutMs", "workTokensDaily", "taskReminderMs", "projectChannels", "taskEscalationMs", "projectAgent", "imageCacheMb", "logDays", "keepDeleted", "theme", "timeouts", "discordBackoffMax":
 			if k.Pins {
 				t.Errorf("%s may be pinned", k.Path)
 			}

@@ -110,6 +110,8 @@ type Agents interface {
 	// Serves reports whether a bot posts for the thread's agent.
 	Serves(bot string, thread chat.ThreadID) bool
 	Display(thread chat.ThreadID) Display
+	// Greets reports whether a bot says who it is where it is new.
+	Greets(bot string) bool
 	// NewThread describes a conversation that is about to begin.
 	NewThread(ctx context.Context, thread chat.ThreadID, owner chat.Principal, title string) (journal.Thread, error)
 }

@@ -57,8 +57,10 @@ func (b *Bot) joined(ctx context.Context, e platform.Joined) error {
 			return err
 		}
 	}
-	if err := b.SetDesired(ctx, journal.Desired{Lane: b.Lane(w.Channel), Key: "welcome", Body: b.welcomePost(e.Name).Body(), Final: true}); err != nil {
-		return err
+	if b.Backend.Greets(b.Name) { // else it counts as done: who switches greetings on does not mean servers of long ago
+		if err := b.SetDesired(ctx, journal.Desired{Lane: b.Lane(w.Channel), Key: "welcome", Body: b.welcomePost(e.Name).Body(), Final: true}); err != nil {
+			return err
+		}
 	}
 	w.Done = true
 	return b.keepWelcome(ctx, e.Guild, w)

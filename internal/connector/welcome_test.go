@@ -12,6 +12,7 @@ import (
 
 // mortal is a store that a process dies on: after so many writes every other one fails.
 type mortal struct {
+	Agents
 	Pins
 	Files
 	ReadState
@@ -61,12 +62,14 @@ func (m *mortal) SetDesired(_ context.Context, list ...journal.Desired) error {
 
 func (m *mortal) Redact(text string) string { return text }
 
+func (m *mortal) Greets(string) bool { return true }
+
 // Whichever write is the last before the process dies, the greeting is wanted under one name, and not again once it was.
 func TestWelcomeOnceWheneverItDies(t *testing.T) {
 	t.Parallel()
 	for writes := range 6 {
 		m := &mortal{memos: map[string]string{}, wanted: map[string]int{}, left: writes}
-		b := fakeBot(t, Backend{Pins: m, Files: m, ReadState: m, Outbox: m, Conversations: m})
+		b := fakeBot(t, Backend{Agents: m, Pins: m, Files: m, ReadState: m, Outbox: m, Conversations: m})
 		joined := platform.Joined{Guild: "9", Name: "Workshop", At: time.Now(), Greet: "100"}
 		died := b.joined(t.Context(), joined) != nil
 		if died != (writes < 4) {
@@ -99,7 +102,7 @@ func TestWelcomeOnlyWhereItIsNew(t *testing.T) {
 		if c.known {
 			m.cursors = map[string]string{"100": "1"}
 		}
-		b := fakeBot(t, Backend{Pins: m, Files: m, ReadState: m, Outbox: m, Conversations: m})
+		b := fakeBot(t, Backend{Agents: m, Pins: m, Files: m, ReadState: m, Outbox: m, Conversations: m})
 		if err := b.joined(t.Context(), platform.Joined{Guild: "9", At: time.Now().Add(-c.ago), Greet: "100"}); err != nil || len(m.wanted) != c.want {
 			t.Errorf("%+v: %v, %v", c, m.wanted, err)
 		}

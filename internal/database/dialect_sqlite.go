@@ -33,7 +33,7 @@ const busyPragma = "busy_timeout(10000)"
 // somebody's turn; at 4,000 pages (16 MB) it comes every few hundred turns, and a log
 // of that size is read in some ten milliseconds after a crash.
 var (
-	writerPragmas = []string{"foreign_keys(1)", "cache_size(-1000)", "temp_store(2)", "wal_autocheckpoint(4000)"}
+	writerPragmas = []string{"foreign_keys(1)", "secure_delete(fast)", "cache_size(-1000)", "temp_store(2)", "wal_autocheckpoint(4000)"}
 	readerPragmas = []string{busyPragma, "query_only(1)", "cache_size(-400)", "temp_store(2)"}
 )
 

@@ -122,6 +122,7 @@ type Timeline struct {
 	Usage     feed.Usage `json:"usage"`
 	Cost      feed.USD   `json:"cost"`
 	Spans     []Span     `json:"spans"`
+	Knew      []string   `json:"knew,omitempty"`   // the docs and instructions that its prompt had
 	Hidden    int        `json:"hidden,omitempty"` // spans that are left out: there are too many
 }
 

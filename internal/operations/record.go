@@ -164,7 +164,9 @@ var (
 	ExportAudit = operation.NewDownload(operation.Info{Name: "audit.export", Help: "Take lines of the audit log along", Scope: operation.Read,
 		Doc:    "As CSV or JSON lines, the newest first, at most 100,000 of them: where there are more, the last line says so.",
 		Errors: []operation.Kind{operation.NotFound},
-		HTTP:   []operation.HTTP{{Route: "GET /api/audit/export", ID: "exportAudit", Tag: "records", Media: CSVMedia + "," + JSONLinesMedia}}}, Records.ExportAudit)
+		HTTP:   []operation.HTTP{{Route: "GET /api/audit/export", ID: "exportAudit", Tag: "records", Media: CSVMedia + "," + JSONLinesMedia}},
+		CLI: []operation.CLI{{Words: "audit export", Help: "Write decisions and changes as CSV or JSON lines, the newest first",
+			Example: "  chorus audit export --since 7d --output audit.csv\n  chorus audit export --decision deny --format jsonl"}}}, Records.ExportAudit)
 
 	VerifyAudit = operation.New(operation.Info{Name: "audit.verify", Help: "Check that nothing of the audit log was changed or lost", Scope: operation.Admin,
 		HTTP: []operation.HTTP{{Route: "GET /api/audit/verify", ID: "verifyAudit", Tag: "records"}},

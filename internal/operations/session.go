@@ -93,7 +93,8 @@ type Session struct {
 	Error         string       `json:"error,omitempty"` // of the last run
 	ForkedFrom    string       `json:"forkedFrom,omitempty"`
 	Parent        string       `json:"parent,omitempty"`  // the session whose agent began it
-	Listing       string       `json:"listing,omitempty"` // pinned or archived
+	Listing       string       `json:"listing,omitempty"` // pinned, archived or deleted
+	Until         time.Time    `json:"until,omitzero"`    // of a deleted one: until when it can be brought back
 	Usage         feed.Usage   `json:"usage"`
 	Cost          feed.USD     `json:"cost"`
 	Runs          []RunSummary `json:"runs,omitempty"` // the newest first; only where one session is asked for

@@ -68,7 +68,7 @@ func (o *Handler) sessionNames(ctx context.Context, by operation.Caller, prefix 
 	}
 	rows, err := o.app.DB.ThreadsNamed(ctx, prefix)
 	for _, row := range rows {
-		if by.Sees(row.ID, row.Owner) && row.Listing != store.Deleted {
+		if by.Sees(row.ID, row.Owner) && !store.Gone(row) {
 			names = append(names, row.ID.Thread())
 		}
 	}

@@ -219,7 +219,7 @@ func (o *Handler) Search(ctx context.Context, by operation.Caller, q operations.
 			if err != nil {
 				continue // it has just gone
 			}
-			if row.Listing == store.Deleted {
+			if store.Gone(row) {
 				continue
 			}
 			title = hide.Clipped(row.Title)

@@ -181,7 +181,7 @@ func (o *Handler) findDeleted(ctx context.Context, by operation.Caller, id strin
 // Find is a session that the caller sees. One that was deleted is not there, word for word.
 func (o *Handler) Find(ctx context.Context, by operation.Caller, id string) (journal.Thread, error) {
 	row, err := o.findDeleted(ctx, by, id)
-	if err == nil && row.Listing == store.Deleted {
+	if err == nil && store.Gone(row) {
 		return journal.Thread{}, noSession(id)
 	}
 	return row, err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/store"
@@ -13,7 +14,7 @@ import (
 
 var _ operations.SessionDeleting = (*Handler)(nil)
 
-// deletedMemos are the memos of sessions that were deleted.
+// deletedMemos are the memos of sessions that were deleted. One is there until everything of its session is gone, or the session is back.
 const deletedMemos = "deleted session"
 
 // deletion is what is known of a session that was deleted.
@@ -21,14 +22,30 @@ type deletion struct {
 	By      string    `json:"by"`
 	At      time.Time `json:"at"`
 	Listing string    `json:"listing,omitempty"` // before
+	Now     bool      `json:"now,omitempty"`     // nobody wants it back
+}
+
+// until is when a session is gone for good that was deleted.
+func (s *Service) until(d deletion) time.Time {
+	if d.Now {
+		return d.At
+	}
+	return d.At.AddDate(0, 0, s.Shared.KeepDeleted)
 }
 
 // DeleteSession carries out the operation of that name. What becomes true last is that the session is gone: after a kill it is there
-// as before, at most stopped.
-func (o *Handler) DeleteSession(ctx context.Context, by operation.Caller, in operations.SessionRef) (operations.DeletedSession, error) {
-	row, err := o.Find(ctx, by, in.ID)
-	if err != nil {
+// as before, at most stopped; or gone, and the next sweep erases what was to be erased at once.
+func (o *Handler) DeleteSession(ctx context.Context, by operation.Caller, in operations.SessionDeletion) (operations.DeletedSession, error) {
+	find := o.Find
+	if in.Now {
+		find = o.findDeleted // also one that was deleted before
+	}
+	row, err := find(ctx, by, in.ID)
+	switch {
+	case err != nil:
 		return operations.DeletedSession{}, err
+	case row.Listing == store.Erased:
+		return operations.DeletedSession{}, noSession(in.ID)
 	}
 	if t := row.ID.Transport(); t != "web" && t != "cli" {
 		return operations.DeletedSession{}, operation.Errorf(operation.Conflict, "session %s is not only this Chorus's: it is a conversation on %s, or the work on a task; end it there", row.ID.Thread(), t)
@@ -36,8 +53,9 @@ func (o *Handler) DeleteSession(ctx context.Context, by operation.Caller, in ope
 	if _, err := o.Engine.Abort(ctx, row.ID, by.Principal.String(), true); err != nil {
 		return operations.DeletedSession{}, err
 	}
-	at := time.Now().UTC().Truncate(time.Second)
-	data, err := json.Marshal(deletion{By: by.Principal.String(), At: at, Listing: row.Listing})
+	now := in.Now || o.app.Shared.KeepDeleted == 0
+	was := deletion{By: by.Principal.String(), At: o.app.DB.Now().UTC().Truncate(time.Second), Listing: row.Listing, Now: now}
+	data, err := json.Marshal(was)
 	if err != nil {
 		return operations.DeletedSession{}, err
 	}
@@ -50,7 +68,33 @@ func (o *Handler) DeleteSession(ctx context.Context, by operation.Caller, in ope
 	if err := o.list(ctx, row.ID, store.Deleted); err != nil {
 		return operations.DeletedSession{}, err
 	}
-	return operations.DeletedSession{ID: row.ID.Thread(), Title: o.app.Logs.Redactor().Clipped(row.Title), At: at}, nil
+	out := operations.DeletedSession{ID: row.ID.Thread(), Title: o.app.Logs.Redactor().Clipped(row.Title), At: was.At}
+	if !now {
+		out.Until = o.app.until(was)
+		return out, nil
+	}
+	o.atRest(ctx, row.ID)
+	_, err = o.app.erase(ctx, row.ID, was)
+	return out, err
+}
+
+// restTime is how long a run that was stopped may take to end by itself before its thread is erased: then its last costs are known.
+const restTime = 5 * time.Second
+
+// atRest waits until a thread does nothing, for as long as that.
+func (o *Handler) atRest(ctx context.Context, thread chat.ThreadID) {
+	ctx, cancel := context.WithTimeout(ctx, restTime)
+	defer cancel()
+	for {
+		if row, err := o.app.DB.Thread(ctx, thread); err != nil || !row.Status.On() {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(20 * time.Millisecond): // the run may be another process's, of which nobody is told
+		}
+	}
 }
 
 // RestoreSession carries out the operation of that name: the session is where it was.
@@ -59,23 +103,58 @@ func (o *Handler) RestoreSession(ctx context.Context, by operation.Caller, in op
 	if err != nil {
 		return operations.Session{}, err
 	}
-	if row.Listing == store.Deleted {
-		var was deletion
-		data, err := o.app.DB.Recall(ctx, deletedMemos, string(row.ID))
-		if err == nil && data != nil {
-			err = json.Unmarshal(data, &was)
-		}
+	deleted := row.Listing == store.Deleted
+	if deleted {
+		was, _, err := o.app.deletion(ctx, row.ID)
 		if err != nil {
 			return operations.Session{}, err
 		}
-		if err := o.list(ctx, row.ID, was.Listing); err != nil {
+		back, err := o.app.DB.BringBack(ctx, row.ID, was.Listing)
+		if err != nil {
 			return operations.Session{}, err
 		}
+		if !back {
+			row.Listing = store.Erased // meanwhile
+		}
+	}
+	if row.Listing == store.Erased {
+		return operations.Session{}, operation.Errorf(operation.NotFound, "session %.80s cannot be brought back: it was deleted long ago, and what was said in it is gone", row.ID.Thread())
+	}
+	if deleted {
 		if err := o.Record(ctx, by, row.Agent, "session restore "+row.ID.Thread(), ""); err != nil {
+			return operations.Session{}, err
+		}
+		if err := o.app.DB.Forget(ctx, deletedMemos, string(row.ID)); err != nil {
 			return operations.Session{}, err
 		}
 	}
 	return o.GetSession(ctx, by, operations.SessionRef{ID: string(row.ID)})
+}
+
+// deletion is what is known of the deletion of a session; false: nothing.
+func (s *Service) deletion(ctx context.Context, thread chat.ThreadID) (was deletion, ok bool, err error) {
+	data, err := s.DB.Recall(ctx, deletedMemos, string(thread))
+	if err != nil || data == nil {
+		return was, false, err
+	}
+	return was, true, json.Unmarshal(data, &was)
+}
+
+// saysUntil adds to deleted sessions until when they can be brought back.
+func (o *Handler) saysUntil(ctx context.Context, rows []journal.Thread, shown []operations.Session) error {
+	for i, row := range rows {
+		if row.Listing != store.Deleted {
+			continue
+		}
+		was, ok, err := o.app.deletion(ctx, row.ID)
+		if err != nil {
+			return err
+		}
+		if ok {
+			shown[i].Until = o.app.until(was)
+		}
+	}
+	return nil
 }
 
 func (o *Handler) list(ctx context.Context, thread chat.ThreadID, listing string) error {

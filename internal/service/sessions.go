@@ -400,7 +400,7 @@ func (o *Handler) views(ctx context.Context, rows []journal.Thread) ([]operation
 		}
 		out = append(out, s)
 	}
-	return out, nil
+	return out, o.saysUntil(ctx, rows, out)
 }
 
 // Defaults are what an agent's sessions have when nobody chose.

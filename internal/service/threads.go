@@ -30,6 +30,9 @@ func (s *Service) FindThread(ctx context.Context, name string) (journal.Thread, 
 		if errors.Is(err, journal.ErrUnknown) {
 			return row, fmt.Errorf("there is no thread %s: %w; `chorus thread list` shows them", name, err)
 		}
+		if err == nil && row.Listing == store.Erased {
+			return row, fmt.Errorf("thread %s was deleted, and what was said in it is gone: %w", name, journal.ErrUnknown)
+		}
 		if err == nil && row.Listing == store.Deleted {
 			return row, fmt.Errorf("thread %s was deleted: %w; `chorus thread restore` brings it back", name, journal.ErrUnknown)
 		}
@@ -39,7 +42,7 @@ func (s *Service) FindThread(ctx context.Context, name string) (journal.Thread, 
 	if err != nil {
 		return journal.Thread{}, err
 	}
-	found = slices.DeleteFunc(found, func(t journal.Thread) bool { return t.Listing == store.Deleted })
+	found = slices.DeleteFunc(found, store.Gone)
 	switch len(found) {
 	case 1:
 		return found[0], nil

@@ -3,7 +3,9 @@ package service
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 
 	"chorus/internal/chat"
 	"chorus/internal/feed"
@@ -70,7 +72,11 @@ func (o *Handler) timeline(ctx context.Context, row journal.Thread, events []cha
 		label = b.Label
 	}
 	t := render.StepsOf(events, label)
-	out := operations.Timeline{Run: t.Run, Seq: events[0].Seq, Model: t.Model, Profile: t.Profile, StartedAt: t.Began, EndedAt: t.Ended, Spans: []operations.Span{},
+	var knew []string
+	if t.Head != "" {
+		knew, _ = o.app.PromptSources(t.Head) // the prompt may be lost; what the run did is known all the same
+	}
+	out := operations.Timeline{Run: t.Run, Seq: events[0].Seq, Model: t.Model, Profile: t.Profile, StartedAt: t.Began, EndedAt: t.Ended, Spans: []operations.Span{}, Knew: knew,
 		Usage: feed.Usage{InputTokens: t.Usage.Input, OutputTokens: t.Usage.Output, CacheReadTokens: t.Usage.CacheRead, CacheWriteTokens: t.Usage.CacheWrite}}
 	if t.End != nil {
 		out.Outcome, out.Cost = string(t.End.Reason), feed.USD(t.End.Cost)
@@ -97,6 +103,23 @@ func (o *Handler) timeline(ctx context.Context, row journal.Thread, events []cha
 			span.TookMS = max(0, o.app.Now().Sub(s.Began).Milliseconds())
 		}
 		out.Spans = append(out.Spans, span)
+	}
+	return out, nil
+}
+
+var promptParts = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^<(?:doc name|repository-instructions file)="([^"\n]{1,200})">$`)
+})
+
+// PromptSources names the docs and instructions that were in the system prompt of a run, by the blob of its head.
+func (s *Service) PromptSources(hash string) ([]string, error) {
+	head, err := s.Setup.Head(hash)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, m := range promptParts().FindAllStringSubmatch(head.System, -1) {
+		out = append(out, m[1])
 	}
 	return out, nil
 }

@@ -22,11 +22,12 @@ const forgottenPrefix = "forgotten/"
 type Forgotten struct {
 	Threads []chat.ThreadID `json:"threads,omitempty"` // whose mirrors are written anew
 	Files   []string        `json:"files,omitempty"`   // of saved contexts, where they were saved
+	Erased  []chat.ThreadID `json:"erased,omitempty"`  // whose folders go
 }
 
 // TellForgotten tells other nodes what is to be forgotten, under an id of its own.
 func (s *Settings) TellForgotten(ctx context.Context, id string, f Forgotten) error {
-	if s.Documents == nil || !s.shared || len(f.Threads)+len(f.Files) == 0 {
+	if s.Documents == nil || !s.shared || len(f.Threads)+len(f.Files)+len(f.Erased) == 0 {
 		return nil
 	}
 	text, err := json.Marshal(f)

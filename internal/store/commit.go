@@ -122,11 +122,12 @@ type threadState struct {
 
 const (
 	returning = ` RETURNING next_seq, waiting, wake, status, title <> ''`
+	unerased  = ` AND listing <> 'erased'`
 
-	numberGuest       = `UPDATE threads SET next_seq = next_seq + ?, last_active = ? WHERE id = ?` + returning
-	numberGuestExpect = `UPDATE threads SET next_seq = next_seq + ?, last_active = ? WHERE id = ? AND next_seq = ?` + returning
-	numberOwner       = `UPDATE threads SET next_seq = next_seq + ?, last_active = ? WHERE id = ? AND epoch = ?` + returning
-	numberOwnerExpect = `UPDATE threads SET next_seq = next_seq + ?, last_active = ? WHERE id = ? AND epoch = ? AND next_seq = ?` + returning
+	numberGuest       = `UPDATE threads SET next_seq = next_seq + ?, last_active = ? WHERE id = ?` + unerased + returning
+	numberGuestExpect = `UPDATE threads SET next_seq = next_seq + ?, last_active = ? WHERE id = ? AND next_seq = ?` + unerased + returning
+	numberOwner       = `UPDATE threads SET next_seq = next_seq + ?, last_active = ? WHERE id = ? AND epoch = ?` + unerased + returning
+	numberOwnerExpect = `UPDATE threads SET next_seq = next_seq + ?, last_active = ? WHERE id = ? AND epoch = ? AND next_seq = ?` + unerased + returning
 
 	numberKnown = `UPDATE threads SET next_seq = ?, last_active = ? WHERE id = ? AND epoch = ? AND next_seq = ?`
 
@@ -322,7 +323,7 @@ func number(tx database.Tx, in *intent, now int64) (threadState, error) {
 		return s, err
 	}
 	var epoch int64
-	err = tx.Row(`SELECT epoch FROM threads WHERE id = ?`, []any{string(in.Thread)}, &epoch)
+	err = tx.Row(`SELECT epoch FROM threads WHERE id = ?`+unerased, []any{string(in.Thread)}, &epoch)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return s, journal.ErrUnknown

@@ -29,6 +29,9 @@ const (
 	assumeOthers = `UPDATE ledger SET settled = reserved, how = 'assumed', settled_at = ?
 		WHERE run_id = ? AND how = '' AND NOT (step = ? AND attempt = ?)`
 	assumeRun = `UPDATE ledger SET settled = reserved, how = 'assumed', settled_at = ? WHERE run_id = ? AND how = ''`
+	// All runs of a thread, found by the index over their beginnings.
+	assumeThread = `UPDATE ledger SET settled = reserved, how = 'assumed', settled_at = ? WHERE how = ''
+		AND run_id IN (SELECT run_id FROM events WHERE thread_id = ? AND kind = 'run_started')`
 )
 
 // writeMoney reserves or settles one call. A new reservation means that earlier

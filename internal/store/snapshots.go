@@ -33,7 +33,7 @@ func (db *DB) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
 	}
 	err := db.Write(ctx, func(tx database.Tx) error {
 		var next int64
-		if err := tx.Row(`SELECT coalesce(max(next_seq), 0) FROM threads WHERE id = ?`, []any{string(s.Thread)}, &next); err != nil {
+		if err := tx.Row(`SELECT coalesce(max(next_seq), 0) FROM threads WHERE id = ?`+unerased, []any{string(s.Thread)}, &next); err != nil {
 			return err
 		}
 		switch {

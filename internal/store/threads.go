@@ -132,15 +132,17 @@ type ThreadFilter struct {
 	Place     string
 	Status    chat.Status
 	Title     string  // what the title holds, in whatever case
-	Listing   string  // pinned, archived, Deleted, or Unarchived; "": all but those that were deleted
+	Listing   string  // pinned, archived, Deleted, or Unarchived; "": all but those that were deleted or erased
 	Limit     int     // 0: 100
 	Before    *Cursor // only threads after this one in the list
 }
 
-// Unarchived lists every thread that was not put away, and Deleted those that were deleted and can be brought back.
+// Unarchived lists every thread that was not put away, and Deleted those that were deleted and can be brought back. What was said in
+// those that are Erased is gone; only their rows are left.
 const (
 	Unarchived = "unarchived"
 	Deleted    = "deleted"
+	Erased     = "erased"
 )
 
 // Cursor is a place in a list of threads, newest first.
@@ -174,9 +176,9 @@ func (db *DB) Threads(ctx context.Context, f ThreadFilter) ([]journal.Thread, er
 	}
 	switch f.Listing {
 	case "":
-		where.Add("listing <> 'deleted'")
+		where.Add("listing NOT IN ('deleted', 'erased')")
 	case Unarchived:
-		where.Add("listing NOT IN ('archived', 'deleted')")
+		where.Add("listing NOT IN ('archived', 'deleted', 'erased')")
 	default:
 		where.Equal("listing", f.Listing)
 	}

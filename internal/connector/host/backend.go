@@ -112,6 +112,16 @@ func (h *Backend) Serves(bot string, thread chat.ThreadID) bool {
 	return h.speaksFor(bot, thread.Agent())
 }
 
+// Greets implements connector.Agents.
+func (h *Backend) Greets(bot string) bool {
+	settings, err := h.App.Settings.Bot(bot)
+	if err != nil {
+		h.App.Logs.LogOnce(err.Error(), "config")
+		return false
+	}
+	return settings.Greeting
+}
+
 func (h *Backend) speaksFor(bot, agent string) bool {
 	return agent == bot || !h.isBot(agent) && !h.runsElsewhere(agent) && len(h.Bots) > 0 && h.Bots[0].Name == bot
 }

@@ -3,9 +3,7 @@ package host
 import (
 	"context"
 	"errors"
-	"regexp"
 	"slices"
-	"sync"
 
 	"chorus/internal/chat"
 	"chorus/internal/config"
@@ -148,21 +146,9 @@ func (h *Backend) Defaults(ctx context.Context, agent room.Agent, in room.Channe
 	return model, bot.Permissions
 }
 
-var promptParts = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^<(?:doc name|repository-instructions file)="([^"\n]{1,200})">$`)
-})
-
-// Knew implements connector.Conversations.
+// PromptSources implements connector.Conversations.
 func (h *Backend) PromptSources(_ context.Context, hash string) ([]string, error) {
-	head, err := h.App.Setup.Head(hash)
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, m := range promptParts().FindAllStringSubmatch(head.System, -1) {
-		out = append(out, m[1])
-	}
-	return out, nil
+	return h.App.Service.PromptSources(hash)
 }
 
 // ForkInto implements connector.Conversations.

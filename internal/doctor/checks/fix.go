@@ -152,9 +152,6 @@ const (
 // sweptScope and sweptKey are where the store remembers when it was swept last.
 const sweptScope, sweptKey = "home", "blobs_swept"
 
-// SweepDaily sweeps until ctx ends.
-func (c *Checks) SweepDaily(ctx context.Context) { Daily(ctx, c.Sweep) }
-
 // Sweep sweeps if that is due, and says so.
 func (c *Checks) Sweep(ctx context.Context) {
 	switch n, err := c.SweepIfDue(ctx, time.Now()); {

@@ -63,7 +63,7 @@ func (o *Handler) inConversations(ctx context.Context, prefixes []string, words 
 			return nil, err
 		}
 		for _, h := range found {
-			if row, err := o.app.DB.Thread(ctx, h.Thread); err != nil || row.Listing == store.Deleted {
+			if row, err := o.app.DB.Thread(ctx, h.Thread); err != nil || store.Gone(row) {
 				continue // it is gone
 			}
 			if !slices.ContainsFunc(out, func(have search.Hit) bool { return have.Thread == h.Thread && have.Seq == h.Seq }) {

@@ -151,6 +151,13 @@ func addWords(tx database.Tx, agent string, e chat.Event) error {
 		ON CONFLICT (thread, seq) DO NOTHING`, thread, e.Seq, database.Micros(e.At), agent, who, string(e.Body.Kind()), words, vector(words))
 }
 
+// erase removes a thread's words. The place that was reached stays.
+func (ix postgresIndex) erase(ctx context.Context, thread chat.ThreadID) error {
+	return ix.db.Write(ctx, func(tx database.Tx) error {
+		return tx.Exec(`DELETE FROM search_docs WHERE thread = ?`, string(thread))
+	})
+}
+
 func (ix postgresIndex) find(ctx context.Context, terms []term, o Options, from int, part part) ([]Hit, error) {
 	query := tsQuery(terms)
 	if query == "" {

@@ -36,6 +36,7 @@ type fullText interface {
 	add(ctx context.Context, agent string, from int64, page []chat.Event) (int64, error)
 	// find ranks so many of the newest events that hold the terms, after the first from of them, and gives a part of these.
 	find(ctx context.Context, terms []term, o Options, from int, part part) ([]Hit, error)
+	erase(ctx context.Context, thread chat.ThreadID) error
 }
 
 // Journal is what is indexed.
@@ -133,7 +134,7 @@ func (x *Index) tryIndex(ctx context.Context, path string) (_ *index, err error)
 	}
 	// Losing the last moments of the index to a power cut costs nothing, and the
 	// place it has reached is in the same file.
-	pool, err := database.OpenFile(path, []string{database.BusyTimeout, "synchronous(1)", "cache_size(-1000)", "temp_store(2)"}, "_txlock=immediate")
+	pool, err := database.OpenFile(path, []string{database.BusyTimeout, "secure_delete(1)", "synchronous(1)", "cache_size(-1000)", "temp_store(2)"}, "_txlock=immediate")
 	if err != nil {
 		return nil, err
 	}
@@ -188,6 +189,19 @@ func (x *Index) IndexNew(ctx context.Context) (int, error) {
 			}
 		}
 	}
+}
+
+// EraseIndexed removes the words of a thread whose events are empty. Whoever read them before, and comes to index them now, finds the index
+// further on.
+func (x *Index) EraseIndexed(ctx context.Context, thread chat.ThreadID) error {
+	ix, err := x.openIndex(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := x.indexThread(ctx, ix, thread); err != nil {
+		return err
+	}
+	return ix.erase(ctx, thread)
 }
 
 // indexThread indexes a thread page by page, from the place that the index
@@ -258,6 +272,26 @@ func (ix *index) add(ctx context.Context, agent string, from int64, page []chat.
 		return 0, err
 	}
 	return last, tx.Commit()
+}
+
+// erase removes a thread's words, also from where the index keeps what it has not yet put in order. The place that was reached stays.
+func (ix *index) erase(ctx context.Context, thread chat.ThreadID) error {
+	conn, err := ix.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for _, statement := range []string{`INSERT INTO words (words, rank) VALUES ('secure-delete', 1)`,
+		`DELETE FROM words WHERE rowid IN (SELECT id FROM docs WHERE thread = ?)`, `DELETE FROM docs WHERE thread = ?`} {
+		var args []any
+		if strings.Contains(statement, "?") {
+			args = append(args, string(thread))
+		}
+		if _, err := conn.ExecContext(ctx, statement, args...); err != nil {
+			return err
+		}
+	}
+	return database.Checkpoint(ctx, conn, "TRUNCATE")
 }
 
 func indexEvent(ctx context.Context, tx *sql.Tx, agent string, e chat.Event) error {

@@ -67,6 +67,23 @@ func TestNoWelcomeWhereItIsKnown(t *testing.T) {
 	}
 }
 
+// Who does not want greetings has none, also not later.
+func TestNoWelcomeWhereItIsSwitchedOff(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{Bots: []discordsim.BotSpec{{Name: "chorus", Away: true}}}, map[string]string{"shared.yaml": "greeting: false\n"})
+	if err := g.Invite("chorus"); err != nil {
+		t.Fatal(err)
+	}
+	g.answeredIn("general")
+	g.end()
+	g.write("shared.yaml", "answer: all\ncontinuationModel: demo/script\nsandbox: host\n")
+	g.start()
+	g.answeredIn("general")
+	if list, _ := g.Messages("general"); slices.ContainsFunc(list, greets) {
+		t.Errorf("it greets: %v", list)
+	}
+}
+
 // A program that died right after the greeting was posted, before it heard so, does not greet again.
 func TestWelcomeOnceWhenTheAnswerIsLost(t *testing.T) {
 	t.Parallel()

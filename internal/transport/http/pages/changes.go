@@ -89,6 +89,7 @@ func (p *Pages) openStream(w http.ResponseWriter, by operation.Caller, retry str
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("X-Accel-Buffering", "no")
 	s := &stream{pages: p, w: w, control: http.NewResponseController(w), by: by}
+	_ = s.control.SetReadDeadline(time.Time{}) // a stream outlives the time that a request may take; writers that cannot set one have none
 	if s.send("retry: "+retry+"\n\n") != nil {
 		return nil
 	}

@@ -13,7 +13,22 @@ func (p *Pages) askDelete(w http.ResponseWriter, r *http.Request, by operation.C
 	if err != nil {
 		return err
 	}
-	return p.render(w, http.StatusOK, "delete.html", map[string]any{"Layout": p.layout(r, by, "Delete"), "ID": s.ID, "Title": s.Title, "Status": s.Status, "Gone": false})
+	return p.render(w, http.StatusOK, "delete.html", map[string]any{"Layout": p.layout(r, by, "Delete"), "ID": s.ID, "Title": s.Title, "Status": s.Status, "Gone": false, "Days": p.KeepDeleted})
+}
+
+// askErase asks whether a deleted conversation is to be removed now, and not when its time has come.
+func (p *Pages) askErase(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	return p.render(w, http.StatusOK, "erase.html", map[string]any{"Layout": p.layout(r, by, "Remove for good"), "ID": r.PathValue("id")})
+}
+
+func (p *Pages) eraseSession(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	if !by.May(operation.Chat) {
+		return operation.Errorf(operation.Forbidden, "your token lacks the scope chat")
+	}
+	if _, err := operations.DeleteSession.Call(r.Context(), p.Executor, by, operations.SessionDeletion{ID: r.PathValue("id"), Now: true}); err != nil {
+		return err
+	}
+	return finishForm(w, r, "/search?listing=deleted", "erased")
 }
 
 // deleteSession deletes a conversation and offers to bring it back.
@@ -21,11 +36,11 @@ func (p *Pages) deleteSession(w http.ResponseWriter, r *http.Request, by operati
 	if !by.May(operation.Chat) {
 		return operation.Errorf(operation.Forbidden, "your token lacks the scope chat")
 	}
-	gone, err := operations.DeleteSession.Call(r.Context(), p.Executor, by, operations.SessionRef{ID: r.PathValue("id")})
+	gone, err := operations.DeleteSession.Call(r.Context(), p.Executor, by, operations.SessionDeletion{ID: r.PathValue("id")})
 	if err != nil {
 		return err
 	}
-	return p.render(w, http.StatusOK, "delete.html", map[string]any{"Layout": p.layout(r, by, "Deleted"), "ID": gone.ID, "Title": gone.Title, "Gone": true})
+	return p.render(w, http.StatusOK, "delete.html", map[string]any{"Layout": p.layout(r, by, "Deleted"), "ID": gone.ID, "Title": gone.Title, "Gone": true, "Until": gone.Until})
 }
 
 func (p *Pages) restoreSession(w http.ResponseWriter, r *http.Request, by operation.Caller) error {

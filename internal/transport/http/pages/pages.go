@@ -49,6 +49,8 @@ type Options struct {
 	LoginReturned func(context.Context, url.Values) (string, error)
 	// Shared is the conversation that the token of a link opens, before a number; 0: its end. nil: there are no links.
 	Shared func(ctx context.Context, token string, before int64) (operations.SharedConversation, error)
+	// KeepDeleted is for how many days a deleted conversation can be brought back.
+	KeepDeleted int
 }
 
 // Pages is an http.Handler. Make it with New.
@@ -140,6 +142,8 @@ func (p *Pages) routes() {
 	p.mux.HandleFunc("GET /moves", p.changeEvents)
 	p.page("GET /s/{id}/delete", p.askDelete)
 	p.page("POST /s/{id}/delete", p.deleteSession)
+	p.page("GET /s/{id}/erase", p.askErase)
+	p.page("POST /s/{id}/erase", p.eraseSession)
 	p.page("POST /s/{id}/restore", p.restoreSession)
 	p.page("GET /s/{id}/share", p.shares)
 	p.page("POST /s/{id}/share", p.changeShare)

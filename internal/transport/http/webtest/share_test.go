@@ -180,6 +180,7 @@ func TestConversationsAreDeleted(t *testing.T) {
 	p.until(`document.activeElement.textContent === "Delete"`)
 	p.do(chromedp.KeyEvent(kb.Enter))
 	p.waitForText("is gone from lists")
+	p.waitForText("You can bring it back until")
 	p.until(`document.querySelectorAll(".sessions a").length === 0`)
 	if n := found(); n != 0 {
 		t.Errorf("it is found %d times", n)
@@ -214,5 +215,19 @@ func TestConversationsAreDeleted(t *testing.T) {
 	p.waitForAnswer("heliotrope")
 	if found() == 0 {
 		t.Error("it cannot be found again")
+	}
+
+	// And for good, at once.
+	if _, err := operations.DeleteSession.Call(t.Context(), ops, h.owner, operations.SessionDeletion{ID: id}); err != nil {
+		t.Fatal(err)
+	}
+	p.visit("/search?listing=deleted")
+	p.waitForText("gone in 29 days")
+	p.click("main td a[href='/s/" + id + "/erase']")
+	p.waitForText("Remove this conversation for good?")
+	p.click("main button.no")
+	p.waitForText("Nothing was deleted")
+	if _, err := operations.RestoreSession.Call(t.Context(), ops, h.owner, operations.DeletedSessionRef{ID: id}); operation.KindOf(err) != operation.NotFound {
+		t.Errorf("it came back: %v", err)
 	}
 }

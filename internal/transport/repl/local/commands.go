@@ -45,7 +45,7 @@ func (s *Session) Command(ctx context.Context, line string) (string, error) {
 	case "/cost":
 		return s.cost(ctx)
 	case "/why":
-		return s.why(ctx)
+		return s.why(ctx, rest)
 	case "/tools":
 		return s.tools()
 	case "/skill":
@@ -227,8 +227,8 @@ func (s *Session) tools() (string, error) {
 	return out.String(), nil
 }
 
-// why explains the last answer, as the server's pages do.
-func (s *Session) why(ctx context.Context) (string, error) {
+// why explains an answer, as the server's pages do.
+func (s *Session) why(ctx context.Context, which string) (string, error) {
 	if s.fresh {
 		return "nothing has been answered here yet", nil
 	}
@@ -236,7 +236,7 @@ func (s *Session) why(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	answer, err := operations.RunCommand.Call(ctx, ask.to, s.app.Service.LocalCaller(), operations.CommandLine{ID: s.ID(), Line: "/why"})
+	answer, err := operations.RunCommand.Call(ctx, ask.to, s.app.Service.LocalCaller(), operations.CommandLine{ID: s.ID(), Line: strings.TrimSpace("/why " + which)})
 	return repl.PlainBlock(answer.Text), err
 }
 

@@ -1,0 +1,159 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"chorus/internal/approval"
+	"chorus/internal/chat"
+	"chorus/internal/gate"
+	"chorus/internal/id"
+	"chorus/internal/settings"
+	"chorus/internal/store"
+)
+
+// EraseDeleted removes what was said and done in sessions that were deleted so long ago that nobody can bring them back, and gives the number
+// of those that are gone whole. What a killed process, or an error, left half done is done the next time: the memo of a deletion
+// goes last.
+func (s *Service) EraseDeleted(ctx context.Context, now time.Time) (int, error) {
+	memos, err := s.DB.Memos(ctx, deletedMemos)
+	if err != nil {
+		return 0, err
+	}
+	erased := 0
+	var failed error
+	for _, m := range memos {
+		var was deletion
+		if err := json.Unmarshal(m.Value, &was); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("read when %s was deleted: %w", m.Key, err))
+			continue
+		}
+		if now.Before(s.until(was)) {
+			continue
+		}
+		whole, err := s.erase(ctx, chat.ThreadID(m.Key), was)
+		if whole {
+			erased++
+		}
+		failed = errors.Join(failed, err) // the others need not wait for it
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return erased, failed
+}
+
+// erase removes everything of a deleted session. False: somebody has brought it back, or something of it still runs.
+func (s *Service) erase(ctx context.Context, thread chat.ThreadID, was deletion) (bool, error) {
+	row, err := s.DB.Thread(ctx, thread)
+	if err != nil || !store.Gone(row) {
+		return false, err
+	}
+	if row.Listing == store.Deleted {
+		// First the line that says so: what comes after may be done again.
+		err := s.DB.Audit(ctx, approval.Audit{Agent: row.Agent, Principal: s.Me(), Action: "session erase " + thread.Thread(), Decision: gate.Changed,
+			Detail: "deleted by " + was.By + " at " + was.At.Format(time.RFC3339)})
+		if err != nil {
+			return false, err
+		}
+	}
+	all, err := s.DB.BeginErasing(ctx, thread)
+	if err != nil || len(all) == 0 {
+		return false, err
+	}
+	if err := s.Settings.TellForgotten(ctx, id.New(), settings.Forgotten{Erased: all}); err != nil {
+		return false, err
+	}
+	whole := true
+	for _, one := range all {
+		if err := s.RemoveFiles(ctx, one); err != nil {
+			return false, err
+		}
+		if err := s.forgetMemos(ctx, one); err != nil {
+			return false, err
+		}
+		done, err := s.DB.Erase(ctx, one)
+		if err != nil {
+			return false, err
+		}
+		whole = whole && done
+	}
+	if err := s.Images.Clear(); err != nil {
+		return false, fmt.Errorf("remove fetched pictures: %w", err)
+	}
+	if !whole {
+		return false, nil
+	}
+	return true, s.DB.Forget(ctx, deletedMemos, string(thread))
+}
+
+// forgetMemos drops the links to a thread and the files that were attached to it and not sent.
+func (s *Service) forgetMemos(ctx context.Context, thread chat.ThreadID) error {
+	links, err := (&Handler{app: s}).sharesOf(ctx, thread)
+	if err != nil {
+		return err
+	}
+	for key := range links {
+		if err := s.DB.Forget(ctx, shareMemos, key); err != nil {
+			return err
+		}
+	}
+	attached, err := s.DB.Memos(ctx, attachmentMemo)
+	if err != nil {
+		return err
+	}
+	for _, m := range attached {
+		if !strings.HasPrefix(m.Key, attachmentKey(thread, "")) {
+			continue
+		}
+		if err := s.DB.Forget(ctx, attachmentMemo, m.Key); err != nil {
+			return err
+		}
+		var a attachmentOf
+		if json.Unmarshal(m.Value, &a) == nil && a.Blob != "" {
+			if err := s.DB.DropBlobs(ctx, []string{a.Blob}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// RemoveFiles removes what this home has of a thread that was erased: attachments, mirrors, long results, and the folder that it worked in
+// if that was made for it alone and nobody else works there, such as a fork.
+func (s *Service) RemoveFiles(ctx context.Context, thread chat.ThreadID) error {
+	scratch := s.Home.Scratch(thread)
+	others, err := s.DB.WorkIn(ctx, scratch, thread)
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(s.Home.Outputs(thread)); err != nil {
+		return fmt.Errorf("remove the results of %s: %w", thread.Thread(), err)
+	}
+	dir := s.Home.ThreadDir(thread)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if path == scratch && others {
+			continue
+		}
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	if err == nil && !others {
+		err = os.Remove(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("remove the files of %s: %w", thread.Thread(), err)
+	}
+	return nil
+}

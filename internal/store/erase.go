@@ -1,0 +1,221 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"chorus/internal/chat"
+	"chorus/internal/database"
+	"chorus/internal/journal"
+	"chorus/internal/store/blobs"
+)
+
+// Gone reports whether a thread was deleted: nobody finds it, whether or not it can still be brought back.
+func Gone(t journal.Thread) bool { return t.Listing == Deleted || t.Listing == Erased }
+
+// erasePage is how many events one transaction of an erasure takes.
+const erasePage = 200
+
+// erasedRows are the rows of a thread, beside its events, that hold what was said or done in it. What stays has numbers, prices, names of
+// people and programs, and hashes: ledger, audit and sums of them are kept for good, and so is the thread's own row, whose name nobody gets again.
+var erasedRows = []string{
+	`DELETE FROM snapshots WHERE thread_id = ?`,
+	`DELETE FROM answers WHERE approval_id IN (SELECT id FROM approvals WHERE thread_id = ?)`,
+	`DELETE FROM approvals WHERE thread_id = ?`,
+	`DELETE FROM schedule_runs WHERE schedule_id IN (SELECT id FROM schedules WHERE thread_id = ?)`,
+	`DELETE FROM schedules WHERE thread_id = ?`,
+	`DELETE FROM process_fires WHERE process_id IN (SELECT id FROM processes WHERE thread_id = ? AND ended_at IS NOT NULL)`,
+	`UPDATE processes SET command = '', dir = '', why = '', hooks = '[]' WHERE thread_id = ? AND ended_at IS NOT NULL`, // the row says when its output can go
+	`DELETE FROM settings WHERE scope = 'thread' AND key = ?`,
+	`UPDATE threads SET title = '', dir = '' WHERE id = ?`,
+}
+
+// BringBack gives a thread that was deleted its listing back. False: it is not deleted, or was erased.
+func (db *DB) BringBack(ctx context.Context, id chat.ThreadID, listing string) (back bool, err error) {
+	err = db.Write(ctx, func(tx database.Tx) error {
+		n, err := tx.Change(`UPDATE threads SET listing = ? WHERE id = ? AND listing = '`+Deleted+`'`, listing, string(id))
+		back = n > 0
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("bring thread %s back: %w", id, err)
+	}
+	return back, nil
+}
+
+// BeginErasing makes a deleted thread, and those that its agents began, such that nobody can bring them back or write to them: whoever had
+// them is fenced, and calls whose end nobody will write count as spent. It gives all of them; none: the thread is not deleted.
+func (db *DB) BeginErasing(ctx context.Context, id chat.ThreadID) (all []chat.ThreadID, err error) {
+	err = db.Write(ctx, func(tx database.Tx) error {
+		all = nil
+		n, err := tx.Change(`UPDATE threads SET listing = '`+Erased+`' WHERE id = ? AND listing IN ('`+Deleted+`', '`+Erased+`')`, string(id))
+		if err != nil || n == 0 {
+			return err
+		}
+		all = append(all, id)
+		err = tx.Rows(`WITH RECURSIVE below(id) AS (SELECT id FROM threads WHERE parent = ? AND parent <> ''
+			UNION SELECT t.id FROM threads t JOIN below ON t.parent = below.id WHERE t.parent <> '') SELECT id FROM below`, []any{string(id)}, func(rows *sql.Rows) error {
+			var child chat.ThreadID
+			err := rows.Scan(&child)
+			all = append(all, child)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, thread := range all {
+			if err := tx.Exec(`UPDATE threads SET listing = '`+Erased+`', epoch = epoch + 1, waiting = 0, wake = 0, status = ? WHERE id = ?`, string(chat.Idle), string(thread)); err != nil {
+				return err
+			}
+			if err := tx.Exec(assumeThread, database.Micros(db.Now()), string(thread)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("begin to erase thread %s: %w", id, err)
+	}
+	return all, nil
+}
+
+// Erase takes everything that was said and done in a thread out of the database, once BeginErasing was called for it. Its events stay as
+// numbers with times, as if each had only cleared it: readers rely on journals without gaps, and the guard on the number of the last event.
+// It can be repeated, and goes on where somebody was killed. false: a process that an agent left running still runs, and is kept.
+func (db *DB) Erase(ctx context.Context, id chat.ThreadID) (whole bool, err error) {
+	if err = db.Overwriting(ctx, func() error { whole, err = db.erase(ctx, id); return err }); err != nil {
+		return false, fmt.Errorf("erase thread %s: %w", id, err)
+	}
+	return whole, nil
+}
+
+func (db *DB) erase(ctx context.Context, id chat.ThreadID) (whole bool, err error) {
+	row, err := db.Thread(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	if row.Listing != Erased {
+		return false, errors.New("it was not deleted")
+	}
+	for from := int64(1); from < row.Next; from += erasePage {
+		var left []blobs.Leaving
+		err := db.Write(ctx, func(tx database.Tx) (err error) {
+			left, err = db.eraseEvents(tx, id, from, from+erasePage)
+			return err
+		})
+		if err != nil {
+			return false, err
+		}
+		db.RemoveBlobsSoon(ctx, left)
+	}
+	if err := db.EraseIndexed(ctx, id); err != nil {
+		return false, err
+	}
+	var running int64
+	err = db.Write(ctx, func(tx database.Tx) error {
+		if err := tx.Row(`SELECT count(*) FROM processes WHERE thread_id = ? AND ended_at IS NULL`, []any{string(id)}, &running); err != nil {
+			return err
+		}
+		for _, statement := range erasedRows {
+			if err := tx.Exec(statement, string(id)); err != nil {
+				return err
+			}
+		}
+		// Answers that are given again to the same request are kept for a day.
+		return tx.Exec(`DELETE FROM kept_answers WHERE at <= ? OR body LIKE ? ESCAPE '\'`, database.Micros(db.Now().Add(-KeepAnswersFor)), "%"+likely(id.Thread())+"%")
+	})
+	return running == 0, err
+}
+
+// likely is a text such that LIKE finds it and nothing else.
+func likely(s string) string { return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s) }
+
+// eraseEvents empties the events of some numbers, and removes the bytes that only they referred to.
+func (db *DB) eraseEvents(tx database.Tx, id chat.ThreadID, from, to int64) ([]blobs.Leaving, error) {
+	type event struct {
+		seq  int64
+		kind chat.Kind
+		body string
+	}
+	var page []event
+	err := tx.Rows(`SELECT seq, kind, body FROM events WHERE thread_id = ? AND seq >= ? AND seq < ?`, []any{string(id), from, to}, func(rows *sql.Rows) error {
+		var e event
+		err := rows.Scan(&e.seq, &e.kind, &e.body)
+		page = append(page, e)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var hashes []string
+	for _, e := range page {
+		var refs []string
+		body, err := chat.DecodeBody(e.kind, []byte(e.body))
+		if err == nil {
+			refs = blobRefs(body)
+		} else if refs, err = refsOf(tx, id, e.seq); err != nil { // damaged, or of a version to come
+			return nil, err
+		}
+		for _, hash := range refs {
+			if err := tx.Exec(`DELETE FROM event_blobs WHERE hash = ? AND thread_id = ? AND seq = ?`, hash, string(id), e.seq); err != nil {
+				return nil, err
+			}
+		}
+		hashes = append(hashes, refs...)
+	}
+	err = tx.Exec(`UPDATE events SET kind = ?, body = '{}', run_id = '', who = '', platform = '', platform_id = '', version = 0, taken = NULL
+		WHERE thread_id = ? AND seq >= ? AND seq < ?`, string(chat.KindCleared), string(id), from, to)
+	if err != nil {
+		return nil, err
+	}
+	return db.removeBlobs(tx, hashes)
+}
+
+// refsOf are the bytes that an event refers to, found without reading it.
+func refsOf(tx database.Tx, id chat.ThreadID, seq int64) (out []string, err error) {
+	err = tx.Rows(`SELECT hash FROM event_blobs WHERE thread_id = ? AND seq = ?`, []any{string(id), seq}, func(rows *sql.Rows) error {
+		var hash string
+		err := rows.Scan(&hash)
+		out = append(out, hash)
+		return err
+	})
+	return out, err
+}
+
+// DropBlobs removes bytes that nothing refers to, also young ones.
+func (db *DB) DropBlobs(ctx context.Context, hashes []string) error {
+	var left []blobs.Leaving
+	err := db.Write(ctx, func(tx database.Tx) (err error) {
+		left, err = db.removeBlobs(tx, hashes)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("remove bytes: %w", err)
+	}
+	db.RemoveBlobsSoon(ctx, left)
+	return nil
+}
+
+// removeBlobs removes those that nothing refers to.
+func (db *DB) removeBlobs(tx database.Tx, hashes []string) (out []blobs.Leaving, err error) {
+	for _, hash := range hashes {
+		left, err := db.RemoveBlob(tx, hash, database.Micros(tx.Now()))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, left...)
+	}
+	return out, nil
+}
+
+// WorkIn reports whether threads other than one work in a folder or below it.
+func (db *DB) WorkIn(ctx context.Context, dir string, but chat.ThreadID) (bool, error) {
+	n, err := db.Count(ctx, `SELECT count(*) FROM threads WHERE id <> ? AND (dir = ? OR dir LIKE ? ESCAPE '\')`, string(but), dir, likely(dir)+"/%")
+	if err != nil {
+		return false, fmt.Errorf("who works in %s: %w", dir, err)
+	}
+	return n > 0, nil
+}
