@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +19,7 @@ import (
 const maxArguments = 8 << 20
 
 func (c *program) callCommand() *cobra.Command {
-	return c.serverFlags(&cobra.Command{
+	return c.serverFlags(c.jsonFlag(&cobra.Command{
 		Use: "call [NAME [JSON]]", Short: "Carry out an operation by the name of its tool, with arguments as JSON", Args: cobra.MaximumNArgs(2),
 		Long: `What agents call as tools, programs and people can call too: the same names and arguments, as JSON;
 - reads the arguments from standard input. Without a name the commands are listed.`,
@@ -29,7 +28,7 @@ func (c *program) callCommand() *cobra.Command {
   echo '{"title":"Add a dark mode","project_id":"my-web-app"}' | chorus call create_task -`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return listCalls(cmd.OutOrStdout())
+				return c.listCalls()
 			}
 			d, ok := operations.All().Tool(args[0])
 			if !ok {
@@ -63,7 +62,7 @@ func (c *program) callCommand() *cobra.Command {
 			show.SetIndent("", "  ")
 			return show.Encode(out)
 		},
-	})
+	}))
 }
 
 func callNames() (names []string) {
@@ -75,20 +74,46 @@ func callNames() (names []string) {
 	return names
 }
 
-func listCalls(w io.Writer) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+// callJSON is an operation as a script reads it.
+type callJSON struct {
+	Name      string         `json:"name"`
+	Help      string         `json:"help"`
+	Arguments []argumentJSON `json:"arguments"`
+}
+
+type argumentJSON struct {
+	Name     string `json:"name"`
+	Required bool   `json:"required"`
+	Help     string `json:"help,omitempty"`
+}
+
+// listCalls shows what can be called; what must be given has a star.
+func (c *program) listCalls() error {
+	var list []callJSON
 	for _, name := range callNames() {
 		d, _ := operations.All().Tool(name)
-		var args []string
+		one := callJSON{Name: name, Help: d.Help, Arguments: []argumentJSON{}}
 		for _, f := range d.Fields() {
 			if arg, _, ok := f.In(operation.AsTool); ok {
-				if f.Required {
-					arg += "*"
-				}
-				args = append(args, arg)
+				one.Arguments = append(one.Arguments, argumentJSON{arg, f.Required, f.Doc})
 			}
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\n", name, d.Help, strings.Join(args, ", "))
+		list = append(list, one)
 	}
-	return table.Flush()
+	if c.json {
+		return c.printJSON(list)
+	}
+	w := c.columns()
+	fmt.Fprintln(w, "NAME\tDOES\tARGUMENTS")
+	for _, one := range list {
+		var args []string
+		for _, arg := range one.Arguments {
+			if arg.Required {
+				arg.Name += "*"
+			}
+			args = append(args, arg.Name)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", one.Name, one.Help, strings.Join(args, ", "))
+	}
+	return w.Flush()
 }

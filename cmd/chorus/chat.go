@@ -11,6 +11,7 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/datadir"
+	"chorus/internal/provider"
 	"chorus/internal/runsetup"
 	"chorus/internal/transport/repl"
 	"chorus/internal/transport/repl/history"
@@ -128,6 +129,9 @@ func (c *program) chatOnce(ctx context.Context, a *app.App, o runsetup.SessionOp
 	}
 	s.GoOn()
 	chat.Head, chat.Remarks, chat.KeepTheme = s.Start, s.Remarks(), keepTheme(a)
+	if s.Info().Model == provider.Offline && s.Start == 0 {
+		chat.Hint = "No key is set, so a small offline guide answers, with real tools. Say: help"
+	}
 	code, err := repl.Chat(ctx, s, c.chatOptions(s.Info().Dir, chat))
 	if err != nil {
 		return err

@@ -82,9 +82,22 @@ func manual(root *cobra.Command) string {
 	return b.String()
 }
 
-// roff is a text within a line.
+// roff is a text within a line. Letters beyond ASCII are named by their numbers: not every roff reads UTF-8.
 func roff(text string) string {
-	return strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(strings.ReplaceAll(text, "\n", " "))
+	var b strings.Builder
+	for _, r := range strings.ReplaceAll(text, "\n", " ") {
+		switch {
+		case r == '\\':
+			b.WriteString(`\e`)
+		case r == '-':
+			b.WriteString(`\-`)
+		case r > '~':
+			fmt.Fprintf(&b, `\[u%04X]`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 // roffLines are lines as they stand; one that begins with a dot or a quote would be a request.

@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,7 +18,7 @@ import (
 func (c *program) costCommand() *cobra.Command {
 	commands := c.commands()
 	cli.Render(commands, operations.GetCosts, func(v cli.View, _ operations.CostQuery, costs operations.Costs) error {
-		return showCosts(v.Out, costsOf(costs))
+		return showCosts(v, costsOf(costs))
 	})
 	cli.JSON(commands, operations.GetCosts, func(_ cli.View, costs operations.Costs) any { return costsOf(costs) })
 	cli.Prepare(commands, operations.GetCosts, func(*cobra.Command) func(context.Context, cli.Connection, *operations.CostQuery, []string) error {
@@ -85,29 +83,41 @@ func checkGroup(by string) error {
 	return &usage.Error{Err: fmt.Errorf("costs cannot be grouped by %q; there are %s", by, strings.Join(f.Enum, ", "))}
 }
 
-func showCosts(w io.Writer, costs costsJSON) error {
+func showCosts(v cli.View, costs costsJSON) error {
 	when := "so far"
 	if !costs.Since.IsZero() {
 		when = "since " + costs.Since.UTC().Format("2006-01-02 15:04") + " UTC"
 	}
 	if len(costs.Rows) == 0 {
-		fmt.Fprintf(w, "nothing was spent %s\n", when)
-	} else if err := writeCostTable(w, costs, when); err != nil {
+		fmt.Fprintf(v.Out, "nothing was spent %s\n", when)
+	} else if err := writeCostTable(v, costs, when); err != nil {
 		return err
 	}
-	return writeBudgets(w, costs.Budgets)
+	return writeBudgets(v, costs.Budgets)
 }
 
-func writeCostTable(out io.Writer, costs costsJSON, when string) error {
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	fmt.Fprintf(w, "%s\tSPENT\tCALLS\tIN\tOUT\tCACHED\n", strings.ToUpper(costs.By))
+func writeCostTable(v cli.View, costs costsJSON, when string) error {
+	w := v.Columns()
+	share, of := shares(costs)
+	head := fmt.Sprintf("%s\tSPENT\tCALLS\tIN\tOUT\tCACHED", strings.ToUpper(costs.By))
+	if v.Width > 0 {
+		head += "\tSHARE OF " + of
+	}
+	fmt.Fprintln(w, head)
 	line := func(key string, m costJSON) {
-		fmt.Fprintf(w, "%s\t$%.4f\t%d\t%d\t%d\t%d\n", key, m.Spent, m.Calls, m.Usage.Input+m.Usage.CacheWrite, m.Usage.Output, m.Usage.CacheRead)
+		row := fmt.Sprintf("%s\t$%.4f\t%d\t%d\t%d\t%d", key, m.Spent, m.Calls, m.Usage.Input+m.Usage.CacheWrite, m.Usage.Output, m.Usage.CacheRead)
+		if v.Width > 0 { // scripts count columns, people see a picture
+			row += "\t" + bar(share(m), share(costs.Total), barWidth/2)
+		}
+		fmt.Fprintln(w, row)
 	}
 	for _, row := range costs.Rows {
 		key := row.Key
 		if key == "" {
 			key = "–"
+		}
+		if id := chat.ThreadID(key); v.Width > 0 && costs.By == "thread" && id.Thread() != "" {
+			key = id.Thread() // whatever takes a session takes its beginning
 		}
 		line(key, row)
 	}
@@ -115,20 +125,31 @@ func writeCostTable(out io.Writer, costs costsJSON, when string) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n%s", when)
+	fmt.Fprintf(v.Out, "\n%s", when)
 	if costs.Total.Reserved > 0 {
-		fmt.Fprintf(out, "; $%.4f more is reserved by calls that are not over", costs.Total.Reserved)
+		fmt.Fprintf(v.Out, "; $%.4f more is reserved by calls that are not over", costs.Total.Reserved)
 	}
-	fmt.Fprintln(out)
+	fmt.Fprintln(v.Out)
 	return nil
 }
 
-func writeBudgets(out io.Writer, budgets []budgetJSON) error {
+// shares says what a picture of costs compares: dollars or, where nothing was spent as by free models, tokens.
+func shares(costs costsJSON) (share func(costJSON) float64, of string) {
+	if costs.Total.Spent > 0 {
+		return func(m costJSON) float64 { return m.Spent }, "DOLLARS"
+	}
+	return func(m costJSON) float64 { return float64(m.Usage.Total()) }, "TOKENS"
+}
+
+func writeBudgets(v cli.View, budgets []budgetJSON) error {
 	if len(budgets) == 0 {
 		return nil
 	}
-	fmt.Fprintln(out)
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(v.Out)
+	w, signs := v.Columns(), barWidth
+	if v.Width > 0 && v.Width < 100 {
+		signs /= 2
+	}
 	fmt.Fprintln(w, "BUDGET\tWHOSE\tUSED\t\tLEFT")
 	for _, b := range budgets {
 		whose := b.Whose
@@ -139,19 +160,19 @@ func writeBudgets(out io.Writer, budgets []budgetJSON) error {
 			}
 		}
 		used := b.Spent + b.Reserved
-		fmt.Fprintf(w, "%s\t%s\t%s\t$%.4f of $%.2f\t$%.4f\n", b.Key, whose, bar(used, b.Most), used, b.Most, b.Left)
+		fmt.Fprintf(w, "%s\t%s\t%s\t$%.4f of $%.2f\t$%.4f\n", b.Key, whose, bar(used, b.Most, signs), used, b.Most, b.Left)
 	}
 	return w.Flush()
 }
 
-// barWidth is how many signs a full bar has.
+// barWidth is how many signs a full bar has where there is room.
 const barWidth = 20
 
 // bar shows a share. Something is never shown as nothing, and not quite all never as all.
-func bar(used, most float64) string {
-	n := barWidth
+func bar(used, most float64, signs int) string {
+	n := signs
 	if most > 0 && used < most {
-		n = min(int(used/most*barWidth), barWidth-1)
+		n = min(int(used/most*float64(signs)), signs-1)
 		if used > 0 {
 			n = max(n, 1)
 		}
@@ -159,5 +180,5 @@ func bar(used, most float64) string {
 	if used <= 0 {
 		n = 0
 	}
-	return "[" + strings.Repeat("#", n) + strings.Repeat("-", barWidth-n) + "]"
+	return "[" + strings.Repeat("#", n) + strings.Repeat("-", signs-n) + "]"
 }

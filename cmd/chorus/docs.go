@@ -14,6 +14,7 @@ import (
 	"chorus/docs"
 	"chorus/internal/docsite"
 	"chorus/internal/markdown"
+	"chorus/internal/text"
 	"chorus/internal/usage"
 )
 
@@ -102,7 +103,10 @@ func (c *program) searchPages(site *docsite.Site, words string) error {
 		return fmt.Errorf("nothing was found for %q; try fewer or other words", words)
 	}
 	for _, h := range hits[:min(len(hits), 12)] {
-		fmt.Fprintf(c.out(), "%-22s %s\n    %s\n", h.Page.Name(), h.Section.Title, h.Excerpt)
+		fmt.Fprintf(c.out(), "%-22s %s\n", h.Page.Name(), h.Section.Title)
+		for _, line := range text.WrapWords(h.Excerpt, c.width()-5, markdown.Width) {
+			fmt.Fprintf(c.out(), "    %s\n", line)
+		}
 	}
 	fmt.Fprintln(c.out(), "\n`chorus docs NAME` shows a page")
 	return nil

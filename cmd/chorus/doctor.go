@@ -50,7 +50,7 @@ Exit 1 if something is broken; warnings and notes are only shown.`,
 			if c.json {
 				return c.printJSON(report)
 			}
-			_, err := io.WriteString(c.styled(), report.Text(doctor.Style{Look: c.look()}))
+			_, err := io.WriteString(c.styled(), report.Text(doctor.Style{Look: c.look(), Width: c.width()}))
 			return err
 		},
 	})

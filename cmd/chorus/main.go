@@ -126,6 +126,7 @@ Without any key it talks to a built-in offline model, so that you can look aroun
 	}
 	root.PersistentFlags().StringVar(&c.home, "home", "", "home folder (default $CHORUS_HOME or ~/.chorus)")
 	c.themeFlag(root)
+	c.fitHelp(root)
 	root.AddCommand(c.approvalsCommand(), c.acpCommand())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usage.Error{Err: fmt.Errorf("%w\nsee `%s --help`", err, cmd.CommandPath())}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"chorus/internal/markdown"
 	"chorus/internal/operations"
 	"chorus/internal/transport/cli"
 )
@@ -17,16 +18,25 @@ func profileOverrides(commands *cli.Commands) {
 
 func showProfile(v cli.View, _ operations.ProfileRef, p operations.ProfileDetail) error {
 	fmt.Fprintln(v.Out, strings.TrimSuffix(p.Name+": "+p.About, ": "))
+	cut := false
 	for _, l := range []struct {
 		name  string
 		rules []operations.RuleWords
 	}{{"refused", p.Deny}, {"allowed", p.Allow}, {"asked", p.Ask}} {
 		for _, r := range l.rules {
-			fmt.Fprintf(v.Out, "  %s: %s\n    %s\n", l.name, r.Words, r.Rule)
+			rule := r.Rule
+			if v.Width > 0 {
+				rule = markdown.Truncate(rule, v.Width-5)
+			}
+			cut = cut || rule != r.Rule
+			fmt.Fprintf(v.Out, "  %s: %s\n    %s\n", l.name, r.Words, rule)
 		}
 	}
 	if len(p.Agents) > 0 {
 		fmt.Fprintf(v.Out, "agents: %s\n", strings.Join(p.Agents, ", "))
+	}
+	if cut {
+		fmt.Fprintln(v.Out, "--json has the expressions in full")
 	}
 	_, err := fmt.Fprintf(v.Out, "version %s\n", p.Version)
 	return err

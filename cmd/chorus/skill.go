@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -48,13 +47,11 @@ servers are here too: one that is described otherwise than before is off until y
 		}
 		cli.Prepare(commands, operations.GetSkill, ref)
 		cli.Render(commands, operations.GetSkill, func(v cli.View, _ operations.SkillRef, s operations.SkillDetail) error {
-			_, err := fmt.Fprint(v.Out, markdown.Visible(skillText(s)))
-			return err
+			return skillText(v, s)
 		})
 		cli.Prepare(commands, operations.DiffSkill, ref)
 		cli.Render(commands, operations.DiffSkill, func(v cli.View, _ operations.SkillRef, d operations.SkillDiff) error {
-			_, err := fmt.Fprint(v.Out, markdown.Visible(diffText(d)))
-			return err
+			return diffText(v, d)
 		})
 		cli.Prepare(commands, operations.DisableSkill, ref)
 		cli.Prepare(commands, operations.ApproveSkill, c.approveSkill)
@@ -108,7 +105,9 @@ func (c *program) approveSkill(cmd *cobra.Command) func(context.Context, cli.Con
 		if *yes {
 			return nil
 		}
-		fmt.Fprint(c.console.Err, markdown.Visible(diffText(d)))
+		if err := diffText(cli.View{Out: c.console.Err, Width: c.width()}, d); err != nil {
+			return err
+		}
 		if !c.console.CanAsk() {
 			return &usage.Error{Err: fmt.Errorf("there is no terminal to ask on; if you have looked at it (chorus skill diff %s), say so with --yes", d.Name)}
 		}
@@ -121,24 +120,18 @@ func (c *program) approveSkill(cmd *cobra.Command) func(context.Context, cli.Con
 	}
 }
 
-// skillText is a skill for people.
-func skillText(s operations.SkillDetail) string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
-	line := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(w, "%s\t%s\n", name, value)
-		}
-	}
-	skillHead(line, s.Skill)
-	line("license", s.License)
-	line("needs", s.Compatibility)
-	line("called with", s.ArgumentHint)
+// skillText shows a skill. What its author wrote steers no terminal.
+func skillText(v cli.View, s operations.SkillDetail) error {
+	var rows details
+	skillHead(&rows, s.Skill)
+	rows.add("license", s.License)
+	rows.add("needs", s.Compatibility)
+	rows.add("called with", s.ArgumentHint)
 	for _, name := range slices.Sorted(maps.Keys(s.Metadata)) {
-		line(name, s.Metadata[name])
+		rows.add(name, s.Metadata[name])
 	}
 	for _, remark := range s.Remarks {
-		line("remark", remark)
+		rows.add("remark", remark)
 	}
 	for _, f := range s.Files {
 		kind := ""
@@ -148,57 +141,66 @@ func skillText(s operations.SkillDetail) string {
 		case f.Exec:
 			kind = " (executable)"
 		}
-		line("file", f.Path+kind)
+		rows.add("file", f.Path+kind)
 	}
-	_ = w.Flush() // it writes to memory
-	if s.Body != "" {
-		b.WriteString("\n" + s.Body + "\n")
+	if err := v.Details(rows); err != nil || s.Body == "" {
+		return err
 	}
-	return b.String()
+	_, err := fmt.Fprint(v.Out, markdown.Visible("\n"+s.Body+"\n"))
+	return err
 }
 
-func skillHead(line func(name, value string), s operations.Skill) {
-	line("name", s.Name)
-	line("id", s.ID)
-	line("status", s.Status)
-	line("problem", s.Problem)
-	line("scope", s.Scope)
-	line("description", s.Description)
-	line("folder", s.Path)
+// details are names and what stands for each.
+type details [][2]string
+
+// add adds a line, unless there is nothing to say.
+func (d *details) add(name, value string) {
+	if value != "" {
+		*d = append(*d, [2]string{markdown.Visible(text.OneLine(name)), markdown.Visible(text.OneLine(value))})
+	}
+}
+
+func skillHead(rows *details, s operations.Skill) {
+	rows.add("name", s.Name)
+	rows.add("id", s.ID)
+	rows.add("status", s.Status)
+	rows.add("problem", s.Problem)
+	rows.add("scope", s.Scope)
+	rows.add("description", s.Description)
+	rows.add("folder", s.Path)
 	if len(s.AllowedTools) > 0 {
-		line("asks for", strings.Join(s.AllowedTools, ", ")+" (which gives it no rights)")
+		rows.add("asks for", strings.Join(s.AllowedTools, ", ")+" (which gives it no rights)")
 	}
 	if s.Hidden {
-		line("called", "by people only: /"+s.Name)
+		rows.add("called", "by people only: /"+s.Name)
 	}
 	if s.ApprovedBy != "" {
-		line("approved", s.ApprovedAt.Local().Format("2006-01-02 15:04")+" by "+cmp.Or(s.ApprovedName, s.ApprovedBy))
+		rows.add("approved", s.ApprovedAt.Local().Format("2006-01-02 15:04")+" by "+cmp.Or(s.ApprovedName, s.ApprovedBy))
 	}
 }
 
-// diffText is what somebody would approve.
-func diffText(d operations.SkillDiff) string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 4, 2, ' ', 0)
-	skillHead(func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(w, "%s\t%s\n", name, value)
-		}
-	}, d.Skill)
+// diffText shows what somebody would approve.
+func diffText(v cli.View, d operations.SkillDiff) error {
+	var rows details
+	skillHead(&rows, d.Skill)
 	for _, other := range d.InsteadOf {
-		fmt.Fprintf(w, "same name\t%s\n", other)
+		rows.add("same name", other)
 	}
-	_ = w.Flush() // it writes to memory
+	if err := v.Details(rows); err != nil {
+		return err
+	}
+	var b strings.Builder
 	if len(d.Changes) == 0 {
 		b.WriteString("\nnothing differs from what was approved\n")
-		return b.String()
+	} else {
+		fmt.Fprintf(&b, "\n%s:\n", text.Count(len(d.Changes), "difference"))
 	}
-	fmt.Fprintf(&b, "\n%s:\n", text.Count(len(d.Changes), "difference"))
 	for _, c := range d.Changes {
 		fmt.Fprintf(&b, "\n%s %s\n%s", c.Path, c.How, c.Diff)
 		if c.Diff != "" && !strings.HasSuffix(c.Diff, "\n") {
 			b.WriteString("\n")
 		}
 	}
-	return b.String()
+	_, err := fmt.Fprint(v.Out, markdown.Visible(b.String()))
+	return err
 }

@@ -12,8 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"chorus/internal/markdown"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/text"
 	"chorus/internal/transport/cli"
 	"chorus/internal/usage"
 )
@@ -138,7 +140,10 @@ func showHits(v cli.View, _ operations.SearchQuery, list operation.List[operatio
 	}
 	shown := strings.NewReplacer("\x01", "[", "\x02", "]")
 	for _, h := range list.Items {
-		fmt.Fprintf(v.Out, "%s  #%d  %s  %s\n    %s\n", h.Session, h.Seq, h.At.Local().Format("2006-01-02 15:04"), h.Who, clipLine(shown.Replace(h.Snippet), 200))
+		fmt.Fprintf(v.Out, "%s  #%d  %s  %s\n", h.Session, h.Seq, h.At.Local().Format("2006-01-02 15:04"), h.Who)
+		for _, line := range text.WrapWords(clipLine(shown.Replace(h.Snippet), 200), v.Width-5, markdown.Width) {
+			fmt.Fprintf(v.Out, "    %s\n", line)
+		}
 	}
 	return nil
 }

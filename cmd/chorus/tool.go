@@ -11,16 +11,28 @@ import (
 	"chorus/internal/transport/repl"
 )
 
+// toolJSON is a tool as a script reads it, resultJSON what one answered.
+type (
+	toolJSON struct {
+		Name        string `json:"name"`
+		Description string `json:"description"`
+	}
+	resultJSON struct {
+		Text   string `json:"text"`
+		Failed bool   `json:"failed"`
+	}
+)
+
 func (c *program) toolCommand() *cobra.Command {
 	var o runsetup.SessionOptions
-	cmd := &cobra.Command{
+	cmd := c.jsonFlag(&cobra.Command{
 		Use: "tool NAME [JSON]", Short: "Run one built-in tool as an agent would", Args: between(0, 2),
 		Long: `Runs one tool through the same gate and the same executor that agents use, and
 prints its result. Without a name it lists the tools. Exit code 1 if the tool
 failed, 4 if it was denied.`,
 		Example: `  chorus tool read '{"path":"go.mod","limit":3}'
   chorus tool bash '{"command":"go version"}' --yes`,
-	}
+	})
 	cmd.Flags().StringVarP(&o.Dir, "repo", "r", "", "directory to work in (default: here)")
 	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "answer every question with yes; denials still hold")
 	cmd.Flags().StringVar(&o.Profile, "permissions", "", "permission profile (default standard)")
@@ -31,11 +43,15 @@ failed, 4 if it was denied.`,
 				if err != nil {
 					return err
 				}
+				w, list := c.columns(), []toolJSON{}
 				for _, s := range specs {
-					line, _, _ := strings.Cut(s.Description, "\n")
-					fmt.Fprintf(c.out(), "%-14s %s\n", s.Name, line)
+					list = append(list, toolJSON{s.Name, s.Description})
+					fmt.Fprintf(w, "%s\t%s\n", s.Name, repl.FirstSentence(s.Description))
 				}
-				return nil
+				if c.json {
+					return c.printJSON(list)
+				}
+				return w.Flush()
 			}
 			raw := "{}"
 			if len(args) == 2 {
@@ -51,6 +67,10 @@ failed, 4 if it was denied.`,
 			if res.Denied != "" {
 				fmt.Fprintf(c.console.Err, "chorus: %s\n", res.Denied)
 				return exitError(repl.ExitDenied)
+			}
+			if c.json {
+				c.exit = map[bool]int{true: repl.ExitFailed}[res.Failed]
+				return c.printJSON(resultJSON{res.Text, res.Failed})
 			}
 			text := res.Text
 			if !strings.HasSuffix(text, "\n") {

@@ -167,7 +167,7 @@ func (c *program) workCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "work", Short: "All work at a glance: status, events, tokens, pause and resume", RunE: oneOf, Example: "  chorus work status\n  chorus work control pause"}
 	return c.group(cmd, func(commands *cli.Commands) {
 		cli.Render(commands, operations.GetWorkStatus, func(_ cli.View, _ operation.None, s operations.WorkStatus) error {
-			_, err := io.WriteString(c.styled(), taskview.Status(s, c.look()))
+			_, err := io.WriteString(c.styled(), taskview.Status(s, c.look(), c.width()))
 			return err
 		})
 	})

@@ -6,12 +6,14 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"chorus/internal/text"
 	"chorus/internal/theme"
 )
 
 // Style says how a report is written.
 type Style struct {
-	Look theme.Theme // marks are signs with a colour; without colours they are words
+	Look  theme.Theme // marks are signs with a colour; without colours they are words
+	Width int         // of the terminal, for long texts to go on below themselves; 0: they are one line
 }
 
 // look is a mark for people.
@@ -65,14 +67,22 @@ func (r Report) Text(s Style) string {
 		for _, f := range section.Findings {
 			name := tame(f.Name)
 			gap := strings.Repeat(" ", width-utf8.RuneCountInString(name))
-			fmt.Fprintf(&b, "  %s  %s%s  %s\n", s.mark(f.Mark), name, gap, tame(f.Detail))
+			fmt.Fprintf(&b, "  %s  %s%s  %s\n", s.mark(f.Mark), name, gap, s.hang(tame(f.Detail), indent+width+2))
 			if f.Fix != "" && f.Mark != OK {
-				fmt.Fprintf(&b, "%s%s %s\n", strings.Repeat(" ", indent), s.Look.Paint(theme.Faint, "→"), tame(f.Fix))
+				fmt.Fprintf(&b, "%s%s %s\n", strings.Repeat(" ", indent), s.Look.Paint(theme.Faint, "→"), s.hang(tame(f.Fix), indent+2))
 			}
 		}
 	}
 	b.WriteString("\n" + s.Look.Paint(theme.Strong, r.verdict()) + "\n")
 	return b.String()
+}
+
+// hang breaks a text that begins in a column so that it goes on in the same one.
+func (s Style) hang(words string, column int) string {
+	if s.Width <= 0 {
+		return words
+	}
+	return strings.Join(text.WrapWords(words, max(s.Width-1-column, 20), utf8.RuneCountInString), "\n"+strings.Repeat(" ", column))
 }
 
 // verdict is the report in a sentence.

@@ -65,8 +65,8 @@ func progressBar(done, all, width int) string {
 	return "[" + strings.Repeat("#", full) + strings.Repeat("-", width-full) + "]"
 }
 
-// Status draws all work at a glance: what is worked on, what waits for somebody, what is next.
-func Status(s operations.WorkStatus, look theme.Theme) string {
+// Status draws all work at a glance: what is worked on, what waits for somebody, what is next. width is the terminal's; 0: there is none, and titles are whole.
+func Status(s operations.WorkStatus, look theme.Theme, width int) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s, %s, %d of %s busy", text.Count(s.Projects, "project"), text.Count(s.Total, "task"), s.Running, text.Count(s.Workers, "worker"))
 	if s.Paused {
@@ -97,10 +97,16 @@ func Status(s operations.WorkStatus, look theme.Theme) string {
 		}
 		for _, t := range part.tasks {
 			sign, style := stateLook(t.Status)
-			fmt.Fprintf(&out, "  %-*s  %-*s  %s  %s\n", id, text.OneLine(t.ID), project, text.OneLine(t.ProjectID), look.Paint(style, fmt.Sprintf("%s %-*s", sign, state, t.Status)), text.OneLine(t.Title))
+			title := text.OneLine(t.Title)
+			if room := width - 1 - (id + project + state + 10); width > 0 {
+				title = markdown.Truncate(title, max(room, 12))
+			}
+			fmt.Fprintf(&out, "  %-*s  %-*s  %s  %s\n", id, text.OneLine(t.ID), project, text.OneLine(t.ProjectID), look.Paint(style, fmt.Sprintf("%s %-*s", sign, state, t.Status)), title)
 			for _, line := range []string{work.Reason(t.Why), work.Typed(t.Why)} {
 				if line != "" {
-					fmt.Fprintf(&out, "  %s\n", look.Paint(theme.Faint, text.Clip(text.OneLine(markdown.Clean(line)), 119)))
+					for _, part := range text.WrapWords(text.OneLine(markdown.Clean(line)), width-3, markdown.Width) {
+						fmt.Fprintf(&out, "  %s\n", look.Paint(theme.Faint, text.Clip(part, 119)))
+					}
 				}
 			}
 		}

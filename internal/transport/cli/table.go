@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -19,6 +20,7 @@ const (
 	shortID   = 12
 	leastID   = 6 // what is taken for the beginning of one
 	leastCell = 6 // how narrow a column may become
+	leastHead = 11
 	gap       = 2 // between columns
 )
 
@@ -49,12 +51,13 @@ func (c *Columns) Flush() error {
 	for line := range strings.SplitSeq(strings.TrimSuffix(c.text.String(), "\n"), "\n") {
 		rows = append(rows, strings.Split(line, "\t"))
 	}
-	shortenIDs(rows)
+	uncut := shortenIDs(rows)
 	widths := natural(rows)
 	if total(widths) > c.width-1 {
-		shortenTimes(rows)
+		shortenTimes(rows, uncut)
+		rows, uncut = withoutEmpty(rows, uncut)
 		widths = natural(rows)
-		fit(widths, c.width-1)
+		fit(widths, least(rows, uncut), c.width-1)
 	}
 	for _, row := range rows {
 		if _, err := fmt.Fprintln(c.w, strings.TrimRight(layOut(row, widths), " ")); err != nil {
@@ -103,46 +106,102 @@ func total(widths []int) int {
 	return sum
 }
 
-// fit makes columns narrower until they fit into room, the widest one first. The first one has the names of things and gives last, once
-// it takes half of the room.
-func fit(widths []int, room int) {
-	for total(widths) > room {
-		widest := -1
-		for i, w := range widths {
-			least := leastCell
-			if i == 0 {
-				least = room / 2
-			}
-			if w > least && (widest < 0 || w > widths[widest]) {
-				widest = i
-			}
+// least is how narrow each column may become at once, and how narrow at worst. First the heads stay whole; columns of ids and times always do, since half of
+// one is of no use to anybody.
+func least(rows [][]string, uncut []bool) (limits [2][]int) {
+	for i, head := range rows[0] {
+		whole := max(min(markdown.Width(head), leastHead), leastCell)
+		worst := leastCell
+		if uncut[i] {
+			whole, worst = idLength, idLength
 		}
-		if widest < 0 {
-			return // a very narrow terminal wraps
+		limits[0], limits[1] = append(limits[0], whole), append(limits[1], worst)
+	}
+	return limits
+}
+
+// fit makes columns narrower until they fit into room, the widest one first. The first one has the names of things: it gives once it takes half of the
+// room, then before the heads of others are cut, and more of it last.
+func fit(widths []int, limits [2][]int, room int) {
+	for _, step := range []struct{ first, others int }{{room / 2, 0}, {room / 3, 0}, {room / 3, 1}, {leastCell, 1}} {
+		for total(widths) > room {
+			widest := -1
+			for i, w := range widths {
+				least := leastCell
+				if i < len(limits[step.others]) {
+					least = limits[step.others][i]
+				}
+				if i == 0 {
+					least = max(least, step.first)
+				}
+				if w > least && (widest < 0 || w > widths[widest]) {
+					widest = i
+				}
+			}
+			if widest < 0 {
+				break // a very narrow terminal wraps
+			}
+			widths[widest]--
 		}
-		widths[widest]--
 	}
 }
 
-// shortenTimes leaves the year and the seconds out of times.
-func shortenTimes(rows [][]string) {
+// withoutEmpty leaves out the columns in which nothing stands below the head.
+func withoutEmpty(rows [][]string, uncut []bool) ([][]string, []bool) {
+	full := make([]bool, len(uncut))
+	for i, row := range rows {
+		for column, cell := range row {
+			full[column] = full[column] || i > 0 && len(row) > 1 && strings.Trim(cell, "-– ") != ""
+		}
+	}
+	full[0] = true
+	keep := func(row []string) (out []string) {
+		for column, cell := range row {
+			if full[column] {
+				out = append(out, cell)
+			}
+		}
+		return out
+	}
+	var kept []bool
+	for column, is := range uncut {
+		if full[column] {
+			kept = append(kept, is)
+		}
+	}
+	out := make([][]string, len(rows))
+	for i, row := range rows {
+		out[i] = row
+		if len(row) > 1 {
+			out[i] = keep(row)
+		}
+	}
+	return out, kept
+}
+
+// shortenTimes leaves the year and the seconds out of times, and says which columns have some: they are not cut either.
+func shortenTimes(rows [][]string, whole []bool) {
 	for _, row := range rows {
 		for i, cell := range row {
 			for _, layout := range []string{"2006-01-02 15:04", "2006-01-02 15:04:05"} {
 				if at, err := time.Parse(layout, cell); err == nil {
-					row[i] = at.Format("01-02 15:04")
+					row[i], whole[i] = at.Format("01-02 15:04"), true
 				}
+			}
+			if _, err := time.Parse("2006-01-02", cell); err == nil {
+				whole[i] = true
 			}
 		}
 	}
 }
 
-// shortenIDs cuts the ids in a column to beginnings that are different from each other.
-func shortenIDs(rows [][]string) {
+// shortenIDs cuts the ids in a column to beginnings that are different from each other, and says which columns have some.
+func shortenIDs(rows [][]string) (ids []bool) {
 	columns := 0
 	for _, row := range rows {
 		columns = max(columns, len(row))
 	}
+	ids = make([]bool, columns)
 	for column := range columns {
 		var at []int
 		for i, row := range rows {
@@ -150,6 +209,7 @@ func shortenIDs(rows [][]string) {
 				at = append(at, i)
 			}
 		}
+		ids[column] = len(at) > 0
 		n := shortID
 		for n < idLength && !unique(rows, at, column, n) {
 			n++
@@ -158,6 +218,7 @@ func shortenIDs(rows [][]string) {
 			rows[i][column] = rows[i][column][:n]
 		}
 	}
+	return ids
 }
 
 // unique reports whether different ids have different beginnings of n letters.
@@ -188,6 +249,34 @@ func idLetters(s string) bool {
 	return strings.Trim(s, "0123456789abcdefghjkmnpqrstvwxyz") == ""
 }
 
+// Details writes names and what stands for each, one a line; on a terminal long texts go on below themselves. Nothing is cut.
+func (v View) Details(rows [][2]string) error {
+	widest := 0
+	for _, row := range rows {
+		widest = max(widest, markdown.Width(row[0]))
+	}
+	room := 0
+	if v.Width > 0 {
+		room = max(v.Width-1-widest-gap, minValue)
+	}
+	var out strings.Builder
+	for _, row := range rows {
+		if v.Width > 0 && row[1] == "" {
+			continue // an empty value tells nobody anything
+		}
+		name := row[0]
+		for _, line := range text.WrapWords(row[1], room, markdown.Width) {
+			out.WriteString(strings.TrimRight(name+strings.Repeat(" ", widest-markdown.Width(name)+gap)+line, " ") + "\n")
+			name = ""
+		}
+	}
+	_, err := io.WriteString(v.Out, out.String())
+	return err
+}
+
+// minValue is how narrow a text may become beside its name.
+const minValue = 20
+
 // WriteTable writes a table in columns that fit the view; empty is said of a list without rows. One without a head tells of one thing,
 // and nothing of that is cut.
 func WriteTable(v View, t operation.Table, empty string) error {
@@ -195,10 +284,17 @@ func WriteTable(v View, t operation.Table, empty string) error {
 		if empty == "" {
 			return nil
 		}
-		_, err := fmt.Fprintln(v.Out, empty)
+		_, err := fmt.Fprintln(v.Out, strings.Join(text.WrapWords(empty, v.Width-1, markdown.Width), "\n"))
 		return err
 	}
 	columns := v.Columns()
+	if t.Head == nil && v.Width > 0 && pairs(t.Rows) {
+		var rows [][2]string
+		for _, row := range t.Rows {
+			rows = append(rows, [2]string{text.OneLine(row[0]), text.OneLine(row[1])})
+		}
+		return v.Details(rows)
+	}
 	if t.Head == nil {
 		columns.width = 0
 	} else {
@@ -212,4 +308,9 @@ func WriteTable(v View, t operation.Table, empty string) error {
 		fmt.Fprintln(columns, strings.Join(cells, "\t"))
 	}
 	return columns.Flush()
+}
+
+// pairs reports whether each row is a name and what stands for it.
+func pairs(rows [][]string) bool {
+	return !slices.ContainsFunc(rows, func(row []string) bool { return len(row) != 2 })
 }

@@ -65,6 +65,38 @@ func TestNamesOfThingsAreCutLast(t *testing.T) {
 	}
 }
 
+// TestColumnsGiveInOrder: what nobody filled in is left out, ids and times stay whole, and heads are cut after the names of things.
+func TestColumnsGiveInOrder(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	c := NewColumns(&out, 80)
+	fmt.Fprintln(c, "NAME\tSCOPES\tCREATED\tUSED\tSTATE\tAT ONCE\tID")
+	fmt.Fprintln(c, "a token with a rather long name that the build has\tread, chat, admin\t2026-11-18 05:30\t–\tactive\t2\t01m7p5qbkn0dtkdbfe0tn6qaeb")
+	if err := c.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), "USED") {
+		t.Errorf("an empty column:\n%s", out.String())
+	}
+	for _, want := range []string{"SCOPES", "STATE", "AT ONCE", "11-18 05:30 ", "01m7p5qbkn0d\n", "a token with a rather"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("lacks %q:\n%s", want, out.String())
+		}
+	}
+	for line := range strings.Lines(out.String()) {
+		if markdown.Width(strings.TrimSuffix(line, "\n")) > 79 {
+			t.Errorf("too wide: %s", line)
+		}
+	}
+	out.Reset()
+	if err := WriteTable(View{Out: &out, Width: 40}, operation.Table{Rows: [][]string{{"name", "x"}, {"empty", ""}, {"about", "words that go on below themselves where they end"}}}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if want := "name   x\nabout  words that go on below\n       themselves where they end\n"; out.String() != want {
+		t.Errorf("%q", out.String())
+	}
+}
+
 func TestBeginningsOfIDs(t *testing.T) {
 	t.Parallel()
 	for word, want := range map[string]bool{"01m7p5qbkn0d": true, "01M7P5QBKN0D": true, "01m7": false, "": false, "helper": false, "81m7p5qbkn0d": false,

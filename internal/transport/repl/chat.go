@@ -34,6 +34,8 @@ type ChatOptions struct {
 	Editor string
 	// KeepTheme keeps the theme that the person chose for the next time; nil: it holds until they leave.
 	KeepTheme func(ctx context.Context, name string) error
+	// Hint (may be "") is for somebody who is here for the first time.
+	Hint string
 	// Pick begins with the choice of another session.
 	Pick bool
 	// Commands are further slash commands that the session answers.

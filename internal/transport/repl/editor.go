@@ -245,7 +245,7 @@ func (e *editor) positions(width int) (rows []string, at []position) {
 	for _, r := range e.text {
 		shown := string(r)
 		if pasted, ok := e.paste(r); ok {
-			shown = fmt.Sprintf("[pasted %s]", text.Count(strings.Count(pasted, "\n")+1, "line"))
+			shown = fmt.Sprintf("[pasted %s]", text.Count(strings.Count(strings.TrimSuffix(pasted, "\n"), "\n")+1, "line"))
 			shown = markdown.Truncate(shown, width)
 		} else if r == '\t' {
 			shown = "    "[:min(4, width)]

@@ -69,7 +69,7 @@ func TestPastes(t *testing.T) {
 		t.Errorf("value has %d bytes, want %d", len(got), len(want))
 	}
 	rows, _, _ := e.layout(40)
-	if got, want := strings.Join(rows, "/"), "look: small/paste[pasted 100001 lines] end"; got != want {
+	if got, want := strings.Join(rows, "/"), "look: small/paste[pasted 100000 lines] end"; got != want {
 		t.Errorf("drawn %q, want %q", got, want)
 	}
 	for range 5 {
@@ -167,5 +167,22 @@ func TestNumbers(t *testing.T) {
 		" ", duration(0), " ", duration(1500e6), " ", duration(125e9))
 	if want := "12 12.3k 123k 2.5M $0.0012 $1.23 1ms 1.5s 2m05s"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// What was pasted is counted as a person counts it, and is not written out again when it is sent.
+func TestLongPastes(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a line\n", 5000)
+	var e editor
+	e.insertPaste(long)
+	if rows, _, _ := e.layout(60); len(rows) != 1 || rows[0] != "[pasted 5000 lines]" {
+		t.Errorf("%q", rows)
+	}
+	if got := shortened(long); strings.Count(got, "\n") != heardLines || !strings.Contains(got, "\n… 4980 more lines\n") {
+		t.Errorf("%q", got)
+	}
+	if got := shortened("two\nlines"); got != "two\nlines" {
+		t.Errorf("%q", got)
 	}
 }

@@ -24,6 +24,7 @@ type window struct {
 	look       theme.Theme
 	themes     themes // which one, and how another is chosen
 	all        []Command
+	hint       string
 	first      string // a prompt to send at the start
 	picksFirst bool   // another session is chosen before that
 	head       int64  // history ends here
@@ -115,7 +116,7 @@ func newWindow(ctx context.Context, s Session, o ChatOptions) *window {
 		all:       append(append(Commands(ctx, s), themeCommand), o.Commands...),
 		themes:    themes{name: o.Console.Theme, few: o.Console.FewColors, keep: o.KeepTheme},
 		presenter: newPresenter(s.Label), now: time.Now, input: newEditor(o.History), own: map[string]bool{},
-		everywhere: o.Everywhere, editor: o.Editor, picksFirst: o.Pick,
+		everywhere: o.Everywhere, editor: o.Editor, picksFirst: o.Pick, hint: o.Hint,
 	}
 	w.print = func(lines []string) tea.Cmd {
 		text := strings.Join(lines, "\n")
@@ -147,6 +148,9 @@ func (w *window) greeting(stops string) []string {
 	out = append(out, say("", "/help for commands, "+stops+" stops a run, Ctrl-D leaves", w.room())...)
 	for i := range out {
 		out[i] = w.look.Paint(theme.Faint, out[i])
+	}
+	if w.hint != "" {
+		out = append(out, say("", w.hint, w.room())...)
 	}
 	return out
 }
@@ -393,8 +397,25 @@ func (w *window) heard(n heard) {
 		mark = "❯ (to the running agent) "
 	}
 	w.put(blank, "")
-	w.say(theme.Strong, mark, n.text)
+	w.say(theme.Strong, mark, shortened(n.text))
 	w.put(blank, "")
+}
+
+// How much of what was said is shown again: whoever pasted thousands of lines knows them.
+const (
+	heardLines = 20
+	heardEnd   = 3
+)
+
+// shortened is the beginning and the end of a long text.
+func shortened(said string) string {
+	lines := strings.Split(strings.TrimRight(said, "\n"), "\n")
+	more := len(lines) - heardLines
+	if more <= 0 {
+		return said
+	}
+	begin, end := lines[:heardLines-heardEnd], lines[len(lines)-heardEnd:]
+	return strings.Join(begin, "\n") + "\n… " + text.Count(more, "more line") + "\n" + strings.Join(end, "\n")
 }
 
 func (w *window) end(e chat.RunEnded) {

@@ -381,7 +381,7 @@ func TestChatInput(t *testing.T) {
 	if rows := strings.Count(s.live(), "\n") + 1; rows > 12 {
 		t.Errorf("%d rows", rows)
 	}
-	s.wants("window", s.live(), "❯ one\n  two\n  three[pasted 5001 lines]")
+	s.wants("window", s.live(), "❯ one\n  two\n  three[pasted 5000 lines]")
 	s.typing("<enter>")
 	want := "one\ntwo\nthree" + strings.Repeat("pasted\n", 5000)
 	if len(told) != 1 || told[0] != want || !strings.Contains(s.f.logged(), fmt.Sprintf("%q", strings.TrimSpace(want))) {

@@ -3,6 +3,7 @@ package pages
 import (
 	"fmt"
 	"html"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,13 +19,22 @@ const (
 	chartLeft, chartBottom  = 56, 22
 )
 
-// dayChart draws the costs of each day as bars.
+// dayChart draws the costs of each day as bars; where nothing was spent, as by free models, what they read and wrote.
 func dayChart(c operations.Costs, width int, now time.Time) template.HTML {
-	spent := map[string]float64{}
+	spent, tokens := map[string]float64{}, map[string]float64{}
 	for _, row := range c.Rows {
 		spent[row.Key] = row.Dollars
+		tokens[row.Key] = float64(row.InputTokens + row.OutputTokens + row.CacheReadTokens + row.CacheWriteTokens)
+	}
+	if free(c) {
+		return barChart("Tokens by day", width, tokens, c.Since, now, func(n float64) string { return count(int(n)) })
 	}
 	return barChart("Spending by day", width, spent, c.Since, now, dollars)
+}
+
+// free reports whether models were used and nothing was spent.
+func free(c operations.Costs) bool {
+	return len(c.Rows) > 0 && !slices.ContainsFunc(c.Rows, func(row operations.Cost) bool { return row.Dollars > 0 })
 }
 
 // forecastDays is how many of the last days say what the rest of a month will cost.

@@ -49,6 +49,9 @@ func TestDayChart(t *testing.T) {
 	if got := dayChart(operations.Costs{Since: since}, chartWidth, noon); got != "" {
 		t.Errorf("nothing spent gives %s", got)
 	}
+	if got := string(dayChart(operations.Costs{Since: since, Rows: []operations.Cost{{Key: "2026-05-01", InputTokens: 300, OutputTokens: 20}}}, chartWidth, noon)); !strings.Contains(got, "Tokens by day") || !strings.Contains(got, "2026-05-01: 320") {
+		t.Errorf("free models give %s", got)
+	}
 	got := string(dayChart(operations.Costs{Since: since, Rows: []operations.Cost{{Key: "2026-05-01", Dollars: 2}, {Key: "2026-05-04", Dollars: 4}}}, chartWidth, noon))
 	if n := strings.Count(got, "<rect"); n != 2 {
 		t.Errorf("%d bars: %s", n, got)

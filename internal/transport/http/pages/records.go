@@ -184,7 +184,7 @@ func (p *Pages) costs(w http.ResponseWriter, r *http.Request, by operation.Calle
 		fresh, cached = fresh+row.InputTokens+row.CacheWriteTokens, cached+row.CacheReadTokens
 		sums.Rows[i].InputTokens += row.CacheWriteTokens // as `chorus cost` counts them
 	}
-	return p.render(w, http.StatusOK, "costs.html", map[string]any{"Layout": p.layout(r, by, "Costs"), "C": sums, "Query": q, "Most": most, "CachedShare": percent(cached, fresh+cached), "Month": month.Total, "Forecast": forecast(month, p.Now()), "Names": p.names(r.Context(), by),
+	return p.render(w, http.StatusOK, "costs.html", map[string]any{"Layout": p.layout(r, by, "Costs"), "C": sums, "Query": q, "Most": most, "CachedShare": percent(cached, fresh+cached), "Month": month.Total, "Forecast": forecast(month, p.Now()), "Names": p.names(r.Context(), by), "Free": free(days),
 		"Chart": dayChart(days, chartWidth, p.Now()), "SmallChart": dayChart(days, halfChart, p.Now()), "Bys": []string{"model", "agent", "person", "channel", "day"}, "Sinces": []string{"24h", "7d", "30d", "month"}})
 }
 

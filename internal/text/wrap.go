@@ -1,0 +1,24 @@
+package text
+
+import "strings"
+
+// WrapWords breaks a text into lines of at most width columns, as measure counts them, at blanks only: a word that is longer, such as an address,
+// stays whole, so that it can be copied. Without a width it is one line.
+func WrapWords(s string, width int, measure func(string) int) []string {
+	if width <= 0 {
+		return []string{s}
+	}
+	var out []string
+	line := ""
+	for word := range strings.FieldsSeq(s) {
+		switch {
+		case line == "":
+			line = word
+		case measure(line)+1+measure(word) <= width:
+			line += " " + word
+		default:
+			out, line = append(out, line), word
+		}
+	}
+	return append(out, line)
+}
