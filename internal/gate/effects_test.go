@@ -25,8 +25,8 @@ import (
 )
 
 // onlyByText are effects that only the judge of the text can forbid: the shell has them by itself, in the workspace, or they are
-// there because the remote is a folder that these commands can write.
-var onlyByText = []string{"cd sub 2>/dev/null; echo x > ../f3", "git -C ../remote.git fetch -q ../ws main:main", "git --git-dir=../remote.git fetch -q . main:main"}
+// there because the remote is a folder that these commands can write, or a program that runs does it by itself.
+var onlyByText = []string{"perl -e 'unlink \"canary\"'", "PYTHONPATH=pylib pip list", "cd sub 2>/dev/null; echo x > ../f3", "git -C ../remote.git fetch -q ../ws main:main", "git --git-dir=../remote.git fetch -q . main:main"}
 
 // TestEffectsBehindTheGate: the ways around the rules as if the text had not been judged at all, so that only the sandbox and
 // the judge of programs are left: by default where a denied program does it, by all rules otherwise. None has its effect.
@@ -41,8 +41,14 @@ func TestEffectsBehindTheGate(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	all := effects.Cases()
+	for i, c := range effects.More() {
+		if i%20 == 0 || os.Getenv("EFFECTS") == "all" { // there are too many to run each of them every time
+			all = append(all, c)
+		}
+	}
 	var cases []effects.Case
-	for _, c := range effects.Cases() {
+	for _, c := range all {
 		if c.Effect != "none" && !slices.Contains(onlyByText, c.Command) {
 			cases = append(cases, c)
 		}

@@ -5,6 +5,7 @@ package permit
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,7 +27,7 @@ func effectProfile(t testing.TB, rules string) *Profile {
 func TestEffects(t *testing.T) {
 	t.Parallel()
 	p := effects.New(t)
-	cases := effects.Cases()
+	cases := slices.Concat(effects.Cases(), effects.More())
 	for _, c := range cases {
 		j := effectProfile(t, c.Rules).Judge([]Request{{Tool: "bash", Command: c.Command}}, JudgeOptions{Workspace: filepath.Join(p.Dir, "ws")})
 		if c.Effect == "none" {
@@ -49,7 +50,7 @@ func TestEffects(t *testing.T) {
 			t.Logf("%s: %q is allowed, without effect", c.Rules, c.Command)
 		}
 	}
-	if len(cases) < 500 {
+	if len(cases) < 1000 {
 		t.Errorf("there are only %d cases", len(cases))
 	}
 }
@@ -59,12 +60,12 @@ func TestEffects(t *testing.T) {
 func TestEffectsAreReal(t *testing.T) {
 	t.Parallel()
 	p := effects.New(t)
-	every := 20
+	every := 40
 	if os.Getenv("EFFECTS") == "all" {
 		every = 1
 	}
 	ran, real := 0, 0
-	for i, c := range effects.Cases() {
+	for i, c := range slices.Concat(effects.Cases(), effects.More()) {
 		if c.Effect == "none" || i%every != 0 || strings.Contains(c.Command, "go test") {
 			continue
 		}

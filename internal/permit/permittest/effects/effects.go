@@ -70,8 +70,16 @@ type Case struct{ Rules, Effect, Command string }
 //go:embed effects.txt
 var lines string
 
-// Cases are all of them.
-func Cases() (out []Case) {
+//go:embed more.txt
+var moreLines string
+
+// Cases are those that every test tries.
+func Cases() []Case { return read(lines) }
+
+// More are further ones, for tests that only judge most of them: there are too many to run each.
+func More() []Case { return read(moreLines) }
+
+func read(lines string) (out []Case) {
 	unescape := strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "\r")
 	for line := range strings.Lines(lines) {
 		if f := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 3); len(f) == 3 {
