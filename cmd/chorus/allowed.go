@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"chorus/cmd/chorus/approvalview"
 	"chorus/internal/approval"
 	"chorus/internal/markdown"
 	"chorus/internal/operation"
@@ -103,7 +104,7 @@ func (c *program) showAlways(x approval.Approval, offer operations.RuleProposal)
 		}
 		return cli.PrintJSON(c.out(), offer)
 	}
-	writeAlways(c.out(), what(x), offer)
+	writeAlways(c.out(), approvalview.What(x), offer)
 	return nil
 }
 

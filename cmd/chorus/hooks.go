@@ -1,20 +1,11 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
-
 	"github.com/spf13/cobra"
 
-	"chorus/internal/operation"
+	"chorus/cmd/chorus/hookflags"
 	"chorus/internal/operations"
 	"chorus/internal/transport/cli"
-	"chorus/internal/usage"
 )
 
 func (c *program) hookCommand() *cobra.Command {
@@ -29,134 +20,7 @@ runs hooks.`,
   chorus hook runs broken-build`,
 	}
 	return c.group(cmd, func(commands *cli.Commands) {
-		cli.Prepare(commands, operations.CreateHook, prepareHook)
-		cli.Prepare(commands, operations.PreviewHook, prepareHook)
+		cli.Prepare(commands, operations.CreateHook, hookflags.Prepare)
+		cli.Prepare(commands, operations.PreviewHook, hookflags.Prepare)
 	})
-}
-
-// hookFlags are what people type instead of JSON.
-type hookFlags struct {
-	when, on, zone  string
-	webhook, skipOK bool
-	where, run, say []string
-	file            string
-}
-
-func prepareHook(cmd *cobra.Command) func(context.Context, cli.Connection, *operations.NewHook, []string) error {
-	var f hookFlags
-	flags := cmd.Flags()
-	flags.StringVar(&f.when, "when", "", "run at set times, such as 'every weekday at 9' (chorus schedule next shows how it is understood)")
-	flags.StringVar(&f.zone, "zone", "", "time zone of --when, such as Europe/Berlin")
-	flags.StringVar(&f.on, "on", "", "run when an event happens, such as completed, error or tool_result")
-	flags.BoolVar(&f.webhook, "webhook", false, "run when a webhook arrives")
-	flags.StringArrayVar(&f.where, "where", nil, "only where a field of the event is this, such as result.ok=false; * stands for any text")
-	flags.StringArrayVar(&f.run, "run", nil, "a command whose output is context: {{step_0}}, {{step_1}} …")
-	flags.BoolVar(&f.skipOK, "skip-ok", false, "ask no model where the first command of --run ends well")
-	flags.StringArrayVar(&f.say, "say", nil, "say the answer in this session")
-	flags.StringVar(&f.file, "file", "", "read trigger, context_steps, prompt_template, actions and llm_config from a JSON file")
-	return func(_ context.Context, _ cli.Connection, in *operations.NewHook, _ []string) (err error) {
-		if in.Workspace != "" {
-			if in.Workspace, err = filepath.Abs(in.Workspace); err != nil {
-				return err
-			}
-		}
-		return f.fill(in)
-	}
-}
-
-// fill makes of the flags what the operation takes.
-func (f hookFlags) fill(in *operations.NewHook) error {
-	if f.file != "" {
-		if err := readHookFile(f.file, in); err != nil {
-			return err
-		}
-	}
-	trigger := map[string]any{}
-	switch {
-	case f.when != "" && f.on == "" && !f.webhook:
-		trigger["type"], trigger["schedule"] = "periodic", f.when
-		if f.zone != "" {
-			trigger["zone"] = f.zone
-		}
-	case f.on != "" && f.when == "" && !f.webhook:
-		trigger["type"], trigger["event_type"] = "event", f.on
-	case f.webhook && f.when == "" && f.on == "":
-		trigger["type"] = "webhook"
-	case f.when != "" || f.on != "" || f.webhook:
-		return usage.Wrap(errors.New("--when, --on and --webhook exclude each other"))
-	}
-	if len(f.where) > 0 {
-		where := map[string]string{}
-		for _, w := range f.where {
-			name, value, ok := strings.Cut(w, "=")
-			if !ok {
-				return usage.Wrap(fmt.Errorf("--where %q: say FIELD=TEXT, such as result.ok=false", w))
-			}
-			where[name] = value
-		}
-		trigger["where"] = where
-	}
-	if trigger["type"] != nil {
-		in.Trigger = asHookJSON(trigger)
-	}
-	if in.Trigger.IsZero() {
-		return usage.Wrap(errors.New("say what starts it: --when 'every weekday at 9', --on completed or --webhook"))
-	}
-	if len(f.run) > 0 {
-		steps := make([]map[string]any, len(f.run))
-		for i, command := range f.run {
-			steps[i] = map[string]any{"type": "shell", "command": command}
-		}
-		if f.skipOK {
-			steps[0]["skip_llm_if_exit_zero"] = true
-		}
-		in.Steps = asHookJSON(steps)
-	}
-	if len(f.say) > 0 {
-		actions := make([]map[string]any, len(f.say))
-		for i, session := range f.say {
-			actions[i] = map[string]any{"type": "say", "session": session, "text": "{{response}}"}
-		}
-		in.Actions = asHookJSON(actions)
-	}
-	return nil
-}
-
-func asHookJSON(value any) operation.JSON {
-	data, _ := json.Marshal(value) // text only
-	return operation.JSON{Raw: data}
-}
-
-// readHookFile reads the definition of a hook; what was typed counts before it.
-func readHookFile(path string, in *operations.NewHook) error {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	var file struct {
-		Trigger  operation.JSON `json:"trigger"`
-		Steps    operation.JSON `json:"context_steps"`
-		Template string         `json:"prompt_template"`
-		Actions  operation.JSON `json:"actions"`
-		LLM      operation.JSON `json:"llm_config"`
-		Cooldown *int           `json:"cooldown_seconds"`
-	}
-	if err := json.Unmarshal(data, &file); err != nil {
-		return usage.Wrap(fmt.Errorf("%s is no JSON object with the fields of a hook: %w", path, err))
-	}
-	for _, f := range []struct {
-		into *operation.JSON
-		from operation.JSON
-	}{{&in.Trigger, file.Trigger}, {&in.Steps, file.Steps}, {&in.Actions, file.Actions}, {&in.LLM, file.LLM}} {
-		if f.into.IsZero() {
-			*f.into = f.from
-		}
-	}
-	if in.Prompt == "" {
-		in.Prompt = file.Template
-	}
-	if in.Cooldown == nil {
-		in.Cooldown = file.Cooldown
-	}
-	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"chorus/internal/outbox"
 	"chorus/internal/platform"
 	"chorus/internal/room"
+	"chorus/internal/room/people"
 )
 
 // Options are what a bot is made of.
@@ -79,7 +80,7 @@ type Bot struct {
 	caps      platform.Caps
 	can       abilities
 	outbox    *outbox.Engine
-	people    *people
+	people    *people.People
 	recent    *recent
 	queue     *queue
 	renames   chan struct{} // sends when a name may have changed
@@ -145,7 +146,7 @@ func New(o Options) (*Bot, error) {
 		return nil, err
 	}
 	b := &Bot{Options: o, transport: o.Platform.Name(), caps: o.Platform.Caps(), can: abilitiesOf(o.Platform),
-		people: newPeople(), recent: newRecent(o.Platform.Older), queue: newQueue(), files: newDownloads(o.Fetch),
+		people: people.New(), recent: newRecent(o.Platform.Older), queue: newQueue(), files: newDownloads(o.Fetch),
 		renames: make(chan struct{}, 1), greeted: make(chan struct{}), introduced: map[chat.ThreadID]bool{},
 		pins:       pinCache{map[string]time.Time{}, map[string][]string{}},
 		publishers: map[chat.ThreadID]*publisher{}, active: map[string]time.Time{}, opening: map[string]bool{}}

@@ -134,9 +134,9 @@ func (b *Bot) message(ctx context.Context, m room.Message, w *waking) (bool, err
 		b.recent.spoke(in.ID, remarkOf(m))
 		return false, b.echo(ctx, m)
 	}
-	b.people.spoke(in.Guild, m.Author)
+	b.people.Spoke(in.Guild, m.Author)
 	for _, who := range m.Named {
-		b.people.mentioned(in.Guild, who)
+		b.people.Mentioned(in.Guild, who)
 	}
 	if answered, err := b.replied(ctx, m); answered || err != nil {
 		return answered, err

@@ -15,6 +15,7 @@ import (
 	"chorus/internal/room/mention"
 	"chorus/internal/room/render"
 	"chorus/internal/room/split"
+	"chorus/internal/room/threadname"
 )
 
 // places is where the messages of a conversation are: each prompt where it was said,
@@ -264,7 +265,7 @@ func (t *publisher) open(ctx context.Context, ev *chat.Event) error {
 	if _, known := b.Platform.Known(e.Post); known || b.can.threads == nil {
 		return nil
 	}
-	name := threadName(b.Backend.Redact(e.Blocks.Text()))
+	name := threadname.Of(b.Backend.Redact(e.Blocks.Text()))
 	_, err := patiently(ctx, b, b.Patience, "open thread", func(ctx context.Context) (room.Channel, error) {
 		return b.can.threads.OpenOn(ctx, e.Channel, e.Post, name)
 	})

@@ -29,7 +29,7 @@ func (r reaction) id() string { return r.message + "/" + r.by.ID + "/" + r.emoji
 // reacted writes a reaction down, and carries out what it asks for.
 func (b *Bot) reacted(ctx context.Context, e platform.Reacted) error {
 	if !e.Added {
-		e.By.Name = cmp.Or(e.By.Name, b.people.name(e.In.Guild, e.By.ID))
+		e.By.Name = cmp.Or(e.By.Name, b.people.Name(e.In.Guild, e.By.ID))
 	}
 	err := b.recordReaction(ctx, reaction{e.Message, e.Emoji, e.By, e.Added})
 	if !e.Added {
@@ -49,7 +49,7 @@ func (b *Bot) reactionsCleared(ctx context.Context, e platform.Cleared) error {
 		if !ok || e.Emoji != "" && emoji != e.Emoji {
 			continue
 		}
-		by := room.Author{ID: who, Name: b.people.name(e.In.Guild, who)}
+		by := room.Author{ID: who, Name: b.people.Name(e.In.Guild, who)}
 		if err := b.recordReaction(ctx, reaction{e.Message, emoji, by, false}); err != nil {
 			return err
 		}

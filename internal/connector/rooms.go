@@ -32,7 +32,13 @@ func (b *Bot) unmarked() string { return b.transport + "/order" }
 func (b *Bot) listeners(ctx context.Context, in room.Channel) ([]Listener, error) {
 	b.pinned(ctx, in) // they may configure the channel
 	list, err := b.Backend.Listeners(ctx, b.Name, b.Self(), in)
-	b.people.listen(list)
+	ours := map[string]room.Agent{}
+	for _, l := range list {
+		if l.User != "" {
+			ours[l.User] = l.Agent
+		}
+	}
+	b.people.Ours(ours)
 	roles, ok := b.Platform.(platform.BotRoles)
 	for i := range list {
 		if ok {

@@ -263,7 +263,7 @@ func TestRender(t *testing.T) {
 	for _, f := range memory.Of("slack:C1:1@a") {
 		all = append(all, h.read(f.Path))
 	}
-	if got := memory.RenderAll(all); got != memory.Empty {
+	if got := renderAll(all); got != "" {
 		t.Errorf("nothing is shown as %q", got)
 	}
 	h.write("MEMORY.md", " \n\n")
@@ -272,7 +272,7 @@ func TestRender(t *testing.T) {
 	for _, f := range memory.Of("slack:C1:1@a") {
 		all = append(all, h.read(f.Path))
 	}
-	if got := memory.RenderAll(all); got != "### Channel Memory (@memory/channel/MEMORY.md)\n- here" {
+	if got := renderAll(all); got != "### Channel Memory (@memory/channel/MEMORY.md)\n- here" {
 		t.Errorf("a blank file and one with something are shown as %q", got)
 	}
 	h.write("MEMORY.md", strings.Repeat("- a line\n", memory.Full/9+10))
@@ -376,4 +376,15 @@ func TestTextThatComesBack(t *testing.T) {
 	if got := h.history(name); got != "4 write bob; 3 by hand ; 2 write bob; 1 by hand " {
 		t.Errorf("history: %s", got)
 	}
+}
+
+// renderAll is all of a thread's memory, for people.
+func renderAll(all []memory.Content) string {
+	var parts []string
+	for _, c := range all {
+		if text := c.Render(); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, "\n\n")
 }

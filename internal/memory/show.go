@@ -8,15 +8,15 @@ import (
 	"chorus/internal/untrusted"
 )
 
+// Empty is what is shown where there is no memory at all.
+const Empty = "(no memory yet)"
+
 // Shown is how much of a file a model is shown: four thousand tokens, in every conversation of its scope. From Full on
 // it is told that the file fills up.
 const (
 	Shown = 16 << 10
 	Full  = Shown * 3 / 4
 )
-
-// Empty is what is shown where there is no memory at all.
-const Empty = "(no memory yet)"
 
 // Render is a file as a model is shown it: what agents wrote stands in frames, as the words of those on whose behalf
 // they wrote it. "": there is nothing to show.
@@ -89,20 +89,6 @@ func (p Part) voice() string {
 		return "somebody unknown"
 	}
 	return p.Who
-}
-
-// RenderAll is all of a thread's memory, for people.
-func RenderAll(all []Content) string {
-	var parts []string
-	for _, c := range all {
-		if text := c.Render(); text != "" {
-			parts = append(parts, text)
-		}
-	}
-	if len(parts) == 0 {
-		return Empty
-	}
-	return strings.Join(parts, "\n\n")
 }
 
 // Append adds something to remember to a text, as a line of a list.

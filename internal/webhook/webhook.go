@@ -119,19 +119,3 @@ func digest(key []byte, parts ...[]byte) []byte {
 }
 
 func clipped(text string) string { return text[:min(len(text), maxID)] }
-
-// SignGitHub and SignStandard make the headers that Verify accepts, for tests and for those who send.
-
-// SignGitHub signs a body as GitHub does.
-func SignGitHub(secret string, body []byte) string {
-	return "sha256=" + hex.EncodeToString(digest([]byte(secret), body))
-}
-
-// SignStandard signs a request as Standard Webhooks says.
-func SignStandard(secret, id string, at time.Time, body []byte) (string, error) {
-	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
-	if err != nil {
-		return "", fmt.Errorf("the secret is not one of Standard Webhooks: %w", err)
-	}
-	return "v1," + base64.StdEncoding.EncodeToString(digest(key, []byte(id+"."+strconv.FormatInt(at.Unix(), 10)+"."), body)), nil
-}

@@ -140,14 +140,8 @@ func Labels() []Label {
 	return append(out, deleted())
 }
 
-// ToneOf is how a state looks.
-func ToneOf(s work.State) Tone { return looks[s].tone }
-
 // Words say where a task in a state is, behind its name.
 func Words(s work.State) string { return looks[s].words }
-
-// Sign is the emoji of a state.
-func Sign(s work.State) string { return looks[s].sign }
 
 // Facts are what a card is made of.
 type Facts struct {

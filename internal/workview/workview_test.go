@@ -33,7 +33,7 @@ func TestActionsAreLegal(t *testing.T) {
 				t.Errorf("%s in %s", a, state)
 			}
 		}
-		if workview.Sign(state) == "" || workview.ToneOf(state) == "" {
+		if !workview.HasLook(state) {
 			t.Errorf("%s has no look", state)
 		}
 	}

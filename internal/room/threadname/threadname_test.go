@@ -1,4 +1,4 @@
-package connector
+package threadname
 
 import (
 	"strings"
@@ -24,12 +24,12 @@ func TestThreadsAreCalledByWhatTheyAreAbout(t *testing.T) {
 		"Hm. " + strings.Repeat("something that goes on without an end and ", 5):          "Hm. something that goes on without an end and something that goes on without…",
 		"# A heading": "A heading",
 	} {
-		if got := threadName(words); got != want {
+		if got := Of(words); got != want {
 			t.Errorf("%q is called %q, not %q", words, got, want)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		if got := threadName(rapid.String().Draw(t, "words")); got == "" || split.Length(got) > maxThreadName {
+		if got := Of(rapid.String().Draw(t, "words")); got == "" || split.Length(got) > maxLength {
 			t.Fatalf("%q", got)
 		}
 	})

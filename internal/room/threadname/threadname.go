@@ -1,4 +1,5 @@
-package connector
+// Package threadname says what a platform's thread is called that is opened on somebody's words.
+package threadname
 
 import (
 	"cmp"
@@ -10,27 +11,27 @@ import (
 
 // The sizes of a thread's name: lists of threads show about so much of it.
 const (
-	maxThreadName = 80
-	minSentence   = 12 // what is shorter says too little by itself
+	maxLength   = 80
+	minSentence = 12 // what is shorter says too little by itself
 )
 
-// threadName is what a platform's thread is called that is opened on somebody's words: what they are about. Whom they are said
+// Of is what a platform's thread is called that is opened on somebody's words: what they are about. Whom they are said
 // to, marks and attached files are left out; of a long text the first sentence counts, else as many whole words as there is room for.
-func threadName(words string) string {
+func Of(words string) string {
 	words, _, _ = strings.Cut(words, "<attachment filename=")
 	fields := strings.FieldsFunc(strings.Map(plainRune, words), unicode.IsSpace)
 	for len(fields) > 1 && strings.HasPrefix(fields[0], "@") {
 		fields = fields[1:]
 	}
 	name := strings.TrimLeft(strings.Join(fields, " "), "#>-,:; ")
-	if split.Length(name) <= maxThreadName {
+	if split.Length(name) <= maxLength {
 		return cmp.Or(name, "conversation")
 	}
 	if end := sentence(name); end > 0 {
 		return name[:end]
 	}
-	cut := strings.TrimSuffix(split.Clip(name, maxThreadName), "…")
-	if at := strings.LastIndexByte(cut, ' '); at > maxThreadName/2 {
+	cut := strings.TrimSuffix(split.Clip(name, maxLength), "…")
+	if at := strings.LastIndexByte(cut, ' '); at > maxLength/2 {
 		cut = cut[:at]
 	}
 	return strings.TrimRight(cut, " ,;:-") + "…"
@@ -38,7 +39,7 @@ func threadName(words string) string {
 
 // sentence is where the first sentence ends, if it is neither too short nor too long for a name; 0: it is.
 func sentence(text string) int {
-	for i := 0; i+1 < len(text) && i < maxThreadName; i++ {
+	for i := 0; i+1 < len(text) && i < maxLength; i++ {
 		if strings.IndexByte(".?!", text[i]) >= 0 && text[i+1] == ' ' && i >= minSentence {
 			if text[i] == '.' {
 				return i
