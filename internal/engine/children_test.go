@@ -174,10 +174,11 @@ func TestAbortStopsTheAgentsBelow(t *testing.T) {
 			}
 			if crash {
 				r.restart()
-				r.engine.Wake(call.Thread) // and that one wakes the one below it, unless it had ended before
-				r.engine.Wake(below[0].Thread)
 			}
 			for _, id := range []chat.ThreadID{call.Thread, below[0].Thread} {
+				if crash {
+					r.engine.Wake(id) // the second when the first has ended, which is what tells it to
+				}
 				polltest.Until(t, "child ends", func() bool {
 					ends := bodies[chat.RunEnded](r.events(id))
 					return len(ends) == 1 && ends[0].Reason == chat.EndAborted
