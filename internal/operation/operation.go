@@ -96,6 +96,8 @@ type CLI struct {
 	// Example is for this command only; "": the operation's.
 	Example string
 	Alias   string // another last word that means the same
+	// Ask is what is said of something that destroys when --yes is missing; "": that it cannot be undone.
+	Ask string
 }
 
 // Slash is a command of a chat platform.

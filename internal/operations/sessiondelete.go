@@ -40,8 +40,9 @@ var (
 			"Prices, the audit log and the numbers and times of its events stay. Links to it show nothing any more.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "DELETE /api/sessions/{id}", ID: "deleteSession", Tag: "sessions"}},
-		CLI:    []operation.CLI{{Words: "thread delete", Args: "ID", Example: "  chorus thread delete 01k3 --yes\n  chorus thread delete 01k3 --now --yes\n  chorus thread list --listing deleted"}},
-		Done:   "{id} is deleted; until {until} chorus thread restore {id} brings it back"}, SessionDeleting.DeleteSession)
+		CLI: []operation.CLI{{Words: "thread delete", Args: "ID", Example: "  chorus thread delete 01k3 --yes\n  chorus thread delete 01k3 --now --yes\n  chorus thread list --listing deleted",
+			Ask: "it can be brought back with chorus thread restore until it is erased, which `--now` does at once"}},
+		Done: "{id} is deleted; until {until} chorus thread restore {id} brings it back"}, SessionDeleting.DeleteSession)
 
 	RestoreSession = operation.New(operation.Info{Name: "session.restore", Help: "Bring a deleted session back", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound},
