@@ -9,8 +9,11 @@ import (
 	"strconv"
 	"strings"
 
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
+
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/transport/http/taskgraph"
 	"chorus/internal/work"
 )
 
@@ -158,9 +161,9 @@ func (p *Pages) projectGraph(w http.ResponseWriter, r *http.Request, by operatio
 		q.Set("limit", strconv.Itoa(min(len(g.Tasks)+g.Hidden, 1000)))
 		all = "?" + q.Encode()
 	}
-	wide := fitGraph(g.Tasks, g.Needs, g.Done)
+	wide := taskgraph.Fit(g.Tasks, g.Needs, g.Done)
 	return p.render(w, http.StatusOK, "graph.html", map[string]any{"Layout": p.layout(r, by, "Graph"), "G": g, "Needs": needs, "Query": in, "All": all,
-		"Graph": drawGraph(wide, in.Around, ""), "SmallGraph": drawGraph(layoutGraph(g.Tasks, g.Needs, g.Done, narrow), in.Around, "-small"), "Down": wide.Down, "States": work.States()})
+		"Graph": template.HTML(wide.Draw(in.Around, "")), "SmallGraph": template.HTML(taskgraph.Narrow(g.Tasks, g.Needs, g.Done).Draw(in.Around, "-small")), "Down": wide.Down, "States": work.States()})
 }
 
 // changeProject pauses a project, lets it go on, changes its settings or adds a repository.

@@ -1,4 +1,4 @@
-package pages
+package taskgraph
 
 import (
 	"fmt"
@@ -7,23 +7,24 @@ import (
 	"strings"
 	"unicode"
 
-	template "github.com/DataDog/datadog-agent/pkg/template/html"
+	"chorus/internal/markdown"
+	"chorus/internal/text"
 )
 
 const (
-	// graphScreen is how wide a graph is on a usual screen, and smallest how far it is made smaller to fit there.
-	graphScreen, smallest = 950, 0.85
+	// screen is how wide a graph is on a usual screen, and smallest how far it is made smaller to fit there.
+	screen, smallest = 950, 0.85
 	// titleWidth is how much of a title fits in a line of a node, in letters of middle width.
 	titleWidth = 20
 )
 
-// drawGraph draws a layout. Every task is a link with its state as a word and as a colour; the one that the graph is around is marked. name tells two pictures
+// Draw draws a layout as SVG. Every task is a link with its state as a word and as a colour; the one that the graph is around is marked. name tells two pictures
 // of the same tasks on a page from each other; with "" the tasks can be linked to.
-func drawGraph(l graphLayout, around, name string) template.HTML {
+func (l Layout) Draw(around, name string) string {
 	if len(l.Nodes) == 0 {
 		return ""
 	}
-	size := min(1, max(smallest, graphScreen/l.Width))
+	size := min(1, max(smallest, screen/l.Width))
 	var out strings.Builder
 	fmt.Fprintf(&out, `<svg class="graph" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="group" aria-label="Tasks and what they need">`, l.Width, l.Height, l.Width*size, l.Height*size)
 	out.WriteString(`<defs><marker id="tip` + name + `" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0.5 L7.5 4 L0 7.5 z"/></marker></defs>`)
@@ -47,26 +48,26 @@ func drawGraph(l graphLayout, around, name string) template.HTML {
 		drawNode(&out, n, around, name == "")
 	}
 	out.WriteString("</svg>")
-	return template.HTML(out.String())
+	return out.String()
 }
 
 // out and in are where edges leave a task, and where they arrive.
-func (l graphLayout) out(n graphNode) graphPoint {
+func (l Layout) out(n node) point {
 	if l.Down {
-		return graphPoint{n.X + nodeWidth/2, n.Y + nodeHeight}
+		return point{n.X + nodeWidth/2, n.Y + nodeHeight}
 	}
-	return graphPoint{n.X + nodeWidth, n.Y + nodeHeight/2}
+	return point{n.X + nodeWidth, n.Y + nodeHeight/2}
 }
 
-func (l graphLayout) in(n graphNode) graphPoint {
+func (l Layout) in(n node) point {
 	if l.Down {
-		return graphPoint{n.X + nodeWidth/2, n.Y - 2}
+		return point{n.X + nodeWidth/2, n.Y - 2}
 	}
-	return graphPoint{n.X - 2, n.Y + nodeHeight/2}
+	return point{n.X - 2, n.Y + nodeHeight/2}
 }
 
 // bend continues a path in a curve that leaves and arrives straight.
-func (l graphLayout) bend(out *strings.Builder, from, to graphPoint) {
+func (l Layout) bend(out *strings.Builder, from, to point) {
 	first, second := from, to
 	if l.Down {
 		half := max((to.Y-from.Y)/2, 20)
@@ -78,7 +79,7 @@ func (l graphLayout) bend(out *strings.Builder, from, to graphPoint) {
 	fmt.Fprintf(out, " C%.1f %.1f %.1f %.1f %.1f %.1f", first.X, first.Y, second.X, second.Y, to.X, to.Y)
 }
 
-func drawNode(out *strings.Builder, n graphNode, around string, named bool) {
+func drawNode(out *strings.Builder, n node, around string, named bool) {
 	id := ""
 	if named {
 		id = ` id="` + html.EscapeString(n.ID) + `"`
@@ -88,7 +89,7 @@ func drawNode(out *strings.Builder, n graphNode, around string, named bool) {
 		class += " around"
 	}
 	fmt.Fprintf(out, `<a href="/work/%s"%s class="node %s"><title>%s (%s)</title><rect x="%.1f" y="%.1f" width="%d" height="%d" rx="9"/>`,
-		url.PathEscape(n.ID), id, html.EscapeString(class), html.EscapeString(short(n.Title, 200)), html.EscapeString(n.Status), n.X, n.Y, nodeWidth, nodeHeight)
+		url.PathEscape(n.ID), id, html.EscapeString(class), html.EscapeString(text.Clip(markdown.Clean(n.Title), 200)), html.EscapeString(n.Status), n.X, n.Y, nodeWidth, nodeHeight)
 	fmt.Fprintf(out, `<svg x="%.1f" y="%.1f" width="%d" height="%d">`, n.X+10, n.Y, nodeWidth-14, nodeHeight)
 	lines := titleLines(n.Title)
 	for i, line := range lines {

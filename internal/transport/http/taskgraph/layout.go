@@ -1,4 +1,5 @@
-package pages
+// Package taskgraph places tasks and what they need in layers, and draws them.
+package taskgraph
 
 import (
 	"cmp"
@@ -12,12 +13,12 @@ const (
 	nodeWidth, nodeHeight = 184, 62
 	nodeGap, layerGap     = 14, 56
 	laneHeight, laneGap   = 4, 8 // of an edge that passes a layer
-	graphMargin           = 12
+	margin                = 12
 	sweeps                = 8 // how often the order within layers is improved; more changes little
 )
 
-// graphShape is how a graph is laid out.
-type graphShape struct {
+// shape is how a graph is laid out.
+type shape struct {
 	down bool // layers below each other, else beside each other
 	most int  // tasks of a layer; what is more has a layer of its own. 0: any number
 	lone int  // tasks in a row of those that are alone
@@ -25,13 +26,13 @@ type graphShape struct {
 
 // toTheRight is how people read what follows from what, inRows fits many layers, and narrow fits a phone.
 var (
-	toTheRight = graphShape{lone: 5}
-	inRows     = graphShape{down: true, most: 5, lone: 5}
-	narrow     = graphShape{down: true, most: 1, lone: 1}
+	toTheRight = shape{lone: 5}
+	inRows     = shape{down: true, most: 5, lone: 5}
+	narrow     = shape{down: true, most: 1, lone: 1}
 )
 
-// graphNode is a task at its place.
-type graphNode struct {
+// node is a task at its place.
+type node struct {
 	operations.TaskBrief
 	Done  int // completed tasks that it needs and that are not shown
 	Layer int
@@ -39,20 +40,20 @@ type graphNode struct {
 	lone  bool    // it needs nothing and nothing needs it
 }
 
-// graphEdge leads from a task to one that needs it. In each layer between the two it has a lane of its own, so that it passes no task.
-type graphEdge struct {
+// edge leads from a task to one that needs it. In each layer between the two it has a lane of its own, so that it passes no task.
+type edge struct {
 	From, To int
-	Lanes    []graphPoint
+	Lanes    []point
 }
 
-// graphPoint is where a lane begins; it is as long as a node is there.
-type graphPoint struct{ X, Y float64 }
+// point is where a lane begins; it is as long as a node is there.
+type point struct{ X, Y float64 }
 
-// graphLayout is a graph in layers: every edge goes to a layer further right or below, and nothing touches.
-type graphLayout struct {
+// Layout is a graph in layers: every edge goes to a layer further right or below, and nothing touches.
+type Layout struct {
 	Down          bool
-	Nodes         []graphNode
-	Edges         []graphEdge
+	Nodes         []node
+	Edges         []edge
 	Width, Height float64
 }
 
@@ -60,27 +61,32 @@ type graphLayout struct {
 type cells struct {
 	before, after [][]int
 	layers        [][]int
-	lane          map[int]graphPlace
+	lane          map[int]lanePlace
 }
 
-// graphPlace is a lane of an edge.
-type graphPlace struct{ edge, lane int }
+// lanePlace is a lane of an edge.
+type lanePlace struct{ edge, lane int }
 
-// fitGraph places tasks so that they fit a screen: from left to right where there are few layers, else downwards.
-func fitGraph(tasks []operations.TaskBrief, needs []operations.TaskWaits, done map[string]int) graphLayout {
-	l := layoutGraph(tasks, needs, done, toTheRight)
-	if l.Width*smallest > graphScreen {
-		if down := layoutGraph(tasks, needs, done, inRows); down.Width < l.Width {
+// Fit places tasks so that they fit a screen: from left to right where there are few layers, else downwards.
+func Fit(tasks []operations.TaskBrief, needs []operations.TaskWaits, done map[string]int) Layout {
+	l := lay(tasks, needs, done, toTheRight)
+	if l.Width*smallest > screen {
+		if down := lay(tasks, needs, done, inRows); down.Width < l.Width {
 			return down
 		}
 	}
 	return l
 }
 
-// layoutGraph places tasks: what a task needs is left of it or above it, and tasks that are alone stand below. The same tasks give the same picture.
+// Narrow places tasks below each other, for a phone.
+func Narrow(tasks []operations.TaskBrief, needs []operations.TaskWaits, done map[string]int) Layout {
+	return lay(tasks, needs, done, narrow)
+}
+
+// lay places tasks: what a task needs is left of it or above it, and tasks that are alone stand below. The same tasks give the same picture.
 // Edges to tasks that are not there are left out, and so would be an edge that closes a circle; the store refuses those.
-func layoutGraph(tasks []operations.TaskBrief, needs []operations.TaskWaits, done map[string]int, shape graphShape) graphLayout {
-	l := graphLayout{Down: shape.down, Nodes: make([]graphNode, len(tasks))}
+func lay(tasks []operations.TaskBrief, needs []operations.TaskWaits, done map[string]int, how shape) Layout {
+	l := Layout{Down: how.down, Nodes: make([]node, len(tasks))}
 	at := map[string]int{}
 	for i, t := range tasks {
 		l.Nodes[i].TaskBrief, l.Nodes[i].Done = t, done[t.ID]
@@ -103,7 +109,7 @@ func layoutGraph(tasks []operations.TaskBrief, needs []operations.TaskWaits, don
 		for _, n := range after[i] {
 			if place[n] > place[i] {
 				l.Nodes[n].Layer = max(l.Nodes[n].Layer, l.Nodes[i].Layer+1)
-				l.Edges = append(l.Edges, graphEdge{From: i, To: n})
+				l.Edges = append(l.Edges, edge{From: i, To: n})
 			}
 		}
 	}
@@ -114,15 +120,15 @@ func layoutGraph(tasks []operations.TaskBrief, needs []operations.TaskWaits, don
 			lone = append(lone, i)
 		}
 	}
-	l.split(order, shape.most)
+	l.split(order, how.most)
 	c := l.cells(order)
 	orderLayers(c.layers, c.before, c.after)
-	l.place(c, lone, shape.lone)
+	l.place(c, lone, how.lone)
 	return l
 }
 
 // shorten moves tasks that need nothing next to the first one that needs them.
-func (l *graphLayout) shorten(before [][]int) {
+func (l *Layout) shorten(before [][]int) {
 	first := map[int]int{}
 	for _, e := range l.Edges {
 		if to, seen := first[e.From]; !seen || l.Nodes[e.To].Layer < to {
@@ -137,7 +143,7 @@ func (l *graphLayout) shorten(before [][]int) {
 }
 
 // split divides layers with more tasks than fit beside each other.
-func (l *graphLayout) split(order []int, most int) {
+func (l *Layout) split(order []int, most int) {
 	if most == 0 {
 		return
 	}
@@ -163,8 +169,8 @@ func (l *graphLayout) split(order []int, most int) {
 }
 
 // cells puts nodes into their layers, and a lane for every layer that an edge passes.
-func (l *graphLayout) cells(order []int) cells {
-	c := cells{lane: map[int]graphPlace{}, before: make([][]int, len(l.Nodes)), after: make([][]int, len(l.Nodes))}
+func (l *Layout) cells(order []int) cells {
+	c := cells{lane: map[int]lanePlace{}, before: make([][]int, len(l.Nodes)), after: make([][]int, len(l.Nodes))}
 	add := func(layer, cell int) {
 		for len(c.layers) <= layer {
 			c.layers = append(c.layers, nil)
@@ -186,8 +192,8 @@ func (l *graphLayout) cells(order []int) cells {
 		for layer := l.Nodes[e.From].Layer + 1; layer < l.Nodes[e.To].Layer; layer++ {
 			cell := len(c.before)
 			c.before, c.after = append(c.before, nil), append(c.after, nil)
-			c.lane[cell] = graphPlace{n, len(e.Lanes)}
-			e.Lanes = append(e.Lanes, graphPoint{})
+			c.lane[cell] = lanePlace{n, len(e.Lanes)}
+			e.Lanes = append(e.Lanes, point{})
 			add(layer, cell)
 			join(cell)
 		}
@@ -259,7 +265,7 @@ func orderLayers(layers [][]int, before, after [][]int) {
 }
 
 // place gives every cell its coordinates: layers behind each other, each in the middle of the longest, lone tasks in rows below.
-func (l *graphLayout) place(c cells, lone []int, perRow int) {
+func (l *Layout) place(c cells, lone []int, perRow int) {
 	across, along := float64(nodeHeight), float64(nodeWidth)
 	if l.Down {
 		across, along = along, across
@@ -283,36 +289,36 @@ func (l *graphLayout) place(c cells, lone []int, perRow int) {
 	}
 	right, bottom := 0.0, 0.0 // of what is placed
 	for i, layer := range c.layers {
-		far := graphMargin + float64(i)*(along+layerGap)
-		at := graphMargin + (longest-long(layer))/2
+		far := margin + float64(i)*(along+layerGap)
+		at := margin + (longest-long(layer))/2
 		for _, cell := range layer {
 			size, gap := room(cell)
 			if lane, is := c.lane[cell]; is {
-				l.Edges[lane.edge].Lanes[lane.lane] = l.point(far, at+size/2)
+				l.Edges[lane.edge].Lanes[lane.lane] = l.at(far, at+size/2)
 			} else {
-				p := l.point(far, at)
+				p := l.at(far, at)
 				l.Nodes[cell].X, l.Nodes[cell].Y = p.X, p.Y
 			}
 			at += size + gap
 		}
-		end := l.point(far+along, graphMargin+longest)
+		end := l.at(far+along, margin+longest)
 		right, bottom = max(right, end.X), max(bottom, end.Y)
 	}
-	top := float64(graphMargin)
+	top := float64(margin)
 	if bottom > 0 {
 		top = bottom + layerGap/3
 	}
 	for i, node := range lone {
-		l.Nodes[node].X, l.Nodes[node].Y = graphMargin+float64(i%perRow)*(nodeWidth+nodeGap), top+float64(i/perRow)*(nodeHeight+nodeGap)
+		l.Nodes[node].X, l.Nodes[node].Y = margin+float64(i%perRow)*(nodeWidth+nodeGap), top+float64(i/perRow)*(nodeHeight+nodeGap)
 		right, bottom = max(right, l.Nodes[node].X+nodeWidth), max(bottom, l.Nodes[node].Y+nodeHeight)
 	}
-	l.Width, l.Height = right+graphMargin, bottom+graphMargin
+	l.Width, l.Height = right+margin, bottom+margin
 }
 
-// point is a place so far along the layers, and so far within one.
-func (l *graphLayout) point(along, across float64) graphPoint {
+// at is a place so far along the layers, and so far within one.
+func (l *Layout) at(along, across float64) point {
 	if l.Down {
-		return graphPoint{across, along}
+		return point{across, along}
 	}
-	return graphPoint{along, across}
+	return point{along, across}
 }

@@ -1,4 +1,4 @@
-package pages
+package taskgraph
 
 import (
 	"fmt"
@@ -29,18 +29,18 @@ func randomTasks(r *rand.Rand, n int) (tasks []operations.TaskBrief, needs []ope
 // tasks look the same.
 func TestGraphLayout(t *testing.T) {
 	t.Parallel()
-	for name, shape := range map[string]graphShape{"to the right": toTheRight, "rows": inRows, "narrow": narrow} {
+	for name, shape := range map[string]shape{"to the right": toTheRight, "rows": inRows, "narrow": narrow} {
 		for seed := range uint64(60) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			tasks, needs := randomTasks(r, r.IntN(201))
-			l := layoutGraph(tasks, needs, nil, shape)
+			l := lay(tasks, needs, nil, shape)
 			if why := wrongIn(l, needs, shape); why != "" {
 				t.Fatalf("%s, seed %d: %s", name, seed, why)
 			}
-			if again := layoutGraph(tasks, needs, nil, shape); !reflect.DeepEqual(l, again) {
+			if again := lay(tasks, needs, nil, shape); !reflect.DeepEqual(l, again) {
 				t.Fatalf("%s, seed %d: the same tasks look otherwise", name, seed)
 			}
-			if svg := string(drawGraph(l, "", "")); strings.Count(svg, "<a href=") != len(tasks) {
+			if svg := l.Draw("", ""); strings.Count(svg, "<a href=") != len(tasks) {
 				t.Fatalf("%s, seed %d: not every task is drawn", name, seed)
 			}
 		}
@@ -48,7 +48,7 @@ func TestGraphLayout(t *testing.T) {
 }
 
 // wrongIn says what is wrong in a layout.
-func wrongIn(l graphLayout, needs []operations.TaskWaits, shape graphShape) string {
+func wrongIn(l Layout, needs []operations.TaskWaits, how shape) string {
 	edges := map[[2]string]bool{}
 	for _, e := range l.Edges {
 		a, b := l.Nodes[e.From], l.Nodes[e.To]
@@ -81,7 +81,7 @@ func wrongIn(l graphLayout, needs []operations.TaskWaits, shape graphShape) stri
 		if a.X < 0 || a.Y < 0 || a.X+nodeWidth > l.Width || a.Y+nodeHeight > l.Height {
 			return a.ID + " is outside"
 		}
-		if inLayer[a.Layer]++; !a.lone && shape.most > 0 && inLayer[a.Layer] > shape.most+loneIn(l, a.Layer) {
+		if inLayer[a.Layer]++; !a.lone && how.most > 0 && inLayer[a.Layer] > how.most+loneIn(l, a.Layer) {
 			return fmt.Sprintf("layer %d has too many tasks", a.Layer)
 		}
 		for _, b := range l.Nodes[:i] {
@@ -93,7 +93,7 @@ func wrongIn(l graphLayout, needs []operations.TaskWaits, shape graphShape) stri
 	return ""
 }
 
-func loneIn(l graphLayout, layer int) (n int) {
+func loneIn(l Layout, layer int) (n int) {
 	for _, node := range l.Nodes {
 		if node.lone && node.Layer == layer {
 			n++
@@ -116,13 +116,13 @@ func TestGraphFits(t *testing.T) {
 			needs = append(needs, operations.TaskWaits{ID: fmt.Sprintf("t%02d", i), Needs: fmt.Sprintf("t%02d", i-4)})
 		}
 	}
-	if l := fitGraph(tasks, needs, nil); !l.Down || l.Width > graphScreen {
+	if l := Fit(tasks, needs, nil); !l.Down || l.Width > screen {
 		t.Errorf("%.0f wide, down %v", l.Width, l.Down)
 	}
-	if l := layoutGraph(tasks, needs, nil, narrow); l.Width > 330 {
+	if l := lay(tasks, needs, nil, narrow); l.Width > 330 {
 		t.Errorf("%.0f wide on a phone", l.Width)
 	}
-	if l := fitGraph(tasks[:4], needs[:3], nil); l.Down {
+	if l := Fit(tasks[:4], needs[:3], nil); l.Down {
 		t.Error("a short chain goes down")
 	}
 }
@@ -130,17 +130,17 @@ func TestGraphFits(t *testing.T) {
 // What cannot be is drawn all the same: circles lose an edge, tasks that are gone are left out, and titles are only text.
 func TestGraphOfOddTasks(t *testing.T) {
 	t.Parallel()
-	l := layoutGraph([]operations.TaskBrief{{ID: "a", Title: `<script>"x"`, Status: "READY"}, {ID: "b"}, {ID: "c"}},
+	l := lay([]operations.TaskBrief{{ID: "a", Title: `<script>"x"`, Status: "READY"}, {ID: "b"}, {ID: "c"}},
 		[]operations.TaskWaits{{ID: "a", Needs: "b"}, {ID: "b", Needs: "a"}, {ID: "c", Needs: "gone"}, {ID: "c", Needs: "c"}, {ID: "c", Needs: "a"}, {ID: "c", Needs: "a"}}, nil, toTheRight)
 	for _, e := range l.Edges {
 		if l.Nodes[e.From].X >= l.Nodes[e.To].X {
 			t.Errorf("%s is not left of %s", l.Nodes[e.From].ID, l.Nodes[e.To].ID)
 		}
 	}
-	if svg := string(drawGraph(l, "", "")); strings.Contains(svg, "<script") || !strings.Contains(svg, "&lt;script&gt;") {
+	if svg := l.Draw("", ""); strings.Contains(svg, "<script") || !strings.Contains(svg, "&lt;script&gt;") {
 		t.Error(svg)
 	}
-	if drawGraph(fitGraph(nil, nil, nil), "", "") != "" {
+	if Fit(nil, nil, nil).Draw("", "") != "" {
 		t.Error("nothing is drawn as something")
 	}
 }
