@@ -33,7 +33,7 @@ func run() error {
 	runtime.LockOSThread()
 	// Rarely anything is allocated, and a sandbox that waits should be small.
 	debug.SetGCPercent(25)
-	if err := defaultSignals(); err != nil {
+	if err := dropSignals(); err != nil {
 		return err
 	}
 	if err := hold(); err != nil {
@@ -82,24 +82,36 @@ func run() error {
 	}
 }
 
-// defaultSignals takes the handlers away that Go sets. The kernel keeps signals from process 1 for which it has none, whoever in the
-// sandbox sends them. Ignored ones would be ignored in every command too, and an ignored SIGCHLD loses how a command ended; having Go
-// receive and drop them costs two hundred changes of threads for each sandbox, and some for each command.
-func defaultSignals() error {
-	const last = 64
-	var none [4]uint64 // struct sigaction of the kernel: no handler, no flags, an empty mask
-	for signal := uintptr(1); signal <= last; signal++ {
-		switch unix.Signal(signal) {
-		case unix.SIGKILL, unix.SIGSTOP: // nobody can
-		case unix.SIGURG: // by which Go interrupts its threads; it does nothing else
+// dropSignals has the kernel drop what commands send to process 1. That it has no handler of a signal would be enough, but not while one
+// of its threads holds that signal back, as around a fork: then the kernel kills all of it. So what Go has handlers of is ignored; commands
+// still get the default, to which Go sets those signals between fork and exec. It is not so for the others, nor for SIGCHLD, which must
+// not be ignored or it would be lost how a command ended. Having Go receive and drop them all would cost two hundred changes of threads for
+// each sandbox, and some for each command.
+func dropSignals() error {
+	const (
+		last              = 64
+		firstOfC, lastOfC = 32, 34 // used by libraries of threads; Go leaves them alone
+	)
+	for number := uintptr(1); number <= last; number++ {
+		action := [4]uint64{} // struct sigaction of the kernel: no handler, no flags, an empty mask
+		switch signal := unix.Signal(number); signal {
+		case unix.SIGKILL, unix.SIGSTOP:
+			continue // nobody can
+		case unix.SIGCHLD, unix.SIGCONT, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
 		default:
-			if _, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, signal, uintptr(unsafe.Pointer(&none)), 0, 8, 0, 0); errno != 0 {
-				return fmt.Errorf("take away the handler of signal %d: %w", signal, errno)
+			if signal < firstOfC || signal > lastOfC {
+				action[0] = ignore
 			}
+		}
+		if _, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, number, uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0); errno != 0 {
+			return fmt.Errorf("drop signal %d: %w", number, errno)
 		}
 	}
 	return nil
 }
+
+// ignore is the kernel's SIG_IGN.
+const ignore = 1
 
 // hold keeps descriptors from commands, and commands from process 1.
 func hold() error {

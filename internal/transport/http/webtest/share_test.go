@@ -217,7 +217,8 @@ func TestConversationsAreDeleted(t *testing.T) {
 		t.Error("it cannot be found again")
 	}
 
-	// And for good, at once.
+	// And for good, at once. Its page is open and may ask for what is new.
+	p.expectError("/s/" + id + "/live")
 	if _, err := operations.DeleteSession.Call(t.Context(), ops, h.owner, operations.SessionDeletion{ID: id}); err != nil {
 		t.Fatal(err)
 	}
