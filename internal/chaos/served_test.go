@@ -212,7 +212,7 @@ func (s *served) refused(status int, says string) {
 // told reads the stream of a session until it tells of trouble.
 func (s *served) told(session, says string) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), atMost)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, "GET", s.url+"/api/sessions/"+session+"/stream", nil)
 	if err != nil {

@@ -5,9 +5,6 @@ import (
 	"time"
 )
 
-// GuardEvery is how far the guard may be behind.
-const GuardEvery = guardEvery
-
 // Mark is how far a database has come.
 type Mark = mark
 

@@ -13,6 +13,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/database"
 	"chorus/internal/journal"
+	"chorus/internal/polltest"
 	"chorus/internal/store"
 	"chorus/internal/store/storetest"
 )
@@ -26,8 +27,15 @@ func killedStore(t *testing.T) string {
 		storetest.Say(t, db, strings.Repeat("words ", 100))
 	}
 	storetest.Audits(t, db, 3)
-	time.Sleep(2 * database.GuardEvery) // the guard may be behind until then
 	storetest.Say(t, db, "the last word")
+	now, _, err := database.MarkOf(t.Context(), db.DB)
+	if err != nil {
+		t.Fatal(err)
+	}
+	polltest.Until(t, "the guard knows of it", func() bool {
+		g, err := database.ReadGuard(db.Path())
+		return err == nil && g != nil && !database.Before(g.Written, now)
+	})
 	dir := t.TempDir()
 	for _, name := range []string{"chorus.db", "chorus.db-wal", "guard-chorus.db"} {
 		data, err := os.ReadFile(filepath.Join(filepath.Dir(db.Path()), name))

@@ -224,8 +224,8 @@ func TestHeld(t *testing.T) {
 		t.Errorf("%+v", res)
 	}
 	// Its time does not run while it waits.
-	res = run(t, ex, sandbox.Command{Shell: "expr 1 + 1; sleep 60", Dir: dir, Timeout: 500 * time.Millisecond, Judge: asking(func(context.Context, sandbox.Exec) error {
-		<-time.After(time.Second)
+	res = run(t, ex, sandbox.Command{Shell: "expr 1 + 1; sleep 60", Dir: dir, Timeout: 3 * time.Second, Judge: asking(func(context.Context, sandbox.Exec) error { // which a busy machine needs for expr
+		<-time.After(4 * time.Second)
 		return nil
 	})})
 	if res.Stdout != "2\n" || !res.TimedOut {

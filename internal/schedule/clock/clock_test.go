@@ -218,7 +218,7 @@ func TestManyAtOnceInSeveralProcesses(t *testing.T) {
 		})
 	}
 	work.Wait()
-	if took := time.Since(began); len(h.heard) != many || took > 30*time.Second { // 5 s alone; tests share the machine
+	if took := time.Since(began); len(h.heard) != many || took > 2*time.Minute { // 5 s alone; tests share the machine
 		t.Errorf("%d of %d were heard, in %s", len(h.heard), many, took)
 	} else {
 		t.Logf("%d in %s", many, took)

@@ -89,7 +89,7 @@ func (h *hole) pass(from, to net.Conn, era int64) {
 }
 
 // soon is how long a node may need after its network is back, on a busy machine: before there were limits it was 40 s.
-const soon = 10 * time.Second
+const soon = 30 * time.Second
 
 // A node whose network swallows everything gives up what it has in time, and is back soon after the network is, although none of its
 // connections ever answers again, and readers wait on all of them.

@@ -161,8 +161,11 @@ func (c *Client) editPost(ctx context.Context, call outbox.Call, p platform.Post
 	parts := marked(p, call.Nonce)
 	files, none, flags := []discord.AttachmentUpdate{}, "", discord.MessageFlagIsComponentsV2
 	m := discord.MessageUpdate{Content: &none, Embeds: &[]discord.Embed{}, Flags: &flags, AllowedMentions: gateway.Only(p.Notify), Components: &parts, Attachments: &files}
-	if _, err := c.rest.Once.UpdateMessage(id, id, m, rest.WithCtx(ctx)); err != nil {
-		return gateway.Trouble(err)
+	if _, err := c.opening(ctx, call.ID, func() error {
+		_, err := c.rest.Once.UpdateMessage(id, id, m, rest.WithCtx(ctx))
+		return err
+	}); err != nil {
+		return err
 	}
 	if p.Entry.Over {
 		change.Archived, change.Locked = &over, &over
@@ -170,7 +173,8 @@ func (c *Client) editPost(ctx context.Context, call outbox.Call, p platform.Post
 	if change == (discord.GuildPostUpdate{}) {
 		return nil
 	}
-	return c.changePost(ctx, id, change)
+	_, err = c.opening(ctx, call.ID, func() error { return c.changePost(ctx, id, change) })
+	return err
 }
 
 // changePost changes what a post is beside its messages. Who may not lock it closes it all the same; a tag that is gone meanwhile, or a

@@ -109,7 +109,7 @@ func (c *Client) Edit(ctx context.Context, call outbox.Call) error {
 		none, flags := "", discord.MessageFlagIsComponentsV2
 		m.Content, m.Embeds, m.Flags = &none, &[]discord.Embed{}, &flags
 	}
-	return c.inOpen(ctx, call, func() error {
+	return c.inOpen(ctx, call.Lane.Channel, func() error {
 		m.Files = attached(p, call.File)
 		_, err := c.rest.Once.UpdateMessage(gateway.ID(call.Lane.Channel), gateway.ID(call.ID), m, rest.WithCtx(ctx))
 		return err
@@ -117,13 +117,25 @@ func (c *Client) Edit(ctx context.Context, call outbox.Call) error {
 }
 
 // inOpen does something that cannot be done in an archived thread.
-func (c *Client) inOpen(ctx context.Context, call outbox.Call, do func() error) error {
-	open, err := c.reopened(ctx, call.Lane.Channel, do())
+func (c *Client) inOpen(ctx context.Context, thread string, do func() error) error {
+	open, err := c.opening(ctx, thread, do)
 	if open {
-		err = do()
-		c.closeAgain(ctx, call.Lane.Channel)
+		c.closeAgain(ctx, thread)
 	}
-	return gateway.Trouble(err)
+	return err
+}
+
+// opening does something in a thread and opens that if it is archived. A post has two lanes, its card's and that of what is said in it: one may close it
+// between the other's two calls. Nothing is wrong then, and it is tried again later.
+func (c *Client) opening(ctx context.Context, thread string, do func() error) (opened bool, err error) {
+	if opened, err = c.reopened(ctx, thread, do()); !opened {
+		return false, gateway.Trouble(err)
+	}
+	err = gateway.Trouble(do())
+	if platform.Is(err, outbox.Archived) {
+		err = &outbox.Trouble{Why: outbox.Temporary, Err: err}
+	}
+	return true, err
 }
 
 // Delete implements outbox.Platform.
@@ -146,7 +158,7 @@ func (c *Client) reaction(ctx context.Context, call outbox.Call, do func(channel
 	if err != nil {
 		return err
 	}
-	return c.inOpen(ctx, call, func() error {
+	return c.inOpen(ctx, call.Lane.Channel, func() error {
 		return do(gateway.ID(call.Lane.Channel), gateway.ID(call.ID), p.Emoji, rest.WithCtx(ctx))
 	})
 }

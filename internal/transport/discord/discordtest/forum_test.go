@@ -169,6 +169,29 @@ func TestWorkForumPostShowsTheWorker(t *testing.T) {
 	g.postIs("the post is closed again", func(p discordsim.ForumPost) bool { return p.Archived && p.Locked })
 }
 
+// What is said last in a post closes it again, at times in the middle of the last change of its card: that is made all the same.
+func TestWorkForumPostIsClosedMeanwhile(t *testing.T) {
+	t.Parallel()
+	g := inForum(t, discordsim.ChannelSpec{}, discordsim.Options{})
+	task := g.task("Add a dark mode")
+	g.moves(task.ID, "", begun...)
+	post := g.postIs("a post for the task", tagged("Add a dark mode", "working"))
+	g.card(task.ID, "is being worked on", "stop")
+	g.settledRows()
+	closed := func() {
+		if err := g.Archive(post.ID, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closed()
+	g.fault(discordsim.Fault{Kind: discordsim.FaultSlow, Route: "PATCH /channels/{channel}/messages/{message}", Millis: 1000})
+	g.moves(task.ID, "", work.AgentCompleted, work.VerifyPassed)
+	g.postIs("it is opened for its card", func(p discordsim.ForumPost) bool { return !p.Archived })
+	closed()
+	g.card(task.ID, "is done", "diff", "reopen")
+	g.postIs("the post is closed", func(p discordsim.ForumPost) bool { return p.Archived && p.Locked && slices.Contains(p.Tags, "done") })
+}
+
 // A forum has room for twenty tags: people's own stay, and posts go without where there is no room, or no right to make tags or to lock.
 func TestWorkForumLimits(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,8 @@
+//go:build race
+
+package approved
+
+import "time"
+
+// lookAgain is how long a look at what has not changed may take.
+const lookAgain = 10 * time.Millisecond
