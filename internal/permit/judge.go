@@ -397,15 +397,19 @@ func (s *shellJudge) mustAsk(part *shell.Part) string {
 const otherFile = "\x01Zq9"
 
 // namesFile reports whether some allow rule is about the file that a part runs: it would
-// not match if the file had another name.
+// not match if the file had another name. One that names no program either speaks of all that run the workspace's code.
 func (s *shellJudge) namesFile(part *shell.Part) bool {
 	is, would := s.names(part.Text).grant, s.names(part.WithFile(otherFile)).grant
 	if clean, ok := part.CleanFile(); ok {
 		is = s.names(clean).grant
 	}
+	var other []string
+	if part.IsRunner() {
+		other = s.names(part.WithProgram(otherFile)).grant
+	}
 	for i := range s.profile.allow {
 		r := s.profile.allow[i : i+1]
-		if firstMatch(r, is) != nil && firstMatch(r, would) == nil {
+		if firstMatch(r, is) != nil && (firstMatch(r, would) == nil || firstMatch(r, other) != nil) {
 			return true
 		}
 	}

@@ -20,7 +20,7 @@ const (
 	printingPrograms = programSet(`echo printf date cal whoami id groups hostname uname true false sleep seq expr man help history env printenv arch tty yes : cd pushd popd set export unset`)
 	writingPrograms  = programSet(`touch mkdir cp mv ln tee install chmod chown chgrp patch dd tar unzip zip gzip gunzip bzip2 xz split csplit mktemp prettier rustfmt black goimports`)
 	deletingPrograms = programSet(`rm rmdir unlink shred truncate srm trash wipe`)
-	codePrograms     = programSet(`go make cargo npm pnpm yarn bun node deno python python2 python3 ruby perl php lua java javac mvn gradle gradlew pytest tox jest vitest mocha
+	codePrograms     = programSet(`go make cargo npm pnpm yarn bun node deno python python2 python3 ruby perl php lua java javac mvn gradle gradlew pytest tox nox coverage behave jest vitest mocha ava c8 nyc phpunit prove
 		dotnet cmake ninja meson just rake bundle rspec gcc g++ cc c++ clang clang++ rustc swift tsc bash sh zsh dash ksh fish source . eval exec xargs nix bazel ctest`)
 	networkPrograms = programSet(`curl wget nc ncat netcat telnet ftp ping dig nslookup host traceroute whois http https xh httpie lynx w3m yt-dlp gh glab`)
 	remotePrograms  = programSet(`ssh scp sftp rsync mosh aws gcloud az kubectl helm terraform tofu ansible ansible-playbook doctl flyctl fly heroku vercel netlify psql mysql mongosh redis-cli`)

@@ -44,6 +44,9 @@ var starters = []string{"env", "sudo", "doas", "timeout", "nice", "ionice", "noh
 // feeders give files to what they run whose names stand nowhere in the command.
 var feeders = []string{"xargs", "find", "parallel", "entr"}
 
+// loaders run tests that they look for in the workspace.
+var loaders = []string{"pytest", "py.test", "unittest", "behave", "jest", "mocha", "vitest", "ava", "rspec", "phpunit", "prove"}
+
 // program is what a word starts, without its folder and version.
 func program(word *syntax.Word) string {
 	name := filepath.Base(literal(word))
@@ -66,6 +69,9 @@ func (f *finder) call(args []*syntax.Word, nested int) {
 		}
 		for _, file := range implied[name] {
 			f.imply(file)
+		}
+		if slices.Contains(loaders, name) {
+			f.loads(name)
 		}
 		if in, ok := interpreters[name]; ok {
 			f.script(args, i, in, nested)
@@ -100,20 +106,25 @@ func (f *finder) script(args []*syntax.Word, at int, in interpreter, nested int)
 		case option == "--":
 			continue
 		case len(option) > 1 && option[0] == '-' && option[1] != '-':
-			letter := option[len(option)-1:]
-			if strings.ContainsAny(option[1:], in.code) && in.code != "" {
-				if letter == "m" {
-					f.unbound("the module that " + literal(args[at]) + " runs")
-				} else if isShell(program(args[at])) && i+1 < len(args) {
-					f.inner(args[i+1:], nested)
+			letter := strings.IndexAny(option[1:], in.code+in.with) + 1
+			switch {
+			case letter == 0:
+				continue
+			case strings.Contains(in.with, option[letter:letter+1]):
+				if letter == len(option)-1 {
+					i++
 				}
-				return
+				continue
+			case option[letter] == 'm':
+				f.module(args, at, i, option[letter+1:])
+			case isShell(program(args[at])) && i+1 < len(args):
+				f.inner(args[i+1:], nested)
 			}
-			if in.with != "" && strings.Contains(in.with, letter) && len(option) == 2 {
-				i++
-			}
-			continue
+			return
 		case len(option) > 2 && option[:2] == "--":
+			if option == "--test" {
+				f.loads(program(args[at]) + " --test")
+			}
 			continue
 		}
 		fields, err := f.expand(args[i])
@@ -133,6 +144,24 @@ func (f *finder) script(args []*syntax.Word, at int, in interpreter, nested int)
 		f.unbound(fmt.Sprintf("the files that %s gives to %s", program(args[0]), literal(args[at])))
 	}
 }
+
+// module treats python -m. Its name stands behind the letter in the same word, or is the next one.
+func (f *finder) module(args []*syntax.Word, at, option int, name string) {
+	if name == "" && option+1 < len(args) {
+		name = literal(args[option+1])
+	}
+	for _, file := range implied[name] {
+		f.imply(file)
+	}
+	if slices.Contains(loaders, name) {
+		f.loads(name)
+		return
+	}
+	f.unbound("the module that " + literal(args[at]) + " runs")
+}
+
+// loads says of a program that runs code which stands nowhere in the command that this is not bound.
+func (f *finder) loads(name string) { f.unbound("the code of the workspace that " + name + " loads") }
 
 // inner looks at the text that a shell runs, whose parameters stand behind it.
 func (f *finder) inner(words []*syntax.Word, nested int) {

@@ -41,6 +41,9 @@ func Leading(argv []string) int {
 		}
 		fallthrough
 	case interpreted || isShell(prog):
+		if len(argv) > 1 && interpreted && row.options[argv[1]].effect == effectOwn {
+			return 2
+		}
 		if len(argv) < 2 || strings.HasPrefix(argv[1], "-") || slices.Contains(neverWidened, prog) {
 			return 0
 		}

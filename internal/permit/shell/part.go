@@ -48,7 +48,6 @@ type extra struct {
 	catastrophe string // why it is catastrophic whatever its words are
 	derived     string // why the part is there, if the text does not show it: "sort --output writes a file"
 	purpose     bool   // writing the file is what the command is for
-	ownCode     bool   // it runs code of the folder that it works in
 }
 
 // addExtra gives the extra fields for writing.
@@ -127,11 +126,24 @@ func (p *Part) MaybeNames() []string {
 // or "" if it runs none: the file's contents decide what happens, and they are not read.
 func (p *Part) RunsFile() string { return p.file().why }
 
+// IsRunner reports that what RunsFile speaks of is no file, but what makes an interpreter run the code of the folder that it
+// works in, as make and pytest do: a rule that names no program at all allows it like these.
+func (p *Part) IsRunner() bool { return p.file().runner }
+
 // WithFile is the text of a part for which RunsFile gives a reason, if the file had
 // another name.
 func (p *Part) WithFile(name string) string {
+	file := knownWord(name)
+	file.text = p.file().option + file.text // an option needs no quotes
+	return p.withWord(p.file().at-1, file)
+}
+
+// WithProgram is the text of a part if its program had another name.
+func (p *Part) WithProgram(name string) string { return p.withWord(0, knownWord(name)) }
+
+func (p *Part) withWord(at int, with word) string {
 	words := slices.Clone(p.words)
-	words[p.file().at-1] = knownWord(name)
+	words[at] = with
 	return text(words)
 }
 
@@ -141,7 +153,7 @@ func (p *Part) CleanFile() (string, bool) {
 	if at == 0 || at > len(p.words) || !p.words[at-1].known && !p.words[at-1].glob {
 		return "", false
 	}
-	name := p.words[at-1].value
+	name := strings.TrimPrefix(p.words[at-1].value, p.file().option)
 	clean := path.Clean(name)
 	if strings.HasPrefix(name, "./") && !strings.HasPrefix(clean, "../") {
 		clean = "./" + clean

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -35,6 +36,9 @@ func (w *walker) knownProgram(p *Part, prog string, words []word, redirs []*synt
 		}
 	case r != nil:
 		rd = w.byTable(p, prog, r, words, redirs)
+		if r.own && len(r.options) == 0 { // nothing else is known of it: its words may be a command
+			w.startsMaybe(p, words[1:])
+		}
 	default:
 		w.startsMaybe(p, words[1:])
 	}
@@ -242,16 +246,12 @@ func (w *walker) optionEffect(p *Part, name string, words []word, from int, u *u
 	case effectCode:
 		p.opaque(option + " runs code that is not read here")
 	case effectFile:
-		at := from + g.at
-		if g.has && !g.inside {
-			at++
-		}
 		v := g.value.value
-		if !g.value.known || v == "-" || strings.HasPrefix(v, "/dev/") || strings.HasPrefix(v, "/proc/") || p.file().at > 0 || at >= len(words) {
+		if !g.value.known || v == "-" || strings.HasPrefix(v, "/dev/") || strings.HasPrefix(v, "/proc/") || p.file().at > 0 || !g.has {
 			p.opaque(option + " runs a file that is not known before it runs")
 			return
 		}
-		p.runsFile(words, at, unreadFile)
+		p.runsValue(words, from, g, unreadFile)
 	case effectSetting:
 		w.setting(p, name, u, g)
 	case effectFlags:
@@ -454,6 +454,11 @@ func (w *walker) interpreter(p *Part, words []word, rd *reading) {
 	if u.has(effectCode) || u.has(effectFile) {
 		return // said already
 	}
+	if own := slices.IndexFunc(u.options, func(g given) bool { return g.spec.effect == effectOwn }); own >= 0 {
+		at := rd.from + u.options[own].at
+		p.runs(codeFile{at: at + 1, why: fmt.Sprintf(ownCode, rd.name+" "+words[at].text), runner: true})
+		return
+	}
 	if len(u.operands) == 0 {
 		if !u.has(effectQuery) && u.given("--version", "--help") == nil && !(len(words) == 2 && strings.HasPrefix(words[1].value, "--")) {
 			p.opaque(rd.name + " code from the input")
@@ -474,30 +479,37 @@ func (w *walker) interpreter(p *Part, words []word, rd *reading) {
 	}
 }
 
-// module treats python -m: modules that are not known to be tools are files like any other.
+// module treats python -m: modules that are not known to be tools are files like any other, and those that run the code of
+// the workspace must be named as well.
 func (w *walker) module(p *Part, words []word, rd *reading, g *given) {
-	at := rd.from + g.at
-	if g.has && !g.inside {
-		at++
-	}
-	name, _, _ := strings.Cut(g.value.value, ".")
-	switch {
-	case !g.has || !g.value.known || at >= len(words):
+	if !g.has || !g.value.known {
 		p.opaque("a module that is not known before it runs")
-	case slices.Contains(programs().program("python").unsafe, name):
-		p.opaque("the module " + name + " runs code that it is given")
-	case slices.ContainsFunc(programs().program("python").safe, func(s string) bool { return s == g.value.value || s == name }):
-		if slices.Contains(ownModules, name) {
-			p.addExtra().ownCode = true
-		}
-		if r, ok := programs().rows["python "+g.value.value]; ok {
-			inner := &reading{usage: readOptions(r.alone, words[at+1:], false), name: "python -m " + g.value.value, all: r.alone, from: at + 1}
-			w.optionEffects(p, inner.name, words, inner.from, &inner.usage)
-			w.operandEffects(p, "python", words, inner, nil)
-		}
-	default:
-		p.runsFile(words, at, unreadFile)
+		return
 	}
+	after := rd.from + g.at + 1
+	if !g.inside {
+		after++
+	}
+	module := g.value.value
+	name, _, _ := strings.Cut(module, ".")
+	python := programs().program("python")
+	switch {
+	case slices.Contains(python.unsafe, name):
+		p.opaque("the module " + name + " runs code that it is given")
+		return
+	case slices.Contains(python.runners, name):
+		p.runsValue(words, rd.from, g, ownCode)
+	case !slices.Contains(python.safe, module) && !slices.Contains(python.safe, name):
+		p.runsValue(words, rd.from, g, unreadFile)
+		return
+	}
+	if r, ok := programs().rows["python "+module]; ok {
+		inner := &reading{usage: readOptions(r.alone, words[after:], false), name: "python -m " + module, all: r.alone, from: after}
+		w.optionEffects(p, inner.name, words, inner.from, &inner.usage)
+		w.operandEffects(p, "python", words, inner, nil)
+		return
+	}
+	w.startsMaybe(p, append([]word{g.value}, words[after:]...)) // python -m poetry run … is poetry run …
 }
 
 // scriptOrVerb treats deno and bun, whose first word is a subcommand or a script.

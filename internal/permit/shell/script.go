@@ -15,8 +15,10 @@ var programDirs = []string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local
 // runs. The contents are not read, so only a rule that restricts the name allows it; one
 // that only names the program before it does not.
 type codeFile struct {
-	at  int // index among the words, from 1; 0 is none
-	why string
+	at     int    // index among the words, from 1; 0 is none
+	option string // what stands before the name in that word: -f, --file=
+	why    string
+	runner bool // what makes an interpreter run the code of the folder that it works in
 }
 
 // startedByPath reports whether the words start a file outside the system's programs.
@@ -29,13 +31,29 @@ func startedByPath(words []word) bool {
 const (
 	unreadFile  = "it runs the file %s, whose contents are not checked"
 	unreadImage = "it is not known what the image %s runs"
+	ownCode     = "%s runs the code of the workspace, and a rule for the program before it does not speak of that"
 )
 
 // runsFile records that a word names what runs.
 func (p *Part) runsFile(words []word, at int, reason string) {
+	p.runs(codeFile{at: at + 1, why: fmt.Sprintf(reason, words[at].text)})
+}
+
+func (p *Part) runs(file codeFile) {
 	if p.file().at == 0 {
-		p.addExtra().file = codeFile{at: at + 1, why: fmt.Sprintf(reason, words[at].text)}
+		p.addExtra().file = file
 	}
+}
+
+// runsValue records that the value of an option names what runs. from is the index of the first option among all words.
+func (p *Part) runsValue(words []word, from int, g *given, reason string) {
+	file := codeFile{at: from + g.at + 1, why: fmt.Sprintf(reason, g.value.text), runner: reason == ownCode}
+	if g.inside {
+		file.option = strings.TrimSuffix(words[from+g.at].value, g.value.value)
+	} else {
+		file.at++
+	}
+	p.runs(file)
 }
 
 // liftFile moves the file from what a runner starts to the runner itself: a rule for
@@ -46,9 +64,8 @@ func (p *Part) liftFile(children []Part) {
 		if file := c.file(); file.at > 0 {
 			name := c.words[file.at-1].text
 			if at := slices.IndexFunc(p.words, func(x word) bool { return x.text == name }); at >= 0 {
-				if p.file().at == 0 {
-					p.addExtra().file = codeFile{at: at + 1, why: file.why}
-				}
+				file.at = at + 1
+				p.runs(file)
 				c.extra.file = codeFile{}
 			}
 		}

@@ -32,6 +32,7 @@ const (
 	effectFlags   effect = "flags"
 	effectSet     effect = "set"
 	effectModule  effect = "module"
+	effectOwn     effect = "own"
 	effectChdir   effect = "chdir"
 	effectQuery   effect = "query"
 	effectSend    effect = "send"
@@ -42,7 +43,7 @@ const (
 
 var effects = []effect{
 	effectPlain, effectWrite, effectTarget, effectEdit, effectDelete, effectRun, effectShell, effectCommand, effectCode, effectFile, effectScript,
-	effectSetting, effectFlags, effectSet, effectModule, effectChdir, effectQuery, effectSend, effectData, effectGet, effectMethod,
+	effectSetting, effectFlags, effectSet, effectModule, effectOwn, effectChdir, effectQuery, effectSend, effectData, effectGet, effectMethod,
 }
 
 // writes reports an effect by which files are written or removed.
@@ -109,6 +110,7 @@ type row struct {
 	skip     int // words before the command
 	safe     []string
 	unsafe   []string
+	runners  []string
 	commands []string
 	reads    []string
 	groups   []string
@@ -117,7 +119,7 @@ type row struct {
 
 	alone []*row // itself
 
-	stops, loose, single, bundle, exact, digits, dash, sets, verbs, everywhere, anydash, raises, opens, input, joined bool
+	stops, loose, single, bundle, exact, digits, dash, sets, verbs, everywhere, anydash, raises, opens, input, joined, own bool
 }
 
 // programTable is programs.txt, read when it is first needed.
@@ -249,6 +251,8 @@ func (r *row) trait(name string) *bool {
 		return &r.input
 	case "joined":
 		return &r.joined
+	case "own":
+		return &r.own
 	}
 	return nil
 }
@@ -270,6 +274,8 @@ func (r *row) section(fields []string) error {
 		r.safe = append(r.safe, words...)
 	case "unsafe":
 		r.unsafe = append(r.unsafe, words...)
+	case "runners":
+		r.runners = append(r.runners, words...)
 	case "commands":
 		r.commands = append(r.commands, words...)
 	case "reads":

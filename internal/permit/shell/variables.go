@@ -204,19 +204,13 @@ func (w *walker) load(name, value string) {
 	}
 }
 
-// ownRunners run code of the folder that they work in, whatever they are told.
-var ownRunners = strings.Fields(`make gmake just tox nox pytest py.test coverage behave npm pnpm yarn jest mocha vitest ava c8 nyc cd pushd popd`)
-
-// ownModules are Python's among them.
-var ownModules = strings.Fields(`pytest unittest tox nox coverage`)
-
 // loading treats a command under variables that make interpreters load code from folders of the workspace.
 func (w *walker) loading(p *Part, prog string) {
-	if len(w.loads) == 0 || p.Kind == KindPlain || p.Kind == KindWrapper || p.file().at > 0 || p.extra != nil && p.extra.ownCode || slices.Contains(ownRunners, prog) {
+	if len(w.loads) == 0 || p.Kind == KindPlain || p.Kind == KindWrapper || p.file().at > 0 {
 		return
 	}
-	if r := programs().program(prog); r != nil && (r.words == wordsCommand || r.startsNothing()) {
-		return // what it starts is looked at by itself
+	if r := programs().program(prog); r != nil && (r.own || r.words == wordsCommand || r.startsNothing()) {
+		return // what it starts is looked at by itself, or is code of the workspace
 	}
 	p.opaque(w.loads[0])
 }
