@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"chorus/internal/sim/discordsim/guild"
 )
 
 // callsKept is how many requests of bots are kept for the inspector.
@@ -22,7 +24,7 @@ type Call struct {
 	Files    []string        `json:"files,omitempty"`
 	Status   int             `json:"status"` // 0: it got no answer
 	Response json.RawMessage `json:"response,omitempty"`
-	Messages []ID            `json:"messages,omitempty"` // that it made, changed or was about
+	Messages []guild.ID      `json:"messages,omitempty"` // that it made, changed or was about
 }
 
 // recorder keeps what is answered.
@@ -49,16 +51,16 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 func changes(method string) bool { return method != http.MethodGet && method != http.MethodHead }
 
 // record keeps a request with its answer.
-func (s *Sim) record(c *call, by *account, answer *recorder) {
+func (s *Sim) record(c *call, by *guild.Account, answer *recorder) {
 	if by == nil || !by.Bot || !changes(c.Method) {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.called++
-	one := Call{Number: s.called, At: s.w.now(), Bot: by.Username, Method: c.Method, Path: plainPath(c.URL.Path), Request: asJSON(c.body), Status: answer.status, Response: asJSON(answer.body)}
+	one := Call{Number: s.called, At: s.guild.Now(), Bot: by.Username, Method: c.Method, Path: plainPath(c.URL.Path), Request: asJSON(c.body), Status: answer.status, Response: asJSON(answer.body)}
 	for _, f := range c.files {
-		one.Files = append(one.Files, f.name)
+		one.Files = append(one.Files, f.Name)
 	}
 	one.Messages = s.about(c, one)
 	s.calls = append(s.calls, one)
@@ -90,18 +92,18 @@ func asJSON(raw []byte) json.RawMessage {
 }
 
 // about are the messages that a request made, changed or answered.
-func (s *Sim) about(c *call, one Call) []ID {
-	var out []ID
-	add := func(id ID) {
+func (s *Sim) about(c *call, one Call) []guild.ID {
+	var out []guild.ID
+	add := func(id guild.ID) {
 		if id != 0 && !slices.Contains(out, id) {
 			out = append(out, id)
 		}
 	}
 	add(c.id("message"))
 	var made struct {
-		ID      ID               `json:"id"`
-		Channel ID               `json:"channel_id"`
-		Message *struct{ ID ID } `json:"message"`
+		ID      guild.ID               `json:"id"`
+		Channel guild.ID               `json:"channel_id"`
+		Message *struct{ ID guild.ID } `json:"message"`
 	}
 	if json.Unmarshal(one.Response, &made) == nil {
 		if made.Channel != 0 {
@@ -111,24 +113,20 @@ func (s *Sim) about(c *call, one Call) []ID {
 			add(made.Message.ID) // a post in a forum
 		}
 	}
-	token := c.PathValue("token")
-	if i := find(s.w.interactions, func(i *interaction) bool { return i.token == token && token != "" }); i != nil {
-		add(i.original)
-		if i.message != nil {
-			add(i.message.ID)
-		}
+	for _, id := range s.guild.InteractionMessages(c.PathValue("token")) {
+		add(id)
 	}
 	return out
 }
 
 // Calls are the requests with which bots changed something, oldest first; about a message, or all of them where it is 0.
-func (s *Sim) Calls(message ID) []Call {
+func (s *Sim) Calls(message guild.ID) []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.callsAbout(message)
 }
 
-func (s *Sim) callsAbout(message ID) []Call {
+func (s *Sim) callsAbout(message guild.ID) []Call {
 	out := []Call{}
 	for _, one := range s.calls {
 		if message == 0 || slices.Contains(one.Messages, message) {

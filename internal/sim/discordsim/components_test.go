@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"chorus/internal/sim/discordsim/guild"
 )
 
 // What Discord refuses in a message of components is refused here, at the same place and with the same code.
@@ -47,7 +49,7 @@ func TestComponentsAreHeldToTheirFormat(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			body := object{"flags": FlagComponentsV2, "components": c.parts}
+			body := object{"flags": guild.FlagComponentsV2, "components": c.parts}
 			for k, v := range c.body {
 				body[k] = v
 			}

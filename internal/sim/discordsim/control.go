@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"chorus/internal/sim/discordsim/components"
+	"chorus/internal/sim/discordsim/guild"
 )
 
 // routesSim mounts what is not Discord: faults, the state, waiting, acting.
@@ -76,31 +79,31 @@ func (s *Sim) locked(w http.ResponseWriter, read func() any) {
 
 // Listing is what the command prints: where everything is, and everybody's token.
 type Listing struct {
-	API      string            `json:"api"`
-	Page     string            `json:"page"`
-	Gateway  string            `json:"gateway"`
-	Guild    ID                `json:"guild"`
-	Channels map[string]ID     `json:"channels"`
-	Bots     map[string]string `json:"bots"`
-	People   map[string]string `json:"people"`
+	API      string              `json:"api"`
+	Page     string              `json:"page"`
+	Gateway  string              `json:"gateway"`
+	Guild    guild.ID            `json:"guild"`
+	Channels map[string]guild.ID `json:"channels"`
+	Bots     map[string]string   `json:"bots"`
+	People   map[string]string   `json:"people"`
 }
 
 // List is where everything is.
 func (s *Sim) List() Listing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := Listing{API: s.API(), Page: s.url + "/", Gateway: s.Gateway(), Guild: s.w.guild,
-		Channels: map[string]ID{}, Bots: map[string]string{}, People: map[string]string{}}
-	for _, c := range s.w.channels {
+	l := Listing{API: s.API(), Page: s.url + "/", Gateway: s.Gateway(), Guild: s.guild.ID,
+		Channels: map[string]guild.ID{}, Bots: map[string]string{}, People: map[string]string{}}
+	for _, c := range s.guild.Channels {
 		if c.GuildID != 0 {
 			l.Channels[c.Name] = c.ID
 		}
 	}
-	for _, a := range s.w.accounts {
+	for _, a := range s.guild.Accounts {
 		if a.Bot {
-			l.Bots[a.Username] = a.token
+			l.Bots[a.Username] = a.Token
 		} else {
-			l.People[a.Username] = a.token
+			l.People[a.Username] = a.Token
 		}
 	}
 	return l
@@ -109,28 +112,23 @@ func (s *Sim) List() Listing {
 // state is everything there is, for tests and for the page.
 func (s *Sim) state() any {
 	channels := []object{}
-	for _, c := range s.w.channels {
-		channels = append(channels, object{"channel": c, "messages": s.w.all(c)})
+	for _, c := range s.guild.Channels {
+		channels = append(channels, object{"channel": c, "messages": s.guild.AllMessages(c)})
 	}
 	accounts := []object{}
-	for _, a := range s.w.accounts {
-		accounts = append(accounts, object{"user": a.User, "member": a.member, "token": a.token, "commands": append([]*Command{}, a.commands...)})
+	for _, a := range s.guild.Accounts {
+		accounts = append(accounts, object{"user": a.User, "member": a.Member, "token": a.Token, "commands": append([]*guild.Command{}, a.Commands...)})
 	}
 	sessions := []object{}
 	for _, n := range s.sessions {
 		sessions = append(sessions, object{"id": n.id, "bot": n.who.Username, "intents": n.intents, "shard": n.shard, "seq": n.seq, "connected": n.socket != nil})
 	}
-	asked := []object{}
-	for _, i := range s.w.interactions {
-		asked = append(asked, object{"id": i.id, "type": i.kind, "bot": i.app.Username, "person": i.person.Username, "channel_id": i.channel.ID,
-			"answered": i.acked, "failed": i.failed, "answer": i.answer, "message_id": i.original, "data": i.data})
+	roles := []guild.Role{}
+	for _, r := range s.guild.Roles {
+		roles = append(roles, guild.ViewRole(r))
 	}
-	roles := []Role{}
-	for _, r := range s.w.roles {
-		roles = append(roles, roleView(r))
-	}
-	return object{"guild": object{"id": s.w.guild, "name": s.w.name, "owner_id": s.w.owner}, "roles": roles, "accounts": accounts,
-		"channels": channels, "sessions": sessions, "interactions": asked, "webhooks": append([]*Webhook{}, s.w.webhooks...),
+	return object{"guild": object{"id": s.guild.ID, "name": s.guild.Name, "owner_id": s.guild.Owner}, "roles": roles, "accounts": accounts,
+		"channels": channels, "sessions": sessions, "interactions": s.guild.InteractionsView(), "webhooks": append([]*guild.Webhook{}, s.guild.Webhooks...),
 		"faults": append([]*Fault{}, s.faults...), "script": s.script}
 }
 
@@ -161,7 +159,7 @@ func (s *Sim) simWait(w http.ResponseWriter, r *http.Request) {
 		show(w, http.StatusOK, object{"connected": bot})
 		return
 	}
-	after, _ := ParseID(q.Get("after"))
+	after, _ := guild.ParseID(q.Get("after"))
 	m, err := s.waitFor(ctx, q.Get("from"), q.Get("in"), q.Get("contains"), after)
 	if err != nil {
 		show(w, http.StatusRequestTimeout, object{"message": err.Error()})
@@ -171,21 +169,21 @@ func (s *Sim) simWait(w http.ResponseWriter, r *http.Request) {
 }
 
 // waitFor waits for a message by who wrote it, where, and what is in it; what is empty does not matter.
-func (s *Sim) waitFor(ctx context.Context, from, in, contains string, after ID) (Message, error) {
-	var place ID
+func (s *Sim) waitFor(ctx context.Context, from, in, contains string, after guild.ID) (guild.Message, error) {
+	var place guild.ID
 	if in != "" {
 		s.mu.Lock()
-		c, err := s.w.in(in)
+		c, err := s.guild.FindChannel(in)
 		if err == nil {
 			place = c.ID
 		}
 		s.mu.Unlock()
 		if err != nil {
-			return Message{}, err
+			return guild.Message{}, err
 		}
 	}
-	return s.WaitMessage(ctx, func(m Message) bool {
+	return s.WaitMessage(ctx, func(m guild.Message) bool {
 		return m.ID > after && (from == "" || m.Author.Username == from) && (place == 0 || m.ChannelID == place) &&
-			strings.Contains(m.Content+displayed(m.Components), contains)
+			strings.Contains(m.Content+components.Displayed(m.Components), contains)
 	})
 }

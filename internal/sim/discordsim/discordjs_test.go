@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"chorus/internal/npmtest"
+	"chorus/internal/sim/discordsim/guild"
+	"chorus/internal/sim/discordsim/jsonobject"
 )
 
 // heardJS is a line that the bot printed.
@@ -83,12 +85,12 @@ func TestDiscordJSFeatures(t *testing.T) {
 	}
 	want("thread", func(h heardJS) bool { return h.Count == 1 })
 	want("members", func(h heardJS) bool { return h.Count == 1 && h.Members == 3 && h.Name == "bob" && h.After == 1 })
-	want("forward", func(h heardJS) bool { return h.Content == "the words of before" && h.Count == refForward })
+	want("forward", func(h heardJS) bool { return h.Content == "the words of before" && h.Count == forward })
 	poll := want("poll", func(h heardJS) bool { return h.Content == "Tea or coffee?" && h.Count == 2 })
-	ok(t, s.Vote("ada", must[ID](t)(ParseID(poll.Text)), 2))
+	ok(t, s.Vote("ada", must[guild.ID](t)(guild.ParseID(poll.Text)), 2))
 	want("ended", func(h heardJS) bool { return h.Content == "Coffee" && h.Count == 1 && h.After == 1 })
-	result := must[Message](t)(s.WaitMessage(within(t), func(m Message) bool { return m.Type == kindPollResult }))
-	if fields := listOf(result.Embeds[0], "fields"); len(fields) != 5 || fields[4]["value"] != "Coffee" {
+	result := must[guild.Message](t)(s.WaitMessage(within(t), func(m guild.Message) bool { return m.Type == pollResult }))
+	if fields := jsonobject.List(result.Embeds[0], "fields"); len(fields) != 5 || fields[4]["value"] != "Coffee" {
 		t.Errorf("the result is %+v", result.Embeds)
 	}
 	want("search", func(h heardJS) bool { return h.Count == 1 && h.Content == "the words of before" })
@@ -102,23 +104,23 @@ func TestDiscordJS(t *testing.T) {
 	s := StartT(t, Options{TimeScale: leisurely})
 	js := playJS(t, s, "client.mjs")
 	hear, line := js.hear, js.line
-	find := func(fits func(Message) bool) Message {
+	find := func(fits func(guild.Message) bool) guild.Message {
 		t.Helper()
-		return must[Message](t)(s.WaitMessage(within(t), fits))
+		return must[guild.Message](t)(s.WaitMessage(within(t), fits))
 	}
 
 	if r := hear("ready"); r.Name != "chorus" || r.Channels != 3 || r.Members != 3 {
 		t.Fatalf("ready %+v", r)
 	}
-	first := must[ID](t)(s.Say("ada", "general", "hello"))
+	first := must[guild.ID](t)(s.Say("ada", "general", "hello"))
 	if m := hear("message"); m.Content != "hello" || m.Author != "ada" {
 		t.Fatalf("heard %+v", m)
 	}
-	answer := find(func(m Message) bool { return m.Content == "RE: hello" })
+	answer := find(func(m guild.Message) bool { return m.Content == "RE: hello" })
 	if answer.Reference.MessageID != first || len(answer.Attachments) != 1 {
 		t.Fatalf("answered %+v", answer)
 	}
-	find(func(m Message) bool { return m.Content == "in the thread" && m.ChannelID == answer.ID })
+	find(func(m guild.Message) bool { return m.Content == "in the thread" && m.ChannelID == answer.ID })
 	if r := hear("refused"); r.Code != 50035 || r.After < 1 {
 		t.Fatalf("refused %+v", r)
 	}
@@ -126,21 +128,21 @@ func TestDiscordJS(t *testing.T) {
 	if r := hear("reaction"); r.Emoji != "✅" || r.Count != 2 {
 		t.Fatalf("reaction %+v", r)
 	}
-	must[Interaction](t)(s.Slash("bob", "general", "chorus", "ping", map[string]any{"word": "loud"}))
-	find(func(m Message) bool { return m.Content == "pong loud" && m.ephemeral() })
-	find(func(m Message) bool { return m.Content == "and for all" && !m.ephemeral() })
-	click := must[Interaction](t)(s.Click("bob", answer.ID, "go"))
-	must[Interaction](t)(s.WaitInteraction(within(t), click.ID))
-	must[Interaction](t)(s.Submit("bob", "why", map[string]string{"reason": "I can"}))
-	find(func(m Message) bool { return m.Content == "because I can" })
+	must[guild.Interaction](t)(s.Slash("bob", "general", "chorus", "ping", map[string]any{"word": "loud"}))
+	find(func(m guild.Message) bool { return m.Content == "pong loud" && (m.Flags&guild.FlagEphemeral != 0) })
+	find(func(m guild.Message) bool { return m.Content == "and for all" && !(m.Flags&guild.FlagEphemeral != 0) })
+	click := must[guild.Interaction](t)(s.Click("bob", answer.ID, "go"))
+	must[guild.Interaction](t)(s.WaitInteraction(within(t), click.ID))
+	must[guild.Interaction](t)(s.Submit("bob", "why", map[string]string{"reason": "I can"}))
+	find(func(m guild.Message) bool { return m.Content == "because I can" })
 
 	must[int](t)(s.Inject(Fault{Kind: FaultDrop, Code: 4000}))
-	must[ID](t)(s.Say("ada", "random", "missed me?"))
-	find(func(m Message) bool { return strings.HasPrefix(m.Content, "RE: missed") })
+	must[guild.ID](t)(s.Say("ada", "random", "missed me?"))
+	find(func(m guild.Message) bool { return strings.HasPrefix(m.Content, "RE: missed") })
 	for resumed, answered := false, false; !resumed || !answered; { // whichever comes first; who is sent away while it answers cannot
 		h := line("resumed and refused")
 		resumed, answered = resumed || h.What == "resumed", answered || h.What == "refused"
 	}
-	must[ID](t)(s.Say("ada", "random", "bye"))
+	must[guild.ID](t)(s.Say("ada", "random", "bye"))
 	ok(t, next(t, js.ended, "end"))
 }

@@ -3,6 +3,7 @@ package discordsim
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/disgoorg/disgo/bot"
 	"github.com/disgoorg/disgo/discord"
@@ -10,6 +11,9 @@ import (
 	"github.com/disgoorg/disgo/gateway"
 	"github.com/disgoorg/disgo/rest"
 	"github.com/disgoorg/snowflake/v2"
+
+	"chorus/internal/sim/discordsim/components"
+	"chorus/internal/sim/discordsim/guild"
 )
 
 // agentCommands are commands such as an agent has: subcommands, an option that completes, a message menu.
@@ -37,17 +41,17 @@ func TestDisgoCommands(t *testing.T) {
 		t.Fatalf("%d commands", len(set))
 	}
 
-	asked := must[Interaction](t)(s.Complete("ada", "general", "chorus", "agent init", map[string]any{"name": "he"}, "name"))
+	asked := must[guild.Interaction](t)(s.Complete("ada", "general", "chorus", "agent init", map[string]any{"name": "he"}, "name"))
 	complete := next(t, completes, "question for completion")
 	if complete.Data.String("name") != "he" || complete.Data.Focused().Name != "name" {
 		t.Fatalf("completion %+v", complete.Data)
 	}
 	ok(t, complete.AutocompleteResult([]discord.AutocompleteChoice{discord.AutocompleteChoiceString{Name: "helper", Value: "helper"}}))
-	if got := must[Interaction](t)(s.WaitInteraction(within(t), asked.ID)); !strings.Contains(string(got.Choices), "helper") {
+	if got := must[guild.Interaction](t)(s.WaitInteraction(within(t), asked.ID)); !strings.Contains(string(got.Choices), "helper") {
 		t.Fatalf("choices %s", got.Choices)
 	}
 
-	asked = must[Interaction](t)(s.Slash("ada", "general", "chorus", "agent init", map[string]any{"name": "helper", "owner": s.User("bob").String()}))
+	asked = must[guild.Interaction](t)(s.Slash("ada", "general", "chorus", "agent init", map[string]any{"name": "helper", "owner": s.User("bob").String()}))
 	e := next(t, commands, "command")
 	data := e.SlashCommandInteractionData()
 	if e.Data.CommandName() != "agent" || *data.SubCommandName != "init" || data.String("name") != "helper" || data.User("owner").Username != "bob" || e.Member().User.Username != "ada" {
@@ -68,14 +72,14 @@ func TestDisgoCommands(t *testing.T) {
 	more, err := c.Rest.CreateFollowupMessage(c.ApplicationID, e.Token(), discord.NewMessageCreate().WithContent("for all"))
 	ok(t, err)
 	ok(t, c.Rest.DeleteInteractionResponse(c.ApplicationID, e.Token()))
-	if got := must[[]Message](t)(s.Messages("general")); len(got) != 1 || got[0].ID != ID(more.ID) || got[0].Interaction["name"] != "agent" {
+	if got := must[[]guild.Message](t)(s.Messages("general")); len(got) != 1 || got[0].ID != guild.ID(more.ID) || got[0].Interaction["name"] != "agent" {
 		t.Fatalf("there are %+v", got)
 	}
 	if _, err := s.Slash("ada", "general", "chorus", "agent init", nil); err == nil {
 		t.Fatal("a required option may be left out")
 	}
 
-	must[Interaction](t)(s.Menu("bob", "chorus", "Fork from here", ID(more.ID)))
+	must[guild.Interaction](t)(s.Menu("bob", "chorus", "Fork from here", guild.ID(more.ID)))
 	menu := next(t, commands, "menu command").MessageCommandInteractionData()
 	if menu.TargetID() != more.ID || menu.TargetMessage().Content != "for all" {
 		t.Fatalf("menu %+v", menu)
@@ -99,46 +103,46 @@ func TestDisgoComponentsAndModals(t *testing.T) {
 	if !card.Flags.Has(discord.MessageFlagIsComponentsV2) || len(card.Components) != 1 {
 		t.Fatalf("card %+v", card)
 	}
-	must[Interaction](t)(s.Click("ada", ID(card.ID), "yes"))
+	must[guild.Interaction](t)(s.Click("ada", guild.ID(card.ID), "yes"))
 	click := next(t, clicks, "click")
 	if click.Data.CustomID() != "yes" || click.Message.ID != card.ID {
 		t.Fatalf("click %+v", click)
 	}
 	ok(t, click.UpdateMessage(discord.NewMessageUpdateV2(discord.NewTextDisplay("Done"))))
-	if got := must[[]Message](t)(s.Messages("general")); displayed(got[0].Components) != "\nDone" {
+	if got := must[[]guild.Message](t)(s.Messages("general")); components.Displayed(got[0].Components) != "\nDone" {
 		t.Fatalf("the card says %+v", got[0].Components)
 	}
-	if _, err := s.Click("ada", ID(card.ID), "yes"); err == nil {
+	if _, err := s.Click("ada", guild.ID(card.ID), "yes"); err == nil {
 		t.Fatal("a button that is gone can be clicked")
 	}
 
 	plain, err := c.Rest.CreateMessage(flake(s.Channel("general")), discord.NewMessageCreate().WithContent("why?").WithComponents(
 		discord.NewActionRow(discord.NewStringSelectMenu("how", "how", discord.NewStringSelectMenuOption("Say", "say")))))
 	ok(t, err)
-	opened := must[Interaction](t)(s.Click("bob", ID(plain.ID), "how", "say"))
+	opened := must[guild.Interaction](t)(s.Click("bob", guild.ID(plain.ID), "how", "say"))
 	choice := next(t, clicks, "choice")
 	if got := choice.StringSelectMenuInteractionData().Values; len(got) != 1 || got[0] != "say" {
 		t.Fatalf("values %v", got)
 	}
 	ok(t, choice.Modal(discord.ModalCreate{CustomID: "form", Title: "Why", Components: []discord.LayoutComponent{
 		discord.NewLabel("Reason", discord.NewTextInput("reason", discord.TextInputStyleShort))}}))
-	if got := must[Interaction](t)(s.WaitInteraction(within(t), opened.ID)); !strings.Contains(string(got.Modal), "Reason") {
+	if got := must[guild.Interaction](t)(s.WaitInteraction(within(t), opened.ID)); !strings.Contains(string(got.Modal), "Reason") {
 		t.Fatalf("modal %s", got.Modal)
 	}
-	must[Interaction](t)(s.Submit("bob", "form", map[string]string{"reason": "because"}))
+	must[guild.Interaction](t)(s.Submit("bob", "form", map[string]string{"reason": "because"}))
 	sent := next(t, modals, "modal")
 	if sent.Data.Text("reason") != "because" || sent.Message == nil || sent.Message.ID != plain.ID {
 		t.Fatalf("modal %+v", sent.Data)
 	}
 	ok(t, sent.CreateMessage(discord.NewMessageCreate().WithContent("I see")))
-	must[Message](t)(s.WaitMessage(within(t), func(m Message) bool {
-		return m.Content == "I see" && m.Reference != nil && m.Reference.MessageID == ID(plain.ID)
+	must[guild.Message](t)(s.WaitMessage(within(t), func(m guild.Message) bool {
+		return m.Content == "I see" && m.Reference != nil && m.Reference.MessageID == guild.ID(plain.ID)
 	}))
 }
 
 func TestDisgoPlaces(t *testing.T) {
 	t.Parallel()
-	s := StartT(t, Options{NoRateLimits: true, Roles: []RoleSpec{{Name: "crew", Mentionable: true}}})
+	s := StartT(t, Options{NoRateLimits: true, Roles: []guild.RoleSpec{{Name: "crew", Mentionable: true}}})
 	c := client(t, s, "chorus", allIntents)
 	general, forum := flake(s.Channel("general")), flake(s.Channel("ideas"))
 	m, err := c.Rest.CreateMessage(general, discord.NewMessageCreate().WithContent("with a file").AddFile("notes.txt", "some notes", strings.NewReader("hello")))
@@ -214,9 +218,9 @@ func TestInteractionsEndInTime(t *testing.T) {
 	c := client(t, s, "chorus", gateway.IntentGuilds)
 	_, err := c.Rest.SetGlobalCommands(c.ApplicationID, agentCommands[:1])
 	ok(t, err)
-	i := must[Interaction](t)(s.Slash("ada", "general", "chorus", "agent init", map[string]any{"name": "x"}))
-	clock.pass(answerWithin)
-	if got := must[Interaction](t)(s.WaitInteraction(within(t), i.ID)); !got.Failed {
+	i := must[guild.Interaction](t)(s.Slash("ada", "general", "chorus", "agent init", map[string]any{"name": "x"}))
+	clock.pass(3 * time.Second)
+	if got := must[guild.Interaction](t)(s.WaitInteraction(within(t), i.ID)); !got.Failed {
 		t.Fatalf("it has not failed: %+v", got)
 	}
 	token := "sim-interaction-" + i.ID.String()

@@ -16,6 +16,8 @@ import (
 	"github.com/disgoorg/disgo/gateway"
 	"github.com/disgoorg/disgo/rest"
 	"github.com/disgoorg/snowflake/v2"
+
+	"chorus/internal/sim/discordsim/guild"
 )
 
 // allIntents is what an agent needs.
@@ -53,7 +55,7 @@ func connect(t *testing.T, c *bot.Client) {
 	})
 }
 
-func flake(id ID) snowflake.ID { return snowflake.ID(id) }
+func flake(id guild.ID) snowflake.ID { return snowflake.ID(id) }
 
 func TestDisgoTalks(t *testing.T) {
 	t.Parallel()
@@ -68,7 +70,7 @@ func TestDisgoTalks(t *testing.T) {
 	if g := next(t, guilds, "guild"); g.Guild.Name != "Chorus" || len(g.Guild.Channels) != 3 || len(g.Guild.Members) != 3 {
 		t.Fatalf("the guild is %q with %d channels and %d members", g.Guild.Name, len(g.Guild.Channels), len(g.Guild.Members))
 	}
-	id := must[ID](t)(s.Say("ada", "general", "hello <@"+s.User("chorus").String()+">"))
+	id := must[guild.ID](t)(s.Say("ada", "general", "hello <@"+s.User("chorus").String()+">"))
 	e := next(t, heard, "message")
 	if e.Message.ID != flake(id) || !strings.HasPrefix(e.Message.Content, "hello") || e.Message.Author.Username != "ada" || len(e.Message.Mentions) != 1 {
 		t.Fatalf("heard %+v", e.Message)
@@ -89,7 +91,7 @@ func TestDisgoTalks(t *testing.T) {
 	if back.Nonce != "" {
 		t.Fatal("reading a message back tells its nonce")
 	}
-	ok(t, s.React("bob", ID(answer.ID), "👀"))
+	ok(t, s.React("bob", guild.ID(answer.ID), "👀"))
 	if r := next(t, reacted, "reaction"); *r.Emoji.Name != "👀" || r.UserID != flake(s.User("bob")) {
 		t.Fatalf("reaction %+v", r)
 	}
@@ -119,13 +121,13 @@ func TestDisgoResumesAfterADrop(t *testing.T) {
 	c := client(t, s, "chorus", allIntents, bot.WithEventListenerFunc(func(e *events.MessageCreate) { heard <- e.Message.Content }),
 		bot.WithEventListenerFunc(func(*events.Resumed) { resumed <- struct{}{} }))
 	connect(t, c)
-	must[ID](t)(s.Say("ada", "general", "one"))
+	must[guild.ID](t)(s.Say("ada", "general", "one"))
 	if got := next(t, heard, "message"); got != "one" {
 		t.Fatal(got)
 	}
 	must[int](t)(s.Inject(Fault{Kind: FaultDrop}))
-	must[ID](t)(s.Say("ada", "general", "two"))
-	must[ID](t)(s.Say("ada", "general", "three"))
+	must[guild.ID](t)(s.Say("ada", "general", "two"))
+	must[guild.ID](t)(s.Say("ada", "general", "three"))
 	next(t, resumed, "resume")
 	for _, want := range []string{"two", "three"} {
 		if got := next(t, heard, "message"); got != want {
@@ -141,7 +143,7 @@ func TestDisgoLeavesADeafGateway(t *testing.T) {
 	c := client(t, s, "chorus", allIntents, bot.WithEventListenerFunc(func(e *events.MessageCreate) { heard <- e.Message.Content }))
 	connect(t, c)
 	id := must[int](t)(s.Inject(Fault{Kind: FaultDeaf}))
-	must[ID](t)(s.Say("ada", "general", "anybody?"))
+	must[guild.ID](t)(s.Say("ada", "general", "anybody?"))
 	ok(t, s.wait(within(t), "the client to leave", func() bool { return len(s.sessions) == 0 || s.sessions[0].socket == nil }))
 	s.Clear(id)
 	if got := next(t, heard, "message"); got != "anybody?" {
@@ -167,13 +169,13 @@ func TestDisgoWaitsForRateLimits(t *testing.T) {
 
 func TestDisgoIsToldWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	s := StartT(t, Options{NoRateLimits: true, Channels: []ChannelSpec{
+	s := StartT(t, Options{NoRateLimits: true, Channels: []guild.ChannelSpec{
 		{Name: "general"}, {Name: "secret", Deny: map[string][]string{"chorus": {"view_channel"}}},
 		{Name: "read-only", Deny: map[string][]string{"chorus": {"send_messages"}}}}})
 	c := client(t, s, "chorus", allIntents)
 	general := flake(s.Channel("general"))
-	his := must[ID](t)(s.Say("ada", "general", "mine"))
-	thread := must[ID](t)(s.OpenThread("ada", his, "side"))
+	his := must[guild.ID](t)(s.Say("ada", "general", "mine"))
+	thread := must[guild.ID](t)(s.OpenThread("ada", his, "side"))
 	post := func(channel snowflake.ID, m discord.MessageCreate) error {
 		_, err := c.Rest.CreateMessage(channel, m)
 		return err
@@ -212,13 +214,13 @@ func TestDisgoIsToldWhatIsWrong(t *testing.T) {
 
 func TestDisgoIntentsAreEnforced(t *testing.T) {
 	t.Parallel()
-	s := StartT(t, Options{Bots: []BotSpec{{Name: "chorus", Intents: &[]string{}}}})
+	s := StartT(t, Options{Bots: []guild.BotSpec{{Name: "chorus", Intents: &[]string{}}}})
 	heard := make(chan discord.Message, 8)
 	c := client(t, s, "chorus", gateway.IntentGuilds|gateway.IntentGuildMessages,
 		bot.WithEventListenerFunc(func(e *events.MessageCreate) { heard <- e.Message }))
 	connect(t, c)
-	must[ID](t)(s.Say("ada", "general", "whisper"))
-	must[ID](t)(s.Say("ada", "general", "hey <@"+s.User("chorus").String()+">"))
+	must[guild.ID](t)(s.Say("ada", "general", "whisper"))
+	must[guild.ID](t)(s.Say("ada", "general", "hey <@"+s.User("chorus").String()+">"))
 	if m := next(t, heard, "message"); m.Content != "" {
 		t.Fatalf("without the intent it reads %q", m.Content)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/sim/discordsim/guild"
 	"chorus/internal/sim/discordsim/ratelimit"
 )
 
@@ -62,7 +63,7 @@ type Fault struct {
 func (s *Sim) Inject(f Fault) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f.Bot != "" && s.w.accountNamed(f.Bot) == nil {
+	if f.Bot != "" && s.guild.AccountNamed(f.Bot) == nil {
 		return 0, fmt.Errorf("there is no bot %q", f.Bot)
 	}
 	switch f.Kind {
@@ -75,7 +76,7 @@ func (s *Sim) Inject(f Fault) (int, error) {
 		return 0, fmt.Errorf("there is no fault %q; there are drop, reconnect, invalidate, lose, duplicate, delay, deaf, mute, away, error, limit, slow and hangup", f.Kind)
 	}
 	f.dice = rand.New(rand.NewPCG(f.Seed, 1))
-	f.ID = int(s.w.id() & 0x7fffffff)
+	f.ID = int(s.guild.NewID() & 0x7fffffff)
 	s.faults = append(s.faults, &f)
 	return f.ID, nil
 }
@@ -160,7 +161,7 @@ func (s *Sim) pickAbout(kind, bot, name, body string, after bool) *Fault {
 }
 
 // deaf is whether a bot's gateway is deaf now. The lock is held.
-func (s *Sim) deaf(who *account) bool {
+func (s *Sim) deaf(who *guild.Account) bool {
 	for _, f := range s.faults {
 		if f.Kind == FaultDeaf && (f.Bot == "" || f.Bot == who.Username) {
 			return true
@@ -170,22 +171,22 @@ func (s *Sim) deaf(who *account) bool {
 }
 
 // deliver sends an event to a session, with what goes wrong on the way. The lock is held.
-func (s *Sim) deliver(n *session, e event) {
+func (s *Sim) deliver(n *session, e guild.Event) {
 	bot := n.who.Username
 	if !n.who.Bot {
-		n.push(e.name, n.rendered(s.w, e))
+		n.push(e.Name, s.guild.Render(e, n.who, n.intents&guild.IntentContent != 0))
 		return
 	}
-	if s.pick(FaultMute, bot, e.name, false) != nil || s.pick(FaultLose, bot, e.name, false) != nil {
+	if s.pick(FaultMute, bot, e.Name, false) != nil || s.pick(FaultLose, bot, e.Name, false) != nil {
 		return
 	}
-	raw := n.rendered(s.w, e)
-	send := func() { n.push(e.name, raw) }
-	if s.pick(FaultDuplicate, bot, e.name, false) != nil {
+	raw := s.guild.Render(e, n.who, n.intents&guild.IntentContent != 0)
+	send := func() { n.push(e.Name, raw) }
+	if s.pick(FaultDuplicate, bot, e.Name, false) != nil {
 		once := send
 		send = func() { once(); once() }
 	}
-	if f := s.pick(FaultDelay, bot, e.name, false); f != nil {
+	if f := s.pick(FaultDelay, bot, e.Name, false); f != nil {
 		s.ring(time.Duration(f.Millis)*time.Millisecond, send)
 		return
 	}
@@ -193,7 +194,7 @@ func (s *Sim) deliver(n *session, e event) {
 }
 
 // faulty answers a request wrongly where it is told to; true: it has answered. People are spared.
-func (s *Sim) faulty(w http.ResponseWriter, r *http.Request, pattern, body string, who *account) bool {
+func (s *Sim) faulty(w http.ResponseWriter, r *http.Request, pattern, body string, who *guild.Account) bool {
 	if who != nil && !who.Bot {
 		return false
 	}

@@ -5,12 +5,14 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"chorus/internal/sim/discordsim/guild"
 )
 
 // A forum speaks as Discord's do: posts with a message, tags with ids, and the limits of both.
 func TestForumsHaveDiscordsLimits(t *testing.T) {
 	t.Parallel()
-	s := StartT(t, Options{NoRateLimits: true, Channels: []ChannelSpec{{Name: "general"}, {Name: "ideas", Type: "forum"}}})
+	s := StartT(t, Options{NoRateLimits: true, Channels: []guild.ChannelSpec{{Name: "general"}, {Name: "ideas", Type: "forum"}}})
 	forum := s.Channel("ideas").String()
 	many := func(n int) (list []object) {
 		for i := range n {
@@ -31,7 +33,7 @@ func TestForumsHaveDiscordsLimits(t *testing.T) {
 		t.Errorf("twice the same: %d %v", status, got)
 	}
 	status, got := patch(object{"available_tags": many(20)})
-	if status != http.StatusOK || got["type"] != float64(TypeForum) {
+	if status != http.StatusOK || got["type"] != float64(guild.TypeForum) {
 		t.Fatalf("%d %v", status, got)
 	}
 	tags, _ := got["available_tags"].([]any)
@@ -63,13 +65,13 @@ func TestForumsHaveDiscordsLimits(t *testing.T) {
 	}
 	status, made := post(object{"name": "idea", "message": message, "applied_tags": ids[:1]})
 	starter, _ := made["message"].(object)
-	if status != http.StatusCreated || made["id"] != starter["id"] || starter["channel_id"] != made["id"] || made["parent_id"] != forum || made["type"] != float64(TypePublicThread) {
+	if status != http.StatusCreated || made["id"] != starter["id"] || starter["channel_id"] != made["id"] || made["parent_id"] != forum || made["type"] != float64(guild.TypePublicThread) {
 		t.Fatalf("%d %v", status, made)
 	}
 	if status, got, _ := ask(t, s, "chorus", http.MethodPost, "/channels/"+forum+"/messages", message); status != http.StatusBadRequest || got["code"] != float64(50008) {
 		t.Errorf("a message in the forum itself: %d %v", status, got)
 	}
-	if status, got := patch(object{"flags": ChannelRequireTag}); status != http.StatusOK {
+	if status, got := patch(object{"flags": guild.ChannelRequireTag}); status != http.StatusOK {
 		t.Fatalf("%d %v", status, got)
 	}
 	if status, got := post(object{"name": "another", "message": message}); status != http.StatusBadRequest || got["code"] != float64(40067) {
@@ -78,7 +80,7 @@ func TestForumsHaveDiscordsLimits(t *testing.T) {
 	if list := must[[]ForumPost](t)(s.Posts("ideas")); len(list) != 1 {
 		t.Errorf("what was refused left something behind: %+v", list)
 	}
-	must[ID](t)(s.OpenPost("ada", "ideas", "hers", "so", "tag 3"))
+	must[guild.ID](t)(s.OpenPost("ada", "ideas", "hers", "so", "tag 3"))
 	if list := must[[]ForumPost](t)(s.Posts("ideas")); len(list) != 2 || list[1].By != "ada" || len(list[1].Tags) != 1 {
 		t.Errorf("%+v", list)
 	}

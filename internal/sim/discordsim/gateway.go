@@ -10,11 +10,11 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/coder/websocket"
 
+	"chorus/internal/sim/discordsim/guild"
 	"chorus/internal/sim/discordsim/ratelimit"
 )
 
@@ -93,7 +93,7 @@ func (k *socket) ring() {
 }
 
 // heartbeat is how often clients must beat.
-func (s *Sim) heartbeat() time.Duration { return max(s.w.scale(heartbeatEvery), heartbeatAtLeast) }
+func (s *Sim) heartbeat() time.Duration { return max(s.guild.Scale(heartbeatEvery), heartbeatAtLeast) }
 
 // socket takes a client's connection and serves it to its end.
 func (s *Sim) socket(w http.ResponseWriter, r *http.Request) {
@@ -237,7 +237,7 @@ func (k *socket) read(ctx context.Context) {
 		switch err := json.Unmarshal(raw, &p); {
 		case kind != websocket.MessageText || err != nil || len(raw) > 4096:
 			k.shut(closeDecode, "Error while decoding payload.")
-		case !k.rate.Take(k.sim.w.now(), commandsPerMinute, k.sim.w.scale(time.Minute)):
+		case !k.rate.Take(k.sim.guild.Now(), commandsPerMinute, k.sim.guild.Scale(time.Minute)):
 			k.shut(closeRate, "Rate limited.")
 		default:
 			k.sim.handle(k, p)
@@ -287,7 +287,7 @@ func (s *Sim) identify(k *socket, raw json.RawMessage) {
 		k.shut(closeDecode, "Error while decoding payload.")
 		return
 	}
-	who := find(s.w.accounts, func(a *account) bool { return a.token == trimBot(b.Token) })
+	who := s.guild.AccountByToken(trimBot(b.Token))
 	shard := [2]int{0, 1}
 	if b.Shard != nil {
 		shard = *b.Shard
@@ -299,12 +299,12 @@ func (s *Sim) identify(k *socket, raw json.RawMessage) {
 		k.shut(closeAuthFailed, "Authentication failed.")
 	case shard[1] < 1 || shard[0] < 0 || shard[0] >= shard[1]:
 		k.shut(closeShard, "Invalid shard.")
-	case who.Bot && (b.Intents == nil || *b.Intents&^intentsKnown != 0):
+	case who.Bot && (b.Intents == nil || *b.Intents&^guild.IntentsKnown != 0):
 		k.shut(closeIntents, "Invalid intent(s).")
-	case who.Bot && *b.Intents&intentsPrivileged&^who.privileged != 0:
+	case who.Bot && *b.Intents&guild.IntentsPrivileged&^who.Privileged != 0:
 		k.shut(closeDisallowed, "Disallowed intent(s).")
 	default:
-		intents := intentsAll
+		intents := guild.IntentsAll
 		if who.Bot {
 			intents = *b.Intents
 		}
@@ -320,15 +320,15 @@ func trimBot(token string) string {
 }
 
 // open begins a session: READY, and the guild where it is asked for.
-func (s *Sim) open(k *socket, who *account, intents int, shard [2]int) {
-	n := &session{id: fmt.Sprintf("%x", uint64(s.w.id())), who: who, intents: intents, shard: shard, keep: s.opts.Replay, socket: k}
+func (s *Sim) open(k *socket, who *guild.Account, intents int, shard [2]int) {
+	n := &session{id: fmt.Sprintf("%x", uint64(s.guild.NewID())), who: who, intents: intents, shard: shard, keep: s.opts.Replay, socket: k}
 	s.forgetOldest(who)
 	s.sessions = append(s.sessions, n)
 	k.session = n
 	guilds := []object{}
-	here := who.member != nil && n.mine(&Channel{GuildID: s.w.guild})
+	here := who.Member != nil && n.mine(s.guild.ID)
 	if here {
-		guilds = append(guilds, object{"id": s.w.guild, "unavailable": true})
+		guilds = append(guilds, object{"id": s.guild.ID, "unavailable": true})
 	}
 	ready := object{
 		"v": 10, "user": who.User, "session_id": n.id, "resume_gateway_url": s.Gateway() + "/resume", "shard": shard,
@@ -336,8 +336,8 @@ func (s *Sim) open(k *socket, who *account, intents int, shard [2]int) {
 		"_trace": []string{"discordsim"}, "application": object{"id": who.ID, "flags": applicationView(who)["flags"]},
 	}
 	s.tell(n, "READY", ready)
-	if intents&intentGuilds != 0 && here && s.pick(FaultAway, who.Username, "GUILD_CREATE", false) == nil {
-		s.tell(n, "GUILD_CREATE", s.w.guildCreate(who, intents&intentMembers != 0))
+	if intents&guild.IntentGuilds != 0 && here && s.pick(FaultAway, who.Username, "GUILD_CREATE", false) == nil {
+		s.tell(n, "GUILD_CREATE", s.guild.ViewFor(who, intents&guild.IntentMembers != 0))
 	}
 	s.stir()
 }
@@ -370,12 +370,15 @@ func (s *Sim) resume(k *socket, raw json.RawMessage) {
 		k.shut(closeDecode, "Error while decoding payload.")
 		return
 	}
-	n := find(s.sessions, func(n *session) bool { return n.id == b.ID })
+	var n *session
+	if i := slices.IndexFunc(s.sessions, func(n *session) bool { return n.id == b.ID }); i >= 0 {
+		n = s.sessions[i]
+	}
 	switch {
 	case k.session != nil:
 		k.shut(closeAlreadyAuth, "Already authenticated.")
 		return
-	case n == nil || n.who.token != trimBot(b.Token):
+	case n == nil || n.who.Token != trimBot(b.Token):
 		k.send(opInvalidSession, false)
 		return
 	case b.Seq > n.seq:
@@ -399,7 +402,7 @@ func (s *Sim) resume(k *socket, raw json.RawMessage) {
 const awayMost = 4
 
 // forgetOldest ends the oldest sessions of a bot that nobody came back to.
-func (s *Sim) forgetOldest(who *account) {
+func (s *Sim) forgetOldest(who *guild.Account) {
 	var away []*session
 	for _, n := range s.sessions {
 		if n.who == who && n.socket == nil {
@@ -428,7 +431,7 @@ const mostFound = 100
 // members answers a request for members: all, those whose names begin with a text, or some by their ids.
 func (s *Sim) members(k *socket, raw json.RawMessage) {
 	var b struct {
-		Guild ID              `json:"guild_id"`
+		Guild guild.ID        `json:"guild_id"`
 		Query *string         `json:"query"`
 		Limit int             `json:"limit"`
 		Users json.RawMessage `json:"user_ids"`
@@ -438,21 +441,21 @@ func (s *Sim) members(k *socket, raw json.RawMessage) {
 		k.shut(closeDecode, "Error while decoding payload.")
 		return
 	}
-	var ids []ID
-	if one := (ID(0)); len(b.Users) > 0 && json.Unmarshal(b.Users, &ids) != nil {
+	var ids []guild.ID
+	if one := (guild.ID(0)); len(b.Users) > 0 && json.Unmarshal(b.Users, &ids) != nil {
 		if json.Unmarshal(b.Users, &one) != nil {
 			k.shut(closeDecode, "Error while decoding payload.")
 			return
 		}
-		ids = []ID{one}
+		ids = []guild.ID{one}
 	}
-	if b.Guild != s.w.guild {
+	if b.Guild != s.guild.ID {
 		return // Discord says nothing of guilds that the bot is not in
 	}
-	found, missing := []*Member{}, []ID{}
+	found, missing := []*guild.Member{}, []guild.ID{}
 	for _, id := range ids {
-		if a := s.w.account(id); a != nil {
-			found = append(found, s.w.memberOf(a, true))
+		if a := s.guild.Account(id); a != nil {
+			found = append(found, s.guild.MemberOf(a, true))
 		} else {
 			missing = append(missing, id)
 		}
@@ -465,19 +468,19 @@ func (s *Sim) members(k *socket, raw json.RawMessage) {
 		if query != "" {
 			limit = min(cmp.Or(limit, mostFound), mostFound)
 		}
-		for _, a := range s.w.accounts {
-			if a.named(query) && (limit == 0 || len(found) < limit) {
-				found = append(found, s.w.memberOf(a, true))
+		for _, a := range s.guild.Accounts {
+			if a.Named(query) && (limit == 0 || len(found) < limit) {
+				found = append(found, s.guild.MemberOf(a, true))
 			}
 		}
 	}
 	// A piece has a thousand members at most.
 	pieces := slices.Collect(slices.Chunk(found, 1000))
 	if len(pieces) == 0 {
-		pieces = [][]*Member{{}}
+		pieces = [][]*guild.Member{{}}
 	}
 	for i, piece := range pieces {
-		data := object{"guild_id": s.w.guild, "members": piece, "chunk_index": i, "chunk_count": len(pieces)}
+		data := object{"guild_id": s.guild.ID, "members": piece, "chunk_index": i, "chunk_count": len(pieces)}
 		if b.Nonce != "" {
 			data["nonce"] = b.Nonce
 		}
@@ -486,10 +489,4 @@ func (s *Sim) members(k *socket, raw json.RawMessage) {
 		}
 		s.tell(k.session, "GUILD_MEMBERS_CHUNK", data)
 	}
-}
-
-// named reports whether a member is called like that, by the beginning of any of their names.
-func (a *account) named(begin string) bool {
-	starts := func(name string) bool { return strings.HasPrefix(strings.ToLower(name), strings.ToLower(begin)) }
-	return starts(a.Username) || a.member != nil && a.member.Nick != nil && starts(*a.member.Nick)
 }

@@ -3,14 +3,18 @@ package discordsim
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
+
+	"chorus/internal/sim/discordsim/apierror"
+	"chorus/internal/sim/discordsim/components"
+	"chorus/internal/sim/discordsim/guild"
+	"chorus/internal/sim/discordsim/jsonobject"
 )
 
 // Parent is the category or channel that a channel hangs under; 0: none.
-func (s *Sim) Parent(channel string) ID {
+func (s *Sim) Parent(channel string) guild.ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.w.channelNamed(channel); c != nil && c.ParentID != nil {
+	if c := s.guild.ChannelNamed(channel); c != nil && c.ParentID != nil {
 		return *c.ParentID
 	}
 	return 0
@@ -20,8 +24,8 @@ func (s *Sim) Parent(channel string) ID {
 func (s *Sim) Nick(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a := s.w.accountNamed(name); a != nil && a.member != nil && a.member.Nick != nil {
-		return *a.member.Nick
+	if a := s.guild.AccountNamed(name); a != nil && a.Member != nil && a.Member.Nick != nil {
+		return *a.Member.Nick
 	}
 	return ""
 }
@@ -30,7 +34,7 @@ func (s *Sim) Nick(name string) string {
 func (s *Sim) Rename(channel, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, err := s.w.in(channel)
+	c, err := s.guild.FindChannel(channel)
 	if err != nil {
 		return err
 	}
@@ -38,11 +42,7 @@ func (s *Sim) Rename(channel, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.w.changeChannel(c, patch{"name": raw}); err != nil {
-		return err
-	}
-	s.w.tellChannel("CHANNEL_UPDATE", c)
-	return nil
+	return s.guild.UpdateChannel(c, apierror.Patch{"name": raw})
 }
 
 // Count is how many channels have a name.
@@ -50,7 +50,7 @@ func (s *Sim) Count(channel string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
-	for _, c := range s.w.channels {
+	for _, c := range s.guild.Channels {
 		if c.Name == channel {
 			n++
 		}
@@ -58,47 +58,26 @@ func (s *Sim) Count(channel string) int {
 	return n
 }
 
-// Text is what people read in a message: its content, or the texts of its components.
-func (m Message) Text() string {
-	return strings.TrimPrefix(m.Content+displayed(m.Components), "\n")
-}
-
-// CustomIDs are those of the buttons and menus of a message, in their order.
-func (m Message) CustomIDs() []string { return customIDs(m.Components) }
-
-func customIDs(list []object) (out []string) {
-	for _, o := range list {
-		if id := textOf(o, "custom_id"); id != "" {
-			out = append(out, id)
-		}
-		out = append(out, customIDs(listOf(o, "components"))...)
-		if child, ok := o["accessory"].(map[string]any); ok {
-			out = append(out, customIDs([]object{child})...)
-		}
-	}
-	return out
-}
-
 // Install is a person installing a bot's application for themselves: its commands that allow it
 // come along wherever they are.
 func (s *Sim) Install(person, bot string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	who, app := s.w.accountNamed(person), s.w.accountNamed(bot)
+	who, app := s.guild.AccountNamed(person), s.guild.AccountNamed(bot)
 	if who == nil || app == nil {
 		return fmt.Errorf("there is no %q or no %q", person, bot)
 	}
-	app.installed = append(app.installed, who.ID)
+	app.Install(who.ID)
 	return nil
 }
 
 // Choices are the values that can be chosen in a menu of a message.
-func (s *Sim) Choices(message ID, customID string) (out []string) {
+func (s *Sim) Choices(message guild.ID, customID string) (out []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, m, err := s.w.holds(message); err == nil {
-		for _, option := range listOf(findComponent(m.Components, customID), "options") {
-			out = append(out, textOf(option, "value"))
+	if _, m, err := s.guild.FindMessage(message); err == nil {
+		for _, option := range jsonobject.List(components.Find(m.Components, customID), "options") {
+			out = append(out, jsonobject.Text(option, "value"))
 		}
 	}
 	return out
@@ -106,17 +85,17 @@ func (s *Sim) Choices(message ID, customID string) (out []string) {
 
 // Restore puts another body in the place of a message's, as if an earlier version of its author
 // had written it. No client could do that: what has components of the second version keeps them.
-func (s *Sim) Restore(message ID, body []byte) error {
+func (s *Sim) Restore(message guild.ID, body []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, m, err := s.w.holds(message)
+	_, m, err := s.guild.FindMessage(message)
 	if err != nil {
 		return err
 	}
-	b, err := decodeMessage(body, nil)
+	b, err := guild.DecodeMessage(body, nil)
 	if err != nil {
 		return err
 	}
-	m.Content, m.Components, m.Flags = b.text(), s.w.numbered(b.Components), m.Flags&^FlagComponentsV2
+	s.guild.Restore(m, b)
 	return nil
 }

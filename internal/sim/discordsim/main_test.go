@@ -17,6 +17,15 @@ const patience = 2 * time.Minute
 // is in time for half a minute.
 const leisurely = 0.1
 
+// Numbers of Discord's that bots send and see here.
+const (
+	forward      = 1  // a reference that takes a message along
+	pollResult   = 46 // a message
+	replyMessage = 4  // to an interaction
+	replyChoices = 8
+	replyModal   = 9
+)
+
 // handClock is a clock that goes only when it is told to.
 type handClock struct {
 	mu  sync.Mutex

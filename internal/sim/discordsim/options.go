@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"time"
+
+	"chorus/internal/sim/discordsim/guild"
 )
 
 // Options say what guild there is and how fast its time runs. The zero value is a
@@ -24,54 +26,13 @@ type Options struct {
 
 	Guild string `yaml:"guild"`
 	// System is the channel in which Discord greets newcomers; "": there is none.
-	System   string        `yaml:"system"`
-	Bots     []BotSpec     `yaml:"bots"`
-	People   []PersonSpec  `yaml:"people"`
-	Roles    []RoleSpec    `yaml:"roles"`
-	Channels []ChannelSpec `yaml:"channels"`
+	System   string              `yaml:"system"`
+	Bots     []guild.BotSpec     `yaml:"bots"`
+	People   []guild.PersonSpec  `yaml:"people"`
+	Roles    []guild.RoleSpec    `yaml:"roles"`
+	Channels []guild.ChannelSpec `yaml:"channels"`
 	// Script is played from the start on, one step after the other.
 	Script []Step `yaml:"script"`
-}
-
-// BotSpec is an application with its bot.
-type BotSpec struct {
-	Name string `yaml:"name"`
-	// Intents are the privileged ones that its owner switched on (members, presences,
-	// content); nil: all of them.
-	Intents *[]string `yaml:"intents"`
-	// Permissions its role has; nil: all but administrator.
-	Permissions *[]string `yaml:"permissions"`
-	Roles       []string  `yaml:"roles"`
-	// Away: it is not in the guild until somebody invites it.
-	Away bool `yaml:"away"`
-}
-
-// PersonSpec is a member who is a person.
-type PersonSpec struct {
-	Name  string   `yaml:"name"`
-	Nick  string   `yaml:"nick"`
-	Roles []string `yaml:"roles"`
-	Owner bool     `yaml:"owner"`
-}
-
-// RoleSpec is a role; "@everyone" changes what everybody may do.
-type RoleSpec struct {
-	Name        string   `yaml:"name"`
-	Color       int      `yaml:"color"`
-	Permissions []string `yaml:"permissions"`
-	Mentionable bool     `yaml:"mentionable"`
-}
-
-// ChannelSpec is a channel. Allow and Deny are by the name of a role, a person or a bot.
-type ChannelSpec struct {
-	Name     string              `yaml:"name"`
-	Type     string              `yaml:"type"` // text, forum, announcement, category, voice
-	Topic    string              `yaml:"topic"`
-	Parent   string              `yaml:"parent"`
-	SlowMode int                 `yaml:"slowMode"`
-	Tags     []string            `yaml:"tags"`
-	Allow    map[string][]string `yaml:"allow"`
-	Deny     map[string][]string `yaml:"deny"`
 }
 
 // Clock tells the time and rings. Both are called from several goroutines.
@@ -104,25 +65,13 @@ func (o Options) filled() (Options, error) {
 		o.Clock = wallClock{}
 	}
 	if len(o.Bots) == 0 {
-		o.Bots = []BotSpec{{Name: "chorus"}}
+		o.Bots = []guild.BotSpec{{Name: "chorus"}}
 	}
 	if len(o.People) == 0 {
-		o.People = []PersonSpec{{Name: "ada", Owner: true}, {Name: "bob"}}
+		o.People = []guild.PersonSpec{{Name: "ada", Owner: true}, {Name: "bob"}}
 	}
 	if len(o.Channels) == 0 {
-		o.Channels = []ChannelSpec{{Name: "general"}, {Name: "random"}, {Name: "ideas", Type: "forum"}}
+		o.Channels = []guild.ChannelSpec{{Name: "general"}, {Name: "random"}, {Name: "ideas", Type: "forum"}}
 	}
 	return o, nil
-}
-
-func permissions(names []string) (Perm, error) {
-	var all Perm
-	for _, name := range names {
-		p, ok := permNames[name]
-		if !ok {
-			return 0, fmt.Errorf("there is no permission %q; use Discord's names in lower case, such as send_messages", name)
-		}
-		all |= p
-	}
-	return all, nil
 }

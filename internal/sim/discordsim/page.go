@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"chorus/internal/sim/discordsim/guild"
 )
 
 //go:embed page
@@ -20,11 +22,11 @@ func (s *Sim) routesPage() {
 	s.mux.HandleFunc("GET /sim/events", s.events)
 	s.mux.HandleFunc("GET /sim/page", func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
-		at, _ := ParseID(q.Get("channel"))
+		at, _ := guild.ParseID(q.Get("channel"))
 		s.locked(w, func() any { return s.pageState(q.Get("token"), at) })
 	})
 	s.mux.HandleFunc("GET /sim/calls", func(w http.ResponseWriter, r *http.Request) {
-		about, _ := ParseID(r.URL.Query().Get("message"))
+		about, _ := guild.ParseID(r.URL.Query().Get("message"))
 		s.locked(w, func() any { return object{"calls": s.callsAbout(about)} })
 	})
 	s.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { servePage(w, "index.html") })
@@ -48,89 +50,67 @@ func servePage(w http.ResponseWriter, name string) {
 
 // pageState is what the page draws: the places a person sees, and one of them in full. Who
 // says no token, or no place, gets the first.
-func (s *Sim) pageState(token string, at ID) any {
-	me := find(s.w.accounts, func(a *account) bool { return a.token == token && !a.Bot })
-	people, members, commands := []object{}, []object{}, []*Command{}
-	for _, a := range s.w.accounts {
+func (s *Sim) pageState(token string, at guild.ID) any {
+	me := s.guild.AccountByToken(token)
+	if me != nil && me.Bot {
+		me = nil
+	}
+	people, members, commands := []object{}, []object{}, []*guild.Command{}
+	for _, a := range s.guild.Accounts {
 		if !a.Bot {
-			people = append(people, object{"name": a.Username, "token": a.token})
+			people = append(people, object{"name": a.Username, "token": a.Token})
 			if me == nil {
 				me = a
 			}
 		}
-		online := find(s.sessions, func(n *session) bool { return n.who == a && n.socket != nil }) != nil
+		online := slices.ContainsFunc(s.sessions, func(n *session) bool { return n.who == a && n.socket != nil })
 		members = append(members, object{"id": a.ID, "name": a.Username, "bot": a.Bot, "online": online})
-		commands = append(commands, a.commands...)
+		commands = append(commands, a.Commands...)
 	}
 	if me == nil {
 		return object{"message": "there are no people in this guild"}
 	}
 	places := s.places(me)
-	var here *Channel
+	var here *guild.Channel
 	for _, c := range places {
-		if c.ID == at || here == nil && c.Type != TypeCategory {
+		if c.ID == at || here == nil && c.Type != guild.TypeCategory {
 			here = c
 		}
 	}
 	out := object{
-		"guild": object{"id": s.w.guild, "name": s.w.name}, "people": people, "members": members, "commands": commands,
-		"channels": places, "channel": "", "messages": []Message{}, "me": object{"id": me.ID, "name": me.Username, "token": me.token},
+		"guild": object{"id": s.guild.ID, "name": s.guild.Name}, "people": people, "members": members, "commands": commands,
+		"channels": places, "channel": "", "messages": []guild.Message{}, "me": object{"id": me.ID, "name": me.Username, "token": me.Token},
 	}
 	roles := []object{}
-	for _, r := range s.w.roles {
+	for _, r := range s.guild.Roles {
 		roles = append(roles, object{"id": r.ID, "name": r.Name})
 	}
 	out["roles"] = roles
 	if here != nil {
-		out["channel"], out["messages"] = here.ID, s.w.shown(here, me)
-		out["commands"] = slices.DeleteFunc(commands, func(c *Command) bool { return !s.w.offered(me, s.w.channel(here.ID), c) })
+		out["channel"], out["messages"] = here.ID, s.guild.RecentMessages(here, me, pageShows)
+		out["commands"] = slices.DeleteFunc(commands, func(c *guild.Command) bool { return !s.guild.Offered(me, s.guild.Channel(here.ID), c) })
 	}
 	return out
 }
 
-// offered reports whether Discord shows a command to somebody in a channel.
-func (w *world) offered(a *account, in *Channel, c *Command) bool {
-	context := 0 // a guild
-	if in.GuildID == 0 {
-		context = 1
-	}
-	have := w.rights(a, in)
-	return have.Has(PermUseCommands) && (c.Contexts == nil || slices.Contains(c.Contexts, context)) &&
-		(c.Permissions == nil || *c.Permissions == 0 && have.Has(PermAdministrator) || *c.Permissions != 0 && have.Has(*c.Permissions))
-}
-
 // places are the channels that a person sees, each with its threads behind it.
-func (s *Sim) places(me *account) []*Channel {
-	out := []*Channel{}
-	for _, c := range s.w.channels {
-		if c.thread() || !s.w.sees(me, c) {
+func (s *Sim) places(me *guild.Account) []*guild.Channel {
+	out := []*guild.Channel{}
+	for _, c := range s.guild.Channels {
+		if c.IsThread() || !s.guild.Sees(me, c) {
 			continue
 		}
-		shown := dmSeenBy(c, me.ID)
-		if c.Type == TypeDM {
+		shown := guild.DirectSeenBy(c, me.ID)
+		if c.Type == guild.TypeDM {
 			copied := *shown
 			copied.Name = strings.TrimSpace(copied.Recipients[0].Username)
 			shown = &copied
 		}
 		out = append(out, shown)
-		for _, t := range s.w.channels {
-			if t.thread() && t.ParentID != nil && *t.ParentID == c.ID && !t.Metadata.Archived && s.w.sees(me, t) {
+		for _, t := range s.guild.Channels {
+			if t.IsThread() && t.ParentID != nil && *t.ParentID == c.ID && !t.Metadata.Archived && s.guild.Sees(me, t) {
 				out = append(out, t)
 			}
-		}
-	}
-	return out
-}
-
-// shown are the newest messages of a channel, oldest first, as one person sees them.
-func (w *world) shown(c *Channel, me *account) []Message {
-	if real := w.channel(c.ID); real != nil {
-		c = real // the page's copy of a direct channel has another name
-	}
-	out := []Message{}
-	for i := max(0, len(c.messages)-pageShows); i < len(c.messages); i++ {
-		if m := c.messages[i]; m.seenBy == 0 || m.seenBy == me.ID {
-			out = append(out, w.view(m, me.ID, true))
 		}
 	}
 	return out

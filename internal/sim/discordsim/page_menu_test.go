@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"chorus/internal/sim/discordsim/guild"
 )
 
 // Typing / showed nothing, and nobody saw what a bot had sent.
 func TestPageOffersCommandsAndShowsRequests(t *testing.T) {
 	t.Parallel()
-	s := StartT(t, Options{TimeScale: leisurely, People: []PersonSpec{{Name: "bob"}, {Name: "ada", Owner: true}}}) // bob manages nothing
+	s := StartT(t, Options{TimeScale: leisurely, People: []guild.PersonSpec{{Name: "bob"}, {Name: "ada", Owner: true}}}) // bob manages nothing
 	ctx := browser(t)
 	bot, _ := identified(t, s, "chorus", talkative)
 	option := func(name string, kind int, more object) object {
@@ -25,7 +27,7 @@ func TestPageOffersCommandsAndShowsRequests(t *testing.T) {
 		{"name": "tea", "description": "Make tea", "options": []object{option("pour", 1, object{"options": []object{
 			option("kind", 3, object{"required": true, "autocomplete": true}), option("sugar", 5, nil), option("size", 3, object{"choices": []object{{"name": "A small cup", "value": "small"}}})}})}},
 		{"name": "table", "description": "Lay the table"},
-		{"name": "close", "description": "Close the house", "default_member_permissions": PermManageGuild}})
+		{"name": "close", "description": "Close the house", "default_member_permissions": guild.PermManageGuild}})
 	if status != 200 {
 		t.Fatalf("%d %v", status, body)
 	}
@@ -43,9 +45,9 @@ func TestPageOffersCommandsAndShowsRequests(t *testing.T) {
 	}
 	keys("tea\tpo\tki\tgr") // each tab takes what is proposed
 	var asked struct {
-		ID    ID     `json:"id"`
-		Token string `json:"token"`
-		Data  object `json:"data"`
+		ID    guild.ID `json:"id"`
+		Token string   `json:"token"`
+		Data  object   `json:"data"`
 	}
 	ok(t, json.Unmarshal(bot.until("INTERACTION_CREATE").D, &asked))
 	for !strings.Contains(string(must[[]byte](t)(json.Marshal(asked.Data))), `"value":"gr"`) { // of what was typed before
@@ -57,7 +59,7 @@ func TestPageOffersCommandsAndShowsRequests(t *testing.T) {
 			t.Fatalf("callback: %d %v", status, body)
 		}
 	}
-	answer(answerChoices, object{"choices": []object{{"name": "Green tea", "value": "green"}}})
+	answer(replyChoices, object{"choices": []object{{"name": "Green tea", "value": "green"}}})
 	ok(t, chromedp.Do(ctx, chromedp.WaitVisible(css(`#menu-0`))))
 	keys("\t")
 	if got := line(); got != "/tea pour kind:green " {
@@ -68,7 +70,7 @@ func TestPageOffersCommandsAndShowsRequests(t *testing.T) {
 	for asked.Data["name"] != "tea" || !strings.Contains(string(must[[]byte](t)(json.Marshal(asked.Data))), `"small"`) {
 		ok(t, json.Unmarshal(bot.until("INTERACTION_CREATE").D, &asked))
 	}
-	answer(answerMessage, object{"flags": FlagComponentsV2, "components": []object{{"type": 17, "components": []object{{"type": 10, "content": "poured"}}}}})
+	answer(replyMessage, object{"flags": guild.FlagComponentsV2, "components": []object{{"type": 17, "components": []object{{"type": 10, "content": "poured"}}}}})
 	ok(t, chromedp.Do(ctx, chromedp.WaitVisible(css(`article[data-author=chorus] .container`))))
 	must[bool](t)(chromedp.Run(ctx, chromedp.Evaluate[bool](`document.querySelector("article[data-author=chorus] .tools button[title^=Inspect]").click(), true`)))
 	ok(t, chromedp.Do(ctx, chromedp.WaitVisible(css(`#inspector details`))))
@@ -83,7 +85,7 @@ func TestCallsAreKept(t *testing.T) {
 	s := StartT(t, Options{NoRateLimits: true})
 	general := "/channels/" + s.Channel("general").String() + "/messages"
 	_, made, _ := ask(t, s, "chorus", "POST", general, object{"content": "first"})
-	id, err := ParseID(made["id"].(string))
+	id, err := guild.ParseID(made["id"].(string))
 	ok(t, err)
 	ask(t, s, "chorus", "PATCH", general+"/"+id.String(), object{"content": strings.Repeat("x", 2001)})
 	ask(t, s, "chorus", "PATCH", general+"/"+id.String(), object{"content": "second"})

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"chorus/internal/sim/discordsim/guild"
 )
 
 // browser is a Chromium for one test; without one the test is skipped, and says so.
@@ -41,7 +43,7 @@ func TestPageHoldsAConversation(t *testing.T) {
 	general := "/channels/" + s.Channel("general").String() + "/messages"
 	ok(t, chromedp.Do(ctx, chromedp.Navigate(s.URL()+"/"), chromedp.WaitVisible(css(`#channels button[aria-current]`)),
 		chromedp.SendKeys(css(`#text`), "hello @chorus <b>not bold</b>\r")))
-	var said Message
+	var said guild.Message
 	ok(t, json.Unmarshal(bot.until("MESSAGE_CREATE").D, &said))
 	if said.Author.Username != "ada" || !strings.HasPrefix(said.Content, "hello <@"+s.User("chorus").String()+">") {
 		t.Fatalf("the page said %+v", said)
@@ -66,19 +68,19 @@ func TestPageHoldsAConversation(t *testing.T) {
 	answer := func(kind int, data object) {
 		t.Helper()
 		var i struct {
-			ID    ID     `json:"id"`
-			Token string `json:"token"`
+			ID    guild.ID `json:"id"`
+			Token string   `json:"token"`
 		}
 		ok(t, json.Unmarshal(bot.until("INTERACTION_CREATE").D, &i))
 		if status, body, _ := ask(t, s, "chorus", "POST", "/interactions/"+i.ID.String()+"/"+i.Token+"/callback", object{"type": kind, "data": data}); status != 204 {
 			t.Fatalf("callback: %d %v", status, body)
 		}
 	}
-	answer(answerModal, object{"custom_id": "form", "title": "Why", "components": []object{
+	answer(replyModal, object{"custom_id": "form", "title": "Why", "components": []object{
 		{"type": 18, "label": "Reason", "component": object{"type": 4, "style": 1, "custom_id": "reason"}}}})
 	ok(t, chromedp.Do(ctx, chromedp.WaitVisible(css(`#modal input[name=reason]`)), chromedp.SendKeys(css(`#modal input[name=reason]`), "because"),
 		chromedp.Click(css(`#modal button[value=send]`))))
-	answer(answerMessage, object{"content": "thank you", "flags": FlagEphemeral})
+	answer(replyMessage, object{"content": "thank you", "flags": guild.FlagEphemeral})
 	if note := text(`article.ephemeral .note`); note != "Only you can see this" {
 		t.Fatalf("the note says %q", note)
 	}

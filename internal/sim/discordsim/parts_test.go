@@ -28,29 +28,3 @@ func TestWhoSaysGoodbyeCannotResume(t *testing.T) {
 	ok(t, c.ws.Close(websocket.StatusNormalClosure, ""))
 	identified(t, s, "chorus", talkative)
 }
-
-func TestFindComponent(t *testing.T) {
-	t.Parallel()
-	list := []object{
-		{"components": []any{map[string]any{"custom_id": "in a row"}, map[string]any{"custom_id": ""}}},
-		{"accessory": map[string]any{"custom_id": "beside a text"}},
-		{"component": map[string]any{"components": []any{map[string]any{"custom_id": "deep"}}}},
-		{"custom_id": "at the top"},
-	}
-	for id, want := range map[string]bool{"in a row": true, "beside a text": true, "deep": true, "at the top": true, "nowhere": false, "": false} {
-		if found := findComponent(list, id); (found != nil) != want || want && textOf(found, "custom_id") != id {
-			t.Errorf("%q finds %v", id, found)
-		}
-	}
-}
-
-func TestFileName(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]string{
-		"a.txt": "a.txt", "Az09-_.md": "Az09-_.md", "a b.txt": "a_b.txt", "a{b}[c]@d.txt": "abcd.txt", "../../x.png": "x.png", "é.txt": ".txt", "..": "file", "{}": "file",
-	} {
-		if got := fileName(name); got != want {
-			t.Errorf("%q is kept as %q, not %q", name, got, want)
-		}
-	}
-}

@@ -3,97 +3,53 @@ package discordsim
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
+
+	"chorus/internal/sim/discordsim/apierror"
+	"chorus/internal/sim/discordsim/guild"
+	"chorus/internal/sim/discordsim/jsonobject"
 )
 
-// Said is what a person says beyond text.
-type Said struct {
-	Text string
-	// Reply is the message it answers; 0: none.
-	Reply ID
-	Files map[string][]byte
-	// Lie changes what the message says of each file; nil: the truth.
-	Lie func(*Attachment)
-}
-
 // as does something as a person or a bot, with the lock held.
-func (s *Sim) as(name string, do func(*account) error) error {
+func (s *Sim) as(name string, do func(*guild.Account) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := s.w.accountNamed(name)
+	a := s.guild.AccountNamed(name)
 	if a == nil {
 		return fmt.Errorf("there is nobody called %q", name)
 	}
 	return do(a)
 }
 
-// in finds a channel by its name or id.
-func (w *world) in(name string) (*Channel, error) {
-	if c := w.channelNamed(name); c != nil {
-		return c, nil
-	}
-	if id, err := ParseID(name); err == nil {
-		if c := w.channel(id); c != nil {
-			return c, nil
-		}
-	}
-	return nil, fmt.Errorf("there is no channel %q", name)
-}
-
-// holds finds a message anywhere.
-func (w *world) holds(id ID) (*Channel, *Message, error) {
-	for _, c := range w.channels {
-		if m := c.message(id); m != nil {
-			return c, m, nil
-		}
-	}
-	return nil, nil, fmt.Errorf("there is no message %s", id)
-}
-
 // Say is a person writing into a channel, named by its name or its id.
-func (s *Sim) Say(person, channel, text string) (ID, error) {
-	return s.Post(person, channel, Said{Text: text})
+func (s *Sim) Say(person, channel, text string) (guild.ID, error) {
+	return s.Post(person, channel, guild.Said{Text: text})
 }
 
 // Reply is a person answering a message, where that is.
-func (s *Sim) Reply(person string, to ID, text string) (ID, error) {
+func (s *Sim) Reply(person string, to guild.ID, text string) (guild.ID, error) {
 	s.mu.Lock()
-	c, _, err := s.w.holds(to)
+	c, _, err := s.guild.FindMessage(to)
 	s.mu.Unlock()
 	if err != nil {
 		return 0, err
 	}
-	return s.Post(person, c.ID.String(), Said{Text: text, Reply: to})
+	return s.Post(person, c.ID.String(), guild.Said{Text: text, Reply: to})
 }
 
 // Post is Say with a reply or with files.
-func (s *Sim) Post(person, channel string, what Said) (id ID, err error) {
-	err = s.as(person, func(a *account) error {
-		c, err := s.w.in(channel)
+func (s *Sim) Post(person, channel string, what guild.Said) (id guild.ID, err error) {
+	err = s.as(person, func(a *guild.Account) error {
+		c, err := s.guild.FindChannel(channel)
 		if err != nil {
 			return err
 		}
-		if _, err := s.w.place(a, c.ID, 0); err != nil {
+		if _, err := s.guild.Place(a, c.ID, 0); err != nil {
 			return err
 		}
-		b := &messageBody{Content: &what.Text, keys: map[string]bool{"content": true}}
-		if what.Reply != 0 {
-			b.Reference = &Reference{MessageID: what.Reply}
-		}
-		for _, name := range slices.Sorted(maps.Keys(what.Files)) {
-			b.files = append(b.files, upload{name: name, data: what.Files[name]})
-		}
-		b.lie = what.Lie
-		f := &form{}
-		b.check(f)
-		if err := f.err(); err != nil {
-			return err
-		}
-		m, err := s.w.send(a, c, b)
+		m, err := s.guild.Say(a, c, what)
 		if err == nil {
 			id = m.ID
 		}
@@ -103,50 +59,50 @@ func (s *Sim) Post(person, channel string, what Said) (id ID, err error) {
 }
 
 // Edit is somebody changing the text of their message.
-func (s *Sim) Edit(person string, message ID, text string) error {
-	return s.as(person, func(a *account) error {
-		c, m, err := s.w.holds(message)
+func (s *Sim) Edit(person string, message guild.ID, text string) error {
+	return s.as(person, func(a *guild.Account) error {
+		c, m, err := s.guild.FindMessage(message)
 		if err != nil {
 			return err
 		}
-		return s.w.edit(a, c, m, &messageBody{Content: &text, keys: map[string]bool{"content": true}})
+		return s.guild.Edit(a, c, m, guild.TextBody(text))
 	})
 }
 
 // Delete is somebody deleting a message of theirs, or one that they may delete.
-func (s *Sim) Delete(person string, message ID) error {
-	return s.as(person, func(a *account) error {
-		c, m, err := s.w.holds(message)
+func (s *Sim) Delete(person string, message guild.ID) error {
+	return s.as(person, func(a *guild.Account) error {
+		c, m, err := s.guild.FindMessage(message)
 		if err != nil {
 			return err
 		}
-		if m.Author.ID != a.ID && !s.w.rights(a, c).Has(PermManageMessages) {
-			return noPermission()
+		if m.Author.ID != a.ID && !s.guild.Rights(a, c).Has(guild.PermManageMessages) {
+			return apierror.NoPermission()
 		}
-		s.w.remove(c, message)
+		s.guild.Remove(c, message)
 		return nil
 	})
 }
 
 // React puts an emoji under a message; Unreact takes it away.
-func (s *Sim) React(person string, message ID, emoji string) error {
-	return s.reaction(person, message, emoji, s.w.react)
+func (s *Sim) React(person string, message guild.ID, emoji string) error {
+	return s.reaction(person, message, emoji, s.guild.React)
 }
 
 // Unreact takes a person's emoji away.
-func (s *Sim) Unreact(person string, message ID, emoji string) error {
-	return s.reaction(person, message, emoji, func(a *account, c *Channel, m *Message, e Emoji) error {
-		return s.w.unreact(a.ID, c, m, e)
+func (s *Sim) Unreact(person string, message guild.ID, emoji string) error {
+	return s.reaction(person, message, emoji, func(a *guild.Account, c *guild.Channel, m *guild.Message, e guild.Emoji) error {
+		return s.guild.Unreact(a.ID, c, m, e)
 	})
 }
 
-func (s *Sim) reaction(person string, message ID, emoji string, do func(*account, *Channel, *Message, Emoji) error) error {
-	return s.as(person, func(a *account) error {
-		c, m, err := s.w.holds(message)
+func (s *Sim) reaction(person string, message guild.ID, emoji string, do func(*guild.Account, *guild.Channel, *guild.Message, guild.Emoji) error) error {
+	return s.as(person, func(a *guild.Account) error {
+		c, m, err := s.guild.FindMessage(message)
 		if err != nil {
 			return err
 		}
-		e, err := parseEmoji(emoji)
+		e, err := guild.ParseEmoji(emoji)
 		if err != nil {
 			return err
 		}
@@ -155,37 +111,36 @@ func (s *Sim) reaction(person string, message ID, emoji string, do func(*account
 }
 
 // Unfurl adds an embed to a message, as Discord does for a link: an update that is no edit.
-func (s *Sim) Unfurl(message ID, title string) error {
+func (s *Sim) Unfurl(message guild.ID, title string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, m, err := s.w.holds(message)
+	c, m, err := s.guild.FindMessage(message)
 	if err != nil {
 		return err
 	}
-	m.Embeds = append(m.Embeds, object{"type": "link", "title": title})
-	s.w.tellMessage("MESSAGE_UPDATE", c, m, nil)
+	s.guild.Unfurl(c, m, title)
 	return nil
 }
 
 // Pin pins a message, or unpins it.
-func (s *Sim) Pin(person string, message ID, on bool) error {
-	return s.as(person, func(a *account) error {
-		c, m, err := s.w.holds(message)
+func (s *Sim) Pin(person string, message guild.ID, on bool) error {
+	return s.as(person, func(a *guild.Account) error {
+		c, m, err := s.guild.FindMessage(message)
 		if err != nil {
 			return err
 		}
-		return s.w.pin(a, c, m, on)
+		return s.guild.Pin(a, c, m, on)
 	})
 }
 
 // OpenThread opens a thread on a message and returns its id.
-func (s *Sim) OpenThread(person string, message ID, name string) (id ID, err error) {
-	err = s.as(person, func(a *account) error {
-		c, m, err := s.w.holds(message)
+func (s *Sim) OpenThread(person string, message guild.ID, name string) (id guild.ID, err error) {
+	err = s.as(person, func(a *guild.Account) error {
+		c, m, err := s.guild.FindMessage(message)
 		if err != nil {
 			return err
 		}
-		t, err := s.w.threadOn(a, c, m, &threadBody{Name: name})
+		t, err := s.guild.ThreadOn(a, c, m, &guild.ThreadBody{Name: name})
 		if err == nil {
 			id = t.ID
 		}
@@ -195,15 +150,14 @@ func (s *Sim) OpenThread(person string, message ID, name string) (id ID, err err
 }
 
 // Archive archives a thread, locked or not.
-func (s *Sim) Archive(thread ID, locked bool) error {
+func (s *Sim) Archive(thread guild.ID, locked bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.w.channel(thread)
-	if t == nil || !t.thread() {
+	t := s.guild.Channel(thread)
+	if t == nil || !t.IsThread() {
 		return fmt.Errorf("there is no thread %s", thread)
 	}
-	t.Metadata.Archived, t.Metadata.Locked, t.Metadata.ArchivedAt = true, locked, s.w.now()
-	s.w.tellChannel("THREAD_UPDATE", t)
+	s.guild.Archive(t, locked)
 	return nil
 }
 
@@ -211,15 +165,15 @@ func (s *Sim) Archive(thread ID, locked bool) error {
 func (s *Sim) DeleteChannel(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, err := s.w.in(name)
+	c, err := s.guild.FindChannel(name)
 	if err == nil {
-		s.w.dropChannel(c)
+		s.guild.DropChannel(c)
 	}
 	return err
 }
 
 // Click is a person pressing a button, or choosing values of a select menu.
-func (s *Sim) Click(person string, message ID, customID string, values ...string) (Interaction, error) {
+func (s *Sim) Click(person string, message guild.ID, customID string, values ...string) (guild.Interaction, error) {
 	data := object{"custom_id": customID}
 	if len(values) > 0 {
 		list := []any{}
@@ -228,38 +182,38 @@ func (s *Sim) Click(person string, message ID, customID string, values ...string
 		}
 		data["values"] = list
 	}
-	return s.interact(person, func() (*interactionBody, error) {
-		c, _, err := s.w.holds(message)
+	return s.interact(person, func() (*guild.InteractionBody, error) {
+		c, _, err := s.guild.FindMessage(message)
 		if err != nil {
 			return nil, err
 		}
-		return &interactionBody{Type: interactComponent, ChannelID: c.ID, MessageID: message, Data: data}, nil
+		return &guild.InteractionBody{Type: guild.InteractComponent, ChannelID: c.ID, MessageID: message, Data: data}, nil
 	})
 }
 
 // Slash is a person using a bot's command: "agent init" is the command agent with its
 // subcommand init. Options are by their names.
-func (s *Sim) Slash(person, channel, bot, command string, options map[string]any) (Interaction, error) {
-	return s.command(interactCommand, person, channel, bot, command, options, "")
+func (s *Sim) Slash(person, channel, bot, command string, options map[string]any) (guild.Interaction, error) {
+	return s.command(guild.InteractCommand, person, channel, bot, command, options, "")
 }
 
 // Complete asks a bot for what could stand in the option called focus.
-func (s *Sim) Complete(person, channel, bot, command string, options map[string]any, focus string) (Interaction, error) {
-	return s.command(interactAutocomplete, person, channel, bot, command, options, focus)
+func (s *Sim) Complete(person, channel, bot, command string, options map[string]any, focus string) (guild.Interaction, error) {
+	return s.command(guild.InteractAutocomplete, person, channel, bot, command, options, focus)
 }
 
 // Menu is a person using a bot's command in the menu of a message.
-func (s *Sim) Menu(person, bot, command string, message ID) (Interaction, error) {
-	return s.interact(person, func() (*interactionBody, error) {
-		c, _, err := s.w.holds(message)
+func (s *Sim) Menu(person, bot, command string, message guild.ID) (guild.Interaction, error) {
+	return s.interact(person, func() (*guild.InteractionBody, error) {
+		c, _, err := s.guild.FindMessage(message)
 		if err != nil {
 			return nil, err
 		}
-		app := s.w.accountNamed(bot)
+		app := s.guild.AccountNamed(bot)
 		if app == nil {
 			return nil, fmt.Errorf("there is no bot %q", bot)
 		}
-		return &interactionBody{Type: interactCommand, ApplicationID: app.ID, ChannelID: c.ID,
+		return &guild.InteractionBody{Type: guild.InteractCommand, ApplicationID: app.ID, ChannelID: c.ID,
 			Data: object{"name": command, "target_id": message.String()}}, nil
 	})
 }
@@ -269,29 +223,28 @@ func (s *Sim) Menu(person, bot, command string, message ID) (Interaction, error)
 func (s *Sim) Upload(channel, name string, data []byte) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, err := s.w.in(channel)
+	c, err := s.guild.FindChannel(channel)
 	if err != nil {
 		return "", err
 	}
-	list, err := s.w.keep(c, &messageBody{files: []upload{{name: name, data: data}}}, nil)
+	id, err := s.guild.Upload(c, name, data)
 	if err != nil {
 		return "", err
 	}
-	s.w.uploads[list[0].ID] = list[0]
-	return list[0].ID.String(), nil
+	return id.String(), nil
 }
 
-func (s *Sim) command(kind int, person, channel, bot, command string, options map[string]any, focus string) (Interaction, error) {
-	return s.interact(person, func() (*interactionBody, error) {
-		c, err := s.w.in(channel)
+func (s *Sim) command(kind int, person, channel, bot, command string, options map[string]any, focus string) (guild.Interaction, error) {
+	return s.interact(person, func() (*guild.InteractionBody, error) {
+		c, err := s.guild.FindChannel(channel)
 		if err != nil {
 			return nil, err
 		}
-		app := s.w.accountNamed(bot)
+		app := s.guild.AccountNamed(bot)
 		if app == nil {
 			return nil, fmt.Errorf("there is no bot %q", bot)
 		}
-		return &interactionBody{Type: kind, ApplicationID: app.ID, ChannelID: c.ID, Data: commandData(command, options, focus)}, nil
+		return &guild.InteractionBody{Type: kind, ApplicationID: app.ID, ChannelID: c.ID, Data: commandData(command, options, focus)}, nil
 	})
 }
 
@@ -306,7 +259,7 @@ func commandData(command string, options map[string]any, focus string) object {
 		list = append(list, one)
 	}
 	slices.SortFunc(list, func(a, b any) int {
-		return bytes.Compare([]byte(textOf(a.(object), "name")), []byte(textOf(b.(object), "name")))
+		return bytes.Compare([]byte(jsonobject.Text(a.(object), "name")), []byte(jsonobject.Text(b.(object), "name")))
 	})
 	words := bytes.Fields([]byte(command))
 	for i := len(words) - 1; i > 0; i-- {
@@ -323,97 +276,32 @@ func commandData(command string, options map[string]any, focus string) object {
 }
 
 // Submit is a person sending a modal that is open before them, with values by custom id.
-func (s *Sim) Submit(person, customID string, values map[string]string) (Interaction, error) {
-	return s.interact(person, func() (*interactionBody, error) {
-		for n := len(s.w.interactions) - 1; n >= 0; n-- {
-			i := s.w.interactions[n]
-			if i.person.Username == person && textOf(i.modal, "custom_id") == customID {
-				filled := fillModal(listOf(i.modal, "components"), values)
-				return &interactionBody{Type: interactModal, ApplicationID: i.app.ID, ChannelID: i.channel.ID,
-					Data: object{"custom_id": customID, "components": filled}}, nil
-			}
-		}
-		return nil, fmt.Errorf("%s has no modal %q open", person, customID)
+func (s *Sim) Submit(person, customID string, values map[string]string) (guild.Interaction, error) {
+	return s.interact(person, func() (*guild.InteractionBody, error) {
+		return s.guild.Submission(person, customID, values)
 	})
 }
 
-// fillModal is what a client sends back of a modal: the inputs with their values.
-func fillModal(list []object, values map[string]string) []any {
-	out := []any{}
-	for _, o := range list {
-		one := object{"type": kindOf(o)}
-		if id, ok := o["id"]; ok {
-			one["id"] = id
-		}
-		if custom := textOf(o, "custom_id"); custom != "" {
-			value, ok := values[custom]
-			if !ok {
-				value = textOf(o, "value")
-			}
-			one["custom_id"] = custom
-			if isSelect(kindOf(o)) {
-				one["values"] = []any{value}
-			} else {
-				one["value"] = value
-			}
-		}
-		if children := listOf(o, "components"); len(children) > 0 {
-			one["components"] = fillModal(children, values)
-		}
-		if child, ok := o["component"].(map[string]any); ok {
-			one["component"] = fillModal([]object{child}, values)[0]
-		}
-		out = append(out, one)
-	}
-	return out
-}
-
-// Interaction is what became of a click or a command so far.
-type Interaction struct {
-	ID ID
-	// Answered is true from the first answer on, also a deferral; Failed: there was none in time.
-	Answered, Failed bool
-	// Message is the answer, where it is one; 0: there is none yet.
-	Message ID
-	Modal   json.RawMessage
-	Choices json.RawMessage
-}
-
-func (s *Sim) interact(person string, body func() (*interactionBody, error)) (out Interaction, err error) {
-	err = s.as(person, func(a *account) error {
+func (s *Sim) interact(person string, body func() (*guild.InteractionBody, error)) (out guild.Interaction, err error) {
+	err = s.as(person, func(a *guild.Account) error {
 		b, err := body()
 		if err != nil {
 			return err
 		}
-		i, err := s.w.interact(a, b)
+		i, err := s.guild.Interact(a, b)
 		if err == nil {
-			out = i.state()
+			out, _ = s.guild.Outcome(i)
 		}
 		return err
 	})
 	return out, err
 }
 
-func (i *interaction) state() Interaction {
-	out := Interaction{ID: i.id, Answered: i.acked, Failed: i.failed, Message: i.original}
-	if i.modal != nil {
-		out.Modal, _ = json.Marshal(i.modal) // it came as JSON
-	}
-	if i.choices != nil {
-		out.Choices, _ = json.Marshal(i.choices) // it came as JSON
-	}
-	return out
-}
-
 // WaitInteraction waits until an interaction is answered or has failed.
-func (s *Sim) WaitInteraction(ctx context.Context, id ID) (out Interaction, err error) {
-	err = s.wait(ctx, "an answer to the interaction", func() bool {
-		i := find(s.w.interactions, func(i *interaction) bool { return i.id == id })
-		if i == nil {
-			return false
-		}
-		out = i.state()
-		return i.acked || i.failed
+func (s *Sim) WaitInteraction(ctx context.Context, id guild.ID) (out guild.Interaction, err error) {
+	err = s.wait(ctx, "an answer to the interaction", func() (there bool) {
+		out, there = s.guild.Outcome(id)
+		return there && (out.Answered || out.Failed)
 	})
 	return out, err
 }
@@ -438,42 +326,23 @@ func (s *Sim) wait(ctx context.Context, hope string, there func() bool) error {
 }
 
 // Messages is what stands in a channel, oldest first, ephemeral messages included.
-func (s *Sim) Messages(channel string) ([]Message, error) {
+func (s *Sim) Messages(channel string) ([]guild.Message, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, err := s.w.in(channel)
+	c, err := s.guild.FindChannel(channel)
 	if err != nil {
 		return nil, err
 	}
-	return s.w.all(c), nil
-}
-
-func (w *world) all(c *Channel) []Message {
-	out := make([]Message, 0, len(c.messages))
-	for _, m := range c.messages {
-		out = append(out, w.view(m, 0, true))
-	}
-	return out
+	return s.guild.AllMessages(c), nil
 }
 
 // WaitMessage waits for a message, in any channel, that fits as it stands now: also one that
 // was there before, also one that an edit made fit.
-func (s *Sim) WaitMessage(ctx context.Context, fits func(Message) bool) (found Message, err error) {
+func (s *Sim) WaitMessage(ctx context.Context, fits func(guild.Message) bool) (found guild.Message, err error) {
 	var seen uint64
-	err = s.wait(ctx, "a message", func() bool {
-		before := seen
-		seen = s.w.count
-		for _, c := range s.w.channels {
-			for _, m := range c.messages {
-				if m.changed <= before && before > 0 {
-					continue // it did not fit, and is what it was
-				}
-				if found = s.w.view(m, 0, true); fits(found) {
-					return true
-				}
-			}
-		}
-		return false
+	err = s.wait(ctx, "a message", func() (there bool) {
+		found, there, seen = s.guild.FirstMessage(seen, fits)
+		return there
 	})
 	return found, err
 }
@@ -495,8 +364,8 @@ func (s *Sim) WaitGone(ctx context.Context, bot string) error {
 // WaitCommand waits until a bot has told of a command, or of an entry in a menu, with this name.
 func (s *Sim) WaitCommand(ctx context.Context, bot, name string) error {
 	return s.wait(ctx, "the command "+name, func() bool {
-		app := s.w.accountNamed(bot)
-		return app != nil && slices.ContainsFunc(app.commands, func(c *Command) bool { return c.Name == name })
+		app := s.guild.AccountNamed(bot)
+		return app != nil && slices.ContainsFunc(app.Commands, func(c *guild.Command) bool { return c.Name == name })
 	})
 }
 
@@ -516,4 +385,15 @@ func (s *Sim) WaitEvent(ctx context.Context, fits func(Happening) bool) (found H
 		return false
 	})
 	return found, err
+}
+
+// Vote is a person choosing an answer of a poll, by its number from 1 on.
+func (s *Sim) Vote(person string, message guild.ID, answer int) error {
+	return s.as(person, func(a *guild.Account) error {
+		c, m, err := s.guild.FindMessage(message)
+		if err != nil {
+			return err
+		}
+		return s.guild.Vote(a, c, m, answer)
+	})
 }

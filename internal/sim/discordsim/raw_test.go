@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"chorus/internal/sim/discordsim/guild"
 )
 
 // wire is a gateway client of a few lines, which says exactly what a test wants.
@@ -94,7 +96,7 @@ func identified(t *testing.T, s *Sim, name string, intents int) (*wire, string) 
 	return c, ready.ID
 }
 
-const talkative = intentGuilds | intentMessages | intentContent | intentReactions
+const talkative = guild.IntentGuilds | guild.IntentMessages | guild.IntentContent | guild.IntentReactions
 
 func contentOf(t *testing.T, p packet) string {
 	t.Helper()
@@ -111,7 +113,7 @@ func TestGatewayResumesFromAnyNumber(t *testing.T) {
 	c, id := identified(t, s, "chorus", talkative)
 	start := c.until("GUILD_CREATE").S
 	for i := range 5 {
-		must[ID](t)(s.Say("ada", "general", fmt.Sprint("m", i)))
+		must[guild.ID](t)(s.Say("ada", "general", fmt.Sprint("m", i)))
 	}
 	ok(t, c.ws.CloseNow())
 	for skip := range 6 {
@@ -129,7 +131,7 @@ func TestGatewayResumesFromAnyNumber(t *testing.T) {
 
 func TestGatewayRefuses(t *testing.T) {
 	t.Parallel()
-	s := StartT(t, Options{Replay: 2, Bots: []BotSpec{{Name: "chorus", Intents: &[]string{"content"}}}})
+	s := StartT(t, Options{Replay: 2, Bots: []guild.BotSpec{{Name: "chorus", Intents: &[]string{"content"}}}})
 	identify := func(d object) func(*wire) { return func(c *wire) { c.send(opIdentify, d) } }
 	token := s.Token("chorus")
 	for _, tt := range []struct {
@@ -139,7 +141,7 @@ func TestGatewayRefuses(t *testing.T) {
 	}{
 		{"a wrong token", identify(object{"token": "test-key", "intents": 1}), closeAuthFailed},
 		{"an intent that there is not", identify(object{"token": token, "intents": 1 << 40}), closeIntents},
-		{"an intent that is not switched on", identify(object{"token": token, "intents": intentMembers}), closeDisallowed},
+		{"an intent that is not switched on", identify(object{"token": token, "intents": guild.IntentMembers}), closeDisallowed},
 		{"a shard that there is not", identify(object{"token": token, "intents": 1, "shard": []int{2, 2}}), closeShard},
 		{"speaking before identifying", func(c *wire) { c.send(opPresence, object{}) }, closeNotAuth},
 		{"an operation that there is not", func(c *wire) { c.send(99, nil) }, closeUnknownOp},
@@ -165,7 +167,7 @@ func TestGatewayRefuses(t *testing.T) {
 	t.Run("a session that is too old", func(t *testing.T) {
 		_, id := identified(t, s, "chorus", talkative)
 		for range 8 {
-			must[ID](t)(s.Say("ada", "general", "x"))
+			must[guild.ID](t)(s.Say("ada", "general", "x"))
 		}
 		c := dial(t, s.Gateway())
 		c.read()
@@ -191,7 +193,7 @@ func TestFaultsOfEvents(t *testing.T) {
 	clock := newHandClock()
 	s := StartT(t, Options{Clock: clock})
 	c, _ := identified(t, s, "chorus", talkative)
-	say := func(text string) { must[ID](t)(s.Say("ada", "general", text)) }
+	say := func(text string) { must[guild.ID](t)(s.Say("ada", "general", text)) }
 	hear := func(want ...string) {
 		t.Helper()
 		for _, w := range want {
@@ -277,7 +279,7 @@ func TestFaultsOfREST(t *testing.T) {
 	if status, _, _ := ask(t, s, "chorus", "POST", path, hi); status != 0 {
 		t.Fatalf("status %d instead of a connection that breaks", status)
 	}
-	if list := must[[]Message](t)(s.Messages("general")); len(list) != 1 {
+	if list := must[[]guild.Message](t)(s.Messages("general")); len(list) != 1 {
 		t.Fatalf("the first must not have been made, the second must: there are %d", len(list))
 	}
 	must[int](t)(s.Inject(Fault{Kind: FaultLimit, Count: 1, Millis: 1500, Global: true}))
@@ -329,7 +331,7 @@ func TestStopEndsEverything(t *testing.T) {
 	c, _ := identified(t, s, "chorus", talkative)
 	done := make(chan error, 1)
 	go func() {
-		_, err := s.WaitMessage(context.Background(), func(Message) bool { return false })
+		_, err := s.WaitMessage(context.Background(), func(guild.Message) bool { return false })
 		done <- err
 	}()
 	s.Stop()
@@ -343,21 +345,21 @@ func TestStopEndsEverything(t *testing.T) {
 func TestWaitsSeeEveryChange(t *testing.T) {
 	t.Parallel()
 	s := StartT(t, Options{})
-	id := must[ID](t)(s.Say("ada", "general", "one"))
+	id := must[guild.ID](t)(s.Say("ada", "general", "one"))
 	for _, step := range []struct {
 		do   func() error
-		fits func(Message) bool
+		fits func(guild.Message) bool
 	}{
-		{func() error { return s.Edit("ada", id, "two") }, func(m Message) bool { return m.Content == "two" && m.Edited != nil }},
-		{func() error { return s.React("bob", id, "👀") }, func(m Message) bool { return len(m.Reactions) == 1 }},
-		{func() error { return s.Unreact("bob", id, "👀") }, func(m Message) bool { return m.Content == "two" && len(m.Reactions) == 0 }},
-		{func() error { return s.Unfurl(id, "a page") }, func(m Message) bool { return len(m.Embeds) == 1 }},
-		{func() error { return s.Pin("ada", id, true) }, func(m Message) bool { return m.Pinned }},
+		{func() error { return s.Edit("ada", id, "two") }, func(m guild.Message) bool { return m.Content == "two" && m.Edited != nil }},
+		{func() error { return s.React("bob", id, "👀") }, func(m guild.Message) bool { return len(m.Reactions) == 1 }},
+		{func() error { return s.Unreact("bob", id, "👀") }, func(m guild.Message) bool { return m.Content == "two" && len(m.Reactions) == 0 }},
+		{func() error { return s.Unfurl(id, "a page") }, func(m guild.Message) bool { return len(m.Embeds) == 1 }},
+		{func() error { return s.Pin("ada", id, true) }, func(m guild.Message) bool { return m.Pinned }},
 	} {
 		began, done := make(chan struct{}), make(chan error, 1)
 		go func() {
 			first := true
-			_, err := s.WaitMessage(within(t), func(m Message) bool {
+			_, err := s.WaitMessage(within(t), func(m guild.Message) bool {
 				if first {
 					first = false
 					close(began)
@@ -435,12 +437,12 @@ func TestZlibStream(t *testing.T) {
 	if p := read(); p.Op != opHello {
 		t.Fatalf("it begins with %+v", p)
 	}
-	raw, err := json.Marshal(object{"op": opIdentify, "d": object{"token": s.Token("chorus"), "intents": intentGuilds | intentMessages | intentContent}})
+	raw, err := json.Marshal(object{"op": opIdentify, "d": object{"token": s.Token("chorus"), "intents": guild.IntentGuilds | guild.IntentMessages | guild.IntentContent}})
 	ok(t, err)
 	ok(t, ws.Write(ctx, websocket.MessageText, raw))
 	for read().T != "GUILD_CREATE" {
 	}
-	must[ID](t)(s.Say("ada", "general", "pressed"))
+	must[guild.ID](t)(s.Say("ada", "general", "pressed"))
 	if p := read(); p.T != "MESSAGE_CREATE" || !strings.Contains(string(p.D), "pressed") {
 		t.Errorf("then came %s %s", p.T, p.D)
 	}
@@ -449,10 +451,10 @@ func TestZlibStream(t *testing.T) {
 // A forward takes the words along, and only those that whoever forwards can read.
 func TestForward(t *testing.T) {
 	t.Parallel()
-	s := StartT(t, Options{NoRateLimits: true, Channels: []ChannelSpec{{Name: "general"}, {Name: "hidden", Deny: map[string][]string{"@everyone": {"view_channel"}}}}})
-	words := must[ID](t)(s.Say("ada", "general", "the first words"))
-	secret := must[ID](t)(s.Say("ada", "hidden", "secret")) // she owns the guild
-	post := func(ref Reference, content string) (int, Message) {
+	s := StartT(t, Options{NoRateLimits: true, Channels: []guild.ChannelSpec{{Name: "general"}, {Name: "hidden", Deny: map[string][]string{"@everyone": {"view_channel"}}}}})
+	words := must[guild.ID](t)(s.Say("ada", "general", "the first words"))
+	secret := must[guild.ID](t)(s.Say("ada", "hidden", "secret")) // she owns the guild
+	post := func(ref guild.Reference, content string) (int, guild.Message) {
 		t.Helper()
 		raw, err := json.Marshal(object{"content": content, "message_reference": ref})
 		ok(t, err)
@@ -463,21 +465,21 @@ func TestForward(t *testing.T) {
 		res, err := http.DefaultClient.Do(req)
 		ok(t, err)
 		defer func() { _ = res.Body.Close() }()
-		var m Message
+		var m guild.Message
 		_ = json.NewDecoder(res.Body).Decode(&m) // an error is no message
 		return res.StatusCode, m
 	}
-	code, m := post(Reference{Type: refForward, MessageID: words, ChannelID: s.Channel("general")}, "")
-	if code != http.StatusOK || len(m.Snapshots) != 1 || m.Snapshots[0].Message.Content != "the first words" || m.Flags&FlagHasSnapshot == 0 || m.Content != "" {
+	code, m := post(guild.Reference{Type: forward, MessageID: words, ChannelID: s.Channel("general")}, "")
+	if code != http.StatusOK || len(m.Snapshots) != 1 || m.Snapshots[0].Message.Content != "the first words" || m.Flags&guild.FlagHasSnapshot == 0 || m.Content != "" {
 		t.Errorf("%d %+v", code, m)
 	}
-	if code, m := post(Reference{Type: refForward, MessageID: m.ID, ChannelID: s.Channel("general")}, ""); code != http.StatusOK || len(m.Snapshots) != 1 || m.Snapshots[0].Message.Content != "the first words" {
+	if code, m := post(guild.Reference{Type: forward, MessageID: m.ID, ChannelID: s.Channel("general")}, ""); code != http.StatusOK || len(m.Snapshots) != 1 || m.Snapshots[0].Message.Content != "the first words" {
 		t.Errorf("a forward of a forward: %d %+v", code, m)
 	}
-	if code, _ := post(Reference{Type: refForward, MessageID: words, ChannelID: s.Channel("general")}, "and more"); code != http.StatusBadRequest {
+	if code, _ := post(guild.Reference{Type: forward, MessageID: words, ChannelID: s.Channel("general")}, "and more"); code != http.StatusBadRequest {
 		t.Errorf("with words of its own: %d", code)
 	}
-	if code, _ := post(Reference{Type: refForward, MessageID: secret, ChannelID: s.Channel("hidden")}, ""); code != http.StatusForbidden {
+	if code, _ := post(guild.Reference{Type: forward, MessageID: secret, ChannelID: s.Channel("hidden")}, ""); code != http.StatusForbidden {
 		t.Errorf("of a channel that it cannot see: %d", code)
 	}
 }

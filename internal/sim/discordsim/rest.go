@@ -11,19 +11,21 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/sim/discordsim/apierror"
+	"chorus/internal/sim/discordsim/guild"
 	"chorus/internal/sim/discordsim/ratelimit"
 )
 
 // bodyLimit is the most that one request may carry: ten files and a little.
-const bodyLimit = 10*attachmentLimit + 1<<20
+const bodyLimit = 10*guild.AttachmentLimit + 1<<20
 
 // call is one request, while it is answered. The lock is held around its handler.
 type call struct {
 	*http.Request
-	w      *world
-	who    *account
+	guild  *guild.Guild
+	who    *guild.Account
 	body   json.RawMessage
-	files  []upload
+	files  []guild.Upload
 	status int // of a good answer; 0: 200, or 204 where there is nothing to say
 }
 
@@ -48,7 +50,7 @@ func (s *Sim) route(pattern string, n needs, h handler) {
 }
 
 func (s *Sim) answer(w http.ResponseWriter, r *http.Request, pattern string, n needs, h handler) {
-	c := &call{Request: r, w: s.w}
+	c := &call{Request: r, guild: s.guild}
 	who, err := s.account(r)
 	if n == withAccount && err != nil {
 		fail(w, ratelimit.Verdict{}, err)
@@ -106,20 +108,16 @@ func (s *Sim) answer(w http.ResponseWriter, r *http.Request, pattern string, n n
 }
 
 // owner is the bot behind a token in the path, of an interaction or its follow-ups; nil: nobody knows.
-func (s *Sim) owner(r *http.Request) *account {
+func (s *Sim) owner(r *http.Request) *guild.Account {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if id, err := ParseID(r.PathValue("webhook")); err == nil {
-		return s.w.account(id)
+	if id, err := guild.ParseID(r.PathValue("webhook")); err == nil {
+		return s.guild.Account(id)
 	}
-	token := r.PathValue("token")
-	if i := find(s.w.interactions, func(i *interaction) bool { return i.token == token }); i != nil {
-		return i.app
-	}
-	return nil
+	return s.guild.InteractionApp(r.PathValue("token"))
 }
 
-func nameOf(a *account) string {
+func nameOf(a *guild.Account) string {
 	if a == nil {
 		return ""
 	}
@@ -127,22 +125,22 @@ func nameOf(a *account) string {
 }
 
 // account is who asks, by the token. Bots must say that they are bots.
-func (s *Sim) account(r *http.Request) (*account, error) {
+func (s *Sim) account(r *http.Request) (*guild.Account, error) {
 	kind, token, two := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !two {
 		kind, token = "", kind
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := find(s.w.accounts, func(a *account) bool { return a.token == token })
+	a := s.guild.AccountByToken(token)
 	if a == nil || a.Bot && kind != "Bot" {
-		return nil, refuse(http.StatusUnauthorized, 0, "401: Unauthorized")
+		return nil, apierror.Refuse(http.StatusUnauthorized, 0, "401: Unauthorized")
 	}
 	return a, nil
 }
 
 // limit asks the limiter. People are not limited; what carries its own token does not count globally.
-func (s *Sim) limit(who *account, r *http.Request, pattern, said string, n needs) ratelimit.Verdict {
+func (s *Sim) limit(who *guild.Account, r *http.Request, pattern, said string, n needs) ratelimit.Verdict {
 	if s.opts.NoRateLimits || who == nil && n == withAccount || who != nil && !who.Bot {
 		return ratelimit.Free()
 	}
@@ -188,15 +186,15 @@ func (c *call) read(w http.ResponseWriter) error {
 func tooLarge(err error) error {
 	var big *http.MaxBytesError
 	if errors.As(err, &big) {
-		return refuse(http.StatusRequestEntityTooLarge, 40005, "Request entity too large")
+		return apierror.Refuse(http.StatusRequestEntityTooLarge, 40005, "Request entity too large")
 	}
-	return refuse(http.StatusBadRequest, 50109, "The request body contains invalid JSON.")
+	return apierror.Refuse(http.StatusBadRequest, 50109, "The request body contains invalid JSON.")
 }
 
 // readForm reads a multipart body: payload_json, and files under files[n].
-func readForm(r *multipart.Reader) (json.RawMessage, []upload, error) {
+func readForm(r *multipart.Reader) (json.RawMessage, []guild.Upload, error) {
 	var body json.RawMessage
-	var files []upload
+	var files []guild.Upload
 	for {
 		part, err := r.NextPart()
 		if errors.Is(err, io.EOF) {
@@ -215,28 +213,28 @@ func readForm(r *multipart.Reader) (json.RawMessage, []upload, error) {
 			body = data
 		case part.FileName() != "":
 			number := strings.TrimSuffix(strings.TrimPrefix(name, "files["), "]")
-			files = append(files, upload{number: number, name: part.FileName(), kind: part.Header.Get("Content-Type"), data: data})
+			files = append(files, guild.Upload{Number: number, Name: part.FileName(), Kind: part.Header.Get("Content-Type"), Data: data})
 		}
 		if len(files) > 10 {
-			return nil, nil, wrong("attachments", "BASE_TYPE_MAX_LENGTH", "Must be 10 or fewer in length.")
+			return nil, nil, apierror.Wrong("attachments", "BASE_TYPE_MAX_LENGTH", "Must be 10 or fewer in length.")
 		}
 	}
 }
 
 func fail(w http.ResponseWriter, v ratelimit.Verdict, err error) {
-	var e *apiError
+	var e *apierror.Error
 	if !errors.As(err, &e) {
-		e = &apiError{status: http.StatusInternalServerError, Message: "500: Internal Server Error"}
+		e = &apierror.Error{Status: http.StatusInternalServerError, Message: "500: Internal Server Error"}
 	}
 	if !v.Counted() {
 		v.Headers(w.Header())
 	}
 	if e.Code == 20016 { // slow mode is told like a rate limit, though it is none
 		w.Header().Set("Retry-After", "1")
-		show(w, e.status, object{"message": e.Message, "code": e.Code, "retry_after": 1, "global": false})
+		show(w, e.Status, object{"message": e.Message, "code": e.Code, "retry_after": 1, "global": false})
 		return
 	}
-	show(w, e.status, e)
+	show(w, e.Status, e)
 }
 
 func show(w http.ResponseWriter, status int, v any) {
@@ -255,8 +253,8 @@ func write(w http.ResponseWriter, status int, raw []byte) {
 }
 
 // id reads a snowflake of the path; what is none is an unknown thing of that kind.
-func (c *call) id(name string) ID {
-	id, err := ParseID(c.PathValue(name))
+func (c *call) id(name string) guild.ID {
+	id, err := guild.ParseID(c.PathValue(name))
 	if err != nil {
 		return 0
 	}
@@ -264,20 +262,22 @@ func (c *call) id(name string) ID {
 }
 
 // decode reads the body.
-func (c *call) decode(into any) error { return decode(c.body, into) }
+func (c *call) decode(into any) error { return apierror.Decode(c.body, into) }
 
 // place is the channel of the path.
-func (c *call) place(need Perm) (*Channel, error) { return c.w.place(c.who, c.id("channel"), need) }
+func (c *call) place(need guild.Perm) (*guild.Channel, error) {
+	return c.guild.Place(c.who, c.id("channel"), need)
+}
 
 // at is the channel and the message of the path.
-func (c *call) at(need Perm) (*Channel, *Message, error) {
+func (c *call) at(need guild.Perm) (*guild.Channel, *guild.Message, error) {
 	in, err := c.place(need)
 	if err != nil {
 		return nil, nil, err
 	}
-	m := in.message(c.id("message"))
-	if m == nil || m.seenBy != 0 && m.seenBy != c.who.ID {
-		return nil, nil, notFound(10008, "Message")
+	m := in.Message(c.id("message"))
+	if m == nil || !m.VisibleTo(c.who.ID) {
+		return nil, nil, apierror.NotFound(10008, "Message")
 	}
 	return in, m, nil
 }
@@ -290,19 +290,19 @@ func (c *call) query(name string, otherwise, least, most int) (int, error) {
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil || n < least || n > most {
-		return 0, wrong(name, "NUMBER_TYPE_MAX", "int value should be between %d and %d.", least, most)
+		return 0, apierror.Wrong(name, "NUMBER_TYPE_MAX", "int value should be between %d and %d.", least, most)
 	}
 	return n, nil
 }
 
-func (c *call) queryID(name string) (ID, error) {
+func (c *call) queryID(name string) (guild.ID, error) {
 	s := c.URL.Query().Get(name)
 	if s == "" {
 		return 0, nil
 	}
-	id, err := ParseID(s)
+	id, err := guild.ParseID(s)
 	if err != nil {
-		return 0, wrong(name, "NUMBER_TYPE_COERCE", "Value %q is not snowflake.", s)
+		return 0, apierror.Wrong(name, "NUMBER_TYPE_COERCE", "Value %q is not snowflake.", s)
 	}
 	return id, nil
 }

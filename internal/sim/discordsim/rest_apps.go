@@ -1,14 +1,17 @@
 package discordsim
 
 import (
+	"cmp"
 	"net/http"
-	"slices"
+
+	"chorus/internal/sim/discordsim/apierror"
+	"chorus/internal/sim/discordsim/guild"
 )
 
 func (s *Sim) routesApps() {
 	for _, path := range []string{"/applications/@me", "/oauth2/applications/@me"} {
 		s.route("GET "+path, withAccount, func(c *call) (any, error) {
-			owner := c.w.account(c.w.owner)
+			owner := c.guild.Account(c.guild.Owner)
 			out := applicationView(c.who)
 			out["bot"] = c.who.User
 			if owner != nil {
@@ -22,20 +25,20 @@ func (s *Sim) routesApps() {
 	}
 	s.route("GET /applications/{application}/guilds/{guild}/commands/permissions", withAccount, func(c *call) (any, error) { return []any{}, nil })
 	s.route("POST /interactions", withAccount, func(c *call) (any, error) {
-		var b interactionBody
+		var b guild.InteractionBody
 		if err := c.decode(&b); err != nil {
 			return nil, err
 		}
-		_, err := c.w.interact(c.who, &b)
+		_, err := c.guild.Interact(c.who, &b)
 		return nil, err
 	})
 	s.route("POST /interactions/{interaction}/{token}/callback", withNobody, postCallback)
 }
 
-func applicationView(a *account) object {
+func applicationView(a *guild.Account) object {
 	flags := 0 // that the owner switched the intents on, as small applications have it
-	for intent, flag := range map[int]int{intentPresences: 1 << 13, intentMembers: 1 << 15, intentContent: 1 << 19} {
-		if a.privileged&intent != 0 {
+	for intent, flag := range map[int]int{guild.IntentPresences: 1 << 13, guild.IntentMembers: 1 << 15, guild.IntentContent: 1 << 19} {
+		if a.Privileged&intent != 0 {
 			flags |= flag
 		}
 	}
@@ -46,18 +49,18 @@ func applicationView(a *account) object {
 // app is the application of the path, which must be the asker.
 func (c *call) app() error {
 	if c.id("application") != c.who.ID {
-		return refuse(http.StatusForbidden, 20012, "You are not authorized to perform this action on this application")
+		return apierror.Refuse(http.StatusForbidden, 20012, "You are not authorized to perform this action on this application")
 	}
 	if c.PathValue("guild") != "" {
-		return c.guild()
+		return c.inGuild()
 	}
 	return nil
 }
 
-func (s *Sim) routesCommands(base string, guild bool) {
-	scope := func(c *call) ID {
-		if guild {
-			return c.w.guild
+func (s *Sim) routesCommands(base string, here bool) {
+	scope := func(c *call) guild.ID {
+		if here {
+			return c.guild.ID
 		}
 		return 0
 	}
@@ -65,35 +68,35 @@ func (s *Sim) routesCommands(base string, guild bool) {
 		if err := c.app(); err != nil {
 			return nil, err
 		}
-		return c.who.commandsIn(scope(c)), nil
+		return c.who.CommandsIn(scope(c)), nil
 	})
 	s.route("PUT "+base, withAccount, func(c *call) (any, error) {
-		var list []Command
-		if err := firstOf(c.app(), c.decode(&list)); err != nil {
+		var list []guild.Command
+		if err := cmp.Or(c.app(), c.decode(&list)); err != nil {
 			return nil, err
 		}
 		defer s.stir() // somebody may wait for one of them
-		return c.w.overwriteCommands(c.who, scope(c), list)
+		return c.guild.OverwriteCommands(c.who, scope(c), list)
 	})
 	s.route("POST "+base, withAccount, func(c *call) (any, error) {
-		var one Command
-		if err := firstOf(c.app(), c.decode(&one)); err != nil {
+		var one guild.Command
+		if err := cmp.Or(c.app(), c.decode(&one)); err != nil {
 			return nil, err
 		}
 		defer s.stir()
-		out, made, err := c.w.setCommand(c.who, scope(c), one)
+		out, made, err := c.guild.SetCommand(c.who, scope(c), one)
 		if made {
 			c.status = http.StatusCreated
 		}
 		return out, err
 	})
-	command := func(c *call) (*Command, error) {
+	command := func(c *call) (*guild.Command, error) {
 		if err := c.app(); err != nil {
 			return nil, err
 		}
-		found := find(c.who.commandsIn(scope(c)), func(o *Command) bool { return o.ID == c.id("command") })
+		found := c.who.Command(scope(c), c.id("command"))
 		if found == nil {
-			return nil, notFound(10063, "application command")
+			return nil, apierror.NotFound(10063, "application command")
 		}
 		return found, nil
 	}
@@ -107,44 +110,26 @@ func (s *Sim) routesCommands(base string, guild bool) {
 		if err := c.decode(&next); err != nil {
 			return nil, err
 		}
-		f := &form{}
-		next.check(f, "")
-		if err := f.err(); err != nil {
-			return nil, err
-		}
-		next.ID, next.ApplicationID, next.GuildID, next.Version = have.ID, have.ApplicationID, have.GuildID, c.w.id()
-		*have = next
-		return have, nil
+		return have, c.guild.ChangeCommand(have, next)
 	})
 	s.route("DELETE "+base+"/{command}", withAccount, func(c *call) (any, error) {
 		have, err := command(c)
 		if err != nil {
 			return nil, err
 		}
-		c.who.commands = slices.DeleteFunc(c.who.commands, func(o *Command) bool { return o == have })
+		c.who.DropCommand(have)
 		return nil, nil
 	})
 }
 
 func postCallback(c *call) (any, error) {
-	var b callbackBody
+	var b guild.CallbackBody
 	if err := c.decode(&b); err != nil {
 		return nil, err
 	}
-	i, m, err := c.w.callback(c.id("interaction"), c.PathValue("token"), &b, c.files)
-	if err != nil {
+	out, err := c.guild.Callback(c.id("interaction"), c.PathValue("token"), &b, c.files)
+	if want := c.URL.Query().Get("with_response"); err != nil || want != "true" && want != "1" {
 		return nil, err
-	}
-	if want := c.URL.Query().Get("with_response"); want != "true" && want != "1" {
-		return nil, nil
-	}
-	about := object{"id": i.id, "type": i.kind}
-	out := object{"interaction": about}
-	if m != nil {
-		about["response_message_id"] = m.ID
-		about["response_message_loading"] = m.Flags&FlagLoading != 0
-		about["response_message_ephemeral"] = m.ephemeral()
-		out["resource"] = object{"type": b.Type, "message": c.w.view(m, i.app.ID, false)}
 	}
 	return out, nil
 }

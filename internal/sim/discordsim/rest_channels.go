@@ -1,8 +1,12 @@
 package discordsim
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
+
+	"chorus/internal/sim/discordsim/apierror"
+	"chorus/internal/sim/discordsim/guild"
 )
 
 func (s *Sim) routesChannels() {
@@ -11,7 +15,7 @@ func (s *Sim) routesChannels() {
 		if err != nil {
 			return nil, err
 		}
-		return dmSeenBy(in, c.who.ID), nil
+		return guild.DirectSeenBy(in, c.who.ID), nil
 	})
 	s.route("PATCH /channels/{channel}", withAccount, patchChannel)
 	s.route("DELETE /channels/{channel}", withAccount, func(c *call) (any, error) {
@@ -19,58 +23,57 @@ func (s *Sim) routesChannels() {
 		if err != nil {
 			return nil, err
 		}
-		need := PermManageChannels
-		if in.thread() {
-			need = PermManageThreads
+		need := guild.PermManageChannels
+		if in.IsThread() {
+			need = guild.PermManageThreads
 		}
-		if !c.w.rights(c.who, in).Has(need) {
-			return nil, noPermission()
+		if !c.guild.Rights(c.who, in).Has(need) {
+			return nil, apierror.NoPermission()
 		}
-		c.w.dropChannel(in)
+		c.guild.DropChannel(in)
 		return in, nil
 	})
 	s.route("GET /guilds/{guild}/channels", withAccount, func(c *call) (any, error) {
-		out := []*Channel{}
-		for _, in := range c.w.channels {
-			if in.GuildID != 0 && !in.thread() {
+		out := []*guild.Channel{}
+		for _, in := range c.guild.Channels {
+			if in.GuildID != 0 && !in.IsThread() {
 				out = append(out, in)
 			}
 		}
-		return out, c.guild()
+		return out, c.inGuild()
 	})
 	s.route("POST /guilds/{guild}/channels", withAccount, func(c *call) (any, error) {
-		var p patch
-		if err := firstOf(c.guild(), c.decode(&p)); err != nil {
+		var p apierror.Patch
+		if err := cmp.Or(c.inGuild(), c.decode(&p)); err != nil {
 			return nil, err
 		}
 		c.status = http.StatusCreated
-		return c.w.newChannel(c.who, p)
+		return c.guild.NewChannel(c.who, p)
 	})
 	s.route("PUT /channels/{channel}/permissions/{overwrite}", withAccount, putOverwrite)
 	s.route("DELETE /channels/{channel}/permissions/{overwrite}", withAccount, func(c *call) (any, error) {
-		in, err := c.place(PermManageRoles)
+		in, err := c.place(guild.PermManageRoles)
 		if err != nil {
 			return nil, err
 		}
-		in.Overwrites = slices.DeleteFunc(in.Overwrites, func(o Overwrite) bool { return o.ID == c.id("overwrite") })
-		c.w.tellChannel("CHANNEL_UPDATE", in)
+		c.guild.DropOverwrite(in, c.id("overwrite"))
 		return nil, nil
 	})
 	s.route("POST /users/@me/channels", withAccount, func(c *call) (any, error) {
 		var b struct {
-			Recipient ID `json:"recipient_id"`
+			Recipient guild.ID `json:"recipient_id"`
 		}
 		if err := c.decode(&b); err != nil {
 			return nil, err
 		}
-		other := c.w.account(b.Recipient)
+		other := c.guild.Account(b.Recipient)
 		if other == nil {
-			return nil, notFound(10013, "User")
+			return nil, apierror.NotFound(10013, "User")
 		}
 		if other == c.who {
-			return nil, badRequest(50007, "Cannot send messages to this user")
+			return nil, apierror.BadRequest(50007, "Cannot send messages to this user")
 		}
-		return dmSeenBy(c.w.dm(c.who, other), c.who.ID), nil
+		return guild.DirectSeenBy(c.guild.DirectChannel(c.who, other), c.who.ID), nil
 	})
 }
 
@@ -79,39 +82,30 @@ func patchChannel(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var p patch
+	var p apierror.Patch
 	if err := c.decode(&p); err != nil {
 		return nil, err
 	}
-	if in.thread() {
-		return in, c.w.changeThread(c.who, in, p)
+	if in.IsThread() {
+		return in, c.guild.ChangeThread(c.who, in, p)
 	}
-	if !c.w.rights(c.who, in).Has(PermManageChannels) {
-		return nil, noPermission()
+	if !c.guild.Rights(c.who, in).Has(guild.PermManageChannels) {
+		return nil, apierror.NoPermission()
 	}
-	if err := c.w.changeChannel(in, p); err != nil {
-		return nil, err
-	}
-	c.w.tellChannel("CHANNEL_UPDATE", in)
-	return in, nil
+	return in, c.guild.UpdateChannel(in, p)
 }
 
 func putOverwrite(c *call) (any, error) {
-	in, err := c.place(PermManageRoles)
+	in, err := c.place(guild.PermManageRoles)
 	if err != nil {
 		return nil, err
 	}
-	o := Overwrite{}
+	o := guild.Overwrite{}
 	if err := c.decode(&o); err != nil {
 		return nil, err
 	}
 	o.ID = c.id("overwrite")
-	if c.w.role(o.ID) == nil && c.w.account(o.ID) == nil {
-		return nil, notFound(10009, "Permission Overwrite")
-	}
-	in.Overwrites = append(slices.DeleteFunc(in.Overwrites, func(have Overwrite) bool { return have.ID == o.ID }), o)
-	c.w.tellChannel("CHANNEL_UPDATE", in)
-	return nil, nil
+	return nil, c.guild.SetOverwrite(in, o)
 }
 
 func (s *Sim) routesThreads() {
@@ -120,36 +114,36 @@ func (s *Sim) routesThreads() {
 		if err != nil {
 			return nil, err
 		}
-		var b threadBody
+		var b guild.ThreadBody
 		if err := c.decode(&b); err != nil {
 			return nil, err
 		}
 		c.status = http.StatusCreated
-		return c.w.threadOn(c.who, in, m, &b)
+		return c.guild.ThreadOn(c.who, in, m, &b)
 	})
 	s.route("POST /channels/{channel}/threads", withAccount, postThread)
 	s.route("GET /guilds/{guild}/threads/active", withAccount, func(c *call) (any, error) {
-		out := []*Channel{}
-		for _, t := range c.w.channels {
-			if t.thread() && !t.Metadata.Archived && c.w.sees(c.who, t) {
+		out := []*guild.Channel{}
+		for _, t := range c.guild.Channels {
+			if t.IsThread() && !t.Metadata.Archived && c.guild.Sees(c.who, t) {
 				out = append(out, t)
 			}
 		}
-		return object{"threads": out, "members": c.joinedIn(out)}, c.guild()
+		return object{"threads": out, "members": c.joinedIn(out)}, c.inGuild()
 	})
 	for _, kind := range []string{"public", "private"} {
 		s.route("GET /channels/{channel}/threads/archived/"+kind, withAccount, func(c *call) (any, error) {
-			in, err := c.place(PermReadHistory)
+			in, err := c.place(guild.PermReadHistory)
 			if err != nil {
 				return nil, err
 			}
-			out := []*Channel{}
-			for _, t := range c.w.channels {
-				if t.thread() && t.Metadata.Archived && *t.ParentID == in.ID && (t.Type == TypePrivateThread) == (kind == "private") {
+			out := []*guild.Channel{}
+			for _, t := range c.guild.Channels {
+				if t.IsThread() && t.Metadata.Archived && *t.ParentID == in.ID && (t.Type == guild.TypePrivateThread) == (kind == "private") {
 					out = append(out, t)
 				}
 			}
-			slices.SortStableFunc(out, func(a, b *Channel) int { return b.Metadata.ArchivedAt.Compare(a.Metadata.ArchivedAt) })
+			slices.SortStableFunc(out, func(a, b *guild.Channel) int { return b.Metadata.ArchivedAt.Compare(a.Metadata.ArchivedAt) })
 			return object{"threads": out, "members": c.joinedIn(out), "has_more": false}, nil
 		})
 	}
@@ -159,9 +153,9 @@ func (s *Sim) routesThreads() {
 			return nil, err
 		}
 		out := []object{}
-		for _, a := range c.w.accounts {
-			if _, in := t.joined[a.ID]; in {
-				out = append(out, c.w.threadMember(t, a.ID))
+		for _, a := range c.guild.Accounts {
+			if t.JoinedBy(a.ID) {
+				out = append(out, c.guild.ThreadMember(t, a.ID))
 			}
 		}
 		return out, nil
@@ -172,10 +166,10 @@ func (s *Sim) routesThreads() {
 			return nil, err
 		}
 		id := c.userID()
-		if _, in := t.joined[id]; !in {
-			return nil, notFound(10007, "Member")
+		if !t.JoinedBy(id) {
+			return nil, apierror.NotFound(10007, "Member")
 		}
-		return c.w.threadMember(t, id), nil
+		return c.guild.ThreadMember(t, id), nil
 	})
 	for method, in := range map[string]bool{"PUT": true, "DELETE": false} {
 		s.route(method+" /channels/{channel}/thread-members/{user}", withAccount, func(c *call) (any, error) {
@@ -184,36 +178,36 @@ func (s *Sim) routesThreads() {
 				return nil, err
 			}
 			if t.Metadata.Archived {
-				return nil, archived()
+				return nil, guild.ThreadArchived()
 			}
-			c.w.joinThread(t, c.userID(), in)
+			c.guild.JoinThread(t, c.userID(), in)
 			return nil, nil
 		})
 	}
 }
 
 // userID is the user of the path, who may be the asker.
-func (c *call) userID() ID {
+func (c *call) userID() guild.ID {
 	if c.PathValue("user") == "@me" {
 		return c.who.ID
 	}
 	return c.id("user")
 }
 
-func (c *call) thread() (*Channel, error) {
+func (c *call) thread() (*guild.Channel, error) {
 	t, err := c.place(0)
-	if err == nil && !t.thread() {
-		return nil, badRequest(50024, "Cannot execute action on this channel type")
+	if err == nil && !t.IsThread() {
+		return nil, apierror.BadRequest(50024, "Cannot execute action on this channel type")
 	}
 	return t, err
 }
 
 // joinedIn are the asker's memberships of threads.
-func (c *call) joinedIn(threads []*Channel) []object {
+func (c *call) joinedIn(threads []*guild.Channel) []object {
 	out := []object{}
 	for _, t := range threads {
-		if _, in := t.joined[c.who.ID]; in {
-			out = append(out, c.w.threadMember(t, c.who.ID))
+		if t.JoinedBy(c.who.ID) {
+			out = append(out, c.guild.ThreadMember(t, c.who.ID))
 		}
 	}
 	return out
@@ -224,17 +218,17 @@ func postThread(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var b threadBody
-	var p patch
-	if err := firstOf(c.decode(&b), c.decode(&p)); err != nil {
+	var b guild.ThreadBody
+	var p apierror.Patch
+	if err := cmp.Or(c.decode(&b), c.decode(&p)); err != nil {
 		return nil, err
 	}
 	if raw, ok := p["message"]; ok {
-		if b.Message, err = decodeMessage(raw, c.files); err != nil {
+		if b.Message, err = guild.DecodeMessage(raw, c.files); err != nil {
 			return nil, err
 		}
 	}
-	t, m, err := c.w.threadIn(c.who, in, &b)
+	t, m, err := c.guild.ThreadIn(c.who, in, &b)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +237,7 @@ func postThread(c *call) (any, error) {
 		return t, nil
 	}
 	return struct {
-		*Channel
-		Message Message `json:"message"`
-	}{t, c.w.view(m, c.who.ID, false)}, nil
+		*guild.Channel
+		Message guild.Message `json:"message"`
+	}{t, c.guild.ViewMessage(m, c.who.ID, false)}, nil
 }

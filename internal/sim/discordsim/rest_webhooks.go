@@ -1,13 +1,16 @@
 package discordsim
 
 import (
+	"cmp"
 	"net/http"
-	"slices"
+
+	"chorus/internal/sim/discordsim/apierror"
+	"chorus/internal/sim/discordsim/guild"
 )
 
 func (s *Sim) routesWebhooks() {
 	s.route("POST /channels/{channel}/webhooks", withAccount, func(c *call) (any, error) {
-		in, err := c.place(PermManageWebhooks)
+		in, err := c.place(guild.PermManageWebhooks)
 		if err != nil {
 			return nil, err
 		}
@@ -17,20 +20,20 @@ func (s *Sim) routesWebhooks() {
 		if err := c.decode(&b); err != nil {
 			return nil, err
 		}
-		return c.w.newWebhook(c.who, in, b.Name)
+		return c.guild.NewWebhook(c.who, in, b.Name)
 	})
 	s.route("GET /channels/{channel}/webhooks", withAccount, func(c *call) (any, error) {
-		in, err := c.place(PermManageWebhooks)
+		in, err := c.place(guild.PermManageWebhooks)
 		if err != nil {
 			return nil, err
 		}
-		return c.webhooks(func(h *Webhook) bool { return h.ChannelID == in.ID }), nil
+		return c.webhooks(func(h *guild.Webhook) bool { return h.ChannelID == in.ID }), nil
 	})
 	s.route("GET /guilds/{guild}/webhooks", withAccount, func(c *call) (any, error) {
-		if !c.w.rights(c.who, nil).Has(PermManageWebhooks) {
-			return nil, noPermission()
+		if !c.guild.Rights(c.who, nil).Has(guild.PermManageWebhooks) {
+			return nil, apierror.NoPermission()
 		}
-		return c.webhooks(func(*Webhook) bool { return true }), c.guild()
+		return c.webhooks(func(*guild.Webhook) bool { return true }), c.inGuild()
 	})
 	for path, need := range map[string]needs{"/webhooks/{webhook}": withAccount, "/webhooks/{webhook}/{token}": withNobody} {
 		s.route("GET "+path, need, func(c *call) (any, error) { return c.webhook() })
@@ -39,11 +42,11 @@ func (s *Sim) routesWebhooks() {
 			if err != nil {
 				return nil, err
 			}
-			var p patch
+			var p apierror.Patch
 			if err := c.decode(&p); err != nil {
 				return nil, err
 			}
-			if err := firstOf(take(p, "name", &h.Name), take(p, "channel_id", &h.ChannelID)); err != nil {
+			if err := cmp.Or(apierror.Take(p, "name", &h.Name), apierror.Take(p, "channel_id", &h.ChannelID)); err != nil {
 				return nil, err
 			}
 			return h, nil
@@ -53,10 +56,7 @@ func (s *Sim) routesWebhooks() {
 			if err != nil {
 				return nil, err
 			}
-			c.w.webhooks = slices.DeleteFunc(c.w.webhooks, func(have *Webhook) bool { return have == h })
-			if in := c.w.channel(h.ChannelID); in != nil {
-				c.w.tellWebhooks(in)
-			}
+			c.guild.DropWebhook(h)
 			return nil, nil
 		})
 	}
@@ -67,31 +67,31 @@ func (s *Sim) routesWebhooks() {
 		return c.show(m, err)
 	})
 	s.route("PATCH "+message, withNobody, func(c *call) (any, error) {
-		in, m, i, err := c.written()
+		in, m, answer, err := c.written()
 		if err != nil {
 			return nil, err
 		}
-		b, err := decodeEdit(c.body, c.files)
+		b, err := guild.DecodeEdit(c.body, c.files)
 		if err != nil {
 			return nil, err
 		}
-		if i != nil {
-			return c.show(m, c.w.fill(i, m, b))
+		if answer {
+			return c.show(m, c.guild.FillAnswer(in, m, b))
 		}
-		return c.show(m, c.w.edit(nil, in, m, b))
+		return c.show(m, c.guild.Edit(nil, in, m, b))
 	})
 	s.route("DELETE "+message, withNobody, func(c *call) (any, error) {
 		in, m, _, err := c.written()
 		if err == nil {
-			c.w.remove(in, m.ID)
+			c.guild.Remove(in, m.ID)
 		}
 		return nil, err
 	})
 }
 
-func (c *call) webhooks(fits func(*Webhook) bool) []*Webhook {
-	out := []*Webhook{}
-	for _, h := range c.w.webhooks {
+func (c *call) webhooks(fits func(*guild.Webhook) bool) []*guild.Webhook {
+	out := []*guild.Webhook{}
+	for _, h := range c.guild.Webhooks {
 		if fits(h) {
 			out = append(out, h)
 		}
@@ -100,12 +100,12 @@ func (c *call) webhooks(fits func(*Webhook) bool) []*Webhook {
 }
 
 // webhook is the webhook of the path: by its token, or by the asker's right to manage it.
-func (c *call) webhook() (*Webhook, error) {
-	h, err := c.w.webhook(c.id("webhook"), c.PathValue("token"))
+func (c *call) webhook() (*guild.Webhook, error) {
+	h, err := c.guild.Webhook(c.id("webhook"), c.PathValue("token"))
 	if err != nil || c.PathValue("token") != "" {
 		return h, err
 	}
-	if _, err := c.w.place(c.who, h.ChannelID, PermManageWebhooks); err != nil {
+	if _, err := c.guild.Place(c.who, h.ChannelID, guild.PermManageWebhooks); err != nil {
 		return nil, err
 	}
 	return h, nil
@@ -113,18 +113,14 @@ func (c *call) webhook() (*Webhook, error) {
 
 // postWebhook is one path for two things: a webhook's message, and a further answer to an interaction.
 func postWebhook(c *call) (any, error) {
-	b, err := decodeMessage(c.body, c.files)
+	b, err := guild.DecodeMessage(c.body, c.files)
 	if err != nil {
 		return nil, err
 	}
-	if c.w.account(c.id("webhook")) != nil {
-		i, err := c.w.follow(c.id("webhook"), c.PathValue("token"))
-		if err != nil {
-			return nil, err
-		}
-		return c.show(c.w.followUp(i, b))
+	if c.guild.Account(c.id("webhook")) != nil {
+		return c.show(c.guild.FollowUp(c.id("webhook"), c.PathValue("token"), b))
 	}
-	h, err := c.w.webhook(c.id("webhook"), c.PathValue("token"))
+	h, err := c.guild.Webhook(c.id("webhook"), c.PathValue("token"))
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +128,7 @@ func postWebhook(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := c.w.execute(h, thread, b)
+	m, err := c.guild.Execute(h, thread, b)
 	if err != nil {
 		return nil, err
 	}
@@ -143,37 +139,33 @@ func postWebhook(c *call) (any, error) {
 	return c.show(m, nil)
 }
 
-// written is the message of the path, which a webhook or an interaction wrote.
-func (c *call) written() (*Channel, *Message, *interaction, error) {
-	var id ID
+// written is the message of the path, which a webhook or an interaction wrote; answer: it was an interaction.
+func (c *call) written() (in *guild.Channel, m *guild.Message, answer bool, err error) {
+	var id guild.ID
 	if c.PathValue("message") != "@original" {
 		if id = c.id("message"); id == 0 {
-			return nil, nil, nil, notFound(10008, "Message")
+			return nil, nil, false, apierror.NotFound(10008, "Message")
 		}
 	}
-	if c.w.account(c.id("webhook")) != nil {
-		i, err := c.w.follow(c.id("webhook"), c.PathValue("token"))
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		m, err := c.w.answered(i, id)
-		return i.channel, m, i, err
+	if c.guild.Account(c.id("webhook")) != nil {
+		in, m, err = c.guild.Answer(c.id("webhook"), c.PathValue("token"), id)
+		return in, m, true, err
 	}
-	h, err := c.w.webhook(c.id("webhook"), c.PathValue("token"))
+	h, err := c.guild.Webhook(c.id("webhook"), c.PathValue("token"))
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, false, err
 	}
 	at := h.ChannelID
 	if thread, err := c.queryID("thread_id"); err == nil && thread != 0 {
 		at = thread
 	}
-	in := c.w.channel(at)
+	in = c.guild.Channel(at)
 	if in == nil {
-		return nil, nil, nil, notFound(10003, "Channel")
+		return nil, nil, false, apierror.NotFound(10003, "Channel")
 	}
-	m := in.message(id)
+	m = in.Message(id)
 	if m == nil || m.WebhookID != h.ID {
-		return nil, nil, nil, notFound(10008, "Message")
+		return nil, nil, false, apierror.NotFound(10008, "Message")
 	}
-	return in, m, nil, nil
+	return in, m, false, nil
 }

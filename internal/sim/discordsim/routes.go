@@ -3,6 +3,8 @@ package discordsim
 import (
 	"net/http"
 
+	"chorus/internal/sim/discordsim/apierror"
+	"chorus/internal/sim/discordsim/guild"
 	"chorus/internal/sim/discordsim/ratelimit"
 )
 
@@ -24,7 +26,7 @@ func (s *Sim) routes() {
 			"total": 1000, "remaining": 1000, "reset_after": 0, "max_concurrency": s.opts.Shards}}, nil
 	})
 	s.mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
-		fail(w, ratelimit.Verdict{}, refuse(http.StatusNotFound, 0, "404: Not Found"))
+		fail(w, ratelimit.Verdict{}, apierror.Refuse(http.StatusNotFound, 0, "404: Not Found"))
 	})
 	s.mux.HandleFunc(attachmentRoute, s.attachment)
 	s.mux.HandleFunc("/gateway", s.socket)
@@ -40,9 +42,9 @@ func (s *Sim) attachment(w http.ResponseWriter, r *http.Request) {
 	if s.faulty(w, r, attachmentRoute, "", nil) {
 		return
 	}
-	id, _ := ParseID(r.PathValue("id"))
+	id, _ := guild.ParseID(r.PathValue("id"))
 	s.mu.Lock()
-	data, ok := s.w.files[id]
+	data, ok := s.guild.File(id)
 	s.mu.Unlock()
 	if !ok {
 		http.NotFound(w, r)

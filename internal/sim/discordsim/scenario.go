@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"chorus/internal/sim/discordsim/guild"
 )
 
 // Step is one line of a script: somebody does one thing. What it made can be named by
@@ -63,7 +65,7 @@ type scriptState struct {
 	Played int    `json:"played"`
 	Error  string `json:"error,omitempty"`
 
-	labels map[string]ID
+	labels map[string]guild.ID
 }
 
 // ReadScenario reads a guild and its script from a YAML file.
@@ -118,11 +120,11 @@ func (t Step) check() error {
 // checkScript holds a script against the guild: its people and channels must be there.
 func (s *Sim) checkScript(script []Step) error {
 	for i, t := range script {
-		if t.As != "" && s.w.accountNamed(t.As) == nil {
+		if t.As != "" && s.guild.AccountNamed(t.As) == nil {
 			return fmt.Errorf("step %d: there is nobody called %q", i+1, t.As)
 		}
 	}
-	s.script = scriptState{Steps: len(script), labels: map[string]ID{}}
+	s.script = scriptState{Steps: len(script), labels: map[string]guild.ID{}}
 	return nil
 }
 
@@ -136,7 +138,7 @@ func (s *Sim) play() {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		for i, step := range s.opts.Script {
-			if !waitOr(s.quit, nil, s.w.scale(time.Duration(step.After))) {
+			if !waitOr(s.quit, nil, s.guild.Scale(time.Duration(step.After))) {
 				return
 			}
 			err := s.actUntilEnd(ctx, step)
@@ -159,7 +161,7 @@ func (s *Sim) actUntilEnd(ctx context.Context, t Step) error {
 	if within == 0 {
 		within = time.Minute
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.w.scale(within))
+	ctx, cancel := context.WithTimeout(ctx, s.guild.Scale(within))
 	defer cancel()
 	_, err := s.act(ctx, t)
 	return err
@@ -179,7 +181,7 @@ func (s *Sim) WaitScript(ctx context.Context) error {
 }
 
 // act does one step and returns what it made.
-func (s *Sim) act(ctx context.Context, t Step) (ID, error) {
+func (s *Sim) act(ctx context.Context, t Step) (guild.ID, error) {
 	if err := t.check(); err != nil {
 		return 0, err
 	}
@@ -196,7 +198,7 @@ func (s *Sim) act(ctx context.Context, t Step) (ID, error) {
 	return id, err
 }
 
-func (s *Sim) do(ctx context.Context, t Step, on ID) (ID, error) {
+func (s *Sim) do(ctx context.Context, t Step, on guild.ID) (guild.ID, error) {
 	switch {
 	case t.Say != "":
 		in := t.In
@@ -208,7 +210,7 @@ func (s *Sim) do(ctx context.Context, t Step, on ID) (ID, error) {
 			in = id.String() // a thread that an earlier step opened
 		}
 		s.mu.Unlock()
-		return s.Post(t.As, in, Said{Text: t.Say, Reply: on, Files: t.files()})
+		return s.Post(t.As, in, guild.Said{Text: t.Say, Reply: on, Files: t.files()})
 	case t.Edit != "":
 		return on, s.Edit(t.As, on, t.Edit)
 	case t.Delete:
@@ -247,7 +249,7 @@ func (s *Sim) do(ctx context.Context, t Step, on ID) (ID, error) {
 }
 
 // labelled is the message that a step means.
-func (s *Sim) labelled(label, in string) (ID, error) {
+func (s *Sim) labelled(label, in string) (guild.ID, error) {
 	if label == "" {
 		return 0, nil
 	}
@@ -257,15 +259,15 @@ func (s *Sim) labelled(label, in string) (ID, error) {
 		return id, nil
 	}
 	if label == "last" {
-		c, err := s.w.in(in)
+		c, err := s.guild.FindChannel(in)
 		if err != nil {
 			return 0, err
 		}
-		if len(c.messages) > 0 {
-			return c.messages[len(c.messages)-1].ID, nil
+		if m := c.Newest(); m != nil {
+			return m.ID, nil
 		}
 	}
-	if id, err := ParseID(label); err == nil {
+	if id, err := guild.ParseID(label); err == nil {
 		return id, nil
 	}
 	return 0, fmt.Errorf("no step before was labelled %q", label)

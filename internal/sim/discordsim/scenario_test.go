@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"chorus/internal/sim/discordsim/guild"
 )
 
 // TestTheGuidesScenarioPlays plays the example of the guide to its end, with a bot that answers.
@@ -23,12 +25,12 @@ func TestTheGuidesScenarioPlays(t *testing.T) {
 		t.Fatal(body)
 	}
 	ok(t, s.WaitScript(within(t)))
-	list := must[[]Message](t)(s.Messages("plans"))
+	list := must[[]guild.Message](t)(s.Messages("plans"))
 	last := list[len(list)-1]
 	if last.Content != "are you still there?" || last.Reference == nil {
 		t.Fatalf("it ended with %+v", last)
 	}
-	answer := must[Message](t)(s.WaitMessage(within(t), func(m Message) bool { return m.ID == last.Reference.MessageID }))
+	answer := must[guild.Message](t)(s.WaitMessage(within(t), func(m guild.Message) bool { return m.ID == last.Reference.MessageID }))
 	if answer.Author.Username != "helper" || len(answer.Reactions) != 1 {
 		t.Fatalf("the answer is %+v", answer)
 	}
@@ -55,11 +57,11 @@ func TestScenariosThatAreWrong(t *testing.T) {
 		o    Options
 		says string
 	}{
-		{Options{People: []PersonSpec{{Name: "ada"}, {Name: "ada"}}}, "name of their own"},
-		{Options{People: []PersonSpec{{Name: "ada", Roles: []string{"x"}}}}, `no role "x"`},
-		{Options{Channels: []ChannelSpec{{Name: "a", Type: "cave"}}}, `no type "cave"`},
-		{Options{Channels: []ChannelSpec{{Name: "a", Deny: map[string][]string{"x": {"view_channel"}}}}}, `called "x"`},
-		{Options{Bots: []BotSpec{{Name: "b", Permissions: &[]string{"fly"}}}}, `no permission "fly"`},
+		{Options{People: []guild.PersonSpec{{Name: "ada"}, {Name: "ada"}}}, "name of their own"},
+		{Options{People: []guild.PersonSpec{{Name: "ada", Roles: []string{"x"}}}}, `no role "x"`},
+		{Options{Channels: []guild.ChannelSpec{{Name: "a", Type: "cave"}}}, `no type "cave"`},
+		{Options{Channels: []guild.ChannelSpec{{Name: "a", Deny: map[string][]string{"x": {"view_channel"}}}}}, `called "x"`},
+		{Options{Bots: []guild.BotSpec{{Name: "b", Permissions: &[]string{"fly"}}}}, `no permission "fly"`},
 		{Options{Script: []Step{{As: "nobody", In: "general", Say: "x"}}}, `nobody called "nobody"`},
 		{Options{TimeScale: -1}, "backwards"},
 	} {
@@ -67,4 +69,19 @@ func TestScenariosThatAreWrong(t *testing.T) {
 			t.Errorf("%q: %v", tt.says, err)
 		}
 	}
+}
+
+func FuzzScenario(f *testing.F) {
+	f.Add([]byte("guild: x\nscript:\n  - {as: ada, in: general, say: hi, after: 1s}\n"))
+	f.Add([]byte("channels: [{name: a, type: forum, deny: {'@everyone': [view_channel]}}]\n"))
+	f.Add([]byte("roles: [{name: x, permissions: [nothing]}]"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		o, err := ParseScenario(raw)
+		if err != nil {
+			return
+		}
+		if s, err := New(o, "http://test"); err == nil && len(s.List().Channels) == 0 {
+			t.Fatal("a guild without channels was built")
+		}
+	})
 }

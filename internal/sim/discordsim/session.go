@@ -1,15 +1,16 @@
 package discordsim
 
 import (
-	"encoding/json"
 	"strconv"
+
+	"chorus/internal/sim/discordsim/guild"
 )
 
 // session is what a bot has from IDENTIFY on, over all of its sockets: its number of
 // the last event, and the events that a resume brings again. Sim's lock is around it.
 type session struct {
 	id      string
-	who     *account
+	who     *guild.Account
 	intents int
 	shard   [2]int
 	seq     int
@@ -24,73 +25,24 @@ type frame struct {
 	raw []byte
 }
 
-// reaches is whether an account may hear of an event at all.
-func (w *world) reaches(e event, who *account) bool {
-	if e.only != 0 {
-		return e.only == who.ID
-	}
-	return e.channel == nil || w.sees(who, e.channel)
-}
-
 // wants is whether the session hears of an event: it may, and it asked for it.
-func (s *session) wants(w *world, e event) bool {
-	if !w.reaches(e, s.who) {
+func (s *session) wants(g *guild.Guild, e guild.Event) bool {
+	if !g.Reaches(e, s.who) {
 		return false
 	}
-	if s.shard[1] > 1 && e.channel != nil && !s.mine(e.channel) {
+	if s.shard[1] > 1 && e.Channel != nil && !s.mine(e.Channel.GuildID) {
 		return false
 	}
-	need := e.intent
-	if e.channel != nil && e.channel.Type == TypeDM {
-		need = e.dmIntent
-	}
+	need := e.Needs()
 	return need == 0 || s.intents&need != 0
 }
 
 // mine is Discord's rule for which shard hears of a guild; direct messages go to the first.
-func (s *session) mine(c *Channel) bool {
-	if c.GuildID == 0 {
+func (s *session) mine(guild guild.ID) bool {
+	if guild == 0 {
 		return s.shard[0] == 0
 	}
-	return int(uint64(c.GuildID)>>22%uint64(s.shard[1])) == s.shard[0]
-}
-
-// render is an event's data as an account sees it; nil: as the guild itself does.
-func (w *world) render(e event, who *account) []byte {
-	if e.message == nil {
-		raw, err := json.Marshal(e.data)
-		if err != nil {
-			return []byte("null")
-		}
-		return raw
-	}
-	var viewer ID
-	if who != nil {
-		viewer = who.ID
-	}
-	raw, err := json.Marshal(w.view(e.message, viewer, true))
-	if err != nil {
-		return []byte("null")
-	}
-	return raw
-}
-
-// rendered is an event's data for one session: without what people wrote, where the bot may not read it.
-func (s *session) rendered(w *world, e event) []byte {
-	m := e.message
-	if m == nil || s.intents&intentContent != 0 || m.Author.ID == s.who.ID || e.channel.Type == TypeDM {
-		return w.render(e, s.who)
-	}
-	for _, id := range m.mentions {
-		if id == s.who.ID {
-			return w.render(e, s.who)
-		}
-	}
-	raw, err := json.Marshal(hidden(w.view(m, s.who.ID, true)))
-	if err != nil {
-		return []byte("null")
-	}
-	return raw
+	return int(uint64(guild)>>22%uint64(s.shard[1])) == s.shard[0]
 }
 
 // push gives an event its number and sends it on.

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/sim/discordsim/guild"
 	"chorus/internal/sim/discordsim/ratelimit"
 )
 
@@ -31,7 +32,7 @@ type Sim struct {
 
 	mu       sync.Mutex
 	stopped  bool
-	w        *world
+	guild    *guild.Guild
 	limits   *ratelimit.Limiter
 	sessions []*session
 	streams  map[*stream]struct{}
@@ -56,16 +57,18 @@ func New(o Options, url string) (*Sim, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := newWorld(o)
+	s := &Sim{
+		opts: o, url: url, quit: make(chan struct{}), done: make(chan struct{}), changed: make(chan struct{}),
+		streams: map[*stream]struct{}{}, timers: map[*func() bool]struct{}{},
+	}
+	s.guild, err = guild.New(guild.Settings{
+		Name: o.Guild, System: o.System, Bots: o.Bots, People: o.People, Roles: o.Roles, Channels: o.Channels,
+		URL: url, TimeScale: o.TimeScale, Now: o.Clock.Now, Emit: s.spread, After: s.ring,
+	})
 	if err != nil {
 		return nil, err
 	}
-	s := &Sim{
-		opts: o, url: url, w: w, quit: make(chan struct{}), done: make(chan struct{}), changed: make(chan struct{}),
-		streams: map[*stream]struct{}{}, timers: map[*func() bool]struct{}{},
-		limits: ratelimit.New(w.now, w.scale),
-	}
-	w.url, w.emit, w.after = url, s.spread, s.ring
+	s.limits = ratelimit.New(s.guild.Now, s.guild.Scale)
 	s.mux = http.NewServeMux()
 	s.routes()
 	if err := s.checkScript(o.Script); err != nil {
@@ -195,20 +198,20 @@ func (s *Sim) ring(d time.Duration, f func()) {
 }
 
 // spread takes an event to everybody who may hear it. The lock is held.
-func (s *Sim) spread(e event) {
-	raw := s.w.render(e, nil)
-	s.log = append(s.log, Happening{Name: e.name, Data: raw})
+func (s *Sim) spread(e guild.Event) {
+	raw := s.guild.Render(e, nil, true)
+	s.log = append(s.log, Happening{Name: e.Name, Data: raw})
 	if len(s.log) > 2*s.opts.Replay {
 		s.log = append([]Happening(nil), s.log[s.opts.Replay:]...)
 	}
 	for _, session := range s.sessions {
-		if session.wants(s.w, e) {
+		if session.wants(s.guild, e) {
 			s.deliver(session, e)
 		}
 	}
 	for stream := range s.streams {
-		if s.w.reaches(e, stream.who) {
-			stream.push(e.name, s.w.render(e, stream.who))
+		if s.guild.Reaches(e, stream.who) {
+			stream.push(e.Name, s.guild.Render(e, stream.who, true))
 		}
 	}
 	close(s.changed)
@@ -225,43 +228,43 @@ func (s *Sim) API() string { return s.url + "/api/v10" }
 func (s *Sim) Gateway() string { return "ws" + s.url[len("http"):] + "/gateway" }
 
 // Guild is the guild's id.
-func (s *Sim) Guild() ID { return s.w.guild }
+func (s *Sim) Guild() guild.ID { return s.guild.ID }
 
 // Token is the token of a person or a bot; "" where there is nobody of that name.
 func (s *Sim) Token(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a := s.w.accountNamed(name); a != nil {
-		return a.token
+	if a := s.guild.AccountNamed(name); a != nil {
+		return a.Token
 	}
 	return ""
 }
 
 // User is the id of a person or a bot; 0 where there is nobody of that name.
-func (s *Sim) User(name string) ID {
+func (s *Sim) User(name string) guild.ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a := s.w.accountNamed(name); a != nil {
+	if a := s.guild.AccountNamed(name); a != nil {
 		return a.ID
 	}
 	return 0
 }
 
 // Channel is the id of the first channel or thread of that name; 0 where there is none.
-func (s *Sim) Channel(name string) ID {
+func (s *Sim) Channel(name string) guild.ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.w.channelNamed(name); c != nil {
+	if c := s.guild.ChannelNamed(name); c != nil {
 		return c.ID
 	}
 	return 0
 }
 
 // Role is the id of a role; 0 where there is none of that name.
-func (s *Sim) Role(name string) ID {
+func (s *Sim) Role(name string) guild.ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.w.roleNamed(name); r != nil {
+	if r := s.guild.RoleNamed(name); r != nil {
 		return r.ID
 	}
 	return 0

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"chorus/internal/sim/discordsim/guild"
 )
 
 // stream is a page that watches as one person. Sim's lock is around queue.
 type stream struct {
-	who   *account
+	who   *guild.Account
 	queue [][]byte
 	wake  chan struct{}
 }
@@ -25,7 +27,7 @@ func (t *stream) push(name string, data []byte) {
 func (s *Sim) events(w http.ResponseWriter, r *http.Request) {
 	token := strings.TrimSpace(r.URL.Query().Get("token"))
 	s.mu.Lock()
-	who := find(s.w.accounts, func(a *account) bool { return a.token == token })
+	who := s.guild.AccountByToken(token)
 	t := &stream{who: who, wake: make(chan struct{}, 1)}
 	if who != nil {
 		s.streams[t] = struct{}{}
