@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"chorus/internal/text"
 )
 
 // ImportOptions say where an import goes.
@@ -254,8 +256,8 @@ func (c *takeover) text(f *converted, l leaf) leaf {
 	}
 	data, err := os.ReadFile(read)
 	if err != nil {
-		f.leftOut(l.at.Line, fmt.Sprintf("%s: %v", l.path, cause(err)))
-		c.taken = append(c.taken, Taken{From: f.name, Action: "left out", Detail: fmt.Sprintf("line %d: %s: %s: %v", l.at.Line, l.path, path, cause(err))})
+		f.leftOut(l.at.Line, fmt.Sprintf("%s: %v", l.path, text.Cause(err)))
+		c.taken = append(c.taken, Taken{From: f.name, Action: "left out", Detail: fmt.Sprintf("line %d: %s: %s: %v", l.at.Line, l.path, path, text.Cause(err))})
 		return leaf{}
 	}
 	local := filepath.IsLocal(path) && !filepath.IsAbs(path)

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"chorus/internal/suggest"
+	"chorus/internal/text"
 )
 
 // Options say where the files are.
@@ -119,25 +120,16 @@ func readFile(r *report, o Options, path string, layer Layer) []leaf {
 		return nil
 	}
 	if err != nil {
-		r.fail(at, "", "%v", cause(err))
+		r.fail(at, "", "%v", text.Cause(err))
 		return nil
 	}
 	defer f.Close()
-	text, err := readLimited(f, largestFile)
+	content, err := readLimited(f, largestFile)
 	if err != nil {
-		r.fail(at, "", "%v", cause(err))
+		r.fail(at, "", "%v", text.Cause(err))
 		return nil
 	}
-	return shape(r, layer, o.Env, parse(r, path, layer, []byte(text)))
-}
-
-// cause drops the path from an error whose place names the file already.
-func cause(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		return at.Err
-	}
-	return err
+	return shape(r, layer, o.Env, parse(r, path, layer, []byte(content)))
 }
 
 // readSettings reads settings.json as a layer. A number that is 0 there means the
@@ -148,7 +140,7 @@ func readSettings(r *report, o Options) []leaf {
 		return nil
 	}
 	if err != nil {
-		r.fail(Place{Layer: SettingsFile, File: o.Settings}, "", "%v", cause(err))
+		r.fail(Place{Layer: SettingsFile, File: o.Settings}, "", "%v", text.Cause(err))
 		return nil
 	}
 	return shape(r, SettingsFile, o.Env, parseJSON(r, o.Settings, data))
@@ -217,7 +209,7 @@ func readFolder(r *report, o Options, folder string, layer Layer) map[string][]l
 	dir := filepath.Join(o.Dir, folder)
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		r.fail(Place{File: dir}, "", "%v", cause(err))
+		r.fail(Place{File: dir}, "", "%v", text.Cause(err))
 	}
 	out := map[string][]leaf{}
 	for _, e := range entries {

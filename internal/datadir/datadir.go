@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"chorus/internal/chat"
+	"chorus/internal/text"
 )
 
 // Find says where the home folder is: CHORUS_HOME, else ~/.chorus. A leading ~ is
@@ -63,10 +64,10 @@ func Open(dir string) (*Home, error) {
 		return nil, fmt.Errorf("open home folder %s: %w", dir, err)
 	}
 	if err := os.MkdirAll(abs, 0o700); err != nil {
-		return nil, fmt.Errorf("make home folder %s: %w; %s", abs, cause(err), remedy(err))
+		return nil, fmt.Errorf("make home folder %s: %w; %s", abs, text.Cause(err), remedy(err))
 	}
 	if err := checkWritable(abs); err != nil {
-		return nil, fmt.Errorf("use home folder %s: %w; %s", abs, cause(err), remedy(err))
+		return nil, fmt.Errorf("use home folder %s: %w; %s", abs, text.Cause(err), remedy(err))
 	}
 	return &Home{dir: abs}, nil
 }
@@ -85,15 +86,6 @@ func checkWritable(dir string) error {
 		return err
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
-}
-
-// cause drops the path from an error whose message names the folder already.
-func cause(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		return at.Err
-	}
-	return err
 }
 
 func remedy(err error) string {
@@ -207,7 +199,7 @@ func (h *Home) Ensure(dir string) (string, error) {
 		return "", fmt.Errorf("make folder %s: it is not below the home folder %s", dir, h.dir)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("make folder %s: %w; %s", dir, cause(err), remedy(err))
+		return "", fmt.Errorf("make folder %s: %w; %s", dir, text.Cause(err), remedy(err))
 	}
 	return dir, nil
 }
@@ -217,7 +209,7 @@ func (h *Home) Ensure(dir string) (string, error) {
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
 	if err != nil {
-		return fmt.Errorf("write %s: %w; %s", path, cause(err), remedy(err))
+		return fmt.Errorf("write %s: %w; %s", path, text.Cause(err), remedy(err))
 	}
 	_, err = f.Write(data)
 	if err == nil {
@@ -234,7 +226,7 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
-		return fmt.Errorf("write %s: %w; %s", path, cause(err), remedy(err))
+		return fmt.Errorf("write %s: %w; %s", path, text.Cause(err), remedy(err))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"chorus/internal/chat"
+	"chorus/internal/text"
 )
 
 func environ(pairs ...string) func(string) string {
@@ -120,8 +121,8 @@ func TestRemedies(t *testing.T) {
 		if got := remedy(wrapped); !strings.Contains(got, want) || !strings.Contains(got, "CHORUS_HOME") {
 			t.Errorf("%v: %s", err, got)
 		}
-		if cause(wrapped) != err {
-			t.Errorf("cause of %v: %v", wrapped, cause(wrapped))
+		if text.Cause(wrapped) != err {
+			t.Errorf("cause of %v: %v", wrapped, text.Cause(wrapped))
 		}
 	}
 }

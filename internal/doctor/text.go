@@ -89,21 +89,14 @@ func (s Style) hang(words string, column int) string {
 func (r Report) verdict() string {
 	switch {
 	case r.Broken > 0 && r.Warnings > 0:
-		return fmt.Sprintf("%s broken, %s", things(r.Broken, "thing is", "things are"), things(r.Warnings, "warning", "warnings"))
+		return fmt.Sprintf("%s broken, %s", text.CountOf(r.Broken, "thing is", "things are"), text.Count(r.Warnings, "warning"))
 	case r.Broken > 0:
-		return things(r.Broken, "thing is", "things are") + " broken"
+		return text.CountOf(r.Broken, "thing is", "things are") + " broken"
 	case r.Warnings > 0:
-		return "nothing is broken, " + things(r.Warnings, "warning", "warnings")
+		return "nothing is broken, " + text.Count(r.Warnings, "warning")
 	default:
 		return "all is well"
 	}
-}
-
-func things(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // tame makes one line of what others wrote: file names and error messages may hold

@@ -19,6 +19,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/datadir"
+	"chorus/internal/text"
 )
 
 // MaxFile is the largest file that is read: far more than is shown, and little enough to be read at once.
@@ -179,7 +180,7 @@ func (k *Keeper) open(f File, info fs.FileInfo, err error) Content {
 		data, c.Problem = k.load(f, info)
 		c.Text = string(data)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-		c.Problem = "it cannot be reached (" + reason(err) + "): a link on the way leads out of the home folder, or its rights are wrong"
+		c.Problem = "it cannot be reached (" + text.Cause(err).Error() + "): a link on the way leads out of the home folder, or its rights are wrong"
 	}
 	return c
 }
@@ -226,7 +227,7 @@ func (k *Keeper) load(f File, info fs.FileInfo) (data []byte, problem string) {
 	}
 	file, err := k.root.OpenFile(filepath.FromSlash(f.Path), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, "it cannot be read (" + reason(err) + "): give Chorus the right to read it"
+		return nil, "it cannot be read (" + text.Cause(err).Error() + "): give Chorus the right to read it"
 	}
 	defer file.Close()
 	if opened, err := file.Stat(); err != nil || !os.SameFile(info, opened) {
@@ -235,22 +236,13 @@ func (k *Keeper) load(f File, info fs.FileInfo) (data []byte, problem string) {
 	data, err = io.ReadAll(io.LimitReader(file, MaxFile+1))
 	switch {
 	case err != nil:
-		return nil, "it cannot be read (" + reason(err) + ")"
+		return nil, "it cannot be read (" + text.Cause(err).Error() + ")"
 	case len(data) > MaxFile:
 		return nil, fmt.Sprintf("it grew beyond %s: move what is not needed in every conversation elsewhere", size(MaxFile))
 	case !utf8.Valid(data) || strings.ContainsRune(string(data), 0):
 		return nil, "it is not text in UTF-8: save it as UTF-8, or restore an earlier version"
 	}
 	return data, ""
-}
-
-// reason is an error without the path, which people do not need.
-func reason(err error) string {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		return at.Err.Error()
-	}
-	return err.Error()
 }
 
 // look keeps a version if the text is not that of the newest, and says who wrote which part.

@@ -5,6 +5,7 @@ package sandbox
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -104,4 +105,9 @@ type Exec struct {
 	Argv   []string
 	Dir    func() string   // where it starts
 	By     func() []string // the arguments of the process that starts it
+}
+
+// Within reports whether path is root or lies below it. Both are absolute and clean.
+func Within(path, root string) bool {
+	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, "/")+"/")
 }

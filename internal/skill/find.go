@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"chorus/internal/text"
 )
 
 // Scopes say where a skill comes from, the narrowest first. Of two skills with one name the narrower is used.
@@ -183,7 +185,7 @@ func (f *Finder) folder(dir string, now time.Time) *folder {
 	}
 	file, err := os.Open(made.real)
 	if err != nil {
-		made.wrong = fmt.Sprintf("%s is left out: %v", dir, plain(err))
+		made.wrong = fmt.Sprintf("%s is left out: %v", dir, text.Cause(err))
 		f.folders[dir] = made
 		return made
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"chorus/internal/symlink"
+	"chorus/internal/text"
 )
 
 // The largest skill. Those that are published have some dozens of files and, with fonts, a few megabytes.
@@ -75,7 +76,7 @@ func ReadTree(dir string) (Tree, error) {
 func (r *reading) read() error {
 	var err error
 	if r.root, err = os.OpenRoot(r.dir); err != nil {
-		return fmt.Errorf("it cannot be read: %w", plain(err))
+		return fmt.Errorf("it cannot be read: %w", text.Cause(err))
 	}
 	defer func() { _ = r.root.Close() }()
 	if err := r.folder(".", 0); err != nil {
@@ -85,7 +86,7 @@ func (r *reading) read() error {
 	for i := range r.tree.Entries {
 		if e := &r.tree.Entries[i]; e.Link == "" {
 			if e.Sum, err = r.sum(e); err != nil {
-				return fmt.Errorf("%s cannot be read: %w", e.Path, plain(err))
+				return fmt.Errorf("%s cannot be read: %w", e.Path, text.Cause(err))
 			}
 		}
 	}
@@ -111,12 +112,12 @@ func (r *reading) folder(rel string, depth int) error {
 	}
 	file, err := r.root.Open(filepath.FromSlash(rel))
 	if err != nil {
-		return fmt.Errorf("%s cannot be read: %w", rel, plain(err))
+		return fmt.Errorf("%s cannot be read: %w", rel, text.Cause(err))
 	}
 	defer func() { _ = file.Close() }()
 	entries, err := file.ReadDir(MaxFiles + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s cannot be read: %w", rel, plain(err))
+		return fmt.Errorf("%s cannot be read: %w", rel, text.Cause(err))
 	}
 	for _, e := range entries {
 		if leftOut(e.Name()) {
@@ -146,7 +147,7 @@ func (r *reading) entry(name string) error {
 	}
 	info, err := r.root.Lstat(filepath.FromSlash(name))
 	if err != nil {
-		return fmt.Errorf("%s cannot be read: %w", name, plain(err))
+		return fmt.Errorf("%s cannot be read: %w", name, text.Cause(err))
 	}
 	e := Entry{Path: name, Exec: info.Mode()&0o111 != 0, Size: info.Size()}
 	switch {
@@ -157,7 +158,7 @@ func (r *reading) entry(name string) error {
 	case info.Mode()&fs.ModeSymlink != 0:
 		e.Exec, e.Size = false, 0
 		if e.Link, err = r.root.Readlink(filepath.FromSlash(name)); err != nil {
-			return fmt.Errorf("%s cannot be read: %w", name, plain(err))
+			return fmt.Errorf("%s cannot be read: %w", name, text.Cause(err))
 		}
 		if !symlink.StaysInside(name, e.Link) {
 			return fmt.Errorf("%s is a link that leads out of its folder", name)
@@ -173,7 +174,7 @@ func (r *reading) note(rel string) error {
 	at := filepath.Join(r.dir, filepath.FromSlash(rel))
 	s, err := stampOf(at)
 	if err != nil {
-		return fmt.Errorf("%s cannot be read: %w", rel, plain(err))
+		return fmt.Errorf("%s cannot be read: %w", rel, text.Cause(err))
 	}
 	r.stamps = append(r.stamps, stamped{at, s})
 	return nil
@@ -218,13 +219,4 @@ func unchanged(stamps []stamped, read time.Time) bool {
 		}
 	}
 	return true
-}
-
-// plain is an error of the file system without the path, which the sentence has already.
-func plain(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		return at.Err
-	}
-	return err
 }

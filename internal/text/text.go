@@ -50,11 +50,14 @@ func OneLine(s string) string {
 }
 
 // Count is a number with its noun: "1 file", "2 files".
-func Count(n int, noun string) string {
+func Count(n int, noun string) string { return CountOf(n, noun, noun+"s") }
+
+// CountOf is Count for words whose plural is another: "1 thing is", "2 things are".
+func CountOf(n int, one, many string) string {
 	if n == 1 {
-		return "1 " + noun
+		return "1 " + one
 	}
-	return strconv.Itoa(n) + " " + noun + "s"
+	return strconv.Itoa(n) + " " + many
 }
 
 // Overlap is the length of the longest end of b that s begins with, if b does not end

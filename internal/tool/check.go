@@ -2,7 +2,9 @@ package tool
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -21,6 +23,22 @@ type Mistake string
 
 // Error is the answer.
 func (m Mistake) Error() string { return string(m) }
+
+// Answer is what Run returns for an error: a Mistake is an answer to the model, anything else an error of ours.
+func Answer(err error) (Result, error) {
+	if m, ok := errors.AsType[Mistake](err); ok {
+		return Fail(m.Error()), nil
+	}
+	return Result{}, err
+}
+
+// FailOrEnd is what Run returns where any error is one that the model is told of; a context that ended ends the run.
+func FailOrEnd(ctx context.Context, err error) (Result, error) {
+	if ctx.Err() != nil {
+		return Result{}, ctx.Err()
+	}
+	return Fail(err.Error()), nil
+}
 
 // checker holds arguments against one schema, mends what can only be meant one
 // way, and explains the rest so that a model can correct itself.

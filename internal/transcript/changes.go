@@ -126,7 +126,7 @@ func (l *Log) settle() error {
 					l.hidden = append(l.hidden, e)
 				}
 			}
-			l.removeEntries(func(e entry) bool { return e.seq == seq && deletable(e) })
+			l.removeEntries(func(e entry) bool { return e.seq == seq && isSpoken(e) })
 			continue
 		}
 		if err := l.rewrite(seq, ed.Blocks); err != nil {
@@ -147,11 +147,6 @@ func (l *Log) dropNotes() {
 	for _, ed := range l.edits {
 		l.removeNotes(ed.Notes)
 	}
-}
-
-// deletable: words and answers can be taken away; calls and their results stay together.
-func deletable(e entry) bool {
-	return e.kind == words || e.kind == said && len(e.msg.Blocks.Calls()) == 0
 }
 
 // rewrite puts other words in the place of those of an event.

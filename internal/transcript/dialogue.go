@@ -138,6 +138,7 @@ func spoken(all []entry) (n int) {
 	return n
 }
 
+// isSpoken reports words and answers, which can be counted and taken away one by one; calls and their results stay together.
 func isSpoken(e entry) bool {
 	return e.kind == words || e.kind == said && len(e.msg.Blocks.Calls()) == 0
 }

@@ -16,6 +16,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"chorus/internal/text"
 	"chorus/internal/window"
 )
 
@@ -536,8 +537,8 @@ func (l *Log) ran(b chat.ToolRan) {
 		return
 	}
 	c.Done, c.Result = true, b
-	l.read = appendNew(l.read, b.Read...)
-	l.modified = appendNew(l.modified, b.Changed...)
+	l.read = text.AddNew(l.read, b.Read...)
+	l.modified = text.AddNew(l.modified, b.Changed...)
 	r := l.run
 	if r == nil || b.Outcome == chat.Skipped || b.Outcome == chat.Interrupted {
 		return
@@ -552,13 +553,4 @@ func (l *Log) ran(b chat.ToolRan) {
 	} else {
 		r.LastCall, r.Repeats = key, 1
 	}
-}
-
-func appendNew(list []string, more ...string) []string {
-	for _, s := range more {
-		if !slices.Contains(list, s) {
-			list = append(list, s)
-		}
-	}
-	return list
 }

@@ -83,7 +83,7 @@ func (b *Set) clearContext(ctx context.Context, o request) platform.Answer {
 		return says("There was nothing to clear.")
 	}
 	if busy > 0 {
-		fmt.Fprintf(&out, " %s still running and kept what it has; with `stop` it is stopped first and cleared too.", was(busy, "conversation is", "conversations are"))
+		fmt.Fprintf(&out, " %s still running and kept what it has; with `stop` it is stopped first and cleared too.", text.CountOf(busy, "conversation is", "conversations are"))
 	}
 	return says(strings.TrimSpace(out.String()))
 }
@@ -109,13 +109,6 @@ func (b *Set) halted(ctx context.Context, row journal.Thread, by chat.Principal)
 		}
 	}
 	return false
-}
-
-func was(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 func (b *Set) saveContext(ctx context.Context, o request) platform.Answer {
@@ -195,10 +188,10 @@ func (b *Set) restoreContext(ctx context.Context, o request) platform.Answer {
 	fmt.Fprintf(&out, "Restored `%s`: %s in %s are before the agent's eyes again, in place of what was there.", short(done.ID), text.Count(done.Messages, "message"),
 		text.Count(done.Conversations, "conversation"))
 	if done.Cleared > 0 {
-		fmt.Fprintf(&out, " %s cleared.", was(done.Cleared, "conversation began later and is", "conversations began later and are"))
+		fmt.Fprintf(&out, " %s cleared.", text.CountOf(done.Cleared, "conversation began later and is", "conversations began later and are"))
 	}
 	if done.LeftOut > 0 {
-		fmt.Fprintf(&out, " %s of it left out: not here, or not yours.", was(done.LeftOut, "conversation was", "conversations were"))
+		fmt.Fprintf(&out, " %s of it left out: not here, or not yours.", text.CountOf(done.LeftOut, "conversation was", "conversations were"))
 	}
 	return says(out.String())
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"chorus/internal/chat"
+	"chorus/internal/text"
 )
 
 func (b *batch) take(ev chat.Event) error {
@@ -64,12 +65,12 @@ func (b *batch) said(ev chat.Event, said chat.Said) {
 	if said.Error != nil {
 		return
 	}
-	text := said.Blocks.Text()
-	if strings.TrimSpace(text) != "" {
-		b.st.Spoke = union(b.st.Spoke, []string{placeID(ev.Seq), ev.PlatformID})
+	words := said.Blocks.Text()
+	if strings.TrimSpace(words) != "" {
+		b.st.Spoke = text.AddNew(b.st.Spoke, placeID(ev.Seq), ev.PlatformID)
 	}
 	for _, use := range said.Blocks.Calls() {
-		b.st.Calls[use.ID] = Call{ID: use.ID, Name: use.Name, Input: input(use.Args), MessageID: b.st.Trigger, Text: text}
+		b.st.Calls[use.ID] = Call{ID: use.ID, Name: use.Name, Input: input(use.Args), MessageID: b.st.Trigger, Text: words}
 	}
 }
 
@@ -128,7 +129,7 @@ func resultOf(ran chat.ToolRan) Result {
 // ended adds to the run's lines which messages it led to. A run that nobody heard of adds none.
 func (b *batch) ended(ev chat.Event, ended chat.RunEnded) error {
 	if len(b.st.Spoke) > 0 || ended.Text != "" {
-		b.st.Spoke = union(b.st.Spoke, []string{placeID(ev.Seq), ev.PlatformID})
+		b.st.Spoke = text.AddNew(b.st.Spoke, placeID(ev.Seq), ev.PlatformID)
 	}
 	ids, run, hours := b.st.Spoke, cmp.Or(ended.Run, b.st.Run), b.st.Hours
 	b.st.Spoke, b.st.Hours, b.st.Trigger, b.st.Calls = nil, nil, "", map[string]Call{}
@@ -137,7 +138,7 @@ func (b *batch) ended(ev chat.Event, ended chat.RunEnded) error {
 	}
 	return b.edit(hours, func(e *Entry) bool {
 		if e.Run == run && e.Seq > 0 {
-			e.Call.BotMessageIDs = union(e.Call.BotMessageIDs, ids)
+			e.Call.BotMessageIDs = text.AddNew(e.Call.BotMessageIDs, ids...)
 		}
 		return true
 	})

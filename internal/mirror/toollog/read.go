@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -142,18 +141,10 @@ func tidy(entries []Entry) []Entry {
 func readFile(path string, hour time.Time) ([]Entry, []Problem) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, []Problem{{Path: path, Why: because(err)}}
+		return nil, []Problem{{Path: path, Why: text.Cause(err).Error()}}
 	}
 	defer f.Close()
 	return readLines(f, path, hour, jsonl.MaxLine)
-}
-
-// because is an error without the path, which the problem has already.
-func because(err error) string {
-	if at := (*fs.PathError)(nil); errors.As(err, &at) {
-		return at.Err.Error()
-	}
-	return err.Error()
 }
 
 func readLines(r io.Reader, path string, at time.Time, limit int) (entries []Entry, problems []Problem) {
@@ -164,7 +155,7 @@ func readLines(r io.Reader, path string, at time.Time, limit int) (entries []Ent
 		case errors.Is(err, io.EOF):
 			return entries, problems
 		case err != nil:
-			return entries, append(problems, Problem{path, in.No + 1, 0, because(err)})
+			return entries, append(problems, Problem{path, in.No + 1, 0, text.Cause(err).Error()})
 		case line.Long:
 			problems = append(problems, Problem{path, line.No, 0, fmt.Sprintf("longer than %d bytes; left out", limit)})
 		case !line.Blank():

@@ -150,12 +150,3 @@ func (w *Writer) edit(files []string, change func(*Entry) bool, needles ...strin
 	}
 	return nil
 }
-
-func union(ids, more []string) []string {
-	for _, id := range more {
-		if id != "" && !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}

@@ -83,16 +83,6 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 	}
 }
 
-// prefillTail is the white space that had to be taken off a prefill's end: the
-// answer may begin with it, and would repeat it.
-func prefillTail(prefill string) string {
-	bare := strings.TrimRight(prefill, " \t\r\n")
-	if bare == "" {
-		return ""
-	}
-	return prefill[len(bare):]
-}
-
 // open is a block in the making.
 type open struct {
 	kind string
@@ -119,7 +109,7 @@ type Answer struct {
 
 // NewAnswer begins an answer that comes through call.
 func NewAnswer(side wire.Side, call *wire.Call, prefill string, yield func(model.Chunk, error) bool) *Answer {
-	return &Answer{side: side, call: call, yield: yield, strip: prefillTail(prefill), at: map[int]*open{}}
+	return &Answer{side: side, call: call, yield: yield, strip: wire.PrefillTail(prefill), at: map[int]*open{}}
 }
 
 // Read takes one event as it came, with its name if that was said; false: the

@@ -50,19 +50,9 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 			yield(nil, p.absent(failed))
 			return
 		}
-		a := answer{side: side, yield: yield, body: prep.Body, ids: map[string]bool{}, strip: prefillTail(prep.Prefill), begun: strings.TrimSpace(prep.Prefill) != ""}
+		a := answer{side: side, yield: yield, body: prep.Body, ids: map[string]bool{}, strip: wire.PrefillTail(prep.Prefill), begun: strings.TrimSpace(prep.Prefill) != ""}
 		a.read(call, res.Body)
 	}
-}
-
-// prefillTail is the white space that was taken off a prefill's end: the answer may
-// begin with it, and would repeat it.
-func prefillTail(prefill string) string {
-	bare := strings.TrimRight(prefill, " \t\r\n")
-	if bare == "" {
-		return ""
-	}
-	return prefill[len(bare):]
 }
 
 // piece is a block in the making.

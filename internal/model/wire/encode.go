@@ -307,3 +307,13 @@ func Estimate(n int, messages []*model.Message) int {
 // Foreign reports reasoning whose seal names the vendor it is for, such as "openai:…".
 // Anthropic's own seals are base64 and name nobody.
 func Foreign(t chat.Thinking) bool { return strings.Contains(t.Signature+t.Redacted, ":") }
+
+// PrefillTail is the white space that had to be taken off a prefill's end: the answer may begin with it, and would repeat
+// it.
+func PrefillTail(prefill string) string {
+	bare := strings.TrimRight(prefill, " \t\r\n")
+	if bare == "" {
+		return ""
+	}
+	return prefill[len(bare):]
+}

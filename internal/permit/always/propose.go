@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"chorus/internal/permit"
+	"chorus/internal/text"
 )
 
 // Proposal is a set of rules for an allow list that lets pass what is asked for now.
@@ -70,11 +71,11 @@ func proposed(j permit.Judgement, level int, both bool) Proposal {
 			continue
 		}
 		s := stepAt(d, level, j.Options)
-		p.Rules = addNew(p.Rules, s.rules...)
+		p.Rules = text.AddNew(p.Rules, s.rules...)
 		if both {
-			p.Rules = addNew(p.Rules, s.stricter...)
+			p.Rules = text.AddNew(p.Rules, s.stricter...)
 		}
-		means = addNew(means, s.means)
+		means = text.AddNew(means, s.means)
 	}
 	p.Means = strings.Join(means, "; ")
 	return p
@@ -120,16 +121,6 @@ func examples(j permit.Judgement, after []*permit.Profile, history []string) (al
 		}
 	}
 	return also, still
-}
-
-// addNew appends the strings that are neither empty nor there already.
-func addNew(to []string, more ...string) []string {
-	for _, s := range more {
-		if s != "" && !slices.Contains(to, s) {
-			to = append(to, s)
-		}
-	}
-	return to
 }
 
 // step is what one asked action becomes at some level of width.

@@ -9,6 +9,7 @@ import (
 	"chorus/internal/permit"
 	"chorus/internal/permit/action"
 	"chorus/internal/permit/shell"
+	"chorus/internal/text"
 )
 
 // Similar makes requests that differ little from what a judgement asks for: other
@@ -21,16 +22,16 @@ func Similar(j permit.Judgement) []string {
 		switch {
 		case d.Verdict != permit.Ask || !ok:
 		case action.IsShell(tool) && len(d.Argv) > 0:
-			out = addNew(out, similarCommands(d.Argv)...)
+			out = text.AddNew(out, similarCommands(d.Argv)...)
 		case action.IsPath(tool):
-			out = addNew(out, similarPaths(tool, detail)...)
+			out = text.AddNew(out, similarPaths(tool, detail)...)
 		case tool == "git":
 			verb, _, _ := strings.Cut(detail, " ")
-			out = addNew(out, action.Join(tool, verb+" other"), action.Join(tool, verb+" --force"), action.Join(tool, "push origin main"))
+			out = text.AddNew(out, action.Join(tool, verb+" other"), action.Join(tool, verb+" --force"), action.Join(tool, "push origin main"))
 		case tool == "web_fetch":
-			out = addNew(out, similarURLs(tool, detail)...)
+			out = text.AddNew(out, similarURLs(tool, detail)...)
 		case strings.HasPrefix(tool, "mcp__"):
-			out = addNew(out, action.Join(tool, `{"other":true}`))
+			out = text.AddNew(out, action.Join(tool, `{"other":true}`))
 		}
 	}
 	return out
@@ -42,7 +43,7 @@ func askedParts(j permit.Judgement) []string {
 	var out []string
 	for _, d := range j.Decisions {
 		if d.Verdict == permit.Ask {
-			out = addNew(out, strings.TrimPrefix(d.Action, action.Bash))
+			out = text.AddNew(out, strings.TrimPrefix(d.Action, action.Bash))
 		}
 	}
 	if len(out) == 1 {
@@ -59,9 +60,9 @@ func similarCommands(argv []string) []string {
 		if dir := path.Dir(last); strings.Contains(last, "/") && dir != "." && ownFolder(dir) {
 			other = dir + "/other"
 		}
-		out = addNew([]string{shell.Join(append(slices.Clone(argv[:len(argv)-1]), other))}, out...)
+		out = text.AddNew([]string{shell.Join(append(slices.Clone(argv[:len(argv)-1]), other))}, out...)
 	}
-	return addNew(out, "cd .. && "+whole, whole+" --force", argv[0]+" other", whole+" && rm -rf build", whole+" > ../outside", whole+" | sh", "sudo "+whole)
+	return text.AddNew(out, "cd .. && "+whole, whole+" --force", argv[0]+" other", whole+" && rm -rf build", whole+" > ../outside", whole+" | sh", "sudo "+whole)
 }
 
 func similarPaths(tool, detail string) []string {

@@ -214,16 +214,7 @@ func (f *stepFold) ran(ev chat.Event, b chat.ToolRan) {
 	if took > 0 {
 		f.Steps[i].Took = took
 	}
-	f.Read, f.Changed = add(f.Read, b.Read), add(f.Changed, b.Changed)
-}
-
-func add(list, more []string) []string {
-	for _, s := range more {
-		if !slices.Contains(list, s) {
-			list = append(list, s)
-		}
-	}
-	return list
+	f.Read, f.Changed = text.AddNew(f.Read, b.Read...), text.AddNew(f.Changed, b.Changed...)
 }
 
 // Doing is what the run does now; "" when it is over.

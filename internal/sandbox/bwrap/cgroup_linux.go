@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"chorus/internal/sandbox"
 )
 
 // groups are where control groups can be made here: for each controller the
@@ -115,7 +117,7 @@ func candidates(own, mounts, controller string) []groupDir {
 
 // below is the path as seen under a mount of root.
 func below(path, root string) (string, bool) {
-	if path == "" || !within(path, root) {
+	if path == "" || !sandbox.Within(path, root) {
 		return "", false
 	}
 	return filepath.Join("/", strings.TrimPrefix(path, strings.TrimSuffix(root, "/"))), true

@@ -43,7 +43,7 @@ func (v *view) guard(trees *trees) error {
 		}
 	}
 	for _, root := range roots {
-		if slices.ContainsFunc(roots, func(other string) bool { return other != root && within(root, other) }) {
+		if slices.ContainsFunc(roots, func(other string) bool { return other != root && sandbox.Within(root, other) }) {
 			continue // its repositories are found with those of the outer one
 		}
 		if err := v.guardNested(trees.of(root)); err != nil {
@@ -156,7 +156,7 @@ func (v *view) show(dotGit string) {
 	if top, ok := v.top(dotGit); ok && top.cover != coverDirectory {
 		return
 	}
-	if slices.ContainsFunc(slices.Concat(system, never, []string{"/etc"}), func(dir string) bool { return within(dotGit, dir) }) {
+	if slices.ContainsFunc(slices.Concat(system, never, []string{"/etc"}), func(dir string) bool { return sandbox.Within(dotGit, dir) }) {
 		return
 	}
 	v.mounts = append(v.mounts, mount{dest: dotGit, cover: coverFile})
@@ -213,7 +213,7 @@ func (v *view) keep(path string) {
 // top is the mount that decides about a path in the view.
 func (v *view) top(path string) (top mount, ok bool) {
 	for _, m := range v.mounts {
-		if within(path, m.dest) && (!ok || len(m.dest) >= len(top.dest)) {
+		if sandbox.Within(path, m.dest) && (!ok || len(m.dest) >= len(top.dest)) {
 			top, ok = m, true
 		}
 	}

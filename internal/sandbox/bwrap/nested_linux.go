@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/bwrap/gitfind"
 )
 
@@ -328,7 +329,7 @@ func (v *view) clearNested(root string, s gitState) (note string, err error) {
 		}
 		// A worktree leads to its repository; anything else that leads away does not.
 		var keep []string
-		if dir == s.gitDir && dir != s.common && (slices.Contains(v.guarded, s.common) || isGitDir(s.common)) && within(dir, s.common) {
+		if dir == s.gitDir && dir != s.common && (slices.Contains(v.guarded, s.common) || isGitDir(s.common)) && sandbox.Within(dir, s.common) {
 			keep = []string{"commondir"}
 		}
 		note, err := clearGitDir(dir, root, keep...)

@@ -190,7 +190,7 @@ func (v *view) addRoots(roots []sandbox.Root) error {
 		if err != nil {
 			return fmt.Errorf("sandbox root %s: %w", root.Path, errors.Unwrap(err))
 		}
-		if resolved == "/" || slices.ContainsFunc(never, func(dir string) bool { return within(resolved, dir) || within(path, dir) }) {
+		if resolved == "/" || slices.ContainsFunc(never, func(dir string) bool { return sandbox.Within(resolved, dir) || sandbox.Within(path, dir) }) {
 			return fmt.Errorf("sandbox root %s is the machine itself: name a directory with files to work on", root.Path)
 		}
 		v.mounts = append(v.mounts, mount{source: resolved, dest: resolved, writable: root.Writable})
@@ -202,7 +202,7 @@ func (v *view) addRoots(roots []sandbox.Root) error {
 	// given what it points to.
 	for _, root := range roots {
 		for _, other := range v.mounts {
-			if other.writable && within(filepath.Clean(root.Path), other.dest) && filepath.Clean(root.Path) != other.dest && !v.has(filepath.Clean(root.Path)) {
+			if other.writable && sandbox.Within(filepath.Clean(root.Path), other.dest) && filepath.Clean(root.Path) != other.dest && !v.has(filepath.Clean(root.Path)) {
 				return fmt.Errorf("sandbox root %s: a symlink inside of %s, which commands can change", root.Path, other.dest)
 			}
 		}
@@ -227,26 +227,21 @@ func (v *view) has(path string) bool {
 	return slices.ContainsFunc(v.mounts, func(m mount) bool { return m.source == path && m.dest == path })
 }
 
-// within says whether path is root or lies below it.
-func within(path, root string) bool {
-	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, "/")+"/")
-}
-
 // writable says whether a writable root holds the path.
 func (v *view) writable(path string) bool {
-	return slices.ContainsFunc(v.mounts, func(m mount) bool { return m.writable && within(path, m.dest) })
+	return slices.ContainsFunc(v.mounts, func(m mount) bool { return m.writable && sandbox.Within(path, m.dest) })
 }
 
 // writes says whether something at or below the path can be written: a repository
 // that is only read needs no more than it shows.
 func (v *view) writes(path string) bool {
-	return slices.ContainsFunc(v.mounts, func(m mount) bool { return m.writable && within(m.dest, path) })
+	return slices.ContainsFunc(v.mounts, func(m mount) bool { return m.writable && sandbox.Within(m.dest, path) })
 }
 
 // covers says whether the command will find there what is there on this machine.
 func (v *view) covers(path string) bool {
-	return slices.ContainsFunc(v.mounts, func(m mount) bool { return within(path, m.dest) }) ||
-		slices.ContainsFunc(system, func(dir string) bool { return within(path, dir) })
+	return slices.ContainsFunc(v.mounts, func(m mount) bool { return sandbox.Within(path, m.dest) }) ||
+		slices.ContainsFunc(system, func(dir string) bool { return sandbox.Within(path, dir) })
 }
 
 // args are bubblewrap's options for the view, with those for the settings of this machine. The data
@@ -339,7 +334,7 @@ func settingArgs() []string {
 		target, err := filepath.EvalSymlinks(path)
 		switch {
 		case err != nil:
-		case target != path && within(target, "/usr"):
+		case target != path && sandbox.Within(target, "/usr"):
 			a = append(a, "--symlink", target, path)
 		default:
 			a = append(a, "--ro-bind-try", path, path)
@@ -394,12 +389,12 @@ func (v *view) hide(paths []string) error {
 func (v *view) places(path string) []string {
 	var at []string
 	for _, m := range v.mounts {
-		if m.cover == noCover && within(path, m.source) {
+		if m.cover == noCover && sandbox.Within(path, m.source) {
 			at = append(at, m.dest+strings.TrimPrefix(path, m.source))
 		}
 	}
 	for _, dir := range systemDirs() {
-		if within(path, dir) {
+		if sandbox.Within(path, dir) {
 			at = append(at, path)
 		}
 	}

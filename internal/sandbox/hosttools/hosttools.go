@@ -97,20 +97,15 @@ func resolved(path string) string {
 	return real
 }
 
-// inside says whether path is root or lies below it.
-func inside(path, root string) bool {
-	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, "/")+"/")
-}
-
 // refuses says why a path must not be shown; "" when it may.
 func (f *finder) refuses(real string) string {
 	switch {
-	case real == "/" || slices.ContainsFunc(never, func(dir string) bool { return inside(real, dir) }):
+	case real == "/" || slices.ContainsFunc(never, func(dir string) bool { return sandbox.Within(real, dir) }):
 		return "it is the machine itself"
-	case f.home != "" && inside(f.home, real):
+	case f.home != "" && sandbox.Within(f.home, real):
 		return "it is your home, or holds it: name the directories below that are needed"
 	}
-	if slices.ContainsFunc(f.hide, func(hidden string) bool { return inside(real, hidden) }) {
+	if slices.ContainsFunc(f.hide, func(hidden string) bool { return sandbox.Within(real, hidden) }) {
 		return "it holds keys, or belongs to Chorus"
 	}
 	return ""
@@ -123,7 +118,7 @@ func (f *finder) show(path string) bool {
 		return false
 	}
 	system := func(path string) bool {
-		return slices.ContainsFunc(seen, func(dir string) bool { return inside(path, dir) })
+		return slices.ContainsFunc(seen, func(dir string) bool { return sandbox.Within(path, dir) })
 	}
 	switch {
 	case system(path) && system(real):
@@ -133,11 +128,11 @@ func (f *finder) show(path string) bool {
 	}
 	for _, dir := range []string{f.Dir, resolved(f.Dir)} {
 		// A workspace is seen; and what a command could have put there leads nowhere else.
-		if dir != "" && (inside(path, dir) || inside(real, dir)) {
-			return inside(real, dir)
+		if dir != "" && (sandbox.Within(path, dir) || sandbox.Within(real, dir)) {
+			return sandbox.Within(real, dir)
 		}
 	}
-	if slices.ContainsFunc(f.view.Roots, func(r sandbox.Root) bool { return inside(path, r.Path) && inside(real, r.Path) }) {
+	if slices.ContainsFunc(f.view.Roots, func(r sandbox.Root) bool { return sandbox.Within(path, r.Path) && sandbox.Within(real, r.Path) }) {
 		return true
 	}
 	f.view.Roots = append(f.view.Roots, sandbox.Root{Path: filepath.Clean(path)})

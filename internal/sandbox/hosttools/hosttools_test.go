@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"chorus/internal/sandbox"
 )
 
 // place is a made-up machine below one folder.
@@ -189,7 +191,7 @@ func TestNeverShown(t *testing.T) {
 		v := Find(Options{Home: home, Dir: work, Hide: []string{home + "/chorus"}, Root: true, Environ: []string{"PATH=" + strings.Join(list("path"), ":")}, Roots: list("roots")})
 		for _, r := range v.Roots {
 			real := resolved(r.Path)
-			if inside(home, real) || inside(real, home+"/.ssh") || inside(real, home+"/.aws") || inside(real, home+"/chorus") {
+			if sandbox.Within(home, real) || sandbox.Within(real, home+"/.ssh") || sandbox.Within(real, home+"/.aws") || sandbox.Within(real, home+"/chorus") {
 				t.Fatalf("%s is shown as %s", real, r.Path)
 			}
 		}

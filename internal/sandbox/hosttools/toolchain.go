@@ -3,6 +3,8 @@ package hosttools
 import (
 	"path/filepath"
 	"strings"
+
+	"chorus/internal/sandbox"
 )
 
 // inHome are folders of a home in which toolchains live; nothing in them is anybody's own.
@@ -30,10 +32,10 @@ func (f *finder) programs() {
 		}
 		prefix := filepath.Dir(filepath.Clean(dir))
 		switch {
-		case filepath.Base(dir) != "bin" || f.Home != "" && inside(dir, f.Home):
+		case filepath.Base(dir) != "bin" || f.Home != "" && sandbox.Within(dir, f.Home):
 		case exists(filepath.Join(prefix, "src", "runtime")): // Go's
 			f.show(prefix)
-		case inside(prefix, "/opt") && prefix != "/opt", filepath.Base(prefix) == ".linuxbrew":
+		case sandbox.Within(prefix, "/opt") && prefix != "/opt", filepath.Base(prefix) == ".linuxbrew":
 			f.show(prefix)
 		default:
 			for _, name := range beside {

@@ -105,7 +105,7 @@ func searchTool(c Channel) tool.Tool {
 			}
 			list, err := c.Search(ctx, q)
 			if err != nil {
-				return answer(ctx, err)
+				return tool.FailOrEnd(ctx, err)
 			}
 			if len(list) == 0 {
 				return tool.OK(nothing(q)), nil
@@ -148,7 +148,7 @@ func uploadTool(c Channel, roots *files.Roots) tool.Tool {
 		Run: func(ctx context.Context, in uploadIn) (tool.Result, error) {
 			place, data, err := load(ctx, roots, in.Path)
 			if err != nil {
-				return answer(ctx, err)
+				return tool.FailOrEnd(ctx, err)
 			}
 			name := in.Name
 			if name == "" {
@@ -156,7 +156,7 @@ func uploadTool(c Channel, roots *files.Roots) tool.Tool {
 			}
 			link, err := c.Post(ctx, tool.CallFrom(ctx).Key, File{Name: name, Data: data, Text: cmp.Or(in.Text, in.Comment)})
 			if err != nil {
-				return answer(ctx, err)
+				return tool.FailOrEnd(ctx, err)
 			}
 			res := tool.OK(strings.TrimSpace("Posted " + place.String() + " " + link))
 			res.Read = []string{place.String()}
@@ -193,12 +193,4 @@ func load(ctx context.Context, roots *files.Roots, name string) (files.Place, []
 		return place, nil, tool.Mistake(place.String() + " is empty; there is nothing to post.")
 	}
 	return place, data, nil
-}
-
-// answer gives a mistake to the model; a context that ended ends the run.
-func answer(ctx context.Context, err error) (tool.Result, error) {
-	if ctx.Err() != nil {
-		return tool.Result{}, ctx.Err()
-	}
-	return tool.Fail(err.Error()), nil
 }

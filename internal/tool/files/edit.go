@@ -36,7 +36,7 @@ func Edit(r *Roots) tool.Tool {
 				return made.content, err
 			})
 			if err != nil {
-				return answer(err)
+				return tool.Answer(err)
 			}
 			name := d.place.String()
 			text := fmt.Sprintf("Replaced at line %d in %s", made.line, name)

@@ -31,7 +31,7 @@ func ListFiles(r *Roots) tool.Tool {
 		Run: func(ctx context.Context, in listIn) (tool.Result, error) {
 			text, err := r.list(ctx, in)
 			if err != nil {
-				return answer(err)
+				return tool.Answer(err)
 			}
 			if text == noFiles {
 				return tool.OK(text), nil

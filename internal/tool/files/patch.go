@@ -24,7 +24,7 @@ func ApplyPatch(r *Roots) tool.Tool {
 		Run: func(ctx context.Context, in patchIn) (tool.Result, error) {
 			res, err := r.patch(ctx, in.Patch)
 			if err != nil {
-				return answer(err)
+				return tool.Answer(err)
 			}
 			return res, nil
 		},

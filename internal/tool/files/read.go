@@ -40,7 +40,7 @@ func Read(r *Roots) tool.Tool {
 		Run: func(ctx context.Context, in readIn) (tool.Result, error) {
 			res, err := r.read(ctx, in)
 			if err != nil {
-				return answer(err)
+				return tool.Answer(err)
 			}
 			return res, nil
 		},

@@ -230,12 +230,3 @@ func (r *Roots) Change(ctx context.Context, toolName, name string, next func(old
 	_, _, err := r.change(ctx, toolName, name, func(d draft) (string, error) { return next(d.old) })
 	return err
 }
-
-// answer turns an error on the way into what Run returns: mistakes go back to the
-// model, a cancelled context ends the run.
-func answer(err error) (tool.Result, error) {
-	if m := tool.Mistake(""); errors.As(err, &m) {
-		return tool.Fail(m.Error()), nil
-	}
-	return tool.Result{}, err
-}

@@ -32,7 +32,7 @@ func Write(r *Roots) tool.Tool {
 		Run: func(ctx context.Context, in writeIn) (tool.Result, error) {
 			d, content, err := r.change(ctx, "write", in.Path, in.next)
 			if err != nil {
-				return answer(err)
+				return tool.Answer(err)
 			}
 			name := d.place.String()
 			text := fmt.Sprintf("Wrote %d bytes to %s", len(in.Content), name)

@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -53,11 +52,8 @@ func New(roots *files.Roots) tool.Tool {
 				}
 				return text, nil
 			})
-			if m := tool.Mistake(""); errors.As(err, &m) {
-				return tool.Fail(m.Error()), nil
-			}
 			if err != nil {
-				return tool.Result{}, err
+				return tool.Answer(err)
 			}
 			text := "Remembered in " + in.file() + "."
 			if size > memory.Full {

@@ -66,11 +66,8 @@ func New(roots *files.Roots, opts Options) tool.Tool {
 
 func (s *searcher) run(ctx context.Context, in input) (tool.Result, error) {
 	text, err := s.search(ctx, in)
-	if m := tool.Mistake(""); errors.As(err, &m) {
-		return tool.Fail(m.Error()), nil
-	}
 	if err != nil {
-		return tool.Result{}, err
+		return tool.Answer(err)
 	}
 	if strings.HasPrefix(text, tool.NoMatches) {
 		return tool.OK(text), nil

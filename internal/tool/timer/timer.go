@@ -7,7 +7,6 @@ package timer
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -64,7 +63,7 @@ func Tools(timers Timers) []tool.Tool {
 		call := tool.CallFrom(ctx)
 		made, err := timers.Set(ctx, New{Key: call.Key, When: when, Note: note, For: call.Senders})
 		if err != nil {
-			return answer(err)
+			return tool.Answer(err)
 		}
 		return tool.OK(fmt.Sprintf("Set for %s (id %s).", made.Due.Format("Monday, 2006-01-02 15:04 MST"), made.ID)), nil
 	}
@@ -89,17 +88,9 @@ func Tools(timers Timers) []tool.Tool {
 			Label:  func(in cancelIn) string { return "cancel timer " + in.ID },
 			Run: func(ctx context.Context, in cancelIn) (tool.Result, error) {
 				if err := timers.Cancel(ctx, in.ID); err != nil {
-					return answer(err)
+					return tool.Answer(err)
 				}
 				return tool.OK("It is cancelled."), nil
 			}}),
 	}
-}
-
-// answer tells the model what it can mend; anything else is ours.
-func answer(err error) (tool.Result, error) {
-	if m := tool.Mistake(""); errors.As(err, &m) {
-		return tool.Fail(m.Error()), nil
-	}
-	return tool.Result{}, err
 }

@@ -51,26 +51,18 @@ func (c *Client) fetchTool() tool.Tool {
 		Run: func(ctx context.Context, in fetchIn) (tool.Result, error) {
 			u, err := parse(in.URL)
 			if err != nil {
-				return answer(ctx, err)
+				return tool.FailOrEnd(ctx, err)
 			}
 			if c.leaks(u.String()) {
 				return tool.Fail("The URL has a secret of this machine in it, which must not be sent to a website. Leave it out."), nil
 			}
 			p, err := c.page(ctx, u, in.Full)
 			if err != nil {
-				return answer(ctx, err)
+				return tool.FailOrEnd(ctx, err)
 			}
 			return p.show(in.Offset, in.Limit), nil
 		},
 	})
-}
-
-// answer gives a mistake to the model; a context that ended ends the run.
-func answer(ctx context.Context, err error) (tool.Result, error) {
-	if ctx.Err() != nil {
-		return tool.Result{}, ctx.Err()
-	}
-	return tool.Fail(err.Error()), nil
 }
 
 // page gives a page from the cache or from the web.
