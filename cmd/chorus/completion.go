@@ -14,9 +14,9 @@ func (c *program) completionCommand() *cobra.Command {
 		Use: "completion bash|zsh|fish", Short: "Print the completion of commands for your shell", Args: exactly(1), ValidArgs: []string{"bash", "zsh", "fish"},
 		Long: `Prints a script that lets your shell complete commands, flags, sessions, agents and models.
 
-bash:  chorus completion bash > ~/.local/share/bash-completion/completions/chorus
-zsh:   chorus completion zsh > "${fpath[1]}/_chorus"
-fish:  chorus completion fish > ~/.config/fish/completions/chorus.fish
+  bash  chorus completion bash > ~/.local/share/bash-completion/completions/chorus
+  zsh   chorus completion zsh > "${fpath[1]}/_chorus"
+  fish  chorus completion fish > ~/.config/fish/completions/chorus.fish
 
 The folder must be there (mkdir -p); a new shell has it.`,
 		Example: "  source <(chorus completion bash)      for this shell alone",

@@ -53,7 +53,7 @@ func (c *program) hang(cmd *cobra.Command, override func(*cli.Commands)) *cobra.
 
 func (c *program) commands() *cli.Commands {
 	return cli.New(cli.Options{Connect: c.connect, Usage: func(err error) error { return &usage.Error{Err: err} }, JSON: &c.json,
-		Prefixes: []string{"session", "approval"}, Width: c.width, Flags: func(cmd *cobra.Command) { c.serverFlags(cmd) }})
+		Groups: operations.Groups(), Prefixes: []string{"session", "approval"}, Width: c.width, Flags: func(cmd *cobra.Command) { c.serverFlags(cmd) }})
 }
 
 // connect opens the home, or the server that was named.

@@ -140,6 +140,7 @@ Without any key it talks to a built-in offline model, so that you can look aroun
 		c.toolCommand(), c.costCommand(), c.importCommand(), c.configCommand(), c.doctorCommand(), c.backupCommand(), c.restoreCommand(), c.migrateCommand(), c.simCommand(), c.tokenCommand(), c.scheduleCommand(), c.memoryCommand(), c.hookCommand(), c.projectCommand(), c.repoCommand(), c.gitCommand(), c.taskCommand(), c.workCommand(), c.callCommand(), c.workerCommand(), c.processCommand(), c.keepCommand(), c.mcpCommand(), c.skillCommand(), c.versionCommand(),
 		c.sampleCommand(), c.docsCommand(), c.initCommand(), c.completionCommand(), c.manCommand())
 	c.commands().AddAll(root, operations.All(), c.wanted)
+	arrange(root)
 	return root
 }
 

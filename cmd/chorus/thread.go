@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -114,12 +115,12 @@ func clipLine(s string, n int) string {
 func (c *program) threadShow() *cobra.Command {
 	events := false
 	cmd := c.jsonFlag(&cobra.Command{
-		Use: "show ID", Short: "Read a conversation, or its journal", Args: exactly(1),
-		Long:    "Shows who said what, with a line for each call and what each run came to.\nWith --events it shows the journal that this follows from.",
-		Example: "  chorus thread show 01k3            a unique beginning of the id is enough\n  chorus thread show 01k3 --events",
+		Use: "show [ID]", Short: "Read a conversation, or its journal", Args: between(0, 1),
+		Long:    "Shows who said what, with a line for each call and what each run came to.\nWith --events it shows the journal that this follows from. Without an ID it is the newest one.",
+		Example: "  chorus thread show\n  chorus thread show 01k3            a unique beginning of the id is enough\n  chorus thread show 01k3 --events",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.execute(cmd.Context(), func(to cli.Connection) error {
-				s, err := findSession(cmd.Context(), to, args[0])
+				s, err := sessionOf(cmd.Context(), to, args)
 				if err != nil {
 					return err
 				}
@@ -142,16 +143,20 @@ func (c *program) threadShow() *cobra.Command {
 // threadWhy explains an answer, as /why does in a conversation.
 func (c *program) threadWhy() *cobra.Command {
 	return c.jsonFlag(&cobra.Command{
-		Use: "why ID [ANSWER]", Short: "Say how an answer came about: what it knew, what was allowed and read, what it cost", Args: between(1, 2),
-		Long:    "ANSWER is 2 for the answer before the last one, or # and the number of one of its events; left out: the last one.",
-		Example: "  chorus thread why 01k3\n  chorus thread why 01k3 2\n  chorus thread why 01k3 '#120'",
+		Use: "why [ID [ANSWER]]", Short: "Say how an answer came about: what it knew, what was allowed and read, what it cost", Args: between(0, 2),
+		Long:    "ANSWER is 2 for the answer before the last one, or # and the number of one of its events; left out: the last one. Without an ID it is that of the newest conversation.",
+		Example: "  chorus thread why\n  chorus thread why 01k3\n  chorus thread why 01k3 2\n  chorus thread why 01k3 '#120'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.execute(cmd.Context(), func(to cli.Connection) error {
-				s, err := findSession(cmd.Context(), to, args[0])
+				s, err := sessionOf(cmd.Context(), to, args)
 				if err != nil {
 					return err
 				}
-				answer, err := operations.RunCommand.Call(cmd.Context(), to, to.Caller, operations.CommandLine{ID: s.ID, Line: strings.Join(append([]string{"/why"}, args[1:]...), " ")})
+				line := "/why"
+				if len(args) == 2 {
+					line += " " + args[1]
+				}
+				answer, err := operations.RunCommand.Call(cmd.Context(), to, to.Caller, operations.CommandLine{ID: s.ID, Line: line})
 				if err != nil {
 					return err
 				}
@@ -179,6 +184,21 @@ func (c *program) writeConversation(ctx context.Context, to cli.Connection, s op
 	con := c.console
 	con.Out = c.styled()
 	return repl.Show(ctx, view, s.Seq, con)
+}
+
+// sessionOf is the session that the first argument names; without one the newest in which people talk.
+func sessionOf(ctx context.Context, to cli.Connection, args []string) (operations.Session, error) {
+	if len(args) > 0 {
+		return findSession(ctx, to, args[0])
+	}
+	newest, err := operations.ListSessions.Call(ctx, to, to.Caller, operations.SessionQuery{Kind: "talk", Limit: 1})
+	if err != nil {
+		return operations.Session{}, err
+	}
+	if len(newest.Items) == 0 {
+		return operations.Session{}, errors.New("nothing was said yet; begin with `chorus chat`")
+	}
+	return operations.GetSession.Call(ctx, to, to.Caller, operations.SessionRef{ID: newest.Items[0].ID})
 }
 
 // findSession finds a session by its id or a unique beginning of it.

@@ -37,6 +37,8 @@ type Options struct {
 	JSON *bool
 	// Flags adds what every group has: where the server is. nil: nothing.
 	Flags func(*cobra.Command)
+	// Groups say what commands with the same first word are about.
+	Groups map[string]string
 	// Prefixes are the nouns of which a unique beginning is enough, except to destroy.
 	Prefixes []string
 	// Width is that of the terminal, where output goes to one; nil or 0: it does not, and tables are as wide as they need.
@@ -197,7 +199,7 @@ func (c *Commands) child(at *cobra.Command, word string) *cobra.Command {
 			return x
 		}
 	}
-	x := &cobra.Command{Use: word, Short: "Commands about " + word, RunE: func(cmd *cobra.Command, args []string) error {
+	x := &cobra.Command{Use: word, Short: cmp.Or(c.o.Groups[word], "Commands about "+word), RunE: func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
 			return c.o.Usage(fmt.Errorf("unknown command %q for %s; see `%s --help`", args[0], cmd.CommandPath(), cmd.CommandPath()))
 		}

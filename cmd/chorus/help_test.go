@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"chorus/internal/markdown"
+	"chorus/internal/transport/repl"
+)
+
+// The help of every command fits a terminal of 80 columns, and one of 120.
+func TestHelpFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int{80, 120} {
+		var out bytes.Buffer
+		c := &program{console: repl.Console{Out: &out, Err: &out, OutTTY: true, ErrTTY: true, Size: func() (int, int) { return width, 24 }}, getenv: func(string) string { return "" }}
+		root := c.root()
+		root.SetOut(c.out())
+		seen := 0
+		var walk func(*cobra.Command)
+		walk = func(cmd *cobra.Command) {
+			out.Reset()
+			cmd.InitDefaultHelpFlag()
+			if err := cmd.Help(); err != nil {
+				t.Errorf("`%s --help`: %v", cmd.CommandPath(), err)
+			}
+			seen += strings.Count(out.String(), "\n")
+			for line := range strings.Lines(out.String()) {
+				if line = strings.TrimRight(line, "\n"); markdown.Width(line) >= width {
+					t.Errorf("`%s --help` at %d columns has a line of %d:\n%s", cmd.CommandPath(), width, markdown.Width(line), line)
+				}
+			}
+			for _, sub := range cmd.Commands() {
+				walk(sub)
+			}
+		}
+		walk(root)
+		if out.Reset(); root.Help() != nil || strings.Contains(out.String(), "Additional Commands") || strings.Contains(out.String(), "Commands about") {
+			t.Errorf("a command is below no heading, or says nothing of itself:\n%s", out.String())
+		}
+		if seen < 1000 {
+			t.Errorf("only %d lines of help were looked at", seen)
+		}
+	}
+}
+
+// A long example goes on in a way that a shell understands, what a remark says goes on below it, and quotes are not broken.
+func TestLongExamplesStayCommands(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ line, want string }{
+		{"  chorus run 'short'", "  chorus run 'short'"},
+		{"  chorus run 'what changed in here'   asks and leaves at once", "  chorus run 'what changed in here'   asks and leaves at\n                                      once"},
+		{"  chorus hook add 'say it' --dir /srv --agent scout", "  chorus hook add 'say it' --dir /srv \\\n      --agent scout"},
+		{"  chorus hook add 'say it all' --agent scout", "  chorus hook add 'say it all' \\\n      --agent scout"},
+		{"  chorus schedule add 'every weekday at 9' 'What is new?'  twice", "  chorus schedule add \\\n      'every weekday at 9' \\\n      'What is new?'\n        twice"},
+	} {
+		width := 40
+		if strings.Contains(c.line, "asks") {
+			width = 58
+		}
+		if got := fitUsage("Examples:\n"+c.line, width); got != "Examples:\n"+c.want {
+			t.Errorf("%s\n%s", c.line, got)
+		}
+	}
+}
