@@ -23,6 +23,9 @@ func (g *Gate) MayWork(ctx context.Context, row journal.Thread, senders []transc
 			if free {
 				continue
 			}
+			if at.Kind == chat.ScheduleRule {
+				return g.Settings.CheckScheduledPlace(row.ID, row.Dir)
+			}
 			return g.Settings.CheckPlace(row.ID, row.Dir)
 		}
 	}

@@ -224,6 +224,11 @@ func (o *Handler) CheckPlace(thread chat.ThreadID, dir string) error {
 	return forbidden(o.app.Settings.CheckPlace(thread, dir))
 }
 
+// CheckScheduledPlace says why a schedule may not work in a folder, whoever adds it.
+func (o *Handler) CheckScheduledPlace(thread chat.ThreadID, dir string) error {
+	return forbidden(o.app.Settings.CheckScheduledPlace(thread, dir))
+}
+
 // forbidden tells the caller of a place where they may not work.
 func forbidden(err error) error {
 	var place *settings.PlaceError

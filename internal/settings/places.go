@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,9 +12,10 @@ import (
 
 // PlaceError says that a folder may be worked in by an admin only, and where else work is possible.
 type PlaceError struct {
-	Dir   string
-	Roots []string // as they are configured
-	Why   string   // "": it lies in none of the roots
+	Dir      string
+	Roots    []string // as they are configured
+	Why      string   // "": it lies in none of the roots
+	Schedule bool     // nobody looks on when a schedule works: an admin's may not work there either
 }
 
 // Error implements error.
@@ -25,6 +27,13 @@ func (e *PlaceError) Error() string {
 	why := "it is none of the places that an admin has named"
 	if e.Why != "" {
 		why = e.Why
+	}
+	switch {
+	case e.Schedule && e.Why != "":
+		return fmt.Sprintf("no schedule can work in %.200s: %s. Allowed are %s; leave the folder out to get one of its own", e.Dir, why, allowed)
+	case e.Schedule:
+		return fmt.Sprintf("no schedule can work in %.200s yet: nobody looks on when one does, so it works only in %s, whoever adds it. "+
+			"Add the folder to `workspaces`, on the page of settings or in shared.yaml (`workspaces: [%.200s]`), or leave it out to get one of its own", e.Dir, allowed, e.Dir)
 	}
 	return fmt.Sprintf("%.200s can be worked in with the scope admin only: %s. Allowed are %s; an admin adds a folder to `workspaces` in the configuration, or leave the folder out to get one of your own", e.Dir, why, allowed)
 }
@@ -51,6 +60,16 @@ func (s *Settings) CheckPlace(thread chat.ThreadID, dir string) error {
 		}
 	}
 	return s.CheckNamedPlace(dir)
+}
+
+// CheckScheduledPlace is CheckPlace for a schedule: nobody looks on when it works, so the folder has to be open to all, whoever added it.
+func (s *Settings) CheckScheduledPlace(thread chat.ThreadID, dir string) error {
+	err := s.CheckPlace(thread, dir)
+	var refused *PlaceError
+	if errors.As(err, &refused) {
+		refused.Schedule = true
+	}
+	return err
 }
 
 // CheckChosenPlace is CheckPlace for a folder that somebody names: of those that Chorus has made, only folders of

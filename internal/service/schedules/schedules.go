@@ -136,7 +136,7 @@ func (o *Handler) aim(ctx context.Context, by operation.Caller, s *schedule.Sche
 		return err
 	}
 	s.Thread = row.ID
-	return o.sessions.MayWork(operation.Caller{Principal: actsFor(*s)}, row) // nobody looks on when it works: only where all may
+	return o.sessions.CheckScheduledPlace(row.ID, row.Dir)
 }
 
 // scheduledIn is the session in which a schedule speaks: one that is there, or a new one.
@@ -144,7 +144,7 @@ func (o *Handler) scheduledIn(ctx context.Context, by operation.Caller, key stri
 	name := in.Session
 	if name == "" {
 		if in.Workspace != "" { // before there is a session
-			if err := o.sessions.CheckPlace("", in.Workspace); err != nil {
+			if err := o.sessions.CheckScheduledPlace("", in.Workspace); err != nil {
 				return journal.Thread{}, err
 			}
 		}
