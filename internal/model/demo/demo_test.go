@@ -175,6 +175,32 @@ func TestGuideDoesWhatIsAsked(t *testing.T) {
 	}
 }
 
+// Everything that the guide says it understands, it understands.
+func TestGuideKeepsItsWord(t *testing.T) {
+	t.Parallel()
+	var said []string
+	for line := range strings.Lines(phrases) {
+		if wish, ok := strings.CutPrefix(strings.TrimSpace(line), "Try one"); !ok {
+			wish, _, _ = strings.Cut(wish, " (")
+			said = append(said, wish)
+		}
+	}
+	if len(said) < 12 {
+		t.Fatalf("only %q", said)
+	}
+	for _, wish := range said {
+		talk := newTalk(t, "guide")
+		talk.user(wish)
+		text, done := talk.mustAsk()
+		if greets := strings.Contains(text, greeting); greets != (wish == "help") || strings.Contains(text, "did not understand") {
+			t.Errorf("%q is answered with %q", wish, text)
+		}
+		if look := strings.Contains(text, "`/why`") && strings.Contains(text, "chorus cost"); look != (strings.HasPrefix(wish, "wh") && len(done.Blocks.Calls()) == 0) {
+			t.Errorf("%q: %q", wish, text)
+		}
+	}
+}
+
 func TestGuideWithoutTheTool(t *testing.T) {
 	t.Parallel()
 	p := New()
@@ -430,6 +456,7 @@ func TestGuideMendsTheSample(t *testing.T) {
 		end     string
 	}{
 		{"to the end", []string{"FAIL 7 cents: together they pay 4\n1 passed, 1 failed", bug, "Replaced at line 5", "4 passed, 0 failed"}, "bash read edit bash", "**Fixed.**"},
+		{"and what to look at", []string{"together they pay 4", bug, "Replaced at line 5", "4 passed, 0 failed"}, "bash read edit bash", "`/why` says how"},
 		{"nothing to do", []string{"4 passed, 0 failed"}, "bash", "there is nothing to fix"},
 		{"a no", []string{"permission denied"}, "bash", "chorus sample"},
 		{"another program", []string{"together they pay 4", "#!/bin/sh\n"}, "bash read", "not the program that I know"},

@@ -22,6 +22,8 @@ const (
 		"  run: go version\n" +
 		"  what changed\n" +
 		"  write hello to notes.txt\n" +
+		"  why did you do that\n" +
+		"  what did it cost\n" +
 		"  help"
 	keyHint = "To talk to a real model, set ANTHROPIC_API_KEY or OPENAI_API_KEY and start again, " +
 		"or name one with --model (chorus models lists them)."

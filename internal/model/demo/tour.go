@@ -27,6 +27,7 @@ var tours = sync.OnceValue(func() []tour {
 		{regexp.MustCompile(`(?i)\b(?:fix|mend|repair)\b.*\b(?:tests?|bug)\b`), fixTheTest},
 		{regexp.MustCompile(`(?i)\b(?:explain|describe|what does|what is)\b.*\b(?:project|repository|repo)\b`), explainProject},
 		{regexp.MustCompile(`(?i)^(?:please\s+)?(?:try|do)\s+something\s+(?:dangerous|forbidden)\b`), tryDanger},
+		{regexp.MustCompile(`(?i)^(?:why\b|what\b.*\bcosts?\b|how much\b)`), lookBackTour},
 	}
 })
 
@@ -73,6 +74,10 @@ const (
 	noSample  = "I can mend one bug, that of the sample project: choose a suggestion on the start page of the web, or lay it out with `chorus sample`."
 )
 
+// lookBack is where a newcomer sees that answers can be explained, and what they took.
+const lookBack = "`/why` says how an answer came about, with the rule behind every call (at a shell: `chorus thread why`). " +
+	"`/cost` says what it took, and *Costs* on the page and `chorus cost` draw it: tokens, and no money, because I am the built-in guide and no language model."
+
 var runTests = map[string]string{"command": "sh test.sh", "description": "run the tests"}
 
 // fixTheTest runs the tests of the sample project, finds its bug, mends it and runs them again.
@@ -110,8 +115,7 @@ func fixTheTest(t talk, done []outcome) []directive {
 	return saying("**Fixed.** All tests pass now.\n\n" +
 		"- *What was wrong*: `split.sh` rounded every share down, so 1000 cents for 3 people came to 999.\n" +
 		"- *What I changed*: each person pays their part of what is left; the edit above shows the difference.\n" +
-		"- *What you can look at now*: the journal of this conversation has every request as it was sent and the rule behind every call; " +
-		"the costs are zero, because I am the built-in guide and no language model.\n\n" + keyHint)
+		"- *What you can look at now*: " + lookBack + "\n\n" + keyHint)
 }
 
 // explainProject lists the files and reads the README.
@@ -139,6 +143,11 @@ func tryDanger(t talk, done []outcome) []directive {
 	}
 	return saying("It was refused before anything ran, and no yes could have allowed it:\n\n" + code(done[0].text) +
 		"\nOther commands wait for your yes, and what you allow always is a rule that you can read. `chorus permit explain 'COMMAND'` says for any command what would happen, and why.")
+}
+
+// lookBackTour says where to look, which needs no tool.
+func lookBackTour(talk, []outcome) []directive {
+	return saying("Chorus itself can say that, better than I can: " + lookBack)
 }
 
 // clip is a result as a block of code, about a screen of it.
