@@ -62,11 +62,13 @@ TARGETS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 RELEASE ?= build/release
 release: build ## archives for linux and darwin on amd64 and arm64, with checksums.txt, in build/release
 	@rm -rf $(RELEASE) && mkdir -p $(RELEASE)
+	@$(GO) build -o build/licenses ./internal/licenses
 	@set -e; for target in $(TARGETS); do os=$${target%/*}; arch=$${target#*/}; dir=$(RELEASE)/chorus; mkdir -p $$dir; \
 		if [ $$os = linux ]; then CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '-s -w' -o internal/sandbox/bwrap/built/init-linux-$$arch ./internal/sandbox/bwrap/inside/program; fi; \
 		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$dir/chorus ./cmd/chorus; \
 		$(BIN) man >$$dir/chorus.1; for shell in bash zsh fish; do $(BIN) completion $$shell >$$dir/chorus.$$shell; done; \
 		cp README.md LICENSE $$dir/; \
+		GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 build/licenses ./cmd/chorus >$$dir/THIRD_PARTY_LICENSES; \
 		tar -C $(RELEASE) --owner=0 --group=0 -czf $(RELEASE)/chorus-$(VERSION)-$$os-$$arch.tar.gz chorus; rm -rf $$dir; \
 		echo "$(RELEASE)/chorus-$(VERSION)-$$os-$$arch.tar.gz"; done
 	@cd $(RELEASE) && { sha256sum *.tar.gz 2>/dev/null || shasum -a 256 *.tar.gz; } >checksums.txt && cp $(CURDIR)/install.sh .

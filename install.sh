@@ -55,12 +55,15 @@ have=$(sum "$dir/$name")
 [ "$want" = "$have" ] || fail "$name is not what checksums.txt says (want $want, have $have); nothing was installed"
 
 tar -xzf "$dir/$name" -C "$dir"
-mkdir -p "$prefix/bin" "$prefix/share/man/man1" "$prefix/share/bash-completion/completions"
+mkdir -p "$prefix/bin" "$prefix/share/man/man1" "$prefix/share/bash-completion/completions" "$prefix/share/zsh/site-functions" "$prefix/share/fish/vendor_completions.d" "$prefix/share/doc/chorus"
 cp "$dir/chorus/chorus" "$prefix/bin/.chorus.new"
 chmod 755 "$prefix/bin/.chorus.new"
 mv "$prefix/bin/.chorus.new" "$prefix/bin/chorus" # a chorus that runs keeps its own file
 cp "$dir/chorus/chorus.1" "$prefix/share/man/man1/chorus.1"
 cp "$dir/chorus/chorus.bash" "$prefix/share/bash-completion/completions/chorus"
+cp "$dir/chorus/chorus.zsh" "$prefix/share/zsh/site-functions/_chorus"
+cp "$dir/chorus/chorus.fish" "$prefix/share/fish/vendor_completions.d/chorus.fish"
+cp "$dir/chorus/LICENSE" "$dir/chorus/THIRD_PARTY_LICENSES" "$prefix/share/doc/chorus/"
 echo "Installed $("$prefix/bin/chorus" version) as $prefix/bin/chorus."
 case :$PATH: in
 *:"$prefix/bin":*) echo 'Next: chorus serve' ;;

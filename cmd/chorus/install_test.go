@@ -47,7 +47,7 @@ cd "$1"
 mkdir -p release chorus
 printf '#!/bin/sh\necho chorus v9\n' >chorus/chorus
 chmod +x chorus/chorus
-for name in chorus.1 chorus.bash; do echo x >chorus/$name; done
+for name in chorus.1 chorus.bash chorus.zsh chorus.fish LICENSE THIRD_PARTY_LICENSES; do echo x >chorus/$name; done
 case $(uname -m) in x86_64|amd64) arch=amd64 ;; *) arch=arm64 ;; esac
 os=$(uname -s | tr A-Z a-z)
 tar -czf release/chorus-v9-$os-$arch.tar.gz chorus
@@ -65,6 +65,11 @@ cd release
 	out, err := install()
 	if err != nil || !strings.Contains(out, "Installed chorus v9 as "+dir+"/.local/bin/chorus") || !strings.Contains(out, "export PATH=") {
 		t.Errorf("%v\n%s", err, out)
+	}
+	for _, name := range []string{"man/man1/chorus.1", "bash-completion/completions/chorus", "zsh/site-functions/_chorus", "fish/vendor_completions.d/chorus.fish", "doc/chorus/THIRD_PARTY_LICENSES"} {
+		if _, err := os.Stat(filepath.Join(dir, ".local", "share", name)); err != nil {
+			t.Error(err)
+		}
 	}
 	if out, err := install("CHORUS_VERSION=v8"); err == nil || !strings.Contains(out, "names no archive") {
 		t.Errorf("another version: %v\n%s", err, out)
