@@ -3,6 +3,7 @@ package app
 import (
 	"chorus/internal/service"
 	"chorus/internal/service/hooks"
+	"chorus/internal/service/mcpservers"
 	"chorus/internal/service/memories"
 	"chorus/internal/service/processes"
 	"chorus/internal/service/profiles"
@@ -12,8 +13,11 @@ import (
 
 // handlers carry out the operations that have packages of their own, by way of a handler of sessions.
 func (a *App) handlers(h *service.Handler) []any {
-	return []any{memories.New(a.Service), skills.New(a.Service, h), a.Schedules(h), a.hooksOf(h), a.processesOf(h), profiles.New(a.Service, h)}
+	return []any{memories.New(a.Service), skills.New(a.Service, h), a.Schedules(h), a.hooksOf(h), a.processesOf(h), profiles.New(a.Service, h), a.mcpServers()}
 }
+
+// mcpServers carry out the operations on MCP servers.
+func (a *App) mcpServers() *mcpservers.Handler { return mcpservers.New(a.Service) }
 
 // Schedules carry out the operations on schedules, by way of a handler of sessions.
 func (a *App) Schedules(h *service.Handler) *schedules.Handler {

@@ -46,7 +46,7 @@ func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, erro
 		return nil, err
 	}
 	show, err := pages.New(pages.Options{Executor: a.Service.Operations(), Log: a.Log, Version: a.Version, Recheck: tokens.Recheck, Stopping: d.stopping, Changes: a.Changes,
-		LoginReturned: a.Service.Handler().ReturnedLogin, Shared: a.Service.Handler().Shared, KeepDeleted: a.Shared.KeepDeleted})
+		LoginReturned: a.mcpServers().ReturnedLogin, Shared: a.Service.Handler().Shares().Shared, KeepDeleted: a.Shared.KeepDeleted})
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/gate"
 	"chorus/internal/id"
+	"chorus/internal/service/shares"
 	"chorus/internal/settings"
 	"chorus/internal/store"
 )
@@ -96,14 +97,8 @@ func (s *Service) erase(ctx context.Context, thread chat.ThreadID, was deletion)
 
 // forgetMemos drops the links to a thread and the files that were attached to it and not sent.
 func (s *Service) forgetMemos(ctx context.Context, thread chat.ThreadID) error {
-	links, err := (&Handler{app: s}).sharesOf(ctx, thread)
-	if err != nil {
+	if err := shares.Forget(ctx, s.DB, thread); err != nil {
 		return err
-	}
-	for key := range links {
-		if err := s.DB.Forget(ctx, shareMemos, key); err != nil {
-			return err
-		}
 	}
 	attached, err := s.DB.Memos(ctx, attachmentMemo)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/permit/always"
+	"chorus/internal/service/shares"
 	"chorus/internal/store"
 )
 
@@ -34,9 +35,12 @@ func (o *Handler) IsGuest() bool { return o.guest }
 
 // Operations carries out every operation by way of this handler.
 func (o *Handler) Operations() *operation.Local {
-	handlers := append([]any{o, o.app.Tokens()}, o.app.Others(o)...)
+	handlers := append([]any{o, o.app.Tokens(), o.Shares()}, o.app.Others(o)...)
 	return operation.NewLocal(operation.LocalOptions{Handlers: handlers, Operations: operations.All(), Error: o.ToError})
 }
+
+// Shares carry out the operations on links to sessions.
+func (o *Handler) Shares() *shares.Handler { return shares.New(o.app.DB, o.app.Logs.Redactor, o) }
 
 // maxSuggested is how many sessions are suggested where nothing was typed.
 const maxSuggested = 50

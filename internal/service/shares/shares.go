@@ -1,4 +1,6 @@
-package service
+// Package shares carries out the operations on links that show a conversation to whoever has them, without a token. A link can be
+// ended, and shows no files, thoughts or costs.
+package shares
 
 import (
 	"cmp"
@@ -14,9 +16,33 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/feed"
 	"chorus/internal/id"
+	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/redact"
+	"chorus/internal/store"
 )
+
+// Sessions is what links need of sessions.
+type Sessions interface {
+	// Find is a session that the caller sees.
+	Find(ctx context.Context, by operation.Caller, id string) (journal.Thread, error)
+	Messages(context.Context, operation.Caller, operations.EventRange) (operation.List[feed.Item], error)
+	// Record writes a line of the audit log.
+	Record(ctx context.Context, by operation.Caller, agent, action, detail string) error
+}
+
+// Handler carries out the operations on links.
+type Handler struct {
+	db       *store.DB
+	redactor func() *redact.Redactor
+	sessions Sessions
+}
+
+// New makes a handler.
+func New(db *store.DB, redactor func() *redact.Redactor, sessions Sessions) *Handler {
+	return &Handler{db, redactor, sessions}
+}
 
 var _ operations.Shares = (*Handler)(nil)
 
@@ -30,14 +56,14 @@ type share struct {
 	Ended   time.Time     `json:"ended,omitzero"`
 }
 
-// shareMemos are the memos of links.
-const shareMemos = "share"
+// memoKind is the kind of the memos of links.
+const memoKind = "share"
 
-// SharedPath is where the pages of links are; the token follows.
-const SharedPath = "/shared/"
+// pagePath is where the pages of links are; the token follows.
+const pagePath = "/shared/"
 
-// shareKey is what is kept of a token: whoever reads the database can open nothing with it.
-func shareKey(token string) string {
+// digest is what is kept of a token: whoever reads the database can open nothing with it.
+func digest(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
 }
@@ -52,7 +78,7 @@ func (s share) shown(now time.Time) operations.Share {
 
 // CreateShare carries out the operation of that name.
 func (o *Handler) CreateShare(ctx context.Context, by operation.Caller, in operations.NewShare) (operations.Share, error) {
-	row, err := o.Find(ctx, by, in.ID)
+	row, err := o.sessions.Find(ctx, by, in.ID)
 	if err != nil {
 		return operations.Share{}, err
 	}
@@ -60,7 +86,7 @@ func (o *Handler) CreateShare(ctx context.Context, by operation.Caller, in opera
 	made := share{ID: strings.ToLower(id.New()), Thread: row.ID, By: by.Principal.String(), Created: now}
 	if in.Key != "" {
 		made.ID = id.Of("share", by.Principal.String(), string(row.ID), in.Key)
-		if _, _, err := o.shareNamed(ctx, row.ID, made.ID); err == nil {
+		if _, _, err := o.named(ctx, row.ID, made.ID); err == nil {
 			return operations.Share{}, operation.Errorf(operation.Conflict, "this key has made a link already, and its address is shown only once; make another, or end it")
 		} else if operation.KindOf(err) != operation.NotFound {
 			return operations.Share{}, err
@@ -71,33 +97,33 @@ func (o *Handler) CreateShare(ctx context.Context, by operation.Caller, in opera
 	}
 	token := rand.Text()
 	// First the line that says who wanted it: a link that nobody made is worse than a line too many.
-	if err := o.Record(ctx, by, row.Agent, "share create "+row.ID.Thread(), made.ID); err != nil {
+	if err := o.sessions.Record(ctx, by, row.Agent, "share create "+row.ID.Thread(), made.ID); err != nil {
 		return operations.Share{}, err
 	}
-	if err := o.putShare(ctx, shareKey(token), made); err != nil {
+	if err := o.put(ctx, digest(token), made); err != nil {
 		return operations.Share{}, err
 	}
 	out := made.shown(now)
-	out.Path = SharedPath + token
+	out.Path = pagePath + token
 	return out, nil
 }
 
-func (o *Handler) putShare(ctx context.Context, key string, s share) error {
+func (o *Handler) put(ctx context.Context, key string, s share) error {
 	data, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	return o.app.DB.Remember(ctx, shareMemos, key, data)
+	return o.db.Remember(ctx, memoKind, key, data)
 }
 
 // ListShares carries out the operation of that name: the newest first.
 func (o *Handler) ListShares(ctx context.Context, by operation.Caller, in operations.SessionRef) (operation.List[operations.Share], error) {
 	out := operation.List[operations.Share]{Items: []operations.Share{}}
-	row, err := o.Find(ctx, by, in.ID)
+	row, err := o.sessions.Find(ctx, by, in.ID)
 	if err != nil {
 		return out, err
 	}
-	all, err := o.sharesOf(ctx, row.ID)
+	all, err := linksOf(ctx, o.db, row.ID)
 	for _, s := range all {
 		out.Items = append(out.Items, s.shown(time.Now()))
 	}
@@ -105,9 +131,9 @@ func (o *Handler) ListShares(ctx context.Context, by operation.Caller, in operat
 	return out, err
 }
 
-// sharesOf are the links of a thread by the digests of their tokens.
-func (o *Handler) sharesOf(ctx context.Context, thread chat.ThreadID) (map[string]share, error) {
-	memos, err := o.app.DB.Memos(ctx, shareMemos)
+// linksOf are the links of a thread by the digests of their tokens.
+func linksOf(ctx context.Context, db *store.DB, thread chat.ThreadID) (map[string]share, error) {
+	memos, err := db.Memos(ctx, memoKind)
 	if err != nil {
 		return nil, err
 	}
@@ -124,8 +150,8 @@ func (o *Handler) sharesOf(ctx context.Context, thread chat.ThreadID) (map[strin
 	return out, nil
 }
 
-func (o *Handler) shareNamed(ctx context.Context, thread chat.ThreadID, name string) (key string, s share, err error) {
-	all, err := o.sharesOf(ctx, thread)
+func (o *Handler) named(ctx context.Context, thread chat.ThreadID, name string) (key string, s share, err error) {
+	all, err := linksOf(ctx, o.db, thread)
 	if err != nil {
 		return "", s, err
 	}
@@ -139,35 +165,49 @@ func (o *Handler) shareNamed(ctx context.Context, thread chat.ThreadID, name str
 
 // EndShare carries out the operation of that name. One that has ended stays so.
 func (o *Handler) EndShare(ctx context.Context, by operation.Caller, in operations.ShareRef) (operations.Share, error) {
-	row, err := o.Find(ctx, by, in.ID)
+	row, err := o.sessions.Find(ctx, by, in.ID)
 	if err != nil {
 		return operations.Share{}, err
 	}
-	key, s, err := o.shareNamed(ctx, row.ID, in.Share)
+	key, s, err := o.named(ctx, row.ID, in.Share)
 	if err != nil {
 		return operations.Share{}, err
 	}
 	now := time.Now().UTC().Truncate(time.Second)
 	if s.Ended.IsZero() {
 		s.Ended = now
-		if err := o.putShare(ctx, key, s); err != nil {
+		if err := o.put(ctx, key, s); err != nil {
 			return operations.Share{}, err
 		}
-		if err := o.Record(ctx, by, row.Agent, "share end "+row.ID.Thread(), s.ID); err != nil {
+		if err := o.sessions.Record(ctx, by, row.Agent, "share end "+row.ID.Thread(), s.ID); err != nil {
 			return operations.Share{}, err
 		}
 	}
 	return s.shown(now), nil
 }
 
-// maxSharedItems is how many items one page of a shared conversation has.
-const maxSharedItems = 200
+// Forget drops the links to a thread.
+func Forget(ctx context.Context, db *store.DB, thread chat.ThreadID) error {
+	links, err := linksOf(ctx, db, thread)
+	if err != nil {
+		return err
+	}
+	for key := range links {
+		if err := db.Forget(ctx, memoKind, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxItems is how many items one page of a shared conversation has.
+const maxItems = 200
 
 // Shared is the conversation that a link opens, before a number or, with 0, its end. Whoever asks has no token: they see what was
 // said and done, without secrets and attachments. That there is no such link and that it has ended are told alike.
 func (o *Handler) Shared(ctx context.Context, token string, before int64) (operations.SharedConversation, error) {
 	var s share
-	data, err := o.app.DB.Recall(ctx, shareMemos, shareKey(token))
+	data, err := o.db.Recall(ctx, memoKind, digest(token))
 	if err != nil {
 		return operations.SharedConversation{}, err
 	}
@@ -176,22 +216,22 @@ func (o *Handler) Shared(ctx context.Context, token string, before int64) (opera
 		return operations.SharedConversation{}, over
 	}
 	reader := operation.Caller{Principal: chat.Principal{Kind: chat.TheSystem, ID: "share"}, Scopes: []operation.Scope{operation.Admin}}
-	row, err := o.Find(ctx, reader, string(s.Thread))
+	row, err := o.sessions.Find(ctx, reader, string(s.Thread))
 	if operation.KindOf(err) == operation.NotFound {
 		return operations.SharedConversation{}, over
 	}
 	if err != nil {
 		return operations.SharedConversation{}, err
 	}
-	span := operations.EventRange{ID: string(s.Thread), Before: row.Next, Limit: maxSharedItems}
+	span := operations.EventRange{ID: string(s.Thread), Before: row.Next, Limit: maxItems}
 	if before > 0 && before < row.Next {
 		span.Before = before
 	}
-	list, err := o.Messages(ctx, reader, span)
+	list, err := o.sessions.Messages(ctx, reader, span)
 	if err != nil {
 		return operations.SharedConversation{}, err
 	}
-	hide := o.app.Logs.Redactor()
+	hide := o.redactor()
 	out := operations.SharedConversation{Title: hide.Text(cmp.Or(row.Title, "A conversation")), Agent: row.Agent, Next: list.Next}
 	for _, item := range list.Items {
 		if item := withoutFiles(item); item != nil {

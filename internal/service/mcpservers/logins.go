@@ -1,4 +1,4 @@
-package service
+package mcpservers
 
 import (
 	"context"
@@ -12,16 +12,16 @@ import (
 	"chorus/internal/runsetup"
 )
 
-// LoginPath is where browsers come back to after a login to an MCP server.
-const LoginPath = "/mcp-login"
+// loginPath is where browsers come back to after a login to an MCP server.
+const loginPath = "/mcp-login"
 
 // nowhere is the redirect of a login whose browser cannot come back to us. Authorization servers let a program of somebody's
 // own machine have it.
-const nowhere = "http://127.0.0.1" + LoginPath
+const nowhere = "http://127.0.0.1" + loginPath
 
 // LoginMCPServer carries out the operation of that name.
 func (o *Handler) LoginMCPServer(ctx context.Context, by operation.Caller, in operations.NewMCPLogin) (out operations.MCPLogin, err error) {
-	dir, err := serverFolder(in.Workspace)
+	dir, err := folder(in.Workspace)
 	if err != nil {
 		return out, err
 	}
@@ -40,7 +40,7 @@ func (o *Handler) LoginMCPServer(ctx context.Context, by operation.Caller, in op
 		}
 	})
 	if err != nil {
-		return out, serverError(err)
+		return out, toError(err)
 	}
 	return showLogin(one, false, nil), nil
 }
@@ -51,7 +51,7 @@ func loginRedirect(address string) (string, error) {
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.User != nil || at.RawQuery != "" || at.Fragment != "" {
 		return "", operation.InvalidField("address", "%.200q is not an address like https://chorus.example.org", address)
 	}
-	return strings.TrimSuffix(address, "/") + LoginPath, nil
+	return strings.TrimSuffix(address, "/") + loginPath, nil
 }
 
 // FinishMCPLogin carries out the operation of that name.

@@ -1,4 +1,5 @@
-package service
+// Package mcpservers carries out the operations on MCP servers: which there are, adding and trying them, and logging in to them.
+package mcpservers
 
 import (
 	"context"
@@ -10,12 +11,19 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/runsetup"
+	"chorus/internal/service"
 )
+
+// Handler carries out the operations on MCP servers.
+type Handler struct{ app *service.Service }
+
+// New makes a handler.
+func New(app *service.Service) *Handler { return &Handler{app} }
 
 var _ operations.MCPServers = (*Handler)(nil)
 
-// serverFolder checks the folder whose servers are meant; "": none is.
-func serverFolder(path string) (string, error) {
+// folder checks the folder whose servers are meant; "": none is.
+func folder(path string) (string, error) {
 	switch {
 	case path == "":
 		return "", nil
@@ -27,8 +35,8 @@ func serverFolder(path string) (string, error) {
 	return filepath.Clean(path), nil
 }
 
-// serverError says of a failure whose mistake it is.
-func serverError(err error) error {
+// toError says of a failure whose mistake it is.
+func toError(err error) error {
 	var unknown *runsetup.UnknownServer
 	var state *runsetup.ServerState
 	switch {
@@ -40,27 +48,27 @@ func serverError(err error) error {
 	return err
 }
 
-func showServer(s runsetup.ServerInfo) operations.MCPServer {
+func show(s runsetup.ServerInfo) operations.MCPServer {
 	return operations.MCPServer{Name: s.Name, Where: s.Where, From: s.From, State: s.State, Status: string(s.Seen.State), Error: s.Seen.Why, SeenAt: s.Seen.At,
 		Tools: s.Seen.Tools, Prompts: s.Seen.Prompts, Resources: s.Seen.Resources, Lock: s.Lock, LockID: s.LockID, Added: s.Added}
 }
 
 // ListMCPServers carries out the operation of that name.
 func (o *Handler) ListMCPServers(_ context.Context, _ operation.Caller, in operations.MCPServerQuery) (out operation.List[operations.MCPServer], err error) {
-	dir, err := serverFolder(in.Workspace)
+	dir, err := folder(in.Workspace)
 	if err != nil {
 		return out, err
 	}
 	list, err := o.app.Setup.Servers(dir)
 	for _, s := range list {
-		out.Items = append(out.Items, showServer(s))
+		out.Items = append(out.Items, show(s))
 	}
 	return out, err
 }
 
 // AddMCPServer carries out the operation of that name.
 func (o *Handler) AddMCPServer(ctx context.Context, by operation.Caller, in operations.NewMCPServer) (out operations.MCPServer, err error) {
-	dir, err := serverFolder(in.Workspace)
+	dir, err := folder(in.Workspace)
 	if err != nil {
 		return out, err
 	}
@@ -72,7 +80,7 @@ func (o *Handler) AddMCPServer(ctx context.Context, by operation.Caller, in oper
 		return out, err
 	}
 	if err := o.app.Setup.AddServer(dir, in.Name, s); err != nil {
-		return out, serverError(err)
+		return out, toError(err)
 	}
 	list, err := o.app.Setup.Servers(dir)
 	if err != nil {
@@ -80,7 +88,7 @@ func (o *Handler) AddMCPServer(ctx context.Context, by operation.Caller, in oper
 	}
 	for _, one := range list {
 		if one.Name == in.Name {
-			out = showServer(one)
+			out = show(one)
 		}
 	}
 	return out, o.app.Gate.RecordDecision(ctx, by.Principal, "mcp add", in.Name+" ("+out.Where+")")
@@ -104,7 +112,7 @@ func pairs(field string, list []string) (map[string]string, error) {
 
 // TestMCPServer carries out the operation of that name.
 func (o *Handler) TestMCPServer(ctx context.Context, _ operation.Caller, in operations.MCPServerRef) (out operations.MCPServerReport, err error) {
-	dir, err := serverFolder(in.Workspace)
+	dir, err := folder(in.Workspace)
 	if err != nil {
 		return out, err
 	}
@@ -116,7 +124,7 @@ func (o *Handler) TestMCPServer(ctx context.Context, _ operation.Caller, in oper
 	}
 	report, err := o.app.Setup.TestServer(ctx, runsetup.SessionOptions{Dir: dir}, in.Name)
 	if err != nil {
-		return out, serverError(err)
+		return out, toError(err)
 	}
 	return operations.MCPServerReport{Name: report.Name, State: report.State, Why: report.Why, Tools: report.Tools, Prompts: report.Prompts,
 		Resources: report.Resources, Instructions: report.Instructions}, nil
@@ -124,22 +132,22 @@ func (o *Handler) TestMCPServer(ctx context.Context, _ operation.Caller, in oper
 
 // RemoveMCPServer carries out the operation of that name.
 func (o *Handler) RemoveMCPServer(ctx context.Context, by operation.Caller, in operations.MCPServerRef) (operations.MCPServerName, error) {
-	return o.changeServer(ctx, by, in, "mcp remove", o.app.Setup.RemoveServer)
+	return o.change(ctx, by, in, "mcp remove", o.app.Setup.RemoveServer)
 }
 
 // LogoutMCPServer carries out the operation of that name.
 func (o *Handler) LogoutMCPServer(ctx context.Context, by operation.Caller, in operations.MCPServerRef) (operations.MCPServerName, error) {
-	return o.changeServer(ctx, by, in, "mcp logout", o.app.Setup.LogOut)
+	return o.change(ctx, by, in, "mcp logout", o.app.Setup.LogOut)
 }
 
-func (o *Handler) changeServer(ctx context.Context, by operation.Caller, in operations.MCPServerRef, action string, change func(dir, name string) error) (operations.MCPServerName, error) {
+func (o *Handler) change(ctx context.Context, by operation.Caller, in operations.MCPServerRef, action string, do func(dir, name string) error) (operations.MCPServerName, error) {
 	out := operations.MCPServerName{Name: in.Name}
-	dir, err := serverFolder(in.Workspace)
+	dir, err := folder(in.Workspace)
 	if err != nil {
 		return out, err
 	}
-	if err := change(dir, in.Name); err != nil {
-		return out, serverError(err)
+	if err := do(dir, in.Name); err != nil {
+		return out, toError(err)
 	}
 	return out, o.app.Gate.RecordDecision(ctx, by.Principal, action, in.Name)
 }
