@@ -80,7 +80,7 @@ func (u *usage) read(rows []*row, words []word, stop bool) {
 			}
 			u.operands = append(u.operands, operand{x, i})
 			i++
-		case r.bundle && i == 0 && isBundle(head):
+		case r.bundle && i == 0 && head != "" && !u.isOption(head): // whatever it is: of "cf-v" tar takes c and f
 			i = u.bundled(i, head)
 		case u.isOption(head):
 			i = u.option(i, head)
@@ -183,10 +183,6 @@ func (u *usage) isOption(head string) bool {
 		return ok
 	}
 	return len(head) > 1 && head[0] == '-' || head == "-" && u.row().dash
-}
-
-func isBundle(head string) bool {
-	return head != "" && head[0] != '-' && strings.Trim(head, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
 // find looks an option up.

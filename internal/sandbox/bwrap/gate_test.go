@@ -34,7 +34,7 @@ var errForbidden = errors.New("no tags")
 
 // noTag forbids `git tag`, a stand-in for what leaves a trace anywhere else.
 func noTag(e sandbox.Exec) (ask func(context.Context) error, err error) {
-	if slices.Contains(e.Names, "git") && slices.Contains(e.Argv[1:], "tag") || slices.Contains(e.Names, "git-tag") {
+	if slices.Contains(e.Names, "git") && slices.Contains(e.Argv[min(1, len(e.Argv)):], "tag") || slices.Contains(e.Names, "git-tag") {
 		return nil, errForbidden
 	}
 	return nil, nil
