@@ -35,6 +35,8 @@ type agentForm struct {
 	All      []operations.PreviewTool // that can be named
 	Preview  *operations.AgentPreview
 	Docs     []operations.Doc
+	Memory   []operations.MemoryFile // that it is told of
+	Skills   []operations.Skill      // that it is taught
 }
 
 func readAgentForm(r *http.Request) agentForm {
@@ -198,6 +200,9 @@ func (p *Pages) showAgentForm(w http.ResponseWriter, r *http.Request, by operati
 			f.Docs = a.Docs
 		}
 	}
+	if !f.New || f.BuiltIn {
+		f.Memory, f.Skills = p.knowledge(r, by, f.Name)
+	}
 	title := "New agent"
 	if !f.New {
 		title = "Edit " + f.Name
@@ -206,6 +211,18 @@ func (p *Pages) showAgentForm(w http.ResponseWriter, r *http.Request, by operati
 	layout.Path = "/agents"
 	layout.Script, layout.Style = "editor.js", "editor.css"
 	return p.render(w, status, "agentform.html", map[string]any{"Layout": layout, "Form": f})
+}
+
+// knowledge is what an agent is told besides its prompt: the memory that is there, and the skills that it finds wherever it works. What
+// cannot be listed now is left out.
+func (p *Pages) knowledge(r *http.Request, by operation.Caller, agent string) (memory []operations.MemoryFile, skills []operations.Skill) {
+	if files, err := operations.ListMemory.Call(r.Context(), p.Executor, by, operation.None{}); err == nil {
+		memory = slices.DeleteFunc(files.Items, func(f operations.MemoryFile) bool { return f.Scope == "docs" })
+	}
+	if list, err := operations.ListSkills.Call(r.Context(), p.Executor, by, operations.SkillQuery{SkillPlace: operations.SkillPlace{Agent: agent}}); err == nil {
+		skills = slices.DeleteFunc(list.Items, func(s operations.Skill) bool { return s.Kind != "skill" })
+	}
+	return memory, skills
 }
 
 // everyTool are the tools that an agent can name, whether or not its profile allows them or it has to search for them.

@@ -3,6 +3,7 @@ package pages
 import (
 	"fmt"
 	"html"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +16,8 @@ import (
 // The size of a chart, in units of its view box.
 const (
 	chartWidth, chartHeight = 920, 190
-	halfChart               = 460 // of a chart that shares its row, or stands on a phone
+	halfChart               = 460 // of a chart that shares its row
+	phoneChart              = 350 // of one on a phone, as wide as it is shown: its words can be read
 	chartLeft, chartBottom  = 56, 22
 )
 
@@ -63,6 +65,18 @@ func forecast(month operations.Costs, now time.Time) float64 {
 // maxDays is how many days a chart shows: more bars would be too thin.
 const maxDays = 120
 
+// labelRoom is how much room the name of a day takes.
+const labelRoom = 46.0
+
+// labelled says that every so manieth day has its name below it: all of a few, one a week of many, and never two over each other.
+func labelled(days int, room float64) int {
+	each := max(int(math.Ceil(labelRoom/room)), 1)
+	if days > 14 {
+		each = (each + 6) / 7 * 7
+	}
+	return each
+}
+
 // barChart draws a value of each day as a bar, by days in UTC such as 2026-11-17; "": there is nothing to draw.
 func barChart(title string, width int, values map[string]float64, since, now time.Time, show func(float64) string) template.HTML {
 	first := since.UTC().Truncate(24 * time.Hour)
@@ -84,6 +98,7 @@ func barChart(title string, width int, values map[string]float64, since, now tim
 		fmt.Fprintf(&out, `<line class="axis" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`,
 			chartLeft, width, y, y, chartLeft-8, y+4, html.EscapeString(show(most*float64(2-i)/2)))
 	}
+	each := labelled(days, room)
 	for i := range days {
 		day := first.AddDate(0, 0, i)
 		key := day.Format(time.DateOnly)
@@ -92,8 +107,12 @@ func barChart(title string, width int, values map[string]float64, since, now tim
 			fmt.Fprintf(&out, `<rect class="spent" x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="2"><title>%s: %s</title></rect>`,
 				x+room*.12, 14+tall-h, min(room*.76, 60), max(h, 1), key, html.EscapeString(show(values[key])))
 		}
-		if i == 0 || i == days-1 || days <= 14 || i%7 == 0 && days-i > 4 {
-			fmt.Fprintf(&out, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`, x+min(room/2, 36), chartHeight-6, day.Format("2 Jan"))
+		switch at := x + min(room/2, 36); {
+		case (days-1-i)%each != 0:
+		case at+labelRoom/2 > float64(width): // it would stand out of the picture
+			fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="end">%s</text>`, width, chartHeight-6, day.Format("2 Jan"))
+		default:
+			fmt.Fprintf(&out, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`, at, chartHeight-6, day.Format("2 Jan"))
 		}
 	}
 	out.WriteString("</svg>")

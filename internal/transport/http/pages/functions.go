@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"html"
 	"net/url"
+	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
@@ -15,6 +17,7 @@ import (
 	"chorus/internal/feed"
 	"chorus/internal/ledger"
 	"chorus/internal/markdown"
+	"chorus/internal/operations"
 	"chorus/internal/permit"
 	"chorus/internal/transport/http/diffview"
 	"chorus/internal/work"
@@ -23,59 +26,67 @@ import (
 // functions are the functions that templates can call.
 func (p *Pages) functions() template.FuncMap {
 	return template.FuncMap{
-		"static":    p.assets.href,
-		"markdown":  func(text string) template.HTML { return template.HTML(markdown.HTML(text)) }, // safe: see markdown.HTML
-		"diff":      diff,
-		"pairs":     diffview.SideBySide,
-		"edits":     edits,
-		"callEdits": callEdits,
-		"command":   commandOf,
-		"took":      took,
-		"rulename":  permit.RuleName,
-		"ruletitle": ruleTitle,
-		"setting":   settingOf,
-		"lower":     strings.ToLower,
-		"reason":    work.Reason,
-		"breaks":    breaks,
-		"code":      func(text, lang string) template.HTML { return template.HTML(markdown.Code(text, lang)) },
-		"pretty":    pretty,
-		"visible":   markdown.Visible,
-		"clean":     markdown.Clean,
-		"set":       func(t time.Time) bool { return !t.IsZero() },
-		"ago":       func(t time.Time) string { return ago(t, p.Now()) },
-		"soon":      func(t time.Time) string { return soon(t, p.Now()) },
-		"clock":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"moment":    func(t time.Time) string { return t.Format("Mon 2 Jan 2006, 15:04 MST") },
-		"usd":       usd,
-		"dollars":   dollars,
-		"count":     countAny,
-		"short":     short,
-		"toolRule":  toolRule,
-		"zone":      zone,
-		"firstOf":   cmp.Or[string],
-		"join":      strings.Join,
-		"actions":   actions,
-		"verdict":   verdictWord,
-		"span":      spanName,
-		"spantook":  spanTook,
-		"since":     sinceFirst,
-		"depth":     func(n int) int { return min(n, deepest) },
-		"prefix":    strings.HasPrefix,
-		"person":    person,
-		"who":       who,
-		"initial":   initial,
-		"place":     place,
-		"marked":    marked,
-		"percent":   percent,
-		"sum":       func(a, b int) int { return a + b },
-		"chosen":    toolChosen,
-		"decidedAs": verdictWords,
-		"trimTool":  func(action string) string { return strings.TrimPrefix(action, "tool:bash:") },
-		"status":    statusWords,
-		"path":      func(text string) string { return (&url.URL{Path: text}).EscapedPath() },
-		"words":     func(text string) string { said, _ := splitFiles(text); return said },
-		"inlined":   func(text string) []inlineFile { _, files := splitFiles(text); return files },
-		"tokens":    tokensOf,
+		"static":     p.assets.href,
+		"markdown":   func(text string) template.HTML { return template.HTML(markdown.HTML(text)) }, // safe: see markdown.HTML
+		"diff":       diff,
+		"pairs":      diffview.SideBySide,
+		"edits":      edits,
+		"callEdits":  callEdits,
+		"command":    commandOf,
+		"took":       took,
+		"rulename":   permit.RuleName,
+		"ruletitle":  ruleTitle,
+		"setting":    settingOf,
+		"lower":      strings.ToLower,
+		"reason":     work.Reason,
+		"breaks":     breaks,
+		"code":       func(text, lang string) template.HTML { return template.HTML(markdown.Code(text, lang)) },
+		"pretty":     pretty,
+		"visible":    markdown.Visible,
+		"clean":      markdown.Clean,
+		"set":        func(t time.Time) bool { return !t.IsZero() },
+		"ago":        func(t time.Time) string { return ago(t, p.Now()) },
+		"soon":       func(t time.Time) string { return soon(t, p.Now()) },
+		"clock":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"moment":     func(t time.Time) string { return t.Format("Mon 2 Jan 2006, 15:04 MST") },
+		"usd":        usd,
+		"dollars":    dollars,
+		"count":      countAny,
+		"short":      short,
+		"toolRule":   toolRule,
+		"zone":       zone,
+		"firstOf":    cmp.Or[string],
+		"join":       strings.Join,
+		"actions":    actions,
+		"verdict":    verdictWord,
+		"span":       spanName,
+		"spantook":   spanTook,
+		"since":      sinceFirst,
+		"depth":      func(n int) int { return min(n, deepest) },
+		"prefix":     strings.HasPrefix,
+		"person":     person,
+		"who":        who,
+		"initial":    initial,
+		"marked":     marked,
+		"percent":    percent,
+		"sum":        func(a, b int) int { return a + b },
+		"chosen":     toolChosen,
+		"skillsOf":   func(agent string, list []operations.Skill) agentForm { return agentForm{Name: agent, Skills: list} },
+		"skillState": skillState,
+		"decision":   decisionWords,
+		"shortIDs":   shortIDs,
+		"act":        actionWords,
+		"channel":    channelName,
+		"budget":     budgetOf,
+		"period":     sinceWords,
+		"place":      place,
+		"decidedAs":  verdictWords,
+		"trimTool":   func(action string) string { return strings.TrimPrefix(action, "tool:bash:") },
+		"status":     statusWords,
+		"path":       func(text string) string { return (&url.URL{Path: text}).EscapedPath() },
+		"words":      func(text string) string { said, _ := splitFiles(text); return said },
+		"inlined":    func(text string) []inlineFile { _, files := splitFiles(text); return files },
+		"tokens":     tokensOf,
 	}
 }
 
@@ -303,6 +314,63 @@ func ruleTitle(rule string) string {
 		return name
 	}
 	return "a rule of this installation"
+}
+
+// decisionWords say how something was decided, for people; programs and addresses have the word itself.
+func decisionWords(decision string) string {
+	switch decision {
+	case "allow":
+		return "allowed"
+	case "deny":
+		return "refused"
+	case "ask_approved":
+		return "asked, allowed"
+	case "ask_denied":
+		return "asked, refused"
+	}
+	return decision
+}
+
+// skillState is the state of a skill for people.
+func skillState(status string) string {
+	switch status {
+	case "new", "changed":
+		return status + ", to be looked at"
+	case "overridden":
+		return "another of this name counts"
+	}
+	return status
+}
+
+// actionWords is an action of the audit log. What a tool did is shown as it was, of what people did the ids are shortened.
+func actionWords(action string) string {
+	if strings.HasPrefix(action, "tool:") {
+		return action
+	}
+	return shortIDs(action)
+}
+
+// idPattern finds ids that nobody can read or remember.
+var idPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b[0-7][0-9a-hjkmnp-tv-z]{25}\b`) })
+
+// shortIDs keeps the beginning of each id in a text, which every command takes.
+func shortIDs(text string) string {
+	return idPattern().ReplaceAllStringFunc(text, func(id string) string { return id[:12] + "…" })
+}
+
+// sinceWords is a period of costs for people.
+func sinceWords(since string) string {
+	switch since {
+	case "24h":
+		return "the last 24 hours"
+	case "7d":
+		return "the last 7 days"
+	case "30d":
+		return "the last 30 days"
+	case "month":
+		return "this month"
+	}
+	return since
 }
 
 // deepest is how far parts of a command are indented.

@@ -14,7 +14,7 @@ func (p *Pages) overview(w http.ResponseWriter, r *http.Request, by operation.Ca
 	if err != nil {
 		return err
 	}
-	return p.render(w, http.StatusOK, "overview.html", map[string]any{"Layout": p.layout(r, by, "Overview"), "O": o, "May": by.May(operation.Chat), "Suggestions": suggestions()})
+	return p.render(w, http.StatusOK, "overview.html", map[string]any{"Layout": p.layout(r, by, "Overview"), "O": o, "Names": p.names(r.Context(), by), "May": by.May(operation.Chat), "Suggestions": suggestions()})
 }
 
 // suggestion is a first message that works on the sample project, with any model.

@@ -98,7 +98,8 @@ func (p *Pages) agent(w http.ResponseWriter, r *http.Request, by operation.Calle
 	if err != nil {
 		return err
 	}
-	return p.render(w, http.StatusOK, "agent.html", map[string]any{"Layout": p.layout(r, by, a.Name), "A": a, "May": by.May(operation.Admin)})
+	memory, skills := p.knowledge(r, by, a.Name)
+	return p.render(w, http.StatusOK, "agent.html", map[string]any{"Layout": p.layout(r, by, a.Name), "A": a, "Memory": memory, "Skills": skills, "May": by.May(operation.Admin)})
 }
 
 func (p *Pages) agentFile(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
@@ -178,14 +179,14 @@ func (p *Pages) costs(w http.ResponseWriter, r *http.Request, by operation.Calle
 	if err != nil {
 		return err
 	}
-	most, fresh, cached := 0.0, 0, 0
+	most, mostTokens, fresh, cached := 0.0, 0, 0, 0
 	for i, row := range sums.Rows {
-		most = max(most, row.Dollars)
+		most, mostTokens = max(most, row.Dollars), max(mostTokens, row.InputTokens+row.CacheWriteTokens+row.OutputTokens)
 		fresh, cached = fresh+row.InputTokens+row.CacheWriteTokens, cached+row.CacheReadTokens
 		sums.Rows[i].InputTokens += row.CacheWriteTokens // as `chorus cost` counts them
 	}
-	return p.render(w, http.StatusOK, "costs.html", map[string]any{"Layout": p.layout(r, by, "Costs"), "C": sums, "Query": q, "Most": most, "CachedShare": percent(cached, fresh+cached), "Month": month.Total, "Forecast": forecast(month, p.Now()), "Names": p.names(r.Context(), by), "Free": free(days),
-		"Chart": dayChart(days, chartWidth, p.Now()), "SmallChart": dayChart(days, halfChart, p.Now()), "Bys": []string{"model", "agent", "person", "channel", "day"}, "Sinces": []string{"24h", "7d", "30d", "month"}})
+	return p.render(w, http.StatusOK, "costs.html", map[string]any{"Layout": p.layout(r, by, "Costs"), "C": sums, "Query": q, "Most": most, "MostTokens": mostTokens, "CachedShare": percent(cached, fresh+cached), "Month": month.Total, "Forecast": forecast(month, p.Now()), "Names": p.names(r.Context(), by), "Free": free(days),
+		"Chart": dayChart(days, chartWidth, p.Now()), "SmallChart": dayChart(days, phoneChart, p.Now()), "Bys": []string{"model", "agent", "person", "channel", "day"}, "Sinces": []string{"24h", "7d", "30d", "month"}})
 }
 
 func (p *Pages) audit(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
@@ -202,7 +203,9 @@ func (p *Pages) audit(w http.ResponseWriter, r *http.Request, by operation.Calle
 	if err != nil {
 		return err
 	}
-	data := map[string]any{"Layout": p.layout(r, by, "Audit"), "List": list, "Names": p.names(r.Context(), by), "Query": q, "Filtered": q != operations.AuditQuery{Cursor: q.Cursor, Limit: q.Limit}, "Since": v.Get("since"), "Until": v.Get("until"), "More": more(v, list.Next),
+	names := p.names(r.Context(), by)
+	data := map[string]any{"Layout": p.layout(r, by, "Audit"), "List": list, "Names": names, "Query": q, "Filtered": q != operations.AuditQuery{Cursor: q.Cursor, Limit: q.Limit}, "Since": v.Get("since"), "Until": v.Get("until"), "More": more(v, list.Next),
+		"Agents": p.agentNames(r, by), "People": people(list.Items, names),
 		"Export": exportLink("/api/audit/export", exportDays(v, q), "session", "agent", "who", "decision", "run", "since", "until"), "Decisions": []string{"allow", "ask_approved", "ask_denied", "deny", "changed"}}
 	if v.Get("verify") != "" {
 		check, err := operations.VerifyAudit.Call(r.Context(), p.Executor, by, operations.VerifyRequest{})
@@ -212,6 +215,30 @@ func (p *Pages) audit(w http.ResponseWriter, r *http.Request, by operation.Calle
 		data["Check"] = check
 	}
 	return p.render(w, http.StatusOK, "audit.html", data)
+}
+
+// agentNames are the names of all agents, to choose from; none where they cannot be listed now.
+func (p *Pages) agentNames(r *http.Request, by operation.Caller) []string {
+	list, err := operation.CallWhole(r.Context(), operations.ListAgents, p.Executor, by, operations.AgentQuery{})
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, a := range list {
+		out = append(out, a.Name)
+	}
+	return out
+}
+
+// people are those who are named in lines of the audit log, by the key that filters take.
+func people(lines []operations.AuditLine, names map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, line := range lines {
+		if line.Who != "" {
+			out[line.Who] = who(names, line.Who)
+		}
+	}
+	return out
 }
 
 // more is the link to the next page; "": there is none.

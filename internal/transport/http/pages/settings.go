@@ -2,9 +2,13 @@ package pages
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -25,28 +29,75 @@ type settingsNews struct {
 type settingGroup struct {
 	Name     string
 	Settings []operations.Setting
+	Set      int  // how many of them somebody has set
+	Open     bool // it has what somebody has just typed
 }
+
+// onlySet reports whether a page shows only what somebody has set.
+func onlySet(r *http.Request) bool { return r.URL.Query().Get("show") == "changed" }
 
 // settingField is a setting with what its field shows: what was typed, where that was not taken.
 type settingField struct {
 	S              operations.Setting
 	May            bool
+	Only           bool // the page shows only what was set, and goes on to
 	Value, Problem string
+	Form           string // what it is typed into: choice, switch, number, lines (one a line) or text; long: a text of several lines
+	Hint           string // what a number of milliseconds is in words
 }
 
-func settingOf(s operations.Setting, admin bool, news settingsNews) settingField {
-	f := settingField{S: s, May: admin && !s.Fixed, Value: s.Value}
+func settingOf(s operations.Setting, admin, only bool, news settingsNews) settingField {
+	f := settingField{S: s, Only: only, May: admin && !s.Fixed, Value: s.Value, Form: inputOf(s), Hint: inWords(s.Key, cmp.Or(s.Value, s.Default))}
+	if f.Form == "lines" {
+		f.Value = strings.Join(listOf(s.Value), "\n")
+	}
 	if news.Problem != "" && news.Key == s.Key {
 		f.Value, f.Problem = news.Value, news.Problem
 	}
 	return f
 }
 
-// groupSettings puts settings under what they are about; changed: only those that somebody has set.
-func groupSettings(list []operations.Setting, changed bool) []settingGroup {
+// inputOf is what a setting is typed into. A field of one line would drop the line breaks of a text that has some.
+func inputOf(s operations.Setting) string {
+	switch {
+	case len(s.Choices) > 0:
+		return "choice"
+	case s.Kind == "true or false":
+		return "switch"
+	case s.Kind == "whole number" || s.Kind == "number":
+		return "number"
+	case strings.HasPrefix(s.Kind, "list"):
+		return "lines"
+	case strings.Contains(s.Value, "\n") || slices.Contains([]string{"systemPrompt", "preamble", "contextPrefix"}, s.Key):
+		return "long"
+	}
+	return "text"
+}
+
+// listOf reads the list that a setting holds; what is none stays one text.
+func listOf(value string) []string {
+	var list []string
+	if value == "" || json.Unmarshal([]byte(value), &list) == nil {
+		return list
+	}
+	return []string{value}
+}
+
+// inWords is how long so many milliseconds are; "": the setting counts nothing of the kind, or they are too few to be hard to read.
+func inWords(key, value string) string {
+	ms, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || ms < 1000 || !strings.HasSuffix(key, "Ms") {
+		return ""
+	}
+	return span(time.Duration(ms) * time.Millisecond)
+}
+
+// groupSettings puts settings under what they are about; changed: only those that somebody has set, and what could not be set.
+func groupSettings(list []operations.Setting, changed bool, news settingsNews) []settingGroup {
 	var out []settingGroup
 	for _, s := range list {
-		if changed && s.Source == "" {
+		refused := news.Problem != "" && news.Key == s.Key
+		if changed && s.Source == "" && !refused {
 			continue
 		}
 		name := cmp.Or(s.Section, "Other")
@@ -56,6 +107,10 @@ func groupSettings(list []operations.Setting, changed bool) []settingGroup {
 			at = len(out) - 1
 		}
 		out[at].Settings = append(out[at].Settings, s)
+		out[at].Open = out[at].Open || changed || refused
+		if s.Source != "" {
+			out[at].Set++
+		}
 	}
 	return out
 }
@@ -70,7 +125,7 @@ func (p *Pages) showSettings(w http.ResponseWriter, r *http.Request, by operatio
 	if err != nil {
 		return err
 	}
-	data := map[string]any{"Layout": p.layout(r, by, "Settings"), "Groups": groupSettings(settings.Items, r.URL.Query().Get("show") == "changed"), "Changed": r.URL.Query().Get("show") == "changed",
+	data := map[string]any{"Layout": p.layout(r, by, "Settings"), "Groups": groupSettings(settings.Items, onlySet(r), news), "Changed": onlySet(r),
 		"Models": models.Items, "Admin": by.May(operation.Admin), "News": news, "Scopes": operation.Scopes()}
 	if by.May(operation.Admin) {
 		tokens, err := operations.ListTokens.Call(r.Context(), p.Executor, by, operation.None{})
@@ -104,15 +159,30 @@ func (p *Pages) setSetting(w http.ResponseWriter, r *http.Request, by operation.
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	key, value := r.PostFormValue("key"), r.PostFormValue("value")
-	_, err := operations.SetSetting.Call(r.Context(), p.Executor, by, operations.SettingValue{Key: key, Value: value})
+	key, value := r.PostFormValue("key"), strings.ReplaceAll(r.PostFormValue("value"), "\r\n", "\n")
+	meant := value
+	if r.PostFormValue("form") == "lines" {
+		meant = ""
+		if lines := readRules(value); len(lines) > 0 {
+			list, err := json.Marshal(lines)
+			if err != nil {
+				return err
+			}
+			meant = string(list)
+		}
+	}
+	_, err := operations.SetSetting.Call(r.Context(), p.Executor, by, operations.SettingValue{Key: key, Value: meant})
 	if err != nil && !fromScript(r) && operation.KindOf(err) == operation.Invalid {
 		return p.showSettings(w, r, by, settingsNews{Key: key, Value: value, Problem: p.userMessage(err)})
 	}
 	if err != nil {
 		return err
 	}
-	return finishForm(w, r, "/settings#"+url.PathEscape(key), "set")
+	where := "/settings"
+	if onlySet(r) {
+		where += "?show=changed"
+	}
+	return finishForm(w, r, where+"#"+url.PathEscape(key), "set")
 }
 
 func (p *Pages) createToken(w http.ResponseWriter, r *http.Request, by operation.Caller) error {

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"net/http"
+	"net/url"
 
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -24,14 +25,19 @@ func (p *Pages) skills(w http.ResponseWriter, r *http.Request, by operation.Call
 	return p.render(w, http.StatusOK, "skills.html", map[string]any{"Layout": p.layout(r, by, "Skills"), "Waiting": waiting, "List": rest})
 }
 
+// skillPlace is the agent from whose page somebody came: its own skills are found there only.
+func skillPlace(r *http.Request) operations.SkillPlace {
+	return operations.SkillPlace{Agent: r.FormValue("agent")}
+}
+
 // skill shows one. An admin also sees how it differs from what was approved, and decides.
 func (p *Pages) skill(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	ref := operations.SkillRef{Name: r.PathValue("id")}
+	ref := operations.SkillRef{Name: r.PathValue("id"), SkillPlace: skillPlace(r)}
 	s, err := operations.GetSkill.Call(r.Context(), p.Executor, by, ref)
 	if err != nil {
 		return err
 	}
-	data := map[string]any{"Layout": p.layout(r, by, s.Name), "S": s, "Diff": operations.SkillDiff{}, "May": by.May(operation.Admin)}
+	data := map[string]any{"Layout": p.layout(r, by, s.Name), "S": s, "Agent": ref.Agent, "Diff": operations.SkillDiff{}, "May": by.May(operation.Admin)}
 	if by.May(operation.Admin) && (s.Status == "new" || s.Status == "changed" || s.Status == "off") {
 		d, err := operations.DiffSkill.Call(r.Context(), p.Executor, by, ref)
 		if err != nil {
@@ -50,14 +56,17 @@ func (p *Pages) decideSkill(w http.ResponseWriter, r *http.Request, by operation
 	name, err := r.PathValue("id"), error(nil)
 	switch do := r.PostFormValue("do"); do {
 	case "approve":
-		_, err = operations.ApproveSkill.Call(r.Context(), p.Executor, by, operations.SkillApproval{Name: name, Digest: r.PostFormValue("digest")})
+		_, err = operations.ApproveSkill.Call(r.Context(), p.Executor, by, operations.SkillApproval{Name: name, SkillPlace: skillPlace(r), Digest: r.PostFormValue("digest")})
 	case "disable":
-		_, err = operations.DisableSkill.Call(r.Context(), p.Executor, by, operations.SkillRef{Name: name})
+		_, err = operations.DisableSkill.Call(r.Context(), p.Executor, by, operations.SkillRef{Name: name, SkillPlace: skillPlace(r)})
 	default:
 		err = operation.Errorf(operation.Invalid, "a skill can be approved or switched off, not %.20q", do)
 	}
 	if err != nil {
 		return err
+	}
+	if agent := skillPlace(r).Agent; agent != "" {
+		return finishForm(w, r, "/agents/"+url.PathEscape(agent), "done")
 	}
 	return finishForm(w, r, "/skills", "done")
 }

@@ -124,7 +124,7 @@ func TestEveryPageRenders(t *testing.T) {
 	p := newPages(t)
 	sessions, groups := full[[]operations.Session](), full[[]group]()
 	pages := map[string][2]map[string]any{
-		"agent.html":       {{"A": full[operations.AgentDetail](), "May": true}, {"A": operations.AgentDetail{}, "May": false}},
+		"agent.html":       {{"A": full[operations.AgentDetail](), "Memory": full[[]operations.MemoryFile](), "Skills": full[[]operations.Skill](), "May": true}, {"A": operations.AgentDetail{}, "Memory": []operations.MemoryFile(nil), "Skills": []operations.Skill(nil), "May": false}},
 		"agents.html":      {{"List": full[[]operations.Agent](), "May": true}, {"List": []operations.Agent{}, "May": false}},
 		"agentform.html":   {{"Form": full[agentForm]()}, {"Form": agentForm{New: true}}},
 		"delete.html":      {{"ID": "s", "Title": "x <y>", "Status": "running", "Gone": false, "Days": 30}, {"ID": "s", "Title": "", "Gone": true, "Until": time.Time{}}},
@@ -165,7 +165,7 @@ func TestEveryPageRenders(t *testing.T) {
 		"servers.html":     {{"List": []serverRow{{full[operations.MCPServer](), true}, {operations.MCPServer{State: "logged in"}, true}}}, {"List": nil}},
 		"serverlogin.html": {{"Login": full[operations.MCPLogin]()}, {"Login": operations.MCPLogin{URL: "https://far.example/authorize?state=x"}}},
 		"loggedin.html":    {{"Problem": "x <y>"}, {"Server": "far <x>"}},
-		"skill.html":       {{"S": full[operations.SkillDetail](), "Diff": full[operations.SkillDiff](), "May": true}, {"S": operations.SkillDetail{}, "Diff": operations.SkillDiff{}, "May": false}},
+		"skill.html":       {{"S": full[operations.SkillDetail](), "Agent": "a", "Diff": full[operations.SkillDiff](), "May": true}, {"S": operations.SkillDetail{}, "Diff": operations.SkillDiff{}, "May": false}},
 		"skills.html":      {{"Waiting": []operations.Skill{full[operations.Skill]()}, "List": []operations.Skill{full[operations.Skill]()}}, {"Waiting": nil, "List": nil}},
 		"schedules.html":   {{"List": full[operation.List[operations.Schedule]](), "Form": full[scheduleForm](), "May": true}, {"List": operation.List[operations.Schedule]{}, "Form": scheduleForm{}, "May": true}},
 		"search.html":      {{"Text": "x", "Agent": "a", "Hits": full[[]operations.Hit](), "Count": "2 places", "More": "?x"}, {"Text": "", "Agent": "", "Listing": "deleted", "Sessions": sessions}},

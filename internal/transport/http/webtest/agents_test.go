@@ -38,10 +38,16 @@ func TestAgentsAreMadeAndEdited(t *testing.T) {
 	if all < 10 {
 		t.Errorf("%v tools can be chosen", all)
 	}
+	p.eval(`document.querySelector("select[name=model]").value = "demo/script"`)
+	p.fill("select[name=permissions]", "locked")
+	p.until(`document.querySelector("#preview").innerText.includes("demo/script") && document.querySelector("#preview").innerText.includes("permissions locked")`)
 	p.look("agent-new-1280")
 	p.click("button[value=save]")
 	p.until(`location.pathname === "/agents/frontend"`)
 	p.waitForText("You look after <b>the web pages</b>.")
+	if a, err := operations.GetAgent.Call(t.Context(), h.app.Service.Operations(), h.owner, operations.AgentRef{Name: "frontend"}); err != nil || a.OwnModel != "demo/script" || a.Permissions != "locked" {
+		t.Errorf("model %q, permissions %q, %v", a.OwnModel, a.Permissions, err)
+	}
 
 	// What was shown is what is sent.
 	p.click("a[href='/agents/frontend/edit']")
@@ -56,7 +62,7 @@ func TestAgentsAreMadeAndEdited(t *testing.T) {
 	if sent.Items[0].System != shown {
 		t.Errorf("the page shows\n%s\n\nand the model is sent\n%s", shown, sent.Items[0].System)
 	}
-	if got := strings.Join(sent.Items[0].Tools, ","); got != "bash,read" && got != "read,bash" {
+	if got := strings.Join(sent.Items[0].Tools, ","); got != "read" { // a locked agent is offered no shell
 		t.Errorf("tools: %s", got)
 	}
 
@@ -103,6 +109,23 @@ func TestAgentsAreMadeAndEdited(t *testing.T) {
 	p.waitForText("Short words.")
 	p.visit("/agents/frontend/edit")
 	p.until(`document.querySelector("#preview pre").textContent.includes("Short words.")`)
+
+	// What it remembers and what it is taught are there, and are told to the model once somebody has looked at them.
+	h.file("agents/frontend/skills/deploy/SKILL.md", "---\nname: deploy\ndescription: Ships the pages\n---\nShip.\n")
+	p.click(".known a[href='/memory?path=MEMORY.md'], .none a[href='/memory?path=MEMORY.md']")
+	p.until(`location.pathname === "/memory"`)
+	p.fill("textarea[name=text]", "- The team ships on Fridays")
+	p.click("button[value=edit]")
+	p.waitForText("The team ships on Fridays")
+	p.visit("/agents/frontend/edit")
+	p.until(`[...document.querySelectorAll(".known li")].some((e) => e.innerText.includes("deploy") && e.innerText.includes("to be looked at"))`)
+	p.click(".known a[href^='/skills/']")
+	p.waitForText("What you would approve")
+	p.click("button[value=approve]")
+	p.until(`location.pathname === "/agents/frontend"`)
+	p.until(`[...document.querySelectorAll(".known li")].some((e) => e.innerText.includes("deploy on"))`)
+	p.visit("/agents/frontend/edit")
+	p.until(`[...document.querySelectorAll("#preview .prompt")].some((e) => e.textContent.includes("ships on Fridays")) && [...document.querySelectorAll("#preview .prompt")].some((e) => e.textContent.includes("Ships the pages"))`)
 	p.phone()
 	p.until(`innerWidth === 390`)
 	p.fits("the form of an agent on a phone")

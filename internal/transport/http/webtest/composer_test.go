@@ -178,6 +178,12 @@ func TestAlwaysOnThePage(t *testing.T) {
 	p.click("form.verdict .always")
 	p.waitForText("Always allow")
 	p.until(`document.querySelectorAll("form.step").length > 0`)
+	if samples := p.text(`[...document.querySelectorAll("form.step:last-of-type .samples")].map((e) => e.className + ": " + e.innerText.replace(/\n/g, ", ")).join("; ")`); !strings.Contains(samples, "samples yes: touch other") || !strings.Contains(samples, "samples: cd .. && touch made.txt") {
+		t.Errorf("what it would allow too, and what would still be asked: %s", samples)
+	}
+	if shown := p.text(`[...document.querySelectorAll("form.step pre")].some((e) => e.checkVisibility())`); shown != "false" {
+		t.Error("an expression is shown without a click")
+	}
 	p.click("form.step:last-of-type button.button")
 	p.waitForAnswer("it is done")
 	p.say("call bash {\"command\":\"touch made.txt\"}\nend\nsay a second time")

@@ -7,6 +7,20 @@ import (
 	"chorus/internal/operations"
 )
 
+// showsCards fails where a page on a phone has a table whose columns need their headings, or a text that ends at the edge of what holds it.
+func (t *tab) showsCards(page string) {
+	t.Helper()
+	const tables = `[...document.querySelectorAll("main table:not(.counts, .difftable table, .text table) thead")].filter((e) => e.checkVisibility()).map((e) => e.innerText.replace(/\s+/g, " "))`
+	if found := value[[]string](t, tables); len(found) > 0 {
+		t.Errorf("%s has tables instead of cards on a phone: %q", page, found)
+	}
+	const clipped = `[...document.querySelectorAll("main *")].filter((e) => { const s = getComputedStyle(e);
+		return ["hidden", "clip"].includes(s.overflowX) && e.scrollWidth > e.clientWidth + 1 && e.innerText?.trim() && !e.closest("summary, svg, select, .visually-hidden, .card h3") }).map((e) => e.outerHTML.slice(0, 160))`
+	if found := value[[]string](t, clipped); len(found) > 0 {
+		t.Errorf("%s cuts something off on a phone: %q", page, found)
+	}
+}
+
 // Pages whose texts other people and programs wrote fit a phone whatever those wrote, and on a desktop nothing that can be pressed
 // lies outside of the window.
 func TestPagesFit(t *testing.T) {

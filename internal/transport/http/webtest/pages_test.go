@@ -133,21 +133,6 @@ func TestTheOtherPages(t *testing.T) {
 	p.waitForText("Tools")
 }
 
-func TestCostsHaveCharts(t *testing.T) {
-	t.Parallel()
-	h := newServer(t, "prices:", "  demo/script: {input: 3, output: 15}")
-	id := h.session(operations.NewSession{})
-	h.prompt(id, "usage in=900000 out=100000\nsay that was expensive")
-	p := h.signedIn()
-	for _, by := range []string{"model", "agent", "person", "day"} {
-		p.visit("/costs?by=" + by)
-		p.until(`document.querySelector("svg.chart rect.spent") && document.querySelector(".hbars meter")`)
-		if gap := p.number(`Math.abs([...document.querySelectorAll(".big-screen svg.chart .axis")].at(-1).getBoundingClientRect().top - document.querySelector("rect.spent").getBoundingClientRect().bottom)`); gap > 2 {
-			t.Errorf("the bar ends %v pixels above the axis", gap)
-		}
-	}
-}
-
 // A schedule is shown with its dates before it is kept, and can be paused, resumed and removed.
 func TestSchedules(t *testing.T) {
 	t.Parallel()

@@ -66,6 +66,10 @@ func TestScreensOfPages(t *testing.T) {
 					p.desktop()
 				}
 				p.until(fmt.Sprintf(`innerWidth === %d`, width))
+				if width == 390 {
+					p.fits(page.path)
+					p.showsCards(page.path)
+				}
 				p.comparePicture(fmt.Sprintf("%s-%d-%s", page.name, width, dark))
 			}
 		}

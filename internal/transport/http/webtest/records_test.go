@@ -28,9 +28,22 @@ func TestRecordsAreFilteredAndExported(t *testing.T) {
 	p.click(`.filters .button`)
 	p.until(fmt.Sprintf(`location.search.includes("session=%s")`, id))
 	p.until(`document.querySelectorAll("table.list tbody tr").length === 1`)
+	if line := p.text(`document.querySelector("table.list tbody tr").innerText`); !strings.Contains(line, "reading files in the workspace") || !strings.Contains(line, "allowed") {
+		t.Errorf("the rule has no name, or the decision no word: %q", line)
+	}
 	p.eval(`document.querySelector("table.list .rule summary").click()`)
 	p.until(`document.querySelector("table.list .rule code").checkVisibility()`)
 	p.look("audit-filtered")
+	if known := p.text(`document.querySelector("#known-sessions option[value='` + id + `']") && document.querySelector("#known-agents option[value=chorus]") && document.querySelector("#known-people option").value.startsWith("token:")`); known != "true" {
+		t.Error("nothing to choose from: ", known)
+	}
+	p.do(reload()) // an address that was kept shows the same
+	p.until(fmt.Sprintf(`document.querySelector("input[name=session]").value === %q && document.querySelectorAll("table.list tbody tr").length === 1`, id))
+	p.eval(`document.querySelector("select[name=decision]").value = "deny"`)
+	p.click(`.filters .button`)
+	p.until(`location.search.includes("decision=deny") && document.querySelector("select[name=decision]").selectedOptions[0].innerText === "refused"`)
+	p.waitForText("No matching audit entries")
+	p.visit("/audit?session=" + id)
 	file := value[string](p, `fetch(document.querySelector("a[href*='format=csv']").href).then((r) => r.text())`)
 	rows, err := csv.NewReader(strings.NewReader(file)).ReadAll()
 	if err != nil || len(rows) != 2 || !strings.Contains(strings.Join(rows[1], "|"), "tool:read:no-such-file|allow|reading files in the workspace|") {

@@ -24,6 +24,24 @@ func TestApprovalShowsRiskAndParts(t *testing.T) {
 		}
 		p.look("risk" + strings.ReplaceAll(path, "/", "-"))
 	}
+	if colours := p.number(`new Set([...document.querySelectorAll(".ask .parts .tag")].map((e) => getComputedStyle(e).color)).size`); colours != 2 {
+		t.Errorf("what is allowed and what is asked have %v colours", colours)
+	}
+	// Others could do less harm, and say so.
+	h.requestApprovalIn(h.session(operations.NewSession{WorkspacePath: t.TempDir(), Permissions: "standard"}), "go version")
+	h.requestApprovalIn(h.session(operations.NewSession{WorkspacePath: t.TempDir(), Permissions: "standard"}), "curl https://example.com/x")
+	p.visit("/approvals")
+	p.until(`document.querySelectorAll(".ask .risk").length === 3`)
+	grades := p.text(`[...document.querySelectorAll(".ask")].map((e) => e.querySelector(".command").innerText.split(" ")[0] + " " + e.querySelector(".risk").className).sort().join("; ")`)
+	if grades != "cd risk high; curl risk medium; go risk low" {
+		t.Errorf("grades: %s", grades)
+	}
+	if bare := p.text(`[...document.querySelectorAll(".ask .risk")].filter((e) => e.innerText.length < 25).map((e) => e.innerText).join()`); bare != "" {
+		t.Errorf("without a reason: %s", bare)
+	}
+	if colours := p.number(`new Set([...document.querySelectorAll(".ask .risk b")].map((e) => getComputedStyle(e).color)).size`); colours != 3 {
+		t.Errorf("three grades have %v colours", colours)
+	}
 	p.phone()
 	p.until(`innerWidth < 1280`)
 	p.fits("/approvals")

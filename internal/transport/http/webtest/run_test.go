@@ -28,6 +28,9 @@ func TestRunHasATimeline(t *testing.T) {
 	if n := p.number(`document.querySelectorAll(".big-screen .spans g rect").length`); n < 4 {
 		t.Errorf("%v bars", n)
 	}
+	if colours := p.number(`new Set(["model", "tool", "person"].map((k) => getComputedStyle(document.querySelector(".big-screen .spans g." + k + " rect")).fill)).size`); colours != 3 {
+		t.Errorf("model, tools and waits have %v colours", colours)
+	}
 	if name := p.text(`document.querySelector("svg.spans").getAttribute("role") + document.querySelector("table.list caption").innerText`); !strings.HasPrefix(name, "img") || !strings.Contains(name, "order of time") {
 		t.Errorf("for a screen reader: %q", name)
 	}

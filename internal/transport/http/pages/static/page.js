@@ -154,6 +154,7 @@ export async function reloadParts() {
 // renew replaces the content of a part of the page, unless somebody has begun to write in it. What was unfolded stays so, and the focus stays
 // on the same link or button.
 export function renew(old, made) {
+  reachable(made);
   if (!old || !made || old.innerHTML === made.innerHTML || writing(old)) return;
   const key = (d, i) => d.id || i;
   const open = new Map([...old.querySelectorAll("details")].map((d, i) => [key(d, i), d.open]));
