@@ -127,6 +127,51 @@ func TestMakeTarget(t *testing.T) {
 	}
 }
 
+// TestRacesInJSON: the flags of `make test` leave the race detector out of encoding/json, and a value that is changed while it is turned into JSON,
+// or while JSON is turned into it, is found all the same.
+func TestRacesInJSON(t *testing.T) {
+	t.Parallel()
+	list := exec.CommandContext(t.Context(), "make", "-n", "test", "PKG=.")
+	list.Dir = filepath.Join("..", "..")
+	list.Env = append(os.Environ(), "MAKEFLAGS=")
+	text, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, flags, _ := strings.Cut(string(text), " . -- ")
+	flags, _, ok := strings.Cut(flags, " -vet=off")
+	if !ok || !strings.Contains(flags, "encoding/json=-race=false") {
+		t.Fatalf("make test has other flags: %s", text)
+	}
+	source, err := os.ReadFile(filepath.Join("testdata", "jsonrace.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string][]byte{"go.mod": []byte("module jsonrace\n\ngo 1.26\n"), "jsonrace_test.go": source} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "go test "+flags+" -vet=off -count=1 .")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath", "CGO_ENABLED=1")
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Errorf("no race was found")
+	}
+	for _, part := range []string{"string", "number", "list"} {
+		for _, name := range []string{part, "into_a_" + part} {
+			if !strings.Contains(string(out), "--- FAIL: TestRaces/"+name+" ") {
+				t.Errorf("the race of %s was not found", name)
+			}
+		}
+	}
+	if t.Failed() {
+		t.Logf("%v\n%s", err, out)
+	}
+}
+
 // TestSlowPackagesComeFirst: those of the file, in its order, then the others in theirs; what is not tested now is left out.
 func TestSlowPackagesComeFirst(t *testing.T) {
 	t.Parallel()
