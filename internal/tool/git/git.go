@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -52,21 +51,6 @@ func (r *repo) workspace() string {
 		return r.dir
 	}
 	return r.roots.Dir(files.Workspace)
-}
-
-// Summary is what has changed in the directory since the last commit, a line for each
-// file, with the same promise as the tools; empty when nothing has. An error is in
-// git's own words, or says that git could not be used.
-func Summary(ctx context.Context, run sandbox.Executor, dir string) (string, error) {
-	r := &repo{run: run, dir: dir}
-	out, failed, err := r.git(ctx, "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty", "--stat", "HEAD")
-	if err != nil {
-		return "", err
-	}
-	if failed != "" {
-		return "", errors.New(failed)
-	}
-	return strings.TrimRight(out, "\n"), nil
 }
 
 type statusIn struct{}

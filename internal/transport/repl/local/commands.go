@@ -122,7 +122,7 @@ func (s *Session) prompts(ctx context.Context) (string, error) {
 
 func (s *Session) diff(ctx context.Context) (string, error) {
 	// Outside of any walls: nothing that commands left in the repository is started.
-	out, err := git.Summary(ctx, s.app.Executor, s.dir)
+	out, err := git.Changes(ctx, s.app.Executor, s.dir)
 	switch {
 	case err != nil && !runsetup.InGit(s.dir):
 		return "", fmt.Errorf("%s is not in a git repository", s.dir)
@@ -132,8 +132,14 @@ func (s *Session) diff(ctx context.Context) (string, error) {
 	case out == "":
 		return "nothing has changed", nil
 	}
+	if lines := strings.Split(out, "\n"); len(lines) > mostDiff {
+		out = strings.Join(lines[:mostDiff], "\n") + fmt.Sprintf("\n… %d more lines; git diff shows them", len(lines)-mostDiff)
+	}
 	return out, nil
 }
+
+// mostDiff is how many lines of what has changed are shown.
+const mostDiff = 400
 
 func (s *Session) notes(ctx context.Context, rest string) (string, error) {
 	b, err := s.app.Setup.Toolbox(s.thread, s.dir)
