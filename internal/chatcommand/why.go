@@ -140,6 +140,7 @@ func (t *turn) decisions(ctx context.Context, run string, add func(name, value s
 		add("decided", "your token may not read the audit log")
 		return
 	}
+	names := t.tokenNames(ctx)
 	for i := len(list.Items) - 1; i >= 0; i-- { // the newest come first
 		line := list.Items[i]
 		name := map[string]string{"ask_approved": "approved", "ask_denied": "denied", "allow": "allowed"}[line.Decision]
@@ -148,10 +149,33 @@ func (t *turn) decisions(ctx context.Context, run string, add func(name, value s
 			words = text.Clip(text.OneLine(words), 100) + " (rule: " + rule + ")"
 		}
 		if line.Detail != "" {
-			words += ", " + line.Detail
+			words += ", " + decidedBy(line.Detail, names)
 		}
 		add(cmp.Or(name, "refused"), words)
 	}
+}
+
+// tokenNames are the names of tokens by id, where the caller may see them.
+func (t *turn) tokenNames(ctx context.Context) map[string]string {
+	list, err := operations.ListTokens.Call(ctx, t.to, t.by, operation.None{})
+	if err != nil {
+		return nil // ids are shown instead
+	}
+	out := map[string]string{}
+	for _, token := range list.Items {
+		out[token.ID] = token.Name
+	}
+	return out
+}
+
+// decidedBy says who answered by their name: "by local:ada" is by ada.
+func decidedBy(detail string, names map[string]string) string {
+	who, ok := strings.CutPrefix(detail, "by ")
+	_, id, of := strings.Cut(who, ":")
+	if !ok || !of || strings.ContainsAny(who, " \t") {
+		return detail
+	}
+	return "by " + cmp.Or(names[id], id)
 }
 
 // whyOutcome is how the run ended.

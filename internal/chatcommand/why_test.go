@@ -21,3 +21,14 @@ func TestWhichAnswerIsMeant(t *testing.T) {
 		}
 	}
 }
+
+// Who answered is told by name, and what else is noted about a decision stays as it is.
+func TestWhoAnsweredHasAName(t *testing.T) {
+	t.Parallel()
+	names := map[string]string{"01k3": "laptop"}
+	for detail, want := range map[string]string{"by local:ada": "by ada", "by token:01k3": "by laptop", "by token:01k4": "by 01k4", "by ada": "by ada", "the hook x wants it: no": "the hook x wants it: no", "by the rule: x": "by the rule: x"} {
+		if got := decidedBy(detail, names); got != want {
+			t.Errorf("%q becomes %q, want %q", detail, got, want)
+		}
+	}
+}
