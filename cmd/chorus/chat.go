@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/internal/app"
+	"chorus/internal/clipboard"
 	"chorus/internal/datadir"
 	"chorus/internal/provider"
 	"chorus/internal/runsetup"
@@ -79,7 +80,7 @@ func (c *program) latest(ctx context.Context, a *app.App, o *runsetup.SessionOpt
 // chatOptions adds what every chat of this person has: the terminal, the editor, and what was typed before, in this place and elsewhere.
 func (c *program) chatOptions(place string, o repl.ChatOptions) repl.ChatOptions {
 	o.Console = c.console
-	o.Editor = cmp.Or(c.getenv("VISUAL"), c.getenv("EDITOR"))
+	o.Editor, o.Clipboard = cmp.Or(c.getenv("VISUAL"), c.getenv("EDITOR")), clipboard.Picture
 	if !c.console.Interactive() {
 		return o
 	}

@@ -1,6 +1,7 @@
 package repl
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -32,14 +33,24 @@ func pastedPicture(pasted string) (string, bool) {
 	return path, err == nil && info.Mode().IsRegular()
 }
 
-// attach has a file of this machine go with the next prompt, and says so. Only what the person names is read.
-func attach(ctx context.Context, s Session, dir, path string) (string, error) {
+// attach has a file of this machine go with the next prompt, and says so; without a path it is the picture in the clipboard. Only what the
+// person names is read.
+func attach(ctx context.Context, s Session, clipboard func(context.Context) ([]byte, error), dir, path string) (string, error) {
 	taker, ok := s.(Attacher)
 	switch {
 	case !ok:
 		return "", errors.New("files cannot be attached here")
-	case path == "":
+	case path == "" && clipboard == nil:
 		return "", errors.New("which file? /attach PATH")
+	case path == "":
+		picture, err := clipboard(ctx)
+		if err == nil {
+			err = taker.Attach(ctx, "clipboard.png", bytes.NewReader(picture))
+		}
+		if err != nil {
+			return "", err
+		}
+		return "the picture in the clipboard goes with the next message", nil
 	case !filepath.IsAbs(path):
 		path = filepath.Join(cmp.Or(dir, "."), path)
 	}
@@ -65,7 +76,7 @@ func (w *window) attach(line, path string) tea.Cmd {
 	}
 	w.attaching++
 	return func() tea.Msg {
-		answer, err := attach(w.ctx, w.s, dir, path)
+		answer, err := attach(w.ctx, w.s, w.clipboard, dir, path)
 		if err != nil {
 			return attachedMsg{failedMsg{"could not attach it: " + err.Error()}}
 		}

@@ -61,6 +61,23 @@ func TestChatTakesPictures(t *testing.T) {
 	s.wants("printed", s.printed(), "could not attach it", "is no file")
 }
 
+// TestChatTakesThePictureInTheClipboard: Ctrl-V and /attach alone.
+func TestChatTakesThePictureInTheClipboard(t *testing.T) {
+	t.Parallel()
+	for _, typed := range []string{"look at this<ctrl+v>", "/attach<esc><enter>"} {
+		s := newStage(t, ChatOptions{Clipboard: func(context.Context) ([]byte, error) { return []byte("pixels"), nil }})
+		s.w.s = taking{s.f}
+		s.typing(typed)
+		s.wants("calls", s.f.logged(), "attach clipboard.png pixels")
+		s.wants("printed", s.printed(), "the picture in the clipboard goes with the next message")
+	}
+	s := newStage(t, ChatOptions{Clipboard: func(context.Context) ([]byte, error) { return nil, errors.New("there is no picture in the clipboard") }})
+	s.w.s = taking{s.f}
+	s.typing("see<ctrl+v>")
+	s.wants("printed", s.printed(), "could not attach it: there is no picture in the clipboard")
+	s.wants("window", s.live(), "❯ see")
+}
+
 // TestPlainChatOnATerminal: words line by line, without frames and escapes, and what must be asked is asked.
 func TestPlainChatOnATerminal(t *testing.T) {
 	t.Parallel()

@@ -32,6 +32,8 @@ type ChatOptions struct {
 	Remember            func(input string) error
 	// Editor is the command that the input is opened with by Ctrl-G; "": there is none.
 	Editor string
+	// Clipboard gives the picture in the clipboard, which Ctrl-V and /attach alone have go with the next message; nil: it cannot be read.
+	Clipboard func(ctx context.Context) ([]byte, error)
 	// KeepTheme keeps the theme that the person chose for the next time; nil: it holds until they leave.
 	KeepTheme func(ctx context.Context, name string) error
 	// Hint (may be "") is for somebody who is here for the first time.
@@ -276,7 +278,7 @@ func (c *plain) command(ctx context.Context, name, args string) (leave bool, err
 	case name == "help":
 		print(helpLines(c.all, false)...)
 	case name == "attach":
-		answer, err := attach(ctx, c.s, "", args)
+		answer, err := attach(ctx, c.s, c.o.Clipboard, "", args)
 		if err != nil {
 			c.f.printer.fail(theme.Bad, "✗ ", "could not attach it: "+err.Error())
 			return false, nil

@@ -17,7 +17,7 @@ type Command struct{ Name, Args, About string }
 var builtin = []Command{
 	{"help", "", "this list"},
 	{"status", "", "agent, model, profile, window, what is going on"},
-	{"diff", "", "what has changed in the repository"},
+	{"diff", "", "what has changed in the repository since its last commit, new files too"},
 	{"notes", "[list|set|get|clear]", "work notes"},
 	{"model", "[name]", "show or change the model"},
 	{"mode", "[plan|review|implement|verify|off]", "show or change the mode"},
@@ -33,7 +33,7 @@ var builtin = []Command{
 	{"hook", "[create|list|…]", "what runs by itself when something happens or a time comes"},
 	{"process", "[list|kill|logs]", "commands that agents left running"},
 	{"prompts", "", "what MCP servers have ready: /server:prompt ARGUMENTS asks for it"},
-	{"attach", "path", "have a file or picture of this machine go with the next message"},
+	{"attach", "[path]", "have a file or picture of this machine go with the next message; alone, or Ctrl-V: the picture in the clipboard"},
 	{"clear", "", "begin anew; the journal keeps what was said"},
 	{"resume", "[id]", "go on with another session of this folder; without an id: which there are"},
 	{"exit", "", "leave (also /quit, /q)"},

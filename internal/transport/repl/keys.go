@@ -79,6 +79,8 @@ func (w *window) inputKey(msg tea.KeyPressMsg, chord bool) tea.Cmd {
 		w.beginSearch()
 	case name == "ctrl+o":
 		w.unfold()
+	case name == "ctrl+v" && w.note == nil && w.clipboard != nil:
+		return w.attach("/attach", "")
 	case name == "ctrl+x":
 		w.chord = true
 	case w.note == nil && (name == "ctrl+g" || chord && name == "ctrl+e"):
@@ -224,6 +226,7 @@ func (w *window) command(name, args string) tea.Cmd {
 }
 
 func (w *window) showAnswer(msg commandMsg) {
+	w.put(blank, "")
 	w.say(theme.Faint, "", msg.line)
 	answer := strings.TrimRight(msg.answer, "\n")
 	switch {

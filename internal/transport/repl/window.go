@@ -30,6 +30,7 @@ type window struct {
 	head       int64  // history ends here
 	tell       func(input string) error
 	editor     string // the person's own
+	clipboard  func(context.Context) ([]byte, error)
 	presenter  *presenter
 	md         *markdown.Renderer
 	now        func() time.Time
@@ -116,7 +117,7 @@ func newWindow(ctx context.Context, s Session, o ChatOptions) *window {
 		all:       append(append(Commands(ctx, s), themeCommand), o.Commands...),
 		themes:    themes{name: o.Console.Theme, few: o.Console.FewColors, keep: o.KeepTheme},
 		presenter: newPresenter(s.Label), now: time.Now, input: newEditor(o.History), own: map[string]bool{},
-		everywhere: o.Everywhere, editor: o.Editor, picksFirst: o.Pick, hint: o.Hint,
+		everywhere: o.Everywhere, editor: o.Editor, clipboard: o.Clipboard, picksFirst: o.Pick, hint: o.Hint,
 	}
 	w.print = func(lines []string) tea.Cmd {
 		text := strings.Join(lines, "\n")
@@ -140,7 +141,7 @@ func (w *window) greeting(stops string) []string {
 	info := w.s.Info()
 	parts := []string{"chorus"}
 	for _, part := range []string{info.Agent, info.Model, info.Dir} {
-		if part != "" {
+		if part != "" && part != "chorus" { // what the agent is called where nobody named one
 			parts = append(parts, part)
 		}
 	}

@@ -120,7 +120,7 @@ func keyOf(name string) tea.KeyPressMsg {
 		return tea.KeyPressMsg{Code: tea.KeyUp}
 	case "<down>":
 		return tea.KeyPressMsg{Code: tea.KeyDown}
-	case "<ctrl+r>", "<ctrl+g>", "<ctrl+o>", "<ctrl+x>", "<ctrl+e>":
+	case "<ctrl+r>", "<ctrl+g>", "<ctrl+o>", "<ctrl+x>", "<ctrl+e>", "<ctrl+v>":
 		return tea.KeyPressMsg{Code: rune(name[len("<ctrl+")]), Mod: tea.ModCtrl}
 	case "<ctrl+c>":
 		return tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}
