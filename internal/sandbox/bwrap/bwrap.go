@@ -37,6 +37,8 @@ type Options struct {
 	// it, or where that is not here our own, which then has to do so.
 	Init    string
 	Program string // bwrap itself; empty: from PATH
+	// Known is what Learned said of the same program in another process. Empty: it is asked, which takes two starts of it.
+	Known string
 }
 
 // Limits apply to one command with all its processes. Zero is the default.
@@ -109,6 +111,9 @@ func New(opts Options) *Executor {
 }
 
 func (e *Executor) Name() string { return "bwrap" }
+
+// Learned is what was found out about bubblewrap, for Options.Known of another process.
+func (e *Executor) Learned() string { return e.machine().learned() }
 
 // Prime begins to find out what the first command needs to know about this machine, beside whatever its caller does meanwhile.
 func (e *Executor) Prime() { go e.machine() }

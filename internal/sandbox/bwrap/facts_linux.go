@@ -54,31 +54,60 @@ func look(opts Options) machine {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	keepDescriptors()
-	var help []byte
 	var groups groups
 	var asked sync.WaitGroup // starting programs takes most of the time, so all are started at once
 	defer asked.Wait()
-	asked.Go(func() { help, _ = exec.CommandContext(ctx, path, "--help").Output() })
 	asked.Go(func() { groups = findGroups(opts.Limits) })
 	var program *os.File
 	var opened error
 	asked.Go(func() { program, opened = openInit(opts.Init) })
-	out, err := exec.CommandContext(ctx, path, "--version").Output()
-	if err != nil {
-		m.err = fmt.Errorf("ask %s for its version: %w", path, err)
-		return m
+	if !m.recall(opts.Known) {
+		m.err = m.ask(ctx)
 	}
-	if m.version = parseVersion(string(out)); !m.version.atLeast(0, 5) {
-		m.err = fmt.Errorf("the sandbox needs bubblewrap 0.5 or later, %s says %q: %s", path, strings.TrimSpace(string(out)), install)
+	if m.err != nil {
 		return m
 	}
 	asked.Wait()
-	m.bindFD, m.groups = strings.Contains(string(help), "--ro-bind-fd"), groups
+	m.groups = groups
 	m.landlock, m.gate = inside.LandlockVersion(), execgate.Works()
 	if m.init = program; opened != nil {
 		m.err = fmt.Errorf("open the program that runs inside of the sandbox: %w", opened)
 	}
 	return m
+}
+
+// ask has bubblewrap say which one it is.
+func (m *machine) ask(ctx context.Context) error {
+	var help []byte
+	var asked sync.WaitGroup
+	defer asked.Wait()
+	asked.Go(func() { help, _ = exec.CommandContext(ctx, m.program, "--help").Output() })
+	out, err := exec.CommandContext(ctx, m.program, "--version").Output()
+	if err != nil {
+		return fmt.Errorf("ask %s for its version: %w", m.program, err)
+	}
+	if m.version = parseVersion(string(out)); !m.version.atLeast(0, 5) {
+		return fmt.Errorf("the sandbox needs bubblewrap 0.5 or later, %s says %q: %s", m.program, strings.TrimSpace(string(out)), install)
+	}
+	asked.Wait()
+	m.bindFD = strings.Contains(string(help), "--ro-bind-fd")
+	return nil
+}
+
+// learnedForm is how learned writes what recall reads.
+const learnedForm = "bubblewrap %d.%d %t"
+
+// learned is what ask found out.
+func (m machine) learned() string {
+	if m.err != nil {
+		return ""
+	}
+	return fmt.Sprintf(learnedForm, m.version.major, m.version.minor, m.bindFD)
+}
+
+func (m *machine) recall(learned string) bool {
+	n, _ := fmt.Sscanf(learned, learnedForm, &m.version.major, &m.version.minor, &m.bindFD)
+	return n == 3 && m.version.atLeast(0, 5)
 }
 
 // keepDescriptors keeps descriptors that this process inherited from every child: a

@@ -75,6 +75,30 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// TestLearned: what one process found out about bubblewrap another one need not ask again, and what it cannot read it asks.
+func TestLearned(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	program, calls := filepath.Join(dir, "bwrap"), filepath.Join(dir, "calls")
+	script := "#!/bin/sh\necho $1 >> " + calls + "\ncase $1 in --version) echo bubblewrap 0.8.0;; --help) echo ' --ro-bind-fd FD DEST';; esac\n"
+	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	learned := ""
+	for _, step := range []struct {
+		known string
+		asked int
+	}{{"", 2}, {"LEARNED", 0}, {"bubblewrap x", 2}, {"bubblewrap 0.1 true", 2}} {
+		_ = os.Remove(calls)
+		e := New(Options{Program: program, Known: strings.Replace(step.known, "LEARNED", learned, 1)})
+		learned = e.Learned()
+		asked, _ := os.ReadFile(calls)
+		if n := strings.Count(string(asked), "\n"); n != step.asked || learned != "bubblewrap 0.8 true" {
+			t.Errorf("known %q: asked %d times, learned %q", step.known, n, learned)
+		}
+	}
+}
+
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]string{

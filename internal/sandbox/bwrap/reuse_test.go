@@ -304,7 +304,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestSignals: whatever signal a command sends to process 1, that goes on, also where landlock does not keep it away; and no command finds a signal ignored or held back.
+// TestSignals: whatever signal a command sends to process 1, that goes on, also without landlock, which keeps signals from its other threads; and no command finds a signal ignored or held back.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	ex := with(t, options(t))

@@ -22,7 +22,7 @@ var isolationFacts = []string{"namespaces", "nested namespaces", "symlink races"
 func (i *Isolation) Facts(ctx context.Context) []Fact {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	made := i.newBwrap()
+	made := i.newBwrap("")
 	defer made.Close()
 	err := made.Probe(ctx)
 	var out []Fact

@@ -241,7 +241,7 @@ func TestProbeIsRemembered(t *testing.T) {
 	if err := w.Again(ctx, a.Isolation); err == nil || w.Done {
 		t.Errorf("a try that was given up is no answer: %v %v", err, w.Done)
 	}
-	a.Isolation.Remember(false)
+	a.Isolation.Remember(false, "")
 	if a.Isolation.Remembered() {
 		t.Error("remembered although it does not work")
 	}

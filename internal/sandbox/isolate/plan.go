@@ -170,8 +170,8 @@ func (i *Isolation) docker(name, dir string) (sandbox.Executor, error) {
 	return made, nil
 }
 
-func (i *Isolation) newBwrap() *bwrap.Executor {
-	return bwrap.New(bwrap.Options{Environ: i.Environ, Hide: i.unseen()})
+func (i *Isolation) newBwrap(known string) *bwrap.Executor {
+	return bwrap.New(bwrap.Options{Environ: i.Environ, Hide: i.unseen(), Known: known})
 }
 
 // Announce finds out, at the start of a chat, what auto means here, and warns if no

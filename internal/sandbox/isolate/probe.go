@@ -66,10 +66,11 @@ func (w *SandboxProbe) Known(a *Isolation) (*bwrap.Executor, error, bool) {
 
 // try finds out; believe accepts what the data directory has. A cancelled try is no answer.
 func (w *SandboxProbe) try(ctx context.Context, a *Isolation, believe bool) {
+	learned, works := a.remembered()
 	if w.made == nil {
-		w.made = a.newBwrap()
+		w.made = a.newBwrap(learned)
 	}
-	if believe && a.Remembered() {
+	if believe && works {
 		w.Done, w.Err = true, nil
 		return
 	}
@@ -77,7 +78,7 @@ func (w *SandboxProbe) try(ctx context.Context, a *Isolation, believe bool) {
 	defer cancel()
 	w.Err = w.made.Probe(limited)
 	w.Done = w.Err == nil || ctx.Err() == nil
-	a.Remember(w.Err == nil)
+	a.Remember(w.Err == nil, w.made.Learned())
 }
 
 // probeFile is where it is kept that bubblewrap works.
@@ -105,18 +106,28 @@ func probeKey() string {
 
 // Remembered reports whether it is kept that bubblewrap works.
 func (i *Isolation) Remembered() bool {
-	data, err := os.ReadFile(i.probeFile())
-	return err == nil && len(data) > 0 && string(data) == probeKey()
+	_, works := i.remembered()
+	return works
 }
 
-// Remember keeps that it works. That it does not is found out each time anew: somebody may
+// remembered reports whether it is kept that bubblewrap works, and what was found out about it then.
+func (i *Isolation) remembered() (learned string, works bool) {
+	data, err := os.ReadFile(i.probeFile())
+	key, learned, whole := strings.Cut(string(data), "\n")
+	if err != nil || !whole || key == "" || key != probeKey() {
+		return "", false
+	}
+	return learned, true
+}
+
+// Remember keeps that it works, and what was found out about it. That it does not is found out each time anew: somebody may
 // be about to fix it.
-func (i *Isolation) Remember(work bool) {
+func (i *Isolation) Remember(work bool, learned string) {
 	var err error
 	switch {
 	case work:
 		if _, err = i.Home.Ensure(filepath.Dir(i.probeFile())); err == nil {
-			err = datadir.WriteFile(i.probeFile(), []byte(probeKey()), 0o600)
+			err = datadir.WriteFile(i.probeFile(), []byte(probeKey()+"\n"+learned), 0o600)
 		}
 	case i.Remembered():
 		err = os.Remove(i.probeFile())

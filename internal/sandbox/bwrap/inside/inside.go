@@ -82,11 +82,16 @@ func run() error {
 	}
 }
 
-// dropSignals has the kernel drop what commands send to process 1. That it has no handler of a signal would be enough, but not while one
-// of its threads holds that signal back, as around a fork: then the kernel kills all of it. So what Go has handlers of is ignored; commands
-// still get the default, to which Go sets those signals between fork and exec. It is not so for the others, nor for SIGCHLD, which must
-// not be ignored or it would be lost how a command ended. Having Go receive and drop them all would cost two hundred changes of threads for
-// each sandbox, and some for each command.
+// dropSignals has the kernel drop what commands send to process 1. That it has no handler of a signal would be enough, but not while the
+// thread that it is sent to holds it back, as around a fork: then the kernel gives it to another thread, and that ends all of them. So what Go
+// has handlers of is ignored; commands still get the default, to which Go sets those signals between fork and exec. It is not so for the others,
+// nor for SIGCHLD, which must not be ignored or it would be lost how a command ended. Having Go receive and drop them all would cost two
+// hundred changes of threads for each sandbox, and some for each command.
+//
+// Three signals are left with which a command can end its own sandbox, in the microseconds between its start and the end of the fork. They
+// cannot be ignored, as commands would find them so, nor held back, as Go lets them in for every thread; and landlock's scope keeps commands
+// from the other threads, but not from this one, which is in the same domain. Nothing is gained by it: all that runs inside dies, as by
+// kill -9 -1, and the next command gets a new sandbox.
 func dropSignals() error {
 	const (
 		last              = 64
