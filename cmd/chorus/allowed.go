@@ -62,7 +62,7 @@ func listRules(v cli.View, _ operation.None, list operation.List[operations.Kept
 
 // keptRule names the rules in a line.
 func keptRule(k operations.KeptRule) string {
-	return clipLine(markdown.Visible(strings.Join(k.Rules, " ")), 100)
+	return cli.ClipLine(markdown.Visible(strings.Join(k.Rules, " ")), 100)
 }
 
 // pickRules shows what "always" would mean and lets the person pick. A number says which without being asked.

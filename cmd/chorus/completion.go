@@ -2,10 +2,10 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"chorus/cmd/chorus/manpage"
 	"chorus/internal/usage"
 )
 
@@ -42,85 +42,8 @@ func (c *program) manCommand() *cobra.Command {
 		Example: "  chorus man > ~/.local/share/man/man1/chorus.1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			root := (&program{console: c.console, getenv: c.getenv}).root() // with every group whole
-			_, err := fmt.Fprint(c.console.Out, manual(root))
+			_, err := fmt.Fprint(c.console.Out, manpage.Of(root, version))
 			return err
 		},
 	}
-}
-
-// manual is the manual page, made of the commands' own texts.
-func manual(root *cobra.Command) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, ".TH CHORUS 1 \"\" \"chorus %s\" \"Chorus\"\n.SH NAME\nchorus \\- %s\n.SH SYNOPSIS\n.B chorus\n.I COMMAND\n[flags]\n.SH DESCRIPTION\n%s",
-		roff(version), roff(root.Short), roffText(root.Long))
-	b.WriteString(".SH COMMANDS\n")
-	var walk func(*cobra.Command)
-	walk = func(cmd *cobra.Command) {
-		if cmd.Hidden || cmd.Name() == "help" {
-			return
-		}
-		if cmd.Runnable() && cmd != root && len(cmd.Commands()) == 0 {
-			fmt.Fprintf(&b, ".SS %s\n%s.\n", roff(strings.TrimPrefix(cmd.UseLine(), "chorus ")), roff(cmd.Short))
-			if cmd.Long != "" {
-				b.WriteString(".PP\n" + roffText(cmd.Long))
-			}
-			if flags := strings.TrimRight(cmd.LocalFlags().FlagUsages(), "\n"); flags != "" {
-				b.WriteString(".PP\n.nf\n" + roffLines(flags) + ".fi\n")
-			}
-			if cmd.Example != "" {
-				b.WriteString(".PP\nFor example:\n.PP\n.nf\n" + roffLines(cmd.Example) + ".fi\n")
-			}
-		}
-		for _, sub := range cmd.Commands() {
-			walk(sub)
-		}
-	}
-	walk(root)
-	b.WriteString(".SH FILES\n.TP\n.I ~/.chorus\nThe home: the journal, the configuration, logs.\n" +
-		".SH ENVIRONMENT\n.TP\n.B CHORUS_HOME\nAnother home.\n.TP\n.B ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY\nKeys of models; without any the built\\-in offline model answers.\n" +
-		".SH SEE ALSO\nchorus docs has the guides.\n")
-	return b.String()
-}
-
-// roff is a text within a line. Letters beyond ASCII are named by their numbers: not every roff reads UTF-8.
-func roff(text string) string {
-	var b strings.Builder
-	for _, r := range strings.ReplaceAll(text, "\n", " ") {
-		switch {
-		case r == '\\':
-			b.WriteString(`\e`)
-		case r == '-':
-			b.WriteString(`\-`)
-		case r > '~':
-			fmt.Fprintf(&b, `\[u%04X]`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// roffLines are lines as they stand; one that begins with a dot or a quote would be a request.
-func roffLines(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text + "\n") {
-		line = roff(strings.TrimRight(line, "\n"))
-		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
-			line = `\&` + line
-		}
-		b.WriteString(line + "\n")
-	}
-	return b.String()
-}
-
-// roffText are paragraphs, which man fills.
-func roffText(text string) string {
-	var b strings.Builder
-	for i, paragraph := range strings.Split(strings.TrimSpace(text), "\n\n") {
-		if i > 0 {
-			b.WriteString(".PP\n")
-		}
-		b.WriteString(roffLines(paragraph))
-	}
-	return b.String()
 }

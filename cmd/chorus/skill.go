@@ -5,17 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"chorus/internal/markdown"
+	"chorus/cmd/chorus/skillview"
 	"chorus/internal/operations"
-	"chorus/internal/text"
 	"chorus/internal/transport/cli"
 	"chorus/internal/usage"
 )
@@ -47,11 +43,11 @@ servers are here too: one that is described otherwise than before is off until y
 		}
 		cli.Prepare(commands, operations.GetSkill, ref)
 		cli.Render(commands, operations.GetSkill, func(v cli.View, _ operations.SkillRef, s operations.SkillDetail) error {
-			return skillText(v, s)
+			return skillview.Show(v, s)
 		})
 		cli.Prepare(commands, operations.DiffSkill, ref)
 		cli.Render(commands, operations.DiffSkill, func(v cli.View, _ operations.SkillRef, d operations.SkillDiff) error {
-			return diffText(v, d)
+			return skillview.ShowDiff(v, d)
 		})
 		cli.Prepare(commands, operations.DisableSkill, ref)
 		cli.Prepare(commands, operations.ApproveSkill, c.approveSkill)
@@ -105,7 +101,7 @@ func (c *program) approveSkill(cmd *cobra.Command) func(context.Context, cli.Con
 		if *yes {
 			return nil
 		}
-		if err := diffText(cli.View{Out: c.console.Err, Width: c.width()}, d); err != nil {
+		if err := skillview.ShowDiff(cli.View{Out: c.console.Err, Width: c.width()}, d); err != nil {
 			return err
 		}
 		if !c.console.CanAsk() {
@@ -118,89 +114,4 @@ func (c *program) approveSkill(cmd *cobra.Command) func(context.Context, cli.Con
 		}
 		return nil
 	}
-}
-
-// skillText shows a skill. What its author wrote steers no terminal.
-func skillText(v cli.View, s operations.SkillDetail) error {
-	var rows details
-	skillHead(&rows, s.Skill)
-	rows.add("license", s.License)
-	rows.add("needs", s.Compatibility)
-	rows.add("called with", s.ArgumentHint)
-	for _, name := range slices.Sorted(maps.Keys(s.Metadata)) {
-		rows.add(name, s.Metadata[name])
-	}
-	for _, remark := range s.Remarks {
-		rows.add("remark", remark)
-	}
-	for _, f := range s.Files {
-		kind := ""
-		switch {
-		case f.Link != "":
-			kind = " -> " + f.Link
-		case f.Exec:
-			kind = " (executable)"
-		}
-		rows.add("file", f.Path+kind)
-	}
-	if err := v.Details(rows); err != nil || s.Body == "" {
-		return err
-	}
-	_, err := fmt.Fprint(v.Out, markdown.Visible("\n"+s.Body+"\n"))
-	return err
-}
-
-// details are names and what stands for each.
-type details [][2]string
-
-// add adds a line, unless there is nothing to say.
-func (d *details) add(name, value string) {
-	if value != "" {
-		*d = append(*d, [2]string{markdown.Visible(text.OneLine(name)), markdown.Visible(text.OneLine(value))})
-	}
-}
-
-func skillHead(rows *details, s operations.Skill) {
-	rows.add("name", s.Name)
-	rows.add("id", s.ID)
-	rows.add("status", s.Status)
-	rows.add("problem", s.Problem)
-	rows.add("scope", s.Scope)
-	rows.add("description", s.Description)
-	rows.add("folder", s.Path)
-	if len(s.AllowedTools) > 0 {
-		rows.add("asks for", strings.Join(s.AllowedTools, ", ")+" (which gives it no rights)")
-	}
-	if s.Hidden {
-		rows.add("called", "by people only: /"+s.Name)
-	}
-	if s.ApprovedBy != "" {
-		rows.add("approved", s.ApprovedAt.Local().Format("2006-01-02 15:04")+" by "+cmp.Or(s.ApprovedName, s.ApprovedBy))
-	}
-}
-
-// diffText shows what somebody would approve.
-func diffText(v cli.View, d operations.SkillDiff) error {
-	var rows details
-	skillHead(&rows, d.Skill)
-	for _, other := range d.InsteadOf {
-		rows.add("same name", other)
-	}
-	if err := v.Details(rows); err != nil {
-		return err
-	}
-	var b strings.Builder
-	if len(d.Changes) == 0 {
-		b.WriteString("\nnothing differs from what was approved\n")
-	} else {
-		fmt.Fprintf(&b, "\n%s:\n", text.Count(len(d.Changes), "difference"))
-	}
-	for _, c := range d.Changes {
-		fmt.Fprintf(&b, "\n%s %s\n%s", c.Path, c.How, c.Diff)
-		if c.Diff != "" && !strings.HasSuffix(c.Diff, "\n") {
-			b.WriteString("\n")
-		}
-	}
-	_, err := fmt.Fprint(v.Out, markdown.Visible(b.String()))
-	return err
 }

@@ -16,7 +16,6 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/feed"
-	"chorus/internal/markdown"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/transport/cli"
@@ -87,7 +86,7 @@ func deleted(v cli.View, _ operations.SessionDeletion, d operations.DeletedSessi
 func listDeleted(v cli.View, list operation.List[operations.Session]) error {
 	t := operation.Table{Head: []string{"SESSION", "AGENT", "GONE FOR GOOD", "TITLE"}}
 	for _, s := range list.Items {
-		t.Rows = append(t.Rows, []string{s.ID, s.Agent, operation.Cell(reflect.ValueOf(s.Until), "minute"), clipLine(s.Title, 60)})
+		t.Rows = append(t.Rows, []string{s.ID, s.Agent, operation.Cell(reflect.ValueOf(s.Until), "minute"), cli.ClipLine(s.Title, 60)})
 	}
 	return cli.WriteTable(v, t, "nothing was deleted")
 }
@@ -101,14 +100,6 @@ func listThreads(v cli.View, q operations.SessionQuery, list operation.List[oper
 		empty += " --server " + v.Server
 	}
 	return cli.WriteTable(v, operations.ListSessions.TableOf(list), empty)
-}
-
-func clipLine(s string, n int) string {
-	s = strings.Join(strings.Fields(markdown.Clean(s)), " ")
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
 }
 
 // threadShow reads a conversation: as people talk, as its journal, or as the events that scripts read.
@@ -173,7 +164,7 @@ func (c *program) threadWhy() *cobra.Command {
 // writeConversation shows what was said and done.
 func (c *program) writeConversation(ctx context.Context, to cli.Connection, s operations.Session, w *bufio.Writer) error {
 	head := []string{s.ID, s.Agent, s.Status, s.WorkspacePath}
-	fmt.Fprintf(w, "%s\n%s\n\n", clipLine(cmp.Or(s.Title, "(nothing was said)"), 100), strings.Join(slices.DeleteFunc(head, func(p string) bool { return p == "" }), " · "))
+	fmt.Fprintf(w, "%s\n%s\n\n", cli.ClipLine(cmp.Or(s.Title, "(nothing was said)"), 100), strings.Join(slices.DeleteFunc(head, func(p string) bool { return p == "" }), " · "))
 	view, err := remote.Open(ctx, to, to.Caller, remote.Options{ID: s.ID})
 	if err != nil {
 		return err
@@ -218,7 +209,7 @@ func writeJournal(ctx context.Context, to cli.Connection, s operations.Session, 
 			return err
 		}
 		for _, ev := range page.Items {
-			fmt.Fprintf(w, "%4d  %s  %-17s %s\n", ev.Seq, ev.At.Local().Format("15:04:05.000"), ev.Kind, clipLine(string(ev.Body), 160))
+			fmt.Fprintf(w, "%4d  %s  %-17s %s\n", ev.Seq, ev.At.Local().Format("15:04:05.000"), ev.Kind, cli.ClipLine(string(ev.Body), 160))
 		}
 		if page.Next == "" {
 			return nil

@@ -141,7 +141,7 @@ func showHits(v cli.View, _ operations.SearchQuery, list operation.List[operatio
 	shown := strings.NewReplacer("\x01", "[", "\x02", "]")
 	for _, h := range list.Items {
 		fmt.Fprintf(v.Out, "%s  #%d  %s  %s\n", h.Session, h.Seq, h.At.Local().Format("2006-01-02 15:04"), h.Who)
-		for _, line := range text.WrapWords(clipLine(shown.Replace(h.Snippet), 200), v.Width-5, markdown.Width) {
+		for _, line := range text.WrapWords(cli.ClipLine(shown.Replace(h.Snippet), 200), v.Width-5, markdown.Width) {
 			fmt.Fprintf(v.Out, "    %s\n", line)
 		}
 	}

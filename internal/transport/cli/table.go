@@ -314,3 +314,12 @@ func WriteTable(v View, t operation.Table, empty string) error {
 func pairs(rows [][]string) bool {
 	return !slices.ContainsFunc(rows, func(row []string) bool { return len(row) != 2 })
 }
+
+// ClipLine is a text in one line of at most n characters, which steers no terminal.
+func ClipLine(s string, n int) string {
+	s = strings.Join(strings.Fields(markdown.Clean(s)), " ")
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}

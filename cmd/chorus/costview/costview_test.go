@@ -1,6 +1,8 @@
-package main
+package costview
 
-import "testing"
+import (
+	"testing"
+)
 
 func TestBar(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,117 @@
+// Package auditview shows lines of the audit log, and what a check of it found: to people as tables, to scripts as JSON.
+package auditview
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"chorus/internal/chat"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+	"chorus/internal/permit"
+	"chorus/internal/text"
+	"chorus/internal/transport/cli"
+)
+
+// line is a line as a script reads it.
+type line struct {
+	ID        int64          `json:"id"`
+	At        time.Time      `json:"at"`
+	Agent     string         `json:"agent"`
+	Thread    chat.ThreadID  `json:"thread"`
+	Run       string         `json:"run"`
+	Call      string         `json:"call"`
+	Principal chat.Principal `json:"principal"`
+	Action    string         `json:"action"`
+	Decision  string         `json:"decision"`
+	Rule      string         `json:"rule"`
+	Detail    string         `json:"detail"`
+	Hash      string         `json:"hash"`
+}
+
+// Page is one page; Next goes to --before for the page behind it, 0 ends.
+type Page struct {
+	Lines []line `json:"lines"`
+	Next  int64  `json:"next"`
+}
+
+// PageOf is a page as a script reads it.
+func PageOf(list operation.List[operations.AuditLine]) Page {
+	page := Page{Lines: []line{}}
+	for _, l := range list.Items {
+		kind, id, _ := strings.Cut(l.Who, ":")
+		page.Lines = append(page.Lines, line{ID: l.Seq, At: l.At, Agent: l.Agent, Thread: chat.ThreadID(l.Thread), Run: l.Run, Call: l.Call, Action: l.Action,
+			Decision: l.Decision, Rule: l.Rule, Detail: l.Detail, Hash: l.Hash, Principal: chat.Principal{Kind: chat.PrincipalKind(kind), ID: id}})
+	}
+	if list.Next != "" && len(page.Lines) > 0 {
+		page.Next = page.Lines[len(page.Lines)-1].ID
+	}
+	return page
+}
+
+// Show shows a page as a table.
+func Show(v cli.View, page Page) error {
+	if len(page.Lines) == 0 {
+		_, err := fmt.Fprintln(v.Out, operations.ListAudit.Empty)
+		return err
+	}
+	w := v.Columns()
+	if v.Narrow() {
+		fmt.Fprintln(w, "LINE\tAT\tBY\tDECISION\tACTION\tRULE")
+	} else {
+		fmt.Fprintln(w, "LINE\tAT\tBY\tAGENT\tDECISION\tACTION\tRULE\tDETAIL")
+	}
+	for _, l := range page.Lines {
+		at, by := l.At.Local().Format("2006-01-02 15:04:05"), cmp.Or(l.Principal.String(), "–")
+		action, rule := cli.ClipLine(l.Action, 60), cmp.Or(permit.RuleName(l.Rule), cli.ClipLine(l.Rule, 40), "–")
+		if v.Narrow() {
+			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", l.ID, at, by, l.Decision, action, rule)
+			continue
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.ID, at, by, cmp.Or(l.Agent, "–"), l.Decision, action, rule, cli.ClipLine(l.Detail, 60))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if page.Next > 0 {
+		fmt.Fprintf(v.Err, "chorus: there are older lines: --before %d\n", page.Next)
+	}
+	return nil
+}
+
+// verified is the outcome as a script reads it.
+type verified struct {
+	OK     bool                   `json:"ok"`
+	Lines  int64                  `json:"lines"`
+	Chains int64                  `json:"chains"`
+	Before int64                  `json:"beforeChain"`
+	Head   string                 `json:"head"`
+	HeadID int64                  `json:"headSeal"`
+	Break  *operations.AuditBreak `json:"break,omitempty"`
+}
+
+// VerifiedJSON is the outcome of a check as a script reads it.
+func VerifiedJSON(_ cli.View, found operations.AuditCheck) any {
+	return verified{found.OK, found.Lines, found.Chains, found.Before, found.Head, found.HeadSeal, found.Break}
+}
+
+// ShowVerified says what a check found.
+func ShowVerified(v cli.View, _ operations.VerifyRequest, found operations.AuditCheck) error {
+	w := v.Out
+	if b := found.Break; b != nil {
+		_, err := fmt.Fprintf(w, "BROKEN  %s: %s\n", b.What, b.Text)
+		return err
+	}
+	if found.Lines == 0 {
+		_, err := fmt.Fprintln(w, "the audit log is empty")
+		return err
+	}
+	fmt.Fprintf(w, "%s, all as written\n", text.Count(int(found.Lines), "line"))
+	if found.Before > 0 {
+		fmt.Fprintf(w, "%d of them are from before the chain and covered together\n", found.Before)
+	}
+	_, err := fmt.Fprintf(w, "head  %s\n", found.Head)
+	return err
+}
