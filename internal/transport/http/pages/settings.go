@@ -53,6 +53,9 @@ func settingOf(s operations.Setting, admin, only bool, news settingsNews) settin
 	}
 	if news.Problem != "" && news.Key == s.Key {
 		f.Value, f.Problem = news.Value, news.Problem
+		if _, err := strconv.ParseFloat(f.Value, 64); err != nil && f.Form == "number" {
+			f.Form = "text" // a field for numbers would not show what was typed
+		}
 	}
 	return f
 }

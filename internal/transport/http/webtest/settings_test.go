@@ -58,6 +58,9 @@ func TestSettings(t *testing.T) {
 	if said := p.text(`document.getElementById(document.activeElement.getAttribute("aria-describedby")).innerText`); !strings.Contains(said, "maxTokens") || !strings.Contains(said, "-7 <b>") {
 		t.Errorf("%q", said)
 	}
+	if kept := p.text(`document.activeElement.value`); kept != "-7 <b>" {
+		t.Errorf("what was typed is %q now", kept)
+	}
 	if open := p.text(`[...document.querySelectorAll("details.settinggroup[open] h3")].map((e) => e.innerText).join()`); open != "The model" {
 		t.Errorf("open: %s", open)
 	}
