@@ -46,7 +46,7 @@ func TestBuildIsQuick(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%+v", got)
-	if got.Warm > 20*time.Millisecond { // the bar is 2 ms; this is a test, perhaps on a busy machine
+	if got.Warm > 50*time.Millisecond { // the bar is 2 ms; this is a test, perhaps on a busy machine and with the race detector
 		t.Errorf("building takes %s", got.Warm)
 	}
 }
