@@ -111,7 +111,7 @@ func (all layers) offences(packages []pkgInfo) []string {
 
 func (f rule) allows(imp string, lines map[string]rule) bool {
 	switch {
-	case foreign(imp):
+	case isLibrary(imp):
 		return slices.ContainsFunc(f.libraries, func(lib string) bool { return under(imp, lib) })
 	case f.all:
 		target, ok := lines[imp]
@@ -121,9 +121,9 @@ func (f rule) allows(imp string, lines map[string]rule) bool {
 	}
 }
 
-// foreign tells a library from the standard library's and our own packages, which
+// isLibrary tells a library from the standard library's and our own packages, which
 // have no dot in their first part.
-func foreign(imp string) bool {
+func isLibrary(imp string) bool {
 	first, _, _ := strings.Cut(imp, "/")
 	return strings.Contains(first, ".")
 }
@@ -236,7 +236,7 @@ func open(p pkgInfo, dir string, files []string) (pkgInfo, error) {
 				return pkgInfo{}, err
 			}
 			ours, isOurs := strings.CutPrefix(imp, module+"/")
-			if isOurs || foreign(imp) {
+			if isOurs || isLibrary(imp) {
 				p.imports = append(p.imports, ours)
 			}
 		}

@@ -23,7 +23,7 @@ func (s *stingy) Commit(ctx context.Context, b record.Batch) ([]chat.Event, erro
 			continue
 		}
 		if s.asked++; s.asked > 1 {
-			return nil, &ledger.Refusal{Stand: ledger.Stand{Limit: ledger.Limit{Ceiling: ledger.Ceiling{Scope: ledger.Agent, Period: ledger.Day}, Whose: "main"}}, Want: 5}
+			return nil, &ledger.Refusal{Stand: ledger.Stand{Limit: ledger.Limit{Ceiling: ledger.Ceiling{Scope: ledger.Agent, Period: ledger.Day}, Subject: "main"}}, Want: 5}
 		}
 	}
 	return s.host.Commit(ctx, b)

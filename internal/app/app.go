@@ -292,7 +292,7 @@ func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 	e := engine.New(engine.Config{
 		Journal: j, Bus: a.Bus, Setup: a.Setup.ForRun, Takes: a.takes, Adopt: a.adopts, Owner: a.owner, Here: a.here(),
 		MaxWaiting: a.Shared.MaxQueuedReplies, MaxRuns: a.Shared.MaxRuns, IdleAfter: time.Duration(a.Shared.IdleTimeoutMS) * time.Millisecond, Log: a.Log,
-		Bounds: provider.BoundsOf(a.Shared), FirstSweep: firstSweep, AfterRush: a.Setup.CloseIdle, SweepEvery: a.Sweep, Now: a.Now, Peers: a.Peers(), NotifyRuns: a.farPeers(), Elsewhere: a.elsewhere(),
+		Bounds: provider.BoundsOf(a.Shared), FirstSweep: firstSweep, AfterRush: a.Setup.CloseIdle, SweepEvery: a.Sweep, Now: a.Now, Peers: a.Peers(), NotifyRuns: a.remotePeers(), Elsewhere: a.elsewhere(),
 	})
 	a.engine.Store(e)
 	return e

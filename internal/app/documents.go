@@ -60,7 +60,7 @@ func (a *App) followDocuments(ctx context.Context) {
 	}
 	changes := a.Bus.SubscribeTopic(changedDocuments)
 	defer changes.Close()
-	rings := make(chan struct{}, 1)
+	notified := make(chan struct{}, 1)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -72,11 +72,11 @@ func (a *App) followDocuments(ctx context.Context) {
 				changes.Take() // which ones does not matter
 			}
 			select {
-			case rings <- struct{}{}:
+			case notified <- struct{}{}:
 			default:
 			}
 		}
 	}()
-	a.Settings.Documents.Watch(ctx, rings)
+	a.Settings.Documents.Watch(ctx, notified)
 	<-done
 }

@@ -75,8 +75,8 @@ func onBoth(t *testing.T, test func(t *testing.T, at string)) {
 	})
 }
 
-// bell is what a ring or the sweep does on a machine.
-func (a *App) bell(t *testing.T) {
+// syncDocuments is what a ring or the sweep does on a machine.
+func (a *App) syncDocuments(t *testing.T) {
 	t.Helper()
 	if err := a.Settings.Documents.SyncAll(t.Context(), ""); err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func settingsOfTwoMachines(t *testing.T, at string) {
 	if _, err := a.Service.Handler().SetSetting(t.Context(), a.Service.LocalCaller(), operations.SettingValue{Key: "maxTokens", Value: "1234"}); err != nil {
 		t.Fatal(err)
 	}
-	b.bell(t)
+	b.syncDocuments(t)
 	if bot, err := b.Settings.Bot(""); err != nil || bot.MaxTokens != 1234 {
 		t.Errorf("the other machine: %v (%v)", bot.MaxTokens, err)
 	}
@@ -109,29 +109,29 @@ func settingsOfTwoMachines(t *testing.T, at string) {
 		t.Errorf("its file: %q (%v)", data, err)
 	}
 	write(t, filepath.Join(b.Home.Config(), "shared.yaml"), "temperature: 0.5\n")
-	b.bell(t)
-	a.bell(t)
+	b.syncDocuments(t)
+	a.syncDocuments(t)
 	if bot, err := a.Settings.Bot(""); err != nil || bot.Temperature == nil || *bot.Temperature != 0.5 {
 		t.Errorf("from a file of the other machine: %+v (%v)", bot.Temperature, err)
 	}
 	// A mistake stays where it was made.
 	write(t, filepath.Join(b.Home.Config(), "shared.yaml"), "temprature: 0.7\n")
-	b.bell(t)
-	a.bell(t)
+	b.syncDocuments(t)
+	a.syncDocuments(t)
 	if data, err := os.ReadFile(filepath.Join(a.Home.Config(), "shared.yaml")); err != nil || string(data) != "temperature: 0.5\n" {
 		t.Errorf("a mistake travelled: %q (%v)", data, err)
 	}
 	if err := a.Settings.SetGuild("123", "maxTokens", 99); err != nil {
 		t.Fatal(err)
 	}
-	b.bell(t)
+	b.syncDocuments(t)
 	if bot, err := b.Settings.BotIn("", "123"); err != nil || bot.MaxTokens != 99 {
 		t.Errorf("a server's settings: %v (%v)", bot.MaxTokens, err)
 	}
 	if err := b.Settings.SetGuild("123", "maxTokens", nil); err != nil {
 		t.Fatal(err)
 	}
-	a.bell(t)
+	a.syncDocuments(t)
 	if bot, err := a.Settings.BotIn("", "123"); err != nil || bot.MaxTokens != 1234 {
 		t.Errorf("taken away: %v (%v)", bot.MaxTokens, err)
 	}
@@ -143,7 +143,7 @@ func TestMachineJoins(t *testing.T) { onBoth(t, machineJoins) }
 func machineJoins(t *testing.T, at string) {
 	a := openNode(t, at, t.TempDir())
 	write(t, filepath.Join(a.Home.Config(), "shared.yaml"), "permissions: locked\ndefaultModel: demo/echo\n")
-	a.bell(t)
+	a.syncDocuments(t)
 	b := openNode(t, at, t.TempDir())
 	if b.Shared.Permissions != "locked" || b.Shared.DefaultModel != "demo/echo" {
 		t.Errorf("it begins with %q and %q", b.Shared.Permissions, b.Shared.DefaultModel)
@@ -159,7 +159,7 @@ func allowedOnTwoMachines(t *testing.T, at string) {
 	if err := a.Gate.AddAllowed(t.Context(), entry, a.Me()); err != nil {
 		t.Fatal(err)
 	}
-	b.bell(t)
+	b.syncDocuments(t)
 	list := b.Gate.AllowedRules().List()
 	if len(list) != 1 {
 		t.Fatalf("the other machine knows %v", list)
@@ -172,7 +172,7 @@ func allowedOnTwoMachines(t *testing.T, at string) {
 	if _, err := a.Gate.RemoveAllowed(t.Context(), []string{list[0].ID}); err != nil {
 		t.Fatal(err)
 	}
-	b.bell(t)
+	b.syncDocuments(t)
 	for _, n := range []*App{a, b} {
 		if left := n.Gate.AllowedRules().List(); len(left) != 1 || left[0].Dir != "/elsewhere" {
 			t.Errorf("left: %v", left)
@@ -232,7 +232,7 @@ func agentsOfTwoMachines(t *testing.T, at string) {
 			t.Fatal(err)
 		}
 	}
-	b.bell(t)
+	b.syncDocuments(t)
 	if got, err := onB.Get(ctx, "first"); err != nil || got.SystemPrompt != "be brief" || !onB.Made("first") {
 		t.Fatalf("on the other machine: %+v (%v)", got, err)
 	}
@@ -247,7 +247,7 @@ func agentsOfTwoMachines(t *testing.T, at string) {
 		t.Errorf("%+v (%v)", got, err)
 	}
 	write(t, filepath.Join(a.Home.AgentDir("second"), "agent.json"), `{"systemPrompt": "by hand"}`)
-	a.bell(t)
+	a.syncDocuments(t)
 	for _, n := range []*App{a, b} {
 		if got, err := n.Settings.Agents().Get(ctx, "second"); err != nil || got.SystemPrompt != "by hand" {
 			t.Errorf("edited by hand: %+v (%v)", got, err)
@@ -255,7 +255,7 @@ func agentsOfTwoMachines(t *testing.T, at string) {
 	}
 	// A mistake stays where it was made; elsewhere the last good version holds.
 	write(t, filepath.Join(a.Home.AgentDir("second"), "agent.json"), `{"systemPrompt": `)
-	a.bell(t)
+	a.syncDocuments(t)
 	if got, err := onB.Get(ctx, "second"); err != nil || got.SystemPrompt != "by hand" {
 		t.Errorf("after a mistake elsewhere: %+v (%v)", got, err)
 	}
@@ -272,7 +272,7 @@ func agentsOfTwoMachines(t *testing.T, at string) {
 	if err := os.RemoveAll(b.Home.AgentDir("third")); err != nil { // by hand, where it was
 		t.Fatal(err)
 	}
-	b.bell(t)
+	b.syncDocuments(t)
 	if got := agentNames(t, a); got != "first" {
 		t.Errorf("after a folder was removed by hand elsewhere: %s", got)
 	}
@@ -305,7 +305,7 @@ func joinOldInstallation(t *testing.T, at string) {
 		if got := agentNames(t, n); got != "helper" {
 			t.Errorf("agents: %q", got)
 		}
-		n.bell(t)
+		n.syncDocuments(t)
 	}
 }
 
@@ -318,7 +318,7 @@ func signInOnTwoMachines(t *testing.T, at string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs, err := b.Service.Tokens().SessionKey() // before any bell
+	theirs, err := b.Service.Tokens().SessionKey() // before any sync
 	if err != nil || !bytes.Equal(ours, theirs) {
 		t.Fatalf("two machines sign with two keys (%v)", err)
 	}
@@ -372,8 +372,8 @@ func trustOnTwoMachines(t *testing.T, at string) {
 	if err := lock.Put(list, filepath.Dir(list), record); err != nil {
 		t.Fatal(err)
 	}
-	a.bell(t)
-	b.bell(t)
+	a.syncDocuments(t)
+	b.syncDocuments(t)
 	if got := there.Get(list); got.Digest != record.Digest || got.By != "ada" {
 		t.Errorf("the other machine: %+v", got)
 	}
@@ -386,7 +386,7 @@ func trustOnTwoMachines(t *testing.T, at string) {
 	if err := lock.Put("/third", "/", trust.Record{Digest: "y"}); err != nil {
 		t.Fatal(err)
 	}
-	b.bell(t)
+	b.syncDocuments(t)
 	for _, s := range []trust.Store{lock, there} {
 		if all := s.All(); len(all) != 3 {
 			t.Errorf("known: %v", all)
@@ -410,7 +410,7 @@ func skillOnTwoMachines(t *testing.T, at string) {
 	if err := a.Skills.Approve(found[0], found[0].Tree.Digest, "ada"); err != nil {
 		t.Fatal(err)
 	}
-	b.bell(t)
+	b.syncDocuments(t)
 	looked, err := b.Skills.View(where)
 	if err != nil || len(looked.On) != 1 || len(looked.Problems) > 0 {
 		t.Fatalf("on the other machine: %+v (%v)", looked, err)

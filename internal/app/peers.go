@@ -72,9 +72,9 @@ func (a *App) carrier() peerlive.Carrier {
 	return a.peers.nats
 }
 
-// farPeers reports whether others may be on other machines: then they are notified of what a run writes too, since nobody
+// remotePeers reports whether others may be on other machines: then they are notified of what a run writes too, since nobody
 // there sees the journal's file change.
-func (a *App) farPeers() bool {
+func (a *App) remotePeers() bool {
 	return a.member != nil || a.Shared.NATSURL != "" || a.postgresURL() != ""
 }
 

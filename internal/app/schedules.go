@@ -41,7 +41,7 @@ const changedSchedules = "schedules"
 func (a *App) schedulesChanged() {
 	a.clock.Changed()
 	a.schedulePeers().Notify(changedSchedules)
-	if a.farPeers() {
+	if a.remotePeers() {
 		a.Peers().Notify(changedSchedules)
 	}
 }

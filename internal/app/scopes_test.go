@@ -14,15 +14,15 @@ import (
 	"chorus/internal/store/storetest"
 )
 
-// wayIn is one: what is asked for, and the scope that opens it.
-type wayIn struct {
+// endpoint is one: what is asked for, and the scope that opens it.
+type endpoint struct {
 	method, path string
 	scope        operation.Scope
 	page         bool // it is for people: they are shown the way in
 }
 
-// allDoors are those of the API, as its document has them, and those beside it.
-func allDoors(t *testing.T) []wayIn {
+// allEndpoints are those of the API, as its document has them, and those beside it.
+func allEndpoints(t *testing.T) []endpoint {
 	t.Helper()
 	data, err := os.ReadFile("../../docs/openapi.json")
 	if err != nil {
@@ -36,24 +36,24 @@ func allDoors(t *testing.T) []wayIn {
 	if err := json.Unmarshal(data, &document); err != nil {
 		t.Fatal(err)
 	}
-	var routes []wayIn
+	var routes []endpoint
 	for path, operations := range document.Paths {
 		for method, op := range operations {
 			if op.Scope != "" {
-				routes = append(routes, wayIn{method: strings.ToUpper(method), path: path, scope: op.Scope})
+				routes = append(routes, endpoint{method: strings.ToUpper(method), path: path, scope: op.Scope})
 			}
 		}
 	}
 	if len(routes) < 30 {
 		t.Fatalf("the document has only %d routes", len(routes))
 	}
-	routes = append(routes, wayIn{"GET", "/openapi.json", operation.Read, false}, wayIn{"GET", "/docs", operation.Read, false}, wayIn{"GET", "/metrics", operation.Read, false})
+	routes = append(routes, endpoint{"GET", "/openapi.json", operation.Read, false}, endpoint{"GET", "/docs", operation.Read, false}, endpoint{"GET", "/metrics", operation.Read, false})
 	for _, path := range []string{"/", "/new", "/s/x", "/s/x/journal", "/s/x/requests/1", "/s/x/blob/x", "/approvals", "/agents", "/agents/chorus", "/agents/chorus/files/", "/costs", "/audit", "/settings", "/search", "/doctor"} {
-		routes = append(routes, wayIn{"GET", path, operation.Read, true})
+		routes = append(routes, endpoint{"GET", path, operation.Read, true})
 	}
-	return append(routes, wayIn{"GET", "/s/x/live", operation.Read, false}, wayIn{"GET", "/processes/x/live", operation.Read, false}, wayIn{"GET", "/moves", operation.Read, false}, wayIn{"POST", "/new", operation.Chat, false}, wayIn{"POST", "/s/x/say", operation.Chat, false},
-		wayIn{"POST", "/s/x/stop", operation.Chat, false}, wayIn{"POST", "/s/x/fork", operation.Chat, false}, wayIn{"POST", "/approvals/x", operation.Approve, false},
-		wayIn{"POST", "/settings", operation.Admin, false}, wayIn{"POST", "/settings/tokens", operation.Admin, false}, wayIn{"POST", "/settings/tokens/revoke", operation.Admin, false})
+	return append(routes, endpoint{"GET", "/s/x/live", operation.Read, false}, endpoint{"GET", "/processes/x/live", operation.Read, false}, endpoint{"GET", "/moves", operation.Read, false}, endpoint{"POST", "/new", operation.Chat, false}, endpoint{"POST", "/s/x/say", operation.Chat, false},
+		endpoint{"POST", "/s/x/stop", operation.Chat, false}, endpoint{"POST", "/s/x/fork", operation.Chat, false}, endpoint{"POST", "/approvals/x", operation.Approve, false},
+		endpoint{"POST", "/settings", operation.Admin, false}, endpoint{"POST", "/settings/tokens", operation.Admin, false}, endpoint{"POST", "/settings/tokens/revoke", operation.Admin, false})
 }
 
 // Every route is shut without a token and with a wrong one, and opens with the scope it
@@ -83,7 +83,7 @@ func TestEveryDoor(t *testing.T) {
 		}
 		tokens[s] = made.Text
 	}
-	knock := func(d wayIn, token string) int {
+	knock := func(d endpoint, token string) int {
 		path := d.path
 		for _, name := range []string{"{id}", "{name}", "{seq}", "{hash}", "{callId}", "{key}", "{file}"} {
 			path = strings.ReplaceAll(path, name, "x")
@@ -100,7 +100,7 @@ func TestEveryDoor(t *testing.T) {
 		site.handler.ServeHTTP(w, r)
 		return w.Code
 	}
-	for _, d := range allDoors(t) {
+	for _, d := range allEndpoints(t) {
 		name := d.method + " " + d.path
 		want := http.StatusUnauthorized
 		if d.page {
@@ -123,7 +123,7 @@ func TestEveryDoor(t *testing.T) {
 		}
 	}
 	// Wrong ones come last: after a few of them everybody from here waits.
-	for i, d := range allDoors(t) {
+	for i, d := range allEndpoints(t) {
 		want := http.StatusUnauthorized
 		if i > 10 {
 			want = http.StatusTooManyRequests

@@ -57,9 +57,9 @@ func sharedFiles(t *testing.T, database string) {
 		t.Fatal(err)
 	}
 	both := func(first, second *App) {
-		first.bell(t)
-		second.bell(t)
-		first.bell(t)
+		first.syncDocuments(t)
+		second.syncDocuments(t)
+		first.syncDocuments(t)
 	}
 	same := func(name, want string, on ...*App) {
 		t.Helper()
@@ -97,7 +97,7 @@ func sharedFiles(t *testing.T, database string) {
 			t.Fatal(err)
 		}
 	}
-	c.bell(t)
+	c.syncDocuments(t)
 	both(a, b)
 	for _, f := range sharedFile {
 		same(f.name, "", a, b, c)
@@ -137,7 +137,7 @@ func TestOneHomeKeepsFilesOnly(t *testing.T) {
 		for _, f := range sharedFile {
 			write(t, n.path(f.name), f.one)
 		}
-		n.bell(t)
+		n.syncDocuments(t)
 		for _, f := range sharedFile {
 			head, err := n.Settings.Documents.Store.Head(t.Context(), f.name)
 			if err != nil || head.There() != (n == a) {
@@ -170,7 +170,7 @@ func memoryOfTwoMachines(t *testing.T, database string) {
 	if c, err := b.Setup.Memory.Read(ctx, file); err != nil || c.Version > 3 || c.Text == "one\ntwo\nthree\n" && c.Version != 3 {
 		t.Errorf("%+v (%v)", c, err)
 	}
-	b.bell(t)
+	b.syncDocuments(t)
 	c, err := b.Setup.Memory.Read(ctx, file)
 	if err != nil || c.Text != "one\ntwo\nthree\n" || c.Version != 3 {
 		t.Errorf("%+v (%v)", c, err)
@@ -186,8 +186,8 @@ func memoryOfTwoMachines(t *testing.T, database string) {
 	}
 	// An edit by hand on one of them is one version, of whoever looks first.
 	write(t, b.path("MEMORY.md"), "by hand\n")
-	b.bell(t)
-	a.bell(t)
+	b.syncDocuments(t)
+	a.syncDocuments(t)
 	for _, n := range []*App{a, b} {
 		if c, err := n.Setup.Memory.Read(ctx, file); err != nil || c.Text != "by hand\n" || c.Version != 5 {
 			t.Errorf("%+v (%v)", c, err)
@@ -199,7 +199,7 @@ func memoryOfTwoMachines(t *testing.T, database string) {
 	if list, err := b.Setup.Memory.History(ctx, file); err != nil || len(list) > 0 {
 		t.Errorf("forgotten, it has %v (%v)", list, err)
 	}
-	b.bell(t)
+	b.syncDocuments(t)
 	if got := b.text(t, "MEMORY.md"); got != "" {
 		t.Errorf("the file of the other machine says %q", got)
 	}
@@ -217,7 +217,7 @@ func docsGoWithTheAgent(t *testing.T, database string) {
 		t.Fatal(err)
 	}
 	write(t, a.path("agents/ada/docs/own.md"), "own")
-	a.bell(t)
+	a.syncDocuments(t)
 	b := openNode(t, database, t.TempDir())
 	if b.text(t, "agents/ada/docs/README.md") != "" || b.text(t, "agents/ada/docs/own.md") != "own" || b.text(t, "agents/ada/workspace/README.md") == "" {
 		t.Error("the other machine has other docs")
@@ -226,8 +226,8 @@ func docsGoWithTheAgent(t *testing.T, database string) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		a.bell(t)
-		b.bell(t)
+		a.syncDocuments(t)
+		b.syncDocuments(t)
 	}
 	for _, n := range []*App{a, b} {
 		if _, err := os.Stat(n.path("agents/ada")); !errors.Is(err, fs.ErrNotExist) {
@@ -262,8 +262,8 @@ func homeSkillOnTwoMachines(t *testing.T, database string) {
 	if err := a.Skills.Approve(found[0], found[0].Tree.Digest, "ada"); err != nil {
 		t.Fatal(err)
 	}
-	a.bell(t)
-	b.bell(t)
+	a.syncDocuments(t)
+	b.syncDocuments(t)
 	looked, err := b.Skills.View(skill.Where{Global: b.Home.Dir()})
 	if err != nil || len(looked.On) != 1 || len(looked.Problems) > 0 {
 		t.Fatalf("on the other machine: %+v (%v)", looked, err)
@@ -283,7 +283,7 @@ func serversOfTwoMachines(t *testing.T, database string) {
 			t.Fatal(err)
 		}
 	}
-	a.bell(t)
+	a.syncDocuments(t)
 	for _, n := range []*App{a, b} {
 		if list := n.text(t, "mcp.json"); !strings.Contains(list, "first") || !strings.Contains(list, "second") {
 			t.Errorf("%s", list)
@@ -292,7 +292,7 @@ func serversOfTwoMachines(t *testing.T, database string) {
 	if err := a.Setup.RemoveServer(t.TempDir(), "second"); err != nil {
 		t.Fatal(err)
 	}
-	b.bell(t)
+	b.syncDocuments(t)
 	if list := b.text(t, "mcp.json"); strings.Contains(list, "second") {
 		t.Errorf("%s", list)
 	}

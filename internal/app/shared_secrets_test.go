@@ -23,8 +23,8 @@ func sharedSecrets(t *testing.T, database string) {
 		write(t, a.path(name), "hush "+name)
 		write(t, without.path(name), "own")
 	}
-	a.bell(t)
-	without.bell(t)
+	a.syncDocuments(t)
+	without.syncDocuments(t)
 	b := openNodeWith(t, database, t.TempDir(), key)
 	for _, name := range sharedSecret {
 		if got := b.text(t, name); got != "hush "+name {
@@ -42,8 +42,8 @@ func sharedSecrets(t *testing.T, database string) {
 		}
 		write(t, b.path(name), "changed")
 	}
-	b.bell(t)
-	a.bell(t)
+	b.syncDocuments(t)
+	a.syncDocuments(t)
 	for _, name := range sharedSecret {
 		if got := a.text(t, name); got != "changed" {
 			t.Errorf("%s says %q", name, got)
@@ -52,8 +52,8 @@ func sharedSecrets(t *testing.T, database string) {
 			t.Fatal(err)
 		}
 	}
-	a.bell(t)
-	b.bell(t)
+	a.syncDocuments(t)
+	b.syncDocuments(t)
 	for _, name := range sharedSecret {
 		want := ""
 		if name == "audit.key" {

@@ -54,7 +54,7 @@ type crashSite struct {
 	bin        string
 	home, repo string
 	prompt     string
-	walls      string              // "": the default
+	sandbox    string              // "": the default
 	as         *syscall.Credential // who runs it; nil: we do
 	within     []string            // what it is started by, and so where; nil: here
 }
@@ -99,7 +99,7 @@ func (s *crashSite) command(ctx context.Context, env []string, args ...string) *
 	if s.as != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as}
 	}
-	cmd.Env = append([]string{"CHORUS_HOME=" + s.home, "TMPDIR=" + victim.dir, "PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "USER=ada", "CHORUS_SANDBOX=" + cmp.Or(s.walls, sandbox())}, env...)
+	cmd.Env = append([]string{"CHORUS_HOME=" + s.home, "TMPDIR=" + victim.dir, "PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "USER=ada", "CHORUS_SANDBOX=" + cmp.Or(s.sandbox, sandbox())}, env...)
 	return cmd
 }
 
@@ -298,7 +298,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 				t.Parallel()
 				s := newSite(t, template)
 				if n%8 != 0 { // walls cost more than all the rest; some kills behind them are enough
-					s.walls = "host"
+					s.sandbox = "host"
 				}
 				ctx, cancel := context.WithTimeout(context.Background(), atMost)
 				defer cancel()

@@ -89,7 +89,7 @@ func openGuild(t *testing.T, p plot) *guild {
 		o.People = append(o.People, discordsim.PersonSpec{Name: fmt.Sprintf("person%d", i), Owner: i == 0})
 	}
 	site := newSite(t, "")
-	site.walls = "host"
+	site.sandbox = "host"
 	for i, routing := range routings { // ten refusals in a row are over in seconds: the story is not about patience
 		name := fmt.Sprintf("%s-%d", routing, i)
 		o.Channels = append(o.Channels, discordsim.ChannelSpec{Name: name})

@@ -61,7 +61,7 @@ func newServed(t testing.TB, dir string) *served {
 	if dir != "" {
 		s.home = dir
 	}
-	s.walls = "host"
+	s.sandbox = "host"
 	for name, text := range map[string]string{"config/shared.yaml": "permissions: open\nsandbox: host\nmaxQueuedReplies: 50\n"} {
 		path := filepath.Join(s.home, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

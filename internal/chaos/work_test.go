@@ -94,7 +94,7 @@ var soakKinds = []string{"file", "file", "file", "commit", "commit", "shared", "
 func newSoak(t *testing.T, random *rand.Rand, kills int) *soak {
 	t.Helper()
 	s := &soak{served: newServed(t, ""), random: random, byID: map[string]*soakTask{}, kills: kills, late: time.Now().Add(soakTime(kills))}
-	s.walls = "" // workers are kept to their own branches
+	s.sandbox = "" // workers are kept to their own branches
 	shared := fmt.Sprintf("permissions: open\nworkers: %d\n", soakWorkers/3)
 	if err := os.WriteFile(filepath.Join(s.home, "config/shared.yaml"), []byte(shared), 0o600); err != nil {
 		t.Fatal(err)

@@ -324,17 +324,17 @@ const (
 
 // ToolRan: the call has its result.
 type ToolRan struct {
-	Call    string   `json:"call"`
-	Name    string   `json:"name"`
-	Blocks  Blocks   `json:"blocks"`
-	Failed  bool     `json:"failed,omitempty"` // the model is told of an error
-	Exit    int      `json:"exit,omitempty"`   // the code of a command that ended with another than 0: a result like any other for the model
-	Outcome Outcome  `json:"outcome"`
-	TookMS  int64    `json:"tookMs,omitempty"`
-	Read    []string `json:"read,omitempty"`    // files it read
-	Changed []string `json:"changed,omitempty"` // files it wrote, moved or deleted
-	Diff    string   `json:"diff,omitempty"`    // what it changed in them, as a unified diff: for people, the model does not see it
-	Foreign string   `json:"foreign,omitempty"` // where its text is from, when others wrote it: "file a.go"
+	Call          string   `json:"call"`
+	Name          string   `json:"name"`
+	Blocks        Blocks   `json:"blocks"`
+	Failed        bool     `json:"failed,omitempty"` // the model is told of an error
+	Exit          int      `json:"exit,omitempty"`   // the code of a command that ended with another than 0: a result like any other for the model
+	Outcome       Outcome  `json:"outcome"`
+	TookMS        int64    `json:"tookMs,omitempty"`
+	Read          []string `json:"read,omitempty"`    // files it read
+	Changed       []string `json:"changed,omitempty"` // files it wrote, moved or deleted
+	Diff          string   `json:"diff,omitempty"`    // what it changed in them, as a unified diff: for people, the model does not see it
+	UntrustedFrom string   `json:"foreign,omitempty"` // where its text is from, when others wrote it: "file a.go"
 }
 
 // Succeeded reports that the call ran and neither the tool nor the command in it failed.

@@ -31,8 +31,8 @@ type Options struct {
 	Token string
 	// Timeout is how long a call may take; 0: 60 s. Uploads and watches are not calls.
 	Timeout time.Duration
-	// Patience is how long a watch waits for a server that is gone; 0: two minutes.
-	Patience time.Duration
+	// GiveUpAfter is how long a watch waits for a server that is gone; 0: two minutes.
+	GiveUpAfter time.Duration
 	// Silence is how long a stream may say nothing, not even that it is still there; 0: 45 s.
 	Silence time.Duration
 	// FirstWait is what a watch waits before it comes back; it doubles each time. 0: 250 ms.
@@ -65,7 +65,7 @@ func New(o Options) (*Client, error) {
 		return nil, errors.New("the token is no token: it holds blanks or characters that cannot be sent")
 	}
 	o.Timeout = positive(o.Timeout, time.Minute)
-	o.Patience = positive(o.Patience, 2*time.Minute)
+	o.GiveUpAfter = positive(o.GiveUpAfter, 2*time.Minute)
 	o.Silence = positive(o.Silence, 45*time.Second)
 	o.FirstWait = positive(o.FirstWait, 250*time.Millisecond)
 	transport := &http.Transport{

@@ -51,7 +51,7 @@ func (c *Client) watch(ctx context.Context, d *operation.Definition, in any) ite
 			}
 			if w.heard {
 				w.heard, wait, since = false, c.o.FirstWait, time.Now()
-			} else if time.Since(since) > c.o.Patience {
+			} else if time.Since(since) > c.o.GiveUpAfter {
 				yield(nil, err)
 				return
 			}

@@ -120,9 +120,9 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// TestPatience: a server that is gone is waited for, but not for ever. The patience lasts for a second try
+// TestGivesUp: a server that is gone is waited for, but not for ever. The time lasts for a second try
 // also where the first one takes long.
-func TestPatience(t *testing.T) {
+func TestGivesUp(t *testing.T) {
 	t.Parallel()
 	asked := atomic.Int64{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -130,7 +130,7 @@ func TestPatience(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}))
 	defer server.Close()
-	c, err := client.New(client.Options{URL: server.URL, FirstWait: time.Millisecond, Patience: 2 * time.Second})
+	c, err := client.New(client.Options{URL: server.URL, FirstWait: time.Millisecond, GiveUpAfter: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

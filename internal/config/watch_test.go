@@ -17,23 +17,23 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // world is a folder that the rule is shown instead of a real one.
 type world struct {
-	mu      sync.Mutex
-	version string // what look finds
-	wrong   string // "": what read finds is right
-	rings   chan struct{}
-	heard   []string
-	reads   int
+	mu       sync.Mutex
+	version  string // what look finds
+	wrong    string // "": what read finds is right
+	notified chan struct{}
+	heard    []string
+	reads    int
 }
 
 func (w *world) begin(ctx context.Context) (done chan error) {
-	w.rings = make(chan struct{}, 1)
+	w.notified = make(chan struct{}, 1)
 	o := WatchOptions{
 		Changed: func(*Files) { w.do(func() { w.heard = append(w.heard, "changed "+w.version) }) },
 		Broken:  func(p Problems) { w.do(func() { w.heard = append(w.heard, "broken "+p.Error()) }) },
 	}
 	done = make(chan error, 1)
 	go func() {
-		done <- watch(ctx, o, w.rings, w.look, w.read)
+		done <- watch(ctx, o, w.notified, w.look, w.read)
 	}()
 	synctest.Wait()
 	return done
@@ -82,25 +82,25 @@ func TestWatchRule(t *testing.T) {
 				t.Errorf("%s: heard %q, want %q", what, got, want)
 			}
 		}
-		w.rings <- struct{}{}
+		w.notified <- struct{}{}
 		step("a ring without a change", w.after(time.Second), "")
 		if w.reads != 0 {
 			t.Error("nothing changed, and it was read")
 		}
 		w.set("2", "")
-		w.rings <- struct{}{}
+		w.notified <- struct{}{}
 		step("before it settles", w.after(50*time.Millisecond), "")
-		w.rings <- struct{}{}
+		w.notified <- struct{}{}
 		step("still written to", w.after(60*time.Millisecond), "")
 		step("settled", w.after(50*time.Millisecond), "changed 2")
 		w.set("3", "line 1")
-		w.rings <- struct{}{}
+		w.notified <- struct{}{}
 		step("broken", w.after(time.Second), "broken line 1")
 		w.set("4", "line 1")
-		w.rings <- struct{}{}
+		w.notified <- struct{}{}
 		step("broken in the same way", w.after(time.Second), "")
 		w.set("5", "line 2")
-		w.rings <- struct{}{}
+		w.notified <- struct{}{}
 		step("broken in another way", w.after(time.Second), "broken line 2")
 		w.set("6", "")
 		step("mended, and nobody rang", w.after(31*time.Second), "changed 6")

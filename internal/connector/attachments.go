@@ -46,15 +46,15 @@ type download struct {
 // downloads are the files that are still to be fetched, one at a time and in the order in
 // which they were announced. A store that hangs costs nobody but those who wait for a file.
 type downloads struct {
-	patience time.Duration // for the next file: less after each one that hung
+	timeout time.Duration // for the next file: less after each one that hung
 
 	mu   sync.Mutex
 	list []download
 	wake chan struct{}
 }
 
-func newDownloads(patience time.Duration) *downloads {
-	return &downloads{patience: patience, wake: make(chan struct{}, 1)}
+func newDownloads(timeout time.Duration) *downloads {
+	return &downloads{timeout: timeout, wake: make(chan struct{}, 1)}
 }
 
 // put adds a message; one that waits already is not added again.
@@ -286,7 +286,7 @@ func (b *Bot) load(ctx context.Context, w download, i int, f chat.File) ([]byte,
 	if data, ok := b.Backend.CachedImage(f.Source); ok {
 		return data, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, b.files.patience)
+	ctx, cancel := context.WithTimeout(ctx, b.files.timeout)
 	defer cancel()
 	at := f.Source
 	if time.Since(w.at) > linkLifetime {
@@ -298,11 +298,11 @@ func (b *Bot) load(ctx context.Context, w download, i int, f chat.File) ([]byte,
 		var said platform.Refusal
 		switch {
 		case err == nil:
-			b.files.patience = b.Fetch
+			b.files.timeout = b.Fetch
 			b.Backend.CacheImage(f.Source, data)
 			return data, nil
 		case errors.Is(err, context.DeadlineExceeded):
-			b.files.patience = min(b.Fetch, max(b.files.patience/2, leastTime))
+			b.files.timeout = min(b.Fetch, max(b.files.timeout/2, leastTime))
 			return nil, err
 		case errors.As(err, &said) || errors.Is(err, platform.ErrTooLarge) || try == downloadTries:
 			return nil, err

@@ -201,5 +201,5 @@ func (b *Bot) channelOf(ctx context.Context, id string) (room.Channel, error) {
 	if c, ok := b.Platform.Known(id); ok {
 		return c, nil
 	}
-	return patiently(ctx, b, b.Patience, "channel", func(ctx context.Context) (room.Channel, error) { return b.Platform.Channel(ctx, id) })
+	return callWithin(ctx, b, b.CallWait, "channel", func(ctx context.Context) (room.Channel, error) { return b.Platform.Channel(ctx, id) })
 }

@@ -36,7 +36,7 @@ type Options struct {
 	Idle                 time.Duration // after which a conversation without news needs no watcher
 	Grace                time.Duration // how late the platform may report a message
 	Fetch                time.Duration // how long one file may take
-	Patience             time.Duration // how long one call that is not answered delays others
+	CallWait             time.Duration // how long one call that is not answered delays others
 	GiveUp, GiveUpUnsure time.Duration // how long what the platform fails on is tried; zero: as the outbox does
 }
 
@@ -63,7 +63,7 @@ func (o Options) filled() (Options, error) {
 		return o, errors.New("connector: no backend")
 	}
 	for at, d := range map[*time.Duration]time.Duration{&o.BackoffMax: defaultBackoffMax, &o.FirstBackoff: defaultFirstBackoff, &o.Typing: defaultTyping,
-		&o.Preview: defaultPreview, &o.Recheck: defaultRecheck, &o.Idle: defaultIdle, &o.Grace: defaultGrace, &o.Fetch: defaultFetch, &o.Patience: defaultPatience} {
+		&o.Preview: defaultPreview, &o.Recheck: defaultRecheck, &o.Idle: defaultIdle, &o.Grace: defaultGrace, &o.Fetch: defaultFetch, &o.CallWait: defaultPatience} {
 		*at = cmp.Or(*at, d)
 	}
 	if o.Log == nil {

@@ -20,7 +20,7 @@ func (b *Bot) channelsListed(ctx context.Context, e platform.Listed) error {
 	if err != nil {
 		return err
 	}
-	latest, wait := b.latestOf(e.Channels, cursors), b.Patience
+	latest, wait := b.latestOf(e.Channels, cursors), b.CallWait
 	for _, c := range e.Channels {
 		cursor, seen := cursors[c.ID]
 		if !seen {
@@ -120,7 +120,7 @@ func (b *Bot) activeChannels() []string {
 }
 
 func (b *Bot) catchUp(ctx context.Context, channels []string) error {
-	wait := b.Patience
+	wait := b.CallWait
 	for _, id := range channels {
 		if err := b.readOn(ctx, id, &wait); err != nil {
 			return err
@@ -147,7 +147,7 @@ func (b *Bot) readNews(ctx context.Context, channel string, wait time.Duration) 
 		if err != nil || cursor == "" {
 			return missed, err
 		}
-		news, err := patiently(ctx, b, wait, "history", func(ctx context.Context) (page, error) {
+		news, err := callWithin(ctx, b, wait, "history", func(ctx context.Context) (page, error) {
 			list, more, err := b.can.history.ReadAfter(ctx, channel, cursor)
 			return page{list, more}, err
 		})
@@ -210,7 +210,7 @@ func (b *Bot) withRoles(ctx context.Context, m room.Message, asked map[string]ro
 	if err != nil || len(received) > 0 {
 		return m.Author, err
 	}
-	who, err := patiently(ctx, b, b.Patience, "member", func(ctx context.Context) (room.Author, error) {
+	who, err := callWithin(ctx, b, b.CallWait, "member", func(ctx context.Context) (room.Author, error) {
 		return b.Platform.Member(ctx, m.In.Guild, m.Author)
 	})
 	if ctx.Err() != nil {
@@ -229,7 +229,7 @@ func (b *Bot) withRoles(ctx context.Context, m room.Message, asked map[string]ro
 const settleTime = 10 * time.Second
 
 func (b *Bot) settled(ctx context.Context, lane journal.Lane) error {
-	within, cancel := context.WithTimeout(ctx, min(settleTime, b.Patience))
+	within, cancel := context.WithTimeout(ctx, min(settleTime, b.CallWait))
 	defer cancel()
 	err := b.outbox.Settled(within, lane)
 	if err != nil && ctx.Err() == nil && within.Err() != nil {
@@ -255,7 +255,7 @@ func (b *Bot) recheck(ctx context.Context) {
 		}
 		missed := 0
 		for _, channel := range b.watched(ctx) {
-			n, err := b.readNews(ctx, channel, b.Patience)
+			n, err := b.readNews(ctx, channel, b.CallWait)
 			if err != nil && ctx.Err() == nil {
 				b.Log.Warn("a channel could not be read", "event", "patrol_failed", "channel", channel, "error", err)
 			}

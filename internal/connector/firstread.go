@@ -76,7 +76,7 @@ func (b *Bot) compare(ctx context.Context) error {
 		return err
 	}
 	for _, channel := range channels {
-		now, err := patiently(ctx, b, b.Patience, "compare", func(ctx context.Context) (page, error) {
+		now, err := callWithin(ctx, b, b.CallWait, "compare", func(ctx context.Context) (page, error) {
 			list, more, err := b.can.history.ReadBefore(ctx, channel, "", comparePage)
 			return page{list, more}, err
 		})

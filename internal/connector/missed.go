@@ -36,7 +36,7 @@ func (b *Bot) reactionsTo(ctx context.Context, c Card) error {
 		return err
 	}
 	for _, order := range []activate.Order{activate.Deny, activate.Approve} {
-		list, err := patiently(ctx, b, b.Patience, "reactions", func(ctx context.Context) ([]platform.Reacted, error) {
+		list, err := callWithin(ctx, b, b.CallWait, "reactions", func(ctx context.Context) ([]platform.Reacted, error) {
 			return b.can.reactions.ReactionsOf(ctx, in, c.Message, func(emoji string) bool {
 				return activate.Ordered(room.Event{Kind: room.Reacted, Emoji: emoji, Added: true}, activate.On{Card: true}, room.Agent{}) == order
 			})

@@ -266,7 +266,7 @@ func (t *publisher) open(ctx context.Context, ev *chat.Event) error {
 		return nil
 	}
 	name := threadname.Of(b.Backend.Redact(e.Blocks.Text()))
-	_, err := patiently(ctx, b, b.Patience, "open thread", func(ctx context.Context) (room.Channel, error) {
+	_, err := callWithin(ctx, b, b.CallWait, "open thread", func(ctx context.Context) (room.Channel, error) {
 		return b.can.threads.OpenOn(ctx, e.Channel, e.Post, name)
 	})
 	switch {

@@ -21,9 +21,9 @@ func again[T any](ctx context.Context, b *Bot, what string, call func(context.Co
 	return platform.Again(ctx, b.retry(), what, call)
 }
 
-// patiently is again for callers behind whom others wait: see platform.Patiently.
-func patiently[T any](ctx context.Context, b *Bot, wait time.Duration, what string, call func(context.Context) (T, error)) (T, error) {
-	return platform.Patiently(ctx, b.retry(), wait, b.Platform.Answers, what, call)
+// callWithin is again for callers behind whom others wait: see platform.Patiently.
+func callWithin[T any](ctx context.Context, b *Bot, wait time.Duration, what string, call func(context.Context) (T, error)) (T, error) {
+	return platform.CallWithin(ctx, b.retry(), wait, b.Platform.Answers, what, call)
 }
 
 // readOn reads a channel's history from its cursor on. One that cannot be read now is left

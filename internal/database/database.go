@@ -32,9 +32,9 @@ type Options struct {
 	Durability string
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Patience is how long a transaction waits for another process that writes, before it
+	// MaxWait is how long a transaction waits for another process that writes, before it
 	// fails with ErrBusy; 0 means 10 s, far beyond any.
-	Patience time.Duration
+	MaxWait time.Duration
 	// AcceptRewound opens a database that is behind its guard, or another one than was there, and
 	// makes it the one that counts.
 	AcceptRewound bool

@@ -38,7 +38,7 @@ func (db *DB) Overwriting(ctx context.Context, erase func() error) error {
 
 // Checkpoint brings everything from the log into the file, unless somebody reads from it for longer than a moment.
 func Checkpoint(ctx context.Context, conn *sql.Conn, how string) error {
-	patience, err := pragma(ctx, conn, "busy_timeout")
+	timeout, err := pragma(ctx, conn, "busy_timeout")
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func Checkpoint(ctx context.Context, conn *sql.Conn, how string) error {
 	if err == nil {
 		_, err = pragma(ctx, conn, "wal_checkpoint("+how+")")
 	}
-	_, last := pragma(ctx, conn, fmt.Sprintf("busy_timeout = %d", patience))
+	_, last := pragma(ctx, conn, fmt.Sprintf("busy_timeout = %d", timeout))
 	return errors.Join(err, last)
 }
 

@@ -29,24 +29,24 @@ const (
 	answerLimit    = 40 * time.Second
 	// maxCollisions is how often a transaction that others took back is tried again.
 	maxCollisions = 10
-	// awayPatience is how long a server that is away is waited for: a restart takes less.
-	awayPatience = 10 * time.Second
+	// defaultMaxWait is how long a server that is away is waited for: a restart takes less.
+	defaultMaxWait = 10 * time.Second
 )
 
 // postgres is a database on a server that several nodes use. Each job is a transaction on a connection of its own; rows that
 // are read to be written are locked, in one order: threads by their ids, what they own, sums.
 type postgres struct {
-	name     string // its URL without the password
-	schema   Schema
-	pool     *sql.DB
-	hurry    *sql.DB // for jobs that are in a hurry
-	texts    numbered
-	patience time.Duration
-	health   *health
-	made     atomic.Int64  // transactions that came true, or may have
-	commits  chan struct{} // holds a value for each job that is on
-	trouble  trouble
-	groups   groups
+	name    string // its URL without the password
+	schema  Schema
+	pool    *sql.DB
+	hurry   *sql.DB // for jobs that are in a hurry
+	texts   numbered
+	maxWait time.Duration
+	health  *health
+	made    atomic.Int64  // transactions that came true, or may have
+	commits chan struct{} // holds a value for each job that is on
+	trouble trouble
+	groups  groups
 
 	mu     sync.Mutex
 	closed bool
@@ -60,9 +60,9 @@ func openPostgres(ctx context.Context, o Options, h *health) (*postgres, error) 
 	if err != nil {
 		return nil, err
 	}
-	p := &postgres{name: RedactURL(o.URL), schema: o.Schema, patience: o.Patience, health: h, commits: make(chan struct{}, maxCommits)}
-	if p.patience <= 0 {
-		p.patience = awayPatience
+	p := &postgres{name: RedactURL(o.URL), schema: o.Schema, maxWait: o.MaxWait, health: h, commits: make(chan struct{}, maxCommits)}
+	if p.maxWait <= 0 {
+		p.maxWait = defaultMaxWait
 	}
 	p.pool, p.hurry = p.openPool(config, maxConns), p.openPool(config, maxHurried)
 	err = p.again(ctx, func() error { return p.ready(ctx, config) })
@@ -98,7 +98,7 @@ func (p *postgres) explain(err error) error {
 
 // again tries something until the server is there, while there is patience.
 func (p *postgres) again(ctx context.Context, try func() error) error {
-	end := time.Now().Add(p.patience)
+	end := time.Now().Add(p.maxWait)
 	for {
 		err := try()
 		if !unreachable(err) || time.Now().After(end) || p.isClosed() {

@@ -230,7 +230,7 @@ func (p *postgres) outcome(ctx context.Context, number xact, err error) (lost bo
 	if number.id == "" {
 		return true, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.patience+idleInTransaction)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.maxWait+idleInTransaction)
 	defer cancel()
 	for {
 		var status sql.NullString

@@ -96,11 +96,11 @@ func onServer(ctx context.Context, address string, schema Schema, do func(*postg
 
 // migratePostgres runs goose. Nodes that meet here wait for each other; those that waited find nothing left to do.
 func migratePostgres(ctx context.Context, p *postgres, config *pgx.ConnConfig, to int) (err error) {
-	patient := config.Copy()
-	patient.RuntimeParams = maps.Clone(config.RuntimeParams)
-	patient.RuntimeParams["statement_timeout"] = "0" // for the lock, and for large tables
-	patient.RuntimeParams["idle_in_transaction_session_timeout"] = "60000"
-	db := stdlib.OpenDB(*patient)
+	migrating := config.Copy()
+	migrating.RuntimeParams = maps.Clone(config.RuntimeParams)
+	migrating.RuntimeParams["statement_timeout"] = "0" // for the lock, and for large tables
+	migrating.RuntimeParams["idle_in_transaction_session_timeout"] = "60000"
+	db := stdlib.OpenDB(*migrating)
 	defer func() { err = errors.Join(err, db.Close()) }()
 	conn, err := db.Conn(ctx)
 	if err != nil {

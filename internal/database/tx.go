@@ -159,8 +159,8 @@ func (db *DB) QueryWithin(ctx context.Context, query string, args []any, scan fu
 	return db.Query(ctx, query, args, scan)
 }
 
-// Plainly lets work use SQLite's writing connection outside of any transaction.
-func (db *DB) Plainly(ctx context.Context, work func(Tx) error) error {
+// WithoutTx lets work use SQLite's writing connection outside of any transaction.
+func (db *DB) WithoutTx(ctx context.Context, work func(Tx) error) error {
 	return db.do(ctx, &job{plain: true, work: func(tx *transaction) error { return work(db.tx(tx)) }})
 }
 

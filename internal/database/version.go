@@ -13,7 +13,7 @@ func (db *DB) DataVersion(ctx context.Context) (int64, error) {
 		return db.pg.version(ctx)
 	}
 	var v int64
-	err := db.Plainly(ctx, func(tx Tx) error { return tx.Row(queryVersionTag, nil, &v) })
+	err := db.WithoutTx(ctx, func(tx Tx) error { return tx.Row(queryVersionTag, nil, &v) })
 	if err != nil {
 		return 0, fmt.Errorf("data version: %w", err)
 	}

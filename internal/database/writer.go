@@ -82,8 +82,8 @@ const (
 
 func openWriter(ctx context.Context, path string, o Options) (*writer, error) {
 	pragmas := append([]string{syncPragma(o.Durability), busyPragma}, writerPragmas...)
-	if o.Patience > 0 {
-		pragmas[1] = fmt.Sprintf("busy_timeout(%d)", max(1, o.Patience.Milliseconds()))
+	if o.MaxWait > 0 {
+		pragmas[1] = fmt.Sprintf("busy_timeout(%d)", max(1, o.MaxWait.Milliseconds()))
 	}
 	pool, err := sql.Open(driverName, dsn(path, pragmas))
 	if err != nil {
@@ -184,7 +184,7 @@ func (w *writer) loop() {
 			}
 			<-w.turn
 			if len(w.queue) > 0 {
-				w.ring()
+				w.notify()
 			}
 		case <-w.stop:
 			w.turn <- struct{}{} // and never given back
@@ -209,7 +209,7 @@ func (w *writer) warm() {
 	}
 }
 
-func (w *writer) ring() {
+func (w *writer) notify() {
 	select {
 	case w.wake <- struct{}{}:
 	default:
@@ -412,7 +412,7 @@ func (w *writer) wait(ctx context.Context, j *job) error {
 	defer limit.Stop()
 	select {
 	case w.queue <- j:
-		w.ring()
+		w.notify()
 	case <-w.stop:
 		return ErrClosed
 	case <-ctx.Done():

@@ -204,7 +204,7 @@ func (h *Home) Ensure(dir string) (string, error) {
 	return dir, nil
 }
 
-// WriteFile writes a file whole or not at all: to a temporary neighbour, to the
+// WriteFile writes a file whole or not at all: to a temporary file beside it, to the
 // disk, then into place. Readers see the old or the new content, never a part.
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")

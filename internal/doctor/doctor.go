@@ -134,12 +134,12 @@ func (c Check) run(ctx context.Context) []Finding {
 		}()
 		result <- c.Do(ctx)
 	}()
-	patience := time.NewTimer(within + grace)
-	defer patience.Stop()
+	timer := time.NewTimer(within + grace)
+	defer timer.Stop()
 	select {
 	case found := <-result:
 		return found
-	case <-patience.C:
+	case <-timer.C:
 		return []Finding{Bad(c.Section, "try again; if it stays so, look what holds it up", "no answer in %s", within)}
 	}
 }

@@ -54,7 +54,7 @@ func (c *Copies) Delete(ctx context.Context, name string) error {
 			return err
 		}
 		c.did("document removed")
-		c.ring()
+		c.notify()
 		return c.dropNote(name)
 	}
 	return fmt.Errorf("remove %s: %w", name, errBusy)
@@ -97,7 +97,7 @@ func (c *Copies) changeOnce(ctx context.Context, k Kind, name string, change fun
 		return err
 	}
 	c.did("document changed")
-	c.ring()
+	c.notify()
 	_, err = c.sync(ctx, k, name) // the file follows as it would on any other machine
 	return err
 }

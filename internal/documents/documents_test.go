@@ -22,34 +22,34 @@ func TestTwoHomes(t *testing.T) {
 	m := newMemory()
 	a, b := newNode(t, m), newNode(t, m)
 	a.edit(settings, "one")
-	a.bell()
-	b.bell()
+	a.sync()
+	b.sync()
 	b.expect(settings, "one")
 	if info, err := os.Stat(b.Path(settings)); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v (%v)", info, err)
 	}
 	b.edit(settings, "two")
-	b.bell()
-	a.bell()
+	b.sync()
+	a.sync()
 	a.expect(settings, "two")
 	err := a.Change(t.Context(), settings, func(text []byte) ([]byte, error) { return append(text, " and a half"...), nil })
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.expect(settings, "two and a half")
-	b.bell()
+	b.sync()
 	b.expect(settings, "two and a half")
 	b.edit("guilds/1.json", "a server")
-	b.bell()
-	a.bell()
+	b.sync()
+	a.sync()
 	a.expect("guilds/1.json", "a server")
 	a.delete("guilds/1.json")
-	a.bell()
-	b.bell()
+	a.sync()
+	b.sync()
 	b.expect("guilds/1.json", "")
 	b.edit("guilds/1.json", "again")
-	b.bell()
-	a.bell()
+	b.sync()
+	a.sync()
 	a.expect("guilds/1.json", "again")
 	if len(a.warned)+len(b.warned) > 0 {
 		t.Errorf("told: %q %q", a.warned, b.warned)
@@ -63,28 +63,28 @@ func TestNothingIsRemovedBecauseItIsMissing(t *testing.T) {
 	a, b := newNode(t, m), newNode(t, m)
 	a.edit("guilds/1.json", "one")
 	a.edit("guilds/2.json", "two")
-	a.bell()
-	b.bell()
+	a.sync()
+	b.sync()
 	b.expect("guilds/2.json", "two")
 	if err := os.RemoveAll(b.Path("guilds")); err != nil {
 		t.Fatal(err)
 	}
-	b.bell()
-	a.bell()
+	b.sync()
+	a.sync()
 	for _, n := range []*node{a, b} {
 		n.expect("guilds/1.json", "one")
 		n.expect("guilds/2.json", "two")
 	}
 	// A home that was lost comes back empty.
 	c := newNode(t, m)
-	c.bell()
+	c.sync()
 	c.expect("guilds/1.json", "one")
 	// So does one whose notes are lost while a file is missing.
 	if err := os.RemoveAll(b.Home.DocumentNotes()); err != nil {
 		t.Fatal(err)
 	}
 	b.delete("guilds/1.json")
-	b.bell()
+	b.sync()
 	b.expect("guilds/1.json", "one")
 }
 
@@ -93,13 +93,13 @@ func TestBothChanged(t *testing.T) {
 	m := newMemory()
 	a, b := newNode(t, m), newNode(t, m)
 	a.edit(settings, "one")
-	a.bell()
-	b.bell()
+	a.sync()
+	b.sync()
 	a.edit(settings, "from a")
 	b.edit(settings, "from b")
-	a.bell()
-	b.bell()
-	b.bell()
+	a.sync()
+	b.sync()
+	b.sync()
 	b.expect(settings, "from a")
 	if kept := b.beside(settings); !slices.Equal(kept, []string{"from b"}) {
 		t.Errorf("kept beside: %q", kept)
@@ -110,25 +110,25 @@ func TestBothChanged(t *testing.T) {
 	// Removed there, edited here.
 	a.delete(settings)
 	b.edit(settings, "b once more")
-	a.bell()
-	b.bell()
+	a.sync()
+	b.sync()
 	b.expect(settings, "")
 	if kept := b.beside(settings); !slices.Contains(kept, "b once more") {
 		t.Errorf("kept beside: %q", kept)
 	}
 	// Edited there, removed here: nothing is lost, so the text comes back.
 	a.edit(settings, "new")
-	a.bell()
-	b.bell()
+	a.sync()
+	b.sync()
 	a.edit(settings, "newer")
 	b.delete(settings)
-	a.bell()
-	b.bell()
+	a.sync()
+	b.sync()
 	b.expect(settings, "newer")
 	// A home with a file of its own joins.
 	c := newNode(t, m)
 	c.edit(settings, "my own")
-	c.bell()
+	c.sync()
 	c.expect(settings, "newer")
 	if kept := c.beside(settings); !slices.Equal(kept, []string{"my own"}) {
 		t.Errorf("kept beside: %q", kept)
@@ -142,12 +142,12 @@ func TestDatabaseSetBack(t *testing.T) {
 	a := newNode(t, m)
 	a.edit(settings, "one")
 	a.edit("guilds/1.json", "early")
-	a.bell()
+	a.sync()
 	old := map[string]Document{settings: m.docs[settings]}
 	a.edit(settings, "two")
-	a.bell()
+	a.sync()
 	m.docs = old
-	a.bell()
+	a.sync()
 	a.expect(settings, "one")
 	if kept := a.beside(settings); !slices.Equal(kept, []string{"two"}) {
 		t.Errorf("kept beside: %q", kept)
@@ -158,7 +158,7 @@ func TestDatabaseSetBack(t *testing.T) {
 	other := newMemory()
 	other.id = "another database"
 	b := at(t, other, a.Home.Dir())
-	b.bell()
+	b.sync()
 	b.expect(settings, "one")
 	b.expect("guilds/1.json", "early")
 	if d := other.docs["guilds/1.json"]; string(d.Body) != "early" {
@@ -180,12 +180,12 @@ func TestMistakes(t *testing.T) {
 		}
 	}
 	a.edit(settings, "good")
-	a.bell()
-	b.bell()
+	a.sync()
+	b.sync()
 	a.edit(settings, "mistake")
-	a.bell()
-	a.bell()
-	b.bell()
+	a.sync()
+	a.sync()
+	b.sync()
 	a.expect(settings, "mistake")
 	b.expect(settings, "good")
 	var mistake *CheckError
@@ -196,8 +196,8 @@ func TestMistakes(t *testing.T) {
 		t.Errorf("a program wrote over it: %v", err)
 	}
 	a.edit(settings, "mended")
-	a.bell()
-	b.bell()
+	a.sync()
+	b.sync()
 	b.expect(settings, "mended")
 }
 
@@ -218,15 +218,15 @@ func TestChangeTogether(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	a.bell()
-	b.bell()
+	a.sync()
+	b.sync()
 	if a.text(settings) != b.text(settings) || strings.Count(a.text(settings), ";") != 10 {
 		t.Errorf("%q and %q", a.text(settings), b.text(settings))
 	}
 	if err := a.Change(t.Context(), settings, func([]byte) ([]byte, error) { return nil, nil }); err != nil {
 		t.Fatal(err)
 	}
-	b.bell()
+	b.sync()
 	a.expect(settings, "")
 	b.expect(settings, "")
 }
@@ -241,7 +241,7 @@ func TestForeignNames(t *testing.T) {
 		}
 	}
 	n := newNode(t, m)
-	n.bell()
+	n.sync()
 	entries, err := os.ReadDir(n.Home.Dir())
 	if err != nil || len(entries) > 0 {
 		t.Errorf("%v (%v)", entries, err)
@@ -253,7 +253,7 @@ func TestForeignNames(t *testing.T) {
 	if err := os.MkdirAll(n.Path("guilds/1.json"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	n.bell()
+	n.sync()
 	if len(n.warned) != 2 || m.docs[settings].Version != 0 {
 		t.Errorf("told: %q", n.warned)
 	}
@@ -291,10 +291,10 @@ func TestKilledAtAnyStep(t *testing.T) {
 		"edited here":            func(a, _ *node) { a.edit(settings, "next") },
 		"removed here":           func(a, _ *node) { a.delete(settings) },
 		"new here":               func(a, _ *node) { a.edit("guilds/1.json", "next") },
-		"changed elsewhere":      func(_, b *node) { b.edit(settings, "next"); b.bell() },
-		"removed elsewhere":      func(_, b *node) { b.delete(settings); b.bell() },
-		"both changed":           func(a, b *node) { b.edit(settings, "next"); b.bell(); a.edit(settings, "mine") },
-		"removed and edited":     func(a, b *node) { b.delete(settings); b.bell(); a.edit(settings, "mine") },
+		"changed elsewhere":      func(_, b *node) { b.edit(settings, "next"); b.sync() },
+		"removed elsewhere":      func(_, b *node) { b.delete(settings); b.sync() },
+		"both changed":           func(a, b *node) { b.edit(settings, "next"); b.sync(); a.edit(settings, "mine") },
+		"removed and edited":     func(a, b *node) { b.delete(settings); b.sync(); a.edit(settings, "mine") },
 		"changed by a program":   func(a, _ *node) { a.program("next") },
 		"removed by a program":   func(a, _ *node) { a.program("") },
 		"a program and a person": func(a, _ *node) { a.edit(settings, "mine"); a.program("next") },
@@ -304,19 +304,19 @@ func TestKilledAtAnyStep(t *testing.T) {
 			m := newMemory()
 			a, b := newNode(t, m), newNode(t, m)
 			a.edit(settings, "first")
-			a.bell()
-			b.bell()
+			a.sync()
+			b.sync()
 			steps := 0
 			a.step = func(string) {
 				if steps++; steps == killAt {
 					panic("killed")
 				}
 			}
-			killed := crashes(func() { story(a, b); a.bell() })
+			killed := crashes(func() { story(a, b); a.sync() })
 			a = at(t, m, a.Home.Dir())
-			a.bell()
-			b.bell()
-			a.bell()
+			a.sync()
+			b.sync()
+			a.sync()
 			for _, file := range []string{settings, "guilds/1.json"} {
 				doc := m.docs[file]
 				if a.text(file) != string(doc.Body) || b.text(file) != string(doc.Body) {
@@ -370,7 +370,7 @@ func TestNoTextIsLost(t *testing.T) {
 		for i := range rapid.IntRange(1, 25).Draw(rt, "steps") {
 			n := rapid.SampledFrom(nodes).Draw(rt, "node")
 			name := rapid.SampledFrom(names).Draw(rt, "name")
-			switch rapid.SampledFrom([]string{"edit", "delete", "bell", "bell", "program", "kill"}).Draw(rt, "what") {
+			switch rapid.SampledFrom([]string{"edit", "delete", "sync", "sync", "program", "kill"}).Draw(rt, "what") {
 			case "edit":
 				was := n.text(name)
 				text := fmt.Sprint("text ", i)
@@ -382,8 +382,8 @@ func TestNoTextIsLost(t *testing.T) {
 				if n.text(name) != "" {
 					n.delete(name)
 				}
-			case "bell":
-				n.bell()
+			case "sync":
+				n.sync()
 			case "program":
 				if err := n.Change(t.Context(), name, func([]byte) ([]byte, error) { return fmt.Append(nil, "program ", i), nil }); err != nil {
 					rt.Fatal(err)
@@ -395,13 +395,13 @@ func TestNoTextIsLost(t *testing.T) {
 						panic("killed")
 					}
 				}
-				crashes(n.bell)
+				crashes(n.sync)
 				*n = *at(t, m, n.Home.Dir())
 			}
 		}
 		for range 3 {
 			for _, n := range nodes {
-				n.bell()
+				n.sync()
 			}
 		}
 		for _, name := range names {
@@ -429,12 +429,12 @@ func TestWatch(t *testing.T) {
 	m := newMemory()
 	a, b := newNode(t, m), newNode(t, m)
 	ctx, stop := context.WithCancel(t.Context())
-	rings := make(chan struct{}, 1)
+	notified := make(chan struct{}, 1)
 	arrived := make(chan []string, 10)
 	b.Changed = func(names []string) { arrived <- names }
 	var wg sync.WaitGroup
 	wg.Go(func() { a.Watch(ctx, nil) })
-	wg.Go(func() { b.Watch(ctx, rings) })
+	wg.Go(func() { b.Watch(ctx, notified) })
 	defer wg.Wait()
 	defer stop()
 	a.edit("guilds/1.json", "one")
@@ -450,7 +450,7 @@ func TestWatch(t *testing.T) {
 	if _, err := m.Put(t.Context(), settings, []byte("by somebody"), 0, ""); err != nil {
 		t.Fatal(err)
 	}
-	rings <- struct{}{}
+	notified <- struct{}{}
 	select {
 	case <-arrived:
 	case <-time.After(time.Minute):

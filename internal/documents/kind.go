@@ -137,7 +137,7 @@ func (k Kind) pack(name string, c content) ([]byte, error) {
 	return k.Seal.seal(name, text)
 }
 
-var errForeign = errors.New("it was written by another version of Chorus")
+var errOtherVersion = errors.New("it was written by another version of Chorus")
 
 // unpack is the file that is the copy of a document.
 func (k Kind) unpack(name string, text []byte) (content, error) {
@@ -162,7 +162,7 @@ func (k Kind) unpack(name string, text []byte) (content, error) {
 	}
 	target, ok := bytes.CutPrefix(text, []byte(linkFile))
 	if !ok || !symlink.StaysInside(strings.TrimPrefix(name, tree+"/"), string(target)) {
-		return content{}, errForeign
+		return content{}, errOtherVersion
 	}
 	return content{link: string(target)}, nil
 }

@@ -134,8 +134,8 @@ func (n *node) delete(name string) {
 	}
 }
 
-// bell is what a ring or the sweep does.
-func (n *node) bell() {
+// sync is what a ring or the sweep does.
+func (n *node) sync() {
 	n.t.Helper()
 	if err := n.SyncAll(n.t.Context(), ""); err != nil {
 		n.t.Fatal(err)

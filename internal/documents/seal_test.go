@@ -30,7 +30,7 @@ func TestSealed(t *testing.T) {
 	m := newMemory()
 	a, b, without, other := newNode(t, m).withSeal(sealOf(t, "k")), newNode(t, m).withSeal(sealOf(t, "k")), newNode(t, m).withSeal(nil), newNode(t, m).withSeal(sealOf(t, "x"))
 	a.edit(secret, "hush")
-	bells(a, b, without, other)
+	syncAll(a, b, without, other)
 	b.expect(secret, "hush")
 	if bytes.Contains(m.docs[secret].Body, []byte("hush")) || m.docs[secret].Digest == Digest([]byte("hush")) {
 		t.Errorf("it can be read: %q", m.docs[secret].Body)
@@ -43,20 +43,20 @@ func TestSealed(t *testing.T) {
 	}
 	without.edit(secret, "own")
 	other.edit(secret, "own")
-	bells(without, other, a)
+	syncAll(without, other, a)
 	for _, n := range []*node{without, other} {
 		n.expect(secret, "own") // it is not given up for what cannot be read
 	}
 	a.expect(secret, "hush")
 	version := m.docs[secret].Version
-	bells(a, b, a, b)
+	syncAll(a, b, a, b)
 	if m.docs[secret].Version != version {
 		t.Error("the same text was sealed in two ways")
 	}
 	if err := b.Change(t.Context(), secret, func(text []byte) ([]byte, error) { return append(text, " hush"...), nil }); err != nil {
 		t.Fatal(err)
 	}
-	a.bell()
+	a.sync()
 	a.expect(secret, "hush hush")
 	moved := m.docs[secret]
 	moved.Name = "secrets/other"
@@ -76,7 +76,7 @@ func TestSealChanges(t *testing.T) {
 		for range 2 {
 			for _, dir := range dirs {
 				n := at(t, m, dir).withSeal(s)
-				n.bell()
+				n.sync()
 				n.expect(secret, "hush")
 				if len(n.warned) > 0 {
 					t.Errorf("told: %q", n.warned)

@@ -251,7 +251,7 @@ func (c *Copies) dropDocument(ctx context.Context, name string, doc Head) error 
 		return err
 	}
 	c.did("document removed")
-	c.ring()
+	c.notify()
 	return c.dropNote(name)
 }
 
@@ -267,7 +267,7 @@ func (c *Copies) takeOver(ctx context.Context, k Kind, name string, file copyFil
 		return err
 	}
 	c.did("document written")
-	c.ring()
+	c.notify()
 	return c.setNote(ctx, name, note{next.Version, next.Digest})
 }
 
@@ -306,7 +306,7 @@ func (c *Copies) giveWay(ctx context.Context, k Kind, name string, act action, f
 	return c.setNote(ctx, name, note{doc.Version, doc.Digest})
 }
 
-func (c *Copies) ring() {
+func (c *Copies) notify() {
 	if c.Notify != nil {
 		c.Notify()
 	}

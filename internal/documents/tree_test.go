@@ -37,9 +37,9 @@ func (n *node) link(target, name string) {
 	}
 }
 
-func bells(nodes ...*node) {
+func syncAll(nodes ...*node) {
 	for _, n := range nodes {
-		n.bell()
+		n.sync()
 	}
 }
 
@@ -56,7 +56,7 @@ func TestTree(t *testing.T) {
 	for _, name := range []string{".git/config", "SKILL.md~", ".SKILL.md.swp", "__pycache__/x.pyc", "SKILL.md.replaced-01234567"} {
 		a.edit("skills/greet/"+name, "no")
 	}
-	bells(a, b)
+	syncAll(a, b)
 	b.expect("skills/greet/SKILL.md", "say hello")
 	b.expect("skills/greet/.ignore", "a hidden file")
 	b.expect("skills/greet/start", "#!/bin/sh")
@@ -70,13 +70,13 @@ func TestTree(t *testing.T) {
 		t.Errorf("documents: %v", m.docs)
 	}
 	b.chmod("skills/greet/bin/run", 0o600) // the same bytes
-	bells(b, a)
+	syncAll(b, a)
 	if info, err := os.Stat(a.Path("skills/greet/bin/run")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v (%v)", info, err)
 	}
 	a.edit("skills/greet/SKILL.md", "hello from a")
 	b.edit("skills/greet/SKILL.md", "hello from b")
-	bells(a, b, a)
+	syncAll(a, b, a)
 	for _, n := range []*node{a, b} {
 		n.expect("skills/greet/SKILL.md", "hello from a")
 	}
@@ -84,10 +84,10 @@ func TestTree(t *testing.T) {
 		t.Errorf("kept: %q", kept)
 	}
 	c := newNode(t, m)
-	c.bell()
+	c.sync()
 	c.expect("skills/greet/bin/run", "#!/bin/sh")
 	c.remove("skills/greet")
-	bells(c, a, b)
+	syncAll(c, a, b)
 	if _, err := os.Stat(b.Path("skills/greet/bin")); !os.IsNotExist(err) {
 		t.Errorf("an empty folder is left: %v", err)
 	}
@@ -105,16 +105,16 @@ func TestMissingTree(t *testing.T) {
 	a.edit("skills/x/SKILL.md", "x")
 	a.edit("agents/ada/agent.json", "{}")
 	a.edit("agents/ada/docs/deep/one.md", "one")
-	bells(a, b)
+	syncAll(a, b)
 	b.remove("skills")
 	b.remove("agents/ada/docs")
-	bells(b, a)
+	syncAll(b, a)
 	for _, n := range []*node{a, b} {
 		n.expect("skills/x/SKILL.md", "x")
 		n.expect("agents/ada/docs/deep/one.md", "one")
 	}
 	b.remove("agents/ada/docs/deep")
-	bells(b, a)
+	syncAll(b, a)
 	a.expect("agents/ada/docs/deep/one.md", "")
 }
 
@@ -125,16 +125,16 @@ func TestGoesWith(t *testing.T) {
 	a, b := newNode(t, m), newNode(t, m)
 	a.edit("agents/ada/agent.json", "{}")
 	a.edit("agents/ada/docs/one.md", "one")
-	bells(a, b)
+	syncAll(a, b)
 	if err := b.Delete(t.Context(), "agents/ada/agent.json"); err != nil {
 		t.Fatal(err)
 	}
 	b.remove("agents/ada")
-	bells(b, a, b)
+	syncAll(b, a, b)
 	a.expect("agents/ada/docs/one.md", "")
 	b.expect("agents/ada/docs/one.md", "")
 	b.edit("agents/ada/docs/one.md", "anew")
-	bells(b, a, b)
+	syncAll(b, a, b)
 	a.expect("agents/ada/docs/one.md", "anew")
 	b.expect("agents/ada/docs/one.md", "anew")
 }
@@ -149,23 +149,23 @@ func TestTreeLimits(t *testing.T) {
 	a.link("../../settings.json", "skills/greet/up")
 	a.edit("skills/greet/large", strings.Repeat("x", largestInTree+1))
 	a.edit("skills/greet/SKILL.md", "greet")
-	bells(a, b)
+	syncAll(a, b)
 	if len(a.warned) != 3 || len(m.docs) != 1 {
 		t.Errorf("told: %q, kept %d", a.warned, len(m.docs))
 	}
 	b.edit("skills/mine/SKILL.md", "of b") // where a has a link
-	bells(b, a)
+	syncAll(b, a)
 	if entries, err := os.ReadDir(elsewhere); err != nil || len(entries) > 0 {
 		t.Errorf("written through a link: %v (%v)", entries, err)
 	}
-	a.bell()
+	a.sync()
 	b.expect("skills/mine/SKILL.md", "of b")
 	for _, target := range []string{"/etc/passwd", "../../x", "a/../../x"} {
 		if _, err := m.Put(t.Context(), "skills/evil/"+Digest([]byte(target))[:4], []byte(linkFile+target), 0, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b.bell()
+	b.sync()
 	if _, err := os.Lstat(b.Path("skills/evil")); err == nil {
 		if entries, _ := os.ReadDir(b.Path("skills/evil")); len(entries) > 0 {
 			t.Errorf("links that lead out were made: %v", entries)
@@ -176,7 +176,7 @@ func TestTreeLimits(t *testing.T) {
 	}
 	full := newNode(t, newMemory())
 	full.Copies.Home = b.Home
-	full.bell()
+	full.sync()
 	if len(full.warned) != 1 || !strings.Contains(full.warned[0], "more than 2000 files") {
 		t.Errorf("told: %q", full.warned)
 	}
@@ -188,14 +188,14 @@ func TestFileBecomesFolder(t *testing.T) {
 	m := newMemory()
 	a, b := newNode(t, m), newNode(t, m)
 	a.edit("skills/x", "a file")
-	bells(a, b)
+	syncAll(a, b)
 	a.remove("skills/x")
 	a.edit("skills/x/SKILL.md", "a folder")
-	bells(a, b)
+	syncAll(a, b)
 	b.expect("skills/x/SKILL.md", "a folder")
 	b.remove("skills/x")
 	b.edit("skills/x", "a file again")
-	bells(b, a)
+	syncAll(b, a)
 	a.expect("skills/x", "a file again")
 }
 
@@ -206,7 +206,7 @@ func TestSpare(t *testing.T) {
 	a, b := newNode(t, m), newNode(t, m)
 	a.edit("models.json", "of a")
 	b.edit("models.json", "of b")
-	bells(a, b)
+	syncAll(a, b)
 	b.expect("models.json", "of a")
 	if len(b.beside("models.json"))+len(b.warned) > 0 {
 		t.Errorf("kept %q, told %q", b.beside("models.json"), b.warned)

@@ -21,7 +21,7 @@ const (
 
 // Watch keeps files and documents equal until ctx ends. rings has a value when another machine says that it changed something;
 // nil: nobody says so.
-func (c *Copies) Watch(ctx context.Context, rings <-chan struct{}) {
+func (c *Copies) Watch(ctx context.Context, notified <-chan struct{}) {
 	watcher := folders.Watch(func(at string) bool {
 		rel, err := filepath.Rel(c.Home.Dir(), at)
 		if err != nil {
@@ -51,7 +51,7 @@ func (c *Copies) Watch(ctx context.Context, rings <-chan struct{}) {
 			if !c.moved(ctx) {
 				continue
 			}
-		case <-rings:
+		case <-notified:
 		case <-settled.C:
 		case <-all.C:
 		}

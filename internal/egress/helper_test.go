@@ -24,7 +24,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds every wait of a test.
-const patience = time.Minute
+const maxWait = time.Minute
 
 const testKey = "test-key-0123456789"
 
@@ -151,7 +151,7 @@ func (b *bench) newClient() *http.Client {
 	roots.AddCert(serverCert(b.t))
 	tr := &http.Transport{Proxy: http.ProxyURL(b.url()), TLSClientConfig: &tls.Config{RootCAs: roots}}
 	b.t.Cleanup(tr.CloseIdleConnections)
-	return &http.Client{Transport: tr, Timeout: patience}
+	return &http.Client{Transport: tr, Timeout: maxWait}
 }
 
 // httptest's certificate is for example.com and names below it.
@@ -215,7 +215,7 @@ func (b *bench) raw(text string) (*http.Response, string, error) {
 		b.t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(maxWait))
 	if _, err := io.WriteString(conn, text); err != nil {
 		return nil, "", err
 	}

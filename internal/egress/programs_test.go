@@ -19,7 +19,7 @@ func run(t *testing.T, env []string, name string, args ...string) (string, error
 	if err != nil {
 		t.Skipf("%s is not here", name)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_TERMINAL_PROMPT=0"}, env...)

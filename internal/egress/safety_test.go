@@ -198,7 +198,7 @@ func TestPipeline(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(maxWait))
 	auth := b.password()
 	_, _ = io.WriteString(conn, "POST http://open.example.com/one HTTP/1.1\r\nHost: open.example.com\r\n"+auth+"Transfer-Encoding: chunked\r\nContent-Type: text/plain\r\n\r\n3\r\nabc\r\n0\r\n\r\n"+
 		"GET http://shut.example.com/two HTTP/1.1\r\nHost: shut.example.com\r\n"+auth+"\r\n"+
@@ -244,7 +244,7 @@ func TestHopByHop(t *testing.T) {
 // ended waits until the proxy closes a connection.
 func ended(t *testing.T, conn net.Conn) string {
 	t.Helper()
-	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	_ = conn.SetReadDeadline(time.Now().Add(maxWait))
 	rest, err := io.ReadAll(conn)
 	if ne, ok := err.(net.Error); ok && ne.Timeout() {
 		t.Fatal("the connection stays open")
@@ -369,7 +369,7 @@ func TestHangUp(t *testing.T) {
 	}
 	select {
 	case <-left:
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		t.Error("the host still works on a request that nobody waits for")
 	}
 }

@@ -444,7 +444,7 @@ func TestWebSocket(t *testing.T) {
 func (b *bench) tunnel(hostport string) net.Conn {
 	b.t.Helper()
 	conn := b.connect()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(maxWait))
 	_, _ = io.WriteString(conn, "CONNECT "+hostport+" HTTP/1.1\r\nHost: "+hostport+"\r\n"+b.password()+"\r\n")
 	got := make([]byte, len("HTTP/1.1 200 Connection established\r\n\r\n"))
 	if _, err := io.ReadFull(conn, got); err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 200") {

@@ -106,8 +106,8 @@ func TestAgentsWorkForAnAgent(t *testing.T) {
 	results := map[string]string{}
 	for _, ran := range bodies[chat.ToolRan](events) {
 		results[ran.Call] = ran.Blocks.Text()
-		if ran.Name == "give" && ran.Foreign != "agent worker" {
-			t.Errorf("another agent's words are told as %q", ran.Foreign)
+		if ran.Name == "give" && ran.UntrustedFrom != "agent worker" {
+			t.Errorf("another agent's words are told as %q", ran.UntrustedFrom)
 		}
 	}
 	calls := bodies[chat.Deferred](events)

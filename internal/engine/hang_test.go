@@ -321,8 +321,8 @@ func account(events []chat.Event) (ends map[string]int, texts []string) {
 	return ends, texts
 }
 
-// patience is how long the scenario waits for anything in virtual time.
-var patience = deadline.Defaults().Longest()
+// maxWait is how long the scenario waits for anything in virtual time.
+var maxWait = deadline.Defaults().Longest()
 
 // scene is one talk in which every way out is taken.
 type scene struct {
@@ -347,7 +347,7 @@ func (s *scene) tell(err error) {
 // until looks, a second apart, until the thread is as it should be; false: it never was.
 func (s *scene) until(want func(journal.Thread) bool) bool {
 	pause := time.Second
-	for end := time.Now().Add(patience); time.Now().Before(end); pause = min(2*pause, time.Minute) {
+	for end := time.Now().Add(maxWait); time.Now().Before(end); pause = min(2*pause, time.Minute) {
 		if row, err := s.db.Thread(context.Background(), thread); err == nil && want(row) {
 			return true
 		}
@@ -498,7 +498,7 @@ func hungScene(t *testing.T, at string, nth int, deaf bool) *hang {
 	if !s.until(quiet) || seq == 0 {
 		t.Fatal("the next message was not answered")
 	}
-	if took := time.Since(asked); took > patience {
+	if took := time.Since(asked); took > maxWait {
 		t.Errorf("the next message was answered after %s", took)
 	}
 	time.Sleep(time.Minute) // also whoever only watches gives up in the end
@@ -533,7 +533,7 @@ func hungScene(t *testing.T, at string, nth int, deaf bool) *hang {
 }
 
 // silent are those that nobody waits for: the sweep tries again, and a snapshot or a
-// bell more or less is no harm. The log has them.
+// notification more or less is no harm. The log has them.
 var silent = map[string]bool{"Journal.ActiveThreads": true, "Journal.DataVersion": true, "Journal.Overdue": true,
 	"Journal.Approvals": true, "Journal.SaveSnapshot": true}
 

@@ -32,7 +32,7 @@ func TestAHeldDatabase(t *testing.T) {
 	r := newRig(t, slow)
 	r.close()
 	path := filepath.Join(r.dir, "chorus.db")
-	db, err := store.Open(context.Background(), store.Options{Path: path, BlobDir: filepath.Join(r.dir, "blobs"), Patience: 20 * time.Millisecond})
+	db, err := store.Open(context.Background(), store.Options{Path: path, BlobDir: filepath.Join(r.dir, "blobs"), MaxWait: 20 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

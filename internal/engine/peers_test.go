@@ -19,9 +19,9 @@ import (
 	"chorus/internal/transcript"
 )
 
-// newStreet is a rig whose neighbours can ring. Nobody sweeps after the start, so what
-// another process does is heard by its ring or never.
-func newStreet(t *testing.T, tools ...tool.Tool) *rig {
+// newPeerRig is a rig whose peers can notify it. Nobody sweeps after the start, so what
+// another process does is heard by its notification or never.
+func newPeerRig(t *testing.T, tools ...tool.Tool) *rig {
 	t.Helper()
 	r := newRig(t, tools...)
 	r.config = func(c *engine.Config) { c.Peers = r.peers() }
@@ -41,17 +41,17 @@ func (r *rig) listening(n int) {
 	})
 }
 
-// neighbour is another process on the same home.
-func (r *rig) neighbour(adopt bool) *engine.Engine {
+// peer is another process on the same home.
+func (r *rig) peer(adopt bool) *engine.Engine {
 	r.t.Helper()
 	c := r.engine.Config
 	c.Adopt = func(chat.ThreadID) bool { return adopt }
-	return r.neighbourWith(c)
+	return r.peerWith(c)
 }
 
-// neighbourWith returns once the other process has looked for work, as each does when it starts: what is written after that it
-// hears by its ring or never.
-func (r *rig) neighbourWith(c engine.Config) *engine.Engine {
+// peerWith returns once the other process has looked for work, as each does when it starts: what is written after that it
+// hears by its notification or never.
+func (r *rig) peerWith(c engine.Config) *engine.Engine {
 	r.t.Helper()
 	look := &firstLook{Journal: c.Journal, over: make(chan struct{})}
 	c.Bus, c.Peers, c.Takes, c.Journal = &bus.Bus{}, r.peers(), nil, look
@@ -83,16 +83,16 @@ func (j *firstLook) ActiveThreads(ctx context.Context) ([]journal.Thread, error)
 
 // An abort in another process is heard by the one that runs the thread, whether the other
 // could run it too or not.
-func TestANeighboursAbort(t *testing.T) {
+func TestAPeersAbort(t *testing.T) {
 	t.Parallel()
 	for name, adopt := range map[string]bool{"a guest": false, "one that would run it": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, began, _ := hold("act", false)
-			r := newStreet(t, f)
+			r := newPeerRig(t, f)
 			r.say("!call act {}\n!---\n!say over")
 			<-began
-			other := r.neighbour(adopt)
+			other := r.peer(adopt)
 			if ended, err := other.Abort(context.Background(), thread, "local:bob", false); err != nil || !ended {
 				t.Fatal(ended, err)
 			}
@@ -105,14 +105,14 @@ func TestANeighboursAbort(t *testing.T) {
 }
 
 // Words and answers from another process wake the one that may run the thread.
-func TestANeighboursWords(t *testing.T) {
+func TestAPeersWords(t *testing.T) {
 	t.Parallel()
-	r := newStreet(t, echo(false))
+	r := newPeerRig(t, echo(false))
 	r.gate = ask
 	ctx := context.Background()
 	r.say("!say one")
 	r.untilEnds(1)
-	other := r.neighbour(false)
+	other := r.peer(false)
 	if asPrompt, err := other.Steer(ctx, thread, steer("!call act {}\n!---\n!say two", chat.Interrupt)); err != nil || !asPrompt {
 		t.Fatal(asPrompt, err)
 	}
@@ -130,10 +130,10 @@ func TestANeighboursWords(t *testing.T) {
 }
 
 // Whoever only watches sees at once what another process wrote.
-func TestWatchersHearNeighbours(t *testing.T) {
+func TestWatchersHearPeers(t *testing.T) {
 	t.Parallel()
 	f, began, release := hold("act", false)
-	r := newStreet(t, f)
+	r := newPeerRig(t, f)
 	around := r.engine.Bus.SubscribeAllProcesses()
 	defer around.Close()
 	own := r.engine.Bus.SubscribeAll(chat.KindSteered)
@@ -141,7 +141,7 @@ func TestWatchersHearNeighbours(t *testing.T) {
 	r.say("!call act {}\n!---\n!say over")
 	<-began
 	around.Take()
-	if _, err := r.neighbour(false).Steer(context.Background(), thread, steer("mind the gap", chat.Inject)); err != nil {
+	if _, err := r.peer(false).Steer(context.Background(), thread, steer("mind the gap", chat.Inject)); err != nil {
 		t.Fatal(err)
 	}
 	r.until(func(ev chat.Event) bool { return is[chat.Steered](ev) })
@@ -158,7 +158,7 @@ func TestWatchersHearNeighbours(t *testing.T) {
 func TestWaitingWordsArePassedOn(t *testing.T) {
 	t.Parallel()
 	f, began, release := hold("act", false)
-	r := newStreet(t, f)
+	r := newPeerRig(t, f)
 	config := r.config
 	r.config = func(c *engine.Config) {
 		config(c)
@@ -167,7 +167,7 @@ func TestWaitingWordsArePassedOn(t *testing.T) {
 	r.restart()
 	r.say("!call act {}\n!---\n!say one")
 	<-began
-	other := r.neighbour(true)
+	other := r.peer(true)
 	if _, err := other.Deliver(context.Background(), chat.Inbound{Threads: []chat.ThreadID{thread}, Principal: bob,
 		From: chat.Participant{ID: "bob", Kind: chat.Person}, Blocks: chat.TextBlocks("!say two"), Prompt: true}, nil); err != nil {
 		t.Fatal(err)
@@ -194,21 +194,21 @@ func TestWaitingWordsArePassedOn(t *testing.T) {
 	t.Fatalf("the last words were %q", text)
 }
 
-// A run rings nowhere, nor does the prompt that it begins with.
+// A run notifies nobody, nor does the prompt that it begins with.
 func TestRunsRingNowhere(t *testing.T) {
 	t.Parallel()
-	r := newStreet(t, echo(true), echo(false))
-	ear, err := r.peers().Subscribe()
+	r := newPeerRig(t, echo(true), echo(false))
+	sub, err := r.peers().Subscribe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ear.Close()
+	defer sub.Close()
 	r.say("!call act {}\n!---\n!call look {}\n!---\n!say over")
 	r.untilEnds(1)
 	const last = chat.ThreadID("cli:here:last@helper")
 	r.peers().Notify(peernotify.Thread(last))
-	<-ear.Woken()
-	if threads, _ := ear.Take(); len(threads) != 1 || threads[0] != peernotify.Thread(last) {
+	<-sub.Woken()
+	if threads, _ := sub.Take(); len(threads) != 1 || threads[0] != peernotify.Thread(last) {
 		t.Errorf("rung for %q", threads)
 	}
 }
@@ -246,7 +246,7 @@ func (j *deafAfter) Events(ctx context.Context, id chat.ThreadID, after int64, l
 func TestWordsArePassedOnAtTheEnd(t *testing.T) {
 	t.Parallel()
 	f, began, release := hold("act", false)
-	r := newStreet(t, f)
+	r := newPeerRig(t, f)
 	r.close()
 	deaf := &deafAfter{reading: make(chan struct{}, 1)}
 	r.config = func(c *engine.Config) {
@@ -259,7 +259,7 @@ func TestWordsArePassedOnAtTheEnd(t *testing.T) {
 	<-began
 	c := r.engine.Config
 	c.Journal = r.db
-	other := r.neighbourWith(c)
+	other := r.peerWith(c)
 	if _, err := other.Deliver(context.Background(), chat.Inbound{Threads: []chat.ThreadID{thread}, Principal: bob,
 		From: chat.Participant{ID: "bob", Name: "Bob", Kind: chat.Person}, Blocks: chat.TextBlocks("!say two"), Prompt: true}, nil); err != nil {
 		t.Fatal(err)
@@ -292,14 +292,14 @@ func TestWordsArePassedOnAtTheEnd(t *testing.T) {
 func TestWatchersHearRunsElsewhere(t *testing.T) {
 	t.Parallel()
 	f, began, release := hold("act", false)
-	r := newStreet(t, f)
+	r := newPeerRig(t, f)
 	config := r.config
 	r.config = func(c *engine.Config) {
 		config(c)
 		c.NotifyRuns = true
 	}
 	r.restart()
-	other := r.neighbour(true) // it would run the thread, if it were asked to look
+	other := r.peer(true) // it would run the thread, if it were asked to look
 	around := other.Bus.SubscribeAllProcesses()
 	defer around.Close()
 	r.say("!call act {}\n!---\n!say over")
@@ -340,11 +340,11 @@ func TestWatchersHearRunsElsewhere(t *testing.T) {
 // What is no thread wakes those who follow it.
 func TestTopicsElsewhere(t *testing.T) {
 	t.Parallel()
-	r := newStreet(t)
+	r := newPeerRig(t)
 	settings, agents := r.engine.Bus.SubscribeTopic("settings"), r.engine.Bus.SubscribeTopic("agents")
 	defer settings.Close()
 	defer agents.Close()
-	r.neighbour(false).NotifyPeers("settings")
+	r.peer(false).NotifyPeers("settings")
 	<-settings.Wake()
 	if _, gap := settings.Take(); !gap {
 		t.Error("no gap")

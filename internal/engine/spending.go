@@ -47,7 +47,7 @@ func (h *host) reserve(c *journal.Commit, asked chat.Asked) error {
 		if c.Ceilings == nil {
 			c.Ceilings = &ledger.Ceilings{Soft: h.setup.Budget.Soft}
 		}
-		c.Ceilings.Limits = append(c.Ceilings.Limits, ledger.Limit{Whose: e.Run, Ceiling: ledger.Ceiling{Scope: ledger.Task, Period: ledger.Once, Most: h.maxCost}})
+		c.Ceilings.Limits = append(c.Ceilings.Limits, ledger.Limit{Subject: e.Run, Ceiling: ledger.Ceiling{Scope: ledger.Task, Period: ledger.Once, Most: h.maxCost}})
 	}
 	if c.Ceilings != nil && !price.Known() {
 		return &ledger.Refusal{Stand: ledger.Stand{Limit: c.Ceilings.Limits[0]}, Unpriced: asked.Model}

@@ -199,7 +199,7 @@ func (g *Gate) askedBefore(ctx context.Context, q approval.Approval) ([]string, 
 // firstFew is as many samples as fit the eye.
 func firstFew(list []string, n int) []string { return list[:min(len(list), n)] }
 
-// Keep implements desk.Keeper. The yes comes first: what somebody else answered
+// Keep approves and keeps rules. The yes comes first: what somebody else answered
 // before must not leave a rule behind.
 func (g *Gate) Keep(ctx context.Context, id string, by chat.Principal, rules []string) error {
 	q, err := g.DB.Approval(ctx, id)

@@ -24,9 +24,9 @@ func TestAnAgentInItsSandbox(t *testing.T) {
 	r := f.clone()
 	self, err := os.Executable()
 	f.must(err)
-	walls := bwrap.New(bwrap.Options{Environ: f.opt.Environ, Init: self})
-	t.Cleanup(walls.Close)
-	if err := walls.Probe(t.Context()); err != nil {
+	box := bwrap.New(bwrap.Options{Environ: f.opt.Environ, Init: self})
+	t.Cleanup(box.Close)
+	if err := box.Probe(t.Context()); err != nil {
 		t.Skip("SKIPPED: bubblewrap does not work here: ", err)
 	}
 	tree := f.add(r, "t1", "t1/work")
@@ -41,7 +41,7 @@ func TestAnAgentInItsSandbox(t *testing.T) {
 	}
 	run := func(command string) (string, bool) {
 		t.Helper()
-		res, err := walls.Run(t.Context(), sandbox.Command{Shell: "export GIT_AUTHOR_NAME=A GIT_AUTHOR_EMAIL=a@x GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a@x; " + command, Dir: tree.Path(), Roots: roots, Merge: true})
+		res, err := box.Run(t.Context(), sandbox.Command{Shell: "export GIT_AUTHOR_NAME=A GIT_AUTHOR_EMAIL=a@x GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a@x; " + command, Dir: tree.Path(), Roots: roots, Merge: true})
 		f.must(err)
 		return res.Output, res.ExitCode == 0
 	}

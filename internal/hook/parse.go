@@ -126,7 +126,7 @@ func ParseTrigger(data []byte, types []string, now time.Time) (Trigger, error) {
 		err = fmt.Errorf("trigger: there is no type %.40q; it is for instance %s", t.Type, triggerForms)
 	}
 	if err == nil {
-		err = t.foreign()
+		err = t.checkFields()
 	}
 	if err != nil {
 		return Trigger{}, err
@@ -146,8 +146,8 @@ func triggerOf(words string, types []string) Trigger {
 	}
 }
 
-// foreign says which fields of a trigger its type does not have.
-func (t Trigger) foreign() error {
+// checkFields says which fields of a trigger its type does not have.
+func (t Trigger) checkFields() error {
 	for _, f := range []struct {
 		name string
 		set  bool

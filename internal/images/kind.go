@@ -18,8 +18,8 @@ import (
 // Errors that callers may want to tell apart; each comes wrapped in a sentence
 // that says what to do.
 var (
-	ErrNotPicture = errors.New("not a picture that a model can take")
-	ErrTooLarge   = errors.New("the picture is too large")
+	ErrNotImage = errors.New("not a picture that a model can take")
+	ErrTooLarge = errors.New("the picture is too large")
 )
 
 // The media types that every provider takes. There are no others here.
@@ -69,19 +69,19 @@ func inspect(r io.ReadSeeker, maxPixels int64) (shape, error) {
 	}
 	s := shape{Type: Sniff(head[:n])}
 	if s.Type == "" {
-		return shape{}, fmt.Errorf("%w: the bytes are neither PNG, JPEG, GIF nor WebP; convert it to one of them", ErrNotPicture)
+		return shape{}, fmt.Errorf("%w: the bytes are neither PNG, JPEG, GIF nor WebP; convert it to one of them", ErrNotImage)
 	}
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return shape{}, err
 	}
 	config, err := header(s.Type, r)
 	if err != nil {
-		return shape{}, fmt.Errorf("%w: broken %s: %w", ErrNotPicture, s.Type, err)
+		return shape{}, fmt.Errorf("%w: broken %s: %w", ErrNotImage, s.Type, err)
 	}
 	s.Width, s.Height = config.Width, config.Height
 	s.deep = config.ColorModel == color.RGBA64Model || config.ColorModel == color.NRGBA64Model
 	if s.Width <= 0 || s.Height <= 0 {
-		return shape{}, fmt.Errorf("%w: it is %d×%d pixels", ErrNotPicture, s.Width, s.Height)
+		return shape{}, fmt.Errorf("%w: it is %d×%d pixels", ErrNotImage, s.Width, s.Height)
 	}
 	if s.pixels() > maxPixels {
 		return shape{}, fmt.Errorf("%w: %d×%d pixels, the limit is %d million; make it smaller", ErrTooLarge, s.Width, s.Height, maxPixels/1e6)
@@ -95,9 +95,9 @@ func inspect(r io.ReadSeeker, maxPixels int64) (shape, error) {
 	frames, err := gifFrames(bufio.NewReader(r), maxFrames)
 	switch {
 	case err != nil:
-		return shape{}, fmt.Errorf("%w: broken %s: %w", ErrNotPicture, s.Type, err)
+		return shape{}, fmt.Errorf("%w: broken %s: %w", ErrNotImage, s.Type, err)
 	case frames == 0:
-		return shape{}, fmt.Errorf("%w: a GIF without a frame", ErrNotPicture)
+		return shape{}, fmt.Errorf("%w: a GIF without a frame", ErrNotImage)
 	case frames > maxFrames:
 		return shape{}, fmt.Errorf("%w: more than %d frames; send one frame of it", ErrTooLarge, maxFrames)
 	}
@@ -133,7 +133,7 @@ func decode(s shape, r io.Reader) (img image.Image, err error) {
 		img, err = webp.Decode(r)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: broken %s: %w", ErrNotPicture, s.Type, err)
+		return nil, fmt.Errorf("%w: broken %s: %w", ErrNotImage, s.Type, err)
 	}
 	return img, nil
 }
@@ -142,7 +142,7 @@ func decode(s shape, r io.Reader) (img image.Image, err error) {
 // picture is worth the process.
 func guard(err *error) {
 	if r := recover(); r != nil {
-		*err = fmt.Errorf("%w: the decoder failed: %v", ErrNotPicture, r)
+		*err = fmt.Errorf("%w: the decoder failed: %v", ErrNotImage, r)
 	}
 }
 

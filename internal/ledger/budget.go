@@ -79,7 +79,7 @@ type Budget struct {
 // Limit is a ceiling on one particular guild, channel, agent, person or run.
 type Limit struct {
 	Ceiling
-	Whose string // a guild, a channel, an agent's name, a principal's key, a run
+	Subject string // a guild, a channel, an agent's name, a principal's key, a run
 }
 
 // Ceilings are the limits on one call, none of which may be exceeded.
@@ -116,20 +116,20 @@ func (b Budget) For(thread chat.ThreadID, agent string, payer chat.Principal, ru
 		l := Limit{Ceiling: c}
 		switch c.Scope {
 		case Guild:
-			l.Whose = GuildOf(thread)
+			l.Subject = GuildOf(thread)
 		case Channel:
-			l.Whose = ChannelOf(thread)
+			l.Subject = ChannelOf(thread)
 		case Agent:
-			l.Whose = agent
+			l.Subject = agent
 		case Role:
 			if !slices.Contains(payer.Roles, c.Role) {
 				continue
 			}
-			l.Whose = payer.String()
+			l.Subject = payer.String()
 		case Person:
-			l.Whose = payer.String()
+			l.Subject = payer.String()
 		case Task:
-			l.Whose = run
+			l.Subject = run
 		}
 		out = append(out, l)
 	}
@@ -246,9 +246,9 @@ func (l Limit) Name() string {
 	case Role:
 		who = "everybody with the role " + l.Role
 	case Agent:
-		who = "agent " + l.Whose
+		who = "agent " + l.Subject
 	case Person:
-		who = l.Whose
+		who = l.Subject
 	case Guild, Channel:
 		who = "this " + string(l.Scope)
 	}

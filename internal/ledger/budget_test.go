@@ -51,7 +51,7 @@ func TestFor(t *testing.T) {
 	payer := chat.Principal{Kind: "discord", ID: "7", Roles: []string{"guest"}}
 	var got []string
 	for _, l := range budget.For("discord:g1/c2:t@main", "main", payer, "r1").Limits {
-		got = append(got, string(l.Scope)+"="+l.Whose)
+		got = append(got, string(l.Scope)+"="+l.Subject)
 	}
 	if s := strings.Join(got, " "); s != "guild=discord:g1 channel=discord:g1/c2 agent=main person=discord:7 task=r1 role=discord:7" {
 		t.Error(s)
@@ -67,7 +67,7 @@ func TestFor(t *testing.T) {
 func TestSentences(t *testing.T) {
 	t.Parallel()
 	stand := func(scope ledger.Scope, period ledger.Period, settled, open ledger.Nanos) ledger.Stand {
-		return ledger.Stand{Limit: ledger.Limit{Ceiling: ledger.Ceiling{Scope: scope, Role: "guest", Period: period, Most: 500 * cent}, Whose: "local:ada"},
+		return ledger.Stand{Limit: ledger.Limit{Ceiling: ledger.Ceiling{Scope: scope, Role: "guest", Period: period, Most: 500 * cent}, Subject: "local:ada"},
 			Settled: settled, Open: open}
 	}
 	for name, c := range map[string]struct {

@@ -111,7 +111,7 @@ func (t *redactedTool) Run(ctx context.Context, args []byte) (tool.Result, error
 		}
 		blocks[i] = b
 	}
-	res.Blocks, res.Foreign, res.Diff = blocks, r.Text(res.Foreign), r.Text(res.Diff)
+	res.Blocks, res.UntrustedFrom, res.Diff = blocks, r.Text(res.UntrustedFrom), r.Text(res.Diff)
 	if err != nil {
 		err = &redactedError{err, r.Text(err.Error())}
 	}

@@ -4,18 +4,18 @@ import "time"
 
 // Backoff says how often and how long to wait between attempts.
 type Backoff struct {
-	Retries  int           // attempts after the first; 0 means DefaultRetries, negative none
-	Base     time.Duration // first pause; doubles
-	Max      time.Duration
-	Patience time.Duration // a provider that wants a longer pause than this has failed
+	Retries       int           // attempts after the first; 0 means DefaultRetries, negative none
+	Base          time.Duration // first pause; doubles
+	Max           time.Duration
+	MaxRetryAfter time.Duration // a provider that wants a longer pause than this has failed
 }
 
 // The defaults: 1, 2, 4 … 32 s, four attempts in all.
 const (
-	DefaultRetries  = 3
-	defaultBase     = time.Second
-	defaultMax      = 32 * time.Second
-	defaultPatience = 5 * time.Minute
+	DefaultRetries       = 3
+	defaultBase          = time.Second
+	defaultMax           = 32 * time.Second
+	defaultMaxRetryAfter = 5 * time.Minute
 )
 
 // Pause is how long to wait after the n-th failure in a row (from 1), and whether
@@ -29,7 +29,7 @@ func (b Backoff) Pause(n int, e *Error, random float64) (time.Duration, bool) {
 		return 0, false
 	}
 	if e.RetryAfter > 0 {
-		return e.RetryAfter, e.RetryAfter <= or(b.Patience, defaultPatience)
+		return e.RetryAfter, e.RetryAfter <= or(b.MaxRetryAfter, defaultMaxRetryAfter)
 	}
 	return b.spread(n, random), true
 }

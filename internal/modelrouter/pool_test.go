@@ -20,8 +20,8 @@ import (
 	"chorus/internal/model"
 )
 
-// desk is a provider that many keys lead to: what it answers depends on the key.
-type desk struct {
+// keyedProvider is a provider that many keys lead to: what it answers depends on the key.
+type keyedProvider struct {
 	mu     sync.Mutex
 	asked  []string                         // the keys, in the order they were used
 	made   int                              // models that were made
@@ -35,42 +35,42 @@ type answered struct {
 	err  *model.Error
 }
 
-func (d *desk) make(_ Vendor, a Account) (model.Model, error) {
+func (d *keyedProvider) make(_ Vendor, a Account) (model.Model, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.made++
 	return &line{d, a.Key}, nil
 }
 
-func (d *desk) keys() string {
+func (d *keyedProvider) keys() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return strings.Join(d.asked, " ")
 }
 
 type line struct {
-	desk *desk
-	key  string
+	keyedProvider *keyedProvider
+	key           string
 }
 
 func (l *line) Prepare(r model.Request) (model.Prepared, error) {
 	return model.Prepared{Model: r.Model, Body: []byte(r.Model)}, nil
 }
 
-func (l *line) Models(context.Context) ([]string, error) { return l.desk.models(l.key) }
+func (l *line) Models(context.Context) ([]string, error) { return l.keyedProvider.models(l.key) }
 
 func (l *line) Stream(ctx context.Context, p model.Prepared) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
-		l.desk.mu.Lock()
-		l.desk.asked = append(l.desk.asked, l.key)
+		l.keyedProvider.mu.Lock()
+		l.keyedProvider.asked = append(l.keyedProvider.asked, l.key)
 		n := 0
-		for _, k := range l.desk.asked {
+		for _, k := range l.keyedProvider.asked {
 			if k == l.key {
 				n++
 			}
 		}
-		l.desk.mu.Unlock()
-		a := l.desk.answer(l.key, n)
+		l.keyedProvider.mu.Unlock()
+		a := l.keyedProvider.answer(l.key, n)
 		if a.text != "" && !yield(model.TextDelta{Text: a.text}, nil) {
 			return
 		}
@@ -85,7 +85,7 @@ func (l *line) Stream(ctx context.Context, p model.Prepared) iter.Seq2[model.Chu
 	}
 }
 
-func pool(t *testing.T, d *desk, keys string) *Pool {
+func pool(t *testing.T, d *keyedProvider, keys string) *Pool {
 	t.Helper()
 	return poolOf(t, d, Vendor{Name: "work", Kind: "anthropic", Declared: true, Config: func(key string) (string, error) {
 		if key == "anthropic_api_key" {
@@ -95,7 +95,7 @@ func pool(t *testing.T, d *desk, keys string) *Pool {
 	}})
 }
 
-func poolOf(t *testing.T, d *desk, v Vendor) *Pool {
+func poolOf(t *testing.T, d *keyedProvider, v Vendor) *Pool {
 	t.Helper()
 	p, err := Open(v, d.make)
 	if err != nil {
@@ -158,7 +158,7 @@ func TestTheNextKeyIsTriedAtOnce(t *testing.T) {
 		{"one key, too fast", "test-a", func(string, int) answered { return answered{err: tooFast} }, "", model.RateLimited, "test-a"},
 		{"one key, not accepted and not changed", "test-a", func(string, int) answered { return answered{err: refused} }, "", model.Auth, "test-a"},
 	} {
-		d := &desk{answer: c.answer}
+		d := &keyedProvider{answer: c.answer}
 		text, err := say(t.Context(), pool(t, d, c.keys))
 		kind := model.ErrorKind("")
 		if err != nil {
@@ -177,7 +177,7 @@ func TestRestingKeys(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		well := map[string]bool{}
-		d := &desk{answer: func(k string, _ int) answered {
+		d := &keyedProvider{answer: func(k string, _ int) answered {
 			if well[k] {
 				return answered{text: k}
 			}
@@ -221,7 +221,7 @@ func TestRestingKeys(t *testing.T) {
 func TestRestDoublesToTenMinutes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := &desk{answer: func(string, int) answered { return answered{err: tooFast} }}
+		d := &keyedProvider{answer: func(string, int) answered { return answered{err: tooFast} }}
 		p := pool(t, d, "test-a,test-b")
 		for _, want := range []time.Duration{1, 2, 4, 8, 10, 10} {
 			_, err := say(t.Context(), p)
@@ -254,7 +254,7 @@ func TestAKeyFileThatChanges(t *testing.T) {
 	}
 	write("test-old")
 	valid := "test-old"
-	d := &desk{answer: func(k string, _ int) answered {
+	d := &keyedProvider{answer: func(k string, _ int) answered {
 		if k != valid {
 			return answered{err: refused}
 		}
@@ -296,7 +296,7 @@ func TestAKeyFileThatChanges(t *testing.T) {
 // anew and asked once more.
 func TestCredentialsFromElsewhere(t *testing.T) {
 	t.Parallel()
-	d := &desk{answer: func(_ string, n int) answered { return answered{err: refused} }}
+	d := &keyedProvider{answer: func(_ string, n int) answered { return answered{err: refused} }}
 	p := poolOf(t, d, declare(t, "b", map[string]string{"aws_region": "eu-west-1"}))
 	if _, err := say(t.Context(), p); err == nil || err.Kind != model.Auth || d.made != 2 || len(d.asked) != 2 {
 		t.Errorf("%v: made %d, asked %d times", err, d.made, len(d.asked))
@@ -313,7 +313,7 @@ func TestNotAcceptedIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		paid := false
-		d := &desk{answer: func(string, int) answered {
+		d := &keyedProvider{answer: func(string, int) answered {
 			if paid {
 				return answered{text: "hi"}
 			}
@@ -334,7 +334,7 @@ func TestNotAcceptedIsAskedAgain(t *testing.T) {
 func TestCancelledIsNotTriedAgain(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	d := &desk{answer: func(string, int) answered { cancel(); return answered{err: tooFast} }}
+	d := &keyedProvider{answer: func(string, int) answered { cancel(); return answered{err: tooFast} }}
 	if _, err := say(ctx, pool(t, d, "test-a,test-b")); err == nil || d.keys() != "test-a" {
 		t.Errorf("%v, asked %s", err, d.keys())
 	}
@@ -343,7 +343,7 @@ func TestCancelledIsNotTriedAgain(t *testing.T) {
 // TestListenersWhoLeave: breaking out of the loop ends it, whatever was tried.
 func TestListenersWhoLeave(t *testing.T) {
 	t.Parallel()
-	d := &desk{answer: func(k string, _ int) answered {
+	d := &keyedProvider{answer: func(k string, _ int) answered {
 		if k == "test-a" {
 			return answered{err: tooFast}
 		}
@@ -360,7 +360,7 @@ func TestListenersWhoLeave(t *testing.T) {
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := &desk{answer: func(k string, n int) answered {
+		d := &keyedProvider{answer: func(k string, n int) answered {
 			if k == "test-a" {
 				return answered{err: tooFast}
 			}
@@ -395,7 +395,7 @@ func TestPoolHolds(t *testing.T) {
 			keys = append(keys, fmt.Sprintf("test-key-%d", i))
 		}
 		moods := rapid.SliceOfN(rapid.SampledFrom([]string{"well", "fast", "auth", "busy", "half"}), n, n).Draw(r, "moods")
-		d := &desk{answer: func(k string, _ int) answered {
+		d := &keyedProvider{answer: func(k string, _ int) answered {
 			switch moods[slices.Index(keys, k)] {
 			case "fast":
 				return answered{err: tooFast}
@@ -448,7 +448,7 @@ func TestPoolHolds(t *testing.T) {
 
 func TestPoolModels(t *testing.T) {
 	t.Parallel()
-	d := &desk{models: func(k string) ([]string, error) {
+	d := &keyedProvider{models: func(k string) ([]string, error) {
 		if k == "test-a" {
 			return nil, &model.Error{Kind: model.Auth, Provider: "sim", Message: "no " + k}
 		}
@@ -475,7 +475,7 @@ func TestShortKeysGarbleNothing(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("the message says so")
 	for key, want := range map[string]string{"s": "this message for s", "test5": "this message for test5", "test-6": "this message for ***"} {
-		d := &desk{answer: func(string, int) answered {
+		d := &keyedProvider{answer: func(string, int) answered {
 			return answered{err: &model.Error{Kind: model.BadRequest, Message: "this message", Err: cause}}
 		}}
 		_, err := say(t.Context(), pool(t, d, key))

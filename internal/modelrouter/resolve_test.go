@@ -11,9 +11,9 @@ import (
 	"chorus/internal/model/catalog"
 )
 
-// house is a set of vendors with everything: two of a file, one of them without a
+// vendors is a set of vendors with everything: two of a file, one of them without a
 // key, and the built-in ones with keys for anthropic and openrouter.
-func house(t *testing.T) []Vendor {
+func vendors(t *testing.T) []Vendor {
 	t.Helper()
 	return Merge([]Vendor{
 		declare(t, "empty", map[string]string{"openai_api_key": "${NOT_SET}"}, "gpt-*"),
@@ -62,12 +62,12 @@ func TestResolve(t *testing.T) {
 		{"o4-mini-2025-04-16", "openai/o4-mini-2025-04-16"},
 		{"guide", "demo/guide"},
 	} {
-		got, err := Resolve(c.name, house(t), offered, catalog.All())
+		got, err := Resolve(c.name, vendors(t), offered, catalog.All())
 		if err != nil || got.String() != c.want {
 			t.Errorf("%s: %v %v, want %s", c.name, got, err, c.want)
 			continue
 		}
-		again, err := Resolve(got.String(), house(t), offered, catalog.All())
+		again, err := Resolve(got.String(), vendors(t), offered, catalog.All())
 		if err != nil || again != got {
 			t.Errorf("%s: the full name %s resolves to %v, %v", c.name, got, again, err)
 		}
@@ -93,7 +93,7 @@ func TestResolveSaysWhy(t *testing.T) {
 		{"olmo", []string{"unknown model"}},
 		{"o1x", []string{"unknown model"}},
 	} {
-		got, err := Resolve(c.name, house(t), offered, catalog.All())
+		got, err := Resolve(c.name, vendors(t), offered, catalog.All())
 		var unknown *Unknown
 		if !errors.As(err, &unknown) {
 			t.Errorf("%s: %v, %v", c.name, got, err)
@@ -114,7 +114,7 @@ func TestResolveSaysWhy(t *testing.T) {
 // vendor is never left.
 func TestResolveHolds(t *testing.T) {
 	t.Parallel()
-	vendors := house(t)
+	vendors := vendors(t)
 	rapid.Check(t, func(r *rapid.T) {
 		name := rapid.OneOf(
 			rapid.StringMatching(`[a-z0-9/:.-]{0,20}`),

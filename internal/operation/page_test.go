@@ -8,47 +8,47 @@ import (
 	"chorus/internal/operation"
 )
 
-type shelves interface {
-	List(context.Context, operation.Caller, shelfQuery) (operation.List[thing], error)
+type lister interface {
+	List(context.Context, operation.Caller, listQuery) (operation.List[thing], error)
 }
 
-type shelfQuery struct {
+type listQuery struct {
 	Cursor string `json:"cursor,omitempty" maxLen:"9" doc:"next of the page before"`
 	Limit  int    `json:"limit,omitempty" min:"1" max:"3" default:"2"`
 }
 
-var listShelf = operation.New(operation.Info{Name: "shelf.list", Help: "List a shelf", Scope: operation.Read}, shelves.List)
+var listThings = operation.New(operation.Info{Name: "page.list", Help: "List a page", Scope: operation.Read}, lister.List)
 
-// shelf holds things that are called t00, t01 …
-type shelf struct {
+// pagedList holds things that are called t00, t01 …
+type pagedList struct {
 	things []thing
 	asked  int
 }
 
-func (s *shelf) List(_ context.Context, _ operation.Caller, in shelfQuery) (operation.List[thing], error) {
+func (s *pagedList) List(_ context.Context, _ operation.Caller, in listQuery) (operation.List[thing], error) {
 	s.asked++
 	return operation.PageByKey(s.things, func(t thing) string { return t.Name }, in.Cursor, max(in.Limit, 1)), nil
 }
 
-func newShelf(n int) (*shelf, *operation.Local) {
-	s := &shelf{}
+func newPagedList(n int) (*pagedList, *operation.Local) {
+	s := &pagedList{}
 	for i := range n {
 		s.things = append(s.things, thing{Name: fmt.Sprintf("t%02d", i)})
 	}
-	return s, operation.NewLocal(operation.LocalOptions{Handlers: []any{s}, Operations: operation.Collect([]operation.Any{listShelf, operation.Names})})
+	return s, operation.NewLocal(operation.LocalOptions{Handlers: []any{s}, Operations: operation.Collect([]operation.Any{listThings, operation.Names})})
 }
 
 func TestWholeListsAreReadInPages(t *testing.T) {
 	t.Parallel()
-	s, l := newShelf(7)
-	got, err := operation.CallWhole(t.Context(), listShelf, l, caller(operation.Read), shelfQuery{})
+	s, l := newPagedList(7)
+	got, err := operation.CallWhole(t.Context(), listThings, l, caller(operation.Read), listQuery{})
 	if err != nil || len(got) != 7 || got[6].Name != "t06" || s.asked != 3 {
 		t.Errorf("%v after %d pages, %v", got, s.asked, err)
 	}
-	if got, err := operation.CallWhole(t.Context(), listShelf, l, caller(operation.Read), shelfQuery{Limit: 4, Cursor: "t01"}); err != nil || len(got) != 4 || got[0].Name != "t02" {
+	if got, err := operation.CallWhole(t.Context(), listThings, l, caller(operation.Read), listQuery{Limit: 4, Cursor: "t01"}); err != nil || len(got) != 4 || got[0].Name != "t02" {
 		t.Errorf("%v, %v", got, err)
 	}
-	if _, err := operation.CallWhole(t.Context(), listShelf, l, caller(), shelfQuery{}); operation.KindOf(err) != operation.Forbidden {
+	if _, err := operation.CallWhole(t.Context(), listThings, l, caller(), listQuery{}); operation.KindOf(err) != operation.Forbidden {
 		t.Errorf("without the scope: %v", err)
 	}
 }
@@ -56,11 +56,11 @@ func TestWholeListsAreReadInPages(t *testing.T) {
 // A name that stands far down a list is completed all the same.
 func TestNamesOfLaterPagesAreSuggested(t *testing.T) {
 	t.Parallel()
-	_, l := newShelf(58)
-	if got, err := operation.Complete(t.Context(), l, caller(operation.Read), "shelf", "t57"); err != nil || got != "t57" {
+	_, l := newPagedList(58)
+	if got, err := operation.Complete(t.Context(), l, caller(operation.Read), "page", "t57"); err != nil || got != "t57" {
 		t.Errorf("%s, %v", got, err)
 	}
-	list, err := operation.Names.Call(t.Context(), l, caller(operation.Read), operation.Prefix{Noun: "shelf", Prefix: "T5"})
+	list, err := operation.Names.Call(t.Context(), l, caller(operation.Read), operation.Prefix{Noun: "page", Prefix: "T5"})
 	if err != nil || len(list.Items) != 8 {
 		t.Errorf("%v, %v", list, err)
 	}

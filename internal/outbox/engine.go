@@ -150,7 +150,7 @@ func (e *Engine) stop(end, cut context.CancelFunc) {
 	defer timer.Stop()
 	e.mu.Lock()
 	for _, l := range e.lanes {
-		l.ring()
+		l.notify()
 	}
 	e.mu.Unlock()
 	e.wg.Wait()
@@ -182,7 +182,7 @@ func (e *Engine) wake(id journal.Lane) *lane {
 		e.lanes[id] = l
 		e.wg.Go(func() { l.work(e.on) })
 	}
-	l.ring()
+	l.notify()
 	return l
 }
 

@@ -72,7 +72,7 @@ type doubt struct {
 // doubtFor is how long a platform may sit on a call that we have given up.
 const doubtFor = 30 * time.Second
 
-func (l *lane) ring() {
+func (l *lane) notify() {
 	select {
 	case l.wake <- struct{}{}:
 	default:

@@ -148,11 +148,11 @@ func (w *writer) write() error {
 	for i, m := range w.r.Messages {
 		marked := slices.Contains(w.r.Marks, i)
 		switch {
-		case w.pictured(m):
+		case w.hasImage(m):
 			if err := w.flush(scriptGroup, w.run, i); err != nil {
 				return err
 			}
-			if err := w.pictures(i, marked); err != nil {
+			if err := w.images(i, marked); err != nil {
 				return err
 			}
 			continue
@@ -177,9 +177,9 @@ func (w *writer) mark() {
 	}
 }
 
-// pictures makes a user's turn of a message with pictures. Its mark belongs to its
+// images makes a user's turn of a message with pictures. Its mark belongs to its
 // text, as in the document, so the pictures of a marked one stand behind it.
-func (w *writer) pictures(i int, marked bool) error {
+func (w *writer) images(i int, marked bool) error {
 	if !marked {
 		return w.flush(pictureGroup, i, i+1)
 	}
@@ -242,7 +242,7 @@ func (w *writer) goesOn() bool {
 		return false
 	}
 	last := w.r.Messages[len(w.r.Messages)-1]
-	if !w.isOwn(last) || w.pictured(last) || len(last.Blocks) == 0 {
+	if !w.isOwn(last) || w.hasImage(last) || len(last.Blocks) == 0 {
 		return false
 	}
 	_, text := last.Blocks[len(last.Blocks)-1].(chat.Text)
@@ -336,8 +336,8 @@ func onOwnLine(text, line string) string {
 	return strings.TrimRight(text, "\n") + "\n" + line
 }
 
-// pictured reports whether a message must be a turn of the user's, where pictures may be.
-func (w *writer) pictured(m *model.Message) bool {
+// hasImage reports whether a message must be a turn of the user's, where pictures may be.
+func (w *writer) hasImage(m *model.Message) bool {
 	return w.entry.Images && slices.ContainsFunc(m.Blocks, func(b chat.Block) bool {
 		switch b := b.(type) {
 		case chat.Image:

@@ -32,10 +32,10 @@ func Again[T any](ctx context.Context, r Retry, what string, call func(context.C
 	}
 }
 
-// Patiently is Again for callers behind whom others wait: it ends when only this call is not
+// CallWithin is Again for callers behind whom others wait: it ends when only this call is not
 // answered within a time. While the platform answers nothing at all there is nothing to go on
 // to, and it waits as long as it takes.
-func Patiently[T any](ctx context.Context, r Retry, wait time.Duration, answers func(context.Context) bool, what string, call func(context.Context) (T, error)) (T, error) {
+func CallWithin[T any](ctx context.Context, r Retry, wait time.Duration, answers func(context.Context) bool, what string, call func(context.Context) (T, error)) (T, error) {
 	for {
 		within, cancel := context.WithTimeout(ctx, wait)
 		got, err := Again(within, r, what, call)

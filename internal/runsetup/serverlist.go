@@ -207,7 +207,7 @@ type ServerLogin = mcp.LoginOptions
 
 // LogIn logs in to a server on the network; show is given the page on which a person says yes.
 func (setup *Setup) LogIn(ctx context.Context, dir, name string, o ServerLogin, show func(page string)) error {
-	s, err := setup.farServer(dir, name)
+	s, err := setup.remoteServer(dir, name)
 	if err != nil {
 		return err
 	}
@@ -215,8 +215,8 @@ func (setup *Setup) LogIn(ctx context.Context, dir, name string, o ServerLogin, 
 	return setup.logins().Login(ctx, s, o, show)
 }
 
-// farServer is a server that can be logged in to.
-func (setup *Setup) farServer(dir, name string) (mcp.Server, error) {
+// remoteServer is a server that can be logged in to.
+func (setup *Setup) remoteServer(dir, name string) (mcp.Server, error) {
 	s, _, _, err := setup.serverNamed(dir, name)
 	if err == nil && s.URL == "" {
 		err = &ServerState{fmt.Sprintf("%s is a program of this machine; only servers on the network are logged in to", name)}
@@ -236,7 +236,7 @@ var (
 // BeginLogin begins a login whose browser comes back to the address redirect; done hears how it ended. A login that cannot be
 // begun is a *ServerState.
 func (setup *Setup) BeginLogin(ctx context.Context, dir, name string, o ServerLogin, redirect string, done func(error)) (*OpenLogin, error) {
-	s, err := setup.farServer(dir, name)
+	s, err := setup.remoteServer(dir, name)
 	if err != nil {
 		return nil, err
 	}

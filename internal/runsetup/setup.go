@@ -68,15 +68,15 @@ func (setup *Setup) ForRun(ctx context.Context, row journal.Thread, work engine.
 // Toolbox is what one thread works with: its directory, its tools.
 type Toolbox struct {
 	isolate.Site
-	Roots *files.Roots
-	Notes *notes.File
-	Tools *tool.Set   // the built-in ones
-	List  []tool.Tool // the same
-	walls *isolate.SwitchedExecutor
-	shown []sandbox.Root // what commands see where they are isolated
-	left  *ownProcesses  // what the agent left running here
-	Web   *web.Client
-	Self  *self // that agent, for its own tools; nil: it was never made
+	Roots    *files.Roots
+	Notes    *notes.File
+	Tools    *tool.Set   // the built-in ones
+	List     []tool.Tool // the same
+	executor *isolate.SwitchedExecutor
+	shown    []sandbox.Root // what commands see where they are isolated
+	left     *ownProcesses  // what the agent left running here
+	Web      *web.Client
+	Self     *self // that agent, for its own tools; nil: it was never made
 
 	skills skill.Where // where its skills are looked for
 	called string      // what the run that is on was told of the skill that its prompt calls
@@ -182,13 +182,13 @@ func (s *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 			return nil, err
 		}
 	}
-	walls := &isolate.SwitchedExecutor{Inner: s.Executor}
-	b := &Toolbox{Site: isolate.Site{Dir: dir, Agent: thread.Agent(), Proxy: &isolate.EgressProxy{Thread: thread}, Roots: beside}, Roots: roots, walls: walls, shown: isolate.WorkspaceRoots(dir, named), left: &ownProcesses{setup: s, thread: thread}, skills: where, Notes: notes.NewFile(s.notesFile(thread)), styledModels: map[string]styledModel{}}
+	executor := &isolate.SwitchedExecutor{Inner: s.Executor}
+	b := &Toolbox{Site: isolate.Site{Dir: dir, Agent: thread.Agent(), Proxy: &isolate.EgressProxy{Thread: thread}, Roots: beside}, Roots: roots, executor: executor, shown: isolate.WorkspaceRoots(dir, named), left: &ownProcesses{setup: s, thread: thread}, skills: where, Notes: notes.NewFile(s.notesFile(thread)), styledModels: map[string]styledModel{}}
 	list := files.Tools(roots)
 	list = append(list, search.New(roots, search.Options{}))
-	list = append(list, shell.New(walls, shell.Options{Dir: dir, Env: roots.Env(), Keep: s.Logs.RedactingKeep(roots.Keep), Roots: b.shown}))
-	list = append(list, process.New(walls, b.left, process.Options{Dir: dir, Env: roots.Env(), Keep: s.Logs.RedactingKeep(roots.Keep), Roots: b.shown})...)
-	list = append(list, git.Tools(walls, roots, s.Logs.RedactingKeep(roots.Keep))...)
+	list = append(list, shell.New(executor, shell.Options{Dir: dir, Env: roots.Env(), Keep: s.Logs.RedactingKeep(roots.Keep), Roots: b.shown}))
+	list = append(list, process.New(executor, b.left, process.Options{Dir: dir, Env: roots.Env(), Keep: s.Logs.RedactingKeep(roots.Keep), Roots: b.shown})...)
+	list = append(list, git.Tools(executor, roots, s.Logs.RedactingKeep(roots.Keep))...)
 	list = append(list, notes.New(b.Notes))
 	b.Web = web.New(web.Options{Leaks: func(text string) bool { return s.Logs.Redactor().HasKnown(text) }})
 	list = append(list, b.Web.Tools()...)
@@ -320,7 +320,7 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 				return s.deferral(ctx, row, call, run)
 			},
 			Reap: func(ctx context.Context, call string) error {
-				_, err := b.walls.Reap(ctx, call)
+				_, err := b.executor.Reap(ctx, call)
 				return err
 			},
 			Retry:       attempt.Policy{Backoff: settings.Backoff(bot), FallsBack: modelrouter.Next, Random: rand.Float64, Outage: outage(row, bot, work.Terms)},
@@ -333,14 +333,14 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 
 // isolate has a run's commands run as the plan says. Where the model may want some, a sandbox is put up while it thinks.
 func (s *Setup) isolate(ctx context.Context, b *Toolbox, plan isolate.Plan, commands bool) error {
-	walls, err := s.Isolation.ExecutorFor(&b.Site, plan)
+	executor, err := s.Isolation.ExecutorFor(&b.Site, plan)
 	if err != nil {
 		return err
 	}
-	b.walls.Switch(walls)
-	s.skillsInContainer(ctx, b, walls)
+	b.executor.Switch(executor)
+	s.skillsInContainer(ctx, b, executor)
 	if commands {
-		b.walls.StartEarly(sandbox.Command{Dir: b.Dir, Roots: b.shown})
+		b.executor.StartEarly(sandbox.Command{Dir: b.Dir, Roots: b.shown})
 	}
 	return nil
 }

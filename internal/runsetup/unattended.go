@@ -101,11 +101,11 @@ func (s *Setup) prepare(ctx context.Context, c UnattendedCall) (u unattended, er
 	plan := s.Isolation.Plan(bot, rules, c.Thread, terms, work)
 	plan.Programs = s.programsAsking(u.judge, c.Thread, bot, rules.Name(), nil)
 	u.box.Web.Configure(s.webConfig(bot, plan.Hosts))
-	walls, err := s.Isolation.ExecutorFor(&u.box.Site, plan)
+	executor, err := s.Isolation.ExecutorFor(&u.box.Site, plan)
 	if err != nil {
 		return u, err
 	}
-	u.box.walls.Switch(walls)
+	u.box.executor.Switch(executor)
 	list := u.box.List
 	if c.Tools != nil {
 		list = append(c.Tools(u.box), list...)
@@ -199,5 +199,5 @@ func (b *Toolbox) WebGet(limit time.Duration, most int64, status *int) tool.Tool
 
 // GitCompare is a tool that compares the workspace's repository with a branch, in the thread's sandbox.
 func (b *Toolbox) GitCompare(c git.Comparison) tool.Tool {
-	return git.Compare(b.walls, b.Roots, nil, c)
+	return git.Compare(b.executor, b.Roots, nil, c)
 }

@@ -16,7 +16,7 @@ import (
 // BudgetUsed is how far one ceiling is used now.
 type BudgetUsed struct {
 	Key      string  `json:"key"`             // in the configuration
-	Whose    string  `json:"whose,omitempty"` // "": nobody has spent anything of it
+	Subject  string  `json:"whose,omitempty"` // "": nobody has spent anything of it
 	Period   string  `json:"period"`
 	Spent    float64 `json:"spent"`
 	Reserved float64 `json:"reserved,omitempty"`
@@ -87,14 +87,14 @@ func (service *Service) BudgetsUsed(ctx context.Context, now time.Time) ([]Budge
 			}
 		}
 	}
-	slices.SortStableFunc(limits, func(x, y ledger.Limit) int { return strings.Compare(x.Key()+" "+x.Whose, y.Key()+" "+y.Whose) })
+	slices.SortStableFunc(limits, func(x, y ledger.Limit) int { return strings.Compare(x.Key()+" "+x.Subject, y.Key()+" "+y.Subject) })
 	stands, err := service.DB.Standing(ctx, limits)
 	if err != nil {
 		return nil, err
 	}
 	var out []BudgetUsed
 	for _, s := range stands {
-		out = append(out, BudgetUsed{s.Key(), s.Whose, string(s.Period), usd(s.Settled), usd(s.Open), usd(s.Most), usd(s.Left())})
+		out = append(out, BudgetUsed{s.Key(), s.Subject, string(s.Period), usd(s.Settled), usd(s.Open), usd(s.Most), usd(s.Left())})
 	}
 	return out, nil
 }

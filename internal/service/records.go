@@ -82,12 +82,12 @@ func (o *Handler) budgets(ctx context.Context, by operation.Caller, now time.Tim
 	used, err := o.app.BudgetsUsed(ctx, now)
 	out := []operations.Budget{}
 	for _, b := range used {
-		if b.Whose != "" && !by.May(operation.Admin) && b.Whose != by.Principal.String() {
+		if b.Subject != "" && !by.May(operation.Admin) && b.Subject != by.Principal.String() {
 			continue
 		}
 		name := b.Key
-		if b.Whose != "" {
-			name += " " + b.Whose
+		if b.Subject != "" {
+			name += " " + b.Subject
 		}
 		out = append(out, operations.Budget{Name: name, Per: b.Period, Soft: b.Most * o.app.Shared.BudgetSoft, Hard: b.Most, Spent: b.Spent + b.Reserved, Reserved: b.Reserved})
 	}

@@ -254,7 +254,7 @@ func (o *Handler) BareToolbox() (*runsetup.Toolbox, error) {
 	if o.labels != nil {
 		return o.labels, nil
 	}
-	made, err := o.app.Setup.NewToolbox("cli:house:labels", o.app.Home.Dir())
+	made, err := o.app.Setup.NewToolbox("cli:chorus:labels", o.app.Home.Dir())
 	if err == nil {
 		o.labels = made
 	}

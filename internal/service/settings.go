@@ -329,7 +329,7 @@ func (o *Handler) overSessions(ctx context.Context, by operation.Caller, out *op
 	if err != nil {
 		return err
 	}
-	stirring, err := o.app.DB.ActiveThreads(ctx) // the ones at work, however long ago they moved
+	active, err := o.app.DB.ActiveThreads(ctx) // the ones at work, however long ago they moved
 	if err != nil {
 		return err
 	}
@@ -337,7 +337,7 @@ func (o *Handler) overSessions(ctx context.Context, by operation.Caller, out *op
 	for _, row := range rows {
 		known[row.ID] = true
 	}
-	for _, row := range stirring {
+	for _, row := range active {
 		if row.Status == chat.Running && !known[row.ID] && by.Sees(row.ID, row.Owner) && len(rows) < 2*overviewLooked {
 			rows = append(rows, row)
 		}

@@ -42,7 +42,7 @@ func keepTo(tx database.Tx, c *ledger.Ceilings, e ledger.Entry, now int64) error
 		s.Open -= e.Reserved // it is among the sums already
 		if s.AtSoft(c.Soft) {
 			var n int
-			if err := tx.Row(queryAsked, []any{l.Key(), l.Whose, l.Period.Name(at), l.Most}, &n); err != nil {
+			if err := tx.Row(queryAsked, []any{l.Key(), l.Subject, l.Period.Name(at), l.Most}, &n); err != nil {
 				return err
 			}
 			s.Asked = n > 0
@@ -59,13 +59,13 @@ func keepTo(tx database.Tx, c *ledger.Ceilings, e ledger.Entry, now int64) error
 func standing(tx database.Tx, l ledger.Limit, at time.Time) (ledger.Stand, error) {
 	s := ledger.Stand{Limit: l}
 	if l.Scope == ledger.Task {
-		if err := tx.Alone("task " + l.Whose); err != nil { // children of one run reserve on threads of their own
+		if err := tx.Alone("task " + l.Subject); err != nil { // children of one run reserve on threads of their own
 			return s, err
 		}
-		return s, tx.Row(queryTask, []any{l.Whose, l.Whose}, &s.Open, &s.Settled)
+		return s, tx.Row(queryTask, []any{l.Subject, l.Subject}, &s.Open, &s.Settled)
 	}
 	scope := counter(l.Scope)
-	args := []any{l.Whose, l.Period.Name(at), string(scope), string(l.Period)}
+	args := []any{l.Subject, l.Period.Name(at), string(scope), string(l.Period)}
 	err := tx.Row(querySpent, args, &s.Open, &s.Settled)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return s, err
@@ -77,7 +77,7 @@ func standing(tx database.Tx, l ledger.Limit, at time.Time) (ledger.Stand, error
 }
 
 func markAsked(tx database.Tx, r *ledger.Refusal, now int64) error {
-	return tx.Exec(insertAsked, r.Key(), r.Whose, r.When, r.Most, now)
+	return tx.Exec(insertAsked, r.Key(), r.Subject, r.When, r.Most, now)
 }
 
 // Standing is how far limits are used now.
@@ -86,14 +86,14 @@ func (db *DB) Standing(ctx context.Context, limits []ledger.Limit) ([]ledger.Sta
 	out := make([]ledger.Stand, 0, len(limits))
 	for _, l := range limits {
 		query, args := `SELECT coalesce(sum(CASE WHEN how = '' THEN reserved ELSE 0 END), 0), coalesce(sum(settled), 0) FROM ledger WHERE at >= ? AND (run_id = ? OR root_run <> '' AND root_run = ?)`,
-			[]any{database.Micros(l.Period.Begin(now)), l.Whose, l.Whose}
+			[]any{database.Micros(l.Period.Begin(now)), l.Subject, l.Subject}
 		if l.Scope != ledger.Task {
 			column := dayColumns(db.says)[counter(l.Scope)]
 			if column == "" {
 				return nil, fmt.Errorf("how far budgets are used: there is no scope %q", l.Scope)
 			}
 			query, args = `SELECT coalesce(sum(open), 0), coalesce(sum(settled), 0) FROM spent_days WHERE day >= ? AND `+column+` = ?`,
-				[]any{l.Period.Begin(now).UTC().Format(time.DateOnly), l.Whose}
+				[]any{l.Period.Begin(now).UTC().Format(time.DateOnly), l.Subject}
 		}
 		s := ledger.Stand{Limit: l}
 		err := db.Query(ctx, query, args, func(rows *sql.Rows) error { return rows.Scan(&s.Open, &s.Settled) })

@@ -191,7 +191,7 @@ func (p *purses) reserve(t *rapid.T) {
 }
 
 func askedKey(s ledger.Stand, when string) string {
-	return fmt.Sprint(s.Key(), s.Whose, when)
+	return fmt.Sprint(s.Key(), s.Subject, when)
 }
 
 // judge is the rule on the plain list.
@@ -224,15 +224,15 @@ func (p *purses) judge(c *ledger.Ceilings, r *purse, want ledger.Nanos) *ledger.
 func counts(l ledger.Limit, e *ledger.Entry) bool {
 	switch l.Scope {
 	case ledger.Guild:
-		return ledger.GuildOf(e.Thread) == l.Whose
+		return ledger.GuildOf(e.Thread) == l.Subject
 	case ledger.Channel:
-		return ledger.ChannelOf(e.Thread) == l.Whose
+		return ledger.ChannelOf(e.Thread) == l.Subject
 	case ledger.Agent:
-		return e.Agent == l.Whose
+		return e.Agent == l.Subject
 	case ledger.Task:
-		return e.Run == l.Whose
+		return e.Run == l.Subject
 	default:
-		return e.Payer.String() == l.Whose
+		return e.Payer.String() == l.Subject
 	}
 }
 
@@ -284,13 +284,13 @@ func (p *purses) check(t *rapid.T) {
 		[]any{ledger.Day.Name(p.now), ledger.Month.Name(p.now)}, func(rows *sql.Rows) error {
 			var l ledger.Limit
 			var s sum
-			if err := rows.Scan(&l.Scope, &l.Period, &l.Whose, &s.open, &s.settled); err != nil {
+			if err := rows.Scan(&l.Scope, &l.Period, &l.Subject, &s.open, &s.settled); err != nil {
 				return err
 			}
 			if s != (sum{}) {
-				kept[l.Key()+" "+l.Whose] = s
+				kept[l.Key()+" "+l.Subject] = s
 			}
-			l.Whose = ""
+			l.Subject = ""
 			if !slices.Contains(kinds, l) {
 				kinds = append(kinds, l)
 			}
@@ -305,12 +305,12 @@ func (p *purses) check(t *rapid.T) {
 				continue
 			}
 			l := ledger.Budget{Ceilings: []ledger.Ceiling{k.Ceiling}}.For(line.Thread, line.Agent, line.Payer, line.Run).Limits[0]
-			s := want[l.Key()+" "+l.Whose]
+			s := want[l.Key()+" "+l.Subject]
 			if s.settled += line.Settled; line.How == ledger.Open {
 				s.open += line.Reserved
 			}
-			if want[l.Key()+" "+l.Whose] = s; s == (sum{}) {
-				delete(want, l.Key()+" "+l.Whose)
+			if want[l.Key()+" "+l.Subject] = s; s == (sum{}) {
+				delete(want, l.Key()+" "+l.Subject)
 			}
 		}
 	}

@@ -98,21 +98,21 @@ func (db *DB) SavedContexts(ctx context.Context, f ContextFilter) ([]SavedContex
 	return out, nil
 }
 
-// PlaceStir is when anything last happened in the conversations of a place.
-type PlaceStir struct {
+// PlaceActivity is when anything last happened in the conversations of a place.
+type PlaceActivity struct {
 	Agent  string
 	Place  string
 	Last   time.Time
 	Active int // conversations with a run on, or with prompts that wait
 }
 
-// Stirred says of every place of a transport, and each agent in it, when it last moved.
-func (db *DB) Stirred(ctx context.Context, transport string) ([]PlaceStir, error) {
-	var out []PlaceStir
+// LastActivity says of every place of a transport, and each agent in it, when it last moved.
+func (db *DB) LastActivity(ctx context.Context, transport string) ([]PlaceActivity, error) {
+	var out []PlaceActivity
 	err := db.Query(ctx, `SELECT agent, place, max(last_active),
 			sum(CASE WHEN status IN ('running', 'waiting_for_permission', 'waiting_for_agents') OR waiting > 0 THEN 1 ELSE 0 END)
 		FROM threads WHERE transport = ? GROUP BY agent, place ORDER BY agent, place`, []any{transport}, func(rows *sql.Rows) error {
-		var p PlaceStir
+		var p PlaceActivity
 		var last int64
 		err := rows.Scan(&p.Agent, &p.Place, &last, &p.Active)
 		p.Last = database.Time(last)

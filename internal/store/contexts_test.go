@@ -94,7 +94,7 @@ func testStirredAndCharge(t *testing.T, open func(Options) *DB) {
 	if cost, err := db.RunCost(t.Context(), "sum1"); err != nil || cost != 40 {
 		t.Errorf("it cost %d, %v", cost, err)
 	}
-	found, err := db.Stirred(t.Context(), "discord")
+	found, err := db.LastActivity(t.Context(), "discord")
 	if err != nil || len(found) != 2 || found[0].Place != "g/1" || found[0].Active != 1 || found[1].Active != 0 || !found[1].Last.Equal(before.LastActive) {
 		t.Errorf("stirred: %+v, %v", found, err)
 	}

@@ -146,7 +146,7 @@ func TestPasswordsAreNotTold(t *testing.T) {
 		"postgres://127.0.0.1:1/chorus?user=u&password=" + secret,
 		"mysql://chorus:" + secret + "@127.0.0.1/chorus",
 	} {
-		_, err := Open(t.Context(), Options{URL: address, Patience: 1})
+		_, err := Open(t.Context(), Options{URL: address, MaxWait: 1})
 		if err == nil {
 			t.Fatalf("%s was opened", address)
 		}
@@ -202,7 +202,7 @@ func TestStandingOnBoth(t *testing.T) {
 		for scope := range scopes {
 			for _, period := range []ledger.Period{ledger.Day, ledger.Month} {
 				budget.Ceilings = append(budget.Ceilings, ledger.Ceiling{Scope: scope, Period: period, Most: 100})
-				limits = append(limits, ledger.Limit{Ceiling: ledger.Ceiling{Scope: scope, Period: period, Most: 100}, Whose: scopes[scope]})
+				limits = append(limits, ledger.Limit{Ceiling: ledger.Ceiling{Scope: scope, Period: period, Most: 100}, Subject: scopes[scope]})
 			}
 		}
 		c := r.commit(ledger.Entry{Step: 1, Attempt: 1, Reserved: 40})
@@ -216,7 +216,7 @@ func TestStandingOnBoth(t *testing.T) {
 		}
 		for _, s := range stands {
 			if s.Open != 40 || s.Settled != 0 {
-				t.Errorf("%s of %s by %s: %d open, %d settled", s.Scope, s.Whose, s.Period, s.Open, s.Settled)
+				t.Errorf("%s of %s by %s: %d open, %d settled", s.Scope, s.Subject, s.Period, s.Open, s.Settled)
 			}
 		}
 		c = r.commit(ledger.Entry{Step: 1, Attempt: 1, Reserved: 40, How: ledger.ByUsage, Settled: 60})

@@ -22,7 +22,7 @@ import (
 // TestJournalModel plays the runtime's commits (T1 to T9, A and E) against the
 // store and against a reference in memory, with everything that goes wrong in
 // life: two owners that take a thread from each other, guests at any moment,
-// bells that nobody hears (owners find work only by looking), crashes after any
+// notifications that nobody hears (owners find work only by looking), crashes after any
 // commit, and commits of which nobody knows whether they happened. After every
 // step both must agree and the promises of the runtime must hold; at the end
 // everything that waits must be brought to its end by looking alone.
@@ -124,7 +124,7 @@ func inject(db *DB, f fault) error {
 		db.BreakCommits(broken)
 		return nil
 	}
-	return db.Plainly(context.Background(), func(database.Tx) error {
+	return db.WithoutTx(context.Background(), func(database.Tx) error {
 		db.BreakCommits(broken)
 		return nil
 	})
@@ -368,10 +368,10 @@ func (m *machine) owner(t *rapid.T) (int, chat.ThreadID) {
 	return o, id
 }
 
-// sweep is how owners find work: by looking at what stirs, never by a bell.
+// sweep is how owners find work: by looking at what is active, never by a notification.
 func (m *machine) sweep(t *rapid.T) {
 	o := rapid.IntRange(0, 1).Draw(t, "owner")
-	for _, id := range m.stirring(t, m.dbs[o]) {
+	for _, id := range m.active(t, m.dbs[o]) {
 		if m.owners[o][id] == nil {
 			m.take(t, o, id, drawFault(t))
 		}
@@ -395,13 +395,13 @@ func choosing(t *rapid.T) chooser {
 	return func(what string, lo, hi int) int { return rapid.IntRange(lo, hi).Draw(t, what) }
 }
 
-// work is an owner at work: it looks at what stirs, takes it, and goes on for a
+// work is an owner at work: it looks at what is active, takes it, and goes on for a
 // while. Guests may come between its thought and its deed.
 func (m *machine) work(t *rapid.T) {
 	o, id := rapid.IntRange(0, 1).Draw(t, "owner"), m.id(t)
 	if v := m.owners[o][id]; v == nil || v.epoch != m.ref.threads[id].epoch {
-		if !slices.Contains(m.stirring(t, m.dbs[o]), id) {
-			t.Skip("nothing stirs")
+		if !slices.Contains(m.active(t, m.dbs[o]), id) {
+			t.Skip("nothing is active")
 		}
 		m.take(t, o, id, noFault)
 	}
@@ -537,7 +537,7 @@ func hold(db *DB) (release func()) {
 	begun, end, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = db.Plainly(context.Background(), func(database.Tx) error {
+		_ = db.WithoutTx(context.Background(), func(database.Tx) error {
 			close(begun)
 			<-end
 			return nil

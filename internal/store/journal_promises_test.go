@@ -15,8 +15,8 @@ import (
 	"chorus/internal/ledger"
 )
 
-// stirring lists this life's threads that the sweep would see.
-func (m *machine) stirring(t *rapid.T, db *DB) []chat.ThreadID {
+// active lists this life's threads that the sweep would see.
+func (m *machine) active(t *rapid.T, db *DB) []chat.ThreadID {
 	rows, err := db.ActiveThreads(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func (m *machine) stirring(t *rapid.T, db *DB) []chat.ThreadID {
 // check compares the whole of both journals and holds the store to the promises.
 func (m *machine) check(t *rapid.T) {
 	db := m.dbs[m.fresh%2]
-	stirring := m.stirring(t, db)
+	active := m.active(t, db)
 	for _, id := range m.ids {
 		want, ok := m.ref.threads[id]
 		if !ok {
@@ -49,7 +49,7 @@ func (m *machine) check(t *rapid.T) {
 		}
 		events := m.read(t, db, id, 0)
 		m.sameEvents(t, db, id, events)
-		promisesOfThread(t, row, events, slices.Contains(stirring, id))
+		promisesOfThread(t, row, events, slices.Contains(active, id))
 		m.promisesOfApprovals(t, db, id, events)
 	}
 	m.promisesOfMoney(t, db)
@@ -79,7 +79,7 @@ func (m *machine) sameEvents(t *rapid.T, db *DB, id chat.ThreadID, events []chat
 }
 
 // promisesOfThread reads a thread as anybody could and finds what must not be.
-func promisesOfThread(t *rapid.T, row journal.Thread, events []chat.Event, stirs bool) {
+func promisesOfThread(t *rapid.T, row journal.Thread, events []chat.Event, active bool) {
 	said, ran, tookBy := map[string]bool{}, map[string]bool{}, map[int64]bool{}
 	gone := map[int64]bool{} // refused or deleted while waiting
 	lastEpoch := int64(0)
@@ -131,7 +131,7 @@ func promisesOfThread(t *rapid.T, row journal.Thread, events []chat.Event, stirs
 	if waiting != row.Waiting || row.Next != int64(len(events)+1) {
 		t.Fatalf("the row says %d waiting, next %d; the events say %d, %d", row.Waiting, row.Next, waiting, len(events)+1)
 	}
-	if why := couldMove(row, events); why != "" && !stirs {
+	if why := couldMove(row, events); why != "" && !active {
 		t.Fatalf("thread %s is asleep, but %s", row.ID, why)
 	}
 }
@@ -218,7 +218,7 @@ func (m *machine) promisesOfMoney(t *rapid.T, db *DB) {
 	}
 }
 
-// drain brings everything to its end: one owner that only looks at what stirs,
+// drain brings everything to its end: one owner that only looks at what is active,
 // and somebody who answers what is asked. Then nothing may be left.
 func (m *machine) drain(t *rapid.T) {
 	least := func(what string, lo, hi int) int {
@@ -227,20 +227,20 @@ func (m *machine) drain(t *rapid.T) {
 		}
 		return lo
 	}
-	const patience = 2000 // steps; a life is far shorter
+	const maxSteps = 2000 // steps; a life is far shorter
 	for steps := 0; ; steps++ {
-		if steps > patience {
+		if steps > maxSteps {
 			t.Fatal("it does not come to an end")
 		}
-		if stirring := m.stirring(t, m.dbs[0]); len(stirring) > 0 {
-			id := stirring[0]
+		if active := m.active(t, m.dbs[0]); len(active) > 0 {
+			id := active[0]
 			if v := m.owners[0][id]; v == nil || v.epoch != m.ref.threads[id].epoch {
 				m.take(t, 0, id, noFault)
 			}
 			m.refresh(t, 0, id)
 			c, name, after := m.plan(least, 0, id)
 			if c == nil {
-				t.Fatalf("thread %s stirs, but its owner finds nothing to do: %v", id, m.owners[0][id])
+				t.Fatalf("thread %s is active, but its owner finds nothing to do: %v", id, m.owners[0][id])
 			}
 			err := m.commit(t, m.dbs[0], *c, noFault)
 			m.learn(t, 0, id, m.owners[0][id], err, name, after)

@@ -195,7 +195,7 @@ func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	db := open(t, filepath.Join(t.TempDir(), "chorus.db"))
 	say(t, db, "before")
-	err := db.Plainly(t.Context(), func(tx database.Tx) error { return tx.Exec(`PRAGMA max_page_count = 1`) })
+	err := db.WithoutTx(t.Context(), func(tx database.Tx) error { return tx.Exec(`PRAGMA max_page_count = 1`) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,13 +312,13 @@ func TestOptions(t *testing.T) {
 	}
 	defer db.Close()
 	var sync int
-	err = db.Plainly(t.Context(), func(tx database.Tx) error { return tx.Row(`PRAGMA synchronous`, nil, &sync) })
+	err = db.WithoutTx(t.Context(), func(tx database.Tx) error { return tx.Row(`PRAGMA synchronous`, nil, &sync) })
 	if err != nil || sync != 2 {
 		t.Fatalf("synchronous is %d, %v", sync, err)
 	}
 }
 
-// The sweep must never read more than what stirs.
+// The sweep must never read more than what is active.
 func TestQueriesUseTheirIndexes(t *testing.T) {
 	t.Parallel()
 	db := open(t, filepath.Join(t.TempDir(), "chorus.db"))
@@ -420,7 +420,7 @@ func TestBusy(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "chorus.db")
 	db := open(t, path)
 	say(t, db, "before")
-	err := db.Plainly(t.Context(), func(tx database.Tx) error { return tx.Exec(`PRAGMA busy_timeout = 20`) })
+	err := db.WithoutTx(t.Context(), func(tx database.Tx) error { return tx.Exec(`PRAGMA busy_timeout = 20`) })
 	if err != nil {
 		t.Fatal(err)
 	}

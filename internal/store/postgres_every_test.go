@@ -36,7 +36,7 @@ func TestPostgresUnderstandsEverything(t *testing.T) {
 		switch name {
 		case "Close", "CloseIndex", "Write", "TryWrite", "TryTogether", "HoldCommits", "Overwriting", "WriteWithin", "WriteAll", "ReadAsOfNow", "Query", "QueryWithin", "Count":
 			continue
-		case "Plainly", "Queued", "CopyFile": // SQLite's alone
+		case "WithoutTx", "Queued", "CopyFile": // SQLite's alone
 			continue
 		case "WriteBlob", "RemoveBlob", "BlobPath", "WriteBlobFile", "BytesAt": // of a transaction, or of a file
 			continue

@@ -123,7 +123,7 @@ func TestPostgresIsAway(t *testing.T) {
 	url := strings.Replace(cluster.Database(t), "postgres@", "postgres:s3cr3t@", 1)
 	var mu sync.Mutex
 	var told []error
-	db := openURL(t, Options{URL: url, Patience: 50 * time.Millisecond, Notify: func(err error) {
+	db := openURL(t, Options{URL: url, MaxWait: 50 * time.Millisecond, Notify: func(err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		told = append(told, err)

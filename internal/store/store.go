@@ -43,9 +43,9 @@ type Options struct {
 	Blobs blobstorage.Storage
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Patience is how long a commit waits for another process that writes, before it
+	// MaxWait is how long a commit waits for another process that writes, before it
 	// fails with database.ErrBusy; 0 means 10 s, far beyond any commit.
-	Patience time.Duration
+	MaxWait time.Duration
 	// AcceptRewound opens a database that is behind its guard, or another one than was there, and
 	// makes it the one that counts.
 	AcceptRewound bool
@@ -86,7 +86,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.BlobDir == "" && o.Path != "" {
 		o.BlobDir = filepath.Join(filepath.Dir(o.Path), "blobs")
 	}
-	in, err := database.Open(ctx, database.Options{Path: o.Path, URL: o.URL, Durability: o.Durability, Now: o.Now, Patience: o.Patience,
+	in, err := database.Open(ctx, database.Options{Path: o.Path, URL: o.URL, Durability: o.Durability, Now: o.Now, MaxWait: o.MaxWait,
 		AcceptRewound: o.AcceptRewound, Notify: o.Notify, Left: leftIn(o.BlobDir), Schema: Schema()})
 	if err != nil {
 		return nil, err

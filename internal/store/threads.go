@@ -203,7 +203,7 @@ func (db *DB) Threads(ctx context.Context, f ThreadFilter) ([]journal.Thread, er
 func (db *DB) ActiveThreads(ctx context.Context) ([]journal.Thread, error) {
 	found, err := db.threads(ctx, `SELECT `+threadColumns+` FROM threads WHERE wake = 1 OR status = 'running'`)
 	if err != nil {
-		return nil, fmt.Errorf("list stirring threads: %w", err)
+		return nil, fmt.Errorf("list active threads: %w", err)
 	}
 	return found, nil
 }

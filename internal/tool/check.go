@@ -46,7 +46,7 @@ type checker struct {
 	schema   *jsonschema.Schema
 	sorted   bool // arguments are what is judged: always with sorted keys
 	shallow  bool // only names and types are checked
-	foreign  bool // somebody else's schema: it may break the validator
+	external bool // somebody else's schema: it may break the validator
 	once     sync.Once
 	resolved *jsonschema.Resolved // nil when the schema cannot be resolved: then only names and types are checked
 }
@@ -210,7 +210,7 @@ func (c *checker) deeper(args []byte) (wrong []string) {
 	if c.shallow {
 		return nil
 	}
-	if c.foreign {
+	if c.external {
 		defer func() {
 			if recover() != nil { // a null where a schema belongs, for example
 				wrong = nil

@@ -8,9 +8,9 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// foreignChecker holds arguments against a schema that somebody else wrote, in
+// externalChecker holds arguments against a schema that somebody else wrote, in
 // whatever draft. What cannot be read of it is not checked here: its owner will.
-func foreignChecker(raw json.RawMessage) (*checker, error) {
+func externalChecker(raw json.RawMessage) (*checker, error) {
 	schema := new(jsonschema.Schema)
 	if err := json.Unmarshal(raw, schema); err != nil {
 		if schema, err = readable(raw); err != nil {
@@ -23,7 +23,7 @@ func foreignChecker(raw json.RawMessage) (*checker, error) {
 		}
 	}
 	chk := newChecker(schema)
-	chk.sorted, chk.foreign = true, true
+	chk.sorted, chk.external = true, true
 	// A reference may lead back to itself, and the validator would follow it until
 	// the stack is full, which nothing can recover from.
 	chk.shallow = bytes.Contains(raw, []byte(`Ref"`)) || bytes.Contains(raw, []byte(`ref"`)) || bytes.Contains(raw, []byte(`\u`))

@@ -54,7 +54,7 @@ func newEntry(t Tool) (*entry, error) {
 		e.chk = chk
 		return e, err
 	}
-	chk, err := foreignChecker(e.spec.Schema)
+	chk, err := externalChecker(e.spec.Schema)
 	if err != nil {
 		return nil, fmt.Errorf("schema of tool %s: %w", e.spec.Name, err)
 	}

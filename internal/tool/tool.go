@@ -100,14 +100,14 @@ type Judged interface {
 
 // Result is what a call gives back to the model, and, beside it, to people.
 type Result struct {
-	Blocks  chat.Blocks // Text and Image only
-	Failed  bool        // the model is told of an error
-	Exit    int         // the code of a command that ended with another than 0; its output is an ordinary result
-	Read    []string    // files it read, as the model named them
-	Changed []string    // files it changed
-	Diff    string      // what it changed in them, as a unified diff for people; "": nothing, or it is not known
-	Blobs   []chat.Blob // bytes its images refer to
-	Foreign string      // where its text is from when others may have written it, "file a.go"; the model is told
+	Blocks        chat.Blocks // Text and Image only
+	Failed        bool        // the model is told of an error
+	Exit          int         // the code of a command that ended with another than 0; its output is an ordinary result
+	Read          []string    // files it read, as the model named them
+	Changed       []string    // files it changed
+	Diff          string      // what it changed in them, as a unified diff for people; "": nothing, or it is not known
+	Blobs         []chat.Blob // bytes its images refer to
+	UntrustedFrom string      // where its text is from when others may have written it, "file a.go"; the model is told
 }
 
 // Textf-like helpers: most tools answer with text.
@@ -124,7 +124,7 @@ func OK(text string) Result { return Result{Blocks: chat.TextBlocks(text)} }
 // From is a result with text that others may have written: source says in a few words
 // where it is from.
 func From(source, text string) Result {
-	return Result{Blocks: chat.TextBlocks(text), Foreign: source}
+	return Result{Blocks: chat.TextBlocks(text), UntrustedFrom: source}
 }
 
 // Fail is a mistake the model can mend.

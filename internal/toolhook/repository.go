@@ -17,11 +17,11 @@ import (
 
 // Files are the settings files of a repository that may name hooks. Those of another program are understood with the
 // names that it has for tools and arguments.
-func Files() []string { return []string{ownFile, foreignFile} }
+func Files() []string { return []string{ownFile, claudeFile} }
 
 const (
-	ownFile     = ".chorus/settings.json"
-	foreignFile = ".claude/settings.json"
+	ownFile    = ".chorus/settings.json"
+	claudeFile = ".claude/settings.json"
 )
 
 const (
@@ -98,7 +98,7 @@ func (g group) read(file, event string, at int) (hooks []Hook, problems []string
 			limit = min(time.Duration(c.Timeout*float64(time.Second)), maxTimeout)
 		}
 		hooks = append(hooks, Hook{Name: fmt.Sprintf("%s of %s", describe(c.Command), file), Event: events[event], Tools: g.Matcher, Command: c.Command, Timeout: limit,
-			File: file, matches: matches, foreign: file == foreignFile})
+			File: file, matches: matches, claude: file == claudeFile})
 	}
 	return hooks, problems
 }
@@ -147,11 +147,11 @@ func matcher(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile(`(?i)^(?:` + pattern + `)$`)
 }
 
-// foreignNames are how another program names the tools that it has as well.
-var foreignNames = map[string]string{"bash": "Bash", "read": "Read", "write": "Write", "edit": "Edit", "search_files": "Grep", "list_files": "Glob", "web_fetch": "WebFetch", "web_search": "WebSearch"}
+// claudeNames are how another program names the tools that it has as well.
+var claudeNames = map[string]string{"bash": "Bash", "read": "Read", "write": "Write", "edit": "Edit", "search_files": "Grep", "list_files": "Glob", "web_fetch": "WebFetch", "web_search": "WebSearch"}
 
-func foreignName(tool string) string {
-	if name := foreignNames[tool]; name != "" {
+func claudeName(tool string) string {
+	if name := claudeNames[tool]; name != "" {
 		return name
 	}
 	return tool
@@ -162,7 +162,7 @@ var withFile = []string{"read", "write", "edit"}
 
 // shown is a call as a hook knows it.
 func (h Hook) shown(call Call) Call {
-	if !h.foreign {
+	if !h.claude {
 		return call
 	}
 	var input map[string]json.RawMessage
@@ -176,14 +176,14 @@ func (h Hook) shown(call Call) Call {
 			call.Input = data
 		}
 	}
-	call.Tool = foreignName(call.Tool)
+	call.Tool = claudeName(call.Tool)
 	return call
 }
 
 // ownInput is what a hook made of a call's arguments, under the names that the tool knows.
 func (h Hook) ownInput(call Call, after json.RawMessage) json.RawMessage {
 	var was, given, is map[string]json.RawMessage
-	if !h.foreign || json.Unmarshal(call.Input, &was) != nil || json.Unmarshal(h.shown(call).Input, &given) != nil || json.Unmarshal(after, &is) != nil {
+	if !h.claude || json.Unmarshal(call.Input, &was) != nil || json.Unmarshal(h.shown(call).Input, &given) != nil || json.Unmarshal(after, &is) != nil {
 		return after
 	}
 	file, there := is["file_path"]

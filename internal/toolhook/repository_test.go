@@ -16,7 +16,7 @@ const example = `{"permissions":{"allow":["Bash"]},"hooks":{
 
 func TestParse(t *testing.T) {
 	t.Parallel()
-	hooks, problems, err := Parse(foreignFile, []byte(example))
+	hooks, problems, err := Parse(claudeFile, []byte(example))
 	if err != nil || len(hooks) != 4 {
 		t.Fatal(hooks, err)
 	}
@@ -53,7 +53,7 @@ func TestParse(t *testing.T) {
 // A file that was written for another program gets calls under the names that it knows, and what it rewrites is read so.
 func TestForeignNames(t *testing.T) {
 	t.Parallel()
-	hooks, _, err := Parse(foreignFile, []byte(`{"hooks":{"PreToolUse":[{"matcher":"Write|Bash","hooks":[{"command":"x"}]}]}}`))
+	hooks, _, err := Parse(claudeFile, []byte(`{"hooks":{"PreToolUse":[{"matcher":"Write|Bash","hooks":[{"command":"x"}]}]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(example))
 	f.Add([]byte(`{"hooks":{"PreToolUse":[null,{"hooks":[null]}]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		hooks, _, err := Parse(foreignFile, data)
+		hooks, _, err := Parse(claudeFile, data)
 		for _, h := range hooks {
 			if err != nil || strings.TrimSpace(h.Command) == "" || h.Timeout <= 0 || h.Timeout > maxTimeout || h.File == "" {
 				t.Errorf("%+v, %v", h, err)

@@ -48,7 +48,7 @@ type Hook struct {
 	File string
 
 	matches *regexp.Regexp // instead of Tools
-	foreign bool           // its file was written for another program: tools have the names that it knows them by
+	claude  bool           // its file was written for another program: tools have the names that it knows them by
 }
 
 // Means reports whether a hook is for an event of a tool.
@@ -57,7 +57,7 @@ func (h Hook) Means(event, tool string) bool {
 		return false
 	}
 	if h.matches != nil {
-		return h.matches.MatchString(tool) || h.matches.MatchString(foreignName(tool))
+		return h.matches.MatchString(tool) || h.matches.MatchString(claudeName(tool))
 	}
 	if h.Tools == "" || h.Tools == "*" {
 		return true

@@ -20,9 +20,9 @@ const DigestTokens = 700
 
 // DigestRequest asks for a few sentences about conversations, for people who look for
 // one of them later. Nothing in it is an order to the model.
-func DigestRequest(talks [][]chat.Line, s chat.Settings) (model.Request, error) {
+func DigestRequest(conversations [][]chat.Line, s chat.Settings) (model.Request, error) {
 	var b strings.Builder
-	for i, lines := range talks {
+	for i, lines := range conversations {
 		if i > 0 {
 			b.WriteString("\n(another conversation)\n")
 		}

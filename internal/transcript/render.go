@@ -73,7 +73,7 @@ func (t *turn) message() (*model.Message, error) {
 		r := chat.ToolResult{Call: c.Shown, Name: c.Use.Name}
 		switch {
 		case c.Done:
-			r.Blocks, r.Failed = untrusted.Blocks(c.Result.Foreign, c.Result.Blocks), c.Result.Failed
+			r.Blocks, r.Failed = untrusted.Blocks(c.Result.UntrustedFrom, c.Result.Blocks), c.Result.Failed
 		case c.Began:
 			r.Blocks, r.Failed, complete = Interrupted(), true, false
 		default:

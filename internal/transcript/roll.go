@@ -30,7 +30,7 @@ func (l *Log) RollDue(s chat.Settings, now time.Time) (chat.Rolled, bool) {
 	for i, e := range all {
 		items[i] = window.Item{Size: textChars(e.msg.Blocks), Own: e.kind == said, Result: e.kind == results, Age: now.Sub(e.at)}
 		if !w.NoImages {
-			items[i].Images = pictures(e.msg.Blocks)
+			items[i].Images = imageSizes(e.msg.Blocks)
 		}
 	}
 	since := int(l.place + int64(len(next)) - l.rolled)
@@ -70,15 +70,15 @@ func textChars(blocks chat.Blocks) int {
 	return n
 }
 
-// pictures lists the sizes of a message's pictures, those of results included.
-func pictures(blocks chat.Blocks) []int64 {
+// imageSizes lists the sizes of a message's pictures, those of results included.
+func imageSizes(blocks chat.Blocks) []int64 {
 	var out []int64
 	for _, b := range blocks {
 		switch v := b.(type) {
 		case chat.Image:
 			out = append(out, v.Size)
 		case chat.ToolResult:
-			out = append(out, pictures(v.Blocks)...)
+			out = append(out, imageSizes(v.Blocks)...)
 		}
 	}
 	return out
@@ -103,7 +103,7 @@ func (l *Log) roll(b chat.Rolled) error {
 		l.rolled = all // what waits for its place was there before the roll
 	}
 	if b.Images != nil {
-		return l.keepPictures(*b.Images)
+		return l.keepImages(*b.Images)
 	}
 	return nil
 }
@@ -131,8 +131,8 @@ func (l *Log) cutPending(n int64) {
 	l.pending = slices.DeleteFunc(l.pending, func(it item) bool { return len(it.msgs) == 0 })
 }
 
-// keepPictures leaves only the newest n pictures and says a word in place of the others.
-func (l *Log) keepPictures(n int) error {
+// keepImages leaves only the newest n pictures and says a word in place of the others.
+func (l *Log) keepImages(n int) error {
 	dim := func(msg **model.Message) error {
 		blocks, left := dimmed((*msg).Blocks, n)
 		n = left

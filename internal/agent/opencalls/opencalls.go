@@ -128,7 +128,7 @@ func (c *Calls) next(ctx context.Context, open transcript.Call, busy bool) (tool
 	case open.Delegated():
 		return none, passed, nil // its answer comes by itself
 	case open.Settled != nil:
-		return result(chat.ToolRan{Blocks: open.Settled.Blocks, Failed: open.Settled.Failed, Outcome: chat.Ran, Foreign: "agent " + open.Deferred.Agent()})
+		return result(chat.ToolRan{Blocks: open.Settled.Blocks, Failed: open.Settled.Failed, Outcome: chat.Ran, UntrustedFrom: "agent " + open.Deferred.Agent()})
 	case open.Approval != "" && !open.Answered:
 		return none, suspended, nil
 	}

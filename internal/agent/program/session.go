@@ -235,7 +235,7 @@ func (s *session) Ended(res worker.Result) error {
 	if text == "" {
 		text = tool.NoOutput
 	}
-	ran := chat.ToolRan{Call: c.Use.ID, Name: c.Use.Name, Blocks: chat.TextBlocks(text), Failed: res.Failed, Exit: res.Exit, Outcome: chat.Ran, Changed: res.Changed, Foreign: s.Name}
+	ran := chat.ToolRan{Call: c.Use.ID, Name: c.Use.Name, Blocks: chat.TextBlocks(text), Failed: res.Failed, Exit: res.Exit, Outcome: chat.Ran, Changed: res.Changed, UntrustedFrom: s.Name}
 	if err := s.write(func() []chat.Body { return []chat.Body{ran} }); err != nil || s.Log.OpenCalls() {
 		return err
 	}
@@ -268,7 +268,7 @@ func (s *session) Permit(c worker.Call) (worker.Decision, error) {
 	if given, ok := s.grants[grantKey(call.Use)]; ok {
 		call.Approval, call.Answered, call.OK, call.By, call.Note = given.Approval, true, true, given.By, given.Note
 	}
-	var t tool.Tool = foreignTool{c.Name}
+	var t tool.Tool = programTool{c.Name}
 	args := []byte(call.Use.Args)
 	if c.Like != nil {
 		if like, plain, err := s.Loop.Resolve(c.Like.Name, c.Like.Args); err == nil {
@@ -296,12 +296,12 @@ func (s *session) Permit(c worker.Call) (worker.Decision, error) {
 	return worker.Decision{Why: why}, nil
 }
 
-// foreignTool is a tool of a program that none of ours is like.
-type foreignTool struct{ name string }
+// programTool is a tool of a program that none of ours is like.
+type programTool struct{ name string }
 
-func (f foreignTool) Spec() tool.Spec               { return tool.Spec{Name: f.name} }
-func (f foreignTool) Access(_ []byte) []tool.Access { return nil }
-func (f foreignTool) Run(context.Context, []byte) (tool.Result, error) {
+func (f programTool) Spec() tool.Spec               { return tool.Spec{Name: f.name} }
+func (f programTool) Access(_ []byte) []tool.Access { return nil }
+func (f programTool) Run(context.Context, []byte) (tool.Result, error) {
 	return tool.Fail("this is a tool of another program"), nil
 }
 

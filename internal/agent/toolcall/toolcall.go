@@ -96,16 +96,16 @@ func (r Runner) Run(ctx context.Context, one Call) Outcome {
 	ctx = tool.WithCall(ctx, tool.Call{ID: one.Use.ID, Key: one.Key, Senders: one.Senders, Touches: one.Touches, Hides: one.Hides, Progress: func(text string) { r.Progress(one.Use, text) }})
 	res, err := r.bounded(ctx, one)
 	out := Outcome{Blobs: res.Blobs, Ran: chat.ToolRan{Call: one.Use.ID, Name: one.Use.Name, Blocks: res.Blocks, Failed: res.Failed, Exit: res.Exit, Outcome: chat.Ran,
-		TookMS: r.Now().Sub(start).Round(time.Millisecond).Milliseconds(), Read: res.Read, Changed: res.Changed, Diff: res.Diff, Foreign: res.Foreign}}
+		TookMS: r.Now().Sub(start).Round(time.Millisecond).Milliseconds(), Read: res.Read, Changed: res.Changed, Diff: res.Diff, UntrustedFrom: res.UntrustedFrom}}
 	switch {
 	case ctx.Err() != nil:
 		out.Ran.Outcome, out.Ran.Failed = chat.Interrupted, true
 		if len(out.Ran.Blocks) == 0 {
-			out.Ran.Foreign = ""
+			out.Ran.UntrustedFrom = ""
 			out.Ran.Blocks = chat.TextBlocks("interrupted: " + context.Cause(ctx).Error())
 		}
 	case err != nil:
-		out.Ran.Failed, out.Ran.Foreign, out.Ran.Blocks = true, "", chat.TextBlocks("the tool itself failed: "+err.Error())
+		out.Ran.Failed, out.Ran.UntrustedFrom, out.Ran.Blocks = true, "", chat.TextBlocks("the tool itself failed: "+err.Error())
 		out.Err = fmt.Errorf("the tool %s failed: %w", one.Use.Name, err)
 	}
 	return out

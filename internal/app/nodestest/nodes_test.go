@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("chorus/internal/store/pgtest.(*Cluster).Start.func1"))
 }
 
-// patience is how long a test waits for what must come, on a busy machine.
-const patience = 2 * time.Minute
+// maxWait is how long a test waits for what must come, on a busy machine.
+const maxWait = 2 * time.Minute
 
 // node is one process of several, as far as one test program can have several.
 type node struct {
@@ -98,7 +98,7 @@ func (n *node) call(method, path string, body any, headers ...string) (int, stri
 	if err != nil {
 		n.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, n.url+path, bytes.NewReader(data))
 	if err != nil {
@@ -212,7 +212,7 @@ func broker(t *testing.T) string {
 	}
 	go s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(patience) {
+	if !s.ReadyForConnections(maxWait) {
 		t.Fatal("the NATS server does not start")
 	}
 	return s.ClientURL()

@@ -125,7 +125,7 @@ func (s *Storage) unreachable(ctx context.Context, err error) error {
 
 // again tries something until it goes well, cannot go well, or patience is at its end.
 func (s *Storage) again(ctx context.Context, try func(context.Context) error) error {
-	end := time.Now().Add(s.o.Patience)
+	end := time.Now().Add(s.o.RetryFor)
 	for n := 1; ; n++ {
 		err := try(ctx)
 		if !errors.Is(err, blobstorage.ErrAway) || n == maxTries || time.Now().After(end) {

@@ -40,12 +40,12 @@ type Options struct {
 
 	Client   *http.Client     // nil: one of its own
 	Now      func() time.Time // nil: time.Now
-	Patience time.Duration    // how long a server that is away is tried again; 0: 10 s
+	RetryFor time.Duration    // how long a server that is away is tried again; 0: 10 s
 	Timeout  time.Duration    // of an attempt, without the time for its bytes; 0: 15 s
 }
 
 const (
-	defaultPatience = 10 * time.Second
+	defaultRetryFor = 10 * time.Second
 	defaultTimeout  = 15 * time.Second
 	maxTries        = 6
 	// slowest is how many bytes a second a line carries at least that blobs are put over.
@@ -87,7 +87,7 @@ func New(o Options) (*Storage, error) {
 	if o.Now == nil {
 		s.o.Now = time.Now
 	}
-	s.o.Patience, s.o.Timeout = cmp.Or(o.Patience, defaultPatience), cmp.Or(o.Timeout, defaultTimeout)
+	s.o.RetryFor, s.o.Timeout = cmp.Or(o.RetryFor, defaultRetryFor), cmp.Or(o.Timeout, defaultTimeout)
 	return s, nil
 }
 

@@ -279,7 +279,7 @@ func TestFaultsThatStay(t *testing.T) {
 			t.Parallel()
 			server := s3test.New(t)
 			s := open(t, server, func(o *s3.Options) {
-				o.Patience = time.Nanosecond
+				o.RetryFor = time.Nanosecond
 				if c.change != nil {
 					c.change(o)
 				}
@@ -314,7 +314,7 @@ func TestAServerThatHangs(t *testing.T) {
 			<-end
 			return true
 		})
-		s := open(t, server, func(o *s3.Options) { o.Timeout, o.Patience = 50*time.Millisecond, time.Nanosecond })
+		s := open(t, server, func(o *s3.Options) { o.Timeout, o.RetryFor = 50*time.Millisecond, time.Nanosecond })
 		if _, err := s.Get(t.Context(), hash); !errors.Is(err, blobstorage.ErrAway) || !strings.Contains(err.Error(), "in time") {
 			t.Errorf("%v", err)
 		}

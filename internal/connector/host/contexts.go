@@ -74,7 +74,7 @@ type Saving struct {
 // before the row, so a row never names one that is not there.
 func (h *Host) SaveContext(ctx context.Context, s Saving) (store.SavedContext, error) {
 	file := savedFile{ID: newUUID(), At: time.Now().UTC().Truncate(time.Microsecond), Description: s.description}
-	talks, err := h.gather(ctx, s.Rows, &file)
+	conversations, err := h.gather(ctx, s.Rows, &file)
 	if err != nil {
 		return store.SavedContext{}, err
 	}
@@ -82,7 +82,7 @@ func (h *Host) SaveContext(ctx context.Context, s Saving) (store.SavedContext, e
 		return store.SavedContext{}, errNothingSaved
 	}
 	row := s.Rows[0]
-	d := digesting{agent: row.Agent, thread: row.ID, payer: s.By, run: cmp.Or(s.run, "save-"+file.ID), attempt: s.attempt, talks: talks}
+	d := digesting{agent: row.Agent, thread: row.ID, payer: s.By, run: cmp.Or(s.run, "save-"+file.ID), attempt: s.attempt, conversations: conversations}
 	if file.Summary, err = h.digest(ctx, d); err != nil {
 		if ctx.Err() != nil {
 			return store.SavedContext{}, ctx.Err()
@@ -107,7 +107,7 @@ func (h *Host) SaveContext(ctx context.Context, s Saving) (store.SavedContext, e
 var errNothingSaved = errors.New("there is nothing in the window to save")
 
 // gather puts the windows of conversations into the file, the oldest conversation first.
-func (h *Host) gather(ctx context.Context, rows []journal.Thread, file *savedFile) (talks [][]chat.Line, err error) {
+func (h *Host) gather(ctx context.Context, rows []journal.Thread, file *savedFile) (conversations [][]chat.Line, err error) {
 	for _, row := range slices.Backward(rows) {
 		log, err := engine.Load(ctx, h.DB, row.ID)
 		if err != nil {
@@ -135,7 +135,7 @@ func (h *Host) gather(ctx context.Context, rows []journal.Thread, file *savedFil
 			file.Messages = append(file.Messages, savedAs(row, p.Line, ev))
 		}
 		if len(lines) > 0 {
-			talks = append(talks, lines)
+			conversations = append(conversations, lines)
 		}
 	}
 	file.Count = len(file.Messages)
@@ -147,7 +147,7 @@ func (h *Host) gather(ctx context.Context, rows []journal.Thread, file *savedFil
 			file.Until = m.At
 		}
 	}
-	return talks, nil
+	return conversations, nil
 }
 
 func savedAs(row journal.Thread, line chat.Line, ev chat.Event) savedMessage {

@@ -20,12 +20,12 @@ const digestTime = 2 * time.Minute
 
 // digesting is a summary that somebody pays for.
 type digesting struct {
-	agent   string
-	thread  chat.ThreadID // whose guild and channel it is counted for
-	payer   chat.Principal
-	run     string // its line in the ledger
-	attempt int
-	talks   [][]chat.Line
+	agent         string
+	thread        chat.ThreadID // whose guild and channel it is counted for
+	payer         chat.Principal
+	run           string // its line in the ledger
+	attempt       int
+	conversations [][]chat.Line
 }
 
 // digest asks the agent's model for a few sentences about conversations. What it costs is
@@ -50,7 +50,7 @@ func (h *Host) digest(ctx context.Context, d digesting) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	req, err := transcript.DigestRequest(d.talks, chat.Settings{ContextWindow: made.Entry.ContextWindow, NoCache: true})
+	req, err := transcript.DigestRequest(d.conversations, chat.Settings{ContextWindow: made.Entry.ContextWindow, NoCache: true})
 	if err != nil {
 		return "", err
 	}

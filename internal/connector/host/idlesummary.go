@@ -23,8 +23,8 @@ import (
 // IdleScope is where it is kept how far idle places have been dealt with.
 const IdleScope = "quiet"
 
-// SeenQuiet is how far that is in one place.
-type SeenQuiet struct {
+// SeenIdle is how far that is in one place.
+type SeenIdle struct {
 	Since time.Time `json:"since"`           // the idle time that was dealt with last
 	Until time.Time `json:"until,omitzero"`  // nothing that happened up to here is a reason to look again
 	Saved string    `json:"saved,omitempty"` // what was kept and is not cleared yet
@@ -37,7 +37,7 @@ type SeenQuiet struct {
 // while nobody was there is seen to at the next start.
 func (h *Backend) watchIdle(ctx context.Context) {
 	for {
-		wait, err := h.SeeToQuiet(ctx, time.Now())
+		wait, err := h.SummarizeIdle(ctx, time.Now())
 		if err != nil && ctx.Err() == nil {
 			h.App.Log.Warn("could not deal with idle places", "component", "contexts", "event", "quiet_failed", "error", err)
 		}
@@ -52,27 +52,27 @@ func (h *Backend) watchIdle(ctx context.Context) {
 }
 
 // quietMinute is a minute, but for tests.
-func (h *Host) quietMinuteOr() time.Duration { return cmp.Or(h.IdleMinute, time.Minute) }
+func (h *Host) idleMinute() time.Duration { return cmp.Or(h.IdleMinute, time.Minute) }
 
-// QuietPlace is a place where summing up is wanted.
-type QuietPlace struct {
-	store.PlaceStir
+// IdlePlace is a place where summing up is wanted.
+type IdlePlace struct {
+	store.PlaceActivity
 	platform string
 	after    time.Duration
 }
 
-func (p QuietPlace) Key() string { return p.Agent + " " + p.Place }
+func (p IdlePlace) Key() string { return p.Agent + " " + p.Place }
 
 // thread is the name of some conversation of the place.
-func (p QuietPlace) thread() chat.ThreadID {
+func (p IdlePlace) thread() chat.ThreadID {
 	return chat.ThreadID(p.platform + ":" + p.Place + ":quiet@" + p.Agent)
 }
 
-// SeeToQuiet sums up what is due and says when to look again: never later than in a
+// SummarizeIdle sums up what is due and says when to look again: never later than in a
 // minute, since whoever speaks moves the time.
-func (h *Backend) SeeToQuiet(ctx context.Context, now time.Time) (time.Duration, error) {
-	wait := h.App.quietMinuteOr()
-	places, err := h.quietPlaces(ctx)
+func (h *Backend) SummarizeIdle(ctx context.Context, now time.Time) (time.Duration, error) {
+	wait := h.App.idleMinute()
+	places, err := h.idlePlaces(ctx)
 	if err != nil || len(places) == 0 {
 		return wait, err
 	}
@@ -86,7 +86,7 @@ func (h *Backend) SeeToQuiet(ctx context.Context, now time.Time) (time.Duration,
 	}
 	var errs []error
 	for _, p := range places {
-		var seen SeenQuiet
+		var seen SeenIdle
 		if text := states[p.Key()]; text != "" {
 			if err := json.Unmarshal([]byte(text), &seen); err != nil {
 				errs = append(errs, fmt.Errorf("what is known of the idle time in %s: %w", p.Key(), err))
@@ -99,22 +99,22 @@ func (h *Backend) SeeToQuiet(ctx context.Context, now time.Time) (time.Duration,
 		case due.After(now):
 			wait = min(wait, due.Sub(now))
 		default:
-			errs = append(errs, h.whileLive(ctx, p, func(ctx context.Context) error { return h.summarizeIdle(ctx, p) }))
+			errs = append(errs, h.whileLive(ctx, p, func(ctx context.Context) error { return h.summarize(ctx, p) }))
 		}
 	}
 	return max(wait, time.Millisecond), errors.Join(errs...)
 }
 
-// quietPlaces are those where summing up is wanted, and that some bot of ours speaks in.
-func (h *Backend) quietPlaces(ctx context.Context) ([]QuietPlace, error) {
-	stirs, err := h.Stirred(ctx, h.Platform.Name)
+// idlePlaces are those where summing up is wanted, and that some bot of ours speaks in.
+func (h *Backend) idlePlaces(ctx context.Context) ([]IdlePlace, error) {
+	activity, err := h.LastActivity(ctx, h.Platform.Name)
 	if err != nil {
 		return nil, err
 	}
 	known := map[string]*config.Bot{}
-	var out []QuietPlace
-	for _, s := range stirs {
-		p := QuietPlace{PlaceStir: s, platform: h.Platform.Name}
+	var out []IdlePlace
+	for _, s := range activity {
+		p := IdlePlace{PlaceActivity: s, platform: h.Platform.Name}
 		guild := settings.GuildOf(p.thread())
 		bot, ok := known[s.Agent+" "+guild]
 		if !ok {
@@ -124,7 +124,7 @@ func (h *Backend) quietPlaces(ctx context.Context) ([]QuietPlace, error) {
 			}
 			known[s.Agent+" "+guild] = bot
 		}
-		if p.after = time.Duration(bot.IdleSummaryAfterMinutes) * h.App.quietMinuteOr(); bot.IdleSummaryEnabled && h.speaks(p) != "" {
+		if p.after = time.Duration(bot.IdleSummaryAfterMinutes) * h.App.idleMinute(); bot.IdleSummaryEnabled && h.speaks(p) != "" {
 			out = append(out, p)
 		}
 	}
@@ -132,7 +132,7 @@ func (h *Backend) quietPlaces(ctx context.Context) ([]QuietPlace, error) {
 }
 
 // speaks is the bot that speaks for the agent; "": none that this process has. So whoever has a bot sums up its places, and nobody else.
-func (h *Backend) speaks(p QuietPlace) string {
+func (h *Backend) speaks(p IdlePlace) string {
 	for _, b := range h.Bots {
 		if h.Serves(b.Name, p.thread()) {
 			h.mu.Lock()
@@ -147,7 +147,7 @@ func (h *Backend) speaks(p QuietPlace) string {
 }
 
 // whileLive does something for a place until this process loses the bot that speaks there: another one goes on with it, and two would pay for two summaries.
-func (h *Backend) whileLive(ctx context.Context, p QuietPlace, do func(context.Context) error) error {
+func (h *Backend) whileLive(ctx context.Context, p IdlePlace, do func(context.Context) error) error {
 	name := h.speaks(p)
 	h.mu.Lock()
 	has := h.has[name]
@@ -165,11 +165,11 @@ func (h *Backend) whileLive(ctx context.Context, p QuietPlace, do func(context.C
 	return err
 }
 
-// summarizeIdle keeps what was said before a place became idle: a summary, a file and a row, once
+// summarize keeps what was said before a place became idle: a summary, a file and a row, once
 // for each time. A crash before the row costs another summary, one after it nothing.
-func (h *Backend) summarizeIdle(ctx context.Context, p QuietPlace) error {
-	seen := SeenQuiet{Since: p.Last, Until: p.Last}
-	rows, err := h.QuietRows(ctx, p)
+func (h *Backend) summarize(ctx context.Context, p IdlePlace) error {
+	seen := SeenIdle{Since: p.Last, Until: p.Last}
+	rows, err := h.IdleRows(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (h *Backend) summarizeIdle(ctx context.Context, p QuietPlace) error {
 	return h.beginAnew(ctx, p, seen)
 }
 
-func (h *Backend) QuietRows(ctx context.Context, p QuietPlace) ([]journal.Thread, error) {
+func (h *Backend) IdleRows(ctx context.Context, p IdlePlace) ([]journal.Thread, error) {
 	rows, err := h.Threads(ctx, store.ThreadFilter{Agent: p.Agent, Transport: h.Platform.Name, Place: p.Place, Limit: 1000})
 	if err == nil && len(rows) == 0 {
 		err = errNothingSaved
@@ -207,7 +207,7 @@ func (h *Backend) QuietRows(ctx context.Context, p QuietPlace) ([]journal.Thread
 	return rows, err
 }
 
-func (h *Backend) seenTo(ctx context.Context, p QuietPlace, seen SeenQuiet) error {
+func (h *Backend) seenTo(ctx context.Context, p IdlePlace, seen SeenIdle) error {
 	data, err := json.Marshal(seen)
 	if err != nil {
 		return err
@@ -217,8 +217,8 @@ func (h *Backend) seenTo(ctx context.Context, p QuietPlace, seen SeenQuiet) erro
 
 // beginAnew clears what was kept, tells the channel, and notes that it is done. Every step
 // of it can be repeated. A conversation that somebody has taken up meanwhile stays as it is.
-func (h *Backend) beginAnew(ctx context.Context, p QuietPlace, seen SeenQuiet) error {
-	rows, err := h.QuietRows(ctx, p)
+func (h *Backend) beginAnew(ctx context.Context, p IdlePlace, seen SeenIdle) error {
+	rows, err := h.IdleRows(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func (h *Backend) beginAnew(ctx context.Context, p QuietPlace, seen SeenQuiet) e
 	return h.seenTo(ctx, p, seen)
 }
 
-func idleText(p QuietPlace, seen SeenQuiet) string {
+func idleText(p IdlePlace, seen SeenIdle) string {
 	messages := fmt.Sprintf("%d messages", seen.Count)
 	if seen.Count == 1 {
 		messages = "1 message"

@@ -273,12 +273,12 @@ func (t *Writer) userContent(blocks chat.Blocks, name string, at time.Time) json
 	if name != "" {
 		text = "[" + name + "]: " + text
 	}
-	var pictures []any
+	var images []any
 	var files []string
 	for _, block := range blocks {
 		switch f := block.(type) {
 		case chat.Image:
-			pictures = append(pictures, t.image(f))
+			images = append(images, t.image(f))
 		case chat.File:
 			files = append(files, strings.TrimSpace(f.Path+" "+pathless(f)))
 		}
@@ -287,8 +287,8 @@ func (t *Writer) userContent(blocks chat.Blocks, name string, at time.Time) json
 		text += "\n\n<attachments>\n" + strings.Join(files, "\n") + "\n</attachments>"
 	}
 	var content any = text
-	if len(pictures) > 0 {
-		content = append([]any{textPart{"text", text}}, pictures...)
+	if len(images) > 0 {
+		content = append([]any{textPart{"text", text}}, images...)
 	}
 	return encode(userMessage{Role: "user", Content: content, Timestamp: millis(at)})
 }

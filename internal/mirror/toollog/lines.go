@@ -63,18 +63,18 @@ func (r Result) blocks() (chat.Blocks, []chat.Blob) {
 	blocks := chat.TextBlocks(r.Answer())
 	var blobs []chat.Blob
 	for _, img := range r.Images {
-		picture := chat.Image{Blob: img.Blob, MediaType: img.MimeType, Name: img.Name}
+		image := chat.Image{Blob: img.Blob, MediaType: img.MimeType, Name: img.Name}
 		if img.Data != "" {
 			data, err := bytesOf(img.Data)
-			if picture.MediaType = images.Sniff(data); err != nil || picture.MediaType == "" { // what was declared is often wrong
+			if image.MediaType = images.Sniff(data); err != nil || image.MediaType == "" { // what was declared is often wrong
 				blocks = append(blocks, chat.Text{Text: "[a picture that could not be read]"})
 				continue
 			}
 			blob := chat.NewBlob(data)
 			blobs = append(blobs, blob)
-			picture.Blob, picture.Size = blob.Hash, int64(len(data))
+			image.Blob, image.Size = blob.Hash, int64(len(data))
 		}
-		blocks = append(blocks, picture)
+		blocks = append(blocks, image)
 	}
 	return blocks, blobs
 }

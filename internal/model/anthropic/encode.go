@@ -145,7 +145,7 @@ func text(s string) any {
 // vendor's, and is left out.
 func thinking(t chat.Thinking) any {
 	switch {
-	case wire.Foreign(t): // a model of another vendor thought it
+	case wire.ForOtherVendor(t): // a model of another vendor thought it
 		return nil
 	case t.Redacted != "":
 		return redactedBlock{"redacted_thinking", t.Redacted}
@@ -160,7 +160,7 @@ func (e encoder) image(img chat.Image) (any, error) {
 	if e.blind || !wire.Shown(img.MediaType) {
 		return text(wire.Unseen(img)), nil
 	}
-	data, lost, err := wire.Picture(img, e.blob)
+	data, lost, err := wire.EncodeImage(img, e.blob)
 	if err != nil || lost != "" {
 		return text(lost), err
 	}

@@ -150,7 +150,7 @@ func text(s string) block {
 // thinking returns reasoning as it came. Without a signature no model takes it back.
 func (e encoder) thinking(t chat.Thinking) block {
 	switch {
-	case !e.takes.thinking, wire.Foreign(t):
+	case !e.takes.thinking, wire.ForOtherVendor(t):
 		return block{}
 	case t.Redacted != "":
 		return block{Reasoning: &reasoning{Redacted: t.Redacted}}
@@ -165,7 +165,7 @@ func (e encoder) image(img chat.Image) (block, error) {
 	if !e.takes.images || !wire.Shown(img.MediaType) {
 		return text(wire.Unseen(img)), nil
 	}
-	data, lost, err := wire.Picture(img, e.blob)
+	data, lost, err := wire.EncodeImage(img, e.blob)
 	if err != nil || lost != "" {
 		return text(lost), err
 	}

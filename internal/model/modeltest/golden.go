@@ -59,7 +59,7 @@ func goldenRequests(t *testing.T, m Maker) map[string]model.Request {
 	t.Helper()
 	temperature, top := 0.5, 0.9
 	hello := Message(t, model.User, chat.Text{Text: "hello <there> & \"you\""})
-	picture := chat.Image{Blob: "h1", MediaType: "image/png", Name: "a.png", Size: 17}
+	img := chat.Image{Blob: "h1", MediaType: "image/png", Name: "a.png", Size: 17}
 	head := &model.Head{System: "Be kind.", Tools: []model.ToolSpec{
 		{Name: "bash", Description: "runs a command", Schema: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}`)},
 		{Name: "status"},
@@ -79,9 +79,9 @@ func goldenRequests(t *testing.T, m Maker) map[string]model.Request {
 			Message(t, model.User, chat.Text{Text: "and now?"}),
 		}},
 		"image": {Head: head, Messages: []*model.Message{
-			Message(t, model.User, chat.Text{Text: "look"}, picture, chat.Image{Blob: "h2", MediaType: "image/svg+xml", Name: "b.svg"}),
+			Message(t, model.User, chat.Text{Text: "look"}, img, chat.Image{Blob: "h2", MediaType: "image/svg+xml", Name: "b.svg"}),
 			Message(t, model.Assistant, chat.ToolUse{ID: "c-1", Name: "bash", Args: json.RawMessage(`{"command":"shot"}`)}, chat.ToolUse{ID: "c-2", Name: "status"}),
-			Message(t, model.User, chat.ToolResult{Call: "c-1", Name: "bash", Blocks: chat.Blocks{chat.Text{Text: "taken"}, picture}}),
+			Message(t, model.User, chat.ToolResult{Call: "c-1", Name: "bash", Blocks: chat.Blocks{chat.Text{Text: "taken"}, img}}),
 			Message(t, model.User, chat.ToolResult{Call: "c-2", Name: "status", Blocks: chat.TextBlocks("fine")}),
 		}},
 		"thinking": {Settings: chat.Settings{ThinkingBudget: 8_000}, Messages: []*model.Message{

@@ -55,7 +55,7 @@ func requests(t *testing.T, m Maker) {
 	} else {
 		t.Run("odd histories", func(t *testing.T) { t.Parallel(); oddHistories(t, m) })
 		t.Run("arguments", func(t *testing.T) { t.Parallel(); oddArguments(t, m) })
-		t.Run("pictures", func(t *testing.T) { t.Parallel(); pictures(t, m) })
+		t.Run("pictures", func(t *testing.T) { t.Parallel(); testImages(t, m) })
 		t.Run("prefill", func(t *testing.T) { t.Parallel(); prefill(t, m) })
 		t.Run("thinking budget", func(t *testing.T) { t.Parallel(); budgets(t, m) })
 	}
@@ -175,7 +175,7 @@ func oddArguments(t *testing.T, m Maker) {
 	}
 }
 
-func pictures(t *testing.T, m Maker) {
+func testImages(t *testing.T, m Maker) {
 	b := setup(t, m)
 	b.blob["h1"] = []byte("\x89PNG fake picture")
 	img := chat.Image{Blob: "h1", MediaType: "image/png", Name: "a.png", Size: 17}
@@ -200,7 +200,7 @@ func pictures(t *testing.T, m Maker) {
 	if _, err := b.p.Prepare(missing); model.KindOf(err) != model.BadRequest || !strings.Contains(err.Error(), "gone") {
 		t.Errorf("a picture that cannot be read just now: %v", err)
 	}
-	lostPictures(t, b)
+	testLostImages(t, b)
 	missing.Blob = nil
 	if _, err := b.p.Prepare(missing); model.KindOf(err) != model.BadRequest {
 		t.Errorf("no way to load a picture: %v", err)
@@ -209,7 +209,7 @@ func pictures(t *testing.T, m Maker) {
 
 // lostPictures: the bytes of a picture are gone for good, which must not end every later
 // request of its thread.
-func lostPictures(t *testing.T, b *bench) {
+func testLostImages(t *testing.T, b *bench) {
 	lost := chat.Image{Blob: "lost", MediaType: "image/png", Name: "lost.png"}
 	r := b.request(
 		Message(t, model.User, chat.Text{Text: "look"}, lost),

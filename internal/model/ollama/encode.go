@@ -84,7 +84,7 @@ func (e encoder) user(list []byte, blocks chat.Blocks) ([]byte, error) {
 				text = append(text, wire.Unseen(b))
 				continue
 			}
-			data, lost, err := wire.Picture(b, e.blob)
+			data, lost, err := wire.EncodeImage(b, e.blob)
 			if err != nil {
 				return nil, err
 			}

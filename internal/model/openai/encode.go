@@ -296,7 +296,7 @@ func (e encoder) part(block chat.Block) (any, error) {
 // dataURL is a picture as an address that holds it, or the line that stands for it if it is
 // lost.
 func dataURL(img chat.Image, blob func(string) ([]byte, error)) (url, lost string, err error) {
-	data, lost, err := wire.Picture(img, blob)
+	data, lost, err := wire.EncodeImage(img, blob)
 	return "data:" + img.MediaType + ";base64," + data, lost, err
 }
 

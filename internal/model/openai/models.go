@@ -17,8 +17,8 @@ func openaiOwn(base string) bool {
 }
 
 var (
-	// talks is how the names begin of models that can be talked with.
-	talks = regexp.MustCompile(`^(gpt-|chatgpt-|codex-|o[0-9]+(-|$))`)
+	// chatModel is how the names begin of models that can be talked with.
+	chatModel = regexp.MustCompile(`^(gpt-|chatgpt-|codex-|o[0-9]+(-|$))`)
 	// dated is a name that is another one with a date.
 	dated = regexp.MustCompile(`^(.+)-\d{4}-\d{2}-\d{2}$`)
 	// mute are parts of names of models for something else.
@@ -31,7 +31,7 @@ func talking(names []string) []string {
 	var out []string
 	for _, name := range names {
 		other := slices.ContainsFunc(mute, func(part string) bool { return strings.Contains(name, part) })
-		if !talks.MatchString(name) || other {
+		if !chatModel.MatchString(name) || other {
 			continue
 		}
 		if m := dated.FindStringSubmatch(name); m != nil && slices.Contains(names, m[1]) {

@@ -25,7 +25,7 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 		if responses {
 			path = "responses"
 		}
-		first, idle := p.patience(prep.Model, responses)
+		first, idle := p.timeouts(prep.Model, responses)
 		call := wire.Watch(ctx, first, idle)
 		defer func() { _ = call.Close() }()
 		res, failed := p.rest(side).Post(call, p.base+path+p.query, prep.Body)
@@ -59,10 +59,10 @@ func (p *Provider) lacksResponses(err *model.Error) bool {
 // streamed.
 const thinkTime = 10 * time.Minute
 
-// patience is how long to wait for the first byte and between bytes. Through Chat
+// timeouts is how long to wait for the first byte and between bytes. Through Chat
 // Completions a model that reasons is silent before the first one, through Responses
 // after it.
-func (p *Provider) patience(name string, responses bool) (first, idle time.Duration) {
+func (p *Provider) timeouts(name string, responses bool) (first, idle time.Duration) {
 	first, idle = p.opts.FirstByteTimeout, p.opts.IdleTimeout
 	e, _ := p.lookup(name)
 	if e.ThinksAlone && first <= 0 {

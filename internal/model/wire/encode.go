@@ -122,9 +122,9 @@ func Shown(mediaType string) bool {
 	return slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, mediaType)
 }
 
-// Picture loads an image's bytes and encodes them in base64. If they are lost, it gives the
+// EncodeImage loads an image's bytes and encodes them in base64. If they are lost, it gives the
 // line that stands for the image instead.
-func Picture(img chat.Image, blob func(string) ([]byte, error)) (data, lost string, err error) {
+func EncodeImage(img chat.Image, blob func(string) ([]byte, error)) (data, lost string, err error) {
 	if blob == nil {
 		return "", "", fmt.Errorf("image %s: %w", img.Blob, errNoBlobs)
 	}
@@ -304,9 +304,9 @@ func Estimate(n int, messages []*model.Message) int {
 	return model.Tokens(max(n, 0)) + images*imageTokens
 }
 
-// Foreign reports reasoning whose seal names the vendor it is for, such as "openai:…".
+// ForOtherVendor reports reasoning whose seal names the vendor it is for, such as "openai:…".
 // Anthropic's own seals are base64 and name nobody.
-func Foreign(t chat.Thinking) bool { return strings.Contains(t.Signature+t.Redacted, ":") }
+func ForOtherVendor(t chat.Thinking) bool { return strings.Contains(t.Signature+t.Redacted, ":") }
 
 // PrefillTail is the white space that had to be taken off a prefill's end: the answer may begin with it, and would repeat
 // it.

@@ -265,7 +265,7 @@ func TestForeign(t *testing.T) {
 		{chat.Thinking{Signature: "openai:abc"}, true}, {chat.Thinking{Redacted: "openrouter:abc"}, true},
 		{chat.Thinking{Signature: "ErUBCkYIBBgCIkA+/="}, false}, {chat.Thinking{Text: "a: b"}, false},
 	} {
-		if got := Foreign(c.t); got != c.want {
+		if got := ForOtherVendor(c.t); got != c.want {
 			t.Errorf("%+v: %v", c.t, got)
 		}
 	}

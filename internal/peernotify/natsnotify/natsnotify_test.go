@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const patience = time.Minute
+const maxWait = time.Minute
 
 // broker is a NATS server that can be stopped and started on its port.
 type broker struct {
@@ -46,7 +46,7 @@ func (b *broker) Start(t *testing.T) {
 		t.Fatal(err)
 	}
 	go s.Start()
-	if !s.ReadyForConnections(patience) {
+	if !s.ReadyForConnections(maxWait) {
 		t.Fatal("the NATS server does not start")
 	}
 	b.now, b.port = s, s.Addr().(*net.TCPAddr).Port

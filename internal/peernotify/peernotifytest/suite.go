@@ -21,8 +21,8 @@ type World struct {
 	Cut, Heal func(t *testing.T)
 }
 
-// patience is how long a test waits for what must come, on a busy machine.
-const patience = 2 * time.Minute
+// maxWait is how long a test waits for what must come, on a busy machine.
+const maxWait = 2 * time.Minute
 
 const one, two, probe = peernotify.Topic("cli:here:one@helper"), peernotify.Topic("cli:here:two@helper"), peernotify.Topic("probe")
 
@@ -91,7 +91,7 @@ func settle(t *testing.T, all ...process) {
 // await takes until the topic was there, and sends again in case that it was lost.
 func await(t *testing.T, to process, send func(), want peernotify.Topic) {
 	t.Helper()
-	late := time.After(patience)
+	late := time.After(maxWait)
 	for {
 		send()
 		again := time.After(100 * time.Millisecond)
@@ -113,7 +113,7 @@ func await(t *testing.T, to process, send func(), want peernotify.Topic) {
 // waitFor takes until all of the topics were there, and nothing but them and what settling sent.
 func (p process) waitFor(t *testing.T, want ...peernotify.Topic) {
 	t.Helper()
-	late := time.After(patience)
+	late := time.After(maxWait)
 	left := slices.Clone(want)
 	for len(left) > 0 {
 		select {
@@ -210,7 +210,7 @@ func tooMany(t *testing.T, w World) {
 		t.Skip("what a short queue loses is not counted") // the subscription's own test has it
 	}
 	all := processes(t, w, 2)
-	late := time.After(patience)
+	late := time.After(maxWait)
 	for i := 0; ; i++ {
 		for j := range 1000 {
 			all[0].Notify(peernotify.Topic(fmt.Sprintf("cli:here:%d.%d", i, j)))
@@ -255,7 +255,7 @@ func lostConnection(t *testing.T, w World) {
 	w.Cut(t)
 	all[0].Notify(one)
 	w.Heal(t)
-	late := time.After(patience)
+	late := time.After(maxWait)
 	for {
 		select {
 		case <-all[1].sub.Woken():

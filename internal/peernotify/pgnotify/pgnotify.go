@@ -161,7 +161,7 @@ func (p *Peers) listenOnce(ctx context.Context, s *peernotify.Subscription, list
 	if err := step(ctx, func(ctx context.Context) error { _, err := conn.Exec(ctx, "LISTEN "+channel); return err }); err != nil {
 		return err
 	}
-	if err := p.hearsItself(ctx, conn, s); err != nil {
+	if err := p.checkDelivery(ctx, conn, s); err != nil {
 		return err
 	}
 	listening()
@@ -184,9 +184,9 @@ func (p *Peers) listenOnce(ctx context.Context, s *peernotify.Subscription, list
 	}
 }
 
-// hearsItself tries whether notifications arrive on the connection: behind a pooler that gives it to others between
+// checkDelivery tries whether notifications arrive on the connection: behind a pooler that gives it to others between
 // transactions they do not, and nothing else would tell.
-func (p *Peers) hearsItself(ctx context.Context, conn *pgx.Conn, s *peernotify.Subscription) error {
+func (p *Peers) checkDelivery(ctx context.Context, conn *pgx.Conn, s *peernotify.Subscription) error {
 	return step(ctx, func(ctx context.Context) error {
 		probe := string(peernotify.Payloads(p.own, []peernotify.Topic{"probe"}, false, maxPayload)[0])
 		if _, err := conn.Exec(ctx, `SELECT pg_notify($1, $2)`, channel, probe); err != nil {

@@ -28,7 +28,7 @@ type On struct {
 }
 
 // Ordered reads a reaction. A cross aborts only on the word of whoever asked; whether
-// somebody may approve is for the desk to say. The agent's own reactions ask for nothing.
+// somebody may approve is for the gate to say. The agent's own reactions ask for nothing.
 func Ordered(e room.Event, on On, agent room.Agent) Order {
 	if e.Kind != room.Reacted || agent.Wrote(e.By) || e.By.Program() {
 		return None

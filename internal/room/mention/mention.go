@@ -130,7 +130,7 @@ func (w *writer) sign(s string, before rune) (text string, used int) {
 		return w.bracketed(s)
 	case s[0] == '@' && !within(before):
 		if who, n := begins(s[1:], w.people); n > 0 {
-			w.ring(who.ID)
+			w.mention(who.ID)
 			return "<@" + who.ID + ">", n + 1
 		}
 	case s[0] == '#' && !within(before):
@@ -145,7 +145,7 @@ func (w *writer) sign(s string, before rune) (text string, used int) {
 func (w *writer) bracketed(s string) (string, int) {
 	if part := numbers().FindStringSubmatch(s); part != nil {
 		if part[1] == "@" || part[1] == "@!" {
-			w.ring(part[2])
+			w.mention(part[2])
 		}
 		return part[0], len(part[0])
 	}
@@ -158,7 +158,7 @@ func (w *writer) bracketed(s string) (string, int) {
 	if i < 0 {
 		return "", 0
 	}
-	w.ring(w.people[i].ID)
+	w.mention(w.people[i].ID)
 	return "<@" + w.people[i].ID + ">", len(name) + 3
 }
 
@@ -170,7 +170,7 @@ func Users(text string) []string {
 	return w.users
 }
 
-func (w *writer) ring(id string) {
+func (w *writer) mention(id string) {
 	if !slices.Contains(w.users, id) {
 		w.users = append(w.users, id)
 	}

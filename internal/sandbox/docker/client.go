@@ -54,7 +54,7 @@ func (e *Executor) client(env []string, args ...string) *exec.Cmd {
 // ask asks the daemon something small. It ends at the context's end or after
 // e.patience, whatever the program does.
 func (e *Executor) ask(ctx context.Context, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, e.patience, fmt.Errorf("no answer within %s", e.patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, e.requestTimeout, fmt.Errorf("no answer within %s", e.requestTimeout))
 	defer cancel()
 	var out, said bytes.Buffer
 	cmd := e.client(nil, args...)

@@ -40,9 +40,9 @@ type Executor struct {
 	env       []string
 	program   string
 
-	patience time.Duration // for a short request to the daemon
-	begin    time.Duration // for a command to be started; loaded machines need seconds
-	linger   time.Duration // for the docker program to end after its command has
+	requestTimeout time.Duration // for a short request to the daemon
+	begin          time.Duration // for a command to be started; loaded machines need seconds
+	linger         time.Duration // for the docker program to end after its command has
 
 }
 
@@ -80,7 +80,7 @@ func New(o Options) (*Executor, error) {
 	}
 	return &Executor{
 		container: o.Container, paths: paths, env: clientEnv(o.Environ), program: o.Program,
-		patience: 10 * time.Second, begin: 20 * time.Second, linger: 2 * time.Second,
+		requestTimeout: 10 * time.Second, begin: 20 * time.Second, linger: 2 * time.Second,
 	}, nil
 }
 

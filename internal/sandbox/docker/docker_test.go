@@ -188,9 +188,9 @@ func TestWhyNot(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e.patience, e.begin = 20*time.Second, 20*time.Second
+			e.requestTimeout, e.begin = 20*time.Second, 20*time.Second
 			if r.Fault == "hang" {
-				e.patience, e.begin = 300*time.Millisecond, 300*time.Millisecond
+				e.requestTimeout, e.begin = 300*time.Millisecond, 300*time.Millisecond
 			}
 			_, err = e.Run(t.Context(), sandbox.Command{Shell: "touch ran", Dir: r.Host})
 			if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) {
@@ -300,7 +300,7 @@ func TestAbortBeforeTheStart(t *testing.T) {
 func TestDeafDaemon(t *testing.T) {
 	t.Parallel()
 	e, _, dir := newExecutor(t, "deaf")
-	e.patience, e.linger = 5*time.Second, 100*time.Millisecond // before it is deaf it must answer in that time
+	e.requestTimeout, e.linger = 5*time.Second, 100*time.Millisecond // before it is deaf it must answer in that time
 	ctx, abort := context.WithCancel(t.Context())
 	defer abort()
 	res, err := e.Run(ctx, sandbox.Command{Shell: "echo $$ > child; echo NOW; exec sleep 300", Dir: dir, OnOutput: func(string) { abort() }})

@@ -277,7 +277,7 @@ func (e *Executor) follow(ctx context.Context, r *running, command sandbox.Comma
 // end kills inside what is left of the command. Not with the command's context, which may
 // have been cancelled.
 func (e *Executor) end(r *running, mark string) (int, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*e.patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*e.requestTimeout)
 	defer cancel()
 	n, err := e.sweep(ctx, mark, r.frames[0].start)
 	if err != nil {

@@ -75,7 +75,7 @@ func (t roomTimers) Set(ctx context.Context, n timer.New) (timer.Timer, error) {
 	case len(n.For) == 0:
 		return timer.Timer{}, tool.Mistake("It is not known on whose words this is done.")
 	}
-	s.Begins, s.Owner = s.Due, onWhoseWords(n.For)
+	s.Begins, s.Owner = s.Due, timerOwner(n.For)
 	if err := t.within(ctx, s.Kind); err != nil {
 		return timer.Timer{}, err
 	}
@@ -86,8 +86,8 @@ func (t roomTimers) Set(ctx context.Context, n timer.New) (timer.Timer, error) {
 	return timer.Timer{ID: s.ID, Due: s.Due}, nil
 }
 
-// onWhoseWords is who stands behind a timer: a person who speaks in the run, else whoever had it begin.
-func onWhoseWords(senders []chat.Principal) chat.Principal {
+// timerOwner is who stands behind a timer: a person who speaks in the run, else whoever had it begin.
+func timerOwner(senders []chat.Principal) chat.Principal {
 	for _, p := range senders {
 		if p.Depth() == 0 {
 			return p

@@ -30,15 +30,15 @@ import (
 func bucket(t testing.TB, server *s3test.Server, prefix string) blobstorage.Storage {
 	t.Helper()
 	s, err := s3.New(s3.Options{Bucket: s3test.Bucket, Prefix: prefix, Endpoint: server.URL, Region: "x", PathStyle: true,
-		AccessKey: s3test.AccessKey, SecretKey: s3test.SecretKey, Timeout: 30 * time.Second, Patience: time.Millisecond})
+		AccessKey: s3test.AccessKey, SecretKey: s3test.SecretKey, Timeout: 30 * time.Second, RetryFor: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// shelf is a database with a bucket, and a clock that the test moves.
-type shelf struct {
+// bucketFixture is a database with a bucket, and a clock that the test moves.
+type bucketFixture struct {
 	*store.DB
 	server *s3test.Server
 	blobs  blobstorage.Storage
@@ -47,14 +47,14 @@ type shelf struct {
 	later  time.Duration
 }
 
-func (s *shelf) forward(d time.Duration) {
+func (s *bucketFixture) forward(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.later += d
 }
 
 // open is another handle on the same database, as another machine has one.
-func (s *shelf) open(t *testing.T, change func(*store.Options)) *store.DB {
+func (s *bucketFixture) open(t *testing.T, change func(*store.Options)) *store.DB {
 	t.Helper()
 	o := s.o
 	if change != nil {
@@ -69,7 +69,7 @@ func (s *shelf) open(t *testing.T, change func(*store.Options)) *store.DB {
 }
 
 // there reports whether the bucket has an object.
-func (s *shelf) there(t *testing.T, hash string) bool {
+func (s *bucketFixture) there(t *testing.T, hash string) bool {
 	t.Helper()
 	_, err := s.blobs.Size(t.Context(), hash)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -79,12 +79,12 @@ func (s *shelf) there(t *testing.T, hash string) bool {
 }
 
 // onShelves runs a test on both kinds of databases.
-func onShelves(t *testing.T, test func(*testing.T, *shelf)) {
+func onBuckets(t *testing.T, test func(*testing.T, *bucketFixture)) {
 	t.Parallel()
 	for _, kind := range []string{"sqlite", "postgres"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			s := &shelf{server: s3test.New(t)}
+			s := &bucketFixture{server: s3test.New(t)}
 			s.blobs = bucket(t, s.server, "chorus")
 			s.o = store.Options{Blobs: s.blobs, Now: func() time.Time {
 				s.mu.Lock()
@@ -133,7 +133,7 @@ func wantBlob(t *testing.T, db *store.DB, hash string, data []byte) {
 
 // Large blobs are in the bucket before anything refers to them, other machines read them there, and small ones never go there.
 func TestLargeBlobsAreInTheBucket(t *testing.T) {
-	onShelves(t, func(t *testing.T, s *shelf) {
+	onBuckets(t, func(t *testing.T, s *bucketFixture) {
 		hash := mustRefer(t, s.DB, large(1))
 		small := mustRefer(t, s.DB, []byte("small"))
 		if !s.there(t, hash) || s.there(t, small) {
@@ -173,7 +173,7 @@ func TestLargeBlobsAreInTheBucket(t *testing.T) {
 
 // A bucket that is away, or busy, refuses nothing that has no large bytes, and nothing is acknowledged that it has not.
 func TestABucketThatIsAway(t *testing.T) {
-	onShelves(t, func(t *testing.T, s *shelf) {
+	onBuckets(t, func(t *testing.T, s *bucketFixture) {
 		kept := mustRefer(t, s.DB, large(1))
 		s.server.Break(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -201,7 +201,7 @@ func TestABucketThatIsAway(t *testing.T) {
 
 // A process that dies between any two steps of putting leaves what a sweep removes when it is old, and not before.
 func TestKilledWhilePutting(t *testing.T) {
-	onShelves(t, func(t *testing.T, s *shelf) {
+	onBuckets(t, func(t *testing.T, s *bucketFixture) {
 		kept := mustRefer(t, s.DB, large(1))
 		// Dead after the bytes were put, and before the commit: a row that nothing refers to.
 		row, err := s.KeepBlob(t.Context(), chat.NewBlob(large(2)))
@@ -239,7 +239,7 @@ func TestKilledWhilePutting(t *testing.T) {
 
 // Bytes that are leaving the bucket just now, in whatever process, are kept in the database when somebody puts them.
 func TestPutWhileLeaving(t *testing.T) {
-	onShelves(t, func(t *testing.T, s *shelf) {
+	onBuckets(t, func(t *testing.T, s *bucketFixture) {
 		hash, err := s.PutBlob(t.Context(), large(1))
 		if err != nil {
 			t.Fatal(err)
@@ -281,7 +281,7 @@ func TestPutWhileLeaving(t *testing.T) {
 
 // However puts, sweeps and deletions of the same bytes meet, what an event refers to is there in the end.
 func TestPutsAndSweepsMeet(t *testing.T) {
-	onShelves(t, func(t *testing.T, s *shelf) {
+	onBuckets(t, func(t *testing.T, s *bucketFixture) {
 		var all sync.WaitGroup
 		ended, end := context.WithCancel(t.Context())
 		for range 2 {
@@ -329,7 +329,7 @@ func TestPutsAndSweepsMeet(t *testing.T) {
 
 // What is missing, cut off or changed in the bucket is found, and a wrong bucket is not taken for lost bytes.
 func TestCheckBlobsInTheBucket(t *testing.T) {
-	onShelves(t, func(t *testing.T, s *shelf) {
+	onBuckets(t, func(t *testing.T, s *bucketFixture) {
 		hashes := []string{mustRefer(t, s.DB, large(1)), mustRefer(t, s.DB, large(2)), mustRefer(t, s.DB, large(3)), mustRefer(t, s.DB, large(4))}
 		if faults, n, err := s.CheckBlobs(t.Context(), true); err != nil || len(faults) != 0 || n != 4 {
 			t.Fatal(faults, n, err)
@@ -381,7 +381,7 @@ func TestCheckBlobsInTheBucket(t *testing.T) {
 
 // What people delete leaves the bucket at once, also a line out of a long import.
 func TestForgottenBytesLeaveTheBucket(t *testing.T) {
-	onShelves(t, func(t *testing.T, s *shelf) {
+	onBuckets(t, func(t *testing.T, s *bucketFixture) {
 		hash := mustRefer(t, s.DB, large(1))
 		lines := []chat.Line{{ID: "m1", Blocks: chat.TextBlocks(strings.Repeat("secret ", blobs.MaxInline/4))}, {ID: "m2", Blocks: chat.TextBlocks(strings.Repeat("public ", blobs.MaxInline/4))}}
 		data, err := json.Marshal(lines)
@@ -415,7 +415,7 @@ func TestForgottenBytesLeaveTheBucket(t *testing.T) {
 
 // A second database at the same place, such as a backup that is tried, takes nothing from the first.
 func TestOnlyTheOwnerRemoves(t *testing.T) {
-	onShelves(t, func(t *testing.T, s *shelf) {
+	onBuckets(t, func(t *testing.T, s *bucketFixture) {
 		hash := mustRefer(t, s.DB, large(1))
 		if _, err := s.SweepBlobs(t.Context(), blobs.SweepAfter); err != nil { // it is the owner from now on
 			t.Fatal(err)
@@ -447,7 +447,7 @@ func TestOnlyTheOwnerRemoves(t *testing.T) {
 
 // Blobs move into a bucket, into another one, into a folder and back, and a move that was cut off goes on.
 func TestMoveBlobs(t *testing.T) {
-	onShelves(t, func(t *testing.T, s *shelf) {
+	onBuckets(t, func(t *testing.T, s *bucketFixture) {
 		plain := s.open(t, func(o *store.Options) { o.Blobs = nil })
 		want := map[string][]byte{mustRefer(t, plain, []byte("small")): []byte("small")}
 		for n := range 4 {

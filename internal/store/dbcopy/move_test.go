@@ -137,7 +137,7 @@ func TestMoveWithABucket(t *testing.T) {
 	server := s3test.New(t)
 	bucket := func(prefix string) blobstorage.Storage {
 		s, err := s3.New(s3.Options{Bucket: s3test.Bucket, Prefix: prefix, Endpoint: server.URL, Region: "x", PathStyle: true,
-			AccessKey: s3test.AccessKey, SecretKey: s3test.SecretKey, Timeout: 30 * time.Second, Patience: time.Millisecond})
+			AccessKey: s3test.AccessKey, SecretKey: s3test.SecretKey, Timeout: 30 * time.Second, RetryFor: time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,8 +26,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// patience is how long making or starting a cluster may take on a busy machine.
-const patience = 2 * time.Minute
+// maxWait is how long making or starting a cluster may take on a busy machine.
+const maxWait = 2 * time.Minute
 
 // The cluster that the tests of one program share, and the number of its last database.
 var (
@@ -116,7 +116,7 @@ func (c *Cluster) Database(t testing.TB) string {
 }
 
 func (c *Cluster) exec(statement string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, c.URL("postgres"))
 	if err != nil {
@@ -181,7 +181,7 @@ func (c *Cluster) Start() error {
 		_ = cmd.Process.Signal(s)
 		select {
 		case <-ended:
-		case <-time.After(patience):
+		case <-time.After(maxWait):
 			_ = cmd.Process.Kill()
 			<-ended
 		}
@@ -196,7 +196,7 @@ func (c *Cluster) Start() error {
 
 // answers waits until the server takes connections.
 func (c *Cluster) answers(ended <-chan struct{}) error {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(maxWait)
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		conn, err := pgx.Connect(ctx, c.URL("postgres"))
@@ -248,7 +248,7 @@ func start(parent string, flags ...string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, initdb, "-N", "-D", filepath.Join(dir, "data"), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}

@@ -198,9 +198,9 @@ func testCreate(t *testing.T, f *fixture) {
 
 func testEmptyCommit(t *testing.T, f *fixture) {
 	f.guest(thread, chat.Event{Body: chat.AbortAsked{Run: "long gone", By: "local:ada"}})
-	f.equal("stirs", f.stirs(thread), true)
+	f.equal("active", f.active(thread), true)
 	row := must[journal.Thread](t)(f.s.Take(f.ctx(), thread))
 	got := must[journal.Committed](t)(f.s.Commit(f.ctx(), journal.Commit{Thread: thread, Epoch: row.Epoch, Expect: row.Next}))
 	f.equal("next", got.Next, row.Next)
-	f.equal("stirs", f.stirs(thread), false)
+	f.equal("active", f.active(thread), false)
 }

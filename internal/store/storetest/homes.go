@@ -126,7 +126,7 @@ func Hold(db *store.DB) (release func()) {
 	begun, end, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = db.Plainly(context.Background(), func(database.Tx) error {
+		_ = db.WithoutTx(context.Background(), func(database.Tx) error {
 			close(begun)
 			<-end
 			return nil

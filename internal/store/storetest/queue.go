@@ -16,9 +16,9 @@ func testQueue(t *testing.T, f *fixture) {
 	row := must[journal.Thread](t)(f.s.Take(f.ctx(), thread))
 	f.equal("waiting", f.owns(row, took(1, 4)).Waiting, 1)
 	f.equal("waiting in the row", f.row(thread).Waiting, 1)
-	untaken := must[[]int64](t)(f.s.PendingPrompts(f.ctx(), thread))
-	if len(untaken) != 1 || untaken[0] != 3 {
-		t.Fatalf("untaken: %v", untaken)
+	pending := must[[]int64](t)(f.s.PendingPrompts(f.ctx(), thread))
+	if len(pending) != 1 || pending[0] != 3 {
+		t.Fatalf("untaken: %v", pending)
 	}
 }
 
@@ -90,19 +90,19 @@ func testWake(t *testing.T, f *fixture) {
 	f.equal("heard wakes nobody", f.row(thread).Wake, false)
 	f.guest(thread, prompt("a"))
 	f.equal("a prompt wakes", f.row(thread).Wake, true)
-	f.equal("stirs", f.stirs(thread), true)
+	f.equal("active", f.active(thread), true)
 
 	row := must[journal.Thread](t)(f.s.Take(f.ctx(), thread))
 	commit(journal.Commit{Epoch: row.Epoch, Events: []chat.Event{noted("blind")}})
 	f.equal("an owner that expects nothing leaves the mark", f.row(thread).Wake, true)
 	commit(journal.Commit{Epoch: row.Epoch, Expect: f.row(thread).Next, Events: []chat.Event{took(2)}, Status: chat.Running})
 	f.equal("an owner that has seen all clears it", f.row(thread).Wake, false)
-	f.equal("a running thread stirs", f.stirs(thread), true)
+	f.equal("a running thread is active", f.active(thread), true)
 
 	f.guest(thread, prompt("b"))
 	commit(journal.Commit{Epoch: row.Epoch, Expect: f.row(thread).Next, Status: chat.Waiting})
 	f.equal("suspended, with prompts for later", f.row(thread).Wake, false)
-	f.equal("suspended threads sleep", f.stirs(thread), false)
+	f.equal("suspended threads sleep", f.active(thread), false)
 	f.guest(thread, chat.Event{Body: chat.ApprovalAnswered{ID: "a", OK: true}})
 	f.equal("an answer wakes", f.row(thread).Wake, true)
 
@@ -116,7 +116,7 @@ func testWake(t *testing.T, f *fixture) {
 	f.equal("failed without looking, with something waiting", f.row(thread).Wake, true)
 	commit(journal.Commit{Epoch: row.Epoch, Expect: f.row(thread).Next, Status: chat.Idle, Events: []chat.Event{took(8)}})
 	f.equal("nothing left", f.row(thread).Wake, false)
-	f.equal("idle threads sleep", f.stirs(thread), false)
+	f.equal("idle threads sleep", f.active(thread), false)
 }
 
 func testArrivals(t *testing.T, f *fixture) {
@@ -130,7 +130,7 @@ func testArrivals(t *testing.T, f *fixture) {
 	f.equal("again", got.Again, false)
 	f.equal("commits", len(got.Commits), 2)
 	f.equal("in the order given", got.Commits[0].Events[0].Thread, other)
-	f.equal("stirs", f.stirs(thread) && f.stirs(other), true)
+	f.equal("active", f.active(thread) && f.active(other), true)
 
 	got = must[journal.Arrived](t)(f.s.Arrive(f.ctx(), a))
 	f.equal("again", got.Again, true)

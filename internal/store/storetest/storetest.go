@@ -273,8 +273,8 @@ func (f *fixture) equal(what string, got, want any) {
 	}
 }
 
-// stirs reports whether the sweep would see the thread.
-func (f *fixture) stirs(id chat.ThreadID) bool {
+// active reports whether the sweep would see the thread.
+func (f *fixture) active(id chat.ThreadID) bool {
 	f.t.Helper()
 	rows, err := f.s.ActiveThreads(f.ctx())
 	f.ok(err)

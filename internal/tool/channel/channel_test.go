@@ -99,7 +99,7 @@ func TestSearch(t *testing.T) {
 	if !strings.HasPrefix(text, "2026-01-02 03:04 ada: the plan\nis this\n  https://example.com/7\n") || strings.Count(text, "long") > 130 {
 		t.Errorf("the model reads %.300s", text)
 	}
-	if res.Foreign == "" {
+	if res.UntrustedFrom == "" {
 		t.Error("words of others are not told as such")
 	}
 	if h.asked != (Query{Text: "plan", From: "ada", Limit: 50}) {

@@ -76,7 +76,7 @@ func TestWhatOthersKnowIsToldAsTheirs(t *testing.T) {
 			t.Fatal(err)
 		}
 		res, err := one.Run(context.Background(), args)
-		if err != nil || !strings.Contains(res.Blocks.Text(), c.want) || res.Foreign != c.foreign {
+		if err != nil || !strings.Contains(res.Blocks.Text(), c.want) || res.UntrustedFrom != c.foreign {
 			t.Errorf("%s: %+v %v", name, res, err)
 		}
 	}

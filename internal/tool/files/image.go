@@ -20,7 +20,7 @@ const (
 // bytes. Its error says why a picture cannot be shown.
 type Fit func(data []byte) (fitted []byte, media string, err error)
 
-func (r *Roots) picture(place Place, media string, in io.Reader, size int64) (tool.Result, error) {
+func (r *Roots) image(place Place, media string, in io.Reader, size int64) (tool.Result, error) {
 	most := maxImage
 	if r.Fit != nil {
 		most = maxPhoto
@@ -44,8 +44,8 @@ func (r *Roots) picture(place Place, media string, in io.Reader, size int64) (to
 			chat.Text{Text: fmt.Sprintf("[%s: %s, %d bytes]", place, media, len(data))},
 			chat.Image{Blob: hash, MediaType: media, Name: path.Base(place.Path), Size: int64(len(data))},
 		},
-		Read:    []string{place.String()},
-		Blobs:   []chat.Blob{{Hash: hash, Data: data}},
-		Foreign: source(place),
+		Read:          []string{place.String()},
+		Blobs:         []chat.Blob{{Hash: hash, Data: data}},
+		UntrustedFrom: source(place),
 	}, nil
 }

@@ -70,7 +70,7 @@ func (r *Roots) read(ctx context.Context, in readIn) (tool.Result, error) {
 		return tool.Result{}, r.explain(place, err)
 	}
 	if media := chat.ImageType(start); media != "" {
-		return r.picture(place, media, buffered, info.Size())
+		return r.image(place, media, buffered, info.Size())
 	}
 	if bytes.IndexByte(start, 0) >= 0 {
 		return tool.Result{}, tool.Mistake(fmt.Sprintf("%s is a binary file (%d bytes) and cannot be shown.", place, info.Size()))
@@ -84,7 +84,7 @@ func (r *Roots) read(ctx context.Context, in readIn) (tool.Result, error) {
 	}
 	res := tool.OK(w.render(place.String()))
 	if w.shown > 0 {
-		res.Foreign = source(place)
+		res.UntrustedFrom = source(place)
 	}
 	res.Read = []string{place.String()}
 	return res, nil

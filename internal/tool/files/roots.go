@@ -204,7 +204,7 @@ func (r *Roots) Find(name string) (Place, error) {
 		return Place{}, tool.Mistake("The path is empty.")
 	case strings.ContainsRune(name, 0):
 		return Place{}, tool.Mistake("The path contains a NUL byte.")
-	case foreign(name):
+	case isDriveOrShare(name):
 		return Place{}, tool.Mistake(name + " is not a path here: use one relative to the workspace, with forward slashes.")
 	case name == "~" || strings.HasPrefix(name, "~/"):
 		return Place{}, tool.Mistake(name + " is outside of the workspace. " + r.reach())
@@ -269,9 +269,9 @@ func (r *Roots) grouped(group string) []string {
 	return out
 }
 
-// foreign is a drive or a network share: never meant as a name here, even where
+// isDriveOrShare is a drive or a network share: never meant as a name here, even where
 // the system would allow it.
-func foreign(name string) bool {
+func isDriveOrShare(name string) bool {
 	if strings.HasPrefix(name, `\\`) || strings.HasPrefix(name, "//") {
 		return true
 	}
@@ -305,7 +305,7 @@ func (r *Roots) Access(toolName, name string) []tool.Access {
 	if strings.TrimSpace(name) == "" || strings.ContainsRune(name, 0) {
 		return nil
 	}
-	if !foreign(name) && !strings.HasPrefix(name, "~") && !filepath.IsAbs(name) {
+	if !isDriveOrShare(name) && !strings.HasPrefix(name, "~") && !filepath.IsAbs(name) {
 		base, rest := r.roots[Workspace].Dir, name
 		if root, below, _ := strings.Cut(strings.TrimPrefix(name, "@"), "/"); strings.HasPrefix(name, "@") && r.roots[root] != nil {
 			base, rest = r.roots[root].Dir, below

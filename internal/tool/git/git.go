@@ -198,7 +198,7 @@ func (r *repo) shown(ctx context.Context, args, paths []string) (shown []string,
 func failure(text string) tool.Result {
 	res := tool.Fail(text)
 	if strings.HasPrefix(text, gitSays) {
-		res.Foreign = "git"
+		res.UntrustedFrom = "git"
 	}
 	return res
 }

@@ -248,7 +248,7 @@ func (h *Hub) Changed() <-chan struct{} {
 	return h.changed
 }
 
-func (h *Hub) ring() {
+func (h *Hub) notify() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	close(h.changed)

@@ -158,17 +158,17 @@ func TestTooLargeAnswerFailsThatCallOnly(t *testing.T) {
 func TestPictures(t *testing.T) {
 	t.Parallel()
 	var a answer
-	a.picture(append(slices.Clone(png), make([]byte, largestPicture)...), "image/png", "")
-	for range mostPictures + 1 {
-		a.picture(png, "image/png", "x://y")
+	a.image(append(slices.Clone(png), make([]byte, largestImage)...), "image/png", "")
+	for range maxImages + 1 {
+		a.image(png, "image/png", "x://y")
 	}
 	res := a.result(t.Context(), "mcp server x", nil)
 	const want = "[image/png: a picture of 5242988 bytes, too large to look at; at most 5242880]\n[x://y, image/png: one more picture, left out; at most 8 are shown]"
-	if text := res.Blocks.Text(); text != want || len(res.Blobs) != mostPictures || len(res.Blocks) != 1+mostPictures {
+	if text := res.Blocks.Text(); text != want || len(res.Blobs) != maxImages || len(res.Blocks) != 1+maxImages {
 		t.Errorf("%d pictures, %s", len(res.Blobs), text)
 	}
 	var b answer
-	b.picture(png, "text/html", "")
+	b.image(png, "text/html", "")
 	if res := b.result(t.Context(), "mcp server x", nil); res.Blocks.Text() != "(1 pictures)" || res.Blocks[1].(chat.Image).MediaType != "image/png" {
 		t.Errorf("%v", res.Blocks)
 	}

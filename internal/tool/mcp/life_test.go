@@ -123,7 +123,7 @@ func TestServersThatDoNotCome(t *testing.T) {
 	}
 }
 
-func TestPatienceEnds(t *testing.T) {
+func TestAttemptsEnd(t *testing.T) {
 	t.Parallel()
 	h := open(t, self(t, "crash", "crash"))
 	h.Start()

@@ -15,8 +15,8 @@ import (
 // redirectHere is where browsers are sent back to in these tests. Nothing listens there.
 const redirectHere = "http://127.0.0.1:1/mcp-login"
 
-// loginDesk is a server's open logins, and how each of them ended.
-type loginDesk struct {
+// loginFixture is a server's open logins, and how each of them ended.
+type loginFixture struct {
 	*testing.T
 	*OpenLogins
 	logins *Logins
@@ -24,14 +24,14 @@ type loginDesk struct {
 	ended  chan error
 }
 
-func newLoginDesk(t *testing.T, a *oauthtest.Server, life time.Duration) *loginDesk {
+func newLoginFixture(t *testing.T, a *oauthtest.Server, life time.Duration) *loginFixture {
 	t.Helper()
-	d := &loginDesk{T: t, OpenLogins: &OpenLogins{Life: life}, logins: NewLogins(t.TempDir(), nil), server: Server{Name: "far", URL: a.URL + "/mcp"}, ended: make(chan error, 10)}
+	d := &loginFixture{T: t, OpenLogins: &OpenLogins{Life: life}, logins: NewLogins(t.TempDir(), nil), server: Server{Name: "far", URL: a.URL + "/mcp"}, ended: make(chan error, 10)}
 	t.Cleanup(d.Close)
 	return d
 }
 
-func (d *loginDesk) begin() *OpenLogin {
+func (d *loginFixture) begin() *OpenLogin {
 	d.Helper()
 	one, err := d.Begin(d.Context(), d.logins, d.server, LoginOptions{Version: "test"}, redirectHere, func(err error) { d.ended <- err })
 	if err != nil {
@@ -58,7 +58,7 @@ func answered(t *testing.T, page string) url.Values {
 
 func TestALoginFromAnotherMachine(t *testing.T) {
 	t.Parallel()
-	d := newLoginDesk(t, newAuthorization(t), 0)
+	d := newLoginFixture(t, newAuthorization(t), 0)
 	one := d.begin()
 	if left := time.Until(one.Until); left < 9*time.Minute || left > 10*time.Minute {
 		t.Errorf("%s to say yes", left)
@@ -97,7 +97,7 @@ func TestLoginsThatNobodyFinishes(t *testing.T) {
 	t.Parallel()
 	a := newAuthorization(t)
 	t.Run("refused", func(t *testing.T) {
-		d := newLoginDesk(t, a, 0)
+		d := newLoginFixture(t, a, 0)
 		one := d.begin()
 		q := url.Values{"error": {"access_denied"}, "state": {pageState(t, one.Page)}}
 		if _, err := d.Return(t.Context(), q); err == nil || !strings.Contains(err.Error(), "the login was refused: access_denied") {
@@ -108,7 +108,7 @@ func TestLoginsThatNobodyFinishes(t *testing.T) {
 		}
 	})
 	t.Run("too late", func(t *testing.T) {
-		d := newLoginDesk(t, a, 100*time.Millisecond)
+		d := newLoginFixture(t, a, 100*time.Millisecond)
 		one, err := d.Begin(t.Context(), d.logins, d.server, LoginOptions{}, redirectHere, func(err error) { d.ended <- err })
 		for ; errors.Is(err, errLoginOver); d.Life *= 2 { // on a busy machine it is over before it was begun
 			one, err = d.Begin(t.Context(), d.logins, d.server, LoginOptions{}, redirectHere, func(err error) { d.ended <- err })
@@ -125,7 +125,7 @@ func TestLoginsThatNobodyFinishes(t *testing.T) {
 		}
 	})
 	t.Run("a wrong code", func(t *testing.T) {
-		d := newLoginDesk(t, a, 0)
+		d := newLoginFixture(t, a, 0)
 		q := answered(t, d.begin().Page)
 		q.Set("code", "code-of-somebody-else")
 		if _, err := d.Return(t.Context(), q); err == nil || !strings.Contains(err.Error(), "invalid_grant") || d.logins.Has(d.server) {
@@ -133,7 +133,7 @@ func TestLoginsThatNobodyFinishes(t *testing.T) {
 		}
 	})
 	t.Run("begun twice", func(t *testing.T) {
-		d := newLoginDesk(t, a, 0)
+		d := newLoginFixture(t, a, 0)
 		first := d.begin()
 		second := d.begin()
 		if _, over, err := d.Wait(t.Context(), first.ID); !over || !errors.Is(err, errLoginReplaced) {
@@ -144,14 +144,14 @@ func TestLoginsThatNobodyFinishes(t *testing.T) {
 		}
 	})
 	t.Run("a server without logins", func(t *testing.T) {
-		d := newLoginDesk(t, a, 0)
+		d := newLoginFixture(t, a, 0)
 		d.server.URL = a.URL + "/nothing"
 		if _, err := d.Begin(t.Context(), d.logins, d.server, LoginOptions{}, redirectHere, func(error) {}); err == nil {
 			t.Error("it was begun")
 		}
 	})
 	t.Run("the server stops", func(t *testing.T) {
-		d := newLoginDesk(t, a, 0)
+		d := newLoginFixture(t, a, 0)
 		one := d.begin()
 		d.Close()
 		if _, over, err := d.Wait(t.Context(), one.ID); !over || !errors.Is(err, errStopping) {

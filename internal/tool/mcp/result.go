@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	largestPicture = 5 << 20 // what providers take at most
-	mostPictures   = 8       // in one result
+	largestImage = 5 << 20 // what providers take at most
+	maxImages    = 8       // in one result
 )
 
 // answer gathers what a server gave back.
@@ -39,7 +39,7 @@ func (a *answer) call(res *sdk.CallToolResult) {
 			a.text = append(a.text, c.Text)
 			said = said || strings.TrimSpace(c.Text) != ""
 		case *sdk.ImageContent:
-			a.picture(c.Data, c.MIMEType, "")
+			a.image(c.Data, c.MIMEType, "")
 			said = true
 		case *sdk.AudioContent:
 			a.say("[a sound: %s, %d bytes; it cannot be played here]", printable(c.MIMEType, 60), len(c.Data))
@@ -83,15 +83,15 @@ func (a *answer) resource(c *sdk.ResourceContents) {
 	case c == nil:
 		a.say("[an empty resource]")
 	case len(c.Blob) > 0:
-		a.picture(c.Blob, c.MIMEType, c.URI)
+		a.image(c.Blob, c.MIMEType, c.URI)
 	default:
 		a.say("[resource %s]\n%s", printable(c.URI, 500), c.Text)
 	}
 }
 
-// picture takes in bytes that a model can see, and names the others. The content
+// image takes in bytes that a model can see, and names the others. The content
 // decides what it is, not what the server calls it.
-func (a *answer) picture(data []byte, said, name string) {
+func (a *answer) image(data []byte, said, name string) {
 	what := printable(said, 60)
 	if name = printable(name, 300); name != "" {
 		what = name + ", " + what
@@ -102,10 +102,10 @@ func (a *answer) picture(data []byte, said, name string) {
 		a.say("[resource %s]\n%s", name, data)
 	case media == "":
 		a.say("[%s: %d bytes that are neither text nor a picture]", what, len(data))
-	case len(data) > largestPicture:
-		a.say("[%s: a picture of %d bytes, too large to look at; at most %d]", what, len(data), largestPicture)
-	case len(a.images) == mostPictures:
-		a.say("[%s: one more picture, left out; at most %d are shown]", what, mostPictures)
+	case len(data) > largestImage:
+		a.say("[%s: a picture of %d bytes, too large to look at; at most %d]", what, len(data), largestImage)
+	case len(a.images) == maxImages:
+		a.say("[%s: one more picture, left out; at most %d are shown]", what, maxImages)
 	default:
 		blob := chat.NewBlob(data)
 		a.images = append(a.images, chat.Image{Blob: blob.Hash, MediaType: media, Name: name, Size: int64(len(data))})
@@ -144,6 +144,6 @@ func (a *answer) result(ctx context.Context, source string, keep tool.Keep) tool
 	}
 	return tool.Result{
 		Blocks: append(chat.Blocks{chat.Text{Text: tool.Clip(ctx, text, tool.Head, keep)}}, a.images...),
-		Failed: a.failed, Blobs: a.blobs, Foreign: source,
+		Failed: a.failed, Blobs: a.blobs, UntrustedFrom: source,
 	}
 }

@@ -18,9 +18,9 @@ import (
 const (
 	firstPause = time.Second
 	longPause  = time.Minute
-	// patience is how often in a row a server may fail before it is left alone: about
+	// maxAttempts is how often in a row a server may fail before it is left alone: about
 	// three minutes with the pauses between.
-	patience = 8
+	maxAttempts = 8
 	// steady is how long it must have lived for a failure to count as the first.
 	steady = time.Minute
 	// restartWait is how long a call waits for a server that crashed: enough for the first
@@ -82,7 +82,7 @@ func (s *server) set(change func()) {
 	close(s.news)
 	s.news = make(chan struct{})
 	s.mu.Unlock()
-	s.hub.ring()
+	s.hub.notify()
 }
 
 // supervise keeps the server running until ctx is done.
@@ -100,7 +100,7 @@ func (s *server) supervise(ctx context.Context) {
 		failures++
 		pause := s.hub.pause(failures)
 		var hopeless *configError
-		if errors.As(err, &hopeless) || failures >= patience {
+		if errors.As(err, &hopeless) || failures >= maxAttempts {
 			pause = 0
 		}
 		s.set(func() {

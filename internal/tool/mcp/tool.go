@@ -127,7 +127,7 @@ func (s *server) source() string { return "mcp server " + printable(s.Name, 60) 
 // failure is an answer that a call failed; the reason quotes the server.
 func (s *server) failure(why string) tool.Result {
 	res := tool.Fail(why)
-	res.Foreign = s.source()
+	res.UntrustedFrom = s.source()
 	return res
 }
 

@@ -127,7 +127,7 @@ func (b *bash) call(ctx context.Context, in input) (tool.Result, error) {
 		out.Exit = res.ExitCode
 	}
 	if body != "" {
-		out.Foreign = "output of a command"
+		out.UntrustedFrom = "output of a command"
 	}
 	return out, nil
 }

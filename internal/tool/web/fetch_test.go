@@ -109,8 +109,8 @@ func TestReadsPages(t *testing.T) {
 				t.Errorf("%s shows %q", test.path, never)
 			}
 		}
-		if !res.Failed && res.Foreign != "web page "+base+test.path {
-			t.Errorf("%s is from %q", test.path, res.Foreign)
+		if !res.Failed && res.UntrustedFrom != "web page "+base+test.path {
+			t.Errorf("%s is from %q", test.path, res.UntrustedFrom)
 		}
 		if len(text) > tool.MaxBytes {
 			t.Errorf("%s gives %d bytes", test.path, len(text))

@@ -107,8 +107,8 @@ func TestProviders(t *testing.T) {
 		if got := res.Blocks.Text(); got != test.want || res.Failed {
 			t.Errorf("%s gives %q, want %q", test.provider.Name, got, test.want)
 		}
-		if res.Foreign != "search results of "+test.provider.Name {
-			t.Errorf("from %q", res.Foreign)
+		if res.UntrustedFrom != "search results of "+test.provider.Name {
+			t.Errorf("from %q", res.UntrustedFrom)
 		}
 	}
 }

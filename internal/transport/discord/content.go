@@ -93,9 +93,9 @@ func (c *Client) linked(m discord.Message) (out []room.File) {
 		out = append(out, room.File{Name: name, URL: at})
 	}
 	for _, e := range m.Embeds {
-		for _, picture := range []*discord.EmbedResource{e.Image, e.Thumbnail} {
-			if picture != nil && (picture == e.Image || e.Type == discord.EmbedTypeImage) {
-				add(picture.ProxyURL, picture.Width)
+		for _, image := range []*discord.EmbedResource{e.Image, e.Thumbnail} {
+			if image != nil && (image == e.Image || e.Type == discord.EmbedTypeImage) {
+				add(image.ProxyURL, image.Width)
 			}
 		}
 	}

@@ -45,14 +45,14 @@ type Options struct {
 
 	// Times; zero: as below.
 	FirstBackoff, BackoffMax time.Duration
-	Patience                 time.Duration // how long one call that is not answered delays others
+	CallWait                 time.Duration // how long one call that is not answered delays others
 	Nonce                    time.Duration // how long Discord surely knows a nonce again
 }
 
 const (
 	firstBackoff   = time.Second
 	longestBackoff = 32 * time.Second
-	patience       = 30 * time.Second
+	callWait       = 30 * time.Second
 	nonceWindow    = time.Minute // Discord promises a few minutes
 	callTime       = 30 * time.Second
 	identifyEvery  = 5 * time.Second // how long Discord wants between two rounds of identifying
@@ -68,7 +68,7 @@ func (o Options) filled() (Options, error) {
 		o.API += "/v10" // both are called the root
 	}
 	o.FirstBackoff, o.BackoffMax = cmp.Or(o.FirstBackoff, firstBackoff), cmp.Or(o.BackoffMax, longestBackoff)
-	o.Patience, o.Nonce = cmp.Or(o.Patience, patience), cmp.Or(o.Nonce, nonceWindow)
+	o.CallWait, o.Nonce = cmp.Or(o.CallWait, callWait), cmp.Or(o.Nonce, nonceWindow)
 	if o.HTTP == nil {
 		o.HTTP = &http.Client{Timeout: callTime}
 	}
@@ -216,7 +216,7 @@ func (c *Client) retry() platform.Retry {
 
 // ask makes a call that others wait behind.
 func ask[T any](ctx context.Context, c *Client, what string, call func(context.Context) (T, error)) (T, error) {
-	return platform.Patiently(ctx, c.retry(), c.Patience, c.Answers, what, func(ctx context.Context) (T, error) {
+	return platform.CallWithin(ctx, c.retry(), c.CallWait, c.Answers, what, func(ctx context.Context) (T, error) {
 		got, err := call(ctx)
 		return got, gateway.Trouble(err)
 	})

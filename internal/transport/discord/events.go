@@ -172,7 +172,7 @@ func (c *Client) ready(ctx context.Context, e wire.EventReady) {
 		return
 	}
 	c.work.Go(func() {
-		if platform.Sleep(ctx, c.Patience) {
+		if platform.Sleep(ctx, c.CallWait) {
 			c.events.Put(lateGuilds{})
 		}
 	})

@@ -75,7 +75,7 @@ func streamable(server func(*http.Request) *sdk.Server, stopping <-chan struct{}
 		} else {
 			_ = control.SetReadDeadline(time.Time{})
 		}
-		verified.ServeHTTP(&patientWriter{ResponseWriter: w, control: control}, r.WithContext(ctx))
+		verified.ServeHTTP(&deadlineWriter{ResponseWriter: w, control: control}, r.WithContext(ctx))
 	})
 }
 
@@ -93,17 +93,17 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// patientWriter lets an answer take as long as it takes to make, and each piece of it writeTime to be read.
-type patientWriter struct {
+// deadlineWriter lets an answer take as long as it takes to make, and each piece of it writeTime to be read.
+type deadlineWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
 }
 
-func (p *patientWriter) Write(data []byte) (int, error) {
+func (p *deadlineWriter) Write(data []byte) (int, error) {
 	_ = p.control.SetWriteDeadline(time.Now().Add(writeTime))
 	defer func() { _ = p.control.SetWriteDeadline(time.Time{}) }()
 	return p.ResponseWriter.Write(data)
 }
 
 // Unwrap lets response controllers reach the connection.
-func (p *patientWriter) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+func (p *deadlineWriter) Unwrap() http.ResponseWriter { return p.ResponseWriter }

@@ -12,9 +12,9 @@ import (
 // ask puts the next open question on the terminal. Where nobody can be asked the
 // answer is no.
 func (f *follower) ask(ctx context.Context) {
-	for f.open == nil && len(f.questions) > 0 {
-		q := f.questions[0]
-		f.questions = f.questions[1:]
+	for f.open == nil && len(f.approvals) > 0 {
+		q := f.approvals[0]
+		f.approvals = f.approvals[1:]
 		a, err := f.s.Approval(ctx, q.ID)
 		switch {
 		case ctx.Err() != nil:
@@ -170,9 +170,9 @@ func (f *follower) settled(id string) {
 	if f.open != nil && f.open.ID == id {
 		f.open = nil
 	}
-	for i, q := range f.questions {
+	for i, q := range f.approvals {
 		if q.ID == id {
-			f.questions = append(f.questions[:i:i], f.questions[i+1:]...)
+			f.approvals = append(f.approvals[:i:i], f.approvals[i+1:]...)
 			break
 		}
 	}

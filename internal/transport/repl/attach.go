@@ -14,8 +14,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// pastedPicture is the path of a picture, where a paste is nothing else: that is how terminals hand over a file that is dropped on them.
-func pastedPicture(pasted string) (string, bool) {
+// pastedImage is the path of a picture, where a paste is nothing else: that is how terminals hand over a file that is dropped on them.
+func pastedImage(pasted string) (string, bool) {
 	path := strings.TrimSpace(pasted)
 	if strings.ContainsAny(path, "\n\r") || path == "" {
 		return "", false

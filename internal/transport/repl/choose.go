@@ -196,7 +196,7 @@ func (c *plain) recall(ctx context.Context) (leave bool, err error) {
 	if past.presenter.run == "" {
 		return false, nil
 	}
-	c.f.presenter, c.f.printer.presenter, c.f.questions = past.presenter, past.presenter, past.questions
+	c.f.presenter, c.f.printer.presenter, c.f.approvals = past.presenter, past.presenter, past.approvals
 	c.f.printer.note(theme.Faint, "• ", "the run that was on goes on")
 	c.f.ask(ctx)
 	c.exit, err = c.f.follow(ctx, c.items, target{run: past.presenter.run})

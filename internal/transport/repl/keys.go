@@ -371,12 +371,12 @@ func (w *window) answered(msg answeredMsg) tea.Cmd {
 }
 
 // nextQuestion fetches the story of the next question when none is open.
-func (w *window) nextQuestion() tea.Cmd {
-	if w.card != nil || len(w.questions) == 0 || w.presenter.last < w.head {
+func (w *window) nextApproval() tea.Cmd {
+	if w.card != nil || len(w.approvals) == 0 || w.presenter.last < w.head {
 		return nil
 	}
-	q := w.questions[0]
-	w.questions = w.questions[1:]
+	q := w.approvals[0]
+	w.approvals = w.approvals[1:]
 	return func() tea.Msg {
 		a, err := w.s.Approval(w.ctx, q.ID)
 		return approvalMsg{q, a, err}
@@ -395,7 +395,7 @@ func (w *window) showCard(msg approvalMsg) {
 		return
 	}
 	if w.card != nil { // two were fetched at once
-		w.questions = append([]chat.ApprovalAsked{q}, w.questions...)
+		w.approvals = append([]chat.ApprovalAsked{q}, w.approvals...)
 		return
 	}
 	w.put(blank, "")
@@ -415,9 +415,9 @@ func (w *window) settle(id string) {
 	if w.card != nil && w.card.ID == id {
 		w.card, w.answering, w.note = nil, false, nil
 	}
-	for i, q := range w.questions {
+	for i, q := range w.approvals {
 		if q.ID == id {
-			w.questions = append(w.questions[:i:i], w.questions[i+1:]...)
+			w.approvals = append(w.approvals[:i:i], w.approvals[i+1:]...)
 			return
 		}
 	}

@@ -89,7 +89,7 @@ type follower struct {
 	noAsking   bool // a question is answered with no, and the run goes on
 
 	aim       target
-	questions []chat.ApprovalAsked
+	approvals []chat.ApprovalAsked
 	open      *approval.Approval // the question on the terminal
 	offer     *approval.Always   // what always may mean for it, being decided
 	own       map[string]bool    // questions that were answered here: no news
@@ -206,7 +206,7 @@ func (f *follower) one(ctx context.Context, item Item) (exit int, done bool) {
 	for _, n := range all {
 		switch n := n.(type) {
 		case asked:
-			f.questions = append(f.questions, n.ApprovalAsked)
+			f.approvals = append(f.approvals, n.ApprovalAsked)
 		case settled:
 			f.settled(n.ID)
 		case ended:
@@ -247,7 +247,7 @@ func (f *follower) knows(n news) bool {
 }
 
 func (f *follower) exit(e chat.RunEnded) int {
-	f.questions, f.open = nil, nil
+	f.approvals, f.open = nil, nil
 	if f.denied {
 		return ExitDenied
 	}

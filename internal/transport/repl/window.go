@@ -67,7 +67,7 @@ type window struct {
 	flow      flow
 	folded    []finished // results of which not everything is shown, oldest first
 	messages  []message
-	questions []chat.ApprovalAsked // not yet on the screen
+	approvals []chat.ApprovalAsked // not yet on the screen
 	card      *approval.Approval   // the question on the screen
 	answering bool                 // keys belong to the card
 	typing    bool                 // the person chose to type on beside the card
@@ -188,7 +188,7 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			w.search.query.insertPaste(msg.Content)
 			w.find()
 		case w.note == nil:
-			if path, ok := pastedPicture(msg.Content); ok {
+			if path, ok := pastedImage(msg.Content); ok {
 				cmds = append(cmds, w.attach("/attach "+path, path))
 				break
 			}
@@ -253,7 +253,7 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		w.show(remark{text: msg.Text, bad: msg.Bad})
 	}
 	w.previewTheme()
-	return w, tea.Batch(append(cmds, w.nextQuestion(), w.tick(), w.shrink(msg), w.flush())...)
+	return w, tea.Batch(append(cmds, w.nextApproval(), w.tick(), w.shrink(msg), w.flush())...)
 }
 
 // fewFrames is long enough for the renderer to have drawn the current window: at
@@ -353,7 +353,7 @@ func (w *window) show(n news) {
 			w.folded = append(w.folded[max(0, len(w.folded)-maxFolded+1):], n)
 		}
 	case asked:
-		w.questions = append(w.questions, n.ApprovalAsked)
+		w.approvals = append(w.approvals, n.ApprovalAsked)
 	case settled:
 		w.settle(n.ID)
 		if !w.own[n.ID] {
@@ -422,7 +422,7 @@ func shortened(said string) string {
 func (w *window) end(e chat.RunEnded) {
 	w.text(w.md.Close())
 	w.stopping, w.flash = false, ""
-	w.questions, w.card, w.answering, w.note = nil, nil, false, nil
+	w.approvals, w.card, w.answering, w.note = nil, nil, false, nil
 	if e.Reason == chat.EndDone && !w.spoke && e.Text != "" {
 		w.put(prose, markdown.Wrap(e.Text, w.room())...)
 	}
@@ -446,11 +446,11 @@ func (w *window) remember(n news) {
 			w.messages = append(w.messages, message{false, n.text})
 		}
 	case asked:
-		w.questions = append(w.questions, n.ApprovalAsked)
+		w.approvals = append(w.approvals, n.ApprovalAsked)
 	case settled:
 		w.settle(n.ID)
 	case ended:
-		w.questions = nil
+		w.approvals = nil
 	}
 }
 

@@ -46,15 +46,15 @@ const (
 
 // Reader is the client's side of the protocol.
 type Reader struct {
-	host    worker.Host
-	job     worker.Job
-	send    func(any) error
-	session string
-	begun   map[string]bool
-	ended   map[string]bool
-	calls   map[string]toolCall
-	last    strings.Builder // what it has said since its last call
-	talks   bool            // the prompt was given: what comes before is of earlier
+	host     worker.Host
+	job      worker.Job
+	send     func(any) error
+	session  string
+	begun    map[string]bool
+	ended    map[string]bool
+	calls    map[string]toolCall
+	last     strings.Builder // what it has said since its last call
+	prompted bool            // the prompt was given: what comes before is of earlier
 }
 
 // NewReader makes a reader for a host.
@@ -178,7 +178,7 @@ func (r *Reader) answered(id int, result json.RawMessage) (over bool, err error)
 }
 
 func (r *Reader) prompt() error {
-	r.talks = true
+	r.prompted = true
 	return r.request(prompt, "session/prompt", object{"sessionId": r.session, "prompt": []any{object{"type": "text", "text": r.job.Prompt}}})
 }
 
@@ -225,7 +225,7 @@ func (r *Reader) update(params json.RawMessage) error {
 			Content json.RawMessage `json:"content"`
 		} `json:"update"`
 	}
-	if json.Unmarshal(params, &p) != nil || !r.talks {
+	if json.Unmarshal(params, &p) != nil || !r.prompted {
 		return nil
 	}
 	switch p.Update.Kind {

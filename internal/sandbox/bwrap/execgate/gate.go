@@ -260,7 +260,7 @@ func (g *Gate) second(c *command, n *notification) {
 		if g.root < 0 {
 			g.root, _ = unix.Open(p.proc("root"), unix.O_PATH|unix.O_CLOEXEC, 0)
 		}
-		if err := g.foreignLibrary(p); g.waits(id) {
+		if err := g.writableLibrary(p); g.waits(id) {
 			end(err)
 		}
 		return
@@ -275,7 +275,7 @@ func (g *Gate) second(c *command, n *notification) {
 		}
 	}
 	if err == nil {
-		err = g.foreignLibrary(p)
+		err = g.writableLibrary(p)
 	}
 	switch {
 	case !g.waits(id):

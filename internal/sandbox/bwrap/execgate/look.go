@@ -209,10 +209,10 @@ func (p *program) parent() []string {
 	return words(line)
 }
 
-// foreignLibrary says whether code from where commands can write was loaded into a program of
+// writableLibrary says whether code from where commands can write was loaded into a program of
 // the machine's: then its name says nothing about what it does. It is looked at where the
 // environment asks the loader for such.
-func (g *Gate) foreignLibrary(p *program) error {
+func (g *Gate) writableLibrary(p *program) error {
 	environ, err := g.memory.file(p.proc("environ"))
 	if err != nil {
 		return err

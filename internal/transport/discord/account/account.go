@@ -110,7 +110,7 @@ func (s *Source) account(b bot) (host.Account, error) {
 		Open: func(o host.BotOptions) (platform.Platform, error) {
 			return discord.New(discord.Options{Bot: b.name, Token: b.token, API: s.Env("DISCORD_API_URL"), Guild: s.Env("DISCORD_GUILD_ID"), HTTP: o.HTTP,
 				Log: s.Log.With("component", discord.Name, "bot", b.name), Version: s.Version,
-				FirstBackoff: o.FirstBackoff, BackoffMax: o.BackoffMax, Patience: o.Patience, Nonce: o.Nonce})
+				FirstBackoff: o.FirstBackoff, BackoffMax: o.BackoffMax, CallWait: o.CallWait, Nonce: o.Nonce})
 		}}, nil
 }
 

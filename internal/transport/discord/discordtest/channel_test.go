@@ -23,8 +23,8 @@ func TestDiscordSearchChannel(t *testing.T) {
 	g.hasReaction(asked, "✅")
 	ran := g.result(g.threadOf("general", asked), "search_channel")
 	link := fmt.Sprintf("https://discord.com/channels/%s/%s/%s", g.Guild(), g.Channel("general"), heard)
-	if text := ran.Blocks.Text(); !strings.Contains(text, " ada: say the heron stands in the reeds\n  "+link) || !strings.Contains(text, chat.DefaultAgent+": the heron stands") || ran.Foreign == "" {
-		t.Errorf("found %q, foreign %q", text, ran.Foreign)
+	if text := ran.Blocks.Text(); !strings.Contains(text, " ada: say the heron stands in the reeds\n  "+link) || !strings.Contains(text, chat.DefaultAgent+": the heron stands") || ran.UntrustedFrom == "" {
+		t.Errorf("found %q, foreign %q", text, ran.UntrustedFrom)
 	}
 	// What was said before anybody listened is found only where somebody asks for it.
 	far := g.say("bob", "general", `call search_channel {"query":"kingfisher","from":"bob","older":true}`+"\nend\nsay found")

@@ -64,7 +64,7 @@ func TestDiscordOneSickChannelHoldsUpNoOther(t *testing.T) {
 	ill := &sick{}
 	hasten := func(o *connect.BotOptions) {
 		o.HTTP = &http.Client{Transport: ill, Timeout: 30 * time.Second}
-		o.Patience, o.Recheck, o.FirstBackoff, o.BackoffMax = 200*time.Millisecond, 300*time.Millisecond, 20*time.Millisecond, 100*time.Millisecond
+		o.CallWait, o.Recheck, o.FirstBackoff, o.BackoffMax = 200*time.Millisecond, 300*time.Millisecond, 20*time.Millisecond, 100*time.Millisecond
 	}
 	g := inOldGuild(t, discordsim.Options{}, map[string]string{}, func(g *guildT) { g.tune = hasten })
 	for _, channel := range []string{"general", "random"} {

@@ -78,7 +78,7 @@ var shortTimes = map[string]func(*connect.BotOptions){
 		o.Recheck, o.Grace, o.FirstBackoff, o.BackoffMax = 20*time.Millisecond, time.Millisecond, 10*time.Millisecond, 50*time.Millisecond
 	},
 	"TestDiscordHearsPrivateWordsWithoutTheGuild": func(o *connect.BotOptions) {
-		o.Patience, o.Recheck, o.Grace = 500*time.Millisecond, time.Second, time.Millisecond // what takes longer than patience is heard by the patrol
+		o.CallWait, o.Recheck, o.Grace = 500*time.Millisecond, time.Second, time.Millisecond // what takes longer than patience is heard by the patrol
 	},
 	"TestDiscordMissingTheAnswerPostsOnce": func(o *connect.BotOptions) { o.Nonce = time.Millisecond },
 	"TestDiscordDownForTenMinutes": func(o *connect.BotOptions) {

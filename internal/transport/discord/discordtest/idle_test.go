@@ -76,7 +76,7 @@ func TestDiscordQuietGoesOnAfterACrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := g.app.Host.Backend("discord")
-	saved, err := g.app.Host.SaveContext(t.Context(), host.Saving{Rows: quietOf(t, h, thread.Place()), By: row.Owner, Quiet: row.LastActive})
+	saved, err := g.app.Host.SaveContext(t.Context(), host.Saving{Rows: idleRows(t, h, thread.Place()), By: row.Owner, Quiet: row.LastActive})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,14 +91,14 @@ func TestDiscordQuietGoesOnAfterACrash(t *testing.T) {
 		t.Errorf("kept are %+v, %v", found, err)
 	}
 	// And between clearing and telling: the notice is said once all the same.
-	p := host.QuietPlace{PlaceStir: store.PlaceStir{Agent: row.Agent, Place: row.Place, Last: row.LastActive}}
-	data, _ := json.Marshal(host.SeenQuiet{Since: row.LastActive, Until: row.LastActive, Saved: saved.ID, Count: 2, Text: saved.Summary})
+	p := host.IdlePlace{PlaceActivity: store.PlaceActivity{Agent: row.Agent, Place: row.Place, Last: row.LastActive}}
+	data, _ := json.Marshal(host.SeenIdle{Since: row.LastActive, Until: row.LastActive, Saved: saved.ID, Count: 2, Text: saved.Summary})
 	g.end()
 	g.start()
 	if err := g.app.DB.SetSetting(t.Context(), host.IdleScope, p.Key(), string(data)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.app.Host.Backend("discord").SeeToQuiet(t.Context(), time.Now()); err != nil {
+	if _, err := g.app.Host.Backend("discord").SummarizeIdle(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	g.settledRows()
@@ -117,9 +117,9 @@ func TestDiscordQuietGoesOnAfterACrash(t *testing.T) {
 	}
 }
 
-func quietOf(t *testing.T, h *host.Backend, place string) []journal.Thread {
+func idleRows(t *testing.T, h *host.Backend, place string) []journal.Thread {
 	t.Helper()
-	rows, err := h.QuietRows(t.Context(), host.QuietPlace{PlaceStir: store.PlaceStir{Agent: chat.DefaultAgent, Place: place}})
+	rows, err := h.IdleRows(t.Context(), host.IdlePlace{PlaceActivity: store.PlaceActivity{Agent: chat.DefaultAgent, Place: place}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 func soonGivenUp(g *guildT) {
 	g.tune = func(o *connect.BotOptions) {
 		o.FirstBackoff, o.BackoffMax, o.Nonce = 5*time.Millisecond, 5*time.Millisecond, 20*time.Millisecond
-		o.GiveUp, o.GiveUpUnsure, o.Patience = 50*time.Millisecond, time.Hour, 100*time.Millisecond
+		o.GiveUp, o.GiveUpUnsure, o.CallWait = 50*time.Millisecond, time.Hour, 100*time.Millisecond
 	}
 }
 

@@ -240,7 +240,7 @@ func TestKeyIsPassedOn(t *testing.T) {
 
 func TestTokenTextIsNotKept(t *testing.T) {
 	t.Parallel()
-	memory := &shelf{}
+	memory := &memoryFake{}
 	a, err := api.New(api.Options{Executor: &fake{}, Memory: memory})
 	if err != nil {
 		t.Fatal(err)

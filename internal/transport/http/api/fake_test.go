@@ -169,8 +169,8 @@ func (f *fake) Follow(_ context.Context, by operation.Caller, d *operation.Defin
 	}
 }
 
-// shelf is a rest.Memory that forgets with the test.
-type shelf struct {
+// memoryFake is a rest.Memory that forgets with the test.
+type memoryFake struct {
 	mu   sync.Mutex
 	kept map[string]kept
 }
@@ -181,14 +181,14 @@ type kept struct {
 	body   []byte
 }
 
-func (s *shelf) RecallAnswer(_ context.Context, principal, key, route string) (string, int, []byte, error) {
+func (s *memoryFake) RecallAnswer(_ context.Context, principal, key, route string) (string, int, []byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.kept[principal+key+route]
 	return k.digest, k.status, k.body, nil
 }
 
-func (s *shelf) KeepAnswer(_ context.Context, principal, key, route, digest string, status int, body []byte) error {
+func (s *memoryFake) KeepAnswer(_ context.Context, principal, key, route, digest string, status int, body []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.kept == nil {
@@ -200,7 +200,7 @@ func (s *shelf) KeepAnswer(_ context.Context, principal, key, route, digest stri
 
 func newAPI(t testing.TB, executor operation.Executor) *api.API {
 	t.Helper()
-	a, err := api.New(api.Options{Executor: executor, Memory: &shelf{}, Log: slog.New(slog.DiscardHandler), Version: "test"})
+	a, err := api.New(api.Options{Executor: executor, Memory: &memoryFake{}, Log: slog.New(slog.DiscardHandler), Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

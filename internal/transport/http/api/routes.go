@@ -132,8 +132,8 @@ func withCursor(page any) any {
 	return v.Interface()
 }
 
-// pictureTypes are shown by browsers as pictures and can do nothing else.
-var pictureTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+// imageTypes are shown by browsers as pictures and can do nothing else.
+var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 // download sends a file. Its content is somebody else's: no browser may take it for a page.
 func (a *API) download(d *operation.Definition) func(http.ResponseWriter, *http.Request, reflect.Value, rest.File) (any, error) {
@@ -165,7 +165,7 @@ func fileHeader(h http.Header, file operation.File) {
 	switch {
 	case file.Name != "":
 		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": file.Name}))
-	case !slices.Contains(pictureTypes, file.MediaType):
+	case !slices.Contains(imageTypes, file.MediaType):
 		h.Set("Content-Disposition", "attachment")
 	}
 	if file.Size > 0 {

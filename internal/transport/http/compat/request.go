@@ -62,8 +62,8 @@ type message struct {
 
 // content is text, or a list of text and images.
 type content struct {
-	text     string
-	pictures [][]byte
+	text   string
+	images [][]byte
 }
 
 type part struct {
@@ -90,11 +90,11 @@ func (c *content) UnmarshalJSON(data []byte) error {
 		case "text", "refusal":
 			c.text = strings.TrimLeft(c.text+"\n"+p.Text+p.Refusal, "\n")
 		case "image_url":
-			picture, err := dataURL(p.Image.URL)
+			image, err := dataURL(p.Image.URL)
 			if err != nil {
 				return err
 			}
-			c.pictures = append(c.pictures, picture)
+			c.images = append(c.images, image)
 		default:
 			return operation.InvalidField("messages", "parts of type %.40q are not supported; there are text and image_url", p.Type)
 		}
@@ -109,11 +109,11 @@ func dataURL(text string) ([]byte, error) {
 	if !ok || !strings.HasPrefix(head, "data:") || !strings.HasSuffix(head, ";base64") {
 		return nil, operation.InvalidField("messages", "an image must be sent as a data URL (data:image/png;base64,…); other URLs are not fetched")
 	}
-	picture, err := base64.StdEncoding.DecodeString(data)
-	if err != nil || len(picture) == 0 {
+	image, err := base64.StdEncoding.DecodeString(data)
+	if err != nil || len(image) == 0 {
 		return nil, operation.InvalidField("messages", "an image is not valid base64")
 	}
-	return picture, nil
+	return image, nil
 }
 
 // readRequest decodes and validates a request.
@@ -184,7 +184,7 @@ func (a *request) validate() error {
 func (a *request) history() []operations.Spoken {
 	var out []operations.Spoken
 	for _, m := range a.Messages[:len(a.Messages)-1] {
-		line := operations.Spoken{Name: m.Name, Text: m.Content.text, Pictures: m.Content.pictures, Agent: m.Role == "assistant"}
+		line := operations.Spoken{Name: m.Name, Text: m.Content.text, Pictures: m.Content.images, Agent: m.Role == "assistant"}
 		if m.Role == "system" || m.Role == "developer" {
 			line.Text = fmt.Sprintf("Instructions for this conversation:\n%s", line.Text)
 		}

@@ -127,11 +127,11 @@ func (d *handler) start(ctx context.Context, a request) (*run, operations.Agent,
 		}
 	}
 	message := operations.Message{ID: one.session, Message: a.prompt().text, Key: a.key}
-	if len(a.prompt().pictures) > maxImages {
+	if len(a.prompt().images) > maxImages {
 		return nil, agent, operation.InvalidField("messages", "at most %d images can be sent with one message", maxImages)
 	}
-	for i, picture := range a.prompt().pictures {
-		file, err := operations.Attach.Call(ctx, d.Executor, by, operations.NewAttachment{ID: one.session, File: operation.Upload(fmt.Sprintf("picture-%d", i+1), bytes.NewReader(picture))})
+	for i, image := range a.prompt().images {
+		file, err := operations.Attach.Call(ctx, d.Executor, by, operations.NewAttachment{ID: one.session, File: operation.Upload(fmt.Sprintf("picture-%d", i+1), bytes.NewReader(image))})
 		if err != nil {
 			return nil, agent, err
 		}

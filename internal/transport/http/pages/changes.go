@@ -59,10 +59,10 @@ func (p *Pages) boardEvents(w http.ResponseWriter, r *http.Request) {
 		}
 		return s.send("event: board\ndata: " + string(data) + "\n\n")
 	}
-	stirs := p.Changes(r.Context()) // before the first look, so that nothing is missed after it
+	changes := p.Changes(r.Context()) // before the first look, so that nothing is missed after it
 	err := tell()
 	if err == nil {
-		err = s.follow(r.Context(), stirs, boardEvery, tell, tell)
+		err = s.follow(r.Context(), changes, boardEvery, tell, tell)
 	}
 	if err != nil && r.Context().Err() == nil {
 		p.Log.Debug("the stream of the board ended", "component", "web", "error", err)
@@ -105,7 +105,7 @@ func (s *stream) beat(ctx context.Context) error {
 }
 
 // follow calls a function after changes, at most so often, and another one with each heartbeat, until the reader leaves.
-func (s *stream) follow(ctx context.Context, stirs <-chan struct{}, every time.Duration, changed, beats func() error) error {
+func (s *stream) follow(ctx context.Context, changes <-chan struct{}, every time.Duration, changed, beats func() error) error {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	next := time.NewTimer(time.Hour)
@@ -123,7 +123,7 @@ func (s *stream) follow(ctx context.Context, stirs <-chan struct{}, every time.D
 			if err = s.beat(ctx); err == nil {
 				err = beats()
 			}
-		case <-stirs:
+		case <-changes:
 			if !due {
 				due = true
 				next.Reset(max(0, every-time.Since(told)))

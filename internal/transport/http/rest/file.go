@@ -32,7 +32,7 @@ func openFile(op *Operation, w http.ResponseWriter, r *http.Request) (File, []by
 	if r.ContentLength > op.MaxBody {
 		return File{}, nil, TooLarge(op.MaxBody)
 	}
-	r.Body = &patientBody{http.MaxBytesReader(w, r.Body, op.MaxBody), http.NewResponseController(w)}
+	r.Body = &deadlineBody{http.MaxBytesReader(w, r.Body, op.MaxBody), http.NewResponseController(w)}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", r.ContentLength, r.URL.RawQuery))
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
@@ -60,20 +60,20 @@ func openFile(op *Operation, w http.ResponseWriter, r *http.Request) (File, []by
 	}
 }
 
-// Patience is how long the next piece of something large may take. A whole file may take
+// PieceTimeout is how long the next piece of something large may take. A whole file may take
 // as long as it likes: the deadlines of ordinary requests are moved on with each piece.
-const Patience = 30 * time.Second
+const PieceTimeout = 30 * time.Second
 
-// patientBody is a body that may come slowly, but must come.
-type patientBody struct {
+// deadlineBody is a body that may come slowly, but must come.
+type deadlineBody struct {
 	io.ReadCloser
 	control *http.ResponseController
 }
 
-func (b *patientBody) Read(into []byte) (int, error) {
-	soon := time.Now().Add(Patience)
-	_ = b.control.SetReadDeadline(soon)                // not every writer has deadlines,
-	_ = b.control.SetWriteDeadline(soon.Add(Patience)) // and then there are none to move
+func (b *deadlineBody) Read(into []byte) (int, error) {
+	soon := time.Now().Add(PieceTimeout)
+	_ = b.control.SetReadDeadline(soon)                    // not every writer has deadlines,
+	_ = b.control.SetWriteDeadline(soon.Add(PieceTimeout)) // and then there are none to move
 	return b.ReadCloser.Read(into)
 }
 

@@ -54,22 +54,22 @@ type remembered struct {
 	body   []byte
 }
 
-// shelf is a Memory that forgets with the test.
-type shelf struct {
+// memoryFake is a Memory that forgets with the test.
+type memoryFake struct {
 	mu   sync.Mutex
 	kept map[string]remembered
 }
 
-var _ Memory = (*shelf)(nil)
+var _ Memory = (*memoryFake)(nil)
 
-func (s *shelf) RecallAnswer(_ context.Context, principal, key, route string) (string, int, []byte, error) {
+func (s *memoryFake) RecallAnswer(_ context.Context, principal, key, route string) (string, int, []byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.kept[principal+key+route]
 	return r.digest, r.status, r.body, nil
 }
 
-func (s *shelf) KeepAnswer(_ context.Context, principal, key, route, digest string, status int, body []byte) error {
+func (s *memoryFake) KeepAnswer(_ context.Context, principal, key, route, digest string, status int, body []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.kept == nil {
@@ -85,7 +85,7 @@ func (s *shelf) KeepAnswer(_ context.Context, principal, key, route, digest stri
 func kennel(t *testing.T, log io.Writer, ops ...Operation) *Kernel {
 	t.Helper()
 	k, err := New(Options{
-		Title: "Kennel", Version: "1", Log: slog.New(slog.NewTextHandler(log, nil)), Memory: &shelf{},
+		Title: "Kennel", Version: "1", Log: slog.New(slog.NewTextHandler(log, nil)), Memory: &memoryFake{},
 		Allow: func(_ context.Context, scope string) error {
 			if scope == "never" {
 				return NewProblem(http.StatusForbidden, "forbidden", "never")
@@ -363,7 +363,7 @@ func TestLargeThingsMoveTheirDeadlines(t *testing.T) {
 		}))
 	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 	k.ServeHTTP(w, httptest.NewRequest("POST", "/files", strings.NewReader("four")))
-	if len(w.reads) < 4 || len(w.writes) < 4 || time.Until(w.reads[3]) < Patience/2 || !w.writes[3].After(w.reads[3]) {
+	if len(w.reads) < 4 || len(w.writes) < 4 || time.Until(w.reads[3]) < PieceTimeout/2 || !w.writes[3].After(w.reads[3]) {
 		t.Errorf("reads until %v, writes until %v", w.reads, w.writes)
 	}
 }

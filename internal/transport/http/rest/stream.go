@@ -7,7 +7,7 @@ import (
 )
 
 // Stream writes an answer while it is made. Making it may take as long as it likes, but
-// whoever reads it must take each piece within Patience. head sets the headers before the
+// whoever reads it must take each piece within PieceTimeout. head sets the headers before the
 // first piece: what fails earlier can still be answered by a problem, and what fails
 // later cuts the connection (see refuse).
 func Stream(w http.ResponseWriter, head func(http.Header), do func(io.Writer) error) error {
@@ -18,7 +18,7 @@ func Stream(w http.ResponseWriter, head func(http.Header), do func(io.Writer) er
 	if err == nil && !s.begun { // whole, and empty
 		_, err = s.Write(nil)
 	}
-	_ = s.control.SetWriteDeadline(time.Now().Add(Patience)) // for what is still on its way
+	_ = s.control.SetWriteDeadline(time.Now().Add(PieceTimeout)) // for what is still on its way
 	return err
 }
 
@@ -35,7 +35,7 @@ func (s *streamed) Write(data []byte) (int, error) {
 		s.begun = true
 		s.head(s.w.Header())
 	}
-	_ = s.control.SetWriteDeadline(time.Now().Add(Patience))
+	_ = s.control.SetWriteDeadline(time.Now().Add(PieceTimeout))
 	defer func() { _ = s.control.SetWriteDeadline(time.Time{}) }()
 	n, err := s.w.Write(data)
 	if err == nil {

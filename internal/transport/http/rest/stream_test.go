@@ -29,10 +29,10 @@ func TestStream(t *testing.T) {
 	if !during[0].IsZero() || !during[1].IsZero() || len(w.reads) != 1 || !w.reads[0].IsZero() {
 		t.Errorf("there were deadlines while it was made: %v %v", during, w.reads)
 	}
-	if last := w.writes[len(w.writes)-1]; time.Until(last) < Patience/2 {
+	if last := w.writes[len(w.writes)-1]; time.Until(last) < PieceTimeout/2 {
 		t.Errorf("the end may take until %v", last)
 	}
-	if len(w.writes) != 6 || time.Until(w.writes[1]) < Patience/2 || !w.writes[2].IsZero() {
+	if len(w.writes) != 6 || time.Until(w.writes[1]) < PieceTimeout/2 || !w.writes[2].IsZero() {
 		t.Errorf("deadlines %v", w.writes)
 	}
 
