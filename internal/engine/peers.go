@@ -49,6 +49,12 @@ func (e *Engine) notifyWatchers(thread chat.ThreadID) {
 	}
 }
 
+// Relisted tells those who show lists of threads, here and in other processes, that one has another title or place in them, or is gone.
+func (e *Engine) Relisted(thread chat.ThreadID) {
+	e.Bus.OthersWrote()
+	e.notifyWatchers(thread)
+}
+
 // isElsewhere passes what this process wrote to those that have the thread's files, and says so where nobody has them.
 func (a *actor) isElsewhere(why error) {
 	if !a.news.Swap(false) {

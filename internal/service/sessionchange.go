@@ -77,7 +77,7 @@ func (o *Handler) relist(ctx context.Context, row journal.Thread, in operations.
 	if change.Title == nil && change.Listing == nil {
 		return nil
 	}
-	return o.app.DB.SetThread(ctx, row.ID, change)
+	return o.setThread(ctx, row.ID, change)
 }
 
 // unarchive brings a session back into lists, because somebody says something in it.

@@ -116,6 +116,7 @@ func (o *Handler) RestoreSession(ctx context.Context, by operation.Caller, in op
 		if !back {
 			row.Listing = store.Erased // meanwhile
 		}
+		o.Engine.Relisted(row.ID)
 	}
 	if row.Listing == store.Erased {
 		return operations.Session{}, operation.Errorf(operation.NotFound, "session %.80s cannot be brought back: it was deleted long ago, and what was said in it is gone", row.ID.Thread())
@@ -158,5 +159,14 @@ func (o *Handler) saysUntil(ctx context.Context, rows []journal.Thread, shown []
 }
 
 func (o *Handler) list(ctx context.Context, thread chat.ThreadID, listing string) error {
-	return o.app.DB.SetThread(ctx, thread, store.ThreadChange{Listing: &listing})
+	return o.setThread(ctx, thread, store.ThreadChange{Listing: &listing})
+}
+
+// setThread changes what lists say of a thread, and tells pages that show it.
+func (o *Handler) setThread(ctx context.Context, thread chat.ThreadID, change store.ThreadChange) error {
+	if err := o.app.DB.SetThread(ctx, thread, change); err != nil {
+		return err
+	}
+	o.Engine.Relisted(thread)
+	return nil
 }

@@ -205,7 +205,7 @@ func (o *Handler) Workplace(by operation.Caller, in operations.NewSession, threa
 		}
 	}
 	if !runsetup.IsDir(dir) {
-		return "", operation.InvalidField("workspacePath", "there is no directory %.200s on the server; make it first, or leave workspacePath out for a folder of its own", in.WorkspacePath)
+		return "", operation.InvalidField("workspacePath", "there is no directory %.200s on the server; make it first, or name none for a folder of its own", in.WorkspacePath)
 	}
 	return dir, nil
 }

@@ -211,18 +211,16 @@ func (b boardView) since(before boardView) (boardUpdate, bool) {
 
 // boardParts are the parts of the board's page besides its cards, by selector.
 func (p *Pages) boardParts(b boardView, frame layout) (map[string]string, error) {
-	out := map[string]string{}
-	framed := map[string]any{"Layout": frame}
-	for selector, part := range map[string]struct {
-		name string
-		data any
-	}{"#board-filters": {"board-filters", b}, "#board-status": {"board-status", b}, "#board-new": {"board-new", b},
-		".recent": {"recent", framed}, ".bar nav": {"top-places", framed}, ".places": {"side-places", framed}, ".asked-place": {"asked", framed}} {
-		html, err := p.fragment(part.name, part.data)
+	out, err := p.frameParts(frame)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"board-filters", "board-status", "board-new"} {
+		html, err := p.fragment(name, b)
 		if err != nil {
 			return nil, err
 		}
-		out[selector] = html
+		out["#"+name] = html
 	}
 	return out, nil
 }

@@ -23,6 +23,36 @@ func (p *Pages) changeEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// frame gives the parts around every page that show what happens elsewhere, for a page that was told of a change.
+func (p *Pages) frame(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	around := p.layout(r, by, "")
+	around.Path = localPath(r.URL.Query().Get("at"))
+	parts, err := p.frameParts(around)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(parts)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, err = w.Write(data)
+	return err
+}
+
+// frameParts are the parts around a page that change, by selector: the list of conversations, and how many approvals wait.
+func (p *Pages) frameParts(around layout) (map[string]string, error) {
+	out := map[string]string{}
+	for selector, name := range map[string]string{".recent": "recent", ".bar nav": "top-places", ".places": "side-places", ".asked-place": "asked"} {
+		html, err := p.fragment(name, map[string]any{"Layout": around})
+		if err != nil {
+			return nil, err
+		}
+		out[selector] = html
+	}
+	return out, nil
+}
+
 // boardEvents sends what changes on the board: the cards that differ, and where each stands. A page says with "version" what it shows;
 // if that is what there is, nothing is sent.
 func (p *Pages) boardEvents(w http.ResponseWriter, r *http.Request) {

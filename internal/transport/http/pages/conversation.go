@@ -56,12 +56,12 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request, by operatio
 	if err != nil {
 		return err
 	}
-	f := p.layout(r, by, cmp.Or(s.Title, "Conversation"))
+	f := p.layout(r, by, titleOf(s))
 	if !t.Past {
 		f.Script = "live.js"
 	}
 	return p.render(w, http.StatusOK, "conversation.html", map[string]any{
-		"Layout": f, "Session": s, "Rows": html, "After": s.Seq, "Earlier": items.Next, "View": t, "State": p.stateOf(s), "Below": below.Items, "Choices": p.choose(r, by), "Draft": p.draftOf(r, by),
+		"Layout": f, "Session": s, "Rows": html, "After": s.Seq, "Earlier": items.Next, "View": t, "State": p.stateOf(s), "Below": below.Items, "Choices": p.chooseFor(r, by, s), "Draft": p.draftOf(r, by),
 	})
 }
 
@@ -100,8 +100,20 @@ func viewOf(s operations.Session, by operation.Caller) view {
 }
 
 func (p *Pages) stateOf(s operations.Session) state {
-	return state{Session: s.ID, Status: s.Status, Words: statusWords(s.Status), Queue: s.Queue, Tokens: count(tokensOf(s.Usage)), Cost: usd(s.Cost),
-		Title: cmp.Or(s.Title, "Conversation"), Model: modelOf(s), At: s.MovedAt}
+	shown := shownStatus(s)
+	return state{Session: s.ID, Status: s.Status, Shown: shown, Words: statusWords(shown), Queue: s.Queue, Tokens: count(tokensOf(s.Usage)), Cost: usd(s.Cost),
+		Title: titleOf(s), Model: modelOf(s), At: s.MovedAt}
+}
+
+// titleOf is what a page calls a conversation.
+func titleOf(s operations.Session) string { return cmp.Or(short(s.Title, 90), "New conversation") }
+
+// shownStatus is the status of a conversation, or that its last run failed and nothing was done since.
+func shownStatus(s operations.Session) string {
+	if s.Status == "idle" && s.Error != "" {
+		return "failed"
+	}
+	return s.Status
 }
 
 // modelOf is the full name of the model.
@@ -234,25 +246,6 @@ func (r *row) open() {
 	}
 }
 
-// newSession shows the form for a new conversation.
-func (p *Pages) newSession(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	agents, err := operation.CallWhole(r.Context(), operations.ListAgents, p.Executor, by, operations.AgentQuery{})
-	if err != nil {
-		return err
-	}
-	models, err := operations.ListModels.Call(r.Context(), p.Executor, by, operation.None{})
-	if err != nil {
-		return err
-	}
-	profiles, err := operations.ListProfiles.Call(r.Context(), p.Executor, by, operations.ProfileQuery{})
-	if err != nil {
-		return err
-	}
-	ready := slices.DeleteFunc(slices.Clone(models.Items), func(m operations.Model) bool { return !m.Ready })
-	return p.render(w, http.StatusOK, "new.html", map[string]any{"Layout": p.layout(r, by, "New conversation"), "Agents": agents, "Models": ready,
-		"Agent": r.URL.Query().Get("agent"), "Profiles": profiles.Items})
-}
-
 // maxForm bounds the fields of a form; files are counted by maxUploads.
 const maxForm = 1 << 20
 
@@ -267,29 +260,6 @@ func parseForm(w http.ResponseWriter, r *http.Request) error {
 	if err := r.ParseForm(); err != nil {
 		return operation.Errorf(operation.Invalid, "the form cannot be read: it is too large or was cut off")
 	}
-	return nil
-}
-
-// createSession makes a session and sends its first message, if there is one.
-func (p *Pages) createSession(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if !by.May(operation.Chat) {
-		return operation.Errorf(operation.Forbidden, "your token lacks the scope chat")
-	}
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
-	message := strings.TrimSpace(r.PostFormValue("message"))
-	made, err := operations.CreateSession.Call(r.Context(), p.Executor, by, operations.NewSession{WorkspacePath: strings.TrimSpace(r.PostFormValue("workspacePath")),
-		Agent: r.PostFormValue("agent"), Model: r.PostFormValue("model"), Permissions: r.PostFormValue("permissions"), Key: r.PostFormValue("key"), Sample: r.PostFormValue("sample") != ""})
-	if err != nil {
-		return err
-	}
-	if message != "" {
-		if _, err := p.sendMessage(w, r, by, made.SessionID, message); err != nil {
-			return err
-		}
-	}
-	http.Redirect(w, r, "/s/"+made.SessionID, http.StatusSeeOther)
 	return nil
 }
 

@@ -103,6 +103,7 @@ type choices struct {
 	Models   []operations.Model
 	Profiles []operations.Profile
 	Modes    []string
+	Agents   []string // the others
 }
 
 // choose asks what can be chosen. A list that cannot be had is left out: the conversation is shown all the same.
@@ -113,6 +114,15 @@ func (p *Pages) choose(r *http.Request, by operation.Caller) choices {
 	}
 	if list, err := operations.ListProfiles.Call(r.Context(), p.Executor, by, operations.ProfileQuery{}); err == nil {
 		c.Profiles = list.Items
+	}
+	return c
+}
+
+// chooseFor is the same for a conversation, and who else could be talked to.
+func (p *Pages) chooseFor(r *http.Request, by operation.Caller, s operations.Session) choices {
+	c := p.choose(r, by)
+	if list, err := operation.CallWhole(r.Context(), operations.ListAgents, p.Executor, by, operations.AgentQuery{}); err == nil {
+		c.Agents = otherAgents(list, s.Agent)
 	}
 	return c
 }

@@ -53,6 +53,7 @@ func (p *Pages) functions() template.FuncMap {
 		"dollars":    dollars,
 		"count":      countAny,
 		"short":      short,
+		"shown":      shownStatus,
 		"toolRule":   toolRule,
 		"zone":       zone,
 		"firstOf":    cmp.Or[string],
@@ -294,6 +295,8 @@ func statusWords(status string) string {
 		return "queued: others run first"
 	case "waiting":
 		return "waiting for approval"
+	case "failed":
+		return "the last run failed"
 	}
 	return status
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html"
 	"net/http"
@@ -44,7 +45,9 @@ type stream struct {
 	by      operation.Caller
 	view    view
 	draft   draft
-	stale   bool // the session's state changed since it was sent
+	stale   bool              // the session's state changed since it was sent
+	sent    string            // the state as it was sent last
+	output  map[string]string // what running calls have printed lately, by their ids
 }
 
 // draft is the answer that is being written, as the page shows it.
@@ -83,7 +86,11 @@ func (p *Pages) live(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	if err := st.run(ctx, p.watch(ctx, by, s.ID, after)); err != nil && ctx.Err() == nil {
+	var changes <-chan struct{}
+	if p.Changes != nil {
+		changes = p.Changes(ctx)
+	}
+	if err := st.run(ctx, p.watch(ctx, by, s.ID, after), changes); err != nil && ctx.Err() == nil {
 		p.Log.Debug("page stream ended", "component", "web", "error", err)
 	}
 }
@@ -121,12 +128,21 @@ func (s *stream) recheck(ctx context.Context) error {
 	return s.pages.Recheck(ctx, s.by)
 }
 
-func (s *stream) run(ctx context.Context, items <-chan update) error {
+// errGone ends the stream of a conversation that is not there any more: its page was told.
+var errGone = errors.New("the conversation is gone")
+
+// run sends what happens in the conversation, and that something changed elsewhere: lists beside it show other conversations, too.
+func (s *stream) run(ctx context.Context, items <-chan update, changes <-chan struct{}) error {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	draw := time.NewTimer(time.Hour)
 	defer draw.Stop()
-	waiting := false
+	around := time.NewTimer(time.Hour)
+	defer around.Stop()
+	waiting, due := false, changes != nil
+	if due {
+		around.Reset(changesEvery) // once by itself: something may have changed before the stream began
+	}
 	for {
 		var err error
 		select {
@@ -135,7 +151,21 @@ func (s *stream) run(ctx context.Context, items <-chan update) error {
 		case <-s.pages.Stopping:
 			return s.send(": the server is stopping; come again\n\n")
 		case <-beat.C:
-			err = s.beat(ctx)
+			if err = s.beat(ctx); err == nil {
+				err = s.refresh(ctx) // it may be gone
+			}
+		case _, ok := <-changes:
+			if !ok {
+				changes = nil
+			} else if !due {
+				due = true
+				around.Reset(changesEvery)
+			}
+		case <-around.C:
+			due = false
+			if err = s.refresh(ctx); err == nil {
+				err = s.send("event: moved\ndata: elsewhere\n\n")
+			}
 		case <-draw.C:
 			waiting = false
 			err = s.sendDraft()
@@ -144,7 +174,7 @@ func (s *stream) run(ctx context.Context, items <-chan update) error {
 				return nil
 			}
 			if m.err != nil {
-				return m.err
+				return s.ended(ctx, m.err)
 			}
 			if s.draft.add(m.item) {
 				if s.draft.dirty && !waiting {
@@ -190,7 +220,10 @@ func (s *stream) item(item feed.Item) error {
 	seq := item.Header().Seq
 	if it, ok := item.(feed.ToolProgress); ok {
 		return s.put(fragment{ID: "progress-" + it.CallID, In: "out-" + it.CallID,
-			HTML: `<pre id="progress-` + html.EscapeString(it.CallID) + `" class="progress">` + html.EscapeString(markdown.Clean(it.Message)) + "</pre>"})
+			HTML: `<pre id="progress-` + html.EscapeString(it.CallID) + `" class="progress">` + html.EscapeString(markdown.Clean(s.printed(it))) + "</pre>"})
+	}
+	if it, ok := item.(feed.ToolResult); ok {
+		delete(s.output, it.CallID)
 	}
 	for _, r := range s.view.rowsOf(item) {
 		made, err := "", error(nil)
@@ -215,9 +248,48 @@ func (s *stream) item(item feed.Item) error {
 	return s.send(fmt.Sprintf("id: %d\nevent: seen\ndata: %d\n\n", seq, seq))
 }
 
-// refresh sends the state of the session.
+// maxPrinted is how much of the output of a running call a page shows: its end.
+const maxPrinted = 4000
+
+// printed is the end of what a running call has printed: progress comes in pieces. Those of a command go on where the last ended, those of
+// other tools are lines.
+func (s *stream) printed(it feed.ToolProgress) string {
+	text := s.output[it.CallID]
+	if it.Tool != "bash" && text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	text += it.Message
+	if over := len(text) - maxPrinted; over > 0 {
+		text = text[over:]
+		if _, whole, ok := strings.Cut(text, "\n"); ok && whole != "" {
+			text = whole
+		}
+		text = strings.ToValidUTF8(text, "")
+	}
+	if s.output == nil {
+		s.output = map[string]string{}
+	}
+	s.output[it.CallID] = text
+	return text
+}
+
+// ended tells the page when its stream ended because the conversation is gone.
+func (s *stream) ended(ctx context.Context, why error) error {
+	if err := s.refresh(ctx); err != nil {
+		return err
+	}
+	return why
+}
+
+// refresh sends the state of the session, if it is another one.
 func (s *stream) refresh(ctx context.Context) error {
 	now, err := operations.GetSession.Call(ctx, s.pages.Executor, s.by, operations.SessionRef{ID: s.view.Session})
+	if operation.KindOf(err) == operation.NotFound {
+		if err := s.send("event: gone\ndata: deleted\n\n"); err != nil {
+			return err
+		}
+		return errGone
+	}
 	if err != nil {
 		s.pages.Log.Debug("session could not be read", "component", "web", "error", err)
 		return nil // tried again with the next event or heartbeat
@@ -231,7 +303,11 @@ func (s *stream) state(now operations.Session) error {
 	if err != nil {
 		return err
 	}
-	return s.send("event: state\ndata: " + string(data) + "\n\n")
+	if string(data) == s.sent {
+		return nil
+	}
+	s.sent = string(data)
+	return s.send("event: state\ndata: " + s.sent + "\n\n")
 }
 
 // add takes a delta; false: the item is none. A new attempt replaces the draft.

@@ -140,6 +140,7 @@ func (p *Pages) routes() {
 	p.page("GET /s/{id}/blob/{hash}", p.blob)
 	p.mux.HandleFunc("GET /s/{id}/live", p.live)
 	p.mux.HandleFunc("GET /moves", p.changeEvents)
+	p.page("GET /frame", p.frame)
 	p.page("GET /s/{id}/delete", p.askDelete)
 	p.page("POST /s/{id}/delete", p.deleteSession)
 	p.page("GET /s/{id}/erase", p.askErase)
@@ -216,23 +217,25 @@ func fromScript(r *http.Request) bool { return r.Header.Get("X-Chorus") != "" }
 
 // layout is the data of layout.html, the frame around every page.
 type layout struct {
-	Title   string
-	Path    string
-	Caller  operation.Caller
-	Groups  []group // the pinned and the most recent conversations, for the side bar
-	Pending int     // number of pending approvals
-	Version string
-	Plain   bool   // without navigation and side bar
-	Body    string // the class of a plain page; "": plain
-	Script  string
-	Style   string // besides that of all pages
+	Title  string
+	Path   string
+	Caller operation.Caller
+	// MayWrite: the caller may change conversations.
+	MayWrite bool
+	Groups   []group // the pinned and the most recent conversations, for the side bar
+	Pending  int     // number of pending approvals
+	Version  string
+	Plain    bool   // without navigation and side bar
+	Body     string // the class of a plain page; "": plain
+	Script   string
+	Style    string // besides that of all pages
 }
 
 // maxListed is how many conversations the side bar shows.
 const maxListed = 30
 
 func (p *Pages) layout(r *http.Request, by operation.Caller, title string) layout {
-	f := layout{Title: title, Path: r.URL.Path, Caller: by, Version: p.Version}
+	f := layout{Title: title, Path: r.URL.Path, Caller: by, MayWrite: by.May(operation.Chat), Version: p.Version}
 	pinned, err := operations.ListSessions.Call(r.Context(), p.Executor, by, operations.SessionQuery{Kind: "talk", Listing: "pinned", Limit: maxListed})
 	if err == nil {
 		list, err := operations.ListSessions.Call(r.Context(), p.Executor, by, operations.SessionQuery{Kind: "talk", Limit: maxListed})

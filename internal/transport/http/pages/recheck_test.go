@@ -27,9 +27,10 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 			}
 			return nil
 		}
+		p.Executor = &failsOnce{}
 		w := &fakeWriter{header: http.Header{}}
 		s := &stream{pages: p, w: w, control: http.NewResponseController(w)}
-		if err := s.run(t.Context(), make(chan update)); !errors.Is(err, over) {
+		if err := s.run(t.Context(), make(chan update), nil); !errors.Is(err, over) {
 			t.Errorf("it ended with %v", err)
 		}
 		if n := strings.Count(w.String(), ": still here"); n != 2 {
@@ -63,7 +64,7 @@ func TestStreamRetriesTheState(t *testing.T) {
 		items <- update{item: feed.Completed{Head: feed.Head{Seq: 4, Run: "r", At: noon}, StopReason: "done"}}
 		ctx, cancel := context.WithTimeout(t.Context(), heartbeat+time.Second)
 		defer cancel()
-		if err := s.run(ctx, items); !errors.Is(err, context.DeadlineExceeded) || strings.Count(w.String(), `"status":"idle"`) != 1 {
+		if err := s.run(ctx, items, nil); !errors.Is(err, context.DeadlineExceeded) || strings.Count(w.String(), `"status":"idle"`) != 1 {
 			t.Errorf("%v: %s", err, w.String())
 		}
 	})

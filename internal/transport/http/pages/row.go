@@ -125,7 +125,8 @@ func (r row) owner() (owner, part string) {
 type state struct {
 	Session string    `json:"session"`
 	Status  string    `json:"status"`
-	Words   string    `json:"words"` // the status for people
+	Shown   string    `json:"shown"` // the status as a dot shows it: also failed
+	Words   string    `json:"words"` // the same for people
 	Queue   int       `json:"queue"`
 	Tokens  string    `json:"tokens"`
 	Cost    string    `json:"cost"`

@@ -150,7 +150,7 @@ func TestEveryPageRenders(t *testing.T) {
 		"hookform.html": {{"Form": full[hookForm](), "May": true}, {"Form": hookForm{}, "May": false}},
 		"hookrun.html":  {{"R": full[operations.HookRun](), "Steps": full[[]hookResult](), "Actions": full[[]hookResult]()}, {"R": operations.HookRun{}, "Steps": []hookResult(nil), "Actions": []hookResult(nil)}},
 		"hooks.html":    {{"List": full[[]operations.Hook](), "May": true}, {"List": nil, "May": false}},
-		"new.html":      {{"Agents": full[[]operations.Agent](), "Models": full[[]operations.Model](), "Profiles": full[[]operations.Profile](), "Agent": "a"}, {"Agent": ""}},
+		"new.html":      {{"Agents": full[[]operations.Agent](), "Models": full[[]operations.Model](), "Profiles": full[[]operations.Profile](), "Asked": full[wishes](), "Problem": "x <y>"}, {"Asked": wishes{}, "Problem": ""}},
 		"overview.html": {{"O": full[operations.Overview](), "May": true}, {"O": operations.Overview{}, "May": true}},
 		"problem.html":  {{"Text": "x"}, {}},
 		"process.html": {{"P": full[operations.Process](), "Output": full[operations.ProcessOutput](), "Runs": true, "May": true, "Form": full[hooksForm]()},

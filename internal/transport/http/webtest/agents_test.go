@@ -103,7 +103,7 @@ func TestAgentsAreMadeAndEdited(t *testing.T) {
 	p.visit("/agents/frontend/edit")
 	p.write("input[name=doc]", "style")
 	p.do(chromedp.KeyEvent(kb.Enter))
-	p.until(`location.pathname === "/memory"`)
+	p.until(`location.pathname === "/memory" && document.querySelector("textarea[name=text]")`)
 	p.fill("textarea[name=text]", "Short words.")
 	p.click("button[value=edit]")
 	p.waitForText("Short words.")

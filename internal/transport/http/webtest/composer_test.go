@@ -28,7 +28,49 @@ func TestEditsAreShown(t *testing.T) {
 	p.until(`[...document.querySelectorAll("details.call .state")].some((e) => e.textContent.includes("exit code 3"))`)
 	p.do(reload())
 	p.until(shown)
-	p.once("echo no; exit 3", "details.call pre.command") // the command, though it has a description
+	p.once("echo no; exit 3", "details.call pre.command")                                                                              // the command, though it has a description
+	p.until(`[...document.querySelectorAll("details.call .state")].some((e) => /^exit code 3 · [\d.]+ ?(ms|s)$/.test(e.textContent))`) // and how long it took
+
+	// A long change is folded, live and after a reload: its name and its size are seen.
+	long := strings.TrimSuffix(strings.Repeat("a line\\n", 60), "\\n")
+	p.say("call write {\"path\":\"long.txt\",\"content\":\"" + long + "\"}\nend\nsay it is written")
+	p.waitForAnswer("it is written")
+	folded := `[...document.querySelectorAll("details.difffile")].some((e) => !e.open && /long.txt.*\+60/.test(e.querySelector("summary").textContent.replace(/\s+/g, " ")))`
+	p.until(folded)
+	p.do(reload())
+	p.until(folded)
+	p.until(`![...document.querySelectorAll(".difftable td")].some((e) => e.innerText === "a line" && e.checkVisibility())`)
+}
+
+// What a command prints is shown while it runs, all of it and not its last piece, with how long it runs; folded again when it is done.
+func TestLiveOutput(t *testing.T) {
+	t.Parallel()
+	h := newServer(t)
+	work := t.TempDir()
+	touch := func(name string) {
+		if err := os.WriteFile(filepath.Join(work, name), nil, 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(func() { touch("one"); touch("two") })
+	p, _ := h.begin(operations.NewSession{WorkspacePath: work, Permissions: "open"})
+	const waits = `for f in one two; do echo \"<b>before $f</b>\"; until [ -e $f ]; do sleep 0.05; done; done`
+	p.say(`call bash {"command":"` + waits + `","description":"Build it"}` + "\nend\n" + `call bash {"command":"echo it broke; exit 4"}` + "\nend\nsay built")
+	shown := func(text string) {
+		t.Helper()
+		p.until(`[...document.querySelectorAll("details.call[open] .progress")].some((e) => e.checkVisibility() && e.innerText.trim() === ` + "`" + text + "`)")
+	}
+	shown("<b>before one</b>")
+	p.until(`/^running · \d+ s$/.test(document.querySelector("details.call .state").textContent)`)
+	p.once("until [ -e $f ]", "details.call[open] pre.command")
+	touch("one")
+	shown("<b>before one</b>\n<b>before two</b>")
+	p.look("live-output")
+	touch("two")
+	p.waitForAnswer("built")
+	p.until(`(([done, failed]) => !done.open && /^done · /.test(done.querySelector(".state").textContent) && /^exit code 4 · /.test(failed.querySelector(".state").textContent))(document.querySelectorAll("details.call"))`)
+	p.eval(`document.querySelector("details.call").open = true`)
+	p.until(`document.querySelector("details.call .out").innerText.includes("<b>before two</b>")`)
 }
 
 // A conversation is renamed, pinned and archived from its page, and comes back when somebody says something in it.
@@ -72,12 +114,81 @@ func TestChips(t *testing.T) {
 	if err != nil || s.Permissions != "locked" || s.Mode != "plan" {
 		t.Errorf("%v: the session has the permissions %q and the mode %q", err, s.Permissions, s.Mode)
 	}
+	p.eval(`const m = document.querySelector("select[name=model]"); m.value = "demo/guide"; m.dispatchEvent(new Event("change"))`)
+	p.waitForText("demo/guide answers from the next message on")
 	p.do(reload())
-	p.until(`document.querySelector("select[name=permissions]").selectedOptions[0].textContent === "locked"`)
+	p.until(`["model", "permissions", "work"].map((n) => document.querySelector("select[name=" + n + "]").selectedOptions[0].textContent).join() === "demo/guide,locked,plan"`)
+	p.eval(`const m = document.querySelector("select[name=model]"); m.value = "demo/script"; m.dispatchEvent(new Event("change"))`)
+	p.waitForText("demo/script answers from the next message on")
 	p.say("say hello")
 	p.waitForAnswer("hello")
 	if s, err = operations.GetSession.Call(t.Context(), h.app.Service.Operations(), h.owner, operations.SessionRef{ID: id}); err != nil || s.Permissions != "locked" {
 		t.Errorf("%v: a message changed the permissions to %q", err, s.Permissions)
+	}
+
+	// Another agent begins another conversation, with what was being written.
+	if _, err := operations.CreateAgent.Call(t.Context(), h.app.Service.Operations(), h.owner, operations.NewAgent{Name: "helper", SystemPrompt: "You help."}); err != nil {
+		t.Fatal(err)
+	}
+	p.visit("/s/" + id)
+	p.write("#say textarea", "what do you think?")
+	p.eval(`const a = document.querySelector("select[data-new]"); a.value = "helper"; a.dispatchEvent(new Event("change"))`)
+	p.until(`location.pathname === "/new" && document.querySelector("#new [name=agent]").value === "helper" && document.querySelector("#new textarea").value === "what do you think?"`)
+	p.phone()
+	p.until(`innerWidth === 390`)
+	p.fits("a new conversation")
+	p.visit("/s/" + id)
+	for _, width := range []func(){p.phone, p.desktop} {
+		width()
+		p.until(`document.querySelector(".chips").scrollWidth <= document.querySelector(".chips").clientWidth + 1`) // no chip is cut off
+	}
+}
+
+// A new conversation begins in a composer: who answers, with which model and rights, files, and where. What is refused is said there, and
+// nothing that was written is lost.
+func TestNewConversationIsAComposer(t *testing.T) {
+	t.Parallel()
+	h := newServer(t)
+	if _, err := operations.CreateAgent.Call(t.Context(), h.app.Service.Operations(), h.owner, operations.NewAgent{Name: "helper", SystemPrompt: "You help."}); err != nil {
+		t.Fatal(err)
+	}
+	p := h.signedIn()
+	p.desktop()
+	p.visit("/new")
+	p.expectError("400")
+	p.eval(`const data = new DataTransfer(); for (const name of ["one.txt", "two.txt"]) data.items.add(new File(["text of " + name], name, { type: "text/plain" }));
+		document.querySelector("main").dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }))`)
+	p.until(`document.querySelectorAll("#chosen li").length === 2`)
+	p.click("#chosen li:first-child .remove")
+	p.until(`document.querySelectorAll("#chosen li").length === 1`)
+	p.eval(`const f = document.getElementById("new").elements; f.agent.value = "helper"; f.model.value = "demo/script"; f.permissions.value = "locked"; f.workspacePath.value = "/no/such/folder"; f.message.value = "\u0060\u0060\u0060demo\nsay I began\n\u0060\u0060\u0060\nSee the file."`)
+	p.do(chromedp.Focus(chromedp.CSS("#new textarea")), chromedp.KeyEvent(kb.Enter))
+	p.until(`!document.getElementById("problem").hidden && document.getElementById("problem").innerText.includes("/no/such/folder") && document.querySelector(".where").open`)
+	p.look("new-problem")
+	if kept := p.text(`[document.querySelector("#new textarea").value.split("\n")[1], document.getElementById("files").files.length, location.pathname].join()`); kept != "say I began,1,/new" {
+		t.Errorf("after a refusal: %s", kept)
+	}
+	p.eval(`document.getElementById("new").elements.workspacePath.value = ""`)
+	p.do(chromedp.Focus(chromedp.CSS("#new textarea")), chromedp.KeyEvent(kb.Enter))
+	p.until(`location.pathname.startsWith("/s/")`)
+	p.waitForAnswer("I began")
+	p.once("two.txt", ".said.user .call .label")
+	s, err := operations.GetSession.Call(t.Context(), h.app.Service.Operations(), h.owner, operations.SessionRef{ID: strings.TrimPrefix(p.text("location.pathname"), "/s/")})
+	if err != nil || s.Agent != "helper" || s.Model != "script" && s.Model != "demo/script" || s.Permissions != "locked" {
+		t.Errorf("%v: %s with %s under %s", err, s.Agent, s.Model, s.Permissions)
+	}
+	// A command is not said to the agent.
+	p.visit("/new")
+	p.write("#new textarea", "/help\r")
+	p.until(`location.pathname.startsWith("/s/") && document.querySelector(".command")?.innerText.includes("Commands that agents left running")`)
+	if n := p.number(`document.querySelectorAll(".said").length`); n != 0 {
+		t.Error("a command was said to the agent")
+	}
+	// Without scripts the form comes back as it was filled in.
+	p.eval(`const body = new URLSearchParams({ message: "keep <this>", workspacePath: "/no/such/folder", agent: "helper" });
+		window.plain = new DOMParser().parseFromString(await (await fetch("/new", { method: "POST", body })).text(), "text/html")`)
+	if back := p.text(`["textarea", "[name=workspacePath]", "[name=agent]"].map((q) => plain.querySelector("#new " + q).value).join("|") + plain.getElementById("problem").textContent.includes("/no/such/folder")`); back != "keep <this>|/no/such/folder|helpertrue" {
+		t.Errorf("the form came back with %q", back)
 	}
 }
 
@@ -97,6 +208,9 @@ func TestDropFilesAndNameThem(t *testing.T) {
 	p.until(`document.querySelectorAll("#chosen li").length === 2`)
 	p.click("#chosen li:first-child .remove")
 	p.until(`document.querySelectorAll("#chosen li").length === 1 && document.querySelector("#chosen").textContent.includes("two.txt")`)
+	p.eval(`const data = new DataTransfer(); data.items.add(new File(["pasted"], "three.txt", { type: "text/plain" }));
+		document.querySelector("#say textarea").dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }))`)
+	p.until(`document.querySelectorAll("#chosen li").length === 2 && document.querySelector("#chosen").textContent.includes("three.txt")`)
 	p.eval(`const area = document.querySelector("#say textarea"); area.focus(); area.setRangeText("\u0060\u0060\u0060demo\nsay I read it\n\u0060\u0060\u0060\n", 0, 0, "end")`)
 	p.do(chromedp.KeyEvent("see @gree"))
 	p.until(`document.querySelector("#completions [role=option]")?.textContent.includes("greet.go")`)
@@ -108,6 +222,7 @@ func TestDropFilesAndNameThem(t *testing.T) {
 	p.do(chromedp.KeyEvent(kb.Enter))
 	p.waitForAnswer("I read it")
 	p.once("two.txt", ".said.user .call .label")
+	p.once("three.txt", ".said.user .call .label")
 	if got := p.text(`document.getElementById("title").textContent`); strings.Contains(got, "attachment") {
 		t.Errorf("the title is %q", got)
 	}

@@ -24,8 +24,8 @@ func TestServerKilledInMidRun(t *testing.T) {
 	p := h.signedIn()
 	p.expectError("net::ERR") // while the server is down
 	p.visit("/new")
-	p.eval(fmt.Sprintf(`const f = document.querySelector(".form"); f.elements.message.value = %q; f.elements.model.value = "demo/script"`, slowAnswer("10ms", 20)))
-	p.click(".form .button")
+	p.eval(fmt.Sprintf(`const f = document.getElementById("new"); f.elements.message.value = %q; f.elements.model.value = "demo/script"`, slowAnswer("10ms", 20)))
+	p.click("#send")
 	p.until(`location.pathname.startsWith("/s/")`)
 	p.waitForAnswer("Line 4 of")
 	process.kill()
@@ -210,6 +210,14 @@ func TestLastMessageStaysVisible(t *testing.T) {
 	if gap := p.number(`document.scrollingElement.scrollHeight - document.scrollingElement.scrollTop - innerHeight`); gap > 4 {
 		t.Errorf("the end is %v pixels below the window", gap)
 	}
+	// A reader further up is led back to the end with a button that is there only then.
+	if p.text(`document.getElementById("latest").hidden`) != "true" {
+		t.Error("the end is offered to somebody who is there")
+	}
+	p.eval(`scrollTo(0, 0)`)
+	p.until(`!document.getElementById("latest").hidden`)
+	p.click("#latest")
+	p.until(`document.getElementById("latest").hidden && document.scrollingElement.scrollHeight - document.scrollingElement.scrollTop - innerHeight < 4`)
 }
 
 // fits fails the test if the page is wider than the window.

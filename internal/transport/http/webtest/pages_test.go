@@ -213,6 +213,15 @@ func TestCopyingCode(t *testing.T) {
 	if got := value[string](p, `navigator.clipboard.readText()`); strings.TrimSpace(got) != "echo <b> && ls" {
 		t.Errorf("%q was copied", got)
 	}
+	// The text of a message, also of one that comes later.
+	p.say("say Two words:\\n\\n- **one**\\n- two")
+	p.waitForAnswer("Two words:")
+	p.waitUntilIdle()
+	p.eval(`const last = [...document.querySelectorAll(".said.agent")].at(-1); last.dispatchEvent(new PointerEvent("pointerover", { bubbles: true })); last.querySelector(".copy-text").click()`)
+	p.until(`[...document.querySelectorAll(".copy-text")].some((b) => b.textContent === "Copied")`)
+	if got := value[string](p, `navigator.clipboard.readText()`); strings.Join(strings.Fields(got), " ") != "Two words: one two" {
+		t.Errorf("%q was copied", got)
+	}
 }
 
 // A page that was signed out in another tab goes to the sign-in page.

@@ -217,11 +217,41 @@ func TestConversationsAreDeleted(t *testing.T) {
 		t.Error("it cannot be found again")
 	}
 
-	// And for good, at once. Its page is open and may ask for what is new.
-	p.expectError("/s/" + id + "/live")
+	// Deleted elsewhere: its page says so, asks for nothing any more, and leads on with what was being written.
+	p.write("#say textarea", "and what about Monday?")
+	p.eval(`const Real = EventSource; window.opened = []; window.EventSource = class extends Real { constructor(url) { super(url); window.opened.push(url); } }`)
 	if _, err := operations.DeleteSession.Call(t.Context(), ops, h.owner, operations.SessionDeletion{ID: id}); err != nil {
 		t.Fatal(err)
 	}
+	p.until(`document.querySelector(".gone")?.innerText.includes("This conversation is gone")`)
+	p.until(`document.querySelectorAll(".sessions a").length === 0`)
+	p.waitForAnswer("heliotrope") // what was read is still there
+	p.phone()
+	p.until(`innerWidth === 390`)
+	p.fits("a conversation that is gone")
+	p.look("gone-390")
+	p.desktop()
+	p.look("gone-1280")
+	p.eval(`document.dispatchEvent(new Event("visibilitychange")); await new Promise((r) => setTimeout(r))`)
+	if left := p.text(`[document.querySelectorAll("#say, .head .menu, .log form").length, window.opened.length, document.body.classList.contains("away")].join()`); left != "0,0,false" {
+		t.Errorf("forms, streams and a lost connection on a page that is gone: %s", left)
+	}
+	p.click(".gone a.button")
+	p.until(`location.pathname === "/new" && document.querySelector("#new textarea").value === "and what about Monday?"`)
+
+	// A page that comes back after that, for instance from sleep, is told as well.
+	p.visit("/search?listing=deleted")
+	p.click("main td button.quiet")
+	p.until(`location.pathname === "/s/` + id + `"`)
+	p.expectError("404")
+	p.eval(`Object.defineProperty(document, "hidden", { value: true, configurable: true }); document.dispatchEvent(new Event("visibilitychange"))`)
+	if _, err := operations.DeleteSession.Call(t.Context(), ops, h.owner, operations.SessionDeletion{ID: id}); err != nil {
+		t.Fatal(err)
+	}
+	p.eval(`delete document.hidden; document.dispatchEvent(new Event("visibilitychange"))`)
+	p.until(`document.querySelector(".gone")`)
+
+	// And for good, at once.
 	p.visit("/search?listing=deleted")
 	p.waitForText("gone in ") // 29 or 30 days, by the second
 	p.click("main td a[href='/s/" + id + "/erase']")

@@ -2,8 +2,9 @@
 // are sent without leaving it. What is kept here is what came of commands (answers.js).
 import { keeper } from "./answers.js";
 import { completions, isCommand } from "./commands.js";
+import { attachments, grow, leave, take } from "./composer.js";
 import { tell } from "./palette.js";
-import { post, reachable, toast } from "./page.js";
+import { post, reachable, renewFrame, toast } from "./page.js";
 
 const conversation = document.querySelector("[data-after]");
 const log = document.getElementById("log");
@@ -35,14 +36,33 @@ function put({ id, html, replaces, in: inside }) {
     keepOpen(old, made);
     old.replaceWith(made);
     if ("open" in made.dataset) made.closest("details.call").open = true; // a change that is short enough to be read at once
+    else fold(made);
   } else if (!isPart(id)) {
-    if (inside) document.getElementById(inside)?.append(element(html));
+    if (inside) unfold(document.getElementById(inside))?.append(element(html));
     else log.insertBefore(element(html), document.getElementById("live")); // the draft stays last
   }
+  if (id.startsWith("progress-")) document.getElementById(id)?.scrollTo({ top: 1e6 }); // its last lines
   if (html && !inside) reachable(document.getElementById(id));
   if (replaces && id !== replaces) document.getElementById(replaces)?.remove();
   document.getElementById("hello")?.remove();
   if (stay) toEnd();
+}
+
+// A call that prints is open while it runs, unless the reader folds it, and when it failed; else it is folded again.
+function unfold(place) {
+  const card = place?.matches(".out") && place.closest("details.call");
+  if (!card || card.open) return place;
+  card.open = true;
+  card.dataset.unfolded = "yes";
+  card.querySelector("summary").addEventListener("click", () => delete card.dataset.unfolded, { once: true });
+  return place;
+}
+
+function fold(made) {
+  const card = made.matches(".state.ok") && made.closest("details.call[data-unfolded]");
+  if (!card) return;
+  delete card.dataset.unfolded;
+  if (!card.querySelector("[data-open]")) card.open = false;
 }
 
 // What the reader unfolded stays open when an element is replaced.
@@ -52,8 +72,12 @@ function keepOpen(old, made) {
   old.querySelectorAll("details").forEach((d, i) => { if (d.open && folds[i]) folds[i].open = true; });
 }
 
-// How long it is until a failed request is made again.
+// How long a call has been running, and how long it is until a failed request is made again.
 setInterval(() => {
+  for (const state of document.querySelectorAll(".state.running[data-since]")) {
+    const s = Math.floor((Date.now() - Date.parse(state.dataset.since)) / 1000);
+    if (s >= 1) state.textContent = s < 60 ? `running · ${s} s` : `running · ${Math.floor(s / 60)} min ${s % 60} s`;
+  }
   for (const next of document.querySelectorAll(".retry .next")) {
     const s = Math.round((Date.parse(next.dataset.at) - Date.now()) / 1000);
     const words = s <= 0 ? "now" : s < 60 ? `in ${s} second${s === 1 ? "" : "s"}` : `in ${Math.ceil(s / 60)} minute${s <= 60 ? "" : "s"}`;
@@ -61,22 +85,23 @@ setInterval(() => {
   }
 }, 1000);
 
-let status = document.getElementById("status")?.dataset.status ?? "idle";
+let status = document.getElementById("status")?.dataset.status ?? "idle", queue = 0;
 
 function show(now) {
   const stay = atEnd();
   const text = (name, value) => { const e = document.getElementById(name); if (e && e.textContent !== value) e.textContent = value; };
   if (now.status === "waiting" && status !== "waiting") tell(`${now.title}: waiting for your approval`);
-  else if (now.status === "idle" && status === "running") tell(`${now.title}: the answer is there`);
+  else if (now.status === "idle" && status === "running") tell(`${now.title}: ${now.shown === "failed" ? "the run failed" : "the answer is there"}`);
   status = now.status;
+  queue = now.queue;
   text("tokens", now.tokens);
   text("cost", now.cost);
   text("title", now.title);
   if (now.model) text("model", now.model);
   text("status-text", now.words);
   text("queue", now.queue ? ` · ${now.queue} waiting` : "");
-  document.title = `${now.status === "running" ? "… " : now.status === "waiting" ? "? " : ""}${now.title} · Chorus`;
-  document.querySelectorAll(`#status .dot, a[data-session="${CSS.escape(id)}"] .dot`).forEach((d) => { d.className = `dot ${now.status}`; d.title = now.words; });
+  document.title = `${{ running: "… ", waiting: "? ", failed: "! " }[now.shown] ?? ""}${now.title} · Chorus`;
+  document.querySelectorAll(`#status .dot, a[data-session="${CSS.escape(id)}"] .dot`).forEach((d) => { d.className = `dot ${now.shown}`; d.title = now.words; });
   document.querySelectorAll(`a[data-session="${CSS.escape(id)}"] .name`).forEach((n) => { if (n.textContent !== now.title) n.textContent = now.title; });
   document.getElementById("status")?.setAttribute("data-status", now.status);
   const busy = now.status !== "idle";
@@ -88,15 +113,17 @@ function show(now) {
   if (document.hidden) pause();
 }
 
-let source = null;
+let source = null, over = false;
 
 function listen() {
-  if (source) return;
+  if (source || over) return;
   const mine = new EventSource(`/s/${encodeURIComponent(id)}/live?after=${conversation.dataset.after}`);
   source = mine;
   mine.addEventListener("put", (e) => put(JSON.parse(e.data)));
   mine.addEventListener("state", (e) => show(JSON.parse(e.data)));
   mine.addEventListener("seen", (e) => (conversation.dataset.after = e.data));
+  mine.addEventListener("moved", renewFrame);
+  mine.addEventListener("gone", gone);
   mine.addEventListener("open", () => document.body.classList.remove("away"));
   mine.addEventListener("error", () => {
     document.body.classList.add("away");
@@ -106,11 +133,37 @@ function listen() {
   });
 }
 
+// The conversation was deleted: the page says so, offers a way on, and asks for nothing any more. What was being written is not lost.
+function gone() {
+  over = true;
+  source?.close();
+  source = null;
+  document.body.classList.remove("away");
+  const words = document.getElementById("gone")?.content.firstElementChild.cloneNode(true);
+  if (!words) {
+    toast("The conversation was deleted: what is shown here is how it last was.", true);
+    return;
+  }
+  const text = form?.elements.message.value ?? "";
+  if (text.trim()) {
+    leave("draft", text);
+    words.querySelector(".unsent").hidden = false;
+  }
+  conversation.querySelectorAll(".head .menu, .log form, .log .tools, #hello, #live").forEach((e) => e.remove());
+  conversation.querySelectorAll(".log .state.running").forEach((e) => { delete e.dataset.since; e.textContent = "stopped"; });
+  if (form) form.replaceWith(words);
+  else conversation.append(words);
+  document.title = "Gone · Chorus";
+  renewFrame();
+  words.scrollIntoView({ block: "nearest" });
+}
+
 // The browser gave up reconnecting: find out whether we are signed out or the session is gone.
 async function reconnect() {
   try {
-    const page = await fetch(location.pathname, { method: "HEAD" });
-    if (page.redirected || page.status === 401 || page.status === 404) {
+    const page = await fetch(`/s/${encodeURIComponent(id)}`, { method: "HEAD" });
+    if (page.status === 404) return gone();
+    if (page.redirected || page.status === 401) {
       if (form?.elements.message.value) toast("You are signed out. Sign in in another tab; your text is kept.", true);
       else location.reload();
       return;
@@ -122,22 +175,16 @@ async function reconnect() {
 }
 
 // Browsers limit the connections to one server: a hidden page keeps its stream only while the
-// agent works, and catches up when it is shown again.
+// agent works or will, and catches up when it is shown again.
 function pause() {
-  if (status !== "idle" || !source) return;
+  if (status !== "idle" || queue || !source) return;
   source.close();
   source = null;
 }
 
 document.addEventListener("visibilitychange", () => (document.hidden ? pause() : listen()));
 
-function grow() {
-  const area = form.elements.message;
-  area.style.height = "auto";
-  area.style.height = `${Math.min(area.scrollHeight + 2, innerHeight / 2)}px`;
-}
-
-let completion = null;
+let completion = null, attached = null;
 const answers = keeper(log, id, conversation.dataset.reader ?? "");
 
 // A command is answered in the page, and where it must be confirmed its answer has a form that does so.
@@ -184,7 +231,7 @@ async function send(event) {
   body.set("key", crypto.randomUUID?.() ?? String(Math.random())); // sending twice has no effect
   const text = area.value;
   area.value = "";
-  grow();
+  grow(area);
   // At once and not after the response: by then the reader may have moved the focus elsewhere.
   area.focus();
   toEnd();
@@ -192,53 +239,8 @@ async function send(event) {
   const done = isCommand(text) && !files.files.length ? await command(text) : await post(form.action, body);
   if (!done) {
     area.value = text + area.value; // the text is not lost
-    grow();
-  } else {
-    files.value = "";
-    document.getElementById("chosen").replaceChildren();
-  }
-}
-
-// The files that will be sent, each with a button that takes it away again.
-function showFiles() {
-  const files = form.elements.files;
-  document.getElementById("chosen").replaceChildren(...[...files.files].map((f, i) => {
-    const item = Object.assign(document.createElement("li"), { textContent: `${f.name} (${Math.ceil(f.size / 1024)} KB) ` });
-    const off = Object.assign(document.createElement("button"), { type: "button", textContent: "×", className: "remove" });
-    off.setAttribute("aria-label", `Do not send ${f.name}`);
-    off.addEventListener("click", () => {
-      setFiles([...files.files].filter((_, n) => n !== i));
-      form.elements.message.focus();
-    });
-    item.append(off);
-    return item;
-  }));
-}
-
-function setFiles(list) {
-  const kept = new DataTransfer();
-  for (const f of list) kept.items.add(f);
-  form.elements.files.files = kept.files;
-  showFiles();
-}
-
-const addFiles = (more) => setFiles([...form.elements.files.files, ...more]);
-
-// Files can be dropped anywhere on the conversation.
-function dropFiles() {
-  const carries = (e) => e.dataTransfer?.types.includes("Files");
-  conversation.addEventListener("dragover", (e) => {
-    if (!carries(e)) return;
-    e.preventDefault();
-    form.classList.add("drop");
-  });
-  conversation.addEventListener("dragleave", (e) => { if (!conversation.contains(e.relatedTarget)) form.classList.remove("drop"); });
-  conversation.addEventListener("drop", (e) => {
-    if (!carries(e)) return;
-    e.preventDefault();
-    form.classList.remove("drop");
-    addFiles(e.dataTransfer.files);
-  });
+    grow(area);
+  } else attached.clear();
 }
 
 // What is chosen below the message counts at once, not only with the next message.
@@ -263,6 +265,17 @@ function choices() {
   }));
 }
 
+// Another agent answers in another conversation: what was written goes along.
+function otherAgent() {
+  const select = form.querySelector("select[data-new]");
+  select?.addEventListener("change", () => {
+    const agent = select.value;
+    select.selectedIndex = 0; // somebody who comes back finds what holds
+    leave("draft", form.elements.message.value);
+    location.href = select.dataset.new + encodeURIComponent(agent);
+  });
+}
+
 // A reader who is further up is led back to the end.
 function latest() {
   const button = document.getElementById("latest");
@@ -274,10 +287,11 @@ function latest() {
 
 if (form) {
   const area = form.elements.message;
-  dropFiles();
+  attached = attachments(form, conversation);
   choices();
+  otherAgent();
   latest();
-  if (area.value) grow();
+  if (area.value) grow(area);
   form.addEventListener("submit", send);
   completion = completions(area, document.getElementById("completions"), form.dataset.commands);
   area.addEventListener("keydown", (e) => {
@@ -288,11 +302,7 @@ if (form) {
     }
     if (e.key === "Escape" && !document.getElementById("stop").hidden) form.requestSubmit(document.getElementById("stop"));
   });
-  area.addEventListener("input", grow);
-  form.elements.files.addEventListener("change", showFiles);
-  area.addEventListener("paste", (e) => {
-    if (e.clipboardData?.files.length) addFiles(e.clipboardData.files);
-  });
+  area.addEventListener("input", () => grow(area));
 }
 addEventListener("offline", () => toast("You are offline. The agent continues; this page catches up later.", true));
 if (form && answers.restore(element, !document.querySelector(".earlier a"))) {
@@ -300,4 +310,6 @@ if (form && answers.restore(element, !document.querySelector(".earlier a"))) {
   log.querySelectorAll("[data-answer]").forEach(reachable);
 }
 listen();
+const typed = form && take("command"); // into the form for a new conversation
+if (typed) command(typed).then((done) => { if (!done) form.elements.message.value = typed; });
 if (own || !location.hash) toEnd(); // otherwise the browser scrolls to the anchor

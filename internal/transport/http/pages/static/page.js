@@ -1,6 +1,7 @@
 // Behaviour of all pages: colour theme, copy buttons, approvals without a page load, error messages.
 
 import { palette } from "./palette.js";
+import { sidebar } from "./sidebar.js";
 
 export function toast(text, bad = false) {
   const box = document.getElementById("toast");
@@ -130,12 +131,31 @@ function writing(part) {
   return [...part.querySelectorAll("textarea, input:not([type=checkbox], [type=radio], [type=hidden])")].some(typed) || [...part.querySelectorAll("select")].some(chosen);
 }
 
+// renewFrame asks for what stands around every page and changes by itself: the list of conversations, and how many approvals wait.
+export async function renewFrame() {
+  if (document.hidden) return; // it is asked for when the page is seen again
+  try {
+    const answer = await fetch(`/frame?at=${encodeURIComponent(location.pathname)}`, { headers: { "X-Chorus": "1" } });
+    if (!answer.ok || answer.redirected) return;
+    for (const [selector, html] of Object.entries(await answer.json())) {
+      const part = document.querySelector(selector);
+      if (!part) continue;
+      const made = part.cloneNode(false);
+      made.innerHTML = html; // rendered by our own server
+      renew(part, made);
+    }
+  } catch {
+    // the server cannot be reached; tried again with the next change
+  }
+}
+
 let reloads = 0;
 
 // Overview pages reload their content while they are visible and nobody writes or drags in them.
 export async function reloadParts() {
   const parts = document.querySelectorAll("[data-renew]");
-  if (!parts.length || document.hidden || document.body.dataset.busy) return;
+  if (!parts.length) return renewFrame();
+  if (document.hidden || document.body.dataset.busy) return;
   const mine = ++reloads;
   let page;
   try {
@@ -162,16 +182,19 @@ export function renew(old, made) {
   const at = document.activeElement;
   const holder = old.contains(at) && at.closest("[id]");
   const path = old.contains(at) && at.getAttribute("href");
+  const menu = old.contains(at) && at.matches(".row-menu") && at.closest("li").querySelector("a").getAttribute("href");
   const inside = holder && old.contains(holder) && holder !== old && [holder.id, [...holder.querySelectorAll(at.localName)].indexOf(at), at.localName];
   old.innerHTML = made.innerHTML; // rendered by our own server
   old.querySelectorAll("details").forEach((d, i) => (d.open = open.get(key(d, i)) ?? d.open));
   old.querySelectorAll("[data-scrolls]").forEach((e, i) => places[i] && e.scrollTo(...places[i]));
   if (path) old.querySelector(`[href="${CSS.escape(path)}"]`)?.focus();
+  else if (menu) old.querySelector(`[href="${CSS.escape(menu)}"] + .row-menu`)?.focus();
   else if (inside) document.getElementById(inside[0])?.querySelectorAll(inside[2])[inside[1]]?.focus();
 }
 
 function autoReload() {
-  if (!document.querySelector("[data-renew]")) return;
+  // The board has a stream of its own, and so has a conversation, which is all of its page.
+  if (document.querySelector(".board") || document.querySelector("[data-after]") && !document.querySelector("[data-renew]")) return;
   // The server reports changes of its own process at once; those of other processes are found by the timer. A hidden
   // page keeps no connection, because browsers limit them.
   let moves;
@@ -243,3 +266,4 @@ updateTimes();
 copyButtons();
 copyFields();
 approvalForms();
+sidebar();

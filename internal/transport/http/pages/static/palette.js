@@ -31,7 +31,7 @@ function shortcuts() {
 
 // places are the links of the page's frame: its pages and its conversations.
 function places() {
-  const links = [...document.querySelectorAll("header.bar nav a, .sessions a, .side > a.button")];
+  const links = [...document.querySelectorAll("header.bar nav a, .sessions a, .sidetop > a.button")];
   return links.map((a) => ({ text: (a.querySelector(".name") ?? a).textContent.trim(), about: a.closest(".sessions") ? "conversation" : "page", href: a.href }));
 }
 

@@ -1,0 +1,70 @@
+// What the forms for a message have in common: files that are chosen, dropped, pasted and taken away again, and a field that grows.
+
+export function grow(area) {
+  area.style.height = "auto";
+  area.style.height = `${Math.min(area.scrollHeight + 2, innerHeight / 2)}px`;
+}
+
+// attachments shows the files that will be sent, each with a button that takes it away again. They can be dropped anywhere on a part of
+// the page, and pasted into the field for the message.
+export function attachments(form, part) {
+  const field = form.elements.files, area = form.elements.message, list = document.getElementById("chosen");
+  const set = (files) => {
+    const kept = new DataTransfer();
+    for (const f of files) kept.items.add(f);
+    field.files = kept.files;
+    show();
+  };
+  const add = (more) => set([...field.files, ...more]);
+  const show = () => list.replaceChildren(...[...field.files].map((f, i) => {
+    const item = Object.assign(document.createElement("li"), { textContent: `${f.name} (${Math.ceil(f.size / 1024)} KB) ` });
+    const off = Object.assign(document.createElement("button"), { type: "button", textContent: "×", className: "remove" });
+    off.setAttribute("aria-label", `Do not send ${f.name}`);
+    off.addEventListener("click", () => {
+      set([...field.files].filter((_, n) => n !== i));
+      area.focus();
+    });
+    item.append(off);
+    return item;
+  }));
+
+  const carries = (e) => e.dataTransfer?.types.includes("Files");
+  part.addEventListener("dragover", (e) => {
+    if (!carries(e)) return;
+    e.preventDefault();
+    form.classList.add("drop");
+  });
+  part.addEventListener("dragleave", (e) => { if (!part.contains(e.relatedTarget)) form.classList.remove("drop"); });
+  part.addEventListener("drop", (e) => {
+    if (!carries(e)) return;
+    e.preventDefault();
+    form.classList.remove("drop");
+    add(e.dataTransfer.files);
+  });
+  field.addEventListener("change", show);
+  area.addEventListener("paste", (e) => {
+    if (!e.clipboardData?.files.length) return;
+    e.preventDefault();
+    add(e.clipboardData.files);
+  });
+  return { clear: () => { field.value = ""; list.replaceChildren(); } };
+}
+
+// What somebody was writing goes along to a new conversation, and a command that was typed there to its page. Both are kept in this tab.
+export function leave(name, text) {
+  try {
+    sessionStorage.setItem(name, text);
+  } catch {
+    // there is no storage
+  }
+}
+
+export function take(name) {
+  try {
+    const text = sessionStorage.getItem(name) ?? "";
+    sessionStorage.removeItem(name);
+    return text;
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,40 @@
+// The form for a new conversation: what cannot be done is said in it, and nothing that was written or chosen is lost.
+import { isCommand } from "./commands.js";
+import { attachments, grow, leave, take } from "./composer.js";
+
+const form = document.getElementById("new");
+const area = form.elements.message, button = document.getElementById("send"), problem = document.getElementById("problem");
+
+function say(text) {
+  problem.textContent = text;
+  problem.hidden = !text;
+}
+
+async function begin(event) {
+  event.preventDefault();
+  if (button.disabled) return;
+  if (!area.value.trim() && !form.elements.files.files.length && !event.submitter) return;
+  button.disabled = true;
+  say("");
+  try {
+    const answer = await fetch(form.action, { method: "POST", body: new FormData(form), headers: { "X-Chorus": "1" } });
+    const text = (await answer.text()).trim();
+    if (answer.ok) {
+      if (isCommand(area.value)) leave("command", area.value);
+      location.href = text;
+      return; // the button stays as it is until the page is there
+    }
+    say(text || answer.statusText);
+    if (form.elements.workspacePath.value) form.querySelector(".where").open = true;
+  } catch {
+    say("The server cannot be reached. What you wrote is kept: try again.");
+  }
+  button.disabled = false;
+}
+
+area.value ||= take("draft");
+grow(area);
+area.addEventListener("input", () => grow(area));
+attachments(form, document.getElementById("main"));
+form.addEventListener("submit", begin);
+addEventListener("pageshow", (event) => { if (event.persisted) button.disabled = false; });
