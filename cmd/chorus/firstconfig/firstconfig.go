@@ -13,10 +13,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/provider"
+	"chorus/internal/text"
 	"chorus/internal/transport/cli"
 	"chorus/internal/transport/repl"
 	"chorus/internal/usage"
@@ -85,7 +87,7 @@ func (a *Answers) Ask(console repl.Console, in *bufio.Reader, models Models) (er
 		case !console.CanAsk():
 			*q.to = q.usual
 		default:
-			if *q.to, err = askOne(console.Err, in, q.title, q.choices, q.usual, known); err != nil {
+			if *q.to, err = askOne(console.Err, console.Width(), in, q.title, q.choices, q.usual, known); err != nil {
 				return err
 			}
 		}
@@ -101,11 +103,20 @@ func names(choices []choice) string {
 	return strings.Join(out, ", ")
 }
 
+// leastAbout is how narrow what a choice means becomes.
+const leastAbout = 20
+
 // askOne asks until the answer is one; an empty one is the usual.
-func askOne(w io.Writer, in *bufio.Reader, title string, choices []choice, usual string, known func(string) bool) (string, error) {
+func askOne(w io.Writer, width int, in *bufio.Reader, title string, choices []choice, usual string, known func(string) bool) (string, error) {
 	fmt.Fprintf(w, "\n%s\n", title)
+	longest := 0
+	for _, o := range choices {
+		longest = max(longest, utf8.RuneCountInString(o.name))
+	}
 	for i, o := range choices {
-		fmt.Fprintf(w, "  %d  %-34s %s\n", i+1, o.name, o.about)
+		before := fmt.Sprintf("  %d  %-*s  ", i+1, longest, o.name)
+		about := text.WrapWords(o.about, max(width-len(before)-1, leastAbout), utf8.RuneCountInString)
+		fmt.Fprintf(w, "%s%s\n", before, strings.Join(about, "\n"+strings.Repeat(" ", len(before))))
 	}
 	for {
 		fmt.Fprintf(w, "number or name [%s]: ", usual)

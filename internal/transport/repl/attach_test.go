@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -109,5 +110,19 @@ func TestPlainChatOnATerminal(t *testing.T) {
 	}
 	if strings.ContainsAny(got, "␛␍┌│└─⠋") {
 		t.Errorf("something is drawn:\n%s", got)
+	}
+}
+
+// TestPlainMenuSaysHowManyMore: a long list is read out up to a number, and the rest is counted.
+func TestPlainMenuSaysHowManyMore(t *testing.T) {
+	t.Parallel()
+	tp := &tape{}
+	con := tp.console(strings.NewReader("/\n\n/exit\n")).InPlain()
+	con.InTTY, con.OutTTY, con.ErrTTY = true, true, true
+	if exit, err := Chat(within(t), newFake(), ChatOptions{Console: con}); exit != 0 || err != nil {
+		t.Errorf("exit %d, %v", exit, err)
+	}
+	if got := tp.String(); !regexp.MustCompile(`and \d+ more\n`).MatchString(got) || !strings.Contains(got, "1. /help") {
+		t.Errorf("%s", got)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"chorus/internal/markdown"
-	"chorus/internal/text"
 	"chorus/internal/theme"
 )
 
@@ -34,7 +33,7 @@ func (c *plain) offer(o choice) {
 		lines = append(lines, line)
 	}
 	if more := len(o.list) - maxNumbered; more > 0 {
-		lines = append(lines, "and "+text.Count(more, "more"))
+		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
 	for _, line := range lines {
 		c.f.printer.screen.print(c.o.Console.Out, say("", markdown.Clean(line), c.o.Console.room())...)
