@@ -61,55 +61,74 @@ func (f *Follower) CatchUp(ctx context.Context, thread chat.ThreadID, further ..
 		return nil // nothing was said in it
 	}
 	writers, failed := f.open(thread)
-	for _, w := range writers {
-		if files, ok := w.(*conversation.Writer); ok {
-			failed = errors.Join(failed, f.forget(ctx, thread, files))
-		}
-	}
 	writers = append(writers, further...)
 	if len(writers) == 0 {
 		return failed
 	}
-	after := writers[0].LastSeq()
-	for _, w := range writers[1:] {
-		after = min(after, w.LastSeq())
-	}
-	apply := func(batch []chat.Event) {
-		writers = slices.DeleteFunc(writers, func(w Writer) bool {
-			err := w.Apply(batch)
+	for again := true; again; {
+		again = false
+		after := writers[0].LastSeq()
+		for _, w := range writers[1:] {
+			after = min(after, w.LastSeq())
+		}
+		for batch, err := range batches(f.DB.AllEvents(ctx, thread, after)) {
+			if err != nil {
+				return errors.Join(failed, err)
+			}
+			restarted, err := forget(writers, batch)
 			failed = errors.Join(failed, err)
-			return err != nil
-		})
-	}
-	batch := make([]chat.Event, 0, BatchSize)
-	for ev, err := range f.DB.AllEvents(ctx, thread, after) {
-		if err != nil {
-			return errors.Join(failed, err)
-		}
-		if batch = append(batch, ev); len(batch) == BatchSize {
-			apply(batch)
-			batch = batch[:0]
+			if again = restarted; again {
+				break
+			}
+			writers = slices.DeleteFunc(writers, func(w Writer) bool {
+				err := w.Apply(batch)
+				failed = errors.Join(failed, err)
+				return err != nil
+			})
 		}
 	}
-	apply(batch)
 	return failed
 }
 
+// batches gathers events into batches, the last of which may be smaller, or empty: that writes what waited for more.
+func batches(events iter.Seq2[chat.Event, error]) iter.Seq2[[]chat.Event, error] {
+	return func(yield func([]chat.Event, error) bool) {
+		batch := make([]chat.Event, 0, BatchSize)
+		for ev, err := range events {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if batch = append(batch, ev); len(batch) == BatchSize {
+				if !yield(batch, nil) {
+					return
+				}
+				batch = batch[:0]
+			}
+		}
+		yield(batch, nil)
+	}
+}
+
 // forget has files written anew where the journal has forgotten words that stand in them.
-func (f *Follower) forget(ctx context.Context, thread chat.ThreadID, w *conversation.Writer) error {
-	newest := int64(0)
-	for ev, err := range f.DB.AllEvents(ctx, thread, w.LastSeq()) {
-		if err != nil {
-			return err
+func forget(writers []Writer, batch []chat.Event) (restarted bool, failed error) {
+	for _, w := range writers {
+		files, ok := w.(*conversation.Writer)
+		if !ok {
+			continue
 		}
-		if d, ok := ev.Body.(chat.Deleted); ok && d.Forget {
-			newest = ev.Seq
+		for _, ev := range slices.Backward(batch) {
+			if ev.Seq <= files.LastSeq() {
+				break
+			}
+			if d, ok := ev.Body.(chat.Deleted); ok && d.Forget {
+				done, err := files.Restart(ev.Seq)
+				restarted, failed = restarted || done, errors.Join(failed, err)
+				break
+			}
 		}
 	}
-	if newest == 0 {
-		return nil
-	}
-	return w.Restart(newest)
+	return restarted, failed
 }
 
 // open opens the files that every thread has, and those of its tool calls if its agent

@@ -47,23 +47,31 @@ type NoteContext struct {
 const noteDeadline = time.Second
 
 // notes asks the sources in order. Those that fail or take too long are left out: what the window
-// shows of them stays.
-func (s *Setup) notes(ctx context.Context, sources []NoteSource, at NoteContext) []chat.Noted {
-	var out []chat.Noted
+// shows of them stays. In silent it remembers, for the rest of the run, which of those that are asked
+// when a run begins had nothing to say.
+func (s *Setup) notes(ctx context.Context, sources []NoteSource, at NoteContext, silent map[string]bool) []chat.Noted {
+	var due []NoteSource
 	for _, source := range sources {
+		if !source.AtBegin || at.Log.Run() == nil || at.Log.Note(source.What) == "" && !silent[source.What] {
+			due = append(due, source)
+		}
+	}
+	answers := ask(ctx, due, at)
+	if ctx.Err() != nil {
+		return nil
+	}
+	var out []chat.Noted
+	for i, source := range due {
 		shown := at.Log.Note(source.What)
-		if source.AtBegin && at.Log.Run() != nil && shown != "" {
-			continue
-		}
-		text, err := source.within(ctx, at)
-		if ctx.Err() != nil {
-			return out
-		}
-		if err != nil {
+		if err := answers[i].err; err != nil {
 			s.Logs.LogOnce(fmt.Sprintf("the note about %s was left out: %v", source.What, err), "notes")
 			continue
 		}
-		if text = strings.TrimSpace(text); text == "" {
+		text := strings.TrimSpace(answers[i].text)
+		if source.AtBegin {
+			silent[source.What] = text == ""
+		}
+		if text == "" {
 			if text = source.Gone; text == "" || shown == "" {
 				continue
 			}
@@ -83,25 +91,49 @@ func (n NoteSource) noted(shown, text string) chat.Noted {
 	return chat.Noted{What: n.What, Text: text}
 }
 
-// within asks the source, and leaves it behind when it does not answer in time.
-func (n NoteSource) within(ctx context.Context, at NoteContext) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, noteDeadline)
-	defer cancel()
-	type answer struct {
-		text string
-		err  error
+// answer is what a source says.
+type answer struct {
+	text string
+	err  error
+}
+
+// ask asks the sources in order, and leaves those behind that do not answer in time. All that answer are asked on one goroutine: most
+// look into the database, and the stack of each new one would grow for that.
+func ask(ctx context.Context, sources []NoteSource, at NoteContext) []answer {
+	var out []answer
+	for len(out) < len(sources) && ctx.Err() == nil {
+		rest := sources[len(out):]
+		asking, leave := context.WithCancel(ctx)
+		answers, all := make(chan answer, len(rest)), make(chan struct{})
+		go func() {
+			defer close(all)
+			for _, source := range rest {
+				if asking.Err() != nil {
+					return
+				}
+				text, err := source.Text(asking, at)
+				answers <- answer{text, err}
+			}
+		}()
+		for answered := -1; len(answers) > answered; {
+			answered = len(answers)
+			select {
+			case <-all:
+			case <-ctx.Done():
+			case <-time.After(noteDeadline): // the same source may have all of the next one too
+				continue
+			}
+			break
+		}
+		leave()
+		for range len(answers) {
+			out = append(out, <-answers)
+		}
+		if len(out) < len(sources) {
+			out = append(out, answer{err: fmt.Errorf("no answer within %s", noteDeadline)})
+		}
 	}
-	answers := make(chan answer, 1)
-	go func() {
-		text, err := n.Text(ctx, at)
-		answers <- answer{text, err}
-	}()
-	select {
-	case a := <-answers:
-		return a.text, a.err
-	case <-ctx.Done():
-		return "", fmt.Errorf("no answer within %s", noteDeadline)
-	}
+	return out
 }
 
 // noteSources are those of every run, then those that were added when the program was put together.

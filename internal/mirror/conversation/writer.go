@@ -120,21 +120,21 @@ func (t *Writer) load() error {
 
 // Restart removes the files, which are then written from the first event: the journal has
 // forgotten words that may stand in them. For one event it is done once.
-func (t *Writer) Restart(seq int64) error {
+func (t *Writer) Restart(seq int64) (done bool, err error) {
 	if t.st.Seq == 0 || t.st.Forgot >= seq {
-		return nil
+		return false, nil
 	}
 	for _, name := range []string{LogName, ContextName} {
 		if err := os.Remove(t.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+			return false, err
 		}
 	}
 	t.st, t.seen, t.recent = state{Forgot: seq}, map[string]bool{}, map[string]time.Time{}
 	data, err := json.Marshal(t.st)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return jsonl.Replace(t.path(sidecarName), data)
+	return true, jsonl.Replace(t.path(sidecarName), data)
 }
 
 // Apply writes what the events mean, as jsonl.Follower does.
