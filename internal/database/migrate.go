@@ -23,6 +23,8 @@ import (
 type Schema struct {
 	Version          int // the number of the newest migration
 	SQLite, Postgres fs.FS
+	// Whole is what SQLite's migrations come to, which makes a new file at once; "": they are run one after the other.
+	Whole string
 	// Finish does, after SQLite's migrations, what they cannot; nil: there is nothing. It may be called again.
 	Finish func(ctx context.Context, db *sql.DB, to int) error
 	// Unfinished finds a row as long as Finish was not carried through; "": it always is.
@@ -197,7 +199,7 @@ func MigrateTo(ctx context.Context, path string, schema Schema, to int) error {
 	defer debug.FreeOSMemory()
 	const tries = 5 // each failure means that another process has moved one step on
 	for try := 1; ; try++ {
-		err := runGoose(ctx, db, schema.SQLite, to)
+		err := migrateOnce(ctx, db, schema, to)
 		if err == nil && schema.Finish != nil {
 			err = schema.Finish(ctx, db, to)
 		}
@@ -211,6 +213,32 @@ func MigrateTo(ctx context.Context, path string, schema Schema, to int) error {
 			return fmt.Errorf("migrate: %w", err)
 		}
 	}
+}
+
+func migrateOnce(ctx context.Context, db *sql.DB, schema Schema, to int) error {
+	if schema.Whole != "" && to == schema.Version {
+		if made, err := makeWhole(ctx, db, schema.Whole); made || err != nil {
+			return err
+		}
+	}
+	return runGoose(ctx, db, schema.SQLite, to)
+}
+
+// makeWhole fills a file in which nothing is yet.
+func makeWhole(ctx context.Context, db *sql.DB, whole string) (made bool, err error) {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = tx.Rollback() }()
+	var used bool
+	if err := tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_schema)`).Scan(&used); err != nil || used {
+		return false, err
+	}
+	if _, err := tx.ExecContext(ctx, whole); err != nil {
+		return false, err
+	}
+	return true, tx.Commit()
 }
 
 func runGoose(ctx context.Context, db *sql.DB, files fs.FS, to int) error {

@@ -18,12 +18,17 @@ var migrationFiles embed.FS
 // migrations/sqlite and migrations/postgres, with the same number.
 const schemaVersion = 36
 
+// wholeSchema is what SQLite's migrations come to. After a new migration: go test ./internal/store -run TestWholeSchema -update
+//
+//go:embed migrations/sqlite.sql
+var wholeSchema string
+
 // daysSummed is the migration from which on the ledger is summed by day.
 const daysSummed = 14
 
 // Schema is what the store keeps in a database.
 func Schema() database.Schema {
-	return database.Schema{Version: schemaVersion, SQLite: migrationsFor("sqlite"), Postgres: migrationsFor("postgres"), Finish: finishMigration, Unfinished: queryFilled,
+	return database.Schema{Version: schemaVersion, SQLite: migrationsFor("sqlite"), Postgres: migrationsFor("postgres"), Whole: wholeSchema, Finish: finishMigration, Unfinished: queryFilled,
 		Warm: append(audit.Prepare(), numberKnown, insertEvent, reserve, settle, updateThread), Gathered: gathered(), Memory: func() database.Memory { return newRemembered() }}
 }
 
