@@ -39,6 +39,7 @@ func TestTabReachesEverything(t *testing.T) {
 	for _, path := range []string{"/agents", "/agents/helper", "/agents/helper/edit", "/permissions", "/permissions/careful", "/approvals", always, "/audit", "/s/" + talk + "/journal", "/settings", "/costs", "/s/" + talk + "/runs/9999"} {
 		p.visit(path)
 		p.until(`document.readyState === "complete"`)
+		p.eval(`document.body.dataset.busy = "1"`) // a page that renews itself meanwhile would have other elements
 		n := int(p.number(`(() => { window.todo = ` + reachable + `; window.seen = []; window.dim = [];
 			document.addEventListener("focusin", ({ target: e }) => { seen.push(todo.find((one) => one === e) ?? todo.find((one) => one.outerHTML === e.outerHTML && !seen.includes(one))); const s = getComputedStyle(e); if (s.outlineStyle === "none" && main.contains(e) && e !== main) dim.push(e.outerHTML.slice(0, 120)) });
 			const main = document.querySelector("main"); main.focus(); return todo.length })()`))
