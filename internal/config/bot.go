@@ -162,6 +162,7 @@ type Bot struct {
 	BlobSecretKey   Secret `key:"blobSecretKey"`
 	NATSURL         Secret `key:"natsUrl"`
 	NodeAddress     string `key:"nodeAddress"`
+	PublicURL       string `key:"publicUrl"`
 	OnNodeLost      string `key:"onNodeLost"`
 	NodeLostAfter   int    `key:"nodeLostSeconds"`
 	Theme           string `key:"theme"`

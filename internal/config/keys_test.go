@@ -211,7 +211,7 @@ func TestNeverFromPins(t *testing.T) {
 	for _, k := range Keys() {
 		top, _, _ := strings.Cut(k.Path, ".")
 		switch top {
-		case "permissions", "profiles", "access", "accessDefault", "editors", "channels", "workspaces", "audit", "sandbox", "sandboxContainer", "sandboxRoots", "sandboxGit", "egress", "approvals", "budgets", "prices", "vendors", "secrets", "mcpServers", "worker", "searchProviders", "toolHooks", "hashlineEdit", "operationTools", "discordToken", "authorizedRoles", "databaseUrl", "blobUrl", "blobAccessKey", "blobSecretKey", "natsUrl", "nodeAddress", "onNodeLost", "nodeLostSeconds",
+		case "permissions", "profiles", "access", "accessDefault", "editors", "channels", "workspaces", "audit", "sandbox", "sandboxContainer", "sandboxRoots", "sandboxGit", "egress", "approvals", "budgets", "prices", "vendors", "secrets", "mcpServers", "worker", "searchProviders", "toolHooks", "hashlineEdit", "operationTools", "discordToken", "authorizedRoles", "databaseUrl", "blobUrl", "blobAccessKey", "blobSecretKey", "natsUrl", "nodeAddress", "publicUrl", "onNodeLost", "nodeLostSeconds",
 			"preamble", "retention", "blocked", "systemPromptFile", "greeting", "contextPrefixFile", "durability", "defaultModel", "defaultProvider", "idleTimeoutMs", "maxRuns", "workers", "taskTimeoutMs", "workTokensDaily", "taskReminderMs", "projectChannels", "taskEscalationMs", "projectAgent", "imageCacheMb", "logDays", "keepDeleted", "theme", "timeouts", "discordBackoffMax":
 			if k.Pins {
 				t.Errorf("%s may be pinned", k.Path)

@@ -54,13 +54,29 @@ func (b *Bot) register(ctx context.Context) {
 func (b *Bot) Offers() (list []platform.Command) {
 	for _, set := range b.commands {
 		for _, c := range set.List() {
-			if b.WritesCommands() && (c.Menu || c.Needs != platform.Everyone) {
-				continue
-			}
-			if !slices.ContainsFunc(list, func(o platform.Command) bool { return o.Name == c.Name }) {
-				list = append(list, c)
+			if !b.WritesCommands() || !c.Menu && c.Needs == platform.Everyone {
+				list = offer(list, c, !b.WritesCommands())
 			}
 		}
+	}
+	return list
+}
+
+// offer adds a command to a list, or those below it to the group of its name. Of two with one name the first counts. Where answers
+// to commands are messages that everybody sees (private: they are not), those are left out whose answers are not for everybody.
+func offer(list []platform.Command, c platform.Command, private bool) []platform.Command {
+	if c.Private && !private {
+		return list
+	}
+	at := slices.IndexFunc(list, func(o platform.Command) bool { return o.Name == c.Name })
+	if at < 0 {
+		list, at = append(list, c), len(list)
+		list[at].Sub = nil
+	} else if len(list[at].Sub) == 0 || len(c.Sub) == 0 {
+		return list
+	}
+	for _, sub := range c.Sub {
+		list[at].Sub = offer(list[at].Sub, sub, private)
 	}
 	return list
 }

@@ -20,9 +20,20 @@ func TestEveryCommandIsTranslated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []platform.Command
+	var offered, all []platform.Command
 	for _, c := range append((&commands.Set{}).List(), derived.List()...) {
+		offered = connector.Offer(offered, c, true)
+	}
+	for _, c := range offered {
+		if len(c.Sub) > 25 || len(offered) > 100 {
+			t.Errorf("Discord takes 100 commands with 25 below each, and /%s has %d, of %d", c.Name, len(c.Sub), len(offered))
+		}
 		all = append(all, connector.Translated(c))
+	}
+	for _, c := range connector.Offer(nil, platform.Command{Name: "thread", Sub: []platform.Command{{Name: "list"}, {Name: "share", Private: true}}}, false) {
+		if len(c.Sub) != 1 || c.Sub[0].Name != "list" {
+			t.Errorf("where everybody reads the answer there are %+v", c.Sub)
+		}
 	}
 	checkTranslated(t, "", all)
 }

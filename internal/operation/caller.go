@@ -16,6 +16,8 @@ type Caller struct {
 	// Here is the place in which the caller speaks, as transport and place of its threads ("discord:12/34"): whoever is
 	// there may know what happens there. "": nowhere in particular.
 	Here string
+	// Manages reports that the caller may take away what others say there.
+	Manages bool
 	// Session is the conversation in which it is asked for; "": in none.
 	Session chat.ThreadID
 }
@@ -29,6 +31,12 @@ func (c Caller) IsHere(thread chat.ThreadID) bool {
 // Sees reports whether a session is the caller's, held where they speak, or everybody's business.
 func (c Caller) Sees(thread chat.ThreadID, owner chat.Principal) bool {
 	return c.May(Admin) || c.IsHere(thread) || c.Principal.ID != "" && owner.String() == c.Principal.String()
+}
+
+// Keeps reports whether the caller decides about a session: what it is called, where lists show it, who else reads it, whether it
+// stays. Whoever only speaks where it is held does not.
+func (c Caller) Keeps(thread chat.ThreadID, owner chat.Principal) bool {
+	return c.May(Admin) || c.Manages && c.IsHere(thread) || c.Principal.ID != "" && owner.String() == c.Principal.String()
 }
 
 // OwnPrefix is how the ids of the caller's threads begin; "": it may see all.

@@ -109,9 +109,10 @@ type Slash struct {
 	Help       string         // "": the operation's Help
 	Permission string         // what the platform should demand before it shows it: manage channels, manage guild
 	Example    string         // its options as somebody would type them: "name:deploy text:staging"
+	Private    bool           // the answer is for whoever asked alone: not offered where all read it
 	// Show is what is answered, for a list of each item; see Render. "": the operation's Done, or its table.
 	Show string
-	// Ask is the question before something is destroyed; see Render. "": whether it is meant, since it cannot be undone.
+	// Ask is the question before something is destroyed, of the input and what First gave; see Render. "": whether it is meant, since it cannot be undone.
 	Ask string
 	// First names an operation whose output is shown first; the command is carried out when whoever gave it says yes.
 	// It takes the fields of the command by their names, and what the command needs and lacks is taken from its output:

@@ -127,7 +127,7 @@ type SessionQuery struct {
 
 // SessionRef names a session.
 type SessionRef struct {
-	ID string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	ID string `json:"id" maxLen:"1024" noun:"session" context:"session" slash:"thread" slashDoc:"Which conversation; left out: the one here" doc:"the session's id"`
 }
 
 // ClearedSession says what was left out.
@@ -183,7 +183,7 @@ type ResumeRequest struct {
 
 // SessionChange is what is different about a session from its next message on; what is left out stays.
 type SessionChange struct {
-	ID          string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	ID          string `json:"id" maxLen:"1024" noun:"session" context:"session" slash:"thread" slashDoc:"Which conversation; left out: the one here" doc:"the session's id"`
 	Model       string `json:"model,omitempty" maxLen:"200" noun:"model" cli:"model,m" doc:"provider/model, or a model's name alone"`
 	Mode        string `json:"mode,omitempty" maxLen:"32" doc:"plan, review, implement or verify; off: none"`
 	Permissions string `json:"permissions,omitempty" maxLen:"64" noun:"profile" doc:"the profile that says what may be done without asking"`
@@ -230,8 +230,8 @@ var (
 		HTTP:    []operation.HTTP{{Route: "GET /api/sessions", ID: "listSessions"}},
 		CLI:     []operation.CLI{{Words: "thread list", Help: "List threads, the last active first"}},
 		Tool:    "session_list",
-		Columns: "SESSION=id | AGENT=agent | STATUS=status | LAST ACTIVE=movedAt:minute | TITLE=title:60",
-		Empty:   "nothing was said yet; begin with: chorus chat"}, Sessions.ListSessions)
+		Columns: "SESSION=id | AGENT=agent | STATUS=status | LAST ACTIVE=movedAt:minute | TITLE=title:60", Label: "{title:60} ({agent}, {status}) {id}",
+		Empty: "nothing was said yet; begin with: chorus chat"}, Sessions.ListSessions)
 
 	GetSession = operation.New(operation.Info{Name: "session.get", Help: "Show a session with its runs", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}", ID: "getSession"}}, Tool: "session_get"}, Sessions.GetSession)
@@ -262,6 +262,12 @@ var (
 		Doc: "Model, mode and permissions count from the next message on; a run that is on goes on as it began.", Scope: operation.Chat, Effect: operation.Changes,
 		HTTP: []operation.HTTP{{Route: "PATCH /api/sessions/{id}", ID: "changeSession", Body: "SessionChange", NeedsBody: true}},
 		CLI:  []operation.CLI{{Words: "thread change", Args: "ID", Example: "  chorus thread change 01k3 --mode review\n  chorus thread change 01k3 -m anthropic/claude-sonnet-4-5\n  chorus thread change 01k3 --title \"Release 2.1\" --listing pinned"}},
+		Slash: []operation.Slash{
+			{Words: "thread rename", Options: "title id", Require: "title", Help: "Call a conversation something else in lists", Example: "title:Release 2.1", Show: "It is called **{title:200}** in lists now."},
+			{Words: "thread pin", Options: "id", Set: map[string]any{"listing": "pinned"}, Help: "Show a conversation before all others in lists", Show: "{title:200} (`{id}`) is before all others in lists now; `/thread unpin` ends that."},
+			{Words: "thread unpin", Options: "id", Set: map[string]any{"listing": "normal"}, Help: "Show a conversation in lists where it belongs by its time", Show: "{title:200} (`{id}`) is in lists where it belongs by its time."},
+			{Words: "thread archive", Options: "id", Set: map[string]any{"listing": "archived"}, Help: "Take a conversation out of lists until somebody says something in it", Show: "{title:200} (`{id}`) is out of lists until somebody says something in it; `/thread unarchive` brings it back at once."},
+			{Words: "thread unarchive", Options: "id", Set: map[string]any{"listing": "normal"}, Help: "Bring a conversation back into lists", Show: "{title:200} (`{id}`) is in lists again."}},
 		Done: "{id} answers as {provider}/{model} with the permissions {permissions} from the next message on"}, Sessions.ChangeSession)
 
 	ClearSession = operation.New(operation.Info{Name: "session.clear", Help: "Begin anew: what was said so far is not shown to the agent any more",

@@ -11,12 +11,15 @@ import (
 type SessionDeleting interface {
 	// DeleteSession stops a session and takes it out of lists, searches and pages.
 	DeleteSession(context.Context, operation.Caller, SessionDeletion) (DeletedSession, error)
+	// PreviewDeletion gives what DeleteSession would, or why it would not.
+	PreviewDeletion(context.Context, operation.Caller, SessionDeletion) (DeletedSession, error)
+	ListDeletedSessions(context.Context, operation.Caller, operation.None) (operation.List[DeletedSession], error)
 	RestoreSession(context.Context, operation.Caller, DeletedSessionRef) (Session, error)
 }
 
 // SessionDeletion names a session that is to go.
 type SessionDeletion struct {
-	ID  string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	ID  string `json:"id" maxLen:"1024" noun:"session" context:"session" slash:"thread" slashDoc:"Which conversation; left out: the one here" doc:"the session's id"`
 	Now bool   `json:"now,omitempty" slash:"-" doc:"nobody wants it back: what was said in it is removed at once; also of a session that was deleted before"`
 }
 
@@ -30,7 +33,7 @@ type DeletedSession struct {
 
 // DeletedSessionRef names a session that was deleted; those that are there are suggested elsewhere.
 type DeletedSessionRef struct {
-	ID string `json:"id" maxLen:"1024" doc:"the session's id, as chorus thread list --listing deleted has it"`
+	ID string `json:"id" maxLen:"1024" noun:"deletedSession" slash:"thread" slashDoc:"Which conversation, of those that were deleted" doc:"the session's id, as chorus thread list --listing deleted has it"`
 }
 
 // The operations that delete sessions.
@@ -42,13 +45,28 @@ var (
 		HTTP:   []operation.HTTP{{Route: "DELETE /api/sessions/{id}", ID: "deleteSession", Tag: "sessions"}},
 		CLI: []operation.CLI{{Words: "thread delete", Args: "ID", Example: "  chorus thread delete 01k3 --yes\n  chorus thread delete 01k3 --now --yes\n  chorus thread list --listing deleted",
 			Ask: "it can be brought back with chorus thread restore until it is erased, which `--now` does at once"}},
+		Slash: []operation.Slash{{Words: "thread delete", Help: "Delete a conversation; you are asked again, and it can be brought back for a while", First: "session.deletion",
+			Ask:  "Delete {title:200} (`{id}`)? It is stopped, and gone from lists, searches and pages, and links to it show nothing any more.\nUntil {until:minute} `/thread restore` brings it back.",
+			Show: "{title:200} (`{id}`) is deleted.\nUntil {until:minute} `/thread restore thread:{id}` brings it back."}},
 		Done: "{id} is deleted; until {until} chorus thread restore {id} brings it back"}, SessionDeleting.DeleteSession)
 
 	RestoreSession = operation.New(operation.Info{Name: "session.restore", Help: "Bring a deleted session back", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "POST /api/sessions/{id}/restore", ID: "restoreSession", Tag: "sessions"}},
 		CLI:    []operation.CLI{{Words: "thread restore", Args: "ID"}},
+		Slash:  []operation.Slash{{Words: "thread restore", Help: "Bring a deleted conversation back", Example: "thread:01k3", Show: "{title:200} (`{id}`) is back."}},
 		Done:   "{id} is back"}, SessionDeleting.RestoreSession)
+
+	PreviewDeletion = operation.New(operation.Info{Name: "session.deletion", Help: "Say what deleting a session would do, or why it cannot be deleted", Scope: operation.Read,
+		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
+		HTTP:   []operation.HTTP{{Route: "GET /api/sessions/{id}/deletion", ID: "previewDeletion", Tag: "sessions"}}}, SessionDeleting.PreviewDeletion)
+
+	ListDeletedSessions = operation.New(operation.Info{Name: "deletedSession.list", Help: "List sessions that were deleted and can be brought back", Scope: operation.Read,
+		Doc:   "The newest 200. Over HTTP it is the list of sessions with the listing deleted.",
+		Slash: []operation.Slash{{Words: "thread deleted", Help: "Which conversations were deleted and can be brought back", Show: "- {title:100} (`{id}`), until {until:minute}"}},
+		Label: "{title:60} ({id})", Empty: "Nothing was deleted that could be brought back."}, SessionDeleting.ListDeletedSessions)
 )
 
-func sessionDeleting() []operation.Any { return []operation.Any{DeleteSession, RestoreSession} }
+func sessionDeleting() []operation.Any {
+	return []operation.Any{DeleteSession, RestoreSession, PreviewDeletion, ListDeletedSessions}
+}

@@ -18,21 +18,22 @@ type Shares interface {
 
 // NewShare is what a link is made of.
 type NewShare struct {
-	ID   string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	ID   string `json:"id" maxLen:"1024" noun:"session" context:"session" slash:"thread" slashDoc:"Which conversation; left out: the one here" doc:"the session's id"`
 	Days int    `json:"days,omitempty" min:"1" max:"3650" doc:"after so many days it ends by itself; left out: when somebody ends it"`
 	Key  string `json:"-" key:"true"`
 }
 
 // ShareRef names a link.
 type ShareRef struct {
-	ID    string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
-	Share string `json:"share" minLen:"1" maxLen:"64" doc:"the link's id, as the list has it"`
+	ID    string `json:"id" maxLen:"1024" noun:"session" context:"session" slash:"thread" slashDoc:"Which conversation; left out: the one here" doc:"the session's id"`
+	Share string `json:"share" minLen:"1" maxLen:"64" noun:"share" slash:"link" slashDoc:"Which link" doc:"the link's id, as the list has it"`
 }
 
 // Share is a link with which anybody can read a conversation.
 type Share struct {
 	ID        string    `json:"id"`
 	Path      string    `json:"path,omitempty"` // of the page on this server; only in the answer that made it
+	URL       string    `json:"url,omitempty"`  // the same with the address of this server, where its configuration says it (publicUrl)
 	By        string    `json:"by"`
 	CreatedAt time.Time `json:"createdAt"`
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
@@ -55,18 +56,25 @@ var (
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/sessions/{id}/shares", ID: "createShare", Tag: "sessions", Body: "NewShare", Status: 201}},
 		CLI:    []operation.CLI{{Words: "thread share", Args: "ID", Example: "  chorus thread share 01k3 --days 7"}},
-		Done:   "{path} of the server shows it to whoever has this address; it is not shown again (chorus thread unshare ID {id} ends it)"}, Shares.CreateShare)
+		Slash: []operation.Slash{{Words: "thread share", Private: true, Help: "Make a link with which anybody can read a conversation; only you are shown it", Example: "days:7",
+			Show: "Whoever has this address can read the conversation, without an account, and what is said in it later:\n{url}\n`{path}` behind the address of this Chorus's page\n" +
+				"Readers see what was said and done, without secrets, attachments and anything of other conversations. The address is shown only now.\n" +
+				"It ends by itself at {expiresAt:minute}.\n`/thread unshare link:{id}` ends it, `/thread shares` lists all links."}},
+		Done: "{path} of the server shows it to whoever has this address; it is not shown again (chorus thread unshare ID {id} ends it)"}, Shares.CreateShare)
 
 	ListShares = operation.New(operation.Info{Name: "share.list", Help: "List the links with which anybody can read a session", Scope: operation.Read,
 		Errors:  []operation.Kind{operation.NotFound},
 		HTTP:    []operation.HTTP{{Route: "GET /api/sessions/{id}/shares", ID: "listShares", Tag: "sessions"}},
 		CLI:     []operation.CLI{{Words: "thread shares", Args: "ID"}},
+		Slash:   []operation.Slash{{Words: "thread shares", Help: "Which links there are with which anybody can read a conversation", Show: "- `{id}` {open:can be read with|has ended}, since {createdAt:minute}, by {by:100}"}},
+		Label:   "{id} ({open:can be read with|has ended}), since {createdAt:minute}",
 		Columns: "LINK=id | BY=by | SINCE=createdAt:minute | UNTIL=expiresAt:minute | ENDED=endedAt:minute", Empty: "nobody else can read it"}, Shares.ListShares)
 
 	EndShare = operation.New(operation.Info{Name: "share.end", Help: "End a link, at once", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "DELETE /api/sessions/{id}/shares/{share}", ID: "endShare", Tag: "sessions"}},
 		CLI:    []operation.CLI{{Words: "thread unshare", Args: "ID SHARE"}},
+		Slash:  []operation.Slash{{Words: "thread unshare", Help: "End a link with which anybody can read a conversation", Example: "link:01k3", Show: "The link `{id}` shows nothing any more."}},
 		Done:   "{id} shows nothing any more"}, Shares.EndShare)
 )
 

@@ -19,6 +19,7 @@ type Command struct {
 	GuildOnly   bool   // not in direct messages
 	Anywhere    bool   // it makes sense where the bot is not: people can take it along
 	Speaks      bool   // it becomes a message: see Sink.Speaks
+	Private     bool   // its answer must be seen by whoever gave it alone
 	Needs       Right
 	Options     []Option
 	Sub         []Command

@@ -40,7 +40,9 @@ func (o *Handler) Operations() *operation.Local {
 }
 
 // Shares carry out the operations on links to sessions.
-func (o *Handler) Shares() *shares.Handler { return shares.New(o.app.DB, o.app.Logs.Redactor, o) }
+func (o *Handler) Shares() *shares.Handler {
+	return shares.New(o.app.DB, o.app.Logs.Redactor, o, o.app.Shared.PublicURL)
+}
 
 // maxSuggested is how many sessions are suggested where nothing was typed.
 const maxSuggested = 50

@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 
+	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -18,6 +19,9 @@ const noMode = "off"
 func (o *Handler) ChangeSession(ctx context.Context, by operation.Caller, in operations.SessionChange) (operations.Session, error) {
 	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
+		return operations.Session{}, err
+	}
+	if err := o.MayKeep(by, row); err != nil {
 		return operations.Session{}, err
 	}
 	if err := o.MayWork(by, row); err != nil {
@@ -78,6 +82,15 @@ func (o *Handler) relist(ctx context.Context, row journal.Thread, in operations.
 		return nil
 	}
 	return o.setThread(ctx, row.ID, change)
+}
+
+// Unarchive brings a session of a platform back into lists, because somebody said something in it there.
+func (o *Handler) Unarchive(ctx context.Context, thread chat.ThreadID) error {
+	row, err := o.app.DB.Thread(ctx, thread)
+	if err != nil {
+		return err
+	}
+	return o.unarchive(ctx, row)
 }
 
 // unarchive brings a session back into lists, because somebody says something in it.

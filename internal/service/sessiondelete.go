@@ -36,25 +36,13 @@ func (s *Service) until(d deletion) time.Time {
 // DeleteSession carries out the operation of that name. What becomes true last is that the session is gone: after a kill it is there
 // as before, at most stopped; or gone, and the next sweep erases what was to be erased at once.
 func (o *Handler) DeleteSession(ctx context.Context, by operation.Caller, in operations.SessionDeletion) (operations.DeletedSession, error) {
-	find := o.Find
-	if in.Now {
-		find = o.findDeleted // also one that was deleted before
-	}
-	row, err := find(ctx, by, in.ID)
-	switch {
-	case err != nil:
+	row, was, err := o.deletable(ctx, by, in)
+	if err != nil {
 		return operations.DeletedSession{}, err
-	case row.Listing == store.Erased:
-		return operations.DeletedSession{}, noSession(in.ID)
-	}
-	if t := row.ID.Transport(); t != "web" && t != "cli" {
-		return operations.DeletedSession{}, operation.Errorf(operation.Conflict, "session %s is not only this Chorus's: it is a conversation on %s, or the work on a task; end it there", row.ID.Thread(), t)
 	}
 	if _, err := o.Engine.Abort(ctx, row.ID, by.Principal.String(), true); err != nil {
 		return operations.DeletedSession{}, err
 	}
-	now := in.Now || o.app.Shared.KeepDeleted == 0
-	was := deletion{By: by.Principal.String(), At: o.app.DB.Now().UTC().Truncate(time.Second), Listing: row.Listing, Now: now}
 	data, err := json.Marshal(was)
 	if err != nil {
 		return operations.DeletedSession{}, err
@@ -68,15 +56,89 @@ func (o *Handler) DeleteSession(ctx context.Context, by operation.Caller, in ope
 	if err := o.list(ctx, row.ID, store.Deleted); err != nil {
 		return operations.DeletedSession{}, err
 	}
-	out := operations.DeletedSession{ID: row.ID.Thread(), Title: o.app.Logs.Redactor().Clipped(row.Title), At: was.At}
-	if !now {
-		out.Until = o.app.until(was)
-		return out, nil
+	if was.Now {
+		o.atRest(ctx, row.ID)
+		_, err = o.app.erase(ctx, row.ID, was)
 	}
-	o.atRest(ctx, row.ID)
-	_, err = o.app.erase(ctx, row.ID, was)
+	return o.deleted(row, was), err
+}
+
+// deletable finds a session that the caller may delete, with what its deletion would be.
+func (o *Handler) deletable(ctx context.Context, by operation.Caller, in operations.SessionDeletion) (journal.Thread, deletion, error) {
+	find := o.Find
+	if in.Now {
+		find = o.findDeleted // also one that was deleted before
+	}
+	row, err := find(ctx, by, in.ID)
+	if err == nil && row.Listing == store.Erased {
+		err = noSession(in.ID)
+	}
+	if err == nil {
+		err = o.MayKeep(by, row)
+	}
+	if err != nil {
+		return row, deletion{}, err
+	}
+	switch t := row.ID.Transport(); {
+	case chat.OnPlatform(t):
+		return row, deletion{}, operation.Errorf(operation.Conflict, "session %s is not only this Chorus's: it is held on %s; delete its messages there, and their words are forgotten here, too", row.ID.Thread(), t)
+	case t != "web" && t != "cli":
+		return row, deletion{}, operation.Errorf(operation.Conflict, "session %s is not only a conversation: it is the work on a task; end the task", row.ID.Thread())
+	}
+	return row, deletion{By: by.Principal.String(), At: o.app.DB.Now().UTC().Truncate(time.Second), Listing: row.Listing, Now: in.Now || o.app.Shared.KeepDeleted == 0}, nil
+}
+
+// deleted is a deletion as callers are told of it.
+func (o *Handler) deleted(row journal.Thread, was deletion) operations.DeletedSession {
+	out := operations.DeletedSession{ID: row.ID.Thread(), Title: o.app.Logs.Redactor().Clipped(row.Title), At: was.At}
+	if !was.Now {
+		out.Until = o.app.until(was)
+	}
+	return out
+}
+
+// PreviewDeletion carries out the operation of that name.
+func (o *Handler) PreviewDeletion(ctx context.Context, by operation.Caller, in operations.SessionDeletion) (operations.DeletedSession, error) {
+	row, was, err := o.deletable(ctx, by, in)
+	if err != nil {
+		return operations.DeletedSession{}, err
+	}
+	return o.deleted(row, was), nil
+}
+
+// maxDeletedListed is how many deleted sessions are listed.
+const maxDeletedListed = 200
+
+// ListDeletedSessions carries out the operation of that name.
+func (o *Handler) ListDeletedSessions(ctx context.Context, by operation.Caller, _ operation.None) (operation.List[operations.DeletedSession], error) {
+	out := operation.List[operations.DeletedSession]{Items: []operations.DeletedSession{}}
+	list, err := o.ListSessions(ctx, by, operations.SessionQuery{Listing: store.Deleted, Limit: maxDeletedListed})
+	for _, s := range list.Items {
+		out.Items = append(out.Items, operations.DeletedSession{ID: s.ID, Title: s.Title, At: s.MovedAt, Until: s.Until})
+	}
 	return out, err
 }
+
+// MayKeep says why somebody who sees a session may not decide about it. A room is not its first speaker's.
+func (o *Handler) MayKeep(by operation.Caller, row journal.Thread) error {
+	owner := row.Owner
+	if row.ID.OnPlatform() {
+		bot, err := o.app.Settings.BotFor(row)
+		if err != nil {
+			return err
+		}
+		if bot.Routing == roomRouting {
+			owner = chat.Principal{}
+		}
+	}
+	if by.Keeps(row.ID, owner) {
+		return nil
+	}
+	return operation.Errorf(operation.Forbidden, "only whoever began this conversation, those who may manage messages there and those who run this Chorus can do that")
+}
+
+// roomRouting is the routing of a channel that is one conversation of everybody in it.
+const roomRouting = "room"
 
 // restTime is how long a run that was stopped may take to end by itself before its thread is erased: then its last costs are known.
 const restTime = 5 * time.Second

@@ -222,12 +222,29 @@ func (b *Set) proposeThreads(ctx context.Context, o request, option string) []pl
 	typed := strings.ToLower(strings.TrimSpace(o.Text["thread"]))
 	var out []platform.Choice
 	for _, row := range rows {
-		name := split.Clip(fmt.Sprintf("%s · %s · %s", mark.Line(cmp.Or(row.Title, "without words"), 60), state(row), row.ID.Thread()), 100)
+		name := threadLabel(row)
 		if strings.Contains(strings.ToLower(name), typed) {
 			out = append(out, platform.Choice{Label: name, Value: row.ID.Thread()})
 		}
 	}
 	return out
+}
+
+// Choices are what is meant first by a noun where a command is typed: of conversations those of the channel.
+func (b *Set) Choices(ctx context.Context, i platform.Invocation, noun string) (out []platform.Choice) {
+	if noun != "session" || i.Absent {
+		return nil
+	}
+	rows, _ := b.here(ctx, i.In) // without them nothing is proposed
+	for _, row := range rows {
+		out = append(out, platform.Choice{Label: threadLabel(row), Value: string(row.ID)})
+	}
+	return out
+}
+
+// threadLabel is a conversation in a list to choose from.
+func threadLabel(row journal.Thread) string {
+	return split.Clip(fmt.Sprintf("%s · %s · %s", mark.Line(cmp.Or(row.Title, "without words"), 60), state(row), row.ID.Thread()), 100)
 }
 
 // state says in a word or two what a conversation does.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,14 +25,39 @@ func (b *Set) threads(ctx context.Context, o request) platform.Answer {
 	if err != nil {
 		return says(b.UserMessage(err))
 	}
+	all := len(rows)
+	rows = slices.DeleteFunc(rows, func(row journal.Thread) bool { return row.Listing == listedArchived })
+	archived := all - len(rows)
+	slices.SortStableFunc(rows, func(a, b journal.Thread) int { return cmp.Compare(rank(a), rank(b)) })
 	var out strings.Builder
 	for _, row := range rows[:min(len(rows), maxListed)] {
-		fmt.Fprintf(&out, "- `%s` **%s** (%s): %s, moved %s%s\n", row.ID.Thread(), titleOf(row), row.Agent, b.going(ctx, row), mark.Ago(row.LastActive), behind(row))
+		pin := ""
+		if row.Listing == listedPinned {
+			pin = "📌 "
+		}
+		fmt.Fprintf(&out, "- %s`%s` **%s** (%s): %s, moved %s%s\n", pin, row.ID.Thread(), titleOf(row), row.Agent, b.going(ctx, row), mark.Ago(row.LastActive), behind(row))
 	}
 	if more := len(rows) - maxListed; more > 0 {
-		out.WriteString(mark.Small(fmt.Sprintf("and %d older ones", more)))
+		out.WriteString(mark.Small(fmt.Sprintf("and %d older ones", more)) + "\n")
+	}
+	if archived > 0 {
+		out.WriteString(mark.Small(fmt.Sprintf("%d archived; `/thread unarchive` lists them while you type", archived)))
 	}
 	return says(cmp.Or(strings.TrimSpace(out.String()), "There are no conversations here yet."))
+}
+
+// The listings of conversations that are shown first, or not at all.
+const (
+	listedPinned   = "pinned"
+	listedArchived = "archived"
+)
+
+// rank is where a conversation stands in lists: what is pinned comes first.
+func rank(row journal.Thread) int {
+	if row.Listing == listedPinned {
+		return 0
+	}
+	return 1
 }
 
 func (b *Set) killOne(ctx context.Context, o request) platform.Answer {

@@ -57,6 +57,7 @@ func (h *Backend) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrive
 		return done, err
 	}
 	h.retitle(ctx, a)
+	h.unarchive(ctx, a)
 	for _, address := range forgotten {
 		if err := h.App.Images.Drop(address); err != nil {
 			h.App.Log.Warn("a fetched picture of a deleted message could not be removed", "event", "image_cache", "error", err)
@@ -67,7 +68,11 @@ func (h *Backend) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrive
 
 // ArriveQuietly implements connector.Runner.
 func (h *Backend) ArriveQuietly(ctx context.Context, a journal.Arrival) (journal.Arrived, func(), error) {
-	return h.engine().ArriveQuietly(ctx, a)
+	done, wake, err := h.engine().ArriveQuietly(ctx, a)
+	if err == nil {
+		h.unarchive(ctx, a)
+	}
+	return done, wake, err
 }
 
 // Watch implements connector.Runner.

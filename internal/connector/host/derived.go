@@ -32,7 +32,7 @@ func (h *Backend) surroundings(bot *connector.Bot, own *commands.Set) slash.Surr
 			}
 			return by
 		},
-		Context: own.Context,
+		Context: own.Context, Choices: own.Choices,
 		Refused: func(d *operation.Definition) string {
 			text := "Only those who run this Chorus can do that: people whom `editors` in its configuration names and `access` gives the rights of `" + gate.Everything + "`, by their ids, or whoever sits at its terminal"
 			if len(d.CLI) > 0 {

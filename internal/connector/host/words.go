@@ -86,6 +86,20 @@ func (h *Backend) retitle(ctx context.Context, a journal.Arrival) {
 	}
 }
 
+// unarchive brings conversations back into lists in which somebody said something. Whoever dies before it leaves them out of lists
+// until the next words.
+func (h *Backend) unarchive(ctx context.Context, a journal.Arrival) {
+	for _, c := range a.Commits {
+		said := slices.ContainsFunc(c.Events, func(ev chat.Event) bool { m, ok := ev.Body.(chat.Received); return ok && m.Prompt })
+		if !said {
+			continue
+		}
+		if err := h.handler.Unarchive(ctx, c.Thread); err != nil && ctx.Err() == nil {
+			h.App.Log.Warn("a conversation stays out of lists", "component", h.Platform.Name, "event", "unarchive_failed", "thread", c.Thread, "error", err)
+		}
+	}
+}
+
 // retitleBy renames a conversation if it is called by the words of this message.
 func (h *Backend) retitleBy(ctx context.Context, thread chat.ThreadID, seq int64) error {
 	row, err := h.DB.Thread(ctx, thread)

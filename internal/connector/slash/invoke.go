@@ -10,16 +10,19 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/chat"
 	"chorus/internal/operation"
 	"chorus/internal/platform"
+	"chorus/internal/room"
 )
 
 // confirmation is a command that waits for a second yes.
 type confirmation struct {
 	entry
 	in    any
-	by    string
+	by    chat.Principal
 	until time.Time
+	over  bool // it was answered: a second press changes nothing
 }
 
 // confirmTime is how long a confirmation is waited for.
@@ -36,7 +39,7 @@ func (s *Set) Invoke(ctx context.Context, i platform.Invocation) (platform.Answe
 	if !ok {
 		return platform.Answer{}, false
 	}
-	by := s.o.Caller(i.By, i.In, i.Absent)
+	by := s.caller(i.By, i.In, i.Absent, i.Allowed)
 	if wrong := s.mayNot(e, by, i.Allowed); wrong != "" {
 		return says(wrong), true
 	}
@@ -61,7 +64,14 @@ func (s *Set) Invoke(ctx context.Context, i platform.Invocation) (platform.Answe
 	case e.line.Speaks != "":
 		return platform.Answer{Say: strings.TrimSpace(operation.Render(e.line.Speaks, in.Interface(), nil))}, true
 	}
-	return s.ask(key, shown, i.Written, confirmation{e, in.Interface(), by.Principal.String(), time.Now().Add(confirmTime)}), true
+	return s.ask(key, shown, i.Written, confirmation{e, in.Interface(), by.Principal, time.Now().Add(confirmTime), false}), true
+}
+
+// caller is who asks, with what the platform lets them do where they are.
+func (s *Set) caller(who room.Author, in room.Channel, absent bool, allowed platform.Allowed) operation.Caller {
+	by := s.o.Caller(who, in, absent)
+	by.Manages = by.Here != "" && allowed.ManageMessages
+	return by
 }
 
 // mayNot says why somebody cannot use a command, and who can; "": they can.
@@ -101,6 +111,9 @@ func (s *Set) showFirst(ctx context.Context, e entry, by operation.Caller, in re
 			}
 		}
 	}
+	if e.line.Ask != "" {
+		return operation.Render(e.line.Ask, in.Interface(), out), nil
+	}
 	shown := e
 	shown.d, shown.line = first, operation.Slash{}
 	for _, line := range first.Slash {
@@ -126,67 +139,4 @@ func (s *Set) execute(ctx context.Context, e entry, by operation.Caller, in any)
 		return platform.Answer{Text: cmp.Or(e.d.Done, "Here it is."), File: platform.File{Name: cmp.Or(file.Name, "file"), Text: string(data)}}
 	}
 	return says(e.text(in, out, s.o.MaxText))
-}
-
-// WriteAgain says how a command that was written is confirmed.
-const WriteAgain = "Write it again with --yes behind it if you mean it."
-
-// pressConfirm is the action of a button that confirms.
-const pressConfirm = "confirm"
-
-// ask keeps a command until the same person confirms it.
-func (s *Set) ask(key, shown string, written bool, c confirmation) platform.Answer {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for old, p := range s.pending {
-		if time.Now().After(p.until) {
-			delete(s.pending, old)
-		}
-	}
-	s.pending[key] = c
-	if written {
-		return platform.Answer{Text: shown + "\n" + WriteAgain, Asks: shown}
-	}
-	label, style := "Yes", platform.Danger
-	if c.d.Effect != operation.Destroys {
-		style = platform.Yes
-	}
-	return platform.Answer{Text: shown, Buttons: []platform.Button{{Label: label, Value: platform.ButtonValue(pressConfirm, key), Style: style}}}
-}
-
-// confirmed takes what the same person was asked before; false: nothing waits for them under this key.
-func (s *Set) confirmed(key string, by operation.Caller) (confirmation, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c, waits := s.pending[key]
-	if !waits || c.by != by.Principal.String() || time.Now().After(c.until) {
-		return c, false
-	}
-	delete(s.pending, key)
-	return c, true
-}
-
-// Press carries out what was confirmed; false: the button is none of these.
-func (s *Set) Press(ctx context.Context, p platform.Press) (platform.Answer, bool) {
-	action, id, ok := platform.ReadButton(p.Value)
-	if !ok || action != pressConfirm {
-		return platform.Answer{}, false
-	}
-	s.mu.Lock()
-	asked, waits := s.pending[id]
-	s.mu.Unlock()
-	by := s.o.Caller(p.By, p.In, p.Absent)
-	if waits && asked.by != by.Principal.String() {
-		return says("Only whoever gave the command can confirm it."), true
-	}
-	c, mine := s.confirmed(id, by)
-	if !mine {
-		return says("That was too long ago; give the command again."), true
-	}
-	answer := says(s.mayNot(c.entry, by, p.Allowed))
-	if answer.Text == "" {
-		answer = s.execute(ctx, c.entry, by, c.in)
-	}
-	answer.Replace = true
-	return answer, true
 }

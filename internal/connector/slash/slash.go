@@ -42,6 +42,8 @@ type Surroundings struct {
 	// Context is what stands for a value that was left out: which agent answers in this channel, which session it is.
 	// "" and nil: nothing.
 	Context func(ctx context.Context, i platform.Invocation, what string) string
+	// Choices are what is meant first by a noun where a command is given; nil: nothing in particular.
+	Choices func(ctx context.Context, i platform.Invocation, noun string) []platform.Choice
 	// Refused is the answer for somebody who may not use an operation, and says who may; nil: the operation's own.
 	Refused func(d *operation.Definition) string
 }
@@ -83,7 +85,7 @@ func New(o Options) (*Set, error) {
 				return nil, fmt.Errorf("/%s has %d options, and %d are possible; say which in Options", line.Words, len(options), maxOptions)
 			}
 			s.paths[strings.Join(words, "/")] = entry{d, line}
-			leaf := platform.Command{Name: words[len(words)-1], Description: text.Clip(cmp.Or(line.Help, d.Help), maxDescription-1), Example: line.Example, Speaks: line.Speaks != "",
+			leaf := platform.Command{Name: words[len(words)-1], Description: text.Clip(cmp.Or(line.Help, d.Help), maxDescription-1), Example: line.Example, Speaks: line.Speaks != "", Private: line.Private,
 				Topic: topicOf(d), Anywhere: d.Effect == operation.Reads && len(words) == 1, Options: options, Needs: platform.Right(line.Permission), GuildOnly: line.Permission != ""}
 			s.list = s.insert(s.list, words, leaf)
 		}
@@ -199,7 +201,11 @@ func (s *Set) input(ctx context.Context, e entry, i platform.Invocation) (reflec
 		if !ok && f.Context != "" && s.o.Context != nil {
 			given = s.o.Context(ctx, i, f.Context)
 		}
-		if given = cmp.Or(given, f.Default); given == "" {
+		given = cmp.Or(given, f.Default)
+		if given == "" && f.Required && f.Context != "" && s.o.Context != nil {
+			return in, fmt.Errorf("there is none here yet; say which with the option %s", name)
+		}
+		if given == "" {
 			continue
 		}
 		if err := f.SetText(at, given, time.Now()); err != nil {
@@ -218,27 +224,53 @@ func (s *Set) Complete(ctx context.Context, i platform.Invocation, option string
 	}
 	for _, f := range e.fields() {
 		if optionName(f) == option && f.Noun != "" {
-			return s.choices(ctx, s.o.Caller(i.By, i.In, i.Absent), f.Noun, i.Text[option]), true
+			typed := strings.ToLower(i.Text[option])
+			if s.o.Choices != nil {
+				if here := likeTyped(s.o.Choices(ctx, i, f.Noun), typed); len(here) > 0 {
+					return here, true
+				}
+			}
+			delete(i.Text, option) // what is not whole is no input
+			in, err := s.input(ctx, e, i)
+			if err != nil {
+				in = reflect.New(e.d.In).Elem()
+			}
+			return s.choices(ctx, s.caller(i.By, i.In, i.Absent, i.Allowed), f.Noun, typed, e, in), true
 		}
 	}
 	return nil, true
 }
 
-// choices are things of a noun that somebody may mean: with what they are, where their list says so.
-func (s *Set) choices(ctx context.Context, by operation.Caller, noun, typed string) (out []platform.Choice) {
-	typed = strings.ToLower(typed)
+// likeTyped are the choices that hold what somebody has typed, as many as platforms show.
+func likeTyped(list []platform.Choice, typed string) (out []platform.Choice) {
+	for _, c := range list {
+		if strings.Contains(strings.ToLower(c.Value+" "+c.Label), typed) && len(c.Value) <= maxValue && len(out) < maxOptions {
+			out = append(out, platform.Choice{Label: text.Clip(c.Label, maxValue-1), Value: c.Value})
+		}
+	}
+	return out
+}
+
+// choices are things of a noun that somebody may mean: with what they are, where their list says so. What the list needs to know is
+// taken from what was given with the command so far.
+func (s *Set) choices(ctx context.Context, by operation.Caller, noun, typed string, e entry, in reflect.Value) (out []platform.Choice) {
 	if list, ok := s.o.Operations.Named(noun + ".list"); ok && list.Label != "" {
-		found, err := s.o.Executor.Execute(ctx, by, list, reflect.Zero(list.In).Interface())
+		ask := reflect.New(list.In).Elem()
+		for _, f := range list.Fields() {
+			if mine, ok := e.d.Field(f.Name); ok && f.Required && mine.Type == f.Type {
+				ask.FieldByIndex(f.Index).Set(in.FieldByIndex(mine.Index))
+			}
+		}
+		found, err := s.o.Executor.Execute(ctx, by, list, ask.Interface())
 		if err != nil {
 			return nil
 		}
 		for _, item := range operation.Items(found) {
-			value, label := operation.NameOf(item), text.OneLine(operation.Render(list.Label, nil, item))
-			if strings.Contains(strings.ToLower(value+" "+label), typed) && len(value) <= maxValue {
-				out = append(out, platform.Choice{Label: text.Clip(label, maxValue-1), Value: value})
-			}
+			out = append(out, platform.Choice{Label: text.OneLine(operation.Render(list.Label, nil, item)), Value: operation.NameOf(item)})
 		}
-		return out[:min(len(out), maxOptions)]
+		if out = likeTyped(out, typed); len(out) > 0 {
+			return out
+		}
 	}
 	list, err := operation.Names.Call(ctx, s.o.Executor, by, operation.Prefix{Noun: noun, Prefix: typed})
 	if err != nil {

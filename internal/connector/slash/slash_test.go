@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"chorus/internal/chat"
 	"chorus/internal/connector/slash"
@@ -219,7 +220,7 @@ func TestConfirmation(t *testing.T) {
 	h := &cupboard{}
 	s := newSet(t, h)
 	answer, ok := s.Invoke(t.Context(), platform.Invocation{ID: "i7", Path: "smash", Text: map[string]string{"name": "mug"}, By: room.Author{ID: "7"}, Allowed: writer})
-	if !ok || len(answer.Buttons) != 1 || h.asked != nil {
+	if !ok || len(answer.Buttons) != 2 || answer.Buttons[0].Label != "Smash" || answer.Buttons[1].Label != "Keep" || h.asked != nil {
 		t.Fatalf("%+v, asked %v", answer, h.asked)
 	}
 	press := platform.Press{Value: answer.Buttons[0].Value, By: room.Author{ID: "8"}, Allowed: writer}
@@ -230,11 +231,53 @@ func TestConfirmation(t *testing.T) {
 	if a, ok := s.Press(t.Context(), press); !ok || a.Text != "mug is gone" || !a.Replace || len(h.asked) != 1 {
 		t.Errorf("%+v, asked %v", a, h.asked)
 	}
-	if a, ok := s.Press(t.Context(), press); !ok || !strings.Contains(a.Text, "too long ago") || len(h.asked) != 1 {
+	if a, ok := s.Press(t.Context(), press); !ok || !strings.Contains(a.Text, "answered already") || a.Replace || len(h.asked) != 1 {
 		t.Errorf("it was done twice: %+v", a)
 	}
 	if _, ok := s.Press(t.Context(), platform.Press{Value: platform.ButtonValue(platform.PressStop, "x")}); ok {
 		t.Error("a button that is none of these was taken")
+	}
+}
+
+// Whoever asked has ended since: the next process understands the yes of the same person, once, and while it is fresh. What was only
+// shown to them, and is not in the button, must be seen again.
+func TestConfirmationOutlivesTheProcess(t *testing.T) {
+	t.Parallel()
+	asks := func(path string) platform.Answer {
+		t.Helper()
+		a, ok := newSet(t, &cupboard{stain: "tea"}).Invoke(t.Context(), platform.Invocation{ID: "i7", Path: path, Text: map[string]string{"name": "mug"}, By: room.Author{ID: "7"}, Allowed: writer})
+		if !ok || len(a.Buttons) != 2 {
+			t.Fatalf("%+v", a)
+		}
+		return a
+	}
+	asked := asks("smash")
+	for name, c := range map[string]struct {
+		button string
+		by     string
+		old    time.Duration
+		says   string
+		done   int
+	}{
+		"yes":            {asked.Buttons[0].Value, "7", time.Minute, "mug is gone", 1},
+		"no":             {asked.Buttons[1].Value, "7", time.Minute, "Nothing was changed.", 0},
+		"somebody else":  {asked.Buttons[0].Value, "8", time.Minute, "too long ago", 0},
+		"an hour later":  {asked.Buttons[0].Value, "7", time.Hour, "too long ago", 0},
+		"another button": {platform.ButtonValue("confirm", "i7:7:melt?name=mug"), "7", time.Minute, "too long ago", 0},
+		"shown first":    {asks("cup/polish").Buttons[0].Value, "7", time.Minute, "too long ago", 0},
+	} {
+		h := &cupboard{}
+		s := newSet(t, h)
+		press := platform.Press{Value: c.button, By: room.Author{ID: c.by}, Allowed: writer, MessageAt: time.Now().Add(-c.old)}
+		if a, ok := s.Press(t.Context(), press); !ok || !strings.Contains(a.Text, c.says) || len(h.asked) != c.done {
+			t.Errorf("%s: %+v, asked %v", name, a, h.asked)
+		}
+		if a, _ := s.Press(t.Context(), press); c.done > 0 && (!strings.Contains(a.Text, "answered already") || a.Replace) || len(h.asked) != c.done {
+			t.Errorf("%s, twice: %+v, asked %v", name, a, h.asked)
+		}
+	}
+	if a, _ := newSet(t, &cupboard{}).Press(t.Context(), platform.Press{Value: asked.Buttons[0].Value, By: room.Author{ID: "7"}, MessageAt: time.Now()}); !strings.Contains(a.Text, "may not write here") {
+		t.Errorf("somebody who lost their right in between is told %+v", a)
 	}
 }
 
@@ -253,7 +296,7 @@ func TestShownFirst(t *testing.T) {
 	s := newSet(t, h)
 	i := platform.Invocation{ID: "i1", Path: "cup/polish", Text: map[string]string{"name": "mug"}, By: room.Author{ID: "7"}, Allowed: writer}
 	answer, _ := s.Invoke(t.Context(), i)
-	if answer.Text != "**mug**\n```\ntea\n```\n- scratch  1\n- dent  2" || len(answer.Buttons) != 1 || h.asked != nil {
+	if answer.Text != "**mug**\n```\ntea\n```\n- scratch  1\n- dent  2" || len(answer.Buttons) != 2 || answer.Buttons[0].Label != "Yes" || h.asked != nil {
 		t.Fatalf("%+v, asked %v", answer, h.asked)
 	}
 	h.stain = "ink"

@@ -27,6 +27,8 @@ import (
 type Sessions interface {
 	// Find is a session that the caller sees.
 	Find(ctx context.Context, by operation.Caller, id string) (journal.Thread, error)
+	// MayKeep says why somebody who sees a session may not decide about it.
+	MayKeep(by operation.Caller, row journal.Thread) error
 	Messages(context.Context, operation.Caller, operations.EventRange) (operation.List[feed.Item], error)
 	// Record writes a line of the audit log.
 	Record(ctx context.Context, by operation.Caller, agent, action, detail string) error
@@ -37,11 +39,12 @@ type Handler struct {
 	db       *store.DB
 	redactor func() *redact.Redactor
 	sessions Sessions
+	address  string
 }
 
-// New makes a handler.
-func New(db *store.DB, redactor func() *redact.Redactor, sessions Sessions) *Handler {
-	return &Handler{db, redactor, sessions}
+// New makes a handler. The address is where people reach the pages of this server; "": nobody has said.
+func New(db *store.DB, redactor func() *redact.Redactor, sessions Sessions, address string) *Handler {
+	return &Handler{db, redactor, sessions, address}
 }
 
 var _ operations.Shares = (*Handler)(nil)
@@ -82,6 +85,9 @@ func (o *Handler) CreateShare(ctx context.Context, by operation.Caller, in opera
 	if err != nil {
 		return operations.Share{}, err
 	}
+	if err := o.sessions.MayKeep(by, row); err != nil {
+		return operations.Share{}, err
+	}
 	now := time.Now().UTC().Truncate(time.Second)
 	made := share{ID: strings.ToLower(id.New()), Thread: row.ID, By: by.Principal.String(), Created: now}
 	if in.Key != "" {
@@ -105,6 +111,9 @@ func (o *Handler) CreateShare(ctx context.Context, by operation.Caller, in opera
 	}
 	out := made.shown(now)
 	out.Path = pagePath + token
+	if at := strings.TrimRight(strings.TrimSpace(o.address), "/"); at != "" {
+		out.URL = at + out.Path
+	}
 	return out, nil
 }
 
@@ -167,6 +176,9 @@ func (o *Handler) named(ctx context.Context, thread chat.ThreadID, name string) 
 func (o *Handler) EndShare(ctx context.Context, by operation.Caller, in operations.ShareRef) (operations.Share, error) {
 	row, err := o.sessions.Find(ctx, by, in.ID)
 	if err != nil {
+		return operations.Share{}, err
+	}
+	if err := o.sessions.MayKeep(by, row); err != nil {
 		return operations.Share{}, err
 	}
 	key, s, err := o.named(ctx, row.ID, in.Share)

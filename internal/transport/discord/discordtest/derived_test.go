@@ -28,7 +28,7 @@ func runsIt(t *testing.T) *guildT {
 func (g *guildT) confirm(person, channel, command string, options map[string]any) (shown, after string) {
 	g.Helper()
 	m := g.command(person, channel, command, options)
-	if len(m.CustomIDs()) != 1 {
+	if len(m.CustomIDs()) != 2 {
 		g.Fatalf("/%s shows %q with the buttons %q", command, m.Text(), m.CustomIDs())
 	}
 	g.click(person, m.ID, m.CustomIDs()[0])
@@ -140,7 +140,7 @@ func TestSkillIsCommandedInItsChannel(t *testing.T) {
 	g.commandShows("ada", "skill diff", map[string]any{"name": "greet"}, "SKILL.md", "+Greet $ARGUMENTS in verse", "This is not all of it")
 
 	shown := g.command("ada", "general", "skill approve", map[string]any{"name": "greet"})
-	if len(shown.Attachments) != 1 || len(shown.CustomIDs()) != 1 {
+	if len(shown.Attachments) != 1 || len(shown.CustomIDs()) != 2 {
 		t.Errorf("what is approved is not there as a whole: %q", shown.Text())
 	}
 	g.click("ada", shown.ID, shown.CustomIDs()[0])
@@ -244,7 +244,7 @@ func TestInstructionsAreConfirmed(t *testing.T) {
 	t.Cleanup(func() { g.command("ada", "general", "process kill", process) })
 	how := map[string]any{"id": m[1], "instructions": `!say {"hooks":[{"on":"output","pattern":"9[0-9]%","do":"notify_channel"}]}`}
 	asked := g.command("ada", "general", "process hook", how)
-	if !strings.Contains(asked.Text(), "when it prints a line that matches /9[0-9]%/") || len(asked.CustomIDs()) != 1 {
+	if !strings.Contains(asked.Text(), "when it prints a line that matches /9[0-9]%/") || len(asked.CustomIDs()) != 2 {
 		t.Fatalf("%q with the buttons %q", asked.Text(), asked.CustomIDs())
 	}
 	if before := g.command("ada", "general", "process show", process).Text(); strings.Contains(before, "9[0-9]%") {
