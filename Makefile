@@ -7,7 +7,7 @@ FUZZTIME ?= 30s
 # A test that hangs is a failure with a stack, and its name is printed last. The longest package takes four minutes on two cores.
 TIMEOUT  ?= 10m
 # SQLite was C once and keeps its own memory: instrumenting it finds nothing of ours and took more than half of all the time; so do the checks of its
-# pointers. What only computes was a third of the rest. JSON and YAML read and write our values: without inlining (-l) they do so by functions of
+# pointers. What only computes was a fifth of the rest. JSON and YAML read and write our values: without inlining (-l) they do so by functions of
 # reflect, which are watched, so that a value that is changed while it is turned into JSON is found (internal/testrun tries it).
 UNRACED   = github.com/yuin/goldmark/... mvdan.cc/sh/... golang.org/x/text/... golang.org/x/net/html/... regexp/... compress/... image/... go/...
 REFLECTS  = encoding/json github.com/go-json-experiment/... github.com/goccy/go-yaml/... github.com/google/jsonschema-go/...
