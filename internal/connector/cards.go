@@ -103,6 +103,10 @@ func (t *Bot) questionText(c render.Card, asker string) (text string, clipped bo
 	fmt.Fprintf(&b, "**A question for you** from `%s`\n```\n%s\n```\n", mark.Line(from, 80), split.Clip(seen, cardActions))
 	switch {
 	case c.Open:
+		if c.Why != "" { // an answer that did not fit
+			clipped = clipped || split.Length(c.Why) > cardUnbound
+			b.WriteString(mark.Small("asked again: `"+mark.Line(c.Why, cardUnbound)+"`") + "\n")
+		}
 		if !c.Until.IsZero() {
 			b.WriteString(mark.Small("no answer by " + mark.Time(c.Until) + " means none\n"))
 		}

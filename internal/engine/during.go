@@ -44,7 +44,7 @@ func (e *Engine) QuestionDuring(ctx context.Context, a approval.Approval, asking
 	}
 	changes := e.Bus.Subscribe(a.Thread)
 	defer changes.Close()
-	body := chat.ApprovalAsked{ID: a.ID, Call: a.Call.ID, Name: a.Call.Name, Actions: a.Actions, Rule: a.Rule, Preview: a.Preview, Until: a.Deadline, Who: a.Who, Assessment: a.Assessment, During: true}
+	body := chat.ApprovalAsked{ID: a.ID, Call: a.Call.ID, Name: a.Call.Name, Actions: a.Actions, Rule: a.Rule, Preview: a.Preview, Until: a.Deadline, Who: a.Who, Assessment: a.Assessment, Why: a.Again, During: true}
 	if err := e.change(ctx, a, "system", body, approval.Change{New: &a}); err != nil {
 		return a, fmt.Errorf("it must be asked for, and could not be: %w", err)
 	}

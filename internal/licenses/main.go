@@ -38,7 +38,7 @@ func main() {
 
 func run(ctx context.Context, out io.Writer, packages []string) error {
 	if len(packages) == 0 {
-		return errors.New("usage: licenses PACKAGE...")
+		return errors.New("name the packages of the program: licenses ./cmd/chorus")
 	}
 	modules, err := compiled(ctx, packages)
 	if err != nil {

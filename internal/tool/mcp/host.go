@@ -54,7 +54,7 @@ const (
 	maxSampledText = 200_000
 	// maxSampledTokens is how long an answer may be, whatever the server asks for.
 	maxSampledTokens = 8192
-	// maxWrong is how often an answer that does not fit the question is asked for again.
+	// maxWrong is how many answers may not fit the question before the server is told that there is none.
 	maxWrong = 3
 )
 

@@ -18,5 +18,8 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if process := os.Getenv(shopProcess); process != "" { // an agent has us as an MCP server
+		serveShop(process)
+	}
 	goleak.VerifyTestMain(m)
 }
