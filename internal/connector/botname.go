@@ -46,7 +46,7 @@ func (b *Bot) followNames(ctx context.Context) {
 
 // rename sets our name where it differs. false: it is worth another try.
 func (b *Bot) rename(ctx context.Context, guild, name string) bool {
-	set, err := again(ctx, b, "name", func(ctx context.Context) (bool, error) { return b.can.names.Rename(ctx, guild, name) })
+	set, err := Again(ctx, b, "name", func(ctx context.Context) (bool, error) { return b.can.names.Rename(ctx, guild, name) })
 	switch {
 	case err == nil && set:
 		b.Log.Info("called as the agent is", "event", "nickname_set", "guild", guild, "name", name)

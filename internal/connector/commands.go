@@ -41,7 +41,7 @@ func (b *Bot) register(ctx context.Context) {
 			list[i].Names[language] = b.CommandName(platform.Command{Name: name, Menu: c.Menu})
 		}
 	}
-	_, err := again(ctx, b, "register commands", func(ctx context.Context) (struct{}, error) {
+	_, err := Again(ctx, b, "register commands", func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, b.can.commands.Register(ctx, list)
 	})
 	if err != nil && ctx.Err() == nil {

@@ -245,7 +245,7 @@ func (b *Bot) page(ctx context.Context, in room.Channel, need history.Need, aske
 			return history.Page{Denied: true}
 		}
 	}
-	got, err := again(ctx, b, "history", func(ctx context.Context) (page, error) {
+	got, err := Again(ctx, b, "history", func(ctx context.Context) (page, error) {
 		list, more, err := b.can.history.ReadBefore(ctx, need.Channel, need.Before, need.Limit)
 		return page{list, more}, err
 	})

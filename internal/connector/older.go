@@ -33,7 +33,7 @@ func (b *Bot) Older(ctx context.Context, channel, before string, limit int, matc
 	}
 	var out []Found
 	for range olderPages {
-		got, err := again(ctx, b, "history", func(ctx context.Context) (page, error) {
+		got, err := Again(ctx, b, "history", func(ctx context.Context) (page, error) {
 			list, more, err := b.can.history.ReadBefore(ctx, channel, before, olderPage)
 			return page{list, more}, err
 		})

@@ -13,15 +13,10 @@ func (b *Bot) retry() platform.Retry {
 
 // Again repeats a call to the platform until it is answered, whatever that takes.
 func Again[T any](ctx context.Context, b *Bot, what string, call func(context.Context) (T, error)) (T, error) {
-	return again(ctx, b, what, call)
-}
-
-// again repeats a call until it is answered, whatever that takes.
-func again[T any](ctx context.Context, b *Bot, what string, call func(context.Context) (T, error)) (T, error) {
 	return platform.Again(ctx, b.retry(), what, call)
 }
 
-// callWithin is again for callers behind whom others wait: see platform.Patiently.
+// callWithin is Again for callers behind whom others wait: see platform.CallWithin.
 func callWithin[T any](ctx context.Context, b *Bot, wait time.Duration, what string, call func(context.Context) (T, error)) (T, error) {
 	return platform.CallWithin(ctx, b.retry(), wait, b.Platform.Answers, what, call)
 }

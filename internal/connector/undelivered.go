@@ -167,7 +167,7 @@ func (b *Bot) notifyAsker(ctx context.Context, o journal.Outgoing, p platform.Po
 	if p.Asker == "" || b.can.direct == nil {
 		return nil
 	}
-	direct, err := again(ctx, b, "open direct messages", func(ctx context.Context) (string, error) {
+	direct, err := Again(ctx, b, "open direct messages", func(ctx context.Context) (string, error) {
 		return b.can.direct.DirectChannel(ctx, p.Asker)
 	})
 	if err != nil || direct == "" {

@@ -47,12 +47,13 @@ type NoteContext struct {
 const noteDeadline = time.Second
 
 // notes asks the sources in order. Those that fail or take too long are left out: what the window
-// shows of them stays. In silent it remembers, for the rest of the run, which of those that are asked
-// when a run begins had nothing to say.
-func (s *Setup) notes(ctx context.Context, sources []NoteSource, at NoteContext, silent map[string]bool) []chat.Noted {
+// shows of them stays. In silent it remembers which of those that are asked when a run begins had nothing
+// to say, and where the window began then.
+func (s *Setup) notes(ctx context.Context, sources []NoteSource, at NoteContext, silent map[string]int64) []chat.Noted {
 	var due []NoteSource
+	begins := at.Log.Begins()
 	for _, source := range sources {
-		if !source.AtBegin || at.Log.Run() == nil || at.Log.Note(source.What) == "" && !silent[source.What] {
+		if !source.AtBegin || at.Log.Run() == nil || at.Log.Note(source.What) == "" && silent[source.What] != begins {
 			due = append(due, source)
 		}
 	}
@@ -68,10 +69,8 @@ func (s *Setup) notes(ctx context.Context, sources []NoteSource, at NoteContext,
 			continue
 		}
 		text := strings.TrimSpace(answers[i].text)
-		if source.AtBegin {
-			silent[source.What] = text == ""
-		}
 		if text == "" {
+			silent[source.What] = begins
 			if text = source.Gone; text == "" || shown == "" {
 				continue
 			}

@@ -276,7 +276,7 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 	}
 	b.left.serve(host)
 	b.Self.serve(work)
-	silent := map[string]bool{}
+	silent := map[string]int64{}
 	sources := append(s.noteSources(row.ID, offered), s.skillsNote(offered, g.Withholds), s.calledNote())
 	sources = append(sources, s.changedFiles(func(ctx context.Context) []Document {
 		return s.quoted(ctx, row, bot, b, offered.onFiles(), g.Withholds)

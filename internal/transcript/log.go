@@ -145,6 +145,14 @@ func (l *Log) Wanted() []int64 {
 // Places is how many messages have been placed so far.
 func (l *Log) Places() int64 { return l.place }
 
+// Begins is the place of the first message in the window, which moves when it is cut.
+func (l *Log) Begins() int64 {
+	if len(l.window) == 0 {
+		return l.place + 1
+	}
+	return l.window[0].place
+}
+
 // PlaceOf is the place of the message that the event seq brought; 0 if it is not
 // in the window.
 func (l *Log) PlaceOf(seq int64) int64 {

@@ -78,7 +78,7 @@ func (s *bucketFixture) there(t *testing.T, hash string) bool {
 	return err == nil
 }
 
-// onShelves runs a test on both kinds of databases.
+// onBuckets runs a test on both kinds of databases.
 func onBuckets(t *testing.T, test func(*testing.T, *bucketFixture)) {
 	t.Parallel()
 	for _, kind := range []string{"sqlite", "postgres"} {
