@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -63,12 +64,20 @@ func TestNotesAtBegin(t *testing.T) {
 func TestNoteThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		told := 0
+		var told atomic.Int32
 		sources := []NoteSource{
 			{What: "first", Text: func(context.Context, NoteContext) (string, error) { return "1", nil }},
-			{What: "hangs", Text: func(ctx context.Context, _ NoteContext) (string, error) { <-ctx.Done(); told++; return "late", nil }},
+			{What: "hangs", Text: func(ctx context.Context, _ NoteContext) (string, error) {
+				<-ctx.Done()
+				told.Add(1)
+				return "late", nil
+			}},
 			{What: "fails", Text: func(context.Context, NoteContext) (string, error) { return "", errors.New("no disk") }},
-			{What: "hangs too", Text: func(ctx context.Context, _ NoteContext) (string, error) { <-ctx.Done(); told++; return "", ctx.Err() }},
+			{What: "hangs too", Text: func(ctx context.Context, _ NoteContext) (string, error) {
+				<-ctx.Done()
+				told.Add(1)
+				return "", ctx.Err()
+			}},
 			{What: "last", Text: func(context.Context, NoteContext) (string, error) { return "5", nil }},
 		}
 		answers := ask(t.Context(), sources, NoteContext{})
@@ -80,8 +89,8 @@ func TestNoteThatHangs(t *testing.T) {
 			}
 			got = append(got, a.text)
 		}
-		if want := "1|no answer within 1s|no disk|no answer within 1s|5"; strings.Join(got, "|") != want || told != 2 {
-			t.Errorf("%q, %d were told", got, told)
+		if want := "1|no answer within 1s|no disk|no answer within 1s|5"; strings.Join(got, "|") != want || told.Load() != 2 {
+			t.Errorf("%q, %d were told", got, told.Load())
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -307,6 +308,7 @@ func TestFull(t *testing.T) {
 // TestSignals: whatever signal a command sends to process 1, that goes on, also without landlock, which keeps signals from its other threads; and no command finds a signal ignored or held back.
 func TestSignals(t *testing.T) {
 	t.Parallel()
+	signal.Ignore(syscall.SIGHUP) // as under nohup
 	ex := with(t, options(t))
 	ex.WithoutLandlock()
 	dir := t.TempDir()

@@ -85,8 +85,8 @@ func run() error {
 // dropSignals has the kernel drop what commands send to process 1. That it has no handler of a signal would be enough, but not while the
 // thread that it is sent to holds it back, as around a fork: then the kernel gives it to another thread, and that ends all of them. So what Go
 // has handlers of is ignored; commands still get the default, to which Go sets those signals between fork and exec. It is not so for the others,
-// nor for SIGCHLD, which must not be ignored or it would be lost how a command ended. Having Go receive and drop them all would cost two
-// hundred changes of threads for each sandbox, and some for each command.
+// among them those that the server was started without, as by nohup: they get the default, and so does SIGCHLD, or it would be lost how a command
+// ended. Having Go receive and drop them all would cost two hundred changes of threads for each sandbox, and some for each command.
 //
 // Three signals are left with which a command can end its own sandbox, in the microseconds between its start and the end of the fork. They
 // cannot be ignored, as commands would find them so, nor held back, as Go lets them in for every thread; and landlock's scope keeps commands
@@ -95,18 +95,19 @@ func run() error {
 func dropSignals() error {
 	const (
 		last              = 64
-		firstOfC, lastOfC = 32, 34 // used by libraries of threads; Go leaves them alone
+		firstOfC, lastOfC = 32, 34 // used by libraries of threads; Go does not set them back
 	)
 	for number := uintptr(1); number <= last; number++ {
-		action := [4]uint64{} // struct sigaction of the kernel: no handler, no flags, an empty mask
-		switch signal := unix.Signal(number); signal {
-		case unix.SIGKILL, unix.SIGSTOP:
+		signal := unix.Signal(number)
+		if signal == unix.SIGKILL || signal == unix.SIGSTOP {
 			continue // nobody can
-		case unix.SIGCHLD, unix.SIGCONT, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
-		default:
-			if signal < firstOfC || signal > lastOfC {
-				action[0] = ignore
-			}
+		}
+		var old, action [4]uint64 // struct sigaction of the kernel; zero: no handler, no flags, an empty mask
+		if _, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, number, 0, uintptr(unsafe.Pointer(&old)), 8, 0, 0); errno != 0 {
+			return fmt.Errorf("look at signal %d: %w", number, errno)
+		}
+		if handled := old[0] > ignore; handled && signal != unix.SIGCHLD && (signal < firstOfC || signal > lastOfC) {
+			action[0] = ignore
 		}
 		if _, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, number, uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0); errno != 0 {
 			return fmt.Errorf("drop signal %d: %w", number, errno)
@@ -115,7 +116,7 @@ func dropSignals() error {
 	return nil
 }
 
-// ignore is the kernel's SIG_IGN.
+// ignore is the kernel's SIG_IGN; 0 is the default, and everything above a handler.
 const ignore = 1
 
 // hold keeps descriptors from commands, and commands from process 1.
