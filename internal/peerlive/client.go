@@ -67,7 +67,7 @@ func (c *Client) Follow(ctx context.Context, thread chat.ThreadID, look <-chan s
 	for {
 		retry := (<-chan time.Time)(nil)
 		if from, ok := c.owner(ctx, thread); ok {
-			came, err := c.streamWhile(ctx, from, thread, look, func(piece chat.Live) {
+			came, looked, err := c.streamWhile(ctx, from, thread, look, func(piece chat.Live) {
 				if piece = seen.fresh(piece); piece != nil {
 					publish(piece)
 				}
@@ -82,7 +82,7 @@ func (c *Client) Follow(ctx context.Context, thread chat.ThreadID, look <-chan s
 				publish(nil)
 				seen = told{}
 			}
-			if errors.Is(err, errMoved) {
+			if errors.Is(err, errMoved) || retry == nil && looked {
 				continue
 			}
 		}
@@ -95,18 +95,19 @@ func (c *Client) Follow(ctx context.Context, thread chat.ThreadID, look <-chan s
 	}
 }
 
-// streamWhile streams while the thread is with that node: it may move to another while the stream stays open.
-func (c *Client) streamWhile(ctx context.Context, from Node, thread chat.ThreadID, look <-chan struct{}, publish func(chat.Live)) (came bool, err error) {
+// streamWhile streams while the thread is with that node: it may move to another while the stream stays open. looked: look had a value
+// meanwhile, which may have been about what came behind the end of the stream.
+func (c *Client) streamWhile(ctx context.Context, from Node, thread chat.ThreadID, look <-chan struct{}, publish func(chat.Live)) (came, looked bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	var watching sync.WaitGroup
-	defer watching.Wait()
 	defer cancel(nil)
+	var watching sync.WaitGroup
 	watching.Go(func() {
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-look:
+				looked = true
 			}
 			if now, ok := c.owner(ctx, thread); !ok || now != from {
 				cancel(errMoved)
@@ -119,10 +120,12 @@ func (c *Client) streamWhile(ctx context.Context, from Node, thread chat.ThreadI
 		}
 	})
 	came, err = c.stream(ctx, from, thread, publish)
+	cancel(nil)
+	watching.Wait()
 	if cause := context.Cause(ctx); errors.Is(cause, errMoved) {
 		err = cause
 	}
-	return came, err
+	return came, looked, err
 }
 
 func (c *Client) owner(ctx context.Context, thread chat.ThreadID) (Node, bool) {

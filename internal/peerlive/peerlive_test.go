@@ -26,6 +26,7 @@ type node struct {
 	*httptest.Server
 	mu     sync.Mutex
 	runs   bool
+	soon   bool // it runs the thread from the next question on
 	pieces chan chat.Live
 	asked  int
 }
@@ -37,6 +38,8 @@ func newNode(t *testing.T) *node {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.asked++
+		runs := n.runs
+		n.runs = runs || n.soon
 		return func(yield func(chat.Live) bool) {
 			for {
 				select {
@@ -48,7 +51,7 @@ func newNode(t *testing.T) *node {
 					}
 				}
 			}
-		}, n.runs && id == thread
+		}, runs && id == thread
 	}}
 	n.Server = httptest.NewServer(s)
 	t.Cleanup(n.Close)
@@ -176,6 +179,22 @@ func TestNotThere(t *testing.T) {
 	if n.times() > 4 {
 		t.Errorf("asked %d times", n.times())
 	}
+}
+
+// What happens while the node says that it does not run the thread is not missed.
+func TestBeginsWhileAsked(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.runs, n.soon = false, true
+	w := follow(t, "between nodes")
+	noticed := func() bool { return len(w.look) == 0 }
+	n.mu.Lock() // it does not answer yet
+	w.runsAt(n.URL)
+	polltest.Until(t, "the node is asked", noticed)
+	w.runsAt(n.URL)
+	polltest.Until(t, "the beginning is noticed", noticed)
+	n.mu.Unlock()
+	w.gets(t, n, hello)
 }
 
 // Nobody but a node on the same database is answered.
