@@ -39,10 +39,11 @@ type layers []rule
 // pkgInfo is one package as the code has it: all its non-test files, those for other
 // systems too. Imports of ours are without the module's name.
 type pkgInfo struct {
-	pkg     string
-	name    string
-	imports []string
-	inits   []string // file:line of each func init
+	pkg      string
+	name     string
+	imports  []string
+	inits    []string // file:line of each func init
+	patterns []string // where regular expressions are compiled while packages are initialised
 }
 
 // readLayers reads the file and refuses lines that name a package below themselves.
@@ -244,11 +245,30 @@ func open(p pkgInfo, dir string, files []string) (pkgInfo, error) {
 			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
 				p.inits = append(p.inits, fmt.Sprintf("%s/%s:%d", p.pkg, name, fset.Position(fn.Pos()).Line))
 			}
+			for _, at := range compiledAtStart(decl) {
+				p.patterns = append(p.patterns, fmt.Sprintf("%s/%s:%d", p.pkg, name, fset.Position(at).Line))
+			}
 		}
 	}
 	slices.Sort(p.imports)
 	p.imports = slices.Compact(p.imports)
 	return p, nil
+}
+
+// compiledAtStart is where a declaration compiles regular expressions while packages are initialised.
+func compiledAtStart(decl ast.Decl) (out []token.Pos) {
+	gen, ok := decl.(*ast.GenDecl)
+	if !ok || gen.Tok != token.VAR {
+		return nil
+	}
+	ast.Inspect(gen, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == "MustCompile" {
+			out = append(out, sel.Pos())
+		}
+		_, later := n.(*ast.FuncLit)
+		return !later
+	})
+	return out
 }
 
 func openLayers(t *testing.T) layers {
@@ -283,6 +303,9 @@ func TestNoHiddenStart(t *testing.T) {
 	for _, p := range survey(t) {
 		for _, at := range p.inits {
 			t.Errorf("%s: func init: do it where the part is wired", at)
+		}
+		for _, at := range p.patterns {
+			t.Errorf("%s: a regular expression that every start compiles: say pattern.Lazy", at)
 		}
 	}
 }

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
 	"chorus/internal/markdown"
+	"chorus/internal/pattern"
 	"chorus/internal/text"
 )
 
@@ -73,15 +73,15 @@ func (c *program) fitHelp(root *cobra.Command) {
 
 var (
 	// heading begins a part of what cobra says of a command.
-	heading = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z][A-Za-z ]*:$`) })
+	heading = pattern.Lazy(`^[A-Z][A-Za-z ]*:$`)
 	// flagColumns are a flag and what it is for.
-	flagColumns = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ +-\S.*?   +(\S)`) })
+	flagColumns = pattern.Lazy(`^ +-\S.*?   +(\S)`)
 	// commandColumns are a command and what it is for.
-	commandColumns = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ +\S+ +(\S)`) })
+	commandColumns = pattern.Lazy(`^ +\S+ +(\S)`)
 	// remarkColumns are anything and a remark on it.
-	remarkColumns = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ *\S.*?  +(\S)`) })
+	remarkColumns = pattern.Lazy(`^ *\S.*?  +(\S)`)
 	// shellWord is a word of a command, quotes and all.
-	shellWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+|\S`) })
+	shellWord = pattern.Lazy(`(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+|\S`)
 )
 
 // fitUsage breaks what cobra says of a command where the terminal ends.

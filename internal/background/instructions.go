@@ -6,7 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
+
+	"chorus/internal/pattern"
 )
 
 // Instructions in plain language are read by a small grammar: each sentence says when, and what then. So the same words
@@ -16,28 +17,23 @@ import (
 const subject = `(?:it|this|that|the output|the log|(?:the|this|my) [\w-]+(?: [\w-]+)?)`
 
 var (
-	whenOutput = lazily(`(?i)\b(?:when|whenever|if|once|as soon as|every time|each time)\s+` + subject +
+	whenOutput = pattern.Lazy(`(?i)\b(?:when|whenever|if|once|as soon as|every time|each time)\s+` + subject +
 		`\s+(?:prints?|says?|outputs?|logs?|shows?|writes?|contains?|has|match(?:es)?)\s+(?:"([^"]+)"|'([^']+)'|“([^”]+)”|/((?:[^/\\]|\\.)+)/)`)
-	whenTimeout = lazily(`(?i)\b(?:after|(?:when|if|once)\s+` + subject + `\s+(?:still runs|is still running|is not done|is not over|isn't done|has not (?:ended|finished)|hasn't (?:ended|finished)|` +
+	whenTimeout = pattern.Lazy(`(?i)\b(?:after|(?:when|if|once)\s+` + subject + `\s+(?:still runs|is still running|is not done|is not over|isn't done|has not (?:ended|finished)|hasn't (?:ended|finished)|` +
 		`(?:takes|runs|needs) (?:for )?(?:longer|more) than)(?:\s+(?:after|for))?)\s+(\d+(?:\.\d+)?)\s*(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h)\b`)
-	whenFailure = lazily(`(?i)\b(?:when|if|once|should)\s+` + subject + `\s+(?:fails?|crash(?:es)?|breaks?|dies|goes wrong|(?:exits|ends|stops) (?:with an error|badly|with a failure|unsuccessfully))`)
-	whenSuccess = lazily(`(?i)\b(?:when|if|once|should)\s+` + subject + `\s+(?:succeeds?|pass(?:es)?|works?|is successful|(?:exits|ends|finishes|completes) (?:well|cleanly|successfully|without an? error|with (?:exit )?code 0))`)
-	whenExit    = lazily(`(?i)\b(?:when|if|once|as soon as)\s+` + subject + `\s+(?:exits?|ends?|finish(?:es)?|completes?|stops?|is (?:done|over|finished|ready|complete|through)|has (?:ended|finished))|\b(?:at the end|in the end|when done|when finished)\b`)
+	whenFailure = pattern.Lazy(`(?i)\b(?:when|if|once|should)\s+` + subject + `\s+(?:fails?|crash(?:es)?|breaks?|dies|goes wrong|(?:exits|ends|stops) (?:with an error|badly|with a failure|unsuccessfully))`)
+	whenSuccess = pattern.Lazy(`(?i)\b(?:when|if|once|should)\s+` + subject + `\s+(?:succeeds?|pass(?:es)?|works?|is successful|(?:exits|ends|finishes|completes) (?:well|cleanly|successfully|without an? error|with (?:exit )?code 0))`)
+	whenExit    = pattern.Lazy(`(?i)\b(?:when|if|once|as soon as)\s+` + subject + `\s+(?:exits?|ends?|finish(?:es)?|completes?|stops?|is (?:done|over|finished|ready|complete|through)|has (?:ended|finished))|\b(?:at the end|in the end|when done|when finished)\b`)
 
-	thenNotify = lazily(`(?i)^(?:please )?(?:tell|notify|inform|ping|alert|warn|message) (?:me|us|people|everybody|everyone|the channel|the room|the team)\b|^(?:please )?(?:let (?:me|us) know|say so|post (?:a notice|it|that))\b`)
-	thenStop   = lazily(`(?i)^(?:please )?(?:stop|kill|end|terminate) (?:it|this|the (?:process|command|server|build|program))$`)
-	thenAbort  = lazily(`(?i)^(?:please )?(?:stop|abort|cancel|end) (?:working|(?:the|this|your) (?:run|thread|branch|conversation|work))$`)
-	thenSpawn  = lazily(`(?i)^(?:please )?(?:(?:start|begin|open|spawn|create)(?: in)? a (?:new )?(?:thread|branch|conversation|session)|in a new (?:thread|branch|conversation|session))\b[,:]?\s*(?:(?:to|and|that|which)\s+)?(.*)$`)
-	thenTell   = lazily(`(?i)^(?:please )?(?:(?:tell|ask) (?:yourself|the agent|this (?:thread|conversation))(?: to)?[,:]?|(?:come back|wake up|continue)(?: here)? (?:to|and)|then)\s+`)
+	thenNotify = pattern.Lazy(`(?i)^(?:please )?(?:tell|notify|inform|ping|alert|warn|message) (?:me|us|people|everybody|everyone|the channel|the room|the team)\b|^(?:please )?(?:let (?:me|us) know|say so|post (?:a notice|it|that))\b`)
+	thenStop   = pattern.Lazy(`(?i)^(?:please )?(?:stop|kill|end|terminate) (?:it|this|the (?:process|command|server|build|program))$`)
+	thenAbort  = pattern.Lazy(`(?i)^(?:please )?(?:stop|abort|cancel|end) (?:working|(?:the|this|your) (?:run|thread|branch|conversation|work))$`)
+	thenSpawn  = pattern.Lazy(`(?i)^(?:please )?(?:(?:start|begin|open|spawn|create)(?: in)? a (?:new )?(?:thread|branch|conversation|session)|in a new (?:thread|branch|conversation|session))\b[,:]?\s*(?:(?:to|and|that|which)\s+)?(.*)$`)
+	thenTell   = pattern.Lazy(`(?i)^(?:please )?(?:(?:tell|ask) (?:yourself|the agent|this (?:thread|conversation))(?: to)?[,:]?|(?:come back|wake up|continue)(?: here)? (?:to|and)|then)\s+`)
 
-	sentences = lazily(`[;\n]+|[.!]\s+|[.!]$|,?\s+and\s+(?:also\s+)?(?:(?:when|whenever|if|once)\s)`)
-	joining   = lazily(`(?i)(?:when|whenever|if|once)\s$`)
+	sentences = pattern.Lazy(`[;\n]+|[.!]\s+|[.!]$|,?\s+and\s+(?:also\s+)?(?:(?:when|whenever|if|once)\s)`)
+	joining   = pattern.Lazy(`(?i)(?:when|whenever|if|once)\s$`)
 )
-
-// lazily compiles a pattern when it is first used: most runs of the program need none.
-func lazily(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
-}
 
 // ErrNotUnderstood is why the grammar cannot read instructions, and says how they are written.
 var ErrNotUnderstood = errors.New(`say when and what then, a sentence each, for instance: "when it fails, look at the log and fix it", "tell me when it is done", ` +

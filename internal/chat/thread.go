@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
+	"chorus/internal/pattern"
 	"chorus/internal/text"
 )
 
@@ -28,13 +28,13 @@ const DefaultAgent = "chorus"
 type ThreadID string
 
 var (
-	transportName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
-	agentName     = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$`)
+	transportName = pattern.Lazy(`^[a-z][a-z0-9-]{0,30}$`)
+	agentName     = pattern.Lazy(`^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$`)
 )
 
 // ValidAgentName reports whether s can name an agent: 2 to 32 of a–z, 0–9 and
 // hyphens, none at the ends.
-func ValidAgentName(s string) bool { return agentName.MatchString(s) }
+func ValidAgentName(s string) bool { return agentName().MatchString(s) }
 
 // homeNames are the folders that the home directory uses for itself, so no
 // transport may be called like one of them.
@@ -77,7 +77,7 @@ func ParseThreadID(s string) (ThreadID, error) {
 	if !ok {
 		return bad("no colon")
 	}
-	if !transportName.MatchString(transport) {
+	if !transportName().MatchString(transport) {
 		return bad("the transport must be lower-case letters, digits and hyphens")
 	}
 	if homeNames[transport] {

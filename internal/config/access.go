@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"chorus/internal/pattern"
 	"chorus/internal/permit"
 	"chorus/internal/suggest"
 )
@@ -45,7 +46,7 @@ func (c Channel) Means(names ...string) bool {
 
 // somebody is how access and editors name people: anyone, a kind, one of a kind, a
 // role, a role of one kind.
-var somebody = regexp.MustCompile(`^(?:anyone|(?:local|discord|token|schedule|task|agent|system)(?::\S.*|/role:\S.*)?|role:\S.*)$`)
+var somebody = pattern.Lazy(`^(?:anyone|(?:local|discord|token|schedule|task|agent|system)(?::\S.*|/role:\S.*)?|role:\S.*)$`)
 
 const somebodyForms = "anyone, a kind (local, discord, token, schedule, task, agent), one of a kind (discord:123), role:NAME or discord/role:NAME"
 
@@ -54,7 +55,7 @@ const somebodyForms = "anyone, a kind (local, discord, token, schedule, task, ag
 func (b *Bot) access(r *report) {
 	for _, name := range b.merged.names("access") {
 		to, at := unescape(name), "access."+name
-		if !somebody.MatchString(to) {
+		if !somebody().MatchString(to) {
 			r.fail(b.Origin(at), at, "access: %q is nobody; there are %s", to, somebodyForms)
 		} else if b.named(r, at, "access of "+to) {
 			b.Access = append(b.Access, Grant{to, b.text(at)})
@@ -64,7 +65,7 @@ func (b *Bot) access(r *report) {
 		b.named(r, "accessDefault", "accessDefault")
 	}
 	for _, to := range b.Editors {
-		if !somebody.MatchString(to) {
+		if !somebody().MatchString(to) {
 			r.fail(b.Origin("editors"), "editors", "editors: %q is nobody; there are %s", to, somebodyForms)
 		}
 	}

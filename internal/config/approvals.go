@@ -2,8 +2,9 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"time"
+
+	"chorus/internal/pattern"
 )
 
 // HowLong reads 90s, 15m or 24h; none and 0 are no time at all.
@@ -19,7 +20,7 @@ func HowLong(text string) (time.Duration, error) {
 }
 
 // answerers is how approvals.by is written.
-var answerers = regexp.MustCompile(`^\s*(?:two|(?:two of\s+)?(?:asker|local|anyone|role:[^,\s][^,]*)(?:\s*,\s*(?:asker|local|anyone|role:[^,\s][^,]*))*)\s*$`)
+var answerers = pattern.Lazy(`^\s*(?:two|(?:two of\s+)?(?:asker|local|anyone|role:[^,\s][^,]*)(?:\s*,\s*(?:asker|local|anyone|role:[^,\s][^,]*))*)\s*$`)
 
 // Asked is what holds for asking people under a profile: deadline, remind or by. set
 // reports that somebody wrote it, for the profile or for all.
@@ -61,7 +62,7 @@ func wrongAsking(what, text string) string {
 		}
 		return ""
 	}
-	if text != "" && !answerers.MatchString(text) {
+	if text != "" && !answerers().MatchString(text) {
 		return fmt.Sprintf("must name asker, local, anyone or role:NAME, several with commas, \"two of\" before them or two alone, not %q", text)
 	}
 	return ""

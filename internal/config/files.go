@@ -9,10 +9,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"chorus/internal/pattern"
 	"chorus/internal/suggest"
 	"chorus/internal/text"
 )
@@ -103,10 +103,10 @@ func (f *Files) botAndGuild(name string) (bot, guild string, ok bool) {
 // snowflake is the least length of an id of Discord's.
 const snowflake = 15
 
-var withGuild = regexp.MustCompile(`^(.+)-([0-9]+)$`)
+var withGuild = pattern.Lazy(`^(.+)-([0-9]+)$`)
 
 func splitName(name string) (bot, guild string, ok bool) {
-	parts := withGuild.FindStringSubmatch(name)
+	parts := withGuild().FindStringSubmatch(name)
 	if parts == nil {
 		return "", "", false
 	}

@@ -6,8 +6,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"chorus/internal/pattern"
 )
 
 // unsetError is a ${VARIABLE} that has no value.
@@ -38,7 +39,7 @@ func expand(text string, env func(string) string) (string, error) {
 		case !closed:
 			errs = append(errs, errors.New("a ${ without its } (write $${ for the text itself)"))
 			name, rest = "", ""
-		case !variable.MatchString(name):
+		case !variable().MatchString(name):
 			errs = append(errs, fmt.Errorf("${%s} does not name an environment variable (write $${ for the text itself)", name))
 		default:
 			value := env(name)
@@ -51,7 +52,7 @@ func expand(text string, env func(string) string) (string, error) {
 	}
 }
 
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variable = pattern.Lazy(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // largestSecret is room for many keys and a certificate.
 const largestSecret = 64 << 10
@@ -129,7 +130,7 @@ func hidden(k *Key, path, value string) bool {
 	name := path[strings.LastIndexByte(path, '.')+1:]
 	switch {
 	case strings.Contains(k.Path, "config.*") || strings.Contains(k.Path, "env.*") || strings.Contains(k.Path, "headers.*"):
-		return sensitive.MatchString(name) && !strings.HasSuffix(strings.ToLower(name), "_file") || password(value)
+		return sensitive().MatchString(name) && !strings.HasSuffix(strings.ToLower(name), "_file") || password(value)
 	case strings.HasSuffix(k.Path, "Url"):
 		return password(value)
 	default:
@@ -138,12 +139,12 @@ func hidden(k *Key, path, value string) bool {
 }
 
 // sensitive are the names of variables, headers and config keys that hold secrets.
-var sensitive = regexp.MustCompile(`(?i)key|secret|token|passw|auth|cookie|credential`)
+var sensitive = pattern.Lazy(`(?i)key|secret|token|passw|auth|cookie|credential`)
 
 // password finds one in an address.
-func password(value string) bool { return inAddress.MatchString(value) }
+func password(value string) bool { return inAddress().MatchString(value) }
 
-var inAddress = regexp.MustCompile(`://[^/@\s]*:[^/@\s]+@`)
+var inAddress = pattern.Lazy(`://[^/@\s]*:[^/@\s]+@`)
 
 // Secret is a value that is not printed; string(s) gives it.
 type Secret string

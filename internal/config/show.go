@@ -3,10 +3,10 @@ package config
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 
+	"chorus/internal/pattern"
 	"chorus/internal/text"
 )
 
@@ -54,7 +54,7 @@ func (b *Bot) row(k *Key, path string) Row {
 	if !k.Secret {
 		return row
 	}
-	if onlyReference.MatchString(l.value.text) { // a name is no secret
+	if onlyReference().MatchString(l.value.text) { // a name is no secret
 		row.Secret = true
 		return row
 	}
@@ -65,7 +65,7 @@ func (b *Bot) row(k *Key, path string) Row {
 }
 
 // onlyReference are values that hold nothing but names of where the secret is.
-var onlyReference = regexp.MustCompile(`^((Bearer )?\$\{[A-Za-z0-9_]+\}|file:[^\n]*)(\n(\$\{[A-Za-z0-9_]+\}|file:[^\n]*))*$`)
+var onlyReference = pattern.Lazy(`^((Bearer )?\$\{[A-Za-z0-9_]+\}|file:[^\n]*)(\n(\$\{[A-Za-z0-9_]+\}|file:[^\n]*))*$`)
 
 // derived is a value that follows from another key: a prompt from its file, the inner
 // name from the bot's.

@@ -34,12 +34,12 @@ func notationOf(h http.Header) (notation, bool) {
 	}
 	switch {
 	case kind == "application/x-www-form-urlencoded":
-		return notation{urlPlaceholder, url.QueryEscape}, true
+		return notation{urlPlaceholder(), url.QueryEscape}, true
 	case kind == "application/json" || strings.HasSuffix(kind, "+json") || kind == "application/x-ndjson":
-		return notation{plainPlaceholder, asJSON}, true
+		return notation{plainPlaceholder(), asJSON}, true
 	case strings.HasPrefix(kind, "text/"), kind == "multipart/form-data", kind == "application/xml", kind == "application/graphql",
 		kind == "application/yaml", kind == "application/x-yaml", strings.HasSuffix(kind, "+xml"):
-		return notation{plainPlaceholder, asIs}, true
+		return notation{plainPlaceholder(), asIs}, true
 	}
 	return notation{}, false
 }

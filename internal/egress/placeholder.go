@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+
+	"chorus/internal/pattern"
 )
 
 // minValue is the shortest value that is put in. A shorter one is no secret, and could
@@ -17,8 +19,8 @@ const minValue = 4
 
 // The two notations of a placeholder: plain, and as it may be escaped in a URL or a form.
 var (
-	plainPlaceholder = regexp.MustCompile(`\{\{secret:([A-Za-z0-9_.-]{1,64})\}\}`)
-	urlPlaceholder   = regexp.MustCompile(`(?:\{|%7[Bb]){2}secret(?::|%3[Aa])([A-Za-z0-9_.-]{1,64})(?:\}|%7[Dd]){2}`)
+	plainPlaceholder = pattern.Lazy(`\{\{secret:([A-Za-z0-9_.-]{1,64})\}\}`)
+	urlPlaceholder   = pattern.Lazy(`(?:\{|%7[Bb]){2}secret(?::|%3[Aa])([A-Za-z0-9_.-]{1,64})(?:\}|%7[Dd]){2}`)
 )
 
 const maxPlaceholder = 96 // longer than any placeholder in either notation
@@ -26,7 +28,7 @@ const maxPlaceholder = 96 // longer than any placeholder in either notation
 func placeholder(name string) string { return "{{secret:" + name + "}}" }
 
 func validName(name string) bool {
-	return plainPlaceholder.FindString(placeholder(name)) == placeholder(name)
+	return plainPlaceholder().FindString(placeholder(name)) == placeholder(name)
 }
 
 // substituter replaces the placeholders of one request with values. Every value comes from
@@ -116,7 +118,7 @@ func asJSON(v string) string {
 func (s *substituter) header(h http.Header) error {
 	for name, values := range h {
 		for i, value := range values {
-			replaced, err := s.text(value, plainPlaceholder, asIs)
+			replaced, err := s.text(value, plainPlaceholder(), asIs)
 			if err == nil && replaced == value {
 				replaced, err = s.basic(value)
 			}
@@ -141,7 +143,7 @@ func (s *substituter) basic(value string) (string, error) {
 	if err != nil {
 		return value, nil // the host decides what to do with it
 	}
-	replaced, err := s.text(string(raw), urlPlaceholder, asIs) // git leaves a part of a password from a URL escaped
+	replaced, err := s.text(string(raw), urlPlaceholder(), asIs) // git leaves a part of a password from a URL escaped
 	if err != nil || replaced == string(raw) {
 		return value, err
 	}
@@ -150,11 +152,11 @@ func (s *substituter) basic(value string) (string, error) {
 
 // url replaces placeholders in path and query.
 func (s *substituter) url(u *url.URL) (*url.URL, error) {
-	path, err := s.text(u.EscapedPath(), urlPlaceholder, url.PathEscape)
+	path, err := s.text(u.EscapedPath(), urlPlaceholder(), url.PathEscape)
 	if err != nil {
 		return nil, err
 	}
-	query, err := s.text(u.RawQuery, urlPlaceholder, url.QueryEscape)
+	query, err := s.text(u.RawQuery, urlPlaceholder(), url.QueryEscape)
 	if err != nil {
 		return nil, err
 	}

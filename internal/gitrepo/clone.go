@@ -2,10 +2,11 @@ package gitrepo
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"chorus/internal/pattern"
 )
 
 // Progress is how far a clone or a fetch is.
@@ -14,7 +15,7 @@ type Progress struct {
 	Percent int
 }
 
-var progressForm = regexp.MustCompile(`^(?:remote: )?([A-Z][a-z]+ [a-z]+): +([0-9]{1,3})% `)
+var progressForm = pattern.Lazy(`^(?:remote: )?([A-Z][a-z]+ [a-z]+): +([0-9]{1,3})% `)
 
 // progressLines hands on git's own progress, each percent once; nil if nobody asks.
 func progressLines(on func(Progress)) func(string) {
@@ -23,7 +24,7 @@ func progressLines(on func(Progress)) func(string) {
 	}
 	var last Progress
 	return func(line string) {
-		m := progressForm.FindStringSubmatch(line)
+		m := progressForm().FindStringSubmatch(line)
 		if m == nil {
 			return
 		}
@@ -189,7 +190,7 @@ func (r *Repo) refs(ctx context.Context) (map[string]string, error) {
 // commit is the commit that a branch or the name of a commit means. Where the remote has a branch of the same name, ours is
 // meant, unless a clone's remote has all of it and more.
 func (r *Repo) commit(ctx context.Context, rev string) (string, error) {
-	if oidForm.MatchString(rev) {
+	if oidForm().MatchString(rev) {
 		oid, err := r.ask(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
 		if err != nil {
 			return "", fail(ErrNoSuchBranch, "the repository at %s has no commit %s", r.dir, rev)

@@ -50,7 +50,7 @@ func (r *Repo) Prepare(ctx context.Context, req MergeRequest) (Prepared, error) 
 		return Prepared{}, err
 	}
 	p := Prepared{Target: req.Target, Local: req.Local, Files: []string{}}
-	if !oidForm.MatchString(req.Head) {
+	if !oidForm().MatchString(req.Head) {
 		p.Branch = req.Head
 	}
 	release, err := r.lock(ctx) // two fetches of one branch would disturb each other
@@ -183,7 +183,7 @@ func (r *Repo) state(ctx context.Context, p Prepared) (MergeState, error) {
 // check keeps what was stored from being taken for an option.
 func (p Prepared) check() error {
 	for _, oid := range []string{p.Base, p.Head, p.OID} {
-		if !oidForm.MatchString(oid) {
+		if !oidForm().MatchString(oid) {
 			return fail(ErrBadName, "%q is not the name of a commit", oid)
 		}
 	}

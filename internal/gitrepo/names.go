@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"chorus/internal/pattern"
 	"chorus/internal/text"
 )
 
@@ -87,11 +87,11 @@ func CheckBranch(name string) error {
 }
 
 var (
-	oidForm    = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
-	folderForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*$`)
-	hostForm   = regexp.MustCompile(`^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*)|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$`)
-	userForm   = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+-]*$`)
-	scpForm    = regexp.MustCompile(`^(?:([^@/:]+)@)?([^/:@]+):([^:].*)$`)
+	oidForm    = pattern.Lazy(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
+	folderForm = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*$`)
+	hostForm   = pattern.Lazy(`^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*)|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$`)
+	userForm   = pattern.Lazy(`^[A-Za-z0-9_][A-Za-z0-9._+-]*$`)
+	scpForm    = pattern.Lazy(`^(?:([^@/:]+)@)?([^/:@]+):([^:].*)$`)
 )
 
 // CheckURL says whether a repository may be cloned from there: https, ssh, git, the form user@host:path, and, if local allows
@@ -125,13 +125,13 @@ func parseURL(raw string, local bool) (place, error) {
 	if scheme, _, ok := strings.Cut(raw, "://"); ok && !strings.Contains(scheme, ":") {
 		return parseSchemed(raw, scheme, local, bad)
 	}
-	m := scpForm.FindStringSubmatch(raw)
+	m := scpForm().FindStringSubmatch(raw)
 	switch {
 	case strings.Contains(raw, "::"):
 		return bad("such urls start a program; " + forms)
 	case m == nil:
 		return bad("it is neither a url nor an absolute path; " + forms)
-	case m[1] != "" && !userForm.MatchString(m[1]) || !hostForm.MatchString(m[2]) || strings.HasPrefix(m[3], "-"):
+	case m[1] != "" && !userForm().MatchString(m[1]) || !hostForm().MatchString(m[2]) || strings.HasPrefix(m[3], "-"):
 		return bad("its user, host or path is not in order; " + forms)
 	}
 	return place{strings.ToLower(m[2]), trimRepo(m[3])}, nil
@@ -161,7 +161,7 @@ func parseSchemed(raw, scheme string, local bool, bad func(string) (place, error
 	switch {
 	case secret:
 		return bad("it has a password in it, which would be stored and shown; use a credential helper (`gh auth setup-git`) or ssh")
-	case u.User != nil && !userForm.MatchString(u.User.Username()), !hostForm.MatchString(u.Host):
+	case u.User != nil && !userForm().MatchString(u.User.Username()), !hostForm().MatchString(u.Host):
 		return bad("its user or host is not in order")
 	case u.RawQuery != "" || u.Fragment != "" || trimRepo(u.Path) == "":
 		return bad("it needs a path, and neither ? nor #")

@@ -246,7 +246,7 @@ func (t *Tree) Checkout(ctx context.Context, branch string) (before string, err 
 	if _, err := t.repo.commit(ctx, branch); err != nil {
 		return "", err
 	}
-	if oidForm.MatchString(branch) {
+	if oidForm().MatchString(branch) {
 		return "", fail(ErrBadName, "%s is a commit: give a branch", branch)
 	}
 	if before, err = t.branch(ctx); err != nil {

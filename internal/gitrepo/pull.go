@@ -6,9 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
+
+	"chorus/internal/pattern"
 )
 
 // PullRequest is a pull request.
@@ -57,7 +58,7 @@ type NewPull struct {
 	Body  string
 }
 
-var pullURL = regexp.MustCompile(`https://[^\s]+/pull/([0-9]+)`)
+var pullURL = pattern.Lazy(`https://[^\s]+/pull/([0-9]+)`)
 
 // CreatePR makes a pull request, or gives the open one that there is for the same branches: being killed after it was made
 // makes no second one. A branch whose pull request was merged or closed gets a new one.
@@ -88,7 +89,7 @@ func (r *Repo) CreatePR(ctx context.Context, n NewPull) (PullRequest, error) {
 	if findErr == nil && ok {
 		return pr, nil
 	}
-	if m := pullURL.FindStringSubmatch(out); err == nil && m != nil { // GitHub's list may lag behind
+	if m := pullURL().FindStringSubmatch(out); err == nil && m != nil { // GitHub's list may lag behind
 		pr := PullRequest{URL: m[0], State: PullOpen, Head: n.Head, Base: n.Base}
 		_, _ = fmt.Sscan(m[1], &pr.Number)
 		return pr, nil

@@ -6,12 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"chorus/internal/lockfile"
+	"chorus/internal/pattern"
 	"chorus/internal/text"
 )
 
@@ -108,7 +108,7 @@ func (t *Tree) on(ctx context.Context, branch string) error {
 	return fail(ErrWrongBranch, "the branch %s is checked out at %s instead of %s: type `git -C %s switch %s`", at, t.path, branch, t.path, branch)
 }
 
-var programKey = regexp.MustCompile(`^(filter|merge)\.(.+)\.(clean|smudge|process|required|driver)$`)
+var programKey = pattern.Lazy(`^(filter|merge)\.(.+)\.(clean|smudge|process|required|driver)$`)
 
 // noPrograms are the settings that keep the filters and merge drivers from running that the repository itself configures.
 // Those of the user's own configuration stay; large file storage needs them. A command that only reads does without the filter; one that writes
@@ -124,7 +124,7 @@ func (r *Repo) noPrograms(ctx context.Context, writes bool) ([]string, error) {
 	var settings []string
 	fields := strings.Split(out, "\x00")
 	for i := 0; i+1 < len(fields); i += 2 {
-		scope, m := fields[i], programKey.FindStringSubmatch(fields[i+1])
+		scope, m := fields[i], programKey().FindStringSubmatch(fields[i+1])
 		if m == nil || scope != "local" && scope != "worktree" {
 			continue
 		}
@@ -161,7 +161,7 @@ type Committed struct {
 	Skipped []string
 }
 
-var trailerForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,60}$`)
+var trailerForm = pattern.Lazy(`^[A-Za-z][A-Za-z0-9-]{0,60}$`)
 
 // message is the text of a commit. The trailers are its last paragraph.
 func message(text string, trailers []Trailer) (string, error) {
@@ -172,7 +172,7 @@ func message(text string, trailers []Trailer) (string, error) {
 	var b strings.Builder
 	b.WriteString(text + "\n")
 	for i, t := range trailers {
-		if !trailerForm.MatchString(t.Key) {
+		if !trailerForm().MatchString(t.Key) {
 			return "", fail(ErrBadName, "%q cannot be the key of a trailer", t.Key)
 		}
 		if i == 0 {

@@ -72,7 +72,7 @@ func (r *Repo) checkPath(path string) error {
 	switch {
 	case !filepath.IsAbs(path) || filepath.Clean(path) != path:
 		return fail(ErrBadName, "%q cannot be a worktree: give an absolute path without . and ..", path)
-	case !folderForm.MatchString(name) || strings.HasSuffix(name, ".lock") || len(name) > 120:
+	case !folderForm().MatchString(name) || strings.HasSuffix(name, ".lock") || len(name) > 120:
 		return fail(ErrBadName, "%q cannot be a worktree: the folder's name may have only letters, digits, dots and dashes", path)
 	case path == r.dir || strings.HasPrefix(path+"/", r.common+"/"):
 		return fail(ErrBadName, "%q cannot be a worktree: the repository itself is there", path)

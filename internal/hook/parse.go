@@ -107,7 +107,7 @@ func ParseTrigger(data []byte, types []string, now time.Time) (Trigger, error) {
 		return Trigger{}, fmt.Errorf("trigger: it is too long; there may be %d conditions in where", maxWhere)
 	}
 	for path := range t.Where {
-		if name := "{{event." + path + "}}"; placeholder.FindString(name) != name {
+		if name := "{{event." + path + "}}"; placeholder().FindString(name) != name {
 			return Trigger{}, fmt.Errorf("trigger: %.40q in where is no field of an event; it is for instance tool or result.ok", path)
 		}
 	}
@@ -299,8 +299,8 @@ func plainCommand(command string) error {
 }
 
 func checkURL(text string) error {
-	at := placeholder.FindStringIndex(text)
-	u, err := url.Parse(placeholder.ReplaceAllString(text, "x"))
+	at := placeholder().FindStringIndex(text)
+	u, err := url.Parse(placeholder().ReplaceAllString(text, "x"))
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		return fmt.Errorf("%.80q is no address; it begins with https://", text)
 	}

@@ -4,18 +4,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"chorus/internal/pattern"
 )
 
 // maxRendered is how long a rendered template may be, in bytes: far more than a model reads with care.
 const maxRendered = 400_000
 
 // placeholder is {{step_0}}, {{step_0.exit_code}}, {{event}}, {{event.result.ok}}, {{response}} and the like.
-var placeholder = regexp.MustCompile(`\{\{\s*([a-z]+(?:_[0-9]{1,4})?)((?:\.[A-Za-z0-9_-]{1,64}){0,8})\s*\}\}`)
+var placeholder = pattern.Lazy(`\{\{\s*([a-z]+(?:_[0-9]{1,4})?)((?:\.[A-Za-z0-9_-]{1,64}){0,8})\s*\}\}`)
 
 // Values are what placeholders stand for.
 type Values struct {
@@ -46,7 +47,7 @@ func (v Values) RenderURL(template string) string {
 func (v Values) render(template string, put func(source, text string) string) string {
 	var out strings.Builder
 	at := 0
-	for _, m := range placeholder.FindAllStringSubmatchIndex(template, -1) {
+	for _, m := range placeholder().FindAllStringSubmatchIndex(template, -1) {
 		if out.Len() > maxRendered {
 			break
 		}
@@ -137,7 +138,7 @@ func lookup(data json.RawMessage, path []string) json.RawMessage {
 
 // placeholders are the names that a text uses.
 func placeholders(text string) (names []string) {
-	for _, m := range placeholder.FindAllStringSubmatch(text, -1) {
+	for _, m := range placeholder().FindAllStringSubmatch(text, -1) {
 		names = append(names, m[1])
 	}
 	return names

@@ -15,11 +15,11 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"chorus/internal/pattern"
 )
 
 // listTime is more than `go list` needs, also with an empty cache.
@@ -87,9 +87,7 @@ func compiled(ctx context.Context, packages []string) ([]module, error) {
 }
 
 // legal are files that say under which terms something may be passed on.
-var legal = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)^(?:[a-z]+-)?(?:licen[cs]es?|copying|copyright|notice|patents)(?:[.-](?:md|txt|mit|bsd|apache|asl2|libyaml)[a-z0-9.]*)?$`)
-})
+var legal = pattern.Lazy(`(?i)^(?:[a-z]+-)?(?:licen[cs]es?|copying|copyright|notice|patents)(?:[.-](?:md|txt|mit|bsd|apache|asl2|libyaml)[a-z0-9.]*)?$`)
 
 // write prints what the files of modules say. A module that says nothing is an error: nobody knows whether it may be passed on.
 func write(out io.Writer, modules []module) error {

@@ -2,9 +2,10 @@ package markdown
 
 import (
 	"io"
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"chorus/internal/pattern"
 )
 
 // NewCleaner is a writer for a terminal that passes text on as Clean leaves it. With styles,
@@ -19,7 +20,7 @@ type cleaner struct {
 }
 
 // colouring is one SGR sequence.
-var colouring = regexp.MustCompile("\x1b\\[[0-9;]*m")
+var colouring = pattern.Lazy("\x1b\\[[0-9;]*m")
 
 func (c *cleaner) Write(p []byte) (int, error) {
 	text := append(c.rest, p...)
@@ -38,7 +39,7 @@ func (c *cleaner) clean(text string) string {
 	}
 	var out strings.Builder
 	at := 0
-	for _, found := range colouring.FindAllStringIndex(text, -1) {
+	for _, found := range colouring().FindAllStringIndex(text, -1) {
 		out.WriteString(Clean(text[at:found[0]]))
 		out.WriteString(text[found[0]:found[1]])
 		at = found[1]

@@ -4,9 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"html"
-	"regexp"
 	"strings"
 	"sync"
+
+	"chorus/internal/pattern"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
@@ -44,9 +45,7 @@ var blockParser = sync.OnceValue(func() parser.Parser {
 })
 
 // bareAddress accepts hosts without a dot, unlike the library's own pattern: models write localhost.
-var bareAddress = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("^https?://[^\\s/<>\"`|\\\\^{}*]+[^\\s<>\"`|\\\\^{}*]*")
-})
+var bareAddress = pattern.Lazy("^https?://[^\\s/<>\"`|\\\\^{}*]+[^\\s<>\"`|\\\\^{}*]*")
 
 // inlineParser reads the text of one block.
 var inlineParser = sync.OnceValue(func() parser.Parser {

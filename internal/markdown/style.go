@@ -1,11 +1,11 @@
 package markdown
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
 
+	"chorus/internal/pattern"
 	"chorus/internal/theme"
 )
 
@@ -32,7 +32,7 @@ func paint(look theme.Theme, spans []span) string {
 }
 
 // escapeCode is a style that a theme began or ended.
-var escapeCode = regexp.MustCompile("\x1b\\[[0-9;]*m")
+var escapeCode = pattern.Lazy("\x1b\\[[0-9;]*m")
 
 // lines cuts a drawn text at its newlines. A style that is open at a cut is ended there and begun again, so that each
 // line can be drawn alone.
@@ -41,7 +41,7 @@ func lines(drawn string) []string {
 	open := ""
 	for i, line := range out {
 		begin := open
-		if codes := escapeCode.FindAllString(line, -1); len(codes) > 0 {
+		if codes := escapeCode().FindAllString(line, -1); len(codes) > 0 {
 			open = codes[len(codes)-1]
 		}
 		if open == theme.Reset {

@@ -3,12 +3,12 @@ package modelrouter
 import (
 	"context"
 	"errors"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
 
 	"chorus/internal/model"
+	"chorus/internal/pattern"
 )
 
 // Lister says what a vendor offers, which also shows whether its key is accepted.
@@ -118,11 +118,11 @@ func tidy(names []string) []string {
 
 // date is how vendors put the day of a version behind a model's name: gpt-4o-2024-08-06,
 // claude-sonnet-4-5-20250929, claude-sonnet-4-5@20250929.
-var date = regexp.MustCompile(`[-@](20\d\d-\d\d-\d\d|20\d{6})$`)
+var date = pattern.Lazy(`[-@](20\d\d-\d\d-\d\d|20\d{6})$`)
 
 // withoutDate is a model's name without the day of its version, and whether it has one.
 func withoutDate(name string) (string, bool) {
-	at := date.FindStringIndex(name)
+	at := date().FindStringIndex(name)
 	if at == nil || at[0] == 0 {
 		return name, false
 	}

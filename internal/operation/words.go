@@ -3,9 +3,11 @@ package operation
 import (
 	"regexp"
 	"strings"
+
+	"chorus/internal/pattern"
 )
 
-var toolWord = regexp.MustCompile("`([a-z]+(?:_[a-z]+)+)`")
+var toolWord = pattern.Lazy("`([a-z]+(?:_[a-z]+)+)`")
 
 // Words puts the commands that a text names into the words of a place. Texts name commands by their tools, in backquotes: `list_tasks`
 // is `chorus task list` at a terminal and `/task list` in a chat. Agents and programs read them as they are.
@@ -13,7 +15,7 @@ func (s *Set) Words(place, text string) string {
 	if !strings.Contains(text, "`") {
 		return text
 	}
-	return toolWord.ReplaceAllStringFunc(text, func(word string) string {
+	return toolWord().ReplaceAllStringFunc(text, func(word string) string {
 		d, ok := s.Tool(strings.Trim(word, "`"))
 		switch {
 		case ok && place == InCLI && len(d.CLI) > 0:

@@ -2,9 +2,8 @@ package runsetup
 
 import (
 	"context"
-	"regexp"
-	"sync"
 
+	"chorus/internal/pattern"
 	"chorus/internal/tool/mcp"
 	"chorus/internal/transcript"
 	"chorus/internal/untrusted"
@@ -14,7 +13,7 @@ import (
 const askedPrompt = "mcp prompt"
 
 // promptLine is how people ask for one: /server:prompt ARGUMENTS.
-var promptLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^/([\w.-]+):([\w./-]+)(?:\s+(.*))?$`) })
+var promptLine = pattern.Lazy(`(?s)^/([\w.-]+):([\w./-]+)(?:\s+(.*))?$`)
 
 // fetchPrompt gets what a message asks an MCP server for, if it does. The text is told in a note of the run: what the
 // person wrote stays as it is.

@@ -2,9 +2,10 @@ package schedule
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
+
+	"chorus/internal/pattern"
 
 	"github.com/robfig/cron/v3"
 )
@@ -42,7 +43,7 @@ func parseCalendar(fields string) (calendar, error) {
 	return c, nil
 }
 
-var toSunday = regexp.MustCompile(`\b([0-6])-7\b`)
+var toSunday = pattern.Lazy(`\b([0-6])-7\b`)
 
 // sundays writes a Sunday that is called 7 as 0, which is all that the parser knows.
 func sundays(fields string) string {
@@ -50,7 +51,7 @@ func sundays(fields string) string {
 	if len(parts) != 5 {
 		return fields
 	}
-	day := toSunday.ReplaceAllString(parts[4], "$1-6,0")
+	day := toSunday().ReplaceAllString(parts[4], "$1-6,0")
 	all := strings.Split(day, ",")
 	for i, one := range all {
 		if one == "7" {

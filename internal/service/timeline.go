@@ -3,15 +3,14 @@ package service
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 
 	"chorus/internal/chat"
 	"chorus/internal/feed"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/pattern"
 	"chorus/internal/room/render"
 )
 
@@ -107,9 +106,7 @@ func (o *Handler) timeline(ctx context.Context, row journal.Thread, events []cha
 	return out, nil
 }
 
-var promptParts = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^<(?:doc name|repository-instructions file)="([^"\n]{1,200})">$`)
-})
+var promptParts = pattern.Lazy(`(?m)^<(?:doc name|repository-instructions file)="([^"\n]{1,200})">$`)
 
 // PromptSources names the docs and instructions that were in the system prompt of a run, by the blob of its head.
 func (s *Service) PromptSources(hash string) ([]string, error) {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"chorus/internal/pattern"
 	"chorus/internal/text"
 )
 
@@ -68,12 +69,12 @@ func Translate(body, name, dir, at string) string {
 	return elsewhere.ReplaceAllString(body, "${1}"+strings.ReplaceAll(at, "$", "$$")+"/")
 }
 
-var addressed = regexp.MustCompile(`^\s*(?:(?:<@[^>\s]{1,80}>|@[^\s/]{1,80}(?: [^\s/]{1,80}){0,2})[\s,:]+)?`)
+var addressed = pattern.Lazy(`^\s*(?:(?:<@[^>\s]{1,80}>|@[^\s/]{1,80}(?: [^\s/]{1,80}){0,2})[\s,:]+)?`)
 
 // Called takes a prompt apart that calls a skill by its name: "/review src/a.go" and "/skill review src/a.go" call review.
 // On chat platforms the agent's own name may stand before it.
 func Called(prompt string) (name, args string, ok bool) {
-	rest, ok := strings.CutPrefix(addressed.ReplaceAllString(prompt, ""), "/")
+	rest, ok := strings.CutPrefix(addressed().ReplaceAllString(prompt, ""), "/")
 	if !ok {
 		return "", "", false
 	}

@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -22,6 +21,7 @@ import (
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/token"
 
+	"chorus/internal/pattern"
 	"chorus/internal/text"
 )
 
@@ -57,10 +57,10 @@ type Skill struct {
 }
 
 // namePattern is a name of the convention: lower-case letters, digits and single hyphens between them.
-var namePattern = regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)
+var namePattern = pattern.Lazy(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)
 
 // ValidName reports whether a skill may have the name.
-func ValidName(name string) bool { return len(name) <= maxName && namePattern.MatchString(name) }
+func ValidName(name string) bool { return len(name) <= maxName && namePattern().MatchString(name) }
 
 // front is the front matter as people write it: values are often of another type than the convention's.
 type front struct {
@@ -162,10 +162,10 @@ func decode(head string) (front, error) {
 	return front{}, fmt.Errorf("its front matter cannot be read: %s", text.Clip(strings.Join(strings.Fields(why), " "), 160))
 }
 
-var plainValue = regexp.MustCompile(`(?m)^([A-Za-z][A-Za-z0-9_-]*):[ \t]+([^\s"'\[{|>&*!#].*)$`)
+var plainValue = pattern.Lazy(`(?m)^([A-Za-z][A-Za-z0-9_-]*):[ \t]+([^\s"'\[{|>&*!#].*)$`)
 
 func quoted(head string) string {
-	return plainValue.ReplaceAllStringFunc(head, func(line string) string {
+	return plainValue().ReplaceAllStringFunc(head, func(line string) string {
 		key, value, _ := strings.Cut(line, ":")
 		return key + ": '" + strings.ReplaceAll(strings.TrimSpace(value), "'", "''") + "'"
 	})

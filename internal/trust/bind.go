@@ -14,9 +14,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"chorus/internal/pattern"
 )
 
 const (
@@ -204,7 +205,7 @@ func (b *binder) packageScripts(args []string) {
 }
 
 // between is where a file's name can end inside of a word that is more than one.
-var between = regexp.MustCompile("[\\s;&|<>()'\"`$={},]+")
+var between = pattern.Lazy("[\\s;&|<>()'\"`$={},]+")
 
 // word binds a word of the command line that is a file, and the files that are named in it.
 func (b *binder) word(word string, missing bool) {
@@ -212,7 +213,7 @@ func (b *binder) word(word string, missing bool) {
 		return
 	}
 	b.named(word, missing)
-	if parts := between.Split(word, -1); len(parts) > 1 {
+	if parts := between().Split(word, -1); len(parts) > 1 {
 		for _, part := range parts {
 			b.named(part, false)
 		}

@@ -3,17 +3,18 @@ package trust
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"chorus/internal/pattern"
 )
 
 // What a script loads from beside itself runs with it. It is found by reading its text: what
 // is put together while it runs is not.
 var (
-	pythonImport = regexp.MustCompile(`(?m)^[ \t]*(?:from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]+\(?([\w, \t]+)|import[ \t]+([\w., \t]+))`)
-	scriptImport = regexp.MustCompile("(?:from|import|require)\\s*\\(?\\s*[\"'`](\\.{1,2}/[^\"'`\\s]+)[\"'`]")
-	shellSource  = regexp.MustCompile(`[\w./-]*/[\w.-]+|[\w-]+\.(?:sh|bash|py|js|mjs|cjs|rb|pl)\b`)
+	pythonImport = pattern.Lazy(`(?m)^[ \t]*(?:from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]+\(?([\w, \t]+)|import[ \t]+([\w., \t]+))`)
+	scriptImport = pattern.Lazy("(?:from|import|require)\\s*\\(?\\s*[\"'`](\\.{1,2}/[^\"'`\\s]+)[\"'`]")
+	shellSource  = pattern.Lazy(`[\w./-]*/[\w.-]+|[\w-]+\.(?:sh|bash|py|js|mjs|cjs|rb|pl)\b`)
 )
 
 // largestScript is one that is read for what it loads.
@@ -46,7 +47,7 @@ func (b *binder) loads(path, real string) {
 	case ".py":
 		b.pythonImports(dir, text)
 	case ".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx", ".jsx":
-		for _, found := range scriptImport.FindAllStringSubmatch(text, -1) {
+		for _, found := range scriptImport().FindAllStringSubmatch(text, -1) {
 			for _, ending := range []string{"", ".js", ".mjs", ".cjs", ".ts", ".json", "/index.js", "/index.ts"} {
 				if ending != "" && slices.Contains(scripts, filepath.Ext(found[1])) {
 					break
@@ -55,7 +56,7 @@ func (b *binder) loads(path, real string) {
 			}
 		}
 	case ".sh", ".bash":
-		for _, name := range shellSource.FindAllString(text, -1) {
+		for _, name := range shellSource().FindAllString(text, -1) {
 			for _, base := range append([]string{dir}, b.bases...) {
 				if file := filepath.Join(base, name); runnable(file) {
 					b.file(file, false)
@@ -74,7 +75,7 @@ func runnable(file string) bool {
 // pythonImports binds modules beside a script, and that there is none of the name of an
 // installed one: it would take precedence.
 func (b *binder) pythonImports(dir, text string) {
-	for _, found := range pythonImport.FindAllStringSubmatch(text, -1) {
+	for _, found := range pythonImport().FindAllStringSubmatch(text, -1) {
 		from, names, plain := found[1], found[2], found[3]
 		if plain != "" {
 			for _, name := range strings.Split(plain, ",") {

@@ -2,11 +2,10 @@ package work
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"chorus/internal/pattern"
 	"chorus/internal/text"
 )
 
@@ -47,18 +46,13 @@ type heading struct {
 
 // The forms of headings and lists.
 var (
-	headingLine  = lazily(`^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$`)
-	listLine     = lazily(`^ {0,3}(\d{1,3})[.)][ \t]+(\S.*)$`)
-	numberedName = lazily(`(?i)^(?:phase|step|part|stage|milestone|task)[ \t]*#?[ \t]*(?:\d{1,3}|[ivx]{1,4}|[a-h])\b[ \t]*[:.)\-–—]*[ \t]*`)
-	leadNumber   = lazily(`^\d{1,3}(?:\.\d{1,3})*[.):]?[ \t]+`)
-	emphasis     = lazily("(\\*\\*|__|\\*|`)(\\S(?:.*?\\S)?)(\\*\\*|__|\\*|`)")
-	linkText     = lazily(`\[([^\]]*)\]\([^)]*\)`)
+	headingLine  = pattern.Lazy(`^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$`)
+	listLine     = pattern.Lazy(`^ {0,3}(\d{1,3})[.)][ \t]+(\S.*)$`)
+	numberedName = pattern.Lazy(`(?i)^(?:phase|step|part|stage|milestone|task)[ \t]*#?[ \t]*(?:\d{1,3}|[ivx]{1,4}|[a-h])\b[ \t]*[:.)\-–—]*[ \t]*`)
+	leadNumber   = pattern.Lazy(`^\d{1,3}(?:\.\d{1,3})*[.):]?[ \t]+`)
+	emphasis     = pattern.Lazy("(\\*\\*|__|\\*|`)(\\S(?:.*?\\S)?)(\\*\\*|__|\\*|`)")
+	linkText     = pattern.Lazy(`\[([^\]]*)\]\([^)]*\)`)
 )
-
-// lazily compiles a pattern when it is first used: most runs of the program need none.
-func lazily(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
-}
 
 // planSections are headings whose sections hold the steps of a plan.
 var planSections = words(`implementation plan; implementation; implementation steps; implementation phases; plan; the plan; steps; phases; tasks; action items; action plan; work plan; work items;

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"chorus/internal/lockfile"
+	"chorus/internal/pattern"
 	"chorus/internal/work"
 )
 
@@ -39,7 +39,7 @@ const heartbeat = 5 * time.Second
 var ErrNameTaken = errors.New("a worker of that name is at work already; choose another with --name")
 
 // validName keeps names fit for a file and for people.
-var validName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$`)
+var validName = pattern.Lazy(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$`)
 
 // Member is this process among the workers.
 type Member struct {
@@ -54,7 +54,7 @@ type Member struct {
 
 // Join makes this process a worker until Leave.
 func (m *Members) Join(who work.Worker) (Membership, error) {
-	if !validName.MatchString(who.Name) {
+	if !validName().MatchString(who.Name) {
 		return nil, fmt.Errorf("%q is no name for a worker: letters, digits, dots and hyphens, at most 63", who.Name)
 	}
 	who.Since = m.Now()

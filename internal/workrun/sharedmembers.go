@@ -40,7 +40,7 @@ const (
 
 // Join makes this process a worker until Leave.
 func (m *SharedMembers) Join(who work.Worker) (Membership, error) {
-	if !validName.MatchString(who.Name) {
+	if !validName().MatchString(who.Name) {
 		return nil, fmt.Errorf("%q is no name for a worker: letters, digits, dots and hyphens, at most 63", who.Name)
 	}
 	who.Since = m.Now()

@@ -3,11 +3,11 @@ package commands
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"chorus/internal/connector"
+	"chorus/internal/pattern"
 	"chorus/internal/platform"
 	"chorus/internal/room"
 	"chorus/internal/room/mark"
@@ -26,7 +26,7 @@ type entry struct {
 }
 
 // optionMark is how an option begins in an example; where commands are written it is name=value.
-var optionMark = regexp.MustCompile(`\b([a-z_]+):`)
+var optionMark = pattern.Lazy(`\b([a-z_]+):`)
 
 // topics are what this bot offers, in the order in which platforms show it. A command with
 // subcommands is a topic of its own.
@@ -44,7 +44,7 @@ func (b *Set) topics() []topic {
 		}
 		for _, one := range leaves(c, "/"+b.CommandName(c)) {
 			if b.WritesCommands() {
-				one.Example = optionMark.ReplaceAllString(one.Example, "$1=")
+				one.Example = optionMark().ReplaceAllString(one.Example, "$1=")
 			}
 			out[at].commands = append(out[at].commands, one)
 		}

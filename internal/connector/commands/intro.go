@@ -39,7 +39,7 @@ func (b *Set) intro(ctx context.Context, o request) (string, error) {
 // typed is a command with options, as it is typed here.
 func (b *Set) typed(name, options string) string {
 	if b.WritesCommands() {
-		options = optionMark.ReplaceAllString(options, "$1=")
+		options = optionMark().ReplaceAllString(options, "$1=")
 	}
 	return "`" + strings.TrimSpace("/"+b.CommandName(platform.Command{Name: name})+" "+options) + "`"
 }

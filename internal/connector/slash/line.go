@@ -3,11 +3,11 @@ package slash
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
+	"chorus/internal/pattern"
 	"chorus/internal/platform"
 	"chorus/internal/room"
 )
@@ -45,8 +45,8 @@ type token struct {
 }
 
 var (
-	quoted = regexp.MustCompile(`^(?:([a-z_]+)=)?["“”]([^"“”]*)["“”](?:\s|$)`)
-	named  = regexp.MustCompile(`^([a-z_]+)=(.*)$`)
+	quoted = pattern.Lazy(`^(?:([a-z_]+)=)?["“”]([^"“”]*)["“”](?:\s|$)`)
+	named  = pattern.Lazy(`^([a-z_]+)=(.*)$`)
 )
 
 func tokens(line string) (out []token) {
@@ -56,7 +56,7 @@ func tokens(line string) (out []token) {
 			return out
 		}
 		t := token{space: line[:len(line)-len(rest)]}
-		if m := quoted.FindStringSubmatch(rest); m != nil {
+		if m := quoted().FindStringSubmatch(rest); m != nil {
 			t.name, t.text, t.quoted, t.raw = m[1], m[2], true, strings.TrimRightFunc(m[0], unicode.IsSpace)
 		} else {
 			end := strings.IndexFunc(rest, unicode.IsSpace)
@@ -64,7 +64,7 @@ func tokens(line string) (out []token) {
 				end = len(rest)
 			}
 			t.raw, t.text = rest[:end], rest[:end]
-			if m := named.FindStringSubmatch(t.raw); m != nil {
+			if m := named().FindStringSubmatch(t.raw); m != nil {
 				t.name, t.text = m[1], m[2]
 			}
 		}

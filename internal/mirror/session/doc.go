@@ -12,15 +12,15 @@ package session
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
-	"sync"
+
+	"chorus/internal/pattern"
 )
 
 // Folder is the directory of session logs in a repository.
 const Folder = ".agent"
 
 // validID keeps an id from being a path.
-var validID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`) })
+var validID = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 
 // Path is the log of a session in a repository.
 func Path(repo, id string) (string, error) {

@@ -11,11 +11,11 @@ package toollog
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strings"
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/pattern"
 	"chorus/internal/text"
 )
 
@@ -81,7 +81,7 @@ func plain(raw json.RawMessage) string {
 }
 
 // hourName is a file of either spelling: the program's T and the document's hyphen.
-var hourName = regexp.MustCompile(`^(\d{4}-\d{2}-\d{2})[T-](\d{2})\.jsonl$`)
+var hourName = pattern.Lazy(`^(\d{4}-\d{2}-\d{2})[T-](\d{2})\.jsonl$`)
 
 func hourOf(at time.Time) string { return at.UTC().Format("2006-01-02T15") + ".jsonl" }
 

@@ -89,7 +89,7 @@ func ReadChannel(dir string) (Channel, []Problem, error) {
 	var problems []Problem
 	for _, f := range files {
 		path := filepath.Join(dir, f.Name())
-		parts := hourName.FindStringSubmatch(f.Name())
+		parts := hourName().FindStringSubmatch(f.Name())
 		if parts == nil {
 			if filepath.Ext(f.Name()) == ".jsonl" {
 				problems = append(problems, Problem{Path: path, Why: "not named by an hour (YYYY-MM-DDTHH.jsonl); left out"})

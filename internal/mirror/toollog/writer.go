@@ -98,7 +98,7 @@ func (w *Writer) hours() ([]string, error) {
 	}
 	var names []string
 	for _, f := range list {
-		if hourName.MatchString(f.Name()) && f.Type().IsRegular() {
+		if hourName().MatchString(f.Name()) && f.Type().IsRegular() {
 			names = append(names, f.Name())
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"chorus/internal/pattern"
 	"chorus/internal/untrusted"
 )
 
@@ -119,14 +119,14 @@ func (t turn) said() string {
 		return ""
 	}
 	text := t.Blocks.Text()
-	if at := speaker.FindAllStringIndex(text, -1); at != nil { // the last one in a turn of several messages
+	if at := speaker().FindAllStringIndex(text, -1); at != nil { // the last one in a turn of several messages
 		text = text[at[len(at)-1][1]:]
 	}
 	return text
 }
 
 // speaker is how a dispatcher's messages begin.
-var speaker = regexp.MustCompile(`(?m)^\[from [^\]\n]*\]: `)
+var speaker = pattern.Lazy(`(?m)^\[from [^\]\n]*\]: `)
 
 // result is the text of the tool results in this turn, and whether there are any.
 func (t turn) result() (text string, failed, ok bool) {
@@ -256,18 +256,18 @@ func (t talk) filled(step []directive, since []turn) []directive {
 			out[i].text = strings.ReplaceAll(d.text, "{{last}}", t.last())
 		}
 		if d.verb == vSay || d.verb == vCall {
-			out[i].text = resultField.ReplaceAllStringFunc(out[i].text, func(wish string) string { return fieldOf(wish, since) })
+			out[i].text = resultField().ReplaceAllStringFunc(out[i].text, func(wish string) string { return fieldOf(wish, since) })
 		}
 	}
 	return out
 }
 
 // resultField is a wish for a part of a result, such as {{result 1 items.0.id}}.
-var resultField = regexp.MustCompile(`\{\{result (\d{1,3}) ([A-Za-z0-9_.]+)\}\}`)
+var resultField = pattern.Lazy(`\{\{result (\d{1,3}) ([A-Za-z0-9_.]+)\}\}`)
 
 // fieldOf is the part of a result that a script wants; what is not there stays as it is written.
 func fieldOf(wish string, since []turn) string {
-	parts := resultField.FindStringSubmatch(wish)
+	parts := resultField().FindStringSubmatch(wish)
 	number, _ := strconv.Atoi(parts[1]) // the expression lets only digits through
 	var results []string
 	for _, m := range since {

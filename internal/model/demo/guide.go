@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"chorus/internal/pattern"
 )
 
 const (
@@ -99,7 +101,7 @@ var workRequests = sync.OnceValue(func() []request {
 	}
 })
 
-var unfinished = regexp.MustCompile(`(?i)^(?:please\s+)?(?:run|execute|read|open|write|search)\b`)
+var unfinished = pattern.Lazy(`(?i)^(?:please\s+)?(?:run|execute|read|open|write|search)\b`)
 
 // guide answers a newcomer: with a call for a wish it knows, with the result once
 // there is one, otherwise with what it can do.
@@ -136,7 +138,7 @@ func (t talk) guide(prompt string) []directive {
 		}
 		return append(step, directive{verb: vCall, tool: w.tool, text: string(args)})
 	}
-	if unfinished.MatchString(line) {
+	if unfinished().MatchString(line) {
 		return saying("I am only the offline guide, not a language model, and did not understand that.\n\n" + phrases + "\n\n" + keyHint)
 	}
 	return saying(hello + "\n\n" + phrases + "\n\n" + keyHint)

@@ -2,9 +2,10 @@ package openai
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
+
+	"chorus/internal/pattern"
 )
 
 // openaiOwn reports whether an address is OpenAI's, also one of its regions'.
@@ -18,9 +19,9 @@ func openaiOwn(base string) bool {
 
 var (
 	// chatModel is how the names begin of models that can be talked with.
-	chatModel = regexp.MustCompile(`^(gpt-|chatgpt-|codex-|o[0-9]+(-|$))`)
+	chatModel = pattern.Lazy(`^(gpt-|chatgpt-|codex-|o[0-9]+(-|$))`)
 	// dated is a name that is another one with a date.
-	dated = regexp.MustCompile(`^(.+)-\d{4}-\d{2}-\d{2}$`)
+	dated = pattern.Lazy(`^(.+)-\d{4}-\d{2}-\d{2}$`)
 	// mute are parts of names of models for something else.
 	mute = []string{"-realtime", "-tts", "-transcribe", "-audio", "-image", "-search", "-instruct", "-diarize"}
 )
@@ -31,10 +32,10 @@ func talking(names []string) []string {
 	var out []string
 	for _, name := range names {
 		other := slices.ContainsFunc(mute, func(part string) bool { return strings.Contains(name, part) })
-		if !chatModel.MatchString(name) || other {
+		if !chatModel().MatchString(name) || other {
 			continue
 		}
-		if m := dated.FindStringSubmatch(name); m != nil && slices.Contains(names, m[1]) {
+		if m := dated().FindStringSubmatch(name); m != nil && slices.Contains(names, m[1]) {
 			continue
 		}
 		out = append(out, name)

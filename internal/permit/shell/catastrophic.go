@@ -3,12 +3,12 @@ package shell
 import (
 	"iter"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"chorus/internal/pattern"
 	"chorus/internal/permit/action"
 )
 
@@ -27,10 +27,10 @@ var systemRoots = []string{
 var ownable = []string{"/home", "/opt", "/srv", "/mnt", "/media", "/run", "/usr/local", "/Volumes"}
 
 var (
-	blockDevice = regexp.MustCompile(`^/dev/(?:(?:sd|hd|vd|xvd)[a-z]|nvme[0-9]|mmcblk[0-9]|loop[0-9]|md[0-9]|dm-[0-9]|r?disk[0-9]|mapper/|disk/|mem$|kmem$|port$|nbd[0-9])`)
+	blockDevice = pattern.Lazy(`^/dev/(?:(?:sd|hd|vd|xvd)[a-z]|nvme[0-9]|mmcblk[0-9]|loop[0-9]|md[0-9]|dm-[0-9]|r?disk[0-9]|mapper/|disk/|mem$|kmem$|port$|nbd[0-9])`)
 	// rootGlob is a pattern that names things directly below the root.
-	rootGlob = regexp.MustCompile(`^/[^/]*[*?\[][^/]*/?$`)
-	homeDir  = regexp.MustCompile(`^/(?:home|Users)/[^/]+$`)
+	rootGlob = pattern.Lazy(`^/[^/]*[*?\[][^/]*/?$`)
+	homeDir  = pattern.Lazy(`^/(?:home|Users)/[^/]+$`)
 )
 
 // Place is what must be known of the machine to tell which paths are protected.
@@ -80,7 +80,7 @@ func (p *Part) Catastrophe(place Place) string {
 	case "chmod", "chown", "chgrp", "chattr", "setfacl":
 		if recursive(args) {
 			// A home directory or a mount may be given to its owner, the system may not.
-			args = slices.DeleteFunc(slices.Clone(args), func(x word) bool { return homeDir.MatchString(x.value) || slices.Contains(ownable, x.value) })
+			args = slices.DeleteFunc(slices.Clone(args), func(x word) bool { return homeDir().MatchString(x.value) || slices.Contains(ownable, x.value) })
 			return j.systemDir(args, "a recursive "+prog+" on")
 		}
 	case "mv":
@@ -195,14 +195,14 @@ func isSystemDir(v string) bool {
 	if !strings.HasPrefix(v, "/") {
 		return false
 	}
-	if rootGlob.MatchString(path.Clean(v)) {
+	if rootGlob().MatchString(path.Clean(v)) {
 		return true
 	}
 	c := path.Clean(v)
 	for strings.HasSuffix(c, "/*") || strings.HasSuffix(c, "/.*") {
 		c = path.Dir(c)
 	}
-	return c == "/" || slices.Contains(systemRoots, c) || homeDir.MatchString(c)
+	return c == "/" || slices.Contains(systemRoots, c) || homeDir().MatchString(c)
 }
 
 // overwritten checks paths that are written.
@@ -225,7 +225,7 @@ func isBlockDevice(v string) bool {
 		return false
 	}
 	c := path.Clean(v)
-	return strings.HasPrefix(c, "/dev/") && blockDevice.MatchString(c) // few paths are there
+	return strings.HasPrefix(c, "/dev/") && blockDevice().MatchString(c) // few paths are there
 }
 
 // ownHome protects Chorus's data directory; a workspace inside it belongs to the agent.

@@ -1,13 +1,14 @@
 package shell
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"chorus/internal/pattern"
 )
 
 // dbRuns finds what makes a database's command line start programs, read more commands or write files.
-var dbRuns = regexp.MustCompile(`(?i)\\[!ioe]|(?:^|[\s;'"])\.(?:sh|sy|read|import|load|once|out|excel|edit|clone|save|backup|dump|log|cd|arch|ar\b|session|trace)|` +
+var dbRuns = pattern.Lazy(`(?i)\\[!ioe]|(?:^|[\s;'"])\.(?:sh|sy|read|import|load|once|out|excel|edit|clone|save|backup|dump|log|cd|arch|ar\b|session|trace)|` +
 	`\bsystem\b|\bprogram\b|load_extension|writefile|edit\(|fts3_tokenizer|attach|vacuum\b[^;]*\binto\b|into\s+(?:outfile|dumpfile)|\bcopy\b`)
 
 // plainDots are the commands of sqlite3 that only say what is shown and how. Others can be abbreviated, and start programs,
@@ -19,7 +20,7 @@ explain eqp version limit lint`)
 func (w *walker) database(p *Part, prog string, words []word, u *usage, stdin bool) {
 	for i := range words[1:] {
 		x := &words[1+i]
-		if dbRuns.MatchString(x.value) || !x.known && !x.glob || prog == "sqlite3" && hasOtherDot(x.value) {
+		if dbRuns().MatchString(x.value) || !x.known && !x.glob || prog == "sqlite3" && hasOtherDot(x.value) {
 			p.opaque(prog + " may be told to start programs")
 		}
 	}

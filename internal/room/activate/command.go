@@ -1,11 +1,10 @@
 package activate
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"chorus/internal/pattern"
 	"chorus/internal/room"
 )
 
@@ -13,7 +12,7 @@ import (
 // could be a sentence that somebody began in a hurry, and would be deleted.
 var bare = []string{"continue"}
 
-var mentions = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<@!?\d{1,25}>`) })
+var mentions = pattern.Lazy(`<@!?\d{1,25}>`)
 
 // command reads an m command. It is for this agent if it mentions it, answers it, or is
 // one of the bare ones and it is the agent's turn; then it is taken away, and the

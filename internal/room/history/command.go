@@ -11,10 +11,9 @@ package history
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 
+	"chorus/internal/pattern"
 	"chorus/internal/suggest"
 	"chorus/internal/text"
 )
@@ -33,11 +32,9 @@ type Command struct {
 func (c Command) Clear() bool { return c.Last == nil }
 
 var (
-	address = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^<?https?://(?:[a-z]+\.)?discord(?:app)?\.com/channels/(@me|\d{1,25})/(\d{1,25})/(\d{1,25})/?(?:\?[^\s>]*)?>?$`)
-	})
-	pair   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\d{15,25})-(\d{15,25})$`) })
-	number = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{1,25}$`) })
+	address = pattern.Lazy(`^<?https?://(?:[a-z]+\.)?discord(?:app)?\.com/channels/(@me|\d{1,25})/(\d{1,25})/(\d{1,25})/?(?:\?[^\s>]*)?>?$`)
+	pair    = pattern.Lazy(`^(\d{15,25})-(\d{15,25})$`)
+	number  = pattern.Lazy(`^\d{1,25}$`)
 )
 
 var errDirect = errors.New("direct messages cannot be brought into another conversation")

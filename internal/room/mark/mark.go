@@ -7,12 +7,11 @@ package mark
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
+	"chorus/internal/pattern"
 	"chorus/internal/room/split"
 )
 
@@ -46,10 +45,8 @@ type Spelling struct {
 }
 
 var (
-	marks = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`<(?:(@&|@!?|#)([^\s<>]{1,200})|t:(-?\d{1,15}):([fR]))>`)
-	})
-	small = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^-# (.*)$`) })
+	marks = pattern.Lazy(`<(?:(@&|@!?|#)([^\s<>]{1,200})|t:(-?\d{1,15}):([fR]))>`)
+	small = pattern.Lazy(`(?m)^-# (.*)$`)
 )
 
 // Respell writes a text as a platform wants it. Code stays as it is.

@@ -15,6 +15,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"chorus/internal/pattern"
 	"chorus/internal/room/split"
 )
 
@@ -43,7 +44,7 @@ const longestName = 256
 
 // number is how the platform writes them.
 var (
-	number  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<(?:(@!?|@&|#)(\d{1,25})|a?:(\w{1,64}):\d{1,25})>`) })
+	number  = pattern.Lazy(`<(?:(@!?|@&|#)(\d{1,25})|a?:(\w{1,64}):\d{1,25})>`)
 	numbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + number().String()) })
 )
 

@@ -1,13 +1,13 @@
 package split
 
 import (
-	"regexp"
 	"strings"
-	"sync"
+
+	"chorus/internal/pattern"
 )
 
 // notProse is inline code and bare links, where signs mean themselves.
-var notProse = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("``[^\\n]+?``|`[^`\\n]+`" + `|https?://[^\s>]+`) })
+var notProse = pattern.Lazy("``[^\\n]+?``|`[^`\\n]+`" + `|https?://[^\s>]+`)
 
 // Prose changes what of a text is neither code nor a link, piece by piece; everything
 // else stays as it is.

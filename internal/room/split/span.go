@@ -1,20 +1,18 @@
 package split
 
 import (
-	"regexp"
 	"sort"
 	"strings"
-	"sync"
 	"unicode"
+
+	"chorus/internal/pattern"
 )
 
 // longestSpan bounds what is looked at: anything longer than a message is broken anyway.
 const longestSpan = 4 * DefaultHard
 
 // pointy is what stands in pointed brackets: mentions, emoji, times, commands.
-var pointy = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^<(?:(?:@[!&]?|#|a?:\w{1,64}:)\d{1,25}|t:-?\d{1,20}(?::[a-zA-Z])?|/[^>\n]{1,100}:\d{1,25}|id:\w{1,32})>$`)
-})
+var pointy = pattern.Lazy(`^<(?:(?:@[!&]?|#|a?:\w{1,64}:)\d{1,25}|t:-?\d{1,20}(?::[a-zA-Z])?|/[^>\n]{1,100}:\d{1,25}|id:\w{1,32})>$`)
 
 // spans finds, outside of code blocks and in order, what means something only as a
 // whole: inline code, what stands in pointed brackets, links.

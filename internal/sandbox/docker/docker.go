@@ -16,11 +16,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"chorus/internal/pattern"
 	"chorus/internal/sandbox"
 )
 
@@ -57,18 +57,18 @@ var (
 
 // goodName is docker's own rule for names and ids. It keeps out whatever could be an
 // option, a path or a shell's.
-var goodName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
+var goodName = pattern.Lazy(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
 
 // maxName is beyond every name that docker makes.
 const maxName = 255
 
 // goodVariable is what a shell can export.
-var goodVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var goodVariable = pattern.Lazy(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // New is an executor for the container. Nothing is started or asked before the first
 // command or Probe.
 func New(o Options) (*Executor, error) {
-	if len(o.Container) > maxName || !goodName.MatchString(o.Container) {
+	if len(o.Container) > maxName || !goodName().MatchString(o.Container) {
 		return nil, fmt.Errorf("%q is no name of a container: letters, digits, and after the first also _ . -", o.Container)
 	}
 	paths, err := newMapping(o.Host, o.Inside)
@@ -148,7 +148,7 @@ func (e *Executor) arguments(command sandbox.Command, token, mark string) (args,
 	var names []string
 	for _, entry := range command.Env {
 		name, value, ok := strings.Cut(entry, "=")
-		if !ok || !goodVariable.MatchString(name) {
+		if !ok || !goodVariable().MatchString(name) {
 			return nil, nil, fmt.Errorf("start the command: %q is no variable that a shell can set", name)
 		}
 		names = append(names, name)

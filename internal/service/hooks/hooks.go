@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +22,7 @@ import (
 	"chorus/internal/ledger"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/pattern"
 	"chorus/internal/runsetup"
 	"chorus/internal/service"
 	"chorus/internal/store/hooks"
@@ -63,11 +63,11 @@ const (
 	shownWords = 500
 )
 
-var notInID = regexp.MustCompile(`[^a-z0-9]+`)
+var notInID = pattern.Lazy(`[^a-z0-9]+`)
 
 // hookID is the id that a name gives.
 func hookID(name string) string {
-	slug := strings.Trim(notInID.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	slug := strings.Trim(notInID().ReplaceAllString(strings.ToLower(name), "-"), "-")
 	if len(slug) > 48 {
 		slug = strings.Trim(slug[:48], "-")
 	}

@@ -3,12 +3,11 @@ package llmsim
 import (
 	"encoding/base64"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"chorus/internal/model/catalog"
+	"chorus/internal/pattern"
 )
 
 // anthropicCheck holds a request against Anthropic's rules and fills in what it says.
@@ -26,7 +25,7 @@ type anthropicCheck struct {
 	unthought bool // the newest answer called tools without having thought
 }
 
-var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`) })
+var toolName = pattern.Lazy(`^[a-zA-Z0-9_-]{1,128}$`)
 
 // all checks everything in the order the real one complains.
 func (c *anthropicCheck) all() *refusal {

@@ -2,12 +2,11 @@ package llmsim
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"chorus/internal/model/catalog"
+	"chorus/internal/pattern"
 )
 
 // converseCheck holds a request against Converse's rules and fills in what it says.
@@ -24,7 +23,7 @@ type converseCheck struct {
 	tooled  bool // there are calls or results
 }
 
-var toolUseID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`) })
+var toolUseID = pattern.Lazy(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // converseRequest reads and judges a body.
 func (s *Server) converseRequest(req *Request, data []byte) *refusal {

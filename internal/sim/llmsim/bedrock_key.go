@@ -6,17 +6,15 @@ import (
 	"encoding/hex"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+
+	"chorus/internal/pattern"
 )
 
 // authorization is a SigV4 header with its parts.
-var authorization = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=([^/ ]+)/(\d{8})/([a-z0-9-]+)/bedrock/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?Signature=([0-9a-f]{64})$`)
-})
+var authorization = pattern.Lazy(`^AWS4-HMAC-SHA256 Credential=([^/ ]+)/(\d{8})/([a-z0-9-]+)/bedrock/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?Signature=([0-9a-f]{64})$`)
 
 // awsKey accepts a Bedrock API key or a signature. The keys of the options are API
 // keys and secret keys alike; without any, every well-formed header will do.

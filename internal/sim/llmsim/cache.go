@@ -3,11 +3,11 @@ package llmsim
 import (
 	"bytes"
 	"crypto/sha256"
-	"regexp"
 	"strings"
 	"sync"
 
 	"chorus/internal/model"
+	"chorus/internal/pattern"
 )
 
 // part is a piece of a request as the providers' prefix caches see it.
@@ -25,7 +25,7 @@ type cache struct {
 }
 
 // cacheMark is a cache mark with the comma before it.
-var cacheMark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`,?"cache_control":\{[^}]*\}`) })
+var cacheMark = pattern.Lazy(`,?"cache_control":\{[^}]*\}`)
 
 // newPart takes the marks out, so that a prefix is the same wherever they move.
 func newPart(raw []byte) part {

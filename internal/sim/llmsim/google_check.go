@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"chorus/internal/model/catalog"
+	"chorus/internal/pattern"
 )
 
 // googleCheck holds a request against Google's rules and fills in what it says.
@@ -88,7 +87,7 @@ func (c *googleCheck) thinking() *refusal {
 	return nil
 }
 
-var googleName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`) })
+var googleName = pattern.Lazy(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`)
 
 func (c *googleCheck) tools() *refusal {
 	for i, raw := range c.body.Tools {

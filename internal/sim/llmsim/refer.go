@@ -2,25 +2,26 @@ package llmsim
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
+
+	"chorus/internal/pattern"
 )
 
 // reference is {{id of TITLE}} in a script: the id that a tool's result gave to what has that title. Programs choose ids, so a
 // script cannot know them.
 var (
-	reference = regexp.MustCompile(`\{\{id of ([^{}"]+)\}\}`)
-	givenID   = regexp.MustCompile(`"id":"([^"]+)"`)
+	reference = pattern.Lazy(`\{\{id of ([^{}"]+)\}\}`)
+	givenID   = pattern.Lazy(`"id":"([^"]+)"`)
 )
 
 // refer fills the references of a turn in; one that nothing answers stays as it is.
 func (t Turn) refer(r Request) Turn {
 	fill := func(text string) string {
-		return reference.ReplaceAllStringFunc(text, func(whole string) string {
-			title, _ := json.Marshal(reference.FindStringSubmatch(whole)[1])
+		return reference().ReplaceAllStringFunc(text, func(whole string) string {
+			title, _ := json.Marshal(reference().FindStringSubmatch(whole)[1])
 			for _, m := range r.Messages {
 				for _, result := range m.Results {
-					if id := givenID.FindStringSubmatch(result.Text); id != nil && strings.Contains(result.Text, `"title":`+string(title)) {
+					if id := givenID().FindStringSubmatch(result.Text); id != nil && strings.Contains(result.Text, `"title":`+string(title)) {
 						return id[1]
 					}
 				}
@@ -31,7 +32,7 @@ func (t Turn) refer(r Request) Turn {
 	t.Text = fill(t.Text)
 	calls := append([]Call(nil), t.Calls...)
 	for i, c := range calls {
-		if data, err := json.Marshal(c.Args); err == nil && reference.Match(data) {
+		if data, err := json.Marshal(c.Args); err == nil && reference().Match(data) {
 			calls[i].Args = json.RawMessage(fill(string(data)))
 		}
 	}

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"chorus/internal/pattern"
 	"chorus/internal/text"
 	"chorus/internal/tool"
 )
@@ -246,13 +246,13 @@ func spanOf(lines []hashedLine, e hashlineEdit) (s span, stale []int, err error)
 }
 
 var (
-	refForm    = regexp.MustCompile(`^\s*(?:>>>|[+|-])?\s*(\d{1,9})\s*#\s*([` + hashLetters + `]{2})(?:\|.*)?\s*$`)
-	prefixForm = regexp.MustCompile(`^\s*(?:>>>\s*)?\d{1,9}#[` + hashLetters + `]{2}\|`)
+	refForm    = pattern.Lazy(`^\s*(?:>>>|[+|-])?\s*(\d{1,9})\s*#\s*([` + hashLetters + `]{2})(?:\|.*)?\s*$`)
+	prefixForm = pattern.Lazy(`^\s*(?:>>>\s*)?\d{1,9}#[` + hashLetters + `]{2}\|`)
 )
 
 // lineRef reads number#hash, also with what read shows around it; the line counts from 0.
 func lineRef(ref string) (at int, hash string, err error) {
-	m := refForm.FindStringSubmatch(ref)
+	m := refForm().FindStringSubmatch(ref)
 	if m == nil {
 		return 0, "", tool.Mistake(fmt.Sprintf("%q is no line: write number#hash as read shows it, such as 12#%s.", ref, lineHash("hello world", 1)))
 	}
@@ -275,7 +275,7 @@ func plainLines(given []string) []string {
 		if strings.TrimSpace(l) != "" {
 			words++
 		}
-		if prefixForm.MatchString(l) {
+		if prefixForm().MatchString(l) {
 			with++
 		}
 	}
@@ -283,7 +283,7 @@ func plainLines(given []string) []string {
 		return out
 	}
 	for i, l := range out {
-		out[i] = l[len(prefixForm.FindString(l)):]
+		out[i] = l[len(prefixForm().FindString(l)):]
 	}
 	return out
 }

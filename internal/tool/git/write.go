@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"chorus/internal/gitrepo"
+	"chorus/internal/pattern"
 	"chorus/internal/permit/canonical"
 	"chorus/internal/text"
 	"chorus/internal/tool"
@@ -200,14 +200,14 @@ func (c *commit) left() string {
 	return b.String()
 }
 
-var remoteName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$`)
+var remoteName = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$`)
 
 // starts are the settings by which a push starts programs or goes elsewhere.
 const starts = `^(core\.(sshcommand|gitproxy|askpass)|credential(\..*)?\.helper|remote\..*\.(vcs|receivepack|uploadpack)|url\..*\.(insteadof|pushinsteadof)|gpg\..*|push\.gpgsign)$`
 
 func (r *repo) push(ctx context.Context, in pushIn) (tool.Result, error) {
 	remote, branch := cmp.Or(in.Remote, "origin"), in.Branch
-	if !remoteName.MatchString(remote) {
+	if !remoteName().MatchString(remote) {
 		return tool.Fail(fmt.Sprintf("%q is not the name of a remote. See `git remote`.", text.Clip(remote, 80))), nil
 	}
 	if branch == "" || branch == "HEAD" {

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +22,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"chorus/internal/chat"
+	"chorus/internal/pattern"
 	"chorus/internal/tool"
 )
 
@@ -42,7 +42,7 @@ var hostile = []string{
 	"{\"path\":\"\xff\xfe\"}", `{"path":"a","path":"b"}`, `{"action":"nothing"}`, strings.Repeat("[", 20000), `{"offset":-9223372036854775808,"path":"x"}`,
 }
 
-var named = regexp.MustCompile(`^[a-z][a-z0-9]*(_+[a-z0-9]+)*$`)
+var named = pattern.Lazy(`^[a-z][a-z0-9]*(_+[a-z0-9]+)*$`)
 
 // Run runs the suite.
 func Run(t *testing.T, fix Fixture) {
@@ -70,7 +70,7 @@ func Run(t *testing.T, fix Fixture) {
 
 func spec(t *testing.T, one tool.Tool) {
 	s := one.Spec()
-	if !named.MatchString(s.Name) {
+	if !named().MatchString(s.Name) {
 		t.Errorf("name %q is not lower case with underscores", s.Name)
 	}
 	if strings.TrimSpace(s.Description) == "" || s.Description != strings.TrimSpace(s.Description) {

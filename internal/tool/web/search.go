@@ -10,9 +10,9 @@ import (
 	"html"
 	"io"
 	"net/http"
-	"regexp"
 	"strings"
 
+	"chorus/internal/pattern"
 	"chorus/internal/tool"
 )
 
@@ -139,11 +139,11 @@ func list(found []result) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-var tags = regexp.MustCompile(`</?[a-zA-Z][^<>]*>`)
+var tags = pattern.Lazy(`</?[a-zA-Z][^<>]*>`)
 
 // plain is one line without the marks that providers set around what was matched.
 func plain(text string) string {
-	return strings.Join(strings.Fields(html.UnescapeString(tags.ReplaceAllString(text, ""))), " ")
+	return strings.Join(strings.Fields(html.UnescapeString(tags().ReplaceAllString(text, ""))), " ")
 }
 
 // said is the reason that an answer gives for a refusal, in one of the shapes that are common; "": none.

@@ -2,12 +2,12 @@ package acp
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	sdk "github.com/coder/acp-go-sdk"
 
 	"chorus/internal/chat"
+	"chorus/internal/pattern"
 )
 
 // planKey is the work note that editors show as the plan.
@@ -32,7 +32,7 @@ func planOf(use chat.ToolUse) *string {
 }
 
 // stepLine is a line of a plan: a mark of a list, a box with how far it is, and what is to be done.
-var stepLine = regexp.MustCompile(`^(?:[-*+•]|\d{1,3}[.)])?\s*(?:\[(.?)\])?\s*(.*)$`)
+var stepLine = pattern.Lazy(`^(?:[-*+•]|\d{1,3}[.)])?\s*(?:\[(.?)\])?\s*(.*)$`)
 
 // maxSteps is how many steps of a plan are shown.
 const maxSteps = 100
@@ -45,7 +45,7 @@ func steps(plan string) []sdk.PlanEntry {
 		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") || len(out) == maxSteps {
 			continue
 		}
-		m := stepLine.FindStringSubmatch(line)
+		m := stepLine().FindStringSubmatch(line)
 		if m == nil || m[2] == "" {
 			continue
 		}

@@ -3,12 +3,12 @@ package discord
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/disgoorg/disgo/discord"
 
+	"chorus/internal/pattern"
 	"chorus/internal/room"
 	"chorus/internal/transport/discord/gateway"
 )
@@ -55,7 +55,7 @@ func said(words string, files []room.File) string {
 }
 
 // fileLink finds such a link at the end of a message.
-var fileLink = regexp.MustCompile(`\n\[([^\[\]\n]+)\]\((https?://[^\s()]+)\)$`)
+var fileLink = pattern.Lazy(`\n\[([^\[\]\n]+)\]\((https?://[^\s()]+)\)$`)
 
 // asked is a message of ours with the words of somebody who gave a command that speaks: it is
 // theirs, and mentions us. false: it is another message.
@@ -69,7 +69,7 @@ func (c *Client) asked(m discord.Message, in room.Channel) (room.Message, bool) 
 		return room.Message{}, false
 	}
 	theirs := discord.Message{ID: m.ID, ChannelID: m.ChannelID, Content: m.Content, CreatedAt: m.CreatedAt, EditedTimestamp: m.EditedTimestamp, Author: cause.User, Mentions: m.Mentions, Pinned: m.Pinned}
-	link := fileLink.FindStringSubmatch(m.Content)
+	link := fileLink().FindStringSubmatch(m.Content)
 	if link != nil {
 		theirs.Content = strings.TrimSuffix(m.Content, link[0])
 	}

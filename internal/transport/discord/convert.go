@@ -1,17 +1,17 @@
 package discord
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/disgoorg/disgo/discord"
 
+	"chorus/internal/pattern"
 	"chorus/internal/room"
 	"chorus/internal/room/split"
 )
 
 // everyone finds what notifies everybody, also where its author may not do that.
-var everyone = regexp.MustCompile(`(?:^|\W)@(?:everyone|here)\b`)
+var everyone = pattern.Lazy(`(?:^|\W)@(?:everyone|here)\b`)
 
 // author is whoever wrote a message.
 func (c *Client) author(guild string, u discord.User, m *discord.Member, webhook string) room.Author {
@@ -32,7 +32,7 @@ func (c *Client) message(m discord.Message, in room.Channel) room.Message {
 	if out, ok := c.asked(m, in); ok {
 		return out
 	}
-	out := room.Message{ID: m.ID.String(), In: in, Text: m.Content, At: m.CreatedAt, Embeds: beside(m), Pinned: m.Pinned, Everyone: m.MentionEveryone || everyone.MatchString(m.Content),
+	out := room.Message{ID: m.ID.String(), In: in, Text: m.Content, At: m.CreatedAt, Embeds: beside(m), Pinned: m.Pinned, Everyone: m.MentionEveryone || everyone().MatchString(m.Content),
 		System: m.Type != discord.MessageTypeDefault && m.Type != discord.MessageTypeReply}
 	webhook := ""
 	if m.WebhookID != nil {

@@ -10,12 +10,12 @@ import (
 	"encoding/json"
 	"math"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/pattern"
 	"chorus/internal/work"
 	"chorus/internal/worker"
 )
@@ -253,7 +253,7 @@ func (r *Reader) result(e event) (over bool, err error) {
 }
 
 // limitEnds is how an older claude says when the limit of its plan ends.
-var limitEnds = regexp.MustCompile(`limit reached\|(\d{9,11})`)
+var limitEnds = pattern.Lazy(`limit reached\|(\d{9,11})`)
 
 // failure sorts what claude says of its failure.
 func (r *Reader) failure(text, subtype string) error {
@@ -274,7 +274,7 @@ func (r *Reader) failure(text, subtype string) error {
 	}
 	if out.Kind == work.ErrorRateLimit {
 		out.Reset = r.reset
-		if m := limitEnds.FindStringSubmatch(text); m != nil {
+		if m := limitEnds().FindStringSubmatch(text); m != nil {
 			at, _ := strconv.ParseInt(m[1], 10, 64) // digits
 			out.Reset = time.Unix(at, 0)
 		}

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"chorus/internal/model/wire"
+	"chorus/internal/pattern"
 )
 
 // Extra are fields of somebody's own that are merged into the top level of every
@@ -94,7 +94,7 @@ func (b *Body) Stops(name string, list []string, most int) {
 }
 
 // version is a part of a path that says which version of an API stands below it.
-var version = regexp.MustCompile(`^v[0-9]+[a-z0-9]*$`)
+var version = pattern.Lazy(`^v[0-9]+[a-z0-9]*$`)
 
 // endings are what an address may end in that names one call.
 var endings = []string{"/chat/completions", "/completions", "/responses", "/models"}
@@ -123,7 +123,7 @@ func Base(address string) (base string, query url.Values) {
 		path = after
 	}
 	_, path, _ = strings.Cut(path, "/") // a host is no version
-	if !slices.ContainsFunc(strings.Split(path, "/"), version.MatchString) {
+	if !slices.ContainsFunc(strings.Split(path, "/"), version().MatchString) {
 		address += "/v1"
 	}
 	return address + "/", query

@@ -2,10 +2,9 @@ package guild
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
-	"sync"
 
+	"chorus/internal/pattern"
 	"chorus/internal/sim/discordsim/apierror"
 	"chorus/internal/sim/discordsim/jsonobject"
 )
@@ -43,7 +42,7 @@ const (
 	optionFile   = 11
 )
 
-var commandName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[-_'\p{L}\p{N}\p{Devanagari}\p{Thai}]{1,32}$`) })
+var commandName = pattern.Lazy(`^[-_'\p{L}\p{N}\p{Devanagari}\p{Thai}]{1,32}$`)
 
 func (c *Command) check(f *apierror.Form, at string) {
 	if c.Type == 0 {

@@ -2,11 +2,10 @@ package guild
 
 import (
 	"encoding/base64"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"chorus/internal/pattern"
 	"chorus/internal/sim/discordsim/apierror"
 )
 
@@ -29,7 +28,7 @@ const (
 	dataURIPrefix = "data:image/"
 )
 
-var emojiName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\w{2,32}$`) })
+var emojiName = pattern.Lazy(`^\w{2,32}$`)
 
 // freeName looks whether an emoji may have a name; but is the one that has it already.
 func (a *Account) freeName(name string, but *AppEmoji) error {

@@ -1,15 +1,14 @@
 package guild
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"chorus/internal/pattern"
 	"chorus/internal/sim/discordsim/components"
 )
 
-var mentionPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<@(!|&)?(\d{1,20})>`) })
+var mentionPattern = pattern.Lazy(`<@(!|&)?(\d{1,20})>`)
 
 // readMentions finds whom a message names, and keeps those whom it may ping.
 func (g *Guild) readMentions(m *Message, mayEveryone bool) {

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"html"
 	"net/url"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
@@ -18,6 +16,7 @@ import (
 	"chorus/internal/ledger"
 	"chorus/internal/markdown"
 	"chorus/internal/operations"
+	"chorus/internal/pattern"
 	"chorus/internal/permit"
 	"chorus/internal/transport/http/diffview"
 	"chorus/internal/work"
@@ -354,7 +353,7 @@ func actionWords(action string) string {
 }
 
 // idPattern finds ids that nobody can read or remember.
-var idPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b[0-7][0-9a-hjkmnp-tv-z]{25}\b`) })
+var idPattern = pattern.Lazy(`\b[0-7][0-9a-hjkmnp-tv-z]{25}\b`)
 
 // shortIDs keeps the beginning of each id in a text, which every command takes.
 func shortIDs(text string) string {
