@@ -12,8 +12,10 @@ import (
 	"chorus/internal/app"
 	"chorus/internal/clipboard"
 	"chorus/internal/datadir"
+	"chorus/internal/permit"
 	"chorus/internal/provider"
 	"chorus/internal/runsetup"
+	"chorus/internal/service"
 	"chorus/internal/transport/repl"
 	"chorus/internal/transport/repl/history"
 	"chorus/internal/usage"
@@ -54,6 +56,7 @@ Kill it whenever you like: chorus chat --session-id ID goes on with every word.`
 		if c.remote() {
 			return c.chatOn(ctx, *o, strings.Join(args, " "))
 		}
+		go permit.Prepare(cmp.Or(o.Profile, service.StandardProfile))
 		return c.with(ctx, func(a *app.App) error {
 			if err := c.latest(ctx, a, o); err != nil {
 				return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,9 +17,11 @@ import (
 	"chorus/internal/app"
 	"chorus/internal/chat"
 	"chorus/internal/feed"
+	"chorus/internal/permit"
 	"chorus/internal/provider"
 	"chorus/internal/runsetup"
 	"chorus/internal/sandbox/isolate"
+	"chorus/internal/service"
 	"chorus/internal/transport/repl"
 	"chorus/internal/transport/repl/local"
 	"chorus/internal/usage"
@@ -113,6 +116,7 @@ Exit code: 0 done, 1 failed, 2 wrong use, 3 stopped at the iteration limit,
 		if c.remote() {
 			return c.runOn(cmd.Context(), *o, prompt, *asJSON)
 		}
+		go permit.Prepare(cmp.Or(o.Profile, service.StandardProfile))
 		return c.with(cmd.Context(), func(a *app.App) error { return c.runOnce(cmd.Context(), a, *o, prompt, *asJSON) })
 	}
 	return cmd

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"chorus/internal/permit/shell"
 )
 
 // Pieces of the presets' patterns. RE2 has no lookahead, so "any name but these" is
@@ -159,4 +161,13 @@ func Preset(name string) (*Profile, error) {
 		return nil, fmt.Errorf("unknown permission profile %q: the built-in ones are %s", name, strings.Join(Presets(), ", "))
 	}
 	return compile()
+}
+
+// Prepare reads what judging by a built-in profile needs. A program that is about to run an agent has it done on another goroutine
+// while it opens its database; whoever judges first waits for it or does it itself.
+func Prepare(name string) {
+	if compile, ok := compiledPresets[name]; ok {
+		_, _ = compile() // the first to judge gets the same answer
+	}
+	shell.Prepare()
 }

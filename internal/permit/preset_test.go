@@ -105,3 +105,17 @@ func TestPresets(t *testing.T) {
 		}
 	}
 }
+
+// What a start prepares beside the opening of its database is what its first call is judged by.
+func TestPrepare(t *testing.T) {
+	Prepare("no such profile")
+	Prepare("standard")
+	prepared, err := Preset("standard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	Prepare("standard")
+	if again, _ := Preset("standard"); again != prepared {
+		t.Error("the profile was compiled twice")
+	}
+}

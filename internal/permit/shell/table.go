@@ -135,6 +135,12 @@ var programs = sync.OnceValue(func() *programTable {
 	return t
 })
 
+// Prepare reads the tables of programs and variables.
+func Prepare() {
+	programs()
+	variables()
+}
+
 // program gives the row of a program; nil for one that is not known.
 func (t *programTable) program(name string) *row {
 	if r, ok := t.rows[name]; ok {
