@@ -18,6 +18,7 @@ import (
 	"chorus/internal/feed"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/transport/http/display"
 )
 
 // maxItems is how many items of a conversation one page shows.
@@ -101,12 +102,14 @@ func viewOf(s operations.Session, by operation.Caller) view {
 
 func (p *Pages) stateOf(s operations.Session) state {
 	shown := shownStatus(s)
-	return state{Session: s.ID, Status: s.Status, Shown: shown, Words: statusWords(shown), Queue: s.Queue, Tokens: count(tokensOf(s.Usage)), Cost: usd(s.Cost),
+	return state{Session: s.ID, Status: s.Status, Shown: shown, Words: display.Status(shown), Queue: s.Queue, Tokens: display.Count(display.NewTokens(s.Usage)), Cost: display.USD(s.Cost),
 		Title: titleOf(s), Model: modelOf(s), At: s.MovedAt}
 }
 
 // titleOf is what a page calls a conversation.
-func titleOf(s operations.Session) string { return cmp.Or(short(s.Title, 90), "New conversation") }
+func titleOf(s operations.Session) string {
+	return cmp.Or(display.Short(s.Title, 90), "New conversation")
+}
 
 // shownStatus is the status of a conversation, or that its last run failed and nothing was done since.
 func shownStatus(s operations.Session) string {

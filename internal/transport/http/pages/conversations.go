@@ -11,6 +11,7 @@ import (
 	"chorus/internal/feed"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/transport/http/display"
 )
 
 // group is a part of the side bar: conversations of one day, or the pinned ones.
@@ -145,7 +146,7 @@ func (p *Pages) again(w http.ResponseWriter, r *http.Request, by operation.Calle
 	if err != nil {
 		return err
 	}
-	words, _ := splitFiles(said.Text)
+	words, _ := display.SplitFiles(said.Text)
 	if r.PostFormValue("how") == "retry" {
 		if _, err := operations.Say.Call(r.Context(), p.Executor, by, operations.Message{ID: id, Message: words, Key: forkKey(r)}); err != nil {
 			return err
@@ -193,7 +194,7 @@ func (p *Pages) forkBefore(r *http.Request, by operation.Caller, id string, seq 
 		return "", err
 	}
 	in := operations.NewSession{WorkspacePath: s.WorkspacePath, Agent: s.Agent, Model: modelOf(s), Permissions: s.Permissions, Message: words, Key: forkKey(r)}
-	if place(s.WorkspacePath) != s.WorkspacePath { // its own folder cannot be another's
+	if display.Folder(s.WorkspacePath) != s.WorkspacePath { // its own folder cannot be another's
 		in.WorkspacePath = ""
 	}
 	made, err := operations.CreateSession.Call(r.Context(), p.Executor, by, in)
@@ -232,7 +233,7 @@ func (p *Pages) draftOf(r *http.Request, by operation.Caller) string {
 	if err != nil {
 		return ""
 	}
-	words, _ := splitFiles(said.Text)
+	words, _ := display.SplitFiles(said.Text)
 	return words
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/transport/http/display"
 )
 
 // hookForm is what somebody has typed about a hook, with what it would do.
@@ -203,13 +204,13 @@ func formOf(h operations.Hook) hookForm {
 		command, _ := s["command"].(string)
 		skip := i == 0 && s["skip_llm_if_exit_zero"] == true
 		if s["type"] != "shell" || strings.Contains(command, "\n") || len(s) > 2 && !(skip && len(s) == 3) {
-			f.Commands, f.SkipOK, f.Steps = "", false, pretty(string(h.Steps))
+			f.Commands, f.SkipOK, f.Steps = "", false, display.JSON(string(h.Steps))
 			break
 		}
 		f.Commands, f.SkipOK = f.Commands+command+"\n", f.SkipOK || skip
 	}
 	if len(h.Actions) > 0 {
-		f.Actions = pretty(string(h.Actions))
+		f.Actions = display.JSON(string(h.Actions))
 	}
 	return f
 }
@@ -343,7 +344,7 @@ func resultsOf(data json.RawMessage) (out []hookResult) {
 	}
 	_ = json.Unmarshal(data, &list) // it was written by us
 	for i, r := range list {
-		one := hookResult{Type: r.Type, Number: i, Wrong: r.Error, Text: cmp.Or(r.Stdout, r.Content, r.Body, r.Diff, r.Stderr, pretty(string(r.Rows)))}
+		one := hookResult{Type: r.Type, Number: i, Wrong: r.Error, Text: cmp.Or(r.Stdout, r.Content, r.Body, r.Diff, r.Stderr, display.JSON(string(r.Rows)))}
 		switch {
 		case r.Exit != nil:
 			one.Facts = fmt.Sprintf("exit code %d", *r.Exit)

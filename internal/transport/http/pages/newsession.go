@@ -8,6 +8,7 @@ import (
 
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/transport/http/display"
 )
 
 // wishes are what somebody has written and chosen for a new conversation.
@@ -19,7 +20,7 @@ type wishes struct {
 func (p *Pages) newSession(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	asked := wishes{Agent: r.URL.Query().Get("agent")}
 	if from := r.URL.Query().Get("from"); from != "" {
-		if s, err := operations.GetSession.Call(r.Context(), p.Executor, by, operations.SessionRef{ID: from}); err == nil && place(s.WorkspacePath) == s.WorkspacePath {
+		if s, err := operations.GetSession.Call(r.Context(), p.Executor, by, operations.SessionRef{ID: from}); err == nil && display.Folder(s.WorkspacePath) == s.WorkspacePath {
 			asked.Folder = s.WorkspacePath // its own folder cannot be another's
 		}
 	}

@@ -173,14 +173,3 @@ func (p *Pages) showProfile(w http.ResponseWriter, r *http.Request, by operation
 	}
 	return p.render(w, status, "permission.html", map[string]any{"Layout": frame, "Form": f})
 }
-
-// verdictWords is what a verdict means for somebody who waits.
-func verdictWords(verdict string) string {
-	switch verdict {
-	case "allow":
-		return "allowed"
-	case "ask":
-		return "asked"
-	}
-	return "refused"
-}

@@ -13,6 +13,7 @@ import (
 
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/transport/http/charts"
 	"chorus/internal/transport/http/taskgraph"
 	"chorus/internal/work"
 )
@@ -100,8 +101,8 @@ func (p *Pages) projectCosts(ctx context.Context, by operation.Caller, one opera
 	}
 	since := p.Now().AddDate(0, 0, 1-costDays)
 	data["Days"] = days.Breakdown
-	data["TokenChart"] = barChart("Tokens by day", halfChart, tokens, since, p.Now(), func(n float64) string { return count(int(n)) })
-	data["DollarChart"] = barChart("Dollars by day", halfChart, spent, since, p.Now(), dollars)
+	data["TokenChart"] = template.HTML(charts.Tokens(charts.Half, tokens, since, p.Now()))
+	data["DollarChart"] = template.HTML(charts.Dollars("Dollars by day", charts.Half, spent, since, p.Now()))
 	usage, err := operations.GetTokenUsage.Call(ctx, p.Executor, by, operations.TokenUsageQuery{Project: one.ID})
 	if err != nil {
 		return err

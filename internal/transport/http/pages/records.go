@@ -10,9 +10,13 @@ import (
 	"strings"
 	"time"
 
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
+
 	"chorus/internal/chat"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/transport/http/charts"
+	"chorus/internal/transport/http/display"
 )
 
 // moreRoutes registers the pages about agents, journals, costs, audit, settings and search.
@@ -185,8 +189,8 @@ func (p *Pages) costs(w http.ResponseWriter, r *http.Request, by operation.Calle
 		fresh, cached = fresh+row.InputTokens+row.CacheWriteTokens, cached+row.CacheReadTokens
 		sums.Rows[i].InputTokens += row.CacheWriteTokens // as `chorus cost` counts them
 	}
-	return p.render(w, http.StatusOK, "costs.html", map[string]any{"Layout": p.layout(r, by, "Costs"), "C": sums, "Query": q, "Most": most, "MostTokens": mostTokens, "CachedShare": percent(cached, fresh+cached), "Month": month.Total, "Forecast": forecast(month, p.Now()), "Names": p.names(r.Context(), by), "Free": free(days),
-		"Chart": dayChart(days, chartWidth, p.Now()), "SmallChart": dayChart(days, phoneChart, p.Now()), "Bys": []string{"model", "agent", "person", "channel", "day"}, "Sinces": []string{"24h", "7d", "30d", "month"}})
+	return p.render(w, http.StatusOK, "costs.html", map[string]any{"Layout": p.layout(r, by, "Costs"), "C": sums, "Query": q, "Most": most, "MostTokens": mostTokens, "CachedShare": display.Percent(cached, fresh+cached), "Month": month.Total, "Forecast": charts.Forecast(month, p.Now()), "Names": p.names(r.Context(), by), "Free": charts.Free(days),
+		"Chart": template.HTML(charts.Costs(days, charts.Full, p.Now())), "SmallChart": template.HTML(charts.Costs(days, charts.Phone, p.Now())), "Bys": []string{"model", "agent", "person", "channel", "day"}, "Sinces": []string{"24h", "7d", "30d", "month"}})
 }
 
 func (p *Pages) audit(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
@@ -235,7 +239,7 @@ func people(lines []operations.AuditLine, names map[string]string) map[string]st
 	out := map[string]string{}
 	for _, line := range lines {
 		if line.Who != "" {
-			out[line.Who] = who(names, line.Who)
+			out[line.Who] = display.Who(names, line.Who)
 		}
 	}
 	return out

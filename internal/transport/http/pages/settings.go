@@ -12,6 +12,7 @@ import (
 
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/transport/http/display"
 )
 
 func (p *Pages) settings(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
@@ -92,7 +93,7 @@ func inWords(key, value string) string {
 	if err != nil || ms < 1000 || !strings.HasSuffix(key, "Ms") {
 		return ""
 	}
-	return span(time.Duration(ms) * time.Millisecond)
+	return display.Duration(time.Duration(ms) * time.Millisecond)
 }
 
 // groupSettings puts settings under what they are about; changed: only those that somebody has set, and what could not be set.

@@ -12,6 +12,7 @@ import (
 	"chorus/internal/feed"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/transport/http/display"
 )
 
 // sharedPath is where the pages of links are that show a conversation to anybody.
@@ -104,7 +105,7 @@ func (p *Pages) shared(w http.ResponseWriter, r *http.Request) {
 	}
 	for i, item := range c.Items { // a text file stands in its message
 		if said, ok := item.(feed.UserMessage); ok {
-			said.Text, _ = splitFiles(said.Text)
+			said.Text, _ = display.SplitFiles(said.Text)
 			c.Items[i] = said
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/transport/http/diffview"
+	"chorus/internal/transport/http/display"
 	"chorus/internal/work"
 )
 
@@ -50,7 +51,7 @@ func (p *Pages) task(w http.ResponseWriter, r *http.Request, by operation.Caller
 	if err != nil {
 		return err
 	}
-	frame := p.layout(r, by, cmp.Or(short(t.Title, 60), "Task"))
+	frame := p.layout(r, by, cmp.Or(display.Short(t.Title, 60), "Task"))
 	if log != nil {
 		frame.Script = "live.js"
 	}

@@ -1,5 +1,4 @@
-// Package timescale lays the time of a run out along a line: moments get places, and long waits, in which nobody works, are cut down.
-package timescale
+package charts
 
 import (
 	"fmt"
@@ -10,10 +9,10 @@ import (
 	"chorus/internal/operations"
 )
 
-// Scale gives each moment a place. Stretches in which a run only waits are cut down.
-type Scale struct {
+// timescale lays the time of a run out along a line: it gives each moment a place. Stretches in which a run only waits are cut down.
+type timescale struct {
 	stretches []stretch
-	Breaks    []float64 // where a wait is cut down
+	breaks    []float64 // where a wait is cut down
 }
 
 // stretch is a part of the time that is drawn in one measure.
@@ -28,10 +27,10 @@ func waits(s operations.Span) bool {
 	return s.Kind == operations.SpanPerson || s.Kind == operations.SpanQueue || s.Kind == operations.SpanPause
 }
 
-// New lays spans out between two places.
-func New(spans []operations.Span, left, right float64) Scale {
+// newTimescale lays spans out between two places.
+func newTimescale(spans []operations.Span, left, right float64) timescale {
 	if len(spans) == 0 {
-		return Scale{}
+		return timescale{}
 	}
 	var edges []time.Time
 	for _, s := range spans {
@@ -45,7 +44,7 @@ func New(spans []operations.Span, left, right float64) Scale {
 		})
 	}
 	var busy time.Duration
-	var out Scale
+	var out timescale
 	for i := 1; i < len(edges); i++ {
 		st := stretch{from: edges[i-1], to: edges[i]}
 		if st.cut = !works(st.from, st.to); !st.cut {
@@ -71,7 +70,7 @@ func New(spans []operations.Span, left, right float64) Scale {
 		st.x0, st.x1 = x, x+wide
 		x += wide
 		if st.cut = st.cut && st.to.Sub(st.from) > most; st.cut {
-			out.Breaks = append(out.Breaks, st.x0+wide/2)
+			out.breaks = append(out.breaks, st.x0+wide/2)
 		}
 	}
 	if len(out.stretches) == 0 {
@@ -80,8 +79,8 @@ func New(spans []operations.Span, left, right float64) Scale {
 	return out
 }
 
-// X is the place of a moment.
-func (t Scale) X(at time.Time) float64 {
+// place is the place of a moment.
+func (t timescale) place(at time.Time) float64 {
 	for _, st := range t.stretches {
 		if !at.After(st.to) {
 			if at.Before(st.from) {
@@ -93,19 +92,19 @@ func (t Scale) X(at time.Time) float64 {
 	return t.stretches[len(t.stretches)-1].x1
 }
 
-// Tick is a moment that is named on the axis.
-type Tick struct {
-	X      float64
-	Text   string
-	Anchor string // of the text: start or middle
+// tick is a moment that is named on the axis.
+type tick struct {
+	x      float64
+	text   string
+	anchor string // of the text: start or middle
 }
 
 // tickSteps are the distances of ticks that people can count in.
 var tickSteps = []time.Duration{time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond, time.Second,
 	2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour}
 
-// Ticks names about so many moments since the beginning, none within a wait that is cut down.
-func (t Scale) Ticks(about int) []Tick {
+// ticks names about so many moments since the beginning, none within a wait that is cut down.
+func (t timescale) ticks(about int) []tick {
 	first, last := t.stretches[0], t.stretches[len(t.stretches)-1]
 	var shown time.Duration
 	for _, st := range t.stretches {
@@ -121,24 +120,24 @@ func (t Scale) Ticks(about int) []Tick {
 		}
 	}
 	apart := (last.x1 - first.x0) / float64(about+1)
-	out := []Tick{{X: first.x0, Text: "0", Anchor: "start"}}
+	out := []tick{{x: first.x0, text: "0", anchor: "start"}}
 	for _, st := range t.stretches {
 		if st.cut {
 			continue
 		}
 		since := st.from.Sub(first.from)
 		for at := (since/step + 1) * step; at <= st.to.Sub(first.from); at += step {
-			x := t.X(first.from.Add(at))
-			if x-out[len(out)-1].X >= apart*.7 && x < last.x1-apart*.3 {
-				out = append(out, Tick{x, Short(at), "middle"})
+			x := t.place(first.from.Add(at))
+			if x-out[len(out)-1].x >= apart*.7 && x < last.x1-apart*.3 {
+				out = append(out, tick{x, sinceStart(at), "middle"})
 			}
 		}
 	}
 	return out
 }
 
-// Short is a time since the beginning, in few letters.
-func Short(d time.Duration) string {
+// sinceStart is a time since the beginning, in few letters.
+func sinceStart(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())

@@ -1,4 +1,4 @@
-package pages
+package charts
 
 import (
 	"fmt"
@@ -8,43 +8,44 @@ import (
 	"strings"
 	"time"
 
-	template "github.com/DataDog/datadog-agent/pkg/template/html"
-
 	"chorus/internal/operations"
+	"chorus/internal/transport/http/display"
 )
 
-// The size of a chart, in units of its view box.
+// How wide a chart is, in units of its view box.
 const (
-	chartWidth, chartHeight = 920, 190
-	halfChart               = 460 // of a chart that shares its row
-	phoneChart              = 350 // of one on a phone, as wide as it is shown: its words can be read
-	chartLeft, chartBottom  = 56, 22
+	Full  = 920
+	Half  = 460 // of a chart that shares its row
+	Phone = 350 // of one on a phone, as wide as it is shown: its words can be read
 )
 
-// dayChart draws the costs of each day as bars; where nothing was spent, as by free models, what they read and wrote.
-func dayChart(c operations.Costs, width int, now time.Time) template.HTML {
+// How high a chart is, and the room for its numbers and days.
+const dayHeight, dayLeft, dayBottom = 190, 56, 22
+
+// Costs draws the costs of each day as bars; where nothing was spent, as by free models, what they read and wrote.
+func Costs(c operations.Costs, width int, now time.Time) string {
 	spent, tokens := map[string]float64{}, map[string]float64{}
 	for _, row := range c.Rows {
 		spent[row.Key] = row.Dollars
 		tokens[row.Key] = float64(row.InputTokens + row.OutputTokens + row.CacheReadTokens + row.CacheWriteTokens)
 	}
-	if free(c) {
-		return barChart("Tokens by day", width, tokens, c.Since, now, func(n float64) string { return count(int(n)) })
+	if Free(c) {
+		return Tokens(width, tokens, c.Since, now)
 	}
-	return barChart("Spending by day", width, spent, c.Since, now, dollars)
+	return Dollars("Spending by day", width, spent, c.Since, now)
 }
 
-// free reports whether models were used and nothing was spent.
-func free(c operations.Costs) bool {
+// Free reports whether models were used and nothing was spent.
+func Free(c operations.Costs) bool {
 	return len(c.Rows) > 0 && !slices.ContainsFunc(c.Rows, func(row operations.Cost) bool { return row.Dollars > 0 })
 }
 
 // forecastDays is how many of the last days say what the rest of a month will cost.
 const forecastDays = 7
 
-// forecast is what a month will have cost at its end, if it goes on like the last week. Days are those of UTC, and today counts
+// Forecast is what a month will have cost at its end, if it goes on like the last week. Days are those of UTC, and today counts
 // for what of it is over.
-func forecast(month operations.Costs, now time.Time) float64 {
+func Forecast(month operations.Costs, now time.Time) float64 {
 	now = now.UTC()
 	begin := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
 	end := begin.AddDate(0, 1, 0)
@@ -77,8 +78,18 @@ func labelled(days int, room float64) int {
 	return each
 }
 
-// barChart draws a value of each day as a bar, by days in UTC such as 2026-11-17; "": there is nothing to draw.
-func barChart(title string, width int, values map[string]float64, since, now time.Time, show func(float64) string) template.HTML {
+// Tokens draws how many tokens each day took, by days in UTC such as 2026-11-17; "": there is nothing to draw.
+func Tokens(width int, values map[string]float64, since, now time.Time) string {
+	return bars("Tokens by day", width, values, since, now, func(n float64) string { return display.Count(int(n)) })
+}
+
+// Dollars is Tokens for what was spent.
+func Dollars(title string, width int, values map[string]float64, since, now time.Time) string {
+	return bars(title, width, values, since, now, display.Dollars)
+}
+
+// bars draws a value of each day as a bar, by days in UTC such as 2026-11-17; "": there is nothing to draw.
+func bars(title string, width int, values map[string]float64, since, now time.Time, show func(float64) string) string {
 	first := since.UTC().Truncate(24 * time.Hour)
 	days := min(max(int(now.UTC().Sub(first)/(24*time.Hour))+1, 1), maxDays)
 	first = now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-days)
@@ -89,32 +100,32 @@ func barChart(title string, width int, values map[string]float64, since, now tim
 	if most == 0 {
 		return ""
 	}
-	room := float64(width-chartLeft) / float64(days)
-	tall := float64(chartHeight - chartBottom - 14)
+	room := float64(width-dayLeft) / float64(days)
+	tall := float64(dayHeight - dayBottom - 14)
 	var out strings.Builder
-	fmt.Fprintf(&out, `<svg class="chart" viewBox="0 0 %d %d" role="img" aria-label="%s">`, width, chartHeight, html.EscapeString(title))
+	fmt.Fprintf(&out, `<svg class="chart" viewBox="0 0 %d %d" role="img" aria-label="%s">`, width, dayHeight, html.EscapeString(title))
 	for i := range 3 {
 		y := 14 + tall*float64(i)/2
 		fmt.Fprintf(&out, `<line class="axis" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`,
-			chartLeft, width, y, y, chartLeft-8, y+4, html.EscapeString(show(most*float64(2-i)/2)))
+			dayLeft, width, y, y, dayLeft-8, y+4, html.EscapeString(show(most*float64(2-i)/2)))
 	}
 	each := labelled(days, room)
 	for i := range days {
 		day := first.AddDate(0, 0, i)
 		key := day.Format(time.DateOnly)
-		x, h := float64(chartLeft)+room*float64(i), tall*values[key]/most
+		x, h := float64(dayLeft)+room*float64(i), tall*values[key]/most
 		if h > 0 {
 			fmt.Fprintf(&out, `<rect class="spent" x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="2"><title>%s: %s</title></rect>`,
 				x+room*.12, 14+tall-h, min(room*.76, 60), max(h, 1), key, html.EscapeString(show(values[key])))
 		}
 		switch at := x + min(room/2, 36); {
 		case (days-1-i)%each != 0:
-		case at+labelRoom/2 > float64(width): // it would stand out of the picture
-			fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="end">%s</text>`, width, chartHeight-6, day.Format("2 Jan"))
+		case at+labelRoom/2 > float64(width): // it would stand out of the chart
+			fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="end">%s</text>`, width, dayHeight-6, day.Format("2 Jan"))
 		default:
-			fmt.Fprintf(&out, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`, at, chartHeight-6, day.Format("2 Jan"))
+			fmt.Fprintf(&out, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`, at, dayHeight-6, day.Format("2 Jan"))
 		}
 	}
 	out.WriteString("</svg>")
-	return template.HTML(out.String())
+	return out.String()
 }

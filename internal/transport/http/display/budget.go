@@ -1,4 +1,4 @@
-package pages
+package display
 
 import (
 	"cmp"
@@ -7,8 +7,8 @@ import (
 	"chorus/internal/operations"
 )
 
-// budgetBar is a ceiling with how near it is, as it is drawn.
-type budgetBar struct {
+// BudgetBar is a ceiling with how near it is, as it is drawn.
+type BudgetBar struct {
 	Name, Per   string
 	Spent, Most float64
 	Warn        float64 // from here on people are asked whether to go on
@@ -16,10 +16,10 @@ type budgetBar struct {
 	State       string // "", near or over
 }
 
-// budgetOf is the bar of a budget. Its name says whose it is in words: the key of the configuration is behind them.
-func budgetOf(names map[string]string, b operations.Budget) budgetBar {
-	bar := budgetBar{Name: budgetName(names, b.Name), Per: b.Per, Spent: b.Spent, Most: cmp.Or(b.Hard, b.Soft), Warn: cmp.Or(b.Soft, b.Hard)}
-	bar.Percent = percent(int(b.Spent*1e6), int(bar.Most*1e6))
+// Budget is the bar of a budget. Its name says whose it is in words: the key of the configuration is behind them.
+func Budget(names map[string]string, b operations.Budget) BudgetBar {
+	bar := BudgetBar{Name: budgetName(names, b.Name), Per: b.Per, Spent: b.Spent, Most: cmp.Or(b.Hard, b.Soft), Warn: cmp.Or(b.Soft, b.Hard)}
+	bar.Percent = Percent(int(b.Spent*1e6), int(bar.Most*1e6))
 	switch {
 	case b.Spent >= bar.Most:
 		bar.State = "over"
@@ -46,18 +46,18 @@ func budgetName(names map[string]string, name string) string {
 	case whose == "":
 		return "Each " + what
 	case parts[1] == "channel":
-		whose = channelName(names, whose)
+		whose = Channel(names, whose)
 	case parts[1] == "person" || parts[1] == "role":
-		whose = who(names, whose)
+		whose = Who(names, whose)
 	}
 	return strings.ToUpper(what[:1]) + what[1:] + " " + whose
 }
 
-// channelName is a channel for people: whose it is where that is known.
-func channelName(names map[string]string, key string) string {
+// Channel is a channel for people: whose it is where that is known.
+func Channel(names map[string]string, key string) string {
 	transport, place, _ := strings.Cut(key, ":")
 	if _, id, _ := strings.Cut(place, "/"); names[id] != "" {
 		return transport + ", " + names[id]
 	}
-	return cmp.Or(shortIDs(key), "—")
+	return cmp.Or(ShortIDs(key), "—")
 }
