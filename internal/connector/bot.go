@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/connector/approvalcard"
 	"chorus/internal/outbox"
 	"chorus/internal/platform"
 	"chorus/internal/room"
@@ -78,6 +79,7 @@ type Bot struct {
 	Options
 	transport string // the platform's name
 	caps      platform.Caps
+	cards     approvalcard.Writer
 	can       abilities
 	outbox    *outbox.Engine
 	people    *people.People
@@ -145,7 +147,8 @@ func New(o Options) (*Bot, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bot{Options: o, transport: o.Platform.Name(), caps: o.Platform.Caps(), can: abilitiesOf(o.Platform),
+	caps := o.Platform.Caps()
+	b := &Bot{Options: o, transport: o.Platform.Name(), caps: caps, cards: approvalcard.Writer{Platform: o.Platform.Name(), Caps: caps}, can: abilitiesOf(o.Platform),
 		people: people.New(), recent: newRecent(o.Platform.Older), queue: newQueue(), files: newDownloads(o.Fetch),
 		renames: make(chan struct{}, 1), greeted: make(chan struct{}), introduced: map[chat.ThreadID]bool{},
 		pins:       pinCache{map[string]time.Time{}, map[string][]string{}},

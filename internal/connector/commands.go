@@ -10,6 +10,7 @@ import (
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
+	"chorus/internal/connector/approvalcard"
 	"chorus/internal/connector/slash"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
@@ -209,7 +210,11 @@ func (b *Bot) pressed(ctx context.Context, p platform.Press) platform.Answer {
 	case pressKeep:
 		return b.answerAlways(ctx, id, by, p.Chosen)
 	case platform.PressDetails:
-		return b.details(ctx, id)
+		a, err := b.Backend.ApprovalDetails(ctx, id)
+		if err != nil {
+			return says(b.UserMessage(err))
+		}
+		return approvalcard.Details(a)
 	case platform.PressStop:
 		return says(b.stopRun(ctx, p.Message, by, p.Allowed.ManageMessages))
 	}
@@ -247,6 +252,18 @@ func (b *Bot) decide(ctx context.Context, id string, by chat.Principal, yes bool
 	}
 	return ""
 }
+
+// mayNot tells somebody why their answer does not count, and whose would.
+func (b *Bot) mayNot(a approval.Approval, by chat.Principal) string {
+	said, err := b.cards.MayNot(a, by)
+	if err != nil {
+		return b.UserMessage(err)
+	}
+	return said
+}
+
+// MentionPeople writes principals so that the platform shows the names of its own people.
+func (b *Bot) MentionPeople(by string) string { return b.cards.People(by) }
 
 // tooLate says how an approval was answered that somebody else has answered already.
 func (b *Bot) tooLate(a approval.Approval) string {

@@ -59,53 +59,6 @@ func fakeBot(t testing.TB, backend Backend) *Bot {
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A card is a message of the platform's whatever it asks for.
-func TestCardsFit(t *testing.T) {
-	t.Parallel()
-	b := fakeBot(t, Backend{})
-	rapid.Check(t, func(t *rapid.T) {
-		c := render.Card{
-			Tool: rapid.StringN(0, 40, 60).Draw(t, "tool"), Actions: rapid.SliceOfN(rapid.StringN(0, 400, 800), 0, 8).Draw(t, "actions"),
-			Preview: rapid.StringN(0, 2000, 4000).Draw(t, "preview"), Rule: rapid.StringN(0, 300, 600).Draw(t, "rule"), Unbound: rapid.StringN(0, 500, 900).Draw(t, "unbound"),
-			Open: rapid.Bool().Draw(t, "open"), OK: rapid.Bool().Draw(t, "ok"), Note: rapid.StringN(0, 500, 900).Draw(t, "note"),
-			By:  rapid.SampledFrom([]string{"", "discord:1", "discord:1 and discord:2", "local:ada"}).Draw(t, "by"),
-			Who: rapid.SampledFrom([]string{"", "two", "asker"}).Draw(t, "who"), FirstYes: rapid.SampledFrom([]string{"", "discord:1"}).Draw(t, "first"),
-		}
-		text, clipped := b.cardText(c, "7")
-		if n := split.Length(text); n == 0 || n > 2000 {
-			t.Fatalf("a card of %d characters", n)
-		}
-		if whole := plainActions(c.Tool, c.Actions); !clipped && !strings.Contains(strings.ReplaceAll(text, "\n> ", "\n"), strings.TrimSpace(whole)) {
-			t.Fatalf("a card that is not whole says so: %q of %q", text, whole)
-		}
-	})
-}
-
-// What is on a card is what would be done: no mark of Discord's eats a part of it or hides
-// it, and no character turns the others round.
-func TestCardsHideNothing(t *testing.T) {
-	t.Parallel()
-	for _, action := range []string{"tool:bash:rm a*b*", "tool:bash:true ||rm -rf .||", "tool:bash:[ls](https://x.invalid)", "tool:bash:~~not~~ this", "tool:bash:echo _a_b"} {
-		text, clipped := fakeBot(t, Backend{}).cardText(render.Card{Tool: "bash", Actions: []string{action}, Rule: "tool:bash:.*", Open: true}, "7")
-		if !strings.Contains(text, "```\n"+strings.TrimPrefix(action, "tool:bash:")+"\n```") || clipped || !strings.Contains(text, "asked for: shell commands") {
-			t.Errorf("%q is shown as %q, %v", action, text, clipped)
-		}
-	}
-	for action, want := range map[string]string{"tool:bash:rm \u202ea\u202c": `rm \u{202e}a\u{202c}`, "tool:bash:a\u200bb": `a\u{200b}b`, "tool:bash:```\n**yes**": "'''\n**yes**\n```"} {
-		text, clipped := fakeBot(t, Backend{}).cardText(render.Card{Tool: "bash", Actions: []string{action}, Open: true}, "7")
-		if !strings.Contains(text, want) || !clipped {
-			t.Errorf("%q is shown as %q, %v", action, text, clipped)
-		}
-	}
-}
-
-func TestPeopleAreMentioned(t *testing.T) {
-	t.Parallel()
-	if got := fakeBot(t, Backend{}).MentionPeople("discord:12 and local:ada"); got != "<@12> and local:ada" {
-		t.Errorf("%q", got)
-	}
-}
-
 func TestDiceFallTheSameTwice(t *testing.T) {
 	t.Parallel()
 	hits := 0

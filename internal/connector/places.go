@@ -193,8 +193,8 @@ func (t *publisher) message(m render.Message, seq int64) journal.Desired {
 	}
 	if m.Card != nil {
 		var clipped bool
-		p.Text, clipped = t.bot.cardText(*m.Card, t.where.askOf(m.Key).person)
-		p.Panel = t.bot.cardPanel(*m.Card)
+		p.Text, clipped = t.bot.cards.Text(*m.Card, t.where.askOf(m.Key).person)
+		p.Panel = t.bot.cards.Panel(*m.Card)
 		if m.Card.Open {
 			p.Card, p.Reason, p.Always = m.Card.Approval, t.bot.caps.Forms, t.bot.caps.MaxPanel > 0
 			if approval.IsQuestion(m.Card.Actions) {

@@ -1,7 +1,8 @@
-package connector
+// Package approvalcard writes approvals for a chat platform: the card that people answer, and all that there is to know about one.
+// It promises that what people say yes to is shown as it would be done: no mark is applied to it, and characters that nobody sees are spelled out.
+package approvalcard
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/markdown"
+	"chorus/internal/operations"
 	"chorus/internal/permit"
 	"chorus/internal/platform"
 	"chorus/internal/room/mark"
@@ -20,16 +22,22 @@ import (
 
 // The sizes of a card: the whole of it stays below 2,000 characters.
 const (
-	cardActions = 700
-	cardUnbound = 300
-	cardRisk    = 200
-	cardLines   = 15
-	cardPreview = 600
+	maxActions = 700
+	maxUnbound = 300
+	maxRisk    = 200
+	maxLines   = 15
+	maxPreview = 600
 )
 
-// cardText is an approval with what is needed to answer it, and the answer once there is
+// Writer writes approvals for one platform.
+type Writer struct {
+	Platform string // its name, as principals have it
+	Caps     platform.Caps
+}
+
+// Text is an approval with what is needed to answer it, and the answer once there is
 // one. asker is the id of whoever asked for the run. clipped reports that not all of it is there.
-func (t *Bot) cardText(c render.Card, asker string) (text string, clipped bool) {
+func (w Writer) Text(c render.Card, asker string) (text string, clipped bool) {
 	var b strings.Builder
 	block := func(kind, s string, most int) {
 		seen := literal(s)
@@ -39,25 +47,25 @@ func (t *Bot) cardText(c render.Card, asker string) (text string, clipped bool) 
 		}
 	}
 	if approval.IsQuestion(c.Actions) {
-		return t.questionText(c, asker)
+		return w.questionText(c, asker)
 	}
 	fmt.Fprintf(&b, "**May I?** `%s`\n", mark.Line(c.Tool, 60))
 	lines := strings.Split(plainActions(c.Tool, c.Actions), "\n")
-	if len(lines) > cardLines {
-		lines, clipped = append(lines[:cardLines:cardLines], "…"), true
+	if len(lines) > maxLines {
+		lines, clipped = append(lines[:maxLines:maxLines], "…"), true
 	}
-	block("", strings.Join(lines, "\n"), cardActions)
-	block("diff", c.Preview, cardPreview)
+	block("", strings.Join(lines, "\n"), maxActions)
+	block("diff", c.Preview, maxPreview)
 	if risk := c.Line(); risk != "" {
-		b.WriteString(mark.Small("risk: `"+mark.Line(risk, cardRisk)+"`") + "\n")
+		b.WriteString(mark.Small("risk: `"+mark.Line(risk, maxRisk)+"`") + "\n")
 	}
 	if c.Why != "" {
-		clipped = clipped || split.Length(c.Why) > cardUnbound
-		b.WriteString(mark.Small("`"+mark.Line(c.Why, cardUnbound)+"`") + "\n")
+		clipped = clipped || split.Length(c.Why) > maxUnbound
+		b.WriteString(mark.Small("`"+mark.Line(c.Why, maxUnbound)+"`") + "\n")
 	}
 	if c.Unbound != "" {
-		clipped = clipped || split.Length(c.Unbound) > cardUnbound
-		b.WriteString(mark.Small("not bound: `"+mark.Line(c.Unbound, cardUnbound)+"`") + "\n")
+		clipped = clipped || split.Length(c.Unbound) > maxUnbound
+		b.WriteString(mark.Small("not bound: `"+mark.Line(c.Unbound, maxUnbound)+"`") + "\n")
 	}
 	switch name := permit.RuleName(c.Rule); {
 	case name != "":
@@ -68,13 +76,13 @@ func (t *Bot) cardText(c render.Card, asker string) (text string, clipped bool) 
 	}
 	switch {
 	case c.Open:
-		b.WriteString(t.openText(c, asker))
+		b.WriteString(w.openText(c, asker))
 	case c.By == "":
 		b.WriteString(mark.Small("not needed any more\n"))
 	case c.OK:
-		fmt.Fprintf(&b, "%s **yes**, %s", render.SignDone, t.MentionPeople(c.By))
+		fmt.Fprintf(&b, "%s **yes**, %s", render.SignDone, w.People(c.By))
 	default:
-		fmt.Fprintf(&b, "%s **no**, %s", render.SignNot, t.MentionPeople(c.By))
+		fmt.Fprintf(&b, "%s **no**, %s", render.SignNot, w.People(c.By))
 	}
 	if !c.Open && c.Note != "" {
 		fmt.Fprintf(&b, ": %s", split.Clip(c.Note, 200))
@@ -95,43 +103,43 @@ func plainActions(tool string, list []string) string {
 }
 
 // questionText is a question of somebody else than the agent, which is answered with words.
-func (t *Bot) questionText(c render.Card, asker string) (text string, clipped bool) {
+func (w Writer) questionText(c render.Card, asker string) (text string, clipped bool) {
 	var b strings.Builder
 	_, from, _ := strings.Cut(c.Actions[0], ":")
 	seen := literal(c.Preview)
-	clipped = seen != c.Preview || split.Length(seen) > cardActions
-	fmt.Fprintf(&b, "**A question for you** from `%s`\n```\n%s\n```\n", mark.Line(from, 80), split.Clip(seen, cardActions))
+	clipped = seen != c.Preview || split.Length(seen) > maxActions
+	fmt.Fprintf(&b, "**A question for you** from `%s`\n```\n%s\n```\n", mark.Line(from, 80), split.Clip(seen, maxActions))
 	switch {
 	case c.Open:
 		if c.Why != "" { // an answer that did not fit
-			clipped = clipped || split.Length(c.Why) > cardUnbound
-			b.WriteString(mark.Small("asked again: `"+mark.Line(c.Why, cardUnbound)+"`") + "\n")
+			clipped = clipped || split.Length(c.Why) > maxUnbound
+			b.WriteString(mark.Small("asked again: `"+mark.Line(c.Why, maxUnbound)+"`") + "\n")
 		}
 		if !c.Until.IsZero() {
 			b.WriteString(mark.Small("no answer by " + mark.Time(c.Until) + " means none\n"))
 		}
 		if rule, err := approval.ParseWho(c.Who); err == nil {
-			b.WriteString(mark.Small(t.whoMay(rule, asker) + " may answer\n"))
+			b.WriteString(mark.Small(w.whoMay(rule, asker) + " may answer\n"))
 		}
 		way := "by a reply with your answer, yes to what is suggested, or no"
-		if t.caps.Forms {
+		if w.Caps.Forms {
 			way = "with a button, or " + way
 		}
 		b.WriteString(mark.Small("answer " + way))
 	case c.By == "":
 		b.WriteString(mark.Small("not needed any more\n"))
 	case c.OK:
-		fmt.Fprintf(&b, "%s **answered**, %s", render.SignDone, t.MentionPeople(c.By))
+		fmt.Fprintf(&b, "%s **answered**, %s", render.SignDone, w.People(c.By))
 	default:
-		fmt.Fprintf(&b, "%s **declined**, %s", render.SignNot, t.MentionPeople(c.By))
+		fmt.Fprintf(&b, "%s **declined**, %s", render.SignNot, w.People(c.By))
 	}
 	return strings.TrimSpace(b.String()), clipped
 }
 
-// cardPanel is how a card looks.
-func (b *Bot) cardPanel(c render.Card) platform.Panel {
+// Panel is how a card looks.
+func (w Writer) Panel(c render.Card) platform.Panel {
 	switch {
-	case b.caps.MaxPanel == 0:
+	case w.Caps.MaxPanel == 0:
 		return ""
 	case c.Open:
 		return platform.PanelAsk
@@ -152,29 +160,29 @@ func literal(s string) string {
 }
 
 // openText is who is waited for, and until when.
-func (t *Bot) openText(c render.Card, asker string) string {
+func (w Writer) openText(c render.Card, asker string) string {
 	var b strings.Builder
 	rule, err := approval.ParseWho(c.Who)
 	switch {
 	case c.FirstYes != "":
-		b.WriteString(mark.Small(fmt.Sprintf("%s %s said yes (1 of 2); one more person must\n", render.SignDone, t.MentionPeople(c.FirstYes))))
+		b.WriteString(mark.Small(fmt.Sprintf("%s %s said yes (1 of 2); one more person must\n", render.SignDone, w.People(c.FirstYes))))
 	case err == nil && rule.Two:
 		b.WriteString(mark.Small("two people must say yes (0 of 2)\n"))
 	}
 	if err == nil {
-		b.WriteString(mark.Small(t.whoMay(rule, asker) + " may answer\n"))
+		b.WriteString(mark.Small(w.whoMay(rule, asker) + " may answer\n"))
 	}
 	if !c.Until.IsZero() {
 		b.WriteString(mark.Small("no answer by " + mark.Time(c.Until) + " means no\n"))
 	}
 	var ways []string
-	if t.caps.Buttons {
+	if w.Caps.Buttons {
 		ways = append(ways, "with a button")
-		if t.caps.Forms {
+		if w.Caps.Forms {
 			ways[0] = "with a button, also with a reason"
 		}
 	}
-	if t.caps.Reactions {
+	if w.Caps.Reactions {
 		ways = append(ways, "with "+render.SignDone+" or "+render.SignNot)
 	}
 	ways = append(ways, "or by a reply: yes, no, or what to do instead")
@@ -182,24 +190,24 @@ func (t *Bot) openText(c render.Card, asker string) string {
 	return b.String()
 }
 
-// mayNot tells somebody why their answer does not count, and whose would.
-func (b *Bot) mayNot(a approval.Approval, by chat.Principal) string {
+// MayNot tells somebody why their answer does not count, and whose would.
+func (w Writer) MayNot(a approval.Approval, by chat.Principal) (string, error) {
 	rule, err := approval.ParseWho(a.Who)
 	if err != nil {
-		return b.UserMessage(err)
+		return "", err
 	}
 	if may, _ := approval.MayAnswer(rule, a, by); may {
-		return "You have said yes already; now another person must."
+		return "You have said yes already; now another person must.", nil
 	}
 	asker := ""
-	if string(a.AskedBy.Kind) == b.transport {
+	if string(a.AskedBy.Kind) == w.Platform {
 		asker = a.AskedBy.ID
 	}
-	return "This is not yours to answer. Ask " + b.whoMay(rule, asker) + "."
+	return "This is not yours to answer. Ask " + w.whoMay(rule, asker) + ".", nil
 }
 
 // whoMay is whose answer counts; asker is whoever asked for the run, "": nobody of this platform.
-func (b *Bot) whoMay(rule approval.Who, asker string) string {
+func (w Writer) whoMay(rule approval.Who, asker string) string {
 	var who []string
 	if rule.Anyone {
 		who = append(who, "anybody here")
@@ -219,12 +227,8 @@ func (b *Bot) whoMay(rule approval.Who, asker string) string {
 	return strings.Join(who, " or ")
 }
 
-// details is all that there is to know about an approval.
-func (b *Bot) details(ctx context.Context, id string) platform.Answer {
-	q, err := b.Backend.ApprovalDetails(ctx, id)
-	if err != nil {
-		return says(b.UserMessage(err))
-	}
+// Details is all that there is to know about an approval.
+func Details(q operations.Approval) platform.Answer {
 	var out strings.Builder
 	line := func(name, value string) {
 		if value != "" {
@@ -280,11 +284,11 @@ func readable(raw string) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// MentionPeople writes principals so that the platform shows the names of its own people.
-func (b *Bot) MentionPeople(by string) string {
+// People writes principals so that the platform shows the names of its own people.
+func (w Writer) People(by string) string {
 	names := strings.Split(by, " and ")
 	for i, name := range names {
-		if id, ok := strings.CutPrefix(name, b.transport+":"); ok {
+		if id, ok := strings.CutPrefix(name, w.Platform+":"); ok {
 			names[i] = mark.Person(id)
 		}
 	}
