@@ -244,16 +244,8 @@ func start(parent string, flags ...string) (*Cluster, error) {
 			return nil, err
 		}
 	}
-	initdb, err := program("initdb")
-	if err != nil {
+	if err := makeData(filepath.Join(dir, "data"), as); err != nil {
 		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, initdb, "-N", "-D", filepath.Join(dir, "data"), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("initdb: %w: %s", err, out)
 	}
 	// Between the look for a free port and its use somebody else may take it.
 	for range 5 {
