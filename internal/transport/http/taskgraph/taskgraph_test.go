@@ -26,25 +26,29 @@ func randomTasks(r *rand.Rand, n int) (tasks []operations.TaskBrief, needs []ope
 }
 
 // No two tasks overlap, all are inside of the picture, every edge leads to the right or down, none is missing, no layer has more tasks than fit, and the same
-// tasks look the same.
-func TestGraphLayout(t *testing.T) {
-	t.Parallel()
-	for name, shape := range map[string]shape{"to the right": toTheRight, "rows": inRows, "narrow": narrow} {
-		for seed := range uint64(60) {
-			r := rand.New(rand.NewPCG(seed, 1))
-			tasks, needs := randomTasks(r, r.IntN(201))
+// tasks look the same. Most graphs are small, where whatever goes wrong is found as well; make fuzz goes on with others.
+func FuzzGraphLayout(f *testing.F) {
+	for seed := range uint64(60) {
+		f.Add(seed, uint8(seed))
+	}
+	for seed := range uint64(2) {
+		f.Add(seed, uint8(200-50*seed))
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, size uint8) {
+		for name, shape := range map[string]shape{"to the right": toTheRight, "rows": inRows, "narrow": narrow} {
+			tasks, needs := randomTasks(rand.New(rand.NewPCG(seed, 1)), min(int(size), 200))
 			l := lay(tasks, needs, nil, shape)
 			if why := wrongIn(l, needs, shape); why != "" {
-				t.Fatalf("%s, seed %d: %s", name, seed, why)
+				t.Fatalf("%s: %s", name, why)
 			}
 			if again := lay(tasks, needs, nil, shape); !reflect.DeepEqual(l, again) {
-				t.Fatalf("%s, seed %d: the same tasks look otherwise", name, seed)
+				t.Fatalf("%s: the same tasks look otherwise", name)
 			}
 			if svg := l.Draw("", ""); strings.Count(svg, "<a href=") != len(tasks) {
-				t.Fatalf("%s, seed %d: not every task is drawn", name, seed)
+				t.Fatalf("%s: not every task is drawn", name)
 			}
 		}
-	}
+	})
 }
 
 // wrongIn says what is wrong in a layout.
