@@ -23,8 +23,13 @@ import (
 	"chorus/internal/chat"
 )
 
-// crashSteps is how long the run is that gets killed.
-const crashSteps = 30
+// crashSteps is how long the run is that gets killed: each kind of step comes four times, and ten times in the long story.
+func crashSteps() int {
+	if os.Getenv("CHORUS_CHAOS") != "" {
+		return 30
+	}
+	return 12
+}
 
 // atMost is more than any of our processes takes, also while the machine does much else.
 const atMost = 5 * time.Minute
@@ -68,7 +73,7 @@ func newSite(t testing.TB, template string) *crashSite {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	s := &crashSite{t: t, bin: bin, home: filepath.Join(dir, "home"), repo: filepath.Join(dir, "repo"), prompt: crashScript(crashSteps)}
+	s := &crashSite{t: t, bin: bin, home: filepath.Join(dir, "home"), repo: filepath.Join(dir, "repo"), prompt: crashScript(crashSteps())}
 	if err := os.MkdirAll(s.repo, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -116,44 +121,41 @@ func (s *crashSite) output(args ...string) (string, error) {
 	return string(out), err
 }
 
-// sessions are the sessions the home knows.
-func (s *crashSite) sessions() []string {
+// session is what the home says about one of its sessions.
+type session struct {
+	ID     string `json:"sessionId"`
+	Status string `json:"status"`
+}
+
+// sessions are the sessions the home knows. Each look is a start of the program, and there are hundreds of sites: whoever has looked hands on what was seen.
+func (s *crashSite) sessions() []session {
 	s.t.Helper()
 	out, err := s.output("thread", "list", "--json")
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	var list []struct {
-		SessionID string `json:"sessionId"`
-	}
+	var list []session
 	if err := json.Unmarshal([]byte(out), &list); err != nil {
 		s.t.Fatal(err)
 	}
-	var ids []string
-	for _, e := range list {
-		ids = append(ids, e.SessionID)
+	if len(list) > 1 {
+		s.t.Fatalf("there are %d sessions", len(list))
 	}
-	return ids
+	return list
 }
 
 // runArgs is what a person would type now: the prompt, or, once it is there, to go on.
-func (s *crashSite) runArgs() []string {
+func (s *crashSite) runArgs(seen []session) []string {
 	args := []string{"run", "-y", "-m", "demo/script", "--max-iterations", "100"}
-	if ids := s.sessions(); len(ids) == 1 {
-		return append(args, "--session-id", ids[0])
-	} else if len(ids) > 1 {
-		s.t.Fatalf("there are %d sessions", len(ids))
+	if len(seen) == 1 {
+		return append(args, "--session-id", seen[0].ID)
 	}
 	return append(args, s.prompt)
 }
 
-func (s *crashSite) events() []chat.Event {
+func (s *crashSite) events(seen session) []chat.Event {
 	s.t.Helper()
-	ids := s.sessions()
-	if len(ids) != 1 {
-		s.t.Fatalf("%d sessions", len(ids))
-	}
-	out, err := s.output("thread", "export", ids[0], "--format", "jsonl")
+	out, err := s.output("thread", "export", seen.ID, "--format", "jsonl")
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -168,6 +170,12 @@ func (s *crashSite) events() []chat.Event {
 		events = append(events, ev)
 	}
 	return events
+}
+
+// done reports whether the run of what was seen has ended well. Only of a session in which nothing is under way that has to be asked.
+func (s *crashSite) done(seen []session) bool {
+	s.t.Helper()
+	return len(seen) == 1 && seen[0].Status == "idle" && finished(s.events(seen[0]))
 }
 
 // finished reports whether the run has ended well.
@@ -217,8 +225,11 @@ func story(events []chat.Event) (lines []string, interrupted int) {
 // check holds the site against a run that nothing disturbed.
 func (s *crashSite) check(undisturbed []string) {
 	s.t.Helper()
-	events := s.events()
-	got, marks := story(events)
+	seen := s.sessions()
+	if len(seen) == 0 {
+		s.t.Fatal("there is no session")
+	}
+	got, marks := story(s.events(seen[0]))
 	if len(got) != len(undisturbed) {
 		s.t.Fatalf("%d lines, undisturbed %d:\n%s", len(got), len(undisturbed), strings.Join(got, "\n"))
 	}
@@ -237,7 +248,7 @@ func (s *crashSite) check(undisturbed []string) {
 		count[line]++
 	}
 	missing := 0
-	for i := 0; i < crashSteps; i += 3 {
+	for i := 0; i < crashSteps(); i += 3 {
 		switch n := count["effect-"+strconv.Itoa(i)]; {
 		case n > 1:
 			s.t.Fatalf("effect %d happened %d times", i, n)
@@ -248,7 +259,7 @@ func (s *crashSite) check(undisturbed []string) {
 	if missing > marks {
 		s.t.Fatalf("%d effects are missing and only %d calls are marked as interrupted", missing, marks)
 	}
-	if _, err := s.output("thread", "replay", s.sessions()[0]); err != nil {
+	if _, err := s.output("thread", "replay", seen[0].ID); err != nil {
 		s.t.Fatalf("the journal no longer renders what was sent: %v", err)
 	}
 }
@@ -265,7 +276,7 @@ func undisturbed(t *testing.T) (lines []string, writes int, template string) {
 	counter := filepath.Join(t.TempDir(), "count")
 	ctx, cancel := context.WithTimeout(context.Background(), atMost)
 	defer cancel()
-	out, err := s.command(ctx, []string{"CHORUS_KILL=count", "CHORUS_KILL_COUNT=" + counter}, s.runArgs()...).Output()
+	out, err := s.command(ctx, []string{"CHORUS_KILL=count", "CHORUS_KILL_COUNT=" + counter}, s.runArgs(nil)...).Output()
 	if err != nil || strings.TrimSpace(string(out)) != "all done" {
 		t.Fatalf("undisturbed run: %q %v", out, err)
 	}
@@ -273,10 +284,14 @@ func undisturbed(t *testing.T) (lines []string, writes int, template string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if writes, err = strconv.Atoi(string(data)); err != nil || writes < 2*crashSteps {
+	if writes, err = strconv.Atoi(string(data)); err != nil || writes < 2*crashSteps() {
 		t.Fatalf("%d writes, %v", writes, err)
 	}
-	lines, marks := story(s.events())
+	seen := s.sessions()
+	if len(seen) == 0 || seen[0].Status != "idle" {
+		t.Fatalf("after the undisturbed run there is %+v", seen)
+	}
+	lines, marks := story(s.events(seen[0]))
 	if marks != 0 {
 		t.Fatal("marks without a crash")
 	}
@@ -302,7 +317,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(context.Background(), atMost)
 				defer cancel()
-				cmd := s.command(ctx, []string{fmt.Sprintf("CHORUS_KILL=%s:%d", when, n)}, s.runArgs()...)
+				cmd := s.command(ctx, []string{fmt.Sprintf("CHORUS_KILL=%s:%d", when, n)}, s.runArgs(nil)...)
 				var stderr bytes.Buffer
 				cmd.Stderr = &stderr
 				if err := cmd.Run(); err != nil && !killed(err) {
@@ -310,7 +325,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 				} else if err == nil && n < writes-3 {
 					t.Fatalf("the process got through although it should have died at write %d of %d", n, writes)
 				}
-				s.goOn()
+				s.goOn(s.sessions())
 				s.check(lines)
 			})
 		}
@@ -323,12 +338,12 @@ func killed(err error) bool {
 }
 
 // goOn does what a person does after a crash: type it again, or go on.
-func (s *crashSite) goOn() {
+func (s *crashSite) goOn(seen []session) {
 	s.t.Helper()
-	if ids := s.sessions(); len(ids) == 1 && finished(s.events()) {
+	if s.done(seen) {
 		return // it died after its last write
 	}
-	out, err := s.output(s.runArgs()...)
+	out, err := s.output(s.runArgs(seen)...)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -377,17 +392,18 @@ func TestChaos(t *testing.T) {
 func chaosSite(t *testing.T, template string, lines []string, r *rand.Rand, take func() bool) (done bool) {
 	s := newSite(t, template)
 	for {
-		if ids := s.sessions(); len(ids) == 1 && finished(s.events()) {
+		seen := s.sessions()
+		if s.done(seen) {
 			s.check(lines)
 			return false
 		}
 		if !take() {
-			s.goOn()
+			s.goOn(seen)
 			s.check(lines)
 			return true
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), atMost)
-		cmd := s.command(ctx, nil, s.runArgs()...)
+		cmd := s.command(ctx, nil, s.runArgs(seen)...)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
 		if err := cmd.Start(); err != nil {

@@ -34,7 +34,7 @@ func (v *mortal) program() (string, error) {
 		if v.dir, v.err = os.MkdirTemp("", "chorus-victim"); v.err != nil {
 			return
 		}
-		cmd := exec.Command("go", "build", "-trimpath", "-tags", "chaos,grpcnotrace", "-o", v.path(), "chorus/cmd/chorus")
+		cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-tags", "chaos,grpcnotrace", "-o", v.path(), "chorus/cmd/chorus")
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is built for people
 		if out, err := cmd.CombinedOutput(); err != nil {
 			v.err = fmt.Errorf("build: %w\n%s", err, out)
