@@ -184,7 +184,7 @@ func (g guide) test(t *testing.T, overlay, pkg string) {
 	t.Helper()
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "guide.test")
-	goCommand(t, "test", "-c", "-trimpath", "-vet=off", "-overlay", overlay, "-o", bin, pkg)
+	goCommand(t, "test", "-c", "-trimpath", "-ldflags=-s -w", "-vet=off", "-overlay", overlay, "-o", bin, pkg)
 	cmd := exec.CommandContext(t.Context(), bin, "-test.v", "-test.run", "^("+strings.Join(g.tests(), "|")+")$")
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
@@ -214,7 +214,7 @@ func TestGuidesAreTrue(t *testing.T) {
 		t.Fatalf("no guides: %v", err)
 	}
 	bin := filepath.Join(t.TempDir(), "chorus")
-	build := sync.OnceFunc(func() { goCommand(t, "build", "-trimpath", "-o", bin, "./"+program) }) // once for all of them
+	build := sync.OnceFunc(func() { goCommand(t, "build", "-trimpath", "-ldflags=-s -w", "-o", bin, "./"+program) }) // once for all of them
 	for _, file := range names {
 		name := filepath.Base(file)
 		t.Run(name, func(t *testing.T) {

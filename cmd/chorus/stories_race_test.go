@@ -51,7 +51,7 @@ func (q *quickProgram) build() (string, error) {
 			return
 		}
 		program := filepath.Join(q.dir, "chorus")
-		build := exec.Command("go", "test", "-c", "-tags", "grpcnotrace", "-trimpath", "-vet=off", "-o", program, ".")
+		build := exec.Command("go", "test", "-c", "-tags", "grpcnotrace", "-trimpath", "-ldflags=-s -w", "-vet=off", "-o", program, ".")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does: what is compiled is used again
 		if text, err := build.CombinedOutput(); err != nil {
 			q.err = fmt.Errorf("build the program of the stories: %w\n%s", err, text)
