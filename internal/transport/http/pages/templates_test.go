@@ -160,7 +160,7 @@ func TestEveryPageRenders(t *testing.T) {
 		"memory.html": {{"File": new(full[operations.MemoryText]()), "History": full[operation.List[operations.MemoryVersion]](), "May": true, "Draft": full[memoryDraft]()},
 			{"List": full[operation.List[operations.MemoryFile]](), "File": (*operations.MemoryText)(nil), "May": false}},
 		"request.html": {{"Q": full[operations.Request](), "Session": "s"}, {"Q": operations.Request{}, "Session": "s"}},
-		"run.html": {{"Session": full[operations.Session](), "T": full[operations.Timeline](), "Sums": full[[]charts.SpanSum](), "Cut": true, "Timeline": template.HTML("<svg></svg>"), "SmallTimeline": template.HTML("<svg></svg>")},
+		"run.html": {{"Session": full[operations.Session](), "T": full[operations.Timeline](), "Why": "asked  ada", "Sums": full[[]charts.SpanSum](), "Cut": true, "Timeline": template.HTML("<svg></svg>"), "SmallTimeline": template.HTML("<svg></svg>")},
 			{"Session": operations.Session{}, "T": operations.Timeline{}, "Cut": false}},
 		"schedule.html":    {{"S": full[operations.Schedule](), "May": true}, {"S": operations.Schedule{}, "May": false}},
 		"servers.html":     {{"List": []serverRow{{full[operations.MCPServer](), true}, {operations.MCPServer{State: "logged in"}, true}}}, {"List": nil}},

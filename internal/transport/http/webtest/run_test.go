@@ -19,8 +19,11 @@ func TestRunHasATimeline(t *testing.T) {
 	p.until(`document.querySelector("form.verdict")`)
 	p.click(".verdict .yes")
 	p.waitUntilIdle()
-	p.click(".end a")
+	p.click(`.end a[href$="#why"]`)
 	p.until(`document.querySelector("svg.spans")`)
+	if why := p.text(`document.querySelector("#why + pre").innerText`); !strings.Contains(why, "asked") || !strings.Contains(why, "echo first") {
+		t.Errorf("why is answered with %q", why)
+	}
 	kinds := p.text(`[...document.querySelectorAll("table.list tbody tr")].map((e) => e.cells[1].innerText).filter((k) => k !== "Waiting to begin").join()`)
 	if kinds != "Model,Waiting for people,Tools,Model" {
 		t.Errorf("the table says %q", kinds)
