@@ -115,7 +115,7 @@ func (c *program) checkChoice(o *runsetup.SessionOptions, args []string) error {
 	case c.remote():
 		return &usage.Error{Err: errors.New("--resume is for sessions of this machine; on a server name one by --session-id (chorus thread list --server … shows them), or type /resume")}
 	case o.Continue || o.ID != "" || o.File != "" || len(args) > 0:
-		return &usage.Error{Err: errors.New("--resume lets you choose; leave --continue, --session, --session-id and the prompt out, or it")}
+		return &usage.Error{Err: errors.New("--resume lets you choose; it does not go with --continue, --session, --session-id or a prompt")}
 	case !c.console.Asks():
 		return &usage.Error{Err: errors.New("--resume needs a terminal to choose on; name a session by --session-id, or take the last by --continue")}
 	}
@@ -133,9 +133,7 @@ func (c *program) chatOnce(ctx context.Context, a *app.App, o runsetup.SessionOp
 	}
 	s.GoOn()
 	chat.Head, chat.Remarks, chat.KeepTheme = s.Start, s.Remarks(), keepTheme(a)
-	if s.Info().Model == provider.Offline && s.Start == 0 {
-		chat.Hint = "No key is set, so a small offline guide answers, with real tools. Say: help"
-	}
+	chat.Hint = firstHint(s.Info(), s.Start)
 	code, err := repl.Chat(ctx, s, c.chatOptions(s.Info().Dir, chat))
 	if err != nil {
 		return err
@@ -144,4 +142,12 @@ func (c *program) chatOnce(ctx context.Context, a *app.App, o runsetup.SessionOp
 		fmt.Fprintf(c.console.Err, "go on with: chorus chat --session-id %s\n", s.ID())
 	}
 	return exitWith(code)
+}
+
+// firstHint is for somebody who talks to the offline guide and has said nothing yet; "" for others.
+func firstHint(info repl.Info, start int64) string {
+	if info.Model != provider.Offline || start > 0 {
+		return ""
+	}
+	return "No key is set, so a small offline guide answers, with real tools. Say: help"
 }

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"chorus/internal/operations"
 	"chorus/internal/sandbox/isolate"
 	"chorus/internal/sandbox/process"
+	"chorus/internal/text"
 	"chorus/internal/transport/cli"
 	"chorus/internal/transport/repl"
 	"chorus/internal/usage"
@@ -104,10 +106,31 @@ func (c *program) run(args []string) int {
 }
 
 func (c *program) complain(err error) {
-	fmt.Fprintf(c.console.Err, "chorus: %s\n", markdown.Clean(operations.All().Words(operation.InCLI, err.Error())))
+	c.warn(operations.All().Words(operation.InCLI, err.Error()))
 }
 
-func (c *program) warn(text string) { fmt.Fprintf(c.console.Err, "chorus: %s\n", markdown.Clean(text)) }
+// warn says something on standard error, broken between words where a terminal is too narrow.
+func (c *program) warn(words string) {
+	words = "chorus: " + markdown.Clean(words)
+	if c.console.ErrTTY {
+		words = fitted(words, c.console.Width()-1)
+	}
+	fmt.Fprintln(c.console.Err, words)
+}
+
+// fitted breaks lines between words so that they fit. What is indented, as a list or an example, stays so; a word is never broken, since it may be
+// an address.
+func fitted(words string, width int) string {
+	lines := strings.Split(words, "\n")
+	for i, line := range lines {
+		if markdown.Width(line) <= width {
+			continue
+		}
+		pad := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		lines[i] = pad + strings.Join(text.WrapWords(line, width-len(pad), markdown.Width), "\n"+pad)
+	}
+	return strings.Join(lines, "\n")
+}
 
 func (c *program) root() *cobra.Command {
 	root := &cobra.Command{

@@ -57,7 +57,7 @@ func checkTalk(cmd *cobra.Command, o *runsetup.SessionOptions) error {
 		return &usage.Error{Err: errors.New("--attach goes with a prompt: chorus chat --attach FILE \"…\"")}
 	}
 	if o.Continue && (o.ID != "" || o.File != "") {
-		return &usage.Error{Err: errors.New("--continue chooses the last session of this directory; leave --session and --session-id out, or it")}
+		return &usage.Error{Err: errors.New("--continue chooses the last session of this directory; it does not go with --session or --session-id")}
 	}
 	if !cmd.Flags().Changed("max-iterations") {
 		o.MaxSteps = 0 // as it is configured
@@ -73,7 +73,7 @@ func (c *program) runCommand() *cobra.Command {
 error. The prompt may also come from standard input. With --session-id and no
 prompt it goes on with a run that was cut off.
 
-Exit code: 0 done, 1 failed, 2 wrong use, 3 stopped at the iteration limit,
+Exit code: 0 done, 1 failed, 2 wrong use, 3 stopped at the limit of steps,
 4 something had to be asked and there was no terminal, 130 interrupted.`,
 		Example: `  chorus run "which tests are missing for internal/chat?"
   chorus run --mode plan "add a retry to the uploader"

@@ -107,7 +107,7 @@ func (c *program) threadShow() *cobra.Command {
 	events := false
 	cmd := c.jsonFlag(&cobra.Command{
 		Use: "show [ID]", Short: "Read a conversation, or its journal", Args: between(0, 1),
-		Long:    "Shows who said what, with a line for each call and what each run came to.\nWith --events it shows the journal that this follows from. Without an ID it is the newest one.",
+		Long:    "Shows who said what, with a line for each call and what each run came to.\nWith --events it shows the journal that this follows from. Without an ID it is the newest one.\nOn a pipe answers are Markdown, as the model wrote them; --json is for scripts.",
 		Example: "  chorus thread show\n  chorus thread show 01k3            a unique beginning of the id is enough\n  chorus thread show 01k3 --events",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.execute(cmd.Context(), func(to cli.Connection) error {

@@ -64,7 +64,7 @@ func Show(v cli.View, page Page) error {
 		fmt.Fprintln(w, "LINE\tAT\tBY\tAGENT\tDECISION\tACTION\tRULE\tDETAIL")
 	}
 	for _, l := range page.Lines {
-		at, by := l.At.Local().Format("2006-01-02 15:04:05"), cmp.Or(l.Principal.String(), "–")
+		at, by := l.At.Local().Format("2006-01-02 15:04:05"), cmp.Or(l.Principal.Label(), "–")
 		action, rule := cli.ClipLine(l.Action, 60), cmp.Or(permit.RuleName(l.Rule), cli.ClipLine(l.Rule, 40), "–")
 		if v.Narrow() {
 			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", l.ID, at, by, l.Decision, action, rule)

@@ -59,7 +59,11 @@ func Chat(ctx context.Context, s Session, o ChatOptions) (exit int, err error) {
 		return plainChat(ctx, s, o)
 	}
 	w := newWindow(ctx, s, o)
-	if _, err := fmt.Fprintln(o.Console.Out, strings.Join(w.greeting("Esc"), "\n")); err != nil {
+	words := w.greeting("Esc")
+	if o.Pick { // whoever chooses another session is greeted by that one
+		words = say("", pickWords, w.room())
+	}
+	if _, err := fmt.Fprintln(o.Console.Out, strings.Join(words, "\n")); err != nil {
 		return ExitFailed, fmt.Errorf("write to the terminal: %w", err)
 	}
 	p := tea.NewProgram(w, tea.WithContext(ctx), tea.WithInput(o.Console.In), tea.WithOutput(o.Console.Out), tea.WithoutSignalHandler(),
@@ -160,7 +164,9 @@ func plainChat(ctx context.Context, s Session, o ChatOptions) (exit int, err err
 	input := o.Console.lines()
 	c.f.input = input
 	if asks {
-		c.f.printer.screen.print(o.Console.Err, newWindow(ctx, s, o).greeting("Ctrl-C")...)
+		if c.late = newWindow(ctx, s, o).greeting("Ctrl-C"); !o.Pick {
+			c.greet()
+		}
 	}
 	defer c.f.lastRemarks()
 	c.items = pump(ctx, s, max(o.After, o.Head))
@@ -170,7 +176,7 @@ func plainChat(ctx context.Context, s Session, o ChatOptions) (exit int, err err
 		}
 	}
 	if o.Pick && asks && !c.offersFor(ctx, "resume", "") {
-		c.f.printer.screen.print(o.Console.Out, "there is no other session here")
+		c.f.printer.screen.print(o.Console.Out, noOthers)
 	}
 	if strings.TrimSpace(o.Prompt) != "" {
 		if leave, err := c.words(ctx, o.Prompt); leave || err != nil {
@@ -180,6 +186,9 @@ func plainChat(ctx context.Context, s Session, o ChatOptions) (exit int, err err
 	var whole strings.Builder
 	for {
 		if asks {
+			if c.open == nil {
+				c.greet()
+			}
 			c.f.printer.screen.write(o.Console.Err, plainMark)
 		}
 		select {
@@ -216,10 +225,17 @@ type plain struct {
 	all   []Command
 	f     *follower
 	items <-chan watched
-	asks  bool    // somebody sits here
-	open  *choice // what the next line chooses; nil: nothing
-	begun string  // what the next words begin with: a file that was chosen
+	late  []string // the greeting, until it is printed: whoever chooses another session first is greeted by that one
+	asks  bool     // somebody sits here
+	open  *choice  // what the next line chooses; nil: nothing
+	begun string   // what the next words begin with: a file that was chosen
 	exit  int
+}
+
+// greet prints the greeting, once.
+func (c *plain) greet() {
+	c.f.printer.screen.print(c.o.Console.Err, c.late...)
+	c.late = nil
 }
 
 // line handles one input and reports whether it was the last.

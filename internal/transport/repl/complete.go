@@ -80,6 +80,9 @@ func (w *window) complete() tea.Cmd {
 		return nil
 	}
 	typed, ok := w.input.typedWord()
+	if !strings.HasPrefix(typed, "/") {
+		w.greet() // nobody chooses a session any more
+	}
 	if !ok {
 		return nil
 	}
@@ -129,6 +132,12 @@ func (w *window) choices(msg choicesMsg) {
 			w.menu.list = append(w.menu.list, c)
 		}
 	}
+	if w.picksFirst && len(w.menu.list) == 0 && msg.typed == "/resume " {
+		w.menu = menu{}
+		w.input.set("")
+		w.greet()
+		w.say(theme.Faint, "", noOthers)
+	}
 	if w.menu.runs && !w.menu.moved { // a picker stands at what holds now
 		w.menu.at = max(0, slices.IndexFunc(w.menu.list, func(c Completion) bool { return strings.HasPrefix(c.About, current) }))
 	}
@@ -167,6 +176,7 @@ func (w *window) menuKey(name string) (tea.Cmd, bool) {
 		if w.menu.runs { // the picker was all that there is in the input
 			w.menu = menu{}
 			w.input.set("")
+			w.greet()
 		}
 	default:
 		return nil, false

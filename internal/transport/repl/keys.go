@@ -39,6 +39,7 @@ func (w *window) key(msg tea.KeyPressMsg) tea.Cmd {
 	switch name {
 	case "ctrl+c":
 		w.search, w.menu = nil, menu{}
+		w.greet()
 		return w.ctrlC()
 	case "ctrl+z":
 		return tea.Suspend

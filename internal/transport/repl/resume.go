@@ -16,10 +16,12 @@ type Listed struct {
 	Title  string
 }
 
+const noOthers = "there is no other session here"
+
 // Others is the answer to /resume without an id.
 func Others(list []Listed) string {
 	if len(list) == 0 {
-		return "there is no other session here"
+		return noOthers
 	}
 	var out strings.Builder
 	for _, l := range list {

@@ -26,7 +26,7 @@ type window struct {
 	all        []Command
 	hint       string
 	first      string // a prompt to send at the start
-	picksFirst bool   // another session is chosen before that
+	picksFirst bool   // another session is being chosen before anything else
 	head       int64  // history ends here
 	tell       func(input string) error
 	editor     string // the person's own
@@ -156,6 +156,17 @@ func (w *window) greeting(stops string) []string {
 	return out
 }
 
+// pickWords stand above the choice of a session, in place of the greeting.
+const pickWords = "Choose a session: the arrows and Enter, or type a part of its title. Esc begins a new one."
+
+// greet prints the greeting where no other session was chosen after all.
+func (w *window) greet() {
+	if w.picksFirst {
+		w.picksFirst = false
+		w.put(aside, w.greeting("Esc")...)
+	}
+}
+
 // Init sends the first prompt.
 func (w *window) Init() tea.Cmd {
 	w.printing = true
@@ -236,6 +247,7 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case steeredMsg:
 		w.flash = msg.text
 	case failedMsg:
+		w.greet()
 		w.stopping = false
 		w.say(theme.Bad, "✗ ", msg.what)
 	case approvalMsg:

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
@@ -32,6 +33,7 @@ type Session struct {
 	mu       sync.Mutex
 	now      operations.Session
 	used     bool
+	made     bool              // by this terminal
 	attached []string          // files that go with the next prompt, by reference
 	yes      bool              // every question is answered with yes
 	always   map[string]bool   // actions that were allowed for the rest of this sitting
@@ -55,7 +57,7 @@ func Open(ctx context.Context, service operation.Executor, by operation.Caller, 
 	var err error
 	if o.ID == "" {
 		made, err := operations.CreateSession.Call(ctx, service, by, o.New)
-		s.now = made.Session
+		s.now, s.made = made.Session, err == nil
 		return s, err
 	}
 	if s.now, err = operations.GetSession.Call(ctx, service, by, operations.SessionRef{ID: o.ID}); err != nil {
@@ -86,6 +88,24 @@ func (s *Session) Used() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.used
+}
+
+// discardTime is how long somebody who leaves waits for the server.
+const discardTime = 3 * time.Second
+
+// Discard removes a session that was made for this terminal and in which nobody has said anything, so that looking in leaves no trace in
+// lists. A terminal that is killed leaves it behind, empty.
+func (s *Session) Discard(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTime)
+	defer cancel()
+	if !s.made || s.Used() {
+		return nil
+	}
+	if now, err := s.refresh(ctx); err != nil || now.Seq > 0 || now.Queue > 0 { // others may have found it
+		return err
+	}
+	_, err := operations.DeleteSession.Call(ctx, s.service, s.by, operations.SessionDeletion{ID: s.ID(), Now: true})
+	return err
 }
 
 // Unfinished is the number before the run that is on; false: none is.
@@ -130,6 +150,11 @@ func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
 
 func (s *Session) Steer(ctx context.Context, text string, mode chat.Intake) (bool, error) {
 	said, err := operations.Steer.Call(ctx, s.service, s.by, operations.SteerMessage{ID: s.ID(), Message: text, Mode: mode})
+	if err == nil {
+		s.mu.Lock()
+		s.used = true
+		s.mu.Unlock()
+	}
 	return said.AsPrompt, err
 }
 

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"chorus/internal/doctor/checks"
+	"chorus/internal/markdown"
+	"chorus/internal/transport/repl"
+)
+
+// A warning breaks between words where the terminal is narrow, and is one line in a file. What is indented stays so, an address stays whole.
+func TestWarningsBreakBetweenWords(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	c := &program{console: repl.Console{Err: &out, ErrTTY: true, Size: func() (int, int) { return 80, 24 }}}
+	warning, list := checks.AsRoot(0), "these are wrong:\n    "+strings.Repeat("word ", 20)+"\nhttp://"+strings.Repeat("a", 90)
+	c.warn(warning)
+	c.warn(list)
+	for line := range strings.Lines(out.String()) {
+		if line = strings.TrimSuffix(line, "\n"); markdown.Width(line) > 79 && !strings.HasPrefix(line, "http://aaa") {
+			t.Errorf("%d columns: %q", markdown.Width(line), line)
+		}
+	}
+	if got := strings.Fields(out.String()); strings.Join(got, " ") != strings.Join(strings.Fields("chorus: "+warning+"\nchorus: "+list), " ") {
+		t.Errorf("words were broken or lost: %q", got)
+	}
+	if got := strings.Count(out.String(), "\n    word "); got != 2 {
+		t.Errorf("%d lines of the list are indented: %q", got, out.String())
+	}
+	out.Reset()
+	c.console.ErrTTY = false
+	if c.warn(warning); out.String() != "chorus: "+warning+"\n" {
+		t.Errorf("a file has %q", out.String())
+	}
+}
