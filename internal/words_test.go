@@ -30,6 +30,9 @@ var talkative = []string{"internal/connector/commands", "internal/connector/work
 // silent are calls whose texts go to whoever runs Chorus, not to whoever talks to it.
 var silent = []string{"Warn", "Error", "Info", "Debug", "Log", "LogOnce", "MustCompile", "New of errors", "Errorf of fmt", "Contains", "HasPrefix", "HasSuffix", "TrimPrefix", "TrimSuffix", "CutPrefix", "Cut", "Split", "NewReplacer", "Getenv", "panic"}
 
+// speaksInCommands are the functions whose texts people read in the program's own package beside those: whatever its commands print or fail with.
+var speaksInCommands = []string{"New of errors", "Errorf of fmt", "warn", "Fprintf", "Fprintln", "StringVar", "StringVarP", "StringArrayVar", "StringSliceVar", "BoolVar", "BoolVarP", "IntVar", "DurationVar", "Bool"}
+
 // catalogue is every sentence that people read: of chats and terminals from the code, of pages from their templates.
 func catalogue(t *testing.T) (all []sentence) {
 	t.Helper()
@@ -65,10 +68,14 @@ func sentencesOfCode(path string) (out []sentence, err error) {
 	if err != nil {
 		return nil, err
 	}
-	whole := slices.Contains(talkative, "internal/"+filepath.ToSlash(filepath.Dir(path)))
+	whole, heard, unheard := slices.Contains(talkative, "internal/"+filepath.ToSlash(filepath.Dir(path))), speaks, silent
+	if strings.HasPrefix(filepath.ToSlash(path), "../cmd/") {
+		heard = slices.Concat(speaks, speaksInCommands)
+		unheard = slices.DeleteFunc(slices.Clone(silent), func(name string) bool { return slices.Contains(speaksInCommands, name) })
+	}
 	take := func(node ast.Node) {
 		ast.Inspect(node, func(n ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok && slices.Contains(silent, called(call)) {
+			if call, ok := n.(*ast.CallExpr); ok && slices.Contains(unheard, called(call)) {
 				return false
 			}
 			lit, ok := n.(*ast.BasicLit)
@@ -92,10 +99,10 @@ func sentencesOfCode(path string) (out []sentence, err error) {
 				return false
 			}
 		case *ast.CallExpr:
-			if slices.Contains(silent, called(n)) {
+			if slices.Contains(unheard, called(n)) {
 				return false
 			}
-			if slices.Contains(speaks, called(n)) {
+			if slices.Contains(heard, called(n)) {
 				take(n)
 				return false
 			}
@@ -171,6 +178,7 @@ func wordRules(t *testing.T) map[string]*regexp.Regexp {
 		"a regular expression":     regexp.MustCompile(`\(\?[:i]|\[\^|\.\*[^*]|\\[dsw][+*]`),
 		"another voice":            regexp.MustCompile(`(?i)\b(?:please|sorry|oops|whoops|unfortunately|successfully|an error occurred)\b|[a-z]!(?:\s|$)`),
 		"a raw id":                 regexp.MustCompile(`\b[0-9A-HJKMNP-TV-Z]{26}\b|\b\d{17,20}\b`),
+		"a key in other letters":   regexp.MustCompile(`\bctrl-[a-z]\b`),
 		"a word of the code alone": regexp.MustCompile(`(?i)(?:^|[^-\w])(?:` + strings.Join(nouns, "|") + `)s?\b`), // a flag may be called so
 	}
 }
@@ -230,7 +238,7 @@ var wordExceptions = []string{
 	"arithmetic that is not judged (%T)", "[[ with syntax that is not judged (%T)", "it uses syntax that is not judged (%T)",
 	// The word that ends a text in a shell, an example of an id, a pattern of names, and what a model is told.
 	"use EOF",
-	"%.80q names nobody; write kind:id, for example discord:110000000000000042, as `chorus audit list` shows them",
+	"%.80q names nobody; write kind:id, for example discord:110000000000000042, with both as `chorus audit list --json` has them",
 	"Others: groups such as task.*, tools of MCP servers",
 	"[something of a kind that cannot be shown: %T]",
 }
@@ -247,6 +255,7 @@ func TestWordRulesFindWhatTheyMust(t *testing.T) {
 		"run 01K9ZZZZZZZZZZZZZZZZZZZZZZ died": "a raw id",
 		"Sorry, try again":                    "another voice",
 		"the outbox is full":                  "a word of the code alone",
+		"stop it with ctrl-c":                 "a key in other letters",
 	} {
 		if !rules[what].MatchString(text) {
 			t.Errorf("%q has no %s", text, what)

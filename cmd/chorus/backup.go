@@ -79,7 +79,7 @@ func (c *program) backUp(ctx context.Context, a *app.App, name string, force boo
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	for _, hash := range made.Lost {
-		c.warn("blob " + hash + " is not in the backup: the home has lost it; `chorus doctor --thorough` says more")
+		c.warn("attachment " + hash + " is not in the backup: the home has lost it; `chorus doctor --thorough` says more")
 	}
 	size := int64(0)
 	if info, err := os.Stat(name); err == nil {

@@ -182,7 +182,7 @@ func (c *program) moveBlobs(ctx context.Context, to string) (err error) {
 		return err
 	}
 	for _, hash := range done.Lost {
-		c.warn("blob " + hash + " was lost before; `chorus doctor --thorough` says more")
+		c.warn("attachment " + hash + " was lost before; `chorus doctor --thorough` says more")
 	}
 	if c.json {
 		return c.printJSON(map[string]any{"to": name, "moved": done.Moved, "bytes": done.Bytes, "lost": done.Lost})

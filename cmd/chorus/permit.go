@@ -70,7 +70,7 @@ func (c *program) permitCommand() *cobra.Command {
 func (c *program) permitRights() *cobra.Command {
 	var ask gate.RightsAsk
 	cmd := c.jsonFlag(&cobra.Command{
-		Use: "rights", Short: "Show what somebody may have done, and why", Args: exactly(0),
+		Use: "rights", Short: "Show what agents may do for somebody, and why", Args: exactly(0),
 		Long: `What is done on somebody's words must be allowed by the agent's profile, by the
 channel's, and by the one that access in the configuration gives them. Where several
 people's words are in one run, all of theirs must allow it.`,

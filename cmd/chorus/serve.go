@@ -29,7 +29,7 @@ owner's. On a terminal it shows a link that signs a browser in, opens that brows
 there is one, and afterwards says only what went wrong; the log file has the rest. To be
 reached from elsewhere it needs a certificate, or a proxy that has one.
 
-It stops on SIGTERM or ctrl-c: requests are answered to their end, streams say goodbye, and
+It stops on SIGTERM or Ctrl-C: requests are answered to their end, streams say goodbye, and
 a run that is on goes on at the next start. A second signal ends it at once.`,
 		Example: `  chorus serve
   chorus serve --addr 127.0.0.1:9000

@@ -21,7 +21,7 @@ func (c *program) workerCommand() *cobra.Command {
 (configuration key workers), in a process of its own on the same home. Several may run; each has a
 name and so many slots. What one that was killed had is taken over by another, where it stopped.
 
-It stops on SIGTERM or ctrl-c: it takes no further tasks and finishes those that it has, for at
+It stops on SIGTERM or Ctrl-C: it takes no further tasks and finishes those that it has, for at
 most --drain; what is not done by then is handed on. A second signal ends it at once.`,
 		Example: `  chorus worker --slots 4
   chorus worker --project web-app --project docs

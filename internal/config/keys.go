@@ -51,7 +51,7 @@ func groups() []group {
 		{path: "searchProviders.*", short: "key", doc: "One provider; a text alone is its key."},
 		{path: "profiles", doc: "Permission profiles of your own, by name."},
 		{path: "profiles.*", doc: "One profile."},
-		{path: "access", doc: "What people may have done, whatever the agent may: a profile for anyone, local, discord, token, discord:123, role:NAME or discord/role:NAME. The closest name counts. Without it, local: open, discord and token: standard."},
+		{path: "access", doc: "What agents may do for people, also where the agent itself may do more: a profile for anyone, local, discord, token, discord:123, role:NAME or discord/role:NAME. The closest name counts. Without it, local: open, discord and token: standard."},
 		{path: "channels", doc: "What may be done in some channels, by their name or id; * stands for any characters."},
 		{path: "channels.*", short: "permissions", doc: "Those channels."},
 		{path: "egress", doc: "What sandboxed commands may reach, through a proxy of ours."},

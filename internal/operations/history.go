@@ -357,7 +357,7 @@ var (
 		Tool:    "session_search",
 		Columns: "SESSION=session | EVENT=seq | AT=at:minute | WHO=who | FOUND=snippet:200", Empty: "nothing found"}, History.Search)
 
-	Export = operation.NewDownload(operation.Info{Name: "session.export", Help: "Take a whole session along, without secrets", Scope: operation.Read,
+	Export = operation.NewDownload(operation.Info{Name: "session.export", Help: "Export a whole session, without secrets", Scope: operation.Read,
 		Doc: "As Markdown for people, with the server's time of day, or as JSON lines or CSV, an event of the journal each, on request only those of a kind or of a run. " +
 			"An answer that is cut is not whole.",
 		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}/export", ID: "export", Tag: "history", Media: MarkdownMedia + "," + JSONLinesMedia + "," + CSVMedia}},

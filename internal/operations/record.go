@@ -161,7 +161,7 @@ var (
 		Columns: "LINE=seq | AT=at:minute | BY=who:– | AGENT=agent:– | DECISION=decision | ACTION=action:60 | RULE=rule:40 | DETAIL=detail:60",
 		Empty:   "no matching audit entries"}, Records.Audit)
 
-	ExportAudit = operation.NewDownload(operation.Info{Name: "audit.export", Help: "Take lines of the audit log along", Scope: operation.Read,
+	ExportAudit = operation.NewDownload(operation.Info{Name: "audit.export", Help: "Export lines of the audit log", Scope: operation.Read,
 		Doc:    "As CSV or JSON lines, the newest first, at most 100,000 of them: where there are more, the last line says so.",
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/audit/export", ID: "exportAudit", Tag: "records", Media: CSVMedia + "," + JSONLinesMedia}},

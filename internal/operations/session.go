@@ -242,13 +242,13 @@ var (
 		MCP:  "session_say",
 	}, Sessions.Say)
 
-	Steer = operation.New(operation.Info{Name: "session.steer", Help: "Say something to the running run",
+	Steer = operation.New(operation.Info{Name: "session.steer", Help: "Say something to the agent while it works",
 		Doc: "Where nothing runs it is a message like any other.", Scope: operation.Chat, Effect: operation.Creates, Errors: []operation.Kind{operation.Conflict},
 		HTTP: []operation.HTTP{{Route: "POST /api/sessions/{id}/steer", ID: "steer", Body: "Steering", NeedsBody: true, Status: 202, MaxBody: 8 << 20}},
 		CLI:  []operation.CLI{{Words: "thread steer", Args: "ID WORDS…"}},
 		MCP:  "session_steer"}, Sessions.Steer)
 
-	Abort = operation.New(operation.Info{Name: "session.abort", Help: "Stop the running run", Scope: operation.Chat, Effect: operation.Changes,
+	Abort = operation.New(operation.Info{Name: "session.abort", Help: "Stop the run that is on", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/sessions/{id}/abort", ID: "abort", Body: "Stop", Status: 202}},
 		CLI:    []operation.CLI{{Words: "thread abort", Args: "ID"}},

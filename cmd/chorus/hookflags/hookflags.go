@@ -68,7 +68,7 @@ func (f flags) fill(in *operations.NewHook) error {
 	case f.webhook && f.when == "" && f.on == "":
 		trigger["type"] = "webhook"
 	case f.when != "" || f.on != "" || f.webhook:
-		return usage.Wrap(errors.New("--when, --on and --webhook exclude each other"))
+		return usage.Wrap(errors.New("give one of --when, --on and --webhook, not several"))
 	}
 	if len(f.where) > 0 {
 		where := map[string]string{}

@@ -17,8 +17,11 @@ function rate(entry, words) {
 
 function excerpt(text, words) {
   const lower = text.toLowerCase();
-  const at = Math.max(0, Math.min(...words.map((w) => lower.indexOf(w)).filter((i) => i >= 0), text.length) - 50);
-  return (at ? "… " : "") + text.slice(at, at + 160) + (at + 160 < text.length ? " …" : "");
+  let from = Math.max(0, Math.min(...words.map((w) => lower.indexOf(w)).filter((i) => i >= 0), text.length) - 50);
+  let to = Math.min(from + 160, text.length);
+  if (from) from = text.indexOf(" ", from) + 1 || from; // whole words
+  if (to < text.length && text.lastIndexOf(" ", to) > from) to = text.lastIndexOf(" ", to);
+  return (from ? "… " : "") + text.slice(from, to) + (to < text.length ? " …" : "");
 }
 
 async function search(query) {

@@ -1,0 +1,49 @@
+package webtest
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"chorus/docs"
+	"chorus/internal/docsite"
+)
+
+// The guides as files, behind any web server, are searched by a script. What it shows of a section begins and ends with whole words.
+func TestGuidesAsFilesAreSearched(t *testing.T) {
+	t.Parallel()
+	site, err := docsite.Load(docs.Pages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := site.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	files := http.FileServer(http.Dir(dir))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/favicon.ico" { // browsers ask for it, and would complain
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		files.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	p := (&server{T: t, url: s.URL}).open()
+	p.visit("/search.html?q=budget")
+	p.until(`document.querySelectorAll("#results li").length > 3`)
+	shown := strings.Split(p.text(`[...document.querySelectorAll("#results p")].map((e) => e.textContent).join("\n")`), "\n")
+	for _, excerpt := range shown {
+		words := " " + strings.TrimSuffix(strings.TrimPrefix(excerpt, "… "), " …") + " "
+		if !slices.ContainsFunc(site.Pages, func(page *docsite.Page) bool {
+			return slices.ContainsFunc(page.Sections, func(section docsite.Section) bool { return strings.Contains(" "+section.Text+" ", words) })
+		}) {
+			t.Errorf("a word is cut in %q", excerpt)
+		}
+	}
+	p.phone()
+	p.until(`innerWidth < 1280`)
+	p.fits("what was found")
+}
