@@ -16,6 +16,7 @@ import (
 	"chorus/internal/client"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/operations/operationstest"
 	"chorus/internal/transport/http/api"
 )
 
@@ -70,7 +71,7 @@ func TestPartsAreNotTheWhole(t *testing.T) {
 				t.Errorf("export: %v, %q", err, got.String())
 			}
 			count := 0
-			for one, err := range operations.ReplayedRequests(operations.Replay.Follow(t.Context(), far, operation.Caller{}, operations.SessionRef{ID: "s1"})) {
+			for one, err := range operationstest.ReplayedRequests(operations.Replay.Follow(t.Context(), far, operation.Caller{}, operations.SessionRef{ID: "s1"})) {
 				count++
 				if count == 1 && (err != nil || one.Seq != 3) || count == 2 && (operation.KindOf(err) != operation.Unavailable || !strings.Contains(err.Error(), c.says)) {
 					t.Errorf("replay, %d: %+v, %v", count, one, err)
@@ -166,7 +167,7 @@ func TestReplayEndsWithItsLastLine(t *testing.T) {
 	} {
 		far := answering(t, 0, func(w http.ResponseWriter, _ *http.Request) { begin(w, c.answer) })
 		var got []operation.Kind
-		for _, err := range operations.ReplayedRequests(operations.Replay.Follow(t.Context(), far, operation.Caller{}, operations.SessionRef{ID: "s1"})) {
+		for _, err := range operationstest.ReplayedRequests(operations.Replay.Follow(t.Context(), far, operation.Caller{}, operations.SessionRef{ID: "s1"})) {
 			kind := operation.Kind("")
 			if err != nil {
 				kind = operation.KindOf(err)

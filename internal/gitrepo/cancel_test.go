@@ -38,7 +38,7 @@ func TestADiffOfABrokenTreeIsAnError(t *testing.T) {
 	t.Parallel()
 	f := setup(t)
 	tree := f.add(f.own(), "t1", "t1/work")
-	f.write(tree.GitDir()+"/index", "no index")
+	f.write(tree.gitDir+"/index", "no index")
 	if d, err := tree.Diff(t.Context(), "main", 1000); err == nil {
 		t.Errorf("a diff of nothing: %+v", d)
 	}

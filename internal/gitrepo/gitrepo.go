@@ -60,9 +60,6 @@ func (r *Repo) Kind() Kind { return r.kind }
 // Dir is the bare repository, or the top of the linked checkout.
 func (r *Repo) Dir() string { return r.dir }
 
-// CommonDir is where git keeps refs, objects and configuration: what a sandbox must show so that git works in a worktree.
-func (r *Repo) CommonDir() string { return r.common }
-
 // Open opens a repository that Clone, Init or Link made.
 func Open(ctx context.Context, kind Kind, dir string, opt Options) (*Repo, error) {
 	if !filepath.IsAbs(dir) {

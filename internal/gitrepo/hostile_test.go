@@ -214,7 +214,7 @@ func TestAGitThatHangs(t *testing.T) {
 	polltest.Until(t, "what git started is dead", gone)
 	f.must(os.Remove(f.path("pid")))
 	r.opt.Local = 500 * time.Millisecond
-	_, err := r.Branches(t.Context())
+	_, err := r.refs(t.Context())
 	f.wants(err, ErrTimeout, "did not end within 500ms")
 	if exists(f.path("pid")) {
 		polltest.Until(t, "what git started is dead", gone)
@@ -227,15 +227,15 @@ func TestOddGits(t *testing.T) {
 	f := setup(t)
 	r := f.own()
 	r.opt.Git = f.path("no-git")
-	_, err := r.Branches(t.Context())
+	_, err := r.refs(t.Context())
 	f.wants(err, ErrNoProgram, "install git 2.38 or newer")
 	r.opt.Git = f.path("endless")
 	programtest.Write(t, r.opt.Git, "#!/bin/sh\nexec yes\n")
-	_, err = r.Branches(t.Context())
+	_, err = r.refs(t.Context())
 	f.wants(err, ErrTooMuch)
 	r.opt.Git = f.path("odd")
 	programtest.Write(t, r.opt.Git, "#!/bin/sh\nprintf 'fatal: the moon\\n\\033[31mis full' >&2\nexit 3\n")
-	_, err = r.Branches(t.Context())
+	_, err = r.refs(t.Context())
 	if err == nil || err.Error() != "git for-each-ref failed: fatal: the moon �[31mis full" && !strings.HasSuffix(err.Error(), "for-each-ref failed: fatal: the moon �[31mis full") {
 		t.Errorf("%v", err)
 	}

@@ -1,11 +1,9 @@
 package gitrepo
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,14 +19,6 @@ type LogEntry struct {
 
 // String is the entry in a line: the commit's short name and its subject.
 func (e LogEntry) String() string { return e.OID[:min(len(e.OID), 10)] + " " + e.Subject }
-
-// Branch is a branch in a list.
-type Branch struct {
-	Name    string `json:"name"`
-	Head    string `json:"head"`
-	Current bool   `json:"current,omitempty"`
-	Remote  bool   `json:"remote,omitempty"` // only the remote has it
-}
 
 // Change is a file that differs from the last commit.
 type Change struct {
@@ -103,24 +93,6 @@ func (r *Repo) log(ctx context.Context, oid string, n int) ([]LogEntry, error) {
 		seconds, _ := strconv.ParseInt(parts[2], 10, 64)
 		all = append(all, LogEntry{OID: parts[0], Author: oneLine(parts[1]), At: time.Unix(seconds, 0).UTC(), Subject: oneLine(parts[3])})
 	}
-	return all, nil
-}
-
-// Branches lists the branches by name, with those that only the remote has.
-func (r *Repo) Branches(ctx context.Context) ([]Branch, error) {
-	refs, err := r.refs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var all []Branch
-	for ref, oid := range refs {
-		if name, ok := strings.CutPrefix(ref, "refs/heads/"); ok {
-			all = append(all, Branch{Name: name, Head: oid})
-		} else if name := strings.TrimPrefix(ref, remoteRefs); name != "HEAD" && refs["refs/heads/"+name] == "" {
-			all = append(all, Branch{Name: name, Head: oid, Remote: true})
-		}
-	}
-	slices.SortFunc(all, func(a, b Branch) int { return cmp.Compare(a.Name, b.Name) })
 	return all, nil
 }
 

@@ -26,10 +26,6 @@ type Tree struct {
 // Path is where its files are.
 func (t *Tree) Path() string { return t.path }
 
-// GitDir is where git keeps this tree's HEAD and index: what a sandbox must let the agent write, beside the branch and the
-// objects.
-func (t *Tree) GitDir() string { return t.gitDir }
-
 // Repo is the repository it belongs to.
 func (t *Tree) Repo() *Repo { return t.repo }
 

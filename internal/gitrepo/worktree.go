@@ -17,7 +17,7 @@ type Worktree struct {
 	Path   string
 	Branch string // "": no branch is checked out
 	Head   string
-	Gone   bool // its folder is missing; Prune forgets it
+	Gone   bool // its folder is missing
 }
 
 // Add gives a branch a worktree at path and claims it: until the Tree is closed nobody else gets it, in this process or another
@@ -321,75 +321,6 @@ func (r *Repo) List(ctx context.Context) ([]Worktree, error) {
 	}
 	return all, nil
 }
-
-// Prune forgets the worktrees below a folder whose files are gone, and gives their paths. Those elsewhere may be a person's, on
-// a disk that is not mounted.
-func (r *Repo) Prune(ctx context.Context, under string) ([]string, error) {
-	release, err := r.lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	all, err := r.List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var gone []string
-	for _, w := range all {
-		if !w.Gone || !strings.HasPrefix(w.Path, filepath.Clean(under)+"/") || r.checkPath(w.Path) != nil {
-			continue
-		}
-		claim, err := claimTree(w.Path)
-		if err != nil {
-			continue // it is being made
-		}
-		err = removeAll(r.tree(w.Path).gitDir)
-		claim.Release()
-		if err != nil {
-			return gone, err
-		}
-		gone = append(gone, w.Path)
-	}
-	return gone, nil
-}
-
-// Maintain packs the objects of a bare repository when there are many loose ones, which agents' commits leave. What no branch
-// has is kept for two weeks: a merge that is prepared, work that is not committed. Linked repositories are their owner's.
-func (r *Repo) Maintain(ctx context.Context) error {
-	if r.kind == KindLink {
-		return nil
-	}
-	return r.maintain(ctx, maxLoose, maxPacks)
-}
-
-func (r *Repo) maintain(ctx context.Context, maxLoose, maxPacks int) error {
-	release, err := r.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	out, err := r.ask(ctx, "count-objects", "-v")
-	if err != nil {
-		return explain(err)
-	}
-	var loose, packs int
-	for line := range strings.Lines(out) {
-		_, _ = fmt.Sscanf(line, "count: %d", &loose)
-		_, _ = fmt.Sscanf(line, "packs: %d", &packs)
-	}
-	if loose < maxLoose && packs < maxPacks {
-		return nil
-	}
-	// Packing refs would remove the folder that a running sandbox has of its branch.
-	_, err = r.git(ctx, command{args: []string{"gc", "--quiet", "--prune=2.weeks.ago"}, config: []string{"gc.packRefs=false", "gc.worktreePruneExpire=never"}, network: true})
-	return explain(err)
-}
-
-// When a repository is packed: git's own numbers for doing it by itself.
-const (
-	maxLoose = 6700
-	maxPacks = 50
-)
 
 // DeleteBranch deletes a branch here, and at the remote of a clone. One that is not there is deleted already; one that is
 // checked out is ErrInUse.

@@ -3,7 +3,6 @@ package gitrepo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,7 +25,7 @@ func TestATreeIsTakenUpAgain(t *testing.T) {
 	r := f.own()
 	tree := f.add(r, "t1", "t1/work")
 	f.write(tree.Path()+"/half.txt", "half\n")
-	for _, lock := range []string{tree.GitDir() + "/index.lock", tree.GitDir() + "/HEAD.lock", f.path("own/refs/heads/t1/work.lock")} {
+	for _, lock := range []string{tree.gitDir + "/index.lock", tree.gitDir + "/HEAD.lock", f.path("own/refs/heads/t1/work.lock")} {
 		f.write(lock, "") // the agent's git was killed
 	}
 	tree.Close()
@@ -52,11 +51,11 @@ func TestAnUnfinishedTreeIsMadeAnew(t *testing.T) {
 	f.remote()
 	r := f.clone()
 	for name, spoil := range map[string]func(*Tree){
-		"locked":          func(tree *Tree) { f.write(tree.GitDir()+"/locked", "initializing") },
-		"without index":   func(tree *Tree) { f.must(os.Remove(tree.GitDir() + "/index")) },
-		"without gitdir":  func(tree *Tree) { f.must(os.Remove(tree.GitDir() + "/gitdir")) },
+		"locked":          func(tree *Tree) { f.write(tree.gitDir+"/locked", "initializing") },
+		"without index":   func(tree *Tree) { f.must(os.Remove(tree.gitDir + "/index")) },
+		"without gitdir":  func(tree *Tree) { f.must(os.Remove(tree.gitDir + "/gitdir")) },
 		"without a tree":  func(tree *Tree) { f.must(os.RemoveAll(tree.Path())) },
-		"without git dir": func(tree *Tree) { f.must(os.RemoveAll(tree.GitDir())); f.must(os.RemoveAll(tree.Path())) },
+		"without git dir": func(tree *Tree) { f.must(os.RemoveAll(tree.gitDir)); f.must(os.RemoveAll(tree.Path())) },
 	} {
 		id := strings.ReplaceAll(name, " ", "-")
 		tree := f.add(r, id, id+"/work")
@@ -164,7 +163,7 @@ func TestAnAgentDoesNotLeadGitAstray(t *testing.T) {
 	}
 	// HEAD, or the branch itself, points to main.
 	tree := fresh()
-	f.write(tree.GitDir()+"/HEAD", "ref: refs/heads/main\n")
+	f.write(tree.gitDir+"/HEAD", "ref: refs/heads/main\n")
 	f.wants(commit(tree), ErrWrongBranch, "main is checked out")
 	tree.Close()
 	tree = fresh()
@@ -179,8 +178,8 @@ func TestAnAgentDoesNotLeadGitAstray(t *testing.T) {
 	// A log is a link to a file of the user's.
 	f.write(f.path("profile"), "")
 	tree = fresh()
-	f.must(os.MkdirAll(tree.GitDir()+"/logs", 0o755))
-	f.must(errors.Join(os.RemoveAll(tree.GitDir()+"/logs/HEAD"), os.Symlink(f.path("profile"), tree.GitDir()+"/logs/HEAD")))
+	f.must(os.MkdirAll(tree.gitDir+"/logs", 0o755))
+	f.must(errors.Join(os.RemoveAll(tree.gitDir+"/logs/HEAD"), os.Symlink(f.path("profile"), tree.gitDir+"/logs/HEAD")))
 	f.wants(commit(tree), ErrTampered, "begin the task again")
 	tree.Close()
 	tree = fresh()
@@ -200,7 +199,7 @@ func TestAnAgentDoesNotLeadGitAstray(t *testing.T) {
 	f.git(evil, "config", "filter.x.clean", "touch "+f.path("ran"))
 	f.write(tree.Path()+"/.gitattributes", "* filter=x\n")
 	f.write(tree.Path()+"/.git", "gitdir: "+evil+"/.git\n")
-	f.write(tree.GitDir()+"/commondir", evil+"/.git\n")
+	f.write(tree.gitDir+"/commondir", evil+"/.git\n")
 	f.must(commit(tree))
 	if _, err := tree.Status(ctx); err != nil {
 		t.Error(err)
@@ -211,28 +210,6 @@ func TestAnAgentDoesNotLeadGitAstray(t *testing.T) {
 	tree.Close()
 	_, err := r.Add(ctx, tree.Path(), "t1/work", "main")
 	f.wants(err, ErrTampered, "was replaced")
-}
-
-// Prune forgets trees whose files are gone, and only those below the folder.
-func TestPrune(t *testing.T) {
-	t.Parallel()
-	f := setup(t)
-	r := f.own()
-	for _, id := range []string{"t1", "t2"} {
-		f.add(r, id, id+"/work").Close()
-	}
-	other, err := r.Add(t.Context(), f.path("person/t3"), "t3/work", "main")
-	f.must(err)
-	other.Close()
-	f.must(errors.Join(os.RemoveAll(f.path("trees/t1")), os.RemoveAll(f.path("person/t3"))))
-	gone, err := r.Prune(t.Context(), f.path("trees"))
-	if err != nil || len(gone) != 1 || gone[0] != f.path("trees/t1") {
-		t.Errorf("%v, %v", gone, err)
-	}
-	list, err := r.List(t.Context())
-	if err != nil || len(list) != 2 || list[1].Branch != "t2/work" || !list[0].Gone {
-		t.Errorf("%+v, %v", list, err)
-	}
 }
 
 // Folders that an agent made unwritable are removed as well.
@@ -249,7 +226,7 @@ func TestRemoveReadOnlyFolders(t *testing.T) {
 	}
 }
 
-// A wait for the lock of a repository ends with the caller's patience.
+// A wait for the lock of a repository ends with the caller's context.
 func TestLockIsGivenUp(t *testing.T) {
 	t.Parallel()
 	f := setup(t)
@@ -262,40 +239,5 @@ func TestLockIsGivenUp(t *testing.T) {
 	cancel(why)
 	if _, err := r.CreateBranch(ctx, "x", "main"); !errors.Is(err, why) {
 		t.Error(err)
-	}
-}
-
-// Many loose objects are packed; branches of tasks, trees and merges that are only prepared survive it.
-func TestMaintain(t *testing.T) {
-	t.Parallel()
-	f := setup(t)
-	r := f.own()
-	ctx := t.Context()
-	tree := f.add(r, "t1", "t1/work")
-	f.write(tree.Path()+"/x", "x\n")
-	f.commit(tree, "x")
-	p, err := r.Prepare(ctx, request("t1/work"))
-	f.must(err)
-	f.must(r.Maintain(ctx))
-	if packs, _ := filepath.Glob(r.Dir() + "/objects/pack/*.pack"); len(packs) > 0 {
-		t.Error("it packs for nothing")
-	}
-	var list strings.Builder
-	for i := range 50 {
-		fmt.Fprintf(&list, "%s/many/%d\n", f.dir, i)
-		f.write(fmt.Sprintf("%s/many/%d", f.dir, i), fmt.Sprint(i))
-	}
-	_, err = r.git(ctx, command{args: []string{"hash-object", "-w", "--no-filters", "--stdin-paths"}, stdin: list.String()})
-	f.must(err)
-	f.must(r.maintain(ctx, 50, maxPacks))
-	if packs, _ := filepath.Glob(r.Dir() + "/objects/pack/*.pack"); len(packs) == 0 {
-		t.Error("nothing was packed")
-	}
-	if !exists(r.Dir() + "/refs/heads/t1/work") {
-		t.Error("the branch's folder is gone")
-	}
-	f.must(r.Apply(ctx, p))
-	if s, err := tree.Status(ctx); err != nil || !s.Clean() {
-		t.Errorf("%+v, %v", s, err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
-	"slices"
 	"time"
 
 	"chorus/internal/chat"
@@ -254,33 +253,6 @@ func ReplayLines(requests iter.Seq2[Replayed, error]) iter.Seq2[ReplayLine, erro
 			}
 		}
 		yield(ReplayLine{End: &end}, nil)
-	}
-}
-
-// ReplayedRequests gives the requests of a replay's lines. A replay without an end is not whole, and says so.
-func ReplayedRequests(lines iter.Seq2[ReplayLine, error]) iter.Seq2[Replayed, error] {
-	return func(yield func(Replayed, error) bool) {
-		for line, err := range lines {
-			switch {
-			case err != nil:
-				yield(Replayed{}, err)
-				return
-			case line.Request != nil:
-				if !yield(*line.Request, nil) {
-					return
-				}
-			case line.End != nil && line.End.Error != "":
-				kind := operation.Failed // where a newer version has another
-				if slices.Contains(operation.Kinds(), line.End.Kind) {
-					kind = line.End.Kind
-				}
-				yield(Replayed{}, &operation.Error{Kind: kind, Message: line.End.Error})
-				return
-			case line.End != nil:
-				return
-			}
-		}
-		yield(Replayed{}, operation.Errorf(operation.Unavailable, "the replay broke off before the end; ask again"))
 	}
 }
 

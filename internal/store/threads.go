@@ -151,9 +151,6 @@ type Cursor struct {
 	ID         chat.ThreadID
 }
 
-// CursorAt is the cursor that goes on behind t.
-func CursorAt(t journal.Thread) *Cursor { return &Cursor{LastActive: t.LastActive, ID: t.ID} }
-
 // Threads lists threads, the last active first.
 func (db *DB) Threads(ctx context.Context, f ThreadFilter) ([]journal.Thread, error) {
 	var where database.Where

@@ -309,14 +309,10 @@ func unfinished(list []work.Task) []work.Task {
 
 // count is a number with its noun, and commas between thousands.
 func count(n int, noun string) string {
-	digits := fmt.Sprint(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
 	if n != 1 {
 		noun += "s"
 	}
-	return digits + " " + noun
+	return split.Thousands(n) + " " + noun
 }
 
 // markdown is what would be read as a mark in the middle of a line.

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"iter"
+	"slices"
 	"strings"
 
 	"chorus/internal/chat"
@@ -78,13 +80,13 @@ func (f fullDisk) Write([]byte) (int, error) { return 0, f.error }
 func replays(s *story) {
 	id := s.new(s.Ada, operations.NewSession{Permissions: "standard"}).ID
 	svc := s.As(s.Ada)
-	for range operations.ReplayedRequests(operations.Replay.Follow(s.ctx, svc, s.Ada, operations.SessionRef{ID: id})) {
+	for range ReplayedRequests(operations.Replay.Follow(s.ctx, svc, s.Ada, operations.SessionRef{ID: id})) {
 		s.Error("a request of a session in which nothing was said")
 	}
 	s.say(s.Ada, id, "!call list_files {}\n!end\n!say one")
 	s.say(s.Ada, id, "!say two")
 	last, count := int64(0), 0
-	for r, err := range operations.ReplayedRequests(operations.Replay.Follow(s.ctx, svc, s.Ada, operations.SessionRef{ID: id})) {
+	for r, err := range ReplayedRequests(operations.Replay.Follow(s.ctx, svc, s.Ada, operations.SessionRef{ID: id})) {
 		s.ok(err)
 		if !r.Same || r.Digest == "" || r.Rebuilt != r.Digest || r.Why != "" || r.Seq <= last || r.Run == "" || r.Step == 0 || r.Purpose != chat.ForTurn {
 			s.Errorf("after %d: %+v", last, r)
@@ -93,13 +95,40 @@ func replays(s *story) {
 		count++
 	}
 	s.equal("requests", count, 3)
-	for _, err := range operations.ReplayedRequests(operations.Replay.Follow(s.ctx, svc, s.Ada, operations.SessionRef{ID: id})) {
+	for _, err := range ReplayedRequests(operations.Replay.Follow(s.ctx, svc, s.Ada, operations.SessionRef{ID: id})) {
 		s.ok(err)
 		break
 	}
-	for _, err := range operations.ReplayedRequests(operations.Replay.Follow(s.ctx, svc, s.Ada, operations.SessionRef{ID: "01nowhere"})) {
+	for _, err := range ReplayedRequests(operations.Replay.Follow(s.ctx, svc, s.Ada, operations.SessionRef{ID: "01nowhere"})) {
 		s.wants(operation.NotFound, err)
 		count++
 	}
 	s.equal("told of a session that is not there", count, 4)
+}
+
+// ReplayedRequests gives the requests of a replay's lines. A replay without an end is not whole, and says so.
+func ReplayedRequests(lines iter.Seq2[operations.ReplayLine, error]) iter.Seq2[operations.Replayed, error] {
+	return func(yield func(operations.Replayed, error) bool) {
+		for line, err := range lines {
+			switch {
+			case err != nil:
+				yield(operations.Replayed{}, err)
+				return
+			case line.Request != nil:
+				if !yield(*line.Request, nil) {
+					return
+				}
+			case line.End != nil && line.End.Error != "":
+				kind := operation.Failed // where a newer version has another
+				if slices.Contains(operation.Kinds(), line.End.Kind) {
+					kind = line.End.Kind
+				}
+				yield(operations.Replayed{}, &operation.Error{Kind: kind, Message: line.End.Error})
+				return
+			case line.End != nil:
+				return
+			}
+		}
+		yield(operations.Replayed{}, operation.Errorf(operation.Unavailable, "the replay broke off before the end; ask again"))
+	}
 }

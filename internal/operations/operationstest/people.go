@@ -34,7 +34,7 @@ func others(s *story) {
 			return export(s.ctx, svc, s.Bo, operations.ExportRequest{ID: id, Format: operations.Markdown}, &taken)
 		},
 		"replay": func() error {
-			for _, err := range operations.ReplayedRequests(operations.Replay.Follow(s.ctx, svc, s.Bo, operations.SessionRef{ID: id})) {
+			for _, err := range ReplayedRequests(operations.Replay.Follow(s.ctx, svc, s.Bo, operations.SessionRef{ID: id})) {
 				return err
 			}
 			return nil

@@ -33,7 +33,8 @@ func testThreads(t *testing.T, f *fixture) {
 		for _, row := range page {
 			all = append(all, row.ID)
 		}
-		filter.Before = store.CursorAt(page[len(page)-1])
+		last := page[len(page)-1]
+		filter.Before = &store.Cursor{LastActive: last.LastActive, ID: last.ID}
 	}
 	f.equal("threads", len(all), 6)
 	f.equal("newest", all[0], chat.ThreadID("api:p0:t@helper"))

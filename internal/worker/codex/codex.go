@@ -46,7 +46,7 @@ func (c *Codex) Argv(job worker.Job) []string {
 
 // Work implements worker.Worker.
 func (c *Codex) Work(ctx context.Context, job worker.Job, host worker.Host) (worker.Outcome, error) {
-	r := &Reader{host: host, begun: map[string]bool{}}
+	r := NewReader(host)
 	err := c.Run(ctx, c.Argv(job), job.Key, host, func(t *worker.Talk) error {
 		defer t.CloseInput()
 		return t.Write([]byte(job.Prompt))
