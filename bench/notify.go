@@ -24,8 +24,8 @@ const (
 	notifySeconds = 5
 	// notifyBar is what half of them may take at most, through PostgreSQL, which gathers for 5 ms.
 	notifyBar = 10.0 // ms
-	// notifyPatience bounds every wait.
-	notifyPatience = 30 * time.Second
+	// notifyTimeout bounds every wait.
+	notifyTimeout = 30 * time.Second
 )
 
 // notifyRows measure the time from a notification to its receiver, one after the other in the same process. Where there
@@ -51,7 +51,7 @@ func notifyRows(ctx context.Context, dir string) ([]row, error) {
 	}
 	go nats.Start()
 	defer nats.Shutdown()
-	if !nats.ReadyForConnections(notifyPatience) {
+	if !nats.ReadyForConnections(notifyTimeout) {
 		return nil, errors.New("the NATS server does not start")
 	}
 	more, err := notifyBy(ctx, "NATS", 0, func() (peernotify.Peers, error) {
@@ -61,7 +61,7 @@ func notifyRows(ctx context.Context, dir string) ([]row, error) {
 }
 
 func notifyBy(ctx context.Context, name string, bar float64, open func() (peernotify.Peers, error)) ([]row, error) {
-	ctx, cancel := context.WithTimeout(ctx, notifySeconds*time.Second+notifyPatience)
+	ctx, cancel := context.WithTimeout(ctx, notifySeconds*time.Second+notifyTimeout)
 	defer cancel()
 	from, err := open()
 	if err != nil {

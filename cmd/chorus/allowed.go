@@ -71,7 +71,7 @@ func (c *program) pickRules(ctx context.Context, to cli.Connection, id string, n
 	if err != nil {
 		return nil, err
 	}
-	x := remote.Question(a)
+	x := remote.Approval(a)
 	if x.State != approval.Open {
 		return nil, fmt.Errorf("too late: %s", x.Ended())
 	}

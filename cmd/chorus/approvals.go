@@ -50,7 +50,7 @@ its next chorus chat or chorus run --session-id.`,
 				approvalview.ShowTask(v.Out, a)
 				return nil
 			}
-			approvalview.Show(v.Out, remote.Question(a))
+			approvalview.Show(v.Out, remote.Approval(a))
 			return nil
 		})
 		cli.JSON(commands, operations.GetApproval, asJSON)

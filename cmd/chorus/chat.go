@@ -83,7 +83,7 @@ func (c *program) latest(ctx context.Context, a *app.App, o *runsetup.SessionOpt
 // chatOptions adds what every chat of this person has: the terminal, the editor, and what was typed before, in this place and elsewhere.
 func (c *program) chatOptions(place string, o repl.ChatOptions) repl.ChatOptions {
 	o.Console = c.console
-	o.Editor, o.Clipboard = cmp.Or(c.getenv("VISUAL"), c.getenv("EDITOR")), clipboard.Picture
+	o.Editor, o.Clipboard = cmp.Or(c.getenv("VISUAL"), c.getenv("EDITOR")), clipboard.Image
 	if !c.console.Interactive() {
 		return o
 	}

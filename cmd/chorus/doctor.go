@@ -72,7 +72,7 @@ type waiting struct {
 	done  chan struct{}
 }
 
-// turns are the pictures of something that goes on.
+// turns are the frames of something that goes on.
 const turns = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 func (c *program) waiting() *waiting {

@@ -49,7 +49,7 @@ type Rows interface {
 	DeleteAgent(ctx context.Context, name string) error
 }
 
-// Config is what a roster needs. Home and Rows must be set.
+// Config is what a Store needs. Home and Rows must be set.
 type Config struct {
 	Home *datadir.Home
 	Rows Rows
@@ -79,7 +79,7 @@ type Store struct {
 	mu sync.Mutex // one change at a time; files and rows are read together
 }
 
-// New makes a roster; it touches nothing.
+// New makes the list of agents; it touches nothing.
 func New(c Config) *Store {
 	if c.Warn == nil {
 		c.Warn = func(string) {}

@@ -85,7 +85,7 @@ func TestGuildSettingsAreALayer(t *testing.T) {
 	if bot, err := a.Settings.BotIn("chorus", oneGuild); err != nil || bot.Permissions != "standard" {
 		t.Errorf("a broken file: %v, %v", bot, err)
 	}
-	if err := a.Settings.SetGuild(oneGuild, "permissions", "open"); err == nil || !strings.Contains(err.Error(), "mend the file") {
+	if err := a.Settings.SetGuild(oneGuild, "permissions", "open"); err == nil || !strings.Contains(err.Error(), "fix the file") {
 		t.Errorf("a broken file was written over: %v", err)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// Always is what "always" may mean for a question. It is shown before anything is
+// Always is what "always" may mean for an approval. It is shown before anything is
 // kept, and a person picks one of its steps.
 type Always struct {
 	Steps []Step

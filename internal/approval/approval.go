@@ -47,7 +47,7 @@ const (
 	Cancelled State = "cancelled"
 )
 
-// Approval is one question with everything a person needs to answer it.
+// Approval asks whether something may be done, with everything a person needs to answer it.
 type Approval struct {
 	ID      string
 	Thread  chat.ThreadID

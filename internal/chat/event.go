@@ -355,7 +355,7 @@ type ApprovalAsked struct {
 	Unbound string    `json:"unbound,omitempty"` // what of the call a yes cannot be held to
 	Assessment
 	// Args are the arguments that a tool hook gave the call instead of the model's; nil: none did. Why is what such a
-	// hook says about the question.
+	// hook says about the approval.
 	Args json.RawMessage `json:"args,omitempty"`
 	Why  string          `json:"why,omitempty"`
 	// During says that the call runs already and waits for this inside: the answer is no
@@ -396,7 +396,7 @@ type ApprovalAnswered struct {
 	Note string `json:"note,omitempty"`
 }
 
-// ApprovalNoted: something happened to a question that leaves it open: one of two
+// ApprovalNoted: something happened to an approval that leaves it open: one of two
 // people said yes, or nobody has answered for a while.
 type ApprovalNoted struct {
 	ID   string         `json:"id"`
@@ -406,10 +406,10 @@ type ApprovalNoted struct {
 	Note string         `json:"note,omitempty"`
 }
 
-// ApprovalNotice is what happened to an open question.
+// ApprovalNotice is what happened to an open approval.
 type ApprovalNotice string
 
-// What can happen to an open question.
+// What can happen to an open approval.
 const (
 	FirstYes ApprovalNotice = "first yes" // another person must say yes too
 	Reminder ApprovalNotice = "reminder"

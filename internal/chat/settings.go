@@ -8,7 +8,7 @@ type Terms struct {
 	Mode     string `json:"mode,omitempty"`
 	Profile  string `json:"profile,omitempty"`
 	MaxSteps int    `json:"maxSteps,omitempty"`
-	Yes      bool   `json:"yes,omitempty"` // every question is answered yes
+	Yes      bool   `json:"yes,omitempty"` // every approval is answered yes
 	By       string `json:"by,omitempty"`  // the session that sent it
 	Sandbox  string `json:"sandbox,omitempty"`
 	// Attended says that somebody waits for the answer and would rather hear of a failure soon

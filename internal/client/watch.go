@@ -24,7 +24,7 @@ const maxLine = 32 << 20
 const lastWait = 10 * time.Second
 
 // watch follows a stream whose items have numbers. A connection that breaks is taken up behind the last
-// whole number, until the server is gone for longer than the client's patience.
+// whole number, until the server is gone for longer than the client waits.
 func (c *Client) watch(ctx context.Context, d *operation.Definition, in any) iter.Seq2[any, error] {
 	return func(yield func(any, error) bool) {
 		w := &watch{client: c, definition: d, in: reflect.New(d.In).Elem(), yield: yield}

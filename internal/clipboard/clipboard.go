@@ -18,8 +18,8 @@ import (
 const (
 	// readTime is how long a program may take; one that waits for another program's picture may wait for ever.
 	readTime = 10 * time.Second
-	// maxPicture is more than any model takes.
-	maxPicture = 20 << 20
+	// maxImage is more than any model takes.
+	maxImage = 20 << 20
 	// How a PNG begins, and how osascript writes one.
 	pngBegin, appleBegin, appleEnd = "\x89PNG\r\n\x1a\n", "«data PNGf", "»"
 )
@@ -29,19 +29,19 @@ var (
 	errTooBig = errors.New("the picture in the clipboard is too large")
 )
 
-// Picture is the picture in the clipboard, as PNG.
-func Picture(ctx context.Context) ([]byte, error) {
-	return picture(ctx, runtime.GOOS, os.Getenv)
+// Image is the image in the clipboard, as PNG.
+func Image(ctx context.Context) ([]byte, error) {
+	return image(ctx, runtime.GOOS, os.Getenv)
 }
 
-func picture(ctx context.Context, system string, getenv func(string) string) ([]byte, error) {
+func image(ctx context.Context, system string, getenv func(string) string) ([]byte, error) {
 	command, advice := reader(system, getenv)
 	if len(command) == 0 {
 		return nil, errors.New(advice)
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	out := &limited{most: 2 * maxPicture} // osascript writes two letters for each byte
+	out := &limited{most: 2 * maxImage} // osascript writes two letters for each byte
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdout, cmd.WaitDelay = out, time.Second
 	err := cmd.Run()
@@ -86,7 +86,7 @@ func asPNG(printed []byte) ([]byte, error) {
 	switch {
 	case !bytes.HasPrefix(printed, []byte(pngBegin)):
 		return nil, errNone
-	case len(printed) > maxPicture:
+	case len(printed) > maxImage:
 		return nil, errTooBig
 	}
 	return printed, nil

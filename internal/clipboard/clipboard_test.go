@@ -28,7 +28,7 @@ func TestPicture(t *testing.T) {
 	program("wl-paste", `[ "$*" = "--no-newline --type image/png" ] && cat "$SHOT"`)
 	program("osascript", `echo '«data PNGf`+strings.ToUpper(hex.EncodeToString(png))+`»'`)
 	for name, desktop := range map[string]struct{ system, env string }{"X11": {"linux", "DISPLAY"}, "Wayland": {"linux", "WAYLAND_DISPLAY"}, "macOS": {"darwin", ""}} {
-		got, err := picture(t.Context(), desktop.system, func(key string) string {
+		got, err := image(t.Context(), desktop.system, func(key string) string {
 			if key == desktop.env {
 				return ":0"
 			}
@@ -46,7 +46,7 @@ func TestPicture(t *testing.T) {
 		"head -c 80000000 /dev/zero": "too large",
 	} {
 		program("xclip", script)
-		if _, err := picture(t.Context(), "linux", onX11); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := image(t.Context(), "linux", onX11); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", script, err)
 		}
 	}
@@ -54,10 +54,10 @@ func TestPicture(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir)
-	if _, err := picture(t.Context(), "linux", onX11); err == nil || !strings.Contains(err.Error(), "install xclip") {
+	if _, err := image(t.Context(), "linux", onX11); err == nil || !strings.Contains(err.Error(), "install xclip") {
 		t.Errorf("without the program: %v", err)
 	}
-	if _, err := picture(t.Context(), "linux", func(string) string { return "" }); err == nil || !strings.Contains(err.Error(), "/attach PATH") {
+	if _, err := image(t.Context(), "linux", func(string) string { return "" }); err == nil || !strings.Contains(err.Error(), "/attach PATH") {
 		t.Errorf("without a desktop: %v", err)
 	}
 }

@@ -96,7 +96,7 @@ func (p *postgres) explain(err error) error {
 	return err
 }
 
-// again tries something until the server is there, while there is patience.
+// again tries something until the server is there, while there is time.
 func (p *postgres) again(ctx context.Context, try func() error) error {
 	end := time.Now().Add(p.maxWait)
 	for {

@@ -18,7 +18,7 @@ const (
 	// for all of it.
 	maxGroup = 64
 	// maxQueued is how long an owner's commit may stand in the queue. It is longer
-	// than SQLite's own patience, so that the true reason comes first.
+	// than SQLite's own limit, so that the true reason comes first.
 	maxQueued = 30 * time.Second
 	// meeting is how long processes that make one file together wait for each other.
 	meeting = 20 * time.Second
@@ -117,8 +117,8 @@ func (w *writer) connect(ctx context.Context) error {
 }
 
 // Meet opens a file that may be new. Processes that make one together wait for each other here: while
-// one of them changes how the file is written, SQLite refuses the others at once, whatever
-// patience they have.
+// one of them changes how the file is written, SQLite refuses the others at once, however
+// long they would wait.
 func Meet(ctx context.Context, open func() error) error {
 	end := time.Now().Add(meeting)
 	for {

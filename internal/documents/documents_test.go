@@ -189,7 +189,7 @@ func TestMistakes(t *testing.T) {
 	a.expect(settings, "mistake")
 	b.expect(settings, "good")
 	var mistake *CheckError
-	if err := a.Sync(t.Context(), settings); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "a mistake in line 1; mend the file") {
+	if err := a.Sync(t.Context(), settings); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "a mistake in line 1; fix the file") {
 		t.Errorf("told: %v", err)
 	}
 	if err := a.Change(t.Context(), settings, func([]byte) ([]byte, error) { t.Error("called"); return nil, nil }); !errors.As(err, &mistake) {

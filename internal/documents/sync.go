@@ -18,7 +18,7 @@ type CheckError struct {
 }
 
 func (e *CheckError) Error() string {
-	return fmt.Sprintf("%s: %v; mend the file, until then the last good version holds", e.Path, e.Err)
+	return fmt.Sprintf("%s: %v; fix the file, until then the last good version holds", e.Path, e.Err)
 }
 
 func (e *CheckError) Unwrap() error { return e.Err }

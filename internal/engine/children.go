@@ -135,7 +135,7 @@ func shownAbove(above []ancestor, who string, body chat.Body) []journal.Commit {
 			b.Call, id = a.call, b.ID
 			body = b
 		case chat.ApprovalNoted:
-			return nil // the question is as open as before
+			return nil // the approval is as open as before
 		}
 		out = append(out, journal.Commit{Thread: a.thread, Events: []chat.Event{{Thread: a.thread, Run: a.run, Who: who, Body: body, Platform: "agent", PlatformID: id}}})
 	}

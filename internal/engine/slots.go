@@ -22,7 +22,7 @@ type slots struct {
 	turn   int64 // counts slots that were given away
 	came   int64 // counts those that have come
 	owners map[string]*share
-	back   []*slot // those whose question was answered: their run is on, and goes on first
+	back   []*slot // those whose approval was answered: their run is on, and goes on first
 }
 
 // share is what one owner has of the slots.
@@ -44,7 +44,7 @@ type slot struct {
 	holds   bool
 	queued  bool
 	over    bool
-	lent    int // questions that the run waits for
+	lent    int // approvals that the run waits for
 }
 
 // take asks for a slot. Whoever does gives it back with release, also when it was not waited for.

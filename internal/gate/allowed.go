@@ -53,7 +53,7 @@ func (g *Gate) AllowedFor(row journal.Thread) func(permit.Judgement, []transcrip
 	}
 }
 
-// judged judges what a question asks for anew, as its run does for whoever asked.
+// judged judges what an approval asks for anew, as its run does for whoever asked.
 func (gate *Gate) judged(ctx context.Context, q approval.Approval) (permit.Judgement, journal.Thread, error) {
 	row, err := gate.DB.Thread(ctx, q.Thread)
 	if err != nil {
@@ -92,7 +92,7 @@ func (g *Gate) askerOf(ctx context.Context, q approval.Approval) (transcript.Sen
 	return out, nil
 }
 
-// asRequests is what a stored question would touch.
+// asRequests is what a stored approval would touch.
 func asRequests(q approval.Approval) []permit.Request {
 	var out []permit.Request
 	for _, action := range q.Actions {
@@ -175,7 +175,7 @@ func whyNoRule(j permit.Judgement) string {
 	return strings.TrimSuffix("no rule can allow this unasked: "+j.Decision.Why, ": ")
 }
 
-// maxAsked is how many earlier questions are looked at for samples.
+// maxAsked is how many earlier approvals are looked at for samples.
 const maxAsked = 50
 
 // askedBefore is what the same agent asked the same person before, the newest first.
@@ -215,7 +215,7 @@ func (g *Gate) Keep(ctx context.Context, id string, by chat.Principal, rules []s
 		return errors.New(strings.TrimSuffix("this cannot be kept; look at what can: "+offer.Never, ": "))
 	}
 	if _, err := g.ListAllowed(); err != nil {
-		return fmt.Errorf("nothing was answered or kept, since the file has a mistake: %w; mend it, or remove it to begin anew", err)
+		return fmt.Errorf("nothing was answered or kept, since the file has a mistake: %w; fix it, or remove it to begin anew", err)
 	}
 	if err := g.Engine(nil).Answer(ctx, id, by, true, ""); err != nil {
 		return err

@@ -114,7 +114,7 @@ func (g *Gate) changeAllowed(ctx context.Context, change func([]always.Entry) ([
 	})
 	var mistake *documents.CheckError
 	if errors.As(err, &mistake) {
-		return fmt.Errorf("nothing was changed, since the file has a mistake: %s: %w; mend it, or remove it to begin anew", mistake.Path, mistake.Err)
+		return fmt.Errorf("nothing was changed, since the file has a mistake: %s: %w; fix it, or remove it to begin anew", mistake.Path, mistake.Err)
 	}
 	return err
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Asking is how people are asked about what a thread does. Whoever sits at a terminal
-// sees the question: it has no end there unless somebody wants one.
+// sees the approval: it has no end there unless somebody wants one.
 func (g *Gate) Asking(row journal.Thread, bot *config.Bot, profile string) (engine.Asking, error) {
 	out := engine.Asking{Env: g.variables()}
 	out.Who, _ = bot.Asked(profile, "by")

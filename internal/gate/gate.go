@@ -271,7 +271,7 @@ func (g *Judge) own(senders []transcript.Sender) bool {
 	return len(senders) > 0
 }
 
-// yes reports that everybody whose words these are wants every question answered yes,
+// yes reports that everybody whose words these are wants every approval answered yes,
 // and that each of them may: one's yes is no answer for another.
 func (g *Judge) yes(senders []transcript.Sender) bool {
 	for _, s := range senders {
@@ -282,7 +282,7 @@ func (g *Judge) yes(senders []transcript.Sender) bool {
 	return len(senders) > 0
 }
 
-// mayAnswer reports whether somebody's yes to their own question is enough.
+// mayAnswer reports whether somebody's yes to their own approval is enough.
 func (l *Limits) mayAnswer(s transcript.Sender) bool {
 	if s.Principal.Kind == chat.LocalUser && s.Principal.For == nil {
 		return true

@@ -2,12 +2,12 @@ package modelrouter
 
 import "chorus/internal/model"
 
-// policy is what another model can mend. A fallback comes after the attempts that
+// policy is what another model may be able to do. A fallback comes after the attempts that
 // the back-off allows, never instead of them.
 var policy = map[model.ErrorKind]bool{
 	model.Overloaded:  true,  // another provider may have room
 	model.Network:     true,  // or be reachable
-	model.RateLimited: true,  // once the wait is longer than the patience
+	model.RateLimited: true,  // once the wait is longer than a run waits
 	model.Auth:        true,  // or have a key that works
 	model.TooLong:     false, // a compaction helps; a smaller window elsewhere would not
 	model.Refused:     false, // asking around until somebody says yes is not what people want

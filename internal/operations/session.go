@@ -55,10 +55,10 @@ type NewSession struct {
 
 // Spoken is a message of a conversation from elsewhere.
 type Spoken struct {
-	Agent    bool   // the agent said it, else a person
-	Name     string // of the person; "": the caller's own
-	Text     string
-	Pictures [][]byte
+	Agent  bool   // the agent said it, else a person
+	Name   string // of the person; "": the caller's own
+	Text   string
+	Images [][]byte
 }
 
 // CreatedSession is a session that was created or resumed.

@@ -38,7 +38,7 @@ const (
 	scriptGroup groupKind = iota
 	captionGroup
 	imageGroup
-	pictureGroup // both
+	captionedGroup // an image with its caption
 	userGroup
 	ownGroup
 )

@@ -181,7 +181,7 @@ func (w *writer) mark() {
 // text, as in the document, so the pictures of a marked one stand behind it.
 func (w *writer) images(i int, marked bool) error {
 	if !marked {
-		return w.flush(pictureGroup, i, i+1)
+		return w.flush(captionedGroup, i, i+1)
 	}
 	if err := w.flush(captionGroup, i, i+1); err != nil {
 		return err
@@ -213,7 +213,7 @@ func (w *writer) flush(kind groupKind, from, to int) error {
 			return model.User, w.caption(from), ending{}
 		case imageGroup:
 			return model.User, shown(members[0].Blocks), ending{}
-		case pictureGroup:
+		case captionedGroup:
 			return model.User, append(w.caption(from), shown(members[0].Blocks)...), ending{}
 		}
 		text, after := w.text(from, to)

@@ -77,7 +77,7 @@ func (p Post) Body() json.RawMessage {
 	return data
 }
 
-// ReadPost reads a body. What cannot be read is an error that no second try mends.
+// ReadPost reads a body. What cannot be read is an error that no second try helps against.
 func ReadPost(body json.RawMessage) (Post, error) {
 	var p Post
 	if err := json.Unmarshal(body, &p); err != nil {

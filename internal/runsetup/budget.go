@@ -8,7 +8,7 @@ import (
 	"chorus/internal/provider"
 )
 
-// BudgetOf are the ceilings of a bot. Whoever has every question answered yes is not
+// BudgetOf are the ceilings of a bot. Whoever has every approval answered yes is not
 // asked at a soft limit either.
 func BudgetOf(bot *config.Bot, yes bool) ledger.Budget {
 	var out ledger.Budget

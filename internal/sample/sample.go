@@ -1,5 +1,5 @@
 // Package sample is a small project to try Chorus on: a shell script with a bug, and tests that find it. It needs nothing but a
-// shell, and the offline model knows how to mend it, so that a newcomer sees an agent at work without any key.
+// shell, and the offline model knows how to fix it, so that a newcomer sees an agent at work without any key.
 package sample
 
 import (

@@ -85,7 +85,7 @@ func (o *Handler) listCalls(ctx context.Context, by operation.Caller, q operatio
 	return nil
 }
 
-// Approval shows a question to somebody.
+// Approval shows an approval to somebody.
 func (o *Handler) Approval(by operation.Caller, a approval.Approval) operations.Approval {
 	hide := o.app.Logs.Redactor()
 	out := operations.Approval{
@@ -121,11 +121,11 @@ func (o *Handler) Approval(by operation.Caller, a approval.Approval) operations.
 // AnswerApproval carries out the operation of that name.
 func (o *Handler) AnswerApproval(ctx context.Context, by operation.Caller, in operations.Answer) (operations.Approval, error) {
 	a, err := o.findApproval(ctx, by, in.ID)
-	if question, is, terr := o.taskQuestion(ctx, by, in.ID, err); is {
+	if asked, is, terr := o.taskApproval(ctx, by, in.ID, err); is {
 		if terr != nil {
 			return operations.Approval{}, terr
 		}
-		return o.answerTask(ctx, by, in, question)
+		return o.answerTask(ctx, by, in, asked)
 	}
 	if err != nil {
 		return operations.Approval{}, err
@@ -150,8 +150,8 @@ func (o *Handler) AnswerApproval(ctx context.Context, by operation.Caller, in op
 // GetApproval carries out the operation of that name.
 func (o *Handler) GetApproval(ctx context.Context, by operation.Caller, in operations.ApprovalRef) (operations.Approval, error) {
 	a, err := o.findApproval(ctx, by, in.ID)
-	if question, is, terr := o.taskQuestion(ctx, by, in.ID, err); is {
-		return question, terr
+	if asked, is, terr := o.taskApproval(ctx, by, in.ID, err); is {
+		return asked, terr
 	}
 	if err != nil {
 		return operations.Approval{}, err
@@ -159,13 +159,13 @@ func (o *Handler) GetApproval(ctx context.Context, by operation.Caller, in opera
 	return o.Approval(by, a), nil
 }
 
-// taskQuestion is what a task waits for, where no call's approval has the id that was looked for in vain; false: there is no such task
+// taskApproval is what a task waits for, where no call's approval has the id that was looked for in vain; false: there is no such task
 // for the caller either.
-func (o *Handler) taskQuestion(ctx context.Context, by operation.Caller, id string, inVain error) (operations.Approval, bool, error) {
+func (o *Handler) taskApproval(ctx context.Context, by operation.Caller, id string, inVain error) (operations.Approval, bool, error) {
 	if no := (*operation.Error)(nil); o.app.Work == nil || id == "" || !errors.As(inVain, &no) || no.Kind != operation.NotFound {
 		return operations.Approval{}, false, nil
 	}
-	q, err := o.app.Work.Question(ctx, by, id)
+	q, err := o.app.Work.TaskApproval(ctx, by, id)
 	if no := (*operation.Error)(nil); errors.As(err, &no) && no.Kind == operation.NotFound {
 		return q, false, nil
 	}
@@ -221,8 +221,8 @@ func (o *Handler) AnswerCall(ctx context.Context, by operation.Caller, in operat
 	return o.AnswerApproval(ctx, by, answer)
 }
 
-// findApproval finds a question of a session that the caller may see, by its id or the
-// call's. Call ids are the model's own and not unique: the open question is meant, else the newest.
+// findApproval finds an approval of a session that the caller may see, by its id or the
+// call's. Call ids are the model's own and not unique: the open approval is meant, else the newest.
 func (o *Handler) findApproval(ctx context.Context, by operation.Caller, id string) (approval.Approval, error) {
 	none := operation.Errorf(operation.NotFound, "there is no approval %.80q", id)
 	a, err := o.app.DB.Approval(ctx, id)

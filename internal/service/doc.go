@@ -63,7 +63,7 @@ type Work interface {
 	Busy(context.Context, operation.Caller) (map[string][]operations.TaskBrief, error)
 	// FindRepo checks that a repository is there for the caller, and gives its id.
 	FindRepo(ctx context.Context, by operation.Caller, id string) (string, error)
-	// Asking are the tasks that wait for a yes, as approvals; next is the cursor behind them, "": these are all. Question is one of them.
+	// Asking are the tasks that wait for a yes, as approvals; next is the cursor behind them, "": these are all. TaskApproval is one of them.
 	Asking(ctx context.Context, by operation.Caller, after string, limit int) (list []operations.Approval, next string, err error)
-	Question(ctx context.Context, by operation.Caller, task string) (operations.Approval, error)
+	TaskApproval(ctx context.Context, by operation.Caller, task string) (operations.Approval, error)
 }

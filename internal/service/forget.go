@@ -28,7 +28,7 @@ const forgetBatch = 100
 func (o *Handler) ForgetPerson(ctx context.Context, by operation.Caller, in operations.ForgetRequest) (operations.Forgotten, error) {
 	kind, name, ok := strings.Cut(in.Person, ":")
 	if !ok || kind == "" || name == "" {
-		return operations.Forgotten{}, operation.InvalidField("person", "%.80q names nobody; write kind:id, for example discord:110000000000000042, with both as `chorus audit list --json` has them", in.Person)
+		return operations.Forgotten{}, operation.InvalidField("person", "%.80q names nobody; write kind:id as `chorus audit list --json` has them, for example local:ada", in.Person)
 	}
 	deletions, texts, err := o.saidBy(ctx, in.Person, name)
 	if err != nil {

@@ -41,7 +41,7 @@ func (o *Handler) history(ctx context.Context, by operation.Caller, thread chat.
 			line.Blocks = append(line.Blocks, chat.Text{Text: text})
 		}
 		if bot.IncludeImages && !s.Agent {
-			if line.Blocks, err = o.illustrated(ctx, line.Blocks, s.Pictures); err != nil {
+			if line.Blocks, err = o.illustrated(ctx, line.Blocks, s.Images); err != nil {
 				return nil, err
 			}
 		}

@@ -14,7 +14,7 @@ import (
 
 var _ operations.SessionWork = (*Handler)(nil)
 
-// SessionDiff carries out the operation of that name. Git is started outside of any walls, and starts nothing that commands
+// SessionDiff carries out the operation of that name. Git is started outside of any sandbox, and starts nothing that commands
 // left in the repository.
 func (o *Handler) SessionDiff(ctx context.Context, by operation.Caller, in operations.SessionRef) (out operations.SessionChanges, err error) {
 	row, err := o.Find(ctx, by, in.ID)

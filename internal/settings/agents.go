@@ -96,7 +96,7 @@ func CanonicalKey(key string) string {
 	return key
 }
 
-// agentRows is the store as the roster sees it: the row holds the whole agent.json.
+// agentRows is the store as the list of agents sees it: the row holds the whole agent.json.
 type agentRows struct{ db *store.DB }
 
 func (r agentRows) PutAgent(ctx context.Context, a agents.Agent) error {

@@ -44,7 +44,7 @@ func GuildValues(homeDir, guild string) (map[string]any, error) {
 	}
 	var out map[string]any
 	if err := json.Unmarshal(data, &out); err != nil {
-		return nil, fmt.Errorf("%s: %w; mend the file, or remove it and say `/settings` again", path, err)
+		return nil, fmt.Errorf("%s: %w; fix the file, or remove it and say `/settings` again", path, err)
 	}
 	return out, nil
 }
@@ -60,7 +60,7 @@ func (s *Settings) SetGuild(guild, path string, value any) error {
 		next := map[string]any{}
 		if text != nil {
 			if err := json.Unmarshal(text, &next); err != nil {
-				return nil, fmt.Errorf("%s: %w; mend the file, or remove it and say `/settings` again", guildFile(s.Home.Dir(), guild), err)
+				return nil, fmt.Errorf("%s: %w; fix the file, or remove it and say `/settings` again", guildFile(s.Home.Dir(), guild), err)
 			}
 		}
 		if next == nil {

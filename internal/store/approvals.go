@@ -16,7 +16,7 @@ import (
 )
 
 // writeApproval makes one change to the approvals. An answer counts only while
-// the question is open: the first one wins, whoever comes later gets ErrSettled.
+// the approval is open: the first one wins, whoever comes later gets ErrSettled.
 func writeApproval(tx database.Tx, thread chat.ThreadID, c approval.Change, now int64) error {
 	if c.New != nil {
 		if err := insertApproval(tx, thread, *c.New, now); err != nil {
@@ -181,7 +181,7 @@ func (db *DB) Approvals(ctx context.Context, f ApprovalFilter) ([]approval.Appro
 	return found, nil
 }
 
-// Asking lists the threads in which a question is open.
+// Asking lists the threads in which an approval is open.
 func (db *DB) Asking(ctx context.Context) ([]chat.ThreadID, error) {
 	var out []chat.ThreadID
 	err := db.Query(ctx, `SELECT DISTINCT thread_id FROM approvals WHERE state = 'pending'`, nil, func(rows *sql.Rows) error {

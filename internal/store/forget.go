@@ -115,7 +115,7 @@ func (a *applying) withoutLine(b chat.Imported, message string) (chat.Body, erro
 	}
 	var lines []chat.Line
 	if err := json.Unmarshal(data, &lines); err != nil {
-		return nil, nil // not ours to mend
+		return nil, nil // not ours to repair
 	}
 	before := len(lines)
 	lines = slices.DeleteFunc(lines, func(l chat.Line) bool { return slices.Contains(strings.Fields(l.ID), message) })

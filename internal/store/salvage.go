@@ -89,7 +89,7 @@ func (s *salvager) run(ctx context.Context, from, to string) (err error) {
 			return fmt.Errorf("%s: %w", table, err)
 		}
 	}
-	if err := s.mend(ctx); err != nil {
+	if err := s.repair(ctx); err != nil {
 		return err
 	}
 	for _, text := range triggers {
@@ -174,9 +174,9 @@ func (s *salvager) copyRows(ctx context.Context, table string, columns []string,
 	return errors.Join(err, rows.Err(), tx.Commit())
 }
 
-// mend makes the rest whole: a thread ends before its first lost event, the audit log before its
+// repair makes the rest whole: a thread ends before its first lost event, the audit log before its
 // first lost line, and nothing refers to what is gone.
-func (s *salvager) mend(ctx context.Context) error {
+func (s *salvager) repair(ctx context.Context) error {
 	const gaps = `SELECT thread_id, min(lost) AS first FROM (
 		SELECT thread_id, seq, lag(seq, 1, 0) OVER (PARTITION BY thread_id ORDER BY seq) + 1 AS lost FROM events) WHERE seq <> lost GROUP BY thread_id`
 	rows, err := s.to.QueryContext(ctx, gaps+` UNION SELECT id, 0 FROM threads WHERE next_seq <> (SELECT coalesce(max(seq), 0) + 1 FROM events WHERE thread_id = id) ORDER BY 1`)

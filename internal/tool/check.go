@@ -18,7 +18,7 @@ import (
 	"chorus/internal/text"
 )
 
-// Mistake is an error of the model's: its text is an answer the model can mend.
+// Mistake is an error of the model's: its text is an answer the model can correct.
 type Mistake string
 
 // Error is the answer.
@@ -40,7 +40,7 @@ func FailOrEnd(ctx context.Context, err error) (Result, error) {
 	return Fail(err.Error()), nil
 }
 
-// checker holds arguments against one schema, mends what can only be meant one
+// checker holds arguments against one schema, corrects what can only be meant one
 // way, and explains the rest so that a model can correct itself.
 type checker struct {
 	schema   *jsonschema.Schema
@@ -77,10 +77,10 @@ func object(name string, args []byte) ([]byte, map[string]json.RawMessage, error
 	return args, fields, nil
 }
 
-// mend returns the arguments with harmless slips corrected: names in another
+// correct returns the arguments with harmless slips corrected: names in another
 // spelling, numbers and booleans written as strings, a single value for a list,
 // null for something optional.
-func (c *checker) mend(name string, args []byte) ([]byte, error) {
+func (c *checker) correct(name string, args []byte) ([]byte, error) {
 	args, fields, err := object(name, args)
 	if err != nil {
 		return nil, Mistake(c.explain(name, "they must be one JSON object"))

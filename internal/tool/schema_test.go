@@ -42,7 +42,7 @@ func TestForeignSchemas(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, schema, args string
-		want               string // the mended arguments, or
+		want               string // the corrected arguments, or
 		wrong              string // a part of the answer
 	}{
 		{"plain", `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`, `{"n":"3"}`, `{"n":3}`, ""},
@@ -102,13 +102,13 @@ func FuzzForeignSchema(f *testing.F) {
 		if err != nil {
 			return
 		}
-		found, mended, err := set.Resolve("raw", []byte(args))
+		found, corrected, err := set.Resolve("raw", []byte(args))
 		if err != nil {
 			return
 		}
-		_ = set.Validate(found, mended)
-		if _, again, err := set.Resolve("raw", mended); err != nil || string(again) != string(mended) {
-			t.Errorf("%s of %s becomes %s when mended again (%v)", mended, args, again, err)
+		_ = set.Validate(found, corrected)
+		if _, again, err := set.Resolve("raw", corrected); err != nil || string(again) != string(corrected) {
+			t.Errorf("%s of %s becomes %s when corrected again (%v)", corrected, args, again, err)
 		}
 	})
 }

@@ -100,7 +100,7 @@ func (s *Set) add(name string, f found) error {
 
 // Resolve finds the tool a model named, by its own name, by an alias or in
 // another case, and returns its arguments in our form: an object, with harmless
-// slips mended. A call of a Forwarder is the call it forwards. What is judged,
+// slips corrected. A call of a Forwarder is the call it forwards. What is judged,
 // shown and run must be this tool and these arguments. The error is an answer for
 // the model.
 func (s *Set) Resolve(name string, args []byte) (Tool, []byte, error) {
@@ -141,11 +141,11 @@ func (s *Set) resolve(name string, args []byte) (Tool, []byte, error) {
 		}
 		args = plain
 	}
-	mended, err := f.chk.mend(f.spec.Name, args)
+	corrected, err := f.chk.correct(f.spec.Name, args)
 	if err != nil {
 		return nil, nil, err
 	}
-	return f.tool, mended, nil
+	return f.tool, corrected, nil
 }
 
 func (s *Set) find(name string) (found, bool) {

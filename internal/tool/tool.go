@@ -1,7 +1,7 @@
 // Package tool is the contract between the agent loop and what an agent can do.
 // A tool declares what a call would touch before anything runs, never asks for its
 // own permission, and answers a mistake of the model's with a Result the model can
-// mend; an error of Run means ours, and ends the run.
+// correct; an error of Run means ours, and ends the run.
 package tool
 
 import (
@@ -127,7 +127,7 @@ func From(source, text string) Result {
 	return Result{Blocks: chat.TextBlocks(text), UntrustedFrom: source}
 }
 
-// Fail is a mistake the model can mend.
+// Fail is a mistake the model can correct.
 func Fail(text string) Result { return Result{Blocks: chat.TextBlocks(text), Failed: true} }
 
 // Call is what a running tool may know about the call it serves.

@@ -158,7 +158,7 @@ func (r Runner) Before(ctx context.Context, call Call) Verdict {
 		why, denied := said.denies()
 		switch {
 		case err != nil:
-			return Verdict{Denied: fmt.Sprintf("the hook %s could not be asked, so the call is not made: %v; whoever runs Chorus must mend its command", h.Name, err)}
+			return Verdict{Denied: fmt.Sprintf("the hook %s could not be asked, so the call is not made: %v; whoever runs Chorus must fix its command", h.Name, err)}
 		case exit == 2:
 			return Verdict{Denied: fmt.Sprintf("the hook %s denies it: %s", h.Name, cmp.Or(strings.TrimSpace(stderr), "it gives no reason"))}
 		case exit != 0:

@@ -303,7 +303,7 @@ func (l *Log) apply(ev chat.Event) error {
 			c.Answered, c.OK, c.Note, c.By = true, b.OK, b.Note, b.By
 		}
 	case chat.ApprovalNoted:
-		// The question is as open as before.
+		// The approval is as open as before.
 	case chat.AbortAsked:
 		l.abort(b)
 	case chat.Rolled:

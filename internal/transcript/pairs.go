@@ -90,7 +90,7 @@ func countResults(m *model.Message, id string) int {
 	return n
 }
 
-// pairLines makes messages of imported lines and mends their pairs: a call
+// pairLines makes messages of imported lines and completes their pairs: a call
 // without a result gets one that says so, a result without a call goes, and a call whose
 // id is taken gets another; n tells those from other renamed calls of the thread.
 func pairLines(lines []chat.Line, n int64, taken func(string) bool) (out []*model.Message, ids []string, err error) {

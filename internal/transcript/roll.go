@@ -185,7 +185,7 @@ func dimmed(blocks chat.Blocks, n int) (chat.Blocks, int) {
 			if out == nil {
 				out = slices.Clone(blocks)
 			}
-			out[i] = chat.Text{Text: pictureText(v)}
+			out[i] = chat.Text{Text: imageText(v)}
 		case chat.ToolResult:
 			inner, left := dimmed(v.Blocks, n)
 			if n = left; inner != nil {
@@ -200,7 +200,7 @@ func dimmed(blocks chat.Blocks, n int) (chat.Blocks, int) {
 	return out, n
 }
 
-func pictureText(im chat.Image) string {
+func imageText(im chat.Image) string {
 	if im.Name == "" {
 		return "[a picture that is no longer shown]"
 	}

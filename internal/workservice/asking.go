@@ -83,7 +83,7 @@ func (h *Handler) Asking(ctx context.Context, by operation.Caller, after string,
 		if len(list) == limit {
 			return list, cmp.Or(next, after), nil
 		}
-		list, next = append(list, h.question(ctx, by, t, projects[t.Project])), askedAt(t)
+		list, next = append(list, h.approval(ctx, by, t, projects[t.Project])), askedAt(t)
 	}
 	return list, "", nil
 }
@@ -103,8 +103,8 @@ func parseAskedAt(cursor string) (time.Time, string, error) {
 	return time.UnixMicro(n), id, nil
 }
 
-// Question is what a task waits for, as an approval. One that waits for no yes is a conflict.
-func (h *Handler) Question(ctx context.Context, by operation.Caller, id string) (operations.Approval, error) {
+// TaskApproval is what a task waits for, as an approval. One that waits for no yes is a conflict.
+func (h *Handler) TaskApproval(ctx context.Context, by operation.Caller, id string) (operations.Approval, error) {
 	t, p, err := h.task(ctx, by, id)
 	if err != nil {
 		return operations.Approval{}, err
@@ -112,10 +112,10 @@ func (h *Handler) Question(ctx context.Context, by operation.Caller, id string) 
 	if !t.State.AsksForYes() {
 		return operations.Approval{}, operation.Errorf(operation.Conflict, "task %s does not wait for a yes (status: %s)", t.ID, t.State)
 	}
-	return h.question(ctx, by, t, p), nil
+	return h.approval(ctx, by, t, p), nil
 }
 
-func (h *Handler) question(ctx context.Context, by operation.Caller, t work.Task, p work.Project) operations.Approval {
+func (h *Handler) approval(ctx context.Context, by operation.Caller, t work.Task, p work.Project) operations.Approval {
 	out := operations.Approval{ID: t.ID, Kind: operations.AsksResult, Task: t.ID, Project: t.Project, Session: t.Thread.Thread(), Thread: string(t.Thread), Agent: t.Agent,
 		Tool: "task " + t.ID, Label: fmt.Sprintf("merge what task %s (%s) changed", t.ID, t.Title), Reason: t.Why, ArgsJSON: "{}", AskedBy: t.Owner.String(), Payer: t.Owner.String(), AskedAt: t.Moved,
 		Who: "whoever sees project " + t.Project, State: "pending", MayAnswer: by.May(operation.Chat) && h.mayApprove(ctx, by, p) == nil,

@@ -96,11 +96,11 @@ func TestTasksThatWaitAreListed(t *testing.T) {
 	if list, _, err := h.Asking(t.Context(), grace, "", 10); err != nil || len(list) > 0 {
 		t.Errorf("a project that is not theirs: %+v %v", list, err)
 	}
-	if _, err := h.Question(t.Context(), grace, want[0]); operation.KindOf(err) != operation.NotFound {
+	if _, err := h.TaskApproval(t.Context(), grace, want[0]); operation.KindOf(err) != operation.NotFound {
 		t.Error(err)
 	}
 	h.move(want[0], work.Completed)
-	if _, err := h.Question(t.Context(), root, want[0]); operation.KindOf(err) != operation.Conflict {
+	if _, err := h.TaskApproval(t.Context(), root, want[0]); operation.KindOf(err) != operation.Conflict {
 		t.Error(err)
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 // Answered says what an answer did.
 func Answered(v cli.View, _ operations.Answer, a operations.Approval) error {
-	x := remote.Question(a)
+	x := remote.Approval(a)
 	if x.State == approval.Open {
 		_, err := fmt.Fprintf(v.Out, "noted; another person must say yes too: %s\n", What(x))
 		return err
@@ -76,7 +76,7 @@ type vote struct {
 
 // AsJSON is an approval for scripts.
 func AsJSON(shown operations.Approval) JSON {
-	a := remote.Question(shown)
+	a := remote.Approval(shown)
 	out := JSON{ID: a.ID, Kind: shown.Kind, TaskID: shown.Task, ProjectID: shown.Project, Answer: shown.Answer, SessionID: a.Thread.Thread(), Thread: a.Thread, Run: a.Run, CallID: a.Call.ID, Tool: a.Call.Name,
 		Args: a.Call.Args, Actions: append([]string{}, a.Actions...), Dir: a.Dir, Risk: a.Risk, RiskWhy: a.RiskWhy, Parts: a.Parts, Rule: a.Rule, Reason: a.Reason, Again: a.Again,
 		Preview: a.Preview, Bound: a.Bound, AskedBy: a.AskedBy.String(), Payer: a.Payer.String(), AskedAt: a.AskedAt, Deadline: a.Deadline,
@@ -107,7 +107,7 @@ func List(v cli.View, _ operations.ApprovalQuery, page operation.List[operations
 		fmt.Fprintln(w, "ID\tKIND\tSTATE\tASKED\tUNTIL\tBY\tRISK\tWHAT")
 	}
 	for _, shown := range page.Items {
-		x := remote.Question(shown)
+		x := remote.Approval(shown)
 		if v.Narrow() {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", x.ID, standing(x), x.AskedAt.Local().Format("2006-01-02 15:04"), x.Risk, What(x))
 			continue

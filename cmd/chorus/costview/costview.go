@@ -80,7 +80,7 @@ func writeTable(v cli.View, costs Costs, when string) error {
 	fmt.Fprintln(w, head)
 	line := func(key string, m cost) {
 		row := fmt.Sprintf("%s\t$%.4f\t%d\t%d\t%d\t%d", key, m.Spent, m.Calls, m.Usage.Input+m.Usage.CacheWrite, m.Usage.Output, m.Usage.CacheRead)
-		if v.Width > 0 { // scripts count columns, people see a picture
+		if v.Width > 0 { // scripts count columns, people see a chart
 			row += "\t" + bar(share(m), share(costs.Total), barWidth/2)
 		}
 		fmt.Fprintln(w, row)
@@ -107,7 +107,7 @@ func writeTable(v cli.View, costs Costs, when string) error {
 	return nil
 }
 
-// shares says what a picture of costs compares: dollars or, where nothing was spent as by free models, tokens.
+// shares says what a chart of costs compares: dollars or, where nothing was spent as by free models, tokens.
 func shares(costs Costs) (share func(cost) float64, of string) {
 	if costs.Total.Spent > 0 {
 		return func(m cost) float64 { return m.Spent }, "DOLLARS"

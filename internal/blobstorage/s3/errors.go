@@ -123,7 +123,7 @@ func (s *Storage) unreachable(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %s cannot be reached at %s: see that the server runs and that blobUrl is right (%w)", blobstorage.ErrAway, s.Name(), cmp.Or(s.o.Endpoint, "Amazon S3"), err)
 }
 
-// again tries something until it goes well, cannot go well, or patience is at its end.
+// again tries something until it goes well, cannot go well, or its time is over.
 func (s *Storage) again(ctx context.Context, try func(context.Context) error) error {
 	end := time.Now().Add(s.o.RetryFor)
 	for n := 1; ; n++ {

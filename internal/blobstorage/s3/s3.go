@@ -2,7 +2,7 @@
 //
 // It speaks the five calls that it needs over net/http and has the vendor's library sign them. It promises that each call ends: an attempt after a
 // time that grows with its bytes, and what failed because the server was away, busy or cut off is tried again for some seconds. What
-// trying again does not mend is an error that names the bucket, and what helps.
+// trying again does not help is an error that names the bucket, and what helps.
 package s3
 
 import (

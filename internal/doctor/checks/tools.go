@@ -50,7 +50,7 @@ func (p *checker) configuration(context.Context) []doctor.Finding {
 	return out
 }
 
-// edit is how what stands at a place is mended.
+// edit is how what stands at a place is corrected.
 func edit(at config.Place) string {
 	if at.Line == 0 {
 		return "chorus config check"
@@ -293,7 +293,7 @@ func JudgeSandbox(facts []isolate.Fact) []doctor.Finding {
 	return out
 }
 
-// sandboxFixes is what helps with a wall or a limit that does not hold although the rest do.
+// sandboxFixes is what helps with a boundary or a limit that does not hold although the rest do.
 func sandboxFixes(name string) string {
 	switch name {
 	case "limit memory", "limit processes":

@@ -84,7 +84,7 @@ func (p *Peers) connect(ctx context.Context, addresses string) {
 	var attempts sync.Mutex
 	conn, err := nats.Connect(addresses, nats.Name("chorus"), nats.NoEcho(), nats.SetCustomDialer(tcpdial.Dialer{}), nats.Timeout(stepTimeout), nats.FlusherTimeout(stepTimeout),
 		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(2), nats.ReconnectBufSize(-1), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
-		nats.IgnoreAuthErrorAbort(), // whoever keeps the server may mend that too
+		nats.IgnoreAuthErrorAbort(), // whoever keeps the server may correct that too
 		nats.CustomReconnectDelay(func(int) time.Duration {
 			attempts.Lock()
 			defer attempts.Unlock()

@@ -150,7 +150,7 @@ func (w *writer) arithmetic(x syntax.ArithmExpr) string {
 	case *syntax.Word:
 		return w.arithmeticWord(x)
 	default:
-		return w.fail(fmt.Sprintf("arithmetic that is not judged (%T)", x))
+		return w.fail("arithmetic that is not judged")
 	}
 }
 
@@ -217,7 +217,7 @@ func (w *writer) test(x syntax.TestExpr) string {
 		}
 		return w.test(x.X) + " " + x.Op.String() + " " + w.test(x.Y)
 	default:
-		return w.fail(fmt.Sprintf("[[ with syntax that is not judged (%T)", x))
+		return w.fail("[[ with syntax that is not judged")
 	}
 }
 

@@ -192,7 +192,7 @@ func (w *writer) expansion(p syntax.WordPart, quoted bool) string {
 	case *syntax.ExtGlob:
 		return w.fail("extended patterns depend on an option of the shell", "use several simple patterns")
 	default:
-		return w.fail(fmt.Sprintf("it uses syntax that is not judged (%T)", p))
+		return w.fail("it uses syntax that is not judged")
 	}
 }
 
@@ -301,7 +301,7 @@ func (w *writer) hereDocument(r *syntax.Redirect) {
 		}
 	}
 	if !ok || strings.IndexFunc(name, func(c rune) bool { return !isName("_"+string(c)) && c != '-' }) >= 0 || name == "" || name[0] == '-' {
-		w.fail("the end of a here-document is marked by an unusual word", "use EOF")
+		w.fail("the end of a here-document is marked by an unusual word", "use END")
 		return
 	}
 	var body strings.Builder

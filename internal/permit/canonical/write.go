@@ -217,7 +217,7 @@ func (w *writer) statement(s *syntax.Stmt) {
 	case *syntax.LetClause:
 		w.fail("let evaluates its words", "use $(( ))")
 	default:
-		w.fail(fmt.Sprintf("it uses syntax that is not judged (%T)", c))
+		w.fail("it uses syntax that is not judged")
 	}
 	w.redirects(s.Redirs)
 }

@@ -52,7 +52,7 @@ func (e *Executor) client(env []string, args ...string) *exec.Cmd {
 }
 
 // ask asks the daemon something small. It ends at the context's end or after
-// e.patience, whatever the program does.
+// e.requestTimeout, whatever the program does.
 func (e *Executor) ask(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, e.requestTimeout, fmt.Errorf("no answer within %s", e.requestTimeout))
 	defer cancel()

@@ -93,7 +93,7 @@ func (s *Store) KeepBlobHere(b chat.Blob) (Row, error) {
 	row.data = nil
 	// A file that nothing refers to becomes young again, so that no sweep takes it before its row is there.
 	if err := os.Chtimes(s.BlobPath(hash), time.Time{}, s.db.Now()); err == nil {
-		// One that was cut or overwritten is mended by whoever has the bytes.
+		// One that was cut or overwritten is replaced by whoever has the bytes.
 		if kept, err := os.ReadFile(s.BlobPath(hash)); err == nil && bytes.Equal(kept, b.Data) {
 			return row, nil
 		}

@@ -37,7 +37,7 @@ const (
 )
 
 // Channel is a conversation's place on its platform. Implementations are safe for
-// concurrent use; a mistake that the model can mend is a tool.Mistake.
+// concurrent use; a mistake that the model can correct is a tool.Mistake.
 type Channel interface {
 	// Search finds messages that were said in the place, the best first.
 	Search(ctx context.Context, q Query) ([]Message, error)

@@ -46,7 +46,7 @@ type Document struct {
 	Text string
 }
 
-// Agents are those of the home. A mistake that the model can mend is a tool.Mistake.
+// Agents are those of the home. A mistake that the model can correct is a tool.Mistake.
 type Agents interface {
 	ListAgents(ctx context.Context) ([]Agent, error)
 	AgentDocs(ctx context.Context, name string) ([]Document, error)

@@ -98,11 +98,11 @@ func (p *place) link(name, to string) {
 // call runs a tool as an agent would.
 func (p *place) call(name string, args string) tool.Result {
 	p.t.Helper()
-	t, mended, err := p.set.Resolve(name, []byte(args))
+	t, corrected, err := p.set.Resolve(name, []byte(args))
 	if err != nil {
 		return tool.Fail(err.Error())
 	}
-	res, err := t.Run(tool.WithCall(p.t.Context(), tool.Call{ID: "c1"}), mended)
+	res, err := t.Run(tool.WithCall(p.t.Context(), tool.Call{ID: "c1"}), corrected)
 	if err != nil {
 		p.t.Fatalf("%s %s: %v", name, args, err)
 	}

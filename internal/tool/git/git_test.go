@@ -45,11 +45,11 @@ func set(t *testing.T, dir string, run sandbox.Executor, keep tool.Keep) *tool.S
 
 func call(t *testing.T, s *tool.Set, name, args string) tool.Result {
 	t.Helper()
-	g, mended, err := s.Resolve(name, []byte(args))
+	g, corrected, err := s.Resolve(name, []byte(args))
 	if err != nil {
 		return tool.Fail(err.Error())
 	}
-	res, err := g.Run(tool.WithCall(t.Context(), tool.Call{ID: "c1"}), mended)
+	res, err := g.Run(tool.WithCall(t.Context(), tool.Call{ID: "c1"}), corrected)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,11 +234,11 @@ func TestHiddenFilesAreNotShown(t *testing.T) {
 	s := set(t, dir, host.New(os.Environ()), nil)
 	show := func(args string, hides func(string) bool) string {
 		t.Helper()
-		diff, mended, err := s.Resolve("git_diff", []byte(args))
+		diff, corrected, err := s.Resolve("git_diff", []byte(args))
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := diff.Run(tool.WithCall(t.Context(), tool.Call{ID: "c1", Hides: hides}), mended)
+		res, err := diff.Run(tool.WithCall(t.Context(), tool.Call{ID: "c1", Hides: hides}), corrected)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,14 +52,14 @@ func toolsOf(t *testing.T, h *Hub) *tool.Set {
 
 func run(t *testing.T, set *tool.Set, name, args string) tool.Result {
 	t.Helper()
-	one, mended, err := set.Resolve(name, []byte(args))
+	one, corrected, err := set.Resolve(name, []byte(args))
 	if err == nil {
-		err = set.Validate(one, mended)
+		err = set.Validate(one, corrected)
 	}
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	res, err := one.Run(tool.WithCall(t.Context(), tool.Call{ID: "call_1"}), mended)
+	res, err := one.Run(tool.WithCall(t.Context(), tool.Call{ID: "call_1"}), corrected)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}

@@ -25,7 +25,7 @@ const (
 	// mostNoise is how many lines that are no messages a server may write in a row.
 	// Many greet on standard output; one that writes only that speaks something else.
 	mostNoise = 1000
-	// longestWrite ends a server that does not read, where no caller's patience does.
+	// longestWrite ends a server that does not read, where no caller's deadline does.
 	longestWrite = 30 * time.Second
 )
 

@@ -243,7 +243,7 @@ func executable(file string) error {
 	return nil
 }
 
-// configError is a failure that trying again does not mend.
+// configError is a failure that trying again does not help against.
 type configError struct{ error }
 
 func (e *configError) Unwrap() error { return e.error }

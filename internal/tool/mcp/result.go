@@ -51,7 +51,7 @@ func (a *answer) call(res *sdk.CallToolResult) {
 			a.link(c)
 			said = true
 		default:
-			a.say("[something of a kind that cannot be shown: %T]", block)
+			a.say("[something of a kind that cannot be shown]")
 		}
 	}
 	if !said && res.StructuredContent != nil {

@@ -77,11 +77,11 @@ func TestRealSubscription(t *testing.T) {
 // runAs calls a tool as a run does, so that its server may ask.
 func runAs(t *testing.T, h *Hub, name, args string) tool.Result {
 	t.Helper()
-	one, mended, err := toolsOf(t, h).Resolve(name, []byte(args))
+	one, corrected, err := toolsOf(t, h).Resolve(name, []byte(args))
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := one.Run(tool.WithCall(t.Context(), tool.Call{ID: "c", Key: "run/c"}), mended)
+	res, err := one.Run(tool.WithCall(t.Context(), tool.Call{ID: "c", Key: "run/c"}), corrected)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,11 +17,11 @@ func call(t *testing.T, book Notebook, name, args string) (string, bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, mended, err := set.Resolve(name, []byte(args))
+	n, corrected, err := set.Resolve(name, []byte(args))
 	if err != nil {
 		return err.Error(), true
 	}
-	res, err := n.Run(t.Context(), mended)
+	res, err := n.Run(t.Context(), corrected)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@
 //
 // It promises that a call runs as the caller that the wiring names, with that caller's scopes and no others; that a
 // call that is repeated after a crash has its effect once where the operation knows keys; and that every mistake
-// of the model's is a result that it can mend.
+// of the model's is a result that it can correct.
 package operate
 
 import (

@@ -56,14 +56,14 @@ func setup(t *testing.T) (*tool.Set, *kept) {
 
 func call(t *testing.T, set *tool.Set, name, args string) string {
 	t.Helper()
-	one, mended, err := set.Resolve(name, []byte(args))
+	one, corrected, err := set.Resolve(name, []byte(args))
 	if err != nil {
 		return err.Error()
 	}
-	if err := set.Validate(one, mended); err != nil {
+	if err := set.Validate(one, corrected); err != nil {
 		return err.Error()
 	}
-	res, err := one.Run(tool.WithCall(t.Context(), tool.Call{ID: "c1"}), mended)
+	res, err := one.Run(tool.WithCall(t.Context(), tool.Call{ID: "c1"}), corrected)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,11 +49,11 @@ func newSet(t testing.TB, dir, rg string) *tool.Set {
 
 func call(t testing.TB, set *tool.Set, name string, args string) (string, bool) {
 	t.Helper()
-	search, mended, err := set.Resolve(name, []byte(args))
+	search, corrected, err := set.Resolve(name, []byte(args))
 	if err != nil {
 		return err.Error(), true
 	}
-	res, err := search.Run(t.Context(), mended)
+	res, err := search.Run(t.Context(), corrected)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,11 +251,11 @@ func TestHiddenFilesAreNotSearched(t *testing.T) {
 			`{"query":"API=","path":"notes.txt"}`: "No matches found.\n[Left out because a rule keeps them from being read unasked: 1.]",
 			`{"query":"API=","path":"more"}`:      "No matches found.\n[Left out because a rule keeps them from being read unasked: 1.]",
 		} {
-			search, mended, err := set.Resolve("search_files", []byte(args))
+			search, corrected, err := set.Resolve("search_files", []byte(args))
 			if err != nil {
 				t.Fatal(err)
 			}
-			res, err := search.Run(tool.WithCall(t.Context(), tool.Call{ID: "c", Hides: hides}), mended)
+			res, err := search.Run(tool.WithCall(t.Context(), tool.Call{ID: "c", Hides: hides}), corrected)
 			if err != nil || res.Blocks.Text() != want {
 				t.Errorf("%s: %q %v", args, res.Blocks.Text(), err)
 			}

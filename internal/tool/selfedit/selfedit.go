@@ -31,7 +31,7 @@ const maxText = 32 << 10
 
 // Self is the agent as its tools see it. Implementations are safe for concurrent use. Each
 // change counts from the next run on; what they say is for the model. A mistake that it can
-// mend is a tool.Mistake.
+// correct is a tool.Mistake.
 type Self interface {
 	Texts
 	// SetPermissions gives the agent a profile, SetModel a model.

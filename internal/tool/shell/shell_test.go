@@ -29,11 +29,11 @@ func set(t *testing.T, run sandbox.Executor, opts Options) *tool.Set {
 
 func call(t *testing.T, s *tool.Set, name, args string) tool.Result {
 	t.Helper()
-	b, mended, err := s.Resolve(name, []byte(args))
+	b, corrected, err := s.Resolve(name, []byte(args))
 	if err != nil {
 		return tool.Fail(err.Error())
 	}
-	res, err := b.Run(tool.WithCall(t.Context(), tool.Call{ID: "c1"}), mended)
+	res, err := b.Run(tool.WithCall(t.Context(), tool.Call{ID: "c1"}), corrected)
 	if err != nil {
 		t.Fatal(err)
 	}

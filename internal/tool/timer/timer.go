@@ -38,7 +38,7 @@ type Timer struct {
 	Due time.Time
 }
 
-// Timers keeps those of one agent in one room. A mistake that the model can mend is a tool.Mistake.
+// Timers keeps those of one agent in one room. A mistake that the model can correct is a tool.Mistake.
 type Timers interface {
 	Set(ctx context.Context, n New) (Timer, error)
 	Cancel(ctx context.Context, id string) error

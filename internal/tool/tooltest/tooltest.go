@@ -158,8 +158,8 @@ func withHostile(t *testing.T, fix Fixture, name string) {
 	}
 	for _, args := range hostile {
 		check(t, one, []byte(args))
-		if found, mended, err := set.Resolve(name, []byte(args)); err == nil && set.Validate(found, mended) == nil {
-			check(t, found, mended)
+		if found, corrected, err := set.Resolve(name, []byte(args)); err == nil && set.Validate(found, corrected) == nil {
+			check(t, found, corrected)
 		}
 	}
 	if one.Spec().ReadOnly && !maps.Equal(before, snapshot(t, dirs)) {
@@ -171,22 +171,22 @@ func examples(t *testing.T, fix Fixture, name string) {
 	for _, args := range fix.Calls[name] {
 		set, _, dirs := get(t, fix, name)
 		before := snapshot(t, dirs)
-		one, mended, err := set.Resolve(name, []byte(args))
+		one, corrected, err := set.Resolve(name, []byte(args))
 		if err != nil {
 			t.Errorf("%s: %v", args, err)
 			continue
 		}
-		if err := set.Validate(one, mended); err != nil {
+		if err := set.Validate(one, corrected); err != nil {
 			t.Errorf("%s: %v", args, err)
 		}
-		quiet(t, one, mended)
-		if set.Label(name, mended) == "" {
+		quiet(t, one, corrected)
+		if set.Label(name, corrected) == "" {
 			t.Errorf("%s: no label", args)
 		}
 		if !maps.Equal(before, snapshot(t, dirs)) {
 			t.Errorf("%s: access, label or preview changed something on disk", args)
 		}
-		check(t, one, mended)
+		check(t, one, corrected)
 		if one.Spec().ReadOnly && !maps.Equal(before, snapshot(t, dirs)) {
 			t.Errorf("%s: a read-only tool changed something on disk", args)
 		}

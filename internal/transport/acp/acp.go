@@ -1,7 +1,7 @@
 // Package acp is Chorus as an agent for editors: the Agent Client Protocol on a pair of pipes.
 //
 // It promises that an editor is shown what the journal holds, each piece once and in order, live pieces only earlier; that
-// a question of the gate is answered by what the person in the editor chose, and by nothing else; that a prompt is
+// an approval of the gate is answered by what the person in the editor chose, and by nothing else; that a prompt is
 // answered only when everything of its run was sent; and that a session can be loaded again after this process died,
 // and goes on with what it was doing.
 package acp

@@ -12,7 +12,7 @@ import (
 	"chorus/internal/approval"
 )
 
-// What a person in the editor can say to a question.
+// What a person in the editor can say to an approval.
 const (
 	once     = "allow"
 	sitting  = "allow_session"
@@ -25,31 +25,32 @@ const (
 func (s *session) ask(id string) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	s.mu.Lock()
-	if s.questions[id] != nil {
+	if s.approvals[id] != nil {
 		s.mu.Unlock()
 		cancel()
 		return
 	}
-	s.questions[id] = cancel
+	s.approvals[id] = cancel
 	s.mu.Unlock()
 	s.asking.Go(func() {
 		defer cancel()
-		s.question(ctx, id)
+		s.await(ctx, id)
 	})
 }
 
-// answered takes a question back that was answered elsewhere.
+// answered takes an approval back that was answered elsewhere.
 func (s *session) answered(id string) {
 	s.mu.Lock()
-	cancel := s.questions[id]
-	delete(s.questions, id)
+	cancel := s.approvals[id]
+	delete(s.approvals, id)
 	s.mu.Unlock()
 	if cancel != nil {
 		cancel()
 	}
 }
 
-func (s *session) question(ctx context.Context, id string) {
+// await has the person answer, unless somebody else does.
+func (s *session) await(ctx context.Context, id string) {
 	select { // an editor that loads a session is asked when it has what was said
 	case <-s.caughtUp:
 	case <-ctx.Done():
@@ -74,7 +75,7 @@ func (s *session) question(ctx context.Context, id string) {
 		err = s.inner.Answer(ctx, id, false, why, false)
 	}
 	if err != nil && ctx.Err() == nil {
-		s.agent.log.Warn("answer a question", "session", s.inner.ID(), "approval", id, "error", err)
+		s.agent.log.Warn("answer an approval", "session", s.inner.ID(), "approval", id, "error", err)
 	}
 }
 

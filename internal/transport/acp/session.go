@@ -38,7 +38,7 @@ type session struct {
 	mu        sync.Mutex
 	own       map[int64]bool
 	waiting   []*waiter
-	questions map[string]context.CancelFunc // those that the editor is asked now, by approval
+	approvals map[string]context.CancelFunc // those that the editor is asked now, by their ids
 	err       error
 }
 
@@ -58,7 +58,7 @@ type outcome struct {
 
 func newSession(a *agent, inner Session, head int64, show bool) *session {
 	s := &session{agent: a, inner: inner, show: show, head: head, caughtUp: make(chan struct{}), ended: make(chan struct{}),
-		own: map[int64]bool{}, questions: map[string]context.CancelFunc{}}
+		own: map[int64]bool{}, approvals: map[string]context.CancelFunc{}}
 	s.ctx, s.stop = context.WithCancel(a.ctx)
 	s.translate = newTranslator(inner.Label, inner.Info().Dir)
 	s.commands = sync.OnceValue(func() []sdk.AvailableCommand { return availableCommands(s.ctx, inner) })
@@ -356,8 +356,8 @@ func (s *session) runEnded(b chat.RunEnded, past bool) {
 func (s *session) takeQuestions() map[string]context.CancelFunc {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := s.questions
-	s.questions = map[string]context.CancelFunc{}
+	out := s.approvals
+	s.approvals = map[string]context.CancelFunc{}
 	return out
 }
 

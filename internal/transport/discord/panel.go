@@ -114,7 +114,7 @@ func choosers(list []platform.Select) (out []discord.ActionRowComponent) {
 }
 
 // isPanel reports a message that shows a panel of ours, or has buttons of ours below it: a
-// question to people or how some work goes, no words of a conversation.
+// approval to people or how some work goes, no words of a conversation.
 func isPanel[C any](list []C) bool {
 	for _, one := range list {
 		switch c := any(one).(type) {

@@ -83,7 +83,7 @@ type offerMsg struct {
 	err   error
 }
 
-// propose fetches what "always" may mean for the question on the screen.
+// propose fetches what "always" may mean for the approval on the screen.
 func (w *window) propose() tea.Cmd {
 	id := w.card.ID
 	return func() tea.Msg {

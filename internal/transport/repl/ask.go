@@ -9,7 +9,7 @@ import (
 	"chorus/internal/theme"
 )
 
-// ask puts the next open question on the terminal. Where nobody can be asked the
+// ask puts the next open approval on the terminal. Where nobody can be asked the
 // answer is no.
 func (f *follower) ask(ctx context.Context) {
 	for f.open == nil && len(f.approvals) > 0 {
@@ -73,7 +73,7 @@ func (f *follower) prompt() {
 	f.printer.screen.write(f.con.Err, mark+words+" ")
 }
 
-// propose shows what "always" may mean for the open question.
+// propose shows what "always" may mean for the open approval.
 func (f *follower) propose(ctx context.Context) {
 	o, err := f.s.Propose(ctx, f.open.ID)
 	if err != nil {
@@ -102,7 +102,7 @@ func (f *follower) deny(ctx context.Context, a approval.Approval) {
 	}
 }
 
-// typed takes a line for the open question; the end of input is a no.
+// typed takes a line for the open approval; the end of input is a no.
 func (f *follower) typed(ctx context.Context, line string, ok bool) {
 	if f.open == nil {
 		return
@@ -134,7 +134,7 @@ func (f *follower) typed(ctx context.Context, line string, ok bool) {
 	f.ask(ctx)
 }
 
-// read understands what was typed to the question, or to what always may mean.
+// read understands what was typed to the approval, or to what always may mean.
 func (f *follower) read(line string) (verdict, bool) {
 	if f.open != nil && approval.IsQuestion(f.open.Actions) {
 		return readAnswer(line)
@@ -165,7 +165,7 @@ func (f *follower) say(ctx context.Context, id string, v verdict) error {
 	return f.s.Answer(ctx, id, v.ok, v.note, v.always)
 }
 
-// settled forgets a question that was answered, here or elsewhere.
+// settled forgets an approval that was answered, here or elsewhere.
 func (f *follower) settled(id string) {
 	if f.open != nil && f.open.ID == id {
 		f.open = nil

@@ -15,7 +15,7 @@ import (
 	"chorus/internal/theme"
 )
 
-// card is a question with all that is needed to answer it. Nothing in it is cut
+// card is an approval with all that is needed to answer it. Nothing in it is cut
 // or hidden: characters that a terminal would obey are spelled out.
 func card(a approval.Approval, label string, width int, look theme.Theme) []string {
 	width = max(width, 20)

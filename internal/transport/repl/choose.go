@@ -163,7 +163,7 @@ func (c *plain) offersFile(ctx context.Context, line string) bool {
 	return false
 }
 
-// recall reads out the end of what was said before, and goes on with the run that is open, if there is one, with its question.
+// recall reads out the end of what was said before, and goes on with the run that is open, if there is one, with its approval.
 func (c *plain) recall(ctx context.Context) (leave bool, err error) {
 	if c.o.Head <= c.o.After {
 		return false, nil

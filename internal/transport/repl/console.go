@@ -24,7 +24,7 @@ type Console struct {
 	// FewColors: the terminal has sixteen.
 	FewColors bool
 	// Plain is for screen readers and terminals that cannot move their cursor: words line by line, nothing drawn anew, no
-	// frames. Questions are answered by a line.
+	// frames. Approvals are answered by a line.
 	Plain bool
 	// Lines (may be nil) keeps what is typed line by line from one conversation to the next.
 	Lines *Lines
@@ -71,7 +71,7 @@ func (c Console) lines() *lines {
 	return &lines{in: c.In}
 }
 
-// CanAsk reports whether a question would be seen and could be answered.
+// CanAsk reports whether an approval would be seen and could be answered.
 func (c Console) CanAsk() bool { return c.InTTY && c.ErrTTY }
 
 // Interactive reports whether a chat window can be drawn.

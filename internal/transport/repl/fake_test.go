@@ -27,7 +27,7 @@ type fake struct {
 	mu        sync.Mutex
 	items     []Item
 	seq       int64
-	bell      chan struct{} // closed and replaced at each append
+	changed   chan struct{} // closed and replaced at each append
 	approvals map[string]approval.Approval
 	calls     []string // what was asked of the session, in order
 
@@ -48,7 +48,7 @@ type fake struct {
 var _ Session = (*fake)(nil)
 
 func newFake() *fake {
-	return &fake{bell: make(chan struct{}), approvals: map[string]approval.Approval{},
+	return &fake{changed: make(chan struct{}), approvals: map[string]approval.Approval{},
 		info: Info{Agent: "helper", Model: "demo/guide", Profile: "standard", ID: "01SESSION", Dir: "/repo"}}
 }
 
@@ -72,8 +72,8 @@ func (f *fake) put(things ...any) {
 			panic(fmt.Sprintf("put %T", thing))
 		}
 	}
-	close(f.bell)
-	f.bell = make(chan struct{})
+	close(f.changed)
+	f.changed = make(chan struct{})
 }
 
 func (f *fake) log(format string, args ...any) {
@@ -157,7 +157,7 @@ func (f *fake) Watch(ctx context.Context, after int64) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		for i, seen := 0, int64(0); ; {
 			f.mu.Lock()
-			bell := f.bell
+			changed := f.changed
 			var item *Item
 			if i < len(f.items) {
 				item = &f.items[i]
@@ -170,7 +170,7 @@ func (f *fake) Watch(ctx context.Context, after int64) iter.Seq2[Item, error] {
 					return
 				}
 				select {
-				case <-bell:
+				case <-changed:
 				case <-ctx.Done():
 					return
 				}

@@ -17,7 +17,7 @@ import (
 // How long a first Ctrl-C waits for the second.
 const leaveWithin = 3 * time.Second
 
-// How long no key must have been pressed for a question to take the keys at
+// How long no key must have been pressed for an approval to take the keys at
 // once: a letter typed for the input must never answer it.
 const handsOff = 800 * time.Millisecond
 
@@ -286,7 +286,7 @@ func (w *window) abort(all bool) tea.Cmd {
 	}
 }
 
-// cardKey handles a key while a question is open.
+// cardKey handles a key while an approval is open.
 func (w *window) cardKey(name string) (tea.Cmd, bool) {
 	if w.note != nil {
 		switch name {
@@ -371,7 +371,7 @@ func (w *window) answered(msg answeredMsg) tea.Cmd {
 	}
 }
 
-// nextQuestion fetches the story of the next question when none is open.
+// nextApproval fetches the next approval when none is open.
 func (w *window) nextApproval() tea.Cmd {
 	if w.card != nil || len(w.approvals) == 0 || w.presenter.last < w.head {
 		return nil
@@ -384,7 +384,7 @@ func (w *window) nextApproval() tea.Cmd {
 	}
 }
 
-// showCard prints the question in full and opens it.
+// showCard prints the approval in full and opens it.
 func (w *window) showCard(msg approvalMsg) {
 	a, q := msg.a, msg.asked
 	switch {
@@ -404,14 +404,14 @@ func (w *window) showCard(msg approvalMsg) {
 	w.card, w.answering, w.typing, w.offer = &a, false, false, nil // until it is printed
 }
 
-// arm gives the keys to the question on the screen, once all of it is there and unless somebody is typing.
+// arm gives the keys to the approval on the screen, once all of it is there and unless somebody is typing.
 func (w *window) arm() {
 	if w.card != nil && w.printed() && !w.typing && w.input.empty() && w.now().Sub(w.lastKey) > handsOff {
 		w.answering = true
 	}
 }
 
-// settle closes a question that was answered, here or elsewhere.
+// settle closes an approval that was answered, here or elsewhere.
 func (w *window) settle(id string) {
 	if w.card != nil && w.card.ID == id {
 		w.card, w.answering, w.note = nil, false, nil

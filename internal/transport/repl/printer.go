@@ -21,7 +21,7 @@ type printer struct {
 	answer   strings.Builder
 	complete bool // the answer's message has ended
 	frame    int
-	quiet    bool // say nothing but questions and failures
+	quiet    bool // say nothing but approvals and failures
 	spoke    bool // the model wrote something in this run
 	begun    bool // lines of the current message stand on the screen
 	flow     flow

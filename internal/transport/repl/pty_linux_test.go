@@ -23,7 +23,7 @@ type pty struct {
 	slave  *os.File
 	mu     sync.Mutex
 	seen   bytes.Buffer
-	bell   chan struct{}
+	wrote  chan struct{}
 	done   chan struct{}
 }
 
@@ -57,7 +57,7 @@ func openPTY(t *testing.T, width, height uint16) *pty {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pty{t: t, master: master, slave: slave, bell: make(chan struct{}, 1), done: make(chan struct{})}
+	p := &pty{t: t, master: master, slave: slave, wrote: make(chan struct{}, 1), done: make(chan struct{})}
 	go p.read()
 	t.Cleanup(func() {
 		slave.Close()
@@ -76,7 +76,7 @@ func (p *pty) read() {
 		p.seen.Write(buf[:n])
 		p.mu.Unlock()
 		select {
-		case p.bell <- struct{}{}:
+		case p.wrote <- struct{}{}:
 		default:
 		}
 		if err != nil {
@@ -104,7 +104,7 @@ func (p *pty) waits(text string) {
 			return
 		}
 		select {
-		case <-p.bell:
+		case <-p.wrote:
 		case <-ctx.Done():
 			p.t.Fatalf("the terminal never showed %q; it got %q", text, seen)
 		}

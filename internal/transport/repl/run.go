@@ -26,7 +26,7 @@ type RunOptions struct {
 	// prompt it is the one before the run to go on with.
 	After int64
 	// JSON, when set, writes each item to standard output, which then gets
-	// nothing else; standard error gets only questions and failures.
+	// nothing else; standard error gets only approvals and failures.
 	JSON    func(io.Writer, Item) error
 	Console Console
 	// Interrupts is rung by Ctrl-C. Nil: Run listens for the signal itself.
@@ -86,13 +86,13 @@ type follower struct {
 	interrupts <-chan os.Signal
 	remarks    <-chan notice.Notice // nil: there are none
 	input      *lines
-	noAsking   bool // a question is answered with no, and the run goes on
+	noAsking   bool // an approval is answered with no, and the run goes on
 
 	aim       target
 	approvals []chat.ApprovalAsked
-	open      *approval.Approval // the question on the terminal
+	open      *approval.Approval // the approval on the terminal
 	offer     *approval.Always   // what always may mean for it, being decided
-	own       map[string]bool    // questions that were answered here: no news
+	own       map[string]bool    // approvals that were answered here: no news
 	aborted   bool
 	leaving   <-chan time.Time // rings when nothing was heard of the run that is to be left
 	left      bool             // without waiting for the run's end
@@ -196,7 +196,7 @@ func (f *follower) one(ctx context.Context, item Item) (exit int, done bool) {
 	}
 	all := f.presenter.tell(item)
 	if f.open != nil && len(all) > 0 {
-		over := "\r\x1b[K" // the question is written again below what comes
+		over := "\r\x1b[K" // the approval is written again below what comes
 		if f.con.Plain {
 			over = "\n"
 		}

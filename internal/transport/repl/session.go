@@ -36,7 +36,7 @@ type Session interface {
 	// Watch yields journal events with a number greater than after, in order, and
 	// live pieces between them, until ctx ends or the reader stops.
 	Watch(ctx context.Context, after int64) iter.Seq2[Item, error]
-	// Approval is the whole story of one question.
+	// Approval is one with all that is known about it.
 	Approval(ctx context.Context, id string) (approval.Approval, error)
 	// Command answers a slash command that is not the terminal's own.
 	Command(ctx context.Context, line string) (string, error)

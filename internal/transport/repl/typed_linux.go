@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// discardTyped forgets what was typed before a question was seen: it cannot be
+// discardTyped forgets what was typed before an approval was seen: it cannot be
 // its answer.
 func discardTyped(in io.Reader) {
 	if f, ok := in.(*os.File); ok {

@@ -119,7 +119,7 @@ func (w *window) inputRows() (rows []string, x, y int) {
 }
 
 // upper is all above the input: the end of the answer, what is going on, who
-// waits, the question. What does not fit is cut from the top.
+// waits, the approval. What does not fit is cut from the top.
 func (w *window) upper() []string {
 	out := w.fold(w.md.Tail())
 	if len(out) > 0 && w.presenter.run != "" {
@@ -134,7 +134,7 @@ func (w *window) upper() []string {
 		out = append(out, w.look.Paint(theme.Faint, markdown.Truncate("  waiting: "+w.presenter.prompts[seq].text, w.room())))
 	}
 	if w.card != nil {
-		out = append(out, w.question()...)
+		out = append(out, w.approval()...)
 	}
 	if w.flash != "" {
 		out = append(out, w.look.Paint(theme.Warn, markdown.Truncate(w.flash, w.room())))
@@ -161,7 +161,7 @@ func (w *window) busy() []string {
 	return out
 }
 
-func (w *window) question() []string {
+func (w *window) approval() []string {
 	keys := "y yes · n no · a always… · r no, with a reason · Tab to type"
 	switch {
 	case w.note != nil && approval.IsQuestion(w.card.Actions):

@@ -17,7 +17,7 @@ import (
 
 // window is the chat on a terminal. Finished lines are printed above it and
 // belong to the terminal from then on; the window itself is only what may still
-// change: the end of an answer, what is going on, questions and the input.
+// change: the end of an answer, what is going on, approvals and the input.
 type window struct {
 	ctx        context.Context
 	s          Session
@@ -68,13 +68,13 @@ type window struct {
 	folded    []finished // results of which not everything is shown, oldest first
 	messages  []message
 	approvals []chat.ApprovalAsked // not yet on the screen
-	card      *approval.Approval   // the question on the screen
+	card      *approval.Approval   // the approval on the screen
 	answering bool                 // keys belong to the card
 	typing    bool                 // the person chose to type on beside the card
 	note      *editor              // the reason for a no, being typed
 	offer     *approval.Always     // what always may mean, being decided
 	offered   *approval.Always     // the one that is printed to its end
-	own       map[string]bool      // questions answered here
+	own       map[string]bool      // approvals answered here
 }
 
 // message is one of the past, shown when a conversation is taken up again.

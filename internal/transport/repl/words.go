@@ -175,7 +175,7 @@ func sumWords(e chat.RunEnded) string {
 	return strings.Join(parts, " · ")
 }
 
-// settledWords says who answered a question.
+// settledWords says who answered an approval.
 func settledWords(s settled) string {
 	verb := "denied"
 	if s.OK {

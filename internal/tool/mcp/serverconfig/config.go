@@ -32,8 +32,8 @@ const (
 // What a server gets when its configuration names no deadline.
 const (
 	DefaultStart = 30 * time.Second  // npx may have to fetch a package first
-	DefaultCall  = 120 * time.Second // longer than most work, shorter than anybody's patience
-	DefaultTask  = time.Hour         // a task outlives its connection, so patience is not what ends it
+	DefaultCall  = 120 * time.Second // longer than most work, and people still wait for it
+	DefaultTask  = time.Hour         // a task outlives its connection, which may take its time
 )
 
 // Server is how one MCP server is reached. Env and Headers may hold secrets, so a

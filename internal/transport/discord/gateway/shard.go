@@ -78,7 +78,7 @@ var ErrToken = errors.New("the token is not known to Discord; make a new one und
 // errAgain: the connection is over and another one is to be made at once.
 var errAgain = errors.New("the gateway asked for a new connection")
 
-// Run keeps the shard connected until ctx ends. An error is one that no retry mends.
+// Run keeps the shard connected until ctx ends. An error is one that no retry helps against.
 func (l *Shard) Run(ctx context.Context) error {
 	wait := l.FirstBackoff
 	for {

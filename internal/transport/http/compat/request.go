@@ -184,11 +184,11 @@ func (a *request) validate() error {
 func (a *request) history() []operations.Spoken {
 	var out []operations.Spoken
 	for _, m := range a.Messages[:len(a.Messages)-1] {
-		line := operations.Spoken{Name: m.Name, Text: m.Content.text, Pictures: m.Content.images, Agent: m.Role == "assistant"}
+		line := operations.Spoken{Name: m.Name, Text: m.Content.text, Images: m.Content.images, Agent: m.Role == "assistant"}
 		if m.Role == "system" || m.Role == "developer" {
 			line.Text = fmt.Sprintf("Instructions for this conversation:\n%s", line.Text)
 		}
-		if strings.TrimSpace(line.Text) != "" || len(line.Pictures) > 0 {
+		if strings.TrimSpace(line.Text) != "" || len(line.Images) > 0 {
 			out = append(out, line)
 		}
 	}

@@ -18,7 +18,7 @@ const (
 	titleWidth = 20
 )
 
-// Draw draws a layout as SVG. Every task is a link with its state as a word and as a colour; the one that the graph is around is marked. name tells two pictures
+// Draw draws a layout as SVG. Every task is a link with its state as a word and as a colour; the one that the graph is around is marked. name tells two graphs
 // of the same tasks on a page from each other; with "" the tasks can be linked to.
 func (l Layout) Draw(around, name string) string {
 	if len(l.Nodes) == 0 {

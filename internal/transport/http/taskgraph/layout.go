@@ -83,7 +83,7 @@ func Narrow(tasks []operations.TaskBrief, needs []operations.TaskWaits, done map
 	return lay(tasks, needs, done, narrow)
 }
 
-// lay places tasks: what a task needs is left of it or above it, and tasks that are alone stand below. The same tasks give the same picture.
+// lay places tasks: what a task needs is left of it or above it, and tasks that are alone stand below. The same tasks give the same graph.
 // Edges to tasks that are not there are left out, and so would be an edge that closes a circle; the store refuses those.
 func lay(tasks []operations.TaskBrief, needs []operations.TaskWaits, done map[string]int, how shape) Layout {
 	l := Layout{Down: how.down, Nodes: make([]node, len(tasks))}

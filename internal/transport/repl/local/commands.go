@@ -121,7 +121,7 @@ func (s *Session) prompts(ctx context.Context) (string, error) {
 }
 
 func (s *Session) diff(ctx context.Context) (string, error) {
-	// Outside of any walls: nothing that commands left in the repository is started.
+	// Outside of any sandbox: nothing that commands left in the repository is started.
 	out, err := git.Changes(ctx, s.app.Executor, s.dir)
 	switch {
 	case err != nil && !runsetup.InGit(s.dir):

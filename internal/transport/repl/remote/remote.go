@@ -35,14 +35,14 @@ type Session struct {
 	used     bool
 	made     bool              // by this terminal
 	attached []string          // files that go with the next prompt, by reference
-	yes      bool              // every question is answered with yes
+	yes      bool              // every approval is answered with yes
 	always   map[string]bool   // actions that were allowed for the rest of this sitting
 	labels   map[string]string // what calls do, as the server says it
 }
 
 var _ repl.Session = (*Session)(nil)
 
-// Options say which conversation it is, and how its questions are answered.
+// Options say which conversation it is, and how its approvals are answered.
 type Options struct {
 	New operations.NewSession
 	// ID takes up a session; Resume says how much of it and with which model.
@@ -229,7 +229,7 @@ func (s *Session) note(ctx context.Context, item feed.Item) {
 		known := s.yes || len(it.Actions) > 0 && !slices.ContainsFunc(it.Actions, func(a string) bool { return !s.always[a] })
 		s.mu.Unlock()
 		if known && !approval.IsQuestion(it.Actions) {
-			// Where it was answered meanwhile, or may not be answered here, the question shows it.
+			// Where it was answered meanwhile, or may not be answered here, the approval shows it.
 			_, _ = operations.AnswerApproval.Call(ctx, s.service, s.by, operations.Answer{ID: it.ApprovalID, Approved: true, Note: "allowed beforehand"})
 		}
 	}
@@ -250,7 +250,7 @@ func (s *Session) Info() repl.Info {
 		Dir: now.WorkspacePath, Sandbox: now.Sandbox}
 }
 
-// find looks for one question among those of the session, the open ones first.
+// find looks for one approval among those of the session, the open ones first.
 func (s *Session) find(ctx context.Context, id string) (operations.Approval, error) {
 	for _, state := range []string{"pending", "all"} {
 		q := operations.ApprovalQuery{Session: s.ID(), State: state}
@@ -277,11 +277,11 @@ func (s *Session) Approval(ctx context.Context, id string) (approval.Approval, e
 	if err != nil {
 		return approval.Approval{}, err
 	}
-	return Question(a), nil
+	return Approval(a), nil
 }
 
-// Question is an approval as the terminal shows it.
-func Question(a operations.Approval) approval.Approval {
+// Approval is an approval as the terminal shows it.
+func Approval(a operations.Approval) approval.Approval {
 	out := approval.Approval{ID: a.ID, Run: a.Run, Call: chat.ToolUse{ID: a.CallID, Name: a.Tool, Args: arguments(a.ArgsJSON)}, Actions: a.Actions, Dir: a.Dir,
 		Bound: a.Bound, Preview: a.Preview, Assessment: chat.Assessment{Risk: a.Risk, RiskWhy: a.RiskWhy, Parts: a.Parts}, Rule: a.Rule, Reason: a.Reason, Again: a.Again, AskedBy: principal(a.AskedBy), Payer: principal(a.Payer),
 		AskedAt: a.AskedAt, Deadline: a.Deadline, Who: a.Who, State: approval.State(a.State), AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt, Note: a.Note}
