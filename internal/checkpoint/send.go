@@ -6,12 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"time"
 )
 
@@ -53,8 +48,8 @@ func (k Keeper) again(ctx context.Context, do func() error) (err error) {
 				return errors.Join(err, ctx.Err())
 			}
 		}
-		if err = do(); err == nil {
-			return nil
+		if err = do(); err == nil || errors.Is(err, errRewritten) {
+			return err
 		}
 	}
 	return err
@@ -77,59 +72,9 @@ func (k Keeper) post(ctx context.Context, p Point) error {
 	if err != nil {
 		return fmt.Errorf("%w", errors.Unwrap(err)) // the address may hold a key
 	}
-	defer func() { _ = response.Body.Close() }()
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 64<<10))
-	if response.StatusCode/100 != 2 {
-		return fmt.Errorf("it answered %s", response.Status)
+	_ = response.Body.Close()         // it may have no end, and says nothing that matters
+	if response.StatusCode/100 != 2 { // its own words for that may be anything
+		return fmt.Errorf("it answered %d %s", response.StatusCode, http.StatusText(response.StatusCode))
 	}
 	return nil
-}
-
-// commit adds the checkpoint to a file of a working copy, commits it, and pushes where there
-// is a remote.
-func (k Keeper) commit(ctx context.Context, p Point) error {
-	ctx, cancel := context.WithTimeout(ctx, gitTime)
-	defer cancel()
-	name := "chorus-audit-" + k.Home + ".jsonl"
-	line, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
-	file := filepath.Join(k.Git, name)
-	before, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	if !bytes.Contains(before, line) { // an earlier try got so far
-		if err := os.WriteFile(file, append(before, append(line, '\n')...), 0o600); err != nil {
-			return err
-		}
-	}
-	if _, err := k.git(ctx, "add", "--", name); err != nil {
-		return err
-	}
-	if _, err := k.git(ctx, "diff", "--cached", "--quiet", "--", name); err != nil {
-		if _, err := k.git(ctx, "commit", "--quiet", "--message", "Checkpoint of the audit log: "+p.What(), "--", name); err != nil {
-			return err
-		}
-	}
-	remotes, err := k.git(ctx, "remote")
-	if err != nil || strings.TrimSpace(remotes) == "" {
-		return err
-	}
-	_, err = k.git(ctx, "push", "--quiet")
-	return err
-}
-
-// git runs in the working copy, asks nobody anything, and starts none of its hooks.
-func (k Keeper) git(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", k.Git, "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false",
-		"-c", "user.name=chorus", "-c", "user.email=chorus@localhost", "-c", "commit.gpgSign=false"}, args...)...)
-	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_SSH_COMMAND=ssh -o BatchMode=yes")
-	cmd.WaitDelay = time.Second // a helper may hold the pipe
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(string(out)))
-	}
-	return string(out), nil
 }

@@ -7,14 +7,17 @@ import (
 	"chorus/internal/transcript"
 )
 
-// searching are the tools that look at files which their call does not name, and under which names a file must be
-// allowed so that they may.
+// searching are the tools that look at files which their call does not name, or show parts of those that they change, and under
+// which names a file must be allowed so that they may.
 var searching = map[string][]string{
-	"search_files": {"read", "search_files"},
-	"list_files":   {"list_files"},
-	"git_diff":     {"read"},
-	"git_commit":   {"read"},
-	"upload":       {"read"},
+	"edit":          {"read"},
+	"hashline_edit": {"read"},
+	"apply_patch":   {"read"},
+	"search_files":  {"read", "search_files"},
+	"list_files":    {"list_files"},
+	"git_diff":      {"read"},
+	"git_commit":    {"read"},
+	"upload":        {"read"},
 }
 
 // hides says which files a call of a tool must leave out; nil: none. A rule that denies reading a file counts, and one

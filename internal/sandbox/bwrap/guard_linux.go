@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"chorus/internal/gitsettings"
 	"chorus/internal/sandbox"
 )
 
@@ -71,7 +72,11 @@ func (v *view) guardTree(dir string) error {
 		if gitDir == "" || !isGitDir(gitDir) {
 			return nil
 		}
-		return v.guardGit(gitDir)
+		if err := v.guardGit(gitDir); err != nil {
+			return err
+		}
+		v.guardNamed(gitsettings.Read(filepath.Join(gitDir, "config")), dir)
+		return nil
 	case info.Mode()&os.ModeSymlink != 0:
 		v.watch(dotGit, link)
 	}
@@ -94,7 +99,7 @@ func (v *view) guardGit(gitDir string) error {
 	}
 	v.guarded = append(v.guarded, gitDir)
 	config := filepath.Join(gitDir, "config")
-	says := readSettings(config)
+	says := gitsettings.Read(config)
 	if err := v.keepOrCreate(config, false); err != nil {
 		return err
 	}
@@ -106,9 +111,7 @@ func (v *view) guardGit(gitDir string) error {
 	if err := v.guardWorktree(gitDir, says); err != nil {
 		return err
 	}
-	for _, path := range says.paths(gitDir) {
-		v.keep(path)
-	}
+	v.guardNamed(says, gitsettings.Tree(gitDir))
 	if err := v.guardWorktrees(gitDir, says); err != nil {
 		return err
 	}
@@ -116,10 +119,10 @@ func (v *view) guardGit(gitDir string) error {
 }
 
 // guardWorktree protects the settings of one worktree, which are read only where the
-// repository says so.
-func (v *view) guardWorktree(gitDir string, says gitSettings) error {
+// repository says so. Where it does not, those that are not there are looked for when the command has ended.
+func (v *view) guardWorktree(gitDir string, says gitsettings.Settings) error {
 	file := filepath.Join(gitDir, "config.worktree")
-	if says.perWorktree {
+	if says.PerWorktree {
 		return v.keepOrCreate(file, false)
 	}
 	v.keep(file)
@@ -128,19 +131,28 @@ func (v *view) guardWorktree(gitDir string, says gitSettings) error {
 
 // guardWorktrees protects how the worktrees find the repository and are found by it.
 // One that a command made below its workspace is its own.
-func (v *view) guardWorktrees(gitDir string, says gitSettings) error {
+func (v *view) guardWorktrees(gitDir string, says gitsettings.Settings) error {
 	all := filepath.Join(gitDir, "worktrees")
+	v.watchLink(all)
 	entries, _ := os.ReadDir(all)
 	for _, entry := range entries {
 		dir := filepath.Join(all, entry.Name())
 		tree := filepath.Dir(line(filepath.Join(dir, "gitdir")))
-		if !entry.IsDir() || v.writable(tree) && !v.has(tree) {
+		if !entry.IsDir() {
+			v.watchLink(dir)
+			continue
+		}
+		if v.writable(tree) && !v.has(tree) {
+			v.noteWorktree(dir)
 			continue
 		}
 		v.show(filepath.Join(tree, ".git"))
 		v.keep(filepath.Join(dir, "commondir"))
 		v.keep(filepath.Join(dir, "gitdir"))
 		if err := v.guardWorktree(dir, says); err != nil {
+			return err
+		}
+		if err := v.guardModules(filepath.Join(dir, "modules"), 0); err != nil {
 			return err
 		}
 	}
@@ -166,12 +178,14 @@ func (v *view) show(dotGit string) {
 const deepest = 4
 
 func (v *view) guardModules(dir string, depth int) error {
+	v.watchLink(dir)
 	entries, _ := os.ReadDir(dir)
 	for _, entry := range entries {
 		path := filepath.Join(dir, entry.Name())
 		var err error
 		switch {
 		case !entry.IsDir():
+			v.watchLink(path)
 		case isGitDir(path):
 			err = v.guardGit(path)
 		case depth < deepest: // part of a name

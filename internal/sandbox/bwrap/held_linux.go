@@ -10,6 +10,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"chorus/internal/gitsettings"
 )
 
 // Git outside replaces its settings by a new file, and the kernel then takes away the
@@ -67,8 +69,14 @@ func (id fileID) append(key []byte, missing error) []byte {
 	return key
 }
 
+// holds says whether the path has a mount of its own, or is a symlink that is put back.
+func (v *view) holds(path string) bool {
+	return slices.ContainsFunc(v.held, func(h held) bool { return h.path == path }) ||
+		slices.ContainsFunc(v.watches, func(w watched) bool { return w.path == path && w.kind == link })
+}
+
 func (v *view) hold(path string) {
-	if slices.ContainsFunc(v.held, func(h held) bool { return h.path == path }) {
+	if v.holds(path) {
 		return
 	}
 	id, mode, err := identify(path)
@@ -77,7 +85,7 @@ func (v *view) hold(path string) {
 	}
 	h := held{path: path, id: id}
 	if mode&unix.S_IFMT == unix.S_IFREG {
-		if info, err := os.Stat(path); err == nil && info.Size() <= maxSettings {
+		if info, err := os.Stat(path); err == nil && info.Size() <= gitsettings.MaxSize {
 			h.data, _ = os.ReadFile(path)
 		}
 	}

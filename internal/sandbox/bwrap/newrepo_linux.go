@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"chorus/internal/gitsettings"
 )
 
 // A workspace without a repository has nothing to guard, and a command that makes one
@@ -30,7 +32,7 @@ var harmless = sync.OnceValue(func() *regexp.Regexp {
 		`branch\..+\.(remote|merge|rebase|pushremote|description)`, `branch\.(autosetupmerge|autosetuprebase|sort)`,
 		`extensions\.(objectformat|worktreeconfig|partialclone|refstorage|preciousobjects|relativeworktrees)`,
 		`pull\.(rebase|ff)`, `push\.(default|autosetupremote|followtags)`, `fetch\.(prune|prunetags|parallel)`, `merge\.(ff|conflictstyle|log|stat)`,
-		`rebase\.(autostash|autosquash|updaterefs)`, `rerere\.(enabled|autoupdate)`, `gc\.auto`, `advice\.[a-z]+`, `color\.[a-z]+`,
+		`rebase\.(autostash|autosquash|updaterefs)`, `rerere\.(enabled|autoupdate)`, `gc\.auto`, `index\.(sparse|skiphash|threads|version)`, `advice\.[a-z]+`, `color\.[a-z]+`,
 		`status\.(short|branch|showuntrackedfiles)`, `log\.(date|decorate|follow)`, `diff\.(renames|algorithm|colormoved|mnemonicprefix|noprefix)`,
 		`submodule\..+\.(url|active|branch)`, `submodule\.(active|recurse)`,
 	}, "|") + `)$`)
@@ -134,7 +136,7 @@ const tameTime = 5 * time.Second
 // harmlessSettings is what is harmless of a configuration, or stood there before, and
 // whether that is all of it.
 func harmlessSettings(config string, before []byte) (kept string, all bool) {
-	if info, err := os.Lstat(config); err != nil || !info.Mode().IsRegular() || info.Size() > maxSettings {
+	if info, err := os.Lstat(config); err != nil || !info.Mode().IsRegular() || info.Size() > gitsettings.MaxSize {
 		return "", false
 	}
 	entries, err := listSettings(config)

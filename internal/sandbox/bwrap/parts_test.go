@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -144,44 +143,4 @@ func TestMainRepository(t *testing.T) {
 			t.Errorf("%s: %q, want %q", dir, got, want)
 		}
 	}
-}
-
-func TestGitSettings(t *testing.T) {
-	t.Parallel()
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	gitDir := filepath.Join(base, "ws", ".git")
-	for name, text := range map[string]string{
-		"ws/.git/config": "# [core] hooksPath = no\n[Core]\n\tbare = false\n\tHooksPath = \"my hooks\" ; said\n[include] path = ../more\n[includeIf \"gitdir:x\"]\n\tpath = ../none\n[extensions]\n\tworktreeConfig\n",
-		"ws/more":        "[core]\nhookspath=other\n[include]\npath = more\n",
-		"ws/my hooks/x":  "", "ws/other/x": "", "ws/no/x": "",
-	} {
-		path := filepath.Join(base, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	says := readSettings(filepath.Join(gitDir, "config"))
-	got := says.paths(gitDir)
-	slices.Sort(got)
-	if want := []string{base + "/ws/more", base + "/ws/my hooks", base + "/ws/other"}; !slices.Equal(slices.Compact(got), want) || !says.perWorktree {
-		t.Errorf("%q, %v", got, says)
-	}
-}
-
-func FuzzGitSettings(f *testing.F) {
-	f.Add("[core]\n\thooksPath = \"a\\\\b\" # c\n")
-	f.Add("[a \"b]\"] c = d\n=\n[\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		for _, e := range parseSettings(text) {
-			if e.name != strings.ToLower(e.name) || e.section != strings.ToLower(e.section) || len(e.value) > len(text) {
-				t.Errorf("%q", e)
-			}
-		}
-	})
 }

@@ -50,12 +50,13 @@ type view struct {
 	uid    int
 	gid    int
 
-	guarded      []string       // folders of git whose settings and hooks cannot be changed
-	placeholders []*placeholder // made for the time of the command
-	watches      []watched      // looked at when it has ended
-	held         []held         // what is mounted read-only, as it was
-	trees        []*tree        // the roots whose repositories in folders below are looked at
-	begun        []*time.Time   // when the command began, for each of them
+	guarded      []string            // folders of git whose settings and hooks cannot be changed
+	placeholders []*placeholder      // made for the time of the command
+	watches      []watched           // looked at when it has ended
+	held         []held              // what is mounted read-only, as it was
+	before       map[string]gitState // folders of worktrees and submodules without mounts, as they were
+	trees        []*tree             // the roots whose repositories in folders below are looked at
+	begun        []*time.Time        // when the command began, for each of them
 }
 
 // mount is one piece of this machine in the view; source is resolved.

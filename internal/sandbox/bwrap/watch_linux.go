@@ -13,6 +13,7 @@ type watched struct {
 	path   string
 	kind   kind
 	target string // of a link
+	below  string // of what settings name: the folder that was there
 }
 
 type kind uint8
@@ -21,6 +22,8 @@ const (
 	unexpected    kind = iota // nothing was there, and git itself never makes it
 	link                      // it was a symlink
 	newRepository             // there was no repository, and there may be one now
+	newHooks                  // a folder of hooks that settings name
+	newSettings               // a file of settings that settings name
 	newGit                    // a folder that was no git's own: git falls back on it where it finds no .git that it can use
 )
 
@@ -29,8 +32,24 @@ func (v *view) watch(path string, kind kind) {
 	if kind == link {
 		w.target, _ = os.Readlink(path)
 	}
-	if !slices.Contains(v.watches, w) && slices.ContainsFunc(v.places(path), v.writableAt) {
+	v.addWatch(w)
+}
+
+// watchBelow is watch for what settings name.
+func (v *view) watchBelow(below, path string, kind kind) {
+	v.addWatch(watched{path: path, kind: kind, below: below})
+}
+
+func (v *view) addWatch(w watched) {
+	if !slices.Contains(v.watches, w) && slices.ContainsFunc(v.places(w.path), v.writableAt) {
 		v.watches = append(v.watches, w)
+	}
+}
+
+// watchLink watches the path if it is a symlink.
+func (v *view) watchLink(path string) {
+	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink != 0 {
+		v.watch(path, link)
 	}
 }
 
@@ -63,13 +82,16 @@ func (v *view) settle() (notes []string, err error) {
 			notes = append(notes, note)
 		}
 	}
-	return notes, nil
+	late, err := v.settleLate()
+	return append(notes, late...), err
 }
 
 func (w watched) settle() (note string, err error) {
 	info, err := os.Lstat(w.path)
 	there := err == nil
 	switch {
+	case w.kind == newHooks || w.kind == newSettings:
+		return w.settleNamed()
 	case w.kind == newRepository:
 		return clearNewRepository(w.path)
 	case w.kind == newGit && isGitDir(w.path):

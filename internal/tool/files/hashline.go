@@ -46,7 +46,7 @@ func HashlineEdit(r *Roots) tool.Tool {
 				return tool.OK("Nothing changed: " + name + " has these lines already."), nil
 			}
 			if err != nil {
-				return tool.Answer(err)
+				return failQuoting(err)
 			}
 			text := fmt.Sprintf("Made %s in %s", text.Count(len(in.Edits), "edit"), name)
 			text += "\n" + hashedChange(d.old, content) + warning(d.place, content)

@@ -24,11 +24,18 @@ func ApplyPatch(r *Roots) tool.Tool {
 		Run: func(ctx context.Context, in patchIn) (tool.Result, error) {
 			res, err := r.patch(ctx, in.Patch)
 			if err != nil {
-				return tool.Answer(err)
+				return failQuoting(err)
 			}
 			return res, nil
 		},
 	})
+}
+
+// failQuoting is the answer of a call that failed and quotes lines of files to say why.
+func failQuoting(err error) (tool.Result, error) {
+	res, err := tool.Answer(err)
+	res.UntrustedFrom = "lines of files"
+	return res, err
 }
 
 // paths are all the paths a patch touches, in its order.
@@ -126,10 +133,13 @@ func (p *plan) keys() []string {
 }
 
 // compute loads the files and applies every section in memory.
-func (p *plan) compute(sections []section) error {
+func (p *plan) compute(ctx context.Context, sections []section) error {
 	for _, f := range p.order {
 		d, err := p.roots.load(f.draft)
 		if err != nil {
+			return err
+		}
+		if err := d.mayShow(ctx); err != nil {
 			return err
 		}
 		f.draft, f.present, f.content = d, d.exists, d.old
@@ -227,7 +237,7 @@ func (r *Roots) patchPreview(ctx context.Context, text string) string {
 		return ""
 	}
 	p, err := r.newPlan(ctx, sections)
-	if err != nil || p.compute(sections) != nil {
+	if err != nil || p.compute(ctx, sections) != nil {
 		return ""
 	}
 	var out strings.Builder
@@ -251,7 +261,7 @@ func (r *Roots) patch(ctx context.Context, text string) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	defer release()
-	if err := p.compute(sections); err != nil {
+	if err := p.compute(ctx, sections); err != nil {
 		return tool.Result{}, err
 	}
 	if err := ctx.Err(); err != nil {

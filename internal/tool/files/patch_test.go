@@ -121,7 +121,7 @@ func TestRollback(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := plan.compute(sections); err != nil {
+	if err := plan.compute(t.Context(), sections); err != nil {
 		t.Fatal(err)
 	}
 	// A directory appears where a file is to be written: its rename must fail.

@@ -324,7 +324,7 @@ func (r *Roots) WriteAccess(toolName, name string, others ...string) []tool.Acce
 		return r.Access(toolName, name)
 	}
 	real := r.resolved(place)
-	return accesses(toolName, place, real, r.inGitDir(real, r.resolvedAll(others)...))
+	return accesses(toolName, place, real, r.gitAsks(real, r.resolvedAll(others)...))
 }
 
 func accesses(toolName string, place, real Place, git bool) []tool.Access {

@@ -51,7 +51,7 @@ func (r *Roots) target(place Place, others ...Place) (draft, error) {
 	if err != nil {
 		return draft{}, r.explain(place, err)
 	}
-	return draft{place: place, real: real, key: filepath.Join(o.trueDir(), filepath.FromSlash(real)), git: r.inGitDir(Place{place.Root, real}, others...)}, nil
+	return draft{place: place, real: real, key: filepath.Join(o.trueDir(), filepath.FromSlash(real)), git: r.gitAsks(Place{place.Root, real}, others...)}, nil
 }
 
 // judgedTarget is target for a call that was judged: the path must lead where it led then.
@@ -86,7 +86,8 @@ func (r *Roots) load(d draft) (draft, error) {
 	if len(data) > maxEditable {
 		return d, tool.Mistake(d.place.String() + " is too large to change this way.")
 	}
-	d.exists, d.old, d.mode = true, string(data), info.Mode()&(fs.ModePerm|fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky)
+	// Whoever may run it runs it as itself: the new file is ours, and the old one was perhaps somebody else's.
+	d.exists, d.old, d.mode = true, string(data), info.Mode().Perm()
 	return d, nil
 }
 
@@ -206,6 +207,9 @@ func (r *Roots) change(ctx context.Context, toolName, name string, next func(dra
 	if d, err = r.load(d); err != nil {
 		return d, "", err
 	}
+	if err := d.mayShow(ctx); err != nil {
+		return d, "", err
+	}
 	content, err := next(d)
 	if err != nil {
 		return d, "", err
@@ -214,6 +218,14 @@ func (r *Roots) change(ctx context.Context, toolName, name string, next func(dra
 		return d, "", err
 	}
 	return d, content, r.save(d, content)
+}
+
+// mayShow refuses a file that rules keep from being read to a tool whose answers show parts of what it changes.
+func (d draft) mayShow(ctx context.Context) error {
+	if d.exists && Hidden(ctx, Entry{Place: d.place, Real: Place{d.place.Root, d.real}}) {
+		return tool.Mistake(d.place.String() + " is refused: a rule keeps it from being read, and the answer would show parts of it. Write it whole, if that is allowed.")
+	}
+	return nil
 }
 
 // beforeSave tells whoever wants to know of a text before it is written.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"chorus/internal/tool"
 )
@@ -119,7 +120,8 @@ func (w *walk) dir(name, rel string, above *ignores) error {
 // entries reads a directory, sorted so that a walk gives whole paths in order:
 // "a.b" comes before "a/b".
 func (w *walk) entries(name string) ([]fs.DirEntry, error) {
-	dir, err := w.root.Open(filepath.FromSlash(name))
+	// A pipe would be waited for, and nobody could end that.
+	dir, err := w.root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	sniffed = 8192    // a NUL in the first bytes makes a file binary
-	maxLine = 1 << 20 // bytes of a line that are matched; the rest of it is not seen
+	sniffed = 8192     // a NUL in the first bytes makes a file binary
+	maxLine = 1 << 20  // bytes of a line that are matched; the rest of it is not seen
+	endless = 64 << 20 // a longer line is no text: a sparse file may claim any length, and reading it would have no end
 )
 
 // match is one line that matched, with the lines around it.
@@ -139,14 +140,17 @@ func extend(found []match, open []int, text string, surround, number int) []int 
 }
 
 // readLine reads one line without its end. Of a line longer than maxLine only the
-// beginning is returned. end is true for the last one.
+// beginning is returned. end is true for the last one that is read.
 func readLine(in *bufio.Reader, buf *[]byte) (line []byte, end bool, err error) {
 	piece, err := in.ReadSlice('\n')
 	if err == nil {
 		return bytes.TrimSuffix(piece[:len(piece)-1], []byte("\r")), false, nil
 	}
 	*buf = append((*buf)[:0], piece...)
-	for errors.Is(err, bufio.ErrBufferFull) {
+	for length := len(piece); errors.Is(err, bufio.ErrBufferFull); length += len(piece) {
+		if length > endless {
+			return *buf, true, nil
+		}
 		piece, err = in.ReadSlice('\n')
 		*buf = append(*buf, piece[:min(len(piece), maxLine-len(*buf))]...)
 	}

@@ -1,4 +1,6 @@
-package bwrap
+// Package gitsettings reads of a git repository's settings what decides where else git looks for programs to start. It promises
+// no more than that: for all other settings there is git.
+package gitsettings
 
 import (
 	"os"
@@ -6,82 +8,81 @@ import (
 	"strings"
 )
 
-// gitSettings are what of a repository's configuration decides where else git looks for
+// Settings are what of a repository's configuration decides where else git looks for
 // programs to start.
-type gitSettings struct {
-	hooks       []string // core.hooksPath, as written
-	includes    []string // files whose settings apply too; absolute
-	perWorktree bool     // each worktree may have settings of its own
+type Settings struct {
+	Hooks       []string // core.hooksPath, as written
+	Includes    []string // files whose settings apply too; absolute
+	PerWorktree bool     // each worktree may have settings of its own
 }
 
-// The most that is read of a configuration, and how deep one may lead to the next.
+// MaxSize is the most that is read of a configuration, and maxIncludes how deep one may lead to the next.
 const (
-	maxSettings = 1 << 20
+	MaxSize     = 1 << 20
 	maxIncludes = 8
 )
 
-// readSettings reads a configuration that commands cannot change, so what is odd in it
+// Read reads a configuration that commands cannot change, so what is odd in it
 // is an oversight and no attack.
-func readSettings(file string) (s gitSettings) {
+func Read(file string) (s Settings) {
 	s.read(file, 0)
 	return s
 }
 
-func (s *gitSettings) read(file string, depth int) {
+func (s *Settings) read(file string, depth int) {
 	info, err := os.Stat(file)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxSettings || depth > maxIncludes {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > MaxSize || depth > maxIncludes {
 		return
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return
 	}
-	for _, e := range parseSettings(string(data)) {
+	for _, e := range parse(string(data)) {
 		switch {
 		case e.section == "core" && e.name == "hookspath" && e.value != "":
-			s.hooks = append(s.hooks, e.value)
+			s.Hooks = append(s.Hooks, e.value)
 		case e.section == "extensions" && e.name == "worktreeconfig":
-			s.perWorktree = !strings.EqualFold(e.value, "false")
+			s.PerWorktree = !strings.EqualFold(e.value, "false")
 		case (e.section == "include" || e.section == "includeif") && e.name == "path" && e.value != "":
 			path := e.value
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(filepath.Dir(file), path)
 			}
-			s.includes = append(s.includes, path)
+			s.Includes = append(s.Includes, path)
 			s.read(path, depth+1)
 		}
 	}
 }
 
-// paths are where on this machine git looks, resolved; what is not there is left out.
-func (s gitSettings) paths(gitDir string) []string {
-	tree := gitDir // of a bare repository
-	if filepath.Base(gitDir) == ".git" {
-		tree = filepath.Dir(gitDir)
-	}
-	var out []string
-	add := func(path string) {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			out = append(out, real)
-		}
-	}
-	for _, path := range s.hooks {
+// Named are the folders of hooks and the files of settings that these name, for the working tree whose top is tree. They may
+// not exist.
+func (s Settings) Named(tree string) (hooks, files []string) {
+	for _, path := range s.Hooks {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(tree, path)
 		}
-		add(path)
+		hooks = append(hooks, filepath.Clean(path))
 	}
-	for _, path := range s.includes {
-		add(path)
+	for _, path := range s.Includes {
+		files = append(files, filepath.Clean(path))
 	}
-	return out
+	return hooks, files
+}
+
+// Tree is the top of the working tree that a repository has beside its own folder; of a bare one that is the folder itself.
+func Tree(gitDir string) string {
+	if filepath.Base(gitDir) == ".git" {
+		return filepath.Dir(gitDir)
+	}
+	return gitDir
 }
 
 // setting is one line of a configuration; section and name in lower case.
 type setting struct{ section, name, value string }
 
-// parseSettings reads the lines of a git configuration.
-func parseSettings(text string) []setting {
+// parse reads the lines of a git configuration.
+func parse(text string) []setting {
 	var out []setting
 	section := ""
 	for row := range strings.Lines(text) {

@@ -1,0 +1,86 @@
+package files
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"chorus/internal/gitsettings"
+)
+
+// gitAsks reports whether git takes a path, free of links, into account when it decides what to start: it lies in a git
+// directory, or would once the other paths are written, or a repository's settings name it.
+func (r *Roots) gitAsks(real Place, others ...Place) bool {
+	return r.inGitDir(real, others...) || r.namedByGit(real)
+}
+
+// namedByGit reports a hook or a file of settings that is kept among the files that people work on, because the settings
+// of a repository around it say so (core.hooksPath, include.path).
+func (r *Roots) namedByGit(real Place) bool {
+	file := filepath.Join(r.roots[real.Root].trueDir(), filepath.FromSlash(real.Path))
+	for tree := filepath.Dir(file); ; tree = filepath.Dir(tree) {
+		if config := gitConfig(tree); config != "" {
+			hooks, files := gitsettings.Read(config).Named(tree)
+			isHook := slices.ContainsFunc(hooks, func(dir string) bool { return below(file, dir) || below(file, withoutLinks(dir)) })
+			if isHook || slices.ContainsFunc(files, func(name string) bool { return name == file || withoutLinks(name) == file }) {
+				return true
+			}
+		}
+		if tree == filepath.Dir(tree) {
+			return false
+		}
+	}
+}
+
+// gitConfig is the file with the settings of the repository whose files lie in tree; "" when there is none.
+func gitConfig(tree string) string {
+	dotGit := filepath.Join(tree, ".git")
+	info, err := os.Stat(dotGit)
+	switch {
+	case err != nil:
+		return ""
+	case info.IsDir():
+		return filepath.Join(dotGit, "config")
+	}
+	dir, ok := strings.CutPrefix(smallText(dotGit), "gitdir: ")
+	if !ok {
+		return ""
+	}
+	if dir = filepath.FromSlash(dir); !filepath.IsAbs(dir) {
+		dir = filepath.Join(tree, dir)
+	}
+	if common := smallText(filepath.Join(dir, "commondir")); common != "" {
+		if dir = filepath.Join(dir, common); filepath.IsAbs(common) {
+			dir = common
+		}
+	}
+	return filepath.Join(dir, "config")
+}
+
+// smallText is the line that one of git's small files holds; "" when it holds more.
+func smallText(name string) string {
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 4096 {
+		return ""
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimRight(string(data), "\r\n")
+}
+
+func withoutLinks(name string) string {
+	real, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return name
+	}
+	return real
+}
+
+func below(file, dir string) bool {
+	rel, err := filepath.Rel(dir, file)
+	return err == nil && filepath.IsLocal(rel) && path.Clean(filepath.ToSlash(rel)) != "."
+}
