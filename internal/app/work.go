@@ -91,7 +91,7 @@ func (a *App) wireWork() {
 		})
 	}
 	a.Service.Others = func(h *service.Handler) []any {
-		return append(a.handlers(h), handler(h), chatcommand.New(h.Operations), restarter{a}, a.nodeOperations())
+		return append(a.handlers(h), handler(h), chatcommand.New(h.Operations, h.FilesFor), restarter{a}, a.nodeOperations())
 	}
 	if a.member != nil {
 		a.Service.Nodes = func(ctx context.Context) ([]operations.Node, error) {

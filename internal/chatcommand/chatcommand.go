@@ -7,6 +7,7 @@
 package chatcommand
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -24,8 +25,12 @@ import (
 
 // Handler carries out operations.Commands by way of the operations that the commands stand for.
 type Handler struct {
-	open func() (*commands, error)
+	open  func() (*commands, error)
+	files FilesOf
 }
+
+// FilesOf finds files that a conversation would find in its folder, if somebody began it so: at most so many, by letters of their names.
+type FilesOf func(ctx context.Context, by operation.Caller, in operations.NewSession, match string, most int) ([]string, error)
 
 var _ operations.Commands = (*Handler)(nil)
 
@@ -38,8 +43,8 @@ type commands struct {
 }
 
 // New makes a handler for the operations of a server. They are asked for with the first command.
-func New[E operation.Executor](executor func() E) *Handler {
-	return &Handler{open: sync.OnceValues(func() (*commands, error) {
+func New[E operation.Executor](executor func() E, files FilesOf) *Handler {
+	return &Handler{files: files, open: sync.OnceValues(func() (*commands, error) {
 		c := &commands{to: executor()}
 		var err error
 		if c.set, err = slash.New(slash.Options{Executor: c.to, Operations: operations.All(), Groups: operations.Groups()}); err != nil {
@@ -172,25 +177,50 @@ func (t *turn) callsSkill(ctx context.Context, name, rest string) (bool, error) 
 
 // skills are those that can be called in the session.
 func (t *turn) skills(ctx context.Context) ([]operations.Skill, error) {
-	list, err := operations.ListSkills.Call(ctx, t.to, t.by, operations.SkillQuery{SkillPlace: operations.SkillPlace{Session: t.session.ID}, Status: "on"})
+	place := operations.SkillPlace{Session: t.session.ID}
+	if t.session.ID == "" { // it does not exist yet
+		place = operations.SkillPlace{Workspace: t.session.WorkspacePath, Agent: t.session.Agent}
+	}
+	list, err := operations.ListSkills.Call(ctx, t.to, t.by, operations.SkillQuery{SkillPlace: place, Status: "on"})
 	return list.Items, err
 }
 
 // maxSuggestions is how many ways to go on are named: more are not read.
 const maxSuggestions = 25
 
+// maxFiles is how many files are named.
+const maxFiles = 12
+
 // CompleteCommand implements operations.Commands.
 func (h *Handler) CompleteCommand(ctx context.Context, by operation.Caller, in operations.CommandStart) (operation.List[operations.Completion], error) {
-	out := operation.List[operations.Completion]{Items: []operations.Completion{}}
 	t, err := h.begin(ctx, by, in.ID, in.Line)
 	if err != nil {
+		return operation.List[operations.Completion]{Items: []operations.Completion{}}, err
+	}
+	return t.complete(ctx, in.Line, t.files)
+}
+
+// CompleteFirst implements operations.Commands.
+func (h *Handler) CompleteFirst(ctx context.Context, by operation.Caller, in operations.FirstLineStart) (operation.List[operations.Completion], error) {
+	c, err := h.open()
+	if err != nil {
+		return operation.List[operations.Completion]{Items: []operations.Completion{}}, err
+	}
+	t := &turn{commands: c, by: by, session: operations.Session{Agent: cmp.Or(in.Agent, chat.DefaultAgent), WorkspacePath: in.WorkspacePath}, line: strings.TrimSpace(in.Line)}
+	return t.complete(ctx, in.Line, func(ctx context.Context, name string) ([]operations.Completion, error) {
+		found, err := h.files(ctx, by, operations.NewSession{Agent: in.Agent, WorkspacePath: in.WorkspacePath}, name, maxFiles)
+		return named(found), err
+	})
+}
+
+// complete says how a line could go on. A file is looked for by files.
+func (t *turn) complete(ctx context.Context, line string, files func(ctx context.Context, name string) ([]operations.Completion, error)) (out operation.List[operations.Completion], err error) {
+	out.Items = []operations.Completion{}
+	if name, isFile := strings.CutPrefix(line, "@"); isFile {
+		out.Items, err = files(ctx, name)
 		return out, err
 	}
-	if name, isFile := strings.CutPrefix(in.Line, "@"); isFile {
-		out.Items, err = t.files(ctx, name)
-		return out, err
-	}
-	start := strings.TrimLeft(in.Line, " ")
+	start := strings.TrimLeft(line, " ")
 	if start == "" {
 		start = "/"
 	}
@@ -198,7 +228,7 @@ func (h *Handler) CompleteCommand(ctx context.Context, by operation.Caller, in o
 	if at != nil && at.Option.Completes {
 		found = append(t.values(ctx, *at), found...)
 	}
-	if name, isName := strings.CutPrefix(in.Line, "/"); isName && !strings.Contains(name, " ") {
+	if name, isName := strings.CutPrefix(line, "/"); isName && !strings.Contains(name, " ") {
 		list, err := t.skills(ctx)
 		if err != nil {
 			return out, err
@@ -209,10 +239,10 @@ func (h *Handler) CompleteCommand(ctx context.Context, by operation.Caller, in o
 			}
 		}
 	}
-	if strings.HasPrefix(in.Line, "/") && strings.Contains(in.Line, ":") && !strings.ContainsAny(in.Line, " \n") {
-		found = append(found, t.promptNames(ctx, in.Line)...)
+	if strings.HasPrefix(line, "/") && strings.Contains(line, ":") && !strings.ContainsAny(line, " \n") {
+		found = append(found, t.promptNames(ctx, line)...)
 	}
-	if in.Line != "" {
+	if line != "" {
 		found = found[:min(len(found), maxSuggestions)]
 	}
 	for _, s := range found {
@@ -223,12 +253,21 @@ func (h *Handler) CompleteCommand(ctx context.Context, by operation.Caller, in o
 
 // files are those of the conversation's folder that a name could mean.
 func (t *turn) files(ctx context.Context, name string) ([]operations.Completion, error) {
-	list, err := operations.SessionFiles.Call(ctx, t.to, t.by, operations.SessionFileQuery{ID: t.session.ID, Match: name, Limit: 12})
-	out := []operations.Completion{}
+	list, err := operations.SessionFiles.Call(ctx, t.to, t.by, operations.SessionFileQuery{ID: t.session.ID, Match: name, Limit: maxFiles})
+	var found []string
 	for _, f := range list.Items {
-		out = append(out, operations.Completion{Line: "@" + f.Path + " ", Label: f.Path})
+		found = append(found, f.Path)
 	}
-	return out, err
+	return named(found), err
+}
+
+// named are completions that name files.
+func named(paths []string) []operations.Completion {
+	out := []operations.Completion{}
+	for _, path := range paths {
+		out = append(out, operations.Completion{Line: "@" + path + " ", Label: path})
+	}
+	return out
 }
 
 // values are what an option can be, of what the person may see.

@@ -93,13 +93,21 @@ func (s *server) SessionPrompts(context.Context, operation.Caller, operations.Se
 	return operation.List[operations.SessionPrompt]{Items: []operations.SessionPrompt{{Name: "/wiki:review", Usage: "/wiki:review FILE", About: "Reviews a file."}}}, nil
 }
 
+// filesOf has a file for those who begin in /work, and refuses other places.
+func (s *server) filesOf(_ context.Context, _ operation.Caller, in operations.NewSession, match string, _ int) ([]string, error) {
+	if in.WorkspacePath != "/work" {
+		return nil, operation.Errorf(operation.Forbidden, "not there")
+	}
+	return []string{"src/" + match + ".go"}, nil
+}
+
 func start(t *testing.T) (*server, operation.Executor) {
 	t.Helper()
 	s := &server{session: operations.Session{ID: "one", Thread: "discord:12/34:one:helper", Agent: "helper", Provider: "demo", Model: "script"}}
 	bare := func() *operation.Local {
 		return operation.NewLocal(operation.LocalOptions{Handlers: []any{s}, Operations: operations.All()})
 	}
-	return s, operation.NewLocal(operation.LocalOptions{Handlers: []any{s, chatcommand.New(bare)}, Operations: operations.All()})
+	return s, operation.NewLocal(operation.LocalOptions{Handlers: []any{s, chatcommand.New(bare, s.filesOf)}, Operations: operations.All()})
 }
 
 func somebody(scopes ...operation.Scope) operation.Caller {
@@ -239,5 +247,21 @@ func TestComplete(t *testing.T) {
 	all, err := operations.CompleteCommand.Call(t.Context(), to, somebody(operation.Chat), operations.CommandStart{ID: "one"})
 	if err != nil || len(all.Items) < 10 {
 		t.Errorf("%d commands, %v", len(all.Items), err)
+	}
+}
+
+// Before there is a conversation, its first line is completed by what it would be able to do.
+func TestFirstLine(t *testing.T) {
+	t.Parallel()
+	_, to := start(t)
+	by := somebody(operation.Read, operation.Chat)
+	for typed, want := range map[string]string{"/mod": "/model", "/dep": "/deploy", "@mai": "src/mai.go"} {
+		list, err := operations.CompleteFirst.Call(t.Context(), to, by, operations.FirstLineStart{Line: typed, Agent: "helper", WorkspacePath: "/work"})
+		if err != nil || !slices.ContainsFunc(list.Items, func(c operations.Completion) bool { return strings.HasPrefix(c.Label, want) }) {
+			t.Errorf("%s: %+v, %v", typed, list.Items, err)
+		}
+	}
+	if _, err := operations.CompleteFirst.Call(t.Context(), to, by, operations.FirstLineStart{Line: "@mai", WorkspacePath: "/elsewhere"}); err == nil {
+		t.Error("files of a place that is closed were named")
 	}
 }

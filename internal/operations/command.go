@@ -10,6 +10,7 @@ import (
 type Commands interface {
 	RunCommand(context.Context, operation.Caller, CommandLine) (CommandAnswer, error)
 	CompleteCommand(context.Context, operation.Caller, CommandStart) (operation.List[Completion], error)
+	CompleteFirst(context.Context, operation.Caller, FirstLineStart) (operation.List[Completion], error)
 }
 
 // CommandLine is a command as it was typed.
@@ -22,6 +23,13 @@ type CommandLine struct {
 type CommandStart struct {
 	ID   string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
 	Line string `json:"line,omitempty" maxLen:"4096" doc:"what was typed so far, or @ and the beginning of a file's name; left out: every command"`
+}
+
+// FirstLineStart is what was typed so far for a conversation that does not exist yet.
+type FirstLineStart struct {
+	Line          string `json:"line,omitempty" maxLen:"4096" doc:"what was typed so far, or @ and the beginning of a file's name; left out: every command"`
+	Agent         string `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"who would answer"`
+	WorkspacePath string `json:"workspacePath,omitempty" maxLen:"4096" doc:"the folder it would work in; left out: one of its own, which is empty"`
 }
 
 // CommandAnswer is what came of a command.
@@ -48,6 +56,10 @@ var (
 	CompleteCommand = operation.New(operation.Info{Name: "session.complete", Help: "Say how a command that somebody types could go on", Scope: operation.Chat,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/sessions/{id}/commands", ID: "completeCommand"}}}, Commands.CompleteCommand)
+
+	CompleteFirst = operation.New(operation.Info{Name: "session.complete_first", Help: "Say how the first line of a new conversation could go on", Scope: operation.Chat,
+		Errors: []operation.Kind{operation.Forbidden},
+		HTTP:   []operation.HTTP{{Route: "GET /api/commands", ID: "completeFirst", Tag: "sessions"}}}, Commands.CompleteFirst)
 )
 
-func commands() []operation.Any { return []operation.Any{RunCommand, CompleteCommand} }
+func commands() []operation.Any { return []operation.Any{RunCommand, CompleteCommand, CompleteFirst} }

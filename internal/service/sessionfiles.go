@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/chat"
+	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/tool/files"
@@ -33,6 +35,22 @@ func (o *Handler) SessionFiles(ctx context.Context, by operation.Caller, in oper
 		out.Items = append(out.Items, operations.SessionFile{Path: path})
 	}
 	return out, err
+}
+
+// FilesFor finds files that a session would find in its folder, if it was made so: at most so many.
+func (o *Handler) FilesFor(ctx context.Context, by operation.Caller, in operations.NewSession, match string, most int) ([]string, error) {
+	thread, err := chat.NewThreadID("web", by.Principal.OwnPlace(), "new", cmp.Or(in.Agent, chat.DefaultAgent))
+	if err != nil {
+		return nil, operation.InvalidField("agent", "%q cannot be an agent's name", in.Agent)
+	}
+	dir, err := o.Workplace(by, in, thread)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.MayWork(by, journal.Thread{ID: thread, Dir: dir}); err != nil {
+		return nil, err
+	}
+	return FindFiles(ctx, dir, match, most)
 }
 
 // FindFiles finds at most so many files of a folder by letters of their paths, the best ones first. A folder that is not there

@@ -60,6 +60,20 @@ func (p *Pages) complete(w http.ResponseWriter, r *http.Request, by operation.Ca
 	if err != nil {
 		return err
 	}
+	return p.completions(w, list)
+}
+
+// completeFirst says how the first line of a new conversation could go on.
+func (p *Pages) completeFirst(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+	q := r.URL.Query()
+	list, err := operations.CompleteFirst.Call(r.Context(), p.Executor, by, operations.FirstLineStart{Line: q.Get("line"), Agent: q.Get("agent"), WorkspacePath: q.Get("workspacePath")})
+	if err != nil {
+		return err
+	}
+	return p.completions(w, list)
+}
+
+func (p *Pages) completions(w http.ResponseWriter, list operation.List[operations.Completion]) error {
 	html, err := p.fragment("completed-commands", list.Items)
 	if err != nil {
 		return err

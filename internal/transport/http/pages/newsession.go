@@ -2,6 +2,8 @@ package pages
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -63,19 +65,23 @@ func (p *Pages) createSession(w http.ResponseWriter, r *http.Request, by operati
 	return finishForm(w, r, "/s/"+id, "/s/"+id)
 }
 
-// begin makes the session that somebody wishes for and says its first words in it. A command is for Chorus and said to nobody.
+// begin makes the session that somebody wishes for and says its first words in it. A command is for Chorus and said to nobody. Words that
+// are refused leave no session behind.
 func (p *Pages) begin(w http.ResponseWriter, r *http.Request, by operation.Caller, asked wishes) (string, error) {
-	made, err := operations.CreateSession.Call(r.Context(), p.Executor, by, operations.NewSession{WorkspacePath: asked.Folder, Agent: asked.Agent, Model: asked.Model,
-		Permissions: asked.Permissions, Key: r.PostFormValue("key"), Sample: r.PostFormValue("sample") != ""})
-	if err != nil {
-		return "", err
-	}
+	in := operations.NewSession{WorkspacePath: asked.Folder, Agent: asked.Agent, Model: asked.Model, Permissions: asked.Permissions, Key: r.PostFormValue("key"), Sample: r.PostFormValue("sample") != ""}
 	files := r.MultipartForm != nil && len(r.MultipartForm.File["files"]) > 0
-	if asked.Message == "" && !files || isCommand(asked.Message) {
-		return made.SessionID, nil
+	if !files && !isCommand(asked.Message) {
+		in.Message = asked.Message
 	}
-	_, err = p.sendMessage(w, r, by, made.SessionID, asked.Message)
-	return made.SessionID, err
+	made, err := operations.CreateSession.Call(r.Context(), p.Executor, by, in)
+	if err != nil || !files || isCommand(asked.Message) {
+		return made.SessionID, err
+	}
+	if _, err = p.sendMessage(w, r, by, made.SessionID, asked.Message); err != nil { // files need a session to be kept in
+		_, undone := operations.DeleteSession.Call(context.WithoutCancel(r.Context()), p.Executor, by, operations.SessionDeletion{ID: made.SessionID, Now: true})
+		return "", errors.Join(err, undone)
+	}
+	return made.SessionID, nil
 }
 
 // otherAgents are the names of the agents that a conversation could be begun with instead.

@@ -131,6 +131,7 @@ func (p *Pages) routes() {
 	p.page("POST /s/{id}/say", p.say)
 	p.page("POST /s/{id}/commands", p.command)
 	p.page("GET /s/{id}/commands", p.complete)
+	p.page("GET /new/commands", p.completeFirst)
 	p.page("POST /s/{id}/stop", p.stop)
 	p.page("POST /s/{id}/fork", p.fork)
 	p.page("POST /s/{id}/change", p.changeSession)

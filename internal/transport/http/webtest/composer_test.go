@@ -3,6 +3,7 @@ package webtest
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -190,6 +191,46 @@ func TestNewConversationIsAComposer(t *testing.T) {
 	if back := p.text(`["textarea", "[name=workspacePath]", "[name=agent]"].map((q) => plain.querySelector("#new " + q).value).join("|") + plain.getElementById("problem").textContent.includes("/no/such/folder")`); back != "keep <this>|/no/such/folder|helpertrue" {
 		t.Errorf("the form came back with %q", back)
 	}
+}
+
+// The first message is completed like any other, by what the agent and the folder that are chosen have; and one that is refused leaves no
+// empty conversation behind.
+func TestFirstMessageIsCompleted(t *testing.T) {
+	t.Parallel()
+	h := newServer(t)
+	work := t.TempDir()
+	if err := os.WriteFile(filepath.Join(work, "greet.go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := h.signedIn()
+	p.desktop()
+	p.visit("/new")
+	p.eval(`const f = document.getElementById("new").elements; f.model.value = "demo/script"; f.workspacePath.value = ` + strconv.Quote(work))
+	p.do(chromedp.Focus(chromedp.CSS("#new textarea")), chromedp.KeyEvent("/mod"))
+	p.until(`document.querySelector("#completions [role=option]")?.textContent.includes("/model")`)
+	p.look("new-completions")
+	p.eval(`const area = document.querySelector("#new textarea"); area.value = ""; area.dispatchEvent(new Event("input"))`)
+	p.do(chromedp.KeyEvent("say I saw @gree"))
+	p.until(`document.querySelector("#completions [role=option]")?.textContent.includes("greet.go")`)
+	p.do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter)) // chooses, and does not send
+	p.until(`document.querySelector("#new textarea").value.startsWith("say I saw @greet.go ") && location.pathname === "/new"`)
+	// A message that is too long, and a file that is: nothing is begun.
+	before := h.countSessions()
+	p.eval(`window.refused = await Promise.all([false, true].map(async (file) => {
+		const body = new FormData();
+		body.set("message", "x".repeat(1100000));
+		if (file) body.set("files", new File(["text"], "a.txt"));
+		return (await fetch("/new", { method: "POST", body, headers: { "X-Chorus": "1" } })).status;
+	}))`)
+	p.expectError("400")
+	if got := p.text(`refused.join()`); got != "400,400" {
+		t.Errorf("answered with %s", got)
+	}
+	if n := h.countSessions(); n != before {
+		t.Errorf("%d conversations instead of %d", n, before)
+	}
+	p.do(chromedp.Focus(chromedp.CSS("#new textarea")), chromedp.KeyEvent(kb.Enter))
+	p.waitForAnswer("I saw @greet.go")
 }
 
 // Files are dropped, taken away again, and sent; names of files are completed.

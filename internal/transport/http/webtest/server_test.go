@@ -183,6 +183,16 @@ func (h *server) begin(in operations.NewSession) (*tab, string) {
 	return t, id
 }
 
+// countSessions is how many conversations there are.
+func (h *server) countSessions() int {
+	h.Helper()
+	list, err := operation.CallWhole(h.Context(), operations.ListSessions, h.app.Service.Operations(), h.owner, operations.SessionQuery{})
+	if err != nil {
+		h.Fatal(err)
+	}
+	return len(list)
+}
+
 // prompt sends a message and waits for the end of its run.
 func (h *server) prompt(id, text string) {
 	h.Helper()

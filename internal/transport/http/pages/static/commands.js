@@ -12,8 +12,9 @@ const isOneLine = (text) => !text.trim().includes("\n");
 // asks is what the server is asked to complete; null: nothing.
 const asks = (area) => fileWord(area) ?? ((isCommand(area.value) || isPrompt(area.value)) && isOneLine(area.value) ? area.value.trimStart() : null);
 
-// completions shows in a list below the form how the line in the text area could go on.
-export function completions(area, list, url) {
+// completions shows in a list below the form how the line in the text area could go on. More of what the server should know, if
+// there is any, is asked for each time.
+export function completions(area, list, url, more = () => ({})) {
   let asked = 0, timer = null, chosen = -1;
   const options = () => [...list.querySelectorAll("[role=option]")];
   const close = () => {
@@ -45,7 +46,7 @@ export function completions(area, list, url) {
     const mine = ++asked, line = asks(area);
     if (line === null) return;
     try {
-      const answer = await fetch(`${url}?line=${encodeURIComponent(line)}`, { headers: { "X-Chorus": "1" } });
+      const answer = await fetch(`${url}?${new URLSearchParams({ line, ...more() })}`, { headers: { "X-Chorus": "1" } });
       const html = answer.ok ? await answer.text() : "";
       if (mine !== asked || asks(area) === null) return; // more was typed meanwhile, or it was sent
       list.innerHTML = html; // rendered by our own server

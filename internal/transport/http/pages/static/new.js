@@ -1,5 +1,5 @@
 // The form for a new conversation: what cannot be done is said in it, and nothing that was written or chosen is lost.
-import { isCommand } from "./commands.js";
+import { completions, isCommand } from "./commands.js";
 import { attachments, grow, leave, take } from "./composer.js";
 
 const form = document.getElementById("new");
@@ -35,6 +35,10 @@ async function begin(event) {
 area.value ||= take("draft");
 grow(area);
 area.addEventListener("input", () => grow(area));
+const { agent, workspacePath } = form.elements;
+const completion = completions(area, document.getElementById("completions"), "/new/commands", () => ({ agent: agent.value, workspacePath: workspacePath.value }));
+// Before Enter sends: it may choose what the list shows.
+area.addEventListener("keydown", (e) => { if (completion.keys(e)) e.stopPropagation(); });
 attachments(form, document.getElementById("main"));
 form.addEventListener("submit", begin);
 addEventListener("pageshow", (event) => { if (event.persisted) button.disabled = false; });
