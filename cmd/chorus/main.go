@@ -91,6 +91,12 @@ func (c *program) run(args []string) int {
 	err := root.ExecuteContext(operation.WithProgress(ctx, progress(c.console.Err, time.Now)))
 	var code exitError
 	var mistake *usage.Error
+	var word string
+	if err != nil && !c.begun && !errors.As(err, &mistake) {
+		if _, no := fmt.Sscanf(err.Error(), "unknown command %q", &word); no == nil { // the library's words
+			err = cli.UnknownCommand(root, word)
+		}
+	}
 	switch {
 	case err == nil:
 		return c.exit
@@ -251,7 +257,7 @@ const anyNumber = 1 << 20
 // oneOf is for commands that only hold others.
 func oneOf(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return &usage.Error{Err: fmt.Errorf("unknown command %q for %s; see `%s --help`", args[0], cmd.CommandPath(), cmd.CommandPath())}
+		return &usage.Error{Err: cli.UnknownCommand(cmd, args[0])}
 	}
 	return cmd.Help()
 }

@@ -34,3 +34,19 @@ func TestWarningsBreakBetweenWords(t *testing.T) {
 		t.Errorf("a file has %q", out.String())
 	}
 }
+
+// Whoever mistypes a command is told which one may be meant, at the first word and at the second.
+func TestMistypedCommands(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"thraed list": "there is no command `chorus thraed`; did you mean \"thread\"? `chorus --help` lists them",
+		"thread shwo": "there is no command `chorus thread shwo`; did you mean \"show\"? `chorus thread --help` lists them",
+		"zzzzzzzz":    "there is no command `chorus zzzzzzzz`; `chorus --help` lists them",
+	} {
+		var out strings.Builder
+		c := &program{console: repl.Console{Out: &out, Err: &out}, getenv: func(string) string { return "" }}
+		if code := c.run(strings.Fields(line)); code != repl.ExitUsage || out.String() != "chorus: "+want+"\n" {
+			t.Errorf("chorus %s: %d, %q", line, code, out.String())
+		}
+	}
+}

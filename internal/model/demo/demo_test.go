@@ -458,7 +458,9 @@ func TestGuideMendsTheSample(t *testing.T) {
 		{"to the end", []string{"FAIL 7 cents: together they pay 4\n1 passed, 1 failed", bug, "Replaced at line 5", "4 passed, 0 failed"}, "bash read edit bash", "**Fixed.**"},
 		{"and what to look at", []string{"together they pay 4", bug, "Replaced at line 5", "4 passed, 0 failed"}, "bash read edit bash", "`/why` says how"},
 		{"nothing to do", []string{"4 passed, 0 failed"}, "bash", "there is nothing to fix"},
-		{"a no", []string{"permission denied"}, "bash", "chorus sample"},
+		{"no tests", []string{"sh: test.sh: No such file"}, "bash", "chorus sample"},
+		{"a no", []string{"denied by local:ada"}, "bash", "You said no, so nothing ran"},
+		{"a no at the end", []string{"together they pay 4", bug, "Replaced at line 5", "denied by local:ada: later"}, "bash read edit bash", "you said no to the tests"},
 		{"another program", []string{"together they pay 4", "#!/bin/sh\n"}, "bash read", "not the program that I know"},
 		{"still broken", []string{"together they pay 4", bug, "Replaced", "together they pay 4\n1 failed"}, "bash read edit bash", "did not pass"},
 	} {

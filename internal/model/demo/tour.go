@@ -46,6 +46,9 @@ func (t talk) toured(prompt string) ([]directive, bool) {
 	return nil, false
 }
 
+// saidNo reports whether somebody who was asked did not want it.
+func (o outcome) saidNo() bool { return strings.HasPrefix(o.text, "denied by ") }
+
 // outcomes are the results since somebody spoke.
 func (t talk) outcomes() []outcome {
 	var out []outcome
@@ -93,6 +96,8 @@ func fixTheTest(t talk, done []outcome) []directive {
 		switch {
 		case strings.Contains(last.text, " 0 failed"):
 			return saying("All tests pass: there is nothing to fix.")
+		case last.saidNo():
+			return saying("You said no, so nothing ran. Say *fix the failing test* again when you want to see it.")
 		case !strings.Contains(last.text, "together they pay"):
 			return saying("The tests did not run. The tool said:\n\n" + clip(last.text) + "\n\n" + noSample)
 		}
@@ -108,6 +113,9 @@ func fixTheTest(t talk, done []outcome) []directive {
 			return saying("The edit was not made. The tool said:\n\n" + clip(last.text))
 		}
 		return calling("Now the tests once more.", "bash", runTests)
+	}
+	if last.saidNo() {
+		return saying("The edit is made, and nobody knows yet whether it is right: you said no to the tests. `sh test.sh` runs them.")
 	}
 	if !strings.Contains(last.text, " 0 failed") {
 		return saying("The edit is made, but the tests did not pass:\n\n" + clip(last.text))

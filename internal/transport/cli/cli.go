@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/internal/operation"
+	"chorus/internal/suggest"
 )
 
 // Connection is who carries operations out for one command.
@@ -201,12 +202,23 @@ func (c *Commands) child(at *cobra.Command, word string) *cobra.Command {
 	}
 	x := &cobra.Command{Use: word, Short: cmp.Or(c.o.Groups[word], "Commands about "+word), RunE: func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return c.o.Usage(fmt.Errorf("unknown command %q for %s; see `%s --help`", args[0], cmd.CommandPath(), cmd.CommandPath()))
+			return c.o.Usage(UnknownCommand(cmd, args[0]))
 		}
 		return cmd.Help()
 	}}
 	at.AddCommand(x)
 	return x
+}
+
+// UnknownCommand says that a command holds no other of that name, and which one may be meant.
+func UnknownCommand(cmd *cobra.Command, word string) error {
+	var names []string
+	for _, x := range cmd.Commands() {
+		if x.IsAvailableCommand() {
+			names = append(append(names, x.Name()), x.Aliases...)
+		}
+	}
+	return fmt.Errorf("there is no command `%s %s`%s `%s --help` lists them", cmd.CommandPath(), ClipLine(word, 80), cmp.Or(suggest.Hint(word, names), ";"), cmd.CommandPath())
 }
 
 // Command makes the command of an operation's first command line, for a command without a group.

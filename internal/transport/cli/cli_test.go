@@ -201,7 +201,7 @@ func TestMistakesInCommandLines(t *testing.T) {
 		"cup list --since soon":      "--since: invalid time",
 		"cup break teacup":           "say --yes",
 		"cup fill tea /no/such/file": "no such file",
-		"cup small nothing":          "unknown command",
+		"cup small nothing":          "there is no command",
 	} {
 		h := &cupboard{}
 		if _, err := run(t, h, nil, strings.Fields(line)...); !errors.Is(err, errUsage) || !strings.Contains(err.Error(), says) || h.asked != nil {

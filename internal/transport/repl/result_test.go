@@ -8,6 +8,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/markdown"
+	"chorus/internal/theme"
 )
 
 func command(t *testing.T, id, command string) chat.ToolUse {
@@ -44,6 +45,21 @@ func TestChatShowsWhatACommandDid(t *testing.T) {
 	for _, line := range s.above {
 		if w := markdown.Width(line); w > 59 {
 			t.Errorf("%d columns: %s", w, line)
+		}
+	}
+}
+
+// TestChatDoesNotSayTwiceWhoSaidNo: whoever sits here knows who they are; what they gave as the reason stays, and so does somebody else's no.
+func TestChatDoesNotSayTwiceWhoSaidNo(t *testing.T) {
+	t.Parallel()
+	for result, want := range map[string]string{
+		"denied by local:ada":           "",
+		"denied by local:ada: too soon": "too soon",
+		"denied by discord:42":          "denied by discord:42",
+	} {
+		line := toolLine(finished{call: &call{label: "run the tests"}, ran: chat.ToolRan{Outcome: chat.Denied, Failed: true, Blocks: chat.TextBlocks(result)}}, 60, theme.Theme{})
+		if _, got, _ := strings.Cut(line, "denied\n  "); got != want || !strings.HasPrefix(line, "✗ run the tests denied") {
+			t.Errorf("%s: %q", result, line)
 		}
 	}
 }

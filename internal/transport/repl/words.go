@@ -73,6 +73,9 @@ func toolLine(f finished, width int, look theme.Theme) string {
 	if f.ran.Failed || f.ran.Exit != 0 || f.ran.Outcome == chat.Denied {
 		why, _, _ = strings.Cut(strings.TrimSpace(f.ran.Blocks.Text()), "\n")
 		why = markdown.Truncate(why, 120)
+		if rest, own := strings.CutPrefix(why, "denied by "+string(chat.LocalUser)+":"); own && f.ran.Outcome == chat.Denied {
+			_, why, _ = strings.Cut(rest, ": ") // whoever sits here said no, and knows it
+		}
 	}
 	room := max(width-2-markdown.Width(tail)-1, 8)
 	label := markdown.Truncate(f.call.label, room)
