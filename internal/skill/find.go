@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"chorus/internal/text"
@@ -183,7 +184,11 @@ func (f *Finder) folder(dir string, now time.Time) *folder {
 		}
 		made.stamps = append(made.stamps, stamped{made.real, there})
 	}
-	file, err := os.Open(made.real)
+	// A command may have put a pipe there, which would be waited for.
+	file, err := os.OpenFile(made.real, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
 	if err != nil {
 		made.wrong = fmt.Sprintf("%s is left out: %v", dir, text.Cause(err))
 		f.folders[dir] = made

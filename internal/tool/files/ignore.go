@@ -110,7 +110,30 @@ func NewGlob(pattern string) (g Glob, ok bool) {
 	if strings.HasSuffix(pattern, "/") {
 		pattern += "**"
 	}
-	return Glob{pattern, !strings.Contains(pattern, "/")}, pattern != "" && doublestar.ValidatePattern(pattern)
+	return Glob{pattern, !strings.Contains(pattern, "/")}, pattern != "" && doublestar.ValidatePattern(pattern) && ways(pattern) <= maxWays
+}
+
+// maxWays is how many patterns one with braces may stand for: each may be tried for every path, and nothing ends that.
+const maxWays = 1000
+
+// ways is how many patterns a valid one with braces stands for, at most; what is more than maxWays is not counted.
+func ways(pattern string) int {
+	product := 1
+	var open []int // alternatives of the braces that are open
+	for i := 0; i < len(pattern) && product <= maxWays; i++ {
+		switch {
+		case pattern[i] == '\\':
+			i++
+		case pattern[i] == '{':
+			open = append(open, 1)
+		case pattern[i] == ',' && len(open) > 0:
+			open[len(open)-1]++
+		case pattern[i] == '}' && len(open) > 0:
+			product *= open[len(open)-1]
+			open = open[:len(open)-1]
+		}
+	}
+	return product
 }
 
 // Match holds the pattern against a path with forward slashes.

@@ -130,3 +130,20 @@ func TestIgnoreRulesAsGit(t *testing.T) {
 		t.Errorf("git lists %s", name)
 	}
 }
+
+// A pattern that stands for very many is none: trying them all would have no end.
+func TestGlobOfVeryMany(t *testing.T) {
+	t.Parallel()
+	for pattern, want := range map[string]bool{
+		"*.{go,ts,{md,txt}}": true, "{a,b}{c,d}{e,f}/**": true, `\{a,b,c\}`: true, "{" + strings.Repeat("a,", 900) + "a}": true,
+		strings.Repeat("{a,aa}", 40) + "b": false, strings.Repeat("{*,**}", 40) + "b": false, strings.Repeat("{a,", 40) + "a" + strings.Repeat("}", 40): false,
+	} {
+		glob, ok := NewGlob(pattern)
+		if ok != want {
+			t.Errorf("%.40s: %v", pattern, ok)
+		}
+		if ok {
+			glob.Match(strings.Repeat("a", 80))
+		}
+	}
+}
