@@ -50,9 +50,9 @@ func playJS(t *testing.T, s *Sim, script string) playedJS {
 }
 
 // line is the next one, whatever it says.
-func (js playedJS) line(hope string) heardJS {
+func (js playedJS) line(what string) heardJS {
 	js.t.Helper()
-	h := next(js.t, js.lines, hope)
+	h := next(js.t, js.lines, what)
 	if h.What == "error" {
 		js.t.Fatal(h.Text)
 	}
@@ -73,7 +73,7 @@ func (js playedJS) hear(what string) heardJS {
 // for members and messages, to forward, to end a poll, and to have emojis of its own.
 func TestDiscordJSFeatures(t *testing.T) {
 	t.Parallel()
-	s := StartT(t, Options{TimeScale: leisurely})
+	s := StartT(t, Options{TimeScale: slowTime})
 	js := playJS(t, s, "features.mjs")
 	want := func(what string, fits func(heardJS) bool) heardJS {
 		t.Helper()
@@ -101,7 +101,7 @@ func TestDiscordJSFeatures(t *testing.T) {
 
 func TestDiscordJS(t *testing.T) {
 	t.Parallel()
-	s := StartT(t, Options{TimeScale: leisurely})
+	s := StartT(t, Options{TimeScale: slowTime})
 	js := playJS(t, s, "client.mjs")
 	hear, line := js.hear, js.line
 	find := func(fits func(guild.Message) bool) guild.Message {

@@ -29,7 +29,7 @@ var agentCommands = []discord.ApplicationCommandCreate{
 
 func TestDisgoCommands(t *testing.T) {
 	t.Parallel()
-	s := StartT(t, Options{TimeScale: leisurely})
+	s := StartT(t, Options{TimeScale: slowTime})
 	commands := make(chan *events.ApplicationCommandInteractionCreate, 8)
 	completes := make(chan *events.AutocompleteInteractionCreate, 8)
 	c := client(t, s, "chorus", gateway.IntentGuilds, bot.WithEventListenerFunc(func(e *events.ApplicationCommandInteractionCreate) { commands <- e }),
@@ -88,7 +88,7 @@ func TestDisgoCommands(t *testing.T) {
 
 func TestDisgoComponentsAndModals(t *testing.T) {
 	t.Parallel()
-	s := StartT(t, Options{TimeScale: leisurely})
+	s := StartT(t, Options{TimeScale: slowTime})
 	clicks := make(chan *events.ComponentInteractionCreate, 8)
 	modals := make(chan *events.ModalSubmitInteractionCreate, 8)
 	c := client(t, s, "chorus", gateway.IntentGuilds, bot.WithEventListenerFunc(func(e *events.ComponentInteractionCreate) { clicks <- e }),

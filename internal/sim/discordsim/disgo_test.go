@@ -49,7 +49,7 @@ func connect(t *testing.T, c *bot.Client) {
 	}
 	ok(t, c.OpenGateway(within(t)))
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), longestWait)
 		defer cancel()
 		c.Close(ctx)
 	})

@@ -69,7 +69,7 @@ func (s *Sim) Inject(f Fault) (int, error) {
 	switch f.Kind {
 	case FaultDrop, FaultReconnect, FaultInvalidate:
 		s.strike(f)
-		s.stir()
+		s.connectionsChanged()
 		return 0, nil
 	case FaultLose, FaultDuplicate, FaultDelay, FaultDeaf, FaultMute, FaultAway, FaultError, FaultLimit, FaultSlow, FaultHangup:
 	default:
@@ -94,7 +94,7 @@ func (s *Sim) Clear(id int) {
 	s.faults = kept
 	for _, n := range s.sessions {
 		if n.socket != nil {
-			n.socket.ring()
+			n.socket.wakeWriter()
 		}
 	}
 }
@@ -187,7 +187,7 @@ func (s *Sim) deliver(n *session, e guild.Event) {
 		send = func() { once(); once() }
 	}
 	if f := s.pick(FaultDelay, bot, e.Name, false); f != nil {
-		s.ring(time.Duration(f.Millis)*time.Millisecond, send)
+		s.afterLocked(time.Duration(f.Millis)*time.Millisecond, send)
 		return
 	}
 	send()

@@ -84,8 +84,8 @@ func (k *socket) frame(raw []byte) (websocket.MessageType, []byte, error) {
 	return websocket.MessageBinary, k.zipped.Bytes(), err
 }
 
-// ring wakes the writer.
-func (k *socket) ring() {
+// wakeWriter has the writer look for what is to be written.
+func (k *socket) wakeWriter() {
 	select {
 	case k.wake <- struct{}{}:
 	default:
@@ -131,7 +131,7 @@ func (s *Sim) socket(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	if k.session != nil && k.session.socket == k {
 		k.session.socket = nil
-		s.stir()
+		s.connectionsChanged()
 	}
 	s.mu.Unlock()
 	_ = ws.CloseNow() // mostly closed already
@@ -144,7 +144,7 @@ func (k *socket) send(op int, data any) {
 		return
 	}
 	k.out = append(k.out, raw)
-	k.ring()
+	k.wakeWriter()
 }
 
 // shut closes with a code after what is queued. The lock is held.
@@ -152,7 +152,7 @@ func (k *socket) shut(code int, reason string) {
 	if k.code == 0 {
 		k.code, k.reason = code, reason
 	}
-	k.ring()
+	k.wakeWriter()
 }
 
 // next takes what is to be written. A deaf gateway has nothing to say.
@@ -339,11 +339,11 @@ func (s *Sim) open(k *socket, who *guild.Account, intents int, shard [2]int) {
 	if intents&guild.IntentGuilds != 0 && here && s.pick(FaultAway, who.Username, "GUILD_CREATE", false) == nil {
 		s.tell(n, "GUILD_CREATE", s.guild.ViewFor(who, intents&guild.IntentMembers != 0))
 	}
-	s.stir()
+	s.connectionsChanged()
 }
 
-// stir wakes those who wait for a connection.
-func (s *Sim) stir() {
+// connectionsChanged wakes those who wait for a connection.
+func (s *Sim) connectionsChanged() {
 	for stream := range s.streams {
 		stream.push("SIM_CONNECTION", []byte("null")) // the page shows who is online
 	}
@@ -395,7 +395,7 @@ func (s *Sim) resume(k *socket, raw json.RawMessage) {
 	}
 	n.socket, k.session, k.sent = k, n, b.Seq
 	s.tell(n, "RESUMED", object{"_trace": []string{"discordsim"}})
-	s.stir()
+	s.connectionsChanged()
 }
 
 // awayMost is how many sessions without a socket a bot may leave behind; a bot that is killed often would leave any number.
@@ -419,7 +419,7 @@ func (s *Sim) forget(n *session) {
 	for i, have := range s.sessions {
 		if have == n && n != nil {
 			s.sessions = append(s.sessions[:i:i], s.sessions[i+1:]...)
-			s.stir()
+			s.connectionsChanged()
 			return
 		}
 	}

@@ -16,7 +16,7 @@ func (s *Sim) Invite(bot string) error {
 				s.tell(n, "GUILD_CREATE", s.guild.ViewFor(a, n.intents&guild.IntentMembers != 0))
 			}
 		}
-		s.stir()
+		s.connectionsChanged()
 		return nil
 	})
 }

@@ -35,7 +35,7 @@ type Options struct {
 	Script []Step `yaml:"script"`
 }
 
-// Clock tells the time and rings. Both are called from several goroutines.
+// Clock tells the time and calls when some of it has passed. Both are called from several goroutines.
 type Clock interface {
 	Now() time.Time
 	// AfterFunc calls f in its own goroutine after d, unless stop is called before.

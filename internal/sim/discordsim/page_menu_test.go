@@ -13,7 +13,7 @@ import (
 // Typing / showed nothing, and nobody saw what a bot had sent.
 func TestPageOffersCommandsAndShowsRequests(t *testing.T) {
 	t.Parallel()
-	s := StartT(t, Options{TimeScale: leisurely, People: []guild.PersonSpec{{Name: "bob"}, {Name: "ada", Owner: true}}}) // bob manages nothing
+	s := StartT(t, Options{TimeScale: slowTime, People: []guild.PersonSpec{{Name: "bob"}, {Name: "ada", Owner: true}}}) // bob manages nothing
 	ctx := browser(t)
 	bot, _ := identified(t, s, "chorus", talkative)
 	option := func(name string, kind int, more object) object {

@@ -21,7 +21,7 @@ func browser(t *testing.T) context.Context {
 			t.Skip("SKIPPED: there is no Chromium here, so nobody looks at the page")
 		}
 	}
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(patience))
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(longestWait))
 	alloc, stop := chromedp.NewExecAllocator(within(t), opts...)
 	t.Cleanup(stop)
 	ctx, cancel := chromedp.NewContext(alloc)
@@ -35,7 +35,7 @@ func browser(t *testing.T) context.Context {
 // TestPageHoldsAConversation is a person in a browser and a bot on the wire.
 func TestPageHoldsAConversation(t *testing.T) {
 	t.Parallel()
-	s := StartT(t, Options{TimeScale: leisurely})
+	s := StartT(t, Options{TimeScale: slowTime})
 	ctx := browser(t)
 	bot, _ := identified(t, s, "chorus", talkative)
 	css := func(s string) chromedp.CSS { return chromedp.CSS(s) }
@@ -65,22 +65,30 @@ func TestPageHoldsAConversation(t *testing.T) {
 		t.Errorf("Markdown is shown as %q, %q and %q", quote, small, item)
 	}
 	ok(t, chromedp.Do(ctx, chromedp.Click(css(`button[data-custom-id=yes]`))))
-	answer := func(kind int, data object) {
+	answer := func(kind int, data object) (sent string) {
 		t.Helper()
 		var i struct {
-			ID    guild.ID `json:"id"`
-			Token string   `json:"token"`
+			ID    guild.ID        `json:"id"`
+			Token string          `json:"token"`
+			Data  json.RawMessage `json:"data"`
 		}
 		ok(t, json.Unmarshal(bot.until("INTERACTION_CREATE").D, &i))
 		if status, body, _ := ask(t, s, "chorus", "POST", "/interactions/"+i.ID.String()+"/"+i.Token+"/callback", object{"type": kind, "data": data}); status != 204 {
 			t.Fatalf("callback: %d %v", status, body)
 		}
+		return string(i.Data)
 	}
 	answer(replyModal, object{"custom_id": "form", "title": "Why", "components": []object{
-		{"type": 18, "label": "Reason", "component": object{"type": 4, "style": 1, "custom_id": "reason"}}}})
+		{"type": 18, "label": "Reason", "component": object{"type": 4, "style": 1, "custom_id": "reason"}},
+		{"type": 18, "label": "Size", "component": object{"type": 3, "custom_id": "size", "options": []object{{"label": "small", "value": "S"}, {"label": "large", "value": "L"}}}},
+		{"type": 18, "label": "Color", "component": object{"type": 3, "custom_id": "color", "required": false, "options": []object{{"label": "red", "value": "red"}}}}}})
 	ok(t, chromedp.Do(ctx, chromedp.WaitVisible(css(`#modal input[name=reason]`)), chromedp.SendKeys(css(`#modal input[name=reason]`), "because"),
-		chromedp.Click(css(`#modal button[value=send]`))))
-	answer(replyMessage, object{"content": "thank you", "flags": guild.FlagEphemeral})
+		chromedp.Click(css(`#modal button[value=send]`)))) // which the browser refuses: a size must be chosen
+	must[bool](t)(chromedp.Run(ctx, chromedp.Evaluate[bool](`document.querySelector("#modal select[name=size]").value = "L", true`)))
+	ok(t, chromedp.Do(ctx, chromedp.Click(css(`#modal button[value=send]`))))
+	if sent := answer(replyMessage, object{"content": "thank you", "flags": guild.FlagEphemeral}); !strings.Contains(sent, `"values":["L"]`) || !strings.Contains(sent, `"values":[]`) || !strings.Contains(sent, `"value":"because"`) {
+		t.Errorf("the form sends %s", sent)
+	}
 	if note := text(`article.ephemeral .note`); note != "Only you can see this" {
 		t.Fatalf("the note says %q", note)
 	}

@@ -307,7 +307,7 @@ func (s *Sim) WaitInteraction(ctx context.Context, id guild.ID) (out guild.Inter
 }
 
 // wait waits until something is there, looking whenever something happened. The lock is held around there.
-func (s *Sim) wait(ctx context.Context, hope string, there func() bool) error {
+func (s *Sim) wait(ctx context.Context, what string, there func() bool) error {
 	for {
 		s.mu.Lock()
 		ok, changed := there(), s.changed
@@ -318,7 +318,7 @@ func (s *Sim) wait(ctx context.Context, hope string, there func() bool) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("waited for %s: %w", hope, ctx.Err())
+			return fmt.Errorf("waited for %s: %w", what, ctx.Err())
 		case <-s.quit:
 			return errors.New("the simulator ended")
 		}

@@ -75,7 +75,7 @@ func (s *Sim) routesCommands(base string, here bool) {
 		if err := cmp.Or(c.app(), c.decode(&list)); err != nil {
 			return nil, err
 		}
-		defer s.stir() // somebody may wait for one of them
+		defer s.connectionsChanged() // somebody may wait for one of them
 		return c.guild.OverwriteCommands(c.who, scope(c), list)
 	})
 	s.route("POST "+base, withAccount, func(c *call) (any, error) {
@@ -83,7 +83,7 @@ func (s *Sim) routesCommands(base string, here bool) {
 		if err := cmp.Or(c.app(), c.decode(&one)); err != nil {
 			return nil, err
 		}
-		defer s.stir()
+		defer s.connectionsChanged()
 		out, made, err := c.guild.SetCommand(c.who, scope(c), one)
 		if made {
 			c.status = http.StatusCreated

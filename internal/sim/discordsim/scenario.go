@@ -147,7 +147,7 @@ func (s *Sim) play() {
 			if err != nil {
 				s.script.Error = fmt.Sprintf("step %d: %v", i+1, err)
 			}
-			s.stir()
+			s.connectionsChanged()
 			s.mu.Unlock()
 			if err != nil {
 				return

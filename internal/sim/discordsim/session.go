@@ -61,7 +61,7 @@ func (s *session) push(name string, data []byte) {
 		s.events = append([]frame(nil), s.events[len(s.events)-s.keep:]...)
 	}
 	if s.socket != nil {
-		s.socket.ring()
+		s.socket.wakeWriter()
 	}
 }
 

@@ -63,7 +63,7 @@ func New(o Options, url string) (*Sim, error) {
 	}
 	s.guild, err = guild.New(guild.Settings{
 		Name: o.Guild, System: o.System, Bots: o.Bots, People: o.People, Roles: o.Roles, Channels: o.Channels,
-		URL: url, TimeScale: o.TimeScale, Now: o.Clock.Now, Emit: s.spread, After: s.ring,
+		URL: url, TimeScale: o.TimeScale, Now: o.Clock.Now, Emit: s.spread, After: s.afterLocked,
 	})
 	if err != nil {
 		return nil, err
@@ -177,8 +177,8 @@ func (s *Sim) end() {
 	}
 }
 
-// ring calls f with the lock held after d. The lock is held when it is called.
-func (s *Sim) ring(d time.Duration, f func()) {
+// afterLocked calls f with the lock held after d. The lock is held when it is called.
+func (s *Sim) afterLocked(d time.Duration, f func()) {
 	if s.stopped {
 		return
 	}

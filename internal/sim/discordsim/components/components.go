@@ -346,14 +346,33 @@ func CheckFilled(asked, given []object) error {
 	for id, input := range inputsOf(asked) {
 		written := jsonobject.Text(values[id], "value")
 		required, said := input["required"].(bool)
-		if (required || !said) && jsonobject.Kind(input) == KindInput && written == "" {
+		chosen, _ := values[id]["values"].([]any)
+		if (required || !said) && (jsonobject.Kind(input) == KindInput && written == "" || IsSelect(jsonobject.Kind(input)) && len(chosen) == 0) {
 			f.Required("data.components." + id)
+		}
+		if IsSelect(jsonobject.Kind(input)) {
+			checkChosen(f, "data.components."+id, input, chosen)
 		}
 		if most, ok := input["max_length"].(float64); ok {
 			f.Longest("data.components."+id, written, int(most))
 		}
 	}
 	return f.Err()
+}
+
+// checkChosen holds what was chosen in a menu against what it offers.
+func checkChosen(f *apierror.Form, at string, menu object, chosen []any) {
+	if most := jsonobject.Number(menu, "max_values", 1); len(chosen) > most {
+		f.Add(at, "BASE_TYPE_BAD_LENGTH", "Must be %d or fewer in length.", most)
+	}
+	if jsonobject.Kind(menu) != KindSelect {
+		return
+	}
+	for _, value := range chosen {
+		if !slices.ContainsFunc(jsonobject.List(menu, "options"), func(o object) bool { return o["value"] == value }) {
+			f.Add(at, "BASE_TYPE_CHOICES", "Value %q is not one of the options.", value)
+		}
+	}
 }
 
 // inputsOf are the parts of a modal that have a custom id.
@@ -384,14 +403,14 @@ func Fill(list []object, values map[string]string) []any {
 		}
 		if custom := jsonobject.Text(o, "custom_id"); custom != "" {
 			value, ok := values[custom]
-			if !ok {
-				value = jsonobject.Text(o, "value")
-			}
 			one["custom_id"] = custom
-			if IsSelect(jsonobject.Kind(o)) {
-				one["values"] = []any{value}
-			} else {
+			switch {
+			case IsSelect(jsonobject.Kind(o)):
+				one["values"] = chosen(o, value, ok)
+			case ok:
 				one["value"] = value
+			default:
+				one["value"] = jsonobject.Text(o, "value")
 			}
 		}
 		if children := jsonobject.List(o, "components"); len(children) > 0 {
@@ -401,6 +420,25 @@ func Fill(list []object, values map[string]string) []any {
 			one["component"] = Fill([]object{child}, values)[0]
 		}
 		out = append(out, one)
+	}
+	return out
+}
+
+// chosen is what somebody chose in a menu, a line for each; where nobody did, what was chosen before.
+func chosen(menu object, lines string, given bool) []any {
+	out := []any{}
+	if given {
+		for value := range strings.SplitSeq(lines, "\n") {
+			if value != "" {
+				out = append(out, value)
+			}
+		}
+		return out
+	}
+	for _, o := range jsonobject.List(menu, "options") {
+		if o["default"] == true {
+			out = append(out, o["value"])
+		}
 	}
 	return out
 }

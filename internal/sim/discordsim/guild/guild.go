@@ -35,7 +35,7 @@ type Guild struct {
 	Now      func() time.Time
 	Scale    func(time.Duration) time.Duration // how long something takes in this guild's time
 
-	after        func(time.Duration, func()) // rings with the lock held
+	after        func(time.Duration, func()) // calls with the lock held
 	emit         func(Event)
 	url          string // where attachments are read from
 	mint         mint

@@ -49,10 +49,10 @@ export function used(at, members) {
   return { id: at.command.id, name: at.command.name, type: 1, options };
 }
 
-// Menu proposes while somebody types.
+// Menu proposes while somebody types. page says which commands, members and channels there are, and asks bots.
 export class Menu {
-  constructor(box, input, world) {
-    Object.assign(this, { box, input, world, entries: [], chosen: 0, waiting: null, last: "" });
+  constructor(box, input, page) {
+    Object.assign(this, { box, input, page, entries: [], chosen: 0, waiting: null, last: "" });
     input.setAttribute("aria-controls", box.id);
     input.setAttribute("aria-autocomplete", "list");
     box.setAttribute("role", "listbox");
@@ -68,7 +68,7 @@ export class Menu {
   look() {
     const line = this.input.value;
     if (!line.startsWith("/") || line.includes("\n")) return this.close();
-    const at = parse(line, this.world.commands());
+    const at = parse(line, this.page.commands());
     const starts = (name) => name.toLowerCase().startsWith(at.typing.toLowerCase());
     if (!at.command) return this.show(this.commandEntries(starts), "No bot here has such a command.");
     if (at.defined.some((o) => groups.includes(o.type))) return this.show(at.defined.filter((o) => starts(o.name)).map((o) => this.entry(o.name, o.description, line.slice(0, at.from) + o.name + " ")), "There is no such command.");
@@ -81,8 +81,8 @@ export class Menu {
 
   commandEntries(starts) {
     const list = [];
-    for (const c of this.world.commands().filter((c) => c.type === 1 && starts(c.name)).toSorted((a, b) => a.name.localeCompare(b.name))) {
-      list.push(this.entry("/" + c.name, c.description, "/" + c.name + " ", this.world.named(c.application_id)));
+    for (const c of this.page.commands().filter((c) => c.type === 1 && starts(c.name)).toSorted((a, b) => a.name.localeCompare(b.name))) {
+      list.push(this.entry("/" + c.name, c.description, "/" + c.name + " ", this.page.named(c.application_id)));
     }
     return list;
   }
@@ -90,8 +90,8 @@ export class Menu {
   // proposes shows what may stand in the option that is being typed; false: anything may.
   proposes(at, line) {
     const o = at.option, before = line.slice(0, at.from);
-    const fixed = o.choices ?? ({ 5: [{ name: "True", value: "true" }, { name: "False", value: "false" }], 6: this.world.members().map((m) => ({ name: "@" + m.name, value: "@" + m.name })),
-      7: this.world.channels().map((c) => ({ name: "#" + c.name, value: c.id })) })[o.type];
+    const fixed = o.choices ?? ({ 5: [{ name: "True", value: "true" }, { name: "False", value: "false" }], 6: this.page.members().map((m) => ({ name: "@" + m.name, value: "@" + m.name })),
+      7: this.page.channels().map((c) => ({ name: "#" + c.name, value: c.id })) })[o.type];
     const entries = (list) => list.map((c) => this.entry(String(c.name), c.value !== c.name ? String(c.value) : "", before + c.value + " "));
     if (fixed) {
       const typed = at.typing.trim().toLowerCase();
@@ -103,11 +103,11 @@ export class Menu {
     if (!o.autocomplete || line === this.settled) return false;
     clearTimeout(this.waiting);
     this.waiting = setTimeout(async () => {
-      const data = used(at, this.world.members());
+      const data = used(at, this.page.members());
       let inner = data.options;
       while (inner.length && groups.includes(inner[0].type)) inner = inner[0].options;
       inner.find((one) => one.name === o.name).focused = true;
-      const list = await this.world.complete(at.command, data);
+      const list = await this.page.complete(at.command, data);
       if (this.input.value === line) this.show(entries(list), "The bot proposes nothing.", at);
     }, 120);
     this.show([], "…", at);
@@ -157,7 +157,7 @@ export class Menu {
       case "Escape": this.close(); return true;
       case "Tab": this.choose(this.chosen); return true;
       case "Enter": {
-        const at = parse(this.input.value + " ", this.world.commands()); // what stands there may be a whole command already
+        const at = parse(this.input.value + " ", this.page.commands()); // what stands there may be a whole command already
         const whole = at.command && !at.defined.some((o) => groups.includes(o.type) || o.required && !at.given[o.name]);
         if (whole && (!at.option || at.typing.trim() !== "")) { this.close(); return false; }
         this.choose(this.chosen);

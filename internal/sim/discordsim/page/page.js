@@ -75,6 +75,7 @@ function draw() {
   view.unread.delete(view.channel);
   $("place").textContent = here ? mark(here) + here.name : "";
   $("topic").textContent = here?.topic ?? "";
+  $("remove").hidden = here?.type !== 11 && here?.type !== 12;
   messages();
   inspector.refresh();
 }
@@ -122,6 +123,13 @@ function messages() {
 
 const named = (id) => view.state.members.find((m) => m.id === id)?.name;
 
+// excerpt is the first line of a message, whichever way its words are shown.
+function excerpt(m) {
+  const words = (list) => list.flatMap((c) => [c.content ?? "", ...words(c.components ?? [])]);
+  const line = [m.content, ...words(m.components ?? [])].join("\n").trim().split("\n")[0];
+  return rich(line.length > 90 ? line.slice(0, 90) + "…" : line, named);
+}
+
 function message(m) {
   const path = `/channels/${m.channel_id}/messages/${m.id}`;
   const mine = m.author.id === view.state.me.id;
@@ -132,7 +140,7 @@ function message(m) {
   if (m.type === 6) return art.append(el("p", { className: "system" }, m.author.username + " pinned a message.")), art;
   if (m.type === 18) return art.append(el("p", { className: "system" }, m.author.username + " started a thread: " + m.content)), art;
   const first = m.referenced_message;
-  if (m.message_reference) art.append(el("div", { className: "reply" }, first ? `↩ ${first.author.username}: ${first.content.slice(0, 90)}` : "↩ a message that was deleted"));
+  if (m.message_reference) art.append(el("div", { className: "reply" }, ...(first ? [`↩ ${first.author.username}: `, ...excerpt(first)] : ["↩ a message that was deleted"])));
   if (m.type === 21) return art;
   if (m.interaction_metadata?.name) art.append(el("div", { className: "reply" }, `${m.interaction_metadata.user.username} used /${m.interaction_metadata.name}`));
   art.append(el("div", { className: "by" }, el("b", {}, m.author.username), m.author.bot ? el("span", { className: "bot" }, "BOT") : "",
@@ -230,6 +238,11 @@ const inspector = new Inspector($("inspector"));
 const menu = new Menu($("menu"), $("text"), { commands: () => view.state.commands, members: () => view.state.members, channels: () => view.state.channels, named, complete });
 $("inspect").onclick = () => ($("inspector").hidden ? inspector.about(null) : inspector.close());
 $("text").onkeydown = (e) => { if (menu.key(e)) return e.preventDefault(); if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); send(); } };
+$("remove").onclick = async () => {
+  if (!confirm("Delete this thread with everything in it?")) return;
+  const said = await ask("DELETE", "/channels/" + view.channel);
+  if (said.id) go(said.parent_id ?? "");
+};
 $("replying").querySelector("button").onclick = () => answerTo(null);
 $("person").onchange = async (e) => { view.token = e.target.value; view.channel = ""; view.shown.clear(); $("messages").replaceChildren(); await load(); listen(); };
 await load();

@@ -118,6 +118,15 @@ function menu(c, use) {
   return node;
 }
 
+// choice is a menu in a form: one that may be left out can be emptied again.
+function choice(c) {
+  const node = menu(c, () => {});
+  node.required = c.required !== false;
+  node.name = c.custom_id;
+  if (!node.multiple) Object.assign(node.options[0], { disabled: node.required, textContent: c.placeholder ?? (node.required ? "Choose" : "Nothing") });
+  return node;
+}
+
 // modal shows a form and sends what was written.
 export function modal(dialog, d, send) {
   const fields = [];
@@ -125,7 +134,7 @@ export function modal(dialog, d, send) {
     if (c.type === 1) return c.components.map((child) => part(child)).flat();
     if (c.type === 18) return part(c.component, c.label, c.description);
     if (c.type === 10) return [el("p", {}, c.content)];
-    const input = c.type === 3 ? menu(c, () => {}) : el(c.style === 2 ? "textarea" : "input", { value: c.value ?? "", required: c.required !== false, placeholder: c.placeholder ?? "", name: c.custom_id, rows: 4 });
+    const input = c.type === 3 ? choice(c) : el(c.style === 2 ? "textarea" : "input", { value: c.value ?? "", required: c.required !== false, placeholder: c.placeholder ?? "", name: c.custom_id, rows: 4 });
     fields.push([c, input]);
     return [el("label", {}, label ?? c.label ?? c.custom_id, about ? el("small", {}, about) : "", input)];
   };
@@ -136,7 +145,7 @@ export function modal(dialog, d, send) {
     if (c.component) out.component = filled(c.component);
     const field = fields.find(([have]) => have === c)?.[1];
     if (field) out.custom_id = c.custom_id;
-    if (field && c.type === 3) out.values = [...field.selectedOptions].map((o) => o.value);
+    if (field && c.type === 3) out.values = [...field.selectedOptions].map((o) => o.value).filter(Boolean);
     else if (field) out.value = field.value;
     return out;
   };
