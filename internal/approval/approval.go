@@ -47,6 +47,12 @@ const (
 	Cancelled State = "cancelled"
 )
 
+// Who has ended approvals that nobody answered.
+const (
+	ByDeadline = "deadline"
+	BySystem   = "system" // nobody needs an answer any more
+)
+
 // Approval asks whether something may be done, with everything a person needs to answer it.
 type Approval struct {
 	ID      string
@@ -64,10 +70,11 @@ type Approval struct {
 	AskedBy    chat.Principal
 	Payer      chat.Principal
 	AskedAt    time.Time
-	Deadline   time.Time // zero: none
-	Remind     time.Time // when people are reminded of it; zero: they were, or never
-	Who        string    // who may answer, as ParseWho reads it; "": DefaultWho
-	Votes      []Vote    // what people said so far, the first one first
+	Deadline   time.Time    // zero: none
+	Remind     time.Time    // when people are reminded of it; zero: they were, or never
+	Who        string       // who may answer, as ParseWho reads it; "": DefaultWho
+	Fields     []chat.Field // what a question asks for, on its way into the journal: nobody reads it from here
+	Votes      []Vote       // what people said so far, the first one first
 	State      State
 	AnsweredBy string
 	AnsweredAt time.Time

@@ -361,6 +361,25 @@ type ApprovalAsked struct {
 	// During says that the call runs already and waits for this inside: the answer is no
 	// answer to the call, and when the process dies nothing waits for it any more.
 	During bool `json:"during,omitempty"`
+	// Fields are the values that a question asks for; none: a yes or a no is the answer.
+	Fields []Field `json:"fields,omitempty"`
+}
+
+// Field is one value that a question asks for, in words for people.
+type Field struct {
+	Name     string   `json:"name"` // by which whoever asks knows it
+	Label    string   `json:"label"`
+	Hint     string   `json:"hint,omitempty"`
+	Choices  []Choice `json:"choices,omitempty"` // none: anything may be written
+	Several  bool     `json:"several,omitempty"` // more than one may be chosen
+	Optional bool     `json:"optional,omitempty"`
+	Values   []string `json:"values,omitempty"` // what stands there already
+}
+
+// Choice is one of the values that a Field may have.
+type Choice struct {
+	Value string `json:"value"`
+	Label string `json:"label"`
 }
 
 // Assessment is what people are told of a call that waits for a yes: how much harm it could do and why, and what the rules say of each of its

@@ -178,6 +178,9 @@ func (b *Bot) Form(ctx context.Context, p platform.Press) (platform.Form, bool) 
 	if !ok {
 		return f, false
 	}
+	if action, id, _ := platform.ReadButton(p.Value); action == platform.PressWords {
+		return b.questionForm(ctx, p, id, f), true
+	}
 	for _, set := range b.commands {
 		if fills, is := set.(Fills); is {
 			if filled, theirs := fills.Fill(ctx, p, f); theirs {
@@ -204,7 +207,11 @@ func (b *Bot) pressed(ctx context.Context, p platform.Press) platform.Answer {
 	case platform.PressYes, platform.PressNo, platform.PressBecause:
 		return says(b.decide(ctx, id, by, action == platform.PressYes, strings.TrimSpace(p.Text)))
 	case platform.PressWords:
-		return says(b.decide(ctx, id, by, true, strings.TrimSpace(p.Text)))
+		words := strings.TrimSpace(p.Text)
+		if len(p.Fields) > 0 {
+			words = approval.AnswerText(p.Fields)
+		}
+		return says(b.decide(ctx, id, by, true, words))
 	case platform.PressAlways:
 		return b.proposeAlways(ctx, id, by)
 	case pressKeep:

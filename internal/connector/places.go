@@ -198,7 +198,8 @@ func (t *publisher) message(m render.Message, seq int64) journal.Desired {
 		if m.Card.Open {
 			p.Card, p.Reason, p.Always = m.Card.Approval, t.bot.caps.Forms, t.bot.caps.MaxPanel > 0
 			if approval.IsQuestion(m.Card.Actions) {
-				p.Reason, p.Always, p.Words = false, false, t.bot.caps.Forms
+				p.Reason, p.Always, p.Words = false, false, t.bot.caps.Forms && len(m.Card.Fields) > 0
+				p.Fields = t.bot.formFields(m.Card.Fields)
 			}
 		}
 		if clipped {

@@ -116,7 +116,7 @@ func (e *Engine) Answer(ctx context.Context, id string, by chat.Principal, ok bo
 			return fmt.Errorf("answer approval %s: %w", id, err)
 		}
 		if a.State == approval.Open && !a.Deadline.IsZero() && !e.Now().Before(a.Deadline) {
-			if err := e.settle(ctx, a, approval.Expired, byDeadline, nobodyAnswered, nil); err != nil && !errors.Is(err, journal.ErrSettled) {
+			if err := e.settle(ctx, a, approval.Expired, approval.ByDeadline, nobodyAnswered, nil); err != nil && !errors.Is(err, journal.ErrSettled) {
 				return err
 			}
 			continue // then it is closed, as for everybody who comes too late
@@ -139,7 +139,6 @@ func (e *Engine) Answer(ctx context.Context, id string, by chat.Principal, ok bo
 
 // How an approval ends that nobody answers.
 const (
-	byDeadline     = "deadline"
 	nobodyAnswered = "nobody answered in time"
 )
 
@@ -192,7 +191,7 @@ func (e *Engine) expire(ctx context.Context) {
 		return // the next sweep tries again
 	}
 	for _, a := range overdue {
-		if err := e.settle(ctx, a, approval.Expired, byDeadline, nobodyAnswered, nil); err != nil && !errors.Is(err, journal.ErrSettled) {
+		if err := e.settle(ctx, a, approval.Expired, approval.ByDeadline, nobodyAnswered, nil); err != nil && !errors.Is(err, journal.ErrSettled) {
 			e.Log.Warn("could not end an approval whose time is over", "component", "engine", "event", "approval_expiry_failed", "approval", a.ID, "error", err)
 		}
 	}

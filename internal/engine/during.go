@@ -44,7 +44,7 @@ func (e *Engine) QuestionDuring(ctx context.Context, a approval.Approval, asking
 	}
 	changes := e.Bus.Subscribe(a.Thread)
 	defer changes.Close()
-	body := chat.ApprovalAsked{ID: a.ID, Call: a.Call.ID, Name: a.Call.Name, Actions: a.Actions, Rule: a.Rule, Preview: a.Preview, Until: a.Deadline, Who: a.Who, Assessment: a.Assessment, Why: a.Again, During: true}
+	body := chat.ApprovalAsked{ID: a.ID, Call: a.Call.ID, Name: a.Call.Name, Actions: a.Actions, Rule: a.Rule, Preview: a.Preview, Until: a.Deadline, Who: a.Who, Assessment: a.Assessment, Why: a.Again, During: true, Fields: a.Fields}
 	if err := e.change(ctx, a, "system", body, approval.Change{New: &a}); err != nil {
 		return a, fmt.Errorf("it must be asked for, and could not be: %w", err)
 	}
@@ -63,10 +63,10 @@ func (e *Engine) QuestionDuring(ctx context.Context, a approval.Approval, asking
 			notes, gap := changes.Take()
 			look = gap || slices.ContainsFunc(notes, func(n bus.Note) bool { return len(n.Events) > 0 })
 		case <-late.C:
-			e.closeAsked(a, approval.Expired, byDeadline, nobodyAnswered)
+			e.closeAsked(a, approval.Expired, approval.ByDeadline, nobodyAnswered)
 			return a, errors.New(nobodyAnswered)
 		case <-ctx.Done():
-			e.closeAsked(a, approval.Cancelled, "system", "the command has ended")
+			e.closeAsked(a, approval.Cancelled, approval.BySystem, "the command has ended")
 			return a, ctx.Err()
 		}
 	}
@@ -105,7 +105,7 @@ func (e *Engine) closeHeld(thread chat.ThreadID, run, call string) {
 	}
 	for _, a := range open {
 		if a.Call.ID == call {
-			e.closeAsked(a, approval.Cancelled, "system", "the command has ended")
+			e.closeAsked(a, approval.Cancelled, approval.BySystem, "the command has ended")
 		}
 	}
 }

@@ -182,7 +182,7 @@ func (h *host) follow(ctx context.Context, c *journal.Commit, ev *chat.Event) er
 			return err
 		}
 		if call := h.openApproval(b.Call); call != "" && b.Outcome != chat.Ran {
-			c.Approvals = append(c.Approvals, approval.Change{Answer: &approval.Answer{ID: call, State: approval.Cancelled, By: "system"}})
+			c.Approvals = append(c.Approvals, approval.Change{Answer: &approval.Answer{ID: call, State: approval.Cancelled, By: approval.BySystem}})
 		}
 	case chat.ApprovalAsked:
 		c.Status = chat.Waiting

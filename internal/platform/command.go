@@ -70,7 +70,10 @@ type Option struct {
 }
 
 // Choice is a proposed value.
-type Choice struct{ Label, Value string }
+type Choice struct {
+	Label string `json:"label"`
+	Value string `json:"value"`
+}
 
 // Invocation is a command that somebody gave, or is typing.
 type Invocation struct {
@@ -100,10 +103,11 @@ type Allowed struct {
 
 // Press is a button that somebody pressed, or something that they chose or wrote.
 type Press struct {
-	Value     string // as in Button, or in Select
-	Chosen    string // the value of the choice, of a Select
-	Text      string // what was written, where the button opens a form
-	Message   string // the message it is on
+	Value     string              // as in Button, or in Select
+	Chosen    string              // the value of the choice, of a Select
+	Text      string              // what was written, where the button opens a form
+	Fields    map[string][]string // what was written and chosen, where that form has fields
+	Message   string              // the message it is on
 	MessageAt time.Time
 	Absent    bool // as of an Invocation
 	By        room.Author
@@ -147,11 +151,31 @@ type Select struct {
 	Choices []Choice
 }
 
-// Form asks for words before a press is reported.
+// Form asks for words before a press is reported, or for several values.
 type Form struct {
 	Title, Label, Hint string
-	Value              string // what stands in it already
-	Max                int    // characters
+	Value              string      // what stands in it already
+	Max                int         // characters
+	Fields             []FormField // what is asked for instead of words; at most MaxFields
+}
+
+// What the forms of all platforms have room for.
+const (
+	MaxFields      = 5
+	MaxFieldName   = 90  // characters
+	MaxFormChoices = 25  // of one field
+	MaxChoice      = 100 // characters of its value
+)
+
+// FormField is one value that a form asks for.
+type FormField struct {
+	Name     string   `json:"name"` // comes back with the press
+	Label    string   `json:"label"`
+	Hint     string   `json:"hint,omitempty"`
+	Choices  []Choice `json:"choices,omitempty"` // none: a line of text
+	Several  bool     `json:"several,omitempty"` // more than one may be chosen
+	Optional bool     `json:"optional,omitempty"`
+	Values   []string `json:"values,omitempty"` // what stands in it already
 }
 
 // FormOf is the form that a button opens; false: it opens none. A platform that has no forms

@@ -20,8 +20,10 @@ type Post struct {
 	Reason  bool   `json:"reason,omitempty"`  // one of the card's buttons asks for a reason
 	Always  bool   `json:"always,omitempty"`  // one of them shows how far a yes could hold
 	Words   bool   `json:"words,omitempty"`   // one of them asks for the answer in words
-	Stop    string `json:"stop,omitempty"`    // the run that its button stops
-	Panel   Panel  `json:"panel,omitempty"`   // it is a panel, where the platform has them
+	// Fields are those of the form that asks for the answer; none: it asks for words.
+	Fields []FormField `json:"fields,omitempty"`
+	Stop   string      `json:"stop,omitempty"`  // the run that its button stops
+	Panel  Panel       `json:"panel,omitempty"` // it is a panel, where the platform has them
 	// More are further buttons, in front of the one that stops.
 	More    []Button `json:"more,omitempty"`
 	File    string   `json:"file,omitempty"`    // name

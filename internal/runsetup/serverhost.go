@@ -56,12 +56,10 @@ func (h *serverHost) Ask(ctx context.Context, call string, q mcp.Question) (mcp.
 	a.Actions = []string{approval.QuestionAction("MCP server " + q.Server)}
 	a.Reason = "the MCP server " + q.Server + " asks"
 	a.Preview = q.Message + "\n\n" + q.How()
-	if q.Wrong != "" {
-		a.Again = q.Wrong
-	}
+	a.Again, a.Fields = q.Wrong, q.Asked()
 	now, err := h.setup.Gate.Engine(nil).QuestionDuring(ctx, a, asking)
 	switch {
-	case err != nil:
+	case err != nil, now.State == approval.Expired, now.State == approval.Cancelled:
 		return mcp.Reply{Action: mcp.Cancel}, nil
 	case now.State != approval.Approved:
 		return mcp.Reply{Action: mcp.Decline}, nil

@@ -77,14 +77,16 @@ func (w Writer) Text(c render.Card, asker string) (text string, clipped bool) {
 	switch {
 	case c.Open:
 		b.WriteString(w.openText(c, asker))
-	case c.By == "":
+	case c.By == "" || c.By == approval.BySystem:
 		b.WriteString(mark.Small("not needed any more\n"))
+	case c.By == approval.ByDeadline:
+		fmt.Fprintf(&b, "%s **no**", render.SignNot)
 	case c.OK:
 		fmt.Fprintf(&b, "%s **yes**, %s", render.SignDone, w.People(c.By))
 	default:
 		fmt.Fprintf(&b, "%s **no**, %s", render.SignNot, w.People(c.By))
 	}
-	if !c.Open && c.Note != "" {
+	if !c.Open && c.Note != "" && c.By != approval.BySystem {
 		fmt.Fprintf(&b, ": %s", split.Clip(c.Note, 200))
 	}
 	return strings.TrimSpace(b.String()), clipped
@@ -122,12 +124,17 @@ func (w Writer) questionText(c render.Card, asker string) (text string, clipped 
 			b.WriteString(mark.Small(w.whoMay(rule, asker) + " may answer\n"))
 		}
 		way := "by a reply with your answer, yes to what is suggested, or no"
-		if w.Caps.Forms {
+		switch {
+		case w.Caps.Forms && len(c.Fields) == 0:
+			way = "with a button, or by a reply with yes or no"
+		case w.Caps.Forms:
 			way = "with a button, or " + way
 		}
 		b.WriteString(mark.Small("answer " + way))
-	case c.By == "":
+	case c.By == "" || c.By == approval.BySystem:
 		b.WriteString(mark.Small("not needed any more\n"))
+	case c.By == approval.ByDeadline:
+		b.WriteString(mark.Small("nobody answered in time\n"))
 	case c.OK:
 		fmt.Fprintf(&b, "%s **answered**, %s", render.SignDone, w.People(c.By))
 	default:
@@ -143,7 +150,7 @@ func (w Writer) Panel(c render.Card) platform.Panel {
 		return ""
 	case c.Open:
 		return platform.PanelAsk
-	case c.By == "":
+	case c.By == "" || c.By == approval.BySystem || c.By == approval.ByDeadline:
 		return platform.PanelOver
 	case c.OK:
 		return platform.PanelYes

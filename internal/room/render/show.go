@@ -80,8 +80,9 @@ type Card struct {
 	Actions  []string
 	Rule     string
 	Preview  string
-	Unbound  string // what of the call a yes cannot be held to
-	Why      string // what a tool hook says that wants it asked for
+	Unbound  string       // what of the call a yes cannot be held to
+	Why      string       // what a tool hook says that wants it asked for
+	Fields   []chat.Field // that a question asks for
 	chat.Assessment
 	Until    time.Time
 	Who      string // may answer
@@ -164,7 +165,7 @@ func (v *View) Apply(ev chat.Event) {
 	case chat.Took:
 		v.took(b)
 	case chat.ApprovalAsked:
-		v.cards = append(v.cards, &card{run: v.runOf(ev), Card: Card{Approval: b.ID, Tool: b.Name, Actions: b.Actions, Rule: b.Rule, Preview: b.Preview, Unbound: b.Unbound, Why: b.Why, Assessment: b.Assessment, Until: b.Until, Who: b.Who, Open: true}})
+		v.cards = append(v.cards, &card{run: v.runOf(ev), Card: Card{Approval: b.ID, Tool: b.Name, Actions: b.Actions, Rule: b.Rule, Preview: b.Preview, Unbound: b.Unbound, Why: b.Why, Fields: b.Fields, Assessment: b.Assessment, Until: b.Until, Who: b.Who, Open: true}})
 	case chat.ApprovalNoted:
 		if c := v.card(b.ID); c != nil && b.What == chat.FirstYes {
 			c.FirstYes = b.By

@@ -122,6 +122,9 @@ func (v *View) replyTo(r *run) string {
 	return found
 }
 
+// CardKey is the key of the message that asks for an approval.
+func CardKey(approval string) string { return "ask/" + approval }
+
 // refusal puts the sign on every message of the answer, or on the prompt.
 func (v *View) refusal(r *run) (out []Reaction) {
 	for _, m := range v.finals(r) {
@@ -149,7 +152,7 @@ func (v *View) cardMessage(c *card, r *run) Message {
 	if r.end != nil {
 		shown.Open = false // the run that asked is over
 	}
-	return Message{Key: "ask/" + c.Approval, ReplyTo: v.replyTo(r), Card: &shown, Final: !shown.Open}
+	return Message{Key: CardKey(c.Approval), ReplyTo: v.replyTo(r), Card: &shown, Final: !shown.Open}
 }
 
 // StatusPart is the second part of the key of a status that does not become the answer.

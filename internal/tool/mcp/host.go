@@ -149,6 +149,7 @@ func (l *live) elicit(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitR
 			return &sdk.ElicitResult{Action: "accept", Content: content}, nil
 		}
 		q.Wrong = err.Error()
+		q.Given, _ = q.split(strings.TrimSpace(reply.Text)) // what cannot be read is written anew
 	}
 	return cancelled, nil
 }

@@ -28,6 +28,8 @@ type Question struct {
 	Fields  []Field
 	Page    string // an address that the person is to open; nobody else does. "": there is none
 	Wrong   string // why the answer before did not fit; "": there was none
+	// Given is what that answer said to each field.
+	Given map[string]any
 }
 
 // Reply is a person's answer: the text holds the values of the fields, see Question.How.
@@ -39,6 +41,7 @@ type Reply struct {
 // Field is one value that is asked for.
 type Field struct {
 	Name     string
+	Title    string
 	About    string // its title and description
 	Kind     string // string, number, integer, boolean, list
 	Choices  []Choice
@@ -84,7 +87,7 @@ func fieldsOf(schema any) (out []Field) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(object.Properties)) {
 		p := object.Properties[name]
-		f := Field{Name: name, Kind: cmp.Or(p.Type, "string"), Required: slices.Contains(object.Required, name), Default: p.Default,
+		f := Field{Name: name, Title: printable(p.Title, 100), Kind: cmp.Or(p.Type, "string"), Required: slices.Contains(object.Required, name), Default: p.Default,
 			About: strings.Trim(multiline(p.Title, 200)+": "+multiline(p.Description, 500), ": ")}
 		add := func(value, title string) {
 			if len(f.Choices) < maxChoices {

@@ -39,7 +39,7 @@ func (c *Client) interact(ctx context.Context, i discord.Interaction) {
 		}
 	case discord.ModalSubmitInteraction:
 		if i.Message != nil && c.acknowledge(ctx, i, discord.InteractionResponse{Type: discord.InteractionResponseTypeDeferredUpdateMessage}) {
-			c.pressed(ctx, i, platform.Press{Value: i.Data.CustomID, Text: i.Data.Text(formText)}, i.Message)
+			c.pressed(ctx, i, platform.Press{Value: i.Data.CustomID, Text: i.Data.Text(formText), Fields: filled(i.Data)}, i.Message)
 		}
 	case discord.ApplicationCommandInteraction:
 		if c.sink.Speaks(commandPath(i)) {
@@ -70,15 +70,6 @@ func (c *Client) acknowledge(ctx context.Context, i discord.Interaction, how dis
 
 func (c *Client) again(ctx context.Context, what string, call func(context.Context) error) (struct{}, error) {
 	return platform.Again(ctx, c.retry(), what, func(ctx context.Context) (struct{}, error) { return struct{}{}, gateway.Trouble(call(ctx)) })
-}
-
-// formText is the id of what is written in a form.
-const formText = "text"
-
-// modal is a form as Discord shows it.
-func modal(id string, f platform.Form) discord.ModalCreate {
-	return discord.ModalCreate{CustomID: id, Title: f.Title, Components: []discord.LayoutComponent{discord.LabelComponent{Label: f.Label, Description: f.Hint,
-		Component: discord.TextInputComponent{CustomID: formText, Style: discord.TextInputStyleParagraph, MaxLength: f.Max, Required: true, Value: f.Value}}}}
 }
 
 // openForm shows a form. What stands in it already is asked for as long as there is time: else it is empty.

@@ -220,7 +220,7 @@ func TestDiscordSignsEnd(t *testing.T) {
 	g.start()
 	asked := g.say("ada", "general", "call bash {\"command\":\"echo one > one.txt\"}\nend\nsay it is done")
 	g.message("decision", func(m discordsim.Message) bool {
-		return answers(asked)(m) && strings.Contains(m.Text(), "**no**, deadline")
+		return answers(asked)(m) && strings.Contains(m.Text(), "**no**: nobody answered in time")
 	})
 	g.hasReaction(asked, "✅")
 	if open, err := g.app.DB.Approvals(t.Context(), approval.Filter{State: approval.Open}); err != nil || len(open) != 0 {

@@ -10,8 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/sim/discordsim"
 )
 
@@ -102,10 +104,9 @@ func (g shopT) question(prompt discordsim.ID, words string) discordsim.Message {
 	})
 }
 
-// writes opens the form of a question and sends it.
-func (g shopT) writes(who string, card discordsim.Message, words string) {
+// opens opens the form of a question and gives its id and what Discord was told to show.
+func (g shopT) opens(who string, card discordsim.Message) (form, shown string) {
 	g.Helper()
-	form := ""
 	for _, id := range card.CustomIDs() {
 		if strings.HasPrefix(id, "c1:words:") {
 			form = id
@@ -115,10 +116,20 @@ func (g shopT) writes(who string, card discordsim.Message, words string) {
 	if err != nil {
 		g.Fatal(err)
 	}
-	if got := g.answered("the click", i); !strings.Contains(string(got.Modal), "What is the answer?") {
-		g.Fatalf("no form is opened: %+v", got)
+	return form, string(g.answered("the click", i).Modal)
+}
+
+// fills opens the form of a question and sends it with these values.
+func (g shopT) fills(who string, card discordsim.Message, values map[string]string) {
+	g.Helper()
+	form, shown := g.opens(who, card)
+	given := map[string]string{}
+	for name, value := range values {
+		if given["field:"+name] = value; !strings.Contains(shown, "field:"+name) {
+			g.Fatalf("the form has no %s: %s", name, shown)
+		}
 	}
-	if _, err := g.Submit(who, form, map[string]string{"text": words}); err != nil {
+	if _, err := g.Submit(who, form, given); err != nil {
 		g.Fatal(err)
 	}
 }
@@ -140,18 +151,29 @@ func TestDiscordServerAsksAPerson(t *testing.T) {
 			t.Errorf("the card does not say %q: %q", want, card.Text())
 		}
 	}
-	g.writes("bob", card, "name: Bob\ncount: 1\nsize: S")
+	g.fills("bob", card, map[string]string{"name": "Bob", "count": "1", "size": "S"})
 	g.message("a refusal for bob", func(m discordsim.Message) bool {
 		return m.Flags&discordsim.FlagEphemeral != 0 && strings.Contains(m.Text(), "This is not yours to answer")
 	})
-	for _, c := range []struct{ words, wrong string }{
-		{"name: Ada\ncount: many\nsize: M", "count must be a whole number"},
-		{"name: Ada\ncount: 7\nsize: XXL", "size cannot be"},
-	} {
-		g.writes("ada", card, c.words)
-		card = g.question(prompt, c.wrong)
+	form, shown := g.opens("ada", card)
+	for _, want := range []string{`"title":"Your answer"`, `"description":"a whole number","label":"count"`, `"description":"may be left out","label":"gift"`, `{"label":"Yes","value":"yes"}`, `{"label":"M","value":"M"}`} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("the form has no %s: %s", want, shown)
+		}
 	}
-	g.writes("ada", card, "name: Ada\ncount: 7\ngift: yes\nsize: M")
+	for _, values := range []map[string]string{{"field:name": "Ada", "field:count": "7", "field:size": "XXL"}, {"field:name": "Ada", "field:count": "7"}} {
+		if _, err := g.Submit("ada", form, values); err == nil || !strings.Contains(err.Error(), "Invalid Form Body") {
+			t.Errorf("%v is taken: %v", values, err)
+		}
+	}
+	g.fills("ada", card, map[string]string{"name": "Ada", "count": "many", "size": "M"})
+	card = g.question(prompt, "count must be a whole number")
+	if _, shown := g.opens("ada", card); !strings.Contains(shown, `"value":"Ada"`) || !strings.Contains(shown, `{"default":true,"label":"M"`) {
+		t.Errorf("what was right must be given again: %s", shown)
+	}
+	g.reply("ada", card.ID, "name: Ada\ncount: 7\nsize: XXL") // a reply does as well
+	card = g.question(prompt, "size cannot be")
+	g.fills("ada", card, map[string]string{"name": "Ada; of London", "count": "7", "gift": "yes", "size": "M"})
 	ran := g.told(prompt)
 	got := ran.Blocks.Text()
 	_, object, _ := strings.Cut(got, "the answer is ")
@@ -159,7 +181,7 @@ func TestDiscordServerAsksAPerson(t *testing.T) {
 		Action  string
 		Content map[string]any
 	}
-	if err := json.NewDecoder(strings.NewReader(object)).Decode(&answer); err != nil || answer.Action != "accept" || fmt.Sprint(answer.Content) != "map[count:7 gift:true name:Ada size:M]" {
+	if err := json.NewDecoder(strings.NewReader(object)).Decode(&answer); err != nil || answer.Action != "accept" || fmt.Sprint(answer.Content) != "map[count:7 gift:true name:Ada; of London size:M]" {
 		t.Errorf("the server was told %q, %v", got, err)
 	}
 	g.hasReaction(prompt, "✅")
@@ -229,5 +251,31 @@ func TestDiscordServerIsGoneWhileItAsks(t *testing.T) {
 		g.commandShows("ada", "stop", nil, "Stopped 1")
 		g.has(g.thread(prompt), chat.KindRunEnded, 1)
 		g.closed(card)
+	})
+}
+
+// A question that nobody answers in time is over: the server is told that there is no answer, the run goes on, and whoever sends the form
+// then is told that it is too late.
+func TestDiscordServerIsNotAnsweredInTime(t *testing.T) {
+	t.Parallel()
+	g := inShop(t)
+	prompt, card := g.ordered()
+	form, _ := g.opens("ada", card)
+	err := g.app.DB.Write(t.Context(), func(tx database.Tx) error {
+		return tx.Exec(`UPDATE approvals SET deadline = ? WHERE state = 'pending'`, database.Micros(time.Now()))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ran := g.told(prompt); !strings.Contains(ran.Blocks.Text(), `"action":"cancel"`) {
+		t.Errorf("the server was told %q", ran.Blocks.Text())
+	}
+	g.hasReaction(prompt, "✅")
+	g.decided(card.ID, "nobody answered in time")
+	if _, err := g.Submit("ada", form, map[string]string{"field:name": "Ada", "field:count": "7", "field:size": "M"}); err != nil {
+		t.Fatal(err)
+	}
+	g.message("too late", func(m discordsim.Message) bool {
+		return m.Flags&discordsim.FlagEphemeral != 0 && strings.Contains(m.Text(), "Too late: its time was over")
 	})
 }

@@ -1,0 +1,68 @@
+package mcp
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"chorus/internal/chat"
+)
+
+// Asked are the fields of a question as forms show them, with what was given before or is meant where nothing is.
+func (q Question) Asked() (out []chat.Field) {
+	for _, f := range q.Fields {
+		field := chat.Field{Name: f.Name, Label: cmp.Or(f.Title, printable(f.Name, 100)), Hint: f.hint(), Several: f.Kind == "list" && len(f.Choices) > 0, Optional: !f.Required || f.Default != nil}
+		for _, c := range f.Choices {
+			field.Choices = append(field.Choices, chat.Choice{Value: c.Value, Label: printable(cmp.Or(c.Title, c.Value), 100)})
+		}
+		if f.Kind == "boolean" {
+			field.Choices = []chat.Choice{{Value: "yes", Label: "Yes"}, {Value: "no", Label: "No"}}
+		}
+		value := f.Default
+		if given, ok := q.Given[f.Name]; ok {
+			value = given
+		}
+		field.Values = texts(value)
+		out = append(out, field)
+	}
+	return out
+}
+
+// hint says what a field is for, and how it is written where it is not chosen.
+func (f Field) hint() string {
+	_, about, titled := strings.Cut(f.About, ": ")
+	if !titled || f.Title == "" || !strings.HasPrefix(f.About, f.Title) {
+		about = f.About
+	}
+	if about == f.Title {
+		about = ""
+	}
+	kind := map[string]string{"integer": "a whole number", "number": "a number", "list": "several, with commas"}[f.Kind]
+	if len(f.Choices) > 0 {
+		kind = ""
+	}
+	if about != "" && kind != "" {
+		return about + " (" + kind + ")"
+	}
+	return about + kind
+}
+
+// texts is a value as it is written.
+func texts(value any) (out []string) {
+	switch v := value.(type) {
+	case nil:
+		return nil
+	case bool:
+		if v {
+			return []string{"yes"}
+		}
+		return []string{"no"}
+	case []any:
+		for _, one := range v {
+			out = append(out, fmt.Sprint(one))
+		}
+		return out
+	default:
+		return []string{fmt.Sprint(v)}
+	}
+}
