@@ -51,7 +51,7 @@ const (
 	defaultIdle         = time.Minute
 	defaultGrace        = 20 * time.Second
 	defaultFetch        = 20 * time.Second
-	defaultPatience     = 30 * time.Second
+	defaultCallWait     = 30 * time.Second
 
 	callTime = 30 * time.Second // for one try of a call
 )
@@ -64,7 +64,7 @@ func (o Options) filled() (Options, error) {
 		return o, errors.New("connector: no backend")
 	}
 	for at, d := range map[*time.Duration]time.Duration{&o.BackoffMax: defaultBackoffMax, &o.FirstBackoff: defaultFirstBackoff, &o.Typing: defaultTyping,
-		&o.Preview: defaultPreview, &o.Recheck: defaultRecheck, &o.Idle: defaultIdle, &o.Grace: defaultGrace, &o.Fetch: defaultFetch, &o.CallWait: defaultPatience} {
+		&o.Preview: defaultPreview, &o.Recheck: defaultRecheck, &o.Idle: defaultIdle, &o.Grace: defaultGrace, &o.Fetch: defaultFetch, &o.CallWait: defaultCallWait} {
 		*at = cmp.Or(*at, d)
 	}
 	if o.Log == nil {
@@ -92,6 +92,7 @@ type Bot struct {
 	cooldowns cooldowns
 	work      sync.WaitGroup
 
+	removing   sync.Mutex             // one deleted channel is seen to at a time
 	taking     sync.Mutex             // one message is taken at a time
 	introduced map[chat.ThreadID]bool // rooms whose history was read; guarded by taking
 
@@ -193,6 +194,7 @@ func (b *Bot) send(ctx context.Context) {
 	}
 	b.undeliveredBefore(ctx)
 	b.resumeOpenings(ctx)
+	b.inBackground(b.removeAll)
 	for {
 		err := b.outbox.Run(ctx)
 		if err == nil || ctx.Err() != nil {
@@ -258,6 +260,14 @@ func (b *Bot) Self() room.Author {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.self
+}
+
+// Called is what people know an agent by: the bot's own by the name that the platform shows.
+func (b *Bot) Called(agent string) string {
+	if agent == b.Name {
+		return cmp.Or(b.Self().Name, agent)
+	}
+	return agent
 }
 
 // inBackground runs something until it ends by itself or the bot does.

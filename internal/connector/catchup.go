@@ -154,6 +154,9 @@ func (b *Bot) readNews(ctx context.Context, channel string, wait time.Duration) 
 		if platform.Closed(err) {
 			b.Log.Info("a channel cannot be read any more", "event", "channel_closed", "channel", channel, "error", err)
 			b.upToDate(channel)
+			if platform.Is(err, outbox.Nowhere) {
+				return missed, b.vanished(ctx, channel)
+			}
 			return missed, nil
 		}
 		if err != nil {
@@ -250,6 +253,7 @@ func (b *Bot) upToDate(channel string) {
 func (b *Bot) recheck(ctx context.Context) {
 	for platform.Sleep(ctx, b.Recheck) {
 		b.prune(ctx)
+		b.removeAll(ctx)
 		if b.Self().ID == "" {
 			continue // there was no connection yet: nobody knows whom a mention is for
 		}
@@ -257,7 +261,7 @@ func (b *Bot) recheck(ctx context.Context) {
 		for _, channel := range b.watched(ctx) {
 			n, err := b.readNews(ctx, channel, b.CallWait)
 			if err != nil && ctx.Err() == nil {
-				b.Log.Warn("a channel could not be read", "event", "patrol_failed", "channel", channel, "error", err)
+				b.Log.Warn("a channel could not be read", "event", "recheck_failed", "channel", channel, "error", err)
 			}
 			missed += n
 		}

@@ -78,6 +78,11 @@ func (b *Bot) deleted(ctx context.Context, channel, message string) error {
 	if err := b.answerDeleted(ctx, message); err != nil {
 		return err
 	}
+	return b.messageDeleted(ctx, message)
+}
+
+// messageDeleted writes that a message of somebody was deleted into every thread that received or read it.
+func (b *Bot) messageDeleted(ctx context.Context, message string) error {
 	return b.changed(ctx, room.Deleted, message, 0, "", func(seq int64, line string) chat.Body { return chat.Deleted{Seq: seq, Message: line} })
 }
 

@@ -33,6 +33,16 @@ type Conversations interface {
 	Defaults(ctx context.Context, agent room.Agent, in room.Channel) (model, profile string)
 	// PromptSources names what was in the system prompt of a run, by the blob of its head.
 	PromptSources(ctx context.Context, head string) ([]string, error)
+	// HeldIn are the conversations that are held in a channel or below it, without those of which nothing is left.
+	HeldIn(ctx context.Context, channel string) ([]chat.ThreadID, error)
+	// MessagesIn are the ids of the messages of people that a conversation has from a channel, also of those that it read there.
+	MessagesIn(ctx context.Context, thread chat.ThreadID, channel string) ([]string, error)
+	// AnswersIn are the ids of our own messages of a conversation in a channel.
+	AnswersIn(ctx context.Context, thread chat.ThreadID, channel string) ([]string, error)
+	// DeletedOnPlatform puts a conversation among the deleted ones; published is up to which event it was shown. false: it must be erased at
+	// once, and something is still going on in it.
+	DeletedOnPlatform(ctx context.Context, thread chat.ThreadID, published int64) (bool, error)
+
 	// ForkInto makes a conversation whose history is another's up to an event, and says how
 	// many messages that is.
 	ForkInto(ctx context.Context, from journal.Thread, into chat.ThreadID, by chat.Principal, atSeq int64) (int, error)

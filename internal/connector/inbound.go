@@ -38,6 +38,8 @@ func (b *Bot) handle(ctx context.Context, data any, w *waking) error {
 		return b.channelsListed(ctx, e)
 	case platform.Opened:
 		return b.opened(ctx, e.Channel)
+	case platform.Removed:
+		return b.removed(ctx, e.Channel)
 	case platform.Pinned:
 		return b.pinsChanged(ctx, e.Channel)
 	case platform.Missed:
@@ -108,20 +110,23 @@ func (k *known) rules() route.Known {
 		Platform: k.b.transport,
 		Produced: func(message string) (chat.ThreadID, bool) {
 			for _, p := range k.places(message) {
-				if p.Ours {
+				if p.Ours && k.there(p.Thread) {
 					return p.Thread, true
 				}
 			}
 			return "", false
 		},
-		Joined: func(thread chat.ThreadID) bool {
-			_, err := k.b.Backend.Thread(k.ctx, thread)
-			if err != nil && !errors.Is(err, journal.ErrUnknown) {
-				k.err = err
-			}
-			return err == nil
-		},
+		Joined: k.there,
 	}
+}
+
+// there reports whether a thread exists and was not deleted.
+func (k *known) there(thread chat.ThreadID) bool {
+	row, err := k.b.Backend.Thread(k.ctx, thread)
+	if err != nil && !errors.Is(err, journal.ErrUnknown) {
+		k.err = err
+	}
+	return err == nil && !row.Gone()
 }
 
 // message takes one. It reports whether it was new to us.

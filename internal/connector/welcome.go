@@ -107,7 +107,7 @@ func (b *Bot) welcomePost(guild string) platform.Post {
 		return "`" + strings.TrimSpace("/"+b.CommandName(platform.Command{Name: name})+" "+options) + "`"
 	}
 	lines := []string{
-		fmt.Sprintf("**Hello, %s. I am %s.** I answer questions and do work: read and write files, run commands, keep notes and tasks.", mark.Line(guild, 60), b.Name),
+		fmt.Sprintf("**Hello, %s. I am %s.** I answer questions and do work: read and write files, run commands, keep notes and tasks.", mark.Line(guild, 60), mark.Line(b.Called(b.Name), 60)),
 		"- **Talk to me:** mention me (" + mark.Person(b.Self().ID) + "), reply to me, or use " + command("ask", "") + ". In direct messages you need no mention.",
 	}
 	if b.can.commands != nil && b.can.channels != nil {

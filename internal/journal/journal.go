@@ -88,8 +88,17 @@ type Thread struct {
 	LastActive time.Time
 	Parent     Parent // zero: nobody's
 	Placement  string // the label of the machines that have its files; empty: any may run it
-	Listing    string // pinned, archived or "": how lists show it
+	Listing    string // pinned, archived, Deleted, Erased or "": how lists show it
 }
+
+// The listings of threads that were deleted. Those that are Deleted can be brought back; of those that are Erased only the row is left.
+const (
+	Deleted = "deleted"
+	Erased  = "erased"
+)
+
+// Gone reports whether a thread was deleted: nobody finds it, whether or not it can still be brought back.
+func (t Thread) Gone() bool { return t.Listing == Deleted || t.Listing == Erased }
 
 // Parent is who began a thread that an agent began.
 type Parent struct {

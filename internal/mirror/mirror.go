@@ -57,8 +57,8 @@ const BatchSize = 200
 
 // CatchUp brings the files of a thread, and those of further writers, to the journal's end.
 func (f *Follower) CatchUp(ctx context.Context, thread chat.ThreadID, further ...Writer) error {
-	if _, err := f.DB.Thread(ctx, thread); err != nil {
-		return nil // nothing was said in it
+	if row, err := f.DB.Thread(ctx, thread); err != nil || row.Listing == journal.Erased {
+		return nil // nothing was said in it, or nothing is left of that
 	}
 	writers, failed := f.open(thread)
 	writers = append(writers, further...)

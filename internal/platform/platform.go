@@ -136,6 +136,9 @@ type Listing struct {
 // Opened is a channel or thread that was made just now.
 type Opened struct{ Channel room.Channel }
 
+// Removed is a channel or thread that was deleted, with all that was said in it and below it.
+type Removed struct{ Channel string }
+
 // Said is a new message.
 type Said struct{ Message room.Message }
 
@@ -174,6 +177,7 @@ func (Connected) event() {}
 func (Joined) event()    {}
 func (Listed) event()    {}
 func (Opened) event()    {}
+func (Removed) event()   {}
 func (Said) event()      {}
 func (Edited) event()    {}
 func (Deleted) event()   {}

@@ -54,7 +54,7 @@ func (s *Service) EraseDeleted(ctx context.Context, now time.Time) (int, error) 
 // erase removes everything of a deleted session. False: somebody has brought it back, or something of it still runs.
 func (s *Service) erase(ctx context.Context, thread chat.ThreadID, was deletion) (bool, error) {
 	row, err := s.DB.Thread(ctx, thread)
-	if err != nil || !store.Gone(row) {
+	if err != nil || !row.Gone() {
 		return false, err
 	}
 	if row.Listing == store.Deleted {
@@ -85,6 +85,10 @@ func (s *Service) erase(ctx context.Context, thread chat.ThreadID, was deletion)
 			return false, err
 		}
 		whole = whole && done
+		// Files for people that were being written meanwhile. From now on nobody begins to.
+		if err := s.RemoveFiles(ctx, one); err != nil {
+			return false, err
+		}
 	}
 	if err := s.Images.Clear(); err != nil {
 		return false, fmt.Errorf("remove fetched pictures: %w", err)
@@ -133,22 +137,27 @@ func (s *Service) RemoveFiles(ctx context.Context, thread chat.ThreadID) error {
 		return fmt.Errorf("remove the results of %s: %w", thread.Thread(), err)
 	}
 	dir := s.Home.ThreadDir(thread)
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		if path == scratch && others {
-			continue
-		}
-		err = errors.Join(err, os.RemoveAll(path))
-	}
-	if err == nil && !others {
-		err = os.Remove(dir)
+	if !others {
+		err = os.RemoveAll(dir)
+	} else {
+		err = removeBeside(dir, scratch)
 	}
 	if err != nil {
 		return fmt.Errorf("remove the files of %s: %w", thread.Thread(), err)
 	}
 	return nil
+}
+
+// removeBeside removes everything in a folder but one entry.
+func removeBeside(dir, keep string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if path := filepath.Join(dir, e.Name()); path != keep {
+			err = errors.Join(err, os.RemoveAll(path))
+		}
+	}
+	return err
 }

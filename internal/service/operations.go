@@ -11,7 +11,6 @@ import (
 	"chorus/internal/operations"
 	"chorus/internal/permit/always"
 	"chorus/internal/service/shares"
-	"chorus/internal/store"
 )
 
 // Operations carries out every operation on this home, for a server: from then on the engine runs every
@@ -74,7 +73,7 @@ func (o *Handler) sessionNames(ctx context.Context, by operation.Caller, prefix 
 	}
 	rows, err := o.app.DB.ThreadsNamed(ctx, prefix)
 	for _, row := range rows {
-		if by.Sees(row.ID, row.Owner) && !store.Gone(row) {
+		if by.Sees(row.ID, row.Owner) && !row.Gone() {
 			names = append(names, row.ID.Thread())
 		}
 	}

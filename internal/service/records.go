@@ -219,7 +219,7 @@ func (o *Handler) Search(ctx context.Context, by operation.Caller, q operations.
 			if err != nil {
 				continue // it has just gone
 			}
-			if store.Gone(row) {
+			if row.Gone() {
 				continue
 			}
 			title = hide.Clipped(row.Title)

@@ -19,7 +19,6 @@ import (
 	"chorus/internal/runsetup"
 	"chorus/internal/service/tokens"
 	"chorus/internal/settings"
-	"chorus/internal/store"
 	"chorus/internal/usage"
 )
 
@@ -181,7 +180,7 @@ func (o *Handler) findDeleted(ctx context.Context, by operation.Caller, id strin
 // Find is a session that the caller sees. One that was deleted is not there, word for word.
 func (o *Handler) Find(ctx context.Context, by operation.Caller, id string) (journal.Thread, error) {
 	row, err := o.findDeleted(ctx, by, id)
-	if err == nil && store.Gone(row) {
+	if err == nil && row.Gone() {
 		return journal.Thread{}, noSession(id)
 	}
 	return row, err

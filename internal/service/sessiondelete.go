@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"time"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
+	"chorus/internal/gate"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -63,6 +65,48 @@ func (o *Handler) DeleteSession(ctx context.Context, by operation.Caller, in ope
 	return o.deleted(row, was), err
 }
 
+// DeletedOnPlatform puts a session among the deleted ones because it was deleted where it is held. It is not stopped: whoever asked last
+// is told the answer elsewhere. What becomes true last is that it is gone, as with DeleteSession. published is up to which event the platform
+// was shown it. false: it is to be erased at once, and something is still going on in it.
+func (o *Handler) DeletedOnPlatform(ctx context.Context, thread chat.ThreadID, published int64) (bool, error) {
+	row, err := o.app.DB.Thread(ctx, thread)
+	if err != nil || row.Listing == store.Erased {
+		return err == nil, err
+	}
+	was, known, err := o.app.deletion(ctx, thread)
+	if err != nil {
+		return false, err
+	}
+	if !known {
+		was = deletion{By: thread.Transport(), At: o.app.DB.Now().UTC().Truncate(time.Second), Listing: row.Listing, Now: o.app.Shared.KeepDeleted == 0}
+		data, err := json.Marshal(was)
+		if err != nil {
+			return false, err
+		}
+		if err := o.app.DB.Remember(ctx, deletedMemos, string(thread), data); err != nil {
+			return false, err
+		}
+	}
+	if row.Listing != store.Deleted {
+		err := o.app.DB.Audit(ctx, approval.Audit{Agent: row.Agent, Principal: o.app.Me(), Action: "session delete " + thread.Thread(), Decision: gate.Changed,
+			Detail: "it was deleted on " + thread.Transport()})
+		if err == nil {
+			err = o.list(ctx, thread, store.Deleted)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	if !was.Now {
+		return true, nil
+	}
+	unsent, err := o.app.DB.Unsent(ctx, thread)
+	if err != nil || unsent > 0 || row.Status.On() || row.Waiting > 0 || published < row.Next-1 {
+		return false, err
+	}
+	return o.app.erase(ctx, thread, was)
+}
+
 // deletable finds a session that the caller may delete, with what its deletion would be.
 func (o *Handler) deletable(ctx context.Context, by operation.Caller, in operations.SessionDeletion) (journal.Thread, deletion, error) {
 	find := o.Find
@@ -80,9 +124,9 @@ func (o *Handler) deletable(ctx context.Context, by operation.Caller, in operati
 		return row, deletion{}, err
 	}
 	switch t := row.ID.Transport(); {
-	case chat.OnPlatform(t):
-		return row, deletion{}, operation.Errorf(operation.Conflict, "session %s is not only this Chorus's: it is held on %s; delete its messages there, and their words are forgotten here, too", row.ID.Thread(), t)
-	case t != "web" && t != "cli":
+	case chat.OnPlatform(t) && row.Listing != store.Deleted:
+		return row, deletion{}, operation.Errorf(operation.Conflict, "session %s is not only this Chorus's: it is held on %s; delete its thread or its messages there, and they are deleted here, too", row.ID.Thread(), t)
+	case t != "web" && t != "cli" && !chat.OnPlatform(t):
 		return row, deletion{}, operation.Errorf(operation.Conflict, "session %s is not only a conversation: it is the work on a task; end the task", row.ID.Thread())
 	}
 	return row, deletion{By: by.Principal.String(), At: o.app.DB.Now().UTC().Truncate(time.Second), Listing: row.Listing, Now: in.Now || o.app.Shared.KeepDeleted == 0}, nil

@@ -42,7 +42,7 @@ func (s *Service) FindThread(ctx context.Context, name string) (journal.Thread, 
 	if err != nil {
 		return journal.Thread{}, err
 	}
-	found = slices.DeleteFunc(found, store.Gone)
+	found = slices.DeleteFunc(found, journal.Thread.Gone)
 	switch len(found) {
 	case 1:
 		return found[0], nil

@@ -9,12 +9,8 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/database"
-	"chorus/internal/journal"
 	"chorus/internal/store/blobs"
 )
-
-// Gone reports whether a thread was deleted: nobody finds it, whether or not it can still be brought back.
-func Gone(t journal.Thread) bool { return t.Listing == Deleted || t.Listing == Erased }
 
 // erasePage is how many events one transaction of an erasure takes.
 const erasePage = 200
@@ -30,7 +26,13 @@ var erasedRows = []string{
 	`DELETE FROM process_fires WHERE process_id IN (SELECT id FROM processes WHERE thread_id = ? AND ended_at IS NOT NULL)`,
 	`UPDATE processes SET command = '', dir = '', why = '', hooks = '[]' WHERE thread_id = ? AND ended_at IS NOT NULL`, // the row says when its output can go
 	`DELETE FROM settings WHERE scope = 'thread' AND key = ?`,
+	`DELETE FROM outbox WHERE thread_id = ? AND state IN ('sent', 'superseded', 'failed')`, // what is still to be sent goes when it is
 	`UPDATE threads SET title = '', dir = '' WHERE id = ?`,
+}
+
+// Unsent counts what of a thread is still to be shown on a platform.
+func (db *DB) Unsent(ctx context.Context, id chat.ThreadID) (int64, error) {
+	return db.Count(ctx, `SELECT count(*) FROM outbox WHERE thread_id = ? AND state NOT IN ('sent', 'superseded', 'failed')`, string(id))
 }
 
 // BringBack gives a thread that was deleted its listing back. False: it is not deleted, or was erased.

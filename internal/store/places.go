@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 
+	"chorus/internal/chat"
 	"chorus/internal/database"
 	"chorus/internal/journal"
 )
@@ -30,6 +31,15 @@ func (db *DB) Places(ctx context.Context, platform, messageID string) ([]journal
 		})
 	if err != nil {
 		return nil, fmt.Errorf("where message %s belongs: %w", messageID, err)
+	}
+	return out, nil
+}
+
+// ShownIn are the messages of ours in a channel that belong to a thread.
+func (db *DB) ShownIn(ctx context.Context, platform, channel string, thread chat.ThreadID) ([]string, error) {
+	out, err := database.List[string](ctx, db.DB, `SELECT message_id FROM message_places WHERE platform = ? AND thread_id = ? AND channel = ? ORDER BY seq, part`, platform, string(thread), channel)
+	if err != nil {
+		return nil, fmt.Errorf("what of thread %s is shown in channel %s: %w", thread, channel, err)
 	}
 	return out, nil
 }

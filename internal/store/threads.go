@@ -141,8 +141,8 @@ type ThreadFilter struct {
 // those that are Erased is gone; only their rows are left.
 const (
 	Unarchived = "unarchived"
-	Deleted    = "deleted"
-	Erased     = "erased"
+	Deleted    = journal.Deleted
+	Erased     = journal.Erased
 )
 
 // Cursor is a place in a list of threads, newest first.
@@ -193,6 +193,18 @@ func (db *DB) Threads(ctx context.Context, f ThreadFilter) ([]journal.Thread, er
 		return nil, fmt.Errorf("list threads: %w", err)
 	}
 	return found, nil
+}
+
+// HeldIn lists the threads of a platform that are held in one of its channels, in a thread below that, or are that thread itself; without
+// those that agents began, and those that are Erased.
+func (db *DB) HeldIn(ctx context.Context, transport, channel string) ([]chat.ThreadID, error) {
+	in := likely(channel)
+	out, err := database.List[chat.ThreadID](ctx, db.DB, `SELECT id FROM threads WHERE transport = ? AND parent = '' AND listing <> '`+Erased+`'
+		AND (place LIKE ? ESCAPE '\' OR place LIKE ? ESCAPE '\' OR id LIKE ? ESCAPE '\') ORDER BY id`, transport, "%/"+in, "%/"+in+"/%", "%:"+in+"@%")
+	if err != nil {
+		return nil, fmt.Errorf("list the threads in channel %s: %w", channel, err)
+	}
+	return out, nil
 }
 
 // ActiveThreads lists the threads that could move now: woken by a guest, or with a

@@ -46,17 +46,18 @@ func (b *Set) typed(name, options string) string {
 
 // reach says who answers in a channel through this bot, and to what.
 func (b *Set) reach(l connector.Listener, in room.Channel) string {
+	name := mark.Line(b.Called(l.Name), 60)
 	switch me := mark.Person(b.Self().ID); {
 	case in.Guild == "" || in.Guild == room.Direct:
-		return fmt.Sprintf("I am **%s**. In direct messages everything you say is for me; no mention is needed.", l.Name)
+		return fmt.Sprintf("I am **%s**. In direct messages everything you say is for me; no mention is needed.", name)
 	case l.IsRoom():
-		return fmt.Sprintf("I am **%s**. This channel is a room: I read everything, and answer when you mention me (%s), reply to me or use %s.", l.Name, me, b.typed("ask", ""))
+		return fmt.Sprintf("I am **%s**. This channel is a room: I read everything, and answer when you mention me (%s), reply to me or use %s.", name, me, b.typed("ask", ""))
 	case l.Answer == route.AnswerAll:
-		return fmt.Sprintf("I am **%s**. I answer every message here, unless it is for another agent.", l.Name)
+		return fmt.Sprintf("I am **%s**. I answer every message here, unless it is for another agent.", name)
 	case l.Bound && l.Answer != route.AnswerMentioned:
-		return fmt.Sprintf("I am **%s**, and this channel is mine: I answer every message that is not for others. No mention is needed.", l.Name)
+		return fmt.Sprintf("I am **%s**, and this channel is mine: I answer every message that is not for others. No mention is needed.", name)
 	default:
-		return fmt.Sprintf("I am **%s**. Here I answer when you mention me (%s), reply to a message of mine or use %s.", l.Name, me, b.typed("ask", ""))
+		return fmt.Sprintf("I am **%s**. Here I answer when you mention me (%s), reply to a message of mine or use %s.", name, me, b.typed("ask", ""))
 	}
 }
 

@@ -35,7 +35,7 @@ func list() []platform.Command {
 		anywhere(look(one("help", "What I can do here and how to reach me", completed("topic", "More about some of the commands")))),
 		anywhere(talk(platform.Command{Name: "ask", Description: "Ask me something, also in channels where I do not answer by myself", Speaks: true, Options: []platform.Option{
 			{Name: "prompt", Description: "What you want to know or have done", Required: true, MaxLength: maxPrompt}, {Name: "file", Description: "Something to look at", Kind: platform.Upload}}})),
-		{Name: "agent", Description: "Agents", GuildOnly: true, Needs: platform.ManageChannels, Sub: []platform.Command{
+		{Name: "agent", Description: "Make agents with channels of their own, change and end them", GuildOnly: true, Needs: platform.ManageChannels, Sub: []platform.Command{
 			one("init", "Make an agent with a channel of its own", required(text("name", "2 to 32 of a-z, 0-9 and hyphens; also the channel's")),
 				completed("model", "provider/model; without it, the server's"), completed("permissions", "What it may do; without it, the server's"), text("prompt", "Who it is")),
 			one("destroy", "End an agent and its channel; you are asked again", required(completed("name", "Which agent")), flag("keep_files", "Keep its folder, in .trash")),

@@ -9,7 +9,6 @@ import (
 	"chorus/internal/memory"
 	"chorus/internal/operation"
 	"chorus/internal/service"
-	"chorus/internal/store"
 	"chorus/internal/store/search"
 	"chorus/internal/tool/remember"
 )
@@ -63,7 +62,7 @@ func (o *Handler) inConversations(ctx context.Context, prefixes []string, words 
 			return nil, err
 		}
 		for _, h := range found {
-			if row, err := o.app.DB.Thread(ctx, h.Thread); err != nil || store.Gone(row) {
+			if row, err := o.app.DB.Thread(ctx, h.Thread); err != nil || row.Gone() {
 				continue // it is gone
 			}
 			if !slices.ContainsFunc(out, func(have search.Hit) bool { return have.Thread == h.Thread && have.Seq == h.Seq }) {

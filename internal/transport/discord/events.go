@@ -55,9 +55,9 @@ func (c *Client) convert(ctx context.Context, data any) {
 	case wire.EventThreadUpdate:
 		c.cache.Learn(e.GuildThread)
 	case wire.EventChannelDelete:
-		c.cache.Forget(e.GuildChannel.ID().String())
+		c.removed(e.GuildChannel.ID())
 	case wire.EventThreadDelete:
-		c.cache.Forget(e.ID.String())
+		c.removed(e.ID)
 	case wire.EventChannelPinsUpdate:
 		c.sink.Take(platform.Pinned{Channel: e.ChannelID.String()})
 	case wire.EventGuildRoleCreate:
@@ -200,6 +200,12 @@ func (c *Client) guildGone(guild string) {
 	if waited && left == 0 {
 		c.sink.Take(platform.Listed{Complete: true})
 	}
+}
+
+// removed takes a channel or thread that was deleted.
+func (c *Client) removed(id snowflake.ID) {
+	c.cache.Forget(id.String())
+	c.sink.Take(platform.Removed{Channel: id.String()})
 }
 
 // withMessages is a channel that says which message in it is the newest.

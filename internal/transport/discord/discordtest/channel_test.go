@@ -112,7 +112,7 @@ func TestDiscordMentionsAreResolvedBack(t *testing.T) {
 	answer := g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && strings.Contains(m.Text(), "I told") })
 	g.hasReaction(asked, "✅")
 	if !strings.Contains(answer.Text(), "I told "+bob+" and @nobody-here") || answer.MentionEveryone {
-		t.Errorf("the answer is %q, rings %v and everybody: %v", answer.Text(), answer.Mentions, answer.MentionEveryone)
+		t.Errorf("the answer is %q, notifies %v and everybody: %v", answer.Text(), answer.Mentions, answer.MentionEveryone)
 	}
 	for _, rung := range answer.Mentions {
 		if rung.ID != g.User("ada") { // a reply may name whom it answers

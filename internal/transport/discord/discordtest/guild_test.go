@@ -78,9 +78,10 @@ var shortTimes = map[string]func(*connect.BotOptions){
 		o.Recheck, o.Grace, o.FirstBackoff, o.BackoffMax = 20*time.Millisecond, time.Millisecond, 10*time.Millisecond, 50*time.Millisecond
 	},
 	"TestDiscordHearsPrivateWordsWithoutTheGuild": func(o *connect.BotOptions) {
-		o.CallWait, o.Recheck, o.Grace = 500*time.Millisecond, time.Second, time.Millisecond // what takes longer than patience is heard by the patrol
+		o.CallWait, o.Recheck, o.Grace = 500*time.Millisecond, time.Second, time.Millisecond // what takes longer than CallWait is found by the recheck
 	},
-	"TestDiscordMissingTheAnswerPostsOnce": func(o *connect.BotOptions) { o.Nonce = time.Millisecond },
+	"TestDiscordDeletedThreadIsErasedAtOnce": func(o *connect.BotOptions) { o.Preview, o.Recheck = 20*time.Millisecond, 100*time.Millisecond },
+	"TestDiscordMissingTheAnswerPostsOnce":   func(o *connect.BotOptions) { o.Nonce = time.Millisecond },
 	"TestDiscordDownForTenMinutes": func(o *connect.BotOptions) {
 		o.FirstBackoff, o.BackoffMax = 4*time.Millisecond, 128*time.Millisecond // 1 s and 32 s
 	},

@@ -276,7 +276,7 @@ func (e slowExecutor) Execute(ctx context.Context, by operation.Caller, d *opera
 	return e.Executor.Execute(ctx, by, d, in)
 }
 
-// A command that takes long is acknowledged before Discord loses patience, and answered when it is done.
+// A command that takes long is acknowledged before Discord gives up on it, and answered when it is done.
 func TestDiscordDefersWhatTakesLong(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})

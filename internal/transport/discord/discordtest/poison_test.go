@@ -61,7 +61,7 @@ func TestDiscordFailsOnOneMessageForEver(t *testing.T) {
 	}
 }
 
-// When Discord answers nothing, nothing is given up, however short our patience is.
+// When Discord answers nothing, nothing is given up, however soon we give up.
 func TestDiscordFailsOnEverything(t *testing.T) {
 	t.Parallel()
 	g := inOldGuild(t, discordsim.Options{}, map[string]string{}, func(g *guildT) {

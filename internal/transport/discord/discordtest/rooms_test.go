@@ -142,18 +142,18 @@ func TestRoomHearsItsOwnHappenings(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, roomFiles())
 	by := chat.Principal{Kind: "discord", ID: g.User("ada").String(), Name: "ada"}
-	rings := func(kind room.Kind, id, channel, text string) error {
+	trigger := func(kind room.Kind, id, channel, text string) error {
 		return g.app.Host.Trigger(t.Context(), connector.Trigger{Kind: kind, ID: id, Channel: g.Channel(channel).String(), Agent: "chorus", By: by, Text: text})
 	}
 	for _, id := range []string{"t1", "t1", "t2"} { // each once
-		if err := rings(room.Timer, id, "general", "!say it is time "+id); err != nil {
+		if err := trigger(room.Timer, id, "general", "!say it is time "+id); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := rings(room.Internal, "i1", "general", "!say nobody hears this"); err != nil {
+	if err := trigger(room.Internal, "i1", "general", "!say nobody hears this"); err != nil {
 		t.Fatal(err)
 	}
-	if err := rings(room.SelfActivation, "s1", "general", "!say by myself"); err != nil {
+	if err := trigger(room.SelfActivation, "s1", "general", "!say by myself"); err != nil {
 		t.Fatal(err)
 	}
 	g.message("what it says by itself", func(m discordsim.Message) bool {
@@ -175,7 +175,7 @@ func TestRoomHearsItsOwnHappenings(t *testing.T) {
 			t.Errorf("%q is said %d times, not %d:\n%s", words, got, n, said)
 		}
 	}
-	if err := rings(room.Said, "x", "general", "no"); err == nil {
+	if err := trigger(room.Said, "x", "general", "no"); err == nil {
 		t.Error("a message is not something of our own")
 	}
 	if err := g.app.Host.Trigger(t.Context(), connector.Trigger{Kind: room.Timer, ID: "x", Channel: g.Channel("general").String(), Agent: "chorus-2"}); err == nil || strings.Contains(err.Error(), "no connected bot") {

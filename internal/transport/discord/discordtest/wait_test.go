@@ -39,7 +39,7 @@ func (g *guildT) minute(began time.Time, n int) context.Context {
 	return ctx
 }
 
-// until looks again until something is so. Only for what nothing rings for: rows and files that others write.
+// until looks again until something is so. Only for what nobody reports: rows and files that others write.
 func (g *guildT) until(what string, is func() bool) {
 	g.Helper()
 	if !polltest.Soon(is) {
@@ -249,7 +249,7 @@ func (g *guildT) noted(under discordsim.ID, words string) {
 		return answers(under)(m) && strings.HasPrefix(m.Text(), ".note: ") && strings.Contains(m.Text(), words)
 	})
 	if m.MentionEveryone || len(m.Mentions) > 1 {
-		g.Errorf("a note rings people: %+v", m)
+		g.Errorf("a note notifies people: %+v", m)
 	}
 }
 
