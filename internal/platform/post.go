@@ -88,6 +88,14 @@ func ReadPost(body json.RawMessage) (Post, error) {
 	return p, nil
 }
 
+// LacksValues reports a form of which something must be filled in: a yes alone would be no answer. One that asks for a yes or no alone is
+// answered by it.
+func (p Post) LacksValues() bool {
+	return slices.ContainsFunc(p.Fields, func(f FormField) bool {
+		return !f.Optional && len(f.Values) == 0 && (len(p.Fields) > 1 || len(f.Choices) != 2 || f.Choices[0].Value != PressYes)
+	})
+}
+
 // Buttons are those below the message; none: it has none, also after an edit.
 func (p Post) Buttons() []Button {
 	var out []Button
@@ -99,6 +107,9 @@ func (p Post) Buttons() []Button {
 		out = slices.Insert(out, 1, Button{Label: "Yes, always…", Value: ButtonValue(PressAlways, p.Card)})
 	}
 	if p.Card != "" && p.Words {
+		if p.LacksValues() {
+			out = out[1:]
+		}
 		out = slices.Insert(out, 0, Button{Label: "Answer…", Value: ButtonValue(PressWords, p.Card)})
 	}
 	if p.Card != "" && p.Reason {

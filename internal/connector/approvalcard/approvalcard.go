@@ -124,6 +124,9 @@ func (w Writer) questionText(c render.Card, asker string) (text string, clipped 
 			b.WriteString(mark.Small(w.whoMay(rule, asker) + " may answer\n"))
 		}
 		way := "by a reply with your answer, yes to what is suggested, or no"
+		if slices.ContainsFunc(c.Fields, func(f chat.Field) bool { return !f.Optional && len(f.Values) == 0 }) {
+			way = "by a reply with your answer, or no"
+		}
 		switch {
 		case w.Caps.Forms && len(c.Fields) == 0:
 			way = "with a button, or by a reply with yes or no"

@@ -22,7 +22,9 @@ func (q Question) Asked() (out []chat.Field) {
 		if given, ok := q.Given[f.Name]; ok {
 			value = given
 		}
-		field.Values = texts(value)
+		if field.Values = texts(value); field.Several && len(field.Values) == 1 {
+			field.Values = strings.Split(strings.ReplaceAll(field.Values[0], ", ", ","), ",") // as people write them
+		}
 		out = append(out, field)
 	}
 	return out

@@ -151,6 +151,9 @@ func TestDiscordServerAsksAPerson(t *testing.T) {
 			t.Errorf("the card does not say %q: %q", want, card.Text())
 		}
 	}
+	if ids := fmt.Sprint(card.CustomIDs()); strings.Contains(ids, "c1:yes:") || !strings.Contains(ids, "c1:no:") {
+		t.Errorf("a yes without values is offered: %s", ids)
+	}
 	g.fills("bob", card, map[string]string{"name": "Bob", "count": "1", "size": "S"})
 	g.message("a refusal for bob", func(m discordsim.Message) bool {
 		return m.Flags&discordsim.FlagEphemeral != 0 && strings.Contains(m.Text(), "This is not yours to answer")
