@@ -46,4 +46,11 @@ func TestGuidesAsFilesAreSearched(t *testing.T) {
 	p.phone()
 	p.until(`innerWidth < 1280`)
 	p.fits("what was found")
+	// A name in a table stays whole, and the page stays as wide as the phone.
+	p.visit("/guides/models.html")
+	p.until(`document.querySelectorAll("td code").length > 10`)
+	if broken := p.text(`[...document.querySelectorAll("td code")].filter((e) => !/\s/.test(e.textContent) && e.getClientRects().length > 1).map((e) => e.textContent).join()`); broken != "" {
+		t.Errorf("broken in the middle: %s", broken)
+	}
+	p.fits("a guide with tables")
 }
