@@ -183,14 +183,11 @@ func (c *program) runOnce(ctx context.Context, a *app.App, o runsetup.SessionOpt
 		}
 		ro.After = s.Unfinished()
 	}
-	interrupts, over := untilTheEnd()
-	ro.Interrupts = interrupts
-	code, err := repl.Run(ctx, s, ro)
-	over()
+	code, stopped, err := follow(ctx, s, ro)
 	if err != nil {
 		return err
 	}
-	if code == repl.ExitInterrupted || ctx.Err() != nil {
+	if stopped {
 		more := ` "…"` // a run that was stopped is over
 		if s.Open(context.WithoutCancel(ctx)) {
 			more = ""
@@ -198,6 +195,15 @@ func (c *program) runOnce(ctx context.Context, a *app.App, o runsetup.SessionOpt
 		fmt.Fprintf(c.console.Err, "go on with: chorus run --session-id %s%s\n", s.ID(), more)
 	}
 	return exitWith(code)
+}
+
+// follow shows a run to its end and gives the program's exit code; stopped: it was interrupted, and can be gone on with.
+func follow(ctx context.Context, s repl.Session, ro repl.RunOptions) (code int, stopped bool, err error) {
+	interrupts, over := untilTheEnd()
+	defer over()
+	ro.Interrupts = interrupts
+	code, err = repl.Run(ctx, s, ro)
+	return code, code == repl.ExitInterrupted || ctx.Err() != nil, err
 }
 
 // untilTheEnd hears Ctrl-C as long as the program lives. After over it leaves at once, with the code that a run has

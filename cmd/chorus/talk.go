@@ -95,14 +95,11 @@ func (c *program) runOn(ctx context.Context, o runsetup.SessionOptions, prompt s
 			}
 			ro.After = after
 		}
-		interrupts, over := untilTheEnd()
-		ro.Interrupts = interrupts
-		code, err := repl.Run(ctx, s, ro)
-		over()
+		code, stopped, err := follow(ctx, s, ro)
 		if err != nil {
 			return err
 		}
-		if code == repl.ExitInterrupted || ctx.Err() != nil {
+		if stopped {
 			fmt.Fprintf(c.console.Err, "go on with: chorus run --server %s --session-id %s \"…\"\n", c.server.url, s.ID())
 		}
 		return exitWith(code)

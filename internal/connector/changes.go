@@ -146,7 +146,7 @@ func (b *Bot) noteRead(ctx context.Context, thread chat.ThreadID, lines []chat.L
 	var mu sync.Mutex
 	var failed error
 	for _, line := range lines {
-		for _, id := range strings.Fields(line.ID) {
+		for id := range strings.FieldsSeq(line.ID) {
 			all.Go(func() {
 				_, err := b.Backend.Arrive(ctx, journal.Arrival{Platform: b.transport, Bot: b.Name, What: whatRead, PlatformID: id + "/" + string(thread)})
 				mu.Lock()

@@ -80,16 +80,11 @@ func fixLost(ctx context.Context, path, blobs string) []doctor.Finding {
 
 // acceptRewound makes an older database the one that counts, and stops what looks unfinished in it.
 func (p *checker) acceptRewound(ctx context.Context, path string, why error) []doctor.Finding {
-	db, err := store.Open(ctx, store.Options{Path: path, BlobDir: p.app.Home.Blobs(), AcceptRewound: true})
+	stopped, err := p.stopWork(ctx, path)
 	if err != nil {
 		return unfixed(err)
 	}
-	defer db.Close()
-	stopped, err := db.StopWork(ctx, fixer)
-	if err != nil {
-		return unfixed(err)
-	}
-	return []doctor.Finding{doctor.Good("database", "accepted as it is: %s. What was said and done after that is lost; %s", causeOf(why), stoppedText(stopped))}
+	return []doctor.Finding{doctor.Good("database", "accepted as it is: %s. What was said and done after that is lost; %s", causeOf(why), stopped)}
 }
 
 var fixer = chat.Principal{Kind: chat.TheSystem, ID: "doctor"}
@@ -101,6 +96,17 @@ func causeOf(err error) string {
 		return p.Cause.Error()
 	}
 	return err.Error()
+}
+
+// stopWork opens an older database, stops what looks unfinished in it, and says so.
+func (p *checker) stopWork(ctx context.Context, path string) (said string, err error) {
+	db, err := store.Open(ctx, store.Options{Path: path, BlobDir: p.app.Home.Blobs(), AcceptRewound: true})
+	if err != nil {
+		return "", err
+	}
+	defer db.Close()
+	threads, err := db.StopWork(ctx, fixer)
+	return stoppedText(threads), err
 }
 
 func stoppedText(threads int) string {
@@ -116,12 +122,7 @@ func (p *checker) salvage(ctx context.Context, path string) []doctor.Finding {
 	if err != nil {
 		return unfixed(err)
 	}
-	db, err := store.Open(ctx, store.Options{Path: path, BlobDir: p.app.Home.Blobs(), AcceptRewound: true})
-	if err != nil {
-		return unfixed(err)
-	}
-	defer db.Close()
-	stopped, err := db.StopWork(ctx, fixer)
+	stopped, err := p.stopWork(ctx, path)
 	if err != nil {
 		return unfixed(err)
 	}
@@ -130,7 +131,7 @@ func (p *checker) salvage(ctx context.Context, path string) []doctor.Finding {
 		cut = fmt.Sprintf("%s end earlier now (%s)", text.Count(n, "conversation"), firstOf(got.Cut, 5))
 	}
 	return []doctor.Finding{doctor.Good("database", "saved what could be read: %d events and %d lines of the audit log; %s; damaged was %s; %s. The damaged files are in %s",
-		got.Events, got.Audit, cut, firstOf(got.Damaged, 10), stoppedText(stopped), got.Folder)}
+		got.Events, got.Audit, cut, firstOf(got.Damaged, 10), stopped, got.Folder)}
 }
 
 // firstOf lists some of many.

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -78,9 +79,7 @@ func schemaOf(given any) json.RawMessage {
 	out["type"] = "object"
 	props, _ := out["properties"].(map[string]any)
 	merged := map[string]any{}
-	for name, value := range props {
-		merged[name] = value
-	}
+	maps.Copy(merged, props)
 	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
 		branches, _ := top[key].([]any)
 		for _, b := range branches {

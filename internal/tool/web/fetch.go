@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -68,7 +69,7 @@ func (c *Client) fetchTool() tool.Tool {
 // page gives a page from the cache or from the web.
 func (c *Client) page(ctx context.Context, u *url.URL, full bool) (*page, error) {
 	hides := tool.CallFrom(ctx).Hides
-	if p := c.cache.get(u.String(), full); p != nil && (hides == nil || !anyOf(p.visited, hides)) {
+	if p := c.cache.get(u.String(), full); p != nil && (hides == nil || !slices.ContainsFunc(p.visited, hides)) {
 		return p, nil
 	}
 	timed, cancel := context.WithTimeout(ctx, fetchTime)
@@ -93,15 +94,6 @@ func (c *Client) page(ctx context.Context, u *url.URL, full bool) (*page, error)
 		c.cache.put(u.String(), full, p)
 	}
 	return p, nil
-}
-
-func anyOf(list []string, is func(string) bool) bool {
-	for _, s := range list {
-		if is(s) {
-			return true
-		}
-	}
-	return false
 }
 
 // follow makes the request, and those that it is redirected to. visited are the addresses behind the first.

@@ -32,11 +32,7 @@ func (c *Client) MayRead(ctx context.Context, guild, channel, user string) (bool
 	if !ok || in.GuildID().String() != guild {
 		return false, nil
 	}
-	member, err := c.rest.GetMember(gateway.ID(guild), gateway.ID(user), rest.WithCtx(ctx))
-	if err != nil {
-		return false, absent(gateway.Trouble(err))
-	}
-	g, err := c.rest.GetGuild(gateway.ID(guild), false, rest.WithCtx(ctx))
+	member, g, err := c.memberOf(ctx, guild, user)
 	if err != nil {
 		return false, absent(gateway.Trouble(err))
 	}
@@ -63,15 +59,21 @@ func (c *Client) MayManageChannels(ctx context.Context, guild, user string) (boo
 	if guild == "" || guild == room.Direct || user == "" {
 		return false, nil
 	}
-	member, err := c.rest.GetMember(gateway.ID(guild), gateway.ID(user), rest.WithCtx(ctx))
-	if err != nil {
-		return false, absent(gateway.Trouble(err))
-	}
-	g, err := c.rest.GetGuild(gateway.ID(guild), false, rest.WithCtx(ctx))
+	member, g, err := c.memberOf(ctx, guild, user)
 	if err != nil {
 		return false, absent(gateway.Trouble(err))
 	}
 	return permissions(*member, g.OwnerID, g.Roles, nil).Has(discord.PermissionManageChannels), nil
+}
+
+// memberOf is somebody in a guild, and the guild, as Discord knows them now.
+func (c *Client) memberOf(ctx context.Context, guild, user string) (*discord.Member, *discord.RestGuild, error) {
+	member, err := c.rest.GetMember(gateway.ID(guild), gateway.ID(user), rest.WithCtx(ctx))
+	if err != nil {
+		return nil, nil, err
+	}
+	g, err := c.rest.GetGuild(gateway.ID(guild), false, rest.WithCtx(ctx))
+	return member, g, err
 }
 
 // archivedName stands before the name of an archived channel.

@@ -106,7 +106,7 @@ func drawNode(out *strings.Builder, n node, around string, named bool) {
 func titleLines(title string) []string {
 	var lines []string
 	line, width := "", 0.0
-	for _, word := range strings.Fields(title) {
+	for word := range strings.FieldsSeq(title) {
 		for _, piece := range pieces(word) {
 			w := letters(piece)
 			if line != "" && width+1+w > titleWidth {
