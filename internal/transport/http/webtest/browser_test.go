@@ -25,13 +25,24 @@ import (
 // timeout bounds every wait for the browser; a busy machine may need much of it.
 const timeout = 90 * time.Second
 
-// chrome is the Chromium of all tests; each test has its own profile.
-var chrome struct {
-	sync.Once
-	ctx  context.Context
-	stop []context.CancelFunc
-	err  error
+// chromium is a browser that tests share; each test has its own profile.
+type chromium struct {
+	programs []string // the first that is there
+	once     sync.Once
+	ctx      context.Context
+	stops    []context.CancelFunc
+	err      error
 }
+
+// complete are the programs of a browser with windows.
+var complete = []string{"chromium", "chromium-browser", "google-chrome", "chrome"}
+
+// Most tests have the Chromium without windows where there is one, which takes half of the processor's time: the windows of the other, which nobody sees, have
+// processes of their own. It has no notifications, and not the fonts of the pictures.
+var (
+	windowless = chromium{programs: append([]string{"/usr/lib/chromium/chromium-headless-shell", "chrome-headless-shell"}, complete...)} // Debian's own start of it outlives us
+	windowed   = chromium{programs: complete}
+)
 
 func TestMain(m *testing.M) {
 	isolate.InsideSandbox(os.Args[1:])               // a sandbox may start us as its process 1
@@ -45,9 +56,8 @@ func TestMain(m *testing.M) {
 		os.Exit(serveHere(home, os.Getenv("WEBTEST_ADDR")))
 	}
 	code := m.Run()
-	for _, stop := range chrome.stop {
-		stop()
-	}
+	windowless.stop()
+	windowed.stop()
 	if code == 0 {
 		if err := goleak.Find(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -57,9 +67,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// chromium is the path of the browser.
-func chromium() (string, error) {
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+// path is where the browser is.
+func (c *chromium) path() (string, error) {
+	for _, name := range c.programs {
 		if path, err := exec.LookPath(name); err == nil {
 			return path, nil
 		}
@@ -67,10 +77,10 @@ func chromium() (string, error) {
 	return "", fmt.Errorf("there is no chromium on this machine")
 }
 
-func startBrowser() {
-	path, err := chromium()
+func (c *chromium) start() {
+	path, err := c.path()
 	if err != nil {
-		chrome.err = err
+		c.err = err
 		return
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WindowSize(1280, 860),
@@ -80,11 +90,20 @@ func startBrowser() {
 		options = append(options, chromedp.NoSandbox)
 	}
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	chrome.stop = append(chrome.stop, stop)
-	chrome.ctx, stop = chromedp.NewContext(ctx)
-	chrome.stop = append([]context.CancelFunc{stop}, chrome.stop...)
-	chrome.err = chromedp.Do(chrome.ctx)
+	c.stops = append(c.stops, stop)
+	c.ctx, stop = chromedp.NewContext(ctx)
+	c.stops = append([]context.CancelFunc{stop}, c.stops...)
+	c.err = chromedp.Do(c.ctx)
 }
+
+func (c *chromium) stop() {
+	for _, stop := range c.stops {
+		stop()
+	}
+}
+
+// inWindows has the tabs of a server in a browser with windows.
+func (h *server) inWindows() { h.browser = &windowed }
 
 // tab is a tab of the browser, with the errors that it reported.
 type tab struct {
@@ -102,14 +121,18 @@ type tab struct {
 // open opens a tab with a new profile, not signed in.
 func (h *server) open(options ...chromedp.ContextOption) *tab {
 	h.Helper()
-	chrome.Do(startBrowser)
-	if chrome.err != nil {
-		if os.Getenv("CI") == "true" {
-			h.Fatalf("with CI=true nothing is skipped: %v", chrome.err)
-		}
-		h.Skipf("!!! %v: what the pages do in a browser is NOT TESTED; install chromium", chrome.err)
+	c := &windowless
+	if h.browser != nil {
+		c = h.browser
 	}
-	return h.attach(chrome.ctx, append(options, chromedp.WithNewBrowserContext())...)
+	c.once.Do(c.start)
+	if c.err != nil {
+		if os.Getenv("CI") == "true" {
+			h.Fatalf("with CI=true nothing is skipped: %v", c.err)
+		}
+		h.Skipf("!!! %v: what the pages do in a browser is NOT TESTED; install chromium", c.err)
+	}
+	return h.attach(c.ctx, append(options, chromedp.WithNewBrowserContext())...)
 }
 
 // second opens another tab with the same profile.
@@ -314,14 +337,20 @@ func (t *tab) eval(script string) {
 
 func (t *tab) click(selector string) {
 	t.Helper()
+	t.again(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+}
+
+// again does something to an element, and once more where the page has renewed itself meanwhile and has another one by now.
+func (t *tab) again(action chromedp.Action[chromedp.Void]) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.ctx, timeout)
 	defer cancel()
 	for {
-		err := chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+		err := chromedp.Do(ctx, action)
 		if err == nil {
 			return
 		}
-		if !strings.Contains(err.Error(), "Could not find node") { // a page that renews itself has another one by now
+		if !strings.Contains(err.Error(), "Could not find node") {
 			t.Fatalf("%v\nthe page: %s", err, t.visibleText())
 		}
 	}
@@ -330,7 +359,7 @@ func (t *tab) click(selector string) {
 // write types into a field.
 func (t *tab) write(selector, text string) {
 	t.Helper()
-	t.do(chromedp.SendKeys(chromedp.CSS(selector), text, chromedp.NodeVisible))
+	t.again(chromedp.SendKeys(chromedp.CSS(selector), text, chromedp.NodeVisible))
 }
 
 // say sends a message, which may have several lines.

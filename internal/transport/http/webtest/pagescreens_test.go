@@ -33,6 +33,7 @@ const (
 // pictures anew.
 func TestScreensOfPages(t *testing.T) {
 	h := newServer(t, "prices:", "  demo/script: {input: 3, output: 15}")
+	h.inWindows()
 	p := h.signedIn()
 	pages := h.pagesWithSomething()
 	p.visit("/approvals")

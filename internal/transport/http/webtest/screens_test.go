@@ -33,6 +33,7 @@ func TestScreens(t *testing.T) {
 		t.Skip("the pictures are taken by: make screens")
 	}
 	h := newServer(t, "prices:", "  demo/script: {input: 3, output: 15}")
+	h.inWindows()
 	p := h.open()
 	p.desktop()
 	p.visit("/sign-in")
@@ -109,7 +110,7 @@ func TestDemoScreens(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { cancel(); _ = cmd.Wait() }() // it was interrupted
-	h := &server{T: t}
+	h := &server{T: t, browser: &windowed}
 	lines := bufio.NewScanner(out)
 	for h.signIn == "" && lines.Scan() {
 		if before, _, ok := strings.Cut(lines.Text(), "/sign-in?"); ok {

@@ -26,13 +26,14 @@ import (
 // server is a Chorus server with its own data directory.
 type server struct {
 	*testing.T
-	dir    string
-	url    string
-	signIn string
-	app    *app.App
-	owner  operation.Caller
-	log    *serverLog
-	stop   func()
+	dir     string
+	url     string
+	signIn  string
+	app     *app.App
+	owner   operation.Caller
+	log     *serverLog
+	stop    func()
+	browser *chromium // nil: the one without windows
 }
 
 // environ is the environment of a server: no API keys.

@@ -16,6 +16,7 @@ import (
 func TestStatesAreSeenEverywhere(t *testing.T) {
 	t.Parallel()
 	h := newServer(t)
+	h.inWindows()
 	first := h.session(operations.NewSession{Title: "First"})
 	second := h.session(operations.NewSession{Title: "Second"})
 	p := h.signedIn()
