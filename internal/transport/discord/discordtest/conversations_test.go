@@ -185,6 +185,9 @@ func TestDiscordConversationIsDeletedAndBroughtBack(t *testing.T) {
 
 	m = g.command("ada", "general", "thread delete", plans)
 	g.end()
+	if err := g.WaitGone(g.soon(), "chorus"); err != nil { // else the press could go to the connection that ends
+		t.Fatal(err)
+	}
 	g.start()
 	if got := g.pressed("ada", m, 0); !strings.Contains(got, "is deleted") || there() {
 		t.Errorf("the yes to a question from before the restart is answered with %q", got)
