@@ -14,6 +14,7 @@ import (
 // fill replaces what a field holds, as somebody would who selects all and types.
 func (t *tab) fill(selector, text string) {
 	t.Helper()
+	t.until(fmt.Sprintf(`document.querySelector(%q) !== null`, selector)) // the page may have come, and not yet all of it
 	t.eval(fmt.Sprintf(`const f = document.querySelector(%q); f.value = %q; f.dispatchEvent(new Event("input", { bubbles: true })); f.dispatchEvent(new Event("change", { bubbles: true }))`, selector, text))
 }
 
