@@ -87,9 +87,10 @@ func TestChaosClusterRollingRestart(t *testing.T) {
 	c.restore()
 	c.hold()
 	t.Logf("%d messages, three restarts; from arrival to answer %s", messages, spread(c.latency))
-	// Two seconds on a machine that does nothing else; those who wait for a dead node wait three, and then for the machine.
-	if longest := slices.Max(c.latency); longest > 5*time.Second {
-		t.Errorf("an answer took %s", longest)
+	// Who waits for a dead node waits three seconds, and then as long as the others do, which is what a busy machine makes longer.
+	usual := slices.Sorted(slices.Values(c.latency))[len(c.latency)/2]
+	if longest := slices.Max(c.latency); longest > 2*time.Second+5*usual/2 {
+		t.Errorf("an answer took %s where %s is usual", longest, usual)
 	}
 }
 
