@@ -84,3 +84,26 @@ func TestWhereWorkIsDone(t *testing.T) {
 		}
 	}
 }
+
+// The first message of a session is refused where every later one is: here the agent's workspace is a link that leads elsewhere.
+func TestFirstMessageIsHeldToPlaces(t *testing.T) {
+	t.Parallel()
+	home, other := storetest.FreshHome(t), t.TempDir()
+	a, _ := keeper(t, home)
+	workspace := a.Settings.Agents().Workspace("helper")
+	if err := os.MkdirAll(filepath.Dir(workspace), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(other, workspace); err != nil {
+		t.Fatal(err)
+	}
+	by := operation.Caller{Principal: chat.Principal{Kind: chat.TokenHolder, ID: "talker"}, Scopes: []operation.Scope{operation.Chat, operation.Read}}
+	_, err := operations.CreateSession.Call(t.Context(), a.Service.Operations(), by, operations.NewSession{Agent: "helper", Message: "hello"})
+	if operation.KindOf(err) != operation.Forbidden {
+		t.Errorf("it was begun: %v", err)
+	}
+	by.Scopes = append(by.Scopes, operation.Admin)
+	if _, err := operations.CreateSession.Call(t.Context(), a.Service.Operations(), by, operations.NewSession{Agent: "helper", Message: "hello"}); err != nil {
+		t.Error(err)
+	}
+}

@@ -45,10 +45,7 @@ func (s *Settings) read(file string, depth int) {
 		case e.section == "extensions" && e.name == "worktreeconfig":
 			s.PerWorktree = !strings.EqualFold(e.value, "false")
 		case (e.section == "include" || e.section == "includeif") && e.name == "path" && e.value != "":
-			path := e.value
-			if !filepath.IsAbs(path) {
-				path = filepath.Join(filepath.Dir(file), path)
-			}
+			path := absolute(e.value, filepath.Dir(file))
 			s.Includes = append(s.Includes, path)
 			s.read(path, depth+1)
 		}
@@ -59,15 +56,22 @@ func (s *Settings) read(file string, depth int) {
 // not exist.
 func (s Settings) Named(tree string) (hooks, files []string) {
 	for _, path := range s.Hooks {
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(tree, path)
+		hooks = append(hooks, absolute(path, tree))
+	}
+	return hooks, s.Includes
+}
+
+// absolute is a path as git reads it: below the home of whoever runs git, which is taken to be ours, or seen from base.
+func absolute(path, base string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
 		}
-		hooks = append(hooks, filepath.Clean(path))
 	}
-	for _, path := range s.Includes {
-		files = append(files, filepath.Clean(path))
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
 	}
-	return hooks, files
+	return filepath.Join(base, path)
 }
 
 // Tree is the top of the working tree that a repository has beside its own folder; of a bare one that is the folder itself.

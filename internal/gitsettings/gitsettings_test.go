@@ -36,6 +36,20 @@ func TestGitSettings(t *testing.T) {
 	}
 }
 
+// A repository may name what lies in the home of its person, and the workspace may lie there too.
+func TestGitSettingsInTheHome(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	file := filepath.Join(home, "config")
+	if err := os.WriteFile(file, []byte("[core]\nhooksPath = ~/project/hooks\n[include]\npath = ~/project/more\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	hooks, files := Read(file).Named("/elsewhere")
+	if !slices.Equal(hooks, []string{home + "/project/hooks"}) || !slices.Equal(files, []string{home + "/project/more"}) {
+		t.Errorf("%q, %q", hooks, files)
+	}
+}
+
 func FuzzGitSettings(f *testing.F) {
 	f.Add("[core]\n\thooksPath = \"a\\\\b\" # c\n")
 	f.Add("[a \"b]\"] c = d\n=\n[\n")

@@ -77,6 +77,9 @@ func (o *Handler) write(ctx context.Context, by operation.Caller, c journal.Comm
 		_, err := o.app.DB.Commit(ctx, c)
 		return err
 	}
+	if err := o.MayWork(by, *c.Create); err != nil { // as with every later message: the folder may be a link that leads elsewhere
+		return err
+	}
 	bot, err := o.app.Settings.BotFor(journal.Thread{ID: c.Thread, Agent: c.Thread.Agent(), Place: c.Thread.Place(), Dir: c.Create.Dir})
 	if err != nil {
 		return err
