@@ -74,6 +74,8 @@ func (service *Service) Handler() *Handler {
 // begin makes what streams and prompts need.
 func (s *streams) begin() {
 	s.first.Do(func() {
+		s.mu.Lock() // an engine that a terminal began may ask already
+		defer s.mu.Unlock()
 		s.began, s.told = time.Now(), map[chat.ThreadID]bool{}
 		s.drained, s.drain = context.WithCancel(context.Background())
 	})
@@ -97,9 +99,8 @@ func (o *Handler) Stopping() context.Context { return o.app.Serving.drained }
 func (s *Service) StopStreams() { s.Serving.close() }
 
 func (s *streams) close() {
-	if s.drain != nil {
-		s.drain()
-	}
+	s.begin()
+	s.drain()
 }
 
 // ServedBy marks what was said over HTTP, among the terms of a prompt.
