@@ -113,6 +113,7 @@ func (p *places) askers() []string {
 // ofKey is where a message of ours is.
 func (p *places) ofKey(key string) string {
 	if told, ok := strings.CutPrefix(key, "notice-"); ok {
+		told, _, _ = strings.Cut(told, "/")      // which of its messages
 		seq, _ := strconv.ParseInt(told, 10, 64) // 0 is nobody's number
 		return cmp.Or(p.notices[seq], p.home())
 	}

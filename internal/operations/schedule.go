@@ -62,7 +62,7 @@ type Schedule struct {
 	Channel   string        `json:"channelId,omitempty"`
 	CatchUp   string        `json:"catchUp"`
 	Jitter    string        `json:"jitter,omitempty"`
-	Status    string        `json:"status"` // active, paused or over
+	Status    string        `json:"status"` // active, paused, over, or deleted with its session
 	Due       time.Time     `json:"due,omitzero"`
 	Next      []time.Time   `json:"next,omitempty"` // five at most
 	Runs      []ScheduleRun `json:"runs,omitempty"` // the newest first

@@ -39,6 +39,7 @@ type Schedule struct {
 	Due     time.Time // zero: never again
 	Begins  time.Time // Due and its jitter
 	Paused  bool
+	Held    bool // the conversation in which it speaks was deleted
 	Told    bool // the owner was told that the budget is spent, and it was not kept since
 	Created time.Time
 	File    string // the event file that it comes from; empty: somebody added it

@@ -146,7 +146,7 @@ func (v *View) Apply(ev chat.Event) {
 			v.arrived(ev)
 		case b.From.Kind == chat.System && b.Principal.Kind == chat.ProcessHook && b.Intake != chat.Inject, // that is for the model alone
 			b.From.Kind == chat.System && b.Principal.Kind == chat.ScheduleRule:
-			v.notices = append(v.notices, Message{Key: fmt.Sprintf("notice-%d", ev.Seq), Text: b.Blocks.Text(), Final: true})
+			v.notices = append(v.notices, v.notice(ev.Seq, b.Blocks.Text())...)
 		}
 	case chat.Steered:
 		v.arrived(ev)
@@ -179,6 +179,24 @@ func (v *View) Apply(ev chat.Event) {
 			r.apply(ev, v.o)
 		}
 	}
+}
+
+// notice is what is told without a run, cut as an answer is. Its first message has the key that it had when it was always one.
+func (v *View) notice(seq int64, text string) (out []Message) {
+	o := v.o.Split
+	o.Whole = "notice"
+	all := split.Fit(text, o)
+	for i, text := range all.Texts() {
+		m := Message{Key: fmt.Sprintf("notice-%d", seq), Text: text, Final: true}
+		if i > 0 {
+			m.Key += fmt.Sprintf("/%d", i)
+		}
+		out = append(out, m)
+	}
+	if len(out) > 0 {
+		out[0].File = all.File
+	}
+	return out
 }
 
 // Live takes in a piece that is shown on the way. It may be lost.

@@ -39,12 +39,12 @@ func Fit(text string, o Options) Answer {
 	if len(pieces) <= o.Most {
 		return Answer{Pieces: pieces}
 	}
-	note := fmt.Sprintf("*The whole answer is attached (%s characters).*", Thousands(Length(text)))
+	note := fmt.Sprintf("*The whole %s is attached (%s characters).*", o.Whole, Thousands(Length(text)))
 	room := min(previewLength, max(o.Target-Length(note)-2, leastTarget))
 	first := newCutter(text, Options{Target: room, Hard: o.Hard, Most: 1}).pieces(1)[0]
 	return Answer{
 		Pieces: []Piece{{Text: strings.TrimRightFunc(first.Text, unicode.IsSpace) + "\n\n" + note}},
-		File:   &File{Name: "answer.md", Text: text},
+		File:   &File{Name: o.Whole + ".md", Text: text},
 	}
 }
 

@@ -18,9 +18,10 @@ import (
 
 // Options bound the pieces; zero fields mean the defaults.
 type Options struct {
-	Target int // what a piece should not exceed
-	Hard   int // what the platform refuses to exceed
-	Most   int // pieces; a longer answer is a file. Used by Fit alone
+	Target int    // what a piece should not exceed
+	Hard   int    // what the platform refuses to exceed
+	Most   int    // pieces; a longer answer is a file. Used by Fit alone
+	Whole  string // what is cut, where that is no answer. Used by Fit alone
 }
 
 // The defaults.
@@ -43,6 +44,9 @@ func (o Options) or() Options {
 	o.Target = max(min(o.Target, o.Hard-2*longestMark), leastTarget) // a mark may have to be closed
 	if o.Most <= 0 {
 		o.Most = DefaultMost
+	}
+	if o.Whole == "" {
+		o.Whole = "answer"
 	}
 	return o
 }

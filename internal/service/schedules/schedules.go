@@ -281,6 +281,8 @@ func (o *Handler) showSchedule(s schedule.Schedule) operations.Schedule {
 		shown.Status = "over"
 	case s.Paused:
 		shown.Status = "paused"
+	case s.Held:
+		shown.Status = "deleted"
 	case err == nil:
 		shown.Due = s.Due.In(spec.Zone())
 		shown.Next = append([]time.Time{shown.Due}, spec.Upcoming(s.Due, shownTimes-1)...)

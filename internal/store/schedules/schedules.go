@@ -20,7 +20,10 @@ type Store struct{ db *store.DB }
 // New makes a store on a database.
 func New(db *store.DB) *Store { return &Store{db} }
 
-const scheduleColumns = `id, owner, thread_id, words, said, spec, zone, catch_up, jitter, COALESCE(due, 0), COALESCE(begins, 0), paused, created_at, file, digest, kind, adapter, channel, agent, told`
+const scheduleColumns = `id, owner, thread_id, words, said, spec, zone, catch_up, jitter, COALESCE(due, 0), COALESCE(begins, 0), paused, created_at, file, digest, kind, adapter, channel, agent, told, ` + held
+
+// held says that the conversation in which a schedule speaks was deleted. It may come back, and then its schedules do: so nothing is written.
+const held = `EXISTS (SELECT 1 FROM threads WHERE threads.id = schedules.thread_id AND threads.listing IN ('` + store.Deleted + `', '` + store.Erased + `'))`
 
 // AddSchedule keeps a new schedule; false: there is one with this id already, and nothing was written.
 func (d *Store) AddSchedule(ctx context.Context, s schedule.Schedule) (bool, error) {
@@ -66,14 +69,14 @@ func (d *Store) SchedulesSet(ctx context.Context, thread chat.ThreadID, since ti
 	return d.schedules(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE thread_id = ? AND kind <> '' AND created_at >= ? ORDER BY created_at, id`, string(thread), since.UnixMicro())
 }
 
-// DueSchedules are those that begin until an instant, the earliest first.
+// DueSchedules are those that begin until an instant, the earliest first; not those of deleted conversations.
 func (d *Store) DueSchedules(ctx context.Context, now time.Time, limit int) ([]schedule.Schedule, error) {
-	return d.schedules(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE begins IS NOT NULL AND paused = 0 AND begins <= ? ORDER BY begins, id LIMIT ?+0`, now.UnixMicro(), limit)
+	return d.schedules(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE begins IS NOT NULL AND paused = 0 AND begins <= ? AND NOT `+held+` ORDER BY begins, id LIMIT ?+0`, now.UnixMicro(), limit)
 }
 
 // NextSchedule is when the first one begins after an instant; zero: none does.
 func (d *Store) NextSchedule(ctx context.Context, after time.Time) (time.Time, error) {
-	n, err := d.db.Count(ctx, `SELECT COALESCE(min(begins), 0) FROM schedules WHERE begins IS NOT NULL AND paused = 0 AND begins > ?`, after.UnixMicro())
+	n, err := d.db.Count(ctx, `SELECT COALESCE(min(begins), 0) FROM schedules WHERE begins IS NOT NULL AND paused = 0 AND begins > ? AND NOT `+held, after.UnixMicro())
 	if err != nil || n == 0 {
 		return time.Time{}, err
 	}
@@ -87,7 +90,7 @@ func (d *Store) schedules(ctx context.Context, query string, args ...any) ([]sch
 		var owner string
 		var jitter, due, begins, created int64
 		if err := rows.Scan(&s.ID, &owner, &s.Thread, &s.Words, &s.Said, &s.Spec, &s.Zone, &s.CatchUp, &jitter, &due, &begins, &s.Paused, &created, &s.File, &s.Digest,
-			&s.Kind, &s.Target.Adapter, &s.Target.Channel, &s.Target.Agent, &s.Told); err != nil {
+			&s.Kind, &s.Target.Adapter, &s.Target.Channel, &s.Target.Agent, &s.Told, &s.Held); err != nil {
 			return err
 		}
 		if err := json.Unmarshal([]byte(owner), &s.Owner); err != nil {

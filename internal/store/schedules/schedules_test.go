@@ -109,3 +109,44 @@ func testSchedules(t *testing.T, open func() *store.DB) {
 		t.Errorf("a removed one left %v, %v", got, err)
 	}
 }
+
+// A schedule of a deleted conversation went on speaking in it until that was erased. It is not due any more, and is again when the conversation is back.
+func TestSchedulesOfDeletedConversations(t *testing.T) {
+	t.Parallel()
+	storetest.Both(t, func(t *testing.T, open func() *store.DB) {
+		all := open()
+		db, ctx, at := New(all), t.Context(), time.Date(2026, 11, 17, 9, 0, 0, 0, time.UTC)
+		ada := chat.Principal{Kind: chat.LocalUser, ID: "ada"}
+		const thread = chat.ThreadID("web:local/ada:1@main")
+		if _, err := all.Commit(ctx, journal.Commit{Thread: thread, Create: &journal.Thread{ID: thread, Agent: "main", Owner: ada}}); err != nil {
+			t.Fatal(err)
+		}
+		for id, s := range map[string]schedule.Schedule{"there": {Thread: thread}, "channel": {Target: schedule.Target{Adapter: "discord", Channel: "7", Agent: "main"}}} {
+			s.ID, s.Owner, s.Words, s.Said, s.Spec, s.Zone, s.CatchUp, s.Due, s.Begins, s.Created = id, ada, "hello", "daily", "0 9 * * *", "UTC", "once", at, at, at
+			if _, err := db.AddSchedule(ctx, s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, step := range []struct {
+			listing string
+			due     int
+		}{{"", 2}, {store.Deleted, 1}, {"pinned", 2}, {store.Erased, 1}} {
+			if err := all.SetThread(ctx, thread, store.ThreadChange{Listing: &step.listing}); err != nil {
+				t.Fatal(err)
+			}
+			due, err := db.DueSchedules(ctx, at, 10)
+			if err != nil || len(due) != step.due {
+				t.Errorf("%q: %d are due, %v", step.listing, len(due), err)
+			}
+			if s, err := db.Schedule(ctx, "there"); err != nil || s.Held != (step.due == 1) {
+				t.Errorf("%q: held is %t, %v", step.listing, s.Held, err)
+			}
+		}
+		if _, err := db.RemoveSchedule(ctx, "channel"); err != nil {
+			t.Fatal(err)
+		}
+		if next, err := db.NextSchedule(ctx, at.Add(-time.Hour)); err != nil || !next.IsZero() {
+			t.Errorf("the next is %v, %v", next, err)
+		}
+	})
+}

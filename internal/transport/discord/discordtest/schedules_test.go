@@ -15,6 +15,7 @@ import (
 	"chorus/internal/schedule"
 	"chorus/internal/schedule/clock"
 	"chorus/internal/sim/discordsim"
+	"chorus/internal/store"
 	"chorus/internal/store/schedules"
 	"chorus/internal/tool/timer"
 )
@@ -341,4 +342,62 @@ func (g *guildT) noteOf(thread chat.ThreadID, what string) (text string) {
 		}
 	}
 	return text
+}
+
+// What was to be said in a conversation is not said any more when its thread was deleted on Discord. Who brings it back has its schedules, too: what was
+// missed is caught up with as after a pause of Chorus itself.
+func TestSchedulesEndWithTheirThread(t *testing.T) {
+	t.Parallel()
+	g, asked := inThread(t, "")
+	thread := g.threadOf("general", asked)
+	s := g.schedule(operations.NewSchedule{When: "every day at 9", Text: "!say good morning", Zone: "UTC", Session: string(thread)})
+	g.keep(s.Due)
+	g.message("what the schedule said", func(m discordsim.Message) bool { return m.ChannelID == asked && m.Text() == "good morning" })
+	before := g.runs(thread)
+	if err := g.DeleteChannel(asked.String()); err != nil {
+		t.Fatal(err)
+	}
+	g.listing(thread, store.Deleted)
+	g.keep(s.Due.AddDate(0, 0, 3))
+	if now := g.scheduled(s.ID); now.Status != "deleted" || len(now.Next) != 0 || len(now.Runs) != 1 || g.runs(thread) != before {
+		t.Errorf("after the deletion: %+v, %d runs", now, g.runs(thread))
+	}
+	if _, err := g.app.Service.Handler().RestoreSession(t.Context(), owner, operations.DeletedSessionRef{ID: string(thread)}); err != nil {
+		t.Fatal(err)
+	}
+	g.keep(s.Due.AddDate(0, 0, 3))
+	if now := g.scheduled(s.ID); now.Status != "active" || len(now.Runs) != 2 {
+		t.Errorf("brought back: %+v", now)
+	}
+	g.has(thread, chat.KindRunStarted, before+1)
+}
+
+// A notice of a process that is longer than a message is cut as an answer is: each part stands there once, in order, in the channel of the conversation.
+func TestLongNoticeOfAProcess(t *testing.T) {
+	t.Parallel()
+	g, asked := inThread(t, "")
+	thread := g.threadOf("general", asked)
+	text := "**The build failed.**\n```\n" + strings.Repeat("this is a line that it printed\n", 150) + "the last line\n```"
+	in := chat.Inbound{Threads: []chat.ThreadID{thread}, Principal: chat.Principal{Kind: chat.ProcessHook, ID: "p1"}, From: chat.Participant{ID: "p1", Name: "process", Kind: chat.System}, Blocks: chat.TextBlocks(text),
+		Platform: "process", PlatformID: "p1/1", Channel: g.Channel("general").String(), Post: asked.String()}
+	if _, err := g.app.Service.Handler().Engine.Deliver(t.Context(), in, nil); err != nil {
+		t.Fatal(err)
+	}
+	g.message("the end of the notice", func(m discordsim.Message) bool {
+		return m.ChannelID == asked && strings.Contains(m.Text(), "the last line")
+	})
+	list, err := g.Messages(asked.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts []string
+	for _, m := range list {
+		if strings.Contains(m.Text(), "that it printed") {
+			parts = append(parts, m.Text())
+		}
+	}
+	lines := strings.Count(strings.Join(parts, ""), "this is a line")
+	if len(parts) != 3 || !strings.HasPrefix(parts[0], "**The build failed.**") || lines != 150 {
+		t.Errorf("%d parts with %d lines:\n%s", len(parts), lines, g.transcript())
+	}
 }
