@@ -3,12 +3,14 @@ package approval
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"chorus/internal/plainfile"
 )
 
 // The bounds of looking at files: somebody waits meanwhile.
@@ -87,14 +89,14 @@ func digest(root *os.Root, name string, left int64) (string, int64) {
 	if err != nil || !info.Mode().IsRegular() {
 		return "", 0
 	}
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, info, err := plainfile.OpenIn(root, name)
+	if errors.Is(err, plainfile.ErrNotPlain) { // since then
+		return "", 0
+	}
 	if err != nil {
 		return unreadable, 0
 	}
 	defer f.Close()
-	if info, err = f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", 0
-	}
 	if info.Size() > min(maxFile, left) {
 		return fmt.Sprintf("%d"+sized+"%s", info.Size(), info.ModTime().UTC().Format("2006-01-02T15:04:05.000000000")), 0
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"chorus/internal/datadir"
+	"chorus/internal/plainfile"
 	"chorus/internal/symlink"
 )
 
@@ -78,7 +79,7 @@ func (c *Copies) read(k Kind, name string) (copyFile, error) {
 		return copyFile{}, fmt.Errorf("%s is longer than %d bytes, so it stays on this machine; make it shorter", at, limit)
 	default:
 		found.exec = info.Mode()&0o111 != 0
-		found.body, err = os.ReadFile(at)
+		found.body, err = plainfile.ReadNoLink(at, limit)
 	}
 	if missing(err) {
 		return copyFile{gone: c.gone(k, name)}, nil

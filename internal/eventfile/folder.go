@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"chorus/internal/folders"
+	"chorus/internal/plainfile"
 )
 
 // Handler does what event files say. An error that is Rejected is about the file, which is put aside; any other is
@@ -186,14 +187,10 @@ func (f *Folder) remove(name, digest string) error {
 
 // read reads a file that nobody else could have put there: no link, no pipe, and no more than is allowed.
 func read(path string) ([]byte, fs.FileInfo, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	if !info.Mode().IsRegular() {
+	file, info, err := plainfile.OpenNoLink(path)
+	if errors.Is(err, plainfile.ErrNotPlain) {
 		return nil, nil, &Rejected{"it is no ordinary file"}
 	}
-	file, err := os.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}

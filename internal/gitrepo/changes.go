@@ -2,12 +2,15 @@ package gitrepo
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
+	"chorus/internal/plainfile"
 	"chorus/internal/text"
 )
 
@@ -211,15 +214,17 @@ func (t *Tree) snapshot(ctx context.Context) (oid string, env []string, remove f
 // copyFile copies an index. The copy is as old as the original: git looks into a file that was written in the same moment as the
 // index, since its times alone do not tell whether it changed afterwards.
 func copyFile(from, to string) error {
-	info, err := os.Stat(from)
+	source, info, err := plainfile.Open(from)
 	if err != nil {
 		return err
 	}
-	data, err := os.ReadFile(from)
+	defer source.Close()
+	target, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(to, data, 0o600); err != nil {
+	_, err = io.Copy(target, source)
+	if err = errors.Join(err, target.Close()); err != nil {
 		return err
 	}
 	return os.Chtimes(to, info.ModTime(), info.ModTime())

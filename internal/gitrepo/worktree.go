@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"chorus/internal/lockfile"
+	"chorus/internal/plainfile"
 )
 
 // Worktree is a tree of a repository as git lists it.
@@ -117,13 +118,16 @@ func (r *Repo) Tree(path string) (*Tree, error) {
 // beingRemoved is in the file by which git itself marks trees that it must not touch, while we remove one.
 const beingRemoved = "chorus: being removed\n"
 
+// smallFile is far more than the files have by which git leads from one folder to another.
+const smallFile = 8192
+
 // whole says whether the tree is one of this repository, made to its end. A folder that is something else is an error.
 func (t *Tree) whole() (bool, error) {
 	if err := t.trusted(); err != nil {
 		return false, err
 	}
 	_, pathErr := os.Lstat(t.path)
-	at, err := os.ReadFile(filepath.Join(t.gitDir, "gitdir"))
+	at, err := plainfile.Read(filepath.Join(t.gitDir, "gitdir"), smallFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if !exists(t.gitDir) && pathErr == nil && !emptyDir(t.path) {
@@ -146,7 +150,7 @@ func (t *Tree) whole() (bool, error) {
 // adopt takes over a tree from before.
 func (t *Tree) adopt(ctx context.Context, branch string) error {
 	dotGit := filepath.Join(t.path, ".git")
-	data, err := os.ReadFile(dotGit)
+	data, err := plainfile.ReadNoLink(dotGit, smallFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = os.WriteFile(dotGit, []byte("gitdir: "+t.gitDir+"\n"), 0o644)
 		data = []byte("gitdir: " + t.gitDir)

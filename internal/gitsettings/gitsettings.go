@@ -3,9 +3,16 @@
 package gitsettings
 
 import (
+	"context"
 	"os"
+	"os/exec"
+	"os/user"
 	"path/filepath"
 	"strings"
+	"sync"
+	"time"
+
+	"chorus/internal/plainfile"
 )
 
 // Settings are what of a repository's configuration decides where else git looks for
@@ -30,11 +37,10 @@ func Read(file string) (s Settings) {
 }
 
 func (s *Settings) read(file string, depth int) {
-	info, err := os.Stat(file)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > MaxSize || depth > maxIncludes {
+	if depth > maxIncludes {
 		return
 	}
-	data, err := os.ReadFile(file)
+	data, err := plainfile.Read(file, MaxSize)
 	if err != nil {
 		return
 	}
@@ -61,10 +67,18 @@ func (s Settings) Named(tree string) (hooks, files []string) {
 	return hooks, s.Includes
 }
 
-// absolute is a path as git reads it: below the home of whoever runs git, which is taken to be ours, or seen from base.
+// absolute is a path as git reads it: below a home, of which "~" is that of whoever runs git and is taken to be ours, below the
+// folder that git is installed in, or seen from base. One that names nobody's home leads git nowhere.
 func absolute(path, base string) string {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		if home, err := os.UserHomeDir(); err == nil {
+	path = strings.TrimPrefix(path, ":(optional)") // of git 2.52 and later
+	if rest, ok := strings.CutPrefix(path, "%(prefix)/"); ok {
+		if dir := installed(); dir != "" {
+			return filepath.Join(dir, rest)
+		}
+	}
+	if rest, ok := strings.CutPrefix(path, "~"); ok {
+		name, rest, _ := strings.Cut(rest, "/")
+		if home := homeOf(name); home != "" {
 			return filepath.Join(home, rest)
 		}
 	}
@@ -73,6 +87,36 @@ func absolute(path, base string) string {
 	}
 	return filepath.Join(base, path)
 }
+
+// homeOf is somebody's home, our own for no name; "" when there is none.
+func homeOf(name string) string {
+	if name == "" {
+		home, _ := os.UserHomeDir()
+		return home
+	}
+	known, err := user.Lookup(name)
+	if err != nil {
+		return ""
+	}
+	return known.HomeDir
+}
+
+// askTime is far more than git needs to read one line.
+const askTime = 5 * time.Second
+
+// installed is what git means by %(prefix), which was decided when it was built or where it was unpacked; "" without git. It is
+// asked only for settings that say so, which are rare, and once.
+var installed = sync.OnceValue(func() string {
+	ctx, cancel := context.WithTimeout(context.Background(), askTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", "config", "--file", "-", "--type=path", "--get", "ask.prefix")
+	cmd.Dir, cmd.Stdin = "/", strings.NewReader("[ask]\nprefix = %(prefix)/\n")
+	out, err := cmd.Output()
+	if dir := strings.TrimSuffix(string(out), "\n"); err == nil && filepath.IsAbs(dir) {
+		return filepath.Clean(dir)
+	}
+	return ""
+})
 
 // Tree is the top of the working tree that a repository has beside its own folder; of a bare one that is the folder itself.
 func Tree(gitDir string) string {

@@ -2,6 +2,8 @@ package gitsettings
 
 import (
 	"os"
+	"os/exec"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,6 +49,35 @@ func TestGitSettingsInTheHome(t *testing.T) {
 	hooks, files := Read(file).Named("/elsewhere")
 	if !slices.Equal(hooks, []string{home + "/project/hooks"}) || !slices.Equal(files, []string{home + "/project/more"}) {
 		t.Errorf("%q, %q", hooks, files)
+	}
+}
+
+// Paths are read as git itself reads them.
+func TestGitSettingsAsGitReadsThem(t *testing.T) {
+	t.Parallel()
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("there is no git")
+	}
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"~", "~/hooks", "~" + me.Username, "~" + me.Username + "/hooks", "~root/../hooks", "%(prefix)/hooks", "%(prefix)/../srv/hooks", "/plain/./hooks"} {
+		cmd := exec.CommandContext(t.Context(), git, "config", "--file", "-", "--type=path", "--get", "a.b")
+		cmd.Stdin = strings.NewReader("[a]\nb = " + path + "\n")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("git does not read %q: %v", path, err)
+		}
+		if got, want := absolute(path, "/base"), filepath.Clean(strings.TrimSuffix(string(out), "\n")); got != want {
+			t.Errorf("%q is %q, and for git it is %q", path, got, want)
+		}
+	}
+	for path, want := range map[string]string{"~nobody-of-that-name/hooks": "/base/~nobody-of-that-name/hooks", "%(prefix)": "/base/%(prefix)", ":(optional)~/hooks": absolute("~/hooks", ""), "hooks": "/base/hooks"} {
+		if got := absolute(path, "/base"); got != want {
+			t.Errorf("%q is %q, not %q", path, got, want)
+		}
 	}
 }
 

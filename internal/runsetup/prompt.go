@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"chorus/internal/config"
+	"chorus/internal/plainfile"
 	"chorus/internal/tool"
 	"chorus/internal/tool/files"
 	"chorus/internal/untrusted"
@@ -179,11 +179,7 @@ func Docs(dir string) []Document {
 
 // ReadText reads a regular file's first part as valid text.
 func ReadText(path string) (string, bool) {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return "", false
-	}
-	f, err := os.Open(path)
+	f, _, err := plainfile.Open(path)
 	if err != nil {
 		return "", false
 	}

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"chorus/internal/chat"
 	"chorus/internal/engine"
@@ -20,6 +19,7 @@ import (
 	"chorus/internal/mirror/session"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/plainfile"
 	"chorus/internal/settings"
 	"chorus/internal/transcript"
 )
@@ -352,18 +352,15 @@ func readSession(dir, path string) (session.Log, error) {
 	if _, err := root.Stat(path); err != nil {
 		return session.Log{}, fs.ErrNotExist
 	}
-	f, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, info, err := plainfile.OpenIn(root, path)
+	if errors.Is(err, plainfile.ErrNotPlain) {
+		return session.Log{}, fs.ErrNotExist
+	}
 	if err != nil {
 		return session.Log{}, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return session.Log{}, err
-	case !info.Mode().IsRegular():
-		return session.Log{}, fs.ErrNotExist
-	case info.Size() > maxSessionFile:
+	if info.Size() > maxSessionFile {
 		return session.Log{}, operation.Errorf(operation.TooLarge, "the session file is larger than %d MB", maxSessionFile>>20)
 	}
 	return session.Read(f, nil)

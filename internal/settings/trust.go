@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"chorus/internal/plainfile"
 	"chorus/internal/tool/files"
 	"chorus/internal/tool/mcp"
 	"chorus/internal/tool/mcp/serverconfig"
@@ -76,14 +76,11 @@ func (r Repository) Unseen() ([]mcp.Server, []serverconfig.Problem) {
 const maxRepositoryFile = 1 << 20
 
 func readRepositoryFile(file string) ([]byte, error) {
-	info, err := os.Lstat(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxRepositoryFile {
+	data, err := plainfile.ReadNoLink(file, maxRepositoryFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.New("it must be a plain file of at most 1 MB")
 	}
-	return os.ReadFile(file)
+	return data, err
 }
 
 // RepositoryServers reads the .mcp.json of a working directory. A repository is no

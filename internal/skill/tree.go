@@ -12,8 +12,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
+	"chorus/internal/plainfile"
 	"chorus/internal/symlink"
 	"chorus/internal/text"
 )
@@ -110,7 +112,7 @@ func (r *reading) folder(rel string, depth int) error {
 	if err := r.note(rel); err != nil {
 		return err
 	}
-	file, err := r.root.Open(filepath.FromSlash(rel))
+	file, err := r.root.OpenFile(filepath.FromSlash(rel), os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return fmt.Errorf("%s cannot be read: %w", rel, text.Cause(err))
 	}
@@ -181,7 +183,7 @@ func (r *reading) note(rel string) error {
 }
 
 func (r *reading) sum(e *Entry) (string, error) {
-	file, err := r.root.Open(filepath.FromSlash(e.Path))
+	file, _, err := plainfile.OpenIn(r.root, e.Path)
 	if err != nil {
 		return "", err
 	}

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"chorus/internal/pattern"
+	"chorus/internal/plainfile"
 )
 
 const (
@@ -191,7 +192,7 @@ func (b *binder) packageScripts(args []string) {
 		}
 	}
 	for _, base := range slices.Clone(b.bases) {
-		data, err := readRegular(filepath.Join(base, "package.json"), 1<<20)
+		data, err := plainfile.Read(filepath.Join(base, "package.json"), 1<<20)
 		var file struct {
 			Scripts map[string]string `json:"scripts"`
 		}
@@ -333,7 +334,7 @@ func Digest(data []byte) string {
 }
 
 func digest(path string) (string, error) {
-	file, err := os.Open(path)
+	file, _, err := plainfile.Open(path)
 	if err != nil {
 		return "", err
 	}
@@ -343,15 +344,4 @@ func digest(path string) (string, error) {
 		return "", err
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-func readRegular(path string, most int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > most {
-		return nil, fmt.Errorf("%s is no plain file of at most %d bytes", path, most)
-	}
-	return os.ReadFile(path)
 }

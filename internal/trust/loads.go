@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"chorus/internal/pattern"
+	"chorus/internal/plainfile"
 )
 
 // What a script loads from beside itself runs with it. It is found by reading its text: what
@@ -26,7 +27,7 @@ func (b *binder) loads(path, real string) {
 		b.unbound("more than %d files are named and loaded: the rest is", mostFiles)
 		return
 	}
-	data, err := readRegular(real, largestScript)
+	data, err := plainfile.Read(real, largestScript)
 	if err != nil {
 		return
 	}

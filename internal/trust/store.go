@@ -16,6 +16,7 @@ import (
 
 	"chorus/internal/datadir"
 	"chorus/internal/lockfile"
+	"chorus/internal/plainfile"
 )
 
 // Record is what was trusted once: a repository's list of servers, a skill, or what a server says of its tools.
@@ -156,7 +157,7 @@ func (s Store) Put(list, workspace string, r Record) error {
 // no text or no longer what the digest says are left out. It is to be called in Update, by whoever refers to them there.
 func (s Store) KeepFiles(sums map[string]string) error {
 	for path, sum := range sums {
-		data, err := readRegular(path, keptText)
+		data, err := plainfile.Read(path, keptText)
 		if err != nil || !readable(data) || plainDigest(sum) != Digest(data) {
 			continue
 		}
@@ -258,7 +259,7 @@ func (s Store) diff(name, path, old string) string {
 	if err != nil {
 		return ""
 	}
-	after, err := readRegular(path, keptText)
+	after, err := plainfile.Read(path, keptText)
 	if errors.Is(err, fs.ErrNotExist) {
 		after, err = nil, nil
 	}

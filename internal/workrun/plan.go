@@ -9,9 +9,9 @@ import (
 	"os"
 	"path"
 	"slices"
-	"syscall"
 
 	"chorus/internal/journal"
+	"chorus/internal/plainfile"
 	"chorus/internal/work"
 )
 
@@ -116,14 +116,11 @@ func readFile(dir, name string) (string, error) {
 		return "", err
 	}
 	defer root.Close()
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, _, err := plainfile.OpenIn(root, name)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", errors.Join(err, fmt.Errorf("%s is no ordinary file", name))
-	}
 	data, err := io.ReadAll(io.LimitReader(f, maxPlan))
 	return string(data), err
 }

@@ -19,6 +19,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/plainfile"
 	"chorus/internal/work"
 )
 
@@ -156,21 +157,17 @@ func (h *Handler) ReadFile(ctx context.Context, by operation.Caller, in operatio
 		return operations.FileText{}, err
 	}
 	defer root.Close()
-	info, err := root.Stat(filepath.FromSlash(at.Path))
-	if err != nil {
-		return operations.FileText{}, fileError(err, in.Path)
-	}
-	if !info.Mode().IsRegular() {
+	file, _, err := plainfile.OpenIn(root, at.Path)
+	if errors.Is(err, plainfile.ErrNotPlain) {
 		return operations.FileText{}, operation.InvalidField("path", "%.200s is a folder or no plain file; `search_files` with mode find lists what is in it", in.Path)
 	}
-	if real, err := filepath.EvalSymlinks(filepath.Join(at.Dir, filepath.FromSlash(at.Path))); err != nil || inGit(filepath.ToSlash(real)) {
-		return operations.FileText{}, cmp.Or(err, error(errGitFiles))
-	}
-	file, err := root.Open(filepath.FromSlash(at.Path))
 	if err != nil {
 		return operations.FileText{}, fileError(err, in.Path)
 	}
 	defer file.Close()
+	if real, err := filepath.EvalSymlinks(filepath.Join(at.Dir, filepath.FromSlash(at.Path))); err != nil || inGit(filepath.ToSlash(real)) {
+		return operations.FileText{}, cmp.Or(err, error(errGitFiles))
+	}
 	out, err := readLines(io.LimitReader(file, maxFileRead), cmp.Or(in.MaxLines, 200))
 	out.Path = filepath.Join(at.Dir, filepath.FromSlash(at.Path))
 	return out, err

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +17,7 @@ import (
 
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/plainfile"
 	"chorus/internal/text"
 	"chorus/internal/work"
 )
@@ -50,16 +53,16 @@ func (h *Handler) ListNotes(ctx context.Context, by operation.Caller, in operati
 		return out, err
 	}
 	defer root.Close()
-	if out.Items, err = h.listed(root.FS(), ".", p.ID, h.o.Home.ProjectNotes(p.ID)); err != nil {
+	if out.Items, err = h.listed(root, ".", p.ID, h.o.Home.ProjectNotes(p.ID)); err != nil {
 		return out, err
 	}
 	return operation.PageByKey(out.Items, func(n operations.Note) string { return n.Name }, in.Cursor, in.Most()), nil
 }
 
 // listed are the pages of Markdown in a folder, by name.
-func (h *Handler) listed(dir fs.FS, name, project, place string) ([]operations.Note, error) {
+func (h *Handler) listed(root *os.Root, dir, project, place string) ([]operations.Note, error) {
 	out := []operations.Note{}
-	entries, err := fs.ReadDir(dir, name)
+	entries, err := fs.ReadDir(root.FS(), dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return out, nil
 	}
@@ -74,18 +77,21 @@ func (h *Handler) listed(dir fs.FS, name, project, place string) ([]operations.N
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		text, _ := fs.ReadFile(dir, pathIn(name, e.Name()))
-		out = append(out, operations.Note{Name: e.Name(), Title: titleOf(e.Name(), string(text)), Project: project, Path: filepath.Join(place, e.Name()), Size: info.Size(), Modified: info.ModTime()})
+		out = append(out, operations.Note{Name: e.Name(), Title: titleOf(e.Name(), headOf(root, path.Join(dir, e.Name()))), Project: project, Path: filepath.Join(place, e.Name()), Size: info.Size(), Modified: info.ModTime()})
 	}
 	slices.SortFunc(out, func(a, b operations.Note) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
 }
 
-func pathIn(dir, name string) string {
-	if dir == "." {
-		return name
+// headOf is the beginning of a file, in which its heading is looked for; "" when it cannot be read.
+func headOf(root *os.Root, name string) string {
+	file, _, err := plainfile.OpenIn(root, name)
+	if err != nil {
+		return ""
 	}
-	return dir + "/" + name
+	defer file.Close()
+	head, _ := io.ReadAll(io.LimitReader(file, 4096))
+	return string(head)
 }
 
 // titleOf is a note's heading, or its file's name in words.
@@ -112,7 +118,7 @@ func (h *Handler) find(root *os.Root, title, project string) (string, []byte, er
 		names = append([]string{t}, names...)
 	}
 	for _, n := range names {
-		text, err := root.ReadFile(n)
+		text, err := plainfile.ReadIn(root, n, maxNote)
 		if err == nil {
 			return n, text, nil
 		}
@@ -258,7 +264,7 @@ func (h *Handler) CompareSpecsNotes(ctx context.Context, by operation.Caller, in
 		out.Truncated = len(out.Specs) > maxCompared || len(out.Notes) > maxCompared
 		out.Specs, out.Notes = out.Specs[:min(len(out.Specs), maxCompared)], out.Notes[:min(len(out.Notes), maxCompared)]
 	}()
-	if out.Notes, err = h.listed(root.FS(), ".", p.ID, out.NotesPath); err != nil {
+	if out.Notes, err = h.listed(root, ".", p.ID, out.NotesPath); err != nil {
 		return out, err
 	}
 	dir := filepath.ToSlash(cmp.Or(in.Path, "specs"))
@@ -278,7 +284,7 @@ func (h *Handler) CompareSpecsNotes(ctx context.Context, by operation.Caller, in
 			continue
 		}
 		out.SpecsPath = filepath.Join(r.Path, filepath.FromSlash(dir))
-		out.Specs, err = h.listed(files.FS(), dir, p.ID, out.SpecsPath)
+		out.Specs, err = h.listed(files, dir, p.ID, out.SpecsPath)
 		if closing := files.Close(); err == nil {
 			err = closing
 		}

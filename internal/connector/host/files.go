@@ -18,6 +18,7 @@ import (
 	"chorus/internal/connector"
 	"chorus/internal/images"
 	"chorus/internal/journal"
+	"chorus/internal/plainfile"
 	"chorus/internal/room/attach"
 	"chorus/internal/runsetup"
 	"chorus/internal/service"
@@ -87,7 +88,7 @@ func Lay(dir, at string, data []byte) (string, error) {
 	}
 	plain := at
 	for n := 2; ; n++ {
-		there, err := root.ReadFile(at)
+		there, err := plainfile.ReadIn(root, at, int64(len(data)))
 		switch {
 		case err == nil && bytes.Equal(there, data):
 			return at, nil

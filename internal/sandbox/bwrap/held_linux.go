@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"chorus/internal/gitsettings"
+	"chorus/internal/plainfile"
 )
 
 // Git outside replaces its settings by a new file, and the kernel then takes away the
@@ -85,9 +86,7 @@ func (v *view) hold(path string) {
 	}
 	h := held{path: path, id: id}
 	if mode&unix.S_IFMT == unix.S_IFREG {
-		if info, err := os.Stat(path); err == nil && info.Size() <= gitsettings.MaxSize {
-			h.data, _ = os.ReadFile(path)
-		}
+		h.data, _ = plainfile.Read(path, gitsettings.MaxSize)
 	}
 	v.held = append(v.held, h)
 }
@@ -113,7 +112,7 @@ func (h held) settle() (note string, err error) {
 			return "", nil
 		}
 		left = []byte(kept)
-	} else if now, err := os.ReadFile(h.path); err == nil && string(now) == string(h.data) {
+	} else if now, err := plainfile.Read(h.path, gitsettings.MaxSize); err == nil && string(now) == string(h.data) {
 		return "", nil
 	}
 	return h.restore(left)

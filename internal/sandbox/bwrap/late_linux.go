@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"chorus/internal/gitsettings"
+	"chorus/internal/plainfile"
 )
 
 // Somebody outside may add a worktree or a submodule to a repository while a command runs. What git keeps of it lies in
@@ -112,7 +115,7 @@ func (v *view) lateSettings(dir, gitDir string) (note string, err error) {
 	}
 	var before []byte
 	if dir != gitDir {
-		before, _ = os.ReadFile(filepath.Join(gitDir, "config.worktree"))
+		before, _ = plainfile.Read(filepath.Join(gitDir, "config.worktree"), gitsettings.MaxSize)
 	}
 	kept, all := harmlessSettings(file, before)
 	if all {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"chorus/internal/plainfile"
 	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/bwrap/gitfind"
 )
@@ -173,7 +174,7 @@ func resolveGit(path string) (gitDir, common string) {
 			return "", ""
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(gitDir, "commondir"))
+	text, err := plainfile.Read(filepath.Join(gitDir, "commondir"), smallFile)
 	if err != nil {
 		return gitDir, gitDir
 	}

@@ -92,3 +92,36 @@ func TestTwoCommandsBelow(t *testing.T) {
 		t.Error("git outside started it")
 	}
 }
+
+// TestPipesInPlaceOfGitFiles: what a command leaves where git would have a small file is looked at without waiting for
+// somebody who writes to it, after that command and before the next one.
+func TestPipesInPlaceOfGitFiles(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]string{
+		"a .git":          "mkdir p && mkfifo p/.git",
+		"a common folder": "git init -q p && mkfifo p/.git/commondir",
+		"a worktree's":    "git init -q p && git -C p -c user.name=a -c user.email=a@b.c commit -q --allow-empty -m x && git -C p worktree add -q ../q && rm p/.git/worktrees/q/gitdir && mkfifo p/.git/worktrees/q/gitdir",
+		"settings":        "git init -q p && rm p/.git/config && mkfifo p/.git/config",
+		"a tree's":        "git init -q p && mkfifo p/.git/config.worktree",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ex := with(t, options(t))
+			base, _ := attack{}.prepare(t)
+			ws, done := filepath.Join(base, "ws"), make(chan struct{})
+			go func() {
+				defer close(done)
+				for _, step := range []string{leave, "true", "cd p && ls", "rm -rf p q"} {
+					if res, err := ex.Run(t.Context(), sandbox.Command{Shell: step, Dir: ws}); err != nil || res.ExitCode != 0 {
+						t.Errorf("%s: %+v, %v", step, res, err)
+					}
+				}
+			}()
+			select {
+			case <-done:
+			case <-time.After(2 * time.Minute):
+				t.Fatal("the pipe is waited for")
+			}
+		})
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"chorus/internal/plainfile"
 )
 
 // mainRepository is the .git directory of a git worktree's main repository; empty when
@@ -13,7 +15,7 @@ import (
 func mainRepository(dir string) string {
 	dotGit := filepath.Join(dir, ".git")
 	info, err := os.Lstat(dotGit)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > 4096 {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > smallFile {
 		return ""
 	}
 	gitDir := gitFile(dotGit)
@@ -64,10 +66,13 @@ func isGitDir(dir string) bool {
 	return true
 }
 
+// smallFile is far more than the files have by which git leads from one folder to another.
+const smallFile = 4096
+
 // line is a small file's text without the newline at its end.
 func line(path string) string {
-	data, err := os.ReadFile(path)
-	if err != nil || len(data) > 4096 {
+	data, err := plainfile.Read(path, smallFile)
+	if err != nil {
 		return ""
 	}
 	return strings.TrimSuffix(string(data), "\n")

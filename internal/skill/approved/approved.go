@@ -7,7 +7,6 @@
 package approved
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -21,6 +20,7 @@ import (
 	"time"
 
 	"chorus/internal/datadir"
+	"chorus/internal/plainfile"
 	"chorus/internal/skill"
 	"chorus/internal/trust"
 )
@@ -291,14 +291,16 @@ func copyTree(from, to string, tree skill.Tree, change func(path string, data []
 
 // readAll reads a file, which must have the digest that was shown.
 func readAll(root *os.Root, e skill.Entry) ([]byte, error) {
-	file, err := root.Open(filepath.FromSlash(e.Path))
+	file, info, err := plainfile.OpenIn(root, e.Path)
+	if errors.Is(err, plainfile.ErrNotPlain) {
+		return nil, ErrMoved
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() != e.Size {
-		return nil, cmp.Or(err, ErrMoved)
+	if info.Size() != e.Size {
+		return nil, ErrMoved
 	}
 	data := make([]byte, e.Size)
 	if _, err := readFull(file, data); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"chorus/internal/gitsettings"
+	"chorus/internal/plainfile"
 )
 
 // gitAsks reports whether git takes a path, free of links, into account when it decides what to start: it lies in a git
@@ -61,11 +62,7 @@ func gitConfig(tree string) string {
 
 // smallText is the line that one of git's small files holds; "" when it holds more.
 func smallText(name string) string {
-	info, err := os.Stat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > 4096 {
-		return ""
-	}
-	data, err := os.ReadFile(name)
+	data, err := plainfile.Read(name, 4096)
 	if err != nil {
 		return ""
 	}
