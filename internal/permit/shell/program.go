@@ -503,7 +503,7 @@ func (w *walker) module(p *Part, words []word, rd *reading, g *given) {
 		p.runsValue(words, rd.from, g, unreadFile)
 		return
 	}
-	if r, ok := programs().rows["python "+module]; ok {
+	if r := programs().row("python " + module); r != nil {
 		inner := &reading{usage: readOptions(r.alone, words[after:], false), name: "python -m " + module, all: r.alone, from: after}
 		w.optionEffects(p, inner.name, words, inner.from, &inner.usage)
 		w.operandEffects(p, "python", words, inner, nil)

@@ -119,10 +119,15 @@ type row struct {
 
 	alone []*row // itself
 
+	at      int    // the line of its name in the table
+	unread  string // its lines below that: few of the rows are ever asked for
+	reading sync.Once
+	wrong   error // with what is written there
+
 	stops, loose, single, bundle, exact, digits, dash, sets, verbs, everywhere, anydash, raises, opens, input, joined, own bool
 }
 
-// programTable is programs.txt, read when it is first needed.
+// programTable is programs.txt: its names are read when the table is first needed, what a row says when the program is.
 type programTable struct {
 	rows map[string]*row
 }
@@ -135,6 +140,18 @@ var programs = sync.OnceValue(func() *programTable {
 	return t
 })
 
+// row gives the row of a name as it stands in the table; nil if there is none.
+func (t *programTable) row(name string) *row {
+	r := t.rows[name]
+	if r == nil {
+		return nil
+	}
+	if err := r.read(); err != nil {
+		panic(err) // as above
+	}
+	return r
+}
+
 // Prepare reads the tables of programs and variables.
 func Prepare() {
 	programs()
@@ -143,12 +160,12 @@ func Prepare() {
 
 // program gives the row of a program; nil for one that is not known.
 func (t *programTable) program(name string) *row {
-	if r, ok := t.rows[name]; ok {
+	if r := t.row(name); r != nil {
 		return r
 	}
 	for _, other := range otherNames(name) {
 		// What only starts another program needs no rule of its own, so it must be the very one.
-		if r, ok := t.rows[other]; ok && r.words != wordsCommand && r.words != wordsShell && r.words != wordsLogin {
+		if r := t.row(other); r != nil && r.words != wordsCommand && r.words != wordsShell && r.words != wordsLogin {
 			return r
 		}
 	}
@@ -167,19 +184,22 @@ func otherNames(name string) [4]string {
 
 // verb gives the row of a subcommand; nil if there is nothing special about it.
 func (t *programTable) verb(prog, verb string) *row {
-	if r, ok := t.rows[prog+" "+verb]; ok {
+	if r := t.row(prog + " " + verb); r != nil {
 		return r
 	}
-	return t.rows[prog+" *"]
+	return t.row(prog + " *")
 }
 
+// readPrograms reads the names of a table, and leaves what stands below each to row.read.
 func readPrograms(text string) (*programTable, error) {
 	t := &programTable{rows: map[string]*row{}}
 	var current *row
 	var wrong []error
-	at, names := 0, "" // names of a header that goes on in the next line
+	at, begin := 0, 0      // the line, and where the lines of the current row begin
+	offset, names := 0, "" // names of a header that goes on in the next line
 	for line := range strings.Lines(text) {
 		at++
+		offset += len(line)
 		line = strings.TrimRight(line, "\n")
 		var err error
 		switch {
@@ -188,20 +208,41 @@ func readPrograms(text string) (*programTable, error) {
 			names += line
 		case line[0] != ' ':
 			current, err = t.header(names + line)
-			names = ""
+			names, begin = "", offset
+			if current != nil {
+				current.at = at
+			}
 		case current == nil:
 			err = fmt.Errorf("a section without a program")
 		default:
-			err = current.section(strings.Fields(line))
+			current.unread = text[begin:offset]
 		}
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("line %d: %w", at, err))
 		}
 	}
-	for _, r := range t.rows {
-		slices.Sort(r.long)
-	}
 	return t, errors.Join(wrong...)
+}
+
+// read reads what stands below the name of a row, once.
+func (r *row) read() error {
+	r.reading.Do(func() {
+		var wrong []error
+		at := r.at
+		for line := range strings.Lines(r.unread) {
+			at++
+			fields := strings.Fields(line)
+			if len(fields) == 0 || line[0] != ' ' {
+				continue // a remark
+			}
+			if err := r.section(fields); err != nil {
+				wrong = append(wrong, fmt.Errorf("line %d: %w", at, err))
+			}
+		}
+		slices.Sort(r.long)
+		r.wrong = errors.Join(wrong...)
+	})
+	return r.wrong
 }
 
 func (t *programTable) header(line string) (*row, error) {

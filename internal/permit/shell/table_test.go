@@ -17,6 +17,34 @@ func TestTable(t *testing.T) {
 	if len(table.rows) < 300 {
 		t.Errorf("only %d rows", len(table.rows))
 	}
+	for name, r := range table.rows {
+		if err := r.read(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A mistake in a row is told with its line, however often it is asked for.
+func TestTableMistakes(t *testing.T) {
+	t.Parallel()
+	table, err := readPrograms("# programs\none,\ntwo: loose\n  plain -a\n# between\n  plian -b\nthree\n  words command\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := table.rows["one"].read(); err == nil || err.Error() != `line 6: unknown section "plian"` {
+			t.Errorf("%v", err)
+		}
+	}
+	if r := table.row("three"); r == nil || r.words != wordsCommand {
+		t.Errorf("%+v", r)
+	}
+	if _, err := readPrograms("one\ntwo, one\n"); err == nil {
+		t.Error("a name that stands twice is taken")
+	}
+	if _, err := readPrograms("  plain -a\n"); err == nil {
+		t.Error("a row without a name is taken")
+	}
 }
 
 // does lists what a command is found to do, as in testdata/options.txt.
@@ -87,7 +115,8 @@ func TestOptions(t *testing.T) {
 func TestEverySpelling(t *testing.T) {
 	t.Parallel()
 	tried := 0
-	for name, r := range programs().rows {
+	for name := range programs().rows {
+		r := programs().row(name)
 		if strings.Contains(name, "*") || r.opens || r.words == wordsCommand && strings.Contains(name, " ") {
 			continue
 		}
