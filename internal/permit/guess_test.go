@@ -1,7 +1,9 @@
 package permit
 
 import (
+	"errors"
 	"reflect"
+	"strings"
 	"testing"
 
 	"chorus/internal/permit/permittest"
@@ -69,12 +71,34 @@ func TestBeginningsMatchAsPatterns(t *testing.T) {
 			known++
 		}
 		for _, s := range []string{"", "a", "A", "ab", "aab", "a.b", "axb", "tool:a.b", "tool:axb", "tool:a.b\nc", "tool:bash:ls", "tool:bash:git push", "tool:git:push", "é", "x", "tool:write:a/b"} {
-			if got, want := r.matches(s), r.re.MatchString(s); got != want {
+			if got, want := r.matches(s), r.re().MatchString(s); got != want {
 				t.Errorf("%s on %q: %v, want %v", pattern, s, got, want)
 			}
 		}
 	}
 	if known < 5 {
 		t.Errorf("only %d of the patterns are known by their beginning", known)
+	}
+}
+
+// A pattern is wrong when it is read, not when it is first needed, however deep it is.
+func TestDeepPatternsAreReadWhole(t *testing.T) {
+	t.Parallel()
+	refused := 0
+	for depth := 980; depth <= 1010; depth++ {
+		p, err := Compile("deep", Rules{Allow: []string{strings.Repeat("(", depth) + "tool:x" + strings.Repeat(")", depth)}})
+		if err != nil {
+			if _, ok := errors.AsType[*PatternError](err); !ok {
+				t.Errorf("%d deep: %v", depth, err)
+			}
+			refused++
+			continue
+		}
+		if !p.allow[0].matches("tool:x") {
+			t.Errorf("%d deep: it does not match", depth)
+		}
+	}
+	if refused == 0 || refused == 31 {
+		t.Errorf("%d of the patterns were refused", refused)
 	}
 }

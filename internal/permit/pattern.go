@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	lazy "chorus/internal/pattern"
 	"chorus/internal/permit/action"
 	"chorus/internal/permit/shell"
 )
@@ -18,14 +19,14 @@ const maxPatternLen = 4096
 // rule is one compiled pattern.
 type rule struct {
 	pattern    string
-	scope      string // for whom it holds; "" for everybody
-	matchesAll bool   // matches every string, so it need not be run
-	allShell   bool   // covers every shell command
-	noShell    bool   // matches no shell command
-	prefix     string // every match begins with this
-	prefixOnly bool   // everything with that prefix matches, so it need not be run
-	re         *regexp.Regexp
-	prog       *syntax.Prog // tells whether it could match what is not fully known
+	scope      string                // for whom it holds; "" for everybody
+	matchesAll bool                  // matches every string, so it need not be run
+	allShell   bool                  // covers every shell command
+	noShell    bool                  // matches no shell command
+	prefix     string                // every match begins with this
+	prefixOnly bool                  // everything with that prefix matches, so it need not be run
+	re         func() *regexp.Regexp // most rules are told apart by their beginning, and never run
+	prog       *syntax.Prog          // tells whether it could match what is not fully known
 }
 
 // PatternError says which pattern is wrong and where.
@@ -77,23 +78,18 @@ func compilePattern(list string, index int, pattern string) (rule, error) {
 		pos, problem, hint := explainSyntax(pattern, err)
 		return bad(pos, problem, hint)
 	}
-	text := closeQuote(pattern)
-	re, err := regexp.Compile(`(?s:\A(?:` + text + `)\z)`)
-	if err != nil {
-		return bad(0, err.Error(), "")
-	}
-	free, err := regexp.Compile(`(?s:` + text + `)`)
-	if err != nil {
-		return bad(0, err.Error(), "")
-	}
 	prog, err := syntax.Compile(parsed.Simplify())
 	if err != nil {
 		return bad(0, err.Error(), "")
 	}
-	prefix, _ := free.LiteralPrefix()
-	r := rule{pattern: pattern, matchesAll: pattern == ".*", prefix: prefix, prefixOnly: pattern == regexp.QuoteMeta(prefix)+".*", re: re, prog: prog}
-	r.allShell = r.coversShell()
+	whole := `(?s:\A(?:` + closeQuote(pattern) + `)\z)`
+	if _, err := syntax.Parse(whole, syntax.Perl); err != nil { // it is a little deeper than the pattern
+		return bad(0, err.Error(), "")
+	}
+	prefix, _ := prog.Prefix()
+	r := rule{pattern: pattern, matchesAll: pattern == ".*", prefix: prefix, prefixOnly: pattern == regexp.QuoteMeta(prefix)+".*", re: lazy.Lazy(whole), prog: prog}
 	r.noShell = !r.couldMatch([]shell.Span{{Text: "tool:bash:"}, {Gap: true}})
+	r.allShell = !r.noShell && r.coversShell()
 	return r, nil
 }
 
@@ -155,7 +151,7 @@ func (r *rule) matches(s string) bool {
 	if !strings.HasPrefix(s, r.prefix) || r.noShell && strings.HasPrefix(s, "tool:bash:") {
 		return false
 	}
-	return r.prefixOnly || r.re.MatchString(s)
+	return r.prefixOnly || r.re().MatchString(s)
 }
 
 // probes are shell commands that no rule is about: a pattern that matches all of them is
@@ -165,7 +161,7 @@ var probes = []string{"tool:bash:", "tool:bash:\x01Zq9 '$`\"\\~\n;|&<>(){}*é", 
 // coversShell reports whether a pattern covers every shell command, like ".*".
 func (r *rule) coversShell() bool {
 	for _, p := range probes {
-		if !r.matches(p) {
+		if !r.couldMatch([]shell.Span{{Text: p}}) || !r.matches(p) { // the first excludes most without compiling
 			return false
 		}
 	}
