@@ -104,7 +104,10 @@ func (k Keeper) git(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", k.Git, "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false",
 		"-c", "user.name=chorus", "-c", "user.email=chorus@localhost", "-c", "commit.gpgSign=false", "-c", "push.gpgSign=false", "-c", "gc.auto=0"}, args...)...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=false", "SSH_ASKPASS=false", "GCM_INTERACTIVE=never", "GIT_EDITOR=true",
-		"GIT_SSH_COMMAND="+cmp.Or(os.Getenv("GIT_SSH_COMMAND"), "ssh")+" -oBatchMode=yes", "GIT_ALLOW_PROTOCOL=https:http:ssh:git:file")
+		"GIT_ALLOW_PROTOCOL=https:http:ssh:git:file")
+	if what := verb(args); what == "fetch" || what == "push" {
+		cmd.Env = append(cmd.Env, "GIT_SSH_COMMAND="+k.ssh(ctx)+" -oBatchMode=yes")
+	}
 	process.LeadTidy(cmd)
 	cmd.Cancel = func() error { process.TerminateGroup(cmd); return nil }
 	cmd.WaitDelay = time.Second // a helper may hold the pipe
@@ -112,10 +115,36 @@ func (k Keeper) git(ctx context.Context, args ...string) (string, error) {
 	if ctx.Err() != nil {
 		process.KillGroup(cmd)
 	}
-	if err != nil {
-		return "", fmt.Errorf("git %s: %w: %s", verb(args), err, text.Printable(strings.TrimSpace(string(out)), maxSaid))
+	switch said := text.Printable(strings.TrimSpace(string(out)), maxSaid); {
+	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return "", fmt.Errorf("git %s did not end within %s: look whether the remote of %s answers: %s", verb(args), gitTime, k.Git, said)
+	case err != nil:
+		return "", fmt.Errorf("git %s: %w: %s%s", verb(args), err, said, remedy(string(out)))
 	}
 	return string(out), nil
+}
+
+// ssh is the program by which git reaches a remote, as the environment or the working copy's own settings have it: those are the
+// operator's.
+func (k Keeper) ssh(ctx context.Context) string {
+	if given := os.Getenv("GIT_SSH_COMMAND"); given != "" {
+		return given
+	}
+	set, _ := k.git(ctx, "config", "--get", "core.sshCommand")
+	return cmp.Or(strings.TrimSpace(set), "ssh")
+}
+
+// remedy is what to do about what ssh said; "" when that is not known.
+func remedy(said string) string {
+	switch {
+	case strings.Contains(said, "REMOTE HOST IDENTIFICATION HAS CHANGED"):
+		return "; the host has another key than before: find out why, and only then take the old one out (ssh-keygen -R)"
+	case strings.Contains(said, "Host key verification failed"):
+		return "; the host's key is not known to the user that runs Chorus, and nobody can be asked here: connect once by hand as that user and compare it"
+	case strings.Contains(said, "Permission denied (publickey"):
+		return "; the remote takes none of the keys that work without a passphrase: give the user that runs Chorus one for this remote (core.sshCommand = ssh -i …), or an ssh-agent that holds it"
+	}
+	return ""
 }
 
 // maxSaid is how much is told of what git, or a remote through it, says.
