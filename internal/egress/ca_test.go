@@ -104,7 +104,7 @@ func TestTrustFileAndEnviron(t *testing.T) {
 		t.Fatal(err)
 	}
 	raw, err := os.ReadFile(path)
-	if err != nil || !bytes.HasSuffix(raw, b.proxy.ca.PEM()) || bytes.Contains(raw, []byte("PRIVATE")) {
+	if err != nil || !bytes.HasSuffix(raw, b.authority().PEM()) || bytes.Contains(raw, []byte("PRIVATE")) {
 		t.Errorf("%d bytes, %v", len(raw), err)
 	}
 	if pool := x509.NewCertPool(); !pool.AppendCertsFromPEM(raw) {

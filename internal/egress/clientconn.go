@@ -183,7 +183,11 @@ func (l *clientConn) intercept(to target) bool {
 				if name, _ := canonical(hello.ServerName); hello.ServerName != "" && name != to.host {
 					return nil, errors.New("the tunnel is for another host")
 				}
-				return l.p.ca.certificate(to.host)
+				ca, err := l.p.ca()
+				if err != nil {
+					return nil, err
+				}
+				return ca.certificate(to.host)
 			},
 		})
 		if err := secure.HandshakeContext(l.ctx); err != nil {

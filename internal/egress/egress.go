@@ -78,8 +78,8 @@ func (o Options) withDefaults() Options {
 // Proxy is one running proxy: one for each sandbox, which has its own rules and counts. Safe for concurrent use.
 type Proxy struct {
 	opt      Options
-	ca       *Authority
-	token    string // empty on a unix socket, whose file mode decides who may connect
+	ca       func() (*Authority, error) // made by whoever needs it first: most sandboxes have no secrets
+	token    string                     // empty on a unix socket, whose file mode decides who may connect
 	listener net.Listener
 	upstream atomic.Pointer[upstream]
 
@@ -98,13 +98,14 @@ func Listen(ctx context.Context, address string, rules Rules, opt Options) (*Pro
 	if err != nil {
 		return nil, fmt.Errorf("read the rules of the sandbox's network: %w", err)
 	}
-	p := &Proxy{opt: opt.withDefaults(), ca: opt.CA}
-	p.upstream.Store(p.newUpstream(set))
-	if p.ca == nil {
-		if p.ca, err = CA(""); err != nil {
-			return nil, err
+	p := &Proxy{opt: opt.withDefaults()}
+	p.ca = sync.OnceValues(func() (*Authority, error) {
+		if opt.CA != nil {
+			return opt.CA, nil
 		}
-	}
+		return CA("")
+	})
+	p.upstream.Store(p.newUpstream(set))
 	if p.listener, err = listen(ctx, address); err != nil {
 		return nil, fmt.Errorf("listen for the sandbox: %w", err)
 	}

@@ -144,10 +144,19 @@ func (b *bench) url() *url.URL {
 	return &url.URL{Scheme: "http", Host: b.proxy.Addr().String(), User: url.UserPassword(proxyUser, b.proxy.token)}
 }
 
+func (b *bench) authority() *Authority {
+	b.t.Helper()
+	ca, err := b.proxy.ca()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return ca
+}
+
 // newClient trusts the proxy's authority and the test servers', like a sandbox does.
 func (b *bench) newClient() *http.Client {
 	roots := x509.NewCertPool()
-	roots.AddCert(b.proxy.ca.cert)
+	roots.AddCert(b.authority().cert)
 	roots.AddCert(serverCert(b.t))
 	tr := &http.Transport{Proxy: http.ProxyURL(b.url()), TLSClientConfig: &tls.Config{RootCAs: roots}}
 	b.t.Cleanup(tr.CloseIdleConnections)

@@ -46,8 +46,12 @@ func (p *Proxy) TrustFile() (string, error) {
 	if p.opt.Dir == "" {
 		return "", errors.New("write the roots for the sandbox: no folder was given; set Options.Dir")
 	}
+	ca, err := p.ca()
+	if err != nil {
+		return "", err
+	}
 	path := filepath.Join(p.opt.Dir, trustFile)
-	if err := writeFile(path, bundle(p.ca), 0o644); err != nil {
+	if err := writeFile(path, bundle(ca), 0o644); err != nil {
 		return "", fmt.Errorf("write the roots for the sandbox: %w", err)
 	}
 	return path, nil

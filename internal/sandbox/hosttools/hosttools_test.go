@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -162,6 +163,44 @@ func TestIdentity(t *testing.T) {
 	if got := Identity(t.Context(), p.base, append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")); got != "" {
 		t.Errorf("nobody said: %q", got)
 	}
+}
+
+// TestNames: git is asked once for all folders that are in no repository, and each time for those that are in one.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git")
+	}
+	p := newPlace(t)
+	config, plain, other, repository := filepath.Join(p.base, "config"), p.dir("plain"), p.dir("other"), p.dir("repository")
+	if inRepository(plain, nil) {
+		t.Skip("the temporary directory is in a repository")
+	}
+	if out, err := exec.Command("git", "init", "-q", repository).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	environ := append(os.Environ(), "GIT_CONFIG_GLOBAL="+config, "GIT_CONFIG_NOSYSTEM=1")
+	call := func(name string) {
+		if err := os.WriteFile(config, []byte("[user]\n\tname = "+name+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var names Names
+	says := func(dir, name string) {
+		t.Helper()
+		if got := names.Identity(t.Context(), dir, environ); !strings.Contains(got, name) {
+			t.Errorf("%s: %q, not %s", dir, got, name)
+		}
+	}
+	call("One")
+	says(plain, "One")
+	says(repository, "One")
+	call("Two")
+	names.asked = names.asked.Add(time.Hour) // however slow this machine is
+	says(other, "One")
+	says(filepath.Join(repository, ".git"), "Two")
+	names.asked = names.asked.Add(-2 * time.Hour)
+	says(other, "Two")
 }
 
 // Whatever the PATH and the named roots are, neither the home, nor what holds it, nor

@@ -3,8 +3,10 @@ package hosttools
 import (
 	"context"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -37,6 +39,50 @@ func Identity(ctx context.Context, dir string, environ []string) string {
 		text.WriteString("[" + section + "]\n\t" + name + " = \"" + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value) + "\"\n")
 	}
 	return text.String()
+}
+
+// Names asks git for identities. Outside of repositories all folders have the same one, which is asked for once where many
+// conversations begin together. Safe for concurrent use.
+type Names struct {
+	mu    sync.Mutex
+	text  string
+	asked time.Time
+}
+
+// namesTime is how long an answer holds outside of repositories.
+const namesTime = 5 * time.Second
+
+// Identity is Identity, from memory where that is the same.
+func (n *Names) Identity(ctx context.Context, dir string, environ []string) string {
+	if inRepository(dir, environ) {
+		return Identity(ctx, dir, environ)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if time.Since(n.asked) < namesTime {
+		return n.text
+	}
+	text := Identity(ctx, dir, environ)
+	if ctx.Err() == nil {
+		n.text, n.asked = text, time.Now()
+	}
+	return text
+}
+
+// inRepository says whether git may find a repository for the folder, and settings in it.
+func inRepository(dir string, environ []string) bool {
+	if slices.ContainsFunc(environ, func(entry string) bool { return strings.HasPrefix(entry, "GIT_DIR=") }) {
+		return true
+	}
+	for at := resolved(dir); at != ""; at = filepath.Dir(at) {
+		if exists(filepath.Join(at, ".git")) || exists(filepath.Join(at, "HEAD")) {
+			return true
+		}
+		if at == filepath.Dir(at) {
+			return false
+		}
+	}
+	return true // nothing is known of it
 }
 
 // signature passes on what the environment says about who commits.

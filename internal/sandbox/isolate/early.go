@@ -20,7 +20,16 @@ func (e *isolatedExecutor) StartEarly(cmd sandbox.Command) {
 		if !known || err != nil {
 			return
 		}
-		if inner, err := e.inner(ctx, bubblewrap, cmd); err == nil {
+		// The sandbox has the name that commits were made in last, and git is asked beside that. Where it is another one by now,
+		// the command finds a sandbox that does not fit, and puts up its own.
+		var asked sync.WaitGroup
+		defer asked.Wait()
+		asked.Go(func() { _, _ = e.environment(ctx, bubblewrap) })
+		env, err := e.lastEnvironment(bubblewrap)
+		if err != nil {
+			return
+		}
+		if inner, err := e.inner(ctx, env, cmd); err == nil {
 			bubblewrap.StartEarly(ctx, inner)
 		}
 	})

@@ -5,9 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"chorus/internal/app"
 	"chorus/internal/chat"
 	"chorus/internal/programtest"
 	"chorus/internal/sandbox"
@@ -15,9 +17,16 @@ import (
 	"chorus/internal/settings"
 )
 
-// TestStartEarly: a sandbox is put up early where the agent has run commands before, and nowhere else. It has a PATH of its own, with
-// a bubblewrap that notes each start.
-func TestStartEarly(t *testing.T) {
+// earlyStarts counts how often a bubblewrap is started, which it does by a PATH of its own.
+type earlyStarts struct {
+	t    *testing.T
+	app  *app.App
+	work string
+	note string // a line for each start
+}
+
+func newEarlyStarts(t *testing.T) *earlyStarts {
+	t.Helper()
 	real, err := exec.LookPath("bwrap")
 	if err != nil {
 		t.Skip("no bubblewrap")
@@ -25,34 +34,47 @@ func TestStartEarly(t *testing.T) {
 	bin := t.TempDir()
 	programtest.Write(t, filepath.Join(bin, "bwrap"), "#!/bin/sh\ncase $1 in --args) echo >> '"+bin+"/starts';; esac\nexec "+real+" \"$@\"\n")
 	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	s := &earlyStarts{t: t, note: filepath.Join(bin, "starts")}
+	s.app, s.work, _ = newApp(t)
+	inSandbox(t, s.app, s.work, isolate.Plan{}) // or there is none here
+	toolboxOf(t, s.app, s.work)
+	return s
+}
+
+// during says how many were started by a run, which has an executor of its own and waits for what it began.
+func (s *earlyStarts) during(do func(sandbox.Executor)) int {
+	s.t.Helper()
 	starts := func() int {
-		data, _ := os.ReadFile(filepath.Join(bin, "starts"))
+		data, _ := os.ReadFile(s.note)
 		return strings.Count(string(data), "\n")
 	}
-	a, work, _ := newApp(t)
-	inSandbox(t, a, work, isolate.Plan{}) // or there is none here
-	thread, err := chat.NewThreadID("cli", settings.Place(work), "early", chat.DefaultAgent)
+	before := starts()
+	thread, err := chat.NewThreadID("cli", settings.Place(s.work), "early", chat.DefaultAgent)
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	toolboxOf(t, a, work)
-	// Each run of the thread has an executor of its own, and waits for what it began.
-	during := func(do func(sandbox.Executor)) (started int) {
-		t.Helper()
-		before := starts()
-		site := &isolate.Site{Dir: work, Agent: chat.DefaultAgent, Proxy: &isolate.EgressProxy{Thread: thread}}
-		ex, err := a.Isolation.ExecutorFor(site, isolate.Plan{Sandbox: "auto", Need: isolate.Required, Profile: "open"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		do(ex)
-		site.Proxy.AwaitEarly()
-		if err := site.Proxy.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return starts() - before
+	site := &isolate.Site{Dir: s.work, Agent: chat.DefaultAgent, Proxy: &isolate.EgressProxy{Thread: thread}}
+	ex, err := s.app.Isolation.ExecutorFor(site, isolate.Plan{Sandbox: "auto", Need: isolate.Required, Profile: "open"})
+	if err != nil {
+		s.t.Fatal(err)
 	}
-	early := func(ex sandbox.Executor) { ex.(sandbox.EarlyStarter).StartEarly(sandbox.Command{Dir: work}) }
+	do(ex)
+	site.Proxy.AwaitEarly()
+	if err := site.Proxy.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+	return starts() - before
+}
+
+// early has a sandbox put up, if one is needed.
+func (s *earlyStarts) early(ex sandbox.Executor) {
+	ex.(sandbox.EarlyStarter).StartEarly(sandbox.Command{Dir: s.work})
+}
+
+// TestStartEarly: a sandbox is put up early where the agent has run commands before, and nowhere else.
+func TestStartEarly(t *testing.T) {
+	s := newEarlyStarts(t)
+	work, during, early := s.work, s.during, s.early
 	command := func(ex sandbox.Executor) {
 		if res, err := ex.Run(t.Context(), sandbox.Command{Shell: "echo works", Dir: work}); err != nil || res.Stdout != "works\n" {
 			t.Errorf("%+v %v", res, err)
@@ -76,4 +98,46 @@ func TestStartEarly(t *testing.T) {
 	if n := during(command); n != 0 {
 		t.Errorf("%d sandboxes after that", n)
 	}
+}
+
+// TestNameForCommits: a sandbox serves run after run as long as commits are made in the same name. A sandbox that was put up early
+// has the name of the last run, and a command never gets it when there is another one by now.
+func TestNameForCommits(t *testing.T) {
+	s := newEarlyStarts(t)
+	call := func(name string) {
+		t.Helper()
+		if out, err := exec.Command("git", "-C", s.work, "config", "user.name", name).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	if out, err := exec.Command("git", "init", "-q", s.work).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	asks := func(ex sandbox.Executor) string {
+		res, err := ex.Run(t.Context(), sandbox.Command{Shell: "git config --system user.name", Dir: s.work})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(res.Stdout)
+	}
+	expect := func(name string, early bool, starts ...int) {
+		t.Helper()
+		var got string
+		n := s.during(func(ex sandbox.Executor) {
+			if early {
+				s.early(ex)
+			}
+			got = asks(ex)
+		})
+		if got != name || !slices.Contains(starts, n) {
+			t.Errorf("%q after %d starts, not %q after one of %d", got, n, name, starts)
+		}
+	}
+	call("One")
+	expect("One", false, 1)
+	expect("One", false, 0)
+	expect("One", true, 0)
+	call("Two")
+	expect("Two", true, 1, 2) // the early one has the old name, unless git was faster
+	expect("Two", true, 0)
 }

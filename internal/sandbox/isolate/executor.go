@@ -26,8 +26,10 @@ type isolatedExecutor struct {
 	site *Site
 	plan Plan
 
-	mu    sync.Mutex
-	ready *environment
+	mu     sync.Mutex
+	found  *environment // without the name that commits are made in
+	naming sync.Mutex
+	ready  *environment
 }
 
 // environment is what all commands of a run have in common.
@@ -35,6 +37,15 @@ type environment struct {
 	roots []sandbox.Root
 	vars  []string // NAME=value
 	home  string
+}
+
+// named is the environment with the file that says in whose name commits are made.
+func (e environment) named(file string) *environment {
+	return &environment{
+		roots: append(slices.Clip(e.roots), sandbox.Root{Path: file}),
+		vars:  append(slices.Clip(e.vars), "GIT_CONFIG_SYSTEM="+file),
+		home:  e.home,
+	}
 }
 
 var (
@@ -60,7 +71,11 @@ func (e *isolatedExecutor) Run(ctx context.Context, cmd sandbox.Command) (sandbo
 	if err != nil {
 		return e.without(ctx, cmd, err)
 	}
-	inner, err := e.inner(ctx, bubblewrap, cmd)
+	env, err := e.environment(ctx, bubblewrap)
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	inner, err := e.inner(ctx, env, cmd)
 	if err != nil {
 		return sandbox.Result{}, err
 	}
@@ -78,11 +93,7 @@ func (e *isolatedExecutor) Run(ctx context.Context, cmd sandbox.Command) (sandbo
 }
 
 // inner is the command with everything that it sees and reaches.
-func (e *isolatedExecutor) inner(ctx context.Context, bubblewrap *bwrap.Executor, cmd sandbox.Command) (sandbox.Command, error) {
-	env, err := e.environment(ctx, bubblewrap)
-	if err != nil {
-		return cmd, err
-	}
+func (e *isolatedExecutor) inner(ctx context.Context, env *environment, cmd sandbox.Command) (sandbox.Command, error) {
 	proxy, err := e.site.Proxy.open(ctx, e.app, e.plan)
 	if err != nil {
 		return cmd, err
@@ -153,37 +164,68 @@ func (e *isolatedExecutor) mayDoWithout(why error) error {
 
 // environment is found out once.
 func (e *isolatedExecutor) environment(ctx context.Context, bubblewrap *bwrap.Executor) (*environment, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.naming.Lock()
+	defer e.naming.Unlock()
 	if e.ready != nil {
 		return e.ready, nil
 	}
+	found, err := e.unnamed(bubblewrap)
+	if err != nil {
+		return nil, err
+	}
+	if text := e.app.names.Identity(ctx, e.site.Dir, e.app.Environ); text != "" {
+		// A file that is replaced takes its mount with it, and so the sandboxes that wait.
+		if old, err := os.ReadFile(e.nameFile()); err != nil || string(old) != text {
+			if err := datadir.WriteFile(e.nameFile(), []byte(text), 0o600); err != nil {
+				return nil, fmt.Errorf("write the name that commits are made in: %w", err)
+			}
+		}
+		found = found.named(e.nameFile())
+	}
+	if ctx.Err() == nil { // or git was not waited for
+		e.ready = found
+	}
+	return found, nil
+}
+
+// lastEnvironment is the environment with the name that commits were made in last: git is not asked.
+func (e *isolatedExecutor) lastEnvironment(bubblewrap *bwrap.Executor) (*environment, error) {
+	found, err := e.unnamed(bubblewrap)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(e.nameFile()); err == nil {
+		return found.named(e.nameFile()), nil
+	}
+	return found, nil
+}
+
+// nameFile is where the name is that commits are made in.
+func (e *isolatedExecutor) nameFile() string { return filepath.Join(e.base(), "gitconfig") }
+
+// unnamed is all of the environment that this machine shows, found out once.
+func (e *isolatedExecutor) unnamed(bubblewrap *bwrap.Executor) (*environment, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.found != nil {
+		return e.found, nil
+	}
 	bubblewrap.Prime() // both start programs
-	a, dir := e.app, e.site.Dir
+	a := e.app
 	if _, err := a.Home.Ensure(a.Home.Outputs(e.site.Proxy.Thread)); err != nil { // what is mounted must exist
 		return nil, err
 	}
-	view := hosttools.Find(hosttools.Options{Environ: a.Environ, Home: a.UserHome(), Dir: dir, Hide: []string{a.Home.Dir()},
+	view := hosttools.Find(hosttools.Options{Environ: a.Environ, Home: a.UserHome(), Dir: e.site.Dir, Hide: []string{a.Home.Dir()},
 		Roots: e.plan.Roots, Network: len(e.plan.Hosts) > 0, Root: os.Getuid() == 0})
 	for _, text := range view.Problems {
 		a.Notices.WarnOnce(text)
 	}
-	found := &environment{roots: view.Roots, vars: view.Env}
-	base := e.base()
-	var err error
-	if found.home, err = a.Home.Ensure(filepath.Join(base, commandHome)); err != nil {
+	home, err := a.Home.Ensure(filepath.Join(e.base(), commandHome))
+	if err != nil {
 		return nil, fmt.Errorf("make a home for commands: %w", err)
 	}
-	if text := hosttools.Identity(ctx, dir, a.Environ); text != "" {
-		file := filepath.Join(base, "gitconfig")
-		if err := datadir.WriteFile(file, []byte(text), 0o600); err != nil {
-			return nil, fmt.Errorf("write the name that commits are made in: %w", err)
-		}
-		found.roots = append(found.roots, sandbox.Root{Path: file})
-		found.vars = append(found.vars, "GIT_CONFIG_SYSTEM="+file)
-	}
-	e.ready = found
-	return found, nil
+	e.found = &environment{roots: view.Roots, vars: view.Env, home: home}
+	return e.found, nil
 }
 
 // commandHome is the home of commands, below base. It is made for the first of them.

@@ -5,11 +5,13 @@ package isolate
 
 import (
 	"log/slog"
+	"sync"
 
 	"chorus/internal/datadir"
 	"chorus/internal/logging"
 	"chorus/internal/notice"
 	"chorus/internal/sandbox"
+	"chorus/internal/sandbox/hosttools"
 )
 
 // Isolation makes executors for the commands of threads.
@@ -23,6 +25,9 @@ type Isolation struct {
 	Logs     *logging.Logs
 
 	Probe SandboxProbe
+
+	names hosttools.Names
+	swept sync.Once
 }
 
 // Close takes down the sandboxes that wait for a command.

@@ -14,7 +14,7 @@ import (
 )
 
 // OwnDir is a directory of this process alone, removed by Close. A process that is killed
-// leaves it behind, but not its lock; whoever makes the next one removes it.
+// leaves it behind, but not its lock; the next process removes it.
 type OwnDir struct {
 	Path string
 	Lock *os.File
@@ -94,11 +94,14 @@ func (i *Isolation) SweepProxyDirs() int {
 	return SweepOwnDirs(filepath.Join(i.Home.Dir(), "run", strings.Repeat("[0-9a-f]", 8)+"*")) + SweepOwnDirs(filepath.Join(os.TempDir(), strayProxies+"*"))
 }
 
-// proxyDir makes the directory of a thread's proxy.
+// proxyDir makes the directory of a thread's proxy. The first one removes what was left: to try the locks of all others takes
+// longer with each of them.
 func (i *Isolation) proxyDir(thread chat.ThreadID) (*OwnDir, error) {
-	if n := i.SweepProxyDirs(); n > 0 {
-		i.Log.Info("folders of processes that were killed are removed", "component", "sandbox", "event", "doors_swept", "removed", n)
-	}
+	i.swept.Do(func() {
+		if n := i.SweepProxyDirs(); n > 0 {
+			i.Log.Info("folders of processes that were killed are removed", "component", "sandbox", "event", "doors_swept", "removed", n)
+		}
+	})
 	above, err := i.Home.Ensure(filepath.Join(i.Home.Dir(), "run"))
 	if err != nil {
 		return nil, err
