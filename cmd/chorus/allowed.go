@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,13 +26,13 @@ import (
 func (c *program) allowedCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "allowed", Short: "What you have allowed for good: list, remove", RunE: oneOf,
-		Long: `A question may be answered with "always". Then a rule is kept: for whoever said it, for
-one agent in one directory. It turns what would be asked into a yes, and never what a rule
-denies or what cannot be told from the text. The rules lie in allowed.yaml in the home;
-every process reads it again at the next question, so it may be edited while agents work.`,
+		Long: `An approval may be answered with "always". Then a rule is kept: for whoever said it, for
+one agent in one directory. From then on the same is allowed without asking, but never
+what a rule denies or what cannot be told from the text. The rules lie in allowed.yaml in
+the home, which is read again before each call, so it may be edited while agents work.`,
 		Example: `  chorus permit allowed list
   chorus permit allowed remove 3f2a91c0
-  chorus approvals approve --always       say yes to a question, and keep a rule`,
+  chorus approvals approve --always       say yes, and keep a rule`,
 	}
 	return c.serverFlags(cmd)
 }
@@ -55,7 +56,7 @@ func listRules(v cli.View, _ operation.None, list operation.List[operations.Kept
 		if k.Channel != "" {
 			where += " (" + k.Channel + ")"
 		}
-		t.Rows = append(t.Rows, []string{k.ID, k.At.Local().Format("2006-01-02 15:04"), k.By, k.Agent, where, keptRule(k)})
+		t.Rows = append(t.Rows, []string{k.ID, k.At.Local().Format("2006-01-02 15:04"), cmp.Or(k.ByName, k.By), k.Agent, where, keptRule(k)})
 	}
 	return cli.WriteTable(v, t, operations.ListRules.Empty)
 }
@@ -73,6 +74,7 @@ func (c *program) pickRules(ctx context.Context, to cli.Connection, id string, n
 	}
 	x := remote.Approval(a)
 	if x.State != approval.Open {
+		x.AnsweredBy = cmp.Or(a.AnsweredByName, a.AnsweredBy)
 		return nil, fmt.Errorf("too late: %s", x.Ended())
 	}
 	offer, err := operations.ProposeRules.Call(ctx, to, to.Caller, operations.ApprovalRef{ID: id})

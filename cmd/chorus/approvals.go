@@ -11,7 +11,6 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/transport/cli"
-	"chorus/internal/transport/repl/remote"
 	"chorus/internal/usage"
 )
 
@@ -23,7 +22,7 @@ long that takes and whatever process asked. The first answer counts. A run that 
 in another terminal goes on by itself; one whose process has gone goes on with
 its next chorus chat or chorus run --session-id.`,
 		Example: `  chorus approvals list
-  chorus approvals approve 01k3       a unique beginning of the id; without one, the only question there is
+  chorus approvals approve 01k3       a unique beginning of the id; without one, the only one that waits
   chorus approvals approve --always   shows what a rule would allow, and keeps the one you pick
   chorus approvals deny 01k3 --note "not on a Friday"
   chorus approvals approve calm-otter   what a task gave, by the task's id`,
@@ -50,7 +49,7 @@ its next chorus chat or chorus run --session-id.`,
 				approvalview.ShowTask(v.Out, a)
 				return nil
 			}
-			approvalview.Show(v.Out, remote.Approval(a))
+			approvalview.Show(v.Out, a)
 			return nil
 		})
 		cli.JSON(commands, operations.GetApproval, asJSON)

@@ -23,13 +23,14 @@ const docsAddr = "127.0.0.1:8421"
 
 func (c *program) docsCommand() *cobra.Command {
 	addr, out, find, noBrowser := docsAddr, "", "", false
-	cmd := &cobra.Command{
+	cmd := c.jsonFlag(&cobra.Command{
 		Use: "docs [PAGE]", Short: "The guides: read one here, or all of them in a browser", Args: between(0, 1),
 		Long: `Serves the guides and tutorials of this very version, with a search that works without
 JavaScript. With the name of a page it is shown here; --search looks in all of them.`,
 		Example: `  chorus docs                    in a browser
   chorus docs models             here
   chorus docs --search budget
+  chorus docs --json             which pages there are
   chorus docs --out site         as files, for any web server`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return pageNames(), cobra.ShellCompDirectiveNoFileComp
@@ -47,18 +48,37 @@ JavaScript. With the name of a page it is shown here; --search looks in all of t
 				if err := site.Write(out); err != nil {
 					return err
 				}
+				if c.json {
+					return c.printJSON(map[string]any{"dir": out, "pages": len(site.Pages)})
+				}
 				fmt.Fprintf(c.out(), "%d pages are in %s; any web server can serve them\n", len(site.Pages), out)
 				return nil
+			case c.json:
+				list := []page{}
+				for _, p := range site.Pages {
+					list = append(list, page{Name: p.Name(), Title: p.Title, Summary: p.Summary})
+				}
+				return c.printJSON(list)
 			}
 			return c.serveDocs(cmd.Context(), site, addr, noBrowser)
 		},
-	}
+	})
 	f := cmd.Flags()
 	f.StringVar(&addr, "addr", addr, "where to listen")
 	f.StringVar(&out, "out", "", "write the pages into this folder instead")
 	f.StringVar(&find, "search", "", "list the sections that hold these words")
 	f.BoolVar(&noBrowser, "no-browser", false, "open no browser (or set "+browserOff+"=1)")
 	return cmd
+}
+
+// page is a page of the guides, or what a search found in it, as a script reads it.
+type page struct {
+	Name    string `json:"name"`
+	Title   string `json:"title"`
+	Section string `json:"section,omitempty"`
+	Summary string `json:"summary,omitempty"`
+	Excerpt string `json:"excerpt,omitempty"`
+	Text    string `json:"text,omitempty"` // Markdown
 }
 
 func pageNames() []string {
@@ -79,6 +99,9 @@ func (c *program) showPage(site *docsite.Site, name string) error {
 	if p == nil {
 		return &usage.Error{Err: fmt.Errorf("there is no page %q; there are %s", name, strings.Join(pageNames(), ", "))}
 	}
+	if c.json {
+		return c.printJSON(page{Name: p.Name(), Title: p.Title, Text: p.Source})
+	}
 	if !c.console.OutTTY {
 		_, err := fmt.Fprint(c.out(), p.Source)
 		return err
@@ -98,9 +121,19 @@ func (c *program) showPage(site *docsite.Site, name string) error {
 }
 
 func (c *program) searchPages(site *docsite.Site, words string) error {
-	hits := site.Search(words)
+	hits, meant := site.Search(words)
 	if len(hits) == 0 {
 		return fmt.Errorf("nothing was found for %q; try fewer or other words", words)
+	}
+	if c.json {
+		list := []page{}
+		for _, h := range hits {
+			list = append(list, page{Name: h.Page.Name(), Title: h.Page.Title, Section: h.Section.Title, Excerpt: h.Excerpt})
+		}
+		return c.printJSON(list)
+	}
+	if meant != "" {
+		fmt.Fprintf(c.out(), "nothing was found for %q; this is about %q:\n\n", words, meant)
 	}
 	for _, h := range hits[:min(len(hits), 12)] {
 		fmt.Fprintf(c.out(), "%-22s %s\n", h.Page.Name(), h.Section.Title)

@@ -26,12 +26,18 @@ type personAt struct {
 
 func (s personAt) run(in string, args ...string) (out, errs string) {
 	s.t.Helper()
+	out, errs, _ = s.exits(in, args...)
+	return out, errs
+}
+
+func (s personAt) exits(in string, args ...string) (out, errs string, code int) {
+	s.t.Helper()
 	var stdout, stderr bytes.Buffer
 	env := map[string]string{"HOME": s.dir, "CHORUS_HOME": s.home, "USER": "ada", "PATH": os.Getenv("PATH")}
 	c := &program{getenv: func(name string) string { return env[name] },
 		console: repl.Console{In: strings.NewReader(in), Out: &stdout, Err: &stderr, OutTTY: true, ErrTTY: true}}
-	c.run(args)
-	return stdout.String(), stderr.String()
+	code = c.run(args)
+	return stdout.String(), stderr.String(), code
 }
 
 // exec runs a process of its own, without a terminal.
@@ -45,7 +51,7 @@ func (s personAt) exec(in string, args ...string) string {
 }
 
 // Whatever others wrote, no command prints anything that steers the terminal it is printed on.
-// Every command stands in one of the two lists.
+// Every command stands in one of the two lists. With --json a script reads what each of them prints, and why it failed.
 func TestNothingSteersTheTerminal(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -157,7 +163,16 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 	for name, lines := range tried {
 		for _, args := range lines {
 			out, errs := s.run("", args...)
-			for _, text := range []string{out, errs} {
+			texts := []string{out, errs}
+			if words := append(strings.Fields(name), "--json"); s.takes(words) {
+				args := slices.Insert(slices.Clone(args), len(words)-1, "--json")
+				out, errs, code := s.exits("", args...)
+				if why := unreadable(out, errs, code); why != "" {
+					t.Errorf("chorus %q, exit %d: %s\n%s\n%s", args, code, why, clipped(out), clipped(errs))
+				}
+				texts = append(texts, out, errs)
+			}
+			for _, text := range texts {
 				if at := strings.IndexAny(own.ReplaceAllString(text, ""), "\x1b\x07\u009b\u202e"); at >= 0 {
 					t.Errorf("chorus %s: %q", name, clipped(text))
 				}
@@ -167,6 +182,31 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 	if out, _ := s.run("", show[0]...); !strings.Contains(out, "evil") {
 		t.Errorf("nothing was there to print: %s", out)
 	}
+}
+
+// takes reports whether the command of a line has the flag at its end.
+func (s personAt) takes(line []string) bool {
+	cmd, rest, err := (&program{getenv: os.Getenv}).root().Find(line)
+	return err == nil && len(rest) == 1 && cmd.Flags().Lookup(strings.TrimPrefix(rest[0], "--")) != nil
+}
+
+// unreadable says why a script cannot read what a command printed for it: values of JSON, or an object in the last line on standard error.
+func unreadable(out, errs string, code int) string {
+	n, err := countObjects(strings.NewReader(out), nil)
+	if err != nil {
+		return "what it printed is not JSON: " + err.Error()
+	}
+	if strings.TrimSpace(out) != "" || n > 0 {
+		return "" // also of a check that failed: what it found says why
+	}
+	if code == 0 {
+		return "it printed nothing"
+	}
+	lines := strings.Split(strings.TrimSpace(errs), "\n")
+	if n, err := countObjects(strings.NewReader(lines[len(lines)-1]), []fieldCheck{{path: []string{"error"}}, {path: []string{"kind"}}}); err != nil || n != 1 {
+		return "it does not say why as JSON"
+	}
+	return ""
 }
 
 // escaped is a text inside of the quotes of JSON and YAML.

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -103,16 +104,38 @@ func (c *program) run(args []string) int {
 	case errors.As(err, &code):
 		return int(code)
 	case errors.As(err, &mistake) || !c.begun:
-		c.complain(err)
+		c.complain(err, operation.Invalid, wantsJSON(args))
 		return repl.ExitUsage
 	default:
-		c.complain(err)
+		c.complain(err, operation.KindOf(err), wantsJSON(args))
 		return repl.ExitFailed
 	}
 }
 
-func (c *program) complain(err error) {
-	c.warn(operations.All().Words(operation.InCLI, err.Error()))
+// wantsJSON reports whether a command line asks for JSON; it need not be one that was understood.
+func wantsJSON(args []string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
+}
+
+// failure is an error as a script reads it: the last line on standard error.
+type failure struct {
+	Error string         `json:"error"`
+	Kind  operation.Kind `json:"kind"`
+}
+
+// complain says why a command failed.
+func (c *program) complain(err error, kind operation.Kind, asJSON bool) {
+	words := operations.All().Words(operation.InCLI, err.Error())
+	if !asJSON {
+		c.warn(words)
+		return
+	}
+	enc := json.NewEncoder(c.console.Err)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(failure{markdown.Clean(words), kind}) // nobody is left to be told
 }
 
 // warn says something on standard error, broken between words where a terminal is too narrow.

@@ -72,8 +72,7 @@ Name the place by blobUrl afterwards.`,
 			if err != nil {
 				return err
 			}
-			c.showMigration(report, o.DryRun)
-			return nil
+			return c.showMigration(report, o.DryRun)
 		},
 	}
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only say what would be done")
@@ -196,10 +195,21 @@ func (c *program) moveBlobs(ctx context.Context, to string) (err error) {
 	return nil
 }
 
-func (c *program) showMigration(r database.MigrateReport, dry bool) {
+func (c *program) showMigration(r database.MigrateReport, dry bool) error {
+	if c.json {
+		type step struct {
+			Version int    `json:"version"`
+			Name    string `json:"name"`
+		}
+		steps := []step{}
+		for _, s := range r.Steps {
+			steps = append(steps, step{s.Version, s.Name})
+		}
+		return c.printJSON(map[string]any{"from": r.From, "to": r.To, "steps": steps, "down": r.Down, "dryRun": dry, "copy": r.Copy})
+	}
 	if len(r.Steps) == 0 {
 		fmt.Fprintf(c.out(), "the database is at version %d; nothing to do\n", r.From)
-		return
+		return nil
 	}
 	verb := "applied"
 	switch {
@@ -217,4 +227,5 @@ func (c *program) showMigration(r database.MigrateReport, dry bool) {
 	if r.Copy != "" {
 		fmt.Fprintf(c.out(), "the database as it was: %s\n", r.Copy)
 	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/internal/app"
+	"chorus/internal/chat"
 	"chorus/internal/gate"
 	"chorus/internal/permit"
 	"chorus/internal/permit/always"
@@ -87,7 +88,11 @@ people's words are in one run, all of theirs must allow it.`,
 			}
 			w := c.columns()
 			for _, r := range got.Limits {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Part, r.Who, r.Profile, r.From)
+				who := r.Who
+				if r.Part == gate.SenderPart {
+					who = chat.PrincipalOf(who).Label()
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Part, who, r.Profile, r.From)
 			}
 			if err := w.Flush(); err != nil {
 				return err

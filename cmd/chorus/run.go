@@ -36,7 +36,7 @@ func (c *program) talkFlags(cmd *cobra.Command) *runsetup.SessionOptions {
 	f.StringVarP(&o.Agent, "agent", "a", "", "agent to talk to (default "+chat.DefaultAgent+")")
 	f.StringVarP(&o.Provider, "provider", "p", "", "whose model: "+strings.Join(provider.Providers(), ", ")+", or a vendor of the config")
 	f.StringVarP(&o.Model, "model", "m", "", "model, as provider/model or bare (default: by the keys that are set)")
-	f.BoolVarP(&o.Yes, "yes", "y", false, "answer every question with yes; denials still hold")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "approve everything that is asked for; what a rule denies stays denied")
 	f.StringVar(&o.Profile, "permissions", "", "permission profile: open, standard, guarded, locked, one of the configuration's own, or a file of rules (default standard)")
 	f.StringVar(&o.Sandbox, "sandbox", "", "where commands run: "+strings.Join(isolate.Sandboxes(), ", ")+" (default: as configured, else auto: the strongest that works)")
 	f.StringVarP(&o.File, "session", "s", "", "session file to begin or to go on with")

@@ -12,10 +12,10 @@ import (
 )
 
 func (c *program) sampleCommand() *cobra.Command {
-	return &cobra.Command{
+	return c.jsonFlag(&cobra.Command{
 		Use: "sample [DIR]", Short: "Lay out a small project to try Chorus on", Args: between(0, 1),
 		Long: `Writes a small project with a bug and a test that finds it into a new folder, chorus-sample
-unless another one is named. Every model can mend it, also the built-in offline one.`,
+unless another one is named. Every model can fix it, also the built-in offline one.`,
 		Example: `  chorus sample
   cd chorus-sample && chorus chat "fix the failing test"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -32,8 +32,11 @@ unless another one is named. Every model can mend it, also the built-in offline 
 			if err := sample.Write(cmd.Context(), dir); err != nil {
 				return err
 			}
+			if c.json {
+				return c.printJSON(map[string]string{"dir": filepath.Clean(dir)})
+			}
 			fmt.Fprintf(c.out(), "The sample project is in %s. Try:\n\n  cd %s\n  %s run \"fix the failing test\"\n", dir, filepath.Clean(dir), commandName(os.Args[0], exec.LookPath))
 			return nil
 		},
-	}
+	})
 }

@@ -19,7 +19,7 @@ func (c *program) tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "token", Short: "Tokens for the HTTP API and the web page: create, list, revoke, link", RunE: oneOf,
 		Long: `A token opens the HTTP API and the web page. What it opens is said by its scopes:
-read (look), chat (talk, steer, stop), approve (answer questions), admin (all of it, and
+read (look), chat (talk, steer, stop), approve (answer approvals), admin (all of it, and
 everybody's sessions). Only a digest is kept, so the token is shown once.
 
 The owner's own token is made by the first chorus serve and lies in the home folder, in
@@ -86,9 +86,12 @@ func tokenState(t operations.Token) string {
 
 func (c *program) tokenLink() *cobra.Command {
 	url := ""
-	cmd := &cobra.Command{
+	cmd := c.jsonFlag(&cobra.Command{
 		Use: "link", Short: "Make a link that signs a browser in as the owner", Args: exactly(0),
-		Long: "The link is valid once and for 15 minutes. Whoever opens it is signed in as the owner of this home.",
+		Long: `The link is valid once and for 15 minutes. Whoever opens it is signed in as the owner of
+this home. It is made where the home is: on the machine of the server.`,
+		Example: `  chorus token link
+  chorus token link --url https://chorus.example.org`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.with(cmd.Context(), func(a *app.App) error {
 				_, token, err := a.Service.Tokens().OwnerToken(cmd.Context())
@@ -102,11 +105,15 @@ func (c *program) tokenLink() *cobra.Command {
 				if url == "" {
 					url = "http://" + fromHere(defaultAddr(c.getenv))
 				}
-				fmt.Fprintln(c.out(), guard.Link(key, url, token.ID, time.Now()))
-				return nil
+				link := guard.Link(key, url, token.ID, time.Now())
+				if c.json {
+					return c.printJSON(map[string]string{"url": link})
+				}
+				_, err = fmt.Fprintln(c.out(), link)
+				return err
 			})
 		},
-	}
+	})
 	cmd.Flags().StringVar(&url, "url", "", "where the server is reached (default http://127.0.0.1:8420, or as CHORUS_ADDR says)")
 	return cmd
 }

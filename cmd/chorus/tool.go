@@ -34,7 +34,7 @@ failed, 4 if it was denied.`,
   chorus tool bash '{"command":"go version"}' --yes`,
 	})
 	cmd.Flags().StringVarP(&o.Dir, "repo", "r", "", "directory to work in (default: here)")
-	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "answer every question with yes; denials still hold")
+	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "approve everything that is asked for; what a rule denies stays denied")
 	cmd.Flags().StringVar(&o.Profile, "permissions", "", "permission profile (default standard)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return c.with(cmd.Context(), func(a *app.App) error {

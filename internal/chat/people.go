@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // ParticipantKind says what sort of speaker a participant is.
@@ -81,10 +82,19 @@ func (p Principal) String() string {
 	return string(p.Kind) + ":" + p.ID
 }
 
+// PrincipalOf is the principal of a key that String has made: who it is, without name and roles.
+func PrincipalOf(key string) Principal {
+	kind, id, ok := strings.Cut(key, ":")
+	if !ok {
+		return Principal{ID: key}
+	}
+	return Principal{Kind: PrincipalKind(kind), ID: id}
+}
+
 // Label is what people call a principal: its name, with where it is known by that unless it is this machine.
 func (p Principal) Label() string {
 	name := cmp.Or(p.Name, p.ID)
-	if p.Kind == LocalUser || name == "" {
+	if p.Kind == LocalUser || p.Kind == "" || name == "" {
 		return name
 	}
 	return fmt.Sprintf("%s (%s)", name, p.Kind)

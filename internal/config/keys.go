@@ -254,7 +254,7 @@ func trustKeys() []Key {
 		{Path: "secrets.*.value", Kind: Text, Secret: true, Doc: "The value, as ${ENV} or file: reference."},
 		{Path: "secrets.*.hosts", Kind: List, Doc: "Hosts that it may be sent to in place of its placeholder, {{secret:name}}; they must be open too."},
 		{Path: "approvals.deadline", Kind: Text, Default: "24h", Doc: "How long an answer may take, after that it is no; at the terminal there is no end unless this is set."},
-		{Path: "approvals.remind", Kind: Text, Default: "1h", Doc: "After how long people are reminded of a question; at the terminal they are not unless this is set."},
+		{Path: "approvals.remind", Kind: Text, Default: "1h", Doc: "After how long people are reminded of an approval; at the terminal they are not unless this is set."},
 		{Path: "approvals.by", Kind: Text, Default: "asker, local", Doc: "Who may answer: asker, local (whoever sits at the terminal), anyone, role:NAME, several with commas; with \"two of\" before them, or two alone, two different people must say yes."},
 		{Path: "approvals.profiles.*.deadline", Kind: Text, Doc: "How long an answer may take."},
 		{Path: "approvals.profiles.*.remind", Kind: Text, Doc: "After how long people are reminded."},

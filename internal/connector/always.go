@@ -35,7 +35,7 @@ func answers(by chat.Principal) operation.Caller {
 func (b *Bot) proposeAlways(ctx context.Context, id string, by chat.Principal) platform.Answer {
 	a, err := b.Backend.Approval(ctx, id)
 	if err != nil {
-		return says("This question is not known any more.")
+		return says("This approval is not known any more.")
 	}
 	if a.State != approval.Open {
 		return says(b.tooLate(a))

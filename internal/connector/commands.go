@@ -237,7 +237,7 @@ func (b *Bot) pressed(ctx context.Context, p platform.Press) platform.Answer {
 func (b *Bot) decide(ctx context.Context, id string, by chat.Principal, yes bool, note string) string {
 	a, err := b.Backend.Approval(ctx, id)
 	if errors.Is(err, journal.ErrUnknown) {
-		return "This question is not known any more."
+		return "This approval is not known any more."
 	}
 	if err == nil {
 		if approval.IsQuestion(a.Actions) && !yes {

@@ -116,7 +116,7 @@ func TestSearch(t *testing.T) {
 	t.Parallel()
 	s := load(t)
 	for query, want := range map[string]string{"discord": "guides/discord.md", "backup": "guides/backup.md", "SYSTEMD": "guides/systemd.md", "three machines": "tutorials/operator.md"} {
-		hits := s.Search(query)
+		hits, _ := s.Search(query)
 		if len(hits) == 0 || hits[0].Page.Path != want {
 			got := "nothing"
 			if len(hits) > 0 {
@@ -126,8 +126,33 @@ func TestSearch(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"", "   ", "discord xyzzyplugh", strings.Repeat("ä", 5000)} {
-		if hits := s.Search(query); len(hits) > 0 {
+		if hits, _ := s.Search(query); len(hits) > 0 {
 			t.Errorf("%.20q found %s", query, hits[0].Page.Path)
+		}
+	}
+}
+
+// A slip of the fingers and another ending still find what is meant, and the page says so.
+func TestSearchOfNearWords(t *testing.T) {
+	t.Parallel()
+	s := load(t)
+	for query, want := range map[string]string{"discrod": "discord", "shedule": "schedule", "Aproval": "approval", "systemdd": "systemd", "scheduling": "schedul", "discord chanels": "discord channels"} {
+		hits, meant := s.Search(query)
+		if len(hits) == 0 || meant != want {
+			t.Errorf("%s: %d hits about %q, want some about %q", query, len(hits), meant, want)
+		}
+	}
+	for _, query := range []string{"discord", "sched", "xyzzyplugh", "botx", "discord xyzzyplugh"} {
+		if _, meant := s.Search(query); meant != "" {
+			t.Errorf("%s was taken for %s", query, meant)
+		}
+	}
+	if page := get(s, "/search.html?q=shedule").Body.String(); !strings.Contains(page, "Nothing was found for “shedule”. This is about “schedule”:") {
+		t.Error("the page does not say what it looked for instead")
+	}
+	for pair, want := range map[[2]string]bool{{"guide", "guides"}: true, {"giude", "guide"}: true, {"quide", "guide"}: true, {"guide", "guide"}: false, {"gudie", "guides"}: false, {"abcde", "abdcf"}: false} {
+		if oneSlip(pair[0], pair[1]) != want || oneSlip(pair[1], pair[0]) != want {
+			t.Errorf("%v: one slip is not %v", pair, want)
 		}
 	}
 }

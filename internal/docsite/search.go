@@ -3,6 +3,7 @@ package docsite
 import (
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Hit is a section that a search found.
@@ -17,18 +18,94 @@ const (
 	maxHits   = 40
 	maxQuery  = 200
 	excerptOf = 160
+	leastWord = 5 // letters of a word that may be misspelt or inflected
 )
 
-// Search finds the sections that hold every word, those whose heading has them first.
-func (s *Site) Search(query string) []Hit {
+// Search finds the sections that hold every word, those whose heading has them first. Where there is none, it looks for the nearest words
+// instead, and says which (meant). static/search.js does the same.
+func (s *Site) Search(query string) (hits []Hit, meant string) {
 	if len(query) > maxQuery {
-		query = query[:maxQuery]
+		query = strings.ToValidUTF8(query[:maxQuery], "")
 	}
 	words := strings.Fields(strings.ToLower(query))
+	if hits = s.find(words); len(hits) > 0 || len(words) == 0 {
+		return hits, ""
+	}
+	known := s.vocabulary()
+	near := make([]string, len(words))
+	for i, word := range words {
+		near[i] = nearest(word, known)
+	}
+	if slices.Equal(near, words) {
+		return nil, ""
+	}
+	if hits = s.find(near); len(hits) == 0 {
+		return nil, ""
+	}
+	return hits, strings.Join(near, " ")
+}
+
+// vocabulary counts the words of all pages.
+func (s *Site) vocabulary() map[string]int {
+	known := map[string]int{}
+	for _, p := range s.Pages {
+		for _, section := range p.Sections {
+			for word := range strings.FieldsFuncSeq(strings.ToLower(section.Title+" "+section.Text), func(r rune) bool { return !unicode.IsLetter(r) }) {
+				known[word]++
+			}
+		}
+	}
+	return known
+}
+
+// nearest is the commonest word that one slip makes of an unknown one ("shedule"), else the longest beginning that other words have too
+// ("scheduling": "schedul"); else the word itself.
+func nearest(word string, known map[string]int) string {
+	if len(word) < leastWord || known[word] > 0 {
+		return word
+	}
+	best := ""
+	for other, n := range known {
+		if len(other) >= leastWord && oneSlip(word, other) && (n > known[best] || n == known[best] && other < best) {
+			best = other
+		}
+	}
+	if best != "" {
+		return best
+	}
+	for n := len(word); n >= leastWord; n-- {
+		for other := range known {
+			if strings.HasPrefix(other, word[:n]) {
+				return word[:n]
+			}
+		}
+	}
+	return word
+}
+
+// oneSlip reports whether two words differ by a letter that is missing, too many or wrong, or by two that changed places.
+func oneSlip(a, b string) bool {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	i := 0
+	for i < len(b) && a[i] == b[i] {
+		i++
+	}
+	switch {
+	case len(a) == len(b)+1:
+		return a[i+1:] == b[i:]
+	case len(a) != len(b) || i == len(b):
+		return false
+	}
+	return a[i+1:] == b[i+1:] || i+1 < len(b) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+}
+
+// find finds the sections that hold every word.
+func (s *Site) find(words []string) (hits []Hit) {
 	if len(words) == 0 {
 		return nil
 	}
-	var hits []Hit
 	for _, p := range s.Pages {
 		for i, section := range p.Sections {
 			if score := rate(words, p, section, i == 0); score > 0 {

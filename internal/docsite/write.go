@@ -72,13 +72,16 @@ func (s *Site) index() string {
 func (s *Site) results(query string) string {
 	var b strings.Builder
 	b.WriteString("<h1>Search</h1>\n<div id=\"results\">")
-	hits := s.Search(query)
+	hits, meant := s.Search(query)
 	switch {
 	case strings.TrimSpace(query) == "":
 		b.WriteString("<p>Type a word above.</p>")
 	case len(hits) == 0:
 		fmt.Fprintf(&b, "<p>Nothing was found for “%s”. Fewer or other words may help.</p>", html.EscapeString(query))
 	default:
+		if meant != "" {
+			fmt.Fprintf(&b, "<p>Nothing was found for “%s”. This is about “%s”:</p>", html.EscapeString(query), html.EscapeString(meant))
+		}
 		b.WriteString("<ol>")
 		for _, h := range hits {
 			b.WriteString(h.html())

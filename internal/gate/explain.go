@@ -56,6 +56,9 @@ type RightsAsk struct {
 	Me      chat.Principal
 }
 
+// SenderPart is the Part of a Right that somebody has because of who they are; Who is their key then.
+const SenderPart = "sender"
+
 // Right is one profile that limits what is done.
 type Right struct {
 	Part    string `json:"part"` // agent, channel or sender
@@ -103,7 +106,7 @@ func RightsOf(env func(string) string, homeDir string, ask RightsAsk) (Rights, e
 		if !slices.Contains(bot.Access, config.Grant{To: g.To, Profile: g.Profile}) {
 			from = "built in"
 		}
-		out.Limits = append(out.Limits, Right{"sender", who.String(), g.Profile, from})
+		out.Limits = append(out.Limits, Right{SenderPart, who.String(), g.Profile, from})
 	}
 	checks, err := l.Checks([]transcript.Sender{{Principal: who}})
 	if err != nil {

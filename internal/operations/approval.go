@@ -42,49 +42,53 @@ const (
 
 // Approval is a pending or answered approval with everything a person needs to answer it.
 type Approval struct {
-	ID         string            `json:"id"`
-	Kind       string            `json:"kind"`             // call, task_result, pull_request or task_plan
-	Task       string            `json:"taskId,omitempty"` // the task that waits, which is the approval's id as well
-	Project    string            `json:"projectId,omitempty"`
-	Answer     string            `json:"answer,omitempty"` // what a yes and a no do
-	Session    string            `json:"session"`
-	Thread     string            `json:"thread,omitempty"` // the session's whole name
-	Agent      string            `json:"agent"`
-	Run        string            `json:"run"`
-	CallID     string            `json:"callId"`
-	Tool       string            `json:"tool"`
-	ArgsJSON   string            `json:"argsJson"`
-	Label      string            `json:"label,omitempty"`
-	Actions    []string          `json:"actions"`
-	Dir        string            `json:"dir,omitempty"`
-	Preview    string            `json:"preview,omitempty"`
-	Risk       string            `json:"risk,omitempty"`    // low, medium or high
-	RiskWhy    string            `json:"riskWhy,omitempty"` // a sentence
-	Parts      []chat.JudgedPart `json:"parts,omitempty"`   // what it would do, with what the rules say of each
-	Rule       string            `json:"rule,omitempty"`
-	Reason     string            `json:"reason,omitempty"`
-	Again      string            `json:"again,omitempty"`
-	Unbound    string            `json:"unbound,omitempty"` // what of the call a yes cannot be held to
-	AskedBy    string            `json:"askedBy"`
-	Payer      string            `json:"payer"`
-	AskedAt    time.Time         `json:"askedAt"`
-	Deadline   time.Time         `json:"deadline,omitzero"`
-	Who        string            `json:"who"` // may answer
-	MayAnswer  bool              `json:"mayAnswer"`
-	Votes      []Vote            `json:"votes,omitempty"`
-	State      string            `json:"state"`
-	AnsweredBy string            `json:"answeredBy,omitempty"`
-	AnsweredAt time.Time         `json:"answeredAt,omitzero"`
-	Note       string            `json:"note,omitempty"`
-	Bound      json.RawMessage   `json:"bound,omitempty"`
+	ID             string            `json:"id"`
+	Kind           string            `json:"kind"`             // call, task_result, pull_request or task_plan
+	Task           string            `json:"taskId,omitempty"` // the task that waits, which is the approval's id as well
+	Project        string            `json:"projectId,omitempty"`
+	Answer         string            `json:"answer,omitempty"` // what a yes and a no do
+	Session        string            `json:"session"`
+	Thread         string            `json:"thread,omitempty"` // the session's whole name
+	Agent          string            `json:"agent"`
+	Run            string            `json:"run"`
+	CallID         string            `json:"callId"`
+	Tool           string            `json:"tool"`
+	ArgsJSON       string            `json:"argsJson"`
+	Label          string            `json:"label,omitempty"`
+	Actions        []string          `json:"actions"`
+	Dir            string            `json:"dir,omitempty"`
+	Preview        string            `json:"preview,omitempty"`
+	Risk           string            `json:"risk,omitempty"`    // low, medium or high
+	RiskWhy        string            `json:"riskWhy,omitempty"` // a sentence
+	Parts          []chat.JudgedPart `json:"parts,omitempty"`   // what it would do, with what the rules say of each
+	Rule           string            `json:"rule,omitempty"`
+	Reason         string            `json:"reason,omitempty"`
+	Again          string            `json:"again,omitempty"`
+	Unbound        string            `json:"unbound,omitempty"` // what of the call a yes cannot be held to
+	AskedBy        string            `json:"askedBy"`
+	AskedByName    string            `json:"askedByName,omitempty"` // what people call them
+	Payer          string            `json:"payer"`
+	PayerName      string            `json:"payerName,omitempty"`
+	AskedAt        time.Time         `json:"askedAt"`
+	Deadline       time.Time         `json:"deadline,omitzero"`
+	Who            string            `json:"who"` // may answer
+	MayAnswer      bool              `json:"mayAnswer"`
+	Votes          []Vote            `json:"votes,omitempty"`
+	State          string            `json:"state"`
+	AnsweredBy     string            `json:"answeredBy,omitempty"`
+	AnsweredByName string            `json:"answeredByName,omitempty"`
+	AnsweredAt     time.Time         `json:"answeredAt,omitzero"`
+	Note           string            `json:"note,omitempty"`
+	Bound          json.RawMessage   `json:"bound,omitempty"`
 }
 
 // Vote is what one person answered to an approval.
 type Vote struct {
-	By   string    `json:"by"`
-	OK   bool      `json:"ok"`
-	Note string    `json:"note,omitempty"`
-	At   time.Time `json:"at"`
+	By     string    `json:"by"`
+	ByName string    `json:"byName,omitempty"`
+	OK     bool      `json:"ok"`
+	Note   string    `json:"note,omitempty"`
+	At     time.Time `json:"at"`
 }
 
 // Answer answers an approval.
@@ -114,7 +118,7 @@ var (
 		CLI:     []operation.CLI{{Words: "approvals list", Help: "List pending approvals, and tasks that wait for a yes"}},
 		Slash:   []operation.Slash{{Words: "approvals", Options: "limit", Show: "- {label:200} ({askedAt:minute}, `{id}`), by {who:100}"}},
 		Tool:    "approval_list",
-		Columns: "ID=id | KIND=kind | STATE=state | ASKED=askedAt:minute | BY=askedBy | RISK=risk | WHAT=label:70",
+		Columns: "ID=id | KIND=kind | STATE=state | ASKED=askedAt:minute | BY=askedByName | RISK=risk | WHAT=label:70",
 		Empty:   "there are no pending approvals"}, Approvals.ListApprovals)
 
 	GetApproval = operation.New(operation.Info{Name: "approval.get", Help: "Show an approval with everything there is to know", Scope: operation.Read,

@@ -103,6 +103,7 @@ type AuditLine struct {
 	Seq      int64     `json:"seq"`
 	At       time.Time `json:"at"`
 	Who      string    `json:"who"`
+	WhoName  string    `json:"whoName,omitempty"`
 	Agent    string    `json:"agent,omitempty"`
 	Session  string    `json:"session,omitempty"`
 	Thread   string    `json:"thread,omitempty"`
@@ -158,7 +159,7 @@ var (
 		HTTP:   []operation.HTTP{{Route: "GET /api/audit", ID: "audit", Tag: "records"}},
 		CLI: []operation.CLI{{Words: "audit list", Help: "List decisions and changes, the newest first",
 			Example: "  chorus audit list --agent frontend --since 24h\n  chorus audit list --decision deny --since 2026-01-01 --until 2026-02-01 --json"}},
-		Columns: "LINE=seq | AT=at:minute | BY=who:– | AGENT=agent:– | DECISION=decision | ACTION=action:60 | RULE=rule:40 | DETAIL=detail:60",
+		Columns: "LINE=seq | AT=at:minute | BY=whoName:– | AGENT=agent:– | DECISION=decision | ACTION=action:60 | RULE=rule:40 | DETAIL=detail:60",
 		Empty:   "no matching audit entries"}, Records.Audit)
 
 	ExportAudit = operation.NewDownload(operation.Info{Name: "audit.export", Help: "Export lines of the audit log", Scope: operation.Read,

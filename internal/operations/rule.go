@@ -36,6 +36,7 @@ type RuleStep struct {
 type KeptRule struct {
 	ID       string    `json:"id"`
 	By       string    `json:"by"`
+	ByName   string    `json:"byName,omitempty"`
 	Agent    string    `json:"agent"`
 	Dir      string    `json:"dir"`
 	Channel  string    `json:"channel,omitempty"`
@@ -58,7 +59,7 @@ var (
 	ListRules = operation.New(operation.Info{Name: "rule.list", Help: "List what was allowed for good, the oldest first", Scope: operation.Admin,
 		HTTP:    []operation.HTTP{{Route: "GET /api/rules", ID: "listRules", Tag: "approvals"}},
 		CLI:     []operation.CLI{{Words: "permit allowed list", Help: "List the rules that are kept, the oldest first", Example: "  chorus permit allowed list --json"}},
-		Columns: "ID=id | SINCE=at:minute | BY=by | AGENT=agent | IN=dir | RULE=rules:100", Empty: "nothing is allowed for good"}, Rules.ListRules)
+		Columns: "ID=id | SINCE=at:minute | BY=byName | AGENT=agent | IN=dir | RULE=rules:100", Empty: "nothing is allowed for good"}, Rules.ListRules)
 
 	RemoveRules = operation.New(operation.Info{Name: "rule.remove", Help: "Remove kept rules, so that it is asked again", Scope: operation.Admin, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound},

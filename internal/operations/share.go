@@ -35,6 +35,7 @@ type Share struct {
 	Path      string    `json:"path,omitempty"` // of the page on this server; only in the answer that made it
 	URL       string    `json:"url,omitempty"`  // the same with the address of this server, where its configuration says it (publicUrl)
 	By        string    `json:"by"`
+	ByName    string    `json:"byName,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
 	EndedAt   time.Time `json:"endedAt,omitzero"`
@@ -68,7 +69,7 @@ var (
 		CLI:     []operation.CLI{{Words: "thread shares", Args: "ID"}},
 		Slash:   []operation.Slash{{Words: "thread shares", Help: "Which links there are with which anybody can read a conversation", Show: "- `{id}` {open:can be read with|has ended}, since {createdAt:minute}, by {by:100}"}},
 		Label:   "{id} ({open:can be read with|has ended}), since {createdAt:minute}",
-		Columns: "LINK=id | BY=by | SINCE=createdAt:minute | UNTIL=expiresAt:minute | ENDED=endedAt:minute", Empty: "nobody else can read it"}, Shares.ListShares)
+		Columns: "LINK=id | BY=byName | SINCE=createdAt:minute | UNTIL=expiresAt:minute | ENDED=endedAt:minute", Empty: "nobody else can read it"}, Shares.ListShares)
 
 	EndShare = operation.New(operation.Info{Name: "share.end", Help: "End a link, at once", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound},

@@ -79,21 +79,26 @@ func (o *Handler) listCalls(ctx context.Context, by operation.Caller, q operatio
 		found = found[:f.Limit-1]
 		out.Next = found[len(found)-1].ID
 	}
+	name := o.app.Names(ctx)
 	for _, a := range found {
-		out.Items = append(out.Items, o.Approval(by, a))
+		out.Items = append(out.Items, o.approval(by, a, name))
 	}
 	return nil
 }
 
 // Approval shows an approval to somebody.
-func (o *Handler) Approval(by operation.Caller, a approval.Approval) operations.Approval {
+func (o *Handler) Approval(ctx context.Context, by operation.Caller, a approval.Approval) operations.Approval {
+	return o.approval(by, a, o.app.Names(ctx))
+}
+
+func (o *Handler) approval(by operation.Caller, a approval.Approval, name func(chat.Principal) string) operations.Approval {
 	hide := o.app.Logs.Redactor()
 	out := operations.Approval{
 		ID: a.ID, Kind: operations.AsksCall, Session: a.Thread.Thread(), Thread: string(a.Thread), Agent: a.Thread.Agent(), Run: a.Run, CallID: a.Call.ID, Tool: a.Call.Name,
 		ArgsJSON: hide.Text(string(a.Call.Args)), Dir: a.Dir, Preview: hide.Text(a.Preview), Risk: a.Risk, RiskWhy: hide.Text(a.RiskWhy), Rule: a.Rule, Reason: hide.Text(a.Reason),
 		Again: hide.Text(a.Again), Unbound: hide.Text(approval.Unbound(a.Bound)), AskedBy: a.AskedBy.String(), Payer: a.Payer.String(), AskedAt: a.AskedAt, Deadline: a.Deadline,
 		Who: cmp.Or(a.Who, approval.DefaultWho), State: string(a.State), AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt, Note: a.Note,
-		Actions: []string{},
+		AskedByName: name(a.AskedBy), PayerName: name(a.Payer), AnsweredByName: name(chat.PrincipalOf(a.AnsweredBy)), Actions: []string{},
 	}
 	if len(a.Bound) > 0 {
 		out.Bound = hide.JSON(a.Bound)
@@ -106,7 +111,7 @@ func (o *Handler) Approval(by operation.Caller, a approval.Approval) operations.
 		out.Parts = append(out.Parts, part)
 	}
 	for _, v := range a.Votes {
-		out.Votes = append(out.Votes, operations.Vote{By: v.By.String(), OK: v.OK, Note: v.Note, At: v.At})
+		out.Votes = append(out.Votes, operations.Vote{By: v.By.String(), ByName: name(v.By), OK: v.OK, Note: v.Note, At: v.At})
 	}
 	if b, err := o.BareToolbox(); err == nil {
 		out.Label = hide.Text(b.Label(a.Call.Name, a.Call.Args))
@@ -138,13 +143,15 @@ func (o *Handler) AnswerApproval(ctx context.Context, by operation.Caller, in op
 	now, rerr := o.app.DB.Approval(ctx, a.ID)
 	switch {
 	case errors.Is(err, journal.ErrSettled) && rerr == nil:
-		return operations.Approval{}, &operation.Error{Kind: operation.Conflict, Message: "too late: " + now.Ended(), About: o.Approval(by, now), Err: err}
+		shown := o.Approval(ctx, by, now)
+		now.AnsweredBy = shown.AnsweredByName
+		return operations.Approval{}, &operation.Error{Kind: operation.Conflict, Message: "too late: " + now.Ended(), About: shown, Err: err}
 	case err != nil:
 		return operations.Approval{}, err
 	case rerr != nil:
 		return operations.Approval{}, rerr
 	}
-	return o.Approval(by, now), nil
+	return o.Approval(ctx, by, now), nil
 }
 
 // GetApproval carries out the operation of that name.
@@ -156,7 +163,7 @@ func (o *Handler) GetApproval(ctx context.Context, by operation.Caller, in opera
 	if err != nil {
 		return operations.Approval{}, err
 	}
-	return o.Approval(by, a), nil
+	return o.Approval(ctx, by, a), nil
 }
 
 // taskApproval is what a task waits for, where no call's approval has the id that was looked for in vain; false: there is no such task
@@ -193,7 +200,7 @@ func (o *Handler) answerTask(ctx context.Context, by operation.Caller, in operat
 		_, err = operations.ReopenTask.Call(ctx, to, by, operations.TaskFeedback{ID: q.Task, Feedback: note})
 		q.State = string(approval.Refused)
 	}
-	q.MayAnswer, q.AnsweredBy, q.AnsweredAt, q.Note = false, by.Principal.String(), o.app.Now(), note
+	q.MayAnswer, q.AnsweredBy, q.AnsweredByName, q.AnsweredAt, q.Note = false, by.Principal.String(), o.app.Names(ctx)(by.Principal), o.app.Now(), note
 	return q, err
 }
 
@@ -252,7 +259,7 @@ func (o *Handler) findApproval(ctx context.Context, by operation.Caller, id stri
 	case len(open) == 1:
 		return open[0], nil
 	case len(open) > 1:
-		return a, operation.Errorf(operation.Conflict, "%d open questions are about a call %.80q; answer by the approval's own id", len(open), id)
+		return a, operation.Errorf(operation.Conflict, "%d approvals are pending for a call %.80q; answer by the approval's own id", len(open), id)
 	case len(found) > 0:
 		return found[0], nil
 	default:

@@ -105,20 +105,20 @@ func (o *Handler) ProposeRules(ctx context.Context, by operation.Caller, in oper
 }
 
 // ListRules implements operations.Rules.
-func (o *Handler) ListRules(context.Context, operation.Caller, operation.None) (operation.List[operations.KeptRule], error) {
+func (o *Handler) ListRules(ctx context.Context, _ operation.Caller, _ operation.None) (operation.List[operations.KeptRule], error) {
 	list, err := o.app.Gate.ListAllowed()
-	return keptRules(list), err
+	return keptRules(list, o.app.Names(ctx)), err
 }
 
 // RemoveRules implements operations.Rules.
 func (o *Handler) RemoveRules(ctx context.Context, _ operation.Caller, in operations.RuleRefs) (operation.List[operations.KeptRule], error) {
 	gone, err := o.app.Gate.RemoveAllowed(ctx, in.IDs)
-	return keptRules(gone), err
+	return keptRules(gone, o.app.Names(ctx)), err
 }
 
-func keptRules(list []always.Entry) (out operation.List[operations.KeptRule]) {
+func keptRules(list []always.Entry, name func(chat.Principal) string) (out operation.List[operations.KeptRule]) {
 	for _, k := range list {
-		out.Items = append(out.Items, operations.KeptRule{ID: k.ID, By: k.By, Agent: k.Agent, Dir: k.Dir, Channel: k.Channel, At: k.At,
+		out.Items = append(out.Items, operations.KeptRule{ID: k.ID, By: k.By, ByName: name(chat.PrincipalOf(k.By)), Agent: k.Agent, Dir: k.Dir, Channel: k.Channel, At: k.At,
 			Approval: k.Approval, Means: k.Means, Rules: k.Rules})
 	}
 	return out

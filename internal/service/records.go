@@ -125,9 +125,9 @@ func (o *Handler) Audit(ctx context.Context, by operation.Caller, q operations.A
 		lines = lines[:f.Limit-1]
 		out.Next = strconv.FormatInt(lines[len(lines)-1].ID, 10)
 	}
-	hide := o.app.Logs.Redactor()
+	hide, name := o.app.Logs.Redactor(), o.app.Names(ctx)
 	for _, l := range lines {
-		line := operations.AuditLine{Seq: l.ID, At: l.At, Who: l.Principal.String(), Agent: l.Agent, Run: l.Run, Call: l.Call,
+		line := operations.AuditLine{Seq: l.ID, At: l.At, Who: l.Principal.String(), WhoName: name(l.Principal), Agent: l.Agent, Run: l.Run, Call: l.Call,
 			Action: hide.Text(l.Action), Decision: l.Decision, Rule: l.Rule, Detail: hide.Text(l.Detail), Thread: string(l.Thread), Hash: l.Hash}
 		if l.Thread != "" {
 			line.Session = l.Thread.Thread()

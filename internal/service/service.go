@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
@@ -237,14 +236,25 @@ func (o *Handler) NameOf(ctx context.Context, key string) string { return o.app.
 
 // NameOf is what people call somebody, by their key.
 func (s *Service) NameOf(ctx context.Context, key string) string {
-	kind, id, _ := strings.Cut(key, ":")
-	who := chat.Principal{Kind: chat.PrincipalKind(kind), ID: id}
-	if who.Kind == chat.TokenHolder {
-		if token, err := s.DB.TokenByID(ctx, id); err == nil {
-			who.Name = token.Name
+	return s.Names(ctx)(chat.PrincipalOf(key))
+}
+
+// Names gives what people call somebody: by the name that was kept with what they did, or by that of their token, which is looked up once.
+func (s *Service) Names(ctx context.Context) func(chat.Principal) string {
+	tokens := map[string]string{}
+	return func(who chat.Principal) string {
+		if who.Name == "" && who.Kind == chat.TokenHolder {
+			name, known := tokens[who.ID]
+			if !known {
+				if token, err := s.DB.TokenByID(ctx, who.ID); err == nil {
+					name = token.Name
+				}
+				tokens[who.ID] = name
+			}
+			who.Name = name
 		}
+		return who.Label()
 	}
-	return who.Label()
 }
 
 // BareToolbox is a bench of no thread.

@@ -116,8 +116,9 @@ func (h *Handler) TaskApproval(ctx context.Context, by operation.Caller, id stri
 }
 
 func (h *Handler) approval(ctx context.Context, by operation.Caller, t work.Task, p work.Project) operations.Approval {
+	owner := h.names(ctx)(t.Owner.String())
 	out := operations.Approval{ID: t.ID, Kind: operations.AsksResult, Task: t.ID, Project: t.Project, Session: t.Thread.Thread(), Thread: string(t.Thread), Agent: t.Agent,
-		Tool: "task " + t.ID, Label: fmt.Sprintf("merge what task %s (%s) changed", t.ID, t.Title), Reason: t.Why, ArgsJSON: "{}", AskedBy: t.Owner.String(), Payer: t.Owner.String(), AskedAt: t.Moved,
+		Tool: "task " + t.ID, Label: fmt.Sprintf("merge what task %s (%s) changed", t.ID, t.Title), Reason: t.Why, ArgsJSON: "{}", AskedBy: t.Owner.String(), AskedByName: owner, Payer: t.Owner.String(), PayerName: owner, AskedAt: t.Moved,
 		Who: "whoever sees project " + t.Project, State: "pending", MayAnswer: by.May(operation.Chat) && h.mayApprove(ctx, by, p) == nil,
 		Answer: "yes merges it; no, with a note, gives it back to its worker"}
 	switch {

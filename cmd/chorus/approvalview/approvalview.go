@@ -2,6 +2,7 @@
 package approvalview
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -112,7 +113,7 @@ func List(v cli.View, _ operations.ApprovalQuery, page operation.List[operations
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", x.ID, standing(x), x.AskedAt.Local().Format("2006-01-02 15:04"), x.Risk, What(x))
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.ID, shown.Kind, standing(x), x.AskedAt.Local().Format("2006-01-02 15:04"), until(x), x.AskedBy, x.Risk, What(x))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.ID, shown.Kind, standing(x), x.AskedAt.Local().Format("2006-01-02 15:04"), until(x), named(shown.AskedByName, shown.AskedBy), x.Risk, What(x))
 	}
 	return w.Flush()
 }
@@ -146,7 +147,7 @@ func What(a approval.Approval) string {
 
 // ShowTask shows what a task waits for.
 func ShowTask(w io.Writer, a operations.Approval) {
-	for _, row := range [][2]string{{"task", a.Task}, {"project", a.Project}, {"kind", a.Kind}, {"agent", a.Agent}, {"does", a.Label}, {"why", a.Reason}, {"at", a.Preview}, {"asked by", a.AskedBy},
+	for _, row := range [][2]string{{"task", a.Task}, {"project", a.Project}, {"kind", a.Kind}, {"agent", a.Agent}, {"does", a.Label}, {"why", a.Reason}, {"at", a.Preview}, {"asked by", named(a.AskedByName, a.AskedBy)},
 		{"asked at", a.AskedAt.Local().Format("2006-01-02 15:04:05")}, {"who", a.Who}, {"state", a.State}, {"answer", a.Answer}} {
 		if row[1] != "" {
 			fmt.Fprintf(w, "%-9s %s\n", row[0], strings.ReplaceAll(markdown.Visible(row[1]), "\n", "\n          "))
@@ -154,8 +155,15 @@ func ShowTask(w io.Writer, a operations.Approval) {
 	}
 }
 
+// named is what people call somebody. A server from before says only the key, which tells it of people of this machine.
+func named(name, key string) string {
+	return cmp.Or(name, chat.PrincipalOf(key).Label())
+}
+
 // Show shows all that is known of one that a call waits for.
-func Show(w io.Writer, a approval.Approval) {
+func Show(w io.Writer, shown operations.Approval) {
+	a := remote.Approval(shown)
+	a.AnsweredBy = named(shown.AnsweredByName, shown.AnsweredBy)
 	row := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(w, "%-9s %s\n", name, strings.ReplaceAll(strings.TrimRight(markdown.Visible(value), "\n"), "\n", "\n          "))
@@ -172,19 +180,19 @@ func Show(w io.Writer, a approval.Approval) {
 	row("why", a.Reason)
 	row("not bound", approval.Unbound(a.Bound))
 	row("risk", a.Line())
-	row("asked by", a.AskedBy.String())
-	row("paid by", a.Payer.String())
+	row("asked by", named(shown.AskedByName, shown.AskedBy))
+	row("paid by", named(shown.PayerName, shown.Payer))
 	row("asked at", a.AskedAt.Local().Format("2006-01-02 15:04:05"))
 	if !a.Deadline.IsZero() {
 		row("until", a.Deadline.Local().Format("2006-01-02 15:04:05"))
 	}
 	row("who", mayAnswer(a))
-	for _, v := range a.Votes {
+	for _, v := range shown.Votes {
 		word := "no"
 		if v.OK {
 			word = "yes"
 		}
-		row(word, strings.TrimSpace(v.By.String()+" "+v.At.Local().Format("2006-01-02 15:04:05")+" "+v.Note))
+		row(word, strings.TrimSpace(named(v.ByName, v.By)+", "+v.At.Local().Format("2006-01-02 15:04:05")+" "+v.Note))
 	}
 	row("state", string(a.State))
 	row("", a.Ended())

@@ -4,7 +4,6 @@ package auditview
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	"chorus/internal/chat"
@@ -29,6 +28,7 @@ type line struct {
 	Rule      string         `json:"rule"`
 	Detail    string         `json:"detail"`
 	Hash      string         `json:"hash"`
+	by        string         // what people call the principal
 }
 
 // Page is one page; Next goes to --before for the page behind it, 0 ends.
@@ -41,9 +41,9 @@ type Page struct {
 func PageOf(list operation.List[operations.AuditLine]) Page {
 	page := Page{Lines: []line{}}
 	for _, l := range list.Items {
-		kind, id, _ := strings.Cut(l.Who, ":")
+		who := chat.PrincipalOf(l.Who)
 		page.Lines = append(page.Lines, line{ID: l.Seq, At: l.At, Agent: l.Agent, Thread: chat.ThreadID(l.Thread), Run: l.Run, Call: l.Call, Action: l.Action,
-			Decision: l.Decision, Rule: l.Rule, Detail: l.Detail, Hash: l.Hash, Principal: chat.Principal{Kind: chat.PrincipalKind(kind), ID: id}})
+			Decision: l.Decision, Rule: l.Rule, Detail: l.Detail, Hash: l.Hash, Principal: who, by: cmp.Or(l.WhoName, who.Label(), "–")})
 	}
 	if list.Next != "" && len(page.Lines) > 0 {
 		page.Next = page.Lines[len(page.Lines)-1].ID
@@ -64,7 +64,7 @@ func Show(v cli.View, page Page) error {
 		fmt.Fprintln(w, "LINE\tAT\tBY\tAGENT\tDECISION\tACTION\tRULE\tDETAIL")
 	}
 	for _, l := range page.Lines {
-		at, by := l.At.Local().Format("2006-01-02 15:04:05"), cmp.Or(l.Principal.Label(), "–")
+		at, by := l.At.Local().Format("2006-01-02 15:04:05"), l.by
 		action, rule := cli.ClipLine(l.Action, 60), cmp.Or(permit.RuleName(l.Rule), cli.ClipLine(l.Rule, 40), "–")
 		if v.Narrow() {
 			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", l.ID, at, by, l.Decision, action, rule)

@@ -3,6 +3,7 @@
 package approvalcard
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -246,7 +247,7 @@ func Details(q operations.Approval) platform.Answer {
 		}
 	}
 	line("tool", q.Tool)
-	line("asked by", q.AskedBy)
+	line("asked by", cmp.Or(q.AskedByName, q.AskedBy))
 	line("works in", q.Dir)
 	line("risk", chat.Assessment{Risk: q.Risk, RiskWhy: q.RiskWhy}.Line())
 	for _, part := range q.Parts {
@@ -258,10 +259,10 @@ func Details(q operations.Approval) platform.Answer {
 	line("not bound", q.Unbound)
 	line("who may answer", q.Who)
 	line("state", q.State)
-	line("answered by", q.AnsweredBy)
+	line("answered by", cmp.Or(q.AnsweredByName, q.AnsweredBy))
 	line("note", q.Note)
 	for _, v := range q.Votes {
-		line("said by "+v.By, map[bool]string{true: "yes", false: "no"}[v.OK]+" "+v.Note)
+		line("said by "+cmp.Or(v.ByName, v.By), map[bool]string{true: "yes", false: "no"}[v.OK]+" "+v.Note)
 	}
 	for _, action := range q.Actions {
 		line("action", action)
@@ -270,7 +271,7 @@ func Details(q operations.Approval) platform.Answer {
 	if q.Preview != "" {
 		fmt.Fprintf(&out, "\nwhat it would change:\n%s\n", q.Preview)
 	}
-	return platform.Answer{Text: "All of it is in the file.", File: platform.File{Name: "question.txt", Text: markdown.Visible(out.String())}}
+	return platform.Answer{Text: "All of it is in the file.", File: platform.File{Name: "approval.txt", Text: markdown.Visible(out.String())}}
 }
 
 // readable writes arguments so that people can read them: a command as it would be typed.

@@ -172,9 +172,9 @@ func (h *Backend) ForkInto(ctx context.Context, from journal.Thread, into chat.T
 func (h *Backend) ApprovalDetails(ctx context.Context, id string) (operations.Approval, error) {
 	a, err := h.DB.Approval(ctx, id)
 	if errors.Is(err, journal.ErrUnknown) {
-		return operations.Approval{}, operation.Errorf(operation.NotFound, "this question is not known any more")
+		return operations.Approval{}, operation.Errorf(operation.NotFound, "this approval is not known any more")
 	}
-	return h.handler.Approval(operation.Caller{}, a), h.handler.ToError(err)
+	return h.handler.Approval(ctx, operation.Caller{}, a), h.handler.ToError(err)
 }
 
 // Hide implements connector.Conversations.

@@ -24,11 +24,53 @@ function excerpt(text, words) {
   return (from ? "… " : "") + text.slice(from, to) + (to < text.length ? " …" : "");
 }
 
+// Where nothing is found the nearest words are looked for, by the rule of search.go.
+const leastWord = 5;
+
+function oneSlip(a, b) {
+  if (a.length < b.length) [a, b] = [b, a];
+  let i = 0;
+  while (i < b.length && a[i] === b[i]) i++;
+  if (a.length === b.length + 1) return a.slice(i + 1) === b.slice(i);
+  if (a.length !== b.length || i === b.length) return false;
+  return a.slice(i + 1) === b.slice(i + 1) || (a[i] === b[i + 1] && a[i + 1] === b[i] && a.slice(i + 2) === b.slice(i + 2));
+}
+
+function nearest(word, known) {
+  if (word.length < leastWord || known.has(word)) return word;
+  let best = "";
+  for (const [other, n] of known) {
+    const most = known.get(best) ?? 0;
+    if (other.length >= leastWord && oneSlip(word, other) && (n > most || (n === most && other < best))) best = other;
+  }
+  if (best) return best;
+  for (let n = word.length; n >= leastWord; n--) {
+    if ([...known.keys()].some((other) => other.startsWith(word.slice(0, n)))) return word.slice(0, n);
+  }
+  return word;
+}
+
+function nearWords(index, words) {
+  const known = new Map();
+  for (const e of index) {
+    for (const word of `${e.section} ${e.text}`.toLowerCase().match(/\p{L}+/gu) ?? []) known.set(word, (known.get(word) ?? 0) + 1);
+  }
+  return words.map((word) => nearest(word, known));
+}
+
+const find = (index, words) => index.map((e) => [rate(e, words), e]).filter(([n]) => n).sort((a, b) => b[0] - a[0]).slice(0, 40);
+
 async function search(query) {
-  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  let words = query.toLowerCase().split(/\s+/).filter(Boolean);
   if (!words.length || !place) return;
   const index = await (await fetch("search.json")).json();
-  const hits = index.map((e) => [rate(e, words), e]).filter(([n]) => n).sort((a, b) => b[0] - a[0]).slice(0, 40);
+  let hits = find(index, words), meant;
+  if (!hits.length) {
+    words = nearWords(index, words);
+    hits = find(index, words);
+    meant = document.createElement("p");
+    meant.textContent = `Nothing was found for “${query}”. This is about “${words.join(" ")}”:`;
+  }
   const list = document.createElement("ol");
   for (const [, e] of hits) {
     const item = document.createElement("li"), link = document.createElement("a"), text = document.createElement("p");
@@ -38,7 +80,8 @@ async function search(query) {
     item.append(link, text);
     list.append(item);
   }
-  place.replaceChildren(hits.length ? list : document.createTextNode("Nothing was found. Fewer or other words may help."));
+  if (!hits.length) place.textContent = `Nothing was found for “${query}”. Fewer or other words may help.`;
+  else place.replaceChildren(...(meant ? [meant] : []), list);
 }
 
 const query = new URLSearchParams(location.search).get("q") ?? "";

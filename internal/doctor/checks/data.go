@@ -308,7 +308,7 @@ func (p *checker) approvals(ctx context.Context) []doctor.Finding {
 				oldest = a.AskedAt
 			}
 		}
-		return []doctor.Finding{doctor.Noted("waiting", "chorus approvals list", "%s not answered, the oldest is %s", text.Count(len(open), "question"), provider.Age(oldest, time.Now()))}
+		return []doctor.Finding{doctor.Noted("waiting", "chorus approvals list", "%s not answered, the oldest is %s", text.Count(len(open), "approval"), provider.Age(oldest, time.Now()))}
 	})
 }
 

@@ -74,7 +74,7 @@ func calling(lead, tool string, args map[string]string) []directive {
 const (
 	sampleBug = "share=$((cents / people))\nwhile [ \"$people\" -gt 0 ]; do\n\techo \"$share\"\n"
 	sampleFix = "while [ \"$people\" -gt 0 ]; do\n\tshare=$((cents / people)) # of what is left, so that not a cent is lost\n\techo \"$share\"\n\tcents=$((cents - share))\n"
-	noSample  = "I can mend one bug, that of the sample project: choose a suggestion on the start page of the web, or lay it out with `chorus sample`."
+	noSample  = "I can fix one bug, that of the sample project: choose a suggestion on the start page of the web, or lay it out with `chorus sample`."
 )
 
 // lookBack is where a newcomer sees that answers can be explained, and what they took.
@@ -104,7 +104,7 @@ func fixTheTest(t talk, done []outcome) []directive {
 		return calling("Some bills do not add up: a cent or more is lost. I read the program.", "read", map[string]string{"path": "split.sh"})
 	case 2:
 		if last.failed || !strings.Contains(last.text, "share=$((cents / people))") {
-			return saying("This is not the program that I know how to mend.\n\n" + noSample)
+			return saying("This is not the program that I know how to fix.\n\n" + noSample)
 		}
 		return calling("Here it is: every share is rounded down, and what remains is paid by nobody. Each must pay their part of what is left.", "edit",
 			map[string]string{"path": "split.sh", "old_string": sampleBug, "new_string": sampleFix})

@@ -32,6 +32,8 @@ type Sessions interface {
 	Messages(context.Context, operation.Caller, operations.EventRange) (operation.List[feed.Item], error)
 	// Record writes a line of the audit log.
 	Record(ctx context.Context, by operation.Caller, agent, action, detail string) error
+	// NameOf is what people call somebody, by their key.
+	NameOf(ctx context.Context, key string) string
 }
 
 // Handler carries out the operations on links.
@@ -75,8 +77,8 @@ func (s share) open(now time.Time) bool {
 	return s.Ended.IsZero() && (s.Expires.IsZero() || now.Before(s.Expires))
 }
 
-func (s share) shown(now time.Time) operations.Share {
-	return operations.Share{ID: s.ID, By: s.By, CreatedAt: s.Created, ExpiresAt: s.Expires, EndedAt: s.Ended, Open: s.open(now)}
+func (s share) shown(now time.Time, name string) operations.Share {
+	return operations.Share{ID: s.ID, By: s.By, ByName: name, CreatedAt: s.Created, ExpiresAt: s.Expires, EndedAt: s.Ended, Open: s.open(now)}
 }
 
 // CreateShare carries out the operation of that name.
@@ -109,7 +111,7 @@ func (o *Handler) CreateShare(ctx context.Context, by operation.Caller, in opera
 	if err := o.put(ctx, digest(token), made); err != nil {
 		return operations.Share{}, err
 	}
-	out := made.shown(now)
+	out := made.shown(now, o.sessions.NameOf(ctx, made.By))
 	out.Path = pagePath + token
 	if at := strings.TrimRight(strings.TrimSpace(o.address), "/"); at != "" {
 		out.URL = at + out.Path
@@ -134,7 +136,7 @@ func (o *Handler) ListShares(ctx context.Context, by operation.Caller, in operat
 	}
 	all, err := linksOf(ctx, o.db, row.ID)
 	for _, s := range all {
-		out.Items = append(out.Items, s.shown(time.Now()))
+		out.Items = append(out.Items, s.shown(time.Now(), o.sessions.NameOf(ctx, s.By)))
 	}
 	slices.SortStableFunc(out.Items, func(a, b operations.Share) int { return b.CreatedAt.Compare(a.CreatedAt) })
 	return out, err
@@ -195,7 +197,7 @@ func (o *Handler) EndShare(ctx context.Context, by operation.Caller, in operatio
 			return operations.Share{}, err
 		}
 	}
-	return s.shown(now), nil
+	return s.shown(now, o.sessions.NameOf(ctx, s.By)), nil
 }
 
 // Forget drops the links to a thread.

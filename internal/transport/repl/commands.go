@@ -21,7 +21,7 @@ var builtin = []Command{
 	{"notes", "[list|set|get|clear]", "work notes"},
 	{"model", "[name]", "show or change the model"},
 	{"mode", "[plan|review|implement|verify|off]", "show or change the mode"},
-	{"approve-all", "", "answer every question with yes, or stop doing so"},
+	{"approve-all", "", "approve everything that is asked for, or stop doing so"},
 	{"steer", "text", "interrupt the run with these words"},
 	{"stop", "[all]", "end the run; all: the waiting prompts too"},
 	{"cost", "", "tokens and money"},

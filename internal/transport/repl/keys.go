@@ -318,7 +318,7 @@ func (w *window) cardKey(name string) (tea.Cmd, bool) {
 		return w.answer(verdict{ok: true}), true
 	case "a", "shift+a":
 		if approval.IsQuestion(w.card.Actions) {
-			w.flash = "r answers the question; Tab goes back to typing"
+			w.flash = "r answers it; Tab goes back to typing"
 			return nil, true
 		}
 		return w.propose(), true
@@ -330,7 +330,7 @@ func (w *window) cardKey(name string) (tea.Cmd, bool) {
 	case "esc":
 		return w.abort(false), true
 	default:
-		w.flash = "y, n, a or r answers the question; Tab goes back to typing"
+		w.flash = "y, n, a or r answers it; Tab goes back to typing"
 	}
 	return nil, true
 }

@@ -100,7 +100,7 @@ func (t *presenter) event(e chat.Event) []news {
 		return t.approval(b)
 	case chat.ApprovalNoted:
 		if b.What == chat.Reminder {
-			return []news{remark{text: "a question still waits for an answer"}}
+			return []news{remark{text: "an approval still waits for an answer"}}
 		}
 		return []news{remark{text: b.By + " said yes; another person must say yes too"}}
 	case chat.Steered:

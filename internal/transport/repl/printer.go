@@ -147,9 +147,11 @@ func (p *printer) tool(line string) {
 	p.screen.print(p.con.Err, lines...)
 }
 
-// result says how a call ended. Without a terminal a line is enough: whoever wants more reads events.
+// result says how a call ended. Without a terminal a line is enough, since whoever wants more reads events; of a command that failed its last lines say
+// why.
 func (p *printer) result(n finished) {
-	if !p.con.ErrTTY {
+	failed := commandOf(n.call) != "" && (n.ran.Outcome == chat.Ran || n.ran.Outcome == "") && !n.ran.Succeeded()
+	if !p.con.ErrTTY && !failed {
 		p.tool(toolLine(n, p.con.room(), p.con.errLook()))
 		return
 	}

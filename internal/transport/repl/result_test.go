@@ -64,6 +64,33 @@ func TestChatDoesNotSayTwiceWhoSaidNo(t *testing.T) {
 	}
 }
 
+// TestPipesAreToldWhyACommandFailed: without a window a command is a line; one that failed has its end too, where programs say why.
+func TestPipesAreToldWhyACommandFailed(t *testing.T) {
+	t.Parallel()
+	output := "compiling\n" + strings.Repeat("ok\n", 30) + "fatal: the disk is full\n"
+	shown := func(ran chat.ToolRan) string {
+		rec := &tape{}
+		con := rec.console(strings.NewReader(""))
+		con.InTTY, con.OutTTY, con.ErrTTY = false, false, false
+		ran.Outcome, ran.Blocks = chat.Ran, chat.TextBlocks(output)
+		c := command(t, "c1", "make test")
+		newPrinter(con, newPresenter(nil), false).result(finished{call: &call{label: "Run the tests", args: c.Args}, ran: ran})
+		return rec.String()
+	}
+	failed := shown(chat.ToolRan{Exit: 2})
+	for _, want := range []string{"✗ Run the tests", "$ make test", "… 27 lines above", "fatal: the disk is full"} {
+		if !strings.Contains(failed, want) {
+			t.Errorf("%q is missing in\n%s", want, failed)
+		}
+	}
+	if strings.Contains(failed, "compiling") {
+		t.Errorf("the beginning is shown:\n%s", failed)
+	}
+	if good := shown(chat.ToolRan{}); strings.Count(good, "\n") != 1 || !strings.Contains(good, "✓ Run the tests") {
+		t.Errorf("a command that succeeded is more than a line:\n%s", good)
+	}
+}
+
 // TestChatShowsWhatWasChanged: an edit's diff stands below its line, folded when it is long.
 func TestChatShowsWhatWasChanged(t *testing.T) {
 	t.Parallel()

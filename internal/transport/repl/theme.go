@@ -93,7 +93,7 @@ func (w *window) sample() string {
 	for _, part := range []struct {
 		style theme.Style
 		text  string
-	}{{theme.Good, "✓ done"}, {theme.Bad, "✗ failed"}, {theme.Warn, "a question"}, {theme.Accent, "$ command"}, {theme.Added, "+added"}, {theme.Removed, "-removed"}, {theme.Code, "code"},
+	}{{theme.Good, "✓ done"}, {theme.Bad, "✗ failed"}, {theme.Warn, "an approval"}, {theme.Accent, "$ command"}, {theme.Added, "+added"}, {theme.Removed, "-removed"}, {theme.Code, "code"},
 		{theme.Faint, "aside"}, {theme.Heading, "Heading"}} {
 		if width += 2 + markdown.Width(part.text); width > w.room() {
 			break

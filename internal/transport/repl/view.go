@@ -173,7 +173,7 @@ func (w *window) approval() []string {
 	case w.answering && w.offer != nil && w.offer == w.offered: // not before what they choose from can be read
 		keys = w.offerKeys()
 	case !w.answering:
-		keys = "a question waits: Tab to answer it"
+		keys = "an approval waits: Tab to answer it"
 	}
 	return []string{w.look.Paint(theme.Warn, "└ "+markdown.Truncate(keys, w.room()-2))}
 }

@@ -305,7 +305,7 @@ func TestChatQuestionDoesNotTakeWhatIsTyped(t *testing.T) {
 	if s.f.logged() != "" || s.w.input.value() != "no wayy!" {
 		t.Errorf("calls %q, input %q", s.f.logged(), s.w.input.value())
 	}
-	s.wants("window", s.live(), "a question waits: Tab to answer it")
+	s.wants("window", s.live(), "an approval waits: Tab to answer it")
 	s.typing("<tab>y")
 	s.wants("calls", s.f.logged(), `answer a1 true`)
 }
@@ -318,7 +318,7 @@ func TestChatQuestionTakesTheKeysWhenHandsAreOff(t *testing.T) {
 	s.typing("/stats<enter>")
 	s.f.asks(edit)
 	s.show()
-	s.wants("window", s.live(), "a question waits")
+	s.wants("window", s.live(), "an approval waits")
 	s.clock = s.clock.Add(time.Second)
 	s.msg(tickMsg{})
 	s.wants("window", s.live(), "y yes")

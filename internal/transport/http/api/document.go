@@ -118,7 +118,7 @@ func docs() map[reflect.Type]string {
 		reflect.TypeFor[operations.Session]():    "A conversation as it stands.",
 		reflect.TypeFor[operations.RunSummary](): "What one run came to.",
 		reflect.TypeFor[operations.Said]():       "What became of words: their number, and how many are answered first.",
-		reflect.TypeFor[operations.Approval]():   "A question with everything a person needs to answer it.",
+		reflect.TypeFor[operations.Approval]():   "Something that waits for a yes, with everything a person needs to answer it.",
 		reflect.TypeFor[operations.Request]():    "One call of a model: what was sent, what of it was cached, what it cost.",
 		reflect.TypeFor[operations.RawEvent]():   "An event as the journal has it.",
 		reflect.TypeFor[operations.Replayed]():   "One request, rebuilt from the journal alone.",

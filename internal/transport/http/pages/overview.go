@@ -22,7 +22,7 @@ type suggestion struct{ Say, Shows string }
 
 func suggestions() []suggestion {
 	return []suggestion{
-		{"Fix the failing test", "It runs the tests, finds the bug, mends it and tests again. You are asked before each command."},
+		{"Fix the failing test", "It runs the tests, finds the bug, fixes it and tests again. You are asked before each command."},
 		{"Explain this project", "It lists the files and reads the README."},
 		{"Search for TODO", "It looks through all files."},
 		{"Try something dangerous", "It asks to remove your home folder, and is refused."},

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -43,6 +44,16 @@ func TestGuidesAsFilesAreSearched(t *testing.T) {
 			t.Errorf("a word is cut in %q", excerpt)
 		}
 	}
+	// What is misspelt or has another ending is found by the same rule as on a server.
+	for _, query := range []string{"shedule", "scheduling", "discrod", "xyzzyplugh"} {
+		want := "Fewer or other words may help."
+		if _, meant := site.Search(query); meant != "" {
+			want = "This is about “" + meant + "”:"
+		}
+		p.visit("/search.html?q=" + query)
+		p.until(`document.getElementById("results").textContent.includes(` + strconv.Quote(want) + `)`)
+	}
+	p.visit("/search.html?q=budget")
 	p.phone()
 	p.until(`innerWidth < 1280`)
 	p.fits("what was found")

@@ -87,7 +87,7 @@ func (s *Session) status(ctx context.Context) (string, error) {
 	line("sandbox", info.Sandbox)
 	line("mode", cmp.Or(info.Mode, "none"))
 	if s.Choice.Snapshot().Yes {
-		line("approvals", "every question is answered yes")
+		line("approvals", "everything that is asked for is approved")
 	}
 	if !s.fresh {
 		row, err := s.app.DB.Thread(ctx, s.thread)
@@ -216,7 +216,7 @@ func (s *Session) approveAll() string {
 	on := false
 	s.Choice.Set(func(c *overrides.Values) { c.Yes = !c.Yes; on = c.Yes })
 	if on {
-		return "every question is answered yes from now on; explicit denials still hold"
+		return "everything that is asked for is approved from now on; what a rule denies stays denied"
 	}
 	return "you will be asked again"
 }

@@ -19,9 +19,9 @@ func (s *Session) Command(ctx context.Context, line string) (string, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.yes = !s.yes; s.yes {
-			return "every question is answered with yes while this terminal sits here", nil
+			return "everything that is asked for is approved while this terminal is open; what a rule denies stays denied", nil
 		}
-		return "questions are asked again", nil
+		return "you are asked again", nil
 	case "/resume":
 		return s.resume(ctx, strings.TrimSpace(rest))
 	}

@@ -8,12 +8,10 @@ package remote
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -179,13 +177,20 @@ func (s *Session) Answer(ctx context.Context, id string, ok bool, note string, a
 	return err
 }
 
-// Propose implements repl.Session: rules are kept only where the server runs.
-func (s *Session) Propose(context.Context, string) (approval.Always, error) {
-	return approval.Always{Never: "rules are kept where the server runs, with `chorus approvals approve --always`"}, nil
+// Propose implements repl.Session.
+func (s *Session) Propose(ctx context.Context, id string) (approval.Always, error) {
+	offer, err := operations.ProposeRules.Call(ctx, s.service, s.by, operations.ApprovalRef{ID: id})
+	out := approval.Always{Where: offer.Where, Never: offer.Never}
+	for _, step := range offer.Rules {
+		out.Steps = append(out.Steps, approval.Step(step))
+	}
+	return out, err
 }
 
-func (s *Session) Keep(context.Context, string, []string) error {
-	return errors.New("rules are kept where the server runs, with `chorus approvals approve --always`")
+// Keep implements repl.Session: the server keeps the rules, for whoever this terminal speaks for.
+func (s *Session) Keep(ctx context.Context, id string, rules []string) error {
+	_, err := operations.AnswerApproval.Call(ctx, s.service, s.by, operations.Answer{ID: id, Approved: true, Always: rules})
+	return err
 }
 
 // Watch implements repl.Session. What this terminal has allowed beforehand is answered
@@ -269,7 +274,7 @@ func (s *Session) find(ctx context.Context, id string) (operations.Approval, err
 			}
 		}
 	}
-	return operations.Approval{}, fmt.Errorf("the server knows no question %s", id)
+	return operations.Approval{}, fmt.Errorf("the server knows no approval %s", id)
 }
 
 func (s *Session) Approval(ctx context.Context, id string) (approval.Approval, error) {
@@ -283,23 +288,14 @@ func (s *Session) Approval(ctx context.Context, id string) (approval.Approval, e
 // Approval is an approval as the terminal shows it.
 func Approval(a operations.Approval) approval.Approval {
 	out := approval.Approval{ID: a.ID, Run: a.Run, Call: chat.ToolUse{ID: a.CallID, Name: a.Tool, Args: arguments(a.ArgsJSON)}, Actions: a.Actions, Dir: a.Dir,
-		Bound: a.Bound, Preview: a.Preview, Assessment: chat.Assessment{Risk: a.Risk, RiskWhy: a.RiskWhy, Parts: a.Parts}, Rule: a.Rule, Reason: a.Reason, Again: a.Again, AskedBy: principal(a.AskedBy), Payer: principal(a.Payer),
+		Bound: a.Bound, Preview: a.Preview, Assessment: chat.Assessment{Risk: a.Risk, RiskWhy: a.RiskWhy, Parts: a.Parts}, Rule: a.Rule, Reason: a.Reason, Again: a.Again, AskedBy: chat.PrincipalOf(a.AskedBy), Payer: chat.PrincipalOf(a.Payer),
 		AskedAt: a.AskedAt, Deadline: a.Deadline, Who: a.Who, State: approval.State(a.State), AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt, Note: a.Note}
 	var err error
 	if out.Thread, err = chat.ParseThreadID(a.Thread); err != nil { // of a server that does not say it
 		out.Thread, _ = chat.NewThreadID("web", "server", a.Session, a.Agent)
 	}
 	for _, v := range a.Votes {
-		out.Votes = append(out.Votes, approval.Vote{By: principal(v.By), OK: v.OK, Note: v.Note, At: v.At})
+		out.Votes = append(out.Votes, approval.Vote{By: chat.PrincipalOf(v.By), OK: v.OK, Note: v.Note, At: v.At})
 	}
 	return out
-}
-
-// principal reads what its String wrote, as far as it is shown.
-func principal(text string) chat.Principal {
-	kind, id, ok := strings.Cut(text, ":")
-	if !ok {
-		return chat.Principal{ID: text}
-	}
-	return chat.Principal{Kind: chat.PrincipalKind(kind), ID: id}
 }

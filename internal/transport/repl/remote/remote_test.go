@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"iter"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,7 +19,9 @@ type far struct {
 	operations.Sessions
 	operations.History
 	operations.Approvals
+	operations.Rules
 	answers []string
+	kept    []string
 }
 
 func (f *far) CreateSession(context.Context, operation.Caller, operations.NewSession) (operations.CreatedSession, error) {
@@ -41,7 +44,7 @@ func (f *far) ListApprovals(context.Context, operation.Caller, operations.Approv
 }
 
 func (f *far) AnswerApproval(_ context.Context, _ operation.Caller, in operations.Answer) (operations.Approval, error) {
-	f.answers = append(f.answers, in.ID)
+	f.answers, f.kept = append(f.answers, in.ID), append(f.kept, in.Always...)
 	return operations.Approval{}, nil
 }
 
@@ -85,6 +88,30 @@ func TestQuestions(t *testing.T) {
 		if _, err := s.Approval(t.Context(), "unknown"); err == nil {
 			t.Error("there is a question that nobody asked")
 		}
+	}
+}
+
+func (f *far) ProposeRules(_ context.Context, _ operation.Caller, in operations.ApprovalRef) (operations.RuleProposal, error) {
+	if in.ID != "q1" {
+		return operations.RuleProposal{ID: in.ID, Never: "nobody can tell what it does"}, nil
+	}
+	return operations.RuleProposal{ID: in.ID, Where: "for you", Rules: []operations.RuleStep{{Rules: []string{"tool:bash:ls"}, Means: "exactly this"}}}, nil
+}
+
+// What is always allowed is proposed and kept by the server.
+func TestRulesAreKeptOnTheServer(t *testing.T) {
+	t.Parallel()
+	server := &far{}
+	s := server.open(t, Options{})
+	offer, err := s.Propose(t.Context(), "q1")
+	if err != nil || offer.Where != "for you" || len(offer.Steps) != 1 || offer.Steps[0].Means != "exactly this" {
+		t.Fatalf("%+v, %v", offer, err)
+	}
+	if err := s.Keep(t.Context(), "q1", offer.Steps[0].Rules); err != nil || !slices.Equal(server.answers, []string{"q1"}) || !slices.Equal(server.kept, offer.Steps[0].Rules) {
+		t.Errorf("answered %v, kept %v: %v", server.answers, server.kept, err)
+	}
+	if offer, err = s.Propose(t.Context(), "q2"); err != nil || offer.Never == "" || len(offer.Steps) > 0 {
+		t.Errorf("%+v, %v", offer, err)
 	}
 }
 
