@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/internal/client"
+	"chorus/internal/notice"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/transport/cli"
@@ -94,7 +95,13 @@ func (c *program) dial() (*client.Client, error) {
 	if url.Scheme == "http" && !client.Loopback(url.Hostname()) {
 		c.warn("the token and everything that is said pass in the clear to " + url.Host + "; https would keep them")
 	}
-	made, err := client.New(client.Options{URL: url.String(), Token: token})
+	made, err := client.New(client.Options{URL: url.String(), Token: token, Away: func(away bool) {
+		if away {
+			c.notices.Post(notice.Notice{Text: "the server does not answer; it is asked again for two minutes, and nothing that was said is lost", Bad: true})
+		} else {
+			c.notices.Post(notice.Notice{Text: "the server answers again"})
+		}
+	}})
 	if err != nil {
 		return nil, &usage.Error{Err: err}
 	}

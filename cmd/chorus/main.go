@@ -20,6 +20,7 @@ import (
 
 	"chorus/internal/app"
 	"chorus/internal/markdown"
+	"chorus/internal/notice"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/sandbox/isolate"
@@ -63,6 +64,7 @@ type program struct {
 	theme   string
 	themed  bool // the console has the theme that was chosen
 	server  serverOptions
+	notices notice.Board            // what a terminal on a server should know of the connection
 	wanted  func(group string) bool // which groups are made whole; nil: all
 	sweep   time.Duration           // between looks at what other processes did; 0: as the engine likes it. Stories make it long
 }

@@ -129,7 +129,9 @@ func (c *program) chatWith(ctx context.Context, to cli.Connection, o runsetup.Se
 		return err
 	}
 	c.look() // the theme is that of this machine
-	code, err := repl.Chat(ctx, s, c.chatOptions(c.server.url, repl.ChatOptions{Prompt: prompt, Head: s.Start(), Hint: firstHint(s.Info(), s.Start())}))
+	remarks, cancel := c.notices.Subscribe()
+	defer cancel()
+	code, err := repl.Chat(ctx, s, c.chatOptions(c.server.url, repl.ChatOptions{Prompt: prompt, Head: s.Start(), Hint: firstHint(s.Info(), s.Start()), Remarks: remarks}))
 	_ = s.Discard(ctx) // one that stays is only untidy
 	if err != nil {
 		return err

@@ -37,6 +37,8 @@ type Options struct {
 	Silence time.Duration
 	// FirstWait is what a watch waits before it comes back; it doubles each time. 0: 250 ms.
 	FirstWait time.Duration
+	// Away hears when a watch cannot come back to its server at once (true), and when it has (false); nil: nobody does.
+	Away func(bool)
 }
 
 // Client is a server as an executor. It may be used from any goroutine. The token says who the
@@ -68,6 +70,9 @@ func New(o Options) (*Client, error) {
 	o.GiveUpAfter = positive(o.GiveUpAfter, 2*time.Minute)
 	o.Silence = positive(o.Silence, 45*time.Second)
 	o.FirstWait = positive(o.FirstWait, 250*time.Millisecond)
+	if o.Away == nil {
+		o.Away = func(bool) {}
+	}
 	transport := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,

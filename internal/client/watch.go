@@ -54,6 +54,9 @@ func (c *Client) watch(ctx context.Context, d *operation.Definition, in any) ite
 			} else if time.Since(since) > c.o.GiveUpAfter {
 				yield(nil, err)
 				return
+			} else if !w.away {
+				w.away = true
+				c.o.Away(true)
 			}
 			if !pause(ctx, wait/2+rand.N(wait/2+1)) {
 				yield(nil, ctx.Err())
@@ -100,6 +103,7 @@ type watch struct {
 	yield      func(any, error) bool
 	heard      bool // this connection said something
 	over       bool // the reader has enough
+	away       bool // somebody was told that the server is
 }
 
 // once is one connection. It ends with an error, or when the reader has enough.
@@ -127,6 +131,10 @@ func (w *watch) once(ctx context.Context) error {
 		return operation.Errorf(operation.Failed, "%s answered %.80q instead of a stream; is it a Chorus server?", w.client.base.Host, media)
 	}
 	w.heard = true
+	if w.away {
+		w.away = false
+		w.client.o.Away(false)
+	}
 	return w.read(bufio.NewReaderSize(res.Body, 32<<10), func() { silence.Reset(w.client.o.Silence) })
 }
 

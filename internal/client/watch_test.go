@@ -144,6 +144,39 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
+// TestAway: somebody who waits for a server is told once that it is away, and that it is back. A cut that is mended at once is no news.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	asked := atomic.Int64{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		n := asked.Add(1)
+		if n == 3 || n == 4 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		if n == 5 {
+			fmt.Fprintf(w, "id: 1\ndata: {\"type\":\"completed\",\"sessionId\":\"x\",\"seq\":1,\"at\":\"2026-01-01T00:00:00Z\"}\n\n")
+		}
+	}))
+	defer server.Close()
+	var told []bool
+	c, err := client.New(client.Options{URL: server.URL, FirstWait: time.Millisecond, Away: func(away bool) { told = append(told, away) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, err := range operations.Watch.Follow(t.Context(), c, operation.Caller{}, operations.WatchRequest{ID: "x", After: 0}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+	if !slices.Equal(told, []bool{true, false}) {
+		t.Errorf("told %v after %d streams", told, asked.Load())
+	}
+}
+
 // TestSilence: a stream that says nothing at all is cut and taken up again, as is one whose words come too late.
 func TestSilence(t *testing.T) {
 	t.Parallel()

@@ -13,6 +13,7 @@ import (
 // presenter folds items into news. It holds what is going on now; it shows nothing.
 type presenter struct {
 	label func(name string, args []byte) string
+	name  func(key string) string // what people call somebody
 	now   func() time.Time
 
 	last    int64 // number of the last event seen
@@ -34,8 +35,17 @@ type presenter struct {
 	retryUntil    time.Time
 }
 
+// presenterOf presents what happens in a session.
+func presenterOf(s Session) *presenter {
+	t := newPresenter(s.Label)
+	if known, ok := s.(Namer); ok {
+		t.name = known.NameOf
+	}
+	return t
+}
+
 func newPresenter(label func(string, []byte) string) *presenter {
-	return &presenter{label: label, now: time.Now, over: map[string]bool{}, prompts: map[int64]heard{}, closed: true, step: -1}
+	return &presenter{label: label, name: func(key string) string { return chat.PrincipalOf(key).Label() }, now: time.Now, over: map[string]bool{}, prompts: map[int64]heard{}, closed: true, step: -1}
 }
 
 // tell takes the next item.
@@ -102,7 +112,7 @@ func (t *presenter) event(e chat.Event) []news {
 		if b.What == chat.Reminder {
 			return []news{remark{text: "an approval still waits for an answer"}}
 		}
-		return []news{remark{text: b.By + " said yes; another person must say yes too"}}
+		return []news{remark{text: t.name(b.By) + " said yes; another person must say yes too"}}
 	case chat.Steered:
 		h := heard{from: b.From, text: b.Blocks.Text(), mode: b.Mode}
 		t.wait(e.Seq, h)
@@ -278,6 +288,11 @@ func (t *presenter) approval(body chat.Body) []news {
 	case chat.ApprovalAnswered:
 		c, _ := t.find(b.Call, "the call")
 		c.waits, c.since = false, t.now()
+		if b.By != "" && chat.PrincipalOf(b.By).Kind != chat.LocalUser {
+			b.By = t.name(b.By)
+		} else {
+			b.By = "" // whoever is at this machine knows
+		}
 		return []news{settled{b, c.label}}
 	}
 	return nil

@@ -100,7 +100,7 @@ type follower struct {
 }
 
 func newFollower(s Session, con Console, json func(io.Writer, Item) error) *follower {
-	t := newPresenter(s.Label)
+	t := presenterOf(s)
 	return &follower{
 		s: s, con: con, json: json, presenter: t, printer: newPrinter(con, t, json != nil), own: map[string]bool{},
 	}

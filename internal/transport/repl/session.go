@@ -46,6 +46,12 @@ type Session interface {
 	Info() Info
 }
 
+// Namer is a session that knows what people are called.
+type Namer interface {
+	// NameOf is what people call somebody, by their key. It takes no time worth speaking of.
+	NameOf(key string) string
+}
+
 // Sayer is a session in which some words behind a slash are a prompt: skills are called so. A Session may be one.
 type Sayer interface {
 	// Says reports whether the line is words for the agent and no command.

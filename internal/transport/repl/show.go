@@ -18,7 +18,7 @@ func Show(ctx context.Context, s Session, upTo int64, con Console) error {
 	}
 	ctx, cancel := context.WithCancel(ctx) // the watch ends with the last event
 	defer cancel()
-	r := &reader{con: con, presenter: newPresenter(s.Label), look: con.OutLook(), width: 100, agent: s.Info().Agent}
+	r := &reader{con: con, presenter: presenterOf(s), look: con.OutLook(), width: 100, agent: s.Info().Agent}
 	if con.OutTTY {
 		r.width = con.room()
 	}

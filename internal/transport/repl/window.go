@@ -116,7 +116,7 @@ func newWindow(ctx context.Context, s Session, o ChatOptions) *window {
 		ctx: ctx, s: s, look: o.Console.Look, head: o.Head, first: o.Prompt, tell: o.Remember,
 		all:       append(append(Commands(ctx, s), themeCommand), o.Commands...),
 		themes:    themes{name: o.Console.Theme, few: o.Console.FewColors, keep: o.KeepTheme},
-		presenter: newPresenter(s.Label), now: time.Now, input: newEditor(o.History), own: map[string]bool{},
+		presenter: presenterOf(s), now: time.Now, input: newEditor(o.History), own: map[string]bool{},
 		everywhere: o.Everywhere, editor: o.Editor, clipboard: o.Clipboard, picksFirst: o.Pick, hint: o.Hint,
 	}
 	w.print = func(lines []string) tea.Cmd {

@@ -332,7 +332,7 @@ func TestChatQuestionAnsweredElsewhere(t *testing.T) {
 	s.f.asks(edit)
 	s.show()
 	s.put(chat.ApprovalAnswered{ID: "a1", Call: "c1", By: "token:phone", OK: true})
-	s.wants("printed", s.printed(), "approved: edit", "(by token:phone)")
+	s.wants("printed", s.printed(), "approved: edit", "(by phone (token))")
 	if strings.Contains(s.live(), "y yes") {
 		t.Errorf("still asked:\n%s", s.live())
 	}

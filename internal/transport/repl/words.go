@@ -185,7 +185,7 @@ func settledWords(s settled) string {
 		verb = "approved"
 	}
 	line := verb + ": " + s.name
-	if s.By != "" && !strings.HasPrefix(s.By, string(chat.LocalUser)+":") {
+	if s.By != "" {
 		line += " (by " + s.By + ")"
 	}
 	if s.Note != "" {

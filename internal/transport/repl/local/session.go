@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
@@ -408,6 +409,16 @@ func (s *Session) Label(name string, args []byte) string {
 		return name
 	}
 	return b.Label(name, args)
+}
+
+// nameTime is how long the database may take for a name; without it the key is shown.
+const nameTime = time.Second
+
+// NameOf implements repl.Namer.
+func (s *Session) NameOf(key string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), nameTime)
+	defer cancel()
+	return s.app.Service.NameOf(ctx, key)
 }
 
 func (s *Session) Info() repl.Info {

@@ -7,6 +7,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -36,6 +37,7 @@ type Session struct {
 	yes      bool              // every approval is answered with yes
 	always   map[string]bool   // actions that were allowed for the rest of this sitting
 	labels   map[string]string // what calls do, as the server says it
+	names    map[string]string // what people are called who answered approvals, by their keys
 }
 
 var _ repl.Session = (*Session)(nil)
@@ -51,7 +53,7 @@ type Options struct {
 
 // Open makes a session on the server, or takes one up.
 func Open(ctx context.Context, service operation.Executor, by operation.Caller, o Options) (*Session, error) {
-	s := &Session{service: service, by: by, yes: o.Yes, always: map[string]bool{}, labels: map[string]string{}, used: o.ID != ""}
+	s := &Session{service: service, by: by, yes: o.Yes, always: map[string]bool{}, labels: map[string]string{}, names: map[string]string{}, used: o.ID != ""}
 	var err error
 	if o.ID == "" {
 		made, err := operations.CreateSession.Call(ctx, service, by, o.New)
@@ -217,8 +219,38 @@ func (s *Session) Watch(ctx context.Context, after int64) iter.Seq2[repl.Item, e
 	}
 }
 
-// maxLabels is how many calls are remembered.
+// maxLabels is how many calls are remembered, and how many people.
 const maxLabels = 1000
+
+// nameTime is how long a name is waited for; without it the key is shown.
+const nameTime = 2 * time.Second
+
+// learnName asks for the name of somebody who answered an approval, once.
+func (s *Session) learnName(ctx context.Context, key, approvalID string) {
+	s.mu.Lock()
+	_, known := s.names[key]
+	if !known && len(s.names) < maxLabels {
+		s.names[key] = ""
+	}
+	s.mu.Unlock()
+	if known || key == "" || chat.PrincipalOf(key).Kind == chat.LocalUser {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, nameTime)
+	defer cancel()
+	if a, err := operations.GetApproval.Call(ctx, s.service, s.by, operations.ApprovalRef{ID: approvalID}); err == nil && a.AnsweredBy == key {
+		s.mu.Lock()
+		s.names[key] = a.AnsweredByName
+		s.mu.Unlock()
+	}
+}
+
+// NameOf implements repl.Namer.
+func (s *Session) NameOf(key string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return cmp.Or(s.names[key], chat.PrincipalOf(key).Label())
+}
 
 func (s *Session) note(ctx context.Context, item feed.Item) {
 	switch it := item.(type) {
@@ -229,6 +261,8 @@ func (s *Session) note(ctx context.Context, item feed.Item) {
 		}
 		s.labels[it.Tool+"\x00"+it.ArgsJSON] = it.Label
 		s.mu.Unlock()
+	case feed.ApprovalResolved:
+		s.learnName(ctx, it.By, it.ApprovalID)
 	case feed.ApprovalRequired:
 		s.mu.Lock()
 		known := s.yes || len(it.Actions) > 0 && !slices.ContainsFunc(it.Actions, func(a string) bool { return !s.always[a] })

@@ -22,6 +22,7 @@ type far struct {
 	operations.Rules
 	answers []string
 	kept    []string
+	looked  int
 }
 
 func (f *far) CreateSession(context.Context, operation.Caller, operations.NewSession) (operations.CreatedSession, error) {
@@ -96,6 +97,25 @@ func (f *far) ProposeRules(_ context.Context, _ operation.Caller, in operations.
 		return operations.RuleProposal{ID: in.ID, Never: "nobody can tell what it does"}, nil
 	}
 	return operations.RuleProposal{ID: in.ID, Where: "for you", Rules: []operations.RuleStep{{Rules: []string{"tool:bash:ls"}, Means: "exactly this"}}}, nil
+}
+
+func (f *far) GetApproval(_ context.Context, _ operation.Caller, in operations.ApprovalRef) (operations.Approval, error) {
+	f.looked++
+	return operations.Approval{ID: in.ID, AnsweredBy: "token:t7", AnsweredByName: "Ada's phone (token)"}, nil
+}
+
+// Whoever answers elsewhere is named as people call them; the server is asked once for each.
+func TestWhoAnsweredHasAName(t *testing.T) {
+	t.Parallel()
+	server := &far{}
+	s := server.open(t, Options{})
+	for range 2 {
+		s.note(t.Context(), feed.ApprovalResolved{ApprovalID: "q1", By: "token:t7", Approved: true})
+	}
+	s.note(t.Context(), feed.ApprovalResolved{ApprovalID: "q1", By: "local:ada", Approved: true})
+	if got := s.NameOf("token:t7"); got != "Ada's phone (token)" || s.NameOf("local:ada") != "ada" || server.looked != 1 {
+		t.Errorf("%q, %q, asked %d times", got, s.NameOf("local:ada"), server.looked)
+	}
 }
 
 // What is always allowed is proposed and kept by the server.
