@@ -66,6 +66,8 @@ var ways = map[string]string{
 	"a hard link":           `ln "$(command -v git)" hard 2>/dev/null && ./hard tag got; true`,
 	"another first word":    `bash -c 'exec -a ls git tag got'`,
 	"its own folder":        `"$(git --exec-path)"/git tag got; "$(git --exec-path)"/git-tag got`,
+	"a copy of the loader":  `for l in /lib64/ld-linux-x86-64.so.2 /lib/ld-linux-aarch64.so.1; do test -e $l && cp $l mine && ./mine "$(command -v git)" tag got; done; true`,
+	"copies of both":        `for l in /lib64/ld-linux-x86-64.so.2 /lib/ld-linux-aarch64.so.1; do test -e $l && cp $l mine && cp "$(command -v git)" other && ./mine --argv0 ls ./other tag got; done; true`,
 	"the loader":            `for l in /lib64/ld-linux-x86-64.so.2 /lib/ld-linux-aarch64.so.1; do test -e $l && $l "$(command -v git)" tag got; done; true`,
 	"python":                `command -v python3 >/dev/null && python3 -c 'import os, subprocess; subprocess.run(["git", "tag", "got"]); os.execvp("git", ["x", "tag", "got"])'; true`,
 	"posix_spawn":           `command -v python3 >/dev/null && python3 -c 'import os; os.waitpid(os.posix_spawn("/usr/bin/git", ["git", "tag", "got"], os.environ), 0)'; true`,

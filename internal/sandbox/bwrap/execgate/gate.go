@@ -300,8 +300,12 @@ func (c *command) refuse(g *Gate, text string) {
 // judge asks about a program, and about the one that a loader would run, and gives the answer to
 // end: at once, or later where a person is asked. It closes the program.
 func (g *Gate) judge(c *command, p *program, end func(error)) {
+	if !c.current { // many commands start no program, and need no names
+		g.programs.refresh()
+		c.current = true
+	}
 	all := []*program{p}
-	for inner := p.loaded(); inner != nil; inner = inner.loaded() {
+	for inner := p.loaded(g.programs.known(p)); inner != nil; inner = inner.loaded(g.programs.known(inner)) {
 		all = append(all, inner)
 	}
 	done := func(err error) {
@@ -309,10 +313,6 @@ func (g *Gate) judge(c *command, p *program, end func(error)) {
 		for _, p := range all {
 			p.close()
 		}
-	}
-	if !c.current { // many commands start no program, and need no names
-		g.programs.refresh()
-		c.current = true
 	}
 	var asks []func(context.Context) error
 	for _, p := range all {

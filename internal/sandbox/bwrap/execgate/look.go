@@ -94,10 +94,14 @@ func (p *program) resolve(folder int32, flags uint64) error {
 	return err
 }
 
-// loaded is the program that a dynamic loader, started by hand, would run; nil when this is none.
-func (p *program) loaded() *program {
-	base := filepath.Base(p.path)
-	if !strings.HasPrefix(base, "ld-") && !strings.HasPrefix(base, "ld.so") && !strings.HasPrefix(base, "ld64.so") {
+func isLoader(name string) bool {
+	return strings.HasPrefix(name, "ld-") || strings.HasPrefix(name, "ld.so") || strings.HasPrefix(name, "ld64.so")
+}
+
+// loaded is the program that a dynamic loader, started by hand, would run; nil when this is none. known are its other names: a
+// loader that a command has copied may be called anything.
+func (p *program) loaded(known []string) *program {
+	if !isLoader(filepath.Base(p.path)) && !slices.ContainsFunc(known, isLoader) {
 		return nil
 	}
 	for i := 1; i < len(p.argv); i++ {

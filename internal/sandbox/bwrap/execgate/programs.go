@@ -93,19 +93,32 @@ func (k *Programs) refresh() {
 		return
 	}
 	k.changed, k.byFile, k.byBuild, k.copies = newest, map[fileID][]string{}, nil, map[copyKey][]string{}
+	for _, path := range k.files() {
+		var stat unix.Stat_t
+		if err := unix.Stat(path, &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG {
+			continue
+		}
+		id, name := identify(&stat), filepath.Base(path)
+		if !slices.Contains(k.byFile[id], name) {
+			k.byFile[id] = append(k.byFile[id], name)
+		}
+	}
+}
+
+// files are the paths of all programs, and of the dynamic loaders, which run any of them and lie elsewhere.
+func (k *Programs) files() []string {
+	var out []string
 	for _, dir := range k.Dirs {
 		entries, _ := os.ReadDir(dir)
 		for _, entry := range entries {
-			var stat unix.Stat_t
-			if err := unix.Stat(filepath.Join(dir, entry.Name()), &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG {
-				continue
-			}
-			id := identify(&stat)
-			if !slices.Contains(k.byFile[id], entry.Name()) {
-				k.byFile[id] = append(k.byFile[id], entry.Name())
-			}
+			out = append(out, filepath.Join(dir, entry.Name()))
 		}
 	}
+	for _, pattern := range []string{"/lib64/ld-*.so*", "/lib/ld-*.so*", "/lib/*/ld-*.so*", "/lib32/ld-*.so*", "/lib64/ld64.so*"} {
+		found, _ := filepath.Glob(pattern)
+		out = append(out, found...)
+	}
+	return out
 }
 
 // copyOf finds out whether a file that commands can write is a copy of a program.
@@ -143,26 +156,22 @@ func (k *Programs) readBuilds() {
 	}
 	k.byBuild, k.bySize = map[string][]string{}, map[int64][]string{}
 	done := map[fileID]bool{}
-	for _, dir := range k.Dirs {
-		entries, _ := os.ReadDir(dir)
-		for _, entry := range entries {
-			path := filepath.Join(dir, entry.Name())
-			var stat unix.Stat_t
-			if err := unix.Stat(path, &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG || done[identify(&stat)] {
-				continue
-			}
-			done[identify(&stat)] = true
-			file, err := os.Open(path)
-			if err != nil {
-				continue
-			}
-			if id := build(file); id != "" {
-				k.byBuild[id] = append(k.byBuild[id], k.byFile[identify(&stat)]...)
-			} else {
-				k.bySize[stat.Size] = append(k.bySize[stat.Size], path)
-			}
-			_ = file.Close()
+	for _, path := range k.files() {
+		var stat unix.Stat_t
+		if err := unix.Stat(path, &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG || done[identify(&stat)] {
+			continue
 		}
+		done[identify(&stat)] = true
+		file, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		if id := build(file); id != "" {
+			k.byBuild[id] = append(k.byBuild[id], k.byFile[identify(&stat)]...)
+		} else {
+			k.bySize[stat.Size] = append(k.bySize[stat.Size], path)
+		}
+		_ = file.Close()
 	}
 }
 
