@@ -171,7 +171,7 @@ func (p *places) forget() {
 func (t *publisher) message(m render.Message, seq int64) journal.Desired {
 	channel := t.where.ofKey(m.Key)
 	d := journal.Desired{Lane: t.bot.Lane(channel), Key: m.Key, Thread: t.thread, Seq: seq, Final: m.Final, Gone: m.Absent()}
-	if run, n, ok := strings.Cut(m.Key, "/"); ok && run != "refused" { // that is the number of an event
+	if run, n, ok := strings.Cut(m.Key, "/"); ok && run != "refused" && !strings.HasPrefix(run, "notice-") { // the first is the number of an event, the second answers nobody
 		if i, err := strconv.Atoi(n); err == nil {
 			d.Part, d.Group = i, run
 		}

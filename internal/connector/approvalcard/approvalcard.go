@@ -21,8 +21,9 @@ import (
 	"chorus/internal/room/split"
 )
 
-// The sizes of a card: the whole of it stays below 2,000 characters.
+// The sizes of a card: the whole of it stays below 2,000 characters. What would be changed has the room that the rest leaves.
 const (
+	maxCard    = 1990
 	maxActions = 700
 	maxUnbound = 300
 	maxRisk    = 200
@@ -44,7 +45,7 @@ func (w Writer) Text(c render.Card, asker string) (text string, clipped bool) {
 		seen := literal(s)
 		clipped = clipped || seen != s || split.Length(seen) > most
 		if seen = split.Clip(seen, most); seen != "" {
-			fmt.Fprintf(&b, "```%s\n%s\n```\n", kind, seen)
+			b.WriteString(fence(kind, seen))
 		}
 	}
 	if approval.IsQuestion(c.Actions) {
@@ -56,7 +57,18 @@ func (w Writer) Text(c render.Card, asker string) (text string, clipped bool) {
 		lines, clipped = append(lines[:maxLines:maxLines], "…"), true
 	}
 	block("", strings.Join(lines, "\n"), maxActions)
-	block("diff", c.Preview, maxPreview)
+	foot, cut := w.foot(c, asker)
+	clipped = clipped || cut
+	block("diff", c.Preview, min(maxPreview, maxCard-split.Length(b.String()+fence("diff", "")+foot)))
+	return strings.TrimSpace(b.String() + foot), clipped
+}
+
+// fence is a block of code.
+func fence(kind, text string) string { return "```" + kind + "\n" + text + "\n```\n" }
+
+// foot is what stands below the call that is asked for: why it is asked, who may answer, and the answer.
+func (w Writer) foot(c render.Card, asker string) (text string, clipped bool) {
+	var b strings.Builder
 	if risk := c.Line(); risk != "" {
 		b.WriteString(mark.Small("risk: `"+mark.Line(risk, maxRisk)+"`") + "\n")
 	}
@@ -90,7 +102,7 @@ func (w Writer) Text(c render.Card, asker string) (text string, clipped bool) {
 	if !c.Open && c.Note != "" && c.By != approval.BySystem {
 		fmt.Fprintf(&b, ": %s", split.Clip(c.Note, 200))
 	}
-	return strings.TrimSpace(b.String()), clipped
+	return b.String(), clipped
 }
 
 // plainActions are what a call would do, a line each, without the word for rules in front of them.

@@ -3,9 +3,11 @@ package approvalcard
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"chorus/internal/chat"
 	"chorus/internal/platform"
 	"chorus/internal/room/render"
 	"chorus/internal/room/split"
@@ -32,6 +34,18 @@ func TestCardsFit(t *testing.T) {
 			t.Fatalf("a card that is not whole says so: %q of %q", text, whole)
 		}
 	})
+}
+
+// Everything at its longest is still one message, and who may answer stands in it: the preview gives way.
+func TestTheLongestCardFits(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("all at once ", 200)
+	c := render.Card{Tool: long, Actions: []string{long, long}, Preview: long, Rule: "tool:mine:.*", Unbound: long, Why: long, Open: true, Who: "two", FirstYes: "discord:1", Until: time.Unix(1795000000, 0),
+		Assessment: chat.Assessment{Risk: "high", RiskWhy: long}}
+	text, clipped := Writer{Platform: "discord", Caps: platform.Caps{MaxText: 2000, Reactions: true, Buttons: true, Forms: true}}.Text(c, "7")
+	if n := split.Length(text); n > 2000 || !clipped || !strings.HasSuffix(text, "or what to do instead") {
+		t.Errorf("%d characters, clipped %t:\n%s", n, clipped, text)
+	}
 }
 
 // What is on a card is what would be done: no mark of Discord's eats a part of it or hides

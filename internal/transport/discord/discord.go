@@ -134,7 +134,7 @@ func (*Client) Name() string { return Name }
 
 // Caps implements platform.Platform.
 func (c *Client) Caps() platform.Caps {
-	return platform.Caps{Label: "Discord", MaxText: 2000, Nonce: c.Nonce, Edits: true, Reactions: true, Buttons: true, Forms: true, MaxPanel: 4000, Hints: platform.Hints{
+	return platform.Caps{Label: "Discord", MaxText: maxText, Nonce: c.Nonce, Edits: true, Reactions: true, Buttons: true, Forms: true, MaxPanel: maxPanelText, Hints: platform.Hints{
 		Write:       "Whoever manages the server can allow it: Send Messages, and in threads Send Messages in Threads.",
 		OpenThread:  "the bot needs the right Create Public Threads",
 		MakeChannel: "Give my role the permission **Manage Channels**,",

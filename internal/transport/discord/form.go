@@ -1,7 +1,7 @@
 package discord
 
 import (
-	"slices"
+	"cmp"
 	"strings"
 
 	"github.com/disgoorg/disgo/discord"
@@ -15,26 +15,22 @@ const (
 	formField = "field:" // stands before the names of fields
 )
 
-// What Discord has room for in a form.
-const (
-	maxLabel     = 45
-	maxHint      = 100
-	maxFormValue = 4000
-)
-
 // modal is a form as Discord shows it.
 func modal(id string, f platform.Form) discord.ModalCreate {
-	out := discord.ModalCreate{CustomID: id, Title: f.Title}
+	out := discord.ModalCreate{CustomID: id, Title: shortened(f.Title, maxTitle)}
 	if len(f.Fields) == 0 {
-		text := discord.TextInputComponent{CustomID: formText, Style: discord.TextInputStyleParagraph, MaxLength: f.Max, Required: true, Value: f.Value}
-		out.Components = []discord.LayoutComponent{discord.LabelComponent{Label: f.Label, Description: f.Hint, Component: text}}
+		text := discord.TextInputComponent{CustomID: formText, Style: discord.TextInputStyleParagraph, MaxLength: min(f.Max, maxFormValue), Required: true, Value: f.Value}
+		if split.Length(f.Value) > text.MaxLength {
+			text.Value = "" // rather than a part of it, which somebody would take for all
+		}
+		out.Components = []discord.LayoutComponent{discord.LabelComponent{Label: shortened(f.Label, maxLabel), Description: split.Clip(f.Hint, maxHint), Component: text}}
 	}
-	for _, field := range f.Fields {
+	for _, field := range f.Fields[:min(len(f.Fields), platform.MaxFields)] {
 		hint := field.Hint
 		if field.Optional {
 			hint = strings.TrimPrefix(hint+"; may be left out", "; ")
 		}
-		out.Components = append(out.Components, discord.LabelComponent{Label: split.Clip(field.Label, maxLabel), Description: split.Clip(hint, maxHint), Component: input(field)})
+		out.Components = append(out.Components, discord.LabelComponent{Label: shortened(cmp.Or(strings.TrimSpace(field.Label), field.Name), maxLabel), Description: split.Clip(hint, maxHint), Component: input(field)})
 	}
 	return out
 }
@@ -42,15 +38,17 @@ func modal(id string, f platform.Form) discord.ModalCreate {
 // input is where a field is filled in: a menu, or a line.
 func input(f platform.FormField) discord.LabelSubComponent {
 	id := formField + f.Name
-	if len(f.Choices) == 0 {
+	chosen := f.Values
+	if !f.Several && len(chosen) > 1 {
+		chosen = chosen[:1] // no more than may be chosen
+	}
+	options := menuOptions(f.Choices, chosen)
+	if len(options) == 0 {
 		return discord.TextInputComponent{CustomID: id, Style: discord.TextInputStyleShort, MaxLength: maxFormValue, Required: !f.Optional, Value: split.Clip(strings.Join(f.Values, ", "), maxFormValue)}
 	}
-	menu := discord.StringSelectMenuComponent{CustomID: id, Required: !f.Optional, MaxValues: 1}
+	menu := discord.StringSelectMenuComponent{CustomID: id, Required: !f.Optional, MaxValues: 1, Options: options}
 	if f.Several {
-		menu.MaxValues = len(f.Choices)
-	}
-	for _, c := range f.Choices {
-		menu.Options = append(menu.Options, discord.StringSelectMenuOption{Label: split.Clip(c.Label, platform.MaxChoice), Value: c.Value, Default: slices.Contains(f.Values, c.Value)})
+		menu.MaxValues = len(options)
 	}
 	if f.Optional {
 		none := 0

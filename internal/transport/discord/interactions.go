@@ -10,6 +10,7 @@ import (
 
 	"chorus/internal/platform"
 	"chorus/internal/room"
+	"chorus/internal/room/split"
 	"chorus/internal/transport/discord/gateway"
 )
 
@@ -101,7 +102,7 @@ func (c *Client) pressed(ctx context.Context, i discord.Interaction, p platform.
 			return err
 		})
 	default:
-		m := discord.MessageCreate{Content: a.Text, Components: answerParts(a), Flags: discord.MessageFlagEphemeral, AllowedMentions: gateway.Nobody()}
+		m := discord.MessageCreate{Content: split.Clip(a.Text, maxText), Components: answerParts(a), Flags: discord.MessageFlagEphemeral, AllowedMentions: gateway.Nobody()}
 		if a.Panel {
 			m.Content, m.Components, m.Flags = "", answerPanel(a), m.Flags.Add(discord.MessageFlagIsComponentsV2)
 		}
@@ -126,8 +127,8 @@ func (c *Client) commanded(ctx context.Context, i discord.ApplicationCommandInte
 
 // answerUpdate is an answer in the place of a message.
 func answerUpdate(a platform.Answer) discord.MessageUpdate {
-	parts := answerParts(a)
-	m := discord.MessageUpdate{Content: &a.Text, Components: &parts, AllowedMentions: gateway.Nobody()}
+	parts, text := answerParts(a), split.Clip(a.Text, maxText)
+	m := discord.MessageUpdate{Content: &text, Components: &parts, AllowedMentions: gateway.Nobody()}
 	if a.Panel {
 		none, flags := "", discord.MessageFlagIsComponentsV2
 		parts = answerPanel(a)
@@ -203,13 +204,11 @@ func (c *Client) complete(ctx context.Context, i discord.AutocompleteInteraction
 	for name := range i.Data.Options {
 		inv.Text[name] = i.Data.String(name)
 	}
-	choices := []discord.AutocompleteChoice{}
+	var list []platform.Choice
 	if inv.In.ID != "" {
-		for _, choice := range c.sink.Complete(ctx, inv, i.Data.Focused().Name) {
-			choices = append(choices, discord.AutocompleteChoiceString{Name: choice.Label, Value: choice.Value})
-		}
+		list = c.sink.Complete(ctx, inv, i.Data.Focused().Name)
 	}
-	choices = choices[:min(len(choices), maxChoices)]
+	choices := proposals(list)
 	c.acknowledge(ctx, i, discord.InteractionResponse{Type: discord.InteractionResponseTypeAutocompleteResult, Data: discord.AutocompleteResult{Choices: choices}})
 }
 

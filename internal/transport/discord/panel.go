@@ -1,12 +1,14 @@
 package discord
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/disgoorg/disgo/discord"
 
 	"chorus/internal/platform"
+	"chorus/internal/room/split"
 )
 
 // panelID is the number of the container that a panel of ours is, by which every Chorus knows it
@@ -24,8 +26,9 @@ func components(p platform.Post) []discord.LayoutComponent {
 	if p.Panel == "" {
 		return layout(p.Buttons())
 	}
+	p = fitted(p)
 	out := discord.ContainerComponent{ID: panelID, AccentColor: panelColors[p.Panel]}
-	text, buttons := p.Text, p.Buttons()
+	text, buttons := cmp.Or(strings.TrimSpace(p.Text), "…"), p.Buttons()
 	if p.Stop != "" {
 		// The headline has the button beside it, so that it does not move while the rest grows.
 		head, rest, _ := strings.Cut(text, "\n")
@@ -42,13 +45,14 @@ func components(p platform.Post) []discord.LayoutComponent {
 
 // inPanel is text with what can be pressed and chosen below it.
 func inPanel(text string, buttons []platform.Button, selects []platform.Select) (out []discord.ContainerSubComponent) {
-	if text != "" {
+	if text = strings.TrimSpace(text); text != "" {
 		out = append(out, discord.TextDisplayComponent{Content: text})
 	}
-	if len(out) > 0 && len(buttons)+len(selects) > 0 {
+	below := interactive(selects, buttons)
+	if len(out) > 0 && len(below) > 0 {
 		out = append(out, discord.SeparatorComponent{})
 	}
-	for _, row := range slices.Concat(choosers(selects), rows(buttons)) {
+	for _, row := range below {
 		out = append(out, row)
 	}
 	return out
@@ -56,37 +60,42 @@ func inPanel(text string, buttons []platform.Button, selects []platform.Select) 
 
 // answerPanel is an answer to a command as a panel.
 func answerPanel(a platform.Answer) []discord.LayoutComponent {
-	return []discord.LayoutComponent{discord.ContainerComponent{Components: inPanel(a.Text, a.Buttons, a.Selects)}}
+	return []discord.LayoutComponent{discord.ContainerComponent{Components: inPanel(split.Clip(a.Text, maxPanelText), a.Buttons, a.Selects)}}
 }
 
 // answerParts are what can be pressed and chosen below the text of an answer.
 func answerParts(a platform.Answer) []discord.LayoutComponent {
 	out := []discord.LayoutComponent{}
-	for _, row := range slices.Concat(choosers(a.Selects), rows(a.Buttons)) {
+	for _, row := range interactive(a.Selects, a.Buttons) {
 		out = append(out, row)
 	}
 	return out
 }
-
-// maxRows is how many rows a message without panels has room for.
-const maxRows = 5
 
 // layout is buttons as Discord wants them below a text.
 func layout(list []platform.Button) []discord.LayoutComponent {
 	return answerParts(platform.Answer{Buttons: list})
 }
 
-// rows are buttons, five in a row.
-func rows(list []platform.Button) (out []discord.ActionRowComponent) {
-	const row = 5
-	for part := range slices.Chunk(list, row) {
-		var buttons []discord.InteractiveComponent
-		for _, b := range part {
-			buttons = append(buttons, button(b))
-		}
-		out = append(out, discord.ActionRowComponent{Components: buttons})
-	}
+// interactive are menus, one in a row, and buttons, five in a row. What Discord would refuse the whole message for is left out.
+func interactive(selects []platform.Select, buttons []platform.Button) []discord.ActionRowComponent {
+	ids := map[string]bool{}
+	out := slices.Concat(choosers(selects, ids), rows(buttons, ids))
 	return out[:min(len(out), maxRows)]
+}
+
+// rows are buttons, five in a row. ids are those that are taken.
+func rows(list []platform.Button, ids map[string]bool) (out []discord.ActionRowComponent) {
+	var all []discord.InteractiveComponent
+	for _, b := range list {
+		if newID(b.Value, ids) {
+			all = append(all, button(b))
+		}
+	}
+	for part := range slices.Chunk(all, maxInRow) {
+		out = append(out, discord.ActionRowComponent{Components: part})
+	}
+	return out
 }
 
 func button(b platform.Button) discord.ButtonComponent {
@@ -97,17 +106,17 @@ func button(b platform.Button) discord.ButtonComponent {
 	case platform.Danger:
 		style = discord.ButtonStyleDanger
 	}
-	return discord.ButtonComponent{Style: style, Label: b.Label, CustomID: b.Value}
+	return discord.ButtonComponent{Style: style, Label: shortened(b.Label, maxButton), CustomID: b.Value}
 }
 
-// choosers are select menus, one in a row.
-func choosers(list []platform.Select) (out []discord.ActionRowComponent) {
+// choosers are select menus, one in a row. ids are those that are taken.
+func choosers(list []platform.Select, ids map[string]bool) (out []discord.ActionRowComponent) {
 	for _, s := range list {
-		var options []discord.StringSelectMenuOption
-		for _, c := range s.Choices[:min(len(s.Choices), maxChoices)] {
-			options = append(options, discord.StringSelectMenuOption{Label: c.Label, Value: c.Value})
+		options := menuOptions(s.Choices, nil)
+		if len(options) == 0 || !newID(s.Value, ids) {
+			continue
 		}
-		menu := discord.StringSelectMenuComponent{CustomID: s.Value, Placeholder: s.Hint, Options: options}
+		menu := discord.StringSelectMenuComponent{CustomID: s.Value, Placeholder: split.Clip(s.Hint, maxPlaceholder), Options: options}
 		out = append(out, discord.ActionRowComponent{Components: []discord.InteractiveComponent{menu}})
 	}
 	return out

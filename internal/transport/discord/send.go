@@ -23,6 +23,7 @@ func (c *Client) Create(ctx context.Context, call outbox.Call) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	p = fitted(p)
 	in, ok, err := c.forum(ctx, call.Lane.Channel, p)
 	if err != nil {
 		return "", err
@@ -90,6 +91,7 @@ func (c *Client) Edit(ctx context.Context, call outbox.Call) error {
 	if err != nil {
 		return err
 	}
+	p = fitted(p)
 	in, ok, err := c.forum(ctx, call.Lane.Channel, p)
 	if err != nil {
 		return err
@@ -177,6 +179,7 @@ func (c *Client) Find(ctx context.Context, p outbox.Probe) (string, outbox.Verdi
 	if err != nil {
 		return "", outbox.Unknown, err
 	}
+	want = fitted(want)
 	in, ok, err := c.forum(ctx, p.Lane.Channel, want)
 	if err != nil {
 		return "", outbox.Unknown, err
