@@ -15,6 +15,7 @@ import (
 	"chorus/internal/ledger"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/room/threadname"
 	"chorus/internal/runsetup"
 	"chorus/internal/store"
 	"chorus/internal/store/audit"
@@ -222,7 +223,7 @@ func (o *Handler) Search(ctx context.Context, by operation.Caller, q operations.
 			if row.Gone() {
 				continue
 			}
-			title = hide.Clipped(row.Title)
+			title = threadname.Plain(hide.Clipped(row.Title))
 			titles[h.Thread] = title
 		}
 		out.Items = append(out.Items, operations.Hit{Session: h.Thread.Thread(), Title: title, Agent: h.Thread.Agent(), Seq: h.Seq, At: h.At, Who: h.Who, Snippet: o.app.Snippet(h.Snippet)})

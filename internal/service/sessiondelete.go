@@ -11,6 +11,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/room/threadname"
 	"chorus/internal/store"
 )
 
@@ -134,7 +135,7 @@ func (o *Handler) deletable(ctx context.Context, by operation.Caller, in operati
 
 // deleted is a deletion as callers are told of it.
 func (o *Handler) deleted(row journal.Thread, was deletion) operations.DeletedSession {
-	out := operations.DeletedSession{ID: row.ID.Thread(), Title: o.app.Logs.Redactor().Clipped(row.Title), At: was.At}
+	out := operations.DeletedSession{ID: row.ID.Thread(), Title: threadname.Plain(o.app.Logs.Redactor().Clipped(row.Title)), At: was.At}
 	if !was.Now {
 		out.Until = o.app.until(was)
 	}

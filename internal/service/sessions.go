@@ -20,6 +20,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/room/threadname"
 	"chorus/internal/runsetup"
 	"chorus/internal/sample"
 	"chorus/internal/settings"
@@ -424,7 +425,7 @@ func (o *Handler) Defaults(agent string) operations.Session {
 func (o *Handler) view(row journal.Thread, ends store.Ends, made Standing, own operations.Session) operations.Session {
 	hide := o.app.Logs.Redactor()
 	s := operations.Session{
-		ID: row.ID.Thread(), Thread: string(row.ID), Title: hide.Clipped(row.Title), WorkspacePath: row.Dir, Agent: row.Agent,
+		ID: row.ID.Thread(), Thread: string(row.ID), Title: threadname.Plain(hide.Clipped(row.Title)), WorkspacePath: row.Dir, Agent: row.Agent,
 		Model: cmp.Or(made.Terms.Model, own.Model), Permissions: cmp.Or(made.Terms.Profile, own.Permissions),
 		Sandbox: cmp.Or(made.Terms.Sandbox, own.Sandbox), Mode: made.Terms.Mode, Owner: row.Owner.String(),
 		CreatedAt: row.Created, MovedAt: row.LastActive, Status: "idle", Queue: row.Waiting, Seq: row.Next - 1,

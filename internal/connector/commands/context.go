@@ -16,6 +16,7 @@ import (
 	"chorus/internal/room"
 	"chorus/internal/room/mark"
 	"chorus/internal/room/split"
+	"chorus/internal/room/threadname"
 	"chorus/internal/text"
 )
 
@@ -244,7 +245,7 @@ func (b *Set) Choices(ctx context.Context, i platform.Invocation, noun string) (
 
 // threadLabel is a conversation in a list to choose from.
 func threadLabel(row journal.Thread) string {
-	return split.Clip(fmt.Sprintf("%s · %s · %s", mark.Line(cmp.Or(row.Title, "without words"), 60), state(row), row.ID.Thread()), 100)
+	return split.Clip(fmt.Sprintf("%s · %s · %s", mark.Line(cmp.Or(threadname.Plain(row.Title), "without words"), 60), state(row), row.ID.Thread()), 100)
 }
 
 // state says in a word or two what a conversation does.
@@ -274,7 +275,7 @@ func (b *Set) named(ctx context.Context, in room.Channel, name string) (journal.
 		if id == name || string(row.ID) == name {
 			return row, nil
 		}
-		if name != "" && (strings.HasPrefix(id, name) || strings.EqualFold(row.Title, name)) {
+		if name != "" && (strings.HasPrefix(id, name) || strings.EqualFold(row.Title, name) || strings.EqualFold(threadname.Plain(row.Title), name)) {
 			found = append(found, row)
 		}
 	}

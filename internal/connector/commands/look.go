@@ -18,6 +18,7 @@ import (
 	"chorus/internal/room/mark"
 	"chorus/internal/room/render"
 	"chorus/internal/room/split"
+	"chorus/internal/room/threadname"
 )
 
 // foldRun folds the run that is on in a conversation, or its last one.
@@ -27,7 +28,9 @@ func (b *Set) foldRun(ctx context.Context, thread chat.ThreadID, run string) (re
 }
 
 // titleOf is what people know a conversation by.
-func titleOf(row journal.Thread) string { return mark.Line(cmp.Or(row.Title, row.ID.Thread()), 60) }
+func titleOf(row journal.Thread) string {
+	return mark.Line(cmp.Or(threadname.Plain(row.Title), row.ID.Thread()), 60)
+}
 
 // going is what a conversation does now: its step, for how long, what it waits for.
 func (b *Set) going(ctx context.Context, row journal.Thread) string {

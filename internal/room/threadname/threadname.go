@@ -19,6 +19,7 @@ const (
 // to, marks and attached files are left out; of a long text the first sentence counts, else as many whole words as there is room for.
 func Of(words string) string {
 	words, _, _ = strings.Cut(words, "<attachment filename=")
+	words = Plain(words)
 	fields := strings.FieldsFunc(strings.Map(plainRune, words), unicode.IsSpace)
 	for len(fields) > 1 && strings.HasPrefix(fields[0], "@") {
 		fields = fields[1:]
@@ -35,6 +36,46 @@ func Of(words string) string {
 		cut = cut[:at]
 	}
 	return strings.TrimRight(cut, " ,;:-") + "…"
+}
+
+// Plain is a text in which people are named as people write them, without those whom it begins by calling: "<@chorus> ask <@ada>" is "ask @ada". A text that
+// calls somebody and says nothing else names them.
+func Plain(words string) string {
+	rest := strings.TrimSpace(words)
+	for {
+		_, after, ok := called(rest)
+		if after = strings.TrimLeft(after, ",:; \n"); !ok || after == "" {
+			break
+		}
+		rest = after
+	}
+	var out strings.Builder
+	for {
+		at := strings.Index(rest, "<@")
+		if at < 0 {
+			return out.String() + rest
+		}
+		out.WriteString(rest[:at])
+		name, after, ok := called(rest[at:])
+		if !ok {
+			name, after = "<", rest[at+1:]
+		}
+		out.WriteString(name)
+		rest = after
+	}
+}
+
+// called takes a mention off the beginning of a text: <@ada> is @ada.
+func called(text string) (name, rest string, ok bool) {
+	inside, ok := strings.CutPrefix(text, "<@")
+	if !ok {
+		return "", text, false
+	}
+	name, rest, ok = strings.Cut(inside, ">")
+	if !ok || name == "" || strings.ContainsAny(name, "<\n") {
+		return "", text, false
+	}
+	return "@" + name, rest, true
 }
 
 // sentence is where the first sentence ends, if it is neither too short nor too long for a name; 0: it is.

@@ -79,3 +79,18 @@ func TestContinueIsNobodysWords(t *testing.T) {
 	}
 	g.replayed(thread)
 }
+
+// Who mentions the bot opens a thread that is called by what they ask, and a list of conversations says the same: both began with the mark of a mention.
+func TestConversationsAreNotCalledByTheMention(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{"shared.yaml": "answer: mentioned\nrouting: thread\n"})
+	asked := g.say("ada", "general", g.mention("chorus")+" why does the build of <@"+g.User("bob").String()+"> fail?\n!say because")
+	g.hasReaction(asked, "✅")
+	const want = "why does the build of @bob fail? !say because"
+	if got := g.calls("ada", "GET", "/channels/"+asked.String(), nil)["name"]; got != want {
+		t.Errorf("the thread is called %q", got)
+	}
+	if got := g.command("ada", asked.String(), "thread list", nil).Text(); !strings.Contains(got, want) || strings.Contains(got, "<@chorus>") {
+		t.Errorf("it is listed as %q", got)
+	}
+}
