@@ -146,3 +146,45 @@ func TestDiscordJS(t *testing.T) {
 	must[guild.ID](t)(s.Say("ada", "random", "bye"))
 	ok(t, next(t, js.ended, "end"))
 }
+
+// What is newest in Discord, done by discord.js: it reads everything that is said here, and everything that it builds is taken. A bot that is added to the
+// server posts a card of components, edits it in place, has a form with a menu filled in, proposes what is typed, and hears of threads and channels that are deleted.
+func TestDiscordJSNewest(t *testing.T) {
+	t.Parallel()
+	s := StartT(t, Options{TimeScale: slowTime, Bots: []BotSpec{{Name: "chorus", Away: true}}, Channels: []ChannelSpec{{Name: "general"}, {Name: "spare"}}})
+	js := playJS(t, s, "newest.mjs")
+	if h := js.hear("ready"); h.Count != 0 {
+		t.Fatalf("a bot that is away sees %d servers", h.Count)
+	}
+	ok(t, s.Invite("chorus"))
+	joined := js.hear("joined")
+	if joined.Name == "" || joined.Content != "step 2" || joined.Count != 3 {
+		t.Fatalf("%+v", joined)
+	}
+	card := must[guild.ID](t)(guild.ParseID(joined.Text))
+	typed := must[guild.Interaction](t)(s.Complete("bob", "general", "chorus", "find", map[string]any{"what": "pe"}, "what"))
+	typed = must[guild.Interaction](t)(s.WaitInteraction(within(t), typed.ID))
+	if h := js.hear("typing"); h.Content != "pe" || string(typed.Choices) != `[{"name":"PEAR","value":"pear"}]` {
+		t.Errorf("%+v, proposed %s", h, typed.Choices)
+	}
+	click := must[guild.Interaction](t)(s.Click("bob", card, "order"))
+	click = must[guild.Interaction](t)(s.WaitInteraction(within(t), click.ID))
+	if modal := string(click.Modal); !strings.Contains(modal, `"max_values":2`) || !strings.Contains(modal, `"label":"Size"`) {
+		t.Errorf("the form is %s", modal)
+	}
+	must[guild.Interaction](t)(s.Submit("bob", "form", map[string]string{"size": "s\nl", "name": "Bob"}))
+	if h := js.hear("filled"); h.Content != "s+l" || h.Name != "Bob" {
+		t.Errorf("%+v", h)
+	}
+	must[guild.Message](t)(s.WaitMessage(within(t), func(m guild.Message) bool { return m.ID == card && strings.Contains(m.Text(), "ordered") }))
+	said := must[guild.ID](t)(s.Say("ada", "general", "here"))
+	thread := must[guild.ID](t)(s.OpenThread("ada", said, "a talk"))
+	ok(t, s.DeleteChannel(thread.String()))
+	if h := js.hear("thread gone"); h.Name != "a talk" || h.Text != s.Channel("general").String() {
+		t.Errorf("%+v", h)
+	}
+	ok(t, s.DeleteChannel("spare"))
+	if h := js.hear("channel gone"); h.Name != "spare" {
+		t.Errorf("%+v", h)
+	}
+}

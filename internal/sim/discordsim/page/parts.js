@@ -89,7 +89,7 @@ function component(c, named, use) {
     case 1: return el("div", { className: "row" }, ...components(c.components, named, use));
     case 2: return button(c, use);
     case 3: case 5: case 6: case 7: case 8: return menu(c, use);
-    case 9: return el("div", { className: "row" }, el("div", {}, ...components(c.components, named, use)), c.accessory ? component(c.accessory, named, use) ?? "" : "");
+    case 9: return el("div", { className: "row section" }, el("div", {}, ...components(c.components, named, use)), c.accessory ? component(c.accessory, named, use) ?? "" : "");
     case 10: return el("div", { className: "content" }, ...rich(c.content, named));
     case 14: return el("hr", {});
     case 17: {
