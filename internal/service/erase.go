@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"chorus/internal/approval"
@@ -133,12 +134,12 @@ func (s *Service) RemoveFiles(ctx context.Context, thread chat.ThreadID) error {
 	if err != nil {
 		return err
 	}
-	if err := os.RemoveAll(s.Home.Outputs(thread)); err != nil {
+	if err := removeAll(s.Home.Outputs(thread)); err != nil {
 		return fmt.Errorf("remove the results of %s: %w", thread.Thread(), err)
 	}
 	dir := s.Home.ThreadDir(thread)
 	if !others {
-		err = os.RemoveAll(dir)
+		err = removeAll(dir)
 	} else {
 		err = removeBeside(dir, scratch)
 	}
@@ -146,6 +147,16 @@ func (s *Service) RemoveFiles(ctx context.Context, thread chat.ThreadID) error {
 		return fmt.Errorf("remove the files of %s: %w", thread.Thread(), err)
 	}
 	return nil
+}
+
+// removeAll removes a folder, also one into which a mirror for people puts its last file meanwhile.
+func removeAll(dir string) (err error) {
+	for range 10 {
+		if err = os.RemoveAll(dir); !errors.Is(err, syscall.ENOTEMPTY) {
+			return err
+		}
+	}
+	return err
 }
 
 // removeBeside removes everything in a folder but one entry.
@@ -156,7 +167,7 @@ func removeBeside(dir, keep string) error {
 	}
 	for _, e := range entries {
 		if path := filepath.Join(dir, e.Name()); path != keep {
-			err = errors.Join(err, os.RemoveAll(path))
+			err = errors.Join(err, removeAll(path))
 		}
 	}
 	return err

@@ -73,6 +73,32 @@ func TestFooter(t *testing.T) {
 	}
 }
 
+// A status that waits for a person was edited every few seconds, for a day if need be, only because time passed.
+func TestNothingIsEditedWhileAPersonIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	var s tape
+	s.begin("r", s.prompt("m1"))
+	s.calls("r", "", "c1")
+	look := func(second int) Shown {
+		var shown Shown
+		for _, a := range Diff(shown, fold(full(), s.events).Wanted(at(second))) {
+			shown.Done(a)
+		}
+		return shown
+	}
+	if before := look(60); len(Diff(before, fold(full(), s.events).Wanted(at(67)))) == 0 {
+		t.Error("while it works nobody sees for how long")
+	}
+	s.add("r", chat.ApprovalAsked{ID: "a", Call: "c1", Name: "bash"})
+	if edits := Diff(look(60), fold(full(), s.events).Wanted(at(3600))); len(edits) != 0 {
+		t.Errorf("%+v", edits)
+	}
+	s.add("r", chat.ApprovalAnswered{ID: "a", Call: "c1", By: "discord:1"})
+	if edits := Diff(look(60), fold(full(), s.events).Wanted(at(3600))); len(edits) == 0 {
+		t.Error("it goes on, and nobody sees that")
+	}
+}
+
 func TestLifeOfARun(t *testing.T) {
 	t.Parallel()
 	var s tape

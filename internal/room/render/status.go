@@ -54,7 +54,9 @@ func (v *View) headline(r *run, now time.Time) string {
 	if r.step > 0 {
 		parts = append(parts, fmt.Sprintf("step %d", r.step))
 	}
-	parts = append(parts, elapsed(now.Sub(r.began)))
+	if !v.asks(r) { // for as long as a person takes nothing changes, and a clock alone is not worth an edit every few seconds
+		parts = append(parts, elapsed(now.Sub(r.began)))
+	}
 	if r.usage != (chat.Usage{}) {
 		parts = append(parts, tokens(r.usage))
 	}
