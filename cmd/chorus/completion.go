@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +27,12 @@ The folder must be there (mkdir -p); a new shell has it.`,
 			root, out := cmd.Root(), c.console.Out
 			switch args[0] {
 			case "bash":
-				return root.GenBashCompletionV2(out, true)
+				var script bytes.Buffer
+				if err := root.GenBashCompletionV2(&script, true); err != nil {
+					return err
+				}
+				_, err := io.WriteString(out, bashAlone(script.String()))
+				return err
 			case "zsh":
 				return root.GenZshCompletion(out)
 			case "fish":
@@ -35,6 +43,17 @@ The folder must be there (mkdir -p); a new shell has it.`,
 	}
 }
 
+// bashAlone has the script work where the package bash-completion, whose functions it calls, is not installed.
+func bashAlone(script string) string {
+	const words = `_get_comp_words_by_ref "$@" cur prev words cword`
+	return strings.Replace(script, "    "+words+"\n", `    if declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
+        `+words+`
+    else
+        cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=("${COMP_WORDS[@]}") cword=$COMP_CWORD
+    fi
+`, 1)
+}
+
 func (c *program) manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "man", Short: "Print the manual page", Args: exactly(0),
@@ -42,7 +61,7 @@ func (c *program) manCommand() *cobra.Command {
 		Example: "  chorus man > ~/.local/share/man/man1/chorus.1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			root := (&program{console: c.console, getenv: c.getenv}).root() // with every group whole
-			_, err := fmt.Fprint(c.console.Out, manpage.Of(root, version))
+			_, err := fmt.Fprint(c.console.Out, manpage.Of(root, version, fitExample))
 			return err
 		},
 	}

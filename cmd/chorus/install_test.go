@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,13 +12,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/cmd/chorus/manpage"
+	"chorus/internal/transport/repl"
 )
 
 // The manual has every command that people can see, and nothing in a text of theirs is taken for a request to man.
 func TestManualHasEveryCommand(t *testing.T) {
 	t.Parallel()
 	root := (&program{getenv: os.Getenv}).root()
-	page := manpage.Of(root, version)
+	page := manpage.Of(root, version, fitExample)
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {
 		if cmd.Hidden {
@@ -91,5 +94,35 @@ cd release
 	}
 	if _, err := os.Stat(other); err == nil {
 		t.Error("a changed archive was installed")
+	}
+}
+
+// Commands are completed in a bash that has nothing but the script: the package bash-completion is not everywhere.
+func TestBashCompletesByItself(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("there is no bash here")
+	}
+	dir := t.TempDir()
+	var script bytes.Buffer
+	c := &program{console: repl.Console{Out: &script, Err: io.Discard}, getenv: os.Getenv}
+	if code := c.run([]string{"completion", "bash"}); code != 0 {
+		t.Fatal(code)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "script"), script.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for typed, want := range map[string]string{"chorus approvals app": "approve", "chorus docs termi": "terminal"} {
+		words := strings.Fields(typed)
+		cmd := exec.Command("bash", "--norc", "--noprofile", "-c", `source ./script
+COMP_LINE=$1 COMP_POINT=${#1} COMP_TYPE=9 COMP_WORDS=("${@:2}") COMP_CWORD=$(($# - 2))
+__start_chorus
+printf '%s\n' "${COMPREPLY[@]}"`, "bash", typed)
+		cmd.Args = append(cmd.Args, words...)
+		cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "CHORUS_HOME=" + dir}
+		out, err := cmd.Output() // that it is no key that was pressed is said on standard error
+		if err != nil || strings.TrimSpace(string(out)) != want {
+			t.Errorf("%s: %v\n%s", typed, err, out)
+		}
 	}
 }

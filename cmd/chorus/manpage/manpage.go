@@ -4,12 +4,16 @@ package manpage
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 )
 
-// Of is the manual page, made of the commands' own texts.
-func Of(root *cobra.Command, version string) string {
+// width is what is left of 80 columns between man's margins.
+const width = 71
+
+// Of is the manual page, made of the commands' own texts. fit breaks a line of an example that is wider than what man has room for.
+func Of(root *cobra.Command, version string, fit func(line string, width int) string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH CHORUS 1 \"\" \"chorus %s\" \"Chorus\"\n.SH NAME\nchorus \\- %s\n.SH SYNOPSIS\n.B chorus\n.I COMMAND\n[flags]\n.SH DESCRIPTION\n%s",
 		roff(version), roff(root.Short), roffText(root.Long))
@@ -24,11 +28,11 @@ func Of(root *cobra.Command, version string) string {
 			if cmd.Long != "" {
 				b.WriteString(".PP\n" + roffText(cmd.Long))
 			}
-			if flags := strings.TrimRight(cmd.LocalFlags().FlagUsages(), "\n"); flags != "" {
+			if flags := strings.TrimRight(cmd.LocalFlags().FlagUsagesWrapped(width), "\n"); flags != "" {
 				b.WriteString(".PP\n.nf\n" + roffLines(flags) + ".fi\n")
 			}
 			if cmd.Example != "" {
-				b.WriteString(".PP\nFor example:\n.PP\n.nf\n" + roffLines(cmd.Example) + ".fi\n")
+				b.WriteString(".PP\nFor example:\n.PP\n.nf\n" + roffLines(fitted(cmd.Example, fit)) + ".fi\n")
 			}
 		}
 		for _, sub := range cmd.Commands() {
@@ -40,6 +44,17 @@ func Of(root *cobra.Command, version string) string {
 		".SH ENVIRONMENT\n.TP\n.B CHORUS_HOME\nAnother home.\n.TP\n.B ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY\nKeys of models; without any the built\\-in offline model answers.\n" +
 		".SH SEE ALSO\nchorus docs has the guides.\n")
 	return b.String()
+}
+
+// fitted breaks the lines that are too wide.
+func fitted(text string, fit func(string, int) string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if utf8.RuneCountInString(line) > width {
+			lines[i] = fit(line, width)
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // roff is a text within a line. Letters beyond ASCII are named by their numbers: not every roff reads UTF-8.

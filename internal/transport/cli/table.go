@@ -56,6 +56,7 @@ func (c *Columns) Flush() error {
 	if total(widths) > c.width-1 {
 		shortenTimes(rows, uncut)
 		rows, uncut = withoutEmpty(rows, uncut)
+		rows, uncut = withoutLast(rows, uncut, c.width-1)
 		widths = natural(rows)
 		fit(widths, least(rows, uncut), c.width-1)
 	}
@@ -177,6 +178,25 @@ func withoutEmpty(rows [][]string, uncut []bool) ([][]string, []bool) {
 		}
 	}
 	return out, kept
+}
+
+// withoutLast leaves out columns, the last ones first, until the others have room below their heads: rows that wrap cannot be read at all.
+func withoutLast(rows [][]string, uncut []bool, room int) ([][]string, []bool) {
+	keep := len(rows[0])
+	for ; keep > 2; keep-- {
+		widths, limits := natural(rows)[:keep], least(rows, uncut)[0]
+		for i := range widths {
+			widths[i] = min(widths[i], limits[i])
+		}
+		if total(widths) <= room {
+			break
+		}
+	}
+	out := make([][]string, len(rows))
+	for i, row := range rows {
+		out[i] = row[:min(len(row), keep)]
+	}
+	return out, uncut[:min(len(uncut), keep)]
 }
 
 // shortenTimes leaves the year and the seconds out of times, and says which columns have some: they are not cut either.

@@ -47,6 +47,29 @@ func TestTablesFitTheTerminal(t *testing.T) {
 	}
 }
 
+// TestManyColumnsDoNotWrap: of a table that cannot fit the last columns are left out, and the heads of the others stay whole.
+func TestManyColumnsDoNotWrap(t *testing.T) {
+	t.Parallel()
+	for width, last := range map[int]string{60: "LABELS", 80: "VERSION", 120: "ADDRESS"} {
+		var out bytes.Buffer
+		c := NewColumns(&out, width)
+		fmt.Fprintln(c, "NAME\tSTATE\tKIND\tTHREADS\tWAITING\tOWNS\tLABELS\tSINCE\tVERSION\tADDRESS")
+		fmt.Fprintln(c, "berlin\talive\tserve\t10\t2\thooks, schedules, search, sweeps\tberlin, west\t2026-11-18 15:17\t8fcead6e-dirty\thttp://127.0.0.1:18431")
+		if err := c.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		head, _, _ := strings.Cut(out.String(), "\n")
+		if !strings.HasSuffix(head, last) || strings.Contains(head, "…") {
+			t.Errorf("%d columns: %s", width, head)
+		}
+		for line := range strings.Lines(out.String()) {
+			if w := markdown.Width(strings.TrimRight(line, "\n")); w >= width {
+				t.Errorf("%d of %d columns: %s", w, width, line)
+			}
+		}
+	}
+}
+
 // TestNamesOfThingsAreCutLast: where there are many columns, the first one still says which thing it is.
 func TestNamesOfThingsAreCutLast(t *testing.T) {
 	t.Parallel()
