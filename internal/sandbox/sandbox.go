@@ -109,5 +109,9 @@ type Exec struct {
 
 // Within reports whether path is root or lies below it. Both are absolute and clean.
 func Within(path, root string) bool {
-	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, "/")+"/")
+	if path == root {
+		return true
+	}
+	root = strings.TrimSuffix(root, "/")
+	return len(path) > len(root) && path[len(root)] == '/' && strings.HasPrefix(path, root) // makes no string: it is asked very often
 }

@@ -21,7 +21,7 @@ type Events struct {
 }
 
 // eventBuffer holds most lines whole.
-const eventBuffer = 16 << 10
+const eventBuffer = 4 << 10
 
 // NewEvents reads events from r.
 func NewEvents(r io.Reader) *Events { return &Events{r: bufio.NewReaderSize(r, eventBuffer)} }

@@ -15,8 +15,8 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 // environment is what the command gets: of the server's what is harmless and can
 // be seen, then ours, then what the executor and the command add.
 func (a *attempt) environment() []string {
-	values := map[string]string{}
-	var order []string
+	values := make(map[string]string, 64)
+	order := make([]string, 0, 64)
 	set := func(entries ...string) {
 		for _, entry := range entries {
 			name, value, ok := strings.Cut(entry, "=")

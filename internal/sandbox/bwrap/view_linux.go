@@ -248,11 +248,11 @@ func (v *view) covers(path string) bool {
 // args are bubblewrap's options for the view, with those for the settings of this machine. The data
 // files are read from descriptors: passwd, group, hosts.
 func (v *view) args(e *Executor, m machine, network sandbox.Network, settings []string, data [3]int) []string {
-	a := []string{
+	a := append(make([]string, 0, 256), // enough for most
 		"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
 		"--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandbox",
 		"--uid", strconv.Itoa(v.uid), "--gid", strconv.Itoa(v.gid),
-	}
+	)
 	if m.version.atLeast(0, 8) {
 		a = append(a, "--disable-userns")
 	}

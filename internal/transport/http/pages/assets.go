@@ -35,13 +35,17 @@ func loadAssets() (*assets, error) {
 		return nil, err
 	}
 	all := sha256.New()
+	z, err := gzip.NewWriterLevel(nil, gzip.BestCompression) // one for all: each takes a megabyte
+	if err != nil {
+		return nil, err
+	}
 	for _, e := range entries {
 		data, err := assetFiles.ReadFile("static/" + e.Name())
 		if err != nil {
 			return nil, err
 		}
 		var packed bytes.Buffer
-		z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+		z.Reset(&packed)
 		if _, err := z.Write(data); err != nil {
 			return nil, err
 		}
