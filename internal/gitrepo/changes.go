@@ -3,7 +3,6 @@ package gitrepo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"strings"
 
 	"chorus/internal/plainfile"
-	"chorus/internal/text"
 )
 
 // File is a file that changed.
@@ -28,20 +26,9 @@ var statuses = map[byte]string{'A': "added", 'M': "modified", 'D': "deleted", 'R
 
 // Diff is the difference between two states.
 type Diff struct {
-	Base, Head string // the commits; Head is "" where uncommitted changes are in it
-	Files      []File
-	Text       string // of the patch, valid UTF-8, cut at a line's end
-	Truncated  bool   // the patch is longer than Text
-}
-
-// Stat is a diff in one line: "3 files changed, 10 lines added, 2 removed".
-func (d Diff) Stat() string {
-	added, deleted := 0, 0
-	for _, f := range d.Files {
-		added += f.Added
-		deleted += f.Deleted
-	}
-	return fmt.Sprintf("%s changed, %s added, %d removed", text.Count(len(d.Files), "file"), text.Count(added, "line"), deleted)
+	Files     []File
+	Text      string // of the patch, valid UTF-8, cut at a line's end
+	Truncated bool   // the patch is longer than Text
 }
 
 // safeDiff are the options under which a diff runs nothing of the repository's choice.
@@ -63,7 +50,7 @@ func (r *Repo) Diff(ctx context.Context, base, head string, limit int) (Diff, er
 	if err != nil {
 		return Diff{}, err
 	}
-	d := Diff{Base: from, Head: to}
+	var d Diff
 	return d, r.compare(ctx, &d, from, to, limit, nil)
 }
 
@@ -173,7 +160,7 @@ func (t *Tree) Diff(ctx context.Context, base string, limit int) (Diff, error) {
 		return Diff{}, explain(err)
 	}
 	defer remove()
-	d := Diff{Base: from}
+	var d Diff
 	return d, t.repo.compare(ctx, &d, from, snapshot, limit, env)
 }
 

@@ -3,46 +3,16 @@ package gitrepo
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
-
-	"chorus/internal/pattern"
 )
-
-// Progress is how far a clone or a fetch is.
-type Progress struct {
-	Phase   string // in git's words: "Receiving objects"
-	Percent int
-}
-
-var progressForm = pattern.Lazy(`^(?:remote: )?([A-Z][a-z]+ [a-z]+): +([0-9]{1,3})% `)
-
-// progressLines hands on git's own progress, each percent once; nil if nobody asks.
-func progressLines(on func(Progress)) func(string) {
-	if on == nil {
-		return nil
-	}
-	var last Progress
-	return func(line string) {
-		m := progressForm().FindStringSubmatch(line)
-		if m == nil {
-			return
-		}
-		percent, _ := strconv.Atoi(m[2])
-		if now := (Progress{m[1], percent}); now != last {
-			last = now
-			on(now)
-		}
-	}
-}
 
 // remoteRefs is where the branches of a clone's remote are kept. They are apart from the branches of tasks, so that a fetch
 // can never touch those.
 const remoteRefs = "refs/remotes/origin/"
 
 // Clone makes a bare copy of a remote at dir, or opens the one that is there, for which no remote is asked: Fetch brings it up to
-// date. progress may be nil; it is called from one goroutine and must not block. One that was made from another url is ErrRemoteMismatch.
-func Clone(ctx context.Context, url, dir string, opt Options, progress func(Progress)) (*Repo, error) {
+// date. One that was made from another url is ErrRemoteMismatch.
+func Clone(ctx context.Context, url, dir string, opt Options) (*Repo, error) {
 	if err := CheckURL(url, opt.LocalURLs); err != nil {
 		return nil, err
 	}
@@ -55,7 +25,7 @@ func Clone(ctx context.Context, url, dir string, opt Options, progress func(Prog
 				return err
 			}
 		}
-		return r.fetch(ctx, progress)
+		return r.fetch(ctx)
 	})
 	if err != nil {
 		return nil, err
@@ -64,7 +34,7 @@ func Clone(ctx context.Context, url, dir string, opt Options, progress func(Prog
 }
 
 // Fetch brings a clone up to date with its remote. For the other kinds there is nothing to do.
-func (r *Repo) Fetch(ctx context.Context, progress func(Progress)) error {
+func (r *Repo) Fetch(ctx context.Context) error {
 	if r.kind != KindClone {
 		return nil
 	}
@@ -73,15 +43,11 @@ func (r *Repo) Fetch(ctx context.Context, progress func(Progress)) error {
 		return err
 	}
 	defer release()
-	return explain(r.fetch(ctx, progress))
+	return explain(r.fetch(ctx))
 }
 
-func (r *Repo) fetch(ctx context.Context, progress func(Progress)) error {
-	args := []string{"fetch", "--prune", "--no-write-fetch-head", "--quiet"}
-	if progress != nil {
-		args = slices.Replace(args, 3, 4, "--progress")
-	}
-	if _, err := r.git(ctx, command{args: append(args, "origin"), network: true, onLine: progressLines(progress)}); err != nil {
+func (r *Repo) fetch(ctx context.Context) error {
+	if _, err := r.git(ctx, command{args: []string{"fetch", "--prune", "--no-write-fetch-head", "--quiet", "origin"}, network: true}); err != nil {
 		return err
 	}
 	// The remote may have renamed its default branch. One without commits has none, and that is not an error.

@@ -110,7 +110,7 @@ func (f *fixture) remote() string {
 
 func (f *fixture) clone() *Repo {
 	f.Helper()
-	r, err := Clone(f.Context(), f.path("remote.git"), f.path("data/clone"), f.opt, nil)
+	r, err := Clone(f.Context(), f.path("remote.git"), f.path("data/clone"), f.opt)
 	f.must(err)
 	return r
 }
@@ -186,12 +186,8 @@ func TestATaskInAClone(t *testing.T) {
 	f := setup(t)
 	ctx := t.Context()
 	remote := f.remote()
-	var steps []Progress
-	r, err := Clone(ctx, remote, f.path("data/clone"), f.opt, func(p Progress) { steps = append(steps, p) })
+	r, err := Clone(ctx, remote, f.path("data/clone"), f.opt)
 	f.must(err)
-	if len(steps) == 0 || steps[len(steps)-1].Percent != 100 {
-		t.Errorf("progress: %v", steps)
-	}
 	if branch, err := r.DefaultBranch(ctx); err != nil || branch != "main" {
 		t.Fatalf("%q, %v", branch, err)
 	}
@@ -321,7 +317,7 @@ func TestTheRemoteRenamesItsDefaultBranch(t *testing.T) {
 	remote := f.remote()
 	r := f.clone()
 	f.git(remote, "branch", "-m", "main", "trunk")
-	f.must(r.Fetch(t.Context(), nil))
+	f.must(r.Fetch(t.Context()))
 	if branch, err := r.DefaultBranch(t.Context()); err != nil || branch != "trunk" {
 		t.Errorf("%q, %v", branch, err)
 	}
@@ -338,7 +334,7 @@ func TestRemoteIsVerified(t *testing.T) {
 	f.must(r.VerifyRemote(t.Context(), strings.TrimSuffix(remote, ".git")))
 	f.wants(r.VerifyRemote(t.Context(), "https://github.com/o/other"), ErrRemoteMismatch, "belongs to "+remote, "github.com/o/other")
 	f.git(f.dir, "init", "-q", "--bare", f.path("other.git"))
-	_, err := Clone(t.Context(), f.path("other.git"), r.Dir(), f.opt, nil)
+	_, err := Clone(t.Context(), f.path("other.git"), r.Dir(), f.opt)
 	f.wants(err, ErrRemoteMismatch, "choose another folder")
 	link, err := Link(t.Context(), f.path("seed"), f.opt)
 	f.must(err)
@@ -360,13 +356,13 @@ func TestNotARepository(t *testing.T) {
 	f.wants(err, ErrNoCheckout, "bare repository")
 	_, err = Open(t.Context(), KindClone, f.path("seed"), f.opt)
 	f.wants(err, ErrNotARepository, "not a bare repository")
-	_, err = Clone(t.Context(), f.path("missing"), f.path("c"), f.opt, nil)
+	_, err = Clone(t.Context(), f.path("missing"), f.path("c"), f.opt)
 	f.wants(err, ErrUnreachable, "check the url")
 	if exists(f.path("c")) || exists(f.path("c.part")) {
 		t.Error("a clone that failed left something behind")
 	}
 	// A clone that was killed in the middle is begun again.
 	f.write(f.path("c.part/objects/x"), "")
-	_, err = Clone(t.Context(), f.path("remote.git"), f.path("c"), f.opt, nil)
+	_, err = Clone(t.Context(), f.path("remote.git"), f.path("c"), f.opt)
 	f.must(err)
 }

@@ -65,7 +65,7 @@ func work(kind Kind, dir string) func(*fixture) {
 		switch kind {
 		case KindClone:
 			f.remote()
-			_, err := Clone(context.Background(), f.path("remote.git"), f.path(dir), f.opt, nil)
+			_, err := Clone(context.Background(), f.path("remote.git"), f.path(dir), f.opt)
 			f.must(err)
 		case KindInit:
 			_, err := Init(context.Background(), f.path(dir), "main", agent, noon, f.opt)

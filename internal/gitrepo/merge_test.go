@@ -80,7 +80,7 @@ func TestConflict(t *testing.T) {
 	// The task merges main, resolves, and then it goes through.
 	tree, err := r.Tree(f.path("trees/t2"))
 	f.must(err)
-	f.must(r.Fetch(ctx, nil))
+	f.must(r.Fetch(ctx))
 	_, err = tree.git(ctx, command{args: []string{"merge", "--no-commit", "origin/main"}, env: signature(agent, agent, noon)})
 	if err == nil {
 		t.Fatal("no conflict")
@@ -159,7 +159,7 @@ func TestRejected(t *testing.T) {
 	f.must(os.Remove(filepath.Join(remote, "hooks/pre-receive")))
 	f.must(r.Apply(t.Context(), p))
 	f.must(os.RemoveAll(remote))
-	f.wants(r.Fetch(t.Context(), nil), ErrUnreachable)
+	f.wants(r.Fetch(t.Context()), ErrUnreachable)
 }
 
 // A branch that was rewritten replaces what we pushed, never what somebody else did.

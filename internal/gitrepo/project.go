@@ -2,7 +2,6 @@ package gitrepo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -238,56 +237,6 @@ func (t *Tree) Checkout(ctx context.Context, branch string) (before string, err 
 		return "", fail(ErrInUse, "the branch %s is checked out in another worktree: %s", branch, err.Error())
 	}
 	return before, explain(err)
-}
-
-// MergeBranch merges a branch into another one, which is checked out for that, in this checkout. A conflict is found before
-// anything is touched (ErrConflict); uncommitted changes are ErrDirty. done is false if there was nothing to merge.
-func (t *Tree) MergeBranch(ctx context.Context, branch, into string, by Person, at time.Time) (done bool, err error) {
-	theirs, err := t.repo.commit(ctx, branch)
-	if err != nil {
-		return false, err
-	}
-	ours, err := t.repo.commit(ctx, into)
-	if err != nil {
-		return false, err
-	}
-	if inside, err := t.repo.contains(ctx, ours, theirs); err != nil || inside {
-		return false, err
-	}
-	if _, err := t.repo.mergeTree(ctx, ours, theirs, into, branch); err != nil {
-		var e *Error
-		if errors.As(err, &e) && e.Kind == ErrConflict && len(e.Files) > 0 {
-			e.Text = fmt.Sprintf("Merge conflict — merge of '%s' into '%s' was aborted: both changed %s", branch, into, names(e.Files))
-		}
-		return false, err
-	}
-	if now, err := t.branch(ctx); err != nil {
-		return false, err
-	} else if now != into {
-		if _, err := t.Checkout(ctx, into); err != nil {
-			return false, err
-		}
-	}
-	config, err := t.repo.noPrograms(ctx, true)
-	if err != nil {
-		return false, err
-	}
-	release, err := t.repo.lock(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer release()
-	_, err = t.git(ctx, command{
-		args:   []string{"merge", "--quiet", "--no-ff", "--no-edit", "--no-verify", "--no-gpg-sign", "--no-verify-signatures", "-m", "Merge branch '" + branch + "' into " + into, theirs},
-		config: config, env: signature(by, by, at),
-	})
-	if err != nil {
-		if exists(t.gitDir + "/MERGE_HEAD") {
-			_, _ = t.git(context.WithoutCancel(ctx), command{args: []string{"merge", "--abort"}, config: config})
-		}
-		return false, explain(err)
-	}
-	return true, nil
 }
 
 // Push pushes a branch to the remote; "" is the one that is checked out. A linked checkout is never pushed (ErrNeverPushed).

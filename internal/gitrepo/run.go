@@ -114,9 +114,8 @@ type command struct {
 	dir     string
 	stdin   string
 	network bool
-	max     int          // of the output; 0: maxOutput
-	clip    bool         // stop at max and keep what came; otherwise more is an error
-	onLine  func(string) // gets what is written to the error output, line by line; \r ends a line too
+	max     int  // of the output; 0: maxOutput
+	clip    bool // stop at max and keep what came; otherwise more is an error
 }
 
 // git runs git. Its failure is an *exitError, which explain puts into words.
@@ -165,7 +164,7 @@ func (r *runner) run(ctx context.Context, program, verb string, c command) (stri
 		cmd.Stdin = strings.NewReader(c.stdin)
 	}
 	out := &bounded{max: cmp.Or(c.max, maxOutput), full: cancel}
-	said := &lines{on: c.onLine}
+	said := &lines{}
 	cmd.Stdout, cmd.Stderr = out, said
 	cmd.Cancel = func() error { process.TerminateGroup(cmd); return nil }
 	cmd.WaitDelay = 2 * time.Second // for tidying up, and for a pipe that somebody keeps open
@@ -223,9 +222,8 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lines keeps the end of what is written and hands on each line.
+// lines keeps the end of what is written.
 type lines struct {
-	on   func(string)
 	kept []byte
 	line []byte
 }
@@ -252,9 +250,6 @@ func (l *lines) Write(p []byte) (int, error) {
 
 // end takes a line over; one that only moved the cursor back is progress and not kept.
 func (l *lines) end(keep bool) {
-	if l.on != nil && len(l.line) > 0 {
-		l.on(strings.ToValidUTF8(string(l.line), "\uFFFD"))
-	}
 	if keep {
 		l.kept = append(append(l.kept, l.line...), '\n')
 		if over := len(l.kept) - maxSaid; over > 0 {

@@ -17,8 +17,7 @@ import (
 type Worktree struct {
 	Path   string
 	Branch string // "": no branch is checked out
-	Head   string
-	Gone   bool // its folder is missing
+	Gone   bool   // its folder is missing
 }
 
 // Add gives a branch a worktree at path and claims it: until the Tree is closed nobody else gets it, in this process or another
@@ -314,8 +313,6 @@ func (r *Repo) List(ctx context.Context) ([]Worktree, error) {
 			switch key {
 			case "worktree":
 				w.Path = value
-			case "HEAD":
-				w.Head = value
 			case "branch":
 				w.Branch = strings.TrimPrefix(value, "refs/heads/")
 			}

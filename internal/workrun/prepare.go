@@ -82,7 +82,7 @@ func (r *Runner) openRepo(ctx context.Context, known work.Repo) (*gitrepo.Repo, 
 		if err := os.MkdirAll(filepath.Dir(known.Path), 0o700); err != nil {
 			return nil, err
 		}
-		repo, err := gitrepo.Clone(ctx, known.URL, known.Path, r.Git, nil)
+		repo, err := gitrepo.Clone(ctx, known.URL, known.Path, r.Git)
 		if err != nil {
 			return nil, err
 		}
@@ -152,7 +152,7 @@ func (r *Runner) checkout(ctx context.Context, t work.Task) error {
 		return err
 	}
 	if repo.Kind() == gitrepo.KindClone {
-		if err := repo.Fetch(ctx, nil); err != nil {
+		if err := repo.Fetch(ctx); err != nil {
 			return err
 		}
 	}

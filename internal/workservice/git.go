@@ -170,7 +170,7 @@ func (h *Handler) fetch(ctx context.Context, r work.Repo) string {
 	}
 	repo, _, err := h.o.Git.Repo(ctx, r.Project, r.ID)
 	if err == nil {
-		err = repo.Fetch(ctx, nil)
+		err = repo.Fetch(ctx)
 	}
 	switch {
 	case err == nil:
@@ -376,7 +376,7 @@ func (h *Handler) GitCheckout(ctx context.Context, by operation.Caller, in opera
 		}
 		out.Status = "checked_out"
 		_, err := tree.Checkout(ctx, in.Branch)
-		if errors.Is(err, gitrepo.ErrNoSuchBranch) && tree.Repo().Fetch(ctx, nil) == nil { // somebody may have pushed it since
+		if errors.Is(err, gitrepo.ErrNoSuchBranch) && tree.Repo().Fetch(ctx) == nil { // somebody may have pushed it since
 			_, err = tree.Checkout(ctx, in.Branch)
 		}
 		return err
@@ -431,7 +431,7 @@ func (h *Handler) GitMerge(ctx context.Context, by operation.Caller, in operatio
 	if out.Warning, err = h.disturbs(ctx, p.ID); err != nil {
 		return out, err
 	}
-	if err := repo.Fetch(ctx, nil); err != nil { // the branch may be new at the remote
+	if err := repo.Fetch(ctx); err != nil { // the branch may be new at the remote
 		return out, gitError(err)
 	}
 	var done gitrepo.Prepared
