@@ -260,11 +260,6 @@ func (db *DB) Count(ctx context.Context, query string, args ...any) (int64, erro
 
 // List reads one column.
 func List[T any](ctx context.Context, db *DB, query string, args ...any) (out []T, err error) {
-	err = db.Query(ctx, query, args, func(rows *sql.Rows) error {
-		var value T
-		err := rows.Scan(&value)
-		out = append(out, value)
-		return err
-	})
+	err = db.Query(ctx, query, args, Column(&out))
 	return out, err
 }

@@ -184,12 +184,7 @@ func (db *DB) Approvals(ctx context.Context, f ApprovalFilter) ([]approval.Appro
 // Asking lists the threads in which an approval is open.
 func (db *DB) Asking(ctx context.Context) ([]chat.ThreadID, error) {
 	var out []chat.ThreadID
-	err := db.Query(ctx, `SELECT DISTINCT thread_id FROM approvals WHERE state = 'pending'`, nil, func(rows *sql.Rows) error {
-		var id string
-		err := rows.Scan(&id)
-		out = append(out, chat.ThreadID(id))
-		return err
-	})
+	err := db.Query(ctx, `SELECT DISTINCT thread_id FROM approvals WHERE state = 'pending'`, nil, database.Column(&out))
 	if err != nil {
 		return nil, fmt.Errorf("list threads that ask: %w", err)
 	}
@@ -199,11 +194,7 @@ func (db *DB) Asking(ctx context.Context) ([]chat.ThreadID, error) {
 func (db *DB) approvals(ctx context.Context, rest string, args ...any) ([]approval.Approval, error) {
 	var out []approval.Approval
 	err := db.Query(ctx, `SELECT id, thread_id, run_id, call, actions, dir, bound, preview, risk, risk_why, parts, rule, reason, again, asked_by, payer,
-		asked_at, deadline, remind, who, state, answered_by, answered_at, note FROM approvals`+rest, args, func(rows *sql.Rows) error {
-		a, err := scanApproval(rows)
-		out = append(out, a)
-		return err
-	})
+		asked_at, deadline, remind, who, state, answered_by, answered_at, note FROM approvals`+rest, args, database.Collect(&out, scanApproval))
 	for i := range out {
 		if err == nil {
 			out[i].Votes, err = db.votes(ctx, out[i].ID)
@@ -215,17 +206,15 @@ func (db *DB) approvals(ctx context.Context, rest string, args ...any) ([]approv
 func (db *DB) votes(ctx context.Context, id string) ([]approval.Vote, error) {
 	var out []approval.Vote
 	err := db.Query(ctx, `SELECT principal_body, ok, note, at FROM answers WHERE approval_id = ? ORDER BY at, principal`, []any{id},
-		func(rows *sql.Rows) error {
-			var v approval.Vote
+		database.Fill(&out, func(rows *sql.Rows, v *approval.Vote) error {
 			var body string
 			var ok, at int64
 			if err := rows.Scan(&body, &ok, &v.Note, &at); err != nil {
 				return err
 			}
 			v.OK, v.At = ok == 1, database.Time(at)
-			out = append(out, v)
-			return json.Unmarshal([]byte(body), &out[len(out)-1].By)
-		})
+			return json.Unmarshal([]byte(body), &v.By)
+		}))
 	return out, err
 }
 

@@ -121,15 +121,13 @@ type Spender struct {
 func (db *DB) Spenders(ctx context.Context, since time.Time) ([]Spender, error) {
 	var out []Spender
 	err := db.Query(ctx, `SELECT max(thread_id), agent, payer_body FROM spent_months WHERE month >= ? GROUP BY channel, agent, payer_body ORDER BY 1, 2, 3`,
-		[]any{since.UTC().Format("2006-01")}, func(rows *sql.Rows) error {
-			var s Spender
+		[]any{since.UTC().Format("2006-01")}, database.Fill(&out, func(rows *sql.Rows, s *Spender) error {
 			var payer string
 			if err := rows.Scan(&s.Thread, &s.Agent, &payer); err != nil {
 				return err
 			}
-			out = append(out, s)
-			return json.Unmarshal([]byte(payer), &out[len(out)-1].Payer)
-		})
+			return json.Unmarshal([]byte(payer), &s.Payer)
+		}))
 	if err != nil {
 		return nil, fmt.Errorf("who spent money: %w", err)
 	}

@@ -80,8 +80,7 @@ func (db *DB) SavedContexts(ctx context.Context, f ContextFilter) ([]SavedContex
 	}
 	query, args := where.On(`SELECT ` + contextColumns + ` FROM saved_contexts`)
 	var out []SavedContext
-	err := db.Query(ctx, query+` ORDER BY saved_at DESC, id LIMIT ?+0`, append(args, database.Limit(f.Limit, 50)), func(rows *sql.Rows) error {
-		var c SavedContext
+	err := db.Query(ctx, query+` ORDER BY saved_at DESC, id LIMIT ?+0`, append(args, database.Limit(f.Limit, 50)), database.Fill(&out, func(rows *sql.Rows, c *SavedContext) error {
 		var at, from, until int64
 		var quiet sql.NullInt64
 		err := rows.Scan(&c.ID, &c.Agent, &c.Transport, &c.Place, &c.Description, &c.Summary, &c.By, &at, &c.Messages, &from, &until, &c.File, &quiet)
@@ -89,9 +88,8 @@ func (db *DB) SavedContexts(ctx context.Context, f ContextFilter) ([]SavedContex
 		if quiet.Valid {
 			c.Quiet = database.Time(quiet.Int64)
 		}
-		out = append(out, c)
 		return err
-	})
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("list saved contexts: %w", err)
 	}
@@ -111,14 +109,12 @@ func (db *DB) LastActivity(ctx context.Context, transport string) ([]PlaceActivi
 	var out []PlaceActivity
 	err := db.Query(ctx, `SELECT agent, place, max(last_active),
 			sum(CASE WHEN status IN ('running', 'waiting_for_permission', 'waiting_for_agents') OR waiting > 0 THEN 1 ELSE 0 END)
-		FROM threads WHERE transport = ? GROUP BY agent, place ORDER BY agent, place`, []any{transport}, func(rows *sql.Rows) error {
-		var p PlaceActivity
+		FROM threads WHERE transport = ? GROUP BY agent, place ORDER BY agent, place`, []any{transport}, database.Fill(&out, func(rows *sql.Rows, p *PlaceActivity) error {
 		var last int64
 		err := rows.Scan(&p.Agent, &p.Place, &last, &p.Active)
 		p.Last = database.Time(last)
-		out = append(out, p)
 		return err
-	})
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("when the places of %s last moved: %w", transport, err)
 	}

@@ -59,12 +59,7 @@ func (db *DB) BeginErasing(ctx context.Context, id chat.ThreadID) (all []chat.Th
 		}
 		all = append(all, id)
 		err = tx.Rows(`WITH RECURSIVE below(id) AS (SELECT id FROM threads WHERE parent = ? AND parent <> ''
-			UNION SELECT t.id FROM threads t JOIN below ON t.parent = below.id WHERE t.parent <> '') SELECT id FROM below`, []any{string(id)}, func(rows *sql.Rows) error {
-			var child chat.ThreadID
-			err := rows.Scan(&child)
-			all = append(all, child)
-			return err
-		})
+			UNION SELECT t.id FROM threads t JOIN below ON t.parent = below.id WHERE t.parent <> '') SELECT id FROM below`, []any{string(id)}, database.Column(&all))
 		if err != nil {
 			return err
 		}
@@ -143,12 +138,9 @@ func (db *DB) eraseEvents(tx database.Tx, id chat.ThreadID, from, to int64) ([]b
 		body string
 	}
 	var page []event
-	err := tx.Rows(`SELECT seq, kind, body FROM events WHERE thread_id = ? AND seq >= ? AND seq < ?`, []any{string(id), from, to}, func(rows *sql.Rows) error {
-		var e event
-		err := rows.Scan(&e.seq, &e.kind, &e.body)
-		page = append(page, e)
-		return err
-	})
+	err := tx.Rows(`SELECT seq, kind, body FROM events WHERE thread_id = ? AND seq >= ? AND seq < ?`, []any{string(id), from, to}, database.Fill(&page, func(rows *sql.Rows, e *event) error {
+		return rows.Scan(&e.seq, &e.kind, &e.body)
+	}))
 	if err != nil {
 		return nil, err
 	}
@@ -178,12 +170,7 @@ func (db *DB) eraseEvents(tx database.Tx, id chat.ThreadID, from, to int64) ([]b
 
 // refsOf are the bytes that an event refers to, found without reading it.
 func refsOf(tx database.Tx, id chat.ThreadID, seq int64) (out []string, err error) {
-	err = tx.Rows(`SELECT hash FROM event_blobs WHERE thread_id = ? AND seq = ?`, []any{string(id), seq}, func(rows *sql.Rows) error {
-		var hash string
-		err := rows.Scan(&hash)
-		out = append(out, hash)
-		return err
-	})
+	err = tx.Rows(`SELECT hash FROM event_blobs WHERE thread_id = ? AND seq = ?`, []any{string(id), seq}, database.Column(&out))
 	return out, err
 }
 

@@ -60,12 +60,9 @@ type storedBody struct {
 }
 
 func (a *applying) bodies(where string, args ...any) (out []storedBody, err error) {
-	err = a.tx.Rows(`SELECT seq, kind, body FROM events WHERE thread_id = ? AND `+where, append([]any{string(a.in.Thread)}, args...), func(rows *sql.Rows) error {
-		var b storedBody
-		err := rows.Scan(&b.seq, &b.kind, &b.body)
-		out = append(out, b)
-		return err
-	})
+	err = a.tx.Rows(`SELECT seq, kind, body FROM events WHERE thread_id = ? AND `+where, append([]any{string(a.in.Thread)}, args...), database.Fill(&out, func(rows *sql.Rows, b *storedBody) error {
+		return rows.Scan(&b.seq, &b.kind, &b.body)
+	}))
 	return out, err
 }
 
@@ -246,12 +243,9 @@ func (a *applying) untitle(body chat.Body) error {
 func (db *DB) SaidBy(ctx context.Context, who string) ([]journal.Place, error) {
 	var out []journal.Place
 	err := db.Query(ctx, `SELECT thread_id, seq FROM events WHERE who = ? AND kind IN ('received', 'steered') ORDER BY thread_id, seq`,
-		[]any{who}, func(rows *sql.Rows) error {
-			var p journal.Place
-			err := rows.Scan(&p.Thread, &p.Seq)
-			out = append(out, p)
-			return err
-		})
+		[]any{who}, database.Fill(&out, func(rows *sql.Rows, p *journal.Place) error {
+			return rows.Scan(&p.Thread, &p.Seq)
+		}))
 	if err != nil {
 		return nil, fmt.Errorf("what %s said: %w", who, err)
 	}
@@ -265,12 +259,9 @@ func (db *DB) ReadOf(ctx context.Context, author string) (map[chat.ThreadID][]st
 		body   string
 	}
 	var list []imported
-	err := db.Query(ctx, `SELECT thread_id, body FROM events WHERE kind = 'imported'`, nil, func(rows *sql.Rows) error {
-		var one imported
-		err := rows.Scan(&one.thread, &one.body)
-		list = append(list, one)
-		return err
-	})
+	err := db.Query(ctx, `SELECT thread_id, body FROM events WHERE kind = 'imported'`, nil, database.Fill(&list, func(rows *sql.Rows, one *imported) error {
+		return rows.Scan(&one.thread, &one.body)
+	}))
 	out := map[chat.ThreadID][]string{}
 	for _, one := range list {
 		body, derr := chat.DecodeBody(chat.KindImported, []byte(one.body))

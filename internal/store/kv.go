@@ -58,12 +58,9 @@ func (db *DB) Recall(ctx context.Context, kind, key string) ([]byte, error) {
 // Memos gives everything of a kind, the oldest first.
 func (db *DB) Memos(ctx context.Context, kind string) ([]journal.Memo, error) {
 	var out []journal.Memo
-	err := db.Query(ctx, `SELECT key, value FROM memos WHERE kind = ? ORDER BY at, key`, []any{kind}, func(rows *sql.Rows) error {
-		var m journal.Memo
-		err := rows.Scan(&m.Key, &m.Value)
-		out = append(out, m)
-		return err
-	})
+	err := db.Query(ctx, `SELECT key, value FROM memos WHERE kind = ? ORDER BY at, key`, []any{kind}, database.Fill(&out, func(rows *sql.Rows, m *journal.Memo) error {
+		return rows.Scan(&m.Key, &m.Value)
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("recall all of %s: %w", kind, err)
 	}

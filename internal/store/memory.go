@@ -103,8 +103,7 @@ func (db *DB) ForgetMemory(ctx context.Context, path string) error {
 
 func (db *DB) memoryVersions(ctx context.Context, query string, args ...any) ([]memory.Version, error) {
 	var out []memory.Version
-	err := db.Query(ctx, query, args, func(rows *sql.Rows) error {
-		var v memory.Version
+	err := db.Query(ctx, query, args, database.Fill(&out, func(rows *sql.Rows, v *memory.Version) error {
 		var lines string
 		var at int64
 		err := rows.Scan(&v.Path, &v.N, &v.Digest, &lines, &v.Who, &v.Thread, &v.Call, &v.How, &v.Owner, &at, &v.Text)
@@ -115,9 +114,8 @@ func (db *DB) memoryVersions(ctx context.Context, query string, args ...any) ([]
 		if v.Lines, err = memory.ParseSpans(lines); err != nil {
 			return fmt.Errorf("version %d of %s: %w", v.N, v.Path, err)
 		}
-		out = append(out, v)
 		return nil
-	})
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("memory versions: %w", err)
 	}

@@ -70,17 +70,15 @@ func (db *DB) LedgerEntries(ctx context.Context, run string) ([]ledger.Entry, er
 	var out []ledger.Entry
 	err := db.Query(ctx, `SELECT run_id, step, attempt, thread_id, agent, payer_body, model, reserved, settled, how,
 			tok_in, tok_out, tok_read, tok_write FROM ledger WHERE run_id = ? ORDER BY step, attempt`,
-		[]any{run}, func(rows *sql.Rows) error {
-			var e ledger.Entry
+		[]any{run}, database.Fill(&out, func(rows *sql.Rows, e *ledger.Entry) error {
 			var payer string
 			err := rows.Scan(&e.Run, &e.Step, &e.Attempt, &e.Thread, &e.Agent, &payer, &e.Model, &e.Reserved, &e.Settled, &e.How,
 				&e.Usage.Input, &e.Usage.Output, &e.Usage.CacheRead, &e.Usage.CacheWrite)
 			if err != nil {
 				return err
 			}
-			out = append(out, e)
-			return json.Unmarshal([]byte(payer), &out[len(out)-1].Payer)
-		})
+			return json.Unmarshal([]byte(payer), &e.Payer)
+		}))
 	if err != nil {
 		return nil, fmt.Errorf("ledger of run %s: %w", run, err)
 	}
@@ -134,12 +132,9 @@ func (db *DB) Spend(ctx context.Context, f SpendFilter) ([]Sum, error) {
 	from, args := spendSource(db.says, f)
 	query := `SELECT ` + key + `, sum(calls), sum(settled), sum(open), sum(tok_in), sum(tok_out), sum(tok_read), sum(tok_write) FROM (` + from + `) AS calls`
 	var out []Sum
-	err := db.Query(ctx, query+` GROUP BY 1 ORDER BY 3 DESC, 1`, args, func(rows *sql.Rows) error {
-		var s Sum
-		err := rows.Scan(&s.Key, &s.Calls, &s.Settled, &s.Open, &s.Usage.Input, &s.Usage.Output, &s.Usage.CacheRead, &s.Usage.CacheWrite)
-		out = append(out, s)
-		return err
-	})
+	err := db.Query(ctx, query+` GROUP BY 1 ORDER BY 3 DESC, 1`, args, database.Fill(&out, func(rows *sql.Rows, s *Sum) error {
+		return rows.Scan(&s.Key, &s.Calls, &s.Settled, &s.Open, &s.Usage.Input, &s.Usage.Output, &s.Usage.CacheRead, &s.Usage.CacheWrite)
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("sum of spending: %w", err)
 	}

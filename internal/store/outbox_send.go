@@ -82,11 +82,7 @@ func (db *DB) OutgoingFor(ctx context.Context, f OutFilter) ([]journal.Outgoing,
 
 func (db *DB) outgoing(ctx context.Context, where string, args []any) ([]journal.Outgoing, error) {
 	var out []journal.Outgoing
-	err := db.Query(ctx, `SELECT `+outColumns+` FROM outbox WHERE `+where, args, func(rows *sql.Rows) error {
-		o, err := scanOutgoing(rows)
-		out = append(out, o)
-		return err
-	})
+	err := db.Query(ctx, `SELECT `+outColumns+` FROM outbox WHERE `+where, args, database.Collect(&out, scanOutgoing))
 	return out, err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
 )
@@ -31,12 +32,7 @@ func (db *DB) LastRun(ctx context.Context, thread chat.ThreadID) (string, error)
 func (db *DB) PendingPrompts(ctx context.Context, thread chat.ThreadID) ([]int64, error) {
 	var out []int64
 	err := db.Query(ctx, `SELECT seq FROM events WHERE thread_id = ? AND taken = 0 ORDER BY seq`,
-		[]any{string(thread)}, func(rows *sql.Rows) error {
-			var seq int64
-			err := rows.Scan(&seq)
-			out = append(out, seq)
-			return err
-		})
+		[]any{string(thread)}, database.Column(&out))
 	if err != nil {
 		return nil, fmt.Errorf("waiting prompts of %s: %w", thread, err)
 	}

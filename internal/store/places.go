@@ -20,15 +20,13 @@ func (db *DB) Places(ctx context.Context, platform, messageID string) ([]journal
 	err := db.Query(ctx, `SELECT thread_id, seq, part, bot, channel, key, 1 FROM message_places WHERE platform = ? AND message_id = ?
 		UNION ALL SELECT thread_id, seq, 0, '', '', '', 0 FROM events
 		WHERE platform = ? AND platform_id = ? AND kind = 'received' AND platform_id <> '' ORDER BY 1, 2`,
-		[]any{platform, messageID, platform, messageID}, func(rows *sql.Rows) error {
-			var p journal.Place
+		[]any{platform, messageID, platform, messageID}, database.Fill(&out, func(rows *sql.Rows, p *journal.Place) error {
 			err := rows.Scan(&p.Thread, &p.Seq, &p.Part, &p.Lane.Bot, &p.Lane.Channel, &p.Key, &p.Ours)
 			if p.Ours {
 				p.Lane.Platform = platform
 			}
-			out = append(out, p)
 			return err
-		})
+		}))
 	if err != nil {
 		return nil, fmt.Errorf("where message %s belongs: %w", messageID, err)
 	}
@@ -58,12 +56,7 @@ func (db *DB) Cursor(ctx context.Context, lane journal.Lane) (string, error) {
 // Cursors gives the cursor of every channel that a bot has seen.
 func (db *DB) Cursors(ctx context.Context, platform, bot string) (map[string]string, error) {
 	out := map[string]string{}
-	err := db.Query(ctx, `SELECT channel, message_id FROM cursors WHERE platform = ? AND bot = ?`, []any{platform, bot}, func(rows *sql.Rows) error {
-		var channel, id string
-		err := rows.Scan(&channel, &id)
-		out[channel] = id
-		return err
-	})
+	err := db.Query(ctx, `SELECT channel, message_id FROM cursors WHERE platform = ? AND bot = ?`, []any{platform, bot}, database.Pairs(out))
 	if err != nil {
 		return nil, fmt.Errorf("cursors of %s:%s: %w", platform, bot, err)
 	}

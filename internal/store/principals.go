@@ -90,15 +90,13 @@ func (db *DB) Agents(ctx context.Context) ([]Agent, error) {
 
 func (db *DB) agents(ctx context.Context, rest string, args ...any) ([]Agent, error) {
 	var out []Agent
-	err := db.Query(ctx, `SELECT name, model, profile, config, status, created FROM agents`+rest, args, func(rows *sql.Rows) error {
-		var a Agent
+	err := db.Query(ctx, `SELECT name, model, profile, config, status, created FROM agents`+rest, args, database.Fill(&out, func(rows *sql.Rows, a *Agent) error {
 		var config string
 		var created int64
 		err := rows.Scan(&a.Name, &a.Model, &a.Profile, &config, &a.Status, &created)
 		a.Config, a.Created = json.RawMessage(config), database.Time(created)
-		out = append(out, a)
 		return err
-	})
+	}))
 	return out, err
 }
 
@@ -158,12 +156,7 @@ func (db *DB) SettingsOf(ctx context.Context, scope string, keys []string) (map[
 			args = append(args, key)
 		}
 		in := strings.TrimSuffix(strings.Repeat("?, ", len(part)), ", ")
-		err := db.Query(ctx, `SELECT key, value FROM settings WHERE scope = ? AND key IN (`+in+`)`, args, func(rows *sql.Rows) error {
-			var key, value string
-			err := rows.Scan(&key, &value)
-			out[key] = value
-			return err
-		})
+		err := db.Query(ctx, `SELECT key, value FROM settings WHERE scope = ? AND key IN (`+in+`)`, args, database.Pairs(out))
 		if err != nil {
 			return nil, fmt.Errorf("settings of %s: %w", scope, err)
 		}

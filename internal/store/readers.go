@@ -50,12 +50,9 @@ func (db *DB) Behind(ctx context.Context, reader string, limit int) ([]Lag, erro
 	err := db.Query(ctx, `SELECT t.id, coalesce(r.seq, 0), t.next_seq FROM threads t
 		LEFT JOIN readers r ON r.thread_id = t.id AND r.reader = ?
 		WHERE t.next_seq - 1 > coalesce(r.seq, 0) ORDER BY t.last_active DESC, t.id LIMIT ?+0`,
-		[]any{reader, database.Limit(limit, 100)}, func(rows *sql.Rows) error {
-			var l Lag
-			err := rows.Scan(&l.Thread, &l.Seq, &l.Next)
-			out = append(out, l)
-			return err
-		})
+		[]any{reader, database.Limit(limit, 100)}, database.Fill(&out, func(rows *sql.Rows, l *Lag) error {
+			return rows.Scan(&l.Thread, &l.Seq, &l.Next)
+		}))
 	if err != nil {
 		return nil, fmt.Errorf("where reader %s is behind: %w", reader, err)
 	}

@@ -94,12 +94,7 @@ func (db *DB) Seqs(ctx context.Context, thread chat.ThreadID, kind chat.Kind, af
 	}
 	query, args := where.On(`SELECT seq FROM events`)
 	var out []int64
-	err := db.Query(ctx, query+order, append(args, database.Limit(limit, 100)), func(rows *sql.Rows) error {
-		var seq int64
-		err := rows.Scan(&seq)
-		out = append(out, seq)
-		return err
-	})
+	err := db.Query(ctx, query+order, append(args, database.Limit(limit, 100)), database.Column(&out))
 	if err != nil {
 		return nil, fmt.Errorf("numbers of %s in thread %s: %w", kind, thread, err)
 	}

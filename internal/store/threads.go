@@ -70,13 +70,7 @@ func (db *DB) MoveThread(ctx context.Context, id chat.ThreadID, from, to, dir, m
 // WaitingByPlacement counts the threads that have something to do, by the label of the machines that have their files.
 func (db *DB) WaitingByPlacement(ctx context.Context) (map[string]int, error) {
 	out := map[string]int{}
-	err := db.Query(ctx, `SELECT placement, count(*) FROM threads WHERE placement <> '' AND (wake = 1 OR status = 'running') GROUP BY placement`, nil, func(rows *sql.Rows) error {
-		var label string
-		var n int
-		err := rows.Scan(&label, &n)
-		out[label] = n
-		return err
-	})
+	err := db.Query(ctx, `SELECT placement, count(*) FROM threads WHERE placement <> '' AND (wake = 1 OR status = 'running') GROUP BY placement`, nil, database.Pairs(out))
 	if err != nil {
 		return nil, fmt.Errorf("count the threads that wait for a node: %w", err)
 	}
@@ -242,11 +236,7 @@ func (db *DB) SetThread(ctx context.Context, id chat.ThreadID, c ThreadChange) e
 
 func (db *DB) threads(ctx context.Context, query string, args ...any) ([]journal.Thread, error) {
 	var out []journal.Thread
-	err := db.Query(ctx, query, args, func(rows *sql.Rows) error {
-		t, err := scanThread(rows)
-		out = append(out, t)
-		return err
-	})
+	err := db.Query(ctx, query, args, database.Collect(&out, scanThread))
 	return out, err
 }
 

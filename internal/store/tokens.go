@@ -75,8 +75,7 @@ func (db *DB) token(ctx context.Context, query, arg string) (Token, error) {
 
 func (db *DB) tokens(ctx context.Context, query string, args ...any) ([]Token, error) {
 	var out []Token
-	err := db.Query(ctx, query, args, func(rows *sql.Rows) error {
-		var t Token
+	err := db.Query(ctx, query, args, database.Fill(&out, func(rows *sql.Rows, t *Token) error {
 		var scopes, roles string
 		var times [4]int64
 		if err := rows.Scan(&t.ID, &t.Name, &t.Digest, &scopes, &roles, &t.By, &times[0], &times[1], &times[2], &times[3]); err != nil {
@@ -90,9 +89,8 @@ func (db *DB) tokens(ctx context.Context, query string, args ...any) ([]Token, e
 		if err := json.Unmarshal([]byte(scopes), &t.Scopes); err != nil {
 			return err
 		}
-		out = append(out, t)
-		return json.Unmarshal([]byte(roles), &out[len(out)-1].Roles)
-	})
+		return json.Unmarshal([]byte(roles), &t.Roles)
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("read tokens: %w", err)
 	}

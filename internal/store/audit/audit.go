@@ -212,8 +212,7 @@ func (l *Log) AuditLog(ctx context.Context, f Filter) ([]Line, error) {
 	}
 	query, args := where.On(`SELECT id, at, agent, thread_id, run_id, call_id, principal_body, action, decision, rule, detail, hash FROM audit`)
 	var out []Line
-	err := l.db.Query(ctx, query+` ORDER BY id DESC LIMIT ?+0`, append(args, database.Limit(f.Limit, 100)), func(rows *sql.Rows) error {
-		var l Line
+	err := l.db.Query(ctx, query+` ORDER BY id DESC LIMIT ?+0`, append(args, database.Limit(f.Limit, 100)), database.Fill(&out, func(rows *sql.Rows, l *Line) error {
 		var at int64
 		var body string
 		err := rows.Scan(&l.ID, &at, &l.Agent, &l.Thread, &l.Run, &l.Call, &body, &l.Action, &l.Decision, &l.Rule, &l.Detail, &l.Hash)
@@ -221,9 +220,8 @@ func (l *Log) AuditLog(ctx context.Context, f Filter) ([]Line, error) {
 			return err
 		}
 		l.At = database.Time(at)
-		out = append(out, l)
-		return json.Unmarshal([]byte(body), &out[len(out)-1].Principal)
-	})
+		return json.Unmarshal([]byte(body), &l.Principal)
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("audit log: %w", err)
 	}

@@ -212,12 +212,9 @@ func (l *Log) checkSeals(ctx context.Context, from int64, found *Check) (last in
 	var before row
 	for from = max(from, 1); found.Break == nil; {
 		var page []row
-		err := l.db.Query(ctx, `SELECT id, at, chains, prev, hash FROM audit_seals WHERE id >= ? ORDER BY id LIMIT ?+0`, []any{from, pageLines}, func(rows *sql.Rows) error {
-			var r row
-			err := rows.Scan(&r.id, &r.at, &r.chains, &r.prev, &r.hash)
-			page = append(page, r)
-			return err
-		})
+		err := l.db.Query(ctx, `SELECT id, at, chains, prev, hash FROM audit_seals WHERE id >= ? ORDER BY id LIMIT ?+0`, []any{from, pageLines}, database.Fill(&page, func(rows *sql.Rows, r *row) error {
+			return rows.Scan(&r.id, &r.at, &r.chains, &r.prev, &r.hash)
+		}))
 		if err != nil || len(page) == 0 {
 			return last, err
 		}

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 )
 
 // Damage is what happened to a line of the audit log.
@@ -82,13 +83,7 @@ func (l *Log) auditSince(ctx context.Context, since string, w *walk) (seal int64
 	if seal == 0 {
 		query, args = `SELECT chain, seq FROM audit WHERE hash = ?`, []any{since}
 	}
-	err = l.db.Query(ctx, query, args, func(rows *sql.Rows) error {
-		var chain string
-		var seq int64
-		err := rows.Scan(&chain, &seq)
-		w.from[chain] = seq
-		return err
-	})
+	err = l.db.Query(ctx, query, args, database.Pairs(w.from))
 	if seal == 0 && len(w.from) == 0 {
 		w.found.broken(Break{What: LineRemoved, Text: "no seal and no line has the hash " + since + ": it was removed or changed"})
 	}
@@ -102,12 +97,10 @@ func (l *Log) walkChains(ctx context.Context, w *walk, progress func(done, all i
 	chain, seq := "", int64(math.MinInt64) // somebody may have put a line before the first
 	for more := err == nil; more && w.found.Break == nil; {
 		var page []auditRow
-		err = l.db.Query(ctx, `SELECT `+auditColumns+` FROM audit WHERE (chain, seq) >= (?, ?) ORDER BY chain, seq LIMIT ?+0`, []any{chain, seq, pageLines}, func(rows *sql.Rows) error {
-			var r auditRow
+		err = l.db.Query(ctx, `SELECT `+auditColumns+` FROM audit WHERE (chain, seq) >= (?, ?) ORDER BY chain, seq LIMIT ?+0`, []any{chain, seq, pageLines}, database.Fill(&page, func(rows *sql.Rows, r *auditRow) error {
 			err := r.scan(rows)
-			page = append(page, r)
 			return err
-		})
+		}))
 		for i := 0; i < len(page) && err == nil && w.found.Break == nil; i++ {
 			chain, seq = page[i].chain, page[i].seq+1
 			if err = l.sealedUpTo(ctx, w, chain, page[i].seq); err == nil {
@@ -133,12 +126,9 @@ func (l *Log) sealedUpTo(ctx context.Context, w *walk, chain string, seq int64) 
 	for w.found.Break == nil {
 		if len(w.sealed) == 0 && !w.allSealed {
 			err := l.db.Query(ctx, `SELECT chain, seq, hash, seal FROM audit_sealed WHERE (chain, seq) > (?, ?) AND seal <= ? ORDER BY chain, seq LIMIT ?+0`,
-				[]any{w.past.chain, w.past.seq, w.last, pageLines}, func(rows *sql.Rows) error {
-					var e chainEnd
-					err := rows.Scan(&e.chain, &e.seq, &e.hash, &e.seal)
-					w.sealed = append(w.sealed, e)
-					return err
-				})
+				[]any{w.past.chain, w.past.seq, w.last, pageLines}, database.Fill(&w.sealed, func(rows *sql.Rows, e *chainEnd) error {
+					return rows.Scan(&e.chain, &e.seq, &e.hash, &e.seal)
+				}))
 			if err != nil {
 				return err
 			}

@@ -262,12 +262,7 @@ func (s *Store) sweepApart(ctx context.Context, before time.Time) (int, error) {
 	}
 	var late []string
 	err = s.db.Query(ctx, `SELECT key FROM memos WHERE kind = '`+LeavingKind+`' AND value = ? AND at < ?`, []any{s.storage.Name(), database.Micros(s.db.Now().Add(-claimTime))},
-		func(rows *sql.Rows) error {
-			var hash string
-			err := rows.Scan(&hash)
-			late = append(late, hash)
-			return err
-		})
+		database.Column(&late))
 	for i := 0; i < len(late) && err == nil; i++ {
 		err = s.removeStray(ctx, late[i])
 	}
@@ -304,12 +299,7 @@ func (s *Store) withoutRow(ctx context.Context, hashes []string) (out []string, 
 	if err != nil || len(hashes) == 0 {
 		return nil, err
 	}
-	err = s.db.Query(ctx, s.db.Listed()+` WHERE value NOT IN (SELECT hash FROM blobs WHERE data IS NULL AND place = ?)`, []any{string(list), s.storage.Name()}, func(rows *sql.Rows) error {
-		var hash string
-		err := rows.Scan(&hash)
-		out = append(out, hash)
-		return err
-	})
+	err = s.db.Query(ctx, s.db.Listed()+` WHERE value NOT IN (SELECT hash FROM blobs WHERE data IS NULL AND place = ?)`, []any{string(list), s.storage.Name()}, database.Column(&out))
 	return out, err
 }
 

@@ -272,12 +272,7 @@ func (s *Store) SweepBlobs(ctx context.Context, olderThan time.Duration) (int, e
 
 func (s *Store) sweepRows(ctx context.Context, before time.Time) (int, error) {
 	var hashes []string
-	err := s.db.Query(ctx, unusedHashes, nil, func(rows *sql.Rows) error {
-		var hash string
-		err := rows.Scan(&hash)
-		hashes = append(hashes, hash)
-		return err
-	})
+	err := s.db.Query(ctx, unusedHashes, nil, database.Column(&hashes))
 	if err != nil {
 		return 0, err
 	}

@@ -46,12 +46,9 @@ func (s *Store) CheckBlobs(ctx context.Context, thorough bool) (faults []BlobFau
 		err := s.db.Query(ctx, `SELECT r.hash, r.n, r.thread, b.size, b.Hash IS NULL, b.data IS NULL, coalesce(b.place, '') FROM (
 				SELECT hash, count(DISTINCT thread_id) AS n, min(thread_id) AS thread FROM event_blobs WHERE hash > ? GROUP BY hash ORDER BY hash LIMIT ?+0) r
 			LEFT JOIN blobs b ON b.Hash = r.hash WHERE NOT EXISTS (SELECT 1 FROM memos m WHERE m.kind = '`+lostBlobs+`' AND m.key = r.hash) ORDER BY r.hash`,
-			[]any{after, page}, func(r *sql.Rows) error {
-				var c blobCheck
-				err := r.Scan(&c.Hash, &c.Threads, &c.Thread, &c.size, &c.noRow, &c.outside, &c.Place)
-				rows = append(rows, c)
-				return err
-			})
+			[]any{after, page}, database.Fill(&rows, func(r *sql.Rows, c *blobCheck) error {
+				return r.Scan(&c.Hash, &c.Threads, &c.Thread, &c.size, &c.noRow, &c.outside, &c.Place)
+			}))
 		if err != nil {
 			return faults, looked, fmt.Errorf("check blobs: %w", err)
 		}

@@ -81,12 +81,9 @@ func (m blobMove) list(ctx context.Context) (out []placedBlob, err error) {
 	if m.to != nil {
 		query, args = `size > ? AND (data IS NOT NULL OR place <> ?)`, []any{blobs.MaxInline, m.to.Name()}
 	}
-	err = m.db.Query(ctx, `SELECT hash, size, data IS NULL, place FROM blobs WHERE `+query+` ORDER BY hash`, args, func(rows *sql.Rows) error {
-		var b placedBlob
-		err := rows.Scan(&b.hash, &b.size, &b.outside, &b.place)
-		out = append(out, b)
-		return err
-	})
+	err = m.db.Query(ctx, `SELECT hash, size, data IS NULL, place FROM blobs WHERE `+query+` ORDER BY hash`, args, database.Fill(&out, func(rows *sql.Rows, b *placedBlob) error {
+		return rows.Scan(&b.hash, &b.size, &b.outside, &b.place)
+	}))
 	return out, err
 }
 

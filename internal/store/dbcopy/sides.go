@@ -3,7 +3,6 @@ package dbcopy
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -30,12 +29,7 @@ func rewrite(ctx context.Context, db *store.DB, write func(database.Writer) erro
 // withoutTriggers is rewrite in a file.
 func withoutTriggers(ctx context.Context, w database.Writer, write func(database.Writer) error) error {
 	triggers := map[string]string{}
-	err := database.ScanAll(func(rows *sql.Rows) error {
-		var name, text string
-		err := rows.Scan(&name, &text)
-		triggers[name] = text
-		return err
-	})(w.QueryContext(ctx, `SELECT name, sql FROM sqlite_master WHERE type = 'trigger'`))
+	err := database.ScanAll(database.Pairs(triggers))(w.QueryContext(ctx, `SELECT name, sql FROM sqlite_master WHERE type = 'trigger'`))
 	if err != nil {
 		return err
 	}

@@ -128,12 +128,7 @@ func (d *Documents) Changed(ctx context.Context, after int64) ([]documents.Head,
 
 func (d *Documents) heads(ctx context.Context, query string, args ...any) ([]documents.Head, error) {
 	var out []documents.Head
-	err := d.db.Query(ctx, query, args, func(rows *sql.Rows) error {
-		var h documents.Head
-		err := scanHead(rows, &h)
-		out = append(out, h)
-		return err
-	})
+	err := d.db.Query(ctx, query, args, database.Fill(&out, func(rows *sql.Rows, h *documents.Head) error { return scanHead(rows, h) }))
 	return out, err
 }
 
@@ -156,14 +151,12 @@ func (d *Documents) Identity(ctx context.Context) (string, error) {
 // Versions gives who changed a document, and when, the newest first.
 func (d *Documents) Versions(ctx context.Context, name string) ([]documents.Version, error) {
 	var out []documents.Version
-	err := d.db.Query(ctx, `SELECT version, digest, changed_by, changed_at FROM document_versions WHERE name = ? ORDER BY version DESC`, []any{name}, func(rows *sql.Rows) error {
-		var v documents.Version
+	err := d.db.Query(ctx, `SELECT version, digest, changed_by, changed_at FROM document_versions WHERE name = ? ORDER BY version DESC`, []any{name}, database.Fill(&out, func(rows *sql.Rows, v *documents.Version) error {
 		var at int64
 		err := rows.Scan(&v.Version, &v.Digest, &v.By, &at)
 		v.At = time.UnixMicro(at)
-		out = append(out, v)
 		return err
-	})
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("list versions of document %s: %w", name, err)
 	}

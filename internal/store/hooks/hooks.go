@@ -132,8 +132,7 @@ func (d *Store) NextHook(ctx context.Context) (time.Time, error) {
 
 func (d *Store) hooks(ctx context.Context, query string, args ...any) ([]hook.Hook, error) {
 	var out []hook.Hook
-	err := d.db.Query(ctx, query, args, func(rows *sql.Rows) error {
-		var h hook.Hook
+	err := d.db.Query(ctx, query, args, database.Fill(&out, func(rows *sql.Rows, h *hook.Hook) error {
 		var owner, definition string
 		var due, last, created, updated int64
 		if err := rows.Scan(&h.ID, &h.Name, &h.Project, &owner, &h.Agent, &h.Dir, &definition, &h.Enabled, &h.Approved, &h.Secret, &due, &last, &h.Passed, &h.PassedWhy, &created, &updated); err != nil {
@@ -144,9 +143,8 @@ func (d *Store) hooks(ctx context.Context, query string, args ...any) ([]hook.Ho
 			h.Enabled, h.PassedWhy = false, "the hook cannot be read: "+err.Error()
 		}
 		h.Due, h.LastAt, h.Created, h.Updated = database.Instant(due), database.Instant(last), database.Instant(created), database.Instant(updated)
-		out = append(out, h)
 		return nil
-	})
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("hooks: %w", err)
 	}

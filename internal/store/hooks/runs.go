@@ -162,8 +162,7 @@ func (d *Store) HookRun(ctx context.Context, id string) (hook.Run, error) {
 
 func (d *Store) hookRuns(ctx context.Context, query string, args ...any) ([]hook.Run, error) {
 	var out []hook.Run
-	err := d.db.Query(ctx, query, args, func(rows *sql.Rows) error {
-		var r hook.Run
+	err := d.db.Query(ctx, query, args, database.Fill(&out, func(rows *sql.Rows, r *hook.Run) error {
 		var acting, progress string
 		var created, started, ended int64
 		if err := rows.Scan(&r.ID, &r.Hook, &r.Reason, &acting, &r.State, &r.Why, &created, &started, &ended, &progress); err != nil {
@@ -173,9 +172,8 @@ func (d *Store) hookRuns(ctx context.Context, query string, args ...any) ([]hook
 			r.State, r.Why = hook.Failed, "what is known of the run cannot be read: "+err.Error()
 		}
 		r.Created, r.Started, r.Ended = database.Instant(created), database.Instant(started), database.Instant(ended)
-		out = append(out, r)
 		return nil
-	})
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("runs of hooks: %w", err)
 	}

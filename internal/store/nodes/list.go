@@ -28,8 +28,7 @@ type Info struct {
 func List(ctx context.Context, db DB) ([]Info, error) {
 	var out []Info
 	at := map[string]int{}
-	err := db.Query(ctx, `SELECT id, name, kind, address, version, labels, started, dead, drain, died FROM nodes ORDER BY name, id`, nil, func(rows *sql.Rows) error {
-		var i Info
+	err := db.Query(ctx, `SELECT id, name, kind, address, version, labels, started, dead, drain, died FROM nodes ORDER BY name, id`, nil, database.Fill(&out, func(rows *sql.Rows, i *Info) error {
 		var labels string
 		var started, died int64
 		if err := rows.Scan(&i.ID, &i.Name, &i.Kind, &i.Address, &i.Version, &labels, &started, &i.Dead, &i.Draining, &died); err != nil {
@@ -41,9 +40,8 @@ func List(ctx context.Context, db DB) ([]Info, error) {
 		}
 		at[i.ID] = len(out)
 		err := json.Unmarshal([]byte(labels), &i.Labels)
-		out = append(out, i)
 		return err
-	})
+	}))
 	if err == nil {
 		err = db.Query(ctx, `SELECT node, name FROM owned WHERE node <> '' ORDER BY name`, nil, func(rows *sql.Rows) error {
 			var node, name string
@@ -120,12 +118,7 @@ func Label(ctx context.Context, db DB, name string, add, remove []string) ([]str
 // relabel changes the labels of a node's processes that live.
 func relabel(tx database.Tx, name string, add, remove []string) error {
 	rows := map[string]string{}
-	err := tx.Rows(`SELECT id, labels FROM nodes WHERE name = ? AND dead = 0`, []any{name}, func(r *sql.Rows) error {
-		var as, labels string
-		err := r.Scan(&as, &labels)
-		rows[as] = labels
-		return err
-	})
+	err := tx.Rows(`SELECT id, labels FROM nodes WHERE name = ? AND dead = 0`, []any{name}, database.Pairs(rows))
 	if err != nil {
 		return err
 	}

@@ -99,8 +99,7 @@ func (d *Store) ProcessesOf(ctx context.Context, thread chat.ThreadID, limit int
 
 func (d *Store) processes(ctx context.Context, query string, args ...any) ([]background.Process, error) {
 	var out []background.Process
-	err := d.db.Query(ctx, query, args, func(rows *sql.Rows) error {
-		var p background.Process
+	err := d.db.Query(ctx, query, args, database.Fill(&out, func(rows *sql.Rows, p *background.Process) error {
 		var owner, hooks string
 		var timeout, started, ended int64
 		if err := rows.Scan(&p.ID, &p.Thread, &p.Call, &owner, &p.Command, &p.Dir, &p.State, &p.Exit, &p.Why, &p.ReadTo, &hooks, &timeout, &p.Version, &started, &ended); err != nil {
@@ -116,9 +115,8 @@ func (d *Store) processes(ctx context.Context, query string, args ...any) ([]bac
 		if ended != 0 {
 			p.Ended = time.UnixMicro(ended)
 		}
-		out = append(out, p)
 		return nil
-	})
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("processes: %w", err)
 	}
@@ -128,16 +126,14 @@ func (d *Store) processes(ctx context.Context, query string, args ...any) ([]bac
 // ProcessFires are the last firings of a process's hooks, the newest first.
 func (d *Store) ProcessFires(ctx context.Context, id string, limit int) ([]background.Fired, error) {
 	var out []background.Fired
-	err := d.db.Query(ctx, `SELECT hook, n, action, state, why, seq, at FROM process_fires WHERE process_id = ? ORDER BY at DESC, hook, n LIMIT ?+0`, []any{id, limit}, func(rows *sql.Rows) error {
-		var f background.Fired
+	err := d.db.Query(ctx, `SELECT hook, n, action, state, why, seq, at FROM process_fires WHERE process_id = ? ORDER BY at DESC, hook, n LIMIT ?+0`, []any{id, limit}, database.Fill(&out, func(rows *sql.Rows, f *background.Fired) error {
 		var at int64
 		if err := rows.Scan(&f.Hook, &f.N, &f.Do, &f.State, &f.Why, &f.Seq, &at); err != nil {
 			return err
 		}
 		f.At = time.UnixMicro(at)
-		out = append(out, f)
 		return nil
-	})
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("firings of process %s: %w", id, err)
 	}

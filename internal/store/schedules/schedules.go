@@ -172,16 +172,14 @@ func (d *Store) RemoveSchedule(ctx context.Context, id string) (bool, error) {
 // ScheduleRuns are the last due times of a schedule, the newest first.
 func (d *Store) ScheduleRuns(ctx context.Context, id string, limit int) ([]schedule.Run, error) {
 	var out []schedule.Run
-	err := d.db.Query(ctx, `SELECT due, state, seq, why, at, thread_id FROM schedule_runs WHERE schedule_id = ? ORDER BY due DESC LIMIT ?+0`, []any{id, limit}, func(rows *sql.Rows) error {
-		var r schedule.Run
+	err := d.db.Query(ctx, `SELECT due, state, seq, why, at, thread_id FROM schedule_runs WHERE schedule_id = ? ORDER BY due DESC LIMIT ?+0`, []any{id, limit}, database.Fill(&out, func(rows *sql.Rows, r *schedule.Run) error {
 		var due, at int64
 		if err := rows.Scan(&due, &r.State, &r.Seq, &r.Why, &at, &r.Thread); err != nil {
 			return err
 		}
 		r.Due, r.At = time.UnixMicro(due), time.UnixMicro(at)
-		out = append(out, r)
 		return nil
-	})
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("due times of schedule %s: %w", id, err)
 	}

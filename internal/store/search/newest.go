@@ -62,15 +62,13 @@ func (ix *index) newest(ctx context.Context, terms []term, o Options, from int) 
 	where.Begins("d.thread", o.Prefix)
 	rest, args := where.On(` FROM words CROSS JOIN docs d ON d.id = words.rowid`) // in this order: the index of words goes backwards through time
 	var out []candidate
-	err = database.ScanAll(func(rows *sql.Rows) error {
-		var c candidate
+	err = database.ScanAll(database.Fill(&out, func(rows *sql.Rows, c *candidate) error {
 		var at int64
 		err := rows.Scan(&c.id, &c.hit.Thread, &c.hit.Seq, &at, &c.hit.Who, &c.hit.Kind, &c.length, &c.times)
 		c.hit.At = database.Instant(at)
 		c.times -= c.length // a mark is one character long
-		out = append(out, c)
 		return err
-	})(ix.db.QueryContext(ctx, `SELECT d.id, d.thread, d.seq, d.at, d.who, d.kind, length(words.text), length(highlight(words, 0, '', char(1)))`+
+	}))(ix.db.QueryContext(ctx, `SELECT d.id, d.thread, d.seq, d.at, d.who, d.kind, length(words.text), length(highlight(words, 0, '', char(1)))`+
 		rest+` ORDER BY words.rowid DESC LIMIT ?+0 OFFSET ?+0`, append(args, rankedAmong, from)...))
 	return out, err
 }

@@ -258,11 +258,7 @@ func parentIn(tx database.Tx, t work.Task) (work.Task, error) {
 }
 
 func stepsIn(tx database.Tx, parent string) (list []work.Task, err error) {
-	err = tx.Rows(`SELECT `+taskColumns+` FROM tasks WHERE parent = ? AND parent <> '' ORDER BY priority, created_at, id`, []any{parent}, func(rows *sql.Rows) error {
-		t, err := scanTask(rows)
-		list = append(list, t)
-		return err
-	})
+	err = tx.Rows(`SELECT `+taskColumns+` FROM tasks WHERE parent = ? AND parent <> '' ORDER BY priority, created_at, id`, []any{parent}, database.Collect(&list, scanTask))
 	return list, err
 }
 

@@ -54,15 +54,11 @@ func (s *Tasks) OfChannel(ctx context.Context, channel string) (work.Project, er
 }
 
 func (s *Tasks) projects(ctx context.Context, query string, args ...any) (out []work.Project, err error) {
-	err = s.db.Query(ctx, query, args, func(rows *sql.Rows) error {
-		p, err := scanProject(rows)
-		out = append(out, p)
-		return err
-	})
+	err = s.db.Query(ctx, query, args, database.Collect(&out, scanProject))
 	return out, err
 }
 
-func scanProject(rows *sql.Rows) (p work.Project, err error) {
+func scanProject(rows database.Scanner) (p work.Project, err error) {
 	var owner, approvers string
 	var created int64
 	if err := rows.Scan(&p.ID, &p.Name, &p.Weight, &p.MaxRuns, &p.State, &p.TokenLimit, &p.Channel, &owner, &p.Shared, &created, &approvers, &p.OnConflict); err != nil {
@@ -76,11 +72,7 @@ func scanProject(rows *sql.Rows) (p work.Project, err error) {
 func (s *Tasks) ChangeProject(ctx context.Context, id string, change func(*work.Project) (work.Event, error)) (changed work.Project, err error) {
 	err = s.write(ctx, func(tx database.Tx) error {
 		var found []work.Project
-		err := tx.Rows(`SELECT `+projectColumns+` FROM projects WHERE id = ?`, []any{id}, func(rows *sql.Rows) error {
-			p, err := scanProject(rows)
-			found = append(found, p)
-			return err
-		})
+		err := tx.Rows(`SELECT `+projectColumns+` FROM projects WHERE id = ?`, []any{id}, database.Collect(&found, scanProject))
 		if changed, err = one(found, err, "project", id); err != nil {
 			return err
 		}
@@ -166,16 +158,14 @@ func (s *Tasks) Repos(ctx context.Context, project string) (out []work.Repo, err
 	if project != "" {
 		query, args = `SELECT `+repoColumns+` FROM repos WHERE project = ? ORDER BY created_at, id`, []any{project}
 	}
-	err = s.db.Query(ctx, query, args, func(rows *sql.Rows) error {
-		var r work.Repo
+	err = s.db.Query(ctx, query, args, database.Fill(&out, func(rows *sql.Rows, r *work.Repo) error {
 		var created int64
 		if err := rows.Scan(&r.ID, &r.Project, &r.Kind, &r.URL, &r.Path, &r.Branch, &created); err != nil {
 			return err
 		}
 		r.Created = instant(created)
-		out = append(out, r)
 		return nil
-	})
+	}))
 	return out, err
 }
 
@@ -203,16 +193,14 @@ func (s *Tasks) Events(ctx context.Context, f work.EventFilter) (out []work.Even
 	default:
 		query += `id > 0 ORDER BY id DESC`
 	}
-	err = s.db.Query(ctx, query+` LIMIT ?+0`, append(args, f.Limit), func(rows *sql.Rows) error {
-		var e work.Event
+	err = s.db.Query(ctx, query+` LIMIT ?+0`, append(args, f.Limit), database.Fill(&out, func(rows *sql.Rows, e *work.Event) error {
 		var at int64
 		if err := rows.Scan(&e.ID, &at, &e.Type, &e.Project, &e.Task, &e.By, &e.From, &e.To, &e.Step, &e.Text); err != nil {
 			return err
 		}
 		e.At = instant(at)
-		out = append(out, e)
 		return nil
-	})
+	}))
 	return out, err
 }
 
@@ -226,12 +214,9 @@ func (s *Tasks) Record(ctx context.Context, e work.Event) error {
 
 // SpentBy sums what tasks took since an instant, by project; the hour in which the instant lies counts whole.
 func (s *Tasks) SpentBy(ctx context.Context, since time.Time) (out []work.Spent, err error) {
-	err = s.db.Query(ctx, `SELECT project, SUM(tokens), SUM(completed), SUM(attempts) FROM work_hours WHERE hour >= ? GROUP BY project ORDER BY 2 DESC, project`, []any{nullableZero(since) / hour}, func(rows *sql.Rows) error {
-		var p work.Spent
-		err := rows.Scan(&p.Project, &p.Tokens, &p.Done, &p.Entries)
-		out = append(out, p)
-		return err
-	})
+	err = s.db.Query(ctx, `SELECT project, SUM(tokens), SUM(completed), SUM(attempts) FROM work_hours WHERE hour >= ? GROUP BY project ORDER BY 2 DESC, project`, []any{nullableZero(since) / hour}, database.Fill(&out, func(rows *sql.Rows, p *work.Spent) error {
+		return rows.Scan(&p.Project, &p.Tokens, &p.Done, &p.Entries)
+	}))
 	return out, err
 }
 
@@ -248,52 +233,42 @@ func (s *Tasks) SpentOn(ctx context.Context, project, task string) (out []work.S
 	if task != "" {
 		query, args = `SELECT project, task_id, agent, SUM(tokens), SUM(cost), count(*) FROM task_results WHERE task_id = ? GROUP BY project, task_id, agent ORDER BY 4 DESC, 2`, []any{task}
 	}
-	err = s.db.Query(ctx, query, args, func(rows *sql.Rows) error {
-		var p work.Spent
-		err := rows.Scan(&p.Project, &p.Task, &p.Agent, &p.Tokens, &p.Cost, &p.Entries)
-		out = append(out, p)
-		return err
-	})
+	err = s.db.Query(ctx, query, args, database.Fill(&out, func(rows *sql.Rows, p *work.Spent) error {
+		return rows.Scan(&p.Project, &p.Task, &p.Agent, &p.Tokens, &p.Cost, &p.Entries)
+	}))
 	return out, err
 }
 
 // SpentDays sums what the attempts of a project's tasks took on each day since an hour, the oldest day first.
 func (s *Tasks) SpentDays(ctx context.Context, project string, since time.Time) (out []work.SpentDay, err error) {
-	err = s.db.Query(ctx, `SELECT hour / 24, SUM(tokens), SUM(cost) FROM work_hours WHERE project = ? AND hour >= ? GROUP BY 1 ORDER BY 1`, []any{project, since.Unix() / 3600}, func(rows *sql.Rows) error {
-		var d work.SpentDay
+	err = s.db.Query(ctx, `SELECT hour / 24, SUM(tokens), SUM(cost) FROM work_hours WHERE project = ? AND hour >= ? GROUP BY 1 ORDER BY 1`, []any{project, since.Unix() / 3600}, database.Fill(&out, func(rows *sql.Rows, d *work.SpentDay) error {
 		var day int64 // since 1970
 		err := rows.Scan(&day, &d.Tokens, &d.Cost)
 		d.Day = time.Unix(day*24*3600, 0).UTC().Format(time.DateOnly)
-		out = append(out, d)
 		return err
-	})
+	}))
 	return out, err
 }
 
 // Edges are the dependencies of a project's tasks on each other.
 func (s *Tasks) Edges(ctx context.Context, project string) (out []work.Edge, err error) {
-	err = s.db.Query(ctx, `SELECT d.task_id, d.needs FROM tasks t JOIN task_dependencies d ON d.task_id = t.id WHERE t.project = ? ORDER BY d.task_id, d.needs`, []any{project}, func(rows *sql.Rows) error {
-		var e work.Edge
-		err := rows.Scan(&e.Task, &e.Needs)
-		out = append(out, e)
-		return err
-	})
+	err = s.db.Query(ctx, `SELECT d.task_id, d.needs FROM tasks t JOIN task_dependencies d ON d.task_id = t.id WHERE t.project = ? ORDER BY d.task_id, d.needs`, []any{project}, database.Fill(&out, func(rows *sql.Rows, e *work.Edge) error {
+		return rows.Scan(&e.Task, &e.Needs)
+	}))
 	return out, err
 }
 
 // Results are the attempts of a task, the newest first.
 func (s *Tasks) Results(ctx context.Context, task string) (out []work.Result, err error) {
-	err = s.db.Query(ctx, `SELECT task_id, attempt, run_id, agent, outcome, summary, files, kind, error, tokens, cost, at FROM task_results WHERE task_id = ? ORDER BY attempt DESC`, []any{task}, func(rows *sql.Rows) error {
-		var r work.Result
+	err = s.db.Query(ctx, `SELECT task_id, attempt, run_id, agent, outcome, summary, files, kind, error, tokens, cost, at FROM task_results WHERE task_id = ? ORDER BY attempt DESC`, []any{task}, database.Fill(&out, func(rows *sql.Rows, r *work.Result) error {
 		var files string
 		var at int64
 		if err := rows.Scan(&r.Task, &r.Attempt, &r.Run, &r.Agent, &r.Outcome, &r.Summary, &files, &r.Kind, &r.Error, &r.Tokens, &r.Cost, &at); err != nil {
 			return err
 		}
 		r.At = instant(at)
-		out = append(out, r)
-		return json.Unmarshal([]byte(files), &out[len(out)-1].Files)
-	})
+		return json.Unmarshal([]byte(files), &r.Files)
+	}))
 	return out, err
 }
 

@@ -21,13 +21,11 @@ const maxReady = 64
 func (s *Tasks) Snapshot(ctx context.Context, now, since time.Time) (work.Snapshot, error) {
 	snap := work.Snapshot{Holds: map[string]int{}}
 	at := map[string]int{}
-	err := s.db.Query(ctx, `SELECT id, weight, max_runs, token_limit FROM projects WHERE state = 'ACTIVE' ORDER BY id`, nil, func(rows *sql.Rows) error {
-		var p work.Load
+	err := s.db.Query(ctx, `SELECT id, weight, max_runs, token_limit FROM projects WHERE state = 'ACTIVE' ORDER BY id`, nil, database.Fill(&snap.Projects, func(rows *sql.Rows, p *work.Load) error {
 		err := rows.Scan(&p.ID, &p.Weight, &p.MaxRuns, &p.Limit)
 		at[p.ID] = len(snap.Projects)
-		snap.Projects = append(snap.Projects, p)
 		return err
-	})
+	}))
 	if err != nil {
 		return snap, err
 	}
@@ -60,14 +58,12 @@ func (s *Tasks) Snapshot(ctx context.Context, now, since time.Time) (work.Snapsh
 	for i := range snap.Projects {
 		p := &snap.Projects[i]
 		err := s.db.Query(ctx, `SELECT id, priority, created_at, agent, `+tree+` FROM tasks WHERE project = ? AND state = 'READY' AND COALESCE(not_before, 0) <= ? AND `+begins+` ORDER BY priority, created_at, id LIMIT ?+0`,
-			[]any{p.ID, now.UnixMicro(), maxReady}, func(rows *sql.Rows) error {
-				var c work.Candidate
+			[]any{p.ID, now.UnixMicro(), maxReady}, database.Fill(&p.Ready, func(rows *sql.Rows, c *work.Candidate) error {
 				var created int64
 				err := rows.Scan(&c.ID, &c.Priority, &created, &c.Agent, &c.Tree)
 				c.Created = instant(created)
-				p.Ready = append(p.Ready, c)
 				return err
-			})
+			}))
 		if err != nil {
 			return snap, err
 		}
@@ -159,12 +155,9 @@ func (s *Tasks) Worktrees(ctx context.Context, task string) (out []work.Worktree
 	if task != "" {
 		query, args = `SELECT task_id, project, repo, path, branch, base, state FROM worktrees WHERE task_id = ?`, []any{task}
 	}
-	err = s.db.Query(ctx, query, args, func(rows *sql.Rows) error {
-		var w work.Worktree
-		err := rows.Scan(&w.Task, &w.Project, &w.Repo, &w.Path, &w.Branch, &w.Base, &w.State)
-		out = append(out, w)
-		return err
-	})
+	err = s.db.Query(ctx, query, args, database.Fill(&out, func(rows *sql.Rows, w *work.Worktree) error {
+		return rows.Scan(&w.Task, &w.Project, &w.Repo, &w.Path, &w.Branch, &w.Base, &w.State)
+	}))
 	return out, err
 }
 
@@ -270,11 +263,7 @@ func (s *Tasks) Wake(ctx context.Context, now time.Time) (next time.Time, err er
 	}
 	return instant(at), s.write(ctx, func(tx database.Tx) error {
 		var list []work.Task
-		err := tx.Rows(`SELECT `+taskColumns+` FROM tasks WHERE not_before IS NOT NULL AND not_before <= ? AND state = 'PAUSED' ORDER BY not_before LIMIT 1000`, []any{now.UnixMicro()}, func(rows *sql.Rows) error {
-			t, err := scanTask(rows)
-			list = append(list, t)
-			return err
-		})
+		err := tx.Rows(`SELECT `+taskColumns+` FROM tasks WHERE not_before IS NOT NULL AND not_before <= ? AND state = 'PAUSED' ORDER BY not_before LIMIT 1000`, []any{now.UnixMicro()}, database.Collect(&list, scanTask))
 		if err != nil {
 			return err
 		}

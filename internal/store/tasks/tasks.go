@@ -9,7 +9,6 @@ package tasks
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,7 +59,7 @@ func (s *Tasks) write(ctx context.Context, change func(database.Tx) error) error
 const taskColumns = `id, project, parent, repo, agent, title, description, type, priority, state, attempt, retries, max_retries, COALESCE(not_before, 0),
 	COALESCE(deadline, 0), approval, branch, pr, run_id, thread_id, owner, plan_source, why, origin, COALESCE(reminded_at, 0), created_at, moved_at, worker, resolves`
 
-func scanTask(rows interface{ Scan(...any) error }) (t work.Task, err error) {
+func scanTask(rows database.Scanner) (t work.Task, err error) {
 	var notBefore, deadline, reminded, created, moved int64
 	var owner string
 	err = rows.Scan(&t.ID, &t.Project, &t.Parent, &t.Repo, &t.Agent, &t.Title, &t.Description, &t.Type, &t.Priority, &t.State, &t.Attempt, &t.Retries, &t.MaxRetries, &notBefore,
@@ -200,22 +199,13 @@ func addNeeds(tx database.Tx, id string, needs []string) error {
 }
 
 func needsOf(tx database.Tx, task string) (list []string, err error) {
-	err = tx.Rows(`SELECT needs FROM task_dependencies WHERE task_id = ? ORDER BY needs`, []any{task}, func(rows *sql.Rows) error {
-		var n string
-		err := rows.Scan(&n)
-		list = append(list, n)
-		return err
-	})
+	err = tx.Rows(`SELECT needs FROM task_dependencies WHERE task_id = ? ORDER BY needs`, []any{task}, database.Column(&list))
 	return list, err
 }
 
 func taskIn(tx database.Tx, where string, args ...any) (work.Task, error) {
 	var found []work.Task
-	err := tx.Rows(`SELECT `+taskColumns+` FROM tasks WHERE `+where, args, func(rows *sql.Rows) error {
-		t, err := scanTask(rows)
-		found = append(found, t)
-		return err
-	})
+	err := tx.Rows(`SELECT `+taskColumns+` FROM tasks WHERE `+where, args, database.Collect(&found, scanTask))
 	return one(found, err, "task", fmt.Sprint(args...))
 }
 
@@ -296,11 +286,7 @@ func promoteDependents(tx database.Tx, id string) error {
 }
 
 func dependents(tx database.Tx, id string) (list []work.Task, err error) {
-	err = tx.Rows(`SELECT `+taskColumns+` FROM tasks WHERE id IN (SELECT task_id FROM task_dependencies WHERE needs = ?) ORDER BY priority, created_at, id`, []any{id}, func(rows *sql.Rows) error {
-		t, err := scanTask(rows)
-		list = append(list, t)
-		return err
-	})
+	err = tx.Rows(`SELECT `+taskColumns+` FROM tasks WHERE id IN (SELECT task_id FROM task_dependencies WHERE needs = ?) ORDER BY priority, created_at, id`, []any{id}, database.Collect(&list, scanTask))
 	return list, err
 }
 
@@ -430,11 +416,7 @@ func (s *Tasks) OfThread(ctx context.Context, thread chat.ThreadID) (work.Task, 
 }
 
 func (s *Tasks) tasks(ctx context.Context, query string, args ...any) (out []work.Task, err error) {
-	err = s.db.Query(ctx, query, args, func(rows *sql.Rows) error {
-		t, err := scanTask(rows)
-		out = append(out, t)
-		return err
-	})
+	err = s.db.Query(ctx, query, args, database.Collect(&out, scanTask))
 	return out, err
 }
 
@@ -489,13 +471,7 @@ func (s *Tasks) Count(ctx context.Context, project string) (map[work.State]int, 
 		query, args = `SELECT state, count(*) FROM tasks WHERE project = ? GROUP BY state`, []any{project}
 	}
 	out := map[work.State]int{}
-	err := s.db.Query(ctx, query, args, func(rows *sql.Rows) error {
-		var state work.State
-		var n int
-		err := rows.Scan(&state, &n)
-		out[state] = n
-		return err
-	})
+	err := s.db.Query(ctx, query, args, database.Pairs(out))
 	return out, err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/connector"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 	"chorus/internal/room"
 	"chorus/internal/sim/discordsim"
@@ -118,7 +119,7 @@ func TestRoomOfTwoAgentsFallsSilent(t *testing.T) {
 	}
 	g.say("ada", "general", "hello")
 	silent := func(bot string) bool {
-		got, err := g.app.DB.Decisions(g.Context(), "discord", bot, 50)
+		got, err := database.List[string](g.Context(), g.app.DB.DB, `SELECT decision FROM arrivals WHERE platform = 'discord' AND bot = ? ORDER BY at DESC LIMIT 50`, bot)
 		if err != nil {
 			t.Fatal(err)
 		}
