@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -148,9 +149,7 @@ func (r *Store) merge(dir string, given Agent) (Agent, error) {
 	if given.Permissions != "" {
 		a.Permissions = given.Permissions
 	}
-	if a.Permissions == "" {
-		a.Permissions = defaultProfile
-	}
+	a.Permissions = cmp.Or(a.Permissions, defaultProfile)
 	if len(given.Tools) > 0 {
 		a.Tools = given.Tools
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,12 +57,7 @@ func Compile(instructions string) ([]Rule, error) {
 func cut(instructions string) (out []string) {
 	quoted := regexp.MustCompile(`"[^"]*"|'[^']*'|“[^”]*”|/(?:[^/\\]|\\.)+/`).FindAllStringIndex(instructions, -1)
 	inside := func(at int) bool {
-		for _, q := range quoted {
-			if at > q[0] && at < q[1] {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(quoted, func(q []int) bool { return at > q[0] && at < q[1] })
 	}
 	begin := 0
 	add := func(end int) {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -113,12 +114,7 @@ func lives(dir string) bool {
 	if err != nil {
 		return false
 	}
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), ".restore-") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".restore-") })
 }
 
 // unpack writes a backup into a folder and checks every file of it.

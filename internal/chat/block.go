@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"chorus/internal/text"
@@ -109,12 +110,10 @@ func (b Blocks) Apart() (words, files Blocks) {
 
 // Wanted reports whether a file is still to be fetched.
 func (b Blocks) Wanted() bool {
-	for _, block := range b {
-		if f, ok := block.(File); ok && f.Wanted {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b, func(block Block) bool {
+		f, ok := block.(File)
+		return ok && f.Wanted
+	})
 }
 
 // Calls lists the tool uses in order.

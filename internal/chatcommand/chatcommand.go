@@ -220,10 +220,7 @@ func (t *turn) complete(ctx context.Context, line string, files func(ctx context
 		out.Items, err = files(ctx, name)
 		return out, err
 	}
-	start := strings.TrimLeft(line, " ")
-	if start == "" {
-		start = "/"
-	}
+	start := cmp.Or(strings.TrimLeft(line, " "), "/")
 	found, at := slash.Suggest(t.list, start)
 	if at != nil && at.Option.Completes {
 		found = append(t.values(ctx, *at), found...)

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,10 +37,7 @@ func (k Keeper) Send(ctx context.Context, p Point) error {
 
 // again tries a few times with pauses that double.
 func (k Keeper) again(ctx context.Context, do func() error) (err error) {
-	pause := k.Pause
-	if pause == 0 {
-		pause = firstWait
-	}
+	pause := cmp.Or(k.Pause, firstWait)
 	for try := range tries {
 		if try > 0 {
 			select {

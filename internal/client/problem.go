@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -51,9 +52,7 @@ func (c *Client) problem(res *http.Response) error {
 		return out
 	}
 	out.Message, out.About = t.Detail, t.About
-	if out.Message == "" {
-		out.Message = t.Error
-	}
+	out.Message = cmp.Or(out.Message, t.Error)
 	if len(t.Fields) > 0 {
 		out.Field = t.Fields[0].Field
 		out.Message = t.about(out.Message)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -44,12 +45,8 @@ func Watch(ctx context.Context, o WatchOptions) error {
 
 // watch is the rule: settle, compare, read, tell. Everything it needs of the world is handed in.
 func watch(ctx context.Context, o WatchOptions, changes <-chan struct{}, look func() string, read func(Options) (*Files, Problems)) error {
-	if o.Settle == 0 {
-		o.Settle = 100 * time.Millisecond
-	}
-	if o.Rescan == 0 {
-		o.Rescan = 30 * time.Second
-	}
+	o.Settle = cmp.Or(o.Settle, 100*time.Millisecond)
+	o.Rescan = cmp.Or(o.Rescan, 30*time.Second)
 	known, told := look(), ""
 	rescan := time.NewTicker(o.Rescan)
 	defer rescan.Stop()

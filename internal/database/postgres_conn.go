@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -36,9 +37,7 @@ func postgresConfig(address string) (*pgx.ConnConfig, error) {
 		return nil, errors.New("databaseUrl cannot be read: it looks like postgres://user:password@host:5432/database?sslmode=require, and special characters of a password are written with %, such as %40 for @")
 	}
 	config.DialFunc = tcpdial.Dialer{}.DialContext
-	if config.ConnectTimeout == 0 {
-		config.ConnectTimeout = 5 * time.Second
-	}
+	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, 5*time.Second)
 	for key, value := range map[string]string{
 		"application_name":                    "chorus",
 		"statement_timeout":                   millis(statementLimit),

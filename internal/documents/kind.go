@@ -96,12 +96,10 @@ func leftOut(name string) bool {
 	case ".git", ".hg", ".svn", "__pycache__", ".DS_Store", "4913": // the last is vim's
 		return true
 	}
-	for _, pattern := range []string{"*~", "*.swp", "*.swx", ".#*", "#*#", ".*.tmp-*", ".new-*", "*.replaced-????????"} {
-		if ok, _ := path.Match(pattern, name); ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"*~", "*.swp", "*.swx", ".#*", "#*#", ".*.tmp-*", ".new-*", "*.replaced-????????"}, func(pattern string) bool {
+		ok, _ := path.Match(pattern, name)
+		return ok
+	})
 }
 
 // content is what a file holds, with what is kept of it besides its bytes.

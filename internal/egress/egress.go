@@ -11,6 +11,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/x509"
@@ -55,9 +56,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Setting == "" {
-		o.Setting = "egress.hosts"
-	}
+	o.Setting = cmp.Or(o.Setting, "egress.hosts")
 	if o.MaxConns <= 0 {
 		o.MaxConns = 128
 	}
@@ -123,9 +122,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	var config net.ListenConfig
 	path, unix := strings.CutPrefix(address, "unix:")
 	if !unix {
-		if address == "" {
-			address = "127.0.0.1:0"
-		}
+		address = cmp.Or(address, "127.0.0.1:0")
 		return config.Listen(ctx, "tcp", address)
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {

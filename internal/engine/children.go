@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -157,10 +158,7 @@ func (h *host) progressAbove(ctx context.Context, events []chat.Event) {
 		for _, c := range said.Blocks.Calls() {
 			doing = append(doing, c.Name+" "+text.Clip(string(c.Args), 80))
 		}
-		line := strings.Join(doing, ", ")
-		if line == "" {
-			line = "done"
-		}
+		line := cmp.Or(strings.Join(doing, ", "), "done")
 		for _, a := range above {
 			h.a.engine.Bus.Publish(a.thread, bus.Note{Live: chat.Progress{Run: a.run, Call: a.call, Tool: "spawn_agent", Text: h.agent + ": " + line}})
 		}

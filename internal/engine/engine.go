@@ -8,6 +8,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -158,15 +159,9 @@ type Engine struct {
 
 // New starts the engine and its sweep.
 func New(c Config) *Engine {
-	if c.MaxWaiting == 0 {
-		c.MaxWaiting = DefaultMaxWaiting
-	}
-	if c.IdleAfter == 0 {
-		c.IdleAfter = DefaultIdleAfter
-	}
-	if c.SweepEvery == 0 {
-		c.SweepEvery = DefaultSweep
-	}
+	c.MaxWaiting = cmp.Or(c.MaxWaiting, DefaultMaxWaiting)
+	c.IdleAfter = cmp.Or(c.IdleAfter, DefaultIdleAfter)
+	c.SweepEvery = cmp.Or(c.SweepEvery, DefaultSweep)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -222,9 +217,7 @@ func (e *Engine) Deliver(ctx context.Context, in chat.Inbound, create func(chat.
 	if in.PlatformID == "" {
 		in.Platform, in.PlatformID = "local", id.New()
 	}
-	if in.Intake == "" {
-		in.Intake = chat.Queue
-	}
+	in.Intake = cmp.Or(in.Intake, chat.Queue)
 	arrival := journal.Arrival{Platform: in.Platform, What: "message", PlatformID: in.PlatformID, Version: in.Version}
 	for _, thread := range in.Threads {
 		c := e.guest(thread, in.Principal.String(), chat.Received{From: in.From, Principal: in.Principal, Blocks: in.Blocks,
@@ -292,9 +285,7 @@ func (e *Engine) Steer(ctx context.Context, thread chat.ThreadID, s chat.Steered
 	if err != nil {
 		return false, fmt.Errorf("steer: %w", err)
 	}
-	if s.Mode == "" {
-		s.Mode = chat.Interrupt
-	}
+	s.Mode = cmp.Or(s.Mode, chat.Interrupt)
 	done, err := e.timed.Commit(ctx, e.guest(thread, s.Principal.String(), s))
 	if err != nil {
 		return false, fmt.Errorf("steer: %w", err)

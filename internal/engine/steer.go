@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -11,9 +12,7 @@ import (
 // SteerOnce is Steer for words that may be sent again because the answer to the first
 // request was lost: those with the same platform id are taken once.
 func (e *Engine) SteerOnce(ctx context.Context, thread chat.ThreadID, s chat.Steered, platform, platformID string) (Receipt, error) {
-	if s.Mode == "" {
-		s.Mode = chat.Interrupt
-	}
+	s.Mode = cmp.Or(s.Mode, chat.Interrupt)
 	c := e.guest(thread, s.Principal.String(), s)
 	if platformID == "" {
 		platform, platformID = c.Events[0].Platform, c.Events[0].PlatformID

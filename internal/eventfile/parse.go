@@ -3,6 +3,7 @@
 package eventfile
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,9 +82,7 @@ func (e *Event) when(f fields) error {
 		return nil
 	case OneShot:
 		e.Schedule = f.At
-		if e.Schedule == "" {
-			e.Schedule = f.Schedule
-		}
+		e.Schedule = cmp.Or(e.Schedule, f.Schedule)
 		if e.Schedule == "" {
 			return errors.New(`a one-shot event needs "at" (or "schedule"): an instant such as 2026-12-24T18:00:00`)
 		}

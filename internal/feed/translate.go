@@ -203,10 +203,7 @@ func attachments(blocks chat.Blocks) []Attachment {
 }
 
 func toolResult(ev chat.Event, b chat.ToolRan) Item {
-	outcome := b.Outcome
-	if outcome == "" {
-		outcome = chat.Ran
-	}
+	outcome := cmp.Or(b.Outcome, chat.Ran)
 	text := b.Blocks.Text()
 	result := Result{OK: b.Succeeded(), ExitCode: b.Exit}
 	if result.OK {

@@ -1,6 +1,9 @@
 package model
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Backoff says how often and how long to wait between attempts.
 type Backoff struct {
@@ -21,10 +24,7 @@ const (
 // Pause is how long to wait after the n-th failure in a row (from 1), and whether
 // to try again at all.
 func (b Backoff) Pause(n int, e *Error, random float64) (time.Duration, bool) {
-	retries := b.Retries
-	if retries == 0 {
-		retries = DefaultRetries
-	}
+	retries := cmp.Or(b.Retries, DefaultRetries)
 	if !e.Retryable() || n > retries {
 		return 0, false
 	}

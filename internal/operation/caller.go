@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"slices"
 
 	"chorus/internal/chat"
 )
@@ -72,12 +73,7 @@ func Scopes() []Scope { return []Scope{Read, Chat, Approve, Admin} }
 // May reports whether the caller's token opens a scope. Whoever may chat or approve
 // may also read.
 func (c Caller) May(s Scope) bool {
-	for _, has := range c.Scopes {
-		if has == s || has == Admin || s == Read {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Scopes, func(has Scope) bool { return has == s || has == Admin || s == Read })
 }
 
 type callerKey struct{}

@@ -11,6 +11,7 @@
 package participants
 
 import (
+	"cmp"
 	"fmt"
 
 	"chorus/internal/chat"
@@ -77,22 +78,14 @@ const noStops = -1
 // Wrap puts the style before a model. The result is safe for concurrent use if inner
 // is, and remembers a bounded part of what it told last.
 func (s Style) Wrap(inner model.Model, entry catalog.Entry) model.Model {
-	if s.Mode == "" {
-		s.Mode = Chat
-	}
+	s.Mode = cmp.Or(s.Mode, Chat)
 	s.Bot = clean(s.Bot)
-	if s.Bot == "" {
-		s.Bot = "Assistant"
-	}
-	if s.Separator == "" {
-		s.Separator = Separator
-	}
+	s.Bot = cmp.Or(s.Bot, "Assistant")
+	s.Separator = cmp.Or(s.Separator, Separator)
 	if s.Delimiter != "" {
 		s.Separator = s.Delimiter
 	}
-	if s.Opening == "" {
-		s.Opening = Opening
-	}
+	s.Opening = cmp.Or(s.Opening, Opening)
 	switch s.SystemLine {
 	case "":
 		s.SystemLine = SystemLine

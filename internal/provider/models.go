@@ -250,9 +250,7 @@ func (m *Models) Window(name string) int {
 
 // RunSettings are the numbers a run with this model is rendered with.
 func RunSettings(e catalog.Entry, base chat.Settings) chat.Settings {
-	if base.ContextWindow == 0 {
-		base.ContextWindow = e.ContextWindow
-	}
+	base.ContextWindow = cmp.Or(base.ContextWindow, e.ContextWindow)
 	if base.MaxTokens == 0 {
 		// Enough for a long file, and no more than the model allows.
 		base.MaxTokens = min(16384, e.MaxOutput)

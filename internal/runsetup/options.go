@@ -48,9 +48,7 @@ type SessionOptions struct {
 
 // Check turns what was typed into what is meant, or says what is wrong with it.
 func (s *Setup) Check(o *SessionOptions) error {
-	if o.Dir == "" {
-		o.Dir = "."
-	}
+	o.Dir = cmp.Or(o.Dir, ".")
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
 		return err
@@ -62,9 +60,7 @@ func (s *Setup) Check(o *SessionOptions) error {
 		return usage.Wrap(fmt.Errorf("%s is not a directory; name one with --repo", o.Dir))
 	}
 	o.Dir = dir
-	if o.Agent == "" {
-		o.Agent = chat.DefaultAgent
-	}
+	o.Agent = cmp.Or(o.Agent, chat.DefaultAgent)
 	if !chat.ValidAgentName(o.Agent) {
 		return usage.Wrap(fmt.Errorf("%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", o.Agent))
 	}

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -291,10 +292,7 @@ func (w *words) dayOfWeek(d *int, now time.Time) bool {
 		return false
 	}
 	w.left = w.left[1:]
-	ahead := (int(day) - int(now.Weekday()) + 7) % 7
-	if ahead == 0 {
-		ahead = 7
-	}
+	ahead := cmp.Or((int(day)-int(now.Weekday())+7)%7, 7)
 	*d += ahead
 	return true
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"chorus/internal/chat"
 	"chorus/internal/journal"
@@ -102,12 +103,10 @@ func allowed(c journal.Commit) error {
 
 // asksDuring says whether the approval is one that a running call waits for.
 func asksDuring(events []chat.Event, id string) bool {
-	for _, e := range events {
-		if asked, ok := e.Body.(chat.ApprovalAsked); ok && asked.During && asked.ID == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(events, func(e chat.Event) bool {
+		asked, ok := e.Body.(chat.ApprovalAsked)
+		return ok && asked.During && asked.ID == id
+	})
 }
 
 func newDraft(thread chat.ThreadID, e chat.Event) (draft, error) {

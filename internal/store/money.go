@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -40,9 +41,7 @@ func writeMoney(tx database.Tx, thread chat.ThreadID, e ledger.Entry, under *led
 	if e.Run == "" {
 		return fmt.Errorf("ledger entry without a run")
 	}
-	if e.Thread == "" {
-		e.Thread = thread
-	}
+	e.Thread = cmp.Or(e.Thread, thread)
 	payer, err := database.AsJSON(e.Payer)
 	if err != nil {
 		return err

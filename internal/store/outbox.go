@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -96,9 +97,7 @@ func checkDesired(list []journal.Desired) error {
 
 func (db *DB) writeDesired(tx database.Tx, list []journal.Desired) error {
 	for _, d := range list {
-		if d.Thing == "" {
-			d.Thing = journal.Message
-		}
+		d.Thing = cmp.Or(d.Thing, journal.Message)
 		if err := db.writeOne(tx, d); err != nil {
 			return err
 		}

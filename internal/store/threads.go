@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -34,12 +35,8 @@ func createThread(tx database.Tx, id chat.ThreadID, t journal.Thread, now int64)
 		return fmt.Errorf("create thread %s inside a commit to %s", t.ID, id)
 	}
 	transport, place, _, agent := id.Parts()
-	if t.Agent == "" {
-		t.Agent = agent
-	}
-	if t.Place == "" {
-		t.Place = place
-	}
+	t.Agent = cmp.Or(t.Agent, agent)
+	t.Place = cmp.Or(t.Place, place)
 	owner, err := database.AsJSON(t.Owner)
 	if err != nil {
 		return err

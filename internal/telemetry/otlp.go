@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -50,10 +51,7 @@ func tracesEndpoint(env func(string) string) (string, error) {
 	}
 	endpoint := get("EXPORTER_OTLP_TRACES_ENDPOINT")
 	if endpoint == "" {
-		base := get("EXPORTER_OTLP_ENDPOINT")
-		if base == "" {
-			base = "http://localhost:4318"
-		}
+		base := cmp.Or(get("EXPORTER_OTLP_ENDPOINT"), "http://localhost:4318")
 		endpoint = strings.TrimRight(base, "/") + "/v1/traces"
 	}
 	u, err := url.Parse(endpoint)

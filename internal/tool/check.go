@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -256,10 +257,7 @@ func (c *checker) explain(name, what string) string {
 		if slices.Contains(c.schema.Required, key) {
 			need = "required"
 		}
-		typ := prop.Type
-		if typ == "" {
-			typ = "any"
-		}
+		typ := cmp.Or(prop.Type, "any")
 		fmt.Fprintf(&out, "\n- '%s' (%s, %s)", key, typ, need)
 		if prop.Description != "" {
 			out.WriteString(": " + prop.Description)

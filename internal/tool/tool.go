@@ -5,6 +5,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -158,8 +159,6 @@ func CallFrom(ctx context.Context) Call {
 	if call.Progress == nil {
 		call.Progress = func(string) {}
 	}
-	if call.Key == "" {
-		call.Key = call.ID
-	}
+	call.Key = cmp.Or(call.Key, call.ID)
 	return call
 }

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -56,9 +57,7 @@ func (t *typed[In]) build() {
 	d := t.def
 	t.spec = Spec{Name: d.Name, ReadOnly: d.ReadOnly, Deferred: d.Deferred, Rare: d.Rare, Ends: true, Risk: d.Risk}
 	t.spec.Description = string(bytes.TrimSpace([]byte(d.Description)))
-	if t.spec.Risk == "" {
-		t.spec.Risk = Low
-	}
+	t.spec.Risk = cmp.Or(t.spec.Risk, Low)
 	schema, err := jsonschema.For[In](nil)
 	if err != nil {
 		t.err = fmt.Errorf("schema of tool %s: %w", d.Name, err)

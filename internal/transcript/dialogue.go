@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -103,9 +104,7 @@ func spokenBy(prefix string, from chat.Participant, blocks chat.Blocks) chat.Blo
 		}
 		return r
 	}, from.Name)
-	if name == "" {
-		name = from.ID
-	}
+	name = cmp.Or(name, from.ID)
 	begin, _, _ := strings.Cut(prefix, "{user}")
 	prefix = strings.ReplaceAll(prefix, "{user}", name)
 	var out chat.Blocks

@@ -3,6 +3,7 @@ package transcript
 import (
 	"chorus/internal/chat"
 	"chorus/internal/model"
+	"slices"
 )
 
 // Lines is the conversation as the window has it, for another thread to begin with:
@@ -55,12 +56,7 @@ func (l *Log) PlacedLines() ([]PlacedLine, error) {
 
 // halfDone reports that some call of the last answer has no result.
 func (l *Log) halfDone() bool {
-	for _, c := range l.Calls() {
-		if !c.Done {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.Calls(), func(c Call) bool { return !c.Done })
 }
 
 // withoutTurn leaves out an answer and its results.

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -70,12 +71,9 @@ func KindOfOutput(text string) ErrorKind {
 		words[w] = true
 	}
 	has := func(phrases ...string) bool {
-		for _, p := range phrases {
-			if strings.Contains(p, " ") && strings.Contains(lower, p) || words[p] {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(phrases, func(p string) bool {
+			return strings.Contains(p, " ") && strings.Contains(lower, p) || words[p]
+		})
 	}
 	switch {
 	case has("rate_limit", "rate_limit_error", "429", "overloaded_error", "rate limit"):

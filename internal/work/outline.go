@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -299,10 +300,7 @@ func (d *document) whole(out Outline) (Outline, bool) {
 	if strings.TrimSpace(strings.NewReplacer("#", "", "-", "", "*", "").Replace(body)) == "" {
 		return Outline{Title: out.Title}, false
 	}
-	title := out.Title
-	if title == "" {
-		title = "Implementation Plan"
-	}
+	title := cmp.Or(out.Title, "Implementation Plan")
 	out.Steps = []OutlineStep{{Title: title, Text: text.Prefix(strings.TrimSpace(strings.Join(d.lines, "\n")), maxStepText)}}
 	return out, true
 }

@@ -1,6 +1,9 @@
 package work
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // State is where a task stands.
 type State string
@@ -29,12 +32,7 @@ func States() []State {
 
 // Known reports whether there is such a state.
 func (s State) Known() bool {
-	for _, known := range States() {
-		if s == known {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(States(), s)
 }
 
 // Running reports whether a worker holds the task.

@@ -1,6 +1,7 @@
 package workrun
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,10 +74,7 @@ func (r *Runner) openRepo(ctx context.Context, known work.Repo) (*gitrepo.Repo, 
 		if err := os.MkdirAll(filepath.Dir(known.Path), 0o700); err != nil {
 			return nil, err
 		}
-		branch := known.Branch
-		if branch == "" {
-			branch = "main"
-		}
+		branch := cmp.Or(known.Branch, "main")
 		return gitrepo.Init(ctx, known.Path, branch, us, known.Created, r.Git)
 	default:
 		if err := os.MkdirAll(filepath.Dir(known.Path), 0o700); err != nil {

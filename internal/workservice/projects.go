@@ -99,12 +99,8 @@ func (h *Handler) CreateProject(ctx context.Context, by operation.Caller, in ope
 		return operations.Project{}, operation.InvalidField("name", "%s", err)
 	}
 	p := work.Project{ID: id, Name: strings.TrimSpace(in.Name), Weight: in.Weight, MaxRuns: in.MaxRuns, State: work.Active, Owner: by.Principal, Shared: by.Principal.Kind.OnPlatform()}
-	if p.Weight == 0 {
-		p.Weight = work.DefaultWeight
-	}
-	if p.MaxRuns == 0 {
-		p.MaxRuns = work.DefaultMaxRuns
-	}
+	p.Weight = cmp.Or(p.Weight, work.DefaultWeight)
+	p.MaxRuns = cmp.Or(p.MaxRuns, work.DefaultMaxRuns)
 	if in.Shared != nil {
 		p.Shared = *in.Shared
 	}
@@ -402,9 +398,7 @@ func (h *Handler) newRepo(ctx context.Context, by operation.Caller, p work.Proje
 			name = filepath.Base(dir)
 		}
 	case work.Init:
-		if name == "" {
-			name = p.ID + "-repo"
-		}
+		name = cmp.Or(name, p.ID+"-repo")
 	}
 	id, err := work.IDOf(name)
 	if err != nil {

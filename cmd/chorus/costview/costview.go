@@ -2,6 +2,7 @@
 package costview
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -86,10 +87,7 @@ func writeTable(v cli.View, costs Costs, when string) error {
 		fmt.Fprintln(w, row)
 	}
 	for _, row := range costs.Rows {
-		key := row.Key
-		if key == "" {
-			key = "–"
-		}
+		key := cmp.Or(row.Key, "–")
 		if id := chat.ThreadID(key); v.Width > 0 && costs.By == "thread" && id.Thread() != "" {
 			key = id.Thread() // whatever takes a session takes its beginning
 		}

@@ -2,6 +2,7 @@
 package hookflags
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -137,9 +138,7 @@ func readFile(path string, in *operations.NewHook) error {
 			*f.into = f.from
 		}
 	}
-	if in.Prompt == "" {
-		in.Prompt = file.Template
-	}
+	in.Prompt = cmp.Or(in.Prompt, file.Template)
 	if in.Cooldown == nil {
 		in.Cooldown = file.Cooldown
 	}

@@ -9,6 +9,7 @@ package opencalls
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"chorus/internal/agent/deadline"
@@ -163,12 +164,7 @@ func (c *Calls) next(ctx context.Context, open transcript.Call, busy bool) (tool
 
 // interrupted reports words that want the rest of the calls skipped.
 func (c *Calls) interrupted() bool {
-	for _, w := range c.Log.Waiting() {
-		if w.Intake == chat.Interrupt {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Log.Waiting(), func(w transcript.Waiting) bool { return w.Intake == chat.Interrupt })
 }
 
 // delegated is how many calls other threads are at work on.

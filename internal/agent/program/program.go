@@ -9,6 +9,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -93,9 +94,7 @@ func (p *Program) Run(ctx context.Context, start Start) (Left, *chat.Failure, er
 			prompt = p.Preamble + "\n\n" + prompt
 		}
 	}
-	if prompt == "" {
-		prompt = "You were interrupted: the process that you ran in ended. Look at what is there of your last step, then go on with your task."
-	}
+	prompt = cmp.Or(prompt, "You were interrupted: the process that you ran in ended. Look at what is there of your last step, then go on with your task.")
 	if err := s.ask(prompt); err != nil || s.fatal != nil { // where a budget forbids it nothing is started
 		return GoesOn, s.fatal, err
 	}

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -231,10 +232,7 @@ func (s *session) Ended(res worker.Result) error {
 	if err != nil || !ok || c.Done {
 		return err
 	}
-	text := worker.Brief(res.Text, maxResult)
-	if text == "" {
-		text = tool.NoOutput
-	}
+	text := cmp.Or(worker.Brief(res.Text, maxResult), tool.NoOutput)
 	ran := chat.ToolRan{Call: c.Use.ID, Name: c.Use.Name, Blocks: chat.TextBlocks(text), Failed: res.Failed, Exit: res.Exit, Outcome: chat.Ran, Changed: res.Changed, UntrustedFrom: s.Name}
 	if err := s.write(func() []chat.Body { return []chat.Body{ran} }); err != nil || s.Log.OpenCalls() {
 		return err

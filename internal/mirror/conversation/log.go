@@ -66,18 +66,13 @@ func (b *batch) follow(said chat.Said) {
 
 func (b *batch) logSpeech(ev chat.Event, from chat.Participant, blocks chat.Blocks) {
 	entry := LogEntry{UserID: from.ID, UserName: from.Name, Text: blocks.Text(), IsBot: from.Kind == chat.Bot || from.Kind == chat.Agent}
-	if entry.UserName == "" {
-		entry.UserName = from.ID
-	}
+	entry.UserName = cmp.Or(entry.UserName, from.ID)
 	for _, block := range blocks {
 		switch f := block.(type) {
 		case chat.Image:
 			entry.Attachments = append(entry.Attachments, LogAttachment{f.Name, "blob:" + f.Blob})
 		case chat.File:
-			local := f.Path
-			if local == "" {
-				local = "blob:" + f.Blob
-			}
+			local := cmp.Or(f.Path, "blob:"+f.Blob)
 			entry.Attachments = append(entry.Attachments, LogAttachment{cmp.Or(f.Source, f.Name), local})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,15 +97,12 @@ func kindOf(name, message string) model.ErrorKind {
 // tooLong recognises how the hosts behind Bedrock say that the context window is full.
 func tooLong(message string) bool {
 	message = strings.ToLower(message)
-	for _, part := range []string{
+	return slices.ContainsFunc([]string{
 		"input is too long", "prompt is too long", "too long for requested model", "too many input tokens", "input tokens exceeded", "number of input tokens exceeds", "maximum context length",
 		"exceed context limit", "context window", "context length exceeded", "expected maxlength", "exceeds the maximum number of tokens",
-	} {
-		if strings.Contains(message, part) {
-			return true
-		}
-	}
-	return false
+	}, func(part string) bool {
+		return strings.Contains(message, part)
+	})
 }
 
 // operation is the address of one operation of a model. The name is escaped as the

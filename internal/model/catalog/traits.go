@@ -1,6 +1,9 @@
 package catalog
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Traits are how a request for a model has to be written, told by its name alone: they hold for
 // models of a family that are not in the table of models, too.
@@ -81,12 +84,7 @@ func ollamaTraits(name string, t *Traits) {
 // name its model, so nothing special is asked of it.
 func bedrockTraits(name string, t *Traits) {
 	has := func(parts ...string) bool {
-		for _, part := range parts {
-			if strings.Contains(name, part) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(name, part) })
 	}
 	t.Reasoning, t.MaxStops = ReasonNone, 4
 	switch {

@@ -64,12 +64,8 @@ var _ model.Model = (*Provider)(nil)
 func New(opts Options) *Provider {
 	row, _ := catalog.Find(provider)
 	opts.APIKey = strings.TrimSpace(opts.APIKey)
-	if opts.Name == "" {
-		opts.Name = provider
-	}
-	if opts.Catalog == "" {
-		opts.Catalog = opts.Name
-	}
+	opts.Name = cmp.Or(opts.Name, provider)
+	opts.Catalog = cmp.Or(opts.Catalog, opts.Name)
 	p := &Provider{opts: opts, http: cmp.Or(opts.HTTPClient, wire.Client()), extra: opts.Extra, base: row.BaseURL + "/", stops: row.MaxStops}
 	p.wrong = p.extra.Check()
 	if base, query := format.Base(opts.BaseURL); base != "" {

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -205,9 +206,7 @@ func (t talk) answer(name, prefill string) []directive {
 	if name == "guide" {
 		return t.guide(prompt)
 	}
-	if prompt == "" {
-		prompt = "(nothing was said)"
-	}
+	prompt = cmp.Or(prompt, "(nothing was said)")
 	if prefill != "" {
 		prompt = strings.TrimPrefix(prompt, prefill)
 	}

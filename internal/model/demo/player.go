@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -108,10 +109,7 @@ func (p *player) endText() {
 func (p *player) call(d directive) bool {
 	p.endText()
 	p.calls++
-	args := d.text
-	if args == "" {
-		args = "{}"
-	}
+	args := cmp.Or(d.text, "{}")
 	use := chat.ToolUse{ID: fmt.Sprintf("demo_%s_%d", p.id, p.calls), Name: d.tool, Args: json.RawMessage(args)}
 	p.blocks = append(p.blocks, use)
 	if !p.yield(model.ArgsDelta{Call: use.ID, Name: use.Name}, nil) {

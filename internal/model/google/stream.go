@@ -2,10 +2,12 @@ package google
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -154,12 +156,9 @@ func (a *answer) read(call *wire.Call, body io.Reader) {
 // isField reports whether a line is a comment or a field of an event that says
 // nothing to us.
 func isField(line []byte) bool {
-	for _, name := range []string{":", "event:", "id:", "retry:"} {
-		if bytes.HasPrefix(line, []byte(name)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{":", "event:", "id:", "retry:"}, func(name string) bool {
+		return bytes.HasPrefix(line, []byte(name))
+	})
 }
 
 // event works one event in; false: it was the last, or nobody listens any more.
@@ -196,9 +195,7 @@ func (a *answer) blocked(reason, message string) *model.Error {
 }
 
 func (a *answer) take(c chunk) bool {
-	if a.id == "" {
-		a.id = c.ResponseID
-	}
+	a.id = cmp.Or(a.id, c.ResponseID)
 	if c.Usage != nil {
 		a.usage = c.Usage.ours()
 	}

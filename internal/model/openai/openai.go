@@ -95,12 +95,8 @@ func New(opts Options) *Provider {
 	if opts.Router != nil {
 		opts = opts.Router.defaults(opts)
 	}
-	if opts.Name == "" {
-		opts.Name = provider
-	}
-	if opts.Catalog == "" {
-		opts.Catalog = opts.Name
-	}
+	opts.Name = cmp.Or(opts.Name, provider)
+	opts.Catalog = cmp.Or(opts.Catalog, opts.Name)
 	row, _ := catalog.Find(provider)
 	p := &Provider{opts: opts, http: cmp.Or(opts.HTTPClient, wire.Client()), extra: opts.Extra, stops: row.MaxStops}
 	p.wrong = p.extra.Check()

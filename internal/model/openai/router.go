@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -31,12 +32,8 @@ const (
 )
 
 func (r *Router) defaults(o Options) Options {
-	if o.Name == "" {
-		o.Name = routerName
-	}
-	if o.Catalog == "" {
-		o.Catalog = routerName
-	}
+	o.Name = cmp.Or(o.Name, routerName)
+	o.Catalog = cmp.Or(o.Catalog, routerName)
 	if o.BaseURL == "" {
 		o.BaseURL = routerURL()
 	}

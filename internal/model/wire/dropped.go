@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"chorus/internal/chat"
@@ -21,12 +22,7 @@ func Unreadable(data []byte) model.Unreadable {
 // of the body that holds the settings, unthinking why it may ask for no reasoning.
 func Dropped(s chat.Settings, sent []byte, unthinking string) []string {
 	has := func(fields ...string) bool {
-		for _, f := range fields {
-			if bytes.Contains(sent, []byte(f)) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(fields, func(f string) bool { return bytes.Contains(sent, []byte(f)) })
 	}
 	var out []string
 	thinks := has(`"thinking":{`, `"reasoning":{`, `"thinkingConfig":{`, `"reasoningConfig":{`, `"think":true`, `"think":"`) ||

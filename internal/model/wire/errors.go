@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -160,9 +161,7 @@ func (s Side) Status(status int, header http.Header, body []byte) *model.Error {
 
 // Event is an error in the middle of a stream.
 func (s Side) Event(r Report) *model.Error {
-	if r.Message == "" {
-		r.Message = r.Type
-	}
+	r.Message = cmp.Or(r.Message, r.Type)
 	return s.fail(kindOfEvent(r), r.Message)
 }
 
@@ -190,12 +189,7 @@ func kindOfStatus(status int, r Report) model.ErrorKind {
 func kindOfWords(r Report) model.ErrorKind {
 	text := strings.ToLower(r.Message)
 	has := func(parts ...string) bool {
-		for _, p := range parts {
-			if strings.Contains(text, p) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(text, p) })
 	}
 	switch {
 	case r.code() == "context_length_exceeded", r.code() == "string_above_max_length",

@@ -238,9 +238,7 @@ func (w *Walk) follow(m room.Message, cmd Command) (goOn bool) {
 		w.done = true
 		return false
 	}
-	if w.origin == "" {
-		w.origin = w.at.channel
-	}
+	w.origin = cmp.Or(w.origin, w.at.channel)
 	switch {
 	case cmd.Clear():
 		w.cleared = true

@@ -8,6 +8,7 @@
 package mention
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -197,9 +198,7 @@ func within(r rune) bool {
 
 // Reply is the mark of whom a message answers; without a name, of somebody unknown.
 func Reply(name string) string {
-	if name == "" {
-		name = "someone"
-	}
+	name = cmp.Or(name, "someone")
 	return "<reply:@" + name + "> "
 }
 

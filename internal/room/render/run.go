@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -192,14 +193,10 @@ func notice(e chat.RunEnded) string {
 	}
 	switch e.Reason {
 	case chat.EndAborted:
-		if text == "" {
-			text = "Stopped."
-		}
+		text = cmp.Or(text, "Stopped.")
 		return "*" + text + "*"
 	case chat.EndLimit:
-		if text == "" {
-			text = "Stopped at the limit of model calls; the task may be incomplete."
-		}
+		text = cmp.Or(text, "Stopped at the limit of model calls; the task may be incomplete.")
 		return "*" + text + "*"
 	case chat.EndBudget:
 		return "**Out of budget.** " + text

@@ -139,12 +139,7 @@ func (v *View) refusal(r *run) (out []Reaction) {
 }
 
 func (v *View) asks(r *run) bool {
-	for _, c := range v.cards {
-		if c.run == r.id && c.Open {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.cards, func(c *card) bool { return c.run == r.id && c.Open })
 }
 
 func (v *View) cardMessage(c *card, r *run) Message {

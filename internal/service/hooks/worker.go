@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,10 +111,7 @@ func stepCall(h hook.Hook, r hook.Run, s hook.Step, status *int) (runsetup.Unatt
 	args := map[string]any{}
 	switch s.Type {
 	case hook.Shell:
-		limit := max(time.Duration(s.Timeout)*time.Second, 0)
-		if limit == 0 {
-			limit = shellTime
-		}
+		limit := cmp.Or(max(time.Duration(s.Timeout)*time.Second, 0), shellTime)
 		c.Name, args["command"], args["timeout"] = shellName, s.Command, limit.Seconds()
 	case hook.ReadFile:
 		c.Name, args["path"], args["limit"] = "read", s.Path, s.MaxLines
@@ -266,10 +264,7 @@ func (o *Handler) queries() map[string]namedQuery {
 			return list.Items, len(list.Items), err
 		},
 		"hook_runs": func(ctx context.Context, by operation.Caller, h hook.Hook, params map[string]string, most int) (any, int, error) {
-			name := params["hook_id"]
-			if name == "" {
-				name = h.ID
-			}
+			name := cmp.Or(params["hook_id"], h.ID)
 			list, err := o.ListHookRuns(ctx, by, operations.HookRunQuery{ID: name, Limit: operation.Limit(most, 10, 200)})
 			return list.Items, len(list.Items), err
 		},

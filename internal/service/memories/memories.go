@@ -194,10 +194,7 @@ func (o *Handler) EditMemory(ctx context.Context, by operation.Caller, in operat
 	if err != nil {
 		return operations.MemoryText{}, err
 	}
-	seen := in.Seen
-	if seen == 0 {
-		seen = -1
-	}
+	seen := cmp.Or(in.Seen, -1)
 	text := strings.ReplaceAll(in.Text, "\r\n", "\n") // forms send these
 	if in.Add {
 		now, err := o.app.Setup.Memory.Read(ctx, f)

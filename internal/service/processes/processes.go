@@ -121,10 +121,7 @@ func (o *Handler) ProcessLogs(ctx context.Context, by operation.Caller, in opera
 	if err := o.processIsHere(ctx, p); err != nil {
 		return operations.ProcessOutput{}, err
 	}
-	most := in.Bytes
-	if most == 0 {
-		most = defaultBytes
-	}
+	most := cmp.Or(in.Bytes, defaultBytes)
 	out := operations.ProcessOutput{ID: p.ID, Status: string(p.State)}
 	if in.From > 0 {
 		read, err := o.Watcher.Output(p.ID, in.From-1, most)
@@ -135,10 +132,7 @@ func (o *Handler) ProcessLogs(ctx context.Context, by operation.Caller, in opera
 		out.Text = o.app.Logs.Redactor().Text(strings.ToValidUTF8(out.Text, "\uFFFD"))
 		return out, err
 	}
-	lines := in.Lines
-	if lines == 0 {
-		lines = defaultLines
-	}
+	lines := cmp.Or(in.Lines, defaultLines)
 	whole, err := o.Watcher.Output(p.ID, 0, 0)
 	if err != nil {
 		return out, err

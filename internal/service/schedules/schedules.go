@@ -95,9 +95,7 @@ func (o *Handler) AddSchedule(ctx context.Context, by operation.Caller, in opera
 			return o.showSchedule(before), nil
 		}
 	}
-	if s.CatchUp == "" {
-		s.CatchUp = string(schedule.Last)
-	}
+	s.CatchUp = cmp.Or(s.CatchUp, string(schedule.Last))
 	if in.Jitter != "" {
 		if s.Jitter, err = time.ParseDuration(in.Jitter); err != nil || s.Jitter < 0 || s.Jitter > maxJitter {
 			return operations.Schedule{}, operation.InvalidField("jitter", "jitter must be a time like 5m, at most 24h, not %q", in.Jitter)

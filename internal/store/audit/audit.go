@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -80,9 +81,7 @@ func (e Ends) keep(chain chat.ThreadID, end End) {
 // Append adds a line to the chain of a thread. It must run inside a transaction that holds the thread's row: nobody else,
 // in whatever process, can come between reading the end and adding to it.
 func Append(tx database.Tx, chain chat.ThreadID, a approval.Audit, now int64) error {
-	if a.Thread == "" {
-		a.Thread = chain
-	}
+	a.Thread = cmp.Or(a.Thread, chain)
 	row, err := newAuditRow(a, now)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -109,9 +110,7 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 	if o.Name == "" {
 		return nil, errors.New("join the nodes: a node needs a name")
 	}
-	if o.Every == 0 {
-		o.Every = DefaultEvery
-	}
+	o.Every = cmp.Or(o.Every, DefaultEvery)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -8,6 +8,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -225,9 +226,7 @@ func saveMerged(tx database.Tx, t work.Task, merged bool, events ...work.Event) 
 	}
 	completed, resolved := false, false
 	for _, e := range events {
-		if e.Text == "" {
-			e.Text = t.Why
-		}
+		e.Text = cmp.Or(e.Text, t.Why)
 		completed = completed || e.To == work.Completed && e.From != work.Completed
 		resolved = resolved || e.To == work.Completed && e.Step != work.AdminSkip && e.Step != work.Overrides
 		if err := record(tx, e); err != nil {

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -26,9 +27,7 @@ func (r *Roots) Keep(ctx context.Context, callID, text string) (string, error) {
 	if len(base) > 100 {
 		base = base[:100]
 	}
-	if base == "" {
-		base = short
-	}
+	base = cmp.Or(base, short)
 	for _, name := range []string{base, base + "-" + short} {
 		d, err := r.target(Place{"outputs", name + ".txt"})
 		if err != nil {

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -70,10 +71,7 @@ func (w *walk) outer(dir string) *ignores {
 	}
 	parts := strings.Split(dir, "/")
 	for i := range parts {
-		above := path.Join(parts[:i]...)
-		if above == "" {
-			above = "."
-		}
+		above := cmp.Or(path.Join(parts[:i]...), ".")
 		if entries, err := w.entries(above); err == nil {
 			rules = w.rules(above, entries, rules)
 		}

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -56,10 +57,7 @@ var (
 // Begin begins a login whose browser comes back to the address redirect, and returns when the page for the person is known.
 // done hears how it ended. An earlier one to the same server is given up.
 func (l *OpenLogins) Begin(ctx context.Context, logins *Logins, s Server, o LoginOptions, redirect string, done func(error)) (*OpenLogin, error) {
-	life := l.Life
-	if life == 0 {
-		life = OpenLoginTime
-	}
+	life := cmp.Or(l.Life, OpenLoginTime)
 	one := &OpenLogin{ID: rand.Text(), Server: s.Name, Until: time.Now().Add(life).UTC(), came: make(chan url.Values, 1), asked: make(chan struct{}), ended: make(chan struct{})}
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	own, stop := context.WithDeadlineCause(own, one.Until, errLoginOver)

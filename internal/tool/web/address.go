@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -64,9 +65,7 @@ func spelled(u *url.URL) (*url.URL, error) {
 		return nil, err
 	}
 	out.Host, out.Fragment, out.RawFragment, out.ForceQuery = host, "", "", false
-	if out.Path == "" {
-		out.Path = "/"
-	}
+	out.Path = cmp.Or(out.Path, "/")
 	return &out, nil
 }
 

@@ -71,9 +71,7 @@ func (p *page) readHTML(u *url.URL, source string, full bool) error {
 		return tool.Mistake(fmt.Sprintf("%s is HTML that cannot be read: %v", u, err))
 	}
 	p.text = whole
-	if p.text == "" {
-		p.text = article
-	}
+	p.text = cmp.Or(p.text, article)
 	return nil
 }
 

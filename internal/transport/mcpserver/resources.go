@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/url"
@@ -171,9 +172,7 @@ func (s *Server) readThread(ctx context.Context, req *sdk.ReadResourceRequest) (
 	if err != nil {
 		return nil, s.unreadable(req, err)
 	}
-	if before == 0 {
-		before = session.Seq + 1
-	}
+	before = cmp.Or(before, session.Seq+1)
 	page, err := operations.Messages.Call(ctx, s.o.Executor, by, operations.EventRange{ID: id, Before: before, Limit: pageOfMessages})
 	if err != nil {
 		return nil, s.unreadable(req, err)

@@ -2,6 +2,7 @@ package format
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -152,9 +153,7 @@ func Report(data []byte) wire.Report {
 
 // take works one chunk in; false: nobody listens any more.
 func (a *chatAnswer) take(c chunk) bool {
-	if a.id == "" {
-		a.id = c.ID
-	}
+	a.id = cmp.Or(a.id, c.ID)
 	if c.Usage != nil {
 		a.usage = c.Usage.ours()
 	}

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 )
@@ -27,9 +28,7 @@ func (s Stream) Completions(body io.Reader) {
 }
 
 func (a *answer) takeText(c textChunk) bool {
-	if a.id == "" {
-		a.id = c.ID
-	}
+	a.id = cmp.Or(a.id, c.ID)
 	if c.Usage != nil {
 		a.usage = c.Usage.ours()
 	}

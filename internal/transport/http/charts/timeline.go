@@ -2,6 +2,7 @@
 package charts
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"strings"
@@ -114,10 +115,7 @@ func drawTimeline(spans []operations.Span, size timelineSize) string {
 
 // SpanTook is how long a span took, in words.
 func SpanTook(s operations.Span) string {
-	text := display.Took(s.TookMS)
-	if text == "" {
-		text = "no time"
-	}
+	text := cmp.Or(display.Took(s.TookMS), "no time")
 	if s.Open {
 		text += " so far"
 	}

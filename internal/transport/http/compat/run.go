@@ -2,6 +2,7 @@ package compat
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -332,10 +333,7 @@ func (o *run) approvalText(ctx context.Context, it feed.ApprovalRequired) string
 		list.Items = []operations.Approval{{ID: it.ApprovalID, Label: it.Label, Tool: it.Tool}}
 	}
 	for _, q := range list.Items {
-		what := q.Label
-		if what == "" {
-			what = q.Tool
-		}
+		what := cmp.Or(q.Label, q.Tool)
 		lines = append(lines, fmt.Sprintf("- %s (approval %s)", what, q.ID))
 	}
 	return strings.Join(append(lines, fmt.Sprintf("Approve it on the web page or with `chorus approvals approve ID`. The session is %s; "+

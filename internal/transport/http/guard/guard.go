@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -162,12 +163,7 @@ func (g *Guard) isOwnHost(host string) bool {
 	if ip, err := netip.ParseAddr(name); err == nil && ip.IsLoopback() {
 		return true
 	}
-	for _, h := range g.Hosts {
-		if strings.EqualFold(h, host) || strings.EqualFold(h, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, host) || strings.EqualFold(h, name) })
 }
 
 // policy allows pages to load our own files only, and nothing inline.

@@ -10,6 +10,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -52,15 +53,9 @@ var ErrClosing = errors.New("the server is stopping; come back in a moment")
 
 // New makes a Hub.
 func New(o Options) *Hub {
-	if o.Heartbeat == 0 {
-		o.Heartbeat = 15 * time.Second
-	}
-	if o.WriteTimeout == 0 {
-		o.WriteTimeout = 30 * time.Second
-	}
-	if o.QueueBytes == 0 {
-		o.QueueBytes = 128 << 10
-	}
+	o.Heartbeat = cmp.Or(o.Heartbeat, 15*time.Second)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
+	o.QueueBytes = cmp.Or(o.QueueBytes, 128<<10)
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -109,9 +110,7 @@ func (op *Operation) prepare(s *shapes) (err error) {
 			op.Status = http.StatusNoContent
 		}
 	}
-	if op.MaxBody == 0 {
-		op.MaxBody = maxBody
-	}
+	op.MaxBody = cmp.Or(op.MaxBody, maxBody)
 	if op.flat == nil {
 		op.bind, err = newBinding(op.in, s)
 	}

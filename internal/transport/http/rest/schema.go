@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -173,9 +174,7 @@ func (s *shapes) fields(schema *jsonschema.Schema, t reflect.Type, m mode) {
 			s.fields(schema, f.Type, m)
 			continue
 		}
-		if name == "" {
-			name = f.Name
-		}
+		name = cmp.Or(name, f.Name)
 		prop := s.of(f.Type, m)
 		if err := refine(prop, f.Tag); err != nil {
 			s.fail(fmt.Errorf("%s.%s: %w", t, f.Name, err))
