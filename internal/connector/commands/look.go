@@ -259,9 +259,9 @@ func (b *Set) waitingIn(ctx context.Context, out *strings.Builder, row journal.T
 func (b *Set) asked(ev chat.Event) (who, words string) {
 	switch e := ev.Body.(type) {
 	case chat.Received:
-		return b.MentionPeople(e.Principal.String()), e.Blocks.Text()
+		return b.MentionPeople(e.Principal.String()), threadname.Plain(e.Blocks.Text())
 	case chat.Steered:
-		return b.MentionPeople(e.Principal.String()), e.Blocks.Text()
+		return b.MentionPeople(e.Principal.String()), threadname.Plain(e.Blocks.Text())
 	default:
 		return b.MentionPeople(ev.Who), ""
 	}

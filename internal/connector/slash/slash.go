@@ -65,6 +65,7 @@ type waiting struct {
 type entry struct {
 	d    *operation.Definition
 	line operation.Slash
+	none string // what is said of an empty list
 }
 
 // What platforms take at most: options of a command or suggested values, and characters of a description or a value.
@@ -84,13 +85,32 @@ func New(o Options) (*Set, error) {
 			if len(options) > maxOptions {
 				return nil, fmt.Errorf("/%s has %d options, and %d are possible; say which in Options", line.Words, len(options), maxOptions)
 			}
-			s.paths[strings.Join(words, "/")] = entry{d, line}
+			s.paths[strings.Join(words, "/")] = entry{d: d, line: line}
 			leaf := platform.Command{Name: words[len(words)-1], Description: text.Clip(cmp.Or(line.Help, d.Help), maxDescription-1), Example: line.Example, Speaks: line.Speaks != "", Private: line.Private,
 				Topic: topicOf(d), Anywhere: d.Effect == operation.Reads && len(words) == 1, Options: options, Needs: platform.Right(line.Permission), GuildOnly: line.Permission != ""}
 			s.list = s.insert(s.list, words, leaf)
 		}
 	}
+	for path, e := range s.paths {
+		e.none = s.typedHere(e.d.Empty)
+		s.paths[path] = e
+	}
 	return s, nil
+}
+
+// typedHere is a sentence that names a command of the terminal, for those who type commands here: the same command, or without it where there is none.
+func (s *Set) typedHere(sentence string) string {
+	before, command, ok := strings.Cut(sentence, "chorus ")
+	if !ok {
+		return sentence
+	}
+	words := strings.Fields(command)
+	for n := min(len(words), 2); n > 0; n-- {
+		if _, here := s.paths[strings.Join(words[:n], "/")]; here {
+			return strings.TrimRight(before, "`") + "`/" + strings.Join(words[:n], " ") + "`"
+		}
+	}
+	return strings.TrimSpace(before[:max(strings.LastIndexAny(before, ";,"), 0)])
 }
 
 // topicOf is under which topic the command of an operation is found: reading is looking. What
@@ -140,7 +160,7 @@ func (e entry) fields() (list []operation.Field) {
 // optionsOf are the options, the required ones first as platforms want it.
 func optionsOf(d *operation.Definition, line operation.Slash) []platform.Option {
 	var required, others []platform.Option
-	for _, f := range (entry{d, line}).fields() {
+	for _, f := range (entry{d: d, line: line}).fields() {
 		o := platform.Option{Name: optionName(f), Description: text.Clip(cmp.Or(f.Tag.Get("slashDoc"), f.Doc, f.Name), maxDescription-1), Required: f.Required && f.Context == "" || slices.Contains(strings.Fields(line.Require), f.Name)}
 		kind := f.Type.Kind()
 		if kind == reflect.Pointer {

@@ -65,7 +65,7 @@ type ref struct {
 
 var all = operation.Collect([]operation.Any{
 	operation.New(operation.Info{Name: "cup.list", Help: "List cups", Scope: operation.Read, Slash: []operation.Slash{{Words: "cup list"}},
-		Columns: "NAME=name | SIZE=size", Empty: "there are none", Label: "{name}, {size} large"}, cups.List),
+		Columns: "NAME=name | SIZE=size", Empty: "there are none; look closer, or polish one: chorus cup polish BLUE --hard", Label: "{name}, {size} large"}, cups.List),
 	operation.New(operation.Info{Name: "cup.look", Help: "Look at a cup", Scope: operation.Read, Page: "/cups",
 		Slash: []operation.Slash{{Words: "cup look", Show: "**{name}**\n{note}\n{stain:block}\n{marks:list}"}}}, cups.Look),
 	operation.New(operation.Info{Name: "cup.polish", Help: "Polish a cup", Scope: operation.Chat, Effect: operation.Changes,
@@ -187,7 +187,7 @@ func TestCommandsAreCarriedOut(t *testing.T) {
 		asked string
 	}{
 		{platform.Invocation{Path: "cup/list"}, "- mug · 3\n- bowl · 5", "discord:7 {Colour: Hidden:}"},
-		{platform.Invocation{Path: "cup/list", Text: map[string]string{"colour": "red"}}, "there are none", "Colour:red"},
+		{platform.Invocation{Path: "cup/list", Text: map[string]string{"colour": "red"}}, "there are none; look closer, or polish one: `/cup polish`", "Colour:red"},
 		{platform.Invocation{Path: "cup/list", Text: map[string]string{"colour": "green"}}, "- jug · 9\nThere are more", "Colour:green"},
 		{platform.Invocation{Path: "cup/list", Text: map[string]string{"colour": "blue"}}, `colour: there is no "blue"; there are red, green`, ""},
 		{platform.Invocation{ID: "i1", Path: "cup/fill", Text: map[string]string{"name": "mug", "tea": "black", "cup_size": "9"}, Flag: map[string]bool{"hot": true}}, "mug holds 9",

@@ -3,6 +3,7 @@ package slash
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -17,7 +18,7 @@ func (e entry) text(in, out any, most int) string {
 		return e.capped(e.single(in, out), most)
 	}
 	var lines []string
-	for _, item := range operation.Items(out) {
+	for _, item := range usableFirst(operation.Items(out)) {
 		if e.line.Show != "" {
 			lines = append(lines, operation.Render(e.line.Show, in, item))
 		}
@@ -28,7 +29,7 @@ func (e entry) text(in, out any, most int) string {
 		}
 	}
 	if len(lines) == 0 {
-		return cmp.Or(e.d.Empty, "done")
+		return cmp.Or(e.none, "done")
 	}
 	shown, room := 0, most
 	for shown < len(lines) && (most == 0 || room >= utf8.RuneCountInString(lines[shown])+1) {
@@ -47,6 +48,20 @@ func (e entry) text(in, out any, most int) string {
 	return fmt.Sprintf("%s\n%d more%s", strings.Join(lines[:shown], "\n"), len(lines)-shown, e.elsewhere())
 }
 
+// usableFirst are the items of a list, of those that are ready or not the ready ones first: a long list is not shown to its end.
+func usableFirst(items []any) []any {
+	slices.SortStableFunc(items, func(a, b any) int { return notReady(a) - notReady(b) })
+	return items
+}
+
+// notReady is 1 for what says that it is not ready.
+func notReady(item any) int {
+	if v, ok := operation.Value(item, "ready"); ok && v.Kind() == reflect.Bool && !v.Bool() {
+		return 1
+	}
+	return 0
+}
+
 func (e entry) isList(out any) bool {
 	return (e.d.Columns != "" || e.line.Show != "") && operation.IsList(out)
 }
@@ -62,7 +77,7 @@ func (e entry) single(in, out any) string {
 	for _, row := range e.d.TableOf(out).Rows {
 		lines = append(lines, strings.TrimSpace(fmt.Sprintf("**%s** %s", row[0], row[1])))
 	}
-	return cmp.Or(strings.ReplaceAll(strings.Join(lines, "\n"), "**** ", ""), e.d.Empty, "done")
+	return cmp.Or(strings.ReplaceAll(strings.Join(lines, "\n"), "**** ", ""), e.none, "done")
 }
 
 // capped cuts a text at the end of a line; a block that is open is closed.

@@ -256,3 +256,19 @@ func TestInstructionsAreConfirmed(t *testing.T) {
 	g.commandShows("ada", "process show", process, "when it prints a line that matches /9[0-9]%/")
 	g.commandShows("ada", "process hook", map[string]any{"id": m[1], "instructions": "!say Sure!"}, "did not answer in the form that was asked for")
 }
+
+// Lists told people on Discord what to type at a terminal, and models were rows of a table without its head.
+func TestListsSpeakToPeopleHere(t *testing.T) {
+	t.Parallel()
+	g := inGuild(t, discordsim.Options{}, map[string]string{})
+	g.commandShows("ada", "schedule list", nil, "there are no schedules; add one: `/schedule add`")
+	g.commandShows("ada", "memory list", nil, "nothing is remembered yet; agents write memory themselves")
+	if text := g.commandShows("ada", "models", nil, "- `demo/echo`: ready", "needs a key"); strings.Index(text, "demo/echo") > strings.Index(text, "needs a key") {
+		t.Errorf("what can be used comes last: %s", text)
+	}
+	for _, list := range []string{"schedule list", "process list", "project list", "hook list", "skill list", "thread deleted"} {
+		if text := g.commandShows("ada", list, nil); strings.Contains(text, "chorus ") {
+			t.Errorf("/%s: %s", list, text)
+		}
+	}
+}
