@@ -22,7 +22,8 @@ func (c *program) completionCommand() *cobra.Command {
   fish  chorus completion fish > ~/.config/fish/completions/chorus.fish
 
 The folder must be there (mkdir -p); a new shell has it.`,
-		Example: "  source <(chorus completion bash)      for this shell alone",
+		Example: `  source <(chorus completion bash)      for this shell alone
+  chorus completion fish | source       the same in fish`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root, out := cmd.Root(), c.console.Out
 			switch args[0] {

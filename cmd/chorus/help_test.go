@@ -66,3 +66,31 @@ func TestLongExamplesStayCommands(t *testing.T) {
 		}
 	}
 }
+
+// Whoever does not know what to write where a command wants something finds an example, and it is that very command.
+func TestCommandsThatNeedSomethingHaveAnExample(t *testing.T) {
+	t.Parallel()
+	root := (&program{console: repl.Console{}, getenv: func(string) string { return "" }}).root()
+	seen := 0
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+		if cmd.HasSubCommands() || cmd.Hidden || cmd.Name() == "help" || !strings.Contains(cmd.Use, " ") {
+			return
+		}
+		seen++
+		for line := range strings.Lines(cmd.Example) {
+			found, _, err := root.Find(strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "chorus ")))
+			if err == nil && found == cmd {
+				return
+			}
+		}
+		t.Errorf("`%s` has no example of itself: %q", cmd.UseLine(), cmd.Example)
+	}
+	walk(root)
+	if seen < 80 {
+		t.Errorf("only %d commands were looked at", seen)
+	}
+}

@@ -17,7 +17,7 @@ func (c *program) initCommand() *cobra.Command {
 	var a firstconfig.Answers
 	folder, force, show := "", false, false
 	cmd := &cobra.Command{
-		Use: "init", Short: "Write a configuration, by three questions", Args: exactly(0),
+		Use: "init", Short: "Ask three things, and write a configuration", Args: exactly(0),
 		Long: `Asks which model answers, where people talk to it and what it may do without asking, and
 writes a configuration with comments into the home. Every answer has a flag, so that it works
 without a terminal; what nobody says is as it would be without a configuration. A

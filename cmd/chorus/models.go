@@ -23,6 +23,8 @@ func (c *program) modelsCommand() *cobra.Command {
 		Long: `Lists the vendors and the models that Chorus knows, with window, prices and what
 each can do. With --refresh it asks every vendor that has a key, which also shows
 whether the key is accepted, and rewrites the list available_models.json.`,
+		Example: `  chorus models
+  chorus models --refresh`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.remote() && !refresh {
 				return c.serverModels(cmd.Context())

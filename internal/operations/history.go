@@ -320,7 +320,7 @@ var (
 
 	Blob = operation.NewDownload(operation.Info{Name: "session.blob", Help: "Fetch a picture or file that an event names", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}/blobs/{hash}", ID: "blob", Tag: "history"}},
-		CLI:  []operation.CLI{{Words: "thread blob", Args: "ID HASH"}}}, History.Blob)
+		CLI:  []operation.CLI{{Words: "thread blob", Args: "ID HASH", Example: "  chorus thread blob 01k3 3f2a91c0 -o shot.png"}}}, History.Blob)
 
 	Search = operation.New(operation.Info{Name: "session.search", Help: "Search everything that was said",
 		Doc: "The words found stand between the characters U+0001 and U+0002.", Scope: operation.Read, Errors: []operation.Kind{operation.NotFound},

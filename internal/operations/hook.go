@@ -221,7 +221,7 @@ var (
 	GetHookRun = operation.New(operation.Info{Name: "hook.run", Help: "Show a run of a hook with its steps, prompt and answer", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/hook-runs/{id}", ID: "getHookRun"}},
-		CLI:    []operation.CLI{{Words: "hook run", Args: "ID"}},
+		CLI:    []operation.CLI{{Words: "hook run", Args: "ID", Example: "  chorus hook run 01k9"}},
 		Tool:   "get_hook_run"}, Hooks.GetHookRun)
 
 	FireHook = operation.New(operation.Info{Name: "hook.fire", Help: "Run a hook now, whatever its cooldown", Scope: operation.Chat, Effect: operation.Creates,

@@ -234,14 +234,14 @@ var (
 	SetProjectChannel = operation.New(operation.Info{Name: "project.channel", Help: "Link a channel of a chat platform to a project", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "PUT /api/projects/{id}/channel", ID: "setProjectChannel", Body: "ProjectChannelLink"}},
-		CLI:    []operation.CLI{{Words: "project channel", Args: "ID CHANNELID"}},
+		CLI:    []operation.CLI{{Words: "project channel", Args: "ID CHANNELID", Example: "  chorus project channel my-web-app 1234567890"}},
 		Slash:  []operation.Slash{{Words: "project channel"}},
 		Tool:   "set_project_channel", Done: "{projectId} is linked to channel {channelId}"}, Projects.SetProjectChannel)
 
 	SetControlInterface = operation.New(operation.Info{Name: "project.control", Help: "Link a channel of a chat platform to a project by the channel's name", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/projects/{id}/control-interface", ID: "setControlInterface", Body: "ProjectChannelName"}},
-		CLI:    []operation.CLI{{Words: "project control", Args: "ID CHANNELNAME"}},
+		CLI:    []operation.CLI{{Words: "project control", Args: "ID CHANNELNAME", Example: "  chorus project control my-web-app web-app"}},
 		Slash:  []operation.Slash{{Words: "project control"}},
 		Tool:   "set_control_interface", Done: "{projectId} is linked to channel {channelId}"}, Projects.SetControlInterface)
 
@@ -254,7 +254,7 @@ var (
 
 	GetProjectForChannel = operation.New(operation.Info{Name: "project.of-channel", Help: "Show which project a channel belongs to", Scope: operation.Read,
 		HTTP:  []operation.HTTP{{Route: "GET /api/channels/{channelId}/project", ID: "getProjectForChannel", Tag: "projects"}},
-		CLI:   []operation.CLI{{Words: "project of-channel", Args: "CHANNELID"}},
+		CLI:   []operation.CLI{{Words: "project of-channel", Args: "CHANNELID", Example: "  chorus project of-channel 1234567890"}},
 		Slash: []operation.Slash{{Words: "project of-channel"}},
 		Tool:  "get_project_for_channel"}, Projects.GetProjectForChannel)
 

@@ -53,7 +53,7 @@ var (
 	RestoreSession = operation.New(operation.Info{Name: "session.restore", Help: "Bring a deleted session back", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "POST /api/sessions/{id}/restore", ID: "restoreSession", Tag: "sessions"}},
-		CLI:    []operation.CLI{{Words: "thread restore", Args: "ID"}},
+		CLI:    []operation.CLI{{Words: "thread restore", Args: "ID", Example: "  chorus thread restore 01k3"}},
 		Slash:  []operation.Slash{{Words: "thread restore", Help: "Bring a deleted conversation back", Example: "thread:01k3", Show: "{title:200} (`{id}`) is back."}},
 		Done:   "{id} is back"}, SessionDeleting.RestoreSession)
 

@@ -356,7 +356,7 @@ var (
 	EditTask = operation.New(operation.Info{Name: "task.edit", Help: "Change a task's title, description or priority", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "PATCH /api/tasks/{id}", ID: "editTask", Body: "TaskChanges", NeedsBody: true}},
-		CLI:    []operation.CLI{{Words: "task edit", Args: "ID"}},
+		CLI:    []operation.CLI{{Words: "task edit", Args: "ID", Example: "  chorus task edit calm-otter --title \"Fix the login on phones\""}},
 		Slash:  []operation.Slash{{Words: "task edit"}},
 		Tool:   "edit_task", Done: "task {id} is changed"}, Tasks.EditTask)
 
@@ -415,7 +415,7 @@ var (
 		Doc:    "It is for repairs: nothing else happens, and the event says that it was an override.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "PUT /api/tasks/{id}/status", ID: "setTaskStatus", Body: "TaskStatusChange"}},
-		CLI:    []operation.CLI{{Words: "task set-status", Args: "ID STATUS"}},
+		CLI:    []operation.CLI{{Words: "task set-status", Args: "ID STATUS", Example: "  chorus task set-status calm-otter READY"}},
 		Slash:  []operation.Slash{{Words: "task set-status"}},
 		Tool:   "set_task_status", Done: "task {id} is {status} (it was {previousStatus})"}, Tasks.SetTaskStatus)
 

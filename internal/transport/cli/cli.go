@@ -231,7 +231,7 @@ func (c *Commands) Command(op operation.Any) *cobra.Command {
 func (c *Commands) command(d *operation.Definition, line operation.CLI, word string) *cobra.Command {
 	b := &bound{Commands: c, d: d, line: line, args: line.Arguments(), own: c.overrides[d]}
 	cmd := &cobra.Command{Use: strings.TrimSpace(word + " " + line.Args), Short: cmp.Or(line.Help, d.Help), Long: cmp.Or(line.Doc, d.Doc),
-		Example: cmp.Or(line.Example, d.Example), Args: b.checkArgs, RunE: b.run, ValidArgsFunction: b.completeArgument}
+		Example: cmp.Or(line.Example, d.Example, b.example()), Args: b.checkArgs, RunE: b.run, ValidArgsFunction: b.completeArgument}
 	if line.Alias != "" {
 		cmd.Aliases = []string{line.Alias}
 	}
