@@ -250,7 +250,7 @@ func (a *App) wire() {
 	}
 	a.hooks.DB, a.hooks.Now, a.hooks.Log = hookstore.New(a.DB), o.Now, a.Log
 	a.Checks = &checks.Checks{DB: a.DB, Env: o.Env, Environ: o.Environ, Home: a.Home, Log: a.Log, Models: a.Models, Isolation: a.Isolation,
-		Service: a.Service, Settings: a.Settings}
+		Settings: a.Settings}
 	a.Sessions = &local.Sessions{DB: a.DB, Executor: a.Executor, Home: a.Home, Models: a.Models, Notices: a.Notices, Overrides: a.Overrides,
 		Shared: a.Shared, Gate: a.Gate, Isolation: a.Isolation, Mirrors: a.Mirrors, Service: a.Service, Settings: a.Settings, Setup: a.Setup,
 		Engine: a.Engine, Me: a.Me, StartBackground: a.StartBackground}

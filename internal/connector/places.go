@@ -236,7 +236,7 @@ func (b *Bot) showOptions(thread chat.ThreadID) render.Options {
 	guild, _, _ := strings.Cut(thread.Place(), "/")
 	o := render.Options{
 		Platform: b.transport, Split: split.Options{Hard: b.caps.MaxText, Target: b.caps.MaxText * 9 / 10}, Status: b.caps.Edits, Apart: b.caps.MaxPanel > 0, Reactions: b.caps.Reactions, Name: thread.Agent(),
-		Words: func(s string) string { return mention.Write(mention.WithoutReply(s), b.directory(guild)).Text },
+		Words: func(s string) string { return mention.Write(mention.WithoutReply(s), b.directory(guild)) },
 		Call:  CallLabel,
 	}
 	b.display(&o, thread)

@@ -122,8 +122,6 @@ func (h *Home) Config() string          { return h.join("config") }
 func (h *Home) Models() string          { return h.join("available_models.json") }
 func (h *Home) Settings() string        { return h.join("settings.json") }
 func (h *Home) Identity() string        { return h.join("IDENTITY.md") }
-func (h *Home) Memory() string          { return h.join("MEMORY.md") }
-func (h *Home) System() string          { return h.join("SYSTEM.md") }
 func (h *Home) Skills() string          { return h.join("skills") }
 func (h *Home) Events() string          { return h.join("events") }
 func (h *Home) MCPServers() string      { return h.join("mcp.json") }

@@ -137,7 +137,7 @@ func TestPaths(t *testing.T) {
 	for want, got := range map[string]string{
 		"chorus.db": h.DB(), "blobs": h.Blobs(), "locks": h.Locks(), "run/peers": h.PeerSockets(), "run/schedules": h.ScheduleSockets(), "config": h.Config(),
 		"available_models.json": h.Models(), "settings.json": h.Settings(), "IDENTITY.md": h.Identity(),
-		"MEMORY.md": h.Memory(), "SYSTEM.md": h.System(), "skills": h.Skills(), "events": h.Events(),
+		"skills": h.Skills(), "events": h.Events(),
 		"cache/images": h.Images(), "logs": h.Logs(), "agents": h.Agents(), "agents/helper": h.AgentDir("helper"),
 		"template": h.Template(), "terminal_history": h.History(), ".trash": h.Trash(),
 		id.Dir(): h.ThreadDir(id), "outputs/" + id.Dir(): h.Outputs(id),

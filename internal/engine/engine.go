@@ -200,7 +200,6 @@ func (e *Engine) StopGently(ctx context.Context, tools time.Duration) error {
 
 // Receipt says what became of a prompt.
 type Receipt struct {
-	Thread  chat.ThreadID
 	Seq     int64
 	Waiting int    // prompts waiting now, this one included
 	Refused string // why it will not be answered; empty: it will
@@ -237,12 +236,12 @@ func (e *Engine) Deliver(ctx context.Context, in chat.Inbound, create func(chat.
 		return nil, fmt.Errorf("deliver: %w", err)
 	}
 	if done.Again {
-		return []Receipt{{Thread: in.Threads[0], Again: true}}, nil
+		return []Receipt{{Again: true}}, nil
 	}
 	receipts := make([]Receipt, len(done.Commits))
 	for i, c := range done.Commits {
 		thread := arrival.Commits[i].Thread
-		receipts[i] = Receipt{Thread: thread, Seq: c.Events[0].Seq, Waiting: c.Waiting}
+		receipts[i] = Receipt{Seq: c.Events[0].Seq, Waiting: c.Waiting}
 		for _, ev := range c.Events {
 			if r, ok := ev.Body.(chat.Refused); ok {
 				receipts[i].Refused = r.Why

@@ -23,10 +23,10 @@ func (e *Engine) SteerOnce(ctx context.Context, thread chat.ThreadID, s chat.Ste
 		return Receipt{}, fmt.Errorf("steer: %w", err)
 	}
 	if done.Again {
-		return Receipt{Thread: thread, Again: true}, nil
+		return Receipt{Again: true}, nil
 	}
 	e.moved(thread, done.Commits[0].Events)
-	return Receipt{Thread: thread, Seq: done.Commits[0].Events[0].Seq, Waiting: done.Commits[0].Waiting}, nil
+	return Receipt{Seq: done.Commits[0].Events[0].Seq, Waiting: done.Commits[0].Waiting}, nil
 }
 
 // Awake reports whether the thread has an actor now: it runs, or did lately.

@@ -167,6 +167,5 @@ type Event struct {
 	Thread chat.ThreadID
 	// Project is whose work it belongs to; "": none's. Whoever may see the project may see the event.
 	Project string
-	Cause   chat.Principal  // on whose authority it happened
 	Data    json.RawMessage // an object
 }

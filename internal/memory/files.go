@@ -40,8 +40,8 @@ type File struct {
 	Path  string // below the home folder, with forward slashes
 	Scope Scope
 	Title string // what people and models are told it is
-	// Transport and Place are where it is for; Place is "" for all of a transport. Agent is whose docs it is of.
-	Transport, Place, Agent string
+	// Transport and Place are where it is for; Place is "" for all of a transport.
+	Transport, Place string
 }
 
 // Root is the named root of the file tools that reaches the file: "memory/channel".
@@ -82,7 +82,7 @@ func Parse(name string) (File, error) {
 	case name == Identity:
 		return File{Path: name, Scope: Global, Title: "Identity"}, nil
 	case len(parts) > 3 && parts[0] == "agents" && chat.ValidAgentName(parts[1]) && parts[2] == "docs" && strings.HasSuffix(name, ".md"):
-		return File{Path: name, Scope: Docs, Title: "Docs of " + parts[1], Agent: parts[1]}, nil
+		return File{Path: name, Scope: Docs, Title: "Docs of " + parts[1]}, nil
 	case len(parts) == 2 && parts[1] == Name && validTransport(parts[0]):
 		return File{Path: name, Scope: Transport, Title: "Transport Memory (" + parts[0] + ")", Transport: parts[0]}, nil
 	case len(parts) == 3 && parts[2] == Name && validTransport(parts[0]):

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"reflect"
 	"sync"
-	"time"
 )
 
 // Noun is a kind of thing that inputs name: a field with the tag noun:"agent" names an agent.
@@ -21,15 +20,6 @@ type Noun struct {
 
 // Namer is a handler that knows kinds of things which inputs name.
 type Namer interface{ Nouns() map[string]Noun }
-
-// Observed is an operation that has ended.
-type Observed struct {
-	By         Caller
-	Definition *Definition
-	In         any
-	Took       time.Duration
-	Err        error
-}
 
 // Local carries operations out in this process.
 type Local struct {
@@ -46,8 +36,6 @@ type LocalOptions struct {
 	Operations *Set
 	// Error makes every error of a handler one for people; nil: handlers give *Error themselves.
 	Error func(error) error
-	// Observe is told of every operation when it ends, for metrics and the audit log; nil: nobody is.
-	Observe func(context.Context, Observed)
 }
 
 var _ Executor = (*Local)(nil)
@@ -106,16 +94,8 @@ func (l *Local) enter(ctx context.Context, by Caller, d *Definition, in any) err
 	return nil
 }
 
-func (l *Local) observe(ctx context.Context, by Caller, d *Definition, in any, began time.Time, err error) {
-	if l.o.Observe != nil {
-		l.o.Observe(ctx, Observed{By: by, Definition: d, In: in, Took: time.Since(began), Err: err})
-	}
-}
-
 // Execute implements Executor.
 func (l *Local) Execute(ctx context.Context, by Caller, d *Definition, in any) (out any, err error) {
-	began := time.Now()
-	defer func() { l.observe(ctx, by, d, in, began, err) }()
 	if d.run == nil {
 		return nil, Errorf(Failed, "operation %s is a stream", d.Name)
 	}
@@ -140,8 +120,6 @@ func (l *Local) forPeople(err error) error {
 // Follow implements Executor.
 func (l *Local) Follow(ctx context.Context, by Caller, d *Definition, in any) iter.Seq2[any, error] {
 	return func(yield func(any, error) bool) {
-		began, last := time.Now(), error(nil)
-		defer func() { l.observe(ctx, by, d, in, began, last) }()
 		handler, err := l.handler(d)
 		if err == nil {
 			err = l.enter(ctx, by, d, in)
@@ -150,14 +128,11 @@ func (l *Local) Follow(ctx context.Context, by Caller, d *Definition, in any) it
 			err = Errorf(Failed, "operation %s is not a stream", d.Name)
 		}
 		if err != nil {
-			last = err
 			yield(nil, err)
 			return
 		}
 		for item, err := range d.follow(ctx, handler, by, in) {
-			err = l.forPeople(err)
-			last = err
-			if !yield(item, err) {
+			if !yield(item, l.forPeople(err)) {
 				return
 			}
 		}

@@ -88,16 +88,6 @@ func (s *Set) Check() error {
 	return errors.Join(wrong...)
 }
 
-// Missing are the operations of a set that no handler of l carries out.
-func (s *Set) Missing(l *Local) (missing []string) {
-	for _, d := range s.list {
-		if _, err := l.handler(d); err != nil {
-			missing = append(missing, d.Name)
-		}
-	}
-	return missing
-}
-
 // mistakes are what is wrong with one definition.
 func (d *Definition) mistakes() (wrong []error) {
 	set, err := d.fields()

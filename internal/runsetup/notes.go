@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"chorus/internal/chat"
-	"chorus/internal/config"
 	"chorus/internal/journal"
 	"chorus/internal/model"
 	"chorus/internal/transcript"
@@ -37,7 +36,6 @@ type NoteSource struct {
 // NoteContext is for whom a note is made.
 type NoteContext struct {
 	Row     journal.Thread
-	Bot     *config.Bot
 	Toolbox *Toolbox
 	Log     *transcript.Log // read only
 	Head    *model.Head     // what the run's requests begin with

@@ -90,7 +90,7 @@ func (s *Setup) Preview(ctx context.Context, q PreviewRequest) (out Preview, err
 		return out, err
 	}
 	sources := append(s.noteSources(row.ID, offered), s.skillsNote(offered, g.Withholds))
-	out.Notes = s.notes(ctx, sources, NoteContext{Row: row, Bot: bot, Toolbox: b, Log: transcript.New(nil), Head: out.Head}, map[string]int64{})
+	out.Notes = s.notes(ctx, sources, NoteContext{Row: row, Toolbox: b, Log: transcript.New(nil), Head: out.Head}, map[string]int64{})
 	return out, nil
 }
 

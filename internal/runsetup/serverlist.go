@@ -227,11 +227,8 @@ func (setup *Setup) remoteServer(dir, name string) (mcp.Server, error) {
 // OpenLogin is a login that somebody on another machine has begun.
 type OpenLogin = mcp.OpenLogin
 
-// Errors of logins that cannot be finished; see mcp.OpenLogins.
-var (
-	ErrUnknownLogin  = mcp.ErrUnknownLogin
-	ErrFinishedLogin = mcp.ErrFinishedLogin
-)
+// ErrUnknownLogin is the error of a login that nobody has begun; see mcp.OpenLogins.
+var ErrUnknownLogin = mcp.ErrUnknownLogin
 
 // BeginLogin begins a login whose browser comes back to the address redirect; done hears how it ended. A login that cannot be
 // begun is a *ServerState.

@@ -315,7 +315,7 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 				if run := log.Run(); head == nil && run != nil { // begun by another process
 					head, _ = s.Head(run.Head)
 				}
-				return s.notes(ctx, sources, NoteContext{Row: row, Bot: bot, Toolbox: b, Log: log, Head: head}, silent)
+				return s.notes(ctx, sources, NoteContext{Row: row, Toolbox: b, Log: log, Head: head}, silent)
 			},
 			Defer: func(ctx context.Context, call toolcall.Call, run *transcript.Run) (agent.Deferral, error) {
 				return s.deferral(ctx, row, call, run)

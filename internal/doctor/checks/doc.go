@@ -7,7 +7,6 @@ import (
 	"chorus/internal/datadir"
 	"chorus/internal/provider"
 	"chorus/internal/sandbox/isolate"
-	"chorus/internal/service"
 	"chorus/internal/settings"
 	"chorus/internal/store"
 )
@@ -21,6 +20,5 @@ type Checks struct {
 	Log       *slog.Logger
 	Models    *provider.Models
 	Isolation *isolate.Isolation
-	Service   *service.Service
 	Settings  *settings.Settings
 }

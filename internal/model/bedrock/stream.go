@@ -55,7 +55,7 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 			yield(nil, failed)
 			return
 		}
-		in := &incoming{side: side, call: call, yield: yield, answer: anthropic.NewAnswer(side, call, prep.Prefill, yield)}
+		in := &incoming{side: side, yield: yield, answer: anthropic.NewAnswer(side, call, prep.Prefill, yield)}
 		in.named(res.Header.Get("X-Amzn-Requestid"))
 		switch what {
 		case invoke:
@@ -92,7 +92,6 @@ func operationOf(prep model.Prepared) string {
 // incoming is an answer that is being received.
 type incoming struct {
 	side   wire.Side
-	call   *wire.Call
 	yield  func(model.Chunk, error) bool
 	answer *anthropic.Answer
 

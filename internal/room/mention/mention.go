@@ -34,12 +34,6 @@ type Directory struct {
 	Channels []Named
 }
 
-// Written is a text as the platform wants it.
-type Written struct {
-	Text  string
-	Users []string // whom it mentions, in order, each once
-}
-
 // longestName bounds what is looked at between brackets; platforms' names are shorter.
 const longestName = 256
 
@@ -82,16 +76,15 @@ func named(among []Named, id, before, after, otherwise string) string {
 
 // Write puts numbers in the place of names: <@ada> and @Ada of people, #general of
 // channels.
-func Write(text string, d Directory) Written {
+func Write(text string, d Directory) string {
 	if !strings.ContainsAny(text, "<@#") {
-		return Written{Text: text}
+		return text
 	}
 	w := writer{people: longestFirst(d.People)}
 	if strings.Contains(text, "#") { // a guild may have thousands
 		w.channels = longestFirst(d.Channels)
 	}
-	out := split.Prose(text, w.prose)
-	return Written{Text: out, Users: w.users}
+	return split.Prose(text, w.prose)
 }
 
 type writer struct {

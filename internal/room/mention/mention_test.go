@@ -53,8 +53,8 @@ func TestWrite(t *testing.T) {
 		{"@ x, @Nobody", "@ x, @Nobody", nil},
 	} {
 		got := Write(c.in, here)
-		if got.Text != c.want || !slices.Equal(got.Users, c.users) {
-			t.Errorf("%q: %q %v, want %q %v", c.in, got.Text, got.Users, c.want, c.users)
+		if users := Users(got); got != c.want || !slices.Equal(users, c.users) {
+			t.Errorf("%q: %q %v, want %q %v", c.in, got, users, c.want, c.users)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func TestThereAndBack(t *testing.T) {
 	parts := []string{"<@1>", "<@2>", "<@3>", "<@4>", "<#30>", "<#31>", " word ", "`<@1>`", "<@99>", ", ", "\n```\n<@1>\n```\n"}
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(parts), 0, 20).Draw(t, "parts"), " ")
-		if got := Write(Read(text, here), here).Text; got != text {
+		if got := Write(Read(text, here), here); got != text {
 			t.Fatalf("%q came back as %q", text, got)
 		}
 	})
@@ -89,12 +89,12 @@ func FuzzWrite(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		once := Write(s, here)
-		if again := Write(once.Text, here); again.Text != once.Text {
-			t.Fatalf("%q became %q became %q", s, once.Text, again.Text)
+		if again := Write(once, here); again != once {
+			t.Fatalf("%q became %q became %q", s, once, again)
 		}
-		for _, id := range once.Users {
-			if !strings.Contains(once.Text, "<@"+id+">") && !strings.Contains(once.Text, "<@!"+id+">") {
-				t.Fatalf("%q rings %s", once.Text, id)
+		for _, id := range Users(once) {
+			if !strings.Contains(once, "<@"+id+">") && !strings.Contains(once, "<@!"+id+">") {
+				t.Fatalf("%q rings %s", once, id)
 			}
 		}
 		_ = Read(s, here)

@@ -15,7 +15,6 @@ type RunSteps struct {
 	Run     string
 	Model   string
 	Profile string
-	Payer   chat.Principal
 	Prompts []int64 // the events it answers
 	Head    string  // the blob with the system prompt
 	Noted   []string
@@ -74,7 +73,7 @@ type stepFold struct {
 func (f *stepFold) apply(ev chat.Event) {
 	switch b := ev.Body.(type) {
 	case chat.RunStarted:
-		f.Run, f.Model, f.Profile, f.Payer, f.Head, f.Began = b.Run, b.Model, b.Settings.Profile, b.Principal, b.Head, ev.At
+		f.Run, f.Model, f.Profile, f.Head, f.Began = b.Run, b.Model, b.Settings.Profile, b.Head, ev.At
 		f.Window = b.Settings.ContextWindow
 	case chat.Took:
 		f.Prompts = append(f.Prompts, b.Seqs...)

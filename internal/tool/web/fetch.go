@@ -170,7 +170,7 @@ func read(u *url.URL, contentType string, data []byte, full bool) (*page, error)
 	if bytes.HasPrefix(data, []byte("%PDF-")) {
 		media = "application/pdf"
 	}
-	p := &page{url: u.String(), media: media}
+	p := &page{url: u.String()}
 	switch {
 	case media == "text/html" || media == "application/xhtml+xml":
 		return p, p.readHTML(u, decode(data, contentType), full)

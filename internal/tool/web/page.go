@@ -27,7 +27,6 @@ const maxElements = 50_000
 // page is one that was read.
 type page struct {
 	url       string // after redirects
-	media     string
 	title     string
 	byline    string
 	published string
