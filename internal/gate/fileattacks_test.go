@@ -100,6 +100,17 @@ var fileAttacks = map[string]fileAttack{
 	"a secret by a wrong patch":      {tool: "apply_patch", args: `{"patch":"--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n-x\n+y\n"}`},
 	"a secret by a wrong line":       {tool: "hashline_edit", args: `{"path":".env","edits":[{"op":"replace","pos":"1#ZZ","lines":["x"]}]}`},
 	"a secret after the question":    {tool: "read", args: `{"path":"notes.txt"}`, swap: `ln -sf .env notes.txt`},
+	"a secret's other name":          {setup: `ln .env l`, tool: "read", args: `{"path":"l"}`},
+	"a linked secret's other name":   {setup: `ln .env docs/l; ln -s docs/l k`, tool: "read", args: `{"path":"k"}`},
+	"a deep secret's other name":     {setup: `mkdir -p a/b; mv .env a/b/.env; ln a/b/.env docs/l`, tool: "read", args: `{"path":"docs/l"}`},
+	"another name that is searched":  {setup: `ln .env docs/l`, tool: "search_files", args: `{"query":"API="}`},
+	"another name, searched near":    {setup: `ln .env docs/l`, tool: "search_files", args: `{"query":"API=","path":"docs/l"}`},
+	"another name by an edit":        {setup: `ln .env l`, tool: "edit", args: `{"path":"l","old_string":"API=","new_string":"API= "}`},
+	"another name by a wrong patch":  {setup: `ln .env l`, tool: "apply_patch", args: `{"patch":"--- a/l\n+++ b/l\n@@ -1 +1 @@\n-x\n+y\n"}`},
+	"another name by a wrong line":   {setup: `ln .env l`, tool: "hashline_edit", args: `{"path":"l","edits":[{"op":"replace","pos":"1#ZZ","lines":["x"]}]}`},
+	"another name after the yes":     {tool: "read", args: `{"path":"notes.txt"}`, swap: `ln -f .env notes.txt`},
+	"another name of the settings":   {setup: `ln .git/config l`, tool: "write", args: writing("l")},
+	"text of the settings by it":     {setup: `ln .git/config l`, tool: "edit", args: `{"path":"l","old_string":"[core]","new_string":"[core]\nfsmonitor = evil"}`},
 	"a secret after the search":      {tool: "search_files", args: `{"query":"API=","path":"docs"}`, swap: `rm -r docs; ln -s . docs`},
 }
 

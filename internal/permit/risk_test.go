@@ -98,3 +98,16 @@ func TestExplainedIsWhatTheTreeShows(t *testing.T) {
 		}
 	}
 }
+
+// Where keys and passwords are kept is known in any case: on some file systems the names are one.
+func TestSecretsInAnyCase(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{".env", ".ENV", ".Env.Local", "sub/.SSH/config", "ID_RSA", "Server.PEM"} {
+		if !holdsSecrets(name) {
+			t.Errorf("%s is not known to hold secrets", name)
+		}
+	}
+	if holdsSecrets("environment.go") {
+		t.Error("environment.go holds none")
+	}
+}

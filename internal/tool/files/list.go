@@ -57,8 +57,9 @@ func (r *Roots) list(ctx context.Context, in listIn) (string, error) {
 		limit = min(in.Limit, maxListed)
 	}
 	var found []string
+	hider := r.Hider(ctx)
 	err = r.Walk(ctx, place, func(e Entry) bool {
-		if (in.Glob == "" || glob.Match(e.Rel)) && !Hidden(ctx, e) {
+		if (in.Glob == "" || glob.Match(e.Rel)) && !hider.Hides(e) {
 			found = append(found, e.Place.String())
 		}
 		return len(found) <= limit

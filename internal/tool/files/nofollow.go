@@ -21,13 +21,13 @@ import (
 // errChanged: the way to a file is not the one that was looked at.
 var errChanged = errors.New("a link or folder on the way has just been changed; nothing was done, try again")
 
-// judged refuses a path that leads elsewhere than it did when the call was judged.
-func judged(ctx context.Context, toolName string, place, real Place, git bool) error {
+// judged refuses a path that leads elsewhere than it did when the call was judged, or to a file that has other names since.
+func judged(ctx context.Context, toolName string, place, real Place, git bool, names ...Place) error {
 	touches := tool.CallFrom(ctx).Touches
 	if touches == nil {
 		return nil
 	}
-	for _, p := range []Place{place, real} {
+	for _, p := range append([]Place{place, real}, names...) {
 		if !slices.Contains(touches, tool.Access{Tool: toolName, Detail: p.String(), Git: git}) {
 			return tool.Mistake(place.String() + ": " + errChanged.Error() + ".")
 		}
@@ -145,10 +145,10 @@ func (r *Roots) OpenJudged(ctx context.Context, toolName string, place Place) (*
 	if err != nil {
 		return nil, nil, r.explain(place, err)
 	}
-	if err := judged(ctx, toolName, place, Place{place.Root, real}, false); err != nil {
+	if err := judged(ctx, toolName, place, Place{place.Root, real}, false, r.otherNames(Place{place.Root, real})...); err != nil {
 		return nil, nil, err
 	}
-	if Hidden(ctx, Entry{Place: place, Real: Place{place.Root, real}}) {
+	if r.Hider(ctx).Hides(Entry{Place: place, Real: Place{place.Root, real}}) {
 		return nil, nil, tool.Mistake(place.String() + " is refused: a rule keeps it from being read.")
 	}
 	file, info, err := r.openReal(draft{place: place, real: real})
@@ -156,13 +156,6 @@ func (r *Roots) OpenJudged(ctx context.Context, toolName string, place Place) (*
 		return nil, nil, r.explain(place, err)
 	}
 	return file, info, nil
-}
-
-// Hidden reports a file that rules keep from being read, under its name or where its links lead. A hard link is a file
-// of its own: nothing tells what else it is called.
-func Hidden(ctx context.Context, e Entry) bool {
-	hides := tool.CallFrom(ctx).Hides
-	return hides != nil && (hides(e.Place.String()) || e.Real != e.Place && hides(e.Real.String()))
 }
 
 // OpenEntry opens a file that a walk has met, if it is still there and no link has taken its place.

@@ -139,7 +139,7 @@ func (p *plan) compute(ctx context.Context, sections []section) error {
 		if err != nil {
 			return err
 		}
-		if err := d.mayShow(ctx); err != nil {
+		if err := p.roots.mayShow(ctx, d); err != nil {
 			return err
 		}
 		f.draft, f.present, f.content = d, d.exists, d.old

@@ -296,11 +296,12 @@ func (r *Roots) reach() string {
 }
 
 // Access is what touching the path means to the gate: the place where it is one, and where its links lead if that is
-// somewhere else; an absolute path for anything outside, which is refused when it runs. A path that says nothing
+// somewhere else, and what else the file is called; an absolute path for anything outside, which is refused when it runs. A path that says nothing
 // gives nil.
 func (r *Roots) Access(toolName, name string) []tool.Access {
 	if place, err := r.Find(name); err == nil {
-		return accesses(toolName, place, r.resolved(place), false)
+		real := r.resolved(place)
+		return accesses(toolName, place, real, false, r.otherNames(real)...)
 	}
 	if strings.TrimSpace(name) == "" || strings.ContainsRune(name, 0) {
 		return nil
@@ -327,10 +328,15 @@ func (r *Roots) WriteAccess(toolName, name string, others ...string) []tool.Acce
 	return accesses(toolName, place, real, r.gitAsks(real, r.resolvedAll(others)...))
 }
 
-func accesses(toolName string, place, real Place, git bool) []tool.Access {
+func accesses(toolName string, place, real Place, git bool, names ...Place) []tool.Access {
 	list := []tool.Access{{Tool: toolName, Detail: place.String(), Git: git}}
 	if real != place {
 		list = append(list, tool.Access{Tool: toolName, Detail: real.String(), Git: git})
+	}
+	for _, name := range names {
+		if a := (tool.Access{Tool: toolName, Detail: name.String(), Git: git}); !slices.Contains(list, a) {
+			list = append(list, a)
+		}
 	}
 	return list
 }

@@ -207,7 +207,7 @@ func (r *Roots) change(ctx context.Context, toolName, name string, next func(dra
 	if d, err = r.load(d); err != nil {
 		return d, "", err
 	}
-	if err := d.mayShow(ctx); err != nil {
+	if err := r.mayShow(ctx, d); err != nil {
 		return d, "", err
 	}
 	content, err := next(d)
@@ -221,8 +221,8 @@ func (r *Roots) change(ctx context.Context, toolName, name string, next func(dra
 }
 
 // mayShow refuses a file that rules keep from being read to a tool whose answers show parts of what it changes.
-func (d draft) mayShow(ctx context.Context) error {
-	if d.exists && Hidden(ctx, Entry{Place: d.place, Real: Place{d.place.Root, d.real}}) {
+func (r *Roots) mayShow(ctx context.Context, d draft) error {
+	if d.exists && r.Hider(ctx).Hides(Entry{Place: d.place, Real: Place{d.place.Root, d.real}}) {
 		return tool.Mistake(d.place.String() + " is refused: a rule keeps it from being read, and the answer would show parts of it. Write it whole, if that is allowed.")
 	}
 	return nil

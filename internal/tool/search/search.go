@@ -161,12 +161,13 @@ func (s *searcher) search(ctx context.Context, in input) (string, error) {
 		batch, size = batch[:0], min(size*4, 4096)
 		return fail == nil && len(found) <= q.results
 	}
-	q.hides = tool.CallFrom(ctx).Hides != nil
+	hider := s.roots.Hider(ctx)
+	q.hides = hider.Any()
 	err = s.roots.Walk(ctx, q.place, func(e files.Entry) bool {
 		if !q.wants(e) {
 			return true
 		}
-		if q.hides && files.Hidden(ctx, e) {
+		if hider.Hides(e) {
 			q.hidden++
 			return true
 		}
