@@ -73,7 +73,7 @@ type Approval struct {
 	Deadline   time.Time    // zero: none
 	Remind     time.Time    // when people are reminded of it; zero: they were, or never
 	Who        string       // who may answer, as ParseWho reads it; "": DefaultWho
-	Fields     []chat.Field // what a question asks for, on its way into the journal: nobody reads it from here
+	Fields     []chat.Field // what a question asks for; none: a yes or a no is the answer
 	Votes      []Vote       // what people said so far, the first one first
 	State      State
 	AnsweredBy string

@@ -369,6 +369,7 @@ type ApprovalAsked struct {
 type Field struct {
 	Name     string   `json:"name"` // by which whoever asks knows it
 	Label    string   `json:"label"`
+	Kind     string   `json:"kind,omitempty"` // integer, number, boolean or list; "": text
 	Hint     string   `json:"hint,omitempty"`
 	Choices  []Choice `json:"choices,omitempty"` // none: anything may be written
 	Several  bool     `json:"several,omitempty"` // more than one may be chosen

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/platform"
 	"chorus/internal/room/render"
@@ -18,7 +19,7 @@ func (b *Bot) formFields(fields []chat.Field) (out []platform.FormField) {
 		return nil
 	}
 	for _, f := range fields {
-		field := platform.FormField{Name: f.Name, Label: b.Backend.Redact(f.Label), Hint: b.Backend.Redact(f.Hint), Several: f.Several, Optional: f.Optional, Values: f.Values}
+		field := platform.FormField{Name: f.Name, Label: b.Backend.Redact(f.Label), Hint: b.Backend.Redact(approval.Hint(f)), Several: f.Several, Optional: f.Optional, Values: f.Values}
 		choices := f.Choices
 		if len(choices) > platform.MaxFormChoices || slices.ContainsFunc(choices, func(c chat.Choice) bool { return c.Value == "" || split.Length(c.Value) > platform.MaxChoice }) {
 			choices, field.Several = nil, false // what fits is said below the question

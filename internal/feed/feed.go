@@ -228,7 +228,8 @@ type ApprovalRequired struct {
 	Unbound    string   `json:"unbound,omitempty"` // what of the call a yes cannot be held to
 	Why        string   `json:"why,omitempty"`     // what a tool hook says that wants it asked for
 	chat.Assessment
-	Until time.Time `json:"until,omitzero"`
+	Until  time.Time    `json:"until,omitzero"`
+	Fields []chat.Field `json:"fields,omitempty"` // what a question asks for; none: a yes or a no is the answer
 }
 
 // ApprovalResolved: a person answered, or the deadline passed.

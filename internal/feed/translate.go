@@ -236,7 +236,7 @@ func diagnostic(outcome chat.Outcome) Diagnostic {
 func approvalRequired(ev chat.Event, b chat.ApprovalAsked, o Options) Item {
 	item := ApprovalRequired{
 		Head: head(ev, TypeApprovalRequired), CallID: b.Call, Tool: b.Name, Reason: "RequiresApproval",
-		ApprovalID: b.ID, Actions: b.Actions, Rule: b.Rule, Preview: b.Preview, Unbound: b.Unbound, Why: b.Why, Assessment: b.Assessment, Until: b.Until.UTC(),
+		ApprovalID: b.ID, Actions: b.Actions, Rule: b.Rule, Preview: b.Preview, Unbound: b.Unbound, Why: b.Why, Assessment: b.Assessment, Until: b.Until.UTC(), Fields: b.Fields,
 	}
 	args := b.Args
 	if len(args) == 0 && o.Args != nil {

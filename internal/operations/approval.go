@@ -65,6 +65,7 @@ type Approval struct {
 	Reason         string            `json:"reason,omitempty"`
 	Again          string            `json:"again,omitempty"`
 	Unbound        string            `json:"unbound,omitempty"` // what of the call a yes cannot be held to
+	Fields         []chat.Field      `json:"fields,omitempty"`  // the values that a question asks for; the note of a yes has them
 	AskedBy        string            `json:"askedBy"`
 	AskedByName    string            `json:"askedByName,omitempty"` // what people call them
 	Payer          string            `json:"payer"`
@@ -126,7 +127,7 @@ var (
 		CLI:  []operation.CLI{{Words: "approvals show", Args: "[ID]"}}, MCP: "approval_get"}, Approvals.GetApproval)
 
 	AnswerApproval = operation.New(operation.Info{Name: "approval.answer", Help: "Answer an approval", Scope: operation.Approve, Effect: operation.Changes,
-		Doc:    "One that is answered already is a conflict, and about says how it was answered. Of a task the result or the plan is answered, with the rights that one has on the task: a no needs a note, which its worker is told.",
+		Doc:    "One that is answered already is a conflict, and about says how it was answered. Of a task the result or the plan is answered, with the rights that one has on the task: a no needs a note, which its worker is told. The note of a yes to a question has the values of its fields: a line for each, as NAME: VALUE, a JSON object, or the value of the only one. What does not fit is invalid, and the question stays open.",
 		Errors: []operation.Kind{operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/approvals/{id}", ID: "answerApproval", Body: "Verdict"}},
 		CLI: []operation.CLI{{Words: "approvals approve", Args: "[ID]", Set: map[string]any{"approved": true}, Help: "Approve a call, or what a task gave"},

@@ -55,7 +55,7 @@ func (h *serverHost) Ask(ctx context.Context, call string, q mcp.Question) (mcp.
 	a := h.approval(call)
 	a.Actions = []string{approval.QuestionAction("MCP server " + q.Server)}
 	a.Reason = "the MCP server " + q.Server + " asks"
-	a.Preview = q.Message + "\n\n" + q.How()
+	a.Preview = q.Text()
 	a.Again, a.Fields = q.Wrong, q.Asked()
 	now, err := h.setup.Gate.Engine(nil).QuestionDuring(ctx, a, asking)
 	switch {

@@ -106,6 +106,10 @@ func (o *Handler) approval(by operation.Caller, a approval.Approval, name func(c
 	for _, action := range a.Actions {
 		out.Actions = append(out.Actions, hide.Text(action))
 	}
+	for _, f := range a.Fields {
+		f.Label, f.Hint = hide.Text(f.Label), hide.Text(f.Hint)
+		out.Fields = append(out.Fields, f)
+	}
 	for _, part := range a.Parts {
 		part.Text, part.Why = hide.Text(part.Text), hide.Text(part.Why)
 		out.Parts = append(out.Parts, part)
@@ -134,6 +138,11 @@ func (o *Handler) AnswerApproval(ctx context.Context, by operation.Caller, in op
 	}
 	if err != nil {
 		return operations.Approval{}, err
+	}
+	if in.Approved && a.State == approval.Open && len(a.Fields) > 0 {
+		if _, err := approval.ReadAnswer(a.Fields, in.Note); err != nil {
+			return operations.Approval{}, &operation.Error{Kind: operation.Invalid, Message: err.Error(), Err: err}
+		}
 	}
 	if len(in.Always) > 0 && in.Approved {
 		err = o.app.Gate.Keep(ctx, a.ID, by.Principal, in.Always)

@@ -72,6 +72,12 @@ func insertApproval(tx database.Tx, thread chat.ThreadID, a approval.Approval, n
 			return err
 		}
 	}
+	fields := ""
+	if len(a.Fields) > 0 {
+		if fields, err = database.AsJSON(a.Fields); err != nil {
+			return err
+		}
+	}
 	by, err := database.AsJSON(a.AskedBy)
 	if err != nil {
 		return err
@@ -80,9 +86,9 @@ func insertApproval(tx database.Tx, thread chat.ThreadID, a approval.Approval, n
 	if err != nil {
 		return err
 	}
-	return tx.Insert(fmt.Errorf("approval %s: %w", a.ID, journal.ErrDuplicate), `INSERT INTO approvals (id, thread_id, run_id, call_id, call, actions, dir, bound, preview, risk, risk_why, parts, rule, reason, again,
-			asked_by, payer, asked_at, deadline, remind, who) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		a.ID, string(thread), a.Run, a.Call.ID, call, actions, a.Dir, string(a.Bound), a.Preview, a.Risk, a.RiskWhy, parts, a.Rule, a.Reason, a.Again,
+	return tx.Insert(fmt.Errorf("approval %s: %w", a.ID, journal.ErrDuplicate), `INSERT INTO approvals (id, thread_id, run_id, call_id, call, actions, dir, bound, preview, risk, risk_why, parts, fields, rule, reason, again,
+			asked_by, payer, asked_at, deadline, remind, who) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		a.ID, string(thread), a.Run, a.Call.ID, call, actions, a.Dir, string(a.Bound), a.Preview, a.Risk, a.RiskWhy, parts, fields, a.Rule, a.Reason, a.Again,
 		by, payer, asked, database.NullMicros(a.Deadline), database.NullMicros(a.Remind), a.Who)
 }
 
@@ -193,7 +199,7 @@ func (db *DB) Asking(ctx context.Context) ([]chat.ThreadID, error) {
 
 func (db *DB) approvals(ctx context.Context, rest string, args ...any) ([]approval.Approval, error) {
 	var out []approval.Approval
-	err := db.Query(ctx, `SELECT id, thread_id, run_id, call, actions, dir, bound, preview, risk, risk_why, parts, rule, reason, again, asked_by, payer,
+	err := db.Query(ctx, `SELECT id, thread_id, run_id, call, actions, dir, bound, preview, risk, risk_why, parts, fields, rule, reason, again, asked_by, payer,
 		asked_at, deadline, remind, who, state, answered_by, answered_at, note FROM approvals`+rest, args, database.Collect(&out, scanApproval))
 	for i := range out {
 		if err == nil {
@@ -220,10 +226,10 @@ func (db *DB) votes(ctx context.Context, id string) ([]approval.Vote, error) {
 
 func scanApproval(row database.Scanner) (approval.Approval, error) {
 	var a approval.Approval
-	var call, actions, bound, parts, by, payer string
+	var call, actions, bound, parts, fields, by, payer string
 	var asked int64
 	var deadline, remind, answered sql.NullInt64
-	err := row.Scan(&a.ID, &a.Thread, &a.Run, &call, &actions, &a.Dir, &bound, &a.Preview, &a.Risk, &a.RiskWhy, &parts, &a.Rule, &a.Reason, &a.Again,
+	err := row.Scan(&a.ID, &a.Thread, &a.Run, &call, &actions, &a.Dir, &bound, &a.Preview, &a.Risk, &a.RiskWhy, &parts, &fields, &a.Rule, &a.Reason, &a.Again,
 		&by, &payer, &asked, &deadline, &remind, &a.Who, &a.State, &a.AnsweredBy, &answered, &a.Note)
 	if err != nil {
 		return a, err
@@ -239,6 +245,11 @@ func scanApproval(row database.Scanner) (approval.Approval, error) {
 	}
 	if parts != "" {
 		if err := json.Unmarshal([]byte(parts), &a.Parts); err != nil {
+			return a, err
+		}
+	}
+	if fields != "" {
+		if err := json.Unmarshal([]byte(fields), &a.Fields); err != nil {
 			return a, err
 		}
 	}

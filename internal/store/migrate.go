@@ -16,7 +16,7 @@ var migrationFiles embed.FS
 
 // schemaVersion is the number of the newest migration. From 26 on each stands in both folders,
 // migrations/sqlite and migrations/postgres, with the same number.
-const schemaVersion = 36
+const schemaVersion = 37
 
 // wholeSchema is what SQLite's migrations come to. After a new migration: go test ./internal/store -run TestWholeSchema -update
 //

@@ -66,6 +66,7 @@ type JSON struct {
 	AnsweredBy string            `json:"answeredBy,omitempty"`
 	AnsweredAt time.Time         `json:"answeredAt,omitzero"`
 	Note       string            `json:"note,omitempty"`
+	Fields     []chat.Field      `json:"fields,omitempty"`
 }
 
 type vote struct {
@@ -81,7 +82,7 @@ func AsJSON(shown operations.Approval) JSON {
 	out := JSON{ID: a.ID, Kind: shown.Kind, TaskID: shown.Task, ProjectID: shown.Project, Answer: shown.Answer, SessionID: a.Thread.Thread(), Thread: a.Thread, Run: a.Run, CallID: a.Call.ID, Tool: a.Call.Name,
 		Args: a.Call.Args, Actions: append([]string{}, a.Actions...), Dir: a.Dir, Risk: a.Risk, RiskWhy: a.RiskWhy, Parts: a.Parts, Rule: a.Rule, Reason: a.Reason, Again: a.Again,
 		Preview: a.Preview, Bound: a.Bound, AskedBy: a.AskedBy.String(), Payer: a.Payer.String(), AskedAt: a.AskedAt, Deadline: a.Deadline,
-		By: mayAnswer(a), Votes: []vote{}, State: a.State, AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt, Note: a.Note}
+		By: mayAnswer(a), Votes: []vote{}, State: a.State, AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt, Note: a.Note, Fields: a.Fields}
 	for _, v := range a.Votes {
 		out.Votes = append(out.Votes, vote{v.By.String(), v.OK, v.Note, v.At})
 	}
@@ -198,5 +199,8 @@ func Show(w io.Writer, shown operations.Approval) {
 	row("", a.Ended())
 	if a.Preview != "" {
 		fmt.Fprintf(w, "\n%s\n", strings.TrimRight(markdown.Visible(a.Preview), "\n"))
+	}
+	if len(a.Fields) > 0 {
+		fmt.Fprintf(w, "\n%s\n", markdown.Visible(approval.HowToAnswer(a.Fields)))
 	}
 }

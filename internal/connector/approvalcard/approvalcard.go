@@ -121,8 +121,12 @@ func plainActions(tool string, list []string) string {
 func (w Writer) questionText(c render.Card, asker string) (text string, clipped bool) {
 	var b strings.Builder
 	_, from, _ := strings.Cut(c.Actions[0], ":")
-	seen := literal(c.Preview)
-	clipped = seen != c.Preview || split.Length(seen) > maxActions
+	asked := c.Preview
+	if len(c.Fields) > 0 {
+		asked += "\n\n" + approval.HowToAnswer(c.Fields)
+	}
+	seen := literal(asked)
+	clipped = seen != asked || split.Length(seen) > maxActions
 	fmt.Fprintf(&b, "**A question for you** from `%s`\n```\n%s\n```\n", mark.Line(from, 80), split.Clip(seen, maxActions))
 	switch {
 	case c.Open:

@@ -1,7 +1,7 @@
 -- What the migrations in sqlite come to; written by a test (../whole_test.go).
 
 PRAGMA application_id = 1128812370;
-PRAGMA user_version = 36;
+PRAGMA user_version = 37;
 
 CREATE TABLE agents (
     name        TEXT    NOT NULL PRIMARY KEY,
@@ -54,7 +54,7 @@ CREATE TABLE approvals (
     answered_by TEXT    NOT NULL DEFAULT '',
     answered_at BIGINT,
     note        TEXT    NOT NULL DEFAULT ''
-, reason TEXT NOT NULL DEFAULT '', again TEXT NOT NULL DEFAULT '', payer TEXT NOT NULL DEFAULT '{}', who TEXT NOT NULL DEFAULT '', remind BIGINT, risk_why TEXT NOT NULL DEFAULT '', parts TEXT NOT NULL DEFAULT '');
+, reason TEXT NOT NULL DEFAULT '', again TEXT NOT NULL DEFAULT '', payer TEXT NOT NULL DEFAULT '{}', who TEXT NOT NULL DEFAULT '', remind BIGINT, risk_why TEXT NOT NULL DEFAULT '', parts TEXT NOT NULL DEFAULT '', fields TEXT NOT NULL DEFAULT '');
 
 CREATE TABLE arrivals (
     platform    TEXT    NOT NULL,
@@ -884,5 +884,6 @@ INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (34, 33, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (35, 34, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (36, 35, 1);
 INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (37, 36, 1);
+INSERT INTO goose_db_version (id, version_id, is_applied) VALUES (38, 37, 1);
 INSERT INTO memos (kind, key, value, at) VALUES ('store', 'identity', lower(hex(randomblob(16))), 0);
 INSERT INTO memos (kind, key, value, at) VALUES ('store', 'spent_days', '', 0);

@@ -111,6 +111,7 @@ func (f *fixture) asks(row journal.Thread, id, run string) approval.Approval {
 	a := approval.Approval{ID: id, Run: run, Call: chat.ToolUse{ID: "c1", Name: "bash", Args: json.RawMessage(`{"command":"ls"}`)},
 		Actions: []string{"shell"}, Dir: "/work", Bound: json.RawMessage(`{"argv":["ls"]}`), Preview: "p", Rule: "ask shell",
 		Assessment: chat.Assessment{Risk: "low", RiskWhy: "It only reads.", Parts: []chat.JudgedPart{{Text: "ls", Verdict: "ask", Why: "shell commands"}}},
+		Fields:     []chat.Field{{Name: "count", Label: "How many", Kind: "integer", Values: []string{"7"}}},
 		AskedBy:    chat.Principal{Kind: chat.LocalUser, ID: "ada"}}
 	_, err := f.s.Commit(f.ctx(), journal.Commit{Thread: row.ID, Epoch: row.Epoch, Status: chat.Waiting,
 		Events: []chat.Event{{Body: chat.ApprovalAsked{ID: id, Call: "c1"}}}, Approvals: []approval.Change{{New: &a}}})

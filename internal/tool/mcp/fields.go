@@ -11,7 +11,7 @@ import (
 // Asked are the fields of a question as forms show them, with what was given before or is meant where nothing is.
 func (q Question) Asked() (out []chat.Field) {
 	for _, f := range q.Fields {
-		field := chat.Field{Name: f.Name, Label: cmp.Or(f.Title, printable(f.Name, 100)), Hint: f.hint(), Several: f.Kind == "list" && len(f.Choices) > 0, Optional: !f.Required || f.Default != nil}
+		field := chat.Field{Name: f.Name, Label: cmp.Or(f.Title, printable(f.Name, 100)), Hint: f.hint(), Kind: f.kind(), Several: f.Kind == "list" && len(f.Choices) > 0, Optional: !f.Required || f.Default != nil}
 		for _, c := range f.Choices {
 			field.Choices = append(field.Choices, chat.Choice{Value: c.Value, Label: printable(cmp.Or(c.Title, c.Value), 100)})
 		}
@@ -30,7 +30,16 @@ func (q Question) Asked() (out []chat.Field) {
 	return out
 }
 
-// hint says what a field is for, and how it is written where it is not chosen.
+// kind is the field's kind as forms know it.
+func (f Field) kind() string {
+	switch f.Kind {
+	case "integer", "number", "boolean", "list":
+		return f.Kind
+	}
+	return ""
+}
+
+// hint says what a field is for.
 func (f Field) hint() string {
 	_, about, titled := strings.Cut(f.About, ": ")
 	if !titled || f.Title == "" || !strings.HasPrefix(f.About, f.Title) {
@@ -39,14 +48,7 @@ func (f Field) hint() string {
 	if about == f.Title {
 		about = ""
 	}
-	kind := map[string]string{"integer": "a whole number", "number": "a number", "list": "several, with commas"}[f.Kind]
-	if len(f.Choices) > 0 {
-		kind = ""
-	}
-	if about != "" && kind != "" {
-		return about + " (" + kind + ")"
-	}
-	return about + kind
+	return about
 }
 
 // texts is a value as it is written.

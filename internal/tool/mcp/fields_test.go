@@ -22,11 +22,11 @@ func TestQuestionsAsForms(t *testing.T) {
 	}
 	q.Given = map[string]any{"size": "M", "count": "many", "tags": "a, b"}
 	want := []chat.Field{
-		{Name: "count", Label: "count", Hint: "How many (a whole number)", Values: []string{"many"}},
+		{Name: "count", Label: "count", Hint: "How many", Kind: "integer", Values: []string{"many"}},
 		{Name: "size", Label: "Size", Choices: []chat.Choice{{Value: "S", Label: "small"}, {Value: "M", Label: "medium"}}, Values: []string{"M"}},
-		{Name: "gift", Label: "gift", Choices: []chat.Choice{{Value: "yes", Label: "Yes"}, {Value: "no", Label: "No"}}, Optional: true, Values: []string{"yes"}},
+		{Name: "gift", Label: "gift", Kind: "boolean", Choices: []chat.Choice{{Value: "yes", Label: "Yes"}, {Value: "no", Label: "No"}}, Optional: true, Values: []string{"yes"}},
 		{Name: "note", Label: "Note", Hint: "For the sender", Optional: true},
-		{Name: "tags", Label: "Tags", Hint: "Of the parcel", Several: true, Optional: true, Choices: []chat.Choice{{Value: "a", Label: "a"}, {Value: "b", Label: "b"}}, Values: []string{"a", "b"}},
+		{Name: "tags", Label: "Tags", Hint: "Of the parcel", Kind: "list", Several: true, Optional: true, Choices: []chat.Choice{{Value: "a", Label: "a"}, {Value: "b", Label: "b"}}, Values: []string{"a", "b"}},
 	}
 	got := q.Asked()
 	for i := range want {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"chorus/internal/approval"
 )
 
 // Host is what servers may ask of the run that uses them. call is the key of the tool call during which a server asks.
@@ -149,7 +151,7 @@ func (l *live) elicit(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitR
 			return &sdk.ElicitResult{Action: "accept", Content: content}, nil
 		}
 		q.Wrong = err.Error()
-		q.Given, _ = q.split(strings.TrimSpace(reply.Text)) // what cannot be read is written anew
+		q.Given, _ = approval.SplitAnswer(q.Asked(), reply.Text) // what cannot be read is written anew
 	}
 	return cancelled, nil
 }

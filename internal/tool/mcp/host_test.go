@@ -15,6 +15,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"chorus/internal/approval"
 	"chorus/internal/tool"
 )
 
@@ -77,7 +78,7 @@ func TestQuestionsOfServers(t *testing.T) {
 			if err != nil || res.Blocks.Text() != c.want || len(p.asked) != c.asked || p.calls[0] != "run/c1" {
 				t.Errorf("%s %v; asked %v in %v", res.Blocks.Text(), err, p.asked, p.calls)
 			}
-			if q := p.asked[0]; q.Server != "srv" || q.Message != "how many?" || !strings.Contains(q.How(), "count (a whole number): how many") {
+			if q := p.asked[0]; q.Server != "srv" || q.Message != "how many?" || !strings.Contains(approval.HowToAnswer(q.Asked()), "count (a whole number): how many") {
 				t.Errorf("%+v", q)
 			}
 		})

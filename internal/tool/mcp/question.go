@@ -7,8 +7,9 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
+
+	"chorus/internal/approval"
 )
 
 // Action is what a person said to a question.
@@ -32,7 +33,7 @@ type Question struct {
 	Given map[string]any
 }
 
-// Reply is a person's answer: the text holds the values of the fields, see Question.How.
+// Reply is a person's answer: the text holds the values of the fields, as approval.ReadAnswer reads them.
 type Reply struct {
 	Action Action
 	Text   string
@@ -143,174 +144,30 @@ func pageOf(address string) string {
 	return address
 }
 
-// How says how the question is answered, for people.
-func (q Question) How() string {
-	if q.Page != "" {
-		u, _ := url.Parse(q.Page) // pageOf has read it
-		return fmt.Sprintf("The page: %s\nIt belongs to %s. Nobody opens it for you: do so yourself if you trust the server, and say yes when it is done; no declines.", q.Page, u.Host)
+// how says how the question is answered, where its fields do not say it.
+func (q Question) how() string {
+	if q.Page == "" {
+		return ""
 	}
-	var lines []string
-	for _, f := range q.Fields {
-		line := f.Name + " (" + f.kind() + ")"
-		if f.About != "" {
-			line += ": " + f.About
-		}
-		lines = append(lines, line)
-	}
-	switch {
-	case len(q.Fields) == 0:
-		lines = append(lines, "Answer yes or no.")
-	case len(q.Fields) == 1:
-		lines = append(lines, "Answer with the value.")
-	default:
-		lines = append(lines, "Answer with a line for each, as "+q.Fields[0].Name+": VALUE; what is left out stays as it is.")
-	}
-	return strings.Join(lines, "\n")
+	u, _ := url.Parse(q.Page) // pageOf has read it
+	return fmt.Sprintf("The page: %s\nIt belongs to %s. Nobody opens it for you: do so yourself if you trust the server, and say yes when it is done; no declines.", q.Page, u.Host)
 }
 
-func (f Field) kind() string {
-	words := map[string]string{"string": "text", "integer": "a whole number", "number": "a number", "boolean": "yes or no", "list": "several, with commas"}
-	kind := cmp.Or(words[f.Kind], "text")
-	if len(f.Choices) > 0 {
-		var names []string
-		for _, c := range f.Choices {
-			name := printable(c.Value, 60)
-			if c.Title != "" {
-				name += " = " + printable(c.Title, 60)
-			}
-			names = append(names, name)
-		}
-		kind = "one of " + strings.Join(names, ", ")
-		if f.Kind == "list" {
-			kind = "some of " + strings.Join(names, ", ")
-		}
-	}
-	switch {
-	case f.Default != nil:
-		data, _ := json.Marshal(f.Default) // it came as JSON
-		kind += ", else " + printable(string(data), 100)
-	case !f.Required:
-		kind += ", may be left out"
-	}
-	return kind
+// Text is what people read above the fields.
+func (q Question) Text() string {
+	return strings.TrimSpace(q.Message + "\n\n" + q.how())
 }
 
-// read makes the content of an answer from what a person wrote: a JSON object, a line for each field, or the value of the
-// only one that is asked for.
+// read makes the content of an answer from what a person wrote; what they left out is as the server meant it.
 func (q Question) read(text string) (map[string]any, error) {
-	given, err := q.split(strings.TrimSpace(text))
+	out, err := approval.ReadAnswer(q.Asked(), text)
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]any{}
 	for _, f := range q.Fields {
-		value, ok := given[f.Name]
-		switch {
-		case ok:
-			if out[f.Name], err = f.value(value); err != nil {
-				return nil, err
-			}
-		case f.Default != nil:
+		if _, given := out[f.Name]; !given && f.Default != nil {
 			out[f.Name] = f.Default
-		case f.Required && f.Kind == "boolean" && len(q.Fields) == 1:
-			out[f.Name] = true // a yes is the answer
-		case f.Required:
-			return nil, fmt.Errorf("%s is missing", printable(f.Name, 60))
 		}
 	}
 	return out, nil
-}
-
-// split takes an answer apart into what was said to each field.
-func (q Question) split(text string) (map[string]any, error) {
-	out := map[string]any{}
-	if text == "" {
-		return out, nil
-	}
-	if strings.HasPrefix(text, "{") {
-		if err := json.Unmarshal([]byte(text), &out); err != nil {
-			return nil, fmt.Errorf("this is not a JSON object: %w", err)
-		}
-		return out, nil
-	}
-	for line := range strings.SplitSeq(strings.ReplaceAll(text, "; ", "\n"), "\n") {
-		at := strings.IndexAny(line, ":=")
-		if at < 0 {
-			continue
-		}
-		name := strings.TrimSpace(line[:at])
-		if i := slices.IndexFunc(q.Fields, func(f Field) bool { return strings.EqualFold(f.Name, name) }); i >= 0 {
-			out[q.Fields[i].Name] = strings.TrimSpace(line[at+1:])
-		}
-	}
-	if len(out) > 0 || len(q.Fields) == 0 {
-		return out, nil
-	}
-	if len(q.Fields) > 1 && q.Fields[1].Required {
-		return nil, fmt.Errorf("say which value is whose, for example %s: %s", q.Fields[0].Name, printable(text, 40))
-	}
-	out[q.Fields[0].Name] = text
-	return out, nil
-}
-
-// value is what was said as the field wants it.
-func (f Field) value(said any) (any, error) {
-	text, ok := said.(string)
-	if !ok {
-		if list, isList := said.([]any); isList && f.Kind == "list" {
-			for _, one := range list {
-				if _, err := f.choice(fmt.Sprint(one)); err != nil {
-					return nil, err
-				}
-			}
-			return said, nil
-		}
-		text = fmt.Sprint(said)
-	}
-	switch f.Kind {
-	case "integer":
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("%s must be a whole number, not %q", f.Name, printable(text, 40))
-		}
-		return n, nil
-	case "number":
-		n, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return nil, fmt.Errorf("%s must be a number, not %q", f.Name, printable(text, 40))
-		}
-		return n, nil
-	case "boolean":
-		switch strings.ToLower(text) {
-		case "y", "yes", "true", "1", "on":
-			return true, nil
-		case "n", "no", "false", "0", "off":
-			return false, nil
-		}
-		return nil, fmt.Errorf("%s must be yes or no, not %q", f.Name, printable(text, 40))
-	case "list":
-		out := []any{}
-		for part := range strings.SplitSeq(text, ",") {
-			value, err := f.choice(strings.TrimSpace(part))
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, value)
-		}
-		return out, nil
-	}
-	return f.choice(text)
-}
-
-// choice is one of the values that are allowed, where they are named; people may say its title.
-func (f Field) choice(text string) (string, error) {
-	if len(f.Choices) == 0 {
-		return text, nil
-	}
-	for _, c := range f.Choices {
-		if strings.EqualFold(c.Value, text) || c.Title != "" && strings.EqualFold(c.Title, text) {
-			return c.Value, nil
-		}
-	}
-	return "", fmt.Errorf("%s cannot be %q: it is %s", f.Name, printable(text, 40), f.kind())
 }

@@ -114,8 +114,8 @@ func TestPagesThatAPersonOpens(t *testing.T) {
 			if !strings.Contains(got.Blocks.Text(), c.want) || len(someone.asked) != c.asked {
 				t.Errorf("%s, asked %+v", got.Blocks.Text(), someone.asked)
 			}
-			if c.asked > 0 && (!strings.Contains(someone.asked[0].How(), "https://example.org/") || !strings.Contains(someone.asked[0].How(), "belongs to example.org")) {
-				t.Errorf("%s", someone.asked[0].How())
+			if c.asked > 0 && (!strings.Contains(someone.asked[0].Text(), "https://example.org/") || !strings.Contains(someone.asked[0].Text(), "belongs to example.org")) {
+				t.Errorf("%s", someone.asked[0].Text())
 			}
 		})
 	}

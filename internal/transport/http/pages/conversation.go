@@ -14,6 +14,7 @@ import (
 
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/feed"
 	"chorus/internal/operation"
@@ -365,8 +366,16 @@ func (p *Pages) answer(w http.ResponseWriter, r *http.Request, by operation.Call
 	if verdict != "approve" && verdict != "deny" {
 		return operation.Errorf(operation.Invalid, "the verdict must be approve or deny")
 	}
-	a, err := operations.AnswerApproval.Call(r.Context(), p.Executor, by, operations.Answer{ID: r.PathValue("id"), Approved: verdict == "approve", Note: r.PostFormValue("note"), Always: r.PostForm["always"]})
+	in := operations.Answer{ID: r.PathValue("id"), Approved: verdict == "approve", Note: r.PostFormValue("note"), Always: r.PostForm["always"]}
+	given := filled(r)
+	if in.Approved && given != nil {
+		in.Note = approval.AnswerText(given)
+	}
+	a, err := operations.AnswerApproval.Call(r.Context(), p.Executor, by, in)
 	if err != nil {
+		if shown, aerr := p.askAgain(w, r, by, given, err); shown {
+			return aerr
+		}
 		return err
 	}
 	back := "/s/" + a.Session

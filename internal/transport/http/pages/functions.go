@@ -9,6 +9,7 @@ import (
 
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
+	"chorus/internal/approval"
 	"chorus/internal/markdown"
 	"chorus/internal/operations"
 	"chorus/internal/permit"
@@ -24,6 +25,9 @@ func (p *Pages) functions() template.FuncMap {
 		"static":     p.assets.href,
 		"markdown":   func(text string) template.HTML { return template.HTML(markdown.HTML(text)) }, // safe: see markdown.HTML
 		"diff":       diff,
+		"isQuestion": approval.IsQuestion,
+		"asker":      func(actions []string) string { _, from, _ := strings.Cut(actions[0], ":"); return from },
+		"question":   questionOf,
 		"pairs":      diffview.SideBySide,
 		"edits":      edits,
 		"callEdits":  callEdits,

@@ -138,6 +138,10 @@ func (p *Pages) routes() {
 	p.page("POST /s/{id}/again", p.again)
 	p.page("GET /approvals/{id}/always", p.proposal)
 	p.page("POST /approvals/{id}", p.answer)
+	p.page("GET /approvals/{id}", func(w http.ResponseWriter, r *http.Request, _ operation.Caller) error { // a form that was shown once more is reloaded
+		http.Redirect(w, r, "/approvals#ask-"+url.PathEscape(r.PathValue("id")), http.StatusSeeOther)
+		return nil
+	})
 	p.page("GET /s/{id}/blob/{hash}", p.blob)
 	p.mux.HandleFunc("GET /s/{id}/live", p.live)
 	p.mux.HandleFunc("GET /moves", p.changeEvents)

@@ -10,6 +10,8 @@ import (
 
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
+	"chorus/internal/approval"
+	"chorus/internal/chat"
 	"chorus/internal/feed"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -124,7 +126,7 @@ func TestEveryPageRenders(t *testing.T) {
 	t.Parallel()
 	p := newPages(t)
 	sessions, groups := full[[]operations.Session](), full[[]group]()
-	pages := map[string][2]map[string]any{
+	pages := map[string][]map[string]any{
 		"agent.html":       {{"A": full[operations.AgentDetail](), "Memory": full[[]operations.MemoryFile](), "Skills": full[[]operations.Skill](), "May": true}, {"A": operations.AgentDetail{}, "Memory": []operations.MemoryFile(nil), "Skills": []operations.Skill(nil), "May": false}},
 		"agents.html":      {{"List": full[[]operations.Agent](), "May": true}, {"List": []operations.Agent{}, "May": false}},
 		"agentform.html":   {{"Form": full[agentForm]()}, {"Form": agentForm{New: true}}},
@@ -134,7 +136,7 @@ func TestEveryPageRenders(t *testing.T) {
 		"shared.html":      {{"C": full[operations.SharedConversation](), "Rows": template.HTML("<p>x</p>"), "Earlier": "3", "Problem": ""}, {"Problem": "over"}},
 		"permissions.html": {{"List": full[[]operations.ProfileDetail]()}, {"List": nil}},
 		"permission.html":  {{"Form": full[profileForm]()}, {"Form": profileForm{New: true, Trial: &operations.ProfileTrial{}}}},
-		"approvals.html":   {{"List": full[operation.List[operations.Approval]](), "State": "all", "Answer": true}, {"List": operation.List[operations.Approval]{}, "State": "pending"}},
+		"approvals.html":   {{"List": full[operation.List[operations.Approval]](), "State": "all", "Answer": true, "Wrong": map[string]string{"x": "x"}}, {"List": operation.List[operations.Approval]{Items: []operations.Approval{{State: "pending", MayAnswer: true, Actions: []string{approval.QuestionAction("s")}, Fields: full[[]chat.Field]()}}}, "State": "pending", "Answer": true, "Wrong": map[string]string(nil)}, {"List": operation.List[operations.Approval]{}, "State": "pending"}},
 		"audit.html": {{"List": full[operation.List[operations.AuditLine]](), "Query": full[operations.AuditQuery](), "Decisions": []string{"allow"}, "More": "?x=1", "Filtered": true, "Since": "2026-11-17", "Until": "", "Export": "/x?format=", "Check": full[operations.AuditCheck]()},
 			{"List": operation.List[operations.AuditLine]{}, "Query": operations.AuditQuery{}, "Filtered": false, "Export": "/x?format=", "Check": operations.AuditCheck{}}},
 		"command.html": {{"Answer": full[answered]()}, {"Answer": answered{}}},
@@ -185,11 +187,10 @@ func TestEveryPageRenders(t *testing.T) {
 		"signin.html":  {{"Problem": "x", "Next": "/"}, {"Problem": "", "Next": ""}},
 	}
 	for name := range p.templates {
+		if len(pages[name]) < 2 {
+			t.Errorf("%s is not tried with everything and with nothing", name)
+		}
 		for _, data := range pages[name] {
-			if data == nil {
-				t.Errorf("%s is not tried", name)
-				continue
-			}
 			data["Layout"], data["Names"] = layout{Title: name, Groups: groups, Pending: 1, Plain: name == "signin.html" || name == "loggedin.html" || name == "shared.html"}, map[string]string{"value <x>": "Ada"}
 			var out strings.Builder
 			if err := p.execute(&out, name, "layout.html", data); err != nil || strings.Contains(out.String(), "ZgotmplZ") {
@@ -204,7 +205,7 @@ func TestEveryFragmentRenders(t *testing.T) {
 	p := newPages(t)
 	for _, items := range [][2]feed.Item{
 		{full[feed.UserMessage](), feed.UserMessage{}}, {full[feed.Steered](), feed.Steered{}}, {full[feed.AssistantMessage](), feed.AssistantMessage{Text: "x"}}, {full[feed.ToolCall](), feed.ToolCall{}},
-		{full[feed.ToolResult](), feed.ToolResult{}}, {full[feed.ApprovalRequired](), feed.ApprovalRequired{}}, {full[feed.ApprovalResolved](), feed.ApprovalResolved{}}, {full[feed.Refused](), feed.Refused{}},
+		{full[feed.ToolResult](), feed.ToolResult{}}, {full[feed.ApprovalRequired](), feed.ApprovalRequired{}}, {feed.ApprovalRequired{Actions: []string{approval.QuestionAction("s")}, Fields: full[[]chat.Field]()}, feed.ApprovalRequired{Actions: []string{approval.QuestionAction("s")}}}, {full[feed.ApprovalResolved](), feed.ApprovalResolved{}}, {full[feed.Refused](), feed.Refused{}},
 		{full[feed.Compacted](), feed.Compacted{}}, {full[feed.Cleared](), feed.Cleared{}}, {full[feed.Completed](), feed.Completed{}}, {full[feed.Error](), feed.Error{}},
 	} {
 		for _, item := range items {

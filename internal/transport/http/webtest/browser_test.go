@@ -52,6 +52,9 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if os.Getenv(shopServer) != "" { // an agent has us as an MCP server
+		os.Exit(serveShop())
+	}
 	if home := os.Getenv("WEBTEST_HOME"); home != "" {
 		os.Exit(serveHere(home, os.Getenv("WEBTEST_ADDR")))
 	}

@@ -322,7 +322,7 @@ func (s *Session) Approval(ctx context.Context, id string) (approval.Approval, e
 // Approval is an approval as the terminal shows it.
 func Approval(a operations.Approval) approval.Approval {
 	out := approval.Approval{ID: a.ID, Run: a.Run, Call: chat.ToolUse{ID: a.CallID, Name: a.Tool, Args: arguments(a.ArgsJSON)}, Actions: a.Actions, Dir: a.Dir,
-		Bound: a.Bound, Preview: a.Preview, Assessment: chat.Assessment{Risk: a.Risk, RiskWhy: a.RiskWhy, Parts: a.Parts}, Rule: a.Rule, Reason: a.Reason, Again: a.Again, AskedBy: chat.PrincipalOf(a.AskedBy), Payer: chat.PrincipalOf(a.Payer),
+		Bound: a.Bound, Preview: a.Preview, Assessment: chat.Assessment{Risk: a.Risk, RiskWhy: a.RiskWhy, Parts: a.Parts}, Rule: a.Rule, Reason: a.Reason, Again: a.Again, Fields: a.Fields, AskedBy: chat.PrincipalOf(a.AskedBy), Payer: chat.PrincipalOf(a.Payer),
 		AskedAt: a.AskedAt, Deadline: a.Deadline, Who: a.Who, State: approval.State(a.State), AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt, Note: a.Note}
 	var err error
 	if out.Thread, err = chat.ParseThreadID(a.Thread); err != nil { // of a server that does not say it

@@ -40,7 +40,7 @@ func body(group []feed.Item) chat.Body {
 		return chat.ToolRan{Call: it.CallID, Name: it.Tool, Blocks: chat.TextBlocks(text), Outcome: chat.Outcome(it.Outcome), Exit: it.Result.ExitCode,
 			Failed: !it.Result.OK && it.Result.ExitCode == 0 && it.Outcome == string(chat.Ran), TookMS: it.TookMS, Read: it.Read, Changed: it.Changed, Diff: it.Diff}
 	case feed.ApprovalRequired:
-		return chat.ApprovalAsked{ID: it.ApprovalID, Call: it.CallID, Name: it.Tool, Actions: it.Actions, Rule: it.Rule, Preview: it.Preview, Unbound: it.Unbound, Why: it.Why, Assessment: it.Assessment, Until: it.Until}
+		return chat.ApprovalAsked{ID: it.ApprovalID, Call: it.CallID, Name: it.Tool, Actions: it.Actions, Rule: it.Rule, Preview: it.Preview, Unbound: it.Unbound, Why: it.Why, Assessment: it.Assessment, Until: it.Until, Fields: it.Fields}
 	case feed.ApprovalResolved:
 		return chat.ApprovalAnswered{ID: it.ApprovalID, Call: it.CallID, By: it.By, OK: it.Approved, Note: it.Note}
 	case feed.Completed:

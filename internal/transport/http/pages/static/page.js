@@ -17,7 +17,7 @@ export async function post(url, body) {
   try {
     const answer = await fetch(url, { method: "POST", body, headers: { "X-Chorus": "1" }, redirect: "follow" });
     const text = await answer.text();
-    if (answer.ok) return { text, url: answer.url };
+    if (answer.ok || answer.status === 422) return { text, url: answer.url, again: !answer.ok }; // 422: the form once more, with what is wrong in it
     toast(text.trim() || answer.statusText, true);
   } catch {
     toast("The server cannot be reached. Your text is kept: try again.", true);
@@ -113,9 +113,14 @@ function approvalForms() {
     const body = new URLSearchParams(new FormData(form, event.submitter));
     form.querySelectorAll("button").forEach((b) => (b.disabled = true));
     const done = await post(form.action, body);
+    if (done?.again) {
+      form.outerHTML = done.text; // rendered by our own server
+      document.querySelector("form.verdict :is(input, select)[aria-invalid=true], form.verdict [aria-invalid=true] input")?.focus();
+      return;
+    }
     if (done) {
-      if (form.querySelector("[name=back]")) await reloadParts();
-      else form.remove(); // the stream replaces it
+      form.remove(); // what was written in it is sent; the stream or the list says how it ended
+      if (body.has("back")) await reloadParts();
       return;
     }
     form.querySelectorAll("button").forEach((b) => (b.disabled = false));
@@ -174,8 +179,10 @@ export async function reloadParts() {
 // renew replaces the content of a part of the page, unless somebody has begun to write in it. What was unfolded stays so, and the focus stays
 // on the same link or button.
 export function renew(old, made) {
+  if (!old || !made) return;
   reachable(made);
-  if (!old || !made || old.innerHTML === made.innerHTML || writing(old)) return;
+  if (old.dataset.renew === "each") return renewEach(old, made);
+  if (old.innerHTML === made.innerHTML || writing(old)) return;
   const key = (d, i) => d.id || i;
   const open = new Map([...old.querySelectorAll("details")].map((d, i) => [key(d, i), d.open]));
   const places = [...old.querySelectorAll("[data-scrolls]")].map((e) => [e.scrollLeft, e.scrollTop]);
@@ -183,13 +190,29 @@ export function renew(old, made) {
   const holder = old.contains(at) && at.closest("[id]");
   const path = old.contains(at) && at.getAttribute("href");
   const menu = old.contains(at) && at.matches(".row-menu") && at.closest("li").querySelector("a").getAttribute("href");
-  const inside = holder && old.contains(holder) && holder !== old && [holder.id, [...holder.querySelectorAll(at.localName)].indexOf(at), at.localName];
+  const inside = holder && old.contains(holder) && (holder !== old || old.parentElement.dataset.renew === "each") && [holder.id, [...holder.querySelectorAll(at.localName)].indexOf(at), at.localName];
   old.innerHTML = made.innerHTML; // rendered by our own server
   old.querySelectorAll("details").forEach((d, i) => (d.open = open.get(key(d, i)) ?? d.open));
   old.querySelectorAll("[data-scrolls]").forEach((e, i) => places[i] && e.scrollTo(...places[i]));
   if (path) old.querySelector(`[href="${CSS.escape(path)}"]`)?.focus();
   else if (menu) old.querySelector(`[href="${CSS.escape(menu)}"] + .row-menu`)?.focus();
   else if (inside) document.getElementById(inside[0])?.querySelectorAll(inside[2])[inside[1]]?.focus();
+}
+
+// renewEach renews the children of a part one by one, known by their ids: what somebody writes in stays as it is, and what comes or goes
+// around it does not move what was unfolded or focused.
+function renewEach(old, made) {
+  const gone = new Map([...old.children].filter((c) => c.id).map((c) => [c.id, c]));
+  let before = [...old.children].findLast((c) => !c.id);
+  for (const child of [...made.children].filter((c) => c.id)) {
+    const there = gone.get(child.id);
+    gone.delete(child.id);
+    if (there) renew(there, child);
+    else if (before) before.after(child);
+    else old.prepend(child);
+    before = there ?? child;
+  }
+  for (const child of gone.values()) if (!writing(child)) child.remove();
 }
 
 function autoReload() {

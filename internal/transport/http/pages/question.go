@@ -1,0 +1,103 @@
+package pages
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"chorus/internal/approval"
+	"chorus/internal/chat"
+	"chorus/internal/operation"
+	"chorus/internal/operations"
+)
+
+// questionForm is the form in which a question is answered.
+type questionForm struct {
+	ID     string // of the approval
+	Back   string // "approvals": the page that is shown next; "": the conversation
+	Fields []questionField
+}
+
+// questionField is one value that it asks for.
+type questionField struct {
+	chat.Field
+	ID      string // of the element
+	Text    string // what stands in it where it is written
+	Options []questionOption
+	About   string // the hint
+	Wrong   string // why what was given does not fit
+	First   bool   // it is the first that does not fit
+	Mode    string // the keyboard that a phone shows
+}
+
+// questionOption is one of the values that it may have.
+type questionOption struct {
+	chat.Choice
+	Chosen bool
+}
+
+// fieldName stands before the names of a question's fields in its form.
+const fieldName = "field:"
+
+// questionOf is the form of a question. wrong says what does not fit of what was given, by the names of the fields.
+func questionOf(id, back string, fields []chat.Field, wrong map[string]string) questionForm {
+	f := questionForm{ID: id, Back: back}
+	first := true
+	for i, field := range fields {
+		one := questionField{Field: field, ID: fmt.Sprintf("field-%s-%d", id, i), About: approval.Hint(field), Wrong: wrong[field.Name]}
+		one.Text = strings.Join(field.Values, ", ")
+		for _, c := range field.Choices {
+			one.Options = append(one.Options, questionOption{c, slices.Contains(field.Values, c.Value)})
+		}
+		one.Mode = map[string]string{"integer": "numeric", "number": "decimal"}[field.Kind]
+		if one.Wrong != "" && first {
+			one.First, first = true, false
+		}
+		f.Fields = append(f.Fields, one)
+	}
+	return f
+}
+
+// filled are the values that a question's form was sent with, by the names of its fields; nil: it is not such a form.
+func filled(r *http.Request) map[string][]string {
+	var out map[string][]string
+	for name, values := range r.PostForm {
+		if field, ok := strings.CutPrefix(name, fieldName); ok {
+			if out == nil {
+				out = map[string][]string{}
+			}
+			out[field] = values
+		}
+	}
+	return out
+}
+
+// askAgain shows the form of a question once more, with what was given and what of it does not fit. false: the error is about something else.
+func (p *Pages) askAgain(w http.ResponseWriter, r *http.Request, by operation.Caller, given map[string][]string, failed error) (bool, error) {
+	var misfit *approval.Misfit
+	if len(given) == 0 || !errors.As(failed, &misfit) {
+		return false, nil
+	}
+	a, err := operations.GetApproval.Call(r.Context(), p.Executor, by, operations.ApprovalRef{ID: r.PathValue("id")})
+	if err != nil {
+		return true, err
+	}
+	wrong := approval.Misfits(a.Fields, approval.AnswerText(given))
+	for i, f := range a.Fields {
+		a.Fields[i].Values = given[f.Name]
+	}
+	if !fromScript(r) {
+		return true, p.render(w, http.StatusUnprocessableEntity, "approvals.html", map[string]any{"Layout": p.layout(r, by, "Approvals"), "List": operation.List[operations.Approval]{Items: []operations.Approval{a}},
+			"State": "pending", "Names": p.names(r.Context(), by), "Answer": true, "Wrong": wrong})
+	}
+	form, err := p.fragment("question", questionOf(a.ID, r.PostFormValue("back"), a.Fields, wrong))
+	if err != nil {
+		return true, err
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(http.StatusUnprocessableEntity)
+	_, err = w.Write([]byte(form))
+	return true, err
+}
