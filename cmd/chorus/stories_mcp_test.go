@@ -29,6 +29,16 @@ func askingServer(s *mcp.Server) {
 		}
 		return text("%s: %v cups", got.Action, got.Content["count"]), nil, nil
 	})
+	mcp.AddTool(s, &mcp.Tool{Name: "parcel", Description: "Sends a parcel."}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		got, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: "What shall be sent?", RequestedSchema: json.RawMessage(`{"type":"object","required":["count","size"],"properties":{
+			"count":{"type":"integer","title":"How many"},"size":{"type":"string","title":"Size","description":"Of the box","enum":["S","M"],"enumNames":["small","medium"]},
+			"extras":{"type":"array","title":"Extras","items":{"type":"string","enum":["ribbon","card"]}},"gift":{"type":"boolean","title":"Gift","default":true},"note":{"type":"string","title":"Note"}}}`)})
+		if err != nil {
+			return nil, nil, err
+		}
+		content, err := json.Marshal(got.Content)
+		return text("%s: %s", got.Action, content), nil, err
+	})
 	mcp.AddTool(s, &mcp.Tool{Name: "poem", Description: "Has a poem written."}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 		got, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 100, Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "a poem about cups"}}}})
 		if err != nil {

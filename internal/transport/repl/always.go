@@ -134,7 +134,7 @@ func (w *window) offerKeys() string {
 // keep says yes and keeps a rule.
 func (w *window) keep(step approval.Step) tea.Cmd {
 	a := *w.card
-	w.card, w.answering, w.note, w.offer = nil, false, nil, nil
+	w.card, w.answering, w.note, w.form, w.offer = nil, false, nil, nil, nil
 	w.own[a.ID] = true
 	w.say(theme.Warn, "└ ", keptWords(step))
 	return func() tea.Msg { return answeredMsg{a.ID, w.s.Keep(w.ctx, a.ID, step.Rules)} }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"chorus/internal/approval"
+	"chorus/internal/markdown"
 	"chorus/internal/theme"
 )
 
@@ -21,7 +22,7 @@ func (f *follower) ask(ctx context.Context) {
 			return
 		case err != nil:
 			f.printer.fail(theme.Bad, "✗ ", "could not read what is asked: "+err.Error())
-			a = approval.Approval{ID: q.ID, Actions: q.Actions, Rule: q.Rule, Preview: q.Preview, State: approval.Open}
+			a = approval.Approval{ID: q.ID, Actions: q.Actions, Rule: q.Rule, Preview: q.Preview, Fields: q.Fields, State: approval.Open}
 			a.Call.ID, a.Call.Name = q.Call, q.Name
 		case a.State != approval.Open:
 			continue // answered meanwhile, here or elsewhere
@@ -33,7 +34,10 @@ func (f *follower) ask(ctx context.Context) {
 		f.printer.screen.clear()
 		f.printer.screen.print(f.con.Err, f.card(a)...)
 		discardTyped(f.con.In)
-		f.open, f.offer = &a, nil
+		f.open, f.offer, f.form = &a, nil, newForm(a)
+		if f.form != nil {
+			f.printer.screen.print(f.con.Err, f.unframed(framed(markdown.Wrap(formHelp, f.con.room()-2), f.con.errLook()))...)
+		}
 		f.prompt()
 	}
 }
@@ -60,7 +64,11 @@ func (f *follower) prompt() {
 	if f.con.Plain {
 		words = numberedChoices
 	}
-	if approval.IsQuestion(f.open.Actions) {
+	switch {
+	case f.form != nil:
+		f.formPrompt()
+		words = f.form.prompt()
+	case approval.IsQuestion(f.open.Actions):
 		words = questionChoices
 	}
 	if f.offer != nil {
@@ -107,7 +115,13 @@ func (f *follower) typed(ctx context.Context, line string, ok bool) {
 	if f.open == nil {
 		return
 	}
-	v, clear := f.read(line)
+	var v verdict
+	var clear bool
+	if f.form != nil && ok {
+		v, clear = f.filled(line)
+	} else {
+		v, clear = f.read(line)
+	}
 	if !ok {
 		v, clear = verdict{note: "the input ended"}, true
 		f.printer.screen.write(f.con.Err, "\n")
@@ -121,12 +135,12 @@ func (f *follower) typed(ctx context.Context, line string, ok bool) {
 		return
 	}
 	a := *f.open
-	f.open, f.offer = nil, nil
+	f.open, f.offer, f.form = nil, nil, nil
 	f.own[a.ID] = true
 	if err := f.say(ctx, a.ID, v); err != nil {
 		f.printer.fail(theme.Bad, "✗ ", "could not answer: "+err.Error())
 		if now, err := f.s.Approval(ctx, a.ID); err == nil && now.State == approval.Open && ok {
-			f.open = &a
+			f.open, f.form = &a, newForm(a)
 			f.prompt()
 			return
 		}
@@ -168,7 +182,7 @@ func (f *follower) say(ctx context.Context, id string, v verdict) error {
 // settled forgets an approval that was answered, here or elsewhere.
 func (f *follower) settled(id string) {
 	if f.open != nil && f.open.ID == id {
-		f.open = nil
+		f.open, f.form = nil, nil
 	}
 	for i, q := range f.approvals {
 		if q.ID == id {

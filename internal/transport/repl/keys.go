@@ -288,6 +288,9 @@ func (w *window) abort(all bool) tea.Cmd {
 
 // cardKey handles a key while an approval is open.
 func (w *window) cardKey(name string) (tea.Cmd, bool) {
+	if w.note != nil && w.form != nil {
+		return w.formKey(name)
+	}
 	if w.note != nil {
 		switch name {
 		case "enter":
@@ -315,6 +318,11 @@ func (w *window) cardKey(name string) (tea.Cmd, bool) {
 	}
 	switch strings.ToLower(name) {
 	case "y", "shift+y":
+		if f := newForm(*w.card); f != nil && !f.suggested() { // a yes alone is no answer
+			w.form = f
+			w.nextField()
+			return nil, true
+		}
 		return w.answer(verdict{ok: true}), true
 	case "a", "shift+a":
 		if approval.IsQuestion(w.card.Actions) {
@@ -325,8 +333,8 @@ func (w *window) cardKey(name string) (tea.Cmd, bool) {
 	case "n", "shift+n":
 		return w.answer(verdict{}), true
 	case "r", "shift+r":
-		note := newEditor(nil)
-		w.note = &note
+		w.form = newForm(*w.card)
+		w.nextField()
 	case "esc":
 		return w.abort(false), true
 	default:
@@ -337,14 +345,14 @@ func (w *window) cardKey(name string) (tea.Cmd, bool) {
 
 func (w *window) answer(v verdict) tea.Cmd {
 	a := *w.card
-	w.card, w.answering, w.note, w.offer = nil, false, nil, nil
+	w.card, w.answering, w.note, w.form, w.offer = nil, false, nil, nil, nil
 	w.own[a.ID] = true
 	word := "no"
 	switch {
 	case v.always:
 		word = "yes, always in this session"
 	case v.ok && v.note != "":
-		word = v.note
+		word = strings.ReplaceAll(v.note, "\n", "; ")
 	case v.ok:
 		word = "yes"
 	case v.note != "":
@@ -390,7 +398,7 @@ func (w *window) showCard(msg approvalMsg) {
 	switch {
 	case msg.err != nil:
 		w.say(theme.Bad, "✗ ", "could not read what is asked: "+msg.err.Error())
-		a = approval.Approval{ID: q.ID, Actions: q.Actions, Rule: q.Rule, Preview: q.Preview, State: approval.Open}
+		a = approval.Approval{ID: q.ID, Actions: q.Actions, Rule: q.Rule, Preview: q.Preview, Fields: q.Fields, State: approval.Open}
 		a.Call.ID, a.Call.Name = q.Call, q.Name
 	case a.State != approval.Open:
 		return
@@ -414,7 +422,7 @@ func (w *window) arm() {
 // settle closes an approval that was answered, here or elsewhere.
 func (w *window) settle(id string) {
 	if w.card != nil && w.card.ID == id {
-		w.card, w.answering, w.note = nil, false, nil
+		w.card, w.answering, w.note, w.form = nil, false, nil, nil
 	}
 	for i, q := range w.approvals {
 		if q.ID == id {

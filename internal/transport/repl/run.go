@@ -92,6 +92,7 @@ type follower struct {
 	approvals []chat.ApprovalAsked
 	open      *approval.Approval // the approval on the terminal
 	offer     *approval.Always   // what always may mean for it, being decided
+	form      *form              // asks for its values; nil: it has none
 	own       map[string]bool    // approvals that were answered here: no news
 	aborted   bool
 	leaving   <-chan time.Time // rings when nothing was heard of the run that is to be left
@@ -247,7 +248,7 @@ func (f *follower) knows(n news) bool {
 }
 
 func (f *follower) exit(e chat.RunEnded) int {
-	f.approvals, f.open = nil, nil
+	f.approvals, f.open, f.form = nil, nil, nil
 	if f.denied {
 		return ExitDenied
 	}

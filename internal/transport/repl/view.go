@@ -164,6 +164,8 @@ func (w *window) busy() []string {
 func (w *window) approval() []string {
 	keys := "y yes · n no · a always… · r no, with a reason · Tab to type"
 	switch {
+	case w.note != nil && w.form != nil:
+		return w.formLines()
 	case w.note != nil && approval.IsQuestion(w.card.Actions):
 		keys = "your answer: Enter sends it, Esc goes back"
 	case w.note != nil:

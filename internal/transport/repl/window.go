@@ -71,7 +71,8 @@ type window struct {
 	card      *approval.Approval   // the approval on the screen
 	answering bool                 // keys belong to the card
 	typing    bool                 // the person chose to type on beside the card
-	note      *editor              // the reason for a no, being typed
+	note      *editor              // the reason for a no, or an answer, being typed
+	form      *form                // asks for the values of a question, one after the other; nil: it asks for none
 	offer     *approval.Always     // what always may mean, being decided
 	offered   *approval.Always     // the one that is printed to its end
 	own       map[string]bool      // approvals answered here
@@ -434,7 +435,7 @@ func shortened(said string) string {
 func (w *window) end(e chat.RunEnded) {
 	w.text(w.md.Close())
 	w.stopping, w.flash = false, ""
-	w.approvals, w.card, w.answering, w.note = nil, nil, false, nil
+	w.approvals, w.card, w.answering, w.note, w.form = nil, nil, false, nil, nil
 	if e.Reason == chat.EndDone && !w.spoke && e.Text != "" {
 		w.put(prose, markdown.Wrap(e.Text, w.room())...)
 	}
