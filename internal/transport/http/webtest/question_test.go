@@ -57,7 +57,6 @@ const (
 	sends = `.question button[value="approve"]`
 )
 
-
 // A question of an MCP server is a form with a field for each value: what is chosen is a menu, what is meant stands there, what must be given is
 // marked, and what does not fit is said beside its field, with the rest kept.
 func TestQuestionIsAForm(t *testing.T) {
