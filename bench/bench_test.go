@@ -149,3 +149,28 @@ func TestSaveKeepsEarlierRuns(t *testing.T) {
 		t.Errorf("ends with\n%s\nwant\n%s", text[max(0, len(text)-300):], want)
 	}
 }
+
+// Only the newest lines stay, and what people wrote behind them is kept.
+func TestSaveKeepsTheNewestRuns(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "RESULTS.md")
+	behind := "\n## Where the time goes\n\nWords.\n\nMore words.\n"
+	if err := os.WriteFile(path, []byte(historyHead+"\n- the first run\n"+behind), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range maxHistory {
+		if err := (report{}).save(path, "a machine", day.AddDate(0, 0, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, runs, _ := strings.Cut(string(text), historyHead)
+	runs, kept := strings.CutSuffix(runs, behind)
+	if !kept || strings.Count(runs, "\n- 2026-") != maxHistory || strings.Contains(runs, "the first run") {
+		t.Errorf("%s", text[max(0, len(text)-900):])
+	}
+}

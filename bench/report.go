@@ -239,7 +239,10 @@ func number(v float64, unit string) string {
 	return fmt.Sprintf("%.1f %s", v, unit)
 }
 
-const historyHead = "## Runs so far\n"
+const (
+	historyHead = "## Runs so far\n"
+	maxHistory  = 10 // lines; git has the earlier ones
+)
 
 // history is this report as one line.
 func (rep report) history(day, facts string) string {
@@ -252,7 +255,7 @@ func (rep report) history(day, facts string) string {
 	return fmt.Sprintf("- %s (%s): %s\n", day, facts, strings.Join(parts, ", "))
 }
 
-// save writes the report; the lines of earlier runs stay, below this one's.
+// save writes the report; the lines of the last runs before stay, below this one's, and what is written behind them.
 func (rep report) save(path, facts string, at time.Time) error {
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -263,7 +266,12 @@ func (rep report) save(path, facts string, at time.Time) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Results\n\nWritten by `make bench` on %s. Machine: %s. Quantile %.2f of %d runs each, floor and Chorus by turns, both without a sandbox unless it says so.\n\n", day, facts, rep.q, rep.runs)
 	b.WriteString(rep.table())
-	b.WriteString("\n" + method + "\n" + historyHead + "\n" + rep.history(day, facts) + strings.TrimLeft(earlier, "\n"))
+	runs, behind, more := strings.Cut(strings.TrimLeft(earlier, "\n"), "\n\n")
+	lines := strings.Split(strings.TrimSuffix(rep.history(day, facts)+runs, "\n"), "\n")
+	b.WriteString("\n" + method + "\n" + historyHead + "\n" + strings.Join(lines[:min(len(lines), maxHistory)], "\n") + "\n")
+	if more {
+		b.WriteString("\n" + behind) // what people wrote below
+	}
 	return os.WriteFile(path, []byte(b.String()), 0o644)
 }
 
