@@ -101,6 +101,7 @@ type publisher struct {
 	desired   []journal.Desired
 	reactions map[render.Reaction]bool // asked for last
 	shown     map[string]bool          // messages on the way for which there is a row
+	previews  map[string]preview       // the last of each message that is on
 	typed     time.Time
 	refreshed time.Time
 	changed   bool // something live came since
@@ -118,7 +119,7 @@ func (b *Bot) wake(ctx context.Context, thread chat.ThreadID) {
 		return
 	}
 	ctx = b.running
-	t := &publisher{bot: b, thread: thread, reactions: map[render.Reaction]bool{}, shown: map[string]bool{}, where: newPlaces(b.transport, thread)}
+	t := &publisher{bot: b, thread: thread, reactions: map[render.Reaction]bool{}, shown: map[string]bool{}, previews: map[string]preview{}, where: newPlaces(b.transport, thread)}
 	b.publishers[thread] = t
 	b.work.Go(func() {
 		err := t.run(ctx)
@@ -299,6 +300,7 @@ func (t *publisher) write(ctx context.Context) error {
 		t.view.Forget()
 		t.where.forget()
 		clear(t.shown)
+		clear(t.previews)
 	}
 	for _, d := range desired {
 		t.bot.outbox.Wake(d.Lane)
@@ -342,7 +344,9 @@ func (t *publisher) refresh(ctx context.Context, now time.Time) error {
 		}
 		d := t.message(m, t.view.Seq())
 		if t.shown[m.Key] {
-			t.bot.outbox.Preview(d.Lane, d.Key, d.Body)
+			if t.worthShowing(d) {
+				t.bot.outbox.Preview(d.Lane, d.Key, d.Body)
+			}
 			continue
 		}
 		// The first one makes the message; those that follow are only shown.
@@ -353,4 +357,22 @@ func (t *publisher) refresh(ctx context.Context, now time.Time) error {
 		t.bot.outbox.Wake(d.Lane)
 	}
 	return nil
+}
+
+// preview is what a message was last shown with, and how often.
+type preview struct {
+	body  string
+	times int
+}
+
+// worthShowing reports whether a message changed since it was shown. The same is shown once more, as a preview may be lost, and then no
+// more: a run can wait for a person for a day.
+func (t *publisher) worthShowing(d journal.Desired) bool {
+	p := t.previews[d.Key]
+	if p.body != string(d.Body) {
+		p = preview{body: string(d.Body)}
+	}
+	p.times++
+	t.previews[d.Key] = p
+	return p.times <= 2
 }

@@ -2,6 +2,7 @@ package connector
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -40,7 +41,7 @@ func publishing(t *testing.T) (*planned, *publisher) {
 	t.Helper()
 	p := &planned{}
 	b := fakeBot(t, Backend{Outbox: p, Agents: p, Conversations: p})
-	return p, &publisher{bot: b, thread: thread, reactions: map[render.Reaction]bool{}, shown: map[string]bool{}, where: newPlaces("discord", thread), view: render.New(b.showOptions(thread))}
+	return p, &publisher{bot: b, thread: thread, reactions: map[render.Reaction]bool{}, shown: map[string]bool{}, previews: map[string]preview{}, where: newPlaces("discord", thread), view: render.New(b.showOptions(thread))}
 }
 
 // A run whose first event was read and whose second was not is shown nowhere yet: its status would
@@ -107,5 +108,18 @@ func TestALivePieceBehindTheEndHoldsNothingBack(t *testing.T) {
 	}
 	if !answered || plans.upTo != int64(len(events)) {
 		t.Errorf("told up to %d of %d: %+v", plans.upTo, len(events), plans.desired)
+	}
+}
+
+// A status that says the same is shown twice and then left alone, until it changes.
+func TestTheSameIsNotShownForEver(t *testing.T) {
+	t.Parallel()
+	p := &publisher{previews: map[string]preview{}}
+	var got []bool
+	for _, body := range []string{`"working"`, `"waiting"`, `"waiting"`, `"waiting"`, `"waiting"`, `"working"`} {
+		got = append(got, p.worthShowing(journal.Desired{Key: "r/status", Body: []byte(body)}))
+	}
+	if fmt.Sprint(got) != "[true true true false false true]" {
+		t.Error(got)
 	}
 }
