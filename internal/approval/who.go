@@ -59,6 +59,30 @@ func ParseWho(text string) (Who, error) {
 	return w, nil
 }
 
+// String is the rule as people write it.
+func (w Who) String() string {
+	var parts []string
+	for _, p := range []struct {
+		in   bool
+		name string
+	}{{w.Anyone, "anyone"}, {w.Asker, "asker"}, {w.Local, "local"}} {
+		if p.in {
+			parts = append(parts, p.name)
+		}
+	}
+	for _, r := range w.Roles {
+		parts = append(parts, "role:"+r)
+	}
+	text := strings.Join(parts, ", ")
+	switch {
+	case w.Two && text == "anyone":
+		return "two"
+	case w.Two:
+		return "two of " + text
+	}
+	return text
+}
+
 // MayAnswer reports whether a principal's answer counts, and if not, why. Only people
 // answer: never an agent, be it the one that asks or another, nor anything that runs
 // by itself.

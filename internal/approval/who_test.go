@@ -18,30 +18,6 @@ var (
 	robot = chat.Principal{Kind: chat.OtherAgent, ID: "helper", Roles: []string{"admin"}}
 )
 
-// String is the rule as people write it.
-func (w Who) String() string {
-	var parts []string
-	for _, p := range []struct {
-		in   bool
-		name string
-	}{{w.Anyone, "anyone"}, {w.Asker, "asker"}, {w.Local, "local"}} {
-		if p.in {
-			parts = append(parts, p.name)
-		}
-	}
-	for _, r := range w.Roles {
-		parts = append(parts, "role:"+r)
-	}
-	text := strings.Join(parts, ", ")
-	switch {
-	case w.Two && text == "anyone":
-		return "two"
-	case w.Two:
-		return "two of " + text
-	}
-	return text
-}
-
 func TestParseWho(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
