@@ -60,19 +60,27 @@ func TestAxe(t *testing.T) {
 		p.visit(path)
 		p.until(`document.readyState === "complete"`)
 		p.eval(`document.querySelectorAll("main details").forEach((d) => (d.open = true))`) // what is behind a click is looked at too
-		for _, theme := range []struct{ name, rules string }{
-			{"light", `"wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"`},
-			{"dark", `"color-contrast", "link-in-text-block"`}, // those of them that look at colours
+		for _, look := range []struct{ theme, width, rules string }{
+			{"light", "wide", axeRules},
+			{"dark", "wide", `"color-contrast", "link-in-text-block"`}, // those of them that look at colours
+			{"dark", "phone", axeRules},                                // other parts are shown there, and tables as cards
 		} {
-			p.theme(theme.name)
-			found := value[[]string](p, `axe.run(document, { runOnly: [`+theme.rules+`] }).then((r) =>
+			p.theme(look.theme)
+			if look.width == "phone" {
+				p.phone()
+				p.until(`innerWidth === 390`)
+			}
+			found := value[[]string](p, `axe.run(document, { runOnly: [`+look.rules+`] }).then((r) =>
 				r.violations.map((v) => v.id + ": " + v.help + "\n    " + v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160) + (n.any[0]?.message ? " (" + n.any[0].message + ")" : "")).join("\n    ")))`)
 			if len(found) > 0 {
-				t.Errorf("%s (%s): %d violations\n  %s", path, theme.name, len(found), strings.Join(found, "\n  "))
+				t.Errorf("%s (%s, %s): %d violations\n  %s", path, look.theme, look.width, len(found), strings.Join(found, "\n  "))
 			}
 		}
+		p.desktop()
 	}
 }
+
+const axeRules = `"wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"`
 
 // requestApprovalIn has the agent of a session ask for a command.
 func (h *server) requestApprovalIn(id, command string) {
