@@ -3,7 +3,9 @@ package approval
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -108,7 +110,11 @@ func SplitAnswer(fields []chat.Field, text string) (map[string]any, error) {
 	if strings.HasPrefix(text, "{") {
 		d := json.NewDecoder(strings.NewReader(text))
 		d.UseNumber() // a million is not 1e+06
-		if err := d.Decode(&out); err != nil {
+		err := d.Decode(&out)
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = errors.New("it ends too soon")
+		}
+		if err != nil {
 			return nil, fmt.Errorf("this is not a JSON object: %w", err)
 		}
 		return out, nil

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
+
 	"chorus/internal/feed"
 	"chorus/internal/operations"
 )
@@ -240,11 +242,35 @@ func TestReloadKeepsText(t *testing.T) {
 	p.eval(`window.before = window.held.length; document.dispatchEvent(new Event("visibilitychange"))`) // makes the page reconnect and reload
 	p.until(`window.held.length > window.before`)
 	p.write(".ask input[name=note]", "a note")
-	p.eval(`window.held.forEach((go) => go())`)
-	p.until(`window.renewed`)
-	if note := p.text(`document.querySelector(".ask input[name=note]").value`); note != "a note" {
+	p.eval(`window.mine = document.querySelector(".ask").id; window.held.forEach((go) => go())`)
+	p.until(`window.renewed && document.querySelectorAll(".ask").length === 2`)
+	if note := p.text(`document.getElementById(window.mine).querySelector("input[name=note]").value`); note != "a note" {
 		t.Errorf("what was written has become %q", note)
 	}
+}
+
+// What somebody presses is still there when they let it go, though the page was renewed meanwhile.
+func TestReloadKeepsWhatIsPressed(t *testing.T) {
+	t.Parallel()
+	h := newServer(t)
+	p := h.signedIn()
+	id := h.session(operations.NewSession{Title: "The first one"})
+	h.prompt(id, "say done")
+	p.visit("/")
+	link := `[data-renew] a[href="/s/` + id + `"]`
+	p.until(`document.querySelector('` + link + `')`)
+	x, y := p.at(link, "bottom - 4")
+	p.mouse(input.DispatchMouseEventTypeMousePressed, x, y)
+	p.eval(`window.pressed = document.querySelector('` + link + `'); const real = fetch;
+		window.fetch = async (...asked) => { const answer = await real(...asked); setTimeout(() => (window.asked = true)); return answer }`)
+	h.session(operations.NewSession{Title: "The second one"})
+	p.eval(`document.dispatchEvent(new Event("visibilitychange"))`) // makes the page reload, if it has not begun to
+	p.until(`window.asked`)
+	if !value[bool](p, `window.pressed.isConnected`) {
+		t.Error("the link was replaced while it was pressed")
+	}
+	p.mouse(input.DispatchMouseEventTypeMouseReleased, x, y)
+	p.until(`location.pathname === "/s/` + id + `"`)
 }
 
 // requestApproval makes an agent ask for approval of a command.

@@ -142,7 +142,9 @@ export async function renewFrame() {
   try {
     const answer = await fetch(`/frame?at=${encodeURIComponent(location.pathname)}`, { headers: { "X-Chorus": "1" } });
     if (!answer.ok || answer.redirected) return;
-    for (const [selector, html] of Object.entries(await answer.json())) {
+    const fresh = await answer.json();
+    await released;
+    for (const [selector, html] of Object.entries(fresh)) {
       const part = document.querySelector(selector);
       if (!part) continue;
       const made = part.cloneNode(false);
@@ -155,6 +157,16 @@ export async function renewFrame() {
 }
 
 let reloads = 0;
+
+// released ends when no button of a mouse and no finger is down: what somebody presses must still be there when they let it go, or
+// their click is lost. A release that the page never sees (outside of the window) is not waited for.
+let released = Promise.resolve();
+addEventListener("pointerdown", () => {
+  released = new Promise((done) => {
+    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => setTimeout(done), { once: true, capture: true }); // the click comes first
+    setTimeout(done, 10000);
+  });
+}, true);
 
 // Overview pages reload their content while they are visible and nobody writes or drags in them.
 export async function reloadParts() {
@@ -170,6 +182,7 @@ export async function reloadParts() {
   } catch {
     return; // tried again later
   }
+  await released;
   if (mine !== reloads || document.body.dataset.busy) return; // a later reload is newer
   const fresh = page.querySelectorAll("[data-renew]");
   parts.forEach((old, i) => renew(old, fresh[i]));
