@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"chorus/cmd/chorus/browser"
 	"chorus/docs"
 	"chorus/internal/docsite"
 	"chorus/internal/markdown"
@@ -67,7 +68,7 @@ JavaScript. With the name of a page it is shown here; --search looks in all of t
 	f.StringVar(&addr, "addr", addr, "where to listen")
 	f.StringVar(&out, "out", "", "write the pages into this folder instead")
 	f.StringVar(&find, "search", "", "list the sections that hold these words")
-	f.BoolVar(&noBrowser, "no-browser", false, "open no browser (or set "+browserOff+"=1)")
+	f.BoolVar(&noBrowser, "no-browser", false, "open no browser (or set "+browser.Off+"=1)")
 	return cmd
 }
 

@@ -11,6 +11,16 @@ import (
 	"chorus/internal/transport/repl"
 )
 
+// What a server says when it is told to stop fits a terminal of 80 columns.
+func TestStoppingFits(t *testing.T) {
+	t.Parallel()
+	for line := range strings.Lines(stopping) {
+		if len(line) > 80 { // with its end
+			t.Errorf("%d columns: %s", len(line), line)
+		}
+	}
+}
+
 // The help of every command fits a terminal of 80 columns, and one of 120.
 func TestHelpFitsTheTerminal(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"chorus/cmd/chorus/banner"
 	"chorus/internal/sample"
 )
 
@@ -35,7 +36,7 @@ unless another one is named. Every model can fix it, also the built-in offline o
 			if c.json {
 				return c.printJSON(map[string]string{"dir": filepath.Clean(dir)})
 			}
-			fmt.Fprintf(c.out(), "The sample project is in %s. Try:\n\n  cd %s\n  %s run \"fix the failing test\"\n", dir, filepath.Clean(dir), commandName(os.Args[0], exec.LookPath))
+			fmt.Fprintf(c.out(), "The sample project is in %s. Try:\n\n  cd %s\n  %s run \"fix the failing test\"\n", dir, filepath.Clean(dir), banner.CommandName(os.Args[0], exec.LookPath))
 			return nil
 		},
 	})

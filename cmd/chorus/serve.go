@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"chorus/cmd/chorus/browser"
 	"chorus/internal/app"
 	"chorus/internal/doctor/checks"
 	"chorus/internal/transport/repl"
@@ -45,7 +46,7 @@ a run that is on goes on at the next start. A second signal ends it at once.`,
 	f.StringVar(&o.TLSKey, "tls-key", "", "its key, as a PEM file")
 	f.StringArrayVar(&o.Hosts, "host", nil, "a name under which people reach this server, besides localhost; may be given more than once")
 	f.BoolVar(&check, "check", false, "start nothing: ask the server at --addr whether it takes messages; exit 0 or 1")
-	f.BoolVar(&noBrowser, "no-browser", false, "open no browser at the start (or set "+browserOff+"=1)")
+	f.BoolVar(&noBrowser, "no-browser", false, "open no browser at the start (or set "+browser.Off+"=1)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if o.Addr == "" {
 			o.Addr = defaultAddr(c.getenv)
@@ -104,7 +105,7 @@ func startAgain() error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("start the server again: %w", syscall.Exec(program, os.Args, append(os.Environ(), browserOff+"=1")))
+	return fmt.Errorf("start the server again: %w", syscall.Exec(program, os.Args, append(os.Environ(), browser.Off+"=1")))
 }
 
 // stopping is what a server says on a terminal when it is told to stop.

@@ -160,7 +160,7 @@ let reloads = 0;
 
 // released ends when no button of a mouse and no finger is down: what somebody presses must still be there when they let it go, or
 // their click is lost. A release that the page never sees (outside of the window) is not waited for.
-let released = Promise.resolve();
+export let released = Promise.resolve();
 addEventListener("pointerdown", () => {
   released = new Promise((done) => {
     for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => setTimeout(done), { once: true, capture: true }); // the click comes first

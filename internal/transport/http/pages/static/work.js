@@ -1,6 +1,6 @@
 // The board: cards are dragged to the columns that the rules allow. The server decides what a drop means and refuses what is not allowed;
 // the menu of each card does the same without dragging. What changes comes over a stream, and only the cards that changed are touched.
-import { post, renew, toast } from "./page.js";
+import { post, released, renew, toast } from "./page.js";
 
 const board = () => document.querySelector(".board");
 const dialog = document.getElementById("reopen");
@@ -174,8 +174,10 @@ function listen() {
   if (document.hidden) return;
   const query = new URLSearchParams(location.search);
   query.set("version", board().dataset.version);
-  stream = new EventSource(`/work/live?${query}`);
-  stream.addEventListener("board", (event) => {
+  const mine = (stream = new EventSource(`/work/live?${query}`));
+  stream.addEventListener("board", async (event) => {
+    await released;
+    if (mine !== stream) return; // the next one begins with it
     show(JSON.parse(event.data));
     board().dataset.shown = "yes";
   });
