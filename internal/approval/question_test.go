@@ -43,7 +43,7 @@ func TestReadAnswer(t *testing.T) {
 		"count: 7\nsize: S\ntags: a, c":       `tags cannot be "c": it is some of a, b, may be left out`,
 		"count: 7\nsize: S\ngift: perhaps":    `gift must be yes or no, not "perhaps"`,
 		"seven":                               "say which value is whose, for example count: seven",
-		`{"count":`:                           "this is not a JSON object: unexpected EOF",
+		`{"count":`:                           "this is not a JSON object: it ends too soon",
 	} {
 		values, err := ReadAnswer(fields, text)
 		if got := fmt.Sprint(values); err == nil && got != want || err != nil && err.Error() != want {
