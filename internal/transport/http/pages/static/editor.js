@@ -1,6 +1,6 @@
 // A form with what comes of it beside it, which follows what is typed.
 
-import { toast } from "./page.js";
+import { toast } from "./request.js";
 
 const form = document.getElementById("draft");
 const preview = document.getElementById("preview");

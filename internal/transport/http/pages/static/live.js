@@ -3,8 +3,10 @@
 import { keeper } from "./answers.js";
 import { completions, isCommand } from "./commands.js";
 import { attachments, grow, leave, take } from "./composer.js";
+import { reachable } from "./copy.js";
 import { tell } from "./palette.js";
-import { post, reachable, renewFrame, toast } from "./page.js";
+import { renewFrame } from "./renew.js";
+import { post, toast } from "./request.js";
 
 const conversation = document.querySelector("[data-after]");
 const log = document.getElementById("log");

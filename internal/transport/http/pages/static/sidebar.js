@@ -1,6 +1,7 @@
 // The list of conversations: a field that filters it, and a menu for each row. Without scripts both are pages: the search, and the menu
 // of a conversation.
-import { post, renewFrame, toast } from "./page.js";
+import { renewFrame } from "./renew.js";
+import { post, toast } from "./request.js";
 
 // filter shows the rows whose titles have all words, and the days that have such rows.
 function filter(words) {

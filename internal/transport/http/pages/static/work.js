@@ -1,6 +1,7 @@
 // The board: cards are dragged to the columns that the rules allow. The server decides what a drop means and refuses what is not allowed;
 // the menu of each card does the same without dragging. What changes comes over a stream, and only the cards that changed are touched.
-import { post, released, renew, toast } from "./page.js";
+import { released, renew } from "./renew.js";
+import { post, toast } from "./request.js";
 
 const board = () => document.querySelector(".board");
 const dialog = document.getElementById("reopen");

@@ -1,0 +1,61 @@
+// Buttons that copy.
+import { toast } from "./request.js";
+
+// reachable makes code focusable, so that its copy button can be reached with the keyboard.
+export function reachable(root) {
+  root?.querySelectorAll("figure.code, pre.command").forEach((f) => (f.tabIndex = 0));
+}
+
+// copy puts a text on the clipboard and says so on the button that was pressed.
+async function copy(text, button, instead = "select the text and copy it yourself") {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    toast(`The browser does not let this page copy: ${instead}.`, true);
+    return;
+  }
+  const before = button.textContent;
+  button.textContent = "Copied";
+  if (before !== "Copied") setTimeout(() => (button.textContent = before), 1500);
+}
+
+const copyButton = (className) => Object.assign(document.createElement("button"), { type: "button", className, textContent: "Copy" });
+
+// A button that copies the text of a message is made when it is first pointed at or focused.
+function offerMessage(said) {
+  const tools = said?.querySelector(":scope > header .tools");
+  if (!tools || tools.querySelector(".copy-text")) return;
+  const button = copyButton("quiet copy-text");
+  button.addEventListener("click", () => copy(said.querySelector(":scope > .text")?.innerText ?? "", button));
+  tools.prepend(button);
+}
+
+// Copy buttons are made when code is pointed at or focused, so that pages stay small.
+export function copyButtons() {
+  const offer = (event) => {
+    offerMessage(event.target.closest?.(".said"));
+    const figure = event.target.closest?.("figure.code, pre.command, .out pre");
+    if (!figure || figure.querySelector(":scope > .copy")) return;
+    const button = copyButton("copy");
+    button.addEventListener("click", () => {
+      const code = (figure.querySelector("code") ?? figure).cloneNode(true);
+      code.querySelectorAll(".copy").forEach((b) => b.remove());
+      copy(code.textContent, button);
+    });
+    figure.append(button);
+  };
+  document.addEventListener("pointerover", offer);
+  document.addEventListener("focusin", offer);
+  reachable(document);
+}
+
+// A button beside a field copies what the field holds.
+export function copyFields() {
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("[data-copy]");
+    if (!button) return;
+    const field = document.getElementById(button.dataset.copy);
+    field.select();
+    copy(field.value, button, "the link is selected, copy it yourself");
+  });
+}
