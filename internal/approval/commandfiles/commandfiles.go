@@ -2,7 +2,7 @@
 // variables, ~ and globs, in the folders that it changes to. A yes to the command is bound to their contents.
 //
 // It promises that it starts nothing, that it reads nothing but the names in folders below the one where the command
-// starts, and that it says of what the command runs which part it could not find. It does not look into the files:
+// starts and where links lead, and that it says of what the command runs which part it could not find. It does not look into the files:
 // what a script starts in turn is not found.
 package commandfiles
 
@@ -29,6 +29,7 @@ const (
 	maxFields  = 10000 // of all words together
 	maxNested  = 4
 	maxUnbound = 8
+	maxLetters = 6 // of a bundle of options, the dash among them
 )
 
 // Place is where a command would run.
@@ -52,7 +53,10 @@ func In(command string, at Place) Found {
 		return Found{Unbound: []string{"its files: the folder where it runs cannot be read"}}
 	}
 	defer root.Close()
-	f := &finder{place: at, root: root, folders: []string{filepath.Clean(at.Dir)}, vars: map[string][]string{}, unknown: map[string]bool{}}
+	f := &finder{place: at, root: root, folders: []string{filepath.Clean(at.Dir)}, vars: map[string][]string{}, unknown: map[string]bool{}, options: map[string]bool{}}
+	for _, option := range []string{"globstar", "dotglob", "nocaseglob"} {
+		f.options[option] = strings.Contains(command, option)
+	}
 	if at.Home != "" {
 		f.vars["HOME"] = []string{at.Home}
 	}
@@ -61,14 +65,17 @@ func In(command string, at Place) Found {
 }
 
 type finder struct {
-	place   Place
-	root    *os.Root
-	folders []string            // in which it may be at some point; the first one is where it begins
-	vars    map[string][]string // the values that the command gives to variables
-	unknown map[string]bool     // variables that get another value too
-	entries int                 // names read so far
-	fields  int                 // that words became so far
-	found   Found
+	place      Place
+	root       *os.Root
+	folders    []string            // in which it may be at some point; the first one is where it begins
+	vars       map[string][]string // the values that the command gives to variables
+	unknown    map[string]bool     // variables that get another value too
+	anyUnknown bool                // any variable may get another value
+	options    map[string]bool     // of the shell, that the command may set
+	outside    []string            // folders in which it may be and that are not below the first one
+	entries    int                 // names read so far
+	fields     int                 // that words became so far
+	found      Found
 }
 
 // text looks at a command, or at the text that a shell inside of it runs.
@@ -84,31 +91,38 @@ func (f *finder) text(command string, nested int) {
 	}
 	// Values and folders first: a loop may use what stands behind it.
 	syntax.Walk(file, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.Assign:
-			f.assign(n)
-		case *syntax.WordIter:
-			for _, item := range n.Items {
-				f.value(n.Name.Value, item)
-			}
-		case *syntax.CallExpr:
-			f.folderChange(n.Args)
+		f.values(n)
+		if word, ok := n.(*syntax.Word); ok {
+			f.folderInText(word)
+		}
+		if call, ok := n.(*syntax.CallExpr); ok {
+			f.folderChange(call.Args)
 		}
 		return true
 	})
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Word:
-			fields, _ := f.expand(n)
+			fields, err := f.expand(n)
+			if errors.Is(err, errTooMany) {
+				f.unbound("all its files: its words stand for too many")
+			}
 			for _, field := range fields {
 				f.name(field)
 			}
-		case *syntax.CallExpr:
-			f.call(n.Args, nested)
+		case *syntax.ExtGlob: // which the library leaves as it is
+			f.unbound("the files that the extended pattern " + n.Op.String() + n.Pattern.Value + ") stands for")
+		case *syntax.Stmt:
+			if call, ok := n.Cmd.(*syntax.CallExpr); ok {
+				f.call(call.Args, n.Redirs, nested)
+			}
 		}
 		return true
 	})
 }
+
+// errTooMany says of a word that what it stands for was not looked at to the end.
+var errTooMany = errors.New("it stands for too many files")
 
 func parse(command string) (file *syntax.File, err error) {
 	// The text is untrusted: if the parser panics, the text cannot be read and the program goes on.
@@ -130,94 +144,13 @@ func (f *finder) unbound(clause string) {
 	}
 }
 
-func (f *finder) assign(a *syntax.Assign) {
-	switch {
-	case a.Name == nil:
-	case a.Value == nil || a.Append || a.Array != nil || a.Index != nil:
-		f.unknown[a.Name.Value] = true
-	default:
-		f.value(a.Name.Value, a.Value)
-	}
-}
-
-// value notes what a variable may hold.
-func (f *finder) value(name string, word *syntax.Word) {
-	fields, err := f.expand(word)
-	if err != nil || len(f.vars[name])+len(fields) > maxValues {
-		f.unknown[name] = true
-		return
-	}
-	for _, v := range fields {
-		if !slices.Contains(f.vars[name], v) {
-			f.vars[name] = append(f.vars[name], v)
-		}
-	}
-}
-
-// folderChange follows cd, and options like the -C of make.
-func (f *finder) folderChange(args []*syntax.Word) {
-	if len(args) < 2 {
-		return
-	}
-	if name := args[0].Lit(); name == "cd" || name == "pushd" {
-		to := args[len(args)-1]
-		fields, err := f.expand(to)
-		if err != nil {
-			f.unbound(fmt.Sprintf("files in the folder %s: %s", printed(to), err))
-		}
-		for _, field := range fields {
-			f.folder(field)
-		}
-		return
-	}
-	for i, a := range args[1:] {
-		option, value, attached := strings.Cut(a.Lit(), "=")
-		if !slices.Contains([]string{"-C", "--directory", "--prefix", "--cwd", "--chdir"}, option) {
-			continue
-		}
-		if attached {
-			f.folder(value)
-		} else if i+2 < len(args) {
-			fields, _ := f.expand(args[i+2])
-			for _, field := range fields {
-				f.folder(field)
-			}
-		}
-	}
-}
-
-// folder adds one in which the command may be.
-func (f *finder) folder(name string) {
-	for _, at := range slices.Clone(f.folders) {
-		dir := join(at, name)
-		if rel, ok := f.below(dir); ok && len(f.folders) < maxFolders && !slices.Contains(f.folders, dir) {
-			if info, err := f.root.Stat(rel); err == nil && info.IsDir() {
-				f.folders = append(f.folders, dir)
-			}
-		}
-	}
-}
-
-func join(dir, name string) string {
-	if filepath.IsAbs(name) {
-		return filepath.Clean(name)
-	}
-	return filepath.Join(dir, name)
-}
-
-// below is a path relative to where the command begins, if it lies there.
-func (f *finder) below(path string) (string, bool) {
-	rel, err := filepath.Rel(f.place.Dir, path)
-	return rel, err == nil && filepath.IsLocal(rel)
-}
-
 // name adds what may be a file, with the pieces in which others may stand: "--file=x", "-fx", "host:x", "@x".
 func (f *finder) name(field string) {
 	f.path(field)
-	if len(field) > 2 && field[0] == '-' {
-		f.path(field[2:])
+	for i := 2; i < min(len(field), maxLetters) && field[0] == '-'; i++ { // "-fx", and "-sfx" in a bundle
+		f.path(field[i:])
 	}
-	for piece := range strings.FieldsFuncSeq(field, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&<>()`'\"=:,@", r) }) {
+	for piece := range strings.FieldsFuncSeq(field, separates) {
 		f.path(piece)
 	}
 }
@@ -227,15 +160,16 @@ func (f *finder) path(name string) {
 		return
 	}
 	for _, at := range f.folders {
-		path := join(at, name)
-		if slices.Contains(f.found.Named, path) {
-			continue
+		for _, path := range f.ways(at, name) {
+			if slices.Contains(f.found.Named, path) {
+				continue
+			}
+			if len(f.found.Named) == maxNames {
+				f.unbound(fmt.Sprintf("files beyond the first %d names", maxNames))
+				return
+			}
+			f.found.Named = append(f.found.Named, path)
 		}
-		if len(f.found.Named) == maxNames {
-			f.unbound(fmt.Sprintf("files beyond the first %d names", maxNames))
-			return
-		}
-		f.found.Named = append(f.found.Named, path)
 	}
 }
 
@@ -253,7 +187,7 @@ func (f *finder) expand(word *syntax.Word) (out []string, err error) {
 		if name == "PWD" {
 			values = f.folders
 		}
-		if name != "PWD" && (f.unknown[name] || len(values) == 0 && slices.Contains(f.place.Env, name)) {
+		if name != "PWD" && (f.unknown[name] || f.anyUnknown || len(values) == 0 && slices.Contains(f.place.Env, name)) {
 			err = fmt.Errorf("the value of %s is not known", name)
 		}
 		if len(values) == 0 || choices[0][name] != "" {
@@ -270,7 +204,7 @@ func (f *finder) expand(word *syntax.Word) (out []string, err error) {
 			}
 		}
 		if len(more) > maxValues {
-			more, err = more[:maxValues], errors.New("it stands for too many files")
+			more, err = more[:maxValues], errTooMany
 		}
 		choices = more
 		return true
@@ -298,10 +232,11 @@ func (f *finder) fieldsOf(word *syntax.Word, vars map[string]string, dir string)
 			err = errors.New("it cannot be read")
 		}
 	}()
-	config := &expand.Config{Env: environ{vars, dir, f.place.Home}, ReadDir2: f.readDir, NoUnset: true}
+	config := &expand.Config{Env: environ{vars, dir, f.place.Home}, ReadDir2: f.readDir, NoUnset: true,
+		GlobStar: f.options["globstar"], DotGlob: f.options["dotglob"], NoCaseGlob: f.options["nocaseglob"]}
 	for field, failed := range expand.FieldsSeq(config, word) {
 		if f.fields++; f.fields > maxFields {
-			return fields, errors.New("it stands for too many files")
+			return fields, errTooMany
 		}
 		if err = failed; err == nil {
 			fields = append(fields, field)

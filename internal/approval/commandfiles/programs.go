@@ -44,12 +44,26 @@ var starters = []string{"env", "sudo", "doas", "timeout", "nice", "ionice", "noh
 // feeders give files to what they run whose names stand nowhere in the command.
 var feeders = []string{"xargs", "find", "parallel", "entr"}
 
-// loaders run tests that they look for in the workspace.
-var loaders = []string{"pytest", "py.test", "unittest", "behave", "jest", "mocha", "vitest", "ava", "rspec", "phpunit", "prove"}
+// loaders run code of the workspace that stands nowhere in the command: tests that they look for, and what a file of theirs
+// starts or includes in turn. Those of implied do too.
+var loaders = []string{"pytest", "py.test", "unittest", "behave", "jest", "mocha", "vitest", "ava", "rspec", "phpunit", "prove", "go", "ctest", "meson", "scons", "bazel", "dotnet", "swift", "mix", "sbt", "lein", "stack", "cabal", "zig", "pip", "pip3",
+	"tsx", "ts-node", "electron", "hatch", "pdm", "pipenv", "invoke", "fab", "snakemake", "dune", "dub", "crystal", "shards", "lerna", "nx", "turbo", "webpack", "vite", "rollup", "gulp", "grunt", "eslint"}
+
+// onlyThese are the words of which one must stand behind a program for it to load code; onlyWithout those behind which it
+// does not.
+var (
+	onlyThese = map[string][]string{"go": {"run", "test", "generate", "tool"}, "docker": {"build", "compose", "buildx"}, "pip": {"install", "wheel", "download"}, "pip3": {"install", "wheel", "download"},
+		"terraform": {"init", "plan", "apply", "destroy", "test"}, "swift": {"build", "run", "test", "package"}, "uv": {"run", "sync", "build", "pip", "tool", "lock", "add"}, "poetry": {"run", "install", "build"}}
+	onlyWithout = map[string][]string{"": {"--version", "-v", "-V", "--help", "-h", "help", "version"}, "npm": {"view", "info", "ls", "list", "outdated", "search", "config", "whoami", "ping", "audit"}, "cargo": {"fmt", "tree", "search", "metadata"}}
+)
 
 // program is what a word starts, without its folder and version.
 func program(word *syntax.Word) string {
-	name := filepath.Base(literal(word))
+	text := literal(word)
+	if text == "" {
+		return ""
+	}
+	name := filepath.Base(text)
 	if trimmed := strings.TrimRight(name, "0123456789."); trimmed == "python" || trimmed == "pypy" {
 		return trimmed
 	}
@@ -57,34 +71,175 @@ func program(word *syntax.Word) string {
 }
 
 // call looks at one command: which files its program reads unasked, what it runs, and what of that cannot be bound.
-func (f *finder) call(args []*syntax.Word, nested int) {
+func (f *finder) call(args []*syntax.Word, redirs []*syntax.Redirect, nested int) {
 	if len(args) == 0 {
 		return
 	}
 	first := program(args[0])
+	f.feeds(args, first)
 	for i, a := range args {
 		name := program(a)
+		if word := printed(a); i > 0 && strings.Contains(word, "=") && slices.Contains(starters, first) {
+			variable, _, _ := strings.Cut(word, "=")
+			f.searches(variable)
+		}
 		if name == "" || i > 0 && !slices.Contains(starters, first) {
 			continue
 		}
 		for _, file := range implied[name] {
-			f.imply(file)
+			f.imply(file, args[i+1:])
 		}
-		if slices.Contains(loaders, name) {
+		if loadsCode(name, args[i+1:]) {
 			f.loads(name)
 		}
-		if in, ok := interpreters[name]; ok {
-			f.script(args, i, in, nested)
+		f.readsScript(name, args[i+1:])
+		switch in, ok := interpreters[name]; {
+		case ok:
+			f.script(args, i, in, redirs, nested)
+		case name == "eval" || name == "trap" || name == "alias":
+			f.evaluated(name, args[i+1:], nested)
+		case name == "env" && strings.ContainsAny(splitText(args[i+1:]), `\$`):
+			f.unbound("what env -S makes of its text")
 		}
 	}
-	if strings.Contains(literal(args[0]), "/") {
-		f.runs(literal(args[0]))
+	f.startsFile(args[0])
+	if !slices.Contains(starters, first) || slices.Contains(feeders, first) {
+		return
+	}
+	for _, a := range args[1:] { // the first word that is no option, number or variable is what it starts
+		if text := printed(a); !strings.HasPrefix(text, "-") && !strings.Contains(text, "=") && strings.Trim(text, "0123456789.smhd") != "" {
+			f.startsFile(a)
+			return
+		}
 	}
 }
 
-// imply adds a file to those that are bound, in each folder and those above it.
-func (f *finder) imply(name string) {
-	for _, dir := range f.folders {
+// startsFile looks at the word that names the program.
+func (f *finder) startsFile(word *syntax.Word) {
+	if text := literal(word); text != "" && !strings.HasPrefix(text, "~") {
+		if strings.Contains(text, "/") {
+			f.runs(text)
+		}
+		return
+	}
+	fields, err := f.expand(word)
+	if err != nil {
+		f.unbound(fmt.Sprintf("%s, which is run: %s", printed(word), err))
+	}
+	f.inHome(word)
+	for _, field := range fields {
+		if strings.Contains(field, "/") {
+			f.runs(field)
+		}
+	}
+}
+
+// inHome says of a file below the home that it may be another one: a sandbox has a home of its own.
+func (f *finder) inHome(word *syntax.Word) {
+	if text := printed(word); strings.HasPrefix(text, "~") || strings.Contains(text, "$HOME") || strings.Contains(text, "${HOME") {
+		f.unbound(text + ": in a sandbox the home is another one")
+	}
+}
+
+// loadsCode reports a program that runs code of the workspace which stands nowhere in the command.
+func loadsCode(name string, args []*syntax.Word) bool {
+	if implied[name] == nil && !slices.Contains(loaders, name) {
+		return false
+	}
+	has := func(words []string) bool {
+		return slices.ContainsFunc(args, func(a *syntax.Word) bool { return slices.Contains(words, literal(a)) })
+	}
+	if only := onlyThese[name]; only != nil && !has(only) {
+		return false
+	}
+	return !(len(args) > 0 && (slices.Contains(onlyWithout[""], literal(args[0])) || slices.Contains(onlyWithout[name], literal(args[0]))))
+}
+
+// feeds says of a program that gives others their files, or the folder they run in, that those are not bound.
+func (f *finder) feeds(args []*syntax.Word, first string) {
+	if !slices.Contains(feeders, first) {
+		return
+	}
+	for i, a := range args[1:] {
+		switch option := literal(a); {
+		case option == "-execdir" || option == "-okdir":
+			f.unbound("files in the folders that " + first + " goes through")
+		case option == "{}" && slices.Contains([]string{"-exec", "-ok"}, literal(args[i])):
+			f.unbound("the files that " + first + " runs")
+		}
+	}
+}
+
+// readsScript says of the file behind the -f of programs that take their script by it why it is not known.
+func (f *finder) readsScript(name string, args []*syntax.Word) {
+	if !slices.Contains([]string{"awk", "gawk", "mawk", "nawk", "sed", "gsed", "bc", "jq", "psql", "sqlite3", "gnuplot"}, name) {
+		return
+	}
+	for i, a := range args {
+		text := printed(a)
+		if i > 0 && slices.Contains([]string{"-f", "--file", "-i", "-init"}, literal(args[i-1])) || strings.HasPrefix(text, "-f") || strings.HasPrefix(text, "--file=") {
+			if _, err := f.expand(a); err != nil {
+				f.unbound(fmt.Sprintf("%s, which %s runs: %s", text, name, err))
+			}
+		}
+	}
+}
+
+// evaluated looks at the text that a builtin of the shell runs, now or later.
+func (f *finder) evaluated(name string, words []*syntax.Word, nested int) {
+	var text []string
+	for i, w := range words {
+		fields, err := f.expand(w)
+		if err != nil {
+			f.unbound(fmt.Sprintf("what %s runs: %s", name, printed(w)))
+			return
+		}
+		joined := strings.Join(fields, " ")
+		switch {
+		case name == "trap" && i > 0: // names of signals
+		case name == "alias":
+			_, joined, _ = strings.Cut(joined, "=")
+			text = append(text, joined, "\n")
+		default:
+			text = append(text, joined)
+		}
+	}
+	f.text(strings.Join(text, " "), nested+1)
+}
+
+// splitText is what stands behind the -S of env.
+func splitText(args []*syntax.Word) string {
+	for i, a := range args {
+		text := literal(a)
+		if !strings.HasPrefix(text, "-") {
+			continue
+		}
+		if raw := printed(a); strings.Contains(text, "S") || strings.HasPrefix(text, "--split") {
+			if i+1 < len(args) {
+				raw += printed(args[i+1])
+			}
+			return raw
+		}
+	}
+	return ""
+}
+
+// imply adds a file to those that are bound, in each folder and those above it, and in the folders among the program's
+// words.
+func (f *finder) imply(name string, words []*syntax.Word) {
+	folders := slices.Clone(f.folders)
+	for _, w := range words {
+		fields, _ := f.expand(w)
+		for _, field := range fields {
+			dir := join(f.folders[0], field)
+			if rel, in := f.below(dir); in && !slices.Contains(folders, dir) && len(folders) < maxFolders {
+				if info, err := f.root.Stat(rel); err == nil && info.IsDir() {
+					folders = append(folders, dir)
+				}
+			}
+		}
+	}
+	for _, dir := range folders {
 		for {
 			path := filepath.Join(dir, name)
 			if !slices.Contains(f.found.Implied, path) {
@@ -99,16 +254,20 @@ func (f *finder) imply(name string) {
 }
 
 // script finds what an interpreter runs: the text behind -c, or a file.
-func (f *finder) script(args []*syntax.Word, at int, in interpreter, nested int) {
+func (f *finder) script(args []*syntax.Word, at int, in interpreter, redirs []*syntax.Redirect, nested int) {
+	input := false // the script is what comes in
 	for i := at + 1; i < len(args); i++ {
 		option := literal(args[i])
 		switch {
-		case option == "--":
+		case option == "--" || len(option) > 1 && option[0] == '+': // +e of a shell
 			continue
+		case option == "-":
+			input = true
 		case len(option) > 1 && option[0] == '-' && option[1] != '-':
 			letter := strings.IndexAny(option[1:], in.code+in.with) + 1
 			switch {
 			case letter == 0:
+				input = input || isShell(program(args[at])) && strings.Contains(option, "s")
 				continue
 			case strings.Contains(in.with, option[letter:letter+1]):
 				if letter == len(option)-1 {
@@ -118,7 +277,12 @@ func (f *finder) script(args []*syntax.Word, at int, in interpreter, nested int)
 			case option[letter] == 'm':
 				f.module(args, at, i, option[letter+1:])
 			case isShell(program(args[at])) && i+1 < len(args):
+				if at > 0 && strings.Contains(printed(args[i+1]), "{}") {
+					f.unbound(fmt.Sprintf("the text that %s gives to %s", program(args[0]), literal(args[at])))
+				}
 				f.inner(args[i+1:], nested)
+			case i+1 < len(args):
+				f.code(literal(args[at]), args[i], args[i+1])
 			}
 			return
 		case len(option) > 2 && option[:2] == "--":
@@ -127,10 +291,14 @@ func (f *finder) script(args []*syntax.Word, at int, in interpreter, nested int)
 			}
 			continue
 		}
+		if input {
+			break // what follows are words for the script
+		}
 		fields, err := f.expand(args[i])
 		if err != nil {
 			f.unbound(fmt.Sprintf("%s, which %s runs: %s", printed(args[i]), literal(args[at]), err))
 		}
+		f.inHome(args[i])
 		for _, field := range fields {
 			if strings.Contains(field, "{}") && at > 0 {
 				f.unbound(fmt.Sprintf("the files that %s gives to %s", program(args[0]), literal(args[at])))
@@ -142,6 +310,57 @@ func (f *finder) script(args []*syntax.Word, at int, in interpreter, nested int)
 	}
 	if at > 0 && slices.Contains(feeders, program(args[0])) {
 		f.unbound(fmt.Sprintf("the files that %s gives to %s", program(args[0]), literal(args[at])))
+		return
+	}
+	f.comesIn(literal(args[at]), redirs, nested)
+}
+
+// comesIn looks at what an interpreter without a script reads: a file, a text in the command, or what nobody knows.
+func (f *finder) comesIn(name string, redirs []*syntax.Redirect, nested int) {
+	known := false
+	for _, r := range redirs {
+		switch {
+		case r.N != nil && r.N.Value != "0":
+		case r.Op == syntax.RdrIn:
+			_, err := f.expand(r.Word)
+			known = err == nil
+		case r.Op == syntax.WordHdoc:
+			known = f.textOf(name, r.Word, nested)
+		case r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc:
+			known = f.textOf(name, r.Hdoc, nested)
+		}
+	}
+	if !known {
+		f.unbound("what " + name + " reads from its input")
+	}
+}
+
+// textOf looks at a text that is given to an interpreter.
+func (f *finder) textOf(name string, word *syntax.Word, nested int) bool {
+	if word == nil {
+		return true
+	}
+	fields, err := f.expand(word)
+	if err != nil {
+		return false
+	}
+	if isShell(program(&syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: name}}})) {
+		f.text(strings.Join(fields, " "), nested+1)
+		return true
+	}
+	f.code(name, word)
+	return true
+}
+
+// loading are words in code that make it read further files.
+var loading = []string{"import", "require", "open", "exec", "system", "spawn", "load", "eval", "source", "read", "use ", "do ", "include", "File", "`"}
+
+// code says of code in another language that the files which it takes are not bound, where it may take some.
+func (f *finder) code(name string, words ...*syntax.Word) {
+	for _, w := range words {
+		if text := printed(w); slices.ContainsFunc(loading, func(word string) bool { return strings.Contains(text, word) }) || strings.Contains(text, "…") {
+			f.unbound("the files that the code for " + name + " loads or starts")
+		}
 	}
 }
 
@@ -151,9 +370,9 @@ func (f *finder) module(args []*syntax.Word, at, option int, name string) {
 		name = literal(args[option+1])
 	}
 	for _, file := range implied[name] {
-		f.imply(file)
+		f.imply(file, args[option+1:])
 	}
-	if slices.Contains(loaders, name) {
+	if implied[name] != nil || slices.Contains(loaders, name) {
 		f.loads(name)
 		return
 	}
@@ -190,6 +409,14 @@ func (f *finder) inner(words []*syntax.Word, nested int) {
 func (f *finder) runs(name string) {
 	if strings.HasPrefix(name, "/") && slices.Contains(systemFolders, filepath.Dir(filepath.Clean(name))) {
 		return // a program of the system
+	}
+	if strings.Contains(name, "{}") {
+		f.unbound(name + ": it stands for what another program gives")
+	}
+	if !filepath.IsAbs(name) {
+		for _, dir := range f.outside {
+			f.unbound(fmt.Sprintf("%s in %s: it lies outside of the workspace", name, dir))
+		}
 	}
 	inside := false
 	for _, dir := range f.folders {
