@@ -16,21 +16,24 @@ import (
 	"chorus/internal/markdown"
 	"chorus/internal/settings"
 	"chorus/internal/text"
+	"chorus/internal/transport/cli"
 	"chorus/internal/trust"
 )
 
 func (c *program) trustCommand() *cobra.Command {
 	var repo string
 	var yes bool
-	cmd := &cobra.Command{
+	cmd := c.jsonFlag(&cobra.Command{
 		Use: "trust", Short: "Let a repository's MCP servers and tool hooks run", Args: exactly(0),
 		Long: `A repository may name MCP servers in its .mcp.json, and commands that look at calls of
 tools in its .chorus/settings.json or .claude/settings.json. They are programs that work in
 your files, so they are left out until you have seen what they are. This shows them, asks,
 and remembers the files that name them and the files of the repository that their commands
-name, as they are now: a change is asked for again, and shown.`,
+name, as they are now: a change is asked for again, and shown. With --json nothing is asked:
+without --yes it only says what there is.`,
 		Example: `  chorus config trust
-  chorus config trust --repo ../other --yes`,
+  chorus config trust --repo ../other --yes
+  chorus config trust --json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := filepath.Abs(repo)
 			if err != nil {
@@ -41,7 +44,7 @@ name, as they are now: a change is asked for again, and shown.`,
 			}
 			return c.with(cmd.Context(), func(a *app.App) error { return c.trust(cmd.Context(), a, dir, yes) })
 		},
-	}
+	})
 	cmd.Flags().StringVarP(&repo, "repo", "r", ".", "the repository")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
@@ -61,6 +64,9 @@ func (c *program) trust(ctx context.Context, a *app.App, dir string, yes bool) e
 	}
 	if len(all) == 0 {
 		return fmt.Errorf("%s names no servers, and no settings file beside it names hooks", servers.File)
+	}
+	if c.json {
+		return c.trustJSON(ctx, a, all, yes)
 	}
 	for _, r := range all {
 		if err := c.trustFile(ctx, a, r, yes); err != nil {
@@ -93,6 +99,61 @@ func (c *program) trustFile(ctx context.Context, a *app.App, r settings.Reposito
 	}
 	fmt.Fprintf(c.out(), "trusted %s as it is now\n", r.File)
 	return nil
+}
+
+// trusted is a file that names servers or hooks, as a script reads it.
+type trusted struct {
+	File     string         `json:"file"`
+	Trusted  bool           `json:"trusted"`
+	Servers  []trustServer  `json:"servers,omitempty"`
+	Hooks    []trustHook    `json:"hooks,omitempty"`
+	Bound    []string       `json:"bound,omitempty"`
+	Unbound  []string       `json:"unbound,omitempty"`
+	Problems []string       `json:"problems,omitempty"`
+	Changes  []trust.Change `json:"changes,omitempty"`
+}
+
+type trustServer struct {
+	Name    string   `json:"name"`
+	Command string   `json:"command,omitempty"`
+	Args    []string `json:"args,omitempty"`
+	Hosts   []string `json:"hosts,omitempty"`
+	URL     string   `json:"url,omitempty"`
+	Env     []string `json:"env,omitempty"` // names alone: values may be secrets
+}
+
+type trustHook struct {
+	Event   string `json:"event"`
+	Tools   string `json:"tools"`
+	Command string `json:"command"`
+	Seconds int    `json:"timeoutSeconds"`
+}
+
+// trustJSON says what the files name, and with yes trusts them first.
+func (c *program) trustJSON(ctx context.Context, a *app.App, all []settings.Repository, yes bool) error {
+	out := []trusted{}
+	for _, r := range all {
+		if yes && !r.Trusted {
+			if err := a.Gate.TrustRepository(ctx, r); err != nil {
+				return err
+			}
+			r.Trusted = true
+		}
+		one := trusted{File: r.File, Trusted: r.Trusted, Unbound: r.Unbound, Problems: r.Problems, Changes: r.Changes}
+		for _, s := range r.Servers {
+			one.Servers = append(one.Servers, trustServer{s.Name, s.Command, s.Args, s.Hosts, s.URL, slices.Sorted(maps.Keys(s.Env))})
+		}
+		for _, h := range r.Hooks {
+			one.Hooks = append(one.Hooks, trustHook{h.Event, cmp.Or(h.Tools, "*"), h.Command, int(h.Timeout.Seconds())})
+		}
+		for _, name := range slices.Sorted(maps.Keys(r.Files)) {
+			if r.Files[name] != trust.Absent {
+				one.Bound = append(one.Bound, name)
+			}
+		}
+		out = append(out, one)
+	}
+	return cli.PrintJSON(c.out(), out)
 }
 
 // described is what a yes would be for: the servers, the hooks, the files that it covers, and how they

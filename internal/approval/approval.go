@@ -53,6 +53,9 @@ const (
 	BySystem   = "system" // nobody needs an answer any more
 )
 
+// And stands between the keys of several people who approved together.
+const And = " and "
+
 // Approval asks whether something may be done, with everything a person needs to answer it.
 type Approval struct {
 	ID      string

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"chorus/internal/chat"
+	"chorus/internal/text"
 )
 
 // Misfit is why an answer does not fit a question.
@@ -113,6 +114,9 @@ func SplitAnswer(fields []chat.Field, text string) (map[string]any, error) {
 		err := d.Decode(&out)
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = errors.New("it ends too soon")
+		}
+		if rest := strings.TrimSpace(text[d.InputOffset():]); err == nil && rest != "" {
+			err = fmt.Errorf("%q stands behind it; leave that out, or write everything into the object", clip(rest))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("this is not a JSON object: %w", err)
@@ -280,9 +284,4 @@ func kindOf(f chat.Field) string {
 }
 
 // clip keeps what is said back short.
-func clip(s string) string {
-	if runes := []rune(s); len(runes) > 40 {
-		return string(runes[:40]) + "…"
-	}
-	return s
-}
+func clip(s string) string { return text.Clip(s, 40) }

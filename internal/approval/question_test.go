@@ -44,6 +44,8 @@ func TestReadAnswer(t *testing.T) {
 		"count: 7\nsize: S\ngift: perhaps":    `gift must be yes or no, not "perhaps"`,
 		"seven":                               "say which value is whose, for example count: seven",
 		`{"count":`:                           "this is not a JSON object: it ends too soon",
+		`{"count":7,"size":"S"} and a gift`:   `this is not a JSON object: "and a gift" stands behind it; leave that out, or write everything into the object`,
+		`{"count":7,"size":"S"}}`:             `this is not a JSON object: "}" stands behind it; leave that out, or write everything into the object`,
 	} {
 		values, err := ReadAnswer(fields, text)
 		if got := fmt.Sprint(values); err == nil && got != want || err != nil && err.Error() != want {

@@ -162,7 +162,7 @@ func answerers(a approval.Approval, state approval.State, by string) string {
 	names := ""
 	for _, v := range a.Votes {
 		if v.OK {
-			names += v.By.String() + " and "
+			names += v.By.String() + approval.And
 		}
 	}
 	return names + by

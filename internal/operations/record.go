@@ -113,7 +113,8 @@ type AuditLine struct {
 	Decision string    `json:"decision"`
 	Rule     string    `json:"rule,omitempty"`
 	Detail   string    `json:"detail,omitempty"`
-	Hash     string    `json:"hash,omitempty"` // "": from before the chain
+	Words    string    `json:"words,omitempty"` // the detail as people say it: with names, and without keys
+	Hash     string    `json:"hash,omitempty"`  // "": from before the chain
 }
 
 // VerifyRequest says from where on the audit log is checked.

@@ -67,7 +67,7 @@ var (
 		Errors:  []operation.Kind{operation.NotFound},
 		HTTP:    []operation.HTTP{{Route: "GET /api/sessions/{id}/shares", ID: "listShares", Tag: "sessions"}},
 		CLI:     []operation.CLI{{Words: "thread shares", Args: "ID"}},
-		Slash:   []operation.Slash{{Words: "thread shares", Help: "Which links there are with which anybody can read a conversation", Show: "- `{id}` {open:can be read with|has ended}, since {createdAt:minute}, by {by:100}"}},
+		Slash:   []operation.Slash{{Words: "thread shares", Help: "Which links there are with which anybody can read a conversation", Show: "- `{id}` {open:can be read with|has ended}, since {createdAt:minute}, by {byName:100}"}},
 		Label:   "{id} ({open:can be read with|has ended}), since {createdAt:minute}",
 		Columns: "LINK=id | BY=byName | SINCE=createdAt:minute | UNTIL=expiresAt:minute | ENDED=endedAt:minute", Empty: "nobody else can read it"}, Shares.ListShares)
 

@@ -27,10 +27,19 @@ func (g Grade) rank() int { return slices.Index([]Grade{LowRisk, MediumRisk, Hig
 // else is known. It decides nothing: the rules do.
 func (j Judgement) Risk(own Grade) (Grade, string) {
 	r := riskReport{workspace: j.Options.Workspace, grade: LowRisk, own: own}
-	for _, d := range j.Decisions {
+	for i, d := range j.Decisions {
+		if i > 0 && d.Kind == "" && allPlain(j.Decisions[:i]) { // the whole command stands behind its parts, so that a rule can name it
+			r.add(LowRisk, changesNothing)
+			continue
+		}
 		r.part(d)
 	}
 	return r.grade, r.sentence()
+}
+
+// allPlain reports parts that do nothing which needs a rule.
+func allPlain(parts []Decision) bool {
+	return !slices.ContainsFunc(parts, func(d Decision) bool { return d.Kind != shell.KindPlain })
 }
 
 // riskReport collects what the parts of a call do. Only what makes up the highest grade is kept.
@@ -57,7 +66,7 @@ func (r *riskReport) add(g Grade, does string) {
 func (r *riskReport) sentence() string {
 	does := r.does
 	if len(does) > 1 { // what tells nothing is not said beside what does
-		does = slices.DeleteFunc(slices.Clone(does), func(s string) bool { return s == printsOnly })
+		does = slices.DeleteFunc(slices.Clone(does), func(s string) bool { return s == printsOnly || s == waitsOnly || s == changesNothing })
 	}
 	switch n := len(does); {
 	case n == 0:
@@ -70,7 +79,12 @@ func (r *riskReport) sentence() string {
 	}
 }
 
-const printsOnly = "only prints something"
+// What is said of parts that do no more than that.
+const (
+	printsOnly     = "only prints something"
+	waitsOnly      = "only waits"
+	changesNothing = "changes nothing"
+)
 
 // part adds what one part of a call does.
 func (r *riskReport) part(d Decision) {

@@ -18,6 +18,10 @@ func TestRisk(t *testing.T) {
 		why     string // a part of the sentence
 	}{
 		{"go version", LowRisk, "only prints"},
+		{"sleep 6", LowRisk, "It only waits."},
+		{"sleep 6; ls", LowRisk, "It only reads."},
+		{"cd src && true", LowRisk, "It changes nothing."},
+		{"sleep 6 && echo done", LowRisk, "It changes nothing."},
 		{"ls -la src", LowRisk, "only reads"},
 		{"rg TODO . | head -5", LowRisk, "only reads"},
 		{"git log --oneline", LowRisk, "only reads"},

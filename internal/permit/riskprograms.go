@@ -17,7 +17,9 @@ const (
 	readingPrograms = programSet(`ls cat head tail wc grep egrep fgrep zgrep rg ag ack find fd tree file stat du df pwd ps free uptime which whereis type sort uniq cut
 		tr nl tac rev fold column paste join comm diff cmp md5sum sha1sum sha256sum sha512sum cksum xxd od hexdump strings basename dirname realpath readlink jq yq
 		less more sed awk gawk mawk test [ [[ lsof lsblk nproc getconf locale gofmt staticcheck zcat xzcat bat exa eza tokei cloc`)
-	printingPrograms = programSet(`echo printf date cal whoami id groups hostname uname true false sleep seq expr man help history env printenv arch tty yes : cd pushd popd set export unset`)
+	printingPrograms = programSet(`echo printf date cal whoami id groups hostname uname seq expr man help history env printenv arch tty yes`)
+	waitingPrograms  = programSet(`sleep wait`)
+	shellPrograms    = programSet(`true false : cd pushd popd set export unset`) // they change their own shell at most
 	writingPrograms  = programSet(`touch mkdir cp mv ln tee install chmod chown chgrp patch dd tar unzip zip gzip gunzip bzip2 xz split csplit mktemp prettier rustfmt black goimports`)
 	deletingPrograms = programSet(`rm rmdir unlink shred truncate srm trash wipe`)
 	codePrograms     = programSet(`go make cargo npm pnpm yarn bun node deno python python2 python3 ruby perl php lua java javac mvn gradle gradlew pytest tox nox coverage behave jest vitest mocha ava c8 nyc phpunit prove
@@ -90,6 +92,10 @@ func (r *riskReport) command(d Decision) {
 		r.changes(words)
 	case printingPrograms.has(name):
 		r.add(LowRisk, printsOnly)
+	case waitingPrograms.has(name):
+		r.add(LowRisk, waitsOnly)
+	case shellPrograms.has(name):
+		r.add(LowRisk, changesNothing)
 	case readingPrograms.has(name):
 		r.readsAll(words)
 	case codePrograms.has(name) || strings.Contains(d.Argv[0], "/"):

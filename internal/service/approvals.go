@@ -98,7 +98,7 @@ func (o *Handler) approval(by operation.Caller, a approval.Approval, name func(c
 		ArgsJSON: hide.Text(string(a.Call.Args)), Dir: a.Dir, Preview: hide.Text(a.Preview), Risk: a.Risk, RiskWhy: hide.Text(a.RiskWhy), Rule: a.Rule, Reason: hide.Text(a.Reason),
 		Again: hide.Text(a.Again), Unbound: hide.Text(approval.Unbound(a.Bound)), AskedBy: a.AskedBy.String(), Payer: a.Payer.String(), AskedAt: a.AskedAt, Deadline: a.Deadline,
 		Who: cmp.Or(a.Who, approval.DefaultWho), State: string(a.State), AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt, Note: a.Note,
-		AskedByName: name(a.AskedBy), PayerName: name(a.Payer), AnsweredByName: name(chat.PrincipalOf(a.AnsweredBy)), Actions: []string{},
+		AskedByName: name(a.AskedBy), PayerName: name(a.Payer), AnsweredByName: answeredBy(a, name), Actions: []string{},
 	}
 	if len(a.Bound) > 0 {
 		out.Bound = hide.JSON(a.Bound)
@@ -125,6 +125,19 @@ func (o *Handler) approval(by operation.Caller, a approval.Approval, name func(c
 		out.MayAnswer = err == nil
 	}
 	return out
+}
+
+// answeredBy names those who answered an approval, by what they were called then.
+func answeredBy(a approval.Approval, name func(chat.Principal) string) string {
+	keys := strings.Split(a.AnsweredBy, approval.And)
+	for i, key := range keys {
+		who := chat.PrincipalOf(key)
+		if at := slices.IndexFunc(a.Votes, func(v approval.Vote) bool { return v.By.String() == key }); at >= 0 {
+			who = a.Votes[at].By
+		}
+		keys[i] = name(who)
+	}
+	return strings.Join(keys, approval.And)
 }
 
 // AnswerApproval carries out the operation of that name.

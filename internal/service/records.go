@@ -130,6 +130,7 @@ func (o *Handler) Audit(ctx context.Context, by operation.Caller, q operations.A
 	for _, l := range lines {
 		line := operations.AuditLine{Seq: l.ID, At: l.At, Who: l.Principal.String(), WhoName: name(l.Principal), Agent: l.Agent, Run: l.Run, Call: l.Call,
 			Action: hide.Text(l.Action), Decision: l.Decision, Rule: l.Rule, Detail: hide.Text(l.Detail), Thread: string(l.Thread), Hash: l.Hash}
+		line.Words = auditWords(line, name)
 		if l.Thread != "" {
 			line.Session = l.Thread.Thread()
 		}

@@ -239,22 +239,37 @@ func (s *Service) NameOf(ctx context.Context, key string) string {
 	return s.Names(ctx)(chat.PrincipalOf(key))
 }
 
-// Names gives what people call somebody: by the name that was kept with what they did, or by that of their token, which is looked up once.
+// Names gives what people call somebody: by the name that was kept with what they did, else by that of their token, or by what they were
+// called on their platform when they last did something. Each is looked up once.
 func (s *Service) Names(ctx context.Context) func(chat.Principal) string {
-	tokens := map[string]string{}
+	known := map[string]string{}
 	return func(who chat.Principal) string {
-		if who.Name == "" && who.Kind == chat.TokenHolder {
-			name, known := tokens[who.ID]
-			if !known {
-				if token, err := s.DB.TokenByID(ctx, who.ID); err == nil {
-					name = token.Name
-				}
-				tokens[who.ID] = name
+		if who.Name == "" && (who.Kind == chat.TokenHolder || who.Kind.OnPlatform()) {
+			name, looked := known[who.String()]
+			if !looked {
+				name = s.lookUpName(ctx, who)
+				known[who.String()] = name
 			}
 			who.Name = name
 		}
 		return who.Label()
 	}
+}
+
+// lookUpName is "" where nobody knows: then the id is shown.
+func (s *Service) lookUpName(ctx context.Context, who chat.Principal) string {
+	if who.Kind == chat.TokenHolder {
+		token, err := s.DB.TokenByID(ctx, who.ID)
+		if err != nil {
+			return ""
+		}
+		return token.Name
+	}
+	name, err := s.DB.PrincipalName(ctx, who.String())
+	if err != nil {
+		return ""
+	}
+	return name
 }
 
 // BareToolbox is a bench of no thread.

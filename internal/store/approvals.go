@@ -143,8 +143,12 @@ func writeVote(tx database.Tx, thread chat.ThreadID, v approval.Ballot, now int6
 	if v.OK {
 		ok = 1
 	}
-	return tx.Exec(`INSERT INTO answers (approval_id, principal, principal_body, ok, note, at) VALUES (?, ?, ?, ?, ?, ?)
+	err = tx.Exec(`INSERT INTO answers (approval_id, principal, principal_body, ok, note, at) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (approval_id, principal) DO UPDATE SET ok = excluded.ok, note = excluded.note, at = excluded.at`, v.ID, v.By.String(), body, ok, v.Note, now)
+	if err != nil {
+		return err
+	}
+	return seePrincipal(tx, v.By, now)
 }
 
 // ApprovalFilter narrows a list of approvals; zero fields do not.

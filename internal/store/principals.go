@@ -14,7 +14,7 @@ import (
 	"chorus/internal/journal"
 )
 
-// seePrincipal notes who has spoken, with the name and roles they had.
+// seePrincipal notes who has spoken or answered, with the name and roles they had.
 func seePrincipal(tx database.Tx, p chat.Principal, now int64) error {
 	if p.ID == "" {
 		return nil
@@ -29,6 +29,16 @@ func seePrincipal(tx database.Tx, p chat.Principal, now int64) error {
 	return tx.Exec(`INSERT INTO principals (id, kind, name, roles, first_seen, last_seen) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET name = excluded.name, roles = excluded.roles, last_seen = excluded.last_seen`,
 		p.String(), string(p.Kind), p.Name, roles, now, now)
+}
+
+// PrincipalName is what somebody was called when they last spoke or answered, by their key; "" if nobody knows.
+func (db *DB) PrincipalName(ctx context.Context, key string) (string, error) {
+	var name string
+	err := db.Query(ctx, `SELECT name FROM principals WHERE id = ?`, []any{key}, func(rows *sql.Rows) error { return rows.Scan(&name) })
+	if err != nil {
+		return "", fmt.Errorf("name of %s: %w", key, err)
+	}
+	return name, nil
 }
 
 // Agent is the row of an agent. Config is JSON.

@@ -210,9 +210,9 @@ func (s Store) prune(known map[string]Record) error {
 
 // Change is how something differs from what was trusted.
 type Change struct {
-	Path string
-	How  string // "is new", "is gone", "changed", "leads elsewhere"
-	Diff string // unified; "" where the old text was not kept
+	Path string `json:"path"`
+	How  string `json:"how"`            // "is new", "is gone", "changed", "leads elsewhere"
+	Diff string `json:"diff,omitempty"` // unified; "" where the old text was not kept
 }
 
 // Changes compares the list and its files with a record.

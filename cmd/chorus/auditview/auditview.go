@@ -27,6 +27,7 @@ type line struct {
 	Decision  string         `json:"decision"`
 	Rule      string         `json:"rule"`
 	Detail    string         `json:"detail"`
+	Words     string         `json:"words"` // the detail as people say it
 	Hash      string         `json:"hash"`
 	by        string         // what people call the principal
 }
@@ -43,7 +44,7 @@ func PageOf(list operation.List[operations.AuditLine]) Page {
 	for _, l := range list.Items {
 		who := chat.PrincipalOf(l.Who)
 		page.Lines = append(page.Lines, line{ID: l.Seq, At: l.At, Agent: l.Agent, Thread: chat.ThreadID(l.Thread), Run: l.Run, Call: l.Call, Action: l.Action,
-			Decision: l.Decision, Rule: l.Rule, Detail: l.Detail, Hash: l.Hash, Principal: who, by: cmp.Or(l.WhoName, who.Label(), "–")})
+			Decision: l.Decision, Rule: l.Rule, Detail: l.Detail, Words: l.Words, Hash: l.Hash, Principal: who, by: cmp.Or(l.WhoName, who.Label(), "–")})
 	}
 	if list.Next != "" && len(page.Lines) > 0 {
 		page.Next = page.Lines[len(page.Lines)-1].ID
@@ -70,7 +71,7 @@ func Show(v cli.View, page Page) error {
 			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", l.ID, at, by, l.Decision, action, rule)
 			continue
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.ID, at, by, cmp.Or(l.Agent, "–"), l.Decision, action, rule, cli.ClipLine(l.Detail, 60))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.ID, at, by, cmp.Or(l.Agent, "–"), l.Decision, action, rule, cli.ClipLine(cmp.Or(l.Words, l.Detail), 60))
 	}
 	if err := w.Flush(); err != nil {
 		return err

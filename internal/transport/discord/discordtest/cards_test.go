@@ -9,6 +9,7 @@ import (
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
+	"chorus/internal/operations"
 	"chorus/internal/sim/discordsim"
 )
 
@@ -128,6 +129,20 @@ func TestDiscordApprovalByTwo(t *testing.T) {
 	g.hasReaction(g.reply("bob", card.ID, "lgtm"), "✅")
 	g.decided(card.ID, "**yes**, <@"+g.User("ada").String()+"> and <@"+g.User("bob").String()+">")
 	g.hasReaction(asked, "✅")
+
+	// Elsewhere both have the names that they had here.
+	o, by := g.app.Service.Handler(), g.app.Service.LocalCaller()
+	given, err := o.GetApproval(t.Context(), by, operations.ApprovalRef{ID: id})
+	if err != nil || given.AnsweredByName != "ada (discord) and bob (discord)" {
+		t.Errorf("answered by %q, %v", given.AnsweredByName, err)
+	}
+	list, err := o.Audit(t.Context(), by, operations.AuditQuery{Decision: "ask_approved"})
+	if err != nil || len(list.Items) != 1 || list.Items[0].Words != "by ada (discord) and bob (discord)" || !strings.Contains(list.Items[0].Detail, "discord:") {
+		t.Errorf("the audit log says %+v, %v", list.Items, err)
+	}
+	if got := o.NameOf(t.Context(), "discord:"+g.User("bob").String()); got != "bob (discord)" { // who has only answered
+		t.Errorf("bob is %q", got)
+	}
 }
 
 // A question that is too long for a card can be read in full before it is answered, and after.

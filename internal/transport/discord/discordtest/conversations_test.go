@@ -90,6 +90,9 @@ func TestDiscordConversationIsShared(t *testing.T) {
 		t.Error("the link shows nothing")
 	}
 	list := g.commandShows("carol", "thread shares", nil, "can be read with")
+	if !strings.Contains(list, "by bob (discord)") {
+		t.Errorf("who made the link is not named: %q", list)
+	}
 	if strings.Contains(list, token[1]) {
 		t.Errorf("the address is shown again: %q", list)
 	}
