@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -36,15 +37,20 @@ func main() {
 	if os.Getenv("CHORUS_TRACEABLE") == "" { // a debugger needs it
 		_ = process.KeepPrivate() // where it is not possible everything else still works
 	}
-	grow(140) // one conversation is a few megabytes: a short one need not be collected at all
+	collect(300, 110)
 	os.Exit(Main(os.Args[1:]))
 }
 
-// grow says by how many per cent the heap may grow before it is collected, unless somebody else has.
-func grow(percent int) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(percent)
+// collect says by how many per cent the heap may grow before it is collected, unless somebody else has. Starting takes a few megabytes, most
+// of which are garbage afterwards: the first collection may come late, when a run has begun, and in a short command never. From it on the
+// heap is kept small.
+func collect(first, later int) {
+	if os.Getenv("GOGC") != "" {
+		return
 	}
+	debug.SetGCPercent(first)
+	gone := new(struct{ _ *int }) // with a pointer: those without share their memory with others
+	runtime.AddCleanup(gone, func(percent int) { debug.SetGCPercent(percent) }, later)
 }
 
 // Main runs one command line and returns the exit code.

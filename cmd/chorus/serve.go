@@ -70,7 +70,6 @@ a run that is on goes on at the next start. A second signal ends it at once.`,
 		if text := checks.AsRoot(os.Geteuid()); text != "" {
 			c.warn(text)
 		}
-		grow(125) // many conversations are many megabytes
 		ctx, stop := twoSignals(cmd.Context(), c, stopping)
 		defer stop()
 		err := c.with(ctx, func(a *app.App) error {
