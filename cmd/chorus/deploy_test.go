@@ -212,7 +212,7 @@ func TestUnitFitsTheProgram(t *testing.T) {
 		if !slices.Contains(u["Environment"], "CHORUS_HOME=%S/"+one("StateDirectory")) {
 			t.Errorf("%s: the home %v is not the state directory", name, u["Environment"])
 		}
-		// These would leave commands without walls.
+		// These would leave commands without a sandbox.
 		for _, key := range []string{"RestrictNamespaces", "ProtectKernelTunables", "ProtectKernelLogs", "ProtectControlGroups", "ProtectProc", "ProtectHostname", "PrivateUsers", "MemoryDenyWriteExecute"} {
 			if len(u[key]) > 0 {
 				t.Errorf("%s: %s=%v: bwrap does not work with it", name, key, u[key])

@@ -56,7 +56,7 @@ type Examination struct {
 // a few seconds, since the checks are made at the same time.
 const (
 	readTime     = 3 * time.Second  // of a database that may be big
-	wallTime     = 5 * time.Second  // to try sandboxes, also on a busy machine
+	sandboxTime  = 5 * time.Second  // to try sandboxes, also on a busy machine
 	onlineTime   = 15 * time.Second // for vendors
 	thoroughTime = 30 * time.Minute
 )
@@ -91,7 +91,7 @@ func Examine(ctx context.Context, o Options, e Examination) doctor.Report {
 		{Section: "models", Do: p.Local},
 		{Section: "tools", Do: p.tools},
 		{Section: "MCP servers", Do: p.servers},
-		{Section: "sandboxes", Within: wallTime, Do: p.sandbox},
+		{Section: "sandboxes", Within: sandboxTime, Do: p.sandbox},
 		{Section: "budgets", Do: p.budgets},
 		{Section: "approvals", Do: p.approvals},
 	}, e.Heard)

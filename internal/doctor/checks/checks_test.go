@@ -36,7 +36,7 @@ func TestDeafOllama(t *testing.T) {
 	}
 }
 
-// What walls and limits are worth depends on whether any sandbox works.
+// What isolation and limits are worth depends on whether any sandbox works.
 func TestWallsAreJudgedTogether(t *testing.T) {
 	t.Parallel()
 	marks := func(facts ...isolate.Fact) string {
@@ -48,11 +48,11 @@ func TestWallsAreJudgedTogether(t *testing.T) {
 	}
 	no := []isolate.Fact{{Name: "sandbox bwrap", OK: false, Detail: "none", Fix: "get it"}, {Name: "sandbox auto", OK: false, Detail: "host", Fix: "get bwrap"}, {Name: "sandbox docker", OK: false, Detail: "none", Fix: "get it"}, {Name: "limit memory", OK: false, Detail: "no cgroup", Fix: ""}}
 	if got := marks(no...); got != "bwrap note, auto warn, docker note, limit memory note" {
-		t.Errorf("without walls: %s", got)
+		t.Errorf("without a sandbox: %s", got)
 	}
 	yes := []isolate.Fact{{Name: "sandbox bwrap", OK: true, Detail: "works", Fix: ""}, {Name: "sandbox auto", OK: true, Detail: "bwrap", Fix: ""}, {Name: "sandbox docker", OK: false, Detail: "none", Fix: "get it"}, {Name: "limit memory", OK: false, Detail: "no cgroup", Fix: ""}}
 	if got := marks(yes...); got != "bwrap ok, auto ok, docker note, limit memory warn" {
-		t.Errorf("with walls: %s", got)
+		t.Errorf("with a sandbox: %s", got)
 	}
 }
 

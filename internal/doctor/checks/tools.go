@@ -298,9 +298,9 @@ func sandboxFixes(name string) string {
 	switch name {
 	case "limit memory", "limit processes":
 		return "systemd-run --user --scope -p Delegate=yes chorus chat"
-	case "limit tmp", "wall nested namespaces", "wall symlink races":
+	case "limit tmp", "isolation nested namespaces", "isolation symlink races":
 		return "get a newer bubblewrap: " + install("bubblewrap")
-	case "wall landlock":
+	case "isolation landlock":
 		return "get a newer kernel, or add landlock to lsm= of its command line"
 	default:
 		return "chorus doctor --json   and look at what this machine lacks"

@@ -126,14 +126,14 @@ var escapes = map[string]string{
 
 func TestEscapes(t *testing.T) {
 	t.Parallel()
-	for _, belt := range []string{"both belts", "namespaces alone"} {
-		t.Run(belt, func(t *testing.T) {
+	for _, limits := range []string{"with landlock", "namespaces alone"} {
+		t.Run(limits, func(t *testing.T) {
 			t.Parallel()
 			o := newOutside(t)
 			opts := options(t)
 			opts.Environ = append(opts.Environ, "SERVER_ONLY="+canary)
 			ex := with(t, opts)
-			if belt == "namespaces alone" {
+			if limits == "namespaces alone" {
 				ex.WithoutLandlock()
 			}
 			for name, attempt := range escapes {

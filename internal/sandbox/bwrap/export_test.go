@@ -2,7 +2,7 @@
 
 package bwrap
 
-// WithoutLandlock leaves the second belt out.
+// WithoutLandlock leaves landlock out.
 func (e *Executor) WithoutLandlock() {
 	m := e.machine()
 	m.landlock = 0

@@ -203,7 +203,7 @@ func (e *Executor) Facts() []Fact {
 	if m.landlock == 0 {
 		facts = append(facts, Fact{"landlock", false, "this kernel has none, or it is off: Linux 5.13 or later with landlock in the lsm= list"})
 	} else {
-		facts = append(facts, Fact{"landlock", true, fmt.Sprintf("second belt around files, version %d", m.landlock)})
+		facts = append(facts, Fact{"landlock", true, fmt.Sprintf("a second limit on files, by the kernel (version %d)", m.landlock)})
 	}
 	facts = append(facts, e.gateFact(m), Fact{"time", true, fmt.Sprintf("%s unless asked for, at most %s", sandbox.DefaultTimeout, sandbox.MaxTimeout)},
 		Fact{"output", true, size(sandbox.MaxStream) + " of each stream"},

@@ -35,7 +35,7 @@ func (i *Isolation) Facts(ctx context.Context) []Fact {
 	for _, f := range made.Facts() {
 		kind := "limit "
 		if slices.Contains(isolationFacts, f.Name) {
-			kind = "wall "
+			kind = "isolation "
 		}
 		out = append(out, Fact{Name: kind + f.Name, OK: f.Holds && err == nil, Detail: f.Words})
 	}

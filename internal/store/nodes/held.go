@@ -114,8 +114,8 @@ func refusal(tx database.Tx, name owner.Name, as string) error {
 	return &owner.HeldError{Name: name, By: "node " + called}
 }
 
-// giveBack removes the row of a thing, if it is still of that taking.
-func giveBack(tx database.Tx, name owner.Name, as string, epoch int64) error {
+// release removes the row of a thing, if it is still of that taking.
+func release(tx database.Tx, name owner.Name, as string, epoch int64) error {
 	return tx.Exec(`DELETE FROM owned WHERE name = ? AND node = ? AND epoch = ?`, string(name), as, epoch)
 }
 
@@ -148,7 +148,7 @@ func (h *held) Release() {
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
 	err := n.o.DB.WriteWithin(ctx, func(tx database.Tx) error {
-		return giveBack(tx, h.name, h.as, h.epoch)
+		return release(tx, h.name, h.as, h.epoch)
 	})
 	n.mu.Lock()
 	defer n.mu.Unlock()

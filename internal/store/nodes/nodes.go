@@ -324,7 +324,7 @@ func (n *Node) beat(ctx context.Context) error {
 			return fmt.Errorf("the labels of node %s: %w", n.o.Name, err)
 		}
 		for name, epoch := range free {
-			if err := giveBack(tx, name, as, epoch); err != nil {
+			if err := release(tx, name, as, epoch); err != nil {
 				return err
 			}
 		}

@@ -111,9 +111,9 @@ function where() {
   return { task: card?.dataset.task, column: column.dataset.column, name: at.localName, index: [...home.querySelectorAll(at.localName)].indexOf(at), at };
 }
 
-// giveBack puts the keyboard where it was: on the same link or button of the same task, wherever that stands now. A task that is gone
+// refocus puts the keyboard where it was: on the same link or button of the same task, wherever that stands now. A task that is gone
 // from the board leaves it with its column.
-function giveBack(was) {
+function refocus(was) {
   if (!was || document.activeElement === was.at) return;
   const home = was.task && cardOf(was.task);
   const same = home?.querySelectorAll(was.name)[was.index] ?? home?.querySelector("h3 a");
@@ -149,7 +149,7 @@ function show(update) {
     renew(part, made);
   }
   board().dataset.version = update.version;
-  giveBack(was);
+  refocus(was);
 }
 
 // arrange brings the cards of a column into their order. One that came from elsewhere is marked for a moment.
