@@ -3,7 +3,6 @@ package runsetup
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -95,15 +94,6 @@ type answer struct {
 	err  error
 }
 
-// growStack gives a new goroutine at once the stack that a look into the database takes. It would grow by itself, but by doubling, and each
-// time all the frames that are on it by then are moved.
-//
-//go:noinline
-func growStack() {
-	var room [10 << 10]byte
-	runtime.KeepAlive(&room)
-}
-
 // ask asks the sources in order, and leaves those behind that do not answer in time. All that answer are asked on one goroutine: most
 // look into the database, and the stack of each new one would grow for that.
 func ask(ctx context.Context, sources []NoteSource, at NoteContext) []answer {
@@ -114,7 +104,6 @@ func ask(ctx context.Context, sources []NoteSource, at NoteContext) []answer {
 		answers, all := make(chan answer, len(rest)), make(chan struct{})
 		go func() {
 			defer close(all)
-			growStack()
 			for _, source := range rest {
 				if asking.Err() != nil {
 					return
