@@ -131,6 +131,7 @@ type AssistantMessage struct {
 	StopReason string `json:"stopReason"`
 	Partial    bool   `json:"partial,omitempty"`
 	ToolCalls  int    `json:"toolCalls,omitempty"`
+	Usage      *Usage `json:"usage,omitempty"` // of this answer; where calls follow the last of them has it
 }
 
 // Refused: the prompt with that number will not be answered.
@@ -168,6 +169,7 @@ type ToolCall struct {
 	ArgsJSON string `json:"argsJson"`
 	Label    string `json:"label,omitempty"`
 	Step     int    `json:"step"`
+	Usage    *Usage `json:"usage,omitempty"` // of the answer that makes the call; the last call of an answer has it
 }
 
 // ToolProgress is progress of a running call.

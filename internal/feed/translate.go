@@ -145,19 +145,32 @@ func said(ev chat.Event, b chat.Said, o Options) []Item {
 	calls := b.Blocks.Calls()
 	if text := b.Blocks.Text(); text != "" {
 		item := AssistantMessage{head(ev, TypeAssistantMessage), b.Step, b.Attempt, text,
-			thinking(b.Blocks), string(b.Stop), b.Partial, len(calls)}
-		item.More = len(calls) > 0
+			thinking(b.Blocks), string(b.Stop), b.Partial, len(calls), nil}
+		if item.More = len(calls) > 0; !item.More {
+			item.Usage = spent(b.Usage)
+		}
 		items = append(items, item)
 	}
 	for i, c := range calls {
-		item := ToolCall{head(ev, TypeToolCall), c.ID, c.Name, argsText(c.Args), o.label(c.Name, c.Args), b.Step}
-		item.More = i < len(calls)-1
+		item := ToolCall{head(ev, TypeToolCall), c.ID, c.Name, argsText(c.Args), o.label(c.Name, c.Args), b.Step, nil}
+		if item.More = i < len(calls)-1; !item.More {
+			item.Usage = spent(b.Usage)
+		}
 		items = append(items, item)
 	}
 	if len(items) == unreadable {
 		items = append(items, trace(ev, string(b.Kind()), b)) // its sequence number must appear all the same
 	}
 	return items
+}
+
+// spent is nil for nothing.
+func spent(u chat.Usage) *Usage {
+	if u.Total() == 0 {
+		return nil
+	}
+	out := usage(u)
+	return &out
 }
 
 type failedAttempt struct {

@@ -97,7 +97,8 @@ type Session struct {
 	Until         time.Time    `json:"until,omitzero"`    // of a deleted one: until when it can be brought back
 	Usage         feed.Usage   `json:"usage"`
 	Cost          feed.USD     `json:"cost"`
-	Runs          []RunSummary `json:"runs,omitempty"` // the newest first; only where one session is asked for
+	Window        int          `json:"window,omitempty"` // how many tokens its model can read; only where one session is asked for, made or changed
+	Runs          []RunSummary `json:"runs,omitempty"`   // the newest first; only where one session is asked for
 }
 
 // RunSummary is what one run came to.

@@ -370,8 +370,29 @@ func (o *Handler) GetSession(ctx context.Context, by operation.Caller, in operat
 		return operations.Session{}, err
 	}
 	s := views[0]
+	s.Window = o.window(s)
 	s.Runs, err = o.runs(ctx, row.ID)
 	return s, err
+}
+
+// window is how many tokens of a session are kept in view; 0: nobody knows.
+func (o *Handler) window(s operations.Session) int {
+	bot, err := o.app.Settings.Bot(s.Agent)
+	if err != nil {
+		bot = o.app.Shared
+	}
+	if bot.CompactionContextWindow > 0 {
+		return bot.CompactionContextWindow
+	}
+	models, err := o.app.Models.For(bot.Vendors)
+	if err != nil {
+		models = o.app.Models
+	}
+	name := s.Model
+	if s.Provider != "" {
+		name = s.Provider + "/" + name
+	}
+	return models.Window(name)
 }
 
 // views shows threads, with one question to the store for all of them.

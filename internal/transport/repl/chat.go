@@ -308,7 +308,8 @@ func (c *plain) command(ctx context.Context, name, args string) (leave bool, err
 	case !known(name, c.all):
 		c.f.printer.fail(theme.Warn, "• ", unknownWords(name, c.all))
 	default:
-		answer, err := c.s.Command(ctx, strings.TrimSpace("/"+name+" "+args))
+		line := strings.TrimSpace("/" + name + " " + args)
+		answer, err := c.s.Command(ctx, line)
 		var other *Resume
 		if errors.As(err, &other) {
 			return true, other
@@ -317,6 +318,7 @@ func (c *plain) command(ctx context.Context, name, args string) (leave bool, err
 			c.f.printer.fail(theme.Bad, "✗ ", err.Error())
 			return false, nil
 		}
+		answer = c.f.printer.presenter.withContext(line, answer, c.s.Info().Window)
 		if answer = strings.TrimRight(answer, "\n"); answer != "" {
 			print(markdown.Clean(answer))
 		}

@@ -229,7 +229,7 @@ func (w *window) command(name, args string) tea.Cmd {
 func (w *window) showAnswer(msg commandMsg) {
 	w.put(blank, "")
 	w.say(theme.Faint, "", msg.line)
-	answer := strings.TrimRight(msg.answer, "\n")
+	answer := strings.TrimRight(w.presenter.withContext(msg.line, msg.answer, w.s.Info().Window), "\n")
 	switch {
 	case answer == "":
 		w.say(theme.Faint, "  ", "nothing to show")

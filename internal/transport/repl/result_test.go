@@ -132,6 +132,12 @@ func TestStatusFitsTheLine(t *testing.T) {
 			t.Errorf("%d columns: %s", width, got)
 		}
 	}
+	if got := s.w.presenter.withContext("/status", "model  m\n", 10_000); got != "model  m\ncontext       10% of 10.0k tokens" {
+		t.Errorf("/status: %q", got)
+	}
+	if got := s.w.presenter.withContext("/cost", "$1", 10_000); got != "$1" {
+		t.Errorf("/cost: %q", got)
+	}
 	s.put(chat.Cleared{})
 	if got := s.w.statusText(); strings.Contains(got, "context") {
 		t.Errorf("after a clear: %s", got)

@@ -191,7 +191,7 @@ func (w *window) statusText() string {
 	if n := w.presenter.usage.Total(); n > 0 {
 		tokens = count(n) + " tokens"
 	}
-	parts := []string{info.Agent, info.Model, mode, info.Profile, info.Sandbox, w.contextText(info.Window), tokens, money(w.presenter.cost)}
+	parts := []string{info.Agent, info.Model, mode, info.Profile, info.Sandbox, w.presenter.contextText(info.Window), tokens, money(w.presenter.cost)}
 	for _, least := range []int{6, 0, 4} { // tokens, the agent, the sandbox
 		if line := joinParts(parts); markdown.Width(line) <= w.room() {
 			return line
@@ -206,8 +206,8 @@ func (w *window) statusText() string {
 }
 
 // contextText says how much of what the model can read is used.
-func (w *window) contextText(window int) string {
-	switch used := w.presenter.context; {
+func (t *presenter) contextText(window int) string {
+	switch used := t.context; {
 	case used == 0 || window == 0:
 		return ""
 	case used*100 < window:
@@ -215,6 +215,15 @@ func (w *window) contextText(window int) string {
 	default:
 		return fmt.Sprintf("context %d%%", min(used*100/window, 100))
 	}
+}
+
+// withContext is the answer to /status with how full the context is, which the terminal knows from what it was shown.
+func (t *presenter) withContext(line, answer string, window int) string {
+	said := t.contextText(window)
+	if strings.TrimSpace(line) != "/status" || said == "" {
+		return answer
+	}
+	return fmt.Sprintf("%s\n%-14s%s of %s tokens", strings.TrimRight(answer, "\n"), "context", strings.TrimPrefix(said, "context "), count(window))
 }
 
 func joinParts(parts []string) string {

@@ -286,7 +286,7 @@ func (s *Session) Label(name string, args []byte) string {
 func (s *Session) Info() repl.Info {
 	now := s.session()
 	return repl.Info{Agent: now.Agent, Model: joined(now.Provider, now.Model), Profile: now.Permissions, Mode: now.Mode, ID: now.ID,
-		Dir: now.WorkspacePath, Sandbox: now.Sandbox}
+		Dir: now.WorkspacePath, Sandbox: now.Sandbox, Window: now.Window}
 }
 
 // find looks for one approval among those of the session, the open ones first.

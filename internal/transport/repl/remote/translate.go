@@ -81,14 +81,22 @@ func said(group []feed.Item) chat.Body {
 	for _, item := range group {
 		switch it := item.(type) {
 		case feed.AssistantMessage:
+			out.Usage = answerUsage(it.Usage)
 			out.Step, out.Attempt, out.Stop, out.Partial = it.Step, it.Attempt, chat.Stop(it.StopReason), it.Partial
 			out.Blocks = append(out.Blocks, chat.Text{Text: it.Text})
 		case feed.ToolCall:
-			out.Step = it.Step
+			out.Step, out.Usage = it.Step, answerUsage(it.Usage)
 			out.Blocks = append(out.Blocks, chat.ToolUse{ID: it.CallID, Name: it.Tool, Args: arguments(it.ArgsJSON)})
 		}
 	}
 	return out
+}
+
+func answerUsage(u *feed.Usage) chat.Usage {
+	if u == nil {
+		return chat.Usage{}
+	}
+	return usage(*u)
 }
 
 // arguments are JSON, or whatever the model wrote, as a JSON string.
