@@ -11,6 +11,7 @@ import (
 	"chorus/internal/bus"
 	"chorus/internal/chat"
 	"chorus/internal/chatcommand"
+	"chorus/internal/database"
 	"chorus/internal/gitrepo"
 	"chorus/internal/netguard"
 	"chorus/internal/operation"
@@ -103,7 +104,8 @@ func (a *App) wireWork() {
 	a.Service.SeesProject = active.SeesProject
 	a.Setup.Roots = a.workRoots
 	a.Setup.NoteSources = append(a.Setup.NoteSources, runsetup.NoteSource{What: "active project", Gone: "No project is active any more.",
-		Text: func(ctx context.Context, at runsetup.NoteContext) (string, error) { return active.Note(ctx, at.Row.ID) }})
+		Text: func(ctx context.Context, at runsetup.NoteContext) (string, error) { return active.Note(ctx, at.Row.ID) },
+		Rows: func(runsetup.NoteContext) (database.Question, bool) { return tasks.AnyProject(), true }})
 }
 
 // workWritten tells whoever follows the work, in this process and in others, that there may be news of it.

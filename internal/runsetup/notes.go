@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 	"chorus/internal/model"
+	"chorus/internal/store/processes"
 	"chorus/internal/transcript"
 	"chorus/internal/untrusted"
 )
@@ -22,6 +25,9 @@ type NoteSource struct {
 	// Text is asked before every request, so it must be cheap when nothing has changed; "" means
 	// that there is nothing to say. An error costs only this note, and is logged once.
 	Text func(ctx context.Context, at NoteContext) (string, error)
+	// Rows asks whether the database has something to say; where it has not, Text need not be asked. The questions of all sources
+	// are one look. false, and nil: Text is asked in any case.
+	Rows func(at NoteContext) (database.Question, bool)
 	// Gone is said once when there is nothing to say any more and the window shows otherwise;
 	// "": the last note stays.
 	Gone string
@@ -55,7 +61,7 @@ func (s *Setup) notes(ctx context.Context, sources []NoteSource, at NoteContext,
 			due = append(due, source)
 		}
 	}
-	answers := ask(ctx, due, at)
+	answers := ask(ctx, s.onRows(due, at), at)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -74,6 +80,43 @@ func (s *Setup) notes(ctx context.Context, sources []NoteSource, at NoteContext,
 			}
 		}
 		out = append(out, source.noted(shown, untrusted.Defuse("note", text)))
+	}
+	return out
+}
+
+// onRows has the sources that speak of rows asked only if there are some. The first of them looks for all, so that it is the one that is
+// left behind if the database does not answer.
+func (s *Setup) onRows(sources []NoteSource, at NoteContext) []NoteSource {
+	var questions []database.Question
+	var found atomic.Pointer[[]bool] // atomic: one that was left behind may still be looking
+	look := func(ctx context.Context, i int) (bool, error) {
+		if known := found.Load(); known != nil {
+			return (*known)[i], nil
+		}
+		answers, err := s.DB.Any(ctx, questions...)
+		if err != nil {
+			return false, err
+		}
+		found.Store(&answers)
+		return answers[i], nil
+	}
+	out := slices.Clone(sources)
+	for n, source := range sources {
+		if source.Rows == nil {
+			continue
+		}
+		question, ok := source.Rows(at)
+		if !ok {
+			continue
+		}
+		i := len(questions)
+		questions = append(questions, question)
+		out[n].Text = func(ctx context.Context, at NoteContext) (string, error) {
+			if some, err := look(ctx, i); err != nil || !some {
+				return "", err
+			}
+			return source.Text(ctx, at)
+		}
 	}
 	return out
 }
@@ -141,7 +184,7 @@ func (s *Setup) noteSources(thread chat.ThreadID, tools *chosen) []NoteSource {
 		}},
 		{What: "work notes", AtBegin: true, Text: workNotes},
 		{What: OtherThreads, AtBegin: true, Gone: "None is active any more.", Text: s.others},
-		{What: "processes", Gone: "None runs any more.", Text: s.runningProcesses},
+		{What: "processes", Gone: "None runs any more.", Text: s.runningProcesses, Rows: func(NoteContext) (database.Question, bool) { return processes.AnyOpen(), true }},
 		{What: askedPrompt, Text: func(_ context.Context, at NoteContext) (string, error) { return at.Toolbox.promptAsked(), nil }},
 	}
 	return slices.Concat(s.memoryNotes(thread), sources, tools.servers.notes(), s.NoteSources)

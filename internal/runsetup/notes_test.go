@@ -3,6 +3,7 @@ package runsetup
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -10,7 +11,9 @@ import (
 	"testing/synctest"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/logging"
+	"chorus/internal/store"
 	"chorus/internal/transcript"
 )
 
@@ -58,6 +61,46 @@ func TestNotesAtBegin(t *testing.T) {
 	look("and then", "shown", "always")
 	silent = map[string]int64{} // another process goes on with the run
 	look("after a restart", "shown", "nothing", "always")
+}
+
+// Sources that speak of rows are asked when there are some: with one look for all of them, and again before the next request.
+func TestNotesOfRows(t *testing.T) {
+	t.Parallel()
+	db, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "chorus.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	s := &Setup{DB: db, Logs: &logging.Logs{}}
+	var asked []string
+	source := func(what, key string, certain bool) NoteSource {
+		return NoteSource{What: what, Text: func(context.Context, NoteContext) (string, error) {
+			asked = append(asked, what)
+			return what, nil
+		}, Rows: func(NoteContext) (database.Question, bool) {
+			return database.Question{Query: `SELECT 1 FROM memos WHERE kind = 'test' AND key = ?`, Args: []any{key}}, !certain
+		}}
+	}
+	sources := []NoteSource{source("one", "1", false), source("two", "2", false), source("always", "3", true)}
+	look := func(want ...string) {
+		t.Helper()
+		asked = nil
+		s.notes(t.Context(), sources, NoteContext{Log: transcript.New(nil)}, map[string]int64{})
+		if !slices.Equal(asked, want) {
+			t.Errorf("%q are asked and not %q", asked, want)
+		}
+	}
+	look("always")
+	for _, key := range []string{"2", "1"} {
+		if err := db.Remember(t.Context(), "test", key, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look("one", "two", "always")
+	if err := db.Write(t.Context(), func(tx database.Tx) error { return tx.Exec(`DELETE FROM memos WHERE kind = 'test' AND key = '1'`) }); err != nil {
+		t.Fatal(err)
+	}
+	look("two", "always")
 }
 
 // A source that hangs costs its own note, whatever place it has, and is told to give up.

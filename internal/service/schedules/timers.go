@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/id"
 	"chorus/internal/journal"
 	"chorus/internal/runsetup"
@@ -195,6 +196,8 @@ func FutureNote(app *service.Service) runsetup.NoteSource {
 			b.WriteString("- " + planned(f) + "\n")
 		}
 		return b.String(), nil
+	}, Rows: func(at runsetup.NoteContext) (database.Question, bool) {
+		return schedules.AnyIn(at.Row.ID), !scheduledRun(at)
 	}}
 }
 

@@ -84,6 +84,11 @@ func (d *Store) OpenProcesses(ctx context.Context) ([]background.Process, error)
 	return d.processes(ctx, `SELECT `+processColumns+` FROM processes WHERE ended_at IS NULL ORDER BY started_at, id`)
 }
 
+// AnyOpen asks whether there are such.
+func AnyOpen() database.Question {
+	return database.Question{Query: `SELECT 1 FROM processes WHERE ended_at IS NULL`}
+}
+
 // Processes lists those of a person, or all where owner is empty, the newest first.
 func (d *Store) Processes(ctx context.Context, owner string, limit int) ([]background.Process, error) {
 	if owner == "" {

@@ -2,11 +2,13 @@ package processes
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	"chorus/internal/background"
 	"chorus/internal/chat"
+	"chorus/internal/database"
 	"chorus/internal/journal"
 	"chorus/internal/store"
 	"chorus/internal/store/storetest"
@@ -41,6 +43,21 @@ func testProcesses(t *testing.T, open func() *store.DB) {
 		t.Errorf("read back as %+v, %v", got, err)
 	}
 	if _, err := db.Process(ctx, "c"); !errors.Is(err, journal.ErrUnknown) {
+		t.Error(err)
+	}
+	nobodys := database.Question{Query: `SELECT 1 FROM processes WHERE thread_id = ?`, Args: []any{"web:local/eve:1@main"}}
+	if some, err := db.db.Any(ctx, AnyOpen(), nobodys, AnyOpen()); err != nil || !slices.Equal(some, []bool{true, false, true}) {
+		t.Errorf("are there any: %t, %v", some, err)
+	}
+	// Also while somebody writes, which holds SQLite's writing connection.
+	err = db.db.Write(ctx, func(tx database.Tx) error {
+		some, err := db.db.Any(ctx, AnyOpen(), nobodys)
+		if !slices.Equal(some, []bool{true, false}) {
+			t.Errorf("are there any meanwhile: %t", some)
+		}
+		return err
+	})
+	if err != nil {
 		t.Error(err)
 	}
 	if open, err := db.OpenProcesses(ctx); err != nil || len(open) != 2 || open[0].ID != "a" {

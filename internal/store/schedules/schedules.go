@@ -64,6 +64,11 @@ func (d *Store) SchedulesIn(ctx context.Context, thread chat.ThreadID, limit int
 	return d.schedules(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE thread_id = ? AND begins IS NOT NULL AND paused = 0 ORDER BY begins, id LIMIT ?+0`, string(thread), limit)
 }
 
+// AnyIn asks whether there are such.
+func AnyIn(thread chat.ThreadID) database.Question {
+	return database.Question{Query: `SELECT 1 FROM schedules WHERE thread_id = ? AND begins IS NOT NULL AND paused = 0`, Args: []any{string(thread)}}
+}
+
 // SchedulesSet are the timers, and wishes to go on, that were set in a thread since an instant, also those that are over.
 func (d *Store) SchedulesSet(ctx context.Context, thread chat.ThreadID, since time.Time) ([]schedule.Schedule, error) {
 	return d.schedules(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE thread_id = ? AND kind <> '' AND created_at >= ? ORDER BY created_at, id`, string(thread), since.UnixMicro())

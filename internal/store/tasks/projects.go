@@ -53,6 +53,9 @@ func (s *Tasks) OfChannel(ctx context.Context, channel string) (work.Project, er
 	return one(found, err, "project of channel", channel)
 }
 
+// AnyProject asks whether there are projects.
+func AnyProject() database.Question { return database.Question{Query: `SELECT 1 FROM projects`} }
+
 func (s *Tasks) projects(ctx context.Context, query string, args ...any) (out []work.Project, err error) {
 	err = s.db.Query(ctx, query, args, database.Collect(&out, scanProject))
 	return out, err
