@@ -119,7 +119,11 @@ func (l *Library) record(records map[string]trust.Record, dir string) trust.Reco
 
 // Find lists the skills of a place, the narrowest scope first, with problems of the folders themselves.
 func (l *Library) Find(where skill.Where) (list []Skill, problems []string) {
-	found, problems := l.finder.Find(where.Sources(), l.Now())
+	return l.find(where.Sources())
+}
+
+func (l *Library) find(sources []skill.Source) (list []Skill, problems []string) {
+	found, problems := l.finder.Find(sources, l.Now())
 	records := l.records()
 	counts := map[string]int{} // which of the list counts for a name
 	for _, f := range found {

@@ -22,10 +22,13 @@ import (
 // which have it mounted see what is put into it.
 
 // ViewDir is the view of a place. It need not exist.
-func (l *Library) ViewDir(where skill.Where) string {
+func (l *Library) ViewDir(where skill.Where) string { return l.viewDir(where.Sources()) }
+
+func (l *Library) viewDir(sources []skill.Source) string {
 	var key strings.Builder
-	for _, s := range where.Sources() {
-		key.WriteString(s.Dir + "\x00")
+	for _, s := range sources {
+		key.WriteString(s.Dir)
+		key.WriteByte(0)
 	}
 	return filepath.Join(l.Home.Dir(), "cache", "skills", ShortID(key.String()))
 }
@@ -40,7 +43,8 @@ type Looked struct {
 // View brings the view of a place up to date and lists what is in it. Where nothing has changed it only looks at the times of
 // files.
 func (l *Library) View(where skill.Where) (Looked, error) {
-	list, problems := l.Find(where)
+	sources := where.Sources()
+	list, problems := l.find(sources)
 	out := Looked{All: list, Problems: problems}
 	wanted := map[string]string{}
 	for _, s := range list {
@@ -49,7 +53,7 @@ func (l *Library) View(where skill.Where) (Looked, error) {
 			wanted[s.Name] = s.Record.Digest
 		}
 	}
-	dir := l.ViewDir(where)
+	dir := l.viewDir(sources)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if held, ok := l.views[dir]; ok && maps.Equal(held, wanted) {
