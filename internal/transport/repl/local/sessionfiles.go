@@ -47,15 +47,28 @@ func (s *Session) startMirrors(o runsetup.SessionOptions) error {
 	if held, err := m.takeLock(); err != nil || !held {
 		return err // the other process follows the same journal
 	}
-	if err := m.open(s, o); err != nil {
-		// A repository that cannot be written is no reason not to talk about it.
-		o.Warn("no session file: " + err.Error())
-		return nil
-	}
+	start := s.began(o)
 	ctx, cancel := context.WithCancel(context.Background())
 	m.cancel = cancel
-	m.done.Go(func() { m.follow(ctx, s) })
+	m.done.Go(func() { // beside the run: making files takes the disk longer than some answers
+		if err := m.open(start); err != nil {
+			// A repository that cannot be written is no reason not to talk about it.
+			o.Warn("no session file: " + err.Error())
+			return
+		}
+		m.follow(ctx, s)
+	})
 	return nil
+}
+
+// began is what the session file begins with, as far as it is known before it was opened.
+func (s *Session) began(o runsetup.SessionOptions) session.Start {
+	provider, name, _ := strings.Cut(s.Info().Model, "/")
+	mode := "repl"
+	if o.Once {
+		mode = "once"
+	}
+	return session.Start{SessionID: s.ID(), SessionPath: s.file, RepoRoot: s.dir, Provider: provider, Model: name, Mode: mode, Resumed: s.Start > 0}
 }
 
 // takeLock reports false when another process writes the files of this thread.
@@ -73,12 +86,12 @@ func (m *sessionMirror) takeLock() (bool, error) {
 }
 
 // open opens the session file and adds the session to it and to the index.
-func (m *sessionMirror) open(s *Session, o runsetup.SessionOptions) error {
-	dir := filepath.Dir(s.file)
+func (m *sessionMirror) open(start session.Start) error {
+	dir := filepath.Dir(start.SessionPath)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	w, last, err := session.Open(s.file)
+	w, last, err := session.Open(start.SessionPath)
 	if err != nil {
 		return err
 	}
@@ -89,20 +102,14 @@ func (m *sessionMirror) open(s *Session, o runsetup.SessionOptions) error {
 		}
 	}
 	m.file = w
-	provider, name, _ := strings.Cut(s.Info().Model, "/")
-	mode := "repl"
-	if o.Once {
-		mode = "once"
-	}
 	action := "created"
-	if last > 0 || s.Start > 0 {
+	if start.Resumed = start.Resumed || last > 0; start.Resumed {
 		action = "resumed"
 	}
-	start := session.Start{SessionID: s.ID(), SessionPath: s.file, RepoRoot: s.dir, Provider: provider, Model: name, Mode: mode, Resumed: action == "resumed"}
 	if err := w.Start(start); err != nil {
 		return errors.Join(err, w.Close())
 	}
-	return session.AppendIndex(s.dir, action, start, time.Now())
+	return session.AppendIndex(start.RepoRoot, action, start, time.Now())
 }
 
 func (m *sessionMirror) follow(ctx context.Context, s *Session) {
