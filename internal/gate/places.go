@@ -3,33 +3,64 @@ package gate
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
+	"chorus/internal/sandbox"
 	"chorus/internal/transcript"
 )
 
 // MayWork refuses a run in a folder in which those on whose words it works may not have an agent work. The person at
 // the terminal and admins may anywhere; all others, also schedules, only where Settings.CheckPlace allows.
 func (g *Gate) MayWork(ctx context.Context, row journal.Thread, senders []transcript.Sender) error {
+	_, err := g.HoldPlace(ctx, row, senders)
+	return err
+}
+
+// HoldPlace is MayWork, and says which folder it was that they may work in, as sandbox.FolderID does: between this check and
+// a command another agent may put a link in its place. It is "" for those who may work anywhere.
+func (g *Gate) HoldPlace(ctx context.Context, row journal.Thread, senders []transcript.Sender) (string, error) {
 	for _, s := range senders {
 		for _, at := range s.Principal.Everybody() {
 			free, err := g.worksAnywhere(ctx, at)
 			if err != nil {
-				return err
+				return "", err
 			}
 			if free {
 				continue
 			}
+			dir, folder := openedAt(row.Dir)
 			if at.Kind == chat.ScheduleRule {
-				return g.Settings.CheckScheduledPlace(row.ID, row.Dir)
+				return folder, g.Settings.CheckScheduledPlace(row.ID, dir)
 			}
-			return g.Settings.CheckPlace(row.ID, row.Dir)
+			return folder, g.Settings.CheckPlace(row.ID, dir)
 		}
 	}
-	return nil
+	return "", nil
+}
+
+// openedAt opens a folder and says where it really lies, and which it is. What was opened stays the same, whatever is put in its place
+// meanwhile, so both are about one folder. One that is not there yet is none.
+func openedAt(dir string) (real, folder string) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return dir, ""
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return dir, ""
+	}
+	real, err = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	if err != nil || !filepath.IsAbs(real) { // no Linux, and no sandbox
+		return dir, sandbox.FolderID(info)
+	}
+	return real, sandbox.FolderID(info)
 }
 
 // worksAnywhere reports whether a principal by itself is bound to no places.

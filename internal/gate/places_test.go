@@ -1,15 +1,18 @@
 package gate_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"chorus/internal/chat"
+	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/sandbox"
 	"chorus/internal/store/storetest"
 	"chorus/internal/transcript"
 )
@@ -105,5 +108,62 @@ func TestFirstMessageIsHeldToPlaces(t *testing.T) {
 	by.Scopes = append(by.Scopes, operation.Admin)
 	if _, err := operations.CreateSession.Call(t.Context(), a.Service.Operations(), by, operations.NewSession{Agent: "helper", Message: "hello"}); err != nil {
 		t.Error(err)
+	}
+}
+
+// What may be worked in is a folder, not a name: whoever is held to places is told which one it was, and a link that
+// leads out of them is none.
+func TestWhichFolderIsWorkedIn(t *testing.T) {
+	t.Parallel()
+	home, open, other := storetest.FreshHome(t), t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(home, "settings.json"), []byte(`{"workspaces":["`+open+`"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a, _ := keeper(t, home)
+	work := filepath.Join(open, "work")
+	if err := os.Mkdir(work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	id, err := chat.NewThreadID("discord", "g/c", "t", "helper")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := journal.Thread{ID: id, Agent: "helper", Place: "g/c", Dir: work}
+	held := func(p chat.Principal) (string, error) {
+		return a.Gate.HoldPlace(t.Context(), row, []transcript.Sender{{Principal: p, Seq: 1}})
+	}
+	ada, eve := chat.Principal{Kind: chat.LocalUser, ID: "ada"}, chat.Principal{Kind: "discord", ID: "eve"}
+	if got, err := held(ada); got != "" || err != nil {
+		t.Error("the terminal works anywhere:", got, err)
+	}
+	info, err := os.Stat(work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := held(eve); got != sandbox.FolderID(info) || err != nil {
+		t.Error(got, err)
+	}
+	setup, err := a.Setup.ForRun(t.Context(), row, engine.Work{Seq: 1, Senders: []transcript.Sender{{Principal: eve, Seq: 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(work, work+".aside"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(other, work); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(other, "secret"), []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := held(eve); err == nil {
+		t.Error("a link leads out:", got)
+	}
+	read, args, err := setup.Agent.Tools.Resolve("read", []byte(`{"path":"secret"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err := read.Run(t.Context(), args); err != nil || !strings.Contains(fmt.Sprintf("%+v", res), "another folder has taken its place") {
+		t.Errorf("a run that is on reads it: %+v, %v", res, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -109,6 +110,20 @@ func (s *Setup) Toolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 	}
 	s.toolboxes[thread] = b
 	return b, nil
+}
+
+// hold makes file tools refuse a workspace that is another folder by now; "": any that is called so.
+func (b *Toolbox) hold(folder string) {
+	if folder == "" {
+		b.Roots.Hold(nil)
+		return
+	}
+	b.Roots.Hold(func(info fs.FileInfo) error {
+		if sandbox.FolderID(info) == folder {
+			return nil
+		}
+		return fmt.Errorf("%s: another folder has taken its place since this run began; what is said next works there, if it may", b.Dir)
+	})
 }
 
 // OpenToolbox is a thread's bench where it is at hand; nil: it is not.
@@ -234,13 +249,15 @@ func (s *Setup) terms(choice *overrides.Thread, work engine.Work) chat.Terms {
 
 // forRun is how a thread's next run is done.
 func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work) (engine.Setup, error) {
-	if err := s.Gate.MayWork(ctx, row, work.Senders); err != nil {
+	folder, err := s.Gate.HoldPlace(ctx, row, work.Senders)
+	if err != nil {
 		return engine.Setup{}, err
 	}
 	b, err := s.Toolbox(row.ID, row.Dir)
 	if err != nil {
 		return engine.Setup{}, err
 	}
+	b.hold(folder)
 	bot, err := s.Settings.BotFor(row)
 	if err != nil {
 		return engine.Setup{}, err
@@ -256,7 +273,7 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 		return engine.Setup{}, err
 	}
 	plan := s.Isolation.Plan(bot, rules, row, now, work)
-	plan.Programs = s.programs(g, row, bot, rules.Name())
+	plan.Programs, plan.Folder = s.programs(g, row, bot, rules.Name()), folder
 	b.Web.Configure(s.webConfig(bot, plan.Hosts))
 	models, err := s.Models.For(bot.Vendors)
 	if err != nil {

@@ -82,12 +82,14 @@ func firstAction(q agent.ProposedCall) string {
 // prepare makes what the call needs and judges it.
 func (s *Setup) prepare(ctx context.Context, c UnattendedCall) (u unattended, err error) {
 	work := engine.Work{Seq: 1, Senders: []transcript.Sender{{Principal: c.Principal, Seq: 1}}}
-	if err := s.Gate.MayWork(ctx, c.Thread, work.Senders); err != nil {
+	folder, err := s.Gate.HoldPlace(ctx, c.Thread, work.Senders)
+	if err != nil {
 		return u, err
 	}
 	if u.box, err = s.Toolbox(c.Thread.ID, c.Thread.Dir); err != nil {
 		return u, err
 	}
+	u.box.hold(folder)
 	bot, err := s.Settings.BotFor(c.Thread)
 	if err != nil {
 		return u, err
@@ -99,7 +101,7 @@ func (s *Setup) prepare(ctx context.Context, c UnattendedCall) (u unattended, er
 		return u, err
 	}
 	plan := s.Isolation.Plan(bot, rules, c.Thread, terms, work)
-	plan.Programs = s.programsAsking(u.judge, c.Thread, bot, rules.Name(), nil)
+	plan.Programs, plan.Folder = s.programsAsking(u.judge, c.Thread, bot, rules.Name(), nil), folder
 	u.box.Web.Configure(s.webConfig(bot, plan.Hosts))
 	executor, err := s.Isolation.ExecutorFor(&u.box.Site, plan)
 	if err != nil {

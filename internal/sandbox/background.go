@@ -16,6 +16,7 @@ type Background struct {
 	// Isolated runs it in a sandbox of its own; the rest is about that.
 	Isolated bool     `json:"isolated,omitempty"`
 	Roots    []Root   `json:"roots,omitempty"`
+	Folder   string   `json:"folder,omitempty"` // as Command.Folder
 	Hide     []string `json:"hide,omitempty"`
 	Home     string   `json:"home,omitempty"`
 	OpenGit  bool     `json:"openGit,omitempty"`

@@ -28,6 +28,9 @@ type Command struct {
 	// Roots are the directories (or files) that an isolating executor lets the command
 	// see beside the system's; Dir must lie in one. Empty: Dir, writable.
 	Roots []Root
+	// Folder is the FolderID of Dir when it was decided that somebody may work there. An isolating executor refuses any
+	// other that has its name since, by a link or a rename; empty: whichever it is.
+	Folder string
 	// Home is a directory of ours that an isolating executor makes the command's home,
 	// kept between commands; empty: the executor's own choice. Others ignore it.
 	Home string

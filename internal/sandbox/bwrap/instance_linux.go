@@ -127,8 +127,14 @@ func (a *attempt) putUp() (_ *instance, err error) {
 		}
 		return nil, fmt.Errorf("put up the sandbox: %w", err)
 	}
+	if err := errors.Join(a.sameFolder(i.root()), a.mounted(i.root())); err != nil {
+		return nil, err
+	}
 	return i, nil
 }
+
+// root is the path by which we see what it sees.
+func (i *instance) root() string { return fmt.Sprintf("/proc/%d/root", i.init.Pid) }
 
 // connect makes the socket between us and process 1.
 func (i *instance) connect() (theirs *os.File, err error) {

@@ -24,10 +24,11 @@ type attempt struct {
 	view    *view
 	network sandbox.Network
 	mark    string
-	key     string          // everything that the sandbox depends on
-	env     []string        // inside the sandbox
-	path    string          // the program
-	argv    []string        // and how it is called
+	key     string   // everything that the sandbox depends on
+	env     []string // inside the sandbox
+	path    string   // the program
+	argv    []string // and how it is called
+	sources map[string]fileID
 	files   []*os.File      // a new sandbox's files from descriptor 3 on, closed once it has them
 	ctx     context.Context // ends putting a sandbox up; nil: only its time does
 }
@@ -54,7 +55,7 @@ func (e *Executor) attempt(command sandbox.Command) (*attempt, error) {
 	if a.view, err = e.view(command); err != nil {
 		return nil, err
 	}
-	if err := a.prepare(); err != nil {
+	if err := errors.Join(a.sameFolder(""), a.prepare()); err != nil {
 		a.view.release()
 		return nil, err
 	}
@@ -117,6 +118,10 @@ func (a *attempt) runIn(ctx context.Context, i *instance) (sandbox.Result, error
 	if i.forward != nil {
 		defer i.forward.carryTo(a.network.Proxy)()
 	}
+	if err := a.sameFolder(i.root()); err != nil {
+		i.unclean = true
+		return sandbox.Result{}, err
+	}
 	end := func() []string { return nil }
 	r, err := process.Start(a.command, func(r *process.Running, streams process.Streams) (process.Process, error) {
 		if i.gate != nil {
@@ -167,6 +172,7 @@ func (a *attempt) place() string {
 // mean at this moment. A file that is replaced, as git replaces its settings, takes its
 // mount with it.
 func (a *attempt) identity() string {
+	a.sources = map[string]fileID{}
 	text := make([]byte, 0, 4096)
 	for _, option := range a.options(nil) { // those of the settings follow from which files they are
 		text = append(append(text, option...), 0)
@@ -177,6 +183,9 @@ func (a *attempt) identity() string {
 		if m.cover == noCover {
 			id, _, err := identify(m.source)
 			text = id.append(text, err)
+			if err == nil {
+				a.sources[m.source] = id
+			}
 		}
 	}
 	for _, path := range settingPaths() {

@@ -103,12 +103,20 @@ func (e *isolatedExecutor) inner(ctx context.Context, env *environment, cmd sand
 	}
 	cmd.Roots = slices.Concat(env.roots, proxy.roots, e.site.Roots, cmd.Roots)
 	cmd.Env = slices.Concat(env.vars, proxy.env, cmd.Env)
-	cmd.OpenGit = e.plan.openGit
+	cmd.OpenGit, cmd.Folder = e.plan.openGit, e.folderOf(cmd)
 	if e.plan.Programs != nil {
 		cmd.Judge = e.plan.Programs(cmd.Call)
 	}
 	cmd.Home, cmd.Network = env.home, &sandbox.Network{Proxy: proxy.socket}
 	return cmd, nil
+}
+
+// folderOf is which folder a command must find where it runs: the plan knows the workspace, and none beside it.
+func (e *isolatedExecutor) folderOf(cmd sandbox.Command) string {
+	if cmd.Dir != e.site.Dir {
+		return ""
+	}
+	return e.plan.Folder
 }
 
 // Background implements sandbox.Backgrounder: what Run would show the command, for a sandbox that needs nobody else.
@@ -127,6 +135,7 @@ func (e *isolatedExecutor) Background(ctx context.Context, cmd sandbox.Command) 
 	}
 	b.Isolated, b.Roots, b.Env = true, slices.Concat(env.roots, e.site.Roots, cmd.Roots), slices.Concat(env.vars, cmd.Env)
 	b.Home, b.Hide, b.OpenGit, b.Judged = env.home, e.app.unseen(), e.plan.openGit, e.plan.Programs != nil
+	b.Folder = e.folderOf(cmd)
 	b.Hosts, b.Setting = e.plan.Hosts, hostsSetting(e.plan)
 	for _, s := range e.plan.secrets {
 		b.Secrets = append(b.Secrets, sandbox.NetworkSecret{Name: s.Name, Value: string(s.Value), Hosts: s.Hosts})

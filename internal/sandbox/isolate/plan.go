@@ -64,6 +64,8 @@ type Plan struct {
 	Hosts   []string
 	secrets []config.SecretRule
 	Roots   []string
+	// Folder is which folder the workspace was when it was decided that the run may work there; "": any that is called so.
+	Folder  string
 	openGit bool // a repository's settings and hooks may be changed
 	// Programs judges what the command of a call starts in a sandbox; nil: nothing does.
 	Programs func(call string) sandbox.Judge

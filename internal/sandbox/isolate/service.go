@@ -116,5 +116,9 @@ func (i *Isolation) serviceCommand(site *Site, p Plan, s Service) (sandbox.Comma
 	}
 	// Python would run what stands in __pycache__ of the workspace, where commands can write, in place of the file.
 	env := append(view.Env, "PYTHONPYCACHEPREFIX="+serviceHome+"/.cache/pycache")
-	return sandbox.Command{Argv: s.Argv, Dir: s.Dir, Call: s.Call, Env: env, Home: home, Roots: roots, OpenGit: p.openGit}, nil
+	command := sandbox.Command{Argv: s.Argv, Dir: s.Dir, Call: s.Call, Env: env, Home: home, Roots: roots, OpenGit: p.openGit}
+	if s.Dir == site.Dir {
+		command.Folder = p.Folder
+	}
+	return command, nil
 }

@@ -103,7 +103,7 @@ func lockSoon(path string) (*lockfile.Lock, error) {
 
 // start starts the command.
 func (k *keeper) start(b sandbox.Background) error {
-	command := sandbox.Command{Shell: b.Shell, Dir: b.Dir, Env: b.Env, Call: b.Call, Roots: b.Roots, Home: b.Home, OpenGit: b.OpenGit}
+	command := sandbox.Command{Shell: b.Shell, Dir: b.Dir, Env: b.Env, Call: b.Call, Roots: b.Roots, Home: b.Home, OpenGit: b.OpenGit, Folder: b.Folder}
 	undo := func() {}
 	var prepared *sandbox.Prepared
 	var err error

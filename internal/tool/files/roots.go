@@ -56,11 +56,29 @@ type Roots struct {
 // called at any time.
 func (r *Roots) ShowLineHashes(on bool) { r.lineHashes.Store(on) }
 
+// Hold makes the workspace refuse to be opened as another folder than one that check allows; nil: any is. One that is
+// open already and is another is closed.
+func (r *Roots) Hold(check func(fs.FileInfo) error) {
+	o := r.roots[Workspace]
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.check = check
+	if o.root == nil || check == nil {
+		return
+	}
+	if info, err := o.root.Stat("."); err != nil || check(info) != nil {
+		_ = o.root.Close() // nothing was written by it
+		o.root = nil
+	}
+}
+
 type openRoot struct {
 	Root
 	mu   sync.Mutex
 	root *os.Root
 	real string // its path without links, once known
+
+	check func(fs.FileInfo) error // as Hold has it
 }
 
 // NewRoots makes the roots of one agent. Nothing is opened; workspace must be an
@@ -169,6 +187,16 @@ func (o *openRoot) handle(create bool) (*os.Root, error) {
 	if create && errors.Is(err, fs.ErrNotExist) && o.Writable && o.Name != Workspace {
 		if err = os.MkdirAll(o.Dir, 0o700); err == nil {
 			root, err = os.OpenRoot(o.Dir)
+		}
+	}
+	if err == nil && o.check != nil {
+		info, failed := root.Stat(".")
+		if failed == nil {
+			failed = o.check(info)
+		}
+		if failed != nil {
+			_ = root.Close() // nothing was done with it
+			return nil, failed
 		}
 	}
 	o.root = root

@@ -3,6 +3,8 @@ package files
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -322,5 +324,45 @@ func TestAccessFollowsLinks(t *testing.T) {
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s %s accesses %q, want %q", c.tool, c.args, got, c.want)
 		}
+	}
+}
+
+// A workspace that is held to one folder is not opened as another that takes its name, nor used when it was open before.
+func TestHeldToOneFolder(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"own": "mine\n"})
+	before, err := os.Stat(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := errors.New("it is another folder")
+	check := func(info fs.FileInfo) error {
+		if os.SameFile(info, before) {
+			return nil
+		}
+		return refused
+	}
+	roots, err := NewRoots(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = roots.Close() })
+	roots.Hold(check)
+	if err := os.Rename(p.dir, p.dir+".aside"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(p.outside, p.dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := roots.roots[Workspace].handle(true); !errors.Is(err, refused) {
+		t.Error("it opens another folder:", err)
+	}
+	roots.Hold(nil)
+	if _, err := roots.roots[Workspace].handle(false); err != nil {
+		t.Error("nothing is held:", err)
+	}
+	roots.Hold(check)
+	if _, err := roots.roots[Workspace].handle(false); !errors.Is(err, refused) {
+		t.Error("it uses what was open:", err)
 	}
 }

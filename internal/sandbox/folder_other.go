@@ -1,0 +1,8 @@
+//go:build !unix
+
+package sandbox
+
+import "io/fs"
+
+// FolderID says nothing: there is no sandbox here.
+func FolderID(fs.FileInfo) string { return "" }
