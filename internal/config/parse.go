@@ -7,8 +7,11 @@ import (
 	"math"
 	"strings"
 
+	"chorus/internal/yamltext"
+
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
@@ -33,12 +36,17 @@ func parse(r *report, file string, layer Layer, data []byte) (out *node) {
 		r.fail(at, "", "larger than %d bytes: that is no configuration", largestFile)
 		return nil
 	}
-	if line := tooDeep(data); line > 0 {
+	if line := yamltext.NestsDeeper(data, deepest); line > 0 {
 		at.Line = line
 		r.fail(at, "", "nested deeper than %d levels", deepest)
 		return nil
 	}
-	parsed, err := parser.ParseBytes(data, 0)
+	tokens := lexer.Tokenize(string(data))
+	if len(tokens) > yamltext.MaxTokens {
+		r.fail(at, "", "more than %d words and marks: that is no configuration", yamltext.MaxTokens)
+		return nil
+	}
+	parsed, err := parser.Parse(tokens, 0)
 	if err != nil {
 		r.fail(locate(err, at), "", "%s", message(err))
 		return nil
@@ -62,46 +70,6 @@ func parse(r *report, file string, layer Layer, data []byte) (out *node) {
 		return nil
 	}
 	return out
-}
-
-// tooDeep gives the line at which the text nests too deep, 0 if it does not. It counts
-// brackets and the marks that open a level without needing an indentation, so that
-// the parser's recursion stays small.
-func tooDeep(data []byte) int {
-	line, brackets := 0, 0
-	for text := range bytes.Lines(data) {
-		line++
-		marks := 0
-		for i, c := range text {
-			switch c {
-			case '[', '{':
-				brackets++
-			case ']', '}':
-				brackets = max(brackets-1, 0)
-			case '-', '?', ':', '!', '&':
-				if i+1 >= len(text) || strings.IndexByte(" \t\r\n", text[i+1]) >= 0 || c == '!' || c == '&' {
-					marks++
-				}
-			}
-		}
-		indent := len(text) - len(bytes.TrimLeft(text, " \t"))
-		if brackets > deepest || (marks > deepest && opensMany(text)) || indent > 1000 {
-			return line
-		}
-	}
-	return 0
-}
-
-// opensMany reports whether a line begins with more marks than levels are allowed.
-func opensMany(line []byte) bool {
-	n := 0
-	for word := range bytes.FieldsSeq(line) {
-		if len(word) > 1 && word[0] != '!' && word[0] != '&' {
-			break
-		}
-		n++
-	}
-	return n > deepest
 }
 
 // locate is the place that an error of the parser speaks of.

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/goccy/go-yaml"
+	"chorus/internal/yamltext"
 )
 
 // Case is one injection: NAME.txt is the text, NAME.yaml beside it the rest.
@@ -80,7 +80,7 @@ func load(name string) (Case, error) {
 		return Case{}, err
 	}
 	c := Case{Name: strings.TrimSuffix(filepath.Base(name), ".txt"), Text: string(text)}
-	if err := yaml.UnmarshalWithOptions(data, &c, yaml.Strict()); err != nil {
+	if err := yamltext.Read(data, &c); err != nil {
 		return Case{}, err
 	}
 	return c, c.check()

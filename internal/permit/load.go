@@ -9,7 +9,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/goccy/go-yaml"
+	"chorus/internal/yamltext"
 )
 
 // maxRulesSize is far beyond any rules file that a person writes.
@@ -57,8 +57,8 @@ func ParseRules(data []byte) (Rules, error) {
 		return parseJSON(data)
 	}
 	var f rulesFile
-	if err := yaml.UnmarshalWithOptions(data, &f, yaml.Strict()); err != nil {
-		return Rules{}, fmt.Errorf("%s", strings.TrimSpace(yaml.FormatError(err, false, true)))
+	if err := yamltext.Read(data, &f); err != nil {
+		return Rules{}, err
 	}
 	return f.rules(), nil
 }

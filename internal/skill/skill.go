@@ -17,12 +17,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/token"
-
 	"chorus/internal/pattern"
 	"chorus/internal/text"
+	"chorus/internal/yamltext"
 )
 
 // File is the name of the file that makes a folder a skill.
@@ -144,21 +141,19 @@ func split(all string) (head, body string, err error) {
 // decode reads the front matter. Descriptions with a colon in them are common and no YAML: where it cannot be read, plain
 // values are quoted, and it is tried once more.
 func decode(head string) (front, error) {
-	for _, t := range lexer.Tokenize(head) {
-		if t.Type == token.AnchorType || t.Type == token.AliasType {
-			return front{}, errors.New("its front matter uses anchors; write the values out")
-		}
+	if yamltext.HasAnchors(head) {
+		return front{}, errors.New("its front matter uses anchors; write the values out")
 	}
 	var read front
-	err := yaml.Unmarshal([]byte(head), &read)
+	err := yamltext.ReadKnown([]byte(head), &read)
 	if err == nil {
 		return read, nil
 	}
 	var again front
-	if yaml.Unmarshal([]byte(quoted(head)), &again) == nil {
+	if yamltext.ReadKnown([]byte(quoted(head)), &again) == nil {
 		return again, nil
 	}
-	why, _, _ := strings.Cut(strings.TrimSpace(yaml.FormatError(err, false, false)), "\n")
+	why, _, _ := strings.Cut(yamltext.Reason(err), "\n")
 	return front{}, fmt.Errorf("its front matter cannot be read: %s", text.Clip(strings.Join(strings.Fields(why), " "), 160))
 }
 

@@ -12,12 +12,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"chorus/internal/permit"
+	"chorus/internal/yamltext"
 )
 
 // Grantee is for whom and where a kept rule holds: all of it must match.
@@ -144,8 +142,8 @@ func Parse(data []byte) (*Rules, error) {
 	}
 	var list []Entry
 	if len(bytes.TrimSpace(data)) > 0 {
-		if err := yaml.UnmarshalWithOptions(data, &list, yaml.Strict()); err != nil {
-			return nil, fmt.Errorf("%s", strings.TrimSpace(yaml.FormatError(err, false, false)))
+		if err := yamltext.Read(data, &list); err != nil {
+			return nil, errors.New(yamltext.Reason(err))
 		}
 	}
 	return New(list)
@@ -156,7 +154,7 @@ func (r *Rules) Encode() ([]byte, error) {
 	if len(r.list) == 0 {
 		return []byte(fileHeader), nil
 	}
-	data, err := yaml.MarshalWithOptions(r.list, yaml.UseSingleQuote(true))
+	data, err := yamltext.Write(r.list)
 	if err != nil {
 		return nil, fmt.Errorf("encode the kept rules: %w", err)
 	}

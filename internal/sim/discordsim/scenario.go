@@ -8,9 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"chorus/internal/sim/discordsim/guild"
+	"chorus/internal/yamltext"
 )
 
 // Step is one line of a script: somebody does one thing. What it made can be named by
@@ -84,7 +83,7 @@ func ReadScenario(file string) (Options, error) {
 // ParseScenario is ReadScenario for what was read. A word that is not known is a mistake.
 func ParseScenario(raw []byte) (Options, error) {
 	var o Options
-	if err := yaml.UnmarshalWithOptions(raw, &o, yaml.Strict()); err != nil {
+	if err := yamltext.Read(raw, &o); err != nil {
 		return Options{}, err
 	}
 	for i, step := range o.Script {

@@ -5,7 +5,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/goccy/go-yaml"
+	"chorus/internal/yamltext"
 )
 
 // Script is what a file can say: YAML or JSON.
@@ -103,10 +103,10 @@ func ParseScript(data []byte) (Script, error) {
 	var s Script
 	trimmed := strings.TrimSpace(string(data))
 	if strings.HasPrefix(trimmed, "-") || strings.HasPrefix(trimmed, "[") {
-		if err := yaml.UnmarshalWithOptions(data, &s.Turns, yaml.Strict()); err != nil {
+		if err := yamltext.Read(data, &s.Turns); err != nil {
 			return Script{}, err
 		}
-	} else if err := yaml.UnmarshalWithOptions(data, &s, yaml.Strict()); err != nil {
+	} else if err := yamltext.Read(data, &s); err != nil {
 		return Script{}, err
 	}
 	return s, s.check()
