@@ -26,6 +26,7 @@ type Mode string
 const (
 	Prefill Mode = "prefill" // a script of everybody's lines, which the model continues
 	Chat    Mode = "chat"    // user turns with names, the bot's own as assistant turns
+	Untold  Mode = "untold"  // as it is, for agents without a mode; only thinking in tags is taken out of the answer
 )
 
 // The defaults of the script.
@@ -138,6 +139,8 @@ func (t *styledModel) Prepare(r model.Request) (model.Prepared, error) {
 		told, read, err = t.script(r)
 	case Chat:
 		told, read, err = t.turns(r)
+	case Untold:
+		told, read = r, &reading{}
 	default:
 		err = t.bad(r, "there is no mode %q; set mode: prefill or mode: chat", t.Mode)
 	}

@@ -13,15 +13,19 @@ import (
 
 // modelsFor resolves models for one thread: as the configuration tells them.
 func modelsFor(models *provider.Models, row journal.Thread, bot *config.Bot, b *Toolbox) func(string) (model.Handle, error) {
+	style := settings.Style(bot, row.Agent)
 	if !settings.NamesParticipants(bot) {
-		return models.Resolve
+		if !row.ID.OnPlatform() {
+			return models.Resolve
+		}
+		style = participants.Style{Mode: participants.Untold} // what a model thinks aloud is not said before everybody
 	}
 	return func(name string) (model.Handle, error) {
 		made, err := models.Resolve(name)
 		if err != nil {
 			return made, err
 		}
-		made.Model = b.styled(settings.Style(bot, row.Agent), name, made)
+		made.Model = b.styled(style, name, made)
 		return made, nil
 	}
 }

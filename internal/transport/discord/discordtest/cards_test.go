@@ -312,3 +312,19 @@ func stopOf(t *testing.T, m discordsim.Message) string {
 	}
 	return "c1:stop:" + rest[:26]
 }
+
+// What a model thinks aloud in tags is not said before everybody, whether the agent has a mode or not.
+func TestDiscordThinkingIsNotPosted(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"no mode": "", "chat": "mode: chat\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := inGuild(t, discordsim.Options{}, map[string]string{"shared.yaml": text})
+			prompt := g.say("ada", "general", "say <thinking>she wants it short</thinking> Hello, Ada.")
+			g.hasReaction(prompt, "✅")
+			if m := g.message("answer", answers(prompt)); m.Text() != "Hello, Ada." {
+				t.Errorf("it says %q", m.Text())
+			}
+		})
+	}
+}
