@@ -87,6 +87,9 @@ func readAll(fields []chat.Field, text string) (out map[string]any, wrong []*Mis
 		switch {
 		case ok:
 			value, misfit := readSaid(f, said)
+			if misfit == nil {
+				misfit = fits(f, value)
+			}
 			if misfit != nil {
 				wrong = append(wrong, misfit)
 			} else {
@@ -166,6 +169,9 @@ func readSaid(f chat.Field, said any) (any, *Misfit) {
 // ReadValue is what a person wrote or chose for a field, as the field wants it. What does not fit is a *Misfit.
 func ReadValue(f chat.Field, text string) (any, error) {
 	value, misfit := readValue(f, text)
+	if misfit == nil {
+		misfit = fits(f, value)
+	}
 	if misfit != nil {
 		return nil, misfit
 	}
@@ -224,7 +230,7 @@ func choice(f chat.Field, text string) (any, *Misfit) {
 
 // Hint says what a field is for, and how it is written where it is not chosen.
 func Hint(f chat.Field) string {
-	kind := kinds[f.Kind]
+	kind := written(f)
 	if len(f.Choices) > 0 || kind == "" {
 		return f.Hint
 	}
@@ -259,7 +265,7 @@ var kinds = map[string]string{"integer": "a whole number", "number": "a number",
 
 // kindOf says what fits a field.
 func kindOf(f chat.Field) string {
-	kind := cmp.Or(kinds[f.Kind], "text")
+	kind := cmp.Or(written(f), "text")
 	if len(f.Choices) > 0 && f.Kind != "boolean" {
 		var names []string
 		for _, c := range f.Choices {

@@ -70,3 +70,51 @@ func TestReadAnswer(t *testing.T) {
 		t.Errorf("%s", how)
 	}
 }
+
+// A value keeps to the bounds of its field, and whoever is asked is told them before and after.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	one, ten := 1.0, 10.0
+	field := func(kind string, b chat.Bounds) chat.Field {
+		return chat.Field{Name: "x", Label: "X", Kind: kind, Bounds: b}
+	}
+	for _, tt := range []struct {
+		f          chat.Field
+		said, want string // "": it fits
+		hint       string
+	}{
+		{field("integer", chat.Bounds{Min: &one, Max: &ten}), "10", "", "a whole number from 1 to 10"},
+		{field("integer", chat.Bounds{Min: &one, Max: &ten}), "11", "x must be at most 10", "a whole number from 1 to 10"},
+		{field("number", chat.Bounds{Min: &one}), "0.5", "x must be at least 1", "a number, at least 1"},
+		{field("", chat.Bounds{MinLength: 2, MaxLength: 4}), "ä", "x must have at least 2 characters, not 1", "text of 2 to 4 characters"},
+		{field("", chat.Bounds{MinLength: 2, MaxLength: 4}), "äöüß", "", "text of 2 to 4 characters"},
+		{field("", chat.Bounds{MaxLength: 4}), "abcde", "x must have at most 4 characters, not 5", "text of at most 4 characters"},
+		{field("", chat.Bounds{Format: "email"}), "ada@example.org", "", "an email address, as ada@example.org"},
+		{field("", chat.Bounds{Format: "email"}), "Ada <ada@example.org>", `x must be an email address, as ada@example.org, not "Ada <ada@example.org>"`, "an email address, as ada@example.org"},
+		{field("", chat.Bounds{Format: "uri"}), "example.org", `x must be an address, as https://example.org/page, not "example.org"`, "an address, as https://example.org/page"},
+		{field("", chat.Bounds{Format: "uri"}), "mailto:ada@example.org", "", "an address, as https://example.org/page"},
+		{field("", chat.Bounds{Format: "date"}), "2026-02-30", `x must be a date, as 2026-11-18, not "2026-02-30"`, "a date, as 2026-11-18"},
+		{field("", chat.Bounds{Format: "date-time"}), "2026-11-18T15:04:05+01:00", "", "a date and time, as 2026-11-18T15:04:05Z"},
+		{field("", chat.Bounds{Format: "date-time"}), "2026-11-18", `x must be a date and time, as 2026-11-18T15:04:05Z, not "2026-11-18"`, "a date and time, as 2026-11-18T15:04:05Z"},
+		{field("", chat.Bounds{Pattern: "^[a-z]+$"}), "Ada", "x must match ^[a-z]+$", ""},
+		{field("", chat.Bounds{Pattern: "(?=x)"}), "Ada", "", ""}, // Go cannot read it: whoever asks will
+		{field("list", chat.Bounds{MinItems: 2, MaxItems: 2}), "a", "x must have at least 2 values, not 1", "several, with commas"},
+		{field("list", chat.Bounds{MinItems: 1, MaxItems: 2}), "a, b, c", "x must have at most 2 values, not 3", "several, with commas"},
+	} {
+		_, err := ReadValue(tt.f, tt.said)
+		whole := Misfits([]chat.Field{tt.f}, "x: "+tt.said)["x"]
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != tt.want || got != "" && got != "x "+whole || got == "" && whole != "" {
+			t.Errorf("%+v, %q: %q and %q, not %q", tt.f.Bounds, tt.said, got, whole, tt.want)
+		}
+		if hint := Hint(tt.f); hint != tt.hint {
+			t.Errorf("%+v is said to be %q", tt.f.Bounds, hint)
+		}
+	}
+	if _, err := ReadAnswer([]chat.Field{field("list", chat.Bounds{MaxItems: 1})}, `{"x":["a","b"]}`); err == nil {
+		t.Error("a list of an object is not looked at")
+	}
+}

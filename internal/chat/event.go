@@ -375,6 +375,19 @@ type Field struct {
 	Several  bool     `json:"several,omitempty"` // more than one may be chosen
 	Optional bool     `json:"optional,omitempty"`
 	Values   []string `json:"values,omitempty"` // what stands there already
+	Bounds
+}
+
+// Bounds are what a value must keep to beside its kind. Zero is no bound.
+type Bounds struct {
+	Format    string   `json:"format,omitempty"`    // of text: email, uri, date or date-time
+	Pattern   string   `json:"pattern,omitempty"`   // of text: a regular expression that it matches
+	MinLength int      `json:"minLength,omitempty"` // of text, in characters
+	MaxLength int      `json:"maxLength,omitempty"`
+	Min       *float64 `json:"min,omitempty"` // of numbers
+	Max       *float64 `json:"max,omitempty"`
+	MinItems  int      `json:"minItems,omitempty"` // of lists
+	MaxItems  int      `json:"maxItems,omitempty"`
 }
 
 // Choice is one of the values that a Field may have.

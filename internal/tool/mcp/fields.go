@@ -11,7 +11,7 @@ import (
 // Asked are the fields of a question as forms show them, with what was given before or is meant where nothing is.
 func (q Question) Asked() (out []chat.Field) {
 	for _, f := range q.Fields {
-		field := chat.Field{Name: f.Name, Label: cmp.Or(f.Title, printable(f.Name, 100)), Hint: f.hint(), Kind: f.kind(), Several: f.Kind == "list" && len(f.Choices) > 0, Optional: !f.Required || f.Default != nil}
+		field := chat.Field{Name: f.Name, Label: cmp.Or(f.Title, printable(f.Name, 100)), Hint: f.hint(), Kind: f.kind(), Several: f.Kind == "list" && len(f.Choices) > 0, Optional: !f.Required || f.Default != nil, Bounds: f.Bounds}
 		for _, c := range f.Choices {
 			field.Choices = append(field.Choices, chat.Choice{Value: c.Value, Label: printable(cmp.Or(c.Title, c.Value), 100)})
 		}

@@ -35,3 +35,27 @@ func TestQuestionsAsForms(t *testing.T) {
 		}
 	}
 }
+
+// Bounds of the schema are those of the field; what makes no sense is none.
+func TestQuestionsHaveBounds(t *testing.T) {
+	t.Parallel()
+	q := Question{Fields: fieldsOf(map[string]any{"properties": map[string]any{
+		"a": map[string]any{"type": "integer", "minimum": 1, "maximum": 10.5},
+		"b": map[string]any{"type": "string", "minLength": 2, "maxLength": 4, "pattern": "^x"},
+		"c": map[string]any{"type": "string", "format": "email", "minLength": -3},
+		"d": map[string]any{"type": "string", "format": "cuneiform"},
+		"e": map[string]any{"type": "array", "minItems": 1, "maxItems": 2, "items": map[string]any{"enum": []string{"x", "y", "z"}}},
+	}})}
+	for answer, want := range map[string]string{
+		"a: 0": "a must be at least 1", "a: 11": "a must be at most 10.5", "a: 10": "", "b: y": "b must have at least 2 characters, not 1", "b: yy": "b must match ^x", "b: xx": "",
+		"c: ada": `c must be an email address, as ada@example.org, not "ada"`, "d: anything": "", "e: x, y, z": "e must have at most 2 values, not 3",
+	} {
+		got := ""
+		if _, err := q.read(answer); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %q, not %q", answer, got, want)
+		}
+	}
+}

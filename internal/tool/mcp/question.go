@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"chorus/internal/approval"
+	"chorus/internal/chat"
 )
 
 // Action is what a person said to a question.
@@ -48,6 +49,7 @@ type Field struct {
 	Choices  []Choice
 	Required bool
 	Default  any // nil: there is none
+	chat.Bounds
 }
 
 // Choice is one of the values that a field may have.
@@ -70,7 +72,26 @@ type schemaField struct {
 		Enum  []string
 		AnyOf []struct{ Const, Title string }
 	}
-	Default any
+	Default              any
+	Format, Pattern      string
+	MinLength, MaxLength int
+	Minimum, Maximum     *float64
+	MinItems, MaxItems   int
+}
+
+// longPattern is how long a pattern may be; longer ones are not looked at.
+const longPattern = 500
+
+// bounds are what its values must keep to. What makes no sense is none.
+func (p schemaField) bounds() chat.Bounds {
+	out := chat.Bounds{Format: p.Format, MinLength: max(0, p.MinLength), MaxLength: max(0, p.MaxLength), Min: p.Minimum, Max: p.Maximum, MinItems: max(0, p.MinItems), MaxItems: max(0, p.MaxItems)}
+	if len(p.Pattern) <= longPattern {
+		out.Pattern = p.Pattern
+	}
+	if !slices.Contains([]string{"email", "uri", "date", "date-time"}, out.Format) {
+		out.Format = ""
+	}
+	return out
 }
 
 // fieldsOf reads the schema of a question; what is no schema has no fields.
@@ -88,7 +109,7 @@ func fieldsOf(schema any) (out []Field) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(object.Properties)) {
 		p := object.Properties[name]
-		f := Field{Name: name, Title: printable(p.Title, 100), Kind: cmp.Or(p.Type, "string"), Required: slices.Contains(object.Required, name), Default: p.Default,
+		f := Field{Name: name, Title: printable(p.Title, 100), Kind: cmp.Or(p.Type, "string"), Required: slices.Contains(object.Required, name), Default: p.Default, Bounds: p.bounds(),
 			About: strings.Trim(multiline(p.Title, 200)+": "+multiline(p.Description, 500), ": ")}
 		add := func(value, title string) {
 			if len(f.Choices) < maxChoices {

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -30,6 +31,8 @@ type questionField struct {
 	Wrong   string // why what was given does not fit
 	First   bool   // it is the first that does not fit
 	Mode    string // the keyboard that a phone shows
+	Type    string // of the input
+	Longest int    // how many characters may be written
 }
 
 // questionOption is one of the values that it may have.
@@ -37,6 +40,9 @@ type questionOption struct {
 	chat.Choice
 	Chosen bool
 }
+
+// longestAnswer is how many characters one value may have.
+const longestAnswer = 2000
 
 // fieldName stands before the names of a question's fields in its form.
 const fieldName = "field:"
@@ -52,6 +58,11 @@ func questionOf(id, back string, fields []chat.Field, wrong map[string]string) q
 			one.Options = append(one.Options, questionOption{c, slices.Contains(field.Values, c.Value)})
 		}
 		one.Mode = map[string]string{"integer": "numeric", "number": "decimal"}[field.Kind]
+		one.Type = cmp.Or(map[string]string{"email": "email", "uri": "url", "date": "date"}[field.Format], "text")
+		one.Longest = longestAnswer
+		if field.Kind == "" && field.MaxLength > 0 {
+			one.Longest = min(field.MaxLength, longestAnswer)
+		}
 		if one.Wrong != "" && first {
 			one.First, first = true, false
 		}

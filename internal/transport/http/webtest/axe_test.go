@@ -20,7 +20,7 @@ func TestAxe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := newServer(t)
+	h := inShop(t)
 	ops := h.app.Service.Operations()
 	must := func(_ any, err error) {
 		t.Helper()
@@ -48,11 +48,15 @@ func TestAxe(t *testing.T) {
 	shared, err := operations.CreateShare.Call(t.Context(), ops, h.owner, operations.NewShare{ID: talk})
 	must(shared, err)
 	p := h.signedIn()
+	question := h.session(operations.NewSession{WorkspacePath: t.TempDir(), Permissions: "open"})
+	p.visit("/s/" + question)
+	p.say(order)
+	p.until(`document.querySelector(".question form")`)
 	p.visit("/skills")
 	skill := p.text(`document.querySelector("table.list a").getAttribute("href")`)
 	p.visit("/approvals")
 	always := p.text(`document.querySelector("a.always").getAttribute("href")`)
-	paths := []string{"/", "/new", "/s/" + talk, "/s/" + failed, "/s/" + asks, "/s/" + talk + "/journal", "/s/" + talk + "/runs/9999", "/s/" + talk + "?diff=split", "/approvals", always, "/work", "/work/" + task.ID, "/projects", "/projects/site", "/projects/site/graph", "/workers",
+	paths := []string{"/", "/new", "/s/" + talk, "/s/" + failed, "/s/" + asks, "/s/" + question, "/s/" + talk + "/journal", "/s/" + talk + "/runs/9999", "/s/" + talk + "?diff=split", "/approvals", always, "/work", "/work/" + task.ID, "/projects", "/projects/site", "/projects/site/graph", "/workers",
 		"/agents", "/agents/chorus", "/new-agent", "/agents/helper/edit", "/schedules", "/hooks", "/hooks/new", "/processes", "/skills", skill, "/servers", "/memory", "/memory?path=MEMORY.md", "/costs", "/audit",
 		"/permissions", "/permissions/standard", "/permissions/careful", "/new-profile", "/s/" + talk + "/share", "/s/" + talk + "/delete", "/search?listing=deleted", shared.Path, "/settings", "/search", "/search?q=Done", "/doctor"}
 	call(p, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: string(library)}) // sent once, not with each page

@@ -19,7 +19,8 @@ const shopServer = "WEBTEST_SHOP"
 // shopForm asks for a value of each kind.
 const shopForm = `{"type":"object","required":["name","count","size"],"properties":{
 	"name":{"type":"string","title":"Name","description":"Who it is for"},
-	"count":{"type":"integer","title":"How many"},
+	"count":{"type":"integer","title":"How many","minimum":1,"maximum":10},
+	"mail":{"type":"string","title":"Mail","format":"email","maxLength":40},
 	"weight":{"type":"number","title":"Weight"},
 	"gift":{"type":"boolean","title":"Gift","default":true},
 	"size":{"type":"string","title":"Size","enum":["S","M"],"enumNames":["small","medium"]},
@@ -78,7 +79,7 @@ func TestQuestionIsAForm(t *testing.T) {
 		p.until(`document.querySelectorAll(".question .needed").length === 3`)
 		form := p.text(`[...document.querySelectorAll(".question form :is(input:not([type=hidden]), select)")].map((f) => [f.localName, f.name, f.type, f.inputMode, f.value, f.required].join(" ")).join("\n")`)
 		want := strings.Join([]string{"input field:count text numeric  true", "input field:name text   true", "select field:size select-one   true",
-			"input field:extras checkbox  ribbon false", "input field:extras checkbox  card false", "select field:gift select-one  yes false", "input field:weight text decimal  false"}, "\n")
+			"input field:extras checkbox  ribbon false", "input field:extras checkbox  card false", "select field:gift select-one  yes false", "input field:mail email   false", "input field:weight text decimal  false"}, "\n")
 		if form != want {
 			t.Errorf("%s: the form is\n%s\nnot\n%s", where, form, want)
 		}
@@ -102,15 +103,21 @@ func TestQuestionIsAForm(t *testing.T) {
 			t.Errorf("%s: the name is %q now", where, kept)
 		}
 		p.look("question-wrong-" + strings.Trim(where, "/"))
-		p.fill(`[name="field:count"]`, "7")
+		p.fill(`[name="field:count"]`, "70")
+		p.fill(`[name="field:mail"]`, "ada")
 		p.fill(`[name="field:size"]`, "M")
+		p.expectError("422")
+		p.click(sends)
+		p.until(`[...document.querySelectorAll(".question [role=alert]")].map((e) => e.innerText).join("; ") === 'How many must be at most 10; Mail must be an email address, as ada@example.org, not "ada"'`)
+		p.fill(`[name="field:count"]`, "7")
+		p.fill(`[name="field:mail"]`, "ada@example.org")
 		p.click(`.question input[value="card"]`)
 		p.click(sends)
 		p.until(`!document.querySelector(".question form")`)
 		p.visit("/s/" + id)
 		p.waitForAnswer("it is over")
 		result := p.text(`document.querySelector("[id^=out-]").textContent`)
-		if !strings.Contains(result, `accept {"count":7,"extras":["card"],"gift":true,"name":"Ada; of London","size":"M"}`) {
+		if !strings.Contains(result, `accept {"count":7,"extras":["card"],"gift":true,"mail":"ada@example.org","name":"Ada; of London","size":"M"}`) {
 			t.Errorf("%s: the server was told %s", where, result)
 		}
 		if said := p.text(`document.querySelector(".question .answer").innerText`); !strings.HasPrefix(said, "Answered by") {
