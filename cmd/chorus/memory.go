@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,10 +95,7 @@ func (c *program) editMemory(ctx context.Context, cmd *cobra.Command, to cli.Con
 	if err != nil {
 		return err
 	}
-	editor := c.getenv("VISUAL")
-	if editor == "" {
-		editor = c.getenv("EDITOR")
-	}
+	editor := cmp.Or(c.getenv("VISUAL"), c.getenv("EDITOR"))
 	if editor == "" {
 		return errors.New("no editor is named: set EDITOR, or say the text with --text")
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -96,10 +97,7 @@ func (c *program) printModels(all provider.Catalog) error {
 	w := c.columns()
 	fmt.Fprintln(w, "VENDOR\tKIND\tKEY\tLISTS\tPROVIDES")
 	for _, v := range all.Vendors {
-		provides := strings.Join(v.Provides, " ")
-		if provides == "" {
-			provides = "–"
-		}
+		provides := cmp.Or(strings.Join(v.Provides, " "), "–")
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", v.Name, v.Kind, v.Key, count(v.Listed), provides)
 	}
 	if err := w.Flush(); err != nil {

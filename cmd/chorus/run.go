@@ -147,8 +147,7 @@ func attach(ctx context.Context, s interface {
 
 // failJSON tells a program that reads events why there was no run, or none that ended.
 func (c *program) failJSON(err error) error {
-	var code exitError
-	if errors.As(err, &code) {
+	if _, ok := errors.AsType[exitError](err); ok {
 		return nil // the run's own end was told
 	}
 	data, err := feed.Encode(feed.Error{Head: feed.Head{Type: feed.TypeError}, Message: err.Error(), Kind: "setup", StopReason: "error"})

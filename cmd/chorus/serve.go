@@ -48,9 +48,7 @@ a run that is on goes on at the next start. A second signal ends it at once.`,
 	f.BoolVar(&check, "check", false, "start nothing: ask the server at --addr whether it takes messages; exit 0 or 1")
 	f.BoolVar(&noBrowser, "no-browser", false, "open no browser at the start (or set "+browser.Off+"=1)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if o.Addr == "" {
-			o.Addr = defaultAddr(c.getenv)
-		}
+		o.Addr = cmp.Or(o.Addr, defaultAddr(c.getenv))
 		if check {
 			return checkServer(cmd.Context(), o.Addr, o.TLSCert != "")
 		}

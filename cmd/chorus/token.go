@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -102,9 +103,7 @@ this home. It is made where the home is: on the machine of the server.`,
 				if err != nil {
 					return err
 				}
-				if url == "" {
-					url = "http://" + fromHere(defaultAddr(c.getenv))
-				}
+				url = cmp.Or(url, "http://"+fromHere(defaultAddr(c.getenv)))
 				link := guard.Link(key, url, token.ID, time.Now())
 				if c.json {
 					return c.printJSON(map[string]string{"url": link})

@@ -115,8 +115,7 @@ type keyError struct {
 }
 
 func (e *keyError) Error() string {
-	var kind *json.UnmarshalTypeError
-	if errors.As(e.err, &kind) {
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](e.err); ok {
 		return fmt.Sprintf("%q must be %s, not a %s", e.key, wanted(kind.Type.String()), kind.Value)
 	}
 	return fmt.Sprintf("%q: %v", e.key, e.err)

@@ -149,7 +149,7 @@ func putIn(into map[string]json.RawMessage, path []string, raw json.RawMessage) 
 
 func splitNames(value string) []string {
 	var names []string
-	for _, name := range strings.Split(value, ",") {
+	for name := range strings.SplitSeq(value, ",") {
 		if name = strings.TrimSpace(name); name != "" {
 			names = append(names, name)
 		}

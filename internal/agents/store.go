@@ -421,8 +421,7 @@ func (r *Store) Destroy(ctx context.Context, name string, keepFiles bool) error 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, err := r.get(ctx, name); err != nil {
-		var broken *FileError
-		if !errors.As(err, &broken) { // a broken file is no reason to keep it
+		if _, ok := errors.AsType[*FileError](err); !ok { // a broken file is no reason to keep it
 			return fmt.Errorf("destroy agent %s: %w", name, err)
 		}
 	}

@@ -187,8 +187,7 @@ func (o *ServeOptions) scheme() string {
 
 // reason is what the system says, without the operation around it.
 func reason(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Err
 	}
 	return err

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -478,10 +479,7 @@ type Noted struct {
 
 // Knows is what a model knows that was shown the note.
 func (n Noted) Knows() string {
-	if n.Whole != "" {
-		return n.Whole
-	}
-	return n.Text
+	return cmp.Or(n.Whole, n.Text)
 }
 
 // Rolled: the window now begins at place KeepFrom, and of its pictures only the

@@ -150,8 +150,7 @@ func (c *Client) unreached(ctx context.Context, err error) error {
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &operation.Error{Kind: operation.Unavailable, Message: fmt.Sprintf("the server at %s did not answer in time", c.base.Host), Err: err}
 	}
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
 	return &operation.Error{Kind: operation.Unavailable, Err: err,

@@ -158,8 +158,7 @@ func parseJSON(r *report, path string, data []byte) *node {
 	var whole json.RawMessage
 	if err := json.Unmarshal(data, &whole); err != nil {
 		offset := int64(len(data))
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 			offset = syntax.Offset - 1
 		}
 		at.Line, at.Column = lineColumn(data, offset)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -100,10 +101,7 @@ type twinned struct {
 func (t *tree) lookup(path string) *Key {
 	at := t.root
 	for part := range strings.SplitSeq(path, ".") {
-		next := at.fields[part]
-		if next == nil {
-			next = at.each
-		}
+		next := cmp.Or(at.fields[part], at.each)
 		if next == nil {
 			return nil
 		}

@@ -74,8 +74,7 @@ func parse(r *report, file string, layer Layer, data []byte) (out *node) {
 
 // locate is the place that an error of the parser speaks of.
 func locate(err error, at Place) Place {
-	var y yaml.Error
-	if errors.As(err, &y) {
+	if y, ok := errors.AsType[yaml.Error](err); ok {
 		if t := y.GetToken(); t != nil && t.Position != nil {
 			at.Line, at.Column = max(t.Position.Line, 1), max(t.Position.Column, 1)
 		}
@@ -84,8 +83,7 @@ func locate(err error, at Place) Place {
 }
 
 func message(err error) string {
-	var y yaml.Error
-	if errors.As(err, &y) && y.GetMessage() != "" {
+	if y, ok := errors.AsType[yaml.Error](err); ok && y.GetMessage() != "" {
 		return y.GetMessage()
 	}
 	first, _, _ := strings.Cut(err.Error(), "\n")

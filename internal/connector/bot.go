@@ -67,9 +67,7 @@ func (o Options) filled() (Options, error) {
 		&o.Preview: defaultPreview, &o.Recheck: defaultRecheck, &o.Idle: defaultIdle, &o.Grace: defaultGrace, &o.Fetch: defaultFetch, &o.CallWait: defaultCallWait} {
 		*at = cmp.Or(*at, d)
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Log = o.Log.With("component", o.Platform.Name(), "bot", o.Name)
 	return o, nil
 }

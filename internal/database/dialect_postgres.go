@@ -131,8 +131,7 @@ const (
 
 // pgCode is the code of an error that the server gave; "" for any other.
 func pgCode(err error) string {
-	var e *pgconn.PgError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code
 	}
 	return ""

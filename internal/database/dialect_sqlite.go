@@ -74,8 +74,7 @@ const (
 
 // resultCode is the extended code of a driver's error, 0 for any other error.
 func resultCode(err error) int {
-	var e *sqlite.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code()
 	}
 	return 0

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -77,9 +78,7 @@ func (p *Proxy) refusalResponse(r *refused) *http.Response {
 
 // newResponse is a response of the proxy itself, which the X-Chorus-Egress header tells from the host's. reason replaces the usual text of the status.
 func newResponse(status int, reason, text string) *http.Response {
-	if reason == "" {
-		reason = http.StatusText(status)
-	}
+	reason = cmp.Or(reason, http.StatusText(status))
 	body := "chorus: " + text + "\n"
 	return &http.Response{
 		StatusCode: status, Status: fmt.Sprintf("%d %s", status, reason),

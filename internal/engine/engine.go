@@ -168,9 +168,7 @@ func New(c Config) *Engine {
 	if c.Adopt == nil {
 		c.Adopt = func(chat.ThreadID) bool { return true }
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	e := &Engine{Config: c, actors: map[chat.ThreadID]*actor{}, children: map[chat.ThreadID]bool{}, remotes: map[chat.ThreadID]*remote{}}
 	e.slots.most = c.MaxRuns
 	e.Bounds = e.Bounds.Or(deadline.Defaults())

@@ -70,8 +70,7 @@ func (h *host) entry(asked chat.Asked, reserved ledger.Nanos) ledger.Entry {
 
 // refused remembers at which soft limit the room is about to be asked.
 func (h *host) refused(err error) {
-	var r *ledger.Refusal
-	if errors.As(err, &r) && r.Soft {
+	if r, ok := errors.AsType[*ledger.Refusal](err); ok && r.Soft {
 		h.warned = r
 	}
 }

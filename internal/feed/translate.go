@@ -276,9 +276,7 @@ func runEnded(ev chat.Event, b chat.RunEnded) Item {
 				item.Message = b.Error.Message
 			}
 		}
-		if item.Message == "" {
-			item.Message = "the run ended: " + string(b.Reason)
-		}
+		item.Message = cmp.Or(item.Message, "the run ended: "+string(b.Reason))
 		return item
 	default:
 		item := Completed{head(ev, TypeCompleted), string(b.Reason), b.Text, b.Steps, usage(b.Usage), USD(b.Cost)}

@@ -112,8 +112,7 @@ func (g *Gate) changeAllowed(ctx context.Context, change func([]always.Entry) ([
 		}
 		return changed.Encode()
 	})
-	var mistake *documents.CheckError
-	if errors.As(err, &mistake) {
+	if mistake, ok := errors.AsType[*documents.CheckError](err); ok {
 		return fmt.Errorf("nothing was changed, since the file has a mistake: %s: %w; fix it, or remove it to begin anew", mistake.Path, mistake.Err)
 	}
 	return err

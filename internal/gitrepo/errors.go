@@ -1,6 +1,7 @@
 package gitrepo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,10 +76,7 @@ type exitError struct {
 }
 
 func (e *exitError) Error() string {
-	said := text.OneLine(text.Clip(e.said, 2000))
-	if said == "" {
-		said = fmt.Sprintf("it ended with the code %d", e.code)
-	}
+	said := cmp.Or(text.OneLine(text.Clip(e.said, 2000)), fmt.Sprintf("it ended with the code %d", e.code))
 	return fmt.Sprintf("%s %s failed: %s", e.program, e.verb, said)
 }
 

@@ -174,9 +174,7 @@ func (r *Repo) at(c command) command {
 	if r.kind == KindLink {
 		c.env = append(c.env, "GIT_WORK_TREE="+r.dir)
 	}
-	if c.dir == "" {
-		c.dir = r.dir
-	}
+	c.dir = cmp.Or(c.dir, r.dir)
 	return c
 }
 

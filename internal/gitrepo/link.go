@@ -259,8 +259,7 @@ func (c *checkout) differing(ctx context.Context, entries []entry, side func(ent
 // update brings files and index to the merge. Git itself checks again that no file is overwritten which is not as it was.
 func (c *checkout) update(ctx context.Context) error {
 	if _, err := c.git(ctx, "", "read-tree", "-m", "-u", c.p.Base, c.p.OID); err != nil {
-		var e *exitError
-		if errors.As(err, &e) && (strings.Contains(e.said, "not uptodate") || strings.Contains(e.said, "would be overwritten") || strings.Contains(e.said, "would be removed")) {
+		if e, ok := errors.AsType[*exitError](err); ok && (strings.Contains(e.said, "not uptodate") || strings.Contains(e.said, "would be overwritten") || strings.Contains(e.said, "would be removed")) {
 			return c.r.dirty(c.p, []string{oneLine(e.said)})
 		}
 		return explain(err)

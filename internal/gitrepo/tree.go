@@ -1,6 +1,7 @@
 package gitrepo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -68,9 +69,7 @@ func (t *Tree) git(ctx context.Context, c command) (string, error) {
 
 func (t *Tree) at(c command) command {
 	c.env = append([]string{"GIT_DIR=" + t.gitDir, "GIT_COMMON_DIR=" + t.repo.common, "GIT_WORK_TREE=" + t.path}, c.env...)
-	if c.dir == "" {
-		c.dir = t.path
-	}
+	c.dir = cmp.Or(c.dir, t.path)
 	return c
 }
 

@@ -47,8 +47,7 @@ func object(what string, data []byte, into any) error {
 			name = strings.Trim(name, `"`)
 			return fmt.Errorf("%s: there is no field %.40q%s", what, name, suggest.Hint(name, fieldsOf(into)))
 		}
-		var wrong *json.UnmarshalTypeError
-		if errors.As(err, &wrong) {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return fmt.Errorf("%s: %s must be %s, not %s", what, wrong.Field, kindOf(wrong.Type), wrong.Value)
 		}
 		return fmt.Errorf("%s cannot be read: %w", what, err)
@@ -404,10 +403,8 @@ func (d Definition) Check() error {
 	case d.Budget < 0:
 		return errors.New("a budget is not negative")
 	}
-	for _, name := range placeholders(d.Template) {
-		if name == "response" {
-			return errors.New("prompt_template: {{response}} is what the model answers; it stands in actions")
-		}
+	if slices.Contains(placeholders(d.Template), "response") {
+		return errors.New("prompt_template: {{response}} is what the model answers; it stands in actions")
 	}
 	return nil
 }

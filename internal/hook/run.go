@@ -17,8 +17,7 @@ func NewRun(h Hook, reason, key string, cause chat.Principal, event json.RawMess
 	r := Run{ID: RunID(h.ID, reason, key), Hook: h.ID, Reason: reason, State: Waiting, Progress: Progress{Event: event}}
 	acting, err := ActingFor(h, cause)
 	r.Acting = acting
-	var stopped *StoppedError
-	if errors.As(err, &stopped) {
+	if stopped, ok := errors.AsType[*StoppedError](err); ok {
 		r.State, r.Why = Skipped, stopped.Why
 		r.Acting = chat.Principal{Kind: chat.HookRule, ID: h.ID, For: &h.Owner}
 	}

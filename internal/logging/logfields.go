@@ -1,6 +1,7 @@
 package logging
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -43,10 +44,7 @@ func (h logFields) Handle(ctx context.Context, record slog.Record) error {
 
 // agentOf is the agent that answers in a thread.
 func agentOf(thread chat.ThreadID) string {
-	if name := thread.Agent(); name != "" {
-		return name
-	}
-	return chat.DefaultAgent
+	return cmp.Or(thread.Agent(), chat.DefaultAgent)
 }
 
 func (h logFields) WithAttrs(attrs []slog.Attr) slog.Handler {

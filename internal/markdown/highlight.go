@@ -25,7 +25,7 @@ type language struct {
 
 func words(s string) map[string]struct{} {
 	out := map[string]struct{}{}
-	for _, w := range strings.Fields(s) {
+	for w := range strings.FieldsSeq(s) {
 		out[w] = struct{}{}
 	}
 	return out

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -85,10 +86,7 @@ func (c Content) Parts() []Part { return c.parts }
 
 // voice names whose words a part is.
 func (p Part) voice() string {
-	if p.Who == "" {
-		return "somebody unknown"
-	}
-	return p.Who
+	return cmp.Or(p.Who, "somebody unknown")
 }
 
 // Append adds something to remember to a text, as a line of a list.

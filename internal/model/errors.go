@@ -49,9 +49,7 @@ func (e *Error) Error() string {
 	if e.Kind == BadRequest && e.Status == 0 {
 		what = "the request was rejected" // perhaps before it was sent
 	}
-	if what == "" {
-		what = string(e.Kind)
-	}
+	what = cmp.Or(what, string(e.Kind))
 	s := fmt.Sprintf("%s/%s: %s", e.Provider, e.Model, what)
 	if e.Status != 0 {
 		s += fmt.Sprintf(" (HTTP %d)", e.Status)
@@ -75,8 +73,7 @@ func (e *Error) Retryable() bool {
 
 // KindOf says which kind of failure err is; "" if it is none of a model's.
 func KindOf(err error) ErrorKind {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind
 	}
 	return ""

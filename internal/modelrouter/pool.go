@@ -279,8 +279,7 @@ func (p *Pool) Models(ctx context.Context) ([]string, error) {
 		}
 		some, err := lister.Models(ctx)
 		if err != nil {
-			var e *model.Error
-			if errors.As(err, &e) {
+			if e, ok := errors.AsType[*model.Error](err); ok {
 				err = p.clean(e)
 			}
 			failed = append(failed, fmt.Errorf("key %d: %w", i+1, err))

@@ -56,8 +56,7 @@ func InvalidField(field, format string, args ...any) *Error {
 
 // KindOf is the kind of any error; Failed for one that is not an *Error.
 func KindOf(err error) Kind {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind
 	}
 	return Failed

@@ -160,7 +160,7 @@ func (d *Definition) misplaced() (wrong []error) {
 		if n := len(strings.Fields(c.Words)); n < 1 || n > 3 {
 			wrong = append(wrong, fmt.Errorf("the chat command %q has %d words", c.Words, n))
 		}
-		for _, name := range strings.Fields(c.Options + " " + c.Require) {
+		for name := range strings.FieldsSeq(c.Options + " " + c.Require) {
 			known(InSlash, name)
 		}
 		set(c.Set)

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -342,10 +343,7 @@ func Cell(v reflect.Value, format string) string {
 	if most, err := strconv.Atoi(format); err == nil {
 		return clip.Clip(clip.OneLine(text), most)
 	}
-	if text == "" {
-		return format
-	}
-	return text
+	return cmp.Or(text, format)
 }
 
 func timeCell(t time.Time, format string) string {

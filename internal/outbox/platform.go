@@ -104,8 +104,7 @@ func (e *Trouble) Unwrap() error { return e.Err }
 
 // permanent tells the reason of an error that will be the same next time.
 func permanent(err error) (Why, bool) {
-	var t *Trouble
-	if errors.As(err, &t) && t.Why != Temporary {
+	if t, ok := errors.AsType[*Trouble](err); ok && t.Why != Temporary {
 		return t.Why, true
 	}
 	return Temporary, false

@@ -111,8 +111,7 @@ func strictly(data []byte, into any) error {
 		}
 		return nil
 	}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		before := data[:min(int(syntax.Offset), len(data))]
 		return fmt.Errorf("line %d: %w", bytes.Count(before, []byte("\n"))+1, err)
 	}

@@ -1,6 +1,7 @@
 package participants
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -45,9 +46,7 @@ func (t *styledModel) script(r model.Request) (model.Request, *reading, error) {
 // callPrefix is what the ids of this request's calls begin with. Two requests of a
 // thread never have the same messages, so their calls never have the same id.
 func callPrefix(r model.Request) (string, error) {
-	if r.Head == nil {
-		r.Head = &model.Head{}
-	}
+	r.Head = cmp.Or(r.Head, &model.Head{})
 	digest, err := r.Digest()
 	if err != nil {
 		return "", err

@@ -1,6 +1,7 @@
 package permit
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -122,14 +123,9 @@ func inGitDir(path string) bool {
 }
 
 func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {
-	command := r.Command
-	if command == "" {
-		command = r.Detail
-	}
+	command := cmp.Or(r.Command, r.Detail)
 	tool, _ := canonicalName(r.Tool, "")
-	if tool == "" {
-		tool = "bash"
-	}
+	tool = cmp.Or(tool, "bash")
 	s := shellJudge{profile: p, opt: opt, place: opt.Place(), tool: tool, opaqueAllowed: p.allowsAnyShell()}
 	s.oneName = tool == "bash" && !slices.ContainsFunc(aliases[tool], func(a string) bool { return p.mentioned[a] })
 	drop := s.drop
@@ -242,9 +238,7 @@ func (s *shellJudge) part(part *shell.Part, depth int) {
 		d.Action = s.action(part)
 	}
 	d.Kind, d.Argv, d.Depth, d.Opaque = part.Kind, part.Argv, depth, part.Opaque || part.RunsFile() != "" && d.Verdict == Ask
-	if d.Why == "" {
-		d.Why = part.Why
-	}
+	d.Why = cmp.Or(d.Why, part.Why)
 	d.Remote = part.ChangesRemote()
 	s.out = append(s.out, d)
 }

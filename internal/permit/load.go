@@ -2,6 +2,7 @@ package permit
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,9 +19,7 @@ const maxRulesSize = 1 << 20
 // Load gives the preset of that name, or the profile in that file; "" means the default,
 // standard.
 func Load(nameOrFile string) (*Profile, error) {
-	if nameOrFile == "" {
-		nameOrFile = "standard"
-	}
+	nameOrFile = cmp.Or(nameOrFile, "standard")
 	if IsPreset(nameOrFile) {
 		return Preset(nameOrFile)
 	}

@@ -10,6 +10,7 @@
 package permit
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -210,9 +211,7 @@ func mostSpecific(rules []rule, set []string) *rule {
 			if !r.allShell {
 				return r
 			}
-			if broad == nil {
-				broad = r
-			}
+			broad = cmp.Or(broad, r)
 		}
 	}
 	return broad
@@ -226,10 +225,8 @@ func (p *Profile) allowsAnyShell() bool {
 
 func firstMatch(rules []rule, set []string) *rule {
 	for i := range rules {
-		for _, s := range set {
-			if rules[i].matches(s) {
-				return &rules[i]
-			}
+		if slices.ContainsFunc(set, rules[i].matches) {
+			return &rules[i]
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package permit
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -161,10 +162,7 @@ func higher(a, b Grade) Grade {
 
 // unknown adds a part that nobody can read before it runs.
 func (r *riskReport) unknown(d Decision) {
-	why := d.Why
-	if why == "" {
-		why = "it cannot be read"
-	}
+	why := cmp.Or(d.Why, "it cannot be read")
 	r.add(HighRisk, "cannot be told before what it does: "+text.Clip(text.OneLine(why), 120))
 }
 
@@ -202,7 +200,7 @@ func shownPath(file string) string { return text.Clip(text.OneLine(file), 60) }
 
 // holdsSecrets reports names under which keys and passwords are kept.
 func holdsSecrets(file string) bool {
-	for _, name := range strings.Split(strings.ToLower(file), "/") {
+	for name := range strings.SplitSeq(strings.ToLower(file), "/") {
 		switch {
 		case slices.Contains([]string{".ssh", ".gnupg", ".aws", ".netrc", ".pgpass", ".npmrc", ".pypirc", ".kube", "shadow", "credentials", ".env", ".git-credentials"}, name),
 			strings.HasPrefix(name, ".env."), strings.HasPrefix(name, "id_rsa"), strings.HasPrefix(name, "id_ed25519"), strings.HasSuffix(name, ".pem"), strings.HasSuffix(name, ".key"):

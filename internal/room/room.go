@@ -69,10 +69,7 @@ type Channel struct {
 // Home is the channel that lends its agents, settings and memory: of a platform thread
 // the parent.
 func (c Channel) Home() string {
-	if c.Parent != "" {
-		return c.Parent
-	}
-	return c.ID
+	return cmp.Or(c.Parent, c.ID)
 }
 
 // Place is the second part of the thread ids of a channel: guild and home. A private

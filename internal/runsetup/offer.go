@@ -1,6 +1,7 @@
 package runsetup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -72,9 +73,7 @@ func (b *Toolbox) Specs() []tool.Spec {
 	b.mu.Lock()
 	set := b.offered
 	b.mu.Unlock()
-	if set == nil {
-		set = b.Tools
-	}
+	set = cmp.Or(set, b.Tools)
 	return append(set.Specs(), set.Unlisted()...)
 }
 
@@ -106,9 +105,7 @@ func (b *Toolbox) Label(name string, args []byte) string {
 	b.mu.Lock()
 	set := b.offered
 	b.mu.Unlock()
-	if set == nil {
-		set = b.Tools
-	}
+	set = cmp.Or(set, b.Tools)
 	if label := set.Label(name, args); label != name {
 		return label
 	}

@@ -119,8 +119,7 @@ func (o *Handler) Agent(a agents.Agent) operations.Agent {
 
 func (o *Handler) FindAgent(ctx context.Context, name string) (agents.Agent, error) {
 	a, err := o.app.Settings.Agents().Get(ctx, name)
-	var file *agents.FileError
-	if errors.As(err, &file) {
+	if _, ok := errors.AsType[*agents.FileError](err); ok {
 		err = nil // the last good version holds
 	}
 	if errors.Is(err, agents.ErrUnknown) || errors.Is(err, agents.ErrName) || errors.Is(err, journal.ErrUnknown) {

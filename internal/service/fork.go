@@ -132,9 +132,7 @@ func (s *Service) Fork(ctx context.Context, row journal.Thread, thread chat.Thre
 
 // forking is the commit that makes a fork.
 func (s *Service) forking(ctx context.Context, row journal.Thread, thread chat.ThreadID, owner chat.Principal, atSeq int64, terms chat.Terms) (journal.Commit, error) {
-	if atSeq == 0 {
-		atSeq = row.Next - 1
-	}
+	atSeq = cmp.Or(atSeq, row.Next-1)
 	if atSeq < 1 || atSeq >= row.Next {
 		return journal.Commit{}, operation.InvalidField("atSeq", "session %s has the events 1 to %d; there is no %d to fork from", row.ID.Thread(), row.Next-1, atSeq)
 	}

@@ -70,8 +70,7 @@ func (o *Handler) ClearSessionNotes(ctx context.Context, by operation.Caller, in
 
 // noteError tells a notebook that is full.
 func noteError(err error) error {
-	var mistake tool.Mistake
-	if errors.As(err, &mistake) {
+	if mistake, ok := errors.AsType[tool.Mistake](err); ok {
 		return operation.Errorf(operation.Conflict, "%s", mistake.Error())
 	}
 	return err

@@ -187,8 +187,7 @@ func (o *Handler) ChangeSettings(ctx context.Context, k config.Key, change func(
 		data = append(data, '\n')
 		return data, o.tryOut(k, data)
 	})
-	var mistake *documents.CheckError
-	if errors.As(err, &mistake) {
+	if mistake, ok := errors.AsType[*documents.CheckError](err); ok {
 		return operation.Errorf(operation.Conflict, "%s cannot be used, so nothing was changed: %v", mistake.Path, mistake.Err)
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -141,10 +142,8 @@ func Sandboxed(bot *config.Bot, chosen, profile string) bool {
 // windowRolls reports whether the agent's window rolls. Coding sessions are summarised
 // instead, unless somebody asked for a window.
 func windowRolls(bot *config.Bot) bool {
-	for _, key := range []string{"recencyWindow.messages", "recencyWindow.characters", "recencyWindow.hardMax", "rollingThreshold"} {
-		if bot.IsSet(key) {
-			return true
-		}
+	if slices.ContainsFunc([]string{"recencyWindow.messages", "recencyWindow.characters", "recencyWindow.hardMax", "rollingThreshold"}, bot.IsSet) {
+		return true
 	}
 	return NamesParticipants(bot)
 }

@@ -65,8 +65,7 @@ func (s *Settings) CheckPlace(thread chat.ThreadID, dir string) error {
 // CheckScheduledPlace is CheckPlace for a schedule: nobody looks on when it works, so the folder has to be open to all, whoever added it.
 func (s *Settings) CheckScheduledPlace(thread chat.ThreadID, dir string) error {
 	err := s.CheckPlace(thread, dir)
-	var refused *PlaceError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*PlaceError](err); ok {
 		refused.Schedule = true
 	}
 	return err

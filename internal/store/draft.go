@@ -173,10 +173,8 @@ func (r *refList) add(hash string) {
 	if hash == "" {
 		return
 	}
-	for _, have := range *r {
-		if have == hash {
-			return
-		}
+	if slices.Contains(*r, hash) {
+		return
 	}
 	*r = append(*r, hash)
 }

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -26,9 +27,7 @@ func (t *Telemetry) HTTP(next http.Handler) http.Handler {
 		response := &countedResponse{ResponseWriter: w, metrics: t.metrics}
 		request := r.WithContext(context.WithValue(r.Context(), patternKey{}, &pattern))
 		defer func() { // also after a panic, which is how a handler aborts a connection
-			if pattern == "" {
-				pattern = request.Pattern
-			}
+			pattern = cmp.Or(pattern, request.Pattern)
 			response.finish(methodLabel(r.Method), routeLabel(pattern), time.Since(started))
 		}()
 		next.ServeHTTP(response, request)
@@ -50,10 +49,7 @@ func routeLabel(pattern string) string {
 	if _, path, ok := strings.Cut(pattern, " "); ok {
 		pattern = strings.TrimSpace(path)
 	}
-	if pattern == "" {
-		return "none"
-	}
-	return pattern
+	return cmp.Or(pattern, "none")
 }
 
 // countedResponse observes one response.

@@ -40,10 +40,7 @@ func tracesEndpoint(env func(string) string) (string, error) {
 	if exporter := get("TRACES_EXPORTER"); exporter != "" && exporter != "otlp" {
 		return "", fmt.Errorf("OTEL_TRACES_EXPORTER is %q; it may be otlp or none", exporter)
 	}
-	protocol := get("EXPORTER_OTLP_TRACES_PROTOCOL")
-	if protocol == "" {
-		protocol = get("EXPORTER_OTLP_PROTOCOL")
-	}
+	protocol := cmp.Or(get("EXPORTER_OTLP_TRACES_PROTOCOL"), get("EXPORTER_OTLP_PROTOCOL"))
 	switch protocol {
 	case "", "http/protobuf", "http/json":
 	default:

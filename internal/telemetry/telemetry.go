@@ -8,6 +8,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -60,9 +61,7 @@ type Telemetry struct {
 
 // New starts counting.
 func New(o Options) *Telemetry {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	reg := prometheus.NewRegistry()
 	t := &Telemetry{opts: o, registry: reg, metrics: newMetrics(reg, o.BuiltInTool), stop: make(chan struct{})}
 	t.state = newStateCollector(o.Snapshot, t.snapshotFailed)

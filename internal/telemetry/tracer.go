@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -142,10 +143,7 @@ func (r *tracedRun) about(operation string) []attribute.KeyValue {
 const defaultAgent = "chorus"
 
 func agentOf(thread chat.ThreadID) string {
-	if name := thread.Agent(); name != "" {
-		return name
-	}
-	return defaultAgent
+	return cmp.Or(thread.Agent(), defaultAgent)
 }
 
 // request starts the span of the request to a model that is open.

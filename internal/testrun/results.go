@@ -182,10 +182,7 @@ func (v verdict) ok() bool { return len(v.failed) == 0 && len(v.reasons) == 0 }
 
 // judge adds what the second run of these tests of the package said. Only a test that is seen to pass has passed.
 func (v *verdict) judge(pkg string, tests []string, second results, passed bool) {
-	p := second.packages[pkg]
-	if p == nil {
-		p = &packageResult{}
-	}
+	p := cmp.Or(second.packages[pkg], &packageResult{})
 	again := 0
 	for _, test := range tests {
 		if p.tests[test] == "pass" {

@@ -99,10 +99,8 @@ func Share(list, from []Tool) {
 		if !ok {
 			continue
 		}
-		for _, other := range from {
-			if t.like(other) {
-				break
-			}
+		if slices.ContainsFunc(from, t.like) {
+
 		}
 	}
 }

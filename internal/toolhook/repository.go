@@ -1,6 +1,7 @@
 package toolhook
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -151,10 +152,7 @@ func matcher(pattern string) (*regexp.Regexp, error) {
 var claudeNames = map[string]string{"bash": "Bash", "read": "Read", "write": "Write", "edit": "Edit", "search_files": "Grep", "list_files": "Glob", "web_fetch": "WebFetch", "web_search": "WebSearch"}
 
 func claudeName(tool string) string {
-	if name := claudeNames[tool]; name != "" {
-		return name
-	}
-	return tool
+	return cmp.Or(claudeNames[tool], tool)
 }
 
 // withFile are the tools whose argument path another program calls file_path and wants to be absolute.

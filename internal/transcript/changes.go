@@ -267,10 +267,10 @@ func (l *Log) editPlaced(at int64, e entry, b chat.Edited) error {
 // takesAway reports whether a text lacks a word that it had before.
 func takesAway(before, after string) bool {
 	has := map[string]int{}
-	for _, word := range strings.Fields(after) {
+	for word := range strings.FieldsSeq(after) {
 		has[word]++
 	}
-	for _, word := range strings.Fields(before) {
+	for word := range strings.FieldsSeq(before) {
 		if has[word]--; has[word] < 0 {
 			return true
 		}

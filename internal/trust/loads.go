@@ -79,7 +79,7 @@ func (b *binder) pythonImports(dir, text string) {
 	for _, found := range pythonImport().FindAllStringSubmatch(text, -1) {
 		from, names, plain := found[1], found[2], found[3]
 		if plain != "" {
-			for _, name := range strings.Split(plain, ",") {
+			for name := range strings.SplitSeq(plain, ",") {
 				b.pythonModule(dir, strings.Fields(name))
 			}
 			continue
@@ -92,7 +92,7 @@ func (b *binder) pythonImports(dir, text string) {
 			from = strings.TrimLeft(from, ".")
 		}
 		b.pythonModule(base, strings.Fields(from))
-		for _, name := range strings.Split(names, ",") {
+		for name := range strings.SplitSeq(names, ",") {
 			if fields := strings.Fields(name); len(fields) > 0 { // it may be a module of the package
 				b.file(filepath.Join(base, strings.ReplaceAll(from, ".", "/"), fields[0]+".py"), false)
 			}
@@ -106,7 +106,7 @@ func (b *binder) pythonModule(dir string, words []string) {
 		return
 	}
 	path := dir
-	for _, part := range strings.Split(words[0], ".") {
+	for part := range strings.SplitSeq(words[0], ".") {
 		if part == "" {
 			return
 		}

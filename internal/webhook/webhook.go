@@ -92,7 +92,7 @@ func verifyStandard(secret, given string, h http.Header, body []byte, now time.T
 	}
 	want := digest(key, []byte(id+"."+stamp+"."), body)
 	fits := false
-	for _, part := range strings.Fields(given) {
+	for part := range strings.FieldsSeq(given) {
 		text, ok := strings.CutPrefix(part, "v1,")
 		sum, err := base64.StdEncoding.DecodeString(text)
 		fits = ok && err == nil && hmac.Equal(sum, want) || fits

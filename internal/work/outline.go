@@ -68,7 +68,7 @@ var informational = words(`overview; summary; executive summary; introduction; b
 
 func words(list string) map[string]bool {
 	out := map[string]bool{}
-	for _, w := range strings.Split(list, ";") {
+	for w := range strings.SplitSeq(list, ";") {
 		out[strings.TrimSpace(w)] = true
 	}
 	return out

@@ -1,6 +1,7 @@
 package workrun
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -166,10 +167,7 @@ func (r *Runner) owner(ctx context.Context, t work.Task) (work.Task, error) {
 
 // ownerID is the id of the task whose folder a task works in, without a look at the store.
 func ownerID(t work.Task) string {
-	if t.Parent != "" {
-		return t.Parent
-	}
-	return t.ID
+	return cmp.Or(t.Parent, t.ID)
 }
 
 // lastStep reports whether a task brings work home: one that is no step of a plan, or whose siblings are all completed.

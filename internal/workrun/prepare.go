@@ -32,10 +32,7 @@ func (r *Runner) tree(ctx context.Context, t work.Task) (*work.Worktree, error) 
 	if err != nil {
 		return nil, err
 	}
-	branch := owner.Branch
-	if branch == "" {
-		branch = gitrepo.BranchName(owner.ID, owner.Title)
-	}
+	branch := cmp.Or(owner.Branch, gitrepo.BranchName(owner.ID, owner.Title))
 	return &work.Worktree{Task: owner.ID, Project: t.Project, Repo: t.Repo, Path: filepath.Join(r.Home.TaskDir(owner.Project, owner.ID), owner.ID), Branch: branch}, nil
 }
 

@@ -371,9 +371,7 @@ func (h *Handler) newRepo(ctx context.Context, by operation.Caller, p work.Proje
 				return r, operation.InvalidField("url", "%s", err)
 			}
 		}
-		if name == "" {
-			name = strings.TrimSuffix(path.Base(strings.ReplaceAll(strings.TrimRight(in.URL, "/"), ":", "/")), ".git")
-		}
+		name = cmp.Or(name, strings.TrimSuffix(path.Base(strings.ReplaceAll(strings.TrimRight(in.URL, "/"), ":", "/")), ".git"))
 	case work.Link:
 		if in.Path == "" {
 			return r, operation.InvalidField("path", "Link repos require a 'path' parameter")
@@ -394,9 +392,7 @@ func (h *Handler) newRepo(ctx context.Context, by operation.Caller, p work.Proje
 			return r, operation.InvalidField("path", "'%s' is no git repository; make one of it with git init, or use source init for a new one", in.Path)
 		}
 		r.Path = dir
-		if name == "" {
-			name = filepath.Base(dir)
-		}
+		name = cmp.Or(name, filepath.Base(dir))
 	case work.Init:
 		name = cmp.Or(name, p.ID+"-repo")
 	}

@@ -90,10 +90,7 @@ func AsJSON(shown operations.Approval) JSON {
 }
 
 func mayAnswer(a approval.Approval) string {
-	if a.Who == "" {
-		return approval.DefaultWho
-	}
-	return a.Who
+	return cmp.Or(a.Who, approval.DefaultWho)
 }
 
 // List shows approvals as a table.

@@ -139,8 +139,6 @@ func readFile(path string, in *operations.NewHook) error {
 		}
 	}
 	in.Prompt = cmp.Or(in.Prompt, file.Template)
-	if in.Cooldown == nil {
-		in.Cooldown = file.Cooldown
-	}
+	in.Cooldown = cmp.Or(in.Cooldown, file.Cooldown)
 	return nil
 }

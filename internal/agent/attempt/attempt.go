@@ -139,8 +139,7 @@ func (p Policy) Next(err error, current string, chain []string) string {
 // Failure is an error as the journal keeps it.
 func Failure(err error) *chat.Failure {
 	f := &chat.Failure{Kind: "internal", Message: err.Error()}
-	var s *deadline.Stuck
-	if errors.As(err, &s) {
+	if s, ok := errors.AsType[*deadline.Stuck](err); ok {
 		f.Kind, f.Message = "stuck", "stopped: "+s.Error()+"; say it again to try once more"
 	}
 	if kind := model.KindOf(err); kind != "" {

@@ -113,8 +113,7 @@ func (s *session) ask(prompt string) error {
 		s.asked.Tokens = model.Tokens(len(prompt))
 		return []chat.Body{s.asked}
 	})
-	var no *ledger.Refusal
-	if errors.As(err, &no) {
+	if no, ok := errors.AsType[*ledger.Refusal](err); ok {
 		s.fatal = &chat.Failure{Kind: "budget", Message: no.Error()}
 		return nil
 	}

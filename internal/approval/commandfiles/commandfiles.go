@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -197,9 +198,7 @@ func (f *finder) expand(word *syntax.Word) (out []string, err error) {
 		for _, c := range choices {
 			for _, v := range values {
 				next := map[string]string{name: v}
-				for k, old := range c {
-					next[k] = old
-				}
+				maps.Copy(next, c)
 				more = append(more, next)
 			}
 		}

@@ -2,6 +2,7 @@ package commandfiles
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -391,9 +392,7 @@ func (f *finder) inner(words []*syntax.Word, nested int) {
 	}
 	before := f.vars
 	f.vars = map[string][]string{}
-	for name, values := range before {
-		f.vars[name] = values
-	}
+	maps.Copy(f.vars, before)
 	for i, w := range words[1:] {
 		values, _ := f.expand(w)
 		f.vars[fmt.Sprint(i)] = values

@@ -139,8 +139,7 @@ func (s *Storage) Size(ctx context.Context, hash string) (size int64, err error)
 	err = s.again(ctx, func(ctx context.Context) error {
 		head, _, err := s.do(ctx, call{method: http.MethodHead, key: s.key(hash)})
 		size = head.length
-		var failed *Error
-		if errors.As(err, &failed) && !failed.busy() {
+		if failed, ok := errors.AsType[*Error](err); ok && !failed.busy() {
 			// An answer to HEAD has no body, so it cannot say whether the bytes are missing, or the bucket is, or what else is wrong. A blob must not be taken
 			// for lost because of a wrong bucket.
 			head, _, err = s.do(ctx, call{method: http.MethodGet, key: s.key(hash), first: true, most: maxObject})

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -26,10 +27,7 @@ func (b *Set) chooser(ctx context.Context, by connector.Caller, agent, key strin
 	if len(list) == 0 {
 		return nil
 	}
-	hint := hints[key]
-	if hint == "" {
-		hint = "Choose another value"
-	}
+	hint := cmp.Or(hints[key], "Choose another value")
 	return []platform.Select{{Value: platform.ButtonValue(pressSet, agent+"/"+key), Hint: hint, Choices: list}}
 }
 

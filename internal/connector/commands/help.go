@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -33,10 +34,7 @@ var optionMark = pattern.Lazy(`\b([a-z_]+):`)
 func (b *Set) topics() []topic {
 	out := []topic{{name: platform.TopicTalk, about: "Say something and end what it began"}, {name: platform.TopicLook, about: "See what happens here, why, and what it costs"}}
 	for _, c := range b.Offers() {
-		name := c.Topic
-		if name == "" {
-			name = c.Name
-		}
+		name := cmp.Or(c.Topic, c.Name)
 		at := slices.IndexFunc(out, func(t topic) bool { return t.name == name })
 		if at < 0 {
 			out = append(out, topic{name: name, about: c.Description})

@@ -176,8 +176,7 @@ func (c platformChannel) Post(ctx context.Context, key string, f channel.File) (
 	defer cancel()
 	link, err := bot.Upload(waiting, connector.Upload{Thread: c.thread, Seq: row.Next - 1, Channel: to, Key: key, Name: attach.Name(f.Name), Blob: hash,
 		Text: service.Clipped(c.app.Logs.Redactor().Text(f.Text), maxUploadText)})
-	var said connector.Refusal
-	if errors.As(err, &said) {
+	if said, ok := errors.AsType[connector.Refusal](err); ok {
 		return "", tool.Mistake("Not posted: " + said.Error() + ".")
 	}
 	return link, err

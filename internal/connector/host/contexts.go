@@ -160,9 +160,7 @@ func savedAs(row journal.Thread, line chat.Line, ev chat.Event) savedMessage {
 		case chat.ToolUse:
 			m.ToolCalls = append(m.ToolCalls, savedCall{b.ID, b.Name, b.Args})
 		case chat.ToolResult:
-			if m.ToolCall == nil {
-				m.ToolCall = &b.Call
-			}
+			m.ToolCall = cmp.Or(m.ToolCall, &b.Call)
 			m.Content += b.Blocks.Text()
 		}
 	}

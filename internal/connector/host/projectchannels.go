@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -171,10 +172,7 @@ func (p *ProjectChannels) OpenThreadFor(ctx context.Context, by operation.Caller
 	if err != nil {
 		return "", operation.Errorf(operation.Unavailable, "a thread is opened on a chat platform: ask for it in a channel there, or link the project to one first")
 	}
-	in := channel
-	if in == "" {
-		in = at.channel
-	}
+	in := cmp.Or(channel, at.channel)
 	if in == "" {
 		return "", operation.Errorf(operation.Unavailable, "the project has no channel in which a thread could be opened; link one with set_project_channel")
 	}

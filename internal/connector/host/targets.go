@@ -52,8 +52,7 @@ func (h *Host) CheckTarget(ctx context.Context, t schedule.Target, by operation.
 		return schedules.Place{}, operation.InvalidField("agent", "no bot of this server speaks for the agent %.64q on %s", t.Agent, p.Label)
 	}
 	in, listeners, err := bot.FindChannel(ctx, t.Channel)
-	var refused connector.Refusal
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[connector.Refusal](err); ok {
 		return schedules.Place{}, operation.InvalidField("channelId", "%s", refused)
 	}
 	if err != nil {
@@ -137,8 +136,7 @@ func (h *Host) WakeRoom(ctx context.Context, w schedules.RoomWake) error {
 	ctx, cancel := context.WithTimeout(ctx, triggerTime)
 	defer cancel()
 	err := bot.Trigger(ctx, connector.Trigger{Kind: room.Kind(w.Kind), ID: w.Key, Channel: w.Thread.Thread(), Agent: w.Thread.Agent(), By: w.By, Text: w.Text})
-	var refused connector.Refusal
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[connector.Refusal](err); ok {
 		return operation.Errorf(operation.Conflict, "%s", refused)
 	}
 	return err

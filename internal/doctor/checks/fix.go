@@ -66,8 +66,7 @@ func (p *checker) fixCheckpoints(ctx context.Context, shorter bool) (out []docto
 	}
 	keeper := p.app.Settings.Checkpoints(bot)
 	point, err := keeper.Keep(ctx, db)
-	var broken *checkpoint.Broken
-	if errors.As(err, &broken) && shorter {
+	if broken, ok := errors.AsType[*checkpoint.Broken](err); ok && shorter {
 		aside := keeper.File + "." + time.Now().UTC().Format("20060102T150405")
 		if err = os.Rename(keeper.File, aside); err == nil {
 			out = append(out, doctor.Good("checkpoint", "%s: those from before are in %s", broken.Text, aside))

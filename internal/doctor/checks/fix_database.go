@@ -91,8 +91,7 @@ var fixer = chat.Principal{Kind: chat.TheSystem, ID: "doctor"}
 
 // causeOf is what is wrong, without what could be done about it.
 func causeOf(err error) string {
-	var p *database.Problem
-	if errors.As(err, &p) && p.Cause != nil {
+	if p, ok := errors.AsType[*database.Problem](err); ok && p.Cause != nil {
 		return p.Cause.Error()
 	}
 	return err.Error()

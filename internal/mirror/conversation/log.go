@@ -85,9 +85,7 @@ const again = time.Minute
 func (b *batch) logEntry(ev chat.Event, entry LogEntry) {
 	entry.Date = ev.At.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 	entry.MessageID = ev.PlatformID
-	if entry.MessageID == "" {
-		entry.MessageID = fmt.Sprintf("evt-%d", ev.Seq)
-	}
+	entry.MessageID = cmp.Or(entry.MessageID, fmt.Sprintf("evt-%d", ev.Seq))
 	if b.t.seen[entry.MessageID] || b.t.repeated(entry.MessageID, ev.At) {
 		return
 	}

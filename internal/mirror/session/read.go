@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -165,9 +166,7 @@ func (rd *reader) result(e entry) (chat.ToolResult, bool) {
 		rd.warn("skipped: a tool message without callId or result")
 		return chat.ToolResult{}, false
 	}
-	if e.ToolName == "" {
-		e.ToolName = rd.tools[e.CallID]
-	}
+	e.ToolName = cmp.Or(e.ToolName, rd.tools[e.CallID])
 	r := result{OK: true}
 	if e.Result[0] != '{' { // some writers put the text there
 		r.Stdout = plain(e.Result)

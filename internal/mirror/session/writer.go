@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -79,9 +80,7 @@ func (w *Writer) LastSeq() int64 {
 // Start writes session_start. Numbers count within a session: where the log so
 // far belongs to another one, LastSeq begins again at 0.
 func (w *Writer) Start(s Start) error {
-	if s.SessionPath == "" {
-		s.SessionPath = w.path
-	}
+	s.SessionPath = cmp.Or(s.SessionPath, w.path)
 	if err := w.append(w.now(), 0, &startLine{"session_start", s}); err != nil {
 		return err
 	}

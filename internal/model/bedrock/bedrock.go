@@ -89,10 +89,7 @@ type access struct {
 
 // secret is what must not stand in an error.
 func (a access) secret() string {
-	if a.token != "" {
-		return a.token
-	}
-	return a.keys.SecretAccessKey
+	return cmp.Or(a.token, a.keys.SecretAccessKey)
 }
 
 func (p *Provider) side(name string) wire.Side { return wire.Side{Provider: provider, Model: name} }
@@ -184,9 +181,7 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 		return nil, failed
 	}
 	side.Key = a.secret()
-	if base == "" {
-		base = regional("bedrock", a.region)
-	}
+	base = cmp.Or(base, regional("bedrock", a.region))
 	names, failed := p.foundation(ctx, side, a, base)
 	if failed != nil {
 		return nil, failed

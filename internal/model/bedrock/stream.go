@@ -2,6 +2,7 @@ package bedrock
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,9 +48,7 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 			return
 		}
 		side.Key = a.secret()
-		if base == "" {
-			base = regional("bedrock-runtime", a.region)
-		}
+		base = cmp.Or(base, regional("bedrock-runtime", a.region))
 		res, failed := p.do(call, side, a, http.MethodPost, operation(base, prep.Model, what), prep.Body)
 		if failed != nil {
 			yield(nil, failed)

@@ -229,7 +229,7 @@ func duration(s string) (time.Duration, error) {
 func parseUsage(s string) (chat.Usage, error) {
 	var u chat.Usage
 	fields := map[string]*int{"in": &u.Input, "out": &u.Output, "read": &u.CacheRead, "write": &u.CacheWrite}
-	for _, word := range strings.Fields(s) {
+	for word := range strings.FieldsSeq(s) {
 		name, value, _ := strings.Cut(word, "=")
 		n, err := strconv.Atoi(value)
 		if fields[name] == nil || err != nil || n < 0 {

@@ -56,10 +56,7 @@ func New(opts Options) *Provider {
 // baseURL is the address below which /models stands: with the version that is
 // given, or v1beta, where everything is that we use.
 func baseURL(s string) string {
-	s = strings.TrimRight(strings.TrimSpace(s), "/")
-	if s == "" {
-		s = row().BaseURL
-	}
+	s = cmp.Or(strings.TrimRight(strings.TrimSpace(s), "/"), row().BaseURL)
 	s = strings.TrimRight(strings.TrimSuffix(s, "/models"), "/")
 	if last := s[strings.LastIndexByte(s, '/')+1:]; slices.Contains([]string{"v1", "v1beta", "v1alpha"}, last) {
 		return s

@@ -162,8 +162,7 @@ func refine(e *model.Error) *model.Error {
 
 // absent says what to do when nobody listens.
 func (p *Provider) absent(e *model.Error) *model.Error {
-	var op *net.OpError
-	if errors.As(e.Err, &op) && op.Op == "dial" {
+	if op, ok := errors.AsType[*net.OpError](e.Err); ok && op.Op == "dial" {
 		e.Message += "; is Ollama running at " + p.base + "? start it with: ollama serve"
 	}
 	return e

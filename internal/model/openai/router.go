@@ -34,9 +34,7 @@ const (
 func (r *Router) defaults(o Options) Options {
 	o.Name = cmp.Or(o.Name, routerName)
 	o.Catalog = cmp.Or(o.Catalog, routerName)
-	if o.BaseURL == "" {
-		o.BaseURL = routerURL()
-	}
+	o.BaseURL = cmp.Or(o.BaseURL, routerURL())
 	return o
 }
 

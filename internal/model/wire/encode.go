@@ -271,10 +271,7 @@ func FileLine(f chat.File) string {
 }
 
 func orUnnamed(name string) string {
-	if name == "" {
-		return "without a name"
-	}
-	return name
+	return cmp.Or(name, "without a name")
 }
 
 // imageTokens is what a picture costs about, whatever its bytes: both vendors

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"maps"
 	"net/http"
 	"time"
 
@@ -52,9 +53,7 @@ func (r Rest) send(call *Call, method, url string, body []byte) (*http.Response,
 	if method == http.MethodPost {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	for name, values := range r.Header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, r.Header)
 	res, err := call.Send(req, r.Client.Do)
 	if err != nil {
 		return nil, r.Side.Network(call.Cause(err))

@@ -7,6 +7,7 @@
 package operationstest
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"testing"
@@ -85,9 +86,7 @@ func (s *story) equal(what string, got, want any) {
 // new makes a session that plays scripts.
 func (s *story) new(by operation.Caller, in operations.NewSession) operations.Session {
 	s.Helper()
-	if in.Model == "" {
-		in.Model = "demo/script"
-	}
+	in.Model = cmp.Or(in.Model, "demo/script")
 	made, err := operations.CreateSession.Call(s.ctx, s.As(by), by, in)
 	s.ok(err)
 	return made.Session

@@ -144,8 +144,7 @@ func approvals(s *story) {
 	s.equal("outcome", only[feed.ToolResult](seen)[0].Outcome, "ran")
 	_, err = operations.AnswerApproval.Call(s.ctx, s.As(s.Ada), s.Ada, operations.Answer{ID: q.ID, Approved: false})
 	s.wants(operation.Conflict, err)
-	var wrong *operation.Error
-	if !errors.As(err, &wrong) || wrong.About == nil {
+	if wrong, ok := errors.AsType[*operation.Error](err); !ok || wrong.About == nil {
 		s.Errorf("%v does not say how it was answered", err)
 	}
 	done, err := operations.ListApprovals.Call(s.ctx, s.As(s.Ada), s.Ada, operations.ApprovalQuery{Session: made.ID, State: "approved"})

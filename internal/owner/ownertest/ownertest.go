@@ -110,8 +110,7 @@ func take(t *testing.T, o owner.Owner, name owner.Name) owner.Held {
 func refused(t *testing.T, o owner.Owner, name owner.Name, who string) {
 	t.Helper()
 	_, err := o.Take(t.Context(), name)
-	var held *owner.HeldError
-	if !errors.As(err, &held) || held.By != who || held.Name != name {
+	if held, ok := errors.AsType[*owner.HeldError](err); !ok || held.By != who || held.Name != name {
 		t.Errorf("taken twice, or refused for another reason: %v", err)
 	}
 }

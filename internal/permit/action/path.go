@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"path"
 	"strings"
 )
@@ -45,8 +46,5 @@ func RelativeTo(p, workspace string) string {
 	if !Within(c, ws) {
 		return p
 	}
-	if rest := strings.TrimPrefix(c[len(ws):], "/"); rest != "" {
-		return rest
-	}
-	return "."
+	return cmp.Or(strings.TrimPrefix(c[len(ws):], "/"), ".")
 }

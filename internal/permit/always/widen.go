@@ -3,6 +3,7 @@ package always
 import (
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"chorus/internal/permit"
@@ -86,12 +87,9 @@ func ownFolder(dir string) bool {
 	if path.IsAbs(dir) || strings.HasPrefix(dir, "~") {
 		return false
 	}
-	for _, elem := range strings.Split(path.Clean(dir), "/") {
-		if strings.HasPrefix(elem, ".") && elem != "." {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(strings.Split(path.Clean(dir), "/"), func(elem string) bool {
+		return strings.HasPrefix(elem, ".") && elem != "."
+	})
 }
 
 // widerPath widens to the folder, then to everything below it, but never to what git

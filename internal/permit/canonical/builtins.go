@@ -1,6 +1,7 @@
 package canonical
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -82,12 +83,7 @@ func isExpansionOf(word *syntax.Word, names ...string) bool {
 	if p == nil || p.Exp != nil || p.Repl != nil || p.Slice != nil || p.Index != nil || p.Excl || p.Length {
 		return false
 	}
-	for _, n := range names {
-		if p.Param.Value == n {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(names, p.Param.Value)
 }
 
 // soleExpansion is the parameter expansion that a word consists of, also in double quotes; else nil.

@@ -185,8 +185,7 @@ func parse(command string, d dialect) (file *syntax.File, err error) {
 }
 
 func syntaxMessage(err error) string {
-	var at syntax.ParseError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[syntax.ParseError](err); ok {
 		return at.Text
 	}
 	return err.Error()

@@ -41,7 +41,7 @@ func compilesOnly(flags string) bool {
 // ownFolders reports whether all folders of a list are below the working directory, which
 // an interpreter searches anyway.
 func ownFolders(list string) bool {
-	for _, dir := range strings.Split(list, ":") {
+	for dir := range strings.SplitSeq(list, ":") {
 		c := path.Clean(dir)
 		if path.IsAbs(c) || c == ".." || strings.HasPrefix(c, "../") || strings.HasPrefix(c, "~") {
 			return false

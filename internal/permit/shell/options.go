@@ -120,9 +120,7 @@ func (u *usage) operandsFrom(i int) {
 
 // note records an option that is not in the table.
 func (u *usage) note(option string, at int) {
-	if u.odd == "" {
-		u.odd = option
-	}
+	u.odd = cmp.Or(u.odd, option)
 	u.oddAt = min(u.oddAt, at)
 }
 

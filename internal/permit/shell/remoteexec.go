@@ -104,7 +104,7 @@ func leavesContainer(name, value string) string {
 		from, _, _ := strings.Cut(value, ":")
 		if name == "--mount" {
 			from = ""
-			for _, f := range strings.Split(value, ",") {
+			for f := range strings.SplitSeq(value, ",") {
 				if k, v, _ := strings.Cut(f, "="); k == "source" || k == "src" {
 					from = v
 				}

@@ -249,7 +249,7 @@ func (t *programTable) header(line string) (*row, error) {
 	names, traits, _ := strings.Cut(line, ":")
 	r := &row{options: map[string]optionSpec{}}
 	r.alone = []*row{r}
-	for _, trait := range strings.Fields(traits) {
+	for trait := range strings.FieldsSeq(traits) {
 		if on := r.trait(trait); on != nil {
 			*on = true
 		} else {

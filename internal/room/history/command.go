@@ -85,7 +85,7 @@ func Parse(text string) (cmd Command, is bool, err error) {
 
 // bounds reads the lines behind the ---.
 func (c *Command) bounds(body string) error {
-	for _, line := range strings.Split(body, "\n") {
+	for line := range strings.SplitSeq(body, "\n") {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}

@@ -8,6 +8,7 @@
 package pins
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -85,10 +86,7 @@ func (w Who) needed() string {
 }
 
 func name(a room.Author) string {
-	if a.Name == "" {
-		return "somebody"
-	}
-	return a.Name
+	return cmp.Or(a.Name, "somebody")
 }
 
 // Trouble is what is wrong with a pin, in a sentence for people.

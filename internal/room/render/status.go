@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -70,10 +71,7 @@ func (v *View) headline(r *run, now time.Time) string {
 
 // line is one call: what it does, and what became of it.
 func (c *call) line(now time.Time) string {
-	what := c.label
-	if what == "" {
-		what = c.name
-	}
+	what := cmp.Or(c.label, c.name)
 	state := "…"
 	switch {
 	case c.done && c.outcome != chat.Ran && c.outcome != "":

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -131,10 +132,7 @@ func (f *stepFold) label(call, name string) string {
 	if l := f.labels[call]; l != "" {
 		return l
 	}
-	if name == "" {
-		return "a call"
-	}
-	return name
+	return cmp.Or(name, "a call")
 }
 
 func (f *stepFold) begin(kind StepKind, what string, ev chat.Event) {

@@ -11,6 +11,7 @@
 package split
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -45,9 +46,7 @@ func (o Options) or() Options {
 	if o.Most <= 0 {
 		o.Most = DefaultMost
 	}
-	if o.Whole == "" {
-		o.Whole = "answer"
-	}
+	o.Whole = cmp.Or(o.Whole, "answer")
 	return o
 }
 

@@ -2,6 +2,7 @@ package bwrap
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -198,9 +199,7 @@ func (g groups) make(limits Limits) (_ *group, err error) {
 // takes ten milliseconds and more; so it is started there in version 2, and by a thread that is there itself in version 1.
 func (m *group) start(cmd *exec.Cmd) error {
 	if m.started != nil {
-		if cmd.SysProcAttr == nil {
-			cmd.SysProcAttr = &syscall.SysProcAttr{}
-		}
+		cmd.SysProcAttr = cmp.Or(cmd.SysProcAttr, &syscall.SysProcAttr{})
 		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(m.started.Fd())
 	}
 	if err := m.inThread(cmd.Start); err != nil {

@@ -1,6 +1,7 @@
 package bwrap
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,9 +43,7 @@ const install = "install bubblewrap (apt-get install bubblewrap, dnf install bub
 // look finds out what is here.
 func look(opts Options) machine {
 	m := machine{program: opts.Program}
-	if m.program == "" {
-		m.program = "bwrap"
-	}
+	m.program = cmp.Or(m.program, "bwrap")
 	path, err := exec.LookPath(m.program)
 	if err != nil {
 		m.err = fmt.Errorf("the sandbox needs %s, which is not here: %s", m.program, install)

@@ -122,12 +122,7 @@ func hasHooks(hooks string) bool {
 	if err != nil {
 		return true
 	}
-	for _, entry := range entries {
-		if !strings.HasSuffix(entry.Name(), ".sample") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(entries, func(entry os.DirEntry) bool { return !strings.HasSuffix(entry.Name(), ".sample") })
 }
 
 // tameTime is far more than git needs to read one file.

@@ -9,6 +9,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -75,9 +76,7 @@ func New(o Options) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Program == "" {
-		o.Program = "docker"
-	}
+	o.Program = cmp.Or(o.Program, "docker")
 	return &Executor{
 		container: o.Container, paths: paths, env: clientEnv(o.Environ), program: o.Program,
 		requestTimeout: 10 * time.Second, begin: 20 * time.Second, linger: 2 * time.Second,

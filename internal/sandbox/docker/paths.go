@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -15,9 +16,7 @@ type mapping struct {
 }
 
 func newMapping(host, inside string) (mapping, error) {
-	if inside == "" {
-		inside = filepath.ToSlash(host)
-	}
+	inside = cmp.Or(inside, filepath.ToSlash(host))
 	for _, p := range []string{host, inside} {
 		if strings.ContainsAny(p, "\x00\n") {
 			return mapping{}, fmt.Errorf("the path %q cannot be used for a container: it has a line break or NUL in it", p)

@@ -1,6 +1,7 @@
 package hosttools
 
 import (
+	"cmp"
 	"path/filepath"
 	"strings"
 
@@ -81,19 +82,14 @@ func (f *finder) golang() {
 	modules := f.env["GOMODCACHE"]
 	if gopath != "" {
 		f.show(filepath.Join(gopath, "bin"))
-		if modules == "" {
-			modules = filepath.Join(gopath, "pkg", "mod")
-		}
+		modules = cmp.Or(modules, filepath.Join(gopath, "pkg", "mod"))
 	}
 	switch {
 	case !filepath.IsAbs(modules) || !exists(modules) || !f.show(modules):
 	case !f.Network:
 		f.set("GOMODCACHE", modules)
 	default:
-		others := f.env["GOPROXY"]
-		if others == "" {
-			others = "https://proxy.golang.org,direct"
-		}
+		others := cmp.Or(f.env["GOPROXY"], "https://proxy.golang.org,direct")
 		f.set("GOMODCACHE", "")
 		f.set("GOPROXY", "file://"+filepath.Join(modules, "cache", "download")+","+others)
 	}

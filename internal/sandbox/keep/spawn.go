@@ -2,6 +2,7 @@ package keep
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -73,9 +74,7 @@ func Spawn(ctx context.Context, program, environ []string, dir string, b sandbox
 		return ReadStatus(dir)
 	}
 	_ = cmd.Process.Signal(syscall.SIGTERM)
-	if text == "" {
-		text = "its keeper ended at once; " + filepath.Join(dir, "keeper.log") + " may say why"
-	}
+	text = cmp.Or(text, "its keeper ended at once; "+filepath.Join(dir, "keeper.log")+" may say why")
 	return Status{}, errors.New(text)
 }
 

@@ -457,8 +457,7 @@ func (o *Handler) FireHook(ctx context.Context, by operation.Caller, in operatio
 	}
 	cause := by.Acting()
 	run, err := hook.NewRun(h, "manual", cmp.Or(in.Key, id.New()), cause, nil)
-	var stopped *hook.StoppedError
-	if errors.As(err, &stopped) {
+	if stopped, ok := errors.AsType[*hook.StoppedError](err); ok {
 		return operations.HookFired{}, operation.Errorf(operation.Conflict, "%s", stopped.Why)
 	}
 	if err != nil {

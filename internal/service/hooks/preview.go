@@ -33,8 +33,7 @@ func (o *Handler) TestHook(ctx context.Context, by operation.Caller, in operatio
 		return out, err
 	}
 	run, err := hook.NewRun(h, "test", "test", by.Acting(), o.lastEvent(ctx, h.ID))
-	var stopped *hook.StoppedError
-	if errors.As(err, &stopped) {
+	if stopped, ok := errors.AsType[*hook.StoppedError](err); ok {
 		return out, operation.Errorf(operation.Conflict, "%s", stopped.Why)
 	}
 	if err != nil {

@@ -133,9 +133,7 @@ func stepCall(h hook.Hook, r hook.Run, s hook.Step, status *int) (runsetup.Unatt
 		if s.Timeout > 0 {
 			limit = time.Duration(s.Timeout) * time.Second
 		}
-		if status == nil {
-			status = new(int)
-		}
+		status = cmp.Or(status, new(int))
 		c.Name, args["url"] = "http_get", s.URL
 		c.Tools = func(b *runsetup.Toolbox) []tool.Tool { return []tool.Tool{b.WebGet(limit, maxPage, status)} }
 	default:

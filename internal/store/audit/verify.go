@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -40,9 +41,7 @@ type Check struct {
 }
 
 func (c *Check) broken(b Break) {
-	if c.Break == nil {
-		c.Break = &b
-	}
+	c.Break = cmp.Or(c.Break, &b)
 }
 
 // pageLines is how many lines are read at once: some hundred kilobytes.

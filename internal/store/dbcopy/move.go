@@ -3,6 +3,7 @@
 package dbcopy
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -115,9 +116,7 @@ func movable(ctx context.Context, server *store.DB) ([]table, error) {
 		if err := rows.Scan(&name, &c.name, &c.kind); err != nil || slices.Contains(notMoved, name) {
 			return err
 		}
-		if found[name] == nil {
-			found[name] = &table{name: name}
-		}
+		found[name] = cmp.Or(found[name], &table{name: name})
 		found[name].columns = append(found[name].columns, c)
 		return nil
 	})

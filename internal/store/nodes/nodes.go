@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -114,9 +115,7 @@ func Join(ctx context.Context, o Options) (*Node, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Changed == nil {
 		o.Changed = func() {}
 	}
@@ -304,9 +303,7 @@ func (n *Node) Step(ctx context.Context) {
 func (n *Node) beat(ctx context.Context) error {
 	n.mu.Lock()
 	begun, as, free := n.o.Now(), n.id, make(map[owner.Name]int64, len(n.unfreed))
-	for name, epoch := range n.unfreed {
-		free[name] = epoch
-	}
+	maps.Copy(free, n.unfreed)
 	n.mu.Unlock()
 	var drain bool
 	var labels []string

@@ -430,7 +430,7 @@ func parse(query string) []term {
 			terms = appendTerm(terms, part)
 			continue
 		}
-		for _, word := range strings.Fields(part) {
+		for word := range strings.FieldsSeq(part) {
 			terms = appendTerm(terms, word)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"slices"
 	"testing"
 	"time"
 
@@ -278,10 +279,5 @@ func (f *fixture) active(id chat.ThreadID) bool {
 	f.t.Helper()
 	rows, err := f.s.ActiveThreads(f.ctx())
 	f.ok(err)
-	for _, r := range rows {
-		if r.ID == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(rows, func(r journal.Thread) bool { return r.ID == id })
 }

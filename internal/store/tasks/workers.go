@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -31,8 +32,5 @@ func (s *Tasks) TakeOver(ctx context.Context, seen work.Task, to string) (took b
 }
 
 func nameOf(worker string) string {
-	if worker == "" {
-		return "of an earlier version"
-	}
-	return worker
+	return cmp.Or(worker, "of an earlier version")
 }

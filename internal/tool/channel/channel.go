@@ -150,10 +150,7 @@ func uploadTool(c Channel, roots *files.Roots) tool.Tool {
 			if err != nil {
 				return tool.FailOrEnd(ctx, err)
 			}
-			name := in.Name
-			if name == "" {
-				name = path.Base(place.Path)
-			}
+			name := cmp.Or(in.Name, path.Base(place.Path))
 			link, err := c.Post(ctx, tool.CallFrom(ctx).Key, File{Name: name, Data: data, Text: cmp.Or(in.Text, in.Comment)})
 			if err != nil {
 				return tool.FailOrEnd(ctx, err)

@@ -5,6 +5,7 @@
 package delegate
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -119,10 +120,7 @@ func Tools(all Agents, self string) []tool.Tool {
 }
 
 func orSelf(name, self string) string {
-	if name == "" {
-		return self
-	}
-	return name
+	return cmp.Or(name, self)
 }
 
 func lines(list []Agent) string {

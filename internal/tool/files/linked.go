@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"chorus/internal/tool"
@@ -113,10 +114,5 @@ func (h *Hider) Hides(e Entry) bool {
 	if h.linked[e.Real.Root] == nil {
 		h.linked[e.Real.Root] = h.roots.linked(e.Real.Root)
 	}
-	for _, name := range h.linked[e.Real.Root][id] {
-		if h.hides(name.String()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.linked[e.Real.Root][id], func(name Place) bool { return h.hides(name.String()) })
 }

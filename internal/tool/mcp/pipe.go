@@ -3,6 +3,7 @@ package mcp
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,9 +73,7 @@ func (p *pipe) Close() error {
 // giveUp closes the pipe and remembers why.
 func (p *pipe) giveUp(why error) {
 	p.mu.Lock()
-	if p.why == nil {
-		p.why = why
-	}
+	p.why = cmp.Or(p.why, why)
 	p.mu.Unlock()
 	_ = p.Close()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -119,12 +120,9 @@ func isText(data []byte) bool {
 	if len(data) == 0 || !utf8.Valid(data) {
 		return false
 	}
-	for _, b := range data {
-		if b < ' ' && b != '\n' && b != '\r' && b != '\t' && b != '\f' && b != '\x1b' {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(data, func(b byte) bool {
+		return b < ' ' && b != '\n' && b != '\r' && b != '\t' && b != '\f' && b != '\x1b'
+	})
 }
 
 // result is the answer as the model gets it: the text within what one result may

@@ -99,8 +99,7 @@ func (s *server) supervise(ctx context.Context) {
 		}
 		failures++
 		pause := s.hub.pause(failures)
-		var hopeless *configError
-		if errors.As(err, &hopeless) || failures >= maxAttempts {
+		if _, ok := errors.AsType[*configError](err); ok || failures >= maxAttempts {
 			pause = 0
 		}
 		s.set(func() {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -141,8 +142,7 @@ func redirects(status int) bool {
 
 // unreachable says why there is no answer, in words that tell what can be done.
 func unreachable(u *url.URL, err error) error {
-	var inner *url.Error
-	if errors.As(err, &inner) {
+	if inner, ok := errors.AsType[*url.Error](err); ok {
 		err = inner.Err // which does not repeat the address
 	}
 	var name *net.DNSError
@@ -160,9 +160,7 @@ func unreachable(u *url.URL, err error) error {
 
 // read makes text of what was fetched, or says why that cannot be done.
 func read(u *url.URL, contentType string, data []byte, full bool) (*page, error) {
-	if contentType == "" {
-		contentType = http.DetectContentType(data)
-	}
+	contentType = cmp.Or(contentType, http.DetectContentType(data))
 	media, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
 		media = strings.ToLower(strings.TrimSpace(strings.SplitN(contentType, ";", 2)[0]))

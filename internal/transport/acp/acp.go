@@ -8,6 +8,7 @@ package acp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -91,9 +92,7 @@ type Options struct {
 // Serve speaks with one editor until it leaves or ctx ends. Nothing else may be written to out.
 func Serve(ctx context.Context, host Host, in io.Reader, out io.Writer, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	a := &agent{ctx: ctx, host: host, version: o.Version, out: &output{to: out}, sessions: map[string]*session{}, log: o.Log}
 	ready := make(chan struct{})
 	a.conn = sdk.NewAgentSideConnection(a, a.out, &input{from: in, ready: ready})

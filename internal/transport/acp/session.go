@@ -223,8 +223,7 @@ func (s *session) prompt(ctx context.Context, blocks []sdk.ContentBlock) (sdk.Pr
 		if err == nil {
 			err = errors.New(receipt.Refused)
 		}
-		var auth *AuthError
-		if errors.As(err, &auth) {
+		if _, ok := errors.AsType[*AuthError](err); ok {
 			return sdk.PromptResponse{}, refusal(err)
 		}
 		return sdk.PromptResponse{}, &sdk.RequestError{Code: -32603, Message: err.Error()}

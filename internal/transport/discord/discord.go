@@ -69,12 +69,8 @@ func (o Options) filled() (Options, error) {
 	}
 	o.FirstBackoff, o.BackoffMax = cmp.Or(o.FirstBackoff, firstBackoff), cmp.Or(o.BackoffMax, longestBackoff)
 	o.CallWait, o.Nonce = cmp.Or(o.CallWait, callWait), cmp.Or(o.Nonce, nonceWindow)
-	if o.HTTP == nil {
-		o.HTTP = &http.Client{Timeout: callTime}
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.HTTP = cmp.Or(o.HTTP, &http.Client{Timeout: callTime})
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return o, nil
 }
 

@@ -68,9 +68,7 @@ func titleOf(e platform.Entry) string {
 
 // marked are the components of a post's first message.
 func marked(p platform.Post, nonce string) []discord.LayoutComponent {
-	if p.Panel == "" {
-		p.Panel = platform.PanelOver
-	}
+	p.Panel = cmp.Or(p.Panel, platform.PanelOver)
 	list := components(p)
 	if box, ok := list[0].(discord.ContainerComponent); ok {
 		for i, part := range box.Components {

@@ -10,6 +10,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -51,9 +52,7 @@ type Server struct {
 
 // New makes a Server.
 func New(o Options) *Server {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Server{o: o, byScope: map[string]*sdk.Server{}, tasks: tasks{list: map[string]*task{}}}
 	s.ended, s.end = context.WithCancel(context.Background())
 	return s

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -123,12 +124,7 @@ func sameAction(a approval.Approval) bool {
 	if !ok {
 		return false
 	}
-	for _, arg := range arguments(a.Call.Args, false) {
-		if arg.value == detail {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(arguments(a.Call.Args, false), func(arg argument) bool { return arg.value == detail })
 }
 
 type argument struct{ name, value string }

@@ -1,6 +1,7 @@
 package repl
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -23,10 +24,7 @@ const handsOff = 800 * time.Millisecond
 
 // box is where typing goes.
 func (w *window) box() *editor {
-	if w.note != nil {
-		return w.note
-	}
-	return &w.input
+	return cmp.Or(w.note, &w.input)
 }
 
 // key handles one key press.

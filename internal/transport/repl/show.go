@@ -1,6 +1,7 @@
 package repl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,10 +89,7 @@ func (r *reader) speaks(name string) {
 func (r *reader) show(n news) {
 	switch n := n.(type) {
 	case heard:
-		name := n.from.Name
-		if name == "" {
-			name = n.from.ID
-		}
+		name := cmp.Or(n.from.Name, n.from.ID)
 		r.speaks(name)
 		r.say("  ", n.text, theme.Plain)
 	case wroteAll:

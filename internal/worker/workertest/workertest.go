@@ -154,7 +154,7 @@ while :; do sleep 1; done`)
 			t.Errorf("%v", err)
 		}
 		data, _ := os.ReadFile(pids)
-		for _, line := range strings.Fields(string(data)) {
+		for line := range strings.FieldsSeq(string(data)) {
 			if pid, _ := strconv.Atoi(line); pid > 0 && alive(pid) {
 				t.Errorf("process %d of the tree is alive", pid)
 			}

@@ -28,8 +28,7 @@ func (t Tools) call(by operation.Caller, at workservice.Folder, name string, arg
 
 // refusal makes an error for people of a call that was not made.
 func refusal(err error) error {
-	var denied *runsetup.DeniedError
-	if errors.As(err, &denied) {
+	if denied, ok := errors.AsType[*runsetup.DeniedError](err); ok {
 		return operation.Errorf(operation.Forbidden, "%s", denied.Why)
 	}
 	return err

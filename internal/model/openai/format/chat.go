@@ -174,10 +174,7 @@ func (a *chatAnswer) take(c chunk) bool {
 
 func (a *chatAnswer) delta(ch choice) bool {
 	d := ch.Delta
-	reasoning := string(d.ReasoningContent)
-	if reasoning == "" {
-		reasoning = string(d.Reasoning)
-	}
+	reasoning := cmp.Or(string(d.ReasoningContent), string(d.Reasoning))
 	if reasoning == "" {
 		reasoning = d.ReasoningDetails.text()
 	}
@@ -244,9 +241,7 @@ func (a *chatAnswer) call(d callDelta) bool {
 			return false
 		}
 	}
-	if p.name == "" {
-		p.name = string(d.Function.Name)
-	}
+	p.name = cmp.Or(p.name, string(d.Function.Name))
 	if d.Function.Arguments == "" {
 		return true
 	}

@@ -92,9 +92,7 @@ func (s Stream) Responses(body io.Reader) {
 			}
 			continue
 		}
-		if ev.Type == "" {
-			ev.Type = events.Type
-		}
+		ev.Type = cmp.Or(ev.Type, events.Type)
 		if ev.Response != nil && a.id == "" {
 			a.id = ev.Response.ID
 		}

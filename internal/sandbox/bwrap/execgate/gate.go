@@ -329,9 +329,7 @@ func (g *Gate) judge(c *command, p *program, end func(error)) {
 		done(nil)
 		return
 	}
-	c.held.Add(1)
-	go func() {
-		defer c.held.Done()
+	c.held.Go(func() {
 		for _, ask := range asks {
 			if err := ask(c.ctx); err != nil {
 				done(err)
@@ -339,7 +337,7 @@ func (g *Gate) judge(c *command, p *program, end func(error)) {
 			}
 		}
 		done(nil)
-	}()
+	})
 }
 
 func refusal(p *program, why error) string {

@@ -260,12 +260,9 @@ func asksLoader(environ []byte) bool {
 
 // ofMachine says whether commands cannot change the file.
 func ofMachine(path string) bool {
-	for _, dir := range []string{"/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/lib32/", "/nix/", "/gnu/"} {
-		if strings.HasPrefix(path, dir) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/lib32/", "/nix/", "/gnu/"}, func(dir string) bool {
+		return strings.HasPrefix(path, dir)
+	})
 }
 
 // mappedFiles are the files whose code the process has in its memory.

@@ -125,8 +125,7 @@ func ParseConfig(data []byte, lookup func(string) (string, bool)) ([]Server, []P
 func syntaxOf(data []byte) error {
 	var any json.RawMessage
 	err := json.Unmarshal(data, &any)
-	var bad *json.SyntaxError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*json.SyntaxError](err); ok {
 		before := data[:min(max(bad.Offset, 0), int64(len(data)))]
 		return fmt.Errorf("the MCP configuration is not JSON: line %d: %w", bytes.Count(before, []byte("\n"))+1, err)
 	}

@@ -65,8 +65,7 @@ func ID(id string) snowflake.ID {
 
 // Status is the HTTP status of a refusal; 0: there was no answer.
 func Status(err error) int {
-	var said *rest.Error
-	if errors.As(err, &said) && said.Response != nil {
+	if said, ok := errors.AsType[*rest.Error](err); ok && said.Response != nil {
 		return said.Response.StatusCode
 	}
 	return 0

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -140,9 +141,7 @@ func (l *Shard) connection(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the gateway's address %q: %w", at, err)
 	}
-	if target.Path == "" {
-		target.Path = "/"
-	}
+	target.Path = cmp.Or(target.Path, "/")
 	target.RawQuery = url.Values{"v": {"10"}, "encoding": {"json"}}.Encode()
 	dialer := websocket.Dialer{HandshakeTimeout: dialTime, Proxy: http.ProxyFromEnvironment}
 	conn, answer, err := dialer.DialContext(ctx, target.String(), nil)

@@ -7,6 +7,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -59,9 +60,7 @@ func Open(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Path 
 
 // New makes the API.
 func New(o Options) (*API, error) {
-	if o.Live.Log == nil {
-		o.Live.Log = o.Log
-	}
+	o.Live.Log = cmp.Or(o.Live.Log, o.Log)
 	if o.Recheck != nil {
 		o.Live.Recheck = func(ctx context.Context) error { return o.Recheck(ctx, by(ctx)) }
 	}

@@ -12,6 +12,7 @@
 package compat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -61,9 +62,7 @@ const writeTimeout = 30 * time.Second
 
 // New makes the handler of everything below /v1/. The caller is in the request's context.
 func New(o Options) http.Handler {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.MaxDuration <= 0 {
 		o.MaxDuration = 30 * time.Minute
 	}

@@ -71,8 +71,7 @@ func runFailed(it feed.Error) *runError {
 }
 
 func toAPIError(err error) (int, apiError) {
-	var failed *runError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*runError](err); ok {
 		out := apiError{Message: failed.message, Type: failed.kind}
 		if failed.code != "" {
 			out.Code = &failed.code
@@ -110,8 +109,7 @@ func (d *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if status >= http.StatusInternalServerError && r.Context().Err() == nil {
 		d.Log.Warn("a completion failed", "component", "http", "path", r.URL.Path, "error", err)
 	}
-	var failed *runError
-	if errors.As(err, &failed) && failed.pointless {
+	if failed, ok := errors.AsType[*runError](err); ok && failed.pointless {
 		w.Header().Set(retryHeader, "false")
 	}
 	if (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable) && w.Header().Get(retryHeader) == "" {

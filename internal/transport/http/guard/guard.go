@@ -12,6 +12,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -73,9 +74,7 @@ func New(o Options) (*Guard, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Public == nil {
 		o.Public = func(*http.Request) bool { return false }
 	}

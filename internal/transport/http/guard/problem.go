@@ -16,8 +16,7 @@ func writeProblem(w http.ResponseWriter, _ *http.Request, err error) {
 	if status == 0 {
 		status = http.StatusServiceUnavailable
 	} else {
-		var known *operation.Error
-		if errors.As(err, &known) {
+		if known, ok := errors.AsType[*operation.Error](err); ok {
 			text = known.Message
 		}
 	}

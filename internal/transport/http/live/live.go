@@ -56,9 +56,7 @@ func New(o Options) *Hub {
 	o.Heartbeat = cmp.Or(o.Heartbeat, 15*time.Second)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
 	o.QueueBytes = cmp.Or(o.QueueBytes, 128<<10)
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
+	o.Log = cmp.Or(o.Log, slog.Default())
 	return &Hub{o: o, closing: make(chan struct{}), drained: make(chan struct{})}
 }
 

@@ -100,8 +100,7 @@ func syntax(data []byte, err error) FieldError {
 
 // misfit is for what a schema lets through and a Go type does not: a number too large.
 func misfit(data []byte, err error) FieldError {
-	var t *json.UnmarshalTypeError
-	if errors.As(err, &t) {
+	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return place(data, int(t.Offset), t.Field, "it does not fit: "+t.Value)
 	}
 	return FieldError{In: "body", Message: err.Error()}

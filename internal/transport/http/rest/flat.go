@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -105,9 +106,7 @@ func (k *Kernel) ready(op *Operation) error {
 	op.flat.once.Do(func() {
 		s := newShapes(&k.o)
 		op.bind, op.flat.err = op.flat.binding(s)
-		if op.flat.err == nil {
-			op.flat.err = s.err
-		}
+		op.flat.err = cmp.Or(op.flat.err, s.err)
 		if op.flat.err != nil {
 			op.flat.err = fmt.Errorf("route %s %s: %w", op.Method, op.Path, op.flat.err)
 		}

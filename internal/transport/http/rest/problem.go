@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -56,10 +57,7 @@ func NewProblem(status int, kind, format string, args ...any) *Problem {
 }
 
 func title(status int, kind string) string {
-	if text := http.StatusText(status); text != "" {
-		return text
-	}
-	return kind
+	return cmp.Or(http.StatusText(status), kind)
 }
 
 // badFields is the problem of a request with these mistakes.

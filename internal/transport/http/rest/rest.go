@@ -15,6 +15,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -86,9 +87,7 @@ var _ http.Handler = (*Kernel)(nil)
 
 // New makes a kernel of operations. It fails where a declaration contradicts itself.
 func New(o Options, ops ...Operation) (*Kernel, error) {
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
+	o.Log = cmp.Or(o.Log, slog.Default())
 	k := &Kernel{o: o, ops: ops, mux: http.NewServeMux()}
 	k.inFlight.open = map[string]chan struct{}{}
 	shapes := newShapes(&k.o)

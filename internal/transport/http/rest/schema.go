@@ -99,9 +99,7 @@ func (s *shapes) of(t reflect.Type, m mode) *jsonschema.Schema {
 }
 
 func (s *shapes) fail(err error) {
-	if s.err == nil {
-		s.err = err
-	}
+	s.err = cmp.Or(s.err, err)
 }
 
 // union is what may stand behind an interface.

@@ -147,9 +147,7 @@ func (s *Session) find(ctx context.Context, o runsetup.SessionOptions) ([]chat.L
 			if err != nil {
 				return nil, fmt.Errorf("read session %s: %w", s.file, err)
 			}
-			if name == "" {
-				name = log.Start.SessionID
-			}
+			name = cmp.Or(name, log.Start.SessionID)
 		case !os.IsNotExist(err):
 			return nil, fmt.Errorf("read session: %w", err)
 		}
@@ -435,10 +433,7 @@ func (s *Session) Info() repl.Info {
 	if err != nil {
 		name = cmp.Or(now.Model, bot.ContinuationModel)
 	}
-	window := bot.CompactionContextWindow
-	if window == 0 {
-		window = models.Window(name)
-	}
+	window := cmp.Or(bot.CompactionContextWindow, models.Window(name))
 	return repl.Info{Agent: s.thread.Agent(), Model: name, Mode: now.Mode, ID: s.ID(), Dir: s.dir, Window: window,
 		Profile: cmp.Or(now.Profile, bot.Permissions), Sandbox: s.app.Isolation.Describe(now.Sandbox, bot, cmp.Or(now.Profile, bot.Permissions))}
 }

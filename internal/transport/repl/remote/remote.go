@@ -277,10 +277,7 @@ func (s *Session) note(ctx context.Context, item feed.Item) {
 func (s *Session) Label(name string, args []byte) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if label := s.labels[name+"\x00"+string(args)]; label != "" {
-		return label
-	}
-	return name
+	return cmp.Or(s.labels[name+"\x00"+string(args)], name)
 }
 
 func (s *Session) Info() repl.Info {
