@@ -97,16 +97,10 @@ func (f *agentForm) sort() {
 func toolChosen(f agentForm, name string) bool { return slices.Contains(f.Tools, name) }
 
 func (p *Pages) newAgent(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := requireAdmin(by); err != nil {
-		return err
-	}
 	return p.showAgentForm(w, r, by, agentForm{New: true, Name: r.URL.Query().Get("name"), Permissions: "standard"}, http.StatusOK)
 }
 
 func (p *Pages) editAgent(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := requireAdmin(by); err != nil {
-		return err
-	}
 	f, err := p.savedAgent(r, by, r.PathValue("name"))
 	if err != nil {
 		return err
@@ -128,12 +122,6 @@ func (p *Pages) savedAgent(r *http.Request, by operation.Caller, name string) (a
 
 // saveAgent shows what a model would be shown of what was typed, or makes or changes the agent.
 func (p *Pages) saveAgent(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := requireAdmin(by); err != nil {
-		return err
-	}
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	f := readAgentForm(r)
 	if r.PostFormValue("do") != "save" {
 		return p.showAgentForm(w, r, by, f, http.StatusOK)
@@ -237,12 +225,6 @@ func everyTool(p operations.AgentPreview) []operations.PreviewTool {
 
 // addDoc opens the page of a doc that is not there yet.
 func (p *Pages) addDoc(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := requireAdmin(by); err != nil {
-		return err
-	}
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	doc := strings.Trim(strings.TrimSpace(r.PostFormValue("doc")), "/")
 	if doc == "" {
 		return operation.Errorf(operation.Invalid, "give the doc a name, for example style.md")

@@ -157,9 +157,6 @@ func (p *Pages) work(w http.ResponseWriter, r *http.Request, by operation.Caller
 }
 
 func (p *Pages) addTask(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	t, err := operations.CreateTask.Call(r.Context(), p.Executor, by, operations.NewTask{Project: r.PostFormValue("project"), Title: r.PostFormValue("title"),
 		Description: r.PostFormValue("description"), Needs: strings.Fields(strings.ReplaceAll(r.PostFormValue("needs"), ",", " ")), Approval: r.PostFormValue("approval") != ""})
 	if err != nil {
@@ -169,9 +166,6 @@ func (p *Pages) addTask(w http.ResponseWriter, r *http.Request, by operation.Cal
 }
 
 func (p *Pages) addProject(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	made, err := operations.CreateProject.Call(r.Context(), p.Executor, by, operations.NewProject{Name: r.PostFormValue("name"), Repo: r.PostFormValue("repo")})
 	if err != nil {
 		return err
@@ -181,9 +175,6 @@ func (p *Pages) addProject(w http.ResponseWriter, r *http.Request, by operation.
 
 // changeTask does with a task what a button says, or what it means to drop it on a column.
 func (p *Pages) changeTask(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	ctx, id, do := r.Context(), r.PathValue("id"), r.PostFormValue("do")
 	if to := r.PostFormValue("to"); to != "" {
 		action, err := p.actionFor(ctx, by, id, to)

@@ -18,9 +18,6 @@ type answered struct {
 // command carries out a command that was typed into a conversation. It answers with a fragment, which is empty where the line
 // was words for the agent: those come over the stream.
 func (p *Pages) command(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	id, line := r.PathValue("id"), strings.TrimSpace(r.PostFormValue("message"))
 	answer, err := operations.RunCommand.Call(r.Context(), p.Executor, by, operations.CommandLine{ID: id, Line: line})
 	if err != nil {

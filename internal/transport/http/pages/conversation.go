@@ -253,20 +253,6 @@ func (r *row) open() {
 // maxForm bounds the fields of a form; files are counted by maxUploads.
 const maxForm = 1 << 20
 
-func parseForm(w http.ResponseWriter, r *http.Request) error {
-	r.Body = http.MaxBytesReader(w, r.Body, maxUploads)
-	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") {
-		if err := r.ParseMultipartForm(maxForm); err != nil {
-			return operation.Errorf(operation.Invalid, "the form cannot be read: it is too large or was cut off")
-		}
-		return nil
-	}
-	if err := r.ParseForm(); err != nil {
-		return operation.Errorf(operation.Invalid, "the form cannot be read: it is too large or was cut off")
-	}
-	return nil
-}
-
 // maxUploads bounds a whole form with its files.
 const maxUploads = 64 << 20
 
@@ -298,12 +284,6 @@ func (p *Pages) sendMessage(_ http.ResponseWriter, r *http.Request, by operation
 }
 
 func (p *Pages) say(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if !by.May(operation.Chat) {
-		return operation.Errorf(operation.Forbidden, "your token lacks the scope chat")
-	}
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	id, message := r.PathValue("id"), strings.TrimSpace(r.PostFormValue("message"))
 	if !fromScript(r) && isCommand(message) { // our script sends commands to their own address
 		return p.command(w, r, by)
@@ -322,12 +302,6 @@ func (p *Pages) say(w http.ResponseWriter, r *http.Request, by operation.Caller)
 }
 
 func (p *Pages) stop(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if !by.May(operation.Chat) {
-		return operation.Errorf(operation.Forbidden, "your token lacks the scope chat")
-	}
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	id := r.PathValue("id")
 	if _, err := operations.Abort.Call(r.Context(), p.Executor, by, operations.AbortRequest{ID: id, All: r.PostFormValue("all") != ""}); err != nil {
 		return err
@@ -336,12 +310,6 @@ func (p *Pages) stop(w http.ResponseWriter, r *http.Request, by operation.Caller
 }
 
 func (p *Pages) fork(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if !by.May(operation.Chat) {
-		return operation.Errorf(operation.Forbidden, "your token lacks the scope chat")
-	}
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	at, err := strconv.ParseInt(r.PostFormValue("at"), 10, 64)
 	if err != nil {
 		return operation.Errorf(operation.Invalid, "the number of the message to fork from is missing")
@@ -356,12 +324,6 @@ func (p *Pages) fork(w http.ResponseWriter, r *http.Request, by operation.Caller
 
 // answer approves or denies an approval.
 func (p *Pages) answer(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if !by.May(operation.Approve) {
-		return operation.Errorf(operation.Forbidden, "your token lacks the scope approve")
-	}
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	verdict := r.PostFormValue("verdict")
 	if verdict != "approve" && verdict != "deny" {
 		return operation.Errorf(operation.Invalid, "the verdict must be approve or deny")

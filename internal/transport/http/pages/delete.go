@@ -22,9 +22,6 @@ func (p *Pages) askErase(w http.ResponseWriter, r *http.Request, by operation.Ca
 }
 
 func (p *Pages) eraseSession(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if !by.May(operation.Chat) {
-		return operation.Errorf(operation.Forbidden, "your token lacks the scope chat")
-	}
 	if _, err := operations.DeleteSession.Call(r.Context(), p.Executor, by, operations.SessionDeletion{ID: r.PathValue("id"), Now: true}); err != nil {
 		return err
 	}
@@ -33,9 +30,6 @@ func (p *Pages) eraseSession(w http.ResponseWriter, r *http.Request, by operatio
 
 // deleteSession deletes a conversation and offers to bring it back.
 func (p *Pages) deleteSession(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if !by.May(operation.Chat) {
-		return operation.Errorf(operation.Forbidden, "your token lacks the scope chat")
-	}
 	gone, err := operations.DeleteSession.Call(r.Context(), p.Executor, by, operations.SessionDeletion{ID: r.PathValue("id")})
 	if err != nil {
 		return err
@@ -44,9 +38,6 @@ func (p *Pages) deleteSession(w http.ResponseWriter, r *http.Request, by operati
 }
 
 func (p *Pages) restoreSession(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if !by.May(operation.Chat) {
-		return operation.Errorf(operation.Forbidden, "your token lacks the scope chat")
-	}
 	s, err := operations.RestoreSession.Call(r.Context(), p.Executor, by, operations.DeletedSessionRef{ID: r.PathValue("id")})
 	if err != nil {
 		return err

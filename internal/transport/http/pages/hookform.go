@@ -249,9 +249,6 @@ func (p *Pages) showHookForm(w http.ResponseWriter, r *http.Request, by operatio
 
 // addHook shows what a new hook would do, and keeps it when somebody has seen that.
 func (p *Pages) addHook(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	return p.keepHook(w, r, by, readHookForm(r), func(in operations.NewHook) (operations.Hook, error) {
 		return operations.CreateHook.Call(r.Context(), p.Executor, by, in)
 	})
@@ -259,9 +256,6 @@ func (p *Pages) addHook(w http.ResponseWriter, r *http.Request, by operation.Cal
 
 // saveHook shows what a changed hook would do, and keeps the change when somebody has seen that.
 func (p *Pages) saveHook(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	f := readHookForm(r)
 	f.ID = r.PathValue("id")
 	old, err := operations.GetHook.Call(r.Context(), p.Executor, by, operations.HookRef{ID: f.ID})
@@ -299,8 +293,7 @@ func (p *Pages) keepHook(w http.ResponseWriter, r *http.Request, by operation.Ca
 			f.Preview, f.Hidden = &preview, f.hidden()
 		}
 	}
-	var wrong *operation.Error
-	if errors.As(err, &wrong) && slices.Contains([]operation.Kind{operation.Invalid, operation.Forbidden, operation.Conflict}, wrong.Kind) {
+	if wrong, ok := errors.AsType[*operation.Error](err); ok && slices.Contains([]operation.Kind{operation.Invalid, operation.Forbidden, operation.Conflict}, wrong.Kind) {
 		f.Wrong, f.Field = cmp.Or(wrong.Message, wrong.Error()), wrong.Field
 		err = nil
 	}

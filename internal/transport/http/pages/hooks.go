@@ -43,9 +43,6 @@ func (p *Pages) showHook(w http.ResponseWriter, r *http.Request, by operation.Ca
 // changeHook switches a hook on or off, says yes to its steps, tries its steps, runs it now, gives it another secret or
 // deletes it.
 func (p *Pages) changeHook(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	id, on, off := r.PathValue("id"), true, false
 	ctx, to := r.Context(), "/hooks/"+r.PathValue("id")
 	var err error

@@ -51,9 +51,6 @@ func (p *Pages) showMemory(w http.ResponseWriter, r *http.Request, by operation.
 
 // changeMemory edits, forgets or restores a file.
 func (p *Pages) changeMemory(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	path := r.PostFormValue("path")
 	version, err := strconv.ParseInt(r.PostFormValue("version"), 10, 64)
 	if err != nil {

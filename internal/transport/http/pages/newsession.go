@@ -44,12 +44,6 @@ func (p *Pages) showNew(w http.ResponseWriter, r *http.Request, by operation.Cal
 // createSession makes a session and sends its first message, if there is one. What cannot be done is said in the form, with all that was
 // written still in it.
 func (p *Pages) createSession(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if !by.May(operation.Chat) {
-		return operation.Errorf(operation.Forbidden, "your token lacks the scope chat")
-	}
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	asked := wishes{Message: strings.TrimSpace(r.PostFormValue("message")), Agent: r.PostFormValue("agent"), Model: r.PostFormValue("model"),
 		Permissions: r.PostFormValue("permissions"), Folder: strings.TrimSpace(r.PostFormValue("workspacePath"))}
 	id, err := p.begin(w, r, by, asked)

@@ -10,6 +10,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -65,9 +66,7 @@ type Pages struct {
 
 // New makes the pages.
 func New(o Options) (*Pages, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -126,18 +125,18 @@ func (p *Pages) routes() {
 	p.mux.Handle("GET /static/", p.assets)
 	p.page("GET /{$}", p.overview)
 	p.page("GET /new", p.newSession)
-	p.page("POST /new", p.createSession)
+	p.page("POST /new", needs(operation.Chat, form(p.createSession)))
 	p.page("GET /s/{id}", p.conversation)
-	p.page("POST /s/{id}/say", p.say)
-	p.page("POST /s/{id}/commands", p.command)
+	p.page("POST /s/{id}/say", needs(operation.Chat, form(p.say)))
+	p.page("POST /s/{id}/commands", form(p.command))
 	p.page("GET /s/{id}/commands", p.complete)
 	p.page("GET /new/commands", p.completeFirst)
-	p.page("POST /s/{id}/stop", p.stop)
-	p.page("POST /s/{id}/fork", p.fork)
-	p.page("POST /s/{id}/change", p.changeSession)
-	p.page("POST /s/{id}/again", p.again)
-	p.page("GET /approvals/{id}/always", p.proposal)
-	p.page("POST /approvals/{id}", p.answer)
+	p.page("POST /s/{id}/stop", needs(operation.Chat, form(p.stop)))
+	p.page("POST /s/{id}/fork", needs(operation.Chat, form(p.fork)))
+	p.page("POST /s/{id}/change", needs(operation.Chat, form(p.changeSession)))
+	p.page("POST /s/{id}/again", needs(operation.Chat, form(p.again)))
+	p.page("GET /approvals/{id}/always", needs(operation.Approve, p.proposal))
+	p.page("POST /approvals/{id}", needs(operation.Approve, form(p.answer)))
 	p.page("GET /approvals/{id}", func(w http.ResponseWriter, r *http.Request, _ operation.Caller) error { // a form that was shown once more is reloaded
 		http.Redirect(w, r, "/approvals#ask-"+url.PathEscape(r.PathValue("id")), http.StatusSeeOther)
 		return nil
@@ -147,12 +146,12 @@ func (p *Pages) routes() {
 	p.mux.HandleFunc("GET /moves", p.changeEvents)
 	p.page("GET /frame", p.frame)
 	p.page("GET /s/{id}/delete", p.askDelete)
-	p.page("POST /s/{id}/delete", p.deleteSession)
+	p.page("POST /s/{id}/delete", needs(operation.Chat, p.deleteSession))
 	p.page("GET /s/{id}/erase", p.askErase)
-	p.page("POST /s/{id}/erase", p.eraseSession)
-	p.page("POST /s/{id}/restore", p.restoreSession)
+	p.page("POST /s/{id}/erase", needs(operation.Chat, p.eraseSession))
+	p.page("POST /s/{id}/restore", needs(operation.Chat, p.restoreSession))
 	p.page("GET /s/{id}/share", p.shares)
-	p.page("POST /s/{id}/share", p.changeShare)
+	p.page("POST /s/{id}/share", needs(operation.Chat, form(p.changeShare)))
 	p.mux.HandleFunc("GET "+sharedPath+"{token}", p.shared)
 	p.mux.HandleFunc("GET "+loginPath, p.serverLoginReturned)
 	p.moreRoutes()
@@ -168,8 +167,36 @@ func Public(path string) bool {
 	return path == "/sign-in" || path == loginPath || path == "/sign-out" || strings.HasPrefix(path, "/static/") || strings.HasPrefix(path, sharedPath)
 }
 
+// A handler serves a page to a signed-in caller.
+type handler func(http.ResponseWriter, *http.Request, operation.Caller) error
+
+// needs makes a handler serve callers with a scope only.
+func needs(scope operation.Scope, serve handler) handler {
+	return func(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+		if !by.May(scope) {
+			return operation.Errorf(operation.Forbidden, "your token lacks the scope %s", scope)
+		}
+		return serve(w, r, by)
+	}
+}
+
+// form reads the form of a request, which may hold files, before its handler.
+func form(serve handler) handler {
+	return func(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
+		r.Body = http.MaxBytesReader(w, r.Body, maxUploads)
+		err := r.ParseForm()
+		if err == nil && strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") {
+			err = r.ParseMultipartForm(maxForm)
+		}
+		if err != nil {
+			return operation.Errorf(operation.Invalid, "the form cannot be read: it is too large or was cut off")
+		}
+		return serve(w, r, by)
+	}
+}
+
 // page registers a handler for signed-in callers; its error is shown as a page.
-func (p *Pages) page(pattern string, serve func(http.ResponseWriter, *http.Request, operation.Caller) error) {
+func (p *Pages) page(pattern string, serve handler) {
 	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		by, ok := operation.CallerOf(r.Context())
 		if !ok {
@@ -194,8 +221,7 @@ func statusOf(err error) int {
 
 // userMessage is the text of an error that callers may see. Internal errors go to the log.
 func (p *Pages) userMessage(err error) string {
-	var known *operation.Error
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*operation.Error](err); ok {
 		return known.Message
 	}
 	p.Log.Error("page failed", "component", "web", "error", err)

@@ -109,9 +109,6 @@ func (p *Pages) understand(ctx context.Context, by operation.Caller, form *hooks
 }
 
 func (p *Pages) hookProcess(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	id := r.PathValue("id")
 	if _, err := operations.HookProcess.Call(r.Context(), p.Executor, by, operations.NewProcessHooks{ID: id, Hooks: r.PostFormValue("hooks")}); err != nil {
 		return err
@@ -120,9 +117,6 @@ func (p *Pages) hookProcess(w http.ResponseWriter, r *http.Request, by operation
 }
 
 func (p *Pages) killProcess(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	id := r.PathValue("id")
 	if _, err := operations.KillProcess.Call(r.Context(), p.Executor, by, operations.ProcessRef{ID: id}); err != nil {
 		return err

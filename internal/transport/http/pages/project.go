@@ -169,9 +169,6 @@ func (p *Pages) projectGraph(w http.ResponseWriter, r *http.Request, by operatio
 
 // changeProject pauses a project, lets it go on, changes its settings or adds a repository.
 func (p *Pages) changeProject(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	ctx, id, err := r.Context(), r.PathValue("id"), error(nil)
 	switch do := r.PostFormValue("do"); do {
 	case "pause":
@@ -239,9 +236,6 @@ func (p *Pages) workers(w http.ResponseWriter, r *http.Request, by operation.Cal
 
 // controlWork pauses all work or lets it go on.
 func (p *Pages) controlWork(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	if _, err := operations.ControlOrchestrator.Call(r.Context(), p.Executor, by, operations.OrchestratorAction{Action: r.PostFormValue("do")}); err != nil {
 		return err
 	}

@@ -47,9 +47,6 @@ func (p *Pages) schedule(w http.ResponseWriter, r *http.Request, by operation.Ca
 }
 
 func (p *Pages) addSchedule(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	_, err := operations.AddSchedule.Call(r.Context(), p.Executor, by, operations.NewSchedule{When: r.PostFormValue("when"), Text: r.PostFormValue("text"),
 		Zone: r.PostFormValue("zone"), Agent: r.PostFormValue("agent"), Adapter: r.PostFormValue("adapter"), Channel: r.PostFormValue("channel"), Key: r.PostFormValue("key")})
 	if err != nil {
@@ -60,9 +57,6 @@ func (p *Pages) addSchedule(w http.ResponseWriter, r *http.Request, by operation
 
 // changeSchedule pauses, resumes or removes one.
 func (p *Pages) changeSchedule(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	ref, err := operations.ScheduleRef{ID: r.PathValue("id")}, error(nil)
 	back := "/schedules/" + ref.ID
 	switch do := r.PostFormValue("do"); do {

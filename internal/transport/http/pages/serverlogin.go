@@ -22,9 +22,6 @@ func (p *Pages) beginServerLogin(w http.ResponseWriter, r *http.Request, by oper
 
 // finishServerLogin takes the address that a browser was sent back to and could not reach.
 func (p *Pages) finishServerLogin(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	done, err := operations.FinishMCPLogin.Call(r.Context(), p.Executor, by, operations.MCPLoginReturn{Redirect: r.PostFormValue("redirect")})
 	if err != nil {
 		return err

@@ -29,9 +29,6 @@ type serverRow struct {
 
 // changeServer adds a server, tests it or takes it out. How a test ended is on the page that it leads back to.
 func (p *Pages) changeServer(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	ref := operations.MCPServerRef{Name: strings.TrimSpace(r.PostFormValue("name"))}
 	done, err := "", error(nil)
 	switch do := r.PostFormValue("do"); do {

@@ -149,20 +149,7 @@ func (p *Pages) showSettings(w http.ResponseWriter, r *http.Request, by operatio
 	return p.render(w, status, "settings.html", data)
 }
 
-func requireAdmin(by operation.Caller) error {
-	if !by.May(operation.Admin) {
-		return operation.Errorf(operation.Forbidden, "your token lacks the scope admin")
-	}
-	return nil
-}
-
 func (p *Pages) setSetting(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := requireAdmin(by); err != nil {
-		return err
-	}
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	key, value := r.PostFormValue("key"), strings.ReplaceAll(r.PostFormValue("value"), "\r\n", "\n")
 	meant := value
 	if r.PostFormValue("form") == "lines" {
@@ -190,12 +177,6 @@ func (p *Pages) setSetting(w http.ResponseWriter, r *http.Request, by operation.
 }
 
 func (p *Pages) createToken(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := requireAdmin(by); err != nil {
-		return err
-	}
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	in := operations.NewToken{Name: r.PostFormValue("name")}
 	for _, s := range r.PostForm["scopes"] {
 		in.Scopes = append(in.Scopes, operation.Scope(s))
@@ -208,12 +189,6 @@ func (p *Pages) createToken(w http.ResponseWriter, r *http.Request, by operation
 }
 
 func (p *Pages) revokeToken(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := requireAdmin(by); err != nil {
-		return err
-	}
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	if _, err := operations.RevokeToken.Call(r.Context(), p.Executor, by, operations.TokenRef{ID: r.PostFormValue("id")}); err != nil {
 		return err
 	}
@@ -222,12 +197,6 @@ func (p *Pages) revokeToken(w http.ResponseWriter, r *http.Request, by operation
 
 // removeRule takes back something that was allowed for good.
 func (p *Pages) removeRule(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := requireAdmin(by); err != nil {
-		return err
-	}
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	if _, err := operations.RemoveRules.Call(r.Context(), p.Executor, by, operations.RuleRefs{IDs: []string{r.PostFormValue("id")}}); err != nil {
 		return err
 	}

@@ -36,12 +36,6 @@ func (p *Pages) showShares(w http.ResponseWriter, r *http.Request, by operation.
 }
 
 func (p *Pages) changeShare(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if !by.May(operation.Chat) {
-		return operation.Errorf(operation.Forbidden, "your token lacks the scope chat")
-	}
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	id := r.PathValue("id")
 	if end := r.PostFormValue("end"); end != "" {
 		if _, err := operations.EndShare.Call(r.Context(), p.Executor, by, operations.ShareRef{ID: id, Share: end}); err != nil {

@@ -50,9 +50,6 @@ func (p *Pages) skill(w http.ResponseWriter, r *http.Request, by operation.Calle
 
 // decideSkill approves what was shown, or switches it off.
 func (p *Pages) decideSkill(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
 	name, err := r.PathValue("id"), error(nil)
 	switch do := r.PostFormValue("do"); do {
 	case "approve":
