@@ -86,14 +86,7 @@ func (p *Provider) side(name string) wire.Side {
 
 // rest is how calls are made.
 func (p *Provider) rest(side wire.Side) wire.Rest {
-	header := http.Header{}
-	if p.opts.APIKey != "" {
-		header.Set("Authorization", "Bearer "+p.opts.APIKey)
-	}
-	for name, value := range p.opts.Headers {
-		header.Set(name, value)
-	}
-	return wire.Rest{Client: p.http, Header: header, Side: side}
+	return wire.Rest{Client: p.http, Header: format.Header(p.opts.APIKey, p.opts.Headers), Side: side}
 }
 
 // keyless reports whether a call has no chance for want of a key.
@@ -111,17 +104,7 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	if p.keyless() {
 		return nil, side.NoKey(keyName)
 	}
-	call := wire.Watch(ctx, p.opts.FirstByteTimeout, p.opts.IdleTimeout)
-	defer func() { _ = call.Close() }()
-	var list json.RawMessage
-	if failed := p.rest(side).Get(call, p.base+"models"+p.query, "the list of models", &list); failed != nil {
-		return nil, failed
-	}
-	names, err := format.ModelNames(list)
-	if err != nil {
-		return nil, side.Network(err)
-	}
-	return names, nil
+	return format.ListModels(p.rest(side), wire.Watch(ctx, p.opts.FirstByteTimeout, p.opts.IdleTimeout), p.base+"models"+p.query)
 }
 
 // Stream sends the body and yields the answer.

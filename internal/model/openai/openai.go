@@ -117,16 +117,7 @@ func (p *Provider) side(name string) wire.Side {
 
 // rest is how calls are made.
 func (p *Provider) rest(side wire.Side) wire.Rest {
-	header := http.Header{}
-	if p.opts.APIKey != "" {
-		header.Set("Authorization", "Bearer "+p.opts.APIKey)
-	}
-	for _, headers := range []map[string]string{p.opts.Router.headers(), p.opts.Headers} {
-		for name, value := range headers {
-			header.Set(name, value)
-		}
-	}
-	return wire.Rest{Client: p.http, Header: header, Side: side}
+	return wire.Rest{Client: p.http, Header: format.Header(p.opts.APIKey, p.opts.Router.headers(), p.opts.Headers), Side: side}
 }
 
 // keyless reports whether a call has no chance for want of a key.
@@ -160,18 +151,9 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	if p.keyless() {
 		return nil, side.NoKey(p.keyName())
 	}
-	call := wire.Watch(ctx, p.opts.FirstByteTimeout, p.opts.IdleTimeout)
-	defer func() { _ = call.Close() }()
-	var list json.RawMessage
-	if failed := p.rest(side).Get(call, p.base+"models"+p.query, "the list of models", &list); failed != nil {
-		return nil, failed
-	}
-	names, err := format.ModelNames(list)
-	if err != nil {
-		return nil, side.Network(err)
-	}
+	names, err := format.ListModels(p.rest(side), wire.Watch(ctx, p.opts.FirstByteTimeout, p.opts.IdleTimeout), p.base+"models"+p.query)
 	if p.opts.Router == nil && openaiOwn(p.opts.BaseURL) {
 		names = talking(names)
 	}
-	return names, nil
+	return names, err
 }

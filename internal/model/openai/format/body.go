@@ -129,8 +129,8 @@ func Base(address string) (base string, query url.Values) {
 	return address + "/", query
 }
 
-// ModelNames reads a list of models, by name.
-func ModelNames(data []byte) ([]string, error) {
+// modelNames reads a list of models, by name.
+func modelNames(data []byte) ([]string, error) {
 	var list struct {
 		Data []struct {
 			ID string `json:"id"`
