@@ -102,7 +102,7 @@ func readable(command string) error {
 		return &Opaque{Reason: fmt.Sprintf("it is longer than %d characters", maxLength), Plain: "write it into a file and run that"}
 	case !utf8.ValidString(command):
 		return &Opaque{Reason: "it is not valid UTF-8"}
-	case depth(command) > maxDepth:
+	case Depth(command) > maxDepth:
 		return &Opaque{Reason: "it is nested too deeply"}
 	}
 	for _, r := range command {
@@ -144,8 +144,8 @@ func continued(file *syntax.File, command string) error {
 	return found
 }
 
-// depth is an upper bound on how deeply brackets are nested, so that the parser's recursion is bounded.
-func depth(s string) int {
+// Depth is an upper bound on how deeply brackets are nested, so that the parser's recursion is bounded.
+func Depth(s string) int {
 	open, most := 0, 0
 	for i := range len(s) {
 		switch s[i] {

@@ -17,6 +17,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"chorus/internal/permit/action"
+	"chorus/internal/permit/canonical"
 )
 
 const (
@@ -151,26 +152,7 @@ func statements(command string) (stmts []*syntax.Stmt, err error) {
 }
 
 func tooLarge(command string) bool {
-	return len(command) > maxCommandLen || nesting(command) > maxNesting
-}
-
-// nesting is an upper bound on how deeply the brackets of a text are nested.
-func nesting(s string) int {
-	depth, most := 0, 0
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case '(', '{', '`':
-			depth++
-			most = max(most, depth)
-		case ')', '}':
-			depth = max(depth-1, 0)
-		case '\n':
-			// Quotes and comments may contain unpaired brackets, which must not add up
-			// over the lines of a script.
-			depth = min(depth, most/2)
-		}
-	}
-	return most
+	return len(command) > maxCommandLen || canonical.Depth(command) > maxNesting
 }
 
 func (w *walker) unknown(text, why string) {
