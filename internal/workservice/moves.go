@@ -23,12 +23,13 @@ func (h *Handler) moved(ctx context.Context, before, after work.Task) (operation
 	return out, nil
 }
 
-// step lets a task take a step for somebody.
-func (h *Handler) step(ctx context.Context, by operation.Caller, id string, may func(t work.Task) error, step work.Step, with func(*work.Task)) (before, after work.Task, err error) {
-	if before, _, err = h.task(ctx, by, id); err != nil {
-		return before, after, err
+// step lets a task take a step for somebody, and says what came of it.
+func (h *Handler) step(ctx context.Context, by operation.Caller, id string, may func(t work.Task) error, step work.Step, with func(*work.Task)) (operations.TaskMove, error) {
+	before, _, err := h.task(ctx, by, id)
+	if err != nil {
+		return operations.TaskMove{}, err
 	}
-	after, err = h.o.Tasks.Change(ctx, id, func(t *work.Task, now time.Time) ([]work.Event, error) {
+	after, err := h.o.Tasks.Change(ctx, id, func(t *work.Task, now time.Time) ([]work.Event, error) {
 		if before = *t; may != nil {
 			if err := may(*t); err != nil {
 				return nil, err
@@ -41,7 +42,10 @@ func (h *Handler) step(ctx context.Context, by operation.Caller, id string, may 
 		with(t)
 		return []work.Event{e}, nil
 	})
-	return before, after, explained(err)
+	if err != nil {
+		return operations.TaskMove{}, explained(err)
+	}
+	return h.moved(ctx, before, after)
 }
 
 // StopTask carries out the operation of that name: the words that stop the run move the task.
@@ -78,11 +82,7 @@ func (h *Handler) RestartTask(ctx context.Context, by operation.Caller, in opera
 		}
 		return h.moved(ctx, t, resumed) // the steps of its plan go on
 	}
-	before, after, err := h.step(ctx, by, in.ID, idle, work.AdminRestart, fresh)
-	if err != nil {
-		return operations.TaskMove{}, err
-	}
-	return h.moved(ctx, before, after)
+	return h.step(ctx, by, in.ID, idle, work.AdminRestart, fresh)
 }
 
 // idle refuses what a worker holds.
@@ -111,14 +111,10 @@ func (h *Handler) ReopenTask(ctx context.Context, by operation.Caller, in operat
 	if err := h.unfinished(ctx, t, "reopen one of those, or restart the task to let its plan go on"); err != nil {
 		return operations.TaskMove{}, err
 	}
-	before, after, err := h.step(ctx, by, in.ID, idle, work.AdminRestart, func(t *work.Task) {
+	return h.step(ctx, by, in.ID, idle, work.AdminRestart, func(t *work.Task) {
 		fresh(t)
 		t.Description += "\n\n---\n**QA Feedback:**\n" + in.Feedback
 	})
-	if err != nil {
-		return operations.TaskMove{}, err
-	}
-	return h.moved(ctx, before, after)
 }
 
 // ResolveConflict carries out the operation of that name.
@@ -175,16 +171,12 @@ func (h *Handler) ApproveTask(ctx context.Context, by operation.Caller, in opera
 		plan, err := h.ApprovePlan(ctx, by, in)
 		return operations.TaskMove{ID: plan.ID, Title: plan.Title, Status: plan.Status, PreviousStatus: string(t.State)}, err
 	}
-	before, after, err := h.step(ctx, by, in.ID, func(t work.Task) error {
+	return h.step(ctx, by, in.ID, func(t work.Task) error {
 		if t.State != work.AwaitingApproval {
 			return operation.Errorf(operation.Conflict, "Task is not awaiting approval (status: %s)", t.State)
 		}
 		return nil
 	}, work.Approved, func(t *work.Task) { t.Why = "" })
-	if err != nil {
-		return operations.TaskMove{}, err
-	}
-	return h.moved(ctx, before, after)
 }
 
 // SkipTask carries out the operation of that name.
@@ -200,16 +192,12 @@ func (h *Handler) SkipTask(ctx context.Context, by operation.Caller, in operatio
 	if err != nil {
 		return operations.TaskMove{}, err
 	}
-	before, after, err := h.step(ctx, by, in.ID, func(t work.Task) error {
+	out, err := h.step(ctx, by, in.ID, func(t work.Task) error {
 		if t.State != work.Blocked && t.State != work.Failed {
 			return operation.Errorf(operation.Conflict, "Task is not BLOCKED or FAILED (status: %s). Only blocked/failed tasks can be skipped.", t.State)
 		}
 		return nil
 	}, work.AdminSkip, func(t *work.Task) { t.Why = "skipped by " + by.Principal.String() })
-	if err != nil {
-		return operations.TaskMove{}, err
-	}
-	out, err := h.moved(ctx, before, after)
 	if err != nil {
 		return out, err
 	}
