@@ -224,23 +224,28 @@ func list(what string, data []byte, most int) ([]json.RawMessage, error) {
 
 // ParseSteps reads context steps. queries are the names that db_query knows.
 func ParseSteps(data []byte, queries []string) ([]Step, error) {
-	items, err := list("context_steps", data, maxSteps)
+	return parseList("context_steps", data, maxSteps, func(s Step) error { return s.check(queries) })
+}
+
+// parseList reads a list of objects and looks at each.
+func parseList[T any](name string, data []byte, most int, check func(T) error) ([]T, error) {
+	items, err := list(name, data, most)
 	if err != nil {
 		return nil, err
 	}
-	var steps []Step
+	var out []T
 	for i, item := range items {
-		var s Step
-		what := fmt.Sprintf("context_steps[%d]", i)
-		if err := object(what, item, &s); err != nil {
+		var one T
+		what := fmt.Sprintf("%s[%d]", name, i)
+		if err := object(what, item, &one); err != nil {
 			return nil, err
 		}
-		if err := s.check(queries); err != nil {
+		if err := check(one); err != nil {
 			return nil, fmt.Errorf("%s: %w", what, err)
 		}
-		steps = append(steps, s)
+		out = append(out, one)
 	}
-	return steps, nil
+	return out, nil
 }
 
 // fields are which fields of a step its type has, besides type; the first must be there.
@@ -340,23 +345,7 @@ var actionTypes = []string{Say, Shell, Operation}
 
 // ParseActions reads actions. operations are the names that an action of the type operation knows.
 func ParseActions(data []byte, operations []string) ([]Action, error) {
-	items, err := list("actions", data, maxActions)
-	if err != nil {
-		return nil, err
-	}
-	var actions []Action
-	for i, item := range items {
-		var a Action
-		what := fmt.Sprintf("actions[%d]", i)
-		if err := object(what, item, &a); err != nil {
-			return nil, err
-		}
-		if err := a.check(operations); err != nil {
-			return nil, fmt.Errorf("%s: %w", what, err)
-		}
-		actions = append(actions, a)
-	}
-	return actions, nil
+	return parseList("actions", data, maxActions, func(a Action) error { return a.check(operations) })
 }
 
 func (a Action) check(operations []string) error {

@@ -78,6 +78,20 @@ type Result struct {
 	Notes    []string // the executor's remarks, one line each; not part of the output
 }
 
+// Remark adds words of ours to what a command printed, on a line of their own, and returns them as they stand there.
+func (r *Result) Remark(cmd Command, note string) string {
+	if r.Output != "" && !strings.HasSuffix(r.Output, "\n") {
+		note = "\n" + note
+	}
+	r.Output += note
+	if cmd.Merge {
+		r.Stdout += note
+	} else {
+		r.Stderr += note
+	}
+	return note
+}
+
 // Executor runs commands.
 type Executor interface {
 	// Run runs one command until it ends, its timeout passes or ctx is cancelled;

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,15 +59,7 @@ func (e *Executor) Run(ctx context.Context, command sandbox.Command) (sandbox.Re
 // to put them into, and whoever reads the output must know that it is not all.
 func remark(res *sandbox.Result, command sandbox.Command, note string) {
 	note = "[docker: " + note + "]\n"
-	if res.Output != "" && !strings.HasSuffix(res.Output, "\n") {
-		note = "\n" + note
-	}
-	res.Output += note
-	if command.Merge {
-		res.Stdout += note
-	} else {
-		res.Stderr += note
-	}
+	note = res.Remark(command, note)
 	if command.OnOutput != nil {
 		command.OnOutput(note)
 	}

@@ -251,15 +251,6 @@ func withNotes(res sandbox.Result, cmd sandbox.Command, notes []string) sandbox.
 	if len(notes) == 0 {
 		return res
 	}
-	note := strings.Join(notes, "\n") + "\n"
-	if res.Output != "" && !strings.HasSuffix(res.Output, "\n") {
-		note = "\n" + note
-	}
-	res.Output += note
-	if cmd.Merge {
-		res.Stdout += note
-	} else {
-		res.Stderr += note
-	}
+	res.Remark(cmd, strings.Join(notes, "\n")+"\n")
 	return res
 }

@@ -273,14 +273,10 @@ func (t *Tokens) tokenFile() string { return filepath.Join(t.o.Home.Dir(), setti
 // OwnerToken is the token with which the owner of this home comes in: made at the first
 // start and kept in a file that only they can read. One that was revoked is replaced.
 func (t *Tokens) OwnerToken(ctx context.Context) (text string, token operations.Token, err error) {
-	if err := t.syncOwnerToken(ctx); err != nil {
+	if text, err = t.readOwnerToken(ctx); err != nil {
 		return "", operations.Token{}, err
 	}
-	data, err := readPrivate(t.tokenFile())
-	if err != nil {
-		return "", operations.Token{}, err
-	}
-	if text = strings.TrimSpace(string(data)); text != "" {
+	if text != "" {
 		token, err = t.TokenByText(ctx, text)
 		if err == nil || operation.KindOf(err) != operation.NotFound {
 			return text, token, err
@@ -296,26 +292,22 @@ func (t *Tokens) OwnerToken(ctx context.Context) (text string, token operations.
 	return t.shareOwnerToken(ctx, token)
 }
 
-// syncOwnerToken takes the token that other nodes have, where they share secrets.
-func (t *Tokens) syncOwnerToken(ctx context.Context) error {
+// readOwnerToken is the token in the file, that of other nodes where they share secrets; "": there is none.
+func (t *Tokens) readOwnerToken(ctx context.Context) (string, error) {
 	if copies := t.o.Copies(); copies.Owns(settings.TokenName) {
-		return copies.Sync(ctx, settings.TokenName)
+		if err := copies.Sync(ctx, settings.TokenName); err != nil {
+			return "", err
+		}
 	}
-	return nil
+	data, err := readPrivate(t.tokenFile())
+	return strings.TrimSpace(string(data)), err
 }
 
 // shareOwnerToken gives a new token to other nodes. One of them may have been quicker: then theirs holds.
 func (t *Tokens) shareOwnerToken(ctx context.Context, made operations.Token) (string, operations.Token, error) {
-	if err := t.syncOwnerToken(ctx); err != nil {
-		return "", operations.Token{}, err
-	}
-	data, err := readPrivate(t.tokenFile())
-	if err != nil {
-		return "", operations.Token{}, err
-	}
-	text := strings.TrimSpace(string(data))
-	if text == made.Text {
-		return text, made, nil
+	text, err := t.readOwnerToken(ctx)
+	if err != nil || text == made.Text {
+		return text, made, err
 	}
 	if _, err := t.RevokeToken(ctx, t.o.Owner(), operations.TokenRef{ID: made.ID}); err != nil {
 		return "", operations.Token{}, err

@@ -22,16 +22,7 @@ func Both(t *testing.T, test func(t *testing.T, open func() *store.DB)) {
 			}
 			test(t, func() *store.DB {
 				t.Helper()
-				db, err := store.Open(t.Context(), o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() {
-					if err := db.Close(); err != nil {
-						t.Error(err)
-					}
-				})
-				return db
+				return Open(t, o)
 			})
 		})
 	}

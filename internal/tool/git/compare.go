@@ -52,14 +52,11 @@ func (r *repo) compare(ctx context.Context, c Comparison) (tool.Result, error) {
 	}
 	var paths []string
 	if c.Path != "" {
-		place, err := r.roots.Find(c.Path)
-		if err != nil {
-			return tool.Fail(err.Error()), nil
+		path, failed := r.inRepository(c.Path)
+		if failed != "" {
+			return tool.Fail(failed), nil
 		}
-		if place.Root != files.Workspace {
-			return tool.Fail(place.String() + " is not in the workspace's repository."), nil
-		}
-		paths = []string{place.Path}
+		paths = []string{path}
 	}
 	since, failed, err := r.since(ctx, c.Base)
 	if err != nil || failed != "" {

@@ -135,14 +135,11 @@ func (r *repo) diff(ctx context.Context, in diffIn) (tool.Result, error) {
 	}
 	var paths []string
 	if in.Path != "" {
-		place, err := r.roots.Find(in.Path)
-		if err != nil {
-			return tool.Fail(err.Error()), nil
+		path, failed := r.inRepository(in.Path)
+		if failed != "" {
+			return tool.Fail(failed), nil
 		}
-		if place.Root != files.Workspace {
-			return tool.Fail(place.String() + " is not in the workspace's repository."), nil
-		}
-		paths = []string{place.Path}
+		paths = []string{path}
 	}
 	paths, hidden, failed, err := r.shown(ctx, args, paths)
 	if err != nil || failed != "" {
@@ -166,6 +163,18 @@ func (r *repo) diff(ctx context.Context, in diffIn) (tool.Result, error) {
 		return tool.OK("No changes."), nil
 	}
 	return tool.From("git diff", tool.Clip(ctx, strings.TrimSuffix(out, "\n")+left, tool.Head, r.keep)), nil
+}
+
+// inRepository is the path of a file from the top of the workspace.
+func (r *repo) inRepository(name string) (path, failed string) {
+	place, err := r.roots.Find(name)
+	if err != nil {
+		return "", err.Error()
+	}
+	if place.Root != files.Workspace {
+		return "", place.String() + " is not in the workspace's repository."
+	}
+	return place.Path, ""
 }
 
 // shown narrows a diff to the files that rules let the agent read, where they keep others from it.

@@ -54,14 +54,11 @@ func (r *repo) commit(ctx context.Context, in commitIn) (tool.Result, error) {
 	}
 	var paths []string
 	for _, name := range in.Paths {
-		place, err := r.roots.Find(name)
-		if err != nil {
-			return tool.Fail(err.Error()), nil
+		path, failed := r.inRepository(name)
+		if failed != "" {
+			return tool.Fail(failed), nil
 		}
-		if place.Root != files.Workspace {
-			return tool.Fail(place.String() + " is not in the workspace's repository."), nil
-		}
-		paths = append(paths, place.Path)
+		paths = append(paths, path)
 	}
 	branch, failed, err := r.branch(ctx)
 	if err != nil || failed != "" {

@@ -107,11 +107,7 @@ func (l *Logins) write(s Server, kept login) error {
 
 // Remove forgets a login; there may be none.
 func (l *Logins) Remove(s Server) error {
-	err := os.Remove(l.file(s))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return removeFile(l.file(s))
 }
 
 // token is what opens the server now; "": nobody has logged in. One that is over, or that the server has refused, is

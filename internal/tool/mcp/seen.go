@@ -53,9 +53,13 @@ func (l LastSeen) Set(s Server, seen Seen) error {
 
 // Remove forgets a server.
 func (l LastSeen) Remove(s Server) error {
-	err := os.Remove(l.file(s))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	return removeFile(l.file(s))
+}
+
+// removeFile removes a file; there may be none.
+func removeFile(name string) error {
+	if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return err
+	return nil
 }

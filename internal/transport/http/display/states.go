@@ -9,19 +9,10 @@ import (
 
 // Status is the status of a session for people.
 func Status(status string) string {
-	switch status {
-	case "idle":
-		return "ready"
-	case "running":
-		return "working"
-	case "queued":
-		return "queued: others run first"
-	case "waiting":
-		return "waiting for approval"
-	case "failed":
-		return "the last run failed"
-	}
-	return status
+	return cmp.Or(map[string]string{
+		"idle": "ready", "running": "working", "queued": "queued: others run first", "waiting": "waiting for approval",
+		"failed": "the last run failed",
+	}[status], status)
 }
 
 // Actions are what a call would do, a line each. The prefix that rules have before a shell
@@ -44,17 +35,7 @@ func RuleTitle(rule string) string {
 
 // Decision says how something was decided, for people; programs and addresses have the word itself.
 func Decision(decision string) string {
-	switch decision {
-	case "allow":
-		return "allowed"
-	case "deny":
-		return "refused"
-	case "ask_approved":
-		return "asked, allowed"
-	case "ask_denied":
-		return "asked, refused"
-	}
-	return decision
+	return cmp.Or(map[string]string{"allow": "allowed", "deny": "refused", "ask_approved": "asked, allowed", "ask_denied": "asked, refused"}[decision], decision)
 }
 
 // SkillState is the state of a skill for people.
@@ -70,45 +51,17 @@ func SkillState(status string) string {
 
 // Period is a period of costs for people.
 func Period(since string) string {
-	switch since {
-	case "24h":
-		return "the last 24 hours"
-	case "7d":
-		return "the last 7 days"
-	case "30d":
-		return "the last 30 days"
-	case "month":
-		return "this month"
-	}
-	return since
+	return cmp.Or(map[string]string{"24h": "the last 24 hours", "7d": "the last 7 days", "30d": "the last 30 days", "month": "this month"}[since], since)
 }
 
 // Verdict is what the rules say of a part.
 func Verdict(verdict string) string {
-	switch verdict {
-	case "allow":
-		return "allowed"
-	case "ask":
-		return "asked"
-	case "deny":
-		return "denied"
-	}
-	return verdict
+	return cmp.Or(map[string]string{"allow": "allowed", "ask": "asked", "deny": "denied"}[verdict], verdict)
 }
 
 // ToolRule says what the rules of an agent mean for a tool.
 func ToolRule(verdict string) string {
-	switch verdict {
-	case "deny":
-		return "refused"
-	case "depends":
-		return "rules decide"
-	case "ask":
-		return "asked for"
-	case "allow":
-		return "allowed"
-	}
-	return cmp.Or(verdict, "—")
+	return cmp.Or(map[string]string{"deny": "refused", "depends": "rules decide", "ask": "asked for", "allow": "allowed"}[verdict], verdict, "—")
 }
 
 // TrialVerdict is what a profile that is tried out would do with a call.
