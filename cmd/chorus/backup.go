@@ -151,10 +151,8 @@ been done since. --resume lets them go on instead, for a move to another machine
 }
 
 func (c *program) restore(ctx context.Context, name string, t backup.Target, goOn bool) (err error) {
-	if t.Dir = c.home; t.Dir == "" {
-		if t.Dir, err = datadir.Find(c.getenv); err != nil {
-			return err
-		}
+	if t.Dir, err = c.homeFolder(); err != nil {
+		return err
 	}
 	if t.Dir, err = filepath.Abs(t.Dir); err != nil {
 		return err

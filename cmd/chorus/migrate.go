@@ -52,12 +52,9 @@ Name the place by blobUrl afterwards.`,
 			if to != "" || from != "" {
 				return c.moveDatabase(cmd.Context(), from, to)
 			}
-			dir := c.home
-			if dir == "" {
-				var err error
-				if dir, err = datadir.Find(c.getenv); err != nil {
-					return err
-				}
+			dir, err := c.homeFolder()
+			if err != nil {
+				return err
 			}
 			at, err := settings.DatabaseIn(c.getenv, dir)
 			if err != nil {
@@ -93,12 +90,9 @@ func (c *program) moveDatabase(ctx context.Context, from, to string) error {
 	if to == "" {
 		return &usage.Error{Err: errors.New("--from says what is moved; --to must say where: postgres://… or sqlite:PATH")}
 	}
-	dir := c.home
-	if dir == "" {
-		var err error
-		if dir, err = datadir.Find(c.getenv); err != nil {
-			return err
-		}
+	dir, err := c.homeFolder()
+	if err != nil {
+		return err
 	}
 	h, err := datadir.Open(dir)
 	if err != nil {
@@ -140,11 +134,9 @@ func (c *program) moveDatabase(ctx context.Context, from, to string) error {
 
 // moveBlobs moves attachments and long results to another place; "database" is where they are without blobUrl.
 func (c *program) moveBlobs(ctx context.Context, to string) (err error) {
-	dir := c.home
-	if dir == "" {
-		if dir, err = datadir.Find(c.getenv); err != nil {
-			return err
-		}
+	dir, err := c.homeFolder()
+	if err != nil {
+		return err
 	}
 	h, err := datadir.Open(dir)
 	if err != nil {
@@ -228,4 +220,12 @@ func (c *program) showMigration(r database.MigrateReport, dry bool) error {
 		fmt.Fprintf(c.out(), "the database as it was: %s\n", r.Copy)
 	}
 	return nil
+}
+
+// homeFolder is where the home is, or would be.
+func (c *program) homeFolder() (string, error) {
+	if c.home != "" {
+		return c.home, nil
+	}
+	return datadir.Find(c.getenv)
 }

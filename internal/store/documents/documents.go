@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"chorus/internal/database"
 	"chorus/internal/documents"
@@ -146,19 +145,4 @@ func (d *Documents) Last(ctx context.Context) (int64, error) {
 func (d *Documents) Identity(ctx context.Context) (string, error) {
 	value, err := d.db.Recall(ctx, "store", "identity")
 	return strings.TrimSpace(string(value)), err
-}
-
-// Versions gives who changed a document, and when, the newest first.
-func (d *Documents) Versions(ctx context.Context, name string) ([]documents.Version, error) {
-	var out []documents.Version
-	err := d.db.Query(ctx, `SELECT version, digest, changed_by, changed_at FROM document_versions WHERE name = ? ORDER BY version DESC`, []any{name}, database.Fill(&out, func(rows *sql.Rows, v *documents.Version) error {
-		var at int64
-		err := rows.Scan(&v.Version, &v.Digest, &v.By, &at)
-		v.At = time.UnixMicro(at)
-		return err
-	}))
-	if err != nil {
-		return nil, fmt.Errorf("list versions of document %s: %w", name, err)
-	}
-	return out, nil
 }

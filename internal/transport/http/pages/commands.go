@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"io"
 	"net/http"
 	"strings"
 	"unicode"
@@ -28,13 +27,7 @@ func (p *Pages) command(w http.ResponseWriter, r *http.Request, by operation.Cal
 	case fromScript(r) && answer.Said:
 		return finishForm(w, r, "/s/"+id, "")
 	case fromScript(r):
-		html, err := p.fragment("command", data)
-		if err != nil {
-			return err
-		}
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, err = io.WriteString(w, html)
-		return err
+		return p.writeFragment(w, "command", data)
 	case answer.Said:
 		http.Redirect(w, r, "/s/"+id, http.StatusSeeOther)
 		return nil
@@ -71,11 +64,5 @@ func (p *Pages) completeFirst(w http.ResponseWriter, r *http.Request, by operati
 }
 
 func (p *Pages) completions(w http.ResponseWriter, list operation.List[operations.Completion]) error {
-	html, err := p.fragment("completed-commands", list.Items)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, err = io.WriteString(w, html)
-	return err
+	return p.writeFragment(w, "completed-commands", list.Items)
 }

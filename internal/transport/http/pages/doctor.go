@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"io"
 	"net/http"
 	"slices"
 
@@ -33,11 +32,5 @@ func (p *Pages) checks(w http.ResponseWriter, r *http.Request, by operation.Call
 	if section := r.URL.Query().Get("section"); section != "" {
 		look, items = "found", slices.DeleteFunc(slices.Clone(items), func(c operations.Check) bool { return c.Section != section })
 	}
-	made, err := p.fragment(look, items)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, err = io.WriteString(w, made)
-	return err
+	return p.writeFragment(w, look, items)
 }

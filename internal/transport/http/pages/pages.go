@@ -317,6 +317,17 @@ func (p *Pages) fragment(name string, data any) (string, error) {
 	return out.String(), nil
 }
 
+// writeFragment answers one of our scripts with a fragment.
+func (p *Pages) writeFragment(w http.ResponseWriter, name string, data any) error {
+	html, err := p.fragment(name, data)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, err = io.WriteString(w, html)
+	return err
+}
+
 // SignIn shows the sign-in form; the guard calls it.
 func (p *Pages) SignIn(w http.ResponseWriter, _ *http.Request, status int, problem, next string) {
 	data := map[string]any{"Layout": layout{Title: "Sign in", Plain: true, Version: p.Version}, "Problem": problem, "Next": next}
