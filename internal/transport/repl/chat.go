@@ -292,7 +292,7 @@ func (c *plain) command(ctx context.Context, name, args string) (leave bool, err
 	case name == "exit":
 		return true, nil
 	case name == "help":
-		print(helpLines(c.all, false)...)
+		print(helpLines(c.all, false, c.o.Console.room())...)
 	case name == "attach":
 		answer, err := attach(ctx, c.s, c.o.Clipboard, "", args)
 		if err != nil {

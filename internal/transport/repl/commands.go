@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"chorus/internal/markdown"
 	"chorus/internal/suggest"
 )
 
@@ -105,19 +106,25 @@ func unknownWords(name string, all []Command) string {
 }
 
 // helpLines is the answer to /help.
-func helpLines(all []Command, window bool) []string {
-	widest := 0
+func helpLines(all []Command, window bool, room int) []string {
+	const most = 24 // what takes more has a line to itself
+	column := 0
 	for _, c := range all {
-		widest = max(widest, len(c.Name)+len(c.Args)+2)
+		column = max(column, min(most, markdown.Width(head(c))))
 	}
+	column += 4
 	var out []string
 	for _, c := range all {
-		head := strings.TrimSpace("/" + c.Name + " " + c.Args)
-		pad := 2
-		if widest <= 24 || len(head) <= 24 {
-			pad = max(min(widest, 24)-len(head)+2, 2)
+		line := "  " + head(c)
+		about := markdown.Wrap(c.About, max(20, room-column))
+		if width := markdown.Width(line); width <= column-2 {
+			line += strings.Repeat(" ", column-width) + about[0]
+			about = about[1:]
 		}
-		out = append(out, "  "+head+strings.Repeat(" ", pad)+c.About)
+		out = append(out, line)
+		for _, more := range about {
+			out = append(out, strings.Repeat(" ", column)+more)
+		}
 	}
 	if window {
 		out = append(out, "",
@@ -131,6 +138,9 @@ func helpLines(all []Command, window bool) []string {
 	}
 	return out
 }
+
+// head is a command as it is typed.
+func head(c Command) string { return strings.TrimSpace("/" + c.Name + " " + c.Args) }
 
 // SkillLines lists skills that can be called.
 func SkillLines(list []Command) string {

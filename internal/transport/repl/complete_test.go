@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"chorus/internal/markdown"
 )
 
 // knowing is a session that knows how lines go on.
@@ -174,5 +176,27 @@ func TestEditorCommand(t *testing.T) {
 	}
 	if data, _ := os.ReadFile(path); string(data) != "wordsmore\n" {
 		t.Errorf("it left %q", data)
+	}
+}
+
+// The list of commands fits the window: what each is for stands in one column, also beside names that are too long for theirs.
+func TestHelpFits(t *testing.T) {
+	t.Parallel()
+	all := []Command{{"status", "", "what is going on"}, {"memory", "[show|edit|…]", "what agents remember"}, {"mode", "[plan|review|implement|verify|off]", strings.Repeat("many words ", 12)}}
+	lines := helpLines(all, false, 79)
+	at := strings.Index(lines[0], "what is")
+	for _, line := range lines {
+		if markdown.Width(line) > 79 {
+			t.Errorf("%d columns: %s", markdown.Width(line), line)
+		}
+		if strings.HasPrefix(line, "   ") && len(line)-len(strings.TrimLeft(line, " ")) != at {
+			t.Errorf("not in its column: %q", line)
+		}
+	}
+	if before, _, ok := strings.Cut(lines[1], "what agents"); !ok || markdown.Width(before) != at {
+		t.Errorf("%q", lines[1])
+	}
+	if strings.TrimSpace(lines[2]) != "/mode [plan|review|implement|verify|off]" {
+		t.Errorf("%q", lines[2])
 	}
 }

@@ -182,7 +182,7 @@ func (w *window) command(name, args string) tea.Cmd {
 		return w.leave(ExitDone)
 	case name == "help":
 		w.put(blank, "")
-		for _, l := range helpLines(w.all, true) {
+		for _, l := range helpLines(w.all, true, w.room()) {
 			w.put(aside, markdown.Wrap(l, w.room())...)
 		}
 		w.put(blank, "")

@@ -20,6 +20,7 @@ import (
 	"chorus/internal/runsetup"
 	"chorus/internal/settings"
 	"chorus/internal/store"
+	"chorus/internal/text"
 	"chorus/internal/tool"
 	"chorus/internal/tool/git"
 	"chorus/internal/transport/repl"
@@ -333,7 +334,7 @@ func (s *Session) cost(ctx context.Context) (string, error) {
 	var total ledger.Nanos
 	for _, sum := range sums {
 		total += sum.Settled
-		fmt.Fprintf(&b, "%-28s %9s  %d calls, %d in, %d out, %d cached\n", sum.Key, Dollars(sum.Settled), sum.Calls,
+		fmt.Fprintf(&b, "%-28s %9s  %s, %d in, %d out, %d cached\n", sum.Key, Dollars(sum.Settled), text.Count(int(sum.Calls), "call"),
 			sum.Usage.Input+sum.Usage.CacheWrite, sum.Usage.Output, sum.Usage.CacheRead)
 	}
 	fmt.Fprintf(&b, "%-28s %9s", "together", Dollars(total))
