@@ -56,7 +56,8 @@ type DB struct {
 	w       *writer   // SQLite's
 	pg      *postgres // PostgreSQL's; one of the two is nil
 	health  *health
-	readers *sql.DB // SQLite's
+	readers *sql.DB       // SQLite's
+	reading chan struct{} // closed when the first of them is open, or could not be opened
 	reads   stmtCache
 	closed  sync.Once
 }
@@ -83,20 +84,28 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err := ensureFile(path, o.Left); err != nil {
 		return nil, err
 	}
-	w, err := openWriter(ctx, path, o)
-	if err != nil {
+	db := &DB{path: path, now: o.Now, reading: make(chan struct{})}
+	if db.readers, err = sql.Open(driverName, dsn(path, readerPragmas)); err != nil {
 		return nil, Explain(path, err)
-	}
-	db := &DB{path: path, now: o.Now, w: w, health: w.health}
-	db.readers, err = sql.Open(driverName, dsn(path, readerPragmas))
-	if err != nil {
-		return nil, errors.Join(Explain(path, err), w.close())
 	}
 	// Two readers: enough that a long page does not hold up a short question, and
 	// each open connection costs memory for its page cache.
 	db.readers.SetMaxOpenConns(2)
 	db.readers.SetMaxIdleConns(2)
+	go db.openReader(ctx)
+	if db.w, err = openWriter(ctx, path, o); err != nil {
+		<-db.reading
+		return nil, errors.Join(Explain(path, err), db.readers.Close())
+	}
+	db.health = db.w.health
 	return db, nil
+}
+
+// openReader opens the first reader while the writer is opened: each connection reads the whole schema, which takes milliseconds. An error
+// shows again at the first query.
+func (db *DB) openReader(ctx context.Context) {
+	defer close(db.reading)
+	_ = db.readers.PingContext(ctx)
 }
 
 // openServer is Open for a database on a server.
@@ -124,6 +133,7 @@ func (db *DB) Close() (err error) {
 	first := false
 	db.closed.Do(func() {
 		first = true
+		<-db.reading
 		err = errors.Join(err, db.reads.close(), db.readers.Close())
 	})
 	if !first {
@@ -244,6 +254,11 @@ func (db *DB) Query(ctx context.Context, query string, args []any, scan func(*sq
 }
 
 func (db *DB) read(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
+	select {
+	case <-db.reading:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	st, err := db.reads.get(ctx, query, db.readers.PrepareContext)
 	if err != nil {
 		return err

@@ -70,6 +70,7 @@ type Setup struct {
 	locks       *files.Locks
 	promptHeads promptCache
 	toolboxes   map[chat.ThreadID]*Toolbox
+	preparing   sync.WaitGroup // for PrepareToolbox
 	// sessionServers are MCP servers that the person at a session named, for it alone.
 	sessionServers map[chat.ThreadID][]config.MCPServer
 }

@@ -145,8 +145,15 @@ func (s *Setup) notesFile(thread chat.ThreadID) string {
 	return filepath.Join(s.Home.ThreadDir(thread), "notes.json")
 }
 
+// PrepareToolbox makes the tools of a thread that is about to run, beside whatever is done until then: describing them all takes milliseconds.
+// An error shows again when the run is set up.
+func (s *Setup) PrepareToolbox(thread chat.ThreadID, dir string) {
+	s.preparing.Go(func() { _, _ = s.Toolbox(thread, dir) })
+}
+
 // CloseToolboxes ends what the tools of all threads have open.
 func (s *Setup) CloseToolboxes() error {
+	s.preparing.Wait()
 	var errs []error
 	for _, b := range s.toolboxes {
 		errs = append(errs, b.Close())

@@ -95,18 +95,14 @@ func flat(schema *jsonschema.Schema) bool {
 // of each is enough for any number of threads. Neither list changes.
 func Share(list, from []Tool) {
 	for _, t := range list {
-		t, ok := t.(interface{ like(Tool) bool })
-		if !ok {
-			continue
-		}
-		if slices.ContainsFunc(from, t.like) {
-
+		if t, ok := t.(interface{ takeSchema(Tool) bool }); ok {
+			_ = slices.ContainsFunc(from, t.takeSchema) // one without its like makes a schema of its own
 		}
 	}
 }
 
-// like takes the schema over from a tool that would make the same, and says so.
-func (t *typed[In]) like(other Tool) bool {
+// takeSchema takes the schema over from a tool that would make the same, and says so.
+func (t *typed[In]) takeSchema(other Tool) bool {
 	o, ok := other.(*typed[In])
 	if !ok || o == t {
 		return false

@@ -72,6 +72,7 @@ func (sessions *Sessions) OpenSession(ctx context.Context, o runsetup.SessionOpt
 	if len(o.Servers) > 0 {
 		sessions.Setup.SetServers(s.thread, o.Servers)
 	}
+	sessions.Setup.PrepareToolbox(s.thread, s.dir)
 	s.Choice = sessions.Overrides.For(s.thread)
 	s.Choice.Set(func(c *overrides.Values) {
 		c.Terms = chat.Terms{Model: o.Model, Mode: o.Mode, Profile: o.Profile, MaxSteps: o.MaxSteps, Yes: o.Yes, Sandbox: o.Sandbox, By: id.New()}
