@@ -25,6 +25,13 @@ func TestFirstMinutes(t *testing.T) {
 	if took := time.Since(begun); took > time.Minute || clicks > 3 {
 		t.Errorf("the first good answer took %s and %d clicks", took, clicks)
 	}
+	if value[bool](p, `[...document.querySelectorAll(".ask .expires")].some(e => e.offsetParent)`) {
+		t.Error("an approval that was given still says when it expires")
+	}
+	p.eval(`document.querySelector("details.call:has(.difffile)").open = true`)
+	if !value[bool](p, `document.querySelector(".call .difftable").offsetParent !== null && document.querySelector(".call .out:has(.difffile) > details.args:not([open]) pre") !== null`) {
+		t.Error("an edit shows what the agent was told beside its diff")
+	}
 
 	for say, want := range map[string]string{"Explain this project": "Friends eat together", "Search for TODO": "a tip, such as", "Try something dangerous": "refused before anything ran"} {
 		fresh := newServer(t)
