@@ -85,8 +85,15 @@ func New(o Options) (*Pages, error) {
 // parse reads the templates. Every page is a copy of the layout and the fragments with its own "main", made when somebody looks at it:
 // all of them together are eleven megabytes.
 func (p *Pages) parse() error {
-	base, err := template.New("layout.html").Funcs(p.functions()).ParseFS(templateFiles, "templates/layout.html", "templates/fragments.html")
+	base, err := template.New("layout.html").Funcs(p.functions()).ParseFS(templateFiles, "templates/layout.html")
 	if err != nil {
+		return err
+	}
+	fragments, err := templateFiles.ReadFile("templates/fragments.html")
+	if err != nil {
+		return err
+	}
+	if _, err := base.New("fragments.html").Parse(unindented(string(fragments))); err != nil {
 		return err
 	}
 	if p.fragments, err = base.Clone(); err != nil { // what was executed once cannot be copied any more
@@ -110,6 +117,17 @@ func (p *Pages) parse() error {
 		})
 	}
 	return nil
+}
+
+// unindented puts the lines of a template behind each other, with a space between them. Fragments are sent again and again, and some of them for
+// every piece of an answer: half of their source is indentation.
+func unindented(source string) string {
+	var out strings.Builder
+	for line := range strings.Lines(source) {
+		out.WriteString(strings.TrimSpace(line))
+		out.WriteByte(' ')
+	}
+	return out.String()
 }
 
 // execute writes a part of a page.
@@ -314,7 +332,7 @@ func (p *Pages) fragment(name string, data any) (string, error) {
 	if err := p.fragments.ExecuteTemplate(&out, name, data); err != nil {
 		return "", fmt.Errorf("fragment %s: %w", name, err)
 	}
-	return out.String(), nil
+	return strings.TrimSpace(out.String()), nil
 }
 
 // writeFragment answers one of our scripts with a fragment.
