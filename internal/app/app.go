@@ -244,6 +244,9 @@ func (a *App) wire() {
 		Discovery: a.Discovery, Gate: a.Gate, Isolation: a.Isolation, Logs: a.Logs, Settings: a.Settings, Setup: a.Setup,
 		Engine: a.Engine, Examine: a.Examine, Me: a.Me, Now: o.Now,
 		Mirror: func(ctx context.Context, thread chat.ThreadID) error { return a.Mirrors.CatchUp(ctx, thread) }}
+	if files, ok := a.owner.(owner.Files); ok {
+		a.Service.Held = func(thread chat.ThreadID) bool { return files.Held(owner.Thread(thread)) }
+	}
 	a.clock.DB, a.clock.Now, a.clock.Log = schedulestore.New(a.DB), o.Now, a.Log
 	a.clock.Say = func(ctx context.Context, s schedule.Schedule, due time.Time) (clock.Said, error) {
 		return a.Schedules(a.Service.Handler()).Say(ctx, s, due)

@@ -85,7 +85,7 @@ type Session struct {
 	Owner         string       `json:"owner,omitempty"`
 	CreatedAt     time.Time    `json:"createdAt"`
 	MovedAt       time.Time    `json:"movedAt"`
-	Status        string       `json:"status"`             // idle, queued, running, waiting
+	Status        string       `json:"status"`             // idle, queued, running, interrupted, waiting
 	Position      int          `json:"position,omitempty"` // of a queued one: its place in the queue, from 1
 	Queue         int          `json:"queue"`              // prompts that wait
 	Seq           int64        `json:"seq"`                // the last number of its journal
@@ -116,7 +116,7 @@ type RunSummary struct {
 
 // SessionQuery narrows a list of sessions; zero fields do not.
 type SessionQuery struct {
-	Status  string `json:"status,omitempty" enum:"idle,queued,running,waiting" doc:"queued: it waits until fewer others run"`
+	Status  string `json:"status,omitempty" enum:"idle,queued,running,interrupted,waiting" doc:"queued: it waits until fewer others run; interrupted: the program that ran it has ended, and it goes on when a terminal opens it"`
 	Agent   string `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"only this agent's"`
 	Search  string `json:"search,omitempty" maxLen:"200" doc:"words of the title"`
 	Listing string `json:"listing,omitempty" enum:"pinned,archived,deleted,all" doc:"only the pinned, the archived or the deleted ones, or all but the deleted; left out: all but the archived and the deleted"`

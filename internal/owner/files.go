@@ -47,6 +47,9 @@ func (f Files) path(name Name) string {
 	return filepath.Join(f.Dir, file)
 }
 
+// Held reports whether some process has a thing. Nothing is changed by looking.
+func (f Files) Held(name Name) bool { return lockfile.Held(f.path(name)) }
+
 type fileHeld struct {
 	lock *lockfile.Lock
 	once sync.Once

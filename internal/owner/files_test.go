@@ -38,3 +38,24 @@ func TestFilesKeepTheirNames(t *testing.T) {
 		held.Release()
 	}
 }
+
+// Whoever lists threads sees which of them somebody has, without taking them.
+func TestFilesHeld(t *testing.T) {
+	t.Parallel()
+	files := owner.Files{Dir: t.TempDir()}
+	name := owner.Thread("cli:local:main:default")
+	if files.Held(name) {
+		t.Error("held before anybody took it")
+	}
+	held, err := files.Take(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !files.Held(name) {
+		t.Error("taken, and not held")
+	}
+	held.Release()
+	if files.Held(name) {
+		t.Error("held after it was released")
+	}
+}

@@ -53,6 +53,8 @@ type Service struct {
 	SeesProject func(ctx context.Context, by operation.Caller, project string) (bool, error)
 	// Mirror brings the files of a thread to the journal's end.
 	Mirror func(ctx context.Context, thread chat.ThreadID) error
+	// Held reports whether some process runs a thread; nil: nobody can tell.
+	Held func(thread chat.ThreadID) bool
 
 	Serving streams
 }

@@ -263,14 +263,14 @@ func (o *Handler) mayChoose(by operation.Caller, profile string) bool {
 }
 
 // Statuses are the words of the API for what a thread does.
-var Statuses = map[string]chat.Status{"": "", "idle": chat.Idle, "running": chat.Running, "waiting": chat.Waiting, "failed": chat.Failed, queued: ""}
+var Statuses = map[string]chat.Status{"": "", "idle": chat.Idle, "running": chat.Running, "waiting": chat.Waiting, "failed": chat.Failed, queued: "", interrupted: chat.Running}
 
 // ListSessions carries out the operation of that name.
 func (o *Handler) ListSessions(ctx context.Context, by operation.Caller, q operations.SessionQuery) (operation.List[operations.Session], error) {
 	var out operation.List[operations.Session]
 	status, known := Statuses[q.Status]
 	if !known {
-		return out, operation.InvalidField("status", "there is no status %.40q; there are idle, queued, running and waiting", q.Status)
+		return out, operation.InvalidField("status", "there is no status %.40q; there are idle, queued, running, interrupted and waiting", q.Status)
 	}
 	if q.Status == queued {
 		return o.listQueued(ctx, by, q)
@@ -315,7 +315,19 @@ func (o *Handler) ListSessions(ctx context.Context, by operation.Caller, q opera
 		out.Next = writeCursor(rows[len(rows)-1])
 	}
 	out.Items, err = o.views(ctx, rows)
+	if status == chat.Running { // which of them nobody runs is known only now, so a page may have fewer than were asked for
+		out.Items = slices.DeleteFunc(out.Items, func(s operations.Session) bool { return s.Status != q.Status })
+	}
 	return out, err
+}
+
+// interrupted is the status of a terminal's session whose process ended in the middle of a run. Nobody but a terminal takes it up again; the
+// other sessions go on by themselves as soon as a server runs.
+const interrupted = "interrupted"
+
+// abandoned reports a session whose run nobody goes on with unless somebody asks for it.
+func (o *Handler) abandoned(row journal.Thread) bool {
+	return row.Status == chat.Running && row.ID.Transport() == "cli" && o.app.Held != nil && !o.app.Held(row.ID)
 }
 
 // queued is the status of a session whose run waits until fewer others are on. The journal does not know it: it is about
@@ -424,6 +436,8 @@ func (o *Handler) views(ctx context.Context, rows []journal.Thread) ([]operation
 		s := o.view(row, ends[row.ID], wishes[row.ID], own)
 		if s.Position = places[row.ID]; s.Position > 0 {
 			s.Status = queued
+		} else if o.abandoned(row) {
+			s.Status = interrupted
 		}
 		out = append(out, s)
 	}

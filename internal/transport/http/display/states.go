@@ -11,7 +11,8 @@ import (
 func Status(status string) string {
 	return cmp.Or(map[string]string{
 		"idle": "ready", "running": "working", "queued": "queued: others run first", "waiting": "waiting for approval",
-		"failed": "the last run failed",
+		"interrupted": "interrupted: the program that ran it has ended",
+		"failed":      "the last run failed",
 	}[status], status)
 }
 

@@ -111,7 +111,7 @@ func (s *Session) Discard(ctx context.Context) error {
 // Unfinished is the number before the run that is on; false: none is.
 func (s *Session) Unfinished() (int64, bool) {
 	now := s.session()
-	if now.Status != "running" && now.Status != "waiting" && now.Queue == 0 {
+	if now.Status != "running" && now.Status != "interrupted" && now.Status != "waiting" && now.Queue == 0 {
 		return now.Seq, false
 	}
 	if len(now.Runs) > 0 && now.Runs[0].Outcome == "" {
