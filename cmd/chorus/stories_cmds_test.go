@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -49,6 +51,7 @@ func storyCommands() map[string]step {
 		"reap":      reap,        // reap NAME CODE: wait for its end; the code -1 is a death by signal
 		"term":      terminal,    // term FILE PROGRAM ARGS…: on a terminal, played by the file
 		"tamper":    tamper,      // tamper WHAT: change the database behind the program's back; tampering lists how
+		"oldhome":   oldHome,     // oldhome DATE: the database of the home is the one that Chorus of that day left in testdata/homes
 		"recorded":  recorded,    // recorded KEY: until the server knows which message on the platform carries a key that begins so
 		"http":      httpAs,      // http SERVER METHOD PATH [BODY]: with the owner's token; status and body go to $WORK/answer
 		"address":   addressOf,   // address SERVER VAR: where it listens, as a URL, and without its scheme in VAR_ADDR
@@ -409,6 +412,27 @@ var tampering = map[string]string{
 	"unused-blob": `INSERT INTO blobs (hash, size, data, touched) VALUES ('unused', 3, x'010203', 1)`,
 	"digests":     `UPDATE events SET body = replace(body, '"digest":"', '"digest":"0') WHERE kind = 'asked'`,
 	"renderer":    `UPDATE events SET body = replace(body, '"renderer":"', '"renderer":"older-') WHERE kind = 'run_started' AND seq > 4`,
+}
+
+// oldHome puts a database into the home that an earlier Chorus made. Its conversations work in the story's folder: theirs is nowhere.
+func oldHome(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, !neg && len(args) == 1, "oldhome DATE")
+	packed, err := os.Open(filepath.Join("..", "..", "testdata", "homes", args[0]+".db.gz"))
+	ts.Check(err)
+	defer packed.Close()
+	unpacked, err := gzip.NewReader(packed)
+	ts.Check(err)
+	data, err := io.ReadAll(unpacked)
+	ts.Check(err)
+	home := ts.Getenv("CHORUS_HOME")
+	ts.Check(os.MkdirAll(home, 0o700))
+	path := filepath.Join(home, "chorus.db")
+	ts.Check(os.WriteFile(path, data, 0o600))
+	db, err := sql.Open("sqlite", path)
+	ts.Check(err)
+	defer db.Close()
+	_, err = db.Exec("UPDATE threads SET dir = ?", ts.MkAbs("."))
+	ts.Check(err)
 }
 
 // recorded waits until the server knows which message of the platform carries its key: a program replies faster than any
