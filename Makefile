@@ -144,7 +144,7 @@ openapi: ## write docs/openapi.json anew from the code
 	@$(GO) test -count=1 -run TestDocumentIsCheckedIn ./internal/transport/http/api -update
 
 screens: build need-chromium ## take the pictures of the pages under testdata/screens anew
-	@$(GO) test -count=1 -run 'TestScreens|TestDemoScreens' ./internal/transport/http/webtest -screens
+	@$(GO) test -count=1 -run 'TestScreens|TestDemoScreens|TestDiscordScreen' ./internal/transport/http/webtest -screens
 
 fmt: ## format every Go file
 	@gofmt -w $(SOURCES)
