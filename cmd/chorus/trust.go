@@ -192,16 +192,16 @@ func described(r settings.Repository) string {
 			absent++
 			continue
 		}
-		fmt.Fprintf(&out, "bound: %s\n", name)
+		fmt.Fprintf(&out, "covered: %s\n", name)
 	}
 	if absent > 0 {
-		fmt.Fprintf(&out, "bound: that there is nothing at %s where it would be loaded\n", text.Count(absent, "place"))
+		fmt.Fprintf(&out, "covered: that there is nothing at %s where it would be loaded\n", text.Count(absent, "place"))
 	}
 	if len(r.Files) > 0 {
-		fmt.Fprintln(&out, "not bound: installed packages, and what these files find only while they run")
+		fmt.Fprintln(&out, "not covered: installed packages, and what these files find only while they run")
 	}
 	for _, text := range r.Unbound {
-		fmt.Fprintf(&out, "not bound: %s\n", text)
+		fmt.Fprintf(&out, "not covered: %s\n", text)
 	}
 	for _, change := range r.Changes {
 		fmt.Fprintf(&out, "since you trusted it, %s %s\n", change.Path, change.How)

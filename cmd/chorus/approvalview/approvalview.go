@@ -176,7 +176,7 @@ func Show(w io.Writer, shown operations.Approval) {
 	row("in", a.Dir)
 	row("rule", a.Rule)
 	row("why", a.Reason)
-	row("not bound", approval.Unbound(a.Bound))
+	row("not covered by a yes", approval.Unbound(a.Bound))
 	row("risk", a.Line())
 	row("asked by", named(shown.AskedByName, shown.AskedBy))
 	row("paid by", named(shown.PayerName, shown.Payer))

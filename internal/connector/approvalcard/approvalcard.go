@@ -78,7 +78,7 @@ func (w Writer) foot(c render.Card, asker string) (text string, clipped bool) {
 	}
 	if c.Unbound != "" {
 		clipped = clipped || split.Length(c.Unbound) > maxUnbound
-		b.WriteString(mark.Small("not bound: `"+mark.Line(c.Unbound, maxUnbound)+"`") + "\n")
+		b.WriteString(mark.Small("not covered by a yes: `"+mark.Line(c.Unbound, maxUnbound)+"`") + "\n")
 	}
 	switch name := permit.RuleName(c.Rule); {
 	case name != "":
@@ -272,7 +272,7 @@ func Details(q operations.Approval) platform.Answer {
 	line("rule", q.Rule)
 	line("why it is asked", q.Reason)
 	line("changed since it was approved before", q.Again)
-	line("not bound", q.Unbound)
+	line("not covered by a yes", q.Unbound)
 	line("who may answer", q.Who)
 	line("state", q.State)
 	line("answered by", cmp.Or(q.AnsweredByName, q.AnsweredBy))

@@ -67,7 +67,7 @@ func card(a approval.Approval, label string, width int, look theme.Theme) []stri
 		row("now", "asked again: "+a.Again)
 	}
 	if unbound := approval.Unbound(a.Bound); unbound != "" {
-		row("note", "not bound: "+unbound)
+		row("note", "not covered by a yes: "+unbound)
 	}
 	if a.NeedsTwo() {
 		row("who", "two people must say yes ("+a.Who+")")
