@@ -45,12 +45,13 @@ func (w *writer) builtinArguments(name string, args []*syntax.Word) {
 func (w *writer) lookupArguments(name string, args []*syntax.Word) {
 	asks := name == "type"
 	for _, a := range args {
-		lit, ok := literal(a)
+		lit, ok := exact(a)
 		switch {
 		case !ok && asks:
 			w.fail("what "+name+" looks for is computed", "write the name of the program")
 		case !ok:
-			return // an argument of the program: its name came before
+			w.fail("what "+name+" runs is computed", "write the name of the program")
+			return
 		case lit == "-v" || lit == "-V":
 			asks = true
 		case !asks && lit != "-p" && lit != "--":
@@ -65,7 +66,7 @@ func (w *writer) lookupArguments(name string, args []*syntax.Word) {
 // literals holds all arguments to be literals that are known.
 func (w *writer) literals(name string, args []*syntax.Word, known func(string) bool) {
 	for _, a := range args {
-		lit, ok := literal(a)
+		lit, ok := exact(a)
 		switch {
 		case ok && known(lit):
 		case !ok && isExpansionOf(a, "!", "$"): // wait $!
@@ -131,18 +132,43 @@ func leading(word *syntax.Word) (string, bool) {
 	return "", false
 }
 
-// test -v evaluates a subscript, and a word that is not quoted may become -v.
+// test -v evaluates a subscript, and a word that is not quoted may become -v; so may one that is quoted, which is then the
+// operator for the word behind it.
 func (w *writer) testArguments(name string, args []*syntax.Word) {
-	for _, a := range args {
-		lit, ok := literal(a)
+	for i, a := range args {
+		lit, ok := exact(a)
 		switch {
 		case ok && (lit == "-v" || lit == "-R"):
 			w.fail(name+" "+lit+" evaluates the name behind it", `use [ -n "${NAME+x}" ]`)
-		case ok, isQuoted(a), w.isNumeric(a), w.isPlainVariable(a):
+		case ok, w.isNumeric(a), w.isPlainVariable(a):
+		case isQuoted(a) && mayBeOperator(a) && i+1 < len(args) && !isExact(args[i+1]):
+			w.fail(name+" with a computed word before another one can evaluate that", `put the operator between them, as in [ "$a" = "$b" ]`)
+		case isQuoted(a), isOtherPattern(a):
 		default:
 			w.fail(name+" with an expansion that is not quoted can evaluate it", `put it in double quotes`)
 		}
 	}
+}
+
+func isExact(word *syntax.Word) bool {
+	_, ok := exact(word)
+	return ok
+}
+
+// mayBeOperator reports a word that may be -v when it runs.
+func mayBeOperator(word *syntax.Word) bool {
+	lead, known := leading(word)
+	return !known || lead == "-" || lead == "-v" || lead == "-R"
+}
+
+// isOtherPattern reports a pattern for names of files that -v and -R do not match.
+func isOtherPattern(word *syntax.Word) bool {
+	lit, ok := literal(word)
+	if !ok || strings.ContainsAny(lit, "{~") || lit == "" {
+		return false
+	}
+	tail := lit[strings.LastIndexAny(lit, "*?[]")+1:]
+	return !strings.ContainsAny(lit[:1], "-*?[") || !strings.HasSuffix("-v", tail) && !strings.HasSuffix("-R", tail)
 }
 
 func isQuoted(word *syntax.Word) bool {
@@ -154,7 +180,11 @@ func isQuoted(word *syntax.Word) bool {
 					return false
 				}
 			}
-		case *syntax.SglQuoted, *syntax.Lit:
+		case *syntax.SglQuoted:
+		case *syntax.Lit:
+			if strings.ContainsAny(p.Value, expanding) {
+				return false
+			}
 		default:
 			return false
 		}
@@ -208,12 +238,12 @@ func (w *writer) assigningArguments(name string, args []*syntax.Word) {
 	}
 	value := false // the argument belongs to the option before it
 	for i, a := range args {
-		lit, ok := literal(a)
+		lit, ok := exact(a)
 		switch {
 		case value && ok:
 			value = false
 		case !ok && name == "getopts" && i > 1: // what is read, not where to
-		case !ok && name == "read" && i > 0 && value:
+		case !ok && name == "read" && value && (isQuoted(a) || w.isNumeric(a) || w.isPlainVariable(a)): // one word
 			value = false
 		case !ok:
 			w.fail(name+" with a computed name can assign any variable", "write the name")

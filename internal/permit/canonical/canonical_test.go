@@ -3,6 +3,7 @@ package canonical
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 )
@@ -86,6 +87,28 @@ func TestOpaque(t *testing.T) {
 		`test -v "a[$x]"`:                     "-v",
 		`[ $x = y ]`:                          "not quoted",
 		`[[ $x -eq 1 ]]`:                      "evaluates",
+		`[ "$1" "$2" ]`:                       "before another one",
+		`[ ! "$1" "$2" ]`:                     "before another one",
+		`[ -"$1" "$2" ]`:                      "before another one",
+		`[ "$a" = "$b" ]`:                     "",
+		`[ "$a" \< "$b" ]`:                    "",
+		`[ -n "$a" -a "$b" = x ]`:             "",
+		`[ \-v "$1" ]`:                        "evaluates",
+		`[ -e *.go ]`:                         "",
+		`[ -d build/* ]`:                      "",
+		`[ * ]`:                               "not quoted",
+		`[ -? "$1" ]`:                         "not quoted",
+		`[ -[v] "$1" ]`:                       "not quoted",
+		`[ {-v,x} ]`:                          "not quoted",
+		`read -p * x`:                         "computed",
+		`read -p $x y`:                        "computed",
+		`read -p "$x?" y`:                     "",
+		`getopts * x`:                         "computed",
+		`wait *`:                              "computed",
+		`jobs [-]x ls`:                        "computed",
+		`command e* ls`:                       "computed",
+		`command "$x" ls`:                     "computed",
+		`HISTCMD=x`:                           "HISTCMD",
 		`printf -v x y`:                       "printf",
 		`read "a[$x]"`:                        "computed",
 		`x="${y:-'$(rm x)'}"`:                 "${…}",
@@ -165,5 +188,32 @@ E`} {
 				}
 			}
 		})
+	}
+}
+
+// A variable that bash takes for a number evaluates whatever is assigned to it, so none may be assigned.
+func TestVariablesThatEvaluateAreNotAssigned(t *testing.T) {
+	t.Parallel()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("there is no bash")
+	}
+	out, err := exec.CommandContext(t.Context(), bash, "--norc", "-c", "declare -pi").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line) // declare -i RANDOM="1"
+		if len(fields) < 3 {
+			continue
+		}
+		found++
+		if name, _, _ := strings.Cut(fields[2], "="); !changesMeaning(name) {
+			t.Errorf("%s may be assigned, and evaluates what it is assigned", name)
+		}
+	}
+	if found < 4 {
+		t.Errorf("only %d variables were found:\n%s", found, out)
 	}
 }

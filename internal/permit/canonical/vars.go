@@ -111,7 +111,7 @@ func (s *scope) set(name string, assigned bool) {
 func changesMeaning(name string) bool {
 	switch name {
 	case "PATH", "IFS", "ENV", "SHELLOPTS", "PROMPT_COMMAND", "CDPATH", "GLOBIGNORE", "EXECIGNORE", "POSIXLY_CORRECT",
-		"FUNCNEST", "FUNCNAME", "HISTFILE", "OPTIND", "RANDOM", "SECONDS", "SRANDOM", "LINENO", "FCEDIT", "DIRSTACK", "GROUPS", "UID", "EUID", "PPID",
+		"FUNCNEST", "FUNCNAME", "HISTFILE", "HISTCMD", "OPTIND", "RANDOM", "SECONDS", "SRANDOM", "LINENO", "FCEDIT", "DIRSTACK", "GROUPS", "UID", "EUID", "PPID",
 		"PWD", "OLDPWD", "COMP_WORDBREAKS", "TIMEFORMAT", "_", "SHELL", "GCONV_PATH", "LOCPATH":
 		return true
 	}

@@ -8,6 +8,32 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
+// expanding are the signs by which a word that is not quoted becomes names of files, several words or a home.
+const expanding = "*?[{~"
+
+// exact is the text of a literal that is one word, and that one: no pattern, which may become names of files, and options
+// among them.
+func exact(word *syntax.Word) (string, bool) {
+	lit, ok := literal(word)
+	switch {
+	case ok && !strings.ContainsAny(lit, expanding):
+		return lit, true
+	case !ok && word != nil && len(word.Parts) == 1: // \< and \( of test
+		if p, is := word.Parts[0].(*syntax.Lit); is && !strings.ContainsAny(p.Value, expanding+"\n") && !strings.Contains(p.Value, `\\`) {
+			return strings.ReplaceAll(p.Value, `\`, ""), true
+		}
+	}
+	if !ok {
+		return "", false
+	}
+	for _, p := range word.Parts {
+		if l, ok := p.(*syntax.Lit); ok && strings.ContainsAny(l.Value, expanding) {
+			return "", false
+		}
+	}
+	return lit, true
+}
+
 // literal is the text of a word that expands to itself; false: it does not, or could be read in two ways.
 func literal(word *syntax.Word) (string, bool) {
 	if word == nil {
