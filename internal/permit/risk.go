@@ -29,7 +29,7 @@ func (g Grade) rank() int { return slices.Index([]Grade{LowRisk, MediumRisk, Hig
 func (j Judgement) Risk(own Grade) (Grade, string) {
 	r := riskReport{workspace: j.Options.Workspace, grade: LowRisk, own: own}
 	for i, d := range j.Decisions {
-		if i > 0 && d.Kind == "" && allPlain(j.Decisions[:i]) { // the whole command stands behind its parts, so that a rule can name it
+		if i > 0 && wholeCommand(j.Decisions[i-1], d) {
 			r.add(LowRisk, changesNothing)
 			continue
 		}
@@ -38,9 +38,11 @@ func (j Judgement) Risk(own Grade) (Grade, string) {
 	return r.grade, r.sentence()
 }
 
-// allPlain reports parts that do nothing which needs a rule.
-func allPlain(parts []Decision) bool {
-	return !slices.ContainsFunc(parts, func(d Decision) bool { return d.Kind != shell.KindPlain })
+// wholeCommand reports the decision on a whole command that stands behind those on its parts, so that a rule can name it: what
+// it does is told by them.
+func wholeCommand(before, d Decision) bool {
+	tool, _, _ := action.Split(d.Action)
+	return d.Kind == "" && before.Kind != "" && action.IsShell(tool)
 }
 
 // riskReport collects what the parts of a call do. Only what makes up the highest grade is kept.
@@ -82,6 +84,7 @@ func (r *riskReport) sentence() string {
 
 // What is said of parts that do no more than that.
 const (
+	readsOnly      = "only reads"
 	printsOnly     = "only prints something"
 	waitsOnly      = "only waits"
 	changesNothing = "changes nothing"
@@ -99,10 +102,13 @@ func (r *riskReport) part(d Decision) {
 		return
 	}
 	switch d.Kind {
-	case shell.KindPlain, shell.KindRead:
-		if d.Kind == shell.KindRead {
-			r.reads(detail)
+	case shell.KindPlain:
+		if d.Opaque {
+			r.unknown(d)
 		}
+		return
+	case shell.KindRead:
+		r.reads(detail)
 		return
 	case shell.KindWrite:
 		r.writes(detail)
@@ -134,7 +140,7 @@ func (r *riskReport) call(d Decision, tool, detail string) {
 	case tool == "web_fetch" || tool == "web_search":
 		r.add(MediumRisk, "reaches the network")
 	case tool == "git":
-		r.git(append([]string{"git"}, strings.Fields(detail)...))
+		r.git(d, append([]string{"git"}, strings.Fields(detail)...))
 	case tool == "self_edit" && verb == "permissions":
 		r.add(HighRisk, "changes what the agent itself may do")
 	case tool == "self_edit":
@@ -160,10 +166,23 @@ func higher(a, b Grade) Grade {
 	return a
 }
 
+// harmless adds a part that does no more than what is said, unless it may start something that nobody can read.
+func (r *riskReport) harmless(d Decision, does string) {
+	if d.Opaque {
+		r.unknown(d)
+		return
+	}
+	r.add(LowRisk, does)
+}
+
 // unknown adds a part that nobody can read before it runs.
 func (r *riskReport) unknown(d Decision) {
+	const begin = "cannot be told before what it does: "
+	if slices.ContainsFunc(r.does, func(s string) bool { return strings.HasPrefix(s, begin) }) {
+		return // one reason is enough
+	}
 	why := cmp.Or(d.Why, "it cannot be read")
-	r.add(HighRisk, "cannot be told before what it does: "+text.Clip(text.OneLine(why), 120))
+	r.add(HighRisk, begin+text.Clip(text.OneLine(why), 120))
 }
 
 // writes adds a file that is written.
@@ -192,7 +211,7 @@ func (r *riskReport) reads(file string) {
 	case at == placeOutside:
 		r.add(MediumRisk, "reads outside of the workspace ("+shownPath(file)+")")
 	default:
-		r.add(LowRisk, "only reads")
+		r.add(LowRisk, readsOnly)
 	}
 }
 

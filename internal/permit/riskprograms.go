@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"chorus/internal/permit/shell"
 )
 
 // programSet is a set of names, written as words.
@@ -64,21 +66,21 @@ func (r *riskReport) command(d Decision) {
 		sub = words[at]
 	}
 	switch {
-	case tellsOfItself(words):
-		r.add(LowRisk, printsOnly)
+	case tellsOfItself(d.Argv[0], words):
+		r.harmless(d, printsOnly)
 	case name == "git":
-		r.git(d.Argv)
+		r.git(d, d.Argv)
 	case d.Remote:
 		r.add(HighRisk, "changes something on another machine ("+shownPath(name)+")")
 	case rightsPrograms.has(name):
 		r.add(HighRisk, "runs with the rights of another user ("+name+")")
 	case tellingCommands[name].has(sub):
-		r.add(LowRisk, "only reads")
+		r.harmless(d, readsOnly)
 	case installingCommands[name].has(sub):
 		r.add(MediumRisk, "fetches software from the network and installs it")
 	case deletingPrograms.has(name):
 		r.deletes(name, words)
-	case machinePrograms.has(name):
+	case machinePrograms.has(name), setsMachine(name, words):
 		r.add(HighRisk, "changes this machine ("+name+")")
 	case remotePrograms.has(name):
 		r.add(HighRisk, "works on another machine ("+name+")")
@@ -91,25 +93,51 @@ func (r *riskReport) command(d Decision) {
 	case writingPrograms.has(name):
 		r.changes(words)
 	case printingPrograms.has(name):
-		r.add(LowRisk, printsOnly)
+		r.harmless(d, printsOnly)
 	case waitingPrograms.has(name):
-		r.add(LowRisk, waitsOnly)
+		r.harmless(d, waitsOnly)
 	case shellPrograms.has(name):
-		r.add(LowRisk, changesNothing)
+		r.harmless(d, changesNothing)
 	case readingPrograms.has(name):
-		r.readsAll(words)
+		r.readsAll(d, words)
 	case codePrograms.has(name) || strings.Contains(d.Argv[0], "/"):
 		r.add(MediumRisk, "runs code that is not shown here ("+shownPath(strings.TrimSpace(d.Argv[0]+" "+sub))+")")
 	case d.Opaque:
 		r.unknown(d)
+	case d.Kind == shell.KindWrapper: // what it starts is told by itself
 	default:
 		r.add(MediumRisk, "starts the program "+shownPath(name))
 	}
 }
 
-// tellsOfItself reports a command that only prints its version or its help.
-func tellsOfItself(words []string) bool {
-	return len(words) == 1 && slices.Contains([]string{"--version", "-V", "--help", "-version", "version", "help"}, words[0])
+// verbPrograms take a subcommand that tells of themselves; for others "help" is a file, or a target of the workspace.
+const verbPrograms = programSet(`git go npm pnpm yarn cargo docker podman kubectl helm terraform tofu gh glab pip pip3 uv poetry aws gcloud az systemctl rustup nix brew`)
+
+// tellsOfItself reports a command that only prints its version or its help. A program of the workspace may do anything then.
+func tellsOfItself(program string, words []string) bool {
+	if len(words) != 1 || strings.Contains(program, "/") {
+		return false
+	}
+	switch words[0] {
+	case "--version", "-V", "--help", "-version":
+		return true
+	case "version", "help":
+		return verbPrograms.has(program)
+	}
+	return false
+}
+
+// setsMachine reports programs that print the time or the name of the machine, and here set it.
+func setsMachine(name string, words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool {
+		switch name {
+		case "date":
+			return strings.HasPrefix(w, "--s") || strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.Contains(w, "s") && !strings.ContainsAny(w, "dfrI")
+		case "hostname":
+			return !strings.HasPrefix(w, "-") || w == "-b" || w == "-F" || strings.HasPrefix(w, "--file")
+		}
+		return false
+	})
 }
 
 // deletes adds files that are removed.
@@ -145,8 +173,8 @@ func (r *riskReport) changes(words []string) {
 }
 
 // readsAll adds the files among the words of a program that reads.
-func (r *riskReport) readsAll(words []string) {
-	r.add(LowRisk, "only reads")
+func (r *riskReport) readsAll(d Decision, words []string) {
+	r.harmless(d, readsOnly)
 	for _, w := range words {
 		if !strings.HasPrefix(w, "-") && (strings.ContainsAny(w, "/~") || holdsSecrets(w)) {
 			r.reads(w)
@@ -155,13 +183,17 @@ func (r *riskReport) readsAll(words []string) {
 }
 
 // git adds what a git command does.
-func (r *riskReport) git(argv []string) {
+func (r *riskReport) git(d Decision, argv []string) {
 	words := argv[1:]
-	for len(words) > 1 && (words[0] == "-C" || words[0] == "-c") {
-		words = words[2:]
+	for len(words) > 0 && strings.HasPrefix(words[0], "-") { // options of git itself
+		n := 1
+		if slices.Contains([]string{"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"}, words[0]) {
+			n = 2
+		}
+		words = words[min(n, len(words)):]
 	}
 	if len(words) == 0 {
-		r.add(LowRisk, printsOnly)
+		r.harmless(d, printsOnly)
 		return
 	}
 	has := func(options ...string) bool {
@@ -179,7 +211,7 @@ func (r *riskReport) git(argv []string) {
 	case sub == "config":
 		r.add(MediumRisk, "changes settings of git, which decide what programs it starts")
 	case tellingCommands["git"].has(sub):
-		r.add(LowRisk, "only reads")
+		r.harmless(d, readsOnly)
 	default:
 		r.add(MediumRisk, "changes the repository (git "+shownPath(sub)+")")
 	}
