@@ -81,6 +81,9 @@ func (w *walker) byTable(p *Part, prog string, r *row, words []word, redirs []*s
 	case inner.opens:
 		p.opaque(rd.name + " starts other programs")
 	}
+	if inner.maybe {
+		w.startsMaybe(p, words[1:])
+	}
 	if prog == "git" {
 		w.git(p, words, rd)
 	}
@@ -112,6 +115,9 @@ func (w *walker) byTable(p *Part, prog string, r *row, words []word, redirs []*s
 	case "curl":
 		if slices.ContainsFunc(words, func(x word) bool { return strings.Contains(x.value, "%output{") }) {
 			p.opaque("curl --write-out writes a file")
+		}
+		if slices.ContainsFunc(words, func(x word) bool { return strings.HasPrefix(x.value, "--expand-") }) {
+			p.opaque("curl --expand- takes the value of an option from a variable")
 		}
 	}
 	w.operandEffects(p, prog, words, rd, redirs)

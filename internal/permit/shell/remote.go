@@ -40,7 +40,7 @@ func changesRemote(prog string, words []word, rd *reading) (yes, maybe bool) {
 		return changesRemote(rd.options[m].value.value, append([]word{rd.options[m].value}, rd.rest...), nil)
 	}
 	switch {
-	case prog == "curl" || prog == "wget":
+	case prog == "curl" || prog == "wget" || prog == "lwp-request" || prog == "GET" || prog == "HEAD":
 		return rd.sends(), hasUnknown(words)
 	case prog == "scp" || prog == "rsync" || prog == "sftp":
 		n := len(rd.operands)

@@ -124,7 +124,7 @@ type row struct {
 	reading sync.Once
 	wrong   error // with what is written there
 
-	stops, loose, single, bundle, exact, digits, dash, sets, verbs, everywhere, anydash, raises, opens, input, joined, own bool
+	stops, loose, single, bundle, exact, digits, dash, sets, verbs, everywhere, anydash, raises, opens, input, joined, own, maybe bool
 }
 
 // programTable is programs.txt: its names are read when the table is first needed, what a row says when the program is.
@@ -300,6 +300,8 @@ func (r *row) trait(name string) *bool {
 		return &r.joined
 	case "own":
 		return &r.own
+	case "maybe":
+		return &r.maybe
 	}
 	return nil
 }

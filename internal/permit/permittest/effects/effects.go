@@ -122,7 +122,7 @@ func New(t testing.TB) *Project {
 		}
 	}
 	// Programs that would talk to other machines only leave a line in a log.
-	for _, name := range []string{"gh", "kubectl", "aws", "helm", "terraform", "gcloud", "uv", "nc", "sudo"} {
+	for _, name := range []string{"gh", "kubectl", "aws", "helm", "terraform", "gcloud", "uv", "nc", "sudo", "hg", "svn"} {
 		path := filepath.Join(p.template, "bin", name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("#!/bin/sh\necho \"$0 $*\" >> \"$ROOT/log\"\n"), 0o755)); err != nil {
 			t.Fatal(err)
