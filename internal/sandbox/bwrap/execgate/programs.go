@@ -5,6 +5,7 @@ package execgate
 import (
 	"crypto/sha256"
 	"debug/elf"
+	"encoding/binary"
 	"encoding/hex"
 	"io"
 	"os"
@@ -27,6 +28,7 @@ type Programs struct {
 	byFile  map[fileID][]string
 	bySize  map[int64][]string  // files that are no ELF, for their digest
 	byBuild map[string][]string // names by build id; nil: not read yet
+	byCode  []coded             // all that are ELF
 	copies  map[copyKey][]string
 }
 
@@ -137,7 +139,11 @@ func (k *Programs) copyOf(p *program) []string {
 		return names
 	}
 	k.readBuilds()
-	names := k.byBuild[build(file)]
+	id, code := build(file)
+	names := k.byBuild[id]
+	if names == nil && code.size > 0 {
+		names = k.sameCode(file, code)
+	}
 	if names == nil {
 		names = k.sameText(file, stat.Size)
 	}
@@ -154,7 +160,7 @@ func (k *Programs) readBuilds() {
 	if k.byBuild != nil {
 		return
 	}
-	k.byBuild, k.bySize = map[string][]string{}, map[int64][]string{}
+	k.byBuild, k.bySize, k.byCode = map[string][]string{}, map[int64][]string{}, nil
 	done := map[fileID]bool{}
 	for _, path := range k.files() {
 		var stat unix.Stat_t
@@ -166,43 +172,56 @@ func (k *Programs) readBuilds() {
 		if err != nil {
 			continue
 		}
-		if id := build(file); id != "" {
+		id, code := build(file)
+		if id != "" {
 			k.byBuild[id] = append(k.byBuild[id], k.byFile[identify(&stat)]...)
 		} else {
 			k.bySize[stat.Size] = append(k.bySize[stat.Size], path)
+		}
+		if code.size > 0 {
+			k.byCode = append(k.byCode, coded{code, path, k.byFile[identify(&stat)]})
 		}
 		_ = file.Close()
 	}
 }
 
 // build is what a linker wrote into a program to know it by; it stays when something is added
-// to the file. Empty where there is none.
-func build(file *os.File) string {
+// to the file. Empty where there is none. code is where its machine code lies.
+func build(file *os.File) (id string, code segment) {
 	program, err := elf.NewFile(file)
 	if err != nil {
-		return ""
+		return "", segment{}
 	}
-	const note = 4 // NT_GNU_BUILD_ID is 3, and Go's own is 4
 	for _, part := range program.Progs {
-		if part.Type != elf.PT_NOTE || part.Filesz > 1<<16 {
+		if part.Type == elf.PT_LOAD && part.Flags&elf.PF_X != 0 && int64(part.Filesz) > code.size {
+			code = segment{int64(part.Off), int64(part.Filesz)}
+		}
+		if part.Type != elf.PT_NOTE || part.Filesz > 1<<16 || id != "" {
 			continue
 		}
 		data, err := io.ReadAll(part.Open())
 		if err != nil {
 			continue
 		}
-		for len(data) >= 12 {
-			name, size, kind := program.ByteOrder.Uint32(data), program.ByteOrder.Uint32(data[4:]), program.ByteOrder.Uint32(data[8:])
-			at := 12 + (uint64(name)+3)&^3
-			end := at + (uint64(size)+3)&^3
-			if end > uint64(len(data)) || at+uint64(size) > uint64(len(data)) {
-				break
-			}
-			if text := string(data[12:min(12+uint64(name), at)]); kind == 3 && text == "GNU\x00" || kind == note && text == "Go\x00\x00" {
-				return hex.EncodeToString(data[at : at+uint64(size)])
-			}
-			data = data[end:]
+		id = buildID(program.ByteOrder, data)
+	}
+	return id, code
+}
+
+// buildID looks for the note of the linker.
+func buildID(order binary.ByteOrder, data []byte) string {
+	const note = 4 // NT_GNU_BUILD_ID is 3, and Go's own is 4
+	for len(data) >= 12 {
+		name, size, kind := order.Uint32(data), order.Uint32(data[4:]), order.Uint32(data[8:])
+		at := 12 + (uint64(name)+3)&^3
+		end := at + (uint64(size)+3)&^3
+		if end > uint64(len(data)) || at+uint64(size) > uint64(len(data)) {
+			break
 		}
+		if text := string(data[12:min(12+uint64(name), at)]); kind == 3 && text == "GNU\x00" || kind == note && text == "Go\x00\x00" {
+			return hex.EncodeToString(data[at : at+uint64(size)])
+		}
+		data = data[end:]
 	}
 	return ""
 }
