@@ -91,7 +91,7 @@ func (b *Bot) answerAlways(ctx context.Context, id string, by chat.Principal, ch
 		a, err := b.Backend.Approval(ctx, id)
 		if err == nil {
 			_, err = operations.AnswerApproval.Call(ctx, b.Backend, answers(by), operations.Answer{ID: id, Approved: true, Always: step.Rules})
-			b.wake(context.WithoutCancel(ctx), a.Thread)
+			b.publisher.Wake(context.WithoutCancel(ctx), a.Thread)
 		}
 		if err != nil {
 			return replacing(b.UserMessage(err))

@@ -12,6 +12,7 @@ import (
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
+	"chorus/internal/connector/publish"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -40,12 +41,6 @@ type Backend struct {
 	Files
 }
 
-// Item is what a watcher of a conversation sees: an event, or live text between two.
-type Item struct {
-	Event *chat.Event
-	Live  chat.Live
-}
-
 // Runner runs conversations.
 type Runner interface {
 	// Arrive writes what came from the platform, once, and wakes whoever must answer.
@@ -53,7 +48,7 @@ type Runner interface {
 	// ArriveQuietly is Arrive for one of several that come together: wake is never nil, and
 	// the caller calls it when all of them are written.
 	ArriveQuietly(ctx context.Context, a journal.Arrival) (done journal.Arrived, wake func(), err error)
-	Watch(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[Item, error]
+	Watch(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[publish.Item, error]
 	Abort(ctx context.Context, thread chat.ThreadID, by string, all bool) (bool, error)
 	Steer(ctx context.Context, thread chat.ThreadID, s chat.Steered) (asPrompt bool, err error)
 }
@@ -89,27 +84,13 @@ type Listener struct {
 // IsRoom reports whether the whole channel is one conversation.
 func (l Listener) IsRoom() bool { return l.Routing == route.Room }
 
-// Display is how a conversation is shown.
-type Display struct {
-	Room       bool   // the conversation is a whole channel: other programs read what is posted there
-	ToolOutput bool   // each call and its result are posted
-	Thinking   bool   // what the model thought is posted
-	Name       string // of the agent, in those posts
-	Footer     string // off, short or full
-	// NotifyPeople: those whom the agent mentions are notified; without it only programs are.
-	NotifyPeople bool
-	KeepDeleted  bool // the journal keeps the words of deleted messages
-	// Price is what tokens cost, in billionths of a dollar; nil: not known.
-	Price func(model string, u chat.Usage) int64
-}
-
 // Agents says who answers where.
 type Agents interface {
 	// Listeners are the agents that read a channel through a bot.
 	Listeners(ctx context.Context, bot string, self room.Author, in room.Channel) ([]Listener, error)
 	// Serves reports whether a bot posts for the thread's agent.
 	Serves(bot string, thread chat.ThreadID) bool
-	Display(thread chat.ThreadID) Display
+	Display(thread chat.ThreadID) publish.Display
 	// Greets reports whether a bot says who it is where it is new.
 	Greets(bot string) bool
 	// NewThread describes a conversation that is about to begin.
@@ -142,14 +123,7 @@ type Journal interface {
 // Outbox is where wanted messages are written, and how far conversations were published.
 type Outbox interface {
 	outbox.Store
-	Reader(ctx context.Context, name string, thread chat.ThreadID) (int64, error)
-	// BehindSince are the threads that a reader has not read to their end, among those that have changed since a
-	// mark and some others, and the next mark. Mark 0: among all.
-	BehindSince(ctx context.Context, reader, transport string, mark int64, others []chat.ThreadID) ([]chat.ThreadID, int64, error)
-	// Writes are two numbers that stay the same while nobody writes.
-	Writes(ctx context.Context) (own, others int64, err error)
-	Plan(ctx context.Context, p journal.Plan) error
-	SetDesired(ctx context.Context, desired ...journal.Desired) error
+	publish.Store
 	// FailedSince are the rows of a bot that were given up since a moment.
 	FailedSince(ctx context.Context, platform, bot string, since time.Time) ([]journal.Outgoing, error)
 	// PruneOutbox deletes some of the rows that were delivered before a moment.

@@ -117,7 +117,7 @@ func (w *waking) up(ctx context.Context) {
 		wake()
 	}
 	for _, thread := range w.threads {
-		w.bot.wake(ctx, thread)
+		w.bot.publisher.Wake(ctx, thread)
 	}
 	w.wakes, w.threads = nil, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/connector/approvalcard"
+	"chorus/internal/connector/publish"
 	"chorus/internal/outbox"
 	"chorus/internal/platform"
 	"chorus/internal/room"
@@ -24,7 +25,7 @@ type Options struct {
 	// CommandPrefix stands before the names of the bot's commands; "": nothing does.
 	CommandPrefix string
 	// ShownIn is where a conversation that is held elsewhere is shown on this platform; nil: none is.
-	ShownIn  func(ctx context.Context, thread chat.ThreadID) (Shown, error)
+	ShownIn  func(ctx context.Context, thread chat.ThreadID) (publish.Shown, error)
 	Commands func(*Bot) []Commands // of two commands with one name the first counts; nil: there are none
 	Log      *slog.Logger          // nil: silence
 
@@ -78,6 +79,7 @@ type Bot struct {
 	transport string // the platform's name
 	caps      platform.Caps
 	cards     approvalcard.Writer
+	publisher *publish.Publisher
 	can       abilities
 	outbox    *outbox.Engine
 	people    *people.People
@@ -96,8 +98,7 @@ type Bot struct {
 
 	mu         sync.Mutex
 	pins       pinCache
-	self       room.Author // who we are, once connected
-	publishers map[chat.ThreadID]*publisher
+	self       room.Author          // who we are, once connected
 	active     map[string]time.Time // channels in which something was said since they were last read
 	running    context.Context      // ends with the bot; nil: it does not run
 	registered bool                 // commands
@@ -150,13 +151,16 @@ func New(o Options) (*Bot, error) {
 	b := &Bot{Options: o, transport: o.Platform.Name(), caps: caps, cards: approvalcard.Writer{Platform: o.Platform.Name(), Caps: caps}, can: abilitiesOf(o.Platform),
 		people: people.New(), recent: newRecent(o.Platform.Older), queue: newQueue(), files: newDownloads(o.Fetch),
 		renames: make(chan struct{}, 1), greeted: make(chan struct{}), introduced: map[chat.ThreadID]bool{},
-		pins:       pinCache{map[string]time.Time{}, map[string][]string{}},
-		publishers: map[chat.ThreadID]*publisher{}, active: map[string]time.Time{}, opening: map[string]bool{}}
+		pins:   pinCache{map[string]time.Time{}, map[string][]string{}},
+		active: map[string]time.Time{}, opening: map[string]bool{}}
 	if o.Commands != nil {
 		b.commands = o.Commands(b)
 	}
 	b.outbox = outbox.New(outbox.Options{Store: o.Backend, Platform: sender{o.Platform, o.Backend.Files}, Name: b.transport, Bot: o.Name, Pace: o.Preview,
 		BackoffMax: o.BackoffMax, NonceWindow: b.caps.Nonce, Late: b.caps.Late, GiveUp: o.GiveUp, GiveUpUnsure: o.GiveUpUnsure, Failed: b.undelivered, Log: o.Log})
+	b.publisher = publish.New(publish.Options{Bot: o.Name, Platform: o.Platform, Backend: o.Backend, Outbox: b.outbox, ShownIn: o.ShownIn,
+		Connected: func() bool { return b.Self().ID != "" }, Directory: b.directory, Notifies: b.notifies, Retry: b.retry(), Log: o.Log,
+		Typing: o.Typing, Preview: o.Preview, Idle: o.Idle, CallWait: o.CallWait})
 	return b, nil
 }
 
@@ -168,7 +172,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	b.running = ctx
 	b.mu.Unlock()
 	b.work.Go(func() { b.handleAll(ctx) })
-	b.work.Go(func() { b.publishAll(ctx) })
+	b.publisher.Start(ctx)
 	b.work.Go(func() { b.recheck(ctx) })
 	b.work.Go(func() { b.followNames(ctx) })
 	b.work.Go(func() { b.send(ctx) })
@@ -176,6 +180,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	err := b.Platform.Run(ctx, b)
 	cancel()
 	b.work.Wait()
+	b.publisher.Wait()
 	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
 		return nil
 	}

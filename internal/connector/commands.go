@@ -244,7 +244,7 @@ func (b *Bot) decide(ctx context.Context, id string, by chat.Principal, yes bool
 			note = "" // the answer would be taken from it
 		}
 		err = b.Backend.Answer(ctx, id, by, yes, note)
-		b.wake(context.WithoutCancel(ctx), a.Thread)
+		b.publisher.Wake(context.WithoutCancel(ctx), a.Thread)
 	}
 	if errors.Is(err, journal.ErrSettled) {
 		if now, rerr := b.Backend.Approval(ctx, id); rerr == nil {
@@ -330,10 +330,7 @@ func (b *Bot) stopRun(ctx context.Context, message string, by chat.Principal, ma
 
 // Asker reports whether the run that is on is for this person, or the thread theirs.
 func (b *Bot) Asker(ctx context.Context, thread chat.ThreadID, user string) bool {
-	b.mu.Lock()
-	t := b.publishers[thread]
-	b.mu.Unlock()
-	if t != nil && t.askedBy(user) {
+	if b.publisher.AskedBy(thread, user) {
 		return true
 	}
 	row, err := b.Backend.Thread(ctx, thread)

@@ -12,8 +12,6 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"chorus/internal/chat"
-	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/outbox"
 	"chorus/internal/platform"
@@ -74,35 +72,6 @@ func TestDiceFallTheSameTwice(t *testing.T) {
 	}
 	if hits < 300 || hits > 700 {
 		t.Errorf("one in eight of 4000 is about 500, not %d", hits)
-	}
-}
-
-func TestWishesOfOneMoment(t *testing.T) {
-	t.Parallel()
-	lane := journal.Lane{Platform: "discord", Bot: "b", Channel: "1"}
-	got := newest([]journal.Desired{{Lane: lane, Key: "a", Seq: 1}, {Lane: lane, Key: "b", Seq: 2}, {Lane: lane, Key: "a", Seq: 3}})
-	if len(got) != 2 || got[0].Key != "a" || got[0].Seq != 3 || got[1].Key != "b" {
-		t.Errorf("%+v", got)
-	}
-}
-
-func TestPlacesOfAnswers(t *testing.T) {
-	t.Parallel()
-	p := newPlaces("discord", "discord:9/100:200@helper")
-	event := func(seq int64, body chat.Body) chat.Event {
-		return chat.Event{Seq: seq, Body: body, Platform: "discord", PlatformID: "200"}
-	}
-	p.learn(event(1, chat.Received{Prompt: true, Channel: "100", Post: "200", Principal: chat.Principal{ID: "7"}}))
-	p.learn(event(2, chat.RunStarted{Run: "r"}))
-	p.learn(event(3, chat.Took{Run: "r", Seqs: []int64{1}}))
-	p.learn(event(4, chat.ApprovalAsked{ID: "q"}))
-	for key, want := range map[string]string{"r/0": "200", "ask/q": "200", "refused/1": "100", "other/0": "100"} {
-		if got := p.ofKey(key); got != want {
-			t.Errorf("%s is in %s, not in %s", key, got, want)
-		}
-	}
-	if p.ofMessage("200") != "100" || p.now() != "200" || len(p.askers()) != 1 || p.askers()[0] != "7" {
-		t.Errorf("%+v", p)
 	}
 }
 

@@ -131,7 +131,7 @@ func (b *Bot) tryOpening(ctx context.Context, o Opening) error {
 	if err := b.Backend.Opened(ctx, o.Key, thread, seq, ""); err != nil {
 		return err
 	}
-	b.wake(ctx, thread)
+	b.publisher.Wake(ctx, thread)
 	return b.Backend.Forget(ctx, b.openings(), o.Key)
 }
 

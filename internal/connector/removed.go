@@ -86,7 +86,7 @@ func (b *Bot) removeConversations(ctx context.Context, channel string) (bool, er
 		if b.Backend.Display(thread).KeepDeleted {
 			continue
 		}
-		published, err := b.Backend.Reader(ctx, b.reader(), thread)
+		published, err := b.Backend.Reader(ctx, b.publisher.Reader(), thread)
 		if err != nil {
 			return false, err
 		}

@@ -77,7 +77,7 @@ func (b *Bot) answerBy(ctx context.Context, m room.Message, thread chat.ThreadID
 		}
 		err = b.Backend.Answer(ctx, id, by, yes, note)
 		if err == nil {
-			b.wake(context.WithoutCancel(ctx), thread)
+			b.publisher.Wake(context.WithoutCancel(ctx), thread)
 			return true, b.acknowledge(ctx, m, yes)
 		}
 		if !errors.Is(err, journal.ErrSettled) {

@@ -12,7 +12,6 @@ import (
 	"chorus/internal/room"
 	"chorus/internal/room/activate"
 	"chorus/internal/room/mention"
-	"chorus/internal/room/render"
 	"chorus/internal/room/route"
 	"chorus/internal/room/split"
 )
@@ -188,13 +187,4 @@ func (b *Bot) replyMark(m room.Message, l Listener) string {
 		name = b.participant(m.In.Guild, m.Quoted.Author).Name
 	}
 	return mention.Reply(name)
-}
-
-// display shows a conversation as its agent's settings say. In a room there is a status only
-// where it is a panel, which other agents do not take for words.
-func (b *Bot) display(o *render.Options, thread chat.ThreadID) {
-	d := b.Backend.Display(thread)
-	o.Status, o.Newest = o.Status && (!d.Room || o.Apart), d.Room
-	o.ToolOutput, o.Thinking, o.Name = d.ToolOutput, d.Thinking, cmp.Or(d.Name, o.Name)
-	o.Footer, o.Brief, o.Price = d.Footer != "" && d.Footer != "off", d.Footer == "short", d.Price
 }

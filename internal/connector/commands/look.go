@@ -10,6 +10,7 @@ import (
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/connector"
+	"chorus/internal/connector/publish"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -24,7 +25,7 @@ import (
 // foldRun folds the run that is on in a conversation, or its last one.
 func (b *Set) foldRun(ctx context.Context, thread chat.ThreadID, run string) (render.RunSteps, error) {
 	events, err := b.Backend.RunEvents(ctx, thread, run)
-	return render.StepsOf(events, connector.CallLabel), err
+	return render.StepsOf(events, publish.CallLabel), err
 }
 
 // titleOf is what people know a conversation by.
@@ -96,7 +97,7 @@ func (b *Set) status(ctx context.Context, o request) platform.Answer {
 		return says(b.UserMessage(err))
 	}
 	for _, a := range open {
-		fmt.Fprintf(&out, "- waits for a yes: `%s`, asked %s\n", mark.Line(b.Backend.Redact(connector.CallLabel(a.Call.Name, a.Call.Args)), 80), mark.Ago(a.AskedAt))
+		fmt.Fprintf(&out, "- waits for a yes: `%s`, asked %s\n", mark.Line(b.Backend.Redact(publish.CallLabel(a.Call.Name, a.Call.Args)), 80), mark.Ago(a.AskedAt))
 	}
 	b.spent(ctx, &out, o)
 	return platform.Answer{Text: strings.TrimSpace(out.String()), Panel: true}

@@ -13,6 +13,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/connector"
+	"chorus/internal/connector/publish"
 	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/room"
@@ -76,10 +77,10 @@ func (h *Backend) ArriveQuietly(ctx context.Context, a journal.Arrival) (journal
 }
 
 // Watch implements connector.Runner.
-func (h *Backend) Watch(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[connector.Item, error] {
-	return func(yield func(connector.Item, error) bool) {
+func (h *Backend) Watch(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[publish.Item, error] {
+	return func(yield func(publish.Item, error) bool) {
 		for item, err := range h.engine().Watch(ctx, thread, after) {
-			if !yield(connector.Item{Event: item.Event, Live: item.Live}, err) {
+			if !yield(publish.Item{Event: item.Event, Live: item.Live}, err) {
 				return
 			}
 		}

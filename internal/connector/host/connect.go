@@ -11,6 +11,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/connector"
 	"chorus/internal/connector/commands"
+	"chorus/internal/connector/publish"
 	"chorus/internal/connector/workcards"
 	"chorus/internal/owner"
 	"chorus/internal/platform"
@@ -201,7 +202,7 @@ func (h *Host) makeBot(b *Backend, a Account) (*madeBot, error) {
 			made.cards = workcards.New(bot, workcards.Options{Work: h.Work, Caller: around.Caller})
 			return []connector.Commands{own, made.cards, derived.As(around)}
 		},
-		ShownIn: func(ctx context.Context, thread chat.ThreadID) (connector.Shown, error) {
+		ShownIn: func(ctx context.Context, thread chat.ThreadID) (publish.Shown, error) {
 			return made.cards.ShownIn(ctx, thread)
 		}}}
 	if a.Name != b.Bots[0].Name {

@@ -9,6 +9,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/connector"
+	"chorus/internal/connector/publish"
 	"chorus/internal/journal"
 	"chorus/internal/room/route"
 )
@@ -23,13 +24,13 @@ func historyOf(settings *config.Bot) int {
 }
 
 // Display implements connector.Agents. What cannot be read leaves a conversation as it is shown by default.
-func (h *Backend) Display(thread chat.ThreadID) connector.Display {
+func (h *Backend) Display(thread chat.ThreadID) publish.Display {
 	settings, err := h.App.Settings.BotFor(journal.Thread{ID: thread, Agent: thread.Agent(), Place: thread.Place()})
 	if err != nil {
 		h.App.Logs.LogOnce(err.Error(), "config")
-		return connector.Display{Name: thread.Agent()}
+		return publish.Display{Name: thread.Agent()}
 	}
-	m := connector.Display{Room: route.Routing(settings.Routing) == route.Room, ToolOutput: settings.ToolOutputVisible,
+	m := publish.Display{Room: route.Routing(settings.Routing) == route.Room, ToolOutput: settings.ToolOutputVisible,
 		Thinking: settings.DebugThinking, NotifyPeople: settings.NotifyPeople, KeepDeleted: settings.Retention == "keep", Name: settings.InnerName, Footer: settings.Footer, Price: h.pricing(settings)}
 	if m.Room && !settings.IsSet("footer") {
 		m.Footer = "off" // what is said in a room is read by others as it is

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
-	"chorus/internal/connector"
+	"chorus/internal/connector/publish"
 	"chorus/internal/journal"
 	"chorus/internal/platform"
 	"chorus/internal/room/split"
@@ -43,41 +43,41 @@ const cardWithin = time.Minute
 const maxName = 90
 
 // ShownIn is where what a task's worker does is shown: in a thread below its card, which is opened when there is something to show.
-func (c *Cards) ShownIn(ctx context.Context, thread chat.ThreadID) (connector.Shown, error) {
+func (c *Cards) ShownIn(ctx context.Context, thread chat.ThreadID) (publish.Shown, error) {
 	if thread.Transport() != chat.WorkTransport || c.threads == nil {
-		return connector.Shown{}, nil
+		return publish.Shown{}, nil
 	}
 	t, err := c.o.Work.Task(ctx, thread.Thread())
 	if err != nil {
-		return connector.Shown{}, ignoreUnknown(err)
+		return publish.Shown{}, ignoreUnknown(err)
 	}
 	channel, err := c.place(ctx, t)
 	if err != nil || channel == "" {
-		return connector.Shown{}, err
+		return publish.Shown{}, err
 	}
 	row, err := c.Backend.Outgoing(ctx, c.Lane(channel), Key(t.ID))
 	switch {
 	case err != nil && !errors.Is(err, journal.ErrUnknown):
-		return connector.Shown{}, err
+		return publish.Shown{}, err
 	case err != nil || row.ID == "" && row.State != journal.Failed:
 		// The events of a task are read a moment before or after its conversation.
-		return connector.Shown{Later: workview.Visible(t.State) && !t.State.Over() || time.Since(t.Moved) < cardWithin}, nil
+		return publish.Shown{Later: workview.Visible(t.State) && !t.State.Over() || time.Since(t.Moved) < cardWithin}, nil
 	case row.ID == "" || c.closed.is(row.ID):
-		return connector.Shown{}, nil
+		return publish.Shown{}, nil
 	}
 	if _, known := c.Platform.Known(row.ID); known || c.opened.is(row.ID) || c.isBoard(channel) { // a post on a board is a thread
-		return connector.Shown{Channel: row.ID}, nil
+		return publish.Shown{Channel: row.ID}, nil
 	}
 	if _, err = c.threads.OpenOn(ctx, channel, row.ID, split.Clip(t.Title, maxName)); err != nil {
 		if platform.Passing(err) {
-			return connector.Shown{Later: true}, err
+			return publish.Shown{Later: true}, err
 		}
 		c.closed.add(row.ID)
 		c.Log.Warn("the thread of a task cannot be opened, so what its worker does is not shown", "event", "thread_not_opened", "task", t.ID, "error", err)
-		return connector.Shown{}, nil
+		return publish.Shown{}, nil
 	}
 	c.opened.add(row.ID)
-	return connector.Shown{Channel: row.ID}, nil
+	return publish.Shown{Channel: row.ID}, nil
 }
 
 func ignoreUnknown(err error) error {
