@@ -119,7 +119,7 @@ func TestAgentFileHoldsSettings(t *testing.T) {
 	}
 	// However the key is spelt, rights are given by those alone who may.
 	for _, key := range []string{"permissions", " permissions", "Permissions", "permissions.", "PERMISSIONS"} {
-		_, err := a.Service.Handler().ConfigureAgent(t.Context(), operation.Caller{Principal: chat.Principal{Kind: chat.TokenHolder, ID: "x"}, Scopes: []operation.Scope{operation.Admin}}, operations.AgentSetting{Name: "helper", Key: key, Value: "open"})
+		_, err := operations.ConfigureAgent.Call(t.Context(), a.Service.Operations(), operation.Caller{Principal: chat.Principal{Kind: chat.TokenHolder, ID: "x"}, Scopes: []operation.Scope{operation.Admin}}, operations.AgentSetting{Name: "helper", Key: key, Value: "open"})
 		if now, _ := a.Settings.Agents().Get(t.Context(), "helper"); err == nil || now.Permissions != "standard" {
 			t.Errorf("%q: %v, and it has %s", key, err, now.Permissions)
 		}

@@ -2,9 +2,11 @@ package app
 
 import (
 	"chorus/internal/service"
+	"chorus/internal/service/agents"
 	"chorus/internal/service/hooks"
 	"chorus/internal/service/mcpservers"
 	"chorus/internal/service/memories"
+	"chorus/internal/service/overview"
 	"chorus/internal/service/processes"
 	"chorus/internal/service/profiles"
 	"chorus/internal/service/schedules"
@@ -13,7 +15,8 @@ import (
 
 // handlers carry out the operations that have packages of their own, by way of a handler of sessions.
 func (a *App) handlers(h *service.Handler) []any {
-	return []any{memories.New(a.Service), skills.New(a.Service, h), a.Schedules(h), a.hooksOf(h), a.processesOf(h), profiles.New(a.Service, h), a.mcpServers()}
+	agents := agents.New(a.Service, h)
+	return []any{agents, overview.New(a.Service, h, agents), memories.New(a.Service), skills.New(a.Service, h), a.Schedules(h), a.hooksOf(h), a.processesOf(h), profiles.New(a.Service, h), a.mcpServers()}
 }
 
 // mcpServers carry out the operations on MCP servers.

@@ -21,6 +21,7 @@ import (
 	"chorus/internal/runsetup"
 	"chorus/internal/sandbox"
 	"chorus/internal/service"
+	"chorus/internal/service/agents"
 	"chorus/internal/store/nodes"
 	"chorus/internal/store/tasks"
 	"chorus/internal/work"
@@ -69,7 +70,7 @@ func (a *App) wireWork() {
 			WaitsForNode: a.member.ProjectWaits,
 			NameOf:       h.NameOf, Git: a.work, Members: a.members.List, Projects: queue, Tasks: queue, Plans: queue, Memos: a.DB, Home: a.Home, Now: a.Service.Now, Agent: chat.DefaultAgent, CheckURL: checkCloneURL,
 			FindAgent: func(ctx context.Context, name string) error {
-				_, err := h.GetAgent(ctx, operation.Caller{}, operations.AgentRef{Name: name})
+				_, err := agents.New(a.Service, h).GetAgent(ctx, operation.Caller{}, operations.AgentRef{Name: name})
 				return err
 			},
 			Audit: func(ctx context.Context, by operation.Caller, action, detail string) error {
@@ -84,7 +85,7 @@ func (a *App) wireWork() {
 				context.AfterFunc(h.Stopping(), cancel)
 				return a.Changes(ctx)
 			},
-			CheckPlace: func(dir string) error { return a.Settings.CheckPlace("", dir) }, Tools: projecttools.Tools{Setup: a.Setup}, RepoOf: h.RepoOf,
+			CheckPlace: func(dir string) error { return a.Settings.CheckPlace("", dir) }, Tools: projecttools.Tools{Setup: a.Setup}, RepoOf: agents.New(a.Service, h).RepoOf,
 			Channels: a.Host.ProjectChannels(), AutoChannels: a.Shared.ProjectChannels,
 			Abort: func(ctx context.Context, thread chat.ThreadID, by string) (bool, error) {
 				return h.Engine.Abort(ctx, thread, by, false)

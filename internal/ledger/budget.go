@@ -255,12 +255,15 @@ func (l Limit) Name() string {
 	return fmt.Sprintf("the budget of %s for one %s", who, l.Period)
 }
 
+// USD is an amount in dollars, for what is shown; it is rounded.
+func USD(n Nanos) float64 { return float64(n) / 1e9 }
+
 // Dollars formats money for people: in whole cents if possible, else with four decimals.
 func Dollars(n Nanos) string {
 	if n%10_000_000 == 0 {
-		return fmt.Sprintf("$%.2f", float64(n)/1e9)
+		return fmt.Sprintf("$%.2f", USD(n))
 	}
-	return fmt.Sprintf("$%.4f", float64(n)/1e9)
+	return fmt.Sprintf("$%.4f", USD(n))
 }
 
 // FromUSD converts a number of the configuration; what is too large becomes the largest

@@ -11,12 +11,16 @@ import (
 
 // System carries out operations on what holds for everybody.
 type System interface {
-	Overview(context.Context, operation.Caller, operation.None) (Overview, error)
 	Models(context.Context, operation.Caller, operation.None) (operation.List[Model], error)
 	Settings(context.Context, operation.Caller, operation.None) (operation.List[Setting], error)
 	SetSetting(context.Context, operation.Caller, SettingValue) (Setting, error)
 	// Health is what a newcomer lacks, and how to get it.
 	Health(context.Context, operation.Caller, operation.None) (operation.List[Check], error)
+}
+
+// Overviews carries out the operation that shows everything at a glance.
+type Overviews interface {
+	Overview(context.Context, operation.Caller, operation.None) (Overview, error)
 }
 
 // Check is one thing that was looked at.
@@ -101,7 +105,7 @@ type AgentStat struct {
 // The operations on the whole system.
 var (
 	GetOverview = operation.New(operation.Info{Name: "system.overview", Help: "See what is going on", Scope: operation.Read,
-		HTTP: []operation.HTTP{{Route: "GET /api/overview", ID: "overview", Tag: "system"}}, Tool: "system_overview"}, System.Overview)
+		HTTP: []operation.HTTP{{Route: "GET /api/overview", ID: "overview", Tag: "system"}}, Tool: "system_overview"}, Overviews.Overview)
 
 	ListModels = operation.New(operation.Info{Name: "model.list", Help: "List models that could answer", Scope: operation.Read,
 		HTTP:    []operation.HTTP{{Route: "GET /api/models", ID: "models", Tag: "system"}},

@@ -24,8 +24,6 @@ type BudgetUsed struct {
 	Left     float64 `json:"left"`
 }
 
-func usd(n ledger.Nanos) float64 { return float64(n) / 1e9 }
-
 // CostSince reads a time from which on costs are counted; days and months are UTC's.
 func CostSince(text string, now time.Time) (time.Time, error) {
 	switch text {
@@ -94,7 +92,7 @@ func (service *Service) BudgetsUsed(ctx context.Context, now time.Time) ([]Budge
 	}
 	var out []BudgetUsed
 	for _, s := range stands {
-		out = append(out, BudgetUsed{s.Key(), s.Subject, string(s.Period), usd(s.Settled), usd(s.Open), usd(s.Most), usd(s.Left())})
+		out = append(out, BudgetUsed{s.Key(), s.Subject, string(s.Period), ledger.USD(s.Settled), ledger.USD(s.Open), ledger.USD(s.Most), ledger.USD(s.Left())})
 	}
 	return out, nil
 }

@@ -59,13 +59,13 @@ func (o *Handler) Costs(ctx context.Context, by operation.Caller, q operations.C
 			out.Rows = append(out.Rows, o.cost(q.By, group, s))
 		}
 	}
-	out.Total = usd(total)
-	out.Budgets, err = o.budgets(ctx, by, now)
+	out.Total = ledger.USD(total)
+	out.Budgets, err = o.Budgets(ctx, by, now)
 	return out, err
 }
 
 func (o *Handler) cost(word string, by store.SpendBy, s store.Sum) operations.Cost {
-	c := operations.Cost{Key: s.Key, Dollars: usd(s.Settled), Reserved: usd(s.Open), Calls: s.Calls, InputTokens: s.Usage.Input, OutputTokens: s.Usage.Output,
+	c := operations.Cost{Key: s.Key, Dollars: ledger.USD(s.Settled), Reserved: ledger.USD(s.Open), Calls: s.Calls, InputTokens: s.Usage.Input, OutputTokens: s.Usage.Output,
 		CacheReadTokens: s.Usage.CacheRead, CacheWriteTokens: s.Usage.CacheWrite}
 	switch {
 	case word == "session":
@@ -78,8 +78,8 @@ func (o *Handler) cost(word string, by store.SpendBy, s store.Sum) operations.Co
 	return c
 }
 
-// budgets are everybody's ceilings for an admin, and for others those they spend from.
-func (o *Handler) budgets(ctx context.Context, by operation.Caller, now time.Time) ([]operations.Budget, error) {
+// Budgets are everybody's ceilings for an admin, and for others those they spend from.
+func (o *Handler) Budgets(ctx context.Context, by operation.Caller, now time.Time) ([]operations.Budget, error) {
 	used, err := o.app.BudgetsUsed(ctx, now)
 	out := []operations.Budget{}
 	for _, b := range used {

@@ -11,6 +11,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/database"
 	"chorus/internal/engine"
+	"chorus/internal/gate"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -40,7 +41,6 @@ var (
 	_ operations.History   = (*Handler)(nil)
 	_ operations.Approvals = (*Handler)(nil)
 	_ operations.Rules     = (*Handler)(nil)
-	_ operations.Agents    = (*Handler)(nil)
 	_ operations.Records   = (*Handler)(nil)
 	_ operations.System    = (*Handler)(nil)
 )
@@ -93,6 +93,9 @@ func (s *streams) hasTold(thread chat.ThreadID) bool {
 
 // Stopping ends when the server stops.
 func (o *Handler) Stopping() context.Context { return o.app.Serving.drained }
+
+// Began is when this process began to carry out operations.
+func (o *Handler) Began() time.Time { return o.app.Serving.began }
 
 // StopStreams ends every stream.
 func (s *Service) StopStreams() { s.Serving.close() }
@@ -272,7 +275,7 @@ func (s *Service) lookUpName(ctx context.Context, who chat.Principal) string {
 	return name
 }
 
-// BareToolbox is a bench of no thread.
+// BareToolbox are the tools of no thread: for their labels, and for lists of them.
 func (o *Handler) BareToolbox() (*runsetup.Toolbox, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -284,4 +287,10 @@ func (o *Handler) BareToolbox() (*runsetup.Toolbox, error) {
 		o.labels = made
 	}
 	return made, err
+}
+
+// Record writes down who changed what.
+func (o *Handler) Record(ctx context.Context, by operation.Caller, agent, action, detail string) error {
+	hide := o.app.Logs.Redactor()
+	return o.app.DB.Audit(ctx, approval.Audit{Agent: agent, Principal: by.Principal, Action: hide.Text(action), Decision: gate.Changed, Detail: hide.Text(detail)})
 }

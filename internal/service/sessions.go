@@ -248,7 +248,7 @@ func (o *Handler) within(by operation.Caller, in operations.NewSession) error {
 	if by.May(operation.Admin) {
 		return nil
 	}
-	if !o.mayChoose(by, in.Permissions) {
+	if !o.MayChoose(by, in.Permissions) {
 		return operation.Errorf(operation.Forbidden, "the profile %.80q can be chosen with the scope admin only; leave it out, or choose standard or locked", in.Permissions)
 	}
 	if in.Sandbox != "" && in.Sandbox != "bwrap" && in.Sandbox != "auto" && in.Sandbox != o.app.Shared.Sandbox {
@@ -257,18 +257,21 @@ func (o *Handler) within(by operation.Caller, in operations.NewSession) error {
 	return nil
 }
 
-// mayChoose reports whether a caller may choose a permission profile.
-func (o *Handler) mayChoose(by operation.Caller, profile string) bool {
+// StandardProfile is the one that holds where nobody names another.
+const StandardProfile = "standard"
+
+// MayChoose reports whether a caller may choose a permission profile.
+func (o *Handler) MayChoose(by operation.Caller, profile string) bool {
 	return by.May(operation.Admin) || slices.Contains(narrow, profile) || profile == o.app.Shared.Permissions
 }
 
-// Statuses are the words of the API for what a thread does.
-var Statuses = map[string]chat.Status{"": "", "idle": chat.Idle, "running": chat.Running, "waiting": chat.Waiting, "failed": chat.Failed, queued: "", interrupted: chat.Running}
+// statuses are the words of the API for what a thread does.
+var statuses = map[string]chat.Status{"": "", "idle": chat.Idle, "running": chat.Running, "waiting": chat.Waiting, "failed": chat.Failed, queued: "", interrupted: chat.Running}
 
 // ListSessions carries out the operation of that name.
 func (o *Handler) ListSessions(ctx context.Context, by operation.Caller, q operations.SessionQuery) (operation.List[operations.Session], error) {
 	var out operation.List[operations.Session]
-	status, known := Statuses[q.Status]
+	status, known := statuses[q.Status]
 	if !known {
 		return out, operation.InvalidField("status", "there is no status %.40q; there are idle, queued, running, interrupted and waiting", q.Status)
 	}
@@ -314,7 +317,7 @@ func (o *Handler) ListSessions(ctx context.Context, by operation.Caller, q opera
 		rows = rows[:f.Limit-1]
 		out.Next = writeCursor(rows[len(rows)-1])
 	}
-	out.Items, err = o.views(ctx, rows)
+	out.Items, err = o.Views(ctx, rows)
 	if status == chat.Running { // which of them nobody runs is known only now, so a page may have fewer than were asked for
 		out.Items = slices.DeleteFunc(out.Items, func(s operations.Session) bool { return s.Status != q.Status })
 	}
@@ -350,7 +353,7 @@ func (o *Handler) listQueued(ctx context.Context, by operation.Caller, q operati
 			rows = append(rows, row)
 		}
 	}
-	out.Items, err = o.views(ctx, rows)
+	out.Items, err = o.Views(ctx, rows)
 	return out, err
 }
 
@@ -377,7 +380,7 @@ func (o *Handler) GetSession(ctx context.Context, by operation.Caller, in operat
 	if err != nil {
 		return operations.Session{}, err
 	}
-	views, err := o.views(ctx, []journal.Thread{row})
+	views, err := o.Views(ctx, []journal.Thread{row})
 	if err != nil {
 		return operations.Session{}, err
 	}
@@ -407,8 +410,8 @@ func (o *Handler) window(s operations.Session) int {
 	return models.Window(name)
 }
 
-// views shows threads, with one question to the store for all of them.
-func (o *Handler) views(ctx context.Context, rows []journal.Thread) ([]operations.Session, error) {
+// Views shows threads, with one question to the store for all of them.
+func (o *Handler) Views(ctx context.Context, rows []journal.Thread) ([]operations.Session, error) {
 	ids := make([]chat.ThreadID, len(rows))
 	for i, row := range rows {
 		ids[i] = row.ID

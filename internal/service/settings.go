@@ -9,18 +9,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
-	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/documents"
 	"chorus/internal/gate"
-	"chorus/internal/journal"
-	"chorus/internal/ledger"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/settings"
-	"chorus/internal/store"
 )
 
 // Models carries out the operation of that name.
@@ -57,13 +52,13 @@ func (o *Handler) Settings(ctx context.Context, _ operation.Caller, _ operation.
 		return out, err
 	}
 	for _, row := range bot.Rows() {
-		out.Items = append(out.Items, o.setting(row))
+		out.Items = append(out.Items, o.Setting(row))
 	}
 	return out, nil
 }
 
-// setting shows a key of the configuration; secrets are masked in the row already.
-func (o *Handler) setting(row config.Row) operations.Setting {
+// Setting shows a key of the configuration; secrets are masked in the row already.
+func (o *Handler) Setting(row config.Row) operations.Setting {
 	s := operations.Setting{Key: row.Key, Value: o.app.Logs.Redactor().Text(shownValue(row.Value)), Fixed: true}
 	if row.File != "" || row.Layer != config.BuiltIn.String() {
 		s.Source = row.From()
@@ -287,155 +282,4 @@ func (o *Handler) tryOut(k config.Key, data []byte) error {
 		return operation.InvalidField("value", "%v", err)
 	}
 	return nil
-}
-
-// Overview carries out the operation of that name.
-func (o *Handler) Overview(ctx context.Context, by operation.Caller, _ operation.None) (operations.Overview, error) {
-	out := operations.Overview{Version: o.app.Version, StartedAt: o.app.Serving.began, Agents: []operations.AgentStat{}, Budgets: []operations.Budget{}}
-	own := o.Defaults("")
-	out.Model, out.Sandbox = own.Model, own.Sandbox
-	for _, step := range []func(context.Context, operation.Caller, *operations.Overview) error{o.overSessions, o.overApprovals, o.overAgents, o.overMoney, o.overNodes} {
-		if err := step(ctx, by, &out); err != nil {
-			return out, err
-		}
-	}
-	return out, nil
-}
-
-// overNodes lists the processes that share the database, where there can be several, to those who may see everything.
-func (o *Handler) overNodes(ctx context.Context, by operation.Caller, out *operations.Overview) (err error) {
-	if o.app.Nodes != nil && by.May(operation.Admin) {
-		out.Nodes, err = o.app.Nodes(ctx)
-	}
-	return err
-}
-
-// What an overview shows, and how far it looks.
-const (
-	overviewShown  = 10
-	overviewAgents = 200
-	overviewLooked = 200
-	overviewSince  = 24 * time.Hour
-)
-
-// overSessions sorts the sessions that moved last into those at work, those that failed, and the rest.
-func (o *Handler) overSessions(ctx context.Context, by operation.Caller, out *operations.Overview) error {
-	f := store.ThreadFilter{Limit: overviewLooked}
-	if !by.May(operation.Admin) {
-		f.Transport, f.Place = "web", by.Principal.OwnPlace()
-	}
-	rows, err := o.app.DB.Threads(ctx, f)
-	if err != nil {
-		return err
-	}
-	active, err := o.app.DB.ActiveThreads(ctx) // the ones at work, however long ago they moved
-	if err != nil {
-		return err
-	}
-	known := map[chat.ThreadID]bool{}
-	for _, row := range rows {
-		known[row.ID] = true
-	}
-	for _, row := range active {
-		if row.Status == chat.Running && !known[row.ID] && by.Sees(row.ID, row.Owner) && len(rows) < 2*overviewLooked {
-			rows = append(rows, row)
-		}
-	}
-	shown, err := o.worthShowing(ctx, rows)
-	if err != nil {
-		return err
-	}
-	views, err := o.views(ctx, shown)
-	if err != nil {
-		return err
-	}
-	out.Running, out.Failed, out.Recent = []operations.Session{}, []operations.Session{}, []operations.Session{}
-	waiting, err := o.listQueued(ctx, by, operations.SessionQuery{Limit: overviewShown})
-	if err != nil {
-		return err
-	}
-	out.Queued = waiting.Items
-	for _, s := range views {
-		switch {
-		case s.Status == "running":
-			out.Running = append(out.Running, s)
-		case failedEnd(chat.Reason(s.LastOutcome)) && time.Since(s.MovedAt) < overviewSince && len(out.Failed) < overviewShown:
-			out.Failed = append(out.Failed, s)
-		}
-		if len(out.Recent) < overviewShown {
-			out.Recent = append(out.Recent, s)
-		}
-	}
-	return nil
-}
-
-// worthShowing are the rows that an overview has a place for. What all runs of a session came to is read of these alone: of one that
-// was talked to for years that is much.
-func (o *Handler) worthShowing(ctx context.Context, rows []journal.Thread) ([]journal.Thread, error) {
-	ids := make([]chat.ThreadID, len(rows))
-	for i, row := range rows {
-		ids[i] = row.ID
-	}
-	ends, err := o.app.DB.LastEnds(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	var out []journal.Thread
-	failures := 0
-	for i, row := range rows {
-		running := row.Status == chat.Running || row.Status == chat.Delegated
-		failed := !running && failures < overviewShown && failedEnd(ends[row.ID].Reason) && time.Since(row.LastActive) < overviewSince
-		if failed {
-			failures++
-		}
-		if running || failed || i < overviewShown {
-			out = append(out, row)
-		}
-	}
-	return out, nil
-}
-
-func failedEnd(reason chat.Reason) bool { return reason == chat.EndFailed || reason == chat.EndBudget }
-
-func (o *Handler) overApprovals(ctx context.Context, by operation.Caller, out *operations.Overview) error {
-	list, err := o.ListApprovals(ctx, by, operations.ApprovalQuery{Limit: overviewShown})
-	out.Waiting = list.Items
-	return err
-}
-
-func (o *Handler) overAgents(ctx context.Context, by operation.Caller, out *operations.Overview) error {
-	agents, err := o.ListAgents(ctx, by, operations.AgentQuery{Page: operations.Page{Limit: overviewAgents}})
-	if err != nil || !by.May(operation.Admin) {
-		for _, a := range agents.Items {
-			out.Agents = append(out.Agents, operations.AgentStat{Agent: a})
-		}
-		return err
-	}
-	counts, err := o.app.DB.AgentCounts(ctx)
-	for _, a := range agents.Items {
-		c := counts[a.Name]
-		out.Agents = append(out.Agents, operations.AgentStat{Agent: a, Threads: c.Threads, Running: c.Running, Waiting: c.Waiting})
-	}
-	return err
-}
-
-func (o *Handler) overMoney(ctx context.Context, by operation.Caller, out *operations.Overview) error {
-	now := time.Now().UTC()
-	f := store.SpendFilter{Since: ledger.Month.Begin(now)}
-	if !by.May(operation.Admin) {
-		f.Payer = by.Principal.String()
-	}
-	for _, into := range []*float64{&out.Month, &out.Today} {
-		sums, err := o.app.DB.Spend(ctx, f)
-		if err != nil {
-			return err
-		}
-		for _, s := range sums {
-			*into = usd(s.Settled)
-		}
-		f.Since = ledger.Day.Begin(now)
-	}
-	var err error
-	out.Budgets, err = o.budgets(ctx, by, now)
-	return err
 }

@@ -20,8 +20,6 @@ import (
 	"chorus/internal/permit"
 	"chorus/internal/room"
 	"chorus/internal/runsetup"
-	"chorus/internal/service"
-	"chorus/internal/store"
 )
 
 var _ connector.Admin = (*Backend)(nil)
@@ -117,7 +115,7 @@ func toYou(why string, who chat.Principal) string {
 // own finds an agent that people of the guild may change: one of the guild, or, for those
 // who could give it what it may, one that no guild has.
 func (h *Backend) own(ctx context.Context, by connector.Caller, name string) (agents.Agent, error) {
-	a, err := h.handler.FindAgent(ctx, name)
+	a, err := h.agents.FindAgent(ctx, name)
 	if err != nil {
 		return a, h.notThere(by, name, err)
 	}
@@ -149,7 +147,7 @@ func (h *Backend) notThere(by connector.Caller, name string, err error) error {
 	return operation.Errorf(operation.NotFound, "there is no agent %.80q on this server; `/agent list` shows those there are", name)
 }
 
-// MayInit implements connector.Admin.
+// CheckNewAgent implements connector.Admin.
 func (h *Backend) CheckNewAgent(ctx context.Context, by connector.Caller, want connector.NewAgent) error {
 	if !chat.ValidAgentName(want.Name) {
 		return operation.InvalidField("name", "%.80q cannot be an agent's name: %v", want.Name, agents.ErrName)
@@ -157,7 +155,7 @@ func (h *Backend) CheckNewAgent(ctx context.Context, by connector.Caller, want c
 	if err := h.mayChange(by, "system_prompt"); err != nil {
 		return err
 	}
-	if _, err := h.handler.FindAgent(ctx, want.Name); err == nil {
+	if _, err := h.agents.FindAgent(ctx, want.Name); err == nil {
 		if _, err := h.own(ctx, by, want.Name); err != nil {
 			return operation.Errorf(operation.Conflict, "the name %s is taken: choose another", want.Name)
 		}
@@ -199,7 +197,7 @@ func (h *Backend) modelFor(by connector.Caller, wanted string) (string, error) {
 	return name, nil
 }
 
-// Init implements connector.Admin. It may be repeated: what is there is used. A profile
+// CreateAgent implements connector.Admin. It may be repeated: what is there is used. A profile
 // that nobody named is the one that the guild's settings give to agents, else standard.
 func (h *Backend) CreateAgent(ctx context.Context, by connector.Caller, want connector.NewAgent, in connector.AgentChannel) (connector.AgentView, error) {
 	if err := h.CheckNewAgent(ctx, by, want); err != nil {
@@ -266,7 +264,7 @@ func caller(by connector.Caller) operation.Caller {
 
 // view is an agent as a guild sees it.
 func (h *Backend) view(a agents.Agent, guild string) connector.AgentView {
-	shown := h.handler.Agent(a)
+	shown := h.agents.Agent(a)
 	v := connector.AgentView{Name: a.Name, Model: shown.Model, Permissions: shown.Permissions, Description: shown.Description}
 	if at := h.App.LivesIn(a.Name); at.Guild == guild {
 		v.Channel, v.MadeChannel = at.Channel, at.Channel != "" && at.made == at.Channel
@@ -280,7 +278,7 @@ func (h *Backend) view(a agents.Agent, guild string) connector.AgentView {
 	return v
 }
 
-// MayRetire implements connector.Admin.
+// CheckDeleteAgent implements connector.Admin.
 func (h *Backend) CheckDeleteAgent(ctx context.Context, by connector.Caller, name string) (connector.AgentView, error) {
 	if err := h.mayChange(by, "system_prompt"); err != nil {
 		return connector.AgentView{}, err
@@ -289,24 +287,21 @@ func (h *Backend) CheckDeleteAgent(ctx context.Context, by connector.Caller, nam
 	if err != nil {
 		return connector.AgentView{}, err
 	}
-	for _, status := range []string{"running", "waiting"} {
-		busy, err := h.Threads(ctx, store.ThreadFilter{Agent: name, Status: service.Statuses[status], Children: true, Limit: 1})
-		if err != nil {
-			return connector.AgentView{}, h.handler.ToError(err)
-		}
-		if len(busy) > 0 {
-			return connector.AgentView{}, operation.Errorf(operation.Conflict, "%s is at work; `/stop` in its channel ends that", name)
-		}
+	switch _, busy, err := h.agents.AtWork(ctx, name); {
+	case err != nil:
+		return connector.AgentView{}, h.handler.ToError(err)
+	case busy:
+		return connector.AgentView{}, operation.Errorf(operation.Conflict, "%s is at work; `/stop` in its channel ends that", name)
 	}
 	return h.view(a, by.Guild), nil
 }
 
-// Retire implements connector.Admin.
+// DeleteAgent implements connector.Admin.
 func (h *Backend) DeleteAgent(ctx context.Context, by connector.Caller, name string, keepFiles bool) error {
 	if _, err := h.CheckDeleteAgent(ctx, by, name); err != nil {
 		return err
 	}
-	_, err := h.handler.DestroyAgent(ctx, caller(by), operations.DestroyAgentRequest{Name: name, KeepFiles: keepFiles})
+	_, err := h.agents.DestroyAgent(ctx, caller(by), operations.DestroyAgentRequest{Name: name, KeepFiles: keepFiles})
 	return h.handler.ToError(err)
 }
 

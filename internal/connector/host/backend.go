@@ -21,6 +21,7 @@ import (
 	"chorus/internal/room/route"
 	"chorus/internal/runsetup"
 	"chorus/internal/service"
+	"chorus/internal/service/agents"
 	"chorus/internal/store"
 )
 
@@ -30,6 +31,7 @@ type Backend struct {
 	App       *Host
 	Platform  Platform
 	handler   *service.Handler
+	agents    *agents.Handler
 	Bots      []Account
 	elsewhere []Account // those that run in other processes
 

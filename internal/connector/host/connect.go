@@ -16,6 +16,7 @@ import (
 	"chorus/internal/owner"
 	"chorus/internal/platform"
 	"chorus/internal/room"
+	"chorus/internal/service/agents"
 )
 
 // Platform is a chat platform with the bot accounts that are configured on it.
@@ -67,7 +68,8 @@ func (h *Host) connect(ctx context.Context, work *sync.WaitGroup, p Platform) er
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", p.Label, err)
 	}
-	b := &Backend{DB: h.DB, App: h, Platform: p, handler: h.Service.Handler(), selves: map[string]room.Author{}, live: map[string]*connector.Bot{}, has: map[string]context.Context{}}
+	handler := h.Service.Handler()
+	b := &Backend{DB: h.DB, App: h, Platform: p, handler: handler, agents: agents.New(h.Service, handler), selves: map[string]room.Author{}, live: map[string]*connector.Bot{}, has: map[string]context.Context{}}
 	for _, a := range accounts {
 		if a.Elsewhere {
 			b.elsewhere = append(b.elsewhere, a)

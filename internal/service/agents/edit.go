@@ -1,4 +1,4 @@
-package service
+package agents
 
 import (
 	"cmp"
@@ -17,8 +17,6 @@ import (
 	"chorus/internal/runsetup"
 	"chorus/internal/tool/files"
 )
-
-var _ operations.AgentEditing = (*Handler)(nil)
 
 // wishes are the settings that somebody wants to be different, by their names in agent.json. Lines end as they do in files.
 func wishes(modelName, permissions, prompt, tools *string) map[string]string {
@@ -56,7 +54,7 @@ func (o *Handler) EditAgent(ctx context.Context, by operation.Caller, in operati
 	case err != nil:
 		return operations.Agent{}, operation.Errorf(operation.Invalid, "%w", err)
 	}
-	return o.agentFor(by, changed), o.Record(ctx, by, changed.Name, "agent edit", strings.Join(slices.Sorted(maps.Keys(values)), ", "))
+	return o.agentFor(by, changed), o.sessions.Record(ctx, by, changed.Name, "agent edit", strings.Join(slices.Sorted(maps.Keys(values)), ", "))
 }
 
 // checkWishes says what is wrong with wishes before anything is done, and writes a model's whole name.
@@ -118,7 +116,7 @@ func (o *Handler) PreviewAgent(ctx context.Context, by operation.Caller, in oper
 	if err != nil {
 		return operations.AgentPreview{}, err
 	}
-	dir, err := o.Workplace(by, operations.NewSession{Agent: a.Name}, thread)
+	dir, err := o.sessions.Workplace(by, operations.NewSession{Agent: a.Name}, thread)
 	if err != nil {
 		return operations.AgentPreview{}, err
 	}

@@ -1,4 +1,4 @@
-package service
+package agents
 
 import (
 	"cmp"
@@ -10,10 +10,8 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/permit"
+	"chorus/internal/service"
 )
-
-// StandardProfile is the one that holds where nobody names another.
-const StandardProfile = "standard"
 
 // ListProfiles carries out the operation of that name.
 func (o *Handler) ListProfiles(_ context.Context, by operation.Caller, in operations.ProfileQuery) (out operation.List[operations.Profile], err error) {
@@ -21,10 +19,10 @@ func (o *Handler) ListProfiles(_ context.Context, by operation.Caller, in operat
 	if err != nil {
 		return out, err
 	}
-	own := cmp.Or(bot.Permissions, StandardProfile)
-	names := slices.Concat([]string{StandardProfile}, permit.Presets(), slices.Sorted(maps.Keys(bot.Profiles)), []string{own})
+	own := cmp.Or(bot.Permissions, service.StandardProfile)
+	names := slices.Concat([]string{service.StandardProfile}, permit.Presets(), slices.Sorted(maps.Keys(bot.Profiles)), []string{own})
 	for i, name := range names {
-		if slices.Contains(names[:i], name) || !o.mayChoose(by, name) {
+		if slices.Contains(names[:i], name) || !o.sessions.MayChoose(by, name) {
 			continue
 		}
 		out.Items = append(out.Items, operations.Profile{Name: name, About: permit.About(name), Standard: name == own})

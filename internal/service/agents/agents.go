@@ -1,21 +1,17 @@
-package service
+// Package agents carries out the operations on agents: listing and showing them, making, changing and removing them, the files of their
+// workspaces, and what a draft of one would send to its model.
+package agents
 
 import (
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"io/fs"
-	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"chorus/internal/agents"
-	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/gate"
@@ -23,10 +19,28 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/runsetup"
+	"chorus/internal/service"
 	"chorus/internal/settings"
 	"chorus/internal/store"
 	"chorus/internal/tool/selfedit"
 )
+
+// Handler carries out the operations on agents.
+type Handler struct {
+	app      *service.Service
+	sessions *service.Handler
+}
+
+// New makes a handler that shows sessions and settings by way of another.
+func New(app *service.Service, sessions *service.Handler) *Handler { return &Handler{app, sessions} }
+
+var (
+	_ operations.Agents       = (*Handler)(nil)
+	_ operations.AgentEditing = (*Handler)(nil)
+)
+
+// shownSessions is how many sessions of an agent are shown with it.
+const shownSessions = 20
 
 // ListAgents carries out the operation of that name. The one that answers where nobody is named
 // comes first, also when it was never made.
@@ -95,7 +109,7 @@ func repoOf(a agents.Agent) (repo string) {
 
 // plainAgent is who answers where nobody was made.
 func (o *Handler) plainAgent() operations.Agent {
-	own := o.Defaults(chat.DefaultAgent)
+	own := o.sessions.Defaults(chat.DefaultAgent)
 	return operations.Agent{Name: chat.DefaultAgent, Model: own.Model, Permissions: own.Permissions, Sandbox: own.Sandbox,
 		Description: "answers where no agent is named"}
 }
@@ -111,7 +125,7 @@ func (o *Handler) agentFor(by operation.Caller, a agents.Agent) operations.Agent
 
 // Agent is an agent as everybody sees it.
 func (o *Handler) Agent(a agents.Agent) operations.Agent {
-	own := o.Defaults(a.Name)
+	own := o.sessions.Defaults(a.Name)
 	line, _, _ := strings.Cut(strings.TrimSpace(a.SystemPrompt), "\n")
 	return operations.Agent{Name: a.Name, Model: cmp.Or(a.Model, own.Model), Permissions: cmp.Or(a.Permissions, own.Permissions), Sandbox: own.Sandbox, Repo: repoOf(a),
 		Workspace: o.app.Settings.Agents().Workspace(a.Name), CreatedAt: a.CreatedAt, Description: o.app.Logs.Redactor().Clipped(gate.Shortened(line)), Worker: a.Worker}
@@ -167,10 +181,10 @@ func (o *Handler) GetAgent(ctx context.Context, by operation.Caller, in operatio
 	}
 	for _, row := range bot.Rows() {
 		if bot.IsSet(row.Key) {
-			out.Settings = append(out.Settings, o.setting(row))
+			out.Settings = append(out.Settings, o.sessions.Setting(row))
 		}
 	}
-	list, err := o.ListSessions(ctx, by, operations.SessionQuery{Agent: name, Limit: shownRuns})
+	list, err := o.sessions.ListSessions(ctx, by, operations.SessionQuery{Agent: name, Limit: shownSessions})
 	out.Sessions = list.Items
 	return out, err
 }
@@ -178,7 +192,7 @@ func (o *Handler) GetAgent(ctx context.Context, by operation.Caller, in operatio
 // toolsOf are the built-in tools of an agent with what its profile says of them in
 // general. Those of MCP servers are known once they run.
 func (o *Handler) toolsOf(a agents.Agent, bot *config.Bot) ([]operations.Tool, error) {
-	b, err := o.BareToolbox()
+	b, err := o.sessions.BareToolbox()
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +254,7 @@ func (o *Handler) CreateAgent(ctx context.Context, by operation.Caller, in opera
 	if err != nil {
 		return operations.Agent{}, err
 	}
-	return o.agentFor(by, made), o.Record(ctx, by, made.Name, "agent create", "model "+cmp.Or(made.Model, "(default)")+", permissions "+made.Permissions)
+	return o.agentFor(by, made), o.sessions.Record(ctx, by, made.Name, "agent create", "model "+cmp.Or(made.Model, "(default)")+", permissions "+made.Permissions)
 }
 
 // checkAgent says what is wrong with wishes for an agent before anything is written.
@@ -275,7 +289,7 @@ func (o *Handler) ConfigureAgent(ctx context.Context, by operation.Caller, in op
 	if err != nil {
 		return operations.Agent{}, operation.InvalidField(key, "%v", err)
 	}
-	return o.agentFor(by, changed), o.Record(ctx, by, changed.Name, "agent config "+key, gate.Shortened(in.Value))
+	return o.agentFor(by, changed), o.sessions.Record(ctx, by, changed.Name, "agent config "+key, gate.Shortened(in.Value))
 }
 
 // DestroyAgent carries out the operation of that name.
@@ -283,14 +297,11 @@ func (o *Handler) DestroyAgent(ctx context.Context, by operation.Caller, in oper
 	if _, err := o.FindAgent(ctx, in.Name); err != nil {
 		return operation.None{}, err
 	}
-	for _, status := range []string{"running", "waiting"} {
-		busy, err := o.app.DB.Threads(ctx, store.ThreadFilter{Agent: in.Name, Status: Statuses[status], Children: true, Limit: 1})
-		if err != nil {
-			return operation.None{}, err
-		}
-		if len(busy) > 0 {
-			return operation.None{}, operation.Errorf(operation.Conflict, "agent %s is at work in session %s; stop it first", in.Name, busy[0].ID.Thread())
-		}
+	switch at, busy, err := o.AtWork(ctx, in.Name); {
+	case err != nil:
+		return operation.None{}, err
+	case busy:
+		return operation.None{}, operation.Errorf(operation.Conflict, "agent %s is at work in session %s; stop it first", in.Name, at.Thread())
 	}
 	if err := o.app.Settings.Agents().Destroy(ctx, in.Name, in.KeepFiles); err != nil {
 		return operation.None{}, err
@@ -299,84 +310,19 @@ func (o *Handler) DestroyAgent(ctx context.Context, by operation.Caller, in oper
 	if in.KeepFiles {
 		detail = "its files are kept"
 	}
-	return operation.None{}, o.Record(ctx, by, in.Name, "agent destroy", detail)
+	return operation.None{}, o.sessions.Record(ctx, by, in.Name, "agent destroy", detail)
 }
 
-// Record writes down who changed what.
-func (o *Handler) Record(ctx context.Context, by operation.Caller, agent, action, detail string) error {
-	hide := o.app.Logs.Redactor()
-	return o.app.DB.Audit(ctx, approval.Audit{Agent: agent, Principal: by.Principal, Action: hide.Text(action), Decision: gate.Changed, Detail: hide.Text(detail)})
-}
-
-// What is shown of an agent's files.
-const (
-	maxShown   = 256 << 10
-	maxEntries = 1000
-)
-
-// AgentFile carries out the operation of that name.
-func (o *Handler) AgentFile(ctx context.Context, _ operation.Caller, in operations.AgentFileRef) (operations.Entry, error) {
-	name := in.Name
-	if _, err := o.FindAgent(ctx, name); err != nil {
-		return operations.Entry{}, err
-	}
-	file := strings.TrimPrefix(path.Clean("/"+strings.ToValidUTF8(in.Path, "_")), "/")
-	root, err := os.OpenRoot(o.app.Settings.Agents().Workspace(name))
-	if errors.Is(err, fs.ErrNotExist) && file == "" {
-		return operations.Entry{Dir: true, Entries: []operations.Entry{}}, nil
-	}
-	if err == nil {
-		defer root.Close()
-		var entry operations.Entry
-		if entry, err = o.entry(root, file); err == nil {
-			return entry, nil
+// AtWork finds a thread in which an agent runs or waits for an answer; false: there is none.
+func (o *Handler) AtWork(ctx context.Context, name string) (chat.ThreadID, bool, error) {
+	for _, status := range []chat.Status{chat.Running, chat.Waiting} {
+		busy, err := o.app.DB.Threads(ctx, store.ThreadFilter{Agent: name, Status: status, Children: true, Limit: 1})
+		if err != nil {
+			return "", false, err
+		}
+		if len(busy) > 0 {
+			return busy[0].ID, true, nil
 		}
 	}
-	// Also what leads out of the workspace: nobody is told what is there.
-	return operations.Entry{}, &operation.Error{Kind: operation.NotFound, Message: "there is no file " + gate.Shortened(file) + " in the workspace of " + name, Err: err}
-}
-
-func (o *Handler) entry(root *os.Root, file string) (operations.Entry, error) {
-	// Without waiting: an agent can leave a pipe there that nobody writes to.
-	f, err := root.OpenFile(filepath.FromSlash(cmp.Or(file, ".")), os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return operations.Entry{}, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return operations.Entry{}, err
-	}
-	out := operations.Entry{Path: file, Dir: info.IsDir(), Size: info.Size(), MovedAt: info.ModTime()}
-	if info.IsDir() {
-		out.Size, out.Entries = 0, []operations.Entry{}
-		list, err := f.ReadDir(maxEntries + 1)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return out, err
-		}
-		out.Cut = len(list) > maxEntries
-		for _, e := range list[:min(len(list), maxEntries)] {
-			if info, err := e.Info(); err == nil { // else it has just gone
-				out.Entries = append(out.Entries, operations.Entry{Path: path.Join(file, e.Name()), Dir: e.IsDir(), Size: info.Size(), MovedAt: info.ModTime()})
-			}
-		}
-		slices.SortFunc(out.Entries, func(a, b operations.Entry) int { return strings.Compare(a.Path, b.Path) })
-		return out, nil
-	}
-	if !info.Mode().IsRegular() {
-		return out, fs.ErrNotExist
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxShown))
-	if err != nil {
-		return out, err
-	}
-	out.Cut = info.Size() > int64(len(data))
-	text := data
-	if out.Cut {
-		text = []byte(strings.ToValidUTF8(string(data), "")) // a character may be cut in two
-	}
-	if out.Binary = !IsText(text); !out.Binary {
-		out.Text = o.app.Logs.Redactor().Text(string(text))
-	}
-	return out, nil
+	return "", false, nil
 }
