@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -15,7 +14,6 @@ import (
 
 	"chorus/cmd/chorus/approvalview"
 	"chorus/internal/approval"
-	"chorus/internal/markdown"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/transport/cli"
@@ -39,31 +37,14 @@ the home, which is read again before each call, so it may be edited while agents
 
 // allowedOverrides are how kept rules are shown.
 func allowedOverrides(commands *cli.Commands) {
-	cli.Render(commands, operations.ListRules, listRules)
+	cli.Render(commands, operations.ListRules, approvalview.Rules)
 	cli.Render(commands, operations.RemoveRules, func(v cli.View, _ operations.RuleRefs, gone operation.List[operations.KeptRule]) error {
 		for _, k := range gone.Items {
-			fmt.Fprintf(v.Out, "removed %s: %s\n", k.ID, keptRule(k))
+			fmt.Fprintf(v.Out, "removed %s: %s\n", k.ID, approvalview.RuleLine(k))
 		}
 		return nil
 	})
 	cli.InvalidIsUsage(commands, operations.RemoveRules)
-}
-
-func listRules(v cli.View, _ operation.None, list operation.List[operations.KeptRule]) error {
-	t := operation.Table{Head: []string{"ID", "SINCE", "BY", "AGENT", "IN", "RULE"}}
-	for _, k := range list.Items {
-		where := k.Dir
-		if k.Channel != "" {
-			where += " (" + k.Channel + ")"
-		}
-		t.Rows = append(t.Rows, []string{k.ID, k.At.Local().Format("2006-01-02 15:04"), cmp.Or(k.ByName, k.By), k.Agent, where, keptRule(k)})
-	}
-	return cli.WriteTable(v, t, operations.ListRules.Empty)
-}
-
-// keptRule names the rules in a line.
-func keptRule(k operations.KeptRule) string {
-	return cli.ClipLine(markdown.Visible(strings.Join(k.Rules, " ")), 100)
 }
 
 // pickRules shows what "always" would mean and lets the person pick. A number says which without being asked.
@@ -106,18 +87,8 @@ func (c *program) showAlways(x approval.Approval, offer operations.RuleProposal)
 		}
 		return cli.PrintJSON(c.out(), offer)
 	}
-	writeAlways(c.out(), approvalview.What(x), offer)
+	approvalview.Always(c.out(), approvalview.What(x), offer)
 	return nil
-}
-
-func writeAlways(w io.Writer, what string, o operations.RuleProposal) {
-	fmt.Fprintf(w, "%s\nalways, %s:\n", what, o.Where)
-	for i, s := range o.Rules {
-		fmt.Fprintf(w, "%d  %s\n", i+1, markdown.Visible(s.Means))
-		for _, r := range approval.Step(s).Rows() {
-			fmt.Fprintf(w, "   %-11s  %s\n", r.Name, strings.ReplaceAll(markdown.Visible(r.Text), "\n", "\n"+strings.Repeat(" ", 16)))
-		}
-	}
 }
 
 // askNumber has the person pick; without a terminal nothing is answered.

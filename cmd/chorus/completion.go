@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"chorus/cmd/chorus/helptext"
 	"chorus/cmd/chorus/manpage"
 	"chorus/internal/usage"
 )
@@ -62,7 +63,7 @@ func (c *program) manCommand() *cobra.Command {
 		Example: "  chorus man > ~/.local/share/man/man1/chorus.1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			root := (&program{console: c.console, getenv: c.getenv}).root() // with every group whole
-			_, err := fmt.Fprint(c.console.Out, manpage.Of(root, version, fitExample))
+			_, err := fmt.Fprint(c.console.Out, manpage.Of(root, version, helptext.Example))
 			return err
 		},
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"chorus/cmd/chorus/readiness"
 	"chorus/internal/config"
 	"chorus/internal/transport/repl"
 )
@@ -298,19 +299,19 @@ func TestServeCheck(t *testing.T) {
 	addr := strings.TrimPrefix(srv.URL, "http://")
 	_, port, _ := strings.Cut(addr, ":")
 	for _, at := range []string{addr, "0.0.0.0:" + port, ":" + port} {
-		if err := checkServer(t.Context(), at, false); err != nil {
+		if err := readiness.Check(t.Context(), at, false); err != nil {
 			t.Errorf("%s: %v", at, err)
 		}
 	}
 	status.Store(http.StatusServiceUnavailable)
-	if err := checkServer(t.Context(), addr, false); err == nil || !strings.Contains(err.Error(), "not ready") {
+	if err := readiness.Check(t.Context(), addr, false); err == nil || !strings.Contains(err.Error(), "not ready") {
 		t.Errorf("a server that is not ready: %v", err)
 	}
 	srv.Close()
-	if err := checkServer(t.Context(), addr, false); err == nil || !strings.Contains(err.Error(), "no server answers") {
+	if err := readiness.Check(t.Context(), addr, false); err == nil || !strings.Contains(err.Error(), "no server answers") {
 		t.Errorf("no server: %v", err)
 	}
-	if err := checkServer(t.Context(), "nowhere", false); err == nil {
+	if err := readiness.Check(t.Context(), "nowhere", false); err == nil {
 		t.Error("an address without a port was taken")
 	}
 }
@@ -319,7 +320,7 @@ func TestFromHere(t *testing.T) {
 	t.Parallel()
 	for addr, want := range map[string]string{"127.0.0.1:8420": "127.0.0.1:8420", "0.0.0.0:8420": "localhost:8420", ":8420": "localhost:8420", "[::]:1": "localhost:1",
 		"chorus.example.org:443": "chorus.example.org:443", "nowhere": "nowhere"} {
-		if got := fromHere(addr); got != want {
+		if got := readiness.LocalAddress(addr); got != want {
 			t.Errorf("%s is reached at %s, want %s", addr, got, want)
 		}
 	}

@@ -1,17 +1,13 @@
 package main
 
 import (
-	"fmt"
 	"io"
-	"strings"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"chorus/cmd/chorus/spinner"
 	"chorus/internal/doctor"
 	"chorus/internal/doctor/checks"
-	"chorus/internal/markdown"
 )
 
 func (c *program) doctorCommand() *cobra.Command {
@@ -35,14 +31,14 @@ Exit 1 if something is broken; warnings and notes are only shown.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o := checks.Options{Env: c.getenv, Home: c.home}
 			e.Version = version
-			wait := c.waiting()
+			wait := spinner.New(c.console, c.json)
 			var fixed []doctor.Finding
 			if fix {
 				fixed = checks.Fix(cmd.Context(), o, e.Thorough)
 			}
-			e.Heard = wait.show
+			e.Heard = wait.Show
 			report := checks.Examine(cmd.Context(), o, e)
-			wait.end()
+			wait.End()
 			report.Before("fixed", fixed)
 			if !report.OK {
 				c.exit = 1
@@ -60,63 +56,4 @@ Exit 1 if something is broken; warnings and notes are only shown.`,
 	cmd.Flags().BoolVar(&fix, "mend", false, "")
 	_ = cmd.Flags().MarkHidden("mend") // as it was called before
 	return cmd
-}
-
-// waiting shows on a terminal what is still looked at, and nothing anywhere else.
-type waiting struct {
-	out   io.Writer // nil: nobody sees it
-	width int
-	mu    sync.Mutex
-	names []string
-	stop  chan struct{}
-	done  chan struct{}
-}
-
-// turns are the frames of something that goes on.
-const turns = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-
-func (c *program) waiting() *waiting {
-	w := &waiting{stop: make(chan struct{}), done: make(chan struct{}), width: 80}
-	if !c.console.ErrTTY || !c.console.Look.Colored() || c.json {
-		close(w.done)
-		return w
-	}
-	w.out = c.console.Err
-	if c.console.Size != nil {
-		w.width, _ = c.console.Size()
-	}
-	go w.turn()
-	return w
-}
-
-func (w *waiting) turn() {
-	defer close(w.done)
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	signs := []rune(turns)
-	for frame := 0; ; frame++ {
-		select {
-		case <-w.stop:
-			fmt.Fprint(w.out, "\r\x1b[K")
-			return
-		case <-tick.C:
-			w.mu.Lock()
-			names := strings.Join(w.names, ", ")
-			w.mu.Unlock()
-			fmt.Fprintf(w.out, "\r\x1b[K%c %s", signs[frame%len(signs)], markdown.Truncate("looking at "+names, max(w.width-4, 10)))
-		}
-	}
-}
-
-// show is what is still waited for.
-func (w *waiting) show(names []string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.names = names
-}
-
-// end takes it from the screen.
-func (w *waiting) end() {
-	close(w.stop)
-	<-w.done
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"chorus/cmd/chorus/helptext"
 	"chorus/cmd/chorus/manpage"
 	"chorus/internal/transport/repl"
 )
@@ -19,7 +20,7 @@ import (
 func TestManualHasEveryCommand(t *testing.T) {
 	t.Parallel()
 	root := (&program{getenv: os.Getenv}).root()
-	page := manpage.Of(root, version, fitExample)
+	page := manpage.Of(root, version, helptext.Example)
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {
 		if cmd.Hidden {

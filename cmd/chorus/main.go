@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"chorus/cmd/chorus/helptext"
 	"chorus/internal/app"
 	"chorus/internal/markdown"
 	"chorus/internal/notice"
@@ -186,7 +187,7 @@ Without any key it talks to a built-in offline model, so that you can look aroun
 	}
 	root.PersistentFlags().StringVar(&c.home, "home", "", "home folder (default $CHORUS_HOME or ~/.chorus)")
 	c.themeFlag(root)
-	c.fitHelp(root)
+	helptext.Fit(root, c.width())
 	root.AddCommand(c.approvalsCommand(), c.acpCommand())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usage.Error{Err: fmt.Errorf("%w\nsee `%s --help`", err, cmd.CommandPath())}
@@ -246,6 +247,11 @@ func (c *program) width() int {
 
 // columns is where commands print tables.
 func (c *program) columns() *cli.Columns { return cli.NewColumns(c.out(), c.width()) }
+
+// view is where commands show what came of operations.
+func (c *program) view() cli.View {
+	return cli.View{Out: c.out(), Err: c.errors(), Server: c.server.url, Width: c.width()}
+}
 
 // styled is out for texts that bring their own colours.
 func (c *program) styled() io.Writer {

@@ -1,17 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"chorus/cmd/chorus/mcplogin"
 	"chorus/internal/app"
 	"chorus/internal/client"
 	"chorus/internal/operation"
@@ -86,9 +84,6 @@ func (c *program) loginHere(ctx context.Context, name, folder string, o runsetup
 	})
 }
 
-// loginWait is how long one question after the end of a login waits for its answer.
-const loginWait = 25
-
 // loginThere has a server log in, and waits until the browser has come back to it, or until somebody types where the browser ended.
 func (c *program) loginThere(ctx context.Context, in operations.NewMCPLogin) error {
 	to, err := c.dial()
@@ -107,60 +102,9 @@ func (c *program) loginThere(ctx context.Context, in operations.NewMCPLogin) err
 	}
 	fmt.Fprintf(c.out(), "open this page in a browser: %s\n", text.OneLine(login.URL))
 	fmt.Fprintf(c.console.Err, "it comes back to %s; if it cannot, type the address at which it ended here\n", text.OneLine(in.Address))
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := make(chan error, 2)
-	go func() { ended <- c.waitForLogin(ctx, to, login) }()
-	go c.typedRedirects(ctx, to, ended)
-	if err := <-ended; err != nil {
+	if err := mcplogin.Wait(ctx, to, login, c.console.In, c.warn); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(c.out(), "logged in to %s\n", text.OneLine(in.Name))
 	return err
-}
-
-// waitForLogin waits until a login is over. A server that is gone may come back, and says then that it knows of no login.
-func (c *program) waitForLogin(ctx context.Context, to operation.Executor, login operations.MCPLogin) error {
-	gone := false
-	for {
-		now, err := operations.MCPLoginState.Call(ctx, to, operation.Caller{}, operations.MCPLoginRef{ID: login.ID, Wait: loginWait})
-		switch {
-		case operation.KindOf(err) == operation.Unavailable && time.Now().Before(login.ExpiresAt):
-			if !gone {
-				c.warn(err.Error())
-				c.warn("waiting until the server is there again")
-			}
-			gone = true
-			select {
-			case <-time.After(time.Second):
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		case err != nil:
-			return err
-		case now.State == operations.LoginDone:
-			return nil
-		case now.State == operations.LoginFailed:
-			return errors.New(now.Error)
-		}
-	}
-}
-
-// typedRedirects hands over what somebody types. A line that is no such address is told, and another may be typed. The end of
-// what is typed is not the end of the wait.
-func (c *program) typedRedirects(ctx context.Context, to operation.Executor, ended chan<- error) {
-	lines := bufio.NewScanner(c.console.In)
-	for lines.Scan() {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" {
-			continue
-		}
-		_, err := operations.FinishMCPLogin.Call(ctx, to, operation.Caller{}, operations.MCPLoginReturn{Redirect: line})
-		if kind := operation.KindOf(err); ctx.Err() == nil && (kind == operation.Invalid || kind == operation.NotFound) {
-			c.warn(err.Error())
-			continue
-		}
-		ended <- err
-		return
-	}
 }

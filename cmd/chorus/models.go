@@ -1,19 +1,16 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"chorus/cmd/chorus/modelview"
 	"chorus/internal/app"
 	"chorus/internal/modelrouter"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
-	"chorus/internal/provider"
 	"chorus/internal/transport/cli"
 )
 
@@ -47,7 +44,7 @@ whether the key is accepted, and rewrites the list available_models.json.`,
 				if c.json {
 					return c.printJSON(all)
 				}
-				return c.printModels(all)
+				return modelview.Show(c.view(), all)
 			})
 		},
 	})
@@ -65,19 +62,7 @@ func (c *program) serverModels(ctx context.Context) error {
 		if c.json {
 			return c.printJSON(nonNil(list.Items))
 		}
-		w := c.columns()
-		fmt.Fprintln(w, "MODEL\tREADY\tWINDOW\tOUTPUT\t$ IN\t$ OUT\tCAN")
-		for _, m := range list.Items {
-			ready := "no key"
-			if m.Ready {
-				ready = "yes"
-			}
-			if m.Default {
-				ready = "default"
-			}
-			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%g\t%g\t%s\n", m.Name, ready, m.ContextWindow, m.MaxOutput, m.InputPrice, m.OutputPrice, strings.Join(m.Can, " "))
-		}
-		return w.Flush()
+		return modelview.ShowServer(c.view(), list.Items)
 	})
 }
 
@@ -91,59 +76,4 @@ func (c *program) heard(name string, o modelrouter.Offered) {
 	default:
 		fmt.Fprintf(c.console.Err, "%s: %d models\n", name, len(o.Models))
 	}
-}
-
-func (c *program) printModels(all provider.Catalog) error {
-	w := c.columns()
-	fmt.Fprintln(w, "VENDOR\tKIND\tKEY\tLISTS\tPROVIDES")
-	for _, v := range all.Vendors {
-		provides := cmp.Or(strings.Join(v.Provides, " "), "–")
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", v.Name, v.Kind, v.Key, count(v.Listed), provides)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(c.out())
-	narrow := cli.View{Width: c.width()}.Narrow()
-	if narrow {
-		fmt.Fprintln(w, "MODEL\tWINDOW\t$ IN\t$ OUT\tCAN")
-	} else {
-		fmt.Fprintln(w, "MODEL\tWINDOW\tOUTPUT\t$ IN\t$ OUT\t$ CACHED\tCAN\tFROM")
-	}
-	for _, m := range all.Models {
-		if narrow {
-			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", m.Name, m.Window, perMillion(m.Input), perMillion(m.OutputFor), strings.Join(m.Can, " "))
-			continue
-		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Window, m.Output, perMillion(m.Input), perMillion(m.OutputFor), perMillion(m.Cached), strings.Join(m.Can, " "), m.From)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	lists := "no vendor was asked yet; do it with: chorus models --refresh"
-	if all.Age != "" {
-		lists = "available_models.json, " + all.Age + "; ask again with: chorus models --refresh"
-	}
-	fmt.Fprintf(c.out(), "\nlists: %s\n", lists)
-	for _, v := range all.Vendors {
-		if v.Error != "" {
-			fmt.Fprintf(c.out(), "%s: %s\n", v.Name, v.Error)
-		}
-	}
-	fmt.Fprintf(c.out(), "default: %s\n", all.Default)
-	return nil
-}
-
-func count(n int) string {
-	if n == 0 {
-		return "–"
-	}
-	return strconv.Itoa(n)
-}
-
-func perMillion(nanos int64) string {
-	if nanos == 0 {
-		return "–"
-	}
-	return fmt.Sprintf("%.3g", float64(nanos)/1000)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/cmd/chorus/browser"
+	"chorus/cmd/chorus/readiness"
 	"chorus/internal/app"
 	"chorus/internal/doctor/checks"
 	"chorus/internal/transport/repl"
@@ -50,7 +51,7 @@ a run that is on goes on at the next start. A second signal ends it at once.`,
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		o.Addr = cmp.Or(o.Addr, defaultAddr(c.getenv))
 		if check {
-			return checkServer(cmd.Context(), o.Addr, o.TLSCert != "")
+			return readiness.Check(cmd.Context(), o.Addr, o.TLSCert != "")
 		}
 		if o.Node == "" {
 			host, _ := os.Hostname() // without one the logs say nothing of it

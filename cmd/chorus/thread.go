@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"chorus/cmd/chorus/threadview"
 	"chorus/internal/chat"
 	"chorus/internal/feed"
 	"chorus/internal/operation"
@@ -21,6 +22,7 @@ import (
 	"chorus/internal/transport/cli"
 	"chorus/internal/transport/repl"
 	"chorus/internal/transport/repl/remote"
+	"chorus/internal/usage"
 )
 
 func (c *program) threadCommand() *cobra.Command {
@@ -29,17 +31,17 @@ func (c *program) threadCommand() *cobra.Command {
 	return c.group(cmd, func(commands *cli.Commands) {
 		cli.Render(commands, operations.ListSessions, listThreads)
 		cli.JSON(commands, operations.ListSessions, threadsAsJSON)
-		cli.Render(commands, operations.Search, showHits)
-		cli.JSON(commands, operations.Search, hitsAsJSON)
-		cli.Render(commands, operations.Steer, steered)
-		cli.Render(commands, operations.Abort, aborted)
+		cli.Render(commands, operations.Search, threadview.Hits)
+		cli.JSON(commands, operations.Search, threadview.HitsAsJSON)
+		cli.Render(commands, operations.Steer, threadview.Steered)
+		cli.Render(commands, operations.Abort, threadview.Aborted)
 		cli.Render(commands, operations.DeleteSession, deleted)
-		cli.Render(commands, operations.Fork, forked)
+		cli.Render(commands, operations.Fork, threadview.Forked)
 		cli.JSON(commands, operations.Fork, func(_ cli.View, made operations.CreatedSession) any {
 			return map[string]string{"sessionId": made.SessionID, "thread": made.Session.Thread}
 		})
 		cli.Prepare(commands, operations.Export, exportFormat)
-		cli.Items(commands, operations.Watch, writeItems)
+		cli.Items(commands, operations.Watch, threadview.Items)
 		cli.Items(commands, operations.Replay, showReplay)
 		cli.InvalidIsUsage(commands, operations.Fork, operations.Export)
 	})
@@ -245,46 +247,21 @@ func writeObjects(ctx context.Context, to cli.Connection, s operations.Session, 
 	return ctx.Err()
 }
 
-// writeItems writes each object of a stream as a line.
-func writeItems(v cli.View, _ bool) (func(feed.Item) error, func(error) error) {
-	each := func(item feed.Item) error {
-		data, err := feed.Encode(item)
-		if err == nil {
-			_, err = fmt.Fprintf(v.Out, "%s\n", data)
+// exportFormat lets md stand for markdown.
+func exportFormat(*cobra.Command) func(context.Context, cli.Connection, *operations.ExportRequest, []string) error {
+	return func(_ context.Context, _ cli.Connection, in *operations.ExportRequest, _ []string) error {
+		switch in.Format {
+		case "md":
+			in.Format = operations.Markdown
+		case operations.Markdown, operations.JSONLines:
+		default:
+			return &usage.Error{Err: fmt.Errorf("unknown format %q; there are jsonl and markdown", in.Format)}
 		}
-		return err
+		return nil
 	}
-	return each, func(err error) error { return err }
 }
 
-func steered(v cli.View, in operations.SteerMessage, said operations.Said) error {
-	text := "sent to the running agent"
-	switch {
-	case said.AsPrompt && v.Server != "":
-		text = "nothing was running there: it is answered as a prompt"
-	case said.AsPrompt:
-		text = "nothing is running there: it waits as a prompt; go on with: chorus run --session-id " + in.ID
-	}
-	_, err := fmt.Fprintln(v.Out, text)
-	return err
-}
-
-func aborted(v cli.View, _ operations.AbortRequest, done operations.Aborted) error {
-	text := "nothing is running there"
-	if done.Aborted {
-		text = "stopping"
-	}
-	_, err := fmt.Fprintln(v.Out, text)
-	return err
-}
-
-func forked(v cli.View, _ operations.ForkRequest, made operations.CreatedSession) error {
-	fmt.Fprintln(v.Out, made.SessionID)
-	switch {
-	case v.Server != "":
-		fmt.Fprintf(v.Err, "chorus: go on with: chorus chat --server %s --session-id %s\n", v.Server, made.SessionID)
-	case chat.ThreadID(made.Session.Thread).Transport() == "cli":
-		fmt.Fprintf(v.Err, "chorus: go on with: chorus chat --session-id %s\n", made.SessionID)
-	}
-	return nil
+// showReplay ends with the exit code 1 where a request differs.
+func showReplay(v cli.View, asJSON bool) (func(operations.ReplayLine) error, func(error) error) {
+	return threadview.Replay(v, asJSON, exitError(1))
 }

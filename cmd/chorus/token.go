@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"chorus/cmd/chorus/readiness"
 	"chorus/internal/app"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -103,7 +104,7 @@ this home. It is made where the home is: on the machine of the server.`,
 				if err != nil {
 					return err
 				}
-				url = cmp.Or(url, "http://"+fromHere(defaultAddr(c.getenv)))
+				url = cmp.Or(url, "http://"+readiness.LocalAddress(defaultAddr(c.getenv)))
 				link := guard.Link(key, url, token.ID, time.Now())
 				if c.json {
 					return c.printJSON(map[string]string{"url": link})

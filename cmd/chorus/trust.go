@@ -1,23 +1,18 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"chorus/cmd/chorus/trustview"
 	"chorus/internal/app"
 	"chorus/internal/markdown"
 	"chorus/internal/settings"
-	"chorus/internal/text"
 	"chorus/internal/transport/cli"
-	"chorus/internal/trust"
 )
 
 func (c *program) trustCommand() *cobra.Command {
@@ -78,7 +73,7 @@ func (c *program) trust(ctx context.Context, a *app.App, dir string, yes bool) e
 
 // trustFile shows what one file names, and asks.
 func (c *program) trustFile(ctx context.Context, a *app.App, r settings.Repository, yes bool) error {
-	fmt.Fprint(c.out(), markdown.Visible(described(r)))
+	fmt.Fprint(c.out(), markdown.Visible(trustview.Text(r)))
 	if r.Trusted {
 		fmt.Fprintln(c.out(), "trusted already")
 		return nil
@@ -101,37 +96,9 @@ func (c *program) trustFile(ctx context.Context, a *app.App, r settings.Reposito
 	return nil
 }
 
-// trusted is a file that names servers or hooks, as a script reads it.
-type trusted struct {
-	File     string         `json:"file"`
-	Trusted  bool           `json:"trusted"`
-	Servers  []trustServer  `json:"servers,omitempty"`
-	Hooks    []trustHook    `json:"hooks,omitempty"`
-	Bound    []string       `json:"bound,omitempty"`
-	Unbound  []string       `json:"unbound,omitempty"`
-	Problems []string       `json:"problems,omitempty"`
-	Changes  []trust.Change `json:"changes,omitempty"`
-}
-
-type trustServer struct {
-	Name    string   `json:"name"`
-	Command string   `json:"command,omitempty"`
-	Args    []string `json:"args,omitempty"`
-	Hosts   []string `json:"hosts,omitempty"`
-	URL     string   `json:"url,omitempty"`
-	Env     []string `json:"env,omitempty"` // names alone: values may be secrets
-}
-
-type trustHook struct {
-	Event   string `json:"event"`
-	Tools   string `json:"tools"`
-	Command string `json:"command"`
-	Seconds int    `json:"timeoutSeconds"`
-}
-
 // trustJSON says what the files name, and with yes trusts them first.
 func (c *program) trustJSON(ctx context.Context, a *app.App, all []settings.Repository, yes bool) error {
-	out := []trusted{}
+	out := []trustview.File{}
 	for _, r := range all {
 		if yes && !r.Trusted {
 			if err := a.Gate.TrustRepository(ctx, r); err != nil {
@@ -139,76 +106,7 @@ func (c *program) trustJSON(ctx context.Context, a *app.App, all []settings.Repo
 			}
 			r.Trusted = true
 		}
-		one := trusted{File: r.File, Trusted: r.Trusted, Unbound: r.Unbound, Problems: r.Problems, Changes: r.Changes}
-		for _, s := range r.Servers {
-			one.Servers = append(one.Servers, trustServer{s.Name, s.Command, s.Args, s.Hosts, s.URL, slices.Sorted(maps.Keys(s.Env))})
-		}
-		for _, h := range r.Hooks {
-			one.Hooks = append(one.Hooks, trustHook{h.Event, cmp.Or(h.Tools, "*"), h.Command, int(h.Timeout.Seconds())})
-		}
-		for _, name := range slices.Sorted(maps.Keys(r.Files)) {
-			if r.Files[name] != trust.Absent {
-				one.Bound = append(one.Bound, name)
-			}
-		}
-		out = append(out, one)
+		out = append(out, trustview.Of(r))
 	}
 	return cli.PrintJSON(c.out(), out)
-}
-
-// described is what a yes would be for: the servers, the hooks, the files that it covers, and how they
-// differ from what was trusted before.
-func described(r settings.Repository) string {
-	var out strings.Builder
-	for _, s := range r.Servers {
-		fmt.Fprintf(&out, "%s\n", s.Name)
-		if s.Command != "" {
-			fmt.Fprintf(&out, "  runs  %s", s.Command)
-			for _, arg := range s.Args {
-				fmt.Fprintf(&out, " %q", arg)
-			}
-			reaches := "nothing"
-			if len(s.Hosts) > 0 {
-				reaches = strings.Join(s.Hosts, ", ")
-			}
-			fmt.Fprintf(&out, "\n  reaches  %s\n", reaches)
-		} else {
-			fmt.Fprintf(&out, "  asks  %s\n", s.URL)
-		}
-		for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-			fmt.Fprintf(&out, "  gets  %s\n", name)
-		}
-	}
-	for _, h := range r.Hooks {
-		tools := cmp.Or(h.Tools, "*")
-		fmt.Fprintf(&out, "%s calls of %s\n  runs  %s\n  for at most %s, where the agent's commands run\n", h.Event, tools, h.Command, h.Timeout)
-	}
-	for _, p := range r.Problems {
-		fmt.Fprintf(&out, "problem: %s\n", p)
-	}
-	absent := 0
-	for _, name := range slices.Sorted(maps.Keys(r.Files)) {
-		if r.Files[name] == trust.Absent {
-			absent++
-			continue
-		}
-		fmt.Fprintf(&out, "covered: %s\n", name)
-	}
-	if absent > 0 {
-		fmt.Fprintf(&out, "covered: that there is nothing at %s where it would be loaded\n", text.Count(absent, "place"))
-	}
-	if len(r.Files) > 0 {
-		fmt.Fprintln(&out, "not covered: installed packages, and what these files find only while they run")
-	}
-	for _, text := range r.Unbound {
-		fmt.Fprintf(&out, "not covered: %s\n", text)
-	}
-	for _, change := range r.Changes {
-		fmt.Fprintf(&out, "since you trusted it, %s %s\n", change.Path, change.How)
-		out.WriteString(change.Diff)
-		if change.Diff != "" && !strings.HasSuffix(change.Diff, "\n") {
-			out.WriteString("\n")
-		}
-	}
-	return out.String()
 }

@@ -1,8 +1,8 @@
-package main
+// Package threadview shows at a terminal what came of operations on threads: what was found, replayed, stopped or forked.
+package threadview
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,32 +10,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
+	"chorus/internal/chat"
+	"chorus/internal/feed"
 	"chorus/internal/markdown"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/text"
 	"chorus/internal/transport/cli"
-	"chorus/internal/usage"
 )
 
-// exportFormat lets md stand for markdown.
-func exportFormat(*cobra.Command) func(context.Context, cli.Connection, *operations.ExportRequest, []string) error {
-	return func(_ context.Context, _ cli.Connection, in *operations.ExportRequest, _ []string) error {
-		switch in.Format {
-		case "md":
-			in.Format = operations.Markdown
-		case operations.Markdown, operations.JSONLines:
-		default:
-			return &usage.Error{Err: fmt.Errorf("unknown format %q; there are jsonl and markdown", in.Format)}
-		}
-		return nil
-	}
-}
-
-// showReplay shows each request as it comes, and what all of them came to. A request that differs is a failure.
-func showReplay(v cli.View, asJSON bool) (func(operations.ReplayLine) error, func(error) error) {
+// Replay shows each request as it comes, and what all of them came to. One that differs is a failure: then it ends with differs.
+func Replay(v cli.View, asJSON bool, differs error) (func(operations.ReplayLine) error, func(error) error) {
 	last := operations.ReplayEnd{}
 	whole := false
 	list := &jsonList{w: v.Out}
@@ -67,7 +52,7 @@ func showReplay(v cli.View, asJSON bool) (func(operations.ReplayLine) error, fun
 			_, err = fmt.Fprintf(v.Out, "%d requests, %d differ\n", last.Requests, last.Differ)
 		}
 		if err == nil && last.Differ > 0 {
-			err = exitError(1)
+			err = differs
 		}
 		return err
 	}
@@ -125,7 +110,7 @@ type hitJSON struct {
 }
 
 // hitsAsJSON leaves the marks around the words found out.
-func hitsAsJSON(_ cli.View, list operation.List[operations.Hit]) any {
+func HitsAsJSON(_ cli.View, list operation.List[operations.Hit]) any {
 	plain := strings.NewReplacer("\x01", "", "\x02", "")
 	out := []hitJSON{}
 	for _, h := range list.Items {
@@ -134,7 +119,8 @@ func hitsAsJSON(_ cli.View, list operation.List[operations.Hit]) any {
 	return out
 }
 
-func showHits(v cli.View, _ operations.SearchQuery, list operation.List[operations.Hit]) error {
+// Hits shows where something was said.
+func Hits(v cli.View, _ operations.SearchQuery, list operation.List[operations.Hit]) error {
 	if len(list.Items) == 0 {
 		fmt.Fprintln(v.Out, operations.Search.Empty)
 	}
@@ -144,6 +130,53 @@ func showHits(v cli.View, _ operations.SearchQuery, list operation.List[operatio
 		for _, line := range text.WrapWords(cli.ClipLine(shown.Replace(h.Snippet), 200), v.Width-5, markdown.Width) {
 			fmt.Fprintf(v.Out, "    %s\n", line)
 		}
+	}
+	return nil
+}
+
+// writeItems writes each object of a stream as a line.
+func Items(v cli.View, _ bool) (func(feed.Item) error, func(error) error) {
+	each := func(item feed.Item) error {
+		data, err := feed.Encode(item)
+		if err == nil {
+			_, err = fmt.Fprintf(v.Out, "%s\n", data)
+		}
+		return err
+	}
+	return each, func(err error) error { return err }
+}
+
+// Steered says what became of words for a run.
+func Steered(v cli.View, in operations.SteerMessage, said operations.Said) error {
+	text := "sent to the running agent"
+	switch {
+	case said.AsPrompt && v.Server != "":
+		text = "nothing was running there: it is answered as a prompt"
+	case said.AsPrompt:
+		text = "nothing is running there: it waits as a prompt; go on with: chorus run --session-id " + in.ID
+	}
+	_, err := fmt.Fprintln(v.Out, text)
+	return err
+}
+
+// Aborted says whether something was stopped.
+func Aborted(v cli.View, _ operations.AbortRequest, done operations.Aborted) error {
+	text := "nothing is running there"
+	if done.Aborted {
+		text = "stopping"
+	}
+	_, err := fmt.Fprintln(v.Out, text)
+	return err
+}
+
+// Forked says how a fork is gone on with.
+func Forked(v cli.View, _ operations.ForkRequest, made operations.CreatedSession) error {
+	fmt.Fprintln(v.Out, made.SessionID)
+	switch {
+	case v.Server != "":
+		fmt.Fprintf(v.Err, "chorus: go on with: chorus chat --server %s --session-id %s\n", v.Server, made.SessionID)
+	case chat.ThreadID(made.Session.Thread).Transport() == "cli":
+		fmt.Fprintf(v.Err, "chorus: go on with: chorus chat --session-id %s\n", made.SessionID)
 	}
 	return nil
 }

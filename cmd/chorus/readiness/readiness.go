@@ -1,4 +1,5 @@
-package main
+// Package readiness asks a server whether it takes messages, for those who watch over it.
+package readiness
 
 import (
 	"context"
@@ -14,9 +15,9 @@ import (
 // checkTime is shorter than what those who watch over services usually wait.
 const checkTime = 4 * time.Second
 
-// checkServer asks the server that listens at addr whether it takes messages. It is for
-// those who watch over it where there is no other client, as in a container.
-func checkServer(ctx context.Context, addr string, secure bool) error {
+// Check asks the server that listens at addr whether it takes messages. It is for
+// places where there is no other client, as in a container.
+func Check(ctx context.Context, addr string, secure bool) error {
 	if _, _, err := net.SplitHostPort(addr); err != nil {
 		return fmt.Errorf("%q is no address: %w", addr, err)
 	}
@@ -24,7 +25,7 @@ func checkServer(ctx context.Context, addr string, secure bool) error {
 	if secure {
 		scheme = "https"
 	}
-	url := scheme + "://" + fromHere(addr) + "/readyz"
+	url := scheme + "://" + LocalAddress(addr) + "/readyz"
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -46,8 +47,8 @@ func checkServer(ctx context.Context, addr string, secure bool) error {
 	return nil
 }
 
-// fromHere is how an address to listen on is reached from this machine.
-func fromHere(addr string) string {
+// LocalAddress is how an address to listen on is reached from this machine.
+func LocalAddress(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return addr
