@@ -100,6 +100,60 @@ func (s *Server) refuse(w http.ResponseWriter, api API, e *refusal) {
 	_, _ = w.Write(e.body(api)) // the client may have left; that is its business
 }
 
+// speak answers requests of one format.
+func (s *Server) speak(
+	api API, request func(http.ResponseWriter, *http.Request) (Request, *refusal),
+	whole func(Request, Turn, Usage) obj, frames func(Request, Turn, Usage) []frame,
+) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		req, e := request(w, r)
+		req = s.record(req)
+		if e != nil {
+			s.reject(w, api, req, e)
+			return
+		}
+		turn := s.next(req)
+		if s.failed(w, api, req, turn) {
+			return
+		}
+		usage := s.usage(req, turn)
+		if !req.Stream {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write(encode(whole(req, turn, usage)))
+			s.settle(req.N, Answered)
+			return
+		}
+		s.stream(w, r, req.N, api, turn, frames(req, turn, usage))
+	}
+}
+
+// measurable answers requests of a format that servers are measured with: then as a benchmark says.
+func (s *Server) measurable(api API, answer http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if s.benched() {
+			s.bench(w, r, api)
+			return
+		}
+		answer(w, r)
+	}
+}
+
+// reject answers a request that is wrong.
+func (s *Server) reject(w http.ResponseWriter, api API, req Request, e *refusal) {
+	s.settle(req.N, Rejected)
+	s.refuse(w, api, e)
+}
+
+// failed answers a request whose turn is a scripted status; false: it is another turn.
+func (s *Server) failed(w http.ResponseWriter, api API, req Request, turn Turn) bool {
+	if turn.Fault == nil || turn.Fault.Kind != Status {
+		return false
+	}
+	s.settle(req.N, Rejected)
+	s.refuseFault(w, api, turn.Fault)
+	return true
+}
+
 // refuseFault answers with a scripted status.
 func (s *Server) refuseFault(w http.ResponseWriter, api API, f *Fault) {
 	e := &refusal{code: f.Code, kind: f.Type, message: f.Message, errCode: f.ErrCode}

@@ -94,35 +94,6 @@ func (s *Server) anthropicKey(r *http.Request) *refusal {
 	}
 }
 
-// anthropicMessages answers POST /v1/messages.
-func (s *Server) anthropicMessages(w http.ResponseWriter, r *http.Request) {
-	if s.benched() {
-		s.bench(w, r, Anthropic)
-		return
-	}
-	req, e := s.anthropicRequest(w, r)
-	req = s.record(req)
-	if e != nil {
-		s.settle(req.N, Rejected)
-		s.refuse(w, Anthropic, e)
-		return
-	}
-	turn := s.next(req)
-	if turn.Fault != nil && turn.Fault.Kind == Status {
-		s.settle(req.N, Rejected)
-		s.refuseFault(w, Anthropic, turn.Fault)
-		return
-	}
-	usage := s.usage(req, turn)
-	if !req.Stream {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(encode(anthropicWhole(req, turn, usage)))
-		s.settle(req.N, Answered)
-		return
-	}
-	s.stream(w, r, req.N, Anthropic, turn, anthropicFrames(req, turn, usage))
-}
-
 // usage is what the answer says it used.
 func (s *Server) usage(req Request, turn Turn) Usage {
 	if turn.Usage != nil {

@@ -144,19 +144,24 @@ func (b *anthropicBuilder) calls(req Request, turn Turn) {
 		b.start(b.index+i, obj{"type": "tool_use", "id": callID(Anthropic, req, c, i), "name": c.Name, "input": obj{}})
 	}
 	fragment := func(i int, s string) { b.delta(b.index+i, obj{"type": "input_json_delta", "partial_json": s}) }
-	if turn.Interleave {
-		interleave(turn.Calls, begin, fragment)
-		for i := range turn.Calls {
-			b.stop(b.index + i)
+	turn.eachCall(begin, fragment, func(i int) { b.stop(b.index + i) })
+}
+
+// eachCall writes the calls of a turn one after the other, or in turns where the script says so: how each begins, its fragments, how it ends.
+func (t Turn) eachCall(begin func(int), fragment func(int, string), end func(int)) {
+	if t.Interleave {
+		interleave(t.Calls, begin, fragment)
+		for i := range t.Calls {
+			end(i)
 		}
 		return
 	}
-	for i, c := range turn.Calls {
+	for i, c := range t.Calls {
 		begin(i)
 		for _, f := range c.fragments() {
 			fragment(i, f)
 		}
-		b.stop(b.index + i)
+		end(i)
 	}
 }
 

@@ -65,14 +65,11 @@ func (s *Server) bedrockAnswer(w http.ResponseWriter, r *http.Request, api API, 
 	req = s.record(req)
 	w.Header().Set("X-Amzn-Requestid", fmt.Sprintf("sim-%06d", req.N))
 	if e != nil {
-		s.settle(req.N, Rejected)
-		s.refuse(w, api, e)
+		s.reject(w, api, req, e)
 		return
 	}
 	turn := s.next(req)
-	if turn.Fault != nil && turn.Fault.Kind == Status {
-		s.settle(req.N, Rejected)
-		s.refuseFault(w, api, turn.Fault)
+	if s.failed(w, api, req, turn) {
 		return
 	}
 	usage := s.usage(req, turn)

@@ -162,18 +162,5 @@ func (b *converseBuilder) calls(req Request, turn Turn) {
 		b.add("contentBlockStart", obj{"contentBlockIndex": b.index + i, "start": obj{"toolUse": obj{"toolUseId": callID(Converse, req, c, i), "name": c.Name}}})
 	}
 	fragment := func(i int, s string) { b.delta(b.index+i, obj{"toolUse": obj{"input": s}}) }
-	if turn.Interleave {
-		interleave(turn.Calls, begin, fragment)
-		for i := range turn.Calls {
-			b.stop(b.index + i)
-		}
-		return
-	}
-	for i, c := range turn.Calls {
-		begin(i)
-		for _, f := range c.fragments() {
-			fragment(i, f)
-		}
-		b.stop(b.index + i)
-	}
+	turn.eachCall(begin, fragment, func(i int) { b.stop(b.index + i) })
 }

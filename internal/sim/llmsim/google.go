@@ -110,8 +110,7 @@ func (s *Server) googleGenerate(w http.ResponseWriter, r *http.Request) {
 	req.Stream = method == "streamGenerateContent"
 	req = s.record(req)
 	if e != nil {
-		s.settle(req.N, Rejected)
-		s.refuse(w, Google, e)
+		s.reject(w, Google, req, e)
 		return
 	}
 	turn := s.turnFor(req)

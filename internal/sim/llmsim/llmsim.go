@@ -66,9 +66,9 @@ func New(opts Options) *Server {
 	s := &Server{
 		opts: opts, mux: http.NewServeMux(), quit: make(chan struct{}), changed: make(chan struct{}),
 	}
-	s.mux.HandleFunc("POST /v1/messages", s.anthropicMessages)
+	s.mux.HandleFunc("POST /v1/messages", s.measurable(Anthropic, s.speak(Anthropic, s.anthropicRequest, anthropicWhole, anthropicFrames)))
 	s.mux.HandleFunc("POST /v1/messages/count_tokens", s.anthropicCount)
-	s.mux.HandleFunc("POST /v1/chat/completions", s.openaiChat)
+	s.mux.HandleFunc("POST /v1/chat/completions", s.measurable(OpenAI, s.speak(OpenAI, s.openaiRequest, openaiWhole, openaiFrames)))
 	s.mux.HandleFunc("GET /v1/models", s.models)
 	s.openaiRoutes()
 	s.googleRoutes()

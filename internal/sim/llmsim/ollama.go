@@ -71,8 +71,7 @@ func (s *Server) ollamaChat(w http.ResponseWriter, r *http.Request) {
 	req, e := s.ollamaRequest(w, r)
 	req = s.record(req)
 	if e != nil {
-		s.settle(req.N, Rejected)
-		s.refuse(w, Ollama, e)
+		s.reject(w, Ollama, req, e)
 		return
 	}
 	if len(req.Messages) == 0 { // only loads the model
@@ -82,9 +81,7 @@ func (s *Server) ollamaChat(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	turn := s.turnFor(req)
-	if turn.Fault != nil && turn.Fault.Kind == Status {
-		s.settle(req.N, Rejected)
-		s.refuseFault(w, Ollama, turn.Fault)
+	if s.failed(w, Ollama, req, turn) {
 		return
 	}
 	usage := s.usage(req, turn)

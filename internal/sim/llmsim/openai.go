@@ -96,35 +96,6 @@ func (s *Server) openaiKey(r *http.Request) *refusal {
 	}
 }
 
-// openaiChat answers POST /v1/chat/completions.
-func (s *Server) openaiChat(w http.ResponseWriter, r *http.Request) {
-	if s.benched() {
-		s.bench(w, r, OpenAI)
-		return
-	}
-	req, e := s.openaiRequest(w, r)
-	req = s.record(req)
-	if e != nil {
-		s.settle(req.N, Rejected)
-		s.refuse(w, OpenAI, e)
-		return
-	}
-	turn := s.next(req)
-	if turn.Fault != nil && turn.Fault.Kind == Status {
-		s.settle(req.N, Rejected)
-		s.refuseFault(w, OpenAI, turn.Fault)
-		return
-	}
-	usage := s.usage(req, turn)
-	if !req.Stream {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(encode(openaiWhole(req, turn, usage)))
-		s.settle(req.N, Answered)
-		return
-	}
-	s.stream(w, r, req.N, OpenAI, turn, openaiFrames(req, turn, usage))
-}
-
 func (s *Server) openaiRequest(w http.ResponseWriter, r *http.Request) (Request, *refusal) {
 	return s.openaiRequestAs(OpenAI, w, r)
 }

@@ -106,14 +106,5 @@ func (b *openaiBuilder) calls(turn Turn) {
 		}
 		b.delta(obj{"tool_calls": []obj{call}})
 	}
-	if turn.Interleave {
-		interleave(turn.Calls, begin, fragment)
-		return
-	}
-	for i, c := range turn.Calls {
-		begin(i)
-		for _, f := range c.fragments() {
-			fragment(i, f)
-		}
-	}
+	turn.eachCall(begin, fragment, func(int) {})
 }

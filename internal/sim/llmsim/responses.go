@@ -16,36 +16,6 @@ func (s *Server) openaiRoutes() {
 	s.mux.HandleFunc("GET /api/v1/models", s.routerModels)
 }
 
-// speak answers requests of one format.
-func (s *Server) speak(
-	api API, request func(http.ResponseWriter, *http.Request) (Request, *refusal),
-	whole func(Request, Turn, Usage) obj, frames func(Request, Turn, Usage) []frame,
-) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		req, e := request(w, r)
-		req = s.record(req)
-		if e != nil {
-			s.settle(req.N, Rejected)
-			s.refuse(w, api, e)
-			return
-		}
-		turn := s.next(req)
-		if turn.Fault != nil && turn.Fault.Kind == Status {
-			s.settle(req.N, Rejected)
-			s.refuseFault(w, api, turn.Fault)
-			return
-		}
-		usage := s.usage(req, turn)
-		if !req.Stream {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = w.Write(encode(whole(req, turn, usage)))
-			s.settle(req.N, Answered)
-			return
-		}
-		s.stream(w, r, req.N, api, turn, frames(req, turn, usage))
-	}
-}
-
 // responsesBody is a request to /v1/responses.
 type responsesBody struct {
 	Model             string            `json:"model"`

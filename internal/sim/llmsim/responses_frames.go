@@ -163,20 +163,7 @@ func (b *responsesBuilder) calls(first int, items []obj) {
 		b.add("response.function_call_arguments.done", obj{"item_id": items[i]["id"], "output_index": first + i, "arguments": items[i]["arguments"]})
 		b.add("response.output_item.done", obj{"output_index": first + i, "item": items[i]})
 	}
-	if b.turn.Interleave {
-		interleave(b.turn.Calls, begin, fragment)
-		for i := range items {
-			end(i)
-		}
-		return
-	}
-	for i, c := range b.turn.Calls {
-		begin(i)
-		for _, f := range c.fragments() {
-			fragment(i, f)
-		}
-		end(i)
-	}
+	b.turn.eachCall(begin, fragment, end)
 }
 
 // responsesErrorFrame is an error in the stream: its code is at the top.
