@@ -320,6 +320,12 @@ func TestPaletteAndShortcuts(t *testing.T) {
 	p.until(`document.getElementById("go")?.open && document.activeElement.type === "search"`)
 	p.do(chromedp.KeyEvent("pars"))
 	p.until(`document.querySelector("#go [aria-selected=true]")?.textContent.includes("The parser")`)
+	p.do(chromedp.KeyEvent(kb.Escape)) // closes it, also when something was typed
+	p.until(`!document.getElementById("go").open`)
+	p.do(chromedp.KeyEvent("k", chromedp.KeyModifiers(2)))
+	p.until(`document.getElementById("go").open`)
+	p.do(chromedp.KeyEvent("pars"))
+	p.until(`document.querySelector("#go [aria-selected=true]")?.textContent.includes("The parser")`)
 	p.do(chromedp.KeyEvent(kb.Enter))
 	p.until(`location.pathname === "/s/` + id + `"`)
 }

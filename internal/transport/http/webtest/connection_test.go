@@ -232,3 +232,47 @@ func (t *tab) fits(what string) {
 		t.Errorf("%s is %v pixels too wide: %s", what, over, strings.Join(value[[]string](t, wide), "\n"))
 	}
 }
+
+// What somebody was writing is there again after a look at another page and after a reload, in its own conversation and in the form for a new one. What
+// was sent is not, and neither is the text of a message that was edited.
+func TestDraftsAreKept(t *testing.T) {
+	t.Parallel()
+	h := newServer(t)
+	p, id := h.begin(operations.NewSession{Model: "demo/echo"})
+	holds := func(where, text string) {
+		t.Helper()
+		p.until(fmt.Sprintf(`document.querySelector("textarea[name=message]")?.value === %q && document.readyState === "complete"`, text))
+		p.do(reload())
+		p.until(fmt.Sprintf(`document.querySelector("textarea[name=message]")?.value === %q && document.readyState === "complete"`, text))
+		if kept := p.text(`document.querySelector("textarea[name=message]").value`); kept != text {
+			t.Errorf("%s holds %q, not %q", where, kept, text)
+		}
+	}
+	p.write("#say textarea", "half a thought")
+	p.visit("/new")
+	holds("the form for a new conversation", "")
+	p.write("#new textarea", "another one")
+	p.visit("/costs")
+	p.visit("/new")
+	holds("the form for a new conversation", "another one")
+	p.visit("/s/" + id)
+	holds("the conversation", "half a thought")
+	p.click("#send")
+	p.waitUntilIdle()
+	holds("the conversation", "")
+	p.visit("/new")
+	p.until(`document.querySelector("#new textarea").value === "another one"`)
+	p.eval(`document.querySelector("#new [name=model]").value = "demo/echo"`)
+	p.click("#send")
+	p.until(`location.pathname.startsWith("/s/")`)
+	p.waitUntilIdle()
+	p.click(`.said.user button[value="edit"]`)
+	p.until(`location.search.startsWith("?edit=") && document.querySelector("#say textarea")?.value === "another one"`)
+	p.write("#say textarea", ", changed")
+	holds("the edited message", "another one, changed")
+	p.click("#send")
+	p.waitUntilIdle()
+	holds("the edited conversation", "")
+	p.visit("/new")
+	holds("the form for a new conversation", "")
+}

@@ -68,3 +68,17 @@ export function take(name) {
     return "";
   }
 }
+
+// drafts keeps what stands in a field, in this tab: it is there again after a look at another page, a reload, or a server that went away.
+// keep is called where the text changed without being typed, drop when it is sent.
+export function drafts(area, of) {
+  const name = `draft:${of}`;
+  const keep = () => (area.value.trim() ? leave(name, area.value) : drop());
+  const drop = () => take(name);
+  const kept = take(name);
+  if (kept) area.value = kept;
+  area.setSelectionRange(area.value.length, area.value.length); // somebody goes on behind it
+  keep();
+  area.addEventListener("input", keep);
+  return { keep, drop };
+}

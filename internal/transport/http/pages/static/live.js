@@ -2,7 +2,7 @@
 // are sent without leaving it. What is kept here is what came of commands (answers.js).
 import { keeper } from "./answers.js";
 import { completions, isCommand } from "./commands.js";
-import { attachments, grow, leave, take } from "./composer.js";
+import { attachments, drafts, grow, leave, take } from "./composer.js";
 import { reachable } from "./copy.js";
 import { tell } from "./palette.js";
 import { renewFrame } from "./renew.js";
@@ -149,6 +149,7 @@ function gone() {
   const text = form?.elements.message.value ?? "";
   if (text.trim()) {
     leave("draft", text);
+    draft.drop();
     words.querySelector(".unsent").hidden = false;
   }
   conversation.querySelectorAll(".head .menu, .log form, .log .tools, #hello, #live").forEach((e) => e.remove());
@@ -186,7 +187,7 @@ function pause() {
 
 document.addEventListener("visibilitychange", () => (document.hidden ? pause() : listen()));
 
-let completion = null, attached = null;
+let completion = null, attached = null, draft = null;
 const answers = keeper(log, id, conversation.dataset.reader ?? "");
 
 // A command is answered in the page, and where it must be confirmed its answer has a form that does so.
@@ -242,7 +243,11 @@ async function send(event) {
   if (!done) {
     area.value = text + area.value; // the text is not lost
     grow(area);
-  } else attached.clear();
+  } else {
+    attached.clear();
+    if (location.search.startsWith("?edit=")) history.replaceState(null, "", location.pathname); // the message that was edited is sent: a reload does not bring it back
+  }
+  draft.keep(); // of what was sent nothing, of what was typed meanwhile everything
 }
 
 // What is chosen below the message counts at once, not only with the next message.
@@ -274,6 +279,7 @@ function otherAgent() {
     const agent = select.value;
     select.selectedIndex = 0; // somebody who comes back finds what holds
     leave("draft", form.elements.message.value);
+    draft.drop();
     location.href = select.dataset.new + encodeURIComponent(agent);
   });
 }
@@ -290,6 +296,7 @@ function latest() {
 if (form) {
   const area = form.elements.message;
   attached = attachments(form, conversation);
+  draft = drafts(area, `${conversation.dataset.reader ?? ""}:${id}`);
   choices();
   otherAgent();
   latest();

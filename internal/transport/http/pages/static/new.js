@@ -1,6 +1,6 @@
 // The form for a new conversation: what cannot be done is said in it, and nothing that was written or chosen is lost.
 import { completions, isCommand } from "./commands.js";
-import { attachments, grow, leave, take } from "./composer.js";
+import { attachments, drafts, grow, leave, take } from "./composer.js";
 
 const form = document.getElementById("new");
 const area = form.elements.message, button = document.getElementById("send"), problem = document.getElementById("problem");
@@ -21,6 +21,7 @@ async function begin(event) {
     const text = (await answer.text()).trim();
     if (answer.ok) {
       if (isCommand(area.value)) leave("command", area.value);
+      draft.drop();
       location.href = text;
       return; // the button stays as it is until the page is there
     }
@@ -32,7 +33,9 @@ async function begin(event) {
   button.disabled = false;
 }
 
-area.value ||= take("draft");
+const draft = drafts(area, "new"), brought = take("draft");
+if (brought) area.value = brought;
+draft.keep();
 grow(area);
 area.addEventListener("input", () => grow(area));
 const { agent, workspacePath } = form.elements;

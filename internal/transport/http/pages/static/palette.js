@@ -32,7 +32,7 @@ function shortcuts() {
 // places are the links of the page's frame: its pages and its conversations.
 function places() {
   const links = [...document.querySelectorAll("header.bar nav a, .sessions a, .sidetop > a.button")];
-  return links.map((a) => ({ text: (a.querySelector(".name") ?? a).textContent.trim(), about: a.closest(".sessions") ? "conversation" : "page", href: a.href }));
+  return links.map((a) => ({ text: (a.querySelector(".name") ?? a.firstChild).textContent.trim(), about: a.closest(".sessions") ? "conversation" : "page", href: a.href }));
 }
 
 function goAnywhere() {
@@ -69,6 +69,7 @@ function goAnywhere() {
       chosen = (chosen + (e.key === "ArrowDown" ? 1 : -1) + found.length) % Math.max(found.length, 1);
       draw();
     } else if (e.key === "Enter" && found[chosen]) location.href = found[chosen].href;
+    else if (e.key === "Escape") box.close(); // and does not only empty the field
     else return;
     e.preventDefault();
   });
