@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
@@ -305,7 +306,19 @@ func countWords(n int, more bool) string {
 	return ""
 }
 
-// search searches all conversations; without a query it lists them.
+// mostTitles is how many conversations that have the words in their titles stand above what was said: somebody who knows a title finds it among few.
+const mostTitles = 10
+
+// titled are the conversations that have the words in their titles, archived ones too.
+func (p *Pages) titled(r *http.Request, by operation.Caller, text, agent string) ([]operations.Session, error) {
+	if utf8.RuneCountInString(text) > 200 { // no title is so long
+		return nil, nil
+	}
+	list, err := operations.ListSessions.Call(r.Context(), p.Executor, by, operations.SessionQuery{Search: text, Agent: agent, Listing: "all", Limit: mostTitles})
+	return list.Items, err
+}
+
+// search searches all conversations, by what was said and by their titles; without a query it lists them.
 func (p *Pages) search(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	v := r.URL.Query()
 	text, agent := strings.TrimSpace(v.Get("q")), v.Get("agent")
@@ -318,6 +331,9 @@ func (p *Pages) search(w http.ResponseWriter, r *http.Request, by operation.Call
 		data["Hits"], data["More"] = hits.Items, more(v, hits.Next)
 		if v.Get("cursor") == "" {
 			data["Count"] = countWords(len(hits.Items), hits.Next != "")
+			if data["Titled"], err = p.titled(r, by, text, agent); err != nil {
+				return err
+			}
 		}
 	} else {
 		list, err := operations.ListSessions.Call(r.Context(), p.Executor, by, operations.SessionQuery{Agent: agent, Listing: v.Get("listing"), Cursor: v.Get("cursor"), Limit: 100})

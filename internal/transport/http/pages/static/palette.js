@@ -48,10 +48,11 @@ function goAnywhere() {
   const all = places();
   let chosen = 0, found = [];
   const draw = () => {
+    const was = chosen ? found[chosen]?.href : ""; // the first one is chosen as long as nobody has chosen another
     const words = field.value.trim().toLowerCase();
     found = all.filter((p) => words.split(/\s+/).every((w) => p.text.toLowerCase().includes(w))).slice(0, 12);
     if (words) found.push({ text: `Search all conversations for “${field.value.trim()}”`, about: "", href: `/search?q=${encodeURIComponent(field.value.trim())}` });
-    chosen = Math.min(chosen, Math.max(found.length - 1, 0));
+    chosen = Math.max(found.findIndex((p) => p.href === was), 0);
     list.replaceChildren(...found.map((p, i) => {
       const item = document.createElement("li");
       item.id = `go-${i}`;
@@ -63,7 +64,29 @@ function goAnywhere() {
     }));
     field.setAttribute("aria-activedescendant", found.length ? `go-${chosen}` : "");
   };
-  field.addEventListener("input", () => { chosen = 0; draw(); });
+  // Conversations that the side bar does not show are asked for by their titles.
+  let asked = 0, timer = null;
+  const ask = async () => {
+    const mine = ++asked, words = field.value.trim();
+    try {
+      const answer = await fetch(`/api/sessions?${new URLSearchParams({ search: words, listing: "all", limit: "8" })}`);
+      const list = answer.ok ? (await answer.json()).items : [];
+      if (mine !== asked) return; // more was typed meanwhile
+      for (const s of list) {
+        const href = new URL(`/s/${encodeURIComponent(s.id)}`, location).href;
+        if (!all.some((p) => p.href === href)) all.push({ text: s.title, about: "conversation", href });
+      }
+      draw();
+    } catch {
+      // the server cannot be reached: the places of this page are there
+    }
+  };
+  field.addEventListener("input", () => {
+    chosen = 0;
+    draw();
+    clearTimeout(timer);
+    if (field.value.trim().length > 1) timer = setTimeout(ask, 120);
+  });
   field.addEventListener("keydown", (e) => {
     if (e.key === "ArrowDown" || e.key === "ArrowUp") {
       chosen = (chosen + (e.key === "ArrowDown" ? 1 : -1) + found.length) % Math.max(found.length, 1);
