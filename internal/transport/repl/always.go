@@ -35,6 +35,9 @@ func offer(o approval.Always, width int, look theme.Theme) []string {
 	for i, s := range o.Steps {
 		put(fmt.Sprintf("%d  ", i+1), theme.Plain, s.Means)
 		for _, r := range s.Rows() {
+			if r.Name == "rule" || r.Name == "" { // an expression: its meaning stands above, and `permit allowed list` shows it
+				continue
+			}
 			for k, line := range hardWrap(markdown.Visible(r.Text), width-2-3-column-2) {
 				name := r.Name
 				if k > 0 {

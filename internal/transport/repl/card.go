@@ -32,8 +32,8 @@ func card(a approval.Approval, label string, width int, look theme.Theme) []stri
 	for _, arg := range args {
 		column = max(column, min(markdown.Width(arg.name), room/3))
 	}
-	row := func(name, value string) {
-		for i, line := range hardWrap(markdown.Visible(value), room-column-2) {
+	rows := func(name string, lines []string) {
+		for i, line := range lines {
 			head := strings.Repeat(" ", column)
 			if i == 0 {
 				head = markdown.Truncate(visibleLine(name), column)
@@ -42,35 +42,39 @@ func card(a approval.Approval, label string, width int, look theme.Theme) []stri
 			out = append(out, bar+look.Paint(theme.Faint, head)+"  "+line)
 		}
 	}
+	row := func(name, value string) { rows(name, hardWrap(markdown.Visible(value), room-column-2)) }
+	words := func(name, value string) { // ours: no space in it means anything
+		rows(name, markdown.Wrap(markdown.Visible(value), max(room-column-2, 8)))
+	}
 	for _, arg := range args {
 		row(arg.name, arg.value)
 	}
 	if a.Dir != "" {
 		row("in", a.Dir)
 	}
-	if !approval.IsQuestion(a.Actions) && (len(a.Actions) > 1 || len(a.Actions) == 1 && !sameAction(a)) {
-		row("does", strings.Join(a.Actions, "\n"))
+	if does := doesLines(a); does != "" {
+		row("does", does)
 	}
 	if a.Rule != "" {
-		row("rule", cmp.Or(permit.RuleName(a.Rule), a.Rule))
+		words("rule", cmp.Or(permit.RuleName(a.Rule), a.Rule))
 	}
 	if len(a.Parts) > 1 {
 		row("parts", partLines(a.Parts))
 	}
 	if a.Risk != "" {
-		row("risk", a.Line())
+		words("risk", a.Line())
 	}
-	if a.Reason != "" {
-		row("why", a.Reason)
+	if a.Reason != "" && !strings.Contains(a.Line(), a.Reason) {
+		words("why", a.Reason)
 	}
 	if a.Again != "" {
-		row("now", "asked again: "+a.Again)
+		words("now", "asked again: "+a.Again)
 	}
 	if unbound := approval.Unbound(a.Bound); unbound != "" {
-		row("note", "not covered by a yes: "+unbound)
+		words("note", "not covered by a yes: "+unbound)
 	}
 	if a.NeedsTwo() {
-		row("who", "two people must say yes ("+a.Who+")")
+		words("who", "two people must say yes ("+a.Who+")")
 	}
 	if label != "" && len(a.Call.Args) == 0 {
 		row("", label)
@@ -118,13 +122,27 @@ func readAnswer(line string) (v verdict, ok bool) {
 	return verdict{ok: true, note: line}, true
 }
 
-// sameAction reports whether the only action merely repeats the arguments.
-func sameAction(a approval.Approval) bool {
-	_, detail, ok := strings.Cut(strings.TrimPrefix(a.Actions[0], "tool:"), ":")
-	if !ok {
-		return false
+// doesLines are what the rules say that a call does, where the arguments do not: a line each, without the words for rules in front of them.
+func doesLines(a approval.Approval) string {
+	if approval.IsQuestion(a.Actions) {
+		return ""
 	}
-	return slices.ContainsFunc(arguments(a.Call.Args, false), func(arg argument) bool { return arg.value == detail })
+	own := "tool:" + a.Call.Name + ":"
+	others := func(action string) bool { return !strings.HasPrefix(action, own) }
+	if len(a.Parts) > 1 && !slices.ContainsFunc(a.Actions, others) {
+		return "" // the command stands above, and its parts below
+	}
+	if len(a.Actions) == 1 {
+		_, detail, _ := strings.Cut(strings.TrimPrefix(a.Actions[0], "tool:"), ":")
+		if slices.ContainsFunc(arguments(a.Call.Args, false), func(arg argument) bool { return arg.value == detail }) {
+			return ""
+		}
+	}
+	out := make([]string, len(a.Actions))
+	for i, action := range a.Actions {
+		out[i] = strings.TrimPrefix(strings.TrimPrefix(action, own), "tool:")
+	}
+	return strings.Join(out, "\n")
 }
 
 type argument struct{ name, value string }

@@ -275,7 +275,23 @@ func (t *presenter) toolRan(b chat.ToolRan) []news {
 		t.calls = append(t.calls[:i:i], t.calls[i+1:]...)
 	}
 	t.since = t.now()
-	return []news{finished{c, b}}
+	return []news{finished{c, t.named(b)}}
+}
+
+// named is a call that somebody elsewhere said no to, with their name in place of the key.
+func (t *presenter) named(b chat.ToolRan) chat.ToolRan {
+	rest, ok := strings.CutPrefix(b.Blocks.Text(), "denied by ")
+	key, note, _ := strings.Cut(rest, ": ")
+	by := chat.PrincipalOf(key)
+	if !ok || b.Outcome != chat.Denied || by.Kind == "" || by.Kind == chat.LocalUser || strings.ContainsAny(key, " \n") {
+		return b
+	}
+	said := "denied by " + t.name(key)
+	if note != "" {
+		said += ": " + note
+	}
+	b.Blocks = chat.TextBlocks(said)
+	return b
 }
 
 func (t *presenter) approval(body chat.Body) []news {

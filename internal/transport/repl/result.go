@@ -43,7 +43,7 @@ func toolLines(f finished, width int, look theme.Theme, key string) (lines []str
 				lines = append(lines, look.Paint(theme.Faint, "    … "+text.Count(more, "more line")))
 			}
 		}
-		out, cut := lastLines(f.ran.Blocks.Text(), width, look)
+		out, cut := lastLines(resultText(f.ran), width, look)
 		lines, folded = append(lines, out...), folded || cut
 	}
 	if f.ran.Diff != "" {
@@ -129,7 +129,7 @@ func (w *window) unfold() {
 	w.put(aside, w.look.Paint(theme.Strong, markdown.Truncate(f.call.label, w.room())))
 	if command := commandOf(f.call); command != "" {
 		w.put(aside, indent(markdown.Diff(command, w.room()-4, theme.Theme{}), w.look.Paint(theme.Accent, "  $ "), "    ")...)
-		w.put(aside, indent(markdown.Diff(strings.Trim(f.ran.Blocks.Text(), "\n"), w.room()-2, theme.Theme{}), "  ", "  ")...)
+		w.put(aside, indent(markdown.Diff(strings.Trim(resultText(f.ran), "\n"), w.room()-2, theme.Theme{}), "  ", "  ")...)
 	}
 	if f.ran.Diff != "" {
 		w.put(aside, indent(markdown.Diff(f.ran.Diff, w.room()-2, w.look), "  ", "  ")...)

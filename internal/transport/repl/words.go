@@ -71,11 +71,8 @@ func toolLine(f finished, width int, look theme.Theme) string {
 	}
 	var why string
 	if f.ran.Failed || f.ran.Exit != 0 || f.ran.Outcome == chat.Denied {
-		why, _, _ = strings.Cut(strings.TrimSpace(f.ran.Blocks.Text()), "\n")
+		why, _, _ = strings.Cut(strings.TrimSpace(resultText(f.ran)), "\n")
 		why = markdown.Truncate(why, 120)
-		if rest, own := strings.CutPrefix(why, "denied by "+string(chat.LocalUser)+":"); own && f.ran.Outcome == chat.Denied {
-			_, why, _ = strings.Cut(rest, ": ") // whoever sits here said no, and knows it
-		}
 	}
 	room := max(width-2-markdown.Width(tail)-1, 8)
 	label := markdown.Truncate(f.call.label, room)
@@ -87,6 +84,15 @@ func toolLine(f finished, width int, look theme.Theme) string {
 		line += "\n" + look.Paint(theme.Faint, "  "+markdown.Truncate(why, max(width-2, 8)))
 	}
 	return line
+}
+
+// resultText is what a call came to. Whoever sits here and said no knows it: of that only the reason is left.
+func resultText(ran chat.ToolRan) string {
+	said := ran.Blocks.Text()
+	if rest, own := strings.CutPrefix(said, "denied by "+string(chat.LocalUser)+":"); own && ran.Outcome == chat.Denied {
+		_, said, _ = strings.Cut(rest, ": ")
+	}
+	return said
 }
 
 // duration is short and as exact as a person cares.
