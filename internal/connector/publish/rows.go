@@ -10,6 +10,7 @@ import (
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/journal"
+	"chorus/internal/markdown"
 	"chorus/internal/platform"
 	"chorus/internal/room/mention"
 	"chorus/internal/room/render"
@@ -109,7 +110,9 @@ func (p *Publisher) showOptions(thread chat.ThreadID) render.Options {
 	guild, _, _ := strings.Cut(thread.Place(), "/")
 	o := render.Options{
 		Platform: p.transport, Split: split.Options{Hard: p.caps.MaxText, Target: p.caps.MaxText * 9 / 10}, Status: p.caps.Edits, Apart: p.caps.MaxPanel > 0, Reactions: p.caps.Reactions, Name: thread.Agent(),
-		Words: func(s string) string { return mention.Write(mention.WithoutReply(s), p.Directory(guild)) },
+		Words: func(s string) string {
+			return mention.Write(markdown.ForChats(mention.WithoutReply(s)), p.Directory(guild))
+		},
 		Call:  CallLabel,
 	}
 	p.display(&o, thread)
