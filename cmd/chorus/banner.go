@@ -11,6 +11,7 @@ import (
 	"chorus/cmd/chorus/banner"
 	"chorus/cmd/chorus/browser"
 	"chorus/internal/app"
+	"chorus/internal/doctor/checks"
 )
 
 // announce says where the server is, who answers, how to get in and how to stop it. The first line is for programs too: it stays as it is.
@@ -18,7 +19,7 @@ func (c *program) announce(ctx context.Context, a *app.App, url, signIn string) 
 	b := banner.Banner{URL: url, Command: banner.CommandName(os.Args[0], exec.LookPath), Home: c.home, Usual: strings.HasSuffix(url, "://"+defaultAddr(c.getenv)),
 		Model: a.Service.Handler().Defaults("").Model, Log: a.Logs.File()}
 	if c.console.OutTTY {
-		b.SignIn, b.Missing = signIn, missingHere(ctx, a)
+		b.SignIn, b.Missing, b.Note = signIn, missingHere(ctx, a), checks.AsRoot(os.Geteuid())
 		b.Write(c.out())
 		return
 	}

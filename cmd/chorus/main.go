@@ -137,7 +137,7 @@ type failure struct {
 
 // complain says why a command failed.
 func (c *program) complain(err error, kind operation.Kind, asJSON bool) {
-	words := operations.All().Words(operation.InCLI, err.Error())
+	words := cli.Hint(operations.All().Words(operation.InCLI, err.Error()))
 	if !asJSON {
 		c.warn(words)
 		return

@@ -45,7 +45,7 @@ func (c *program) permitCommand() *cobra.Command {
 	})
 	narrow := c.jsonFlag(&cobra.Command{
 		Use: "narrow [--rules FILE] COMMAND [OTHER…]", Short: "Show which rules would allow a command, and which others they allow too",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    between(1, anyNumber),
 		Example: `  chorus permit narrow 'go test ./...' 'go test -exec sh ./...' 'go vet ./...'`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			p, err := gate.PermitRules(c.getenv, c.home, who.Agent, rules)

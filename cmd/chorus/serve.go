@@ -66,7 +66,7 @@ a run that is on goes on at the next start. A second signal ends it at once.`,
 				return before(key)
 			}
 		}
-		if text := checks.AsRoot(os.Geteuid()); text != "" {
+		if text := checks.AsRoot(os.Geteuid()); text != "" && !c.console.OutTTY { // there the banner says it
 			c.warn(text)
 		}
 		ctx, stop := twoSignals(cmd.Context(), c, stopping)

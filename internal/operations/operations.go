@@ -20,6 +20,7 @@ func Groups() map[string]string {
 		"hook": "What runs by itself when something happens or a time comes", "process": "Commands that agents left running",
 		"project": "Projects that tasks are for", "task": "Tasks that agents work on", "repo": "Repositories of projects", "git": "What is done in repositories of projects",
 		"note": "Notes of projects", "system": "All work at a glance, and the server",
-		"worker": "Who works on tasks", "node": "Servers that share one database", "thread": "Conversations",
+		"profile": "Permission profiles: look at them, try one, save your own",
+		"worker":  "Who works on tasks", "node": "Servers that share one database", "thread": "Conversations",
 	}
 }

@@ -6,8 +6,10 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"chorus/internal/provider"
+	"chorus/internal/text"
 )
 
 // Banner is where a server is, who answers, how to get in and how to stop it.
@@ -19,6 +21,7 @@ type Banner struct {
 	Usual   bool   // the address is the one that other commands take by themselves
 	Model   string
 	Missing []string // what a newcomer would miss here, each with what to do
+	Note    string   // what whoever starts it should know
 	Log     string   // the file
 }
 
@@ -46,7 +49,7 @@ func (b Banner) offline() bool { return b.Model == provider.Offline }
 
 // Write is the banner for a person.
 func (b Banner) Write(w io.Writer) {
-	row := func(name, text string) { fmt.Fprintf(w, "  %-8s %s\n", name, text) }
+	row := func(name, words string) { fmt.Fprintf(w, "  %-8s %s\n", name, words) }
 	fmt.Fprintf(w, "\nChorus listens on %s\n\n", b.URL)
 	row("Sign in", "open this link; it works once, within 15 minutes:")
 	fmt.Fprintf(w, "\n%s\n\n", b.SignIn) // at the margin, so that a terminal that wraps it still sees one link
@@ -58,8 +61,13 @@ func (b Banner) Write(w io.Writer) {
 	} else {
 		row("Model", b.Model)
 	}
-	for _, text := range b.Missing {
-		row("Missing", text)
+	for _, what := range b.Missing {
+		row("Missing", what)
+	}
+	if b.Note != "" {
+		for i, line := range text.WrapWords(b.Note, 68, utf8.RuneCountInString) {
+			row([]string{"Note", ""}[min(i, 1)], line)
+		}
 	}
 	row("Log", b.Log)
 	row("Stop", "Ctrl-C; what is unfinished goes on at the next start")

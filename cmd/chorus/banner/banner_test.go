@@ -37,12 +37,15 @@ func TestBannerFits(t *testing.T) {
 	for _, model := range []string{provider.Offline, "anthropic/claude-sonnet-4-5"} {
 		var shown bytes.Buffer
 		b := Banner{URL: "http://127.0.0.1:8420", SignIn: "http://127.0.0.1:8420/sign-in?code=" + strings.Repeat("x", 120), Command: "bin/chorus", Usual: true, Model: model,
-			Missing: []string{"a sandbox for commands: install bubblewrap"}, Log: "/home/ada/.chorus/logs/chorus.log"}
+			Note: strings.Repeat("something that is worth knowing, ", 5), Missing: []string{"a sandbox for commands: install bubblewrap"}, Log: "/home/ada/.chorus/logs/chorus.log"}
 		b.Write(&shown)
 		for line := range strings.Lines(shown.String()) {
 			if width := utf8.RuneCountInString(strings.TrimRight(line, "\n")); width > 79 && !strings.Contains(line, "code=") {
 				t.Errorf("%d columns: %s", width, line)
 			}
+		}
+		if strings.Count(shown.String(), "  Note ") != 1 {
+			t.Errorf("the note:\n%s", shown.String())
 		}
 		if !strings.Contains(shown.String(), b.SignIn+"\n") || !strings.Contains(shown.String(), "within 15 minutes") {
 			t.Errorf("the link:\n%s", shown.String())

@@ -56,12 +56,12 @@ func (p *checker) homeFolder(context.Context) []doctor.Finding {
 	return append(out, p.others()...)
 }
 
-// AsRoot says what it means that Chorus runs as root, and the way out; "" for any other user.
+// AsRoot says what it means that Chorus runs as root, and where the way out stands; "" for any other user.
 func AsRoot(uid int) string {
 	if uid != 0 {
 		return ""
 	}
-	return "Chorus runs as root: whatever an agent writes or starts outside of a sandbox has all rights on this machine; " + rootFix
+	return "Chorus runs as root: without a sandbox agents may change all of this machine; `chorus doctor` says how to give it a user of its own"
 }
 
 const rootFix = "give it a user of its own: useradd --system chorus, and User=chorus in the systemd unit (deploy/chorus.service has it)"

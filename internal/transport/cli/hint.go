@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"strings"
+
+	"chorus/internal/pattern"
+)
+
+var (
+	noneNamed = pattern.Lazy(`there is no (session|agent) "[^"\n]*"$`)
+	notThere  = pattern.Lazy(`(?:\b(?:open|stat|lstat|read) )([^\s:]+): no such file or directory$`)
+)
+
+// Hint is an error as a terminal says it: with what to type next where every surface has the same words, and with a missing file said plainly.
+func Hint(words string) string {
+	if m := noneNamed().FindStringSubmatch(words); m != nil {
+		list := "thread"
+		if m[1] == "agent" {
+			list = "agent"
+		}
+		return words + "; `chorus " + list + " list` shows those there are"
+	}
+	if before, ok := strings.CutSuffix(words, "--project is required (no active project set)"); ok {
+		return before + "name the project with --project; `chorus project list` shows those there are"
+	}
+	if before, _, ok := strings.Cut(words, "No fields to update"); ok {
+		return before + "there is nothing to change: give at least one of the flags that --help lists"
+	}
+	return notThere().ReplaceAllString(words, "there is no file $1")
+}
