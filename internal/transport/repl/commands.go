@@ -133,6 +133,7 @@ func helpLines(all []Command, window bool, room int) []string {
 			"  / and @ show commands and files; Tab takes the marked one, the arrows choose another.",
 			"  Up and down: earlier input, also of other sessions in this folder; Ctrl-R searches all of it.",
 			"  A line that begins with a space is not kept for later.",
+			"  Shift+Tab plans before anything is changed, and pressed again no longer.",
 			"  Ctrl-O shows all of the last output or diff that was cut, and pressed again the one before.",
 			"  Esc or Ctrl-C stops the run; Ctrl-C twice or Ctrl-D leaves.")
 	}

@@ -215,6 +215,19 @@ func (w *window) pick(name string) tea.Cmd {
 	return w.complete()
 }
 
+// alike reports whether two names that are cut to so many columns look the same.
+func (m *menu) alike(column int) bool {
+	seen := make(map[string]bool, len(m.list))
+	for _, c := range m.list {
+		cut := markdown.Truncate(c.Label, column)
+		if cut != c.Label && seen[cut] {
+			return true
+		}
+		seen[cut] = true
+	}
+	return false
+}
+
 // menuLines are the ways to go on, around the one that is marked.
 func (w *window) menuLines() []string {
 	if !w.menu.open() || w.note != nil || w.search != nil || w.card != nil && w.answering {
@@ -227,6 +240,9 @@ func (w *window) menuLines() []string {
 		label, about = max(label, markdown.Width(c.Label)), max(about, markdown.Width(c.About))
 	}
 	column := min(label, max(w.room()/3, w.room()-4-about)) // what is said beside it gives first
+	if w.menu.alike(column) {                               // it gives more where names end alike
+		column = min(label, max(column, w.room()*2/3))
+	}
 	var out []string
 	for i, c := range w.menu.list[from : from+limit] {
 		label := markdown.Truncate(c.Label, column)

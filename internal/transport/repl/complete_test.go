@@ -200,3 +200,22 @@ func TestHelpFits(t *testing.T) {
 		t.Errorf("%q", lines[2])
 	}
 }
+
+// TestChatTellsNamesApart: names that begin alike are not cut to the same, whatever stands beside them.
+func TestChatTellsNamesApart(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, ChatOptions{})
+	about := strings.Repeat("$3 in, $15 out ", 4)
+	s.w.s = knowing{s.f, map[string][]Completion{"/model ": {
+		{Line: "/model anthropic/claude-sonnet-4", Label: "anthropic/claude-sonnet-4", About: about},
+		{Line: "/model anthropic/claude-sonnet-4-5", Label: "anthropic/claude-sonnet-4-5", About: about},
+		{Line: "/model anthropic/claude-sonnet-4-6", Label: "anthropic/claude-sonnet-4-6", About: about},
+	}}}
+	s.typing("/model ")
+	s.wants("window", s.live(), "claude-sonnet-4  ", "claude-sonnet-4-5  $3 in", "claude-sonnet-4-6  $3 in")
+	for _, line := range strings.Split(s.live(), "\n") {
+		if n := len([]rune(line)); n > 60 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}

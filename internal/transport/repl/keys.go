@@ -22,6 +22,9 @@ const leaveWithin = 3 * time.Second
 // once: a letter typed for the input must never answer it.
 const handsOff = 800 * time.Millisecond
 
+// away is how long no key must have been pressed for the bell to tell of an approval: whoever types sees it.
+const away = 10 * time.Second
+
 // box is where typing goes.
 func (w *window) box() *editor {
 	return cmp.Or(w.note, &w.input)
@@ -82,6 +85,8 @@ func (w *window) inputKey(msg tea.KeyPressMsg, chord bool) tea.Cmd {
 		return w.attach("/attach", "")
 	case name == "ctrl+x":
 		w.chord = true
+	case name == "shift+tab" && w.note == nil:
+		return w.plan()
 	case w.note == nil && (name == "ctrl+g" || chord && name == "ctrl+e"):
 		return w.external()
 	case name == "tab":
@@ -95,6 +100,21 @@ func (w *window) inputKey(msg tea.KeyPressMsg, chord bool) tea.Cmd {
 		}
 	}
 	return nil
+}
+
+// plan switches between planning and no mode, for what is said from now on.
+func (w *window) plan() tea.Cmd {
+	line := "/mode plan"
+	if w.s.Info().Mode != "" {
+		line = "/mode off"
+	}
+	return func() tea.Msg {
+		answer, err := w.s.Command(w.ctx, line)
+		if err != nil {
+			return failedMsg{line + ": " + err.Error()}
+		}
+		return steeredMsg{strings.TrimSpace(answer)}
+	}
 }
 
 func (w *window) ctrlC() tea.Cmd {
@@ -405,6 +425,7 @@ func (w *window) showCard(msg approvalMsg) {
 		w.approvals = append([]chat.ApprovalAsked{q}, w.approvals...)
 		return
 	}
+	w.ring = w.now().Sub(w.lastKey) > away
 	w.put(blank, "")
 	w.put(aside, card(a, w.s.Label(a.Call.Name, a.Call.Args), w.room(), w.look)...)
 	w.card, w.answering, w.typing, w.offer = &a, false, false, nil // until it is printed

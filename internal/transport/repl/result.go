@@ -26,23 +26,8 @@ func toolLines(f finished, width int, look theme.Theme, key string) (lines []str
 	lines = strings.Split(toolLine(f, width, look), "\n")
 	if command != "" {
 		lines = lines[:1] // the reason stands in the output
-		if !strings.HasPrefix(f.call.label, "$ ") || strings.Contains(command, "\n") || f.call.label != "$ "+command {
-			shown := markdown.Diff(command, 0, theme.Theme{})
-			for i, line := range shown[:min(len(shown), commandLines)] {
-				mark := "  $ "
-				if i > 0 {
-					mark = "    "
-				}
-				if markdown.Width(line) > width-4 {
-					folded = true
-				}
-				lines = append(lines, look.Paint(theme.Accent, mark)+markdown.Truncate(line, width-4))
-			}
-			if more := len(shown) - commandLines; more > 0 {
-				folded = true
-				lines = append(lines, look.Paint(theme.Faint, "    … "+text.Count(more, "more line")))
-			}
-		}
+		ran, cut := ranLines(f, width, look)
+		lines, folded = append(lines, ran...), cut
 		out, cut := lastLines(resultText(f.ran), width, look)
 		lines, folded = append(lines, out...), folded || cut
 	}
@@ -54,6 +39,28 @@ func toolLines(f finished, width int, look theme.Theme, key string) (lines []str
 		lines = append(lines, look.Paint(theme.Faint, "  "+key))
 	}
 	return lines, folded
+}
+
+// ranLines are the command that a call ran, where its line above does not say it.
+func ranLines(f finished, width int, look theme.Theme) (lines []string, cut bool) {
+	command := commandOf(f.call)
+	if command == "" || f.call.label == "$ "+command && !strings.Contains(command, "\n") {
+		return nil, false
+	}
+	shown := markdown.Diff(command, 0, theme.Theme{})
+	for i, line := range shown[:min(len(shown), commandLines)] {
+		mark := "  $ "
+		if i > 0 {
+			mark = "    "
+		}
+		cut = cut || markdown.Width(line) > width-4
+		lines = append(lines, look.Paint(theme.Accent, mark)+markdown.Truncate(line, width-4))
+	}
+	if more := len(shown) - commandLines; more > 0 {
+		cut = true
+		lines = append(lines, look.Paint(theme.Faint, "    … "+text.Count(more, "more line")))
+	}
+	return lines, cut
 }
 
 // commandOf is the command that a call runs; "": it runs none.

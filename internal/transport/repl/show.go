@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"chorus/internal/markdown"
@@ -105,7 +106,12 @@ func (r *reader) show(n news) {
 		r.print(prose, indent(lines, "  ", "  ")...)
 	case finished:
 		r.speaks(r.agent)
-		r.print(action, indent(strings.Split(toolLine(n, r.width-2, r.look), "\n"), "  ", "  ")...)
+		lines := strings.Split(toolLine(n, r.width-2, r.look), "\n")
+		ran, cut := ranLines(n, r.width-2, r.look)
+		if cut && !r.con.OutTTY { // a pipe gets it in full
+			ran = indent(markdown.Diff(commandOf(n.call), 0, theme.Theme{}), "  $ ", "    ")
+		}
+		r.print(action, indent(slices.Insert(lines, 1, ran...), "  ", "  ")...)
 	case settled:
 		r.speaks(r.agent)
 		r.say("  ", settledWords(n), theme.Faint)

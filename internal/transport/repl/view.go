@@ -3,6 +3,7 @@ package repl
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -29,11 +30,30 @@ func (w *window) View() tea.View {
 	lines := w.lines()
 	pad := max(w.drawn-len(lines), 0)
 	v := tea.NewView(strings.Repeat("\n", pad) + strings.Join(lines, "\n"))
+	v.WindowTitle = w.title()
 	if x, y, ok := w.cursor(); ok {
 		v.Cursor = tea.NewCursor(x, y+pad)
 		v.Cursor.Blink = false
 	}
 	return v
+}
+
+// title is what the terminal's window or tab is called: first whether it needs somebody.
+func (w *window) title() string {
+	state := ""
+	switch {
+	case w.leaving:
+		return ""
+	case w.card != nil:
+		state = "waits for you"
+	case w.presenter.run != "":
+		state = "works"
+	}
+	dir := ""
+	if info := w.s.Info(); info.Dir != "" {
+		dir = markdown.Truncate(visibleLine(filepath.Base(info.Dir)), 40)
+	}
+	return joinParts([]string{state, "chorus", dir})
 }
 
 func (w *window) lines() []string {

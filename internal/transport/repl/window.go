@@ -67,6 +67,7 @@ type window struct {
 	flow      flow
 	folded    []finished // results of which not everything is shown, oldest first
 	messages  []message
+	ring      bool                 // the terminal's bell is to be rung
 	approvals []chat.ApprovalAsked // not yet on the screen
 	card      *approval.Approval   // the approval on the screen
 	answering bool                 // keys belong to the card
@@ -76,12 +77,6 @@ type window struct {
 	offer     *approval.Always     // what always may mean, being decided
 	offered   *approval.Always     // the one that is printed to its end
 	own       map[string]bool      // approvals answered here
-}
-
-// message is one of the past, shown when a conversation is taken up again.
-type message struct {
-	mine bool
-	text string
 }
 
 // The messages of the window.
@@ -266,6 +261,10 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		w.show(remark{text: msg.Text, bad: msg.Bad})
 	}
 	w.previewTheme()
+	if w.ring {
+		w.ring = false
+		cmds = append(cmds, tea.Raw("\a"))
+	}
 	return w, tea.Batch(append(cmds, w.nextApproval(), w.tick(), w.shrink(msg), w.flush())...)
 }
 
@@ -447,65 +446,4 @@ func (w *window) end(e chat.RunEnded) {
 		w.say(style, "✗ ", words)
 	}
 	w.say(theme.Faint, "  ", sumWords(e))
-}
-
-// remember keeps the past until it is all there; recall shows its end.
-func (w *window) remember(n news) {
-	switch n := n.(type) {
-	case heard:
-		w.messages = append(w.messages, message{true, n.text})
-	case wroteAll:
-		if strings.TrimSpace(n.text) != "" {
-			w.messages = append(w.messages, message{false, n.text})
-		}
-	case asked:
-		w.approvals = append(w.approvals, n.ApprovalAsked)
-	case settled:
-		w.settle(n.ID)
-	case ended:
-		w.approvals = nil
-	}
-}
-
-// How much of the past is shown: enough to know where one was.
-const (
-	pastMessages = 4
-	pastLines    = 12
-)
-
-func (w *window) recall() {
-	all := w.messages
-	w.messages = nil
-	if len(all) > pastMessages {
-		w.say(theme.Faint, "", "… "+text.Count(len(all)-pastMessages, "earlier message"))
-		all = all[len(all)-pastMessages:]
-	}
-	for _, m := range all {
-		if m.mine {
-			w.put(blank, "")
-			lines := say("❯ ", m.text, w.room())
-			for i := range lines {
-				lines[i] = w.look.Paint(theme.Strong, lines[i])
-			}
-			w.put(prose, clipLines(lines, false)...)
-			continue
-		}
-		r := markdown.New(w.room(), w.look)
-		w.put(blank, "")
-		w.put(prose, clipLines(w.fold(append(r.Write(strings.TrimSpace(m.text)), r.Close()...)), true)...)
-	}
-	if len(all) > 0 {
-		w.put(blank, "", w.look.Paint(theme.Faint, strings.Repeat("─", min(w.room(), 24))))
-	}
-}
-
-// clipLines keeps the beginning of a message, or, of an answer, its end.
-func clipLines(lines []string, end bool) []string {
-	switch {
-	case len(lines) <= pastLines:
-		return lines
-	case end:
-		return append([]string{"…"}, lines[len(lines)-pastLines:]...)
-	}
-	return append(lines[:pastLines:pastLines], "…")
 }

@@ -26,6 +26,7 @@ type stage struct {
 	above []string
 	next  int // items already shown
 	quit  bool
+	rang  int // times the bell was rung
 	clock time.Time
 }
 
@@ -73,6 +74,8 @@ func (s *stage) run(cmd tea.Cmd) {
 	case m == nil:
 	case reflect.TypeOf(m) == reflect.TypeOf(tea.Quit()):
 		s.quit = true
+	case m == any(tea.RawMsg{Msg: "\a"}):
+		s.rang++
 	case v.Kind() == reflect.Slice && v.Type().Elem() == reflect.TypeFor[tea.Cmd](): // a batch or a sequence
 		for i := range v.Len() {
 			s.run(v.Index(i).Interface().(tea.Cmd))
@@ -116,6 +119,8 @@ func keyOf(name string) tea.KeyPressMsg {
 		return tea.KeyPressMsg{Code: tea.KeyEscape}
 	case "<tab>":
 		return tea.KeyPressMsg{Code: tea.KeyTab}
+	case "<shift+tab>":
+		return tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift}
 	case "<up>":
 		return tea.KeyPressMsg{Code: tea.KeyUp}
 	case "<down>":
