@@ -14,6 +14,7 @@ import (
 	"chorus/internal/markdown"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/permit"
 	"chorus/internal/text"
 	"chorus/internal/transport/cli"
 	"chorus/internal/transport/repl/remote"
@@ -174,7 +175,7 @@ func Show(w io.Writer, shown operations.Approval) {
 	row("call", string(a.Call.Args))
 	row("does", strings.Join(a.Actions, "\n"))
 	row("in", a.Dir)
-	row("rule", a.Rule)
+	row("rule", cmp.Or(permit.RuleName(a.Rule), a.Rule))
 	row("why", a.Reason)
 	row("not covered by a yes", approval.Unbound(a.Bound))
 	row("risk", a.Line())

@@ -4,6 +4,7 @@ package auditview
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"chorus/internal/chat"
@@ -66,7 +67,7 @@ func Show(v cli.View, page Page) error {
 	}
 	for _, l := range page.Lines {
 		at, by := l.At.Local().Format("2006-01-02 15:04:05"), l.by
-		action, rule := cli.ClipLine(l.Action, 60), cmp.Or(permit.RuleName(l.Rule), cli.ClipLine(l.Rule, 40), "–")
+		action, rule := cli.ClipLine(strings.TrimPrefix(l.Action, "tool:"), 60), cmp.Or(permit.RuleName(l.Rule), cli.ClipLine(l.Rule, 40), "–")
 		if v.Narrow() {
 			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", l.ID, at, by, l.Decision, action, rule)
 			continue

@@ -14,6 +14,8 @@ import (
 	"chorus/internal/platform"
 	"chorus/internal/room"
 	"chorus/internal/room/mark"
+	"chorus/internal/room/split"
+	"chorus/internal/text"
 )
 
 // here gives the conversations of a channel that this bot publishes, the newest first.
@@ -173,7 +175,7 @@ func (b *Set) costs(ctx context.Context, o request) platform.Answer {
 	}
 	fmt.Fprintf(&out, "%s %s: **$%.4f**\n", who, since, costs.Total)
 	for _, c := range costs.Rows {
-		fmt.Fprintf(&out, "- %s: $%.4f, %d calls, %d tokens in, %d out\n", c.Key, c.Dollars, c.Calls, c.InputTokens+c.CacheReadTokens+c.CacheWriteTokens, c.OutputTokens)
+		fmt.Fprintf(&out, "- %s: $%.4f, %s, %s tokens in, %s out\n", c.Key, c.Dollars, text.Count(c.Calls, "call"), split.Thousands(c.InputTokens+c.CacheReadTokens+c.CacheWriteTokens), split.Thousands(c.OutputTokens))
 	}
 	return says(strings.TrimSpace(out.String()))
 }

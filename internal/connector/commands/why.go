@@ -10,6 +10,7 @@ import (
 
 	"chorus/internal/journal"
 	"chorus/internal/operations"
+	"chorus/internal/permit"
 	"chorus/internal/platform"
 	"chorus/internal/room/mark"
 	"chorus/internal/room/render"
@@ -160,7 +161,9 @@ func (b *Set) rulings(ctx context.Context, out *strings.Builder, o request, row 
 		}
 		action := mark.Line(strings.Replace(strings.TrimPrefix(line.Action, "tool:"), ":", " ", 1), 90)
 		rule := ""
-		if line.Rule != "" {
+		if name := permit.RuleName(line.Rule); name != "" {
+			rule = ", by the rule *" + name + "*"
+		} else if line.Rule != "" { // one of their own
 			rule = fmt.Sprintf(", by the rule `%s`", mark.Line(line.Rule, 60))
 		}
 		by := strings.TrimPrefix(line.Detail, "by ")

@@ -113,7 +113,7 @@ func (p *Publisher) showOptions(thread chat.ThreadID) render.Options {
 		Words: func(s string) string {
 			return mention.Write(markdown.ForChats(mention.WithoutReply(s)), p.Directory(guild))
 		},
-		Call:  CallLabel,
+		Call: CallLabel,
 	}
 	p.display(&o, thread)
 	return o

@@ -43,7 +43,7 @@ func (f *follower) ask(ctx context.Context) {
 }
 
 func (f *follower) card(a approval.Approval) []string {
-	return f.unframed(card(a, f.s.Label(a.Call.Name, a.Call.Args), f.con.room(), f.con.errLook()))
+	return f.unframed(card(a, f.s.Label(a.Call.Name, a.Call.Args), f.con.cardRoom(), f.con.errLook()))
 }
 
 // unframed takes the frame away, which a screen reader would read out.
@@ -87,7 +87,7 @@ func (f *follower) propose(ctx context.Context) {
 	if err != nil {
 		f.printer.fail(theme.Bad, "✗ ", "could not tell what always would mean: "+err.Error())
 	} else {
-		f.printer.screen.print(f.con.Err, f.unframed(offer(o, f.con.room(), f.con.errLook()))...)
+		f.printer.screen.print(f.con.Err, f.unframed(offer(o, f.con.cardRoom(), f.con.errLook()))...)
 		f.offer = &o
 	}
 	f.prompt()

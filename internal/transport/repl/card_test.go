@@ -2,6 +2,7 @@ package repl
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,5 +84,20 @@ func TestChatNamesWhoSaidNo(t *testing.T) {
 		if got := strings.Join(lines, "\n"); got != "✗ Run the tests denied\n  $ make test"+want {
 			t.Errorf("%s:\n%s", result, got)
 		}
+	}
+}
+
+// TestPlainCardsBreakNoCommand: what is read out is one line, however long a command is.
+func TestPlainCardsBreakNoCommand(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("word ", 60) + "end"
+	a := approval.Approval{Actions: []string{"tool:bash:" + long}, Rule: "tool:bash:.*"}
+	a.Call.Name = "bash"
+	a.Call.Args, _ = json.Marshal(map[string]string{"command": long})
+	rec := &tape{}
+	con := rec.console(strings.NewReader(""))
+	con.Plain = true
+	if shown := newFollower(newFake(), con, nil).card(a); !slices.Contains(shown, "command  "+long) {
+		t.Errorf("the card is\n%s", strings.Join(shown, "\n"))
 	}
 }

@@ -110,6 +110,15 @@ func (c Console) room() int {
 	return w - 1
 }
 
+// cardRoom is how wide the lines of an approval may be. In words for a screen reader a command stays one line, which the terminal breaks:
+// a break of ours would be read out in the middle of a word.
+func (c Console) cardRoom() int {
+	if c.Plain {
+		return 1 << 16
+	}
+	return c.room()
+}
+
 // lines reads a console's input line by line, begun with the first need of it.
 // Its goroutine ends with the input, or with ctx at the next line: a read from a
 // terminal cannot be called back.

@@ -51,7 +51,7 @@ func TestDiscordWhy(t *testing.T) {
 	first := g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Text() == "here it is" })
 	g.hasReaction(g.say("bob", "general", "say another"), "✅")
 	ada, want := "<@"+g.User("ada").String()+">", []string{"a.txt", "`write a.txt`", "was allowed", "It read: `a.txt`", "It changed: `a.txt`", "done in 3 steps", "demo/script",
-		"profile `open`", "cached", "It cost nothing", "reminded of: `date`"}
+		"profile `open`", "cached", "It cost nothing", "reminded of: `date`", "by the rule *changing files in the workspace*"}
 	g.commandShows("bob", "why", map[string]any{"message": first.ID.String()}, append(want, ada+" asked")...)
 	link := fmt.Sprintf("https://discord.com/channels/%s/%s/%s", g.Guild(), g.Channel("general"), asked)
 	g.commandShows("bob", "why", map[string]any{"message": link}, want...)
