@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -165,5 +166,26 @@ func TestWhichFolderIsWorkedIn(t *testing.T) {
 	}
 	if res, err := read.Run(t.Context(), args); err != nil || !strings.Contains(fmt.Sprintf("%+v", res), "another folder has taken its place") {
 		t.Errorf("a run that is on reads it: %+v, %v", res, err)
+	}
+}
+
+// Behind a link ".." is the folder around what the link means, but not for whoever cleans the path first: no such path is one of
+// those that are open.
+func TestPathsThatGoBack(t *testing.T) {
+	t.Parallel()
+	home, open, other := storetest.FreshHome(t), t.TempDir(), t.TempDir()
+	err := errors.Join(os.WriteFile(filepath.Join(home, "settings.json"), []byte(`{"workspaces":["`+open+`"]}`), 0o600), os.Mkdir(filepath.Join(other, "sub"), 0o755), os.Mkdir(filepath.Join(other, "x"), 0o755),
+		os.Mkdir(filepath.Join(open, "x"), 0o755), os.Symlink(filepath.Join(other, "sub"), filepath.Join(open, "link")), os.Symlink(filepath.Join(open, "x"), filepath.Join(other, "back")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _ := keeper(t, home)
+	if err := a.Settings.CheckNamedPlace(filepath.Join(open, "x")); err != nil {
+		t.Error(err)
+	}
+	for _, path := range []string{open + "/link/../x", open + "/link/../new", other + "/back/../x", open + "/x/../link", open + "/.."} {
+		if a.Settings.CheckNamedPlace(path) == nil {
+			t.Errorf("%s is open", path)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"chorus/internal/chat"
@@ -114,8 +115,12 @@ func (s *Settings) userHome() string {
 	return dir
 }
 
-// below gives the path of dir relative to another folder in which it lies, or which it is, with the links of both followed.
+// below gives the path of dir relative to another folder in which it lies, or which it is, with the links of both followed. A dir with
+// ".." in it lies in none: behind a link it leads somewhere else, depending on whether somebody cleans the path before it is used.
 func below(outer, dir string) (rel string, in bool) {
+	if slices.Contains(strings.Split(dir, string(filepath.Separator)), "..") {
+		return "", false
+	}
 	rel, err := filepath.Rel(resolved(outer), resolved(dir))
 	return rel, err == nil && filepath.IsLocal(rel)
 }
