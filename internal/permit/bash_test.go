@@ -106,7 +106,7 @@ func TestAttacksOnTheParser(t *testing.T) {
 // fragments are what bash and other parsers read differently when they stand beside each other.
 var fragments = []string{"\\\n", "\n", "#", " # ", "'", `"`, "`", `\`, "$", "$(", ")", "((", "))", "{", "}", "[", "]", "[[", "]]", ";", "&", "|", "&&", "||", "<", ">", "<<E", "<<'E'", "<<-E", "\nE\n", "\nE",
 	"<<<", "<(", "$'", `$"`, "${x}", "${x:-", "${x/", "$((", "$[", "!", "~", "*", "\t", " ", "=", "x=", "a[", "canary", " canary ", ";canary;", "\ncanary\n", "$(canary)", "`canary`", "ls", " ls ", "echo ", "cat ", "x",
-	"bash -c '", "sh -c \"", "env ", "eval ", "if ", "then ", "fi", "for x in ", "do ", "done", "case x in ", "esac", "f() {", "\x0c", "\r", "é", "\u00a0", "\u2028"}
+	"bash -c '", "sh -c \"", "env ", "eval ", "if ", "then ", "fi", "for x in ", "do ", "done", "case x in ", "esac", "f() {", "[ ", " ]", "test ", " -v ", `"$1"`, "$1", `"$@"`, "set -- ", "'a[$(canary)]'", "read ", "HISTCMD=", "for x; do ", "?", "\x0c", "\r", "é", "\u00a0", "\u2028"}
 
 // mutate changes a command a little, with pieces of others.
 func mutate(r *rand.Rand, seeds []string) string {
