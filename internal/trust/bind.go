@@ -103,8 +103,11 @@ var readsToo = map[string][]string{
 	"deno": {"deno.json", "deno.jsonc"}, "uv": {"pyproject.toml", "uv.toml"}, "uvx": {"uv.toml"}, "poetry": {"pyproject.toml"},
 	"cargo": {"Cargo.toml", "build.rs", ".cargo/config.toml"}, "go": {"go.mod", "go.work"},
 	"make": {"GNUmakefile", "makefile", "Makefile"}, "gmake": {"GNUmakefile", "makefile", "Makefile"}, "just": {"justfile", "Justfile", ".justfile"},
-	"bundle": {"Gemfile", ".bundle/config"}, "docker": {"compose.yaml", "compose.yml", "docker-compose.yml"},
+	"bundle": {"Gemfile", ".bundle/config"}, "docker": {"compose.yaml", "compose.yml", "docker-compose.yml", "Dockerfile"},
 }
+
+// scriptRunners are packages that run a script by its name.
+var scriptRunners = []string{"tsx", "ts-node", "vite-node", "nodemon", "node"}
 
 // runner knows what programs read without being told.
 func (b *binder) runner(words []string) {
@@ -116,22 +119,58 @@ func (b *binder) runner(words []string) {
 	switch {
 	case strings.HasPrefix(name, "python"), name == "uv", name == "pypy", name == "pypy3":
 		b.module(args)
+		b.pythonText(args)
 	case name == "npm", name == "pnpm", name == "yarn", name == "bun":
 		b.packageScripts(args)
 	case name == "npx", name == "bunx":
-		for _, word := range args {
+		for i, word := range args {
 			if !strings.HasPrefix(word, "-") {
 				b.named(filepath.Join("node_modules", ".bin", word), true)
+				if slices.Contains(scriptRunners, word) {
+					b.scriptModules(args[i+1:])
+				}
 				return
 			}
 		}
 	case name == "node", name == "nodejs", name == "tsx", name == "deno":
-		for _, word := range args {
-			if strings.HasPrefix(word, "-") || slices.Contains(scripts, filepath.Ext(word)) {
-				continue
+		b.scriptModules(args)
+	}
+}
+
+// scriptModules binds what words and values of options mean as modules of JavaScript, whose endings may be left out.
+func (b *binder) scriptModules(args []string) {
+	for _, word := range args {
+		if strings.HasPrefix(word, "-") {
+			_, value, ok := strings.Cut(word, "=")
+			if !ok && !strings.HasPrefix(word, "--") {
+				value = word[min(2, len(word)):] // -r./x
 			}
-			for _, ending := range []string{".js", ".mjs", ".cjs", ".ts", "/package.json", "/index.js"} {
-				b.named(word+ending, false)
+			word = value
+		}
+		if word == "" || strings.HasPrefix(word, "-") || slices.Contains(scripts, filepath.Ext(word)) {
+			continue
+		}
+		for _, ending := range []string{".js", ".mjs", ".cjs", ".ts", "/package.json", "/index.js"} {
+			b.named(word+ending, false)
+		}
+	}
+}
+
+// pythonText binds what code in an argument imports, and what runs of a folder.
+func (b *binder) pythonText(args []string) {
+	for i, word := range args {
+		switch {
+		case word == "-c" && i+1 < len(args):
+			for _, base := range b.bases {
+				b.pythonImports(base, args[i+1])
+			}
+			return
+		case strings.HasPrefix(word, "-"):
+		default:
+			for _, base := range b.bases[:1] {
+				if info, err := os.Stat(filepath.Join(base, word)); err == nil && info.IsDir() {
+					b.file(filepath.Join(base, word, "__main__.py"), true)
+				}
 			}
 		}
 	}
@@ -206,7 +245,7 @@ func (b *binder) packageScripts(args []string) {
 }
 
 // between is where a file's name can end inside of a word that is more than one.
-var between = pattern.Lazy("[\\s;&|<>()'\"`$={},]+")
+var between = pattern.Lazy("[\\s;&|<>()'\"`$={},:@]+")
 
 // word binds a word of the command line that is a file, and the files that are named in it.
 func (b *binder) word(word string, missing bool) {
@@ -217,6 +256,27 @@ func (b *binder) word(word string, missing bool) {
 	if parts := between().Split(word, -1); len(parts) > 1 {
 		for _, part := range parts {
 			b.named(part, false)
+			b.attached(part)
+		}
+	} else {
+		b.attached(word)
+	}
+}
+
+// mostLetters of a bundle of options are looked behind, the dash among them.
+const mostLetters = 6
+
+// attached binds a file that stands in one word with its option: -r./x.js, -fx.mk.
+func (b *binder) attached(word string) {
+	for i := 2; i < min(len(word), mostLetters) && word[0] == '-'; i++ {
+		for _, base := range b.bases {
+			file := word[i:]
+			if !filepath.IsAbs(file) {
+				file = filepath.Join(base, file)
+			}
+			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+				b.file(file, false)
+			}
 		}
 	}
 }
@@ -267,7 +327,7 @@ func (b *binder) file(path string, missing bool) {
 	}
 	name := b.name(path)
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) && (missing || slices.Contains(scripts, filepath.Ext(path)) && !strings.ContainsAny(filepath.Base(path), " \t\n")) {
+		if errors.Is(err, fs.ErrNotExist) && (missing || slices.Contains(scripts, filepath.Ext(path)) && !strings.ContainsAny(filepath.Base(path), " \t\n:;,")) {
 			b.out.Files[name] = Absent
 		}
 		return

@@ -56,6 +56,8 @@ func (b *binder) loads(path, real string) {
 				b.file(filepath.Join(dir, found[1]+ending), false)
 			}
 		}
+	case ".rb", ".pl", ".php", ".lua", ".ps1":
+		b.unbound("what %s loads is not", b.name(path))
 	case ".sh", ".bash":
 		for _, name := range shellSource().FindAllString(text, -1) {
 			for _, base := range append([]string{dir}, b.bases...) {

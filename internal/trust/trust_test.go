@@ -44,7 +44,7 @@ func TestBind(t *testing.T) {
 		"pysrv/main.py": "import json, helper as h\nfrom .util import deep\n", "pysrv/helper.py": "", "pysrv/util/deep.py": "", "pysrv/util/__init__.py": "", "pysrv/unused.py": "",
 		"web/main.mjs": "import x from './a.js'\nconst y = require(\"./lib\")\nimport z from 'react'\n", "web/a.js": "", "web/lib/index.js": "", "web/unused.js": "",
 		"start.sh":              "bin/tool --log out/log.txt\nexec node web/a.js\n",
-		"node_modules/.bin/srv": "k", "preload.js": "l",
+		"node_modules/.bin/srv": "k", "preload.js": "l", "srv.rb": "m",
 	})
 	if err := os.Symlink("server.py", filepath.Join(dir, "link.py")); err != nil {
 		t.Fatal(err)
@@ -83,6 +83,14 @@ func TestBind(t *testing.T) {
 		{"what Python loads", mcp.Server{Command: "python3", Args: []string{"pysrv/main.py"}}, []string{"pysrv/helper.py", "pysrv/helper/__init__.py", "pysrv/json.py", "pysrv/json/__init__.py",
 			"pysrv/main.py", "pysrv/util.py", "pysrv/util/__init__.py", "pysrv/util/deep.py"}, ""},
 		{"what JavaScript loads", mcp.Server{Command: "node", Args: []string{"web/main.mjs"}}, []string{"web/a.js", "web/lib.cjs", "web/lib.js", "web/lib.mjs", "web/lib.ts", "web/lib/index.js", "web/lib/index.ts", "web/main.mjs"}, ""},
+		{"a value in the option's word", mcp.Server{Command: "node", Args: []string{"-r./preload.js", "lib/server.js"}}, []string{"lib/server.js", "preload.js"}, ""},
+		{"a value without its ending", mcp.Server{Command: "node", Args: []string{"--require=./preload", "lib/server.js"}}, []string{"lib/server.js", "preload.cjs", "preload.js", "preload.mjs", "preload.ts", "preload/index.js"}, ""},
+		{"a makefile in the option's word", mcp.Server{Command: "make", Args: []string{"-frun.sh", "x"}}, []string{"GNUmakefile", "Makefile", "makefile", "run.sh"}, ""},
+		{"an agent of Java, and a class path", mcp.Server{Command: "java", Args: []string{"-javaagent:run.sh", "-cp", "build.sh:other.sh", "X"}}, []string{"build.sh", "other.sh", "run.sh"}, ""},
+		{"Python code", mcp.Server{Command: "python3", Args: []string{"-c", "import pysrv.helper"}}, []string{"pysrv.py", "pysrv/__init__.py", "pysrv/helper.py", "pysrv/helper/__init__.py"}, ""},
+		{"a folder that Python runs", mcp.Server{Command: "python3", Args: []string{"pkg"}}, []string{"pkg/__main__.py"}, "pkg is a directory"},
+		{"a runner by npx", mcp.Server{Command: "npx", Args: []string{"tsx", "app/main"}}, []string{".npmrc", "app/main.cjs", "app/main.js", "app/main.mjs", "app/main.ts", "app/main/index.js", "node_modules/.bin/tsx"}, ""},
+		{"a script of which nothing is known", mcp.Server{Command: "ruby", Args: []string{"-r./srv.rb", "x"}}, []string{"srv.rb"}, "what srv.rb loads is not"},
 		{"what a shell starts", mcp.Server{Command: "sh", Args: []string{"start.sh"}}, []string{"bin/tool", "start.sh", "web/a.js"}, ""},
 		{"data", mcp.Server{Command: "true", Args: []string{"data.db"}}, nil, "data.db is taken for data"},
 		{"a directory", mcp.Server{Command: "go", Args: []string{"run", "./app"}}, []string{"app/go.mod", "app/go.work", "go.mod", "go.work"}, "app is a directory"},
