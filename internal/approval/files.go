@@ -16,12 +16,12 @@ import (
 // The bounds of looking at files: somebody waits meanwhile.
 const (
 	maxFiles = 64
-	maxFile  = 4 << 20 // a larger one is told by its size and time
+	maxFile  = 4 << 20 // a larger one is told by its size and when it was changed
 	maxRead  = 32 << 20
 )
 
 // Digests gives the digests of files below dir. Those of wanted are told also when they are
-// missing; those of words, which may be anything, only when they are regular files.
+// missing; those of words, which may be anything, only when they are there and no folders.
 // Nothing outside of dir is opened, whatever a link says. Unbound names the files whose contents are not among them.
 func Digests(dir string, wanted, words []string) (out map[string]string, unbound []string) {
 	root, err := os.OpenRoot(dir)
@@ -50,6 +50,8 @@ func Digests(dir string, wanted, words []string) (out map[string]string, unbound
 				return
 			case strings.Contains(digest, sized):
 				unbound = append(unbound, name+": it is large, so only its size and time are held")
+			case digest == notPlain:
+				unbound = append(unbound, name+": it is a pipe or a device, and what is read from it comes later")
 			case digest == unreadable:
 				unbound = append(unbound, name+": it cannot be read")
 			}
@@ -65,6 +67,9 @@ func Digests(dir string, wanted, words []string) (out map[string]string, unbound
 const (
 	sized      = " bytes of "
 	unreadable = "unreadable"
+	notPlain   = "no plain file"
+
+	changedFormat = "2006-01-02T15:04:05.000000000"
 )
 
 // below is the name of a path relative to dir, if it lies there.
@@ -83,22 +88,25 @@ func below(dir, name string) (string, bool) {
 	return name, filepath.IsLocal(name) && name != "."
 }
 
-// digest is "" for what is no regular file. A pipe is not waited for.
+// digest is "" for what is not there, and for folders. A pipe is not waited for.
 func digest(root *os.Root, name string, left int64) (string, int64) {
 	info, err := root.Stat(name)
-	if err != nil || !info.Mode().IsRegular() {
+	switch {
+	case err != nil || info.IsDir():
 		return "", 0
+	case !info.Mode().IsRegular():
+		return notPlain, 0
 	}
 	f, info, err := plainfile.OpenIn(root, name)
 	if errors.Is(err, plainfile.ErrNotPlain) { // since then
-		return "", 0
+		return notPlain, 0
 	}
 	if err != nil {
 		return unreadable, 0
 	}
 	defer f.Close()
 	if info.Size() > min(maxFile, left) {
-		return fmt.Sprintf("%d"+sized+"%s", info.Size(), info.ModTime().UTC().Format("2006-01-02T15:04:05.000000000")), 0
+		return fmt.Sprintf("%d"+sized+"%s", info.Size(), changed(info)), 0
 	}
 	sum := sha256.New()
 	n, err := io.Copy(sum, io.LimitReader(f, maxFile))
