@@ -40,8 +40,8 @@ func changesRemote(prog string, words []word, rd *reading) (yes, maybe bool) {
 		return changesRemote(rd.options[m].value.value, append([]word{rd.options[m].value}, rd.rest...), nil)
 	}
 	switch {
-	case prog == "curl" || prog == "wget" || prog == "lwp-request" || prog == "GET" || prog == "HEAD":
-		return rd.sends(), hasUnknown(words)
+	case prog == "curl" || prog == "wget" || prog == "wget2" || prog == "lwp-request" || prog == "GET" || prog == "HEAD":
+		return rd.sends() || prog == "curl" && slices.ContainsFunc(words, talks), hasUnknown(words)
 	case prog == "scp" || prog == "rsync" || prog == "sftp":
 		n := len(rd.operands)
 		return n > 0 && (isRemotePath(rd.operands[n-1].value) || strings.HasPrefix(rd.operands[n-1].value, "rsync://")), hasUnknown(words)
@@ -183,6 +183,12 @@ func readingMethod(m string) bool {
 		return true
 	}
 	return false
+}
+
+// talks reports an address at which curl says what stands in it, or what it reads.
+func talks(x word) bool {
+	at := strings.ToLower(x.value)
+	return strings.Contains(at, "telnet://") || strings.Contains(at, "gopher://") || strings.Contains(at, "gophers://") || strings.Contains(at, "dict://")
 }
 
 func httpieSends(args []word) bool {
