@@ -59,11 +59,11 @@ of editors.`,
 			to := cli.Connection{Executor: at, Server: c.server.url, Close: func() error { return nil }}
 			return serve(&editors.Remote{At: at, Options: *o, Server: c.server.url, TokenFile: c.server.tokenFile,
 				OpenSession: func(ctx context.Context, o runsetup.SessionOptions) (*remote.Session, error) {
-					options, err := c.talkOptions(o)
+					options, err := c.serverSessionOptions(o)
 					if err != nil {
 						return nil, err
 					}
-					return c.openOn(ctx, to, options, false)
+					return c.openOnServer(ctx, to, options, false)
 				}}, nil)
 		}
 		return c.with(ctx, func(a *app.App) error {

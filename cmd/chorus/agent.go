@@ -15,7 +15,7 @@ import (
 )
 
 func (c *program) agentCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "agent", Short: "Agents: who they are and what they may do", RunE: oneOf}
+	cmd := &cobra.Command{Use: "agent", Short: "Agents: who they are and what they may do", RunE: onlySubcommands}
 	return c.group(cmd, func(commands *cli.Commands) {
 		cli.Render(commands, operations.CreateAgent, agentCreated)
 		cli.JSON(commands, operations.CreateAgent, agentFile)

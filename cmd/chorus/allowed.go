@@ -23,7 +23,7 @@ import (
 
 func (c *program) allowedCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "allowed", Short: "What you have allowed for good: list, remove", RunE: oneOf,
+		Use: "allowed", Short: "What you have allowed for good: list, remove", RunE: onlySubcommands,
 		Long: `An approval may be answered with "always". Then a rule is kept: for whoever said it, for
 one agent in one directory. From then on the same is allowed without asking, but never
 what a rule denies or what cannot be told from the text. The rules lie in allowed.yaml in

@@ -16,7 +16,7 @@ import (
 
 func (c *program) approvalsCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "approvals", Short: "Pending approvals: list, read, answer", RunE: oneOf,
+		Use: "approvals", Short: "Pending approvals: list, read, answer", RunE: onlySubcommands,
 		Long: `What an agent may not do without asking, and what a task gave that needs a yes, waits here until somebody answers, however
 long that takes and whatever process asked. The first answer counts. A run that waits
 in another terminal goes on by itself; one whose process has gone goes on with

@@ -15,7 +15,7 @@ import (
 
 func (c *program) auditCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "audit", Short: "What was decided, by whom and by which rule", RunE: oneOf,
+		Use: "audit", Short: "What was decided, by whom and by which rule", RunE: onlySubcommands,
 		Long: `Every decision about a tool call and every change of settings is a line of the audit
 log: allow, ask_approved, ask_denied, deny, changed. Each line carries a hash over
 itself and the line before it in its thread, and seals hold the threads together, so that

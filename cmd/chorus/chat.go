@@ -54,7 +54,7 @@ Kill it whenever you like: chorus chat --session-id ID goes on with every word.`
 		o.CanAsk, o.Warn = c.console.Asks(), c.warn
 		ctx := cmd.Context()
 		if c.remote() {
-			return c.chatOn(ctx, *o, strings.Join(args, " "))
+			return c.chatOnServer(ctx, *o, strings.Join(args, " "))
 		}
 		go permit.Prepare(cmp.Or(o.Profile, service.StandardProfile))
 		return c.with(ctx, func(a *app.App) error {

@@ -24,7 +24,7 @@ folder, or where --config, CHORUS_CONFIG or CONFIG_PATH says.`
 
 func (c *program) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "config", Short: "Check and show the configuration", Long: configLong, RunE: oneOf,
+		Use: "config", Short: "Check and show the configuration", Long: configLong, RunE: onlySubcommands,
 		Example: `  chorus config check
   chorus config show --bot claude --guild 1234
   chorus config schema > chorus.schema.json`,

@@ -39,11 +39,11 @@ func (c *program) remote() bool { return c.server.url != "" }
 // group hangs the operations of a group below its command. Only the group that is run is made: others would
 // cost every start some time.
 func (c *program) group(cmd *cobra.Command, override func(*cli.Commands)) *cobra.Command {
-	return c.hang(c.serverFlags(cmd), override)
+	return c.addOperations(c.serverFlags(cmd), override)
 }
 
-// hang is group for a command of which only some subcommands can speak to a server.
-func (c *program) hang(cmd *cobra.Command, override func(*cli.Commands)) *cobra.Command {
+// addOperations is group for a command of which only some subcommands can speak to a server.
+func (c *program) addOperations(cmd *cobra.Command, override func(*cli.Commands)) *cobra.Command {
 	if c.wanted != nil && !c.wanted(cmd.Name()) {
 		return cmd
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 func (c *program) contextCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "context", Short: "How a conversation is told to a model", Args: cobra.ArbitraryArgs, RunE: oneOf}
+	cmd := &cobra.Command{Use: "context", Short: "How a conversation is told to a model", Args: cobra.ArbitraryArgs, RunE: onlySubcommands}
 	cmd.AddCommand(c.contextRenderCommand())
 	return cmd
 }

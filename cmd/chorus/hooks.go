@@ -10,7 +10,7 @@ import (
 
 func (c *program) hookCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "hook", Short: "What runs by itself when something happens: create, list, edit, fire, runs", RunE: oneOf,
+		Use: "hook", Short: "What runs by itself when something happens: create, list, edit, fire, runs", RunE: onlySubcommands,
 		Long: `A hook gathers context, asks a model and acts, when an event happens, a time comes or a
 webhook arrives. It acts with the rights and the money of whoever made it. chorus serve
 runs hooks.`,

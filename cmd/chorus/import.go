@@ -16,7 +16,7 @@ import (
 )
 
 func (c *program) importCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "import", Short: "Take over what other programs left", RunE: oneOf}
+	cmd := &cobra.Command{Use: "import", Short: "Take over what other programs left", RunE: onlySubcommands}
 	var o runsetup.SessionOptions
 	lca := c.jsonFlag(&cobra.Command{
 		Use: "lca PATH…", Short: "Session logs of the Local Coding Agent (.agent/session_*.jsonl)", Args: between(1, anyNumber),

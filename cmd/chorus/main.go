@@ -38,14 +38,14 @@ func main() {
 	if os.Getenv("CHORUS_TRACEABLE") == "" { // a debugger needs it
 		_ = process.KeepPrivate() // where it is not possible everything else still works
 	}
-	collect(300, 110)
+	setHeapGrowth(300, 110)
 	os.Exit(Main(os.Args[1:]))
 }
 
-// collect says by how many per cent the heap may grow before it is collected, unless somebody else has. Starting takes a few megabytes, most
+// setHeapGrowth says by how many per cent the heap may grow before it is collected, unless somebody else has. Starting takes a few megabytes, most
 // of which are garbage afterwards: the first collection may come late, when a run has begun, and in a short command never. From it on the
 // heap is kept small.
-func collect(first, later int) {
+func setHeapGrowth(first, later int) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
@@ -208,7 +208,7 @@ Without any key it talks to a built-in offline model, so that you can look aroun
 // open opens the home.
 func (c *program) open(ctx context.Context) (*app.App, error) {
 	o := app.Options{Env: c.getenv, Home: c.home, Version: version, Warn: c.warn, Sweep: c.sweep}
-	hook(&o)
+	injectFaults(&o)
 	a, err := app.Open(ctx, o)
 	if err == nil {
 		c.inTheme(a.Shared.Theme)
@@ -291,8 +291,8 @@ func between(least, most int) cobra.PositionalArgs {
 // anyNumber is more than anybody types.
 const anyNumber = 1 << 20
 
-// oneOf is for commands that only hold others.
-func oneOf(cmd *cobra.Command, args []string) error {
+// onlySubcommands is for commands that only hold others.
+func onlySubcommands(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return &usage.Error{Err: cli.UnknownCommand(cmd, args[0])}
 	}

@@ -21,7 +21,7 @@ import (
 
 func (c *program) mcpCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "mcp", Short: "MCP: servers whose tools agents use, and Chorus as a server: add, list, test, remove, login, serve", RunE: oneOf,
+		Use: "mcp", Short: "MCP: servers whose tools agents use, and Chorus as a server: add, list, test, remove, login, serve", RunE: onlySubcommands,
 		Example: `  chorus mcp add files -- npx -y @modelcontextprotocol/server-filesystem /data
   chorus mcp add issues --url https://mcp.example.org/mcp
   chorus mcp login issues

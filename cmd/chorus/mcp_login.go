@@ -54,15 +54,15 @@ address at which the browser ended here. You have ten minutes.`,
 			o.ClientSecret = strings.TrimSpace(string(data))
 		}
 		if c.remote() {
-			return c.loginThere(cmd.Context(), operations.NewMCPLogin{Name: args[0], Workspace: folder, Scopes: o.Scopes, ClientID: o.ClientID, ClientSecret: o.ClientSecret})
+			return c.loginOnServer(cmd.Context(), operations.NewMCPLogin{Name: args[0], Workspace: folder, Scopes: o.Scopes, ClientID: o.ClientID, ClientSecret: o.ClientSecret})
 		}
-		return c.loginHere(cmd.Context(), args[0], folder, o)
+		return c.loginLocally(cmd.Context(), args[0], folder, o)
 	}
 	return cmd
 }
 
-// loginHere logs in with a browser of this machine.
-func (c *program) loginHere(ctx context.Context, name, folder string, o runsetup.ServerLogin) error {
+// loginLocally logs in with a browser of this machine.
+func (c *program) loginLocally(ctx context.Context, name, folder string, o runsetup.ServerLogin) error {
 	dir, err := os.Getwd()
 	if err != nil {
 		return err
@@ -84,8 +84,8 @@ func (c *program) loginHere(ctx context.Context, name, folder string, o runsetup
 	})
 }
 
-// loginThere has a server log in, and waits until the browser has come back to it, or until somebody types where the browser ended.
-func (c *program) loginThere(ctx context.Context, in operations.NewMCPLogin) error {
+// loginOnServer has a server log in, and waits until the browser has come back to it, or until somebody types where the browser ended.
+func (c *program) loginOnServer(ctx context.Context, in operations.NewMCPLogin) error {
 	to, err := c.dial()
 	if err != nil {
 		return err

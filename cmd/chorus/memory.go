@@ -20,7 +20,7 @@ import (
 
 func (c *program) memoryCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "memory", Short: "What agents remember: list, show, edit, forget, history, restore", RunE: oneOf,
+		Use: "memory", Short: "What agents remember: list, show, edit, forget, history, restore", RunE: onlySubcommands,
 		Long: `Agents are shown MEMORY.md of the home in every conversation, TRANSPORT/MEMORY.md in those of
 one transport and TRANSPORT/CHANNEL/MEMORY.md in those of one channel or folder. They write
 to them what should last. Every change is kept, with who made it, and can be undone.`,

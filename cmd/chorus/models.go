@@ -31,7 +31,7 @@ whether the key is accepted, and rewrites the list available_models.json.`,
 				list := modelrouter.Available{}
 				if refresh {
 					var err error
-					if list, err = a.Discovery.RefreshModels(cmd.Context(), c.heard); err != nil {
+					if list, err = a.Discovery.RefreshModels(cmd.Context(), c.showOffered); err != nil {
 						return err
 					}
 				} else {
@@ -66,8 +66,8 @@ func (c *program) serverModels(ctx context.Context) error {
 	})
 }
 
-// heard is the progress of a refresh, a line for each vendor.
-func (c *program) heard(name string, o modelrouter.Offered) {
+// showOffered shows the progress of a refresh, a line for each vendor.
+func (c *program) showOffered(name string, o modelrouter.Offered) {
 	switch {
 	case o.Error != "":
 		c.warn(name + ": " + o.Error)

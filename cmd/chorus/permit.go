@@ -16,7 +16,7 @@ import (
 )
 
 func (c *program) permitCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "permit", Short: "Try permission rules", RunE: oneOf}
+	cmd := &cobra.Command{Use: "permit", Short: "Try permission rules", RunE: onlySubcommands}
 	rules := ""
 	var who permit.Who
 	check := c.jsonFlag(&cobra.Command{
@@ -62,7 +62,7 @@ func (c *program) permitCommand() *cobra.Command {
 		sub.Flags().StringVar(&who.Channel, "channel", "", "judge in this channel")
 	}
 	cmd.AddCommand(check, explain, narrow, c.permitRights(), c.allowedCommand())
-	return c.hang(cmd, func(commands *cli.Commands) {
+	return c.addOperations(cmd, func(commands *cli.Commands) {
 		allowedOverrides(commands)
 		profileOverrides(commands)
 	})

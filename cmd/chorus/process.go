@@ -8,7 +8,7 @@ import (
 
 func (c *program) processCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "process", Short: "What agents left running: list, show, logs, kill, hook", RunE: oneOf,
+		Use: "process", Short: "What agents left running: list, show, logs, kill, hook", RunE: onlySubcommands,
 		Long: `Agents leave commands running with run_background: servers, builds, anything long. Each has a sandbox
 of its own, and goes on when chorus serve is restarted or killed. Hooks say what happens when it ends, prints
 something or takes long; they act while chorus serve or chorus chat runs, else at its next start.`,

@@ -114,7 +114,7 @@ Exit code: 0 done, 1 failed, 2 wrong use, 3 stopped at the limit of steps,
 		}
 		o.Once, o.CanAsk, o.Warn = true, c.console.CanAsk(), c.warn
 		if c.remote() {
-			return c.runOn(cmd.Context(), *o, prompt, *asJSON)
+			return c.runOnServer(cmd.Context(), *o, prompt, *asJSON)
 		}
 		go permit.Prepare(cmp.Or(o.Profile, service.StandardProfile))
 		return c.with(cmd.Context(), func(a *app.App) error { return c.runOnce(cmd.Context(), a, *o, prompt, *asJSON) })

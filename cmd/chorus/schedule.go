@@ -12,7 +12,7 @@ import (
 
 func (c *program) scheduleCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "schedule", Short: "What is said to agents at set times: add, list, show, pause, remove", RunE: oneOf,
+		Use: "schedule", Short: "What is said to agents at set times: add, list, show, pause, remove", RunE: onlySubcommands,
 		Long: `A schedule says something to an agent at set times, in a session of its own or in one that
 is there. It acts with the rights and the money of whoever added it, and only in folders of
 its own or below the key workspaces. chorus serve keeps schedules; what was due while it

@@ -14,7 +14,7 @@ import (
 )
 
 func (c *program) simCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "sim", Short: "Simulators, to try an agent without any account", RunE: oneOf}
+	cmd := &cobra.Command{Use: "sim", Short: "Simulators, to try an agent without any account", RunE: onlySubcommands}
 	cmd.AddCommand(c.simLLM(), c.simDiscord())
 	return cmd
 }

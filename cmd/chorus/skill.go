@@ -18,7 +18,7 @@ import (
 
 func (c *program) skillCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "skill", Short: "Skills: list, look at, approve", RunE: oneOf,
+		Use: "skill", Short: "Skills: list, look at, approve", RunE: onlySubcommands,
 		Long: `A skill is a folder with a SKILL.md: instructions for a task, perhaps with scripts. They are
 found in .agents/skills, .chorus/skills and .claude/skills of the repository and of your
 home directory, and in the folders skills of the home of Chorus. A skill is off until you

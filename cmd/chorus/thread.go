@@ -26,7 +26,7 @@ import (
 )
 
 func (c *program) threadCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "thread", Short: "Conversations: list, read, search, steer, stop, fork, export, replay", RunE: oneOf}
+	cmd := &cobra.Command{Use: "thread", Short: "Conversations: list, read, search, steer, stop, fork, export, replay", RunE: onlySubcommands}
 	cmd.AddCommand(c.threadShow(), c.threadWhy())
 	return c.group(cmd, func(commands *cli.Commands) {
 		cli.Render(commands, operations.ListSessions, listThreads)

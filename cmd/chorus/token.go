@@ -19,7 +19,7 @@ import (
 
 func (c *program) tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "token", Short: "Tokens for the HTTP API and the web page: create, list, revoke, link", RunE: oneOf,
+		Use: "token", Short: "Tokens for the HTTP API and the web page: create, list, revoke, link", RunE: onlySubcommands,
 		Long: `A token opens the HTTP API and the web page. What it opens is said by its scopes:
 read (look), chat (talk, steer, stop), approve (answer approvals), admin (all of it, and
 everybody's sessions). Only a digest is kept, so the token is shown once.

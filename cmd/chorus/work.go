@@ -20,7 +20,7 @@ import (
 
 func (c *program) projectCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "project", Short: "Projects that tasks are for: create, list, show, edit, pause, resume, delete", RunE: oneOf,
+		Use: "project", Short: "Projects that tasks are for: create, list, show, edit, pause, resume, delete", RunE: onlySubcommands,
 		Long: `A project has repositories, notes and tasks. Its tasks are worked on by agents, each in a
 checkout of its own, while chorus serve runs; projects share the workers by their weights.`,
 		Example: `  chorus project create 'My Web App' --repo ~/src/web-app
@@ -58,7 +58,7 @@ checkout of its own, while chorus serve runs; projects share the workers by thei
 }
 
 func (c *program) repoCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "repo", Short: "Repositories of projects: add, list", RunE: oneOf,
+	cmd := &cobra.Command{Use: "repo", Short: "Repositories of projects: add, list", RunE: onlySubcommands,
 		Example: "  chorus repo add clone --url https://github.com/me/web-app.git -p my-web-app\n  chorus repo add link --path . -p website"}
 	return c.group(cmd, func(commands *cli.Commands) {
 		cli.Prepare(commands, operations.AddRepo, func(*cobra.Command) func(context.Context, cli.Connection, *operations.NewRepo, []string) error {
@@ -72,7 +72,7 @@ func (c *program) repoCommand() *cobra.Command {
 
 func (c *program) gitCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "git", Short: "Repositories of projects: status, log, diff, commit, push, branch, checkout, merge, pr", RunE: oneOf,
+		Use: "git", Short: "Repositories of projects: status, log, diff, commit, push, branch, checkout, merge, pr", RunE: onlySubcommands,
 		Long: `These commands work on the repositories of projects, beside what tasks do there. A linked
 repository is worked on where it is, and never pushed; of a clone or a new one the project has
 a checkout of its own, whose branch workspace follows the default branch.`,
@@ -122,7 +122,7 @@ a checkout of its own, whose branch workspace follows the default branch.`,
 
 func (c *program) taskCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "task", Short: "Tasks that agents work on: create, list, show, diff, stop, restart, approve …", RunE: oneOf,
+		Use: "task", Short: "Tasks that agents work on: create, list, show, diff, stop, restart, approve …", RunE: onlySubcommands,
 		Long: `A task is worked on by an agent in a checkout and on a branch of its own, and is completed
 when its work is merged. chorus serve gives tasks to workers.`,
 		Example: `  chorus task create 'Add a dark mode' -d 'settings.html gets a switch …' -p my-web-app
@@ -164,7 +164,7 @@ each step is a line of its own. The exit code is 1 if the task failed or is bloc
 }
 
 func (c *program) workCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "work", Short: "All work at a glance: status, events, tokens, pause and resume", RunE: oneOf, Example: "  chorus work status\n  chorus work control pause"}
+	cmd := &cobra.Command{Use: "work", Short: "All work at a glance: status, events, tokens, pause and resume", RunE: onlySubcommands, Example: "  chorus work status\n  chorus work control pause"}
 	return c.group(cmd, func(commands *cli.Commands) {
 		cli.Render(commands, operations.GetWorkStatus, func(_ cli.View, _ operation.None, s operations.WorkStatus) error {
 			_, err := io.WriteString(c.styled(), taskview.Status(s, c.look(), c.width()))

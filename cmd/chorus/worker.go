@@ -52,5 +52,5 @@ most --drain; what is not done by then is handed on. A second signal ends it at 
 			return a.WorkOnTasks(ctx, o)
 		})
 	}
-	return c.hang(cmd, func(*cli.Commands) {})
+	return c.addOperations(cmd, func(*cli.Commands) {})
 }

@@ -7,7 +7,7 @@
 // told at once, and that what was read is never half of one version and half of
 // another. Nothing here changes a file except the import of a Chapter3 installation.
 //
-// One table ([Keys]) describes every key; parsing, ranges, environment twins, the JSON
+// One table ([Keys]) describes every key; parsing, ranges, environment variables, the JSON
 // Schema, the reference page and `config show` all come from it.
 package config
 

@@ -8,10 +8,10 @@ import (
 	"chorus/internal/model/catalog"
 )
 
-// environment reads the twins of all keys. An empty variable counts as not set.
+// environment reads the variables of all keys. An empty variable counts as not set.
 func environment(r *report, env func(string) string, below *merged) []leaf {
 	s := &shaper{report: r, env: env, layer: Environment}
-	for _, t := range table().twins {
+	for _, t := range table().variables {
 		for _, name := range t.variables {
 			if s.variable(t.key, t.key.Path, name) {
 				break

@@ -39,10 +39,10 @@ type Key struct {
 	Lines   bool     // Text or List: a list is read too, a text of several lines is several values
 }
 
-// Variable is the key's environment twin; "" where a part of the path is free.
-func (k Key) Variable() string { return twin(k.Path) }
+// Variable is the key's environment variable; "" where a part of the path is free.
+func (k Key) Variable() string { return variableOf(k.Path) }
 
-func twin(path string) string {
+func variableOf(path string) string {
 	if strings.Contains(path, "*") {
 		return ""
 	}
@@ -85,14 +85,14 @@ type branch struct {
 
 // tree is the table, arranged for reading.
 type tree struct {
-	root    *branch
-	twins   []twinned
-	keys    map[string]*Key   // by path
-	aliases map[string]string // path to canonical path
+	root      *branch
+	variables []keyVariables
+	keys      map[string]*Key   // by path
+	aliases   map[string]string // path to canonical path
 }
 
-// twinned is a key with the names of its variables, its own first.
-type twinned struct {
+// keyVariables is a key with the names of its variables, its own first.
+type keyVariables struct {
 	key       *Key
 	variables []string
 }
@@ -116,13 +116,13 @@ var table = sync.OnceValue(func() *tree {
 	for _, k := range Keys() {
 		t.grow(k.Path).key = &k
 		t.keys[k.Path] = &k
-		pair := twinned{key: &k, variables: []string{twin(k.Path)}}
+		pair := keyVariables{key: &k, variables: []string{variableOf(k.Path)}}
 		for _, alias := range k.Aliases {
 			t.aliases[alias] = k.Path
-			pair.variables = append(pair.variables, twin(alias))
+			pair.variables = append(pair.variables, variableOf(alias))
 		}
 		if pair.variables[0] != "" {
-			t.twins = append(t.twins, pair)
+			t.variables = append(t.variables, pair)
 		}
 	}
 	for _, g := range groups() {

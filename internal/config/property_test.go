@@ -51,7 +51,7 @@ func TestTheStrongestLayerHolds(t *testing.T) {
 			case ParentPin, ChannelPin:
 				ask.Pins = append(ask.Pins, Pin{Text: ".config\n---\n" + nested(key, fmt.Sprint(v)), Parent: layer == ParentPin})
 			case Environment:
-				vars[twin(key)] = fmt.Sprint(v)
+				vars[variableOf(key)] = fmt.Sprint(v)
 			case Flag:
 				ask.Flags[key] = v
 			}

@@ -323,3 +323,35 @@ func (b *Bot) newestCursors(cursors map[string]string, limit int) []string {
 
 // isGone reports that a message is not there any more.
 func isGone(err error) bool { return platform.Is(err, outbox.Gone) }
+
+// firstRead is where the reading of a channel begins that has no cursor. Nobody waits for
+// an answer to what was said before we came; but a channel that was made while we were away,
+// in a guild that we know, is read from its beginning, as if we had seen it being made. So is
+// a thread on a message that we received: its answer is in there.
+func (b *Bot) firstRead(ctx context.Context, c platform.Listing, latest string) (string, error) {
+	if latest != "" && c.Made != "" && b.Platform.Older(latest, c.Made) {
+		return b.Platform.Before(c.ID), nil
+	}
+	if c.Parent != "" {
+		received, err := b.Backend.Places(ctx, b.transport, c.ID)
+		if err != nil {
+			return "", err
+		}
+		if len(received) > 0 {
+			return b.Platform.Before(c.ID), nil
+		}
+	}
+	return c.Newest, nil
+}
+
+// latestOf is the newest message that was read in any of the channels; "": none of them
+// was ever read.
+func (b *Bot) latestOf(list []platform.Listing, cursors map[string]string) string {
+	latest := ""
+	for _, c := range list {
+		if at, ok := cursors[c.ID]; ok && (latest == "" || b.Platform.Older(latest, at)) {
+			latest = at
+		}
+	}
+	return latest
+}

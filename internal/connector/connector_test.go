@@ -110,7 +110,7 @@ func TestRecentKeepsOrder(t *testing.T) {
 		all := append(rapid.Permutation(most).Draw(t, "ids"), rapid.SliceOf(rapid.SampledFrom(most)).Draw(t, "again")...)
 		tails := newRecent(room.Older)
 		for _, id := range all {
-			tails.add("c", remark{id: fmt.Sprint(id)})
+			tails.add("c", recentMessage{id: fmt.Sprint(id)})
 		}
 		list, _ := tails.before("c", "61")
 		different := map[int]bool{}

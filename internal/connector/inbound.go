@@ -136,7 +136,7 @@ func (b *Bot) message(ctx context.Context, m room.Message, w *waking) (bool, err
 		if m.Aside {
 			return false, nil
 		}
-		b.recent.spoke(in.ID, remarkOf(m))
+		b.recent.spoke(in.ID, recentOf(m))
 		return false, b.echo(ctx, m)
 	}
 	b.people.Spoke(in.Guild, m.Author)
@@ -157,7 +157,7 @@ func (b *Bot) message(ctx context.Context, m room.Message, w *waking) (bool, err
 		return false, err
 	}
 	if slices.ContainsFunc(listeners, Listener.IsRoom) {
-		defer b.recent.add(in.ID, remarkOf(m))
+		defer b.recent.add(in.ID, recentOf(m))
 	}
 	if room.IsDotCommand(m.Text) {
 		return b.historyCommand(ctx, m, listeners, w)

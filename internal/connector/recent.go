@@ -13,8 +13,8 @@ import (
 // programs that answer each other.
 const maxRecent = 32
 
-// remark is a message as far as chains are concerned.
-type remark struct {
+// recentMessage is a message as far as chains are concerned.
+type recentMessage struct {
 	id, replyTo string
 	author      room.Author
 	aside       bool // no words of the conversation: a dot, a notice
@@ -28,9 +28,9 @@ type recent struct {
 }
 
 type channelRecent struct {
-	list     []remark // the oldest first
-	read     bool     // what was before us has been asked for
-	commands []string // messages that were .history commands, the oldest first
+	list     []recentMessage // the oldest first
+	read     bool            // what was before us has been asked for
+	commands []string        // messages that were .history commands, the oldest first
 }
 
 func newRecent(older func(a, b string) bool) *recent {
@@ -44,13 +44,13 @@ func (t *recent) channel(id string) *channelRecent {
 	return t.of[id]
 }
 
-func (t *recent) add(channel string, list ...remark) {
+func (t *recent) add(channel string, list ...recentMessage) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	at := t.channel(channel)
 	for _, s := range list {
 		s.author.Roles = nil
-		i, there := slices.BinarySearchFunc(at.list, s.id, func(o remark, id string) int {
+		i, there := slices.BinarySearchFunc(at.list, s.id, func(o recentMessage, id string) int {
 			switch {
 			case t.older(o.id, id):
 				return -1
@@ -69,7 +69,7 @@ func (t *recent) add(channel string, list ...remark) {
 }
 
 // spoke notes something of our own, in rooms that are kept in mind.
-func (t *recent) spoke(channel string, s remark) {
+func (t *recent) spoke(channel string, s recentMessage) {
 	t.mu.Lock()
 	known := t.of[channel] != nil
 	t.mu.Unlock()
@@ -79,7 +79,7 @@ func (t *recent) spoke(channel string, s remark) {
 }
 
 // before are the messages before one, the newest first, and whether older ones were asked for.
-func (t *recent) before(channel, id string) (list []remark, read bool) {
+func (t *recent) before(channel, id string) (list []recentMessage, read bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	at := t.channel(channel)
@@ -91,7 +91,7 @@ func (t *recent) before(channel, id string) (list []remark, read bool) {
 	return list, at.read
 }
 
-func (t *recent) find(channel, id string) (remark, bool) {
+func (t *recent) find(channel, id string) (recentMessage, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, s := range t.channel(channel).list {
@@ -99,7 +99,7 @@ func (t *recent) find(channel, id string) (remark, bool) {
 			return s, true
 		}
 	}
-	return remark{}, false
+	return recentMessage{}, false
 }
 
 // command notes that a message was a .history command; isCommand reports it.
@@ -134,16 +134,16 @@ func (t *recent) wasRead(channel string) {
 	t.channel(channel).read = true
 }
 
-// remarkOf is a message as it is remembered.
-func remarkOf(m room.Message) remark {
-	return remark{id: m.ID, replyTo: m.ReplyTo, author: m.Author, aside: m.System || strings.HasPrefix(strings.TrimSpace(m.Text), ".")}
+// recentOf is a message as it is remembered.
+func recentOf(m room.Message) recentMessage {
+	return recentMessage{id: m.ID, replyTo: m.ReplyTo, author: m.Author, aside: m.System || strings.HasPrefix(strings.TrimSpace(m.Text), ".")}
 }
 
 // last are the room's messages before one, the newest first. Where those remembered do not
 // reach back to a person, older ones are read, once.
-func (b *Bot) last(ctx context.Context, in room.Channel, id string) []remark {
+func (b *Bot) last(ctx context.Context, in room.Channel, id string) []recentMessage {
 	list, read := b.recent.before(in.ID, id)
-	if read || b.can.history == nil || slices.ContainsFunc(list, func(s remark) bool { return !s.aside && !s.author.Program() }) {
+	if read || b.can.history == nil || slices.ContainsFunc(list, func(s recentMessage) bool { return !s.aside && !s.author.Program() }) {
 		return list
 	}
 	got, _, err := b.can.history.ReadBefore(ctx, in.ID, id, maxRecent)
@@ -153,7 +153,7 @@ func (b *Bot) last(ctx context.Context, in room.Channel, id string) []remark {
 	}
 	b.recent.wasRead(in.ID)
 	for _, m := range got {
-		b.recent.add(in.ID, remarkOf(m))
+		b.recent.add(in.ID, recentOf(m))
 	}
 	list, _ = b.recent.before(in.ID, id)
 	return list
@@ -191,7 +191,7 @@ func (b *Bot) chain(ctx context.Context, m room.Message, deepest int) []room.Aut
 		}
 		s, known := b.recent.find(m.In.ID, next)
 		if !known && m.Quoted != nil && m.Quoted.ID == next {
-			s, known = remarkOf(*m.Quoted), true
+			s, known = recentOf(*m.Quoted), true
 		}
 		if !known {
 			if b.can.history == nil {
@@ -201,7 +201,7 @@ func (b *Bot) chain(ctx context.Context, m room.Message, deepest int) []room.Aut
 			if err != nil {
 				return out // it is gone, or not for us: the chain ends here
 			}
-			s = remarkOf(got)
+			s = recentOf(got)
 			b.recent.add(m.In.ID, s)
 		}
 		out, next = append(out, s.author), s.replyTo

@@ -63,12 +63,12 @@ var errNotThere = errors.New("the node does not run the thread")
 // when the thread may have begun to run somewhere.
 func (c *Client) Follow(ctx context.Context, thread chat.ThreadID, look <-chan struct{}, publish func(chat.Live)) {
 	var pause peernotify.Backoff
-	var seen told
+	var seen published
 	for {
 		retry := (<-chan time.Time)(nil)
 		if from, ok := c.owner(ctx, thread); ok {
 			came, looked, err := c.streamWhile(ctx, from, thread, look, func(piece chat.Live) {
-				if piece = seen.fresh(piece); piece != nil {
+				if piece = seen.unpublished(piece); piece != nil {
 					publish(piece)
 				}
 			})
@@ -80,7 +80,7 @@ func (c *Client) Follow(ctx context.Context, thread chat.ThreadID, look <-chan s
 				retry = time.After(pause.Next())
 			} else {
 				publish(nil)
-				seen = told{}
+				seen = published{}
 			}
 			if errors.Is(err, errMoved) || retry == nil && looked {
 				continue

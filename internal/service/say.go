@@ -46,47 +46,47 @@ func (o *Handler) Say(ctx context.Context, by operation.Caller, in operations.Me
 	return said, err
 }
 
-// utterance is what somebody says, ready to be given to a thread.
-type utterance struct {
+// prompt is what somebody says, ready to be given to a thread.
+type prompt struct {
 	blocks chat.Blocks
 	terms  chat.Terms
 	intake chat.Intake
 	key    string
 }
 
-// utter makes it of what was sent, and lets the thread run here.
-func (o *Handler) utter(ctx context.Context, by operation.Caller, row journal.Thread, in operations.SteerMessage) (utterance, error) {
+// newPrompt makes it of what was sent, and lets the thread run here.
+func (o *Handler) newPrompt(ctx context.Context, by operation.Caller, row journal.Thread, in operations.SteerMessage) (prompt, error) {
 	if err := o.MayWork(by, row); err != nil {
-		return utterance{}, err
+		return prompt{}, err
 	}
 	if err := o.unarchive(ctx, row); err != nil {
-		return utterance{}, err
+		return prompt{}, err
 	}
 	bot, err := o.app.Settings.BotFor(row)
 	if err != nil {
-		return utterance{}, err
+		return prompt{}, err
 	}
 	blocks, err := o.words(ctx, row, in, bot)
 	if err != nil {
-		return utterance{}, err
+		return prompt{}, err
 	}
 	key, err := keyed(row.ID, in.Key)
 	if err != nil {
-		return utterance{}, err
+		return prompt{}, err
 	}
 	made, err := o.Standing(ctx, row.ID)
 	if err != nil {
-		return utterance{}, err
+		return prompt{}, err
 	}
 	if !o.guest {
 		made.Terms.By = ServedBy
 	}
 	o.runHere(row.ID)
-	return utterance{blocks, made.Terms, chat.Intake(bot.Intake), key}, nil
+	return prompt{blocks, made.Terms, chat.Intake(bot.Intake), key}, nil
 }
 
 func (o *Handler) say(ctx context.Context, by operation.Caller, row journal.Thread, in operations.SteerMessage) (operations.Said, error) {
-	u, err := o.utter(ctx, by, row, in)
+	u, err := o.newPrompt(ctx, by, row, in)
 	if err != nil {
 		return operations.Said{}, err
 	}
@@ -156,7 +156,7 @@ func (o *Handler) Steer(ctx context.Context, by operation.Caller, in operations.
 }
 
 func (o *Handler) steer(ctx context.Context, by operation.Caller, row journal.Thread, in operations.SteerMessage) (operations.Said, error) {
-	u, err := o.utter(ctx, by, row, in)
+	u, err := o.newPrompt(ctx, by, row, in)
 	if err != nil {
 		return operations.Said{}, err
 	}

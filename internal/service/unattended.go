@@ -20,7 +20,7 @@ type Unattended struct {
 // SayUnattended gives words to a thread, once for a key of the platform: what schedules, hooks, processes and tasks say. The authority of
 // in is whose rights and money it takes, by what the caller may besides.
 func (o *Handler) SayUnattended(ctx context.Context, by operation.Caller, row journal.Thread, words string, in chat.Inbound) (Unattended, error) {
-	u, err := o.utter(ctx, by, row, operations.SteerMessage{Message: words})
+	u, err := o.newPrompt(ctx, by, row, operations.SteerMessage{Message: words})
 	if no := (*operation.Error)(nil); errors.As(err, &no) && no.Kind != operation.Failed {
 		return Unattended{Refused: no.Message}, nil
 	}

@@ -71,7 +71,7 @@ func streamable(server func(*http.Request) *sdk.Server, stopping <-chan struct{}
 		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(time.Time{}) // writers without deadlines have none to lift
 		if r.Method == http.MethodPost {
-			r.Body = &liftedBody{ReadCloser: &requestBody{ReadCloser: r.Body, control: control}}
+			r.Body = &taskFieldBody{ReadCloser: &requestBody{ReadCloser: r.Body, control: control}}
 		} else {
 			_ = control.SetReadDeadline(time.Time{})
 		}

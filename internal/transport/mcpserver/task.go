@@ -131,7 +131,7 @@ func (s *Server) withTasks(next sdk.MethodHandler) sdk.MethodHandler {
 			if !ok {
 				return next(ctx, method, req)
 			}
-			wish, asTask := call.Params.Meta[liftedTask]
+			wish, asTask := call.Params.Meta[taskKey]
 			switch {
 			case !asTask:
 				return next(ctx, method, req)

@@ -8,12 +8,12 @@ import (
 	"io"
 )
 
-// liftedTask is where the wish of a call to be a task stands among its metadata, which the SDK keeps; the field of its own
+// taskKey is where the wish of a call to be a task stands among its metadata, which the SDK keeps; the field of its own
 // that the protocol has for it, it does not.
-const liftedTask = "chorus/task"
+const taskKey = "chorus/task"
 
-// lift moves the wish of a call to be a task to where it is kept. Every other message stays as it is.
-func lift(message []byte) []byte {
+// moveTaskField moves the wish of a call to be a task to where it is kept. Every other message stays as it is.
+func moveTaskField(message []byte) []byte {
 	if !bytes.Contains(message, []byte(`"task"`)) || !bytes.Contains(message, []byte(`tools/call`)) {
 		return message
 	}
@@ -29,7 +29,7 @@ func lift(message []byte) []byte {
 	if meta == nil {
 		meta = map[string]json.RawMessage{}
 	}
-	meta[liftedTask] = wish
+	meta[taskKey] = wish
 	delete(params, "task")
 	var err error
 	if params["_meta"], err = json.Marshal(meta); err != nil {
@@ -44,24 +44,24 @@ func lift(message []byte) []byte {
 	return message
 }
 
-// liftedBody is the body of a request, lifted when it is first read. One that is too large stays as it is: it is refused.
-type liftedBody struct {
+// taskFieldBody is the body of a request, with the field moved when it is first read. One that is too large stays as it is: it is refused.
+type taskFieldBody struct {
 	io.ReadCloser
-	lifted io.Reader
+	moved io.Reader
 }
 
-func (b *liftedBody) Read(p []byte) (int, error) {
-	if b.lifted == nil {
+func (b *taskFieldBody) Read(p []byte) (int, error) {
+	if b.moved == nil {
 		data, err := io.ReadAll(io.LimitReader(b.ReadCloser, maxBody+1))
 		if err != nil {
 			return 0, err
 		}
 		if len(data) <= maxBody {
-			data = lift(data)
+			data = moveTaskField(data)
 		}
-		b.lifted = io.MultiReader(bytes.NewReader(data), b.ReadCloser)
+		b.moved = io.MultiReader(bytes.NewReader(data), b.ReadCloser)
 	}
-	return b.lifted.Read(p)
+	return b.moved.Read(p)
 }
 
 // liftedLines are the messages of a stream, one in a line. A line that is too long stays as it is: it is refused.
@@ -101,6 +101,6 @@ func (l *liftedLines) line() ([]byte, error) {
 		case err != nil || len(line) > maxBody:
 			return line, err
 		}
-		return append(lift(bytes.TrimRight(line, "\r\n")), '\n'), nil
+		return append(moveTaskField(bytes.TrimRight(line, "\r\n")), '\n'), nil
 	}
 }

@@ -2,8 +2,8 @@ package peerlive
 
 import "chorus/internal/chat"
 
-// told is what was published of an answer in the making. A stream that begins anew has the text so far first; of that only the rest is new.
-type told struct {
+// published is what was published of an answer in the making. A stream that begins anew has the text so far first; of that only the rest is new.
+type published struct {
 	run           string
 	step, attempt int
 	texts         map[place]string
@@ -15,14 +15,14 @@ type place struct {
 	call string
 }
 
-// fresh is what a piece has that was not published yet; nil: nothing.
-func (t *told) fresh(piece chat.Live) chat.Live {
+// unpublished is what a piece has that was not published yet; nil: nothing.
+func (t *published) unpublished(piece chat.Live) chat.Live {
 	d, ok := piece.(chat.Delta)
 	if !ok {
 		return piece
 	}
 	if t.texts == nil || d.Run != t.run || d.Step != t.step || d.Attempt != t.attempt {
-		*t = told{run: d.Run, step: d.Step, attempt: d.Attempt, texts: map[place]string{}}
+		*t = published{run: d.Run, step: d.Step, attempt: d.Attempt, texts: map[place]string{}}
 	}
 	at := place{d.What, d.Call}
 	have := t.texts[at]

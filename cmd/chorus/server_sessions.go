@@ -17,8 +17,8 @@ import (
 	"chorus/internal/usage"
 )
 
-// talkOptions makes of the flags of run and chat what a server is told.
-func (c *program) talkOptions(o runsetup.SessionOptions) (remote.Options, error) {
+// serverSessionOptions makes of the flags of run and chat what a server is told.
+func (c *program) serverSessionOptions(o runsetup.SessionOptions) (remote.Options, error) {
 	if o.File != "" {
 		return remote.Options{}, &usage.Error{Err: errors.New("--session names a file of this machine, and the server has its own; go on by --session-id")}
 	}
@@ -41,9 +41,9 @@ func (c *program) talkOptions(o runsetup.SessionOptions) (remote.Options, error)
 	return out, nil
 }
 
-// openOn makes a session on a server or takes one up, of whose id a unique beginning is enough. Where nobody chose the
+// openOnServer makes a session on a server or takes one up, of whose id a unique beginning is enough. Where nobody chose the
 // directory and the token may not work here, the session gets a folder of its own.
-func (c *program) openOn(ctx context.Context, to cli.Connection, o remote.Options, chosen bool) (*remote.Session, error) {
+func (c *program) openOnServer(ctx context.Context, to cli.Connection, o remote.Options, chosen bool) (*remote.Session, error) {
 	if o.ID != "" {
 		found, err := findSession(ctx, to, o.ID)
 		if err != nil {
@@ -64,23 +64,23 @@ func (c *program) openOn(ctx context.Context, to cli.Connection, o remote.Option
 	return own, nil
 }
 
-// openFor opens the session that was asked for, with the files that go with its next prompt.
-func (c *program) openFor(ctx context.Context, to cli.Connection, o runsetup.SessionOptions) (*remote.Session, error) {
-	options, err := c.talkOptions(o)
+// openWithFiles opens the session that was asked for, with the files that go with its next prompt.
+func (c *program) openWithFiles(ctx context.Context, to cli.Connection, o runsetup.SessionOptions) (*remote.Session, error) {
+	options, err := c.serverSessionOptions(o)
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.openOn(ctx, to, options, o.Dir != "")
+	s, err := c.openOnServer(ctx, to, options, o.Dir != "")
 	if err != nil {
 		return nil, wrongUse(err)
 	}
 	return s, attach(ctx, s, o.Attach)
 }
 
-// runOn is run on a server.
-func (c *program) runOn(ctx context.Context, o runsetup.SessionOptions, prompt string, asJSON bool) error {
+// runOnServer is run on a server.
+func (c *program) runOnServer(ctx context.Context, o runsetup.SessionOptions, prompt string, asJSON bool) error {
 	return c.execute(ctx, func(to cli.Connection) error {
-		s, err := c.openFor(ctx, to, o)
+		s, err := c.openWithFiles(ctx, to, o)
 		if err != nil {
 			return err
 		}
@@ -116,15 +116,15 @@ func writeLines(w io.Writer, item repl.Item) error {
 	return nil
 }
 
-// chatOn is chat on a server.
-func (c *program) chatOn(ctx context.Context, o runsetup.SessionOptions, prompt string) error {
+// chatOnServer is chat on a server.
+func (c *program) chatOnServer(ctx context.Context, o runsetup.SessionOptions, prompt string) error {
 	return c.execute(ctx, func(to cli.Connection) error {
-		return c.again(&o, prompt, func(prompt string) error { return c.chatWith(ctx, to, o, prompt) })
+		return c.again(&o, prompt, func(prompt string) error { return c.chatOnceOnServer(ctx, to, o, prompt) })
 	})
 }
 
-func (c *program) chatWith(ctx context.Context, to cli.Connection, o runsetup.SessionOptions, prompt string) error {
-	s, err := c.openFor(ctx, to, o)
+func (c *program) chatOnceOnServer(ctx context.Context, to cli.Connection, o runsetup.SessionOptions, prompt string) error {
+	s, err := c.openWithFiles(ctx, to, o)
 	if err != nil {
 		return err
 	}

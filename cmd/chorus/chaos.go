@@ -17,11 +17,11 @@ import (
 	"chorus/internal/journal"
 )
 
-// hook lets CHORUS_KILL=before:N or after:N end the process, as if the power had
+// injectFaults lets CHORUS_KILL=before:N or after:N end the process, as if the power had
 // gone, right before or right after its Nth write. CHORUS_KILL=count prints the
 // number of writes instead.
 // CHORUS_CLOCK names a file that says by how much the clock is wrong.
-func hook(o *app.Options) {
+func injectFaults(o *app.Options) {
 	if file := os.Getenv("CHORUS_CLOCK"); file != "" {
 		o.Now = func() time.Time {
 			text, _ := os.ReadFile(file) // none: it is right
