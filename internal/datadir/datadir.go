@@ -168,14 +168,15 @@ func (h *Home) ProjectCheckout(id, repo string) string {
 	return h.join("projects", id, "checkouts", repo, "checkout")
 }
 
+// TaskDir is the folder of a task.
 func (h *Home) TaskDir(project, task string) string {
 	return h.join("projects", project, "tasks", task)
 }
 
-// AgentDir is an agent's folder; the name must be valid (chat.ValidAgentName).
 // Prompt is a person's own text in place of the prompt of an agent that is built in.
 func (h *Home) Prompt(name string) string { return h.join("prompts", name+".md") }
 
+// AgentDir is an agent's folder; the name must be valid (chat.ValidAgentName).
 func (h *Home) AgentDir(name string) string { return h.join("agents", name) }
 
 // ThreadDir is a thread's folder: its mirrors, attachments and scratch space.

@@ -105,6 +105,7 @@ func asRequests(q approval.Approval) []permit.Request {
 	return out
 }
 
+// Propose says what answering an approval with "always" may mean for somebody, or why it may mean nothing.
 func (g *Gate) Propose(ctx context.Context, id string, by chat.Principal) (approval.Always, error) {
 	q, err := g.DB.Approval(ctx, id)
 	if err != nil {

@@ -60,6 +60,7 @@ func (k *allowedFile) now(path string) (rules *always.Rules, mistake error, fres
 	return read, nil, false
 }
 
+// AllowedFile is the file of the rules that people keep by answering "always".
 func (g *Gate) AllowedFile() string { return filepath.Join(g.Home.Dir(), allowedName) }
 
 // AllowedRules gives what is kept now. A mistake in the file is told to whoever is there.

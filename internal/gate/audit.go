@@ -89,6 +89,7 @@ func (g *Gate) RecordDecision(ctx context.Context, who chat.Principal, action, d
 	return g.record(ctx, who, "", action, detail)
 }
 
+// Shortened is a value as the audit log has it: long ones are cut, and their length is said.
 func Shortened(value string) string {
 	if r := []rune(value); len(r) > maxChange {
 		return fmt.Sprintf("%s… (%d characters)", string(r[:maxChange]), len(r))

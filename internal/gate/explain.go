@@ -117,7 +117,7 @@ func RightsOf(env func(string) string, homeDir string, ask RightsAsk) (Rights, e
 			out.Together = append(out.Together, c.Profile.Name())
 		}
 	}
-	for _, name := range append(permit.Presets(), SortedNames(bot.Profiles)...) {
+	for _, name := range append(permit.Presets(), OwnProfiles(bot.Profiles)...) {
 		if may, _ := l.Grants.MayGive(name, who); may {
 			out.Gives = append(out.Gives, name)
 		}
@@ -125,7 +125,8 @@ func RightsOf(env func(string) string, homeDir string, ask RightsAsk) (Rights, e
 	return out, nil
 }
 
-func SortedNames(profiles map[string]config.Profile) []string {
+// OwnProfiles are the names of the profiles that the configuration adds to the built-in ones, sorted.
+func OwnProfiles(profiles map[string]config.Profile) []string {
 	var out []string
 	for name := range profiles {
 		if !permit.IsPreset(name) {

@@ -216,6 +216,7 @@ func (l *Limits) own(s transcript.Sender) ([]check, error) {
 	return out, nil
 }
 
+// Load finds a profile by its name, once.
 func (l *Limits) Load(name string) (*permit.Profile, error) {
 	if p := l.Loaded[name]; p != nil {
 		return p, nil
@@ -246,6 +247,7 @@ func (l *Limits) restricting(all []check) []check {
 	return some
 }
 
+// Allows reports whether a check is of the profile that allows everything.
 func (l *Limits) Allows(c check) bool {
 	return l.Grants.Widest != "" && c.Profile.Name() == l.Grants.Widest
 }

@@ -17,23 +17,23 @@ import (
 	"chorus/internal/redact"
 )
 
-// newLog is the log of the home as the environment wants it: what nobody at a terminal
-// has to see, for whoever looks for a reason later. Warnings and errors stand in a file of
-// their own besides.
-// openLog opens the log files of the home.
+// OpenLog opens the log files of the home.
 func (l *Logs) OpenLog() *slog.Logger {
 	log, files := l.newLog()
 	l.files = files
 	return log
 }
 
-// CloseLog ends what openLog began.
+// CloseLog ends what OpenLog began.
 func (l *Logs) CloseLog() {
 	if l.files != nil {
 		l.files.close()
 	}
 }
 
+// newLog is the log of the home as the environment wants it: what nobody at a terminal
+// has to see, for whoever looks for a reason later. Warnings and errors stand in a file of
+// their own besides.
 func (l *Logs) newLog() (*slog.Logger, *logFiles) {
 	known := &secrets{environ: l.Environ}
 	dir := func() (string, error) { return l.Home.Ensure(l.Home.Logs()) }

@@ -225,8 +225,9 @@ func NamedProfile(bot *config.Bot, name string) error {
 	return fmt.Errorf("there is no profile %.60q; there are %s%s", name, strings.Join(known, ", "), suggest.Hint(name, known))
 }
 
+// ProfileNames are the names of all profiles, the built-in ones first.
 func ProfileNames(bot *config.Bot) []string {
-	return append(permit.Presets(), gate.SortedNames(bot.Profiles)...)
+	return append(permit.Presets(), gate.OwnProfiles(bot.Profiles)...)
 }
 
 // ModelMeant is the full name of the model that somebody means, if it can be asked: a

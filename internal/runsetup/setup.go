@@ -161,6 +161,7 @@ func (s *Setup) CloseToolboxes() error {
 	return errors.Join(errs...)
 }
 
+// NewToolbox makes the tools of a thread that work in a directory.
 func (s *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -234,6 +235,7 @@ func (s *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 // MaxPixels is the largest picture that is decoded to make it smaller: 40 megapixels.
 const MaxPixels = 40_000_000
 
+// IsDir reports whether there is a directory, also through a link.
 func IsDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()

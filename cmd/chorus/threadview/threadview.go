@@ -134,7 +134,7 @@ func Hits(v cli.View, _ operations.SearchQuery, list operation.List[operations.H
 	return nil
 }
 
-// writeItems writes each object of a stream as a line.
+// Items writes each object of a stream as a line.
 func Items(v cli.View, _ bool) (func(feed.Item) error, func(error) error) {
 	each := func(item feed.Item) error {
 		data, err := feed.Encode(item)

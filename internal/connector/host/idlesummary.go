@@ -51,7 +51,7 @@ func (h *Backend) watchIdle(ctx context.Context) {
 	}
 }
 
-// quietMinute is a minute, but for tests.
+// idleMinute is a minute, but for tests.
 func (h *Host) idleMinute() time.Duration { return cmp.Or(h.IdleMinute, time.Minute) }
 
 // IdlePlace is a place where summing up is wanted.
@@ -61,6 +61,7 @@ type IdlePlace struct {
 	after    time.Duration
 }
 
+// Key is the name under which it is kept how far a place was seen to.
 func (p IdlePlace) Key() string { return p.Agent + " " + p.Place }
 
 // thread is the name of some conversation of the place.
@@ -199,6 +200,7 @@ func (h *Backend) summarize(ctx context.Context, p IdlePlace) error {
 	return h.beginAnew(ctx, p, seen)
 }
 
+// IdleRows are the conversations of a place, at least one: with none there is nothing to save.
 func (h *Backend) IdleRows(ctx context.Context, p IdlePlace) ([]journal.Thread, error) {
 	rows, err := h.Threads(ctx, store.ThreadFilter{Agent: p.Agent, Transport: h.Platform.Name, Place: p.Place, Limit: 1000})
 	if err == nil && len(rows) == 0 {

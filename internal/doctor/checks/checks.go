@@ -66,7 +66,7 @@ const (
 func Examine(ctx context.Context, o Options, e Examination) doctor.Report {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	p := NewChecker(ctx, o, e)
+	p := newChecker(ctx, o, e)
 	defer p.close()
 	defer cancel() // before the store is closed: a read that goes on would hold it
 	reading, asking := readTime, readTime
@@ -130,7 +130,8 @@ type openedStore struct {
 	db  *store.DB // nil: it cannot be, or is of an older version
 }
 
-func NewChecker(ctx context.Context, o Options, e Examination) *checker {
+// newChecker makes what the checks of one examination share. Nothing is opened before a check needs it.
+func newChecker(ctx context.Context, o Options, e Examination) *checker {
 	o = o.complete()
 	p := &checker{Examination: e, app: newUnopened(o)}
 	dir, err := settings.HomeFolder(o.Env, o.Home)

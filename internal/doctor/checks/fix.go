@@ -24,7 +24,7 @@ import (
 func Fix(ctx context.Context, o Options, thorough bool) []doctor.Finding {
 	ctx, cancel := context.WithTimeout(ctx, fixTime)
 	defer cancel()
-	first := NewChecker(ctx, o, Examination{})
+	first := newChecker(ctx, o, Examination{})
 	if first.lost != nil || !first.found().there {
 		return nil
 	}
@@ -37,7 +37,7 @@ func Fix(ctx context.Context, o Options, thorough bool) []doctor.Finding {
 	out = append(out, repaired...)
 	first.close()
 
-	p := NewChecker(ctx, o, Examination{}) // looks at what is there now
+	p := newChecker(ctx, o, Examination{}) // looks at what is there now
 	defer p.close()
 	if db := p.opened().db; db != nil {
 		switch n, err := sweep(ctx, db); {
@@ -84,7 +84,7 @@ func (p *checker) fixCheckpoints(ctx context.Context, shorter bool) (out []docto
 
 // Users are the processes that have the database of a home open, as far as the system tells.
 func Users(ctx context.Context, o Options) []string {
-	p := NewChecker(ctx, o, Examination{})
+	p := newChecker(ctx, o, Examination{})
 	if p.lost != nil || !p.found().there {
 		return nil
 	}
@@ -95,7 +95,7 @@ func Users(ctx context.Context, o Options) []string {
 // AfterRestore makes a home that came from a backup the one that counts. What was on when the backup was made is
 // stopped unless it shall go on: much of it may have been done since.
 func AfterRestore(ctx context.Context, o Options, goOn bool) []doctor.Finding {
-	p := NewChecker(ctx, o, Examination{})
+	p := newChecker(ctx, o, Examination{})
 	with := p.databaseAt().Options(p.app.Home)
 	with.AcceptRewound = true
 	db, err := store.Open(ctx, with)

@@ -270,11 +270,13 @@ func (p *checker) sandbox(ctx context.Context) []doctor.Finding {
 	if bot := p.read().bot; bot != nil && bot.Sandbox != "" {
 		out = append(out, doctor.Good("chosen", "%s", bot.Sandbox))
 	}
-	out = append(out, JudgeSandbox(p.app.Isolation.Facts(ctx))...)
+	out = append(out, judgeSandbox(p.app.Isolation.Facts(ctx))...)
 	return append(out, p.keptHomes(ctx)...)
 }
 
-func JudgeSandbox(facts []isolate.Fact) []doctor.Finding {
+// judgeSandbox turns what is known of the sandboxes into findings. Where none works, what follows from that is only noted: what helps
+// stands with auto.
+func judgeSandbox(facts []isolate.Fact) []doctor.Finding {
 	var out []doctor.Finding
 	works := slices.ContainsFunc(facts, func(f isolate.Fact) bool { return f.Name == "sandbox auto" && f.OK })
 	for _, f := range facts {
