@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
@@ -68,6 +70,7 @@ func (p *Pages) functions() template.FuncMap {
 		"who":        display.Who,
 		"initial":    display.Initial,
 		"marked":     marked,
+		"sentence":   sentence,
 		"percent":    display.Percent,
 		"sum":        func(a, b int) int { return a + b },
 		"chosen":     toolChosen,
@@ -110,4 +113,17 @@ const deepest = 4
 func marked(snippet string) template.HTML {
 	text := html.EscapeString(snippet)
 	return template.HTML(strings.NewReplacer("\x01", "<mark>", "\x02", "</mark>").Replace(text))
+}
+
+// sentence makes an error, which begins small and has no full stop, a sentence.
+func sentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	if size == 0 {
+		return ""
+	}
+	text = string(unicode.ToUpper(first)) + text[size:]
+	if strings.ContainsAny(text[len(text)-1:], ".!?:") {
+		return text
+	}
+	return text + "."
 }

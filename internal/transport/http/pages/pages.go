@@ -174,7 +174,7 @@ func (p *Pages) routes() {
 	p.mux.HandleFunc("GET "+loginPath, p.serverLoginReturned)
 	p.moreRoutes()
 	p.page("/", func(http.ResponseWriter, *http.Request, operation.Caller) error {
-		return operation.Errorf(operation.NotFound, "page not found")
+		return operation.Errorf(operation.NotFound, "there is no page at this address")
 	})
 }
 
@@ -246,6 +246,19 @@ func (p *Pages) userMessage(err error) string {
 	return "internal error; the server's log has the details"
 }
 
+// failure is the heading of a page that says why something did not work.
+func failure(status int) string {
+	switch {
+	case status == http.StatusNotFound:
+		return "Not found"
+	case status == http.StatusForbidden || status == http.StatusUnauthorized:
+		return "Not allowed"
+	case status >= http.StatusInternalServerError:
+		return "Something went wrong"
+	}
+	return "That did not work"
+}
+
 // fail shows an error: as plain text to our scripts, as a page otherwise.
 func (p *Pages) fail(w http.ResponseWriter, r *http.Request, by operation.Caller, err error) {
 	status, text := statusOf(err), p.userMessage(err)
@@ -255,7 +268,7 @@ func (p *Pages) fail(w http.ResponseWriter, r *http.Request, by operation.Caller
 		fmt.Fprintln(w, text)
 		return
 	}
-	frame := p.layout(r, by, http.StatusText(status))
+	frame := p.layout(r, by, failure(status))
 	if rerr := p.render(w, status, "problem.html", map[string]any{"Layout": frame, "Text": text, "Status": status}); rerr != nil {
 		p.Log.Error("error page failed", "component", "web", "error", rerr)
 	}

@@ -24,6 +24,14 @@ type settingsNews struct {
 	Made       *operations.Token
 	Key, Value string // that was not taken
 	Problem    string
+	Token      tokenForm
+}
+
+// tokenForm is what somebody filled in for a new token, and why it was not made.
+type tokenForm struct {
+	Name    string
+	Scopes  map[operation.Scope]bool
+	Problem string
 }
 
 // settingGroup is a part of the configuration.
@@ -143,7 +151,7 @@ func (p *Pages) showSettings(w http.ResponseWriter, r *http.Request, by operatio
 		data["Tokens"], data["Rules"], data["Names"] = tokens.Items, rules.Items, p.names(r.Context(), by)
 	}
 	status := http.StatusOK
-	if news.Problem != "" {
+	if news.Problem != "" || news.Token.Problem != "" {
 		status = http.StatusBadRequest
 	}
 	return p.render(w, status, "settings.html", data)
@@ -178,10 +186,20 @@ func (p *Pages) setSetting(w http.ResponseWriter, r *http.Request, by operation.
 
 func (p *Pages) createToken(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	in := operations.NewToken{Name: r.PostFormValue("name")}
+	asked := tokenForm{Name: in.Name, Scopes: map[operation.Scope]bool{}}
 	for _, s := range r.PostForm["scopes"] {
 		in.Scopes = append(in.Scopes, operation.Scope(s))
+		asked.Scopes[operation.Scope(s)] = true
+	}
+	if len(in.Scopes) == 0 {
+		asked.Problem = "choose at least one thing that it may be used for"
+		return p.showSettings(w, r, by, settingsNews{Token: asked})
 	}
 	made, err := operations.CreateToken.Call(r.Context(), p.Executor, by, in)
+	if err != nil && operation.KindOf(err) == operation.Invalid {
+		asked.Problem = p.userMessage(err)
+		return p.showSettings(w, r, by, settingsNews{Token: asked})
+	}
 	if err != nil {
 		return err
 	}

@@ -101,3 +101,29 @@ func TestSettings(t *testing.T) {
 	p.showsCards("the settings")
 	p.look("settings-390")
 }
+
+// A token for nothing is not made: the form says so and keeps what was typed. What is not there is said in a sentence.
+func TestWhatDidNotWorkIsSaid(t *testing.T) {
+	t.Parallel()
+	h := newServer(t)
+	p := h.signedIn()
+	p.visit("/settings")
+	p.fill(`#new-token [name=name]`, "laptop")
+	p.expectError("400")
+	p.click(`#new-token button`)
+	p.until(`document.querySelector("#new-token + [role=alert]")?.innerText .trim() === "Choose at least one thing that it may be used for."`)
+	if kept := p.text(`document.querySelector("#new-token [name=name]").value`); kept != "laptop" {
+		t.Errorf("the name is %q now", kept)
+	}
+	p.click(`#new-token [value=read]`)
+	p.click(`#new-token button`)
+	p.waitForText("Copy it now")
+	p.expectError("404")
+	p.visit("/s/nothing")
+	p.waitForText(`There is no session "nothing".`)
+	p.visit("/nowhere")
+	p.waitForText("There is no page at this address.")
+	if heading := p.text(`document.querySelector("h1").innerText`); heading != "Not found" {
+		t.Errorf("the heading is %q", heading)
+	}
+}
