@@ -76,7 +76,7 @@ func writeTable(v cli.View, costs Costs, when string) error {
 	share, of := shares(costs)
 	head := fmt.Sprintf("%s\tSPENT\tCALLS\tIN\tOUT\tCACHED", strings.ToUpper(costs.By))
 	if v.Width > 0 {
-		head += "\tSHARE OF " + of
+		head += "\tOF " + of // no wider than the bars below it
 	}
 	fmt.Fprintln(w, head)
 	line := func(key string, m cost) {
