@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,6 +56,9 @@ func attach(ctx context.Context, s Session, clipboard func(context.Context) ([]b
 		path = filepath.Join(cmp.Or(dir, "."), path)
 	}
 	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("there is no file %s", path)
+	}
 	if err != nil {
 		return "", err
 	}

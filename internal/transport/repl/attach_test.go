@@ -60,6 +60,8 @@ func TestChatTakesPictures(t *testing.T) {
 	s.wants("calls", s.f.logged(), "attach my shot.PNG png")
 	s.typing("/attach " + dir + "<enter>")
 	s.wants("printed", s.printed(), "could not attach it", "is no file")
+	s.typing("/attach /no/such.png<enter>")
+	s.wants("printed", s.printed(), "there is no file /no/such.png")
 }
 
 // TestChatTakesThePictureInTheClipboard: Ctrl-V and /attach alone.

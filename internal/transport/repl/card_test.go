@@ -101,3 +101,18 @@ func TestPlainCardsBreakNoCommand(t *testing.T) {
 		t.Errorf("the card is\n%s", strings.Join(shown, "\n"))
 	}
 }
+
+// TestAnswersKeepTheirColumns: what does not fit beside a name goes on below itself, and what is no row is wrapped as ever.
+func TestAnswersKeepTheirColumns(t *testing.T) {
+	t.Parallel()
+	answer := "web_fetch  Read one page of the web and what it says there\nno row, only a sentence that is too long to fit\n語語語  two columns each, so nobody can tell\nlong-name-of-a-thing  beyond the middle of it all, so not"
+	want := []string{
+		"web_fetch  Read one page of the", "           web and what it says", "           there",
+		"no row, only a sentence that is", "too long to fit",
+		"語語語  two columns each, so", "nobody can tell",
+		"long-name-of-a-thing  beyond the", "middle of it all, so not",
+	}
+	if got := wrapRows(answer, 32); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}

@@ -150,6 +150,14 @@ func TestChatEditor(t *testing.T) {
 	}
 	s.msg(writtenMsg{err: errors.New("exit status 1")})
 	s.wants("window", s.live(), "the input stays: exit status 1")
+	s.w.editor = "no-such-editor --wait"
+	cmd, path, err := editorCommand(s.w.editor, "words")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(path)
+	s.msg(writtenMsg{err: cmd.Run()})
+	s.wants("window", s.live(), `there is no program "no-such-editor"`)
 	if got := s.w.input.value(); got != "better\nwords" {
 		t.Errorf("input %q", got)
 	}

@@ -2,6 +2,7 @@ package repl
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -49,9 +50,17 @@ func editorCommand(editor, text string) (cmd *exec.Cmd, path string, err error) 
 	return exec.Command("/bin/sh", "-c", editor+` "$1"`, "chorus", file.Name()), file.Name(), nil // EDITOR may have arguments
 }
 
+// notFound is how a shell ends that does not know the program.
+const notFound = 127
+
 // written takes what the editor left.
 func (w *window) written(msg writtenMsg) {
-	if msg.err != nil {
+	var ended *exec.ExitError
+	switch {
+	case errors.As(msg.err, &ended) && ended.ExitCode() == notFound:
+		w.flash = fmt.Sprintf("there is no program %q; set EDITOR to an editor that is here", strings.Fields(w.editor)[0])
+		return
+	case msg.err != nil:
 		w.flash = "the editor failed, the input stays: " + msg.err.Error()
 		return
 	}

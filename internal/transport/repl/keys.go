@@ -254,7 +254,7 @@ func (w *window) showAnswer(msg commandMsg) {
 	case strings.HasPrefix(msg.line, "/diff"):
 		w.put(aside, markdown.Diff(answer, w.room(), w.look)...)
 	default:
-		w.put(aside, markdown.Wrap(answer, w.room())...)
+		w.put(aside, wrapRows(answer, w.room())...)
 	}
 }
 

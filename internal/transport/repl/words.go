@@ -213,3 +213,31 @@ func say(mark, text string, width int) []string {
 	}
 	return out
 }
+
+// wrapRows wraps an answer; what stands in a second column goes on below itself.
+func wrapRows(answer string, width int) (out []string) {
+	for line := range strings.SplitSeq(markdown.Clean(answer), "\n") {
+		at := secondColumn(line)
+		if at == 0 || at > width/2 || markdown.Width(line) <= width {
+			out = append(out, markdown.Wrap(line, width)...)
+			continue
+		}
+		out = append(out, indent(markdown.Wrap(line[at:], width-at), line[:at], strings.Repeat(" ", at))...)
+	}
+	return out
+}
+
+// secondColumn is where the second column of a row begins, behind two blanks or more; 0: there is none, or nobody can tell where.
+func secondColumn(line string) int {
+	first := len(line) - len(strings.TrimLeft(line, " "))
+	gap := strings.Index(line[first:], "  ")
+	if gap < 0 {
+		return 0
+	}
+	at := first + gap
+	rest := strings.TrimLeft(line[at:], " ")
+	if at = len(line) - len(rest); rest == "" || markdown.Width(line[:at]) != at { // letters that take no column, or two
+		return 0
+	}
+	return at
+}
