@@ -156,7 +156,7 @@ func (c *program) threadWhy() *cobra.Command {
 				if c.json {
 					return cli.PrintJSON(c.out(), answer)
 				}
-				_, err = fmt.Fprintln(c.out(), repl.PlainBlock(answer.Text))
+				_, err = fmt.Fprintln(c.out(), repl.Answer(answer.Text, c.console))
 				return err
 			})
 		},

@@ -115,4 +115,11 @@ func TestAnswersKeepTheirColumns(t *testing.T) {
 	if got := wrapRows(answer, 32); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
+	con := Console{OutTTY: true, Size: func() (int, int) { return 33, 24 }}
+	if got := Answer("```\n"+answer+"\n```", con); got != strings.Join(want, "\n") {
+		t.Errorf("on a terminal: %q", got)
+	}
+	if con.OutTTY = false; Answer(answer, con) != answer {
+		t.Errorf("in a pipe: %q", Answer(answer, con))
+	}
 }

@@ -51,6 +51,15 @@ func PlainBlock(text string) string {
 	return inner
 }
 
+// Answer is an answer to a command as a console shows it: on a terminal no wider than that, in a pipe as it is.
+func Answer(text string, con Console) string {
+	text = PlainBlock(text)
+	if con.OutTTY {
+		text = strings.Join(wrapRows(text, con.room()), "\n")
+	}
+	return text
+}
+
 // Cleared is the answer to /clear.
 func Cleared(messages int) string {
 	if messages == 0 {
