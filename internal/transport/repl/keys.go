@@ -104,16 +104,15 @@ func (w *window) inputKey(msg tea.KeyPressMsg, chord bool) tea.Cmd {
 
 // plan switches between planning and no mode, for what is said from now on.
 func (w *window) plan() tea.Cmd {
-	line := "/mode plan"
+	line, said := "/mode plan", "from the next prompt on: plan"
 	if w.s.Info().Mode != "" {
-		line = "/mode off"
+		line, said = "/mode off", "from the next prompt on: no mode"
 	}
 	return func() tea.Msg {
-		answer, err := w.s.Command(w.ctx, line)
-		if err != nil {
+		if _, err := w.s.Command(w.ctx, line); err != nil {
 			return failedMsg{line + ": " + err.Error()}
 		}
-		return steeredMsg{strings.TrimSpace(answer)}
+		return steeredMsg{said} // a server answers in other words than we do
 	}
 }
 

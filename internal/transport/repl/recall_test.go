@@ -67,12 +67,12 @@ func TestChatPlansWithAKey(t *testing.T) {
 	s := newStage(t, ChatOptions{})
 	s.f.onCommand = func(line string) (string, error) {
 		s.f.info.Mode = strings.TrimPrefix(strings.TrimPrefix(line, "/mode "), "off")
-		return "from the next prompt on: " + line, nil
+		return "", nil
 	}
 	s.typing("half a thought<shift+tab>")
-	s.wants("window", s.live(), "from the next prompt on: /mode plan", "❯ half a thought", "mode plan")
+	s.wants("window", s.live(), "from the next prompt on: plan", "❯ half a thought", "mode plan")
 	s.typing("<shift+tab>")
-	if s.wants("window", s.live(), "from the next prompt on: /mode off"); s.f.info.Mode != "" {
+	if s.wants("window", s.live(), "from the next prompt on: no mode"); s.f.info.Mode != "" {
 		t.Errorf("the mode is %q", s.f.info.Mode)
 	}
 }
