@@ -2,6 +2,7 @@ package webtest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -47,4 +48,26 @@ func TestTitlesAreFound(t *testing.T) {
 		t.Errorf("the time takes %v lines", lines)
 	}
 	p.fits("the search")
+}
+
+// What a search found is shown where its address leads, below the bar: a message, and what a tool said, which has no row of its own.
+func TestSearchLeadsToWhatWasFound(t *testing.T) {
+	t.Parallel()
+	h := newServer(t)
+	id := h.session(operations.NewSession{Permissions: "open"})
+	long := strings.Repeat("a line\\n\\n", 60)
+	h.prompt(id, "say "+long)
+	h.prompt(id, "say the message of Zanzibar")
+	h.prompt(id, "say "+long)
+	h.prompt(id, `call bash {"command":"printf 'Mada%s' gascar"}`+"\nend\nsay "+long)
+	p := h.signedIn()
+	p.desktop()
+	for _, word := range []string{"Zanzibar", "Madagascar"} {
+		p.visit("/search?q=" + word)
+		p.until(`document.querySelector("main td.main a")`)
+		p.visit(p.text(`document.querySelector("main td.main a").getAttribute("href")`))
+		p.until(`(() => { const seq = Number(location.hash.slice(2));
+			const row = document.getElementById("e" + seq) ?? [...document.querySelectorAll(".log [id^=e]")].filter((e) => Number(e.id.slice(1)) < seq).at(-1);
+			const top = row.getBoundingClientRect().top; return top > 52 && top < 200 })()`)
+	}
 }

@@ -284,6 +284,19 @@ function otherAgent() {
   });
 }
 
+// Somebody who comes from a search is led to what was found: to the page that has it, or to the row before it, if it is a part of one, such as what
+// a tool said.
+function lead() {
+  const seq = Number(/^#e(\d+)$/.exec(location.hash)?.[1]);
+  if (!seq || document.getElementById(`e${seq}`)) return;
+  const earlier = document.querySelector(".earlier a");
+  if (earlier && seq < Number(new URL(earlier.href).searchParams.get("before"))) {
+    location.replace(`?before=${seq + 1}${location.hash}`);
+    return;
+  }
+  [...log.querySelectorAll("[id^=e]")].filter((e) => Number(e.id.slice(1)) < seq).at(-1)?.scrollIntoView();
+}
+
 // A reader who is further up is led back to the end.
 function latest() {
   const button = document.getElementById("latest");
@@ -322,3 +335,4 @@ listen();
 const typed = form && take("command"); // into the form for a new conversation
 if (typed) command(typed).then((done) => { if (!done) form.elements.message.value = typed; });
 if (own || !location.hash) toEnd(); // otherwise the browser scrolls to the anchor
+else lead();
