@@ -67,7 +67,7 @@ func TestAttachForkAndSearch(t *testing.T) {
 	p.visit("/")
 	p.write(".search input", "marmalade\r")
 	p.until(`document.querySelector("mark")`)
-	p.click("td.main a")
+	p.click(`td.main a[href*="#e"]`)
 	p.until(`location.pathname.startsWith("/s/") && location.hash.startsWith("#e")`)
 	p.waitForText("marmalade")
 }
