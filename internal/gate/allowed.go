@@ -18,18 +18,19 @@ import (
 	"chorus/internal/transcript"
 )
 
-// whose is for whom and where something is kept that one person allows in a thread.
+// whose returns the grantee of a rule that by keeps in this thread: the
+// person, the agent, and where the rule holds.
 func whose(by chat.Principal, row journal.Thread) always.Grantee {
 	w := always.Grantee{By: by.String(), Agent: row.Agent, Dir: row.Dir}
-	if row.ID.Transport() != "cli" { // a terminal's place is its directory
+	if row.ID.Transport() != "cli" { // a terminal thread is identified by its directory alone
 		w.Channel = row.ID.Transport() + ":" + row.Place
 	}
 	return w
 }
 
-// AllowedFor is what a thread's gate asks before it asks people: by which of the kept
-// rules a call is allowed, "" by none. They hold where everybody on whose words it
-// would be done is the one who gave them, and speaks for nobody else.
+// AllowedFor returns the check that a thread's gate makes before it asks people. The check
+// names the kept rules that allow a call, or returns "". Kept rules apply only if every
+// sender is the person who gave them and acts for nobody else.
 func (g *Gate) AllowedFor(row journal.Thread) func(permit.Judgement, []transcript.Sender) string {
 	return func(j permit.Judgement, senders []transcript.Sender) string {
 		if len(senders) == 0 {
@@ -53,7 +54,7 @@ func (g *Gate) AllowedFor(row journal.Thread) func(permit.Judgement, []transcrip
 	}
 }
 
-// judged judges what an approval asks for anew, as its run does for whoever asked.
+// judged judges the actions of an approval again, the same way their run does for whoever asked.
 func (gate *Gate) judged(ctx context.Context, q approval.Approval) (permit.Judgement, journal.Thread, error) {
 	row, err := gate.DB.Thread(ctx, q.Thread)
 	if err != nil {
@@ -75,7 +76,7 @@ func (gate *Gate) judged(ctx context.Context, q approval.Approval) (permit.Judge
 	return g.judge(checks, asRequests(q)), row, nil
 }
 
-// askerOf is whoever asked, on the terms that the run began with.
+// askerOf returns whoever asked for this approval, with the terms their run began with.
 func (g *Gate) askerOf(ctx context.Context, q approval.Approval) (transcript.Sender, error) {
 	out := transcript.Sender{Principal: q.AskedBy}
 	at, err := g.DB.LastRunAt(ctx, q.Thread)
@@ -92,7 +93,7 @@ func (g *Gate) askerOf(ctx context.Context, q approval.Approval) (transcript.Sen
 	return out, nil
 }
 
-// asRequests is what a stored approval would touch.
+// asRequests turns the actions of a stored approval into permission requests.
 func asRequests(q approval.Approval) []permit.Request {
 	var out []permit.Request
 	for _, action := range q.Actions {
@@ -105,7 +106,8 @@ func asRequests(q approval.Approval) []permit.Request {
 	return out
 }
 
-// Propose says what answering an approval with "always" may mean for somebody, or why it may mean nothing.
+// Propose returns what answering an approval with "always" would mean
+// for this person, or why they cannot answer it so.
 func (g *Gate) Propose(ctx context.Context, id string, by chat.Principal) (approval.Always, error) {
 	q, err := g.DB.Approval(ctx, id)
 	if err != nil {
@@ -121,7 +123,7 @@ func (g *Gate) propose(ctx context.Context, q approval.Approval, by chat.Princip
 		return approval.Always{}, row, err
 	}
 	where := row.Dir
-	if strings.HasSuffix(filepath.ToSlash(where), "/"+row.ID.Dir()+"/scratch") { // its long name tells people nothing
+	if strings.HasSuffix(filepath.ToSlash(where), "/"+row.ID.Dir()+"/scratch") { // skip long path names that tell people nothing
 		where = "the folder of this conversation"
 	}
 	out := approval.Always{Where: fmt.Sprintf("for you alone, with agent %s in %s", row.Agent, where)}
@@ -141,7 +143,7 @@ func (g *Gate) propose(ctx context.Context, q approval.Approval, by chat.Princip
 	return out, row, nil
 }
 
-// Never says why this person cannot allow the call for good, whatever it is.
+// Never returns why this person can never allow the call for good, or "".
 func (g *Gate) Never(q approval.Approval, by chat.Principal) string {
 	state, err := approval.Weigh(q, by, true)
 	switch {
@@ -160,7 +162,7 @@ func (g *Gate) Never(q approval.Approval, by chat.Principal) string {
 	return ""
 }
 
-// whyNoRule says why no rule can allow what is asked.
+// whyNoRule returns why no rule can allow these actions.
 func whyNoRule(j permit.Judgement) string {
 	switch j.Verdict {
 	case permit.Allow:
@@ -176,10 +178,10 @@ func whyNoRule(j permit.Judgement) string {
 	return strings.TrimSuffix("no rule can allow this unasked: "+j.Decision.Why, ": ")
 }
 
-// maxAsked is how many earlier approvals are looked at for samples.
+// maxAsked is how many earlier approvals are searched for samples.
 const maxAsked = 50
 
-// askedBefore is what the same agent asked the same person before, the newest first.
+// askedBefore lists what the same agent asked the same person before, newest first.
 func (g *Gate) askedBefore(ctx context.Context, q approval.Approval) ([]string, error) {
 	list, err := g.DB.Approvals(ctx, approval.Filter{Newest: true, Limit: maxAsked})
 	if err != nil {
@@ -197,11 +199,11 @@ func (g *Gate) askedBefore(ctx context.Context, q approval.Approval) ([]string, 
 	return out, nil
 }
 
-// firstFew is as many samples as fit the eye.
+// firstFew returns at most n items of a list.
 func firstFew(list []string, n int) []string { return list[:min(len(list), n)] }
 
-// Keep approves and keeps rules. The yes comes first: what somebody else answered
-// before must not leave a rule behind.
+// Keep approves a call and stores the rules. It approves first: if somebody
+// else has already answered, no rule must be left behind.
 func (g *Gate) Keep(ctx context.Context, id string, by chat.Principal, rules []string) error {
 	q, err := g.DB.Approval(ctx, id)
 	if err != nil {
@@ -230,7 +232,7 @@ func (g *Gate) Keep(ctx context.Context, id string, by chat.Principal, rules []s
 	return nil
 }
 
-// AddAllowed adds an entry and writes down who did it.
+// AddAllowed adds an entry and records in the audit log who did it.
 func (g *Gate) AddAllowed(ctx context.Context, entry always.Entry, by chat.Principal) error {
 	known := false
 	entry.ID = entry.Name()

@@ -20,18 +20,17 @@ import (
 	"chorus/internal/usage"
 )
 
-// allowedFile is the file of what people have allowed for good. It is looked at before
-// every answer that it could give, so all processes on a home know the same. What
-// was read last without a mistake holds; where nothing was, nothing is allowed.
+// allowedFile caches the file of what people have allowed for good. The file is checked
+// before each answer, so all processes on a home agree. If the file is broken, the last
+// good version applies; if there was none, nothing is allowed.
 type allowedFile struct {
 	mu     sync.Mutex
 	good   *always.Rules
-	data   []byte // what good was read from
-	broken string // what was said of the version that cannot be used
+	data   []byte // the file contents that good was parsed from
+	broken string // the last reported error of the current file
 }
 
-// now gives what holds, and the mistake of the file as it is now. fresh reports that
-// the mistake was not known yet.
+// now returns the rules in force and any error in the current file. fresh reports whether the error is new.
 func (k *allowedFile) now(path string) (rules *always.Rules, mistake error, fresh bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -51,7 +50,7 @@ func (k *allowedFile) now(path string) (rules *always.Rules, mistake error, fres
 		fresh = k.broken != err.Error()
 		k.broken = err.Error()
 		if k.good == nil {
-			none, _ := always.New(nil) // nothing cannot be wrong
+			none, _ := always.New(nil) // an empty list cannot fail
 			return none, fmt.Errorf("%s: %w", path, err), fresh
 		}
 		return k.good, fmt.Errorf("%s: %w", path, err), fresh
@@ -60,10 +59,10 @@ func (k *allowedFile) now(path string) (rules *always.Rules, mistake error, fres
 	return read, nil, false
 }
 
-// AllowedFile is the file of the rules that people keep by answering "always".
+// AllowedFile returns the path of the file of rules that people keep by answering "always".
 func (g *Gate) AllowedFile() string { return filepath.Join(g.Home.Dir(), allowedName) }
 
-// AllowedRules gives what is kept now. A mistake in the file is told to whoever is there.
+// AllowedRules returns the kept rules. It reports an error in the file to whoever is there.
 func (g *Gate) AllowedRules() *always.Rules {
 	rules, mistake, fresh := g.allowed.now(g.AllowedFile())
 	if fresh {
@@ -76,7 +75,7 @@ func (g *Gate) AllowedRules() *always.Rules {
 	return rules
 }
 
-// warnPeople says something to whoever is there, and writes it down.
+// warnPeople shows a warning to whoever is there and logs it.
 func (g *Gate) warnPeople(text string) {
 	g.Log.Warn(text, "component", "permissions")
 	if !g.Notices.Post(notice.Notice{Text: text, Bad: true}) {
@@ -84,10 +83,10 @@ func (g *Gate) warnPeople(text string) {
 	}
 }
 
-// allowedName is the document of what is allowed for good; the file is a copy of it.
+// allowedName is the name of the document of what is allowed for good; the file is a copy of it.
 const allowedName = "allowed.yaml"
 
-// AllowedDocument is the kind of the file of what people have allowed for good.
+// AllowedDocument is the document kind of what people have allowed for good.
 func AllowedDocument() documents.Kind {
 	return documents.Kind{Patterns: []string{allowedName}, Check: func(_ string, body []byte) error {
 		_, err := always.Parse(body)
@@ -95,8 +94,8 @@ func AllowedDocument() documents.Kind {
 	}}
 }
 
-// changeAllowed changes the rules, one process at a time. A file with a mistake is not
-// written over: somebody edited it by hand and will want to see what.
+// changeAllowed changes the rules, one process at a time. It does not overwrite a file with
+// an error: somebody edited it by hand and will want to see the error.
 func (g *Gate) changeAllowed(ctx context.Context, change func([]always.Entry) ([]always.Entry, error)) error {
 	err := g.Settings.Copies().Change(ctx, allowedName, func(text []byte) ([]byte, error) {
 		rules, err := always.Parse(text)
@@ -119,14 +118,14 @@ func (g *Gate) changeAllowed(ctx context.Context, change func([]always.Entry) ([
 	return err
 }
 
-// lastRules are the profiles that could be read last, by bot and name.
+// lastRules holds the last good profiles, by bot and name.
 type lastRules struct {
 	mu   sync.Mutex
 	good map[[2]string]*permit.Profile
 }
 
-// Rules is profile, but a file of rules that was good before and is not any more
-// leaves the last good version in force, and that is said.
+// Rules loads a profile. If its file was valid before and is broken now, the
+// last good version stays in force and a warning says so.
 func (g *Gate) Rules(bot *config.Bot, name string) (*permit.Profile, error) {
 	last := &g.lastRules
 	key := [2]string{bot.Name, name}
@@ -148,7 +147,7 @@ func (g *Gate) Rules(bot *config.Bot, name string) (*permit.Profile, error) {
 	return before, nil
 }
 
-// ListAllowed lists what is kept, the oldest first. A file with a mistake is an error.
+// ListAllowed lists the kept rules, oldest first. A broken file is an error.
 func (g *Gate) ListAllowed() ([]always.Entry, error) {
 	rules, mistake, _ := g.allowed.now(g.AllowedFile())
 	if mistake != nil {
@@ -157,7 +156,7 @@ func (g *Gate) ListAllowed() ([]always.Entry, error) {
 	return rules.List(), nil
 }
 
-// RemoveAllowed removes what is kept under these ids, or none of it if one is unknown.
+// RemoveAllowed removes the entries with these ids. If one id is unknown, it removes none.
 func (g *Gate) RemoveAllowed(ctx context.Context, ids []string) ([]always.Entry, error) {
 	var gone []always.Entry
 	err := g.changeAllowed(ctx, func(list []always.Entry) ([]always.Entry, error) {

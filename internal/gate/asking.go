@@ -12,8 +12,8 @@ import (
 	"chorus/internal/sandbox/process"
 )
 
-// Asking is how people are asked about what a thread does. Whoever sits at a terminal
-// sees the approval: it has no end there unless somebody wants one.
+// Asking returns how people are asked about what a thread does. On a terminal, approvals have no
+// deadline unless one is configured, because somebody sits there and sees them.
 func (g *Gate) Asking(row journal.Thread, bot *config.Bot, profile string) (engine.Asking, error) {
 	out := engine.Asking{Env: g.variables()}
 	out.Who, _ = bot.Asked(profile, "by")
@@ -31,7 +31,7 @@ func (g *Gate) Asking(row journal.Thread, bot *config.Bot, profile string) (engi
 	return out, nil
 }
 
-// variables are the names that commands find in their environment.
+// variables lists the names of the environment variables that commands get.
 func (g *Gate) variables() []string {
 	var out []string
 	for _, entry := range process.Environ(g.Environ) {

@@ -8,13 +8,14 @@ import (
 	"chorus/internal/text"
 )
 
-// How much of a call is told to people: a script may have thousands of parts.
+// Limits on how much of a call people are shown: a script may have thousands of parts.
 const (
 	maxParts    = 40
 	maxPartText = 300
 )
 
-// Assess is what people are told of a call that they are asked about. own is the risk that its tool declares.
+// Assess returns what people are told about a call that needs their
+// approval. own is the risk that its tool declares.
 func Assess(j permit.Judgement, own string) chat.Assessment {
 	grade, why := j.Risk(permit.Grade(own))
 	out := chat.Assessment{Risk: string(grade), RiskWhy: why}

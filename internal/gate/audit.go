@@ -12,14 +12,14 @@ import (
 	"chorus/internal/settings"
 )
 
-// Changed is the decision of audit lines that tell of a change of settings.
+// Changed is the decision value of audit lines about a change of settings.
 const Changed = "changed"
 
-// maxChange is how much of a value the audit log shows: enough to know it again.
+// maxChange is how much of a value the audit log shows: enough to recognise it.
 const maxChange = 200
 
-// recordChange writes down who changed what. It comes after the change, so a line never
-// tells of something that did not happen.
+// recordChange records who changed what. It is called after the change, so
+// the log never reports a change that did not happen.
 func (g *Gate) recordChange(ctx context.Context, agent, action, detail string) error {
 	return g.record(ctx, g.Me(), agent, action, detail)
 }
@@ -33,7 +33,7 @@ func (g *Gate) record(ctx context.Context, who chat.Principal, agent, action, de
 	return nil
 }
 
-// CreateAgent makes an agent and writes it down.
+// CreateAgent creates an agent and records that in the audit log.
 func (g *Gate) CreateAgent(ctx context.Context, given agents.Agent) (agents.Agent, error) {
 	if given.Permissions != "" {
 		if err := g.MayGive(given.Permissions, g.Me()); err != nil {
@@ -48,7 +48,7 @@ func (g *Gate) CreateAgent(ctx context.Context, given agents.Agent) (agents.Agen
 	return made, g.recordChange(ctx, made.Name, "agent create", detail)
 }
 
-// ConfigureAgent changes one setting of an agent and writes it down.
+// ConfigureAgent changes one setting of an agent and records that in the audit log.
 func (g *Gate) ConfigureAgent(ctx context.Context, name, key, value string) (agents.Agent, error) {
 	key = settings.CanonicalKey(key)
 	if key == "permissions" {
@@ -63,8 +63,8 @@ func (g *Gate) ConfigureAgent(ctx context.Context, name, key, value string) (age
 	return changed, g.recordChange(ctx, changed.Name, "agent config "+key, Shortened(value))
 }
 
-// MayGive is the rule of self-edit for people who change an agent themselves: nobody gives
-// it more than they have, and only those give who may change permissions.
+// MayGive applies the rule of self-edit to people who change an agent themselves: nobody gives an agent
+// more rights than they have, and only those who may change permissions give any.
 func (g *Gate) MayGive(profile string, who chat.Principal) error {
 	bot, err := g.Settings.Bot("")
 	if err != nil {
@@ -76,7 +76,7 @@ func (g *Gate) MayGive(profile string, who chat.Principal) error {
 	return nil
 }
 
-// TrustRepository is Trust, written down.
+// TrustRepository trusts a repository and records that in the audit log.
 func (g *Gate) TrustRepository(ctx context.Context, r settings.Repository) error {
 	if err := g.Settings.Trust(r); err != nil {
 		return err
@@ -84,12 +84,12 @@ func (g *Gate) TrustRepository(ctx context.Context, r settings.Repository) error
 	return g.recordChange(ctx, "", "config trust", fmt.Sprintf("%s: %s; sha256 %s", r.File, strings.Join(r.Names(), ", "), r.Digest))
 }
 
-// RecordDecision writes down what somebody has decided about something that waited to be looked at.
+// RecordDecision records somebody's decision about something that was waiting for review.
 func (g *Gate) RecordDecision(ctx context.Context, who chat.Principal, action, detail string) error {
 	return g.record(ctx, who, "", action, detail)
 }
 
-// Shortened is a value as the audit log has it: long ones are cut, and their length is said.
+// Shortened cuts a long value for the audit log and states its full length.
 func Shortened(value string) string {
 	if r := []rune(value); len(r) > maxChange {
 		return fmt.Sprintf("%s… (%d characters)", string(r[:maxChange]), len(r))

@@ -1,4 +1,5 @@
-// Package gate decides whether a tool call may run: the profiles and rights of everybody who asked, what was allowed for good, and how people are asked.
+// Package gate decides whether a tool call may run. It combines the profiles and rights of everybody
+// who asked with what was allowed for good, and decides how people are asked.
 package gate
 
 import (
@@ -14,7 +15,7 @@ import (
 	"chorus/internal/store"
 )
 
-// Gate makes the judge of each run, and keeps what people allowed for good.
+// Gate creates the Judge of each run and stores what people allowed for good.
 type Gate struct {
 	DB        *store.DB
 	Environ   []string

@@ -15,7 +15,7 @@ import (
 	"chorus/internal/usage"
 )
 
-// configured is what holds for an agent ("": for everybody), without opening the home.
+// configured returns the configuration of an agent ("" means everybody) without opening the home.
 func configured(env func(string) string, homeDir, agent string) (*config.Bot, error) {
 	o, err := settings.ConfigOptions(env, homeDir, "")
 	if err != nil {
@@ -33,8 +33,8 @@ func configured(env func(string) string, homeDir, agent string) (*config.Bot, er
 	return bot, problems.Err()
 }
 
-// PermitRules is the profile that a name means for an agent: one of the configuration's
-// own, a preset or a file; without a name, the agent's.
+// PermitRules returns the profile of this name for an agent: one from the configuration, a
+// preset or a file. Without a name it returns the agent's profile.
 func PermitRules(env func(string) string, homeDir, agent, name string) (*permit.Profile, error) {
 	bot, err := configured(env, homeDir, agent)
 	switch {
@@ -42,24 +42,24 @@ func PermitRules(env func(string) string, homeDir, agent, name string) (*permit.
 		return settings.Profile(bot, cmp.Or(name, bot.Permissions))
 	case name == "":
 		return nil, err
-	default: // rules can be tried whatever state the configuration is in
+	default: // rules can be tried even if the configuration is broken
 		return permit.Load(name)
 	}
 }
 
-// RightsAsk is about whom `permit rights` tells, and where.
+// RightsAsk says whose rights `permit rights` explains, and where.
 type RightsAsk struct {
-	As      string // a principal's key, "discord:123"; "": whoever sits here
+	As      string // a principal's key such as "discord:123"; "" is whoever sits here
 	Roles   []string
 	Agent   string
 	Channel string // place or transport:place
 	Me      chat.Principal
 }
 
-// SenderPart is the Part of a Right that somebody has because of who they are; Who is their key then.
+// SenderPart is the Part of a Right that comes from who somebody is. Who then holds their key.
 const SenderPart = "sender"
 
-// Right is one profile that limits what is done.
+// Right is one profile that limits what may be done.
 type Right struct {
 	Part    string `json:"part"` // agent, channel or sender
 	Who     string `json:"who"`
@@ -67,15 +67,15 @@ type Right struct {
 	From    string `json:"from"` // where it is set
 }
 
-// Rights is what somebody may have done in a channel by an agent.
+// Rights is what somebody may have an agent do in a channel.
 type Rights struct {
 	Limits   []Right  `json:"limits"`
-	Together []string `json:"together"` // profiles that must all allow; none: nothing is allowed
+	Together []string `json:"together"` // profiles that must all allow; if empty, nothing is allowed
 	Nothing  string   `json:"nothing,omitempty"`
 	Gives    []string `json:"gives"` // profiles they may give to an agent
 }
 
-// RightsOf says what holds for somebody, and where each part of it comes from.
+// RightsOf returns the rights of somebody and where each part is configured.
 func RightsOf(env func(string) string, homeDir string, ask RightsAsk) (Rights, error) {
 	bot, err := configured(env, homeDir, ask.Agent)
 	if err != nil {
@@ -125,7 +125,7 @@ func RightsOf(env func(string) string, homeDir string, ask RightsAsk) (Rights, e
 	return out, nil
 }
 
-// OwnProfiles are the names of the profiles that the configuration adds to the built-in ones, sorted.
+// OwnProfiles returns the sorted names of the profiles that the configuration adds to the built-in ones.
 func OwnProfiles(profiles map[string]config.Profile) []string {
 	var out []string
 	for name := range profiles {

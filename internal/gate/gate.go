@@ -20,19 +20,20 @@ import (
 	"chorus/internal/transcript"
 )
 
-// Judge judges calls by the rights of everybody on whose words a run works, of the
-// channel and of the agent, and by what the person at the terminal chose.
+// Judge judges calls by the rights of everyone whose words a run works on, of the
+// channel and of the agent, and by the choices made at the terminal.
 type Judge struct {
 	Limits *Limits
 	Place  permit.JudgeOptions
 	Choice *overrides.Thread
 	Work   engine.Work
-	Kept   func(permit.Judgement, []transcript.Sender) string // by which kept rule it is allowed; nil: none are
-	// Above are the limits of the threads whose agents began this one: nobody does more for another than that one may.
+	Kept   func(permit.Judgement, []transcript.Sender) string // returns the kept rules that allow a call, or ""; nil if none are kept
+	// Above holds the limits of the parent threads: an agent never does more
+	// for another agent than that agent may do itself.
 	Above []*Limits
 }
 
-// For is the judge of a thread's next run.
+// For returns the judge for a thread's next run.
 func (g *Gate) For(row journal.Thread, bot *config.Bot, work engine.Work) *Judge {
 	home, _ := os.UserHomeDir()
 	place := permit.JudgeOptions{Home: g.Home.Dir(), Workspace: row.Dir, UserHome: home, Who: permit.Who{Agent: row.Agent, Channel: settings.HomePlace(row.ID.Transport(), row.Place)}}
@@ -43,8 +44,8 @@ func (g *Gate) For(row journal.Thread, bot *config.Bot, work engine.Work) *Judge
 	return judge
 }
 
-// above are the limits of those for whom a thread's agent works, and the thread at the top: what its session chose
-// holds for all below it. Limits that cannot be read allow nothing.
+// above returns the root thread and the limits of every thread above this one. The choices made in the
+// session of the root thread apply to all threads below it. Limits that cannot be read allow nothing.
 func (g *Gate) above(row journal.Thread) (chat.ThreadID, []*Limits) {
 	var out []*Limits
 	ctx, cancel := context.WithTimeout(context.Background(), readTime)
@@ -64,13 +65,13 @@ func (g *Gate) above(row journal.Thread) (chat.ThreadID, []*Limits) {
 	return row.ID, out
 }
 
-// readTime bounds the reading of the threads above.
+// readTime bounds how long reading the threads above may take.
 const readTime = 10 * time.Second
 
-// nothing are limits that allow nothing, because of an error.
+// nothing returns limits that deny everything because of an error.
 func nothing(why error) *Limits { return &Limits{broken: why} }
 
-// checks are all that hold for the words of these people, here and above.
+// checks returns all checks that apply to the words of these senders, in this thread and those above.
 func (g *Judge) checks(senders []transcript.Sender) ([]check, error) {
 	out, err := g.Limits.Checks(senders)
 	for _, l := range g.Above {
@@ -89,7 +90,7 @@ func (g *Judge) checks(senders []transcript.Sender) ([]check, error) {
 	return g.Limits.restricting(out), nil
 }
 
-// setSandboxed finds out whether the run's commands run in a sandbox, which nothing may lead out of.
+// setSandboxed records whether the run's commands run in a sandbox, which they must not leave.
 func (g *Judge) setSandboxed(bot *config.Bot) {
 	g.Place.Sandboxed = settings.Sandboxed(bot, g.Work.Terms.Sandbox, cmp.Or(g.Granted(g.Work.Terms).Profile, bot.Permissions))
 }
@@ -126,8 +127,8 @@ func (g *Judge) Judge(q agent.ProposedCall, who chat.Principal) approval.Ruling 
 	return ruling
 }
 
-// askedByHook is the ruling on a call that a tool hook wants a person to look at: what rules allow, and what somebody has
-// allowed for longer, is asked for all the same. What is denied stays denied.
+// askedByHook returns the ruling on a call that a tool hook wants a person to see. What a rule
+// or a kept rule allows is asked for as well; what is denied stays denied.
 func (g *Judge) askedByHook(why string, j permit.Judgement, ruling approval.Ruling, senders []transcript.Sender) approval.Ruling {
 	switch {
 	case ruling.Verdict == approval.Pending:
@@ -144,10 +145,11 @@ func (g *Judge) askedByHook(why string, j permit.Judgement, ruling approval.Ruli
 	}
 }
 
-// toolHooks stands where the rule does that asks, of a call that a hook wants asked for.
+// toolHooks takes the place of the rule's name if a hook wants a call approved.
 const toolHooks = "toolHooks"
 
-// JudgeDuring rules on something that a call wants to do while it runs, named as rules name it.
+// JudgeDuring rules on an action that a call wants to take while it
+// runs. tool and detail name it as rules do.
 func (g *Judge) JudgeDuring(tool, detail string) approval.Ruling {
 	own := g.own(g.Work.Senders)
 	senders := g.meant(g.Work.Senders)
@@ -163,7 +165,7 @@ func (g *Judge) JudgeDuring(tool, detail string) approval.Ruling {
 	return ruling
 }
 
-// rule turns a judgement into a ruling: what would be asked may have been answered before.
+// rule turns a judgement into a ruling. It skips the question if an earlier answer covers it.
 func (g *Judge) rule(j permit.Judgement, senders []transcript.Sender, own bool) approval.Ruling {
 	d := j.Decision
 	switch j.Verdict {
@@ -178,7 +180,7 @@ func (g *Judge) rule(j permit.Judgement, senders []transcript.Sender, own bool) 
 	if own && g.remembered(j) {
 		return approved(d, "allowed for this session")
 	}
-	switch kept := g.keptBy(j, senders); { // reads a file: only where nothing else says yes
+	switch kept := g.keptBy(j, senders); { // reads a file, so it comes last
 	case kept != "":
 		return approved(d, kept)
 	case !g.Choice.Snapshot().CanAsk:
@@ -189,16 +191,16 @@ func (g *Judge) rule(j permit.Judgement, senders []transcript.Sender, own bool) 
 	}
 }
 
-// meant is on which terms people's words count now. Somebody's further words are on the
-// terms of their earlier ones, where they say nothing else; never the other way round.
-// What a session at the terminal has said since counts for the words that are its own.
+// meant returns the senders with the terms that apply to their words now. Later words of a sender
+// inherit the terms of their earlier words where they set none; earlier words never inherit from later
+// ones. What a terminal session has chosen since applies to its own words.
 func (g *Judge) meant(senders []transcript.Sender) []transcript.Sender {
 	now := g.Choice.Snapshot()
 	out := make([]transcript.Sender, 0, len(senders))
 	for _, s := range senders {
 		if now.Own(s) {
 			s.Terms.Yes = s.Terms.Yes || now.Yes
-			if s.Terms.By != now.By { // taken up again: with the flags of now
+			if s.Terms.By != now.By { // the session was resumed, so its present flags apply
 				s.Terms.Profile = cmp.Or(now.Profile, s.Terms.Profile)
 			}
 		}
@@ -213,7 +215,7 @@ func (g *Judge) meant(senders []transcript.Sender) []transcript.Sender {
 	return out
 }
 
-// judge asks every profile; the strictest of them decides, and says whose it is.
+// judge asks every profile. The strictest decision wins and carries the label of its profile.
 func (g *Judge) judge(checks []check, asked []permit.Request) permit.Judgement {
 	js := make([]permit.Judgement, len(checks))
 	for i, c := range checks {
@@ -228,7 +230,7 @@ func (g *Judge) judge(checks []check, asked []permit.Request) permit.Judgement {
 	return permit.Strictest(js...)
 }
 
-// Possible reports whether some call of a tool could be anything but denied.
+// Possible returns a function that reports whether any call of a tool could be something other than denied.
 func (g *Judge) Possible() func(tool string) bool {
 	checks, err := g.checks(g.meant(g.Work.Senders))
 	return func(tool string) bool {
@@ -241,13 +243,13 @@ func (g *Judge) Possible() func(tool string) bool {
 	}
 }
 
-// Open reports that nothing limits those whose words the run begins with.
+// Open reports whether nothing limits the senders that the run begins with.
 func (g *Judge) Open() bool {
 	checks, err := g.checks(g.meant(g.Work.Senders))
 	return err == nil && len(checks) == 1 && g.Limits.Allows(checks[0])
 }
 
-// Granted is what of the terms of a run holds, given who asked for them.
+// Granted returns the terms that remain once the rights of those who asked for them are applied.
 func (g *Judge) Granted(t chat.Terms) chat.Terms {
 	var people []chat.Principal
 	for _, s := range g.Work.Senders {
@@ -260,7 +262,7 @@ func (g *Judge) Granted(t chat.Terms) chat.Terms {
 	return t
 }
 
-// own reports that all of these words are the business of the session in this process.
+// own reports whether all of these words belong to the session of this process.
 func (g *Judge) own(senders []transcript.Sender) bool {
 	now := g.Choice.Snapshot()
 	for _, s := range senders {
@@ -271,8 +273,8 @@ func (g *Judge) own(senders []transcript.Sender) bool {
 	return len(senders) > 0
 }
 
-// yes reports that everybody whose words these are wants every approval answered yes,
-// and that each of them may: one's yes is no answer for another.
+// yes reports whether every sender wants all approvals answered yes and may
+// do so. One sender's yes does not count for another.
 func (g *Judge) yes(senders []transcript.Sender) bool {
 	for _, s := range senders {
 		if !s.Terms.Yes || !g.Limits.mayAnswer(s) {
@@ -282,12 +284,12 @@ func (g *Judge) yes(senders []transcript.Sender) bool {
 	return len(senders) > 0
 }
 
-// mayAnswer reports whether somebody's yes to their own approval is enough.
+// mayAnswer reports whether a sender may approve their own request alone.
 func (l *Limits) mayAnswer(s transcript.Sender) bool {
 	if s.Principal.Kind == chat.LocalUser && s.Principal.For == nil {
 		return true
 	}
-	if p := s.Principal; p.Kind == chat.OtherAgent && p.For != nil { // it is the yes of those for whom the agent works
+	if p := s.Principal; p.Kind == chat.OtherAgent && p.For != nil { // those for whom the agent works must each be allowed to
 		for _, who := range append([]chat.Principal{*p.For}, p.And...) {
 			if !l.mayAnswer(transcript.Sender{Principal: who, Terms: s.Terms, Seq: s.Seq}) {
 				return false
@@ -300,9 +302,9 @@ func (l *Limits) mayAnswer(s transcript.Sender) bool {
 	return err == nil && state == approval.Approved
 }
 
-// mayNotGive says why these people may not have the agent change what it may do itself.
-// A profile is given only by those who may give it; whatever else decides over rights
-// could widen them in any way, and takes somebody who has them all.
+// mayNotGive returns why these senders may not have the agent change its own rights, or "". They may
+// only give a profile that they may give to an agent. Any other setting that affects rights could
+// widen them without limit, so it takes somebody who has them all.
 func (g *Judge) mayNotGive(asked []permit.Request, senders []transcript.Sender) string {
 	var givers []chat.Principal
 	for _, s := range senders {
@@ -316,7 +318,7 @@ func (g *Judge) mayNotGive(asked []permit.Request, senders []transcript.Sender) 
 		given := Everything
 		switch what {
 		case "docs", "system_prompt", "model", "web_search":
-			continue // decide over no rights
+			continue // does not affect rights
 		case "permissions":
 			given = value
 		}
@@ -327,7 +329,7 @@ func (g *Judge) mayNotGive(asked []permit.Request, senders []transcript.Sender) 
 	return ""
 }
 
-// selfEdit takes an edit of the agent by itself apart: what, and to which value.
+// selfEdit splits an agent's edit of itself into the setting and its new value.
 func selfEdit(r permit.Request) (what, value string, ok bool) {
 	detail := r.Detail
 	if op, old := strings.CutPrefix(r.Tool, "self_edit_"); old {
@@ -347,7 +349,7 @@ func approved(d permit.Decision, how string) approval.Ruling {
 	return approval.Ruling{Verdict: approval.Allow, Rule: d.Rule, Audit: &approval.Audit{Decision: "ask_approved", Detail: how}}
 }
 
-// remembered reports that everything that would be asked was allowed before.
+// remembered reports whether every action that would be asked about was allowed earlier in this session.
 func (g *Judge) remembered(j permit.Judgement) bool {
 	for _, d := range j.Decisions {
 		if d.Verdict == permit.Ask && !g.Choice.Allowed(d.Action) {
@@ -357,7 +359,7 @@ func (g *Judge) remembered(j permit.Judgement) bool {
 	return true
 }
 
-// keptBy says by which rule what would be asked was allowed for good; "" by none.
+// keptBy names the kept rule that allows what would be asked, or returns "".
 func (g *Judge) keptBy(j permit.Judgement, senders []transcript.Sender) string {
 	if g.Kept == nil {
 		return ""
@@ -376,7 +378,7 @@ func why(d permit.Decision) string {
 	}
 }
 
-// because says why something is asked; and under whose profile, if it is not the run's.
+// because returns why approval is needed, and names the profile if it is not the run's own.
 func because(d permit.Decision) string {
 	if _, _, others := strings.Cut(d.Profile, " of "); !others {
 		return d.Why
@@ -384,7 +386,7 @@ func because(d permit.Decision) string {
 	return strings.TrimPrefix(d.Why+"; profile "+d.Profile+" wants it asked", "; ")
 }
 
-// Requests is what a call touches, for the rules.
+// Requests turns a call into the permission requests that rules are matched against.
 func Requests(q agent.ProposedCall) []permit.Request {
 	if len(q.Touches) == 0 {
 		return []permit.Request{{Tool: q.Tool.Spec().Name, Detail: permit.ToolDetail(q.Args)}}

@@ -7,8 +7,8 @@ import (
 	"chorus/internal/transcript"
 )
 
-// searching are the tools that look at files which their call does not name, or show parts of those that they change, and under
-// which names a file must be allowed so that they may.
+// searching maps each tool that reads files its call does not name, or shows parts of
+// files it changes, to the tools whose rules must allow such a file.
 var searching = map[string][]string{
 	"edit":          {"read"},
 	"hashline_edit": {"read"},
@@ -20,8 +20,9 @@ var searching = map[string][]string{
 	"upload":        {"read"},
 }
 
-// hides says which files a call of a tool must leave out; nil: none. A rule that denies reading a file counts, and one
-// that wants it asked, unless the call itself was asked for. Where no rule says anything of a file, the call decides.
+// hides returns a function that reports which files a call must leave out, or nil if there are none. A
+// file is hidden if a rule denies reading it, or requires approval for it and the call itself needed
+// none. If no rule covers a file, the call's own decision applies.
 func (g *Judge) hides(tool string, checks []check, senders []transcript.Sender) func(path string) bool {
 	names := searching[tool]
 	if len(names) == 0 || !slices.ContainsFunc(checks, limitsReading) {
@@ -42,8 +43,8 @@ func (g *Judge) hides(tool string, checks []check, senders []transcript.Sender) 
 	}
 }
 
-// Withholds reports a file that must not be put before the model without a call: a rule denies reading it; or it is
-// reached by a link and a rule wants it asked.
+// Withholds reports whether a file must not be shown to the model without a tool call: either a rule
+// denies reading it, or it is reached through a link and a rule requires approval.
 func (g *Judge) Withholds(path string, link bool) bool {
 	checks, err := g.checks(g.meant(g.Work.Senders))
 	if err != nil || !slices.ContainsFunc(checks, limitsReading) {
@@ -53,7 +54,8 @@ func (g *Judge) Withholds(path string, link bool) bool {
 	return d.List != permit.ListImplicit && (d.Verdict == permit.Deny || link && d.Verdict == permit.Ask)
 }
 
-// limitsReading reports a profile with rules of somebody's own: the built-in ones treat all files of a place alike.
+// limitsReading reports whether a profile has custom rules. The
+// built-in profiles treat all files of a place alike.
 func limitsReading(c check) bool {
 	preset, err := permit.Preset(c.Profile.Name())
 	return err != nil || preset != c.Profile

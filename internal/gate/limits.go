@@ -17,18 +17,18 @@ import (
 	"chorus/internal/transcript"
 )
 
-// Limits are the rights that count in one thread: those of whoever speaks, of the
-// channel and of the agent. What is done, all of them must allow.
+// Limits are the rights that apply in one thread: those of the senders, of the
+// channel and of the agent. All of them must allow an action.
 type Limits struct {
 	Bot      *config.Bot
 	Grants   rights.Policy
-	Channels []config.Channel // those that mean this channel
+	Channels []config.Channel // the configured channels that match this thread
 	Find     func(name string) (*permit.Profile, error)
 	Loaded   map[string]*permit.Profile
-	broken   error // why nothing is allowed; nil: what the rest says
+	broken   error // why nothing is allowed; nil if the other fields decide
 }
 
-// LimitsOf are those of a thread.
+// LimitsOf returns the limits of a thread.
 func LimitsOf(bot *config.Bot, row journal.Thread, find func(name string) (*permit.Profile, error)) *Limits {
 	l := &Limits{Bot: bot, Grants: Grants(bot), Find: find, Loaded: map[string]*permit.Profile{}}
 	names := channelNames(row)
@@ -40,9 +40,8 @@ func LimitsOf(bot *config.Bot, row journal.Thread, find func(name string) (*perm
 	return l
 }
 
-// channelNames are the names under which a thread's channel can be meant: its place,
-// the same with its transport, the channel without its guild, and for a session at the
-// terminal its directory.
+// channelNames lists the names that match a thread's channel: its place, the place with its
+// transport, the channel without its guild, and for a terminal session its directory.
 func channelNames(row journal.Thread) []string {
 	if row.Place == "" {
 		return nil
@@ -54,7 +53,7 @@ func channelNames(row journal.Thread) []string {
 	return out
 }
 
-// channelNamed are the names of a channel, given with or without its transport.
+// channelNamed lists the names that match a channel given with or without its transport.
 func channelNamed(name string) []string {
 	if name == "" {
 		return nil
@@ -70,12 +69,12 @@ func channelNamed(name string) []string {
 	return out
 }
 
-// ownerToken names the token that the first start of the server made: it lies in a file
-// that only the person at the terminal can read, so it is as good as they are.
+// ownerToken matches the token that the first start of the server creates. It is stored in a file
+// that only the person at the terminal can read, so it has that person's rights.
 const ownerToken = string(chat.TokenHolder) + "/role:" + chat.OwnerRole
 
-// Grants is who has which rights: what is configured, the closest name first, and for
-// whom nothing is: whoever sits at the terminal is not limited, others have accessDefault, which is standard.
+// Grants returns who has which rights: the configured grants, most specific first, then the defaults. By
+// default whoever sits at the terminal is not limited, and others get accessDefault, which is standard.
 func Grants(bot *config.Bot) rights.Policy {
 	b := rights.Policy{Editors: []string{string(chat.LocalUser), ownerToken}}
 	for _, g := range bot.Access {
@@ -88,7 +87,7 @@ func Grants(bot *config.Bot) rights.Policy {
 	if bot.IsSet("editors") {
 		b.Editors = bot.Editors
 	}
-	// A profile of the configuration may have a preset's name; it stands in no order then.
+	// A configured profile may use a preset's name; it then has no place in the order.
 	for _, chain := range rights.Presets() {
 		b.Order = append(b.Order, slices.DeleteFunc(chain, func(name string) bool { return redefined(bot, name) }))
 	}
@@ -98,7 +97,7 @@ func Grants(bot *config.Bot) rights.Policy {
 	return b
 }
 
-// Everything is the preset that allows all but catastrophes, as every profile does.
+// Everything is the preset that allows all but catastrophes, which every profile denies.
 const Everything = "open"
 
 func redefined(bot *config.Bot, name string) bool {
@@ -106,7 +105,8 @@ func redefined(bot *config.Bot, name string) bool {
 	return own
 }
 
-// distance orders names: one principal, a role on one platform, a role, a kind, anyone.
+// distance ranks grants from most to least specific: one principal, a
+// role on one platform, a role, a kind, anyone.
 func distance(to string) int {
 	switch {
 	case to == "anyone":
@@ -122,10 +122,10 @@ func distance(to string) int {
 	}
 }
 
-// check is one profile that must allow what is done, as it applies to somebody.
+// check is one profile that must allow an action, as it applies to one person.
 type check struct {
 	Profile *permit.Profile
-	of      string // whose it is besides the run's own: "role:guest", "channel ops"
+	of      string // who the profile belongs to, unless it is the run's own: "role:guest", "channel ops"
 	roles   []string
 }
 
@@ -137,8 +137,8 @@ func (c check) label() string {
 	return c.Profile.Name() + " of " + c.of
 }
 
-// Checks are all that hold for what is done on the words of these people. The error
-// says who has no rights at all.
+// Checks returns all checks that apply to the words of these senders. The
+// error names a sender who has no rights at all.
 func (l *Limits) Checks(senders []transcript.Sender) ([]check, error) {
 	if l.broken != nil {
 		return nil, l.broken
@@ -166,7 +166,7 @@ func (l *Limits) Checks(senders []transcript.Sender) ([]check, error) {
 	return l.restricting(out), nil
 }
 
-// Granted is what somebody may by themselves.
+// Granted returns the check for what somebody may do themselves.
 func (l *Limits) Granted(who chat.Principal) (check, error) {
 	g, ok := l.Grants.Grant(who)
 	if !ok {
@@ -183,9 +183,9 @@ func orNobody(p chat.Principal) string {
 	return p.String()
 }
 
-// own are the profiles that a sender's words run under whoever they are: the agent's,
-// or the one they asked for, and the channel's. One that is asked for takes the place
-// of the agent's only by somebody who may give it to the agent; else both hold.
+// own returns the checks that apply to a sender's words whoever the sender is: the agent's
+// profile or the one asked for, and the channel's. A requested profile replaces the agent's
+// only if the sender may give it to the agent; otherwise both apply.
 func (l *Limits) own(s transcript.Sender) ([]check, error) {
 	names := []string{l.Bot.Permissions}
 	if asked := s.Terms.Profile; asked != "" {
@@ -194,7 +194,7 @@ func (l *Limits) own(s transcript.Sender) ([]check, error) {
 			names = []string{asked}
 		case permit.IsPreset(asked) || redefined(l.Bot, asked):
 			names = append(names, asked)
-		default: // a file: nobody but an editor has us read one
+		default: // a file: only editors may have us read one
 			return nil, fmt.Errorf("%s may not ask for profile %q", orNobody(s.Principal), asked)
 		}
 	}
@@ -216,7 +216,7 @@ func (l *Limits) own(s transcript.Sender) ([]check, error) {
 	return out, nil
 }
 
-// Load finds a profile by its name, once.
+// Load finds a profile by name and caches it.
 func (l *Limits) Load(name string) (*permit.Profile, error) {
 	if p := l.Loaded[name]; p != nil {
 		return p, nil
@@ -229,7 +229,7 @@ func (l *Limits) Load(name string) (*permit.Profile, error) {
 	return p, nil
 }
 
-// add leaves out what would only be judged twice.
+// add appends a check unless the list already has an equal one.
 func add(to []check, c check) []check {
 	same := func(d check) bool { return d.Profile == c.Profile && slices.Equal(d.roles, c.roles) }
 	if slices.ContainsFunc(to, same) {
@@ -238,7 +238,7 @@ func add(to []check, c check) []check {
 	return append(to, c)
 }
 
-// restricting leaves out the checks that allow everything, where others remain.
+// restricting removes the checks that allow everything, but always leaves one check.
 func (l *Limits) restricting(all []check) []check {
 	some := slices.DeleteFunc(slices.Clone(all), l.Allows)
 	if len(some) == 0 {
@@ -247,7 +247,7 @@ func (l *Limits) restricting(all []check) []check {
 	return some
 }
 
-// Allows reports whether a check is of the profile that allows everything.
+// Allows reports whether a check belongs to the profile that allows everything.
 func (l *Limits) Allows(c check) bool {
 	return l.Grants.Widest != "" && c.Profile.Name() == l.Grants.Widest
 }

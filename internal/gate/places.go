@@ -15,15 +15,17 @@ import (
 	"chorus/internal/transcript"
 )
 
-// MayWork refuses a run in a folder in which those on whose words it works may not have an agent work. The person at
-// the terminal and admins may anywhere; all others, also schedules, only where Settings.CheckPlace allows.
+// MayWork refuses a run in a folder where its senders may not have an agent work. The
+// person at the terminal and admins may work anywhere; everybody else, including
+// schedules, only where Settings.CheckPlace allows it.
 func (g *Gate) MayWork(ctx context.Context, row journal.Thread, senders []transcript.Sender) error {
 	_, err := g.HoldPlace(ctx, row, senders)
 	return err
 }
 
-// HoldPlace is MayWork, and says which folder it was that they may work in, as sandbox.FolderID does: between this check and
-// a command another agent may put a link in its place. It is "" for those who may work anywhere.
+// HoldPlace is like MayWork and also returns the identity of the folder that was checked, as
+// sandbox.FolderID does: between this check and a command, another agent could replace the folder
+// with a link. The identity is "" for those who may work anywhere.
 func (g *Gate) HoldPlace(ctx context.Context, row journal.Thread, senders []transcript.Sender) (string, error) {
 	for _, s := range senders {
 		for _, at := range s.Principal.Everybody() {
@@ -44,8 +46,8 @@ func (g *Gate) HoldPlace(ctx context.Context, row journal.Thread, senders []tran
 	return "", nil
 }
 
-// openedAt opens a folder and says where it really lies, and which it is. What was opened stays the same, whatever is put in its place
-// meanwhile, so both are about one folder. One that is not there yet is none.
+// openedAt opens a folder and returns its real path and its identity. Both describe the folder that was
+// opened, even if something replaces it meanwhile. The identity is "" if the folder does not exist.
 func openedAt(dir string) (real, folder string) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -57,19 +59,19 @@ func openedAt(dir string) (real, folder string) {
 		return dir, ""
 	}
 	real, err = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
-	if err != nil || !filepath.IsAbs(real) { // no Linux, and no sandbox
+	if err != nil || !filepath.IsAbs(real) { // not Linux, so no sandbox either
 		return dir, sandbox.FolderID(info)
 	}
 	return real, sandbox.FolderID(info)
 }
 
-// worksAnywhere reports whether a principal by itself is bound to no places.
+// worksAnywhere reports whether a principal itself may work in any folder.
 func (g *Gate) worksAnywhere(ctx context.Context, p chat.Principal) (bool, error) {
 	switch {
 	case p.Owns(), p.Kind == chat.TheSystem:
 		return true, nil
 	case p.Kind == chat.OtherAgent || p.Kind == chat.TaskWorker || p.Kind == chat.ProcessHook:
-		return p.For != nil, nil // as bound as whoever it acts for
+		return p.For != nil, nil // limited by whoever it acts for
 	case p.Kind != chat.TokenHolder:
 		return false, nil
 	}

@@ -17,25 +17,25 @@ import (
 	"chorus/internal/transcript"
 )
 
-// How the programs are judged that a command starts.
+// How programs that a command starts are judged.
 const (
-	ChildrenDeny  = "deny"  // by deny rules and the list of catastrophes; nobody is asked
+	ChildrenDeny  = "deny"  // by deny rules and the list of catastrophes only; nobody is asked
 	ChildrenJudge = "judge" // by all rules
-	ChildrenAsk   = "ask"   // each is asked about
+	ChildrenAsk   = "ask"   // a person is asked about each one
 	ChildrenAllow = "allow" // not at all
 )
 
-// Ask asks people whether the command of a call may start a program. It returns when somebody
-// has answered; an error is why it may not.
+// Ask asks people whether the command of a call may start a program. It returns once
+// somebody has answered; a non-nil error refuses the program.
 type Ask func(ctx context.Context, call string, program sandbox.Exec, d permit.Decision) error
 
-// Record writes into the audit log that a program was refused, or allowed by somebody. Of the line only decision, rule and
-// detail are given.
+// Record writes to the audit log that a program was refused or that somebody
+// allowed it. Only decision, rule and detail of the line are set.
 type Record func(ctx context.Context, call string, program sandbox.Exec, line approval.Audit) error
 
-// Programs judges what the commands of a run start, however deep: nil where nothing is. The text of
-// a command was judged before it ran; this is about programs that the text does not show. ask may be nil: then
-// what would be asked about is refused.
+// Programs returns the judge of the programs that a run's commands start, at any depth, or nil if they
+// are not judged. The text of a command was judged before it ran; this covers programs that the text
+// does not show. If ask is nil, programs that need approval are refused.
 func (g *Judge) Programs(mode string, ask Ask, record Record) func(call string) sandbox.Judge {
 	if mode == ChildrenAllow {
 		return nil
@@ -47,7 +47,7 @@ func (g *Judge) Programs(mode string, ask Ask, record Record) func(call string) 
 	}
 }
 
-// programJudge judges the programs of a run.
+// programJudge judges the programs of one run.
 type programJudge struct {
 	gate    *Judge
 	mode    string
@@ -58,14 +58,14 @@ type programJudge struct {
 	err     error
 
 	mu    sync.Mutex
-	known map[string]permit.Decision // by text: a build starts the same program again and again
+	known map[string]permit.Decision // by text: a build starts the same program many times
 	asked map[string]*given          // by call and text
-	lines map[string]int             // of the audit log, by call
+	lines map[string]int             // number of audit log lines, by call
 }
 
 const (
-	maxKnown = 4096 // what is remembered of a run
-	maxLines = 50   // of the audit log that the programs of one call get
+	maxKnown = 4096 // entries cached per run
+	maxLines = 50   // audit log lines for the programs of one call
 )
 
 func (p *programJudge) judge(call string, program sandbox.Exec) (ask func(context.Context) error, err error) {
@@ -79,7 +79,7 @@ func (p *programJudge) judge(call string, program sandbox.Exec) (ask func(contex
 	return func(ctx context.Context) error { return p.answer(ctx, call, program, d) }, nil
 }
 
-// answer is a refusal, or what people say.
+// answer refuses a denied program and asks people about any other.
 func (p *programJudge) answer(ctx context.Context, call string, program sandbox.Exec, d permit.Decision) error {
 	return p.once(ctx, call, program, func() error {
 		switch {
@@ -96,10 +96,11 @@ func (p *programJudge) answer(ctx context.Context, call string, program sandbox.
 	})
 }
 
-// recordTime is far more than a line in the audit log needs.
+// recordTime is far longer than writing one audit log line takes.
 const recordTime = 5 * time.Second
 
-// written is the answer, once the audit log has it. What it cannot be told is not allowed.
+// written writes the answer to the audit log and returns it. If the
+// log cannot be written, the program is refused.
 func (p *programJudge) written(ctx context.Context, call string, program sandbox.Exec, line approval.Audit, answer error) error {
 	p.mu.Lock()
 	n := p.lines[call]
@@ -119,8 +120,8 @@ func (p *programJudge) written(ctx context.Context, call string, program sandbox
 	return answer
 }
 
-// once answers once about each program of a call: a shell that is refused looks for the same
-// one in other folders, and a loop starts it again.
+// once obtains only one answer for each program of a call: a refused shell tries the
+// same program in other folders, and a loop starts it again.
 func (p *programJudge) once(ctx context.Context, call string, program sandbox.Exec, answer func() error) error {
 	key := call + " " + texts(program)[0].words
 	p.mu.Lock()
@@ -147,15 +148,15 @@ func (p *programJudge) once(ctx context.Context, call string, program sandbox.Ex
 	}
 }
 
-// given is an answer, or one that is waited for.
+// given is an answer, or the wait for one.
 type given struct {
 	done chan struct{}
-	err  error // nil: yes
+	err  error // nil means yes
 }
 
-// decide is the decision about a program under the mode. A denial of any of its names counts, and
-// so does a rule that wants one of them asked about; that a name is allowed counts for a
-// program of the machine's, whose names mean the same, and for the path that was given.
+// decide returns the decision about a program in the current mode. A deny rule or an ask rule counts
+// if it matches any of the program's names. An allow rule counts only for the given path and for the
+// names of system programs, because only those are unambiguous.
 func (p *programJudge) decide(program sandbox.Exec) permit.Decision {
 	asks := p.mode == ChildrenJudge || p.mode == ChildrenAsk
 	var asked, open permit.Decision
@@ -187,7 +188,7 @@ func (p *programJudge) decide(program sandbox.Exec) permit.Decision {
 	return open
 }
 
-// judged is the strictest decision about a text; an answer that was given before is a yes.
+// judged returns the strictest decision about a text. An action that was approved before counts as allowed.
 func (p *programJudge) judged(text string) permit.Decision {
 	p.mu.Lock()
 	d, ok := p.known[text]
@@ -197,7 +198,7 @@ func (p *programJudge) judged(text string) permit.Decision {
 	}
 	j := p.gate.judge(p.checks, []permit.Request{{Tool: "bash", Detail: text, Command: text}})
 	d = j.Decision
-	for _, one := range j.Decisions { // a rule says more than that there is none
+	for _, one := range j.Decisions { // a deny rule tells more than the absence of an allow rule
 		if one.Verdict == permit.Deny && (one.List == permit.ListDeny || one.List == permit.ListCatastrophic) {
 			d = one
 			break
@@ -216,13 +217,13 @@ func (p *programJudge) judged(text string) permit.Decision {
 	return d
 }
 
-// commandText is a program as it would be written as a command.
+// commandText is a program written as a command line.
 type commandText struct {
 	words string
-	means bool // a rule that allows it means this program
+	means bool // whether a rule that allows this text allows the program
 }
 
-// texts are how a program would be written as a command, under each of its names.
+// texts returns a program written as a command line, once for each of its names.
 func texts(program sandbox.Exec) []commandText {
 	var args []string
 	if len(program.Argv) > 1 {
@@ -244,7 +245,7 @@ func texts(program sandbox.Exec) []commandText {
 	}
 	for _, name := range program.Names {
 		add(program.System, name)
-		if sub, ok := strings.CutPrefix(name, "git-"); ok { // a part of git that has a file of its own
+		if sub, ok := strings.CutPrefix(name, "git-"); ok { // a git subcommand with its own executable
 			add(program.System, "git", sub)
 		}
 	}

@@ -9,8 +9,9 @@ import (
 	"chorus/internal/transcript"
 )
 
-// redirects says which addresses a page that is fetched may not lead to: those for which a call of their own would be
-// denied, or asked for. Whoever allows a page of a host allows that the host sends the reader on to another of its pages.
+// redirects returns a function that reports which addresses a fetched page must not
+// redirect to: those where a separate call would be denied or need approval. Approving one
+// page of a host covers redirects to other pages of that host.
 func (g *Judge) redirects(asked []permit.Request, checks []check, senders []transcript.Sender, own bool) func(address string) bool {
 	return func(address string) bool {
 		j := g.judge(checks, []permit.Request{{Tool: "web_fetch", Detail: address}})
@@ -21,7 +22,8 @@ func (g *Judge) redirects(asked []permit.Request, checks []check, senders []tran
 	}
 }
 
-// sameSite reports two addresses of one host, perhaps with and without www, the second not less protected than the first.
+// sameSite reports whether two addresses have the same host, ignoring "www.",
+// and the second is not less protected than the first.
 func sameSite(from, to string) bool {
 	a, err := url.Parse(from)
 	if err != nil {
