@@ -7,24 +7,24 @@ import (
 	"errors"
 )
 
-// ErrLost says that the bytes of a blob are not there any more, or are not what they were.
-// Whoever shows them shows a placeholder instead: trying again does not help.
+// ErrLost says that the bytes of a blob are missing or damaged. Trying again
+// does not help, so callers show a placeholder instead.
 var ErrLost = errors.New("its bytes are lost")
 
-// Blob is bytes by their SHA-256 in hex.
+// Blob holds bytes and their SHA-256 in hex.
 type Blob struct {
 	Hash string
 	Data []byte
 }
 
-// NewBlob names bytes by their hash.
+// NewBlob returns a Blob for data, named by its hash.
 func NewBlob(data []byte) Blob {
 	sum := sha256.Sum256(data)
 	return Blob{Hash: hex.EncodeToString(sum[:]), Data: data}
 }
 
-// ImageType is the media type of an image that models can see, "" for anything else. The
-// first 12 bytes decide, not the name.
+// ImageType returns the media type of an image that models can see, or "" for
+// anything else. It looks at the first 12 bytes and ignores the name.
 func ImageType(start []byte) string {
 	switch {
 	case bytes.HasPrefix(start, []byte("\x89PNG\r\n\x1a\n")):

@@ -13,14 +13,14 @@ import (
 // Block is one piece of a message: Text, Image, Thinking, ToolUse, ToolResult or File.
 type Block interface{ block() }
 
-// Text is prose. A provider that signs what it said wants the signature back with
-// the same text; the others pass it over.
+// Text is prose. Some providers sign their text and need the signature
+// back with the same text; the others ignore it.
 type Text struct {
 	Text      string `json:"text"`
 	Signature string `json:"signature,omitempty"`
 }
 
-// Image is a picture by the hash of its bytes, which are kept as a blob.
+// Image is a picture, identified by the hash of its bytes, which are stored as a blob.
 type Image struct {
 	Blob      string `json:"blob"`
 	MediaType string `json:"mediaType"`
@@ -28,17 +28,16 @@ type Image struct {
 	Size      int64  `json:"size,omitempty"`
 }
 
-// Thinking is reasoning that the model showed. The signature must go back
-// unchanged; Redacted holds what the provider sent encrypted instead of text.
+// Thinking is reasoning that the model showed. The signature must be sent back unchanged.
+// Redacted holds the encrypted form when the provider sent no text.
 type Thinking struct {
 	Text      string `json:"text,omitempty"`
 	Signature string `json:"signature,omitempty"`
 	Redacted  string `json:"redacted,omitempty"`
 }
 
-// ToolUse is a call the model wants made. Args is a JSON object, or, when the
-// model wrote something that is not one, whatever it wrote. The signature is like
-// that of a Text.
+// ToolUse is a call the model wants to make. Args is a JSON object, or whatever the
+// model wrote if that is not one. Signature works as in Text.
 type ToolUse struct {
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
@@ -54,8 +53,8 @@ type ToolResult struct {
 	Failed bool   `json:"failed,omitempty"`
 }
 
-// File is an attachment that is not shown to the model as a picture: its bytes
-// are a blob, its path (when it was laid into a named root) is what tools can open.
+// File is an attachment that the model does not see as a picture. Its bytes are stored as a
+// blob. Path is where tools can open it, if it was copied into a named root.
 type File struct {
 	Blob      string `json:"blob,omitempty"`
 	Name      string `json:"name"`
@@ -63,8 +62,8 @@ type File struct {
 	Path      string `json:"path,omitempty"`
 	Size      int64  `json:"size,omitempty"`
 	Source    string `json:"source,omitempty"`  // the address it was attached under
-	Wanted    bool   `json:"wanted,omitempty"`  // it is still to be fetched; Size is what its sender says
-	Trouble   string `json:"trouble,omitempty"` // why it could not be had: there is nothing at Path
+	Wanted    bool   `json:"wanted,omitempty"`  // not fetched yet; Size is what its sender says
+	Trouble   string `json:"trouble,omitempty"` // why it could not be fetched; there is no file at Path
 }
 
 func (Text) block()       {}
@@ -74,14 +73,14 @@ func (ToolUse) block()    {}
 func (ToolResult) block() {}
 func (File) block()       {}
 
-// Blocks is the content of a message. It is written as JSON objects that each
-// carry a "type": text, image, thinking, tool_use, tool_result or file.
+// Blocks is the content of a message. Its JSON form is an array of objects that each have
+// a "type": text, image, thinking, tool_use, tool_result or file.
 type Blocks []Block
 
-// TextBlocks is the shortest way to say something.
+// TextBlocks returns content that is a single text block.
 func TextBlocks(text string) Blocks { return Blocks{Text{Text: text}} }
 
-// Text joins the text blocks.
+// Text concatenates the text blocks.
 func (b Blocks) Text() string {
 	if len(b) == 1 {
 		if t, ok := b[0].(Text); ok {
@@ -97,8 +96,8 @@ func (b Blocks) Text() string {
 	return out.String()
 }
 
-// Apart parts the words of a message from its files: those begin with the first block
-// that is no text, and each of them may have text of its own behind it.
+// Apart separates the words of a message from its files. The files begin with the first
+// block that is not text; each may be followed by text of its own.
 func (b Blocks) Apart() (words, files Blocks) {
 	for i, block := range b {
 		if _, ok := block.(Text); !ok {
@@ -108,7 +107,7 @@ func (b Blocks) Apart() (words, files Blocks) {
 	return b, nil
 }
 
-// Wanted reports whether a file is still to be fetched.
+// Wanted reports whether a file has yet to be fetched.
 func (b Blocks) Wanted() bool {
 	return slices.ContainsFunc(b, func(block Block) bool {
 		f, ok := block.(File)
@@ -116,7 +115,7 @@ func (b Blocks) Wanted() bool {
 	})
 }
 
-// Calls lists the tool uses in order.
+// Calls returns the tool uses in order.
 func (b Blocks) Calls() []ToolUse {
 	var calls []ToolUse
 	for _, block := range b {
@@ -127,7 +126,7 @@ func (b Blocks) Calls() []ToolUse {
 	return calls
 }
 
-// MarshalJSON writes each block with its type in front.
+// MarshalJSON writes each block with its type first.
 func (b Blocks) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
 	buf.WriteByte('[')
@@ -153,8 +152,8 @@ func (b Blocks) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// repairArgs keeps what a model wrote as arguments storable: text that is not
-// JSON is kept as a JSON string, so the journal never refuses a model's mistake.
+// repairArgs makes a model's arguments storable. Text that is not JSON becomes a
+// JSON string, so the journal never refuses a model's mistake.
 func repairArgs(block Block) Block {
 	use, ok := block.(ToolUse)
 	if !ok {

@@ -1,8 +1,8 @@
-// Package chat holds the words that every other part of Chorus speaks: who talks
-// (participant), on whose authority (principal), where (thread), what is said
-// (blocks), what has happened (event) and what comes in (inbound).
+// Package chat defines the types that every other part of Chorus uses: who talks
+// (participant), on whose authority (principal), where (thread), what is said (blocks),
+// what has happened (event) and what comes in (inbound).
 //
-// It promises to import nothing else of Chorus, to do no I/O, and that its closed
-// sets (blocks, event bodies, live pieces) stay closed: a switch over all kinds
-// is complete.
+// It does no I/O and, apart from package text and package pattern, imports
+// nothing else of Chorus. Its sets of types (blocks, event bodies, live pieces)
+// are closed: a switch over all kinds is complete.
 package chat

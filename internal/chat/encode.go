@@ -8,7 +8,7 @@ import (
 	"chorus/internal/text"
 )
 
-// EncodeBody writes a body as the store keeps it.
+// EncodeBody returns a body in the form the store keeps.
 func EncodeBody(body Body) ([]byte, error) {
 	data, err := text.JSON(body)
 	if err != nil {
@@ -17,8 +17,7 @@ func EncodeBody(body Body) ([]byte, error) {
 	return data, nil
 }
 
-// DecodeBody reads what EncodeBody wrote. An unknown kind is an error: the
-// journal was written by a newer Chorus.
+// DecodeBody reads what EncodeBody wrote. An unknown kind is an error: a newer Chorus wrote the journal.
 func DecodeBody(kind Kind, data []byte) (Body, error) {
 	body, err := decodeBody(kind, data)
 	if err != nil {

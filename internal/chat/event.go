@@ -8,25 +8,24 @@ import (
 	"time"
 )
 
-// Event is one durable fact of a thread. A draft has neither Seq nor At; the
-// store gives it both.
+// Event is one durable fact of a thread. A draft has neither Seq nor At; the store assigns both.
 type Event struct {
 	Thread ThreadID
-	Seq    int64     // 1, 2, 3 … without gaps within a thread
+	Seq    int64     // 1, 2, 3 …, no gaps within a thread
 	At     time.Time // UTC, microseconds
 	Run    string    // the run it belongs to, if any
-	Who    string    // participant or principal who caused it, for people and queries
+	Who    string    // participant or principal that caused it, for people and queries
 	Body   Body
 
-	// Where the event mirrors something on a platform. Unique per thread, kind
-	// and version; guests without a platform bring "local" and a ULID so that an
-	// unknown outcome can be read back.
+	// Set when the event mirrors something on a platform. The three are unique per
+	// thread and kind. Guests without a platform use "local" and a ULID, so that they
+	// can read back an event whose outcome they do not know.
 	Platform   string
 	PlatformID string
 	Version    int
 }
 
-// Body is what happened: one of the types below and no other.
+// Body is what happened. It is always one of the types below.
 type Body interface{ Kind() Kind }
 
 // Kind names a body type, in the store and in exports.
@@ -61,24 +60,24 @@ const (
 	KindForked           Kind = "forked"
 )
 
-// Kinds are all of them, for lists from which somebody chooses.
+// Kinds returns all kinds, for lists to choose from.
 func Kinds() []string {
 	return []string{"received", "refused", "edited", "deleted", "reacted", "imported", "run_started", "took", "asked", "said", "tool_began", "tool_ran", "deferred", "settled",
 		"approval_asked", "approval_answered", "approval_noted", "steered", "abort_asked", "noted", "rolled", "compacted", "cleared", "run_ended", "forked"}
 }
 
-// Intake says what happens to words that arrive while a run is on.
+// Intake says what happens to words that arrive during a run.
 type Intake string
 
 // The intake modes.
 const (
 	Queue     Intake = "queue"     // waits for its own run
 	Inject    Intake = "inject"    // given to the model after the current tool batch
-	Interrupt Intake = "interrupt" // the rest of the batch is skipped first
+	Interrupt Intake = "interrupt" // like Inject, but the rest of the batch is skipped
 )
 
-// Received: somebody said something. With Prompt it waits for an answer;
-// without, it was only heard and becomes context.
+// Received records that somebody said something. With Prompt it asks
+// for an answer; without, it only becomes context.
 type Received struct {
 	From      Participant `json:"from"`
 	Principal Principal   `json:"principal"`
@@ -88,23 +87,23 @@ type Received struct {
 	Prompt    bool        `json:"prompt,omitempty"`
 	Terms     Terms       `json:"terms,omitzero"`
 	Channel   string      `json:"channel,omitempty"` // the platform's channel in which it was said
-	Post      string      `json:"post,omitempty"`    // the channel that the answer goes to, where that is another
-	// Together: a run that begins with it takes also what the same person asked next. In a
-	// room several wishes to hear the agent are one.
+	Post      string      `json:"post,omitempty"`    // the channel that the answer goes to, if it is a different one
+	// Together says that a run that begins with this prompt also takes what the same person asked next.
+	// In a room, several messages to the agent are then answered as one.
 	Together bool `json:"together,omitempty"`
-	// Silent: the words are a command and not for the model, which goes on from what was said last.
+	// Silent marks a command. The model does not see it and continues from what was said last.
 	Silent    bool `json:"silent,omitempty"`
-	Forgotten bool `json:"forgotten,omitempty"` // its words were deleted, also here
+	Forgotten bool `json:"forgotten,omitempty"` // its words were deleted from the journal too
 }
 
-// Refused: the prompt Seq will not be answered, visibly.
+// Refused records that the prompt Seq will not be answered. People see this.
 type Refused struct {
 	Seq int64  `json:"seq"`
 	Why string `json:"why"`
 }
 
-// Edited: the words of Seq were changed by their author, or, with Files, the files that
-// came with them have been fetched and stand where they were announced.
+// Edited records that the author changed the words of Seq. With Files, it records that
+// the files of Seq have been fetched and replace their placeholders.
 type Edited struct {
 	Seq     int64  `json:"seq"`
 	Blocks  Blocks `json:"blocks"`
@@ -114,8 +113,8 @@ type Edited struct {
 	Forgotten bool `json:"forgotten,omitempty"`
 }
 
-// Over is what a message is after the change: new words keep its files and the mark of whom
-// it answers, files that have come keep its words.
+// Over returns the message after the edit. New words keep the message's
+// files and its reply mark; fetched files keep its words.
 func (e Edited) Over(old Blocks) Blocks {
 	words, files := old.Apart()
 	if e.Files {
@@ -124,7 +123,7 @@ func (e Edited) Over(old Blocks) Blocks {
 	return slices.Concat(withReplyMark(replyMark(words), e.Blocks), files)
 }
 
-// replyMark is the "<reply:@name> " that a room puts before words that answer somebody.
+// replyMark returns the "<reply:@name> " that a room puts before words that answer somebody.
 func replyMark(words Blocks) string {
 	if len(words) == 0 {
 		return ""
@@ -148,16 +147,16 @@ func withReplyMark(mark string, blocks Blocks) Blocks {
 	return append(Blocks{first}, blocks[1:]...)
 }
 
-// Deleted: the words of Seq were taken back.
+// Deleted records that the words of Seq were deleted.
 type Deleted struct {
 	Seq int64 `json:"seq"`
-	// Message is the platform's id of a message that came with an import; Seq is 0 then.
+	// Message is the platform's id of an imported message; Seq is then 0.
 	Message string `json:"message,omitempty"`
-	// Forget: the words go from the journal too; that something was deleted stays.
+	// Forget removes the words from the journal too. The fact that something was deleted remains.
 	Forget bool `json:"forget,omitempty"`
 }
 
-// Reacted: somebody put an emoji on Seq, or took it off.
+// Reacted records that somebody added an emoji to Seq or removed it.
 type Reacted struct {
 	Seq   int64       `json:"seq"`
 	By    Participant `json:"by"`
@@ -165,15 +164,15 @@ type Reacted struct {
 	Added bool        `json:"added"`
 }
 
-// Imported: Count messages from elsewhere (a session file, a parent thread, a
-// platform's history) joined the thread. Blob holds them as JSON of []Line. With Instead
-// they take the place of everything before them; while a run is on, once it has ended.
+// Imported records that Count messages from elsewhere (a session file, a parent thread, a
+// platform's history) joined the thread. Blob holds them as JSON of []Line. With Instead they
+// replace everything before them; during a run, this happens when the run has ended.
 type Imported struct {
 	Source  string `json:"source"`
 	Blob    string `json:"blob"`
 	Count   int    `json:"count"`
 	Instead bool   `json:"instead,omitempty"`
-	// Forgotten: some of them were deleted, also here.
+	// Forgotten says that some of them were deleted, here too.
 	Forgotten bool `json:"forgotten,omitempty"`
 }
 
@@ -183,10 +182,10 @@ type Line struct {
 	From   Participant `json:"from"`
 	At     time.Time   `json:"at,omitzero"`
 	Blocks Blocks      `json:"blocks"`
-	ID     string      `json:"id,omitempty"` // the platform's; of several messages that became one, all of theirs with spaces between
+	ID     string      `json:"id,omitempty"` // the platform's id; if several messages were merged, all their ids, separated by spaces
 }
 
-// RunStarted: a run began under these settings. Head is the blob with the
+// RunStarted records that a run began with these settings. Head is the blob with the
 // system prompt and the tools exactly as the model gets them.
 type RunStarted struct {
 	Run       string    `json:"run"`
@@ -198,7 +197,8 @@ type RunStarted struct {
 	Terms     Terms     `json:"terms,omitzero"`
 }
 
-// Took: the run took these waiting prompts. Every taking is one, also in mid-run.
+// Took records that the run took these waiting prompts. Each taking is an
+// event, including those in the middle of a run.
 type Took struct {
 	Run  string  `json:"run"`
 	Step int     `json:"step"`
@@ -211,12 +211,12 @@ type Purpose string
 // The purposes of a model call.
 const (
 	ForTurn       Purpose = "turn"
-	ForCompaction Purpose = "compaction" // the summary, asked for on top of the live prefix
-	ForExcerpt    Purpose = "excerpt"    // the summary, asked for from a cut-down copy
+	ForCompaction Purpose = "compaction" // the summary, requested on top of the live prefix
+	ForExcerpt    Purpose = "excerpt"    // the summary, requested from a shortened copy
 )
 
-// Asked: a request is about to be sent. Sees is the last event that it renders,
-// Digest the fingerprint of its canonical fragments.
+// Asked records that a request is about to be sent. Sees is the last event that it
+// renders. Digest is the fingerprint of its canonical fragments.
 type Asked struct {
 	Step    int     `json:"step"`
 	Attempt int     `json:"attempt"`
@@ -226,11 +226,11 @@ type Asked struct {
 	Digest  string  `json:"digest"`
 	Tokens  int     `json:"tokens,omitempty"` // estimate of the input
 	Cached  int     `json:"cached,omitempty"` // how much of it the provider's cache should have
-	// Dropped are settings that the request could not carry, each with the reason.
+	// Dropped lists the settings that the request could not carry, each with the reason.
 	Dropped []string `json:"dropped,omitempty"`
 }
 
-// Usage counts tokens. Input is what was neither read from nor written to a cache.
+// Usage counts tokens. Input is what was neither read from a cache nor written to one.
 type Usage struct {
 	Input      int `json:"input"`
 	Output     int `json:"output"`
@@ -238,10 +238,10 @@ type Usage struct {
 	CacheWrite int `json:"cacheWrite,omitempty"`
 }
 
-// Total is everything that went in and came out.
+// Total is the sum of all tokens in and out.
 func (u Usage) Total() int { return u.Input + u.Output + u.CacheRead + u.CacheWrite }
 
-// Plus adds two usages.
+// Plus returns the sum of two usages.
 func (u Usage) Plus(v Usage) Usage {
 	return Usage{u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite}
 }
@@ -260,8 +260,8 @@ const (
 	StopError   Stop = "error"
 )
 
-// Said: the attempt ended. With Error it failed and its blocks are only what was
-// seen of it; with Partial it was cut by an abort and its text is kept.
+// Said records that the attempt ended. With Error it failed, and Blocks holds what arrived
+// before that. With Partial an abort cut it off, and its text is kept.
 type Said struct {
 	Step    int      `json:"step"`
 	Attempt int      `json:"attempt"`
@@ -272,46 +272,46 @@ type Said struct {
 	Error   *Failure `json:"error,omitempty"`
 	// Forgotten is as in Received.
 	Forgotten bool `json:"forgotten,omitempty"`
-	// Unreadable are events of the stream that could not be read; the answer went on without.
+	// Unreadable lists stream events that could not be read; the answer continued without them.
 	Unreadable []string `json:"unreadable,omitempty"`
-	// Cost is what the whole of it cost, in billionths of a dollar, as the program says that answered; it counts where no price is known.
+	// Cost is the total cost in billionths of a dollar, as reported by the
+	// program that answered. It is used where no price is known.
 	Cost int64 `json:"cost,omitempty"`
 }
 
-// Failure is an error as the journal keeps it.
+// Failure is an error as stored in the journal.
 type Failure struct {
 	Kind    string `json:"kind"`
 	Message string `json:"message"`
 	RetryMS int64  `json:"retryMs,omitempty"` // how long to wait before the next attempt
-	// Until is how long attempts go on, when the provider is out of order for longer than the
-	// ordinary ones take.
+	// Until is when attempts stop, if the provider is down for longer than the usual number of attempts takes.
 	Until time.Time `json:"until,omitzero"`
-	Final bool      `json:"final,omitempty"` // no further attempt will be made
-	Next  string    `json:"next,omitempty"`  // the model that is asked from here on
+	Final bool      `json:"final,omitempty"` // there will be no further attempt
+	Next  string    `json:"next,omitempty"`  // the model used from here on
 }
 
-// ToolBegan: a call with side effects is about to run. It never runs twice.
+// ToolBegan records that a call with side effects is about to run. Such a call never runs twice.
 type ToolBegan struct {
 	Call string `json:"call"`
 	Name string `json:"name"`
 }
 
-// Deferred: the call is being answered by another thread, which began with this very commit; ToolRan follows
-// once that has answered. Until then the run may rest.
+// Deferred records that another thread is answering the call. That thread begins in the same
+// commit. ToolRan follows once it has answered; until then the run may rest.
 type Deferred struct {
 	Call   string   `json:"call"`
 	Name   string   `json:"name"`
 	Thread ThreadID `json:"thread"`
 }
 
-// Settled: the thread to which a call was deferred has answered it.
+// Settled records that the thread to which a call was deferred has answered it.
 type Settled struct {
 	Call   string `json:"call"`
 	Blocks Blocks `json:"blocks"`
 	Failed bool   `json:"failed,omitempty"`
 }
 
-// Outcome says how a call came to its result.
+// Outcome says how a call got its result.
 type Outcome string
 
 // The outcomes of a call.
@@ -323,27 +323,27 @@ const (
 	Invalid     Outcome = "invalid" // unknown tool or wrong arguments; nothing ran
 )
 
-// ToolRan: the call has its result.
+// ToolRan records the result of a call.
 type ToolRan struct {
 	Call          string   `json:"call"`
 	Name          string   `json:"name"`
 	Blocks        Blocks   `json:"blocks"`
-	Failed        bool     `json:"failed,omitempty"` // the model is told of an error
-	Exit          int      `json:"exit,omitempty"`   // the code of a command that ended with another than 0: a result like any other for the model
+	Failed        bool     `json:"failed,omitempty"` // the model is told that this is an error
+	Exit          int      `json:"exit,omitempty"`   // the command's exit code if not 0; for the model still a normal result
 	Outcome       Outcome  `json:"outcome"`
 	TookMS        int64    `json:"tookMs,omitempty"`
 	Read          []string `json:"read,omitempty"`    // files it read
 	Changed       []string `json:"changed,omitempty"` // files it wrote, moved or deleted
-	Diff          string   `json:"diff,omitempty"`    // what it changed in them, as a unified diff: for people, the model does not see it
-	UntrustedFrom string   `json:"foreign,omitempty"` // where its text is from, when others wrote it: "file a.go"
+	Diff          string   `json:"diff,omitempty"`    // what it changed in them, as a unified diff for people; the model does not see it
+	UntrustedFrom string   `json:"foreign,omitempty"` // the source of its text when others wrote it: "file a.go"
 }
 
-// Succeeded reports that the call ran and neither the tool nor the command in it failed.
+// Succeeded reports whether the call ran and neither the tool nor its command failed.
 func (t ToolRan) Succeeded() bool {
 	return !t.Failed && t.Exit == 0 && (t.Outcome == Ran || t.Outcome == "")
 }
 
-// ApprovalAsked: the call waits for somebody's yes. The approval's row has the whole story.
+// ApprovalAsked records that the call waits for approval. The approval's row has all the details.
 type ApprovalAsked struct {
 	ID      string    `json:"id"`
 	Call    string    `json:"call"`
@@ -352,37 +352,37 @@ type ApprovalAsked struct {
 	Rule    string    `json:"rule,omitempty"`
 	Preview string    `json:"preview,omitempty"`
 	Until   time.Time `json:"until,omitzero"`
-	Who     string    `json:"who,omitempty"`     // may answer
-	Unbound string    `json:"unbound,omitempty"` // what of the call a yes cannot be held to
+	Who     string    `json:"who,omitempty"`     // who may answer
+	Unbound string    `json:"unbound,omitempty"` // the part of the call that an approval cannot pin down
 	Assessment
-	// Args are the arguments that a tool hook gave the call instead of the model's; nil: none did. Why is what such a
-	// hook says about the approval.
+	// Args are the arguments that a tool hook substituted for the model's; nil if
+	// none did. Why is what such a hook says about the approval.
 	Args json.RawMessage `json:"args,omitempty"`
 	Why  string          `json:"why,omitempty"`
-	// During says that the call runs already and waits for this inside: the answer is no
-	// answer to the call, and when the process dies nothing waits for it any more.
+	// During says that the call is already running and waits for this answer. The answer is not the
+	// call's result, and if the process dies, nothing waits for it any more.
 	During bool `json:"during,omitempty"`
-	// Fields are the values that a question asks for; none: a yes or a no is the answer.
+	// Fields are the values that a question asks for. Without fields, the answer is yes or no.
 	Fields []Field `json:"fields,omitempty"`
 }
 
-// Field is one value that a question asks for, in words for people.
+// Field is one value that a question asks for, described for people.
 type Field struct {
-	Name     string   `json:"name"` // by which whoever asks knows it
+	Name     string   `json:"name"` // the name that the asker uses
 	Label    string   `json:"label"`
-	Kind     string   `json:"kind,omitempty"` // integer, number, boolean or list; "": text
+	Kind     string   `json:"kind,omitempty"` // integer, number, boolean or list; "" for text
 	Hint     string   `json:"hint,omitempty"`
-	Choices  []Choice `json:"choices,omitempty"` // none: anything may be written
+	Choices  []Choice `json:"choices,omitempty"` // if empty, any value is allowed
 	Several  bool     `json:"several,omitempty"` // more than one may be chosen
 	Optional bool     `json:"optional,omitempty"`
-	Values   []string `json:"values,omitempty"` // what stands there already
+	Values   []string `json:"values,omitempty"` // the current values
 	Bounds
 }
 
-// Bounds are what a value must keep to beside its kind. Zero is no bound.
+// Bounds are the limits of a value besides its kind. Zero means no limit.
 type Bounds struct {
 	Format    string   `json:"format,omitempty"`    // of text: email, uri, date or date-time
-	Pattern   string   `json:"pattern,omitempty"`   // of text: a regular expression that it matches
+	Pattern   string   `json:"pattern,omitempty"`   // of text: a regular expression it must match
 	MinLength int      `json:"minLength,omitempty"` // of text, in characters
 	MaxLength int      `json:"maxLength,omitempty"`
 	Min       *float64 `json:"min,omitempty"` // of numbers
@@ -391,21 +391,21 @@ type Bounds struct {
 	MaxItems  int      `json:"maxItems,omitempty"`
 }
 
-// Choice is one of the values that a Field may have.
+// Choice is one of the values allowed for a Field.
 type Choice struct {
 	Value string `json:"value"`
 	Label string `json:"label"`
 }
 
-// Assessment is what people are told of a call that waits for a yes: how much harm it could do and why, and what the rules say of each of its
-// parts. All transports show the same.
+// Assessment is what people are told about a call that waits for approval: how much harm it could
+// do and why, and what the rules say about each of its parts. All transports show the same.
 type Assessment struct {
 	Risk    string       `json:"risk,omitempty"`    // low, medium or high
 	RiskWhy string       `json:"riskWhy,omitempty"` // a sentence
 	Parts   []JudgedPart `json:"parts,omitempty"`
 }
 
-// Line is the grade with its reason; "": nothing is known.
+// Line returns the risk and its reason, or "" if nothing is known.
 func (a Assessment) Line() string {
 	if a.RiskWhy == "" {
 		return a.Risk
@@ -418,10 +418,10 @@ type JudgedPart struct {
 	Text    string `json:"text"`
 	Verdict string `json:"verdict"` // allow, ask or deny
 	Why     string `json:"why,omitempty"`
-	Depth   int    `json:"depth,omitempty"` // how deep it is nested: a part follows the one that starts it
+	Depth   int    `json:"depth,omitempty"` // nesting depth; a part follows the part that starts it
 }
 
-// ApprovalAnswered: somebody, or the deadline, answered.
+// ApprovalAnswered records that somebody answered or the deadline passed.
 type ApprovalAnswered struct {
 	ID   string `json:"id"`
 	Call string `json:"call"`
@@ -430,8 +430,8 @@ type ApprovalAnswered struct {
 	Note string `json:"note,omitempty"`
 }
 
-// ApprovalNoted: something happened to an approval that leaves it open: one of two
-// people said yes, or nobody has answered for a while.
+// ApprovalNoted records something that leaves an approval open: one of two
+// people approved, or nobody has answered for a while.
 type ApprovalNoted struct {
 	ID   string         `json:"id"`
 	Call string         `json:"call"`
@@ -445,11 +445,11 @@ type ApprovalNotice string
 
 // What can happen to an open approval.
 const (
-	FirstYes ApprovalNotice = "first yes" // another person must say yes too
+	FirstYes ApprovalNotice = "first yes" // a second person must approve too
 	Reminder ApprovalNotice = "reminder"
 )
 
-// Steered: words for the run that is on. With no run on they are a prompt.
+// Steered adds words to the current run. Without a current run they are a prompt.
 type Steered struct {
 	From      Participant `json:"from"`
 	Principal Principal   `json:"principal"`
@@ -460,37 +460,38 @@ type Steered struct {
 	Forgotten bool `json:"forgotten,omitempty"`
 }
 
-// AbortAsked: the run (or, with All, the run and everything waiting) shall end.
-// Once that run has ended it means nothing. Without a run it means whatever is on or waits when it is read.
+// AbortAsked asks to end the run or, with All, the run and everything that
+// waits. It has no effect once that run has ended. Without Run it applies to
+// whatever is running or waiting when it is read.
 type AbortAsked struct {
 	Run string `json:"run"`
 	By  string `json:"by"`
 	All bool   `json:"all,omitempty"`
 }
 
-// Noted: something changed that the model should know (the date, memory, a
-// mode); appended where it happened, never inserted.
+// Noted records a change that the model should know about (the date, memory, a
+// mode). It is appended where it happened and never inserted.
 type Noted struct {
 	What string `json:"what"`
 	Text string `json:"text"`
-	// Whole is what is known now, where Text only says how that differs from the note before.
+	// Whole is the full current state when Text only describes the difference from the previous note.
 	Whole string `json:"whole,omitempty"`
 }
 
-// Knows is what a model knows that was shown the note.
+// Knows returns the state that the model knows after seeing the note.
 func (n Noted) Knows() string {
 	return cmp.Or(n.Whole, n.Text)
 }
 
-// Rolled: the window now begins at place KeepFrom, and of its pictures only the
-// newest are shown, if it says how many.
+// Rolled records that the window now begins at place KeepFrom. If Images is
+// set, only that many of the newest pictures are shown.
 type Rolled struct {
 	KeepFrom int64  `json:"keepFrom"`
 	Images   *int   `json:"images,omitempty"`
 	Because  string `json:"because"`
 }
 
-// Compacted: everything up to place UpTo is replaced by the summary.
+// Compacted records that the summary replaces everything up to place UpTo.
 type Compacted struct {
 	Step     int      `json:"step"`
 	Attempt  int      `json:"attempt"`
@@ -503,7 +504,7 @@ type Compacted struct {
 	Tokens   int      `json:"tokens,omitempty"`
 }
 
-// Cleared: everything up to place UpTo is out of the window.
+// Cleared records that everything up to place UpTo left the window.
 type Cleared struct {
 	UpTo int64  `json:"upTo"`
 	By   string `json:"by,omitempty"`
@@ -522,24 +523,24 @@ const (
 	EndDenied  Reason = "denied"
 )
 
-// RunEnded: the run is over. Cost is in billionths of a dollar.
+// RunEnded records the end of a run. Cost is in billionths of a dollar.
 type RunEnded struct {
 	Run    string   `json:"run"`
 	Reason Reason   `json:"reason"`
 	Error  *Failure `json:"error,omitempty"`
-	Text   string   `json:"text,omitempty"` // what people are told when there is no answer of the model's
+	Text   string   `json:"text,omitempty"` // what people are told when the model gave no answer
 	Steps  int      `json:"steps"`
 	Usage  Usage    `json:"usage"`
 	Cost   int64    `json:"cost"`
 }
 
-// Forked: this thread began as a copy of another one.
+// Forked records that this thread began as a copy of another one.
 type Forked struct {
 	From  ThreadID `json:"from"`
 	AtSeq int64    `json:"atSeq"`
 }
 
-// Kind methods tie each body to its name.
+// The Kind methods tie each body to its name.
 
 func (Received) Kind() Kind         { return KindReceived }
 func (Refused) Kind() Kind          { return KindRefused }

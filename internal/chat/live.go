@@ -9,19 +9,19 @@ const (
 	Running Status = "running"
 	Waiting Status = "waiting_for_permission"
 	Failed  Status = "failed"
-	// Delegated: other threads work on what this one asked of them.
+	// Delegated means that other threads work on what this one asked of them.
 	Delegated Status = "waiting_for_agents"
 )
 
-// On reports whether a run is on, also one that waits for somebody.
+// On reports whether a run is active, including one that waits for somebody.
 func (s Status) On() bool { return s == Running || s == Waiting || s == Delegated }
 
-// Live is what is shown but not kept: it may be dropped. One of Delta, Progress.
+// Live is shown but not stored, and may be dropped. It is a Delta or a Progress.
 type Live interface{ live() }
 
-// Delta is a piece of an answer in the making. Offset counts bytes of that
-// attempt's text (or thinking, or arguments of one call) so that a reader
-// notices a gap; a reader that comes late first gets everything at offset 0.
+// Delta is a piece of an answer that is being written. Offset counts bytes of that
+// attempt's text (or thinking, or arguments of one call), so that a reader notices a gap.
+// A reader that joins late first gets everything, at offset 0.
 type Delta struct {
 	Run     string
 	Step    int
@@ -32,7 +32,7 @@ type Delta struct {
 	Text    string
 }
 
-// DeltaKind says what a delta is a piece of.
+// DeltaKind says what a delta is part of.
 type DeltaKind string
 
 // The kinds of deltas.
@@ -42,7 +42,7 @@ const (
 	DeltaArgs     DeltaKind = "args"
 )
 
-// Progress is a sign of life from a running tool, or, without a call, from the run itself.
+// Progress is a sign of life from a running tool or, if Call is empty, from the run itself.
 type Progress struct {
 	Run  string
 	Call string
@@ -53,9 +53,9 @@ type Progress struct {
 func (Delta) live()    {}
 func (Progress) live() {}
 
-// Inbound is everything that enters: a transport fills it in, the engine routes it.
+// Inbound is everything that enters Chorus. A transport fills it in and the engine routes it.
 type Inbound struct {
-	Threads    []ThreadID // who hears it; in id order when more than one
+	Threads    []ThreadID // who hears it; in id order if more than one
 	From       Participant
 	Principal  Principal
 	Blocks     Blocks
@@ -63,11 +63,11 @@ type Inbound struct {
 	Intake     Intake
 	Prompt     bool
 	Terms      Terms
-	Platform   string // empty: the engine gives it a ULID of its own
+	Platform   string // if empty, the engine assigns a ULID of its own
 	PlatformID string
 	Version    int
-	Channel    string // as in Received, like those that follow
+	Channel    string // this and the next two as in Received
 	Post       string
 	Together   bool
-	Fired      bool // nobody waits who could say it again: no queue is too long for it
+	Fired      bool // nobody is there to send it again, so it is accepted however long the queue is
 }

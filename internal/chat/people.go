@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ParticipantKind says what sort of speaker a participant is.
+// ParticipantKind says what kind of speaker a participant is.
 type ParticipantKind string
 
 // The kinds of speakers.
@@ -18,7 +18,7 @@ const (
 	System ParticipantKind = "system"
 )
 
-// Participant is anybody who speaks in a thread. The name is kept up to the model.
+// Participant is anybody who speaks in a thread. The model sees the name.
 type Participant struct {
 	ID   string          `json:"id"`
 	Name string          `json:"name"`
@@ -33,14 +33,15 @@ const (
 	LocalUser    PrincipalKind = "local" // the person at this machine's terminal
 	TokenHolder  PrincipalKind = "token"
 	ScheduleRule PrincipalKind = "schedule"
-	ProcessHook  PrincipalKind = "process" // a process that was left running
+	ProcessHook  PrincipalKind = "process" // a background process
 	HookRule     PrincipalKind = "hook"
 	TaskWorker   PrincipalKind = "task"
 	OtherAgent   PrincipalKind = "agent"
 	TheSystem    PrincipalKind = "system"
 )
 
-// OnPlatform reports whether the kind is a chat platform's name: its people.
+// OnPlatform reports whether the kind is the name of a chat platform, that
+// is, whether the principal is one of its people.
 func (k PrincipalKind) OnPlatform() bool {
 	switch k {
 	case "", LocalUser, TokenHolder, ScheduleRule, ProcessHook, HookRule, TaskWorker, OtherAgent, TheSystem:
@@ -50,22 +51,23 @@ func (k PrincipalKind) OnPlatform() bool {
 	}
 }
 
-// Principal is on whose authority something happens. It travels with every
-// inbound, run, tool call and bill; the zero value has no rights and no purse.
+// Principal is the authority on which something happens. Every inbound, run, tool call
+// and bill carries one. The zero value has no rights and no budget.
 type Principal struct {
 	Kind  PrincipalKind `json:"kind"`
 	ID    string        `json:"id"`
 	Name  string        `json:"name,omitempty"`
 	Roles []string      `json:"roles,omitempty"`
-	// For is on whose behalf it acts: whoever is behind a sub-agent, a hook, a schedule,
-	// a task or a message of another agent. Who acts for somebody never may more than they.
+	// For is the principal on whose behalf this one acts: the one behind a
+	// sub-agent, a hook, a schedule, a task or another agent's message. Acting for
+	// somebody never gives more rights than they have.
 	For *Principal `json:"for,omitempty"`
-	// And are the others on whose words it acts too: what it does, all of them must be allowed to.
+	// And lists further principals on whose words it acts. All of them must be allowed to do what it does.
 	And []Principal `json:"and,omitempty"`
 }
 
-// Same reports whether two principals have the same authority: who they are, with the
-// same roles, for the same others. What they are called does not matter.
+// Same reports whether two principals have the same authority: the same identity
+// and roles, acting for the same others. Names do not matter.
 func (p Principal) Same(q Principal) bool {
 	if p.Kind != q.Kind || p.ID != q.ID || !slices.Equal(p.Roles, q.Roles) || (p.For == nil) != (q.For == nil) ||
 		!slices.EqualFunc(p.And, q.And, Principal.Same) {
@@ -74,7 +76,7 @@ func (p Principal) Same(q Principal) bool {
 	return p.For == nil || p.For.Same(*q.For)
 }
 
-// String is the principal's key in tables and logs, for example "local:ada".
+// String returns the principal's key in tables and logs, for example "local:ada".
 func (p Principal) String() string {
 	if p.Kind == "" && p.ID == "" {
 		return ""
@@ -82,7 +84,7 @@ func (p Principal) String() string {
 	return string(p.Kind) + ":" + p.ID
 }
 
-// PrincipalOf is the principal of a key that String has made: who it is, without name and roles.
+// PrincipalOf parses a key made by String. The result has no name and no roles.
 func PrincipalOf(key string) Principal {
 	kind, id, ok := strings.Cut(key, ":")
 	if !ok {
@@ -91,7 +93,7 @@ func PrincipalOf(key string) Principal {
 	return Principal{Kind: PrincipalKind(kind), ID: id}
 }
 
-// Label is what people call a principal: its name, with where it is known by that unless it is this machine.
+// Label is what people call a principal: its name and, unless that is this machine, where it is known by it.
 func (p Principal) Label() string {
 	name := cmp.Or(p.Name, p.ID)
 	if p.Kind == LocalUser || p.Kind == "" || name == "" {
@@ -100,10 +102,11 @@ func (p Principal) Label() string {
 	return fmt.Sprintf("%s (%s)", name, p.Kind)
 }
 
-// OwnPlace is where the threads are that a principal begins over HTTP.
+// OwnPlace returns the place of threads that a principal starts over HTTP.
 func (p Principal) OwnPlace() string { return string(p.Kind) + "/" + EncodeSegment(p.ID) }
 
-// Person is the first person down the line of those for whom a principal acts; itself where there is none.
+// Person returns the first person in the chain of those for whom a
+// principal acts, or the principal itself if there is none.
 func (p Principal) Person() Principal {
 	for at := &p; at != nil; at = at.For {
 		if at.Kind == LocalUser || at.Kind == TokenHolder || at.Kind.OnPlatform() {
@@ -113,8 +116,8 @@ func (p Principal) Person() Principal {
 	return p
 }
 
-// Acting is an authority that acts on the words of all of these: for the first, who pays, and with no more rights than
-// every one of them has.
+// Acting returns an authority that acts on the words of all the given principals. It acts for
+// the first, who pays, and has only the rights that all of them have.
 func Acting(kind PrincipalKind, id string, words []Principal) Principal {
 	p := Principal{Kind: kind, ID: id}
 	if len(words) > 0 {
@@ -124,7 +127,7 @@ func Acting(kind PrincipalKind, id string, words []Principal) Principal {
 	return p
 }
 
-// Everybody is the principal itself and all for whom, and on whose words, it acts.
+// Everybody returns the principal and all those for whom, or on whose words, it acts.
 func (p Principal) Everybody() []Principal {
 	var out []Principal
 	for at := &p; at != nil; at = at.For {
@@ -136,7 +139,7 @@ func (p Principal) Everybody() []Principal {
 	return out
 }
 
-// Depth is how many who are no person stand between the authority and the person behind it, itself included.
+// Depth counts the principals that are not people between this one and the person behind it, including itself.
 func (p Principal) Depth() (n int) {
 	for at := &p; at != nil; at = at.For {
 		if at.Kind != LocalUser && at.Kind != TokenHolder && !at.Kind.OnPlatform() {
@@ -146,11 +149,11 @@ func (p Principal) Depth() (n int) {
 	return n
 }
 
-// OwnerRole is the role of whoever owns the home: the person at its terminal, and the
-// token that lies there in a file only they can read.
+// OwnerRole is the role of the owner of the home: the person at its terminal,
+// and the token stored there in a file only they can read.
 const OwnerRole = "owner"
 
-// Owns reports whether a principal is the person at the terminal, there or by their token.
+// Owns reports whether a principal is the person at the terminal, either directly or by their token.
 func (p Principal) Owns() bool {
 	return p.Kind == LocalUser || p.Kind == TokenHolder && slices.Contains(p.Roles, OwnerRole)
 }

@@ -1,27 +1,25 @@
 package chat
 
 // Terms are what somebody asked for along with a prompt. They travel with it, so
-// that whoever answers it, in whatever process, answers on these terms and not on
-// its own. Zero fields mean the agent's own, else the default.
+// that whichever process answers uses these terms and not its own. Zero fields
+// mean the agent's setting or else the default.
 type Terms struct {
 	Model    string `json:"model,omitempty"`
 	Mode     string `json:"mode,omitempty"`
 	Profile  string `json:"profile,omitempty"`
 	MaxSteps int    `json:"maxSteps,omitempty"`
-	Yes      bool   `json:"yes,omitempty"` // every approval is answered yes
+	Yes      bool   `json:"yes,omitempty"` // every approval is answered yes automatically
 	By       string `json:"by,omitempty"`  // the session that sent it
 	Sandbox  string `json:"sandbox,omitempty"`
-	// Attended says that somebody waits for the answer and would rather hear of a failure soon
-	// than of an answer late.
+	// Attended says that somebody is waiting and prefers an early failure to a late answer.
 	Attended bool `json:"attended,omitempty"`
-	// MaxCost is what the run may spend at most, in billionths of a dollar; 0: what budgets allow.
+	// MaxCost is the most that the run may spend, in billionths of a dollar; 0 leaves it to the budgets.
 	MaxCost int64 `json:"maxCost,omitempty"`
-	// Tools are the only ones that the run has, with commas between them; "": all of the agent's.
+	// Tools lists the only tools of the run, separated by commas; "" means all of the agent's tools.
 	Tools string `json:"tools,omitempty"`
 }
 
-// Settings are the numbers a request is rendered with. Zero means the model's
-// or the provider's own default.
+// Settings are the numbers used to render a request. Zero means the default of the model or the provider.
 type Settings struct {
 	MaxTokens      int      `json:"maxTokens,omitempty"`
 	Temperature    *float64 `json:"temperature,omitempty"`
@@ -29,9 +27,9 @@ type Settings struct {
 	Stop           []string `json:"stop,omitempty"`
 	ThinkingBudget int      `json:"thinkingBudget,omitempty"`
 
-	PresencePenalty  *float64 `json:"presencePenalty,omitempty"` // where the provider knows it
+	PresencePenalty  *float64 `json:"presencePenalty,omitempty"` // where the provider supports it
 	FrequencyPenalty *float64 `json:"frequencyPenalty,omitempty"`
-	NoCache          bool     `json:"noCache,omitempty"` // no marks for the provider's cache
+	NoCache          bool     `json:"noCache,omitempty"` // no cache marks for the provider
 
 	ContextWindow int      `json:"contextWindow,omitempty"` // tokens the model can take
 	Reserve       int      `json:"reserve,omitempty"`       // kept free for system prompt, tools and answer
@@ -42,7 +40,7 @@ type Settings struct {
 	Mode          string   `json:"mode,omitempty"`
 	Profile       string   `json:"profile,omitempty"`
 	Window        Window   `json:"window,omitzero"`
-	Fallback      []string `json:"fallback,omitempty"` // models to turn to when the run's own cannot answer, in order
+	Fallback      []string `json:"fallback,omitempty"` // models to try in order when the run's own cannot answer
 }
 
 // Window is how much of a conversation is shown; 0 means no limit.
@@ -54,24 +52,25 @@ type Window struct {
 	Images     int   `json:"images,omitempty"`     // newest pictures shown
 	ImageBytes int64 `json:"imageBytes,omitempty"` // of those, together
 	NoImages   bool  `json:"noImages,omitempty"`
-	// AgeSeconds is how old a message may be when a run begins.
+	// AgeSeconds is the greatest age of a message when a run begins.
 	AgeSeconds int `json:"ageSeconds,omitempty"`
-	// CacheImages lets pictures stand before the lasting cache mark too.
+	// CacheImages allows pictures before the lasting cache mark too.
 	CacheImages bool `json:"cacheImages,omitempty"`
 }
 
-// Dialogue is how the turns of a conversation are put to the model.
+// Dialogue is how the turns of a conversation are presented to the model.
 type Dialogue struct {
-	Speaker       string `json:"speaker,omitempty"`       // stands before what people say, with {user} for the name
-	MergeTurns    bool   `json:"mergeTurns,omitempty"`    // user messages in a row are one turn
-	DropToolText  bool   `json:"dropToolText,omitempty"`  // of answers with calls only the calls are shown again
+	Speaker       string `json:"speaker,omitempty"`       // prefix for what people say, with {user} for the name
+	MergeTurns    bool   `json:"mergeTurns,omitempty"`    // consecutive user messages become one turn
+	DropToolText  bool   `json:"dropToolText,omitempty"`  // answers with calls are shown again without their text
 	ReportActions bool   `json:"reportActions,omitempty"` // an answer without words says what was done
 }
 
-// Summary is when and how the older part of a conversation is summarised, beside what the model's window asks for.
+// Summary says when and how the older part of a conversation is summarised,
+// in addition to the limits of the model's window.
 type Summary struct {
-	AfterMessages int  `json:"afterMessages,omitempty"` // of people and answers; 0: the window alone counts
+	AfterMessages int  `json:"afterMessages,omitempty"` // messages of people and answers; 0: only the window counts
 	KeepMessages  int  `json:"keepMessages,omitempty"`
-	MaxTokens     int  `json:"maxTokens,omitempty"`    // 0: by the reserve
-	Conversation  bool `json:"conversation,omitempty"` // of what was talked about, and acknowledged by the model
+	MaxTokens     int  `json:"maxTokens,omitempty"`    // 0: derived from the reserve
+	Conversation  bool `json:"conversation,omitempty"` // summarise what was talked about, and let the model acknowledge it
 }

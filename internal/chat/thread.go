@@ -13,18 +13,18 @@ import (
 	"chorus/internal/text"
 )
 
-// HookTransport is the transport of the threads in which hooks run.
+// HookTransport is the transport of threads in which hooks run.
 const HookTransport = "hook"
 
-// WorkTransport is the transport of the threads in which tasks are worked on.
+// WorkTransport is the transport of threads in which tasks are worked on.
 const WorkTransport = "work"
 
-// DefaultAgent answers where no agent is named.
+// DefaultAgent answers when no agent is named.
 const DefaultAgent = "chorus"
 
-// ThreadID names one conversation with one actor: transport:place:thread@agent.
-// The place may hold slashes but no colon; the thread may hold colons; the agent
-// stands behind the last "@" and may be absent.
+// ThreadID names one conversation with one agent: transport:place:thread@agent.
+// The place may contain slashes but no colon. The thread may contain colons. The
+// agent follows the last "@" and may be missing.
 type ThreadID string
 
 var (
@@ -32,18 +32,18 @@ var (
 	agentName     = pattern.Lazy(`^[a-z0-9][a-z0-9-]{0,30}[a-z0-9]$`)
 )
 
-// ValidAgentName reports whether s can name an agent: 2 to 32 of a–z, 0–9 and
-// hyphens, none at the ends.
+// ValidAgentName reports whether s can name an agent: 2 to 32 characters of
+// a–z, 0–9 and hyphens, with no hyphen at either end.
 func ValidAgentName(s string) bool { return agentName().MatchString(s) }
 
-// homeNames are the folders that the home directory uses for itself, so no
-// transport may be called like one of them.
+// homeNames are the folders that Chorus itself uses in the home
+// directory. No transport may have one of these names.
 var homeNames = map[string]bool{
 	"agents": true, "blobs": true, "cache": true, "config": true, "events": true, "locks": true,
 	"logs": true, "outputs": true, "projects": true, "skills": true, "template": true, "tools": true,
 }
 
-// maxThreadID bounds an id; platforms' own ids are far shorter.
+// maxThreadID is the longest id in bytes; platforms' own ids are far shorter.
 const maxThreadID = 1024
 
 // NewThreadID joins the four parts and checks them.
@@ -93,7 +93,7 @@ func ParseThreadID(s string) (ThreadID, error) {
 	return ThreadID(s), nil
 }
 
-// Parts takes an id apart again; an id that does not parse gives empty strings.
+// Parts splits an id into its parts. For an id that does not parse, they are empty strings.
 func (t ThreadID) Parts() (transport, place, thread, agent string) {
 	transport, rest, ok := strings.Cut(string(t), ":")
 	if !ok {
@@ -114,8 +114,8 @@ func splitAgent(thread string) (bare, agent string) {
 	return thread, ""
 }
 
-// OnPlatform reports whether a thread is held on a chat platform, and not in a terminal, a
-// browser or a run of a hook.
+// OnPlatform reports whether the thread is on a chat platform, and
+// not in a terminal, a browser or a hook's run.
 func (t ThreadID) OnPlatform() bool { return OnPlatform(t.Transport()) }
 
 // OnPlatform reports whether a transport is a chat platform.
@@ -123,15 +123,15 @@ func OnPlatform(transport string) bool {
 	return transport != "" && transport != "cli" && transport != "web" && transport != HookTransport && transport != WorkTransport
 }
 
-// Transport, Place, Thread and Agent are the parts by name.
+// Transport, Place, Thread and Agent return the parts by name.
 
 func (t ThreadID) Transport() string { a, _, _, _ := t.Parts(); return a }
 func (t ThreadID) Place() string     { _, a, _, _ := t.Parts(); return a }
 func (t ThreadID) Thread() string    { _, _, a, _ := t.Parts(); return a }
 func (t ThreadID) Agent() string     { _, _, _, a := t.Parts(); return a }
 
-// Dir is the thread's folder below the home directory, with forward slashes:
-// transport/place/thread, each segment safe on every file system.
+// Dir returns the thread's folder below the home directory, with forward slashes:
+// transport/place/thread. Each segment is safe on every file system.
 func (t ThreadID) Dir() string {
 	transport, place, thread, agent := t.Parts()
 	if agent != "" {
@@ -140,20 +140,19 @@ func (t ThreadID) Dir() string {
 	return path.Join(transport, EncodeSegment(place), EncodeSegment(thread))
 }
 
-// takenNames stand beside places and threads on disk, and a few that Windows
-// reserves; a segment that looks like one is escaped.
+// takenNames are names that other files use next to places and threads, and a few that
+// Windows reserves. A segment that looks like one is escaped.
 var takenNames = map[string]bool{
 	"memory.md": true, "skills": true, "log.jsonl": true, "context.jsonl": true, "meta.json": true,
 	"attachments": true, "scratch": true, "con": true, "prn": true, "aux": true, "nul": true,
 }
 
-// maxSegment leaves room below the 255 bytes that file systems allow.
+// maxSegment stays below the 255 bytes that file systems allow.
 const maxSegment = 200
 
-// EncodeSegment makes one path segment of any text. Distinct texts give distinct
-// segments, also where the file system ignores case: a text with capitals gets
-// "~" and a short hash behind it. A text too long for a file name is cut and gets
-// a long hash; only that form cannot be decoded.
+// EncodeSegment turns any text into one path segment. Distinct texts give distinct segments, even
+// where the file system ignores case: a text with capitals gets "~" and a short hash appended. A
+// text too long for a file name is cut and gets a long hash; only that form cannot be decoded.
 func EncodeSegment(s string) string {
 	var out strings.Builder
 	capitals := false

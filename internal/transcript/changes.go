@@ -10,27 +10,27 @@ import (
 	"chorus/internal/window"
 )
 
-// deferring reports a thread whose last run was rendered before deletions held at once: there
-// words that the model had seen stayed until the next roll. Its requests are rebuilt as they
-// were sent; the first run of today's renderer ends it.
+// deferring reports whether the thread's last run used the first renderer, under which words
+// that the model had seen stayed until the next roll. Its requests are rebuilt as they were
+// sent. The first run with the current renderer ends this.
 func (l *Log) deferring() bool { return l.renderer == firstRenderer }
 
-// edit is a change of words that have their place in the window.
+// edit is a change of words that already have a place in the window.
 type edit struct {
 	Blocks  chat.Blocks
 	Deleted bool
-	Hidden  bool    `json:",omitempty"` // with Deleted: by a reaction, which may be taken back
-	Now     bool    `json:",omitempty"` // it takes words away, so it does not wait for the next roll
+	Hidden  bool    `json:",omitempty"` // with Deleted: by a reaction, which can be removed again
+	Now     bool    `json:",omitempty"` // it removes words, so it does not wait for the next roll
 	Notes   []int64 `json:",omitempty"` // events whose notes repeat words of the message
 }
 
-// drop takes a prompt out of the queue: it was refused or taken back.
+// drop removes a prompt from the queue after it was refused or deleted.
 func (l *Log) drop(seq int64) {
 	l.waiting = slices.DeleteFunc(l.waiting, func(w Waiting) bool { return w.Seq == seq })
 }
 
-// deleted takes words back. What the model has seen leaves the window too, although the
-// provider's cache is lost from there on.
+// deleted removes words. What the model has seen leaves the window too, even
+// though this invalidates the provider's cache from there on.
 func (l *Log) deleted(at int64, b chat.Deleted) error {
 	if b.Message != "" {
 		if err := l.changeLine(b.Message, func(chat.Blocks) chat.Blocks { return nil }); err != nil {
@@ -51,8 +51,8 @@ func (l *Log) deleted(at int64, b chat.Deleted) error {
 	return l.somethingToAnswer(at)
 }
 
-// changeLine changes a message that came with others from a platform's history; without words
-// it is taken away.
+// changeLine changes a message that was imported from a platform's
+// history. If no words are left, it removes the message.
 func (l *Log) changeLine(message string, change func(chat.Blocks) chat.Blocks) error {
 	changed := func(id string, msg *model.Message) (*model.Message, error) {
 		if !slices.Contains(strings.Fields(id), message) {
@@ -100,7 +100,7 @@ func (l *Log) changeLine(message string, change func(chat.Blocks) chat.Blocks) e
 	return nil
 }
 
-// removeEntries takes messages out of the window.
+// removeEntries removes messages from the window.
 func (l *Log) removeEntries(gone func(entry) bool) {
 	if !slices.ContainsFunc(l.window, gone) {
 		return
@@ -136,20 +136,20 @@ func (l *Log) settle() error {
 	return nil
 }
 
-// removeNotes takes notes away that repeat words of a message.
+// removeNotes removes notes that repeat the words of a message.
 func (l *Log) removeNotes(notes []int64) {
 	l.pending = slices.DeleteFunc(l.pending, func(it item) bool { return slices.Contains(notes, it.seq) })
 	l.removeEntries(func(e entry) bool { return slices.Contains(notes, e.seq) })
 }
 
-// dropNotes takes away all notes about edits.
+// dropNotes removes all notes about edits.
 func (l *Log) dropNotes() {
 	for _, ed := range l.edits {
 		l.removeNotes(ed.Notes)
 	}
 }
 
-// rewrite puts other words in the place of those of an event.
+// rewrite replaces the words of an event.
 func (l *Log) rewrite(seq int64, blocks chat.Blocks) error {
 	for i, e := range l.window {
 		if e.seq != seq || e.kind != words {
@@ -166,10 +166,10 @@ func (l *Log) rewrite(seq int64, blocks chat.Blocks) error {
 	return nil
 }
 
-// textDeleted stands in for the words that a run was to answer.
+// textDeleted replaces the words that a run was about to answer.
 const textDeleted = "(The message that was to be answered has been deleted.)"
 
-// somethingToAnswer makes sure that a run whose prompt was taken away still has a request that
+// somethingToAnswer makes sure that a run whose prompt was removed still has a request that
 // providers accept: one that does not end with the agent's own words.
 func (l *Log) somethingToAnswer(at int64) error {
 	if l.deferring() || l.run == nil || l.run.Final || l.turn != nil {
@@ -192,9 +192,9 @@ func (l *Log) somethingToAnswer(at int64) error {
 	return l.pend(at, words, model.User, chat.Participant{Kind: chat.System}, chat.TextBlocks(textDeleted))
 }
 
-// edit changes words at once while they wait. Of words that the model has seen those that were
-// taken away go at once; what was only added stays for the next roll, and a note says it, so
-// that the provider's cache still serves.
+// edit changes words that still wait at once. In words that the model has seen, it
+// applies removals at once. Additions wait for the next roll and are announced by a
+// note, so that the provider's cache stays valid.
 func (l *Log) edit(at int64, b chat.Edited) error {
 	if b.Message != "" {
 		return l.changeLine(b.Message, b.Over)
@@ -264,7 +264,7 @@ func (l *Log) editPlaced(at int64, e entry, b chat.Edited) error {
 	}
 }
 
-// takesAway reports whether a text lacks a word that it had before.
+// takesAway reports whether after lacks a word that before has.
 func takesAway(before, after string) bool {
 	has := map[string]int{}
 	for word := range strings.FieldsSeq(after) {
@@ -278,8 +278,8 @@ func takesAway(before, after string) bool {
 	return false
 }
 
-// reacted hides a message that got the dotted face, as a deletion would; the face taken
-// back shows it again.
+// reacted hides a message that got the dotted face, as a deletion
+// would. Removing the face shows the message again.
 func (l *Log) reacted(at int64, b chat.Reacted) error {
 	if !window.IsFace(b.Emoji) {
 		return nil
@@ -302,7 +302,7 @@ func (l *Log) reacted(at int64, b chat.Reacted) error {
 	return l.somethingToAnswer(at)
 }
 
-// unhide puts hidden words back where they stood.
+// unhide puts hidden words back in their old place.
 func (l *Log) unhide(seq int64) {
 	for _, e := range l.hidden {
 		if e.seq != seq {

@@ -12,14 +12,15 @@ import (
 	"chorus/internal/model"
 )
 
-// The budget's defaults: what is kept free for system prompt, tools and answer,
-// and how much of the newest conversation a compaction keeps word for word.
+// Defaults of the budget: what is reserved for system prompt, tools and answer, and how
+// much of the newest conversation a compaction keeps word for word.
 const (
 	DefaultReserve    = 16384
 	DefaultKeepRecent = 20000
 )
 
-// Over reports whether the next request would leave less room than the reserve, or show more messages than are kept.
+// Over reports whether the next request would leave less room than the
+// reserve, or show more messages than are kept.
 func (l *Log) Over(s chat.Settings) bool {
 	return s.ContextWindow > 0 && l.Tokens() > s.ContextWindow-reserve(s) || s.Summary.AfterMessages > 0 && l.tooManySpoken(s.Summary)
 }
@@ -28,7 +29,7 @@ func reserve(s chat.Settings) int {
 	if s.Reserve > 0 {
 		return s.Reserve
 	}
-	// A small window must not be all reserve.
+	// The reserve must not use up a small window.
 	return min(DefaultReserve, s.ContextWindow/2)
 }
 
@@ -43,7 +44,7 @@ func keepRecent(s chat.Settings) int {
 	return n
 }
 
-// Cut is where a compaction would cut.
+// Cut describes where a compaction would cut.
 type Cut struct {
 	UpTo     int64 // places up to this one are summarised
 	Old      int   // messages summarised
@@ -52,8 +53,7 @@ type Cut struct {
 	Previous bool  // the oldest message is the summary of an earlier compaction
 }
 
-// Plan says where a compaction would cut now; false when there is nothing it
-// could leave out.
+// Plan says where a compaction would cut now. It returns false if there is nothing to leave out.
 func (l *Log) Plan(sees int64, s chat.Settings) (Cut, bool) {
 	next, err := l.upcoming(sees)
 	if err != nil {
@@ -63,7 +63,7 @@ func (l *Log) Plan(sees int64, s chat.Settings) (Cut, bool) {
 	keep := keepRecent(s)
 	forced := l.run != nil && l.run.TooLong > 0
 	if forced {
-		// The provider's window is smaller than we think: keep less each time.
+		// The provider's window is smaller than we think, so keep less each time.
 		keep >>= min(l.run.Compacted, 8)
 	}
 	at, split := cutAt(all, keep)
@@ -82,9 +82,9 @@ func (l *Log) Plan(sees int64, s chat.Settings) (Cut, bool) {
 	}, true
 }
 
-// cutAt walks back until keep tokens are gathered and cuts at the first message
-// from there on that is not a result, so that pairs stay whole. When only results
-// follow, everything goes into the summary. 0 means: nothing to cut.
+// cutAt walks back until it has collected keep tokens. It cuts at the first message from there
+// that is not a result, so that calls and results stay together. If only results follow, the
+// summary covers everything. 0 means there is nothing to cut.
 func cutAt(all []entry, keep int) (at int, split bool) {
 	sum, i := 0, len(all)
 	for i > 0 && sum < keep {
@@ -103,7 +103,7 @@ func cutAt(all []entry, keep int) (at int, split bool) {
 	return i, split
 }
 
-// lastWordsAt is where the newest words stand: the least that can be kept.
+// lastWordsAt returns the index of the newest words, the least that must be kept.
 func lastWordsAt(all []entry) int {
 	for i := len(all) - 1; i > 0; i-- {
 		if all[i].kind == words {
@@ -113,8 +113,8 @@ func lastWordsAt(all []entry) int {
 	return 0
 }
 
-// CompactionRequest asks for the summary on top of the live prefix, so that the
-// provider's cache still serves what was sent before.
+// CompactionRequest asks for the summary on top of the live prefix, so that
+// the provider's cache still covers what was sent before.
 func (l *Log) CompactionRequest(head *model.Head, sees int64, cut Cut) (model.Request, error) {
 	req, err := l.Request(head, sees)
 	if err != nil {
@@ -129,7 +129,7 @@ func (l *Log) CompactionRequest(head *model.Head, sees int64, cut Cut) (model.Re
 	return req, nil
 }
 
-// summaryTokens is how long a summary may get: what is set, else four fifths of the reserve.
+// summaryTokens is the maximum length of a summary: the setting, or else four fifths of the reserve.
 func summaryTokens(s chat.Settings) int {
 	if s.Summary.MaxTokens > 0 {
 		return s.Summary.MaxTokens
@@ -168,7 +168,7 @@ const sections = `Use these sections, each short and exact (keep file paths, fun
 // excerptSystem is the whole system prompt of the smaller compaction request.
 const excerptSystem = "You summarise conversations between people and an agent so that the agent can go on with its work. You do not take part in them."
 
-// What asks for the summary of a conversation.
+// Prompts for the summary of a conversation.
 const (
 	conversationSystem      = "You are a helpful assistant that summarizes conversations."
 	conversationInstruction = "Summarize the conversation above in a few sentences. Keep project names, task IDs, repository names, decisions that were made and questions that are still open. Reply with the summary only."
@@ -177,8 +177,8 @@ const (
 // resultExcerpt is how much of a tool's output goes into an excerpt.
 const resultExcerpt = 2000
 
-// ExcerptRequest asks for the summary of a cut-down copy of the conversation. It
-// serves when the live prefix itself no longer fits.
+// ExcerptRequest asks for the summary of a shortened copy of the
+// conversation. It is used when the live prefix no longer fits.
 func (l *Log) ExcerptRequest(sees int64, cut Cut) (model.Request, error) {
 	next, err := l.upcoming(sees)
 	if err != nil {
@@ -189,8 +189,8 @@ func (l *Log) ExcerptRequest(sees int64, cut Cut) (model.Request, error) {
 		settings = l.run.Settings
 	}
 	text := serialise(append(slices.Clip(slices.Clone(l.window)), next...), cut.UpTo, settings.Summary.Conversation)
-	// Three characters a token is on the safe side of four; half the window leaves
-	// room for the estimate to be wrong.
+	// Three characters per token is a safe estimate, since four are usual.
+	// Using only half the window leaves room for error.
 	text = middleOut(text, max(8000, settings.ContextWindow/2*3))
 	system, wanted := excerptSystem, instruction(Cut{Previous: cut.Previous, Split: cut.Split})
 	if settings.Summary.Conversation {
@@ -205,7 +205,7 @@ func (l *Log) ExcerptRequest(sees int64, cut Cut) (model.Request, error) {
 	return model.Request{Head: &model.Head{System: system}, Messages: []*model.Message{msg}, Settings: settings, Blob: l.blob}, nil
 }
 
-// serialise writes messages down, one a line; named: with who said them.
+// serialise writes messages as text, one per line. With named, each line says who spoke.
 func serialise(all []entry, upTo int64, named bool) string {
 	var b strings.Builder
 	for _, e := range all {
@@ -235,7 +235,7 @@ func serialise(all []entry, upTo int64, named bool) string {
 	return b.String()
 }
 
-// middleOut keeps the beginning and, more of it, the end.
+// middleOut cuts out the middle of a text. It keeps more of the end than of the beginning.
 func middleOut(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -251,8 +251,8 @@ func middleOut(s string, n int) string {
 	return fmt.Sprintf("%s\n[… %d characters left out …]\n%s", s[:head], from-head, s[from:])
 }
 
-// Mechanical is the summary that needs no model: what was asked, what was used,
-// what came before. It serves when no model will write one.
+// Mechanical builds a summary without a model: what was asked, what was used,
+// what came before. It is used when no model can write one.
 func (l *Log) Mechanical(sees int64, cut Cut) string {
 	next, err := l.upcoming(sees)
 	if err != nil {
@@ -302,8 +302,7 @@ func (l *Log) Mechanical(sees int64, cut Cut) string {
 	return b.String()
 }
 
-// Files are the files read and changed so far, sorted; one that was changed is
-// not listed as read.
+// Files returns the files read and changed so far, sorted. A changed file is not listed as read.
 func (l *Log) Files() (read, modified []string) {
 	modified = slices.Sorted(slices.Values(l.modified))
 	for _, f := range slices.Sorted(slices.Values(l.read)) {
@@ -314,7 +313,7 @@ func (l *Log) Files() (read, modified []string) {
 	return read, modified
 }
 
-// compacted puts the summary in place of everything up to its place.
+// compacted replaces everything up to its place with the summary.
 func (l *Log) compacted(ev chat.Event, b chat.Compacted) error {
 	if r := l.run; r != nil {
 		r.Open, r.Lost, r.Errors, r.Failing, r.TooLong, r.Failure = false, 0, 0, time.Time{}, 0, nil
@@ -353,8 +352,8 @@ func summaryText(b chat.Compacted) string {
 	return s.String()
 }
 
-// cutBefore drops the window's messages before a place. Results whose call went
-// go too, and edits that had to wait for this take effect.
+// cutBefore drops the window's messages before a place. Results whose call is dropped
+// are dropped too, and edits that waited for this take effect.
 func (l *Log) cutBefore(place int64) error {
 	kept := slices.DeleteFunc(slices.Clone(l.window), func(e entry) bool { return e.place < place })
 	for len(kept) > 0 && kept[0].kind == results {
@@ -364,7 +363,7 @@ func (l *Log) cutBefore(place int64) error {
 	for _, e := range kept {
 		ed, changed := l.edits[e.seq]
 		switch {
-		case changed && ed.Deleted && e.kind == said && len(e.msg.Blocks.Calls()) == 0: // an answer that was taken away
+		case changed && ed.Deleted && e.kind == said && len(e.msg.Blocks.Calls()) == 0: // a deleted answer
 		case !changed || e.kind != words:
 			out = append(out, e)
 		case !ed.Deleted:
@@ -379,7 +378,7 @@ func (l *Log) cutBefore(place int64) error {
 	l.window = out
 	l.hidden = slices.DeleteFunc(l.hidden, func(e entry) bool { return e.place < place })
 	if !l.deferring() {
-		l.dropNotes() // the words stand in their messages from now on
+		l.dropNotes() // the messages themselves now have the new words
 	}
 	l.edits = map[int64]edit{}
 	l.forgetNotes()
@@ -391,7 +390,7 @@ func (l *Log) cutBefore(place int64) error {
 	return nil
 }
 
-// forgetNotes: after a cut every note is shown again, but for those that are still to be placed.
+// forgetNotes makes every note be shown again after a cut, except those that are still to be placed.
 func (l *Log) forgetNotes() {
 	shown := l.notes
 	l.notes = map[string]string{}
@@ -402,13 +401,13 @@ func (l *Log) forgetNotes() {
 	}
 }
 
-// SummaryWay is how the next try at a summary is to be made, given how the last one
-// went: on top of the live prefix, from an excerpt, or without a model.
+// SummaryWay says how to make the next attempt at a summary, given how the last one went:
+// on top of the live prefix, from an excerpt, or without a model.
 func (r *Run) SummaryWay() (purpose chat.Purpose, mechanical bool) {
 	f := r.Failure
 	first := chat.ForCompaction
 	if r.Settings.Summary.Conversation {
-		first = chat.ForExcerpt // a short text of its own, without the tools
+		first = chat.ForExcerpt // a short text, without the tools
 	}
 	if f == nil {
 		return first, false

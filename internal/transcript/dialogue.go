@@ -10,17 +10,18 @@ import (
 	"chorus/internal/model"
 )
 
-// textAcknowledged is the model's answer to the summary of a conversation, so that turns alternate.
+// textAcknowledged is the model's answer to the summary of a conversation. It makes the turns alternate.
 const textAcknowledged = "Understood, I have the conversation context."
 
-// shownTurn is a turn of the last request and what it was made of.
+// shownTurn is a turn of the last request and the messages it was made of.
 type shownTurn struct {
 	parts []*model.Message
 	msg   *model.Message
 }
 
-// dialogue puts messages to the model as the run's settings say. It gives the turns, and for each message the index of its
-// turn. A turn that was made for the request before is used again, so that its encodings are.
+// dialogue arranges messages into turns as the run's settings say. It returns the
+// turns and, for each message, the index of its turn. It reuses the turns of the
+// previous request, so that their encodings are reused too.
 func (l *Log) dialogue(all []entry, s chat.Dialogue) (turns []*model.Message, at []int, err error) {
 	var shown []shownTurn
 	for i := 0; i < len(all); {
@@ -43,12 +44,12 @@ func (l *Log) dialogue(all []entry, s chat.Dialogue) (turns []*model.Message, at
 	return turns, at, nil
 }
 
-// joins reports whether a message can be one turn with its neighbours: the results of calls stand alone.
+// joins reports whether a message can share a turn with its neighbours. Results of calls cannot.
 func joins(m *model.Message) bool {
 	return m.Role == model.User && !slices.ContainsFunc(m.Blocks, func(b chat.Block) bool { _, result := b.(chat.ToolResult); return result })
 }
 
-// turnOf is one turn: its messages with a line break between them.
+// turnOf makes one turn of its messages, with a line break between them.
 func turnOf(group []entry, s chat.Dialogue) (*model.Message, error) {
 	var blocks chat.Blocks
 	for i, e := range group {
@@ -68,7 +69,7 @@ func turnOf(group []entry, s chat.Dialogue) (*model.Message, error) {
 	return model.NewMessage(first.Role, first.From, blocks)
 }
 
-// sameText reports whether nothing was done to a block: only texts are changed here.
+// sameText reports whether a block is unchanged. Only texts are ever changed here.
 func sameText(a, b chat.Block) bool {
 	x, ok := a.(chat.Text)
 	y, too := b.(chat.Text)
@@ -95,8 +96,8 @@ func blocksOf(e entry, s chat.Dialogue) chat.Blocks {
 	}
 }
 
-// spokenBy puts the prefix with the speaker's name before words. Lines of theirs that begin like the prefix get a
-// backslash, so that nobody can speak in another's name.
+// spokenBy puts the prefix with the speaker's name before their words. Lines of theirs that begin
+// like the prefix get a backslash, so that nobody can speak in another's name.
 func spokenBy(prefix string, from chat.Participant, blocks chat.Blocks) chat.Blocks {
 	name := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '[' || r == ']' {
@@ -127,7 +128,7 @@ func spokenBy(prefix string, from chat.Participant, blocks chat.Blocks) chat.Blo
 	return append(chat.Blocks{chat.Text{Text: strings.TrimSpace(prefix)}}, out...)
 }
 
-// spoken is how many messages of people and answers there are; calls, results and notes do not count.
+// spoken counts the messages of people and answers. Calls, results and notes do not count.
 func spoken(all []entry) (n int) {
 	for _, e := range all {
 		if isSpoken(e) {
@@ -137,18 +138,20 @@ func spoken(all []entry) (n int) {
 	return n
 }
 
-// isSpoken reports words and answers, which can be counted and taken away one by one; calls and their results stay together.
+// isSpoken reports whether an entry is words or an answer, which can be counted and
+// removed one by one. Calls and their results stay together.
 func isSpoken(e entry) bool {
 	return e.kind == words || e.kind == said && len(e.msg.Blocks.Calls()) == 0
 }
 
-// tooManySpoken reports whether so much was said that the older part is due for a summary.
+// tooManySpoken reports whether so much was said that the older part should be summarised.
 func (l *Log) tooManySpoken(s chat.Summary) bool {
 	next, err := l.upcoming(l.seq)
 	return err == nil && spoken(l.window)+spoken(next) > s.AfterMessages
 }
 
-// keepSpoken is where the newest n messages of people and answers begin, at somebody's words; 0: nothing would be left out.
+// keepSpoken returns the index at which the newest n messages of people and answers begin,
+// always at somebody's words. 0 means that nothing would be left out.
 func keepSpoken(all []entry, n int) int {
 	i := len(all)
 	for i > 0 && n > 0 {

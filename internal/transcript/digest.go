@@ -8,18 +8,18 @@ import (
 	"chorus/internal/model"
 )
 
-// digestSystem is the whole system prompt of a request for a digest.
+// digestSystem is the whole system prompt of a digest request.
 const digestSystem = "You sum up conversations between people and an agent for those who were not there. You do not take part in them."
 
-// digestTask is what a digest should be.
+// digestTask says what the digest should contain.
 const digestTask = "Sum this up in at most five sentences: what was asked for, what was done or decided, what is still open. " +
 	"Keep names, paths and numbers as they are. Reply with the summary only, in the language of the conversation."
 
-// DigestTokens is how long a digest may get.
+// DigestTokens is the maximum length of a digest.
 const DigestTokens = 700
 
-// DigestRequest asks for a few sentences about conversations, for people who look for
-// one of them later. Nothing in it is an order to the model.
+// DigestRequest asks for a few sentences about conversations, for people who look for one
+// of them later. Nothing in them is an instruction to the model.
 func DigestRequest(conversations [][]chat.Line, s chat.Settings) (model.Request, error) {
 	var b strings.Builder
 	for i, lines := range conversations {
@@ -30,7 +30,8 @@ func DigestRequest(conversations [][]chat.Line, s chat.Settings) (model.Request,
 			writeLine(&b, line)
 		}
 	}
-	// Three characters a token is on the safe side of four; half the window leaves room for the estimate to be wrong.
+	// Three characters per token is a safe estimate, since four are usual.
+	// Using only half the window leaves room for error.
 	text := middleOut(b.String(), max(8000, s.ContextWindow/2*3))
 	msg, err := model.NewMessage(model.User, chat.Participant{Kind: chat.System},
 		chat.TextBlocks("<conversation>\n"+text+"\n</conversation>\n\n"+digestTask))

@@ -9,21 +9,21 @@ import (
 	"chorus/internal/model"
 )
 
-// CallID is the id that the next answer's call gets that the model named id. Models and
-// servers name their calls as they like, and some use one name for ever; providers refuse
-// a conversation in which two calls have the same one.
+// CallID returns the id that a call of the next answer gets if the model named it id. Models
+// and servers name their calls as they like, and some always use the same name. Providers
+// refuse a conversation in which two calls have the same id.
 func (l *Log) CallID(id string) string {
 	return uniqueID(id, l.place+1, l.calledAs)
 }
 
-// UniqueCalls gives every call of an answer that is about to be written an id that no
-// other call of the answer and none that is still shown has.
+// UniqueCalls gives every call of an answer that is about to be written an id that
+// no other call of the answer and no call still shown has.
 func (l *Log) UniqueCalls(blocks chat.Blocks) chat.Blocks {
 	return uniqueCalls(blocks, l.place+1, l.calledAs)
 }
 
-// uniqueCalls renames the calls whose ids are taken; n tells these from renamed calls
-// elsewhere in the thread.
+// uniqueCalls renames the calls whose ids are taken. n distinguishes
+// them from renamed calls elsewhere in the thread.
 func uniqueCalls(blocks chat.Blocks, n int64, taken func(string) bool) chat.Blocks {
 	var here []string
 	out := blocks
@@ -57,7 +57,7 @@ func uniqueID(id string, n int64, taken func(string) bool) string {
 	return name
 }
 
-// calledAs reports whether a call that is shown, or is about to be, has this id. It is asked
+// calledAs reports whether a call that is shown, or is about to be, has this id. It runs
 // for every call of every answer and therefore allocates nothing.
 func (l *Log) calledAs(id string) bool {
 	calls := func(m *model.Message) bool { return m.Role == model.Assistant && countCalls(m, id) > 0 }

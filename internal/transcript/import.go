@@ -18,7 +18,7 @@ func (l *Log) imported(ev chat.Event, b chat.Imported) error {
 	if b.Instead {
 		l.renewal = &item{seq: ev.Seq, kind: words, msgs: msgs, ids: ids, at: ev.At}
 		if l.run != nil {
-			return nil // what it works on stays whole until it has ended
+			return nil // the run keeps its conversation until it has ended
 		}
 		return l.renew()
 	}
@@ -28,8 +28,8 @@ func (l *Log) imported(ev chat.Event, b chat.Imported) error {
 	return nil
 }
 
-// lines loads what was imported; nothing at all needs no blob. If the bytes are lost, the
-// model is told so: the conversation goes on without them.
+// lines loads what was imported. An empty import needs no blob. If the bytes are lost, a
+// message tells the model so, and the conversation continues without them.
 func (l *Log) lines(seq int64, b chat.Imported) (msgs []*model.Message, ids []string, err error) {
 	if b.Blob == "" && b.Count == 0 {
 		return nil, nil, nil
@@ -52,13 +52,13 @@ func (l *Log) lines(seq int64, b chat.Imported) (msgs []*model.Message, ids []st
 	}
 	taken := l.calledAs
 	if b.Instead {
-		taken = func(string) bool { return false } // what is shown now goes
+		taken = func(string) bool { return false } // everything shown now is replaced
 	}
 	return pairLines(lines, seq, taken)
 }
 
-// renew puts what was imported in the place of everything that was there before it. What
-// came after it keeps its order behind, and is placed anew.
+// renew replaces everything before the import with what was imported. What
+// came after it follows in its old order, with new places.
 func (l *Log) renew() error {
 	if l.renewal == nil {
 		return nil

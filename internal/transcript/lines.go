@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Lines is the conversation as the window has it, for another thread to begin with:
-// every answer whose calls all have their results, and everything people said, also what
-// nobody has taken yet. Notes are left out: whoever goes on makes its own.
+// Lines returns the conversation in the window, for another thread to begin with: every answer
+// whose calls all have results, and everything people said, including what nobody has taken yet.
+// Notes are left out, because the other thread makes its own.
 func (l *Log) Lines() ([]chat.Line, error) {
 	placed, err := l.PlacedLines()
 	out := make([]chat.Line, 0, len(placed))
@@ -18,13 +18,13 @@ func (l *Log) Lines() ([]chat.Line, error) {
 	return out, err
 }
 
-// PlacedLine is a line with the event that brought it.
+// PlacedLine is a line and the event that brought it.
 type PlacedLine struct {
 	chat.Line
 	Seq int64
 }
 
-// PlacedLines is Lines, with where each comes from.
+// PlacedLines is like Lines, but says where each line comes from.
 func (l *Log) PlacedLines() ([]PlacedLine, error) {
 	next, err := l.upcoming(l.seq)
 	if err != nil {
@@ -54,7 +54,7 @@ func (l *Log) PlacedLines() ([]PlacedLine, error) {
 	return out, nil
 }
 
-// halfDone reports that some call of the last answer has no result.
+// halfDone reports whether some call of the last answer has no result.
 func (l *Log) halfDone() bool {
 	return slices.ContainsFunc(l.Calls(), func(c Call) bool { return !c.Done })
 }

@@ -1,10 +1,9 @@
-// Package transcript folds a thread's events into what the model is shown, and into
-// what is still to be done.
+// Package transcript folds a thread's events into what the model is shown and what is still to be done.
 //
-// It promises to be pure: the same events give the same requests, in every process
-// and after every crash. The prefix is sacred: the messages of a request begin with
-// those of the request before it, unless a roll, a clear or a compaction lies
-// between them. And pairs hold: no history, however broken, yields a tool call
+// It is pure: the same events give the same requests, in every process and after every crash. The
+// prefix is stable: the messages of a request begin with those of the previous request, unless a
+// roll, a clear or a compaction lies between them. Pairs are complete: no history, however broken,
+// yields a tool call without its result or a result without its call.
 // without its result or a result without its call.
 package transcript
 
@@ -20,31 +19,31 @@ import (
 	"chorus/internal/window"
 )
 
-// Renderer names the way requests are rendered; it is written into every run so
-// that a replay knows whether it can rebuild the request.
+// Renderer names the way requests are rendered. Every run records it, so that
+// a replay knows whether it can rebuild the request.
 const Renderer = "chorus-2"
 
-// firstRenderer kept what was deleted or edited in the window until the next roll, and did not
-// say that a run had failed.
+// firstRenderer kept deleted or edited words in the window until the next
+// roll, and did not tell the model that a run had failed.
 const firstRenderer = "chorus-1"
 
-// Rebuilds reports whether the requests of a run that names this renderer can be rebuilt.
+// Rebuilds reports whether the requests of a run with this renderer can be rebuilt.
 func Rebuilds(renderer string) bool { return renderer == Renderer || renderer == firstRenderer }
 
 // Log is the folded state of one thread. It is not safe for concurrent use.
 type Log struct {
 	seq          int64     // last event applied
-	now          time.Time // when the event was written that is being folded in
+	now          time.Time // time of the event that is being applied
 	place        int64     // messages placed so far, ever
 	window       []entry
-	turn         *turn     // the last answer, while its results are not placed
-	pending      []item    // words and notes that take their place at the next request
+	turn         *turn     // the last answer, until its results are placed
+	pending      []item    // words and notes that get their place in the next request
 	waiting      []Waiting // prompts nobody has taken
 	run          *Run
 	ended        *chat.RunEnded // the last run's end
 	notes        map[string]string
-	edits        map[int64]edit // edits of messages already placed, due at the next roll
-	hidden       []entry        // messages that a reaction has taken out of the window
+	edits        map[int64]edit // edits of placed messages, applied at the next roll
+	hidden       []entry        // messages that a reaction has hidden
 	renderer     string         // of the last run
 	read         []string       // files read since the last compaction
 	modified     []string
@@ -54,34 +53,33 @@ type Log struct {
 	rolled       int64          // messages placed when the window was last cut
 	mark         int64          // place of the lasting cache mark
 	sent         sent           // the last request that was answered
-	acknowledged *model.Message // stands behind the summary of a conversation
-	opening      *model.Message // stands before a window that begins with an answer
+	acknowledged *model.Message // follows the summary of a conversation
+	opening      *model.Message // precedes a window that begins with an answer
 	shown        []shownTurn    // of the last request, where the run's dialogue settings change something
 	shownAs      chat.Dialogue
-	renewal      *item // takes the place of everything before it, once no run is on
+	renewal      *item // an import that replaces everything before it once the run has ended
 
 	blob func(hash string) ([]byte, error)
 }
 
-// New is the log of an empty thread. blob loads imported lines; it may be nil
-// where there are none.
+// New returns the log of an empty thread. blob loads imported lines; it may be nil if there are none.
 func New(blob func(hash string) ([]byte, error)) *Log {
 	return &Log{notes: map[string]string{}, edits: map[int64]edit{}, blob: blob}
 }
 
-// Seq is the number of the last event folded in.
+// Seq returns the number of the last event applied.
 func (l *Log) Seq() int64 { return l.seq }
 
-// Run is the run that is on; nil when there is none.
+// Run returns the current run, or nil.
 func (l *Log) Run() *Run { return l.run }
 
-// Ended is the end of the last run; nil before the first.
+// Ended returns the end of the last run, or nil before the first.
 func (l *Log) Ended() *chat.RunEnded { return l.ended }
 
-// Waiting lists the prompts nobody has taken, oldest first.
+// Waiting returns the prompts that no run has taken, oldest first.
 func (l *Log) Waiting() []Waiting { return l.waiting }
 
-// Calls lists the calls of the last answer whose results are not placed yet.
+// Calls returns the calls of the last answer whose results are not placed yet.
 func (l *Log) Calls() []Call {
 	if l.turn == nil {
 		return nil
@@ -89,21 +87,22 @@ func (l *Log) Calls() []Call {
 	return l.turn.Calls
 }
 
-// OpenCalls reports that one of them has no result yet.
+// OpenCalls reports whether one of them has no result yet.
 func (l *Log) OpenCalls() bool {
 	return slices.ContainsFunc(l.Calls(), func(c Call) bool { return !c.Done })
 }
 
-// Unreadable reports that a part of the last answer could not be read.
+// Unreadable reports whether a part of the last answer could not be read.
 func (l *Log) Unreadable() bool { return l.turn != nil && l.turn.Unreadable }
 
-// Cut reports that the last answer was stopped by the length limit.
+// Cut reports whether the length limit stopped the last answer.
 func (l *Log) Cut() bool { return l.turn != nil && l.turn.Cut }
 
-// Note is what was last shown about something in this window; "" if nothing was.
+// Note returns what this window last showed about something, or "".
 func (l *Log) Note(what string) string { return l.notes[what] }
 
-// Heard is what people said since the last answer, as text; with all, in the whole window.
+// Heard returns what people said since the last answer as text or,
+// with all, what they said in the whole window.
 func (l *Log) Heard(all bool) string {
 	var out []string
 	hear := func(kind entryKind, m *model.Message) {
@@ -125,8 +124,8 @@ func (l *Log) Heard(all bool) string {
 	return strings.Join(out, "\n\n")
 }
 
-// Wanted lists the events whose files are still to come, of what the next request would be
-// the first to show.
+// Wanted returns the events whose files have yet to be fetched, among
+// those that the next request shows for the first time.
 func (l *Log) Wanted() []int64 {
 	var out []int64
 	for _, w := range l.waiting {
@@ -142,10 +141,10 @@ func (l *Log) Wanted() []int64 {
 	return out
 }
 
-// Places is how many messages have been placed so far.
+// Places returns how many messages have been placed so far.
 func (l *Log) Places() int64 { return l.place }
 
-// Begins is the place of the first message in the window, which moves when it is cut.
+// Begins returns the place of the first message in the window. It moves when the window is cut.
 func (l *Log) Begins() int64 {
 	if len(l.window) == 0 {
 		return l.place + 1
@@ -153,8 +152,7 @@ func (l *Log) Begins() int64 {
 	return l.window[0].place
 }
 
-// PlaceOf is the place of the message that the event seq brought; 0 if it is not
-// in the window.
+// PlaceOf returns the place of the message that event seq brought, or 0 if it is not in the window.
 func (l *Log) PlaceOf(seq int64) int64 {
 	for _, e := range l.window {
 		if e.seq == seq {
@@ -164,11 +162,10 @@ func (l *Log) PlaceOf(seq int64) int64 {
 	return 0
 }
 
-// Messages is how many messages the window has.
+// Messages returns how many messages the window has.
 func (l *Log) Messages() int { return len(l.window) }
 
-// Shown is how many messages the next request would have, apart from prompts that wait
-// and from notes.
+// Shown returns how many messages the next request would have, not counting waiting prompts and notes.
 func (l *Log) Shown() int {
 	n := 0
 	for _, e := range l.window {
@@ -184,7 +181,7 @@ func (l *Log) Shown() int {
 	return n
 }
 
-// PromptPlace is the place of the nth prompt from the end; 0 when there are fewer.
+// PromptPlace returns the place of the nth prompt from the end, or 0 if there are fewer.
 func (l *Log) PromptPlace(n int) int64 {
 	for i := len(l.window) - 1; i >= 0; i-- {
 		if e := l.window[i]; e.kind == words && e.msg.Role == model.User {
@@ -196,7 +193,7 @@ func (l *Log) PromptPlace(n int) int64 {
 	return 0
 }
 
-// Apply folds the next event in. Events must come in order without gaps.
+// Apply applies the next event. Events must come in order and without gaps.
 func (l *Log) Apply(ev chat.Event) error {
 	if ev.Seq != l.seq+1 {
 		return fmt.Errorf("fold %s: event %d follows %d", ev.Thread, ev.Seq, l.seq)
@@ -209,9 +206,9 @@ func (l *Log) Apply(ev chat.Event) error {
 	return nil
 }
 
-// Suppose folds a result in that is not in the journal yet, as the next event, and
-// returns how to take it back should something else have become the next event.
-// Between the two nothing but further suppositions may be folded.
+// Suppose applies a result that is not in the journal yet, as if it were the next event.
+// It returns a function that undoes this if something else becomes the next event.
+// Between the two, only further Suppose calls are allowed.
 func (l *Log) Suppose(ran chat.ToolRan) (takeBack func()) {
 	before := *l
 	var turnBefore turn
@@ -259,7 +256,7 @@ func (l *Log) apply(ev chat.Event) error {
 	case chat.Reacted:
 		return l.reacted(ev.Seq, b)
 	case chat.Forked:
-		// Shown to people; nothing in the prompt.
+		// Shown to people, but not part of the prompt.
 	case chat.Imported:
 		return l.imported(ev, b)
 	case chat.RunStarted:
@@ -272,7 +269,7 @@ func (l *Log) apply(ev chat.Event) error {
 		l.notes[b.What] = b.Knows()
 		err := l.pend(ev.Seq, note, model.User, chat.Participant{Kind: chat.System},
 			chat.TextBlocks(fmt.Sprintf("<note about=%q>\n%s\n</note>", b.What, b.Text)))
-		if n := len(l.pending); err == nil && n > 0 && b.Whole == "" { // a difference says nothing without what it differs from
+		if n := len(l.pending); err == nil && n > 0 && b.Whole == "" { // a difference means nothing without its base
 			l.pending[n-1].what = b.What
 		}
 		return err
@@ -303,13 +300,13 @@ func (l *Log) apply(ev chat.Event) error {
 			c.Answered, c.OK, c.Note, c.By = true, b.OK, b.Note, b.By
 		}
 	case chat.ApprovalNoted:
-		// The approval is as open as before.
+		// The approval is still open.
 	case chat.AbortAsked:
 		l.abort(b)
 	case chat.Rolled:
 		return l.roll(b)
 	case chat.Cleared:
-		// What a run has taken it must still answer; what was only heard is cleared with the rest.
+		// A run must still answer what it has taken. Words that were only heard are cleared with the rest.
 		idle := l.run == nil
 		l.pending = slices.DeleteFunc(l.pending, func(it item) bool { return idle || it.kind != words })
 		return l.cutBefore(b.UpTo + 1)
@@ -343,7 +340,7 @@ func (l *Log) pend(seq int64, kind entryKind, role model.Role, from chat.Partici
 	}
 	l.pending = append(l.pending, item{seq: seq, kind: kind, msgs: []*model.Message{msg}, at: l.now})
 	if len(l.pending) > maxPending {
-		// Nobody has asked for long; a window of that length is no window.
+		// Nobody has sent a request for a long time, and no window is that long.
 		l.pending = slices.Delete(l.pending, 0, len(l.pending)-maxPending/2)
 	}
 	return nil
@@ -359,7 +356,7 @@ func clip(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "") + " …"
 }
 
-// maxPending bounds what was heard since the last request.
+// maxPending limits what was heard since the last request.
 const maxPending = 10000
 
 func (l *Log) call(id string) *Call {
@@ -374,7 +371,7 @@ func (l *Log) call(id string) *Call {
 	return nil
 }
 
-// abort: the run that is meant shall end; where none is named, whatever is on, or else what waits.
+// abort ends the named run. Without a name it ends the current run or, if there is none, what waits.
 func (l *Log) abort(b chat.AbortAsked) {
 	switch {
 	case l.run != nil && (b.Run == l.run.ID || b.Run == ""):
@@ -401,15 +398,15 @@ func (l *Log) took(b chat.Took) error {
 			}
 		}
 		if l.run != nil {
-			l.run.Final = false // there is something to answer again
+			l.run.Final = false // there is something new to answer
 			l.run.hear(Sender{w.Principal, w.Terms, w.Seq})
 		}
 	}
 	return nil
 }
 
-// hear adds whose words the run works on. Somebody whose roles or terms are others than
-// before counts anew: nothing that was said earlier is forgotten.
+// hear adds somebody to those whose words the run works on. Somebody whose roles or terms
+// have changed is added again, so that nothing said earlier is lost.
 func (r *Run) hear(s Sender) {
 	for i, known := range r.Senders {
 		if known.Terms == s.Terms && known.Principal.Same(s.Principal) {
@@ -420,7 +417,7 @@ func (r *Run) hear(s Sender) {
 	r.Senders = append(r.Senders, s)
 }
 
-// asked: everything the request shows has its place from now on.
+// asked gives everything that the request shows its place.
 func (l *Log) asked(at time.Time, b chat.Asked) error {
 	placed, err := l.upcoming(b.Sees)
 	if err != nil {
@@ -486,7 +483,7 @@ func (l *Log) said(ev chat.Event, b chat.Said) error {
 	if len(blocks) == 0 {
 		return nil
 	}
-	// Answers are written with ids of their own; journals of earlier versions have the model's.
+	// Answers are written with unique ids. Journals of earlier versions have the model's.
 	shown := l.UniqueCalls(blocks)
 	msg, err := model.NewMessage(model.Assistant, chat.Participant{Kind: chat.Agent}, shown)
 	if err != nil {
@@ -509,9 +506,9 @@ func (l *Log) said(ev chat.Event, b chat.Said) error {
 	return nil
 }
 
-// sayable is what of an answer goes into the prompt: of one that was cut by an
-// abort only the text, never a call that nobody will answer. Of two calls with one id, in a
-// journal of an earlier version, only the first was run.
+// sayable returns the part of an answer that goes into the prompt. Of an aborted answer
+// that is only the text, never a call that nobody will answer. If two calls have one id, in
+// a journal of an earlier version, only the first was run.
 func sayable(b chat.Said) chat.Blocks {
 	var out chat.Blocks
 	seen := map[string]bool{}
@@ -532,7 +529,7 @@ func sayable(b chat.Said) chat.Blocks {
 			}
 		}
 	}
-	// Thinking alone is no message that a provider would take back.
+	// Providers do not accept a message that contains only thinking.
 	if !slices.ContainsFunc(out, func(b chat.Block) bool { _, thinks := b.(chat.Thinking); return !thinks }) {
 		return nil
 	}

@@ -8,12 +8,12 @@ import (
 	"chorus/internal/model"
 )
 
-// CheckPairs reports the first break of the rule that every tool call is answered
-// in the very next message, and nothing is answered that was not called. It runs
-// before every request over the whole window, so it allocates nothing.
+// CheckPairs reports the first violation of the rule that every tool call is answered in
+// the very next message, and nothing is answered that was not called. It runs over the
+// whole window before every request, so it allocates nothing.
 func CheckPairs(msgs []*model.Message) error { return CheckPairsFrom(msgs, 0) }
 
-// CheckPairsFrom is CheckPairs where the first messages are known to be in order.
+// CheckPairsFrom is CheckPairs for messages of which the first known ones have been checked already.
 func CheckPairsFrom(msgs []*model.Message, known int) error {
 	var before *model.Message
 	if known > 0 {
@@ -90,9 +90,9 @@ func countResults(m *model.Message, id string) int {
 	return n
 }
 
-// pairLines makes messages of imported lines and completes their pairs: a call
-// without a result gets one that says so, a result without a call goes, and a call whose
-// id is taken gets another; n tells those from other renamed calls of the thread.
+// pairLines turns imported lines into messages and completes their pairs. A call without a result
+// gets one that says so, a result without a call is dropped, and a call whose id is taken gets
+// another. n distinguishes these from other renamed calls of the thread.
 func pairLines(lines []chat.Line, n int64, taken func(string) bool) (out []*model.Message, ids []string, err error) {
 	add := func(role model.Role, from chat.Participant, blocks chat.Blocks, id string) error {
 		msg, err := model.NewMessage(role, from, blocks)
@@ -108,7 +108,7 @@ func pairLines(lines []chat.Line, n int64, taken func(string) bool) (out []*mode
 		line := lines[i]
 		switch line.Role {
 		case "assistant":
-			// Each call has its result here, also one that shares its id with another.
+			// Each call has its result here, even one that shares its id with another.
 			unique := uniqueCalls(line.Blocks, n, used)
 			blocks := sayable(chat.Said{Blocks: unique})
 			if len(blocks) == 0 {
@@ -158,8 +158,7 @@ func pairLines(lines []chat.Line, n int64, taken func(string) bool) (out []*mode
 	return out, ids, nil
 }
 
-// takeResult is the next result of an imported call, under the id that the call is shown
-// with.
+// takeResult returns the next result of an imported call, under the id that is shown for the call.
 func takeResult(got map[string][]chat.ToolResult, use chat.ToolUse, shown string) chat.ToolResult {
 	r := chat.ToolResult{Name: use.Name, Blocks: Interrupted(), Failed: true}
 	if list := got[use.ID]; len(list) > 0 {

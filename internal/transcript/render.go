@@ -21,8 +21,8 @@ const (
 // Interrupted is the result of a call that was running when the process ended.
 func Interrupted() chat.Blocks { return chat.TextBlocks(textInterrupted) }
 
-// upcoming is what the next request shows beyond the window: the results of the
-// last answer, then the words and notes up to sees, in their order.
+// upcoming returns what the next request shows beyond the window: the results of the
+// last answer, then the words and notes up to sees, in order.
 func (l *Log) upcoming(sees int64) ([]entry, error) {
 	var out []entry
 	at := l.place
@@ -48,7 +48,7 @@ func (l *Log) upcoming(sees int64) ([]entry, error) {
 	return out, nil
 }
 
-// kindOf tells answers and results apart among imported lines.
+// kindOf distinguishes answers from results among imported lines.
 func kindOf(kind entryKind, msg *model.Message) entryKind {
 	if msg.Role == model.Assistant {
 		return said
@@ -61,8 +61,8 @@ func kindOf(kind entryKind, msg *model.Message) entryKind {
 	return kind
 }
 
-// message is the user turn that answers all calls, in their order. It is made
-// once, so that its encodings are kept.
+// message returns the user turn that answers all calls in order. It is
+// made only once, so that its encodings are kept.
 func (t *turn) message() (*model.Message, error) {
 	if t.msg != nil {
 		return t.msg, nil
@@ -91,16 +91,16 @@ func (t *turn) message() (*model.Message, error) {
 	return msg, err
 }
 
-// Request renders what the model would be sent now, seeing events up to sees.
+// Request renders what the model would be sent now, including events up to sees.
 func (l *Log) Request(head *model.Head, sees int64) (model.Request, error) {
 	next, err := l.upcoming(sees)
 	if err != nil {
 		return model.Request{}, err
 	}
 	req := model.Request{Head: head, Blob: l.blob, Messages: make([]*model.Message, 0, len(l.window)+len(next)+1)}
-	all := append(l.window, next...) // behind the window's end, where nobody looks after this
+	all := append(l.window, next...) // beyond the window's length, which nobody reads after this
 	if len(all) > 0 && all[0].msg.Role == model.Assistant {
-		// A window may begin in the middle; a conversation begins with somebody else.
+		// A window may begin anywhere, but a conversation must not begin with the agent.
 		if l.opening == nil {
 			if l.opening, err = model.NewMessage(model.User, chat.Participant{Kind: chat.System}, chat.TextBlocks(textEarlier)); err != nil {
 				return model.Request{}, err
@@ -142,8 +142,8 @@ func (l *Log) Request(head *model.Head, sees int64) (model.Request, error) {
 	return req, nil
 }
 
-// markAt is the index of the lasting cache mark: its message, or where one is put
-// when there is none; -1 in an empty window.
+// markAt returns the index of the lasting cache mark's message, or of the
+// message that should get one. It is -1 in an empty window.
 func (l *Log) markAt(all []entry) int {
 	if len(all) == 0 {
 		return -1
@@ -154,9 +154,8 @@ func (l *Log) markAt(all []entry) int {
 	return window.Mark(len(all))
 }
 
-// marks puts cache marks where a prefix is worth keeping: the lasting one, behind
-// what the last request ended with, and behind what this one ends with, which is
-// where the next one will look.
+// marks puts cache marks where keeping a prefix pays off: the lasting one, one at the end of the
+// last request, and one at the end of this request, where the next one will look.
 func marks(window, total, first int) []int {
 	var out []int
 	for _, at := range []int{first, window - 1, total - 1} {
@@ -168,8 +167,8 @@ func marks(window, total, first int) []int {
 	return out
 }
 
-// Tokens is what the next request comes to: the provider's own count where there
-// is one, our estimate for what came after it.
+// Tokens returns the size of the next request: the provider's own count as far as
+// there is one, and our estimate for what came after it.
 func (l *Log) Tokens() int {
 	n := l.used
 	from := l.usedAt
@@ -192,7 +191,7 @@ func (l *Log) Tokens() int {
 	return n
 }
 
-// SetHead tells the log how large the system prompt and the tools are.
+// SetHead tells the log the size of the system prompt and the tools.
 func (l *Log) SetHead(head *model.Head) {
 	n := len(head.System)
 	for _, t := range head.Tools {
@@ -201,10 +200,10 @@ func (l *Log) SetHead(head *model.Head) {
 	l.headSize = model.Tokens(n)
 }
 
-// imageChars is what a picture counts as, in characters of text.
+// imageChars is the size of a picture, in characters of text.
 const imageChars = 4800
 
-// MessageTokens estimates one message: four characters a token, rounded up.
+// MessageTokens estimates the tokens of one message: four characters per token, rounded up.
 func MessageTokens(m *model.Message) int { return model.Tokens(blockChars(m.Blocks)) }
 
 func blockChars(blocks chat.Blocks) int {

@@ -9,10 +9,10 @@ import (
 	"chorus/internal/window"
 )
 
-// RollDue says whether the window has to be cut, or pictures left out, before the
-// next request is made; the answer is the event to write. By their age messages leave only
-// before the first request of a run: what it works on stays, however long that takes, and a
-// prompt is as old as the time since somebody took it.
+// RollDue says whether the window must be cut, or pictures left out, before the next
+// request, and returns the event to write. Messages leave because of their age only
+// before the first request of a run: what the run works on stays, however long it takes.
+// The age of a prompt counts from when it was taken.
 func (l *Log) RollDue(s chat.Settings, now time.Time) (chat.Rolled, bool) {
 	w := s.Window
 	if l.run != nil && !l.run.Asked.IsZero() {
@@ -47,7 +47,7 @@ func (l *Log) RollDue(s chat.Settings, now time.Time) (chat.Rolled, bool) {
 	return out, true
 }
 
-// marked is the index of the message with the lasting cache mark; -1: there is none.
+// marked returns the index of the message with the lasting cache mark, or -1.
 func (l *Log) marked(all []entry) int {
 	if l.mark == 0 {
 		return -1
@@ -70,7 +70,7 @@ func textChars(blocks chat.Blocks) int {
 	return n
 }
 
-// imageSizes lists the sizes of a message's pictures, those of results included.
+// imageSizes returns the sizes of a message's pictures, including those in results.
 func imageSizes(blocks chat.Blocks) []int64 {
 	var out []int64
 	for _, b := range blocks {
@@ -84,8 +84,8 @@ func imageSizes(blocks chat.Blocks) []int64 {
 	return out
 }
 
-// roll cuts the window and leaves pictures out. What has no place yet is cut too
-// when it would stand before the cut; it takes its place along.
+// roll cuts the window and leaves pictures out. Messages without a place
+// are cut too if they would come before the cut.
 func (l *Log) roll(b chat.Rolled) error {
 	next, err := l.upcoming(l.seq)
 	if err != nil {
@@ -119,7 +119,7 @@ func (l *Log) firstPlace() int64 {
 func (l *Log) cutPending(n int64) {
 	l.place += n
 	if l.turn != nil {
-		l.turn = nil // its answer goes with the window
+		l.turn = nil // its answer leaves with the window
 		n--
 	}
 	for i := range l.pending {
@@ -131,7 +131,7 @@ func (l *Log) cutPending(n int64) {
 	l.pending = slices.DeleteFunc(l.pending, func(it item) bool { return len(it.msgs) == 0 })
 }
 
-// keepImages leaves only the newest n pictures and says a word in place of the others.
+// keepImages keeps only the newest n pictures and replaces the others with a short text.
 func (l *Log) keepImages(n int) error {
 	dim := func(msg **model.Message) error {
 		blocks, left := dimmed((*msg).Blocks, n)
@@ -171,8 +171,8 @@ func (l *Log) keepImages(n int) error {
 	return nil
 }
 
-// dimmed is a message's blocks with only its newest n pictures, nil if that changes
-// nothing, and how many more may be kept before it.
+// dimmed returns a message's blocks with only its newest n pictures, or nil if that
+// changes nothing, and how many pictures may still be kept before it.
 func dimmed(blocks chat.Blocks, n int) (chat.Blocks, int) {
 	var out chat.Blocks
 	for i := len(blocks) - 1; i >= 0; i-- {
@@ -207,7 +207,7 @@ func imageText(im chat.Image) string {
 	return "[picture " + im.Name + ", no longer shown]"
 }
 
-// dimAll leaves every picture of a request out.
+// dimAll leaves out every picture of a request.
 func dimAll(messages []*model.Message) error {
 	for i, m := range messages {
 		blocks, _ := dimmed(m.Blocks, 0)
@@ -223,7 +223,7 @@ func dimAll(messages []*model.Message) error {
 	return nil
 }
 
-// Cached is how many tokens of the next request a provider's cache should hold.
+// Cached returns how many tokens of the next request a provider's cache should hold.
 func (l *Log) Cached() int {
 	if l.run == nil || l.sent.Model != l.run.Model || l.sent.Head != l.run.Head {
 		return 0
@@ -231,8 +231,8 @@ func (l *Log) Cached() int {
 	return l.sent.Tokens
 }
 
-// Head is the head that the window's last answered request began with, if it went to this model; "" when there was none, or
-// when the window was cut since.
+// Head returns the head that the window's last answered request began with, if it went to
+// this model. It is "" if there was none or the window was cut since.
 func (l *Log) Head(model string) string {
 	if l.sent.Model != model {
 		return ""
