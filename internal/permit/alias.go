@@ -7,8 +7,7 @@ import (
 	"chorus/internal/permit/shell"
 )
 
-// aliases are the names that other agents give to our tools. A rule under any of them is a
-// rule for ours.
+// aliases are the names that other agents use for our tools. A rule under any of them is a rule for ours.
 var aliases = map[string][]string{
 	"read":            {"view", "read_file", "ReadFile"},
 	"list_files":      {"view", "list", "ls", "ListFiles"},
@@ -25,8 +24,8 @@ var aliases = map[string][]string{
 	"list_models":     {"info"},
 }
 
-// canonicalNames maps a name of another agent to ours. "view" is both read and list_files; it is
-// mapped to read, and the presets treat both alike.
+// canonicalNames maps tool names of other agents to ours. "view" covers both read and
+// list_files; it maps to read, and the presets treat both alike.
 var canonicalNames = map[string]string{
 	"view": "read", "read_file": "read", "ReadFile": "read",
 	"list": "list_files", "ls": "list_files", "ListFiles": "list_files",
@@ -53,15 +52,15 @@ var fileOpTool = map[string]string{
 	"str_replace": "edit", "edit": "edit", "patch": "apply_patch",
 }
 
-// names are the strings that rules are matched against.
+// names holds the strings that rules are matched against for one action.
 type names struct {
 	grant    []string // may allow, ask or deny
 	stricter []string // may only make the verdict stricter: deny, or an explicit ask
 	denyOnly []string // may only deny
 }
 
-// namesOf lists every name of an action. If mentioned is given, alias tools that no rule
-// names are left out: most profiles name few of them.
+// namesOf lists every name of an action. If mentioned is given, it omits alias
+// tools that no rule names: most profiles name few of them.
 func namesOf(given string, mention map[string]bool) names {
 	tool, detail, ok := action.Split(given)
 	if !ok {
@@ -92,19 +91,19 @@ func namesOf(given string, mention map[string]bool) names {
 	return n
 }
 
-// mentionedNames are the alias tools that rules speak of; nil is all.
+// mentionedNames is the set of alias tools that rules name; nil means all.
 type mentionedNames map[string]bool
 
 func (m mentionedNames) has(tool string) bool { return m == nil || m[family(tool)] }
 
-// add adds the action of an operation and a detail, if some rule speaks of the tool.
+// add adds the action of an operation and a detail if some rule names the tool.
 func (m mentionedNames) add(to *[]string, tool, op, detail string) {
 	if m.has(tool) {
 		*to = append(*to, "tool:"+tool+":"+op+detail)
 	}
 }
 
-// canonicalName maps names of other agents to ours.
+// canonicalName maps the names of other agents to ours.
 func canonicalName(tool, detail string) (string, string) {
 	if c, ok := canonicalNames[tool]; ok {
 		return c, detail
@@ -125,7 +124,7 @@ func canonicalName(tool, detail string) (string, string) {
 		if t, ok := fileOpTool[op]; ok && rest != "" {
 			return t, rest
 		}
-		// Without an operation it may be any; writing is the strictest.
+		// Without an operation it may be any; assume writing, the strictest.
 		return "write", detail
 	case "agent_comm":
 		op, rest, _ := strings.Cut(detail, " ")
@@ -158,9 +157,8 @@ func (n *names) addOldForms(tool, detail string, m mentionedNames) {
 		for _, op := range fileOps[tool] {
 			m.add(&n.grant, "file", op+" ", detail)
 		}
-		// The bare form tool:file:<path> does not name the operation. A path that begins
-		// like one must not be taken for it: "tool:file:view.*" is meant to allow viewing,
-		// not writing to view.txt.
+		// The bare form tool:file:<path> names no operation. A path that looks like an operation must not
+		// match it: "tool:file:view.*" is meant to allow viewing, not writing to view.txt.
 		to := &n.grant
 		for op := range fileOpTool {
 			if strings.HasPrefix(detail, op) {
@@ -177,7 +175,7 @@ func (n *names) addOldForms(tool, detail string, m mentionedNames) {
 		case "diff":
 			m.add(&n.grant, "GitDiff", "", args)
 		}
-		// A deny of the command in the shell denies the tool that does the same.
+		// A deny rule for the shell command also denies the tool that does the same.
 		n.denyOnly = append(n.denyOnly, action.Join("bash", "git "+detail))
 		if shell.GitChangesRemote(strings.Fields(detail)) {
 			n.stricter = append(n.stricter, action.Join("remote", "git "+detail))
@@ -196,7 +194,7 @@ func (n *names) addOldForms(tool, detail string, m mentionedNames) {
 	}
 }
 
-// mentions finds the alias tools that some rule could match.
+// mentions returns the alias tools that some rule could match.
 func mentions(lists ...[]rule) map[string]bool {
 	m := map[string]bool{}
 	consider := func(tool string) {
@@ -224,7 +222,7 @@ func mentions(lists ...[]rule) map[string]bool {
 	return m
 }
 
-// family is the key into mentions: tools named after a subcommand share one.
+// family is the key into mentions: tools named after a subcommand share one key.
 func family(tool string) string {
 	for _, f := range []string{"git_", "self_edit_"} {
 		if strings.HasPrefix(tool, f) {

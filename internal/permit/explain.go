@@ -14,8 +14,8 @@ import (
 	"chorus/internal/theme"
 )
 
-// WriteCheck writes the verdict on one action string; with asJSON also the rule. A shell
-// action is taken apart as Judge does.
+// WriteCheck writes the verdict on one action string; with asJSON also the
+// rule. It takes a shell action apart as Judge does.
 func (p *Profile) WriteCheck(w io.Writer, action string, who Who, asJSON bool) error {
 	d := p.For(who).Check(action)
 	if !asJSON {
@@ -32,7 +32,7 @@ func (p *Profile) WriteCheck(w io.Writer, action string, who Who, asJSON bool) e
 	}{d.Verdict, d.Rule, d.List, d.Action, d.Why, d.Scope})
 }
 
-// Check judges an action string like the call it stands for.
+// Check judges an action string as if it were the call.
 func (p *Profile) Check(given string) Decision {
 	tool, detail, ok := action.Split(given)
 	if !ok {
@@ -58,14 +58,15 @@ type explainedPart struct {
 	Scope   string     `json:"scope,omitempty"`
 }
 
-// WriteExplained writes how a shell command is taken apart and judged: a tree for people, or JSON. Where another text
-// than the given one is judged and run, both are shown. Rules for others that match it are listed too.
+// WriteExplained writes how a shell command is taken apart and judged, as a tree for people
+// or as JSON. If the text that is judged and run differs from the given one, it shows both.
+// It also lists matching rules that are restricted to others.
 func (p *Profile) WriteExplained(w io.Writer, command string, who Who, asJSON bool, look theme.Theme) error {
 	j := p.Judge([]Request{{Tool: "bash", Command: command}}, JudgeOptions{Who: who, Guesses: true})
 	others := p.forOthers(who, j)
 	runs, err := canonical.Text(command)
 	if given := strings.TrimSpace(command); err != nil || runs == given || strings.ReplaceAll(runs, "\n", "; ") == given {
-		runs = "" // nobody needs to see the same twice
+		runs = "" // do not show the same text twice
 	}
 	if asJSON {
 		out := struct {
@@ -93,7 +94,7 @@ func (p *Profile) WriteExplained(w io.Writer, command string, who Who, asJSON bo
 	return err
 }
 
-// indented puts the lines of a command below each other, without what could move the cursor.
+// indented aligns the lines of a command below each other and removes anything that could move the cursor.
 func indented(command string) string {
 	lines := strings.Split(strings.TrimSpace(command), "\n")
 	for i := range lines {
@@ -102,15 +103,15 @@ func indented(command string) string {
 	return strings.Join(lines, "\n        ")
 }
 
-// Explained is one thing that a call would do, for people.
+// Explained describes one thing that a call would do, for people.
 type Explained struct {
 	Verdict Verdict
 	Text    string // a command, or a tool and what it would do
 	Depth   int    // how deep it is nested: 0 for the call itself
-	Why     string // why the rules say so; "": there is nothing to add
+	Why     string // why the rules decide so; "" if there is nothing to add
 }
 
-// Explained lists the parts of a call in order, each before what it starts.
+// Explained lists the parts of a call in order, each before the parts it starts.
 func (j Judgement) Explained() []Explained {
 	out := make([]Explained, len(j.Decisions))
 	for i, d := range j.Decisions {
@@ -119,7 +120,7 @@ func (j Judgement) Explained() []Explained {
 	return out
 }
 
-// partText is what a part does, without the name that rules have for the shell.
+// partText describes what a part does, without the shell's rule prefix.
 func partText(d Decision) string {
 	tool, detail, ok := action.Split(d.Action)
 	switch {
@@ -131,7 +132,7 @@ func partText(d Decision) string {
 	return tool + " " + detail
 }
 
-// plainReason is reason without expressions.
+// plainReason is like reason, without regular expressions.
 func plainReason(d Decision) string {
 	switch {
 	case d.List == ListCatastrophic:
@@ -141,12 +142,12 @@ func plainReason(d Decision) string {
 	case d.List == ListImplicit:
 		return "no rule speaks of it"
 	case d.Verdict == Ask:
-		return "" // that it is asked for says it
+		return "" // the verdict says enough
 	}
 	return RuleName(d.Rule)
 }
 
-// forOthers lists the restricted rules that match some part and do not apply.
+// forOthers lists the restricted rules that match some part but do not apply.
 func (p *Profile) forOthers(who Who, j Judgement) []string {
 	var out []string
 	for i := range p.scoped {
@@ -167,7 +168,7 @@ func writeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// drawTree is the tree for people.
+// drawTree draws the parts as a tree.
 func drawTree(profile string, j Judgement, look theme.Theme) string {
 	paint := func(v Verdict, s string) string {
 		return look.Paint(map[Verdict]theme.Style{Allow: theme.Good, Ask: theme.Warn, Deny: theme.Bad}[v], s)
@@ -221,5 +222,5 @@ func reason(d Decision) string {
 	return s
 }
 
-// line fits a text into one line of the output.
+// line shortens a text to one line of output.
 func line(s string) string { return text.Clip(text.OneLine(s), 160) }

@@ -9,8 +9,8 @@ import (
 const hintOrder = "RE2 has no lookaround or backreferences: deny is tried first, then allow, then ask, " +
 	"so put the exception into deny, or, to have it asked, spell out in allow what is allowed and leave the rest to ask"
 
-// otherSyntax is syntax of other regular expression languages; where one begins like
-// another, the longer comes first.
+// otherSyntax lists syntax of other regular expression languages. If one
+// entry is a prefix of another, the longer comes first.
 var otherSyntax = []struct{ begin, problem, hint string }{
 	{"(?=", "lookaround (?= is not supported", hintOrder},
 	{"(?!", "lookaround (?! is not supported", hintOrder},
@@ -41,7 +41,7 @@ var otherSyntax = []struct{ begin, problem, hint string }{
 	{`\c`, `\c is not supported`, `write \x{…} with the code point`},
 }
 
-// explainSyntax says where a pattern is wrong, why, and how to write it instead.
+// explainSyntax returns where and why a pattern is wrong, and how to write it instead.
 func explainSyntax(pattern string, err error) (pos int, problem, hint string) {
 	var se *syntax.Error
 	if !errors.As(err, &se) {
@@ -66,7 +66,7 @@ func explainSyntax(pattern string, err error) (pos int, problem, hint string) {
 		}
 		problem += " " + se.Expr
 	case syntax.ErrMissingRepeatArgument:
-		// The parser stops at the star; the verb begins before it.
+		// The parser reports the star; the verb begins before it.
 		if pos > 0 && pattern[pos-1] == '(' && pos+1 < len(pattern) && pattern[pos+1] >= 'A' && pattern[pos+1] <= 'Z' {
 			pos--
 		}
@@ -85,8 +85,8 @@ func explainSyntax(pattern string, err error) (pos int, problem, hint string) {
 	return pos, problem, hint
 }
 
-// locate finds the place the parser complains about: the same characters inside a class or
-// a quotation do not count.
+// locate finds the position that the parser complains about, ignoring the
+// same characters inside a class or a quotation.
 func locate(pattern, what string) int {
 	if what == "" {
 		return 0
@@ -123,7 +123,7 @@ func locate(pattern, what string) int {
 	return max(strings.Index(pattern, what), 0)
 }
 
-// strayParen finds the parenthesis without a partner.
+// strayParen finds an unbalanced parenthesis.
 func strayParen(pattern string) int {
 	var open []int
 	class := false

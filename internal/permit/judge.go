@@ -15,21 +15,21 @@ import (
 type Request struct {
 	Tool    string
 	Detail  string
-	Command string // the whole shell command; then Detail is ignored
-	Git     bool   // the path lies in a git directory, whatever its name is
+	Command string // the whole shell command; if set, Detail is ignored
+	Git     bool   // the path lies in a git directory, whatever that directory is called
 }
 
-// JudgeOptions is what judging needs to know besides the rules.
+// JudgeOptions is what Judge needs to know besides the rules.
 type JudgeOptions struct {
-	Home      string // Chorus's data directory, which may never be written; "" protects none
-	Workspace string // where relative paths begin; absolute paths inside it count as relative
+	Home      string // Chorus's data directory, which no call may write to; "" protects nothing
+	Workspace string // base of relative paths; absolute paths inside it count as relative
 	UserHome  string // what ~ stands for; may be ""
-	Who       Who    // on whose behalf; restricted rules depend on it
-	Guesses   bool   // also decide on guesses that change nothing, for an explanation
-	Sandboxed bool   // commands run in a sandbox: nothing may lead out of it unasked, whatever the profile allows
+	Who       Who    // on whose behalf the call runs; restricted rules depend on it
+	Guesses   bool   // also decide on guesses that change nothing, for explanations
+	Sandboxed bool   // commands run in a sandbox: leaving it always needs approval, whatever the profile allows
 }
 
-// Place is the part of the options that package shell needs.
+// Place returns the part of the options that package shell needs.
 func (o JudgeOptions) Place() shell.Place {
 	return shell.Place{Home: o.Home, Workspace: o.Workspace, UserHome: o.UserHome}.Clean()
 }
@@ -37,17 +37,17 @@ func (o JudgeOptions) Place() shell.Place {
 // Judgement is the verdict on a whole call: the strictest of its parts.
 type Judgement struct {
 	Verdict   Verdict
-	Decision  Decision   // the one that decided
-	Decisions []Decision // all of them, in the order of the call
+	Decision  Decision   // the decision that determined the verdict
+	Decisions []Decision // all decisions, in the order of the call
 
-	// What it was judged by, so that a rule can be proposed that changes it.
+	// What it was judged by, so that callers can propose rules that change it.
 	By       []*Profile
 	Requests []Request
 	Options  JudgeOptions
 }
 
-// Judge decides on everything that a call would access. If there is nothing to judge, the
-// verdict is deny: a call that declares no access is judged by Request{Tool, ToolDetail(args)}.
+// Judge decides on everything that a call would access. If there are no requests, the verdict is deny: a
+// call that declares no access must be judged as Request{Tool, ToolDetail(args)}.
 func (p *Profile) Judge(requests []Request, opt JudgeOptions) Judgement {
 	p = p.For(opt.Who)
 	j := Judgement{By: []*Profile{p}, Requests: requests, Options: opt}
@@ -75,8 +75,8 @@ func (p *Profile) Judge(requests []Request, opt JudgeOptions) Judgement {
 	return j
 }
 
-// stricter orders decisions; among denials an explicit one tells more than the absence of a
-// rule.
+// stricter orders decisions. Among denials, an explicit rule counts as
+// stricter than the absence of a rule because it says more.
 func stricter(a, b Decision) bool {
 	if a.Verdict != b.Verdict {
 		return a.Verdict > b.Verdict
@@ -104,7 +104,7 @@ func (p *Profile) judgeOther(r Request, opt JudgeOptions) Decision {
 	}
 	d := p.Decide(action.Join(tool, detail))
 	guarded := writes && (r.Git || inGitDir(detail)) && (opt.Sandboxed || !p.allowsAnyShell())
-	if d.Verdict == Allow && guarded && !strings.Contains(d.Rule, ".git") { // a rule that names .git means it
+	if d.Verdict == Allow && guarded && !strings.Contains(d.Rule, ".git") { // a rule that names .git is meant for it
 		d.Verdict, d.Why = Ask, gitDirReason
 	}
 	return d
@@ -112,7 +112,7 @@ func (p *Profile) judgeOther(r Request, opt JudgeOptions) Decision {
 
 const gitDirReason = "files in a git directory decide which programs git starts"
 
-// inGitDir reports a path below a .git folder, whatever case the file system ignores.
+// inGitDir reports whether a path lies below a .git folder, in any case: some file systems ignore case.
 func inGitDir(path string) bool {
 	for name := range strings.SplitSeq(path, "/") {
 		if strings.EqualFold(name, ".git") {
@@ -141,7 +141,7 @@ func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {
 	parts := 0
 	tree.All(func(*shell.Part, int) { parts++ })
 	s.out = make([]Decision, 0, parts+2)
-	// A deny rule may match the command as it was written, or as it runs.
+	// A deny rule may match the command as written or as run.
 	wholes := []string{written, command}
 	if written == command {
 		wholes = wholes[:1]
@@ -157,16 +157,17 @@ func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {
 			break
 		}
 	}
-	// What has no canonical text may do something else than it seems to: no rule can allow it, unless all are allowed.
+	// A command without a canonical text may do something other than it seems to, so no
+	// rule can allow it, unless the profile allows everything.
 	if opaque != nil && !s.opaqueAllowed {
 		s.out = append(s.out, Decision{Verdict: Ask, List: ListImplicit, Action: action.Join(tool, written), Argv: []string{written}, Kind: shell.KindUnknown, Opaque: true, Why: opaque.Error()})
 	}
 	tree.All(s.part)
-	if opaque != nil && s.opaqueAllowed { // else a person is asked
+	if opaque != nil && s.opaqueAllowed { // otherwise a person is asked anyway
 		s.hidden(written)
 	}
 	if !s.hasCommand {
-		// Steps that need no rule beside other commands do need one if there are no others.
+		// Parts that need no rule next to other commands do need one on their own.
 		d := p.decide(namesOf(action.Join(tool, command), p.mentioned))
 		d.Action, d.Argv = action.Join(tool, command), []string{command}
 		s.out = append(s.out, d)
@@ -174,8 +175,8 @@ func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {
 	return s.out
 }
 
-// hidden looks for catastrophes in a command that a shell may read in another way than this package: in each of its
-// lines, and in each substitution wherever it stands.
+// hidden looks for catastrophes in a command that a shell may read differently than this
+// package: in each line, and in each substitution wherever it is.
 func (s *shellJudge) hidden(command string) {
 	if slices.ContainsFunc(s.out, func(d Decision) bool { return d.List == ListCatastrophic }) {
 		return
@@ -204,7 +205,7 @@ func (s *shellJudge) hidden(command string) {
 	}
 }
 
-// maxHidden bounds the time that hidden takes.
+// maxHidden limits the time that hidden takes.
 const maxHidden = 100
 
 // shellJudge collects the decisions on the parts of one command.
@@ -213,7 +214,7 @@ type shellJudge struct {
 	opt           JudgeOptions
 	place         shell.Place
 	tool          string
-	opaqueAllowed bool // opaque parts may pass without being asked
+	opaqueAllowed bool // opaque parts need no approval
 	hasCommand    bool // some part needs a rule of its own
 	oneName       bool // no rule uses another name of the tool
 	nameBuf       [1]string
@@ -230,7 +231,7 @@ func (s *shellJudge) names(text string) names {
 	return namesOf(action.Join(s.tool, text), s.profile.mentioned)
 }
 
-// part decides on a part of the command.
+// part decides on one part of the command.
 func (s *shellJudge) part(part *shell.Part, depth int) {
 	d := s.decidePart(part)
 	s.hasCommand = s.hasCommand || part.Kind == shell.KindCommand || part.Kind == shell.KindUnknown
@@ -243,12 +244,12 @@ func (s *shellJudge) part(part *shell.Part, depth int) {
 	s.out = append(s.out, d)
 }
 
-// drop reports that a guess makes nothing stricter and explains nothing.
+// drop reports whether a guess makes nothing stricter and explains nothing.
 func (s *shellJudge) drop(guess *shell.Part) bool {
 	return guess.Why == "" && !guess.Opaque && s.decidePart(guess).Verdict == Allow
 }
 
-// decidePart is the decision on one part.
+// decidePart returns the decision on one part.
 func (s *shellJudge) decidePart(part *shell.Part) Decision {
 	var d Decision
 	switch part.Kind {
@@ -256,8 +257,8 @@ func (s *shellJudge) decidePart(part *shell.Part) Decision {
 		d = s.redirect(part)
 	case shell.KindWrapper, shell.KindPlain, shell.KindGuess:
 		d = s.decide(part)
-		// These need no rule of their own: only a rule that is about them makes the
-		// verdict stricter.
+		// These need no rule of their own. Only a rule that is
+		// specifically about them makes the verdict stricter.
 		if d.List == ListImplicit || d.List == ListAsk && d.broad {
 			d = Decision{Verdict: Allow, List: ListAllow}
 		}
@@ -265,7 +266,7 @@ func (s *shellJudge) decidePart(part *shell.Part) Decision {
 		d = s.decide(part)
 	}
 	if clean, ok := part.CleanFile(); ok {
-		// tools/../../x.py runs x.py: a rule must allow that too.
+		// tools/../../x.py runs x.py, so a rule must allow that too.
 		if c := s.profile.decide(s.names(clean)); stricter(c, d) {
 			d = c
 		}
@@ -273,8 +274,8 @@ func (s *shellJudge) decidePart(part *shell.Part) Decision {
 	if d.List == ListImplicit && part.Derived() != "" {
 		d.Verdict, d.Why = Ask, part.Derived()+", and no rule speaks of it"
 	}
-	// What cannot be parsed is asked even where everything is allowed: no honest command
-	// is lost, and it is unknown what the text would do.
+	// Unparsable text needs approval even if everything is allowed: honest commands
+	// lose nothing, and nobody knows what the text would do.
 	if d.Verdict == Allow && (!s.opaqueAllowed || part.Kind == shell.KindUnknown) {
 		if why := s.mustAsk(part); why != "" {
 			d.Verdict, d.Why = Ask, why
@@ -286,7 +287,7 @@ func (s *shellJudge) decidePart(part *shell.Part) Decision {
 	return d
 }
 
-// action is the part's action under the tool that was called.
+// action returns the part's action under the tool that was called.
 func (s *shellJudge) action(part *shell.Part) string {
 	if s.tool != "bash" && part.Kind != shell.KindWrite && part.Kind != shell.KindRead {
 		return action.Join(s.tool, part.Text)
@@ -304,7 +305,7 @@ func (s *shellJudge) decide(part *shell.Part) Decision {
 	return s.profile.decide(s.withNames(s.action(part), part))
 }
 
-// withNames are the names of an action and those that the part adds.
+// withNames returns the names of an action and those that the part adds.
 func (s *shellJudge) withNames(action string, part *shell.Part) names {
 	n := namesOf(action, s.profile.mentioned)
 	stricter, denyOnly := part.Names()
@@ -313,8 +314,8 @@ func (s *shellJudge) withNames(action string, part *shell.Part) names {
 	return n
 }
 
-// redirect judges a redirection as the read or write that it is. If no rule matches the
-// path, a rule for all shell commands covers it.
+// redirect judges a redirection as a read or a write. If no rule matches
+// the path, a rule for all shell commands covers it.
 func (s *shellJudge) redirect(part *shell.Part) Decision {
 	tool, at, _ := action.Split(part.Action)
 	whole := part.Action
@@ -340,13 +341,13 @@ func (s *shellJudge) redirect(part *shell.Part) Decision {
 	return d
 }
 
-// staysBelow reports a clean relative path that stays below where it begins.
+// staysBelow reports whether a path is relative and stays below its starting point.
 func staysBelow(at string) bool {
 	at = action.CleanPath(at)
 	return at != "" && at[0] != '/' && at[0] != '~' && at != ".." && !strings.HasPrefix(at, "../") && !strings.HasPrefix(at, "@")
 }
 
-// mustAsk says why a part that a rule allows must be asked nevertheless, or "".
+// mustAsk returns why an allowed part needs approval nevertheless, or "".
 func (s *shellJudge) mustAsk(part *shell.Part) string {
 	if part.Opaque {
 		return part.Why
@@ -390,8 +391,9 @@ func (s *shellJudge) mustAsk(part *shell.Part) string {
 // otherFile is a name that no file has.
 const otherFile = "\x01Zq9"
 
-// namesFile reports whether some allow rule is about the file that a part runs: it would
-// not match if the file had another name. One that names no program either speaks of all that run the workspace's code.
+// namesFile reports whether some allow rule is specific to the file that a part runs, that is,
+// would not match if the file had another name. For runners, a rule that names no program also
+// counts: it covers everything that runs the workspace's code.
 func (s *shellJudge) namesFile(part *shell.Part) bool {
 	is, would := s.names(part.Text).grant, s.names(part.WithFile(otherFile)).grant
 	if clean, ok := part.CleanFile(); ok {
@@ -419,7 +421,7 @@ func couldMatch(rules []rule, spans []shell.Span) *rule {
 	return nil
 }
 
-// RequestOf is the request that an action string, or a shell command, stands for.
+// RequestOf returns the request for an action string or a shell command.
 func RequestOf(entry string) Request {
 	tool, detail, ok := action.Split(entry)
 	if !ok {
@@ -431,9 +433,8 @@ func RequestOf(entry string) Request {
 	return Request{Tool: tool, Detail: detail}
 }
 
-// ToolDetail is the detail of a call whose tool declares no access: its arguments as JSON
-// with sorted keys and no spaces, numbers as they were written. Arguments that are not JSON
-// are returned as they are.
+// ToolDetail returns the detail of a call whose tool declares no access: its arguments as JSON with sorted
+// keys, no spaces, and numbers as written. Arguments that are not JSON are returned unchanged.
 func ToolDetail(args []byte) string {
 	if sorted, ok := text.SortedJSON(args); ok {
 		return string(sorted)

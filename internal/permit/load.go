@@ -13,11 +13,10 @@ import (
 	"chorus/internal/yamltext"
 )
 
-// maxRulesSize is far beyond any rules file that a person writes.
+// maxRulesSize is far larger than any rules file that a person writes.
 const maxRulesSize = 1 << 20
 
-// Load gives the preset of that name, or the profile in that file; "" means the default,
-// standard.
+// Load returns the preset of that name, or the profile in that file. "" means the default, standard.
 func Load(nameOrFile string) (*Profile, error) {
 	nameOrFile = cmp.Or(nameOrFile, "standard")
 	if IsPreset(nameOrFile) {
@@ -45,8 +44,7 @@ func Load(nameOrFile string) (*Profile, error) {
 	return Compile(nameOrFile, r)
 }
 
-// ParseRules reads rules in JSON or YAML. An unknown key is an error: a misspelt deny must
-// not be ignored.
+// ParseRules reads rules in JSON or YAML. Unknown keys are errors: a misspelt deny must not be ignored.
 func ParseRules(data []byte) (Rules, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if len(bytes.TrimSpace(data)) == 0 {
@@ -62,7 +60,7 @@ func ParseRules(data []byte) (Rules, error) {
 	return f.rules(), nil
 }
 
-// rulesFile is the form of Rules in a file.
+// rulesFile is how Rules are stored in a file.
 type rulesFile struct {
 	Allow []rulesEntry `json:"allow" yaml:"allow"`
 	Ask   []rulesEntry `json:"ask" yaml:"ask"`
@@ -83,8 +81,8 @@ func (f rulesFile) rules() Rules {
 	return Rules{Allow: texts(f.Allow), Ask: texts(f.Ask), Deny: texts(f.Deny)}
 }
 
-// rulesEntry is one rule in a list: a pattern, or an object with restrictions, in the form of
-// Rule.String.
+// rulesEntry is one rule in a list: a pattern, or an object with
+// restrictions. It has the form of Rule.String.
 type rulesEntry string
 
 // UnmarshalJSON reads either form.
@@ -121,7 +119,7 @@ func (e *rulesEntry) UnmarshalYAML(decode func(any) error) error {
 	return e.UnmarshalJSON(text)
 }
 
-// MarshalJSON writes empty lists as [] and leaves an empty deny list out.
+// MarshalJSON writes empty lists as [] but omits an empty deny list.
 func (r Rules) MarshalJSON() ([]byte, error) {
 	entries := func(list []string) []rulesEntry {
 		out := make([]rulesEntry, len(list))
@@ -133,7 +131,7 @@ func (r Rules) MarshalJSON() ([]byte, error) {
 	return json.Marshal(rulesFile{Allow: entries(r.Allow), Ask: entries(r.Ask), Deny: entries(r.Deny)})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote, and no unknown key.
+// UnmarshalJSON reads what MarshalJSON wrote and rejects unknown keys.
 func (r *Rules) UnmarshalJSON(data []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()

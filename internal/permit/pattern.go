@@ -13,20 +13,20 @@ import (
 	"chorus/internal/permit/shell"
 )
 
-// maxPatternLen keeps one rule from making every decision slow.
+// maxPatternLen keeps one rule from slowing down every decision.
 const maxPatternLen = 4096
 
 // rule is one compiled pattern.
 type rule struct {
 	pattern    string
-	scope      string                // for whom it holds; "" for everybody
-	matchesAll bool                  // matches every string, so it need not be run
+	scope      string                // for whom it holds; "" means everybody
+	matchesAll bool                  // matches every string, so the regexp need not run
 	allShell   bool                  // covers every shell command
 	noShell    bool                  // matches no shell command
-	prefix     string                // every match begins with this
-	prefixOnly bool                  // everything with that prefix matches, so it need not be run
-	re         func() *regexp.Regexp // most rules are told apart by their beginning, and never run
-	prog       *syntax.Prog          // tells whether it could match what is not fully known
+	prefix     string                // prefix of every match
+	prefixOnly bool                  // matches everything with that prefix, so the regexp need not run
+	re         func() *regexp.Regexp // compiled on demand: the prefix rules out most rules
+	prog       *syntax.Prog          // tells whether the rule could match text that is not fully known
 }
 
 // PatternError says which pattern is wrong and where.
@@ -36,10 +36,10 @@ type PatternError struct {
 	Pattern  string
 	Position int // byte offset in the pattern
 	Problem  string
-	Hint     string // may be ""
+	Hint     string // how to fix it; may be ""
 }
 
-// Error is one line with all of it.
+// Error returns everything in one line.
 func (e *PatternError) Error() string {
 	s := fmt.Sprintf("invalid %s pattern %d %q at position %d: %s", e.List, e.Index+1, e.Pattern, e.Position+1, e.Problem)
 	if e.Hint != "" {
@@ -48,13 +48,13 @@ func (e *PatternError) Error() string {
 	return s
 }
 
-// CheckRule reads one entry of a list as Compile does and says what is wrong with it.
+// CheckRule parses one entry of a list as Compile does and returns what is wrong with it.
 func CheckRule(list string, index int, text string) error {
 	_, _, err := compileRule(list, index, text)
 	return err
 }
 
-// compileRule reads one entry of a list.
+// compileRule compiles one entry of a list.
 func compileRule(list string, index int, text string) (rule, Rule, error) {
 	only, err := ParseRule(text)
 	if err != nil {
@@ -72,7 +72,7 @@ func compilePattern(list string, index int, pattern string) (rule, error) {
 	if len(pattern) > maxPatternLen {
 		return bad(maxPatternLen, fmt.Sprintf("longer than %d bytes", maxPatternLen), "split it into several rules")
 	}
-	// The dot matches newlines, so that rules can match commands of several lines.
+	// The dot also matches newlines, so that rules can match multi-line commands.
 	parsed, err := syntax.Parse(pattern, syntax.Perl|syntax.DotNL)
 	if err != nil {
 		pos, problem, hint := explainSyntax(pattern, err)
@@ -83,7 +83,7 @@ func compilePattern(list string, index int, pattern string) (rule, error) {
 		return bad(0, err.Error(), "")
 	}
 	whole := `(?s:\A(?:` + closeQuote(pattern) + `)\z)`
-	if _, err := syntax.Parse(whole, syntax.Perl); err != nil { // it is a little deeper than the pattern
+	if _, err := syntax.Parse(whole, syntax.Perl); err != nil { // slightly more nested than the pattern itself
 		return bad(0, err.Error(), "")
 	}
 	prefix, _ := prog.Prefix()
@@ -93,7 +93,7 @@ func compilePattern(list string, index int, pattern string) (rule, error) {
 	return r, nil
 }
 
-// Patterns are compiled patterns that extend the allow list of a profile.
+// Patterns are compiled patterns that extend a profile's allow list.
 type Patterns []rule
 
 // CompilePatterns compiles patterns. None may be restricted to some people.
@@ -107,15 +107,14 @@ func CompilePatterns(patterns []string) (Patterns, error) {
 		if err != nil {
 			return nil, err
 		}
-		// However wide the pattern is, it does not make the profile allow commands that
-		// cannot be resolved.
+		// However wide the pattern is, it must not allow commands that cannot be resolved.
 		r.allShell = false
 		out = append(out, r)
 	}
 	return out, nil
 }
 
-// Allowing is the profile with further allow rules.
+// Allowing returns the profile with further allow rules.
 func (p *Profile) Allowing(more Patterns) *Profile {
 	out := *p
 	out.allow = slices.Concat(p.allow, more)
@@ -124,8 +123,7 @@ func (p *Profile) Allowing(more Patterns) *Profile {
 	return &out
 }
 
-// closeQuote ends a \Q that runs to the end of the pattern and would include the anchor
-// after it.
+// closeQuote closes a \Q that runs to the end of the pattern and would swallow the anchor after it.
 func closeQuote(pattern string) string {
 	for i := 0; i+1 < len(pattern); i++ {
 		if pattern[i] != '\\' {
@@ -154,22 +152,22 @@ func (r *rule) matches(s string) bool {
 	return r.prefixOnly || r.re().MatchString(s)
 }
 
-// probes are shell commands that no rule is about: a pattern that matches all of them is
-// meant to cover every command.
+// probes are shell commands that no rule is specifically about: a pattern that
+// matches all of them is meant to cover every command.
 var probes = []string{"tool:bash:", "tool:bash:\x01Zq9 '$`\"\\~\n;|&<>(){}*é", "tool:bash:$x"}
 
 // coversShell reports whether a pattern covers every shell command, like ".*".
 func (r *rule) coversShell() bool {
 	for _, p := range probes {
-		if !r.couldMatch([]shell.Span{{Text: p}}) || !r.matches(p) { // the first excludes most without compiling
+		if !r.couldMatch([]shell.Span{{Text: p}}) || !r.matches(p) { // the first check rules out most rules without compiling
 			return false
 		}
 	}
 	return true
 }
 
-// couldMatch reports whether the rule matches for some contents of the gaps. It may be
-// wrongly true, never wrongly false: assertions inside a pattern count as true.
+// couldMatch reports whether the rule matches for some contents of the gaps. It may err towards
+// true, never towards false: assertions inside a pattern count as true.
 func (r *rule) couldMatch(spans []shell.Span) bool {
 	if r.matchesAll {
 		return true
@@ -195,8 +193,7 @@ func (r *rule) couldMatch(spans []shell.Span) bool {
 	return n.matched()
 }
 
-// couldBegin compares the known beginning with the prefix of every match, which excludes most
-// rules.
+// couldBegin compares the known beginning with the prefix of every match, which rules out most rules.
 func (r *rule) couldBegin(spans []shell.Span) bool {
 	prefix := r.prefix
 	for i, s := range spans {
@@ -215,11 +212,10 @@ func (r *rule) couldBegin(spans []shell.Span) bool {
 	return prefix == ""
 }
 
-// nfa runs a compiled pattern over text of which some is unknown, which the regexp package
-// cannot do.
+// nfa runs a compiled pattern over partly unknown text, which the regexp package cannot do.
 type nfa struct {
 	prog  *syntax.Prog
-	mark  []int // the round in which a state was last added
+	mark  []int // round in which each state was last added
 	round int
 	list  []uint32
 	spare []uint32
@@ -233,15 +229,15 @@ func newNFA(prog *syntax.Prog) *nfa {
 	return n
 }
 
-// nextRound begins a new round and returns the states of the last.
+// nextRound begins a new round and returns the states of the previous one.
 func (n *nfa) nextRound() []uint32 {
 	n.round++
 	n.list, n.spare = n.spare[:0], n.list
 	return n.spare
 }
 
-// add adds a state and all that can be reached from it without reading a character; with
-// through, also what can be reached by reading any.
+// add adds a state and everything reachable from it without reading a character.
+// With through, it also adds what reading any character reaches.
 func (n *nfa) add(start uint32, through bool) {
 	n.stack = append(n.stack[:0], start)
 	for len(n.stack) > 0 {
@@ -268,7 +264,7 @@ func (n *nfa) add(start uint32, through bool) {
 	}
 }
 
-// step reads one character; it reports whether any state is left.
+// step reads one character and reports whether any state is left.
 func (n *nfa) step(c rune) bool {
 	for _, pc := range n.nextRound() {
 		inst := &n.prog.Inst[pc]
@@ -279,7 +275,7 @@ func (n *nfa) step(c rune) bool {
 	return len(n.list) > 0
 }
 
-// widen reads any text.
+// widen reads arbitrary text.
 func (n *nfa) widen() {
 	for _, pc := range n.nextRound() {
 		n.add(pc, true)

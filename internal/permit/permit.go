@@ -1,10 +1,10 @@
-// Package permit decides what an agent may do. It is pure: it reads rules and
-// action strings, starts nothing and asks nobody. It promises that
+// Package permit decides what an agent may do. It is pure: it reads rules and action
+// strings, starts nothing and asks nobody. It promises that
 //
 //   - a deny rule holds whatever other rules say, under every name of an action;
-//   - rules are tried in the order deny, allow, ask, and what no rule matches is denied;
+//   - rules are tried in the order deny, allow, ask, and an action that no rule matches is denied;
 //   - a shell command is taken apart and its strictest part decides;
-//   - what cannot be resolved is at least asked, unless the profile allows
+//   - what cannot be resolved needs at least approval, unless the profile allows
 //     everything and denies nothing;
 //   - a short list of catastrophes is refused under every profile.
 package permit
@@ -19,17 +19,17 @@ import (
 	"chorus/internal/permit/shell"
 )
 
-// Verdict is what a profile says about an action. Greater is stricter.
+// Verdict is what a profile decides about an action. A greater value is stricter.
 type Verdict int
 
-// The verdicts, the most lenient first.
+// The verdicts, most lenient first.
 const (
 	Allow Verdict = iota
 	Ask
 	Deny
 )
 
-// String is "allow", "ask" or "deny".
+// String returns "allow", "ask" or "deny".
 func (v Verdict) String() string {
 	switch v {
 	case Allow:
@@ -41,7 +41,7 @@ func (v Verdict) String() string {
 	}
 }
 
-// ParseVerdict reads what String wrote.
+// ParseVerdict parses what String returns.
 func ParseVerdict(s string) (Verdict, error) {
 	for _, v := range []Verdict{Allow, Ask, Deny} {
 		if v.String() == s {
@@ -64,16 +64,16 @@ func (v *Verdict) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Rules is a profile as people write it: patterns in RE2 syntax, each matched against the
-// whole action string, newlines included, case as written. A rule that is restricted to some
-// has the form of Rule.String in its list; in JSON and YAML it is an object.
+// Rules is a profile as people write it: patterns in RE2 syntax. Each is matched against the
+// whole action string, including newlines, and is case-sensitive. In these lists a restricted
+// rule has the form of Rule.String; in JSON and YAML it is an object.
 type Rules struct {
 	Allow []string `json:"allow"`
 	Ask   []string `json:"ask"`
 	Deny  []string `json:"deny,omitempty"`
 }
 
-// The lists a Decision can come from.
+// The lists that a Decision can come from.
 const (
 	ListDeny         = "deny"
 	ListAllow        = "allow"
@@ -91,22 +91,22 @@ type Decision struct {
 	Scope   string // for whom the rule holds, if it is restricted
 	Profile string // the profile of the rule, if there were several
 
-	// What follows is set for parts of a shell command.
+	// The remaining fields are set for parts of a shell command.
 	Kind   shell.Kind
 	Argv   []string
-	Depth  int    // how deep the part is nested: 0 for the command itself
-	Opaque bool   // the text does not tell what runs
-	Why    string // why it is opaque, asked or catastrophic
+	Depth  int    // nesting depth of the part: 0 for the command itself
+	Opaque bool   // the text does not show what runs
+	Why    string // why it is opaque, needs approval or is catastrophic
 	Remote bool   // it changes something on another machine
 
-	// Stricter is a second action string under which an asked one must be allowed too:
+	// Stricter is a second action string that must also be allowed if this action needs approval:
 	// "git fetch" in the shell is also tool:git:fetch. "" if there is none.
 	Stricter string
 
 	broad bool // the rule covers every shell command, so it says little about this one
 }
 
-// Profile is a compiled set of rules. It never changes and is safe for concurrent use.
+// Profile is a compiled set of rules. It is immutable and safe for concurrent use.
 type Profile struct {
 	name          string
 	rules         Rules
@@ -117,11 +117,11 @@ type Profile struct {
 	possibleCache *sync.Map       // results of Possible, by tool
 
 	scoped   []scoped // restricted rules, which are not in the lists above
-	resolved bool     // the restricted rules that apply have been added to the lists
+	resolved bool     // the applicable restricted rules have been added to the lists
 }
 
-// Compile makes a profile. The error names the list, the pattern and the position in it, and
-// for syntax that RE2 lacks how to express the same with the lists.
+// Compile compiles a profile. The error names the list, the pattern and the position in it. For
+// syntax that RE2 lacks, it says how to express the same with the lists.
 func Compile(name string, r Rules) (*Profile, error) {
 	p := &Profile{name: name, possibleCache: new(sync.Map), rules: Rules{
 		Allow: slices.Clone(r.Allow), Ask: slices.Clone(r.Ask), Deny: slices.Clone(r.Deny),
@@ -149,10 +149,10 @@ func Compile(name string, r Rules) (*Profile, error) {
 	return p, nil
 }
 
-// Name is the profile's name.
+// Name returns the profile's name.
 func (p *Profile) Name() string { return p.name }
 
-// Rules gives the patterns as they were written.
+// Rules returns the patterns as written.
 func (p *Profile) Rules() Rules {
 	return Rules{Allow: slices.Clone(p.rules.Allow), Ask: slices.Clone(p.rules.Ask), Deny: slices.Clone(p.rules.Deny)}
 }
@@ -160,16 +160,15 @@ func (p *Profile) Rules() Rules {
 // MarshalJSON writes the rules.
 func (p *Profile) MarshalJSON() ([]byte, error) { return json.Marshal(p.rules) }
 
-// Decide judges one action string as it is. A shell command is not taken apart; Judge does
-// that.
+// Decide judges one action string as it is. It does not take shell commands apart; Judge does.
 func (p *Profile) Decide(action string) Decision {
 	d := p.decide(namesOf(action, p.mentioned))
 	d.Action = action
 	return d
 }
 
-// decide tries deny under every name, then allow, then ask under the names that may allow;
-// what nothing matches is denied. An explicit ask under a stricter name overrides an allow.
+// decide tries deny under every name, then allow, then ask under the names that may allow. If nothing
+// matches, the action is denied. An explicit ask under a stricter name overrides an allow.
 func (p *Profile) decide(n names) Decision {
 	for _, set := range [][]string{n.grant, n.stricter, n.denyOnly} {
 		if r := firstMatch(p.deny, set); r != nil {
@@ -202,8 +201,8 @@ func (r *rule) decision(v Verdict, list string) Decision {
 	return Decision{Verdict: v, Rule: r.pattern, List: list, Scope: r.scope, broad: r.allShell && v != Deny}
 }
 
-// mostSpecific is the match that is about this action, in preference to one that is about
-// every command: their order in the list must not matter.
+// mostSpecific returns the first match that is about this action, or else a match that is
+// about every command. The order of the two in the list does not matter.
 func mostSpecific(rules []rule, set []string) *rule {
 	var broad *rule
 	for i := range rules {
@@ -217,8 +216,8 @@ func mostSpecific(rules []rule, set []string) *rule {
 	return broad
 }
 
-// allowsAnyShell reports whether opaque commands may pass without being asked: everything is
-// allowed and there is no deny rule that could be avoided.
+// allowsAnyShell reports whether opaque commands need no approval:
+// everything is allowed and there is no deny rule to avoid.
 func (p *Profile) allowsAnyShell() bool {
 	return len(p.deny) == 0 && slices.ContainsFunc(p.allow, func(r rule) bool { return r.allShell })
 }

@@ -9,9 +9,9 @@ import (
 	"chorus/internal/permit/shell"
 )
 
-// Possible reports whether some call of a tool could be anything but denied: a model need
-// not be offered a tool for which it is false. It may be wrongly true, never wrongly false.
-// The tool is a name as in action strings, ours or an alias.
+// Possible reports whether some call of a tool could be anything but denied. If false, the
+// tool need not be offered to a model. It may err towards true, never towards false. The
+// tool is named as in action strings, by our name or an alias.
 func (p *Profile) Possible(tool string) bool {
 	if known, ok := p.possibleCache.Load(tool); ok {
 		return known.(bool)
@@ -56,7 +56,7 @@ func (p *Profile) possible(tool string) bool {
 	return false
 }
 
-// optionalPrefixes are prefixes of further names that calls of a tool may have.
+// optionalPrefixes returns prefixes of further names that calls of a tool may have.
 func optionalPrefixes(tool string) []string {
 	switch tool {
 	case "read", "list_files", "write", "edit", "apply_patch":
@@ -71,8 +71,8 @@ func optionalPrefixes(tool string) []string {
 	return nil
 }
 
-// covers reports whether the rule matches every string with this prefix. Only patterns that
-// end in ".*" are recognised: it may be wrongly false.
+// covers reports whether the rule matches every string with this prefix. It only
+// recognises patterns that end in ".*", so it may be wrongly false.
 func (r *rule) covers(begin string) bool {
 	if r.matchesAll {
 		return true
@@ -118,7 +118,7 @@ func matchesSomeBeginning(parts []*syntax.Regexp, begin string) bool {
 	return false
 }
 
-// looksAhead finds assertions that depend on what follows.
+// looksAhead reports whether an expression has assertions that depend on what follows.
 func looksAhead(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpEndLine, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:

@@ -9,17 +9,17 @@ import (
 	"chorus/internal/permit/shell"
 )
 
-// Pieces of the presets' patterns. RE2 has no lookahead, so "any name but these" is
-// spelled out letter by letter.
+// Parts of the presets' patterns. RE2 has no lookahead, so "any name
+// but these" is spelled out letter by letter.
 const (
 	// anyName is a path element other than "." and "..".
 	anyName = `(?:[^/.][^/]*|\.[^/.][^/]*|\.\.[^/]+)`
-	// NamePattern matches a path element that is not .git either, in any case: git runs
-	// what it finds there without asking anybody.
+	// NamePattern matches a path element that is also not .git, in any
+	// case: git runs what it finds there without asking.
 	NamePattern = `(?:[^/.][^/]*|\.[^/.gG][^/]*|\.[gG]|\.[gG][^/iI][^/]*|\.[gG][iI]|\.[gG][iI][^/tT][^/]*|\.[gG][iI][tT][^/]+|\.\.[^/]+)`
 	// firstName is a first element that is not a named root.
 	firstName = `(?:[^/.@][^/]*|\.[^/.][^/]*|\.\.[^/]+)`
-	// FirstNamePattern is NamePattern for the first element, which is no named root.
+	// FirstNamePattern is NamePattern for the first element, which must not be a named root.
 	FirstNamePattern = `(?:[^/.@][^/]*|\.[^/.gG][^/]*|\.[gG]|\.[gG][^/iI][^/]*|\.[gG][iI]|\.[gG][iI][^/tT][^/]*|\.[gG][iI][tT][^/]+|\.\.[^/]+)`
 
 	inWorkspace  = `(?:\.|` + firstName + `(?:/` + anyName + `)*)`
@@ -30,8 +30,8 @@ const (
 	writers      = `tool:(?:write|edit|apply_patch):`
 )
 
-// localGit is git that stays in the repository and runs nothing but git. Options that write
-// elsewhere or start programs are not included, so they are asked.
+// localGit matches git commands that stay in the repository and run nothing but git. It excludes
+// options that write elsewhere or start programs, so those need approval.
 const localGit = `tool:git:(?:add|am|apply|blame|branch|cat-file|check-ignore|checkout|cherry-pick|commit|describe|diff|init|log|` +
 	`ls-files|ls-tree|merge|merge-base|mv|name-rev|reflog|reset|restore|rev-list|rev-parse|revert|rm|shortlog|show|show-ref|stash|` +
 	`status|switch|tag)` +
@@ -51,7 +51,7 @@ const (
 		`track|no-track|unified|untracked-files|update|verbose|verify|word-diff|worktree`
 )
 
-// What agents may ask of the queue of tasks: to look, and to change.
+// What agents may do with the task queue: read it, and change it.
 const (
 	workReads = `list_projects|get_project|get_task_graph|get_project_channels|get_project_for_channel|list_repos|list_tasks|get_task|get_task_result|` +
 		`get_task_diff|get_task_tree|get_task_plan|get_chain_health|get_agent_error|get_status|get_recent_events|get_token_usage|list_notes|` +
@@ -64,7 +64,7 @@ const (
 		`project_git_create_pr|project_run_command|restart_daemon|create_agent`
 )
 
-// Rules of the presets that are named elsewhere, too.
+// Preset rules that are also used elsewhere.
 const (
 	infoTools    = `tool:(?:info|list_models|list_agents|read_agent_docs|work_notes|recall|search_channel|set_timer|activate_self|cancel_timer|process_list|process_logs):.*`
 	processTools = `tool:(?:run_background|run_concurrent|add_process_hooks|process_[a-z_]+|claude_code):.*`
@@ -74,7 +74,7 @@ const (
 	pushes       = `tool:git:(?:push|merge_request)(?: .*)?`
 )
 
-// presetRules are the presets in the order they are listed.
+// presetRules are the presets in listing order.
 var presetRules = []struct {
 	name  string
 	rules Rules
@@ -110,7 +110,7 @@ var presetRules = []struct {
 		Allow: []string{`.*`},
 		Deny: []string{
 			pushes,
-			// Commands that package shell knows to change things on other machines.
+			// Commands that package shell knows to change other machines.
 			`tool:remote:.*`,
 		},
 	}},
@@ -122,8 +122,7 @@ var presetRules = []struct {
 	}},
 }
 
-// compiledPresets compile a preset when it is first used, so that a program which judges
-// nothing does not pay for it.
+// compiledPresets compiles each preset on first use, so that programs which judge nothing do not pay for it.
 var compiledPresets = func() map[string]func() (*Profile, error) {
 	out := make(map[string]func() (*Profile, error), len(presetRules))
 	for _, p := range presetRules {
@@ -141,7 +140,7 @@ func Presets() []string {
 	return out
 }
 
-// About says what a built-in profile means, in a phrase; "": it is none.
+// About describes a built-in profile in a phrase; "" if there is no such profile.
 func About(name string) string {
 	return map[string]string{
 		"standard": "reads and writes this folder; asks before commands and the network",
@@ -154,7 +153,7 @@ func About(name string) string {
 // IsPreset reports whether a name is one of Presets.
 func IsPreset(name string) bool { return slices.Contains(Presets(), name) }
 
-// Preset gives a built-in profile; calls with the same name share one.
+// Preset returns a built-in profile. Calls with the same name share one.
 func Preset(name string) (*Profile, error) {
 	compile, ok := compiledPresets[name]
 	if !ok {
@@ -163,11 +162,12 @@ func Preset(name string) (*Profile, error) {
 	return compile()
 }
 
-// Prepare reads what judging by a built-in profile needs. A program that is about to run an agent has it done on another goroutine
-// while it opens its database; whoever judges first waits for it or does it itself.
+// Prepare loads what a built-in profile needs for judging. A program that is about to run an agent calls it
+// in another goroutine while the database opens; the first call to judge waits for it or does the work
+// itself.
 func Prepare(name string) {
 	if compile, ok := compiledPresets[name]; ok {
-		_, _ = compile() // the first to judge gets the same answer
+		_, _ = compile() // the first call to judge gets the same error
 	}
 	shell.Prepare()
 }

@@ -14,18 +14,18 @@ import (
 // Grade is how much harm a call could do, for people who are asked about it.
 type Grade string
 
-// The grades, from little to much.
+// The grades, from low to high.
 const (
-	LowRisk    Grade = "low"    // it reads, or tells something
-	MediumRisk Grade = "medium" // what it does can be seen and undone
-	HighRisk   Grade = "high"   // what it does may be lost, leave this machine, or not be known before
+	LowRisk    Grade = "low"    // reads, or reports something
+	MediumRisk Grade = "medium" // its effect can be seen and undone
+	HighRisk   Grade = "high"   // its effect may be irreversible, leave this machine, or be unknown in advance
 )
 
 // rank orders grades.
 func (g Grade) rank() int { return slices.Index([]Grade{LowRisk, MediumRisk, HighRisk}, g) }
 
-// Risk grades a call by what its parts do, and says why in a sentence. own is the grade that its tool declares, for calls of which nothing
-// else is known. It decides nothing: the rules do.
+// Risk grades a call by what its parts do and says why in a sentence. own is the grade that its tool
+// declares, for calls of which nothing else is known. The grade decides nothing; the rules do.
 func (j Judgement) Risk(own Grade) (Grade, string) {
 	r := riskReport{workspace: j.Options.Workspace, grade: LowRisk, own: own}
 	for i, d := range j.Decisions {
@@ -38,14 +38,14 @@ func (j Judgement) Risk(own Grade) (Grade, string) {
 	return r.grade, r.sentence()
 }
 
-// wholeCommand reports the decision on a whole command that stands behind those on its parts, so that a rule can name it: what
-// it does is told by them.
+// wholeCommand reports whether d is the decision on a whole command that follows the decisions on its
+// parts, so that a rule can name it. The parts already describe what it does.
 func wholeCommand(before, d Decision) bool {
 	tool, _, _ := action.Split(d.Action)
 	return d.Kind == "" && before.Kind != "" && action.IsShell(tool)
 }
 
-// riskReport collects what the parts of a call do. Only what makes up the highest grade is kept.
+// riskReport collects what the parts of a call do. It keeps only what makes up the highest grade.
 type riskReport struct {
 	workspace string
 	own       Grade
@@ -53,7 +53,7 @@ type riskReport struct {
 	does      []string // "deletes files", in the order of the parts
 }
 
-// maxReasons is how many things a sentence names.
+// maxReasons is how many reasons a sentence names.
 const maxReasons = 3
 
 func (r *riskReport) add(g Grade, does string) {
@@ -65,10 +65,10 @@ func (r *riskReport) add(g Grade, does string) {
 	}
 }
 
-// sentence puts together what was found.
+// sentence puts the findings into a sentence.
 func (r *riskReport) sentence() string {
 	does := r.does
-	if len(does) > 1 { // what tells nothing is not said beside what does
+	if len(does) > 1 { // trivial findings are left out if there are others
 		does = slices.DeleteFunc(slices.Clone(does), func(s string) bool { return s == printsOnly || s == waitsOnly || s == changesNothing })
 	}
 	switch n := len(does); {
@@ -82,7 +82,7 @@ func (r *riskReport) sentence() string {
 	}
 }
 
-// What is said of parts that do no more than that.
+// Descriptions of parts that do nothing else.
 const (
 	readsOnly      = "only reads"
 	printsOnly     = "only prints something"
@@ -127,7 +127,7 @@ func (r *riskReport) part(d Decision) {
 	r.call(d, tool, detail)
 }
 
-// call adds what a call of another tool than the shell does.
+// call adds what a call of a tool other than the shell does.
 func (r *riskReport) call(d Decision, tool, detail string) {
 	verb, _, _ := strings.Cut(detail, " ")
 	switch {
@@ -158,7 +158,7 @@ func (r *riskReport) call(d Decision, tool, detail string) {
 	}
 }
 
-// higher is the greater of two grades.
+// higher returns the higher of two grades.
 func higher(a, b Grade) Grade {
 	if a.rank() < b.rank() {
 		return b
@@ -166,7 +166,7 @@ func higher(a, b Grade) Grade {
 	return a
 }
 
-// harmless adds a part that does no more than what is said, unless it may start something that nobody can read.
+// harmless adds a low-risk part, unless it may start something that nobody can read.
 func (r *riskReport) harmless(d Decision, does string) {
 	if d.Opaque {
 		r.unknown(d)
@@ -217,7 +217,7 @@ func (r *riskReport) reads(file string) {
 
 func shownPath(file string) string { return text.Clip(text.OneLine(file), 60) }
 
-// holdsSecrets reports names under which keys and passwords are kept.
+// holdsSecrets reports whether a path has a name under which keys and passwords are kept.
 func holdsSecrets(file string) bool {
 	for name := range strings.SplitSeq(strings.ToLower(file), "/") {
 		switch {
@@ -229,7 +229,7 @@ func holdsSecrets(file string) bool {
 	return false
 }
 
-// Where a path is.
+// pathPlace says where a path is.
 type pathPlace int
 
 const (

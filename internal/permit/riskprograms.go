@@ -8,20 +8,21 @@ import (
 	"chorus/internal/permit/shell"
 )
 
-// programSet is a set of names, written as words.
+// programSet is a set of program names, separated by spaces.
 type programSet string
 
 func (s programSet) has(name string) bool { return slices.Contains(strings.Fields(string(s)), name) }
 
-// What programs are for, as far as people who are asked want to know it. Options that write or start something have parts of their own, so
-// that find is a reader here. A program that is nowhere is one of which nothing is known.
+// What programs are for, as far as it matters to people who are asked. Options that write
+// or start something have parts of their own, so find counts as a reader here. Nothing is
+// known about programs that are in none of these sets.
 const (
 	readingPrograms = programSet(`ls cat head tail wc grep egrep fgrep zgrep rg ag ack find fd tree file stat du df pwd ps free uptime which whereis type sort uniq cut
 		tr nl tac rev fold column paste join comm diff cmp md5sum sha1sum sha256sum sha512sum cksum xxd od hexdump strings basename dirname realpath readlink jq yq
 		less more sed awk gawk mawk test [ [[ lsof lsblk nproc getconf locale gofmt staticcheck zcat xzcat bat exa eza tokei cloc`)
 	printingPrograms = programSet(`echo printf date cal whoami id groups hostname uname seq expr man help history env printenv arch tty yes`)
 	waitingPrograms  = programSet(`sleep wait`)
-	shellPrograms    = programSet(`true false : cd pushd popd set export unset`) // they change their own shell at most
+	shellPrograms    = programSet(`true false : cd pushd popd set export unset`) // at most they change their own shell
 	writingPrograms  = programSet(`touch mkdir cp mv ln tee install chmod chown chgrp patch dd tar unzip zip gzip gunzip bzip2 xz split csplit mktemp prettier rustfmt black goimports`)
 	deletingPrograms = programSet(`rm rmdir unlink shred truncate srm trash wipe`)
 	codePrograms     = programSet(`go make cargo npm pnpm yarn bun node deno python python2 python3 ruby perl php lua java javac mvn gradle gradlew pytest tox nox coverage behave jest vitest mocha ava c8 nyc phpunit prove
@@ -35,7 +36,7 @@ const (
 	containerPrograms = programSet(`docker podman nerdctl docker-compose`)
 )
 
-// Subcommands that only tell something, by program.
+// Subcommands that only report something, by program.
 var tellingCommands = map[string]programSet{
 	"git":    "status log diff show blame describe rev-parse rev-list ls-files ls-tree cat-file shortlog reflog grep name-rev merge-base show-ref check-ignore version help",
 	"go":     "version env list doc help",
@@ -104,16 +105,18 @@ func (r *riskReport) command(d Decision) {
 		r.add(MediumRisk, "runs code that is not shown here ("+shownPath(strings.TrimSpace(d.Argv[0]+" "+sub))+")")
 	case d.Opaque:
 		r.unknown(d)
-	case d.Kind == shell.KindWrapper: // what it starts is told by itself
+	case d.Kind == shell.KindWrapper: // the parts it starts speak for themselves
 	default:
 		r.add(MediumRisk, "starts the program "+shownPath(name))
 	}
 }
 
-// verbPrograms take a subcommand that tells of themselves; for others "help" is a file, or a target of the workspace.
+// verbPrograms take a subcommand such as "help" or "version". For other
+// programs "help" is a file or a target of the workspace.
 const verbPrograms = programSet(`git go npm pnpm yarn cargo docker podman kubectl helm terraform tofu gh glab pip pip3 uv poetry aws gcloud az systemctl rustup nix brew`)
 
-// tellsOfItself reports a command that only prints its version or its help. A program of the workspace may do anything then.
+// tellsOfItself reports whether a command only prints its version or its help.
+// A program of the workspace may do anything instead.
 func tellsOfItself(program string, words []string) bool {
 	if len(words) != 1 || strings.Contains(program, "/") {
 		return false
@@ -127,7 +130,7 @@ func tellsOfItself(program string, words []string) bool {
 	return false
 }
 
-// setsMachine reports programs that print the time or the name of the machine, and here set it.
+// setsMachine reports whether a program that usually prints the time or the machine's name sets it here.
 func setsMachine(name string, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool {
 		switch name {
@@ -161,7 +164,7 @@ func (r *riskReport) deletes(name string, words []string) {
 	}
 }
 
-// changes adds the files among the words of a program that writes.
+// changes adds the file arguments of a program that writes.
 func (r *riskReport) changes(words []string) {
 	for _, w := range words {
 		if !strings.HasPrefix(w, "-") && (r.where(w) == placeOutside || inGitDir(w)) {
@@ -172,7 +175,7 @@ func (r *riskReport) changes(words []string) {
 	r.add(MediumRisk, "changes files in the workspace")
 }
 
-// readsAll adds the files among the words of a program that reads.
+// readsAll adds the file arguments of a program that reads.
 func (r *riskReport) readsAll(d Decision, words []string) {
 	r.harmless(d, readsOnly)
 	for _, w := range words {
@@ -185,7 +188,7 @@ func (r *riskReport) readsAll(d Decision, words []string) {
 // git adds what a git command does.
 func (r *riskReport) git(d Decision, argv []string) {
 	words := argv[1:]
-	for len(words) > 0 && strings.HasPrefix(words[0], "-") { // options of git itself
+	for len(words) > 0 && strings.HasPrefix(words[0], "-") { // global options of git
 		n := 1
 		if slices.Contains([]string{"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"}, words[0]) {
 			n = 2

@@ -2,10 +2,11 @@ package permit
 
 import "sync"
 
-// RuleName is what a built-in rule is about, in words; "": it is none of ours. People see it instead of the expression.
+// RuleName describes a built-in rule in words, or returns "" for any
+// other rule. People see it instead of the expression.
 func RuleName(expression string) string { return ruleNames()[expression] }
 
-// ruleNames are the names of the rules of all presets, which a test holds complete.
+// ruleNames names the rules of all presets. A test checks that it is complete.
 var ruleNames = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		`.*`:                                     "anything",

@@ -11,16 +11,16 @@ import (
 	"chorus/internal/text"
 )
 
-// Who is on whose behalf, by which agent and where something is to be done. To the zero value
-// only unrestricted rules apply.
+// Who says on whose behalf, by which agent and where something is to be
+// done. Only unrestricted rules apply to the zero value.
 type Who struct {
 	Roles   []string
 	Agent   string
 	Channel string
 }
 
-// Rule is one rule of a list. Without restrictions it holds for everybody; otherwise it
-// holds where every given restriction includes the sender's role, the agent or the channel.
+// Rule is one rule of a list. Without restrictions it holds for everybody. Otherwise every given
+// restriction must include the sender's role, the agent or the channel.
 type Rule struct {
 	Rule     string   `json:"rule" yaml:"rule"`
 	Roles    []string `json:"roles,omitempty" yaml:"roles"`
@@ -28,8 +28,8 @@ type Rule struct {
 	Channels []string `json:"channels,omitempty" yaml:"channels"`
 }
 
-// String is the form of the rule in the lists of Rules: the pattern alone, or the rule as a
-// JSON object. No action begins with a brace, so the forms cannot be confused.
+// String returns the form of the rule in the lists of Rules: the pattern alone, or the rule as a JSON
+// object. No action begins with a brace, so the two forms cannot be confused.
 func (r Rule) String() string {
 	if !r.restricted() {
 		return r.Rule
@@ -41,7 +41,7 @@ func (r Rule) String() string {
 	return string(data)
 }
 
-// ParseRule reads what String wrote.
+// ParseRule parses what String returns.
 func ParseRule(text string) (Rule, error) {
 	if !strings.HasPrefix(text, "{") {
 		return Rule{Rule: text}, nil
@@ -58,8 +58,7 @@ func ParseRule(text string) (Rule, error) {
 	return r, r.check()
 }
 
-// check refuses empty restrictions: an emptied list must not turn a rule for a few into one
-// for all.
+// check rejects empty restrictions: emptying a list must not turn a rule for a few into one for all.
 func (r Rule) check() error {
 	if r.Rule == "" {
 		return errors.New(`a rule without a pattern: write {"rule": "tool:…", "roles": [… ]}`)
@@ -108,9 +107,8 @@ type scoped struct {
 	rule rule
 }
 
-// For is the profile as it applies to somebody: the unrestricted rules, and the restricted
-// ones that include them. Without For, only the unrestricted rules apply. A second For
-// changes nothing.
+// For returns the profile as it applies to somebody: the unrestricted rules and the restricted ones that
+// include them. Without For, only the unrestricted rules apply. Calling For again changes nothing.
 func (p *Profile) For(w Who) *Profile {
 	if len(p.scoped) == 0 || p.resolved {
 		return p
@@ -138,8 +136,8 @@ func (p *Profile) listed(list string) *[]rule {
 	}
 }
 
-// Strictest combines judgements on the same call: every part gets the strictest of its
-// decisions. This intersects the rights of several people.
+// Strictest combines judgements on the same call: each part gets the strictest of
+// its decisions. This intersects the rights of several people.
 func Strictest(js ...Judgement) Judgement {
 	if len(js) == 0 {
 		nothing := Decision{Verdict: Deny, List: ListImplicit, Why: "no profile to judge by"}
@@ -159,8 +157,8 @@ func Strictest(js ...Judgement) Judgement {
 	return out
 }
 
-// mergeDecisions takes the stricter of two decisions on the same part. A profile may have an
-// additional part (a denial of the command as written).
+// mergeDecisions takes the stricter of two decisions on each part. One profile may
+// have an additional part (a denial of the command as written).
 func mergeDecisions(to, from []Decision) []Decision {
 	used := make([]bool, len(to))
 	for _, d := range from {

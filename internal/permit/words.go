@@ -8,8 +8,8 @@ import (
 	"chorus/internal/permit/action"
 )
 
-// Words say what a rule of a list is about, for people who do not read expressions. An expression that has no short sentence is
-// called what it is; what it matches must be tried.
+// Words says what a rule of a list is about, for people who do not read regular expressions. For an
+// expression without a short description it says only that it is one; people must try what it matches.
 func Words(text string) (string, error) {
 	only, err := ParseRule(text)
 	if err != nil {
@@ -29,7 +29,7 @@ func Words(text string) (string, error) {
 	return words, nil
 }
 
-// maxSpelled is as many alternatives as anybody reads in a sentence.
+// maxSpelled is how many alternatives a readable sentence can hold.
 const maxSpelled = 24
 
 // spell describes an expression by the texts that it can begin with and what may follow them.
@@ -53,7 +53,7 @@ func spell(re *syntax.Regexp) string {
 	return strings.Join(out, "; ")
 }
 
-// parts are what stands one after the other in an expression.
+// parts splits an expression into the parts that follow one another.
 func parts(re *syntax.Regexp) []*syntax.Regexp {
 	switch re.Op {
 	case syntax.OpConcat:
@@ -71,7 +71,7 @@ func parts(re *syntax.Regexp) []*syntax.Regexp {
 	}
 }
 
-// alternatives are all texts that an expression matches; false: there are too many.
+// alternatives returns all texts that an expression matches; false if there are too many.
 func alternatives(re *syntax.Regexp) ([]string, bool) {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -124,11 +124,11 @@ func product(heads, more []string) []string {
 	return out
 }
 
-// The ways an expression can go on after its beginning.
+// How an expression can continue after its beginning.
 const (
-	tailNone      = "none"      // not at all
-	tailAnything  = "anything"  // with whatever
-	tailArguments = "arguments" // not at all, or with a space and whatever
+	tailNone      = "none"      // it ends
+	tailAnything  = "anything"  // with any text
+	tailArguments = "arguments" // it ends, or continues with a space and any text
 	tailOther     = "other"     // in a way that has no short name
 )
 
@@ -156,19 +156,19 @@ func anything(re *syntax.Regexp) bool {
 	return (re.Op == syntax.OpStar || re.Op == syntax.OpPlus) && (re.Sub[0].Op == syntax.OpAnyChar || re.Sub[0].Op == syntax.OpAnyCharNotNL)
 }
 
-// headGroup are tools of one kind with the details that they share.
+// headGroup groups tools of one kind that share their details.
 type headGroup struct {
-	kind    string // what is done with the details; "": a tool by its name
+	kind    string // what is done with the details; "" for a tool by its name
 	tools   []string
 	details []string
-	partial bool // the names of the tools are not whole
+	partial bool // the tool names are only prefixes
 }
 
-// kinds are what tools do, in words.
+// kinds says in words what tools do.
 var kinds = map[string]string{"bash": "running", "run_background": "leaving running", "run_concurrent": "leaving running", "read": "reading", "list_files": "reading", "search_files": "reading", "upload": "uploading",
 	"write": "changing", "edit": "changing", "apply_patch": "changing", "git": "git", "web_fetch": "fetching", "web_search": "searching the web for"}
 
-// groupHeads puts beginnings of action strings together that people see as one thing.
+// groupHeads groups beginnings of action strings that people see as one thing.
 func groupHeads(heads []string) []headGroup {
 	var out []headGroup
 	for _, head := range heads {

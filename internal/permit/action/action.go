@@ -1,6 +1,6 @@
-// Package action is the strings that permission rules are matched against:
-// "tool:<tool>:<detail>". It promises that Split undoes Join, and that a path has one
-// spelling (CleanPath), so that no rule can be avoided by writing a path in another way.
+// Package action builds and parses the strings that permission rules are matched against:
+// "tool:<tool>:<detail>". It promises that Split undoes Join, and that each path has one spelling
+// (CleanPath), so that no rule can be avoided by spelling a path differently.
 package action
 
 import (
@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Join is the action string of a tool's detail.
+// Join returns the action string of a tool and its detail.
 func Join(tool, detail string) string { return "tool:" + tool + ":" + detail }
 
-// Bash is what the action of every shell command begins with.
+// Bash is the prefix of the action of every shell command.
 const Bash = "tool:bash:"
 
-// Split takes an action string apart; ok is false if it is none.
+// Split splits an action string; ok is false if it is not one.
 func Split(action string) (tool, detail string, ok bool) {
 	rest, ok := strings.CutPrefix(action, "tool:")
 	if !ok {
@@ -23,12 +23,12 @@ func Split(action string) (tool, detail string, ok bool) {
 	return strings.Cut(rest, ":")
 }
 
-// IsShell reports whether the detail of a tool is a shell command.
+// IsShell reports whether the tool's detail is a shell command.
 func IsShell(tool string) bool {
 	return tool == "bash" || tool == "run_background" || tool == "run_concurrent"
 }
 
 var pathTools = []string{"read", "list_files", "search_files", "write", "edit", "apply_patch", "upload"}
 
-// IsPath reports whether the detail of a tool is a path.
+// IsPath reports whether the tool's detail is a path.
 func IsPath(tool string) bool { return slices.Contains(pathTools, tool) }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// CleanPath is the one spelling of a path that rules are matched against. A path that
-// leaves its root keeps its dots, which no preset allows.
+// CleanPath returns the one spelling of a path that rules are matched against. A path
+// that leaves its root keeps its dots, which no preset allows.
 func CleanPath(p string) string {
 	if p == "" {
 		return "."
@@ -30,14 +30,13 @@ func CleanPath(p string) string {
 	return c
 }
 
-// Within reports whether a clean path is the directory or lies in it.
+// Within reports whether a clean path is dir or lies in it.
 func Within(p, dir string) bool {
 	rest, ok := strings.CutPrefix(p, dir)
 	return dir != "" && ok && (rest == "" || rest[0] == '/' || dir == "/")
 }
 
-// RelativeTo makes an absolute path inside the workspace relative to it; any other
-// path is returned as it is.
+// RelativeTo makes an absolute path inside the workspace relative to it. It returns any other path unchanged.
 func RelativeTo(p, workspace string) string {
 	if workspace == "" || !path.IsAbs(p) {
 		return p

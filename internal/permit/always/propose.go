@@ -9,31 +9,30 @@ import (
 	"chorus/internal/text"
 )
 
-// Proposal is a set of rules for an allow list that lets pass what is asked for now.
+// Proposal is a set of rules for an allow list that would allow the present call.
 type Proposal struct {
 	Rules []string // each an RE2 pattern that matches whole action strings
 	Means string   // what they allow, in words
-	Also  []string // what else of the history they would allow
-	Still []string // what of the history would be asked or denied as before
+	Also  []string // other history entries that they would allow
+	Still []string // history entries that would still be asked or denied
 }
 
-// maxExamples is as many as a person reads before deciding.
+// maxExamples is how many examples a person is expected to read before deciding.
 const maxExamples = 8
 
-// Propose gives what "always allow" may mean for a call that is asked for: first exactly
-// what was asked and nothing else, then at most two wider steps that people usually mean.
-// Each one allows what the one before it allows. The history (shell commands, or action
-// strings beginning with "tool:") is searched for what else each would allow.
+// Propose returns what "always allow" may mean for a call that needs approval: first exactly this
+// call, then at most two wider steps that people usually mean. Each step allows everything that the
+// step before it allows. For each step, Propose searches the history (shell commands, or action
+// strings that begin with "tool:") for what else it would allow.
 //
-// It proposes nothing for what is allowed or denied already, nor for what would be asked
-// in spite of any rule. It judges again with the rules added, so a proposal that would
-// not do what it says is not made.
+// It proposes nothing for calls that are already allowed or denied, or that would need approval despite any
+// rule. It judges the call again with the new rules, so it never makes a proposal that would not work.
 func Propose(j permit.Judgement, history ...string) []Proposal {
 	if j.Verdict != permit.Ask || len(j.By) == 0 {
 		return nil
 	}
-	// A command may be asked for under a second name too (git fetch in the shell is also
-	// the git tool's fetch); rules for that one are added only where they are needed.
+	// A command may need approval under a second name too (git fetch in the shell is also the
+	// git tool's fetch). Rules for that name are added only where needed.
 	for _, both := range []bool{false, true} {
 		if out := propose(j, both, history); len(out) > 0 {
 			return out
@@ -62,7 +61,7 @@ func propose(j permit.Judgement, both bool, history []string) []Proposal {
 	return out
 }
 
-// proposed joins the rules for everything that is asked.
+// proposed joins the rules for all actions that need approval.
 func proposed(j permit.Judgement, level int, both bool) Proposal {
 	p := Proposal{}
 	var means []string
@@ -81,8 +80,8 @@ func proposed(j permit.Judgement, level int, both bool) Proposal {
 	return p
 }
 
-// extended gives the profiles of a judgement with further allow rules; nil if one cannot
-// be compiled (an action may be longer than any rule).
+// extended returns the profiles of a judgement with further allow rules, or nil if a rule
+// cannot be compiled (an action may be longer than the longest rule).
 func extended(j permit.Judgement, rules []string) []*permit.Profile {
 	more, err := permit.CompilePatterns(rules)
 	if err != nil {
@@ -103,8 +102,8 @@ func strictest(profiles []*permit.Profile, requests []permit.Request, opt permit
 	return worst
 }
 
-// examples are the entries of the history that only the new rules allow, and those that
-// they do not allow either.
+// examples splits the history into entries that only the new rules
+// allow, and entries that even they do not allow.
 func examples(j permit.Judgement, after []*permit.Profile, history []string) (also, still []string) {
 	for _, h := range history {
 		r := permit.RequestOf(h)
@@ -123,18 +122,17 @@ func examples(j permit.Judgement, after []*permit.Profile, history []string) (al
 	return also, still
 }
 
-// step is what one asked action becomes at some level of width.
+// step is the rule for one asked action at some level of width.
 type step struct {
 	rules    []string
 	stricter []string // the same for the action's second name
 	means    string
 }
 
-// maxLevel is the widest: level 0 is literal, then come two steps.
+// maxLevel is the widest level: level 0 is literal, and two wider steps follow.
 const maxLevel = 2
 
-// stepAt makes the rules for one decision. For an action with fewer levels, its last one
-// is repeated.
+// stepAt returns the rules for one decision. For an action with fewer levels, it repeats the last one.
 func stepAt(d permit.Decision, level int, opt permit.JudgeOptions) step {
 	steps := []step{{rules: []string{literal(d.Action)}, means: "exactly this"}}
 	if d.Stricter != "" {
@@ -144,5 +142,5 @@ func stepAt(d permit.Decision, level int, opt permit.JudgeOptions) step {
 	return steps[min(level, len(steps)-1)]
 }
 
-// literal is the pattern of exactly one string.
+// literal returns the pattern that matches exactly one string.
 func literal(s string) string { return regexp.QuoteMeta(s) }

@@ -18,9 +18,9 @@ import (
 	"chorus/internal/yamltext"
 )
 
-// Grantee is for whom and where a kept rule holds: all of it must match.
+// Grantee says for whom and where a kept rule holds. All fields must match.
 type Grantee struct {
-	By      string // who gave it; it holds only for what is done on their behalf
+	By      string // who gave the rule; it holds only for what is done on their behalf
 	Agent   string
 	Dir     string
 	Channel string // "" at a terminal
@@ -39,23 +39,23 @@ type Entry struct {
 	Rules    []string  `yaml:"rules" json:"rules"`
 }
 
-// Grantee is for whom the entry holds.
+// Grantee returns for whom the entry holds.
 func (e Entry) Grantee() Grantee { return Grantee{e.By, e.Agent, e.Dir, e.Channel} }
 
-// Name is an id made of what the entry allows: the same grant has the same id.
+// Name returns an id derived from what the entry allows, so equal grants have equal ids.
 func (e Entry) Name() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q", append([]string{e.By, e.Agent, e.Dir, e.Channel}, e.Rules...))
 	return hex.EncodeToString(h.Sum(nil)[:4])
 }
 
-// Rules is everything that people keep. It never changes.
+// Rules holds all kept rules. It is immutable.
 type Rules struct {
 	list     []Entry
-	patterns []permit.Patterns // of the entry at the same index
+	patterns []permit.Patterns // parallel to list
 }
 
-// New compiles entries. An entry without an id gets its Name.
+// New compiles entries. An entry without an id gets its Name as id.
 func New(list []Entry) (*Rules, error) {
 	out := &Rules{list: slices.Clone(list)}
 	seen := map[string]bool{}
@@ -89,11 +89,11 @@ func (e *Entry) compile() (permit.Patterns, error) {
 	return permit.CompilePatterns(e.Rules)
 }
 
-// List is the entries, in order.
+// List returns the entries in order.
 func (r *Rules) List() []Entry { return slices.Clone(r.list) }
 
-// Allow reports whether what is asked for is allowed by the entries for exactly this
-// person, agent and place, and by which of them.
+// Allow reports whether the entries for exactly this person, agent and place
+// allow what is asked, and returns the entries that do.
 func (r *Rules) Allow(j permit.Judgement, to Grantee) (used []Entry, ok bool) {
 	if j.Verdict != permit.Ask || len(j.By) == 0 || to.By == "" {
 		return nil, false
@@ -125,17 +125,17 @@ func (r *Rules) Allow(j permit.Judgement, to Grantee) (used []Entry, ok bool) {
 	return used, true
 }
 
-// fileHeader is what somebody reads who opens the file.
+// fileHeader explains the file to people who open it.
 const fileHeader = `# Rules kept with "always allow": each holds for one person, one agent and one directory.
 # They allow what would be asked, never what is denied. You may edit this file; it is
 # read again for the next approval. "chorus permit allowed" lists and removes rules.
 `
 
-// maxFileSize is far beyond any file that people make by answering.
+// maxFileSize is far larger than any file that people create by answering.
 const maxFileSize = 1 << 20
 
-// Parse reads what Encode wrote. An unknown key is an error, and so is anything that
-// cannot be used: half a file must not look like a whole one.
+// Parse reads what Encode wrote. Unknown keys and unusable entries are
+// errors: a damaged file must not pass for a whole one.
 func Parse(data []byte) (*Rules, error) {
 	if len(data) > maxFileSize {
 		return nil, fmt.Errorf("larger than %d bytes", maxFileSize)
@@ -149,7 +149,7 @@ func Parse(data []byte) (*Rules, error) {
 	return New(list)
 }
 
-// Encode is the contents of the file.
+// Encode returns the contents of the file.
 func (r *Rules) Encode() ([]byte, error) {
 	if len(r.list) == 0 {
 		return []byte(fileHeader), nil

@@ -12,9 +12,9 @@ import (
 	"chorus/internal/text"
 )
 
-// Similar makes requests that differ little from what a judgement asks for: other
+// Similar returns requests that differ a little from those of a judgement: other
 // arguments, other files of the folder, the same command combined with another. Given to
-// Propose as history they show what a proposal does not allow.
+// Propose as history, they show what a proposal does not allow.
 func Similar(j permit.Judgement) []string {
 	out := askedParts(j)
 	for _, d := range j.Decisions {
@@ -37,8 +37,8 @@ func Similar(j permit.Judgement) []string {
 	return out
 }
 
-// askedParts are the parts that are asked for, each alone: what allows them together
-// allows them one by one too.
+// askedParts returns the parts that need approval, each on its own: rules
+// that allow them together also allow them one by one.
 func askedParts(j permit.Judgement) []string {
 	var out []string
 	for _, d := range j.Decisions {

@@ -14,8 +14,8 @@ import (
 // anyArguments matches further words, or none.
 const anyArguments = `(?: .*)?`
 
-// wider are the steps beyond the literal one, each wider than the one before. There are
-// none where people had better write the rule themselves.
+// wider returns the steps beyond the literal one, each wider than the one before. It
+// returns none where people had better write the rule themselves.
 func wider(d permit.Decision, opt permit.JudgeOptions) []step {
 	tool, detail, ok := action.Split(d.Action)
 	if !ok {
@@ -52,7 +52,7 @@ func widerCommand(tool string, d permit.Decision) []step {
 	}
 	head := shell.Join(argv[:n])
 	if _, detail, _ := action.Split(d.Action); detail != head && !strings.HasPrefix(detail, head+" ") {
-		return nil // it is written in a way that a rule for its first words would not match
+		return nil // a rule for its first words would not match the way it is written
 	}
 	var steps []step
 	if n == 1 && len(argv) > 1 {
@@ -69,8 +69,7 @@ func widerCommand(tool string, d permit.Decision) []step {
 	return append(steps, all)
 }
 
-// sameFolder is the command with another file of the same folder, where its last word
-// names a file.
+// sameFolder widens a command whose last word is a file to other files of the same folder.
 func sameFolder(tool string, d permit.Decision) []step {
 	last := d.Argv[len(d.Argv)-1]
 	dir := path.Dir(last)
@@ -82,7 +81,7 @@ func sameFolder(tool string, d permit.Decision) []step {
 	return []step{{rules: []string{literal(action.Join(tool, head)) + `[^/\s'"$` + "`" + `*?\[{~.\\][^/\s'"$` + "`" + `*?\[{~\\]*`}, means: strings.TrimSuffix(detail, last) + "a file in " + dir}}
 }
 
-// ownFolder reports whether a folder is an ordinary one below where the command runs.
+// ownFolder reports whether a folder is an ordinary one below the command's working directory.
 func ownFolder(dir string) bool {
 	if path.IsAbs(dir) || strings.HasPrefix(dir, "~") {
 		return false
@@ -92,8 +91,7 @@ func ownFolder(dir string) bool {
 	})
 }
 
-// widerPath widens to the folder, then to everything below it, but never to what git
-// runs by itself.
+// widerPath widens to the folder, then to everything below it, but never to files that git runs by itself.
 func widerPath(tool, detail string, opt permit.JudgeOptions) []step {
 	dir := path.Dir(detail)
 	if !ownFolder(dir) || opt.Place().TouchesHome(dir, true) {
@@ -109,7 +107,7 @@ func widerPath(tool, detail string, opt permit.JudgeOptions) []step {
 	}
 }
 
-// widerURL widens to the host.
+// widerURL widens to the whole host.
 func widerURL(detail string) []step {
 	u, err := url.Parse(detail)
 	if err != nil || u.Host == "" || u.User != nil || (u.Scheme != "https" && u.Scheme != "http") || !strings.HasPrefix(detail, u.Scheme+"://"+u.Host) {

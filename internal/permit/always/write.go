@@ -12,7 +12,7 @@ import (
 )
 
 // WriteProposals writes what "always allow" may mean for a command that a profile asks
-// for, and which of the other commands each proposal would allow as well.
+// about, and which of the other commands each proposal would allow too.
 func WriteProposals(w io.Writer, p *permit.Profile, command string, others []string, who permit.Who, asJSON bool) error {
 	j := p.Judge([]permit.Request{permit.RequestOf(command)}, permit.JudgeOptions{Who: who})
 	got := Propose(j, others...)

@@ -22,7 +22,7 @@ func (w *writer) builtinArguments(name string, args []*syntax.Word) {
 		w.literals(name, args, func(s string) bool { return !strings.HasPrefix(s, "-") || !strings.Contains(s, "x") })
 	case "umask", "ulimit", "times", "shift", "return", "exit", "break", "continue":
 		if name == "exit" || name == "return" || name == "shift" {
-			return // of a number they make a number, of anything else an error
+			return // they turn a number into a number and anything else into an error
 		}
 		w.literals(name, args, func(string) bool { return true })
 	case "set":
@@ -41,7 +41,8 @@ func (w *writer) builtinArguments(name string, args []*syntax.Word) {
 	}
 }
 
-// lookupArguments: command runs a builtin past the checks that its own name would meet.
+// lookupArguments checks the arguments of command, which would run a
+// builtin without the checks for that builtin's name.
 func (w *writer) lookupArguments(name string, args []*syntax.Word) {
 	asks := name == "type"
 	for _, a := range args {
@@ -63,7 +64,7 @@ func (w *writer) lookupArguments(name string, args []*syntax.Word) {
 	}
 }
 
-// literals holds all arguments to be literals that are known.
+// literals requires all arguments to be known literals.
 func (w *writer) literals(name string, args []*syntax.Word, known func(string) bool) {
 	for _, a := range args {
 		lit, ok := exact(a)
@@ -87,7 +88,8 @@ func isExpansionOf(word *syntax.Word, names ...string) bool {
 	return slices.Contains(names, p.Param.Value)
 }
 
-// soleExpansion is the parameter expansion that a word consists of, also in double quotes; else nil.
+// soleExpansion returns the parameter expansion if a word consists of nothing
+// else, with or without double quotes; otherwise nil.
 func soleExpansion(word *syntax.Word) *syntax.ParamExp {
 	if word == nil || len(word.Parts) != 1 {
 		return nil
@@ -103,7 +105,7 @@ func soleExpansion(word *syntax.Word) *syntax.ParamExp {
 	return p
 }
 
-// printf -v assigns to a name that is evaluated.
+// printfArguments rejects printf -v, which evaluates the name it assigns to.
 func (w *writer) printfArguments(args []*syntax.Word) {
 	if len(args) == 0 {
 		return
@@ -114,7 +116,7 @@ func (w *writer) printfArguments(args []*syntax.Word) {
 	}
 }
 
-// leading is the literal text that a word begins with; false: it may begin with anything.
+// leading returns the literal text that a word begins with. false means it may begin with anything.
 func leading(word *syntax.Word) (string, bool) {
 	if len(word.Parts) == 0 {
 		return "", true
@@ -132,8 +134,8 @@ func leading(word *syntax.Word) (string, bool) {
 	return "", false
 }
 
-// test -v evaluates a subscript, and a word that is not quoted may become -v; so may one that is quoted, which is then the
-// operator for the word behind it.
+// testArguments rejects test -v, which evaluates a subscript. An unquoted word may become -v. A
+// quoted word may too, and is then the operator for the word behind it.
 func (w *writer) testArguments(name string, args []*syntax.Word) {
 	for i, a := range args {
 		lit, ok := exact(a)
@@ -155,13 +157,13 @@ func isExact(word *syntax.Word) bool {
 	return ok
 }
 
-// mayBeOperator reports a word that may be -v when it runs.
+// mayBeOperator reports whether a word may become -v or -R when the command runs.
 func mayBeOperator(word *syntax.Word) bool {
 	lead, known := leading(word)
 	return !known || lead == "-" || lead == "-v" || lead == "-R"
 }
 
-// isOtherPattern reports a pattern for names of files that -v and -R do not match.
+// isOtherPattern reports whether a word is a file name pattern that cannot match -v or -R.
 func isOtherPattern(word *syntax.Word) bool {
 	lit, ok := literal(word)
 	if !ok || strings.ContainsAny(lit, "{~") || lit == "" {
@@ -192,7 +194,7 @@ func isQuoted(word *syntax.Word) bool {
 	return true
 }
 
-// isList reports an expansion that is several words even in double quotes.
+// isList reports whether an expansion yields several words even in double quotes.
 func isList(p *syntax.ParamExp) bool {
 	if p.Param != nil && p.Param.Value == "@" {
 		return true
@@ -201,7 +203,7 @@ func isList(p *syntax.ParamExp) bool {
 	return ok && index.Lit() == "@" && !p.Length
 }
 
-// isNumeric reports an expansion that is a number wherever it stands.
+// isNumeric reports whether a word is an expansion that always yields a number.
 func (w *writer) isNumeric(word *syntax.Word) bool {
 	p := soleExpansion(word)
 	if p == nil {
@@ -219,7 +221,7 @@ func soleArithmetic(word *syntax.Word) (*syntax.ArithmExp, bool) {
 	return x, ok
 }
 
-// number reports a variable that surely holds a number here.
+// number reports whether a variable certainly holds a number here.
 func (w *writer) number(p *syntax.ParamExp) bool {
 	if p.Index != nil || p.Exp != nil || p.Repl != nil || p.Slice != nil || p.Excl {
 		return false
@@ -236,14 +238,14 @@ func (w *writer) assigningArguments(name string, args []*syntax.Word) {
 	if name != "read" && name != "unset" {
 		w.onlyBash(name)
 	}
-	value := false // the argument belongs to the option before it
+	value := false // the argument is the value of the option before it
 	for i, a := range args {
 		lit, ok := exact(a)
 		switch {
 		case value && ok:
 			value = false
-		case !ok && name == "getopts" && i > 1: // what is read, not where to
-		case !ok && name == "read" && value && (isQuoted(a) || w.isNumeric(a) || w.isPlainVariable(a)): // one word
+		case !ok && name == "getopts" && i > 1: // what is parsed, not the variable to assign
+		case !ok && name == "read" && value && (isQuoted(a) || w.isNumeric(a) || w.isPlainVariable(a)): // a single word
 			value = false
 		case !ok:
 			w.fail(name+" with a computed name can assign any variable", "write the name")
@@ -278,7 +280,8 @@ func (w *writer) assigningOption(name, option string) bool {
 	return false
 }
 
-// setArguments: options that only make the shell stricter or louder, or new positional parameters.
+// setArguments allows options that only make the shell stricter or
+// more verbose, and new positional parameters.
 func (w *writer) setArguments(args []*syntax.Word) {
 	for i, a := range args {
 		lit, ok := literal(a)

@@ -22,7 +22,7 @@ func (w *writer) call(c *syntax.CallExpr) {
 			w.put(" ")
 		}
 		if name == "read" && w.bash && a.Name.Value == "IFS" && a.Array == nil && a.Index == nil && !a.Append {
-			w.put("IFS=") // for this one command it only says how a line is divided
+			w.put("IFS=") // limited to this command, it only controls how a line is split
 			if a.Value != nil {
 				w.putWord(a.Value)
 			}
@@ -31,7 +31,7 @@ func (w *writer) call(c *syntax.CallExpr) {
 		before := w.scope
 		w.assign(a)
 		if len(c.Args) > 0 {
-			w.scope = before // it is assigned for the command only
+			w.scope = before // assigned for this command only
 		}
 	}
 	if len(c.Args) == 0 {
@@ -40,7 +40,7 @@ func (w *writer) call(c *syntax.CallExpr) {
 	if len(c.Assigns) > 0 {
 		w.put(" ")
 	}
-	if _, why, plain := builtin(name); why != "" && !(name == "exec" && len(c.Args) == 1) { // without a program it only redirects
+	if _, why, plain := builtin(name); why != "" && !(name == "exec" && len(c.Args) == 1) { // exec without a program only redirects
 		w.fail(why, nonEmpty(plain)...)
 		return
 	}
@@ -62,7 +62,7 @@ func (w *writer) call(c *syntax.CallExpr) {
 	}
 }
 
-// commandName checks the word that says what runs.
+// commandName checks the word that names what runs.
 func (w *writer) commandName(word *syntax.Word) string {
 	name, ok := literal(word)
 	if !ok {
@@ -93,8 +93,8 @@ func nonEmpty(s string) []string {
 	return []string{s}
 }
 
-// shellArguments finds a shell among the words of a command. It gives the index of the text that the shell runs, or
-// -1 if it runs none: the words behind that text are only its parameters.
+// shellArguments finds a shell among the words of a command and returns the index of the text that the
+// shell runs, or -1 if it runs none. Words after that text are only its parameters.
 func (w *writer) shellArguments(name string, args []*syntax.Word) int {
 	script := -1
 	for i, a := range args {
@@ -122,7 +122,7 @@ func (w *writer) shellArguments(name string, args []*syntax.Word) int {
 				w.fail("it starts several shells", "run one after the other")
 			}
 			script = at + 1
-		case script >= 0: // a parameter of the text before it
+		case script >= 0: // a parameter of the script
 		case option == "--version" || option == "--help":
 		case option == "", option == ";", strings.HasPrefix(option, "-"), strings.HasPrefix(option, "+"):
 			w.fail("a shell reads its commands from somewhere else", "give them to bash -c '…', or run a file")
@@ -131,13 +131,13 @@ func (w *writer) shellArguments(name string, args []*syntax.Word) int {
 	return script
 }
 
-// isStrictOption reports options that only make a shell stricter or louder.
+// isStrictOption reports whether a word is an option that only makes a shell stricter or more verbose.
 func isStrictOption(word *syntax.Word) bool {
 	lit, ok := literal(word)
 	return ok && len(lit) > 1 && lit[0] == '-' && strings.Trim(lit[1:], "eux") == ""
 }
 
-// isCommandOption reports -c, also together with options that only make a shell stricter.
+// isCommandOption reports whether s is -c, alone or combined with options that only make a shell stricter.
 func isCommandOption(s string) bool {
 	letters, ok := strings.CutPrefix(s, "-")
 	return ok && strings.HasSuffix(letters, "c") && strings.Trim(letters[:len(letters)-1], "eux") == ""
@@ -174,7 +174,7 @@ func (w *writer) trap(args []*syntax.Word) {
 	}
 }
 
-// innerScript writes the text that a shell inside runs.
+// innerScript writes the text that an inner shell runs.
 func (w *writer) innerScript(args []*syntax.Word, at int) string {
 	inner, ok := literal(args[at])
 	if !ok {

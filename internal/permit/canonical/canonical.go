@@ -1,13 +1,15 @@
-// Package canonical turns a shell command into a text that can be read in one way only, or says why it cannot.
+// Package canonical rewrites a shell command as a text that can be
+// read in only one way, or says why it cannot.
 //
-// A judge that parses a command and a shell that runs it are two readers, and where they disagree a forbidden
-// command runs. So the text that is judged, shown, bound to a yes and run is the one that this package writes: each
-// literal is quoted anew, each parameter is in braces, comments and line continuations are gone, and nothing of the
-// original is copied. It is written from a small grammar; whatever is not in it is opaque, and a person is asked.
+// A judge that parses a command and a shell that runs it are two readers. If they disagree, a forbidden
+// command runs. Therefore the text that is judged, shown, approved and run is the one that this package
+// writes: it quotes each literal anew, puts each parameter in braces, drops comments and line continuations,
+// and copies nothing of the original. It accepts a small grammar; anything outside it is opaque, and a person
+// is asked.
 //
-// It promises that Text(Text(c)) is Text(c), that the text does what the command does in bash, and that no name in
-// it means anything but the program, builtin or function of that name: nothing that a command could do to PATH,
-// aliases, hashed commands or functions comes through.
+// It promises that Text(Text(c)) is Text(c), that the text does what the command does in bash,
+// and that every name in it means the program, builtin or function of that name: nothing that
+// changes PATH, aliases, hashed commands or functions gets through.
 package canonical
 
 import (
@@ -23,7 +25,7 @@ import (
 // Opaque says why a command has no canonical text.
 type Opaque struct {
 	Reason string // one clause: "it assigns PATH, which changes what names mean"
-	Plain  string // how to say the same plainly; "" where there is no way
+	Plain  string // how to write the command plainly; "" if there is no way
 }
 
 // Error implements error.
@@ -34,29 +36,30 @@ func (o *Opaque) Error() string {
 	return o.Reason + "; " + o.Plain
 }
 
-// Longer or deeper commands are not read: no person would read them either.
+// Longer or more deeply nested commands are rejected; no person would read them either.
 const (
 	maxLength = 64 << 10
-	maxNested = 4 // shells inside shells
+	maxNested = 4 // shells within shells
 	maxDepth  = 60
 )
 
-// Text is the canonical text of a command for bash, without a newline at its end. The error is an *Opaque.
+// Text returns the canonical text of a command for bash, without a trailing newline. The error is an *Opaque.
 func Text(command string) (string, error) {
 	out, _, err := Read(command)
 	return out, err
 }
 
-// Read is Text with its statements, so that a reader need not parse the text once more.
+// Read is like Text and also returns the statements, so that callers need not parse the text again.
 func Read(command string) (string, []*syntax.Stmt, error) {
 	once, file, err := write(command, dialect{bash: true}, 0)
 	if err != nil {
 		return "", nil, err
 	}
 	if once == strings.TrimRight(command, "\n") {
-		return once, file.Stmts, nil // it was written before, or is as plain as that
+		return once, file.Stmts, nil // the command was already canonical
 	}
-	// What was written must be read back as the same, with the texts of shells inside: a last check on our own grammar.
+	// Reading back what was written, including the texts of inner shells, must
+	// yield the same. This is a last check on our own grammar.
 	again, file, err := write(once, dialect{bash: true}, 0)
 	if err != nil || again != once {
 		return "", nil, &Opaque{Reason: "its text cannot be written down in one way"}
@@ -64,13 +67,13 @@ func Read(command string) (string, []*syntax.Stmt, error) {
 	return once, file.Stmts, nil
 }
 
-// dialect is the shell that will read a text.
+// dialect describes the shell that will read a text.
 type dialect struct {
-	bash  bool     // else any POSIX shell
-	names []string // functions of the shells around it, which are programs here
+	bash  bool     // otherwise any POSIX shell
+	names []string // functions of the enclosing shells, which are programs here
 }
 
-// write writes a command once, and gives what it was read as.
+// write writes a command once and also returns the parsed command.
 func write(command string, d dialect, nested int) (string, *syntax.File, error) {
 	if err := readable(command); err != nil {
 		return "", nil, err
@@ -93,7 +96,7 @@ func write(command string, d dialect, nested int) (string, *syntax.File, error) 
 	return strings.TrimRight(w.out.String(), "\n"), file, nil
 }
 
-// readable refuses texts whose bytes alone can be read in two ways.
+// readable rejects texts whose bytes alone are ambiguous.
 func readable(command string) error {
 	switch {
 	case strings.TrimSpace(command) == "":
@@ -113,8 +116,8 @@ func readable(command string) error {
 	return nil
 }
 
-// continued refuses lines that end in a backslash inside comments, double quotes and here-documents that are expanded:
-// the parser and bash join them differently.
+// continued rejects lines that end in a backslash inside comments, double quotes and
+// expanded here-documents: the parser and bash join them differently.
 func continued(file *syntax.File, command string) error {
 	var found error
 	syntax.Walk(file, func(n syntax.Node) bool {
@@ -144,7 +147,7 @@ func continued(file *syntax.File, command string) error {
 	return found
 }
 
-// Depth is an upper bound on how deeply brackets are nested, so that the parser's recursion is bounded.
+// Depth returns an upper bound on the nesting of brackets, so that callers can limit the parser's recursion.
 func Depth(s string) int {
 	open, most := 0, 0
 	for i := range len(s) {
@@ -155,20 +158,20 @@ func Depth(s string) int {
 		case ')', '}':
 			open = max(open-1, 0)
 		case '\n':
-			open = min(open, most/2) // quotes may hold unpaired brackets, which must not add up over lines
+			open = min(open, most/2) // quotes may contain unpaired brackets, which must not accumulate over lines
 		}
 	}
 	return most
 }
 
-// Parsers are reused: making one costs as much as reading a short command.
+// Parsers are reused: creating one costs as much as parsing a short command.
 var (
 	bashParsers  = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)) }}
 	posixParsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangPOSIX), syntax.KeepComments(true)) }}
 )
 
 func parse(command string, d dialect) (file *syntax.File, err error) {
-	// The text is untrusted: if the parser panics, the text is opaque and the program goes on.
+	// The text is untrusted. If the parser panics, treat the text as opaque and go on.
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the parser failed: %v", r)
@@ -180,7 +183,7 @@ func parse(command string, d dialect) (file *syntax.File, err error) {
 	}
 	p := pool.Get().(*syntax.Parser)
 	file, err = p.Parse(strings.NewReader(command), "")
-	pool.Put(p) // not after a panic: its state is unknown then
+	pool.Put(p) // not after a panic, which leaves its state unknown
 	return file, err
 }
 

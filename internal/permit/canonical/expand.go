@@ -21,7 +21,7 @@ func (w *writer) parameter(p *syntax.ParamExp) string {
 		return w.fail("it expands " + name)
 	}
 	if !p.Length && !p.Excl && p.Index == nil && p.Slice == nil && p.Repl == nil && p.Exp == nil {
-		return "${" + name + "}" // as most are
+		return "${" + name + "}" // the common case
 	}
 	out := "${"
 	if p.Length {
@@ -76,7 +76,8 @@ func (w *writer) parameter(p *syntax.ParamExp) string {
 	return out + "}"
 }
 
-// operand is a word inside ${…}: plain characters and simple expansions, since quotes mean different things there.
+// operand writes a word inside ${…}. Only plain characters and simple expansions
+// are allowed, because quotes mean different things there.
 func (w *writer) operand(word *syntax.Word) string {
 	if word == nil {
 		return ""
@@ -103,7 +104,7 @@ func (w *writer) operand(word *syntax.Word) string {
 	return out
 }
 
-// offset is a number in ${name:from:length}; a space keeps :- from being read as a default.
+// offset writes a number in ${name:from:length}. The space keeps ":-" from being read as a default.
 func (w *writer) offset(x syntax.ArithmExpr) string {
 	if u, ok := x.(*syntax.UnaryArithm); ok && !u.Post {
 		return " " + u.Op.String() + w.arithmetic(u.X)
@@ -111,7 +112,7 @@ func (w *writer) offset(x syntax.ArithmExpr) string {
 	return w.arithmetic(x)
 }
 
-// index is a subscript. Bash evaluates it as arithmetic, with all that is in it.
+// index writes a subscript. Bash evaluates it, and everything in it, as arithmetic.
 func (w *writer) index(x syntax.ArithmExpr) string {
 	if word, ok := x.(*syntax.Word); ok {
 		if lit, ok := literal(word); ok && (lit == "@" || lit == "*") {
@@ -121,8 +122,8 @@ func (w *writer) index(x syntax.ArithmExpr) string {
 	return w.arithmetic(x)
 }
 
-// arithmetic writes an expression over numbers and variables that surely hold numbers: bash evaluates the value of
-// any other variable as an expression again, and runs the commands in it.
+// arithmetic writes an expression over numbers and over variables that certainly hold numbers. Bash evaluates
+// the value of any other variable as an expression again and runs the commands in it.
 func (w *writer) arithmetic(x syntax.ArithmExpr) string {
 	switch x := x.(type) {
 	case nil:
@@ -191,7 +192,7 @@ func cmpName(p *syntax.ParamExp) string {
 	return p.Param.Value
 }
 
-// test writes what stands in [[ ]].
+// test writes the expression inside [[ ]].
 func (w *writer) test(x syntax.TestExpr) string {
 	switch x := x.(type) {
 	case *syntax.Word:
@@ -221,7 +222,7 @@ func (w *writer) test(x syntax.TestExpr) string {
 	}
 }
 
-// regexp writes the right side of =~, where quotes take the meaning from signs.
+// regexp writes the right side of =~, where quoted characters are literal.
 func (w *writer) regexp(x syntax.TestExpr) string {
 	word, ok := x.(*syntax.Word)
 	if !ok {

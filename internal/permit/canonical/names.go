@@ -1,6 +1,6 @@
 package canonical
 
-// Words that bash reads as part of its grammar where a command's name stands.
+// isReserved reports whether bash reads a word as part of its grammar where a command name is expected.
 func isReserved(name string) bool {
 	switch name {
 	case "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "in", "function", "select", "time", "coproc",
@@ -10,7 +10,8 @@ func isReserved(name string) bool {
 	return false
 }
 
-// builtin says whether a name is a builtin of bash, and if it is one that has no place in a canonical text, why.
+// builtin reports whether a name is a builtin of bash. why says why the
+// builtin is not allowed in a canonical text, or is "".
 func builtin(name string) (is bool, why, plain string) {
 	switch name {
 	case "cd", "echo", "printf", "test", "[", "true", "false", ":", "exit", "pwd", "unset", "set", "shift", "return", "break", "continue", "wait",
@@ -42,7 +43,7 @@ func isShell(name string) bool {
 	return false
 }
 
-// isPOSIX reports shells that read the language of sh.
+// isPOSIX reports whether a shell reads the sh language.
 func isPOSIX(name string) bool {
 	switch name {
 	case "bash", "sh", "dash", "ash", "rbash", "busybox":
@@ -51,8 +52,8 @@ func isPOSIX(name string) bool {
 	return false
 }
 
-// readsNames reports programs that only print or look for their arguments, so that the name of a shell among them
-// starts nothing.
+// readsNames reports whether a program only prints or looks up its
+// arguments, so that a shell's name among them starts nothing.
 func readsNames(name string) bool {
 	switch name {
 	case "echo", "printf", "which", "type", "ls", "cat", "head", "tail", "wc", "grep", "rg", "file", "stat", "cd", "test", "[", "basename", "dirname", "readlink", "realpath", "pgrep":

@@ -6,15 +6,15 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// variable is what the whole text ever assigns to a name.
+// variable describes everything that the whole text assigns to a name.
 type variable struct {
-	number bool // only whole numbers
-	plain  bool // only literals without a character that means something to test
+	number bool // only ever a whole number
+	plain  bool // only ever a literal without characters that are special to test
 }
 
-// analyse looks at every assignment of a text, wherever it stands.
+// analyse collects every assignment in a text.
 func analyse(file *syntax.File) map[string]variable {
-	vars := map[string]variable{"REPLY": {}, "OPTARG": {}, "MAPFILE": {}} // builtins set these without naming them
+	vars := map[string]variable{"REPLY": {}, "OPTARG": {}, "MAPFILE": {}} // set by builtins without being named
 	note := func(name string, v variable) {
 		if old, ok := vars[name]; ok {
 			v.number, v.plain = v.number && old.number, v.plain && old.plain
@@ -42,7 +42,7 @@ func analyse(file *syntax.File) map[string]variable {
 				}
 			}
 		case *syntax.CallExpr:
-			// Builtins that set variables from what they read.
+			// These builtins set variables from their input.
 			if name, _ := literal(firstOf(n.Args)); name == "read" || name == "getopts" || name == "mapfile" || name == "readarray" {
 				for _, a := range n.Args[1:] {
 					if lit, ok := literal(a); ok && isName(lit) {
@@ -74,7 +74,7 @@ func assigned(a *syntax.Assign) variable {
 	return variable{number: ok && !a.Append && isNumber(lit), plain: ok && isPlain(lit)}
 }
 
-// isCount reports an expansion that is always a number: $#, $?, $!, $$ or a length.
+// isCount reports whether an expansion is always a number: $#, $?, $!, $$ or a length.
 func isCount(p *syntax.ParamExp) bool {
 	if p.Param == nil || p.Slice != nil || p.Repl != nil || p.Exp != nil || p.Excl {
 		return false
@@ -82,13 +82,14 @@ func isCount(p *syntax.ParamExp) bool {
 	return p.Length || p.Index == nil && strings.Contains("#?!$", p.Param.Value)
 }
 
-// scope is what is surely assigned where the writer is: at the same level before, or at a level around it. The last entry
-// of a name counts; whoever enters a level keeps the scope as it was and puts it back.
+// scope holds the variables that are certainly assigned at the writer's position: earlier at
+// the same level, or at an enclosing level. The last entry for a name counts. Code that
+// enters a level saves the scope and restores it afterwards.
 type scope []assignment
 
 type assignment struct {
 	name string
-	set  bool // else it was unset
+	set  bool // false if it was unset
 }
 
 func (s scope) has(name string) bool {
@@ -107,7 +108,8 @@ func (s *scope) set(name string, assigned bool) {
 	*s = append(*s, assignment{name, assigned})
 }
 
-// The names of variables that must not be assigned, because they change what names, words or later commands mean.
+// changesMeaning reports whether a variable must not be assigned because it
+// changes what names, words or later commands mean.
 func changesMeaning(name string) bool {
 	switch name {
 	case "PATH", "IFS", "ENV", "SHELLOPTS", "PROMPT_COMMAND", "CDPATH", "GLOBIGNORE", "EXECIGNORE", "POSIXLY_CORRECT",
@@ -119,11 +121,12 @@ func changesMeaning(name string) bool {
 		strings.HasPrefix(name, "MALLOC_") || strings.HasPrefix(name, "GLIBC_")
 }
 
-// isLocale reports the variables that say how bytes become letters.
+// isLocale reports whether a variable determines how bytes become characters.
 func isLocale(name string) bool { return name == "LC_ALL" || name == "LC_CTYPE" || name == "LANG" }
 
-// isPlainLocale reports a literal locale in which bytes are read as they are here. In others, like Big5, the last byte of a
-// letter and the sign behind it can be one letter, so that a backslash no longer quotes what follows.
+// isPlainLocale reports whether a word is a literal locale in which the shell reads bytes as this
+// package does. In other locales, such as Big5, the last byte of a character and the following byte can
+// form one character, so that a backslash no longer quotes what follows.
 func isPlainLocale(word *syntax.Word) bool {
 	if word == nil {
 		return true
@@ -152,7 +155,7 @@ func isNumber(s string) bool {
 	return s != "" && len(s) < 19
 }
 
-// isNumberRange reports {1..9}.
+// isNumberRange reports whether s is a range such as {1..9}.
 func isNumberRange(s string) bool {
 	s, ok := strings.CutPrefix(s, "{")
 	s, end := strings.CutSuffix(s, "}")
@@ -160,7 +163,7 @@ func isNumberRange(s string) bool {
 	return ok && end && dots && isNumber(from) && isNumber(to)
 }
 
-// isPlain reports a text that no builtin reads as an option, an operator or a subscript.
+// isPlain reports whether no builtin reads s as an option, an operator or a subscript.
 func isPlain(s string) bool {
 	if s == "" || s[0] == '-' || s[0] == '!' || s[0] == '=' {
 		return false

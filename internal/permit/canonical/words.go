@@ -8,11 +8,12 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// expanding are the signs by which a word that is not quoted becomes names of files, several words or a home.
+// expanding are the characters that make an unquoted word expand to
+// file names, several words or a home directory.
 const expanding = "*?[{~"
 
-// exact is the text of a literal that is one word, and that one: no pattern, which may become names of files, and options
-// among them.
+// exact returns the text of a literal that is exactly one word. A pattern is
+// excluded: it may become file names that look like options.
 func exact(word *syntax.Word) (string, bool) {
 	lit, ok := literal(word)
 	switch {
@@ -34,12 +35,13 @@ func exact(word *syntax.Word) (string, bool) {
 	return lit, true
 }
 
-// literal is the text of a word that expands to itself; false: it does not, or could be read in two ways.
+// literal returns the text of a word that expands to itself. It returns
+// false if the word does not, or is ambiguous.
 func literal(word *syntax.Word) (string, bool) {
 	if word == nil {
 		return "", false
 	}
-	if len(word.Parts) == 1 { // most words, without a copy
+	if len(word.Parts) == 1 { // most words, without copying
 		switch p := word.Parts[0].(type) {
 		case *syntax.Lit:
 			return p.Value, !strings.Contains(p.Value, `\`)
@@ -82,7 +84,7 @@ func literal(word *syntax.Word) (string, bool) {
 	return b.String(), true
 }
 
-// unquoted reads the text inside double quotes or of a here-document.
+// unquoted reads the text inside double quotes or a here-document.
 func unquoted(s string, quotes bool) (string, bool) {
 	if !strings.Contains(s, `\`) {
 		return s, true
@@ -92,7 +94,7 @@ func unquoted(s string, quotes bool) (string, bool) {
 		if s[i] == '\\' && i+1 < len(s) {
 			switch next := s[i+1]; {
 			case next == '\n':
-				return "", false // a line that goes on: read differently by different parsers
+				return "", false // a line continuation, which parsers read differently
 			case next == '$' || next == '`' || next == '\\' || next == '"' && quotes:
 				i++
 			}
@@ -102,7 +104,7 @@ func unquoted(s string, quotes bool) (string, bool) {
 	return b.String(), true
 }
 
-// quote puts a text into single quotes.
+// quote puts a text in single quotes.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 func putQuoted(b *strings.Builder, s string) {
@@ -115,7 +117,7 @@ func putQuoted(b *strings.Builder, s string) {
 	b.WriteByte('\'')
 }
 
-// inDouble writes a text for double quotes or a here-document.
+// inDouble escapes a text for double quotes or a here-document.
 func inDouble(s string, quotes bool) string {
 	if !strings.ContainsAny(s, "$`\\\"") {
 		return s
@@ -133,7 +135,7 @@ func inDouble(s string, quotes bool) string {
 func (w *writer) word(word *syntax.Word) string {
 	if len(word.Parts) == 1 {
 		if lit, ok := word.Parts[0].(*syntax.Lit); ok && isPlainBare(lit.Value) {
-			return lit.Value // most words, without a copy
+			return lit.Value // most words, without copying
 		}
 	}
 	var b strings.Builder
@@ -141,10 +143,10 @@ func (w *writer) word(word *syntax.Word) string {
 	return b.String()
 }
 
-// putWord is word where it is written at once.
+// putWord writes a word directly to the output.
 func (w *writer) putWord(word *syntax.Word) { w.parts(&w.out, word.Parts, false) }
 
-// putAssigned writes the word behind an equals sign, where ~ is also expanded behind colons.
+// putAssigned writes the word behind an equals sign, where ~ is also expanded after colons.
 func (w *writer) putAssigned(word *syntax.Word) { w.parts(&w.out, word.Parts, true) }
 
 func (w *writer) parts(b *strings.Builder, parts []syntax.WordPart, assigned bool) {
@@ -181,7 +183,7 @@ func (w *writer) parts(b *strings.Builder, parts []syntax.WordPart, assigned boo
 	}
 }
 
-// quotedPart is a part of a text in double quotes or of a here-document.
+// quotedPart writes a part of a text in double quotes or a here-document.
 func (w *writer) quotedPart(p syntax.WordPart, quotes bool) string {
 	lit, ok := p.(*syntax.Lit)
 	if !ok {
@@ -222,8 +224,8 @@ func (w *writer) expansion(p syntax.WordPart, quoted bool) string {
 	}
 }
 
-// bare writes text that stood without quotes: patterns, braces and ~ stay what they are, everything else that could
-// mean something is quoted.
+// bare writes text that was not quoted. Patterns, braces and ~ keep their
+// meaning; everything else that could be special is quoted.
 func (w *writer) bare(s string, first, whole, assigned bool) string {
 	var b, quoted strings.Builder
 	flush := func() {
@@ -264,8 +266,8 @@ func (w *writer) bare(s string, first, whole, assigned bool) string {
 	return b.String()
 }
 
-// tildeStays reports a ~ that is the home directory, or one in the middle of a word, which means nothing. Others
-// could be somebody else's home and are quoted.
+// tildeStays reports whether a ~ stays unquoted: it is the user's home directory, or it is inside a word,
+// where it means nothing. Others could be somebody else's home directory and are quoted.
 func tildeStays(s string, i int, first, whole, assigned bool) bool {
 	rest := s[i+1:]
 	if i > 0 && s[i-1] != ':' && s[i-1] != '=' {
@@ -275,7 +277,7 @@ func tildeStays(s string, i int, first, whole, assigned bool) bool {
 	return home && (first && i == 0 || assigned && i > 0 && s[i-1] == ':')
 }
 
-// isPlainBare reports text that is the same with and without quotes, and has no braces.
+// isPlainBare reports whether a text means the same with and without quotes and has no braces.
 func isPlainBare(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; !isBare(c) || c == '{' {
@@ -289,7 +291,7 @@ func isBare(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_./:=@%+,^-*?[]{}", c) >= 0
 }
 
-// ansi reads the text of $'…'.
+// ansi decodes the text of $'…'.
 func (w *writer) ansi(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -362,7 +364,7 @@ func (w *writer) hereDocument(r *syntax.Redirect) {
 	w.bodies = append(w.bodies, text+name+"\n")
 }
 
-// untabbed is a piece of a here-document; <<- takes the tabs away that lines begin with.
+// untabbed writes a piece of a here-document. <<- removes leading tabs from its lines.
 func (w *writer) untabbed(r *syntax.Redirect, s string) string {
 	if r.Op != syntax.DashHdoc {
 		return s

@@ -8,24 +8,24 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// writer writes the statements of one text. The first thing that has no canonical form ends up in opaque; what is
-// written after that does not matter.
+// writer writes the statements of one text. The first thing without a canonical form is
+// stored in opaque; anything written after that does not matter.
 type writer struct {
 	dialect
 	*shared
 	nested int
 	scope  scope
 	out    strings.Builder
-	bodies []string // of here-documents, which follow the end of the line
-	inBody int      // how deep in something that may not run: conditions, loops, subshells
+	bodies []string // of here-documents, written after the end of the line
+	inBody int      // nesting depth in code that may not run: conditions, loops, subshells
 }
 
-// shared is what all writers of one text know.
+// shared holds what all writers of one text share.
 type shared struct {
 	file      *syntax.File
-	vars      map[string]variable // by analyse, when first needed
+	vars      map[string]variable // computed by analyse when first needed
 	functions []string            // defined so far
-	uses      *uses               // by used, when first needed
+	uses      *uses               // computed by used when first needed
 	delimiter int
 	opaque    *Opaque
 }
@@ -37,7 +37,7 @@ func (w *writer) fail(reason string, plain ...string) string {
 	return ""
 }
 
-// always is what the whole text assigns to a variable.
+// always returns everything that the whole text assigns to a variable.
 func (s *shared) always(name string) variable {
 	if s.vars == nil {
 		s.vars = analyse(s.file)
@@ -53,7 +53,7 @@ func (w *writer) onlyBash(what string) {
 
 func (w *writer) put(s string) { w.out.WriteString(s) }
 
-// endLine ends a line; here-documents follow it.
+// endLine ends a line and writes the pending here-documents.
 func (w *writer) endLine() {
 	w.put("\n")
 	for _, body := range w.bodies {
@@ -62,7 +62,7 @@ func (w *writer) endLine() {
 	w.bodies = nil
 }
 
-// child writes something inside a word with a writer of its own.
+// child writes statements that are nested in a word, with their own writer.
 func (w *writer) child(stmts []*syntax.Stmt) string {
 	c := &writer{dialect: w.dialect, shared: w.shared, nested: w.nested, scope: slices.Clip(w.scope), inBody: w.inBody + 1}
 	c.statements(stmts)
@@ -71,7 +71,7 @@ func (w *writer) child(stmts []*syntax.Stmt) string {
 		return "\n" + inner + "\n"
 	}
 	if strings.HasPrefix(inner, "(") {
-		return " " + inner // $(( would begin arithmetic
+		return " " + inner // "$((" would start arithmetic
 	}
 	return inner
 }
@@ -79,14 +79,15 @@ func (w *writer) child(stmts []*syntax.Stmt) string {
 // script writes a whole text.
 func (w *writer) script(stmts []*syntax.Stmt) {
 	if len(stmts) == 0 {
-		w.put(":\n") // a comment alone
+		w.put(":\n") // nothing but a comment
 	}
 	for i, s := range stmts {
 		w.statement(s)
 		if s.Background {
 			w.put(" &")
 		}
-		// What stood on one line stays there: most commands are their own canonical text then, and are read once.
+		// Statements on one line stay on one line, so most commands are their
+		// own canonical text and are parsed only once.
 		if i+1 < len(stmts) && !s.Background && len(w.bodies) == 0 && s.End().Line() == stmts[i+1].Pos().Line() {
 			w.put("; ")
 		} else {
@@ -103,13 +104,13 @@ func (w *writer) script(stmts []*syntax.Stmt) {
 	}
 }
 
-// uses are the names that commands of a text have, or get as words.
+// uses holds the names that a text's commands have or get as words.
 type uses struct {
-	called    map[string]uint // where each is called first
-	arguments map[string]bool // literal words behind commands, but those of a trap: it runs functions as the script does
+	called    map[string]uint // offset of the first call of each
+	arguments map[string]bool // literal arguments, except those of trap, which runs functions as the script does
 }
 
-// used gives them; few texts define functions, and only then it matters.
+// used computes them on first use: few texts define functions, and only those need them.
 func (s *shared) used() *uses {
 	if s.uses == nil {
 		s.uses = &uses{called: map[string]uint{}, arguments: map[string]bool{}}
@@ -138,7 +139,7 @@ func (n *uses) note(node syntax.Node) bool {
 	return true
 }
 
-// body writes statements that may run or not, once or often.
+// body writes statements that may run any number of times, including never.
 func (w *writer) body(stmts []*syntax.Stmt) {
 	before := w.scope
 	w.inBody++
@@ -327,8 +328,9 @@ func (w *writer) caseClause(c *syntax.CaseClause) {
 	w.put("esac")
 }
 
-// function writes a definition. A name must be a function everywhere or nowhere: it is defined before it is called,
-// where nothing can skip it, and nobody else gets it as an argument and starts the program of that name.
+// function writes a function definition. A name must mean the function everywhere or nowhere. Therefore
+// the definition must come before all calls, must not be skippable, and no other command may get the
+// name as an argument, because it would start the program of that name.
 func (w *writer) function(c *syntax.FuncDecl) {
 	w.onlyBash("a function")
 	block, ok := c.Body.Cmd.(*syntax.Block)

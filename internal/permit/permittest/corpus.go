@@ -12,14 +12,14 @@ var bypass embed.FS
 // Case is a command and the verdict it must have under a preset or under rules.
 type Case struct {
 	Preset  string // the preset's name, or ""
-	Rules   string // the rules as JSON, where Preset is ""
+	Rules   string // the rules as JSON, if Preset is ""
 	Verdict string
 	Command string
 	At      string // file and line
 }
 
-// Corpus reads the files in bypass. A header names the preset or holds the rules; each
-// further line is a verdict, a tab and a command, in which ␤ stands for a newline.
+// Corpus reads the files in bypass. A header names the preset or holds the rules. Each further
+// line is a verdict, a tab and a command, in which ␤ stands for a newline.
 func Corpus() ([]Case, error) {
 	files, err := bypass.ReadDir("bypass")
 	if err != nil {

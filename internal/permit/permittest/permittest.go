@@ -1,5 +1,5 @@
-// Package permittest has the commands that permission decisions are tested and timed with. It
-// promises that the timed ones do not change, so that figures of different days can be compared.
+// Package permittest has the commands that permission decisions are tested and timed with. It promises that
+// the timed ones do not change, so that measurements from different days can be compared.
 package permittest
 
 import (
@@ -11,10 +11,10 @@ import (
 const Everyday = "cd src && go test -race -count=1 ./internal/permit/... 2>&1 | grep -v '^ok' | head -n 50 > /tmp/out.txt; " +
 	"git status --short && git diff --stat HEAD~1 -- internal/permit docs/README.md | tail -5 || true"
 
-// Size is how long each of the Scripts is, at least, in bytes.
+// Size is the minimum length of each script in Scripts, in bytes.
 const Size = 10 << 10
 
-// Scripts are scripts of 10 KB, by kind. Lines differ wherever a repeated one would save work.
+// Scripts returns scripts of 10 KB by kind. Their lines differ wherever a repeated line would save work.
 func Scripts() map[string]string {
 	out := map[string]string{}
 	for kind, line := range map[string]string{

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package effects has ways around the rules of a shell command, and a project in which they really run, so
-// that a test can look at what comes of them.
+// Package effects has ways around the rules for shell commands, and a project
+// in which tests really run them to see what they do.
 package effects
 
 import (
@@ -18,10 +18,10 @@ import (
 	"time"
 )
 
-// Rules are a profile's.
+// Rules are the rules of a profile.
 type Rules struct{ Allow, Deny, Ask []string }
 
-// RuleSets are those that the cases name; other names are presets.
+// RuleSets returns the rule sets that the cases name. Other names are presets.
 func RuleSets() map[string]Rules {
 	return map[string]Rules{
 		"N": {
@@ -64,7 +64,7 @@ func RuleSets() map[string]Rules {
 	}
 }
 
-// Case is a line of effects.txt: a command, the rules that forbid what it does, and what comes of it.
+// Case is a line of effects.txt: a command, the rules that forbid what it does, and its effect.
 type Case struct{ Rules, Effect, Command string }
 
 //go:embed effects.txt
@@ -73,10 +73,10 @@ var lines string
 //go:embed more.txt
 var moreLines string
 
-// Cases are those that every test tries.
+// Cases returns the cases that every test tries.
 func Cases() []Case { return read(lines) }
 
-// More are further ones, for tests that only judge most of them: there are too many to run each.
+// More returns further cases, for tests that only judge most of them: there are too many to run each.
 func More() []Case { return read(moreLines) }
 
 func read(lines string) (out []Case) {
@@ -89,13 +89,14 @@ func read(lines string) (out []Case) {
 	return out
 }
 
-// Project is a folder with a repository, its remote, and files beside it; commands that were allowed really run there.
+// Project is a folder with a repository, its remote, and other files.
+// Commands that were allowed really run there.
 type Project struct {
 	template string
-	Dir      string // the copy that commands run in
+	Dir      string // the copy in which commands run
 }
 
-// New makes one, or skips the test where bash or git is missing.
+// New creates a project, or skips the test if bash or git is missing.
 func New(t testing.TB) *Project {
 	t.Helper()
 	for _, name := range []string{"bash", "git"} {
@@ -121,7 +122,7 @@ func New(t testing.TB) *Project {
 			t.Fatal(err)
 		}
 	}
-	// Programs that would talk to other machines only leave a line in a log.
+	// Programs that would talk to other machines only write a line to a log.
 	for _, name := range []string{"gh", "kubectl", "aws", "helm", "terraform", "gcloud", "uv", "nc", "sudo", "hg", "svn"} {
 		path := filepath.Join(p.template, "bin", name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("#!/bin/sh\necho \"$0 $*\" >> \"$ROOT/log\"\n"), 0o755)); err != nil {
@@ -150,7 +151,7 @@ func (p *Project) must(t testing.TB, dir, script string) {
 	}
 }
 
-// Command is a script in one of its folders, ready to run without a sandbox.
+// Command returns a script in one of the project's folders, ready to run without a sandbox.
 func (p *Project) Command(ctx context.Context, dir, script string) *exec.Cmd {
 	root := dir
 	if filepath.Base(dir) == "ws" {
@@ -165,13 +166,13 @@ func (p *Project) Command(ctx context.Context, dir, script string) *exec.Cmd {
 	return cmd
 }
 
-// Environ is what the commands of a project in root need.
+// Environ returns the environment for commands of a project in root.
 func Environ(root string) []string {
 	return []string{"ROOT=" + root, "HOME=" + root, "PATH=" + filepath.Join(root, "bin") + ":" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1", "GOFLAGS=-mod=mod", "GOCACHE=" + os.Getenv("GOCACHE"),
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org", "TERM=dumb", "GIT_SEQUENCE_EDITOR=true", "GIT_EDITOR=true", "LC_ALL=C.UTF-8"}
 }
 
-// Reset makes a fresh copy, or one of what is there.
+// Reset restores a fresh copy of the project.
 func (p *Project) Reset(t testing.TB) {
 	t.Helper()
 	if err := restore(p.Dir, p.template); err != nil {
@@ -183,11 +184,11 @@ func (p *Project) Reset(t testing.TB) {
 func (p *Project) Does(t testing.TB, command, effect string) bool {
 	t.Helper()
 	return p.DoesBy(t, effect, func(ctx context.Context, dir string) {
-		_ = p.Command(ctx, dir, command).Run() // how it ends does not matter
+		_ = p.Command(ctx, dir, command).Run() // the exit status does not matter
 	})
 }
 
-// DoesBy is Does with another way to run the command in the folder.
+// DoesBy is like Does, with another way to run the command in the folder.
 func (p *Project) DoesBy(t testing.TB, effect string, run func(ctx context.Context, dir string)) bool {
 	t.Helper()
 	p.Reset(t)
@@ -206,7 +207,7 @@ func (p *Project) DoesBy(t testing.TB, effect string, run func(ctx context.Conte
 	}
 }
 
-// read is the file that an effect is about.
+// read returns the file that an effect is about.
 func (p *Project) read(effect string) (string, error) {
 	name := effect[1:]
 	if effect == "+pushed" {

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// restore makes a folder the same as another one, and touches only what differs: what nobody changed stays the same file, so that
-// a sandbox around it need not be put up again.
+// restore makes a folder equal to another and changes only what differs: unchanged files stay
+// the same files, so a sandbox around the folder need not be rebuilt.
 func restore(to, from string) error {
 	err := filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
