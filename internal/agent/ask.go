@@ -19,7 +19,7 @@ import (
 // ask sends the next request: the turn, or first the summary that makes room for it.
 func (r *runner) ask(ctx context.Context, run *transcript.Run) error {
 	if err := r.pause(ctx, run); err != nil {
-		return nil // the loop looks at the cause
+		return nil // the loop checks the cause
 	}
 	if _, err := r.take(ctx, run); err != nil {
 		return err
@@ -66,8 +66,8 @@ func (r *runner) ask(ctx context.Context, run *transcript.Run) error {
 	return r.calls.Answered(ctx, *said)
 }
 
-// makeRoom compacts when the next request would not fit. It reports whether it has done
-// something, so that the loop must look again.
+// makeRoom compacts when the next request would not fit. It reports whether
+// it did something, so that the loop must start over.
 func (r *runner) makeRoom(ctx context.Context, run *transcript.Run, h model.Handle) (bool, error) {
 	if run.TooLong == 0 && !r.log.Over(run.Settings) {
 		return false, nil
@@ -75,8 +75,8 @@ func (r *runner) makeRoom(ctx context.Context, run *transcript.Run, h model.Hand
 	return r.compact(ctx, run, h)
 }
 
-// unavailable: the model cannot even be asked. Another one may take its place; that
-// is written down as an attempt that failed.
+// unavailable handles a model that cannot even be asked. Another model may
+// replace it; the journal records this as a failed attempt.
 func (r *runner) unavailable(ctx context.Context, run *transcript.Run, err error) error {
 	failed := attempt.Failure(err)
 	if failed.Next = r.Retry.Next(err, run.Model, run.Settings.Fallback); failed.Next == "" {
@@ -87,7 +87,7 @@ func (r *runner) unavailable(ctx context.Context, run *transcript.Run, err error
 	return r.Write(ctx, asked, chat.Said{Step: asked.Step, Attempt: asked.Attempt, Partial: true, Stop: chat.StopError, Error: failed})
 }
 
-// pause waits for the time of the next attempt, and tells whoever watches.
+// pause waits until the next attempt and tells watchers.
 func (r *runner) pause(ctx context.Context, run *transcript.Run) error {
 	at, say := attempt.Pause(run, r.Now())
 	if say != "" {
@@ -113,8 +113,8 @@ func (r *runner) wait(ctx context.Context, t time.Time) error {
 	}
 }
 
-// call makes one attempt and returns how it ended, for the journal. It returns nil
-// when the loop must look again before anything is sent.
+// call makes one attempt and returns its outcome for the journal. It returns nil
+// when the loop must start over before anything is sent.
 func (r *runner) call(ctx context.Context, run *transcript.Run, h model.Handle, req model.Request, purpose chat.Purpose) (*chat.Said, error) {
 	req, digest, err := r.sender.Check(h, req)
 	if err != nil {
@@ -155,7 +155,7 @@ func (r *runner) call(ctx context.Context, run *transcript.Run, h model.Handle, 
 	return &said, nil
 }
 
-// reportActions gives an answer without words and calls its words: what was done.
+// reportActions lets an answer without words or calls say what was done.
 func (r *runner) reportActions(run *transcript.Run, said *chat.Said) {
 	if said.Partial || len(said.Blocks.Calls()) > 0 || strings.TrimSpace(said.Blocks.Text()) != "" || said.Stop == chat.StopRefused {
 		return
@@ -165,8 +165,8 @@ func (r *runner) reportActions(run *transcript.Run, said *chat.Said) {
 	r.host.Live(chat.Delta{Run: run.ID, Step: said.Step, Attempt: said.Attempt, What: chat.DeltaText, Text: text})
 }
 
-// asked is the next request. Its step is the answer that is being sought; attempts count
-// on through a compaction that has to come first.
+// asked returns the next request. Its step is the answer that is wanted. Attempts
+// keep counting through a compaction that has to come first.
 func (r *runner) asked(run *transcript.Run, purpose chat.Purpose) chat.Asked {
 	a := chat.Asked{Step: run.Steps + 1, Attempt: 1, Model: run.Model, Purpose: purpose, Sees: r.log.Seq()}
 	if run.Step == a.Step {
@@ -175,8 +175,8 @@ func (r *runner) asked(run *transcript.Run, purpose chat.Purpose) chat.Asked {
 	return a
 }
 
-// stream sends the request, plays the answer to whoever watches, and gives how it ended:
-// whole, aborted with its text kept, or failed with what follows.
+// stream sends the request, shows the answer to watchers as it arrives, and returns how it
+// ended: complete, aborted with its text kept, or failed with what follows.
 func (r *runner) stream(ctx context.Context, run *transcript.Run, h model.Handle, p model.Prepared, asked chat.Asked) chat.Said {
 	r.waits(deadline.Wait{For: "the model " + run.Model, Quiet: r.bounds.Model, Total: r.bounds.Answer})
 	said, err := attempt.Stream(ctx, h, p, chat.Said{Step: asked.Step, Attempt: asked.Attempt}, func(d chat.Delta) {
@@ -199,14 +199,14 @@ func (r *runner) stream(ctx context.Context, run *transcript.Run, h model.Handle
 	}
 	said = r.Retry.Failed(said, err, attempt.Failures{Count: run.Errors + 1, Since: run.Failing}, r.Now(), run.Model, run.Settings.Fallback)
 	if errors.Is(context.Cause(ctx), ErrStopping) {
-		// Not the provider's fault, and no lost attempt: the next start asks again.
+		// This is neither the provider's fault nor a lost attempt: the next start asks again.
 		said.Error = &chat.Failure{Kind: "stopped", Message: ErrStopping.Error()}
 	}
 	return said
 }
 
-// compact replaces the older part of the window by a summary. It reports false
-// when there is nothing to leave out and the turn should simply be tried.
+// compact replaces the older part of the window with a summary. It returns false if
+// there is nothing to leave out and the turn should simply be tried.
 func (r *runner) compact(ctx context.Context, run *transcript.Run, h model.Handle) (bool, error) {
 	plan, err := compaction.Make(r.log, run, r.head)
 	switch {

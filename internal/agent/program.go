@@ -50,7 +50,7 @@ func (r *runner) program(ctx context.Context, run *transcript.Run) (State, error
 	return "", err
 }
 
-// programLoop is the loop as a program's work needs it.
+// programLoop implements program.Loop.
 type programLoop struct{ r *runner }
 
 func (l programLoop) Write(ctx context.Context, bodies ...chat.Body) error {

@@ -17,8 +17,8 @@ import (
 	"chorus/internal/transcript"
 )
 
-// Run goes on with the thread until a run has ended, waits for an approval, or
-// there is nothing to do. The log must be folded up to the host's last event.
+// Run continues the thread until a run has ended, a call waits for approval, or there is
+// nothing to do. The log must be folded up to the host's last event.
 func (a *Agent) Run(ctx context.Context, log *transcript.Log, h Host) (State, error) {
 	r := newRunner(a, log, h)
 	if err := r.calls.Recover(ctx); err != nil {
@@ -28,7 +28,7 @@ func (a *Agent) Run(ctx context.Context, log *transcript.Log, h Host) (State, er
 		state, err := r.next(ctx)
 		switch {
 		case errors.Is(err, journal.ErrMoved):
-			// Something arrived: look again.
+			// Something arrived: start over.
 		case err != nil:
 			return Stopped, errors.Join(err, r.Release(ctx))
 		case state != "":
@@ -37,9 +37,9 @@ func (a *Agent) Run(ctx context.Context, log *transcript.Log, h Host) (State, er
 	}
 }
 
-// Fail ends the run that is on, or answers the oldest prompt if none is, because of
-// cause; newRun is the id of a run that must be made for that. It needs nothing but the
-// host: everything else may be what hangs.
+// Fail ends the current run with cause. Without a run it answers the oldest prompt
+// with cause; newRun is the id of the run it creates for that. It needs only the
+// host, because anything else may be what hangs.
 func Fail(ctx context.Context, log *transcript.Log, h Host, newRun string, cause error) error {
 	r := newRunner(&Agent{}, log, h)
 	for {
@@ -49,7 +49,7 @@ func Fail(ctx context.Context, log *transcript.Log, h Host, newRun string, cause
 	}
 }
 
-// runner is one call of Run.
+// runner is the state of one call of Run.
 type runner struct {
 	*Agent
 	*record.Recorder
@@ -59,7 +59,7 @@ type runner struct {
 	calls  opencalls.Calls
 	sender attempt.Sender
 	head   *model.Head
-	fatal  *chat.Failure // our own failure: the run ends with it
+	fatal  *chat.Failure // our own failure, with which the run ends
 }
 
 func newRunner(a *Agent, log *transcript.Log, h Host) *runner {
@@ -74,21 +74,21 @@ func newRunner(a *Agent, log *transcript.Log, h Host) *runner {
 	return r
 }
 
-// failWith makes the run end with a failure of our own; the first one counts.
+// failWith makes the run end with a failure of our own. Only the first one counts.
 func (r *runner) failWith(f *chat.Failure) {
 	if r.fatal == nil {
 		r.fatal = f
 	}
 }
 
-// waits tells whoever watches over the run what it is about to wait for.
+// waits tells the watchdog what the run is about to wait for.
 func (r *runner) waits(w deadline.Wait) {
 	if r.Waits != nil {
 		r.Waits(w)
 	}
 }
 
-// next does the one thing that is due. An empty state means: go on.
+// next does the one thing that is due. An empty state means that there is more to do.
 func (r *runner) next(ctx context.Context) (State, error) {
 	run := r.log.Run()
 	switch {
@@ -129,7 +129,7 @@ func (r *runner) next(ctx context.Context) (State, error) {
 	}
 }
 
-// openCalls brings the calls of the last answer further.
+// openCalls makes progress on the calls of the last answer.
 func (r *runner) openCalls(ctx context.Context) (State, error) {
 	if waiting, err := r.calls.Next(ctx); waiting || err != nil {
 		return Suspended, err
@@ -137,8 +137,8 @@ func (r *runner) openCalls(ctx context.Context) (State, error) {
 	return "", nil
 }
 
-// stopped: the context ended. An abort is in the journal; it may only not have
-// been read yet. A run that has waited in vain is over.
+// stopped handles the end of the context. An abort is in the journal, but may not
+// have been read yet. A run that waited too long is ended.
 func (r *runner) stopped(ctx context.Context) (State, error) {
 	if s := deadline.Passed(ctx); s != nil && r.log.Run() != nil {
 		return Finished, r.fail(ctx, attempt.Failure(s))
@@ -164,9 +164,9 @@ func (r *runner) limitEnd(run *transcript.Run) chat.RunEnded {
 		Text: fmt.Sprintf("Stopped at the limit of %d model calls; the task may be incomplete. Say \"go on\" to continue.", maxSteps(run))}
 }
 
-// takenTogether are the prompts that a run takes when it begins: the oldest, and those behind it
-// that wait together with it, up to the first of somebody else. Nobody pays, or says yes, for another,
-// and nobody is overtaken.
+// takenTogether returns the prompts that a new run takes: the oldest, and those after
+// it that wait together with it, up to the first from somebody else. So nobody pays or
+// approves for somebody else, and nobody is overtaken.
 func takenTogether(waiting []transcript.Waiting) []int64 {
 	seqs := []int64{waiting[0].Seq}
 	for _, w := range waiting[1:] {
@@ -207,7 +207,7 @@ func (r *runner) begin(ctx context.Context) (State, error) {
 	return "", r.Commit(ctx, batch)
 }
 
-// changedNotes are those that the window does not show as they are now.
+// changedNotes returns the notes that differ from what the window shows.
 func (r *runner) changedNotes(ctx context.Context) []chat.Body {
 	if r.Notes == nil {
 		return nil
@@ -221,8 +221,8 @@ func (r *runner) changedNotes(ctx context.Context) []chat.Body {
 	return out
 }
 
-// failToStart answers a prompt that could not even be started (no such model, no
-// key) with the reason, so that it is neither lost nor tried for ever.
+// failToStart answers a prompt that could not even be started (no such model, no key)
+// with the reason, so that it is neither lost nor retried forever.
 func (r *runner) failToStart(ctx context.Context, b Beginning, prompt transcript.Waiting, cause error) error {
 	f := attempt.Failure(cause)
 	b.Start.Run, b.Start.Renderer, b.Start.Principal, b.Start.Terms = b.Run, transcript.Renderer, prompt.Principal, prompt.Terms
@@ -234,8 +234,7 @@ func (r *runner) failToStart(ctx context.Context, b Beginning, prompt transcript
 	return r.Commit(ctx, batch)
 }
 
-// afterAnswer: the model has answered without a call. Either there is more for
-// this run, or it is over.
+// afterAnswer continues after an answer without calls. Either there is more for this run, or it is over.
 func (r *runner) afterAnswer(ctx context.Context, run *transcript.Run) (State, error) {
 	if run.Stop == chat.StopRefused {
 		return Finished, r.fail(ctx, &chat.Failure{Kind: string(model.Refused), Message: "the model refused to answer this"})
@@ -268,7 +267,7 @@ func (r *runner) afterAnswer(ctx context.Context, run *transcript.Run) (State, e
 	return Finished, r.end(ctx, end)
 }
 
-// take gives the run the words that were meant for it while it was on.
+// take gives the run the words that arrived for it while it was active.
 func (r *runner) take(ctx context.Context, run *transcript.Run) (bool, error) {
 	var seqs []int64
 	for _, w := range r.log.Waiting() {
@@ -306,8 +305,8 @@ func (r *runner) fail(ctx context.Context, f *chat.Failure) error {
 	return r.end(ctx, chat.RunEnded{Reason: reason, Error: f, Text: f.Message})
 }
 
-// end is the run's last commit. Calls without a result get one first, in the same
-// transaction, so that the next run finds every pair whole.
+// end writes the run's last commit. In the same transaction, calls without a result
+// get one first, so that the next run finds every pair complete.
 func (r *runner) end(ctx context.Context, e chat.RunEnded) error {
 	run := r.log.Run()
 	e.Run, e.Steps, e.Usage = run.ID, run.Steps, run.Usage

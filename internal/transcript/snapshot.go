@@ -9,8 +9,8 @@ import (
 	"chorus/internal/model"
 )
 
-// Codec names the form of snapshots; one written in another form is ignored and
-// the thread is folded from its beginning.
+// Codec names the format of snapshots. A snapshot in another format is
+// ignored, and the thread is folded from its beginning.
 const Codec = "transcript-5"
 
 type savedMessage struct {
@@ -104,8 +104,7 @@ func (s savedItem) item() (item, error) {
 	return it, nil
 }
 
-// Snapshot writes the folded state. Its size is that of the window, not of the
-// history.
+// Snapshot encodes the folded state. Its size depends on the window, not on the history.
 func (l *Log) Snapshot() ([]byte, error) {
 	s := saved{Seq: l.seq, Place: l.place, Turn: l.turn, Waiting: l.waiting, Run: l.run, Ended: l.ended,
 		Notes: l.notes, Edits: l.edits, Read: l.read, Modified: l.modified, Used: l.used, UsedAt: l.usedAt, Rolled: l.rolled, Mark: l.mark, Sent: l.sent, Renderer: l.renderer}
@@ -129,7 +128,7 @@ func (l *Log) Snapshot() ([]byte, error) {
 	return data, nil
 }
 
-// Restore is the log as Snapshot wrote it.
+// Restore returns the log that Snapshot encoded.
 func Restore(data []byte, blob func(hash string) ([]byte, error)) (*Log, error) {
 	var s saved
 	if err := json.Unmarshal(data, &s); err != nil {

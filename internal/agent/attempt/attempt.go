@@ -1,8 +1,8 @@
-// Package attempt makes one call to a model and says how it ended: with an answer, or
-// with a failure after which the same model is asked again, another one is, or none.
+// Package attempt makes one call to a model and returns how it ended: with an answer, or with a
+// failure after which the same model is asked again, another one is, or none.
 //
-// It writes nothing and waits for nothing but the stream: every attempt is an event, so
-// that the pause before the next one is the loop's, in the journal, and survives a crash.
+// It writes nothing and waits only for the stream. Every attempt is an event, so the pause before
+// the next one belongs to the loop, is in the journal, and survives a crash.
 package attempt
 
 import (
@@ -18,26 +18,25 @@ import (
 	"chorus/internal/model"
 )
 
-// Policy is what follows a failed attempt.
+// Policy says what follows a failed attempt.
 type Policy struct {
 	Backoff model.Backoff
-	// FallsBack reports errors after which the next model of the run's chain is
-	// asked; nil: none.
+	// FallsBack reports errors after which the next model of the run's chain is asked; nil means none.
 	FallsBack func(model.ErrorKind) bool
-	Random    func() float64 // in [0,1), for jitter; nil: none
-	// Outage is how long a provider that is out of order is waited for, from the first failure on,
-	// when the ordinary attempts are used up and no other model is left; 0: not at all.
+	Random    func() float64 // in [0,1), for jitter; nil means no jitter
+	// Outage is how long to keep trying a provider that is down, counted from the first failure,
+	// when the usual attempts are used up and no other model is left. 0 means not at all.
 	Outage time.Duration
 }
 
-// Failures are those of the same model in a row, the newest included.
+// Failures are the consecutive failures of the same model, including the newest.
 type Failures struct {
 	Count int
-	Since time.Time // of the first; zero: now
+	Since time.Time // time of the first; zero means now
 }
 
-// Stream sends a request, shows the pieces of the answer to live as they come, and gives
-// how it ended. With an error, said has the text that had come until then.
+// Stream sends a request, passes the pieces of the answer to live as they arrive, and returns how
+// it ended. If it returns an error, said has the text that arrived before it.
 func Stream(ctx context.Context, h model.Handle, p model.Prepared, said chat.Said, live func(chat.Delta)) (chat.Said, error) {
 	var text, thinking strings.Builder
 	show := func(what chat.DeltaKind, call string, offset int, s string) {
@@ -78,7 +77,7 @@ func Stream(ctx context.Context, h model.Handle, p model.Prepared, said chat.Sai
 	return said, failed
 }
 
-// maxUnreadable bounds what is kept of a stream that is all wrong.
+// maxUnreadable limits how many unreadable events of a stream are kept.
 const maxUnreadable = 10
 
 // Failed adds to an attempt why it failed and what follows: a pause and another attempt
@@ -99,7 +98,7 @@ func (p Policy) Failed(said chat.Said, err error, failures Failures, now time.Ti
 	}
 	pause, again := p.Backoff.Pause(failures.Count, e, random)
 	if !again && said.Blocks == nil {
-		// Never in the middle of an answer that somebody has begun to read.
+		// Never switch in the middle of an answer that somebody has begun to read.
 		said.Error.Next = p.Next(err, current, chain)
 	}
 	if said.Error.Next != "" {
@@ -122,7 +121,7 @@ func (p Policy) Failed(said chat.Said, err error, failures Failures, now time.Ti
 	return said
 }
 
-// Next is the model of the chain to turn to after an error; "": none.
+// Next returns the model of the chain to try after an error, or "".
 func (p Policy) Next(err error, current string, chain []string) string {
 	if p.FallsBack == nil || !p.FallsBack(model.KindOf(err)) {
 		return ""
@@ -136,7 +135,7 @@ func (p Policy) Next(err error, current string, chain []string) string {
 	return chain[0]
 }
 
-// Failure is an error as the journal keeps it.
+// Failure converts an error into the form stored in the journal.
 func Failure(err error) *chat.Failure {
 	f := &chat.Failure{Kind: "internal", Message: err.Error()}
 	if s, ok := errors.AsType[*deadline.Stuck](err); ok {

@@ -8,19 +8,19 @@ import (
 	"chorus/internal/transcript"
 )
 
-// Sender makes the requests of one run into bodies. It remembers the last one: what was
-// checked then is not checked again, and its room is used again.
+// Sender turns the requests of one run into bodies. It remembers the last request, so that
+// it need not check the same messages again, and reuses its buffer.
 type Sender struct {
 	sent    []*model.Message // what the last request showed
-	changed int              // the first message of the request before that differs in it; -1: none does
-	room    []byte           // the last body, to be written over by the next
+	changed int              // the first message of the request before that differs in it; -1 if none
+	room    []byte           // the last body's buffer, which the next one overwrites
 }
 
-// Check fits a request to the model and gives its digest. An error is our own mistake.
+// Check fits a request to the model and returns its digest. An error is a bug of ours.
 func (s *Sender) Check(h model.Handle, req model.Request) (model.Request, string, error) {
 	req.Model = h.Name
 	if most := h.Entry.MaxOutput; most > 0 && req.Settings.MaxTokens > most {
-		req.Settings.MaxTokens = most // the settings were made for another model of the chain
+		req.Settings.MaxTokens = most // the settings may be for another model of the chain
 	}
 	known := 0
 	if n := len(s.sent); n > 0 && n <= len(req.Messages) && req.Messages[n-1] == s.sent[n-1] {
@@ -35,18 +35,18 @@ func (s *Sender) Check(h model.Handle, req model.Request) (model.Request, string
 	return req, digest, err
 }
 
-// Prepare makes the body. An error says why the model cannot be asked this.
+// Prepare makes the body. An error says why the model cannot be sent this request.
 func (s *Sender) Prepare(h model.Handle, req model.Request) (model.Prepared, error) {
 	req.Scratch, s.room = s.room, nil
 	return h.Model.Prepare(req)
 }
 
-// Done gives the room of a body back. It may be called only when the answer was read to
-// its end, since a provider may still read the body until then.
+// Done returns the buffer of a body. Call it only after the whole answer was
+// read, since a provider may still read the body until then.
 func (s *Sender) Done(p model.Prepared) { s.room = p.Body }
 
-// firstChange is the index of the first message that is not as it was in the last
-// request; -1 when all of them are still there.
+// firstChange returns the index of the first message that differs from the
+// last request, or -1 if all of them are still there.
 func firstChange(before, now []*model.Message) int {
 	for i, m := range before {
 		if i >= len(now) || now[i] != m {
@@ -56,22 +56,21 @@ func firstChange(before, now []*model.Message) int {
 	return -1
 }
 
-// CacheMiss is an answer for which the provider's cache held less than it should.
+// CacheMiss describes an answer for which the provider's cache held less than it should.
 type CacheMiss struct {
 	Run      string
 	Step     int
 	Model    string
 	Expected int    // tokens
 	Read     int    // tokens
-	Fragment int    // the first message that differs from the last request; -1: none does
-	Text     string // its beginning
+	Fragment int    // the first message that differs from the last request; -1 if none
+	Text     string // the beginning of that message
 }
 
-// leastCached is what providers do not cache below.
+// leastCached is the size below which providers do not cache.
 const leastCached = 2048
 
-// CacheMiss looks whether the provider's cache held much less of the last request than
-// it should have.
+// CacheMiss checks whether the provider's cache held much less of the last request than it should have.
 func (s *Sender) CacheMiss(h model.Handle, asked chat.Asked, said chat.Said) (CacheMiss, bool) {
 	got := said.Usage.CacheRead
 	if asked.Cached < leastCached || got >= asked.Cached*8/10 || h.Entry.Price.CacheRead == 0 {

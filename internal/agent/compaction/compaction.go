@@ -1,5 +1,6 @@
-// Package compaction plans how the older part of a window is replaced by a summary, and says what is written down of the
-// summary that came. It asks nobody and writes nothing: the request is an attempt of the loop's like any other.
+// Package compaction plans how a summary replaces the older part of a window,
+// and says what to record of the summary. It sends and writes nothing: the loop
+// makes the request as an ordinary attempt.
 package compaction
 
 import (
@@ -10,16 +11,18 @@ import (
 	"chorus/internal/transcript"
 )
 
-// maxInARow is how many compactions may follow each other without an answer between them; each forced one keeps half as much.
+// maxInARow is how many compactions may follow each other without an
+// answer in between. Each forced one keeps half as much.
 const maxInARow = 6
 
-// Plan is what is to be done.
+// Plan is what to do.
 type Plan struct {
-	// Nothing says that nothing can be left out and the turn should simply be tried.
+	// Nothing says that there is nothing to leave out and the turn should simply be tried.
 	Nothing bool
 	// Failure says that the conversation cannot be shortened further.
 	Failure *chat.Failure
-	// Done is what is written without asking a model; nil: the request is sent, and its answer given to Answered.
+	// Done is what to write without asking a model. If it is nil, send
+	// the request and pass its answer to Answered.
 	Done    *chat.Compacted
 	Request model.Request
 	Purpose chat.Purpose
@@ -58,7 +61,7 @@ func Make(log *transcript.Log, run *transcript.Run, head *model.Head) (Plan, err
 	return p, err
 }
 
-// Answered is what is written down of the model's answer: the compaction, or why there is none yet.
+// Answered returns what to write about the model's answer: the compaction, or why there is none yet.
 func (p Plan) Answered(said chat.Said) chat.Body {
 	summary := strings.TrimSpace(said.Blocks.Text())
 	if said.Error == nil && !said.Partial && summary == "" {
@@ -66,7 +69,7 @@ func (p Plan) Answered(said chat.Said) chat.Body {
 	}
 	if said.Error != nil || said.Partial {
 		if said.Error != nil && (said.Error.Kind == string(model.Refused) || said.Error.Kind == string(model.BadRequest)) {
-			said.Error.Final = false // the mechanical summary is still left
+			said.Error.Final = false // the mechanical summary can still be tried
 		}
 		said.Blocks = nil // half a summary is no answer
 		return said

@@ -10,34 +10,34 @@ import (
 	"chorus/internal/transcript"
 )
 
-// Proposed is a call of which it is not decided yet whether it may run.
+// Proposed is a call that has not been judged yet.
 type Proposed struct {
 	Call     chat.ToolUse
 	Tool     tool.Tool
 	Args     []byte // as the tool takes them
 	Touches  []tool.Access
-	Ask      string              // why a hook wants a person to be asked, whatever the rules allow; "": the rules decide alone
-	Approved string              // the approval that said yes, when one did: its bound facts are checked again
-	Senders  []transcript.Sender // everybody on whose words it would be done; the host fills it in
+	Ask      string              // why a hook requires a person's approval, whatever the rules allow; "" leaves it to the rules
+	Approved string              // the approval that allowed it, if any: its bound facts are checked again
+	Senders  []transcript.Sender // everybody on whose words it would be done; set by the host
 }
 
-// Verdict is what the gate says of a call.
+// Verdict is the gate's decision about a call.
 type Verdict int
 
 // The verdicts.
 const (
 	Open      Verdict = iota // it may run
-	Denied                   // and that is written as its result
+	Denied                   // it was denied, and that is written as its result
 	Suspended                // somebody was asked
 )
 
-// Gate says whether a call may run, and writes what comes of it if it may not, or not yet.
+// Gate decides whether a call may run. If it may not, or not yet, Gate writes the consequence.
 func (c *Calls) Gate(ctx context.Context, open transcript.Call, t tool.Tool, args []byte) (Verdict, error) {
 	_, verdict, err := c.gate(ctx, open, t, args, false)
 	return verdict, err
 }
 
-// gate is Gate with the call that may run. With busy set it writes nothing.
+// gate is Gate but also returns the call to run. With busy set it writes nothing.
 func (c *Calls) gate(ctx context.Context, open transcript.Call, t tool.Tool, args []byte, busy bool) (toolcall.Call, Verdict, error) {
 	if open.Answered && !open.OK {
 		if busy {
@@ -51,7 +51,7 @@ func (c *Calls) gate(ctx context.Context, open transcript.Call, t tool.Tool, arg
 	}
 	made := c.Hooks.Made(open.Use.ID)
 	proposed := Proposed{Call: open.Use, Tool: t, Args: args, Touches: t.Access(args), Ask: made.Ask}
-	if made.Changed { // whoever is asked sees what would run
+	if made.Changed { // people see the call that would run
 		proposed.Call.Args = args
 	}
 	if open.Answered {
@@ -80,7 +80,7 @@ func (c *Calls) gate(ctx context.Context, open transcript.Call, t tool.Tool, arg
 	}
 }
 
-// allowed is a call that may run: it touches what was judged, and nothing else.
+// allowed returns a call that may run. It touches only what was judged.
 func (c *Calls) allowed(judged Proposed, ruling approval.Ruling) toolcall.Call {
 	run := c.Log.Run()
 	call := toolcall.Call{Use: judged.Call, Tool: judged.Tool, Args: judged.Args, Key: Key(run, judged.Call.ID), Touches: judged.Touches, Hides: ruling.Hides}

@@ -8,8 +8,8 @@ import (
 	"chorus/internal/transcript"
 )
 
-// deny answers a call with a no, and the calls behind it that could change something with a skip: they were planned for a
-// world in which it had run.
+// deny answers a call with the denial. It skips the calls after it that could change
+// something, because they were planned on the assumption that it ran.
 func (c *Calls) deny(ctx context.Context, use chat.ToolUse, text string) error {
 	var bodies []chat.Body
 	behind := false
@@ -42,7 +42,8 @@ func (c *Calls) skip(ctx context.Context, how chat.Outcome, text string) error {
 	return c.Record.Write(ctx, bodies...)
 }
 
-// Recover settles what a crash left: a call that had begun is not run again, unless that has no second effect.
+// Recover settles the calls that a crash left open. A call that had begun is
+// run again only if repeating it has no further effect.
 func (c *Calls) Recover(ctx context.Context) error {
 	for _, open := range c.Log.Calls() {
 		if !open.Began || open.Done {
@@ -66,7 +67,7 @@ func (c *Calls) Recover(ctx context.Context) error {
 	return nil
 }
 
-// AtEnd are the results of the calls that have none when the run ends.
+// AtEnd returns results for the calls that have none when the run ends.
 func (c *Calls) AtEnd() []chat.Event {
 	var out []chat.Event
 	for _, open := range c.Log.Calls() {

@@ -1,9 +1,10 @@
-// Package opencalls brings the calls of one answer to their results: hooks, the gate, running, handing over to another
-// thread, and what becomes of calls that are denied, skipped, or left by a crash.
+// Package opencalls brings the calls of one answer to their results. It covers hooks, the gate,
+// running, handing calls to another thread, and calls that are denied, skipped or left by a crash.
 //
-// It decides from the folded log and does one thing at a time, as the loop above it does. It promises that every call gets exactly one
-// result, and that a call with side effects which has begun is never run again. opencalls.go has the order in which calls are made, gate.go
-// whether one may be made, run.go how it is, leftover.go what is written of those that are not.
+// Like the loop above it, it decides from the folded log and does one thing at a time. Every call
+// gets exactly one result, and a call with side effects that has begun is never run again.
+// opencalls.go has the order in which calls are made, gate.go decides whether one may be made,
+// run.go makes it, and leftover.go writes results for those that were not made.
 package opencalls
 
 import (
@@ -24,34 +25,35 @@ import (
 // maxDelegated is how many calls other threads may work on at the same time.
 const maxDelegated = 8
 
-// Calls are the calls of the run that is on. It is used from one goroutine.
+// Calls are the calls of the current run. It is used from one goroutine.
 type Calls struct {
 	Log    *transcript.Log
 	Record *record.Recorder
 	Tools  toolcall.Tools
 	Hooks  toolcall.Hooks
 	Runner toolcall.Runner
-	Setup  time.Duration // how long making something ready may take
+	Setup  time.Duration // how long preparing something may take
 	// Judge says whether a call may run.
 	Judge func(context.Context, Proposed) (approval.Ruling, error)
-	// Defer hands a call of a tool with Spec.Deferred to another thread. An error is for the model to read.
+	// Defer hands a call of a tool with Spec.Deferred to another thread. The model reads the error.
 	Defer func(ctx context.Context, call toolcall.Call, run *transcript.Run) (Deferral, error)
-	// Reap kills what still runs of a call, by its key; may be nil.
+	// Reap kills what is still running of a call, by its key; may be nil.
 	Reap func(ctx context.Context, key string) error
-	// Waits hears what is waited for from now on. Fatal hears of a failure that the run must end with.
+	// Waits is told what is waited for. Fatal is told of a failure that must end the run.
 	Waits func(deadline.Wait)
 	Fatal func(*chat.Failure)
 }
 
-// Deferral is how a call is handed to another thread.
+// Deferral says how a call is handed to another thread.
 type Deferral struct {
 	Thread chat.ThreadID
 	Begin  journal.Commit // what that thread begins with
-	// Result is the call's, where nobody waits for the other thread; nil: its answer will be.
+	// Result is the call's result if nobody waits for the other thread. If it
+	// is nil, the thread's answer will be the result.
 	Result chat.Blocks
 }
 
-// Key marks the processes of a call. Models number their calls as they like, so the run is part of it.
+// Key marks the processes of a call. It includes the run, because models number their calls as they like.
 func Key(run *transcript.Run, call string) string {
 	if run == nil {
 		return call
@@ -59,8 +61,8 @@ func Key(run *transcript.Run, call string) string {
 	return run.ID + "/" + call
 }
 
-// Next brings the open calls further: read-only ones that follow each other run together, every other one alone and in
-// order. It reports that all that is left waits for somebody's yes, or for another agent.
+// Next makes progress on the open calls. Consecutive read-only calls run together, all others alone
+// and in order. waiting is true if all remaining calls wait for approval or for another agent.
 func (c *Calls) Next(ctx context.Context) (waiting bool, err error) {
 	if c.Log.Cut() {
 		return false, c.skip(ctx, chat.Invalid, "not run: your answer was cut off at the length limit, so this call may be incomplete. Make smaller calls, or write long files in several parts.")
@@ -97,18 +99,18 @@ func (c *Calls) Next(ctx context.Context) (waiting bool, err error) {
 	return false, c.together(ctx, batch)
 }
 
-// due is what is to be done about a call.
+// due says what to do about a call.
 type due int
 
 const (
 	ready     due = iota // it may run
-	passed               // not its turn; those behind it need not wait
-	settled              // a result was written; with others to be run first, it will be
-	suspended            // it waits for somebody's yes
+	passed               // not its turn; those after it need not wait
+	settled              // a result was written, or will be once other calls have run
+	suspended            // it waits for approval
 )
 
-// next says what is due for one call and writes what comes of it, if that is not to run it. With busy set it writes
-// nothing: calls before this one are still to be run.
+// next decides what is due for one call. If the call is not to run now, next writes the
+// consequence. With busy set it writes nothing, because calls before this one have yet to run.
 func (c *Calls) next(ctx context.Context, open transcript.Call, busy bool) (toolcall.Call, due, error) {
 	none := toolcall.Call{}
 	settle := func(write func() error) (toolcall.Call, due, error) {
@@ -127,7 +129,7 @@ func (c *Calls) next(ctx context.Context, open transcript.Call, busy bool) (tool
 			return c.skip(ctx, chat.Skipped, "skipped: new words arrived before this call was made, or before it was answered")
 		})
 	case open.Delegated():
-		return none, passed, nil // its answer comes by itself
+		return none, passed, nil // its answer arrives by itself
 	case open.Settled != nil:
 		return result(chat.ToolRan{Blocks: open.Settled.Blocks, Failed: open.Settled.Failed, Outcome: chat.Ran, UntrustedFrom: "agent " + open.Deferred.Agent()})
 	case open.Approval != "" && !open.Answered:
@@ -162,12 +164,12 @@ func (c *Calls) next(ctx context.Context, open transcript.Call, busy bool) (tool
 	return none, settled, err
 }
 
-// interrupted reports words that want the rest of the calls skipped.
+// interrupted reports whether words have arrived that want the rest of the calls skipped.
 func (c *Calls) interrupted() bool {
 	return slices.ContainsFunc(c.Log.Waiting(), func(w transcript.Waiting) bool { return w.Intake == chat.Interrupt })
 }
 
-// delegated is how many calls other threads are at work on.
+// delegated counts the calls that other threads are working on.
 func (c *Calls) delegated() (n int) {
 	for _, open := range c.Log.Calls() {
 		if open.Delegated() {

@@ -19,32 +19,32 @@ import (
 	"chorus/internal/worker"
 )
 
-// What ends a program before it has done its work, besides its own failures.
+// The reasons to end a program before it has done its work, besides its own failures.
 var (
-	errWaits   = errors.New("somebody is asked first")       // it goes on when they have answered
-	errOver    = errors.New("the run ends")                  // nobody pays for its next step, or a rule says so
+	errWaits   = errors.New("somebody is asked first")       // it continues when they have answered
+	errOver    = errors.New("the run ends")                  // the budget does not allow its next step, or a rule says so
 	errAborted = errors.New("the run was stopped meanwhile") // the journal says so
 )
 
-// session is a program at work. It is the program's host.
+// session is a running program. It implements the program's host.
 type session struct {
 	*Program
 	Start
 	ctx    context.Context
 	run    *transcript.Run
 	asked  chat.Asked
-	open   bool // a request stands that has no answer yet
+	open   bool // a request has no answer yet
 	blocks chat.Blocks
 	usage  chat.Usage
 	spoke  int                        // bytes of text shown of this answer
 	began  map[string]chat.ToolUse    // calls of this session, by the program's id
-	grants map[string]transcript.Call // what people said yes to, by what was asked
+	grants map[string]transcript.Call // what people approved, by what was asked
 	fatal  *chat.Failure              // the run ends with it
 }
 
 var _ worker.Host = (*session)(nil)
 
-// waits tells the watchdog that the program is waited for.
+// waits tells the watchdog that the run waits for the program.
 func (s *session) waits() {
 	quiet := s.Quiet
 	if quiet <= 0 {
@@ -53,7 +53,8 @@ func (s *session) waits() {
 	s.Loop.Waits(deadline.Wait{For: "the program " + s.Name, Quiet: quiet + 2*s.Grace})
 }
 
-// write commits events; those that must follow everything are tried again when something came between, unless that ended the run.
+// write commits events. Those that must follow everything are tried again when
+// something came in between, unless that ended the run.
 func (s *session) write(make func() []chat.Body) error {
 	for {
 		err := s.Loop.Write(s.ctx, make()...)
@@ -68,7 +69,7 @@ func (s *session) write(make func() []chat.Body) error {
 	}
 }
 
-// settle gives calls that a stop left open their results, and says what the program is to be told of them.
+// settle gives results to calls that a stop left open, and returns what to tell the program about them.
 func (s *session) settle() (string, error) {
 	var told []string
 	var bodies []chat.Body
@@ -137,7 +138,7 @@ func (s *session) answer(stop chat.Stop, cost int64) error {
 	return nil
 }
 
-// reopen makes the next request. Where the budget does not allow it, the program is ended.
+// reopen makes the next request. If the budget does not allow it, the program is ended.
 func (s *session) reopen() error {
 	blocks, usage := s.blocks, s.usage
 	if err := s.ask(""); err != nil {
@@ -183,7 +184,8 @@ func (s *session) Thought(text string) error {
 	return nil
 }
 
-// Began adds a call to the answer that is being put together; one that comes while others are being answered belongs to a new one.
+// Began adds a call to the answer that is being assembled. A call that arrives
+// while others are being answered belongs to a new answer.
 func (s *session) Began(c worker.Call) error {
 	args := c.Args
 	if !json.Valid(args) {
@@ -191,13 +193,13 @@ func (s *session) Began(c worker.Call) error {
 	}
 	use := chat.ToolUse{ID: fmt.Sprintf("%d-%s", s.run.Steps, c.ID), Name: c.Name, Args: args}
 	if s.began[c.ID] = use; s.Log.OpenCalls() {
-		return nil // its result is told when it is there
+		return nil // its result is reported when it arrives
 	}
 	s.blocks = append(s.blocks, use)
 	return nil
 }
 
-// flush writes the calls that were begun.
+// flush writes the calls that have begun.
 func (s *session) flush() error {
 	if len(s.blocks.Calls()) == 0 {
 		return nil
@@ -205,7 +207,7 @@ func (s *session) flush() error {
 	return s.answer(chat.StopTools, 0)
 }
 
-// inLog makes sure that a call is one of the last answer.
+// inLog makes sure that a call belongs to the last answer.
 func (s *session) inLog(id string) (transcript.Call, bool, error) {
 	use, ok := s.began[id]
 	if !ok {
@@ -220,7 +222,7 @@ func (s *session) inLog(id string) (transcript.Call, bool, error) {
 		}
 	}
 	if s.Log.OpenCalls() {
-		return transcript.Call{}, false, nil // begun while others were on: it has no place of its own
+		return transcript.Call{}, false, nil // begun during other calls: it has no place of its own
 	}
 	s.blocks = append(s.blocks, use)
 	return s.inLog(id)
@@ -239,7 +241,7 @@ func (s *session) Ended(res worker.Result) error {
 	return s.reopen()
 }
 
-// maxResult is how much of what a program's tool gave is kept.
+// maxResult is how much of the output of a program's tool is kept.
 const maxResult = 64 << 10
 
 func (s *session) Used(u chat.Usage) error {
@@ -247,8 +249,9 @@ func (s *session) Used(u chat.Usage) error {
 	return nil
 }
 
-// Permit judges a call by the rules for the tool of ours that does the same. Where people must be asked the program is ended, and goes on when they have
-// answered: nothing waits in memory, and no place is held.
+// Permit judges a call by the rules for our equivalent tool. If people must be
+// asked, the program is ended and continues when they have answered, so that
+// nothing waits in memory or occupies a slot.
 func (s *session) Permit(c worker.Call) (worker.Decision, error) {
 	if _, ok := s.began[c.ID]; !ok {
 		if err := s.Began(c); err != nil {
@@ -293,7 +296,7 @@ func (s *session) Permit(c worker.Call) (worker.Decision, error) {
 	return worker.Decision{Why: why}, nil
 }
 
-// programTool is a tool of a program that none of ours is like.
+// programTool is a program's tool for which we have no equivalent.
 type programTool struct{ name string }
 
 func (f programTool) Spec() tool.Spec               { return tool.Spec{Name: f.name} }
@@ -302,7 +305,7 @@ func (f programTool) Run(context.Context, []byte) (tool.Result, error) {
 	return tool.Fail("this is a tool of another program"), nil
 }
 
-// end writes how the program ended, and says how the run is left.
+// end writes how the program ended and returns how the run is left.
 func (s *session) end(out worker.Outcome, err error) (Left, error) {
 	var failed *worker.Error
 	switch {
@@ -332,7 +335,7 @@ func (s *session) end(out worker.Outcome, err error) (Left, error) {
 		if errors.Is(err, errOver) {
 			return GoesOn, nil
 		}
-		return GoesOn, s.Loop.Write(s.ctx) // the loop looks at the cause
+		return GoesOn, s.Loop.Write(s.ctx) // the loop checks the cause
 	default:
 		return GoesOn, err
 	}
@@ -343,7 +346,7 @@ func (s *session) end(out worker.Outcome, err error) (Left, error) {
 	return GoesOn, s.broken(f)
 }
 
-// failureKind is an error of a program as runs know it.
+// failureKind translates a program's error into a kind of failure.
 func failureKind(kind work.ErrorKind) string {
 	if kind == work.ErrorContext {
 		return string(model.TooLong)
@@ -351,7 +354,7 @@ func failureKind(kind work.ErrorKind) string {
 	return string(kind)
 }
 
-// broken ends the request that stands with a failure.
+// broken ends the open request with a failure.
 func (s *session) broken(f *chat.Failure) error {
 	if !s.open {
 		if f.Final {

@@ -1,6 +1,6 @@
-// Package record writes what a run decides into the journal, and folds what came of it
-// into the log from which the run decides next. It promises that the log holds what the
-// journal holds, also after a commit that was refused because others had written.
+// Package record writes what a run decides into the journal, and folds the result into
+// the log from which the run decides next. The log always matches the journal, even after
+// a commit that was refused because others had written.
 package record
 
 import (
@@ -13,12 +13,12 @@ import (
 	"chorus/internal/transcript"
 )
 
-// Batch is what becomes true at once.
+// Batch is written in one commit.
 type Batch struct {
 	Events []chat.Event
 	Blobs  []chat.Blob
-	Next   bool             // its events must follow the last one the run has seen
-	Beside []journal.Commit // what becomes true with it on other threads
+	Next   bool             // its events must follow the last event the run has seen
+	Beside []journal.Commit // commits to other threads, made together with it
 }
 
 // Committer makes a batch durable; see agent.Host.
@@ -33,14 +33,14 @@ type Recorder struct {
 	held *held
 }
 
-// held is the last result of an answer. The request that shows it follows at once, so
-// that the two are written together; the log supposes it until then.
+// held is the last result of an answer. The request that shows it follows at once, so the
+// two are written together. Until then, the log supposes the result.
 type held struct {
 	batch    Batch
 	takeBack func()
 }
 
-// New makes a recorder. The log must be folded up to the committer's last event.
+// New returns a recorder. The log must be folded up to the committer's last event.
 func New(log *transcript.Log, to Committer) *Recorder { return &Recorder{log: log, to: to} }
 
 // Write commits these events.
@@ -52,10 +52,10 @@ func (r *Recorder) Write(ctx context.Context, bodies ...chat.Body) error {
 	return r.Commit(ctx, b)
 }
 
-// Hold keeps a result for the next commit, and lets the log suppose it.
+// Hold keeps a result for the next commit and lets the log suppose it.
 func (r *Recorder) Hold(b Batch, ran chat.ToolRan) { r.held = &held{b, r.log.Suppose(ran)} }
 
-// Release writes a held result that no other commit took with it.
+// Release writes a held result that no other commit included.
 func (r *Recorder) Release(ctx context.Context) error {
 	if r.held == nil {
 		return nil
@@ -66,8 +66,8 @@ func (r *Recorder) Release(ctx context.Context) error {
 	return r.Commit(ctx, h.batch)
 }
 
-// Commit writes a batch, with the held result if there is one, and folds what came of
-// it. It fails with journal.ErrMoved, having folded the news, when the thread had moved.
+// Commit writes a batch, with the held result if there is one, and folds the events. If the thread
+// has moved, Commit folds the new events and fails with journal.ErrMoved.
 func (r *Recorder) Commit(ctx context.Context, b Batch) error {
 	if r.held != nil {
 		return r.commitHeld(ctx, b)
@@ -77,8 +77,8 @@ func (r *Recorder) Commit(ctx context.Context, b Batch) error {
 	return r.fold(events, err)
 }
 
-// commitHeld takes the held result with it. If something came between, or a budget
-// forbids what it was held for, the result is written by itself, behind the news.
+// commitHeld includes the held result. If something came in between, or a budget forbids what
+// it was held for, the result is written by itself, after the new events.
 func (r *Recorder) commitHeld(ctx context.Context, b Batch) error {
 	h := r.held
 	first := len(h.batch.Events)
@@ -102,14 +102,14 @@ func (r *Recorder) commitHeld(ctx context.Context, b Batch) error {
 	return err
 }
 
-// sign says which run events belong to.
+// sign sets the run of events.
 func (r *Recorder) sign(events []chat.Event) {
 	run := ""
 	if cur := r.log.Run(); cur != nil {
 		run = cur.ID
 	}
 	for i := range events {
-		// A prompt that is refused belongs to no run.
+		// A refused prompt belongs to no run.
 		if _, refused := events[i].Body.(chat.Refused); events[i].Run == "" && !refused {
 			events[i].Run = run
 		}

@@ -11,14 +11,14 @@ import (
 	"chorus/internal/tool"
 )
 
-// hookTime bounds what the hooks around a call take all together.
+// hookTime is how long all hooks around a call may take together.
 const hookTime = 2 * time.Minute
 
-// HookVerdict is what the hooks before a call made of it.
+// HookVerdict is the result of the hooks before a call.
 type HookVerdict struct {
-	Args   []byte // the arguments that it has now
-	Denied string // why it is not made; "": it is not denied
-	Ask    string // why a person is to be asked; "": the rules decide alone
+	Args   []byte // the arguments after the hooks
+	Denied string // why the call is not made; "" if it is not denied
+	Ask    string // why a person must be asked; "" leaves it to the rules
 }
 
 // DeniedByHook says why a call is not made.
@@ -28,30 +28,31 @@ func (d *DeniedByHook) Error() string { return d.Why }
 
 // Tools is the set of tools of an agent.
 type Tools interface {
-	// Resolve finds a tool by any of its names and brings the arguments into its
-	// form; the error is for the model to read.
+	// Resolve finds a tool by any of its names and converts the
+	// arguments to its form. The model reads the error.
 	Resolve(name string, args []byte) (tool.Tool, []byte, error)
-	// Validate holds the arguments against the tool's schema, likewise.
+	// Validate checks the arguments against the tool's schema. The model reads the error.
 	Validate(t tool.Tool, args []byte) error
 }
 
-// Hooks are asked around calls. It remembers what they made of each, so that they are asked once a call and process.
+// Hooks are called around calls. It remembers their result for each call,
+// so that they are called once per call and process.
 type Hooks struct {
-	Before func(ctx context.Context, tool string, args []byte) HookVerdict                     // nil: there are none
-	After  func(ctx context.Context, tool string, args []byte, ran chat.ToolRan) (more string) // likewise
+	Before func(ctx context.Context, tool string, args []byte) HookVerdict                     // nil if there are none
+	After  func(ctx context.Context, tool string, args []byte, ran chat.ToolRan) (more string) // nil if there are none
 	Tools  Tools
 	Grace  time.Duration
 	Waits  func(deadline.Wait)
-	made   map[string]Prepared // by call
+	made   map[string]Prepared // by call id
 }
 
-// Prepared is what the hooks made of a call.
+// Prepared is what the hooks before a call made of it.
 type Prepared struct {
 	HookVerdict
 	Changed bool
 }
 
-// Note tells the model, and whoever reads along, that a call has other arguments than the model wrote.
+// Note tells the model, and people who read along, that a call's arguments differ from what the model wrote.
 func (p Prepared) Note() string {
 	if !p.Changed {
 		return ""
@@ -59,11 +60,12 @@ func (p Prepared) Note() string {
 	return "[a hook changed the arguments of this call to " + string(p.Args) + "]\n"
 }
 
-// Made is what the hooks have made of a call so far.
+// Made returns what the hooks have made of a call so far.
 func (h *Hooks) Made(call string) Prepared { return h.made[call] }
 
-// Prepare asks the hooks before a call. What they make of it is what is judged, shown and run. Arguments that the tool cannot
-// take deny the call: the model did not write them. The error is a *DeniedByHook, or that of ctx.
+// Prepare runs the hooks before a call. Their result is what is judged, shown and run. If they
+// set arguments that the tool does not accept, the call is denied, because the model did not
+// write them. The error is a *DeniedByHook, or that of ctx.
 func (h *Hooks) Prepare(ctx context.Context, use chat.ToolUse, t tool.Tool, args []byte) (tool.Tool, []byte, error) {
 	if h.Before == nil {
 		return t, args, nil
@@ -99,7 +101,7 @@ func (h *Hooks) Prepare(ctx context.Context, use chat.ToolUse, t tool.Tool, args
 	return other, plain, nil
 }
 
-// Tell tells the hooks of a call that was made, and the model what they say.
+// Tell tells the hooks about a call that was made, and tells the model what they say.
 func (h *Hooks) Tell(ctx context.Context, one Call, out *Outcome) {
 	if note := h.made[one.Use.ID].Note(); note != "" {
 		out.Ran.Blocks = append(chat.Blocks{chat.Text{Text: note}}, out.Ran.Blocks...)

@@ -1,6 +1,5 @@
-// Package toolcall runs calls of tools. It promises that each call comes to an end with a
-// result: a tool that does not end is told to, and left to itself when it does not listen;
-// one that panics has failed.
+// Package toolcall runs calls of tools. Each call ends with a result. A tool that does not end is
+// told to, and is abandoned if it does not obey; a tool that panics has failed.
 package toolcall
 
 import (
@@ -22,18 +21,18 @@ type Call struct {
 	Use  chat.ToolUse
 	Tool tool.Tool
 	Args []byte
-	Key  string // marks the processes of the call, so that they are found after a crash
-	// Senders are those on whose words it is made.
+	Key  string // marks the processes of the call, so that they can be found after a crash
+	// Senders are those on whose words the call is made.
 	Senders []chat.Principal
 	Touches []tool.Access          // what the gate judged
-	Hides   func(path string) bool // files that the rules keep from it; nil: none
+	Hides   func(path string) bool // files that the rules hide from it; nil if none
 }
 
 // Outcome is how a call ended.
 type Outcome struct {
 	Ran   chat.ToolRan
 	Blobs []chat.Blob
-	Err   error // the tool itself failed: a fault of ours, not of the call
+	Err   error // the tool itself failed: our fault, not the call's
 }
 
 // Runner runs calls within bounds.
@@ -41,16 +40,15 @@ type Runner struct {
 	Bounds   deadline.Bounds
 	Now      func() time.Time
 	Progress func(call chat.ToolUse, text string) // safe for concurrent use
-	// Abandoned hears of a tool that did not end when it was told to, and gives what to
-	// call should it end after all; may be nil.
+	// Abandoned is told of a tool that did not end when told to, and returns a
+	// function to call if it ends after all; may be nil.
 	Abandoned func(what string) (back func())
 }
 
 // atOnce is how many calls run together: enough to overlap waits, few enough to spare the disk.
 const atOnce = 8
 
-// Wait is what is waited for while the calls run: each has its limit, and its grace when
-// it is told to end.
+// Wait describes the wait while the calls run: each has its limit, and a grace period after being told to end.
 func (r Runner) Wait(calls ...Call) deadline.Wait {
 	what := "the tool " + calls[0].Use.Name
 	if n := len(calls); n > 1 {
@@ -64,7 +62,7 @@ func (r Runner) Wait(calls ...Call) deadline.Wait {
 	return deadline.Wait{For: what, Quiet: most, Total: most}
 }
 
-// limit is how long a call may take: a tool may say that its calls take longer than usual.
+// limit is how long a call may take. A tool may say that its calls take longer than usual.
 func (r Runner) limit(one Call) time.Duration {
 	if one.Tool == nil {
 		return r.Bounds.Tool
@@ -72,7 +70,7 @@ func (r Runner) limit(one Call) time.Duration {
 	return max(r.Bounds.Tool, one.Tool.Spec().Limit)
 }
 
-// RunAll runs calls at the same time; the outcomes stand in the order of the calls.
+// RunAll runs calls at the same time. The outcomes keep the order of the calls.
 func (r Runner) RunAll(ctx context.Context, calls []Call) []Outcome {
 	out := make([]Outcome, len(calls))
 	slots := make(chan struct{}, atOnce)
@@ -88,7 +86,7 @@ func (r Runner) RunAll(ctx context.Context, calls []Call) []Outcome {
 	return out
 }
 
-// Run is one call, whatever happens in it.
+// Run runs one call and always returns an outcome.
 func (r Runner) Run(ctx context.Context, one Call) Outcome {
 	start := r.Now()
 	ctx, cancel := deadline.ForTool(ctx)
@@ -111,8 +109,8 @@ func (r Runner) Run(ctx context.Context, one Call) Outcome {
 	return out
 }
 
-// bounded ends every call: after the limit its context is cancelled, and one that does
-// not even obey that is left to itself, so that the conversation can go on.
+// bounded makes sure that a call ends. After the limit its context is cancelled. If the call
+// ignores that too, it is abandoned so that the conversation can continue.
 func (r Runner) bounded(ctx context.Context, one Call) (tool.Result, error) {
 	limit := r.limit(one)
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -156,8 +154,7 @@ func (r Runner) bounded(ctx context.Context, one Call) (tool.Result, error) {
 	}
 }
 
-// safely turns a tool's panic into a failed result: one bad tool must not take
-// the process with it.
+// safely turns a tool's panic into a failed result: a bad tool must not crash the process.
 func safely(ctx context.Context, one Call) (res tool.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -167,7 +164,7 @@ func safely(ctx context.Context, one Call) (res tool.Result, err error) {
 	return one.Tool.Run(ctx, one.Args)
 }
 
-// Actions says in words which tools were called, in order.
+// Actions lists in words which tools were called, in order.
 func Actions(tools Tools, called []chat.ToolUse) string {
 	var names []string
 	for _, use := range called {
