@@ -2,10 +2,9 @@ package shell
 
 import "mvdan.cc/sh/v3/syntax"
 
-// arithmeticUse records a way to hide a command: bash evaluates the value of a variable
-// again, and runs $(…) in the subscripts it finds there. The values of variables are not
-// known here, so a command that both contains quoted code and computes with variables is
-// opaque.
+// arithmeticUse detects one way to hide a command: bash evaluates the value of a variable again in
+// arithmetic, and runs $(…) in the subscripts it finds there. The values of variables are not known here,
+// so a command that both contains quoted code and computes with variables is opaque.
 type arithmeticUse struct {
 	code  bool // some word contains code as data
 	names bool // some arithmetic uses a variable
@@ -13,12 +12,12 @@ type arithmeticUse struct {
 
 func (r arithmeticUse) risky() bool { return r.code && r.names }
 
-// noteData records a word that a program gets as it is.
+// noteData records a word that a program receives as it is.
 func (w *walker) noteData(x *word) {
 	literal := x.value
 	if !x.known && !x.glob {
-		// Substitutions are parsed separately; the literal text around them is data, also
-		// when an expansion between two pieces is empty.
+		// Substitutions are parsed separately. The literal text around them is data,
+		// even if an expansion between two pieces is empty.
 		literal = ""
 		for _, s := range x.spans() {
 			literal += s.Text
@@ -27,7 +26,7 @@ func (w *walker) noteData(x *word) {
 	w.arith.code = w.arith.code || runsWhenEvaluated(literal)
 }
 
-// notePartData records the words of a part. Those of a wrapper belong to its children.
+// notePartData records the words of a part. The words of a wrapper belong to its children.
 func (w *walker) notePartData(p *Part) {
 	if w.arith.code || p.Kind == KindWrapper {
 		return

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// isPlain reports whether a command only controls the script. Beside other commands it
-// needs no rule.
+// isPlain reports whether a command only controls the script. Next to other commands it needs no rule.
 func isPlain(prog string, words []word) bool {
 	switch prog {
 	case ":", "true", "false", "exit", "return", "break", "continue", "wait", "shift", "getopts", "umask", "local", "times":
@@ -19,7 +18,7 @@ func isPlain(prog string, words []word) bool {
 	return false
 }
 
-// changesNames says why a builtin may run something else than it seems to, or "".
+// changesNames returns why a builtin may run something other than it seems to, or "".
 func changesNames(prog string, args []word) string {
 	switch prog {
 	case "alias", "enable":

@@ -44,8 +44,8 @@ func (w *walker) call(c *syntax.CallExpr, redirs []*syntax.Redirect) {
 	w.loads = loads
 }
 
-// expanded gives what runs while the words of a command are expanded, and why its assignments make it unknown what
-// runs afterwards, or "".
+// expanded returns what runs while the words of a command are expanded, and why its
+// assignments make it unknown what runs afterwards, or "".
 func (w *walker) expanded(c *syntax.CallExpr) (children []Part, opaque string) {
 	saved := w.parts
 	w.parts = nil
@@ -116,7 +116,7 @@ func (w *walker) guesses(p *Part, words []word) {
 		}
 	}
 	saved, use := w.parts, w.scratch
-	w.parts, w.scratch = use.parts[:0], scratch{} // nested guesses use their own
+	w.parts, w.scratch = use.parts[:0], scratch{} // nested guesses use their own buffers
 	w.unwrap++
 	for i := range most {
 		use.words = fillGuess(use.words[:0], words, i)
@@ -144,17 +144,16 @@ func (w *walker) guesses(p *Part, words []word) {
 	w.scratch = use
 }
 
-// scratch is memory for guesses, reused after each one that was dropped.
+// scratch is a buffer for guesses, reused after each dropped guess.
 type scratch struct {
 	parts []Part
 	words []word
 	argv  []string
 }
 
-// guessedBefore reports whether the same guess was made already under the same conditions;
-// once is enough, since the strictest part decides. Without this, long scripts with a few
-// variables would be read many times over. For a new guess it gives the action, if that had
-// to be made.
+// guessedBefore reports whether the same guess was already made under the same conditions. Once is enough,
+// because the strictest part decides. Without this check, long scripts with a few variables would be read
+// many times over. For a new guess it returns the action, if it had to be built.
 func (w *walker) guessedBefore(words []word) (action string, before bool) {
 	if len(w.funcs) > 0 || w.stdin != nil && startsOthers(program(words)) {
 		return "", false
@@ -167,7 +166,7 @@ func (w *walker) guessedBefore(words []word) (action string, before bool) {
 	w.buf = appendAction(w.buf[:0], words)
 	end := len(w.buf)
 	if bytes.IndexByte(w.buf, 0) >= 0 {
-		return "", false // no shell passes such a word, and it could collide with another key
+		return "", false // a shell cannot pass such a word, and it could collide with another key
 	}
 	w.buf = append(w.buf, 0)
 	if w.piped {
@@ -190,8 +189,7 @@ func (w *walker) guessedBefore(words []word) (action string, before bool) {
 	return key[:end], false
 }
 
-// startsOthers reports whether a child of the program may read the pipe as words or as a
-// script.
+// startsOthers reports whether a child of the program may read the pipe as words or as a script.
 func startsOthers(prog string) bool {
 	if prog == "" || isShell(prog) {
 		return true
@@ -223,7 +221,7 @@ func fillGuess(out []word, words []word, i int) []word {
 	return out
 }
 
-// homeWord is a word from a value in which a leading tilde stands for a home directory.
+// homeWord returns a word for a value in which a leading tilde means a home directory.
 func homeWord(v string) word {
 	out := knownWord(v)
 	if strings.HasPrefix(v, "~") || strings.HasPrefix(v, homeMark) {
@@ -232,7 +230,7 @@ func homeWord(v string) word {
 	return out
 }
 
-// argv appends what the program gets, as far as the text shows it.
+// argv appends the arguments that the program gets, as far as the text shows them.
 func argv(out []string, words []word) []string {
 	out = slices.Grow(out, len(words))
 	for i := range words {
@@ -277,8 +275,8 @@ func appendAction(to []byte, words []word) []byte {
 	return to
 }
 
-// program is the name of what the words start, without its directory; "" when it is not
-// known.
+// program returns the name of the program that the words start,
+// without its directory, or "" if it is not known.
 func program(words []word) string {
 	if len(words) == 0 || !words[0].known || words[0].home || words[0].value == "" {
 		return ""
@@ -290,7 +288,7 @@ func program(words []word) string {
 	return path.Base(v)
 }
 
-// nested adds the parts of a script that a program is given as text.
+// nested adds the parts of a script that a program gets as text.
 func (w *walker) nested(p *Part, code string) {
 	if w.unwrap >= maxUnwrap || *w.count > maxParts {
 		p.opaque("nested too deeply")
@@ -311,7 +309,7 @@ func (w *walker) child(p *Part, words []word, redirs []*syntax.Redirect) {
 	}
 	w.unwrap++
 	funcs := w.funcs
-	w.funcs = nil // a program starts programs, never functions of the script
+	w.funcs = nil // programs start programs, never functions of the script
 	got := w.collect(func() { w.run(Part{Kind: KindCommand}, words, redirs) })
 	w.unwrap, w.funcs = w.unwrap-1, funcs
 	p.adopt(got)
@@ -336,8 +334,8 @@ func (w *walker) declare(c *syntax.DeclClause) {
 	})
 }
 
-// declared records the declaration of an integer variable, whose value is computed when it
-// is set.
+// declared records the declaration of an integer variable. Bash
+// evaluates its value as arithmetic when it is assigned.
 func (w *walker) declared(a *syntax.Assign) {
 	if a.Name == nil && a.Value != nil {
 		if flags := a.Value.Lit(); flags == "" || strings.HasPrefix(flags, "-") && strings.Contains(flags, "i") {
@@ -346,7 +344,7 @@ func (w *walker) declared(a *syntax.Assign) {
 	}
 }
 
-// assigned says why it is unknown what runs after an assignment, or "".
+// assigned returns why it is unknown what runs after an assignment, or "".
 func (w *walker) assigned(a *syntax.Assign) string {
 	if a.Name == nil {
 		if a.Value == nil {

@@ -15,40 +15,39 @@ import (
 // homeMark stands for Chorus's data directory in a guessed value.
 const homeMark = "$CHORUS_HOME"
 
-// systemRoots are directories without which the machine does not work, or which hold
-// people's files.
+// systemRoots are directories that the machine needs to work, or that hold people's files.
 var systemRoots = []string{
 	"/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/opt", "/proc", "/root", "/run", "/sbin", "/srv", "/sys",
 	"/usr", "/var", "/usr/bin", "/usr/lib", "/usr/local", "/usr/sbin", "/var/lib", "/Users", "/System", "/Library", "/Applications", "/Volumes",
 	"/mnt", "/media", "/private",
 }
 
-// ownable are system directories that may well be given to another owner.
+// ownable are system directories whose owner may legitimately be changed.
 var ownable = []string{"/home", "/opt", "/srv", "/mnt", "/media", "/run", "/usr/local", "/Volumes"}
 
 var (
 	blockDevice = pattern.Lazy(`^/dev/(?:(?:sd|hd|vd|xvd)[a-z]|nvme[0-9]|mmcblk[0-9]|loop[0-9]|md[0-9]|dm-[0-9]|r?disk[0-9]|mapper/|disk/|mem$|kmem$|port$|nbd[0-9])`)
-	// rootGlob is a pattern that names things directly below the root.
+	// rootGlob matches patterns that name things directly below the root.
 	rootGlob = pattern.Lazy(`^/[^/]*[*?\[][^/]*/?$`)
 	homeDir  = pattern.Lazy(`^/(?:home|Users)/[^/]+$`)
 )
 
-// Place is what must be known of the machine to tell which paths are protected.
+// Place holds what must be known about the machine to tell which paths are protected.
 type Place struct {
-	Home      string // Chorus's data directory, which no command may write; "" protects none
-	Workspace string // where relative paths begin
+	Home      string // Chorus's data directory, which no command may write to; "" protects nothing
+	Workspace string // base of relative paths
 	UserHome  string // what ~ stands for; may be ""
 
-	clean bool // the paths are in their shortest form
+	clean bool // the paths are already clean
 }
 
-// Clean is the place with its paths in their shortest form, for whoever asks often.
+// Clean returns the place with clean paths, for callers that use it often.
 func (o Place) Clean() Place {
 	o.Home, o.Workspace, o.clean = cleanPath(o.Home), cleanPath(o.Workspace), true
 	return o
 }
 
-// cleanPath keeps "" for none.
+// cleanPath is path.Clean, but keeps "".
 func cleanPath(p string) string {
 	if p == "" {
 		return ""
@@ -56,7 +55,7 @@ func cleanPath(p string) string {
 	return path.Clean(p)
 }
 
-// Catastrophe says why a part must be refused under every profile, or "".
+// Catastrophe returns why a part must be refused under every profile, or "".
 func (p *Part) Catastrophe(place Place) string {
 	if p.extra != nil && p.extra.catastrophe != "" {
 		return p.extra.catastrophe
@@ -79,7 +78,7 @@ func (p *Part) Catastrophe(place Place) string {
 		return j.removed(prog, args)
 	case "chmod", "chown", "chgrp", "chattr", "setfacl":
 		if recursive(args) {
-			// A home directory or a mount may be given to its owner, the system may not.
+			// Home directories and mounts may change owner; the system may not.
 			args = slices.DeleteFunc(slices.Clone(args), func(x word) bool { return homeDir().MatchString(x.value) || slices.Contains(ownable, x.value) })
 			return j.systemDir(args, "a recursive "+prog+" on")
 		}
@@ -105,13 +104,13 @@ func (p *Part) Catastrophe(place Place) string {
 	return ""
 }
 
-// catastropheCheck looks at the targets of one part.
+// catastropheCheck checks the targets of one part.
 type catastropheCheck struct {
 	part  *Part
 	place Place
 }
 
-// targets are the absolute or home-relative paths a word may name.
+// targets yields the absolute or home-relative paths that a word may name.
 func (j catastropheCheck) targets(x *word) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if x.known && (x.home || !strings.HasPrefix(x.value, "~")) {
@@ -126,7 +125,7 @@ func (j catastropheCheck) targets(x *word) iter.Seq[string] {
 	}
 }
 
-// paths yields those that one value names; it returns false when yield did.
+// paths yields the paths that one value names. It returns false if yield did.
 func (j catastropheCheck) paths(v string, yield func(string) bool) bool {
 	for _, dir := range j.part.cwd.places() {
 		if !j.path(joinDir(dir, v), yield) {
@@ -181,8 +180,8 @@ func (j catastropheCheck) systemDir(args []word, what string) string {
 	return j.ownHome(args, what)
 }
 
-// isSystemDir reports whether a path is the root, a home directory or a directory of
-// the system, or everything in one of them.
+// isSystemDir reports whether a path is the root, a home directory or a system
+// directory, or a pattern for everything in one of them.
 func isSystemDir(v string) bool {
 	if v == "" {
 		return false
@@ -225,10 +224,10 @@ func isBlockDevice(v string) bool {
 		return false
 	}
 	c := path.Clean(v)
-	return strings.HasPrefix(c, "/dev/") && blockDevice().MatchString(c) // few paths are there
+	return strings.HasPrefix(c, "/dev/") && blockDevice().MatchString(c) // rules out most paths cheaply
 }
 
-// ownHome protects Chorus's data directory; a workspace inside it belongs to the agent.
+// ownHome protects Chorus's data directory. A workspace inside it belongs to the agent and is not protected.
 func (j catastropheCheck) ownHome(args []word, what string) string {
 	if j.place.Home == "" {
 		return ""
@@ -244,7 +243,7 @@ func (j catastropheCheck) ownHome(args []word, what string) string {
 }
 
 // TouchesHome reports whether a path lies in Chorus's data directory but not in the
-// workspace; with whole, also whether it contains the data directory.
+// workspace. With whole, it also reports paths that contain the data directory.
 func (o Place) TouchesHome(v string, whole bool) bool {
 	if o.Home == "" || v == "" || v[0] == '-' {
 		return false
@@ -291,7 +290,7 @@ func recursive(args []word) bool {
 	return false
 }
 
-// isForkBomb recognises a function that starts itself more than once.
+// isForkBomb reports whether a function starts itself more than once.
 func isForkBomb(name string, body *syntax.Stmt) bool {
 	calls, spread := 0, false
 	syntax.Walk(body, func(n syntax.Node) bool {

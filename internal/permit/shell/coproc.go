@@ -2,8 +2,8 @@ package shell
 
 import "mvdan.cc/sh/v3/syntax"
 
-// coproc walks a coprocess. What the parser takes for its name is the program, unless a
-// compound command follows; a pipe may stand between the two.
+// coproc walks a coprocess. What the parser takes for its name is really the program,
+// unless a compound command follows. A pipe may come between the two.
 func (w *walker) coproc(c *syntax.CoprocClause) {
 	if c.Name != nil {
 		w.substitutions(c.Name)
@@ -12,7 +12,7 @@ func (w *walker) coproc(c *syntax.CoprocClause) {
 	w.stmt(c.Stmt)
 }
 
-// coprocName treats the name of a coprocess as a program where bash starts it as one.
+// coprocName treats the name of a coprocess as a program if bash would start it as one.
 func (w *walker) coprocName(c *syntax.CoprocClause) {
 	first := c.Stmt
 	for first != nil {

@@ -7,16 +7,16 @@ import (
 	"chorus/internal/pattern"
 )
 
-// dbRuns finds what makes a database's command line start programs, read more commands or write files.
+// dbRuns matches what makes a database's command line start programs, read more commands or write files.
 var dbRuns = pattern.Lazy(`(?i)\\[!ioe]|(?:^|[\s;'"])\.(?:sh|sy|read|import|load|once|out|excel|edit|clone|save|backup|dump|log|cd|arch|ar\b|session|trace)|` +
 	`\bsystem\b|\bprogram\b|load_extension|writefile|edit\(|fts3_tokenizer|attach|vacuum\b[^;]*\binto\b|into\s+(?:outfile|dumpfile)|\bcopy\b`)
 
-// plainDots are the commands of sqlite3 that only say what is shown and how. Others can be abbreviated, and start programs,
-// read commands or write files.
+// plainDots are the sqlite3 commands that only control what is shown and how. Others can be
+// abbreviated, and may start programs, read commands or write files.
 var plainDots = strings.Fields(`tables schema fullschema indexes indices headers header mode databases dbinfo help show timer width separator nullvalue quit exit stats echo bail changes print
 explain eqp version limit lint`)
 
-// database treats a command line of a database, which may be told to start programs.
+// database handles the command line of a database client, which may be told to start programs.
 func (w *walker) database(p *Part, prog string, words []word, u *usage, stdin bool) {
 	for i := range words[1:] {
 		x := &words[1+i]
@@ -41,7 +41,7 @@ func (w *walker) database(p *Part, prog string, words []word, u *usage, stdin bo
 	}
 }
 
-// hasOtherDot finds a command of sqlite3 that is none of the plain ones.
+// hasOtherDot reports whether a text contains a sqlite3 command that is not in plainDots.
 func hasOtherDot(text string) bool {
 	for line := range strings.Lines(text) {
 		if name, dot := strings.CutPrefix(line, "."); dot {

@@ -8,14 +8,14 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// cwd is where a script may be at some point. A cd that fails leaves the script where it was, so it may be in several
-// places, and a relative path is judged in each.
+// cwd holds the directories that a script may be in at some point. A failing cd leaves the script
+// where it was, so there may be several. A relative path is judged in each.
 type cwd struct {
-	dirs    []string // relative to where the command starts, or absolute; none is the start
+	dirs    []string // relative to where the command starts, or absolute; empty means the start
 	unknown bool     // it may be anywhere
 }
 
-// maxPlaces bounds them; a script that may be in more is anywhere.
+// maxPlaces limits dirs. A script that may be in more directories is treated as being anywhere.
 const maxPlaces = 4
 
 var startDir = []string{""}
@@ -27,7 +27,7 @@ func (c cwd) places() []string {
 	return c.dirs
 }
 
-// or is being in one place or the other.
+// or returns the union of two sets of directories.
 func (c cwd) or(d cwd) cwd {
 	if c.unknown || d.unknown {
 		return cwd{unknown: true}
@@ -44,7 +44,7 @@ func (c cwd) or(d cwd) cwd {
 	return cwd{dirs: out}
 }
 
-// joinDir is a path as it looks from where the command starts.
+// joinDir returns a path relative to where the command starts.
 func joinDir(dir, p string) string {
 	if dir == "" || path.IsAbs(p) || strings.HasPrefix(p, "~") || strings.HasPrefix(p, homeMark) {
 		return p
@@ -55,13 +55,13 @@ func joinDir(dir, p string) string {
 	return path.Join(dir, p)
 }
 
-// moveTo changes the directory, as far as the current statement succeeds.
+// moveTo changes the directory, provided that the current statement succeeds.
 func (w *walker) moveTo(to cwd) {
 	w.cwd = to
 	w.visited = append(w.visited, to)
 }
 
-// chdir follows a change of directory, so that later relative paths are resolved against it.
+// chdir follows a cd, so that later relative paths are resolved against the new directory.
 func (w *walker) chdir(p *Part, words []word) {
 	to := slices.DeleteFunc(slices.Clone(words[1:]), func(x word) bool { return x.value == "-P" || x.value == "-L" || x.value == "--" })
 	if len(to) != 1 || !to[0].known || to[0].home || strings.HasPrefix(to[0].value, "-") || strings.HasPrefix(to[0].value, "+") {
@@ -94,7 +94,8 @@ func (w *walker) chdir(p *Part, words []word) {
 	}
 }
 
-// settled walks a statement to its end: a change of directory in it may have failed, and what follows runs all the same.
+// settled walks a whole statement. A cd in it may have failed, and what follows
+// runs in either case, so both directories remain possible.
 func (w *walker) settled(f func()) {
 	before, visited := w.cwd, w.visited
 	w.visited = nil
@@ -113,7 +114,7 @@ func (w *walker) settled(f func()) {
 // changesDirectory reports whether some command below a node may change the directory.
 func (w *walker) changesDirectory(n syntax.Node) bool {
 	if !w.moving {
-		return false // without a walk, as most scripts
+		return false // no walk needed for most scripts
 	}
 	found := false
 	syntax.Walk(n, func(n syntax.Node) bool {

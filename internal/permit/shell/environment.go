@@ -9,8 +9,8 @@ import (
 // compilers are the programs that CC and similar variables usually name.
 var compilers = strings.Fields(`cc gcc g++ c++ clang clang++ ld ld.lld lld mold gold ar ranlib tcc musl-gcc go rustc`)
 
-// makes says why setting a variable of make starts a program, or "": make runs what stands in a call of its functions, its
-// recipes are lines of a shell, and those that are built in pass flags on to a compiler.
+// makes returns why setting a make variable starts a program, or "". make runs what its function calls
+// contain, its recipes are shell lines, and its built-in recipes pass flags on to a compiler.
 func makes(name, value string) string {
 	switch {
 	case strings.HasSuffix(name, "!"):
@@ -28,7 +28,8 @@ func makes(name, value string) string {
 	return ""
 }
 
-// compilesOnly reports flags with which a compiler starts no program and writes no file but its output.
+// compilesOnly reports whether a compiler with these flags starts no
+// program and writes no file but its output.
 func compilesOnly(flags string) bool {
 	var words []word
 	for f := range strings.FieldsSeq(flags) {
@@ -38,8 +39,8 @@ func compilesOnly(flags string) bool {
 	return !slices.ContainsFunc(u.options, func(g given) bool { return g.spec.effect.matters() })
 }
 
-// ownFolders reports whether all folders of a list are below the working directory, which
-// an interpreter searches anyway.
+// ownFolders reports whether all folders of a list are below the working
+// directory, which an interpreter searches anyway.
 func ownFolders(list string) bool {
 	for dir := range strings.SplitSeq(list, ":") {
 		c := path.Clean(dir)
@@ -50,7 +51,7 @@ func ownFolders(list string) bool {
 	return true
 }
 
-// setsVariable says why a builtin that sets variables changes what runs after it, or "".
+// setsVariable returns why a builtin that sets variables changes what runs after it, or "".
 func setsVariable(prog string, args []word) string {
 	switch prog {
 	case "read", "mapfile", "readarray", "printf", "getopts", "unset", "let", "export", "declare", "typeset", "local", "readonly", "wait":

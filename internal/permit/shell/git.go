@@ -7,8 +7,7 @@ import (
 	"chorus/internal/permit/action"
 )
 
-// git gives a git command the name of the git tool too, without the options before the
-// subcommand.
+// git also gives a git command its name under the git tool, without the options before the subcommand.
 func (w *walker) git(p *Part, words []word, rd *reading) {
 	if rd.lost {
 		p.addExtra().maybe = append(p.addExtra().maybe, action.Join("git", ""))
@@ -58,8 +57,8 @@ func gitConfigRuns(key string) bool {
 	return strings.HasSuffix(key, ".textconv") || strings.HasSuffix(key, ".command") || strings.HasSuffix(key, ".driver") || strings.HasSuffix(key, ".cmd")
 }
 
-// IsGitCommand reports whether a word is one of git's own commands; any other may be an
-// alias, which may run anything.
+// IsGitCommand reports whether a word is one of git's own commands. Any
+// other word may be an alias, which may run anything.
 func IsGitCommand(word string) bool { return slices.Contains(programs().program("git").commands, word) }
 
 // GitChangesRemote reports whether git with these arguments changes another repository.

@@ -13,45 +13,46 @@ type given struct {
 	value  word
 	has    bool // it has a value
 	at     int  // index of its word
-	inside bool // the value stands in the same word
+	inside bool // the value is part of the same word
 
 	command []word // for an option that is followed by a command
 }
 
-// operand is a word that is no option.
+// operand is a word that is not an option.
 type operand struct {
 	*word
 	at int
 }
 
-// usage is a command line, read by the row of its program. Words are counted from behind the program's name.
+// usage is a command line, read according to the row of its program. Words
+// are counted from the one after the program's name.
 type usage struct {
-	rows     []*row // of the subcommand, then of the program around it if its options hold here too
+	rows     []*row // of the subcommand, then of the program around it if its options also apply here
 	words    []word
 	options  []given
 	operands []operand
-	rest     []word // what follows the options, where they end at the first other word, or at --
-	dashes   int    // index of --; -1 if there is none
-	odd      string // an option that the table does not have, as it was written
-	oddAt    int    // its index; len(words) if there is none
-	unsure   string // a word that may become an option when it runs
-	done     bool   // what follows belongs to the code or module that was named
+	rest     []word // what follows the options, which end at the first other word or at --
+	dashes   int    // index of --, or -1
+	odd      string // the first option that is not in the table, as written
+	oddAt    int    // its index, or len(words)
+	unsure   string // a word that may become an option at run time
+	done     bool   // the rest belongs to the code or module that was named
 }
 
-// readOptions is a new usage.
+// readOptions returns a new usage for these words.
 func readOptions(rows []*row, words []word, stop bool) usage {
 	var u usage
 	u.read(rows, words, stop)
 	return u
 }
 
-// reset makes the usage one of no words, and keeps its memory.
+// reset empties the usage but keeps its memory.
 func (u *usage) reset(rows []*row) {
 	*u = usage{rows: rows, dashes: -1, options: u.options[:0], operands: u.operands[:0]}
 }
 
-// read reads the words behind the name of a program, or of its subcommand. With stop, options end at the first word
-// that is none, whatever the row says.
+// read reads the words behind the name of a program or subcommand. With stop, options end
+// at the first word that is not an option, whatever the row says.
 func (u *usage) read(rows []*row, words []word, stop bool) {
 	u.reset(rows)
 	u.words, u.oddAt = words, len(words)
@@ -64,7 +65,7 @@ func (u *usage) read(rows []*row, words []word, stop bool) {
 		case u.done:
 			u.operandsFrom(i)
 			return
-		case x.known && x.value == "--" && r.single: // find reads its expression behind it all the same
+		case x.known && x.value == "--" && r.single: // find still reads the expression behind it
 			i++
 		case x.known && x.value == "--":
 			u.dashes = i
@@ -80,7 +81,7 @@ func (u *usage) read(rows []*row, words []word, stop bool) {
 			}
 			u.operands = append(u.operands, operand{x, i})
 			i++
-		case r.bundle && i == 0 && head != "" && !u.isOption(head): // whatever it is: of "cf-v" tar takes c and f
+		case r.bundle && i == 0 && head != "" && !u.isOption(head): // in any form: of "cf-v" tar takes c and f
 			i = u.bundled(i, head)
 		case u.isOption(head):
 			i = u.option(i, head)
@@ -102,7 +103,7 @@ func (u *usage) read(rows []*row, words []word, stop bool) {
 
 func (u *usage) row() *row { return u.rows[0] }
 
-// couldRun and couldWrite report that some option of the command would.
+// couldRun and couldWrite report whether some option of the program runs or writes something.
 func (u *usage) couldRun() bool {
 	return slices.ContainsFunc(u.rows, func(r *row) bool { return r.runs })
 }
@@ -134,7 +135,7 @@ func (u *usage) add(g given) {
 	}
 }
 
-// head is the text that a word certainly begins with.
+// head returns the text that a word certainly begins with.
 func (w *word) head() string {
 	if w.known {
 		return w.value
@@ -149,7 +150,7 @@ func (w *word) head() string {
 	return head
 }
 
-// tail is the end of a word behind the head that was read already.
+// tail returns the rest of a word; known is the part of it that is certain.
 func (w *word) tail(known string) word {
 	if w.known {
 		return knownWord(known)
@@ -157,7 +158,7 @@ func (w *word) tail(known string) word {
 	return word{value: known + "…", text: w.text, gaps: oneGap}
 }
 
-// maybeOption reports a word that is not known and may begin with a dash, or whose option is not known.
+// maybeOption reports whether an unknown word may begin with a dash, or may be an unknown option.
 func (u *usage) maybeOption(x *word, head string) bool {
 	switch {
 	case head == "":
@@ -167,7 +168,7 @@ func (u *usage) maybeOption(x *word, head string) bool {
 	case strings.HasPrefix(head, "--") || u.row().single:
 		return !strings.Contains(head, "=")
 	}
-	// Letters, the last of which takes what is not known as its value.
+	// Letters, of which the last takes the unknown part as its value.
 	spec, ok := u.find("-" + head[len(head)-1:])
 	return !(ok && spec.arity != noValue) && !slices.ContainsFunc([]byte(head[1:]), func(c byte) bool {
 		spec, ok := u.find("-" + string(c))
@@ -183,7 +184,7 @@ func (u *usage) isOption(head string) bool {
 	return len(head) > 1 && head[0] == '-' || head == "-" && u.row().dash
 }
 
-// find looks an option up.
+// find looks up an option.
 func (u *usage) find(name string) (optionSpec, bool) {
 	for _, r := range u.rows {
 		if spec, ok := r.options[name]; ok {
@@ -193,7 +194,8 @@ func (u *usage) find(name string) (optionSpec, bool) {
 	return optionSpec{}, false
 }
 
-// complete finds the long option that an abbreviation stands for. Where several begin so, it is the one that matters.
+// complete returns the long option that an abbreviation stands for. If
+// there are several, it returns the one that matters.
 func (u *usage) complete(name string) (full string, ok bool) {
 	if len(name) < 3 {
 		return "", false
@@ -209,7 +211,7 @@ func (u *usage) complete(name string) (full string, ok bool) {
 	return full, full != ""
 }
 
-// option reads the option word at i, and its value; it gives the index behind them.
+// option reads the option word at i and its value. It returns the index behind them.
 func (u *usage) option(i int, head string) int {
 	x := &u.words[i]
 	switch {
@@ -220,7 +222,7 @@ func (u *usage) option(i int, head string) int {
 		u.add(given{name: head[:1], spec: spec, value: x.tail(head[1:]), has: true, at: i, inside: true})
 		return i + 1
 	case slices.ContainsFunc(u.rows, func(r *row) bool { return r.anydash }):
-		// Any number of dashes: -script-shell is --script-shell.
+		// Any number of dashes is accepted: -script-shell is --script-shell.
 		bare := strings.TrimLeft(head, "-")
 		name, _, _ := strings.Cut(bare, "=")
 		if _, long := u.complete("--" + name); long && len(name) > 1 || strings.HasPrefix(head, "--") {
@@ -235,7 +237,7 @@ func (u *usage) option(i int, head string) int {
 	return u.letters(i, head)
 }
 
-// named reads --name or --name=value, or in single rows -name.
+// named reads --name or --name=value, or -name in single rows.
 func (u *usage) named(i int, head string) int {
 	r := u.row()
 	name, value, has := strings.Cut(head, "=")
@@ -264,7 +266,7 @@ func (u *usage) named(i int, head string) int {
 
 // prefixed finds an option of a single row whose value is attached without =, like -O3.
 func (u *usage) prefixed(head, name, value string, has bool) (string, string, bool, optionSpec, bool) {
-	const short = 3 // with its dash
+	const short = 3 // including the dash
 	longest := ""
 	var found optionSpec
 	for _, r := range u.rows {
@@ -281,7 +283,7 @@ func (u *usage) prefixed(head, name, value string, has bool) (string, string, bo
 	return name, value, has, optionSpec{}, false
 }
 
-// valued adds an option with the value that stands in its word, or in the next one.
+// valued adds an option whose value is in its own word or in the next one.
 func (u *usage) valued(i int, g given, value string, has bool) int {
 	switch {
 	case g.spec.effect == effectCommand:
@@ -295,7 +297,7 @@ func (u *usage) valued(i int, g given, value string, has bool) int {
 		i++
 		g.value, g.has = u.words[i], true
 		if x := &u.words[i]; !x.known && x.split {
-			u.unsure = cmp.Or(u.unsure, x.text, "a word of the input") // it may become several words, and options among them
+			u.unsure = cmp.Or(u.unsure, x.text, "a word of the input") // it may become several words, including options
 		}
 	}
 	u.add(g)
@@ -308,10 +310,10 @@ func (u *usage) ends(i, from int) bool {
 	return v == ";" || v == "+" && i > from && u.words[i-1].value == "{}"
 }
 
-// letters reads short options that stand together.
+// letters reads short options that share a word.
 func (u *usage) letters(i int, head string) int {
 	for j := 1; j < len(head); j++ {
-		if j+2 <= len(head) { // zip has -lf and -TT beside letters
+		if j+2 <= len(head) { // zip also has two-letter options such as -lf and -TT
 			if spec, ok := u.find("-" + head[j:j+2]); ok {
 				return u.valued(i, given{name: "-" + head[j:j+2], spec: spec, at: i}, head[j+2:], head[j+2:] != "")
 			}
@@ -332,15 +334,15 @@ func (u *usage) letters(i int, head string) int {
 	return i + 1
 }
 
-// letterName is the name of the letter at j of an option word.
+// letterName returns the name of the letter at j of an option word.
 func letterName(head string, j int) string {
 	if j == 1 {
-		return head[:2] // without a copy
+		return head[:2] // without copying
 	}
 	return "-" + head[j:j+1]
 }
 
-// bundled reads letters without a dash, as tar takes them: their values are the next words.
+// bundled reads letters without a dash, as tar accepts them. Their values are the next words.
 func (u *usage) bundled(i int, head string) int {
 	next := i + 1
 	for _, c := range head {
@@ -359,7 +361,8 @@ func (u *usage) bundled(i int, head string) int {
 	return next
 }
 
-// has reports an option with some effect that surely is one: none before it could have taken it as its value.
+// has reports whether the command certainly has an option with this effect:
+// no earlier word could have taken it as its value.
 func (u *usage) has(e effect) bool {
 	return slices.ContainsFunc(u.options, func(g given) bool {
 		off := e == effectQuery && (g.value.value == "none" || g.value.value == "false") // --dry-run=none
@@ -367,7 +370,7 @@ func (u *usage) has(e effect) bool {
 	})
 }
 
-// given looks an option up by its names.
+// given looks up an option by its names.
 func (u *usage) given(names ...string) *given {
 	for i := range u.options {
 		if slices.Contains(names, u.options[i].name) {

@@ -8,7 +8,7 @@ import (
 	"chorus/internal/permit/action"
 )
 
-// Kind is what a part of a command is.
+// Kind says what a part of a command is.
 type Kind string
 
 // The kinds of parts.
@@ -22,35 +22,35 @@ const (
 	KindUnknown Kind = "unknown" // could not be parsed
 )
 
-// Part is one thing a shell command does.
+// Part is one thing that a shell command does.
 type Part struct {
 	Argv     []string
-	Text     string // the words joined by one space, quoted as the shell would need
+	Text     string // the words joined by single spaces, quoted as a shell needs
 	Action   string
 	Kind     Kind
-	Opaque   bool // the text does not tell what runs
+	Opaque   bool // the text does not show what runs
 	Why      string
 	Children []Part // what it starts: substitutions in its words, wrapped commands
 
 	words  []word
 	cwd    cwd
-	offset int    // byte position in the command; -1 in text that was unwrapped
+	offset int    // byte offset in the command; -1 in unwrapped text
 	extra  *extra // nil for most parts
 }
 
-// extra is what few parts have. It is separate because parts are many and copied often.
+// extra holds fields that few parts need. It is separate because parts are numerous and copied often.
 type extra struct {
 	gitWords    []word   // the words after git's global options
 	deny        []string // further names under which the part may be denied
 	stricter    []string // further names that may make the verdict stricter
-	maybe       []string // prefixes of names the part would have, depending on unknown words
+	maybe       []string // prefixes of names that the part may have, depending on unknown words
 	file        codeFile
 	catastrophe string // why it is catastrophic whatever its words are
-	derived     string // why the part is there, if the text does not show it: "sort --output writes a file"
-	purpose     bool   // writing the file is what the command is for
+	derived     string // why the part exists if the text does not show it: "sort --output writes a file"
+	purpose     bool   // the command's purpose is to write this file
 }
 
-// addExtra gives the extra fields for writing.
+// addExtra returns the extra fields for writing and creates them if needed.
 func (p *Part) addExtra() *extra {
 	if p.extra == nil {
 		p.extra = new(extra)
@@ -71,7 +71,7 @@ func (p *Part) opaque(why string) {
 	}
 }
 
-// adopt adds children. The first ones are not copied, since parts are large.
+// adopt adds children. It does not copy the first ones, because parts are large.
 func (p *Part) adopt(parts []Part) {
 	if p.Children == nil {
 		p.Children = slices.Clip(parts)
@@ -87,8 +87,8 @@ func markGuess(parts []Part) {
 	}
 }
 
-// Names gives the action strings that a part has besides Action: those that may only
-// make the verdict stricter (deny, or an explicit ask), and those that may only deny.
+// Names returns the action strings that a part has besides Action: those that may only make the
+// verdict stricter (deny, or an explicit ask), and those that may only deny.
 func (p *Part) Names() (stricter, denyOnly []string) {
 	if p.extra == nil {
 		return nil, nil
@@ -96,12 +96,12 @@ func (p *Part) Names() (stricter, denyOnly []string) {
 	return p.extra.stricter, p.extra.deny
 }
 
-// ChangesRemote reports a command that certainly changes things on another machine.
+// ChangesRemote reports whether a command certainly changes another machine.
 func (p *Part) ChangesRemote() bool {
 	return p.extra != nil && slices.ContainsFunc(p.extra.stricter, func(name string) bool { return strings.HasPrefix(name, "tool:remote:") })
 }
 
-// Derived says why the part is there, if it stands for what an option or the nature of a program does, or "".
+// Derived returns why the part exists if it stands for the effect of an option or a program, or "".
 func (p *Part) Derived() string {
 	if p.extra == nil {
 		return ""
@@ -109,12 +109,12 @@ func (p *Part) Derived() string {
 	return p.extra.derived
 }
 
-// IsPurpose reports a written file that the command is there to write: a rule for the command covers it where it lies in
-// the workspace.
+// IsPurpose reports whether the command's purpose is to write this file. A rule for
+// the command then covers the file if it lies in the workspace.
 func (p *Part) IsPurpose() bool { return p.extra != nil && p.extra.purpose }
 
-// MaybeNames gives prefixes of action strings that the part may have, depending on
-// words whose values are not known before it runs.
+// MaybeNames returns prefixes of action strings that the part may have,
+// depending on words whose values are not known before it runs.
 func (p *Part) MaybeNames() []string {
 	if p.extra == nil {
 		return nil
@@ -122,23 +122,22 @@ func (p *Part) MaybeNames() []string {
 	return p.extra.maybe
 }
 
-// RunsFile gives the reason for which a rule must name the file that this part runs,
-// or "" if it runs none: the file's contents decide what happens, and they are not read.
+// RunsFile returns why a rule must name the file that this part runs, or "" if it runs
+// none. The file's contents decide what happens, and they are not read.
 func (p *Part) RunsFile() string { return p.file().why }
 
-// IsRunner reports that what RunsFile speaks of is no file, but what makes an interpreter run the code of the folder that it
-// works in, as make and pytest do: a rule that names no program at all allows it like these.
+// IsRunner reports whether the word behind RunsFile is not a file but makes an interpreter run the code of
+// its working directory, as make and pytest do. A rule that names no program at all allows such a part.
 func (p *Part) IsRunner() bool { return p.file().runner }
 
-// WithFile is the text of a part for which RunsFile gives a reason, if the file had
-// another name.
+// WithFile returns the text of a part for which RunsFile gives a reason, with another file name.
 func (p *Part) WithFile(name string) string {
 	file := knownWord(name)
-	file.text = p.file().option + file.text // an option needs no quotes
+	file.text = p.file().option + file.text // options need no quotes
 	return p.withWord(p.file().at-1, file)
 }
 
-// WithProgram is the text of a part if its program had another name.
+// WithProgram returns the text of a part with another program name.
 func (p *Part) WithProgram(name string) string { return p.withWord(0, knownWord(name)) }
 
 func (p *Part) withWord(at int, with word) string {
@@ -147,7 +146,8 @@ func (p *Part) withWord(at int, with word) string {
 	return text(words)
 }
 
-// CleanFile is the text of a part that runs a file if the path of the file were written without detours; false if it is.
+// CleanFile returns the text of a part with the path of its file
+// cleaned, or false if the path is already clean.
 func (p *Part) CleanFile() (string, bool) {
 	at := p.file().at
 	if at == 0 || at > len(p.words) || !p.words[at-1].known && !p.words[at-1].glob {
@@ -180,8 +180,7 @@ func (p *Part) Expands() bool {
 	return false
 }
 
-// AppendSpans appends the action string of the part under a tool, with gaps where its
-// words are not known.
+// AppendSpans appends the action string of the part under a tool, with gaps for unknown text.
 func (p *Part) AppendSpans(to []Span, tool string) []Span { return appendSpans(to, tool, p.words) }
 
 // AppendFileSpans is AppendSpans for the file that a part reads or writes.
@@ -193,8 +192,8 @@ func (p *Part) AppendFileSpans(to []Span) []Span {
 	return appendSpans(to, tool, p.words[1:])
 }
 
-// AppendGitSpans is AppendSpans for the git tool, without git's global options. It
-// appends nothing for a part that is no git command.
+// AppendGitSpans is AppendSpans for the git tool, without git's global options.
+// It appends nothing if the part is not a git command.
 func (p *Part) AppendGitSpans(to []Span) []Span {
 	if p.extra == nil || p.extra.gitWords == nil {
 		return to
@@ -226,7 +225,7 @@ func appendSpans(to []Span, tool string, words []word) []Span {
 type Tree struct {
 	Command string
 	Parts   []Part
-	Err     error // why the rest could not be parsed; Parts has what was read
+	Err     error // why the rest could not be parsed; Parts holds what was read
 }
 
 // All calls f for every part with its depth, parents first.

@@ -12,7 +12,7 @@ import (
 	"chorus/internal/permit/action"
 )
 
-// knownProgram treats a command whose program is known.
+// knownProgram handles a command whose program is known.
 func (w *walker) knownProgram(p *Part, prog string, words []word, redirs []*syntax.Redirect) {
 	r := programs().program(prog)
 	var rd *reading
@@ -36,7 +36,7 @@ func (w *walker) knownProgram(p *Part, prog string, words []word, redirs []*synt
 		}
 	case r != nil:
 		rd = w.byTable(p, prog, r, words, redirs)
-		if r.own && len(r.options) == 0 { // nothing else is known of it: its words may be a command
+		if r.own && len(r.options) == 0 { // nothing else is known about it: its words may be a command
 			w.startsMaybe(p, words[1:])
 		}
 	default:
@@ -46,7 +46,7 @@ func (w *walker) knownProgram(p *Part, prog string, words []word, redirs []*synt
 		p.opaque(why)
 	}
 	if prog == "unset" || prog == "enable" || prog == "shopt" || prog == "alias" {
-		clear(w.funcs) // names may mean something else from here on
+		clear(w.funcs) // from here on, names may mean something else
 	}
 	if why := setsVariable(prog, words[1:]); why != "" {
 		p.opaque(why)
@@ -57,7 +57,7 @@ func (w *walker) knownProgram(p *Part, prog string, words []word, redirs []*synt
 	}
 }
 
-// byTable treats a program that the table has, and gives how its words were read.
+// byTable handles a program that is in the table and returns how its words were read.
 func (w *walker) byTable(p *Part, prog string, r *row, words []word, redirs []*syntax.Redirect) *reading {
 	rd := w.reading()
 	rd.read(prog, r, words)
@@ -124,7 +124,7 @@ func (w *walker) byTable(p *Part, prog string, r *row, words []word, redirs []*s
 	return rd
 }
 
-// workIn follows options like git -C: what the command does happens there.
+// workIn follows options like git -C, which change where the command works.
 func (w *walker) workIn(p *Part, rd *reading) {
 	for level := range len(rd.outer) + 1 {
 		u := &rd.usage
@@ -151,7 +151,7 @@ func (w *walker) workIn(p *Part, rd *reading) {
 	}
 }
 
-// operandEffects treats the words that are no options.
+// operandEffects handles the words that are not options.
 func (w *walker) operandEffects(p *Part, prog string, words []word, rd *reading, redirs []*syntax.Redirect) {
 	u := &rd.usage
 	switch r := rd.row(); r.words {
@@ -173,7 +173,7 @@ func (w *walker) operandEffects(p *Part, prog string, words []word, rd *reading,
 		w.tar(p, rd)
 	case wordsTarget, wordsOutput:
 		if t := u.given("-t", "--target-directory"); t != nil && t.spec.effect == effectTarget {
-			break // the option said it
+			break // the option already covers it
 		}
 		n := len(u.operands)
 		switch {
@@ -184,7 +184,7 @@ func (w *walker) operandEffects(p *Part, prog string, words []word, rd *reading,
 		case n > 1 && u.given("--parents") != nil && slices.ContainsFunc(u.operands[:n-1], func(x operand) bool { return !x.known || strings.Contains(x.value, "..") }):
 			p.opaque(rd.name + " --parents writes where the names of its sources lead")
 		case n > 1 && (prog == "scp" || prog == "rsync") && isRemotePath(u.operands[n-1].value):
-		case n > 1 && r.loose: // it is not known which words are values of options
+		case n > 1 && r.loose: // any of the words may be the value of an option
 			for _, x := range u.operands[1:] {
 				w.written(p, *x.word, rd.name+" writes its last argument", r.words == wordsTarget)
 			}
@@ -204,7 +204,7 @@ func (w *walker) operandEffects(p *Part, prog string, words []word, rd *reading,
 	}
 }
 
-// optionEffects treats the options of a command. from is the index of the first of them among all words.
+// optionEffects handles the options of a command. from is the index of the first option among all words.
 func (w *walker) optionEffects(p *Part, name string, words []word, from int, u *usage) {
 	for i := range u.options {
 		w.optionEffect(p, name, words, from, u, &u.options[i])
@@ -232,7 +232,7 @@ func (w *walker) optionEffects(p *Part, name string, words []word, from int, u *
 	}
 }
 
-// ordinaryHelpers are programs that others are told to start and that do nothing but that.
+// ordinaryHelpers are programs that other programs are commonly told to start, and that do nothing else.
 var ordinaryHelpers = strings.Fields("ssh gzip bzip2 xz zstd pigz pbzip2 lz4 lzop cat less lld mold gold bfd")
 
 func (w *walker) optionEffect(p *Part, name string, words []word, from int, u *usage, g *given) {
@@ -295,7 +295,8 @@ func (w *walker) optionEffect(p *Part, name string, words []word, from int, u *u
 	}
 }
 
-// wouldRun adds what a text that a program starts would do, where it can be read: it may be denied, and needs no rule.
+// wouldRun adds what a text that a program starts would do, as far as it can
+// be read. The parts may be denied but need no rule.
 func (w *walker) wouldRun(p *Part, code string, known bool) {
 	if !known || code == "" {
 		return
@@ -305,7 +306,7 @@ func (w *walker) wouldRun(p *Part, code string, known bool) {
 	markGuess(p.Children[before:])
 }
 
-// optionShell treats an option whose value is a command for a shell.
+// optionShell handles an option whose value is a command for a shell.
 func (w *walker) optionShell(p *Part, name string, g *given) {
 	if !g.has || !g.value.known {
 		p.opaque("a command that is not known before it runs")
@@ -314,11 +315,11 @@ func (w *walker) optionShell(p *Part, name string, g *given) {
 	before := len(p.Children)
 	w.nested(p, g.value.value)
 	if name == "su" || name == "runuser" {
-		markGuess(p.Children[before:]) // as somebody else: the outer command needs its own rule
+		markGuess(p.Children[before:]) // runs as somebody else: the outer command needs its own rule
 	}
 }
 
-// setting treats an option like git -c key=value: a key that is not known to be harmless may start programs.
+// setting handles an option like git -c key=value. A key that is not known to be harmless may start programs.
 func (w *walker) setting(p *Part, name string, u *usage, g *given) {
 	text := strings.TrimSpace(g.value.value)
 	at := strings.IndexAny(text, "= \t")
@@ -345,7 +346,8 @@ func (w *walker) setting(p *Part, name string, u *usage, g *given) {
 	}
 }
 
-// plainFlags reports flags for a compiler or linker that start and write nothing: -s, -w, -X name=value, all=-N -l.
+// plainFlags reports whether compiler or linker flags start and write
+// nothing: -s, -w, -X name=value, all=-N -l.
 func plainFlags(value string) bool {
 	fields := strings.Fields(value)
 	for i, f := range fields {
@@ -365,7 +367,7 @@ func plainFlags(value string) bool {
 	return true
 }
 
-// written adds a file that a program writes. For one that is there to write it, purpose is true.
+// written adds a file that a program writes. purpose says whether writing it is what the program is for.
 func (w *walker) written(p *Part, target word, why string, purpose bool) {
 	if target.value == "-" || isStream(target.value) {
 		return
@@ -383,19 +385,19 @@ func (w *walker) written(p *Part, target word, why string, purpose bool) {
 	p.adopt(parts)
 }
 
-// isRemotePath reports host:path, which names no file here.
+// isRemotePath reports whether v has the form host:path, which names no local file.
 func isRemotePath(v string) bool {
 	host, _, ok := strings.Cut(v, ":")
 	return ok && host != "" && !strings.Contains(host, "/")
 }
 
-// removed adds what an option removes, as the rm that it is.
+// removed adds what an option removes, as an rm command.
 func (w *walker) removed(p *Part, option string, u *usage) {
 	targets := u.operands
 	if u.row().words == wordsTarget && len(targets) > 0 {
 		targets = targets[len(targets)-1:]
 	}
-	if u.row().single { // find: what it found
+	if u.row().single { // find removes what it finds
 		targets = []operand{{word: &word{value: "{}", text: "{}", gaps: &gaps{spans: oneGap.spans, values: findRoots(u)}}}}
 	}
 	rm := []word{knownWord("rm"), knownWord("-r")}
@@ -414,9 +416,9 @@ func (w *walker) derived(p *Part, words []word, why string) {
 	}
 }
 
-// find treats -exec and -delete of find, and -x of fd.
+// find handles -exec and -delete of find, and -x of fd.
 func (w *walker) find(p *Part, prog string, u *usage) {
-	// What find finds begins with the word that says where.
+	// The paths that find finds begin with its starting point.
 	known := !slices.ContainsFunc(u.operands, func(x operand) bool { return !x.known })
 	gap := word{value: "{}", text: "{}", gaps: &gaps{spans: oneGap.spans, values: findRoots(u), plain: known && prog == "find"}}
 	for i := range u.options {
@@ -432,7 +434,8 @@ func (w *walker) find(p *Part, prog string, u *usage) {
 	}
 }
 
-// findRoots are the starting points of a find without any test: -exec and -delete get everything below them.
+// findRoots returns the starting points of a find without any test: its
+// -exec and -delete get everything below them.
 func findRoots(u *usage) []string {
 	tests := []string{"-name", "-iname", "-path", "-ipath", "-regex", "-iregex", "-mtime", "-mmin", "-newer", "-size", "-user", "-empty", "-perm", "-wholename"}
 	for i := range u.options {
@@ -450,7 +453,7 @@ func findRoots(u *usage) []string {
 	return out
 }
 
-// interpreter treats a program that runs a script: a file among its words, or its input.
+// interpreter handles a program that runs a script: a file among its words, or its input.
 func (w *walker) interpreter(p *Part, words []word, rd *reading) {
 	u := &rd.usage
 	if m := slices.IndexFunc(u.options, func(g given) bool { return g.spec.effect == effectModule }); m >= 0 {
@@ -458,7 +461,7 @@ func (w *walker) interpreter(p *Part, words []word, rd *reading) {
 		return
 	}
 	if u.has(effectCode) || u.has(effectFile) {
-		return // said already
+		return // already handled
 	}
 	if own := slices.IndexFunc(u.options, func(g given) bool { return g.spec.effect == effectOwn }); own >= 0 {
 		at := rd.from + u.options[own].at
@@ -485,8 +488,8 @@ func (w *walker) interpreter(p *Part, words []word, rd *reading) {
 	}
 }
 
-// module treats python -m: modules that are not known to be tools are files like any other, and those that run the code of
-// the workspace must be named as well.
+// module handles python -m. A module that is not known to be a tool counts as an unread
+// file, and a rule must also name modules that run the workspace's code.
 func (w *walker) module(p *Part, words []word, rd *reading, g *given) {
 	if !g.has || !g.value.known {
 		p.opaque("a module that is not known before it runs")
@@ -518,14 +521,14 @@ func (w *walker) module(p *Part, words []word, rd *reading, g *given) {
 	w.startsMaybe(p, append([]word{g.value}, words[after:]...)) // python -m poetry run … is poetry run …
 }
 
-// scriptOrVerb treats deno and bun, whose first word is a subcommand or a script.
+// scriptOrVerb handles deno and bun, whose first word is a subcommand or a script.
 func scriptOrVerb(p *Part, words []word, rd *reading) {
 	if len(rd.path) > 0 && strings.ContainsAny(rd.path[0], "./") {
 		p.runsFile(words, rd.from-1, unreadFile)
 	}
 }
 
-// tar treats the archive that is written, and the folder that one is unpacked to.
+// tar handles the archive that is written, and the folder that an archive is unpacked to.
 func (w *walker) tar(p *Part, rd *reading) {
 	u := &rd.usage
 	extracts := u.given("-x", "--extract", "--get") != nil && u.given("-O", "--to-stdout") == nil

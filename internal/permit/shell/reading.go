@@ -2,18 +2,18 @@ package shell
 
 import "slices"
 
-// reading is a command line read by the rows of a program and of its subcommands.
+// reading is a command line, read according to the rows of a program and its subcommands.
 type reading struct {
 	usage
 	name  string   // "git log"
-	outer []usage  // of the program itself, where a subcommand follows
+	outer []usage  // of the program itself, if a subcommand follows
 	path  []string // the subcommands
 	all   []*row   // the rows on the way to the subcommand, and its own
 	from  int      // index of the first word of usage among all words of the command
 	lost  bool     // the subcommand is not known
 }
 
-// level gives the usage of one more program around the subcommand.
+// level returns the usage of one more program level above the subcommand.
 func (rd *reading) level() *usage {
 	if n := len(rd.outer); n < cap(rd.outer) {
 		rd.outer = rd.outer[:n+1]
@@ -23,7 +23,8 @@ func (rd *reading) level() *usage {
 	return &rd.outer[len(rd.outer)-1]
 }
 
-// read reads a command by its row, down to the subcommand. The memory of what was read before is used again.
+// read reads a command according to its row, down to the subcommand.
+// It reuses the memory of earlier readings.
 func (rd *reading) read(prog string, r *row, words []word) {
 	rd.name, rd.from, rd.all, rd.lost = prog, 1, r.alone, false
 	rd.outer, rd.path = rd.outer[:0], rd.path[:0]
@@ -60,14 +61,14 @@ func (rd *reading) read(prog string, r *row, words []word) {
 	rd.usage.read(rows, rest, false)
 }
 
-// otherVerb is the row of a subcommand about which there is nothing special.
+// otherVerb is the row of a subcommand without special treatment.
 func otherVerb(r *row) *row {
 	sub := &row{loose: true, single: r.single, exact: r.exact}
 	sub.alone = []*row{sub}
 	return sub
 }
 
-// reading gives one to read a command with; it is to be put back into w.readings when nobody looks at it any more.
+// reading returns a reading to use. Put it back into w.readings when it is no longer needed.
 func (w *walker) reading() *reading {
 	n := len(*w.readings)
 	if n == 0 {

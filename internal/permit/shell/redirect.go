@@ -48,7 +48,8 @@ func (w *walker) redirect(r *syntax.Redirect) {
 	}
 }
 
-// redirectParts are the files that a redirection may read or write: one for each directory that it may happen in.
+// redirectParts returns the files that a redirection may read or write,
+// one for each directory that it may happen in.
 func (w *walker) redirectParts(kind Kind, sign string, target word, offset int) []Part {
 	dirs := w.cwd.places()
 	if !target.known || path.IsAbs(target.value) || strings.HasPrefix(target.value, "~") {
@@ -61,7 +62,7 @@ func (w *walker) redirectParts(kind Kind, sign string, target word, offset int) 
 	return out
 }
 
-// signWord is the sign of a redirection as a word, quoted.
+// signWord returns the redirection operator as a word, quoted.
 func signWord(sign string) word {
 	switch sign {
 	case ">":
@@ -74,7 +75,7 @@ func signWord(sign string) word {
 	return knownWord(sign)
 }
 
-// redirectPart is the part for one directory, the only one in dir.
+// redirectPart returns the part for one directory, the only one in dir.
 func (w *walker) redirectPart(kind Kind, sign string, target word, offset int, dir []string) Part {
 	tool := "write"
 	if kind == KindRead {

@@ -7,7 +7,7 @@ import (
 	"chorus/internal/permit/action"
 )
 
-// nameRemote gives a command that changes things on other machines the name
+// nameRemote also names a command that changes other machines
 // tool:remote:<text>, so that one rule can match all of them.
 func nameRemote(p *Part, prog string, words []word, rd *reading) {
 	if prog == "git" {
@@ -21,8 +21,8 @@ func nameRemote(p *Part, prog string, words []word, rd *reading) {
 	}
 }
 
-// changesRemote reports whether a command changes things on other machines, and whether it
-// may, depending on its unknown words. rd is how they were read; nil if they were not yet.
+// changesRemote reports whether a command changes other machines, and whether it may, depending on
+// its unknown words. rd is how they were read; nil if they were not read yet.
 func changesRemote(prog string, words []word, rd *reading) (yes, maybe bool) {
 	switch prog {
 	case "http", "https", "xh", "xhs", "httpie":
@@ -62,8 +62,8 @@ func hasUnknown(words []word) bool {
 	return slices.ContainsFunc(words, func(x word) bool { return !x.known && !x.glob })
 }
 
-// verbs are the words that surely are subcommands: those before any option of which it is not known whether it takes the
-// next word as its value. sure is false if such an option stands before the first of them.
+// verbs returns the words that certainly are subcommands: those before any option that might take the next
+// word as its value. sure is false if such an option comes before the first of them.
 func (rd *reading) verbs() (out []string, sure bool) {
 	out, sure = slices.Clone(rd.path), true
 	for i := range rd.outer {
@@ -78,13 +78,13 @@ func (rd *reading) verbs() (out []string, sure bool) {
 	return out, sure
 }
 
-// queries reports that the command only prints something, like its help.
+// queries reports whether the command only prints something, such as its help.
 func (rd *reading) queries() bool {
 	return rd.has(effectQuery) || slices.ContainsFunc(rd.outer, func(u usage) bool { return u.has(effectQuery) })
 }
 
-// changes reports whether the subcommand changes something, for a program of which those are listed that only read. sure
-// is false where the text does not tell.
+// changes reports whether the subcommand changes something, for a program whose table row lists
+// only subcommands that read. sure is false if the text does not tell.
 func (rd *reading) changes(r *row) (yes, sure bool) {
 	verbs, sure := rd.verbs()
 	if rd.queries() {
@@ -106,7 +106,7 @@ func (rd *reading) changes(r *row) (yes, sure bool) {
 			return !slices.Contains(r.reads, v), sure
 		}
 	}
-	return false, rd.oddAt == len(rd.words) && sure // a group alone prints its help
+	return false, rd.oddAt == len(rd.words) && sure // a command group alone prints its help
 }
 
 // publishes reports whether the subcommand is one of those that change another machine.
@@ -141,7 +141,7 @@ func (rd *reading) publishes(prog string) bool {
 	return false
 }
 
-// matchesVerb looks a subcommand up in a list that may have "publish*" and "!publishToMavenLocal*".
+// matchesVerb looks up a subcommand in a list that may contain "publish*" and "!publishToMavenLocal*".
 func matchesVerb(list []string, verb string) bool {
 	found := false
 	for _, l := range list {
@@ -157,7 +157,7 @@ func matchesVerb(list []string, verb string) bool {
 	return found
 }
 
-// sends reports options by which a program sends instead of fetching.
+// sends reports whether the command has options that make the program send instead of fetch.
 func (u *usage) sends() bool {
 	data, get := false, false
 	for i := range u.options {
@@ -185,7 +185,8 @@ func readingMethod(m string) bool {
 	return false
 }
 
-// talks reports an address at which curl says what stands in it, or what it reads.
+// talks reports whether x is an address whose scheme makes curl send text
+// from the address or from its input: telnet, gopher or dict.
 func talks(x word) bool {
 	at := strings.ToLower(x.value)
 	return strings.Contains(at, "telnet://") || strings.Contains(at, "gopher://") || strings.Contains(at, "gophers://") || strings.Contains(at, "dict://")
@@ -205,7 +206,7 @@ func httpieSends(args []word) bool {
 	return false
 }
 
-// apiSends treats gh api and glab api: a field means POST unless a method is given.
+// apiSends handles gh api and glab api, where a field means POST unless a method is given.
 func (rd *reading) apiSends() bool {
 	if slices.ContainsFunc(rd.operands, func(x operand) bool { return x.value == "graphql" }) {
 		return slices.ContainsFunc(rd.words, func(x word) bool { return strings.Contains(x.value, "mutation") || strings.Contains(x.value, "@") })
@@ -216,10 +217,10 @@ func (rd *reading) apiSends() bool {
 	return rd.has(effectData)
 }
 
-// awsReads are the beginnings of operations that only read.
+// awsReads are prefixes of operations that only read.
 var awsReads = strings.Fields("describe list get help ls wait lookup search batch-get query scan head validate filter-log tail presign configure")
 
-// awsChanges treats aws, whose operation is the second word.
+// awsChanges handles aws, whose operation is the second word.
 func (rd *reading) awsChanges(unknown bool) (yes, maybe bool) {
 	verbs, sure := rd.verbs()
 	switch {

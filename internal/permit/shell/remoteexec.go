@@ -8,7 +8,7 @@ import (
 	"chorus/internal/permit/action"
 )
 
-// onOtherMachine gives the parts that f adds; their working directory is not known.
+// onOtherMachine returns the parts that f adds. Their working directory is not known.
 func (w *walker) onOtherMachine(p *Part, f func()) []Part {
 	before, here := len(p.Children), w.cwd
 	w.cwd = cwd{unknown: true}
@@ -18,7 +18,7 @@ func (w *walker) onOtherMachine(p *Part, f func()) []Part {
 	return p.Children[before:]
 }
 
-// ssh treats "ssh [options] host [options] command words".
+// ssh handles "ssh [options] host [options] command words".
 func (w *walker) ssh(p *Part, rd *reading) {
 	if rd.has(effectQuery) {
 		return
@@ -30,7 +30,7 @@ func (w *walker) ssh(p *Part, rd *reading) {
 	}
 	rest := rd.rest
 	if len(rest) > 0 {
-		behind := readOptions(rd.rows, rest[1:], true) // options may follow the host too
+		behind := readOptions(rd.rows, rest[1:], true) // options may also follow the host
 		w.optionEffects(p, rd.name, p.words, len(p.words)-len(rest)+1, &behind)
 		if rest = behind.rest; behind.has(effectQuery) {
 			return
@@ -51,8 +51,8 @@ func (w *walker) ssh(p *Part, rd *reading) {
 	p.liftFile(got)
 }
 
-// container treats docker run, exec and create, also under container or compose: what runs inside says nothing about this
-// machine, so it can only make the verdict stricter.
+// container handles docker run, exec and create, including those under container or compose. What runs
+// inside does not affect this machine, so it can only make the verdict stricter.
 func (w *walker) container(p *Part, words []word, rd *reading) {
 	for i := range rd.outer {
 		rd.outer[i].leavesContainer(p)
@@ -89,7 +89,7 @@ func (u *usage) leavesContainer(p *Part) {
 	}
 }
 
-// leavesContainer says why an option gives a container access to the machine, or "".
+// leavesContainer returns why an option gives a container access to the machine, or "".
 func leavesContainer(name, value string) string {
 	switch name {
 	case "-H", "--host", "--context", "--url", "--connection":
@@ -117,8 +117,7 @@ func leavesContainer(name, value string) string {
 	return ""
 }
 
-// pod treats kubectl exec, run and debug, which always change or enter something on another
-// machine.
+// pod handles kubectl exec, run and debug, which always change or enter something on another machine.
 func (w *walker) pod(p *Part, rd *reading) {
 	if len(rd.operands) == 0 {
 		return
@@ -150,7 +149,7 @@ netstat echo printf test [ pwd true false sort uniq cut tr md5sum sha1sum sha256
 apk pacman useradd userdel usermod passwd groupadd truncate install mkfs mount umount iptables nft crontab shred unlink`)
 )
 
-// changesHost reports whether commands that run on another machine change it, or may.
+// changesHost reports whether commands that run on another machine change it, or may change it.
 func changesHost(parts []Part) (yes, maybe bool) {
 	for i := range parts {
 		p := &parts[i]

@@ -7,27 +7,27 @@ import (
 	"strings"
 )
 
-// programDirs are where a system keeps its programs. A program started by a path elsewhere
-// is a file like any other: it may have just been written.
+// programDirs are where a system keeps its programs. A program started by a path
+// elsewhere is treated like any other file: it may have just been written.
 var programDirs = []string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin"}
 
 // codeFile is a word of a part that names a file (or an image) whose contents decide what
-// runs. The contents are not read, so only a rule that restricts the name allows it; one
-// that only names the program before it does not.
+// runs. The contents are not read. Therefore only a rule that restricts the file's name
+// allows it; a rule that only names the program before it does not.
 type codeFile struct {
-	at     int    // index among the words, from 1; 0 is none
-	option string // what stands before the name in that word: -f, --file=
+	at     int    // index among the words, counted from 1; 0 means none
+	option string // what precedes the name in that word: -f, --file=
 	why    string
-	runner bool // what makes an interpreter run the code of the folder that it works in
+	runner bool // it makes an interpreter run the code of its working directory
 }
 
-// startedByPath reports whether the words start a file outside the system's programs.
+// startedByPath reports whether the words start a file outside the system's program directories.
 func startedByPath(words []word) bool {
 	v := words[0].value
 	return strings.Contains(v, "/") && !slices.Contains(programDirs, path.Dir(path.Clean(v)))
 }
 
-// The reasons of runsFile.
+// Reasons for runsFile.
 const (
 	unreadFile  = "it runs the file %s, whose contents are not checked"
 	unreadImage = "it is not known what the image %s runs"
@@ -45,7 +45,8 @@ func (p *Part) runs(file codeFile) {
 	}
 }
 
-// runsValue records that the value of an option names what runs. from is the index of the first option among all words.
+// runsValue records that the value of an option names what runs. from is
+// the index of the first option among all words.
 func (p *Part) runsValue(words []word, from int, g *given, reason string) {
 	file := codeFile{at: from + g.at + 1, why: fmt.Sprintf(reason, g.value.text), runner: reason == ownCode}
 	if g.inside {
@@ -56,8 +57,8 @@ func (p *Part) runsValue(words []word, from int, g *given, reason string) {
 	p.runs(file)
 }
 
-// liftFile moves the file from what a runner starts to the runner itself: a rule for
-// "poetry run python x.py" names the script as well as one for "python x.py".
+// liftFile moves the file from what a runner starts to the runner itself, so that a rule for
+// "poetry run python x.py" can name the script just as one for "python x.py" can.
 func (p *Part) liftFile(children []Part) {
 	for i := range children {
 		c := &children[i]
@@ -73,9 +74,9 @@ func (p *Part) liftFile(children []Part) {
 	}
 }
 
-// sourced treats ". file" and "source file".
+// sourced handles ". file" and "source file".
 func (w *walker) sourced(p *Part, words []word) {
-	clear(w.funcs) // the file may declare others
+	clear(w.funcs) // the file may declare other functions
 	switch {
 	case len(words) < 2:
 	case !words[1].known || strings.HasPrefix(words[1].value, "/dev/") || strings.HasPrefix(words[1].value, "/proc/"):

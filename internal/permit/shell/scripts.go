@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// scripted treats sed and awk: their scripts are read, since they may start programs and write files.
+// scripted handles sed and awk. It reads their scripts, because they may start programs and write files.
 func (w *walker) scripted(p *Part, words []word, rd *reading) {
 	u := &rd.usage
 	var scripts []word
@@ -44,18 +44,18 @@ func (w *walker) scripted(p *Part, words []word, rd *reading) {
 	}
 }
 
-// awkScan divides an awk program into tokens as awk does, and looks for what starts programs or writes files.
+// awkScan splits an awk program into tokens as awk does, and looks for what starts programs or writes files.
 type awkScan struct {
 	code     string
 	at       int
 	operand  bool // the last token was a value, so a slash divides
-	either   bool // the last token was one behind which a slash may divide or begin a regular expression
+	either   bool // after the last token, a slash may divide or begin a regular expression
 	printing bool // in a print statement, where > writes
-	depth    int  // of parentheses in it
-	forks    int  // slashes that were read in both ways
+	depth    int  // parenthesis depth in the print statement
+	forks    int  // slashes that were read both ways
 }
 
-// awkRuns says why an awk program may start programs or write files, or "".
+// awkRuns returns why an awk program may start programs or write files, or "".
 func awkRuns(code string) string {
 	if (awkScan{code: code}).runs() {
 		return "awk code that starts programs or writes files"
@@ -95,14 +95,14 @@ func (s awkScan) runs() bool {
 	return false
 }
 
-// quoted skips a string or regular expression; false where its end is not certain.
+// quoted skips a string or regular expression. It returns false if its end is not certain.
 func (s *awkScan) quoted(end byte) bool {
 	bracket := false
 	for s.at++; s.at < len(s.code); s.at++ {
 		switch c := s.code[s.at]; {
 		case c == '\\':
 			s.at++
-		case c == '\n' || c == end && bracket: // in brackets a slash ends the expression for some awks only
+		case c == '\n' || c == end && bracket: // inside brackets, a slash ends the expression only for some awks
 			return false
 		case c == end:
 			s.at++
@@ -136,7 +136,7 @@ func (s *awkScan) word() (runs bool) {
 	return false
 }
 
-// sign reads anything that is no word, string or regular expression.
+// sign reads anything that is not a word, a string or a regular expression.
 func (s *awkScan) sign(c byte) (runs bool) {
 	s.at++
 	rest := s.code[s.at:]
@@ -168,7 +168,7 @@ func (s *awkScan) sign(c byte) (runs bool) {
 			return false
 		}
 	case '\n':
-		s.printing = s.printing && !s.operand // a statement goes on behind a comma
+		s.printing = s.printing && !s.operand // a statement continues after a comma
 	case ';', '{', '}':
 		s.printing = false
 	}
@@ -180,7 +180,7 @@ func isWordByte(c byte) bool {
 	return c == '_' || c == '.' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// sedReader reads a sed script, as GNU sed does. What it does not understand is opaque.
+// sedReader reads a sed script as GNU sed does. Anything it does not understand is opaque.
 type sedReader struct {
 	code  string
 	at    int
@@ -188,7 +188,7 @@ type sedReader struct {
 	why   string
 }
 
-// readSed gives the files that a sed script writes, and why it may do more than edit text.
+// readSed returns the files that a sed script writes, and why it may do more than edit text.
 func readSed(code string) (files []string, why string) {
 	r := &sedReader{code: code}
 	for r.why == "" && r.at < len(code) {
@@ -220,7 +220,7 @@ func (r *sedReader) skip(chars string) {
 	}
 }
 
-// line gives the rest of the line.
+// line returns the rest of the line.
 func (r *sedReader) line() string {
 	rest, _, _ := strings.Cut(r.code[r.at:], "\n")
 	r.at = min(r.at+len(rest)+1, len(r.code))
@@ -286,7 +286,7 @@ func (r *sedReader) end() {
 	}
 }
 
-// isContinued reports a line that ends in a backslash which is not escaped itself.
+// isContinued reports whether a line ends in a backslash that is not escaped itself.
 func isContinued(line string) bool {
 	return (len(line)-len(strings.TrimRight(line, `\`)))%2 == 1
 }
@@ -318,8 +318,8 @@ func (r *sedReader) address() {
 	}
 }
 
-// until skips to behind an unescaped delimiter. Inside brackets of a regular expression a delimiter ends it for some
-// seds only, so such a script is not read.
+// until skips past an unescaped delimiter. Inside brackets of a regular expression, only
+// some seds treat a delimiter as its end, so such a script is not read.
 func (r *sedReader) until(end byte, regex bool) bool {
 	if end == 0 || end == '\n' || end == '\\' {
 		return false
@@ -354,7 +354,7 @@ func (r *sedReader) substitution() {
 			return
 		case c >= '0' && c <= '9' || slices.Contains([]byte("gpiImM"), c):
 			r.at++
-		default: // also e, which runs the line
+		default: // including e, which runs the line
 			r.end()
 			return
 		}

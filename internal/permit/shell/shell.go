@@ -1,11 +1,11 @@
-// Package shell tells what a shell command would do without running it. It promises that
+// Package shell determines what a shell command would do without running it. It promises that
 //
-//   - every command in the text is a part of the result, also those in substitutions,
+//   - every command in the text is a part of the result, including those in substitutions,
 //     in quoted scripts and behind programs that start others;
-//   - what the text does not tell is marked as opaque, with the reason;
+//   - what the text does not show is marked as opaque, with the reason;
 //   - no text makes it fail, and the time for one command is bounded.
 //
-// It decides nothing: the rules are matched in package permit.
+// It decides nothing: package permit matches the rules.
 package shell
 
 import (
@@ -21,28 +21,26 @@ import (
 )
 
 const (
-	// maxCommandLen and maxNesting bound the time for one decision; what is beyond them is
-	// opaque.
+	// maxCommandLen and maxNesting bound the time for one decision. Anything beyond them is opaque.
 	maxCommandLen = 128 << 10
 	maxNesting    = 100
 	maxUnwrap     = 8
 	maxParts      = 4000
 )
 
-// Parse takes a command apart. It never fails: what it cannot read is an opaque part.
-// A guess without children for which drop reports true is left out; drop may be nil, and
-// must not keep the part it is given.
+// Parse takes a command apart. It never fails: what it cannot read is an opaque part. It omits guesses
+// without children for which drop reports true. drop may be nil and must not keep the part it gets.
 func Parse(command string, drop func(guess *Part) bool) Tree { return ParseRead(command, nil, drop) }
 
-// ParseRead is Parse for a command that was parsed already; stmts must be its statements as the parser gave them for
-// exactly this text, or nil.
+// ParseRead is Parse for a command that was already parsed. stmts must be the
+// statements that the parser returned for exactly this text, or nil.
 func ParseRead(command string, stmts []*syntax.Stmt, drop func(guess *Part) bool) Tree {
 	// Few characters can end a command or redirect it, so this is enough room.
 	room := 2
 	for i := 0; i < len(command) && room < 1024; i++ {
 		switch c := command[i]; c {
 		case '|', '&', ';', '\n', '>', '<':
-			if i == 0 || command[i-1] != c { // && is one
+			if i == 0 || command[i-1] != c { // && counts once
 				room++
 			}
 		}
@@ -56,8 +54,7 @@ func ParseRead(command string, stmts []*syntax.Stmt, drop func(guess *Part) bool
 		*w.count++
 	}
 	if *w.count > maxParts {
-		// It is added at the end because the part that exceeded the limit was dropped with
-		// all its children.
+		// Added at the end, because the part that exceeded the limit was dropped with all its children.
 		t.Parts = append(t.Parts, Part{Kind: KindUnknown, Opaque: true, Why: "too many commands to read", Text: "…", Action: action.Join("bash", "…"), offset: -1})
 	}
 	return t
@@ -65,33 +62,33 @@ func ParseRead(command string, stmts []*syntax.Stmt, drop func(guess *Part) bool
 
 type walker struct {
 	src       string
-	moving    bool           // the text may change the directory: a word for that is in it
-	given     []*syntax.Stmt // of src, if it was parsed before
+	moving    bool           // the text contains a word that may change the directory
+	given     []*syntax.Stmt // of src, if it was already parsed
 	unwrap    int            // how many scripts it is nested in
 	count     *int
 	arith     *arithmeticUse
-	readings  *[]*reading // to be used again
+	readings  *[]*reading // for reuse
 	parts     []Part
 	cwd       cwd
 	vars      map[string][]string
-	plainVars map[string]bool     // variables of which no value begins with a dash
+	plainVars map[string]bool     // variables whose values never begin with a dash
 	varsKnown bool                // vars is complete
-	words     map[string]word     // cache of words that were read, by their source text
+	words     map[string]word     // cache of words by their source text
 	guessed   map[string]struct{} // guesses made for this text; nested texts have their own
 	drop      func(*Part) bool    // as given to Parse
 	scratch   scratch
-	buf       []byte          // for putting an action together
+	buf       []byte          // buffer for building an action
 	funcs     map[string]bool // functions that are certainly declared at this point
 	moves     map[string]bool // functions that change the directory
 	visited   []cwd           // directories that the current statement may have changed to
 	certain   bool            // the current statement certainly runs, in this shell
 	piped     bool            // stdin is a pipe
-	supposed  bool            // what is read may be started, or not
-	loads     []string        // why code of the workspace may be loaded by what runs here
+	supposed  bool            // what is being read may or may not be started
+	loads     []string        // why what runs here may load code of the workspace
 	stdin     *syntax.Stmt    // the command that writes into it
 }
 
-// parse reads a command and walks it.
+// parse parses a command and walks it.
 func (w *walker) parse(command string) Tree {
 	t := Tree{Command: command}
 	w.src = command
@@ -120,20 +117,19 @@ func (w *walker) parse(command string) Tree {
 	w.certain = true
 	w.stmts(stmts)
 	if t.Err != nil {
-		// bash runs what comes before the error, so that was walked too.
+		// Bash runs what comes before the error, so that was walked too.
 		w.unknown(command[min(rest, len(command)):], "cannot be parsed: "+t.Err.Error())
 	}
 	t.Parts = w.parts
 	return t
 }
 
-// parsers are reused because making one costs as much as reading a short command.
+// parsers are reused because creating one costs as much as parsing a short command.
 var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
 
-// statements gives the statements up to the first error, and that error.
+// statements returns the statements up to the first error, and that error.
 func statements(command string) (stmts []*syntax.Stmt, err error) {
-	// The command is untrusted text: if the parser panics, the text is opaque and the
-	// program goes on.
+	// The command is untrusted text. If the parser panics, treat the text as opaque and go on.
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the parser failed: %v", r)
@@ -143,11 +139,11 @@ func statements(command string) (stmts []*syntax.Stmt, err error) {
 	for stmt, e := range parser.StmtsSeq(strings.NewReader(command)) {
 		if e != nil {
 			err = e
-			continue // the iterator may report an error twice and has to be run to its end
+			continue // the iterator may report an error twice and must run to its end
 		}
 		stmts = append(stmts, stmt)
 	}
-	parsers.Put(parser) // not after a panic: its state is unknown then
+	parsers.Put(parser) // not after a panic, which leaves its state unknown
 	return stmts, err
 }
 
@@ -192,16 +188,16 @@ func (w *walker) collectVars(stmts []*syntax.Stmt) {
 	}
 }
 
-// varCollector is collectVars for one script.
+// varCollector implements collectVars for one script.
 type varCollector struct {
 	walker  *walker
-	scratch []word // for reading a value
+	scratch []word // buffer for reading a value
 }
 
 func (c *varCollector) visit(n syntax.Node) bool {
 	switch n := n.(type) {
 	case *syntax.Word:
-		return !isFlat(n.Parts) // nothing is assigned in most words
+		return !isFlat(n.Parts) // most words assign nothing
 	case *syntax.Assign:
 		switch {
 		case n.Name == nil || n.Naked:
@@ -221,7 +217,7 @@ func (c *varCollector) visit(n syntax.Node) bool {
 			c.unsure(n.Name.Value)
 		}
 	case *syntax.CallExpr:
-		// Builtins set variables that they get as words.
+		// Some builtins set variables named by their arguments.
 		if len(n.Args) > 0 {
 			switch n.Args[0].Lit() {
 			case "read", "mapfile", "readarray", "getopts", "printf", "let", "wait":
@@ -254,7 +250,7 @@ func (c *varCollector) note(name string, in *syntax.Word) {
 	}
 	full := len(w.vars[name]) == maxValues
 	if plain, known := w.plainVars[name]; full && known && !plain {
-		return // nothing that it could be assigned changes what is known of it
+		return // no further assignment can change what is known about it
 	}
 	c.scratch = w.read(c.scratch[:0], in)
 	words := c.scratch
@@ -262,7 +258,7 @@ func (c *varCollector) note(name string, in *syntax.Word) {
 		c.begins(name, words[i].head() != "" && words[i].head()[0] != '-' || words[i].known && words[i].value == "")
 	}
 	if full {
-		return // more are not considered
+		return // further values are ignored
 	}
 	for i := range words {
 		got := w.vars[name]
@@ -278,7 +274,7 @@ func (c *varCollector) note(name string, in *syntax.Word) {
 	}
 }
 
-// begins records whether a value begins with something else than a dash.
+// begins records whether a value certainly begins with something other than a dash.
 func (c *varCollector) begins(name string, plain bool) {
 	if c.walker.plainVars == nil {
 		c.walker.plainVars = map[string]bool{}

@@ -13,7 +13,8 @@ import (
 //go:embed programs.txt
 var programsText string
 
-// effect is what an option does, as far as it matters for a decision. The names are the sections of programs.txt.
+// effect is what an option does, as far as it matters for a decision.
+// The names are the sections of programs.txt.
 type effect string
 
 const (
@@ -46,12 +47,12 @@ var effects = []effect{
 	effectSetting, effectFlags, effectSet, effectModule, effectOwn, effectChdir, effectQuery, effectSend, effectData, effectGet, effectMethod,
 }
 
-// writes reports an effect by which files are written or removed.
+// writes reports whether the effect writes or removes files.
 func (e effect) writes() bool {
 	return e == effectWrite || e == effectTarget || e == effectEdit || e == effectDelete
 }
 
-// runs reports an effect by which something else runs.
+// runs reports whether something else runs as an effect.
 func (e effect) runs() bool {
 	switch e {
 	case effectPlain, effectChdir, effectQuery, effectSend, effectData, effectGet, effectMethod:
@@ -60,25 +61,25 @@ func (e effect) runs() bool {
 	return !e.writes()
 }
 
-// matters reports an effect for which a rule that names only the program is not enough.
+// matters reports whether the effect needs a rule that names more than the program.
 func (e effect) matters() bool { return e.runs() || e.writes() }
 
-// arity is whether an option takes a value.
+// arity says whether an option takes a value.
 type arity byte
 
 const (
 	noValue arity = iota
 	takesValue
-	attachedValue // only behind = or in the same word
+	attachedValue // only after = or in the same word
 )
 
-// optionSpec is what the table says of an option.
+// optionSpec is what the table says about an option.
 type optionSpec struct {
 	effect effect
 	arity  arity
 }
 
-// wordsOf is what the words of a command are that are no options. The names are in programs.txt.
+// wordsOf says what the non-option words of a command are. The names are in programs.txt.
 type wordsOf string
 
 const (
@@ -100,10 +101,10 @@ var wordKinds = []wordsOf{
 	wordsCommand, wordsShell, wordsScript, wordsTarget, wordsOutput, wordsFirst, wordsWritten, wordsLogin, wordsSed, wordsAwk, wordsSQL, wordsTar,
 }
 
-// row is what is known of a program, or of one of its subcommands.
+// row holds what is known about a program or one of its subcommands.
 type row struct {
-	options  map[string]optionSpec // by name as it is written, with its dashes
-	long     []string              // those with two dashes, sorted, for abbreviations
+	options  map[string]optionSpec // by name as written, including dashes
+	long     []string              // the names with two dashes, sorted, for abbreviations
 	runs     bool                  // some option runs something
 	writes   bool                  // some option writes or removes files
 	words    wordsOf
@@ -117,17 +118,18 @@ type row struct {
 	changes  []string
 	sends    []string
 
-	alone []*row // itself
+	alone []*row // only this row
 
-	at      int    // the line of its name in the table
-	unread  string // its lines below that: few of the rows are ever asked for
+	at      int    // line number of its name in the table
+	unread  string // its lines in the table, parsed on demand because few rows are ever needed
 	reading sync.Once
-	wrong   error // with what is written there
+	wrong   error // the error in those lines
 
 	stops, loose, single, bundle, exact, digits, dash, sets, verbs, everywhere, anydash, raises, opens, input, joined, own, maybe bool
 }
 
-// programTable is programs.txt: its names are read when the table is first needed, what a row says when the program is.
+// programTable is programs.txt. Its names are read when the table is first
+// needed, and each row when its program is first needed.
 type programTable struct {
 	rows map[string]*row
 }
@@ -135,12 +137,12 @@ type programTable struct {
 var programs = sync.OnceValue(func() *programTable {
 	t, err := readPrograms(programsText)
 	if err != nil {
-		panic(err) // the table is part of the program, and its test reads it
+		panic(err) // the table is embedded, and a test parses it
 	}
 	return t
 })
 
-// row gives the row of a name as it stands in the table; nil if there is none.
+// row returns the row of exactly this name, or nil.
 func (t *programTable) row(name string) *row {
 	r := t.rows[name]
 	if r == nil {
@@ -152,19 +154,19 @@ func (t *programTable) row(name string) *row {
 	return r
 }
 
-// Prepare reads the tables of programs and variables.
+// Prepare loads the tables of programs and variables.
 func Prepare() {
 	programs()
 	variables()
 }
 
-// program gives the row of a program; nil for one that is not known.
+// program returns the row of a program, or nil if it is not known.
 func (t *programTable) program(name string) *row {
 	if r := t.row(name); r != nil {
 		return r
 	}
 	for _, other := range otherNames(name) {
-		// What only starts another program needs no rule of its own, so it must be the very one.
+		// A program that only starts another needs no rule of its own, so its name must match exactly.
 		if r := t.row(other); r != nil && r.words != wordsCommand && r.words != wordsShell && r.words != wordsLogin {
 			return r
 		}
@@ -172,8 +174,8 @@ func (t *programTable) program(name string) *row {
 	return nil
 }
 
-// otherNames are what a program may be called without the version, the variant or the machine in its name: python3.12,
-// gcc-12, vim.basic, x86_64-linux-gnu-gcc-12.
+// otherNames returns a program's names without the version, variant or machine:
+// python3.12, gcc-12, vim.basic, x86_64-linux-gnu-gcc-12.
 func otherNames(name string) [4]string {
 	if _, tool, ok := strings.Cut(name, "-linux-gnu-"); ok {
 		name = tool
@@ -182,7 +184,7 @@ func otherNames(name string) [4]string {
 	return [4]string{name, strings.TrimRight(name, "0123456789.-"), plain, strings.TrimRight(plain, "0123456789-")}
 }
 
-// verb gives the row of a subcommand; nil if there is nothing special about it.
+// verb returns the row of a subcommand, or nil if it has none.
 func (t *programTable) verb(prog, verb string) *row {
 	if r := t.row(prog + " " + verb); r != nil {
 		return r
@@ -190,13 +192,13 @@ func (t *programTable) verb(prog, verb string) *row {
 	return t.row(prog + " *")
 }
 
-// readPrograms reads the names of a table, and leaves what stands below each to row.read.
+// readPrograms reads the names in a table and leaves the lines below each name to row.read.
 func readPrograms(text string) (*programTable, error) {
 	t := &programTable{rows: map[string]*row{}}
 	var current *row
 	var wrong []error
-	at, begin := 0, 0      // the line, and where the lines of the current row begin
-	offset, names := 0, "" // names of a header that goes on in the next line
+	at, begin := 0, 0      // the line number, and the offset at which the current row's lines begin
+	offset, names := 0, "" // names of a header that continues on the next line
 	for line := range strings.Lines(text) {
 		at++
 		offset += len(line)
@@ -224,7 +226,7 @@ func readPrograms(text string) (*programTable, error) {
 	return t, errors.Join(wrong...)
 }
 
-// read reads what stands below the name of a row, once.
+// read parses the lines of a row, once.
 func (r *row) read() error {
 	r.reading.Do(func() {
 		var wrong []error
@@ -233,7 +235,7 @@ func (r *row) read() error {
 			at++
 			fields := strings.Fields(line)
 			if len(fields) == 0 || line[0] != ' ' {
-				continue // a remark
+				continue // a comment
 			}
 			if err := r.section(fields); err != nil {
 				wrong = append(wrong, fmt.Errorf("line %d: %w", at, err))
@@ -306,7 +308,7 @@ func (r *row) trait(name string) *bool {
 	return nil
 }
 
-// section reads one line of a row.
+// section parses one line of a row.
 func (r *row) section(fields []string) error {
 	name, words := fields[0], fields[1:]
 	if slices.Contains(effects, effect(name)) {
@@ -356,7 +358,7 @@ func (r *row) operands(words []string) error {
 	return nil
 }
 
-// option reads "-abc", "-ab=", "-a?", "--name=", or, in single rows, "-name".
+// option parses "-abc", "-ab=", "-a?", "--name=", or, in single rows, "-name".
 func (r *row) option(e effect, text string) error {
 	spec, name := optionSpec{effect: e}, text
 	switch text[len(text)-1] {
@@ -369,7 +371,7 @@ func (r *row) option(e effect, text string) error {
 	switch {
 	case name == "":
 		return fmt.Errorf("an option without a name: %q", text)
-	case !strings.ContainsAny(name[:1], "-+@"): // a word that begins so: of=
+	case !strings.ContainsAny(name[:1], "-+@"): // a word with this prefix: of=
 		names[0] = name + "="
 	case strings.HasPrefix(name, "--"):
 		r.long = append(r.long, name)

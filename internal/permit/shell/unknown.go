@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// maxMaybe is behind how many words of a program that is not known a command may begin.
+// maxMaybe is how many words of an unknown program are tried as the start of a command.
 const maxMaybe = 8
 
-// startsMaybe treats a program that the table does not have: it may start what its words say, as a wrapper does. What a
-// rule would deny behind it is asked for.
+// startsMaybe handles a program that may start what its words say, as a wrapper
+// does. If a rule would deny that command, approval is needed.
 func (w *walker) startsMaybe(p *Part, words []word) {
 	if w.supposed || w.unwrap >= maxUnwrap || *w.count > maxParts {
 		return
 	}
-	w.supposed = true // or each word would be looked at once more for every one before it
+	w.supposed = true // otherwise each word would be tried again for every word before it
 	defer func() { w.supposed = false }()
 	for i := range words[:min(len(words), maxMaybe)] {
 		x := &words[i]
@@ -31,7 +31,8 @@ func (w *walker) startsMaybe(p *Part, words []word) {
 	}
 }
 
-// suppose treats a text of which a program may make a command: what a rule would deny in it is asked for.
+// suppose handles a text that a program may run as a command. If a rule
+// would deny something in it, approval is needed.
 func (w *walker) suppose(p *Part, code string, known bool) {
 	if !known || !strings.Contains(code, " ") || w.supposed || w.unwrap >= maxUnwrap || *w.count > maxParts {
 		return
@@ -43,7 +44,7 @@ func (w *walker) suppose(p *Part, code string, known bool) {
 	p.maybeStarts(inner.Children)
 }
 
-// maybeStarts adds the names of parts that the part may turn out to be.
+// maybeStarts adds the names of what the part may start.
 func (p *Part) maybeStarts(parts []Part) {
 	for i := range parts {
 		c := &parts[i]

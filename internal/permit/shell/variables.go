@@ -16,20 +16,20 @@ var variablesText string
 
 // variable is a row of variables.txt.
 type variable struct {
-	values string   // the kind of values that need no question, as in the table
-	list   []string // for those that list them
-	why    string   // what the variable does, behind its name
+	values string   // the kind of harmless values, as in the table
+	list   []string // the values, for kinds that list them
+	why    string   // what the variable does; follows its name in a sentence
 }
 
-// variableTable is variables.txt, read when it is first needed.
+// variableTable is variables.txt, read on first use.
 type variableTable struct {
 	names    map[string]*variable
 	prefixes []family
 	suffixes []family
-	own      []string // names of those that decide where an interpreter finds code
+	own      []string // names of variables that decide where an interpreter finds code
 }
 
-// family is a row for all names that begin or end so.
+// family is a row for all names with this prefix or suffix.
 type family struct {
 	text string
 	*variable
@@ -38,7 +38,7 @@ type family struct {
 var variables = sync.OnceValue(func() *variableTable {
 	t, err := readVariables(variablesText)
 	if err != nil {
-		panic(err) // the table is part of the program, and its test reads it
+		panic(err) // the table is embedded, and a test parses it
 	}
 	return t
 })
@@ -91,12 +91,12 @@ func (t *variableTable) add(fields []string) error {
 	return nil
 }
 
-// find gives the row of a variable; nil if it has none.
+// find returns the row of a variable, or nil.
 func (t *variableTable) find(name string) *variable {
 	if v := t.names[name]; v != nil {
 		return v
 	}
-	// npm reads its variables in any case.
+	// npm ignores the case of its variables.
 	if len(name) > len("npm_config_") && strings.EqualFold(name[:len("npm_config_")], "npm_config_") {
 		name = strings.ToLower(name)
 		if v := t.names[name]; v != nil {
@@ -116,7 +116,8 @@ func (t *variableTable) find(name string) *variable {
 	return nil
 }
 
-// harmless reports a value that needs no question; for folders of one's own that depends on the command.
+// harmless reports whether a value needs no approval. For folders of the
+// workspace, that also depends on the command; see loadsOwn.
 func (v *variable) harmless(value string) bool {
 	switch v.values {
 	case "any":
@@ -143,14 +144,15 @@ func (v *variable) harmless(value string) bool {
 	return false
 }
 
-// isPlainLocale reports a locale in which no byte of a letter can be taken for a sign.
+// isPlainLocale reports whether no byte of a multi-byte character can
+// be mistaken for another character in a locale.
 func isPlainLocale(value string) bool {
 	_, charset, _ := strings.Cut(value, ".")
 	return value == "" || value == "C" || value == "POSIX" || strings.EqualFold(charset, "UTF-8") || strings.EqualFold(charset, "utf8")
 }
 
-// changesPrograms says why setting a variable makes it unknown what runs, or "". Where that depends on the command, loadsOwn
-// says so.
+// changesPrograms returns why setting a variable makes it unknown what runs, or "".
+// loadsOwn covers variables for which that depends on the command.
 func changesPrograms(name, value string, known bool) string {
 	v := variables().find(name)
 	if v == nil || v.values == "any" || known && v.harmless(value) {
@@ -159,8 +161,9 @@ func changesPrograms(name, value string, known bool) string {
 	return name + " " + v.why
 }
 
-// loadsOwn says why a variable makes an interpreter load code from a folder of the workspace, or "". A command that runs
-// such code anyway does nothing else with it than it is there for; for others it is as if they were other programs.
+// loadsOwn returns why a variable makes an interpreter load code from a folder of the
+// workspace, or "". A command that runs such code anyway does nothing unexpected with it. For
+// any other command it matters as if it were a different program.
 func loadsOwn(name, value string) string {
 	if v := variables().find(name); v != nil && v.values == "own" && value != "" {
 		return name + " " + v.why + ", and a rule for this command does not speak of that code"
@@ -168,7 +171,8 @@ func loadsOwn(name, value string) string {
 	return ""
 }
 
-// noteLoads finds variables that a text sets for all that follows and that make interpreters load code from its folders.
+// noteLoads finds variables that a text sets for all that follows and that make
+// interpreters load code from the workspace's folders.
 func (w *walker) noteLoads(command string, stmts []*syntax.Stmt) {
 	if !slices.ContainsFunc(variables().own, func(name string) bool { return strings.Contains(command, name) }) {
 		return
@@ -197,25 +201,25 @@ func (w *walker) noteLoads(command string, stmts []*syntax.Stmt) {
 	}
 }
 
-// load notes that a variable is set for what is walked next.
+// load records that a variable is set for what is walked next.
 func (w *walker) load(name, value string) {
 	if why := loadsOwn(name, value); why != "" {
 		w.loads = append(slices.Clip(w.loads), why)
 	}
 }
 
-// loading treats a command under variables that make interpreters load code from folders of the workspace.
+// loading handles a command under variables that make interpreters load code from the workspace's folders.
 func (w *walker) loading(p *Part, prog string) {
 	if len(w.loads) == 0 || p.Kind == KindPlain || p.Kind == KindWrapper || p.file().at > 0 {
 		return
 	}
 	if r := programs().program(prog); r != nil && (r.own || r.words == wordsCommand || r.startsNothing()) {
-		return // what it starts is looked at by itself, or is code of the workspace
+		return // what it starts is judged separately, or is code of the workspace
 	}
 	p.opaque(w.loads[0])
 }
 
-// startsNothing reports a row that says only that the program starts nothing, whatever its words are.
+// startsNothing reports whether a row says only that the program starts nothing, whatever its words are.
 func (r *row) startsNothing() bool {
 	return r.loose && len(r.options) == 0 && r.words == "" && !r.verbs && !r.opens && !r.input && len(r.sends) == 0 && len(r.reads) == 0
 }

@@ -12,7 +12,7 @@ func (w *walker) stmts(list []*syntax.Stmt) {
 	}
 }
 
-// inSubshell walks something that runs in a shell of its own, or maybe not at all.
+// inSubshell walks something that runs in its own shell, or maybe not at all.
 func (w *walker) inSubshell(f func()) {
 	c, s, p, in, visited := w.cwd, w.certain, w.piped, w.stdin, w.visited
 	w.certain = false
@@ -20,7 +20,8 @@ func (w *walker) inSubshell(f func()) {
 	w.cwd, w.certain, w.piped, w.stdin, w.visited = c, s, p, in, visited
 }
 
-// conditionally walks something that may run or not, in this shell: afterwards the script may be where it was.
+// conditionally walks something that may or may not run, in this shell.
+// Afterwards the script may still be where it was.
 func (w *walker) conditionally(f func()) {
 	s := w.certain
 	w.certain = false
@@ -28,7 +29,7 @@ func (w *walker) conditionally(f func()) {
 	w.certain = s
 }
 
-// repeatedly walks the body of a loop. If it changes the directory, each round begins somewhere else.
+// repeatedly walks the body of a loop. If the body changes the directory, each round begins somewhere else.
 func (w *walker) repeatedly(loop syntax.Node, f func()) {
 	if w.changesDirectory(loop) {
 		w.moveTo(cwd{unknown: true})
@@ -127,7 +128,7 @@ func (w *walker) binary(c *syntax.BinaryCmd) {
 	}
 }
 
-// printed is what comes through the pipe, if a simple echo or printf writes it.
+// printed returns what comes through the pipe if a simple echo or printf writes it, or nil.
 func (w *walker) printed() *string {
 	s := w.stdin
 	if s == nil {
@@ -219,7 +220,7 @@ func (w *walker) loop(c *syntax.ForClause) {
 	}
 }
 
-// arithmeticAssigns finds assignments in arithmetic.
+// arithmeticAssigns records assignments in arithmetic.
 func (w *walker) arithmeticAssigns(n syntax.Node) {
 	why := ""
 	syntax.Walk(n, func(n syntax.Node) bool {
@@ -233,7 +234,7 @@ func (w *walker) arithmeticAssigns(n syntax.Node) {
 	}
 }
 
-// substitutions finds the commands that run while a node is expanded.
+// substitutions walks the commands that run while a node is expanded.
 func (w *walker) substitutions(n syntax.Node) {
 	if word, ok := n.(*syntax.Word); ok {
 		if word == nil || isFlat(word.Parts) {
@@ -267,8 +268,8 @@ func (w *walker) substitutions(n syntax.Node) {
 	})
 }
 
-// isFlat reports that nothing can run while the parts are expanded: plain text, and
-// variables without operators.
+// isFlat reports whether nothing can run while the parts are expanded:
+// they are plain text, or variables without operators.
 func isFlat(parts []syntax.WordPart) bool {
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -288,14 +289,13 @@ func isFlat(parts []syntax.WordPart) bool {
 	return true
 }
 
-// isBareParam reports $name or ${name}: the value of a variable and nothing done to it.
+// isBareParam reports whether an expansion is $name or ${name}, without operators.
 func isBareParam(p *syntax.ParamExp) bool {
 	return p.Param != nil && p.Exp == nil && p.Index == nil && p.Slice == nil && p.Repl == nil && p.NestedParam == nil &&
 		!p.Excl && !p.Length && !p.Width && !p.IsSet && p.Flags == nil && p.Names == 0 && len(p.Modifiers) == 0
 }
 
-// evaluated walks tests and arithmetic. Arithmetic runs commands in the subscripts of
-// quoted text.
+// evaluated walks tests and arithmetic. Arithmetic runs commands in the subscripts of quoted text.
 func (w *walker) evaluated(n syntax.Node) {
 	w.substitutions(n)
 	w.noteArithmetic(n)

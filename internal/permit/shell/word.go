@@ -10,26 +10,26 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// word is what can be known of one word of a command without running it.
+// word holds what can be known about one word of a command without running it.
 type word struct {
 	value  string // what the program gets; expansions appear as written
-	text   string // how it has to be written in a shell
+	text   string // how to write it in a shell
 	known  bool   // value is exactly what the program gets, as one argument
 	home   bool   // begins with an unquoted tilde
 	glob   bool   // has an active glob: it may become several arguments
-	split  bool   // an unquoted expansion: it may become no, one or many arguments
+	split  bool   // has an unquoted expansion: it may become any number of arguments
 	unseen bool   // stands for arguments that the text does not show
-	gaps   *gaps  // nil if all is known, as for most words
+	gaps   *gaps  // nil if everything is known, as for most words
 }
 
 // gaps describes a word that is not fully known. Words share it, so it must not be changed.
 type gaps struct {
-	spans  []Span   // text, with gaps for what is not known
-	values []string // possible values, as far as the script tells
-	plain  bool     // whatever it is, it does not begin with a dash
+	spans  []Span   // text, with gaps for unknown text
+	values []string // possible values, as far as the script shows
+	plain  bool     // whatever its value, it does not begin with a dash
 }
 
-// spans are nil if all is known.
+// spans returns the pieces of the word, or nil if all of it is known.
 func (w *word) spans() []Span {
 	if w.gaps == nil {
 		return nil
@@ -54,7 +54,7 @@ func knownWords(vs []string) []word {
 	return out
 }
 
-// possibleValues lists the values that the word may have; nothing if they are unknown.
+// possibleValues lists the values that the word may have, or nothing if they are unknown.
 func (w *word) possibleValues() []string {
 	switch {
 	case w.known && !w.home && strings.HasPrefix(w.value, "~"):
@@ -65,20 +65,19 @@ func (w *word) possibleValues() []string {
 	return w.values()
 }
 
-// piece is a part of a word that is either literal or an expansion.
+// piece is a part of a word: either literal text or an expansion.
 type piece struct {
 	text   string // literal text, or the source of an expansion
 	quoted bool
-	gap    bool     // an expansion
-	values []string // for a gap: its possible values
+	gap    bool     // it is an expansion
+	values []string // possible values, for a gap
 	plain  bool     // for a gap: it does not begin with a dash
 }
 
-// maxValues bounds the guesses for one word.
+// maxValues limits the guesses for one word.
 const maxValues = 8
 
-// read turns a parsed word into what is known of it. Brace expansion makes several words of
-// one; all are appended.
+// read converts a parsed word. Brace expansion turns one word into several; all are appended.
 func (w *walker) read(to []word, in *syntax.Word) []word {
 	if len(in.Parts) == 1 {
 		if lit, ok := in.Parts[0].(*syntax.Lit); ok && !strings.ContainsAny(lit.Value, "\\*?[{~") {
@@ -120,10 +119,10 @@ func (w *walker) readOne(in *syntax.Word) word {
 	return x
 }
 
-// cacheKey is the source text of a word that means the same everywhere in a script: plain
-// text and variables, once all assignments are known. Long scripts repeat the same few words
-// on every line. The text must be exactly what the parser read, so that no other word has
-// the same key; "" for a word that cannot be cached.
+// cacheKey returns the source text of a word that means the same everywhere in a script: plain
+// text and variables, once all assignments are known. Long scripts repeat the same few words on
+// every line. The text must be exactly what the parser read, so that no other word has the same
+// key. It is "" for a word that cannot be cached.
 func (w *walker) cacheKey(in *syntax.Word) string {
 	if !w.varsKnown {
 		return ""
@@ -135,8 +134,8 @@ func (w *walker) cacheKey(in *syntax.Word) string {
 	return src
 }
 
-// cutSimple removes the parts from the beginning of a text, as long as they are plain text,
-// variables, or these in double quotes.
+// cutSimple removes the parts from the beginning of a text, as long as they
+// are plain text, variables, or these in double quotes.
 func cutSimple(src string, parts []syntax.WordPart) (rest string, ok bool) {
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -264,7 +263,7 @@ func (w *walker) pieces(parts []syntax.WordPart) []piece {
 	return out
 }
 
-// pieceCount is how many pieces the parts of a word usually become.
+// pieceCount returns how many pieces the parts of a word usually become.
 func pieceCount(parts []syntax.WordPart) int {
 	n := 0
 	for _, p := range parts {
@@ -330,7 +329,7 @@ func (w *walker) join(pieces []piece) word {
 	return out
 }
 
-// beginsPlain reports pieces of which the first is no expansion that may begin with a dash.
+// beginsPlain reports whether the first piece cannot expand to something that begins with a dash.
 func beginsPlain(pieces []piece) bool {
 	for _, p := range pieces {
 		if p.gap || p.text != "" {
@@ -340,7 +339,8 @@ func beginsPlain(pieces []piece) bool {
 	return false
 }
 
-// isPlainVar reports a variable that only ever holds what does not begin with a dash. Its end may be cut off.
+// isPlainVar reports whether a variable only ever holds values that do not begin
+// with a dash. The expansion may trim the end of the value.
 func (w *walker) isPlainVar(p syntax.WordPart) bool {
 	exp, ok := p.(*syntax.ParamExp)
 	if !ok || exp.Param == nil || exp.Excl || exp.Length || exp.Index != nil || exp.Repl != nil || exp.Slice != nil {
@@ -352,8 +352,8 @@ func (w *walker) isPlainVar(p syntax.WordPart) bool {
 	return w.plainVars[exp.Param.Value]
 }
 
-// singleExpansion is the word of one expansion alone, perhaps in quotes, as most expansions
-// in scripts are.
+// singleExpansion returns the word for a lone expansion, perhaps in
+// quotes. Most expansions in scripts are like this.
 func singleExpansion(pieces []piece) (word, bool) {
 	if len(pieces) == 2 && pieces[0].quoted && !pieces[0].gap && pieces[0].text == "" {
 		pieces = pieces[1:]
@@ -369,10 +369,10 @@ func singleExpansion(pieces []piece) (word, bool) {
 	return out, true
 }
 
-// oneGap is for a word of which nothing is known; it must not be changed.
+// oneGap is for a word about which nothing is known. It must not be changed.
 var oneGap = &gaps{spans: []Span{{Gap: true}}}
 
-// product appends every tail to every head. It may change the heads.
+// product appends every tail to every head. It may change heads.
 func product(heads, tails []string) []string {
 	if len(heads) == 0 || len(tails) == 0 {
 		return nil
@@ -396,7 +396,7 @@ func product(heads, tails []string) []string {
 	return out
 }
 
-// guess gives the values of an expansion, as far as the script tells.
+// guess returns the possible values of an expansion, as far as the script shows.
 func (w *walker) guess(p syntax.WordPart) []string {
 	exp, ok := p.(*syntax.ParamExp)
 	if !ok || exp.Param == nil || exp.Excl || exp.Length || exp.Index != nil || exp.Repl != nil || exp.Slice != nil {
@@ -409,7 +409,7 @@ func (w *walker) guess(p syntax.WordPart) []string {
 	case "CHORUS_HOME":
 		out = append(out, homeMark)
 	default:
-		out = slices.Clip(w.vars[exp.Param.Value]) // appending makes a copy
+		out = slices.Clip(w.vars[exp.Param.Value]) // force append to copy
 	}
 	if exp.Exp != nil {
 		switch exp.Exp.Op {
@@ -424,7 +424,7 @@ func (w *walker) guess(p syntax.WordPart) []string {
 	return out
 }
 
-// source is the text of a node.
+// source returns the source text of a node.
 func (w *walker) source(n syntax.Node) string {
 	from, to := int(n.Pos().Offset()), int(n.End().Offset())
 	if from < 0 || from > to || to > len(w.src) {
@@ -447,8 +447,7 @@ func globSpans(s string) []Span {
 	return []Span{{Text: s[:i]}, {Gap: true}, {Text: s[j+1:]}}
 }
 
-// unescape appends unquoted text without its backslashes; escaped characters count as
-// quoted.
+// unescape appends unquoted text without its backslashes. Escaped characters count as quoted.
 func unescape(out []piece, s string) []piece {
 	if !strings.Contains(s, `\`) {
 		return append(out, piece{text: s})
@@ -526,7 +525,7 @@ func ansiC(s string) string {
 			b.WriteByte(c)
 		}
 	}
-	v, _, _ := strings.Cut(b.String(), "\x00") // bash ends the string there
+	v, _, _ := strings.Cut(b.String(), "\x00") // bash ends the string at a NUL
 	return v
 }
 
@@ -547,8 +546,7 @@ func writeNumber(b *strings.Builder, s string, base, most int, single bool) int 
 	return n
 }
 
-// quote quotes a literal word only where a shell needs it: people write rules with
-// --flag=value without quotes.
+// quote quotes a literal word only if a shell needs it: people write rules with --flag=value without quotes.
 func quote(s string) string {
 	if !needsQuotes(s) {
 		return s
@@ -585,5 +583,5 @@ func needsQuotes(s string) bool {
 	return false
 }
 
-// Join is the text of a command with these arguments, quoted as far as needed.
+// Join returns the text of a command with these arguments, quoted where needed.
 func Join(argv []string) string { return text(knownWords(argv)) }

@@ -7,7 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// wrapped adds what a program starts that is there to start another.
+// wrapped adds what a program starts whose purpose is to start another.
 func (w *walker) wrapped(p *Part, prog string, words []word, u *usage, redirs []*syntax.Redirect) {
 	r := u.row()
 	if u.has(effectQuery) {
@@ -22,7 +22,7 @@ func (w *walker) wrapped(p *Part, prog string, words []word, u *usage, redirs []
 	for len(rest) > 0 && r.sets {
 		name, value, ok := strings.Cut(rest[0].value, "=")
 		if !ok {
-			break // every word with "=" is a variable here, also "BASH_FUNC_x%%=…"
+			break // every word with "=" is a variable here, even "BASH_FUNC_x%%=…"
 		}
 		w.noteData(&rest[0])
 		if why := changesPrograms(name, value, rest[0].known); why != "" {
@@ -45,15 +45,14 @@ func (w *walker) wrapped(p *Part, prog string, words []word, u *usage, redirs []
 		w.child(p, rest, redirs)
 		return
 	}
-	// People write rules for the program in front, so what it starts can only make the verdict stricter.
+	// People write rules for the outer program, so what it starts can only make the verdict stricter.
 	before := len(p.Children)
 	w.child(p, rest, redirs)
 	markGuess(p.Children[before:])
 	p.liftFile(p.Children[before:])
 }
 
-// xargs appends the words that it reads from its input, if the script tells them, or an
-// unknown one.
+// xargs appends the words that it reads from its input, if the script shows them, or an unknown one.
 func (w *walker) xargs(p *Part, u *usage, rest []word) []word {
 	gap := word{unseen: true, split: true, gaps: oneGap}
 	if in := w.printed(); in != nil {
@@ -71,7 +70,8 @@ func (w *walker) xargs(p *Part, u *usage, rest []word) []word {
 	return append(slices.Clone(rest), gap)
 }
 
-// findsNames reports that find -print0 writes into the pipe: its words begin with where it looks, and are not divided.
+// findsNames reports whether find -print0 writes into the pipe. Its output then
+// begins with its starting points and is not split into words.
 func (w *walker) findsNames() bool {
 	if w.stdin == nil {
 		return false
@@ -121,7 +121,7 @@ func (w *walker) replaced(p *Part, rest []word, mark string, gap word) []word {
 	return out
 }
 
-// evalArgs adds the script that eval is given as words.
+// evalArgs adds the script that eval gets as words.
 func (w *walker) evalArgs(p *Part, words []word) {
 	code := make([]string, len(words))
 	for i, x := range words {
@@ -143,7 +143,7 @@ func (w *walker) evalArgs(p *Part, words []word) {
 	}
 }
 
-// joined treats a program that joins its arguments into one script.
+// joined handles a program that joins its arguments into one script.
 func (w *walker) joined(p *Part, words []word) {
 	if len(words) == 0 {
 		return
@@ -176,7 +176,7 @@ func isShell(prog string) bool {
 	return false
 }
 
-// shellProgram treats sh -c 'code', a script file, and a script on the input.
+// shellProgram handles sh -c 'code', a script file, and a script on the input.
 func (w *walker) shellProgram(p *Part, words []word, redirs []*syntax.Redirect) {
 	code, script, found := shellArgs(words[1:])
 	switch {
@@ -205,7 +205,7 @@ func (w *walker) shellProgram(p *Part, words []word, redirs []*syntax.Redirect) 
 	}
 }
 
-// shellArgs finds the code of -c, or the script's path.
+// shellArgs finds the code of -c or the script's path.
 func shellArgs(words []word) (code, script *word, found bool) {
 	c := false
 	for i := 0; i < len(words); i++ {
@@ -240,7 +240,7 @@ func shellArgs(words []word) (code, script *word, found bool) {
 	return nil, nil, false
 }
 
-// shellInput treats a script that comes from a here-document or a pipe.
+// shellInput handles a script that comes from a here-document or a pipe.
 func (w *walker) shellInput(p *Part, redirs []*syntax.Redirect) {
 	for _, r := range redirs {
 		body := r.Hdoc
