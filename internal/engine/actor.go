@@ -20,42 +20,42 @@ import (
 	"chorus/internal/transcript"
 )
 
-// snapshotEvery is how many events may lie behind the last snapshot at a run's
-// end: folding 200 takes a few milliseconds, writing a snapshot costs the window.
+// snapshotEvery is how many events may follow the last snapshot at a run's end. Folding 200
+// takes a few milliseconds; the cost of a snapshot grows with the window.
 const snapshotEvery = 200
 
-// actor runs one thread in this process: one goroutine while there is something to do
-// or it was busy lately, none otherwise.
+// actor runs one thread in this process. It has one goroutine while there is
+// something to do or it was busy lately, and none otherwise.
 type actor struct {
 	engine *Engine
 	thread chat.ThreadID
-	wakeUp chan struct{} // holds one value
+	wakeUp chan struct{} // buffer of one
 	news   atomic.Bool   // this process wrote to the thread, and the process that runs it may not know
 
 	log      *transcript.Log
-	passed   int64 // up to here other processes were notified of words that wait for them
+	passed   int64 // last event up to which other processes were notified of words for them
 	snapshot int64 // event of the last snapshot
-	failures int   // in a row, for the pause before the next try
+	failures int   // failures in a row, for the pause before the next attempt
 
 	watchdog watchdog
 	lockHold lockHold
-	slot     atomic.Pointer[slot] // of the run that is on, or waits to be; nil: none was asked for
+	slot     atomic.Pointer[slot] // of the current or next run; nil if none was requested
 	queued   atomic.Bool          // it waits for its slot
-	verdict  *verdict             // how the run ends in which the actor before this one was stuck
+	verdict  *verdict             // how to end the run in which the previous actor was stuck
 	over     sync.Once            // tells the engine once that it need not wait for this actor
 
 	liveMu  sync.Mutex
 	partial liveText
 }
 
-// liveText is the answer in the making, for readers that come late.
+// liveText is the unfinished answer, for readers that join late.
 type liveText struct {
 	run            string
 	step, attempt  int
 	text, thinking []byte
 }
 
-// held reports whether the text is not shown yet: it may become an answer that nobody is shown.
+// held reports whether the text is not shown yet because it may become a silent answer.
 func (t *liveText) held() bool { return chat.MayBeSilent(string(t.text[:min(len(t.text), 64)])) }
 
 // wake makes the actor look for work.
@@ -66,8 +66,8 @@ func (a *actor) wake() {
 	}
 }
 
-// loop works whenever it is woken. It ends when it was idle for long, when the thread
-// waits for an approval, or when another process has it.
+// loop works whenever it is woken. It ends after being idle for long, when the
+// thread waits for an approval, or when another process has it.
 func (a *actor) loop() {
 	e := a.engine
 	defer a.lockHold.ended()
@@ -100,7 +100,7 @@ func (a *actor) leave(always bool) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.actors[a.thread] != a {
-		return true // abandoned: another one has the thread
+		return true // abandoned: another actor has the thread
 	}
 	if !always && len(a.wakeUp) > 0 {
 		return false
@@ -114,16 +114,16 @@ func (a *actor) waits(what string, most time.Duration) {
 	a.watchdog.waits(deadline.Wait{For: what, Quiet: most})
 }
 
-// waitsForStore leaves a commit the time to fail by itself.
+// waitsForStore gives a commit time to fail by itself.
 func (a *actor) waitsForStore() { a.waits(database, a.engine.Bounds.Store+a.engine.Bounds.Grace/2) }
 
-// work takes the thread and goes on until nothing can be done now. It reports
-// whether the actor should stay around for the next words.
+// work takes the thread and continues until nothing can be done now. It
+// reports whether the actor should stay for the next words.
 func (a *actor) work() (stay bool) {
 	e := a.engine
 	ctx, cancel := context.WithCancelCause(e.running())
 	defer cancel(nil)
-	if ctx.Err() != nil { // it is for others
+	if ctx.Err() != nil { // other processes handle it
 		a.engine.handedOver(a)
 		return false
 	}
@@ -137,12 +137,12 @@ func (a *actor) work() (stay bool) {
 	case err != nil:
 		return a.retryLater(ctx, err)
 	case row.Status != chat.Running && !row.Wake:
-		return row.Status != chat.Waiting && row.Status != chat.Delegated // nothing to do; a suspended thread needs nobody
+		return row.Status != chat.Waiting && row.Status != chat.Delegated // nothing to do; a suspended thread needs no actor
 	case row.Status != chat.Running && a.verdict == nil && a.log != nil && a.log.Seq()+1 == row.Next && a.pendingElsewhere():
-		return true // taking the lock for nothing would keep it from those others
+		return true // taking the lock for nothing would block other processes
 	}
 	if e.Here != nil {
-		a.waits("a look at where its files are", e.Bounds.Store) // they may be on a disk of the network
+		a.waits("a look at where its files are", e.Bounds.Store) // they may be on a network disk
 		if err := e.Here(row); err != nil {
 			a.isElsewhere(err)
 			return false
@@ -178,18 +178,18 @@ func (a *actor) work() (stay bool) {
 		if stay, again := a.step(ctx, row); !again {
 			return stay
 		}
-		if e.slots.contended() { // others wait: this conversation goes on when it is its turn again
+		if e.slots.contended() { // others wait, so this conversation continues when it is its turn again
 			a.wake()
 			return true
 		}
 	}
 }
 
-// endWhenLost ends what runs as soon as the thread was lost: whoever has it then goes on from the journal. Tools get no grace, and a
-// run that does not end is abandoned.
+// endWhenLost ends what runs as soon as the thread is lost; its new owner continues from the
+// journal. Tools get no grace period, and a run that does not end is abandoned.
 func (a *actor) endWhenLost(held owner.Held, cancel context.CancelCauseFunc) (stop func() bool) {
 	lost := held.Context()
-	if lost.Done() == nil { // it cannot be
+	if lost.Done() == nil { // it cannot be lost
 		return func() bool { return true }
 	}
 	return context.AfterFunc(lost, func() {
@@ -200,7 +200,7 @@ func (a *actor) endWhenLost(held owner.Held, cancel context.CancelCauseFunc) (st
 	})
 }
 
-// step runs the loop once, or carries out a verdict. again: there may be more.
+// step runs the loop once, or carries out a verdict. again means that there may be more to do.
 func (a *actor) step(ctx context.Context, row journal.Thread) (stay, again bool) {
 	e := a.engine
 	err := a.catchUp(ctx)
@@ -217,7 +217,7 @@ func (a *actor) step(ctx context.Context, row journal.Thread) (stay, again bool)
 	state, err := a.runOnce(ctx, row)
 	switch {
 	case errors.Is(err, journal.ErrFenced):
-		if !a.watchdog.gone() { // else it was our own watchdog's doing
+		if !a.watchdog.gone() { // otherwise our own watchdog ended it
 			e.fenced.Add(1)
 		}
 		a.log = nil
@@ -232,14 +232,14 @@ func (a *actor) step(ctx context.Context, row journal.Thread) (stay, again bool)
 	case e.draining():
 		a.save()
 		return false, false
-	case ctx.Err() != nil: // stuck: what is left to do is done with a new context
+	case ctx.Err() != nil: // stuck: the rest is done with a new context
 		if err != nil {
 			a.verdict = a.watchdog.verdictOnEnded()
 		}
 		switch {
 		case err != nil && a.verdict == nil:
 			return a.retryLater(ctx, err), false
-		case err == nil && state != agent.Finished: // it got somewhere after all
+		case err == nil && state != agent.Finished: // it made progress after all
 			e.Bus.Publish(a.thread, bus.Note{Err: context.Cause(ctx)})
 		}
 		a.log = nil
@@ -263,7 +263,7 @@ func (a *actor) step(ctx context.Context, row journal.Thread) (stay, again bool)
 	return true, true
 }
 
-// carryOut ends the run, or answers the prompt, in which the actor before was stuck.
+// carryOut ends the run, or answers the prompt, in which the previous actor was stuck.
 func (a *actor) carryOut(ctx context.Context, row journal.Thread) error {
 	v := a.verdict
 	if v == nil {
@@ -284,7 +284,7 @@ func (a *actor) takes(w transcript.Waiting) bool {
 	return a.engine.Takes == nil || a.engine.Takes(a.thread, w)
 }
 
-// running knows the run that is on; nil: none is.
+// running returns a function that gives the current run's id, or nil if there is no run.
 func (a *actor) running() func() string {
 	run := a.log.Run()
 	if run == nil {
@@ -294,7 +294,7 @@ func (a *actor) running() func() string {
 	return func() string { return id }
 }
 
-// due is what the next run is for.
+// due describes the work of the next run.
 func (a *actor) due() Work {
 	if run := a.log.Run(); run != nil {
 		return Work{run.Terms, run.Seq, a.senders()}
@@ -303,7 +303,7 @@ func (a *actor) due() Work {
 	return Work{w.Terms, w.Seq, []transcript.Sender{{Principal: w.Principal, Terms: w.Terms, Seq: w.Seq}}}
 }
 
-// senders is everybody whose words the run has taken; whoever began it, before it took any.
+// senders returns everybody whose words the run has taken, or whoever began it if it has taken none.
 func (a *actor) senders() []transcript.Sender {
 	run := a.log.Run()
 	switch {
@@ -316,8 +316,8 @@ func (a *actor) senders() []transcript.Sender {
 	}
 }
 
-// retryLater tells watchers what could not be written, and tries again after a pause: a
-// full disk or a lost database is no reason to give a run up.
+// retryLater tells watchers what could not be written, and tries again after a pause. A full
+// disk or a lost database connection is no reason to abandon a run.
 func (a *actor) retryLater(ctx context.Context, err error) bool {
 	e := a.engine
 	if e.ctx.Err() != nil || a.watchdog.gone() || errors.Is(err, journal.ErrFenced) || errors.Is(context.Cause(ctx), owner.ErrLost) || e.draining() {
@@ -327,10 +327,10 @@ func (a *actor) retryLater(ctx context.Context, err error) bool {
 	if s := a.watchdog.stuck(); s != nil && ctx.Err() != nil {
 		err = s
 	}
-	a.watchdog.rest() // the pause is ours
+	a.watchdog.rest() // this pause is intended
 	e.Log.Error("thread stopped", "component", "engine", "event", "thread_stopped", "thread", a.thread, "error", err)
 	e.Bus.Publish(a.thread, bus.Note{Err: err})
-	a.log = nil // folded anew from what is really there
+	a.log = nil // folded again from what is really in the journal
 	a.failures++
 	pause := min(time.Second<<min(a.failures, 5), 30*time.Second)
 	timer := time.NewTimer(pause)
@@ -343,8 +343,7 @@ func (a *actor) retryLater(ctx context.Context, err error) bool {
 	return true
 }
 
-// catchUp folds what the journal has beyond the log, from the last snapshot if
-// the log is not there yet.
+// catchUp folds the events that the log does not have yet. Without a log it starts from the last snapshot.
 func (a *actor) catchUp(ctx context.Context) error {
 	e := a.engine
 	a.waitsForStore()
@@ -358,7 +357,7 @@ func (a *actor) catchUp(ctx context.Context) error {
 	return fold(ctx, e.Journal, a.thread, a.log, a.waitsForStore)
 }
 
-// Load is the log as of the thread's last snapshot: fold the rest with Fold.
+// Load returns the log as of the thread's last snapshot. Use Fold to add the rest.
 func Load(ctx context.Context, j Reader, thread chat.ThreadID) (*transcript.Log, error) {
 	blob := func(hash string) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deadline.Defaults().Store)
@@ -374,7 +373,7 @@ func Load(ctx context.Context, j Reader, thread chat.ThreadID) (*transcript.Log,
 		if log, err := transcript.Restore(snap.State, blob); err == nil {
 			return log, nil
 		}
-		// A snapshot that cannot be read costs time and loses nothing.
+		// An unreadable snapshot costs time but loses nothing.
 		return transcript.New(blob), nil
 	}
 	if errors.Is(err, journal.ErrUnknown) {
@@ -410,8 +409,7 @@ func fold(ctx context.Context, j Reader, thread chat.ThreadID, log *transcript.L
 	}
 }
 
-// save writes a snapshot when enough events lie behind the last one. Failing to
-// is no harm.
+// save writes a snapshot if enough events follow the last one. A failure does no harm.
 func (a *actor) save() {
 	if a.log == nil || a.log.Seq()-a.snapshot < snapshotEvery {
 		return

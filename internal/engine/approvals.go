@@ -19,15 +19,15 @@ import (
 	"chorus/internal/tool"
 )
 
-// Asking is how people are asked when a call needs approval.
+// Asking says how people are asked when a call needs approval.
 type Asking struct {
-	For    time.Duration // how long an answer may take; 0: as long as it takes
-	Remind time.Duration // after how long people are reminded; 0: never
+	For    time.Duration // how long an answer may take; 0 means no limit
+	Remind time.Duration // when to remind people; 0 means never
 	Who    string        // who may answer, as approval.ParseWho reads it; "": approval.DefaultWho
 	Env    []string      // names of the variables that commands get
 }
 
-// newApproval is the approval of a call, kept until it is written.
+// newApproval builds the approval of a call. It is kept until it is written.
 func (h *host) newApproval(ctx context.Context, q agent.ProposedCall, ruling approval.Ruling, facts approval.Facts) *approval.Approval {
 	asking := h.setup.Asking
 	a := &approval.Approval{ID: id.New(), Thread: h.a.thread, Run: h.runID(), Call: q.Call, Dir: h.setup.Dir, Bound: facts.Encode(),
@@ -46,8 +46,8 @@ func (h *host) newApproval(ctx context.Context, q agent.ProposedCall, ruling app
 	return a
 }
 
-// bound are the facts an approval is given for: the call, where it runs, what it would
-// change, the files it names, and for a command the variables it would see.
+// bound returns the facts that an approval is given for: the call, where it runs, what it would
+// change, the files it names and, for a command, the variables it would see.
 func bound(ctx context.Context, q agent.ProposedCall, setup Setup) approval.Facts {
 	f := approval.Facts{Tool: q.Tool.Spec().Name, Args: q.Args, Dir: setup.Dir}
 	if p, ok := q.Tool.(tool.Previewer); ok {
@@ -57,7 +57,7 @@ func bound(ctx context.Context, q agent.ProposedCall, setup Setup) approval.Fact
 	var paths, words []string
 	for _, t := range q.Touches {
 		if q.Tool.Spec().Deferred {
-			continue // it names an agent and no file
+			continue // it names an agent, not a file
 		}
 		if t.Command == "" {
 			paths = append(paths, t.Detail)
@@ -76,8 +76,8 @@ func bound(ctx context.Context, q agent.ProposedCall, setup Setup) approval.Fact
 	return f
 }
 
-// auditNo gives a call that somebody refused its line in the audit log: the gate is
-// not asked about it again.
+// auditNo writes the audit log entry of a call that somebody refused,
+// because the gate is not asked about it again.
 func (h *host) auditNo(ctx context.Context, c *journal.Commit, ran chat.ToolRan) error {
 	if ran.Outcome != chat.Denied || h.audits[ran.Call] != nil {
 		return nil
@@ -100,15 +100,15 @@ func (h *host) auditNo(ctx context.Context, c *journal.Commit, ran chat.ToolRan)
 	return nil
 }
 
-// Approvals lists them. Those whose time is over are ended before.
+// Approvals lists the approvals that match f. It first ends those whose deadline has passed.
 func (e *Engine) Approvals(ctx context.Context, f approval.Filter) ([]approval.Approval, error) {
 	e.expire(ctx)
 	return e.timed.Approvals(ctx, f)
 }
 
-// Answer approves or refuses for somebody. The first answer wins; a later one is shown who
-// gave it, and gets journal.ErrSettled. Where two people must approve, the first one leaves
-// the approval open. Other errors are journal.ErrUnknown and approval.ErrMayNot.
+// Answer approves or refuses on behalf of somebody. The first answer wins. A later one fails with
+// journal.ErrSettled and is told who answered. If two people must approve, the first one leaves the
+// approval open. Other errors are journal.ErrUnknown and approval.ErrMayNot.
 func (e *Engine) Answer(ctx context.Context, id string, by chat.Principal, ok bool, note string) error {
 	for {
 		a, err := e.timed.Approval(ctx, id)
@@ -119,7 +119,7 @@ func (e *Engine) Answer(ctx context.Context, id string, by chat.Principal, ok bo
 			if err := e.settle(ctx, a, approval.Expired, approval.ByDeadline, nobodyAnswered, nil); err != nil && !errors.Is(err, journal.ErrSettled) {
 				return err
 			}
-			continue // then it is closed, as for everybody who comes too late
+			continue // it is then closed, as for everybody who comes too late
 		}
 		if a.State != approval.Open {
 			return fmt.Errorf("approval %s is closed, %s: %w", a.ID, a.Ended(), journal.ErrSettled)
@@ -131,19 +131,19 @@ func (e *Engine) Answer(ctx context.Context, id string, by chat.Principal, ok bo
 		vote := &approval.Ballot{ID: a.ID, Vote: approval.Vote{By: by, OK: ok, Note: note}, Before: len(a.Votes)}
 		err = e.settle(ctx, a, state, by.String(), note, vote)
 		if errors.Is(err, journal.ErrSettled) || errors.Is(err, journal.ErrMoved) {
-			continue // somebody was faster: look who
+			continue // somebody was faster: check who
 		}
 		return err
 	}
 }
 
-// How an approval ends that nobody answers.
+// How an unanswered approval ends.
 const (
 	nobodyAnswered = "nobody answered in time"
 )
 
-// settle writes what somebody, or the deadline, decided: the end of the approval, or,
-// while it is still open, the first of two approvals.
+// settle writes what somebody, or the deadline, decided: the end of the
+// approval or, if it stays open, the first of two approvals.
 func (e *Engine) settle(ctx context.Context, a approval.Approval, state approval.State, by, note string, vote *approval.Ballot) error {
 	change := approval.Change{Vote: vote}
 	var body chat.Body = chat.ApprovalNoted{ID: a.ID, Call: a.Call.ID, What: chat.FirstYes, By: by, Note: note}
@@ -184,7 +184,7 @@ func (e *Engine) change(ctx context.Context, a approval.Approval, by string, bod
 	return nil
 }
 
-// expire ends the approvals whose time is over.
+// expire ends the approvals whose deadline has passed.
 func (e *Engine) expire(ctx context.Context) {
 	overdue, err := e.timed.Overdue(ctx, e.Now())
 	if err != nil {
@@ -197,8 +197,8 @@ func (e *Engine) expire(ctx context.Context) {
 	}
 }
 
-// remind says once of an approval that nobody has answered it yet. Whatever transport
-// shows it to people finds it in the journal.
+// remind notes once for each overdue approval that nobody has answered it yet.
+// Transports that show it to people find the note in the journal.
 func (e *Engine) remind() {
 	forgotten, err := e.timed.Approvals(e.ctx, approval.Filter{State: approval.Open, Remind: e.Now()})
 	if err != nil {

@@ -8,18 +8,18 @@ import (
 	"chorus/internal/journal"
 )
 
-// Arrive is Deliver for a platform's connector, which has routed what came itself: it is
-// written once into every thread that gets it, and the actors that must answer are woken.
-// Prompts beyond the queue's limit are refused in the same transaction.
+// Arrive is Deliver for a platform's connector, which has done the routing itself. It writes the
+// message once into every thread that gets it and wakes the actors that must answer. Prompts
+// beyond the queue's limit are refused in the same transaction.
 func (e *Engine) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, error) {
 	done, notify, err := e.ArriveQuietly(ctx, a)
 	notify()
 	return done, err
 }
 
-// ArriveQuietly is Arrive for one of several that come at once: the actors that must answer
-// are woken by notify, when all of them are written. Should that never be called, the sweep
-// finds them. notify is never nil and may be called once.
+// ArriveQuietly is Arrive for one of several messages that arrive at once. The actors are
+// woken by notify, once all messages are written. If notify is never called, the sweep finds
+// them. notify is never nil and must be called at most once.
 func (e *Engine) ArriveQuietly(ctx context.Context, a journal.Arrival) (done journal.Arrived, notify func(), err error) {
 	notify = func() {}
 	for i := range a.Commits {

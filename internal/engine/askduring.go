@@ -14,14 +14,13 @@ import (
 	"chorus/internal/journal"
 )
 
-// maxHeld is how long a program may wait for an answer where nothing else says: the command
-// that starts it waits as well, in memory.
+// maxHeld is how long a program may wait for an answer by default. The
+// command that starts it waits too, in memory.
 const maxHeld = 15 * time.Minute
 
-// AskDuring asks people about something that a call wants to do while it runs, and waits for
-// the answer. Unlike the approval of the call itself this one does not outlive the process:
-// with the call it ends, and whoever answers too late is told so. An error is why it may not
-// be done.
+// AskDuring asks people about something that a call wants to do while it runs, and waits for the
+// answer. Unlike the approval of the call itself, this one does not survive the process: it ends
+// with the call, and whoever answers too late is told so. An error says why it may not be done.
 func (e *Engine) AskDuring(ctx context.Context, a approval.Approval, asking Asking) error {
 	now, err := e.QuestionDuring(ctx, a, asking)
 	if err != nil {
@@ -30,8 +29,8 @@ func (e *Engine) AskDuring(ctx context.Context, a approval.Approval, asking Aski
 	return answered(now)
 }
 
-// QuestionDuring is AskDuring for a question whose answer is more than yes or no: it gives the approval as it was
-// settled. An error means that nobody answered.
+// QuestionDuring is AskDuring for a question whose answer is more than yes or no. It returns
+// the approval as it was settled. An error means that nobody answered.
 func (e *Engine) QuestionDuring(ctx context.Context, a approval.Approval, asking Asking) (approval.Approval, error) {
 	a.ID, a.AskedAt, a.State, a.Who = id.New(), e.Now(), approval.Open, asking.Who
 	hold := asking.For
@@ -72,7 +71,7 @@ func (e *Engine) QuestionDuring(ctx context.Context, a approval.Approval, asking
 	}
 }
 
-// answered is nil for a yes.
+// answered returns nil if the answer was yes.
 func answered(a approval.Approval) error {
 	if a.State == approval.Approved {
 		return nil
@@ -84,7 +83,7 @@ func answered(a approval.Approval) error {
 	return errors.New(text)
 }
 
-// closeAsked ends an approval whose call does not wait any more.
+// closeAsked ends an approval whose call is no longer waiting.
 func (e *Engine) closeAsked(a approval.Approval, state approval.State, by, note string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -93,10 +92,10 @@ func (e *Engine) closeAsked(a approval.Approval, state approval.State, by, note 
 	}
 }
 
-// closeHeld ends what a call asked for while it ran, when the call was cut off: the process that waited for the answers
-// may be dead.
+// closeHeld ends what a call asked for while it ran, after the call was cut
+// off. The process that waited for the answers may be dead.
 func (e *Engine) closeHeld(thread chat.ThreadID, run, call string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) // also when the engine stops
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) // even while the engine stops
 	defer cancel()
 	open, err := e.timed.Approvals(ctx, approval.Filter{Thread: thread, Run: run, State: approval.Open})
 	if err != nil {

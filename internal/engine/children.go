@@ -13,34 +13,35 @@ import (
 	"chorus/internal/text"
 )
 
-// MaxDepth is how many agents may stand below the one that people talk to, each working for the one above.
+// MaxDepth is how many agents may be nested below the one that people talk to, each working for the one above.
 const MaxDepth = 3
 
-// maxAnswer is how much of a child's answer its parent is given, in bytes: what one result of a tool may hold.
+// maxAnswer is how much of a child's answer its parent gets, in
+// bytes. It is as much as one tool result may hold.
 const maxAnswer = 48 << 10
 
-// ancestor is a thread above one that an agent began, and its call that waits for it.
+// ancestor is a thread above one that an agent started, with its call that waits for it.
 type ancestor struct {
 	thread chat.ThreadID
 	run    string
 	call   string
 }
 
-// ancestors are the threads that wait for this one, the closest first.
+// ancestors returns the threads that wait for this one, closest first.
 func (e *Engine) ancestors(ctx context.Context, row journal.Thread) []ancestor {
 	var out []ancestor
 	for p := row.Parent; p.Thread != "" && p.Call != "" && len(out) < MaxDepth; {
 		out = append(out, ancestor{p.Thread, p.Run, p.Call})
 		above, err := e.timed.Thread(ctx, p.Thread)
 		if err != nil {
-			break // it is not told of what happens below; nothing depends on that
+			break // that thread is not told what happens below; nothing depends on it
 		}
 		p = above.Parent
 	}
 	return out
 }
 
-// ancestors are those of the run's thread.
+// ancestors returns those of the run's thread.
 func (h *host) ancestors(ctx context.Context) []ancestor {
 	if h.row.Parent.Call == "" {
 		return nil
@@ -51,7 +52,7 @@ func (h *host) ancestors(ctx context.Context) []ancestor {
 	return h.above
 }
 
-// settles is what ends the waiting of a thread's parent, once.
+// settles returns the commit that ends the waiting of a thread's parent, once.
 func (e *Engine) settles(row journal.Thread, answer string, failed bool) []journal.Commit {
 	p := row.Parent
 	if p.Thread == "" || p.Call == "" {
@@ -62,7 +63,7 @@ func (e *Engine) settles(row journal.Thread, answer string, failed bool) []journ
 	return []journal.Commit{c}
 }
 
-// ended is the answer that a run's end gives to the parent.
+// ended returns the answer that a run's end gives to the parent.
 func (h *host) ended(ctx context.Context, end chat.RunEnded) ([]journal.Commit, error) {
 	if h.row.Parent.Call == "" {
 		return nil, nil
@@ -87,7 +88,7 @@ func (h *host) ended(ctx context.Context, end chat.RunEnded) ([]journal.Commit, 
 	return h.a.engine.settles(h.row, answer, failed), nil
 }
 
-// lastWords is the last text that an agent has said since an event.
+// lastWords returns the last text that an agent has said since an event.
 func lastWords(ctx context.Context, j Reader, thread chat.ThreadID, since int64) (string, error) {
 	last := ""
 	for {
@@ -107,7 +108,7 @@ func lastWords(ctx context.Context, j Reader, thread chat.ThreadID, since int64)
 	}
 }
 
-// stops ends the thread that works on a call which is over without its answer.
+// stops ends the thread that works on a call which ended without its answer.
 func (h *host) stops(call string) []journal.Commit {
 	for _, c := range h.a.log.Calls() {
 		if c.Use.ID != call || !c.Delegated() {
@@ -122,8 +123,8 @@ func (h *host) stops(call string) []journal.Commit {
 	return nil
 }
 
-// shownAbove has those who talk to the threads above see what is asked here: whoever asked the first agent
-// answers for all of them.
+// shownAbove shows in the threads above what is asked here: whoever
+// asked the first agent answers for all of them.
 func shownAbove(above []ancestor, who string, body chat.Body) []journal.Commit {
 	var out []journal.Commit
 	for _, a := range above {
@@ -136,14 +137,14 @@ func shownAbove(above []ancestor, who string, body chat.Body) []journal.Commit {
 			b.Call, id = a.call, b.ID
 			body = b
 		case chat.ApprovalNoted:
-			return nil // the approval is as open as before
+			return nil // the approval is still open
 		}
 		out = append(out, journal.Commit{Thread: a.thread, Events: []chat.Event{{Thread: a.thread, Run: a.run, Who: who, Body: body, Platform: "agent", PlatformID: id}}})
 	}
 	return out
 }
 
-// progressAbove shows in the threads above what the agent is at.
+// progressAbove shows in the threads above what the agent is doing.
 func (h *host) progressAbove(ctx context.Context, events []chat.Event) {
 	above := h.ancestors(ctx)
 	if len(above) == 0 {
@@ -165,7 +166,8 @@ func (h *host) progressAbove(ctx context.Context, events []chat.Event) {
 	}
 }
 
-// wroteBeside notifies of what became true on other threads. This process runs them, too, where nobody else does.
+// wroteBeside notifies others of commits on other threads. If nobody
+// else runs those threads, this process does.
 func (e *Engine) wroteBeside(commits []journal.Commit, done []journal.Committed) {
 	for i, c := range commits {
 		if i >= len(done) || len(done[i].Events) == 0 {
@@ -182,10 +184,10 @@ func (e *Engine) wroteBeside(commits []journal.Commit, done []journal.Committed)
 	}
 }
 
-// ownChild has this process run a thread that an agent here began, whatever Adopt says of it.
+// ownChild makes this process run a thread that an agent here started, whatever Adopt says about it.
 func (e *Engine) ownChild(thread chat.ThreadID) {
 	if e.Adopt(thread) {
-		return // a server would remember all of them for ever
+		return // a server would remember all of them forever
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -204,8 +206,8 @@ func (e *Engine) adopts(thread chat.ThreadID) bool {
 	return e.children[thread]
 }
 
-// rest writes how a suspended run waits: for somebody's yes, or for other agents. Those are woken: after a crash
-// nobody else may run them.
+// rest writes what a suspended run waits for: approval, or other agents. It wakes
+// those agents, because after a crash nobody else may run them.
 func (h *host) rest(ctx context.Context) error {
 	want := h.status
 	for _, c := range h.a.log.Calls() {

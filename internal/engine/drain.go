@@ -8,14 +8,15 @@ import (
 	"chorus/internal/peernotify"
 )
 
-// Drain hands over all threads: each is released at its next commit, tools that run now may end by themselves for at most so long, and
-// other processes are notified of each thread that is free. Nothing is begun here until Resume.
+// Drain hands over all threads. Each is released at its next commit, running tools
+// get at most the given time to finish, and other processes are notified of each
+// free thread. Nothing begins here until Resume.
 func (e *Engine) Drain(tools time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.endRun(&deadline.Stopping{Tools: tools})
 	for _, a := range e.actors {
-		a.wake() // those that rest hold nothing, but may have words for others
+		a.wake() // idle actors hold nothing, but may have words for others
 	}
 }
 
@@ -29,14 +30,14 @@ func (e *Engine) Resume() {
 	e.LookAgain()
 }
 
-// running is the context of what runs.
+// running returns the context of what runs.
 func (e *Engine) running() context.Context {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.runs
 }
 
-// draining reports whether threads are handed over while the engine goes on.
+// draining reports whether threads are being handed over while the engine keeps running.
 func (e *Engine) draining() bool { return e.ctx.Err() == nil && e.running().Err() != nil }
 
 // handedOver notifies other processes of a thread that they may take.

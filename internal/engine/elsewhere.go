@@ -9,12 +9,12 @@ import (
 	"chorus/internal/chat"
 )
 
-// Elsewhere brings the live pieces of threads that other processes run. What it brings may be dropped: the events
-// come from the journal.
+// Elsewhere fetches the live pieces of threads that other processes run. Pieces
+// may be dropped, because the events come from the journal.
 type Elsewhere interface {
-	// Follow publishes the pieces of a thread in order until ctx ends, and nil whenever there was a gap or nobody
-	// runs it any more. look has a value when the thread has new events that another process wrote: it may have
-	// begun to run somewhere.
+	// Follow publishes the pieces of a thread in order until ctx ends. It publishes nil whenever
+	// there was a gap or nobody runs the thread any more. look receives a value when another
+	// process has written new events to the thread: it may have started to run somewhere.
 	Follow(ctx context.Context, thread chat.ThreadID, look <-chan struct{}, publish func(chat.Live))
 }
 
@@ -28,7 +28,8 @@ type remote struct {
 	text liveText
 }
 
-// followElsewhere has the live pieces of a thread brought here as long as somebody watches it; nil where nobody brings any.
+// followElsewhere fetches the live pieces of a thread as long as somebody
+// watches it. It returns nil if the engine has no Elsewhere.
 func (e *Engine) followElsewhere(thread chat.ThreadID) *remote {
 	if e.Elsewhere == nil {
 		return nil
@@ -64,7 +65,7 @@ func (e *Engine) leaveElsewhere(thread chat.ThreadID, r *remote) {
 	}
 }
 
-// lookElsewhere says that the thread may have begun to run.
+// lookElsewhere signals that the thread may have started to run.
 func (r *remote) lookElsewhere() {
 	if r == nil {
 		return
@@ -75,7 +76,7 @@ func (r *remote) lookElsewhere() {
 	}
 }
 
-// publish hands a piece to those who watch here, and keeps the text for those who come later.
+// publish passes a piece to those who watch here and keeps the text for those who join later.
 func (r *remote) publish(b *bus.Bus, thread chat.ThreadID, piece chat.Live) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,7 +90,7 @@ func (r *remote) publish(b *bus.Bus, thread chat.ThreadID, piece chat.Live) {
 	b.Publish(thread, bus.Note{Live: piece})
 }
 
-// add adds a piece at its place. A text with a gap is kept as far as it goes.
+// add adds a piece at its offset. A text with a gap is kept up to the gap.
 func (t *liveText) add(d chat.Delta) {
 	if d.Run != t.run || d.Step != t.step || d.Attempt != t.attempt {
 		*t = liveText{run: d.Run, step: d.Step, attempt: d.Attempt}
@@ -103,7 +104,7 @@ func (t *liveText) add(d chat.Delta) {
 	}
 }
 
-// late is the text so far, for whoever comes now.
+// late returns the text so far, for somebody who joins now.
 func (t *liveText) late() (out []chat.Live) {
 	for what, text := range map[chat.DeltaKind][]byte{chat.DeltaText: t.text, chat.DeltaThinking: t.thinking} {
 		if len(text) > 0 && (what != chat.DeltaText || !t.held()) {
@@ -113,8 +114,8 @@ func (t *liveText) late() (out []chat.Live) {
 	return out
 }
 
-// Live yields the live pieces of a run that is on in this process, the text so far first, until it ends or ctx does. ok
-// is false where this process runs nothing in the thread.
+// Live yields the live pieces of a run in this process, starting with the text so far, until the
+// run or ctx ends. ok is false if this process runs nothing in the thread.
 func (e *Engine) Live(ctx context.Context, thread chat.ThreadID) (pieces iter.Seq[chat.Live], ok bool) {
 	if !e.Awake(thread) {
 		return nil, false
@@ -142,7 +143,7 @@ func (e *Engine) Live(ctx context.Context, thread chat.ThreadID) (pieces iter.Se
 				}
 				for _, ev := range n.Events {
 					if ev.Body.Kind() == chat.KindRunEnded || ev.Body.Kind() == chat.KindApprovalAsked {
-						return // it may go on anywhere
+						return // it may continue anywhere
 					}
 				}
 			}

@@ -1,10 +1,9 @@
-// Package engine runs threads: what people say goes into the journal, one actor per
-// thread answers it from there, and whoever watches reads it back.
+// Package engine runs threads. What people say goes into the journal, one actor per
+// thread answers it from there, and watchers read it back.
 //
-// It promises that a thread has at most one actor among all processes (owner and epoch),
-// that an idle or suspended one costs no goroutine, that work is picked up after one
-// sweep at the latest even if every notification is lost, and that stopping loses
-// nothing: a run that was on goes on at the next start.
+// A thread has at most one actor among all processes (owner and epoch). An idle or suspended thread
+// costs no goroutine. Work is picked up after one sweep at the latest, even if every notification
+// is lost. Stopping loses nothing: a run that was active continues at the next start.
 package engine
 
 import (
@@ -55,7 +54,7 @@ type Watcher interface {
 	PendingPrompts(ctx context.Context, thread chat.ThreadID) ([]int64, error)
 }
 
-// ApprovalReader is the part of the store that reads approvals, and what a run has cost.
+// ApprovalReader is the part of the store that reads approvals and the cost of runs.
 type ApprovalReader interface {
 	Approval(ctx context.Context, id string) (approval.Approval, error)
 	Approvals(ctx context.Context, f approval.Filter) ([]approval.Approval, error)
@@ -63,7 +62,7 @@ type ApprovalReader interface {
 	RunCost(ctx context.Context, run string) (ledger.Nanos, error)
 }
 
-// Journal is the store as the engine needs it.
+// Journal is the part of the store that the engine needs.
 type Journal interface {
 	Writer
 	Reader
@@ -71,29 +70,29 @@ type Journal interface {
 	ApprovalReader
 }
 
-// Gate decides whether a call may run. Pure apart from reading configuration. The call
+// Gate decides whether a call may run. It is pure apart from reading configuration. The call
 // names everybody whose words the run has taken so far; who pays for it.
 type Gate interface {
 	Judge(c agent.ProposedCall, who chat.Principal) approval.Ruling
 }
 
-// Work is what a setup is for: the run that is on, or the prompt that is next.
+// Work is what a setup is for: the current run or the next prompt.
 type Work struct {
 	Terms   chat.Terms
 	Seq     int64 // the event it begins with
 	Senders []transcript.Sender
 }
 
-// Setup is how one thread's next run is to be done.
+// Setup says how to do a thread's next run.
 type Setup struct {
 	Agent *agent.Agent
 	Gate  Gate
-	// Price is what a model costs, and the most it can put out.
+	// Price returns what a model costs and the most it can output.
 	Price func(model string) (ledger.Price, int)
-	// Budget is what may be spent; the zero value: anything.
+	// Budget is what may be spent; the zero value means no limit.
 	Budget ledger.Budget
 	Dir    string
-	// Asking is how people are asked for approval.
+	// Asking says how people are asked for approval.
 	Asking Asking
 }
 
@@ -101,27 +100,28 @@ type Setup struct {
 type Config struct {
 	Journal Journal
 	Bus     *bus.Bus
-	// Setup is called before each run, so that a change of settings takes effect with the next.
+	// Setup is called before each run, so that changed settings take effect with the next run.
 	Setup func(ctx context.Context, thread journal.Thread, work Work) (Setup, error)
-	// Takes says whether this process begins a run with this prompt; nil: with any.
+	// Takes says whether this process starts a run with this prompt; nil means it takes any.
 	Takes func(thread chat.ThreadID, prompt transcript.Waiting) bool
-	// Adopt says which threads this process may run; of all others it only writes
-	// events. A thread named in Wake is run without asking.
+	// Adopt says which threads this process may run. To all others it only writes
+	// events. A thread passed to Wake is run without asking.
 	Adopt func(chat.ThreadID) bool
-	// Here says why a thread cannot run in this process, because its files are on another machine; nil: it can. ErrElsewhere: another
-	// process can. A nil func: everything is here.
+	// Here says why a thread cannot run in this process because its files are on
+	// another machine, or returns nil. It returns ErrElsewhere if another process can
+	// run it. A nil func means that all files are here.
 	Here       func(journal.Thread) error
 	Owner      owner.Owner      // gives threads to one process at a time
-	Peers      peernotify.Peers // notifies the other processes that work on the same journal; nil: only the sweep sees what they do
-	Elsewhere  Elsewhere        // brings live pieces of what other processes run; nil: nobody does
-	NotifyRuns bool             // tells Peers of what runs write too: for watchers on other machines
+	Peers      peernotify.Peers // notifies other processes that use the same journal; nil: only the sweep sees what they do
+	Elsewhere  Elsewhere        // brings live pieces from other processes; nil: none are fetched
+	NotifyRuns bool             // also tells Peers what runs write, for watchers on other machines
 	MaxWaiting int              // prompts waiting in a thread; 0: DefaultMaxWaiting
-	MaxRuns    int              // runs that are on at the same time, further ones wait; 0: any number
+	MaxRuns    int              // runs at the same time, further ones wait; 0: no limit
 	IdleAfter  time.Duration    // 0: DefaultIdleAfter
 	SweepEvery time.Duration    // 0: DefaultSweep
-	FirstSweep time.Duration    // how long the first one waits, so that whoever came with a prompt is served before
-	AfterRush  func()           // is called when most of many actors have gone, to let go of what was kept for them; may be nil
-	Bounds     deadline.Bounds  // how long anything outside is waited for; an agent may have its own
+	FirstSweep time.Duration    // delay of the first sweep, so that whoever came with a prompt is served first
+	AfterRush  func()           // called when most of many actors have gone, to release what was kept for them; may be nil
+	Bounds     deadline.Bounds  // limits for waiting on anything outside; an agent may have its own
 	Now        func() time.Time
 	Log        *slog.Logger
 }
@@ -133,25 +133,25 @@ const (
 	DefaultSweep      = 2 * time.Second
 )
 
-// ErrElsewhere: the files of a thread are on a machine whose process lives and runs it.
+// ErrElsewhere means that the thread's files are on a machine whose process is alive and runs it.
 var ErrElsewhere = errors.New("its files are on another machine")
 
-// Engine runs threads. Make it with New, end it with Stop.
+// Engine runs threads. Create it with New and end it with Stop.
 type Engine struct {
 	Config
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
-	timed  Journal      // the journal with a timeout for each call; actors have their watchdog instead
+	timed  Journal      // the journal with a timeout for each call; actors use their watchdog instead
 	lost   atomic.Int64 // waits that were abandoned and have not ended
-	fenced atomic.Int64 // runs that another process took over while they were on here
+	fenced atomic.Int64 // runs that another process took over while they ran here
 	slots  slots
 
 	mu     sync.Mutex
-	runs   context.Context         // of what runs; ends before the engine's when threads are handed over
+	runs   context.Context         // context of the runs; ends before the engine's when threads are handed over
 	endRun context.CancelCauseFunc // ends it
 	actors map[chat.ThreadID]*actor
-	// children are threads that agents began here and that are run here, whatever Adopt says.
+	// children are threads that agents started here. They run here whatever Adopt says.
 	children map[chat.ThreadID]bool
 	// remotes are threads that are watched here and may run in other processes.
 	remotes map[chat.ThreadID]*remote
@@ -179,11 +179,11 @@ func New(c Config) *Engine {
 	return e
 }
 
-// Stop ends every run where it stands and waits, at most until ctx ends. A run that
-// was on goes on at the next start. It may be called twice.
+// Stop interrupts all runs and waits for them, at most until ctx ends. A run that was
+// active continues at the next start. Stop may be called twice.
 func (e *Engine) Stop(ctx context.Context) error { return e.StopGently(ctx, 0) }
 
-// StopGently is Stop that lets tools which run now end by themselves, for at most so long.
+// StopGently is Stop, but gives running tools up to the given time to finish.
 func (e *Engine) StopGently(ctx context.Context, tools time.Duration) error {
 	e.cancel(&deadline.Stopping{Tools: tools})
 	done := make(chan struct{})
@@ -199,14 +199,14 @@ func (e *Engine) StopGently(ctx context.Context, tools time.Duration) error {
 // Receipt says what became of a prompt.
 type Receipt struct {
 	Seq     int64
-	Waiting int    // prompts waiting now, this one included
-	Refused string // why it will not be answered; empty: it will
+	Waiting int    // prompts waiting now, including this one
+	Refused string // why it will not be answered; "" if it will
 	Again   bool   // it had been delivered before
 }
 
-// Deliver puts what somebody said into the journal and wakes whoever must answer.
-// When it returns without an error, it is durable. create describes threads that
-// are not there yet; it may be nil.
+// Deliver writes what somebody said into the journal and wakes whoever must
+// answer. When it returns without an error, the message is durable. create
+// describes threads that do not exist yet; it may be nil.
 func (e *Engine) Deliver(ctx context.Context, in chat.Inbound, create func(chat.ThreadID) journal.Thread) ([]Receipt, error) {
 	if len(in.Threads) == 0 {
 		return nil, errors.New("deliver: no thread would get this")
@@ -250,7 +250,7 @@ func (e *Engine) Deliver(ctx context.Context, in chat.Inbound, create func(chat.
 	return receipts, nil
 }
 
-// guest is a commit by somebody who does not run the thread.
+// guest returns a commit by somebody who does not run the thread.
 func (e *Engine) guest(thread chat.ThreadID, who string, bodies ...chat.Body) journal.Commit {
 	c := journal.Commit{Thread: thread}
 	for _, b := range bodies {
@@ -275,8 +275,8 @@ func (e *Engine) moved(thread chat.ThreadID, events []chat.Event) {
 	}
 }
 
-// Steer gives words to the run that is on. asPrompt reports that none was, so
-// that they will be answered as a prompt of their own.
+// Steer gives words to the current run. asPrompt reports that there was none,
+// so they will be answered as a prompt of their own.
 func (e *Engine) Steer(ctx context.Context, thread chat.ThreadID, s chat.Steered) (asPrompt bool, err error) {
 	row, err := e.timed.Thread(ctx, thread)
 	if err != nil {
@@ -291,8 +291,8 @@ func (e *Engine) Steer(ctx context.Context, thread chat.ThreadID, s chat.Steered
 	return !row.Status.On(), nil
 }
 
-// Abort ends the run that is on; with all, what waits is refused too. It reports
-// whether there was anything to end.
+// Abort ends the current run. With all, it also refuses what waits.
+// It reports whether there was anything to end.
 func (e *Engine) Abort(ctx context.Context, thread chat.ThreadID, by string, all bool) (bool, error) {
 	row, err := e.timed.Thread(ctx, thread)
 	if err != nil {
@@ -340,8 +340,8 @@ func (e *Engine) Abort(ctx context.Context, thread chat.ThreadID, by string, all
 	return true, nil
 }
 
-// sweep makes up for lost notifications: it wakes threads that have work, notices what
-// other processes wrote, reminds of approvals and ends those whose time is over.
+// sweep makes up for lost notifications. It wakes threads that have work, notices what other
+// processes wrote, reminds people of approvals and ends overdue ones.
 func (e *Engine) sweep() {
 	if e.FirstSweep > 0 {
 		select {
@@ -350,12 +350,12 @@ func (e *Engine) sweep() {
 			return
 		}
 	}
-	peers := e.subscribePeers() // before the first look, so that nothing is missed between the two
+	peers := e.subscribePeers() // before the first check, so that nothing is missed between the two
 	defer peers.Close()
 	tick := time.NewTicker(e.SweepEvery)
 	defer tick.Stop()
 	rush := rush{release: func() {
-		e.wg.Go(func() { // beside the sweep: what is let go may be a server that does not stop
+		e.wg.Go(func() { // next to the sweep, since releasing may hang on a server that does not stop
 			if e.AfterRush != nil {
 				e.AfterRush()
 			}
@@ -370,8 +370,8 @@ func (e *Engine) sweep() {
 			}
 			seen = version
 		}
-		// Every time, not only after a write: a process that died leaves a running
-		// thread behind and writes nothing any more.
+		// Always, not only after a write: a process that died leaves a
+		// running thread behind and writes nothing any more.
 		e.wakeActive()
 		e.expire(e.ctx)
 		e.remind()
@@ -382,7 +382,7 @@ func (e *Engine) sweep() {
 	}
 }
 
-// LookAgain looks for work at once, as the next sweep would: what others had may be free now.
+// LookAgain looks for work at once, as the next sweep would, because threads held by others may be free now.
 func (e *Engine) LookAgain() {
 	if e.ctx.Err() == nil {
 		go e.wakeActive()
@@ -414,7 +414,7 @@ func (e *Engine) wakeActive() {
 	}
 }
 
-// inQueue reports whether the thread's actor waits for a slot: it looks at the journal when it has one.
+// inQueue reports whether the thread's actor waits for a slot. The actor checks the journal when it gets one.
 func (e *Engine) inQueue(thread chat.ThreadID) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -432,10 +432,10 @@ func (e *Engine) wakeAll() {
 	}
 }
 
-// Wake makes the thread's actor look for work, and makes an actor if there is none.
+// Wake makes the thread's actor look for work. It creates the actor if there is none.
 func (e *Engine) Wake(thread chat.ThreadID) { e.wake(thread, false) }
 
-// wake is Wake; news: this process has just written what there is to see.
+// wake is Wake; news says that this process has just written what there is to see.
 func (e *Engine) wake(thread chat.ThreadID, news bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -452,12 +452,12 @@ func (e *Engine) wake(thread chat.ThreadID, news bool) {
 	a.wake()
 }
 
-// Actors is how many threads have an actor now.
+// Actors returns how many threads have an actor now.
 func (e *Engine) Actors() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.actors)
 }
 
-// Fenced is how often another process has taken a thread from this one in mid-run.
+// Fenced returns how often another process has taken a thread from this one in the middle of a run.
 func (e *Engine) Fenced() int64 { return e.fenced.Load() }

@@ -15,13 +15,13 @@ import (
 	"chorus/internal/ledger"
 )
 
-// host is what one run of the loop knows of the rest: it adds to each batch what follows
-// from it (status, money, approvals, audit) and writes all of it in one transaction.
+// host is what one run of the loop knows of the rest. It adds to each batch what follows from it
+// (status, money, approvals, audit) and writes everything in one transaction.
 type host struct {
 	a         *actor
 	setup     Setup
 	row       journal.Thread
-	above     []ancestor // those who wait for this thread, once looked up
+	above     []ancestor // the threads that wait for this one, once looked up
 	said      string     // the last text of this run
 	epoch     int64
 	agent     string
@@ -32,8 +32,8 @@ type host struct {
 	model     string
 	asked     chat.Asked
 	maxCost   int64                         // what this run may spend, in billionths of a dollar; 0: no limit of its own
-	maxOutput int                           // tokens an answer of this run may have; 0: what the model can
-	warned    *ledger.Refusal               // the soft limit at which this run ends to ask the room
+	maxOutput int                           // tokens an answer of this run may have; 0: the model's maximum
+	warned    *ledger.Refusal               // the soft limit at which this run pauses to ask the room
 	asks      map[string]*approval.Approval // by id, until they are written
 	audits    map[string]*approval.Audit    // by call, until they are written
 }
@@ -112,7 +112,7 @@ func (h *host) commit(ctx context.Context, b record.Batch) ([]chat.Event, error)
 	h.written(c)
 	var news []chat.Event
 	if first := done.Events[0].Seq; first > h.seen+1 {
-		// Guests wrote in between; never many.
+		// Guests wrote in between; they never write much.
 		between, err := h.a.engine.Journal.Events(ctx, h.a.thread, h.seen, int(first-h.seen-1))
 		if err != nil {
 			return nil, err
@@ -143,7 +143,7 @@ func (h *host) news(ctx context.Context) ([]chat.Event, error) {
 	return events, nil
 }
 
-// begins reports bodies that may only be written by somebody who has seen every event.
+// begins reports whether only a writer who has seen every event may write this body.
 func begins(body chat.Body) bool {
 	switch body.(type) {
 	case chat.RunStarted, chat.Asked, chat.ToolBegan, chat.Deferred, chat.Rolled, chat.RunEnded:
@@ -153,7 +153,7 @@ func begins(body chat.Body) bool {
 	}
 }
 
-// follow adds to the commit what an event brings with it.
+// follow adds the consequences of an event to the commit.
 func (h *host) follow(ctx context.Context, c *journal.Commit, ev *chat.Event) error {
 	if h.status != chat.Running && h.status.On() && c.Status == "" {
 		c.Status = chat.Running
@@ -163,7 +163,7 @@ func (h *host) follow(ctx context.Context, c *journal.Commit, ev *chat.Event) er
 		c.Status = chat.Running
 		ev.Who = b.Principal.String()
 	case chat.Asked:
-		h.asked = b // also when its end is in the same batch
+		h.asked = b // even when its end is in the same batch
 		return h.reserve(c, b)
 	case chat.Said:
 		c.Money = append(c.Money, h.settled(b))
@@ -222,7 +222,7 @@ func (h *host) written(c journal.Commit) {
 			h.asked = b
 		case chat.Said:
 			h.a.liveMu.Lock()
-			h.a.partial = liveText{} // who comes now reads it in the journal, and nothing is in the making until the next piece
+			h.a.partial = liveText{} // late watchers read it in the journal; nothing is unfinished until the next piece
 			h.a.liveMu.Unlock()
 			if words := b.Blocks.Text(); b.Error == nil && words != "" {
 				h.said = words
@@ -239,7 +239,7 @@ func (h *host) written(c journal.Commit) {
 	}
 }
 
-// openApproval is the approval that still waits for an answer on a call.
+// openApproval returns the approval of a call that still waits for an answer.
 func (h *host) openApproval(call string) string {
 	for _, c := range h.a.log.Calls() {
 		if c.Use.ID == call && c.Approval != "" && !c.Answered {
@@ -274,7 +274,7 @@ func (h *host) Live(piece chat.Live) {
 			a.partial.text = append(a.partial.text, d.Text...)
 			switch {
 			case a.partial.held():
-				return // it may become an answer that nobody is shown
+				return // it may become a silent answer
 			case held:
 				d.Offset, d.Text = 0, string(a.partial.text)
 				piece = d
@@ -286,8 +286,8 @@ func (h *host) Live(piece chat.Live) {
 	a.engine.Bus.Publish(a.thread, bus.Note{Live: piece})
 }
 
-// Judge implements agent.Host: the gate decides, an earlier approval is checked against
-// the facts it was given for, and the audit log gets its line with the result.
+// Judge implements agent.Host. The gate decides, an earlier approval is checked against the facts
+// it was given for, and the audit log entry is prepared for the commit with the result.
 func (h *host) Judge(ctx context.Context, q agent.ProposedCall) (approval.Ruling, error) {
 	if h.a.watchdog.gone() {
 		return approval.Ruling{}, journal.ErrFenced

@@ -2,14 +2,15 @@ package engine
 
 import "time"
 
-// An actor keeps its thread's folded log for the next words. Of a few that is little; of a thousand it is most of
-// the process's memory, for conversations of which most do not go on. So many actors rest for a shorter time.
+// An actor keeps its thread's folded log for the next words. For a few actors that is little
+// memory. For a thousand it is most of the process's memory, although most of those
+// conversations do not continue. So many actors stay for a shorter time.
 const (
 	manyActors = 64
 	rushIdle   = 20 * time.Second
 )
 
-// idleAfter is how long an actor that has nothing to do stays.
+// idleAfter is how long an actor stays when it has nothing to do.
 func (e *Engine) idleAfter() time.Duration {
 	if e.Actors() > manyActors {
 		return min(e.IdleAfter, rushIdle)
@@ -17,18 +18,19 @@ func (e *Engine) idleAfter() time.Duration {
 	return e.IdleAfter
 }
 
-// rushLeft is after how long a rush has left nothing behind: connections to vendors that nobody uses are closed by then.
+// rushLeft is how long after a rush nothing of it is left: unused connections to providers are closed by then.
 const rushLeft = time.Minute
 
-// rush notices that many actors were there and are gone, and gives their memory back to the system: the runtime by
-// itself keeps it for the next ones, for minutes. It does so once more when connections have been given up too.
+// rush notices that many actors have come and gone, and returns their memory to
+// the system. The runtime by itself would keep it for minutes. It does so a
+// second time when connections have been closed too.
 type rush struct {
 	most    int
 	again   time.Time
 	release func()
 }
 
-// see is told from time to time how many actors there are.
+// see is called from time to time with the number of actors.
 func (r *rush) see(actors int, now time.Time) {
 	r.most = max(r.most, actors)
 	switch {

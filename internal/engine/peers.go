@@ -9,20 +9,19 @@ import (
 	"chorus/internal/peernotify"
 )
 
-// A process that may not run a thread itself notifies the others of what it wrote; one that
-// may does so only when it finds the thread locked. So nobody is notified of a run that is no
-// concern of theirs, or of a prompt that the writing process is about to take.
+// A process that may not run a thread itself notifies the others of what it wrote. A process that
+// may run it does so only when it finds the thread locked. So nobody is notified of a run that does
+// not concern them, or of a prompt that the writing process is about to take.
 
-// pendingElsewhere reports whether words wait, as far as the log goes, that this process does
-// not answer.
+// pendingElsewhere reports whether, according to the log, words wait that this process does not answer.
 func (a *actor) pendingElsewhere() bool {
 	return a.log.Run() == nil && len(a.log.Waiting()) > 0 && (a.engine.ctx.Err() != nil || !a.takes(a.log.Waiting()[0]))
 }
 
-// passToPeers notifies other processes when the thread was released and words wait in it for one
-// of them, which may have found it locked. Once for the same words: else two processes that both do
-// not answer would notify each other for ever. An engine that stops may have dropped its log in the
-// middle of reading: then it notifies to be safe.
+// passToPeers notifies other processes when the thread was released and words for one of them wait
+// in it, since they may have found it locked. It does so once for the same words; otherwise two
+// processes that both do not answer would notify each other forever. A stopping engine may have
+// dropped its log while reading it, and then notifies to be safe.
 func (a *actor) passToPeers() {
 	switch {
 	case a.engine.draining():
@@ -35,27 +34,29 @@ func (a *actor) passToPeers() {
 	}
 }
 
-// NotifyPeers tells other processes that something was written, if any can be told.
+// NotifyPeers tells other processes that something was written, if there is a way to tell them.
 func (e *Engine) NotifyPeers(topic peernotify.Topic) {
 	if e.Peers != nil {
 		e.Peers.Notify(topic)
 	}
 }
 
-// notifyWatchers tells whoever watches the thread in another process that it has new events.
+// notifyWatchers tells watchers of the thread in other processes that it has new events.
 func (e *Engine) notifyWatchers(thread chat.ThreadID) {
 	if e.NotifyRuns {
 		e.NotifyPeers(peernotify.Events(thread))
 	}
 }
 
-// Relisted tells those who show lists of threads, here and in other processes, that one has another title or place in them, or is gone.
+// Relisted tells those who show lists of threads, here and in other processes,
+// that a thread has a new title or place in them, or is gone.
 func (e *Engine) Relisted(thread chat.ThreadID) {
 	e.Bus.OthersWrote()
 	e.notifyWatchers(thread)
 }
 
-// isElsewhere passes what this process wrote to those that have the thread's files, and says so where nobody has them.
+// isElsewhere passes what this process wrote to those that have the
+// thread's files, and says so if nobody has them.
 func (a *actor) isElsewhere(why error) {
 	if !a.news.Swap(false) {
 		return
@@ -66,16 +67,16 @@ func (a *actor) isElsewhere(why error) {
 	}
 }
 
-// peerPause is how long notifications gather after some came: a storm of them costs at most
-// a hundred looks a second.
+// peerPause is how long notifications are collected after the first. A
+// storm of them costs at most a hundred checks a second.
 const peerPause = 10 * time.Millisecond
 
-// overviewPause is how long those who follow every thread are left alone after other processes' runs have written: they
-// look at much, and runs write all the time.
+// overviewPause is how long those who follow every thread are left alone after runs of other
+// processes have written. Their checks are expensive, and runs write all the time.
 const overviewPause = 200 * time.Millisecond
 
-// subscribePeers receives the notifications of other processes. Where that cannot be (a file
-// system without sockets, a folder that cannot be written) the sweep sees what they do.
+// subscribePeers receives the notifications of other processes. Where that is not possible (a file
+// system without sockets, a read-only folder), the sweep sees what they do.
 func (e *Engine) subscribePeers() *peernotify.Subscription {
 	if e.Peers == nil || e.ctx.Err() != nil {
 		return nil
@@ -88,8 +89,8 @@ func (e *Engine) subscribePeers() *peernotify.Subscription {
 	return peers
 }
 
-// waitForPeers looks at what other processes wrote, until it is time for the
-// next sweep; false when the engine stops.
+// waitForPeers reads what other processes wrote until the next sweep is
+// due. It returns false when the engine stops.
 func (e *Engine) waitForPeers(peers *peernotify.Subscription, tick <-chan time.Time) bool {
 	woken := peers.Woken()
 	var paused, overview <-chan time.Time
@@ -118,8 +119,9 @@ func (e *Engine) waitForPeers(peers *peernotify.Subscription, tick <-chan time.T
 	}
 }
 
-// peersWrote wakes whoever follows the topics, and the actors of threads in which something waits; all: there were too
-// many to list, or some were lost. It reports whether threads grew of which only their watchers were told.
+// peersWrote wakes whoever follows the topics, and the actors of threads in which
+// something waits. all means that there were too many to list, or some were lost. It
+// reports whether threads grew that only their watchers were told of.
 func (e *Engine) peersWrote(topics []peernotify.Topic, all bool) (grew bool) {
 	if all {
 		e.wakeAll()

@@ -12,7 +12,7 @@ import (
 	"chorus/internal/journal"
 )
 
-// runOnce runs the loop beside a goroutine that looks for aborts and for a newer epoch.
+// runOnce runs the loop next to a goroutine that watches for aborts and for a newer epoch.
 func (a *actor) runOnce(ctx context.Context, row journal.Thread) (agent.State, error) {
 	e := a.engine
 	work := a.due()
@@ -35,13 +35,13 @@ func (a *actor) runOnce(ctx context.Context, row journal.Thread) (agent.State, e
 	a.watchdog.setRun(h.runID)
 	done := make(chan struct{})
 	var watching sync.WaitGroup
-	seen := a.log.Seq() // the log is the loop's from here on
+	seen := a.log.Seq() // from here on the log belongs to the loop
 	watching.Go(func() { a.watch(ctx, h, seen, cancel, done) })
 	state, err := setup.Agent.Run(ctx, a.log, h)
 	if state == agent.Suspended && err == nil {
 		err = h.rest(ctx)
 		if errors.Is(err, journal.ErrMoved) {
-			err = nil // what arrived is looked at next
+			err = nil // what arrived is handled next
 		}
 	}
 	close(done)
@@ -53,8 +53,8 @@ func (a *actor) runOnce(ctx context.Context, row journal.Thread) (agent.State, e
 	return state, err
 }
 
-// watch answers wake-ups while the loop runs: it cancels the run when somebody aborted it or
-// another process has the thread.
+// watch answers wake-ups while the loop runs. It cancels the run when
+// somebody aborted it or another process has the thread.
 func (a *actor) watch(ctx context.Context, h *host, seen int64, cancel context.CancelCauseFunc, done <-chan struct{}) {
 	woken := false
 	defer func() {

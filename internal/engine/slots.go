@@ -10,35 +10,35 @@ import (
 	"chorus/internal/journal"
 )
 
-// slots bounds how many runs are on in this process at the same time. Whoever waits stands in a queue: owners take
-// turns, so that nobody waits behind everything that somebody else has started, and the conversations of one owner are
-// served in the order in which they came. Nothing of this is on disk: what waits is in the journal, and a process that
-// starts finds it there.
+// slots limits how many runs are active in this process at the same time. The others wait in a
+// queue. Owners take turns, so nobody waits behind everything that somebody else has started, and
+// the conversations of one owner are served in order of arrival. None of this is on disk: what
+// waits is in the journal, where a new process finds it.
 type slots struct {
-	most int // 0: any number
+	most int // 0: no limit
 
 	mu     sync.Mutex
 	taken  int
-	turn   int64 // counts slots that were given away
-	came   int64 // counts those that have come
+	turn   int64 // counts granted slots
+	came   int64 // counts requests
 	owners map[string]*share
-	back   []*slot // those whose approval was answered: their run is on, and goes on first
+	back   []*slot // runs whose approval was answered; they are active already and continue first
 }
 
-// share is what one owner has of the slots.
+// share is one owner's part of the slots.
 type share struct {
 	taken  int
-	served int64 // the turn in which the owner was given one last
+	served int64 // the turn in which the owner was last given a slot
 	queue  []*slot
 }
 
-// slot is a run's place among those that are on, or in the queue for it.
+// slot is a run's place among the active runs, or in the queue.
 type slot struct {
 	slots  *slots
 	thread chat.ThreadID
 	owner  string
 
-	// Guarded by the slots' lock.
+	// Guarded by the lock of slots.
 	number  int64
 	granted chan struct{} // closed when the slot is given
 	holds   bool
@@ -47,7 +47,7 @@ type slot struct {
 	lent    int // approvals that the run waits for
 }
 
-// take asks for a slot. Whoever does gives it back with release, also when it was not waited for.
+// take requests a slot. The caller must release it, even without having waited for it.
 func (s *slots) take(thread chat.ThreadID, owner string) *slot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *slots) of(owner string) *share {
 	return own
 }
 
-// serve gives away what is free.
+// serve grants free slots.
 func (s *slots) serve() {
 	for s.most <= 0 || s.taken < s.most {
 		w := s.next()
@@ -87,7 +87,8 @@ func (s *slots) serve() {
 	}
 }
 
-// next is whose turn it is: of the owners with the fewest slots the one who has waited longest for a turn.
+// next returns whose turn it is: among the owners with the fewest
+// slots, the one who has waited longest for a turn.
 func (s *slots) next() *slot {
 	if len(s.back) > 0 {
 		return s.back[0]
@@ -116,7 +117,7 @@ func (s *slots) dequeue(w *slot) {
 	s.forget(w.owner)
 }
 
-// forget drops an owner of whom nothing is on and nothing waits.
+// forget drops an owner with no active and no waiting runs.
 func (s *slots) forget(owner string) {
 	if own := s.owners[owner]; own != nil && own.taken == 0 && len(own.queue) == 0 {
 		delete(s.owners, owner)
@@ -130,7 +131,7 @@ func (s *slots) contended() bool {
 	return s.next() != nil
 }
 
-// waiting are the threads whose runs wait, in the order in which they came.
+// waiting returns the threads whose runs wait, in order of arrival.
 func (s *slots) waiting() []chat.ThreadID {
 	s.mu.Lock()
 	list := slices.Clone(s.back)
@@ -146,7 +147,7 @@ func (s *slots) waiting() []chat.ThreadID {
 	return out
 }
 
-// free gives a slot that is held to whoever is next.
+// free passes a held slot to the next in the queue.
 func (w *slot) free() {
 	s := w.slots
 	if w.holds {
@@ -158,7 +159,7 @@ func (w *slot) free() {
 	s.serve()
 }
 
-// release ends it, held or queued. A nil slot and a second call do nothing.
+// release ends the slot, held or queued. A nil slot and a second call do nothing.
 func (w *slot) release() {
 	if w == nil {
 		return
@@ -170,8 +171,8 @@ func (w *slot) release() {
 	w.free()
 }
 
-// lend lets somebody else have the slot while the run waits for an answer of a person; back waits until it has one
-// again.
+// lend gives the slot to others while the run waits for a person's
+// answer. back waits until the run has one again.
 func (w *slot) lend() (back func(context.Context)) {
 	if w == nil {
 		return func(context.Context) {}
@@ -200,11 +201,12 @@ func (w *slot) lend() (back func(context.Context)) {
 	}
 }
 
-// Queued are the threads whose runs wait until fewer are on, in the order in which they came.
+// Queued returns the threads whose runs wait for a slot, in order of arrival.
 func (e *Engine) Queued() []chat.ThreadID { return e.slots.waiting() }
 
-// awaitSlot waits until the thread may run. Meanwhile it looks at what it is woken for: an abort needs no slot, nor does
-// a thread whose prompts were taken back. run is false when there is nothing to do any more, or the engine stops.
+// awaitSlot waits until the thread may run. Meanwhile it reacts to wake-ups: an
+// abort needs no slot, nor does a thread whose prompts were deleted. run is false
+// when there is nothing left to do or the engine stops.
 func (a *actor) awaitSlot(ctx context.Context, row journal.Thread) (run, stay bool) {
 	e := a.engine
 	slot := e.slots.take(a.thread, row.Owner.Person().String())
@@ -228,7 +230,7 @@ func (a *actor) awaitSlot(ctx context.Context, row journal.Thread) (run, stay bo
 		}
 		row, err := e.timed.Thread(ctx, a.thread)
 		if err != nil {
-			continue // it is looked at again when there is a slot
+			continue // checked again when there is a slot
 		}
 		switch {
 		case row.Status != chat.Running && !row.Wake:
@@ -251,7 +253,7 @@ func (a *actor) awaitSlot(ctx context.Context, row journal.Thread) (run, stay bo
 	}
 }
 
-// lendSlot lets others run while a thread's run waits for an answer of a person.
+// lendSlot lets others run while a thread's run waits for a person's answer.
 func (e *Engine) lendSlot(thread chat.ThreadID) (back func(context.Context)) {
 	e.mu.Lock()
 	a := e.actors[thread]

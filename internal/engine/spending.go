@@ -10,9 +10,9 @@ import (
 	"chorus/internal/ledger"
 )
 
-// payerOf is who a run is charged to: the person behind it, so that what a schedule spends counts against its owner's
-// limits; without one whoever acts, and be it the system on behalf of the agent. Rights are another matter: nobody
-// has none.
+// payerOf returns who a run is charged to: the person behind it, so that what a schedule spends
+// counts against its owner's limits. Without such a person it is whoever acts, which may be the
+// system on behalf of the agent. This gives no rights: the system principal has none.
 func payerOf(p chat.Principal, agent string) chat.Principal {
 	if p.String() == "" {
 		return chat.Principal{Kind: chat.TheSystem, ID: agent}
@@ -20,7 +20,7 @@ func payerOf(p chat.Principal, agent string) chat.Principal {
 	return p.Person()
 }
 
-// worst is the most that a request can cost. Summaries have limits of their own.
+// worst returns the most that a request can cost. Summaries have limits of their own.
 func (h *host) worst(asked chat.Asked, model string) (ledger.Price, ledger.Nanos) {
 	price, out := h.setup.Price(model)
 	if h.maxOutput > 0 && asked.Purpose == chat.ForTurn && (out == 0 || h.maxOutput < out) {
@@ -29,8 +29,8 @@ func (h *host) worst(asked chat.Asked, model string) (ledger.Price, ledger.Nanos
 	return price, price.Worst(asked.Tokens, out)
 }
 
-// reserve adds the worst case of a request to the commit that asks for it, with the
-// ceilings it must keep to. A request whose end is written with it was never sent.
+// reserve adds the maximum cost of a request to the commit that records it, with the ceilings it
+// must keep to. A request whose end is in the same commit was never sent.
 func (h *host) reserve(c *journal.Commit, asked chat.Asked) error {
 	price, worst := h.worst(asked, asked.Model)
 	e := h.entry(asked, worst)
@@ -55,7 +55,7 @@ func (h *host) reserve(c *journal.Commit, asked chat.Asked) error {
 	return nil
 }
 
-// settled is the entry of an attempt that is over.
+// settled returns the ledger entry of an attempt that has ended.
 func (h *host) settled(said chat.Said) ledger.Entry {
 	asked := h.asked
 	asked.Step, asked.Attempt, asked.Model = said.Step, said.Attempt, cmp.Or(asked.Model, h.model)
@@ -68,7 +68,7 @@ func (h *host) entry(asked chat.Asked, reserved ledger.Nanos) ledger.Entry {
 		Payer: payerOf(h.payer, h.agent), Model: asked.Model, Reserved: reserved}
 }
 
-// refused remembers at which soft limit the room is about to be asked.
+// refused remembers the soft limit about which the room will be asked.
 func (h *host) refused(err error) {
 	if r, ok := errors.AsType[*ledger.Refusal](err); ok && r.Soft {
 		h.warned = r

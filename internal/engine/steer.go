@@ -9,8 +9,8 @@ import (
 	"chorus/internal/journal"
 )
 
-// SteerOnce is Steer for words that may be sent again because the answer to the first
-// request was lost: those with the same platform id are taken once.
+// SteerOnce is Steer for words that may be sent again because the response to the first
+// request was lost. Words with the same platform id are taken once.
 func (e *Engine) SteerOnce(ctx context.Context, thread chat.ThreadID, s chat.Steered, platform, platformID string) (Receipt, error) {
 	s.Mode = cmp.Or(s.Mode, chat.Interrupt)
 	c := e.guest(thread, s.Principal.String(), s)
@@ -29,7 +29,7 @@ func (e *Engine) SteerOnce(ctx context.Context, thread chat.ThreadID, s chat.Ste
 	return Receipt{Seq: done.Commits[0].Events[0].Seq, Waiting: done.Commits[0].Waiting}, nil
 }
 
-// Awake reports whether the thread has an actor now: it runs, or did lately.
+// Awake reports whether the thread has an actor now, that is, whether it runs or did lately.
 func (e *Engine) Awake(thread chat.ThreadID) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -11,10 +11,9 @@ import (
 	"chorus/internal/ledger"
 )
 
-// timedJournal is the journal for everybody who is no actor: people who say something,
-// readers, the sweep. No call takes longer than the store's bound, and one that ignores its
-// cancellation is abandoned. (An actor has its watchdog instead, which costs no goroutine
-// a call.)
+// timedJournal is the journal for everybody but actors: people who say something, readers, the
+// sweep. No call takes longer than the store's bound, and a call that ignores its cancellation is
+// abandoned. (An actor uses its watchdog instead, which needs no goroutine per call.)
 type timedJournal struct {
 	inner Journal
 	e     *Engine

@@ -13,12 +13,12 @@ import (
 	"chorus/internal/transcript"
 )
 
-// ErrBusy: the thread is running, here or in another process.
+// ErrBusy means that the thread is running, here or in another process.
 var ErrBusy = errors.New("the thread is running")
 
 // Trim leaves out the older part of an idle thread's window: everything before
-// its last n prompts, or, with n 0, everything, for a summary made without a model.
-// Nothing is lost from the journal.
+// its last n prompts. With n 0 it replaces everything with a summary made
+// without a model. Nothing is lost from the journal.
 func (e *Engine) Trim(ctx context.Context, thread chat.ThreadID, n int) error {
 	err := e.rewrite(ctx, thread, func(log *transcript.Log) ([]chat.Body, []chat.Blob) {
 		if body := trimmed(log, n); body != nil {
@@ -32,8 +32,8 @@ func (e *Engine) Trim(ctx context.Context, thread chat.ThreadID, n int) error {
 	return nil
 }
 
-// Clear empties an idle thread's window and says how many messages were in it. Nothing
-// is lost from the journal, and prompts that wait still are answered.
+// Clear empties an idle thread's window and returns how many messages it had. Nothing is
+// lost from the journal, and waiting prompts are still answered.
 func (e *Engine) Clear(ctx context.Context, thread chat.ThreadID, by string) (messages int, err error) {
 	err = e.rewrite(ctx, thread, func(log *transcript.Log) ([]chat.Body, []chat.Blob) {
 		if messages = log.Shown(); messages == 0 {
@@ -47,7 +47,7 @@ func (e *Engine) Clear(ctx context.Context, thread chat.ThreadID, by string) (me
 	return messages, nil
 }
 
-// Replace puts other lines in place of an idle thread's window.
+// Replace replaces an idle thread's window with other lines.
 func (e *Engine) Replace(ctx context.Context, thread chat.ThreadID, by, source string, lines []chat.Line) error {
 	data, err := json.Marshal(lines)
 	if err != nil {
@@ -63,7 +63,7 @@ func (e *Engine) Replace(ctx context.Context, thread chat.ThreadID, by, source s
 	return nil
 }
 
-// rewrite takes an idle thread and writes what change makes of its window.
+// rewrite takes an idle thread and writes the changes that change makes to its window.
 func (e *Engine) rewrite(ctx context.Context, thread chat.ThreadID, change func(*transcript.Log) ([]chat.Body, []chat.Blob)) error {
 	held, err := e.waitForLock(ctx, thread)
 	if err != nil {
@@ -100,8 +100,7 @@ func (e *Engine) rewrite(ctx context.Context, thread chat.ThreadID, change func(
 	return nil
 }
 
-// lockWait is how long a lock is waited for: an actor releases it a moment after its
-// run's end.
+// lockWait is how long to wait for a lock. An actor releases it a moment after its run has ended.
 const lockWait = time.Second
 
 func (e *Engine) waitForLock(ctx context.Context, thread chat.ThreadID) (owner.Held, error) {

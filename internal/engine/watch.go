@@ -9,17 +9,16 @@ import (
 	"chorus/internal/chat"
 )
 
-// Item is what a watcher sees: an event of the journal, or a live piece between
-// two of them.
+// Item is what a watcher sees: an event of the journal, or a live piece between two of them.
 type Item struct {
 	Event *chat.Event
 	Live  chat.Live
 }
 
-// Watch yields the thread's events with a number greater than after, in order and
-// without a gap or a double, and live pieces between them, until ctx ends. A
-// watcher that comes late gets the answer in the making as one piece at offset 0.
-// An error is one of the thread's actor; watching goes on after it.
+// Watch yields the thread's events with a number greater than after, in order, without
+// gaps or duplicates, and live pieces between them, until ctx ends. A watcher that joins
+// late gets the unfinished answer as one piece at offset 0. An error is one of the
+// thread's actor; watching continues after it.
 func (e *Engine) Watch(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		w := &watch{engine: e, thread: thread, seq: after, yield: yield, remote: e.followElsewhere(thread)}
@@ -47,9 +46,9 @@ func (e *Engine) Watch(ctx context.Context, thread chat.ThreadID, after int64) i
 	}
 }
 
-// Gather is Watch for readers that can wait, such as mirrors: it yields the events since
-// the last look each time look has a value, until ctx ends. Nothing wakes the reader, so
-// that it costs a run nothing.
+// Gather is Watch for readers that can wait, such as mirrors. Each time look has
+// a value, it yields the events since the last time, until ctx ends. Nothing
+// wakes the reader, so it costs a run nothing.
 func (e *Engine) Gather(ctx context.Context, thread chat.ThreadID, after int64, look <-chan time.Time) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		w := &watch{engine: e, thread: thread, seq: after, yield: yield}
@@ -71,8 +70,8 @@ func (e *Engine) Gather(ctx context.Context, thread chat.ThreadID, after int64, 
 	}
 }
 
-// listen subscribes and reads the answer in the making under one lock, so that no piece
-// is missed between the two. r is what another process says; nil: nothing.
+// listen subscribes and reads the unfinished answer under one lock, so that no piece is missed
+// between the two. r is what another process publishes; nil if there is none.
 func (e *Engine) listen(thread chat.ThreadID, r *remote) (*bus.Subscription, []chat.Live) {
 	e.mu.Lock()
 	a := e.actors[thread]
@@ -98,11 +97,11 @@ type watch struct {
 	thread chat.ThreadID
 	seq    int64
 	yield  func(Item, error) bool
-	remote *remote // nil: live pieces come from this process alone
+	remote *remote // nil: live pieces come only from this process
 	passed passed
 }
 
-// read yields what the journal has beyond seq.
+// read yields the journal's events after seq.
 func (w *watch) read(ctx context.Context) bool {
 	for {
 		events, err := w.engine.timed.Events(ctx, w.thread, w.seq, page)
@@ -158,8 +157,9 @@ func (w *watch) take(ctx context.Context, subscription *bus.Subscription) bool {
 	return true
 }
 
-// live yields a piece at its place among the events: pieces of another process come another way than its events, so they
-// may be earlier than the beginning of their run, or later than the answer that they were to become.
+// live yields a piece at its place among the events. Pieces of another process
+// do not arrive together with its events: they may arrive before their run
+// begins, or after the answer that they are part of.
 func (w *watch) live(ctx context.Context, piece chat.Live) bool {
 	if d, ok := piece.(chat.Delta); ok && w.remote != nil {
 		if d.Run != w.passed.run && !w.read(ctx) {
@@ -190,7 +190,7 @@ func (p *passed) see(ev *chat.Event) {
 	}
 }
 
-// over reports whether the answer that the piece belongs to has been said.
+// over reports whether the answer that the piece belongs to is already complete.
 func (p *passed) over(d chat.Delta) bool {
 	return d.Run == p.ended || d.Run == p.saidIn && (d.Step < p.step || d.Step == p.step && d.Attempt <= p.attempt)
 }

@@ -11,13 +11,13 @@ import (
 	"chorus/internal/owner"
 )
 
-// database is what is waited for when a run is at the journal. It is the one wait
-// that does not end a run: what could not be written is tried again.
+// database is what a run that uses the journal waits for. It is the only wait that
+// does not end a run: what could not be written is tried again.
 const database = "the database"
 
 // watchdog limits how long an actor waits. When a wait has lasted too long, its context is
-// cancelled; an actor that ignores this is abandoned, like a process that died. There is one
-// timer, set anew only when a wait ends sooner than it would fire; at rest it is not set.
+// cancelled. An actor that ignores this is abandoned, like a process that died. There is one timer.
+// It is reset only when a wait ends sooner than it would fire, and it is not set at rest.
 type watchdog struct {
 	bounds deadline.Bounds
 	leave  func(*deadline.Stuck, *verdict) // abandons the actor
@@ -25,13 +25,13 @@ type watchdog struct {
 	mu     sync.Mutex
 	cancel context.CancelCauseFunc // ends what the actor does now
 	prompt int64                   // which prompt it answers
-	run    func() string           // in this run; nil: none was on
+	run    func() string           // its current run; nil if there was none
 	timer  *time.Timer
-	fires  time.Time       // when the timer does; zero: it does not
-	wait   deadline.Wait   // nothing in it: at rest
+	fires  time.Time       // when the timer fires; zero if it is not set
+	wait   deadline.Wait   // zero value: at rest
 	since  time.Time       // when the wait began
-	last   time.Time       // when something last came of it
-	told   *deadline.Stuck // what it was told to end
+	last   time.Time       // when there was last progress
+	told   *deadline.Stuck // the wait that it was told to end
 	left   bool            // the actor was abandoned
 }
 
@@ -51,14 +51,14 @@ func (d *watchdog) waits(w deadline.Wait) {
 	d.arm(d.since)
 }
 
-// progressed says that something came of the wait.
+// progressed records that the wait made progress.
 func (d *watchdog) progressed() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.last = time.Now()
 }
 
-// rest: nothing is waited for, or nothing that has a bound.
+// rest ends the wait: there is nothing to wait for, or nothing with a limit.
 func (d *watchdog) rest() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -75,7 +75,7 @@ func (d *watchdog) begin(cancel context.CancelCauseFunc) {
 	d.cancel, d.prompt, d.run = cancel, 0, nil
 }
 
-// setPrompt says which prompt is answered, and in which run if one is on.
+// setPrompt sets which prompt is being answered and, if there is one, in which run.
 func (d *watchdog) setPrompt(prompt int64, run func() string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -90,7 +90,7 @@ func (d *watchdog) setRun(run func() string) {
 	d.run = run
 }
 
-// expedite: the wait was cancelled by somebody else and has only its grace left.
+// expedite shortens a wait that somebody else cancelled to its grace period.
 func (d *watchdog) expedite() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,21 +99,21 @@ func (d *watchdog) expedite() {
 	}
 }
 
-// gone reports that the actor was abandoned: it may write nothing any more.
+// gone reports whether the actor was abandoned. It may then no longer write.
 func (d *watchdog) gone() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.left
 }
 
-// stuck is what the actor was told to end.
+// stuck returns what the actor was told to end.
 func (d *watchdog) stuck() *deadline.Stuck {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.told
 }
 
-// due is when the wait has lasted too long.
+// due returns when the wait will have lasted too long.
 func (d *watchdog) due() time.Time {
 	due := d.last.Add(d.wait.Quiet)
 	if most := d.since.Add(d.wait.Total); d.wait.Total > 0 && most.Before(due) {
@@ -122,7 +122,7 @@ func (d *watchdog) due() time.Time {
 	return due
 }
 
-// arm sets the timer, unless it fires soon enough.
+// arm sets the timer, unless it already fires soon enough.
 func (d *watchdog) arm(now time.Time) {
 	due := d.due()
 	if !d.fires.IsZero() && !due.Before(d.fires) {
@@ -136,8 +136,8 @@ func (d *watchdog) arm(now time.Time) {
 	d.timer.Reset(due.Sub(now))
 }
 
-// tellToEnd notes that the wait was told to end, and gives it twice the grace: a tool has
-// one for itself.
+// tellToEnd notes that the wait was told to end, and gives it twice the
+// grace period, because a tool has one of its own.
 func (d *watchdog) tellToEnd(now time.Time) *deadline.Stuck {
 	s := &deadline.Stuck{Wait: d.wait, After: now.Sub(d.last)}
 	if d.wait.Total > 0 && now.Sub(d.since) >= d.wait.Total {
@@ -173,14 +173,14 @@ func (d *watchdog) fire() {
 	}
 }
 
-// verdict is how a run ends whose actor was abandoned, or told to end it.
+// verdict says how a run ends whose actor was abandoned or told to end it.
 type verdict struct {
-	run    string // "": none had begun
+	run    string // "" if none had begun
 	prompt int64  // the prompt it was to begin with
 	cause  *deadline.Stuck
 }
 
-// verdictOn is how a run ends after it waited in vain; nil: it goes on.
+// verdictOn returns how a run ends that waited too long, or nil if it continues.
 func (d *watchdog) verdictOn(s *deadline.Stuck) *verdict {
 	if s.For == database {
 		return nil
@@ -192,15 +192,15 @@ func (d *watchdog) verdictOn(s *deadline.Stuck) *verdict {
 	return v
 }
 
-// verdictOnEnded is how a run ends that was told to, and did.
+// verdictOnEnded returns how a run ends that was told to end, and did.
 func (d *watchdog) verdictOnEnded() *verdict {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.verdictOn(d.told)
 }
 
-// abandon gives the thread to another actor, as if this one's process had died: the
-// lock is released, and the next epoch fences whatever this one still writes.
+// abandon gives the thread to another actor, as if this one's process had died. The lock is
+// released, and the next epoch fences off whatever this one still writes.
 func (a *actor) abandon(s *deadline.Stuck, v *verdict) {
 	e := a.engine
 	a.lockHold.revoke(e.abandoned(s.For, "thread", a.thread, "waited", s.After))
@@ -220,8 +220,8 @@ func (a *actor) abandon(s *deadline.Stuck, v *verdict) {
 	e.Bus.Publish(a.thread, bus.Note{Err: s})
 }
 
-// abandoned counts and logs a wait that does not end when it is cancelled. back takes it
-// off the count when it ends after all.
+// abandoned counts and logs a wait that does not end when cancelled. back
+// removes it from the count if it ends after all.
 func (e *Engine) abandoned(what string, args ...any) (back func()) {
 	e.lost.Add(1)
 	since := time.Now()
@@ -233,18 +233,18 @@ func (e *Engine) abandoned(what string, args ...any) (back func()) {
 	}
 }
 
-// Abandoned is how many waits are abandoned and have not ended: each holds a goroutine.
+// Abandoned returns how many abandoned waits have not ended. Each holds a goroutine.
 func (e *Engine) Abandoned() int { return int(e.lost.Load()) }
 
-// lockHold is an actor's hold on its thread, which the watchdog can take away.
+// lockHold is an actor's lock on its thread. The watchdog can take it away.
 type lockHold struct {
 	mu      sync.Mutex
 	lock    owner.Held
-	revoked bool   // no lock is held any more, and none will be
-	back    func() // says that an abandoned actor has ended
+	revoked bool   // there is no lock any more, and there will be none
+	back    func() // reports that an abandoned actor has ended
 }
 
-// keep holds a thread; false: too late, and it was released.
+// keep stores the lock. It returns false if it was too late, and has then released the lock.
 func (g *lockHold) keep(l owner.Held) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -256,7 +256,7 @@ func (g *lockHold) keep(l owner.Held) bool {
 	return true
 }
 
-// release gives the lock back, once.
+// release releases the lock once.
 func (g *lockHold) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -274,7 +274,7 @@ func (g *lockHold) revoke(back func()) {
 	g.revoked, g.back = true, back
 }
 
-// ended says that the actor's goroutine has ended.
+// ended reports that the actor's goroutine has ended.
 func (g *lockHold) ended() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -283,7 +283,7 @@ func (g *lockHold) ended() {
 	}
 }
 
-// newActor makes a thread's actor. The engine's lock is held.
+// newActor creates a thread's actor. The caller holds the engine's lock.
 func (e *Engine) newActor(thread chat.ThreadID) *actor {
 	a := &actor{engine: e, thread: thread, wakeUp: make(chan struct{}, 1)}
 	a.watchdog.bounds, a.watchdog.leave = e.Bounds, a.abandon

@@ -1,16 +1,15 @@
-// Package journal is the contract of durable writing: what one transaction on a
-// thread holds, what the store answers, and the errors a writer must tell apart.
-// The engine writes through it, the store implements it, the model check holds
-// both against a small reference.
+// Package journal is the contract for durable writing: what one transaction on a thread contains,
+// what the store answers, and the errors a writer must distinguish. The engine writes through it
+// and the store implements it. The model check compares both with a small reference implementation.
 //
-// Numbers come only from the thread's row. There are two kinds of writers:
+// Event numbers come only from the thread's row. There are two kinds of writers:
 //
-//   - the owner, who holds the thread's lock and epoch. Its commit carries
-//     Epoch; if the row has another epoch it gets ErrFenced and must stop at once.
-//     With Expect it also demands that nothing arrived since; otherwise ErrMoved,
-//     nothing is written, and it must read the new events and decide again.
-//   - guests (transports, people who answer), with Epoch 0. They may only append
-//     the kinds that IsGuest names, and they set the thread's wake mark.
+//   - The owner holds the thread's lock and epoch. Its commit carries Epoch; if the row has
+//     another epoch, the commit fails with ErrFenced and the owner must stop at once. With
+//     Expect it also requires that nothing arrived since. Otherwise the commit writes nothing
+//     and fails with ErrMoved, and the owner must read the new events and decide again.
+//   - Guests (transports, people who answer) have Epoch 0. They may only append the kinds
+//     that IsGuest names, and they set the thread's wake mark.
 package journal
 
 import (
@@ -22,53 +21,53 @@ import (
 	"chorus/internal/ledger"
 )
 
-// The errors a writer tells apart.
+// The errors that writers distinguish.
 var (
-	// ErrFenced: somebody else owns the thread now. Stop, say nothing.
+	// ErrFenced means that somebody else owns the thread now. Stop and write nothing more.
 	ErrFenced = errors.New("another process has taken over this thread")
-	// ErrMoved: events arrived that the writer has not seen.
+	// ErrMoved means that events arrived that the writer has not seen.
 	ErrMoved = errors.New("the thread has moved")
-	// ErrUnknown: there is no such thread (blob, agent …).
+	// ErrUnknown means that there is no such thread, blob, agent and so on.
 	ErrUnknown = errors.New("not found")
-	// ErrSettled: the approval was answered already.
+	// ErrSettled means that the approval was already answered.
 	ErrSettled = errors.New("already answered")
-	// ErrDuplicate: an event with this platform id, kind and version is there already.
+	// ErrDuplicate means that an event with this platform id, kind and version exists already.
 	ErrDuplicate = errors.New("already in the journal")
-	// ErrBudget: a reservation would break a ceiling, and nothing was written. The
-	// error is a *ledger.Refusal, which says which in a sentence for people.
+	// ErrBudget means that a reservation would exceed a ceiling; nothing was written. The error is
+	// a *ledger.Refusal, which names the ceiling in a sentence for people.
 	ErrBudget = ledger.ErrRefused
 )
 
-// Commit is one transaction on one thread: all that a step makes true, or nothing.
+// Commit is one transaction on one thread. It is written completely or not at all.
 type Commit struct {
 	Thread    chat.ThreadID
-	Epoch     int64 // 0: a guest
-	Expect    int64 // the next number the writer has seen; 0: does not matter
+	Epoch     int64 // 0 for a guest
+	Expect    int64 // the next number that the writer expects; 0: any
 	Events    []chat.Event
-	Status    chat.Status // empty: unchanged
+	Status    chat.Status // "" if unchanged
 	Money     []ledger.Entry
 	Ceilings  *ledger.Ceilings  // what the reservations in Money must keep to; nil: nothing
-	Warned    []*ledger.Refusal // soft limits at which the room is being asked with this commit
+	Warned    []*ledger.Refusal // soft limits about which this commit asks the room
 	Approvals []approval.Change
 	Audit     []approval.Audit
 	Blobs     []chat.Blob
-	// Create makes the thread if it is not there (guests only).
+	// Create creates the thread if it does not exist (guests only).
 	Create *Thread
-	// MaxWaiting is the queue limit for prompts in this commit: a Received prompt
-	// beyond it is written and followed by its Refused. 0: no limit. Steered words
-	// are never refused: they are for the run that is on.
+	// MaxWaiting is the queue limit for prompts in this commit. A Received prompt beyond
+	// it is written and followed by its Refused. 0 means no limit. Steered words are
+	// never refused, because they are for the current run.
 	MaxWaiting int
-	// Beside are guests' commits on other threads that become true with this one. One whose event is there already,
-	// or whose thread is gone, is left out.
+	// Beside are commits by guests on other threads, made in the same transaction. One
+	// whose event already exists, or whose thread is gone, is left out.
 	Beside []Commit
 }
 
-// Committed is what a commit became.
+// Committed is the result of a commit.
 type Committed struct {
-	Events  []chat.Event // the drafts (and a Refused the store added) with number and time
+	Events  []chat.Event // the drafts (and a Refused added by the store) with number and time
 	Next    int64        // the thread's next number
-	Waiting int          // untaken prompts after it
-	Beside  []Committed  // in the order of Commit.Beside; of what was there already it has no events
+	Waiting int          // prompts not yet taken after it
+	Beside  []Committed  // in the order of Commit.Beside; without events where they existed already
 }
 
 // Thread is the row of a thread.
@@ -86,30 +85,30 @@ type Thread struct {
 	Wake       bool
 	Created    time.Time
 	LastActive time.Time
-	Parent     Parent // zero: nobody's
-	Placement  string // the label of the machines that have its files; empty: any may run it
-	Listing    string // pinned, archived, Deleted, Erased or "": how lists show it
+	Parent     Parent // zero if it has none
+	Placement  string // the label of the machines that have its files; "": any may run it
+	Listing    string // how lists show it: pinned, archived, Deleted, Erased or ""
 }
 
-// The listings of threads that were deleted. Those that are Deleted can be brought back; of those that are Erased only the row is left.
+// The listings of deleted threads. A Deleted thread can be restored; of an Erased one only the row is left.
 const (
 	Deleted = "deleted"
 	Erased  = "erased"
 )
 
-// Gone reports whether a thread was deleted: nobody finds it, whether or not it can still be brought back.
+// Gone reports whether a thread was deleted. Nobody can find it, whether or not it can still be restored.
 func (t Thread) Gone() bool { return t.Listing == Deleted || t.Listing == Erased }
 
-// Parent is who began a thread that an agent began.
+// Parent is the origin of a thread that an agent started.
 type Parent struct {
 	Thread chat.ThreadID
 	Run    string
-	Call   string // which waits for its answer; "": nobody does
-	Root   string // the run at the top, whose budget it uses
+	Call   string // the call that waits for its answer; "" if none does
+	Root   string // the topmost run, whose budget it uses
 }
 
-// Arrival is the one commit over several threads: something came from outside,
-// once, whoever hears it. Threads are created as needed.
+// Arrival is one commit over several threads: something that came from outside once,
+// with all the threads that hear it. Threads are created as needed.
 type Arrival struct {
 	Platform   string
 	Bot        string
@@ -120,8 +119,8 @@ type Arrival struct {
 	Commits    []Commit
 }
 
-// Arrived is what an arrival became. Again is true when it had been there
-// already; then nothing was written and Commits is empty.
+// Arrived is the result of an arrival. Again means that it had been written
+// before; then nothing was written and Commits is empty.
 type Arrived struct {
 	Again   bool
 	Commits []Committed
@@ -131,11 +130,11 @@ type Arrived struct {
 type Snapshot struct {
 	Thread chat.ThreadID
 	Seq    int64
-	Codec  string // who can read State; another codec is ignored
+	Codec  string // the format of State; a state in another codec is ignored
 	State  []byte
 }
 
-// IsPrompt reports whether the body waits to be taken by a run.
+// IsPrompt reports whether the body waits for a run to take it.
 func IsPrompt(body chat.Body) bool {
 	switch b := body.(type) {
 	case chat.Received:

@@ -14,7 +14,7 @@ import (
 type Proposed struct {
 	Call     chat.ToolUse
 	Tool     tool.Tool
-	Args     []byte // as the tool takes them
+	Args     []byte // in the tool's form
 	Touches  []tool.Access
 	Ask      string              // why a hook requires a person's approval, whatever the rules allow; "" leaves it to the rules
 	Approved string              // the approval that allowed it, if any: its bound facts are checked again
