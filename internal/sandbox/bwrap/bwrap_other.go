@@ -31,17 +31,17 @@ func (e *Executor) run(context.Context, sandbox.Command) (sandbox.Result, error)
 	return sandbox.Result{}, errNoLinux
 }
 
-// Prepare fails as run does.
+// Prepare fails as Run does.
 func (e *Executor) Prepare(sandbox.Command) (*sandbox.Prepared, error) { return nil, errNoLinux }
 
-// Keep fails as run does.
+// Keep fails as Run does.
 func (e *Executor) Keep(sandbox.Command) (*sandbox.Prepared, error) { return nil, errNoLinux }
 
 // StartEarly does nothing: there is nothing to start.
 func (e *Executor) StartEarly(context.Context, sandbox.Command) {}
 
-// Probe says why it does not work here.
+// Probe returns why the executor does not work here.
 func (e *Executor) Probe(context.Context) error { return errNoLinux }
 
-// Facts says which isolation and limits work on this machine.
+// Facts reports which isolation and limits work on this machine.
 func (e *Executor) Facts() []Fact { return []Fact{{"namespaces", false, errNoLinux.Error()}} }

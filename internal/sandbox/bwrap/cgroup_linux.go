@@ -20,18 +20,18 @@ import (
 	"chorus/internal/sandbox"
 )
 
-// groups are where control groups can be made here: for each controller the
-// directory to make them in. Empty where none can be written.
+// groups maps each controller to the directory in which control groups
+// can be made. It is empty if none is writable.
 type groups map[string]groupDir
 
 type groupDir struct {
 	path   string
 	v2     bool
-	starts bool // in version 2: a process can be started in a group, and need not be moved
+	starts bool // in version 2: a process can be started in a group and need not be moved
 }
 
-// The files that limits are written to, in both versions. Swap comes second and
-// may be missing: without swap there is nothing to limit.
+// limitFiles returns the files that a controller's limits are written to. Swap comes
+// second and may be missing: without swap there is nothing to limit.
 func limitFiles(controller string, v2 bool, limits Limits) [][2]string {
 	memory, processes := strconv.FormatInt(limits.Memory, 10), strconv.FormatInt(limits.Processes, 10)
 	switch {
@@ -46,8 +46,8 @@ func limitFiles(controller string, v2 bool, limits Limits) [][2]string {
 	}
 }
 
-// findGroups looks for groups that can be written, and tries each: permissions to make one and to get into it are not
-// the same.
+// findGroups looks for writable groups and tries each, because permission to
+// make a group does not imply permission to enter it.
 func findGroups(limits Limits) groups {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -70,10 +70,10 @@ func findGroups(limits Limits) groups {
 	return found
 }
 
-// candidates are the directories to try for a controller, nearest to our own group
-// first, from the texts of /proc/self/cgroup and /proc/self/mountinfo.
+// candidates returns the directories to try for each controller, nearest to our own group
+// first. It reads the texts of /proc/self/cgroup and /proc/self/mountinfo.
 func candidates(own, mounts, controller string) []groupDir {
-	at := map[string]string{} // controller, or "" for version 2: our own group
+	at := map[string]string{} // controller, or "" for version 2, to our own group
 	for text := range strings.Lines(own) {
 		parts := strings.SplitN(strings.TrimSuffix(text, "\n"), ":", 3)
 		if len(parts) != 3 {
@@ -97,9 +97,8 @@ func candidates(own, mounts, controller string) []groupDir {
 				dirs = append(dirs, groupDir{path: filepath.Join(head[4], path)})
 			}
 		case tail[0] == "cgroup2":
-			// A group with processes of its own cannot have limited ones below it, so
-			// the siblings of ours are tried too: where a service manager gave us a part
-			// of its tree, that is where they belong.
+			// A group with its own processes cannot have limited groups below it. Therefore the siblings of
+			// our group are tried too: if a service manager gave us a part of its tree, they belong there.
 			path, ok := below(at[""], head[3])
 			for ok && path != "" {
 				if data, err := os.ReadFile(filepath.Join(head[4], path, "cgroup.subtree_control")); err == nil &&
@@ -116,7 +115,7 @@ func candidates(own, mounts, controller string) []groupDir {
 	return dirs
 }
 
-// below is the path as seen under a mount of root.
+// below returns the path as seen under a mount of root.
 func below(path, root string) (string, bool) {
 	if path == "" || !sandbox.Within(path, root) {
 		return "", false
@@ -124,14 +123,14 @@ func below(path, root string) (string, bool) {
 	return filepath.Join("/", strings.TrimPrefix(path, strings.TrimSuffix(root, "/"))), true
 }
 
-// works tries a group: in version 1 with a thread of ours, in version 2 with a process that only waits.
+// works tries a group: in version 1 with one of our threads, in version 2 with a process that only waits.
 func (d *groupDir) works(controller string, limits Limits) bool {
 	if d.v2 {
 		d.starts = true
 		if d.startsIn(controller, limits) {
 			return true
 		}
-		d.starts = false // before Linux 5.7, or where a filter refuses the call
+		d.starts = false // before Linux 5.7, or if a filter refuses the call
 		return d.startsIn(controller, limits)
 	}
 	made, err := groups{controller: *d}.make(limits)
@@ -158,10 +157,11 @@ func (d *groupDir) startsIn(controller string, limits Limits) bool {
 	return true
 }
 
-// group is what was made for one sandbox: in each hierarchy that has one of the controllers a folder.
+// group holds the folders that were made for one sandbox, one in each
+// hierarchy that has one of the controllers.
 type group struct {
-	dirs    map[string]groupDir // by the folder that was made: what it was made in
-	started *os.File            // the one in which a process can be started
+	dirs    map[string]groupDir // by the folder that was made: the folder it was made in
+	started *os.File            // the folder in which a process can be started
 }
 
 // make makes a group.
@@ -195,8 +195,9 @@ func (g groups) make(limits Limits) (_ *group, err error) {
 	return m, nil
 }
 
-// start starts a process in the group. Moving one that runs waits until every processor has passed a quiet state, which
-// takes ten milliseconds and more; so it is started there in version 2, and by a thread that is there itself in version 1.
+// start starts a process in the group. Moving a running process waits until every processor has passed
+// a quiet state, which takes ten milliseconds or more. Therefore version 2 starts the process in the
+// group, and version 1 starts it from a thread that is in the group.
 func (m *group) start(cmd *exec.Cmd) error {
 	if m.started != nil {
 		cmd.SysProcAttr = cmp.Or(cmd.SysProcAttr, &syscall.SysProcAttr{})
@@ -217,7 +218,8 @@ func (m *group) start(cmd *exec.Cmd) error {
 	return nil
 }
 
-// inThread does something in a thread that is in the groups of version 1, where each thread has its own, and takes it back.
+// inThread calls do in a thread that has entered the version 1 groups, where each
+// thread has its own group, and then moves the thread back.
 func (m *group) inThread(do func() error) error {
 	var dirs []string
 	for dir, parent := range m.dirs {
@@ -229,7 +231,7 @@ func (m *group) inThread(do func() error) error {
 		return do()
 	}
 	done := make(chan error, 1)
-	go func() { // of its own: one that does not get back is not used for anything else
+	go func() { // in its own goroutine: a thread that cannot be moved back is not used for anything else
 		runtime.LockOSThread()
 		var err error
 		entered := 0
@@ -247,7 +249,7 @@ func (m *group) inThread(do func() error) error {
 		}
 		if lost == nil {
 			runtime.UnlockOSThread()
-		} else { // the thread ends, and with it whatever it has started: bubblewrap dies with its parent
+		} else { // the thread ends, and with it whatever it started: bubblewrap dies with its parent
 			err = errors.Join(err, fmt.Errorf("leave a cgroup: %w", lost))
 		}
 		done <- err
@@ -255,12 +257,13 @@ func (m *group) inThread(do func() error) error {
 	return <-done
 }
 
-// enterThread moves the thread that runs this. That needs no waiting, as it does not begin or end a thread meanwhile.
+// enterThread moves the calling thread. That needs no waiting, because the
+// thread does not start or end another meanwhile.
 func enterThread(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "tasks"), []byte("0"), 0o644)
 }
 
-// remove removes the group once all processes in it are gone.
+// remove removes the group once all its processes are gone.
 func (m *group) remove() {
 	if m.started != nil {
 		_ = m.started.Close()
@@ -270,10 +273,10 @@ func (m *group) remove() {
 	}
 }
 
-const prefix = "chorus-" // of our groups' names; then the server's process id
+const prefix = "chorus-" // prefix of our groups' names, followed by the server's process id
 
-// remove removes a group whose processes are dying. Nothing signals that the last one is
-// gone, and what does not go in time is removed by the next server.
+// remove removes a group whose processes are dying. Nothing signals when the last one is
+// gone. A group that does not go in time is removed by the next server.
 func remove(dir string) {
 	deadline := time.Now().Add(2 * time.Second)
 	for wait := 100 * time.Microsecond; ; wait = min(2*wait, 20*time.Millisecond) {
@@ -285,8 +288,8 @@ func remove(dir string) {
 	}
 }
 
-// sweep removes the groups of servers that are no more. One that still has
-// processes stays: the system does not let it go.
+// sweep removes the groups of servers that no longer run. The system
+// refuses to remove a group that still has processes.
 func sweep(parent string) {
 	dirs, _ := filepath.Glob(filepath.Join(parent, prefix+"*"))
 	for _, dir := range dirs {

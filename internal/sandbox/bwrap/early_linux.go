@@ -6,9 +6,9 @@ import (
 	"chorus/internal/sandbox"
 )
 
-// StartEarly puts up the sandbox of a command that is likely to come, and returns when it waits for that. It does nothing
-// where one waits already, and does not say when it fails: the command will. Of the command only what a sandbox depends
-// on counts, and all of that is compared once more when it comes.
+// StartEarly starts the sandbox of a command that is likely to come, and returns when the sandbox waits for
+// it. It does nothing if one is already waiting. It reports no failure: the command will. Only the parts of
+// the command that the sandbox depends on matter, and all of them are compared again when the command comes.
 func (e *Executor) StartEarly(ctx context.Context, command sandbox.Command) {
 	a, err := e.attempt(command)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // defaultPath is used when no directory of the server's PATH can be seen.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// environment is what the command gets: of the server's what is harmless and can
-// be seen, then ours, then what the executor and the command add.
+// environment returns the command's environment: the server's harmless and visible
+// variables, then ours, then those of the executor and the command.
 func (a *attempt) environment() []string {
 	values := make(map[string]string, 64)
 	order := make([]string, 0, 64)
@@ -56,9 +56,8 @@ func (a *attempt) environment() []string {
 	return env
 }
 
-// seen takes the paths out of a value that the command cannot see, and says
-// whether anything is left: a cache in a home that is not there only makes programs
-// fail.
+// seen removes paths that the command cannot see from a value and reports whether anything is
+// left. A cache in a home that does not exist only makes programs fail.
 func (a *attempt) seen(value string) (string, bool) {
 	if !strings.HasPrefix(value, "/") {
 		return value, true
@@ -72,8 +71,7 @@ func (a *attempt) seen(value string) (string, bool) {
 	return strings.Join(kept, string(filepath.ListSeparator)), len(kept) > 0
 }
 
-// lookup finds the program of a name as the command would: in its PATH, among
-// what it sees.
+// lookup finds the program of a name as the command would: in its PATH, among what it sees.
 func (a *attempt) lookup(name string) (string, error) {
 	if strings.Contains(name, "/") {
 		path := name

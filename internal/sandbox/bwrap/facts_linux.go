@@ -20,15 +20,15 @@ import (
 	"chorus/internal/sandbox/bwrap/inside"
 )
 
-// machine is what this machine can do.
+// machine holds what this machine supports.
 type machine struct {
 	program  string
 	version  version
-	bindFD   bool     // it takes roots that are open already
+	bindFD   bool     // it accepts roots as open descriptors
 	init     *os.File // the program that is process 1
 	groups   groups
-	landlock int   // the version of its interface; 0: none
-	gate     error // why programs that commands start cannot be judged; nil: they can
+	landlock int   // version of the interface; 0: none
+	gate     error // why programs that commands start cannot be judged, or nil
 	err      error
 }
 
@@ -40,7 +40,7 @@ func (v version) atLeast(major, minor int) bool {
 
 const install = "install bubblewrap (apt-get install bubblewrap, dnf install bubblewrap, pacman -S bubblewrap)"
 
-// look finds out what is here.
+// look finds out what this machine supports.
 func look(opts Options) machine {
 	m := machine{program: opts.Program}
 	m.program = cmp.Or(m.program, "bwrap")
@@ -54,7 +54,7 @@ func look(opts Options) machine {
 	defer cancel()
 	keepDescriptors()
 	var groups groups
-	var asked sync.WaitGroup // starting programs takes most of the time, so all are started at once
+	var asked sync.WaitGroup // starting programs takes most of the time, so all start at once
 	defer asked.Wait()
 	asked.Go(func() { groups = findGroups(opts.Limits) })
 	var program *os.File
@@ -75,7 +75,7 @@ func look(opts Options) machine {
 	return m
 }
 
-// ask has bubblewrap say which one it is.
+// ask asks bubblewrap for its version.
 func (m *machine) ask(ctx context.Context) error {
 	var help []byte
 	var asked sync.WaitGroup
@@ -93,10 +93,10 @@ func (m *machine) ask(ctx context.Context) error {
 	return nil
 }
 
-// learnedForm is how learned writes what recall reads.
+// learnedForm is the format that learned writes and recall reads.
 const learnedForm = "bubblewrap %d.%d %t"
 
-// learned is what ask found out.
+// learned returns what ask found out.
 func (m machine) learned() string {
 	if m.err != nil {
 		return ""
@@ -109,8 +109,8 @@ func (m *machine) recall(learned string) bool {
 	return n == 3 && m.version.atLeast(0, 5)
 }
 
-// keepDescriptors keeps descriptors that this process inherited from every child: a
-// socket among them would be a way out of the sandbox.
+// keepDescriptors keeps descriptors that this process inherited away from its
+// children: a socket among them would be a way out of the sandbox.
 func keepDescriptors() {
 	names, _ := filepath.Glob("/proc/self/fd/*")
 	for _, name := range names {
@@ -120,13 +120,13 @@ func keepDescriptors() {
 	}
 }
 
-// parseVersion reads "bubblewrap 0.8.0".
+// parseVersion parses "bubblewrap 0.8.0".
 func parseVersion(text string) (v version) {
 	_, _ = fmt.Sscanf(strings.TrimSpace(text), "bubblewrap %d.%d", &v.major, &v.minor)
 	return v
 }
 
-// tmpfs are the options for a directory in memory.
+// tmpfs returns the options for a directory in memory.
 func (m machine) tmpfs(path string, size int64) []string {
 	mode := "1777"
 	if path == homePath {
@@ -138,8 +138,7 @@ func (m machine) tmpfs(path string, size int64) []string {
 	return []string{"--perms", mode, "--size", fmt.Sprint(size), "--tmpfs", path}
 }
 
-// Probe runs a command in the sandbox and says why that does not work here, and what
-// to do. It is nil where the executor can be used.
+// Probe runs a command in the sandbox. It returns nil if that works, and otherwise why not and what to do.
 func (e *Executor) Probe(ctx context.Context) error {
 	dir, err := os.MkdirTemp("", "chorus-probe-")
 	if err != nil {
@@ -182,8 +181,8 @@ func explain(said string) error {
 	return fmt.Errorf("%s; inside a container it needs the right to make namespaces (docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined)", said)
 }
 
-// Facts says which isolation and limits work on this machine. It does not try the
-// sandbox itself: that is Probe.
+// Facts reports which isolation and limits work on this machine. It
+// does not try the sandbox itself; Probe does.
 func (e *Executor) Facts() []Fact {
 	m, l := e.machine(), e.opts.Limits
 	if m.err != nil {
@@ -215,7 +214,7 @@ func (e *Executor) Facts() []Fact {
 	return append(facts, tmp, m.memory(l), m.processes(l))
 }
 
-// gateFact says whether every program that a command starts is judged.
+// gateFact reports whether every program that a command starts is judged.
 func (e *Executor) gateFact(m machine) Fact {
 	err := m.gate
 	if lost := e.noGate.Load(); lost != nil {

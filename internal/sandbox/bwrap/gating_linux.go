@@ -12,7 +12,7 @@ import (
 // gating is what all gates of an executor share.
 type gating struct {
 	programs *execgate.Programs
-	noGate   atomic.Pointer[error] // why there is none after all
+	noGate   atomic.Pointer[error] // set if the kernel refused a gate after all
 }
 
 func newPrograms(env []string) *execgate.Programs {

@@ -10,15 +10,14 @@ import (
 	"chorus/internal/sandbox"
 )
 
-// Git starts programs that a repository's own files name: hooks, and whatever stands
-// in its settings as fsmonitor, sshCommand, alias or filter. Whoever uses git outside
-// the sandbox would start what a command left there. So commands can read these files
-// and not change them; everything else of a repository they can.
+// Git starts programs that a repository's own files name: hooks, and settings such as fsmonitor, sshCommand,
+// aliases and filters. Anybody who uses git outside the sandbox would start whatever a command left there.
+// Therefore commands can read these files but not change them; they can change everything else in a
+// repository.
 //
-// Each is a mount of its own, which can be neither written nor renamed nor removed. The
-// folders above are mounts too, or they could be replaced. What does not exist cannot be
-// mounted: it is made for the time of the command (placeholder), or checked afterwards
-// (watch).
+// Each of these files is a separate mount that cannot be written, renamed or removed. The folders above are
+// mounts too, because otherwise they could be replaced. A file that does not exist cannot be mounted: it is
+// created for the duration of the command (placeholder) or checked afterwards (watch).
 
 // guard protects the repositories of the writable roots and those in folders below.
 func (v *view) guard(trees *trees) error {
@@ -45,7 +44,7 @@ func (v *view) guard(trees *trees) error {
 	}
 	for _, root := range roots {
 		if slices.ContainsFunc(roots, func(other string) bool { return other != root && sandbox.Within(root, other) }) {
-			continue // its repositories are found with those of the outer one
+			continue // its repositories are found with those of the outer root
 		}
 		if err := v.guardNested(trees.of(root)); err != nil {
 			return err
@@ -54,7 +53,7 @@ func (v *view) guard(trees *trees) error {
 	return nil
 }
 
-// guardTree protects the repository whose files lie in dir.
+// guardTree protects the repository whose files are in dir.
 func (v *view) guardTree(dir string) error {
 	v.watch(dir, newGit)
 	dotGit := filepath.Join(dir, ".git")
@@ -82,7 +81,7 @@ func (v *view) guardTree(dir string) error {
 	}
 	real, err := withoutLinks(dotGit)
 	switch {
-	case err != nil: // it leads nowhere
+	case err != nil: // a dangling link
 		return nil
 	case !isGitDir(real):
 		v.watch(real, newRepository)
@@ -91,8 +90,7 @@ func (v *view) guardTree(dir string) error {
 	return v.guardGit(real)
 }
 
-// guardGit protects what git reads in its own folder, and the folders of submodules
-// and worktrees in there.
+// guardGit protects what git reads in its own folder, and the folders of submodules and worktrees there.
 func (v *view) guardGit(gitDir string) error {
 	if slices.Contains(v.guarded, gitDir) {
 		return nil
@@ -106,7 +104,7 @@ func (v *view) guardGit(gitDir string) error {
 	if err := v.keepOrCreate(filepath.Join(gitDir, "hooks"), true); err != nil {
 		return err
 	}
-	// Git takes its settings and hooks from where this file says.
+	// Git takes its settings and hooks from where this file points.
 	v.keepOrWatch(filepath.Join(gitDir, "commondir"))
 	if err := v.guardWorktree(gitDir, says); err != nil {
 		return err
@@ -118,8 +116,8 @@ func (v *view) guardGit(gitDir string) error {
 	return v.guardModules(filepath.Join(gitDir, "modules"), 0)
 }
 
-// guardWorktree protects the settings of one worktree, which are read only where the
-// repository says so. Where it does not, those that are not there are looked for when the command has ended.
+// guardWorktree protects the settings of one worktree, which git reads only if the repository says so.
+// If it does not, missing settings are looked for when the command has ended.
 func (v *view) guardWorktree(gitDir string, says gitsettings.Settings) error {
 	file := filepath.Join(gitDir, "config.worktree")
 	if says.PerWorktree {
@@ -129,8 +127,8 @@ func (v *view) guardWorktree(gitDir string, says gitsettings.Settings) error {
 	return nil
 }
 
-// guardWorktrees protects how the worktrees find the repository and are found by it.
-// One that a command made below its workspace is its own.
+// guardWorktrees protects the links between the repository and its worktrees. A worktree
+// that a command made below its workspace belongs to the command.
 func (v *view) guardWorktrees(gitDir string, says gitsettings.Settings) error {
 	all := filepath.Join(gitDir, "worktrees")
 	v.watchLink(all)
@@ -159,11 +157,11 @@ func (v *view) guardWorktrees(gitDir string, says gitsettings.Settings) error {
 	return nil
 }
 
-// show puts an empty file where the command would see nothing of a worktree: git takes
-// one that it cannot see for gone, and forgets it with everything that was staged there.
+// show puts an empty file where the command would see nothing of a worktree. Git considers a worktree
+// it cannot see as removed, and forgets it with everything that was staged there.
 func (v *view) show(dotGit string) {
 	if _, err := os.Lstat(dotGit); err != nil || !filepath.IsAbs(dotGit) {
-		return // it is gone
+		return // the worktree is gone
 	}
 	if top, ok := v.top(dotGit); ok && top.cover != coverDirectory {
 		return
@@ -174,7 +172,7 @@ func (v *view) show(dotGit string) {
 	v.mounts = append(v.mounts, mount{dest: dotGit, cover: coverFile})
 }
 
-// deepest is how many slashes a submodule's name may have and still be looked for.
+// deepest is how many slashes a submodule's name may have to be found.
 const deepest = 4
 
 func (v *view) guardModules(dir string, depth int) error {
@@ -198,14 +196,14 @@ func (v *view) guardModules(dir string, depth int) error {
 	return nil
 }
 
-// keep makes the path read-only wherever the command would find it writable, and holds
-// the folders above it, up to the root that shows it. What is no path here needs nothing,
-// and a root that somebody named stays what they called it.
+// keep makes the path read-only wherever the command would find it writable, and pins the
+// folders above it, up to the root that shows it. A path that does not exist needs nothing,
+// and a root that somebody named stays as they named it.
 func (v *view) keep(path string) {
 	if info, err := os.Lstat(path); err != nil {
 		return
 	} else if info.Mode()&os.ModeSymlink != 0 {
-		// Nothing can be mounted on a symlink; what it leads to is kept.
+		// Nothing can be mounted on a symlink, so its target is kept.
 		v.watch(path, link)
 		if path, err = filepath.EvalSymlinks(path); err != nil {
 			return
@@ -224,7 +222,7 @@ func (v *view) keep(path string) {
 	}
 }
 
-// top is the mount that decides about a path in the view.
+// top returns the mount that determines a path in the view.
 func (v *view) top(path string) (top mount, ok bool) {
 	for _, m := range v.mounts {
 		if sandbox.Within(path, m.dest) && (!ok || len(m.dest) >= len(top.dest)) {
@@ -234,7 +232,7 @@ func (v *view) top(path string) (top mount, ok bool) {
 	return top, ok
 }
 
-// keepOrCreate keeps what is there, and otherwise makes it for as long as it is needed.
+// keepOrCreate keeps the path, and creates it for the duration of the command if it does not exist.
 func (v *view) keepOrCreate(path string, directory bool) error {
 	if !slices.ContainsFunc(v.places(path), v.writableAt) {
 		return nil
@@ -258,8 +256,7 @@ func (v *view) keepOrWatch(path string) {
 	v.keep(path)
 }
 
-// explains adds why a command could not change a guarded file: git itself only says that
-// it is busy.
+// explains adds why a command could not change a guarded file: git itself only says that it is busy.
 func (v *view) explains(res sandbox.Result) []string {
 	met := strings.Contains(res.Output, "could not write config file") || strings.Contains(res.Output, "could not lock config file") ||
 		strings.Contains(res.Output, "hooks") && strings.Contains(res.Output, "Read-only file system")

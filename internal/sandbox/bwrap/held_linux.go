@@ -15,19 +15,20 @@ import (
 	"chorus/internal/plainfile"
 )
 
-// Git outside replaces its settings by a new file, and the kernel then takes away the
-// read-only mount that the old one had inside: from there on a command could write the new
-// one. Which of the two wrote what is not known afterwards. So where a guarded file is
-// another one after the command, only what was there before and what is harmless stays.
+// Git outside the sandbox replaces its settings by a new file. The kernel then removes the read-only mount
+// of the old file inside the sandbox, and from then on a command could write the new one. Afterwards
+// nobody can tell which of the two wrote what. Therefore, if a guarded file is a different file after the
+// command, only what was there before and what is harmless stays.
 
 // held is a file or folder that commands cannot change, as it was before the command.
 type held struct {
 	path string
 	id   fileID
-	data []byte // of a file
+	data []byte // contents, for a file
 }
 
-// fileID tells a file from one that has its name later. A number alone is given again at once.
+// fileID identifies a file even if another file takes its name
+// later. The inode number alone is reused at once.
 type fileID struct {
 	device [2]uint32
 	inode  uint64
@@ -51,14 +52,14 @@ func idOf(status unix.Statx_t) fileID {
 	return fileID{[2]uint32{status.Dev_major, status.Dev_minor}, status.Ino, status.Btime}
 }
 
-// identifyTarget is for the file that a symlink leads to.
+// identifyTarget identifies the file that a symlink leads to.
 func identifyTarget(path string) (fileID, error) {
 	var status unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &status)
 	return idOf(status), err
 }
 
-// append adds the id to a key; a file that is not there has none.
+// append adds the id to a key. A missing file has none.
 func (id fileID) append(key []byte, missing error) []byte {
 	key = append(key, ' ')
 	if missing != nil {
@@ -70,7 +71,7 @@ func (id fileID) append(key []byte, missing error) []byte {
 	return key
 }
 
-// holds says whether the path has a mount of its own, or is a symlink that is put back.
+// holds reports whether the path has its own mount, or is a symlink that will be restored.
 func (v *view) holds(path string) bool {
 	return slices.ContainsFunc(v.held, func(h held) bool { return h.path == path }) ||
 		slices.ContainsFunc(v.watches, func(w watched) bool { return w.path == path && w.kind == link })
@@ -91,7 +92,7 @@ func (v *view) hold(path string) {
 	v.held = append(v.held, h)
 }
 
-// settle puts back what may have been changed.
+// settle restores what may have been changed.
 func (h held) settle() (note string, err error) {
 	id, mode, err := identify(h.path)
 	switch {
@@ -118,7 +119,7 @@ func (h held) settle() (note string, err error) {
 	return h.restore(left)
 }
 
-// restore sets aside what is there now.
+// restore sets aside what is there now and restores the given data.
 func (h held) restore(data []byte) (note string, err error) {
 	aside, err := setAside(h.path)
 	if err != nil {

@@ -20,33 +20,33 @@ import (
 	"chorus/internal/sandbox/process"
 )
 
-// instance is one sandbox that is up: bubblewrap, process 1 in it, and what connects both
-// with us. It runs one command at a time.
+// instance is one running sandbox: bubblewrap, process 1 in it, and the
+// connections between both and us. It runs one command at a time.
 type instance struct {
 	key     string
 	cmd     *exec.Cmd // bubblewrap
 	init    *os.Process
 	socket  *net.UnixConn
 	forward *forwarder     // nil without a proxy
-	gate    *execgate.Gate // nil where programs are not judged
-	leave   func()         // out of the cgroup
+	gate    *execgate.Gate // nil if programs are not judged
+	leave   func()         // removes it from the cgroup
 	stop    *time.Timer
-	cleaned chan struct{} // closed when it is known whether it is clean; nil before its first command
+	cleaned chan struct{} // closed once cleaning has finished; nil before the first command
 	unclean bool          // no other command may use it; valid once cleaned is closed
-	unread  bool          // it ended before it took its command
+	unread  bool          // it ended before it read its command
 }
 
-// The descriptors bubblewrap is started with, beside those of package inside.
+// The descriptors that bubblewrap is started with, in addition to those of package inside.
 const (
 	argsFD = inside.ProgramFD + 1 // its options: it waits for them, and by then its limits apply
 	dataFD = argsFD + 1           // passwd, group, hosts; then the roots
 )
 
-// upTime is far more than a sandbox needs to come up, also on a busy machine.
+// upTime is far more than a sandbox needs to start, even on a busy machine.
 const upTime = 20 * time.Second
 
-// start puts a sandbox up. Where the kernel refuses the gate, because there is one around
-// us already, there is none from then on.
+// start starts a sandbox. If the kernel refuses the gate because we already
+// run under one, the executor uses no gate from then on.
 func (a *attempt) start() (*instance, error) {
 	gated := a.gated()
 	i, err := a.putUp()
@@ -110,12 +110,12 @@ func (a *attempt) putUp() (_ *instance, err error) {
 		i.cmd = nil
 		return nil, fmt.Errorf("start bubblewrap: %w", err)
 	}
-	a.close() // or the end of the sandbox would not be the end of its socket
+	a.close() // otherwise the socket would not close when the sandbox ends
 	if err := a.limit(i.cmd.Process.Pid); err != nil {
 		return nil, err
 	}
 	_ = feed.SetWriteDeadline(time.Now().Add(upTime))
-	// If it ends before it has read everything, what it prints says why.
+	// If bubblewrap ends before it has read everything, its output says why.
 	_, _ = feed.WriteString(strings.Join(a.options(settingArgs()), "\x00") + "\x00")
 	_ = feed.Close()
 	if err := i.ready(a.setup(), a.e.programs); err != nil {
@@ -133,10 +133,10 @@ func (a *attempt) putUp() (_ *instance, err error) {
 	return i, nil
 }
 
-// root is the path by which we see what it sees.
+// root returns the path of the sandbox's root directory as seen from outside.
 func (i *instance) root() string { return fmt.Sprintf("/proc/%d/root", i.init.Pid) }
 
-// connect makes the socket between us and process 1.
+// connect creates the socket between us and process 1.
 func (i *instance) connect() (theirs *os.File, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -144,7 +144,7 @@ func (i *instance) connect() (theirs *os.File, err error) {
 	}
 	theirs = os.NewFile(uintptr(pair[1]), "sandbox")
 	ours := os.NewFile(uintptr(pair[0]), "sandbox")
-	defer func() { _ = ours.Close() }() // the connection has a copy
+	defer func() { _ = ours.Close() }() // the connection has its own copy
 	// Each message then says which process sent it.
 	if err := unix.SetsockoptInt(pair[0], unix.SOL_SOCKET, unix.SO_PASSCRED, 1); err != nil {
 		return nil, errors.Join(fmt.Errorf("make a socket for the sandbox: %w", err), theirs.Close())
@@ -157,12 +157,12 @@ func (i *instance) connect() (theirs *os.File, err error) {
 	return theirs, nil
 }
 
-// refusedSetup is why process 1 could not be what it was asked to be.
+// refusedSetup is why process 1 could not apply its setup.
 type refusedSetup string
 
 func (r refusedSetup) Error() string { return string(r) }
 
-// ready says what shall hold, and waits until it does.
+// ready sends the setup and waits until it is in force.
 func (i *instance) ready(setup inside.Setup, programs *execgate.Programs) error {
 	if err := i.send(setup); err != nil {
 		return err
@@ -229,10 +229,11 @@ func (i *instance) send(v any, files ...*os.File) error {
 	return err
 }
 
-// buffers are what messages are read into. Most are short, so one each would be mostly garbage.
+// buffers hold received messages. Most messages are short, so
+// allocating one buffer each would mostly create garbage.
 var buffers = sync.Pool{New: func() any { return new([inside.BufferSize]byte) }}
 
-// receive reads a message, its files and which process sent it.
+// receive reads a message, its descriptors and the sender's process id.
 func (i *instance) receive(v any) (fds []int, pid int, err error) {
 	whole := buffers.Get().(*[inside.BufferSize]byte)
 	defer buffers.Put(whole)
@@ -262,8 +263,8 @@ func (i *instance) receive(v any) (fds []int, pid int, err error) {
 	return fds, pid, err
 }
 
-// close takes the sandbox down and waits for that: everything in it dies with process 1,
-// and bubblewrap with that.
+// close takes the sandbox down and waits for it: everything inside
+// dies with process 1, and then bubblewrap does.
 func (i *instance) close() {
 	if i.stop != nil {
 		i.stop.Stop()
@@ -291,8 +292,8 @@ func (i *instance) close() {
 	i.leave()
 }
 
-// waitCleaned reads what process 1 says when it has cleaned up, which it does after it has said how the
-// command ended. From then on somebody else may have the sandbox.
+// waitCleaned reads the report that process 1 sends when it has cleaned up, after it has
+// reported the command's end. From then on another command may use the sandbox.
 func (i *instance) waitCleaned() (clean bool) {
 	var answer inside.Cleaned
 	_, _, err := i.receive(&answer)
@@ -302,10 +303,10 @@ func (i *instance) waitCleaned() (clean bool) {
 	return clean
 }
 
-// cleanTime is far more than cleaning needs: what would take long is not removed.
+// cleanTime is far more than cleaning needs: anything that would take long is not removed.
 const cleanTime = 5 * time.Second
 
-// usable says whether the sandbox can take the next command.
+// usable reports whether the sandbox can take the next command.
 func (i *instance) usable() bool {
 	late := time.NewTimer(cleanTime)
 	defer late.Stop()
@@ -317,8 +318,7 @@ func (i *instance) usable() bool {
 	}
 }
 
-// alive says whether bubblewrap still runs, without which nothing does for long, and
-// process 1 still listens.
+// alive reports whether bubblewrap, on which everything depends, still runs and process 1 still listens.
 func (i *instance) alive() bool {
 	var ended unix.Siginfo
 	if err := unix.Waitid(unix.P_PID, i.cmd.Process.Pid, &ended, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err != nil || ended.Signo != 0 {
@@ -331,7 +331,7 @@ func (i *instance) alive() bool {
 	gone := true
 	err = conn.Control(func(fd uintptr) {
 		_, _, err := unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		gone = !errors.Is(err, unix.EAGAIN) // nothing is said unasked: whatever else there is, is its end
+		gone = !errors.Is(err, unix.EAGAIN) // process 1 sends nothing unasked, so anything else means that it has ended
 	})
 	return err == nil && !gone
 }
@@ -344,7 +344,7 @@ type running struct {
 
 var _ process.Process = (*running)(nil)
 
-// begin starts a command; the sandbox is the command's until it was waited for.
+// begin starts a command. The sandbox belongs to the command until Wait has returned.
 func (i *instance) begin(request inside.Request, streams process.Streams) (*running, error) {
 	if err := i.send(request, streams.In, streams.Out, streams.Err); err != nil {
 		i.unread = true
@@ -357,7 +357,7 @@ func (r *running) Wait() (int, error) {
 	var ended inside.Ended
 	_, _, err := r.i.receive(&ended)
 	if err != nil { // the sandbox is gone, and the command with it
-		// With a reset the kernel says that it was gone before it had read the command.
+		// A reset means that the sandbox was gone before it read the command.
 		r.i.unclean, r.i.unread = true, errors.Is(err, unix.ECONNRESET)
 		return 128 + int(unix.SIGKILL), nil
 	}
@@ -369,7 +369,7 @@ func (r *running) Wait() (int, error) {
 	return ended.Code, nil
 }
 
-// Kill takes the whole sandbox: nothing in it can keep that from happening.
+// Kill kills the whole sandbox. Nothing in it can prevent that.
 func (r *running) Kill() { _ = r.i.init.Kill() }
 
 func (r *running) Sweep(bool) int { return r.left }

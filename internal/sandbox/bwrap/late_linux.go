@@ -13,12 +13,13 @@ import (
 	"chorus/internal/plainfile"
 )
 
-// Somebody outside may add a worktree or a submodule to a repository while a command runs. What git keeps of it lies in
-// the repository's own folder, which the command can write, and no mount is there for it. So these are looked at when the
-// command has ended: a worktree leads to its own repository and nowhere else, and of settings and hooks that are new only
-// what starts nothing stays. Here also belong the worktrees that commands made themselves, which have no mounts either.
+// Somebody outside may add a worktree or a submodule to a repository while a command runs. Git keeps its
+// files in the repository's own folder, which the command can write and where no mount covers them yet.
+// Therefore they are checked when the command has ended: a worktree must lead to its own repository and
+// nowhere else, and of new settings and hooks only those stay that start nothing. The same goes for
+// worktrees that commands made themselves, which have no mounts either.
 
-// settleLate puts right what the repositories have now that had no mount while the command ran.
+// settleLate fixes what the repositories contain now but had no mount while the command ran.
 func (v *view) settleLate() (notes []string, err error) {
 	for _, gitDir := range v.guarded {
 		if !slices.ContainsFunc(v.places(gitDir), v.writableAt) {
@@ -49,7 +50,8 @@ func (v *view) lateIn(gitDir string) (notes []string, err error) {
 	return notes, err
 }
 
-// lateFolders are the folders in dir. A link among them, or in place of dir, is set aside: it leads git elsewhere.
+// lateFolders returns the folders in dir. A link among them, or in place of
+// dir, is set aside because it leads git elsewhere.
 func (v *view) lateFolders(dir string, say func(string, error)) (folders []string) {
 	isLink := func(path string, mode fs.FileMode) bool {
 		if mode&fs.ModeSymlink == 0 {
@@ -82,8 +84,8 @@ func (v *view) lateCommondir(dir, gitDir string) (note string, err error) {
 	case v.holds(file):
 		return "", nil
 	case errors.Is(err, fs.ErrNotExist) && !exists(filepath.Join(dir, "HEAD")):
-		return "", nil // no worktree for git
-	case errors.Is(err, fs.ErrNotExist): // it would be a repository by itself, with settings and hooks
+		return "", nil // git does not see a worktree here
+	case errors.Is(err, fs.ErrNotExist): // it would be a separate repository with its own settings and hooks
 		return fmt.Sprintf("[sandbox: %s was made again: without it git outside of the sandbox would have started what the folder names]", file), write()
 	case err != nil:
 		return "", err
@@ -99,9 +101,9 @@ func (v *view) lateCommondir(dir, gitDir string) (note string, err error) {
 	return setAsideAll(gitDir, []string{file}, write)
 }
 
-// lateSettings looks at the settings of one worktree, or of the repository's own, where there was nothing to mount. Git
-// reads them as soon as somebody says so in the repository, which `git sparse-checkout` does by itself. A new worktree has
-// a copy of the repository's own.
+// lateSettings checks the settings of one worktree, or the repository's own, if there was nothing to
+// mount. Git reads them as soon as the repository's settings say so, which `git sparse-checkout`
+// arranges by itself. A new worktree has a copy of the repository's settings.
 func (v *view) lateSettings(dir, gitDir string) (note string, err error) {
 	file := filepath.Join(dir, "config.worktree")
 	status, err := statusOf(file)
@@ -111,7 +113,7 @@ func (v *view) lateSettings(dir, gitDir string) (note string, err error) {
 	case err != nil:
 		return "", err
 	case v.before[dir].files[0] == fileTime{idOf(status), status.Ctime}:
-		return "", nil // a person's
+		return "", nil // written by a person
 	}
 	var before []byte
 	if dir != gitDir {
@@ -129,11 +131,11 @@ func (v *view) lateSettings(dir, gitDir string) (note string, err error) {
 	})
 }
 
-// lateModules looks at the folders of submodules that came while the command ran.
+// lateModules checks the folders of submodules that appeared while the command ran.
 func (v *view) lateModules(dir string, depth int, say func(string, error)) {
 	for _, path := range v.lateFolders(dir, say) {
 		switch {
-		case slices.Contains(v.guarded, path): // and looked at by itself
+		case slices.Contains(v.guarded, path): // checked separately
 		case isGitDir(path):
 			if before, ok := v.before[path]; !ok || !stateOf(path).same(before) {
 				say(clearGitDir(path, filepath.Dir(path)))
@@ -145,8 +147,8 @@ func (v *view) lateModules(dir string, depth int, say func(string, error)) {
 	}
 }
 
-// noteWorktree remembers what git reads in a worktree's folder that has no mounts, so that what was there before the command
-// is told from what came while it ran.
+// noteWorktree remembers the unmounted files that git reads in a worktree's folder, to
+// tell what was there before the command from what came while it ran.
 func (v *view) noteWorktree(dir string) {
 	v.note(dir)
 	v.noteModules(filepath.Join(dir, "modules"), 0)

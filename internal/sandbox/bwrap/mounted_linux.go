@@ -9,8 +9,8 @@ import (
 	"chorus/internal/sandbox"
 )
 
-// sameFolder refuses a command whose folder is another one than it was when somebody was allowed to work there, as a
-// process sees it; root is "" for this one. Beside us others may put a link in its place at any moment.
+// sameFolder refuses a command whose folder, as a process sees it, is not the one in which work was allowed.
+// root is "" for this process. Another process may put a link in the folder's place at any moment.
 func (a *attempt) sameFolder(root string) error {
 	if a.command.Folder == "" {
 		return nil
@@ -25,11 +25,11 @@ func (a *attempt) sameFolder(root string) error {
 	return nil
 }
 
-// mounted refuses a sandbox in which something else is mounted than what was looked at. Bubblewrap without --bind-fd mounts by
-// path, and a command that runs beside this one can put a symlink into its workspace in between. What was replaced by
-// something at the very path, as git replaces its settings, is no detour.
+// mounted refuses a sandbox in which something else is mounted than what was checked. Without --bind-fd,
+// bubblewrap mounts by path, and a concurrent command can put a symlink into its workspace in between. A file
+// replaced at the very same path, as git replaces its settings, is accepted.
 func (a *attempt) mounted(root string) error {
-	last := map[string]mount{} // what is at a path in the end
+	last := map[string]mount{} // the final mount at each path
 	for _, m := range a.view.mounts {
 		last[m.dest] = m
 	}
@@ -50,7 +50,7 @@ func (a *attempt) mounted(root string) error {
 	return nil
 }
 
-// identifyPlain is identify for a path without any link in it.
+// identifyPlain is identify for a path without any links in it.
 func identifyPlain(path string) (fileID, bool) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
 	if err != nil {

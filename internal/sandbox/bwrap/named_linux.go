@@ -8,9 +8,9 @@ import (
 	"chorus/internal/gitsettings"
 )
 
-// A repository's settings may name a folder of hooks and files of more settings elsewhere, often among the files that people
-// work on. Those are kept as the repository's own are. What is not there has no place for a mount and is not made, since
-// people would see it: it is looked for when the command has ended.
+// A repository's settings may name a hooks folder and further settings files elsewhere, often among the files
+// that people work on. Those are kept like the repository's own. A missing one offers no place for a mount
+// and is not created, because people would see it; it is looked for when the command has ended.
 
 // guardNamed protects what the settings name, for the working tree whose top is tree.
 func (v *view) guardNamed(says gitsettings.Settings, tree string) {
@@ -28,14 +28,14 @@ func (v *view) keepNamed(path string, kind kind) {
 		v.keep(real)
 		return
 	}
-	// What is there of the way to it is not the command's.
+	// The command does not control the part of the path that exists.
 	base := path
 	for !exists(base) {
 		base = filepath.Dir(base)
 	}
 	real, err := withoutLinks(base)
 	if err != nil {
-		return // a link that leads nowhere
+		return // a dangling link
 	}
 	v.watchBelow(real, real+strings.TrimPrefix(path, base), kind)
 }
@@ -55,7 +55,7 @@ func (w watched) settleNamed() (note string, err error) {
 			return "", nil
 		}
 	}
-	// A link on the way leads to files that are perhaps not the command's.
+	// A link on the way leads to files that may not be the command's.
 	for at := w.path; at != w.below; at = filepath.Dir(at) {
 		if info, err := os.Lstat(at); err == nil && info.Mode()&os.ModeSymlink != 0 {
 			return setAsideAll(w.below, []string{at}, nil)

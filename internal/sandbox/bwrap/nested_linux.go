@@ -17,13 +17,13 @@ import (
 	"chorus/internal/sandbox/bwrap/gitfind"
 )
 
-// Repositories in folders below a root. One with settings or hooks that start something
-// is guarded by mounts as the root's own is. One that only has what is harmless is a
-// command's to change and to delete, which mounts would forbid: it is looked at after
-// each command, as a new one is, and what git outside would start is set aside.
+// Repositories in folders below a root. A repository whose settings or hooks start something is
+// guarded by mounts, like the root's own. A repository with only harmless settings may be changed and
+// deleted by a command, which mounts would prevent. It is checked after each command, like a new one,
+// and anything that git outside would start is set aside.
 
 const (
-	maxFolders = 50_000 // of a root that are looked at
+	maxFolders = 50_000 // folders of a root that are searched
 	maxMounted = 256    // repositories that are guarded by mounts
 )
 
@@ -48,14 +48,15 @@ func (v *view) guardNested(t *tree) error {
 	return nil
 }
 
-// begin notes that the command starts now; settle looks at what it left.
+// begin records that the command starts now. settle later checks what it left.
 func (v *view) begin() {
 	for _, t := range v.trees {
 		v.begun = append(v.begun, t.begin())
 	}
 }
 
-// lookAgain has the next command look for repositories, since it may come much later than this.
+// lookAgain makes the next command search for repositories again,
+// because it may come much later than this one.
 func (v *view) lookAgain() {
 	for _, t := range v.trees {
 		t.lookAgain()
@@ -71,13 +72,13 @@ func (v *view) settleNested() (notes []string, err error) {
 	return notes, err
 }
 
-// trees are the roots whose repositories are known, by path.
+// trees holds the roots whose repositories are known, by path.
 type trees struct {
 	mu   sync.Mutex
 	root map[string]*tree
 }
 
-// of is the tree of a root.
+// of returns the tree of a root.
 func (t *trees) of(root string) *tree {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -91,8 +92,8 @@ func (t *trees) of(root string) *tree {
 	return t.root[root]
 }
 
-// forget drops what is known of roots where nothing runs: after each command everything
-// was looked at, so the next one may take what it finds for settled.
+// forget drops roots in which nothing runs. Everything was checked after
+// each command, so the next one may trust what it finds.
 func (t *trees) forget() {
 	kept := map[string]*tree{}
 	for root, known := range t.root {
@@ -111,26 +112,26 @@ type tree struct {
 	find    *gitfind.Tree
 	looked  bool
 	used    bool                 // a command has run in it
-	partly  bool                 // it has more folders than are looked at
-	said    bool                 // and that was said
+	partly  bool                 // it has more folders than are searched
+	said    bool                 // people were told so
 	known   map[string]*nestedAt // by path
-	running []*time.Time         // since when commands run in here
+	running []*time.Time         // start times of the commands that run here
 }
 
-// nestedAt is a repository below a root, as it was when it was last looked at.
+// nestedAt is a repository below a root, as it was when last checked.
 type nestedAt struct {
 	state    gitState
 	harmless bool
 }
 
-// gitState is what decides which programs git starts: the identity and the time of change of
-// every file that it asks. Nobody can set that time.
+// gitState is what determines which programs git starts: the identity and change time
+// of every file that git consults. Nobody can set that time.
 type gitState struct {
 	dotGit  fileID
-	common  string // where settings and hooks are, resolved; "" when nowhere
+	common  string // where settings and hooks are, resolved; "" if nowhere
 	gitDir  string
 	files   [6]fileTime
-	touched unix.StatxTimestamp // the .git itself: every commit changes that
+	touched unix.StatxTimestamp // time of the .git itself, which every commit changes
 }
 
 type fileTime struct {
@@ -188,14 +189,14 @@ func resolveGit(path string) (gitDir, common string) {
 	return gitDir, common
 }
 
-// same says whether git would be told the same as before.
+// same reports whether git would read the same as before.
 func (s gitState) same(old gitState) bool {
 	s.touched, old.touched = unix.StatxTimestamp{}, unix.StatxTimestamp{}
 	return s == old
 }
 
-// changedSince says whether anything in it was changed after the time; all says that the .git
-// itself counts, because it is another one than before.
+// changedSince reports whether any of the files was changed after the time. With all, the
+// .git itself counts too, because it is a different one than before.
 func (s gitState) changedSince(start time.Time, all bool) bool {
 	after := func(t unix.StatxTimestamp) bool { return !time.Unix(t.Sec, int64(t.Nsec)).Before(start) }
 	if all && after(s.touched) {
@@ -204,8 +205,8 @@ func (s gitState) changedSince(start time.Time, all bool) bool {
 	return slices.ContainsFunc(s.files[:], func(f fileTime) bool { return f != fileTime{} && after(f.changed) })
 }
 
-// needMounts are the repositories that need mounts. What was there before the first
-// command is nobody's doing here.
+// needMounts returns the repositories that need mounts. Commands are not
+// responsible for what existed before the first one.
 func (t *tree) needMounts() (mounted []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -231,7 +232,8 @@ func (t *tree) needMounts() (mounted []string) {
 	return mounted
 }
 
-// lookAgain forgets that the tree was looked at, unless a command has begun in it since: what that did must be told from what others did.
+// lookAgain forgets that the tree was searched, unless a command has started in
+// it since: its changes must be told from those of others.
 func (t *tree) lookAgain() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -250,7 +252,7 @@ func newNested(path string) *nestedAt {
 	return n
 }
 
-// startsNothing says whether settings and hooks of a git folder are harmless.
+// startsNothing reports whether the settings and hooks of a git folder are harmless.
 func startsNothing(gitDir string) bool {
 	if hasHooks(filepath.Join(gitDir, "hooks")) || exists(filepath.Join(gitDir, "config.worktree")) {
 		return false
@@ -263,12 +265,12 @@ func startsNothing(gitDir string) bool {
 	return all
 }
 
-// begin notes that a command starts. The clock of a file system may be a tick behind.
+// begin records that a command starts. It allows for a file system clock that is one tick behind.
 func (t *tree) begin() *time.Time {
 	start := time.Now().Add(-20 * time.Millisecond)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.looked, t.used = true, true // what it finds from now on may be its own
+	t.looked, t.used = true, true // anything found from now on may be the command's own
 	t.running = append(t.running, &start)
 	return &start
 }
@@ -279,8 +281,8 @@ func (t *tree) busy() bool {
 	return len(t.running) > 0
 }
 
-// end looks at what a command left, and says what had to be set aside. v is what it saw, and begun
-// what begin gave. What another one makes, that still runs, may be found here as well.
+// end checks what a command left and returns what had to be set aside. v is what the command saw, and begun
+// is what begin returned. It may also find what another, still running command makes.
 func (t *tree) end(v *view, begun *time.Time) (notes []string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -306,7 +308,7 @@ func (t *tree) end(v *view, begun *time.Time) (notes []string, err error) {
 	return notes, err
 }
 
-// settle looks at one place.
+// settle checks one place.
 func (t *tree) settle(v *view, p gitfind.Place, start time.Time) (note string, n *nestedAt, err error) {
 	old, state := t.known[p.Path], stateOf(p.Path)
 	if old != nil && state.same(old.state) {
@@ -315,7 +317,7 @@ func (t *tree) settle(v *view, p gitfind.Place, start time.Time) (note string, n
 	}
 	another := old == nil || old.state.dotGit != state.dotGit || old.state.gitDir != state.gitDir || old.state.common != state.common
 	if !p.Unread && !state.changedSince(start, another) {
-		return "", newNested(p.Path), nil // somebody else's
+		return "", newNested(p.Path), nil // not made by the command
 	}
 	note, err = v.clearNested(t.root, state)
 	return note, newNested(p.Path), err
@@ -328,7 +330,7 @@ func (v *view) clearNested(root string, s gitState) (note string, err error) {
 		if dir == "" || slices.Contains(v.guarded, dir) || !slices.ContainsFunc(v.places(dir), v.writableAt) {
 			continue
 		}
-		// A worktree leads to its repository; anything else that leads away does not.
+		// A worktree leads to its repository. Anything else that leads away does not stay.
 		var keep []string
 		if dir == s.gitDir && dir != s.common && (slices.Contains(v.guarded, s.common) || isGitDir(s.common)) && sandbox.Within(dir, s.common) {
 			keep = []string{"commondir"}

@@ -17,12 +17,12 @@ import (
 	"chorus/internal/gitsettings"
 )
 
-// A workspace without a repository has nothing to guard, and a command that makes one
-// writes its settings and hooks. What in them starts nothing stays; the rest is set
-// aside before the next command, which finds a repository that is guarded.
+// A workspace without a repository has nothing to guard, and a command that creates one
+// writes its settings and hooks. Those that start nothing stay. The rest is set aside
+// before the next command, for which the repository is guarded.
 
-// harmless are the settings that start no program and lead nowhere, as git lists them.
-// What is not here is not known to be harmless.
+// harmless matches the settings that start no program and lead nowhere, in git's
+// listing format. Any other setting is not known to be harmless.
 var harmless = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^(` + strings.Join([]string{
 		`core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf|quotepath|abbrev|` +
@@ -38,8 +38,8 @@ var harmless = sync.OnceValue(func() *regexp.Regexp {
 	}, "|") + `)$`)
 })
 
-// clearNewRepository takes out of a repository that a command made whatever git would start, and
-// says what that was. dotGit is where it would be.
+// clearNewRepository removes whatever git would start from a repository that a command made,
+// and returns what that was. dotGit is where the repository would be.
 func clearNewRepository(dotGit string) (note string, err error) {
 	info, err := os.Lstat(dotGit)
 	switch {
@@ -53,10 +53,9 @@ func clearNewRepository(dotGit string) (note string, err error) {
 	return clearGitDir(dotGit, filepath.Dir(dotGit))
 }
 
-// clearGitDir does so in git's own folder, but for what is kept, and names what it set aside as
-// it is seen from a folder.
+// clearGitDir does this in git's own folder, except for keep. It names what it set aside relative to from.
 func clearGitDir(gitDir, from string, keep ...string) (note string, err error) {
-	var found []string // what goes as a whole
+	var found []string // set aside as a whole
 	for _, name := range []string{"commondir", "config.worktree"} {
 		if exists(filepath.Join(gitDir, name)) && !slices.Contains(keep, name) {
 			found = append(found, filepath.Join(gitDir, name))
@@ -81,7 +80,7 @@ func clearGitDir(gitDir, from string, keep ...string) (note string, err error) {
 	})
 }
 
-// setAsideAll sets the paths aside, does what comes then, and says so.
+// setAsideAll sets the paths aside, calls then, and returns a note about it.
 func setAsideAll(from string, paths []string, then func() error) (string, error) {
 	if len(paths) == 0 {
 		return "", nil
@@ -109,14 +108,14 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// hasHooks says whether a folder of hooks holds any but git's examples.
+// hasHooks reports whether a hooks folder contains any hooks but git's examples.
 func hasHooks(hooks string) bool {
 	info, err := os.Lstat(hooks)
 	if err != nil {
 		return false
 	}
 	if !info.IsDir() {
-		return true // it leads elsewhere
+		return true // a link leads elsewhere
 	}
 	entries, err := os.ReadDir(hooks)
 	if err != nil {
@@ -128,14 +127,14 @@ func hasHooks(hooks string) bool {
 // tameTime is far more than git needs to read one file.
 const tameTime = 5 * time.Second
 
-// harmlessSettings is what is harmless of a configuration, or stood there before, and
-// whether that is all of it.
+// harmlessSettings returns the settings of a configuration that are harmless
+// or were in before, and whether those are all of them.
 func harmlessSettings(config string, before []byte) (kept string, all bool) {
 	if info, err := os.Lstat(config); err != nil || !info.Mode().IsRegular() || info.Size() > gitsettings.MaxSize {
 		return "", false
 	}
 	entries, err := listSettings(config)
-	if err != nil { // no git, or nothing that git can read
+	if err != nil { // git is missing or cannot read the file
 		return "", false
 	}
 	known := map[string]bool{}
@@ -176,8 +175,8 @@ func harmlessSettings(config string, before []byte) (kept string, all bool) {
 	return text.String(), all
 }
 
-// listSettings are the settings in a file as git reads them, and nothing that the file
-// names: key and value on a line each, or the key alone.
+// listSettings returns the settings in a file as git reads them, without files that
+// it includes: key and value on a line each, or the key alone.
 func listSettings(file string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), tameTime)
 	defer cancel()
@@ -190,7 +189,7 @@ func listSettings(file string) ([]string, error) {
 	return slices.DeleteFunc(strings.Split(string(out), "\x00"), func(entry string) bool { return entry == "" }), nil
 }
 
-// written is a setting as it stands in a file: the head of its section, and its row.
+// written returns a setting as it appears in a file: its section header and its row.
 func written(key, value string) (head, row string) {
 	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 	section, rest, _ := strings.Cut(key, ".")

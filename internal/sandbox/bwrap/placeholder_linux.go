@@ -9,19 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// placeholder is an empty file or folder that only exists so that something can be mounted
-// on it. It is shared by all commands that need it, of other servers too: each holds a
-// lock on it, and the last one takes it away. What a killed server left behind is
-// known by being empty and writable for nobody, and goes with the next command.
+// placeholder is an empty file or folder that exists only so that something can be mounted on it. All
+// commands that need it share it, including those of other servers: each holds a lock on it, and the
+// last one removes it. If a killed server leaves one behind, it is recognised by being empty and
+// writable for nobody, and is removed with the next command.
 type placeholder struct {
 	path string
 	file *os.File
 }
 
-// makePlaceholder makes path if there is nothing, or joins those who made it. It is nil when
-// something else is there, and where we may not write: then the command may not either.
+// makePlaceholder creates path if nothing is there, or joins those who created it. It returns nil if
+// something else is there, or if we may not write there: then the command may not either.
 func makePlaceholder(path string, directory bool) (*placeholder, error) {
-	for range 100 { // whoever takes it away is done at once
+	for range 100 { // whoever removes it finishes at once
 		err := place(path, directory)
 		switch {
 		case errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS):
@@ -57,12 +57,12 @@ func place(path string, directory bool) error {
 	return file.Close()
 }
 
-// ours says whether it can be one that we made.
+// ours reports whether it can be one that we made.
 func ours(info fs.FileInfo) bool {
 	return info.Mode().Perm()&0o222 == 0 && (info.IsDir() || info.Mode().IsRegular() && info.Size() == 0)
 }
 
-// same says whether the path still is the open file.
+// same reports whether the path still is the open file.
 func same(file *os.File, path string) bool {
 	open, err := file.Stat()
 	if err != nil {
@@ -72,15 +72,15 @@ func same(file *os.File, path string) bool {
 	return err == nil && os.SameFile(open, now)
 }
 
-// release takes it away unless somebody else holds it too. A folder that is not empty
-// does not go.
+// release removes it unless somebody else holds it too. A folder that is not empty stays.
 func (h *placeholder) release() {
 	if unix.Flock(int(h.file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil && same(h.file, h.path) {
 		if info, err := h.file.Stat(); err == nil && ours(info) {
 			_ = os.Remove(h.path)
 		}
 	}
-	// Closing alone would leave the lock to a child that is being started, and the last one would find it locked.
+	// Closing alone would leave the lock to a child that is being
+	// started, and the last holder would find it locked.
 	_ = unix.Flock(int(h.file.Fd()), unix.LOCK_UN)
 	_ = h.file.Close()
 }

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// A sandbox stays up after a command for the next one: putting it up takes far longer than
-// most commands. The next one finds nothing of the last, and what the sandbox depends on
-// is compared before each.
+// A sandbox stays up after a command for the next one, because starting it takes far longer than most
+// commands. The next command finds nothing of the last one, and what the sandbox depends on is compared
+// before each.
 
 const (
 	idleTime = 2 * time.Minute // then it is taken down
-	maxIdle  = 4               // of one place
-	maxAll   = 128             // of all places
+	maxIdle  = 4               // for one place
+	maxAll   = 128             // for all places
 )
 
 // pool keeps sandboxes that wait for a command.
@@ -25,8 +25,8 @@ type pool struct {
 	closing sync.WaitGroup
 }
 
-// get gives a sandbox of the place with this key; nil when there is none. Those of the
-// place that are not what they should be any more are taken down.
+// get returns a sandbox of the place with this key, or nil. It takes
+// down those of the place that no longer match.
 func (p *pool) get(place, key string) *instance {
 	for {
 		i := p.take(place, key)
@@ -37,7 +37,8 @@ func (p *pool) get(place, key string) *instance {
 	}
 }
 
-// wants says whether a sandbox could be kept that is put up before there is a command for it: none waits that will do.
+// wants reports whether a sandbox started before there is a command for
+// it could be kept: no suitable one is waiting.
 func (p *pool) wants(place, key string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,7 +46,7 @@ func (p *pool) wants(place, key string) bool {
 	return place != "" && !waits && !p.closed && len(p.idle[place]) < maxIdle && p.count < maxAll
 }
 
-// take gives a sandbox of the place that may not be clean yet, and takes down those with another key.
+// take returns a sandbox of the place that may not be clean yet, and takes down those with another key.
 func (p *pool) take(place, key string) *instance {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,8 +65,8 @@ func (p *pool) take(place, key string) *instance {
 	return found
 }
 
-// put keeps a sandbox for the next command, or takes it down where that cannot be. What its
-// command left is taken away meanwhile.
+// put keeps a sandbox for the next command, or takes it down if it cannot be
+// kept. Meanwhile the sandbox removes what its command left.
 func (p *pool) put(place string, i *instance) {
 	p.keep(place, i, func() {
 		i.cleaned = make(chan struct{})
@@ -77,7 +78,7 @@ func (p *pool) put(place string, i *instance) {
 	})
 }
 
-// putNew keeps a sandbox that had no command yet.
+// putNew keeps a sandbox that has had no command yet.
 func (p *pool) putNew(place string, i *instance) {
 	p.keep(place, i, func() {
 		i.cleaned = make(chan struct{})
@@ -102,7 +103,7 @@ func (p *pool) keep(place string, i *instance, clean func()) {
 	clean()
 }
 
-// expire takes a sandbox down that nobody used, unless somebody just does.
+// expire takes down an unused sandbox, unless somebody is just using it.
 func (p *pool) expire(place string, i *instance) {
 	p.mu.Lock()
 	waits := slices.Contains(p.idle[place], i)
@@ -117,7 +118,7 @@ func (p *pool) expire(place string, i *instance) {
 	}
 }
 
-// remove forgets an idle sandbox; the lock is held.
+// remove forgets an idle sandbox. The caller holds the lock.
 func (p *pool) remove(place string, i *instance) {
 	left := slices.DeleteFunc(p.idle[place], func(other *instance) bool { return other == i })
 	p.count--
@@ -128,7 +129,7 @@ func (p *pool) remove(place string, i *instance) {
 	p.idle[place] = left
 }
 
-// close takes all of them down, and waits for that.
+// close takes down all sandboxes and waits for that.
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true

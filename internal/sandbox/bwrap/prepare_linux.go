@@ -11,10 +11,10 @@ import (
 	"chorus/internal/sandbox/process"
 )
 
-// Prepare sets a sandbox up for a program that is talked to over its standard streams. It
-// sees what a command would see, in a sandbox of its own. Time and output are the caller's
-// to limit. What it leaves in a folder that was no repository before is not looked at when
-// it ends: in the hours that it may run, a person may have made one there.
+// Prepare sets up a sandbox for a program that is used over its standard streams. The program sees
+// what a command would see, in its own sandbox. The caller limits its time and output. If the
+// program makes a repository in a folder that had none, nobody checks it when the program ends: in
+// the hours that it may run, a person may have made one there.
 func (e *Executor) Prepare(command sandbox.Command) (*sandbox.Prepared, error) {
 	a, err := e.attempt(command)
 	if err != nil {
@@ -28,8 +28,8 @@ func (e *Executor) Prepare(command sandbox.Command) (*sandbox.Prepared, error) {
 	}, nil
 }
 
-// Keep is Prepare for a command that is left running: the programs that it starts are judged, and what it left in
-// repositories is looked at when it ends, as after any command.
+// Keep is like Prepare, for a command that is left running: the programs that it starts are judged,
+// and what it left in repositories is checked when it ends, as after any command.
 func (e *Executor) Keep(command sandbox.Command) (*sandbox.Prepared, error) {
 	a, err := e.attempt(command)
 	if err != nil {
@@ -74,11 +74,11 @@ func (k *kept) Terminate() int { return process.Terminate(k.mark, k.asked) }
 
 func (k *kept) Notes() []string { return k.notes }
 
-// service is a program in a sandbox of its own.
+// service is a program in its own sandbox.
 type service struct {
 	*running
 	end     func() (refused []string)
-	refused []string // programs that it wanted to start, once it has ended
+	refused []string // programs that it was refused, once it has ended
 }
 
 func (a *attempt) serve(streams process.Streams) (*service, error) {

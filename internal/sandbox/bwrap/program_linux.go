@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// built holds process 1 of a sandbox, where it was built before this package was.
+// built contains process 1 of a sandbox if it was built before this package.
 //
 //go:embed all:built
 var built embed.FS
 
-// openInit opens the program that is process 1: the one at the path, or the built-in one
-// as a file in memory, which all sandboxes share.
+// openInit opens the program that is process 1: the one at the path, or the
+// embedded one as a memory file that all sandboxes share.
 func openInit(path string) (*os.File, error) {
 	if path != "" {
 		return os.Open(path)
@@ -45,8 +45,8 @@ func openInit(path string) (*os.File, error) {
 	return file, nil
 }
 
-// seal makes a file in memory one that nobody can change. Nothing has it mapped, so forbidding what is to come is enough;
-// forbidding all writing waits until no processor holds one of its pages, some ten milliseconds.
+// seal makes a memory file immutable. Nothing has mapped it, so forbidding future writes is enough;
+// forbidding all writes waits until no processor holds one of its pages, some ten milliseconds.
 func seal(file *os.File) error {
 	const size = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW
 	_, err := unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, size|unix.F_SEAL_FUTURE_WRITE)

@@ -12,20 +12,19 @@ import (
 	"time"
 )
 
-// maxConnections of one command to the proxy at a time; more wait in line.
+// maxConnections is how many connections one command may have to the proxy at a time. Further ones wait.
 const maxConnections = 128
 
-// forwarder takes what commands send to the proxy's port in their own network and carries
-// it to the real one. The listener comes from process 1: it stays in that network when
-// somebody outside of it takes the connections.
+// forwarder carries what commands send to the proxy's port in their own network namespace to the real proxy.
+// The listener comes from process 1: it stays in that namespace even though connections are accepted outside.
 type forwarder struct {
 	listener net.Listener
 	done     sync.WaitGroup
 
 	mu    sync.Mutex
-	proxy string          // of the command that runs
-	ctx   context.Context // ends with it
-	group *sync.WaitGroup // of its connections
+	proxy string          // of the running command
+	ctx   context.Context // ends with the command
+	group *sync.WaitGroup // its connections
 }
 
 func newForwarder(file *os.File) (*forwarder, error) {
@@ -38,7 +37,7 @@ func newForwarder(file *os.File) (*forwarder, error) {
 	return f, nil
 }
 
-// carryTo says where the connections of the next command go. The result ends them.
+// carryTo sets where the connections of the next command go. The result ends them.
 func (f *forwarder) carryTo(proxy string) (end func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

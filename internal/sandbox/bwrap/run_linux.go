@@ -27,10 +27,10 @@ type attempt struct {
 	key     string   // everything that the sandbox depends on
 	env     []string // inside the sandbox
 	path    string   // the program
-	argv    []string // and how it is called
+	argv    []string // and its arguments
 	sources map[string]fileID
 	files   []*os.File      // a new sandbox's files from descriptor 3 on, closed once it has them
-	ctx     context.Context // ends putting a sandbox up; nil: only its time does
+	ctx     context.Context // ends the start of a sandbox; nil: only its timeout does
 }
 
 func (e *Executor) run(ctx context.Context, command sandbox.Command) (sandbox.Result, error) {
@@ -42,7 +42,7 @@ func (e *Executor) run(ctx context.Context, command sandbox.Command) (sandbox.Re
 	return a.run(ctx)
 }
 
-// attempt looks at everything that a run needs, and starts nothing. Its view must be released.
+// attempt checks everything that a run needs, and starts nothing. The caller must release its view.
 func (e *Executor) attempt(command sandbox.Command) (*attempt, error) {
 	a := &attempt{e: e, m: e.machine(), command: command, mark: process.Mark(), network: e.opts.Network}
 	if a.m.err != nil {
@@ -62,7 +62,7 @@ func (e *Executor) attempt(command sandbox.Command) (*attempt, error) {
 	return a, nil
 }
 
-// prepare decides what is started, and with what environment.
+// prepare decides what is started, and with which environment.
 func (a *attempt) prepare() error {
 	a.env = a.environment()
 	a.argv = process.Argv(a.command, func() string {
@@ -87,7 +87,7 @@ func (a *attempt) prepare() error {
 	return nil
 }
 
-// run runs the command in a sandbox that waits, or in a new one.
+// run runs the command in a waiting sandbox or a new one.
 func (a *attempt) run(ctx context.Context) (sandbox.Result, error) {
 	var res sandbox.Result
 	a.view.begin()
@@ -106,7 +106,7 @@ func (a *attempt) run(ctx context.Context) (sandbox.Result, error) {
 			break
 		}
 	}
-	notes, unsettled := a.view.settle() // whatever came of it
+	notes, unsettled := a.view.settle() // whatever the outcome
 	if err := errors.Join(err, unsettled); err != nil {
 		return res, err
 	}
@@ -150,13 +150,13 @@ func (a *attempt) runIn(ctx context.Context, i *instance) (sandbox.Result, error
 	return res, err
 }
 
-// gated says whether the programs that the command starts are judged.
+// gated reports whether the programs that the command starts are judged.
 func (a *attempt) gated() bool {
 	return a.command.Judge != nil && a.m.gate == nil && a.e.noGate.Load() == nil
 }
 
-// place is where a sandbox waits for the next command with the same wishes; empty when it
-// must not: what is made for the time of one command would stay.
+// place is where a sandbox waits for the next command with the same requirements. It is empty if the
+// sandbox must not wait, because things made for one command only would remain.
 func (a *attempt) place() string {
 	if len(a.view.placeholders) > 0 {
 		return ""
@@ -168,13 +168,12 @@ func (a *attempt) place() string {
 	return fmt.Sprintf("%+v %q %v %v %v %v", roots, a.command.Home, a.command.OpenGit, a.network.Open, a.network.Proxy != "", a.gated())
 }
 
-// identity is everything that a sandbox depends on: its options, and which files they
-// mean at this moment. A file that is replaced, as git replaces its settings, takes its
-// mount with it.
+// identity is everything that a sandbox depends on: its options, and which files they mean at this
+// moment. A file that is replaced, as git replaces its settings, loses its mount.
 func (a *attempt) identity() string {
 	a.sources = map[string]fileID{}
 	text := make([]byte, 0, 4096)
-	for _, option := range a.options(nil) { // those of the settings follow from which files they are
+	for _, option := range a.options(nil) { // the options for settings follow from the files' identities
 		text = append(append(text, option...), 0)
 	}
 	text = strconv.AppendBool(text, a.network.Proxy != "")
@@ -195,13 +194,13 @@ func (a *attempt) identity() string {
 	return string(text)
 }
 
-// options are bubblewrap's.
+// options returns bubblewrap's options.
 func (a *attempt) options(settings []string) []string {
 	args := a.view.args(a.e, a.m, a.network, settings, [3]int{dataFD, dataFD + 1, dataFD + 2})
 	return append(args, "--clearenv", "--as-pid-1")
 }
 
-// setup is what process 1 shall hold to.
+// setup returns what process 1 must apply.
 func (a *attempt) setup() inside.Setup {
 	s := inside.Setup{
 		Read: append([]string{"/etc"}, system...), Write: []string{"/tmp", "/dev/shm", homePath}, Use: []string{"/dev", "/proc"},
@@ -212,7 +211,7 @@ func (a *attempt) setup() inside.Setup {
 		s.Sweep = append(s.Sweep, homePath)
 	}
 	for _, m := range a.view.mounts {
-		if m.cover != noCover || m.guard { // what is inside of a root needs no rule
+		if m.cover != noCover || m.guard { // anything inside a root needs no rule
 			continue
 		}
 		if m.writable {
@@ -227,13 +226,13 @@ func (a *attempt) setup() inside.Setup {
 	return s
 }
 
-// limit limits bubblewrap and all it will start, while it waits for its options.
+// limit limits bubblewrap and everything it will start, while it waits for its options.
 func (a *attempt) limit(pid int) error {
 	for resource, value := range map[int]int64{unix.RLIMIT_CORE: 0, unix.RLIMIT_FSIZE: a.e.opts.Limits.FileSize} {
 		limit := unix.Rlimit{Cur: uint64(value), Max: uint64(value)}
 		var old unix.Rlimit
 		if err := unix.Prlimit(pid, resource, nil, &old); err == nil && old.Max < limit.Max {
-			limit = unix.Rlimit{Cur: old.Max, Max: old.Max} // it is tighter already
+			limit = unix.Rlimit{Cur: old.Max, Max: old.Max} // the present limit is tighter
 		}
 		if err := unix.Prlimit(pid, resource, &limit, nil); err != nil {
 			return fmt.Errorf("limit the command: %w", err)
@@ -242,13 +241,13 @@ func (a *attempt) limit(pid int) error {
 	return nil
 }
 
-// give makes f one of the sandbox's files and says under which descriptor.
+// give makes f one of the sandbox's files and returns its descriptor there.
 func (a *attempt) give(f *os.File) int {
 	a.files = append(a.files, f)
 	return len(a.files) + 2
 }
 
-// pipe makes a pipe whose reading end the sandbox gets.
+// pipe creates a pipe whose reading end the sandbox gets.
 func (a *attempt) pipe() (ours *os.File, err error) {
 	theirs, ours, err := os.Pipe()
 	if err != nil {
@@ -258,8 +257,8 @@ func (a *attempt) pipe() (ours *os.File, err error) {
 	return ours, nil
 }
 
-// openRoots holds on to the roots, so that what is mounted is what was looked at: a
-// command that runs beside this one could put a symlink in between.
+// openRoots opens the roots, so that what is mounted is what was checked: a
+// concurrent command could put a symlink in between.
 func (a *attempt) openRoots() error {
 	if !a.m.bindFD {
 		return nil
@@ -281,7 +280,7 @@ func (a *attempt) openRoots() error {
 	return nil
 }
 
-// data gives the sandbox the few files of /etc that are made up.
+// data passes the few generated files of /etc to the sandbox.
 func (a *attempt) data() error {
 	for _, text := range a.view.files() {
 		ours, err := a.pipe()

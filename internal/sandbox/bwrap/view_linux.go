@@ -16,59 +16,58 @@ import (
 	"chorus/internal/sandbox"
 )
 
-// The programs of this machine and what they need: read-only. Not /opt, where
-// services keep their keys next to their programs; a root can name it.
+// The programs of this machine and what they need, read-only. /opt is excluded, because
+// services keep their keys next to their programs there; a root can name it.
 var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu"}
 
-// What of /etc programs need; patterns. The rest stays out: with a server that runs
-// as root its owner would be us. The list is short because every mount takes time.
+// Patterns for what programs need of /etc. The rest stays hidden: with a server that runs as
+// root, we would own it. The list is short because every mount takes time.
 var settings = []string{
 	"/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc/ssl", "/etc/pki", "/etc/crypto-policies",
 	"/etc/nsswitch.conf", "/etc/protocols", "/etc/services", "/etc/os-release", "/etc/java*",
 }
 
-// What of /proc a process of root's could write although it has no capability,
-// /proc/sys/kernel/core_pattern above all: a way to run programs outside.
+// Paths in /proc that a root process could write even without capabilities, above all
+// /proc/sys/kernel/core_pattern, which is a way to run programs outside.
 var procReadOnly = []string{
 	"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/mtrr", "/proc/scsi", "/proc/dynamic_debug",
 }
 
-// What of /proc root could read of the machine's other users.
+// Paths in /proc in which root could read about the machine's other users.
 var procHidden = []string{"/proc/keys", "/proc/kcore", "/proc/timer_list"}
 
-// What is no root whoever asks: it would be the machine's own in place of the
-// command's.
+// Paths that are never a root, whoever asks: they would be the machine's own instead of the command's.
 var never = []string{"/proc", "/sys", "/dev"}
 
-const homePath = "/home/chorus" // the home inside, be it in memory or kept
+const homePath = "/home/chorus" // the home inside, in memory or kept
 
 // view is what one command sees.
 type view struct {
 	mounts []mount
 	dir    string // where it starts, resolved
-	kept   bool   // its home is one of ours, not in memory
+	kept   bool   // its home is a kept directory, not in memory
 	uid    int
 	gid    int
 
-	guarded      []string            // folders of git whose settings and hooks cannot be changed
-	placeholders []*placeholder      // made for the time of the command
-	watches      []watched           // looked at when it has ended
+	guarded      []string            // git folders whose settings and hooks cannot be changed
+	placeholders []*placeholder      // created for the duration of the command
+	watches      []watched           // checked when it has ended
 	held         []held              // what is mounted read-only, as it was
 	before       map[string]gitState // folders of worktrees and submodules without mounts, as they were
-	trees        []*tree             // the roots whose repositories in folders below are looked at
-	begun        []*time.Time        // when the command began, for each of them
+	trees        []*tree             // the roots whose nested repositories are checked
+	begun        []*time.Time        // when the command started, for each of them
 }
 
-// mount is one piece of this machine in the view; source is resolved.
+// mount is one piece of this machine in the view. source is resolved.
 type mount struct {
 	source, dest string
 	writable     bool
 	cover        cover
-	guard        bool // of something inside of a root
-	fd           int  // source, opened, as bubblewrap will have it; 0: by its path
+	guard        bool // protects something inside a root
+	fd           int  // source, opened, as bubblewrap gets it; 0: by its path
 }
 
-// cover is a mount that hides what is there; it has no source.
+// cover is a mount that hides what is there. It has no source.
 type cover uint8
 
 const (
@@ -77,8 +76,8 @@ const (
 	coverFile
 )
 
-// args are bubblewrap's options for the mount, and what must be said once
-// everything inside of it is there.
+// args returns bubblewrap's options for the mount, and those that must
+// follow once everything inside it is mounted.
 func (m mount) args() (now, later []string) {
 	switch {
 	case m.cover == coverDirectory:
@@ -96,7 +95,7 @@ func (m mount) args() (now, later []string) {
 	return []string{how, source, m.dest}, nil
 }
 
-// view puts together what the command may see.
+// view assembles what the command may see.
 func (e *Executor) view(command sandbox.Command) (*view, error) {
 	dir, err := workDir(command.Dir)
 	if err != nil {
@@ -104,7 +103,7 @@ func (e *Executor) view(command sandbox.Command) (*view, error) {
 	}
 	v := &view{dir: dir, uid: os.Getuid(), gid: os.Getgid()}
 	if v.uid == 0 {
-		// Programs that believe to be root do what only root can: chown, bind to low ports.
+		// Programs that believe they are root do what only root can: chown, bind to low ports.
 		v.uid, v.gid = 1000, 1000
 	}
 	roots := command.Roots
@@ -122,7 +121,7 @@ func (e *Executor) view(command sandbox.Command) (*view, error) {
 		return nil, fmt.Errorf("start the command in %s: not in any root of the sandbox", command.Dir)
 	}
 	for _, m := range slices.Clone(v.mounts) {
-		// Whoever names the repository as a root has decided what of it may be written.
+		// Whoever names the repository as a root has decided what may be written in it.
 		if common := mainRepository(m.source); common != "" && v.writes(m.dest) && !v.writable(common) && !v.has(common) {
 			v.mounts = append(v.mounts, mount{source: common, dest: common, writable: true})
 		}
@@ -136,19 +135,19 @@ func (e *Executor) view(command sandbox.Command) (*view, error) {
 			return nil, err
 		}
 	}
-	// Outer before inner, or the outer would cover it.
+	// Outer mounts come before inner ones, which they would otherwise cover.
 	slices.SortStableFunc(v.mounts, func(a, b mount) int { return strings.Count(a.dest, "/") - strings.Count(b.dest, "/") })
 	return v, nil
 }
 
-// release takes away what was made for the command.
+// release removes what was made for the command.
 func (v *view) release() {
 	for _, h := range v.placeholders {
 		h.release()
 	}
 }
 
-// keepHome makes the first of the directories the command's home.
+// keepHome makes the first given directory the command's home.
 func (v *view) keepHome(choices ...string) error {
 	for _, home := range choices {
 		if home == "" {
@@ -179,8 +178,7 @@ func workDir(dir string) (string, error) {
 	return filepath.Abs(resolved)
 }
 
-// addRoots adds the roots, each at its own path; one that is named by a symlink is
-// seen at both.
+// addRoots adds the roots, each at its own path. A root that is named by a symlink is visible at both paths.
 func (v *view) addRoots(roots []sandbox.Root) error {
 	for _, root := range roots {
 		path, err := filepath.Abs(root.Path)
@@ -199,8 +197,7 @@ func (v *view) addRoots(roots []sandbox.Root) error {
 			v.mounts = append(v.mounts, mount{source: resolved, dest: path, writable: root.Writable})
 		}
 	}
-	// A command can put a symlink wherever it can write, and the next one would be
-	// given what it points to.
+	// A command can put a symlink anywhere it can write, and the next command would be given its target.
 	for _, root := range roots {
 		for _, other := range v.mounts {
 			if other.writable && sandbox.Within(filepath.Clean(root.Path), other.dest) && filepath.Clean(root.Path) != other.dest && !v.has(filepath.Clean(root.Path)) {
@@ -211,8 +208,8 @@ func (v *view) addRoots(roots []sandbox.Root) error {
 	return nil
 }
 
-// withoutLinks is filepath.EvalSymlinks. Most paths have no link in them, which the kernel says in one call instead of
-// one for each folder.
+// withoutLinks is filepath.EvalSymlinks. Most paths contain no link, which the
+// kernel can report in one call instead of one for each folder.
 func withoutLinks(path string) (string, error) {
 	if filepath.IsAbs(path) && filepath.Clean(path) == path {
 		fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
@@ -223,30 +220,30 @@ func withoutLinks(path string) (string, error) {
 	return filepath.EvalSymlinks(path)
 }
 
-// has says whether path is a root that is no symlink.
+// has reports whether path is a root that is no symlink.
 func (v *view) has(path string) bool {
 	return slices.ContainsFunc(v.mounts, func(m mount) bool { return m.source == path && m.dest == path })
 }
 
-// writable says whether a writable root holds the path.
+// writable reports whether a writable root contains the path.
 func (v *view) writable(path string) bool {
 	return slices.ContainsFunc(v.mounts, func(m mount) bool { return m.writable && sandbox.Within(path, m.dest) })
 }
 
-// writes says whether something at or below the path can be written: a repository
-// that is only read needs no more than it shows.
+// writes reports whether anything at or below the path can be written: a
+// repository that is only read needs no more than it shows.
 func (v *view) writes(path string) bool {
 	return slices.ContainsFunc(v.mounts, func(m mount) bool { return m.writable && sandbox.Within(m.dest, path) })
 }
 
-// covers says whether the command will find there what is there on this machine.
+// covers reports whether the command will see at the path what this machine has there.
 func (v *view) covers(path string) bool {
 	return slices.ContainsFunc(v.mounts, func(m mount) bool { return sandbox.Within(path, m.dest) }) ||
 		slices.ContainsFunc(system, func(dir string) bool { return sandbox.Within(path, dir) })
 }
 
-// args are bubblewrap's options for the view, with those for the settings of this machine. The data
-// files are read from descriptors: passwd, group, hosts.
+// args returns bubblewrap's options for the view, including those for the settings of this
+// machine. Bubblewrap reads passwd, group and hosts from descriptors.
 func (v *view) args(e *Executor, m machine, network sandbox.Network, settings []string, data [3]int) []string {
 	a := append(make([]string, 0, 256), // enough for most
 		"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
@@ -287,8 +284,8 @@ func (v *view) args(e *Executor, m machine, network sandbox.Network, settings []
 	return append(a, "--remount-ro", "/", "--chdir", "/")
 }
 
-// systemArgs show the system as it is laid out here: on many machines /bin is a
-// symlink into /usr, and programs care. That does not change while a machine runs.
+// systemArgs show the system with the layout it has here: on many machines /bin is a symlink into
+// /usr, and programs care. The layout does not change while a machine runs.
 var systemArgs = sync.OnceValue(func() []string {
 	var a []string
 	for _, path := range system {
@@ -306,7 +303,7 @@ var systemArgs = sync.OnceValue(func() []string {
 	return a
 })
 
-// systemDirs are those of system that are no symlinks.
+// systemDirs are the system directories that are no symlinks.
 var systemDirs = sync.OnceValue(func() []string {
 	var dirs []string
 	for _, dir := range system {
@@ -317,8 +314,8 @@ var systemDirs = sync.OnceValue(func() []string {
 	return dirs
 })
 
-// settingPaths are what of the settings this machine has. It is looked for once: new names
-// are rare, and reading all of /etc takes longer than a command.
+// settingPaths are the settings that exist on this machine. They are looked up once: new
+// names are rare, and reading all of /etc takes longer than a command.
 var settingPaths = sync.OnceValue(func() []string {
 	var all []string
 	for _, pattern := range settings {
@@ -328,7 +325,7 @@ var settingPaths = sync.OnceValue(func() []string {
 	return all
 })
 
-// settingArgs show what is there of the settings; a symlink into /usr needs no mount.
+// settingArgs show the settings that exist. A symlink into /usr needs no mount.
 func settingArgs() []string {
 	var a []string
 	for _, path := range settingPaths() {
@@ -344,7 +341,7 @@ func settingArgs() []string {
 	return a
 }
 
-// procArgs show what of /proc nobody inside should write or read, which depends on the kernel.
+// procArgs hide what nobody inside should write or read in /proc, which depends on the kernel.
 var procArgs = sync.OnceValue(func() []string {
 	var a []string
 	for _, path := range procReadOnly {
@@ -360,13 +357,13 @@ var procArgs = sync.OnceValue(func() []string {
 	return a
 })
 
-// hide covers paths inside of what is seen; whatever is not seen needs no cover. A
-// root inside of a covered path is still seen.
+// hide covers paths that would be visible. Invisible paths need no
+// cover. A root inside a covered path stays visible.
 func (v *view) hide(paths []string) error {
 	for _, path := range paths {
 		var status unix.Stat_t
 		if err := unix.Stat(path, &status); err != nil {
-			continue // nothing there, as for most: that takes one look
+			continue // most do not exist, which costs one call
 		}
 		resolved, err := withoutLinks(path)
 		if err != nil {
@@ -386,7 +383,7 @@ func (v *view) hide(paths []string) error {
 	return nil
 }
 
-// places are where in the view the path of this machine can be seen.
+// places returns where in the view a path of this machine can be seen.
 func (v *view) places(path string) []string {
 	var at []string
 	for _, m := range v.mounts {
@@ -403,7 +400,7 @@ func (v *view) places(path string) []string {
 	return slices.Compact(at)
 }
 
-// files are the contents of passwd, group and hosts.
+// files returns the contents of passwd, group and hosts.
 func (v *view) files() [3]string {
 	id := func(n int) string { return strconv.Itoa(n) }
 	return [3]string{

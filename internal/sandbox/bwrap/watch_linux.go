@@ -7,24 +7,24 @@ import (
 	"slices"
 )
 
-// watched is a path on which nothing can be mounted, because it is a symlink or not
-// there. What a command did to it is undone when the command has ended.
+// watched is a path on which nothing can be mounted, because it is a symlink or does not
+// exist. What a command did to it is undone when the command has ended.
 type watched struct {
 	path   string
 	kind   kind
 	target string // of a link
-	below  string // of what settings name: the folder that was there
+	below  string // for paths that settings name: the folder that existed
 }
 
 type kind uint8
 
 const (
-	unexpected    kind = iota // nothing was there, and git itself never makes it
+	unexpected    kind = iota // nothing was there, and git itself never creates it
 	link                      // it was a symlink
-	newRepository             // there was no repository, and there may be one now
-	newHooks                  // a folder of hooks that settings name
-	newSettings               // a file of settings that settings name
-	newGit                    // a folder that was no git's own: git falls back on it where it finds no .git that it can use
+	newRepository             // there was no repository, but there may be one now
+	newHooks                  // a hooks folder that settings name
+	newSettings               // a settings file that settings name
+	newGit                    // a folder that was not a git directory: git falls back on it if it finds no usable .git
 )
 
 func (v *view) watch(path string, kind kind) {
@@ -53,13 +53,13 @@ func (v *view) watchLink(path string) {
 	}
 }
 
-// writableAt says whether the command can change what it sees at the path.
+// writableAt reports whether the command can change what it sees at the path.
 func (v *view) writableAt(path string) bool {
 	top, ok := v.top(path)
 	return ok && top.writable && top.cover == noCover
 }
 
-// settle looks at what was watched, and says what had to be undone.
+// settle checks what was watched and returns what had to be undone.
 func (v *view) settle() (notes []string, err error) {
 	if notes, err = v.settleNested(); err != nil {
 		return notes, err
@@ -120,7 +120,7 @@ func (w watched) settle() (note string, err error) {
 	return "", nil
 }
 
-// setAside gives what is at the path a name under which git does not look for it.
+// setAside renames what is at the path to a name under which git does not look for it.
 func setAside(path string) (string, error) {
 	for n := 1; ; n++ {
 		aside := fmt.Sprintf("%s.from-sandbox-%d", filepath.Clean(path), n)

@@ -8,10 +8,9 @@ import (
 	"chorus/internal/plainfile"
 )
 
-// mainRepository is the .git directory of a git worktree's main repository; empty when
-// dir is no worktree. A command can write the worktree's .git file, so that is not
-// trusted: the main repository must name this worktree, too, and whoever could write
-// there has access already.
+// mainRepository returns the .git directory of a git worktree's main repository, or "" if dir is no worktree.
+// A command can write the worktree's .git file, so that file alone is not trusted: the main repository must
+// name this worktree too, and anybody who could write there has access already.
 func mainRepository(dir string) string {
 	dotGit := filepath.Join(dir, ".git")
 	info, err := os.Lstat(dotGit)
@@ -40,7 +39,7 @@ func mainRepository(dir string) string {
 	return common
 }
 
-// gitFile is the directory that a .git file names; empty when there is none.
+// gitFile returns the directory that a .git file names, or "".
 func gitFile(dotGit string) string {
 	dir, ok := strings.CutPrefix(line(dotGit), "gitdir: ")
 	if !ok {
@@ -56,7 +55,7 @@ func gitFile(dotGit string) string {
 	return real
 }
 
-// isGitDir says whether git would take the directory for its own.
+// isGitDir reports whether git would take the directory for a git directory.
 func isGitDir(dir string) bool {
 	for _, name := range []string{"HEAD", "objects", "refs"} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
@@ -66,10 +65,10 @@ func isGitDir(dir string) bool {
 	return true
 }
 
-// smallFile is far more than the files have by which git leads from one folder to another.
+// smallFile is far larger than the files by which git leads from one folder to another.
 const smallFile = 4096
 
-// line is a small file's text without the newline at its end.
+// line returns a small file's text without the trailing newline.
 func line(path string) string {
 	data, err := plainfile.Read(path, smallFile)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // segment is a part of a file.
 type segment struct{ at, size int64 }
 
-// coded is a program of the machine, with where its machine code lies.
+// coded is a program of the machine and where its machine code lies.
 type coded struct {
 	segment
 	path  string
@@ -18,16 +18,19 @@ type coded struct {
 }
 
 const (
-	// leastCode is less than any program has that is worth a rule; what is smaller is mostly what compilers put into all of them.
+	// leastCode is less than any program worth a rule has. Anything smaller
+	// is mostly what compilers put into every program.
 	leastCode = 4 * page
-	// otherSize is by how much the code of a changed copy may be longer or shorter. It keeps those few that are read.
+	// otherSize is how much longer or shorter the code of a changed copy may be.
+	// It keeps the number of programs that are read small.
 	otherSize = 16 * page
-	// mostPages of a program are compared, spread over its code; mostOther of them may be other ones.
+	// mostPages of a program are compared, spread over its code. mostOther of them may differ.
 	mostPages, mostOther = 32, 8
 )
 
-// sameCode are the names of the programs of which a file has most of the code: it is one of them, and somebody changed bytes of it,
-// its build id among them. Programs that only have libraries in common have them at different places.
+// sameCode returns the names of the programs that share most of their code with the file:
+// it is a copy in which somebody changed bytes, including the build id. Programs that only
+// have libraries in common have them at different offsets.
 func (k *Programs) sameCode(file *os.File, code segment) []string {
 	if code.size < leastCode {
 		return nil
@@ -49,7 +52,7 @@ func (k *Programs) sameCode(file *os.File, code segment) []string {
 	return names
 }
 
-// samePages reports whether three of four pages are the same.
+// samePages reports whether three out of four compared pages are the same.
 func samePages(a *os.File, ofA segment, b *os.File, ofB segment) bool {
 	pages := min(ofA.size, ofB.size) / page
 	compared := min(pages, mostPages)

@@ -1,12 +1,12 @@
 //go:build linux
 
-// Package execgate sees every program that is started inside of a sandbox before it runs. The
-// kernel stops the process that starts it (seccomp user notification), the gate reads what is
-// to be started, and a judge says whether it may.
+// Package execgate sees every program that is started inside a sandbox before it runs. The
+// kernel stops the process that starts the program (seccomp user notification), the gate reads
+// what is to be started, and a judge decides whether it may run.
 //
-// What a process passes to the kernel lies in its own memory, where another of its threads
-// can change it after it was read. So a program is looked at a second time, when its new image
-// has made its first system calls and has one thread: then the kernel says what it took.
+// The arguments that a process passes to the kernel are in its own memory, where another of its threads can
+// change them after they were read. Therefore the gate checks the program a second time, when its new image
+// has made its first system calls and has only one thread: then the kernel reports what it actually loaded.
 package execgate
 
 import (
@@ -28,29 +28,29 @@ import (
 
 // Gate answers for the programs of one sandbox.
 type Gate struct {
-	listener int // what the kernel reports on
+	listener int // receives the kernel's notifications
 	stop     int // an event that ends serve
 	programs *Programs
 	serving  sync.WaitGroup
-	root     int          // of the sandbox, once it is known; only serve uses it
+	root     int          // root of the sandbox, once known; only serve uses it
 	memory   memoryReader // only serve uses it
 
 	mu      sync.Mutex
 	command *command // nil: nothing may be started
 }
 
-// command is what the gate knows about the command that runs.
+// command is what the gate knows about the running command.
 type command struct {
 	ctx     context.Context
 	judge   sandbox.Judge
-	begun   bool              // its first program is the command itself, which was judged before
-	current bool              // the names of programs were brought up to date for it
-	seen    map[uint32]looked // by process: what was allowed, until the second look
+	begun   bool              // its first program was started; that is the command itself, which was judged before
+	current bool              // the program names have been refreshed for it
+	seen    map[uint32]looked // what was allowed until the second check, by process
 	refused []string          // what people are told
-	held    sync.WaitGroup    // answers on their way
+	held    sync.WaitGroup    // answers still pending
 }
 
-// looked is what was read of a program when it was to be started.
+// looked is what was read about a program before it started.
 type looked struct {
 	id    fileID
 	given string
@@ -58,7 +58,7 @@ type looked struct {
 	free  bool // whatever it is, it was judged before
 }
 
-// Works says why there can be no gate on this machine; nil: there can.
+// Works returns why there can be no gate on this machine, or nil.
 func Works() error {
 	var sizes [3]uint16
 	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_NOTIF_SIZES, 0, uintptr(unsafe.Pointer(&sizes))); errno != 0 {
@@ -70,7 +70,7 @@ func Works() error {
 	return nil
 }
 
-// New listens to a sandbox. The listener stays the caller's.
+// New listens to a sandbox. The caller keeps the listener.
 func New(listener *os.File, programs *Programs) (*Gate, error) {
 	fd, err := unix.FcntlInt(listener.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -81,14 +81,15 @@ func New(listener *os.File, programs *Programs) (*Gate, error) {
 		return nil, errors.Join(err, unix.Close(fd))
 	}
 	g := &Gate{listener: fd, stop: stop, root: -1, programs: programs}
-	// Whoever waits runs again on the processor that answered: faster, where the kernel has it.
+	// The waiting process then resumes on the processor that answered,
+	// which is faster where the kernel supports it.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
 	g.serving.Go(g.serve)
 	return g, nil
 }
 
-// Close ends the gate, once; no command may run any more. Whatever is started in the sandbox
-// afterwards fails.
+// Close ends the gate. It must be called once, when no command runs any more.
+// Anything that is started in the sandbox afterwards fails.
 func (g *Gate) Close() {
 	_, _ = unix.Write(g.stop, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 	g.serving.Wait()
@@ -99,7 +100,7 @@ func (g *Gate) Close() {
 	}
 }
 
-// Judge says who answers for the next command. The result ends that, and gives what was refused.
+// Judge sets who answers for the next command. end stops that and returns what was refused.
 func (g *Gate) Judge(ctx context.Context, judge sandbox.Judge) (end func() (refused []string)) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &command{ctx: ctx, judge: judge, seen: map[uint32]looked{}}
@@ -137,11 +138,11 @@ type (
 	}
 )
 
-// serve takes notifications until the sandbox or the gate ends. It answers by itself what can be
-// answered at once: handing each to another goroutine, or waiting by the runtime's poller, takes longer
-// than the answer. A program that somebody is asked about waits in a goroutine of its own.
+// serve takes notifications until the sandbox or the gate ends. It answers itself whatever can be answered at
+// once: handing each notification to another goroutine, or waiting by the runtime's poller, takes longer than
+// the answer. A program that a person is asked about waits in its own goroutine.
 func (g *Gate) serve() {
-	// The kernel refuses a structure that is not empty.
+	// The kernel rejects a structure that is not zeroed.
 	var n notification
 	poll := []unix.PollFd{{Fd: int32(g.listener), Events: unix.POLLIN}, {Fd: int32(g.stop), Events: unix.POLLIN}}
 	for {
@@ -157,7 +158,7 @@ func (g *Gate) serve() {
 		n = notification{}
 		switch err := g.control(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); err {
 		case 0:
-		case unix.EINTR, unix.ENOENT: // whoever asked was killed
+		case unix.EINTR, unix.ENOENT: // the asking process was killed
 			continue
 		default:
 			return
@@ -186,7 +187,7 @@ func (g *Gate) control(request uintptr, arg unsafe.Pointer) syscall.Errno {
 	return errno
 }
 
-// answer lets the call go on (0), or has it fail.
+// answer lets the call go on (errno 0) or makes it fail.
 func (g *Gate) answer(id uint64, errno syscall.Errno) {
 	r := response{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	if errno != 0 {
@@ -195,13 +196,13 @@ func (g *Gate) answer(id uint64, errno syscall.Errno) {
 	_ = g.control(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r))
 }
 
-// waits says whether the process still waits for the answer. When it does not, what was
-// read may be another's.
+// waits reports whether the process still waits for the answer. If it does
+// not, what was read may belong to another process.
 func (g *Gate) waits(id uint64) bool {
 	return g.control(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&id)) == 0
 }
 
-// first looks at what is to be started.
+// first checks what is to be started.
 func (g *Gate) first(c *command, n *notification) {
 	if !c.begun { // the command itself
 		c.begun = true
@@ -216,9 +217,9 @@ func (g *Gate) first(c *command, n *notification) {
 	}
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.EACCES), errors.Is(err, unix.ELOOP):
-		g.answer(n.id, 0) // there is no such program, and the kernel says so
+		g.answer(n.id, 0) // there is no such program; the kernel will report that
 		return
-	case err != nil: // what cannot be read is not run
+	case err != nil: // what cannot be read does not run
 		p.close()
 		c.refuse(g, fmt.Sprintf("a program was not started: it could not be read (%v)", err))
 		g.answer(n.id, unix.EPERM)
@@ -232,7 +233,7 @@ func (g *Gate) first(c *command, n *notification) {
 			return
 		}
 		g.mu.Lock()
-		if len(c.seen) > 4096 { // of programs that did not start after all
+		if len(c.seen) > 4096 { // left over from programs that did not start after all
 			clear(c.seen)
 		}
 		c.seen[pid] = looked{id: p.id, given: p.given, argv: p.argv}
@@ -241,7 +242,7 @@ func (g *Gate) first(c *command, n *notification) {
 	})
 }
 
-// second looks at what the kernel took.
+// second checks what the kernel loaded.
 func (g *Gate) second(c *command, n *notification) {
 	g.mu.Lock()
 	before, known := c.seen[n.pid]
@@ -252,11 +253,11 @@ func (g *Gate) second(c *command, n *notification) {
 	end := func(err error) {
 		if err != nil {
 			c.refuse(g, refusal(p, err))
-			_ = unix.Kill(int(pid), unix.SIGKILL) // it waits for the answer, so it is this process
+			_ = unix.Kill(int(pid), unix.SIGKILL) // it waits for the answer, so the pid still means this process
 		}
 		g.answer(id, 0)
 	}
-	if before.free { // nothing but the loader ran in it: its root is the sandbox's
+	if before.free { // nothing but the loader has run in it, so its root is the sandbox's
 		if g.root < 0 {
 			g.root, _ = unix.Open(p.proc("root"), unix.O_PATH|unix.O_CLOEXEC, 0)
 		}
@@ -297,10 +298,10 @@ func (c *command) refuse(g *Gate, text string) {
 	}
 }
 
-// judge asks about a program, and about the one that a loader would run, and gives the answer to
-// end: at once, or later where a person is asked. It closes the program.
+// judge judges a program, and the one that a loader would run, and passes the answer to
+// end: at once, or later if a person is asked. It closes the program.
 func (g *Gate) judge(c *command, p *program, end func(error)) {
-	if !c.current { // many commands start no program, and need no names
+	if !c.current { // many commands start no program and need no names
 		g.programs.refresh()
 		c.current = true
 	}
@@ -348,7 +349,7 @@ func refusal(p *program, why error) string {
 	return text
 }
 
-// Line is an argument vector for people.
+// Line formats an argument vector for people.
 func Line(argv []string) string {
 	const most = 200
 	text := strings.Map(func(r rune) rune {

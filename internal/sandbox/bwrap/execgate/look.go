@@ -14,22 +14,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// program is what is to be started, or was.
+// program is a program that is about to start, or has started.
 type program struct {
 	pid    int
-	root   int    // of the sandbox; negative: the process's own is opened
+	root   int    // root of the sandbox; negative: open the process's own
 	path   string // resolved, as the sandbox sees it
-	given  string // as it was named
+	given  string // as the process named it
 	id     fileID
 	argv   []string
 	file   string // where its file can be opened
-	fd     int    // held for that; 0: none
+	fd     int    // keeps the file reachable; 0: none
 	mapped bool   // its own image may not be the program
 	script bool   // it is the interpreter of a script that was judged
 }
 
-// isScriptOf says whether what was judged is a script, and p what its first line names: the
-// kernel then puts the interpreter, and one word at most, before the script's path.
+// isScriptOf reports whether the judged file is a script and p is the interpreter that its first line names.
+// The kernel then puts the interpreter, and at most one word, before the script's path.
 func (l *looked) isScriptOf(p *program) bool {
 	tail := append([]string{l.given}, l.argv[min(1, len(l.argv)):]...)
 	if before := len(p.argv) - len(tail); before < 1 || before > 2 || !slices.Equal(p.argv[before:], tail) {
@@ -57,7 +57,7 @@ func (p *program) close() {
 	}
 }
 
-// fileID tells a file from all others.
+// fileID identifies a file.
 type fileID struct{ device, inode uint64 }
 
 func identify(stat *unix.Stat_t) fileID { return fileID{uint64(stat.Dev), stat.Ino} }
@@ -76,7 +76,7 @@ func (g *Gate) look(n *notification) (*program, error) {
 	return p, p.resolve(folder, flags)
 }
 
-// resolve finds the file that is meant, and holds it.
+// resolve finds the named file and holds it open.
 func (p *program) resolve(folder int32, flags uint64) error {
 	fd, err := p.open(folder, flags)
 	if err != nil {
@@ -98,8 +98,8 @@ func isLoader(name string) bool {
 	return strings.HasPrefix(name, "ld-") || strings.HasPrefix(name, "ld.so") || strings.HasPrefix(name, "ld64.so")
 }
 
-// loaded is the program that a dynamic loader, started by hand, would run; nil when this is none. known are its other names: a
-// loader that a command has copied may be called anything.
+// loaded returns the program that a dynamic loader, started by hand, would run, or nil if p is not a
+// loader. known are p's other names: a loader that a command has copied may have any name.
 func (p *program) loaded(known []string) *program {
 	if !isLoader(filepath.Base(p.path)) && !slices.ContainsFunc(known, isLoader) {
 		return nil
@@ -111,7 +111,7 @@ func (p *program) loaded(known []string) *program {
 		case strings.HasPrefix(word, "-"):
 		default:
 			inner := &program{pid: p.pid, given: word, path: word, root: p.root, argv: p.argv[i:]}
-			_ = inner.resolve(unix.AT_FDCWD, 0) // what is not there has a name nevertheless
+			_ = inner.resolve(unix.AT_FDCWD, 0) // a program has a name even if its file is missing
 			return inner
 		}
 	}
@@ -120,13 +120,13 @@ func (p *program) loaded(known []string) *program {
 
 func (p *program) proc(name string) string { return "/proc/" + strconv.Itoa(p.pid) + "/" + name }
 
-// dir is where it starts.
+// dir returns the directory in which it starts.
 func (p *program) dir() string {
 	dir, _ := os.Readlink(p.proc("cwd"))
 	return dir
 }
 
-// open opens what the process named, as the kernel would for it.
+// open opens what the process named, as the kernel would for that process.
 func (p *program) open(folder int32, flags uint64) (int, error) {
 	const how = unix.O_PATH | unix.O_CLOEXEC
 	if p.given == "" {
@@ -136,7 +136,7 @@ func (p *program) open(folder int32, flags uint64) (int, error) {
 		return unix.Open(p.proc("fd/"+strconv.Itoa(int(folder))), how, 0)
 	}
 	path := p.given
-	// What "self" means there is the process, and not us.
+	// "self" means the process here, not us.
 	for _, self := range []string{"/proc/self/", "/proc/thread-self/", "/dev/fd/"} {
 		if rest, ok := strings.CutPrefix(filepath.Clean(path), self); ok {
 			if self == "/dev/fd/" {
@@ -167,7 +167,7 @@ func (p *program) open(folder int32, flags uint64) (int, error) {
 	return unix.Openat2(root, path, &unix.OpenHow{Flags: how, Resolve: unix.RESOLVE_IN_ROOT})
 }
 
-// lookAgain reads what the kernel took.
+// lookAgain reads what the kernel loaded.
 func (g *Gate) lookAgain(p *program) error {
 	line, err := g.memory.file(p.proc("cmdline"))
 	if err != nil {
@@ -183,20 +183,20 @@ func (g *Gate) lookAgain(p *program) error {
 	return nil
 }
 
-// named adds how a program is called that runs already.
+// named sets the names of a program that is already running.
 func (p *program) named() (err error) {
 	p.path, err = os.Readlink(p.proc("exe"))
 	p.given = p.path
 	return err
 }
 
-// words takes a text of the kernel's apart; what has no word at all has one that is empty.
+// words splits the kernel's text into words. A text without any word yields one empty word.
 func words(text []byte) []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
 }
 
-// parent are the arguments of the process that starts it: before the start that is its own
-// image, or its parent's right after a fork.
+// parent returns the arguments of the process that starts the program. Before the
+// start, that is its own image, or its parent's right after a fork.
 func (p *program) parent() []string {
 	stat, err := os.ReadFile(p.proc("stat"))
 	if err != nil {
@@ -213,9 +213,9 @@ func (p *program) parent() []string {
 	return words(line)
 }
 
-// writableLibrary says whether code from where commands can write was loaded into a program of
-// the machine's: then its name says nothing about what it does. It is looked at where the
-// environment asks the loader for such.
+// writableLibrary refuses a program of the machine into which code was loaded from
+// where commands can write: its name then says nothing about what it does. It only
+// checks if the environment asks the loader for libraries.
 func (g *Gate) writableLibrary(p *program) error {
 	environ, err := g.memory.file(p.proc("environ"))
 	if err != nil {
@@ -244,7 +244,7 @@ func (g *Gate) writableLibrary(p *program) error {
 	return nil
 }
 
-// asksLoader says whether an environment names libraries, or where they are.
+// asksLoader reports whether an environment names libraries or their folders.
 func asksLoader(environ []byte) bool {
 	for entry := range bytes.SplitSeq(environ, []byte{0}) {
 		if !bytes.HasPrefix(entry, []byte("LD_")) {
@@ -258,14 +258,14 @@ func asksLoader(environ []byte) bool {
 	return false
 }
 
-// ofMachine says whether commands cannot change the file.
+// ofMachine reports whether commands cannot change the file.
 func ofMachine(path string) bool {
 	return slices.ContainsFunc([]string{"/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/lib32/", "/nix/", "/gnu/"}, func(dir string) bool {
 		return strings.HasPrefix(path, dir)
 	})
 }
 
-// mappedFiles are the files whose code the process has in its memory.
+// mappedFiles returns the files whose code is mapped into the process.
 func mappedFiles(p *program) ([]string, error) {
 	text, err := os.ReadFile(p.proc("maps"))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The most that the kernel takes itself.
+// The kernel's own limits.
 const (
 	maxPath  = 4096
 	maxWord  = 128<<10 + 1
@@ -23,14 +23,14 @@ const (
 	pointer = 8 // bytes
 )
 
-// memoryReader reads the arguments of calls, and files of /proc. It keeps what it reads into:
-// every program that is started is read twice.
+// memoryReader reads the arguments of calls, and files of /proc. It reuses its
+// buffer: every program that is started is read twice.
 type memoryReader struct {
 	text []byte
 	from []unix.RemoteIovec
 }
 
-// call reads the path and the arguments that a process gave to execve. Most fit into two reads.
+// call reads the path and the arguments that a process passed to execve. Most fit into two reads.
 func (m *memoryReader) call(pid int, path, argv uint64) (given string, words []string, err error) {
 	if given, words, ok := m.short(pid, path, argv); ok {
 		return given, words, nil
@@ -44,13 +44,13 @@ func (m *memoryReader) call(pid int, path, argv uint64) (given string, words []s
 	return given, words, nil
 }
 
-// What short takes: longer words are read on, and more of them are not its business.
+// Limits of short. The caller reads longer or more words in another way.
 const (
 	shortWords = 64
 	shortWord  = 256
 )
 
-// short reads a call whose words are few: path and pointers at once, and then all words at once.
+// short reads a call with few words: path and pointers in one read, then all words in another.
 func (m *memoryReader) short(pid int, path, argv uint64) (given string, words []string, ok bool) {
 	if argv == 0 || argv%pointer != 0 {
 		return "", nil, false
@@ -105,12 +105,12 @@ func (m *memoryReader) short(pid int, path, argv uint64) (given string, words []
 	return given, words, true
 }
 
-// piece is what can be read at an address at once: behind its page there may be nothing.
+// piece returns what can be read at an address in one read: the next page may not be mapped.
 func piece(at uint64, most int) unix.RemoteIovec {
 	return unix.RemoteIovec{Base: uintptr(at), Len: min(most, int(page-at%page))}
 }
 
-// read reads all pieces, one behind the other. What it gives holds until the next read.
+// read reads all pieces, one after another. The result is valid until the next read.
 func (m *memoryReader) read(pid int) ([]byte, bool) {
 	size := 0
 	for _, from := range m.from {
@@ -127,7 +127,7 @@ func (m *memoryReader) grow(size int) {
 	}
 }
 
-// file reads a file of /proc. What it gives holds until the next read.
+// file reads a file of /proc. The result is valid until the next read.
 func (m *memoryReader) file(path string) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -177,7 +177,7 @@ func readWords(pid int, at uint64) ([]string, error) {
 	for at != 0 {
 		n := min(len(buf), int(page-at%page)) &^ (pointer - 1)
 		if n == 0 {
-			n = pointer // one that lies across two pages
+			n = pointer // a pointer that crosses a page boundary
 		}
 		n, err := readMemory(pid, at, buf[:n])
 		if err != nil {

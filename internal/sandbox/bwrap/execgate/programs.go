@@ -18,32 +18,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Programs knows the programs of this machine by what they are: a copy, a link or a file in
-// memory has the names of what it is a copy of.
+// Programs identifies the programs of this machine by their contents: a copy, a link or
+// a file in memory has the names of the program that it copies.
 type Programs struct {
-	Dirs []string // where programs are
+	Dirs []string // folders of programs
 
 	mu      sync.Mutex
-	changed time.Time // the newest of the folders when they were read
+	changed time.Time // the newest folder time when they were read
 	byFile  map[fileID][]string
-	bySize  map[int64][]string  // files that are no ELF, for their digest
+	bySize  map[int64][]string  // non-ELF files, compared by digest
 	byBuild map[string][]string // names by build id; nil: not read yet
-	byCode  []coded             // all that are ELF
+	byCode  []coded             // all ELF files
 	copies  map[copyKey][]string
 }
 
-// copyKey is a file that commands can write, as it was when it was read.
+// copyKey identifies a file that commands can write, as it was when it was read.
 type copyKey struct {
 	id      fileID
 	size    int64
 	changed unix.Timespec
 }
 
-// maxNames is how many of them a judge is asked about. A program that has more does what it
-// is called, as busybox does.
+// maxNames is how many names a judge is asked about. A program with more names,
+// such as busybox, does what the name it was called by says.
 const maxNames = 8
 
-// names are what a program is called: by its path, and by every name of the same program.
+// names returns the names of a program: those of its path, and every
+// name of the same program on this machine.
 func (k *Programs) names(p *program) []string {
 	own := []string{filepath.Base(p.path)}
 	if given := filepath.Base(p.given); p.given != "" && given != own[0] {
@@ -70,7 +71,7 @@ func (k *Programs) names(p *program) []string {
 	return slices.Compact(all)
 }
 
-// known are the names of the same program on this machine.
+// known returns the names of the same program on this machine.
 func (k *Programs) known(p *program) []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -80,8 +81,7 @@ func (k *Programs) known(p *program) []string {
 	return k.copyOf(p)
 }
 
-// refresh reads the folders anew when one has changed. It is done for each command that
-// starts programs.
+// refresh rereads the folders if one has changed. It is called for each command that starts programs.
 func (k *Programs) refresh() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -107,7 +107,8 @@ func (k *Programs) refresh() {
 	}
 }
 
-// files are the paths of all programs, and of the dynamic loaders, which run any of them and lie elsewhere.
+// files returns the paths of all programs and of the dynamic loaders,
+// which can run any program and are kept elsewhere.
 func (k *Programs) files() []string {
 	var out []string
 	for _, dir := range k.Dirs {
@@ -154,8 +155,8 @@ func (k *Programs) copyOf(p *program) []string {
 	return names
 }
 
-// readBuilds reads the build ids of all programs, which takes some tens of milliseconds: it
-// waits until a program runs that is none of them.
+// readBuilds reads the build ids of all programs. That takes tens of
+// milliseconds, so it waits until an unknown program runs.
 func (k *Programs) readBuilds() {
 	if k.byBuild != nil {
 		return
@@ -185,8 +186,8 @@ func (k *Programs) readBuilds() {
 	}
 }
 
-// build is what a linker wrote into a program to know it by; it stays when something is added
-// to the file. Empty where there is none. code is where its machine code lies.
+// build returns the id that a linker wrote into a program, which stays when something is
+// appended to the file, or "". code is where the machine code lies.
 func build(file *os.File) (id string, code segment) {
 	program, err := elf.NewFile(file)
 	if err != nil {
@@ -208,9 +209,9 @@ func build(file *os.File) (id string, code segment) {
 	return id, code
 }
 
-// buildID looks for the note of the linker.
+// buildID finds the linker's note.
 func buildID(order binary.ByteOrder, data []byte) string {
-	const note = 4 // NT_GNU_BUILD_ID is 3, and Go's own is 4
+	const note = 4 // NT_GNU_BUILD_ID is 3, Go's own is 4
 	for len(data) >= 12 {
 		name, size, kind := order.Uint32(data), order.Uint32(data[4:]), order.Uint32(data[8:])
 		at := 12 + (uint64(name)+3)&^3
@@ -226,7 +227,7 @@ func buildID(order binary.ByteOrder, data []byte) string {
 	return ""
 }
 
-// sameText are the names of the programs with the same bytes.
+// sameText returns the names of the programs with the same bytes.
 func (k *Programs) sameText(file *os.File, size int64) []string {
 	const most = 64 << 20
 	var names []string

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package gitfind finds the repositories below a folder, again and again: a folder that did
-// not change since the last look is not read again, so a look costs one stat for each.
+// Package gitfind finds the repositories below a folder, repeatedly. It does not reread a folder that has
+// not changed since the last search, so a search costs one stat for each folder.
 package gitfind
 
 import (
@@ -14,25 +14,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Place is where git would find a repository: a .git of any kind, or a folder that is
-// git's own by what lies in it.
+// Place is where git would find a repository: a .git of any kind, or a
+// folder whose contents make it a git directory.
 type Place struct {
 	Path string
-	// Unread says that one of the folders above could not be read the last time, so the
-	// place may have been there for long.
+	// Unread means that a folder above could not be read the last
+	// time, so the place may have existed for long.
 	Unread bool
 }
 
-// Tree is a folder with what is known of it. Not safe for concurrent use.
+// Tree is a folder with what is known about it. It is not safe for concurrent use.
 type Tree struct {
 	root *folder
 	path string
 	max  int
-	left int // of max, in one look
+	left int // what remains of max in the current search
 	now  time.Time
 }
 
-// New is a tree of which at most max folders are looked at, those near the root first.
+// New returns a tree of which at most max folders are searched, those near the root first.
 func New(path string, max int) *Tree {
 	return &Tree{root: &folder{}, path: path, max: max}
 }
@@ -40,19 +40,19 @@ func New(path string, max int) *Tree {
 type folder struct {
 	name    string
 	inode   uint64
-	changed unix.Timespec // its ctime when it was read; nobody can set that
-	read    bool          // its content is known, and was the same for a while before
+	changed unix.Timespec // its ctime when it was read, which nobody can set
+	read    bool          // its contents are known and had not changed for a while before
 	failed  bool          // it could not be read
-	dotGit  bool          // it has a .git
-	bare    bool          // it looks like a folder of git's
+	dotGit  bool          // it contains a .git
+	bare    bool          // it looks like a git directory
 	folders []*folder
 }
 
-// tick is more than the clock of any file system here moves at once: a folder that was
-// changed less than that before it was read may change again without a trace.
+// tick is more than the clock resolution of any file system here. A folder that was changed
+// less than that before it was read may change again without a new time.
 const tick = 50 * time.Millisecond
 
-// Look gives the places below the root, not in it, and whether all folders were looked at.
+// Look returns the places below the root, excluding the root itself, and whether all folders were searched.
 func (t *Tree) Look() (places []Place, complete bool) {
 	type entry struct {
 		folder *folder
@@ -90,7 +90,7 @@ func (t *Tree) Look() (places []Place, complete bool) {
 	return places, true
 }
 
-// look brings a folder up to date, and says whether it can be read.
+// look brings a folder up to date and reports whether it can be read.
 func (t *Tree) look(f *folder, path string) bool {
 	var stat unix.Stat_t
 	if err := unix.Lstat(path, &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFDIR {
@@ -113,7 +113,7 @@ func (t *Tree) look(f *folder, path string) bool {
 	return true
 }
 
-// fill takes over what a folder holds, and keeps what is known of the folders in it.
+// fill records the entries of a folder and keeps what is known about its subfolders.
 func (t *Tree) fill(f *folder, entries []fs.DirEntry) {
 	old := make(map[string]*folder, len(f.folders))
 	for _, known := range f.folders {
@@ -136,7 +136,7 @@ func (t *Tree) fill(f *folder, entries []fs.DirEntry) {
 	f.folders, f.dotGit, f.bare = slices.Clip(folders), has.dotGit, has.bare()
 }
 
-// names are those of a folder that git knows.
+// names records which of git's own names a folder contains.
 type names struct{ dotGit, head, objects, refs, common bool }
 
 func (n *names) see(name string) {
@@ -154,5 +154,5 @@ func (n *names) see(name string) {
 	}
 }
 
-// bare says whether git would take a folder with these names for its own.
+// bare reports whether git would take a folder with these names for a git directory.
 func (n *names) bare() bool { return n.head && (n.objects && n.refs || n.common) }

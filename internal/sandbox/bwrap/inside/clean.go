@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clean takes away what a command left that is no process, and says what it could not. It
-// runs while nothing else does.
+// clean removes what a command left besides processes, and returns what it
+// could not remove. It runs while nothing else does.
 func (s Setup) clean(limits []unix.Rlimit) (unclean string) {
 	for _, dir := range s.Sweep {
 		if !empty(dir) {
@@ -32,7 +32,7 @@ func (s Setup) clean(limits []unix.Rlimit) (unclean string) {
 	return ""
 }
 
-// countProcesses counts what runs in the sandbox beside process 1.
+// countProcesses counts the processes in the sandbox, except process 1.
 func countProcesses() (n int) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -48,7 +48,7 @@ func countProcesses() (n int) {
 		if err != nil {
 			continue
 		}
-		// The name in parentheses may hold anything.
+		// The name in parentheses may contain anything.
 		if at := bytes.LastIndexByte(data, ')'); at >= 0 && len(data) > at+2 && data[at+2] != 'Z' && data[at+2] != 'X' {
 			n++
 		}
@@ -56,8 +56,8 @@ func countProcesses() (n int) {
 	return n
 }
 
-// currentLimits are those of process 1. Whoever shares its user can change them, and the
-// next command would have them.
+// currentLimits returns the limits of process 1. Any process of the same user
+// can change them, and the next command would inherit them.
 func currentLimits() []unix.Rlimit {
 	const resources = 16
 	out := make([]unix.Rlimit, resources)
@@ -67,28 +67,27 @@ func currentLimits() []unix.Rlimit {
 	return out
 }
 
-// newKeyring gives the next command a session keyring of its own: neither the server's keys
-// nor those of the last command. Where the kernel has none this fails.
+// newKeyring gives the next command its own session keyring, with neither the server's keys
+// nor those of the last command. It fails if the kernel has no keyrings.
 func newKeyring() {
 	_, _, _ = unix.Syscall(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0)
 }
 
-// clearKeyrings empties what the user of this sandbox keeps beyond a session.
+// clearKeyrings empties the keyrings of the sandbox's user that outlive a session.
 func clearKeyrings() {
 	for _, id := range []int{unix.KEY_SPEC_USER_KEYRING, unix.KEY_SPEC_USER_SESSION_KEYRING} {
 		_, _, _ = unix.Syscall(unix.SYS_KEYCTL, unix.KEYCTL_CLEAR, uintptr(id), 0)
 	}
 }
 
-// The most that is swept: a new sandbox is faster than removing more, and a command could
-// make a tree as deep as it likes.
+// The most that is swept. Beyond this a new sandbox is faster, and a command could make a tree of any depth.
 const (
 	maxRemoved = 5000
 	maxDepth   = 100
 )
 
-// empty removes everything in a directory, and nothing on another filesystem: a workspace
-// may be mounted below /tmp.
+// empty removes everything in a directory, but nothing on another
+// filesystem: a workspace may be mounted below /tmp.
 func empty(dir string) bool {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -109,13 +108,13 @@ type sweeper struct {
 	budget int
 }
 
-// empty closes fd. none says that nothing is left in it, so that it can go too.
+// empty closes fd. none reports that nothing is left in it, so that it can be removed too.
 func (s *sweeper) empty(fd, depth int) (ok, none bool) {
 	dir := os.NewFile(uintptr(fd), "")
 	defer func() { _ = dir.Close() }()
 	names, err := dir.Readdirnames(s.budget + 1)
 	if len(names) == 0 {
-		return true, true // at its end; Readdirnames then says so with an error
+		return true, true // at the end; Readdirnames then returns an error
 	}
 	if err != nil || len(names) > s.budget || depth > maxDepth {
 		return false, false
@@ -140,7 +139,7 @@ func (s *sweeper) empty(fd, depth int) (ok, none bool) {
 	return ok, none
 }
 
-// remove removes a directory with all that is in it; kept says that a mount below holds it.
+// remove removes a directory with everything in it. kept reports that a mount below it prevents that.
 func (s *sweeper) remove(fd int, name string, depth int) (gone, kept bool) {
 	_ = unix.Fchmodat(fd, name, 0o700, 0)
 	sub, err := unix.Openat(fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Every command runs under a filter of system calls. It refuses what would leave the
-// sandbox in a file's mode, and where a gate is asked for it reports each program that is
-// started to the server, which answers.
+// Every command runs under a filter of system calls. It refuses file modes that would
+// let a program leave the sandbox. If a gate is requested, it also reports each
+// program that is started to the server, which decides.
 
-// The fields of what a filter looks at.
+// The fields of the data that a filter sees.
 const (
 	callField = 0
 	archField = 4
@@ -23,10 +23,10 @@ const (
 // call is one row of the filter.
 type call struct {
 	number uint32
-	arg    int    // which argument decides
-	mask   uint32 // one of these bits in it; 0: all calls, or those with equals
+	arg    int    // the argument that decides
+	mask   uint32 // any of these bits in it; 0: all calls, or those with equals
 	equals *uint32
-	unless bool // every other value instead
+	unless bool // any other value instead
 	action uint32
 }
 
@@ -37,11 +37,11 @@ const (
 	allowed = unix.SECCOMP_RET_ALLOW
 )
 
-// otherUser are the bits with which a program runs as the user or group that owns it: with a
-// server that runs as root that would be root.
+// otherUser are the mode bits that make a program run as its owning user or
+// group. With a server that runs as root, that would be root.
 const otherUser = unix.S_ISUID | unix.S_ISGID
 
-// calls are the rows for this machine.
+// calls returns the rows for this machine.
 func calls(gate bool) []call {
 	rows := []call{
 		{number: unix.SYS_FCHMOD, arg: 1, mask: otherUser, action: refuse},
@@ -49,7 +49,7 @@ func calls(gate bool) []call {
 		{number: unix.SYS_FCHMODAT2, arg: 2, mask: otherUser, action: refuse},
 		{number: unix.SYS_OPENAT, arg: 3, mask: otherUser, action: refuse},
 		{number: unix.SYS_MKNODAT, arg: 2, mask: otherUser, action: refuse},
-		// Their arguments lie in memory, where a filter does not look.
+		// Their arguments are in memory, which a filter cannot read.
 		{number: unix.SYS_OPENAT2, action: missing},
 		{number: unix.SYS_IO_URING_SETUP, action: missing},
 	}
@@ -62,14 +62,14 @@ func calls(gate bool) []call {
 		call{number: unix.SYS_EXECVE, action: report},
 		call{number: unix.SYS_EXECVEAT, action: report},
 		newImage,
-		// What could change a program between the answer and its start, and the limits of process 1.
+		// These could change a program between the answer and its start, or the limits of process 1.
 		call{number: unix.SYS_PTRACE, action: refuse},
 		call{number: unix.SYS_PROCESS_VM_WRITEV, action: refuse},
 		call{number: unix.SYS_PRLIMIT64, arg: 0, equals: &self, unless: true, action: refuse},
 	)
 }
 
-// filterProgram is the filter as the kernel takes it.
+// filterProgram returns the filter in the kernel's format.
 func filterProgram(rows []call) []unix.SockFilter {
 	const (
 		load = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
@@ -81,7 +81,7 @@ func filterProgram(rows []call) []unix.SockFilter {
 	program := []unix.SockFilter{
 		{Code: load, K: archField},
 		{Code: jeq, K: auditArch, Jt: 1},
-		{Code: ret, K: missing}, // another machine's calls have other numbers
+		{Code: ret, K: missing}, // other architectures number calls differently
 		{Code: load, K: callField},
 		{Code: jge, K: foreignCalls, Jf: 1},
 		{Code: ret, K: missing},
@@ -109,8 +109,8 @@ func filterProgram(rows []call) []unix.SockFilter {
 	return append(program, unix.SockFilter{Code: ret, K: allowed})
 }
 
-// filterCalls applies the filter to this thread and what it starts. With a gate it gives
-// the file on which the server listens.
+// filterCalls applies the filter to this thread and what it starts. With a gate,
+// it returns the descriptor on which the server listens.
 func filterCalls(gate bool) (listener int, err error) {
 	if auditArch == 0 {
 		if gate {
@@ -125,7 +125,7 @@ func filterCalls(gate bool) (listener int, err error) {
 	program := unix.SockFprog{Len: uint16(len(rows)), Filter: &rows[0]}
 	flags := uintptr(0)
 	if gate {
-		// A program that waits for an answer can be killed, and is not disturbed by other signals.
+		// A program that waits for an answer can be killed, but other signals do not interrupt it.
 		flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 	}
 	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&program)))

@@ -11,8 +11,8 @@ const (
 
 var machineCalls []call
 
-// newImage is what a program calls soon after it was started, while it has one thread:
-// then what the kernel took can be read.
+// newImage is a call that a program makes soon after it was started, while it has one
+// thread. At that moment what the kernel loaded can be read.
 var newImage = call{number: NewImage, action: report}
 
 // NewImage is the number of that call.

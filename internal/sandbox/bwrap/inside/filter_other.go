@@ -3,7 +3,7 @@
 package inside
 
 const (
-	auditArch    = 0 // no filter: the numbers of its calls are not known here
+	auditArch    = 0 // no filter: its call numbers are not known here
 	foreignCalls = 0xffffffff
 )
 
@@ -12,5 +12,5 @@ var (
 	newImage     call
 )
 
-// NewImage is the number of no call.
+// NewImage matches no call.
 const NewImage = -1

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Main is the whole of process 1. It ends when the server closes the socket or dies, and
-// everything in the sandbox ends with it.
+// Main is the whole of process 1. It ends when the server closes the socket
+// or dies, and everything in the sandbox ends with it.
 func Main() {
 	if err := run(); err != nil && !errors.Is(err, errClosed) {
 		fmt.Fprintln(os.Stderr, "sandbox: "+err.Error())
@@ -25,13 +25,13 @@ func Main() {
 }
 
 func run() error {
-	if os.Getpid() != 1 { // it kills whatever it finds
+	if os.Getpid() != 1 { // it kills every process it finds
 		return errors.New("this is started by the sandbox only")
 	}
-	// Landlock, seccomp and the session keyring belong to a thread, and commands have them
-	// from the thread that starts them: this one does everything.
+	// Landlock, seccomp and the session keyring belong to a thread, and commands inherit them from
+	// the thread that starts them. Therefore this thread does everything.
 	runtime.LockOSThread()
-	// Rarely anything is allocated, and a sandbox that waits should be small.
+	// Allocations are rare, and a waiting sandbox should be small.
 	debug.SetGCPercent(25)
 	if err := dropSignals(); err != nil {
 		return err
@@ -56,7 +56,7 @@ func run() error {
 		return err
 	}
 	for _, fd := range fds {
-		// Only the server has them now: when it dies, what they would answer fails.
+		// Only the server holds them now: when it dies, calls that wait for it fail.
 		if err := unix.Close(fd); err != nil {
 			return err
 		}
@@ -73,36 +73,39 @@ func run() error {
 			return err
 		}
 		if ended.Error != "" {
-			continue // nobody sends another one
+			continue // nobody else sends one
 		}
-		// Whoever waits for the command need not wait for this.
+		// The server need not wait for this to report the command's end.
 		if err := s.send(Cleaned{Unclean: setup.clean(limits)}); err != nil {
 			return err
 		}
 	}
 }
 
-// dropSignals has the kernel drop what commands send to process 1. That it has no handler of a signal would be enough, but not while the
-// thread that it is sent to holds it back, as around a fork: then the kernel gives it to another thread, and that ends all of them. So what Go
-// has handlers of is ignored; commands still get the default, to which Go sets those signals between fork and exec. It is not so for the others,
-// among them those that the server was started without, as by nohup: they get the default, and so does SIGCHLD, or it would be lost how a command
-// ended. Having Go receive and drop them all would cost two hundred changes of threads for each sandbox, and some for each command.
+// dropSignals makes the kernel drop the signals that commands send to process 1. Having no handler for a
+// signal would be enough, except while the target thread blocks it, as it does around a fork: the kernel then
+// gives the signal to another thread, and that ends the whole process. Therefore the signals that Go handles
+// are ignored here; commands still get the default, because Go resets those signals between fork and exec.
+// Other signals, including those that were ignored when the server started (as with nohup), are set to the
+// default. So is SIGCHLD, because otherwise the command's exit status would be lost. Having Go receive and
+// drop all signals would cost two hundred thread switches for each sandbox, and some for each command.
 //
-// Three signals are left with which a command can end its own sandbox, in the microseconds between its start and the end of the fork. They
-// cannot be ignored, as commands would find them so, nor held back, as Go lets them in for every thread; and landlock's scope keeps commands
-// from the other threads, but not from this one, which is in the same domain. Nothing is gained by it: all that runs inside dies, as by
-// kill -9 -1, and the next command gets a new sandbox.
+// Three signals remain with which a command can end its own sandbox, in the microseconds between its start
+// and the end of the fork. They cannot be ignored, because commands would inherit that, and cannot be
+// blocked, because Go unblocks them for every thread. Landlock's scope keeps commands from signalling the
+// other threads, but not this one, which is in the same domain. A command gains nothing by it: everything
+// inside dies, as with kill -9 -1, and the next command gets a new sandbox.
 func dropSignals() error {
 	const (
 		last              = 64
-		firstOfC, lastOfC = 32, 34 // used by libraries of threads; Go does not set them back
+		firstOfC, lastOfC = 32, 34 // used by thread libraries; Go does not reset them
 	)
 	for number := uintptr(1); number <= last; number++ {
 		signal := unix.Signal(number)
 		if signal == unix.SIGKILL || signal == unix.SIGSTOP {
-			continue // nobody can
+			continue // these cannot be changed
 		}
-		var old, action [4]uint64 // struct sigaction of the kernel; zero: no handler, no flags, an empty mask
+		var old, action [4]uint64 // the kernel's struct sigaction; zero means no handler, no flags, an empty mask
 		if _, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, number, 0, uintptr(unsafe.Pointer(&old)), 8, 0, 0); errno != 0 {
 			return fmt.Errorf("look at signal %d: %w", number, errno)
 		}
@@ -116,7 +119,7 @@ func dropSignals() error {
 	return nil
 }
 
-// ignore is the kernel's SIG_IGN; 0 is the default, and everything above a handler.
+// ignore is the kernel's SIG_IGN. 0 is the default, and any greater value is a handler.
 const ignore = 1
 
 // hold keeps descriptors from commands, and commands from process 1.
@@ -129,13 +132,13 @@ func hold() error {
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
-// apply restricts this thread, and gives the files to answer with.
+// apply restricts this thread and returns the descriptors to answer with.
 func (s Setup) apply() (fds []int, err error) {
 	if s.Processes > 0 {
 		limit := unix.Rlimit{Cur: uint64(s.Processes), Max: uint64(s.Processes)}
 		var old unix.Rlimit
 		if err := unix.Getrlimit(unix.RLIMIT_NPROC, &old); err == nil && old.Max < limit.Max {
-			limit = old // it is tighter already
+			limit = old // the present limit is tighter
 		}
 		if err := unix.Setrlimit(unix.RLIMIT_NPROC, &limit); err != nil {
 			return nil, fmt.Errorf("limit the processes: %w", err)
@@ -181,7 +184,7 @@ func listen() (int, error) {
 	return fd, nil
 }
 
-// run runs one command until it and everything it started are gone.
+// run runs one command until it and everything it started have ended.
 func (r Request) run(files []int) Ended {
 	if len(files) != 3 {
 		closeAll(files)
@@ -192,7 +195,7 @@ func (r Request) run(files []int) Ended {
 		Dir: r.Dir, Env: r.Env, Sys: &syscall.SysProcAttr{Setsid: true},
 		Files: []uintptr{uintptr(files[0]), uintptr(files[1]), uintptr(files[2])},
 	})
-	closeAll(files) // or the end of the command would not be the end of its output
+	closeAll(files) // otherwise the command's output would not end with the command
 	if err != nil {
 		return Ended{Error: err.Error()}
 	}
@@ -201,7 +204,7 @@ func (r Request) run(files []int) Ended {
 		var status unix.WaitStatus
 		done, err := unix.Wait4(-1, &status, 0, nil)
 		if errors.Is(err, unix.EINTR) || err == nil && done != pid {
-			continue // an orphan, which became ours
+			continue // an orphan that became our child
 		}
 		if err != nil {
 			return Ended{Error: "wait for the command: " + err.Error()}
@@ -222,8 +225,8 @@ func closeAll(fds []int) {
 	}
 }
 
-// killRest ends what a command left, and says how many processes that were. Everything in
-// this sandbox descends from process 1: where it has no child, nothing runs.
+// killRest ends what a command left and returns how many processes that were. Everything in
+// this sandbox descends from process 1: if it has no child, nothing runs.
 func killRest() (left int) {
 	for {
 		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
@@ -236,7 +239,7 @@ func killRest() (left int) {
 		if left == 0 {
 			left = countProcesses()
 		}
-		_ = unix.Kill(-1, unix.SIGKILL) // all but this one; no fork gets past it
+		_ = unix.Kill(-1, unix.SIGKILL) // all but this one; no fork escapes it
 		if _, err := unix.Wait4(-1, nil, 0, nil); errors.Is(err, unix.ECHILD) {
 			return left
 		}

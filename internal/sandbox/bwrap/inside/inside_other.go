@@ -1,6 +1,6 @@
 //go:build !linux
 
-// Package inside is what runs inside of a sandbox as its process 1; there is none here.
+// Package inside is what runs inside a sandbox as its process 1. On this system there is none.
 package inside
 
 import "os"

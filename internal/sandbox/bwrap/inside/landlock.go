@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LandlockVersion is the version of the kernel's interface, 0 without.
+// LandlockVersion returns the version of the kernel's Landlock interface, or 0 if there is none.
 func LandlockVersion() int {
 	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -19,7 +19,7 @@ func LandlockVersion() int {
 	return int(v)
 }
 
-// What can be done with files, by what Setup calls it.
+// Access rights to files, by the name of the Setup field.
 const (
 	readAccess = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 	useAccess  = readAccess | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
@@ -28,10 +28,10 @@ const (
 		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK |
 		unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
 	deviceAccess = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
-	fileAccess   = useAccess &^ unix.LANDLOCK_ACCESS_FS_READ_DIR // the most that a rule about a file may allow
+	fileAccess   = useAccess &^ unix.LANDLOCK_ACCESS_FS_READ_DIR // the most that a rule for a file may allow
 )
 
-// known is what of all access the kernel's version knows about.
+// known returns the access rights that this version of the interface knows.
 func known(version int) uint64 {
 	access := uint64(allAccess)
 	if version < 2 {
@@ -51,7 +51,7 @@ func (s Setup) restrict() error {
 	version := LandlockVersion()
 	handled := known(version)
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: handled}
-	length := unsafe.Sizeof(attr.Handled_access_fs) // all that version 1 knows of the structure
+	length := unsafe.Sizeof(attr.Handled_access_fs) // the size of the structure in version 1
 	if version >= 6 {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 		length = unsafe.Offsetof(attr.Scoped) + unsafe.Sizeof(attr.Scoped)
@@ -80,7 +80,7 @@ func (s Setup) restrict() error {
 	return nil
 }
 
-// allow adds one rule; a path that is not there needs none.
+// allow adds one rule. A path that does not exist needs none.
 func allow(ruleset int, path string, access uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) {

@@ -1,8 +1,8 @@
 //go:build linux
 
-// Package inside is what runs inside of a sandbox as its process 1: it restricts itself,
-// then starts one command after the other as it is told over a socket, and takes away what
-// each leaves behind. It is linked into a program of its own, so it imports little.
+// Package inside is what runs inside a sandbox as its process 1. It restricts itself, then
+// starts one command after another as a socket tells it to, and removes what each one leaves
+// behind. It is linked into a separate program, so it imports little.
 package inside
 
 import (
@@ -16,37 +16,37 @@ import (
 
 // Descriptors that process 1 is started with.
 const (
-	SocketFD  = 3 // where it is told what to do
+	SocketFD  = 3 // receives its instructions
 	ProgramFD = 4 // its own program
 )
 
-// proxyPort is where commands find the proxy, in a network of their own.
+// proxyPort is where commands find the proxy, in their own network namespace.
 const proxyPort = 3128
 
-// Setup is the first message: what holds for as long as the sandbox is up.
+// Setup is the first message: what applies as long as the sandbox is up.
 type Setup struct {
-	Read      []string `json:"read,omitempty"`      // what may be read and run
-	Write     []string `json:"write,omitempty"`     // what may be changed too
-	Use       []string `json:"use,omitempty"`       // devices and /proc: written to, but nothing made
-	Sweep     []string `json:"sweep,omitempty"`     // directories in memory, empty before every command
-	Processes int64    `json:"processes,omitempty"` // the most at a time
+	Read      []string `json:"read,omitempty"`      // paths that may be read and run
+	Write     []string `json:"write,omitempty"`     // paths that may be changed too
+	Use       []string `json:"use,omitempty"`       // devices and /proc: may be written to, but nothing may be created
+	Sweep     []string `json:"sweep,omitempty"`     // directories in memory, emptied before every command
+	Processes int64    `json:"processes,omitempty"` // the most processes at a time
 	Proxy     bool     `json:"proxy,omitempty"`     // listen where commands look for a proxy
 	Gate      bool     `json:"gate,omitempty"`      // report every program that is started
 }
 
-// Ready answers Setup. Its files are the proxy's listener and the gate's, as far as they
-// were asked for.
+// Ready answers Setup. Its descriptors are the proxy's listener and the gate's, if they were requested.
 type Ready struct {
 	Error  string `json:"error,omitempty"`  // why the sandbox cannot be used
 	NoGate string `json:"noGate,omitempty"` // why it cannot be used with a gate
 }
 
-// NoGate is why programs cannot be reported.
+// NoGate says why programs cannot be reported.
 type NoGate string
 
+// Error implements error.
 func (n NoGate) Error() string { return string(n) }
 
-// Request is one command. Its files are stdin, stdout and stderr.
+// Request is one command. Its descriptors are stdin, stdout and stderr.
 type Request struct {
 	Path string   `json:"path"`
 	Argv []string `json:"argv"`
@@ -54,20 +54,20 @@ type Request struct {
 	Dir  string   `json:"dir"`
 }
 
-// Ended answers Request, when the command and everything it started are gone. With an error the
-// sandbox must not be used again; without one Cleaned follows.
+// Ended answers Request when the command and everything it started have ended. With an error
+// the sandbox must not be used again; without one, Cleaned follows.
 type Ended struct {
-	Error string `json:"error,omitempty"` // it could not be started, or not be waited for
-	Code  int    `json:"code,omitempty"`  // in the shell's convention
-	Left  int    `json:"left,omitempty"`  // processes that outlived it
+	Error string `json:"error,omitempty"` // why it could not be started or waited for
+	Code  int    `json:"code,omitempty"`  // exit status, in the shell's convention
+	Left  int    `json:"left,omitempty"`  // processes that outlived the command
 }
 
-// Cleaned says that what the command left is gone, and the next one may come.
+// Cleaned reports that what the command left is gone and the next command may come.
 type Cleaned struct {
-	Unclean string `json:"unclean,omitempty"` // what could not be taken away: the sandbox must not be used again
+	Unclean string `json:"unclean,omitempty"` // what could not be removed; the sandbox must then not be used again
 }
 
-// What a message may be: short ones are sent as they are, longer ones in a file of memory.
+// Limits of messages. Short ones are sent directly, longer ones in a memory file.
 const (
 	short   = 32 << 10
 	longest = 16 << 20
@@ -75,8 +75,8 @@ const (
 	inFile  = 'f'
 )
 
-// Encode makes a message of v. A file that goes with it as the last one may be added; the
-// caller closes it.
+// Encode encodes v as a message. If a file must be sent with it as the last
+// one, Encode returns it, and the caller closes it.
 func Encode(v any) (text []byte, file *os.File, err error) {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -99,7 +99,7 @@ func Encode(v any) (text []byte, file *os.File, err error) {
 	return []byte{inFile}, file, nil
 }
 
-// Decode reads a message and gives the files that belong to it.
+// Decode decodes a message and returns the descriptors that belong to it.
 func Decode(text []byte, fds []int, v any) ([]int, error) {
 	switch {
 	case len(text) > 0 && text[0] == inline:
@@ -127,10 +127,10 @@ func Decode(text []byte, fds []int, v any) ([]int, error) {
 // BufferSize is enough for every message.
 const BufferSize = short + 1
 
-// MaxFiles is the most that goes with a message.
+// MaxFiles is the most descriptors that are sent with a message.
 const MaxFiles = 4
 
-// socket is process 1's end.
+// socket is process 1's end of the connection.
 type socket struct {
 	fd  int
 	buf []byte
@@ -157,7 +157,7 @@ func (s *socket) send(v any, fds ...int) error {
 	}
 }
 
-// errClosed is the end of the server, or of its interest.
+// errClosed means that the server has ended or closed the connection.
 var errClosed = errors.New("the socket was closed")
 
 func (s *socket) receive(v any) (fds []int, err error) {
@@ -183,7 +183,7 @@ func (s *socket) receive(v any) (fds []int, err error) {
 	return Decode(s.buf[:n], fds, v)
 }
 
-// Files are the descriptors in a control message.
+// Files returns the descriptors in a control message.
 func Files(oob []byte) ([]int, error) {
 	if len(oob) == 0 {
 		return nil, nil
