@@ -15,8 +15,8 @@ import (
 	"chorus/internal/journal"
 )
 
-// writeApproval makes one change to the approvals. An answer counts only while
-// the approval is open: the first one wins, whoever comes later gets ErrSettled.
+// writeApproval makes one change to the approvals. An answer counts only while the
+// approval is open: the first one wins, and later ones get ErrSettled.
 func writeApproval(tx database.Tx, thread chat.ThreadID, c approval.Change, now int64) error {
 	if c.New != nil {
 		if err := insertApproval(tx, thread, *c.New, now); err != nil {
@@ -121,8 +121,8 @@ func notOpen(tx database.Tx, thread chat.ThreadID, id string) error {
 	}
 }
 
-// writeVote keeps what one person said to an open approval. Its writer has decided
-// by the votes it had seen: with others there the decision would be another.
+// writeVote stores one person's answer to an open approval. The caller has decided based on
+// the votes it had seen; with more votes it might decide differently.
 func writeVote(tx database.Tx, thread chat.ThreadID, v approval.Ballot, now int64) error {
 	var open, votes int
 	err := tx.Row(`SELECT (SELECT count(*) FROM approvals WHERE id = ? AND thread_id = ? AND state = 'pending'),
@@ -151,21 +151,20 @@ func writeVote(tx database.Tx, thread chat.ThreadID, v approval.Ballot, now int6
 	return seePrincipal(tx, v.By, now)
 }
 
-// ApprovalFilter narrows a list of approvals; zero fields do not.
+// ApprovalFilter narrows a list of approvals. Zero fields match everything.
 type ApprovalFilter = approval.Filter
 
-// Approval reads one; ErrUnknown if there is none.
+// Approval reads an approval, or fails with ErrUnknown.
 func (db *DB) Approval(ctx context.Context, id string) (approval.Approval, error) {
 	found, err := db.approvals(ctx, ` WHERE id = ?`, id)
 	return One(found, err, "approval "+id)
 }
 
-// Approvals lists approvals.
 func (db *DB) Approvals(ctx context.Context, f ApprovalFilter) ([]approval.Approval, error) {
 	var where database.Where
 	where.Equal("thread_id", string(f.Thread))
 	where.Equal("run_id", f.Run)
-	if f.State == approval.Open { // spelled out, so that their index is found without planning anew each time
+	if f.State == approval.Open { // written out, so that SQLite uses the index without planning again each time
 		where.Add("state = 'pending'")
 	} else {
 		where.Equal("state", string(f.State))
@@ -191,7 +190,7 @@ func (db *DB) Approvals(ctx context.Context, f ApprovalFilter) ([]approval.Appro
 	return found, nil
 }
 
-// Asking lists the threads in which an approval is open.
+// Asking lists the threads that have an open approval.
 func (db *DB) Asking(ctx context.Context) ([]chat.ThreadID, error) {
 	var out []chat.ThreadID
 	err := db.Query(ctx, `SELECT DISTINCT thread_id FROM approvals WHERE state = 'pending'`, nil, database.Column(&out))

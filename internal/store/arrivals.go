@@ -7,7 +7,7 @@ import (
 	"chorus/internal/database"
 )
 
-// ArrivalsUnder are the newest versions of what arrived under ids that begin alike.
+// ArrivalsUnder returns the newest versions of what arrived under ids with this prefix.
 func (db *DB) ArrivalsUnder(ctx context.Context, platform, bot, what, begins string) (map[string]int, error) {
 	out := map[string]int{}
 	err := db.Query(ctx, `SELECT platform_id, max(version) FROM arrivals WHERE platform = ? AND bot = ? AND kind = ?

@@ -14,9 +14,9 @@ import (
 const insertArrival = `INSERT INTO arrivals (platform, bot, kind, platform_id, version, decision, at)
 	VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 
-// Arrive writes something that came from outside, once, into every thread that
-// hears it: all of it or nothing. The second time it writes nothing and says
-// Again. Arrived.Commits stand in the order of Arrival.Commits.
+// Arrive writes something that came from outside, once, into every thread that hears
+// it, completely or not at all. The second time it writes nothing and sets Again.
+// Arrived.Commits keeps the order of Arrival.Commits.
 func (db *DB) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, error) {
 	fail := func(err error) (journal.Arrived, error) {
 		return journal.Arrived{}, fmt.Errorf("arrival %s %s %s: %w", a.Platform, a.What, a.PlatformID, err)
@@ -36,8 +36,7 @@ func (db *DB) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, e
 		}
 		intents[i], order[i] = in, i
 	}
-	// Threads in the order of their ids: two arrivals that lock the same rows
-	// lock them in the same order.
+	// Threads are sorted by id, so that two arrivals lock the same rows in the same order.
 	slices.SortStableFunc(order, func(x, y int) int {
 		return strings.Compare(string(a.Commits[x].Thread), string(a.Commits[y].Thread))
 	})
@@ -75,8 +74,8 @@ func (db *DB) Arrive(ctx context.Context, a journal.Arrival) (journal.Arrived, e
 	return out, nil
 }
 
-// arrivedAnyway reads back an arrival whose COMMIT failed without saying whether
-// it happened. The arrival's own row is the proof; its events are read beside it.
+// arrivedAnyway reads back an arrival whose COMMIT failed without saying whether it happened.
+// The arrival's own row proves that it did; its events are read with it.
 func (db *DB) arrivedAnyway(ctx context.Context, a journal.Arrival, intents []*intent) (journal.Arrived, bool) {
 	n, err := db.Count(ctx, `SELECT count(*) FROM arrivals
 		WHERE platform = ? AND bot = ? AND kind = ? AND platform_id = ? AND version = ?`,

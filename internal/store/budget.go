@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// No row: nobody has asked for sums of this kind yet.
+	// No row means that nobody has asked for sums of this kind yet.
 	querySpent = `SELECT coalesce(s.open, 0), coalesce(s.settled, 0) FROM counted c
 		LEFT JOIN spent s ON s.scope = c.scope AND s.whose = ? AND s.period = ? WHERE c.scope = ? AND c.unit = ?`
 	queryTask = `SELECT coalesce(sum(CASE WHEN how = '' THEN reserved ELSE 0 END), 0), coalesce(sum(settled), 0)
@@ -24,10 +24,9 @@ const (
 	insertAsked = `INSERT INTO budget_asked (key, whose, period, most, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 )
 
-// keepTo keeps a reservation that was just written to its ceilings. It stands in the
-// transaction of the reservation, and only one such transaction runs at a time, in
-// whichever process: so the sum that is read is the sum that holds. With PostgreSQL the
-// reservation has locked the rows of its sums.
+// keepTo checks a reservation that was just written against its ceilings. It runs in the
+// reservation's transaction, and only one such transaction runs at a time in any process, so the
+// sum it reads is exact. On PostgreSQL the reservation has locked the rows of its sums.
 func keepTo(tx database.Tx, c *ledger.Ceilings, e ledger.Entry, now int64) error {
 	if c == nil || e.Reserved <= 0 {
 		return nil
@@ -39,7 +38,7 @@ func keepTo(tx database.Tx, c *ledger.Ceilings, e ledger.Entry, now int64) error
 		if err != nil {
 			return err
 		}
-		s.Open -= e.Reserved // it is among the sums already
+		s.Open -= e.Reserved // it is part of the sums already
 		if s.AtSoft(c.Soft) {
 			var n int
 			if err := tx.Row(queryAsked, []any{l.Key(), l.Subject, l.Period.Name(at), l.Most}, &n); err != nil {
@@ -80,7 +79,7 @@ func markAsked(tx database.Tx, r *ledger.Refusal, now int64) error {
 	return tx.Exec(insertAsked, r.Key(), r.Subject, r.When, r.Most, now)
 }
 
-// Standing is how far limits are used now.
+// Standing returns how much of each limit is used now.
 func (db *DB) Standing(ctx context.Context, limits []ledger.Limit) ([]ledger.Stand, error) {
 	now := db.Now()
 	out := make([]ledger.Stand, 0, len(limits))
@@ -105,14 +104,14 @@ func (db *DB) Standing(ctx context.Context, limits []ledger.Limit) ([]ledger.Sta
 	return out, nil
 }
 
-// dayColumns tell whose a row of the sums by day is.
+// dayColumns name the column that says whose a row of the daily sums is.
 func dayColumns(says *dialect) map[ledger.Scope]string {
 	return map[ledger.Scope]string{ledger.Guild: says.guild, ledger.Channel: "channel", ledger.Agent: "agent", ledger.Person: "payer"}
 }
 
-// Spender is who spent money, where and by which agent.
+// Spender is who spent money, where, and through which agent.
 type Spender struct {
-	Thread chat.ThreadID // one of those in the channel
+	Thread chat.ThreadID // one of the threads in the channel
 	Agent  string
 	Payer  chat.Principal
 }

@@ -8,13 +8,13 @@ import (
 	"chorus/internal/ledger"
 )
 
-// Where and when a line of the ledger counts, told from what it has: columns for it,
-// even computed ones, would be paid for in every turn. A channel is transport:place
-// without what stands behind a second slash, which is a corner of it; a guild what stands
-// before the place's first slash, or the transport where there is none.
+// Where and when a line of the ledger counts, computed from its existing columns: additional
+// columns, even computed ones, would cost something in every turn. A channel is transport:place
+// without what follows a second slash, which is a part of the channel. A guild is what precedes the
+// place's first slash, or the transport if there is no slash.
 const (
 	placeOf   = `substr(thread_id, 1, instr(thread_id, ':') + instr(substr(thread_id, instr(thread_id, ':') + 1), ':') - 1)`
-	inGuild   = `substr(` + placeOf + `, instr(` + placeOf + `, '/') + 1)` // all of it where there is no slash
+	inGuild   = `substr(` + placeOf + `, instr(` + placeOf + `, '/') + 1)` // all of it if there is no slash
 	channelOf = `CASE WHEN instr(` + placeOf + `, '/') > 0 AND instr(` + inGuild + `, '/') > 0
 		THEN substr(thread_id, 1, instr(thread_id, '/') + instr(` + inGuild + `, '/') - 1) ELSE ` + placeOf + ` END`
 	guildOf = `CASE WHEN instr(` + placeOf + `, '/') > 0 THEN substr(thread_id, 1, instr(thread_id, '/') - 1)
@@ -23,8 +23,8 @@ const (
 	monthOf = `strftime('%Y-%m', at / 1000000, 'unixepoch')`
 )
 
-// The sums are kept by triggers, so no way of writing the ledger can forget them. They
-// are made when the first ceiling needs a sum: an install without budgets has none.
+// Triggers keep the sums, so no writer of the ledger can forget them. They are created when the
+// first ceiling needs a sum; an installation without budgets has none.
 const (
 	countNew = `CREATE TRIGGER IF NOT EXISTS ledger_count_new AFTER INSERT ON ledger
 BEGIN
@@ -46,10 +46,10 @@ END`
 	beginCounting = `INSERT INTO counted (scope, unit) VALUES (?, ?)`
 )
 
-// readyToCount makes sure that every line from now on adds itself, and that no other is being written; true: somebody else has
-// begun to count meanwhile.
+// readyToCount makes sure that every line is counted from now on and that no other is being
+// written. there means that somebody else has begun to count meanwhile.
 func readyToCount(tx database.Tx, scope ledger.Scope, unit ledger.Period) (there bool, err error) {
-	if tx.OnServer() { // which has the triggers from the beginning
+	if tx.OnServer() { // the server has the triggers from the beginning
 		var n int
 		if err := tx.Exec(lockLedger); err != nil {
 			return false, err
@@ -65,7 +65,7 @@ func readyToCount(tx database.Tx, scope ledger.Scope, unit ledger.Period) (there
 	return false, nil
 }
 
-// counter is the scope whose sums a ceiling reads: a role's is on each person.
+// counter returns the scope whose sums a ceiling reads. A role's ceiling applies to each person.
 func counter(s ledger.Scope) ledger.Scope {
 	if s == ledger.Role {
 		return ledger.Person
@@ -73,15 +73,15 @@ func counter(s ledger.Scope) ledger.Scope {
 	return s
 }
 
-// columns tell whose a line of the ledger is, and when it counts.
+// columns returns the expressions for whose a line of the ledger is, and when it counts.
 func columns(says *dialect, scope ledger.Scope, unit ledger.Period) (whose, period string) {
 	return map[ledger.Scope]string{ledger.Guild: says.guild, ledger.Channel: says.channel, ledger.Agent: "agent", ledger.Person: "payer"}[scope],
 		map[ledger.Period]string{ledger.Day: says.day, ledger.Month: says.month}[unit]
 }
 
-// count begins to keep sums of a kind, with what the ledger has for the period that
-// is on. It reads the whole ledger, once; from then on every line adds itself,
-// whichever process writes it and whether that one knows of a ceiling or not.
+// count starts to keep sums of a kind, beginning with what the ledger has for the current
+// period. It reads the whole ledger once. From then on every line is counted, whichever process
+// writes it and whether or not that process knows of a ceiling.
 func count(tx database.Tx, scope ledger.Scope, unit ledger.Period, at time.Time) error {
 	column, period := columns(sayings(tx.OnServer()), scope, unit)
 	if column == "" || period == "" {

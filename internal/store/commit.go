@@ -16,10 +16,9 @@ import (
 	"chorus/internal/store/blobs"
 )
 
-// Commit writes one transaction on one thread; journal.Commit says what it
-// means. An owner's commit does not end with ctx: once asked for it is carried
-// through, within the time that waiting for the file may take. A guest may give
-// up while it waits in the queue; then nothing was written.
+// Commit writes one transaction on one thread; see journal.Commit. An owner's commit does not end
+// with ctx: it is carried through, within the time limit for waiting for the file. A guest may
+// give up while it waits in the queue; then nothing was written.
 func (db *DB) Commit(ctx context.Context, c journal.Commit) (journal.Committed, error) {
 	out, err := db.commit(ctx, c)
 	if errors.Is(err, blobs.ErrSwept) {
@@ -29,7 +28,7 @@ func (db *DB) Commit(ctx context.Context, c journal.Commit) (journal.Committed, 
 }
 
 func (db *DB) commit(ctx context.Context, c journal.Commit) (journal.Committed, error) {
-	in, err := db.prepare(ctx, c) // the storage is given the time that the caller has
+	in, err := db.prepare(ctx, c) // the storage gets the caller's time limit
 	if err != nil {
 		return journal.Committed{}, err
 	}
@@ -49,9 +48,10 @@ func (db *DB) commit(ctx context.Context, c journal.Commit) (journal.Committed, 
 	return journal.Committed{}, fmt.Errorf("commit to thread %s: %w", c.Thread, err)
 }
 
-// write writes an intent in a transaction. One of an owner that knows its thread's row may be one with others, on PostgreSQL.
+// write writes an intent in a transaction. On PostgreSQL, an owner's commit for
+// a known thread row may share a transaction with others.
 func (db *DB) write(ctx context.Context, in *intent) (out journal.Committed, lost bool, err error) {
-	var sent journal.Committed // as it was sent with others
+	var sent journal.Committed // as sent together with others
 	var left, sentLeft *ownedThread
 	work := func(tx database.Tx) (err error) {
 		out, err = db.applyAll(tx, in)
@@ -82,8 +82,8 @@ func (db *DB) write(ctx context.Context, in *intent) (out journal.Committed, los
 	return out, lost, err
 }
 
-// readBack looks for a guest's events after a COMMIT that failed without saying
-// whether it happened. Only events with a platform id can be recognised.
+// readBack looks for a guest's events after a COMMIT that failed without saying whether
+// it happened. Only events with a platform id can be recognised.
 func (db *DB) readBack(ctx context.Context, in *intent) (journal.Committed, bool) {
 	var out journal.Committed
 	for _, d := range in.drafts {
@@ -110,14 +110,14 @@ func (db *DB) readBack(ctx context.Context, in *intent) (journal.Committed, bool
 	return out, err == nil
 }
 
-// threadState is what a commit works on: the thread's row, locked by the update
-// that gave out the numbers, and what it will be at the end.
+// threadState is the thread row that a commit works on. It is locked by the update that
+// assigned the numbers, and holds the values to write at the end.
 type threadState struct {
 	next    int64
 	waiting int64
 	wake    int64
 	status  string
-	titled  bool // there is a title
+	titled  bool // it has a title
 }
 
 const (
@@ -141,7 +141,7 @@ const (
 	takeEvent = `UPDATE events SET taken = 1 WHERE thread_id = ? AND seq = ? AND taken = 0`
 )
 
-// applyAll writes an intent and what becomes true with it on other threads.
+// applyAll writes an intent and its commits on other threads.
 func (db *DB) applyAll(tx database.Tx, in *intent) (journal.Committed, error) {
 	if err := lockThreads(tx, in); err != nil {
 		return journal.Committed{}, err
@@ -155,7 +155,7 @@ func (db *DB) applyAll(tx database.Tx, in *intent) (journal.Committed, error) {
 			done, err = db.apply(tx, other)
 		}
 		if errors.Is(err, journal.ErrUnknown) {
-			err = nil // whom it was for is gone; what this thread does is true all the same
+			err = nil // the receiver is gone; what this thread does is still valid
 		}
 		if err != nil {
 			return journal.Committed{}, fmt.Errorf("beside it, to thread %s: %w", other.Thread, err)
@@ -165,7 +165,7 @@ func (db *DB) applyAll(tx database.Tx, in *intent) (journal.Committed, error) {
 	return out, err
 }
 
-// lockThreads holds the rows of all threads of a commit that has several, in the order of their ids.
+// lockThreads locks the rows of all threads of a commit with several threads, in the order of their ids.
 func lockThreads(tx database.Tx, in *intent) error {
 	if len(in.beside) == 0 || !tx.OnServer() {
 		return nil
@@ -177,7 +177,7 @@ func lockThreads(tx database.Tx, in *intent) error {
 	return tx.Lock(`SELECT id FROM threads WHERE id IN (?`+strings.Repeat(", ?", len(in.beside))+`) ORDER BY id FOR NO KEY UPDATE`, ids...)
 }
 
-// written reports whether the first event of a guest's commit is in the journal already.
+// written reports whether the first event of a guest's commit is already in the journal.
 func written(tx database.Tx, in *intent) (bool, error) {
 	if len(in.drafts) == 0 || in.drafts[0].event.PlatformID == "" {
 		return false, nil
@@ -232,17 +232,17 @@ func (db *DB) apply(tx database.Tx, in *intent) (journal.Committed, error) {
 }
 
 // known is a thread's row as its owner's last commit left it. Whatever anybody else
-// changes in it also moves its number or its epoch, so a row that still has both is
-// as we know it, and need not be read.
+// changes in the row also changes its number or its epoch. So a row with the same
+// number and epoch is unchanged and need not be read.
 type known struct {
 	epoch int64
 	row   threadState
 }
 
-// maxKnown bounds what is remembered: more threads than one process runs at a time.
+// maxKnown limits what is remembered. It is more threads than one process runs at a time.
 const maxKnown = 512
 
-// remembered is what is known of earlier transactions: see number and audit.Append.
+// remembered is what is known from earlier transactions: see number and audit.Append.
 type remembered struct {
 	threads map[chat.ThreadID]known
 	ends    audit.Ends
@@ -252,13 +252,13 @@ func newRemembered() *remembered {
 	return &remembered{threads: map[chat.ThreadID]known{}, ends: audit.Ends{}}
 }
 
-// Forget drops it: it may not have come true.
+// Forget discards everything: the transaction may not have been committed.
 func (r *remembered) Forget() {
 	clear(r.threads)
 	clear(r.ends)
 }
 
-// AuditEnds are the ends of chains of the audit log.
+// AuditEnds returns the ends of the audit log's chains.
 func (r *remembered) AuditEnds() audit.Ends { return r.ends }
 
 func recalled(tx database.Tx) *remembered { return tx.Memory().(*remembered) }
@@ -279,8 +279,8 @@ func remember(tx database.Tx, in *intent, row threadState) {
 	threads[in.Thread] = known{in.Epoch, row}
 }
 
-// numberAsKnown takes numbers from a row that is still as the owner left it; false if
-// it is not, or was never seen.
+// numberAsKnown takes numbers from a row that is still as the owner left it. It
+// returns false if the row has changed or was never seen.
 func numberAsKnown(tx database.Tx, in *intent, now int64) (threadState, bool, error) {
 	if tx.Blind() {
 		s, err := numberAsOwned(tx, in, now)
@@ -296,8 +296,8 @@ func numberAsKnown(tx database.Tx, in *intent, now int64) (threadState, bool, er
 	return s, n == 1, err
 }
 
-// number takes the numbers from the thread's row; no row means that the writer
-// may not write, and why.
+// number takes the numbers from the thread's row. If there is no matching
+// row, the writer may not write, and the error says why.
 func number(tx database.Tx, in *intent, now int64) (threadState, error) {
 	if s, ok, err := numberAsKnown(tx, in, now); ok || err != nil {
 		return s, err
@@ -336,8 +336,8 @@ func number(tx database.Tx, in *intent, now int64) (threadState, error) {
 	}
 }
 
-// numberAudited asks for the thread's row and then for the end of its chain in the audit log, at once: nobody adds to the chain
-// without the row.
+// numberAudited reads the thread's row and then the end of its chain in the audit log, in
+// one round trip. Nobody extends the chain without locking the row.
 func numberAudited(tx database.Tx, thread chat.ThreadID, query string, args []any, into ...any) error {
 	var none error
 	err := tx.Ask(query, args, func(row database.Scanner) error {
@@ -352,7 +352,7 @@ func numberAudited(tx database.Tx, thread chat.ThreadID, query string, args []an
 	return cmp.Or(none, err)
 }
 
-// applying is a commit half way.
+// applying is a commit in progress.
 type applying struct {
 	db    *DB
 	tx    database.Tx
@@ -365,7 +365,7 @@ type applying struct {
 	out   []chat.Event
 }
 
-// event writes one draft and does what its kind means for the queue.
+// event writes one draft and updates the queue as its kind requires.
 func (a *applying) event(d *draft) error {
 	var taken any
 	refuse := false
@@ -425,7 +425,7 @@ func (a *applying) insert(d *draft, taken any) error {
 	return nil
 }
 
-// consequences are what an event changes beside its own row.
+// consequences makes the changes of an event other than its own row.
 func (a *applying) consequences(body chat.Body) error {
 	switch b := body.(type) {
 	case chat.Received:
@@ -458,14 +458,14 @@ func (a *applying) consequences(body chat.Body) error {
 	return nil
 }
 
-// unqueue lowers waiting if the prompt still waits.
+// unqueue decreases waiting if the prompt still waits.
 func (a *applying) unqueue(seq int64) (int64, error) {
 	n, err := a.tx.Change(takeEvent, string(a.in.Thread), seq)
 	a.is.waiting -= n
 	return n, err
 }
 
-// titleLength is what a list has room for.
+// titleLength is what fits into a list.
 const titleLength = 80
 
 // entitle names the thread after its first prompt.
@@ -476,9 +476,9 @@ func (a *applying) entitle(blocks chat.Blocks) {
 	a.title = TitleOf(blocks)
 }
 
-// TitleOf is what a thread is called that begins with these words.
+// TitleOf returns the title of a thread that begins with these words.
 func TitleOf(blocks chat.Blocks) string {
-	words, _, _ := strings.Cut(blocks.Text(), "<attachment filename=") // a text file that came with the words
+	words, _, _ := strings.Cut(blocks.Text(), "<attachment filename=") // a text file sent with the words
 	title := strings.Join(strings.Fields(words), " ")
 	if utf8.RuneCountInString(title) > titleLength {
 		title = string([]rune(title)[:titleLength])
@@ -486,7 +486,7 @@ func TitleOf(blocks chat.Blocks) string {
 	return title
 }
 
-// beside writes what a commit holds beside its events.
+// beside writes the parts of a commit other than its events.
 func (a *applying) beside() error {
 	for _, e := range a.in.Money {
 		if err := writeMoney(a.tx, a.in.Thread, e, a.in.Ceilings, a.now); err != nil {
@@ -518,9 +518,9 @@ func (a *applying) beside() error {
 	return nil
 }
 
-// settleRow decides status and wake. A guest only ever sets the mark. An owner
-// that expected a number has seen everything before it, so the mark says from
-// now on whether something is left to do: prompts that nobody is working on.
+// settleRow decides status and wake. A guest only ever sets the mark. An owner that
+// expected a number has seen everything before it, so from then on the mark says whether
+// something is left to do: prompts that nobody is working on.
 func (a *applying) settleRow() {
 	if a.in.Epoch == 0 {
 		if a.wakes {

@@ -11,8 +11,7 @@ import (
 	"chorus/internal/ledger"
 )
 
-// SavedContext is what is known of conversations that were kept to be taken up again.
-// The file has all of it.
+// SavedContext describes a conversation that was saved to be continued later. The file has all of it.
 type SavedContext struct {
 	ID          string
 	Agent       string
@@ -25,13 +24,13 @@ type SavedContext struct {
 	Messages    int
 	From, Until time.Time // of the first and the last message
 	File        string
-	Quiet       time.Time // since when nobody had spoken; zero: somebody asked for it
+	Quiet       time.Time // since when nobody had spoken; zero if somebody asked to save it
 }
 
 const contextColumns = `id, agent, transport, place, description, summary, saved_by, saved_at, message_count, window_start, window_end, file_path, quiet`
 
-// KeepContext writes the row of a saved context. One of a quiet time is kept once: false
-// means that there is one of that time already, and nothing was written.
+// KeepContext writes the row of a saved context. A context of a quiet time is kept only once:
+// false means that there is already one for that time, and nothing was written.
 func (db *DB) KeepContext(ctx context.Context, c SavedContext) (bool, error) {
 	var kept int64
 	err := db.Write(ctx, func(tx database.Tx) (err error) {
@@ -58,17 +57,17 @@ func (db *DB) DropContext(ctx context.Context, id string) error {
 	return nil
 }
 
-// ContextFilter narrows a list of saved contexts; zero fields do not.
+// ContextFilter narrows a list of saved contexts. Zero fields match everything.
 type ContextFilter struct {
 	Agent     string
 	Transport string
 	Place     string
-	Prefix    string // how the id begins
+	Prefix    string // prefix of the id
 	Quiet     time.Time
 	Limit     int // 0: 50
 }
 
-// SavedContexts lists saved contexts, the newest first.
+// SavedContexts lists saved contexts, newest first.
 func (db *DB) SavedContexts(ctx context.Context, f ContextFilter) ([]SavedContext, error) {
 	var where database.Where
 	where.Equal("agent", f.Agent)
@@ -96,15 +95,15 @@ func (db *DB) SavedContexts(ctx context.Context, f ContextFilter) ([]SavedContex
 	return out, nil
 }
 
-// PlaceActivity is when anything last happened in the conversations of a place.
+// PlaceActivity says when anything last happened in the conversations of a place.
 type PlaceActivity struct {
 	Agent  string
 	Place  string
 	Last   time.Time
-	Active int // conversations with a run on, or with prompts that wait
+	Active int // conversations with a run or with waiting prompts
 }
 
-// LastActivity says of every place of a transport, and each agent in it, when it last moved.
+// LastActivity returns the last activity of every place of a transport, for each agent in it.
 func (db *DB) LastActivity(ctx context.Context, transport string) ([]PlaceActivity, error) {
 	var out []PlaceActivity
 	err := db.Query(ctx, `SELECT agent, place, max(last_active),
@@ -121,8 +120,8 @@ func (db *DB) LastActivity(ctx context.Context, transport string) ([]PlaceActivi
 	return out, nil
 }
 
-// Charge writes what a call costs that no run makes: first what it may cost at most,
-// under its ceilings, then what it did. The thread is not touched.
+// Charge writes the cost of a model call that belongs to no run: first the most it may cost,
+// under its ceilings, then what it did cost. It does not change the thread.
 func (db *DB) Charge(ctx context.Context, thread chat.ThreadID, e ledger.Entry, under *ledger.Ceilings) error {
 	err := db.Write(ctx, func(tx database.Tx) error { return writeMoney(tx, thread, e, under, database.Micros(db.Now())) })
 	if err != nil {

@@ -1,20 +1,21 @@
 package store
 
-// dialect is what SQLite and PostgreSQL say differently. Every other statement of the package is written once, for both: it
-// keeps to RETURNING, ON CONFLICT with its target, partial indexes, integers for instants and for yes or no, and "?".
+// dialect is the SQL that differs between SQLite and PostgreSQL. Every other statement of the
+// package is written once for both. Those use only RETURNING, ON CONFLICT with its target,
+// partial indexes, integers for instants and booleans, and "?".
 type dialect struct {
 	// Where and when a line of the ledger counts: expressions over its thread_id and at.
 	channel, guild, day, month string
 
-	journalEnd string // a mark for how far the journal has come, over all threads
-	movedSince string // the threads of events that were written since a mark, which may give some of before it too
+	journalEnd string // how far the journal has come, over all threads
+	movedSince string // threads with events written since a mark; may also return some from before it
 
-	// noIndex stands before a column whose indexes are not wanted: SQLite would plan anew for each value, in search of an index
-	// that is for one value only.
+	// noIndex precedes a column whose indexes are not wanted. Otherwise SQLite plans again for
+	// each value, in search of an index that exists for one value only.
 	noIndex string
 }
 
-// sayings is what the one or the other says.
+// sayings returns the dialect.
 func sayings(onServer bool) *dialect {
 	if onServer {
 		return &postgresSQL
@@ -22,8 +23,8 @@ func sayings(onServer bool) *dialect {
 	return &sqliteSQL
 }
 
-// Events are numbered over all threads by SQLite itself, in the order of their commits, whoever makes them: there is one writer
-// at a time, and no event ever leaves.
+// SQLite itself numbers the events over all threads, in the order of their commits, whoever
+// writes them: there is one writer at a time, and no event is ever removed.
 const queryJournalEnd = `SELECT coalesce(max(rowid), 0) FROM events`
 
 var sqliteSQL = dialect{
@@ -35,8 +36,8 @@ var sqliteSQL = dialect{
 
 var postgresSQL = dialect{
 	channel: `channel_of(thread_id)`, guild: `guild_of(thread_id)`, day: `(day_of(at) COLLATE "C")`, month: `(month_of(at) COLLATE "C")`,
-	// No number that is given out follows the order of the commits. Whatever this transaction or a later one wrote may not
-	// have been seen at the time of the mark; everything before it was.
+	// No generated number follows the order of commits. What this transaction or a later one wrote
+	// may have been invisible at the time of the mark; everything before was visible.
 	journalEnd: `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`,
 	movedSince: `SELECT thread_id FROM events WHERE xact >= ?`,
 }

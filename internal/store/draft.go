@@ -13,8 +13,7 @@ import (
 	"chorus/internal/store/blobs"
 )
 
-// draft is an event made ready in its caller's goroutine, so that the writer
-// does nothing but write.
+// draft is an event prepared in its caller's goroutine, so that the writer only needs to write.
 type draft struct {
 	event chat.Event
 	kind  string
@@ -22,21 +21,21 @@ type draft struct {
 	blobs []string // hashes its body refers to
 }
 
-// intent is a commit made ready.
+// intent is a prepared commit.
 type intent struct {
 	journal.Commit
 	drafts []draft
 	blobs  []blobs.Row
 	beside []*intent
 
-	fetched map[string][]byte // bytes of the storage that forgetting needs
-	left    []blobs.Leaving   // bytes of the storage that it has taken the rows of
+	fetched map[string][]byte // bytes from the storage that forgetting needs
+	left    []blobs.Leaving   // bytes in the storage whose rows were removed
 
-	owned, leaves *ownedThread // what its owner knows of the thread's row, on a server, and what it will know; nil: nothing
+	owned, leaves *ownedThread // on a server: what the owner knows of the thread's row, and what it will know; nil: nothing
 }
 
-// prepare checks what can be checked without the database, encodes the bodies
-// and lays large blobs into files or puts them into the storage: those must be safe before a row names them.
+// prepare checks what can be checked without the database, encodes the bodies, and writes large
+// blobs into files or the storage. Those must be safe before a row names them.
 func (db *DB) prepare(ctx context.Context, c journal.Commit) (*intent, error) {
 	if err := allowed(c); err != nil {
 		return nil, fmt.Errorf("commit to thread %s: %w", c.Thread, err)
@@ -69,7 +68,7 @@ func (db *DB) prepare(ctx context.Context, c journal.Commit) (*intent, error) {
 	return in, nil
 }
 
-// allowed holds guests to what guests may do.
+// allowed restricts guests to what guests may do.
 func allowed(c journal.Commit) error {
 	if c.Thread == "" {
 		return errors.New("no thread named")
@@ -101,7 +100,7 @@ func allowed(c journal.Commit) error {
 	return nil
 }
 
-// asksDuring says whether the approval is one that a running call waits for.
+// asksDuring reports whether the approval is one that a running call waits for.
 func asksDuring(events []chat.Event, id string) bool {
 	return slices.ContainsFunc(events, func(e chat.Event) bool {
 		asked, ok := e.Body.(chat.ApprovalAsked)
@@ -124,9 +123,9 @@ func newDraft(thread chat.ThreadID, e chat.Event) (draft, error) {
 	return draft{event: e, kind: string(kind), body: string(body), blobs: blobRefs(e.Body)}, nil
 }
 
-// rewritten reports whether JSON may hold something else than the body does:
-// arguments of calls are compacted or quoted, broken UTF-8 is replaced. Whoever
-// renders from memory must see what whoever reads the journal will see.
+// rewritten reports whether the JSON may differ from the body: arguments of calls
+// are compacted or quoted, and broken UTF-8 is replaced. Rendering from memory
+// must give the same as rendering from the journal.
 func rewritten(body chat.Body, encoded []byte) bool {
 	if bytes.Contains(encoded, []byte(`\ufffd`)) {
 		return true
@@ -145,7 +144,7 @@ func rewritten(body chat.Body, encoded []byte) bool {
 	return false
 }
 
-// blobRefs lists the blobs a body refers to, each once.
+// blobRefs lists the blobs that a body refers to, each once.
 func blobRefs(body chat.Body) []string {
 	var refs refList
 	switch b := body.(type) {
@@ -192,7 +191,8 @@ func (r *refList) blocks(blocks chat.Blocks) {
 	}
 }
 
-// allLeft are the bytes of the storage that the intent and those beside it have taken the rows of.
+// allLeft returns the bytes in the storage whose rows were removed by
+// the intent and its commits on other threads.
 func (in *intent) allLeft() []blobs.Leaving {
 	left := in.left
 	for _, other := range in.beside {

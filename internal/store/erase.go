@@ -12,11 +12,13 @@ import (
 	"chorus/internal/store/blobs"
 )
 
-// erasePage is how many events one transaction of an erasure takes.
+// erasePage is how many events one transaction of an erasure handles.
 const erasePage = 200
 
-// erasedRows are the rows of a thread, beside its events, that hold what was said or done in it. What stays has numbers, prices, names of
-// people and programs, and hashes: ledger, audit and sums of them are kept for good, and so is the thread's own row, whose name nobody gets again.
+// erasedRows removes the rows of a thread, other than its events, that hold what was said
+// or done in it. What remains has numbers, prices, names of people and programs, and
+// hashes. The ledger, the audit log and their sums are kept forever, and so is the
+// thread's own row, so that nobody gets its name again.
 var erasedRows = []string{
 	`DELETE FROM snapshots WHERE thread_id = ?`,
 	`DELETE FROM answers WHERE approval_id IN (SELECT id FROM approvals WHERE thread_id = ?)`,
@@ -24,18 +26,19 @@ var erasedRows = []string{
 	`DELETE FROM schedule_runs WHERE schedule_id IN (SELECT id FROM schedules WHERE thread_id = ?)`,
 	`DELETE FROM schedules WHERE thread_id = ?`,
 	`DELETE FROM process_fires WHERE process_id IN (SELECT id FROM processes WHERE thread_id = ? AND ended_at IS NOT NULL)`,
-	`UPDATE processes SET command = '', dir = '', why = '', hooks = '[]' WHERE thread_id = ? AND ended_at IS NOT NULL`, // the row says when its output can go
+	`UPDATE processes SET command = '', dir = '', why = '', hooks = '[]' WHERE thread_id = ? AND ended_at IS NOT NULL`, // the row says when its output can be removed
 	`DELETE FROM settings WHERE scope = 'thread' AND key = ?`,
-	`DELETE FROM outbox WHERE thread_id = ? AND state IN ('sent', 'superseded', 'failed')`, // what is still to be sent goes when it is
+	`DELETE FROM outbox WHERE thread_id = ? AND state IN ('sent', 'superseded', 'failed')`, // what is still to be sent is removed once it is sent
 	`UPDATE threads SET title = '', dir = '' WHERE id = ?`,
 }
 
-// Unsent counts what of a thread is still to be shown on a platform.
+// Unsent counts what of a thread still has to be shown on a platform.
 func (db *DB) Unsent(ctx context.Context, id chat.ThreadID) (int64, error) {
 	return db.Count(ctx, `SELECT count(*) FROM outbox WHERE thread_id = ? AND state NOT IN ('sent', 'superseded', 'failed')`, string(id))
 }
 
-// BringBack gives a thread that was deleted its listing back. False: it is not deleted, or was erased.
+// BringBack restores a deleted thread with the given listing. It returns
+// false if the thread is not deleted, or was erased.
 func (db *DB) BringBack(ctx context.Context, id chat.ThreadID, listing string) (back bool, err error) {
 	err = db.Write(ctx, func(tx database.Tx) error {
 		n, err := tx.Change(`UPDATE threads SET listing = ? WHERE id = ? AND listing = '`+Deleted+`'`, listing, string(id))
@@ -48,8 +51,9 @@ func (db *DB) BringBack(ctx context.Context, id chat.ThreadID, listing string) (
 	return back, nil
 }
 
-// BeginErasing makes a deleted thread, and those that its agents began, such that nobody can bring them back or write to them: whoever had
-// them is fenced, and calls whose end nobody will write count as spent. It gives all of them; none: the thread is not deleted.
+// BeginErasing makes sure that nobody can restore or write to a deleted thread and those that its
+// agents started. Processes that run them are fenced off, and calls whose end nobody will write
+// count as spent. It returns all of them, or none if the thread is not deleted.
 func (db *DB) BeginErasing(ctx context.Context, id chat.ThreadID) (all []chat.ThreadID, err error) {
 	err = db.Write(ctx, func(tx database.Tx) error {
 		all = nil
@@ -79,9 +83,11 @@ func (db *DB) BeginErasing(ctx context.Context, id chat.ThreadID) (all []chat.Th
 	return all, nil
 }
 
-// Erase takes everything that was said and done in a thread out of the database, once BeginErasing was called for it. Its events stay as
-// numbers with times, as if each had only cleared it: readers rely on journals without gaps, and the guard on the number of the last event.
-// It can be repeated, and goes on where somebody was killed. false: a process that an agent left running still runs, and is kept.
+// Erase removes from the database everything that was said and done in a thread, after BeginErasing
+// was called for it. Its events remain as numbers with times, as if each had only cleared the
+// window: readers rely on journals without gaps, and there is a guard on the number of the last
+// event. It can be repeated and continues where it was interrupted. It returns false if a process
+// that an agent left running is still running, and is therefore kept.
 func (db *DB) Erase(ctx context.Context, id chat.ThreadID) (whole bool, err error) {
 	if err = db.Overwriting(ctx, func() error { whole, err = db.erase(ctx, id); return err }); err != nil {
 		return false, fmt.Errorf("erase thread %s: %w", id, err)
@@ -121,16 +127,16 @@ func (db *DB) erase(ctx context.Context, id chat.ThreadID) (whole bool, err erro
 				return err
 			}
 		}
-		// Answers that are given again to the same request are kept for a day.
+		// Answers that are repeated for the same request are kept for a day.
 		return tx.Exec(`DELETE FROM kept_answers WHERE at <= ? OR body LIKE ? ESCAPE '\'`, database.Micros(db.Now().Add(-KeepAnswersFor)), "%"+likely(id.Thread())+"%")
 	})
 	return running == 0, err
 }
 
-// likely is a text such that LIKE finds it and nothing else.
+// likely escapes a text so that LIKE matches exactly it.
 func likely(s string) string { return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s) }
 
-// eraseEvents empties the events of some numbers, and removes the bytes that only they referred to.
+// eraseEvents empties the events with these numbers and removes the bytes that only they referred to.
 func (db *DB) eraseEvents(tx database.Tx, id chat.ThreadID, from, to int64) ([]blobs.Leaving, error) {
 	type event struct {
 		seq  int64
@@ -150,7 +156,7 @@ func (db *DB) eraseEvents(tx database.Tx, id chat.ThreadID, from, to int64) ([]b
 		body, err := chat.DecodeBody(e.kind, []byte(e.body))
 		if err == nil {
 			refs = blobRefs(body)
-		} else if refs, err = refsOf(tx, id, e.seq); err != nil { // damaged, or of a version to come
+		} else if refs, err = refsOf(tx, id, e.seq); err != nil { // damaged, or from a newer version
 			return nil, err
 		}
 		for _, hash := range refs {
@@ -168,13 +174,13 @@ func (db *DB) eraseEvents(tx database.Tx, id chat.ThreadID, from, to int64) ([]b
 	return db.removeBlobs(tx, hashes)
 }
 
-// refsOf are the bytes that an event refers to, found without reading it.
+// refsOf returns the hashes of the bytes that an event refers to, without reading the event.
 func refsOf(tx database.Tx, id chat.ThreadID, seq int64) (out []string, err error) {
 	err = tx.Rows(`SELECT hash FROM event_blobs WHERE thread_id = ? AND seq = ?`, []any{string(id), seq}, database.Column(&out))
 	return out, err
 }
 
-// DropBlobs removes bytes that nothing refers to, also young ones.
+// DropBlobs removes bytes that nothing refers to, however new they are.
 func (db *DB) DropBlobs(ctx context.Context, hashes []string) error {
 	var left []blobs.Leaving
 	err := db.Write(ctx, func(tx database.Tx) (err error) {
@@ -200,7 +206,7 @@ func (db *DB) removeBlobs(tx database.Tx, hashes []string) (out []blobs.Leaving,
 	return out, nil
 }
 
-// WorkIn reports whether threads other than one work in a folder or below it.
+// WorkIn reports whether threads other than this one work in a folder or below it.
 func (db *DB) WorkIn(ctx context.Context, dir string, but chat.ThreadID) (bool, error) {
 	n, err := db.Count(ctx, `SELECT count(*) FROM threads WHERE id <> ? AND (dir = ? OR dir LIKE ? ESCAPE '\')`, string(but), dir, likely(dir)+"/%")
 	if err != nil {

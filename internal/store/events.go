@@ -11,18 +11,18 @@ import (
 	"chorus/internal/journal"
 )
 
-// maxPage is how many events one read gives at most; no statement stays open
-// longer than one page, or the write-ahead log could grow without end.
+// maxPage is how many events one read returns at most. No statement stays open longer than
+// one page; otherwise the write-ahead log could grow without limit.
 const maxPage = 500
 
 // pageBytes ends a page of AllEvents early, so that a thread full of long
-// results is never in memory five hundred at a time.
+// results never has five hundred of them in memory at a time.
 const pageBytes = 1 << 20
 
 const eventColumns = `seq, at, kind, run_id, who, body, platform, platform_id, version`
 
-// Events reads the events behind number after, in order: at most limit and never
-// more than 500. Fewer than that means there were no more.
+// Events reads the events after number after, in order, at most limit and never
+// more than 500. Fewer than that means that there are no more.
 func (db *DB) Events(ctx context.Context, thread chat.ThreadID, after int64, limit int) ([]chat.Event, error) {
 	if limit <= 0 || limit > maxPage {
 		limit = maxPage
@@ -31,8 +31,8 @@ func (db *DB) Events(ctx context.Context, thread chat.ThreadID, after int64, lim
 	return out, err
 }
 
-// AllEvents reads everything behind number after, page by page. Nothing is open
-// while it yields. It ends after the first error.
+// AllEvents reads everything after number after, page by page. Nothing is
+// open while it yields. It ends after the first error.
 func (db *DB) AllEvents(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[chat.Event, error] {
 	return func(yield func(chat.Event, error) bool) {
 		for more := true; more; {
@@ -53,8 +53,8 @@ func (db *DB) AllEvents(ctx context.Context, thread chat.ThreadID, after int64) 
 	}
 }
 
-// page reads up to limit events, or with bytes > 0 until their bodies have
-// reached so many; more tells whether it stopped for one of these reasons.
+// page reads up to limit events or, with bytes > 0, until their bodies have reached that
+// size. more tells whether it stopped for one of these reasons.
 func (db *DB) page(ctx context.Context, thread chat.ThreadID, after int64, limit, bytes int) (out []chat.Event, more bool, err error) {
 	size := 0
 	err = db.Query(ctx, `SELECT `+eventColumns+` FROM events WHERE thread_id = ? AND seq > ? ORDER BY seq LIMIT ?+0`,
@@ -101,8 +101,8 @@ func scanEvent(row database.Scanner, thread chat.ThreadID) (chat.Event, int, err
 	return e, len(body), nil
 }
 
-// Find reads the event that mirrors something on a platform; ErrUnknown if there
-// is none. Guests ask it when they do not know what became of a commit.
+// Find reads the event that mirrors something on a platform, or fails with ErrUnknown.
+// Guests use it when they do not know what became of a commit.
 func (db *DB) Find(ctx context.Context, thread chat.ThreadID, platform, platformID string, kind chat.Kind, version int) (chat.Event, error) {
 	var out chat.Event
 	found := false

@@ -16,9 +16,9 @@ import (
 	"chorus/internal/journal"
 )
 
-// forget takes the words out of the event that a Deleted names, in the transaction that writes
-// the Deleted: out of its body and those of its edits, the thread's title, its snapshots, and the
-// bytes that nothing else refers to. The event itself stays, and says that it was forgotten.
+// forget removes the words of the event that a Deleted names, in the transaction that writes the
+// Deleted: from its body and those of its edits, the thread's title, its snapshots, and the bytes
+// that nothing else refers to. The event itself stays, and says that it was forgotten.
 func (a *applying) forget(d chat.Deleted) error {
 	var bodies []storedBody
 	var err error
@@ -52,7 +52,7 @@ func (a *applying) forget(d chat.Deleted) error {
 	return a.tx.Exec(`DELETE FROM snapshots WHERE thread_id = ?`, string(a.in.Thread))
 }
 
-// storedBody is an event as its row has it.
+// storedBody is an event as stored in its row.
 type storedBody struct {
 	seq  int64
 	kind chat.Kind
@@ -66,10 +66,10 @@ func (a *applying) bodies(where string, args ...any) (out []storedBody, err erro
 	return out, err
 }
 
-// forgotten stands where words were.
+// forgotten replaces deleted words.
 func forgotten() chat.Blocks { return chat.TextBlocks("(deleted)") }
 
-// without is a body without the words that were deleted; nil: it has none of them.
+// without returns a body without the deleted words, or nil if it has none of them.
 func (a *applying) without(seq int64, body chat.Body, d chat.Deleted) (chat.Body, error) {
 	switch b := body.(type) {
 	case chat.Imported:
@@ -101,7 +101,7 @@ func (a *applying) without(seq int64, body chat.Body, d chat.Deleted) (chat.Body
 	return nil, nil
 }
 
-// withoutLine is an import without one of its messages.
+// withoutLine returns an import without one of its messages.
 func (a *applying) withoutLine(b chat.Imported, message string) (chat.Body, error) {
 	data, err := a.blobIn(b.Blob)
 	if errors.Is(err, sql.ErrNoRows) || errors.Is(err, fs.ErrNotExist) {
@@ -112,7 +112,7 @@ func (a *applying) withoutLine(b chat.Imported, message string) (chat.Body, erro
 	}
 	var lines []chat.Line
 	if err := json.Unmarshal(data, &lines); err != nil {
-		return nil, nil // not ours to repair
+		return nil, nil // damaged; not repaired here
 	}
 	before := len(lines)
 	lines = slices.DeleteFunc(lines, func(l chat.Line) bool { return slices.Contains(strings.Fields(l.ID), message) })
@@ -154,7 +154,8 @@ func (a *applying) blobIn(hash string) ([]byte, error) {
 	return data, nil
 }
 
-// needsBlob is why a transaction is taken back: it needs bytes of the storage, which are not fetched while it is open.
+// needsBlob rolls a transaction back because it needs bytes from the
+// storage, which are not fetched while it is open.
 type needsBlob struct {
 	in   *intent
 	hash string
@@ -162,7 +163,7 @@ type needsBlob struct {
 
 func (n *needsBlob) Error() string { return "blob " + n.hash + " must be fetched first" }
 
-// fetching tries a transaction that may need bytes of the storage, and fetches them.
+// fetching tries a transaction that may need bytes from the storage, and fetches them.
 func (db *DB) fetching(ctx context.Context, try func() (lost bool, err error)) (lost bool, err error) {
 	for {
 		lost, err := try()
@@ -181,7 +182,7 @@ func (db *DB) fetching(ctx context.Context, try func() (lost bool, err error)) (
 	}
 }
 
-// replace puts another body into an event's row, and removes what only the old one needed.
+// replace replaces the body in an event's row, and removes what only the old one needed.
 func (a *applying) replace(seq int64, old, now chat.Body) error {
 	data, err := chat.EncodeBody(now)
 	if err != nil {
@@ -212,7 +213,7 @@ func (a *applying) replace(seq int64, old, now chat.Body) error {
 	return nil
 }
 
-// untitle takes a title away that was made of the words.
+// untitle removes a title that was made of the words.
 func (a *applying) untitle(body chat.Body) error {
 	var blocks chat.Blocks
 	switch b := body.(type) {
@@ -238,8 +239,8 @@ func (a *applying) untitle(body chat.Body) error {
 	return a.tx.Exec(`UPDATE threads SET title = '(deleted)' WHERE id = ?`, string(a.in.Thread))
 }
 
-// SaidBy lists the events in which somebody spoke, over all threads: those whose author or
-// principal has this id on a platform.
+// SaidBy lists the events in which somebody spoke, over all threads: those
+// whose author or principal has this id on a platform.
 func (db *DB) SaidBy(ctx context.Context, who string) ([]journal.Place, error) {
 	var out []journal.Place
 	err := db.Query(ctx, `SELECT thread_id, seq FROM events WHERE who = ? AND kind IN ('received', 'steered') ORDER BY thread_id, seq`,
@@ -252,7 +253,7 @@ func (db *DB) SaidBy(ctx context.Context, who string) ([]journal.Place, error) {
 	return out, nil
 }
 
-// ReadOf lists the messages of somebody that came with imports: the thread and the platform's id.
+// ReadOf lists somebody's messages that came with imports, as thread and platform id.
 func (db *DB) ReadOf(ctx context.Context, author string) (map[chat.ThreadID][]string, error) {
 	type imported struct {
 		thread chat.ThreadID
@@ -286,7 +287,7 @@ func (db *DB) ReadOf(ctx context.Context, author string) (map[chat.ThreadID][]st
 	return out, nil
 }
 
-// ForgetPrincipal removes what is kept of somebody beside their words: their name and roles.
+// ForgetPrincipal removes what is stored about somebody besides their words: their name and roles.
 func (db *DB) ForgetPrincipal(ctx context.Context, who string) error {
 	err := db.Write(ctx, func(tx database.Tx) error { return tx.Exec(`DELETE FROM principals WHERE id = ?`, who) })
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"chorus/internal/database"
 )
 
-// KeepAnswersFor is how long an answer is given again: as long as any client keeps
-// trying, and then a key may be used for something else.
+// KeepAnswersFor is how long an answer is repeated: as long as any client
+// retries. After that, a key may be used for something else.
 const KeepAnswersFor = 24 * time.Hour
 
-// RecallAnswer gives what a request with this key was answered, and the digest of
-// that request; status 0: nobody asked in the last day.
+// RecallAnswer returns the answer that a request with this key got, and the digest of
+// that request. Status 0 means that nobody asked in the last day.
 func (db *DB) RecallAnswer(ctx context.Context, principal, key, route string) (digest string, status int, body []byte, err error) {
 	err = db.Query(ctx, `SELECT digest, status, body FROM kept_answers WHERE principal = ? AND key = ? AND route = ? AND at > ?`,
 		[]any{principal, key, route, database.Micros(db.Now().Add(-KeepAnswersFor))}, func(rows *sql.Rows) error {
@@ -26,13 +26,13 @@ func (db *DB) RecallAnswer(ctx context.Context, principal, key, route string) (d
 	return digest, status, body, nil
 }
 
-// KeepAnswer keeps an answer to be given again. The first one stays, whoever else was
-// answered meanwhile. Some that are too old leave on the way.
+// KeepAnswer stores an answer so that it can be repeated. The first answer is kept, whoever
+// else was answered meanwhile. It also removes some expired answers.
 func (db *DB) KeepAnswer(ctx context.Context, principal, key, route, digest string, status int, body []byte) error {
 	err := db.Write(ctx, func(tx database.Tx) error {
 		now := db.Now()
 		old := database.Micros(now.Add(-KeepAnswersFor))
-		// Two leave for each that comes, so the table shrinks and nobody waits for it.
+		// Two are removed for each new one, so the table shrinks and nobody waits for it.
 		if err := tx.Exec(`DELETE FROM kept_answers WHERE (principal, key, route) IN
 			(SELECT principal, key, route FROM kept_answers WHERE at <= ? ORDER BY at LIMIT 2)`, old); err != nil {
 			return err

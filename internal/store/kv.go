@@ -11,8 +11,8 @@ import (
 	"chorus/internal/journal"
 )
 
-// Remember keeps a value under a kind and a key; what was there before is replaced. Keys
-// of one kind belong to one part of the program.
+// Remember stores a value under a kind and a key, replacing any earlier one.
+// The keys of one kind belong to one part of the program.
 func (db *DB) Remember(ctx context.Context, kind, key string, value []byte) error {
 	err := errors.New("kind and key are needed")
 	if kind != "" && key != "" {
@@ -27,8 +27,8 @@ func (db *DB) Remember(ctx context.Context, kind, key string, value []byte) erro
 	return nil
 }
 
-// RememberOnce keeps a value unless there is one, and reports whether there was none. Memos
-// of the kind that are older than keep leave on the way.
+// RememberOnce stores a value unless there is one, and reports whether there was
+// none. It removes memos of the kind that are older than keep.
 func (db *DB) RememberOnce(ctx context.Context, kind, key string, value []byte, keep time.Duration) (first bool, err error) {
 	err = db.Write(ctx, func(tx database.Tx) error {
 		now := db.Now()
@@ -45,7 +45,7 @@ func (db *DB) RememberOnce(ctx context.Context, kind, key string, value []byte, 
 	return first, nil
 }
 
-// Recall gives what was remembered; nil if nothing was.
+// Recall returns what was remembered, or nil.
 func (db *DB) Recall(ctx context.Context, kind, key string) ([]byte, error) {
 	var value []byte
 	err := db.Query(ctx, `SELECT value FROM memos WHERE kind = ? AND key = ?`, []any{kind, key}, func(rows *sql.Rows) error { return rows.Scan(&value) })
@@ -55,7 +55,7 @@ func (db *DB) Recall(ctx context.Context, kind, key string) ([]byte, error) {
 	return value, nil
 }
 
-// Memos gives everything of a kind, the oldest first.
+// Memos returns everything of a kind, oldest first.
 func (db *DB) Memos(ctx context.Context, kind string) ([]journal.Memo, error) {
 	var out []journal.Memo
 	err := db.Query(ctx, `SELECT key, value FROM memos WHERE kind = ? ORDER BY at, key`, []any{kind}, database.Fill(&out, func(rows *sql.Rows, m *journal.Memo) error {
@@ -67,7 +67,7 @@ func (db *DB) Memos(ctx context.Context, kind string) ([]journal.Memo, error) {
 	return out, nil
 }
 
-// ForgetOlder drops the memos of a kind that are older than that.
+// ForgetOlder removes the memos of a kind that are older than than.
 func (db *DB) ForgetOlder(ctx context.Context, kind string, than time.Duration) error {
 	err := db.Write(ctx, func(tx database.Tx) error {
 		return tx.Exec(`DELETE FROM memos WHERE kind = ? AND at < ?`, kind, database.Micros(db.Now().Add(-than)))
@@ -78,7 +78,7 @@ func (db *DB) ForgetOlder(ctx context.Context, kind string, than time.Duration) 
 	return nil
 }
 
-// Forget drops a memo; one that is not there is no error.
+// Forget removes a memo. It is no error if there is none.
 func (db *DB) Forget(ctx context.Context, kind, key string) error {
 	err := db.Write(ctx, func(tx database.Tx) error { return tx.Exec(`DELETE FROM memos WHERE kind = ? AND key = ?`, kind, key) })
 	if err != nil {

@@ -12,17 +12,17 @@ import (
 
 var _ memory.Versions = (*DB)(nil)
 
-// plannedFor is how long an announced write waits to be seen. One that takes longer has failed.
+// plannedFor is how long an announced write may take to be seen. After that it counts as failed.
 const plannedFor = 24 * time.Hour
 
 const memoryColumns = `path, n, digest, lines, who, thread_id, call, how, owner, at`
 
-// MemoryVersions lists a file's versions without their texts, the newest first.
+// MemoryVersions lists a file's versions without their texts, newest first.
 func (db *DB) MemoryVersions(ctx context.Context, path string) ([]memory.Version, error) {
 	return db.memoryVersions(ctx, `SELECT `+memoryColumns+`, '' FROM memory_versions WHERE path = ? ORDER BY n DESC`, path)
 }
 
-// MemoryVersion is one version of a file, with n 0 the newest; false: there is none.
+// MemoryVersion returns one version of a file; n 0 is the newest. It returns false if there is none.
 func (db *DB) MemoryVersion(ctx context.Context, path string, n int64) (memory.Version, bool, error) {
 	query, args := `SELECT `+memoryColumns+`, text FROM memory_versions WHERE path = ? ORDER BY n DESC LIMIT 1`, []any{path}
 	if n != 0 {
@@ -35,8 +35,8 @@ func (db *DB) MemoryVersion(ctx context.Context, path string, n int64) (memory.V
 	return found[0], true, nil
 }
 
-// AddMemoryVersion keeps a version under its number, and forgets that it was announced. False: there is one with this
-// number already.
+// AddMemoryVersion stores a version under its number and removes its announcement. It
+// returns false if there is already a version with this number.
 func (db *DB) AddMemoryVersion(ctx context.Context, v memory.Version) (bool, error) {
 	var added int64
 	err := db.Write(ctx, func(tx database.Tx) (err error) {
@@ -70,7 +70,7 @@ func (db *DB) PlanMemoryWrite(ctx context.Context, v memory.Version) error {
 	return nil
 }
 
-// PlannedMemoryWrite is what was announced of a text; false: nothing was.
+// PlannedMemoryWrite returns what was announced about a text, or false if nothing was.
 func (db *DB) PlannedMemoryWrite(ctx context.Context, path, digest string) (memory.Version, bool, error) {
 	found, err := db.memoryVersions(ctx, `SELECT path, 0, digest, lines, who, thread_id, call, how, owner, at, '' FROM memory_writes WHERE path = ? AND digest = ?`, path, digest)
 	if err != nil || len(found) == 0 {
@@ -79,7 +79,7 @@ func (db *DB) PlannedMemoryWrite(ctx context.Context, path, digest string) (memo
 	return found[0], true, nil
 }
 
-// MemoryPaths are the files that have versions.
+// MemoryPaths returns the files that have versions.
 func (db *DB) MemoryPaths(ctx context.Context) (out []string, err error) {
 	if out, err = database.List[string](ctx, db.DB, `SELECT DISTINCT path FROM memory_versions ORDER BY path`); err != nil {
 		return nil, fmt.Errorf("memory files: %w", err)
@@ -87,7 +87,7 @@ func (db *DB) MemoryPaths(ctx context.Context) (out []string, err error) {
 	return out, nil
 }
 
-// ForgetMemory removes all that is kept of a file.
+// ForgetMemory removes everything stored about a file.
 func (db *DB) ForgetMemory(ctx context.Context, path string) error {
 	err := db.Write(ctx, func(tx database.Tx) error {
 		if err := tx.Exec(`DELETE FROM memory_writes WHERE path = ?`, path); err != nil {

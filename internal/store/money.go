@@ -17,7 +17,7 @@ const (
 	reserve = `INSERT INTO ledger (run_id, step, attempt, thread_id, agent, payer, payer_body, model, reserved, at, root_run)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 
-	// A settlement that knows no reservation keeps the one there was.
+	// A settlement without a known reservation keeps the existing one.
 	settle = `INSERT INTO ledger (run_id, step, attempt, thread_id, agent, payer, payer_body, model, reserved, at, root_run,
 			settled, how, tok_in, tok_out, tok_read, tok_write, settled_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -30,13 +30,13 @@ const (
 	assumeOthers = `UPDATE ledger SET settled = reserved, how = 'assumed', settled_at = ?
 		WHERE run_id = ? AND how = '' AND NOT (step = ? AND attempt = ?)`
 	assumeRun = `UPDATE ledger SET settled = reserved, how = 'assumed', settled_at = ? WHERE run_id = ? AND how = ''`
-	// All runs of a thread, found by the index over their beginnings.
+	// All runs of a thread, found with the index on their beginnings.
 	assumeThread = `UPDATE ledger SET settled = reserved, how = 'assumed', settled_at = ? WHERE how = ''
 		AND run_id IN (SELECT run_id FROM events WHERE thread_id = ? AND kind = 'run_started')`
 )
 
-// writeMoney reserves or settles one call. A new reservation means that earlier
-// attempts of the run are over, whatever became of them, and it must keep to its ceilings.
+// writeMoney reserves or settles one call. A new reservation means that earlier attempts of the
+// run are over, whatever became of them. It must keep to its ceilings.
 func writeMoney(tx database.Tx, thread chat.ThreadID, e ledger.Entry, under *ledger.Ceilings, now int64) error {
 	if e.Run == "" {
 		return fmt.Errorf("ledger entry without a run")
@@ -55,7 +55,7 @@ func writeMoney(tx database.Tx, thread chat.ThreadID, e ledger.Entry, under *led
 	if err != nil || n == 0 {
 		return err
 	}
-	// The first attempt of a further step: the step before it was answered, and so settled.
+	// First attempt of a later step: the step before it was answered, and therefore settled.
 	if e.Attempt > 1 || e.Step <= 1 {
 		if err := tx.Exec(assumeOthers, now, e.Run, e.Step, e.Attempt); err != nil {
 			return err
@@ -64,7 +64,7 @@ func writeMoney(tx database.Tx, thread chat.ThreadID, e ledger.Entry, under *led
 	return keepTo(tx, under, e, now)
 }
 
-// LedgerEntries lists a run's model calls in order.
+// LedgerEntries returns a run's model calls in order.
 func (db *DB) LedgerEntries(ctx context.Context, run string) ([]ledger.Entry, error) {
 	var out []ledger.Entry
 	err := db.Query(ctx, `SELECT run_id, step, attempt, thread_id, agent, payer_body, model, reserved, settled, how,
@@ -95,24 +95,24 @@ const (
 	ByPayer   SpendBy = "payer"
 	ByThread  SpendBy = "thread"
 	ByChannel SpendBy = "channel"
-	ByDay     SpendBy = "day" // of UTC, as months are
+	ByDay     SpendBy = "day" // in UTC, like months
 	ByMonth   SpendBy = "month"
 	ByRun     SpendBy = "run"
 )
 
-// SpendFilter narrows the sums; zero fields do not. Payer is a principal's key.
+// SpendFilter narrows the sums. Zero fields match everything. Payer is a principal's key.
 type SpendFilter struct {
 	By           SpendBy
 	Agent        string
 	Payer        string
 	Model        string
 	Thread       chat.ThreadID
-	Under        string // how the ids of the threads begin
+	Under        string // prefix of the thread ids
 	Run          string
 	Since, Until time.Time
 }
 
-// Sum is what a group of calls came to. Settled + Open is what a budget counts.
+// Sum is the total of a group of calls. Budgets count Settled + Open.
 type Sum struct {
 	Key     string
 	Calls   int
@@ -121,7 +121,7 @@ type Sum struct {
 	Usage   chat.Usage
 }
 
-// Spend sums the ledger, the dearest group first.
+// Spend sums the ledger, most expensive group first.
 func (db *DB) Spend(ctx context.Context, f SpendFilter) ([]Sum, error) {
 	key, ok := map[SpendBy]string{ByNothing: "''", ByModel: "model", ByAgent: "agent", ByPayer: "payer",
 		ByThread: "thread_id", ByRun: "run_id", ByChannel: "channel", ByDay: "day", ByMonth: "substr(day, 1, 7)"}[f.By]

@@ -24,7 +24,7 @@ func laneArgs(l journal.Lane, more ...any) []any {
 	return append([]any{l.Platform, l.Bot, l.Channel}, more...)
 }
 
-// SetDesired writes what is wanted without an event. The same again changes nothing.
+// SetDesired writes what is wanted without an event. Writing the same again changes nothing.
 func (db *DB) SetDesired(ctx context.Context, list ...journal.Desired) error {
 	err := checkDesired(list)
 	if err == nil {
@@ -36,8 +36,8 @@ func (db *DB) SetDesired(ctx context.Context, list ...journal.Desired) error {
 	return nil
 }
 
-// Plan takes one step of a durable reader: what is wanted and its place, in one transaction.
-// If the reader does not stand at From any more it gives ErrMoved and nothing is written.
+// Plan takes one step of a durable reader: what is wanted and the reader's position, in one
+// transaction. If the reader is no longer at From, Plan fails with ErrMoved and writes nothing.
 func (db *DB) Plan(ctx context.Context, p journal.Plan) error {
 	err := checkDesired(p.Desired)
 	if err == nil && p.UpTo < p.From {
@@ -71,7 +71,7 @@ func (db *DB) plan(tx database.Tx, p journal.Plan) error {
 	switch {
 	case err != nil:
 		return err
-	case n == 0: // somebody was faster, just now
+	case n == 0: // another process was just faster
 		return journal.ErrMoved
 	}
 	return db.writeDesired(tx, p.Desired)
@@ -105,10 +105,10 @@ func (db *DB) writeDesired(tx database.Tx, list []journal.Desired) error {
 	return nil
 }
 
-// writeOne writes one of them. A changed one is a new revision, and opens again what had been
-// sent, had failed or had been given up. The body of what should not be there does not
-// count as a change; it is kept, because taking a reaction off needs it. The last word does
-// count, even if it says the same: previews may have been shown in between.
+// writeOne writes one of them. A change makes a new revision and reopens what was sent, failed or
+// given up. If the thing should not exist, a different body is not a change, but the body is kept,
+// because removing a reaction needs it. The final text counts as a change even if it is the same,
+// because previews may have been shown in between.
 func (db *DB) writeOne(tx database.Tx, d journal.Desired) error {
 	now := database.Micros(db.Now())
 	n, err := tx.Change(`UPDATE outbox SET event = ?, final = ?, gone = ?, body = CASE WHEN ? = '' THEN body ELSE ? END, part = ?, want = want + 1, changed = ?,
@@ -136,14 +136,14 @@ func (db *DB) writeOne(tx database.Tx, d journal.Desired) error {
 	}
 	state := journal.Planned
 	if d.Gone && (d.Thing == journal.Reaction || d.Target == "") {
-		state = journal.Superseded // nothing is to be done, and what an older one asks for never will be
+		state = journal.Superseded // there is nothing to do, and what an older one asks for never will be done
 	}
 	n, err = tx.Change(`INSERT INTO outbox (platform, bot, channel, seq, key, thread_id, event, part, team, thing, target, target_key,
 		nonce, final, gone, created, changed, body, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (platform, bot, channel, key) DO NOTHING`,
 		laneArgs(d.Lane, place, d.Key, string(d.Thread), d.Seq, d.Part, d.Group, string(d.Thing), d.Target, d.TargetKey,
 			d.Lane.Nonce(d.Key), database.Flag(d.Final), database.Flag(d.Gone), now, now, string(d.Body), string(state))...)
-	if err == nil && n == 0 { // another node was faster, just now: it is a change of that one
+	if err == nil && n == 0 { // another node was just faster, and this changes its row
 		return db.writeOne(tx, d)
 	}
 	return err

@@ -9,12 +9,12 @@ import (
 	"chorus/internal/journal"
 )
 
-// maxPruned bounds one transaction; whoever prunes comes again.
+// maxPruned limits one transaction; callers repeat the call.
 const maxPruned = 500
 
-// PruneOutbox forgets what a bot has shown to its end and nobody can ask for again: final,
-// settled, older than a moment, and behind the reader that wanted them. To which thread a
-// message belongs is kept elsewhere and stays. It gives how many rows have gone.
+// PruneOutbox removes rows of a bot that nobody can need again: final, settled, older than a
+// moment, and passed by the reader that wanted them. Which thread a message belongs to is stored
+// elsewhere and remains. It returns how many rows were removed.
 func (db *DB) PruneOutbox(ctx context.Context, platform, bot, reader string, before time.Time) (int64, error) {
 	var n int64
 	err := db.Write(ctx, func(tx database.Tx) (err error) {

@@ -15,7 +15,7 @@ import (
 
 const isOpen = `(state = 'planned' OR state = 'sending')`
 
-// OpenLanes lists the lanes of a bot that have something to do.
+// OpenLanes returns the lanes of a bot that have something to do.
 func (db *DB) OpenLanes(ctx context.Context, platform, bot string) ([]journal.Lane, error) {
 	var out []journal.Lane
 	err := db.Query(ctx, `SELECT DISTINCT channel FROM outbox WHERE platform = ? AND bot = ? AND `+isOpen+` ORDER BY channel`,
@@ -31,7 +31,7 @@ func (db *DB) OpenLanes(ctx context.Context, platform, bot string) ([]journal.La
 	return out, nil
 }
 
-// OpenRows lists what a lane has to do, in order.
+// OpenRows returns what a lane has to do, in order.
 func (db *DB) OpenRows(ctx context.Context, lane journal.Lane, limit int) ([]journal.Outgoing, error) {
 	out, err := db.outgoing(ctx, ofLane+` AND `+isOpen+` ORDER BY seq LIMIT ?+0`, laneArgs(lane, database.Limit(limit, 100)))
 	if err != nil {
@@ -40,7 +40,7 @@ func (db *DB) OpenRows(ctx context.Context, lane journal.Lane, limit int) ([]jou
 	return out, nil
 }
 
-// Outgoing reads one row; ErrUnknown if there is none.
+// Outgoing reads one row, or fails with ErrUnknown.
 func (db *DB) Outgoing(ctx context.Context, lane journal.Lane, key string) (journal.Outgoing, error) {
 	out, err := db.outgoing(ctx, ofKey, laneArgs(lane, key))
 	if err == nil && len(out) == 0 {
@@ -52,7 +52,7 @@ func (db *DB) Outgoing(ctx context.Context, lane journal.Lane, key string) (jour
 	return out[0], nil
 }
 
-// OutFilter narrows a list of outgoing things; zero fields do not.
+// OutFilter narrows a list of outgoing things. Zero fields match everything.
 type OutFilter struct {
 	Platform, Bot, Channel string
 	Thread                 chat.ThreadID
@@ -60,16 +60,16 @@ type OutFilter struct {
 	Limit                  int
 }
 
-// OutgoingFor lists rows for people and for whoever must say what could not be said; the
-// last changed first.
+// OutgoingFor lists rows for people, and for callers that report what
+// could not be posted. The last changed come first.
 func (db *DB) OutgoingFor(ctx context.Context, f OutFilter) ([]journal.Outgoing, error) {
 	var where database.Where
-	where.Add("1 = 1") // there is always a condition
+	where.Add("1 = 1") // so that there is always a condition
 	where.Equal("platform", f.Platform)
 	where.Equal("bot", f.Bot)
 	where.Equal("channel", f.Channel)
 	where.Equal("thread_id", string(f.Thread))
-	if f.State != "" { // spelled out, so that the index of failures is found
+	if f.State != "" { // written out, so that the index on failures is used
 		where.Add("state = '" + string(f.State) + "'")
 	}
 	rest, args := where.On("")
@@ -112,11 +112,11 @@ func scanOutgoing(row database.Scanner) (o journal.Outgoing, err error) {
 	return o, err
 }
 
-// BeginSend notes that a call is about to be made, and gives the row as it is then. If the
-// row is not as the caller has seen it (another attempt, another text): ErrMoved.
+// BeginSend records that a call is about to be made, and returns the row as it is then. If the row
+// differs from what the caller has seen (another attempt, another text), it fails with ErrMoved.
 //
-// Making a message freezes what is made: until its outcome is known, every further try
-// makes the same, and what is wanted meanwhile becomes an edit.
+// Creating a message freezes its content: until the outcome is known, every further attempt
+// creates the same, and what is wanted meanwhile becomes an edit.
 func (db *DB) BeginSend(ctx context.Context, seen journal.Outgoing) (journal.Outgoing, error) {
 	var out journal.Outgoing
 	err := db.Write(ctx, func(tx database.Tx) error {
@@ -127,7 +127,7 @@ func (db *DB) BeginSend(ctx context.Context, seen journal.Outgoing) (journal.Out
 		now := database.Micros(db.Now())
 		freeze := `tried = want, tried_body = body, tried_at = ?`
 		if seen.State == journal.Sending && seen.Tried > 0 && seen.Thing == journal.Message && !seen.Made() {
-			freeze = `tried_at = coalesce(tried_at, ?)` // the first try may have been the one that was heard
+			freeze = `tried_at = coalesce(tried_at, ?)` // the first attempt may have been the one that succeeded
 		}
 		out, err = scanOutgoing(tx.One(`UPDATE outbox SET state = 'sending', attempts = attempts + 1, changed = ?, `+freeze+`
 			WHERE `+ofKey+` AND `+sayings(tx.OnServer()).noIndex+`state = ? AND attempts = ? AND want = ? AND `+isOpen+` RETURNING `+outColumns, append([]any{now, now},
@@ -143,7 +143,7 @@ func (db *DB) BeginSend(ctx context.Context, seen journal.Outgoing) (journal.Out
 	return out, nil
 }
 
-// EndSend writes down what a call came to. Telling it twice changes nothing.
+// EndSend records the outcome of a call. Recording it twice changes nothing.
 func (db *DB) EndSend(ctx context.Context, o journal.Outcome) error {
 	err := db.Write(ctx, func(tx database.Tx) error {
 		switch o.State {
@@ -169,7 +169,7 @@ func (db *DB) EndSend(ctx context.Context, o journal.Outcome) error {
 	return nil
 }
 
-// sent notes a success, and where a message that was made belongs.
+// sent records a success and, for a new message, where it belongs.
 func (db *DB) sent(tx database.Tx, o journal.Outcome) error {
 	n, err := tx.Change(`UPDATE outbox SET have = ?, message_id = CASE WHEN message_id = '' THEN ? ELSE message_id END,
 			state = CASE WHEN want > ? THEN 'planned' ELSE 'sent' END, attempts = 0, not_before = NULL, alone = NULL, tried = 0, tried_body = '',
@@ -183,14 +183,14 @@ func (db *DB) sent(tx database.Tx, o journal.Outcome) error {
 
 // place writes which thread a message of ours belongs to.
 func place(tx database.Tx, lane journal.Lane, key string) error {
-	// A message that showed how far things were and then the answer stands for the answer.
+	// A message that first showed progress and then the answer counts as the answer.
 	return tx.Exec(`INSERT INTO message_places (platform, message_id, thread_id, seq, part, bot, channel, key)
 		SELECT platform, message_id, thread_id, event, part, bot, channel, key FROM outbox
 		WHERE `+ofKey+` AND thread_id <> '' AND message_id <> '' AND gone = 0
 		ON CONFLICT (platform, message_id, thread_id) DO UPDATE SET seq = excluded.seq WHERE excluded.seq > message_places.seq`, laneArgs(lane, key)...)
 }
 
-// PlaceMessage says which thread a message belongs to that was posted before there was one.
+// PlaceMessage sets the thread of a message that was posted before the thread existed.
 func (db *DB) PlaceMessage(ctx context.Context, lane journal.Lane, key string, thread chat.ThreadID, seq int64) error {
 	err := db.Write(ctx, func(tx database.Tx) error {
 		if err := tx.Exec(`UPDATE outbox SET thread_id = ?, event = ? WHERE `+ofKey, append([]any{string(thread), seq}, laneArgs(lane, key)...)...); err != nil {
@@ -204,7 +204,7 @@ func (db *DB) PlaceMessage(ctx context.Context, lane journal.Lane, key string, t
 	return nil
 }
 
-// failed gives a row up, and with it whatever of its group has not been made yet.
+// failed gives up a row and everything of its group that has not been made yet.
 func (db *DB) failed(tx database.Tx, o journal.Outcome) error {
 	now := database.Micros(db.Now())
 	n, err := tx.Change(`UPDATE outbox SET state = 'failed', not_before = NULL, tried = 0, tried_body = '', why = ?, error = ?, changed = ?
@@ -219,9 +219,9 @@ func (db *DB) failed(tx database.Tx, o journal.Outcome) error {
 		append(append(append([]any{o.Why, o.Error, now}, laneArgs(o.Lane)...), laneArgs(o.Lane, o.Key)...), laneArgs(o.Lane, o.Key)...)...)
 }
 
-// Echo notes that a message of ours was seen on the platform, whoever told it: the answer
-// to the call may have been lost. It gives the lane that may go on; a message that is
-// not ours, or known already, changes nothing.
+// Echo records that a message of ours was seen on the platform, whoever reported it, since
+// the response to the call may have been lost. It returns the lane that may continue. A
+// message that is not ours, or already known, changes nothing.
 func (db *DB) Echo(ctx context.Context, platform, bot, nonce, messageID string) (lane journal.Lane, ours bool, err error) {
 	err = db.Write(ctx, func(tx database.Tx) error {
 		lane, ours = journal.Lane{Platform: platform, Bot: bot}, false
@@ -244,8 +244,8 @@ func (db *DB) Echo(ctx context.Context, platform, bot, nonce, messageID string) 
 	return lane, ours, nil
 }
 
-// LastMade is the id of the newest message that the lane made in front of a place: what
-// is looked for behind it is never an older one.
+// LastMade returns the id of the newest message that the lane made before a place. A
+// message that is searched for after that place is never older.
 func (db *DB) LastMade(ctx context.Context, lane journal.Lane, before int64) (string, error) {
 	var id string
 	err := db.Query(ctx, `SELECT message_id FROM outbox WHERE `+ofLane+` AND seq < ? AND message_id <> '' ORDER BY seq DESC LIMIT 1`,

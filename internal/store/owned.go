@@ -8,33 +8,37 @@ import (
 	"chorus/internal/store/audit"
 )
 
-// numberOwned is numberKnown for a commit that does not hear the answer: a row that is not as its owner left it would get no number, which
-// its column refuses.
+// numberOwned is numberKnown for a commit that does not wait for the result. If the row is
+// not as its owner left it, it would set NULL, which the column refuses.
 const numberOwned = `UPDATE threads SET next_seq = CASE WHEN epoch = ? AND next_seq = ? THEN CAST(? AS bigint) END, last_active = ? WHERE id = ?`
 
-// gathered are the statements of owners' commits that may be sent to PostgreSQL with those of others. They change what is their thread's;
-// of what commits share, they lock sums of money only, which are by agent, payer, model and channel: a thread's id begins with that.
+// gathered are the statements of owners' commits that may be sent to PostgreSQL
+// together with those of others. They change only what belongs to their thread. Of the
+// rows that commits share, they lock only sums of money, which are by agent, payer,
+// model and channel: a thread's id begins with that.
 func gathered() []database.Gathered {
 	const thread, agent, payer, model = 3, 4, 5, 7
 	return []database.Gathered{{Query: numberOwned}, {Query: updateThread}, {Query: insertEvent, Rows: true}, audit.Gathered(),
 		{Query: settle, Rows: true, By: []int{agent, payer, model, thread}}}
 }
 
-// ownedThread is a thread's row as its owner's last commit left it, and the end of its chain of the audit log, if that was asked for.
+// ownedThread is a thread's row as its owner's last commit left it, and
+// the end of its audit log chain if that was read.
 type ownedThread struct {
 	known
 	end   audit.End
 	ended bool
 }
 
-// ownedThreads are those of this process, on a server: SQLite's writer remembers them itself.
+// ownedThreads are those of this process, on a server. SQLite's writer remembers them itself.
 type ownedThreads struct {
 	mu   sync.Mutex
 	rows map[chat.ThreadID]ownedThread
 }
 
-// take gives what is known of a thread's row to one commit of its owner, and to nobody else until that is true; nil: nothing is, or the
-// commit has no event that it could be recognised by.
+// take hands what is known of a thread's row to one commit of its owner, and to no
+// other until that one is committed. It returns nil if nothing is known, or if the
+// commit has no event by which it could be recognised.
 func (o *ownedThreads) take(in *intent) *ownedThread {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -46,7 +50,8 @@ func (o *ownedThreads) take(in *intent) *ownedThread {
 	return &row
 }
 
-// keep remembers what a commit left that is true. After a guest's the row is another than its owner knows.
+// keep remembers the row that a successful commit left. After a guest's
+// commit the row differs from what its owner knows.
 func (o *ownedThreads) keep(in *intent, left *ownedThread) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -74,8 +79,9 @@ func numberAsOwned(tx database.Tx, in *intent, now int64) (threadState, error) {
 	return s, tx.Exec(numberOwned, in.Epoch, k.row.next, s.next, now, string(in.Thread))
 }
 
-// isThere reports whether an event was written by the transaction that gave it its number and time, which has ended, or will find another
-// row than it knows: the thread's is held from now on.
+// isThere reports whether an event was written by the transaction that gave it
+// its number and time. That transaction has ended, or will find a different row,
+// because this one now holds the thread's row.
 func isThere(tx database.Tx, e chat.Event) (bool, error) {
 	if err := tx.Lock(`SELECT id FROM threads WHERE id = ? FOR NO KEY UPDATE`, string(e.Thread)); err != nil {
 		return false, err

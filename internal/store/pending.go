@@ -14,7 +14,7 @@ import (
 	"chorus/internal/ledger"
 )
 
-// LastRun is the id of the thread's newest run; ErrUnknown before the first.
+// LastRun returns the id of the thread's newest run, or fails with ErrUnknown before the first.
 func (db *DB) LastRun(ctx context.Context, thread chat.ThreadID) (string, error) {
 	run := ""
 	err := db.Query(ctx, `SELECT run_id FROM events WHERE thread_id = ? AND kind = 'run_started' ORDER BY seq DESC LIMIT 1`,
@@ -28,7 +28,7 @@ func (db *DB) LastRun(ctx context.Context, thread chat.ThreadID) (string, error)
 	return run, nil
 }
 
-// PendingPrompts lists the numbers of the prompts that no run has taken, oldest first.
+// PendingPrompts returns the numbers of the prompts that no run has taken, oldest first.
 func (db *DB) PendingPrompts(ctx context.Context, thread chat.ThreadID) ([]int64, error) {
 	var out []int64
 	err := db.Query(ctx, `SELECT seq FROM events WHERE thread_id = ? AND taken = 0 ORDER BY seq`,
@@ -39,13 +39,13 @@ func (db *DB) PendingPrompts(ctx context.Context, thread chat.ThreadID) ([]int64
 	return out, nil
 }
 
-// Overdue lists pending approvals whose deadline has passed.
+// Overdue returns pending approvals whose deadline has passed.
 func (db *DB) Overdue(ctx context.Context, now time.Time) ([]approval.Approval, error) {
 	return db.Approvals(ctx, ApprovalFilter{State: approval.Open, Due: now})
 }
 
-// RunCost is what a run's calls come to when it ends: one that was lost counts with what was
-// reserved for it, as it does in the ledger from then on. What its children spent is in it.
+// RunCost returns what a run's calls cost in total when it ends. A lost call counts with what was
+// reserved for it, as it does in the ledger from then on. The cost of its children is included.
 func (db *DB) RunCost(ctx context.Context, run string) (ledger.Nanos, error) {
 	n, err := db.Count(ctx, `SELECT coalesce(sum(CASE WHEN how = '' THEN reserved ELSE settled END), 0) FROM ledger WHERE run_id = ? OR root_run <> '' AND root_run = ?`, run, run)
 	if err != nil {
@@ -54,8 +54,8 @@ func (db *DB) RunCost(ctx context.Context, run string) (ledger.Nanos, error) {
 	return n, nil
 }
 
-// ThreadsNamed lists the threads whose own part of the id begins with name; an
-// exact one stands alone. It is for people who type a part of an id.
+// ThreadsNamed returns the threads whose own part of the id begins with name, or only the
+// exact match if there is one. It is for people who type part of an id.
 func (db *DB) ThreadsNamed(ctx context.Context, name string) ([]journal.Thread, error) {
 	escaped := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(name)
 	rows, err := db.threads(ctx, `SELECT `+threadColumns+` FROM threads WHERE id LIKE ? ESCAPE '\' ORDER BY id LIMIT 50`, "%:"+escaped+"%")
@@ -74,8 +74,7 @@ func (db *DB) ThreadsNamed(ctx context.Context, name string) ([]journal.Thread, 
 	return out, nil
 }
 
-// LastRunAt is the number of the event that began the thread's newest run; 0
-// before the first.
+// LastRunAt returns the number of the event that began the thread's newest run, or 0 before the first.
 func (db *DB) LastRunAt(ctx context.Context, thread chat.ThreadID) (int64, error) {
 	seq, err := db.Count(ctx, `SELECT seq FROM events WHERE thread_id = ? AND kind = 'run_started' ORDER BY seq DESC LIMIT 1`,
 		string(thread))

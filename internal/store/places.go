@@ -10,8 +10,8 @@ import (
 	"chorus/internal/journal"
 )
 
-// Places says which threads a message on a platform belongs to: those that heard it, or
-// the one that said it.
+// Places returns the threads that a message on a platform belongs to:
+// those that heard it, or the one that said it.
 func (db *DB) Places(ctx context.Context, platform, messageID string) ([]journal.Place, error) {
 	var out []journal.Place
 	if messageID == "" {
@@ -33,7 +33,7 @@ func (db *DB) Places(ctx context.Context, platform, messageID string) ([]journal
 	return out, nil
 }
 
-// ShownIn are the messages of ours in a channel that belong to a thread.
+// ShownIn returns our messages in a channel that belong to a thread.
 func (db *DB) ShownIn(ctx context.Context, platform, channel string, thread chat.ThreadID) ([]string, error) {
 	out, err := database.List[string](ctx, db.DB, `SELECT message_id FROM message_places WHERE platform = ? AND thread_id = ? AND channel = ? ORDER BY seq, part`, platform, string(thread), channel)
 	if err != nil {
@@ -42,8 +42,8 @@ func (db *DB) ShownIn(ctx context.Context, platform, channel string, thread chat
 	return out, nil
 }
 
-// Cursor is the id of the message up to which a channel's history was read; empty if the
-// channel was never seen.
+// Cursor returns the id of the message up to which a channel's history
+// was read, or "" if the channel was never seen.
 func (db *DB) Cursor(ctx context.Context, lane journal.Lane) (string, error) {
 	var id string
 	err := db.Query(ctx, `SELECT message_id FROM cursors WHERE `+ofLane, laneArgs(lane), func(rows *sql.Rows) error { return rows.Scan(&id) })
@@ -53,7 +53,7 @@ func (db *DB) Cursor(ctx context.Context, lane journal.Lane) (string, error) {
 	return id, nil
 }
 
-// Cursors gives the cursor of every channel that a bot has seen.
+// Cursors returns the cursor of every channel that a bot has seen.
 func (db *DB) Cursors(ctx context.Context, platform, bot string) (map[string]string, error) {
 	out := map[string]string{}
 	err := db.Query(ctx, `SELECT channel, message_id FROM cursors WHERE platform = ? AND bot = ?`, []any{platform, bot}, database.Pairs(out))
@@ -63,9 +63,9 @@ func (db *DB) Cursors(ctx context.Context, platform, bot string) (map[string]str
 	return out, nil
 }
 
-// MoveCursor notes that everything up to a message has been read and kept, if the cursor
-// still stands where the caller saw it ("": there was none); false: it does not. Which of two
-// messages is the newer one only the platform knows.
+// MoveCursor records that everything up to a message was read and stored, if the
+// cursor is still where the caller saw it ("" for none); otherwise it returns false.
+// Only the platform knows which of two messages is newer.
 func (db *DB) MoveCursor(ctx context.Context, lane journal.Lane, from, to string) (moved bool, err error) {
 	if to == "" {
 		return false, fmt.Errorf("move cursor of lane %s: no message given", lane)
@@ -83,8 +83,8 @@ func (db *DB) MoveCursor(ctx context.Context, lane journal.Lane, from, to string
 	return moved, nil
 }
 
-// LastArrivals gives the ids of what arrived through a bot, of one kind, the newest first:
-// ids of a platform grow with time.
+// LastArrivals returns the ids of what arrived through a bot, of one kind,
+// newest first. Ids of a platform grow with time.
 func (db *DB) LastArrivals(ctx context.Context, platform, bot, kind string, limit int) ([]string, error) {
 	out, err := database.List[string](ctx, db.DB, `SELECT DISTINCT platform_id FROM arrivals WHERE platform = ? AND bot = ? AND kind = ? ORDER BY platform_id DESC LIMIT ?+0`,
 		platform, bot, kind, database.Limit(limit, 100))

@@ -14,7 +14,7 @@ import (
 	"chorus/internal/journal"
 )
 
-// seePrincipal notes who has spoken or answered, with the name and roles they had.
+// seePrincipal records who has spoken or answered, with the name and roles they had.
 func seePrincipal(tx database.Tx, p chat.Principal, now int64) error {
 	if p.ID == "" {
 		return nil
@@ -31,7 +31,8 @@ func seePrincipal(tx database.Tx, p chat.Principal, now int64) error {
 		p.String(), string(p.Kind), p.Name, roles, now, now)
 }
 
-// PrincipalName is what somebody was called when they last spoke or answered, by their key; "" if nobody knows.
+// PrincipalName returns the name that somebody had when they last spoke or
+// answered, given their key, or "" if it is not known.
 func (db *DB) PrincipalName(ctx context.Context, key string) (string, error) {
 	var name string
 	err := db.Query(ctx, `SELECT name FROM principals WHERE id = ?`, []any{key}, func(rows *sql.Rows) error { return rows.Scan(&name) })
@@ -51,7 +52,7 @@ type Agent struct {
 	Created time.Time
 }
 
-// PutAgent makes an agent or changes it; its time of creation stays.
+// PutAgent creates an agent or changes it. Its creation time is kept.
 func (db *DB) PutAgent(ctx context.Context, a Agent) error {
 	if !chat.ValidAgentName(a.Name) {
 		return fmt.Errorf("agent name %q: use 2 to 32 of a-z, 0-9 and hyphens", a.Name)
@@ -77,7 +78,7 @@ func (db *DB) PutAgent(ctx context.Context, a Agent) error {
 	return nil
 }
 
-// Agent reads one; ErrUnknown if there is none.
+// Agent reads an agent, or fails with ErrUnknown.
 func (db *DB) Agent(ctx context.Context, name string) (Agent, error) {
 	found, err := db.agents(ctx, ` WHERE name = ?`, name)
 	if err == nil && len(found) == 0 {
@@ -110,7 +111,7 @@ func (db *DB) agents(ctx context.Context, rest string, args ...any) ([]Agent, er
 	return out, err
 }
 
-// DeleteAgent removes an agent's row; its threads stay. ErrUnknown if there is none.
+// DeleteAgent removes an agent's row, or fails with ErrUnknown. Its threads remain.
 func (db *DB) DeleteAgent(ctx context.Context, name string) error {
 	err := db.Write(ctx, func(tx database.Tx) error {
 		n, err := tx.Change(`DELETE FROM agents WHERE name = ?`, name)
@@ -125,7 +126,7 @@ func (db *DB) DeleteAgent(ctx context.Context, name string) error {
 	return nil
 }
 
-// Setting reads what was set for key in scope; ErrUnknown if nothing was.
+// Setting reads the value of key in scope, or fails with ErrUnknown.
 func (db *DB) Setting(ctx context.Context, scope, key string) (string, error) {
 	var value string
 	found := false
@@ -157,7 +158,7 @@ func (db *DB) SetSetting(ctx context.Context, scope, key, value string) error {
 	return nil
 }
 
-// SettingsOf reads what was set for keys in scope; those without a value are not in it.
+// SettingsOf reads the values of keys in scope. Keys without a value are left out.
 func (db *DB) SettingsOf(ctx context.Context, scope string, keys []string) (map[string]string, error) {
 	out := map[string]string{}
 	for part := range slices.Chunk(keys, maxAsked) {

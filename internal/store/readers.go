@@ -10,7 +10,7 @@ import (
 	"chorus/internal/journal"
 )
 
-// Reader says how far a durable reader has come in a thread; 0 if it has not begun.
+// Reader returns how far a durable reader has read a thread; 0 if it has not begun.
 func (db *DB) Reader(ctx context.Context, name string, thread chat.ThreadID) (int64, error) {
 	n, err := db.Count(ctx, `SELECT seq FROM readers WHERE reader = ? AND thread_id = ?`, name, string(thread))
 	if err != nil {
@@ -19,8 +19,7 @@ func (db *DB) Reader(ctx context.Context, name string, thread chat.ThreadID) (in
 	return n, nil
 }
 
-// MoveReader notes that the reader is done with everything up to seq. A reader
-// never moves back.
+// MoveReader records that the reader is done with everything up to seq. A reader never moves back.
 func (db *DB) MoveReader(ctx context.Context, name string, thread chat.ThreadID, seq int64) error {
 	err := db.Write(ctx, func(tx database.Tx) error {
 		n, err := tx.Change(`INSERT INTO readers (reader, thread_id, seq) SELECT ?, id, ? FROM threads WHERE id = ?
@@ -37,7 +36,7 @@ func (db *DB) MoveReader(ctx context.Context, name string, thread chat.ThreadID,
 	return nil
 }
 
-// Lag is a thread that a reader has not read to its end.
+// Lag describes a thread that a reader has not read to its end.
 type Lag struct {
 	Thread chat.ThreadID
 	Seq    int64 // read up to here

@@ -17,18 +17,18 @@ const (
 	oldestFirst = ` ORDER BY t.last_active, t.id`
 )
 
-// behindSince is behindIn among the threads that have moved since a mark, and some others.
+// behindSince is behindIn limited to the threads that have changed since a mark, and some others.
 func behindSince(says *dialect, listed string) string {
 	return behindIn + ` AND t.id IN (` + says.movedSince + ` UNION ALL ` + listed + `)` + oldestFirst
 }
 
 // BehindSince lists the threads of a transport in which a reader is behind, among those that
-// have changed since a mark, in whatever process, and some others; the longest untouched first. It
-// gives the mark for the next look. It reads what has changed, however many threads there
-// are; with mark 0 it reads all of them, and so does the first look at a journal that is not
-// the one of the mark.
+// any process has changed since a mark, and the given others. The least recently active come
+// first. It also returns the mark for the next call. It reads what has changed, however many
+// threads there are. With mark 0 it reads all threads, and so does the first call on a
+// journal that the mark is not from.
 func (db *DB) BehindSince(ctx context.Context, reader, transport string, mark int64, others []chat.ThreadID) ([]chat.ThreadID, int64, error) {
-	end, err := db.Count(ctx, db.says.journalEnd) // first: what is written meanwhile is looked at again
+	end, err := db.Count(ctx, db.says.journalEnd) // first, so that what is written meanwhile is checked again
 	if err != nil {
 		return nil, mark, fmt.Errorf("the end of the journal: %w", err)
 	}
@@ -47,10 +47,11 @@ func (db *DB) BehindSince(ctx context.Context, reader, transport string, mark in
 	return out, end, nil
 }
 
-// ThreadsSince are the threads that have changed since a mark, in whatever process, with the mark for the next look.
-// With mark 0 it gives those that were active since an instant and in which the reader is behind.
+// ThreadsSince returns the threads that any process has changed since a mark, and
+// the mark for the next call. With mark 0 it returns those that were active since
+// an instant and in which the reader is behind.
 func (db *DB) ThreadsSince(ctx context.Context, reader string, mark int64, since time.Time) ([]chat.ThreadID, int64, error) {
-	end, err := db.Count(ctx, db.says.journalEnd) // first: what is written meanwhile is looked at again
+	end, err := db.Count(ctx, db.says.journalEnd) // first, so that what is written meanwhile is checked again
 	if err != nil {
 		return nil, mark, fmt.Errorf("the end of the journal: %w", err)
 	}
@@ -67,7 +68,7 @@ func (db *DB) ThreadsSince(ctx context.Context, reader string, mark int64, since
 	return out, end, nil
 }
 
-// RunStarted is how a run of a thread began; ErrUnknown if there is none.
+// RunStarted returns how a run of a thread began, or fails with ErrUnknown.
 func (db *DB) RunStarted(ctx context.Context, thread chat.ThreadID, run string) (chat.RunStarted, error) {
 	var out chat.RunStarted
 	found := false

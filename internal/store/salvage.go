@@ -14,17 +14,17 @@ import (
 	"chorus/internal/database"
 )
 
-// Salvaged is what was saved of a damaged database.
+// Salvaged describes what was saved of a damaged database.
 type Salvaged struct {
 	Folder  string   // where the damaged files are now
-	Events  int64    // that were saved
-	Cut     []string // threads that end earlier now, since an event of them is lost
-	Audit   int64    // lines of the audit log that were saved
-	Damaged []string // the tables of which not everything could be read
+	Events  int64    // events that were saved
+	Cut     []string // threads that end earlier now because one of their events is lost
+	Audit   int64    // audit log lines that were saved
+	Damaged []string // tables that could not be read completely
 }
 
-// Salvage makes a new database of what can be read of a damaged one, and puts it in its place.
-// The damaged files are kept in a folder beside it. Nobody may have the database open.
+// Salvage makes a new database from what can be read of a damaged one, and replaces it. The damaged
+// files are kept in a folder next to it. Nobody may have the database open.
 func Salvage(ctx context.Context, path string, now time.Time) (Salvaged, error) {
 	var out Salvaged
 	fresh := path + ".salvaged"
@@ -61,7 +61,7 @@ func (s *salvager) run(ctx context.Context, from, to string) (err error) {
 		return err
 	}
 	defer s.from.Close()
-	// One connection, without the checks of foreign keys: a row may be there and what it names may not.
+	// A single connection without foreign key checks: a row may exist while what it refers to does not.
 	if s.to, err = database.OpenFile(to, []string{"synchronous(0)", "foreign_keys(0)"}); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (s *salvager) run(ctx context.Context, from, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, name := range names { // they keep people from what is done here
+	for _, name := range names { // triggers would refuse what is done here
 		if _, err := s.to.ExecContext(ctx, `DROP TRIGGER `+name); err != nil {
 			return err
 		}
@@ -101,8 +101,7 @@ func (s *salvager) run(ctx context.Context, from, to string) (err error) {
 	return err
 }
 
-// table copies the rows of a table, from its beginning up to the damage and from its end back
-// to it.
+// table copies the rows of a table, from its beginning up to the damage and from its end back to it.
 func (s *salvager) table(ctx context.Context, table string) error {
 	columns, err := texts(ctx, s.to, `SELECT '"' || name || '"' FROM pragma_table_info('`+table+`')`)
 	if err != nil {
@@ -133,17 +132,17 @@ func (s *salvager) table(ctx context.Context, table string) error {
 		return nil
 	}
 	s.Damaged = append(s.Damaged, table)
-	_ = s.copyRows(ctx, table, both, backward) // up to the damage: that is known
+	_ = s.copyRows(ctx, table, both, backward) // up to the damage, which is known
 	return ctx.Err()
 }
 
-// hasRowid reports whether a table numbers its rows.
+// hasRowid reports whether a table has row ids.
 func (s *salvager) hasRowid(ctx context.Context, table string) bool {
 	_, err := s.to.ExecContext(ctx, `SELECT rowid FROM `+table+` LIMIT 0`)
 	return err == nil
 }
 
-// copyRows copies rows in an order until one cannot be read.
+// copyRows copies rows in the given order until one cannot be read.
 func (s *salvager) copyRows(ctx context.Context, table string, columns []string, order string) error {
 	list := strings.Join(columns, ", ")
 	rows, err := s.from.QueryContext(ctx, `SELECT `+list+` FROM `+table+` NOT INDEXED ORDER BY `+order)
@@ -168,14 +167,14 @@ func (s *salvager) copyRows(ctx context.Context, table string, columns []string,
 			break
 		}
 		if _, err := insert.ExecContext(ctx, values...); err != nil {
-			continue // a row that no database of ours would hold
+			continue // a row that our schema does not allow
 		}
 	}
 	return errors.Join(err, rows.Err(), tx.Commit())
 }
 
-// repair makes the rest whole: a thread ends before its first lost event, the audit log before its
-// first lost line, and nothing refers to what is gone.
+// repair makes the rest consistent: a thread ends before its first lost event, the audit
+// log before its first lost line, and nothing refers to what is gone.
 func (s *salvager) repair(ctx context.Context) error {
 	const gaps = `SELECT thread_id, min(lost) AS first FROM (
 		SELECT thread_id, seq, lag(seq, 1, 0) OVER (PARTITION BY thread_id ORDER BY seq) + 1 AS lost FROM events) WHERE seq <> lost GROUP BY thread_id`
@@ -210,7 +209,7 @@ func (s *salvager) repair(ctx context.Context) error {
 		`CREATE TEMP TABLE audit_gaps AS SELECT chain, min(lost) AS first FROM (
 			SELECT chain, seq, lag(seq, 1, 0) OVER (PARTITION BY chain ORDER BY seq) + 1 AS lost FROM audit) WHERE seq <> lost GROUP BY chain`,
 		`DELETE FROM audit WHERE seq >= (SELECT first FROM audit_gaps WHERE audit_gaps.chain = audit.chain)`,
-		// What a seal says is true only while all of it is there. The next one holds what these held.
+		// A seal is only true while everything it covers is there. The next one covers what these did.
 		`DELETE FROM audit_seals WHERE id >= (SELECT min(lost) FROM (SELECT id, lag(id, 1, 0) OVER (ORDER BY id) + 1 AS lost FROM audit_seals) WHERE id <> lost)`,
 		`DELETE FROM audit_seals WHERE id >= (SELECT min(id) FROM audit_seals WHERE chains <> (SELECT count(*) FROM audit_sealed s JOIN audit a ON a.chain = s.chain AND a.seq = s.seq WHERE s.seal = audit_seals.id))`,
 		`DELETE FROM audit_sealed WHERE seal NOT IN (SELECT id FROM audit_seals)`,
@@ -220,7 +219,7 @@ func (s *salvager) repair(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", query, err)
 		}
 	}
-	// Sums are made anew: those that were saved may be about lines that were not.
+	// Sums are computed again: the saved ones may include lines that were lost.
 	if _, err := s.to.ExecContext(ctx, `DELETE FROM spent_days`); err != nil {
 		return err
 	}
@@ -235,7 +234,7 @@ func (s *salvager) repair(ctx context.Context) error {
 	return s.to.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM audit)`).Scan(&s.Events, &s.Audit)
 }
 
-// texts is a column of words.
+// texts returns a column of strings.
 func texts(ctx context.Context, db *sql.DB, query string) (out []string, err error) {
 	rows, err := db.QueryContext(ctx, query)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"chorus/internal/journal"
 )
 
-// EventsBefore reads the newest events in front of number before (0: the newest of all),
-// in order: at most limit and never more than 500.
+// EventsBefore reads the newest events before number before (0: the newest of
+// all), in order, at most limit and never more than 500.
 func (db *DB) EventsBefore(ctx context.Context, thread chat.ThreadID, before int64, limit int) ([]chat.Event, error) {
 	if limit <= 0 || limit > maxPage {
 		limit = maxPage
@@ -40,11 +40,11 @@ func (db *DB) EventsBefore(ctx context.Context, thread chat.ThreadID, before int
 	return out, nil
 }
 
-// EventFilter narrows the events of a thread; zero fields do not.
+// EventFilter narrows the events of a thread. Zero fields match everything.
 type EventFilter struct {
 	Kind          chat.Kind
 	Run           string
-	After, Before int64 // with Before the newest of them
+	After, Before int64 // with Before, the newest of them
 	Limit         int
 }
 
@@ -80,8 +80,8 @@ func (db *DB) EventsFor(ctx context.Context, thread chat.ThreadID, f EventFilter
 	return out, nil
 }
 
-// Seqs lists the numbers of the thread's events of one kind behind after, in order. With
-// before they are the newest in front of it instead, in order too. It reads no bodies.
+// Seqs returns the numbers of the thread's events of one kind after after, in order. With before it
+// returns the newest before that instead, also in order. It reads no bodies.
 func (db *DB) Seqs(ctx context.Context, thread chat.ThreadID, kind chat.Kind, after, before int64, limit int) ([]int64, error) {
 	var where database.Where
 	where.Equal("thread_id", string(thread))
@@ -104,7 +104,7 @@ func (db *DB) Seqs(ctx context.Context, thread chat.ThreadID, kind chat.Kind, af
 	return out, nil
 }
 
-// Event reads one event; ErrUnknown if there is none.
+// Event reads one event, or fails with ErrUnknown.
 func (db *DB) Event(ctx context.Context, thread chat.ThreadID, seq int64) (chat.Event, error) {
 	found, _, err := db.page(ctx, thread, seq-1, 1, 0)
 	if err == nil && (len(found) == 0 || found[0].Seq != seq) {
@@ -116,7 +116,7 @@ func (db *DB) Event(ctx context.Context, thread chat.ThreadID, seq int64) (chat.
 	return found[0], nil
 }
 
-// Ends is how a thread's runs ended: the last one, and what all of them came to.
+// Ends says how a thread's runs ended: the last one, and the totals of all.
 type Ends struct {
 	Runs  int
 	Last  chat.RunEnded
@@ -124,11 +124,12 @@ type Ends struct {
 	Cost  int64
 }
 
-// maxAsked bounds how many threads one question may name.
+// maxAsked is how many threads one query may name.
 const maxAsked = 100
 
-// EndsOf sums up how the runs of threads ended. It reads the ends alone, through their
-// index, and of a thread that was asked about before only those since. Threads without a run that has ended are not in the answer.
+// EndsOf sums up how the runs of threads ended. It reads only the ends, through
+// their index, and for a thread that was asked about before only those since.
+// Threads without an ended run are left out.
 func (db *DB) EndsOf(ctx context.Context, threads []chat.ThreadID) (map[chat.ThreadID]Ends, error) {
 	out := map[chat.ThreadID]Ends{}
 	for part := range slices.Chunk(threads, maxAsked) {
@@ -174,8 +175,9 @@ func (db *DB) endsOf(ctx context.Context, threads []chat.ThreadID, out map[chat.
 	return nil
 }
 
-// endsKept remembers how the runs of threads ended up to an event. Ends are written once and never change, so what is summed stays true; without it a
-// list would cost more the longer its conversations are.
+// endsKept remembers how the runs of threads ended up to an event. Ends are
+// written once and never change, so the sums stay valid. Without it, a list
+// would cost more the longer its conversations are.
 type endsKept struct {
 	mu   sync.Mutex
 	sums map[chat.ThreadID]endsUpTo
@@ -214,7 +216,8 @@ func (k *endsKept) keep(sums map[chat.ThreadID]endsUpTo) {
 	}
 }
 
-// LastEnds says how the last run of each thread ended. It reads one end of each, however many there are.
+// LastEnds returns how the last run of each thread ended. It reads one
+// end of each thread, however many there are.
 func (db *DB) LastEnds(ctx context.Context, threads []chat.ThreadID) (map[chat.ThreadID]chat.RunEnded, error) {
 	out := map[chat.ThreadID]chat.RunEnded{}
 	for part := range slices.Chunk(threads, maxAsked) {
@@ -243,13 +246,13 @@ func (db *DB) LastEnds(ctx context.Context, threads []chat.ThreadID) (map[chat.T
 	return out, nil
 }
 
-// RunEvents are the first and the last event of a run; the last is nil while it is on.
+// RunEvents are the first and the last event of a run. The last is nil during the run.
 type RunEvents struct {
 	Start chat.Event
 	End   *chat.Event
 }
 
-// RunsOf lists the thread's newest runs, the newest first.
+// RunsOf lists the thread's newest runs, newest first.
 func (db *DB) RunsOf(ctx context.Context, thread chat.ThreadID, limit int) ([]RunEvents, error) {
 	read := func(kind chat.Kind) ([]chat.Event, error) {
 		var out []chat.Event
@@ -288,7 +291,7 @@ func (db *DB) HasBlob(ctx context.Context, thread chat.ThreadID, hash string) (b
 	return n > 0, nil
 }
 
-// AgentCount is how many threads an agent has, and what they do.
+// AgentCount says how many threads an agent has, and what they do.
 type AgentCount struct {
 	Threads, Running, Waiting int
 }
@@ -310,14 +313,13 @@ func (db *DB) AgentCounts(ctx context.Context) (map[string]AgentCount, error) {
 	return out, nil
 }
 
-// ApprovalList narrows a list of approvals for people; zero fields do not. The newest
-// come first.
+// ApprovalList narrows a list of approvals for people. Zero fields match everything. The newest come first.
 type ApprovalList struct {
 	Thread chat.ThreadID
-	Prefix string // how the thread's id begins
+	Prefix string // prefix of the thread's id
 	Call   string // the call it is about
 	State  approval.State
-	Before string // only those with a smaller id: they were asked earlier
+	Before string // only those with a smaller id, which were asked earlier
 	Limit  int
 }
 

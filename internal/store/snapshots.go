@@ -10,8 +10,7 @@ import (
 	"chorus/internal/journal"
 )
 
-// Snapshot reads the thread's latest snapshot in this codec; ErrUnknown if there
-// is none.
+// Snapshot reads the thread's latest snapshot in this codec, or fails with ErrUnknown.
 func (db *DB) Snapshot(ctx context.Context, thread chat.ThreadID, codec string) (journal.Snapshot, error) {
 	s := journal.Snapshot{Thread: thread, Codec: codec}
 	err := db.Query(ctx, `SELECT seq, state FROM snapshots WHERE thread_id = ? AND codec = ?`,
@@ -25,8 +24,8 @@ func (db *DB) Snapshot(ctx context.Context, thread chat.ThreadID, codec string) 
 	return s, nil
 }
 
-// SaveSnapshot keeps a snapshot in place of the thread's earlier one in that
-// codec. One that lies behind what is kept changes nothing.
+// SaveSnapshot replaces the thread's snapshot in that codec. A
+// snapshot older than the stored one changes nothing.
 func (db *DB) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
 	if s.State == nil {
 		s.State = []byte{} // nil would be NULL
@@ -42,7 +41,7 @@ func (db *DB) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
 		case s.Seq < 1 || s.Seq >= next:
 			return fmt.Errorf("there is no event %d", s.Seq)
 		}
-		// One that does not know of a deletion yet may hold words that were forgotten.
+		// A snapshot from before a deletion may contain words that were forgotten.
 		var deleted int
 		err := tx.Row(`SELECT count(*) FROM events WHERE thread_id = ? AND seq > ? AND kind = 'deleted'`, []any{string(s.Thread), s.Seq}, &deleted)
 		if err != nil || deleted > 0 {

@@ -10,9 +10,9 @@ import (
 	"chorus/internal/database"
 )
 
-// The sums by day are kept by triggers, so no way of writing the ledger can forget them. While the
-// ledger from before is being added, they are about the runs that were added already: a line of
-// another one is counted with its run.
+// Triggers keep the sums by day, so no writer of the ledger can forget them. While the
+// existing ledger is being added, the triggers only cover runs that were added
+// already. A line of another run is counted with its run.
 const (
 	filledUpTo = `(SELECT value FROM memos WHERE kind = 'store' AND key = 'spent_days')`
 
@@ -39,21 +39,21 @@ END`
 
 	queryFilled = `SELECT value FROM memos WHERE kind = 'store' AND key = 'spent_days'`
 
-	// fillDays adds the runs between two.
+	// fillDays adds the runs between two run ids.
 	fillDays = `INSERT INTO spent_days (` + daysColumns + `)
 		SELECT ` + dayOf + `, ` + channelOf + `, agent, payer, model, max(thread_id), max(payer_body), count(*), sum(CASE WHEN how = '' THEN reserved ELSE 0 END),
 			sum(settled), sum(tok_in), sum(tok_out), sum(tok_read), sum(tok_write)
 		FROM ledger WHERE run_id > ? AND run_id <= ? GROUP BY 1, 2, 3, 4, 5 ` + daysAdd
 )
 
-// fillPage is how many lines of the ledger are added in one transaction: some milliseconds, so that other
-// processes are not held up.
+// fillPage is how many lines of the ledger one transaction adds. It takes some
+// milliseconds, so that other processes are not held up.
 const fillPage = 5000
 
-// lastRun stands for the end of the ledger: no run is called so.
+// lastRun marks the end of the ledger: no run has this id.
 const lastRun = "\U0010ffff"
 
-// dayTriggers are those of the sums; whole: the ledger from before is among them.
+// dayTriggers returns the triggers of the sums. whole means that the existing ledger is already included.
 func dayTriggers(whole bool) []string {
 	when := ""
 	if !whole {
@@ -66,8 +66,8 @@ func dayTriggers(whole bool) []string {
 	return out
 }
 
-// fillSpentDays adds the ledger from before to the sums, in parts. It does nothing where that is done, and
-// goes on where somebody was killed in the middle of it. Several processes may do it at the same time.
+// fillSpentDays adds the existing ledger to the sums, in parts. It does nothing if that is done,
+// and continues where it was interrupted. Several processes may do it at the same time.
 func fillSpentDays(ctx context.Context, db *sql.DB) error {
 	for {
 		done, err := fillPart(ctx, db)
@@ -84,7 +84,7 @@ func fillPart(ctx context.Context, db *sql.DB) (done bool, err error) {
 	} else if err != nil {
 		return false, err
 	}
-	tx, err := db.BeginTx(ctx, nil) // begins as a writer, as the DSN says
+	tx, err := db.BeginTx(ctx, nil) // begins as a writer, because of the DSN
 	if err != nil {
 		return false, err
 	}
@@ -126,7 +126,7 @@ func execAll(ctx context.Context, tx *sql.Tx, queries []string) error {
 	return nil
 }
 
-// spendSource is where sums are read: the months where they tell enough, the days for parts of a month.
+// spendSource returns where to read sums: the months where they are enough, the days for parts of a month.
 func spendSource(says *dialect, f SpendFilter) (string, []any) {
 	first, last := monthAfter(f.Since), monthOn(f.Until)
 	if f.Thread != "" || f.Under != "" || f.Run != "" || f.By == ByThread || f.By == ByRun || f.By == ByDay ||
@@ -157,7 +157,7 @@ func spendSource(says *dialect, f SpendFilter) (string, []any) {
 	return query, args
 }
 
-// sumsOf is what narrows sums of whole days or months.
+// sumsOf returns the conditions for sums of whole days or months.
 func sumsOf(f SpendFilter) (where database.Where) {
 	where.Equal("agent", f.Agent)
 	where.Equal("payer", f.Payer)
@@ -165,7 +165,7 @@ func sumsOf(f SpendFilter) (where database.Where) {
 	return where
 }
 
-// daySource is spendSource without months: the days where they tell enough, the ledger for the rest.
+// daySource is spendSource without months: the days where they are enough, the ledger for the rest.
 func daySource(says *dialect, f SpendFilter) (string, []any) {
 	ledgerRows := `SELECT ` + says.day + ` AS day, ` + says.channel + ` AS channel, thread_id, run_id, agent, payer, model, 1 AS calls, settled,
 		CASE WHEN how = '' THEN reserved ELSE 0 END AS open, tok_in, tok_out, tok_read, tok_write FROM ledger`
@@ -209,13 +209,13 @@ func daySource(says *dialect, f SpendFilter) (string, []any) {
 
 const monthForm = "2006-01"
 
-// monthOn is the beginning of a month of UTC.
+// monthOn returns the beginning of the month, in UTC.
 func monthOn(t time.Time) time.Time {
 	t = t.UTC()
 	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
 }
 
-// monthAfter is the beginning of the first whole month from an instant on.
+// monthAfter returns the beginning of the first whole month from an instant on.
 func monthAfter(t time.Time) time.Time {
 	if month := monthOn(t); month.Before(t) {
 		return month.AddDate(0, 1, 0)
@@ -223,10 +223,10 @@ func monthAfter(t time.Time) time.Time {
 	return monthOn(t)
 }
 
-// dayOn is the beginning of a day of UTC.
+// dayOn returns the beginning of the day, in UTC.
 func dayOn(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// dayAfter is the beginning of the first whole day from an instant on.
+// dayAfter returns the beginning of the first whole day from an instant on.
 func dayAfter(t time.Time) time.Time {
 	if day := dayOn(t); day.Before(t) {
 		return day.AddDate(0, 0, 1)

@@ -9,9 +9,9 @@ import (
 	"chorus/internal/journal"
 )
 
-// StopWork has every run that is on, and every prompt that waits, end before anything of it is
-// done again. It is for a database that went back: what looks unfinished there may be done.
-// It gives the number of threads in which something was stopped.
+// StopWork makes every current run and every waiting prompt end before any of it is done again. It
+// is for a database that was reset to an earlier state: what looks unfinished there may be done. It
+// returns the number of threads in which something was stopped.
 func (db *DB) StopWork(ctx context.Context, by chat.Principal) (int, error) {
 	threads, err := db.threads(ctx, `SELECT `+threadColumns+` FROM threads WHERE wake = 1 OR status IN ('running', 'waiting_for_permission', 'waiting_for_agents') OR waiting > 0`)
 	if err != nil {

@@ -1,13 +1,13 @@
-// Package store keeps the journal: threads, events, approvals, money and bytes, in one
-// SQLite file that several processes may use at the same time, or in a PostgreSQL
-// database that several nodes do.
+// Package store keeps the journal: threads, events, approvals, money and bytes. It
+// uses one SQLite file, which several processes may use at the same time, or a
+// PostgreSQL database, which several nodes share.
 //
-// It promises that a commit is true as a whole or not at all, that numbers come
-// only from the thread's row, that a fenced owner writes nothing, and that what
-// Commit returned will be read again the same way after a crash of the process.
-// How statements and transactions are run is package database's business; the bytes,
-// the audit log and the search index, which are written with the journal or made of it,
-// have packages of their own below this one.
+// A commit is written completely or not at all. Numbers come only from the
+// thread's row. A fenced owner writes nothing. What Commit returned is read
+// again the same way after a crash of the process.
+//
+// Package database runs statements and transactions. The bytes, the audit log and the search
+// index, which are written with the journal or derived from it, have subpackages.
 package store
 
 import (
@@ -29,43 +29,45 @@ import (
 
 // Options say how to open a store.
 type Options struct {
-	// Path of the database file; made, with its folder, if it is not there.
+	// Path is the database file. It is created, with its folder, if it does not exist.
 	Path string
-	// URL of a PostgreSQL database, postgres://…, instead of a file.
+	// URL is a PostgreSQL database, postgres://…, to use instead of a file.
 	URL string
 	// Durability is "normal" (survives the death of the process; the default)
 	// or "full" (survives the loss of power too).
 	Durability string
-	// BlobDir holds blobs over 64 KiB; empty means the folder "blobs" beside the file.
+	// BlobDir holds blobs over 64 KiB. "" means the folder "blobs" next to the file.
 	BlobDir string
-	// Blobs is where blobs over 64 KiB are kept instead, outside of database and home, for all machines; nil: nowhere. Close
-	// closes it.
+	// Blobs is where blobs over 64 KiB are kept instead, outside of database and home, for
+	// all machines; nil if there is no such storage. Close closes it.
 	Blobs blobstorage.Storage
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// MaxWait is how long a commit waits for another process that writes, before it
-	// fails with database.ErrBusy; 0 means 10 s, far beyond any commit.
+	// MaxWait is how long a commit waits for another writing process before it fails with
+	// database.ErrBusy. 0 means 10 s, far longer than any commit takes.
 	MaxWait time.Duration
-	// AcceptRewound opens a database that is behind its guard, or another one than was there, and
-	// makes it the one that counts.
+	// AcceptRewound opens a database that is behind its guard, or a
+	// different one than before, and makes it the valid one.
 	AcceptRewound bool
-	// Notify is told, by whoever found out, that the files can no longer be written, and with nil
-	// that they can be again. It must not call the store. nil: nobody is.
+	// Notify is called when the files can no longer be written and, with nil, when they
+	// can be again. It must not call the store. It may be nil.
 	Notify func(error)
-	// Owns is asked inside a transaction that only the owner of a thing may make, such as taking a thread; an error undoes it. nil:
-	// whoever holds the lock file owns it, and need not be asked.
+	// Owns is called inside a transaction that only the owner of a thing may make,
+	// such as taking a thread. An error rolls it back. nil means that whoever holds
+	// the lock file is the owner and need not be checked.
 	Owns func(database.Tx, owner.Name) error
-	// Placement is the label of the machines that have a new thread's files; nil: it may run anywhere.
+	// Placement returns the label of the machines that have a new thread's
+	// files. nil means that threads may run anywhere.
 	Placement func(dir string) string
-	// Follow is told of every event inside the transaction that writes it; an error undoes both. nil: nobody is.
+	// Follow is called for every event inside the transaction that writes
+	// it. An error rolls back both. It may be nil.
 	Follow Follower
 }
 
-// Follower is told of every event of a thread inside the transaction that writes it.
+// Follower is called for every event of a thread inside the transaction that writes it.
 type Follower func(tx database.Tx, thread chat.ThreadID, e chat.Event) error
 
-// DB is an open store. All methods may be called from any goroutine; after
-// Close they answer ErrClosed.
+// DB is an open store. All methods may be called from any goroutine. After Close they fail with ErrClosed.
 type DB struct {
 	*database.DB
 	*blobs.Store
@@ -80,8 +82,8 @@ type DB struct {
 	mine   ownedThreads
 }
 
-// Open opens the store, makes it if there is none, and brings an older one up to
-// date. On a warm home it runs a handful of pragmas and one query.
+// Open opens the store, creates it if there is none, and migrates an older one. On
+// an up-to-date home it runs a few pragmas and one query.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.BlobDir == "" && o.Path != "" {
 		o.BlobDir = filepath.Join(filepath.Dir(o.Path), "blobs")
@@ -97,7 +99,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	return db, nil
 }
 
-// leftIn tells that there was a database by the blobs that are left in their folder.
+// leftIn finds out from blobs left in their folder whether there was a database.
 func leftIn(blobDir string) func() []string {
 	return func() []string {
 		if blobDir != "" && blobs.InFolder(blobDir) {
@@ -107,12 +109,12 @@ func leftIn(blobDir string) func() []string {
 	}
 }
 
-// Leftovers are the files that show that there was a database where none is.
+// Leftovers returns the files which show that there was a database where there is none now.
 func Leftovers(path, blobDir string) []string {
 	return append(database.Leftovers(path), leftIn(blobDir)()...)
 }
 
-// Inspect looks at a database file and makes and migrates nothing.
+// Inspect inspects a database file without creating or migrating anything.
 func Inspect(ctx context.Context, path, blobDir string) (database.Inspection, error) {
 	return database.Inspect(ctx, path, schemaVersion, leftIn(blobDir))
 }
@@ -142,7 +144,7 @@ func (j indexed) LaggingThreads(ctx context.Context, reader string) ([]chat.Thre
 	return out, err
 }
 
-// One is the first of what was found; ErrUnknown if there is none.
+// One returns the first of what was found, or ErrUnknown if there is none.
 func One[T any](found []T, err error, what string) (T, error) {
 	var none T
 	if err == nil && len(found) == 0 {

@@ -18,18 +18,17 @@ import (
 
 const threadColumns = `id, agent, place, owner, title, dir, status, epoch, next_seq, waiting, wake, created, last_active, parent, parent_run, parent_call, root_run, placement, listing`
 
-// CreateThread makes a thread unless it is there.
+// CreateThread creates a thread unless it exists.
 func CreateThread(tx database.Tx, id chat.ThreadID, t journal.Thread) error {
 	return createThread(tx, id, t, database.Micros(tx.Now()))
 }
 
-// SetDir says in which folder a thread's next run works.
+// SetDir sets the folder in which a thread's next run works.
 func SetDir(tx database.Tx, id chat.ThreadID, dir string) error {
 	return tx.Exec(`UPDATE threads SET dir = ? WHERE id = ?`, dir, string(id))
 }
 
-// createThread makes the row unless it is there; what the draft leaves empty
-// comes from the id.
+// createThread creates the row unless it exists. What the draft leaves empty comes from the id.
 func createThread(tx database.Tx, id chat.ThreadID, t journal.Thread, now int64) error {
 	if t.ID != "" && t.ID != id {
 		return fmt.Errorf("create thread %s inside a commit to %s", t.ID, id)
@@ -47,8 +46,8 @@ func createThread(tx database.Tx, id chat.ThreadID, t journal.Thread, now int64)
 		string(t.Parent.Thread), t.Parent.Run, t.Parent.Call, t.Parent.Root, t.Placement)
 }
 
-// MoveThread gives a thread whose placement is still from another one and another folder, and keeps a memo about that. False: it was moved
-// already.
+// MoveThread changes the placement and the folder of a thread whose placement is still from,
+// and stores a memo about that. It returns false if it was moved already.
 func (db *DB) MoveThread(ctx context.Context, id chat.ThreadID, from, to, dir, memo, text string) (moved bool, err error) {
 	err = db.Write(ctx, func(tx database.Tx) error {
 		n, err := tx.Change(`UPDATE threads SET placement = ?, dir = ? WHERE id = ? AND placement = ?`, to, dir, string(id), from)
@@ -64,7 +63,8 @@ func (db *DB) MoveThread(ctx context.Context, id chat.ThreadID, from, to, dir, m
 	return moved, nil
 }
 
-// WaitingByPlacement counts the threads that have something to do, by the label of the machines that have their files.
+// WaitingByPlacement counts the threads that have something to do, by
+// the label of the machines that have their files.
 func (db *DB) WaitingByPlacement(ctx context.Context) (map[string]int, error) {
 	out := map[string]int{}
 	err := db.Query(ctx, `SELECT placement, count(*) FROM threads WHERE placement <> '' AND (wake = 1 OR status = 'running') GROUP BY placement`, nil, database.Pairs(out))
@@ -74,8 +74,8 @@ func (db *DB) WaitingByPlacement(ctx context.Context) (map[string]int, error) {
 	return out, nil
 }
 
-// Take makes the caller the thread's owner: whoever had it before is fenced.
-// The caller must hold the thread's lock. ErrUnknown if there is no such thread.
+// Take makes the caller the thread's owner and fences off the previous owner. The caller must hold
+// the thread's lock. It fails with ErrUnknown if there is no such thread.
 func (db *DB) Take(ctx context.Context, id chat.ThreadID) (journal.Thread, error) {
 	var out journal.Thread
 	err := db.Write(ctx, func(tx database.Tx) error {
@@ -92,7 +92,7 @@ func (db *DB) Take(ctx context.Context, id chat.ThreadID) (journal.Thread, error
 	return out, nil
 }
 
-// owned fails if somebody must be asked who owns a thing, and it is not this process.
+// owned fails if ownership must be checked and the thing does not belong to this process.
 func (db *DB) owned(tx database.Tx, name owner.Name) error {
 	if db.owns == nil {
 		return nil
@@ -100,7 +100,7 @@ func (db *DB) owned(tx database.Tx, name owner.Name) error {
 	return db.owns(tx, name)
 }
 
-// Thread reads one row; ErrUnknown if there is none.
+// Thread reads one row, or fails with ErrUnknown.
 func (db *DB) Thread(ctx context.Context, id chat.ThreadID) (journal.Thread, error) {
 	found, err := db.threads(ctx, `SELECT `+threadColumns+` FROM threads WHERE id = ?`, string(id))
 	if err == nil && len(found) == 0 {
@@ -112,37 +112,37 @@ func (db *DB) Thread(ctx context.Context, id chat.ThreadID) (journal.Thread, err
 	return found[0], nil
 }
 
-// ThreadFilter narrows a list of threads; zero fields do not. Threads that agents began are listed only where Parent
-// or Children asks for them.
+// ThreadFilter narrows a list of threads. Zero fields match everything. Threads
+// that agents started are listed only with Parent or Children.
 type ThreadFilter struct {
-	Parent    chat.ThreadID // those that this one's agent began
-	Children  bool          // everybody's
+	Parent    chat.ThreadID // those that this thread's agent started
+	Children  bool          // all threads that agents started
 	Agent     string
 	Transport string
 	Not       string // any transport but this one
 	Place     string
 	Status    chat.Status
-	Title     string  // what the title holds, in whatever case
-	Listing   string  // pinned, archived, Deleted, or Unarchived; "": all but those that were deleted or erased
+	Title     string  // part of the title, ignoring case
+	Listing   string  // pinned, archived, Deleted, or Unarchived; "": all but deleted and erased ones
 	Limit     int     // 0: 100
 	Before    *Cursor // only threads after this one in the list
 }
 
-// Unarchived lists every thread that was not put away, and Deleted those that were deleted and can be brought back. What was said in
-// those that are Erased is gone; only their rows are left.
+// Unarchived lists every thread that was not put away. Deleted lists those that were deleted and
+// can be restored. What was said in Erased threads is gone; only their rows are left.
 const (
 	Unarchived = "unarchived"
 	Deleted    = journal.Deleted
 	Erased     = journal.Erased
 )
 
-// Cursor is a place in a list of threads, newest first.
+// Cursor is a position in a list of threads, newest first.
 type Cursor struct {
 	LastActive time.Time
 	ID         chat.ThreadID
 }
 
-// Threads lists threads, the last active first.
+// Threads lists threads, last active first.
 func (db *DB) Threads(ctx context.Context, f ThreadFilter) ([]journal.Thread, error) {
 	var where database.Where
 	where.Equal("agent", f.Agent)
@@ -186,8 +186,8 @@ func (db *DB) Threads(ctx context.Context, f ThreadFilter) ([]journal.Thread, er
 	return found, nil
 }
 
-// HeldIn lists the threads of a platform that are held in one of its channels, in a thread below that, or are that thread itself; without
-// those that agents began, and those that are Erased.
+// HeldIn lists the threads of a platform that are held in a channel, in a thread below it, or in
+// the thread with that id. It leaves out threads that agents started and Erased ones.
 func (db *DB) HeldIn(ctx context.Context, transport, channel string) ([]chat.ThreadID, error) {
 	in := likely(channel)
 	out, err := database.List[chat.ThreadID](ctx, db.DB, `SELECT id FROM threads WHERE transport = ? AND parent = '' AND listing <> '`+Erased+`'
@@ -198,8 +198,8 @@ func (db *DB) HeldIn(ctx context.Context, transport, channel string) ([]chat.Thr
 	return out, nil
 }
 
-// ActiveThreads lists the threads that could move now: woken by a guest, or with a
-// run that somebody has begun. It reads only the index over them.
+// ActiveThreads lists the threads that have something to do: woken by a guest, or
+// with a run that has begun. It reads only the index on them.
 func (db *DB) ActiveThreads(ctx context.Context) ([]journal.Thread, error) {
 	found, err := db.threads(ctx, `SELECT `+threadColumns+` FROM threads WHERE wake = 1 OR status = 'running'`)
 	if err != nil {
@@ -208,14 +208,14 @@ func (db *DB) ActiveThreads(ctx context.Context) ([]journal.Thread, error) {
 	return found, nil
 }
 
-// ThreadChange is what may be changed of a thread from outside; nil stays.
+// ThreadChange is what may be changed about a thread from outside; nil fields stay.
 type ThreadChange struct {
 	Title   *string
 	Dir     *string
 	Listing *string // "", pinned, archived or Deleted
 }
 
-// SetThread changes what people call a thread, where its tools work, or where lists show it.
+// SetThread changes what people call a thread, where its tools work, or how lists show it.
 func (db *DB) SetThread(ctx context.Context, id chat.ThreadID, c ThreadChange) error {
 	err := db.Write(ctx, func(tx database.Tx) error {
 		n, err := tx.Change(`UPDATE threads SET title = coalesce(?, title), dir = coalesce(?, dir), listing = coalesce(?, listing) WHERE id = ?`,

@@ -11,23 +11,23 @@ import (
 	"chorus/internal/journal"
 )
 
-// Token is the row of an API token. The token itself is never kept, only its digest.
+// Token is the row of an API token. The token itself is never stored, only its digest.
 type Token struct {
 	ID      string
 	Name    string
 	Digest  string
 	Scopes  []string
 	Roles   []string
-	By      string // who made it
+	By      string // who created it
 	Created time.Time
 	Used    time.Time // zero: never
 	Expires time.Time // zero: never
-	Revoked time.Time // zero: it is not
+	Revoked time.Time // zero: not revoked
 }
 
 const tokenColumns = `id, name, digest, scopes, roles, created_by, created_at, COALESCE(used_at, 0), COALESCE(expires_at, 0), COALESCE(revoked_at, 0)`
 
-// PutToken keeps a new token.
+// PutToken stores a new token.
 func (db *DB) PutToken(ctx context.Context, t Token) error {
 	scopes, err := database.AsJSON(t.Scopes)
 	if err != nil {
@@ -47,17 +47,17 @@ func (db *DB) PutToken(ctx context.Context, t Token) error {
 	return nil
 }
 
-// Tokens lists all of them, the newest first; revoked ones too.
+// Tokens lists all tokens, newest first, including revoked ones.
 func (db *DB) Tokens(ctx context.Context) ([]Token, error) {
 	return db.tokens(ctx, `SELECT `+tokenColumns+` FROM api_tokens ORDER BY created_at DESC, id`)
 }
 
-// TokenByDigest finds a token by what is kept of its text; ErrUnknown if there is none.
+// TokenByDigest finds a token by its digest, or fails with ErrUnknown.
 func (db *DB) TokenByDigest(ctx context.Context, digest string) (Token, error) {
 	return db.token(ctx, `SELECT `+tokenColumns+` FROM api_tokens WHERE digest = ?`, digest)
 }
 
-// TokenByID finds a token by its id; ErrUnknown if there is none.
+// TokenByID finds a token by its id, or fails with ErrUnknown.
 func (db *DB) TokenByID(ctx context.Context, id string) (Token, error) {
 	return db.token(ctx, `SELECT `+tokenColumns+` FROM api_tokens WHERE id = ?`, id)
 }
@@ -97,7 +97,7 @@ func (db *DB) tokens(ctx context.Context, query string, args ...any) ([]Token, e
 	return out, nil
 }
 
-// RevokeToken ends a token for good. It reports false when it was over already.
+// RevokeToken ends a token permanently. It returns false if it was already revoked.
 func (db *DB) RevokeToken(ctx context.Context, id string, now time.Time) (bool, error) {
 	var n int64
 	err := db.Write(ctx, func(tx database.Tx) (err error) {
@@ -110,7 +110,7 @@ func (db *DB) RevokeToken(ctx context.Context, id string, now time.Time) (bool, 
 	return n > 0, nil
 }
 
-// TokenUsed notes that a token was shown.
+// TokenUsed records that a token was used.
 func (db *DB) TokenUsed(ctx context.Context, id string, now time.Time) error {
 	err := db.Write(ctx, func(tx database.Tx) error {
 		return tx.Exec(`UPDATE api_tokens SET used_at = ? WHERE id = ?`, database.Micros(now), id)

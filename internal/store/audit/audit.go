@@ -1,5 +1,6 @@
-// Package audit keeps the log of what was asked, allowed and done. Its lines are chained by hashes, a chain for each thread, and
-// seals hold the chains together, so that a line that was changed, removed or put in afterwards shows.
+// Package audit keeps the log of what was asked, allowed and done. Its lines are chained
+// by hashes, with one chain per thread. Seals connect the chains, so that a line that was
+// changed, removed or inserted afterwards is detected.
 package audit
 
 import (
@@ -17,28 +18,29 @@ import (
 )
 
 const (
-	// auditEnd is where a chain ends: one step from the right edge of an index.
+	// auditEnd finds the end of a chain, one step from the right edge of an index.
 	auditEnd = `SELECT seq, hash FROM audit WHERE chain = ? ORDER BY seq DESC LIMIT 1`
 
 	auditValues = `at, seq, agent, thread_id, run_id, call_id, principal, principal_body, action, decision, rule, detail, chain, prev, hash`
 
-	// Lines are listed in the order of their ids. SQLite has one writer, who gives out the next; PostgreSQL has a sequence.
+	// Lines are listed in the order of their ids. SQLite has a single writer,
+	// which assigns the next id; PostgreSQL uses a sequence.
 	insertAudit = `INSERT INTO audit (id, ` + auditValues + `)
 		VALUES ((SELECT coalesce(max(id), 0) + 1 FROM audit), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	insertAuditServer = `INSERT INTO audit (` + auditValues + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
 
-// noThread is the chain of the lines that belong to no commit of a thread. Those from before threads had chains are its beginning.
+// noThread is the chain of the lines that belong to no commit of a thread. It
+// begins with the lines from before threads had chains.
 const noThread chat.ThreadID = ""
 
 // Log is the audit log of a database.
 type Log struct{ db *database.DB }
 
-// New is the audit log in a database.
+// New returns the audit log in a database.
 func New(db *database.DB) *Log { return &Log{db} }
 
-// Audit writes one line that belongs to no commit of a thread, such as a change of
-// settings.
+// Audit writes one line that belongs to no commit of a thread, such as a change of settings.
 func (l *Log) Audit(ctx context.Context, a approval.Audit) error {
 	err := l.db.Write(ctx, func(tx database.Tx) error { return Append(tx, noThread, a, database.Micros(tx.Now())) })
 	if err != nil {
@@ -47,20 +49,21 @@ func (l *Log) Audit(ctx context.Context, a approval.Audit) error {
 	return nil
 }
 
-// End is the last line of a chain, as far as the next one must know it.
+// End is what the next line of a chain must know of the last one.
 type End struct{ row auditRow }
 
-// Ends are the ends of chains that are known, so that they need not be read: with SQLite those that this process was the last to add
-// to, with PostgreSQL those of threads whose row the transaction holds.
+// Ends are known ends of chains, which need not be read. With SQLite they are
+// those of chains that this process was the last to extend, with PostgreSQL
+// those of threads whose row the transaction holds.
 type Ends map[chat.ThreadID]End
 
-// maxEnds bounds how many are remembered: more threads than one process runs at a time.
+// maxEnds is how many are remembered. It is more threads than one process runs at a time.
 const maxEnds = 512
 
-// Memory is what is remembered between the transactions of a connection, where the ends of chains are among it.
+// Memory is what is remembered between the transactions of a connection. It includes the ends of chains.
 type Memory interface{ AuditEnds() Ends }
 
-// known are the ends that need not be read; nil: none.
+// known returns the ends that need not be read, or nil.
 func known(tx database.Tx) Ends {
 	if m, ok := tx.Memory().(Memory); ok {
 		return m.AuditEnds()
@@ -78,8 +81,8 @@ func (e Ends) keep(chain chat.ThreadID, end End) {
 	e[chain] = end
 }
 
-// Append adds a line to the chain of a thread. It must run inside a transaction that holds the thread's row: nobody else,
-// in whatever process, can come between reading the end and adding to it.
+// Append adds a line to the chain of a thread. It must run inside a transaction that holds the
+// thread's row, so that no other process can come between reading the end and adding to it.
 func Append(tx database.Tx, chain chat.ThreadID, a approval.Audit, now int64) error {
 	a.Thread = cmp.Or(a.Thread, chain)
 	row, err := newAuditRow(a, now)
@@ -98,14 +101,14 @@ func Append(tx database.Tx, chain chat.ThreadID, a approval.Audit, now int64) er
 			ends.keep(chain, row.end())
 			return nil
 		}
-		// Somebody has added to the chain since: the number is not the next one any more.
+		// Somebody has extended the chain since, so the number is no longer the next one.
 		if !database.IsConstraint(err) {
 			return err
 		}
 	}
 	end, err := readEnd(tx, chain)
 	if err == nil && end.row.hash == "" {
-		// Whoever brought the file up to date died before it could seal the log.
+		// The process that migrated the file died before it could seal the log.
 		if err = sealOld(tx, now, ChainsOfThreads); err == nil {
 			end, err = readEnd(tx, chain)
 		}
@@ -121,7 +124,8 @@ func Append(tx database.Tx, chain chat.ThreadID, a approval.Audit, now int64) er
 	return nil
 }
 
-// ReadEnd reads the end of a thread's chain for the lines that this transaction will add. It holds the thread's row.
+// ReadEnd reads the end of a thread's chain for the lines that this transaction
+// will add. The transaction must hold the thread's row.
 func ReadEnd(tx database.Tx, chain chat.ThreadID) error {
 	end, err := readEnd(tx, chain)
 	if err == nil {
@@ -130,7 +134,7 @@ func ReadEnd(tx database.Tx, chain chat.ThreadID) error {
 	return err
 }
 
-// readEnd finds the line that the next one of a chain follows.
+// readEnd finds the line after which the next one of a chain goes.
 func readEnd(tx database.Tx, chain chat.ThreadID) (End, error) {
 	end := beginning(string(chain))
 	err := tx.Row(auditEnd, []any{string(chain)}, &end.seq, &end.hash)
@@ -140,11 +144,11 @@ func readEnd(tx database.Tx, chain chat.ThreadID) (End, error) {
 	return End{end}, err
 }
 
-// appendOnServer is Append with PostgreSQL.
+// appendOnServer is Append for PostgreSQL.
 func appendOnServer(tx database.Tx, ends Ends, row auditRow) error {
 	chain := chat.ThreadID(row.chain)
 	end, ok := ends[chain]
-	if !ok { // the transaction holds no row of a thread whose chain it is
+	if !ok { // the transaction does not hold the row of the chain's thread
 		if err := tx.Alone("audit " + row.chain); err != nil {
 			return err
 		}
@@ -154,17 +158,17 @@ func appendOnServer(tx database.Tx, ends Ends, row auditRow) error {
 		}
 	}
 	for i := range row.texts {
-		row.texts[i] = database.CleanText(row.texts[i]) // the hash is over what is kept
+		row.texts[i] = database.CleanText(row.texts[i]) // the hash is over what is stored
 	}
 	row.follow(end.row)
 	ends.keep(chain, row.end())
 	return tx.Exec(insertAuditServer, row.values()...)
 }
 
-// Prepare are the statements that every turn needs.
+// Prepare returns the statements that every turn needs.
 func Prepare() []string { return []string{auditEnd, insertAudit} }
 
-// Gathered is how lines of several transactions are sent to PostgreSQL together.
+// Gathered says how lines of several transactions are sent to PostgreSQL together.
 func Gathered() database.Gathered { return database.Gathered{Query: insertAuditServer, Rows: true} }
 
 func newAuditRow(a approval.Audit, now int64) (auditRow, error) {
@@ -176,7 +180,7 @@ func newAuditRow(a approval.Audit, now int64) (auditRow, error) {
 		a.Action, a.Decision, a.Rule, a.Detail}}, nil
 }
 
-// Filter narrows the audit log; zero fields do not. Principal is a key.
+// Filter narrows the audit log. Zero fields match everything. Principal is a key.
 type Filter struct {
 	Agent        string
 	Thread       chat.ThreadID
@@ -193,10 +197,10 @@ type Line struct {
 	ID int64
 	At time.Time
 	approval.Audit
-	Hash string // empty: from before the chain
+	Hash string // "" if it is from before the chain
 }
 
-// AuditLog reads the audit log, the newest line first.
+// AuditLog reads the audit log, newest line first.
 func (l *Log) AuditLog(ctx context.Context, f Filter) ([]Line, error) {
 	var where database.Where
 	where.Equal("agent", f.Agent)

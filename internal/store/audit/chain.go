@@ -17,30 +17,31 @@ import (
 	"chorus/internal/database"
 )
 
-// auditTexts is how many text columns a line of the audit log has, without its links.
+// auditTexts is how many text columns a line of the audit log has, not counting its links.
 const auditTexts = 10
 
 const auditColumns = `id, ` + auditValues
 
-// auditRow is a line of the audit log as it is stored. Its id is where it is listed; the chain knows it by its number.
+// auditRow is a line of the audit log as it is stored. Its id is its
+// place in lists; its seq is its number in the chain.
 type auditRow struct {
 	id, at     int64
 	texts      [auditTexts]string // agent … detail, in the order of auditColumns
 	chain      string
 	seq        int64 // its number in the chain
 	prev, hash string
-	odd        bool // a column holds what the store never writes there
+	odd        bool // a column has a type that the store never writes there
 }
 
-// The first words of what is hashed: a link can never be taken for a seal.
+// The first words of what is hashed, so that a link can never be mistaken for a seal.
 const (
 	linkTag  = "chorus audit line 1"
 	sealTag  = "chorus audit seal 1"  // over lines from before the chain
-	chainTag = "chorus audit chain 1" // over the name of a thread, whose first line follows it
+	chainTag = "chorus audit chain 1" // over the name of a thread, followed by its first line
 	endsTag  = "chorus audit ends 1"  // over the ends of chains
 )
 
-// beginning is what the first line of a chain follows.
+// beginning returns the row that the first line of a chain follows.
 func beginning(chain string) auditRow {
 	if chain == string(noThread) {
 		return auditRow{hash: sealOfNothing()}
@@ -51,11 +52,10 @@ func beginning(chain string) auditRow {
 	return auditRow{chain: chain, hash: hex.EncodeToString(h.Sum(nil))}
 }
 
-// end is what the next line needs to know of the row.
+// end returns what the next line needs to know of the row.
 func (r *auditRow) end() End { return End{auditRow{chain: r.chain, seq: r.seq, hash: r.hash}} }
 
-// encode feeds the row's fields to a hash. Every text comes after its length, so no
-// two rows read the same.
+// encode writes the row's fields to a hash. Every text follows its length, so no two rows are encoded the same.
 func (r *auditRow) encode(h hash.Hash) {
 	buf := make([]byte, 0, 512)
 	buf = binary.BigEndian.AppendUint64(buf, uint64(r.seq))
@@ -67,7 +67,7 @@ func (r *auditRow) encode(h hash.Hash) {
 	h.Write(buf)
 }
 
-// after is the hash that the row has behind a line with the hash prev.
+// after returns the hash that the row has when it follows a line with the hash prev.
 func (r *auditRow) after(prev string) string {
 	h := sha256.New()
 	buf := append(make([]byte, 0, 128), linkTag...)
@@ -77,13 +77,13 @@ func (r *auditRow) after(prev string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// follow makes the row the one behind end.
+// follow makes the row follow end.
 func (r *auditRow) follow(end auditRow) {
 	r.seq, r.prev = end.seq+1, end.hash
 	r.hash = r.after(r.prev)
 }
 
-// genuine reports whether the row is what its own hash says.
+// genuine reports whether the row matches its own hash.
 func (r *auditRow) genuine() bool { return !r.odd && r.hash == r.after(r.prev) }
 
 func (r *auditRow) values() []any {
@@ -95,8 +95,8 @@ func (r *auditRow) values() []any {
 	return append(out, r.chain, r.prev, r.hash)
 }
 
-// scan reads a row of auditColumns. SQLite keeps anything in any column, so what is
-// read is held against the type that is written.
+// scan reads a row of auditColumns. SQLite stores any type in any column, so
+// scan checks that each value has the type that is written.
 func (r *auditRow) scan(rows *sql.Rows) error {
 	numbers, texts := []*int64{&r.id, &r.at, &r.seq}, make([]*string, 0, auditTexts+3)
 	for i := range r.texts {
@@ -144,14 +144,14 @@ func (s *seal) add(r *auditRow) {
 
 func (s *seal) sum() string { return hex.EncodeToString(s.Sum(nil)) }
 
-// sealOfNothing is what the first line of a new log follows.
+// sealOfNothing is the hash that the first line of a new log follows.
 func sealOfNothing() string { return newSeal().sum() }
 
-// sealed is the decision of the line that answers for those before the chain.
+// sealed is the decision of the line that stands for the lines before the chain.
 const sealed = "sealed"
 
-// ChainedSince is the migration from which on the log is a chain, and ChainsOfThreads the one from which on each thread has a chain of
-// its own.
+// ChainedSince is the migration that made the log a chain. ChainsOfThreads is
+// the migration that gave each thread a chain of its own.
 const (
 	ChainedSince    = 2
 	ChainsOfThreads = 34
@@ -163,11 +163,11 @@ type statements interface {
 	Rows(query string, args []any, scan func(*sql.Rows) error) error
 }
 
-// errChained ends the reading of a log that is a chain already.
+// errChained stops the reading of a log that is already a chain.
 var errChained = errors.New("the log is a chain")
 
-// sealOld writes the line that answers for all lines before the chain, into a file of that version. Where there are none, or a chain
-// is there already, it does nothing.
+// sealOld writes the line that stands for all lines before the chain, into a file of that
+// version. If there are none, or there is already a chain, it does nothing.
 func sealOld(tx statements, now int64, version int) error {
 	columns, insert := strings.Replace(auditColumns, "seq,", "id,", 1), insertAudit
 	if version < ChainsOfThreads {
@@ -203,13 +203,13 @@ func sealOld(tx statements, now int64, version int) error {
 	return tx.Exec(insert, row.values()...)
 }
 
-// FinishMigration seals a log that was written before there was a chain, in a file that was brought to a version, before
-// anybody can add to it.
+// FinishMigration seals a log that was written before there was a chain, in a file
+// that was migrated to a version, before anybody can add to it.
 func FinishMigration(ctx context.Context, db *sql.DB, now time.Time, version int) error {
 	if version < ChainedSince {
 		return nil
 	}
-	tx, err := db.BeginTx(ctx, nil) // begins as a writer, as the DSN says
+	tx, err := db.BeginTx(ctx, nil) // begins as a writer, because of the DSN
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func FinishMigration(ctx context.Context, db *sql.DB, now time.Time, version int
 	return tx.Commit()
 }
 
-// migrating runs statements while a file is brought up to date.
+// migrating runs statements during a migration.
 type migrating struct {
 	ctx context.Context
 	tx  *sql.Tx

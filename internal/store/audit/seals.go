@@ -15,14 +15,15 @@ import (
 	"chorus/internal/database"
 )
 
-// Threads have chains of their own, so that they need not wait for each other. What holds the chains together are seals: each
-// names the last lines of the chains that have moved since the one before it, which it follows by its hash. A chain whose end was
-// cut off, or that is gone, does not have what a seal says it had.
+// Threads have separate chains, so that they need not wait for each other. Seals connect
+// the chains. Each seal names the last lines of the chains that have grown since the
+// previous seal, and includes the hash of that seal. A chain whose end was cut off, or that
+// is missing, does not have what a seal says it had.
 
 const (
 	auditSealEnd = `SELECT id, hash FROM audit_seals ORDER BY id DESC LIMIT 1`
-	// queryEnds are the ends of the chains that have moved, and up to where they are sealed. What is written since a mark is put
-	// into it.
+	// queryEnds selects the ends of the chains that have grown, and up to where they are
+	// sealed. The condition for what is written since a mark is appended.
 	queryEnds = `SELECT m.chain, (SELECT max(seq) FROM audit a WHERE a.chain = m.chain),
 			(SELECT hash FROM audit a WHERE a.chain = m.chain ORDER BY seq DESC LIMIT 1),
 			coalesce((SELECT max(seq) FROM audit_sealed s WHERE s.chain = m.chain), 0)
@@ -30,8 +31,8 @@ const (
 	insertSeal   = `INSERT INTO audit_seals (id, at, chains, prev, hash) VALUES (?, ?, ?, ?, ?)`
 	insertSealed = `INSERT INTO audit_sealed (chain, seq, hash, seal) VALUES (?, ?, ?, ?)`
 
-	// The mark is how far a seal has looked. It says nothing that is not found without it, only later, and is no part of what
-	// is moved to another database.
+	// The mark is how far a seal has read. Without it everything is still found,
+	// only more slowly. It is not moved to another database.
 	queryAuditMark = `SELECT value FROM memos WHERE kind = 'store' AND key = 'audit_sealed'`
 	keepAuditMark  = `INSERT INTO memos (kind, key, value, at) VALUES ('store', 'audit_sealed', ?, ?) ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value, at = excluded.at`
 )
@@ -48,7 +49,7 @@ func (e chainEnd) compare(chain string, seq int64) int {
 	return cmp.Or(strings.Compare(e.chain, chain), cmp.Compare(e.seq, seq))
 }
 
-// sealHash is the hash of a seal over ends, which are in the order of their chains.
+// sealHash returns the hash of a seal over ends, which are sorted by chain.
 func sealHash(prev string, id, at int64, ends []chainEnd) string {
 	buf := append(make([]byte, 0, 256), endsTag...)
 	text := func(s string) {
@@ -71,8 +72,9 @@ func sealHash(prev string, id, at int64, ends []chainEnd) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// SealAudit seals the ends of all chains of the audit log that have moved since the last seal, and gives the newest seal with its
-// hash; 0 where the log is empty. A process that dies before leaves it to whoever seals next.
+// SealAudit seals the ends of all chains that have grown since the last seal, and
+// returns the newest seal and its hash, or 0 if the log is empty. If a process
+// dies before this, the next one to seal does it.
 func (l *Log) SealAudit(ctx context.Context) (seal int64, hash string, err error) {
 	now := database.Micros(l.db.Now())
 	err = l.db.Write(ctx, func(tx database.Tx) (err error) {
@@ -96,7 +98,7 @@ func sealEnds(tx database.Tx, now int64) (seal int64, hash string, err error) {
 	var text string
 	if err := tx.Row(queryAuditMark, nil, &text); err == nil {
 		_, err = fmt.Sscan(text, &since)
-		if err != nil || since > highest { // it is from another server, whose transactions were numbered otherwise
+		if err != nil || since > highest { // the mark is from another server with other transaction numbers
 			since = 0
 		}
 	} else if !errors.Is(err, sql.ErrNoRows) {
@@ -127,17 +129,17 @@ func sealEnds(tx database.Tx, now int64) (seal int64, hash string, err error) {
 	return seal, hash, tx.Exec(keepAuditMark, fmt.Sprint(mark), now)
 }
 
-// markQuery asks for a mark for how far the log has come, and for the highest that there can be at this time.
+// markQuery selects a mark for how far the log has come, and the highest possible mark at this time.
 func markQuery(tx database.Tx) string {
 	if tx.OnServer() {
-		// No number that is given out follows the order of the commits. Whatever this transaction or a later one wrote may not
-		// have been seen at the time of the mark; everything before it was.
+		// No generated number follows the order of commits. What this transaction or a later one
+		// wrote may have been invisible at the time of the mark; everything before was visible.
 		return `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint`
 	}
 	return `SELECT coalesce(max(id), 0), coalesce(max(id), 0) FROM audit`
 }
 
-// writtenSince says which lines were written since a mark, which may be some of before it too.
+// writtenSince is the condition for lines written since a mark. It may also match some from before it.
 func writtenSince(tx database.Tx) string {
 	if tx.OnServer() {
 		return `xact >= ?`
@@ -145,7 +147,8 @@ func writtenSince(tx database.Tx) string {
 	return `id > ?`
 }
 
-// movedEnds are the ends of the chains that have lines since a mark and are not sealed as they are.
+// movedEnds returns the ends of the chains that have lines since a
+// mark and are not sealed in their current state.
 func movedEnds(tx database.Tx, since int64) (ends []chainEnd, err error) {
 	err = tx.Rows(queryEnds+writtenSince(tx)+`) AS m`, []any{since}, func(rows *sql.Rows) error {
 		var e chainEnd
@@ -160,7 +163,7 @@ func movedEnds(tx database.Tx, since int64) (ends []chainEnd, err error) {
 	return ends, err
 }
 
-// AuditHead is the newest seal of the audit log and its hash; 0 when there is none.
+// AuditHead returns the newest seal of the audit log and its hash, or 0 if there is none.
 func (l *Log) AuditHead(ctx context.Context) (seal int64, hash string, err error) {
 	err = l.db.Query(ctx, auditSealEnd, nil, func(rows *sql.Rows) error { return rows.Scan(&seal, &hash) })
 	if err != nil {
@@ -169,7 +172,7 @@ func (l *Log) AuditHead(ctx context.Context) (seal int64, hash string, err error
 	return seal, hash, nil
 }
 
-// AuditSeal is the hash of a seal; "" when there is none.
+// AuditSeal returns the hash of a seal, or "" if there is none.
 func (l *Log) AuditSeal(ctx context.Context, seal int64) (hash string, err error) {
 	err = l.db.Query(ctx, `SELECT hash FROM audit_seals WHERE id = ?`, []any{seal}, func(rows *sql.Rows) error { return rows.Scan(&hash) })
 	if err != nil {
@@ -178,7 +181,7 @@ func (l *Log) AuditSeal(ctx context.Context, seal int64) (hash string, err error
 	return hash, nil
 }
 
-// AuditLost says which line that a seal has is not there as it was; "" when all are.
+// AuditLost says which line named by a seal is missing or different, or returns "".
 func (l *Log) AuditLost(ctx context.Context, seal int64) (lost string, err error) {
 	err = l.db.Query(ctx, `SELECT s.chain, s.seq FROM audit_sealed s LEFT JOIN audit a ON a.chain = s.chain AND a.seq = s.seq
 		WHERE s.seal = ? AND coalesce(a.hash, '') <> s.hash ORDER BY s.chain LIMIT 1`, []any{seal}, func(rows *sql.Rows) error {
@@ -193,8 +196,8 @@ func (l *Log) AuditLost(ctx context.Context, seal int64) (lost string, err error
 	return lost, nil
 }
 
-// AuditHash is the hash of a line of the chain that all lines were once on; "" when there is none. Heads that were kept before
-// there were seals name one.
+// AuditHash returns the hash of a line of the single chain that once held all lines, or "" if
+// there is none. Heads kept from before there were seals name such a line.
 func (l *Log) AuditHash(ctx context.Context, line int64) (hash string, err error) {
 	err = l.db.Query(ctx, `SELECT hash FROM audit WHERE chain = ? AND seq = ?`, []any{string(noThread), line}, func(rows *sql.Rows) error { return rows.Scan(&hash) })
 	if err != nil {
@@ -203,7 +206,8 @@ func (l *Log) AuditHash(ctx context.Context, line int64) (hash string, err error
 	return hash, nil
 }
 
-// checkSeals walks the seals from one on, or from the first, up to the newest that there is, and gives its number.
+// checkSeals checks the seals from one on, or from the first, up to the
+// newest, and returns the number of the newest.
 func (l *Log) checkSeals(ctx context.Context, from int64, found *Check) (last int64, err error) {
 	type row struct {
 		id, at, chains int64

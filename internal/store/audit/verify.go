@@ -21,23 +21,23 @@ const (
 	LineInserted Damage = "inserted"
 )
 
-// Break is the first place where the audit log is not what was written.
+// Break is the first place where the audit log differs from what was written.
 type Break struct {
-	Thread chat.ThreadID // on whose chain; "": that of lines which belong to no thread, and of all from before threads had theirs
-	ID     int64         // the number of the line on its chain, or of the first that is missing; 0: it cannot be said
-	Seal   int64         // the seal that is not what it was, or that says so; 0: none
+	Thread chat.ThreadID // whose chain; "": the chain of lines without a thread, and of all lines from before threads had chains
+	ID     int64         // the number of the line on its chain, or of the first missing line; 0: not known
+	Seal   int64         // the seal that was changed or that shows the damage; 0: none
 	What   Damage
 	Text   string // for people
 }
 
 // Check is what VerifyAudit found.
 type Check struct {
-	Lines  int64  // that were looked at
-	Chains int64  // that they are on
-	Before int64  // of the lines, from before the chains, covered together
-	Head   string // the hash of the newest good seal: whoever keeps it elsewhere can prove the log up to it
+	Lines  int64  // lines that were checked
+	Chains int64  // chains that they are on
+	Before int64  // of these lines, those from before the chains, which are covered together
+	Head   string // the hash of the newest good seal; whoever keeps it elsewhere can prove the log up to it
 	HeadID int64  // its number; 0: there is none
-	Break  *Break // nil: all is as it was written
+	Break  *Break // nil if everything is as it was written
 }
 
 func (c *Check) broken(b Break) {
@@ -47,13 +47,15 @@ func (c *Check) broken(b Break) {
 // pageLines is how many lines are read at once: some hundred kilobytes.
 const pageLines = 1000
 
-// VerifyAudit walks the seals and then the chains of the audit log, and stops at the first line that is not what was written. With
-// since, the hash of a seal, it begins where the chains were then; a hash of a line begins with it on its chain. Lines that are added
-// meanwhile are looked at too. progress, which may be nil, hears after every
-// page how many lines are done, and how many there were at the start.
+// VerifyAudit checks the seals and then the chains of the audit log, and stops at the first line
+// that is not as it was written. If since is the hash of a seal, it begins where the chains were
+// then; if it is the hash of a line, it begins with that line on its chain. Lines that are added
+// meanwhile are checked too. progress, which may be nil, is called after every page with the number
+// of lines checked and the number of lines at the start.
 //
-// Lines that were cut off at the end of a chain after the last seal leave a whole chain. So does a log that was written anew from
-// some seal on: only a hash that was kept elsewhere and is given as since tells.
+// Lines that were cut off at the end of a chain after the last seal cannot be
+// detected, and neither can a log that was rewritten from some seal on. Only a hash
+// that was kept elsewhere and passed as since detects this.
 func (l *Log) VerifyAudit(ctx context.Context, since string, progress func(done, all int64)) (Check, error) {
 	w := walk{from: map[string]int64{}}
 	seal, err := l.auditSince(ctx, since, &w)
@@ -69,7 +71,7 @@ func (l *Log) VerifyAudit(ctx context.Context, since string, progress func(done,
 	return w.found, nil
 }
 
-// auditSince finds what has a hash that was kept, and from where on each chain is looked at.
+// auditSince finds what has a given hash, and from where each chain is checked.
 func (l *Log) auditSince(ctx context.Context, since string, w *walk) (seal int64, err error) {
 	if since == "" {
 		return 0, nil
@@ -89,11 +91,11 @@ func (l *Log) auditSince(ctx context.Context, since string, w *walk) (seal int64
 	return seal, err
 }
 
-// walkChains reads all lines, chain by chain, and what seals say of them beside them.
+// walkChains reads all lines, chain by chain, together with what seals say about them.
 func (l *Log) walkChains(ctx context.Context, w *walk, progress func(done, all int64)) error {
 	var all int64
 	err := l.db.Query(ctx, `SELECT count(*) FROM audit`, nil, func(rows *sql.Rows) error { return rows.Scan(&all) })
-	chain, seq := "", int64(math.MinInt64) // somebody may have put a line before the first
+	chain, seq := "", int64(math.MinInt64) // somebody may have inserted a line before the first
 	for more := err == nil; more && w.found.Break == nil; {
 		var page []auditRow
 		err = l.db.Query(ctx, `SELECT `+auditColumns+` FROM audit WHERE (chain, seq) >= (?, ?) ORDER BY chain, seq LIMIT ?+0`, []any{chain, seq, pageLines}, database.Fill(&page, func(rows *sql.Rows, r *auditRow) error {
@@ -118,8 +120,8 @@ func (l *Log) walkChains(ctx context.Context, w *walk, progress func(done, all i
 	return err
 }
 
-// sealedUpTo moves on in what seals say, up to a line, and tells w of lines that should have come before it. The end of everything is
-// the chain "" with the highest number.
+// sealedUpTo reads what seals say, up to a line, and tells w of lines that should have come before
+// it. The chain "" with the highest number stands for the end of everything.
 func (l *Log) sealedUpTo(ctx context.Context, w *walk, chain string, seq int64) error {
 	end := seq == math.MaxInt64
 	for w.found.Break == nil {
@@ -147,16 +149,16 @@ func (l *Log) sealedUpTo(ctx context.Context, w *walk, chain string, seq int64) 
 
 // walk goes through the log, chain by chain.
 type walk struct {
-	from      map[string]int64 // the first line that is looked at, by chain; none: the first that there is
-	last      int64            // the newest seal that is held against the lines
-	sealed    []chainEnd       // what seals say, from here on, as far as it is read
-	past      chainEnd         // the last of them
+	from      map[string]int64 // the first line to check, by chain; without an entry, the first line there is
+	last      int64            // the newest seal that the lines are compared with
+	sealed    []chainEnd       // what seals say from here on, as far as it was read
+	past      chainEnd         // the last one passed
 	allSealed bool
-	on        *verifier // the chain that is being read; nil: none yet
+	on        *verifier // the chain being read; nil if none yet
 	found     Check
 }
 
-// take is given each line, after sealedUpTo.
+// take receives each line, after sealedUpTo.
 func (w *walk) take(r auditRow) {
 	if w.on == nil || w.on.chain != r.chain {
 		w.finish()
@@ -178,19 +180,19 @@ func (w *walk) take(r auditRow) {
 	w.on.take(r, says)
 }
 
-// finish judges what is left of a chain.
+// finish checks the rest of a chain.
 func (w *walk) finish() {
 	if w.on != nil && w.found.Break == nil {
 		w.on.finish()
 	}
 }
 
-// absent is told of a line that a seal names and that is not there; chain is the one that the next line is on.
+// absent handles a line that a seal names but that is missing. chain is the chain of the next line.
 func (w *walk) absent(e chainEnd, chain string, end bool) {
 	if e.seq < w.from[e.chain] || !end && e.chain == chain {
-		return // before what is looked at; or a line in the middle, which the chain itself shows
+		return // before what is checked, or a line in the middle, whose absence the chain itself shows
 	}
-	w.finish() // damage before it comes first
+	w.finish() // earlier damage comes first
 	has := int64(0)
 	if w.on != nil && w.on.chain == e.chain {
 		has = w.on.end.seq
@@ -202,17 +204,17 @@ func (w *walk) absent(e chainEnd, chain string, end bool) {
 	w.found.broken(Break{Thread: chat.ThreadID(e.chain), ID: has + 1, Seal: e.seal, What: LineRemoved, Text: text})
 }
 
-// verifier reads the lines of a chain in order. It judges each when the one behind it is known: that
-// one tells a line that was changed from one that was put in.
+// verifier reads the lines of a chain in order. It judges each line once the next one is
+// known, because that distinguishes a changed line from an inserted one.
 type verifier struct {
 	chain    string
 	old      *seal
-	gap      int64 // the first number missing before the chain; 0: none is
+	gap      int64 // the first number missing before the chain; 0 if none
 	end      auditRow
 	chained  bool
-	anchored bool      // the first line follows one that is not looked at
+	anchored bool      // the first line follows one that is not checked
 	wait     *auditRow // not judged yet
-	says     *chainEnd // what a seal says of it; nil: nothing
+	says     *chainEnd // what a seal says about it; nil if nothing
 	found    *Check
 }
 
@@ -274,7 +276,7 @@ func (v *verifier) finish() {
 	}
 }
 
-// beforeChain says why the first link does not hold.
+// beforeChain says why the first link is broken.
 func (v *verifier) beforeChain(first auditRow) {
 	switch {
 	case v.gap > 0:
@@ -286,7 +288,7 @@ func (v *verifier) beforeChain(first auditRow) {
 	}
 }
 
-// judge looks at the line that waits; next is the one behind it, nil if there is none.
+// judge checks the waiting line. next is the following line, or nil.
 func (v *verifier) judge(next *auditRow) {
 	r := v.wait
 	if r.seq != v.end.seq+1 {

@@ -1,5 +1,6 @@
-// Package blobs keeps bytes by their hash: small ones in the database, larger ones in files of the home or in a storage that
-// several machines have. It knows which of them events refer to, and removes the others when they are old.
+// Package blobs keeps bytes by their hash: small ones in the database, larger ones in
+// files of the home or in a storage shared by several machines. It knows which of them
+// events refer to, and removes the others when they are old.
 package blobs
 
 import (
@@ -22,42 +23,42 @@ import (
 	"chorus/internal/journal"
 )
 
-// MaxInline is the largest blob that lives in the database; larger ones would
-// pass through the write-ahead log twice and are files instead.
+// MaxInline is the largest blob stored in the database. Larger ones would pass
+// through the write-ahead log twice, so they are files.
 const MaxInline = 64 << 10
 
-// SweepAfter is how long bytes that nothing refers to are kept: long enough for
-// whoever put them to write the event that does.
+// SweepAfter is how long unreferenced bytes are kept. It gives whoever put
+// them time to write the event that refers to them.
 const SweepAfter = 24 * time.Hour
 
-// ErrSwept: an old file of the same bytes was there when it was looked for, and
-// swept before its row was written. The second try writes it.
+// ErrSwept means that an old file with the same bytes was found, and swept
+// before its row was written. The second try writes it.
 var ErrSwept = errors.New("swept while it was being kept; try again")
 
 // Store keeps the blobs of a database.
 type Store struct {
 	db      *database.DB
-	dir     string              // of files
-	storage blobstorage.Storage // nil: none
+	dir     string              // folder of the blob files
+	storage blobstorage.Storage // nil if there is none
 }
 
-// New keeps blobs in a database, in files of a folder, and in a storage, where there is one.
+// New keeps blobs in a database, in files of a folder, and in a storage if there is one.
 func New(db *database.DB, dir string, storage blobstorage.Storage) *Store {
 	return &Store{db: db, dir: dir, storage: storage}
 }
 
-// BlobStorage is where large blobs are kept outside of database and home; nil: nowhere.
+// BlobStorage returns where large blobs are kept outside of database and home, or nil.
 func (s *Store) BlobStorage() blobstorage.Storage { return s.storage }
 
-// Row is a blob made ready: a file is on the disk already.
+// Row is a prepared blob. Its file, if any, is already on disk.
 type Row struct {
 	Hash  string
 	size  int
 	data  []byte // nil: in a file, or in the storage
-	place string // the storage; "": none
+	place string // the storage; "" if none
 }
 
-// KeepBlob checks the hash and lays a large blob into its file, or puts it into the storage.
+// KeepBlob checks the hash and writes a large blob into its file or into the storage.
 func (s *Store) KeepBlob(ctx context.Context, b chat.Blob) (Row, error) {
 	if !s.KeptApart(len(b.Data)) {
 		return s.KeepBlobHere(b)
@@ -69,7 +70,7 @@ func (s *Store) KeepBlob(ctx context.Context, b chat.Blob) (Row, error) {
 	return s.putApart(ctx, row)
 }
 
-// hashed is a blob whose hash is right.
+// hashed prepares a blob after checking its hash.
 func hashed(b chat.Blob) (Row, error) {
 	sum := sha256.Sum256(b.Data)
 	hash := hex.EncodeToString(sum[:])
@@ -83,7 +84,7 @@ func hashed(b chat.Blob) (Row, error) {
 	return row, nil
 }
 
-// KeepBlobHere is KeepBlob for what stays in the database or in the home, whatever storage there is.
+// KeepBlobHere is KeepBlob for what stays in the database or in the home, even if there is a storage.
 func (s *Store) KeepBlobHere(b chat.Blob) (Row, error) {
 	row, err := hashed(b)
 	if err != nil || len(b.Data) <= MaxInline || s.db.OnServer() || s.storage != nil {
@@ -91,9 +92,9 @@ func (s *Store) KeepBlobHere(b chat.Blob) (Row, error) {
 	}
 	hash := row.Hash
 	row.data = nil
-	// A file that nothing refers to becomes young again, so that no sweep takes it before its row is there.
+	// Refresh the time of an unreferenced file, so that no sweep removes it before its row is written.
 	if err := os.Chtimes(s.BlobPath(hash), time.Time{}, s.db.Now()); err == nil {
-		// One that was cut or overwritten is replaced by whoever has the bytes.
+		// A truncated or overwritten file is replaced, since we have the bytes.
 		if kept, err := os.ReadFile(s.BlobPath(hash)); err == nil && bytes.Equal(kept, b.Data) {
 			return row, nil
 		}
@@ -101,13 +102,13 @@ func (s *Store) KeepBlobHere(b chat.Blob) (Row, error) {
 	return row, s.WriteBlobFile(hash, b.Data)
 }
 
-// BlobPath is the file of a blob that is in one.
+// BlobPath returns the path of a blob's file.
 func (s *Store) BlobPath(hash string) string {
 	return filepath.Join(s.dir, hash[:2], hash)
 }
 
-// WriteBlobFile lays bytes into their file. A clock that jumps ahead makes a sweep take what
-// is being written for something old; then it is written again.
+// WriteBlobFile writes bytes into their file. If the clock jumps ahead, a sweep may take
+// the unfinished file for an old one; then it is written again.
 func (s *Store) WriteBlobFile(hash string, data []byte) error {
 	const tries = 3
 	for i := 1; ; i++ {
@@ -117,8 +118,8 @@ func (s *Store) WriteBlobFile(hash string, data []byte) error {
 	}
 }
 
-// tryBlobFile writes beside the place, syncs and renames, so that a file with
-// the right name always has the right bytes.
+// tryBlobFile writes a temporary file, syncs and renames it, so that a
+// file with the right name always has the right bytes.
 func (s *Store) tryBlobFile(hash string, data []byte) error {
 	path := s.BlobPath(hash)
 	dir := filepath.Dir(path)
@@ -135,7 +136,7 @@ func (s *Store) tryBlobFile(hash string, data []byte) error {
 	}
 	err = errors.Join(err, f.Close())
 	if err == nil {
-		err = os.Chtimes(f.Name(), time.Time{}, s.db.Now()) // sweeps go by our clock
+		err = os.Chtimes(f.Name(), time.Time{}, s.db.Now()) // sweeps use our clock
 	}
 	if err == nil {
 		err = os.Rename(f.Name(), path)
@@ -149,14 +150,13 @@ func (s *Store) tryBlobFile(hash string, data []byte) error {
 	return database.SyncDir(dir)
 }
 
-// WriteBlob writes a blob's row; one that is there already is young again.
+// WriteBlob writes a blob's row, or refreshes the time of an existing one.
 func (s *Store) WriteBlob(tx database.Tx, b Row, now int64) error {
 	if b.place != "" {
 		return writeApart(tx, b, now)
 	}
 	if b.data == nil {
-		// The sweep deletes files while it holds the write lock, and so do we now:
-		// a file that is here stays.
+		// The sweep deletes files while it holds the write lock, and we hold it now: a file that exists stays.
 		switch _, err := os.Stat(s.BlobPath(b.Hash)); {
 		case errors.Is(err, fs.ErrNotExist):
 			return fmt.Errorf("blob %s: %w", b.Hash, ErrSwept)
@@ -164,13 +164,13 @@ func (s *Store) WriteBlob(tx database.Tx, b Row, now int64) error {
 			return fmt.Errorf("blob %s: %w", b.Hash, err)
 		}
 	}
-	// Bytes that the row has not are those that were given now, wherever it said that they were.
+	// If the row has no bytes, it gets those given now, wherever it said that they were.
 	return tx.Exec(`INSERT INTO blobs (hash, size, data, touched) VALUES (?, ?, ?, ?)
 		ON CONFLICT (hash) DO UPDATE SET touched = excluded.touched, data = coalesce(blobs.data, excluded.data), place = CASE WHEN blobs.data IS NULL THEN '' ELSE blobs.place END`,
 		b.Hash, b.size, blobData(b.data), now)
 }
 
-// blobData keeps nil as NULL and empty bytes as empty bytes.
+// blobData stores nil as NULL and empty bytes as empty bytes.
 func blobData(data []byte) any {
 	if data == nil {
 		return nil
@@ -178,8 +178,8 @@ func blobData(data []byte) any {
 	return data
 }
 
-// PutBlob keeps bytes and gives their hash. They are swept after a day unless an
-// event refers to them by then.
+// PutBlob stores bytes and returns their hash. They are swept after a
+// day unless an event refers to them by then.
 func (s *Store) PutBlob(ctx context.Context, data []byte) (string, error) {
 	hash, err := s.putBlob(ctx, data)
 	if errors.Is(err, ErrSwept) {
@@ -200,8 +200,8 @@ func (s *Store) putBlob(ctx context.Context, data []byte) (string, error) {
 	return row.Hash, nil
 }
 
-// Blob reads bytes by their hash and checks them; ErrUnknown if there are none. It is
-// chat.ErrLost that they are gone or others.
+// Blob reads bytes by their hash and checks them, or fails with ErrUnknown. The
+// error is also chat.ErrLost if they are missing or changed.
 func (s *Store) Blob(ctx context.Context, hash string) ([]byte, error) {
 	var data []byte
 	found, outside, place := false, false, ""
@@ -238,19 +238,19 @@ func (s *Store) Blob(ctx context.Context, hash string) ([]byte, error) {
 	return bytes.Clone(data), nil
 }
 
-// newPrefix begins the names of files that are being written.
+// newPrefix begins the names of unfinished files.
 const newPrefix = ".new-"
 
-// sweepPage bounds how long one step of a sweep holds the writer.
+// sweepPage limits how long one step of a sweep holds the writer.
 const sweepPage = 200
 
-// unusedHashes are those that no event refers to. It reads two indexes and no bytes.
+// unusedHashes selects the blobs that no event refers to. It reads two indexes and no bytes.
 const unusedHashes = `SELECT hash FROM blobs EXCEPT SELECT hash FROM event_blobs`
 
-// SweepBlobs removes bytes that no event refers to and nobody has put since
-// olderThan ago, and files and objects of the storage that belong to nothing since then. It gives the number
-// removed. What can go is looked for by a reader; the writer is held only to look again
-// and remove, a page at a time, so others go on meanwhile. Ending ctx ends it between pages.
+// SweepBlobs removes bytes that no event refers to and nobody has put since olderThan ago, and
+// files and storage objects that have belonged to nothing for that long. It returns the number
+// removed. A reader finds the candidates. The writer is held only to check again and remove, one
+// page at a time, so that others can continue. Ending ctx ends the sweep between pages.
 func (s *Store) SweepBlobs(ctx context.Context, olderThan time.Duration) (int, error) {
 	before := s.db.Now().Add(-olderThan)
 	total, err := s.sweepRows(ctx, before)
@@ -295,11 +295,11 @@ func (s *Store) sweepRows(ctx context.Context, before time.Time) (int, error) {
 
 const lockBlob = `SELECT hash FROM blobs WHERE hash = ? FOR KEY SHARE`
 
-// LockBlob keeps bytes from being swept until the transaction is over.
+// LockBlob protects bytes from sweeps until the transaction ends.
 func LockBlob(tx database.Tx, hash string) error { return tx.Lock(lockBlob, hash) }
 
-// RemoveBlob removes bytes that no event refers to any more, whatever their age. It gives what is to be removed from the storage
-// once the transaction is true.
+// RemoveBlob removes bytes that no event refers to any more, whatever their age. It returns
+// what to remove from the storage once the transaction is committed.
 func (s *Store) RemoveBlob(tx database.Tx, hash string, now int64) ([]Leaving, error) {
 	done, err := s.sweepPage(tx, []string{hash}, now+1, now)
 	return done.left, err
@@ -308,14 +308,14 @@ func (s *Store) RemoveBlob(tx database.Tx, hash string, now int64) ([]Leaving, e
 const deleteUnused = `DELETE FROM blobs WHERE hash = ? AND touched < ?
 	AND NOT EXISTS (SELECT 1 FROM event_blobs e WHERE e.hash = blobs.hash) AND (data IS NOT NULL OR place = '' OR place = ?) RETURNING data IS NULL, place`
 
-// swept is what a step of a sweep has done.
+// swept is the result of one step of a sweep.
 type swept struct {
 	rows int       // removed
-	left []Leaving // those whose bytes are in the storage: to be removed once the transaction is true
+	left []Leaving // those with bytes in the storage, to be removed once the transaction is committed
 }
 
-// sweepPage removes those of the page that are still unused now that nobody else writes. What is in a storage that is
-// not this one's stays.
+// sweepPage removes the blobs of the page that are still unused now that nobody else
+// writes. It leaves those in a storage other than this one.
 func (s *Store) sweepPage(tx database.Tx, page []string, before, now int64) (n swept, err error) {
 	storage := ""
 	if s.storage != nil {
@@ -324,7 +324,7 @@ func (s *Store) sweepPage(tx database.Tx, page []string, before, now int64) (n s
 	for _, hash := range page {
 		var outside bool
 		var place string
-		// First, so that what others refer to them by is seen.
+		// Lock first, so that new references to them are seen.
 		if err := tx.Lock(`SELECT hash FROM blobs WHERE hash = ? FOR UPDATE`, hash); err != nil {
 			return n, err
 		}
@@ -353,11 +353,11 @@ func (s *Store) sweepPage(tx database.Tx, page []string, before, now int64) (n s
 	return n, nil
 }
 
-// fileRows counts the rows that have their bytes in the file of a hash.
+// fileRows counts the rows whose bytes are in the file of a hash.
 const fileRows = `SELECT count(*) FROM blobs WHERE hash = ? AND data IS NULL AND place = ''`
 
-// sweepFiles removes files without a row. It looks again while it holds the writer: who
-// found such a file and wants to keep it writes its row there, and is told to try again.
+// sweepFiles removes files without a row. It checks again while it holds the writer: if somebody
+// finds such a file and wants to keep it, writing its row fails there, and they try again.
 func (s *Store) sweepFiles(ctx context.Context, before time.Time) (int, error) {
 	total := 0
 	err := s.strayFiles(ctx, before, func(path, hash string, _ int64) error {
@@ -371,7 +371,7 @@ func (s *Store) sweepFiles(ctx context.Context, before time.Time) (int, error) {
 				}
 			}
 			if info, err := os.Stat(path); err == nil && !info.ModTime().Before(before) {
-				return nil // young again: somebody keeps it
+				return nil // recent again: somebody keeps it
 			}
 			err := os.Remove(path)
 			removed = err == nil

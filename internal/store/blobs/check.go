@@ -16,29 +16,29 @@ import (
 	"chorus/internal/database"
 )
 
-// What can be wrong with a blob.
+// The kinds of blob damage.
 const (
-	BlobMissing = "missing" // its file is gone
-	BlobCut     = "cut off" // its file has another length
-	BlobChanged = "changed" // its bytes are others
+	BlobMissing = "missing" // its file is missing
+	BlobCut     = "cut off" // its file has a different length
+	BlobChanged = "changed" // its bytes are different
 )
 
-// BlobFault is a blob that an event refers to and that cannot be read any more.
+// BlobFault describes a blob that an event refers to and that can no longer be read.
 type BlobFault struct {
 	Hash    string
 	What    string
-	Bytes   int64  // that it had; 0: not known
-	Place   string // the storage that should have it; "": the database or a file
-	Thread  string // one of those that refer to it
-	Threads int    // how many do
+	Bytes   int64  // its former size; 0 if not known
+	Place   string // the storage that should have it; "" for the database or a file
+	Thread  string // one of the threads that refer to it
+	Threads int    // how many threads refer to it
 }
 
-// lostBlobs is the kind of memo that says that a blob is lost, and that somebody knows.
+// lostBlobs is the kind of memo which records that a blob is lost and that somebody has accepted this.
 const lostBlobs = "lost_blob"
 
-// CheckBlobs looks for blobs that events refer to and that cannot be read any more. With thorough
-// all bytes are read, without it only the files' lengths are looked at. It gives how many were
-// looked at; those that are known to be lost are not among them.
+// CheckBlobs looks for blobs that events refer to and that can no longer be read. With
+// thorough it reads all bytes, otherwise it only checks the lengths of files. It returns how
+// many it checked. Blobs that are known to be lost are skipped.
 func (s *Store) CheckBlobs(ctx context.Context, thorough bool) (faults []BlobFault, looked int, err error) {
 	const page = 500
 	for after := ""; ; {
@@ -72,7 +72,7 @@ func (s *Store) CheckBlobs(ctx context.Context, thorough bool) (faults []BlobFau
 	}
 }
 
-// hashAfter is the last hash of a page that events refer to; "": it was the last page.
+// hashAfter returns the last hash of a page that events refer to, or "" after the last page.
 func (s *Store) hashAfter(ctx context.Context, after string, page int) (next string, err error) {
 	err = s.db.Query(ctx, `SELECT DISTINCT hash FROM event_blobs WHERE hash > ? ORDER BY hash LIMIT 1 OFFSET ?+0`, []any{after, page - 1},
 		func(r *sql.Rows) error { return r.Scan(&next) })
@@ -85,7 +85,7 @@ type blobCheck struct {
 	noRow, outside bool
 }
 
-// checkBlob says what is wrong with one; "": nothing.
+// checkBlob says what is wrong with a blob, or returns "".
 func (s *Store) checkBlob(ctx context.Context, c blobCheck, thorough bool) (string, error) {
 	switch {
 	case c.noRow:
@@ -133,9 +133,9 @@ func fileHasHash(path, hash string) (bool, error) {
 	return hex.EncodeToString(h.Sum(nil)) == hash, nil
 }
 
-// AcceptLostBlobs takes note that blobs are lost: they are no longer reported, and whoever asks for
-// one is told that there is none. Files with wrong bytes are moved into a folder beside the blobs,
-// which is given; "": there were none.
+// AcceptLostBlobs records that blobs are lost: they are no longer reported, and reading
+// one says that there is none. Files with wrong bytes are moved into a folder next to
+// the blobs, which is returned; "" if there were none.
 func (s *Store) AcceptLostBlobs(ctx context.Context, faults []BlobFault) (folder string, err error) {
 	for _, f := range faults {
 		if f.What != BlobMissing && !s.db.OnServer() && f.Place == "" {

@@ -18,33 +18,38 @@ import (
 	"chorus/internal/journal"
 )
 
-// This file keeps large blobs in a storage that several machines have: a bucket, or a shared folder. It cannot be part of a
-// transaction, so the order of the steps makes up for it:
+// This file keeps large blobs in a storage shared by several machines: a bucket
+// or a shared folder. The storage cannot take part in a transaction, so the
+// order of the steps has to ensure consistency:
 //
-//	put:    the row is written or made young; the bytes are put; the commit that refers to them asks for the row again.
-//	remove: the row is deleted and a memo says that the bytes are leaving, in one transaction; they are removed; the memo goes.
+//	put:    write or refresh the row; put the bytes; the commit that refers to them checks the row again.
+//	remove: in one transaction, delete the row and write a memo that the bytes are leaving; remove them; delete the memo.
 //
-// A sweep takes only old rows, so none meets bytes that are being put. Whoever wants to put bytes that are leaving keeps them in
-// the database instead. A process that dies between two steps leaves bytes without a row, which a sweep finds by listing, or a memo,
-// which the next sweep finishes.
+// A sweep only takes old rows, so it never meets bytes that are being put. Whoever wants to put
+// bytes that are leaving stores them in the database instead. A process that dies between two
+// steps leaves either bytes without a row, which a sweep finds by listing, or a memo, which the
+// next sweep completes.
 
-// LeavingKind is the kind of memos for bytes that are about to be removed from the storage, by hash. The value is the storage.
+// LeavingKind is the kind of memos for bytes that are about to be removed
+// from the storage, by hash. The value is the storage.
 const LeavingKind = "leaving_blob"
 
 const (
-	// claimTime is how long whoever wrote or renewed such a memo may take for the removal. It is far longer than a call of a storage takes.
+	// claimTime is how long the process that wrote or renewed such a memo may take for
+	// the removal. It is far longer than a call of a storage takes.
 	claimTime = 10 * time.Minute
-	// sendTime is how long after that the removal may begin: a process that was frozen meanwhile leaves it to others.
+	// sendTime is how long after that the removal may begin. A process
+	// that was frozen for longer leaves it to others.
 	sendTime = time.Minute
-	// removeTime bounds the removal of what somebody has deleted; what takes longer is left to the next sweep.
+	// removeTime limits the removal of what somebody has deleted. What takes longer is left to the next sweep.
 	removeTime = 5 * time.Second
 )
 
 // KeptApart reports whether bytes of this length are kept in the storage.
 func (s *Store) KeptApart(size int) bool { return s.storage != nil && size > MaxInline }
 
-// putApart puts bytes into the storage, unless they are in the database or leaving the storage just now: then they are, or will be, in
-// the row.
+// putApart puts bytes into the storage. If they are in the database or just
+// leaving the storage, they are, or will be, in the row instead.
 func (s *Store) putApart(ctx context.Context, row Row) (Row, error) {
 	found := rowAbsent
 	err := s.db.Write(ctx, func(tx database.Tx) (err error) {
@@ -75,10 +80,10 @@ const (
 	rowInline             // the bytes are in the database
 	rowApart              // they should be in the storage
 	rowElsewhere          // they should be in a file, or in another storage
-	rowLeaving            // the storage is about to lose them
+	rowLeaving            // the storage is about to remove them
 )
 
-// reserve writes the row of bytes that are about to be put, or makes it young, so that no sweep takes them.
+// reserve writes or refreshes the row of bytes that are about to be put, so that no sweep takes them.
 func (s *Store) reserve(tx database.Tx, row Row) (reserved, error) {
 	if err := tx.Alone("blob " + row.Hash); err != nil {
 		return rowAbsent, err
@@ -87,7 +92,7 @@ func (s *Store) reserve(tx database.Tx, row Row) (reserved, error) {
 	if err != nil || found != rowAbsent {
 		return found, err
 	}
-	// Looked at after the row: whoever deletes it writes the memo with it.
+	// Checked after the row, because the row and the memo are changed together.
 	var leaving int
 	if err := tx.Row(`SELECT count(*) FROM memos WHERE kind = '`+LeavingKind+`' AND key = ?`, []any{row.Hash}, &leaving); err != nil {
 		return rowAbsent, err
@@ -97,13 +102,13 @@ func (s *Store) reserve(tx database.Tx, row Row) (reserved, error) {
 	}
 	n, err := tx.Change(`INSERT INTO blobs (hash, size, data, place, touched) VALUES (?, ?, NULL, ?, ?) ON CONFLICT (hash) DO NOTHING`,
 		row.Hash, row.size, s.storage.Name(), database.Micros(s.db.Now()))
-	if err == nil && n == 0 { // somebody has just kept them in the database
+	if err == nil && n == 0 { // somebody has just stored them in the database
 		return s.renew(tx, row.Hash)
 	}
 	return rowAbsent, err
 }
 
-// renew makes a row young, if there is one, and says where its bytes are.
+// renew refreshes a row if there is one, and says where its bytes are.
 func (s *Store) renew(tx database.Tx, hash string) (reserved, error) {
 	var inline bool
 	var place string
@@ -121,7 +126,7 @@ func (s *Store) renew(tx database.Tx, hash string) (reserved, error) {
 	return rowElsewhere, nil
 }
 
-// writeApart makes the row of bytes that were put say so.
+// writeApart marks the row of bytes that were put.
 func writeApart(tx database.Tx, b Row, now int64) error {
 	n, err := tx.Change(`UPDATE blobs SET touched = ?, place = CASE WHEN data IS NULL THEN ? ELSE place END WHERE hash = ?`, now, b.place, b.Hash)
 	if err == nil && n == 0 {
@@ -142,12 +147,13 @@ func (s *Store) getApart(ctx context.Context, hash, place string) ([]byte, error
 	return data, s.StorageProblem(err)
 }
 
-// elsewhere is the error of bytes that are in a storage which is not this one's: somebody has changed blobUrl and not moved what was kept before.
+// elsewhere is the error for bytes in another storage than this one: somebody has
+// changed blobUrl without moving what was stored before.
 func elsewhere(place string) error {
 	return &database.Problem{What: database.ErrDenied, Path: place, Cause: fmt.Errorf("some are kept in %s, and blobUrl does not say so: put it back, or move them first (chorus migrate --blobs-to)", place)}
 }
 
-// StorageProblem makes a Problem of an error of the storage.
+// StorageProblem turns an error of the storage into a Problem.
 func (s *Store) StorageProblem(err error) error {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, blobstorage.ErrAway):
@@ -158,7 +164,7 @@ func (s *Store) StorageProblem(err error) error {
 	return &database.Problem{What: database.ErrDenied, Path: s.storage.Name(), Cause: err}
 }
 
-// RenewBlobs makes bytes young that no event refers to yet, so that no sweep takes them.
+// RenewBlobs refreshes bytes that no event refers to yet, so that no sweep takes them.
 func (s *Store) RenewBlobs(ctx context.Context, hashes []string) error {
 	list, err := json.Marshal(hashes)
 	if err == nil && len(hashes) > 0 {
@@ -172,7 +178,7 @@ func (s *Store) RenewBlobs(ctx context.Context, hashes []string) error {
 	return nil
 }
 
-// checkApart says what is wrong with bytes in the storage; "": nothing.
+// checkApart says what is wrong with bytes in the storage, or returns "".
 func (s *Store) checkApart(ctx context.Context, c blobCheck, thorough bool) (string, error) {
 	if s.storage == nil || s.storage.Name() != c.Place {
 		return "", elsewhere(c.Place)
@@ -198,8 +204,9 @@ func (s *Store) checkApart(ctx context.Context, c blobCheck, thorough bool) (str
 	return "", nil
 }
 
-// owner is how the storage names this database: by a word that only it has, and by where it is, so that neither a backup of it that is
-// tried elsewhere nor a copy of its folder removes what it has put since. "": it has no such word yet.
+// owner is how the storage identifies this database: by a word that only this database has, and by
+// its location. So neither a backup that is tried elsewhere nor a copy of its folder removes what
+// it has put since. It returns "" if there is no such word yet.
 func (s *Store) owner(ctx context.Context) (string, error) {
 	place := s.db.Path()
 	word := ""
@@ -207,17 +214,18 @@ func (s *Store) owner(ctx context.Context) (string, error) {
 	if err != nil || word == "" {
 		return "", err
 	}
-	if s.db.OnServer() { // nodes may know the server by different names
+	if s.db.OnServer() { // nodes may reach the server by different names
 		err = s.db.Query(ctx, `SELECT CAST(oid AS TEXT) FROM pg_database WHERE datname = current_database()`, nil, func(rows *sql.Rows) error { return rows.Scan(&place) })
 	}
 	sum := sha256.Sum256([]byte(word + "\n" + place))
 	return hex.EncodeToString(sum[:]), err
 }
 
-// ownerMemo is where the word is.
+// ownerMemo is the key under which the word is stored.
 const ownerMemo = "blob owner"
 
-// BlobsOfOthers reports whether the storage belongs to another database, so that this one must not remove anything there.
+// BlobsOfOthers reports whether the storage belongs to another database,
+// so that this one must not remove anything there.
 func (s *Store) BlobsOfOthers(ctx context.Context) (bool, error) {
 	if s.storage == nil {
 		return false, nil
@@ -230,7 +238,8 @@ func (s *Store) BlobsOfOthers(ctx context.Context) (bool, error) {
 	return is != ours, err
 }
 
-// OwnsStorage reports whether the storage's bytes are this database's, so that it may remove some. A storage that is nobody's becomes its own.
+// OwnsStorage reports whether this database owns the storage's bytes and may
+// therefore remove some. A storage without an owner becomes its own.
 func (s *Store) OwnsStorage(ctx context.Context) (bool, error) {
 	if s.storage == nil {
 		return false, nil
@@ -248,13 +257,13 @@ func (s *Store) OwnsStorage(ctx context.Context) (bool, error) {
 	is, err := s.storage.Owner(ctx)
 	if err == nil && is == "" {
 		if err = s.storage.SetOwner(ctx, ours); err == nil {
-			is, err = s.storage.Owner(ctx) // another one may have been faster
+			is, err = s.storage.Owner(ctx) // another database may have been faster
 		}
 	}
 	return is == ours, s.StorageProblem(err)
 }
 
-// sweepApart finishes removals that were begun, and removes bytes that have no row since an instant.
+// sweepApart completes removals that have begun, and removes bytes that have had no row since an instant.
 func (s *Store) sweepApart(ctx context.Context, before time.Time) (int, error) {
 	owns, err := s.OwnsStorage(ctx)
 	if err != nil || !owns {
@@ -293,7 +302,7 @@ func (s *Store) sweepApart(ctx context.Context, before time.Time) (int, error) {
 	return total, look()
 }
 
-// withoutRow are those hashes whose bytes no row says to be in the storage.
+// withoutRow returns the hashes for which no row says that the bytes are in the storage.
 func (s *Store) withoutRow(ctx context.Context, hashes []string) (out []string, err error) {
 	list, err := json.Marshal(hashes)
 	if err != nil || len(hashes) == 0 {
@@ -303,13 +312,13 @@ func (s *Store) withoutRow(ctx context.Context, hashes []string) (out []string, 
 	return out, err
 }
 
-// removeStray removes bytes of the storage that no row has, unless somebody else is at it.
+// removeStray removes bytes of the storage that have no row, unless somebody else is working on them.
 func (s *Store) removeStray(ctx context.Context, hash string) error {
 	began := s.db.Now()
 	mine := false
 	err := s.db.Write(ctx, func(tx database.Tx) error {
 		mine = false
-		if err := tx.Alone("blob " + hash); err != nil { // as reserve does
+		if err := tx.Alone("blob " + hash); err != nil { // like reserve
 			return err
 		}
 		var there int
@@ -331,11 +340,11 @@ func (s *Store) removeStray(ctx context.Context, hash string) error {
 	return s.remove(ctx, hash, began)
 }
 
-// remove removes bytes for which this process has written a memo at an instant, and then the memo. The memo stays when it is not
-// certain that they are gone.
+// remove removes bytes for which this process wrote a memo at an instant, and then the
+// memo. The memo stays if it is not certain that they are gone.
 func (s *Store) remove(ctx context.Context, hash string, began time.Time) error {
 	if since := s.db.Now().Sub(began); since > sendTime || since < 0 {
-		return nil // a later sweep claims it anew
+		return nil // a later sweep claims it again
 	}
 	if err := s.storage.Remove(ctx, hash); err != nil {
 		return s.StorageProblem(err)
@@ -345,14 +354,14 @@ func (s *Store) remove(ctx context.Context, hash string, began time.Time) error 
 	})
 }
 
-// Leaving is a blob whose row is gone and whose bytes are still in the storage.
+// Leaving is a blob without a row whose bytes are still in the storage.
 type Leaving struct {
 	hash string
-	at   int64 // of the memo that says so
+	at   int64 // time of the memo that says so
 }
 
-// removeLeft removes what a transaction has taken the rows of. A storage that is another database's, or away, keeps them; a later
-// sweep tries again.
+// removeLeft removes the bytes whose rows a transaction has removed. If the storage belongs
+// to another database or cannot be reached, a later sweep tries again.
 func (s *Store) removeLeft(ctx context.Context, left []Leaving) {
 	if len(left) == 0 {
 		return
@@ -367,7 +376,7 @@ func (s *Store) removeLeft(ctx context.Context, left []Leaving) {
 	}
 }
 
-// RemoveBlobsSoon is removeLeft for somebody who waits for a commit.
+// RemoveBlobsSoon is removeLeft for callers that wait for a commit.
 func (s *Store) RemoveBlobsSoon(ctx context.Context, left []Leaving) {
 	if len(left) == 0 {
 		return

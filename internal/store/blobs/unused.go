@@ -13,15 +13,15 @@ import (
 	"chorus/internal/database"
 )
 
-// Unused is what a sweep would remove.
+// Unused describes what a sweep would remove.
 type Unused struct {
 	Count int
 	Bytes int64
 }
 
-// UnusedBlobs counts the bytes that no event refers to and nobody has put since
-// olderThan ago, and the files that were begun and never came to belong to anything. Objects of a storage that belong to
-// nothing are not counted: listing them takes long.
+// UnusedBlobs counts the bytes that no event refers to and nobody has put since olderThan
+// ago, and the unfinished files that belong to nothing. It does not count storage objects
+// that belong to nothing, because listing them takes long.
 func (s *Store) UnusedBlobs(ctx context.Context, olderThan time.Duration) (Unused, error) {
 	var out Unused
 	before := s.db.Now().Add(-olderThan)
@@ -40,8 +40,9 @@ func (s *Store) UnusedBlobs(ctx context.Context, olderThan time.Duration) (Unuse
 	return out, nil
 }
 
-// strayFiles gives each file below the blobs' folder, last written before an instant,
-// that no row has: whoever wrote it died before its commit. hash is "" for half of one.
+// strayFiles passes to found each file below the blobs' folder that was last written before an
+// instant and has no row, because its writer died before the commit. hash is "" for an unfinished
+// file.
 func (s *Store) strayFiles(ctx context.Context, before time.Time, found func(path, hash string, size int64) error) error {
 	if s.db.OnServer() {
 		return nil
@@ -65,7 +66,7 @@ func (s *Store) strayFiles(ctx context.Context, before time.Time, found func(pat
 			hash, ours := strayName(folder.Name(), f.Name())
 			info, err := f.Info()
 			if err != nil || !ours || !info.Mode().IsRegular() || !info.ModTime().Before(before) {
-				continue // gone meanwhile, somebody's own, or young
+				continue // gone meanwhile, not ours, or recent
 			}
 			if hash != "" {
 				n, err := s.db.Count(ctx, fileRows, hash)
@@ -84,10 +85,10 @@ func (s *Store) strayFiles(ctx context.Context, before time.Time, found func(pat
 	return nil
 }
 
-// hashLength is that of a SHA-256 in hexadecimal digits.
+// hashLength is the length of a SHA-256 in hexadecimal digits.
 const hashLength = 64
 
-// strayName tells our files from others; the hash is "" for one that was being written.
+// strayName recognises our files. The hash is "" for an unfinished one.
 func strayName(folder, name string) (hash string, ours bool) {
 	if len(name) > len(newPrefix) && name[:len(newPrefix)] == newPrefix {
 		return "", true
@@ -103,7 +104,7 @@ func strayName(folder, name string) (hash string, ours bool) {
 	return name, true
 }
 
-// InFolder reports whether a folder holds at least one blob.
+// InFolder reports whether a folder has at least one blob.
 func InFolder(dir string) bool {
 	folders, err := os.ReadDir(dir)
 	if err != nil {
@@ -123,7 +124,8 @@ func InFolder(dir string) bool {
 	return false
 }
 
-// Files are the blobs of a database that nobody has open that lie in files of their own, by hash, with their sizes.
+// Files returns the blobs of a database file that are in files of their own, by
+// hash, with their sizes. Nobody may have the database open.
 func Files(ctx context.Context, path string) (map[string]int64, error) {
 	db, err := database.OpenToRead(path)
 	if err != nil {
@@ -149,8 +151,9 @@ func Files(ctx context.Context, path string) (map[string]int64, error) {
 	return out, database.Explain(path, rows.Err())
 }
 
-// MoveBeside makes a copy say that its large blobs lie beside it, as they do in a backup, and that the storage is not its own: where it is
-// tried while the one it was copied from goes on, it must not remove anything there.
+// MoveBeside marks a copy as having its large blobs next to it, as in a backup,
+// and as not owning the storage. If the copy is tried while the original is
+// still in use, it must not remove anything there.
 func MoveBeside(ctx context.Context, path string) error {
 	db, err := database.OpenFile(path, []string{database.BusyTimeout})
 	if err != nil {

@@ -20,13 +20,14 @@ import (
 type MovedBlobs struct {
 	Moved int      `json:"moved"`
 	Bytes int64    `json:"bytes"`
-	Lost  []string `json:"lost"` // those that were lost already, and stay so
+	Lost  []string `json:"lost"` // those that were lost before, and remain so
 }
 
-// MoveBlobs moves the large blobs of a database into a storage; nil: into the database, or into files of the home where it is a file itself.
-// Each is checked by its hash when it is read, put, and read again there, before its row says so; then it is removed where it was. A
-// move that is interrupted has moved some, and goes on when it is begun again. No node may work with the database meanwhile: one that has
-// another blobUrl would not find what was moved.
+// MoveBlobs moves the large blobs of a database into a storage. If to is nil, it moves them into
+// the database, or into files of the home for a file database. Each blob is checked by its hash
+// when it is read, written, and read back, before its row is changed; then the old copy is removed.
+// An interrupted move has moved some blobs and can be run again to continue. No node may use the
+// database meanwhile: one with a different blobUrl would not find what was moved.
 func MoveBlobs(ctx context.Context, db *store.DB, to blobstorage.Storage, progress func(done, all int)) (out MovedBlobs, err error) {
 	fail := func(err error) (MovedBlobs, error) { return out, fmt.Errorf("move blobs: %w", err) }
 	out.Lost = []string{}
@@ -61,11 +62,11 @@ func MoveBlobs(ctx context.Context, db *store.DB, to blobstorage.Storage, progre
 	return out, nil
 }
 
-// blobMove is a move of blobs that is on.
+// blobMove is a move of blobs in progress.
 type blobMove struct {
 	db   *store.DB
-	to   blobstorage.Storage // nil: the database or the home
-	owns bool                // the storage that they come from, so that they may be removed there
+	to   blobstorage.Storage // nil for the database or the home
+	owns bool                // it owns the source storage and may remove blobs there
 }
 
 type placedBlob struct {
@@ -75,7 +76,7 @@ type placedBlob struct {
 	place   string
 }
 
-// list are the blobs that are not yet where they shall be.
+// list returns the blobs that are not yet where they should be.
 func (m blobMove) list(ctx context.Context) (out []placedBlob, err error) {
 	query, args := `data IS NULL AND place <> ''`, []any{}
 	if m.to != nil {
@@ -87,7 +88,7 @@ func (m blobMove) list(ctx context.Context) (out []placedBlob, err error) {
 	return out, err
 }
 
-// one moves a blob; false: it is lost.
+// one moves a blob. It returns false if the blob is lost.
 func (m blobMove) one(ctx context.Context, b placedBlob) (bool, error) {
 	data, err := m.db.Blob(ctx, b.hash)
 	if errors.Is(err, chat.ErrLost) {
@@ -123,7 +124,7 @@ func (m blobMove) one(ctx context.Context, b placedBlob) (bool, error) {
 	}
 	switch {
 	case b.place != "" && m.owns && m.db.BlobStorage().Name() == b.place:
-		_ = m.db.BlobStorage().Remove(ctx, b.hash) // else a sweep finds it
+		_ = m.db.BlobStorage().Remove(ctx, b.hash) // otherwise a sweep finds it
 	case b.place == "" && b.outside:
 		if err := os.Remove(m.db.BlobPath(b.hash)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return true, database.Explain(m.db.BlobPath(b.hash), err)

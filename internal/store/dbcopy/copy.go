@@ -13,11 +13,11 @@ import (
 	"chorus/internal/store/blobs"
 )
 
-// Source is an open database that is copied while others go on reading and writing.
+// Source is an open database that is copied while others keep reading and writing.
 type Source struct{ DB *store.DB }
 
-// CopyTo writes a copy of the whole database, as it is now, to a file that is not there yet. progress, which may be nil, hears how much
-// is done.
+// CopyTo writes a copy of the whole database, as it is now, to a file
+// that does not exist yet. progress may be nil.
 func (s Source) CopyTo(ctx context.Context, to string, progress func(done, all int)) error {
 	if s.DB.OnServer() {
 		return copyServer(ctx, s.DB, to, progress)
@@ -29,7 +29,8 @@ func (s Source) CopyTo(ctx context.Context, to string, progress func(done, all i
 	return err
 }
 
-// BytesOutside reads the bytes of a blob that is not in the database: from its file or from the storage; fs.ErrNotExist: they are lost.
+// BytesOutside reads the bytes of a blob that is not in the database: from its file or
+// from the storage. It fails with fs.ErrNotExist if they are lost.
 func (s Source) BytesOutside(ctx context.Context, hash string) ([]byte, error) {
 	data, err := s.DB.Blob(ctx, hash)
 	if errors.Is(err, chat.ErrLost) && !errors.Is(err, database.ErrBlob) {
@@ -38,8 +39,8 @@ func (s Source) BytesOutside(ctx context.Context, hash string) ([]byte, error) {
 	return data, err
 }
 
-// copyServer writes everything that a server's database holds, as it is at one moment, into a file that is not there yet: what
-// `chorus migrate --from sqlite:… --to …` puts onto a server again.
+// copyServer writes everything in a server's database, as it is at one moment, into a file that
+// does not exist yet. `chorus migrate --from sqlite:… --to …` can put it onto a server again.
 func copyServer(ctx context.Context, db *store.DB, to string, progress func(done, all int)) error {
 	tables, err := movable(ctx, db)
 	if err != nil {
@@ -54,7 +55,7 @@ func copyServer(ctx context.Context, db *store.DB, to string, progress func(done
 		m.progress = func(MovedTable) { progress(len(m.done), len(tables)) }
 	}
 	err = errors.Join(m.run(ctx), made.Close())
-	if gone := os.Remove(database.GuardPath(to)); !errors.Is(gone, fs.ErrNotExist) { // a copy is guarded where it is put
+	if gone := os.Remove(database.GuardPath(to)); !errors.Is(gone, fs.ErrNotExist) { // a copy gets its guard where it is restored
 		err = errors.Join(err, gone)
 	}
 	if err != nil {
@@ -63,10 +64,10 @@ func copyServer(ctx context.Context, db *store.DB, to string, progress func(done
 	return nil
 }
 
-// Copies knows databases that nobody has open, such as those of backups.
+// Copies handles databases that nobody has open, such as those of backups.
 type Copies struct{}
 
-// BlobFiles are the blobs that lie in files of their own, by hash, with their sizes.
+// BlobFiles returns the blobs in files of their own, by hash, with their sizes.
 func (Copies) BlobFiles(ctx context.Context, path string) (map[string]int64, error) {
 	return blobs.Files(ctx, path)
 }
@@ -74,8 +75,8 @@ func (Copies) BlobFiles(ctx context.Context, path string) (map[string]int64, err
 // Check reads a whole database and reports damage.
 func (Copies) Check(ctx context.Context, path string) error { return database.CheckFile(ctx, path) }
 
-// Guard makes the guard of the database at path say how far another one has come, which is about to be
-// put there, and gives the guard's file.
+// Guard sets the guard of the database at path to the state of another database,
+// which is about to replace it, and returns the guard's file.
 func (Copies) Guard(ctx context.Context, path, other string) (string, error) {
 	return database.SetGuard(ctx, path, other, store.Schema().Version)
 }

@@ -1,5 +1,5 @@
-// Package dbcopy copies databases that are in use or have been: a whole one into a file, for backups; from a file to a server and
-// back; and large blobs from one storage into another.
+// Package dbcopy copies databases, in use or not: a whole one into a file for backups, from a
+// file to a server and back, and large blobs from one storage to another.
 package dbcopy
 
 import (
@@ -22,25 +22,27 @@ import (
 	"chorus/internal/store/blobs"
 )
 
-// Move copies everything that a database holds into another one, which must be new: from a file to a server, or back. What was
-// written is read again and held against what was read first, table by table, before it becomes true: a move that fails leaves
-// the new database empty, and never changes the old one.
+// Move copies everything in a database into another one, which must be new: from a file
+// to a server, or back. Before it commits, it reads back what was written and compares
+// it with what was read first, table by table. A move that fails leaves the new
+// database empty and never changes the old one.
 //
-// Left behind are what is made again (the search index, sums that only budgets need) and what is true only while nodes run.
-// progress, which may be nil, hears of each table that is done.
+// It does not copy what is generated again (the search index, sums that only budgets need) or what
+// is only valid while nodes run. progress, which may be nil, is called for each completed table.
 func Move(ctx context.Context, from, to store.Options, progress func(MovedTable)) ([]MovedTable, error) {
 	return MoveOnce(ctx, "", from, to, progress)
 }
 
-// MoveOnce is a move with a name, which is written with everything else. One that finds its name in the new database was carried out before, and does nothing:
-// its process died before it could say so.
+// MoveOnce is a move with a name, which is written together with everything else. If the
+// name is already in the new database, an earlier call completed the move and died
+// before it could report so; MoveOnce then does nothing.
 func MoveOnce(ctx context.Context, name string, from, to store.Options, progress func(MovedTable)) (tables []MovedTable, err error) {
 	if (from.URL != "") == (to.URL != "") {
 		return nil, errors.New("move: one of the databases must be a file and the other one on a server; files are copied by `chorus backup`, servers by pg_dump")
 	}
 	if from.URL == "" {
 		if _, err := os.Stat(from.Path); err != nil {
-			return nil, fmt.Errorf("move: %w", err) // opening it would make one
+			return nil, fmt.Errorf("move: %w", err) // opening it would create one
 		}
 	}
 	old, err := store.Open(ctx, from)
@@ -75,7 +77,7 @@ func MoveOnce(ctx context.Context, name string, from, to store.Options, progress
 	return m.done, nil
 }
 
-// movedKind and movedKey are where a database says which move made it. Of that kind nothing is moved.
+// movedKind and movedKey are where a database records which move created it. Rows of this kind are not moved.
 const movedKind, movedKey = "store", "moved"
 
 // MovedTable is a table whose rows are in the new database.
@@ -85,19 +87,19 @@ type MovedTable struct {
 	Sum  string `json:"sum"` // of all its rows, the same in both databases
 }
 
-// ErrNotEmpty: what should be moved to has something in it.
+// ErrNotEmpty means that the target database is not empty.
 var ErrNotEmpty = errors.New("the database that is moved to is not empty")
 
-// notMoved are the tables that are made again or that belong to what runs.
+// notMoved are the tables that are generated again or that belong to running nodes.
 var notMoved = []string{"counted", "spent", "nodes", "owned", "search_places", "search_docs"}
 
-// firstMoved are tables that rows of others refer to.
+// firstMoved are tables that rows of other tables refer to.
 var firstMoved = []string{"threads", "approvals"}
 
-// movedRows leaves out what a database says of itself.
+// movedRows excludes what a database says about itself.
 var movedRows = map[string]string{"memos": " WHERE kind NOT IN ('store', '" + blobs.LeavingKind + "')"}
 
-// table is a table to be moved, with its columns in one order.
+// table is a table to move, with its columns in a fixed order.
 type table struct {
 	name    string
 	columns []column
@@ -106,7 +108,7 @@ type table struct {
 
 type column struct{ name, kind string }
 
-// movable lists the tables by what the server says of them; both dialects have the same.
+// movable lists the tables according to the server. Both dialects have the same ones.
 func movable(ctx context.Context, server *store.DB) ([]table, error) {
 	found := map[string]*table{}
 	err := server.Query(ctx, `SELECT table_name, column_name, data_type FROM information_schema.columns
@@ -157,7 +159,7 @@ func movable(ctx context.Context, server *store.DB) ([]table, error) {
 	return out, nil
 }
 
-// selects is the query for all rows in the order of their keys.
+// selects returns the query for all rows in the order of their keys.
 func (t table) selects() string {
 	return `SELECT ` + strings.Join(t.names(), ", ") + ` FROM ` + t.name + movedRows[t.name] + ` ORDER BY ` + strings.Join(t.key, ", ")
 }
@@ -170,20 +172,20 @@ func (t table) names() []string {
 	return out
 }
 
-// move is one that is on.
+// move is a move in progress.
 type move struct {
 	from, to *store.DB
-	name     string // "": none
+	name     string // "" if it has none
 	tables   []table
-	copying  bool // to a file beside which the bytes of files and of the storage will lie
+	copying  bool // to a file that will have the bytes of files and of the storage next to it
 	progress func(MovedTable)
 	done     []MovedTable
 }
 
-// beatPause is longer than a node that lives needs for a beat.
+// beatPause is longer than a living node needs for a beat.
 const beatPause = 3 * time.Second
 
-// nobody fails while a node works with either database: what it writes after its table was read would be left behind.
+// nobody fails if a node uses either database: what it wrote to a table that was already read would be lost.
 func (m *move) nobody(ctx context.Context) error {
 	server := m.to
 	if m.from.OnServer() {
@@ -243,7 +245,7 @@ func (m *move) run(ctx context.Context) error {
 	})
 }
 
-// one moves a table and reads it again.
+// one moves a table and reads it back.
 func (m *move) one(ctx context.Context, t table, r database.Reader, w database.Writer) (MovedTable, error) {
 	var there int64
 	if err := database.ScanAll(func(rows *sql.Rows) error { return rows.Scan(&there) })(w.QueryContext(ctx, `SELECT count(*) FROM `+t.name+movedRows[t.name])); err != nil {
@@ -280,7 +282,8 @@ func (m *move) one(ctx context.Context, t table, r database.Reader, w database.W
 	return read, nil
 }
 
-// rows reads a table in the order of its keys and sums it up; each, which may be nil, is given every row.
+// rows reads a table in the order of its keys and computes its sum.
+// each, which may be nil, is called with every row.
 func (m *move) rows(ctx context.Context, t table, r database.Reader, of *store.DB, each func([]any) error) (MovedTable, error) {
 	out := MovedTable{Name: t.name}
 	sum := sha256.New()
@@ -314,7 +317,7 @@ func (m *move) rows(ctx context.Context, t table, r database.Reader, of *store.D
 	return out, err
 }
 
-// value is a column's value in the one form that is written and summed.
+// value returns a column's value in the single form that is written and summed.
 func (c column) value(v any) (any, error) {
 	switch v := v.(type) {
 	case nil:
@@ -342,7 +345,7 @@ func (c column) value(v any) (any, error) {
 	return nil, fmt.Errorf("the column %s holds a %T", c.name, v)
 }
 
-// addRow adds a row to a sum. Each value comes after its kind and its length, so no two rows read the same.
+// addRow adds a row to a sum. Each value follows its kind and its length, so no two rows are encoded the same.
 func addRow(h hash.Hash, values []any) {
 	buf := make([]byte, 0, 256)
 	for _, v := range values {

@@ -16,7 +16,8 @@ import (
 	"chorus/internal/store/blobs"
 )
 
-// rewrite lets write fill a database in one transaction, in which nothing is counted or refused because of what it writes.
+// rewrite lets write fill a database in one transaction with triggers
+// disabled, so that nothing is counted or refused.
 func rewrite(ctx context.Context, db *store.DB, write func(database.Writer) error) error {
 	return db.WriteAll(ctx, func(w database.Writer) error {
 		if db.OnServer() {
@@ -26,7 +27,7 @@ func rewrite(ctx context.Context, db *store.DB, write func(database.Writer) erro
 	})
 }
 
-// withoutTriggers is rewrite in a file.
+// withoutTriggers is rewrite for a file.
 func withoutTriggers(ctx context.Context, w database.Writer, write func(database.Writer) error) error {
 	triggers := map[string]string{}
 	err := database.ScanAll(database.Pairs(triggers))(w.QueryContext(ctx, `SELECT name, sql FROM sqlite_master WHERE type = 'trigger'`))
@@ -49,7 +50,7 @@ func withoutTriggers(ctx context.Context, w database.Writer, write func(database
 	return nil
 }
 
-// withoutServersTriggers is rewrite on a server, whose own numbers go on behind those that were written.
+// withoutServersTriggers is rewrite for a server, whose own numbers continue after those that were written.
 func withoutServersTriggers(w database.Writer, write func(database.Writer) error) error {
 	triggered := []string{"audit", "audit_seals", "audit_sealed", "ledger", "spent_days"}
 	for _, name := range triggered {
@@ -73,16 +74,16 @@ func withoutServersTriggers(w database.Writer, write func(database.Writer) error
 	return nil
 }
 
-// inserter writes the rows of a table, many at once.
+// inserter writes the rows of a table, many at a time.
 type inserter struct {
 	t      table
 	w      database.Writer
-	most   int // rows at once
+	most   int // rows per statement
 	values []any
 	bytes  int
 }
 
-// A statement has so many values and about so many bytes at most.
+// Limits of a statement: the number of values, and roughly the number of bytes.
 const (
 	maxValues     = 2000
 	maxValueBytes = 1 << 20
@@ -121,8 +122,8 @@ func (in *inserter) flush() error {
 	return err
 }
 
-// fetch puts the bytes of a blob that is outside of the database into its row, and fails where they are not what the row says. A copy
-// is without them.
+// fetch puts the bytes of a blob from outside the database into its row. It fails if
+// they do not match the row. In a copy the row stays without them.
 func (m *move) fetch(ctx context.Context, of *store.DB, t table, values []any) error {
 	hash, data, at := t.at("hash"), t.at("data"), t.at("place")
 	name, ok := values[hash].(string)
@@ -150,7 +151,8 @@ func (m *move) fetch(ctx context.Context, of *store.DB, t table, values []any) e
 	return nil
 }
 
-// lay puts a large blob where the new database keeps it. Bytes that were read from the storage that the new one has, too, are there.
+// lay puts a large blob where the new database keeps it. Bytes read from a
+// storage that the new one also uses are already there.
 func (m *move) lay(ctx context.Context, t table, values []any) error {
 	at, data := t.at("place"), t.at("data")
 	was, hash := values[at], values[t.at("hash")].(string)
@@ -172,7 +174,7 @@ func (m *move) lay(ctx context.Context, t table, values []any) error {
 	return m.to.WriteBlobFile(hash, bytes)
 }
 
-// same is a row as it is in both databases: blobs may be in another place.
+// same returns a row as it is in both databases, since blobs may be in different places.
 func (t table) same(values []any) []any {
 	if t.name != "blobs" {
 		return values

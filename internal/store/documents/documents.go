@@ -1,4 +1,4 @@
-// Package documents has the tables of documents: named texts with versions.
+// Package documents implements the tables of documents: named texts with versions.
 package documents
 
 import (
@@ -21,7 +21,7 @@ var _ documents.Store = (*Documents)(nil)
 // New keeps documents in a store.
 func New(db *store.DB) *Documents { return &Documents{db} }
 
-// keptVersions is of how many versions of a document it is known who made them.
+// keptVersions is for how many versions of a document the author is kept.
 const keptVersions = 50
 
 const headColumns = `name, version, seq, digest, deleted`
@@ -62,7 +62,8 @@ func (d *Documents) Put(ctx context.Context, name string, body []byte, onVersion
 	return h, nil
 }
 
-// Delete implements documents.Store. The text goes, the row stays: it tells other machines that their copies are to go.
+// Delete implements documents.Store. The text is removed but the row
+// stays, to tell other machines to remove their copies.
 func (d *Documents) Delete(ctx context.Context, name string, onVersion int64, by string) (documents.Head, error) {
 	h, err := d.change(ctx, documents.Head{Name: name, Version: onVersion + 1, Deleted: true}, nil, by)
 	if err != nil {
@@ -71,7 +72,8 @@ func (d *Documents) Delete(ctx context.Context, name string, onVersion int64, by
 	return h, nil
 }
 
-// change writes the next version. The counter comes first: its row is held until the commit, so two changes never pass each other.
+// change writes the next version. It increments the counter first: its row is locked
+// until the commit, so no two changes are numbered out of order.
 func (d *Documents) change(ctx context.Context, to documents.Head, body []byte, by string) (documents.Head, error) {
 	if to.Name == "" {
 		return to, errors.New("it has no name")

@@ -1,4 +1,4 @@
-// Package hooks keeps hooks and their runs.
+// Package hooks stores hooks and their runs.
 package hooks
 
 import (
@@ -14,15 +14,15 @@ import (
 	"chorus/internal/store"
 )
 
-// Store keeps them in the database.
+// Store keeps hooks in the database.
 type Store struct{ db *store.DB }
 
-// New makes a store on a database.
+// New returns a Store on a database.
 func New(db *store.DB) *Store { return &Store{db} }
 
 const hookColumns = `id, name, project, owner, agent, dir, definition, enabled, approved, secret, COALESCE(due, 0), COALESCE(last_at, 0), passed, passed_why, created_at, updated_at`
 
-// AddHook keeps a new hook; false: there is one with this id, or of this key, already, and nothing was written.
+// AddHook stores a new hook. It returns false, and writes nothing, if there is already one with this id or key.
 func (d *Store) AddHook(ctx context.Context, h hook.Hook, key string) (bool, error) {
 	owner, definition, err := hookJSON(h)
 	if err != nil {
@@ -52,7 +52,8 @@ func hookJSON(h hook.Hook) (owner, definition string, err error) {
 	return owner, definition, err
 }
 
-// UpdateHook writes a changed hook over the one that was read; false: somebody else has changed it since, or it is gone.
+// UpdateHook replaces the hook that was read. It returns false if
+// somebody else has changed or removed it since.
 func (d *Store) UpdateHook(ctx context.Context, h hook.Hook, read time.Time) (bool, error) {
 	_, definition, err := hookJSON(h)
 	if err != nil {
@@ -70,7 +71,7 @@ func (d *Store) UpdateHook(ctx context.Context, h hook.Hook, read time.Time) (bo
 	return changed == 1, nil
 }
 
-// RemoveHook removes a hook with its runs; false: there was none.
+// RemoveHook removes a hook and its runs, or returns false if there is none.
 func (d *Store) RemoveHook(ctx context.Context, id string) (bool, error) {
 	var removed int64
 	err := d.db.Write(ctx, func(tx database.Tx) (err error) {
@@ -88,12 +89,12 @@ func (d *Store) RemoveHook(ctx context.Context, id string) (bool, error) {
 	return removed == 1, nil
 }
 
-// Hook finds one by its id; ErrUnknown if there is none.
+// Hook finds a hook by its id, or fails with ErrUnknown.
 func (d *Store) Hook(ctx context.Context, id string) (hook.Hook, error) {
 	return d.oneHook(ctx, id, `SELECT `+hookColumns+` FROM hooks WHERE id = ?`, id)
 }
 
-// HookMadeBy finds the one that was made with an idempotency key; ErrUnknown if there is none.
+// HookMadeBy finds the hook that was created with an idempotency key, or fails with ErrUnknown.
 func (d *Store) HookMadeBy(ctx context.Context, key string) (hook.Hook, error) {
 	return d.oneHook(ctx, "of a key", `SELECT `+hookColumns+` FROM hooks WHERE made_by = ?`, key)
 }
@@ -103,7 +104,7 @@ func (d *Store) oneHook(ctx context.Context, name, query string, args ...any) (h
 	return store.One(found, err, "hook "+name)
 }
 
-// Hooks lists those of an owner, or all where owner is empty, the newest first.
+// Hooks lists an owner's hooks, or all if owner is empty, newest first.
 func (d *Store) Hooks(ctx context.Context, owner string) ([]hook.Hook, error) {
 	if owner == "" {
 		return d.hooks(ctx, `SELECT `+hookColumns+` FROM hooks ORDER BY created_at DESC, id`)
@@ -111,17 +112,17 @@ func (d *Store) Hooks(ctx context.Context, owner string) ([]hook.Hook, error) {
 	return d.hooks(ctx, `SELECT `+hookColumns+` FROM hooks WHERE owner_key = ? ORDER BY created_at DESC, id`, owner)
 }
 
-// EventHooks are those that events trigger. One that cannot be read is among them, and is not enabled.
+// EventHooks returns the hooks that events trigger. An unreadable hook is included, but disabled.
 func (d *Store) EventHooks(ctx context.Context) ([]hook.Hook, error) {
 	return d.hooks(ctx, `SELECT `+hookColumns+` FROM hooks WHERE kind = ? AND enabled = 1 ORDER BY created_at, id`, hook.OnEvent)
 }
 
-// DueHooks are those whose time has come, the earliest first. One that cannot be read is among them, and is not enabled.
+// DueHooks returns the hooks whose time has come, earliest first. An unreadable hook is included, but disabled.
 func (d *Store) DueHooks(ctx context.Context, now time.Time, limit int) ([]hook.Hook, error) {
 	return d.hooks(ctx, `SELECT `+hookColumns+` FROM hooks WHERE due IS NOT NULL AND enabled = 1 AND due <= ? ORDER BY due, id LIMIT ?+0`, now.UnixMicro(), limit)
 }
 
-// NextHook is when the next one is due; zero: none is.
+// NextHook returns when the next hook is due; zero if none is.
 func (d *Store) NextHook(ctx context.Context) (time.Time, error) {
 	n, err := d.db.Count(ctx, `SELECT COALESCE(min(due), 0) FROM hooks WHERE due IS NOT NULL AND enabled = 1`)
 	if err != nil || n == 0 {
@@ -139,7 +140,7 @@ func (d *Store) hooks(ctx context.Context, query string, args ...any) ([]hook.Ho
 			return err
 		}
 		if err := errors.Join(json.Unmarshal([]byte(owner), &h.Owner), json.Unmarshal([]byte(definition), &h.Definition)); err != nil {
-			// One that somebody wrote into the table holds up no others.
+			// An invalid row must not block the others.
 			h.Enabled, h.PassedWhy = false, "the hook cannot be read: "+err.Error()
 		}
 		h.Due, h.LastAt, h.Created, h.Updated = database.Instant(due), database.Instant(last), database.Instant(created), database.Instant(updated)

@@ -18,7 +18,7 @@ const (
 
 	// keptRuns is how many ended runs of a hook are kept.
 	keptRuns = 200
-	// deliveriesKept is longer than senders try again, and than a signature with a time is good for.
+	// deliveriesKept is longer than senders retry, and longer than a signature with a time is valid.
 	deliveriesKept = 30 * 24 * time.Hour
 )
 
@@ -52,7 +52,7 @@ func (d *Store) TriggerHook(ctx context.Context, t hook.Triggered) (hook.Outcome
 
 func triggered(tx database.Tx, t hook.Triggered, acting, progress string) (hook.Outcome, error) {
 	h := t.Hook
-	if err := tx.Alone("hooks"); err != nil { // how many of all hooks ran in the last minute is counted below
+	if err := tx.Alone("hooks"); err != nil { // the runs of all hooks in the last minute are counted below
 		return hook.Outcome{}, err
 	}
 	var last, due, again int64
@@ -93,7 +93,7 @@ func triggered(tx database.Tx, t hook.Triggered, acting, progress string) (hook.
 	return hook.Outcome{Run: t.Run.ID}, err
 }
 
-// deliveredBefore remembers a delivery, or says which run it had become.
+// deliveredBefore remembers a delivery, or returns the run that it started before.
 func deliveredBefore(tx database.Tx, t hook.Triggered) (string, error) {
 	if err := tx.Exec(`DELETE FROM hook_deliveries WHERE at < ?`, t.At.Add(-deliveriesKept).UnixMicro()); err != nil {
 		return "", err
@@ -118,7 +118,7 @@ func insertRun(tx database.Tx, t hook.Triggered, acting, progress string) error 
 		r.Hook, r.Hook, keptRuns)
 }
 
-// SaveHookRun writes how far a run has come; false: it is gone, because its hook is.
+// SaveHookRun writes how far a run has come. It returns false if the run is gone because its hook was removed.
 func (d *Store) SaveHookRun(ctx context.Context, r hook.Run) (bool, error) {
 	progress, err := database.AsJSON(r.Progress)
 	if err != nil {
@@ -135,17 +135,17 @@ func (d *Store) SaveHookRun(ctx context.Context, r hook.Run) (bool, error) {
 	return n == 1, nil
 }
 
-// UnfinishedHookRuns are the runs that are to be gone on with, the oldest first.
+// UnfinishedHookRuns returns the runs to continue, oldest first.
 func (d *Store) UnfinishedHookRuns(ctx context.Context) ([]hook.Run, error) {
 	return d.hookRuns(ctx, `SELECT `+runColumns+` FROM hook_runs WHERE ended_at IS NULL ORDER BY created_at, id`)
 }
 
-// HookRuns are the last runs of a hook, the newest first.
+// HookRuns returns the last runs of a hook, newest first.
 func (d *Store) HookRuns(ctx context.Context, id string, limit int) ([]hook.Run, error) {
 	return d.hookRuns(ctx, `SELECT `+runColumns+` FROM hook_runs WHERE hook_id = ? ORDER BY created_at DESC, id DESC LIMIT ?+0`, id, limit)
 }
 
-// HookRunsBefore are the runs of a hook before one of them, the newest first; a zero run: the last ones.
+// HookRunsBefore returns the runs of a hook before one of them, newest first. A zero run means the last ones.
 func (d *Store) HookRunsBefore(ctx context.Context, id string, before hook.Run, limit int) ([]hook.Run, error) {
 	if before.ID == "" {
 		return d.HookRuns(ctx, id, limit)
@@ -154,7 +154,7 @@ func (d *Store) HookRunsBefore(ctx context.Context, id string, before hook.Run, 
 	return d.hookRuns(ctx, `SELECT `+runColumns+` FROM hook_runs WHERE hook_id = ? AND (created_at < ? OR created_at = ? AND id < ?) ORDER BY created_at DESC, id DESC LIMIT ?+0`, id, at, at, before.ID, limit)
 }
 
-// HookRun finds one by its id; ErrUnknown if there is none.
+// HookRun finds a run by its id, or fails with ErrUnknown.
 func (d *Store) HookRun(ctx context.Context, id string) (hook.Run, error) {
 	found, err := d.hookRuns(ctx, `SELECT `+runColumns+` FROM hook_runs WHERE id = ?`, id)
 	return store.One(found, err, "run "+id)

@@ -13,19 +13,19 @@ import (
 	"chorus/internal/owner"
 )
 
-// held is a thing that this node has, or takes.
+// held is a thing that this node owns or is taking.
 type held struct {
 	node   *Node
 	name   owner.Name
 	as     string // the node's id when it took it
-	epoch  int64  // 0: it is being taken
+	epoch  int64  // 0 while it is being taken
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 }
 
 var _ owner.Shared = (*Node)(nil)
 
-// Take takes a thing that nobody has, or whose node is dead, or which this node has and forgot.
+// Take takes a thing that is free, whose node is dead, or that this node owned and forgot.
 func (n *Node) Take(ctx context.Context, name owner.Name) (owner.Held, error) {
 	h := &held{node: n, name: name}
 	h.ctx, h.cancel = context.WithCancelCause(context.Background())
@@ -57,7 +57,8 @@ func (n *Node) Take(ctx context.Context, name owner.Name) (owner.Held, error) {
 		delete(n.held, name)
 		return nil, fmt.Errorf("take %s: %w", name, ErrDead)
 	case err != nil:
-		// Whether it was taken is not known; if it was, the row says that it is ours, and taking it again works.
+		// We do not know whether it was taken. If it was, the row says
+		// that it is ours, and taking it again works.
 		delete(n.held, name)
 		return nil, fmt.Errorf("take %s: %w", name, err)
 	case h.ctx.Err() != nil: // in the meantime
@@ -69,8 +70,9 @@ func (n *Node) Take(ctx context.Context, name owner.Name) (owner.Held, error) {
 	return h, nil
 }
 
-// nextEpoch is higher than every epoch that this process has had. The row of a thing that nobody has is removed, and with it the epoch; what tells two
-// takings apart then is the node's id, which is nobody else's, and this number, which does not come twice.
+// nextEpoch returns a number higher than every epoch that this process has had. When a thing
+// becomes free, its row is removed together with the epoch. What distinguishes two takings is then
+// the node's id, which is unique, and this number, which is never repeated.
 func (n *Node) nextEpoch() int64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -78,7 +80,7 @@ func (n *Node) nextEpoch() int64 {
 	return n.epoch
 }
 
-// reserve keeps others in this process from the name.
+// reserve keeps the name from others in this process.
 func (n *Node) reserve(h *held) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -109,28 +111,28 @@ func refusal(tx database.Tx, name owner.Name, as string) error {
 	case !lives:
 		return errDead
 	case called == "":
-		return &owner.HeldError{Name: name} // it was given back in this moment
+		return &owner.HeldError{Name: name} // it was released at this moment
 	}
 	return &owner.HeldError{Name: name, By: "node " + called}
 }
 
-// release removes the row of a thing, if it is still of that taking.
+// release removes the row of a thing if it still belongs to that taking.
 func release(tx database.Tx, name owner.Name, as string, epoch int64) error {
 	return tx.Exec(`DELETE FROM owned WHERE name = ? AND node = ? AND epoch = ?`, string(name), as, epoch)
 }
 
-// freeLater gives a thing back with the next beat. The node's lock is held.
+// freeLater gives a thing back with the next beat. The caller holds the node's lock.
 func (n *Node) freeLater(h *held) {
 	if h.as == n.id && h.epoch > 0 {
 		n.unfreed[h.name] = h.epoch
 	}
 }
 
-// Context ends when the thing was lost.
+// Context ends when the thing is lost.
 func (h *held) Context() context.Context { return h.ctx }
 
-// Release gives the thing back. If the database cannot be reached that happens with the next beat that is written; until then others
-// wait for it as for one that is held.
+// Release gives the thing back. If the database cannot be reached, this happens with the next
+// successful beat; until then, others have to wait as if it were held.
 func (h *held) Release() {
 	n := h.node
 	n.mu.Lock()
@@ -138,7 +140,7 @@ func (h *held) Release() {
 		n.mu.Unlock()
 		return
 	}
-	if h.as != n.id || n.fenced || n.left { // dead nodes have nothing, and Leave gives everything back
+	if h.as != n.id || n.fenced || n.left { // dead nodes own nothing, and Leave gives everything back
 		n.freeLater(h)
 		delete(n.held, h.name)
 		n.mu.Unlock()
@@ -153,7 +155,7 @@ func (h *held) Release() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.held[h.name] != h {
-		return // released twice at once
+		return // concurrent second release
 	}
 	delete(n.held, h.name)
 	if err != nil {
@@ -161,8 +163,9 @@ func (h *held) Release() {
 	}
 }
 
-// Owns is asked inside a transaction that only the owner of a thing may make: it fails, and the transaction with it, if this node has
-// it no more. The row stays locked until the end, so nobody can take the thing in between.
+// Owns is called inside a transaction that only the owner of a thing may make. It fails,
+// and with it the transaction, if this node no longer owns the thing. The row stays locked
+// until the end, so nobody can take the thing in between.
 func (n *Node) Owns(tx database.Tx, name owner.Name) error {
 	n.mu.Lock()
 	var as string
@@ -184,8 +187,9 @@ func (n *Node) Owns(tx database.Tx, name owner.Name) error {
 	return nil
 }
 
-// Sweep says which of the things that have work this node should try for: none that another node has, and of those that are free
-// the ones that fall to it. What falls to others is tried for in the next sweep, if it is still free then.
+// Sweep says which of the things that have work this node should try to take: none that
+// another node owns, and of the free ones those that are assigned to it. Those assigned to
+// others are tried in the next sweep, if they are still free then.
 func (n *Node) Sweep(ctx context.Context) (try func(owner.Name) bool, err error) {
 	others := map[owner.Name]bool{}
 	as := n.ID()
@@ -221,7 +225,8 @@ func (n *Node) Sweep(ctx context.Context) (try func(owner.Name) bool, err error)
 	}, nil
 }
 
-// preferred is the node that a free thing falls to: all nodes that see the same others say the same, and things are spread over them.
+// preferred returns the node that a free thing is assigned to. All nodes that see
+// the same other nodes agree, and things are spread over them.
 func preferred(nodes []string, name owner.Name) string {
 	return slices.MaxFunc(nodes, func(a, b string) int {
 		x, y := weight(a, name), weight(b, name)
@@ -242,7 +247,7 @@ func weight(node string, name owner.Name) uint64 {
 	return h.Sum64()
 }
 
-// Carried reports whether another node that lives carries a label.
+// Carried reports whether another living node carries a label.
 func (n *Node) Carried(label string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

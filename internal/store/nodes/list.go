@@ -14,7 +14,7 @@ import (
 	"chorus/internal/owner"
 )
 
-// Info is a node as people see it.
+// Info is what people see of a node.
 type Info struct {
 	ID, Name, Kind, Address, Version string
 	Labels                           []string
@@ -24,7 +24,7 @@ type Info struct {
 	Owns                             []owner.Name
 }
 
-// List are the nodes that live, and those that died lately, by name.
+// List returns the living nodes and those that died recently, by name.
 func List(ctx context.Context, db DB) ([]Info, error) {
 	var out []Info
 	at := map[string]int{}
@@ -60,10 +60,10 @@ func List(ctx context.Context, db DB) ([]Info, error) {
 	return out, nil
 }
 
-// ErrUnknown: no node of that name lives.
+// ErrUnknown means that no living node has that name.
 var ErrUnknown = errors.New("no node of that name is alive; `chorus node list` shows those that are")
 
-// Drain tells the processes of a node to hand over what they have, or with false to take things again.
+// Drain tells the processes of a node to hand over what they own or, with false, to take things again.
 func Drain(ctx context.Context, db DB, name string, drain bool) error {
 	flag := 0
 	if drain {
@@ -82,7 +82,8 @@ func Drain(ctx context.Context, db DB, name string, drain bool) error {
 	return nil
 }
 
-// Label gives a node labels and takes others away, over its restarts. Its name stays one. It returns what it was given.
+// Label adds labels to a node and removes others. They survive its restarts. Its name
+// always remains a label. It returns the labels that people gave it.
 func Label(ctx context.Context, db DB, name string, add, remove []string) ([]string, error) {
 	for _, l := range slices.Concat(add, remove) {
 		if err := CheckLabel(l); err != nil {
@@ -115,7 +116,7 @@ func Label(ctx context.Context, db DB, name string, add, remove []string) ([]str
 	return labels, nil
 }
 
-// relabel changes the labels of a node's processes that live.
+// relabel changes the labels of a node's living processes.
 func relabel(tx database.Tx, name string, add, remove []string) error {
 	rows := map[string]string{}
 	err := tx.Rows(`SELECT id, labels FROM nodes WHERE name = ? AND dead = 0`, []any{name}, database.Pairs(rows))
@@ -142,7 +143,7 @@ func relabel(tx database.Tx, name string, add, remove []string) error {
 	return nil
 }
 
-// CheckLabel refuses what is no label.
+// CheckLabel checks that a label is valid.
 func CheckLabel(label string) error {
 	if label == "" || len(label) > 63 || strings.ContainsFunc(label, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
@@ -152,7 +153,7 @@ func CheckLabel(label string) error {
 	return nil
 }
 
-// givenLabels are the labels that people gave to a node.
+// givenLabels returns the labels that people gave to a node.
 func givenLabels(tx database.Tx, name string) ([]string, error) {
 	var text string
 	err := tx.Row(`SELECT labels FROM node_labels WHERE name = ?`, []any{name}, &text)
@@ -167,7 +168,7 @@ func givenLabels(tx database.Tx, name string) ([]string, error) {
 	return labels, err
 }
 
-// Owner is the living node that has a thing, and where it is reached; "": nobody has it.
+// Owner returns the living node that owns a thing, and its address, or "".
 func Owner(ctx context.Context, db DB, name owner.Name) (id, address string, err error) {
 	err = db.Query(ctx, `SELECT nodes.id, nodes.address FROM owned JOIN nodes ON nodes.id = owned.node WHERE owned.name = ? AND nodes.dead = 0`, []any{string(name)}, func(rows *sql.Rows) error {
 		return rows.Scan(&id, &address)
@@ -178,7 +179,7 @@ func Owner(ctx context.Context, db DB, name owner.Name) (id, address string, err
 	return id, address, nil
 }
 
-// Held are the names that live nodes have.
+// Held returns the names that living nodes own.
 func Held(ctx context.Context, db DB) (map[owner.Name]bool, error) {
 	out := map[owner.Name]bool{}
 	err := db.Query(ctx, `SELECT owned.name FROM owned JOIN nodes ON nodes.id = owned.node WHERE owned.node <> '' AND nodes.dead = 0`, nil, func(rows *sql.Rows) error {

@@ -1,13 +1,16 @@
-// Package nodes owns things among the nodes that share a database: processes, on one machine or on many.
+// Package nodes distributes ownership of things among the nodes that share a
+// database. A node is a process, on one machine or on many.
 //
-// A node lives as long as its counter moves: it adds one twice a second, and whoever has looked six further times and seen the same
-// number marks it as dead, only if the number is still that one. No clock is compared with another, so clocks may differ. What a dead
-// node had may be taken; a node that finds itself dead drops everything and joins again as another one.
+// A node is alive as long as its counter moves: it increments the counter twice a second. Another
+// node that sees the same number six more times marks it as dead, but only if the number is still
+// the same. No clock is compared with another, so clocks may differ. What a dead node owned may be
+// taken. A node that finds itself dead drops everything and joins again as a new node.
 //
-// It promises that a node which is cut off from the database ends what it does with its things before anybody may take them: after
-// five beats that could not be written it tells all holders that they lost theirs, and others wait for six. A node that was frozen
-// cannot be told; what it still writes is refused, because taking a thread and sending for a bot ask in their own transaction whether
-// the node still has it (Owns), and whoever took the thread has raised its epoch.
+// A node that is cut off from the database stops using its things before anybody may take them:
+// after five failed beats it tells all holders that they lost theirs, and others wait for six. A
+// node that was frozen cannot be told, but what it still writes is refused. Taking a thread and
+// sending for a bot check in their own transaction whether the node still owns it (Owns), and
+// whoever took the thread has increased its epoch.
 package nodes
 
 import (
@@ -28,15 +31,16 @@ import (
 	"chorus/internal/owner"
 )
 
-// The rhythm, in beats.
+// The timing, in beats.
 const (
 	DefaultEvery = 500 * time.Millisecond
-	looksToDeath = 6 // looks at the same number until its node is dead
-	fencedAfter  = 5 // beats that a node misses before it gives its things up
+	looksToDeath = 6 // how often others must see the same number before the node is dead
+	fencedAfter  = 5 // missed beats after which a node gives up its things
 )
 
-// statementTime limits what is written outside of the rhythm, such as giving a thing back; takeTime taking one, after which whoever
-// wants it asks again: a connection that the network has cut must not be waited for while others work.
+// statementTime limits writes outside of the rhythm, such as giving a thing back.
+// takeTime limits taking one, after which the caller tries again. Others must not
+// have to wait for a connection that the network has cut.
 const (
 	statementTime = 5 * time.Second
 	takeTime      = 3 * time.Second
@@ -50,29 +54,30 @@ type DB interface {
 	QueryWithin(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error
 }
 
-// Options are those of a node.
+// Options configure a node.
 type Options struct {
 	DB      DB
 	Name    string // what people call it: the machine's name
-	Kind    string // what the process was started for, for people
-	Address string // where others reach its HTTP server; empty: nowhere
+	Kind    string // what the process was started for; shown to people
+	Address string // where others reach its HTTP server; "" if nowhere
 	Labels  []string
 	Version string
-	Every   time.Duration // between two beats; 0: DefaultEvery
+	Every   time.Duration // time between two beats; 0: DefaultEvery
 	Now     func() time.Time
 	Log     *slog.Logger
-	// Changed is told that another node came, went or is being drained, or this one; it must not wait. nil: nobody is.
+	// Changed is called when this or another node came, left or is being
+	// drained. It must not block. It may be nil.
 	Changed func()
 }
 
-// Node is this process among the others. It is an owner.Owner.
+// Node is this process among the others. It implements owner.Owner.
 type Node struct {
 	o Options
 
 	mu       sync.Mutex
 	id       string
-	begun    time.Time // of the last beat that was written, taken before it was; after five missed ones the node is fenced
-	fenced   bool      // it could not beat for too long, and has not since
+	begun    time.Time // start of the last successful beat; after five missed ones the node is fenced
+	fenced   bool      // it could not beat for too long, and has not recovered yet
 	left     bool
 	drain    bool
 	labels   []string
@@ -85,7 +90,7 @@ type Node struct {
 	changed  chan struct{}       // closed when something may have become free
 }
 
-// sighting is how often another node was seen with the same beat.
+// sighting counts how often another node was seen with the same beat.
 type sighting struct {
 	beat   int64
 	looks  int
@@ -94,19 +99,19 @@ type sighting struct {
 	drain  bool
 }
 
-// ErrFenced is why things are lost when the database cannot be reached.
+// ErrFenced means that things are lost because the database cannot be reached.
 var ErrFenced = fmt.Errorf("this node could not reach the database, and others may take over: %w", owner.ErrLost)
 
-// ErrDead is why things are lost when others have given this node up.
+// ErrDead means that things are lost because other nodes declared this one dead.
 var ErrDead = fmt.Errorf("other nodes took this one for dead: %w", owner.ErrLost)
 
-// errHandOver is why things are lost when the node is drained.
+// errHandOver means that things are lost because the node is being drained.
 var errHandOver = fmt.Errorf("this node hands over what it has: %w", owner.ErrLost)
 
-// errDead is found in a transaction: the node's row is gone, or says so.
+// errDead is returned from a transaction if the node's row is gone or marked dead.
 var errDead = errors.New("dead")
 
-// Join makes this process a node, until Leave. Run keeps it alive.
+// Join makes this process a node until Leave. Run keeps it alive.
 func Join(ctx context.Context, o Options) (*Node, error) {
 	if o.Name == "" {
 		return nil, errors.New("join the nodes: a node needs a name")
@@ -159,8 +164,10 @@ func (n *Node) join(ctx context.Context) error {
 	return nil
 }
 
-// tidy removes nodes that have been dead for long, and those of one name, with the rows of what they had. Only rows of nodes that are dead for good go, and
-// free ones, which earlier versions left behind: a node that takes one of them at this moment has put its own id there, and keeps it.
+// tidy removes nodes that have been dead for long, and dead nodes with this name, together
+// with the rows of what they owned. It only removes rows of nodes that are permanently
+// dead, and free rows left by earlier versions. A node that takes one of those at this
+// moment has put its own id there and keeps it.
 func tidy(tx database.Tx, name string) error {
 	const which = `dead = 1 AND (name = ? OR died < ?)`
 	args := []any{name, tx.Now().Add(-keepDead).UnixMicro()}
@@ -178,31 +185,31 @@ func Tidy(ctx context.Context, db DB) error {
 	return nil
 }
 
-// merged are a node's labels: its name, those it was started with, and those it was given.
+// merged returns a node's labels: its name, those it was started with, and those it was given.
 func merged(name string, groups ...[]string) []string {
 	all := append([]string{name}, slices.Concat(groups...)...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// ID is what the node is called in the database now.
+// ID returns the node's current id in the database.
 func (n *Node) ID() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.id
 }
 
-// Name is what people call it.
+// Name returns what people call it.
 func (n *Node) Name() string { return n.o.Name }
 
-// Labels are what it can be chosen by.
+// Labels returns the labels by which it can be chosen.
 func (n *Node) Labels() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.labels)
 }
 
-// Alive reports whether the node has reached the database lately; why not, else.
+// Alive returns nil if the node has reached the database recently, and otherwise why not.
 func (n *Node) Alive() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -212,14 +219,14 @@ func (n *Node) Alive() error {
 	return nil
 }
 
-// Draining reports whether the node hands over what it has.
+// Draining reports whether the node is handing over what it owns.
 func (n *Node) Draining() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.drain
 }
 
-// Run beats and looks at the others until ctx ends.
+// Run beats and watches the others until ctx ends.
 func (n *Node) Run(ctx context.Context) {
 	var guard sync.WaitGroup
 	guard.Go(func() { n.keepFence(ctx) })
@@ -236,7 +243,7 @@ func (n *Node) Run(ctx context.Context) {
 	}
 }
 
-// keepFence looks, beside beats that may hang, whether the last one was too long ago.
+// keepFence checks whether the last beat was too long ago. It runs separately, because beats may hang.
 func (n *Node) keepFence(ctx context.Context) {
 	for {
 		timer := time.NewTimer(n.Fence())
@@ -249,7 +256,8 @@ func (n *Node) keepFence(ctx context.Context) {
 	}
 }
 
-// Fence gives everything up if no beat was written for too long, and says how long it can be until that is so.
+// Fence gives everything up if there was no successful beat for too
+// long, and returns how long until that can happen.
 func (n *Node) Fence() time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -266,14 +274,15 @@ func (n *Node) Fence() time.Duration {
 	return n.o.Every
 }
 
-// loseAll tells all holders. They stay holders until they release: nobody else in this process may take what one of them still uses.
+// loseAll tells all holders. They remain holders until they release: nobody else
+// in this process may take what one of them still uses.
 func (n *Node) loseAll(why error) {
 	for _, h := range n.held {
 		h.cancel(why)
 	}
 }
 
-// Step is one beat, and one look at the others.
+// Step makes one beat and checks the others once.
 func (n *Node) Step(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 2*n.o.Every)
 	defer cancel()
@@ -291,7 +300,7 @@ func (n *Node) Step(ctx context.Context) {
 	}
 	if err != nil {
 		n.mu.Lock()
-		clear(n.seen) // others may not have reached the database either: they get their time anew
+		clear(n.seen) // others may not have reached the database either, so they get their full time again
 		n.mu.Unlock()
 		if ctx.Err() == nil {
 			n.o.Log.Warn("the nodes could not be looked at: "+err.Error(), "component", "nodes", "event", "beat_failed", "node", n.o.Name)
@@ -299,7 +308,7 @@ func (n *Node) Step(ctx context.Context) {
 	}
 }
 
-// beat says that the node lives, and gives back what could not be given back before.
+// beat signals that the node is alive, and gives back what could not be given back before.
 func (n *Node) beat(ctx context.Context) error {
 	n.mu.Lock()
 	begun, as, free := n.o.Now(), n.id, make(map[owner.Name]int64, len(n.unfreed))
@@ -348,8 +357,8 @@ func (n *Node) beat(ctx context.Context) error {
 	return nil
 }
 
-// handOver ends what is done for all nodes, so that others can do it. Threads are handed over by those who run them, each at its next
-// step. The node's lock is held.
+// handOver ends what this node does for all nodes, so that others can do it. Threads are handed
+// over by whoever runs them, each at its next step. The caller holds the node's lock.
 func (n *Node) handOver() {
 	for name, h := range n.held {
 		if !name.IsThread() {
@@ -358,7 +367,7 @@ func (n *Node) handOver() {
 	}
 }
 
-// Drain hands over what the node has, and tells the others that things become free.
+// Drain hands over what the node owns, and tells the others that things become free.
 func (n *Node) Drain(ctx context.Context) error {
 	err := n.o.DB.WriteWithin(ctx, func(tx database.Tx) error { return tx.Exec(`UPDATE nodes SET drain = 1 WHERE id = ?`, n.ID()) })
 	n.mu.Lock()
@@ -372,7 +381,7 @@ func (n *Node) Drain(ctx context.Context) error {
 	return nil
 }
 
-// look counts how often others were seen with the same beat, and marks those as dead that were seen with it for too long.
+// look counts how often others were seen with the same beat, and marks those as dead that had it for too long.
 func (n *Node) look(ctx context.Context) error {
 	found := map[string]sighting{}
 	err := n.o.DB.QueryWithin(ctx, `SELECT id, beat, name, labels, drain FROM nodes WHERE dead = 0`, nil, func(rows *sql.Rows) error {
@@ -410,7 +419,7 @@ func (n *Node) look(ctx context.Context) error {
 	return nil
 }
 
-// tell says that things may have become free, or that this node is to be drained.
+// tell signals that things may have become free, or that this node is to be drained.
 func (n *Node) tell() {
 	n.mu.Lock()
 	close(n.changed)
@@ -419,15 +428,15 @@ func (n *Node) tell() {
 	n.o.Changed()
 }
 
-// Changed is closed when things may have become free.
+// Changed returns a channel that is closed when things may have become free.
 func (n *Node) Changed() <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.changed
 }
 
-// count adds a look; suspects are those that were seen with the same beat for too long. Looks that come too soon after the last one, as
-// after this process was frozen, do not count.
+// count adds a check. suspects are the nodes that had the same beat for too long. Checks that come
+// too soon after the last one do not count, for example after this process was frozen.
 func (n *Node) count(found map[string]sighting) (suspects map[string]sighting, changed bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -439,7 +448,7 @@ func (n *Node) count(found map[string]sighting) (suspects map[string]sighting, c
 	delete(found, n.id)
 	for as, s := range found {
 		before, known := n.seen[as]
-		changed = changed || !known || before.drain || s.drain // one that is drained gives things back one after the other
+		changed = changed || !known || before.drain || s.drain // a node that is being drained gives things back one after another
 		if known && before.beat == s.beat {
 			s.looks = before.looks
 			if !soon {
@@ -459,7 +468,7 @@ func (n *Node) count(found map[string]sighting) (suspects map[string]sighting, c
 	return suspects, changed
 }
 
-// Leave gives everything back and says that the node is gone. What is still held is lost.
+// Leave gives everything back and removes the node. What is still held is lost.
 func (n *Node) Leave(ctx context.Context) error {
 	n.mu.Lock()
 	n.left = true

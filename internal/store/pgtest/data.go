@@ -13,11 +13,12 @@ import (
 	"syscall"
 )
 
-// initFlags are those of initdb.
+// initFlags are the flags of initdb.
 var initFlags = []string{"-N", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8"}
 
-// makeData makes the data folder of a cluster. initdb takes seconds on a busy machine and always makes the same, so what it made first is kept
-// in the user's cache, one for each version of PostgreSQL, and copied from there.
+// makeData creates the data folder of a cluster. initdb takes seconds on a busy
+// machine and always produces the same, so its first result is kept in the user's
+// cache, one per version of PostgreSQL, and copied from there.
 func makeData(data string, as *syscall.Credential) error {
 	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
@@ -46,7 +47,8 @@ func makeData(data string, as *syscall.Credential) error {
 	return nil
 }
 
-// keepData copies what initdb made to where others look for it. Who comes second, or cannot write there, leaves it as it is.
+// keepData copies initdb's result to where others look for it. If it is
+// there already or cannot be written, it stays as it is.
 func keepData(data, kept string) {
 	if kept == "" || os.MkdirAll(filepath.Dir(kept), 0o755) != nil {
 		return
@@ -57,11 +59,11 @@ func keepData(data, kept string) {
 	}
 	defer func() { _ = os.RemoveAll(own) }()
 	if os.CopyFS(own, os.DirFS(data)) == nil {
-		_ = os.Rename(own, kept) // whole or not at all
+		_ = os.Rename(own, kept) // completely or not at all
 	}
 }
 
-// copyData copies a data folder for whom the server runs as.
+// copyData copies a data folder for the user that the server runs as.
 func copyData(data, kept string, as *syscall.Credential) error {
 	if err := os.CopyFS(data, os.DirFS(kept)); err != nil {
 		return err

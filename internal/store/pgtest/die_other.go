@@ -4,7 +4,7 @@ package pgtest
 
 import "syscall"
 
-// dieWithParent cannot be promised here: a test program that is killed leaves its server behind.
+// dieWithParent does nothing on this system: a killed test program leaves its server running.
 func dieWithParent(as *syscall.Credential) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: as}
 }

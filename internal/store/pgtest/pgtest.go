@@ -1,7 +1,7 @@
 // Package pgtest gives tests a real PostgreSQL: the distribution's, as a private cluster on loopback.
 //
-// It promises that a database is nobody else's, that the server dies with the test program however that ends, and that a
-// test which cannot have one says loudly that it looked at nothing; with CI=true that is a failure.
+// No two tests share a database, and the server dies with the test program however that ends. A
+// test that cannot have a server logs clearly that it checked nothing; with CI=true it fails.
 package pgtest
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// maxWait is how long making or starting a cluster may take on a busy machine.
+// maxWait is how long creating or starting a cluster may take on a busy machine.
 const maxWait = 2 * time.Minute
 
 // The cluster that the tests of one program share, and the number of its last database.
@@ -35,7 +35,8 @@ var (
 	databases atomic.Int64
 )
 
-// Database is the URL of a new, empty database in the cluster that all tests of this program share. It is dropped with the test.
+// Database returns the URL of a new, empty database in the cluster that all
+// tests of this program share. It is dropped with the test.
 func Database(t testing.TB) string {
 	t.Helper()
 	need(t)
@@ -46,7 +47,7 @@ func Database(t testing.TB) string {
 	return c.Database(t)
 }
 
-// New starts a cluster that the test may stop, kill and start again. It syncs to disk, as a real one does.
+// New starts a cluster that the test may stop, kill and start again. Like a real server it syncs to disk.
 func New(t testing.TB) *Cluster {
 	t.Helper()
 	need(t)
@@ -61,7 +62,7 @@ func New(t testing.TB) *Cluster {
 	return c
 }
 
-// Start is New for programs that are no tests. The function that it returns ends the server and removes its folder.
+// Start is New for programs other than tests. The returned function stops the server and removes its folder.
 func Start() (*Cluster, func(), error) {
 	c, err := start(os.TempDir())
 	if err != nil {
@@ -85,26 +86,26 @@ func need(t testing.TB) {
 	}
 }
 
-// Cluster is a running server with its own folder.
+// Cluster is a running server with a folder of its own.
 type Cluster struct {
 	dir   string
 	port  int
 	flags []string
-	as    *syscall.Credential // who runs it: PostgreSQL refuses root
+	as    *syscall.Credential // the user to run as: PostgreSQL refuses root
 
 	mu   sync.Mutex
 	stop func(syscall.Signal) // nil while it does not run
 }
 
-// URL is how a database of this cluster is reached.
+// URL returns the address of a database of this cluster.
 func (c *Cluster) URL(database string) string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", c.port, database)
 }
 
-// Addr is where the server listens.
+// Addr returns where the server listens.
 func (c *Cluster) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(c.port)) }
 
-// Database makes a new, empty database and drops it with the test.
+// Database creates a new, empty database and drops it with the test.
 func (c *Cluster) Database(t testing.TB) string {
 	t.Helper()
 	name := fmt.Sprintf("chorus_%d", databases.Add(1))
@@ -127,7 +128,7 @@ func (c *Cluster) exec(statement string) error {
 	return err
 }
 
-// Stop shuts the server down as an administrator does: connections are ended, nothing committed is lost.
+// Stop shuts the server down as an administrator would: connections are closed, and nothing committed is lost.
 func (c *Cluster) Stop() { c.signal(syscall.SIGINT) }
 
 // Kill ends the server and all its processes at once.
@@ -142,7 +143,7 @@ func (c *Cluster) signal(s syscall.Signal) {
 	}
 }
 
-// Start starts a server that was stopped or killed, on the port that it had, and waits until it answers.
+// Start starts a server that was stopped or killed, on its previous port, and waits until it answers.
 func (c *Cluster) Start() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,7 +166,7 @@ func (c *Cluster) Start() error {
 	cmd.SysProcAttr = dieWithParent(c.as)
 	started, ended := make(chan error, 1), make(chan struct{})
 	go func() {
-		// The server is told to end when the thread that started it ends, so this one must stay.
+		// The server is told to end when the thread that started it ends, so this thread must stay.
 		runtime.LockOSThread()
 		defer close(ended)
 		err := cmd.Start()
@@ -194,7 +195,7 @@ func (c *Cluster) Start() error {
 	return nil
 }
 
-// answers waits until the server takes connections.
+// answers waits until the server accepts connections.
 func (c *Cluster) answers(ended <-chan struct{}) error {
 	deadline := time.Now().Add(maxWait)
 	for {
@@ -218,7 +219,7 @@ func (c *Cluster) answers(ended <-chan struct{}) error {
 	}
 }
 
-// tail is the end of the server's log, for a test that has to say why.
+// tail returns the end of the server's log, to explain a failure.
 func (c *Cluster) tail() string {
 	text, err := os.ReadFile(filepath.Join(c.dir, "log"))
 	if err != nil {
@@ -227,7 +228,7 @@ func (c *Cluster) tail() string {
 	return string(text[max(0, len(text)-1000):])
 }
 
-// start makes a cluster and starts it.
+// start creates a cluster and starts it.
 func start(parent string, flags ...string) (*Cluster, error) {
 	sweep(parent)
 	as, err := unprivileged()
@@ -247,7 +248,7 @@ func start(parent string, flags ...string) (*Cluster, error) {
 	if err := makeData(filepath.Join(dir, "data"), as); err != nil {
 		return nil, err
 	}
-	// Between the look for a free port and its use somebody else may take it.
+	// Somebody else may take the free port before we use it.
 	for range 5 {
 		if c.port, err = freePort(); err != nil {
 			return nil, err
@@ -268,7 +269,7 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// program finds one of PostgreSQL's programs, which Debian keeps out of the path.
+// program finds one of PostgreSQL's programs, which Debian does not put into the path.
 func program(name string) (string, error) {
 	if path, err := exec.LookPath(name); err == nil {
 		return path, nil
@@ -284,7 +285,7 @@ func program(name string) (string, error) {
 	return found[len(found)-1], nil
 }
 
-// unprivileged is whom the server runs as where the tests run as root; nil means as ourselves.
+// unprivileged returns the user for the server if the tests run as root; nil means the current user.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -304,7 +305,7 @@ func unprivileged() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 }
 
-// prefix begins the name of every cluster's folder; the process that made it follows.
+// prefix begins the name of every cluster's folder; the id of the process that made it follows.
 const prefix = "chorus-pgtest-"
 
 // sweep removes the folders of test programs that have ended.

@@ -1,4 +1,4 @@
-// Package processes keeps what is known of processes that agents left running, and what their hooks did.
+// Package processes stores background processes and what their hooks did.
 package processes
 
 import (
@@ -14,15 +14,15 @@ import (
 	"chorus/internal/store"
 )
 
-// Store keeps them in the database.
+// Store keeps processes in the database.
 type Store struct{ db *store.DB }
 
-// New makes a store on a database.
+// New returns a Store on a database.
 func New(db *store.DB) *Store { return &Store{db} }
 
 const processColumns = `id, thread_id, call_key, owner, command, dir, state, exit, why, read_to, hooks, timeout, version, started_at, COALESCE(ended_at, 0)`
 
-// AddProcess keeps a new process; false: there is one with this id already, and nothing was written.
+// AddProcess stores a new process. It returns false, and writes nothing, if there is already one with this id.
 func (d *Store) AddProcess(ctx context.Context, p background.Process) (bool, error) {
 	owner, err := database.AsJSON(p.Owner)
 	if err != nil {
@@ -45,8 +45,8 @@ func (d *Store) AddProcess(ctx context.Context, p background.Process) (bool, err
 	return added == 1, nil
 }
 
-// MoveProcess writes what has become of a process, and of its hooks' firings, from the version that was read. False: somebody else
-// has written since, and nothing was.
+// MoveProcess writes the new state of a process and its hooks' firings, based on the version that
+// was read. It returns false, and writes nothing, if somebody else has written since.
 func (d *Store) MoveProcess(ctx context.Context, p background.Process, fired []background.Fired) (bool, error) {
 	hooks, err := database.AsJSON(p.Hooks)
 	if err != nil {
@@ -73,23 +73,23 @@ func (d *Store) MoveProcess(ctx context.Context, p background.Process, fired []b
 	return moved == 1, nil
 }
 
-// Process finds one by its id; ErrUnknown if there is none.
+// Process finds a process by its id, or fails with ErrUnknown.
 func (d *Store) Process(ctx context.Context, id string) (background.Process, error) {
 	found, err := d.processes(ctx, `SELECT `+processColumns+` FROM processes WHERE id = ?`, id)
 	return store.One(found, err, "process "+id)
 }
 
-// OpenProcesses are those that are not over, the oldest first.
+// OpenProcesses returns the processes that have not ended, oldest first.
 func (d *Store) OpenProcesses(ctx context.Context) ([]background.Process, error) {
 	return d.processes(ctx, `SELECT `+processColumns+` FROM processes WHERE ended_at IS NULL ORDER BY started_at, id`)
 }
 
-// AnyOpen asks whether there are such.
+// AnyOpen asks whether there are any.
 func AnyOpen() database.Question {
 	return database.Question{Query: `SELECT 1 FROM processes WHERE ended_at IS NULL`}
 }
 
-// Processes lists those of a person, or all where owner is empty, the newest first.
+// Processes lists a person's processes, or all if owner is empty, newest first.
 func (d *Store) Processes(ctx context.Context, owner string, limit int) ([]background.Process, error) {
 	if owner == "" {
 		return d.processes(ctx, `SELECT `+processColumns+` FROM processes ORDER BY started_at DESC, id LIMIT ?+0`, limit)
@@ -97,7 +97,7 @@ func (d *Store) Processes(ctx context.Context, owner string, limit int) ([]backg
 	return d.processes(ctx, `SELECT `+processColumns+` FROM processes WHERE owner_key = ? ORDER BY started_at DESC, id LIMIT ?+0`, owner, limit)
 }
 
-// ProcessesOf lists those of a thread, the newest first.
+// ProcessesOf lists a thread's processes, newest first.
 func (d *Store) ProcessesOf(ctx context.Context, thread chat.ThreadID, limit int) ([]background.Process, error) {
 	return d.processes(ctx, `SELECT `+processColumns+` FROM processes WHERE thread_id = ? ORDER BY started_at DESC, id LIMIT ?+0`, string(thread), limit)
 }
@@ -128,7 +128,7 @@ func (d *Store) processes(ctx context.Context, query string, args ...any) ([]bac
 	return out, nil
 }
 
-// ProcessFires are the last firings of a process's hooks, the newest first.
+// ProcessFires returns the last firings of a process's hooks, newest first.
 func (d *Store) ProcessFires(ctx context.Context, id string, limit int) ([]background.Fired, error) {
 	var out []background.Fired
 	err := d.db.Query(ctx, `SELECT hook, n, action, state, why, seq, at FROM process_fires WHERE process_id = ? ORDER BY at DESC, hook, n LIMIT ?+0`, []any{id, limit}, database.Fill(&out, func(rows *sql.Rows, f *background.Fired) error {
@@ -145,7 +145,7 @@ func (d *Store) ProcessFires(ctx context.Context, id string, limit int) ([]backg
 	return out, nil
 }
 
-// FiresSince counts what hooks of a person's processes did since an instant.
+// FiresSince counts what the hooks of a person's processes did since an instant.
 func (d *Store) FiresSince(ctx context.Context, owner string, since time.Time) (int64, error) {
 	return d.db.Count(ctx, `SELECT count(*) FROM process_fires WHERE owner_key = ? AND at > ?`, owner, since.UnixMicro())
 }

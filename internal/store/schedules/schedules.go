@@ -1,4 +1,4 @@
-// Package schedules keeps schedules and what became of their due times.
+// Package schedules stores schedules and what became of their due times.
 package schedules
 
 import (
@@ -14,18 +14,20 @@ import (
 	"chorus/internal/store"
 )
 
-// Store keeps them in the database.
+// Store keeps schedules in the database.
 type Store struct{ db *store.DB }
 
-// New makes a store on a database.
+// New returns a Store on a database.
 func New(db *store.DB) *Store { return &Store{db} }
 
 const scheduleColumns = `id, owner, thread_id, words, said, spec, zone, catch_up, jitter, COALESCE(due, 0), COALESCE(begins, 0), paused, created_at, file, digest, kind, adapter, channel, agent, told, ` + held
 
-// held says that the conversation in which a schedule speaks was deleted. It may come back, and then its schedules do: so nothing is written.
+// held says whether the conversation in which a schedule speaks was deleted. It may be
+// restored, and its schedules with it, so nothing is written.
 const held = `EXISTS (SELECT 1 FROM threads WHERE threads.id = schedules.thread_id AND threads.listing IN ('` + store.Deleted + `', '` + store.Erased + `'))`
 
-// AddSchedule keeps a new schedule; false: there is one with this id already, and nothing was written.
+// AddSchedule stores a new schedule. It returns false, and writes
+// nothing, if there is already one with this id.
 func (d *Store) AddSchedule(ctx context.Context, s schedule.Schedule) (bool, error) {
 	owner, err := database.AsJSON(s.Owner)
 	if err != nil {
@@ -45,13 +47,13 @@ func (d *Store) AddSchedule(ctx context.Context, s schedule.Schedule) (bool, err
 	return added == 1, nil
 }
 
-// Schedule finds one by its id; ErrUnknown if there is none.
+// Schedule finds a schedule by its id, or fails with ErrUnknown.
 func (d *Store) Schedule(ctx context.Context, id string) (schedule.Schedule, error) {
 	found, err := d.schedules(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE id = ?`, id)
 	return store.One(found, err, "schedule "+id)
 }
 
-// Schedules lists those of an owner, or all where owner is empty, the newest first.
+// Schedules lists an owner's schedules, or all if owner is empty, newest first.
 func (d *Store) Schedules(ctx context.Context, owner string) ([]schedule.Schedule, error) {
 	if owner == "" {
 		return d.schedules(ctx, `SELECT `+scheduleColumns+` FROM schedules ORDER BY created_at DESC, id`)
@@ -59,27 +61,29 @@ func (d *Store) Schedules(ctx context.Context, owner string) ([]schedule.Schedul
 	return d.schedules(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE owner_key = ? ORDER BY created_at DESC, id`, owner)
 }
 
-// SchedulesIn are those that are still to come in a thread, the next one first.
+// SchedulesIn returns a thread's upcoming schedules, next one first.
 func (d *Store) SchedulesIn(ctx context.Context, thread chat.ThreadID, limit int) ([]schedule.Schedule, error) {
 	return d.schedules(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE thread_id = ? AND begins IS NOT NULL AND paused = 0 ORDER BY begins, id LIMIT ?+0`, string(thread), limit)
 }
 
-// AnyIn asks whether there are such.
+// AnyIn asks whether there are any.
 func AnyIn(thread chat.ThreadID) database.Question {
 	return database.Question{Query: `SELECT 1 FROM schedules WHERE thread_id = ? AND begins IS NOT NULL AND paused = 0`, Args: []any{string(thread)}}
 }
 
-// SchedulesSet are the timers, and wishes to go on, that were set in a thread since an instant, also those that are over.
+// SchedulesSet returns the timers and the requests to continue that were set in a
+// thread since an instant, including those that are over.
 func (d *Store) SchedulesSet(ctx context.Context, thread chat.ThreadID, since time.Time) ([]schedule.Schedule, error) {
 	return d.schedules(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE thread_id = ? AND kind <> '' AND created_at >= ? ORDER BY created_at, id`, string(thread), since.UnixMicro())
 }
 
-// DueSchedules are those that begin until an instant, the earliest first; not those of deleted conversations.
+// DueSchedules returns the schedules that begin until an instant, earliest
+// first. It leaves out those of deleted conversations.
 func (d *Store) DueSchedules(ctx context.Context, now time.Time, limit int) ([]schedule.Schedule, error) {
 	return d.schedules(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE begins IS NOT NULL AND paused = 0 AND begins <= ? AND NOT `+held+` ORDER BY begins, id LIMIT ?+0`, now.UnixMicro(), limit)
 }
 
-// NextSchedule is when the first one begins after an instant; zero: none does.
+// NextSchedule returns when the first schedule begins after an instant; zero if none does.
 func (d *Store) NextSchedule(ctx context.Context, after time.Time) (time.Time, error) {
 	n, err := d.db.Count(ctx, `SELECT COALESCE(min(begins), 0) FROM schedules WHERE begins IS NOT NULL AND paused = 0 AND begins > ? AND NOT `+held, after.UnixMicro())
 	if err != nil || n == 0 {
@@ -114,8 +118,9 @@ func (d *Store) schedules(ctx context.Context, query string, args ...any) ([]sch
 	return out, nil
 }
 
-// MoveSchedule writes what became of due times and moves a schedule on to its next one, from the due that was read.
-// False: somebody else has moved it, or it is gone; the due times are written nonetheless, once each.
+// MoveSchedule writes what became of due times and moves a schedule from the due time
+// that was read to its next one. It returns false if somebody else has moved or
+// removed it; the due times are written anyway, once each.
 func (d *Store) MoveSchedule(ctx context.Context, s, to schedule.Schedule, runs []schedule.Run) (bool, error) {
 	var moved int64
 	err := d.db.Write(ctx, func(tx database.Tx) (err error) {
@@ -134,8 +139,8 @@ func (d *Store) MoveSchedule(ctx context.Context, s, to schedule.Schedule, runs 
 	return moved == 1, nil
 }
 
-// ScheduleOpened writes what became of a due time for which a thread was opened, before or after the schedule was moved
-// on.
+// ScheduleOpened writes what became of a due time for which a thread was
+// opened, before or after the schedule was moved.
 func (d *Store) ScheduleOpened(ctx context.Context, id string, r schedule.Run) error {
 	err := d.db.Write(ctx, func(tx database.Tx) error {
 		return tx.Exec(`INSERT INTO schedule_runs (schedule_id, due, state, seq, why, at, thread_id) SELECT id, ?, ?, ?, ?, ?, ? FROM schedules WHERE id = ?
@@ -148,7 +153,7 @@ func (d *Store) ScheduleOpened(ctx context.Context, id string, r schedule.Run) e
 	return nil
 }
 
-// PauseSchedule holds a schedule, or lets it go on with a due time.
+// PauseSchedule pauses a schedule, or resumes it with a due time.
 func (d *Store) PauseSchedule(ctx context.Context, id string, paused bool, due, begins time.Time) error {
 	err := d.db.Write(ctx, func(tx database.Tx) error {
 		return tx.Exec(`UPDATE schedules SET paused = ?, due = ?, begins = ? WHERE id = ?`, paused, database.NullMicros(due), database.NullMicros(begins), id)
@@ -159,7 +164,7 @@ func (d *Store) PauseSchedule(ctx context.Context, id string, paused bool, due, 
 	return nil
 }
 
-// RemoveSchedule removes a schedule and what is known of its due times; false: there was none.
+// RemoveSchedule removes a schedule and its due times, or returns false if there is none.
 func (d *Store) RemoveSchedule(ctx context.Context, id string) (bool, error) {
 	var removed int64
 	err := d.db.Write(ctx, func(tx database.Tx) (err error) {
@@ -174,7 +179,7 @@ func (d *Store) RemoveSchedule(ctx context.Context, id string) (bool, error) {
 	return removed == 1, nil
 }
 
-// ScheduleRuns are the last due times of a schedule, the newest first.
+// ScheduleRuns returns the last due times of a schedule, newest first.
 func (d *Store) ScheduleRuns(ctx context.Context, id string, limit int) ([]schedule.Run, error) {
 	var out []schedule.Run
 	err := d.db.Query(ctx, `SELECT due, state, seq, why, at, thread_id FROM schedule_runs WHERE schedule_id = ? ORDER BY due DESC LIMIT ?+0`, []any{id, limit}, database.Fill(&out, func(rows *sql.Rows, r *schedule.Run) error {

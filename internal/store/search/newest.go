@@ -12,11 +12,12 @@ import (
 	"chorus/internal/database"
 )
 
-// rankedAmong is how many events are ranked among each other. To rank all that hold a word, of the millions that a home may have, would cost more
-// the older the home is; so the newest come first, the best of them on top, then the next newest.
+// rankedAmong is how many events are ranked together. Ranking all events with a word, among
+// the millions that a home may have, would cost more the older the home is. So the newest
+// come first, best match on top, followed by the next newest.
 const rankedAmong = 500
 
-// part is a part of a list.
+// part is a range of a list.
 type part struct{ skip, limit int }
 
 func (ix *index) find(ctx context.Context, terms []term, o Options, from int, part part) ([]Hit, error) {
@@ -41,7 +42,7 @@ func (ix *index) find(ctx context.Context, terms []term, o Options, from int, pa
 	return hits, nil
 }
 
-// candidate is an event that holds the words: how often, and how long it is.
+// candidate is an event with the words: how often they occur, and how long it is.
 type candidate struct {
 	id            int64
 	hit           Hit
@@ -49,7 +50,7 @@ type candidate struct {
 	score         float64
 }
 
-// newest are those of the newest events that hold the words, after so many.
+// newest returns candidates among the newest events with the words, skipping the first from.
 func (ix *index) newest(ctx context.Context, terms []term, o Options, from int) ([]candidate, error) {
 	match, err := ix.match(ctx, terms)
 	if err != nil {
@@ -60,7 +61,7 @@ func (ix *index) newest(ctx context.Context, terms []term, o Options, from int) 
 	where.Equal("d.thread", string(o.Thread))
 	where.Equal("d.agent", o.Agent)
 	where.Begins("d.thread", o.Prefix)
-	rest, args := where.On(` FROM words CROSS JOIN docs d ON d.id = words.rowid`) // in this order: the index of words goes backwards through time
+	rest, args := where.On(` FROM words CROSS JOIN docs d ON d.id = words.rowid`) // in this order, so that the index of words is read backwards in time
 	var out []candidate
 	err = database.ScanAll(database.Fill(&out, func(rows *sql.Rows, c *candidate) error {
 		var at int64
@@ -73,7 +74,8 @@ func (ix *index) newest(ctx context.Context, terms []term, o Options, from int) 
 	return out, err
 }
 
-// rank puts the best first: as BM25 does, but for how rare each word is, which would have to be counted over everything.
+// rank sorts the best first, like BM25 but without the rarity of each
+// word, which would have to be counted over everything.
 func rank(found []candidate) {
 	all := 0.0
 	for _, c := range found {
@@ -92,8 +94,9 @@ func rank(found []candidate) {
 // maxEndings is how many words with the same beginning are searched for one by one.
 const maxEndings = 64
 
-// match is the FTS5 expression for terms. The words that one may be the beginning of are named one by one: then the index is read from its end,
-// as far as is needed. For a beginning it would be read as a whole, and is, where there are too many words.
+// match returns the FTS5 expression for terms. If a term may be the beginning of a word, the words
+// are named one by one, so that the index is read from its end only as far as needed. With a prefix
+// it would be read completely; that is done only if there are too many words.
 func (ix *index) match(ctx context.Context, terms []term) (string, error) {
 	last := terms[len(terms)-1]
 	words := tokens(last.text)
@@ -123,15 +126,16 @@ func (ix *index) match(ctx context.Context, terms []term) (string, error) {
 // idsAtOnce is how many numbers a millisecond has.
 const idsAtOnce = 1 << 10
 
-// newDocID is a free number for an event of that time. Numbers grow with the time, so that the index gives the newest first without looking at all,
-// also after it was filled anew, a thread after the other. Those of older indexes are small: they count as the oldest.
+// newDocID returns a free number for an event of that time. Numbers grow with time, so that the
+// index returns the newest first without reading everything, even after it was rebuilt thread by
+// thread. Numbers from older indexes are small and count as the oldest.
 func newDocID(ctx context.Context, tx *sql.Tx, at time.Time) (id int64, err error) {
 	first := at.UnixMilli() * idsAtOnce
 	err = tx.QueryRowContext(ctx, `SELECT coalesce(max(id) + 1, ?1) FROM docs WHERE id BETWEEN ?1 AND ?1 + ?2`, first, idsAtOnce-1).Scan(&id)
 	if err != nil || id < first+idsAtOnce {
 		return id, err
 	}
-	// All are taken; a number of a later moment is as good.
+	// All are taken; a number of a later moment is just as good.
 	err = tx.QueryRowContext(ctx, `SELECT id + 1 FROM docs d WHERE id >= ? AND NOT EXISTS (SELECT 1 FROM docs WHERE id = d.id + 1) ORDER BY id LIMIT 1`, id-1).Scan(&id)
 	return id, err
 }

@@ -15,20 +15,21 @@ import (
 	"chorus/internal/text"
 )
 
-// postgresIndex is the full-text index in tables of the database. Words are found and folded here and not by the server, so that
-// they are the same as SQLite's, whatever the server's languages are.
+// postgresIndex is the full-text index in tables of the database. Words are
+// split and folded here and not by the server, so that they are the same as
+// with SQLite, whatever the server's languages are.
 type postgresIndex struct{ db *database.DB }
 
-// maxLexeme is below what the server takes as one word.
+// maxLexeme is below the maximum length of a word on the server.
 const maxLexeme = 512
 
-// token is a word of a text: where it stands, and how it is searched for.
+// token is a word of a text: its position and its folded form.
 type token struct {
 	from, to int
 	folded   string
 }
 
-// tokens are the words of a text: letters and digits, with the marks on them.
+// tokens returns the words of a text: letters and digits, with their marks.
 func tokens(s string) []token {
 	var out []token
 	from := -1
@@ -55,7 +56,7 @@ func tokens(s string) []token {
 	return out
 }
 
-// fold is a word in lower case and without accents.
+// fold returns a word in lower case and without accents.
 func fold(word string) string {
 	folded := strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Mn, r) {
@@ -66,7 +67,7 @@ func fold(word string) string {
 	return text.Prefix(norm.NFC.String(folded), maxLexeme)
 }
 
-// vector is a text as the server searches it: each word with its places.
+// vector returns a text as the server searches it: each word with its positions.
 func vector(s string) string {
 	places := map[string][]string{}
 	var order []string
@@ -74,7 +75,7 @@ func vector(s string) string {
 		if places[t.folded] == nil {
 			order = append(order, t.folded)
 		}
-		if len(places[t.folded]) < 255 { // more the server forgets
+		if len(places[t.folded]) < 255 { // the server forgets any more
 			places[t.folded] = append(places[t.folded], strconv.Itoa(min(i+1, 16383)))
 		}
 	}
@@ -84,8 +85,8 @@ func vector(s string) string {
 	return strings.Join(order, " ")
 }
 
-// tsQuery is what is searched for, as the server reads it. Words hold nothing but letters and digits, so nothing in them is an
-// operator.
+// tsQuery returns the query in the server's syntax. Words contain only
+// letters and digits, so nothing in them is an operator.
 func tsQuery(terms []term) string {
 	var all []string
 	for _, one := range terms {
@@ -108,7 +109,7 @@ func (ix postgresIndex) reached(ctx context.Context, thread chat.ThreadID) (int6
 	return ix.db.Count(ctx, `SELECT coalesce(max(seq), 0) FROM search_places WHERE thread = ?`, string(thread))
 }
 
-// add indexes a page that begins behind from, unless somebody else has moved on from there meanwhile.
+// add indexes a page that begins after from, unless somebody else has moved on from there meanwhile.
 func (ix postgresIndex) add(ctx context.Context, agent string, from int64, page []chat.Event) (reached int64, err error) {
 	thread, last := string(page[0].Thread), page[len(page)-1].Seq
 	err = ix.db.Write(ctx, func(tx database.Tx) error {
@@ -151,7 +152,7 @@ func addWords(tx database.Tx, agent string, e chat.Event) error {
 		ON CONFLICT (thread, seq) DO NOTHING`, thread, e.Seq, database.Micros(e.At), agent, who, string(e.Body.Kind()), words, vector(words))
 }
 
-// erase removes a thread's words. The place that was reached stays.
+// erase removes a thread's words. The position that was reached stays.
 func (ix postgresIndex) erase(ctx context.Context, thread chat.ThreadID) error {
 	return ix.db.Write(ctx, func(tx database.Tx) error {
 		return tx.Exec(`DELETE FROM search_docs WHERE thread = ?`, string(thread))
@@ -181,10 +182,11 @@ func (ix postgresIndex) find(ctx context.Context, terms []term, o Options, from 
 	return hits, err
 }
 
-// excerptWords is how many words of a text a hit shows, and excerptBefore how many of them stand before the first that was found.
+// excerptWords is how many words of a text a hit shows. excerptBefore is
+// how many of them come before the first match.
 const excerptWords, excerptBefore = 24, 8
 
-// excerpt is the part of a text around the first word that was found, with marks around all that were.
+// excerpt returns the part of a text around the first match, with marks around all matches.
 func excerpt(s string, terms []term, markStart, markEnd string) string {
 	words := tokens(s)
 	found := func(t token) bool {
