@@ -1,9 +1,9 @@
 package sandbox
 
-// EarlyStarter is an Executor whose first command waits for something that can be begun before it comes, while a model
-// thinks about it.
+// EarlyStarter is an Executor whose first command needs preparation that
+// can start early, while a model is still thinking.
 type EarlyStarter interface {
-	// StartEarly begins what a command with these roots and this directory needs, if one is likely to come, and does not wait
-	// for it. Where that fails, the command itself says so.
+	// StartEarly prepares a command with these roots and this directory if one is likely to come.
+	// It does not wait, and reports no failure: the command itself will.
 	StartEarly(cmd Command)
 }

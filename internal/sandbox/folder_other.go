@@ -4,5 +4,5 @@ package sandbox
 
 import "io/fs"
 
-// FolderID says nothing: there is no sandbox here.
+// FolderID returns "": there is no sandbox here.
 func FolderID(fs.FileInfo) string { return "" }

@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// FolderID says which folder it is, whatever it is called: one that takes its name has another. "": that is not known.
+// FolderID identifies a folder independently of its name: a folder that takes over
+// the name has another id. It returns "" if the id is not known.
 func FolderID(info fs.FileInfo) string {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -14,7 +14,7 @@ import (
 	"chorus/internal/text"
 )
 
-// Why a command could not be started; the error around one of these says what to do.
+// Why a command could not be started. The wrapping error says what to do.
 var (
 	ErrNoProgram   = errors.New("the docker program is not there")
 	ErrNoDaemon    = errors.New("the docker daemon does not answer")
@@ -23,8 +23,8 @@ var (
 	ErrNetwork     = errors.New("the container reaches a network that this command must not")
 )
 
-// forClient are the variables the docker program needs to find its daemon. Nothing of
-// them reaches the container.
+// forClient are the variables that the docker program needs to find
+// its daemon. None of them reaches the container.
 var forClient = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "SSH_AUTH_SOCK",
 	"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH", "DOCKER_TLS", "DOCKER_TLS_VERIFY", "DOCKER_API_VERSION",
@@ -41,25 +41,25 @@ func clientEnv(environ []string) []string {
 	return append(out, "DOCKER_CLI_HINTS=false", "LC_ALL=C")
 }
 
-// client is one start of the docker program, not yet started. Its arguments are never
-// text of a model in a place where docker reads options.
+// client returns a docker command that is not yet started. Text of a
+// model is never placed where docker reads options.
 func (e *Executor) client(env []string, args ...string) *exec.Cmd {
 	cmd := exec.Command(e.program, args...)
 	cmd.Env = slices.Concat(e.env, env)
-	cmd.Dir = "/" // not ours: a workspace must not be able to offer it a file
+	cmd.Dir = "/" // not our directory: a workspace must not be able to offer docker a file
 	process.Lead(cmd)
 	return cmd
 }
 
-// ask asks the daemon something small. It ends at the context's end or after
-// e.requestTimeout, whatever the program does.
+// ask sends the daemon a short request. It ends with the context or
+// after e.requestTimeout, whatever the program does.
 func (e *Executor) ask(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, e.requestTimeout, fmt.Errorf("no answer within %s", e.requestTimeout))
 	defer cancel()
 	var out, said bytes.Buffer
 	cmd := e.client(nil, args...)
 	cmd.Stdout, cmd.Stderr = &out, &said
-	cmd.WaitDelay = time.Second // for a pipe that a helper of docker's holds on to
+	cmd.WaitDelay = time.Second // in case a docker helper keeps a pipe open
 	if err := cmd.Start(); err != nil {
 		return "", e.startError(err)
 	}
@@ -82,7 +82,7 @@ func (e *Executor) startError(err error) error {
 	return fmt.Errorf("start docker: %w", err)
 }
 
-// refusal is docker's own no.
+// refusal is an error message of docker itself.
 type refusal struct {
 	what, said string
 	err        error
@@ -97,5 +97,5 @@ func (r *refusal) Error() string {
 
 func (r *refusal) Unwrap() error { return r.err }
 
-// oneLine is what docker printed, for an error message.
+// oneLine shortens docker's output for an error message.
 func oneLine(s string) string { return text.Clip(text.OneLine(s), 500) }

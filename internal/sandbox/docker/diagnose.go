@@ -10,7 +10,7 @@ import (
 	"chorus/internal/sandbox"
 )
 
-// container is what docker inspect knows that matters here.
+// container holds the results of docker inspect that matter here.
 type container struct {
 	State struct {
 		Status          string
@@ -36,8 +36,8 @@ func (e *Executor) inspect(ctx context.Context) (container, error) {
 	return list[0], nil
 }
 
-// diagnose finds out why err came: it asks instead of reading words, which change with
-// docker's version. What is said back has the remedy in it.
+// diagnose finds out why err occurred. It asks docker instead of parsing messages, which
+// change between docker versions. The returned error says how to fix it.
 func (e *Executor) diagnose(ctx context.Context, err error) error {
 	if errors.Is(err, ErrNoProgram) || ctx.Err() != nil {
 		return err
@@ -61,9 +61,9 @@ func (e *Executor) diagnose(ctx context.Context, err error) error {
 	return fmt.Errorf("container %s: %w", e.container, failed)
 }
 
-// reach refuses a command that must not reach the network when the container does: an
-// exec cannot take away what the container has, and isolation that is only assumed is
-// worse than none. Asked every time, because containers are connected while they run.
+// reach refuses a command that must not reach the network in a container that does: an exec
+// cannot take the container's network away, and assumed isolation is worse than none. It asks
+// every time, because running containers can be connected.
 func (e *Executor) reach(ctx context.Context, want *sandbox.Network) error {
 	if want == nil || want.Open {
 		return nil
@@ -85,10 +85,10 @@ func (e *Executor) reach(ctx context.Context, want *sandbox.Network) error {
 	return nil
 }
 
-// shares reports the modes that lend a container a network without connecting it to one.
+// shares reports whether a network mode lends a container a network without connecting it to one.
 func shares(mode string) bool { return mode == "host" || strings.HasPrefix(mode, "container:") }
 
-// recipe is a container that would do.
+// recipe returns a docker command that makes a suitable container.
 func (e *Executor) recipe() string {
 	return fmt.Sprintf("docker run -d --init --name %s -v %s:%s IMAGE sleep infinity", e.container, e.paths.host, e.paths.inside)
 }

@@ -1,11 +1,12 @@
-// Package docker runs commands inside a container that already runs, through the
-// docker program. It promises what every executor promises (package sandbox), inside
-// as well: a command that is given up is dead in the container too and not only the
-// client out here; a command whose start we gave up on never runs later; a command
-// whose end we did not see is not reported as fine. The container needs a POSIX shell
-// and /proc, nothing else. How well it isolates is the container's matter: Facts says
-// what is known about it. An exec cannot restrict it further, so a command's Roots are
-// ignored, and one that must not reach the network is refused where the container does.
+// Package docker runs commands inside a running container, through the docker program. It promises
+// what every executor promises (package sandbox), inside the container as well:
+//   - a command that was given up is dead in the container too, not only its client outside;
+//   - a command whose start was given up never runs later;
+//   - a command whose end was not seen is not reported as successful.
+//
+// The container needs a POSIX shell and /proc, nothing else. How well it isolates is up to the container;
+// Facts reports what is known about it. An exec cannot restrict a command further. Therefore a command's
+// Roots are ignored, and a command that must not reach the network is refused if the container reaches it.
 package docker
 
 import (
@@ -25,16 +26,16 @@ import (
 	"chorus/internal/sandbox"
 )
 
-// Options say which container, and what it has of this machine.
+// Options name the container and what it shares with this machine.
 type Options struct {
-	Container string   // its name or id; it must run already
-	Host      string   // the directory of this machine that the container has; commands run below it
-	Inside    string   // where it has it; "" for the same path
+	Container string   // name or id; it must be running
+	Host      string   // the directory of this machine that the container shares; commands run below it
+	Inside    string   // its path in the container; "" for the same path
 	Environ   []string // the server's environment, usually os.Environ(); the docker program gets what it needs of it, the container nothing
 	Program   string   // "" for "docker"
 }
 
-// Executor runs commands in one container. Safe for concurrent use.
+// Executor runs commands in one container. It is safe for concurrent use.
 type Executor struct {
 	container string
 	paths     mapping
@@ -42,8 +43,8 @@ type Executor struct {
 	program   string
 
 	requestTimeout time.Duration // for a short request to the daemon
-	begin          time.Duration // for a command to be started; loaded machines need seconds
-	linger         time.Duration // for the docker program to end after its command has
+	begin          time.Duration // for a command to start; busy machines need seconds
+	linger         time.Duration // for the docker program to end after its command has ended
 
 }
 
@@ -56,18 +57,17 @@ var (
 	runScript string
 )
 
-// goodName is docker's own rule for names and ids. It keeps out whatever could be an
-// option, a path or a shell's.
+// goodName is docker's own rule for names and ids. It excludes anything
+// that could be an option, a path or shell syntax.
 var goodName = pattern.Lazy(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
 
-// maxName is beyond every name that docker makes.
+// maxName is longer than every name that docker makes.
 const maxName = 255
 
-// goodVariable is what a shell can export.
+// goodVariable matches names that a shell can export.
 var goodVariable = pattern.Lazy(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// New is an executor for the container. Nothing is started or asked before the first
-// command or Probe.
+// New returns an executor for the container. It starts and asks nothing before the first command or Probe.
 func New(o Options) (*Executor, error) {
 	if len(o.Container) > maxName || !goodName().MatchString(o.Container) {
 		return nil, fmt.Errorf("%q is no name of a container: letters, digits, and after the first also _ . -", o.Container)
@@ -83,10 +83,10 @@ func New(o Options) (*Executor, error) {
 	}, nil
 }
 
+// Name implements sandbox.Executor.
 func (e *Executor) Name() string { return "docker" }
 
-// Reap implements sandbox.Executor. Of a container that is gone or does not run,
-// nothing is left to kill.
+// Reap implements sandbox.Executor. In a container that is gone or not running, nothing is left to kill.
 func (e *Executor) Reap(ctx context.Context, call string) (int, error) {
 	if call == "" {
 		return 0, nil
@@ -101,14 +101,14 @@ func (e *Executor) Reap(ctx context.Context, call string) (int, error) {
 	return 0, nil
 }
 
-// sum stands for a call where text is searched without borders: it has one length.
+// sum identifies a call by a fixed-length text, because the search has no word boundaries.
 func sum(call string) string {
 	s := sha256.Sum256([]byte(call))
 	return hex.EncodeToString(s[:])
 }
 
-// sweep kills inside whatever carries the mark, and the group and session of who. What
-// belongs to another user there (sudo) is root's to end.
+// sweep kills everything inside the container that carries the mark, and the group and session of
+// who. Processes of another user there (sudo) can only be ended by root.
 func (e *Executor) sweep(ctx context.Context, mark string, who started) (int, error) {
 	killed, stuck, err := e.sweepAs(ctx, nil, mark, who)
 	if err != nil || stuck == 0 {
@@ -135,9 +135,9 @@ func (e *Executor) sweepAs(ctx context.Context, user []string, mark string, who 
 	return killed, stuck, nil
 }
 
-// arguments are what the docker program is started with, and the variables of the
-// command under names that mean nothing to it: `--env NAME` takes the value from
-// there, so that no value stands on a command line that everybody can read.
+// arguments returns the arguments of the docker program, and the variables of the command
+// under names that mean nothing to docker. `--env NAME` takes the value from there, so no
+// value appears on a command line that everybody can read.
 func (e *Executor) arguments(command sandbox.Command, token, mark string) (args, env []string, err error) {
 	dir, err := e.paths.dir(command.Dir)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"chorus/internal/text"
 )
 
-// frame takes the words of run.sh out of one stream. What comes before "start" and
-// after "end" is the docker program's and not the command's; whatever is between is
-// passed on byte for byte, however the stream was cut into pieces.
+// frame extracts the reports of run.sh from one stream. Anything before "start" and after
+// "end" comes from the docker program, not the command. Everything in between is passed on
+// byte for byte, however the stream is cut into pieces.
 type frame struct {
-	token string // begins with a byte that text does not have, so nothing is held back for long
+	token string // starts with a byte that text does not contain, so nothing is held back for long
 	state stage
-	hold  []byte // what may be the beginning of a report
-	note  []byte // what docker itself said, at most maxNote
+	hold  []byte // what may be the start of a report
+	note  []byte // docker's own output, at most maxNote
 	start started
 	end   ended
 	none  bool // there is no such program
@@ -39,10 +39,10 @@ type ended struct {
 
 const (
 	maxNote = 8 << 10
-	maxWord = 256 // of one line of ours; a longer one is not ours
+	maxWord = 256 // longest report; a longer line is not ours
 )
 
-// feed takes the next piece and gives what of it the command printed.
+// feed takes the next piece and returns what the command printed of it.
 func (f *frame) feed(p []byte) (out []byte) {
 	buf := append(f.hold, p...)
 	f.hold = nil
@@ -62,7 +62,7 @@ func (f *frame) feed(p []byte) (out []byte) {
 		case !whole && len(line) < maxWord:
 			f.hold = buf[at:]
 			return out
-		default: // somebody else knows the token: it is text
+		default: // somebody else knows the token: treat it as text
 			out = f.pass(out, buf[at:at+len(f.token)])
 			buf = buf[at+len(f.token):]
 		}
@@ -70,7 +70,7 @@ func (f *frame) feed(p []byte) (out []byte) {
 	return out
 }
 
-// flush gives what was held back: the stream has ended.
+// flush returns what was held back, at the end of the stream.
 func (f *frame) flush() []byte {
 	text := f.pass(nil, f.hold)
 	f.hold = nil
@@ -85,7 +85,7 @@ func (f *frame) pass(text, p []byte) []byte {
 	return text
 }
 
-// report reads one line of run.sh.
+// report parses one report line of run.sh.
 func (f *frame) report(line string) bool {
 	line, ours := strings.CutPrefix(line, " ")
 	words := strings.Split(line, " ")

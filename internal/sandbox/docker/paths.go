@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// mapping is one directory of this machine and where the container has it. Paths are
-// compared by their letters after cleaning: what a symlink means inside is the
-// container's business.
+// mapping maps one directory of this machine to its path in the container. Paths are compared as
+// text after cleaning: what a symlink means inside is up to the container.
 type mapping struct {
 	host, inside string
 }
@@ -31,7 +30,7 @@ func newMapping(host, inside string) (mapping, error) {
 	return mapping{host: filepath.Clean(host), inside: path.Clean(inside)}, nil
 }
 
-// in is the container's name for a path of this machine.
+// in returns the container's name for a path of this machine.
 func (m mapping) in(p string) (string, bool) {
 	rel, ok := below(m.host, filepath.Clean(p))
 	if !ok || !filepath.IsAbs(p) {
@@ -40,8 +39,8 @@ func (m mapping) in(p string) (string, bool) {
 	return path.Join(m.inside, filepath.ToSlash(rel)), true
 }
 
-// dir is where a command runs inside. A directory that is reached through a symlink of
-// this machine is taken for what it is.
+// dir returns where a command runs inside. It resolves a directory that
+// is reached through a symlink of this machine.
 func (m mapping) dir(p string) (string, error) {
 	if p == "" {
 		return m.inside, nil
@@ -61,9 +60,8 @@ func (m mapping) dir(p string) (string, error) {
 	return "", fmt.Errorf("%s is not in the container: only what is below %s is there, as %s", p, m.host, m.inside)
 }
 
-// argument is an argument for the inside: one that is a path below the workspace as a
-// whole is translated. Text that only contains one stays as it is, because nobody can
-// know what it means.
+// argument translates an argument that is, as a whole, a path below the workspace. Text that only
+// contains such a path stays unchanged, because nobody can know what it means.
 func (m mapping) argument(s string) string {
 	if m.host == m.inside || m.host == "/" || filepath.Clean(s) != strings.TrimSuffix(s, "/") {
 		return s
@@ -74,7 +72,7 @@ func (m mapping) argument(s string) string {
 	return s
 }
 
-// below is what is left of p under root, both clean; "." for root itself.
+// below returns the rest of p below root; both are clean. It returns "." for root itself.
 func below(root, p string) (string, bool) {
 	if p == root {
 		return ".", true

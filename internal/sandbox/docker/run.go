@@ -15,9 +15,10 @@ import (
 	"chorus/internal/sandbox/process"
 )
 
-// drain is how long the docker program's pipes are read on after it has ended.
+// drain is how long the docker program's pipes are read after it has ended.
 const drain = 250 * time.Millisecond
 
+// Run implements sandbox.Executor.
 func (e *Executor) Run(ctx context.Context, command sandbox.Command) (sandbox.Result, error) {
 	if ctx.Err() != nil {
 		return sandbox.Result{Aborted: true, ExitCode: -1}, nil
@@ -55,8 +56,8 @@ func (e *Executor) Run(ctx context.Context, command sandbox.Command) (sandbox.Re
 	return res, nil
 }
 
-// remark adds words of ours to the output: the command did run, so there is no error
-// to put them into, and whoever reads the output must know that it is not all.
+// remark adds a note to the output. The command did run, so there is no error to put the note
+// into, and whoever reads the output must know that it is incomplete.
 func remark(res *sandbox.Result, command sandbox.Command, note string) {
 	note = "[docker: " + note + "]\n"
 	note = res.Remark(command, note)
@@ -69,19 +70,19 @@ func remark(res *sandbox.Result, command sandbox.Command, note string) {
 type running struct {
 	cmd    *exec.Cmd
 	out    *process.Collector
-	frames []*frame // of stdout and stderr; of a merged command's stderr it stays before its start
+	frames []*frame // of stdout and stderr; with merged streams, stderr only carries what comes before the start
 	pipes  []*os.File
 	stdin  *os.File
 
 	tasks     sync.WaitGroup // readers and the writer of stdin
-	unstarted atomic.Int32   // streams that have not said "start"
-	unended   atomic.Int32   // streams that have not said "end"
+	unstarted atomic.Int32   // streams that have not reported "start"
+	unended   atomic.Int32   // streams that have not reported "end"
 	started   chan struct{}
 	ended     chan struct{}
-	gone      chan struct{} // the program has ended and what it wrote is read
+	gone      chan struct{} // closed once the program has ended and its output is read
 }
 
-// start starts the docker program and reads what it says.
+// start starts the docker program and reads its output.
 func (e *Executor) start(cmd *exec.Cmd, token string, command sandbox.Command) (*running, error) {
 	r := &running{
 		cmd: cmd, out: process.NewCollector(command.OnOutput), frames: []*frame{{token: token}, {token: token}},
@@ -114,7 +115,7 @@ func (e *Executor) start(cmd *exec.Cmd, token string, command sandbox.Command) (
 	return r, nil
 }
 
-// connect gives the program its three streams; theirs are its ends.
+// connect creates the program's three streams. theirs are the program's ends.
 func (r *running) connect() (theirs []*os.File, err error) {
 	for range r.frames {
 		ours, child, err := os.Pipe()
@@ -132,10 +133,10 @@ func (r *running) connect() (theirs []*os.File, err error) {
 	return append(theirs, child), nil
 }
 
-// wait ends when everything has. Who runs the program waits for gone.
+// wait waits for everything to end. Callers that only need the program's end wait for gone.
 func (r *running) wait() {
 	defer close(r.gone)
-	_ = r.cmd.Wait() // how it ended is in its state
+	_ = r.cmd.Wait() // its state says how it ended
 	deadline := time.Now().Add(drain)
 	for _, pipe := range r.pipes {
 		_ = pipe.SetReadDeadline(deadline)
@@ -144,7 +145,7 @@ func (r *running) wait() {
 	r.tasks.Wait()
 }
 
-// read takes one stream until its end.
+// read reads one stream to its end.
 func (r *running) read(stream int) {
 	f, buf := r.frames[stream], make([]byte, 32<<10)
 	defer r.out.Close(stream)
@@ -170,7 +171,7 @@ func (r *running) read(stream int) {
 	}
 }
 
-// goAhead lets the command begin and gives it its input.
+// goAhead lets the command start and sends its input.
 func (r *running) goAhead(stdin []byte) {
 	r.tasks.Go(func() {
 		// The command may close its input early.
@@ -186,7 +187,7 @@ func (r *running) kill() {
 	<-r.gone
 }
 
-// leave waits a moment for the program to end by itself, and ends it otherwise.
+// leave waits a moment for the program to end by itself, and then kills it.
 func (r *running) leave(linger time.Duration) {
 	timer := time.NewTimer(linger)
 	defer timer.Stop()
@@ -206,8 +207,8 @@ func (r *running) close() {
 	}
 }
 
-// await waits until run.sh has started inside and waits for "go". Otherwise nothing was
-// run, and nothing will be: its input is closed.
+// await waits until run.sh has started inside and waits for "go". If that fails,
+// nothing was run and nothing will be, because its input is closed.
 func (e *Executor) await(ctx context.Context, r *running) error {
 	timer := time.NewTimer(e.begin)
 	defer timer.Stop()
@@ -226,8 +227,8 @@ func (e *Executor) await(ctx context.Context, r *running) error {
 	}
 }
 
-// follow waits for the end of a command that runs. The note is for whoever reads the
-// output, when there is more to say than the result can.
+// follow waits for a running command to end. The note is for whoever reads the
+// output, if there is more to say than the result can hold.
 func (e *Executor) follow(ctx context.Context, r *running, command sandbox.Command, mark string) (res sandbox.Result, note string) {
 	timeout := command.Timeout
 	if timeout <= 0 {
@@ -244,7 +245,7 @@ func (e *Executor) follow(ctx context.Context, r *running, command sandbox.Comma
 		res.Aborted = true
 	}
 	select {
-	case <-r.ended: // it was first, or as good as
+	case <-r.ended: // it ended first, or practically so
 		r.leave(e.linger)
 		end := r.frames[0].end
 		if end.stuck > 0 {
@@ -265,8 +266,8 @@ func (e *Executor) follow(ctx context.Context, r *running, command sandbox.Comma
 	return e.lost(r, left, err)
 }
 
-// end kills inside what is left of the command. Not with the command's context, which may
-// have been cancelled.
+// end kills what is left of the command in the container. It does not use
+// the command's context, which may have been cancelled.
 func (e *Executor) end(r *running, mark string) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*e.requestTimeout)
 	defer cancel()
@@ -277,8 +278,8 @@ func (e *Executor) end(r *running, mark string) (int, error) {
 	return n, nil
 }
 
-// lost is the result of a command whose end was not seen although the docker program
-// has ended: somebody killed it, the container was stopped, the connection broke.
+// lost returns the result of a command whose end was not seen although the docker program has
+// ended: somebody killed it, the container was stopped, or the connection broke.
 func (e *Executor) lost(r *running, left int, err error) (sandbox.Result, string) {
 	res := sandbox.Result{ExitCode: process.ExitCode(r.cmd), Left: left}
 	switch {
@@ -290,7 +291,7 @@ func (e *Executor) lost(r *running, left int, err error) (sandbox.Result, string
 		err = errors.New("the end of the command was not seen: its last output and its exit code are lost")
 	}
 	if res.ExitCode == 0 {
-		res.ExitCode = 255 // nobody knows; that must not look like success
+		res.ExitCode = 255 // unknown, and it must not look like success
 	}
 	return res, words(err)
 }

@@ -1,7 +1,6 @@
-// Package host runs commands directly on this machine. It keeps nothing out that
-// the user of the server could do; it promises that every command ends, with its
-// whole process tree, and that the server's secrets are not in the environment of
-// what it runs.
+// Package host runs commands directly on this machine. Commands can do everything that the server's
+// user can do. The package promises that every command ends with its whole process tree, and that
+// the server's secrets are not in the environment of what it runs.
 package host
 
 import (
@@ -13,7 +12,7 @@ import (
 	"chorus/internal/sandbox/process"
 )
 
-// Executor runs commands as children of this process. Safe for concurrent use.
+// Executor runs commands as children of this process. It is safe for concurrent use.
 type Executor struct {
 	env   []string
 	shell func() string
@@ -24,18 +23,21 @@ var (
 	_ sandbox.Backgrounder = (*Executor)(nil)
 )
 
-// New is an executor whose commands get what is harmless of environ, usually
-// os.Environ(). Nothing is looked up before the first command.
+// New returns an executor whose commands get the harmless part of environ, usually
+// os.Environ(). It looks nothing up before the first command.
 func New(environ []string) *Executor {
 	return &Executor{env: process.Environ(environ), shell: sync.OnceValue(process.Shell)}
 }
 
+// Name implements sandbox.Executor.
 func (e *Executor) Name() string { return "host" }
 
+// Reap implements sandbox.Executor.
 func (e *Executor) Reap(ctx context.Context, call string) (int, error) {
 	return process.Reap(ctx, call)
 }
 
+// Run implements sandbox.Executor.
 func (e *Executor) Run(ctx context.Context, command sandbox.Command) (sandbox.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return sandbox.Result{Aborted: true, ExitCode: -1}, nil
@@ -52,7 +54,7 @@ func (e *Executor) Background(_ context.Context, command sandbox.Command) (sandb
 	return sandbox.Background{Shell: command.Shell, Dir: command.Dir, Env: command.Env, Call: command.Call, Timeout: command.Timeout}, nil
 }
 
-// Keep makes a command ready to be left running.
+// Keep prepares a command that will be left running.
 func (e *Executor) Keep(command sandbox.Command) (*sandbox.Prepared, error) {
 	return &sandbox.Prepared{
 		Start: func(in, out, errs *os.File) (sandbox.Program, error) {

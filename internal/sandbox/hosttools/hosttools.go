@@ -1,8 +1,7 @@
-// Package hosttools finds what commands in a sandbox need of a developer's machine beside
-// their workspace: programs of the PATH, toolchains, the repository above, the name for
-// commits. All of it is shown read-only (but for a repository's .git). The user's home
-// itself, a directory that contains it, keys, and what Options hide are never shown. It
-// only reads, and starts nothing but git.
+// Package hosttools finds what commands in a sandbox need of a developer's machine besides their workspace:
+// programs in the PATH, toolchains, the enclosing repository, the name for commits. All of it is shown
+// read-only (except a repository's .git). The user's home itself, any directory that contains it, keys, and
+// the paths in Options.Hide are never shown. The package only reads, and starts nothing but git.
 package hosttools
 
 import (
@@ -17,11 +16,11 @@ import (
 // Options say where to look.
 type Options struct {
 	Environ []string // the server's
-	Home    string   // the user's; empty: nothing of it
+	Home    string   // the user's home; if empty, nothing of it is shown
 	Dir     string   // the workspace
 	Hide    []string // never shown: the server's home
-	Roots   []string // further ones that somebody named: a path, with :rw at the end writable
-	Network bool     // something can be reached, so caches of our own can be filled
+	Roots   []string // further paths that somebody named; a path that ends in :rw is writable
+	Network bool     // something can be reached, so our own caches can be filled
 	Root    bool     // the server runs as root, whom file modes do not stop
 }
 
@@ -32,7 +31,7 @@ type View struct {
 	Problems []string // named roots that are left out, and why
 }
 
-// Keys are the folders and files of a home that no command may see, wherever it works.
+// Keys returns the folders and files of a home that no command may see, wherever it works.
 func Keys(home string) []string {
 	names := []string{
 		".ssh", ".aws", ".gnupg", ".kube", ".azure", ".password-store", ".docker/config.json", ".config/gcloud", ".config/gh", ".config/hub",
@@ -50,7 +49,7 @@ func Keys(home string) []string {
 	return out
 }
 
-// The system's own folders are seen anyway, or must not be.
+// The system's own folders are visible anyway, or must not be.
 var (
 	seen  = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu"}
 	never = []string{"/proc", "/sys", "/dev", "/run", "/etc", "/boot", "/var"}
@@ -61,11 +60,11 @@ type finder struct {
 	Options
 	env  map[string]string
 	home string   // Options.Home, resolved
-	hide []string // what is there of keys and of Options.Hide, resolved
+	hide []string // the existing keys and paths of Options.Hide, resolved
 	view View
 }
 
-// Find collects what commands in a workspace need.
+// Find returns what commands in a workspace need.
 func Find(o Options) View {
 	f := &finder{Options: o, env: map[string]string{}, home: resolved(o.Home)}
 	for _, path := range append(Keys(o.Home), o.Hide...) {
@@ -88,7 +87,7 @@ func Find(o Options) View {
 	return f.view
 }
 
-// resolved is the directory or file behind a path; "" when there is none.
+// resolved returns the directory or file behind a path, or "" if there is none.
 func resolved(path string) string {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil || !filepath.IsAbs(real) {
@@ -97,7 +96,7 @@ func resolved(path string) string {
 	return real
 }
 
-// refuses says why a path must not be shown; "" when it may.
+// refuses returns why a path must not be shown, or "".
 func (f *finder) refuses(real string) string {
 	switch {
 	case real == "/" || slices.ContainsFunc(never, func(dir string) bool { return sandbox.Within(real, dir) }):
@@ -111,7 +110,7 @@ func (f *finder) refuses(real string) string {
 	return ""
 }
 
-// show adds a directory read-only, if it is there, may be seen and is not seen already.
+// show adds a directory read-only if it exists, may be shown and is not shown already.
 func (f *finder) show(path string) bool {
 	real := resolved(path)
 	if real == "" || f.refuses(real) != "" {
@@ -127,7 +126,8 @@ func (f *finder) show(path string) bool {
 		path = real
 	}
 	for _, dir := range []string{f.Dir, resolved(f.Dir)} {
-		// A workspace is seen; and what a command could have put there leads nowhere else.
+		// A workspace is visible anyway, and a link that a command could
+		// have put there must not lead elsewhere.
 		if dir != "" && (sandbox.Within(path, dir) || sandbox.Within(real, dir)) {
 			return sandbox.Within(real, dir)
 		}
@@ -161,8 +161,8 @@ func (f *finder) named(text string) {
 	f.view.Roots = append(f.view.Roots, sandbox.Root{Path: filepath.Clean(path), Writable: writable})
 }
 
-// repository shows the one above a workspace that is only a part of it: whole, or git
-// would take the rest for deleted.
+// repository shows the repository above a workspace that is only a part of it. It is
+// shown whole, because git would otherwise take the rest for deleted.
 func (f *finder) repository() {
 	dir := resolved(f.Dir)
 	if dir == "" || exists(filepath.Join(dir, ".git")) {

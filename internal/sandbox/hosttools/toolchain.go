@@ -8,7 +8,7 @@ import (
 	"chorus/internal/sandbox"
 )
 
-// inHome are folders of a home in which toolchains live; nothing in them is anybody's own.
+// inHome are folders in a home that contain toolchains and nothing personal.
 var inHome = []string{
 	".pyenv", ".rustup", ".nvm", ".rbenv", ".sdkman", ".asdf", ".volta", ".dotnet", ".ghcup", ".opam", ".juliaup", "miniconda3", "anaconda3",
 	".local/lib", ".local/share/mise", ".local/share/uv", ".local/share/pipx", ".local/share/fnm", ".bun/bin", ".deno/bin",
@@ -19,13 +19,13 @@ var byVariable = []string{
 	"GOROOT", "RUSTUP_HOME", "NVM_DIR", "PYENV_ROOT", "JAVA_HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "DOTNET_ROOT", "ANDROID_HOME", "GEM_HOME", "BUN_INSTALL",
 }
 
-// homeVariables are variables without which a program looks into the home of the sandbox.
+// homeVariables are variables without which a program looks in the sandbox's home.
 var homeVariables = map[string]string{"RUSTUP_HOME": ".rustup", "PYENV_ROOT": ".pyenv", "NVM_DIR": ".nvm"}
 
-// beside are what programs look for next to their bin.
+// beside are folders that programs look for next to their bin.
 var beside = []string{"lib", "lib64", "libexec", "share"}
 
-// programs shows the folders of the PATH, and what stands beside a bin outside of the home.
+// programs shows the folders of the PATH, and the folders next to a bin outside the home.
 func (f *finder) programs() {
 	for _, dir := range filepath.SplitList(f.env["PATH"]) {
 		if !filepath.IsAbs(dir) || !f.show(dir) {
@@ -44,12 +44,12 @@ func (f *finder) programs() {
 			}
 		}
 	}
-	if !f.Root { // root reads what services keep there beside their programs
+	if !f.Root { // root could read what services keep next to their programs
 		f.show("/opt")
 	}
 }
 
-// toolchains shows what is known by name, and tells programs where it is.
+// toolchains shows the known toolchains and tells programs where they are.
 func (f *finder) toolchains() {
 	for _, name := range byVariable {
 		if dir := f.env[name]; filepath.IsAbs(dir) {
@@ -72,8 +72,8 @@ func (f *finder) toolchains() {
 
 func (f *finder) set(name, value string) { f.view.Env = append(f.view.Env, name+"="+value) }
 
-// golang shows the cache of modules. Without a network it is used as it is; with one
-// the sandbox has its own and takes from this one first.
+// golang shows the module cache. Without a network it is used directly. With one,
+// the sandbox has its own cache and takes from this one first.
 func (f *finder) golang() {
 	gopath, _, _ := strings.Cut(f.env["GOPATH"], string(filepath.ListSeparator))
 	if gopath == "" && f.Home != "" {
@@ -95,7 +95,7 @@ func (f *finder) golang() {
 	}
 }
 
-// cargo shows what cargo has fetched, and not who the user is to registries.
+// cargo shows what cargo has fetched, but not the user's registry credentials.
 func (f *finder) cargo() {
 	dir := f.env["CARGO_HOME"]
 	if dir == "" && f.Home != "" {

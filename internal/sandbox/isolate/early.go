@@ -9,8 +9,9 @@ import (
 	"chorus/internal/sandbox"
 )
 
-// StartEarly implements sandbox.EarlyStarter. A command is likely where the agent has run one in this directory before;
-// whoever only talks pays nothing. Nothing is tried here: where it is not known that bubblewrap works, the first command finds out.
+// StartEarly implements sandbox.EarlyStarter. A command is likely if the agent has run one in this
+// directory before; conversations without commands pay nothing. Nothing is tried here: if it is not
+// known whether bubblewrap works, the first command finds out.
 func (e *isolatedExecutor) StartEarly(cmd sandbox.Command) {
 	e.site.Proxy.early.start(func(ctx context.Context) {
 		if _, err := os.Stat(filepath.Join(e.base(), commandHome)); err != nil {
@@ -20,8 +21,8 @@ func (e *isolatedExecutor) StartEarly(cmd sandbox.Command) {
 		if !known || err != nil {
 			return
 		}
-		// The sandbox has the name that commits were made in last, and git is asked beside that. Where it is another one by now,
-		// the command finds a sandbox that does not fit, and puts up its own.
+		// The sandbox gets the name that the last commits were made in, while git is asked in parallel. If
+		// the name has changed, the command finds that the sandbox does not match and starts its own.
 		var asked sync.WaitGroup
 		defer asked.Wait()
 		asked.Go(func() { _, _ = e.environment(ctx, bubblewrap) })
@@ -35,15 +36,15 @@ func (e *isolatedExecutor) StartEarly(cmd sandbox.Command) {
 	})
 }
 
-// earlyStart is what is begun for a command that may come.
+// earlyStart is preparation for a command that may come.
 type earlyStart struct {
 	mu     sync.Mutex
 	end    context.CancelFunc
-	done   chan struct{} // closed when nothing is under way; nil: nothing ever was
+	done   chan struct{} // closed when nothing is running; nil if nothing ever was
 	closed bool
 }
 
-// start does something beside its caller, unless the same is under way.
+// start runs do in the background, unless it is already running.
 func (s *earlyStart) start(do func(context.Context)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +70,7 @@ func isClosed(done chan struct{}) bool {
 	}
 }
 
-// wait waits for what is under way: the command that it is for has come.
+// wait waits for running preparation to end, because its command has come.
 func (s *earlyStart) wait(ctx context.Context) {
 	s.mu.Lock()
 	done := s.done
@@ -83,7 +84,7 @@ func (s *earlyStart) wait(ctx context.Context) {
 	}
 }
 
-// close ends what is under way, waits for that, and begins nothing any more.
+// close cancels running preparation, waits for it, and prevents further ones.
 func (s *earlyStart) close() {
 	s.mu.Lock()
 	s.closed = true

@@ -18,16 +18,16 @@ import (
 	"chorus/internal/settings"
 )
 
-// isolatedExecutor runs a thread's commands in bubblewrap: each sees the workspace, what a
-// developer needs beside it, and a home of its own that is kept; it reaches the hosts that
-// the plan lists. Nothing is looked up before the first command.
+// isolatedExecutor runs a thread's commands in bubblewrap. Each command sees the workspace,
+// the tools a developer needs, and its own home, which is kept. It reaches the hosts that the
+// plan lists. Nothing is looked up before the first command.
 type isolatedExecutor struct {
 	app  *Isolation
 	site *Site
 	plan Plan
 
 	mu     sync.Mutex
-	found  *environment // without the name that commits are made in
+	found  *environment // without the name for commits
 	naming sync.Mutex
 	ready  *environment
 }
@@ -39,7 +39,7 @@ type environment struct {
 	home  string
 }
 
-// named is the environment with the file that says in whose name commits are made.
+// named returns the environment with a file that sets the name for commits.
 func (e environment) named(file string) *environment {
 	return &environment{
 		roots: append(slices.Clip(e.roots), sandbox.Root{Path: file}),
@@ -83,7 +83,7 @@ func (e *isolatedExecutor) Run(ctx context.Context, cmd sandbox.Command) (sandbo
 	res, err := bubblewrap.Run(ctx, inner)
 	done()
 	if err != nil {
-		// It was known to work and does not: the machine may have changed.
+		// It was known to work and no longer does: the machine may have changed.
 		if lost := e.app.Probe.Again(ctx, e.app); lost != nil {
 			return e.without(ctx, cmd, lost)
 		}
@@ -92,7 +92,7 @@ func (e *isolatedExecutor) Run(ctx context.Context, cmd sandbox.Command) (sandbo
 	return withNotes(res, cmd, append(refusals(), res.Notes...)), nil
 }
 
-// inner is the command with everything that it sees and reaches.
+// inner returns the command with everything that it sees and reaches.
 func (e *isolatedExecutor) inner(ctx context.Context, env *environment, cmd sandbox.Command) (sandbox.Command, error) {
 	proxy, err := e.site.Proxy.open(ctx, e.app, e.plan)
 	if err != nil {
@@ -111,7 +111,8 @@ func (e *isolatedExecutor) inner(ctx context.Context, env *environment, cmd sand
 	return cmd, nil
 }
 
-// folderOf is which folder a command must find where it runs: the plan knows the workspace, and none beside it.
+// folderOf returns the id of the folder that a command must find where it
+// runs. The plan only knows that of the workspace.
 func (e *isolatedExecutor) folderOf(cmd sandbox.Command) string {
 	if cmd.Dir != e.site.Dir {
 		return ""
@@ -119,7 +120,8 @@ func (e *isolatedExecutor) folderOf(cmd sandbox.Command) string {
 	return e.plan.Folder
 }
 
-// Background implements sandbox.Backgrounder: what Run would show the command, for a sandbox that needs nobody else.
+// Background implements sandbox.Backgrounder: it shows the command what Run
+// would, in a sandbox that depends on no other process.
 func (e *isolatedExecutor) Background(ctx context.Context, cmd sandbox.Command) (sandbox.Background, error) {
 	b := sandbox.Background{Shell: cmd.Shell, Dir: cmd.Dir, Env: cmd.Env, Call: cmd.Call, Timeout: cmd.Timeout}
 	bubblewrap, err := e.app.Probe.Executor(ctx, e.app)
@@ -143,8 +145,8 @@ func (e *isolatedExecutor) Background(ctx context.Context, cmd sandbox.Command) 
 	return b, nil
 }
 
-// without handles a command where no sandbox works: it runs on the host, with a warning,
-// if the profile asks a person about each one; otherwise it is refused.
+// without handles a command if no sandbox works. If the profile asks a person about each
+// command, it runs on the host, with a warning; otherwise it is refused.
 func (e *isolatedExecutor) without(ctx context.Context, cmd sandbox.Command, why error) (sandbox.Result, error) {
 	if ctx.Err() != nil {
 		return sandbox.Result{Aborted: true, ExitCode: -1}, nil
@@ -155,7 +157,7 @@ func (e *isolatedExecutor) without(ctx context.Context, cmd sandbox.Command, why
 	return e.app.Executor.Run(ctx, cmd)
 }
 
-// mayDoWithout says why a command may not run on the host; nil: it may, with a warning.
+// mayDoWithout returns why a command may not run on the host. If it returns nil, it has warned people.
 func (e *isolatedExecutor) mayDoWithout(why error) error {
 	if e.plan.Need == Preferred {
 		e.app.Notices.WarnOnce(fmt.Sprintf("commands run without a sandbox, as you and with your files: %s", why))
@@ -171,7 +173,7 @@ func (e *isolatedExecutor) mayDoWithout(why error) error {
 	return fmt.Errorf("%s, so they need a sandbox, and none works here: %w. To run them without one, choose --sandbox host (sandbox: host)", reason, why)
 }
 
-// environment is found out once.
+// environment returns the environment, computed once.
 func (e *isolatedExecutor) environment(ctx context.Context, bubblewrap *bwrap.Executor) (*environment, error) {
 	e.naming.Lock()
 	defer e.naming.Unlock()
@@ -183,7 +185,7 @@ func (e *isolatedExecutor) environment(ctx context.Context, bubblewrap *bwrap.Ex
 		return nil, err
 	}
 	if text := e.app.names.Identity(ctx, e.site.Dir, e.app.Environ); text != "" {
-		// A file that is replaced takes its mount with it, and so the sandboxes that wait.
+		// Replacing the file would unmount it in the sandboxes that wait for a command.
 		if old, err := os.ReadFile(e.nameFile()); err != nil || string(old) != text {
 			if err := datadir.WriteFile(e.nameFile(), []byte(text), 0o600); err != nil {
 				return nil, fmt.Errorf("write the name that commits are made in: %w", err)
@@ -191,13 +193,14 @@ func (e *isolatedExecutor) environment(ctx context.Context, bubblewrap *bwrap.Ex
 		}
 		found = found.named(e.nameFile())
 	}
-	if ctx.Err() == nil { // or git was not waited for
+	if ctx.Err() == nil { // otherwise git may not have answered
 		e.ready = found
 	}
 	return found, nil
 }
 
-// lastEnvironment is the environment with the name that commits were made in last: git is not asked.
+// lastEnvironment returns the environment with the name that the
+// last commits were made in, without asking git.
 func (e *isolatedExecutor) lastEnvironment(bubblewrap *bwrap.Executor) (*environment, error) {
 	found, err := e.unnamed(bubblewrap)
 	if err != nil {
@@ -209,10 +212,10 @@ func (e *isolatedExecutor) lastEnvironment(bubblewrap *bwrap.Executor) (*environ
 	return found, nil
 }
 
-// nameFile is where the name is that commits are made in.
+// nameFile returns the path of the git configuration with the name for commits.
 func (e *isolatedExecutor) nameFile() string { return filepath.Join(e.base(), "gitconfig") }
 
-// unnamed is all of the environment that this machine shows, found out once.
+// unnamed returns the environment without the name for commits, computed once.
 func (e *isolatedExecutor) unnamed(bubblewrap *bwrap.Executor) (*environment, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -221,7 +224,7 @@ func (e *isolatedExecutor) unnamed(bubblewrap *bwrap.Executor) (*environment, er
 	}
 	bubblewrap.Prime() // both start programs
 	a := e.app
-	if _, err := a.Home.Ensure(a.Home.Outputs(e.site.Proxy.Thread)); err != nil { // what is mounted must exist
+	if _, err := a.Home.Ensure(a.Home.Outputs(e.site.Proxy.Thread)); err != nil { // mount sources must exist
 		return nil, err
 	}
 	view := hosttools.Find(hosttools.Options{Environ: a.Environ, Home: a.UserHome(), Dir: e.site.Dir, Hide: []string{a.Home.Dir()},
@@ -237,16 +240,16 @@ func (e *isolatedExecutor) unnamed(bubblewrap *bwrap.Executor) (*environment, er
 	return e.found, nil
 }
 
-// commandHome is the home of commands, below base. It is made for the first of them.
+// commandHome is the home of commands, below base. The first command creates it.
 const commandHome = "home"
 
-// base is where what commands of this agent keep in this directory lies.
+// base returns the directory in which this agent's commands keep things for this workspace.
 func (e *isolatedExecutor) base() string {
 	return filepath.Join(e.app.Home.Dir(), "walls", cmp.Or(e.site.Agent, chat.DefaultAgent), settings.Place(e.site.Dir))
 }
 
-// withNotes adds what the proxy refused, and the executor's remarks, to what the command
-// printed: many programs report no more than an exit code.
+// withNotes adds what the proxy refused, and the executor's remarks, to the
+// command's output: many programs report no more than an exit code.
 func withNotes(res sandbox.Result, cmd sandbox.Command, notes []string) sandbox.Result {
 	if len(notes) == 0 {
 		return res

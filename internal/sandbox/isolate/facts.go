@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// Fact is one thing about where commands run, for people.
+// Fact describes one aspect of where commands run, for people.
 type Fact struct {
 	Name   string // "sandbox bwrap", "sandbox auto", "limit memory", …
 	OK     bool
-	Detail string // how it is
-	Fix    string // what to do where it is not OK; may be empty
+	Detail string // the current state
+	Fix    string // how to fix it if it is not OK; may be empty
 }
 
 // isolationFacts are the names of the executor's facts about isolation; the rest are limits.
 var isolationFacts = []string{"namespaces", "nested namespaces", "symlink races", "landlock", "exec gate"}
 
-// Facts says which sandboxes work here, which one auto means, and which isolation and
-// limits work. It tries bubblewrap, which takes some tens of milliseconds.
+// Facts reports which sandboxes work here, which one auto means, and which isolation and
+// limits work. It tries bubblewrap, which takes tens of milliseconds.
 func (i *Isolation) Facts(ctx context.Context) []Fact {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
@@ -42,7 +42,7 @@ func (i *Isolation) Facts(ctx context.Context) []Fact {
 	return append(out, networkFact(err))
 }
 
-// bwrapFix says what to do where bubblewrap does not work.
+// bwrapFix says what to do if bubblewrap does not work.
 const bwrapFix = "install bubblewrap (apt-get install bubblewrap, dnf install bubblewrap, pacman -S bubblewrap), or choose --sandbox host, which is no sandbox"
 
 func autoFact(err error) Fact {

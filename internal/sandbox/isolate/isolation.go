@@ -1,6 +1,6 @@
-// Package isolate decides where the commands of a thread run (host, bubblewrap, a
-// container) and starts the proxy through which they reach the network. A command is
-// never isolated less than its profile demands: where that does not work, it is refused.
+// Package isolate decides where the commands of a thread run (host, bubblewrap, a container) and
+// starts the proxy through which they reach the network. A command is never isolated less than its
+// profile demands: if that isolation does not work, the command is refused.
 package isolate
 
 import (

@@ -23,18 +23,18 @@ import (
 	"chorus/internal/usage"
 )
 
-// Sandboxes are the names people may choose.
+// Sandboxes returns the names that people may choose.
 func Sandboxes() []string { return []string{"auto", "host", "bwrap", "docker:CONTAINER[:PATH]"} }
 
-// InsideSandbox is what our own program does when it was started as process 1 of a sandbox:
-// then it does not return.
+// InsideSandbox runs our own program as process 1 of a sandbox if it
+// was started as such, and then does not return.
 func InsideSandbox(args []string) {
 	if len(args) > 0 && args[0] == bwrap.InitArg {
 		bwrap.Init()
 	}
 }
 
-// probeTime is more than starting a sandbox takes, also on a busy machine.
+// probeTime is longer than starting a sandbox takes, even on a busy machine.
 const probeTime = 15 * time.Second
 
 // Whether a profile needs a sandbox.
@@ -48,29 +48,30 @@ const (
 type Site struct {
 	Dir   string
 	Agent string
-	Proxy *EgressProxy // of its commands to the network
-	// Roots are what every command sees beside its own; one that is not writable stays so, whatever is found for the workspace.
+	Proxy *EgressProxy // carries its commands' network traffic
+	// Roots are what every command sees in addition to its own roots. A root that is
+	// not writable stays so, whatever is found for the workspace.
 	Roots []sandbox.Root
 }
 
-// Plan is how the commands of a run are run: what was chosen, and what is allowed where
-// that does not work.
+// Plan says how the commands of a run are run: what was chosen, and what is allowed if that does not work.
 type Plan struct {
 	Sandbox string // auto, host, bwrap, docker:…
 	Profile string
 	Need    string // required, preferred or none
-	Own     bool   // somebody wrote that into the profile
+	Own     bool   // the profile states the need explicitly
 	Yes     bool
 	Hosts   []string
 	secrets []config.SecretRule
 	Roots   []string
-	// Folder is which folder the workspace was when it was decided that the run may work there; "": any that is called so.
+	// Folder identifies the workspace folder for which it was decided that the run
+	// may work there. "" accepts any folder of that name.
 	Folder  string
-	openGit bool // a repository's settings and hooks may be changed
-	// Programs judges what the command of a call starts in a sandbox; nil: nothing does.
+	openGit bool // commands may change a repository's settings and hooks
+	// Programs judges what the command of a call starts in a sandbox; nil: nothing is judged.
 	Programs func(call string) sandbox.Judge
 
-	hostsKey string // the configuration key that names Hosts; "": those of commands
+	hostsKey string // the configuration key that sets Hosts; "" means the key for commands
 }
 
 // Plan makes the plan from the configuration and the flags.
@@ -92,8 +93,7 @@ func (i *Isolation) Plan(bot *config.Bot, rules *permit.Profile, row journal.Thr
 	return p
 }
 
-// unasked reports that a profile lets a command run that nobody named, without a
-// person seeing it first.
+// unasked reports whether a profile lets a command that nobody named run without a person seeing it first.
 func unasked(rules *permit.Profile, place permit.JudgeOptions, work engine.Work) bool {
 	request := []permit.Request{{Tool: "bash", Detail: "some-program --flag", Command: "some-program --flag"}}
 	if rules.Judge(request, place).Verdict == permit.Allow {
@@ -108,8 +108,8 @@ func unasked(rules *permit.Profile, place permit.JudgeOptions, work engine.Work)
 	return false
 }
 
-// ExecutorFor gives the executor of a thread's commands under a plan. A command never runs
-// with less isolation than the plan allows; it fails instead, and says why.
+// ExecutorFor returns the executor for a thread's commands under a plan. A command never runs
+// with less isolation than the plan allows; instead it fails and says why.
 func (i *Isolation) ExecutorFor(s *Site, p Plan) (sandbox.Executor, error) {
 	if err := egress.Check(proxyRules(p)); err != nil {
 		return nil, fmt.Errorf("%w (egress.hosts, profiles.%s.hosts, secrets)", err, p.Profile)
@@ -142,7 +142,7 @@ func unknownSandbox(name string) error {
 	return usage.Wrap(fmt.Errorf("unknown sandbox %q; there are %s", name, strings.Join(Sandboxes(), ", ")))
 }
 
-// Check checks a sandbox that somebody named, before it is used. Bubblewrap is tried.
+// Check checks a sandbox that somebody named, before it is used. It tries bubblewrap.
 func (i *Isolation) Check(ctx context.Context, name, dir string) error {
 	kind, rest, _ := strings.Cut(name, ":")
 	switch kind {
@@ -176,8 +176,7 @@ func (i *Isolation) newBwrap(known string) *bwrap.Executor {
 	return bwrap.New(bwrap.Options{Environ: i.Environ, Hide: i.unseen(), Known: known})
 }
 
-// Announce finds out, at the start of a chat, what auto means here, and warns if no
-// sandbox works.
+// Announce finds out what auto means here at the start of a chat, and warns if no sandbox works.
 func (i *Isolation) Announce(ctx context.Context, name string) {
 	if name != "auto" {
 		return
@@ -188,8 +187,8 @@ func (i *Isolation) Announce(ctx context.Context, name string) {
 	}
 }
 
-// Describe is where commands of a thread run, for people: what was chosen, and what
-// that means here as far as it is known without trying.
+// Describe says where the commands of a thread run, for people: what was chosen, and
+// what that means here as far as it is known without trying.
 func (i *Isolation) Describe(chosen string, bot *config.Bot, profile string) string {
 	name := cmp.Or(chosen, bot.Sandbox)
 	if name != "auto" {
@@ -208,7 +207,7 @@ func (i *Isolation) Describe(chosen string, bot *config.Bot, profile string) str
 	}
 }
 
-// WorkspaceRoots are what a command of a thread sees in a sandbox of its workspace.
+// WorkspaceRoots returns what a command of a thread sees of its workspace in a sandbox.
 func WorkspaceRoots(dir string, named []files.Root) []sandbox.Root {
 	out := []sandbox.Root{{Path: dir, Writable: true}}
 	for _, r := range named {
@@ -217,7 +216,7 @@ func WorkspaceRoots(dir string, named []files.Root) []sandbox.Root {
 	return out
 }
 
-// SwitchedExecutor is a thread's executor; Switch chooses the one behind it before each run.
+// SwitchedExecutor is a thread's executor. Switch chooses the executor behind it before each run.
 type SwitchedExecutor struct {
 	mu    sync.Mutex
 	Inner sandbox.Executor
@@ -229,6 +228,7 @@ var (
 	_ sandbox.EarlyStarter = (*SwitchedExecutor)(nil)
 )
 
+// Switch makes e the executor for the following commands.
 func (c *SwitchedExecutor) Switch(e sandbox.Executor) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -241,6 +241,7 @@ func (c *SwitchedExecutor) now() sandbox.Executor {
 	return c.Inner
 }
 
+// Run implements sandbox.Executor.
 func (c *SwitchedExecutor) Run(ctx context.Context, cmd sandbox.Command) (sandbox.Result, error) {
 	return c.now().Run(ctx, cmd)
 }
@@ -260,8 +261,10 @@ func (c *SwitchedExecutor) StartEarly(cmd sandbox.Command) {
 	}
 }
 
+// Reap implements sandbox.Executor.
 func (c *SwitchedExecutor) Reap(ctx context.Context, call string) (int, error) {
 	return c.now().Reap(ctx, call)
 }
 
+// Name implements sandbox.Executor.
 func (c *SwitchedExecutor) Name() string { return c.now().Name() }

@@ -17,8 +17,8 @@ import (
 	"chorus/internal/settings"
 )
 
-// SandboxProbe is what this process knows about bubblewrap on this machine. The first
-// command tries it. That it works is kept in the data directory for all processes.
+// SandboxProbe is what this process knows about bubblewrap on this machine. The first command
+// tries it. A success is stored in the data directory for all processes.
 type SandboxProbe struct {
 	mu   sync.Mutex
 	made *bwrap.Executor
@@ -26,7 +26,7 @@ type SandboxProbe struct {
 	Done bool
 }
 
-// Executor gives bubblewrap, or says why it does not work here and what to do.
+// Executor returns bubblewrap, or an error that says why it does not work here and what to do.
 func (w *SandboxProbe) Executor(ctx context.Context, a *Isolation) (*bwrap.Executor, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -36,8 +36,8 @@ func (w *SandboxProbe) Executor(ctx context.Context, a *Isolation) (*bwrap.Execu
 	return w.made, w.Err
 }
 
-// Again tries it once more, after it had failed with a command although it was known to
-// work. It reports whether it does.
+// Again tries bubblewrap once more after it failed with a command although it was
+// known to work. It returns why it does not work, or nil.
 func (w *SandboxProbe) Again(ctx context.Context, a *Isolation) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -54,7 +54,7 @@ func (w *SandboxProbe) close() {
 	}
 }
 
-// Known is what is known without trying.
+// Known returns what is known without trying.
 func (w *SandboxProbe) Known(a *Isolation) (*bwrap.Executor, error, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,7 +64,8 @@ func (w *SandboxProbe) Known(a *Isolation) (*bwrap.Executor, error, bool) {
 	return w.made, w.Err, w.Done
 }
 
-// try finds out; believe accepts what the data directory has. A cancelled try is no answer.
+// try finds out whether bubblewrap works. With believe, it accepts what the
+// data directory says. A cancelled try is not stored.
 func (w *SandboxProbe) try(ctx context.Context, a *Isolation, believe bool) {
 	learned, works := a.remembered()
 	if w.made == nil {
@@ -81,11 +82,11 @@ func (w *SandboxProbe) try(ctx context.Context, a *Isolation, believe bool) {
 	a.Remember(w.Err == nil, w.made.Learned())
 }
 
-// probeFile is where it is kept that bubblewrap works.
+// probeFile returns the path of the file that records that bubblewrap works.
 func (i *Isolation) probeFile() string { return filepath.Join(i.Home.Dir(), "cache", "walls") }
 
 // probeKey changes with everything that decides whether bubblewrap works: the program, the
-// kernel, its settings, our user. "": there is no program.
+// kernel, its settings, our user. It is "" if there is no program.
 func probeKey() string {
 	path, err := exec.LookPath("bwrap")
 	if err != nil {
@@ -104,13 +105,13 @@ func probeKey() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Remembered reports whether it is kept that bubblewrap works.
+// Remembered reports whether it is recorded that bubblewrap works.
 func (i *Isolation) Remembered() bool {
 	_, works := i.remembered()
 	return works
 }
 
-// remembered reports whether it is kept that bubblewrap works, and what was found out about it then.
+// remembered reports whether it is recorded that bubblewrap works, and what was found out about it then.
 func (i *Isolation) remembered() (learned string, works bool) {
 	data, err := os.ReadFile(i.probeFile())
 	key, learned, whole := strings.Cut(string(data), "\n")
@@ -120,8 +121,8 @@ func (i *Isolation) remembered() (learned string, works bool) {
 	return learned, true
 }
 
-// Remember keeps that it works, and what was found out about it. That it does not is found out each time anew: somebody may
-// be about to fix it.
+// Remember records that bubblewrap works and what was found out about it. A
+// failure is never recorded: somebody may be about to fix it.
 func (i *Isolation) Remember(work bool, learned string) {
 	var err error
 	switch {
@@ -137,16 +138,16 @@ func (i *Isolation) Remember(work bool, learned string) {
 	}
 }
 
-// unseen is what no command may see, wherever it works.
+// unseen returns what no command may see, wherever it works.
 func (i *Isolation) unseen() []string {
 	out := append(hosttools.Keys(i.UserHome()), i.Home.Dir())
 	if dir := settings.StateDir(i.Env); dir != "" {
-		out = append(out, dir) // what proves the audit log
+		out = append(out, dir) // holds the proof of the audit log
 	}
 	return out
 }
 
-// UserHome is the home of whoever runs us; "" when nobody knows.
+// UserHome returns the home of our user, or "" if it is not known.
 func (i *Isolation) UserHome() string {
 	dir := i.Env("HOME")
 	if !filepath.IsAbs(dir) {

@@ -17,23 +17,23 @@ import (
 	"chorus/internal/sandbox/bwrap"
 )
 
-// EgressProxy is how a thread's commands reach the network: a proxy that is started by the
-// first command and ends with the thread's tools. Without any host it refuses everything,
-// and says which setting would allow it.
+// EgressProxy is how a thread's commands reach the network: a proxy that the first
+// command starts and that ends with the thread's tools. Without any allowed host it
+// refuses everything and says which setting would allow it.
 type EgressProxy struct {
 	Thread chat.ThreadID
-	// OnRefused gets each refusal as a sentence; may be nil. It must not block.
+	// OnRefused receives each refusal as a sentence; may be nil. It must not block.
 	OnRefused func(text string)
 
 	mu      sync.Mutex
 	proxy   *egress.Proxy
-	dir     *OwnDir // removed with it
-	rules   string  // of which plan its rules are
+	dir     *OwnDir // removed with the proxy
+	rules   string  // identifies the plan behind its current rules
 	opened  opened
 	setting string
-	notes   map[int]*[]string // refusals for each command that runs, by number
+	notes   map[int]*[]string // refusals for each running command, by number
 	next    int
-	early   earlyStart // of its thread's sandbox, which needs it
+	early   earlyStart // early start of its thread's sandbox, which needs the proxy
 }
 
 // opened is how a command reaches the proxy.
@@ -43,13 +43,13 @@ type opened struct {
 	roots  []sandbox.Root
 }
 
-// socketName is the proxy's socket in its directory.
+// socketName is the name of the proxy's socket in its directory.
 const socketName = "proxy"
 
-// longestSocket is a path that every system takes for a unix socket.
+// longestSocket is a path length that every system accepts for a unix socket.
 const longestSocket = 90
 
-// open starts the proxy if it does not run, gives it the rules of the plan, and tells how it is reached.
+// open starts the proxy if it is not running, applies the rules of the plan, and returns how to reach it.
 func (d *EgressProxy) open(ctx context.Context, a *Isolation, p Plan) (opened, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -73,7 +73,7 @@ func (d *EgressProxy) open(ctx context.Context, a *Isolation, p Plan) (opened, e
 	return d.opened, nil
 }
 
-// hostsSetting names the key that adds to the hosts of a plan.
+// hostsSetting returns the key that adds hosts to a plan.
 func hostsSetting(p Plan) string {
 	return cmp.Or(p.hostsKey, "egress.hosts or profiles."+p.Profile+".hosts")
 }
@@ -93,8 +93,8 @@ func (d *EgressProxy) start(ctx context.Context, a *Isolation, rules egress.Rule
 	return nil
 }
 
-// describe notes how the proxy is reached. Its certificate is shown only where it has to
-// open connections to fill a secret in.
+// describe stores how to reach the proxy. Its certificate is shown only
+// if it must open connections to fill in a secret.
 func (d *EgressProxy) describe(secrets bool) error {
 	view := egress.View{Proxy: bwrap.Proxy}
 	d.opened = opened{socket: filepath.Join(d.dir.Path, socketName)}
@@ -109,7 +109,7 @@ func (d *EgressProxy) describe(secrets bool) error {
 	return err
 }
 
-// proxyRules are the proxy's rules of a plan.
+// proxyRules returns the proxy's rules for a plan.
 func proxyRules(p Plan) egress.Rules {
 	rules := egress.Rules{Hosts: p.Hosts}
 	for _, s := range p.secrets {
@@ -123,7 +123,7 @@ func proxyRules(p Plan) egress.Rules {
 	return rules
 }
 
-// secretsOf is compared to see whether secrets have changed; it never leaves the process.
+// secretsOf returns values for detecting changed secrets. They never leave the process.
 func secretsOf(list []config.SecretRule) []string {
 	var out []string
 	for _, s := range list {
@@ -132,7 +132,7 @@ func secretsOf(list []config.SecretRule) []string {
 	return out
 }
 
-// refused logs a refusal, and notes it for the commands that run now.
+// refused logs a refusal and notes it for the commands that are running.
 func (d *EgressProxy) refused(a *Isolation, r egress.Refusal) {
 	a.Log.Info("the sandbox's network refused a host", "component", "sandbox", "event", "host_refused", "thread", d.Thread, "host", r.Host, "why", string(r.Kind), "secret", r.Secret)
 	d.mu.Lock()
@@ -154,7 +154,7 @@ func (d *EgressProxy) refused(a *Isolation, r egress.Refusal) {
 	}
 }
 
-// listen collects refusals until done; refusals gives them then.
+// listen collects refusals until done is called. Then refusals returns them.
 func (d *EgressProxy) listen() (refusals func() []string, done func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -171,7 +171,7 @@ func (d *EgressProxy) listen() (refusals func() []string, done func()) {
 	}
 }
 
-// Close ends the proxy and its connections, and what was begun early for commands that need it.
+// Close ends the proxy, its connections, and any early start for commands that need it.
 func (d *EgressProxy) Close() error {
 	d.early.close()
 	d.mu.Lock()

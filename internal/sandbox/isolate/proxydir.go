@@ -13,18 +13,18 @@ import (
 	"chorus/internal/settings"
 )
 
-// OwnDir is a directory of this process alone, removed by Close. A process that is killed
-// leaves it behind, but not its lock; the next process removes it.
+// OwnDir is a directory of this process alone. Close removes it. A killed process leaves the
+// directory behind, but not its lock, so the next process removes it.
 type OwnDir struct {
 	Path string
 	Lock *os.File
 }
 
-// strayProxies is how directories of proxies are called in the temporary directory, where they lie if the path of the data
-// directory is too long for a socket.
+// strayProxies is the name prefix of proxy directories in the temporary directory. They are
+// kept there if the path of the data directory is too long for a socket.
 const strayProxies = "chorus-proxy-"
 
-// MakeOwnDir makes a folder below above, whose name begins with prefix.
+// MakeOwnDir makes a folder below above. Its name begins with prefix.
 func MakeOwnDir(above, prefix string) (*OwnDir, error) {
 	for range 100 { // somebody may remove it before we lock it
 		path, err := os.MkdirTemp(above, prefix)
@@ -45,7 +45,7 @@ func MakeOwnDir(above, prefix string) (*OwnDir, error) {
 	return nil, fmt.Errorf("make a folder in %s: others remove it all the time", above)
 }
 
-// lockDir takes the lock of a folder; nil when somebody has it.
+// lockDir takes the lock of a folder. It returns nil if somebody else holds it.
 func lockDir(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_DIRECTORY, 0)
 	if err != nil {
@@ -60,7 +60,7 @@ func lockDir(path string) (*os.File, error) {
 			}
 		}
 		if err == nil {
-			err = fs.ErrNotExist // another one by now
+			err = fs.ErrNotExist // replaced by another folder meanwhile
 		}
 	}
 	_ = file.Close()
@@ -70,11 +70,12 @@ func lockDir(path string) (*os.File, error) {
 	return nil, err
 }
 
-// Close removes the directory, and frees the lock last, so that nobody else removes it meanwhile.
+// Close removes the directory and releases the lock last, so that
+// nobody else removes the directory meanwhile.
 func (d *OwnDir) Close() error { return errors.Join(os.RemoveAll(d.Path), d.Lock.Close()) }
 
-// SweepOwnDirs removes the directories of processes that have ended, and says how many. What
-// cannot be locked or removed stays: it does no harm.
+// SweepOwnDirs removes the directories of processes that have ended, and returns how
+// many. It leaves what it cannot lock or remove, which does no harm.
 func SweepOwnDirs(pattern string) (removed int) {
 	paths, _ := filepath.Glob(pattern)
 	for _, path := range paths {
@@ -89,13 +90,13 @@ func SweepOwnDirs(pattern string) (removed int) {
 	return removed
 }
 
-// SweepProxyDirs removes the directories of proxies that killed processes left behind, and nothing else beside them.
+// SweepProxyDirs removes only the proxy directories that killed processes left behind.
 func (i *Isolation) SweepProxyDirs() int {
 	return SweepOwnDirs(filepath.Join(i.Home.Dir(), "run", strings.Repeat("[0-9a-f]", 8)+"*")) + SweepOwnDirs(filepath.Join(os.TempDir(), strayProxies+"*"))
 }
 
-// proxyDir makes the directory of a thread's proxy. The first one removes what was left: to try the locks of all others takes
-// longer with each of them.
+// proxyDir makes the directory of a thread's proxy. Only the first call removes leftovers,
+// because trying all locks takes longer the more directories there are.
 func (i *Isolation) proxyDir(thread chat.ThreadID) (*OwnDir, error) {
 	i.swept.Do(func() {
 		if n := i.SweepProxyDirs(); n > 0 {

@@ -17,25 +17,25 @@ import (
 	"chorus/internal/settings"
 )
 
-// Service is a program that runs beside a thread's commands and is talked to over its
-// standard streams, such as an MCP server.
+// Service is a program that runs next to a thread's commands and is used
+// over its standard streams, such as an MCP server.
 type Service struct {
 	Name     string
 	Argv     []string
 	Dir      string
-	Env      []string // its own, NAME=value
-	Hosts    []string // that it may reach
+	Env      []string // its own variables, NAME=value
+	Hosts    []string // hosts that it may reach
 	HostsKey string   // where they are configured, for people
 	Shows    []string // further paths that it sees, read-only; those that no sandbox may show are left out
-	Fixed    []string // files of the workspace that it sees and cannot change
+	Fixed    []string // files of the workspace that it sees but cannot change
 	Writes   []string // further paths that it sees and may change
 	Call     string   // marks its processes, so that they are found after a crash
-	// Must refuses to run it where a sandbox was not turned off and none works. Otherwise it
-	// then runs without one, with a warning, unless the plan requires a sandbox.
+	// Must refuses to run the service if no sandbox works, unless the sandbox was turned off. Without Must
+	// it then runs unsandboxed, with a warning, unless the plan requires a sandbox.
 	Must bool
 }
 
-// called is what people call it.
+// called returns what people call the service.
 func (s Service) called() string {
 	if s.Call != "" {
 		return "the worker " + s.Name
@@ -43,12 +43,12 @@ func (s Service) called() string {
 	return "the MCP server " + s.Name
 }
 
-// serviceHome is where a sandbox has its home.
+// serviceHome is the path of the home in a sandbox.
 const serviceHome = "/home/chorus"
 
-// Prepare makes a service ready to start in a sandbox of its own: the workspace, the tools
-// of the machine, a home that no command can write to, and the hosts that it names. It is
-// nil where the service runs without a sandbox.
+// Prepare makes a service ready to start in its own sandbox. It sees the workspace, the
+// machine's tools, and a home that no command can write to, and reaches the hosts that it
+// names. Prepare returns nil if the service runs without a sandbox.
 func (i *Isolation) Prepare(ctx context.Context, site *Site, p Plan, s Service) (*sandbox.Prepared, error) {
 	kind, _, _ := strings.Cut(p.Sandbox, ":")
 	if kind == "host" || p.Need == None {
@@ -94,7 +94,7 @@ func (i *Isolation) Prepare(ctx context.Context, site *Site, p Plan, s Service) 
 	return prepared, nil
 }
 
-// serviceCommand is the service as a command of the sandbox, but for its network.
+// serviceCommand returns the service as a sandbox command, except for its network.
 func (i *Isolation) serviceCommand(site *Site, p Plan, s Service) (sandbox.Command, error) {
 	view := hosttools.Find(hosttools.Options{Environ: i.Environ, Home: i.UserHome(), Dir: site.Dir, Hide: []string{i.Home.Dir()},
 		Roots: slices.Concat(p.Roots, s.Shows), Network: len(p.Hosts) > 0, Root: os.Getuid() == 0})
@@ -114,7 +114,8 @@ func (i *Isolation) serviceCommand(site *Site, p Plan, s Service) (sandbox.Comma
 	for _, file := range s.Fixed {
 		roots = append(roots, sandbox.Root{Path: file})
 	}
-	// Python would run what stands in __pycache__ of the workspace, where commands can write, in place of the file.
+	// Otherwise Python would run what is in the workspace's __pycache__,
+	// where commands can write, instead of the file.
 	env := append(view.Env, "PYTHONPYCACHEPREFIX="+serviceHome+"/.cache/pycache")
 	command := sandbox.Command{Argv: s.Argv, Dir: s.Dir, Call: s.Call, Env: env, Home: home, Roots: roots, OpenGit: p.openGit}
 	if s.Dir == site.Dir {
