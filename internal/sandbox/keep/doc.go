@@ -1,14 +1,14 @@
-// Package keep leaves a command running in the background. A keeper is a process of its own (`chorus keep DIR`, in its own
-// session) that starts the command in a sandbox of its own, writes what it prints into a bounded log, ends it when its
-// time is over, and writes down how it ended.
+// Package keep leaves a command running in the background. A keeper is a separate process (`chorus keep
+// DIR`, in its own session). It starts the command in its own sandbox, writes the output to a bounded
+// log, ends the command when its time is over, and records how it ended.
 //
-// It promises:
-//   - the keeper holds a lock in its folder for as long as it lives: whoever finds the lock free knows that the command is over;
-//   - how it ended stands in status.json before the lock is free; where it does not, the keeper was killed or the machine stopped;
-//   - the command dies with its keeper: at once in a sandbox. Without one the first process does, and whoever finds out ends the rest;
-//   - the log never takes more than its limit, and a position in it means the same for as long as the folder exists;
-//   - the keeper outlives the process that started it. Its network needs nobody else; programs that must be judged wait for somebody
-//     who judges them.
+// The package promises:
+//   - the keeper holds a lock in its folder for as long as it lives, so if the lock is free, the command is over;
+//   - status.json says how the command ended before the lock is free; if it does not, the keeper was killed or the machine stopped;
+//   - the command dies with its keeper: at once in a sandbox; without one, its first process does, and whoever notices ends the rest;
+//   - the log never exceeds its limit, and a position in it keeps its meaning for as long as the folder exists;
+//   - the keeper outlives the process that started it; its network depends on no other process, but programs that must be judged
+//     wait for a judge.
 package keep
 
 import (
@@ -25,7 +25,7 @@ import (
 	"chorus/internal/sandbox/process"
 )
 
-// The files of a keeper's folder.
+// The files in a keeper's folder.
 const (
 	lockName   = "lock"
 	statusName = "status.json"
@@ -33,23 +33,23 @@ const (
 	proxyName  = "proxy" // a socket
 )
 
-// Status is what a keeper writes down about its command.
+// Status is what a keeper records about its command.
 type Status struct {
-	Boot    string    `json:"boot"`    // of which run of the machine the process ids are
+	Boot    string    `json:"boot"`    // identifies the boot in which the process ids are valid
 	Keeper  int       `json:"keeper"`  // its process id
-	Started uint64    `json:"started"` // when that process began, as the kernel counts
+	Started uint64    `json:"started"` // start time of that process, in kernel ticks
 	Began   time.Time `json:"began"`
 
 	Ended    time.Time `json:"ended,omitzero"`
-	Exit     int       `json:"exit"` // in the shell's convention
+	Exit     int       `json:"exit"` // exit status, in the shell's convention
 	TimedOut bool      `json:"timedOut,omitempty"`
-	Stopped  bool      `json:"stopped,omitempty"` // somebody asked for its end
-	Forced   bool      `json:"forced,omitempty"`  // it did not end when it was asked to
+	Stopped  bool      `json:"stopped,omitempty"` // somebody asked it to end
+	Forced   bool      `json:"forced,omitempty"`  // it did not end when asked and was killed
 	Error    string    `json:"error,omitempty"`   // why it could not be started
 	Notes    []string  `json:"notes,omitempty"`   // the sandbox's remarks
 }
 
-// ReadStatus reads what a keeper wrote; the error is fs.ErrNotExist before it has begun.
+// ReadStatus reads what a keeper recorded. The error is fs.ErrNotExist before the keeper has begun.
 func ReadStatus(dir string) (Status, error) {
 	var s Status
 	data, err := os.ReadFile(filepath.Join(dir, statusName))
@@ -79,8 +79,8 @@ func (s Status) write(dir string) error {
 	return os.Rename(path+".new", path)
 }
 
-// Alive reports whether a keeper lives: its lock is held. Those who look share the lock for a moment, so they do not disturb
-// each other.
+// Alive reports whether a keeper lives, that is, holds its lock. Callers share
+// the lock for a moment, so they do not disturb each other.
 func Alive(dir string) (bool, error) {
 	f, err := os.Open(filepath.Join(dir, lockName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,11 +101,12 @@ func Alive(dir string) (bool, error) {
 	return false, nil
 }
 
-// Claim makes sure that one process at a time looks after a keeper's folder; ErrHeld of package lockfile: another one does.
+// Claim makes sure that only one process at a time looks after a keeper's
+// folder. lockfile.ErrHeld means that another one does.
 func Claim(dir string) (*lockfile.Lock, error) { return lockfile.Try(filepath.Join(dir, "watch"), nil) }
 
-// Stop asks the command to end, and has it killed if it does not in time. It reports whether a keeper was there to be
-// asked: its process id may be somebody else's by now, who is left alone.
+// Stop asks the command to end, and has it killed if it does not end in time. It reports whether there was a
+// keeper to ask: by now the process id may belong to another process, which is left alone.
 func Stop(dir string) (bool, error) {
 	s, err := ReadStatus(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,12 +122,12 @@ func Stop(dir string) (bool, error) {
 	return s.signal(syscall.SIGTERM)
 }
 
-// signal signals the keeper that wrote the status, and nobody else.
+// signal signals the keeper that wrote the status, and no other process.
 func (s Status) signal(sig syscall.Signal) (bool, error) {
 	if s.Keeper <= 1 || s.Boot != process.BootID() {
 		return false, nil
 	}
-	p, err := os.FindProcess(s.Keeper) // from here on it is that process, whatever becomes of its number
+	p, err := os.FindProcess(s.Keeper) // from here on p is that process, even if its id is reused
 	if err != nil {
 		return false, nil
 	}

@@ -11,8 +11,8 @@ import (
 	"chorus/internal/sandbox/bwrap"
 )
 
-// isolate makes the executor of a sandbox of its own and adds to the command what it needs there: the proxy through which it
-// reaches the network, and the judge of the programs that it starts. Both live in the keeper.
+// isolate makes the executor of the command's own sandbox and adds what the command needs there: the proxy
+// through which it reaches the network, and the judge of the programs that it starts. Both run in the keeper.
 func (k *keeper) isolate(b sandbox.Background, command *sandbox.Command) (_ *bwrap.Executor, undo func(), err error) {
 	var undos []func()
 	undo = func() {
@@ -20,7 +20,7 @@ func (k *keeper) isolate(b sandbox.Background, command *sandbox.Command) (_ *bwr
 			f()
 		}
 	}
-	// Sockets have short names only. Through the open folder its length does not matter.
+	// The path of a socket must be short. Through the open folder, the folder's length does not matter.
 	folder, err := os.Open(k.dir)
 	if err != nil {
 		return nil, undo, err

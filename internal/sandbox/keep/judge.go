@@ -16,23 +16,26 @@ import (
 	"chorus/internal/sandbox"
 )
 
-// Programs that a kept command starts are judged by the server, which has the rules of now. The keeper listens on a socket
-// of its folder, and the newest who connects is asked. While nobody is connected the keeper looks into the rules itself, where
-// it can: a keeper that is older than the rules' files cannot read them. Then a program waits, unless the same one was allowed before.
+// The server judges programs that a kept command starts, by its current rules. The keeper listens on a
+// socket in its folder and asks whoever connected last. While nobody is connected, the keeper applies
+// the rules itself if it can: a keeper older than the rule files cannot read them. If it cannot, the
+// program waits, unless the same program was allowed before.
 
-// Own judges a program without a server, by the rules that the folder's home has now; ok: it could.
+// Own judges a program without a server, by the home's current rules. ok reports whether it could.
 type Own func(ctx context.Context, program sandbox.Exec) (ok bool, refused error)
 
-// waitForServer is how long a program waits for a server to connect, which it does when it has started one.
+// waitForServer is how long a program waits for a server to connect. A
+// server that started the program connects at once.
 const waitForServer = 500 * time.Millisecond
 
-// waitForJudge is how long a program waits for somebody to judge it: more than a restart of the server takes.
+// waitForJudge is how long a program waits for somebody to judge it:
+// longer than a restart of the server takes.
 const waitForJudge = 10 * time.Minute
 
 // maxAllowed is how many programs are remembered.
 const maxAllowed = 4096
 
-// question is a program that is to be judged.
+// question is a program to be judged.
 type question struct {
 	ID     int64    `json:"id"`
 	Names  []string `json:"names"`
@@ -44,7 +47,7 @@ type question struct {
 	By     []string `json:"by"`
 }
 
-// answer is what became of it.
+// answer is the decision on a question.
 type answer struct {
 	ID    int64  `json:"id"`
 	Error string `json:"error,omitempty"` // why it may not run
@@ -108,7 +111,8 @@ func (r *remote) accept() {
 	}
 }
 
-// send asks a question; the lock is held. Where that fails the connection is over, and the next one is asked.
+// send sends a question. The caller holds the lock. If sending fails, the
+// connection is over, and the next one gets the question.
 func (r *remote) send(q question) {
 	data, err := json.Marshal(q)
 	if err == nil && r.conn != nil {
@@ -143,7 +147,7 @@ func (r *remote) serve(conn net.Conn) {
 	r.mu.Unlock()
 }
 
-// judge is a sandbox.Judge.
+// judge implements sandbox.Judge.
 func (r *remote) judge(program sandbox.Exec) (func(context.Context) error, error) {
 	q := question{Names: program.Names, Path: program.Path, System: program.System, Script: program.Script, Argv: program.Argv, Dir: program.Dir()}
 	known, err := json.Marshal(q)
@@ -215,8 +219,8 @@ func (r *remote) judgeAlone(ctx context.Context, q question) (ok bool, refused e
 	return r.own(ctx, q.program())
 }
 
-// Judge judges the programs of a kept command until its keeper is gone, somebody else judges them, or ctx ends. It may be
-// called where nothing is to be judged; then it returns at once.
+// Judge judges the programs of a kept command until its keeper is gone, somebody else judges
+// them, or ctx ends. If nothing is to be judged, it returns at once.
 func Judge(ctx context.Context, dir string, judge sandbox.Judge) error {
 	folder, err := os.Open(dir)
 	if err != nil {
@@ -239,7 +243,7 @@ func Judge(ctx context.Context, dir string, judge sandbox.Judge) error {
 	defer work.Wait()
 	defer cancel()
 	lines := bufio.NewScanner(conn)
-	lines.Buffer(nil, 4<<20) // an argument list can be long
+	lines.Buffer(nil, 4<<20) // argument lists can be long
 	for lines.Scan() {
 		var q question
 		if err := json.Unmarshal(lines.Bytes(), &q); err != nil {
@@ -252,7 +256,7 @@ func Judge(ctx context.Context, dir string, judge sandbox.Judge) error {
 			}
 			data, err := json.Marshal(a)
 			if err != nil || ctx.Err() != nil {
-				return // whoever connects next is asked again
+				return // the next judge to connect gets the question again
 			}
 			write.Lock()
 			defer write.Unlock()

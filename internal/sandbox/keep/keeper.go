@@ -20,17 +20,18 @@ import (
 	"chorus/internal/sandbox/process"
 )
 
-// Arg is the command of our own program that is a keeper: `chorus keep DIR`.
+// Arg is the subcommand of our own program that runs a keeper: `chorus keep DIR`.
 const Arg = "keep"
 
 // graceTime is how long a command has to end after it was asked to.
 const graceTime = 5 * time.Second
 
-// unseenTime is how long a command of which no process can be found has: it is ending, or cannot be asked.
+// unseenTime is how long a command gets to end if none of its processes
+// can be found: it is ending, or cannot be asked.
 const unseenTime = 100 * time.Millisecond
 
-// Main is the whole of a keeper: it reads what to run from in, says on out that it runs or why not, and returns when the
-// command is over. own judges programs while no server is there; it may be nil.
+// Main is the whole of a keeper. It reads what to run from in, reports on out that it runs or why not, and
+// returns when the command is over. own judges programs while no server is there; it may be nil.
 func Main(dir string, in io.Reader, out io.Writer, own Own) error {
 	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE) // those are meant for whoever started us
 	stop := make(chan os.Signal, 1)
@@ -43,12 +44,12 @@ func Main(dir string, in io.Reader, out io.Writer, own Own) error {
 	}
 	fmt.Fprintln(out, ready)
 	if closer, ok := out.(io.Closer); ok {
-		_ = closer.Close() // nobody reads on
+		_ = closer.Close() // nobody reads further
 	}
 	return k.run()
 }
 
-// ready is what a keeper says once its command runs.
+// ready is what a keeper reports once its command runs.
 const ready = "ready"
 
 // keeper looks after one command.
@@ -91,7 +92,7 @@ func (k *keeper) begin(in io.Reader) (err error) {
 	return nil
 }
 
-// lockSoon takes the lock. Whoever looks whether we live has it for a moment.
+// lockSoon takes the lock. A process that checks whether we live may hold it for a moment.
 func lockSoon(path string) (*lockfile.Lock, error) {
 	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		lock, err := lockfile.Try(path, nil)
@@ -128,7 +129,7 @@ func (k *keeper) start(b sandbox.Background) error {
 	return nil
 }
 
-// connect starts the prepared command with a pipe for what it prints.
+// connect starts the prepared command with a pipe for its output.
 func (k *keeper) connect(prepared *sandbox.Prepared) error {
 	none, err := os.Open(os.DevNull)
 	if err != nil {
@@ -187,7 +188,7 @@ func (k *keeper) run() error {
 			}
 		}
 	}
-	// What is written is read; a process that was left out of reach may hold the pipe open.
+	// All output so far is read. A process that could not be reached may still hold the pipe open.
 	_ = k.output.SetReadDeadline(time.Now().Add(time.Second))
 	failed := <-read
 	k.status.Ended, k.status.Exit, k.status.Notes, k.status.Forced = time.Now(), e.code, k.program.Notes(), k.forced.Load()
@@ -195,11 +196,12 @@ func (k *keeper) run() error {
 		_, _ = io.WriteString(k.log, note+"\n")
 	}
 	k.release()
-	return errors.Join(e.err, failed, k.log.Close(), k.status.write(k.dir)) // and the lock ends with us
+	return errors.Join(e.err, failed, k.log.Close(), k.status.write(k.dir)) // the lock ends with this process
 }
 
-// terminate asks the command to end, then has it killed. Once its processes were found it has all of graceTime, also when none of them
-// runs any more: what is left is for the sandbox to report the end, which takes long on a busy machine, and is nothing to kill.
+// terminate asks the command to end, then has it killed. Once its processes were found, the command
+// has all of graceTime, even if none of them runs any more: then only the sandbox's report is
+// missing, which takes long on a busy machine, and nothing is left to kill.
 func (k *keeper) terminate(ctx context.Context) {
 	began, found := time.Now(), false
 	for grace := graceTime; time.Since(began) < grace; {
@@ -218,7 +220,8 @@ func (k *keeper) terminate(ctx context.Context) {
 	k.program.Kill()
 }
 
-// read writes what the command prints into the log. A full disk costs output, and not the command: it is read on.
+// read writes the command's output to the log. A full disk loses output
+// but does not stop the command: reading continues.
 func (k *keeper) read() error {
 	var clean process.Cleaner
 	var text []byte

@@ -12,23 +12,23 @@ import (
 	"strings"
 )
 
-// The log is a few files, each named after the position of its first byte in everything that was ever printed. So positions
-// stay true when the oldest file is removed.
+// The log is a few files, each named after the position of its first byte in the whole
+// output. Thus positions stay valid when the oldest file is removed.
 const logPrefix = "log."
 
-// LogLimit is the most that the log of a command takes.
+// LogLimit is the maximum size of a command's log.
 const LogLimit = 16 << 20
 
-// parts is in how many files the log is kept: the oldest goes when the newest is full.
+// parts is the number of files that make up the log. When the newest is full, the oldest is removed.
 const parts = 4
 
 // logWriter writes a log.
 type logWriter struct {
 	dir   string
-	part  int64 // the most that one file holds
+	part  int64 // maximum size of one file
 	file  *os.File
 	begin int64 // position of the file's first byte
-	next  int64 // and of the next one
+	next  int64 // position of the next byte
 }
 
 func newLog(dir string, limit int64) *logWriter {
@@ -52,7 +52,7 @@ func (l *logWriter) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// rotate begins a new file. The oldest goes first, so that the limit holds at every moment.
+// rotate begins a new file. It removes the oldest first, so that the limit is never exceeded.
 func (l *logWriter) rotate() error {
 	if l.file != nil {
 		if err := l.file.Close(); err != nil {
@@ -86,7 +86,7 @@ type logFile struct {
 	begin int64
 }
 
-// logFiles are the files of a log, the oldest first.
+// logFiles returns the files of a log, oldest first.
 func logFiles(dir string) ([]logFile, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -107,12 +107,12 @@ func logFiles(dir string) ([]logFile, error) {
 // Output is a piece of what a command printed.
 type Output struct {
 	Text  string
-	From  int64 // position of its first byte; later than what was asked for where that is gone
-	Next  int64 // where to read on
-	Total int64 // everything that was printed so far
+	From  int64 // position of its first byte; later than requested if that part is gone
+	Next  int64 // position from which to continue reading
+	Total int64 // size of the output so far
 }
 
-// ReadLog reads what was printed from a position on, at most so many bytes.
+// ReadLog reads the output from a position on, at most that many bytes.
 func ReadLog(dir string, from int64, most int) (Output, error) {
 	for {
 		out, err := readLog(dir, from, most)
@@ -122,11 +122,11 @@ func ReadLog(dir string, from int64, most int) (Output, error) {
 		if _, err := os.Stat(dir); err != nil {
 			return Output{}, fmt.Errorf("read the output of a process: %w", err)
 		}
-		// The file that was meant has been removed for a newer one.
+		// The file was just removed for a newer one; try again.
 	}
 }
 
-// Tail reads the last bytes that were printed.
+// Tail reads the last bytes of the output.
 func Tail(dir string, most int) (Output, error) {
 	out, err := ReadLog(dir, 0, 0)
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 	"chorus/internal/sandbox"
 )
 
-// startTime is far more than starting a keeper with its sandbox takes, also on a busy machine.
+// startTime is far longer than starting a keeper with its sandbox takes, even on a busy machine.
 const startTime = 60 * time.Second
 
-// Spawn starts a keeper for a command, in a folder that must exist, and waits until the command runs. program is how our own
-// program is called; environ is the keeper's, which takes out what is secret before the command gets it. What the command needs
-// goes through a pipe, because secrets are among it.
+// Spawn starts a keeper for a command in an existing folder and waits until the command runs. program is the
+// command line of our own program. environ is the keeper's environment, from which the keeper removes secrets
+// before the command gets it. The command is sent through a pipe, because it contains secrets.
 func Spawn(ctx context.Context, program, environ []string, dir string, b sandbox.Background) (Status, error) {
 	data, err := json.Marshal(b)
 	if err != nil {
@@ -50,7 +50,7 @@ func Spawn(ctx context.Context, program, environ []string, dir string, b sandbox
 	if err := cmd.Start(); err != nil {
 		return Status{}, fmt.Errorf("start a process in the background: %w", err)
 	}
-	go func() { // it may outlive us, and is waited for so that it leaves no zombie
+	go func() { // it may outlive us; waiting for it avoids a zombie
 		_, _ = in.Write(data)
 		_ = in.Close()
 	}()
@@ -78,10 +78,10 @@ func Spawn(ctx context.Context, program, environ []string, dir string, b sandbox
 	return Status{}, errors.New(text)
 }
 
-// self is the program that runs now, also when its file was replaced meanwhile.
+// self is the running program, even if its file was replaced meanwhile.
 const self = "/proc/self/exe"
 
-// Self is how our own program is called.
+// Self returns the command line of our own program.
 func Self() []string {
 	if _, err := os.Stat(self); err == nil {
 		return []string{self}

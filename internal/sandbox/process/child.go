@@ -15,11 +15,11 @@ import (
 type Child struct {
 	Argv []string
 	Dir  string
-	Env  []string // all of it; Mark's variable must be in it
-	Mark string   // a variable that only this tree has, from Mark
+	Env  []string // the whole environment; it must contain Mark
+	Mark string   // a variable that only this process tree has; see the function Mark
 }
 
-// StartChild starts a child for the command: its own group, pipes, no terminal.
+// StartChild starts a child for the command, with its own group and pipes and without a terminal.
 func StartChild(command sandbox.Command, child Child) (*Running, error) {
 	return Start(command, func(_ *Running, streams Streams) (Process, error) {
 		cmd := exec.Command(child.Argv[0], child.Argv[1:]...)
@@ -33,7 +33,7 @@ func StartChild(command sandbox.Command, child Child) (*Running, error) {
 	})
 }
 
-// started is a child of ours.
+// started implements Process for a child of ours.
 type started struct {
 	cmd  *exec.Cmd
 	mark string
@@ -57,15 +57,14 @@ func (s *started) Sweep(held bool) int {
 }
 
 func (s *started) killTree() int {
-	// Not the command's context, which may have been cancelled.
+	// This does not use the command's context, which may have been cancelled.
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	n, _ := killTree(ctx, s.cmd.Process.Pid, s.mark)
 	return n
 }
 
-// startError names the directory if that is what is wrong: the system's error names the
-// program.
+// startError names the directory if that is the problem: the system's error names the program.
 func startError(cmd *exec.Cmd, err error) error {
 	if cmd.Dir != "" {
 		info, statErr := os.Stat(cmd.Dir)

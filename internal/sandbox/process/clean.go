@@ -2,15 +2,14 @@ package process
 
 import "unicode/utf8"
 
-// cleaner turns what programs print for a terminal into plain text: escape
-// sequences, control characters and invisible formatting go, every line ending
-// becomes a newline, invalid UTF-8 becomes U+FFFD. What comes out does not depend
-// on how the input was cut into pieces. The zero value is ready.
+// cleaner turns what programs print for a terminal into plain text. It removes escape sequences, control
+// characters and invisible formatting, turns every line ending into a newline and invalid UTF-8 into U+FFFD.
+// The result does not depend on how the input is cut into pieces. The zero value is ready to use.
 type cleaner struct {
 	state   state
-	afterCR bool   // a newline right after a carriage return was already written
+	afterCR bool   // a newline for a preceding carriage return was already written
 	length  int    // of the escape sequence so far
-	partial []byte // the beginning of a character whose end has not come yet
+	partial []byte // the start of an incomplete character
 }
 
 type state uint8
@@ -18,14 +17,14 @@ type state uint8
 const (
 	ground       state = iota
 	escape             // after ESC
-	intermediate       // ESC and one of ' ' to '/': one more byte of those or the end
+	intermediate       // after ESC and one of ' ' to '/': one more of those, or the end
 	control            // CSI: until its final byte
-	text               // OSC, DCS and their like: until BEL or ESC \
+	text               // OSC, DCS and the like: until BEL or ESC \
 	textEscape         // ESC inside of those
 )
 
-// maxSequence ends a sequence that never ends: a program that died inside one
-// must not swallow everything after it.
+// maxSequence ends an unterminated sequence: a program that died
+// inside one must not swallow everything after it.
 const maxSequence = 4096
 
 // clean appends the cleaned form of p to dst.
@@ -53,7 +52,7 @@ func (c *cleaner) clean(dst, p []byte) []byte {
 	return dst
 }
 
-// flush appends what was held back: the input has ended.
+// flush appends what was held back at the end of the input.
 func (c *cleaner) flush(dst []byte) []byte {
 	for range c.partial {
 		dst = c.step(dst, utf8.RuneError)
@@ -62,7 +61,7 @@ func (c *cleaner) flush(dst []byte) []byte {
 	return dst
 }
 
-// plainRun is how many bytes at the beginning can be taken as they are.
+// plainRun returns how many leading bytes can be copied unchanged.
 func plainRun(p []byte) int {
 	for i, b := range p {
 		if (b < 0x20 && b != '\n' && b != '\t') || b >= 0x7f {
@@ -77,7 +76,7 @@ func (c *cleaner) step(dst []byte, r rune) []byte {
 		if c.length++; c.sequence(r) {
 			return dst
 		}
-		c.state = ground // it was no sequence after all: r is text
+		c.state = ground // not part of a sequence after all: r is text
 	}
 	afterCR := c.afterCR
 	c.afterCR = false
@@ -98,8 +97,7 @@ func (c *cleaner) step(dst []byte, r rune) []byte {
 	return utf8.AppendRune(dst, r)
 }
 
-// sequence takes r as the next character of an escape sequence and says whether
-// it belonged to it.
+// sequence takes r as the next character of an escape sequence and reports whether it belongs to it.
 func (c *cleaner) sequence(r rune) bool {
 	if c.length > maxSequence {
 		return false
@@ -134,7 +132,7 @@ func (c *cleaner) sequence(r rune) bool {
 		case 0x1b:
 			c.state = textEscape
 		case '\n', '\r':
-			return false // a terminal would show the line: somebody forgot the end
+			return false // a terminal would show the line, so the sequence was unterminated
 		}
 	case textEscape:
 		if r == '\\' {
@@ -147,8 +145,8 @@ func (c *cleaner) sequence(r rune) bool {
 	return true
 }
 
-// hidden is what people do not see and programs trip over: control characters,
-// zero-width and direction marks, byte order marks, tags.
+// hidden reports whether a character is invisible to people but affects programs: control
+// characters, zero-width and direction marks, byte order marks, tags.
 func hidden(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
@@ -164,11 +162,11 @@ func hidden(r rune) bool {
 		r >= 0xe0000 && r <= 0xe007f
 }
 
-// Cleaner makes output fit to be shown and kept: valid UTF-8, no escape sequences, no control characters but newline
-// and tab. What is cut in two is put together again.
+// Cleaner makes output fit to show and store: valid UTF-8, no escape sequences, no control
+// characters except newline and tab. It reassembles what was cut in two.
 type Cleaner struct{ c cleaner }
 
-// Clean appends to dst what is to be kept of p.
+// Clean appends the cleaned form of p to dst.
 func (c *Cleaner) Clean(dst, p []byte) []byte { return c.c.clean(dst, p) }
 
 // Flush appends what was held back at the end.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// passed are the variables a command needs to find programs, files and a
-// language. Everything else stays here, so no secret gets out by being forgotten.
+// passed are the variables that a command needs to find programs, files and a language.
+// Everything else is dropped, so no secret gets out by oversight.
 var passed = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "SHELL", "TMPDIR", "TZ",
 	"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
@@ -24,8 +24,8 @@ var fixed = []string{
 	"TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "PYTHONUNBUFFERED=1",
 }
 
-// Environ is what of the server's environment a child may have. A value that is
-// an address with a password in it stays out even under a name that passes.
+// Environ returns the part of the server's environment that a child may have. A value that is
+// an address with a password is dropped even if its name is allowed.
 func Environ(environ []string) []string {
 	out := make([]string, 0, 32)
 	for _, entry := range environ {

@@ -11,8 +11,8 @@ import (
 	"chorus/internal/sandbox"
 )
 
-// output collects what a command prints. Both streams go into one text in the
-// order in which they came; where each piece came from is remembered.
+// output collects what a command prints. Both streams go into one text in the order in
+// which they arrive, and it remembers where each piece came from.
 type output struct {
 	mu      sync.Mutex
 	on      func(string)
@@ -26,11 +26,11 @@ type piece struct {
 	stream, end int
 }
 
-// buffers are what pipes are read into. Most commands print a line, so one each would be
-// mostly garbage.
+// buffers hold what is read from pipes. Most commands print a line, so
+// allocating one buffer each would mostly create garbage.
 var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// read takes one pipe until its end, or until its deadline and what was written by then.
+// read reads one pipe until its end, or until its deadline plus what was written by then.
 func (o *output) read(pipe *os.File, stream int) {
 	var (
 		clean cleaner
@@ -64,17 +64,17 @@ func (o *output) read(pipe *os.File, stream int) {
 	}
 }
 
-// pipeful is the most that a pipe can hold without more rights than we have.
+// pipeful is the most that an unprivileged pipe can hold.
 const pipeful = 1 << 20
 
-// written reads what is in a pipe already, and never waits for more. After its deadline os.File reads
+// written reads what is already in a pipe and never waits for more. After its deadline os.File reads
 // nothing at all, and on a busy machine the reader may not have run before it.
 type written struct {
 	pipe *os.File
-	most int // what may still be read: the other end may be written without end
+	most int // how much may still be read, because the other end may write forever
 }
 
-// Read implements io.Reader. A pipe that is empty, but not at its end, is an error.
+// Read implements io.Reader. It returns an error if the pipe is empty but not at its end.
 func (w *written) Read(buf []byte) (int, error) {
 	if w.most <= 0 {
 		return 0, os.ErrDeadlineExceeded
@@ -118,8 +118,7 @@ func (o *output) add(text []byte, stream int, dropped int64) {
 	}
 }
 
-// fill puts everything into the result. A text that is all of one stream is not
-// copied.
+// fill stores everything in the result. It does not copy a text that comes from one stream only.
 func (o *output) fill(res *sandbox.Result) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

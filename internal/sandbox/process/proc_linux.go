@@ -10,20 +10,19 @@ import (
 	"syscall"
 )
 
-// attributes put the child into a group of its own, and have it get the signal when we die.
+// attributes puts the child into its own group and sends it the signal when we die.
 func attributes(signal syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: signal}
 }
 
-// proc is one line of the process table.
+// proc is one entry of the process table.
 type proc struct {
 	pid, parent, group int
 	zombie             bool
 }
 
-// killTree kills the group of leader (when not 0), everything that carries mark in
-// its environment, and everything below either, until nothing new is found. It
-// says how many processes it met that were alive.
+// killTree kills the group of leader (if not 0), everything that carries mark in its environment, and
+// everything below either, until it finds nothing new. It returns how many live processes it found.
 func killTree(ctx context.Context, leader int, mark string) (int, error) {
 	killed := map[int]bool{}
 	for ctx.Err() == nil {
@@ -45,9 +44,9 @@ func killTree(ctx context.Context, leader int, mark string) (int, error) {
 	return len(killed), ctx.Err()
 }
 
-// Terminate asks the processes that carry mark to end and says how many there are. The one that began all of them comes
-// last: with a shell its script would end, and what it started would have no time to end by itself. asked holds
-// those that were asked before, who are not asked again.
+// Terminate asks the processes that carry mark to end and returns how many there are. It asks the process
+// that started all others last: a shell would end its script, and what it started would have no time to end
+// by itself. asked holds the processes that were asked before, which are not asked again.
 func Terminate(mark string, asked map[int]bool) int {
 	pids := table(0, mark)
 	rest := pids
@@ -63,8 +62,8 @@ func Terminate(mark string, asked map[int]bool) int {
 	return len(pids)
 }
 
-// StartTime is when a process began, in ticks since the machine did, and whether there is such a process. Together with BootID it
-// tells a process from a later one with the same number.
+// StartTime returns when a process started, in ticks since boot, and whether there is such a process.
+// Together with BootID it distinguishes a process from a later one with the same id.
 func StartTime(pid int) (uint64, bool) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -78,14 +77,14 @@ func StartTime(pid int) (uint64, bool) {
 	return ticks, err == nil && fields[0][0] != 'Z' && fields[0][0] != 'X'
 }
 
-// BootID names the time since this machine started; empty where nobody knows.
+// BootID identifies the current boot of this machine. It is empty if unknown.
 func BootID() string {
 	data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return string(bytes.TrimSpace(data))
 }
 
-// table lists the living processes that belong to leader or carry mark, and all
-// below those: a child may have been given another environment.
+// table lists the live processes that belong to leader or carry mark, and all
+// below those: a child may have a different environment.
 func table(leader int, mark string) []int {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -126,14 +125,13 @@ func table(leader int, mark string) []int {
 			}
 		}
 	}
-	// Parents first: a shell would print something about its children's end, or even go
-	// on with its script.
+	// Parents come first: a shell would otherwise report its children's end, or even continue its script.
 	slices.SortFunc(pids, func(a, b int) int { return cmp.Or(depth[a]-depth[b], a-b) })
 	return pids
 }
 
-// stat reads /proc/<pid>/stat: "pid (name) state parent group …"; the name may
-// hold anything, so the fields are counted from its last parenthesis.
+// stat reads /proc/<pid>/stat: "pid (name) state parent group …". The name may
+// contain anything, so fields are counted from its last parenthesis.
 func stat(name string, pid int) (proc, bool) {
 	data, err := os.ReadFile("/proc/" + name + "/stat")
 	if err != nil {
@@ -148,8 +146,8 @@ func stat(name string, pid int) (proc, bool) {
 	return proc{pid: pid, parent: parent, group: group, zombie: fields[0][0] == 'Z' || fields[0][0] == 'X'}, true
 }
 
-// carries says whether the process was started with mark in its environment. One
-// that belongs to somebody else cannot be read, and is not ours.
+// carries reports whether the process was started with mark in its environment. The
+// environment of another user's process cannot be read; that process is not ours.
 func carries(name, mark string) bool {
 	if mark == "" {
 		return false

@@ -9,8 +9,7 @@ import (
 
 func attributes(syscall.Signal) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// killTree kills the group of leader. Without /proc a child that left the group
-// cannot be found.
+// killTree kills the group of leader. Without /proc it cannot find a child that left the group.
 func killTree(_ context.Context, leader int, _ string) (int, error) {
 	if leader > 0 && syscall.Kill(-leader, syscall.SIGKILL) == nil {
 		return 1, nil
@@ -18,7 +17,7 @@ func killTree(_ context.Context, leader int, _ string) (int, error) {
 	return 0, nil
 }
 
-// Terminate can find nothing without /proc.
+// Terminate finds nothing without /proc.
 func Terminate(string, map[int]bool) int { return 0 }
 
 // StartTime is not known without /proc.

@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// groupAlive says whether any process of the group is left; zombies count.
+// groupAlive reports whether any process of the group is left, including zombies.
 func groupAlive(leader int) bool { return syscall.Kill(-leader, 0) == nil }
 
-// exitCode is the shell's convention: 128 and the signal when there was one.
+// exitCode follows the shell's convention: 128 plus the signal, if there was one.
 func exitCode(state *os.ProcessState) int {
 	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		return 128 + int(ws.Signal())

@@ -1,7 +1,6 @@
-// Package process runs one child process to its end. Every command ends: on timeout,
-// abort or its own end its whole process tree is gone, what it printed until then is
-// kept and cleaned, and a child that keeps a pipe open cannot block the call. Executors
-// share it and differ only in what they start.
+// Package process runs one child process to its end. Every command ends: after a timeout, an abort or its own
+// end, its whole process tree is gone, its output so far is kept and cleaned, and a child that keeps a pipe
+// open cannot block the call. Executors share this package and differ only in what they start.
 package process
 
 import (
@@ -16,18 +15,18 @@ import (
 	"chorus/internal/sandbox"
 )
 
-// drain is how long a pipe is read on after the command itself has ended: enough
-// for what is already written, not for a server left in the background.
+// drain is how long a pipe is read after the command itself has ended: long enough for what
+// is already written, but not for a server left in the background.
 const drain = 250 * time.Millisecond
 
-// Mark is a new variable that identifies one process tree. A call's id may come from a
-// model and need not be unique.
+// Mark returns a new variable that identifies one process tree. The id of a
+// call may come from a model and need not be unique.
 func Mark() string { return "CHORUS_EXEC=" + rand.Text() }
 
-// CallVariable is what every child of the call has in its environment.
+// CallVariable returns the variable that every child of the call has in its environment.
 func CallVariable(call string) string { return "CHORUS_CALL=" + call }
 
-// Marks are the variables that every child of the command must have.
+// Marks returns the variables that every child of the command must have.
 func Marks(command sandbox.Command, mark string) []string {
 	if command.Call == "" {
 		return []string{mark}
@@ -35,7 +34,7 @@ func Marks(command sandbox.Command, mark string) []string {
 	return []string{mark, CallVariable(command.Call)}
 }
 
-// Reap kills whatever runs of the call and says how many processes that were.
+// Reap kills what still runs of the call and returns how many processes that were.
 func Reap(ctx context.Context, call string) (int, error) {
 	if call == "" {
 		return 0, nil
@@ -43,7 +42,7 @@ func Reap(ctx context.Context, call string) (int, error) {
 	return killTree(ctx, 0, CallVariable(call))
 }
 
-// Shell finds the shell of this machine: bash where there is one.
+// Shell returns this machine's shell: bash if there is one.
 func Shell() string {
 	for _, name := range []string{"bash", "sh"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -53,8 +52,8 @@ func Shell() string {
 	return "/bin/sh"
 }
 
-// Argv is the argument vector of the command: its own, or the shell with its text. The
-// shell is asked for only when it is needed.
+// Argv returns the argument vector of the command: its own, or the shell
+// with its text. It calls shell only if needed.
 func Argv(command sandbox.Command, shell func() string) []string {
 	if len(command.Argv) > 0 {
 		return command.Argv
@@ -62,19 +61,18 @@ func Argv(command sandbox.Command, shell func() string) []string {
 	return []string{shell(), "-c", command.Shell}
 }
 
-// Process is what Start began for a command: a child of ours, or one that somebody else
-// started for us.
+// Process is what Start began for a command: a child of ours, or a process that somebody else started for us.
 type Process interface {
-	// Wait waits for the command itself; the code is in the shell's convention.
+	// Wait waits for the command itself. The code is in the shell's convention.
 	Wait() (code int, err error)
-	// Kill ends the command with everything it started. It may be called while Wait waits.
+	// Kill ends the command with everything it started. It may be called during Wait.
 	Kill()
-	// Sweep ends what outlived the command and says how many processes that were; held
-	// says that something keeps a stream open.
+	// Sweep ends what outlived the command and returns how many processes that
+	// were. held means that something keeps a stream open.
 	Sweep(held bool) (left int)
 }
 
-// Streams are what a command reads and writes. They stay the caller's.
+// Streams are what a command reads and writes. The caller keeps them.
 type Streams struct{ In, Out, Err *os.File }
 
 // Running is one started command. Wait must be called once.
@@ -86,16 +84,16 @@ type Running struct {
 	stdin   *os.File
 	readers sync.WaitGroup
 
-	mu                sync.Mutex // guards what follows, and is held while killing
+	mu                sync.Mutex // guards the fields below, and is held while killing
 	timer             *time.Timer
-	left              time.Duration // of its time, when paused
-	since             time.Time     // when its time last began to run
+	left              time.Duration // of its time, while paused
+	since             time.Time     // when its time last started to run
 	pauses            int
 	ended             bool
 	timedOut, aborted bool
 }
 
-// Start starts a command: begin starts it with the streams it is given. From then on its time runs.
+// Start starts a command by calling begin with its streams. The command's time runs from then on.
 func Start(command sandbox.Command, begin func(*Running, Streams) (Process, error)) (*Running, error) {
 	timeout := command.Timeout
 	if timeout <= 0 {
@@ -109,7 +107,7 @@ func Start(command sandbox.Command, begin func(*Running, Streams) (Process, erro
 	return r, nil
 }
 
-// Pause stops the command's time, because it waits for a person; resume lets it run on.
+// Pause stops the command's time while it waits for a person. resume continues it.
 func (r *Running) Pause() (resume func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,7 +127,7 @@ func (r *Running) Pause() (resume func()) {
 	}
 }
 
-// run lets the time run that is left; the lock is held.
+// run starts the timer with the time that is left. The caller holds the lock.
 func (r *Running) run() {
 	switch {
 	case r.ended || r.pauses > 0:
@@ -160,7 +158,7 @@ func (r *Running) Wait(ctx context.Context) (sandbox.Result, error) {
 	return res, nil
 }
 
-// start makes the streams, begins and starts the readers.
+// start creates the streams, calls begin and starts the readers.
 func (r *Running) start(command sandbox.Command, begin func(*Running, Streams) (Process, error)) (err error) {
 	var theirs []*os.File
 	defer func() {
@@ -210,11 +208,10 @@ func (r *Running) start(command sandbox.Command, begin func(*Running, Streams) (
 	return nil
 }
 
-// devNull is the standard input of commands that get none. It has no state, so all of
-// them share it.
+// devNull is the standard input of commands without input. It has no state, so all commands share it.
 var devNull = sync.OnceValues(func() (*os.File, error) { return os.Open(os.DevNull) })
 
-// kill ends the whole tree because of why, unless the command ended first.
+// kill ends the whole tree and sets why, unless the command ended first.
 func (r *Running) kill(why *bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -225,10 +222,10 @@ func (r *Running) kill(why *bool) {
 	r.process.Kill()
 }
 
-// finish waits for the rest of the output, ends what outlived the command and
-// says how many processes that were.
+// finish waits for the rest of the output, ends what outlived the
+// command, and returns how many processes that were.
 func (r *Running) finish() (left int) {
-	r.mu.Lock() // waits for a kill under way
+	r.mu.Lock() // waits for a kill in progress
 	r.ended = true
 	if r.timer != nil {
 		r.timer.Stop()

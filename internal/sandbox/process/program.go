@@ -8,7 +8,7 @@ type Program struct {
 	asked map[int]bool
 }
 
-// StartProgram starts a child with the streams it is given, which stay the caller's. It dies with us.
+// StartProgram starts a child with these streams, which the caller keeps. The child dies with us.
 func StartProgram(child Child, streams Streams) (*Program, error) {
 	cmd := exec.Command(child.Argv[0], child.Argv[1:]...)
 	cmd.Dir, cmd.Env = child.Dir, child.Env
@@ -20,7 +20,7 @@ func StartProgram(child Child, streams Streams) (*Program, error) {
 	return &Program{started: started{cmd: cmd, mark: child.Mark}}, nil
 }
 
-// Wait waits for the program, and then ends what it left.
+// Wait waits for the program and then ends what it left.
 func (p *Program) Wait() (int, error) {
 	code, err := p.started.Wait()
 	p.Sweep(true)

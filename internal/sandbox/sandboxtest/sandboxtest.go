@@ -1,5 +1,5 @@
-// Package sandboxtest checks an executor against the contract of package sandbox. A new
-// executor starts by calling Run.
+// Package sandboxtest checks an executor against the contract of package
+// sandbox. Call Run first when you write a new executor.
 package sandboxtest
 
 import (
@@ -22,10 +22,10 @@ import (
 
 // Fixture is what the suite needs of an executor under test.
 type Fixture struct {
-	// New is an executor whose server has the environment environ.
+	// New returns an executor whose server has the environment environ.
 	New func(t *testing.T, environ []string) sandbox.Executor
-	// OwnPids says that process ids inside are not those outside: what a command
-	// calls its children means nothing here, so they are known by their arguments.
+	// OwnPids means that process ids inside differ from those outside. Ids that a command reports
+	// mean nothing here, so its processes are identified by their arguments.
 	OwnPids bool
 }
 
@@ -148,14 +148,14 @@ func streams(t *testing.T, ex sandbox.Executor) {
 	}
 }
 
-// naps counts how often nap was asked, so that no two are alike.
+// naps counts the calls of nap, so that no two results are equal.
 var naps atomic.Int64
 
-// nap is a long time to sleep that no other process here sleeps.
+// nap returns a long sleep duration that no other process here uses.
 func nap() string { return fmt.Sprintf("300.%07d%06d", os.Getpid(), naps.Add(1)) }
 
-// tree is a command that leaves its process ids in files and then waits: a child
-// in the group, one in a session of its own, and one of those with no environment.
+// treeText is a command that stores its process ids in files and then waits: a child in the
+// group, one in its own session, and one of those without an environment.
 const treeText = `sleep NAP & echo $! > child
 if command -v setsid >/dev/null; then
   setsid sh -c 'echo $$ > session; exec sleep NAP' &
@@ -170,12 +170,12 @@ func tree(nap string) string { return strings.ReplaceAll(treeText, "NAP", nap) }
 func timeout(t *testing.T, fix Fixture, ex sandbox.Executor) {
 	dir, nap := t.TempDir(), nap()
 	start := time.Now()
-	const within = 5 * time.Second // a busy machine must have started the tree by then
+	const within = 5 * time.Second // even a busy machine must have started the tree by then
 	res := run(t, ex, sandbox.Command{Shell: tree(nap) + "sleep 300", Dir: dir, Timeout: within, Call: "timeout-" + filepath.Base(dir)})
 	if !res.TimedOut || res.Aborted || res.ExitCode != -1 || res.Stdout != "started\n" {
 		t.Errorf("got %+v", res)
 	}
-	if took := time.Since(start); took > time.Minute { // the naps are five
+	if took := time.Since(start); took > time.Minute { // the naps take five minutes
 		t.Errorf("took %s", took)
 	}
 	gone(t, fix, dir, nap)
@@ -307,8 +307,7 @@ func secrets(t *testing.T, fix Fixture, environ []string) {
 	}
 }
 
-// gone waits until the processes whose ids lie in dir are dead, or those that
-// take the nap.
+// gone waits until the processes whose ids are in dir, or that have the nap as an argument, are dead.
 func gone(t *testing.T, fix Fixture, dir, nap string) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -331,12 +330,12 @@ func gone(t *testing.T, fix Fixture, dir, nap string) {
 				t.Errorf("%s (%d) still runs", name, pid)
 				break
 			}
-			time.Sleep(5 * time.Millisecond) // a real process: nothing signals the end of one that is no child
+			time.Sleep(5 * time.Millisecond) // nothing signals the end of a process that is no child of ours
 		}
 	}
 }
 
-// napping says whether any process has the nap as an argument.
+// napping reports whether any process has the nap as an argument.
 func napping(nap string) bool {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {
@@ -348,7 +347,7 @@ func napping(nap string) bool {
 	return false
 }
 
-// alive says whether pid runs; a zombie nobody has fetched yet does not.
+// alive reports whether pid runs. A zombie does not count.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
