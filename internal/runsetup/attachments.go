@@ -13,15 +13,15 @@ import (
 	"chorus/internal/transcript"
 )
 
-// fetchAttachments lays down the files of a session that were attached on other machines, so that its tools find them. One
-// that cannot be had is missing to the tools, which say so.
+// fetchAttachments fetches the files of a session that were attached on other machines, so that its
+// tools find them. If a file cannot be fetched, the tools report it as missing.
 func (s *Setup) fetchAttachments(ctx context.Context, thread chat.ThreadID, log *transcript.Log) {
 	if !s.SharedStore {
-		return // every file that is missing was removed here
+		return // all missing files were removed on this machine
 	}
 	lines, err := log.Lines()
 	if err != nil {
-		return // whoever renders it says why
+		return // whoever renders it reports why
 	}
 	for _, line := range lines {
 		for _, block := range line.Blocks {

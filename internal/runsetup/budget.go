@@ -8,8 +8,8 @@ import (
 	"chorus/internal/provider"
 )
 
-// BudgetOf are the ceilings of a bot. Whoever has every approval answered yes is not
-// asked at a soft limit either.
+// BudgetOf returns a bot's spending limits. With yes, where every approval is
+// answered yes, nobody is asked at a soft limit either.
 func BudgetOf(bot *config.Bot, yes bool) ledger.Budget {
 	var out ledger.Budget
 	if !yes {
@@ -24,8 +24,8 @@ func BudgetOf(bot *config.Bot, yes bool) ledger.Budget {
 	return out
 }
 
-// PriceOf is what models cost a bot: what its configuration says, else the catalog.
-// What runs on one's own machine is free.
+// PriceOf returns what models cost a bot: the prices in its configuration, or else those
+// of the catalog. Models that run on one's own machine are free.
 func PriceOf(models *provider.Models, bot *config.Bot) func(string) (ledger.Price, int) {
 	return func(name string) (ledger.Price, int) {
 		price, most := models.Price(name)

@@ -6,19 +6,18 @@ import (
 	"chorus/internal/chat"
 )
 
-// maxToolboxes is how many threads keep their tools at hand. An idle session beyond
-// that costs nothing but its rows.
+// maxToolboxes is how many threads keep their tools in memory. An idle
+// session beyond that costs nothing but its rows.
 const maxToolboxes = 64
 
-// CloseIdle is for the end of a rush: no further thread comes that would make room.
+// CloseIdle frees idle tools after a rush, when no further thread comes that would make room.
 func (s *Setup) CloseIdle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closeIdle()
 }
 
-// closeIdle takes the tools of threads that nobody works on out of memory, when there
-// are many. a.mu is held.
+// closeIdle frees the tools of idle threads if there are many. The caller holds s.mu.
 func (s *Setup) closeIdle() {
 	if len(s.toolboxes) < maxToolboxes || s.Running() == nil {
 		return
@@ -35,7 +34,7 @@ func (s *Setup) closeIdle() {
 	}
 }
 
-// Attachments is where the files of a session lie, for its tools as @attachments.
+// Attachments returns the folder with a session's files, which its tools see as @attachments.
 func (s *Setup) Attachments(thread chat.ThreadID) string {
 	return filepath.Join(s.Home.ThreadDir(thread), "attachments")
 }

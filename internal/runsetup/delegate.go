@@ -25,7 +25,7 @@ import (
 	"chorus/internal/transcript"
 )
 
-// otherAgents are those that one thread's agent may use.
+// otherAgents are the agents that one thread's agent may use.
 type otherAgents struct {
 	setup  *Setup
 	thread chat.ThreadID
@@ -61,8 +61,8 @@ func (o otherAgents) AgentDocs(ctx context.Context, name string) ([]delegate.Doc
 	return out, nil
 }
 
-// visible are the agents that are seen from the thread's place: on a platform's server those of that server and those
-// of the whole installation.
+// visible returns the agents that can be seen from the thread's place: on a platform's
+// server, those of that server and those of the whole installation.
 func (o otherAgents) visible(ctx context.Context) ([]agents.Agent, error) {
 	list, err := o.setup.Settings.Agents().List(ctx)
 	if err != nil {
@@ -80,7 +80,7 @@ func (o otherAgents) visible(ctx context.Context) ([]agents.Agent, error) {
 	}), nil
 }
 
-// known says what is wrong with an agent's name, for the model to read.
+// known returns what is wrong with an agent's name, for the model to read, or nil.
 func (o otherAgents) known(ctx context.Context, name string) error {
 	if name == o.thread.Agent() || name == chat.DefaultAgent {
 		return nil
@@ -105,8 +105,8 @@ func (o otherAgents) known(ctx context.Context, name string) error {
 	return tool.Mistake(text)
 }
 
-// deferral begins the thread in which another agent works on a call: in the same place and folder, on the words of
-// everybody whose words this run has taken, and with terms that are no wider than this run's.
+// deferral begins the thread in which another agent works on a call. It has the same place and folder, acts
+// for everybody whose words this run has taken, and its terms are no wider than this run's.
 func (s *Setup) deferral(ctx context.Context, row journal.Thread, call toolcall.Call, run *transcript.Run) (agent.Deferral, error) {
 	task, told, err := delegate.Read(call.Tool.Spec().Name, call.Args, row.Agent)
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *Setup) deferral(ctx context.Context, row journal.Thread, call toolcall.
 	return out, nil
 }
 
-// childTerms are those of a child's run: the run's own, with what the task narrows.
+// childTerms returns the terms of a child's run: the run's own, narrowed by the task.
 func (s *Setup) childTerms(row journal.Thread, run *transcript.Run, task delegate.Task) (chat.Terms, error) {
 	t := run.Terms
 	for _, sender := range run.Senders {
@@ -169,7 +169,7 @@ func (s *Setup) childTerms(row journal.Thread, run *transcript.Run, task delegat
 	return t, nil
 }
 
-// narrowed are the tools that a child gets where its parent has only some itself.
+// narrowed returns the tools that a child gets if its parent has only some itself.
 func narrowed(have string, want []string) []string {
 	if have == "" {
 		return want
@@ -180,12 +180,12 @@ func narrowed(have string, want []string) []string {
 	}
 	both := slices.DeleteFunc(slices.Clone(want), func(name string) bool { return !slices.Contains(mine, name) })
 	if len(both) == 0 {
-		return []string{"none"} // an empty list would mean all
+		return []string{"none"} // an empty list would mean all tools
 	}
 	return both
 }
 
-// mayGoDeeper counts the agents above.
+// mayGoDeeper checks how many agents are above this thread.
 func (s *Setup) mayGoDeeper(ctx context.Context, row journal.Thread) error {
 	for depth := 1; row.Parent.Thread != ""; depth++ {
 		if depth >= engine.MaxDepth {

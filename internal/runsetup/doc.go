@@ -1,4 +1,4 @@
-// Package runsetup puts together what a run needs: tools, prompt, models, limits, budget and the gate.
+// Package runsetup assembles what a run needs: tools, prompt, models, limits, budget and the gate.
 package runsetup
 
 import (
@@ -30,8 +30,7 @@ import (
 	"chorus/internal/transcript"
 )
 
-// Setup makes what the engine needs for a run of a thread. It keeps the tools of threads that
-// are in use.
+// Setup makes what the engine needs for a run of a thread. It keeps the tools of the threads that are in use.
 type Setup struct {
 	DB           *store.DB
 	Environ      []string
@@ -47,30 +46,32 @@ type Setup struct {
 	Isolation    *isolate.Isolation
 	Logs         *logging.Logs
 	Settings     *settings.Settings
-	SharedStore  bool // homes of other machines may be on the same database
+	SharedStore  bool // homes of other machines may use the same database
 	Skills       *approved.Library
 	AwaitFiles   func(ctx context.Context, thread chat.ThreadID, log *transcript.Log)
 	ChannelTools func(thread chat.ThreadID, roots *files.Roots) []tool.Tool
-	// Roots are what the commands of a thread see beside its folder; nil: nothing.
+	// Roots returns what a thread's commands see besides its folder; nil: nothing.
 	Roots func(thread chat.ThreadID) ([]sandbox.Root, error)
-	// OperationTools are what agents can ask of Chorus itself; all: also what changes agents and settings.
+	// OperationTools returns the tools for Chorus's own operations. With all,
+	// they include those that change agents and settings.
 	OperationTools func(all bool, thread chat.ThreadID) []tool.Tool
 	Me             func() chat.Principal
 	Memory         *memory.Keeper
-	// Recall searches what those who ask may read of memory and past conversations, from where a thread is held.
+	// Recall searches memory and past conversations for what the
+	// senders may read, from the place of a thread.
 	Recall        func(ctx context.Context, thread chat.ThreadID, senders []chat.Principal, words string, limit int) ([]remember.Hit, error)
 	RecallChannel func(ctx context.Context, row journal.Thread, bot *config.Bot, log *transcript.Log, prompt transcript.Waiting)
 	Running       func() *engine.Engine
-	Processes     *watch.Watcher // of what agents leave running
-	// NoteSources are asked for notes besides those that every run has.
+	Processes     *watch.Watcher // watches the processes that agents leave running
+	// NoteSources supply notes in addition to those that every run has.
 	NoteSources []NoteSource
 
-	openLogins  mcp.OpenLogins // to MCP servers, of people whose browser is elsewhere
+	openLogins  mcp.OpenLogins // logins to MCP servers by people whose browser is on another machine
 	mu          sync.Mutex
 	locks       *files.Locks
 	promptHeads promptCache
 	toolboxes   map[chat.ThreadID]*Toolbox
 	preparing   sync.WaitGroup // for PrepareToolbox
-	// sessionServers are MCP servers that the person at a session named, for it alone.
+	// sessionServers are MCP servers that the person at a session named, for that session alone.
 	sessionServers map[chat.ThreadID][]config.MCPServer
 }

@@ -27,7 +27,7 @@ import (
 	"chorus/internal/worker/codex"
 )
 
-// external is the program that does an agent's work; nil: a model and our tools do.
+// external returns the program that does an agent's work, or nil if a model with our tools does it.
 func (s *Setup) external(b *Toolbox, row journal.Thread, bot *config.Bot, who persona, plan isolate.Plan) (*program.Program, error) {
 	kind := cmp.Or(who.worker, bot.WorkerKind)
 	if kind == "" {
@@ -54,18 +54,19 @@ func (s *Setup) external(b *Toolbox, row journal.Thread, bot *config.Bot, who pe
 	return out, nil
 }
 
-// workerHosts are what the programs cannot do without; worker.hosts takes their place.
+// workerHosts are the hosts that the programs cannot work without. worker.hosts replaces them.
 var workerHosts = map[string][]string{
 	"claude": {"api.anthropic.com", "console.anthropic.com"},
 	"codex":  {"api.openai.com", "chatgpt.com", "auth.openai.com"},
 }
 
-// keeper is an executor without a sandbox that starts programs which are talked to.
+// keeper is an executor without a sandbox that starts programs which keep running.
 type keeper interface {
 	Keep(sandbox.Command) (*sandbox.Prepared, error)
 }
 
-// prepareWorker makes a worker's program ready: in a sandbox of its own, as MCP servers are, or as the user where that was chosen.
+// prepareWorker makes a worker's program ready to start: in its own sandbox,
+// like MCP servers, or as the user if that was chosen.
 func (s *Setup) prepareWorker(ctx context.Context, b *Toolbox, bot *config.Bot, plan isolate.Plan, kind string, argv []string, key string) (*sandbox.Prepared, error) {
 	argv = slices.Clone(argv)
 	path, err := exec.LookPath(argv[0])
@@ -103,7 +104,7 @@ func (s *Setup) prepareWorker(ctx context.Context, b *Toolbox, bot *config.Bot, 
 	return host.Keep(sandbox.Command{Argv: argv, Dir: b.Dir, Env: env, Call: key})
 }
 
-// beginExternal is how a run starts that a program does.
+// beginExternal begins a run that a program carries out.
 func beginExternal(with beginning, name string) (agent.Beginning, error) {
 	out := agent.Beginning{Run: id.New()}
 	if out.Start.Model = name; with.bot.WorkerModel != "" {

@@ -19,8 +19,8 @@ import (
 	"chorus/internal/transcript"
 )
 
-// newHead is the beginning of a prompt: the system prompt and the tools. It names the files that it quotes, so that a
-// later run can tell whether only these have changed.
+// newHead builds the beginning of a prompt: the system prompt and the tools. It records the files
+// that it quotes, so that a later run can tell whether only these have changed.
 func newHead(d PromptData, specs []tool.Spec) (*model.Head, error) {
 	head := &model.Head{System: RenderPrompt(d)}
 	for _, s := range specs {
@@ -42,8 +42,9 @@ func newHead(d PromptData, specs []tool.Spec) (*model.Head, error) {
 	return head, nil
 }
 
-// kept is the head that a run begins with: the one that the window's requests began with, while only files that it quotes
-// have changed, the model is the same and nothing was cut. The provider's cache serves then, and what changed is told as a note.
+// kept returns the head that a run begins with. It reuses the head of the window's earlier requests
+// if only quoted files have changed, the model is the same and nothing was cut. The provider's
+// cache then still applies, and a note tells the model what changed.
 func (s *Setup) kept(log *transcript.Log, name string, fresh *model.Head) *model.Head {
 	hash := log.Head(name)
 	if hash == "" {
@@ -56,7 +57,7 @@ func (s *Setup) kept(log *transcript.Log, name string, fresh *model.Head) *model
 	return before
 }
 
-// documents are the files that a prompt quotes, as they are named in notes.
+// documents returns the files that a prompt quotes, named as in notes.
 func (d PromptData) documents() []Document {
 	var out []Document
 	if d.Identity != "" {
@@ -71,7 +72,7 @@ func (d PromptData) documents() []Document {
 	return out
 }
 
-// quoted are the files that a prompt of the thread would quote now.
+// quoted returns the files that a prompt of the thread would quote now.
 func (s *Setup) quoted(ctx context.Context, row journal.Thread, bot *config.Bot, b *Toolbox, tools bool, withholds func(path string, link bool) bool) []Document {
 	who, err := s.persona(ctx, row.Agent, bot)
 	if err != nil {
@@ -84,8 +85,8 @@ func (s *Setup) quoted(ctx context.Context, row journal.Thread, bot *config.Bot,
 	return d.documents()
 }
 
-// changedFiles tells a conversation which of the files that its beginning quotes read otherwise now. They are read again
-// only when one of them was touched.
+// changedFiles tells a conversation which of the quoted files have changed since its
+// beginning. It rereads them only if one of them was touched.
 func (s *Setup) changedFiles(quoted func(context.Context) []Document, touched func() string) NoteSource {
 	var mu sync.Mutex
 	var stamp string
@@ -103,7 +104,7 @@ func (s *Setup) changedFiles(quoted func(context.Context) []Document, touched fu
 	}}
 }
 
-// changedSince is what a model is told of files whose texts are not those that it began with.
+// changedSince describes the files whose texts differ from those that the conversation began with.
 func changedSince(before map[string]string, now []Document) string {
 	left := maps.Clone(before)
 	var out strings.Builder
@@ -127,7 +128,8 @@ func changedSince(before map[string]string, now []Document) string {
 	return "These files have changed since this conversation began; what stands here counts.\n" + out.String()
 }
 
-// touchedFiles changes whenever one of the files was written, made or removed; folders stand for the Markdown below them.
+// touchedFiles returns a value that changes whenever one of the files is written,
+// created or removed. A folder stands for the Markdown files below it.
 func touchedFiles(paths ...string) string {
 	var out strings.Builder
 	for _, path := range paths {

@@ -17,7 +17,8 @@ import (
 	"chorus/internal/tool/remember"
 )
 
-// memoryRoots are the named roots that reach a thread's memory files, and nothing else that lies beside them.
+// memoryRoots returns the named roots that give access to a thread's
+// memory files and to nothing next to them.
 func (s *Setup) memoryRoots(thread chat.ThreadID) []files.Root {
 	var out []files.Root
 	for _, f := range memory.Of(thread) {
@@ -30,7 +31,7 @@ func (s *Setup) memoryRoots(thread chat.ThreadID) []files.Root {
 	return out
 }
 
-// memoryAt is the memory file that a place of the file tools is; false: it is none.
+// memoryAt returns the memory file at a place of the file tools, or false if it is not one.
 func memoryAt(thread chat.ThreadID, place files.Place) (memory.File, bool) {
 	if place.Root == "docs" && thread.Agent() != "" {
 		f, err := memory.Parse("agents/" + thread.Agent() + "/docs/" + place.Path)
@@ -44,7 +45,7 @@ func memoryAt(thread chat.ThreadID, place files.Place) (memory.File, bool) {
 	return memory.File{}, false
 }
 
-// announce says who is about to write to memory, so that the change is kept as theirs.
+// announce records who is about to write to memory, so that the change is attributed to them.
 func (s *Setup) announce(thread chat.ThreadID) func(ctx context.Context, toolName string, place files.Place, content string) error {
 	return func(ctx context.Context, toolName string, place files.Place, content string) error {
 		f, ok := memoryAt(thread, place)
@@ -61,7 +62,7 @@ func (s *Setup) announce(thread chat.ThreadID) func(ctx context.Context, toolNam
 	}
 }
 
-// Voices names people for those who read what was kept on their words.
+// Voices names the senders, for people who read what was stored on their words.
 func Voices(senders []chat.Principal) string {
 	var out []string
 	for _, p := range senders {
@@ -73,14 +74,15 @@ func Voices(senders []chat.Principal) string {
 	return strings.Join(out, ", ")
 }
 
-// memoryTools are remember and recall for a thread.
+// memoryTools returns the remember and recall tools of a thread.
 func (s *Setup) memoryTools(thread chat.ThreadID, roots *files.Roots) []tool.Tool {
 	return []tool.Tool{remember.New(roots), remember.Recall(func(ctx context.Context, words string, limit int) ([]remember.Hit, error) {
 		return s.Recall(ctx, thread, tool.CallFrom(ctx).Senders, words, limit)
 	})}
 }
 
-// memoryNotes show each of a thread's memory files as it is now: as a whole first and after a cut, then as what changed.
+// memoryNotes show each of a thread's memory files in its current state: the
+// whole file at first and after a cut, then only what changed.
 func (s *Setup) memoryNotes(thread chat.ThreadID) []NoteSource {
 	var out []NoteSource
 	for _, f := range memory.Of(thread) {

@@ -17,29 +17,29 @@ import (
 	"chorus/internal/untrusted"
 )
 
-// NoteSource says one thing that a model should know besides the conversation, and that changes
-// too often for the system prompt. What it says stands at the end of the window whenever it
-// differs from what the window shows, so nothing that was sent before changes.
+// NoteSource supplies one piece of information that a model should have besides the conversation and
+// that changes too often for the system prompt. Whenever it differs from what the window shows, it is
+// added at the end of the window, so nothing that was sent before changes.
 type NoteSource struct {
-	What string // what the note is about; one note of a kind counts at a time
-	// Text is asked before every request, so it must be cheap when nothing has changed; "" means
-	// that there is nothing to say. An error costs only this note, and is logged once.
+	What string // the note's subject; only the latest note on a subject counts
+	// Text is called before every request, so it must be cheap if nothing has changed. "" means that
+	// there is nothing to say. An error only drops this note and is logged once.
 	Text func(ctx context.Context, at NoteContext) (string, error)
-	// Rows asks whether the database has something to say; where it has not, Text need not be asked. The questions of all sources
-	// are one look. false, and nil: Text is asked in any case.
+	// Rows asks whether the database has anything to say; if not, Text is not called. The questions of all
+	// sources form one query. If Rows is nil or returns false, Text is always called.
 	Rows func(at NoteContext) (database.Question, bool)
-	// Gone is said once when there is nothing to say any more and the window shows otherwise;
-	// "": the last note stays.
+	// Gone is said once when there is nothing to say any more but the window
+	// still shows a note. If empty, the last note stays.
 	Gone string
-	// AtBegin: asked only when a run begins, and when a cut has taken the note out of the window.
-	// For what an agent changes itself, and for what would be different at every look.
+	// AtBegin sources are asked only when a run begins, and when a cut has removed the note from the window.
+	// They are for what an agent changes itself, and for what would differ every time.
 	AtBegin bool
-	// Difference says how the text differs from what the window shows, both as they stand there; "" and nil: the whole is
-	// said again.
+	// Difference describes how the text differs from what the window shows; both are given as
+	// shown. If it is nil or returns "", the whole text is said again.
 	Difference func(before, after string) string
 }
 
-// NoteContext is for whom a note is made.
+// NoteContext says for whom a note is made.
 type NoteContext struct {
 	Row     journal.Thread
 	Toolbox *Toolbox
@@ -47,12 +47,12 @@ type NoteContext struct {
 	Head    *model.Head     // what the run's requests begin with
 }
 
-// noteDeadline is what a source may take. They read a few files; one that hangs must not hold a run.
+// noteDeadline limits how long the sources may take. They read a few
+// files, and one that hangs must not block a run.
 const noteDeadline = time.Second
 
-// notes asks the sources in order. Those that fail or take too long are left out: what the window
-// shows of them stays. In silent it remembers which of those that are asked when a run begins had nothing
-// to say, and where the window began then.
+// notes asks the sources in order. It leaves out those that fail or take too long, and the window keeps what
+// it shows of them. silent records which AtBegin sources had nothing to say, and where the window began then.
 func (s *Setup) notes(ctx context.Context, sources []NoteSource, at NoteContext, silent map[string]int64) []chat.Noted {
 	var due []NoteSource
 	begins := at.Log.Begins()
@@ -84,11 +84,11 @@ func (s *Setup) notes(ctx context.Context, sources []NoteSource, at NoteContext,
 	return out
 }
 
-// onRows has the sources that speak of rows asked only if there are some. The first of them looks for all, so that it is the one that is
-// left behind if the database does not answer.
+// onRows makes sources that depend on rows answer only if there are any. The first of them queries for
+// all, so if the database does not answer, that source is the one that times out.
 func (s *Setup) onRows(sources []NoteSource, at NoteContext) []NoteSource {
 	var questions []database.Question
-	var found atomic.Pointer[[]bool] // atomic: one that was left behind may still be looking
+	var found atomic.Pointer[[]bool] // atomic, because a timed-out source may still be querying
 	look := func(ctx context.Context, i int) (bool, error) {
 		if known := found.Load(); known != nil {
 			return (*known)[i], nil
@@ -121,7 +121,7 @@ func (s *Setup) onRows(sources []NoteSource, at NoteContext) []NoteSource {
 	return out
 }
 
-// noted is the note for a text: how it differs, where the window shows an earlier one.
+// noted returns the note for a text, as a difference if the window shows an earlier version.
 func (n NoteSource) noted(shown, text string) chat.Noted {
 	if n.Difference != nil && shown != "" && shown != text {
 		if difference := n.Difference(shown, text); difference != "" {
@@ -131,14 +131,14 @@ func (n NoteSource) noted(shown, text string) chat.Noted {
 	return chat.Noted{What: n.What, Text: text}
 }
 
-// answer is what a source says.
+// answer is what a source returned.
 type answer struct {
 	text string
 	err  error
 }
 
-// ask asks the sources in order, and leaves those behind that do not answer in time. All that answer are asked on one goroutine: most
-// look into the database, and the stack of each new one would grow for that.
+// ask asks the sources in order and gives up on those that do not answer in time. All that answer run on one
+// goroutine: most query the database, and the stack of each new goroutine would have to grow for that.
 func ask(ctx context.Context, sources []NoteSource, at NoteContext) []answer {
 	var out []answer
 	for len(out) < len(sources) && ctx.Err() == nil {
@@ -160,7 +160,7 @@ func ask(ctx context.Context, sources []NoteSource, at NoteContext) []answer {
 			select {
 			case <-all:
 			case <-ctx.Done():
-			case <-time.After(noteDeadline): // the same source may have all of the next one too
+			case <-time.After(noteDeadline): // each further source gets the full time again
 				continue
 			}
 			break
@@ -176,7 +176,8 @@ func ask(ctx context.Context, sources []NoteSource, at NoteContext) []answer {
 	return out
 }
 
-// noteSources are those of every run, then those that were added when the program was put together.
+// noteSources returns the sources of every run, followed by those
+// that were added when the program was assembled.
 func (s *Setup) noteSources(thread chat.ThreadID, tools *chosen) []NoteSource {
 	sources := []NoteSource{
 		{What: "date", Text: func(context.Context, NoteContext) (string, error) {

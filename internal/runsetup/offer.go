@@ -16,9 +16,10 @@ import (
 	"chorus/internal/tool/web"
 )
 
-// offer is the tools of a run: those of the mode, of the agent, of its servers and, where the configuration says
-// so, of Chorus itself that the profile could ever allow. Those of servers are found by searching when there are more
-// than forty in all, and those of Chorus and the rare ones always, unless the agent or the run names its tools.
+// offer returns the tools of a run: those of the mode, the agent, its servers and, if
+// configured, of Chorus itself that the profile could ever allow. Server tools are found by
+// searching if there are more than forty in all. Tools of Chorus and rare tools are always
+// found by searching, unless the agent or the run names its tools.
 func (setup *Setup) offer(ctx context.Context, b *Toolbox, thread chat.ThreadID, bot *config.Bot, who persona, g *gate.Judge, now chat.Terms, terms serverTerms) (*chosen, error) {
 	own, operations := b.List, []tool.Tool(nil)
 	if bot.OperationTools {
@@ -52,8 +53,9 @@ func (setup *Setup) offer(ctx context.Context, b *Toolbox, thread chat.ThreadID,
 	return &chosen{Set: set, all: all, has: has, mode: now.Mode, servers: changes}, nil
 }
 
-// oneOfEachName keeps two tools of one name apart. git_commit and search_files of an agent with files of its own are those of its
-// workspace, and the operations on projects that are called so are left out; an agent that does not have them means the operations.
+// oneOfEachName resolves name clashes between the agent's own tools and operations on projects, such as
+// git_commit and search_files. An agent with files of its own gets the tools for its workspace, and the
+// operations of those names are left out. Any other agent gets the operations.
 func oneOfEachName(b *Toolbox, operations []tool.Tool, has func(tool.Spec) bool) (own, kept []tool.Tool) {
 	left := map[string]bool{}
 	for _, op := range operations {
@@ -68,7 +70,7 @@ func oneOfEachName(b *Toolbox, operations []tool.Tool, has func(tool.Spec) bool)
 	return slices.DeleteFunc(slices.Clone(b.List), func(t tool.Tool) bool { return left[t.Spec().Name] }), kept
 }
 
-// Specs are the tools that the last run was shown; before the first, those of every run.
+// Specs returns the tools that the last run was shown, or before the first run, those of every run.
 func (b *Toolbox) Specs() []tool.Spec {
 	b.mu.Lock()
 	set := b.offered
@@ -77,8 +79,8 @@ func (b *Toolbox) Specs() []tool.Spec {
 	return append(set.Specs(), set.Unlisted()...)
 }
 
-// shelve takes tools out of the list that the model reads, into the one that it searches. An agent that names its tools, and
-// a run that is given some, have these listed.
+// shelve moves tools from the list that the model reads to the one that it
+// searches. If an agent or a run names its tools, those stay listed.
 func shelve(set *tool.Set, operations []tool.Tool, named []string, given bool) (*tool.Set, error) {
 	ours := map[string]bool{}
 	for _, t := range operations {
@@ -109,10 +111,10 @@ func (b *Toolbox) Label(name string, args []byte) string {
 	if label := set.Label(name, args); label != name {
 		return label
 	}
-	return b.Tools.Label(name, args) // perhaps one of an earlier run
+	return b.Tools.Label(name, args) // perhaps a tool of an earlier run
 }
 
-// Close ends what the bench has running.
+// Close ends everything that the toolbox has running.
 func (b *Toolbox) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -15,9 +15,9 @@ import (
 	"chorus/internal/usage"
 )
 
-// Profile loads a profile by name or file; "" is the default.
+// Profile loads a profile by name or file; "" means the default.
 func (s *Setup) Profile(name string) (*permit.Profile, error) {
-	bot, err := s.Settings.Bot("") // as it is now: a profile may have been made since the start
+	bot, err := s.Settings.Bot("") // reread, because a profile may have been created since the start
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ type SessionOptions struct {
 	Model      string
 	Profile    string
 	Mode       string
-	Sandbox    string // auto, host, bwrap or docker:…; "": as it is configured
+	Sandbox    string // auto, host, bwrap or docker:…; "": as configured
 	Yes        bool
 	CanAsk     bool // there is a person at a terminal
 	MaxSteps   int
@@ -42,11 +42,11 @@ type SessionOptions struct {
 	Attach     []string // --attach: files that go with the first prompt
 	ResumeMode string
 	Once       bool               // run, not chat
-	Servers    []config.MCPServer // that the session has beside those of the configuration
+	Servers    []config.MCPServer // servers of this session in addition to the configured ones
 	Warn       func(string)
 }
 
-// Check turns what was typed into what is meant, or says what is wrong with it.
+// Check normalises the options, or returns what is wrong with them.
 func (s *Setup) Check(o *SessionOptions) error {
 	o.Dir = cmp.Or(o.Dir, ".")
 	dir, err := filepath.Abs(o.Dir)

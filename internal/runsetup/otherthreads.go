@@ -14,16 +14,16 @@ import (
 	"chorus/internal/text"
 )
 
-// OtherThreads is what the note about an agent's other work is called.
+// OtherThreads is the subject of the note about an agent's other work.
 const OtherThreads = "your other threads"
 
-// maxOthers is how many are named in it.
+// maxOthers is how many threads the note names.
 const maxOthers = 10
 
-// others tells a run what else its agent is doing, so that it keeps out of its own way.
-// It is a note at the end of the window: nothing that was sent before changes. What
-// people said is shown only of conversations in the same place, and to somebody who is alone
-// with the agent of their own: an agent must not carry one room's words into another.
+// others tells a run what else its agent is doing, so that it does not interfere with that work. It
+// is a note at the end of the window, so nothing that was sent before changes. It shows what people
+// said only in conversations in the same place, or to somebody alone with their own agent: an agent
+// must not carry words from one room into another.
 func (s *Setup) others(ctx context.Context, at NoteContext) (string, error) {
 	row := at.Row
 	list, err := s.active(ctx, row)
@@ -39,7 +39,7 @@ func (s *Setup) others(ctx context.Context, at NoteContext) (string, error) {
 	lines.WriteByte('\n')
 	for _, other := range list[:min(len(list), maxOthers)] {
 		own := other.Owner.String() != "" && other.Owner.String() == row.Owner.String()
-		summary := "one in another place" // its name is as little this one's business as its words
+		summary := "one in another place" // its name must not be shown here either
 		switch {
 		case other.Place == row.Place || alone && own:
 			summary = fmt.Sprintf("%s %q", other.ID.Thread(), text.Clip(strings.Join(strings.Fields(other.Title), " "), 80))
@@ -57,8 +57,8 @@ func (s *Setup) others(ctx context.Context, at NoteContext) (string, error) {
 	return lines.String(), nil
 }
 
-// active lists an agent's other threads with a run on, or with one that waits for a yes.
-// Both come from indexes over exactly those.
+// active lists an agent's other threads that have a run in progress or
+// waiting for approval. Both come from dedicated indexes.
 func (s *Setup) active(ctx context.Context, row journal.Thread) ([]journal.Thread, error) {
 	moving, err := s.DB.ActiveThreads(ctx)
 	if err != nil {

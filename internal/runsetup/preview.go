@@ -18,12 +18,12 @@ import (
 	"chorus/internal/transcript"
 )
 
-// PreviewRequest says whose first request is to be looked at. Thread is one that was never begun.
+// PreviewRequest says whose first request to show. Thread is a thread that was never begun.
 type PreviewRequest struct {
 	Thread chat.ThreadID
 	Dir    string
 	By     chat.Principal
-	Agent  agents.Agent // as it is or would be
+	Agent  agents.Agent // the agent as it is or would be
 }
 
 // Preview is what a model is shown when a conversation begins.
@@ -39,8 +39,8 @@ type Preview struct {
 	Notes         []chat.Noted
 }
 
-// Preview puts together what a run of a new thread would begin with, by the functions that a run uses. Nothing is asked of a model, no
-// server is started, and what was made for it in the home is removed.
+// Preview assembles what a run of a new thread would begin with, using the functions of a real run. It
+// asks no model and starts no server, and removes what it created in the home.
 func (s *Setup) Preview(ctx context.Context, q PreviewRequest) (out Preview, err error) {
 	bot, err := s.draftBot(q.Agent)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Setup) Preview(ctx context.Context, q PreviewRequest) (out Preview, err
 		return out, err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	if b.Self == nil && q.Agent.Name != chat.DefaultAgent { // made, it will have them
+	if b.Self == nil && q.Agent.Name != chat.DefaultAgent { // once created, the agent will have them
 		b.List = append(b.List, selfedit.Tools(nil)...)
 		if b.Tools, err = tool.NewSet(b.List...); err != nil {
 			return out, err
@@ -94,7 +94,8 @@ func (s *Setup) Preview(ctx context.Context, q PreviewRequest) (out Preview, err
 	return out, nil
 }
 
-// draftBot is the configuration of an agent as it would be; what it leaves empty is what holds for everybody.
+// draftBot returns the configuration that an agent would have. Empty
+// fields take the values that apply to everybody.
 func (s *Setup) draftBot(a agents.Agent) (*config.Bot, error) {
 	bot, err := s.Settings.Bot(a.Name)
 	if err != nil {
@@ -111,7 +112,8 @@ func (s *Setup) draftBot(a agents.Agent) (*config.Bot, error) {
 	return &draft, nil
 }
 
-// previewModel is the model that would answer; one that cannot be had now is shown by its name alone.
+// previewModel returns the model that would answer. A model that is
+// not available now is shown by its name alone.
 func (s *Setup) previewModel(bot *config.Bot) (name string, window int) {
 	models, err := s.Models.For(bot.Vendors)
 	if err != nil {
@@ -126,7 +128,8 @@ func (s *Setup) previewModel(bot *config.Bot) (name string, window int) {
 	return name, window
 }
 
-// besides are the tools that a model does not read of: those that it searches for, and those that its profile never allows.
+// besides returns the tools that the model is not shown: those that it must
+// search for, and those that its profile never allows.
 func besides(offered *chosen) (searched, refused []string) {
 	there := map[string]bool{}
 	for _, spec := range offered.Specs() {

@@ -20,18 +20,19 @@ import (
 	"chorus/internal/transcript"
 )
 
-// ownProcesses are what one agent left running in one place: those of its thread, and those of its others there that run.
+// ownProcesses are what one agent left running in one place: the processes of this
+// thread, and the running ones of its other threads there.
 type ownProcesses struct {
 	setup  *Setup
 	thread chat.ThreadID
 
 	mu   sync.Mutex
-	host *serverHost // of the run that is on, or was last
+	host *serverHost // of the current or last run
 }
 
 var _ process.Processes = (*ownProcesses)(nil)
 
-// listedProcesses is how many of a thread are listed.
+// listedProcesses is how many processes of a thread are listed.
 const listedProcesses = 20
 
 func (o *ownProcesses) NewID() string { return id.New() }
@@ -41,8 +42,9 @@ func (o *ownProcesses) Start(ctx context.Context, p background.Process, b sandbo
 	return o.setup.Processes.Start(ctx, p, b)
 }
 
-// ownerOf is on whose words a process is started. Where there are several it is who stands furthest from a person, so that
-// hooks which start what has hooks come to an end whoever else has spoken.
+// ownerOf returns on whose words a process is started. If there are several senders,
+// it is the one furthest from a person, so that chains of hooks that start processes
+// with hooks come to an end whoever else has spoken.
 func ownerOf(senders []chat.Principal, me chat.Principal) chat.Principal {
 	if len(senders) == 0 {
 		return me
@@ -81,7 +83,7 @@ func (o *ownProcesses) AddHooks(ctx context.Context, p background.Process, rules
 	return o.setup.Processes.AddHooks(ctx, p.ID, rules)
 }
 
-// openProcesses are those that run of a thread's agent in the same place, the oldest first.
+// openProcesses returns the running processes of a thread's agent in the same place, oldest first.
 func (s *Setup) openProcesses(ctx context.Context, thread chat.ThreadID) ([]background.Process, error) {
 	open, err := processes.New(s.DB).OpenProcesses(ctx)
 	return slices.DeleteFunc(open, func(p background.Process) bool {
@@ -89,7 +91,8 @@ func (s *Setup) openProcesses(ctx context.Context, thread chat.ThreadID) ([]back
 	}), err
 }
 
-// runningProcesses tells a run what its agent has left running. It says nothing that changes while nothing happens.
+// runningProcesses tells a run what its agent has left running. The
+// text does not change while nothing happens.
 func (s *Setup) runningProcesses(ctx context.Context, at NoteContext) (string, error) {
 	open, err := s.openProcesses(ctx, at.Row.ID)
 	if err != nil || len(open) == 0 {
@@ -110,8 +113,8 @@ func (s *Setup) runningProcesses(ctx context.Context, at NoteContext) (string, e
 	return out.String(), nil
 }
 
-// JudgeProcess judges the programs that a process starts, by the rights of now. Nobody can be asked about them: the run in
-// which it was started may be over.
+// JudgeProcess judges the programs that a process starts, by the current rights. Nobody can
+// be asked about them: the run that started the process may be over.
 func (s *Setup) JudgeProcess(ctx context.Context, p background.Process) (sandbox.Judge, error) {
 	row, err := s.DB.Thread(ctx, p.Thread)
 	if err != nil {

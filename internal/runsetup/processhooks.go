@@ -18,14 +18,14 @@ import (
 	"chorus/internal/tool"
 )
 
-// What reading instructions may take: it is one short answer.
+// Limits for reading instructions, which takes one short answer.
 const (
 	compileTime              = 30 * time.Second
 	compileMost ledger.Nanos = 50_000_000 // five cents
 )
 
-// CompileHooks has the model of a thread's agent read instructions that the grammar does not understand, at somebody's expense.
-// Nothing holds by it.
+// CompileHooks asks the model of a thread's agent to read instructions that the grammar does not
+// understand. payer pays for it. The resulting rules are not in force yet.
 func (s *Setup) CompileHooks(ctx context.Context, row journal.Thread, payer chat.Principal, words string) ([]background.Rule, error) {
 	bot, err := s.Settings.BotFor(row)
 	if err != nil {
@@ -54,15 +54,15 @@ func (s *Setup) compileHooks(ctx context.Context, q question, words string) ([]b
 	return background.Read(done.Blocks.Text())
 }
 
-// serve tells what its agent left running for which run it works.
+// serve sets the run that the processes now belong to.
 func (o *ownProcesses) serve(host *serverHost) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.host = host
 }
 
-// Understand implements process.Processes: a model reads the words at the run's expense, and people see what it made of them
-// before it holds, where the rules ask for hooks.
+// Understand implements process.Processes: a model reads the words at the run's expense. If the
+// rules require approval for hooks, people see the result before it takes effect.
 func (o *ownProcesses) Understand(ctx context.Context, words string) ([]background.Rule, error) {
 	o.mu.Lock()
 	h := o.host

@@ -28,7 +28,7 @@ func (s *Setup) programs(g *gate.Judge, row journal.Thread, bot *config.Bot, pro
 		}
 		run, use, _ := strings.Cut(call, "/")
 		starts := "tool:bash:" + line(program.Argv)
-		if d.Action == "" { // no rule speaks of it
+		if d.Action == "" { // no rule matched it
 			d.Action, d.Argv = starts, program.Argv
 		}
 		asks := approval.Approval{Thread: row.ID, Run: run, Call: chat.ToolUse{ID: use, Name: "bash"}, Dir: program.Dir(), Rule: d.Rule,
@@ -40,7 +40,7 @@ func (s *Setup) programs(g *gate.Judge, row journal.Thread, bot *config.Bot, pro
 	})
 }
 
-// programsAsking is programs with another way to ask; nil: nobody can be asked.
+// programsAsking is programs with another way to ask; if ask is nil, nobody can be asked.
 func (s *Setup) programsAsking(g *gate.Judge, row journal.Thread, bot *config.Bot, profile string, ask gate.Ask) func(call string) sandbox.Judge {
 	return g.Programs(bot.Profiles[profile].Children, ask, func(ctx context.Context, call string, program sandbox.Exec, audit approval.Audit) error {
 		hide := s.Gate.Logs.Redactor()
@@ -53,7 +53,7 @@ func (s *Setup) programsAsking(g *gate.Judge, row journal.Thread, bot *config.Bo
 	})
 }
 
-// payer is on whose words a run works.
+// payer returns the principal on whose words a run works.
 func payer(work engine.Work) chat.Principal {
 	if len(work.Senders) == 0 {
 		return chat.Principal{}
@@ -61,7 +61,7 @@ func payer(work engine.Work) chat.Principal {
 	return work.Senders[0].Principal
 }
 
-// line is an argument vector as a command.
+// line formats an argument vector as a command.
 func line(argv []string) string {
 	words := make([]string, len(argv))
 	for i, word := range argv {

@@ -19,7 +19,7 @@ import (
 	"chorus/internal/untrusted"
 )
 
-// ownPreamble is what an agent with tools is told where nobody set preamble.
+// ownPreamble is what an agent with tools is told unless preamble is configured.
 //
 //go:embed prompt.md
 var ownPreamble string
@@ -27,10 +27,10 @@ var ownPreamble string
 // Document is a file that goes into the system prompt.
 type Document struct{ Name, Text string }
 
-// PromptData is all that a system prompt is made of. Whatever changes from run to
-// run (the date, notes) is not in it: it would break the prefix.
+// PromptData is everything that a system prompt is made of. It excludes whatever changes
+// between runs (the date, notes), which would break the cached prefix.
 type PromptData struct {
-	Preamble     string // how to use tools, with {name}, {dir} and {os}; "": nothing
+	Preamble     string // how to use tools, with {name}, {dir} and {os}; may be empty
 	Name         string
 	Dir          string
 	Git          bool
@@ -41,8 +41,8 @@ type PromptData struct {
 	Instructions Document
 }
 
-// modes are the ways to work, with what the model is told about each. In plan and
-// review it has the tools that only read, in verify the shell too.
+// modes maps each mode to what the model is told about it. In plan and review the
+// agent has only tools that read; in verify it also has the shell.
 var modes = map[string]string{
 	"plan":      "Only look and think. Change nothing; answer with a plan: steps, files, risks.",
 	"review":    "Only look and judge. Change nothing; answer with findings, the gravest first, each with file and line.",
@@ -50,7 +50,7 @@ var modes = map[string]string{
 	"verify":    "Find out whether it works: build, test, try. Do not change files; report what you saw.",
 }
 
-// ValidMode reports whether there is such a mode; the empty one is none.
+// ValidMode returns an error for an unknown mode. The empty mode is valid.
 func ValidMode(mode string) error {
 	if _, ok := modes[mode]; ok || mode == "" {
 		return nil
@@ -70,8 +70,8 @@ func InMode(mode, name string, readOnly bool) bool {
 	}
 }
 
-// preamble is what stands before the agent's own prompt: nothing where it has no tools, and what
-// its configuration says where that says something.
+// preamble returns the text before the agent's own prompt: the configured
+// text, if any, or nothing for an agent without tools.
 func preamble(bot *config.Bot, tools bool) string {
 	switch {
 	case !tools:
@@ -83,7 +83,7 @@ func preamble(bot *config.Bot, tools bool) string {
 	}
 }
 
-// RenderPrompt is the system prompt.
+// RenderPrompt returns the system prompt.
 func RenderPrompt(d PromptData) string {
 	dir := d.Dir
 	if d.Git {
@@ -107,8 +107,8 @@ func RenderPrompt(d PromptData) string {
 	return strings.TrimSpace(b.String())
 }
 
-// SystemPrompt is what a bot's requests begin with in a folder, without what the repository there
-// says; for people who look.
+// SystemPrompt returns what a bot's requests begin with in a folder, without
+// the repository's instructions, for people to look at.
 func (s *Setup) SystemPrompt(ctx context.Context, bot *config.Bot, agent, dir string) (string, error) {
 	who, err := s.persona(ctx, agent, bot)
 	if err != nil {
@@ -117,15 +117,15 @@ func (s *Setup) SystemPrompt(ctx context.Context, bot *config.Bot, agent, dir st
 	return RenderPrompt(PromptData{Preamble: preamble(bot, bot.ToolsEnabled), Name: agent, Dir: dir, Identity: who.identity, Agent: who.prompt, Docs: who.docs}), nil
 }
 
-// The most that goes into a system prompt of a file, and of all docs together.
+// Limits of what goes into a system prompt: of one file, and of all docs together.
 const (
 	MaxDocument = 32 << 10
 	maxDocs     = 128 << 10
 )
 
-// Instructions reads the repository's own advice: AGENTS.md, else CLAUDE.md. A command may have put a link in its
-// place, so it is read as the read tool would: not out of the workspace, and nothing that keeps says no to, which is
-// asked for its name and for where a link leads.
+// Instructions reads the repository's own advice: AGENTS.md, or else CLAUDE.md. A command may have put a link
+// in its place. Therefore it is read as the read tool would: not from outside the workspace, and only if
+// keeps does not withhold it. keeps is asked about its name and about the target of a link.
 func Instructions(ctx context.Context, roots *files.Roots, keeps func(path string, link bool) bool) Document {
 	for _, name := range []string{"AGENTS.md", "CLAUDE.md"} {
 		touched := roots.Access("read", name)
@@ -148,7 +148,7 @@ func Instructions(ctx context.Context, roots *files.Roots, keeps func(path strin
 	return Document{}
 }
 
-// harmless keeps untrusted text from ending the element it stands in.
+// harmless keeps untrusted text from closing the element that contains it.
 func harmless(text string) string {
 	return untrusted.Defuse("repository-instructions", strings.TrimSpace(text))
 }
@@ -177,7 +177,7 @@ func Docs(dir string) []Document {
 	return out
 }
 
-// ReadText reads a regular file's first part as valid text.
+// ReadText reads the first part of a regular file as valid text.
 func ReadText(path string) (string, bool) {
 	f, _, err := plainfile.Open(path)
 	if err != nil {

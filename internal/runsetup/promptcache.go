@@ -9,11 +9,11 @@ import (
 	"chorus/internal/model"
 )
 
-// maxPromptHeads is how many beginnings of prompts are kept at hand.
+// maxPromptHeads is how many prompt heads are kept in memory.
 const maxPromptHeads = 16
 
-// heads are the beginnings of prompts that were used last, by their hash, newest first. All
-// conversations of an agent share one, and so what providers made of it.
+// promptCache holds the most recently used prompt heads by hash, newest first. All conversations
+// of an agent share one head, and with it what providers computed from it.
 type promptCache struct {
 	mu   sync.Mutex
 	list []*knownHead
@@ -24,7 +24,7 @@ type knownHead struct {
 	head *model.Head
 }
 
-// at is the one with a hash; nil: it is not at hand.
+// at returns the head with this hash, or nil if it is not cached.
 func (h *promptCache) at(hash string) *model.Head {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -44,7 +44,7 @@ func (h *promptCache) keep(hash string, head *model.Head) {
 	h.list = slices.Delete(h.list, min(maxPromptHeads, len(h.list)), len(h.list))
 }
 
-// Head loads the system prompt and tools a run was started with.
+// Head loads the system prompt and tools that a run was started with.
 func (s *Setup) Head(hash string) (*model.Head, error) {
 	if head := s.promptHeads.at(hash); head != nil {
 		return head, nil

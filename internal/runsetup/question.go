@@ -15,22 +15,23 @@ import (
 	"chorus/internal/provider"
 )
 
-// question is what a model is asked once, beside the requests of a run.
+// question is what a model is asked once, outside the requests of a run.
 type question struct {
-	row      journal.Thread // whose limits hold
+	row      journal.Thread // the thread whose limits apply
 	bot      *config.Bot
 	models   *provider.Models
-	model    string // "": the agent's
-	run      string // whose budget for one task holds
+	model    string // "" means the agent's model
+	run      string // the run whose task budget applies
 	payer    chat.Principal
 	yes      bool
-	most     ledger.Nanos // that it may cost; 0: whatever the budgets allow
+	most     ledger.Nanos // most it may cost; 0: whatever the budgets allow
 	system   string
 	messages []*model.Message
 	settings chat.Settings
 }
 
-// answer reserves what the answer may cost, has it made, and settles what it did cost. It gives the answer with the model's name.
+// answer reserves the maximum cost, asks the model, and settles the actual
+// cost. It returns the answer and the model's name.
 func (s *Setup) answer(ctx context.Context, q question) (model.Done, string, error) {
 	name, err := q.models.Name("", cmp.Or(q.model, q.bot.ContinuationModel))
 	if err != nil {
@@ -45,7 +46,8 @@ func (s *Setup) answer(ctx context.Context, q question) (model.Done, string, err
 		return model.Done{}, "", err
 	}
 	price, _ := PriceOf(q.models, q.bot)(name)
-	// The time as the step keeps the entry apart from those of the run's own requests and, after a restart, of earlier ones.
+	// Using the time as the step distinguishes the entry from those of the run's
+	// own requests and, after a restart, from earlier ones.
 	entry := ledger.Entry{Run: q.run, Step: int(time.Now().UnixMicro()), Attempt: 1, Thread: q.row.ID, Agent: q.row.Agent, Payer: q.payer, Model: name,
 		Reserved: price.Worst(p.Estimate, q.settings.MaxTokens)}
 	under := BudgetOf(q.bot, q.yes).For(q.row.ID, q.row.Agent, q.payer, q.run)

@@ -26,7 +26,7 @@ import (
 	"chorus/internal/tool/selfedit"
 )
 
-// self is an agent as its own tools change it, on the word of whoever the run is for.
+// self is an agent as its own tools change it, on the words of whoever the run is for.
 type self struct {
 	app    *Setup
 	thread chat.ThreadID
@@ -38,7 +38,8 @@ type self struct {
 
 var _ selfedit.Self = (*self)(nil)
 
-// selfOf is a thread's agent for its own tools; nil: it was never made, so there is nothing to change.
+// selfOf returns a thread's agent for its own tools, or nil if the agent
+// was never created and there is nothing to change.
 func (s *Setup) selfOf(thread chat.ThreadID) *self {
 	name := thread.Agent()
 	if name == "" || !IsDir(s.Home.AgentDir(name)) {
@@ -47,7 +48,7 @@ func (s *Setup) selfOf(thread chat.ThreadID) *self {
 	return &self{app: s, thread: thread, name: name}
 }
 
-// serve says on whose words the next run works.
+// serve sets on whose words the next run works.
 func (s *self) serve(work engine.Work) {
 	if s == nil {
 		return
@@ -76,8 +77,8 @@ func (s *self) SetPrompt(ctx context.Context, prompt string) (string, error) {
 	return s.changed(ctx, "system_prompt", "systemPrompt", old, prompt, "Your system prompt is changed.")
 }
 
-// SetPermissions implements selfedit.Self. The gate has held it against the rights of
-// whoever asked; only profiles that have a name can be taken.
+// SetPermissions implements selfedit.Self. The gate has already checked the
+// rights of whoever asked. Only named profiles are accepted.
 func (s *self) SetPermissions(ctx context.Context, profile string) (string, error) {
 	bot, err := s.bot()
 	if err != nil {
@@ -92,8 +93,8 @@ func (s *self) SetPermissions(ctx context.Context, profile string) (string, erro
 	return s.changed(ctx, "permissions "+profile, "permissions", bot.Permissions, profile, "Your permissions are those of "+profile+".")
 }
 
-// SetModel implements selfedit.Self. A model that cannot be asked is not taken: the agent
-// could not even be told to take another.
+// SetModel implements selfedit.Self. It rejects a model that cannot be asked:
+// with it the agent could not even be told to choose another.
 func (s *self) SetModel(ctx context.Context, wanted string) (string, error) {
 	bot, err := s.bot()
 	if err != nil {
@@ -126,8 +127,7 @@ func (s *self) Doc(_ context.Context, name string) (string, error) {
 	return string(data), err
 }
 
-// SetDoc implements selfedit.Self. What leads out of the folder through links is refused
-// by the root itself.
+// SetDoc implements selfedit.Self. The root itself refuses names that lead out of the folder through links.
 func (s *self) SetDoc(ctx context.Context, name, text string) (string, error) {
 	old, err := s.Doc(ctx, name)
 	if err != nil {
@@ -146,11 +146,11 @@ func (s *self) SetDoc(ctx context.Context, name, text string) (string, error) {
 	return s.changed(ctx, "docs "+name, "", old, text, said)
 }
 
-// announceDoc says that the agent is about to write a doc, so that its history knows on whose words.
+// announceDoc records that the agent is about to write a doc, so that its history shows on whose words.
 func (s *self) announceDoc(ctx context.Context, name, text string) error {
 	f, err := memory.Parse("agents/" + s.name + "/docs/" + name)
 	if err != nil {
-		return nil // not one of which versions are kept
+		return nil // not a doc whose versions are kept
 	}
 	s.mu.Lock()
 	by := slices.Clone(s.by)
@@ -180,7 +180,7 @@ func (s *self) writeDoc(name, text string) error {
 	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
 		return err
 	}
-	// Written beside and renamed: a doc is never half of one.
+	// Write to a temporary file and rename it, so that a doc is never half-written.
 	beside := filepath.Join(path.Dir(name), ".doc-"+id.New())
 	if err := root.WriteFile(beside, []byte(text), 0o600); err != nil {
 		return errors.Join(err, root.Remove(beside))
@@ -191,8 +191,8 @@ func (s *self) writeDoc(name, text string) error {
 	return nil
 }
 
-// changed writes down what the agent changed of itself, for whom, and says from when on it
-// counts, or what stands above it.
+// changed records what the agent changed about itself and for whom. It returns
+// when the change takes effect, or what overrides it.
 func (s *self) changed(ctx context.Context, detail, key, old, now, said string) (string, error) {
 	s.mu.Lock()
 	by := slices.Clone(s.by)
@@ -215,8 +215,8 @@ func (s *self) changed(ctx context.Context, detail, key, old, now, said string) 
 	return said + " It counts from the next run on.", nil
 }
 
-// NamedProfile says what is wrong with a profile that somebody who is not at the terminal
-// names: files are for those who can read them.
+// NamedProfile returns what is wrong with a profile that somebody away from the terminal
+// names. They may not name files, which are for those who can read them.
 func NamedProfile(bot *config.Bot, name string) error {
 	known := ProfileNames(bot)
 	if slices.Contains(known, name) {
@@ -225,13 +225,13 @@ func NamedProfile(bot *config.Bot, name string) error {
 	return fmt.Errorf("there is no profile %.60q; there are %s%s", name, strings.Join(known, ", "), suggest.Hint(name, known))
 }
 
-// ProfileNames are the names of all profiles, the built-in ones first.
+// ProfileNames returns the names of all profiles, the built-in ones first.
 func ProfileNames(bot *config.Bot) []string {
 	return append(permit.Presets(), gate.OwnProfiles(bot.Profiles)...)
 }
 
-// ModelMeant is the full name of the model that somebody means, if it can be asked: a
-// name, or a part of one that only one model has.
+// ModelMeant returns the full name of the model that somebody means, if it can be asked.
+// wanted is a name, or a part of one that matches only one model.
 func (s *Setup) ModelMeant(bot *config.Bot, wanted string) (string, error) {
 	if wanted == "" {
 		return "", errors.New("name a model: provider/model")
@@ -262,7 +262,7 @@ func onlyOne(found []string, part string, otherwise error) (string, error) {
 	}
 }
 
-// ModelNames are the models that can be asked and have the part in their name.
+// ModelNames returns the models that can be asked and whose names contain part.
 func (s *Setup) ModelNames(part string) []string {
 	all, err := s.Discovery.Catalog(s.Discovery.Available(func(string) {}))
 	if err != nil {

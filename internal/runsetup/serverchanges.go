@@ -13,21 +13,22 @@ import (
 	"chorus/internal/untrusted"
 )
 
-// serverChanges follows the MCP servers of a run while it goes on. The list of tools stands at the head of the prompt and
-// is fixed for the run; what a server adds meanwhile is told in a note, and can be called by its name at once.
+// serverChanges follows the MCP servers of a run while it continues. The list of tools is
+// at the head of the prompt and fixed for the run. If a server adds a tool meanwhile, a
+// note says so, and the tool can be called by name at once.
 type serverChanges struct {
-	hub     *mcp.Hub                          // nil: there are no servers
-	list    func(context.Context) mcp.Listing // without what nobody has approved
+	hub     *mcp.Hub                          // nil if there are no servers
+	list    func(context.Context) mcp.Listing // without anything unapproved
 	notice  string                            // which servers are missing
-	manual  string                            // what servers say about their use
+	manual  string                            // the servers' instructions for use
 	offers  func([]tool.Tool) func(tool.Spec) bool
-	atFirst map[string]string // what the run began with, by name
+	atFirst map[string]string // the tools that the run began with, by name
 
 	mu      sync.Mutex
-	changed <-chan struct{} // closed when what is known below is old; nil: nobody has looked yet
-	added   *tool.Set       // nil: nothing was added
+	changed <-chan struct{} // closed when the fields below are out of date; nil before the first look
+	added   *tool.Set       // nil if nothing was added
 	news    string
-	waits   bool // something is off until somebody approves it, which no server tells
+	waits   bool // something is disabled until approved, which no server reports
 }
 
 func newServerChanges(b *Toolbox, first mcp.Listing, offers func([]tool.Tool) func(tool.Spec) bool) *serverChanges {
@@ -42,7 +43,8 @@ func newServerChanges(b *Toolbox, first mcp.Listing, offers func([]tool.Tool) fu
 
 func wording(s tool.Spec) string { return s.Description + "\x00" + string(s.Schema) }
 
-// manualOf frames what servers say about their use: it is theirs, and no order of anybody whom the agent serves.
+// manualOf frames the servers' instructions for use as untrusted text: they
+// are not orders of anybody whom the agent serves.
 func manualOf(l mcp.Listing) string {
 	var out []string
 	for _, one := range l.Instructions {
@@ -51,7 +53,7 @@ func manualOf(l mcp.Listing) string {
 	return strings.Join(out, "\n")
 }
 
-// look brings what is known up to date; it is cheap when nothing has changed.
+// look updates what is known. It is cheap if nothing has changed.
 func (c *serverChanges) look(ctx context.Context) {
 	if c == nil || c.hub == nil {
 		return
@@ -65,7 +67,7 @@ func (c *serverChanges) look(ctx context.Context) {
 			return
 		}
 	}
-	c.changed = c.hub.Changed() // before looking, so that nothing is missed
+	c.changed = c.hub.Changed() // before looking, so that no change is missed
 	now := c.list(ctx)
 	may := c.offers(now.Tools)
 	var more []tool.Tool
@@ -96,13 +98,13 @@ func (c *serverChanges) look(ctx context.Context) {
 	c.waits = len(now.Off) > 0
 	c.notice, c.manual, c.news, c.added = now.Notice(), manualOf(now), strings.Join(lines, "\n"), nil
 	if len(more) > 0 {
-		if set, err := tool.NewSet(more...); err == nil { // else two have one name, and neither can be meant
+		if set, err := tool.NewSet(more...); err == nil { // on an error two have the same name, and neither can be offered
 			c.added = set
 		}
 	}
 }
 
-// maxNews is how many changed tools are described in a note.
+// maxNews is how many changed tools a note describes.
 const maxNews = 10
 
 // find resolves a call of a tool that was added since the run began.
@@ -124,7 +126,7 @@ func (c *serverChanges) find(name string, args []byte) (tool.Tool, []byte, *tool
 	return t, plain, set
 }
 
-// holds is the set of a tool that was added; nil: it is none.
+// holds returns the set of a tool that was added, or nil.
 func (c *serverChanges) holds(t tool.Tool) *tool.Set {
 	if c == nil {
 		return nil
@@ -137,7 +139,7 @@ func (c *serverChanges) holds(t tool.Tool) *tool.Set {
 	return nil
 }
 
-// notes are what a model is told of servers.
+// notes returns the note sources about servers.
 func (c *serverChanges) notes() []NoteSource {
 	return []NoteSource{
 		{What: "mcp servers", Gone: "All MCP servers run, with the tools that are listed.", Text: func(ctx context.Context, _ NoteContext) (string, error) {

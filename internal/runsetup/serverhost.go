@@ -26,23 +26,23 @@ type serverHost struct {
 	profile string
 	gate    *gate.Judge
 	models  *provider.Models
-	model   string // that the run asks for; "": the agent's
+	model   string // the model that the run asks for; "" means the agent's
 }
 
 var _ mcp.Host = (*serverHost)(nil)
 
-// questionTime is how long a server's question waits: the call that it is asked in waits as well, and no call may take
-// longer than a quarter of an hour.
+// questionTime is how long a server's question waits. The call that it belongs to waits
+// as well, and no call may take longer than a quarter of an hour.
 const questionTime = 10 * time.Minute
 
-// approval is what people are shown while a call runs.
+// approval returns what people are shown during a call.
 func (h *serverHost) approval(call string) approval.Approval {
 	run, use, _ := strings.Cut(call, "/")
 	return approval.Approval{Thread: h.row.ID, Run: run, Call: chat.ToolUse{ID: use, Name: "mcp"}, AskedBy: payer(h.gate.Work), Payer: payer(h.gate.Work)}
 }
 
-// Ask implements mcp.Host: the question stands among the approvals, and the note of a yes is the answer. Only whoever is
-// worked for may answer: the server asks for something of theirs.
+// Ask implements mcp.Host. The question is shown as an approval, and the note with the approval is the
+// answer. Only the person for whom the run works may answer, because the server asks for something of theirs.
 func (h *serverHost) Ask(ctx context.Context, call string, q mcp.Question) (mcp.Reply, error) {
 	if !h.gate.Choice.Snapshot().CanAsk {
 		return mcp.Reply{Action: mcp.Cancel}, nil
@@ -67,11 +67,11 @@ func (h *serverHost) Ask(ctx context.Context, call string, q mcp.Question) (mcp.
 	return mcp.Reply{Action: mcp.Accept, Text: now.Note}, nil
 }
 
-// sampleTime is how long an answer for a server may take.
+// sampleTime limits how long an answer for a server may take.
 const sampleTime = 2 * time.Minute
 
-// Sample implements mcp.Host. It is judged as an action of the server, asked for where the rules say so, and charged to
-// whoever pays for the run, under the run's limits.
+// Sample implements mcp.Host. The request is judged as an action of the server, needs approval if the
+// rules say so, and is charged to whoever pays for the run, under the run's limits.
 func (h *serverHost) Sample(ctx context.Context, call string, s mcp.Sampling) (mcp.Sampled, error) {
 	if err := h.allowed(ctx, call, s); err != nil {
 		return mcp.Sampled{}, err
@@ -100,7 +100,7 @@ func runOf(call string) string {
 	return run
 }
 
-// allowed asks the gate, and people where it says so.
+// allowed asks the gate, and people if the gate requires it.
 func (h *serverHost) allowed(ctx context.Context, call string, s mcp.Sampling) error {
 	last := s.Messages[len(s.Messages)-1].Text
 	ruling := h.gate.JudgeDuring(s.Action, text.Clip(text.OneLine(last), 200))

@@ -21,13 +21,13 @@ import (
 	"chorus/internal/usage"
 )
 
-// NewServer is an MCP server as somebody adds it.
+// NewServer is an MCP server that somebody adds.
 type NewServer = serverconfig.NewServer
 
-// ServerInfo is an MCP server for people.
+// ServerInfo describes an MCP server for people.
 type ServerInfo struct {
 	Name   string
-	Where  string // what is started, or the address
+	Where  string // the command or the address
 	From   string // the configuration, mcp.json of the home, or .mcp.json of the folder
 	State  string // enabled, logged in, not trusted
 	Added  bool   // it is in mcp.json of the home
@@ -43,22 +43,24 @@ type ServerReport struct {
 	Instructions              string
 }
 
-// UnknownServer is the error for the name of no server.
+// UnknownServer is the error for a name that is no server's.
 type UnknownServer struct {
 	Name  string
 	Known []string
 }
 
+// Error implements error.
 func (e *UnknownServer) Error() string {
 	return fmt.Sprintf("there is no MCP server %s; there are: %s", e.Name, cmp.Or(strings.Join(e.Known, ", "), "none"))
 }
 
-// ServerState is the error for something that a server is not in the state for.
+// ServerState is the error for an action that a server's state does not allow.
 type ServerState struct{ Text string }
 
+// Error implements error.
 func (e *ServerState) Error() string { return e.Text }
 
-// logins are those of the home; what they hold is hidden wherever texts are shown or kept.
+// logins returns the logins of the home. Their secrets are redacted wherever texts are shown or stored.
 func (setup *Setup) logins() *mcp.Logins {
 	logins := mcp.NewLogins(setup.Home.MCPLogins(), setup.Logs.Remember)
 	logins.Sync = func(ctx context.Context, file string) error {
@@ -71,7 +73,7 @@ func (setup *Setup) logins() *mcp.Logins {
 	return logins
 }
 
-// homeServers are those that were added with chorus mcp add, without those whose names are taken.
+// homeServers returns the servers added with chorus mcp add, except those whose names are taken.
 func (setup *Setup) homeServers(taken []mcp.Server) []mcp.Server {
 	added, problems, err := serverconfig.ReadServers(setup.Home.MCPServers())
 	if err != nil {
@@ -85,7 +87,7 @@ func (setup *Setup) homeServers(taken []mcp.Server) []mcp.Server {
 	})
 }
 
-// known are all servers of a folder's agent, with where each is from.
+// knownServers returns all servers of a folder's agent, and where each comes from.
 func (setup *Setup) knownServers(dir string) (servers []mcp.Server, infos []ServerInfo, repo settings.Repository, bot *config.Bot, err error) {
 	if bot, err = setup.Settings.Bot(""); err != nil {
 		return nil, nil, repo, nil, err
@@ -126,10 +128,10 @@ func (setup *Setup) Servers(dir string) ([]ServerInfo, error) {
 	return infos, err
 }
 
-// changeServersTime bounds a change of the list of servers.
+// changeServersTime limits how long a change of the server list may take.
 const changeServersTime = 20 * time.Second
 
-// AddServer adds an MCP server to the home. A name that is in use is an error, unless it is that very server.
+// AddServer adds an MCP server to the home. A name in use is an error, unless it belongs to the same server.
 func (setup *Setup) AddServer(dir, name string, s NewServer) error {
 	infos, err := setup.Servers(dir)
 	if err != nil {
@@ -149,7 +151,7 @@ func (setup *Setup) AddServer(dir, name string, s NewServer) error {
 	return nil
 }
 
-// RemoveServer takes out a server that was added, and its login.
+// RemoveServer removes a server that was added, and its login.
 func (setup *Setup) RemoveServer(dir, name string) error {
 	servers, infos, _, _, err := setup.knownServers(dir)
 	if err != nil {
@@ -202,10 +204,10 @@ func (setup *Setup) serverNamed(dir, name string) (mcp.Server, settings.Reposito
 	return mcp.Server{}, repo, bot, unknownServer(name, infos)
 }
 
-// ServerLogin is what a login needs beside the server itself.
+// ServerLogin is what a login needs besides the server itself.
 type ServerLogin = mcp.LoginOptions
 
-// LogIn logs in to a server on the network; show is given the page on which a person says yes.
+// LogIn logs in to a remote server. show is called with the page on which a person agrees.
 func (setup *Setup) LogIn(ctx context.Context, dir, name string, o ServerLogin, show func(page string)) error {
 	s, err := setup.remoteServer(dir, name)
 	if err != nil {
@@ -215,7 +217,7 @@ func (setup *Setup) LogIn(ctx context.Context, dir, name string, o ServerLogin, 
 	return setup.logins().Login(ctx, s, o, show)
 }
 
-// remoteServer is a server that can be logged in to.
+// remoteServer returns a server that supports logins.
 func (setup *Setup) remoteServer(dir, name string) (mcp.Server, error) {
 	s, _, _, err := setup.serverNamed(dir, name)
 	if err == nil && s.URL == "" {
@@ -227,11 +229,11 @@ func (setup *Setup) remoteServer(dir, name string) (mcp.Server, error) {
 // OpenLogin is a login that somebody on another machine has begun.
 type OpenLogin = mcp.OpenLogin
 
-// ErrUnknownLogin is the error of a login that nobody has begun; see mcp.OpenLogins.
+// ErrUnknownLogin is the error for a login that nobody has begun; see mcp.OpenLogins.
 var ErrUnknownLogin = mcp.ErrUnknownLogin
 
-// BeginLogin begins a login whose browser comes back to the address redirect; done hears how it ended. A login that cannot be
-// begun is a *ServerState.
+// BeginLogin begins a login. The browser returns to the address redirect, and done is called
+// with the outcome. If a login cannot be begun, the error is a *ServerState.
 func (setup *Setup) BeginLogin(ctx context.Context, dir, name string, o ServerLogin, redirect string, done func(error)) (*OpenLogin, error) {
 	s, err := setup.remoteServer(dir, name)
 	if err != nil {
@@ -245,20 +247,20 @@ func (setup *Setup) BeginLogin(ctx context.Context, dir, name string, o ServerLo
 	return one, err
 }
 
-// FinishLogin takes what a browser came back with, and waits until the login is over.
+// FinishLogin processes what a browser returned with and waits until the login is over.
 func (setup *Setup) FinishLogin(ctx context.Context, came url.Values) (server string, _ error) {
 	return setup.openLogins.Return(ctx, came)
 }
 
-// WaitForLogin waits until a login is over; false: ctx was over first.
+// WaitForLogin waits until a login is over. It returns false if ctx ends first.
 func (setup *Setup) WaitForLogin(ctx context.Context, id string) (*OpenLogin, bool, error) {
 	return setup.openLogins.Wait(ctx, id)
 }
 
-// CloseLogins gives up the logins that were begun.
+// CloseLogins cancels the logins that were begun.
 func (setup *Setup) CloseLogins() { setup.openLogins.Close() }
 
-// LogOut forgets the login to a server.
+// LogOut deletes the login to a server.
 func (setup *Setup) LogOut(dir, name string) error {
 	s, _, _, err := setup.serverNamed(dir, name)
 	if err != nil {
@@ -270,10 +272,11 @@ func (setup *Setup) LogOut(dir, name string) error {
 	return setup.logins().Remove(s)
 }
 
-// testTime is how long a server may take to answer what it is asked when it is tried, beside its start.
+// testTime is how long a tried server may take to answer, not counting its start.
 const testTime = 30 * time.Second
 
-// TestServer starts a server as a run would, and says what it has. A server that does not come is no error.
+// TestServer starts a server as a run would and returns what it offers.
+// It is no error if the server does not start.
 func (setup *Setup) TestServer(ctx context.Context, o SessionOptions, name string) (ServerReport, error) {
 	out := ServerReport{Name: name, Tools: []string{}, Prompts: []string{}, Resources: []string{}}
 	b, g, err := setup.toolboxFor(&o)
@@ -291,7 +294,7 @@ func (setup *Setup) TestServer(ctx context.Context, o SessionOptions, name strin
 	}
 	plan := setup.Isolation.Plan(bot, rules, journal.Thread{Dir: o.Dir}, g.Work.Terms, engine.Work{})
 	options := setup.hubOptions(b, repo, plan)
-	options.Observe = nil // what is found here is more
+	options.Observe = nil // more is recorded below
 	hub := mcp.New([]mcp.Server{s}, options)
 	defer hub.Close()
 	listing := hub.Tools(ctx, nil)
@@ -317,7 +320,8 @@ func (setup *Setup) TestServer(ctx context.Context, o SessionOptions, name strin
 		Tools: len(out.Tools), Prompts: len(out.Prompts), Resources: len(out.Resources)})
 }
 
-// observeServer keeps how a server of a run is; how many prompts and resources it has stays as it was last found.
+// observeServer records the state of a run's server. It keeps the
+// last known numbers of prompts and resources.
 func (setup *Setup) observeServer(s mcp.Server, status mcp.Status) {
 	seen := mcp.NewLastSeen(setup.Home.MCPStatus())
 	now := seen.Get(s)
@@ -330,7 +334,7 @@ func (setup *Setup) observeServer(s mcp.Server, status mcp.Status) {
 	}
 }
 
-// forget ends the tools of a thread that never was.
+// forget closes the tools of a thread that never existed.
 func (setup *Setup) forget(b *Toolbox) {
 	setup.mu.Lock()
 	delete(setup.toolboxes, b.Proxy.Thread)

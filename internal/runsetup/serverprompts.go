@@ -9,14 +9,14 @@ import (
 	"chorus/internal/untrusted"
 )
 
-// askedPrompt is the note with the text of a prompt that somebody asked an MCP server for.
+// askedPrompt is the subject of the note with an MCP server's prompt that somebody asked for.
 const askedPrompt = "mcp prompt"
 
 // promptLine is how people ask for one: /server:prompt ARGUMENTS.
 var promptLine = pattern.Lazy(`(?s)^/([\w.-]+):([\w./-]+)(?:\s+(.*))?$`)
 
-// fetchPrompt gets what a message asks an MCP server for, if it does. The text is told in a note of the run: what the
-// person wrote stays as it is.
+// fetchPrompt fetches the MCP prompt that a message asks for, if any. A note of the
+// run carries its text; the person's message stays unchanged.
 func (b *Toolbox) fetchPrompt(ctx context.Context, prompt transcript.Waiting) {
 	b.mu.Lock()
 	hub := b.hub
@@ -46,7 +46,7 @@ func (b *Toolbox) promptAsked() string {
 	return b.prompt
 }
 
-// Prompts are what the thread's MCP servers have ready. Before the first run nothing is known of them.
+// Prompts returns the prompts that the thread's MCP servers offer. Before the first run none are known.
 func (b *Toolbox) Prompts(ctx context.Context) []mcp.Prompt {
 	b.mu.Lock()
 	hub := b.hub

@@ -23,17 +23,17 @@ import (
 	"chorus/internal/tool/mcp/serverconfig"
 )
 
-// serverTerms are on what terms MCP servers are started in a run.
+// serverTerms are the terms on which MCP servers are started in a run.
 type serverTerms struct {
-	all  bool // also those of a repository that nobody has looked at: whoever is asked says yes to everything
+	all  bool // includes servers of a repository that nobody has reviewed, because everything is allowed anyway
 	plan isolate.Plan
 	host mcp.Host // answers what servers ask
-	// unstarted: there is no run, and no server is started.
+	// unstarted means that there is no run, and no server is started.
 	unstarted bool
 }
 
-// withServers is the agent's own tools, further ones and those of the agent's MCP servers. The set is
-// made anew only when they are others.
+// withServers returns the agent's own tools, further ones, and those of the agent's MCP
+// servers. It rebuilds the set only if the tools have changed.
 func (setup *Setup) withServers(ctx context.Context, b *Toolbox, bot *config.Bot, terms serverTerms, own, more []tool.Tool) (*tool.Set, mcp.Listing, error) {
 	servers, repo := setup.servers(b.Dir, bot, setup.serversOf(b.Proxy.Thread), terms.all)
 	if terms.unstarted {
@@ -86,8 +86,8 @@ func (setup *Setup) withServers(ctx context.Context, b *Toolbox, bot *config.Bot
 	return b.many, listing, nil
 }
 
-// SetServers gives a thread MCP servers beside those of the configuration, for as long as this process lives: the person at
-// the session named them.
+// SetServers gives a thread MCP servers in addition to the configured ones, for as long
+// as this process lives. The person at the session named them.
 func (setup *Setup) SetServers(thread chat.ThreadID, servers []config.MCPServer) {
 	setup.mu.Lock()
 	defer setup.mu.Unlock()
@@ -103,8 +103,8 @@ func (setup *Setup) serversOf(thread chat.ThreadID) []config.MCPServer {
 	return setup.sessionServers[thread]
 }
 
-// servers are those of the configuration, those of the session, and those of the repository's own file where
-// somebody trusts it, or where all is true. dir may be "": there is no repository then.
+// servers returns the servers of the configuration, those of the session, and those in the repository's
+// own file if somebody trusts it or all is set. If dir is "", there is no repository.
 func (setup *Setup) servers(dir string, bot *config.Bot, session []config.MCPServer, all bool) ([]mcp.Server, settings.Repository) {
 	var out []mcp.Server
 	for _, s := range slices.Concat(bot.MCPServers, session) {
@@ -153,7 +153,7 @@ func (setup *Setup) servers(dir string, bot *config.Bot, session []config.MCPSer
 	return out, repo
 }
 
-// hubOptions are how the servers of a thread are started.
+// hubOptions returns how the servers of a thread are started.
 func (setup *Setup) hubOptions(b *Toolbox, repo settings.Repository, plan isolate.Plan) mcp.Options {
 	trusted := func(s mcp.Server) error {
 		switch {
@@ -178,7 +178,7 @@ func (setup *Setup) hubOptions(b *Toolbox, repo settings.Repository, plan isolat
 	}
 }
 
-// taskStore keeps which tasks of MCP servers calls have become, among the settings.
+// taskStore stores in the settings which tasks of MCP servers calls have become.
 type taskStore struct{ db *store.DB }
 
 const taskScope = "mcp-task"
@@ -197,10 +197,10 @@ func (t taskStore) SetTask(ctx context.Context, call, kept string) error {
 	return t.db.SetSetting(ctx, taskScope, call, kept)
 }
 
-// mostFixed files are mounts of their own in a server's sandbox; each takes time.
+// mostFixed is how many files are mounted separately in a server's sandbox; each mount takes time.
 const mostFixed = 50
 
-// serviceOf is what a server needs of a sandbox.
+// serviceOf returns what a server needs of a sandbox.
 func serviceOf(workspace string, s mcp.Server, dir string, repo settings.Repository) isolate.Service {
 	service := isolate.Service{Name: s.Name, Argv: append([]string{s.Command}, s.Args...), Dir: dir, Hosts: s.Hosts,
 		HostsKey: "mcpServers." + s.Name + ".hosts in the configuration", Must: s.Workspace && !repo.Trusted}
@@ -224,8 +224,8 @@ func serviceOf(workspace string, s mcp.Server, dir string, repo settings.Reposit
 	return service
 }
 
-// shows are the paths outside of the workspace that a person's own configuration names for a
-// server: where it runs, its program, its script with what stands beside it, folders.
+// shows returns the paths outside the workspace that a person's own configuration names for a server: its
+// working directory, its program, its script with the files next to it, and folders.
 func shows(workspace, dir string, argv []string) []string {
 	var out []string
 	add := func(path string) {
@@ -252,18 +252,18 @@ func shows(workspace, dir string, argv []string) []string {
 			add(filepath.Clean(word))
 			continue
 		}
-		for _, file := range []string{filepath.Clean(word), real} { // a link's folder is where the link is found
+		for _, file := range []string{filepath.Clean(word), real} { // a link needs its own folder to be shown as well
 			for _, path := range project(filepath.Dir(file)) {
 				add(path)
 			}
 		}
-		add(real) // where its folder may not be shown
+		add(real) // if its folder may not be shown
 	}
 	return out
 }
 
-// project is the folder that a script belongs to, the nearest one above that says so, else
-// its own; and the packages that Node would find above it.
+// project returns the folder that a script belongs to (the nearest one above that is marked as a
+// project, or else its own), and the packages that Node would find above it.
 func project(dir string) []string {
 	if before, _, inside := strings.Cut(dir+"/", "/node_modules/"); inside && before != "" {
 		return []string{before + "/node_modules"}

@@ -49,7 +49,7 @@ import (
 	"chorus/internal/transcript"
 )
 
-// ForRun is setup, and how people are asked in it.
+// ForRun returns the setup of a run, including how people are asked in it.
 func (setup *Setup) ForRun(ctx context.Context, row journal.Thread, work engine.Work) (engine.Setup, error) {
 	s, err := setup.forRun(ctx, row, work)
 	if err != nil {
@@ -66,34 +66,34 @@ func (setup *Setup) ForRun(ctx context.Context, row journal.Thread, work engine.
 	return s, err
 }
 
-// Toolbox is what one thread works with: its directory, its tools.
+// Toolbox is what one thread works with: its directory and its tools.
 type Toolbox struct {
 	isolate.Site
 	Roots    *files.Roots
 	Notes    *notes.File
 	Tools    *tool.Set   // the built-in ones
-	List     []tool.Tool // the same
+	List     []tool.Tool // the same as a list
 	executor *isolate.SwitchedExecutor
-	shown    []sandbox.Root // what commands see where they are isolated
+	shown    []sandbox.Root // what commands see if they are isolated
 	left     *ownProcesses  // what the agent left running here
 	Web      *web.Client
-	Self     *self // that agent, for its own tools; nil: it was never made
+	Self     *self // the agent, for its own tools; nil if it was never created
 
 	skills skill.Where // where its skills are looked for
-	called string      // what the run that is on was told of the skill that its prompt calls
+	called string      // what the current run was told about the skill that its prompt calls
 
 	mu           sync.Mutex
-	styledModels map[string]styledModel            // by the model's name
+	styledModels map[string]styledModel            // by model name
 	hub          *mcp.Hub                          // nil: no servers are configured
-	listing      func(context.Context) mcp.Listing // what the hub's servers have that may be offered
-	servers      string                            // of which configuration the hub is
+	listing      func(context.Context) mcp.Listing // what the hub's servers offer and may be used
+	servers      string                            // identifies the hub's configuration
 	many         *tool.Set                         // with the servers' tools
 	offered      *tool.Set                         // what the last run was shown
-	manyOf       string                            // of which of them
-	prompt       string                            // the note about the prompt that the run's message asks a server for
+	manyOf       string                            // identifies the tools in many
+	prompt       string                            // the note with the server prompt that the run's message asks for
 }
 
-// Toolbox makes a thread's tools once and keeps them.
+// Toolbox returns a thread's tools. It makes them once and keeps them.
 func (s *Setup) Toolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +112,8 @@ func (s *Setup) Toolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 	return b, nil
 }
 
-// hold makes file tools refuse a workspace that is another folder by now; "": any that is called so.
+// hold makes file tools refuse a workspace that has been replaced by
+// another folder. "" accepts any folder of that name.
 func (b *Toolbox) hold(folder string) {
 	if folder == "" {
 		b.Roots.Hold(nil)
@@ -126,14 +127,14 @@ func (b *Toolbox) hold(folder string) {
 	})
 }
 
-// OpenToolbox is a thread's bench where it is at hand; nil: it is not.
+// OpenToolbox returns a thread's toolbox if it is in memory, or nil.
 func (s *Setup) OpenToolbox(thread chat.ThreadID) *Toolbox {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.toolboxes[thread]
 }
 
-// NotesOf are the work notes of a thread's agent: those that its tools have open, where they are.
+// NotesOf returns the work notes of a thread's agent: the instance that its tools have open, if any.
 func (s *Setup) NotesOf(thread chat.ThreadID) *notes.File {
 	if b := s.OpenToolbox(thread); b != nil {
 		return b.Notes
@@ -145,13 +146,13 @@ func (s *Setup) notesFile(thread chat.ThreadID) string {
 	return filepath.Join(s.Home.ThreadDir(thread), "notes.json")
 }
 
-// PrepareToolbox makes the tools of a thread that is about to run, beside whatever is done until then: describing them all takes milliseconds.
-// An error shows again when the run is set up.
+// PrepareToolbox makes the tools of a thread that is about to run, in the background: describing
+// them all takes milliseconds. An error appears again when the run is set up.
 func (s *Setup) PrepareToolbox(thread chat.ThreadID, dir string) {
 	s.preparing.Go(func() { _, _ = s.Toolbox(thread, dir) })
 }
 
-// CloseToolboxes ends what the tools of all threads have open.
+// CloseToolboxes closes the tools of all threads.
 func (s *Setup) CloseToolboxes() error {
 	s.preparing.Wait()
 	var errs []error
@@ -161,7 +162,7 @@ func (s *Setup) CloseToolboxes() error {
 	return errors.Join(errs...)
 }
 
-// NewToolbox makes the tools of a thread that work in a directory.
+// NewToolbox makes the tools of a thread that works in a directory.
 func (s *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -176,7 +177,7 @@ func (s *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 			named = append(named, files.Root{Name: "docs", Dir: docs, Writable: true})
 		}
 	}
-	if thread.Transport() != "cli" { // at a terminal files are where they are
+	if thread.Transport() != "cli" { // at a terminal, files are used in place
 		handed, err := s.Home.Ensure(s.Attachments(thread))
 		if err != nil {
 			return nil, err
@@ -232,23 +233,23 @@ func (s *Setup) NewToolbox(thread chat.ThreadID, dir string) (*Toolbox, error) {
 	return b, nil
 }
 
-// MaxPixels is the largest picture that is decoded to make it smaller: 40 megapixels.
+// MaxPixels is the largest picture that is decoded for scaling down: 40 megapixels.
 const MaxPixels = 40_000_000
 
-// IsDir reports whether there is a directory, also through a link.
+// IsDir reports whether path is a directory, following links.
 func IsDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
 }
 
-// terms are those a piece of work is done on: what came with it, and, where it is
-// this session's own, what the person at the terminal has said since.
+// terms returns the terms of a piece of work: those that came with it and, if it belongs
+// to this session, what the person at the terminal has chosen since.
 func (s *Setup) terms(choice *overrides.Thread, work engine.Work) chat.Terms {
 	t := work.Terms
 	began := transcript.Sender{Principal: s.Me(), Terms: t, Seq: work.Seq}
 	if now := choice.Snapshot(); now.Own(began) {
 		t.Yes = t.Yes || now.Yes
-		if t.By != now.By { // taken up again: with the flags of now
+		if t.By != now.By { // the session was resumed, so its present flags apply
 			t.Model, t.Profile = cmp.Or(now.Model, t.Model), cmp.Or(now.Profile, t.Profile)
 			t.MaxSteps = max(t.MaxSteps, now.MaxSteps)
 		}
@@ -256,7 +257,7 @@ func (s *Setup) terms(choice *overrides.Thread, work engine.Work) chat.Terms {
 	return t
 }
 
-// forRun is how a thread's next run is done.
+// forRun returns the setup of a thread's next run.
 func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work) (engine.Setup, error) {
 	folder, err := s.Gate.HoldPlace(ctx, row, work.Senders)
 	if err != nil {
@@ -336,7 +337,7 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 			},
 			Notes: func(ctx context.Context, log *transcript.Log) []chat.Noted {
 				if program != nil {
-					return nil // it has a context of its own
+					return nil // it has its own context
 				}
 				if run := log.Run(); head == nil && run != nil { // begun by another process
 					head, _ = s.Head(run.Head)
@@ -358,7 +359,8 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 	}, nil
 }
 
-// isolate has a run's commands run as the plan says. Where the model may want some, a sandbox is put up while it thinks.
+// isolate makes a run's commands run as the plan says. If the model may
+// run commands, a sandbox is started while it thinks.
 func (s *Setup) isolate(ctx context.Context, b *Toolbox, plan isolate.Plan, commands bool) error {
 	executor, err := s.Isolation.ExecutorFor(&b.Site, plan)
 	if err != nil {
@@ -372,8 +374,8 @@ func (s *Setup) isolate(ctx context.Context, b *Toolbox, plan isolate.Plan, comm
 	return nil
 }
 
-// outage is how long the run waits for a provider that is out of order. Whoever sits at a
-// terminal is told of the failure instead, and says it again.
+// outage returns how long the run waits for a provider that is down. A person at a
+// terminal is told of the failure instead, and can try again.
 func outage(row journal.Thread, bot *config.Bot, terms chat.Terms) time.Duration {
 	if row.ID.Transport() == "cli" || terms.Attended {
 		return 0
@@ -381,10 +383,10 @@ func outage(row journal.Thread, bot *config.Bot, terms chat.Terms) time.Duration
 	return provider.Milliseconds(cmp.Or(bot.OutageMS, defaultOutageMS))
 }
 
-// defaultOutageMS is what most outages of providers are shorter than.
+// defaultOutageMS is longer than most outages of providers.
 const defaultOutageMS = 900_000
 
-// CacheMissed writes down that an answer cost more than it should have.
+// CacheMissed logs that an answer cost more than it should have.
 func (s *Setup) CacheMissed(m attempt.CacheMiss) {
 	why := "the prompt still begins as the one before, so the provider let it go"
 	if m.Fragment >= 0 {
@@ -394,12 +396,12 @@ func (s *Setup) CacheMissed(m attempt.CacheMiss) {
 		"model", m.Model, "expected", m.Expected, "read", m.Read, "why", why)
 }
 
-// chosen is the part of the tools that a run may use. A model that calls one of
-// the others is told why it is not there, rather than that it does not exist.
+// chosen is the subset of the tools that a run may use. A model that calls another tool is
+// told why it is not available, rather than that it does not exist.
 type chosen struct {
 	*tool.Set
 	all     *tool.Set
-	has     func(tool.Spec) bool // the agent's in this mode, whatever the profile says
+	has     func(tool.Spec) bool // whether the agent has the tool in this mode, whatever the profile says
 	mode    string
 	servers *serverChanges // what MCP servers have added since
 }
@@ -410,7 +412,7 @@ func (c *chosen) Resolve(name string, args []byte) (tool.Tool, []byte, error) {
 		return t, plain, nil
 	}
 	if t, plain, aerr := c.all.Resolve(name, args); aerr == nil && c.has(t.Spec()) {
-		return t, plain, nil // not offered, since the gate will say no, and why
+		return t, plain, nil // not offered: the gate will deny it and say why
 	}
 	if t, plain, set := c.servers.find(name, args); set != nil {
 		return t, plain, nil
@@ -431,7 +433,8 @@ func (c *chosen) offers(name string) bool {
 	return ok
 }
 
-// onFiles reports whether the run has any tool that is not about Chorus and its agents: only then does the advice of a repository count.
+// onFiles reports whether the run has any tool that is not about Chorus and its
+// agents. Only then does a repository's advice matter.
 func (c *chosen) onFiles() bool {
 	return slices.ContainsFunc(append(c.Specs(), c.Unlisted()...), func(s tool.Spec) bool {
 		return s.Group == "" && s.Name != "list_agents" && !toolsearch.Searches(s.Name)
@@ -462,7 +465,7 @@ type beginning struct {
 	gate    *gate.Judge
 }
 
-// begin is how a new run of the thread starts.
+// begin starts a new run of the thread.
 func (setup *Setup) begin(ctx context.Context, with beginning) (agent.Beginning, error) {
 	out := agent.Beginning{Run: id.New()}
 	row, now, bot := with.row, with.now, with.bot
@@ -509,7 +512,7 @@ func (setup *Setup) begin(ctx context.Context, with beginning) (agent.Beginning,
 	return out, nil
 }
 
-// freshHead is what the requests of a new conversation begin with.
+// freshHead builds the head of a new conversation's requests.
 func (setup *Setup) freshHead(ctx context.Context, with beginning) (*model.Head, error) {
 	row, now, who := with.row, with.now, with.who
 	specs := with.tools.Specs()
@@ -520,7 +523,7 @@ func (setup *Setup) freshHead(ctx context.Context, with beginning) (*model.Head,
 	return newHead(prompt, specs)
 }
 
-// InGit reports whether the directory lies in a git repository.
+// InGit reports whether the directory is in a git repository.
 func InGit(dir string) bool {
 	for {
 		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
@@ -539,13 +542,13 @@ type persona struct {
 	identity string
 	prompt   string
 	docs     []Document
-	tools    []string // none: all
+	tools    []string // empty: all
 	rare     []string // found by searching
-	worker   string   // another program that does its work; "": none
-	asBuilt  bool     // it is built in, and its tools are those it was built with
+	worker   string   // another program that does its work; "" means none
+	asBuilt  bool     // it is built in, and its tools are unchanged
 }
 
-// has reports whether the agent has a tool: one that it names, or of a group that it names.
+// has reports whether the agent names a tool or its group, or names no tools at all.
 func (p persona) has(s tool.Spec) bool {
 	named := func(list []string) bool {
 		return slices.Contains(list, s.Name) || s.Group != "" && slices.Contains(list, s.Group+".*")
@@ -553,8 +556,7 @@ func (p persona) has(s tool.Spec) bool {
 	return len(p.tools)+len(p.rare) == 0 || named(p.tools) || named(p.rare)
 }
 
-// persona reads the agent's configuration. An agent that was never created is
-// the plain one.
+// persona reads the agent's configuration. An agent that was never created is the plain one.
 func (s *Setup) persona(ctx context.Context, name string, bot *config.Bot) (persona, error) {
 	var p persona
 	if text, ok := ReadText(s.Home.Identity()); ok {
@@ -567,7 +569,7 @@ func (s *Setup) persona(ctx context.Context, name string, bot *config.Bot) (pers
 	who, err := s.Settings.Agents().Get(ctx, name)
 	var file *agents.FileError
 	switch {
-	case errors.As(err, &file): // the last good version holds
+	case errors.As(err, &file): // the last good version applies
 		s.Logs.LogOnce(err.Error(), "roster")
 	case errors.Is(err, journal.ErrUnknown):
 		return p, nil

@@ -15,12 +15,12 @@ import (
 	"chorus/internal/skill"
 )
 
-// copyTime is what copying a few megabytes into a container may take.
+// copyTime limits how long copying a few megabytes into a container may take.
 const copyTime = 60 * time.Second
 
-// skillsInContainer puts the skills of a thread into the container that its commands run in, under the path that they have here, so
-// that the paths in their texts hold there as well. It does so at the beginning of each run: the container may be another one by
-// then, and commands can change what lies in it. A failure costs only the skills' scripts.
+// skillsInContainer copies a thread's skills into the container of its commands, to the same path as here, so
+// that the paths in their texts work there too. It does so at the beginning of each run: the container may be
+// a new one, and commands can change its files. A failure only disables the skills' scripts.
 func (s *Setup) skillsInContainer(ctx context.Context, b *Toolbox, executor sandbox.Executor) {
 	if executor.Name() != "docker" {
 		return
@@ -47,7 +47,8 @@ func (s *Setup) skillsInContainer(ctx context.Context, b *Toolbox, executor sand
 	}
 }
 
-// extract is the command that unpacks an archive. A folder that is there and was not made by it is this machine's own, mounted.
+// extract returns the command that unpacks an archive. It leaves alone an existing folder
+// that it did not make, because that is this machine's own, mounted.
 func extract(dir string) string {
 	at := "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
 	return fmt.Sprintf("d=%s; if [ -e \"$d\" ] && [ ! -e \"$d/.copied\" ]; then exit 0; fi; rm -rf \"$d\" && mkdir -p \"$d\" && : > \"$d/.copied\" && tar -x -f - -C \"$d\"", at)

@@ -18,8 +18,8 @@ import (
 	"chorus/internal/tool/mcp"
 )
 
-// SkillsAt is where the skills of a place are looked for. thread may be "": then only those count that hold everywhere and
-// those of the folder, which may be "" as well.
+// SkillsAt returns where the skills of a place are looked for. If thread is "", only
+// global skills and those of the folder count. dir may be "" as well.
 func (s *Setup) SkillsAt(thread chat.ThreadID, dir string) skill.Where {
 	where := skill.Where{Workspace: dir, Global: s.Home.Dir(), UserHome: s.Isolation.UserHome(), ConfigHome: s.Isolation.Env("XDG_CONFIG_HOME")}
 	if where.ConfigHome == "" && where.UserHome != "" {
@@ -39,7 +39,7 @@ func (s *Setup) SkillsAt(thread chat.ThreadID, dir string) skill.Where {
 	return where
 }
 
-// gitTop is the top of the repository that a folder lies in; "": it lies in none.
+// gitTop returns the top of the repository that contains a folder, or "".
 func gitTop(dir string) string {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -53,8 +53,8 @@ func gitTop(dir string) string {
 	}
 }
 
-// skillsNote is the index of the skills that are on. It is asked before every request; a model that has no tool to read with,
-// or may not read them, is not told.
+// skillsNote is the index of the skills that are on. It is asked before every request. A model
+// that has no tool for reading skills, or may not read them, is not told.
 func (s *Setup) skillsNote(tools *chosen, withholds func(path string, link bool) bool) NoteSource {
 	reads := slices.ContainsFunc(tools.Specs(), func(spec tool.Spec) bool { return spec.Name == "read" })
 	return NoteSource{What: "skills", Gone: "There are no skills any more.", Text: func(_ context.Context, at NoteContext) (string, error) {
@@ -79,7 +79,7 @@ func (s *Setup) skillsNote(tools *chosen, withholds func(path string, link bool)
 	}}
 }
 
-// unseenSkills says once that there are skills which nobody has looked at.
+// unseenSkills says once that there are skills that nobody has reviewed.
 func (s *Setup) unseenSkills(list []approved.Skill) {
 	var names []string
 	for _, one := range list {
@@ -103,8 +103,8 @@ func (s *Setup) unseenSkills(list []approved.Skill) {
 		map[bool]string{true: "a skill is", false: "skills are"}[len(names) == 1], strings.Join(shown, ", "), more))
 }
 
-// calledNote is the text of a skill that the prompt calls by its name: "/review src". It is found when a run begins, and said
-// again after a cut.
+// calledNote is the text of a skill that the prompt calls by name: "/review src".
+// It is found when a run begins and repeated after a cut.
 func (s *Setup) calledNote() NoteSource {
 	return NoteSource{What: "called skill", Text: func(_ context.Context, at NoteContext) (string, error) {
 		b, waiting := at.Toolbox, at.Log.Waiting()
@@ -121,7 +121,7 @@ func (s *Setup) calledNote() NoteSource {
 	}}
 }
 
-// calledSkill is what a model is told of the skill that a prompt calls; "": it calls none.
+// calledSkill returns what a model is told about the skill that a prompt calls, or "".
 func (s *Setup) calledSkill(b *Toolbox, prompt string) (string, error) {
 	if _, _, ok := skill.Called(prompt); !ok {
 		return "", nil
@@ -137,19 +137,20 @@ func (s *Setup) calledSkill(b *Toolbox, prompt string) (string, error) {
 	return one.Call(args, one.Dir, filepath.Join(s.Skills.ViewDir(b.skills), one.Name)), nil
 }
 
-// CallsSkill reports whether a prompt calls a skill by its name.
+// CallsSkill reports whether a prompt calls a skill by name.
 func (s *Setup) CallsSkill(b *Toolbox, prompt string) bool {
 	text, err := s.calledSkill(b, prompt)
 	return err == nil && text != ""
 }
 
-// CallableSkills are the skills that people can call by name.
+// CallableSkills returns the skills that people can call by name.
 func (s *Setup) CallableSkills(b *Toolbox) ([]approved.Skill, error) {
 	looked, err := s.Skills.View(b.skills)
 	return slices.DeleteFunc(looked.On, func(one approved.Skill) bool { return one.Internal }), err
 }
 
-// approvedTools leaves out the tools of MCP servers whose descriptions are not what was approved, and says so.
+// approvedTools removes the tools of MCP servers whose descriptions
+// differ from what was approved, and reports that.
 func (setup *Setup) approvedTools(b *Toolbox, servers []mcp.Server, listing mcp.Listing) mcp.Listing {
 	by := map[string]map[string]string{} // descriptions by server and tool
 	for _, t := range listing.Tools {
@@ -192,7 +193,7 @@ func (setup *Setup) approvedTools(b *Toolbox, servers []mcp.Server, listing mcp.
 	return listing
 }
 
-// described is what a model reads of a tool, as text for people.
+// described returns what a model reads about a tool, as text for people.
 func described(s tool.Spec) string {
 	var schema any
 	data := []byte(s.Schema)
@@ -204,10 +205,10 @@ func described(s tool.Spec) string {
 	return s.Name + "\n\n" + strings.TrimSpace(s.Description) + "\n\n" + string(data) + "\n"
 }
 
-// describe is a server for the lock: what it is, and the files that it starts.
+// describe describes a server for the lock: its configuration, and the files that it starts.
 func (setup *Setup) describe(dir string, s mcp.Server, tools map[string]string) approved.Described {
 	where := ""
-	if s.Workspace { // two repositories may name different servers alike
+	if s.Workspace { // two repositories may give different servers the same name
 		where = dir
 	}
 	config, err := json.Marshal([]any{s.Type, s.Command, s.Args, s.Dir, s.URL, where})
@@ -215,7 +216,7 @@ func (setup *Setup) describe(dir string, s mcp.Server, tools map[string]string) 
 		config = []byte(s.Name) // strings always encode
 	}
 	d := approved.Described{Server: s.Name, Config: string(config), Tools: tools}
-	if !s.Workspace { // a repository's files are bound to the yes of config trust
+	if !s.Workspace { // a repository's files are covered by the approval of config trust
 		d.Files = setup.Settings.StartedFiles(dir, setup.Isolation.UserHome(), s)
 	}
 	return d

@@ -11,14 +11,14 @@ import (
 	"chorus/internal/settings"
 )
 
-// modelsFor resolves models for one thread: as the configuration tells them.
+// modelsFor returns how a thread resolves models, with the configured style.
 func modelsFor(models *provider.Models, row journal.Thread, bot *config.Bot, b *Toolbox) func(string) (model.Handle, error) {
 	style := settings.Style(bot, row.Agent)
 	if !settings.NamesParticipants(bot) {
 		if !row.ID.OnPlatform() {
 			return models.Resolve
 		}
-		style = participants.Style{Mode: participants.Untold} // what a model thinks aloud is not said before everybody
+		style = participants.Style{Mode: participants.Untold} // what a model thinks aloud is not told to everybody
 	}
 	return func(name string) (model.Handle, error) {
 		made, err := models.Resolve(name)
@@ -30,8 +30,8 @@ func modelsFor(models *provider.Models, row journal.Thread, bot *config.Bot, b *
 	}
 }
 
-// styledModel is a model that is told conversations in a style; it remembers what it told,
-// so it is kept as long as the style stays.
+// styledModel is a model that is told conversations in a style. It remembers what
+// it told, so it is kept as long as the style stays the same.
 type styledModel struct {
 	style string
 	inner model.Model

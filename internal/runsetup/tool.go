@@ -18,20 +18,20 @@ import (
 	"chorus/internal/tool/web"
 )
 
-// ToolResult is what came of one tool run by hand.
+// ToolResult is the result of a tool run by hand.
 type ToolResult struct {
 	Text   string
 	Failed bool
 	Denied string // why it was not run
 }
 
-// ToolQuestion is a call that must be asked for.
+// ToolQuestion is a call that needs approval.
 type ToolQuestion struct {
 	Approval approval.Approval
 	Label    string
 }
 
-// toolboxFor is the workbench of a call by hand: a thread that never was.
+// toolboxFor returns the toolbox for a call by hand, of a thread that never existed.
 func (s *Setup) toolboxFor(o *SessionOptions) (*Toolbox, *gate.Judge, error) {
 	if err := s.Check(o); err != nil {
 		return nil, nil, err
@@ -51,7 +51,7 @@ func (s *Setup) toolboxFor(o *SessionOptions) (*Toolbox, *gate.Judge, error) {
 	b.Web.Configure(s.webConfig(bot, bot.EgressHosts))
 	work := engine.Work{Terms: chat.Terms{Yes: o.Yes, Profile: o.Profile}, Seq: 1}
 	g := s.Gate.For(journal.Thread{ID: thread, Place: thread.Place(), Dir: o.Dir}, bot, work)
-	g.Kept = nil // what was allowed for good was an agent's
+	g.Kept = nil // rules kept for good were given to an agent
 	g.Choice.Set(func(c *overrides.Values) { c.CanAsk = o.CanAsk })
 	return b, g, nil
 }

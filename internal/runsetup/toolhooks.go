@@ -19,8 +19,8 @@ import (
 	"chorus/internal/toolhook"
 )
 
-// hookTools lets commands look at the calls of an agent before and after they are made: those of the configuration, and
-// those of the repository where somebody trusts them.
+// hookTools lets commands inspect the calls of an agent before and after they are made. The commands
+// come from the configuration, and from the repository if somebody trusts it.
 func (s *Setup) hookTools(a *agent.Agent, row journal.Thread, bot *config.Bot, work func() (sandbox.Executor, error)) {
 	run := toolhook.Runner{Dir: row.Dir, Environ: s.Environ}
 	for _, h := range bot.ToolHooks {
@@ -35,7 +35,7 @@ func (s *Setup) hookTools(a *agent.Agent, row journal.Thread, bot *config.Bot, w
 		return
 	}
 	run.Isolated = func(ctx context.Context, h toolhook.Hook, stdin []byte, limit time.Duration) (toolhook.Ended, error) {
-		// An agent can write the files of the repository: they are looked at each time.
+		// An agent can write the repository's files, so they are checked each time.
 		if err := s.Settings.StillTrusted(trusted[h.File]); err != nil {
 			return toolhook.Ended{}, err
 		}
@@ -55,7 +55,7 @@ func (s *Setup) hookTools(a *agent.Agent, row journal.Thread, bot *config.Bot, w
 	}
 }
 
-// trustedHooks are the hooks of a repository that somebody trusts. The others are left out, which is said.
+// trustedHooks returns the hooks of trusted repositories. Others are left out, and people are told.
 func (s *Setup) trustedHooks(dir string) (out []settings.Repository) {
 	found, err := s.Settings.RepositoryHooks(dir)
 	if err != nil {
@@ -77,8 +77,8 @@ func (s *Setup) trustedHooks(dir string) (out []settings.Repository) {
 	return out
 }
 
-// hookSandbox is where a repository's hooks run: where the agent's commands do. Their programs are not judged: somebody
-// has looked at them.
+// hookSandbox returns where a repository's hooks run: in the same place as the agent's
+// commands. Their programs are not judged, because somebody has reviewed them.
 func (s *Setup) hookSandbox(row journal.Thread, bot *config.Bot, g *gate.Judge, terms chat.Terms) (sandbox.Executor, error) {
 	b, err := s.Toolbox(row.ID, row.Dir)
 	if err != nil {

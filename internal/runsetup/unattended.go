@@ -18,28 +18,30 @@ import (
 	"chorus/internal/transcript"
 )
 
-// UnattendedCall is a call of a tool that no model makes and at which nobody looks on: a step of a hook. It passes the
-// same gate and runs in the same sandbox as a call of the thread's agent.
+// UnattendedCall is a tool call that no model makes and that nobody watches: a step of a hook. It
+// passes the same gate and runs in the same sandbox as a call of the thread's agent.
 type UnattendedCall struct {
 	Thread    journal.Thread // it need not be in the journal
 	Principal chat.Principal // on whose authority
 	ID        string         // marks its processes
 	Name      string
 	Args      []byte
-	Tools     func(*Toolbox) []tool.Tool // beside the thread's own; may be nil
-	// Approved says that a person has said yes to what would be asked for.
+	Tools     func(*Toolbox) []tool.Tool // in addition to the thread's own; may be nil
+	// Approved means that a person has approved what would be asked.
 	Approved bool
 	Limit    time.Duration
-	// Streams is told what a command wrote on its standard output and as errors, each by itself, without secrets; may be nil.
+	// Streams receives a command's standard output and standard error
+	// separately, without secrets; may be nil.
 	Streams func(stdout, stderr string)
 }
 
 // DeniedError says why a call was not made.
 type DeniedError struct {
 	Why   string
-	Asked bool // it would have to be asked for
+	Asked bool // it would have needed approval
 }
 
+// Error implements error.
 func (e *DeniedError) Error() string { return e.Why }
 
 type unattended struct {
@@ -49,7 +51,7 @@ type unattended struct {
 	ruling approval.Ruling
 }
 
-// JudgeUnattended says whether a call would be made: nil, a *DeniedError, or what is wrong with it.
+// JudgeUnattended returns nil if a call would be made, a *DeniedError if not, or what is wrong with it.
 func (s *Setup) JudgeUnattended(ctx context.Context, c UnattendedCall) error {
 	u, err := s.prepare(ctx, c)
 	if err != nil {
@@ -121,7 +123,7 @@ func (s *Setup) prepare(ctx context.Context, c UnattendedCall) (u unattended, er
 	return u, nil
 }
 
-// resolve finds a tool by its name, of several the first, and checks the arguments.
+// resolve returns the first tool of a name and checks the arguments.
 func resolve(list []tool.Tool, name string, args []byte) (tool.Tool, []byte, error) {
 	for _, t := range list {
 		if t.Spec().Name != name {
@@ -140,7 +142,8 @@ func resolve(list []tool.Tool, name string, args []byte) (tool.Tool, []byte, err
 	return nil, nil, fmt.Errorf("there is no tool %s", name)
 }
 
-// CallUnattended makes the call and writes into the audit log what was decided. A *DeniedError: it was not made.
+// CallUnattended makes the call and writes the decision to the audit log.
+// A *DeniedError means that the call was not made.
 func (s *Setup) CallUnattended(ctx context.Context, c UnattendedCall) (tool.Result, error) {
 	u, err := s.prepare(ctx, c)
 	if err != nil {
@@ -182,7 +185,7 @@ func (s *Setup) CallUnattended(ctx context.Context, c UnattendedCall) (tool.Resu
 	return res, err
 }
 
-// WebGet is a tool that gives what an address answers as it is; it is judged as web_fetch is.
+// WebGet returns a tool that returns the response of an address unchanged. It is judged like web_fetch.
 func (b *Toolbox) WebGet(limit time.Duration, most int64, status *int) tool.Tool {
 	type in struct {
 		URL string `json:"url" jsonschema:"the address"`
@@ -199,7 +202,7 @@ func (b *Toolbox) WebGet(limit time.Duration, most int64, status *int) tool.Tool
 		}})
 }
 
-// GitCompare is a tool that compares the workspace's repository with a branch, in the thread's sandbox.
+// GitCompare returns a tool that compares the workspace's repository with a branch, in the thread's sandbox.
 func (b *Toolbox) GitCompare(c git.Comparison) tool.Tool {
 	return git.Compare(b.executor, b.Roots, nil, c)
 }

@@ -6,13 +6,14 @@ import (
 	"chorus/internal/tool/web"
 )
 
-// webConfig is what the web tools of a run may reach: public addresses, those that the hosts name with their
-// port, and the search providers.
+// webConfig returns what the web tools of a run may reach: public addresses, those
+// that the hosts name with their port, and the search providers.
 func (s *Setup) webConfig(bot *config.Bot, hosts []string) web.Config {
 	return web.Config{Private: egress.PrivateHosts(hosts), Providers: SearchProviders(bot, s.Settings.Env)}
 }
 
-// SearchProviders are whom web_search asks: those of the configuration, and without any those of the environment.
+// SearchProviders returns the providers that web_search asks: the
+// configured ones, or else those of the environment.
 func SearchProviders(bot *config.Bot, env func(string) string) []web.Provider {
 	var out []web.Provider
 	for _, p := range bot.SearchProviders {
