@@ -1,8 +1,8 @@
-// Package awsauth finds AWS credentials as Amazon's own programs do, and signs requests with them: for models on Bedrock and for
-// storage that speaks S3.
+// Package awsauth finds AWS credentials as Amazon's own programs do, and signs requests
+// with them, for models on Bedrock and for S3-compatible storage.
 //
-// It promises that nothing is looked up before the first call, that looking up ends with the caller's context, and that
-// credentials which end are renewed before they do.
+// It promises that nothing is looked up before the first call, that a lookup ends with the
+// caller's context, and that expiring credentials are renewed before they expire.
 package awsauth
 
 import (
@@ -28,11 +28,11 @@ import (
 const (
 	// lookupTime is how long a call may wait for credentials.
 	lookupTime = 15 * time.Second
-	// ExpiryWindow is how long before their end credentials are replaced.
+	// ExpiryWindow is how long before their expiry credentials are replaced.
 	ExpiryWindow = 2 * time.Minute
 )
 
-// Options say which credentials are meant; whatever is empty is looked up.
+// Options say which credentials to use. Empty fields are looked up.
 type Options struct {
 	AccessKey, SecretKey, SessionToken string
 	Region                             string
@@ -45,15 +45,15 @@ type Keys struct {
 	AccessKeyID, SecretAccessKey, SessionToken string
 }
 
-// Chain finds credentials and the region with the vendor's library: environment, shared files, sign-ins,
-// processes, roles, containers, the machine. Nothing is read before the first call.
+// Chain finds credentials and the region with Amazon's library: environment, shared files, sign-ins,
+// processes, roles, containers, the machine. It reads nothing before the first call.
 type Chain struct {
 	opts   Options
-	lock   chan struct{} // held while loaded is read or written; a channel, so that waiting ends with the context
+	lock   chan struct{} // held while loaded is used; a channel, so that waiting ends with the context
 	loaded *aws.Config   // nil: not loaded, or forgotten
 }
 
-// New makes a chain.
+// New returns a Chain.
 func New(opts Options) *Chain {
 	if opts.Getenv == nil {
 		opts.Getenv = os.Getenv
@@ -61,7 +61,8 @@ func New(opts Options) *Chain {
 	return &Chain{opts: opts, lock: make(chan struct{}, 1)}
 }
 
-// Credentials are the fixed ones of the options, else the cached ones while they are valid, else new ones.
+// Credentials returns the fixed credentials of the options, or the
+// cached ones while they are valid, or new ones.
 func (c *Chain) Credentials(ctx context.Context) (Keys, error) {
 	if c.opts.AccessKey != "" || c.opts.SecretKey != "" {
 		if c.opts.AccessKey == "" || c.opts.SecretKey == "" {
@@ -82,7 +83,7 @@ func (c *Chain) Credentials(ctx context.Context) (Keys, error) {
 	return Keys{AccessKeyID: found.AccessKeyID, SecretAccessKey: found.SecretAccessKey, SessionToken: found.SessionToken}, nil
 }
 
-// load reads the environment and the shared files, once.
+// load reads the environment and the shared files once.
 func (c *Chain) load(ctx context.Context) (*aws.Config, error) {
 	select {
 	case c.lock <- struct{}{}:
@@ -100,7 +101,7 @@ func (c *Chain) load(ctx context.Context) (*aws.Config, error) {
 		config.WithProcessCredentialOptions(func(o *processcreds.Options) { o.Timeout = lookupTime }),
 		config.WithCredentialsCacheOptions(func(o *aws.CredentialsCacheOptions) { o.ExpiryWindow = ExpiryWindow }),
 		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }), // the caller retries and records each attempt
-		config.WithDefaultRegion("us-east-1"),                              // where roles are asked for if nothing else is said
+		config.WithDefaultRegion("us-east-1"),                              // where roles are requested if no region is set
 		config.WithLogger(logging.Nop{}),                                   // it would write to standard error
 	}
 	if c.opts.Profile != "" {
@@ -117,14 +118,14 @@ func (c *Chain) load(ctx context.Context) (*aws.Config, error) {
 	return c.loaded, nil
 }
 
-// Forget makes the next call look again, in the files too.
+// Forget makes the next call look everything up again, including the files.
 func (c *Chain) Forget() {
 	c.lock <- struct{}{}
 	c.loaded = nil
 	<-c.lock
 }
 
-// Region is the one of the options, of the environment, or of the profile.
+// Region returns the region of the options, the environment or the profile.
 func (c *Chain) Region(ctx context.Context) (string, error) {
 	for _, r := range []string{c.opts.Region, c.opts.Getenv("AWS_REGION"), c.opts.Getenv("AWS_DEFAULT_REGION")} {
 		if r = strings.TrimSpace(r); r != "" {
@@ -140,7 +141,7 @@ func (c *Chain) Region(ctx context.Context) (string, error) {
 	return profileOf(cfg).Region, nil // not cfg.Region, which has a default
 }
 
-// profileOf is the profile that was loaded.
+// profileOf returns the profile that was loaded.
 func profileOf(cfg *aws.Config) config.SharedConfig {
 	for _, source := range cfg.ConfigSources {
 		if profile, ok := source.(config.SharedConfig); ok {
@@ -165,8 +166,8 @@ func signInHint(cfg *aws.Config, err error) error {
 	return fmt.Errorf("%w; if the sign-in has ended, run: %s --profile %s", err, command, profile.Profile)
 }
 
-// httpClient is for the short calls that credentials take. It keeps no connections, and bounds each call: the
-// library goes on with one when everybody who waited for it has left.
+// httpClient is for the short calls that fetch credentials. It keeps no connections and limits each
+// call: the library continues a call even when everybody who waited for it has left.
 func httpClient() *awshttp.BuildableClient {
 	return awshttp.NewBuildableClient().WithTimeout(lookupTime).WithTransportOptions(func(t *http.Transport) {
 		t.DisableKeepAlives = true
@@ -174,8 +175,8 @@ func httpClient() *awshttp.BuildableClient {
 	})
 }
 
-// proxy is the environment's, except for the services that containers and machines have at link-local addresses: they
-// cannot be reached through one, and what they say is secret.
+// proxy returns the environment's proxy, except for the link-local services of containers and
+// machines: they cannot be reached through a proxy, and their answers are secret.
 func proxy(r *http.Request) (*url.URL, error) {
 	if ip := net.ParseIP(r.URL.Hostname()); ip != nil && (ip.IsLinkLocalUnicast() || strings.HasPrefix(ip.String(), "fd00:ec2::")) {
 		return nil, nil
@@ -183,8 +184,9 @@ func proxy(r *http.Request) (*url.URL, error) {
 	return http.ProxyFromEnvironment(r)
 }
 
-// Sign adds the headers that prove who asks. payload is the SHA-256 of the body in hex. The path is signed as it is written in the
-// URL, once escaped, where asWritten is set, as S3 wants it; other services escape it once more.
+// Sign adds the headers that prove who sends the request. payload is the SHA-256 of the body
+// in hex. With asWritten, the path is signed as it appears in the URL, escaped once, as S3
+// requires; other services require it escaped once more.
 func (k Keys) Sign(ctx context.Context, r *http.Request, payload, service, region string, asWritten bool, now time.Time) error {
 	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = asWritten })
 	keys := aws.Credentials{AccessKeyID: k.AccessKeyID, SecretAccessKey: k.SecretAccessKey, SessionToken: k.SessionToken}

@@ -2,8 +2,8 @@ package netguard
 
 import "net/netip"
 
-// nonPublic are the networks that a URL which is not trusted must not reach, and why. What is
-// not listed and not global unicast is refused as well.
+// nonPublic are the networks that an untrusted URL must not reach, and why. Addresses
+// that are not listed but are not global unicast are refused as well.
 var nonPublic = []struct {
 	prefix netip.Prefix
 	why    string
@@ -39,10 +39,10 @@ var (
 	globalV6 = netip.MustParsePrefix("2000::/3")
 )
 
-// Closed is why an address is not public; empty: it is.
+// Closed returns why an address is not public, or "" if it is.
 func Closed(addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
-	if nat64.Contains(addr) { // how a network without IPv4 reaches it
+	if nat64.Contains(addr) { // an IPv6-only network reaches IPv4 this way
 		b := addr.As16()
 		addr = netip.AddrFrom4([4]byte(b[12:16]))
 	}

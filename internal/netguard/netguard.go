@@ -1,7 +1,7 @@
-// Package netguard connects to addresses that are not trusted: a URL in a message, a program in
-// a sandbox. It promises to reach public addresses only, unless the configuration names
-// the host. It checks the address of the connection itself, so that neither a redirect
-// nor a name that resolves differently the second time reaches a private network.
+// Package netguard connects to untrusted addresses: a URL in a message, or one that a program in a
+// sandbox asks for. It promises to reach public addresses only, unless the configuration names the
+// host. It checks the address of the connection itself, so neither a redirect nor a name that
+// resolves differently the second time reaches a private network.
 package netguard
 
 import (
@@ -17,20 +17,20 @@ import (
 	"chorus/internal/text"
 )
 
-// ErrRefused is the error of a connection to an address that is not public, wrapped with the
-// address and the reason.
+// ErrRefused is the error for a connection to an address that is not
+// public. It is wrapped with the address and the reason.
 var ErrRefused = errors.New("the address is refused")
 
 const (
 	connectTimeout = 10 * time.Second
-	maxAddrs       = 8 // of one name are tried
+	maxAddrs       = 8 // addresses tried for one name
 )
 
-// Guard makes connections. The zero value refuses every address that is not public. Safe for
-// concurrent use if its functions are.
+// Guard makes connections. The zero value refuses every address that is not
+// public. It is safe for concurrent use if its functions are.
 type Guard struct {
-	// Allow reports whether a host (as it was given, in lower case, without the last dot) may be
-	// reached although its address is not public. nil: none.
+	// Allow reports whether a host may be reached although its address is not public. The host
+	// is as given, in lower case and without a trailing dot. nil: no host.
 	Allow func(host, port string) bool
 
 	// Hooks for tests; nil means the real network. Addresses are checked before Dial is called.
@@ -38,8 +38,8 @@ type Guard struct {
 	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Check returns nil for a public address, and otherwise ErrRefused with the reason. host is how
-// the address was given.
+// Check returns nil for a public address, and otherwise ErrRefused with
+// the reason. host is the name or address as given.
 func Check(host string, addr netip.Addr) error {
 	why := Closed(addr)
 	if why == "" {
@@ -48,8 +48,8 @@ func Check(host string, addr netip.Addr) error {
 	return fmt.Errorf("%w: %s is %s (%s); if it is yours, list the host as allowed", ErrRefused, text.Clip(host, 100), addr, why)
 }
 
-// DialContext is for an http.Transport. All addresses of a name are tried in order; those that
-// are not public are skipped.
+// DialContext is for an http.Transport. It tries all addresses of a name
+// in order and skips those that are not public.
 func (g *Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -80,8 +80,8 @@ func (g *Guard) DialContext(ctx context.Context, network, address string) (net.C
 	return nil, errors.Join(problems...)
 }
 
-// CheckHost refuses a name that has an address which is not public, for programs that resolve and connect themselves: what the name
-// means a moment later is not held.
+// CheckHost refuses a name with an address that is not public. It is for programs that resolve and connect
+// themselves: it cannot ensure that the name resolves to the same address a moment later.
 func (g *Guard) CheckHost(ctx context.Context, host string) error {
 	addrs, err := g.lookup(ctx, host)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package rights says who has which permission profile, and who may give one to others.
-// It promises that nobody gives more than they and everybody they act for have.
+// Package rights determines who has which permission profile, and who may give one to others. It
+// promises that nobody gives more than they, and everybody they act for, have.
 //
-// It knows profiles by name only: the gate asks each of them.
+// It knows profiles by name only; the gate evaluates them.
 package rights
 
 import (
@@ -11,34 +11,33 @@ import (
 	"chorus/internal/chat"
 )
 
-// Grant gives a profile to whoever To names: a principal by its key ("local:ada",
-// "discord:123"), everybody of a kind ("local", "discord", "token"), a role
-// ("role:admin", or "discord/role:admin" for one platform's alone), everybody on any chat
-// platform ("platform"), or "anyone".
+// Grant gives a profile to whoever To names: a principal by its key ("local:ada", "discord:123"),
+// everybody of a kind ("local", "discord", "token"), a role ("role:admin", or "discord/role:admin" for
+// one platform only), everybody on any chat platform ("platform"), or "anyone".
 type Grant struct {
 	To      string
 	Profile string
 }
 
-// OnPlatform names everybody on any chat platform in a Grant.
+// OnPlatform in a Grant names everybody on any chat platform.
 const OnPlatform = "platform"
 
-// Policy is who has which rights.
+// Policy says who has which rights.
 type Policy struct {
-	Grants  []Grant  // the first one that names somebody counts
-	Editors []string // who may change permissions, written as To of a grant
-	// Order are chains of profiles of which each allows no more than those before it.
-	// One that stands in none is comparable with itself alone.
+	Grants  []Grant  // the first grant that matches somebody applies
+	Editors []string // who may change permissions, written like Grant.To
+	// Order contains chains of profiles, each allowing no more than those before it.
+	// A profile in no chain is comparable only with itself.
 	Order [][]string
-	// Widest is a profile that allows everything; every other one is narrower. "": none is.
+	// Widest is a profile that allows everything, so every other one is narrower; "" if there is none.
 	Widest string
 }
 
-// Presets are the chains of the built-in profiles. Standard and guarded each allow
-// something that the other does not.
+// Presets returns the chains of the built-in profiles. Standard and
+// guarded each allow something that the other does not.
 func Presets() [][]string { return [][]string{{"open", "standard", "locked"}, {"open", "guarded"}} }
 
-// Grant is the one that holds for a principal by itself, whoever it acts for.
+// Grant returns the grant that applies to a principal itself, whoever it acts for.
 func (b Policy) Grant(p chat.Principal) (Grant, bool) {
 	if p.Kind == "" || p.ID == "" {
 		return Grant{}, false
@@ -46,7 +45,7 @@ func (b Policy) Grant(p chat.Principal) (Grant, bool) {
 	for _, g := range b.Grants {
 		if names(g.To, p) {
 			if g.To == OnPlatform {
-				g.To = string(p.Kind) // say which
+				g.To = string(p.Kind) // say which platform
 			}
 			return g, true
 		}
@@ -54,16 +53,16 @@ func (b Policy) Grant(p chat.Principal) (Grant, bool) {
 	return Grant{}, false
 }
 
-// longest is how many may act for each other in a row.
+// longest limits how many principals may act for each other in a row.
 const longest = 16
 
-// Behind are those whose rights all count when a principal does something: itself, whoever it
-// acts for, and the others on whose words it acts. What runs by itself and has no grant of its own
-// (an agent, a task, a schedule, a hook) counts as nobody but them. There is always at least one.
+// Behind returns everybody whose rights all count when a principal does something: the principal, whoever it
+// acts for, and the others on whose words it acts. A principal that runs by itself without its own grant (an
+// agent, a task, a schedule, a hook) does not count separately. There is always at least one.
 func (b Policy) Behind(p chat.Principal) []chat.Principal {
 	out, ok := b.behind(nil, p, 0)
 	if !ok {
-		return []chat.Principal{{}} // nobody can tell for whom any more
+		return []chat.Principal{{}} // the chain is too long to tell
 	}
 	return out
 }
@@ -107,9 +106,8 @@ func names(to string, p chat.Principal) bool {
 	return ok && slices.Contains(p.Roles, role)
 }
 
-// MayGive reports whether everybody on whose word it is done may give a profile to an
-// agent or a channel, and if not, why. Nobody gives more than they have, and only
-// people whom Editors names give at all.
+// MayGive reports whether all givers may give a profile to an agent or a channel, and if not, why. Nobody
+// gives more than they have, and only people whom Editors names may give profiles at all.
 func (b Policy) MayGive(profile string, givers ...chat.Principal) (bool, string) {
 	if len(givers) == 0 {
 		return false, "nobody in particular may change permissions"
@@ -133,9 +131,8 @@ func (b Policy) MayGive(profile string, givers ...chat.Principal) (bool, string)
 	return true, ""
 }
 
-// MayChange reports whether everybody on whose word it is done may give a profile in place of
-// another, and if not, why: to take rights away it is enough to have some, to give them takes
-// what [Policy.MayGive] asks.
+// MayChange reports whether all givers may replace one profile by another, and if not, why. Taking rights
+// away only requires having some. Giving rights requires what [Policy.MayGive] does.
 func (b Policy) MayChange(from, to string, givers ...chat.Principal) (bool, string) {
 	if len(givers) == 0 || from == to || !b.Narrower(to, from) {
 		return b.MayGive(to, givers...)
