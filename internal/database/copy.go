@@ -12,21 +12,21 @@ import (
 	"modernc.org/sqlite"
 )
 
-// pagesAtOnce is how much of a database is copied in one step: a few megabytes.
+// pagesAtOnce is how many pages are copied in one step: a few megabytes.
 const pagesAtOnce = 1000
 
-// backuper is what SQLite's own connection can do.
+// backuper is implemented by the SQLite driver's connection.
 type backuper interface {
 	NewBackup(to string) (*sqlite.Backup, error)
 }
 
-// CopyFile writes a copy of a whole SQLite database, as it is now, to a file that is not there yet, while
-// others go on reading and writing. progress, which may be nil, hears how much is done.
+// CopyFile writes a copy of a whole SQLite database, as it is now, to a file that does not
+// exist yet, while others keep reading and writing. progress may be nil.
 func (db *DB) CopyFile(ctx context.Context, to string, progress func(done, all int)) error {
 	if db.w.isClosed() {
 		return ErrClosed
 	}
-	// A connection of its own: its snapshot stays the same until the end, whatever is written meanwhile.
+	// Use a separate connection: its snapshot stays the same until the end, whatever is written meanwhile.
 	from, err := sql.Open(driverName, dsn(db.path, readerPragmas))
 	if err != nil {
 		return Explain(db.path, err)
@@ -51,7 +51,7 @@ func (db *DB) CopyFile(ctx context.Context, to string, progress func(done, all i
 	return Explain(to, err)
 }
 
-// copyPages copies what a connection sees, step by step.
+// copyPages copies what a connection sees, in steps.
 func copyPages(ctx context.Context, conn *sql.Conn, to string, progress func(done, all int)) error {
 	if err := MakeFile(to); err != nil {
 		return err
@@ -91,17 +91,17 @@ func copyPages(ctx context.Context, conn *sql.Conn, to string, progress func(don
 // rescueTime is how long a copy of a removed database may take.
 const rescueTime = 10 * time.Minute
 
-// rescuePath is where a database is saved whose file was removed while it was open.
+// rescuePath returns where to save a database whose file was removed while it was open.
 func rescuePath(path string, now time.Time) string {
 	return filepath.Join(filepath.Dir(path), fmt.Sprintf("rescued-%s-%s", now.UTC().Format("20060102T150405"), filepath.Base(path)))
 }
 
-// rescue saves a database whose file was removed: as long as it is open, its bytes are there. It
-// is done once, by the writer's own connection, since no new one can be opened. The turn is held.
-// It gives the error with where that is.
+// rescue saves a database whose file was removed; its bytes exist as long as it is open. This
+// is done once, on the writer's own connection, since no new one can be opened. The caller
+// holds the turn. The returned error says where the copy is.
 func (w *writer) rescue(err error) error {
 	if _, gone := os.Stat(w.path); !errors.Is(err, ErrReplaced) || !errors.Is(gone, os.ErrNotExist) {
-		return err // what is there now may be what somebody wants
+		return err // the file that is there now may be the one somebody wants
 	}
 	if !w.tried {
 		w.tried = true
@@ -118,8 +118,8 @@ func (w *writer) rescue(err error) error {
 	return &Problem{What: ErrReplaced, Path: w.path, Cause: fmt.Errorf("the file was removed; everything that was in it is saved in %s, which `chorus doctor --fix` puts back", w.rescued)}
 }
 
-// SetGuard makes the guard of the database at path say how far another one has come, which is about to be
-// put there, and gives the guard's file.
+// SetGuard sets the guard of the database at path to the state of another database
+// that is about to be put there, and returns the guard's file.
 func SetGuard(ctx context.Context, path, other string, known int) (string, error) {
 	db, err := OpenToRead(other)
 	if err != nil {

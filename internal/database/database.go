@@ -1,12 +1,15 @@
-// Package database opens a SQLite file that several processes may use at the same time, or a PostgreSQL database that
-// several nodes do, and runs statements and transactions on it. Statements are written once, for both: with "?", RETURNING,
-// ON CONFLICT with its target, partial indexes, and integers for instants and for yes or no. What is in the tables is its
-// callers' business, who bring the schema; it looks at them itself only to tell whether a database is as it was left.
+// Package database opens a SQLite file that several processes may use at the same time, or a
+// PostgreSQL database that several nodes share, and runs statements and transactions on it.
+// Statements are written once for both. They use "?", RETURNING, ON CONFLICT with its target,
+// partial indexes, and integers for instants and booleans. The callers bring the schema and own the
+// tables; this package reads them only to find out whether a database is in the state in which it
+// was left.
 //
-// It promises that a transaction is true as a whole or not at all, and that what Write returned without an error is read
-// again the same way after a crash of the process. SQLite is written by one goroutine per handle: callers that wait together
-// are committed together, each in its own savepoint, so that one caller's error voids only that caller. PostgreSQL is given a
-// transaction for each caller, or one for several that need no answer of it: see TryTogether.
+// A transaction is committed completely or not at all, and what Write returned without an error is
+// read again the same way after a crash of the process. For SQLite, one goroutine per handle
+// writes: callers that wait at the same time are committed together, each in its own savepoint, so
+// that an error affects only its caller. For PostgreSQL, each caller gets a transaction; several
+// that need no answer may share one (see TryTogether).
 package database
 
 import (
@@ -23,32 +26,32 @@ import (
 
 // Options say how to open a database.
 type Options struct {
-	// Path of the database file; made, with its folder, if it is not there.
+	// Path is the database file. It is created, with its folder, if it does not exist.
 	Path string
-	// URL of a PostgreSQL database, postgres://…, instead of a file.
+	// URL is a PostgreSQL database, postgres://…, to use instead of a file.
 	URL string
 	// Durability is "normal" (survives the death of the process; the default)
 	// or "full" (survives the loss of power too).
 	Durability string
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// MaxWait is how long a transaction waits for another process that writes, before it
-	// fails with ErrBusy; 0 means 10 s, far beyond any.
+	// MaxWait is how long a transaction waits for another writing process before it fails
+	// with ErrBusy. 0 means 10 s, far longer than any transaction takes.
 	MaxWait time.Duration
-	// AcceptRewound opens a database that is behind its guard, or another one than was there, and
-	// makes it the one that counts.
+	// AcceptRewound opens a database that is behind its guard, or a
+	// different one than before, and makes it the valid one.
 	AcceptRewound bool
-	// Notify is told, by whoever found out, that the files can no longer be written, and with nil
-	// that they can be again. It must not call the database. nil: nobody is.
+	// Notify is called when the files can no longer be written and, with nil, when they
+	// can be again. It must not call the database. It may be nil.
 	Notify func(error)
-	// Left gives further files that show that there was a database, where there is none; nil: there are none.
+	// Left returns further files which show that there was a database, if
+	// there is none now; nil if there are no such files.
 	Left func() []string
-	// Schema is what is in it.
+	// Schema describes its contents.
 	Schema Schema
 }
 
-// DB is an open database. All methods may be called from any goroutine; after
-// Close they answer ErrClosed.
+// DB is an open database. All methods may be called from any goroutine. After Close they fail with ErrClosed.
 type DB struct {
 	path string
 	now  func() time.Time
@@ -57,13 +60,13 @@ type DB struct {
 	pg      *postgres // PostgreSQL's; one of the two is nil
 	health  *health
 	readers *sql.DB       // SQLite's
-	reading chan struct{} // closed when the first of them is open, or could not be opened
+	reading chan struct{} // closed when the first reader is open or failed to open
 	reads   stmtCache
 	closed  sync.Once
 }
 
-// Open opens the database, makes it if there is none, and brings an older one up to
-// date. On a warm home it runs a handful of pragmas and one query.
+// Open opens the database, creates it if there is none, and migrates an older one.
+// On an up-to-date home it runs a few pragmas and one query.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.URL != "" {
 		return openServer(ctx, o)
@@ -88,8 +91,8 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if db.readers, err = sql.Open(driverName, dsn(path, readerPragmas)); err != nil {
 		return nil, Explain(path, err)
 	}
-	// Two readers: enough that a long page does not hold up a short question, and
-	// each open connection costs memory for its page cache.
+	// Two readers are enough that a long page does not delay a short query.
+	// Each open connection costs memory for its page cache.
 	db.readers.SetMaxOpenConns(2)
 	db.readers.SetMaxIdleConns(2)
 	go db.openReader(ctx)
@@ -101,8 +104,8 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	return db, nil
 }
 
-// openReader opens the first reader while the writer is opened: each connection reads the whole schema, which takes milliseconds. An error
-// shows again at the first query.
+// openReader opens the first reader while the writer is being opened, because each connection reads
+// the whole schema, which takes milliseconds. An error appears again at the first query.
 func (db *DB) openReader(ctx context.Context) {
 	defer close(db.reading)
 	_ = db.readers.PingContext(ctx)
@@ -142,15 +145,15 @@ func (db *DB) Close() (err error) {
 	return err
 }
 
-// OnServer reports whether the database is PostgreSQL's, which other nodes may use too.
+// OnServer reports whether this is a PostgreSQL database, which other nodes may use too.
 func (db *DB) OnServer() bool { return db.pg != nil }
 
-// Path is the database file, or the server's URL without a password.
+// Path returns the database file, or the server's URL without a password.
 func (db *DB) Path() string { return db.path }
 
-// ensureFile makes the folder and an empty file that only its owner may read, so
-// that the database and the files SQLite puts beside it are never open to others. It refuses
-// to where something shows that there was a database.
+// ensureFile creates the folder and an empty file that only its owner may read, so
+// that the database and the files SQLite puts next to it are never open to others. It
+// refuses if something shows that there was a database.
 func ensureFile(path string, left func() []string) error {
 	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 		return nil
@@ -161,7 +164,7 @@ func ensureFile(path string, left func() []string) error {
 	return MakeFile(path)
 }
 
-// MakeFile makes an empty file and its folder, unless the file is there.
+// MakeFile creates an empty file and its folder, unless the file exists.
 func MakeFile(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return &Problem{What: ErrDenied, Path: filepath.Dir(path), Cause: err}
@@ -180,7 +183,7 @@ func MakeFile(path string) error {
 	return f.Close()
 }
 
-// wasThere says that there was a database at path, where there is none now, or an empty file.
+// wasThere returns an error if there was a database at path, but there is none now or only an empty file.
 func wasThere(path string, more func() []string) error {
 	left := Leftovers(path)
 	if more != nil {
@@ -189,8 +192,7 @@ func wasThere(path string, more func() []string) error {
 	if len(left) == 0 {
 		return nil
 	}
-	// Looked at last: another process may just have made the database, and then what
-	// belongs to it.
+	// Checked last: another process may just have created the database, and then what belongs to it.
 	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 		return nil
 	}
@@ -231,7 +233,7 @@ func (c *stmtCache) close() error {
 	return err
 }
 
-// do has a job done and waits for its end.
+// do runs a job and waits for its end.
 func (db *DB) do(ctx context.Context, j *job) error {
 	if db.pg != nil {
 		return db.pg.do(ctx, j)
@@ -239,8 +241,8 @@ func (db *DB) do(ctx context.Context, j *job) error {
 	return db.w.do(ctx, j)
 }
 
-// Query runs a read and hands each row to scan. The statement is closed before
-// it returns, so that no reader ever holds back the checkpoint.
+// Query runs a read and passes each row to scan. It closes the statement before
+// it returns, so that no reader ever blocks the checkpoint.
 func (db *DB) Query(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
 	if db.pg != nil {
 		return db.pg.read(ctx, query, args, scan)
@@ -266,7 +268,7 @@ func (db *DB) read(ctx context.Context, query string, args []any, scan func(*sql
 	return ScanAll(scan)(st.QueryContext(ctx, args...))
 }
 
-// Count runs a query that answers with one number.
+// Count runs a query that returns one number.
 func (db *DB) Count(ctx context.Context, query string, args ...any) (int64, error) {
 	var n int64
 	err := db.Query(ctx, query, args, func(rows *sql.Rows) error { return rows.Scan(&n) })

@@ -15,18 +15,18 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// This file holds what only PostgreSQL understands; dialect_sqlite.go has what stands in its place.
+// This file holds what only PostgreSQL understands. dialect_sqlite.go has the counterparts.
 
 const (
-	// querySnapshot changes whenever a transaction ends that wrote something, whoever made it.
+	// querySnapshot changes whenever any transaction that wrote something ends.
 	querySnapshot = `SELECT pg_current_snapshot()::text`
-	// forgetXacts is for a database that was brought from another server, whose transactions were numbered otherwise.
+	// forgetXacts is for a database copied from another server with other transaction numbers.
 	forgetXacts = `UPDATE events SET xact = 0 WHERE xact >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint`
 
 	lockName = `SELECT pg_advisory_xact_lock(hashtextextended(?, 0))`
 )
 
-// numbered are query texts with $1, $2 … for each ?, by the text they were made of.
+// numbered caches query texts with $1, $2 … for each ?, by their original text.
 type numbered struct{ texts sync.Map }
 
 func (n *numbered) of(query string) string {
@@ -38,7 +38,7 @@ func (n *numbered) of(query string) string {
 	return text
 }
 
-// numberArguments puts $1, $2 … for each ? that stands outside of quotes.
+// numberArguments replaces each ? outside of quotes with $1, $2 ….
 func numberArguments(query string) string {
 	var out strings.Builder
 	n, quote := 0, byte(0)
@@ -47,7 +47,7 @@ func numberArguments(query string) string {
 		switch {
 		case quote != 0:
 			if c == quote {
-				quote = 0 // a doubled one begins again at once
+				quote = 0 // a doubled quote begins a new one at once
 			}
 		case c == '\'' || c == '"':
 			quote = c
@@ -62,8 +62,8 @@ func numberArguments(query string) string {
 	return out.String()
 }
 
-// postgresArgs are arguments as PostgreSQL takes them: yes and no are numbers, as their columns are, and texts are whole UTF-8
-// without a zero byte, which it refuses.
+// postgresArgs converts arguments to what PostgreSQL accepts: booleans become numbers, as
+// in their columns, and texts become valid UTF-8 without zero bytes.
 func postgresArgs(args []any) ([]any, error) {
 	out := make([]any, len(args))
 	for i, a := range args {
@@ -83,7 +83,7 @@ func postgresArgs(args []any) ([]any, error) {
 	return out, nil
 }
 
-// CleanText is a text that PostgreSQL keeps.
+// CleanText returns a text as PostgreSQL stores it.
 func CleanText(s string) string {
 	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
 		return s
@@ -91,16 +91,16 @@ func CleanText(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }
 
-// IsPostgres reports whether a database is opened by its URL and not by a path.
+// IsPostgres reports whether a database is opened by URL and not by path.
 func IsPostgres(at string) bool {
 	return strings.HasPrefix(at, "postgres://") || strings.HasPrefix(at, "postgresql://")
 }
 
-// RedactURL is a database's URL without what opens it.
+// RedactURL returns a database's URL without its secrets.
 func RedactURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
-		return "postgres://…" // it cannot be told where the password stands
+		return "postgres://…" // we cannot tell where the password is
 	}
 	if u.User != nil {
 		u.User = url.User(u.User.Username())
@@ -109,7 +109,7 @@ func RedactURL(text string) string {
 	return u.String()
 }
 
-// Codes of PostgreSQL's errors, the ones that are told apart.
+// The PostgreSQL error codes that are distinguished.
 const (
 	pgUnique         = "23505"
 	pgDeadlock       = "40P01"
@@ -129,7 +129,7 @@ const (
 	pgIndexCorrupted = "XX002"
 )
 
-// pgCode is the code of an error that the server gave; "" for any other.
+// pgCode returns the code of an error from the server, or "" for any other error.
 func pgCode(err error) string {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code
@@ -137,26 +137,27 @@ func pgCode(err error) string {
 	return ""
 }
 
-// collided reports whether a transaction was taken back because of others, so that the next try may go well.
+// collided reports whether a transaction was rolled back because of others, so that another try may succeed.
 func collided(err error) bool {
 	code := pgCode(err)
 	return code == pgDeadlock || code == pgSerialization || code == pgUnique && addedBefore(err)
 }
 
-// addedBefore reports whether somebody else has added the line of a chain of the audit log that was to be added: nobody does who
-// holds what it takes, but a process of an older version may.
+// addedBefore reports whether somebody else has added the same line of an audit log chain. Nobody
+// who takes the required locks does that, but a process of an older version may.
 func addedBefore(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && e.ConstraintName == "audit_chains"
 }
 
-// unreachable reports whether the server is away: it cannot be reached, ends, begins, or takes no more connections.
+// unreachable reports whether the server is unavailable: it cannot be reached,
+// is starting or stopping, or accepts no more connections.
 func unreachable(err error) bool {
 	if code := pgCode(err); code != "" {
 		return strings.HasPrefix(code, "08") || strings.HasPrefix(code, "57P") || code == pgTooMany || code == pgIdleInTx
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return false // the caller's own, which looks like one of the network
+		return false // the caller's own deadline, which looks like a network error
 	}
 	var connect *pgconn.ConnectError
 	var network net.Error
@@ -165,7 +166,7 @@ func unreachable(err error) bool {
 		err != nil && (strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "conn busy"))
 }
 
-// postgresProblem is the kind of an error that is the database's and not the request's; nil for any other.
+// postgresProblem returns the kind of an error caused by the database and not by the request, or nil.
 func postgresProblem(err error) error {
 	switch pgCode(err) {
 	case pgCancelled, pgLockTimeout, pgDeadlock, pgSerialization:

@@ -8,7 +8,7 @@ import (
 	"modernc.org/sqlite"
 )
 
-// This file holds what only SQLite understands; dialect_postgres.go has what stands in its place.
+// This file holds what only SQLite understands. dialect_postgres.go has the counterparts.
 
 const (
 	driverName = "sqlite"
@@ -24,14 +24,14 @@ const (
 	quickCheck       = `PRAGMA quick_check(1)`
 )
 
-// Several processes on one home are normal; 10 s is far beyond any commit, so
-// who waits longer stands behind something that hangs.
+// Several processes on one home are normal. 10 s is far longer than any commit,
+// so whoever waits longer waits for something that hangs.
 const busyPragma = "busy_timeout(10000)"
 
-// Page caches are small because the journal is read forwards, once: 1 MB for the
-// writer, 400 KB for each reader. A checkpoint waits for the disk, in the middle of
-// somebody's turn; at 4,000 pages (16 MB) it comes every few hundred turns, and a log
-// of that size is read in some ten milliseconds after a crash.
+// Page caches are small because the journal is read forwards, once: 1 MB for the writer,
+// 400 KB for each reader. A checkpoint waits for the disk in the middle of somebody's turn.
+// At 4,000 pages (16 MB) it happens every few hundred turns, and after a crash a log of
+// that size is read within tens of milliseconds.
 var (
 	writerPragmas = []string{"foreign_keys(1)", "secure_delete(fast)", "cache_size(-1000)", "temp_store(2)", "wal_autocheckpoint(4000)"}
 	readerPragmas = []string{busyPragma, "query_only(1)", "cache_size(-400)", "temp_store(2)"}
@@ -44,7 +44,7 @@ func syncPragma(durability string) string {
 	return "synchronous(1)"
 }
 
-// dsn names the file as a URI, so that no character of its path has a meaning.
+// dsn encodes the path as a URI, so that no character in it has a special meaning.
 func dsn(path string, pragmas []string, more ...string) string {
 	q := make([]string, 0, len(pragmas)+len(more))
 	for _, p := range pragmas {
@@ -55,7 +55,7 @@ func dsn(path string, pragmas []string, more ...string) string {
 	return u.String() + "?" + strings.Join(q, "&")
 }
 
-// SQLite's result codes, the ones that are told apart.
+// The SQLite result codes that are distinguished.
 const (
 	codePerm       = 3
 	codeBusy       = 5
@@ -72,7 +72,7 @@ const (
 	codePrimaryKey = codeConstraint | 6<<8
 )
 
-// resultCode is the extended code of a driver's error, 0 for any other error.
+// resultCode returns the extended code of a driver's error, or 0 for any other error.
 func resultCode(err error) int {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code()
@@ -80,16 +80,16 @@ func resultCode(err error) int {
 	return 0
 }
 
-// IsTaken reports whether err says that a row with this key is there already.
+// IsTaken reports whether err says that there is already a row with this key.
 func IsTaken(err error) bool {
 	code := resultCode(err)
 	return pgCode(err) == pgUnique || code == codeUnique || code == codePrimaryKey
 }
 
-// IsConstraint reports whether err says that a row would break a rule of its table.
+// IsConstraint reports whether err says that a row would violate a constraint of its table.
 func IsConstraint(err error) bool { return resultCode(err)&0xff == codeConstraint }
 
-// IsDamaged reports whether err says that a file is none of SQLite's, or not whole.
+// IsDamaged reports whether err says that a file is not a SQLite file, or is incomplete.
 func IsDamaged(err error) bool {
 	code := resultCode(err) & 0xff
 	return code == codeCorrupt || code == codeNotADB

@@ -15,17 +15,17 @@ import (
 // BusyTimeout is the pragma for how long a connection waits for others.
 const BusyTimeout = busyPragma
 
-// OpenFile opens a file of SQLite's that is no store of its own, or not to be opened as one, with pragmas.
+// OpenFile opens a SQLite file that is not a store, or not to be opened as one, with pragmas.
 func OpenFile(path string, pragmas []string, more ...string) (*sql.DB, error) {
 	db, err := sql.Open(driverName, dsn(path, pragmas, more...))
 	return db, Explain(path, err)
 }
 
-// OpenToRead opens a database file that nobody may have open, of whatever version, to look into it.
+// OpenToRead opens a database file of any version to read it. Nobody may have it open.
 func OpenToRead(path string) (*sql.DB, error) { return OpenFile(path, inspectPragmas) }
 
-// SetAside moves the files of a database, and further ones, into a folder beside it that is named
-// after what is wrong with them, and gives the folder.
+// SetAside moves the files of a database, and further ones, into a folder next to
+// it that is named after the problem, and returns the folder.
 func SetAside(path, why string, now time.Time, more ...string) (string, error) {
 	folder := filepath.Join(filepath.Dir(path), why+"-"+now.UTC().Format("20060102T150405"))
 	if err := os.Mkdir(folder, 0o700); err != nil {
@@ -39,8 +39,9 @@ func SetAside(path, why string, now time.Time, more ...string) (string, error) {
 	return folder, nil
 }
 
-// PutBack puts a database back that was saved when its file was removed, if there is one and it is
-// whole and as far as the guard says. It gives what it was called; "": there is none.
+// PutBack restores a database that was saved when its file was removed, if there is one that is
+// undamaged and as recent as the guard says. It returns the name of the copy, or "" if there is
+// none.
 func PutBack(ctx context.Context, path string) (string, error) {
 	saved, err := filepath.Glob(filepath.Join(filepath.Dir(path), "rescued-*-"+filepath.Base(path)))
 	if err != nil || len(saved) == 0 {
@@ -54,7 +55,7 @@ func PutBack(ctx context.Context, path string) (string, error) {
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		return "", &Problem{What: ErrForeign, Path: path, Cause: errors.New("it is in the way of " + newest)}
 	}
-	for _, tail := range []string{"-wal", "-shm"} { // of the file that was removed; all of it is in the copy
+	for _, tail := range []string{"-wal", "-shm"} { // those of the removed file; the copy has everything
 		if err := os.Remove(path + tail); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return "", Explain(path+tail, err)
 		}
@@ -65,7 +66,7 @@ func PutBack(ctx context.Context, path string) (string, error) {
 	return newest, SyncDir(filepath.Dir(path))
 }
 
-// RemoveFile removes the file of a database that nobody has open and what belongs to it, blobs excepted.
+// RemoveFile removes the file of a database that nobody has open, and what belongs to it except blobs.
 func RemoveFile(path string) error {
 	for _, name := range []string{GuardPath(path), path + "-wal", path + "-shm", path} {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -75,8 +76,8 @@ func RemoveFile(path string) error {
 	return nil
 }
 
-// SyncDir makes a rename in a folder last through a loss of power. File systems that
-// cannot sync a folder say so, and then there is nothing more to do.
+// SyncDir makes a rename in a folder survive a loss of power. File systems that cannot
+// sync a folder report this, and then there is nothing more to do.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 )
 
 // openFiles knows the files that a writer has open, and notices when their names no longer
-// lead to them: what is written after that would be lost with the last process that has
-// them open. It costs two or three calls of stat for a transaction.
+// lead to them: what is written after that would be lost with the last process that has them
+// open. It costs two or three calls of stat per transaction.
 type openFiles struct {
 	path string
 	db   fs.FileInfo // as it was opened
@@ -29,7 +29,7 @@ func (f *openFiles) committed() {
 	}
 }
 
-// check says whether the files are still those that are open; the answer is a *Problem.
+// check reports whether the names still lead to the open files. The error is a *Problem.
 func (f *openFiles) check() error {
 	db, err := os.Stat(f.path)
 	switch {
@@ -53,8 +53,8 @@ func (f *openFiles) check() error {
 	case log.Size() >= f.log.Size():
 		return nil
 	case log.Size() == 0 && !db.ModTime().Before(f.log.ModTime()):
-		// A checkpoint of somebody else has moved everything into the database and emptied
-		// the log, as sqlite3 and tools for replication do.
+		// Somebody else's checkpoint has moved everything into the database and
+		// emptied the log, as sqlite3 and replication tools do.
 		f.log = log
 		return nil
 	default:

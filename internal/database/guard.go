@@ -16,22 +16,22 @@ import (
 	"time"
 )
 
-// The guard is a small file beside the database that says how far the database had come. A
-// database that is behind it has lost something: its write-ahead log was removed or cut off,
-// or an older copy was put in its place. SQLite itself takes all of these for normal.
+// The guard is a small file next to the database that says how far the database has come. A
+// database that is behind it has lost something: its write-ahead log was removed or truncated, or
+// an older copy replaced it. SQLite itself considers all of these normal.
 //
-// The guard is written after commits, so it may be behind the database, never ahead of it: a
-// process that is killed between the two leaves an older guard, which is still true. A loss
-// of power may take commits that were not yet on the disk ("normal" durability), and so it
-// tells two states apart: the one that was written, which counts as long as the machine has
-// not been started anew since, and the one that is known to be on the disk.
+// The guard is written after commits, so it may be behind the database but never ahead of it. A
+// process that is killed between the two leaves an older guard, which is still valid. A loss of
+// power may take commits that were not yet on disk ("normal" durability). So the guard
+// distinguishes two states: the one that was written, which is valid until the machine is
+// restarted, and the one that is known to be on disk.
 
-// guardSize is that of the file: written over in place, in one piece, it needs no space on a
-// full disk and is never half of one state and half of another.
+// guardSize is the size of the file. It is overwritten in place, in one piece, so it
+// needs no space on a full disk and never mixes two states.
 const guardSize = 1024
 
-// guardEvery is how far the guard may be behind, and guardSync how often a process that
-// stays makes sure that what it says is on the disk.
+// guardEvery is how far the guard may be behind. guardSync is how often a
+// long-running process makes sure that the guard's state is on disk.
 const (
 	guardEvery = 100 * time.Millisecond
 	guardSync  = time.Minute
@@ -44,35 +44,35 @@ type mark struct {
 	Head   string `json:"head"`   // its hash
 }
 
-// before reports whether m is the older one of two marks of one database.
+// before reports whether m is the older of two marks of one database.
 func (m mark) before(other mark) bool { return m.Events < other.Events || m.Audit < other.Audit }
 
-// guardState is what the file holds.
+// guardState is the content of the file.
 type guardState struct {
 	Note     string `json:"note"`
-	Database string `json:"database"` // which one
-	Boot     string `json:"boot"`     // the start of the machine in which Written holds
+	Database string `json:"database"` // its identity
+	Boot     string `json:"boot"`     // the boot of the machine in which Written is valid
 	Written  mark   `json:"written"`
 	OnDisk   mark   `json:"onDisk"`
-	Sum      uint32 `json:"sum"` // of all of the above
+	Sum      uint32 `json:"sum"` // checksum of all of the above
 }
 
 const guardNote = "how far the database beside this file had come; chorus refuses to go on with one that is behind it"
 
-// identified is the migration from which on a database has a name, and unknownDatabase what the guard
-// says of an older one that a backup brought.
+// identified is the migration that gave databases an identity. unknownDatabase is
+// what the guard says about an older one that came from a backup.
 const (
 	identified      = 13
 	unknownDatabase = "unknown"
 )
 
-// GuardPath is the guard of a database. Its name begins otherwise than the database's does, so
-// that `rm chorus.db*` leaves it.
+// GuardPath returns the guard of a database. Its name does not begin like
+// the database's, so that `rm chorus.db*` leaves it.
 func GuardPath(path string) string {
 	return filepath.Join(filepath.Dir(path), "guard-"+filepath.Base(path))
 }
 
-// holds is what a database must have got to.
+// holds returns how far a database must have come at least.
 func (g guardState) holds(boot string) mark {
 	if g.Boot == boot && boot != "" {
 		return g.Written
@@ -89,8 +89,8 @@ func (g guardState) sum() uint32 {
 	return crc32.ChecksumIEEE(data)
 }
 
-// readGuard reads the guard of a database; nil without one, and with one that cannot be
-// understood: it says nothing then.
+// readGuard reads the guard of a database. It returns nil if there is none or it
+// cannot be understood, because then it proves nothing.
 func readGuard(path string) (*guardState, error) {
 	data, err := os.ReadFile(GuardPath(path))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -125,7 +125,7 @@ func (g guardState) write(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// bootID names this start of the machine; "" where the system does not tell.
+// bootID identifies the current boot of the machine; "" if the system does not tell.
 func bootID() string {
 	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -137,13 +137,13 @@ func bootID() string {
 const queryMark = `SELECT (SELECT coalesce(max(rowid), 0) FROM events), coalesce((SELECT id FROM audit ORDER BY id DESC LIMIT 1), 0),
 	coalesce((SELECT hash FROM audit ORDER BY id DESC LIMIT 1), ''), coalesce((SELECT value FROM memos WHERE kind = 'store' AND key = 'identity'), '')`
 
-// guard keeps the file of one writer.
+// guard maintains the guard file of one writer.
 type guard struct {
 	path string
 	boot string
 
 	mu     sync.Mutex
-	timer  *time.Timer // nil: none was needed yet
+	timer  *time.Timer // nil if none was needed yet
 	armed  bool
 	closed bool
 	last   time.Time // when it was written
@@ -151,7 +151,7 @@ type guard struct {
 	stored guardState
 }
 
-// verify holds a database that was just opened against its guard.
+// verify compares a database that was just opened with its guard.
 func (g *guard) verify(ctx context.Context, q rowQuerier) error {
 	was, err := readGuard(g.path)
 	if err != nil {
@@ -196,8 +196,7 @@ func markOf(ctx context.Context, q rowQuerier) (m mark, id string, err error) {
 	return m, id, err
 }
 
-// committed is called after each commit, by whoever has the writer's turn. keep is called
-// later, by the timer.
+// committed is called after each commit by whoever has the writer's turn. The timer calls keep later.
 func (g *guard) committed(w *writer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -214,7 +213,7 @@ func (g *guard) committed(w *writer) {
 	}
 }
 
-// later has the guard written by a timer. g.mu is held.
+// later starts a timer that writes the guard. The caller holds g.mu.
 func (g *guard) later(w *writer, after time.Duration) {
 	if g.armed {
 		return
@@ -232,7 +231,7 @@ func (g *guard) fire(w *writer) {
 	select {
 	case w.turn <- struct{}{}:
 	case <-w.stop:
-		return // the end writes it
+		return // close writes it
 	}
 	g.mu.Lock()
 	g.armed = false
@@ -247,14 +246,14 @@ func (g *guard) fire(w *writer) {
 		g.mu.Lock()
 		g.stored.OnDisk, g.synced = at, time.Now()
 		if !g.closed {
-			_ = g.stored.write(g.path) // an older guard is still true
+			_ = g.stored.write(g.path) // an older guard is still valid
 		}
 		g.mu.Unlock()
 	}
 }
 
-// keep writes how far the database has come. g.mu and the writer's turn are held. An error is
-// no harm: the guard that stays is older, and true.
+// keep writes how far the database has come. The caller holds g.mu and the writer's turn.
+// An error does no harm: the remaining guard is older, but valid.
 func (g *guard) keep(w *writer) {
 	var now mark
 	var id string
@@ -269,7 +268,7 @@ func (g *guard) keep(w *writer) {
 	_ = g.stored.write(g.path)
 }
 
-// close writes the guard for the last time; w's turn is held and its connection still open.
+// close writes the guard for the last time. The caller holds w's turn, and w's connection is still open.
 func (g *guard) close(w *writer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -282,8 +281,8 @@ func (g *guard) close(w *writer) {
 	}
 }
 
-// settled is called when the connection is closed: who closes last brings everything into the
-// database file and onto the disk, and removes the log.
+// settled is called when the connection is closed. The last one to close brings
+// everything into the database file and onto the disk, and removes the log.
 func (g *guard) settled() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -296,7 +295,7 @@ func (g *guard) settled() {
 	}
 }
 
-// SyncFile makes what was written to a file last through a loss of power.
+// SyncFile makes what was written to a file survive a loss of power.
 func SyncFile(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -305,7 +304,7 @@ func SyncFile(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Leftovers are the files that show that there was a database at path; nil: there is none of it.
+// Leftovers returns the files which show that there was a database at path; nil if there are none.
 func Leftovers(path string) (found []string) {
 	if info, err := os.Stat(GuardPath(path)); err == nil && info.Size() > 0 {
 		found = append(found, GuardPath(path))

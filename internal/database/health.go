@@ -8,22 +8,21 @@ import (
 	"time"
 )
 
-// health is what is known of the files: the last error that was theirs, until a write goes
-// well again.
+// health is what is known about the files: the last error they caused, until a write succeeds again.
 type health struct {
 	notify func(error) // may be nil
 
 	mu      sync.Mutex
-	problem error     // nil: well, as far as anybody knows
-	wroteAt time.Time // when a transaction came true
+	problem error     // nil: healthy, as far as known
+	wroteAt time.Time // when a transaction was last committed
 	probed  time.Time
 }
 
-// lasting are the problems that stay until somebody does something about them. ErrBusy is not
-// among them: it is about other processes.
+// lasting are the problems that remain until somebody fixes them. ErrBusy is
+// not one of them, since it is about other processes.
 var lasting = []error{ErrDamaged, ErrDenied, ErrFull, ErrDisk, ErrReplaced, ErrAway}
 
-// saw takes note of an error, if it is about the files.
+// saw records an error if it is about the files.
 func (h *health) saw(err error) {
 	var p *Problem
 	if err == nil || !errors.As(err, &p) || !slices.Contains(lasting, p.What) {
@@ -32,7 +31,7 @@ func (h *health) saw(err error) {
 	h.mu.Lock()
 	var was *Problem
 	known := errors.As(h.problem, &was)
-	if known && was.What == ErrDamaged { // nothing else is worse
+	if known && was.What == ErrDamaged { // nothing is worse
 		h.mu.Unlock()
 		return
 	}
@@ -43,8 +42,7 @@ func (h *health) saw(err error) {
 	}
 }
 
-// wrote takes note of a transaction that came true. Damage stays: other pages can still be
-// written.
+// wrote records a committed transaction. Damage remains, since other pages can still be written.
 func (h *health) wrote() {
 	h.mu.Lock()
 	h.wroteAt = time.Now()
@@ -60,8 +58,8 @@ func (h *health) wrote() {
 	}
 }
 
-// damaged is the damage that is known; nil: none. Nothing is written any more from then on:
-// on damaged pages it would make things worse.
+// damaged returns the known damage, or nil. After damage nothing is written any
+// more, because on damaged pages that would make things worse.
 func (h *health) damaged() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -71,8 +69,8 @@ func (h *health) damaged() error {
 	return nil
 }
 
-// Health is what is wrong with the files, as far as the last reads and writes have shown; nil:
-// nothing. It is a *Problem.
+// Health returns what is wrong with the files according to the latest
+// reads and writes, or nil. The error is a *Problem.
 func (db *DB) Health() error {
 	h := db.health
 	h.mu.Lock()
@@ -80,15 +78,15 @@ func (db *DB) Health() error {
 	return h.problem
 }
 
-// A probe is written when nothing else was for probeAfter, and while something is wrong at
-// most once in probePause: whoever asks often shall not fill the log.
+// A probe is written if nothing else was for probeAfter and, during a problem, at most
+// once per probePause, so that frequent callers do not fill the log.
 const (
 	probeAfter = 5 * time.Second
 	probePause = time.Second
 )
 
-// Ready finds out whether a commit would come true now. Where none did lately it makes a
-// small one; so it tells the truth about a disk that has filled up while nobody wrote.
+// Ready finds out whether a commit would succeed now. If there was none lately it makes a
+// small one, so it also notices a disk that filled up while nobody wrote.
 func (db *DB) Ready(ctx context.Context) error {
 	h := db.health
 	h.mu.Lock()
@@ -102,7 +100,7 @@ func (db *DB) Ready(ctx context.Context) error {
 	}
 	h.mu.Unlock()
 	if !due {
-		if _, err := db.DataVersion(ctx); err != nil { // looks at the files, too
+		if _, err := db.DataVersion(ctx); err != nil { // this checks the files too
 			return err
 		}
 		return db.Health()
@@ -117,11 +115,10 @@ func (db *DB) Ready(ctx context.Context) error {
 	return db.Health()
 }
 
-// CheckPages reads the whole file and takes note of damage. It takes as long as the file is
-// big, or until ctx ends.
+// CheckPages reads the whole file and records damage. The time grows with the size of the file; ctx can end it.
 func (db *DB) CheckPages(ctx context.Context) error {
 	if db.pg != nil {
-		return nil // the server looks after its own pages
+		return nil // the server checks its own pages
 	}
 	err := CheckFile(ctx, db.path)
 	db.health.saw(err)

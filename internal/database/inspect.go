@@ -9,31 +9,31 @@ import (
 	"os"
 )
 
-// Inspection is what can be said of a database file without opening it.
+// Inspection is what is known of a database file without opening it as a store.
 type Inspection struct {
 	Path    string
 	Exists  bool
-	Size    int64 // with what SQLite keeps beside it
+	Size    int64 // including SQLite's files next to it
 	Mode    fs.FileMode
 	Version int // of its schema
-	Known   int // the newest that this program knows
+	Known   int // the newest version that this program knows
 	Journal string
-	Server  string // which one, where the database is on one; "" for a file
+	Server  string // the server, if the database is on one; "" for a file
 }
 
-// Newer reports whether a later program has been at the file.
+// Newer reports whether a newer program has migrated the file.
 func (i Inspection) Newer() bool { return i.Version > i.Known }
 
 // Older reports whether the next start will migrate the file.
 func (i Inspection) Older() bool { return i.Exists && i.Version < i.Known }
 
-// inspectPragmas wait a second at most: whoever inspects is in a hurry, and says that
-// the file is held instead.
+// inspectPragmas wait at most a second. An inspection has to be
+// quick, and then reports that the file is locked.
 var inspectPragmas = []string{"busy_timeout(1000)", "query_only(1)", "temp_store(2)"}
 
-// Inspect looks at the file and makes and migrates nothing. A file that is not there is
-// no error, unless something shows that there was one; what was found out before an error is in
-// the inspection. known is the newest schema that this program knows.
+// Inspect inspects the file without creating or migrating anything. A missing file is no error,
+// unless something shows that there was one. What was found out before an error is in the
+// inspection. known is the newest schema that this program knows.
 func Inspect(ctx context.Context, path string, known int, left func() []string) (Inspection, error) {
 	i := Inspection{Path: path, Known: known}
 	info, err := os.Stat(path)
@@ -76,8 +76,8 @@ func Inspect(ctx context.Context, path string, known int, left func() []string) 
 	return i, nil
 }
 
-// CheckFile reads the whole file, of whatever version, and reports damage. It takes as
-// long as the file is big; the context's error says that there was not the time.
+// CheckFile reads the whole file, of any version, and reports damage. The time grows with the
+// size of the file; if the context ends first, its error is returned.
 func CheckFile(ctx context.Context, path string) error {
 	db, err := sql.Open(driverName, dsn(path, inspectPragmas))
 	if err != nil {

@@ -17,23 +17,26 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// Schema is what is in a database, and how it came to be. Migrations stand in files that are named NUMBER_NAME.sql, and have the same
-// numbers for both databases from some number on. Every one of SQLite's writes its number into user_version, in its own transaction,
-// so that a warm start compares two integers and never wakes the migration machinery.
+// Schema describes the contents of a database and its migrations. Migrations are files named
+// NUMBER_NAME.sql and have, from some number on, the same numbers for both databases. Each of
+// SQLite's writes its number into user_version in its own transaction, so that a normal start
+// compares two integers and never starts the migration machinery.
 type Schema struct {
 	Version          int // the number of the newest migration
 	SQLite, Postgres fs.FS
-	// Whole is what SQLite's migrations come to, which makes a new file at once; "": they are run one after the other.
+	// Whole is the result of all SQLite migrations, which creates a new
+	// file in one step; "" runs them one after another.
 	Whole string
-	// Finish does, after SQLite's migrations, what they cannot; nil: there is nothing. It may be called again.
+	// Finish does, after SQLite's migrations, what they cannot; nil if
+	// there is nothing. It may be called again.
 	Finish func(ctx context.Context, db *sql.DB, to int) error
-	// Unfinished finds a row as long as Finish was not carried through; "": it always is.
+	// Unfinished is a query that finds a row until Finish has completed; "" if it always has.
 	Unfinished string
-	// Warm are the statements that are prepared while a program starts.
+	// Warm are the statements that are prepared while the program starts.
 	Warm []string
-	// Gathered are the statements that TryTogether sends with those of others. Rows are sent in this order.
+	// Gathered are the statements that TryTogether may send with those of others. Rows are sent in this order.
 	Gathered []Gathered
-	// Memory makes what is remembered between the transactions of a connection; nil: nothing is.
+	// Memory creates what is remembered between the transactions of a connection; nil if nothing is.
 	Memory func() Memory
 }
 
@@ -44,10 +47,10 @@ func (s Schema) memory() Memory {
 	return s.Memory()
 }
 
-// MigrateOptions say what Migrate shall do; the zero value brings the file up to date.
+// MigrateOptions say what Migrate should do. The zero value brings the file up to date.
 type MigrateOptions struct {
 	DryRun bool // only report
-	Down   int  // take back this many migrations instead
+	Down   int  // revert this many migrations instead
 }
 
 // Migration is one step of a report.
@@ -56,16 +59,16 @@ type Migration struct {
 	Name    string
 }
 
-// MigrateReport is what Migrate did, or with DryRun would do.
+// MigrateReport says what Migrate did or, with DryRun, would do.
 type MigrateReport struct {
 	From, To int
-	Steps    []Migration // in the order they run
+	Steps    []Migration // in the order in which they run
 	Down     bool
-	Copy     string // where the database stands as it was before steps back
+	Copy     string // a copy of the database from before migrations were reverted
 }
 
-// Migrate brings the file at path up to date, or takes migrations back. With
-// DryRun it writes nothing, not even a file that is not there yet.
+// Migrate brings the file at path up to date, or reverts migrations. With
+// DryRun it writes nothing and does not create the file.
 func Migrate(ctx context.Context, path string, schema Schema, o MigrateOptions) (MigrateReport, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -90,7 +93,7 @@ func Migrate(ctx context.Context, path string, schema Schema, o MigrateOptions) 
 	if err := MigrateTo(ctx, path, schema, report.To); err != nil {
 		return MigrateReport{}, Explain(path, err)
 	}
-	if report.Down { // what the guard names may be among what was dropped
+	if report.Down { // what the guard names may have been dropped
 		if err := os.Remove(GuardPath(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return MigrateReport{}, &Problem{What: ErrDenied, Path: GuardPath(path), Cause: err}
 		}
@@ -98,7 +101,7 @@ func Migrate(ctx context.Context, path string, schema Schema, o MigrateOptions) 
 	return report, nil
 }
 
-// keepCopy writes the whole database beside itself: steps back drop tables.
+// keepCopy writes a copy of the whole database next to it, because reverting migrations drops tables.
 func keepCopy(ctx context.Context, path string, version int) (string, error) {
 	db, err := sql.Open(driverName, dsn(path, []string{busyPragma}))
 	if err != nil {
@@ -112,7 +115,7 @@ func keepCopy(ctx context.Context, path string, version int) (string, error) {
 	return name, nil
 }
 
-// plan lists the steps from version have to where o wants to go.
+// plan lists the steps from version have to the version that o asks for.
 func (s Schema) plan(have int, o MigrateOptions) (MigrateReport, error) {
 	steps, err := Migrations(s.SQLite)
 	if err != nil {
@@ -131,7 +134,7 @@ func (s Schema) plan(have int, o MigrateOptions) (MigrateReport, error) {
 	return r, nil
 }
 
-// Migrations lists files in order.
+// Migrations lists the migration files in order.
 func Migrations(files fs.FS) ([]Migration, error) {
 	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
@@ -185,17 +188,16 @@ func identify(ctx context.Context, path string, q rowQuerier, known int) (int, e
 	return version, nil
 }
 
-// MigrateTo runs goose. Two processes may meet here on a new home: goose's
-// transactions begin as writers and wait for each other, the loser finds the
-// tables there, and its next try finds nothing left to do.
+// MigrateTo runs goose. Two processes may do so at once on a new home: goose's
+// transactions begin as writers and wait for each other. The loser finds that the
+// tables exist, and its next try finds nothing left to do.
 func MigrateTo(ctx context.Context, path string, schema Schema, to int) error {
 	db, err := sql.Open(driverName, dsn(path, []string{busyPragma, "foreign_keys(1)"}, "_txlock=immediate"))
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	// This happens once in the life of a home; the process need not carry from
-	// then on what it took.
+	// This happens once in the life of a home, so the process should not keep the memory it took.
 	defer debug.FreeOSMemory()
 	const tries = 5 // each failure means that another process has moved one step on
 	for try := 1; ; try++ {
@@ -224,7 +226,7 @@ func migrateOnce(ctx context.Context, db *sql.DB, schema Schema, to int) error {
 	return runGoose(ctx, db, schema.SQLite, to)
 }
 
-// makeWhole fills a file in which nothing is yet.
+// makeWhole fills an empty file with the whole schema.
 func makeWhole(ctx context.Context, db *sql.DB, whole string) (made bool, err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

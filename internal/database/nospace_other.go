@@ -2,5 +2,5 @@
 
 package database
 
-// isNoSpace knows no code here; SQLite's own answer still says when the disk is full.
+// isNoSpace knows no error codes on this system. SQLite itself still reports a full disk.
 func isNoSpace(error) bool { return false }

@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// checkpointTime is how long writers wait until readers let go of what is about to be overwritten. If they do not, the log is written over
-// by what comes later.
+// checkpointTime is how long writers wait for readers to release what is about to be
+// overwritten. If they do not, later writes overwrite the log.
 const checkpointTime = 200 * time.Millisecond
 
-// Overwriting has SQLite write zeros also over pages that become free, while erase runs, and brings its log into the file afterwards. Otherwise what was removed
-// would stay readable there until its place is needed. PostgreSQL does that by its own vacuum.
+// Overwriting makes SQLite overwrite pages with zeros when they become free during erase, and
+// then moves its log into the file. Otherwise what was removed would stay readable there until
+// its space is reused. PostgreSQL leaves this to its vacuum.
 func (db *DB) Overwriting(ctx context.Context, erase func() error) error {
 	if db.pg != nil {
 		return erase()
@@ -31,12 +32,14 @@ func (db *DB) Overwriting(ctx context.Context, erase func() error) error {
 		if _, err := pragma(ctx, conn, "secure_delete = fast"); err != nil {
 			return err
 		}
-		// Not cut off, which other processes would take for a loss: what comes next is written over it, and who closes last removes it.
+		// The log is not truncated, which other processes would take for a loss. Later
+		// writes overwrite it, and the last one to close removes it.
 		return Checkpoint(ctx, conn, "RESTART")
 	}))
 }
 
-// Checkpoint brings everything from the log into the file, unless somebody reads from it for longer than a moment.
+// Checkpoint moves everything from the log into the file, unless
+// somebody reads from it for longer than a moment.
 func Checkpoint(ctx context.Context, conn *sql.Conn, how string) error {
 	timeout, err := pragma(ctx, conn, "busy_timeout")
 	if err != nil {
@@ -50,7 +53,8 @@ func Checkpoint(ctx context.Context, conn *sql.Conn, how string) error {
 	return errors.Join(err, last)
 }
 
-// pragma runs one and gives the first number of its answer. It is not kept as others are: some do their work when they are prepared.
+// pragma runs a pragma and returns the first number of its answer. It is not cached like other
+// statements, because some pragmas take effect when they are prepared.
 func pragma(ctx context.Context, conn *sql.Conn, what string) (first int64, err error) {
 	rows, err := conn.QueryContext(ctx, "PRAGMA "+what)
 	if err != nil {

@@ -17,42 +17,45 @@ import (
 )
 
 const (
-	// Each node takes so many connections at most. Commits leave some to reads, so that a long queue of them shows and does not hang; and
-	// what is in a hurry, such as saying that the node lives, has some of its own, so that it never waits for slow reads.
+	// The maximum number of connections per node. Commits leave some for reads, so that a long
+	// queue of commits is visible and does not block. Urgent jobs, such as signalling that the node
+	// is alive, have some of their own and never wait for slow reads.
 	maxConns   = 9
 	maxCommits = 8
 	maxHurried = 2
-	// A transaction that is open while its process is frozen holds its rows locked against everybody.
+	// A transaction that is open while its process is frozen keeps its rows locked for everybody.
 	idleInTransaction = 2 * time.Second
-	// statementLimit ends what waits for a lock, or reads, for ever; answerLimit, which is longer, what the network swallowed.
+	// statementLimit ends statements that would wait for a lock, or read, forever. answerLimit,
+	// which is longer, ends those whose answer was lost in the network.
 	statementLimit = 30 * time.Second
 	answerLimit    = 40 * time.Second
-	// maxCollisions is how often a transaction that others took back is tried again.
+	// maxCollisions is how often a transaction that was rolled back because of others is retried.
 	maxCollisions = 10
-	// defaultMaxWait is how long a server that is away is waited for: a restart takes less.
+	// defaultMaxWait is how long to wait for an unavailable server. A restart takes less.
 	defaultMaxWait = 10 * time.Second
 )
 
-// postgres is a database on a server that several nodes use. Each job is a transaction on a connection of its own; rows that
-// are read to be written are locked, in one order: threads by their ids, what they own, sums.
+// postgres is a database on a server that several nodes use. Each job is a transaction on
+// a connection of its own. Rows that are read in order to be written are locked in a fixed
+// order: threads by id, then what they own, then sums.
 type postgres struct {
 	name    string // its URL without the password
 	schema  Schema
 	pool    *sql.DB
-	hurry   *sql.DB // for jobs that are in a hurry
+	hurry   *sql.DB // for urgent jobs
 	texts   numbered
 	maxWait time.Duration
 	health  *health
-	made    atomic.Int64  // transactions that came true, or may have
-	commits chan struct{} // holds a value for each job that is on
+	made    atomic.Int64  // transactions that were committed, or may have been
+	commits chan struct{} // holds a value for each running job
 	trouble trouble
 	groups  groups
 
 	mu     sync.Mutex
 	closed bool
-	on     sync.WaitGroup // jobs
+	on     sync.WaitGroup // running jobs
 
-	fault func(after bool) error // lets tests break a COMMIT, as writer's does
+	fault func(after bool) error // lets tests break a COMMIT, like that of writer
 }
 
 func openPostgres(ctx context.Context, o Options, h *health) (*postgres, error) {
@@ -72,7 +75,7 @@ func openPostgres(ctx context.Context, o Options, h *health) (*postgres, error) 
 	return p, nil
 }
 
-// ready knows the database for ours and brings it up to date.
+// ready checks that the database is ours and migrates it.
 func (p *postgres) ready(ctx context.Context, config *pgx.ConnConfig) error {
 	version, err := p.identify(ctx, p.pool)
 	if err == nil && version < p.schema.Version {
@@ -84,7 +87,7 @@ func (p *postgres) ready(ctx context.Context, config *pgx.ConnConfig) error {
 	return err
 }
 
-// explain makes a Problem of an error that is the database's.
+// explain turns an error caused by the database into a Problem.
 func (p *postgres) explain(err error) error {
 	var known *Problem
 	if err == nil || errors.As(err, &known) {
@@ -96,7 +99,7 @@ func (p *postgres) explain(err error) error {
 	return err
 }
 
-// again tries something until the server is there, while there is time.
+// again retries something until the server is available, while there is time.
 func (p *postgres) again(ctx context.Context, try func() error) error {
 	end := time.Now().Add(p.maxWait)
 	for {
@@ -110,7 +113,7 @@ func (p *postgres) again(ctx context.Context, try func() error) error {
 	}
 }
 
-// pause waits some milliseconds, between two numbers; false: ctx ended.
+// pause waits a random number of milliseconds between least and most. It returns false if ctx ended.
 func pause(ctx context.Context, least, most int) bool {
 	select {
 	case <-time.After(time.Duration(least+rand.IntN(most-least+1)) * time.Millisecond):
@@ -126,7 +129,7 @@ func (p *postgres) isClosed() bool {
 	return p.closed
 }
 
-// close waits for the jobs that are on.
+// close waits for the running jobs.
 func (p *postgres) close() error {
 	p.mu.Lock()
 	was := p.closed
@@ -141,7 +144,7 @@ func (p *postgres) close() error {
 
 func (p *postgres) closePools() error { return errors.Join(p.pool.Close(), p.hurry.Close()) }
 
-// begin counts a job in, unless the store is closed.
+// begin registers a job, unless the store is closed.
 func (p *postgres) begin() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,8 +154,8 @@ func (p *postgres) begin() bool {
 	return !p.closed
 }
 
-// do has a job done in a transaction of its own. A caller that gives up before its turn has written nothing; once its turn
-// has come, the outcome is waited for.
+// do runs a job in a transaction of its own. A caller that gives up before its turn
+// has written nothing; after that, do waits for the outcome.
 func (p *postgres) do(ctx context.Context, j *job) error {
 	if err := ctx.Err(); err != nil && !p.isClosed() {
 		return err
@@ -183,12 +186,12 @@ func (p *postgres) do(ctx context.Context, j *job) error {
 	return j.err
 }
 
-// transact tries a job until it is true, refused, or others were in its way too often.
+// transact tries a job until it is committed, refused, or collided with others too often.
 func (p *postgres) transact(ctx context.Context, j *job) (err error) {
 	for collisions := 0; ; {
 		err = p.again(ctx, func() error {
 			if j.lost {
-				return nil // whether it happened only reading tells
+				return nil // only reading tells whether it happened
 			}
 			j.err = p.try(ctx, j)
 			return j.err
@@ -212,7 +215,7 @@ func (p *postgres) try(ctx context.Context, j *job) error {
 	defer cancel()
 	open, err := p.open(ctx, pool)
 	if err != nil {
-		p.trouble.endSilent() // they may be what there is no room for
+		p.trouble.endSilent() // silent connections may be what takes up the room
 		return err
 	}
 	defer open.close()
@@ -220,7 +223,7 @@ func (p *postgres) try(ctx context.Context, j *job) error {
 	tx := &transaction{pg: open, memory: p.schema.memory()}
 	err = j.work(tx)
 	if err == nil && p.fault != nil {
-		err = open.flush() // it is COMMIT that breaks
+		err = open.flush() // only COMMIT should break
 	}
 	if err == nil {
 		p.made.Add(1)
@@ -261,7 +264,7 @@ func (p *postgres) faulty(after bool) error {
 	return p.fault(after)
 }
 
-// read runs a read and hands each row to scan. It is tried again only while nothing was handed over.
+// read runs a read and passes each row to scan. It retries only if no row was passed yet.
 func (p *postgres) read(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
 	return p.readFrom(ctx, p.pool, query, args, scan)
 }
@@ -297,7 +300,7 @@ func (p *postgres) readFrom(ctx context.Context, pool *sql.DB, query string, arg
 	return err
 }
 
-// version is a number that changes when anybody has written to the server.
+// version returns a number that changes when anybody has written to the server.
 func (p *postgres) version(ctx context.Context) (int64, error) {
 	h := fnv.New64a()
 	err := p.read(ctx, querySnapshot, nil, func(rows *sql.Rows) error {

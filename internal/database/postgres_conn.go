@@ -20,20 +20,21 @@ import (
 )
 
 const (
-	// quietLimit is how long a connection may be unused without being checked first, and checkLimit how long that may take.
+	// quietLimit is how long a connection may be unused without being checked
+	// first. checkLimit is how long that check may take.
 	quietLimit = time.Second
 	checkLimit = time.Second
-	// silentLimit is how long nothing may come on a connection once others are in trouble.
+	// silentLimit is how long a connection may be silent once others have problems.
 	silentLimit = 5 * time.Second
-	// goodAt is where a connection keeps when it was last known to work.
+	// goodAt is the key under which a connection stores when it was last known to work.
 	goodAt = "good"
 )
 
-// postgresConfig is how connections are made.
+// postgresConfig returns how connections are made.
 func postgresConfig(address string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(address)
 	if err != nil {
-		// The parser's own error quotes the URL, and may take a part of a password for something else.
+		// The parser's own error quotes the URL, and may mistake part of a password for something else.
 		return nil, errors.New("databaseUrl cannot be read: it looks like postgres://user:password@host:5432/database?sslmode=require, and special characters of a password are written with %, such as %40 for @")
 	}
 	config.DialFunc = tcpdial.Dialer{}.DialContext
@@ -54,9 +55,10 @@ func postgresConfig(address string) (*pgx.ConnConfig, error) {
 
 func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// openPool keeps connections. After the network was cut all of them may be broken, and to find that out one after the other would take
-// a second each: so one that is found broken speaks for all that were made before, and after an answer that did not come in time each
-// is tried before it is used.
+// openPool opens a pool of connections. After a network failure all of them may be
+// broken, and finding that out one by one would take a second each. So if one is found
+// broken, all that were made before are considered broken too. After an answer that did
+// not come in time, each is checked before use.
 func (p *postgres) openPool(config *pgx.ConnConfig, most int) *sql.DB {
 	watched := config.Copy()
 	watched.DialFunc = p.trouble.dial(config.DialFunc)
@@ -81,7 +83,7 @@ func (p *postgres) openPool(config *pgx.ConnConfig, most int) *sql.DB {
 	return pool
 }
 
-// check closes a connection that is of no use before somebody gets it.
+// check closes a connection that no longer works before somebody gets it.
 func (p *postgres) check(ctx context.Context, conn *pgx.Conn, unused time.Duration) {
 	good, _ := conn.PgConn().CustomData()[goodAt].(time.Time)
 	if good.Before(p.trouble.broken()) {
@@ -104,7 +106,7 @@ func (p *postgres) check(ctx context.Context, conn *pgx.Conn, unused time.Durati
 	drop(conn)
 }
 
-// drop closes a connection without a word to the server, which may not be there to hear it.
+// drop closes a connection without telling the server, which may not be there.
 func drop(conn *pgx.Conn) {
 	_ = conn.PgConn().Conn().Close()
 	ctx, cancel := context.WithTimeout(context.Background(), checkLimit)
@@ -112,15 +114,15 @@ func drop(conn *pgx.Conn) {
 	_ = conn.Close(ctx)
 }
 
-// trouble knows which connections are of no use any more.
+// trouble knows which connections can no longer be used.
 type trouble struct {
 	mu    sync.Mutex
 	at    time.Time // when one was last found broken
-	slow  time.Time // when an answer last did not come in time
+	slow  time.Time // when an answer was last late
 	conns map[*watchedConn]struct{}
 }
 
-// watchedConn knows when something last came.
+// watchedConn records when it last received something.
 type watchedConn struct {
 	net.Conn
 	in    *trouble
@@ -179,7 +181,8 @@ func (t *trouble) foundBroken() {
 	t.endSilent()
 }
 
-// endSilent ends connections on which nothing came for long, also those that are in use: whoever waits for an answer there tries again.
+// endSilent closes connections that have been silent for long, including those
+// in use; whoever waits for an answer there tries again.
 func (t *trouble) endSilent() {
 	var silent []*watchedConn
 	t.mu.Lock()
@@ -194,8 +197,8 @@ func (t *trouble) endSilent() {
 	}
 }
 
-// saw looks what an error of a statement says about connections. One that could not be made says nothing of those on which something
-// comes.
+// saw records what a statement's error says about connections. Failing to connect
+// says nothing about connections that still receive data.
 func (t *trouble) saw(err error) {
 	var connect *pgconn.ConnectError
 	switch {
@@ -212,19 +215,21 @@ func (t *trouble) saw(err error) {
 	}
 }
 
-// xact is a transaction as its server knows it.
+// xact is a transaction as its server identifies it.
 type xact struct {
-	id   string // "": not known yet
+	id   string // "" if not known yet
 	life string // of the server; see serverLife
 }
 
-// serverLife changes when the server starts, and when it starts over after a crash, which resets its statistics. It gives the numbers of
-// transactions that it lost in a crash to others.
+// serverLife changes when the server starts, and when it starts over after a crash, which resets
+// its statistics. After a crash, the server may reuse the numbers of transactions that it lost.
 const serverLife = `extract(epoch FROM pg_postmaster_start_time())::text || ' ' || coalesce(extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time())::text, '')`
 
-// outcome asks the server whether a transaction happened whose answer was lost, with err; then err is nil. lost: nobody knows. While it is
-// still on, as the server sees it, it is waited for: the server ends it when it notices that nobody is there, at the latest after
-// idleInTransaction. A server that began anew since may mean another transaction by the number: then nobody knows.
+// outcome asks the server whether a transaction was committed whose answer was lost because
+// of err; it returns nil if so. lost means that nobody knows. While the server still
+// considers it open, outcome waits: the server ends it when it notices that the client is
+// gone, at the latest after idleInTransaction. If the server has restarted, the number may
+// belong to another transaction, so nobody knows.
 func (p *postgres) outcome(ctx context.Context, number xact, err error) (lost bool, _ error) {
 	if number.id == "" {
 		return true, err
@@ -242,7 +247,7 @@ func (p *postgres) outcome(ctx context.Context, number xact, err error) (lost bo
 			return false, nil
 		case asked == nil && status.String == "aborted":
 			return false, err
-		case asked == nil && !status.Valid, asked != nil && !unreachable(asked): // too long ago, or a server that has not heard of it
+		case asked == nil && !status.Valid, asked != nil && !unreachable(asked): // too long ago, or a server that does not know the number
 			return true, err
 		}
 		p.trouble.saw(asked)

@@ -12,36 +12,43 @@ import (
 )
 
 const (
-	// maxGroups is how many groups are on at a time: while the server writes one to its disk, it can work on another.
+	// maxGroups is how many groups may be in progress: while the server
+	// writes one to disk, it can work on another.
 	maxGroups = 3
-	// A group that cannot have a row at once gives way: whoever holds it may wait for a row of the group's.
+	// A group that cannot lock a row at once gives way, because the
+	// holder may wait for one of the group's rows.
 	limitLocks = `SET LOCAL lock_timeout = '100ms'`
 )
 
-// Gathered is a statement that may be sent to PostgreSQL with those of other transactions. Its answer is of no use to anybody.
+// Gathered is a statement that may be sent to PostgreSQL with those of
+// other transactions. Nobody needs its answer.
 type Gathered struct {
 	Query string
-	// Rows says that it is an INSERT with VALUES of texts and numbers: those of a group become one statement.
+	// Rows says that it is an INSERT with VALUES of texts and numbers. Those of a group become one statement.
 	Rows bool
-	// By are the arguments, which are texts, that such rows are ordered by, so that all groups lock what they have in common in one order.
+	// By are the indexes of text arguments by which such rows are sorted, so
+	// that all groups lock shared rows in the same order.
 	By []int
 }
 
-// errAlone says that a transaction must be one of its own: it needs an answer before its end, or says what may not be gathered.
+// errAlone says that a transaction cannot share: it needs an answer before
+// its end, or uses a statement that may not be gathered.
 var errAlone = errors.New("it cannot be sent with others")
 
 // Together says how a transaction may be sent with others.
 type Together struct {
-	// Order is what those of a group are ordered by; no two that are on have the same.
+	// Order is the key by which the members of a group are sorted. No two running transactions have the same.
 	Order string
-	// Happened reports whether the transaction is true already. It is asked where the answer to a group was lost, in the transaction that
-	// else does the work again, and must first lock what the work changes.
+	// Happened reports whether the transaction was already committed. It is called if
+	// the answer to a group was lost, in the transaction that would otherwise repeat the
+	// work. It must first lock what the work changes.
 	Happened func(Tx) (bool, error)
 }
 
-// TryTogether is TryWrite for a transaction that may be one with others that wait at the same time. PostgreSQL's work runs first where it
-// cannot ask the server (Tx.Blind); what it says there must fail by itself if it is not as it supposes. Where it does, or needs an
-// answer, or says something that is not among the schema's Gathered, it runs again in a transaction of its own.
+// TryTogether is TryWrite for a transaction that may be combined with others that wait at the same
+// time. On PostgreSQL, work first runs without access to the server (Tx.Blind); the statements it
+// queues there must fail if their assumptions are wrong. If they fail, need an answer, or are not
+// among the schema's Gathered, work runs again in a transaction of its own.
 func (db *DB) TryTogether(ctx context.Context, how Together, work func(Tx) error) (lost bool, err error) {
 	j := &job{work: func(tx *transaction) error { return work(db.tx(tx)) }}
 	if db.pg != nil {
@@ -52,35 +59,35 @@ func (db *DB) TryTogether(ctx context.Context, how Together, work func(Tx) error
 	return j.lost, err
 }
 
-// Blind reports whether the transaction cannot ask the server: see TryTogether.
+// Blind reports whether the transaction has no access to the server: see TryTogether.
 func (tx Tx) Blind() bool { return tx.in.pg != nil && tx.in.pg.conn == nil }
 
-// groups are transactions that wait for each other.
+// groups are transactions waiting to be sent together.
 type groups struct {
 	mu      sync.Mutex
 	waiting []*member
 	on      int // goroutines that send groups
 }
 
-// member is a transaction that waits to be sent with others.
+// member is a transaction waiting to be sent with others.
 type member struct {
 	job     *job
 	queue   []queued
 	done    chan struct{}
-	settled bool // what became of it is known; else it must try alone
+	settled bool // its outcome is known; otherwise it must try alone
 }
 
-// gathered is how a statement is gathered; ok: it is.
+// gathered returns how a statement is gathered. ok is false if it is not.
 func (s Schema) gathered(query string) (at int, ok bool) {
 	at = slices.IndexFunc(s.Gathered, func(g Gathered) bool { return g.Query == query })
 	return at, at >= 0
 }
 
-// together has a job done with others. false: it must try alone.
+// together runs a job with others. It returns false if the job must try alone.
 func (p *postgres) together(ctx context.Context, j *job) bool {
 	blind := &pgTx{p: p}
 	if err := j.work(&transaction{pg: blind, memory: p.schema.memory()}); err != nil {
-		return false // and if it is an error of its own, it comes again
+		return false // an error of its own will occur again
 	}
 	m := &member{job: j, queue: blind.queue, done: make(chan struct{})}
 	for i := range m.queue {
@@ -112,7 +119,7 @@ func (p *postgres) together(ctx context.Context, j *job) bool {
 	return m.settled
 }
 
-// sendGroups sends whoever waits, until nobody does.
+// sendGroups sends waiting members until there are none.
 func (p *postgres) sendGroups() {
 	for {
 		p.commits <- struct{}{}
@@ -129,7 +136,7 @@ func (p *postgres) sendGroups() {
 	}
 }
 
-// next is whoever waits; nil: nobody, and the goroutine that asked is over.
+// next returns the waiting members, or nil if there are none; the calling goroutine then ends.
 func (g *groups) next() []*member {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -143,8 +150,9 @@ func (g *groups) next() []*member {
 	return group
 }
 
-// sendGroup sends members in one transaction. One that fails tries alone, and the others are sent again without it; when it cannot be
-// said which one it was, or whether it happened, all of them do.
+// sendGroup sends members in one transaction. If one fails, it tries alone, and the
+// others are sent again without it. If it is not clear which one failed, or whether
+// the transaction happened, all of them try alone.
 func (p *postgres) sendGroup(all []*member) {
 	group := make([]*member, 0, len(all))
 	for _, m := range all {
@@ -174,8 +182,9 @@ func (p *postgres) sendGroup(all []*member) {
 	}
 }
 
-// tryGroup sends members in one transaction, in one round trip. lost: it may have happened all the same. The number that would tell is
-// lost with the answer, so it is not asked for.
+// tryGroup sends members in one transaction, in one round trip. lost means that it
+// may have happened after all. The transaction number, which could tell, would be
+// lost with the answer, so it is not requested.
 func (p *postgres) tryGroup(group []*member) (lost bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
 	defer cancel()
@@ -195,7 +204,7 @@ func (p *postgres) tryGroup(group []*member) (lost bool, err error) {
 	return lost, err
 }
 
-// unlessHappened is the job's work, unless it was done by a group whose answer was lost.
+// unlessHappened returns the job's work, to be skipped if a group whose answer was lost has done it.
 func (j *job) unlessHappened() func(*transaction) error {
 	work := j.work
 	return func(tx *transaction) error {
@@ -206,7 +215,8 @@ func (j *job) unlessHappened() func(*transaction) error {
 	}
 }
 
-// queueGroup queues the statements of a group: those that are not rows by the order of its members, then rows, table by table.
+// queueGroup queues the statements of a group: those that are not rows in
+// the order of its members, then rows, table by table.
 func (t *pgTx) queueGroup(group []*member) {
 	if len(group) == 1 {
 		t.queue = append(t.queue, group[0].queue...)
@@ -239,7 +249,7 @@ func (t *pgTx) queueGroup(group []*member) {
 	}
 }
 
-// severalRows is the statement that inserts the rows of several.
+// severalRows returns one statement that inserts several rows.
 func severalRows(rows []queued) queued {
 	before, values, _ := strings.Cut(rows[0].query, "VALUES (")
 	_, behind, _ := strings.Cut(values, ")")
@@ -257,7 +267,7 @@ func severalRows(rows []queued) queued {
 	return queued{query: before + "SELECT * FROM unnest(" + strings.Join(columns, ", ") + ")" + behind, args: args}
 }
 
-// columnOf is what rows have in one of their columns; nil: nothing.
+// columnOf returns the values of one column; nil elements mean NULL.
 func columnOf[T any](rows []queued, i int) []*T {
 	out := make([]*T, len(rows))
 	for n, q := range rows {
@@ -268,7 +278,7 @@ func columnOf[T any](rows []queued, i int) []*T {
 	return out
 }
 
-// memberError is an error of a statement that came from one member of a group.
+// memberError is an error of a statement of one member of a group.
 type memberError struct {
 	of  *member
 	err error
@@ -277,14 +287,14 @@ type memberError struct {
 func (e *memberError) Error() string { return e.err.Error() }
 func (e *memberError) Unwrap() error { return e.err }
 
-// Waiting is how many transactions wait to be sent to PostgreSQL together.
+// Waiting returns how many transactions wait to be sent to PostgreSQL together.
 func (db *DB) Waiting() int {
 	db.pg.groups.mu.Lock()
 	defer db.pg.groups.mu.Unlock()
 	return len(db.pg.groups.waiting)
 }
 
-// HoldCommits lets tests keep transactions from PostgreSQL until the function that it returns is called.
+// HoldCommits lets tests keep transactions from PostgreSQL until they call the returned function.
 func (db *DB) HoldCommits() (goOn func()) {
 	for range maxCommits {
 		db.pg.commits <- struct{}{}

@@ -13,10 +13,10 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// migrationLock is taken by whoever brings a database up to date: "CHOR", as in the header of SQLite's file.
+// migrationLock is locked during migrations: "CHOR", as in the header of SQLite's file.
 const migrationLock = applicationID
 
-// identify reads the database's version and refuses one that is not ours. An empty one has 0.
+// identify reads the database's version and refuses one that is not ours. An empty one has version 0.
 func (p *postgres) identify(ctx context.Context, q rowQuerier) (int, error) {
 	var ours, used bool
 	err := q.QueryRowContext(ctx, `SELECT to_regclass('goose_db_version') IS NOT NULL AND to_regclass('threads') IS NOT NULL,
@@ -37,7 +37,8 @@ func (p *postgres) identify(ctx context.Context, q rowQuerier) (int, error) {
 	return version, err
 }
 
-// InspectServer looks at a database on a server and makes and migrates nothing. One that is empty does not exist.
+// InspectServer inspects a database on a server without creating or migrating
+// anything. An empty database counts as not existing.
 func InspectServer(ctx context.Context, address string, schema Schema) (Inspection, error) {
 	i := Inspection{Path: RedactURL(address), Known: schema.Version}
 	err := onServer(ctx, address, schema, func(p *postgres, _ *pgx.ConnConfig) (err error) {
@@ -55,7 +56,8 @@ func InspectServer(ctx context.Context, address string, schema Schema) (Inspecti
 	return i, err
 }
 
-// MigrateServer is Migrate for a database on a server. Steps back are the server's business: a backup of it has the older state.
+// MigrateServer is Migrate for a database on a server. It cannot revert
+// migrations; restore a backup of the server for that.
 func MigrateServer(ctx context.Context, address string, schema Schema, o MigrateOptions) (MigrateReport, error) {
 	if o.Down > 0 {
 		return MigrateReport{}, errors.New("steps back are made for SQLite only: restore the server's own backup instead")
@@ -84,7 +86,8 @@ func MigrateServer(ctx context.Context, address string, schema Schema, o Migrate
 	return r, err
 }
 
-// onServer does something with a server's database that is not opened. It does not wait for one that is away.
+// onServer calls do with a connection to a server's database without opening the
+// database. It does not wait for an unavailable server.
 func onServer(ctx context.Context, address string, schema Schema, do func(*postgres, *pgx.ConnConfig) error) error {
 	config, err := postgresConfig(address)
 	if err != nil {
@@ -94,7 +97,8 @@ func onServer(ctx context.Context, address string, schema Schema, do func(*postg
 	return errors.Join(p.explain(do(p, config)), p.pool.Close())
 }
 
-// migratePostgres runs goose. Nodes that meet here wait for each other; those that waited find nothing left to do.
+// migratePostgres runs goose. Nodes that do so at once wait for each
+// other; those that waited find nothing left to do.
 func migratePostgres(ctx context.Context, p *postgres, config *pgx.ConnConfig, to int) (err error) {
 	migrating := config.Copy()
 	migrating.RuntimeParams = maps.Clone(config.RuntimeParams)
@@ -110,7 +114,7 @@ func migratePostgres(ctx context.Context, p *postgres, config *pgx.ConnConfig, t
 	if _, err := conn.ExecContext(ctx, `SELECT pg_advisory_lock($1)`, migrationLock); err != nil {
 		return err
 	}
-	// The lock ends with the connection, also where the process dies here.
+	// The lock ends with the connection, even if the process dies here.
 	defer func() {
 		_, _ = conn.ExecContext(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock($1)`, migrationLock)
 	}()

@@ -11,31 +11,32 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// pgTx is a transaction on a connection of its own. Statements without an answer wait until one is needed, or until COMMIT, and
-// all go to the server together: a commit is two round trips, however many statements it has. One without a connection only finds out what
-// would be said: see TryTogether.
+// pgTx is a transaction on a connection of its own. Statements that need no answer are
+// queued until one is needed, or until COMMIT, and are sent together: a commit is two
+// round trips, however many statements it has. A pgTx without a connection only finds out
+// which statements would be sent: see TryTogether.
 type pgTx struct {
 	ctx    context.Context
 	p      *postgres
 	pooled *sql.Conn
-	conn   *pgx.Conn // the same one, without what database/sql does around each statement
-	empty  int       // how many statements wait at the beginning
-	begun  bool      // the server may have heard BEGIN
-	number xact      // for whoever asks later whether it happened
+	conn   *pgx.Conn // the same connection, without the overhead of database/sql around each statement
+	empty  int       // how many statements are queued at the beginning
+	begun  bool      // the server may have received BEGIN
+	number xact      // to find out later whether it happened
 	queue  []queued
 }
 
-// queued is a statement that waits to be sent.
+// queued is a statement waiting to be sent.
 type queued struct {
-	kind  int // which one of the schema's Gathered it is; of no meaning where it is not gathered
+	kind  int // its index in the schema's Gathered; meaningless if it is not gathered
 	query string
 	args  []any
-	of    *member             // whose it is; nil: nobody's of a group
-	taken error               // what it means that its row is there already; nil: nothing of its own
-	read  func(Scanner) error // is given its row; nil: it has none
+	of    *member             // the member it belongs to; nil outside of groups
+	taken error               // the error to return if its row exists; nil if there is no special one
+	read  func(Scanner) error // receives its row; nil if it has none
 }
 
-// means is an error of the statement as its caller knows it.
+// means translates a statement's error into the one its caller knows.
 func (q queued) means(err error) error {
 	if q.taken != nil && IsTaken(err) {
 		err = &taken{q.taken, err}
@@ -46,13 +47,13 @@ func (q queued) means(err error) error {
 	return err
 }
 
-// taken is what a row that is there already means, and what the server said of it.
+// taken is the error for an existing row, together with the server's error.
 type taken struct{ means, cause error }
 
 func (t *taken) Error() string   { return t.means.Error() }
 func (t *taken) Unwrap() []error { return []error{t.means, t.cause} }
 
-// open takes a connection. BEGIN goes with the first statement.
+// open takes a connection. BEGIN is sent with the first statement.
 func (p *postgres) open(ctx context.Context, from *sql.DB) (*pgTx, error) {
 	pooled, err := from.Conn(ctx)
 	if err != nil {
@@ -60,7 +61,7 @@ func (p *postgres) open(ctx context.Context, from *sql.DB) (*pgTx, error) {
 	}
 	t := &pgTx{ctx: ctx, p: p, pooled: pooled, empty: 1, queue: make([]queued, 1, 8)}
 	t.queue[0].query = "BEGIN"
-	// Nobody else has the connection until it is given back, so it may be used outside of Raw.
+	// Nobody else has the connection until it is returned, so it may be used outside of Raw.
 	err = pooled.Raw(func(conn any) error {
 		t.conn = conn.(*stdlib.Conn).Conn()
 		return nil
@@ -71,16 +72,16 @@ func (p *postgres) open(ctx context.Context, from *sql.DB) (*pgTx, error) {
 	return t, nil
 }
 
-// askNumber asks for the transaction's number with the first statement.
+// askNumber requests the transaction's number with the first statement.
 func (t *pgTx) askNumber() {
 	t.queue = append(t.queue, queued{query: "SELECT pg_current_xact_id()::text, " + serverLife, read: func(row Scanner) error { return row.Scan(&t.number.id, &t.number.life) }})
 	t.empty++
 }
 
-// close gives the connection back. One that is broken, or still in a transaction, is not used again.
+// close returns the connection. A broken one, or one still in a transaction, is not used again.
 func (t *pgTx) close() { _ = t.pooled.Close() }
 
-// rollback takes everything back. A connection that cannot is closed, and the server does it.
+// rollback rolls back. If the connection cannot, it is closed, and the server does it.
 func (t *pgTx) rollback() {
 	t.queue = nil
 	if t.begun && !t.conn.IsClosed() {
@@ -88,13 +89,13 @@ func (t *pgTx) rollback() {
 	}
 }
 
-// commit sends what waits, and COMMIT with it. lost: it may have happened all the same.
+// commit sends what is queued together with COMMIT. lost means that it may have happened in spite of the error.
 func (t *pgTx) commit() (lost bool, err error) {
 	if !t.begun && len(t.queue) == t.empty {
 		return false, nil // there is nothing to do
 	}
 	var tag pgconn.CommandTag
-	before := true // the error is one of the statements before
+	before := true // the error is from a statement before COMMIT
 	err = t.send(queued{query: "COMMIT"}, func(answer pgx.BatchResults) (err error) {
 		before = false
 		tag, err = answer.Exec()
@@ -106,8 +107,8 @@ func (t *pgTx) commit() (lost bool, err error) {
 	case err == nil:
 		return false, nil
 	}
-	// An answer of the server says that it was taken back; without one it may have happened. After an error it passes over
-	// whatever was sent with it.
+	// An answer from the server means that it was rolled back; without one it may have happened.
+	// After an error the server skips everything that was sent with it.
 	if lost = pgCode(err) == "" || !before && !collided(err); !lost {
 		t.rollback()
 	}
@@ -130,7 +131,7 @@ func (t *pgTx) later(taken error, query string, args []any) error {
 	return err
 }
 
-// ask queues a statement whose row read is given when it is there.
+// ask queues a statement. read receives its row when it arrives.
 func (t *pgTx) ask(query string, args []any, read func(Scanner) error) error {
 	if t.conn == nil {
 		return errAlone
@@ -142,7 +143,7 @@ func (t *pgTx) ask(query string, args []any, read func(Scanner) error) error {
 	return err
 }
 
-// now sends what waits and a statement behind it, whose answer read is given.
+// now sends what is queued and then a statement. read receives the statement's answer.
 func (t *pgTx) now(query string, args []any, read func(pgx.BatchResults) error) error {
 	values, err := postgresArgs(args)
 	if err != nil {
@@ -151,7 +152,7 @@ func (t *pgTx) now(query string, args []any, read func(pgx.BatchResults) error) 
 	return t.send(queued{query: t.p.texts.of(query), args: values}, read)
 }
 
-// send sends what waits and a last statement, whose answer read is given; the error may be that of any of them.
+// send sends what is queued and a last statement. read receives its answer. The error may be from any of them.
 func (t *pgTx) send(last queued, read func(pgx.BatchResults) error) error {
 	if t.conn == nil {
 		return errAlone
@@ -186,7 +187,7 @@ func (t *pgTx) send(last queued, read func(pgx.BatchResults) error) error {
 	return err
 }
 
-// flush sends what waits, so that its errors are known.
+// flush sends what is queued, so that its errors are known.
 func (t *pgTx) flush() error {
 	n := len(t.queue)
 	if n == 0 {
@@ -213,7 +214,7 @@ func (t *pgTx) change(query string, args []any) (n int64, err error) {
 	return n, err
 }
 
-// pgRow is a row that is asked for when it is scanned.
+// pgRow is a row that is requested when it is scanned.
 type pgRow struct {
 	tx    *pgTx
 	query string
@@ -224,7 +225,7 @@ func (r pgRow) Scan(into ...any) error {
 	return r.tx.now(r.query, r.args, func(answer pgx.BatchResults) error { return plainRow{answer.QueryRow()}.Scan(into...) })
 }
 
-// plainRow is scanned as one of database/sql is.
+// plainRow is scanned like a row of database/sql.
 type plainRow struct{ row pgx.Row }
 
 func (r plainRow) Scan(into ...any) error {
@@ -236,7 +237,7 @@ func (r plainRow) Scan(into ...any) error {
 	return r.row.Scan(into...)
 }
 
-// yesNo reads yes or no, which columns hold as numbers and comparisons give as what they are.
+// yesNo reads a boolean, which columns store as a number and comparisons return as a boolean.
 type yesNo struct{ into *bool }
 
 func (y yesNo) Scan(value any) error {
@@ -251,7 +252,7 @@ func (y yesNo) Scan(value any) error {
 	return nil
 }
 
-// rows hands each row to scan.
+// rows passes each row to scan.
 func (t *pgTx) rows(query string, args []any, scan func(*sql.Rows) error) error {
 	if t.conn == nil {
 		return errAlone

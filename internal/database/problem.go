@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// What can be wrong with a database. Errors of this package match them with errors.Is.
+// The kinds of database problems. Errors of this package match them with errors.Is.
 var (
 	ErrDamaged = errors.New("the database is damaged")
 	ErrForeign = errors.New("not a Chorus database")
@@ -17,21 +17,20 @@ var (
 	ErrFull    = errors.New("the disk is full")
 	ErrDisk    = errors.New("the disk cannot be read or written")
 	ErrBusy    = errors.New("the database is busy")
-	// ErrAway: the server of the database cannot be reached.
+	// ErrAway means that the database server cannot be reached.
 	ErrAway   = errors.New("the database is away")
 	ErrClosed = errors.New("the store is closed")
-	// ErrMissing: there is no database where one was.
+	// ErrMissing means that there was a database and now there is none.
 	ErrMissing = errors.New("the database is gone")
-	// ErrRewound: the database is an older state of itself, or another one than was there.
+	// ErrRewound means that the database is an older state of itself, or a different one.
 	ErrRewound = errors.New("the database is not as it was left")
-	// ErrReplaced: a file that is open was removed, replaced or cut off.
+	// ErrReplaced means that an open file was removed, replaced or truncated.
 	ErrReplaced = errors.New("the database was removed or replaced while it is in use")
-	// ErrBlob: the bytes of one blob are not those that were kept; the database is well.
+	// ErrBlob means that the bytes of one blob have changed; the database itself is fine.
 	ErrBlob = errors.New("kept bytes are damaged")
 )
 
-// Problem is an error of the file rather than of the request: a sentence for
-// people that says what to do.
+// Problem is an error of the file rather than of the request. Its text tells people what to do.
 type Problem struct {
 	What  error // one of the Err values above
 	Path  string
@@ -73,13 +72,13 @@ func (p *Problem) Error() string {
 	default:
 		say = fmt.Sprintf("%s: %v", p.Path, p.What)
 	}
-	if p.Cause != nil && resultCode(p.Cause) == 0 { // the number of the driver says nothing to people
+	if p.Cause != nil && resultCode(p.Cause) == 0 { // the driver's error number means nothing to people
 		say += fmt.Sprintf(" (%v)", p.Cause)
 	}
 	return say
 }
 
-// server is Error for a database that is no file of ours.
+// server is Error for a database on a server.
 func (p *Problem) server() string {
 	say, ok := map[error]string{
 		ErrDamaged: "is damaged: look at the server's log, and restore it from a backup of the server",
@@ -102,12 +101,13 @@ func (p *Problem) server() string {
 	return say
 }
 
-// storage is Error for what keeps attachments outside of the database. Its own sentence says where it is and what helps.
+// storage is Error for the storage of attachments outside of the
+// database. The cause says where it is and what helps.
 func (p *Problem) storage() string {
 	return fmt.Sprintf("attachments and long results cannot be read or written: %v; nothing that was acknowledged is lost", p.Cause)
 }
 
-// Unwrap gives the kind and the cause.
+// Unwrap returns the kind and the cause.
 func (p *Problem) Unwrap() []error {
 	if p.Cause == nil {
 		return []error{p.What}
@@ -115,8 +115,8 @@ func (p *Problem) Unwrap() []error {
 	return []error{p.What, p.Cause}
 }
 
-// Explain turns a driver's error into a Problem if the file is to blame, and
-// leaves every other error alone.
+// Explain turns a driver's error into a Problem if the file is to
+// blame. It returns every other error unchanged.
 func Explain(path string, err error) error {
 	var known *Problem
 	if err == nil || errors.As(err, &known) {
@@ -127,8 +127,8 @@ func Explain(path string, err error) error {
 		return err
 	}
 	if what == ErrDisk || what == ErrDenied {
-		// SQLite does not always say why the disk refused, above all where it makes room in the
-		// file that processes share: a small file beside it finds out.
+		// SQLite does not always say why the disk refused, especially when it enlarges the file
+		// that processes share. Writing a small file next to it finds out.
 		if cause := tryToWrite(filepath.Dir(path)); cause != nil && problemOf(cause) != nil {
 			what = problemOf(cause)
 		}
@@ -136,7 +136,7 @@ func Explain(path string, err error) error {
 	return &Problem{What: what, Path: path, Cause: err}
 }
 
-// tryToWrite writes and removes a file in a folder; the error says why that is not possible.
+// tryToWrite writes and removes a file in a folder. The error says why that is not possible.
 func tryToWrite(dir string) error {
 	f, err := os.CreateTemp(dir, ".probe-*")
 	if err != nil {
@@ -146,7 +146,7 @@ func tryToWrite(dir string) error {
 	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
-// probeSize is what SQLite takes at once for the file that processes share, and a few pages more.
+// probeSize is what SQLite allocates at once for the file that processes share, plus a few pages.
 const probeSize = 64 << 10
 
 func problemOf(err error) error {

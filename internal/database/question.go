@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Question asks whether there are rows: SELECT 1 FROM …, by an index, so that it is answered in no time.
+// Question asks whether there are rows: SELECT 1 FROM …, using an index, so that it is fast.
 type Question struct {
 	Query string
 	Args  []any
 }
 
-// Any answers questions, all with one look. SQLite's writing connection is asked where nobody uses it: it still has the pages that were
-// written last, which a reader would have to read again after each commit.
+// Any answers several questions in one query. If SQLite's writing connection is free, it is used:
+// it still has the last written pages, which a reader would have to read again after each commit.
 func (db *DB) Any(ctx context.Context, questions ...Question) ([]bool, error) {
 	if len(questions) == 0 {
 		return nil, nil
@@ -34,8 +34,8 @@ func (db *DB) Any(ctx context.Context, questions ...Question) ([]bool, error) {
 	return answers, db.Query(ctx, query, args, func(rows *sql.Rows) error { return rows.Scan(into...) })
 }
 
-// rowIfFree reads one row on the writing connection, outside of any transaction. It reports false, and has read nothing, if somebody has
-// the turn or the files are not those that were opened.
+// rowIfFree reads one row on the writing connection, outside of any transaction. It reads nothing
+// and returns false if somebody has the turn or the open files were replaced.
 func (w *writer) rowIfFree(query string, args []any, into ...any) (done bool, err error) {
 	select {
 	case w.turn <- struct{}{}:

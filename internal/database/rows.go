@@ -2,10 +2,10 @@ package database
 
 import "database/sql"
 
-// These make the function that a query hands its rows to, out of one that reads a single row. A row that cannot be read ends
-// the query, and is not added.
+// These functions turn a function that reads a single row into one that can be passed to a
+// query. A row that cannot be read ends the query and is not added.
 
-// Fill adds what scan makes of each row to the list.
+// Fill appends each scanned row to the list.
 func Fill[T any](list *[]T, scan func(*sql.Rows, *T) error) func(*sql.Rows) error {
 	return func(rows *sql.Rows) error {
 		var one T
@@ -17,7 +17,7 @@ func Fill[T any](list *[]T, scan func(*sql.Rows, *T) error) func(*sql.Rows) erro
 	}
 }
 
-// Collect is Fill with a scan that gives the value.
+// Collect is Fill with a scan that returns the value.
 func Collect[T any](list *[]T, scan func(Scanner) (T, error)) func(*sql.Rows) error {
 	return Fill(list, func(rows *sql.Rows, one *T) (err error) {
 		*one, err = scan(rows)

@@ -10,8 +10,9 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// gooseProvider is goose with the migrations of a folder. goose's own reader looks for the end of each statement and takes a buffer of
-// 4 MB for it again and again; both databases take a whole text, so that a file is only to be cut in two.
+// gooseProvider returns goose with the migrations of a folder. goose's own reader searches
+// for the end of each statement and allocates a 4 MB buffer each time. Both databases
+// accept a whole text, so a file only needs to be cut in two.
 func gooseProvider(dialect goose.Dialect, db *sql.DB, files fs.FS) (*goose.Provider, error) {
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil {
@@ -36,7 +37,7 @@ func gooseProvider(dialect goose.Dialect, db *sql.DB, files fs.FS) (*goose.Provi
 	return goose.NewProvider(dialect, db, nil, goose.WithDisableGlobalRegistry(true), goose.WithGoMigrations(steps...))
 }
 
-// cutMigration divides a file at goose's marks, which are comments to a database.
+// cutMigration splits a file at goose's marks, which are comments to a database.
 func cutMigration(text string) (up, down string, err error) {
 	const begin, back = "-- +goose Up\n", "-- +goose Down\n"
 	before, rest, ok := strings.Cut(text, begin)
@@ -47,7 +48,7 @@ func cutMigration(text string) (up, down string, err error) {
 		return "", "", fmt.Errorf("it has no %q", back)
 	}
 	for line := range strings.Lines(rest) {
-		// Marks that only goose's own reader would heed.
+		// Reject marks that only goose's own reader would understand.
 		if mark, ok := strings.CutPrefix(line, "-- +goose "); ok && mark != "Down\n" && !strings.HasPrefix(mark, "Statement") {
 			return "", "", fmt.Errorf("the mark %q is not understood here", strings.TrimSpace(line))
 		}
@@ -58,7 +59,7 @@ func cutMigration(text string) (up, down string, err error) {
 	return up, down, nil
 }
 
-// execute is a text as a step of goose, in its transaction.
+// execute returns a text as a goose step, to run in its transaction.
 func execute(text string) *goose.GoFunc {
 	return &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, text)

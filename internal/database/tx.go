@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// transaction is what the work of a commit writes through. Each dialect gives one; what is said through it is the
-// same for all. It is good only while the function runs that it was given to.
+// transaction is what the work of a commit writes through, the same for both
+// dialects. It is valid only while the function runs that received it.
 type transaction struct {
 	w  *writer // SQLite's: one for all, as long as the file is open
 	pg *pgTx   // PostgreSQL's: one for each; nil with SQLite
@@ -15,13 +15,14 @@ type transaction struct {
 	memory Memory // SQLite's: of all transactions so far; PostgreSQL's: of this one
 }
 
-// Memory is what whoever writes remembers of transactions, so that it need not be read again. It is used inside of transactions only.
+// Memory is what writers remember of transactions, so that it need not be
+// read again. It is used only inside transactions.
 type Memory interface {
-	// Forget drops everything: it may not have come true.
+	// Forget drops everything, because the transaction may not have been committed.
 	Forget()
 }
 
-// noMemory is for a schema without one.
+// noMemory is for a schema without Memory.
 type noMemory struct{}
 
 func (noMemory) Forget() {}
@@ -29,11 +30,12 @@ func (noMemory) Forget() {}
 // forget drops what was remembered.
 func (tx *transaction) forget() { tx.memory.Forget() }
 
-// exec runs a statement. With PostgreSQL it goes to the server with the next one whose answer is needed, at the latest with
-// COMMIT: its error may be that of a later call, and nothing of the transaction comes true.
+// exec runs a statement. With PostgreSQL it is sent with the next statement whose
+// answer is needed, at the latest with COMMIT. A later call may therefore return its
+// error, and then nothing of the transaction is committed.
 func (tx *transaction) exec(query string, args ...any) error { return tx.insert(nil, query, args...) }
 
-// insert is exec for a row that may be there already: then the error is taken.
+// insert is exec for a row that may already exist: the error is then taken.
 func (tx *transaction) insert(taken error, query string, args ...any) error {
 	if tx.pg != nil {
 		return tx.pg.later(taken, query, args)
@@ -45,7 +47,7 @@ func (tx *transaction) insert(taken error, query string, args ...any) error {
 	return err
 }
 
-// change is exec that counts the rows, and so waits for them.
+// change is exec that returns the number of rows, and therefore waits for the answer.
 func (tx *transaction) change(query string, args ...any) (int64, error) {
 	if tx.pg != nil {
 		return tx.pg.change(query, args)
@@ -57,12 +59,12 @@ func (tx *transaction) change(query string, args ...any) (int64, error) {
 	return res.RowsAffected()
 }
 
-// row reads one row; sql.ErrNoRows if there is none.
+// row reads one row, or fails with sql.ErrNoRows.
 func (tx *transaction) row(query string, args []any, into ...any) error {
 	return tx.one(query, args...).Scan(into...)
 }
 
-// one asks for one row, which the caller scans.
+// one requests one row, which the caller scans.
 func (tx *transaction) one(query string, args ...any) Scanner {
 	if tx.pg != nil {
 		return pgRow{tx.pg, query, args}
@@ -74,15 +76,15 @@ func (tx *transaction) one(query string, args ...any) Scanner {
 	return st.QueryRowContext(context.Background(), args...)
 }
 
-// Scanner is a row.
+// Scanner is a row to scan.
 type Scanner interface{ Scan(...any) error }
 
-// noRow is a row that could not be asked for.
+// noRow is a row that could not be requested.
 type noRow struct{ err error }
 
 func (r noRow) Scan(...any) error { return r.err }
 
-// rows hands each row to scan.
+// rows passes each row to scan.
 func (tx *transaction) rows(query string, args []any, scan func(*sql.Rows) error) error {
 	if tx.pg != nil {
 		return tx.pg.rows(query, args, scan)
@@ -94,7 +96,8 @@ func (tx *transaction) rows(query string, args []any, scan func(*sql.Rows) error
 	return ScanAll(scan)(st.QueryContext(context.Background(), args...))
 }
 
-// lock holds the rows that a query names until the transaction is over. SQLite has one writer at a time, and needs none.
+// lock locks the rows that a query selects until the transaction ends.
+// SQLite has one writer at a time and needs no locks.
 func (tx *transaction) lock(query string, args ...any) error {
 	if tx.pg == nil {
 		return nil
@@ -102,10 +105,10 @@ func (tx *transaction) lock(query string, args ...any) error {
 	return tx.pg.later(nil, query, args)
 }
 
-// alone waits until nobody else, on whatever node, does what has this name, and keeps others from it until the transaction is over.
+// alone waits until nobody else, on any node, holds this name, and holds it until the transaction ends.
 func (tx *transaction) alone(name string) error { return tx.lock(lockName, name) }
 
-// ScanAll hands each row of an answer to scan, and closes it.
+// ScanAll passes each row of an answer to scan, and closes it.
 func ScanAll(scan func(*sql.Rows) error) func(*sql.Rows, error) error {
 	return func(rows *sql.Rows, err error) error {
 		if err != nil {
@@ -121,37 +124,38 @@ func ScanAll(scan func(*sql.Rows) error) func(*sql.Rows, error) error {
 	}
 }
 
-// Tx is a transaction. It is good only while the function runs that it was given to.
+// Tx is a transaction. It is valid only while the function runs that received it.
 type Tx struct {
 	in  *transaction
 	now int64
 }
 
-// tx is a transaction as callers have it.
+// tx returns a transaction for callers.
 func (db *DB) tx(in *transaction) Tx { return Tx{in, Micros(db.now())} }
 
-// Write runs a function in a transaction. The function may run more than once, each time on a clean slate, so it must set its
-// results and not add to them.
+// Write runs a function in a transaction. The function may run more than once, each time from
+// the same starting state, so it must set its results and not add to them.
 func (db *DB) Write(ctx context.Context, work func(Tx) error) error {
 	_, err := db.TryWrite(ctx, work)
 	return err
 }
 
-// TryWrite is Write that tells a transaction that did not come true from one that may have: lost means that COMMIT itself failed, and
-// then only reading tells what is true.
+// TryWrite is Write that distinguishes a transaction that was not committed from one that may have
+// been. lost means that COMMIT itself failed; then only reading tells what happened.
 func (db *DB) TryWrite(ctx context.Context, work func(Tx) error) (lost bool, err error) {
 	j := &job{work: func(tx *transaction) error { return work(db.tx(tx)) }}
 	err = db.do(ctx, j)
 	return j.lost, err
 }
 
-// WriteWithin is Write that waits for nobody else's, and ends with ctx, also in the middle: whether the transaction came true is then not
-// known. It is for those who ask again soon, and for whom a late answer is worth less than none.
+// WriteWithin is Write that waits for nobody else and ends with ctx, even in the middle;
+// then it is not known whether the transaction was committed. It is for callers that try
+// again soon, and for whom a late answer is useless.
 func (db *DB) WriteWithin(ctx context.Context, work func(Tx) error) error {
 	return db.do(ctx, &job{hurried: true, work: func(tx *transaction) error { return work(db.tx(tx)) }})
 }
 
-// QueryWithin is Query for the same: it does not wait for the reads of others.
+// QueryWithin is Query for the same callers: it does not wait for the reads of others.
 func (db *DB) QueryWithin(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
 	if db.pg != nil {
 		return db.pg.readFrom(ctx, db.pg.hurry, query, args, scan)
@@ -164,41 +168,44 @@ func (db *DB) WithoutTx(ctx context.Context, work func(Tx) error) error {
 	return db.do(ctx, &job{plain: true, work: func(tx *transaction) error { return work(db.tx(tx)) }})
 }
 
-// Now is the database's time, which its rows have.
+// Now returns the database's time, which its rows use.
 func (db *DB) Now() time.Time { return db.now() }
 
-// Now is the time of the transaction.
+// Now returns the time of the transaction.
 func (tx Tx) Now() time.Time { return time.UnixMicro(tx.now) }
 
-// OnServer reports whether it is PostgreSQL's.
+// OnServer reports whether this is a PostgreSQL transaction.
 func (tx Tx) OnServer() bool { return tx.in.pg != nil }
 
-// Memory is what is remembered of earlier transactions of this connection. PostgreSQL's is of this transaction alone.
+// Memory returns what is remembered from earlier transactions of this
+// connection. With PostgreSQL it covers only this transaction.
 func (tx Tx) Memory() Memory { return tx.in.memory }
 
-// Exec runs a statement. With PostgreSQL its error may be that of a later call, and then nothing of the transaction comes true.
+// Exec runs a statement. With PostgreSQL a later call may return its error,
+// and then nothing of the transaction is committed.
 func (tx Tx) Exec(query string, args ...any) error { return tx.in.exec(query, args...) }
 
-// Insert is Exec for a row that may be there already: then the error is taken.
+// Insert is Exec for a row that may already exist: the error is then taken.
 func (tx Tx) Insert(taken error, query string, args ...any) error {
 	return tx.in.insert(taken, query, args...)
 }
 
-// Change runs a statement and counts the rows that it changed.
+// Change runs a statement and returns the number of rows that it changed.
 func (tx Tx) Change(query string, args ...any) (int64, error) { return tx.in.change(query, args...) }
 
-// Row reads one row; sql.ErrNoRows if there is none.
+// Row reads one row, or fails with sql.ErrNoRows.
 func (tx Tx) Row(query string, args []any, into ...any) error { return tx.in.row(query, args, into...) }
 
-// One asks for one row, which the caller scans.
+// One requests one row, which the caller scans.
 func (tx Tx) One(query string, args ...any) Scanner { return tx.in.one(query, args...) }
 
-// Rows hands each row to scan.
+// Rows passes each row to scan.
 func (tx Tx) Rows(query string, args []any, scan func(*sql.Rows) error) error {
 	return tx.in.rows(query, args, scan)
 }
 
-// Ask is Row whose answer may come later, with that of the next statement whose answer is needed: read is given it then.
+// Ask is Row whose answer may arrive later, with that of the next
+// statement whose answer is needed. read receives it then.
 func (tx Tx) Ask(query string, args []any, read func(Scanner) error) error {
 	if tx.in.pg != nil {
 		return tx.in.pg.ask(query, args, read)
@@ -206,14 +213,15 @@ func (tx Tx) Ask(query string, args []any, read func(Scanner) error) error {
 	return read(tx.in.one(query, args...))
 }
 
-// Lock holds the rows that a query names until the transaction is over. SQLite has one writer at a time, and needs none.
+// Lock locks the rows that a query selects until the transaction ends.
+// SQLite has one writer at a time and needs no locks.
 func (tx Tx) Lock(query string, args ...any) error { return tx.in.lock(query, args...) }
 
-// Alone waits until nobody else, on whatever node, is in a transaction that has asked for the same name, and keeps others from it
-// until this one is over. What reads several rows to decide about one asks first.
+// Alone waits until no other transaction, on any node, holds the same name, and holds it until this
+// one ends. Transactions that read several rows to decide about one call it first.
 func (tx Tx) Alone(name string) error { return tx.in.alone(name) }
 
-// Listed is a query for the texts of a JSON list, which is its argument, as rows.
+// Listed returns a query that turns its argument, a JSON list of texts, into rows.
 func (db *DB) Listed() string {
 	if db.pg != nil {
 		return `SELECT value FROM jsonb_array_elements_text(CAST(? AS jsonb)) AS listed (value)`

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Micros is how an instant is kept.
+// Micros returns the stored form of an instant.
 func Micros(t time.Time) int64 { return t.UnixMicro() }
 
-// Time is the instant that was kept.
+// Time returns the instant for a stored value.
 func Time(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
-// Instant is what was kept, where 0 is no time.
+// Instant is Time, but 0 gives the zero time.
 func Instant(us int64) time.Time {
 	if us == 0 {
 		return time.Time{}
@@ -19,7 +19,7 @@ func Instant(us int64) time.Time {
 	return Time(us)
 }
 
-// NullMicros keeps the zero time as NULL.
+// NullMicros stores the zero time as NULL.
 func NullMicros(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -27,7 +27,7 @@ func NullMicros(t time.Time) any {
 	return Micros(t)
 }
 
-// Flag is how yes and no are kept.
+// Flag returns the stored form of a boolean.
 func Flag(b bool) int64 {
 	if b {
 		return 1
@@ -35,7 +35,7 @@ func Flag(b bool) int64 {
 	return 0
 }
 
-// AsJSON keeps a small value in a text column.
+// AsJSON encodes a small value for a text column.
 func AsJSON(v any) (string, error) {
 	data, err := json.Marshal(v)
 	return string(data), err

@@ -5,9 +5,8 @@ import (
 	"fmt"
 )
 
-// DataVersion is a number that changes when another handle or process has
-// written to the file, and stays when this handle has. PostgreSQL's changes with every
-// write to its server.
+// DataVersion returns a number that changes when another handle or process has written to the file,
+// but not when this handle has. PostgreSQL's changes with every write to its server.
 func (db *DB) DataVersion(ctx context.Context) (int64, error) {
 	if db.pg != nil {
 		return db.pg.version(ctx)
@@ -20,15 +19,15 @@ func (db *DB) DataVersion(ctx context.Context) (int64, error) {
 	return v, nil
 }
 
-// Writes are two numbers that stay while nobody writes to the file: one is moved by this
-// handle, one by all others.
+// Writes returns two numbers that stay the same while nobody writes to the file: own changes
+// with this handle's writes, others with those of all other handles.
 func (db *DB) Writes(ctx context.Context) (own, others int64, err error) {
-	own = db.Made() // first: what is written meanwhile must show next time
+	own = db.Made() // first, so that what is written meanwhile shows next time
 	others, err = db.DataVersion(ctx)
 	return own, others, err
 }
 
-// Made is how many transactions of this handle came true, or may have.
+// Made returns how many transactions of this handle were committed, or may have been.
 func (db *DB) Made() int64 {
 	if db.pg != nil {
 		return db.pg.made.Load()
@@ -36,8 +35,9 @@ func (db *DB) Made() int64 {
 	return db.w.made.Load()
 }
 
-// BreakCommits lets tests break COMMIT: fault is called before it, where an error takes everything back, and after it, where an
-// error means that it happened and nobody is told. nil: no more. Nobody may write meanwhile.
+// BreakCommits lets tests break COMMIT. fault is called before it, where an error
+// rolls everything back, and after it, where an error means that it happened but
+// nobody is told. nil ends this. Nobody may write meanwhile.
 func (db *DB) BreakCommits(fault func(after bool) error) {
 	if db.pg != nil {
 		db.pg.fault = fault
@@ -46,5 +46,5 @@ func (db *DB) BreakCommits(fault func(after bool) error) {
 	db.w.fault = fault
 }
 
-// Queued is how many callers wait for SQLite's writer.
+// Queued returns how many callers wait for SQLite's writer.
 func (db *DB) Queued() int { return len(db.w.queue) }

@@ -76,7 +76,7 @@ func unhurried(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// fileWriter writes through the file's one writer.
+// fileWriter writes through the file's only writer.
 type fileWriter struct{ Tx }
 
 func (w fileWriter) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {

@@ -14,19 +14,18 @@ import (
 )
 
 const (
-	// maxGroup bounds one transaction, so that the first of a crowd does not wait
-	// for all of it.
+	// maxGroup limits one transaction, so that the first of a crowd does not wait for all of it.
 	maxGroup = 64
-	// maxQueued is how long an owner's commit may stand in the queue. It is longer
-	// than SQLite's own limit, so that the true reason comes first.
+	// maxQueued is how long an owner's commit may wait in the queue. It is longer than
+	// SQLite's own limit, so that the real reason is reported first.
 	maxQueued = 30 * time.Second
-	// meeting is how long processes that make one file together wait for each other.
+	// meeting is how long processes that create the same file wait for each other.
 	meeting = 20 * time.Second
 )
 
-// writer has the one connection that may write. Whoever holds the turn uses it: a
-// caller that finds it free runs its own work at once, without waking anybody;
-// callers that find it taken queue up, and a goroutine commits them together.
+// writer has the only connection that may write. Whoever holds the turn uses it. A caller
+// that finds the turn free runs its own work at once, without waking anybody. Callers that
+// find it taken queue up, and a goroutine commits them together.
 type writer struct {
 	path   string
 	schema Schema
@@ -34,43 +33,45 @@ type writer struct {
 	conn   *sql.Conn
 	stmts  map[string]*sql.Stmt
 	acts   map[string]driver.StmtExecContext // statements without an answer
-	args   []driver.NamedValue               // room for those of one
+	args   []driver.NamedValue               // buffer for the arguments of one
 	tx     transaction                       // what jobs are given
-	made   atomic.Int64                      // transactions that came true, or may have
+	made   atomic.Int64                      // transactions that were committed, or may have been
 	turn   chan struct{}                     // holds a value while somebody has the turn
 	queue  chan *job
-	wake   chan struct{} // there is something in the queue; room for one ring
+	wake   chan struct{} // signals that the queue is not empty; buffer of one
 
 	files   openFiles
-	tried   bool   // to save what was in a file that was removed
-	rescued string // where everything was saved after the file was removed; "": nowhere
+	tried   bool   // whether saving a removed file was tried
+	rescued string // where everything was saved after the file was removed, or ""
 	guard   guard
 	health  *health
 
-	stop    chan struct{} // closed by close: nothing more is taken
+	stop    chan struct{} // closed by close; nothing more is accepted
 	done    chan struct{} // closed when the goroutine has ended
 	once    sync.Once
 	closing error // valid after done
 
-	// fault lets tests break a COMMIT: before it (the group is rolled back) or
-	// after it (it happened, but nobody is told).
+	// fault lets tests break a COMMIT: before it (the group is rolled back)
+	// or after it (it happened, but nobody is told).
 	fault func(after bool) error
 }
 
-// job is one caller's part of a transaction. work may run more than once, each
-// time on a clean slate, so it must set its results and not add to them.
+// job is one caller's part of a transaction. work may run more than once, each time from the
+// same starting state, so it must set its results and not add to them.
 type job struct {
 	work  func(*transaction) error
-	plain bool // a question to the writing connection, outside of any transaction
-	// hurried ends the job with its context also when its turn has come: whether it came true is then not known.
+	plain bool // use of the writing connection outside of any transaction
+	// hurried ends the job with its context even when its turn has come;
+	// then it is not known whether it was committed.
 	hurried bool
-	// order and happened are of a job that may be done with others on PostgreSQL: see Together. nil: it may not.
+	// order and happened are set for a job that may run with others on
+	// PostgreSQL: see Together. happened is nil for all others.
 	order    string
 	happened func(*transaction) (bool, error)
 	state    atomic.Int32
 	done     chan struct{}
 	err      error
-	// lost is set when COMMIT itself failed: then only reading tells what is true.
+	// lost is set when COMMIT itself failed; then only reading tells what happened.
 	lost bool
 }
 
@@ -111,14 +112,14 @@ func openWriter(ctx context.Context, path string, o Options) (*writer, error) {
 	return w, nil
 }
 
-// connect opens the connection and makes sure of what is behind it.
+// connect opens the connection and checks the file behind it.
 func (w *writer) connect(ctx context.Context) error {
 	return Meet(ctx, func() error { return w.ready(ctx) })
 }
 
-// Meet opens a file that may be new. Processes that make one together wait for each other here: while
-// one of them changes how the file is written, SQLite refuses the others at once, however
-// long they would wait.
+// Meet opens a file that may be new. Processes that create one at the same time wait
+// for each other here: while one of them changes the journal mode, SQLite refuses
+// the others at once, whatever their busy timeout.
 func Meet(ctx context.Context, open func() error) error {
 	end := time.Now().Add(meeting)
 	for {
@@ -134,7 +135,7 @@ func Meet(ctx context.Context, open func() error) error {
 	}
 }
 
-// ready knows the file for ours, brings it up to date, and keeps the connection.
+// ready checks that the file is ours, migrates it, and keeps the connection.
 func (w *writer) ready(ctx context.Context) error {
 	conn, err := w.pool.Conn(ctx)
 	if err != nil {
@@ -142,7 +143,7 @@ func (w *writer) ready(ctx context.Context) error {
 	}
 	version, err := identify(ctx, w.path, conn, w.schema.Version)
 	if err == nil && version == w.schema.Version && w.schema.Unfinished != "" && conn.QueryRowContext(ctx, w.schema.Unfinished).Scan(new(string)) == nil {
-		version-- // whoever brought it up to date was killed before the end
+		version-- // the process that migrated it was killed before the end
 	}
 	if err == nil && version < w.schema.Version {
 		if _, err = conn.ExecContext(ctx, setJournalMode); err == nil {
@@ -187,20 +188,20 @@ func (w *writer) loop() {
 				w.notify()
 			}
 		case <-w.stop:
-			w.turn <- struct{}{} // and never given back
+			w.turn <- struct{}{} // and never returned
 			w.shutDown(group)
 			return
 		}
 	}
 }
 
-// warm prepares what every turn will need while the program is still starting, and
-// stops as soon as there is something to do.
+// warm prepares what every turn will need while the program is still
+// starting. It stops as soon as there is something to do.
 func (w *writer) warm() {
 	for _, query := range append(slices.Clone(w.schema.Warm), beginWrite, "COMMIT") {
 		w.turn <- struct{}{}
 		if !w.isClosed() {
-			_, _ = w.act(query) // an error shows again when it is used
+			_, _ = w.act(query) // an error appears again at use
 		}
 		<-w.turn
 		if len(w.queue) > 0 || w.isClosed() {
@@ -216,7 +217,7 @@ func (w *writer) notify() {
 	}
 }
 
-// gather adds whoever waits already; it never waits itself.
+// gather adds jobs that already wait; it does not wait itself.
 func (w *writer) gather(group []*job) []*job {
 	for len(group) < maxGroup {
 		select {
@@ -229,7 +230,7 @@ func (w *writer) gather(group []*job) []*job {
 	return group
 }
 
-// shutDown commits what was queued before the stop and lets go of the file.
+// shutDown commits what was queued before the stop and closes the file.
 func (w *writer) shutDown(group []*job) {
 	for {
 		group = w.gather(group[:0])
@@ -270,7 +271,7 @@ func (w *writer) run(group []*job) {
 	}
 }
 
-// perform does the work of a group, unless the files are no longer those that are open.
+// perform does the work of a group, unless the open files were replaced.
 func (w *writer) perform(group []*job) {
 	if err := w.files.check(); err != nil {
 		err = w.rescue(err)
@@ -299,7 +300,7 @@ func (w *writer) perform(group []*job) {
 	w.transact(writes)
 }
 
-// transact runs the jobs in one transaction. One job alone needs no savepoint.
+// transact runs the jobs in one transaction. A single job needs no savepoint.
 func (w *writer) transact(jobs []*job) {
 	if err := w.exec(beginWrite); err != nil {
 		for _, j := range jobs {
@@ -318,8 +319,8 @@ func (w *writer) transact(jobs []*job) {
 	}
 	for _, j := range jobs {
 		if !w.step(j) {
-			// The error took the whole transaction with it (disk full, I/O). Nothing
-			// of this group is true; everybody gets a transaction of their own.
+			// The error ended the whole transaction (disk full, I/O). Nothing of this group
+			// was written; each job gets a transaction of its own.
 			w.rollback()
 			for _, j := range jobs {
 				w.transact([]*job{j})
@@ -330,7 +331,7 @@ func (w *writer) transact(jobs []*job) {
 	w.commit(jobs)
 }
 
-// step runs a job in its savepoint. It reports false if the transaction is gone.
+// step runs a job in its savepoint. It returns false if the transaction is gone.
 func (w *writer) step(j *job) bool {
 	if j.err = w.exec("SAVEPOINT j"); j.err != nil {
 		return false
@@ -343,8 +344,8 @@ func (w *writer) step(j *job) bool {
 	return j.err == nil
 }
 
-// commit makes the group's work true. If COMMIT fails, those whose work had
-// gone well are told so and must read back what became of it.
+// commit commits the group. If COMMIT fails, those whose work had succeeded
+// are told so and must read back what became of it.
 func (w *writer) commit(jobs []*job) {
 	w.made.Add(1)
 	err := w.faulty(false)
@@ -375,16 +376,15 @@ func (w *writer) faulty(after bool) error {
 	return w.fault(after)
 }
 
-// rollback leaves no transaction open. SQLite may have rolled back by itself, so
-// its error means nothing.
+// rollback makes sure that no transaction is open. SQLite may have
+// rolled back by itself, so an error means nothing.
 func (w *writer) rollback() {
 	w.tx.forget()
 	_ = w.exec("ROLLBACK")
 }
 
-// do has work done and waits for its end. A caller that gives up before its turn
-// has written nothing; once its turn has come, the outcome is waited for.
-// The owner's commits come with a context that is never cancelled.
+// do runs work and waits for its end. A caller that gives up before its turn has written nothing;
+// after that, do waits for the outcome. Owners' commits have a context that is never cancelled.
 func (w *writer) do(ctx context.Context, j *job) error {
 	if w.isClosed() {
 		return ErrClosed
@@ -425,7 +425,7 @@ func (w *writer) wait(ctx context.Context, j *job) error {
 	case <-j.done:
 		return j.err
 	case <-w.done:
-		// Queued in the very moment of closing.
+		// Queued at the very moment of closing.
 		select {
 		case <-j.done:
 			return j.err
@@ -447,7 +447,7 @@ func (w *writer) wait(ctx context.Context, j *job) error {
 	return j.err
 }
 
-// stmt gives the prepared statement for a query; only the writer's goroutine asks.
+// stmt returns the prepared statement for a query. Only the writer's goroutine calls it.
 func (w *writer) stmt(query string) (*sql.Stmt, error) {
 	if st, ok := w.stmts[query]; ok {
 		return st, nil
@@ -460,9 +460,9 @@ func (w *writer) stmt(query string) (*sql.Stmt, error) {
 	return st, nil
 }
 
-// act gives the prepared statement for a query that has no answer, as the driver made it: a
-// commit is a dozen of them, and what the general package does around each (locks, tries, every
-// argument looked at twice) would be a tenth of it.
+// act returns the driver's prepared statement for a query without an answer. A commit
+// runs a dozen of them, and what database/sql does around each (locks, retries, checking
+// every argument twice) would be a tenth of its time.
 func (w *writer) act(query string) (driver.StmtExecContext, error) {
 	if st, ok := w.acts[query]; ok {
 		return st, nil
@@ -481,7 +481,7 @@ func (w *writer) act(query string) (driver.StmtExecContext, error) {
 	return st, err
 }
 
-// raw lets f use what the driver made.
+// raw calls f with exclusive use of the driver's connection.
 func (w *writer) raw(f func() error) error { return w.conn.Raw(func(any) error { return f() }) }
 
 func (w *writer) exec(query string, args ...any) error {
@@ -509,7 +509,7 @@ func (w *writer) result(query string, args []any) (res driver.Result, err error)
 	return res, err
 }
 
-// asValue is an argument as drivers take it.
+// asValue converts an argument for the driver.
 func asValue(a any) (driver.Value, error) {
 	switch v := a.(type) {
 	case nil, int64, string, []byte, bool:
@@ -520,7 +520,7 @@ func asValue(a any) (driver.Value, error) {
 	return driver.DefaultParameterConverter.ConvertValue(a)
 }
 
-// row reads one row; sql.ErrNoRows if there is none.
+// row reads one row, or fails with sql.ErrNoRows.
 func (w *writer) row(query string, args []any, into ...any) error {
 	st, err := w.stmt(query)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package window decides what of a long conversation a model is shown.
+// Package window decides what part of a long conversation a model is shown.
 //
-// It promises to be one pure rule: from the messages there are, how many came since
-// the last roll, and the limits, it says where the window begins, which pictures
-// stay and where the lasting cache mark stands. It cuts whole messages only, never
-// between a call and its result, never down to nothing, and only in big steps: a
-// window that grows is left alone until a roll is due, so that providers' caches hold.
+// It is one pure rule. From the messages, the number that arrived since the last roll, and the
+// limits, it computes where the window begins, which pictures stay and where the lasting cache
+// mark goes. It cuts only whole messages, never between a call and its result, and never down to
+// nothing. It cuts only in big steps: a growing window is left alone until a roll is due, so that
+// providers' caches stay valid.
 package window
 
 import (
@@ -15,43 +15,43 @@ import (
 	"unicode/utf8"
 )
 
-// Limits are a window's; 0 means no limit, except where noted.
+// Limits are a window's limits; 0 means no limit, except where noted.
 type Limits struct {
 	Messages   int   // kept by a roll
 	Characters int   // kept by a roll
-	HardMax    int   // characters; beyond it a roll does not wait for its turn
+	HardMax    int   // characters; beyond it a roll is due at once
 	Threshold  int   // messages between two rolls; at least 1
-	Images     int   // newest pictures that are shown
-	ImageBytes int64 // of those, together
+	Images     int   // newest pictures to show
+	ImageBytes int64 // total bytes of those
 
 	Age time.Duration // messages older than this are left out, in steps
 
-	CacheImages bool // pictures may stand before the lasting cache mark; otherwise a roll leaves them out there
-	Mark        int  // one more than the index of the item with that mark; 0: there is none yet
+	CacheImages bool // pictures may come before the lasting cache mark; otherwise a roll leaves them out there
+	Mark        int  // one more than the index of the item with that mark; 0 if there is none yet
 }
 
 // Item is one message as the rule sees it.
 type Item struct {
-	Text   string // what was said, as far as hiding goes
+	Text   string // what was said, if relevant for hiding
 	Size   int    // characters that count
 	Age    time.Duration
 	Images []int64
-	Own    bool // said by the agent itself: several in a row are one
+	Own    bool // said by the agent itself; several in a row count as one
 	Result bool // answers calls of the item before it, and stays with it
-	Heard  bool // said in the room, not to the agent: may be hidden
-	Faced  bool // somebody put the dotted face on it
+	Heard  bool // said in the room but not to the agent, so it may be hidden
+	Faced  bool // somebody reacted with the dotted face
 }
 
-// Plan is what to show.
+// Plan says what to show.
 type Plan struct {
 	From    int  // the first item shown
-	Rolled  bool // From moved; the count of messages begins anew
-	Images  int  // how many of the newest pictures are shown; all of them when Dimmed is false
-	Dimmed  bool // some pictures are shown as words only
+	Rolled  bool // From moved; the count of messages starts over
+	Images  int  // how many of the newest pictures are shown; all if Dimmed is false
+	Dimmed  bool // some pictures are replaced by words
 	Because string
 }
 
-// Build is the rule. since counts the messages that came after the last roll.
+// Build computes the plan. since is the number of messages that arrived after the last roll.
 func Build(items []Item, since int, l Limits) Plan {
 	p := Plan{}
 	count, size := measure(items)
@@ -89,13 +89,13 @@ func Build(items []Item, since int, l Limits) Plan {
 	return p
 }
 
-// ageStep is the part of a window's age that one roll clears beyond what is too old: with a
-// window of 24 hours the beginning of the prompt moves at most once an hour, and what a
-// provider caches holds in between.
+// ageStep is the part of a window's age that a roll removes in addition to what is too
+// old. With a window of 24 hours the beginning of the prompt moves at most once an
+// hour, and a provider's cache stays valid in between.
 const ageStep = 24
 
-// expired is where the window begins once nothing in it is older than age; 0: nothing is.
-// Whatever expires within the next step goes along.
+// expired returns where the window begins if nothing in it is older than age, or 0 if
+// nothing is. What expires within the next step is removed with it.
 func expired(items []Item, age time.Duration) int {
 	if age <= 0 || !slices.ContainsFunc(items, func(it Item) bool { return it.Age > age }) {
 		return 0
@@ -117,7 +117,7 @@ func expired(items []Item, age time.Duration) int {
 	return start
 }
 
-// Period is a length of time as people write it: 24h, 90m, 45s.
+// Period formats a length of time as people write it: 24h, 90m, 45s.
 func Period(d time.Duration) string {
 	s := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {
@@ -135,7 +135,7 @@ func plural(n int, one, many string) string {
 	return many
 }
 
-// measure counts messages and characters; the agent's own in a row are one message.
+// measure counts messages and characters. Consecutive messages of the agent count as one.
 func measure(items []Item) (count, size int) {
 	for i, it := range items {
 		size += it.Size
@@ -146,12 +146,12 @@ func measure(items []Item) (count, size int) {
 	return count, size
 }
 
-// joined: the item belongs to the message before it.
+// joined reports whether the item belongs to the message before it.
 func joined(items []Item, i int) bool {
 	return i > 0 && items[i].Own && items[i-1].Own
 }
 
-// suffix is where the longest end begins that fits the limits.
+// suffix returns where the longest end that fits the limits begins.
 func suffix(items []Item, l Limits) int {
 	count, size, from := 0, 0, len(items)
 	for i := len(items) - 1; i >= 0; i-- {
@@ -169,7 +169,7 @@ func suffix(items []Item, l Limits) int {
 	if from < len(items) {
 		return from
 	}
-	// Not even the newest fits: it is shown all the same, with what belongs to it.
+	// Not even the newest fits: show it anyway, with what belongs to it.
 	for i := len(items) - 1; i > 0; i-- {
 		if !joined(items, i) && !items[i].Result {
 			return i
@@ -178,7 +178,7 @@ func suffix(items []Item, l Limits) int {
 	return 0
 }
 
-// newest is how many pictures fit, the newest first.
+// newest returns how many pictures fit, starting with the newest.
 func newest(items []Item, l Limits) int {
 	n, bytes := 0, int64(0)
 	for i := len(items) - 1; i >= 0; i-- {
@@ -193,8 +193,8 @@ func newest(items []Item, l Limits) int {
 	return n
 }
 
-// behindMark counts the pictures from the lasting cache mark on: where it stands, or where
-// one is put because it went with the roll. They are part of no prefix that lasts.
+// behindMark counts the pictures after the lasting cache mark, or after its new
+// place if the roll removed it. They are in no prefix that lasts.
 func behindMark(items []Item, mark int) int {
 	if mark < 0 {
 		mark = Mark(len(items))
@@ -206,20 +206,20 @@ func behindMark(items []Item, mark int) int {
 	return n
 }
 
-// markDistance is how far before the end the lasting cache mark is put.
+// markDistance is how far before the end the lasting cache mark is placed.
 const markDistance = 20
 
-// Mark is where the lasting cache mark of a window of n messages is put. It stays
-// with its message until a roll takes that away.
+// Mark returns where to place the lasting cache mark in a window of n messages.
+// It stays with its message until a roll removes that.
 func Mark(n int) int { return max(0, n-markDistance) }
 
-// Hidden reports words that were meant for people only: they begin with a dot, or
-// somebody put the dotted face on them. Only what was merely heard can be hidden.
+// Hidden reports whether words are meant for people only: they begin with a dot, or somebody
+// reacted with the dotted face. Only words that were merely heard can be hidden.
 func Hidden(it Item) bool {
 	return it.Faced || it.Heard && strings.HasPrefix(strings.TrimSpace(afterReply(it.Text)), ".")
 }
 
-// afterReply is the text without the mark of whom it answers.
+// afterReply returns the text without its reply mark.
 func afterReply(text string) string {
 	text = strings.TrimSpace(text)
 	if rest, ok := strings.CutPrefix(text, "<reply:"); ok {
@@ -230,13 +230,12 @@ func afterReply(text string) string {
 	return text
 }
 
-// IsFace reports the reaction that hides a message, by sign or by name.
+// IsFace reports whether a reaction hides a message, by sign or by name.
 func IsFace(emoji string) bool {
 	return emoji == "\U0001FAE5" || strings.Trim(emoji, ":") == "dotted_line_face"
 }
 
-// Clip is a message's text within limit characters, with a word on what is missing;
-// 0 means no limit.
+// Clip shortens a message's text to limit characters and adds a note about what is missing; 0 means no limit.
 func Clip(text string, limit int) string {
 	n := utf8.RuneCountInString(text)
 	if limit <= 0 || n <= limit {
@@ -253,7 +252,7 @@ func Clip(text string, limit int) string {
 	return fmt.Sprintf("%s\n[cut here: the message has %d characters, %d are shown]", text[:cut], n, utf8.RuneCountInString(text[:cut]))
 }
 
-// Attachment is a text file as the model reads it, cut to max bytes; 0 means no limit.
+// Attachment returns a text file as the model reads it, cut to max bytes; 0 means no limit.
 func Attachment(name, text string, max int) string {
 	mark := ""
 	if max > 0 && len(text) > max {

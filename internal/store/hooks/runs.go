@@ -22,8 +22,9 @@ const (
 	deliveriesKept = 30 * 24 * time.Hour
 )
 
-// TriggerHook writes at once what a trigger brings: where the reader of events stands, the run, and when the hook last
-// ran and is due next; or that the trigger passed. Whatever has come before changes nothing.
+// TriggerHook writes everything that a trigger causes in one transaction: the event reader's
+// position, the run, and when the hook last ran and is due next; or that the trigger was
+// passed over. A trigger that came before changes nothing.
 func (d *Store) TriggerHook(ctx context.Context, t hook.Triggered) (hook.Outcome, error) {
 	acting, err := database.AsJSON(t.Run.Acting)
 	if err != nil {

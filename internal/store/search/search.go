@@ -1,5 +1,5 @@
-// Package search finds what was said, in whatever thread, by words. The full-text index is a reader of the journal like any other: it is
-// brought up to date before it is asked, and may be thrown away.
+// Package search finds what was said in any thread, by words. The full-text index is an ordinary
+// reader of the journal: it is brought up to date before a search, and can be deleted at any time.
 package search
 
 import (
@@ -23,18 +23,19 @@ import (
 // Reader is the name of the full-text index among the durable readers.
 const Reader = "search"
 
-// How much of one event is indexed: results of tools repeat what is on the disk,
-// so their beginning is enough to find them by.
+// How much of one event is indexed. Results of tools repeat what is on
+// disk, so their beginning is enough to find them.
 const (
 	maxIndexedResult  = 8 << 10
 	maxIndexedMessage = 64 << 10
 )
 
-// fullText is a full-text index: where it stands in a thread, what it adds, and what it finds.
+// fullText is a full-text index: how far it has read a thread, what it adds, and what it finds.
 type fullText interface {
 	reached(ctx context.Context, thread chat.ThreadID) (int64, error)
 	add(ctx context.Context, agent string, from int64, page []chat.Event) (int64, error)
-	// find ranks so many of the newest events that hold the terms, after the first from of them, and gives a part of these.
+	// find ranks the newest events that hold the terms, after the first
+	// from of them, and returns a part of these.
 	find(ctx context.Context, terms []term, o Options, from int, part part) ([]Hit, error)
 	erase(ctx context.Context, thread chat.ThreadID) error
 }
@@ -42,9 +43,9 @@ type fullText interface {
 // Journal is what is indexed.
 type Journal interface {
 	Thread(ctx context.Context, id chat.ThreadID) (journal.Thread, error)
-	// Page reads events behind a number, and tells whether there may be more.
+	// Page reads events after a number, and reports whether there may be more.
 	Page(ctx context.Context, thread chat.ThreadID, after int64) ([]chat.Event, bool, error)
-	// LaggingThreads are some threads in which a reader is behind; MoveReader says how far it has come.
+	// LaggingThreads returns some threads in which a reader is behind. MoveReader records how far it has come.
 	LaggingThreads(ctx context.Context, reader string) ([]chat.ThreadID, error)
 	MoveReader(ctx context.Context, reader string, thread chat.ThreadID, seq int64) error
 }
@@ -59,10 +60,10 @@ type Index struct {
 	closed bool
 }
 
-// New makes an index over a journal, which is in the database.
+// New returns an index over a journal in the database.
 func New(db *database.DB, journal Journal) *Index { return &Index{db: db, journal: journal} }
 
-// CloseIndex closes the file, after the database was closed. It may be called twice.
+// CloseIndex closes the file after the database was closed. It may be called twice.
 func (x *Index) CloseIndex() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -75,9 +76,9 @@ func (x *Index) CloseIndex() error {
 	return file.close()
 }
 
-// index is SQLite's full-text index, in a file of its own that may be thrown away: a
-// new one is filled from the journal again. Indexing inside the append would
-// double its cost, so the index is a reader like any other.
+// index is SQLite's full-text index, in a file of its own that can be deleted: a new
+// one is filled from the journal again. Indexing inside the append would double its
+// cost, so the index is a reader like any other.
 type index struct {
 	db *sql.DB
 }
@@ -93,7 +94,7 @@ PRAGMA user_version = 2;`
 
 func (ix *index) close() error { return ix.db.Close() }
 
-// openIndex opens the index once; a damaged one is thrown away and made anew.
+// openIndex opens the index once. It replaces a damaged one.
 func (x *Index) openIndex(ctx context.Context) (fullText, error) {
 	if x.db.OnServer() {
 		return postgresIndex{x.db}, nil
@@ -132,8 +133,8 @@ func (x *Index) tryIndex(ctx context.Context, path string) (_ *index, err error)
 	if err := database.MakeFile(path); err != nil {
 		return nil, err
 	}
-	// Losing the last moments of the index to a power cut costs nothing, and the
-	// place it has reached is in the same file.
+	// Losing the last moments of the index in a power cut costs nothing, since
+	// the position it has reached is in the same file.
 	pool, err := database.OpenFile(path, []string{database.BusyTimeout, "secure_delete(1)", "synchronous(1)", "cache_size(-1000)", "temp_store(2)"}, "_txlock=immediate")
 	if err != nil {
 		return nil, err
@@ -148,7 +149,7 @@ func (x *Index) tryIndex(ctx context.Context, path string) (_ *index, err error)
 	if err := pool.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err != nil {
 		return nil, err
 	}
-	if version == 1 { // without the vocabulary
+	if version == 1 { // has no vocabulary table
 		if _, err := pool.ExecContext(ctx, indexSchema); err != nil {
 			return nil, err
 		}
@@ -168,8 +169,8 @@ func (x *Index) tryIndex(ctx context.Context, path string) (_ *index, err error)
 	return &index{db: pool}, nil
 }
 
-// IndexNew brings the full-text index up to date and gives the number of events
-// it read. It may be called by several processes at the same time.
+// IndexNew brings the full-text index up to date and returns the number of events
+// it read. Several processes may call it at the same time.
 func (x *Index) IndexNew(ctx context.Context) (int, error) {
 	ix, err := x.openIndex(ctx)
 	if err != nil {
@@ -191,8 +192,8 @@ func (x *Index) IndexNew(ctx context.Context) (int, error) {
 	}
 }
 
-// EraseIndexed removes the words of a thread whose events are empty. Whoever read them before, and comes to index them now, finds the index
-// further on.
+// EraseIndexed removes the words of a thread whose events are empty. A process that read them
+// before and indexes them only now finds that the index has moved on.
 func (x *Index) EraseIndexed(ctx context.Context, thread chat.ThreadID) error {
 	ix, err := x.openIndex(ctx)
 	if err != nil {
@@ -204,8 +205,8 @@ func (x *Index) EraseIndexed(ctx context.Context, thread chat.ThreadID) error {
 	return ix.erase(ctx, thread)
 }
 
-// indexThread indexes a thread page by page, from the place that the index
-// itself has noted: what it holds and where it stands are one transaction.
+// indexThread indexes a thread page by page, from the position stored in the index
+// itself. The position and the words are written in one transaction.
 func (x *Index) indexThread(ctx context.Context, ix fullText, thread chat.ThreadID) (int, error) {
 	row, err := x.journal.Thread(ctx, thread)
 	if err != nil {
@@ -244,14 +245,14 @@ func (ix *index) reached(ctx context.Context, thread chat.ThreadID) (at int64, e
 	return at, err
 }
 
-// add indexes a page that begins behind from, unless somebody else has moved on
-// from there meanwhile. It gives the place the index has reached.
+// add indexes a page that begins after from, unless somebody else has moved on from there
+// meanwhile. It returns the position that the index has reached.
 func (ix *index) add(ctx context.Context, agent string, from int64, page []chat.Event) (int64, error) {
 	tx, err := ix.db.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
+	defer func() { _ = tx.Rollback() }() // does nothing after Commit
 	thread := string(page[0].Thread)
 	var at int64
 	if err := tx.QueryRowContext(ctx, `SELECT coalesce(max(seq), 0) FROM places WHERE thread = ?`, thread).Scan(&at); err != nil {
@@ -274,7 +275,8 @@ func (ix *index) add(ctx context.Context, agent string, from int64, page []chat.
 	return last, tx.Commit()
 }
 
-// erase removes a thread's words, also from where the index keeps what it has not yet put in order. The place that was reached stays.
+// erase removes a thread's words, including those that the index has not
+// merged yet. The position that was reached stays.
 func (ix *index) erase(ctx context.Context, thread chat.ThreadID) error {
 	conn, err := ix.db.Conn(ctx)
 	if err != nil {
@@ -328,7 +330,7 @@ func indexEvent(ctx context.Context, tx *sql.Tx, agent string, e chat.Event) err
 	return err
 }
 
-// said is what can be searched of an event, and whose words they are.
+// said returns what can be searched of an event, and whose words they are.
 func said(agent string, e chat.Event) (who, words string) {
 	switch b := e.Body.(type) {
 	case chat.Received:
@@ -356,14 +358,14 @@ func nameOf(p chat.Participant, otherwise string) string {
 	}
 }
 
-// Options narrow a search; zero fields do not.
+// Options narrow a search. Zero fields match everything.
 type Options struct {
 	Thread chat.ThreadID
 	Agent  string
-	Prefix string // how the thread's id begins
+	Prefix string // prefix of the thread's id
 	Limit  int    // 0: 20
-	Skip   int    // so many of the best are left out
-	// MarkStart and MarkEnd stand around the words that were found.
+	Skip   int    // how many of the best to leave out
+	// MarkStart and MarkEnd surround the words that were found.
 	MarkStart, MarkEnd string
 }
 
@@ -377,9 +379,9 @@ type Hit struct {
 	Snippet string
 }
 
-// Search finds events that hold every word of the query (the last may be the
-// beginning of a word), the best first. Words in double quotes stand together;
-// nothing else in a query has a meaning. It searches what IndexNew has indexed.
+// Search finds events that hold every word of the query, best first. The last word may be the
+// beginning of a word. Words in double quotes must be adjacent; nothing else in a query has a
+// special meaning. It searches what IndexNew has indexed.
 func (x *Index) Search(ctx context.Context, query string, o Options) ([]Hit, error) {
 	terms := parse(query)
 	if len(terms) == 0 {
@@ -413,16 +415,16 @@ func scanHit(rows *sql.Rows) (h Hit, err error) {
 	return h, err
 }
 
-// maxTerms bounds how much work one query can ask for.
+// maxTerms limits how much work one query can cause.
 const maxTerms = 32
 
-// term is a word of a query, or several that stand together; begins: it may be the beginning of a word.
+// term is a word of a query, or several adjacent ones. begins means that it may be the beginning of a word.
 type term struct {
 	text   string
 	begins bool
 }
 
-// parse gives those of whatever somebody typed. None if there is no word.
+// parse returns the terms of what somebody typed; none if there is no word.
 func parse(query string) []term {
 	var terms []term
 	for i, part := range strings.Split(strings.ToValidUTF8(query, " "), `"`) {
@@ -440,8 +442,8 @@ func parse(query string) []term {
 	return terms
 }
 
-// matchFor makes an FTS5 expression of terms: each quoted, so that no character of it is an operator. endings are what the last may be, if that is
-// known.
+// matchFor makes an FTS5 expression of terms. Each is quoted, so that no character of it is an
+// operator. endings are the words that the last term may stand for, if they are known.
 func matchFor(terms []term, endings []string) string {
 	out := make([]string, len(terms))
 	for i, t := range terms {

@@ -15,7 +15,7 @@ func audited(action string) approval.Audit {
 	return approval.Audit{Agent: "main", Principal: chat.Principal{Kind: chat.LocalUser, ID: "ada"}, Action: action, Decision: "changed"}
 }
 
-// whole verifies the audit log and gives what was found; damage ends the test.
+// whole verifies the audit log and returns the result. Damage ends the test.
 func (f *fixture) whole(s Store, since string) audit.Check {
 	f.t.Helper()
 	c, err := s.VerifyAudit(f.ctx(), since, nil)
@@ -60,7 +60,7 @@ func testAuditChain(t *testing.T, f *fixture) {
 	}
 }
 
-// Lines of a commit that was refused never were, and the chain goes on without them.
+// Lines of a refused commit never existed, and the chain continues without them.
 func testAuditAtomic(t *testing.T, f *fixture) {
 	row := f.owner(thread)
 	f.ok(f.s.Audit(f.ctx(), audited("before")))
@@ -88,7 +88,8 @@ func testAuditTwoHandles(t *testing.T, f *fixture) {
 	}
 }
 
-// Threads on two handles write and seal at the same time. Whatever came in between, the seals hold all of it in the end.
+// Threads on two handles write and seal at the same time. Whatever happens
+// in between, the seals cover everything in the end.
 func testAuditSealedMeanwhile(t *testing.T, f *fixture) {
 	handles := []Store{f.s, f.open()}
 	var wg sync.WaitGroup

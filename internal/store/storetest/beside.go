@@ -50,7 +50,7 @@ func testMoney(t *testing.T, f *fixture) {
 	if len(got) != 1 || !reflect.DeepEqual(got[0], want) {
 		t.Fatalf("settled: %+v, want %+v", got, want)
 	}
-	f.pays(row, nil, entry(1, 1, ledger.Open, 0)) // said twice: stays settled
+	f.pays(row, nil, entry(1, 1, ledger.Open, 0)) // written twice: stays settled
 	f.equal("how", f.ledger("r")[0].How, ledger.ByUsage)
 	if _, err := f.s.Commit(f.ctx(), journal.Commit{Thread: thread, Epoch: row.Epoch, Money: []ledger.Entry{{}}}); err == nil {
 		t.Fatal("money without a run")

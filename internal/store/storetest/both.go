@@ -8,7 +8,8 @@ import (
 	"chorus/internal/store/pgtest"
 )
 
-// Both runs a test on SQLite and on PostgreSQL. What it opens is the same database each time, and is closed at the test's end.
+// Both runs a test on SQLite and on PostgreSQL. open opens the same
+// database each time; it is closed when the test ends.
 func Both(t *testing.T, test func(t *testing.T, open func() *store.DB)) {
 	t.Helper()
 	for _, where := range []string{"SQLite", "PostgreSQL"} {

@@ -35,7 +35,7 @@ func testFence(t *testing.T, f *fixture) {
 	_, err := f.s.Commit(f.ctx(), journal.Commit{Thread: thread, Epoch: old.Epoch, Events: []chat.Event{noted("late")}})
 	f.wants(err, journal.ErrFenced)
 	_, err = f.s.Commit(f.ctx(), journal.Commit{Thread: thread, Epoch: old.Epoch, Expect: 99, Events: []chat.Event{noted("late")}})
-	f.wants(err, journal.ErrFenced) // fenced comes before moved: it must stop, not read
+	f.wants(err, journal.ErrFenced) // fenced before moved: it must stop and not read
 	f.owns(now, noted("mine"))
 	f.equal("events", len(f.events(thread)), 1)
 }
@@ -50,7 +50,7 @@ func testExpect(t *testing.T, f *fixture) {
 	f.equal("events", len(f.events(thread)), 1)
 	c.Expect++
 	must[journal.Committed](t)(f.s.Commit(f.ctx(), c))
-	// A guest may demand it too.
+	// A guest may set Expect too.
 	_, err = f.s.Commit(f.ctx(), journal.Commit{Thread: thread, Expect: seen, Events: []chat.Event{heard("x")}})
 	f.wants(err, journal.ErrMoved)
 }
@@ -114,7 +114,7 @@ func testRoundTrip(t *testing.T, f *fixture) {
 	}
 }
 
-// What a commit returns is what a reader sees, even where JSON cannot keep what came.
+// What a commit returns is what a reader sees, even where JSON cannot represent the original.
 func testReturnedAsRead(t *testing.T, f *fixture) {
 	row := f.owner(thread)
 	got := f.owns(row,

@@ -10,8 +10,8 @@ import (
 	"chorus/internal/store"
 )
 
-// Empty is the file of a store with nothing in it, made once by every migration there is:
-// to run them again for each home of a test takes longer than most tests.
+// Empty is the file of an empty store, made once by running every migration. Running
+// them again for each test's home would take longer than most tests.
 var Empty = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "chorus-empty")
 	if err != nil {
@@ -29,7 +29,7 @@ var Empty = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-// Fresh puts an empty store where none is yet, and makes the folder for it.
+// Fresh creates an empty store where there is none, and its folder.
 func Fresh(t testing.TB, path string) {
 	t.Helper()
 	data, err := Empty()
@@ -51,7 +51,7 @@ func Fresh(t testing.TB, path string) {
 	}
 }
 
-// FreshHome is a folder of its own with an empty store in it, for whoever opens it as a home.
+// FreshHome returns a new folder with an empty store in it, to be opened as a home.
 func FreshHome(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()

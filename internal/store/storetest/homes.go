@@ -18,7 +18,7 @@ import (
 	"chorus/internal/store/audit"
 )
 
-// Open opens a store until the test's end.
+// Open opens a store until the test ends.
 func Open(t testing.TB, o store.Options) *store.DB {
 	t.Helper()
 	db, err := store.Open(t.Context(), o)
@@ -43,7 +43,7 @@ func Say(t testing.TB, db *store.DB, text string) {
 	}
 }
 
-// Script runs SQL on a file beside the store.
+// Script runs SQL on a file without opening it as a store.
 func Script(t testing.TB, path, text string) {
 	t.Helper()
 	db, err := database.OpenFile(path, nil)
@@ -56,7 +56,7 @@ func Script(t testing.TB, path, text string) {
 	}
 }
 
-// Closed makes a store with some content, closes it and gives its path.
+// Closed creates a store with some content, closes it and returns its path.
 func Closed(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "chorus.db")
@@ -94,7 +94,7 @@ func Flip(t testing.TB, path string, at int64) {
 	Put(t, path, data)
 }
 
-// AuditLine is a line of the audit log.
+// AuditLine returns a line of the audit log.
 func AuditLine(n int) approval.Audit {
 	return approval.Audit{Agent: "main", Thread: "cli:home:one@main", Run: fmt.Sprintf("r%d", n/3), Call: fmt.Sprintf("c%d", n),
 		Principal: chat.Principal{Kind: chat.LocalUser, ID: "ada", Name: "Ada"},

@@ -13,7 +13,7 @@ import (
 	"chorus/internal/store"
 )
 
-// Outbox is what the suite needs of a store that speaks to platforms.
+// Outbox is what the suite needs of a store that posts to platforms.
 type Outbox interface {
 	SetDesired(context.Context, ...journal.Desired) error
 	Plan(context.Context, journal.Plan) error
@@ -53,7 +53,7 @@ func (f *fixture) begin(key string) journal.Outgoing {
 	return must[journal.Outgoing](f.t)(f.s.BeginSend(f.ctx(), f.out(key)))
 }
 
-// openKeys says what the lane has to do, in order.
+// openKeys lists what the lane has to do, in order.
 func (f *fixture) openKeys() string {
 	f.t.Helper()
 	keys := ""
@@ -122,12 +122,12 @@ func testFreeze(t *testing.T, f *fixture) {
 	f.wants(err, journal.ErrMoved)
 	f.ok(f.s.SetDesired(f.ctx(), wish("a", 2, "second")))
 	f.stands("a", journal.Sending, 2, 0)
-	again := f.begin("a") // nobody knows what became of it
+	again := f.begin("a") // the outcome of the first attempt is not known
 	f.equal("the same is made again", string(again.TriedBody), `"first"`)
 	f.equal("revision", again.Tried, int64(1))
 	f.equal("attempts", again.Attempts, 2)
 	f.ok(f.s.EndSend(f.ctx(), journal.Outcome{Lane: lane, Key: "a", Rev: again.Tried, ID: "100", State: journal.Sent}))
-	o := f.stands("a", journal.Planned, 2, 1) // and the second is an edit
+	o := f.stands("a", journal.Planned, 2, 1) // and the second body becomes an edit
 	f.equal("id", o.ID, "100")
 	f.equal("attempts", o.Attempts, 0)
 	edit := f.begin("a")
@@ -159,7 +159,7 @@ func testOutcomes(t *testing.T, f *fixture) {
 		t.Fatalf("%+v", o)
 	}
 	two := f.begin("a")
-	end(journal.Outcome{Attempt: one.Attempts, State: journal.Failed, Why: "late"}) // of an attempt that is over
+	end(journal.Outcome{Attempt: one.Attempts, State: journal.Failed, Why: "late"}) // of an attempt that has ended
 	f.stands("a", journal.Sending, 1, 0)
 	end(journal.Outcome{Attempt: two.Attempts, State: journal.Planned, NotBefore: at})
 	f.equal("certainly not made", f.stands("a", journal.Planned, 1, 0).Tried, int64(0))
@@ -174,7 +174,7 @@ func testOutcomes(t *testing.T, f *fixture) {
 	f.wants(err, journal.ErrMoved)
 	f.ok(f.s.SetDesired(f.ctx(), wish("a", 2, "x"))) // the same: still failed
 	f.stands("a", journal.Failed, 1, 0)
-	f.ok(f.s.SetDesired(f.ctx(), wish("a", 2, "y"))) // another: worth a try
+	f.ok(f.s.SetDesired(f.ctx(), wish("a", 2, "y"))) // a different body is worth a try
 	o = f.stands("a", journal.Planned, 2, 0)
 	f.equal("a fresh start", o.Attempts, 0)
 	gone := wish("a", 3, "")
@@ -187,7 +187,7 @@ func testOutcomes(t *testing.T, f *fixture) {
 	never := wish("never", 9, "x")
 	never.Gone = true
 	f.ok(f.s.SetDesired(f.ctx(), never))
-	f.ok(f.s.SetDesired(f.ctx(), wish("never", 8, "x"))) // older than the end of it
+	f.ok(f.s.SetDesired(f.ctx(), wish("never", 8, "x"))) // older than the event that ended it
 	f.stands("never", journal.Superseded, 1, 0)
 	theirs := never
 	theirs.Key, theirs.Target = "theirs", "77"
@@ -229,7 +229,7 @@ func testEcho(t *testing.T, f *fixture) {
 	f.equal("ours", echo(lane.Nonce("a"), "100"), true)
 	f.equal("again", echo(lane.Nonce("a"), "100"), false)
 	f.equal("id", f.stands("a", journal.Sent, 1, 1).ID, "100")
-	// The call itself comes back later, with either answer.
+	// The call itself returns later, with either result.
 	f.ok(f.s.EndSend(f.ctx(), journal.Outcome{Lane: lane, Key: "a", Attempt: one.Attempts, State: journal.Sending, NotBefore: time.Now()}))
 	f.ok(f.s.EndSend(f.ctx(), journal.Outcome{Lane: lane, Key: "a", Attempt: one.Attempts, Rev: one.Tried, ID: "100", State: journal.Sent}))
 	f.stands("a", journal.Sent, 1, 1)
@@ -264,7 +264,7 @@ func testPlan(t *testing.T, f *fixture) {
 	f.wants(f.s.Plan(f.ctx(), journal.Plan{Reader: "out", Thread: absent}), journal.ErrUnknown)
 }
 
-// Two processes must never both begin the same call, nor plan the same step.
+// Two processes must never both begin the same call or plan the same step.
 func testOutboxTwoHandles(t *testing.T, f *fixture) {
 	second := f.open()
 	f.guest(thread, heard("a"))

@@ -105,7 +105,7 @@ func testPages(t *testing.T, f *fixture) {
 	n := 0
 	for e, err := range f.s.AllEvents(f.ctx(), thread, 100) {
 		f.ok(err)
-		// A commit while the reader stands here must not be held up by it.
+		// A commit while the reader is here must not wait for it.
 		if n == 0 {
 			f.owns(row, noted("meanwhile"))
 		}
@@ -125,7 +125,7 @@ func testSnapshots(t *testing.T, f *fixture) {
 		return f.s.SaveSnapshot(f.ctx(), journal.Snapshot{Thread: thread, Seq: seq, Codec: "v1", State: []byte(state)})
 	}
 	f.ok(save(2, "two"))
-	f.ok(save(1, "one")) // behind: ignored
+	f.ok(save(1, "one")) // older: ignored
 	got := must[journal.Snapshot](t)(f.s.Snapshot(f.ctx(), thread, "v1"))
 	if want := (journal.Snapshot{Thread: thread, Seq: 2, Codec: "v1", State: []byte("two")}); !reflect.DeepEqual(got, want) {
 		t.Fatalf("snapshot %+v", got)
@@ -197,7 +197,7 @@ func testReaders(t *testing.T, f *fixture) {
 		t.Fatalf("behind: %+v", lags)
 	}
 	f.ok(f.s.MoveReader(f.ctx(), "mirror", thread, 2))
-	f.ok(f.s.MoveReader(f.ctx(), "mirror", thread, 1)) // never back
+	f.ok(f.s.MoveReader(f.ctx(), "mirror", thread, 1)) // never moves back
 	f.equal("place", must[int64](t)(f.s.Reader(f.ctx(), "mirror", thread)), int64(2))
 	f.equal("behind", len(must[[]store.Lag](t)(f.s.Behind(f.ctx(), "mirror", 10))), 0)
 	f.equal("another reader", len(must[[]store.Lag](t)(f.s.Behind(f.ctx(), "index", 10))), 1)
@@ -286,7 +286,8 @@ func testSearch(t *testing.T, f *fixture) {
 	f.equal("deleted", len(f.finds("elsewhere", search.Options{})), 0)
 }
 
-// testSearchNewest: of words that are everywhere the newest come first, the best of them on top, and whoever leafs through them sees each once.
+// testSearchNewest checks that for frequent words the newest events come
+// first, best match on top, and that paging shows each once.
 func testSearchNewest(t *testing.T, f *fixture) {
 	old := f.guest(other, heard("needle needle needle needle")).Events[0].At // the best of all, and the oldest
 	for f.guest(other, heard("straw")).Events[0].At.Sub(old) < 2*time.Millisecond {
@@ -325,7 +326,8 @@ func testSearchNewest(t *testing.T, f *fixture) {
 	f.equal("by how its name begins", len(f.finds("needle", search.Options{Prefix: string(other)})), 1)
 }
 
-// testEnds: of each thread the last end and the sum of all, also of those that were written since somebody asked, by whomever.
+// testEnds checks the last end of each thread and the sum of all its ends,
+// including those written by anybody since the last query.
 func testEnds(t *testing.T, f *fixture) {
 	row := f.owner(thread)
 	ended := func(run string, why chat.Reason) chat.Event {

@@ -1,5 +1,5 @@
-// Package storetest holds every maker of a store to the journal's contract. A
-// dialect that passes Run can stand under the engine.
+// Package storetest checks every implementation of a store against the journal's
+// contract. The engine can use any dialect that passes Run.
 package storetest
 
 import (
@@ -29,7 +29,8 @@ type Store struct {
 	Directory
 	Outbox
 	io.Closer
-	// Noisy: the numbers of DataVersion and Writes may also change though nobody else has written to this store.
+	// Noisy means that the numbers of DataVersion and Writes may also
+	// change when nobody else has written to this store.
 	Noisy bool
 }
 
@@ -53,7 +54,7 @@ type Journal interface {
 	Writes(context.Context) (own, others int64, err error)
 }
 
-// Copies are what is kept beside the journal: snapshots, blobs and how far readers are.
+// Copies are what is stored besides the journal: snapshots, blobs and the positions of readers.
 type Copies interface {
 	Snapshot(ctx context.Context, thread chat.ThreadID, codec string) (journal.Snapshot, error)
 	SaveSnapshot(context.Context, journal.Snapshot) error
@@ -87,7 +88,7 @@ type Records interface {
 	VerifyAudit(ctx context.Context, since string, progress func(done, all int64)) (audit.Check, error)
 }
 
-// Directory is who and what is known by name.
+// Directory holds who and what is known by name.
 type Directory interface {
 	PutAgent(context.Context, store.Agent) error
 	Agent(ctx context.Context, name string) (store.Agent, error)
@@ -97,11 +98,11 @@ type Directory interface {
 	SetSetting(ctx context.Context, scope, key, value string) error
 }
 
-// Of is a store whose parts are all kept by db.
+// Of returns a store whose parts are all implemented by db.
 func Of(db *store.DB) Store { return Store{db, db, db, db, db, db, db, db.OnServer()} }
 
-// Home makes an empty place for one test. The function it returns opens one more
-// handle on that same place, as another process would; the test closes none of them.
+// Home creates an empty place for one test. The function it returns opens another handle on
+// that place, as another process would. The test closes none of them.
 type Home func(t *testing.T) (open func() Store)
 
 // Run runs the whole suite.
@@ -175,7 +176,7 @@ func Run(t *testing.T, home Home) {
 	}
 }
 
-// fixture is one test's store with the shortest ways to use it.
+// fixture is one test's store with shortcuts for using it.
 type fixture struct {
 	t    *testing.T
 	s    Store
@@ -190,7 +191,7 @@ const (
 
 func (f *fixture) ctx() context.Context { return f.t.Context() }
 
-// must fails the test on an error and hands the value on.
+// must fails the test on an error and returns the value.
 func must[T any](t *testing.T) func(T, error) T {
 	return func(v T, err error) T {
 		t.Helper()
@@ -233,7 +234,7 @@ func (f *fixture) guest(id chat.ThreadID, events ...chat.Event) journal.Committe
 	return c
 }
 
-// owner takes the thread, creating it, and gives its row.
+// owner takes the thread, creating it, and returns its row.
 func (f *fixture) owner(id chat.ThreadID) journal.Thread {
 	f.t.Helper()
 	f.guest(id)

@@ -13,7 +13,7 @@ import (
 	"chorus/internal/store/search"
 )
 
-// testTwoHandles is two processes on one home.
+// testTwoHandles uses one home like two processes.
 func testTwoHandles(t *testing.T, f *fixture) {
 	second := f.open()
 	f.guest(thread, prompt("a"))
@@ -82,7 +82,7 @@ func testTwoHandlesIndex(t *testing.T, f *fixture) {
 	f.equal("each once", len(f.finds("needle", search.Options{Limit: 100})), 20)
 }
 
-// testCrowd is fifty owners and guests at once; every number is given once.
+// testCrowd runs fifty owners and guests at once. Every number is assigned once.
 func testCrowd(t *testing.T, f *fixture) {
 	const crowd, each = 50, 6
 	var wg sync.WaitGroup
@@ -125,7 +125,7 @@ func testCrowd(t *testing.T, f *fixture) {
 	}
 }
 
-// testCrowdIsolation: whoever fails in a shared transaction fails alone.
+// testCrowdIsolation checks that a failure in a shared transaction affects only its caller.
 func testCrowdIsolation(t *testing.T, f *fixture) {
 	stale := f.owner(thread)
 	row := must[journal.Thread](t)(f.s.Take(f.ctx(), thread))
@@ -155,8 +155,8 @@ func testCrowdIsolation(t *testing.T, f *fixture) {
 	f.equal("next", f.row(thread).Next, int64(crowd/3+1))
 }
 
-// testCancelled: a guest that gave up has written nothing, or is told that it
-// has; an owner's commit does not know the caller's cancellation.
+// testCancelled checks that a guest that gave up has written nothing or is told that it has,
+// and that the caller's cancellation does not affect an owner's commit.
 func testCancelled(t *testing.T, f *fixture) {
 	row := f.owner(thread)
 	gone, cancel := context.WithCancel(f.ctx())

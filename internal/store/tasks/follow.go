@@ -13,7 +13,8 @@ import (
 	"chorus/internal/work"
 )
 
-// Follow moves the task of a thread by what happens in that thread, inside the transaction that writes it. It is a store.Follower.
+// Follow updates the task of a thread according to what happens in that thread,
+// inside the transaction that writes it. It is a store.Follower.
 func Follow(tx database.Tx, thread chat.ThreadID, e chat.Event) error {
 	if !strings.HasPrefix(string(thread), chat.WorkTransport+":") {
 		return nil
@@ -43,7 +44,7 @@ func Follow(tx database.Tx, thread chat.ThreadID, e chat.Event) error {
 		return follow(tx, t, t.State, work.AdminStop, body.By, func(t *work.Task) { t.Why = "stopped by " + body.By })
 	case chat.ApprovalAsked:
 		if body.During {
-			return nil // the command that asks holds its worker all the same
+			return nil // the asking command still occupies its worker
 		}
 		return follow(tx, t, work.InProgress, work.AgentQuestion, e.Who, func(t *work.Task) { t.Why = "asks: " + body.Name })
 	case chat.ApprovalAnswered:
@@ -54,7 +55,7 @@ func Follow(tx database.Tx, thread chat.ThreadID, e chat.Event) error {
 	return nil
 }
 
-// follow takes a step if the task is where the step begins.
+// follow takes a step if the task is in the state where the step begins.
 func follow(tx database.Tx, t work.Task, in work.State, step work.Step, by string, with func(*work.Task)) error {
 	if t.State != in {
 		return nil
@@ -67,11 +68,11 @@ func follow(tx database.Tx, t work.Task, in work.State, step work.Step, by strin
 	return save(tx, t, e)
 }
 
-// followEnd writes down what the attempt gave and moves the task on, unless somebody moved it meanwhile: then the end of the run only
-// gives its worker free.
+// followEnd records the result of the attempt and moves the task on. If somebody moved
+// the task meanwhile, the end of the run only frees its worker.
 func followEnd(tx database.Tx, t work.Task, end chat.RunEnded, by string) error {
 	if t.Run != end.Run {
-		return nil // a conversation about the task, not an attempt
+		return nil // this run is a conversation about the task, not an attempt
 	}
 	now := tx.Now()
 	c := work.Ended(t, end, now)
@@ -101,8 +102,8 @@ func followEnd(tx database.Tx, t work.Task, end chat.RunEnded, by string) error 
 	return save(tx, t, events...)
 }
 
-// writeResult writes what is known of an attempt, and counts it in its hour: an attempt is counted once, with what it took when it was
-// first written.
+// writeResult writes what is known of an attempt and adds it to the sums of its hour. An
+// attempt is counted once, with its usage when it was first written.
 func writeResult(tx database.Tx, project string, r work.Result) error {
 	files, err := json.Marshal(append([]string{}, r.Files...))
 	if err != nil {

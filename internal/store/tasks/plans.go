@@ -14,7 +14,8 @@ import (
 	"chorus/internal/work"
 )
 
-// FindPlan keeps the plan that an attempt gave and lets its task wait for a yes, with what is known of the attempt.
+// FindPlan stores the plan that an attempt produced, with the attempt's
+// result, and lets its task wait for approval.
 func (s *Tasks) FindPlan(ctx context.Context, p work.Proposal, r work.Result, by, why string) (asked work.Task, err error) {
 	outline, err := json.Marshal(p.Outline)
 	if err != nil {
@@ -51,7 +52,7 @@ func (s *Tasks) FindPlan(ctx context.Context, p work.Proposal, r work.Result, by
 	return asked, nil
 }
 
-// PlanOf is the plan that a task gave last; ErrUnknown if it gave none.
+// PlanOf returns the last plan that a task produced, or fails with ErrUnknown.
 func (s *Tasks) PlanOf(ctx context.Context, task string) (p work.Proposal, err error) {
 	there := false
 	err = s.db.Query(ctx, planQuery, []any{task}, func(rows *sql.Rows) error {
@@ -75,7 +76,7 @@ func scanPlan(rows *sql.Rows) (p work.Proposal, err error) {
 	return p, json.Unmarshal([]byte(outline), &p.Outline)
 }
 
-// planIn is the plan that the task's current attempt gave.
+// planIn returns the plan of the task's current attempt.
 func planIn(tx database.Tx, t work.Task) (p work.Proposal, err error) {
 	err = tx.Rows(planQuery, []any{t.ID}, func(rows *sql.Rows) error {
 		p, err = scanPlan(rows)
@@ -91,13 +92,14 @@ func decidePlan(tx database.Tx, p work.Proposal, state, by string) error {
 	return tx.Exec(`UPDATE plans SET state = ?, by_key = ? WHERE task_id = ? AND attempt = ?`, state, by, p.Task, p.Attempt)
 }
 
-// errTooManySteps is said of a plan that is not carried out in part.
+// errTooManySteps explains that a plan is too long. A plan is never carried out in part.
 func errTooManySteps(n int) error {
 	return fmt.Errorf("the plan has %d steps, and at most %d can become tasks: reject it and say how it is to be shortened", n, work.MaxPlanSteps)
 }
 
-// ApprovePlan makes tasks of the steps of a plan, each of which needs the one before it, and all of which work on the branch of the task
-// that gave the plan. Only the last one asks for a yes to the result, if the task does. Everything becomes true at once.
+// ApprovePlan makes tasks of the steps of a plan. Each needs the previous one, and all work
+// on the branch of the planning task. Only the last one asks for approval of the result, if
+// the task does. Everything happens in one transaction.
 func (s *Tasks) ApprovePlan(ctx context.Context, id, by string) (parent work.Task, steps []work.Task, err error) {
 	err = s.write(ctx, func(tx database.Tx) error {
 		steps = nil
@@ -145,7 +147,7 @@ func (s *Tasks) ApprovePlan(ctx context.Context, id, by string) (parent work.Tas
 	return parent, steps, nil
 }
 
-// stepType is what kind of work a step is: carrying out a plan is no planning.
+// stepType returns the type of a step's task: carrying out a plan is not planning.
 func stepType(of string) string {
 	if of == "plan" {
 		return ""
@@ -153,7 +155,7 @@ func stepType(of string) string {
 	return of
 }
 
-// RejectPlan gives a task back to its worker with what is to be planned otherwise.
+// RejectPlan returns a task to its worker with feedback on the plan.
 func (s *Tasks) RejectPlan(ctx context.Context, id, by, feedback string) (work.Task, error) {
 	return s.decide(ctx, id, by, work.PlanRejected, work.PlanIsRejected, func(t *work.Task) {
 		t.Retries, t.NotBefore, t.Why = 0, time.Time{}, ""
@@ -161,7 +163,7 @@ func (s *Tasks) RejectPlan(ctx context.Context, id, by, feedback string) (work.T
 	})
 }
 
-// DeletePlan takes what a task gave for its result instead of a plan.
+// DeletePlan accepts what a task produced as its result and not as a plan.
 func (s *Tasks) DeletePlan(ctx context.Context, id, by string) (work.Task, error) {
 	return s.decide(ctx, id, by, work.PlanDeleted, work.PlanIsDeleted, func(t *work.Task) { t.Why = "" })
 }
@@ -191,8 +193,8 @@ func (s *Tasks) decide(ctx context.Context, id, by string, step work.Step, state
 	return changed, nil
 }
 
-// ResumePlan lets a task go on whose plan stands still: its steps that are blocked or failed are ready again, with all their tries. false:
-// it has no plan that is being carried out.
+// ResumePlan continues a task whose plan is stuck: its blocked or failed steps become ready again,
+// with all their tries. It returns false if the task has no plan in progress.
 func (s *Tasks) ResumePlan(ctx context.Context, id, by string) (parent work.Task, resumed bool, err error) {
 	err = s.write(ctx, func(tx database.Tx) error {
 		resumed = false
@@ -244,12 +246,12 @@ func (s *Tasks) ResumePlan(ctx context.Context, id, by string) (parent work.Task
 	return parent, resumed, nil
 }
 
-// StrayRuns are the steps of plans whose run is on although their parent was stopped.
+// StrayRuns returns the steps of plans that are still running although their parent was stopped.
 func (s *Tasks) StrayRuns(ctx context.Context) ([]work.Task, error) {
 	return s.tasks(ctx, `SELECT `+taskColumns+` FROM tasks WHERE run_id <> '' AND parent <> '' AND state IN ('IN_PROGRESS', 'WAITING_INPUT') AND EXISTS (SELECT 1 FROM tasks p WHERE p.id = tasks.parent AND p.state = 'BLOCKED')`)
 }
 
-// parentIn is the task whose plan a task is a step of; the zero task if it is none.
+// parentIn returns the task whose plan a task is a step of, or the zero task.
 func parentIn(tx database.Tx, t work.Task) (work.Task, error) {
 	if t.Parent == "" {
 		return work.Task{}, nil
@@ -262,13 +264,13 @@ func stepsIn(tx database.Tx, parent string) (list []work.Task, err error) {
 	return list, err
 }
 
-// openSteps counts the steps of a plan that are not completed, but for one.
+// openSteps counts the steps of a plan that are not completed, except for one.
 func openSteps(tx database.Tx, parent, but string) (n int, err error) {
 	err = tx.Row(`SELECT count(*) FROM tasks WHERE parent = ? AND parent <> '' AND id <> ? AND state <> 'COMPLETED'`, []any{parent, but}, &n)
 	return n, err
 }
 
-// followStep moves the task whose plan a step belongs to by what happened to the step.
+// followStep updates the task whose plan a step belongs to according to what happened to the step.
 func followStep(tx database.Tx, t work.Task, e work.Event, merged bool) error {
 	if e.From == e.To {
 		return nil
@@ -292,14 +294,14 @@ func followStep(tx database.Tx, t work.Task, e work.Event, merged bool) error {
 	return followSteps(tx, t.Parent, merged)
 }
 
-// followSteps moves a task by where the steps of its plan stand.
+// followSteps updates a task according to the states of the steps of its plan.
 func followSteps(tx database.Tx, id string, merged bool) error {
 	parent, err := taskIn(tx, `id = ?`, id)
 	if err != nil {
 		return err
 	}
 	if parent.Run != "" {
-		return nil // its own worker is on
+		return nil // its own worker is running
 	}
 	steps, err := stepsIn(tx, id)
 	if err != nil {

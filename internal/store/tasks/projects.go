@@ -15,7 +15,7 @@ import (
 
 const projectColumns = `id, name, weight, max_runs, state, token_limit, channel, owner, shared, created_at, approvers, on_conflict`
 
-// CreateProject makes a project; false: there is one with this id already, and nothing was written.
+// CreateProject creates a project. It returns false, and writes nothing, if there is already one with this id.
 func (s *Tasks) CreateProject(ctx context.Context, p work.Project) (bool, error) {
 	owner, err := json.Marshal(p.Owner)
 	if err != nil {
@@ -36,18 +36,18 @@ func (s *Tasks) CreateProject(ctx context.Context, p work.Project) (bool, error)
 	return made == 1, nil
 }
 
-// Project finds one by its id; ErrUnknown if there is none.
+// Project finds a project by its id, or fails with ErrUnknown.
 func (s *Tasks) Project(ctx context.Context, id string) (work.Project, error) {
 	found, err := s.projects(ctx, `SELECT `+projectColumns+` FROM projects WHERE id = ?`, id)
 	return one(found, err, "project", id)
 }
 
-// Projects lists all, by id.
+// Projects lists all projects by id.
 func (s *Tasks) Projects(ctx context.Context) ([]work.Project, error) {
 	return s.projects(ctx, `SELECT `+projectColumns+` FROM projects ORDER BY id`)
 }
 
-// OfChannel finds the project that a channel belongs to; ErrUnknown if there is none.
+// OfChannel finds the project that a channel belongs to, or fails with ErrUnknown.
 func (s *Tasks) OfChannel(ctx context.Context, channel string) (work.Project, error) {
 	found, err := s.projects(ctx, `SELECT `+projectColumns+` FROM projects WHERE channel = ? AND channel <> '' ORDER BY created_at, id LIMIT 1`, channel)
 	return one(found, err, "project of channel", channel)
@@ -71,7 +71,7 @@ func scanProject(rows database.Scanner) (p work.Project, err error) {
 	return p, errors.Join(json.Unmarshal([]byte(owner), &p.Owner), json.Unmarshal([]byte(approvers), &p.Approvers))
 }
 
-// ChangeProject changes a project and writes down what happened.
+// ChangeProject changes a project and records what happened.
 func (s *Tasks) ChangeProject(ctx context.Context, id string, change func(*work.Project) (work.Event, error)) (changed work.Project, err error) {
 	err = s.write(ctx, func(tx database.Tx) error {
 		var found []work.Project
@@ -101,8 +101,8 @@ func (s *Tasks) ChangeProject(ctx context.Context, id string, change func(*work.
 	return changed, nil
 }
 
-// DeleteProject removes a project with its tasks and repositories, if may allows it, given how many tasks a worker holds. Files,
-// conversations and events stay.
+// DeleteProject removes a project with its tasks and repositories if may allows it. may gets the
+// number of tasks that occupy a worker. Files, conversations and events remain.
 func (s *Tasks) DeleteProject(ctx context.Context, id, by string, may func(running int) error) error {
 	err := s.write(ctx, func(tx database.Tx) error {
 		var there, running int
@@ -138,7 +138,7 @@ func (s *Tasks) DeleteProject(ctx context.Context, id, by string, may func(runni
 
 const repoColumns = `id, project, kind, url, path, branch, created_at`
 
-// AddRepo registers a repository; false: the project has one of this name already.
+// AddRepo registers a repository. It returns false if the project already has one with this name.
 func (s *Tasks) AddRepo(ctx context.Context, r work.Repo, by string) (bool, error) {
 	var made int64
 	err := s.write(ctx, func(tx database.Tx) (err error) {
@@ -155,7 +155,7 @@ func (s *Tasks) AddRepo(ctx context.Context, r work.Repo, by string) (bool, erro
 	return made == 1, nil
 }
 
-// Repos lists those of a project, or of all, in the order in which they were added.
+// Repos lists the repositories of a project, or of all, in the order in which they were added.
 func (s *Tasks) Repos(ctx context.Context, project string) (out []work.Repo, err error) {
 	query, args := `SELECT `+repoColumns+` FROM repos ORDER BY project, created_at, id`, []any{}
 	if project != "" {
@@ -172,14 +172,14 @@ func (s *Tasks) Repos(ctx context.Context, project string) (out []work.Repo, err
 	return out, err
 }
 
-// SetRepo writes down where a repository is kept and what its default branch is, once that is known.
+// SetRepo records where a repository is stored and its default branch, once they are known.
 func (s *Tasks) SetRepo(ctx context.Context, r work.Repo) error {
 	return s.write(ctx, func(tx database.Tx) error {
 		return tx.Exec(`UPDATE repos SET path = ?, branch = ? WHERE project = ? AND id = ?`, r.Path, r.Branch, r.Project, r.ID)
 	})
 }
 
-// Events gives what happened, the newest first unless asked otherwise.
+// Events returns what happened, newest first unless f says otherwise.
 func (s *Tasks) Events(ctx context.Context, f work.EventFilter) (out []work.Event, err error) {
 	query, args := `SELECT id, at, type, project, task_id, by_key, from_state, to_state, step, text FROM work_events WHERE `, []any{}
 	switch {
@@ -207,7 +207,7 @@ func (s *Tasks) Events(ctx context.Context, f work.EventFilter) (out []work.Even
 	return out, err
 }
 
-// Record writes down something that happened beside a task's moves.
+// Record writes an event that is not a task's move.
 func (s *Tasks) Record(ctx context.Context, e work.Event) error {
 	return s.write(ctx, func(tx database.Tx) error {
 		e.At = tx.Now()
@@ -215,7 +215,7 @@ func (s *Tasks) Record(ctx context.Context, e work.Event) error {
 	})
 }
 
-// SpentBy sums what tasks took since an instant, by project; the hour in which the instant lies counts whole.
+// SpentBy sums what tasks have used since an instant, by project. The hour of the instant counts completely.
 func (s *Tasks) SpentBy(ctx context.Context, since time.Time) (out []work.Spent, err error) {
 	err = s.db.Query(ctx, `SELECT project, SUM(tokens), SUM(completed), SUM(attempts) FROM work_hours WHERE hour >= ? GROUP BY project ORDER BY 2 DESC, project`, []any{nullableZero(since) / hour}, database.Fill(&out, func(rows *sql.Rows, p *work.Spent) error {
 		return rows.Scan(&p.Project, &p.Tokens, &p.Done, &p.Entries)
@@ -230,7 +230,7 @@ func nullableZero(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
-// SpentOn sums what the attempts of a task, or of the tasks of a project, took: the most first.
+// SpentOn sums what the attempts of a task, or of a project's tasks, have used, largest first.
 func (s *Tasks) SpentOn(ctx context.Context, project, task string) (out []work.Spent, err error) {
 	query, args := `SELECT project, task_id, agent, SUM(tokens), SUM(cost), count(*) FROM task_results WHERE project = ? GROUP BY project, task_id, agent ORDER BY 4 DESC, 2`, []any{project}
 	if task != "" {
@@ -242,7 +242,7 @@ func (s *Tasks) SpentOn(ctx context.Context, project, task string) (out []work.S
 	return out, err
 }
 
-// SpentDays sums what the attempts of a project's tasks took on each day since an hour, the oldest day first.
+// SpentDays sums what the attempts of a project's tasks have used on each day since an hour, oldest day first.
 func (s *Tasks) SpentDays(ctx context.Context, project string, since time.Time) (out []work.SpentDay, err error) {
 	err = s.db.Query(ctx, `SELECT hour / 24, SUM(tokens), SUM(cost) FROM work_hours WHERE project = ? AND hour >= ? GROUP BY 1 ORDER BY 1`, []any{project, since.Unix() / 3600}, database.Fill(&out, func(rows *sql.Rows, d *work.SpentDay) error {
 		var day int64 // since 1970
@@ -253,7 +253,7 @@ func (s *Tasks) SpentDays(ctx context.Context, project string, since time.Time) 
 	return out, err
 }
 
-// Edges are the dependencies of a project's tasks on each other.
+// Edges returns the dependencies between a project's tasks.
 func (s *Tasks) Edges(ctx context.Context, project string) (out []work.Edge, err error) {
 	err = s.db.Query(ctx, `SELECT d.task_id, d.needs FROM tasks t JOIN task_dependencies d ON d.task_id = t.id WHERE t.project = ? ORDER BY d.task_id, d.needs`, []any{project}, database.Fill(&out, func(rows *sql.Rows, e *work.Edge) error {
 		return rows.Scan(&e.Task, &e.Needs)
@@ -261,7 +261,7 @@ func (s *Tasks) Edges(ctx context.Context, project string) (out []work.Edge, err
 	return out, err
 }
 
-// Results are the attempts of a task, the newest first.
+// Results returns the attempts of a task, newest first.
 func (s *Tasks) Results(ctx context.Context, task string) (out []work.Result, err error) {
 	err = s.db.Query(ctx, `SELECT task_id, attempt, run_id, agent, outcome, summary, files, kind, error, tokens, cost, at FROM task_results WHERE task_id = ? ORDER BY attempt DESC`, []any{task}, database.Fill(&out, func(rows *sql.Rows, r *work.Result) error {
 		var files string
@@ -275,20 +275,20 @@ func (s *Tasks) Results(ctx context.Context, task string) (out []work.Result, er
 	return out, err
 }
 
-// EventReader is how far a reader of events has come; 0: it has read nothing.
+// EventReader returns how far a reader of events has come; 0 if it has read nothing.
 func (s *Tasks) EventReader(ctx context.Context, name string) (at int64, err error) {
 	err = s.db.Query(ctx, `SELECT seq FROM work_readers WHERE reader = ?`, []any{name}, func(rows *sql.Rows) error { return rows.Scan(&at) })
 	return at, err
 }
 
-// MoveEventReader notes that a reader is done with everything up to an event. It never goes back.
+// MoveEventReader records that a reader is done with everything up to an event. It never moves back.
 func (s *Tasks) MoveEventReader(ctx context.Context, name string, id int64) error {
 	return s.db.Write(ctx, func(tx database.Tx) error {
 		return tx.Exec(`INSERT INTO work_readers (reader, seq) VALUES (?, ?) ON CONFLICT (reader) DO UPDATE SET seq = CASE WHEN excluded.seq > work_readers.seq THEN excluded.seq ELSE work_readers.seq END`, name, id)
 	})
 }
 
-// EventBefore is the last event before an instant; 0: there is none.
+// EventBefore returns the last event before an instant, or 0 if there is none.
 func (s *Tasks) EventBefore(ctx context.Context, at time.Time) (id int64, err error) {
 	err = s.db.Query(ctx, `SELECT id FROM work_events WHERE at < ? ORDER BY id DESC LIMIT 1`, []any{at.UnixMicro()}, func(rows *sql.Rows) error { return rows.Scan(&id) })
 	return id, err

@@ -14,10 +14,10 @@ import (
 	"chorus/internal/work"
 )
 
-// maxReady is how many tasks of a project a round looks at: more than can begin in one.
+// maxReady is how many tasks of a project a round considers. It is more than can begin in one round.
 const maxReady = 64
 
-// Snapshot is what the scheduler decides by: what happened since an instant counts for shares and limits.
+// Snapshot returns what the scheduler decides by. What happened since since counts for shares and limits.
 func (s *Tasks) Snapshot(ctx context.Context, now, since time.Time) (work.Snapshot, error) {
 	snap := work.Snapshot{Holds: map[string]int{}}
 	at := map[string]int{}
@@ -71,23 +71,26 @@ func (s *Tasks) Snapshot(ctx context.Context, now, since time.Time) (work.Snapsh
 	return snap, nil
 }
 
-// begins says that a task can begin as far as its parent goes: the steps of a plan are worked on while their parent is.
+// begins is the condition that the parent allows a task to begin: steps of a
+// plan are worked on while their parent is in progress.
 const begins = `(parent = '' OR EXISTS (SELECT 1 FROM tasks p WHERE p.id = tasks.parent AND p.state = 'IN_PROGRESS'))`
 
-// tree is what only one task may use at a time: the steps of a plan share their parent's branch.
+// tree is what only one task may use at a time. The steps of a plan share their parent's branch.
 const tree = `CASE WHEN parent = '' THEN id ELSE parent END`
 
-// running are the tasks that hold a worker: those that were given to one, and those whose run has not ended, whatever became of them.
+// running selects the tasks that occupy a worker: those assigned to one, and
+// those whose run has not ended, whatever became of them.
 const running = `SELECT project, ` + tree + `, worker FROM tasks WHERE state = 'ASSIGNED' AND run_id = '' UNION ALL SELECT project, ` + tree + `, worker FROM tasks WHERE run_id <> '' AND state <> 'WAITING_INPUT'`
 
-// Running counts the tasks that hold a worker.
+// Running counts the tasks that occupy a worker.
 func (s *Tasks) Running(ctx context.Context) (n int, err error) {
 	err = s.db.Query(ctx, `SELECT count(*) FROM (`+running+`) AS held`, nil, func(rows *sql.Rows) error { return rows.Scan(&n) })
 	return n, err
 }
 
-// Assign gives a task to a worker with so many slots, if it is still to be had and no limit is passed; work.ErrMoved if not. dir is the
-// folder it works in, tree its checkout, nil if it has none.
+// Assign gives a task to a worker with so many slots. It fails with work.ErrMoved if
+// the task is no longer available or a limit would be exceeded. dir is the task's
+// working folder; tree is its checkout, nil if it has none.
 func (s *Tasks) Assign(ctx context.Context, a work.Assignment, slots int, deadline time.Duration, dir string, tree *work.Worktree) (given work.Task, err error) {
 	err = s.write(ctx, func(tx database.Tx) error {
 		t, err := taskIn(tx, `id = ? AND project = ?`, a.Task, a.Project)
@@ -137,19 +140,19 @@ func (s *Tasks) Assign(ctx context.Context, a work.Assignment, slots int, deadli
 
 func queueKey() string { return chat.Principal{Kind: chat.TheSystem, ID: "queue"}.String() }
 
-// SetWorktree writes down how far a checkout is.
+// SetWorktree records the state of a checkout.
 func (s *Tasks) SetWorktree(ctx context.Context, t work.Worktree) error {
 	return s.write(ctx, func(tx database.Tx) error {
 		return tx.Exec(`UPDATE worktrees SET state = ?, base = ? WHERE task_id = ?`, t.State, t.Base, t.Task)
 	})
 }
 
-// RemoveWorktree forgets a checkout that is gone.
+// RemoveWorktree removes the row of a checkout that is gone.
 func (s *Tasks) RemoveWorktree(ctx context.Context, task string) error {
 	return s.write(ctx, func(tx database.Tx) error { return tx.Exec(`DELETE FROM worktrees WHERE task_id = ?`, task) })
 }
 
-// Worktrees lists the checkouts; of one task where it is named.
+// Worktrees lists the checkouts, or those of one task if it is named.
 func (s *Tasks) Worktrees(ctx context.Context, task string) (out []work.Worktree, err error) {
 	query, args := `SELECT task_id, project, repo, path, branch, base, state FROM worktrees ORDER BY task_id`, []any{}
 	if task != "" {
@@ -161,7 +164,7 @@ func (s *Tasks) Worktrees(ctx context.Context, task string) (out []work.Worktree
 	return out, err
 }
 
-// PrepareMerge writes down the merge that is about to be made.
+// PrepareMerge records a merge that is about to be made.
 func (s *Tasks) PrepareMerge(ctx context.Context, m work.Merge) error {
 	return s.write(ctx, func(tx database.Tx) error {
 		return tx.Exec(`INSERT INTO merges (task_id, attempt, target, head, base, oid, at) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -170,7 +173,7 @@ func (s *Tasks) PrepareMerge(ctx context.Context, m work.Merge) error {
 	})
 }
 
-// PreparedMerge finds the merge of an attempt; false: none was begun.
+// PreparedMerge finds the merge of an attempt, or returns false if none was begun.
 func (s *Tasks) PreparedMerge(ctx context.Context, task string, attempt int) (m work.Merge, there bool, err error) {
 	err = s.db.Query(ctx, `SELECT task_id, attempt, target, head, base, oid, at FROM merges WHERE task_id = ? AND attempt = ?`, []any{task, attempt}, func(rows *sql.Rows) error {
 		var at int64
@@ -181,9 +184,10 @@ func (s *Tasks) PreparedMerge(ctx context.Context, task string, attempt int) (m 
 	return m, there, err
 }
 
-// Finish writes what is known of an attempt beside its run (summary, files) and takes the step that follows. merged says that the work of
-// the branch is in the default branch. A step of a plan that turns out to be the last one without having merged is left as it is, with
-// work.ErrMoved: whoever finishes it looks again.
+// Finish writes what is known of an attempt apart from its run (summary, files) and takes the
+// next step. merged says that the branch has been merged into the default branch. If a step
+// turns out to be the last one of its plan but was not merged, Finish changes nothing and fails
+// with work.ErrMoved, and the caller checks again.
 func (s *Tasks) Finish(ctx context.Context, r work.Result, step work.Step, merged bool, by, why string) (done work.Task, err error) {
 	err = s.write(ctx, func(tx database.Tx) error {
 		t, err := taskIn(tx, `id = ?`, r.Task)
@@ -227,15 +231,16 @@ func (s *Tasks) Finish(ctx context.Context, r work.Result, step work.Step, merge
 	return done, nil
 }
 
-// resolveAtOnce makes the task that resolves another one's merge conflict where the project wants that, in the transaction that blocks it:
-// no crash leaves one without the other, and one conflict has one task.
+// resolveAtOnce creates the task that resolves another one's merge conflict, if the project
+// wants that. It does so in the transaction that blocks the task, so that no crash leaves
+// one without the other, and one conflict has one task.
 func resolveAtOnce(tx database.Tx, t *work.Task) error {
 	var wants string
 	if err := tx.Row(`SELECT on_conflict FROM projects WHERE id = ?`, []any{t.Project}, &wants); err != nil {
 		return err
 	}
 	if t.Why += ". Reopen the task to let its worker resolve it"; t.Resolves != "" {
-		return nil // the conflict of a task that resolves one is a person's to look at
+		return nil // a person has to look at the conflict of a task that resolves one
 	}
 	if wants != work.ConflictTask {
 		t.Why += ", or have a task made that does: chorus task resolve-conflict " + t.ID
@@ -253,7 +258,8 @@ func resolveAtOnce(tx database.Tx, t *work.Task) error {
 	return nil
 }
 
-// Wake makes ready what was paused until now, and says when the next such moment comes; zero: none does. Where nothing is due it only reads.
+// Wake makes tasks ready whose pause is over, and returns when the next pause
+// ends; zero if none does. If nothing is due it only reads.
 func (s *Tasks) Wake(ctx context.Context, now time.Time) (next time.Time, err error) {
 	var due, at int64
 	err = s.db.Query(ctx, `SELECT COALESCE(SUM(CASE WHEN state = 'PAUSED' AND not_before <= ? THEN 1 ELSE 0 END), 0), COALESCE(min(CASE WHEN not_before > ? THEN not_before END), 0) FROM tasks WHERE not_before IS NOT NULL`,
@@ -281,7 +287,7 @@ func (s *Tasks) Wake(ctx context.Context, now time.Time) (next time.Time, err er
 	})
 }
 
-// Overdue are the tasks whose deadline has passed, and when the next one does.
+// Overdue returns the tasks whose deadline has passed, and the next deadline.
 func (s *Tasks) Overdue(ctx context.Context, now time.Time) (late []work.Task, next time.Time, err error) {
 	late, err = s.tasks(ctx, `SELECT `+taskColumns+` FROM tasks WHERE deadline IS NOT NULL AND deadline <= ? ORDER BY deadline`, now.UnixMicro())
 	if err != nil {
@@ -296,7 +302,7 @@ func (s *Tasks) Overdue(ctx context.Context, now time.Time) (late []work.Task, n
 	return late, next, err
 }
 
-// In lists the tasks in a state, whatever their project: for whoever moves them on.
+// In lists all tasks in a state, of any project, for callers that move them on.
 func (s *Tasks) In(ctx context.Context, state work.State) ([]work.Task, error) {
 	return s.tasks(ctx, `SELECT `+taskColumns+` FROM tasks WHERE state = ? ORDER BY priority, created_at, id`, string(state))
 }

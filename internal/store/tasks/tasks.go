@@ -1,10 +1,10 @@
-// Package tasks keeps projects, repositories and tasks in the store's file.
+// Package tasks keeps projects, repositories and tasks in the store's database.
 //
-// It promises:
-//   - a task's row, its event, and what the move makes of other tasks (those that waited for it) become true together;
-//   - a task follows its thread: the event that begins, ends or halts a run moves the task in the same transaction, so there
-//     is no moment at which a killed process could leave the two at odds;
-//   - every look that happens often goes by what is not over, however many tasks were finished.
+// It guarantees:
+//   - A task's row, its event and the effects on other tasks (those that waited for it) are written in one transaction.
+//   - A task follows its thread: the event that begins, ends or halts a run moves the task in the same transaction, so a
+//     killed process can never leave the two inconsistent.
+//   - Every frequent query reads only what is not finished, however many finished tasks there are.
 package tasks
 
 import (
@@ -24,13 +24,14 @@ import (
 	"chorus/internal/work"
 )
 
-// Tasks is the part of the store that holds the work. It may be used from any goroutine.
+// Tasks is the part of the store for the work queue. It may be used from any goroutine.
 type Tasks struct {
 	db      *store.DB
 	written func()
 }
 
-// New gives the work that a store holds. written is called after every change, when there may be new events; nil: nobody wants to know.
+// New returns the tasks in a store. written is called after every
+// change, when there may be new events; it may be nil.
 func New(db *store.DB, written func()) *Tasks {
 	if written == nil {
 		written = func() {}
@@ -38,11 +39,11 @@ func New(db *store.DB, written func()) *Tasks {
 	return &Tasks{db, written}
 }
 
-// everybody who changes tasks asks for this first, on whatever node: what becomes of one task depends on others, and its events are
-// read in the order of their numbers.
+// everybody is the name that all writers of tasks lock first, on every node: what becomes of one
+// task depends on others, and its events are read in the order of their numbers.
 const everybody = "work"
 
-// write runs a function in a transaction and says afterwards that something has changed.
+// write runs a function in a transaction and then calls written.
 func (s *Tasks) write(ctx context.Context, change func(database.Tx) error) error {
 	err := s.db.Write(ctx, func(tx database.Tx) error {
 		if err := tx.Alone(everybody); err != nil {
@@ -89,7 +90,7 @@ func nullable(t time.Time) any {
 	return t.UnixMicro()
 }
 
-// one reads exactly one thing; ErrUnknown if there is none.
+// one returns exactly one thing, or fails with ErrUnknown.
 func one[T any](found []T, err error, what, id string) (T, error) {
 	var none T
 	switch {
@@ -101,8 +102,9 @@ func one[T any](found []T, err error, what, id string) (T, error) {
 	return found[0], nil
 }
 
-// Create makes a task with its thread and its event. The id and the state are chosen here: a task that needs others which are
-// not completed waits for them. Made again with the same key it is the task that is there.
+// Create creates a task with its thread and its event, and chooses its id and state.
+// A task that needs others which are not completed waits for them. With a key that
+// was used before, it returns the existing task.
 func (s *Tasks) Create(ctx context.Context, n work.NewTask) (made work.Task, err error) {
 	err = s.write(ctx, func(tx database.Tx) (err error) {
 		made, err = CreateIn(tx, n)
@@ -163,7 +165,7 @@ func CreateIn(tx database.Tx, n work.NewTask) (work.Task, error) {
 	return promote(tx, t)
 }
 
-// promote makes a task ready if nothing that it needs is missing.
+// promote makes a task ready if everything it needs is done.
 func promote(tx database.Tx, t work.Task) (work.Task, error) {
 	var missing int
 	err := tx.Row(`SELECT count(*) FROM task_dependencies d LEFT JOIN tasks n ON n.id = d.needs WHERE d.task_id = ? AND n.state <> 'COMPLETED'`, []any{t.ID}, &missing)
@@ -177,7 +179,7 @@ func promote(tx database.Tx, t work.Task) (work.Task, error) {
 	return t, save(tx, t, e)
 }
 
-// addNeeds lets a task need others, unless they would wait for each other.
+// addNeeds makes a task need others, unless they would wait for each other.
 func addNeeds(tx database.Tx, id string, needs []string) error {
 	for _, n := range needs {
 		if _, err := taskIn(tx, `id = ?`, n); err != nil {
@@ -210,12 +212,12 @@ func taskIn(tx database.Tx, where string, args ...any) (work.Task, error) {
 	return one(found, err, "task", fmt.Sprint(args...))
 }
 
-// save writes a task's row and what happened to it, and lets go on what waited for it.
+// save writes a task's row and its events, and lets tasks continue that waited for it.
 func save(tx database.Tx, t work.Task, events ...work.Event) error {
 	return saveMerged(tx, t, false, events...)
 }
 
-// saveMerged is save for a task whose work may have been merged with what happened.
+// saveMerged is save for a task whose branch may have been merged by what happened.
 func saveMerged(tx database.Tx, t work.Task, merged bool, events ...work.Event) error {
 	err := tx.Exec(`UPDATE tasks SET repo = ?, agent = ?, title = ?, description = ?, type = ?, priority = ?, state = ?, attempt = ?, retries = ?, max_retries = ?, not_before = ?, deadline = ?,
 		approval = ?, branch = ?, pr = ?, run_id = ?, worker = ?, why = ?, reminded_at = ?, moved_at = ? WHERE id = ?`,
@@ -254,7 +256,8 @@ func saveMerged(tx database.Tx, t work.Task, merged bool, events ...work.Event) 
 	return nil
 }
 
-// followResolution has a task merged again whose conflict another one has resolved: git says whether its branch has come home.
+// followResolution retries the merge of a task whose conflict another one has
+// resolved. git then says whether the branch can be merged.
 func followResolution(tx database.Tx, t work.Task) error {
 	first, err := taskIn(tx, `id = ?`, t.Resolves)
 	if errors.Is(err, journal.ErrUnknown) {
@@ -294,8 +297,9 @@ func record(tx database.Tx, e work.Event) error {
 		e.At.UnixMicro(), e.Type, e.Project, e.Task, e.By, string(e.From), string(e.To), string(e.Step), e.Text)
 }
 
-// Change changes a task. The function sees it as it is in the transaction and gives the events of what it did; an error leaves everything
-// as it was. It may run more than once.
+// Change changes a task. The function gets the task as it is in the transaction
+// and returns events describing its changes. An error leaves everything
+// unchanged. The function may run more than once.
 func (s *Tasks) Change(ctx context.Context, id string, change func(t *work.Task, now time.Time) ([]work.Event, error)) (changed work.Task, err error) {
 	err = s.write(ctx, func(tx database.Tx) (err error) {
 		if changed, err = taskIn(tx, `id = ?`, id); err != nil {
@@ -313,7 +317,7 @@ func (s *Tasks) Change(ctx context.Context, id string, change func(t *work.Task,
 	return changed, nil
 }
 
-// Depend lets a task need another, and one that was ready wait again.
+// Depend makes a task need another. A task that was ready waits again.
 func (s *Tasks) Depend(ctx context.Context, id, needs, by string) error {
 	err := s.write(ctx, func(tx database.Tx) error {
 		t, err := taskIn(tx, `id = ?`, id)
@@ -339,7 +343,7 @@ func (s *Tasks) Depend(ctx context.Context, id, needs, by string) error {
 	return nil
 }
 
-// Undepend takes a dependency back; false: there was none.
+// Undepend removes a dependency, or returns false if there was none.
 func (s *Tasks) Undepend(ctx context.Context, id, needs, by string) (there bool, err error) {
 	err = s.write(ctx, func(tx database.Tx) error {
 		n, err := tx.Change(`DELETE FROM task_dependencies WHERE task_id = ? AND needs = ?`, id, needs)
@@ -360,7 +364,8 @@ func (s *Tasks) Undepend(ctx context.Context, id, needs, by string) (there bool,
 	return there, err
 }
 
-// Delete removes a task with all that is known of it but its conversation and its events. Tasks that waited for it no longer do.
+// Delete removes a task with everything known about it except its conversation
+// and its events. Tasks that waited for it no longer do.
 func (s *Tasks) Delete(ctx context.Context, id, by string, may func(t work.Task, subtasks int) error) (gone work.Task, err error) {
 	err = s.write(ctx, func(tx database.Tx) (err error) {
 		if gone, err = taskIn(tx, `id = ?`, id); err != nil {
@@ -402,7 +407,7 @@ func (s *Tasks) Delete(ctx context.Context, id, by string, may func(t work.Task,
 	return gone, nil
 }
 
-// Task finds one by its id; ErrUnknown if there is none.
+// Task finds a task by its id, or fails with ErrUnknown.
 func (s *Tasks) Task(ctx context.Context, id string) (work.Task, error) {
 	found, err := s.tasks(ctx, `SELECT `+taskColumns+` FROM tasks WHERE id = ?`, id)
 	return one(found, err, "task", id)
@@ -419,7 +424,7 @@ func (s *Tasks) tasks(ctx context.Context, query string, args ...any) (out []wor
 	return out, err
 }
 
-// List gives a page of tasks: the lowest priority number first, then the oldest; or those that moved last.
+// List returns a page of tasks: lowest priority number first, then oldest; or the last moved.
 func (s *Tasks) List(ctx context.Context, f work.Filter) ([]work.Task, error) {
 	var where []string
 	var args []any
@@ -463,7 +468,7 @@ func (s *Tasks) List(ctx context.Context, f work.Filter) ([]work.Task, error) {
 	return s.tasks(ctx, `SELECT `+taskColumns+` FROM tasks WHERE `+strings.Join(where, ` AND `)+` ORDER BY `+order+` LIMIT ?+0`, append(args, f.Limit)...)
 }
 
-// Count counts tasks by state, of a project or of all.
+// Count counts tasks by state, for a project or for all.
 func (s *Tasks) Count(ctx context.Context, project string) (map[work.State]int, error) {
 	query, args := `SELECT state, count(*) FROM tasks GROUP BY state`, []any{}
 	if project != "" {
@@ -474,12 +479,12 @@ func (s *Tasks) Count(ctx context.Context, project string) (map[work.State]int, 
 	return out, err
 }
 
-// Needs are the tasks that a task needs, and Dependents those that need it.
+// Needs returns the tasks that a task needs.
 func (s *Tasks) Needs(ctx context.Context, id string) ([]work.Task, error) {
 	return s.tasks(ctx, `SELECT `+taskColumns+` FROM tasks WHERE id IN (SELECT needs FROM task_dependencies WHERE task_id = ?) ORDER BY priority, created_at, id`, id)
 }
 
-// Dependents are the tasks that need a task.
+// Dependents returns the tasks that need a task.
 func (s *Tasks) Dependents(ctx context.Context, id string) ([]work.Task, error) {
 	return s.tasks(ctx, `SELECT `+taskColumns+` FROM tasks WHERE id IN (SELECT task_id FROM task_dependencies WHERE needs = ?) ORDER BY priority, created_at, id`, id)
 }

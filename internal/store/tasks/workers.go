@@ -9,13 +9,14 @@ import (
 	"chorus/internal/work"
 )
 
-// Held are the tasks that a worker has: those that were given to one, and those whose run has not ended, whatever became of them.
+// Held returns the tasks that occupy a worker: those assigned to one, and
+// those whose run has not ended, whatever became of them.
 func (s *Tasks) Held(ctx context.Context) ([]work.Task, error) {
 	return s.tasks(ctx, `SELECT `+taskColumns+` FROM tasks WHERE state = 'ASSIGNED' AND run_id = '' UNION ALL SELECT `+taskColumns+` FROM tasks WHERE run_id <> ''`)
 }
 
-// TakeOver gives a task whose worker is gone to another one, if it is still as it was seen; false: somebody was quicker. The attempt
-// stays: its run goes on where it stopped.
+// TakeOver moves a task whose worker is gone to another worker, if it has not changed since it was
+// seen; otherwise it returns false. The attempt stays the same: its run continues where it stopped.
 func (s *Tasks) TakeOver(ctx context.Context, seen work.Task, to string) (took bool, err error) {
 	err = s.write(ctx, func(tx database.Tx) error {
 		n, err := tx.Change(`UPDATE tasks SET worker = ? WHERE id = ? AND worker = ? AND attempt = ? AND (state = 'ASSIGNED' OR run_id <> '')`, to, seen.ID, seen.Worker, seen.Attempt)
