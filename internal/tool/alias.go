@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// Also is an alias with the same arguments.
+// Also returns an alias with the same arguments.
 func Also(name string) Alias { return Alias{Name: name} }
 
-// Renamed is an alias whose parameters have other names: from theirs to ours. A
-// parameter renamed to "" is dropped; one that is not listed stays as it is.
+// Renamed returns an alias with other parameter names. names maps the alias's names to ours. A
+// parameter mapped to "" is dropped; one that is not listed stays as it is.
 func Renamed(name string, names map[string]string) Alias {
 	return Converted(name, func(fields map[string]json.RawMessage) error {
 		for theirs, ours := range names {
@@ -29,7 +29,7 @@ func Renamed(name string, names map[string]string) Alias {
 	})
 }
 
-// Converted is an alias whose parameters are turned into ours in place.
+// Converted returns an alias whose parameters convert turns into ours in place.
 func Converted(name string, convert func(fields map[string]json.RawMessage) error) Alias {
 	return Alias{Name: name, Convert: func(args []byte) ([]byte, error) {
 		var fields map[string]json.RawMessage

@@ -19,13 +19,14 @@ import (
 	"chorus/internal/text"
 )
 
-// Mistake is an error of the model's: its text is an answer the model can correct.
+// Mistake is an error made by the model. Its text is an answer from which the model can correct it.
 type Mistake string
 
-// Error is the answer.
+// Error returns the answer.
 func (m Mistake) Error() string { return string(m) }
 
-// Answer is what Run returns for an error: a Mistake is an answer to the model, anything else an error of ours.
+// Answer is what Run returns for an error: a Mistake becomes an answer
+// to the model, anything else is an error of ours.
 func Answer(err error) (Result, error) {
 	if m, ok := errors.AsType[Mistake](err); ok {
 		return Fail(m.Error()), nil
@@ -33,7 +34,8 @@ func Answer(err error) (Result, error) {
 	return Result{}, err
 }
 
-// FailOrEnd is what Run returns where any error is one that the model is told of; a context that ended ends the run.
+// FailOrEnd is what Run returns if the model is told about every
+// error. If the context has ended, it ends the run.
 func FailOrEnd(ctx context.Context, err error) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
@@ -41,21 +43,21 @@ func FailOrEnd(ctx context.Context, err error) (Result, error) {
 	return Fail(err.Error()), nil
 }
 
-// checker holds arguments against one schema, corrects what can only be meant one
-// way, and explains the rest so that a model can correct itself.
+// checker checks arguments against one schema. It corrects what can only be meant one
+// way and explains the rest, so that a model can correct itself.
 type checker struct {
 	schema   *jsonschema.Schema
-	sorted   bool // arguments are what is judged: always with sorted keys
+	sorted   bool // arguments are what is judged, so their keys are always sorted
 	shallow  bool // only names and types are checked
-	external bool // somebody else's schema: it may break the validator
+	external bool // somebody else's schema, which may make the validator panic
 	once     sync.Once
-	resolved *jsonschema.Resolved // nil when the schema cannot be resolved: then only names and types are checked
+	resolved *jsonschema.Resolved // nil if the schema cannot be resolved; then only names and types are checked
 }
 
 func newChecker(schema *jsonschema.Schema) *checker { return &checker{schema: schema} }
 
-// object reads arguments as a JSON object. Nothing and null are an empty one, and
-// a JSON string that holds an object is that object: models do both.
+// object reads arguments as a JSON object. Empty arguments and null become an empty object, and a JSON
+// string that contains an object becomes that object, because models send both.
 func object(name string, args []byte) ([]byte, map[string]json.RawMessage, error) {
 	args = bytes.TrimSpace(args)
 	for range 2 {
@@ -78,9 +80,8 @@ func object(name string, args []byte) ([]byte, map[string]json.RawMessage, error
 	return args, fields, nil
 }
 
-// correct returns the arguments with harmless slips corrected: names in another
-// spelling, numbers and booleans written as strings, a single value for a list,
-// null for something optional.
+// correct returns the arguments with harmless slips corrected: names in another spelling, numbers and
+// booleans written as strings, a single value for a list, null for something optional.
 func (c *checker) correct(name string, args []byte) ([]byte, error) {
 	args, fields, err := object(name, args)
 	if err != nil {
@@ -103,7 +104,7 @@ func (c *checker) correct(name string, args []byte) ([]byte, error) {
 		}
 	}
 	if changed {
-		if args, err = json.Marshal(fields); err != nil { // keys sorted: deterministic
+		if args, err = json.Marshal(fields); err != nil { // keys are sorted, so the result is deterministic
 			return nil, err
 		}
 	}
@@ -115,7 +116,7 @@ func (c *checker) correct(name string, args []byte) ([]byte, error) {
 	return args, nil
 }
 
-// rename gives parameters their own spelling: filePath for file_path and so on.
+// rename corrects the spelling of parameter names: filePath for file_path and so on.
 func (c *checker) rename(fields map[string]json.RawMessage) bool {
 	changed := false
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
@@ -138,7 +139,7 @@ func squash(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
 }
 
-// coerce turns raw into the type that prop wants where that loses nothing.
+// coerce converts raw to the type that prop requires if that loses nothing.
 func coerce(prop *jsonschema.Schema, raw json.RawMessage) (json.RawMessage, bool) {
 	var text string
 	isText := len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &text) == nil
@@ -175,7 +176,7 @@ func coerce(prop *jsonschema.Schema, raw json.RawMessage) (json.RawMessage, bool
 	return nil, false
 }
 
-// check says what is wrong with the arguments, or nil. The text is for the model.
+// check returns what is wrong with the arguments, or nil. The text is for the model.
 func (c *checker) check(name string, args []byte) error {
 	_, fields, err := object(name, args)
 	if err != nil {
@@ -206,14 +207,14 @@ func (c *checker) check(name string, args []byte) error {
 	return nil
 }
 
-// deeper asks the full validator about what is below names and types.
+// deeper uses the full validator for everything beyond names and types.
 func (c *checker) deeper(args []byte) (wrong []string) {
 	if c.shallow {
 		return nil
 	}
 	if c.external {
 		defer func() {
-			if recover() != nil { // a null where a schema belongs, for example
+			if recover() != nil { // for example a null where a schema belongs
 				wrong = nil
 			}
 		}()
@@ -237,8 +238,8 @@ func (c *checker) deeper(args []byte) (wrong []string) {
 	return nil
 }
 
-// explain is the answer to arguments that are wrong: what is wrong, and each
-// parameter with its type and description.
+// explain returns the answer to wrong arguments: what is wrong, and
+// each parameter with its type and description.
 func (c *checker) explain(name, what string) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "Invalid arguments for %s: %s.\n", name, what)
@@ -274,7 +275,7 @@ func fits(typ string, raw json.RawMessage) bool {
 	return got == typ || typ == "number" && got == "integer"
 }
 
-// kind is the JSON Schema type of a raw value.
+// kind returns the JSON Schema type of a raw value.
 func kind(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return "nothing"

@@ -7,21 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// What one result may hold. Beyond it a model stops reading carefully, and every
-// later request pays for it again.
+// Limits of one result. Beyond them a model stops reading carefully,
+// and every later request pays for the text again.
 const (
 	MaxLines = 2000
 	MaxBytes = 50 << 10
 )
 
-// noticeRoom is left of MaxBytes for the notice, so that the whole stays below it.
+// noticeRoom is the part of MaxBytes that is reserved for the notice.
 const noticeRoom = 512
 
-// Keep stores the whole of an output that is too long to show, and returns the
-// name under which the model can read it: "@outputs/<call>.txt".
+// Keep stores the whole of an output that is too long to show and returns the name
+// under which the model can read it: "@outputs/<call>.txt".
 type Keep func(ctx context.Context, callID, text string) (ref string, err error)
 
-// End is which end of a long text is worth showing.
+// End is the end of a long text that is worth showing.
 type End int
 
 // The ends: a file is read from its head, a command's news is at its tail.
@@ -30,9 +30,9 @@ const (
 	Tail
 )
 
-// Clip returns text within MaxLines and MaxBytes, always valid UTF-8. When
-// something had to go, a notice says which lines are shown and, when keep is not
-// nil, where the whole text is: after a head, before a tail.
+// Clip returns text cut to MaxLines and MaxBytes, always valid UTF-8. If something was
+// cut, a notice says which lines are shown and, if keep is not nil, where the whole text
+// is. The notice comes after a head and before a tail.
 func Clip(ctx context.Context, text string, end End, keep Keep) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	lines := countLines(text)
@@ -70,7 +70,7 @@ func kept(ctx context.Context, keep Keep, text string) string {
 	return " Full output: " + ref
 }
 
-// head is the beginning of text that fits, in whole lines when at least one does.
+// head returns the beginning of text that fits, in whole lines if at least one fits.
 func head(text string) (shown string, first int, cut bool) {
 	end, lines := 0, 0
 	for lines < MaxLines && end < len(text) {
@@ -94,7 +94,7 @@ func head(text string) (shown string, first int, cut bool) {
 	return text[:end], 1, true
 }
 
-// tail is the end of text that fits, in whole lines when at least one does.
+// tail returns the end of text that fits, in whole lines if at least one fits.
 func tail(text string, total int) (shown string, first int, cut bool) {
 	start, lines := len(text), 0
 	for lines < MaxLines && start > 0 {
@@ -115,7 +115,7 @@ func tail(text string, total int) (shown string, first int, cut bool) {
 	return text[start:], total, true
 }
 
-// countLines counts a last line without a newline too; nothing is one empty line.
+// countLines also counts a last line without a newline. An empty text has one empty line.
 func countLines(text string) int {
 	n := strings.Count(text, "\n")
 	if !strings.HasSuffix(text, "\n") {

@@ -1,9 +1,9 @@
-// Package channel lets an agent reach the place where its conversation is held: it finds
-// what was said there, and puts files there.
+// Package channel lets an agent use the place where its conversation is held:
+// it searches what was said there and posts files there.
 //
-// It promises that nothing is found that was not said in that very place, that what is found is
-// told as the words of others, and that a file is posted once, from inside the roots, and
-// judged under its path.
+// It promises that a search finds only what was said in that very place, that the
+// results are presented as the words of others, and that a file is posted once, comes
+// from inside the roots, and is judged under its path.
 package channel
 
 import (
@@ -26,46 +26,46 @@ var searchProse string
 //go:embed upload.md
 var uploadProse string
 
-// MaxUpload is what a message may carry where nobody pays for more.
+// MaxUpload is the most that a message may carry where nobody pays for more.
 const MaxUpload = 10 << 20
 
-// How many messages a search gives.
+// How many messages a search returns.
 const (
 	maxFound  = 20
 	mostFound = 50
-	maxShown  = 600 // bytes of one message
+	maxShown  = 600 // bytes shown of one message
 )
 
 // Channel is a conversation's place on its platform. Implementations are safe for
-// concurrent use; a mistake that the model can correct is a tool.Mistake.
+// concurrent use. A mistake that the model can correct is a tool.Mistake.
 type Channel interface {
-	// Search finds messages that were said in the place, the best first.
+	// Search finds messages that were said in the place, best match first.
 	Search(ctx context.Context, q Query) ([]Message, error)
-	// Post puts a file there, once for its key, and gives a link to it.
+	// Post posts a file there, once for each key, and returns a link to it.
 	Post(ctx context.Context, key string, f File) (link string, err error)
 }
 
-// Query is what is looked for.
+// Query says what to search for.
 type Query struct {
-	Text  string // every word of it
+	Text  string // all of its words must occur
 	From  string // part of the author's name; "": anybody
 	Limit int
-	Older bool // also in what was said before anybody listened
+	Older bool // includes what was said before the agent listened
 }
 
-// Message is one that was found.
+// Message is a message that was found.
 type Message struct {
 	Author string
 	At     time.Time
 	Text   string
-	Link   string // "": there is none
+	Link   string // "" if there is none
 }
 
-// File is one to be posted.
+// File is a file to post.
 type File struct {
 	Name string
 	Data []byte
-	Text string // said with it
+	Text string // posted with it
 }
 
 type searchIn struct {
@@ -79,11 +79,11 @@ type uploadIn struct {
 	Path string `json:"path" jsonschema:"the file"`
 	Name string `json:"name,omitempty" jsonschema:"what it is called there"`
 	Text string `json:"text,omitempty" jsonschema:"a line said with it"`
-	// Comment is what other designs call the text.
+	// Comment is the name that other tool designs use for Text.
 	Comment string `json:"comment,omitempty" jsonschema:"the same as text"`
 }
 
-// Tools are search_channel and upload.
+// Tools returns search_channel and upload.
 func Tools(c Channel, roots *files.Roots) []tool.Tool {
 	return []tool.Tool{searchTool(c), uploadTool(c, roots)}
 }
@@ -122,7 +122,7 @@ func nothing(q Query) string {
 	return "Nothing was found in what I have heard here. Set older to look through the channel's history too."
 }
 
-// told is what was found, a message a paragraph.
+// told formats the messages that were found, one paragraph each.
 func told(list []Message) string {
 	var b strings.Builder
 	for _, m := range list {
@@ -162,7 +162,7 @@ func uploadTool(c Channel, roots *files.Roots) tool.Tool {
 	})
 }
 
-// load reads the file that is to be posted.
+// load reads the file to post.
 func load(ctx context.Context, roots *files.Roots, name string) (files.Place, []byte, error) {
 	place, err := roots.Find(name)
 	if err != nil {

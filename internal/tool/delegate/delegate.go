@@ -1,7 +1,7 @@
-// Package delegate lets an agent use others: give them work, tell them something, read what they know.
+// Package delegate lets an agent use other agents: give them work, tell them something, read their documents.
 //
-// The two that begin another thread are declared here and carried out by the run's setup: that they begin is written
-// in one transaction with the call.
+// The two tools that begin another thread are declared here but carried out by the run's
+// setup, so that the start is written in the same transaction as the call.
 package delegate
 
 import (
@@ -28,26 +28,26 @@ var docsProse string
 //go:embed list_agents.md
 var listProse string
 
-// The tools' names.
+// The names of the tools.
 const (
 	SpawnName = "spawn_agent"
 	SendName  = "send_to_agent"
 )
 
-// Agent is one that can be asked.
+// Agent is an agent that can be asked.
 type Agent struct {
 	Name        string
 	Model       string
 	Description string
 }
 
-// Document is something an agent is given to read.
+// Document is a document that an agent is given to read.
 type Document struct {
 	Name string
 	Text string
 }
 
-// Agents are those of the home. A mistake that the model can correct is a tool.Mistake.
+// Agents are the agents of the home. A mistake that the model can correct is a tool.Mistake.
 type Agents interface {
 	ListAgents(ctx context.Context) ([]Agent, error)
 	AgentDocs(ctx context.Context, name string) ([]Document, error)
@@ -75,10 +75,10 @@ type docsIn struct {
 
 type none struct{}
 
-// errNotHere says that a call came to the tool and not to the run's setup.
+// errNotHere means that a call reached the tool instead of the run's setup.
 var errNotHere = errors.New("this call is carried out where the run is set up")
 
-// Tools are the four. Self is who has them.
+// Tools returns the four tools. self is the agent that has them.
 func Tools(all Agents, self string) []tool.Tool {
 	return []tool.Tool{
 		tool.New(tool.Func[Task]{Name: SpawnName, Description: spawnProse, Rare: true, Risk: tool.Medium, Deferred: true,
@@ -138,7 +138,8 @@ func lines(list []Agent) string {
 	return b.String()
 }
 
-// Description is what an agent is for: the first line of prose in its README, behind headings, lists and quotes.
+// Description returns what an agent is for: the first line of prose in
+// its README, after headings, lists and quotes.
 func Description(readme string) string {
 	for line := range strings.Lines(readme) {
 		line = strings.TrimSpace(line)
@@ -163,14 +164,14 @@ func firstLine(s string) string {
 	return s
 }
 
-// What an order may be, and what is wrong with one that may not.
+// Limits of a task, and the errors for exceeding them.
 const (
 	maxWords    = 100_000
 	maxSteps    = 200
 	noSuchWords = "say what is to be done"
 )
 
-// Read reads a call of either tool as a task; told reports that nobody waits for its answer.
+// Read parses a call of either tool as a task. told reports that nobody waits for its answer.
 func Read(name string, args []byte, self string) (t Task, told bool, err error) {
 	if name == SendName {
 		var m Message

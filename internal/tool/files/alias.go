@@ -17,7 +17,7 @@ func readAliases() []tool.Alias {
 	}
 }
 
-// lines turns startLine and endLine into offset and limit.
+// lines converts startLine and endLine to offset and limit.
 func lines(fields map[string]json.RawMessage) error {
 	number := func(name string) (int, bool, error) {
 		raw, ok := fields[name]

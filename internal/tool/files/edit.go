@@ -16,7 +16,7 @@ type editIn struct {
 	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace every occurrence"`
 }
 
-// Edit is the edit tool.
+// Edit returns the edit tool.
 func Edit(r *Roots) tool.Tool {
 	return tool.New(tool.Func[editIn]{
 		Name: "edit", Description: editProse, Risk: tool.Medium,
@@ -44,19 +44,19 @@ func Edit(r *Roots) tool.Tool {
 				text = fmt.Sprintf("Replaced %d occurrences in %s", made.count, name)
 			}
 			text += "\n" + made.snippet() + warning(d.place, made.content)
-			res := tool.From(source(d.place), tool.Clip(ctx, text, tool.Head, nil)) // the lines around it are the file's
+			res := tool.From(source(d.place), tool.Clip(ctx, text, tool.Head, nil)) // the lines around it come from the file
 			res.Changed, res.Diff = []string{name}, diff(d, name, made.content, true)
 			return res, nil
 		},
 	})
 }
 
-// edited is a text with its replacements made.
+// edited is a text after its replacements.
 type edited struct {
 	content string
 	count   int
-	line    int // of the first replacement
-	lines   int // that it has
+	line    int // line of the first replacement
+	lines   int // number of its lines
 }
 
 func (in editIn) next(d draft) (edited, error) {
@@ -70,8 +70,8 @@ func (in editIn) next(d draft) (edited, error) {
 	return made, nil
 }
 
-// replace is the rule of edit, free of files. Line endings of the file win: text
-// given with bare newlines fits a file with CRLF, and the other way round.
+// replace implements edit without files. The file's line endings are kept: text given
+// with bare newlines matches a file with CRLF, and vice versa.
 func replace(content, from, to string, all bool) (edited, error) {
 	switch from {
 	case "":
@@ -106,7 +106,7 @@ func replace(content, from, to string, all bool) (edited, error) {
 	}, nil
 }
 
-// endings gives text CRLF or bare newlines throughout.
+// endings converts all line endings to CRLF or to bare newlines.
 func endings(text string, crlf bool) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if crlf {
@@ -147,7 +147,7 @@ func hint(content, from string) string {
 	return " Read the file again: it may have changed."
 }
 
-// squeeze is text with every line's white space reduced to single spaces.
+// squeeze reduces the white space in every line to single spaces.
 func squeeze(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i, line := range lines {
@@ -156,7 +156,7 @@ func squeeze(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// snippet is the first replacement with three lines around it, numbered.
+// snippet returns the first replacement with three lines around it, numbered.
 func (e edited) snippet() string {
 	lines := strings.Split(e.content, "\n")
 	if lines[len(lines)-1] == "" {

@@ -1,7 +1,6 @@
-// Package files lets an agent see and change files, and promises that it happens
-// inside of the named roots only: paths that lead outside, by dots, links or races,
-// are refused. A change is written in one step and keeps mode bits; a patch is
-// applied whole or not at all; two calls never change one file at the same time.
+// Package files lets an agent read and change files. It promises that this happens only inside the named
+// roots: paths that lead outside, by dots, links or races, are refused. A change is written in one step and
+// keeps mode bits. A patch is applied whole or not at all. Two calls never change one file at the same time.
 package files
 
 import (
@@ -10,7 +9,7 @@ import (
 	"chorus/internal/tool"
 )
 
-// Tools are read, write, edit, hashline_edit, apply_patch and list_files on the roots.
+// Tools returns read, write, edit, hashline_edit, apply_patch and list_files on the roots.
 func Tools(r *Roots) []tool.Tool {
 	return []tool.Tool{Read(r), Write(r), Edit(r), HashlineEdit(r), ApplyPatch(r), ListFiles(r)}
 }

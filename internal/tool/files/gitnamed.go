@@ -11,14 +11,14 @@ import (
 	"chorus/internal/plainfile"
 )
 
-// gitAsks reports whether git takes a path, free of links, into account when it decides what to start: it lies in a git
-// directory, or would once the other paths are written, or a repository's settings name it.
+// gitAsks reports whether git considers a link-free path when it decides what to start: the path lies in a
+// git directory, or would once the other paths are written, or a repository's settings name it.
 func (r *Roots) gitAsks(real Place, others ...Place) bool {
 	return r.inGitDir(real, others...) || r.namedByGit(real)
 }
 
-// namedByGit reports a hook or a file of settings that is kept among the files that people work on, because the settings
-// of a repository around it say so (core.hooksPath, include.path).
+// namedByGit reports whether a path is a hook or settings file outside .git that the
+// settings of an enclosing repository name (core.hooksPath, include.path).
 func (r *Roots) namedByGit(real Place) bool {
 	file := filepath.Join(r.roots[real.Root].trueDir(), filepath.FromSlash(real.Path))
 	for tree := filepath.Dir(file); ; tree = filepath.Dir(tree) {
@@ -35,7 +35,7 @@ func (r *Roots) namedByGit(real Place) bool {
 	}
 }
 
-// gitConfig is the file with the settings of the repository whose files lie in tree; "" when there is none.
+// gitConfig returns the settings file of the repository whose working tree is tree, or "".
 func gitConfig(tree string) string {
 	dotGit := filepath.Join(tree, ".git")
 	info, err := os.Stat(dotGit)
@@ -60,7 +60,7 @@ func gitConfig(tree string) string {
 	return filepath.Join(dir, "config")
 }
 
-// smallText is the line that one of git's small files holds; "" when it holds more.
+// smallText returns the single line in one of git's small files, or "" if there is more.
 func smallText(name string) string {
 	data, err := plainfile.Read(name, 4096)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"chorus/internal/tool"
 )
 
-// HashlineName is the tool that edits lines by number and hash. While it is offered, read shows
-// each line with its hash.
+// HashlineName is the tool that edits lines by number and hash. While it
+// is offered, read shows each line with its hash.
 const HashlineName = "hashline_edit"
 
 type hashlineIn struct {
@@ -31,7 +31,7 @@ type hashlineEdit struct {
 	Lines []string `json:"lines,omitempty" jsonschema:"the new lines, without numbers and hashes; replace without lines deletes"`
 }
 
-// HashlineEdit is the hashline_edit tool. It has the rights of edit.
+// HashlineEdit returns the hashline_edit tool. It has the rights of edit.
 func HashlineEdit(r *Roots) tool.Tool {
 	return tool.New(tool.Func[hashlineIn]{
 		Name: HashlineName, Description: hashlineProse, Risk: tool.Medium,
@@ -57,7 +57,7 @@ func HashlineEdit(r *Roots) tool.Tool {
 	})
 }
 
-// errNoChange says that the edits lead to what is there, so that nothing is written.
+// errNoChange means that the edits would change nothing, so nothing is written.
 var errNoChange = errors.New("the edits change nothing")
 
 func (in hashlineIn) next(d draft) (string, error) {
@@ -74,10 +74,10 @@ func (in hashlineIn) next(d draft) (string, error) {
 	return content, nil
 }
 
-// bom may stand at the beginning of a file; it belongs to no line.
+// bom may precede a file's first line. It belongs to no line.
 const bom = "\uFEFF"
 
-// hashedLine is a line of a file with its own ending, "" for a last one that has none.
+// hashedLine is a line with its own line ending, which is "" for an unterminated last line.
 type hashedLine struct{ text, end string }
 
 func splitLines(content string) []hashedLine {
@@ -89,22 +89,22 @@ func splitLines(content string) []hashedLine {
 			continue
 		}
 		if text == line {
-			bare = text // without an end of line, a carriage return is a part of it
+			bare = text // without a line ending, a carriage return belongs to the line
 		}
 		out = append(out, hashedLine{bare, line[len(bare):]})
 	}
 	return out
 }
 
-// span is an edit on lines: those from first up to before are replaced.
+// span is an edit in terms of lines: it replaces the lines from first up to, but not including, before.
 type span struct {
 	first, before int
 	lines         []string
 	edit          int
 }
 
-// hashlineApply is the rule of hashline_edit, free of files: every line that the edits name is
-// checked before anything is changed.
+// hashlineApply implements hashline_edit without files. It checks every
+// line that the edits name before it changes anything.
 func hashlineApply(content string, edits []hashlineEdit) (string, error) {
 	mark := ""
 	if rest, ok := strings.CutPrefix(content, bom); ok {
@@ -134,7 +134,7 @@ func hashlineApply(content string, edits []hashlineEdit) (string, error) {
 	var b strings.Builder
 	b.WriteString(mark)
 	for i, l := range out {
-		// A new line at the end of a file without a last newline has none either.
+		// If the file had no final newline, a new last line has none either.
 		if l.end == "" && !(unfinished && i == len(out)-1 && l.text != "") {
 			l.end = end
 		}
@@ -144,7 +144,7 @@ func hashlineApply(content string, edits []hashlineEdit) (string, error) {
 	return b.String(), nil
 }
 
-// spansOf checks all edits and says which lines they replace; insertions replace none.
+// spansOf checks all edits and returns which lines they replace. Insertions replace none.
 func spansOf(lines []hashedLine, edits []hashlineEdit) ([]span, error) {
 	if len(edits) == 0 {
 		return nil, tool.Mistake("there are no edits.")
@@ -157,7 +157,7 @@ func spansOf(lines []hashedLine, edits []hashlineEdit) ([]span, error) {
 			return o.Op == e.Op && o.Pos == e.Pos && o.End == e.End && slices.Equal(o.Lines, e.Lines)
 		}
 		if slices.ContainsFunc(seen, same) {
-			continue // said twice
+			continue // a duplicate
 		}
 		seen = append(seen, e)
 		s, wrong, err := spanOf(lines, e)
@@ -180,8 +180,8 @@ func spansOf(lines []hashedLine, edits []hashlineEdit) ([]span, error) {
 	return spans, nil
 }
 
-// overlap: two ranges share a line, or an insertion lies inside of a range. Several insertions
-// at one place follow each other.
+// overlap reports whether two ranges share a line, or an insertion lies inside a range.
+// Several insertions at one place are allowed and follow each other.
 func overlap(a, b span) bool {
 	if a.first == a.before && b.first == b.before {
 		return false
@@ -192,7 +192,7 @@ func overlap(a, b span) bool {
 	return max(a.first, b.first) < min(a.before, b.before)
 }
 
-// spanOf reads one edit. stale are the lines, from 0, that have another hash than it says.
+// spanOf reads one edit. stale are the lines, counted from 0, whose hash differs from the given one.
 func spanOf(lines []hashedLine, e hashlineEdit) (s span, stale []int, err error) {
 	if !slices.Contains([]string{"replace", "append", "prepend"}, e.Op) {
 		return s, nil, tool.Mistake(fmt.Sprintf("unknown op %q; there are replace, append and prepend.", e.Op))
@@ -250,7 +250,7 @@ var (
 	prefixForm = pattern.Lazy(`^\s*(?:>>>\s*)?\d{1,9}#[` + hashLetters + `]{2}\|`)
 )
 
-// lineRef reads number#hash, also with what read shows around it; the line counts from 0.
+// lineRef parses number#hash, also with the text that read shows around it. The returned line counts from 0.
 func lineRef(ref string) (at int, hash string, err error) {
 	m := refForm().FindStringSubmatch(ref)
 	if m == nil {
@@ -263,8 +263,8 @@ func lineRef(ref string) (at int, hash string, err error) {
 	return n - 1, m[2], nil
 }
 
-// plainLines are the new lines without the numbers and hashes of read, which models copy along:
-// where at least half of the lines have them, they are taken away.
+// plainLines removes the numbers and hashes of read from new lines, because models copy
+// them along. It does so if at least half of the lines have them.
 func plainLines(given []string) []string {
 	var out []string
 	for _, l := range given {
@@ -288,7 +288,7 @@ func plainLines(given []string) []string {
 	return out
 }
 
-// staleText shows the lines that were named with another hash, marked, and two around each.
+// staleText shows the lines whose given hash is wrong, marked, with two lines around each.
 func staleText(lines []hashedLine, stale []int) string {
 	var out strings.Builder
 	out.WriteString("the file has changed since it was read, so nothing was edited. The lines that were named are now (marked >>>):\n")
@@ -312,7 +312,7 @@ func staleText(lines []hashedLine, stale []int) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// hashedChange shows the part of a file that differs from before, with two lines around it.
+// hashedChange shows the part of a file that changed, with two lines around it.
 func hashedChange(old, content string) string {
 	before, after := splitLines(strings.TrimPrefix(old, bom)), splitLines(strings.TrimPrefix(content, bom))
 	first := 0
@@ -330,7 +330,7 @@ func hashedChange(old, content string) string {
 	return strings.Join(out, "\n")
 }
 
-// hashed is a line as read shows it while the tool is on.
+// hashed formats a line as read shows it while the tool is offered.
 func hashed(n int, text string) string {
 	hash := lineHash(text, n)
 	if len(text) > maxLine {
@@ -339,11 +339,11 @@ func hashed(n int, text string) string {
 	return fmt.Sprintf("%d#%s|%s", n, hash, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// hashLetters are the sixteen digits of a hash, chosen so that no hash reads as a word or a number.
+// hashLetters are the sixteen digits of a hash, chosen so that no hash looks like a word or a number.
 const hashLetters = "ZPMQVRWSNKTXJBYH"
 
-// lineHash is the short hash of line n: white space at its end does not count, and lines
-// without a letter or a digit, such as a brace alone, are told apart by where they stand.
+// lineHash returns the short hash of line n. It ignores trailing white space. The hash of a line
+// without letters or digits, such as a lone brace, also depends on its position.
 func lineHash(text string, n int) string {
 	text = strings.TrimRightFunc(strings.TrimSuffix(text, "\r"), unicode.IsSpace)
 	seed := uint32(n)

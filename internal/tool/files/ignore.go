@@ -7,13 +7,13 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// ignoreNames are the files whose rules are honoured, the stronger last.
+// ignoreNames are the files whose rules apply, the stronger last.
 var ignoreNames = []string{".gitignore", ".ignore"}
 
-// ignores are the rules in force in a directory: its own and those above it.
+// ignores are the rules that apply in a directory: its own and those above it.
 type ignores struct {
 	above *ignores
-	dir   string // the directory the rules stand in, relative to the root; "." at the top
+	dir   string // the directory of the rules, relative to the root; "." at the top
 	rules []rule
 }
 
@@ -21,11 +21,11 @@ type rule struct {
 	pattern  string
 	negated  bool // keeps what an earlier rule ignores
 	dirOnly  bool
-	anchored bool // against the path below dir, not against the name alone
+	anchored bool // matched against the path below dir, not only against the name
 	literal  bool
 }
 
-// parseIgnore reads rules as git does: the last one that matches decides.
+// parseIgnore parses rules as git does: the last one that matches decides.
 func parseIgnore(text string) []rule {
 	var rules []rule
 	for line := range strings.SplitSeq(text, "\n") {
@@ -52,7 +52,7 @@ func parseIgnore(text string) []rule {
 		}
 		r.literal = !strings.ContainsAny(line, `*?[\`)
 		if !r.literal {
-			// Braces mean themselves here, and dir/** is what is in dir, not dir.
+			// Braces are literal here, and dir/** matches what is in dir, not dir itself.
 			line = strings.NewReplacer("{", `\{`, "}", `\}`).Replace(line)
 			if strings.HasSuffix(line, "/**") {
 				line += "/*"
@@ -80,8 +80,8 @@ func (r *rule) matches(rel string, isDir bool) bool {
 	return doublestar.MatchUnvalidated(r.pattern, rel)
 }
 
-// ignored says whether a path (relative to the root) is to be left out. Whatever
-// is below an ignored directory is never asked for.
+// ignored reports whether to leave out a path (relative to the root). It is
+// never called for anything below an ignored directory.
 func (g *ignores) ignored(name string, isDir bool) bool {
 	for level := g; level != nil; level = level.above {
 		rel := name
@@ -97,14 +97,13 @@ func (g *ignores) ignored(name string, isDir bool) bool {
 	return false
 }
 
-// Glob is a pattern that paths below a directory are held against: one without a
-// slash is held against the name at any depth.
+// Glob is a pattern for paths below a directory. A pattern without a slash matches the name at any depth.
 type Glob struct {
 	pattern string
 	name    bool
 }
 
-// NewGlob reads a pattern; ok is false when it is none.
+// NewGlob parses a pattern; ok is false if it is invalid.
 func NewGlob(pattern string) (g Glob, ok bool) {
 	pattern = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(pattern), "./"), "/")
 	if strings.HasSuffix(pattern, "/") {
@@ -113,13 +112,15 @@ func NewGlob(pattern string) (g Glob, ok bool) {
 	return Glob{pattern, !strings.Contains(pattern, "/")}, pattern != "" && doublestar.ValidatePattern(pattern) && ways(pattern) <= maxWays
 }
 
-// maxWays is how many patterns one with braces may stand for: each may be tried for every path, and nothing ends that.
+// maxWays limits how many patterns a pattern with braces may stand for: each may
+// be tried for every path, and nothing interrupts that.
 const maxWays = 1000
 
-// ways is how many patterns a valid one with braces stands for, at most; what is more than maxWays is not counted.
+// ways returns how many patterns a valid pattern with braces stands
+// for at most. It stops counting after maxWays.
 func ways(pattern string) int {
 	product := 1
-	var open []int // alternatives of the braces that are open
+	var open []int // number of alternatives in each open brace
 	for i := 0; i < len(pattern) && product <= maxWays; i++ {
 		switch {
 		case pattern[i] == '\\':
@@ -136,7 +137,7 @@ func ways(pattern string) int {
 	return product
 }
 
-// Match holds the pattern against a path with forward slashes.
+// Match reports whether the pattern matches a path with forward slashes.
 func (g Glob) Match(rel string) bool {
 	if g.name {
 		rel = path.Base(rel)
@@ -144,7 +145,7 @@ func (g Glob) Match(rel string) bool {
 	return doublestar.MatchUnvalidated(g.pattern, rel)
 }
 
-// Covers is Match for the path or any directory above it: what an exclusion means.
+// Covers reports whether the pattern matches the path or any directory above it, as an exclusion does.
 func (g Glob) Covers(rel string) bool {
 	for ; rel != "." && rel != "/"; rel = path.Dir(rel) {
 		if g.Match(rel) {

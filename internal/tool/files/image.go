@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	maxImage = 5 << 20  // what providers take at most
-	maxPhoto = 20 << 20 // what is made smaller for them
+	maxImage = 5 << 20  // the most that providers accept
+	maxPhoto = 20 << 20 // larger pictures are not scaled down
 )
 
-// Fit makes a picture small enough for models: the same bytes always become the same
-// bytes. Its error says why a picture cannot be shown.
+// Fit makes a picture small enough for models. The same input always gives the
+// same output. The error says why a picture cannot be shown.
 type Fit func(data []byte) (fitted []byte, media string, err error)
 
 func (r *Roots) image(place Place, media string, in io.Reader, size int64) (tool.Result, error) {

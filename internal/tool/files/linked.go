@@ -12,16 +12,17 @@ import (
 	"chorus/internal/tool"
 )
 
-// A hard link is a file under another name, and nothing leads from one to the other. So the other names of a file that has some,
-// which is rare, are looked for among the files of its root: a rule about any of them is one about the file.
+// A hard link is the same file under another name, and nothing leads from one name to the other.
+// Therefore the other names of a file that has several, which is rare, are searched for among the
+// files of its root: a rule about any of these names applies to the file.
 
-// maxLooked is how many files and folders are looked at for that, those nearest to the top first.
+// maxLooked is how many files and folders are searched for that, those nearest to the top first.
 const maxLooked = 20_000
 
-// fileID tells a file from all others, whatever it is called.
+// fileID identifies a file, whatever its name.
 type fileID struct{ device, inode uint64 }
 
-// identify tells which file this is, and whether it has more than one name.
+// identify returns the identity of a file and whether it has more than one name.
 func identify(info fs.FileInfo) (id fileID, several bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || !info.Mode().IsRegular() {
@@ -30,7 +31,7 @@ func identify(info fs.FileInfo) (id fileID, several bool) {
 	return fileID{uint64(stat.Dev), stat.Ino}, stat.Nlink > 1
 }
 
-// several identifies a file that has more names than one; ok is false for all others.
+// several identifies a file that has more than one name; ok is false for all others.
 func (r *Roots) several(real Place) (id fileID, ok bool) {
 	info, err := os.Lstat(filepath.Join(r.roots[real.Root].trueDir(), filepath.FromSlash(real.Path)))
 	if err != nil {
@@ -39,7 +40,7 @@ func (r *Roots) several(real Place) (id fileID, ok bool) {
 	return identify(info)
 }
 
-// linked are the names of all files of a root that have several.
+// linked returns the names of all files in a root that have several.
 func (r *Roots) linked(root string) map[fileID][]Place {
 	top, out, left := r.roots[root].trueDir(), map[fileID][]Place{}, maxLooked
 	for folders := []string{"."}; len(folders) > 0 && left > 0; folders = folders[1:] {
@@ -68,7 +69,7 @@ func (r *Roots) linked(root string) map[fileID][]Place {
 	return out
 }
 
-// otherNames are what else a file is called in its root.
+// otherNames returns the file's other names in its root.
 func (r *Roots) otherNames(real Place) []Place {
 	id, ok := r.several(real)
 	if !ok {
@@ -83,15 +84,15 @@ func (r *Roots) otherNames(real Place) []Place {
 	return out
 }
 
-// Hider says which files rules keep from being read, under their names, where their links lead, and as what else they are called.
-// It is for one call.
+// Hider decides which files must not be read according to the rules. It checks a file's
+// name, the target of its links, and its other names. It is for one call.
 type Hider struct {
 	roots  *Roots
 	hides  func(path string) bool
 	linked map[string]map[fileID][]Place // of the roots in which a file with several names was met
 }
 
-// Hider is what a call must leave out.
+// Hider returns what decides which files a call must leave out.
 func (r *Roots) Hider(ctx context.Context) *Hider {
 	return &Hider{roots: r, hides: tool.CallFrom(ctx).Hides, linked: map[string]map[fileID][]Place{}}
 }
@@ -99,7 +100,7 @@ func (r *Roots) Hider(ctx context.Context) *Hider {
 // Any reports whether there are such rules at all.
 func (h *Hider) Any() bool { return h.hides != nil }
 
-// Hides reports a file that must be left out.
+// Hides reports whether a file must be left out.
 func (h *Hider) Hides(e Entry) bool {
 	if h.hides == nil {
 		return false

@@ -19,7 +19,7 @@ type listIn struct {
 	Limit int    `json:"limit,omitempty" jsonschema:"at most so many, default and maximum 500"`
 }
 
-// ListFiles is the list_files tool.
+// ListFiles returns the list_files tool.
 func ListFiles(r *Roots) tool.Tool {
 	return tool.New(tool.Func[listIn]{
 		Name: "list_files", Description: listProse, ReadOnly: true, Risk: tool.Low,

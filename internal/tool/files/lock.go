@@ -12,38 +12,38 @@ import (
 	"chorus/internal/tool"
 )
 
-// lockWait is how long a writer waits for another one of the same file.
+// lockWait is how long a writer waits for another writer of the same file.
 const lockWait = 30 * time.Second
 
-// Locks keep two calls from changing one file at the same time. Share one among
-// all Roots that may meet in a directory; give it a folder to hold against other processes too.
+// Locks keep two calls from changing one file at the same time. Share one among all Roots that may
+// use the same directory. Give it a folder to lock out other processes too.
 type Locks struct {
-	dir string // of the lock files; "": this process alone
+	dir string // folder of the lock files; "" locks only within this process
 
 	mu   sync.Mutex
 	held map[string]holding
 }
 
-// holding is a lock that somebody has.
+// holding describes a held lock.
 type holding struct {
 	Who   string    `json:"who,omitempty"` // the thread that changes the file
 	Since time.Time `json:"since"`
-	Pid   int       `json:"pid,omitempty"` // 0: of this process
+	Pid   int       `json:"pid,omitempty"` // 0: this process
 	done  chan struct{}
 }
 
-// NewLocks is a set of locks for this process, all free.
+// NewLocks returns a set of free locks for this process.
 func NewLocks() *Locks { return &Locks{held: map[string]holding{}} }
 
-// SharedLocks hold also against other processes that were given the same folder. They
-// end with their process, however that ends.
+// SharedLocks returns locks that also work across processes with the same folder.
+// A lock ends with its process, however the process ends.
 func SharedLocks(dir string) *Locks {
 	l := NewLocks()
 	l.dir = dir
 	return l
 }
 
-// busyError: somebody else had the file for all of the time that was waited.
+// busyError means that somebody else held the file's lock for the whole wait.
 type busyError struct {
 	key  string
 	held holding
@@ -63,14 +63,14 @@ func (e *busyError) Error() string {
 	return fmt.Sprintf("%s is being changed by %s since %s.", filepath.Base(e.key), who, e.held.Since.UTC().Format("15:04:05 MST"))
 }
 
-// busy is what a model is told of it.
+// busy returns what a model is told about it.
 func busy(err *busyError) error {
 	return tool.Mistake(fmt.Sprintf("%s Waited %d s and changed nothing: do something else first and try again, or ask there how long it will take.",
 		err.Error(), int(lockWait/time.Second)))
 }
 
-// acquire takes all keys, in one order for everybody so that nobody waits in a
-// circle. The error is an answer for the model, or the context's.
+// acquire takes all keys, always in the same order so that there are no deadlocks.
+// The error is an answer for the model, or the context's.
 func (l *Locks) acquire(ctx context.Context, who string, keys ...string) (release func(), err error) {
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
 	limited, cancel := context.WithTimeout(ctx, lockWait)
@@ -101,8 +101,8 @@ func (l *Locks) acquire(ctx context.Context, who string, keys ...string) (releas
 	return release, nil
 }
 
-// one takes one key: first from those in this process, then from the others. It gives up
-// when ctx ends and says then who has it.
+// one takes one key: first within this process, then across processes. It gives up
+// when ctx ends, and the error then says who holds the key.
 func (l *Locks) one(ctx context.Context, who, key string) (free func(), err error) {
 	for {
 		l.mu.Lock()

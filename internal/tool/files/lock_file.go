@@ -13,7 +13,7 @@ import (
 	"chorus/internal/lockfile"
 )
 
-// How often a lock of another process is tried: nothing wakes a waiter across processes.
+// How often the lock of another process is tried: nothing wakes a waiter across processes.
 const (
 	firstTry = 2 * time.Millisecond
 	lastTry  = 100 * time.Millisecond
@@ -38,14 +38,14 @@ func waitFile(ctx context.Context, dir, key string, mine holding) (*lockfile.Loc
 	}
 }
 
-// takeFile takes the lock or fails at once with lockfile.ErrHeld.
+// takeFile takes the lock, or fails at once with lockfile.ErrHeld.
 func takeFile(path string, mine holding) (*lockfile.Lock, error) {
 	mine.Pid = os.Getpid()
 	words, _ := json.Marshal(mine) // a string, a number and a time
 	return lockfile.Try(path, words)
 }
 
-// heldBy is who has a lock, as far as they have said.
+// heldBy returns who holds a lock, as far as known.
 func heldBy(path string) holding {
 	var h holding
 	if json.Unmarshal(lockfile.Words(path), &h) != nil {

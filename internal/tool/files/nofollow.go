@@ -14,14 +14,15 @@ import (
 	"chorus/internal/tool"
 )
 
-// Between the moment a call is judged and the moment it runs, another program may put a link where a folder was. So a
-// call looks again where its path leads, compares that with what was judged, and then goes there name by name, each
-// time from the folder that it holds open: no link that appears later leads it anywhere else.
+// Between the moment a call is judged and the moment it runs, another program may replace a folder by a link.
+// Therefore a call checks again where its path leads, compares that with what was judged, and then opens the
+// path name by name, each time from the open folder: no link that appears later can lead it elsewhere.
 
-// errChanged: the way to a file is not the one that was looked at.
+// errChanged means that the path to a file is not the one that was checked.
 var errChanged = errors.New("a link or folder on the way has just been changed; nothing was done, try again")
 
-// judged refuses a path that leads elsewhere than it did when the call was judged, or to a file that has other names since.
+// judged refuses a path that leads elsewhere than when the call was
+// judged, or to a file that has gained other names since.
 func judged(ctx context.Context, toolName string, place, real Place, git bool, names ...Place) error {
 	touches := tool.CallFrom(ctx).Touches
 	if touches == nil {
@@ -35,7 +36,8 @@ func judged(ctx context.Context, toolName string, place, real Place, git bool, n
 	return nil
 }
 
-// enter opens a directory that lies in another one under a name that is no link. With create it is made if it is missing.
+// enter opens a directory inside another one by a name that must not be a link.
+// With create it makes the directory if it is missing.
 func enter(at *os.Root, name string, create bool) (*os.Root, error) {
 	info, err := at.Lstat(name)
 	if create && errors.Is(err, fs.ErrNotExist) {
@@ -62,7 +64,8 @@ func enter(at *os.Root, name string, create bool) (*os.Root, error) {
 	return dir, nil
 }
 
-// parent opens the directory of a draft's file, following no link, and reports whether it lies in a git directory.
+// parent opens the directory of a draft's file without following links,
+// and reports whether it lies in a git directory.
 func (r *Roots) parent(d draft, create bool) (dir *os.Root, git bool, err error) {
 	root, err := r.roots[d.place.Root].handle(create)
 	if err != nil {
@@ -88,7 +91,8 @@ func (r *Roots) parent(d draft, create bool) (dir *os.Root, git bool, err error)
 	return dir, git, err
 }
 
-// openParent is parent for a change: what was no git directory when the call was judged is none now.
+// openParent is parent for a change: a directory that was no git
+// directory when the call was judged must not be one now.
 func (r *Roots) openParent(d draft, create bool) (dir *os.Root, name string, err error) {
 	dir, git, err := r.parent(d, create)
 	if err == nil && git && !d.git {
@@ -134,8 +138,8 @@ func (r *Roots) openReal(d draft) (*os.File, fs.FileInfo, error) {
 	return file, info, nil
 }
 
-// OpenJudged opens a file or directory for reading for a call that was judged, and only if its path still leads to
-// where it led then.
+// OpenJudged opens a file or directory for reading for a call that was judged,
+// provided that its path still leads where it led then.
 func (r *Roots) OpenJudged(ctx context.Context, toolName string, place Place) (*os.File, fs.FileInfo, error) {
 	root, err := r.roots[place.Root].handle(false)
 	if err != nil {
@@ -158,7 +162,7 @@ func (r *Roots) OpenJudged(ctx context.Context, toolName string, place Place) (*
 	return file, info, nil
 }
 
-// OpenEntry opens a file that a walk has met, if it is still there and no link has taken its place.
+// OpenEntry opens a file that a walk has met, if it still exists and no link has replaced it.
 func (r *Roots) OpenEntry(e Entry) (*os.File, fs.FileInfo, error) {
 	file, info, err := r.openReal(draft{place: e.Place, real: e.Real.Path})
 	if err != nil {
@@ -167,13 +171,14 @@ func (r *Roots) OpenEntry(e Entry) (*os.File, fs.FileInfo, error) {
 	return file, info, nil
 }
 
-// isGitDir reports what git takes for a repository's own folder: one like .git, a bare repository, the folder of a
-// worktree or submodule. Its settings and hooks name programs that git starts.
+// isGitDir reports whether git takes a folder for a repository's own: one like .git, a bare repository, or
+// the folder of a worktree or submodule. Its settings and hooks name programs that git starts.
 func isGitDir(has func(name string) bool) bool {
 	return has("HEAD") && (has("objects") && has("refs") || has("commondir"))
 }
 
-// inGitDir reports whether a path, free of links, lies in a git directory, or would once the other paths are written.
+// inGitDir reports whether a link-free path lies in a git directory,
+// or would once the other paths are written.
 func (r *Roots) inGitDir(real Place, others ...Place) bool {
 	root, err := r.roots[real.Root].handle(false)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Keep stores a long output as @outputs/<call>.txt in the root "outputs" and is a
-// tool.Keep. A call's id may come from a model: it is made a plain name, and a
-// second text under the same id gets a name of its own.
+// Keep stores a long output as @outputs/<call>.txt in the root "outputs" and implements
+// tool.Keep. The id of a call may come from a model, so it is converted to a plain name,
+// and a second text under the same id gets another name.
 func (r *Roots) Keep(ctx context.Context, callID, text string) (string, error) {
 	if r.roots["outputs"] == nil {
 		return "", fmt.Errorf("keep output of call %s: there is no root @outputs", callID)

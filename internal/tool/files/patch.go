@@ -13,7 +13,7 @@ type patchIn struct {
 	Patch string `json:"patch" jsonschema:"the patch"`
 }
 
-// ApplyPatch is the apply_patch tool.
+// ApplyPatch returns the apply_patch tool.
 func ApplyPatch(r *Roots) tool.Tool {
 	return tool.New(tool.Func[patchIn]{
 		Name: "apply_patch", Description: patchProse, Risk: tool.Medium,
@@ -31,14 +31,14 @@ func ApplyPatch(r *Roots) tool.Tool {
 	})
 }
 
-// failQuoting is the answer of a call that failed and quotes lines of files to say why.
+// failQuoting returns the answer of a failed call that quotes lines of files as the reason.
 func failQuoting(err error) (tool.Result, error) {
 	res, err := tool.Answer(err)
 	res.UntrustedFrom = "lines of files"
 	return res, err
 }
 
-// paths are all the paths a patch touches, in its order.
+// paths returns all the paths that a patch touches, in its order.
 func paths(sections []section) []string {
 	var out []string
 	for _, s := range sections {
@@ -82,19 +82,19 @@ func (r *Roots) patchLabel(text string) string {
 	return "patch " + strings.Join(names, ", ")
 }
 
-// file is one file of a plan: as it is, and as it will be.
+// file is one file of a plan, before and after.
 type file struct {
 	draft
 	present bool
 	content string
-	perm    fs.FileMode // 0: as it was
+	perm    fs.FileMode // 0: unchanged
 }
 
 func (f *file) changed() bool {
 	return f.present != f.exists || f.present && (f.content != f.old || f.perm != 0 && f.perm != f.mode)
 }
 
-// plan is everything a patch does, worked out before anything is written.
+// plan is everything a patch does, computed before anything is written.
 type plan struct {
 	roots *Roots
 	files map[string]*file // by key
@@ -152,7 +152,7 @@ func (p *plan) compute(ctx context.Context, sections []section) error {
 	return nil
 }
 
-// at is the file of a path that newPlan has seen.
+// at returns the file of a path that newPlan has seen.
 func (p *plan) at(name string) (*file, error) {
 	place, err := p.roots.Find(name)
 	if err != nil {
@@ -203,7 +203,7 @@ func (p *plan) section(s section) error {
 	return p.move(s, f, content)
 }
 
-// move finishes an update, under another name when the section says so.
+// move finishes an update, under another name if the section says so.
 func (p *plan) move(s section, f *file, content string) error {
 	name := f.place.String()
 	mode := f.mode

@@ -12,7 +12,7 @@ import (
 // fileLines is a file as lines without their newlines.
 type fileLines struct {
 	lines []string
-	end   bool // the last line has its newline
+	end   bool // the last line has a newline
 }
 
 func split(content string) fileLines {
@@ -37,13 +37,13 @@ func (t fileLines) join() string {
 	return content
 }
 
-// apply makes the hunks' changes. The context must match; only the place may
-// differ from what the patch says.
+// apply makes the hunks' changes. The context must match; only the
+// position may differ from what the patch says.
 func apply(content string, hunks []hunk) (string, error) {
 	old := split(content)
 	hunks = fitEndings(content, hunks)
 	out := fileLines{end: old.end}
-	done, drift := 0, 0 // lines of old already taken; how far off the last hunk was
+	done, drift := 0, 0 // lines of old already used; offset of the last hunk from its stated position
 	for n, h := range hunks {
 		before := h.side('-')
 		at, err := find(old, h, before, done, drift)
@@ -64,7 +64,7 @@ func apply(content string, hunks []hunk) (string, error) {
 	return out.join(), nil
 }
 
-// side is the hunk's old ('-') or new ('+') text.
+// side returns the hunk's old ('-') or new ('+') text.
 func (h hunk) side(op byte) []string {
 	var lines []string
 	for _, l := range h.lines {
@@ -75,7 +75,7 @@ func (h hunk) side(op byte) []string {
 	return lines
 }
 
-// kept is the new text, with context taken from the file itself.
+// kept returns the new text, with context lines taken from the file itself.
 func (h hunk) kept(old fileLines, at int) []string {
 	var lines []string
 	for _, l := range h.lines {
@@ -92,7 +92,7 @@ func (h hunk) kept(old fileLines, at int) []string {
 	return lines
 }
 
-// newline says whether a file whose last line this hunk touches ends with one.
+// newline reports whether a file whose last line this hunk touches ends with a newline.
 func (h hunk) newline(old bool) bool {
 	for i := len(h.lines) - 1; i >= 0; i-- {
 		switch l := h.lines[i]; l.op {
@@ -108,7 +108,7 @@ func (h hunk) newline(old bool) bool {
 	return true
 }
 
-// expected is the index of the first old line, as the header says it.
+// expected returns the index of the first old line according to the header.
 func (h hunk) expected() int {
 	if h.empty {
 		return h.start // lines are added after this one
@@ -116,7 +116,7 @@ func (h hunk) expected() int {
 	return h.start - 1
 }
 
-// find says where the hunk's old lines are in the file, at or after from.
+// find returns where the hunk's old lines are in the file, at or after from.
 func find(old fileLines, h hunk, before []string, from, drift int) (int, error) {
 	limit := len(old.lines) - len(before)
 	fits := func(at int) bool {
@@ -149,8 +149,8 @@ func find(old fileLines, h hunk, before []string, from, drift int) (int, error) 
 	return choose(old, h, before, places, from, drift)
 }
 
-// insertion is where a hunk without old lines goes: where the header says, after
-// its anchor, or at the end.
+// insertion returns where a hunk without old lines goes: where the
+// header says, after its anchor, or at the end.
 func insertion(old fileLines, h hunk, from, drift int) (int, error) {
 	switch {
 	case h.start > 0 || h.empty && h.start == 0 && len(h.anchors) == 0 && !h.atEnd:
@@ -165,12 +165,11 @@ func insertion(old fileLines, h hunk, from, drift int) (int, error) {
 	return len(old.lines), nil
 }
 
-// near is how far from its place a hunk may lie when its text occurs again.
+// near is how far a hunk may be from its stated position if its text occurs more than once.
 const near = 20
 
-// choose decides between places where the old lines match. One is clear; among
-// several only one that is much closer to where the patch says, or the first
-// after an anchor.
+// choose decides between the positions where the old lines match. A single match is unambiguous. Among
+// several, only one that is much closer to the stated position counts, or the first after an anchor.
 func choose(old fileLines, h hunk, before []string, places []int, from, drift int) (int, error) {
 	switch {
 	case len(places) == 0:
@@ -192,7 +191,7 @@ func choose(old fileLines, h hunk, before []string, places []int, from, drift in
 	return 0, fmt.Errorf("its context matches in %d places (lines %s); give more context", len(places), strings.Join(lines, ", "))
 }
 
-// mismatch says which line is the first that differs.
+// mismatch returns which line is the first that differs.
 func mismatch(old fileLines, h hunk, before []string, from, drift int) error {
 	at := from
 	if h.start > 0 {
@@ -211,8 +210,8 @@ func mismatch(old fileLines, h hunk, before []string, from, drift int) error {
 	return fmt.Errorf("its context does not match the file")
 }
 
-// endFits says whether "no newline at end of file" is true of where the hunk
-// would lie. A patch that forgets to say it is forgiven.
+// endFits reports whether "no newline at end of file" is true at the
+// hunk's position. A patch may omit that line.
 func (h hunk) endFits(old fileLines, at, count int) bool {
 	for i, l := range h.lines {
 		if l.noEOL && l.op != '+' {
@@ -223,8 +222,8 @@ func (h hunk) endFits(old fileLines, at, count int) bool {
 	return true
 }
 
-// fitEndings gives the hunks the file's line endings when all of either are of
-// one kind: patches lose carriage returns on their way, or gain them.
+// fitEndings gives the hunks the file's line endings if those of the file and of the hunks
+// are each consistent: patches lose or gain carriage returns in transit.
 func fitEndings(content string, hunks []hunk) []hunk {
 	newlines := strings.Count(content, "\n")
 	returns := strings.Count(content, "\r\n")

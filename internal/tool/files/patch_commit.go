@@ -12,7 +12,7 @@ import (
 )
 
 // commit writes the plan, removals last, so that a crash in the middle loses
-// nothing. When one write fails, those before it are taken back.
+// nothing. If a write fails, earlier ones are undone.
 func (p *plan) commit() error {
 	var undo []func() error
 	order := slices.Clone(p.order)
@@ -61,11 +61,11 @@ func (p *plan) write(f *file) error {
 	if f.perm != 0 {
 		d.mode = f.perm
 	}
-	d.exists = false // its protection has been looked at
+	d.exists = false // its write protection was already checked
 	return p.roots.save(d, f.content)
 }
 
-// takeBack makes a file what it was, and removes directories that were made.
+// takeBack restores a file and removes directories that were created.
 func (p *plan) takeBack(f *file, made []string) error {
 	now, err := p.roots.load(f.draft)
 	if err != nil {
@@ -85,14 +85,15 @@ func (p *plan) takeBack(f *file, made []string) error {
 	return err
 }
 
-// removeDirs removes directories that were made for a file, the deepest first. One that is not empty is no longer ours.
+// removeDirs removes directories that were created for a file, deepest
+// first. A directory that is not empty is no longer ours.
 func (p *plan) removeDirs(f *file, made []string) {
 	for _, dir := range made {
 		_ = p.roots.drop(draft{place: f.place, real: dir, git: f.git})
 	}
 }
 
-// isLink says whether the last part of the path is a symbolic link.
+// isLink reports whether the last part of the path is a symbolic link.
 func (r *Roots) isLink(place Place) bool {
 	root, err := r.roots[place.Root].handle(false)
 	if err != nil {
@@ -115,7 +116,7 @@ func (r *Roots) drop(d draft) error {
 	return nil
 }
 
-// missing lists the directories that saving would make, the deepest first.
+// missing lists the directories that saving would create, deepest first.
 func (r *Roots) missing(d draft) ([]string, error) {
 	var dirs []string
 	root, err := r.roots[d.place.Root].handle(true)

@@ -12,8 +12,8 @@ import (
 type section struct {
 	kind    sectionKind
 	path    string
-	moveTo  string // "" stays where it is
-	mode    uint32 // 0: kept
+	moveTo  string // "": it is not moved
+	mode    uint32 // 0: unchanged
 	hunks   []hunk
 	content string // of an added file
 }
@@ -26,12 +26,12 @@ const (
 	remove
 )
 
-// hunk is one place in a file: context, what goes and what comes.
+// hunk is one place in a file: context, removed and added lines.
 type hunk struct {
-	start   int      // line of the old file where it begins, from 1; 0: not said
-	empty   bool     // the old side has no lines, start is the line before
+	start   int      // line of the old file where it begins, from 1; 0: unknown
+	empty   bool     // the old side has no lines; start is the line before
 	anchors []string // lines to find first, in order
-	atEnd   bool     // it ends where the file ends
+	atEnd   bool     // it ends at the end of the file
 	lines   []hunkLine
 }
 
@@ -41,11 +41,11 @@ type hunkLine struct {
 	noEOL bool // the file ends here without a newline
 }
 
-// parsePatch reads a unified diff or the Begin-Patch form. It does not look at
-// any file: what it touches is known before anything happens.
+// parsePatch parses a unified diff or the Begin-Patch form. It reads no files:
+// what a patch touches is known before anything happens.
 func parsePatch(text string) ([]section, error) {
 	lines := strings.Split(text, "\n")
-	// Both forms come wrapped in code fences or with blank lines around them.
+	// Both forms may come wrapped in code fences or blank lines.
 	for len(lines) > 0 && (strings.TrimSpace(lines[0]) == "" || strings.HasPrefix(lines[0], "```")) {
 		lines = lines[1:]
 	}
@@ -78,14 +78,14 @@ type parser struct {
 
 func (p *parser) more() bool { return p.at < len(p.lines) }
 
-// head is the current line without a carriage return: headers never have one.
+// head returns the current line without a carriage return, which headers never have.
 func (p *parser) head() string { return strings.TrimSuffix(p.lines[p.at], "\r") }
 
 func (p *parser) fail(format string, args ...any) error {
 	return tool.Mistake(fmt.Sprintf("Line %d of the patch: ", p.at+1) + fmt.Sprintf(format, args...))
 }
 
-// beginPatch reads "*** Begin Patch" up to "*** End Patch".
+// beginPatch parses "*** Begin Patch" up to "*** End Patch".
 func (p *parser) beginPatch() ([]section, error) {
 	var sections []section
 	for p.at = 1; p.more(); {
@@ -199,7 +199,7 @@ func (p *parser) checkUpdate(s *section) error {
 	return nil
 }
 
-// ranges reads "@@ -1,2 +3,4 @@ …".
+// ranges parses "@@ -1,2 +3,4 @@ …".
 func ranges(line string) (oldStart, oldCount int, ok bool) {
 	start, counts, ok := hunkHeader(line)
 	return start, counts[0], ok

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// unified reads a unified diff, plain or git's.
+// unified parses a unified diff, plain or git's.
 func (p *parser) unified() ([]section, error) {
 	var sections []section
 	for p.more() {
@@ -34,13 +34,13 @@ func (p *parser) unified() ([]section, error) {
 	return sections, nil
 }
 
-// atHeader says whether the two lines "--- old" and "+++ new" are next.
+// atHeader reports whether the next two lines are "--- old" and "+++ new".
 func (p *parser) atHeader() bool {
 	return p.at+1 < len(p.lines) && strings.HasPrefix(p.lines[p.at], "--- ") && strings.HasPrefix(p.lines[p.at+1], "+++ ")
 }
 
-// gitSection reads git's extended header and what follows it. found is false for
-// a header that says nothing.
+// gitSection parses git's extended header and what follows it. found
+// is false if the header describes no change.
 func (p *parser) gitSection() (s section, found bool, err error) {
 	p.at++
 	from, to := "", ""
@@ -83,7 +83,7 @@ func (p *parser) gitSection() (s section, found bool, err error) {
 	return s, false, nil
 }
 
-// splitHeader splits git's header lines into their two parts.
+// splitHeader splits a git header line into key and value.
 func splitHeader(line string) (key, value string) {
 	for _, key := range []string{"rename from", "rename to", "copy from", "copy to", "new file mode", "new mode", "GIT binary patch", "Binary files"} {
 		if value, ok := strings.CutPrefix(line, key); ok {
@@ -93,7 +93,7 @@ func splitHeader(line string) (key, value string) {
 	return "", ""
 }
 
-// fileSection reads --- and +++ and the hunks below them.
+// fileSection parses --- and +++ and the hunks below them.
 func (p *parser) fileSection(s *section) error {
 	from, to := fileName(p.head()), ""
 	p.at++
@@ -103,7 +103,7 @@ func (p *parser) fileSection(s *section) error {
 	if none(from) && none(to) {
 		return p.fail("both sides are /dev/null.")
 	}
-	// git's a/ and b/ are dropped when both sides have them.
+	// Drop git's a/ and b/ if both sides have them.
 	if (none(from) || strings.HasPrefix(from, "a/")) && (none(to) || strings.HasPrefix(to, "b/")) {
 		from, to = strings.TrimPrefix(from, "a/"), strings.TrimPrefix(to, "b/")
 	}
@@ -134,7 +134,7 @@ func (p *parser) fileSection(s *section) error {
 	return nil
 }
 
-// newContent is the text of a file that a diff against /dev/null makes.
+// newContent reads the text of a file that a diff against /dev/null creates.
 func (p *parser) newContent(s *section) error {
 	var lines []string
 	end := true
@@ -152,13 +152,13 @@ func (p *parser) newContent(s *section) error {
 	return nil
 }
 
-// fileName takes the name out of a "--- name<TAB>time" line.
+// fileName extracts the name from a "--- name<TAB>time" line.
 func fileName(line string) string {
 	name, _, _ := strings.Cut(line[4:], "\t")
 	return unquote(strings.TrimSpace(name))
 }
 
-// unquote reads git's quoting of unusual names.
+// unquote decodes git's quoting of unusual names.
 func unquote(name string) string {
 	if len(name) > 1 && name[0] == '"' {
 		if plain, err := strconv.Unquote(name); err == nil {
@@ -168,8 +168,8 @@ func unquote(name string) string {
 	return name
 }
 
-// hunk reads one hunk. The counts of its header decide where it ends; when they
-// do not fit, as models often miscount, it ends before the next header.
+// hunk parses one hunk. The counts in its header decide where it ends. If they do not
+// fit, as models often miscount, it ends before the next header.
 func (p *parser) hunk() (hunk, error) {
 	start, counts, ok := hunkHeader(p.head())
 	if !ok {
@@ -218,7 +218,7 @@ func (p *parser) counted(counts [2]int) (h hunk, ok bool) {
 	return h, counts == [2]int{} && (!p.more() || p.boundary())
 }
 
-// uncounted reads up to the next header. Blank lines at the end are not context.
+// uncounted reads up to the next header. Trailing blank lines are not context.
 func (p *parser) uncounted() (h hunk, err error) {
 	for p.more() && !p.boundaryHeader() {
 		if !p.hunkLine(&h) {
@@ -246,7 +246,7 @@ func (p *parser) hunkLine(h *hunk) bool {
 	return true
 }
 
-// noNewline takes "\ No newline at end of file", which belongs to the line above.
+// noNewline reads "\ No newline at end of file", which belongs to the line above.
 func (p *parser) noNewline(h *hunk) {
 	if p.more() && strings.HasPrefix(p.lines[p.at], `\ `) {
 		h.lines[len(h.lines)-1].noEOL = true
@@ -254,7 +254,7 @@ func (p *parser) noNewline(h *hunk) {
 	}
 }
 
-// boundary says whether a hunk may end here.
+// boundary reports whether a hunk may end here.
 func (p *parser) boundary() bool {
 	line := p.lines[p.at]
 	return p.boundaryHeader() || line == "" || line == "-- " || !strings.ContainsAny(line[:1], " +-\\")

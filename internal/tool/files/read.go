@@ -20,8 +20,8 @@ import (
 const (
 	maxLine    = 2000     // bytes shown of one line: minified files have lines of megabytes
 	sniffed    = 8192     // a NUL in the first bytes makes a file binary
-	countLimit = 64 << 20 // bytes read on only to say how many lines there are
-	room       = 300      // of tool.MaxBytes for the notice
+	countLimit = 64 << 20 // further bytes read only to count lines
+	room       = 300      // part of tool.MaxBytes for the notice
 )
 
 type readIn struct {
@@ -30,7 +30,7 @@ type readIn struct {
 	Limit  int    `json:"limit,omitempty" jsonschema:"number of lines"`
 }
 
-// Read is the read tool.
+// Read returns the read tool.
 func Read(r *Roots) tool.Tool {
 	return tool.New(tool.Func[readIn]{
 		Name: "read", Description: readProse, ReadOnly: true, Risk: tool.Low,
@@ -90,10 +90,10 @@ func (r *Roots) read(ctx context.Context, in readIn) (tool.Result, error) {
 	return res, nil
 }
 
-// source says of a text that it is what a file has.
+// source marks a text as the contents of a file.
 func source(place Place) string { return "file " + place.String() }
 
-// listing is a directory's names, directories with a slash.
+// listing lists a directory's names, directories with a slash.
 func (r *Roots) listing(ctx context.Context, place Place, dir *os.File) (tool.Result, error) {
 	entries, err := dir.ReadDir(-1)
 	if err != nil {
@@ -113,7 +113,7 @@ func (r *Roots) listing(ctx context.Context, place Place, dir *os.File) (tool.Re
 	return tool.From("names of files", tool.Clip(ctx, strings.Join(names, "\n"), tool.Head, nil)), nil
 }
 
-// window picks lines out of a file that may be larger than memory.
+// window picks lines from a file that may be larger than memory.
 type window struct {
 	first, limit int
 	out          strings.Builder
@@ -124,7 +124,7 @@ type window struct {
 	hashes       bool // each line is shown with its hash
 }
 
-// scan reads the lines wanted and counts the others.
+// scan reads the requested lines and counts the others.
 func (w *window) scan(ctx context.Context, in *bufio.Reader) error {
 	var line []byte // the beginning of the current line
 	length, read := 0, 0
@@ -164,7 +164,7 @@ func (w *window) scan(ctx context.Context, in *bufio.Reader) error {
 
 func (w *window) wants() bool { return !w.full && w.total+1 >= w.first }
 
-// add takes one line with its end, of which only the beginning may be there.
+// add adds one line with its line ending. Only the line's beginning may be given.
 func (w *window) add(line []byte, length int) {
 	wanted := w.wants()
 	w.total++
@@ -183,7 +183,7 @@ func (w *window) add(line []byte, length int) {
 	case w.hashes && !cut:
 		text = fmt.Sprintf("%d#%s|%s\n", w.total, lineHash(text, w.total), strings.ToValidUTF8(text, "\uFFFD"))
 	case w.hashes:
-		text = fmt.Sprintf("%d|%s\n", w.total, text) // of the whole line it would take a hash that nobody has read
+		text = fmt.Sprintf("%d|%s\n", w.total, text) // a hash covers the whole line, which nobody has read here
 	default:
 		text = fmt.Sprintf("%6d\t%s\n", w.total, strings.ToValidUTF8(text, "\uFFFD"))
 	}

@@ -20,44 +20,43 @@ import (
 // Workspace is the root of relative paths.
 const Workspace = "workspace"
 
-// reserved are the names of roots that "@name/…" always means, also where there
-// is no such root: the path is then refused instead of landing in the workspace.
+// reserved are names that "@name/…" always refers to as roots, even if there is no such
+// root: the path is then refused instead of ending up in the workspace.
 var reserved = []string{Workspace, "outputs", "docs", "memory", "skills", "events", "attachments"}
 
 // Root is a directory that file tools can reach as @Name/path.
 type Root struct {
 	Name     string // lower case letters; "memory/channel" is a part of @memory
-	Dir      string // absolute; made by the first write when Writable
+	Dir      string // absolute; created by the first write if Writable
 	Writable bool
-	// Only names the files of the directory that can be reached, where others lie beside them; nil: all of it. Such a
+	// Only names the reachable files of a directory that also contains others; nil: all files. Such a
 	// root is not listed, no link in it is followed, and commands do not see it.
 	Only []string
 }
 
-// Roots is where file tools may go: the workspace and named roots beside it, and
-// nowhere else, whatever links and names say. Directories are opened when first
-// needed. Safe for concurrent use.
+// Roots is where file tools may go: the workspace and the named roots, and nowhere else, whatever links and
+// names say. Directories are opened when first needed. It is safe for concurrent use.
 type Roots struct {
-	Fit Fit // nil: pictures are shown as they are
-	// BeforeSave hears of a text before it becomes a file's, "" before one is removed; an error keeps it from being
-	// written. May be nil. To be set before the first use.
+	Fit Fit // nil: pictures are shown unchanged
+	// BeforeSave receives a text before it is written to a file, and "" before a file is removed. An
+	// error prevents the write. It may be nil, and must be set before the first use.
 	BeforeSave func(ctx context.Context, toolName string, place Place, content string) error
 
 	roots map[string]*openRoot
 	names []string // sorted
 	work  []string // spellings of the workspace's own path
 	locks *Locks
-	who   string // whose writers these are
+	who   string // on whose behalf files are written
 
 	lineHashes atomic.Bool
 }
 
-// ShowLineHashes says whether read shows each line with its hash, for hashline_edit. It may be
-// called at any time.
+// ShowLineHashes sets whether read shows each line with its hash, for
+// hashline_edit. It may be called at any time.
 func (r *Roots) ShowLineHashes(on bool) { r.lineHashes.Store(on) }
 
-// Hold makes the workspace refuse to be opened as another folder than one that check allows; nil: any is. One that is
-// open already and is another is closed.
+// Hold makes the workspace refuse to be opened as a folder that check rejects; nil
+// accepts any folder. It closes a workspace that is open and rejected.
 func (r *Roots) Hold(check func(fs.FileInfo) error) {
 	o := r.roots[Workspace]
 	o.mu.Lock()
@@ -67,7 +66,7 @@ func (r *Roots) Hold(check func(fs.FileInfo) error) {
 		return
 	}
 	if info, err := o.root.Stat("."); err != nil || check(info) != nil {
-		_ = o.root.Close() // nothing was written by it
+		_ = o.root.Close() // nothing was written through it
 		o.root = nil
 	}
 }
@@ -78,11 +77,10 @@ type openRoot struct {
 	root *os.Root
 	real string // its path without links, once known
 
-	check func(fs.FileInfo) error // as Hold has it
+	check func(fs.FileInfo) error // set by Hold
 }
 
-// NewRoots makes the roots of one agent. Nothing is opened; workspace must be an
-// absolute path.
+// NewRoots returns the roots of one agent. It opens nothing. workspace must be an absolute path.
 func NewRoots(workspace string, named ...Root) (*Roots, error) {
 	r := &Roots{roots: map[string]*openRoot{}, locks: NewLocks()}
 	all := append([]Root{{Name: Workspace, Dir: workspace, Writable: true}}, named...)
@@ -108,21 +106,21 @@ func NewRoots(workspace string, named ...Root) (*Roots, error) {
 	return r, nil
 }
 
-// validName reports whether a root can be called so.
+// validName reports whether a root may have this name.
 func validName(name string) bool {
 	group, part, two := strings.Cut(name, "/")
 	letters := func(s string) bool { return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz") == "" }
 	return letters(group) && (!two || letters(part))
 }
 
-// WithLocks makes writers share locks with the other roots that have them: two
-// threads in one workspace need it. Others who wait are told who. To be called before the first use.
+// WithLocks makes writers share locks with the other roots that have them; two threads in one workspace
+// need that. who is shown to others who wait. It must be called before the first use.
 func (r *Roots) WithLocks(locks *Locks, who string) *Roots {
 	r.locks, r.who = locks, who
 	return r
 }
 
-// Dir is the directory of a root, "" when there is none of that name.
+// Dir returns the directory of a root, or "" if there is no such root.
 func (r *Roots) Dir(name string) string {
 	if root := r.roots[name]; root != nil {
 		return root.Dir
@@ -161,22 +159,22 @@ func (o *openRoot) close() error {
 	return err
 }
 
-// trueDir is the root's directory free of links: two roots that reach it by different names
-// lock the same files.
+// trueDir returns the root's link-free directory, so that two roots that
+// reach it by different names lock the same files.
 func (o *openRoot) trueDir() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.real == "" {
 		real, err := filepath.EvalSymlinks(o.Dir)
 		if err != nil {
-			return o.Dir // not made yet
+			return o.Dir // not created yet
 		}
 		o.real = real
 	}
 	return o.real
 }
 
-// handle opens the root's directory, once. Only who is about to write makes it.
+// handle opens the root's directory, once. It creates the directory only for a write.
 func (o *openRoot) handle(create bool) (*os.Root, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -203,12 +201,11 @@ func (o *openRoot) handle(create bool) (*os.Root, error) {
 	return root, err
 }
 
-// Place is a path that was understood: a root and a clean path with forward
-// slashes below it, "." for the root itself.
+// Place is a parsed path: a root and a clean path with forward slashes below it, or "." for the root itself.
 type Place struct{ Root, Path string }
 
-// String is the one way to write the place, in answers and in action strings. A
-// file of the workspace whose name begins with @ is told from a root by "./".
+// String returns the canonical form of the place, for answers and action strings. "./"
+// distinguishes a workspace file whose name begins with @ from a root.
 func (p Place) String() string {
 	switch {
 	case p.Root != Workspace && p.Path == ".":
@@ -221,11 +218,10 @@ func (p Place) String() string {
 	return p.Path
 }
 
-// join is a path below the place.
+// join returns a path below the place.
 func (p Place) join(rel string) Place { return Place{p.Root, path.Join(p.Path, rel)} }
 
-// Find understands a path as models write it, without looking at the disk. The
-// error is an answer for the model.
+// Find parses a path as models write it, without touching the disk. The error is an answer for the model.
 func (r *Roots) Find(name string) (Place, error) {
 	switch {
 	case strings.TrimSpace(name) == "":
@@ -259,7 +255,7 @@ func (r *Roots) Find(name string) (Place, error) {
 				return r.below(Workspace, filepath.ToSlash(rel), name)
 			}
 		}
-		for _, root := range r.names { // what commands print and skills say is below CHORUS_ROOT_…
+		for _, root := range r.names { // commands print, and skills mention, paths below CHORUS_ROOT_…
 			if r.roots[root].Only != nil { // commands do not see it
 				continue
 			}
@@ -284,7 +280,7 @@ func (r *Roots) below(root, rest, name string) (Place, error) {
 	return Place{root, clean}, nil
 }
 
-// grouped are the files of the roots that are parts of a group.
+// grouped returns the files of the roots in a group.
 func (r *Roots) grouped(group string) []string {
 	var out []string
 	for _, name := range r.names {
@@ -297,8 +293,8 @@ func (r *Roots) grouped(group string) []string {
 	return out
 }
 
-// isDriveOrShare is a drive or a network share: never meant as a name here, even where
-// the system would allow it.
+// isDriveOrShare reports whether a name is a drive or a network share, which is
+// never allowed here, even where the system would allow it.
 func isDriveOrShare(name string) bool {
 	if strings.HasPrefix(name, `\\`) || strings.HasPrefix(name, "//") {
 		return true
@@ -323,9 +319,9 @@ func (r *Roots) reach() string {
 	return "Only paths in the workspace and in " + strings.Join(named, ", ") + " can be used."
 }
 
-// Access is what touching the path means to the gate: the place where it is one, and where its links lead if that is
-// somewhere else, and what else the file is called; an absolute path for anything outside, which is refused when it runs. A path that says nothing
-// gives nil.
+// Access returns what the gate must judge when a call touches the path: its place, where its links lead if
+// that is elsewhere, and the file's other names. For a path outside the roots, which is refused when the
+// call runs, it returns the absolute path. For an empty path it returns nil.
 func (r *Roots) Access(toolName, name string) []tool.Access {
 	if place, err := r.Find(name); err == nil {
 		real := r.resolved(place)
@@ -346,7 +342,7 @@ func (r *Roots) Access(toolName, name string) []tool.Access {
 	return []tool.Access{{Tool: toolName, Detail: name}}
 }
 
-// WriteAccess is Access for a call that changes the file, together with others.
+// WriteAccess is Access for a call that changes the file together with others.
 func (r *Roots) WriteAccess(toolName, name string, others ...string) []tool.Access {
 	place, err := r.Find(name)
 	if err != nil {
@@ -369,7 +365,7 @@ func accesses(toolName string, place, real Place, git bool, names ...Place) []to
 	return list
 }
 
-// resolvedAll is where paths really lead, without those that lead nowhere.
+// resolvedAll returns where paths really lead, without those that lead nowhere.
 func (r *Roots) resolvedAll(names []string) []Place {
 	var out []Place
 	for _, name := range names {
@@ -380,7 +376,8 @@ func (r *Roots) resolvedAll(names []string) []Place {
 	return out
 }
 
-// resolved is where a place really is, with its links followed. What cannot be followed is refused when it is opened.
+// resolved returns where a place really is, with its links followed. What
+// cannot be followed is refused when it is opened.
 func (r *Roots) resolved(place Place) Place {
 	root, err := r.roots[place.Root].handle(false)
 	if err != nil {
@@ -393,8 +390,7 @@ func (r *Roots) resolved(place Place) Place {
 	return Place{place.Root, path.Clean("./" + real)}
 }
 
-// Open opens a file or directory for reading, and only those: a pipe or device is
-// refused before it can block.
+// Open opens a file or directory for reading. A pipe or device is refused before it can block.
 func (r *Roots) Open(place Place) (*os.File, fs.FileInfo, error) {
 	root, err := r.roots[place.Root].handle(false)
 	if err != nil {
@@ -420,7 +416,7 @@ func (r *Roots) Open(place Place) (*os.File, fs.FileInfo, error) {
 	return file, info, nil
 }
 
-// explain turns an error of the file system into an answer without host paths.
+// explain turns a file system error into an answer without host paths.
 func (r *Roots) explain(place Place, err error) error {
 	if m := tool.Mistake(""); errors.As(err, &m) {
 		return err

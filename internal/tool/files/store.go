@@ -19,11 +19,10 @@ import (
 // maxEditable is the largest file that is changed as a whole in memory.
 const maxEditable = 16 << 20
 
-// draft is a file as it is before a change: what it holds, and where it really is
-// after inner links.
+// draft is a file before a change: its contents, and its real path after inner links.
 type draft struct {
 	place  Place
-	real   string // below the root, free of links
+	real   string // below the root, without links
 	key    string // for the locks
 	git    bool   // it lies in a git directory, or will
 	exists bool
@@ -31,8 +30,8 @@ type draft struct {
 	mode   fs.FileMode // 0 for a new file: the system's default
 }
 
-// target finds where a write to the place would land. Links inside of the root are
-// followed, as opening the file would; those that lead outside are refused. Others are written with it.
+// target returns where a write to the place would go. It follows links inside the root, as opening the file
+// would, and refuses links that lead outside. others are written together with it.
 func (r *Roots) target(place Place, others ...Place) (draft, error) {
 	o := r.roots[place.Root]
 	if !o.Writable {
@@ -46,7 +45,7 @@ func (r *Roots) target(place Place, others ...Place) (draft, error) {
 	if err == nil {
 		real, err = o.realPath(root, place.Path)
 	} else if errors.Is(err, fs.ErrNotExist) && place.Root != Workspace {
-		err = nil // the first write makes it
+		err = nil // the first write creates it
 	}
 	if err != nil {
 		return draft{}, r.explain(place, err)
@@ -63,7 +62,7 @@ func (r *Roots) judgedTarget(ctx context.Context, toolName string, place Place, 
 	return d, err
 }
 
-// load fills in what is there now. A missing file is not an error.
+// load reads the current contents. A missing file is not an error.
 func (r *Roots) load(d draft) (draft, error) {
 	file, info, err := r.openReal(d)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,13 +85,13 @@ func (r *Roots) load(d draft) (draft, error) {
 	if len(data) > maxEditable {
 		return d, tool.Mistake(d.place.String() + " is too large to change this way.")
 	}
-	// Whoever may run it runs it as itself: the new file is ours, and the old one was perhaps somebody else's.
+	// Set-id bits are not kept: the new file is ours, and the old one may have been somebody else's.
 	d.exists, d.old, d.mode = true, string(data), info.Mode().Perm()
 	return d, nil
 }
 
-// save writes the file in one step: whoever reads it sees the old or the new text,
-// and a crash leaves one of both. Parents are made; mode bits are kept.
+// save writes the file in one step: readers see the old or the new text, and a crash leaves
+// one of the two. It creates parent directories and keeps mode bits.
 func (r *Roots) save(d draft, content string) error {
 	if d.exists && d.mode&0o200 == 0 {
 		return tool.Mistake(d.place.String() + " is write-protected (mode " + d.mode.String() + ").")
@@ -114,8 +113,9 @@ func (r *Roots) save(d draft, content string) error {
 	return nil
 }
 
-// writeTemp lets nothing be started while the file is open. A child would have a copy of it until a little after its own
-// program has begun, and the system does not run a script that somebody could still write to.
+// writeTemp prevents processes from being started while the file is open. A child would hold
+// a copy of the descriptor until shortly after its own program has begun, and the system
+// does not run a script that somebody could still write to.
 func writeTemp(root *os.Root, temp, content string, mode fs.FileMode) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -130,7 +130,7 @@ func writeTemp(root *os.Root, temp, content string, mode fs.FileMode) error {
 	return errors.Join(err, file.Close())
 }
 
-// realPath resolves the links in name. A root of which only some files can be reached has no links.
+// realPath resolves the links in name. A root with only some reachable files has no links.
 func (o *openRoot) realPath(root *os.Root, name string) (string, error) {
 	real, err := realPath(root, name)
 	if err == nil && o.Only != nil && real != name {
@@ -139,8 +139,7 @@ func (o *openRoot) realPath(root *os.Root, name string) (string, error) {
 	return real, err
 }
 
-// realPath resolves the links in name inside of root. What does not exist yet is
-// taken as it is.
+// realPath resolves the links in name inside root. Parts that do not exist yet stay unchanged.
 func realPath(root *os.Root, name string) (string, error) {
 	rest := strings.Split(name, "/")
 	var done []string
@@ -188,8 +187,8 @@ func realPath(root *os.Root, name string) (string, error) {
 	return path.Join(done...), nil
 }
 
-// change is the way of every tool that writes one file: find it, lock it, load
-// it, let next make the new text, save it.
+// change implements every tool that writes one file: find it, lock it,
+// load it, call next for the new text, save it.
 func (r *Roots) change(ctx context.Context, toolName, name string, next func(draft) (string, error)) (draft, string, error) {
 	place, err := r.Find(name)
 	if err != nil {
@@ -220,7 +219,7 @@ func (r *Roots) change(ctx context.Context, toolName, name string, next func(dra
 	return d, content, r.save(d, content)
 }
 
-// mayShow refuses a file that rules keep from being read to a tool whose answers show parts of what it changes.
+// mayShow refuses a file that must not be read to a tool whose answers show parts of what it changes.
 func (r *Roots) mayShow(ctx context.Context, d draft) error {
 	if d.exists && r.Hider(ctx).Hides(Entry{Place: d.place, Real: Place{d.place.Root, d.real}}) {
 		return tool.Mistake(d.place.String() + " is refused: a rule keeps it from being read, and the answer would show parts of it. Write it whole, if that is allowed.")
@@ -228,7 +227,7 @@ func (r *Roots) mayShow(ctx context.Context, d draft) error {
 	return nil
 }
 
-// beforeSave tells whoever wants to know of a text before it is written.
+// beforeSave calls BeforeSave, if set, before a text is written.
 func (r *Roots) beforeSave(ctx context.Context, toolName string, d draft, content string) error {
 	if r.BeforeSave == nil {
 		return nil
@@ -236,8 +235,8 @@ func (r *Roots) beforeSave(ctx context.Context, toolName string, d draft, conten
 	return r.BeforeSave(ctx, toolName, d.place, content)
 }
 
-// Change makes a new text of a file's old one, for a call of a tool that was judged as toolName. The error is an
-// answer for the model, or the context's.
+// Change replaces a file's text by next's result, for a call that was judged as
+// toolName. The error is an answer for the model, or the context's.
 func (r *Roots) Change(ctx context.Context, toolName, name string, next func(old string) (string, error)) error {
 	_, _, err := r.change(ctx, toolName, name, func(d draft) (string, error) { return next(d.old) })
 	return err

@@ -23,14 +23,13 @@ const maxIgnoreFile = 1 << 20
 type Entry struct {
 	Place Place
 	Real  Place  // the same without links on the way
-	Rel   string // below where the walk began
+	Rel   string // relative to where the walk began
 	Link  bool   // a symbolic link, which is not followed
 }
 
-// Walk visits every file below a directory (or just the file given) in the order of their paths' bytes,
-// without .git and what the ignore files leave out. It follows no links, and ends
-// early when visit returns false. The error is an answer for the model or the
-// context's.
+// Walk visits every file below a directory (or only the file given) in byte order of their paths,
+// without .git and what the ignore files exclude. It follows no links, and ends early if visit
+// returns false. The error is an answer for the model, or the context's.
 func (r *Roots) Walk(ctx context.Context, from Place, visit func(Entry) bool) error {
 	root, err := r.roots[from.Root].handle(false)
 	if err != nil {
@@ -79,8 +78,8 @@ func (w *walk) outer(dir string) *ignores {
 	return rules
 }
 
-// dir visits what is in a directory: name is its path below the root, rel the one
-// below the walk's beginning.
+// dir visits the contents of a directory: name is its path below the
+// root, rel its path below the start of the walk.
 func (w *walk) dir(name, rel string, above *ignores) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
@@ -90,7 +89,7 @@ func (w *walk) dir(name, rel string, above *ignores) error {
 		if rel == "" {
 			return err
 		}
-		return nil // gone, or closed to us: not a reason to end the walk
+		return nil // gone or not readable, which does not end the walk
 	}
 	rules := w.rules(name, entries, above)
 	for _, e := range entries {
@@ -115,10 +114,9 @@ func (w *walk) dir(name, rel string, above *ignores) error {
 	return nil
 }
 
-// entries reads a directory, sorted so that a walk gives whole paths in order:
-// "a.b" comes before "a/b".
+// entries reads a directory, sorted so that a walk returns whole paths in order: "a.b" comes before "a/b".
 func (w *walk) entries(name string) ([]fs.DirEntry, error) {
-	// A pipe would be waited for, and nobody could end that.
+	// Opening a pipe would block, and nobody could end that.
 	dir, err := w.root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -170,8 +168,7 @@ func (w *walk) text(name string) string {
 	return string(data)
 }
 
-// FindDir is Find for the directory a search begins in: nothing means the
-// workspace.
+// FindDir is Find for the directory a search begins in; "" means the workspace.
 func (r *Roots) FindDir(name string) (Place, error) {
 	if strings.TrimSpace(name) == "" {
 		name = "."

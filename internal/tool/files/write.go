@@ -21,7 +21,7 @@ type writeIn struct {
 	Overwrite *bool  `json:"overwrite,omitempty" jsonschema:"false: fail if the file exists"`
 }
 
-// Write is the write tool.
+// Write returns the write tool.
 func Write(r *Roots) tool.Tool {
 	return tool.New(tool.Func[writeIn]{
 		Name: "write", Description: writeProse, Risk: tool.Medium,
@@ -46,7 +46,7 @@ func Write(r *Roots) tool.Tool {
 	})
 }
 
-// next is the text the file will have.
+// next returns the text that the file will have.
 func (in writeIn) next(d draft) (string, error) {
 	if d.exists && !in.Append && in.Overwrite != nil && !*in.Overwrite {
 		return "", tool.Mistake(d.place.String() + " exists already; set overwrite to replace it.")
@@ -57,8 +57,7 @@ func (in writeIn) next(d draft) (string, error) {
 	return in.Content, nil
 }
 
-// preview is the diff a change would make, "" when it would fail or change
-// nothing.
+// preview returns the diff that a change would make, or "" if it would fail or change nothing.
 func (r *Roots) preview(name string, next func(draft) (string, error)) string {
 	place, err := r.Find(name)
 	if err != nil {
@@ -78,8 +77,8 @@ func (r *Roots) preview(name string, next func(draft) (string, error)) string {
 	return diff(d, place.String(), content, true)
 }
 
-// diff shows one file's change for people. exists tells a file that will be there
-// from one that will be gone.
+// diff shows one file's change for people. exists distinguishes a file
+// that will exist from one that will be removed.
 func diff(d draft, to, content string, exists bool) string {
 	from := "a/" + d.place.String()
 	to = "b/" + to
@@ -99,18 +98,18 @@ func diff(d draft, to, content string, exists bool) string {
 	return tool.Clip(context.Background(), text, tool.Head, nil)
 }
 
-// Unified is the change of a text for people, as a unified diff.
+// Unified returns the change of a text as a unified diff for people.
 func Unified(name, old, content string) string {
 	return tool.Clip(context.Background(), udiff.Unified("a/"+name, "b/"+name, old, content), tool.Head, nil)
 }
 
-// UnifiedWhole is the difference of two texts, however long it is: for people who must have seen all of it.
+// UnifiedWhole returns the whole difference of two texts, however long, for people who must see all of it.
 func UnifiedWhole(name, old, content string) string {
 	return udiff.Unified("a/"+name, "b/"+name, old, content)
 }
 
-// warning tells about a file that its own kind of reader will refuse. It is only
-// a warning: the model may be halfway through.
+// warning warns about a file that programs of its type will reject. It is only
+// a warning, because the model may be halfway through.
 func warning(place Place, content string) string {
 	if path.Ext(place.Path) != ".json" {
 		return ""

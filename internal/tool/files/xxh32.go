@@ -14,7 +14,7 @@ const (
 	xxPrime5 uint32 = 374761393
 )
 
-// xxh32 is the 32-bit xxHash of a text, which the hashes of lines are made of.
+// xxh32 returns the 32-bit xxHash of a text, from which line hashes are made.
 func xxh32(text string, seed uint32) uint32 {
 	rest := []byte(text)
 	h := seed + xxPrime5

@@ -9,9 +9,9 @@ import (
 	"chorus/internal/sandbox"
 )
 
-// Summary is what has changed in the directory since the last commit, a line for each
-// file, new ones too, with the same promise as the tools; empty when nothing has. An error is in
-// git's own words, or says that git could not be used.
+// Summary lists what has changed in the directory since the last commit, one line for each
+// file, including new ones; "" if nothing has. It keeps the promises of the tools. An error
+// is git's own message, or says that git could not be used.
 func Summary(ctx context.Context, run sandbox.Executor, dir string) (string, error) {
 	r := &repo{run: run, dir: dir}
 	out, err := r.sinceLastCommit(ctx, "--stat")
@@ -25,7 +25,7 @@ func Summary(ctx context.Context, run sandbox.Executor, dir string) (string, err
 	shown, left := 0, 0
 	for name := range strings.SplitSeq(strings.TrimSuffix(list, "\n"), "\n") {
 		switch {
-		case name == "" || strings.HasSuffix(name, "/"): // a repository inside is its own
+		case name == "" || strings.HasSuffix(name, "/"): // a nested repository is separate
 		case shown == mostNew:
 			left++
 		default:
@@ -39,7 +39,8 @@ func Summary(ctx context.Context, run sandbox.Executor, dir string) (string, err
 	return strings.TrimRight(out, "\n"), nil
 }
 
-// Changes is the diff of what has changed in the directory since the last commit, new files included, for somebody who may read all of them.
+// Changes returns the diff of everything in the directory since the last commit,
+// including new files, for somebody who may read all of it.
 func Changes(ctx context.Context, run sandbox.Executor, dir string) (string, error) {
 	r := &repo{run: run, dir: dir}
 	out, err := r.sinceLastCommit(ctx)
@@ -50,7 +51,8 @@ func Changes(ctx context.Context, run sandbox.Executor, dir string) (string, err
 	return strings.TrimRight(out+added, "\n"), errors.Join(err, said(failed))
 }
 
-// sinceLastCommit compares the files that git knows with the last commit. Where there is none yet, everything is new.
+// sinceLastCommit compares the files that git tracks with the last
+// commit. If there is no commit yet, everything is new.
 func (r *repo) sinceLastCommit(ctx context.Context, options ...string) (string, error) {
 	_, failed, err := r.plain(ctx, "rev-parse", "--verify", "--quiet", "HEAD")
 	if err != nil || failed != "" && failed != nothing {
@@ -72,7 +74,7 @@ func (r *repo) sinceLastCommit(ctx context.Context, options ...string) (string, 
 	return whole, nil
 }
 
-// said is what git said as an error; "" is none.
+// said turns git's error message into an error; "" is nil.
 func said(failed string) error {
 	if failed == "" {
 		return nil

@@ -13,19 +13,20 @@ import (
 	"chorus/internal/tool/files"
 )
 
-// CompareName is the name of the tool that Compare makes.
+// CompareName is the name of the tool that Compare returns.
 const CompareName = "git_diff_base"
 
-// Comparison is what the work on a branch is compared with.
+// Comparison says what the work on a branch is compared with.
 type Comparison struct {
-	Base   string // a branch, tag or commit; "": main, or whatever the repository's default branch is
+	Base   string // a branch, tag or commit; "": main, or the repository's default branch
 	Path   string // only this file or folder
-	Folder string // the folder of the workspace that the repository lies in; "": the workspace
-	// Uncommitted adds what is not committed: staged and unstaged changes, and new files that are not ignored.
+	Folder string // the folder of the workspace that contains the repository; "": the workspace
+	// Uncommitted adds what is not committed: staged and unstaged
+	// changes, and new files that are not ignored.
 	Uncommitted bool
 }
 
-// words are the comparison as it is judged and shown.
+// words returns the comparison as it is judged and shown.
 func (c Comparison) words() string {
 	out := "diff " + cmp.Or(c.Base, "main") + "...HEAD"
 	if c.Uncommitted {
@@ -37,7 +38,8 @@ func (c Comparison) words() string {
 	return out
 }
 
-// Compare is a tool that shows what a branch has changed since it left its base, with the promises of the other tools.
+// Compare returns a tool that shows what a branch has changed since it left
+// its base. It keeps the promises of the other tools.
 func Compare(run sandbox.Executor, roots *files.Roots, keep tool.Keep, c Comparison) tool.Tool {
 	r := &repo{run: run, roots: roots, keep: keep}
 	return tool.New(tool.Func[struct{}]{Name: CompareName, Description: "Compare with a branch.", ReadOnly: true, Risk: tool.Low,
@@ -92,7 +94,7 @@ func (r *repo) compare(ctx context.Context, c Comparison) (tool.Result, error) {
 	return tool.From("git diff", tool.Clip(ctx, strings.TrimSuffix(out, "\n"), tool.Head, r.keep)), nil
 }
 
-// enter makes a folder of the workspace the one that git runs in.
+// enter makes git run in a folder of the workspace.
 func (r *repo) enter(folder string) (failed string) {
 	if folder == "" || folder == "." {
 		return ""
@@ -116,14 +118,14 @@ func (r *repo) enter(folder string) (failed string) {
 	return ""
 }
 
-// since is the commit at which the branch left its base.
+// since returns the commit at which the branch left its base.
 func (r *repo) since(ctx context.Context, base string) (commit, failed string, err error) {
 	bases := []string{base}
 	if base == "" {
 		bases = []string{"main", "origin/HEAD", "master"}
 	}
 	for _, name := range bases {
-		// The name stands behind --end-of-options: none of it is read as an option.
+		// The name follows --end-of-options, so it is never read as an option.
 		if _, failed, err = r.plain(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}"); err != nil {
 			return "", "", err
 		}
@@ -144,10 +146,10 @@ func (r *repo) since(ctx context.Context, base string) (commit, failed string, e
 	return "", fmt.Sprintf("There is no branch %s in this repository; name another one as base_branch.", base), nil
 }
 
-// mostNew is how many new files are shown whole; the others are named.
+// mostNew is how many new files are shown in full; the others are only named.
 const mostNew = 50
 
-// newFiles are files that git does not know yet, as a diff. hidden are those that rules keep from being read.
+// newFiles returns the untracked files as a diff. hidden is how many of them rules keep from being read.
 func (r *repo) newFiles(ctx context.Context, paths []string) (diff string, hidden int, failed string, err error) {
 	list, failed, err := r.plain(ctx, append([]string{"ls-files", "--others", "--exclude-standard", "--"}, paths...)...)
 	if err != nil || failed != "" {
@@ -162,8 +164,8 @@ func (r *repo) newFiles(ctx context.Context, paths []string) (diff string, hidde
 	shown, left := 0, 0
 	for name := range strings.SplitSeq(strings.TrimSuffix(list, "\n"), "\n") {
 		switch {
-		case name == "" || strings.HasSuffix(name, "/"): // a repository inside is its own
-		case strings.HasPrefix(name, `"`): // git quotes names with signs that no rule was written for
+		case name == "" || strings.HasSuffix(name, "/"): // a nested repository is separate
+		case strings.HasPrefix(name, `"`): // git quotes names with characters that no rule was written for
 			hidden++
 		case hides != nil && hides(files.Place{Root: files.Workspace, Path: path.Join(r.folder, name)}.String()):
 			hidden++

@@ -1,6 +1,6 @@
-// Package git lets an agent look at the repository it works in, commit to it and push it. It promises that
-// no hook, filter, pager or other program that the repository's own configuration names is run, that looking
-// takes no lock, and that a push never forces.
+// Package git lets an agent inspect the repository it works in, commit to it and push it. It
+// promises that no hook, filter, pager or other program named in the repository's own configuration
+// is run, that inspecting takes no lock, and that a push never forces.
 package git
 
 import (
@@ -31,9 +31,9 @@ var (
 )
 
 const (
-	// timeout is for one git command: looking is quick, also in large repositories.
+	// timeout is for one git command: inspecting is quick, even in large repositories.
 	timeout = 60 * time.Second
-	// pushTimeout is for a slow line and a remote that checks what it gets.
+	// pushTimeout allows for a slow line and a remote that checks what it receives.
 	pushTimeout = 5 * time.Minute
 )
 
@@ -42,10 +42,10 @@ type repo struct {
 	roots  *files.Roots
 	keep   tool.Keep
 	dir    string // where git runs; "": in the workspace
-	folder string // the same below the workspace
+	folder string // the same, relative to the workspace
 }
 
-// workspace is where git runs.
+// workspace returns the directory where git runs.
 func (r *repo) workspace() string {
 	if r.dir != "" {
 		return r.dir
@@ -60,8 +60,8 @@ type diffIn struct {
 	Path   string `json:"path,omitempty" jsonschema:"only this file or directory"`
 }
 
-// Tools are git_status, git_diff, git_commit and git_push on the workspace. keep stores a diff that is
-// too long to show and may be nil.
+// Tools returns git_status, git_diff, git_commit and git_push on the workspace.
+// keep stores a diff that is too long to show; it may be nil.
 func Tools(run sandbox.Executor, roots *files.Roots, keep tool.Keep) []tool.Tool {
 	r := &repo{run: run, roots: roots, keep: keep}
 	return []tool.Tool{
@@ -112,7 +112,7 @@ func (r *repo) status(ctx context.Context, _ statusIn) (tool.Result, error) {
 	return tool.From("git status", tool.Clip(ctx, out, tool.Head, r.keep)), nil
 }
 
-// diffArgs is the command as it is judged and shown.
+// diffArgs returns the command as it is judged and shown.
 func (r *repo) diffArgs(in diffIn) []string {
 	args := []string{"diff"}
 	if in.Staged {
@@ -165,7 +165,7 @@ func (r *repo) diff(ctx context.Context, in diffIn) (tool.Result, error) {
 	return tool.From("git diff", tool.Clip(ctx, strings.TrimSuffix(out, "\n")+left, tool.Head, r.keep)), nil
 }
 
-// inRepository is the path of a file from the top of the workspace.
+// inRepository returns the path of a file relative to the top of the workspace.
 func (r *repo) inRepository(name string) (path, failed string) {
 	place, err := r.roots.Find(name)
 	if err != nil {
@@ -177,7 +177,7 @@ func (r *repo) inRepository(name string) (path, failed string) {
 	return place.Path, ""
 }
 
-// shown narrows a diff to the files that rules let the agent read, where they keep others from it.
+// shown narrows a diff to the files that rules let the agent read, if they hide any.
 func (r *repo) shown(ctx context.Context, args, paths []string) (shown []string, hidden int, failed string, err error) {
 	hides := tool.CallFrom(ctx).Hides
 	if hides == nil {
@@ -189,7 +189,7 @@ func (r *repo) shown(ctx context.Context, args, paths []string) (shown []string,
 	}
 	for name := range strings.Lines(out) {
 		name = strings.TrimSuffix(name, "\n")
-		// Git quotes names with signs that no rule was written for.
+		// Git quotes names with characters that no rule was written for.
 		if strings.HasPrefix(name, `"`) || hides(files.Place{Root: files.Workspace, Path: path.Join(r.folder, name)}.String()) {
 			hidden++
 		} else {
@@ -202,8 +202,7 @@ func (r *repo) shown(ctx context.Context, args, paths []string) (shown []string,
 	return shown, hidden, "", nil
 }
 
-// failure is an answer that something went wrong. What git itself says quotes names and
-// settings of the repository.
+// failure returns an answer about a failure. Git's own message quotes names and settings of the repository.
 func failure(text string) tool.Result {
 	res := tool.Fail(text)
 	if strings.HasPrefix(text, gitSays) {
@@ -214,8 +213,8 @@ func failure(text string) tool.Result {
 
 const gitSays = "git: "
 
-// git runs one looking command with everything switched off that would run
-// programs of the repository's choice. failed is an answer for the model.
+// git runs one inspecting command and disables everything that would run programs of
+// the repository's choice. failed is an answer for the model.
 func (r *repo) git(ctx context.Context, args ...string) (out, failed string, err error) {
 	options, failed, err := r.withoutFilters(ctx, false)
 	if err != nil || failed != "" {
@@ -224,10 +223,10 @@ func (r *repo) git(ctx context.Context, args ...string) (out, failed string, err
 	return r.plain(ctx, append(options, args...)...)
 }
 
-// withoutFilters lists the options that silence the filters which the repository
-// itself configures: status and diff would run them on changed files. Those of the
-// user's own configuration stay; large file storage needs them. Where git writes, a file
-// that needs such a filter is refused: without it something else would be stored.
+// withoutFilters returns the options that disable the filters that the repository itself configures:
+// status and diff would run them on changed files. Filters in the user's own configuration stay, because
+// large file storage needs them. For commands that write, a file that needs a repository's filter is
+// refused, because without the filter something else would be stored.
 func (r *repo) withoutFilters(ctx context.Context, writes bool) (options []string, failed string, err error) {
 	out, failed, err := r.plain(ctx, "config", "--show-scope", "--name-only", "--get-regexp", `^filter\..*\.(clean|smudge|process|required)$`)
 	if err != nil {
@@ -249,7 +248,7 @@ func (r *repo) withoutFilters(ctx context.Context, writes bool) (options []strin
 	return options, "", nil
 }
 
-// nothing is the answer of a command that found nothing and said nothing.
+// nothing is the answer of a command that found nothing and printed nothing.
 const nothing = "git ended with exit code 1"
 
 func (r *repo) plain(ctx context.Context, args ...string) (out, failed string, err error) {

@@ -27,7 +27,7 @@ type pushIn struct {
 	Remote string `json:"remote,omitempty" jsonschema:"default: origin"`
 }
 
-// commitArgs is the commit as it is judged: the words of its message decide nothing.
+// commitArgs returns the commit as it is judged. The words of its message do not matter.
 func (r *repo) commitArgs(in commitIn) []string {
 	args := []string{"commit"}
 	if len(in.Paths) > 0 {
@@ -42,7 +42,7 @@ func (r *repo) commitArgs(in commitIn) []string {
 	return args
 }
 
-// args is the push as it is judged and shown.
+// args returns the push as it is judged and shown.
 func (in pushIn) args() []string {
 	return []string{"push", canonical.Word(cmp.Or(in.Remote, "origin")), canonical.Word(cmp.Or(in.Branch, "HEAD"))}
 }
@@ -82,7 +82,7 @@ func (r *repo) commit(ctx context.Context, in commitIn) (tool.Result, error) {
 	return tool.OK(fmt.Sprintf("Committed %s to %s as %s.%s", text.Count(len(staged), "file"), branch, oid, c.left())), nil
 }
 
-// branch is what is checked out.
+// branch returns the branch that is checked out.
 func (r *repo) branch(ctx context.Context) (name, failed string, err error) {
 	out, failed, err := r.plain(ctx, "symbolic-ref", "--quiet", "--short", "HEAD")
 	if failed == nothing {
@@ -91,17 +91,18 @@ func (r *repo) branch(ctx context.Context) (name, failed string, err error) {
 	return strings.TrimSpace(out), failed, err
 }
 
-// commit is one that is being made.
+// commit is a commit in progress.
 type commit struct {
 	*repo
 	paths   []string
 	hides   func(string) bool
-	options []string // without the repository's own filters
-	skipped []string // repositories inside
+	options []string // disable the repository's own filters
+	skipped []string // nested repositories
 	hidden  map[string]bool
 }
 
-// list gives names as git quotes them, so that git can be given them back, without those that rules keep from being read.
+// list returns names as git quotes them, so that they can be passed
+// back to git, without those that must not be read.
 func (c *commit) list(ctx context.Context, args ...string) (names []string, failed string, err error) {
 	out, failed, err := c.plain(ctx, slices.Concat(c.options, []string{"-c", "core.quotePath=true"}, args)...)
 	if err != nil || failed != "" {
@@ -127,7 +128,7 @@ func (c *commit) list(ctx context.Context, args ...string) (names []string, fail
 	return names, "", nil
 }
 
-// stage puts what changed into the index. `git add` would look into repositories inside, with their settings.
+// stage adds what changed to the index. `git add` would enter nested repositories and use their settings.
 func (c *commit) stage(ctx context.Context) (failed string, err error) {
 	c.hidden = map[string]bool{}
 	if c.options, failed, err = c.withoutFilters(ctx, true); err != nil || failed != "" {
@@ -158,7 +159,8 @@ func (c *commit) stage(ctx context.Context) (failed string, err error) {
 	return failed, err
 }
 
-// record makes the commit and gives its short name. Where not everything in the index is meant, only the named files are.
+// record makes the commit and returns its short name. If not everything in
+// the index is meant, it commits only the named files.
 func (c *commit) record(ctx context.Context, message string, staged []string) (oid, failed string, err error) {
 	identity, failed, err := c.identity(ctx)
 	if err != nil || failed != "" {
@@ -176,7 +178,7 @@ func (c *commit) record(ctx context.Context, message string, staged []string) (o
 	return strings.TrimSpace(oid), failed, err
 }
 
-// identity is who commits where git has not been told: a sandbox does not have the user's settings.
+// identity returns the committer if git has not been told: a sandbox does not have the user's settings.
 func (r *repo) identity(ctx context.Context) (env []string, failed string, err error) {
 	_, failed, err = r.plain(ctx, "config", "--get", "user.email")
 	if failed == nothing {
@@ -199,7 +201,7 @@ func (c *commit) left() string {
 
 var remoteName = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$`)
 
-// starts are the settings by which a push starts programs or goes elsewhere.
+// starts matches the settings by which a push starts programs or goes elsewhere.
 const starts = `^(core\.(sshcommand|gitproxy|askpass)|credential(\..*)?\.helper|remote\..*\.(vcs|receivepack|uploadpack)|url\..*\.(insteadof|pushinsteadof)|gpg\..*|push\.gpgsign)$`
 
 func (r *repo) push(ctx context.Context, in pushIn) (tool.Result, error) {
@@ -238,7 +240,7 @@ func (r *repo) push(ctx context.Context, in pushIn) (tool.Result, error) {
 	return tool.OK("Pushed " + branch + " to " + remote + "."), nil
 }
 
-// mayPush says why the repository's own settings do not let a push be what it says.
+// mayPush returns why the repository's own settings could make a push do something else than it says, or "".
 func (r *repo) mayPush(ctx context.Context, remote string) (failed string, err error) {
 	out, failed, err := r.plain(ctx, "config", "--show-scope", "--name-only", "--get-regexp", starts)
 	if err != nil || failed != "" && failed != nothing {
