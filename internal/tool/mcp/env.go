@@ -11,9 +11,8 @@ import (
 	"chorus/internal/tool/mcp/serverconfig"
 )
 
-// passed are the variables a program needs to find itself, its files and a
-// language. Everything else stays here: a server gets a secret only when its own
-// configuration names it.
+// passed are the variables that a program needs to find itself, its files and a language. Everything
+// else is dropped: a server gets a secret only if its own configuration names it.
 var passed = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TERM", "TMPDIR", "TZ", "SHELL",
 	"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR",
@@ -21,7 +20,7 @@ var passed = []string{
 	"SYSTEMROOT", "COMSPEC", "PATHEXT", "TEMP", "TMP", "USERPROFILE", "APPDATA", "LOCALAPPDATA",
 }
 
-// environ is what a server's process gets of ours, and its own.
+// environ returns the environment of a server's process: the allowed part of ours, and its own.
 func environ(ours []string, own map[string]string) []string {
 	if ours == nil {
 		ours = os.Environ()
@@ -43,7 +42,7 @@ func environ(ours []string, own map[string]string) []string {
 	return out
 }
 
-// hasPassword finds an address with a password in it under a name that passes.
+// hasPassword reports whether a value is an address with a password.
 func hasPassword(value string) bool {
 	if !strings.Contains(value, "://") || !strings.Contains(value, "@") {
 		return false
@@ -52,11 +51,11 @@ func hasPassword(value string) bool {
 	return err != nil || u.User != nil
 }
 
-// redactor takes out of a text what a server was given in confidence.
+// redactor returns a function that removes a server's secrets from a text.
 func redactor(s Server) func(string) string {
 	secrets := map[string]string{}
 	add := func(secret, instead string) {
-		if len(secret) >= 6 { // shorter ones would tear words apart, and guard nothing
+		if len(secret) >= 6 { // redacting shorter values would cut words apart and protect nothing
 			secrets[secret] = instead
 		}
 	}
@@ -81,11 +80,11 @@ func redactor(s Server) func(string) string {
 		}
 	}
 	for _, v := range s.Env {
-		if !strings.HasPrefix(v, "/") { // a path tells where to look, and is no secret
+		if !strings.HasPrefix(v, "/") { // a path says where to look and is no secret
 			add(v, "***")
 		}
 	}
-	// The longest first: what is a part of another must not leave its rest behind.
+	// Longest first: a secret that is part of another must not leave the rest of the other visible.
 	order := slices.SortedFunc(maps.Keys(secrets), func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 	var pairs []string
 	for _, secret := range order {

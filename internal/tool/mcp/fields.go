@@ -8,7 +8,8 @@ import (
 	"chorus/internal/chat"
 )
 
-// Asked are the fields of a question as forms show them, with what was given before or is meant where nothing is.
+// Asked returns the fields of a question as forms show them, filled
+// with the earlier answers or else the defaults.
 func (q Question) Asked() (out []chat.Field) {
 	for _, f := range q.Fields {
 		field := chat.Field{Name: f.Name, Label: cmp.Or(f.Title, printable(f.Name, 100)), Hint: f.hint(), Kind: f.kind(), Several: f.Kind == "list" && len(f.Choices) > 0, Optional: !f.Required || f.Default != nil, Bounds: f.Bounds}
@@ -30,7 +31,7 @@ func (q Question) Asked() (out []chat.Field) {
 	return out
 }
 
-// kind is the field's kind as forms know it.
+// kind returns the field's kind as forms name it.
 func (f Field) kind() string {
 	switch f.Kind {
 	case "integer", "number", "boolean", "list":
@@ -51,7 +52,7 @@ func (f Field) hint() string {
 	return about
 }
 
-// texts is a value as it is written.
+// texts returns a value as people write it.
 func texts(value any) (out []string) {
 	switch v := value.(type) {
 	case nil:

@@ -4,6 +4,5 @@ package mcp
 
 import "syscall"
 
-// ownGroup lets a process and its children be ended together. Only Linux can end them
-// with us when we are killed.
+// ownGroup makes a process and its children end together. Only Linux can also end them when we are killed.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -16,16 +16,16 @@ import (
 	"chorus/internal/approval"
 )
 
-// Host is what servers may ask of the run that uses them. call is the key of the tool call during which a server asks.
-// It must be safe for concurrent use and obey ctx, which ends with that call.
+// Host is what servers may ask of the run that uses them. call is the key of the tool call during which a
+// server asks. A Host must be safe for concurrent use and obey ctx, which ends with that call.
 type Host interface {
-	// Ask puts a server's question to the person whom the run works for, and waits for the answer.
+	// Ask puts a server's question to the person for whom the run works, and waits for the answer.
 	Ask(ctx context.Context, call string, q Question) (Reply, error)
-	// Sample has a model answer for a server, if that is allowed, and charges it to the run.
+	// Sample makes a model answer for a server, if that is allowed, and charges it to the run.
 	Sample(ctx context.Context, call string, s Sampling) (Sampled, error)
 }
 
-// Sampling is what a server wants a model to answer.
+// Sampling is a request of a server to a model.
 type Sampling struct {
 	Server    string
 	Action    string // as rules name it
@@ -35,7 +35,7 @@ type Sampling struct {
 	Stop      []string
 }
 
-// SampledMessage is one message of a Sampling, in text.
+// SampledMessage is one text message of a Sampling.
 type SampledMessage struct {
 	Assistant bool
 	Text      string
@@ -49,18 +49,19 @@ type Sampled struct {
 }
 
 const (
-	// maxSampled is how many answers of a model a server may have within one call. A server has no tools while it
-	// is answered, so this is as deep as it goes.
+	// maxSampled is how many model answers a server may get within one call. The model has
+	// no tools when it answers a server, so calls cannot nest deeper.
 	maxSampled = 8
-	// maxSampledText is what one request for an answer may hold: more is no question any more.
+	// maxSampledText limits the text of one request for an answer.
 	maxSampledText = 200_000
-	// maxSampledTokens is how long an answer may be, whatever the server asks for.
+	// maxSampledTokens limits the length of an answer, whatever the server asks for.
 	maxSampledTokens = 8192
 	// maxWrong is how many answers may not fit the question before the server is told that there is none.
 	maxWrong = 3
 )
 
-// SetHost says who answers servers from now on; nil: nobody does. A thread's runs follow each other, so each sets its own.
+// SetHost sets who answers servers from now on; nil: nobody. A thread's runs
+// follow one another, so each run sets its own host.
 func (h *Hub) SetHost(host Host) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -73,16 +74,16 @@ func (h *Hub) currentHost() Host {
 	return h.host
 }
 
-// pending is a request that is under way, with its deadline.
+// pending is a request in progress, with its deadline.
 type pending struct {
-	key     string // of the tool call; "": it is none
+	key     string // key of the tool call; "" if there is none
 	ctx     context.Context
 	limit   time.Duration
 	timer   *time.Timer
 	sampled int
 }
 
-// begin notes a request, so that a question of the server finds it.
+// begin records a request, so that a question of the server can be assigned to it.
 func (l *live) begin(p *pending) (end func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,8 +102,9 @@ func (l *live) begin(p *pending) (end func()) {
 
 var errNoCall = errors.New("nothing may be asked for outside of a tool call")
 
-// during is the tool call in which a server asks something: the last that began, since the protocol does not say. Its
-// deadline stands still while the server is answered, and the context ends with the call.
+// during returns the tool call in which a server asks something: the last one that began,
+// because the protocol does not say. The call's deadline is paused while the server is
+// answered, and the returned context ends with the call.
 func (l *live) during(ctx context.Context) (*pending, context.Context, func(), error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,7 +124,8 @@ func (l *live) during(ctx context.Context) (*pending, context.Context, func(), e
 	return nil, nil, nil, errNoCall
 }
 
-// elicit answers a server's question. Whatever goes wrong is a cancellation: a server must not learn more.
+// elicit answers a server's question. Any failure is reported as a
+// cancellation: a server must not learn more.
 func (l *live) elicit(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 	cancelled := &sdk.ElicitResult{Action: "cancel"}
 	host := l.srv.hub.currentHost()
@@ -151,13 +154,13 @@ func (l *live) elicit(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitR
 			return &sdk.ElicitResult{Action: "accept", Content: content}, nil
 		}
 		q.Wrong = err.Error()
-		q.Given, _ = approval.SplitAnswer(q.Asked(), reply.Text) // what cannot be read is written anew
+		q.Given, _ = approval.SplitAnswer(q.Asked(), reply.Text) // what cannot be parsed is filled in anew
 	}
 	return cancelled, nil
 }
 
-// openPage asks a person to open a page. It is never opened by us, and nothing of what happens there is seen here. A server
-// that says meanwhile that the page has done its part needs no answer any more.
+// openPage asks a person to open a page. We never open it ourselves and see nothing of what happens there.
+// If the server reports meanwhile that the page is done, no answer is needed any more.
 func (l *live) openPage(ctx context.Context, host Host, call string, p *sdk.ElicitParams) Action {
 	page := pageOf(p.URL)
 	if page == "" {
@@ -185,7 +188,7 @@ func (l *live) openPage(ctx context.Context, host Host, call string, p *sdk.Elic
 
 var errPageDone = errors.New("the page has done its part")
 
-// pageDone hears that a page which a person was asked to open has done its part.
+// pageDone handles a report that a page which a person was asked to open is done.
 func (l *live) pageDone(id string) {
 	l.mu.Lock()
 	done := l.pages[id]
@@ -195,7 +198,8 @@ func (l *live) pageDone(id string) {
 	}
 }
 
-// pagesWanted are what a server wants a person to open before it makes a call: the error that it answers with names them.
+// pagesWanted returns the pages that a server requires a person to open
+// before a call, as named in the error it answered with.
 func pagesWanted(err error) []*sdk.ElicitParams {
 	var wire *jsonrpc.Error
 	if !errors.As(err, &wire) || wire.Code != sdk.CodeURLElicitationRequired {
@@ -210,7 +214,7 @@ func pagesWanted(err error) []*sdk.ElicitParams {
 	return slices.DeleteFunc(data.Elicitations, func(p *sdk.ElicitParams) bool { return p == nil })
 }
 
-// withPages makes a request, and makes it again when a person has opened what the server wants opened first.
+// withPages makes a request, and repeats it once a person has opened the pages that the server requires.
 func (l *live) withPages(ctx context.Context, request func() error) error {
 	for range maxWrong {
 		err := request()
@@ -229,7 +233,7 @@ func (l *live) withPages(ctx context.Context, request func() error) error {
 	return errors.New("it wants a person to open a page first, again and again")
 }
 
-// sample has a model answer for the server.
+// sample makes a model answer for the server.
 func (l *live) sample(ctx context.Context, req *sdk.CreateMessageRequest) (*sdk.CreateMessageResult, error) {
 	host := l.srv.hub.currentHost()
 	if host == nil || req.Params == nil {

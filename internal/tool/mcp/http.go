@@ -16,16 +16,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
-// roundTripper carries the requests to one server: it adds the server's own headers,
-// only for the server's own host, and bounds what comes back.
+// roundTripper sends the requests to one server. It adds the server's own headers, only
+// for the server's own host, and limits the size of responses.
 type roundTripper struct {
 	base    *http.Transport
 	home    *url.URL
 	headers map[string]string
-	token   func(ctx context.Context, refused string) (string, error) // of a login; nil: there is none to look for
+	token   func(ctx context.Context, refused string) (string, error) // token of a login; nil: there are no logins
 	name    string
-	status  atomic.Int32 // of the last answer to a POST, when it was a refusal
-	scope   atomic.Value // a string: what a login lacks, as the last refusal says
+	status  atomic.Int32 // status of the last response to a POST, if it was a refusal
+	scope   atomic.Value // a string: the scope that a login lacks, according to the last refusal
 }
 
 func newRoundTripper(s Server, logins *Logins) (*roundTripper, error) {
@@ -76,14 +76,14 @@ func (c *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		c.status.Store(int32(status))
 	}
-	// Event streams are bounded event by event.
+	// Event streams are limited per event.
 	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		resp.Body = &bounded{ReadCloser: resp.Body, left: largestMessage}
 	}
 	return resp, nil
 }
 
-// send adds the token of a login, only for the server's own host, and renews one that the server refuses, once.
+// send adds a login's token, only for the server's own host, and once renews a token that the server refuses.
 func (c *roundTripper) send(req *http.Request) (*http.Response, error) {
 	if c.token == nil || req.URL.Host != c.home.Host || req.URL.Scheme != c.home.Scheme {
 		return c.base.RoundTrip(req)
@@ -102,7 +102,7 @@ func (c *roundTripper) send(req *http.Request) (*http.Response, error) {
 	}
 	fresh, ferr := c.token(req.Context(), token)
 	if ferr != nil || fresh == "" {
-		return resp, nil // its refusal says it
+		return resp, nil // its refusal gives the reason
 	}
 	again := req.Clone(req.Context())
 	if req.GetBody != nil {
@@ -115,7 +115,7 @@ func (c *roundTripper) send(req *http.Request) (*http.Response, error) {
 	return c.base.RoundTrip(again)
 }
 
-// lackingScope is what a refusal says that a login must be allowed; "": it does not say.
+// lackingScope returns the scope that a refusal says a login needs, or "".
 func lackingScope(header http.Header) string {
 	challenges, err := oauthex.ParseWWWAuthenticate(header["Www-Authenticate"])
 	if err != nil {
@@ -131,7 +131,7 @@ func lackingScope(header http.Header) string {
 	return ""
 }
 
-// old says whether the refusal looks like that of a server which knows only SSE.
+// old reports whether the refusal looks like that of a server that only supports SSE.
 func (c *roundTripper) old() bool {
 	switch status := c.status.Load(); status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusTooManyRequests:
@@ -141,7 +141,7 @@ func (c *roundTripper) old() bool {
 	}
 }
 
-// refused is what to do about the last refusal, or nil.
+// refused returns an error that says what to do about the last refusal, or nil.
 func (c *roundTripper) refused() error {
 	switch status := c.status.Load(); status {
 	case http.StatusUnauthorized, http.StatusForbidden:
@@ -167,7 +167,7 @@ func (c *roundTripper) sse() sdk.Transport {
 	return &sdk.SSEClientTransport{Endpoint: c.home.String(), HTTPClient: c.client(), MaxEventSize: largestMessage}
 }
 
-// bounded is a body that fails, rather than ends, where it becomes too large.
+// bounded is a body that fails, rather than ends, when it becomes too large.
 type bounded struct {
 	io.ReadCloser
 	left int64

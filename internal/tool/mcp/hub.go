@@ -1,10 +1,11 @@
-// Package mcp makes the tools of MCP servers into tools of ours. It promises that
-// the program never waits for a server to begin, that every wait on one has an end,
-// that a server which dies is started again and one which does not come is named
-// with its reason, that no process and no goroutine outlives Close, and that
-// nothing a server says of itself is believed: its tools declare no access, so they
-// are judged by their names and arguments, and its process sees no secret that its
-// own configuration does not name.
+// Package mcp turns the tools of MCP servers into tools of ours.
+//
+// It promises that:
+//   - the program never waits for a server to start, and every wait on a server has a limit;
+//   - a server that dies is started again, and one that does not start is named with the reason;
+//   - no process and no goroutine outlives Close;
+//   - nothing a server says about itself is trusted: its tools declare no access, so they are judged by their names and arguments;
+//   - a server's process sees no secret that its own configuration does not name.
 package mcp
 
 import (
@@ -21,31 +22,31 @@ import (
 	"chorus/internal/tool/mcp/serverconfig"
 )
 
-// Server is how one MCP server is reached.
+// Server says how to reach one MCP server.
 type Server = serverconfig.Server
 
-// State is how a server is.
+// State is the state of a server.
 type State string
 
 // The states.
 const (
 	Off        State = "off"        // not started yet, disabled, or shut down
-	Starting   State = "starting"   // its first answer is waited for
+	Starting   State = "starting"   // waiting for its first answer
 	Ready      State = "ready"      // its tools can be called
 	Restarting State = "restarting" // it failed, and is tried again at Next
-	Failed     State = "failed"     // it failed, and is left alone until Restart
+	Failed     State = "failed"     // it failed, and is not tried again until Restart
 )
 
-// Status is how a server is and why, without secrets.
+// Status is the state of a server and the reason, without secrets.
 type Status struct {
 	Server string
 	State  State
 	Why    string
 	Next   time.Time // when it is tried again
-	Tools  int       // how many it had when it was last asked
+	Tools  int       // number of tools when last listed
 }
 
-// String is a line for people.
+// String returns a line for people.
 func (s Status) String() string {
 	text := s.Server + ": " + string(s.State)
 	if s.State == Ready {
@@ -64,7 +65,7 @@ func (s Status) wait() string {
 	return max(time.Second, time.Until(s.Next).Round(time.Second)).String()
 }
 
-// absent is what a model is told of a server that is not there.
+// absent returns what a model is told about a server that is missing.
 func (s Status) absent() string {
 	switch s.State {
 	case Starting:
@@ -78,27 +79,28 @@ func (s Status) absent() string {
 	}
 }
 
-// Options are what a hub must know of the place.
+// Options are what a hub must know about its surroundings.
 type Options struct {
-	Dir     string   // where servers run; "" is the working directory
-	Environ []string // what of it may be passed on; nil is the program's own
-	Version string   // the program's, for greetings
-	Logins  *Logins  // to servers on the network; nil: there are none
-	// Prepare is asked before each start of a process: whether it may still be started, and
-	// how it is isolated. A nil result starts it as it is. Nil: every one is.
+	Dir     string   // where servers run; "" means the working directory
+	Environ []string // what may be passed on of it; nil means the program's own environment
+	Version string   // the program's version, for greetings
+	Logins  *Logins  // logins to remote servers; nil: none
+	// Prepare is called before each start of a process. It decides whether the process may
+	// still be started, and how it is isolated. A nil result starts it without isolation.
+	// If Prepare is nil, every process is started so.
 	Prepare func(ctx context.Context, s Server, dir string) (*sandbox.Prepared, error)
-	// Confirm is asked once a process has answered: whether what was started is what was
-	// meant. An error ends it. Nil: it is.
+	// Confirm is called once a process has answered, to check that the right thing
+	// was started. An error ends the process. nil: no check.
 	Confirm func(s Server) error
-	// Observe is told how a server is, whenever one has come or failed; it must not wait long. Nil: nobody is.
+	// Observe receives a server's status whenever the server has started or
+	// failed. It must not block for long. It may be nil.
 	Observe func(s Server, status Status)
-	// Tasks remembers which task a call became, so that it is found again by the process that takes the call up after a crash.
-	// Nil: a call that was cut off is not taken up.
+	// Tasks stores which task a call became, so that the process that resumes the call
+	// after a crash finds it. nil: interrupted calls are not resumed.
 	Tasks TaskStore
 }
 
-// Hub holds the configured servers. Nothing runs before Start or Tools. It is safe
-// for concurrent use.
+// Hub holds the configured servers. Nothing runs before Start or Tools. It is safe for concurrent use.
 type Hub struct {
 	opt     Options
 	servers []*server // sorted by name
@@ -114,8 +116,7 @@ type Hub struct {
 	changed chan struct{} // closed at the next change
 }
 
-// New makes a hub of the servers that are not disabled. Of two with one name the
-// first counts.
+// New returns a hub of the servers that are not disabled. If two have the same name, the first is used.
 func New(servers []Server, opt Options) *Hub {
 	h := &Hub{opt: opt, pause: pause, changed: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
@@ -139,7 +140,7 @@ func pause(failures int) time.Duration {
 	return min(firstPause<<min(failures-1, 10), longPause)
 }
 
-// Start begins to start all servers, and returns at once.
+// Start begins to start all servers and returns at once.
 func (h *Hub) Start() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -155,7 +156,7 @@ func (h *Hub) Start() {
 	}
 }
 
-// server finds one by its name or its part of the tools' names.
+// server finds a server by its name or by its part of tool names.
 func (h *Hub) server(name string) *server {
 	for _, s := range h.servers {
 		if s.Name == name || s.key == name {
@@ -165,18 +166,18 @@ func (h *Hub) server(name string) *server {
 	return nil
 }
 
-// Listing is what there is at a moment.
+// Listing is what servers offer at a given moment.
 type Listing struct {
 	Tools        []tool.Tool
-	Missing      []Status      // the servers whose tools are not among them, and why
-	Instructions []Instruction // what servers say about their use
-	Off          []string      // sentences for the model about tools that the caller took out of the list
+	Missing      []Status      // the servers whose tools are missing, and why
+	Instructions []Instruction // the servers' instructions for use
+	Off          []string      // sentences for the model about tools that the caller removed from the list
 }
 
-// Instruction is what a server says about its use, in its own words.
+// Instruction is a server's own text about its use.
 type Instruction struct{ Server, Text string }
 
-// Notice is what a model should know of the servers that are missing; "" when none is.
+// Notice returns what a model should know about missing servers, or "".
 func (l Listing) Notice() string {
 	var lines []string
 	for _, s := range l.Missing {
@@ -186,10 +187,9 @@ func (l Listing) Notice() string {
 	return strings.Join(lines, "\n")
 }
 
-// Tools starts the servers if need be, waits until each has come or failed once, at
-// most its start deadline and at most as long as ctx, and lists the tools. keep
-// (may be nil) stores what is too long to show. A server that died and is started
-// again keeps its tools; their calls say so.
+// Tools starts the servers if needed and waits until each has started or failed once, at most until its start
+// deadline or the end of ctx. Then it lists the tools. keep (may be nil) stores output that is too long to
+// show. A server that died and is being started again keeps its tools; calls of them say so.
 func (h *Hub) Tools(ctx context.Context, keep tool.Keep) Listing {
 	h.Start()
 	h.settle(ctx)
@@ -214,7 +214,7 @@ func (h *Hub) Tools(ctx context.Context, keep tool.Keep) Listing {
 	return out
 }
 
-// settle waits for the first start of every server to come to an end.
+// settle waits until the first start of every server has succeeded or failed.
 func (h *Hub) settle(ctx context.Context) {
 	h.mu.Lock()
 	begun := h.begun
@@ -231,7 +231,7 @@ func (h *Hub) settle(ctx context.Context) {
 	}
 }
 
-// Status says how every server is, sorted by name.
+// Status returns the status of every server, sorted by name.
 func (h *Hub) Status() []Status {
 	out := make([]Status, len(h.servers))
 	for i, s := range h.servers {
@@ -240,8 +240,8 @@ func (h *Hub) Status() []Status {
 	return out
 }
 
-// Changed is closed when a server next comes, goes or changes its tools. Take it
-// before looking, so that nothing is missed.
+// Changed returns a channel that is closed when a server next starts, stops or changes
+// its tools. Call it before looking, so that no change is missed.
 func (h *Hub) Changed() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -255,8 +255,8 @@ func (h *Hub) notify() {
 	h.changed = make(chan struct{})
 }
 
-// Close ends all servers and returns when they are gone: at most a few seconds. It
-// may be called twice; calls that are under way fail.
+// Close ends all servers and returns when they have ended, after a few seconds
+// at most. It may be called twice. Calls in progress fail.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	h.closed = true

@@ -21,38 +21,37 @@ import (
 	"chorus/internal/tool/mcp/serverconfig"
 )
 
-// settled is the newest protocol version that begins with a greeting both sides
-// know. The one after it begins with a question that older servers may leave
-// unanswered, so it is only tried where this one is refused.
+// settled is the newest protocol version that begins with a greeting both sides know. The next version begins
+// with a question that older servers may leave unanswered, so it is only tried if this one is refused.
 const settled = "2025-11-25"
 
-// live is one connection to a server, from greeting to death.
+// live is one connection to a server, from greeting to end.
 type live struct {
 	srv     *server
-	ctx     context.Context // done when the connection is to end
+	ctx     context.Context // done when the connection must end
 	cancel  context.CancelCauseFunc
 	proc    *process      // nil over HTTP
 	pipe    *pipe         // nil over HTTP
 	courier *roundTripper // nil for a process
 	session *sdk.ClientSession
 	gone    chan struct{} // closed when the session is over
-	lost    atomic.Bool   // a call found the process's pipes closed, which comes before gone
-	changed chan struct{} // rings when the server says that its tools are others now
+	lost    atomic.Bool   // a call found the process's pipes closed, which happens before gone
+	changed chan struct{} // receives a value when the server says that its tools have changed
 	unknown bool          // the server does not know our greeting
 
 	tokens  atomic.Int64
 	mu      sync.Mutex
 	watched map[string]func(string)  // progress by token
-	calls   []*pending               // what is under way, the oldest first
+	calls   []*pending               // calls in progress, oldest first
 	tasks   map[string]chan struct{} // tasks that are waited for, by id
 	pages   map[string]func()        // pages that a person was asked to open, by the question's id
 
-	taskNews int64 // how often the server said something of a task
+	taskNews int64 // number of unrequested messages about tasks
 }
 
 var errSlow = errors.New("it did not answer in time")
 
-// dial starts the server and greets it. Whatever was begun has ended when it fails.
+// dial starts the server and greets it. If it fails, everything it began has ended.
 func (s *server) dial(ctx context.Context) (*live, error) {
 	way := s.Type
 	if way == "" && s.Command != "" {
@@ -71,13 +70,12 @@ func (s *server) dial(ctx context.Context) (*live, error) {
 		l, second = s.try(ctx, way, "")
 	}
 	if second != nil {
-		return nil, err // what the first way met says more
+		return nil, err // the error of the first way says more
 	}
 	return l, nil
 }
 
-// try is one way to reach the server. The connection that it returns beside an
-// error is closed.
+// try tries one way to reach the server. If it returns a connection with an error, the connection is closed.
 func (s *server) try(ctx context.Context, way, version string) (*live, error) {
 	l := &live{srv: s, gone: make(chan struct{}), changed: make(chan struct{}, 1), watched: map[string]func(string){}, tasks: map[string]chan struct{}{}, pages: map[string]func(){}}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
@@ -164,7 +162,7 @@ func (l *live) transport(way string) (sdk.Transport, error) {
 	return l.courier.streamable(), nil
 }
 
-// close ends the connection, and the process with all it started.
+// close ends the connection, and the process with everything it started.
 func (l *live) close() {
 	l.cancel(errors.New("the connection was closed"))
 	if l.proc != nil {
@@ -179,7 +177,7 @@ func (l *live) close() {
 	}
 }
 
-// explain adds to an error what is known of its cause, without secrets.
+// explain adds what is known about the cause to an error, without secrets.
 func (l *live) explain(err error) error {
 	why := err
 	if l.courier != nil {
@@ -209,10 +207,10 @@ func (l *live) explain(err error) error {
 	return out
 }
 
-// lastWords is how a process ended, if it did, and the end of what it complained.
+// lastWords says how a process ended, if it did, with the end of its error output.
 func (l *live) lastWords(over bool) string {
 	text := ""
-	if over { // the end of its output and its death are one event: give the second a moment
+	if over { // the end of its output and its exit are one event: wait a moment for the exit
 		moment := time.NewTimer(time.Second)
 		defer moment.Stop()
 		select {
@@ -231,8 +229,8 @@ func (l *live) lastWords(over bool) string {
 	return text
 }
 
-// roots are where the server shall work: the workspace, and the folders that a person's own configuration names among its
-// arguments. Some servers work nowhere else than in what they are told here.
+// roots are where the server should work: the workspace, and the folders among its arguments in a
+// person's own configuration. Some servers work only in the roots they are told.
 func (s *server) roots() []*sdk.Root {
 	dirs := []string{s.hub.opt.Dir}
 	for _, word := range s.Args {
@@ -249,15 +247,15 @@ func (s *server) roots() []*sdk.Root {
 	return out
 }
 
-// probeEvery is how often a server on the network is looked at while a call waits for it, and probeTime how long that
-// may take: together less than the five seconds in which a dead one is to be noticed.
+// probeEvery is how often a remote server is checked while a call waits for it, and probeTime how long a
+// check may take. Together they take less than five seconds, in which a dead server must be noticed.
 const (
 	probeEvery = 2 * time.Second
 	probeTime  = 2 * time.Second
 )
 
-// probe ends a call when its server on the network is dead. One that is only slow to answer is not: some do one thing at a
-// time.
+// probe ends a call if its remote server is dead. A server that is merely
+// slow is not dead: some do one thing at a time.
 func (l *live) probe(ctx context.Context, end func(error)) {
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
@@ -277,7 +275,7 @@ func (l *live) probe(ctx context.Context, end func(error)) {
 		}
 		l.lost.Store(true)
 		end(errEnded)
-		_ = l.session.Close() // so that it is started again; it is dead already
+		_ = l.session.Close() // it is dead already; this makes it start again
 		return
 	}
 }

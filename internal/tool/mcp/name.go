@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	longestName   = 64 // what providers take
-	longestServer = 32 // leaves the tool the other half
+	longestName   = 64 // the most that providers accept
+	longestServer = 32 // leaves the other half to the tool
 	hashTail      = 9  // "_" and eight digits
 )
 
-// clean puts "_" for every character that a tool's name may not have.
+// clean replaces every character that a tool name may not contain by "_".
 func clean(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -22,7 +22,7 @@ func clean(name string) string {
 	}, name)
 }
 
-// fit shortens a name and makes it its own again with a tail.
+// fit shortens a name and keeps it unique with a tail.
 func fit(name, whole string, most int) string {
 	if len(name) <= most {
 		return name
@@ -30,9 +30,8 @@ func fit(name, whole string, most int) string {
 	return name[:most-hashTail] + "_" + whole
 }
 
-// serverKeys are the parts of tools' names that stand for the servers: never with
-// two underscores in a row or at the end, so that "mcp__a__" is one server's alone,
-// and never two alike.
+// serverKeys returns the parts of tool names that stand for the servers. They have no two underscores in a
+// row or at the end, so that "mcp__a__" belongs to one server only, and they are unique.
 func serverKeys(names []string) map[string]string {
 	key := func(name string) string {
 		k := clean(name)
@@ -50,7 +49,7 @@ func serverKeys(names []string) map[string]string {
 	})
 }
 
-// toolNames are the names of one server's tools for models and rules.
+// toolNames returns the names of one server's tools for models and rules.
 func toolNames(server string, names []string) map[string]string {
 	prefix := "mcp__" + server + "__"
 	room := longestName - len(prefix)
@@ -63,8 +62,8 @@ func toolNames(server string, names []string) map[string]string {
 	return inner
 }
 
-// distinct gives every name its own key. Where several have one, the one that is it
-// already keeps it and the others get a tail, whatever order they come in.
+// distinct gives every name a unique key. If several names have the same key, the one equal
+// to it keeps it and the others get a tail, regardless of their order.
 func distinct(names []string, key func(string) string, tail func(key, name string) string) map[string]string {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	count := map[string]int{}

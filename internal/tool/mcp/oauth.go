@@ -23,25 +23,26 @@ import (
 	"chorus/internal/tool/mcp/serverconfig"
 )
 
-// Logins are the servers on the network that somebody has logged in to, a file each, which only its owner can read. It may
-// be used from several goroutines and processes.
+// Logins are the logins to remote servers, stored in one file each that only its owner
+// can read. It may be used from several goroutines and processes.
 type Logins struct {
-	// Sync makes the file of a login the one that other machines have, or gives it to them; nil: there are none. It is set before the first use.
+	// Sync exchanges the file of a login with other machines, in whichever direction is
+	// needed; nil: there are none. It must be set before the first use.
 	Sync func(ctx context.Context, file string) error
 
 	dir    string
-	secret func(string) // hears every token; may be nil
+	secret func(string) // receives every token; may be nil
 
 	mu sync.Mutex
 }
 
-// NewLogins keeps logins in a folder, which need not be there. secret hears every token that is read or fetched, so that
-// nothing shows it.
+// NewLogins stores logins in a folder, which need not exist. secret receives every
+// token that is read or fetched, so that nothing shows it.
 func NewLogins(dir string, secret func(string)) *Logins { return &Logins{dir: dir, secret: secret} }
 
-// login is what is kept of one.
+// login is what is stored for one login.
 type login struct {
-	URL          string    `json:"url"` // of the server: another one gets nothing of it
+	URL          string    `json:"url"` // of the server; another server gets nothing of it
 	ClientID     string    `json:"clientId"`
 	ClientSecret string    `json:"clientSecret,omitempty"`
 	TokenURL     string    `json:"tokenUrl"`
@@ -51,11 +52,11 @@ type login struct {
 	Expires      time.Time `json:"expires,omitzero"`
 }
 
-// The times of a login.
+// Timeouts and deadlines of logins.
 const (
-	loginTime   = 5 * time.Minute  // for a person to say yes in a browser
-	refreshTime = 30 * time.Second // for a new token
-	earlyToken  = time.Minute      // before its end a token is renewed, so that it does not end on the way
+	loginTime   = 5 * time.Minute  // for a person to agree in a browser
+	refreshTime = 30 * time.Second // for fetching a new token
+	earlyToken  = time.Minute      // how long before its expiry a token is renewed, so that it does not expire in transit
 )
 
 func (l *Logins) file(s Server) string {
@@ -68,7 +69,7 @@ func (l *Logins) Has(s Server) bool {
 	return err == nil && kept != nil
 }
 
-// read gives the login of a server; nil: there is none.
+// read returns the login to a server, or nil.
 func (l *Logins) read(s Server) (*login, error) {
 	data, err := os.ReadFile(l.file(s))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,13 +106,13 @@ func (l *Logins) write(s Server, kept login) error {
 	return serverconfig.WritePrivate(l.file(s), data)
 }
 
-// Remove forgets a login; there may be none.
+// Remove deletes a login, if there is one.
 func (l *Logins) Remove(s Server) error {
 	return removeFile(l.file(s))
 }
 
-// token is what opens the server now; "": nobody has logged in. One that is over, or that the server has refused, is
-// renewed.
+// token returns the current token for the server, or "" if nobody has logged in. It
+// renews a token that has expired or that the server has refused.
 func (l *Logins) token(ctx context.Context, s Server, refused string) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,7 +128,7 @@ func (l *Logins) token(ctx context.Context, s Server, refused string) (string, e
 	if err := l.sync(ctx, s); err != nil {
 		return "", err
 	}
-	// Another process may have renewed it meanwhile, and the old one is good no more.
+	// Another process may have renewed it meanwhile, which invalidates the old one.
 	if kept, err = l.read(s); err != nil || kept == nil || kept.good(refused) {
 		return kept.access(), err
 	}
@@ -149,7 +150,7 @@ func (l *Logins) token(ctx context.Context, s Server, refused string) (string, e
 	if err := l.write(s, *kept); err != nil {
 		return "", err
 	}
-	return kept.Access, l.sync(ctx, s) // before another machine renews with what is good no more
+	return kept.Access, l.sync(ctx, s) // before another machine tries to renew with the invalid one
 }
 
 func (l *Logins) sync(ctx context.Context, s Server) error {
@@ -187,19 +188,20 @@ func (l *Logins) lock(ctx context.Context, s Server) (*lockfile.Lock, error) {
 	}
 }
 
-// ErrNoLogin is for a server that asks for no login.
+// ErrNoLogin is the error for a server that asks for no login.
 var ErrNoLogin = errors.New("this server asks for no login")
 
-// LoginOptions are what a login needs beside the server itself. All may be left out.
+// LoginOptions are what a login needs besides the server itself. All are optional.
 type LoginOptions struct {
-	Version      string   // the program's, for greetings
-	Scopes       []string // asked for beside those that the server names
-	ClientID     string   // of a client that somebody has registered; "": this program registers itself
+	Version      string   // the program's version, for greetings
+	Scopes       []string // requested in addition to those that the server names
+	ClientID     string   // of a registered client; "": this program registers itself
 	ClientSecret string
 }
 
-// Login logs in to a server by OAuth 2.1: it finds the authorization server, registers this program there, gives show the
-// page on which a person says yes in a browser of this machine, and keeps the tokens that come of it.
+// Login logs in to a server by OAuth 2.1. It finds the authorization server, registers this program there,
+// passes show the page on which a person agrees in a browser of this machine, and stores the resulting
+// tokens.
 func (l *Logins) Login(ctx context.Context, s Server, o LoginOptions, show func(page string)) error {
 	ctx, cancel := context.WithTimeout(ctx, loginTime)
 	defer cancel()
@@ -218,8 +220,8 @@ func (l *Logins) Login(ctx context.Context, s Server, o LoginOptions, show func(
 	return err
 }
 
-// authorize is a login whose browser comes back to the address redirect. ask has a person open the page, and gives what the
-// browser comes back with.
+// authorize performs a login whose browser returns to the address redirect. ask makes a
+// person open the page and returns what the browser comes back with.
 func (l *Logins) authorize(ctx context.Context, s Server, o LoginOptions, redirect string, ask func(ctx context.Context, page string) (*auth.AuthorizationResult, error)) error {
 	done := false
 	config := &auth.AuthorizationCodeHandlerConfig{
@@ -260,10 +262,10 @@ func (l *Logins) authorize(ctx context.Context, s Server, o LoginOptions, redire
 	if err != nil {
 		return fmt.Errorf("log in to %s: %w", s.Name, err)
 	}
-	if !done { // some let everybody in, and ask who it is only then
+	if !done { // some servers let everybody in and ask for a login only now
 		_, err = session.ListTools(ctx, nil)
 	}
-	_ = session.Close() // it has said all that was needed
+	_ = session.Close() // it has provided all that was needed
 	if !done && err != nil {
 		return fmt.Errorf("log in to %s: %w", s.Name, err)
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 )
 
-// OpenLogins are the logins that were begun by people whose browser is on another machine: it comes back to an address of
-// this program, or the address it was sent back to is handed over by hand. They are kept in memory, so a login that the
-// process did not outlive is begun again. The zero value can be used, from several goroutines.
+// OpenLogins are logins begun by people whose browser is on another machine. The browser returns to an
+// address of this program, or the person copies that address by hand. They are kept in memory, so they must
+// be begun again after a restart. The zero value is ready to use, from several goroutines.
 type OpenLogins struct {
-	Life time.Duration // of a login; 0: OpenLoginTime
+	Life time.Duration // lifetime of a login; 0: OpenLoginTime
 
 	mu      sync.Mutex
 	byID    map[string]*OpenLogin
@@ -25,26 +25,26 @@ type OpenLogins struct {
 	work    sync.WaitGroup
 }
 
-// OpenLoginTime is how long a person has to say yes in a browser.
+// OpenLoginTime is how long a person has to agree in a browser.
 const OpenLoginTime = 10 * time.Minute
 
-// OpenLogin is one of them.
+// OpenLogin is one login in progress.
 type OpenLogin struct {
 	ID     string
 	Server string    // its name
-	Page   string    // on which a person says yes
-	Until  time.Time // it can be finished
+	Page   string    // the page on which a person agrees
+	Until  time.Time // when it expires
 
-	state  string // names it in the address that the browser comes back to; nobody else knows it
+	state  string // identifies it in the address that the browser returns to; nobody else knows it
 	came   chan url.Values
-	back   bool          // the browser came back; under the lock of OpenLogins
+	back   bool          // the browser returned; guarded by the lock of OpenLogins
 	asked  chan struct{} // closed when Page is known
 	ended  chan struct{} // closed when it is over
-	err    error         // why nobody is logged in, once it is over
+	err    error         // why the login failed, once it is over
 	cancel context.CancelCauseFunc
 }
 
-// Errors of a login that is not to be finished any more.
+// Errors of a login that can no longer be finished.
 var (
 	ErrUnknownLogin  = errors.New("no login waits for this: it is over after ten minutes, and when the server is started again; begin it again")
 	ErrFinishedLogin = errors.New("this login was finished before; begin it again if it is needed")
@@ -54,8 +54,8 @@ var (
 	errStopping      = errors.New("the server is stopping; begin the login again")
 )
 
-// Begin begins a login whose browser comes back to the address redirect, and returns when the page for the person is known.
-// done hears how it ended. An earlier one to the same server is given up.
+// Begin begins a login whose browser returns to the address redirect. It returns when the page for the person
+// is known, and calls done with the outcome. It cancels an earlier login to the same server.
 func (l *OpenLogins) Begin(ctx context.Context, logins *Logins, s Server, o LoginOptions, redirect string, done func(error)) (*OpenLogin, error) {
 	life := cmp.Or(l.Life, OpenLoginTime)
 	one := &OpenLogin{ID: rand.Text(), Server: s.Name, Until: time.Now().Add(life).UTC(), came: make(chan url.Values, 1), asked: make(chan struct{}), ended: make(chan struct{})}
@@ -89,7 +89,7 @@ func (l *OpenLogins) Begin(ctx context.Context, logins *Logins, s Server, o Logi
 	}
 }
 
-// keep notes a login, and gives up what stands in its way or is over.
+// keep records a login, and cancels those that conflict with it or have expired.
 func (l *OpenLogins) keep(one *OpenLogin) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,7 +108,7 @@ func (l *OpenLogins) keep(one *OpenLogin) {
 	l.byID[one.ID] = one
 }
 
-// ask makes the page known and waits until the browser comes back.
+// ask publishes the page and waits until the browser returns.
 func (l *OpenLogins) ask(ctx context.Context, one *OpenLogin, page string) (*auth.AuthorizationResult, error) {
 	address, err := url.Parse(page)
 	if err != nil || one.Page != "" || address.Scheme != "https" && address.Scheme != "http" {
@@ -127,8 +127,8 @@ func (l *OpenLogins) ask(ctx context.Context, one *OpenLogin, page string) (*aut
 	}
 }
 
-// Return takes what a browser came back with and waits until the login is over. It returns the name of the server, where one
-// is known, and why nobody is logged in.
+// Return processes what a browser returned with and waits until the login is over. It
+// returns the name of the server, if known, and why the login failed.
 func (l *OpenLogins) Return(ctx context.Context, q url.Values) (server string, _ error) {
 	l.mu.Lock()
 	one := l.byState[q.Get("state")]
@@ -136,7 +136,7 @@ func (l *OpenLogins) Return(ctx context.Context, q url.Values) (server string, _
 		l.mu.Unlock()
 		return "", ErrUnknownLogin
 	}
-	again := one.back // a code is good once, and so is a refusal
+	again := one.back // a code is valid once, and so is a refusal
 	one.back = true
 	l.mu.Unlock()
 	if again {
@@ -146,7 +146,7 @@ func (l *OpenLogins) Return(ctx context.Context, q url.Values) (server string, _
 	return one.Server, one.wait(ctx)
 }
 
-// Wait waits until a login is over, or ctx is: then over is false.
+// Wait waits until a login is over. If ctx ends first, over is false.
 func (l *OpenLogins) Wait(ctx context.Context, id string) (one *OpenLogin, over bool, _ error) {
 	l.mu.Lock()
 	one = l.byID[id]
@@ -154,7 +154,7 @@ func (l *OpenLogins) Wait(ctx context.Context, id string) (one *OpenLogin, over 
 	if one == nil {
 		return nil, false, ErrUnknownLogin
 	}
-	_ = one.wait(ctx) // what counts is whether it is over
+	_ = one.wait(ctx) // only whether it is over matters
 	select {
 	case <-one.ended:
 		return one, true, one.err
@@ -172,7 +172,7 @@ func (one *OpenLogin) wait(ctx context.Context) error {
 	}
 }
 
-// Close gives up all logins and waits until they are over.
+// Close cancels all logins and waits until they are over.
 func (l *OpenLogins) Close() {
 	l.mu.Lock()
 	for _, one := range l.byID {

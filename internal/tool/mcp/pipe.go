@@ -20,19 +20,18 @@ import (
 )
 
 const (
-	// largestMessage is what one message may hold, whichever way it comes: a picture
+	// largestMessage limits one message in either direction. A picture
 	// of five megabytes fits in it as base64.
 	largestMessage = 10 << 20
-	// mostNoise is how many lines that are no messages a server may write in a row.
-	// Many greet on standard output; one that writes only that speaks something else.
+	// mostNoise is how many consecutive lines that are no messages a server may write. Many servers
+	// print a greeting; one that prints nothing else speaks another protocol.
 	mostNoise = 1000
-	// longestWrite ends a server that does not read, where no caller's deadline does.
+	// longestWrite ends a server that does not read, if no caller's deadline does.
 	longestWrite = 30 * time.Second
 )
 
-// pipe is the connection to a process: one JSON-RPC message a line. Unlike the
-// SDK's it passes over lines that are none, outlives a message that is too large,
-// and never writes longer than its caller waits.
+// pipe is the connection to a process: one JSON-RPC message per line. Unlike the SDK's, it skips lines that
+// are no messages, survives a message that is too large, and never writes for longer than its caller waits.
 type pipe struct {
 	in    *os.File
 	out   *os.File
@@ -40,8 +39,8 @@ type pipe struct {
 	queue []jsonrpc.Message // the rest of a batch
 	noise int
 	turn  chan struct{} // held while writing
-	limit time.Duration // of one writing
-	// taskChanged hears what the SDK does not know: that a task is in another state. Nil: nobody does.
+	limit time.Duration // of one write
+	// taskChanged receives what the SDK does not know: that a task has changed its state. It may be nil.
 	taskChanged func(params json.RawMessage)
 
 	once sync.Once
@@ -94,7 +93,8 @@ func (p *pipe) Read(context.Context) (jsonrpc.Message, error) {
 				continue
 			}
 			if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
-				// Whoever asks must take the answers: no more questions than we can write.
+				// A server that asks questions must read the answers: read no
+				// more questions than we can answer.
 				p.turn <- struct{}{}
 				<-p.turn
 			}
@@ -120,8 +120,7 @@ func (p *pipe) Read(context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// line reads the next one. Of one that is too long it keeps both ends, where the
-// number of the call stands.
+// line reads the next line. Of a line that is too long it keeps both ends, where the number of the call is.
 func (p *pipe) line() (line []byte, whole bool, err error) {
 	const ends = 512
 	var tail []byte
@@ -143,7 +142,7 @@ func (p *pipe) line() (line []byte, whole bool, err error) {
 	}
 }
 
-// decode gives the messages of a line: none for noise.
+// decode returns the messages of a line; none for noise.
 func (p *pipe) decode(line []byte, whole bool) []jsonrpc.Message {
 	if line = bytes.TrimSpace(line); len(line) == 0 {
 		return nil
@@ -173,8 +172,8 @@ func (p *pipe) decode(line []byte, whole bool) []jsonrpc.Message {
 	return out
 }
 
-// callNumbers find the number of the call at the front of an answer, or at its end.
-// They are made when first needed, which is hardly ever.
+// callNumbers find the number of the call at the beginning or the end of an
+// answer. They are compiled on first use, which is rare.
 var callNumbers = sync.OnceValue(func() []*regexp.Regexp {
 	return []*regexp.Regexp{
 		regexp.MustCompile(`^\{(?:"jsonrpc":\s*"2\.0",\s*)?"id":\s*(\d{1,15}),`),
@@ -182,7 +181,7 @@ var callNumbers = sync.OnceValue(func() []*regexp.Regexp {
 	}
 })
 
-// tooLarge answers the call whose result did not fit, so that only that one fails.
+// tooLarge answers the call whose result was too large, so that only that call fails.
 func tooLarge(ends []byte) []jsonrpc.Message {
 	for _, find := range callNumbers() {
 		found := find.FindSubmatch(ends)
@@ -226,7 +225,7 @@ func (p *pipe) Write(caller context.Context, msg jsonrpc.Message) error {
 	case err == nil:
 		return nil
 	case n == 0 && caller.Err() != nil:
-		return caller.Err() // nothing was written: the next one may be
+		return caller.Err() // nothing was written, so the next write may succeed
 	case ctx.Err() != nil:
 		p.giveUp(errors.New("it does not read what it is sent"))
 	}

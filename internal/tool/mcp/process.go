@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// grace is what a server has between being asked to end and being killed.
+	// grace is the time between asking a server to end and killing it.
 	grace = 3 * time.Second
-	// graceIsolated is what one in a sandbox has after the end of its input.
+	// graceIsolated is the time that a sandboxed server has after the end of its input.
 	graceIsolated = 500 * time.Millisecond
-	// keptStderr is the end of a server's complaints: enough for a stack trace's last
-	// lines, too little to fill a log with.
+	// keptStderr is how much of the end of a server's error output is kept: enough for
+	// the last lines of a stack trace, too little to fill a log.
 	keptStderr = 4 << 10
 )
 
-// process is a server that runs here, in a process group of its own.
+// process is a server that runs here, in its own process group.
 type process struct {
 	isolated *sandbox.Prepared // nil: it runs without a sandbox
 	child    child
@@ -33,11 +33,11 @@ type process struct {
 	errs     *os.File
 	stderr   ring
 	dead     chan struct{} // closed when it has ended, and its group with it
-	heard    chan struct{} // closed when its standard error is read to the end
+	heard    chan struct{} // closed when its standard error was read to the end
 	how      string        // how it ended; read after dead
 }
 
-// startProcess starts the server's command. Nothing but the command is waited for.
+// startProcess starts the server's command. It waits for nothing but the start itself.
 func startProcess(ctx context.Context, s Server, dir string, opt Options) (*process, error) {
 	p := &process{stderr: ring{most: keptStderr}, dead: make(chan struct{}), heard: make(chan struct{})}
 	if err := p.command(ctx, s, dir, opt); err != nil {
@@ -106,12 +106,12 @@ func (p *process) start(streams [3]*os.File) error {
 
 // child is what runs the server's command.
 type child interface {
-	wait() (how string) // everything it started is gone then
+	wait() (how string) // everything it started has ended then
 	terminate()
 	kill()
 }
 
-// group is a process of ours with a group of its own.
+// group is a process of ours with its own process group.
 type group struct{ cmd *exec.Cmd }
 
 func (g *group) wait() string {
@@ -123,7 +123,7 @@ func (g *group) wait() string {
 func (g *group) terminate() { terminate(g.cmd.Process.Pid) }
 func (g *group) kill()      { kill(g.cmd.Process.Pid) }
 
-// isolated is a program in a sandbox. There is no way to ask it to end but the end of its input.
+// isolated is a program in a sandbox. The only way to ask it to end is to end its input.
 type isolated struct{ program sandbox.Program }
 
 func (i *isolated) wait() string {
@@ -143,8 +143,8 @@ func (p *process) release() {
 	}
 }
 
-// pipes makes the three of them, and returns the ends that are the child's. They
-// are files, so nothing waits for a grandchild that holds one open.
+// pipes creates the three pipes and returns the child's ends. They are files,
+// so nothing waits for a grandchild that holds one open.
 func (p *process) pipes() (theirs [3]*os.File, err error) {
 	for i, ours := range []**os.File{&p.in, &p.out, &p.errs} {
 		r, w, err := os.Pipe()
@@ -166,12 +166,12 @@ func (p *process) closePipes() {
 	}
 }
 
-// stop ends the process and all it started, and returns when they are gone. May be
-// called twice.
+// stop ends the process and everything it started, and returns when they have ended. It may be called twice.
 func (p *process) stop() {
 	_ = p.in.Close()
 	if p.isolated != nil {
-		// A signal would end the sandbox at once: the end of its input is all that the server hears.
+		// A signal would end the sandbox at once, so the end of its input
+		// is the only notice that the server gets.
 		wait(p.dead, graceIsolated)
 	}
 	select {
@@ -199,8 +199,8 @@ func wait(done <-chan struct{}, most time.Duration) bool {
 	}
 }
 
-// Program is the file that a server's command would start from dir, or why none
-// would. Nothing is started.
+// Program returns the file that a server's command would start from
+// dir, or why there is none. It starts nothing.
 func Program(s Server, dir string, ours []string) (string, error) {
 	if !filepath.IsAbs(s.Dir) {
 		s.Dir = filepath.Join(dir, s.Dir)
@@ -243,7 +243,7 @@ func executable(file string) error {
 	return nil
 }
 
-// configError is a failure that trying again does not help against.
+// configError is a failure that a retry cannot fix.
 type configError struct{ error }
 
 func (e *configError) Unwrap() error { return e.error }

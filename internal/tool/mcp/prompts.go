@@ -12,7 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Prompt is a text that a server has ready for people to ask for: /server:name ARGUMENTS.
+// Prompt is a text that a server offers and that people ask for: /server:name ARGUMENTS.
 type Prompt struct {
 	Server    string
 	Name      string
@@ -20,14 +20,14 @@ type Prompt struct {
 	Arguments []PromptArgument
 }
 
-// PromptArgument is a blank in a prompt.
+// PromptArgument is an argument of a prompt.
 type PromptArgument struct {
 	Name     string
 	About    string
 	Required bool
 }
 
-// String is how the prompt is asked for.
+// String returns how to ask for the prompt.
 func (p Prompt) String() string {
 	out := "/" + p.Server + ":" + p.Name
 	for _, a := range p.Arguments {
@@ -42,10 +42,11 @@ func (p Prompt) String() string {
 
 const (
 	mostPrompts   = 200     // of one server
-	largestPrompt = 100_000 // characters that a prompt may become
+	largestPrompt = 100_000 // characters of an expanded prompt
 )
 
-// Prompts lists what the servers have ready, sorted by how it is asked for. Servers that do not answer are left out.
+// Prompts lists the prompts of the servers, sorted by how they are asked
+// for. It leaves out servers that do not answer.
 func (h *Hub) Prompts(ctx context.Context) (out []Prompt) {
 	h.Start()
 	h.settle(ctx)
@@ -94,7 +95,8 @@ func (s *server) prompts(ctx context.Context) (out []Prompt, _ error) {
 // Has reports whether a name means one of the servers.
 func (h *Hub) Has(server string) bool { return h.server(server) != nil }
 
-// Prompt fetches a prompt of a server, filled in with what a person wrote behind its name. An error is for them.
+// Prompt fetches a server's prompt, filled in with what a person wrote
+// after its name. An error is for that person.
 func (h *Hub) Prompt(ctx context.Context, server, name, words string) (string, error) {
 	h.Start()
 	s := h.server(server)
@@ -131,7 +133,7 @@ func (h *Hub) Prompt(ctx context.Context, server, name, words string) (string, e
 	return promptText(res), nil
 }
 
-// promptText is a prompt's messages as one text.
+// promptText returns a prompt's messages as one text.
 func promptText(res *sdk.GetPromptResult) string {
 	var a answer
 	for _, m := range res.Messages {
@@ -149,7 +151,7 @@ func promptText(res *sdk.GetPromptResult) string {
 	return multiline(strings.Join(a.text, "\n"), largestPrompt)
 }
 
-// fill gives words to arguments: NAME=VALUE where it is written so, the others in order, the last one the rest.
+// fill assigns words to arguments: NAME=VALUE by name, the others in order. The last argument gets the rest.
 func (p Prompt) fill(words string) (map[string]string, error) {
 	out := map[string]string{}
 	var plain []string

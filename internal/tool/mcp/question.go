@@ -13,7 +13,7 @@ import (
 	"chorus/internal/chat"
 )
 
-// Action is what a person said to a question.
+// Action is a person's answer to a question.
 type Action string
 
 // The actions.
@@ -23,18 +23,18 @@ const (
 	Cancel  Action = "cancel"  // nobody answered
 )
 
-// Question is what a server wants to know of a person. Its words are the server's.
+// Question is what a server wants to know from a person. Its words are the server's.
 type Question struct {
 	Server  string
 	Message string
 	Fields  []Field
-	Page    string // an address that the person is to open; nobody else does. "": there is none
-	Wrong   string // why the answer before did not fit; "": there was none
-	// Given is what that answer said to each field.
+	Page    string // an address that only the person is to open; "" if there is none
+	Wrong   string // why the previous answer did not fit; "" if there was none
+	// Given is the previous answer's value for each field.
 	Given map[string]any
 }
 
-// Reply is a person's answer: the text holds the values of the fields, as approval.ReadAnswer reads them.
+// Reply is a person's answer. The text holds the values of the fields, as approval.ReadAnswer parses them.
 type Reply struct {
 	Action Action
 	Text   string
@@ -48,15 +48,15 @@ type Field struct {
 	Kind     string // string, number, integer, boolean, list
 	Choices  []Choice
 	Required bool
-	Default  any // nil: there is none
+	Default  any // nil if there is none
 	chat.Bounds
 }
 
-// Choice is one of the values that a field may have.
+// Choice is one possible value of a field.
 type Choice struct{ Value, Title string }
 
 const (
-	maxFields  = 30  // what a person can be asked to fill in
+	maxFields  = 30  // limits on what a person can be asked to fill in
 	maxChoices = 100 // of one field
 )
 
@@ -79,10 +79,10 @@ type schemaField struct {
 	MinItems, MaxItems   int
 }
 
-// longPattern is how long a pattern may be; longer ones are not looked at.
+// longPattern is the longest pattern that is used; longer ones are ignored.
 const longPattern = 500
 
-// bounds are what its values must keep to. What makes no sense is none.
+// bounds returns the limits on its values. Limits that make no sense are ignored.
 func (p schemaField) bounds() chat.Bounds {
 	out := chat.Bounds{Format: p.Format, MinLength: max(0, p.MinLength), MaxLength: max(0, p.MaxLength), Min: p.Minimum, Max: p.Maximum, MinItems: max(0, p.MinItems), MaxItems: max(0, p.MaxItems)}
 	if len(p.Pattern) <= longPattern {
@@ -94,7 +94,7 @@ func (p schemaField) bounds() chat.Bounds {
 	return out
 }
 
-// fieldsOf reads the schema of a question; what is no schema has no fields.
+// fieldsOf reads the schema of a question. An invalid schema has no fields.
 func fieldsOf(schema any) (out []Field) {
 	data, err := json.Marshal(schema)
 	if err != nil {
@@ -139,7 +139,7 @@ func fieldsOf(schema any) (out []Field) {
 		}
 		out = append(out, f)
 	}
-	// What must be answered comes first.
+	// Required fields come first.
 	slices.SortStableFunc(out, func(a, b Field) int {
 		switch {
 		case a.Required == b.Required:
@@ -152,10 +152,11 @@ func fieldsOf(schema any) (out []Field) {
 	return out[:min(len(out), maxFields)]
 }
 
-// longPage is how long the address of a page may be: a person has to look at it.
+// longPage limits the length of a page's address, because a person has to read it.
 const longPage = 2000
 
-// pageOf checks an address that a person is to open: it must be what it looks like. "": it is not.
+// pageOf checks an address that a person is to open: it must be what
+// it looks like. It returns "" if it is not.
 func pageOf(address string) string {
 	u, err := url.Parse(address)
 	plain := strings.IndexFunc(address, func(r rune) bool { return r <= ' ' || r >= 0x7f }) < 0
@@ -165,21 +166,21 @@ func pageOf(address string) string {
 	return address
 }
 
-// how says how the question is answered, where its fields do not say it.
+// how says how to answer the question, if its fields do not show that.
 func (q Question) how() string {
 	if q.Page == "" {
 		return ""
 	}
-	u, _ := url.Parse(q.Page) // pageOf has read it
+	u, _ := url.Parse(q.Page) // pageOf has parsed it before
 	return fmt.Sprintf("The page: %s\nIt belongs to %s. Nobody opens it for you: do so yourself if you trust the server, and say yes when it is done; no declines.", q.Page, u.Host)
 }
 
-// Text is what people read above the fields.
+// Text returns what people read above the fields.
 func (q Question) Text() string {
 	return strings.TrimSpace(q.Message + "\n\n" + q.how())
 }
 
-// read makes the content of an answer from what a person wrote; what they left out is as the server meant it.
+// read builds the content of an answer from what a person wrote. Omitted fields get the server's defaults.
 func (q Question) read(text string) (map[string]any, error) {
 	out, err := approval.ReadAnswer(q.Asked(), text)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 )
 
-// readRedirect is what the authorization server has a browser bring back: a code, or why there is none.
+// readRedirect reads what the authorization server makes a browser bring back: a code, or why there is none.
 func readRedirect(q url.Values) (*auth.AuthorizationResult, error) {
 	if q.Get("code") == "" {
 		return nil, fmt.Errorf("the login was refused: %s", printable(cmp.Or(q.Get("error_description"), q.Get("error"), "no reason was given"), 300))
@@ -20,7 +20,7 @@ func readRedirect(q url.Values) (*auth.AuthorizationResult, error) {
 	return &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}, nil
 }
 
-// redirect is where the browser comes back to, on this machine alone.
+// redirect is where the browser returns to, only on this machine.
 type redirect struct {
 	url    string
 	server *http.Server
@@ -54,7 +54,7 @@ func (r *redirect) callback(w http.ResponseWriter, req *http.Request) {
 	}
 	select {
 	case r.got <- *result:
-	default: // the first counts
+	default: // the first one counts
 	}
 	fmt.Fprintln(w, "Chorus is logged in. You can close this page.")
 }

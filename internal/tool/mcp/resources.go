@@ -35,12 +35,12 @@ type readIn struct {
 	Watch  *bool  `json:"watch,omitempty" jsonschema:"true: you are told when it changes, if the server can tell; false: not any more."`
 }
 
-// The action strings of resources stand among those of the server's tools, so that
-// one rule covers a server; no tool can have these names.
+// The action strings of resources have the form of the server's tools, so that
+// one rule covers a server. No tool can have these names.
 func (s *server) listAction() string { return "mcp__" + s.key + "__@list" }
 func (s *server) readAction() string { return "mcp__" + s.key + "__@read" }
 
-// resourceTools are mcp_resources and mcp_read.
+// resourceTools returns mcp_resources and mcp_read.
 func (h *Hub) resourceTools(keep tool.Keep) []tool.Tool {
 	var lists, reads []string
 	for _, s := range h.servers {
@@ -77,7 +77,7 @@ func (h *Hub) resourceTools(keep tool.Keep) []tool.Tool {
 	}
 }
 
-// asked are the servers that a name means: all for none, none for an unknown one.
+// asked returns the servers that a name means: all for "", none for an unknown name.
 func (h *Hub) asked(name string) []*server {
 	if name == "" {
 		return h.servers
@@ -124,7 +124,7 @@ func (h *Hub) listResources(ctx context.Context, in resourcesIn, keep tool.Keep)
 // resource is one of a server's resources, or a template for some.
 type resource struct{ uri, name, media, about string }
 
-// resourceList is what one server has, templates last.
+// resourceList lists one server's resources, templates last.
 func (s *server) resourceList(ctx context.Context) (out []resource, failed string, err error) {
 	add := func(r resource) {
 		if len(out) < mostResources {
@@ -165,7 +165,8 @@ func (s *server) resourceList(ctx context.Context) (out []resource, failed strin
 	return out, failed, err
 }
 
-// Resources are the addresses of what the servers have, and the templates of addresses. Servers that do not answer are left out.
+// Resources returns the addresses of the servers' resources, and the address
+// templates. It leaves out servers that do not answer.
 func (h *Hub) Resources(ctx context.Context) (out []string) {
 	h.Start()
 	h.settle(ctx)
@@ -178,7 +179,7 @@ func (h *Hub) Resources(ctx context.Context) (out []string) {
 	return out
 }
 
-// resourceLines lists what one server has for a model, or says why it cannot.
+// resourceLines lists one server's resources for a model, or says why it cannot.
 func (s *server) resourceLines(ctx context.Context, filter string) string {
 	list, failed, err := s.resourceList(ctx)
 	if err != nil {
@@ -209,8 +210,7 @@ func (s *server) resourceLines(ctx context.Context, filter string) string {
 	return s.Name + ":\n" + strings.Join(lines, "\n") + "\n\n"
 }
 
-// pages follows a list to its end, within a bound. A list that the server does not
-// know is an empty one.
+// pages reads a list to its end, within a limit. A list that the server does not support counts as empty.
 func pages(page func(cursor string) (string, error)) error {
 	cursor, seen := "", map[string]bool{}
 	for range listPages {
@@ -237,7 +237,7 @@ func (h *Hub) readResource(ctx context.Context, in readIn, keep tool.Keep) (tool
 	}
 	var res *sdk.ReadResourceResult
 	watched := ""
-	s.resourceRead(in.URI) // what changes from here on is news
+	s.resourceRead(in.URI) // later changes are news
 	failed, err := s.do(ctx, func(ctx context.Context, l *live) (err error) {
 		if in.Watch != nil { // before it is read, so that no change is missed
 			watched = s.watchResource(ctx, l, in.URI, *in.Watch)

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	largestImage = 5 << 20 // what providers take at most
+	largestImage = 5 << 20 // the most that providers accept
 	maxImages    = 8       // in one result
 )
 
-// answer gathers what a server gave back.
+// answer collects what a server returned.
 type answer struct {
 	text   []string
 	images chat.Blocks
@@ -31,7 +31,7 @@ func (a *answer) say(format string, args ...any) {
 	a.text = append(a.text, fmt.Sprintf(format, args...))
 }
 
-// call takes in the result of a tool.
+// call adds the result of a tool.
 func (a *answer) call(res *sdk.CallToolResult) {
 	said := false
 	for _, block := range res.Content {
@@ -78,7 +78,7 @@ func (a *answer) link(c *sdk.ResourceLink) {
 	a.say("[resource %s; read it with mcp_read]", text)
 }
 
-// resource takes in the contents of one.
+// resource adds the contents of a resource.
 func (a *answer) resource(c *sdk.ResourceContents) {
 	switch {
 	case c == nil:
@@ -90,8 +90,8 @@ func (a *answer) resource(c *sdk.ResourceContents) {
 	}
 }
 
-// image takes in bytes that a model can see, and names the others. The content
-// decides what it is, not what the server calls it.
+// image adds bytes that a model can see, and only names others. The
+// content decides the type, not the server's claim.
 func (a *answer) image(data []byte, said, name string) {
 	what := printable(said, 60)
 	if name = printable(name, 300); name != "" {
@@ -114,8 +114,8 @@ func (a *answer) image(data []byte, said, name string) {
 	}
 }
 
-// isText reports whether bytes are text, whatever the server calls them: UTF-8 without control characters that text
-// does not have.
+// isText reports whether bytes are text, whatever the server calls them: UTF-8
+// without control characters that text does not have.
 func isText(data []byte) bool {
 	if len(data) == 0 || !utf8.Valid(data) {
 		return false
@@ -125,8 +125,7 @@ func isText(data []byte) bool {
 	})
 }
 
-// result is the answer as the model gets it: the text within what one result may
-// hold, then the pictures.
+// result returns the answer for the model: the text, cut to the limits of one result, then the pictures.
 func (a *answer) result(ctx context.Context, source string, keep tool.Keep) tool.Result {
 	text := strings.TrimRight(strings.Join(a.text, "\n"), "\n")
 	switch {

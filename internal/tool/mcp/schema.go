@@ -14,18 +14,18 @@ import (
 
 const (
 	longDescription = 2048     // what a careful author needs; every request pays for it
-	largestSchema   = 32 << 10 // beyond this it is no description any more
+	largestSchema   = 32 << 10 // anything larger is not a useful description
 )
 
-// listed is one tool of a server: what the server calls it, and what we do.
+// listed is one tool of a server: the server's name for it, and ours.
 type listed struct {
 	task bool // it is called as a task
 	raw  string
 	spec tool.Spec
 }
 
-// usable makes specs of what a server listed. What has no name or stands twice is
-// left out; what the server says of its harmlessness is not read.
+// usable converts what a server listed to specs. It drops tools without a name and
+// duplicates, and ignores the server's claims that a tool is harmless.
 func (s *server) usable(tools []*offered) []listed {
 	var names []string
 	first := map[string]*offered{}
@@ -46,7 +46,7 @@ func (s *server) usable(tools []*offered) []listed {
 	return out
 }
 
-// describe is what the server says of a tool, in a sane size.
+// describe returns the server's description of a tool, cut to a reasonable length.
 func describe(server string, t *sdk.Tool) string {
 	about := strings.TrimSpace(strings.ToValidUTF8(t.Description, ""))
 	if about == "" {
@@ -60,9 +60,8 @@ func describe(server string, t *sdk.Tool) string {
 
 const anything = `{"type":"object"}`
 
-// schemaOf is the schema as the server gave it, as far as models' providers take
-// it: an object, without alternatives at the top, whose parameters are put
-// together instead.
+// schemaOf returns the server's schema, as far as model providers accept it: an object without
+// alternatives at the top level, whose parameters are merged instead.
 func schemaOf(given any) json.RawMessage {
 	top, ok := given.(map[string]any)
 	if !ok {
@@ -100,7 +99,7 @@ func schemaOf(given any) json.RawMessage {
 	if len(merged) > len(props) {
 		delete(out, "additionalProperties")
 	}
-	data, err := json.Marshal(out) // keys sorted: the same bytes every time
+	data, err := json.Marshal(out) // keys are sorted, so the bytes are always the same
 	if err != nil || len(data) > largestSchema {
 		return json.RawMessage(anything)
 	}

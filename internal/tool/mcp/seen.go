@@ -11,7 +11,7 @@ import (
 	"chorus/internal/tool/mcp/serverconfig"
 )
 
-// Seen is how a server was when it last came or failed, in whatever process that was.
+// Seen is the state of a server when it last started or failed, in any process.
 type Seen struct {
 	At        time.Time `json:"at"`
 	State     State     `json:"state"`
@@ -21,19 +21,19 @@ type Seen struct {
 	Resources int       `json:"resources"`
 }
 
-// LastSeen keeps how servers were, a file each, which may be lost. It may be used from several goroutines and processes;
-// of two that write at once one counts.
+// LastSeen stores the states of servers, in one file each. The files may be lost. It may be used
+// from several goroutines and processes; if two write at once, one of them wins.
 type LastSeen struct{ dir string }
 
-// NewLastSeen keeps them in a folder, which need not be there.
+// NewLastSeen stores them in a folder, which need not exist.
 func NewLastSeen(dir string) LastSeen { return LastSeen{dir} }
 
-// file is another one when the server is reached in another way: what was seen then says nothing any more.
+// file depends on how the server is reached: if that changes, earlier states mean nothing.
 func (l LastSeen) file(s Server) string {
 	return filepath.Join(l.dir, clean(s.Name)+"-"+short(s.Name+"\x00"+s.Command+"\x00"+s.URL)+".json")
 }
 
-// Get is how a server was; a zero time: it was never seen.
+// Get returns the state of a server; its time is zero if the server was never seen.
 func (l LastSeen) Get(s Server) (out Seen) {
 	data, err := os.ReadFile(l.file(s))
 	if err != nil || json.Unmarshal(data, &out) != nil {
@@ -42,7 +42,7 @@ func (l LastSeen) Get(s Server) (out Seen) {
 	return out
 }
 
-// Set writes down how a server is.
+// Set stores the state of a server.
 func (l LastSeen) Set(s Server, seen Seen) error {
 	data, err := json.Marshal(seen)
 	if err != nil {
@@ -56,7 +56,7 @@ func (l LastSeen) Remove(s Server) error {
 	return removeFile(l.file(s))
 }
 
-// removeFile removes a file; there may be none.
+// removeFile removes a file, if it exists.
 func removeFile(name string) error {
 	if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -18,28 +18,28 @@ import (
 const (
 	firstPause = time.Second
 	longPause  = time.Minute
-	// maxAttempts is how often in a row a server may fail before it is left alone: about
-	// three minutes with the pauses between.
+	// maxAttempts is how often in a row a server may fail before it is given
+	// up: about three minutes with the pauses between.
 	maxAttempts = 8
-	// steady is how long it must have lived for a failure to count as the first.
+	// steady is how long a server must have run for a failure to count as the first.
 	steady = time.Minute
-	// restartWait is how long a call waits for a server that crashed: enough for the first
-	// three pauses and the starts behind them, and less than a person waits without a word.
+	// restartWait is how long a call waits for a server that crashed: enough for the first three
+	// pauses and restarts, but less than a person waits without any message.
 	restartWait = 15 * time.Second
-	// quiet is the least time between two readings of a list that keeps changing.
+	// quiet is the minimum time between two readings of a list that keeps changing.
 	quiet = time.Second
 
 	mostPages = 100
 	mostTools = 1000
 )
 
-// server is one configured server with whatever runs of it.
+// server is one configured server and its running connection, if any.
 type server struct {
 	Server
 	hub    *Hub
-	key    string // its part of the tools' names
+	key    string // its part of tool names
 	redact func(string) string
-	tried  chan struct{} // closed when the first start has come to an end
+	tried  chan struct{} // closed when the first start has succeeded or failed
 
 	mu        sync.Mutex
 	state     State
@@ -75,7 +75,7 @@ func (s *server) dir() string {
 	return filepath.Join(s.hub.opt.Dir, s.Dir)
 }
 
-// set changes the state under the lock and tells who waits for it.
+// set changes the state under the lock and notifies those who wait for it.
 func (s *server) set(change func()) {
 	s.mu.Lock()
 	change()
@@ -110,7 +110,7 @@ func (s *server) supervise(ctx context.Context) {
 		})
 		tried()
 		s.observe()
-		var over <-chan time.Time // never, for one that is not tried again
+		var over <-chan time.Time // never fires for a server that is not tried again
 		if pause > 0 {
 			over = time.After(pause)
 		}
@@ -122,7 +122,7 @@ func (s *server) supervise(ctx context.Context) {
 	}
 }
 
-// life is one connection from start to end; the error says why it ended.
+// life runs one connection from start to end. The error says why it ended.
 func (s *server) life(ctx context.Context, tried func(), failures *int) error {
 	l, err := s.dial(ctx)
 	if err != nil {
@@ -160,8 +160,8 @@ func (s *server) life(ctx context.Context, tried func(), failures *int) error {
 	return l.explain(errEnded)
 }
 
-// attend returns when the connection is over. Until then it reads the list of tools
-// again whenever the server says so.
+// attend returns when the connection is over. Until then it rereads the list
+// of tools whenever the server says that it has changed.
 func (s *server) attend(ctx context.Context, l *live) {
 	changed := l.changed
 	rest := time.NewTimer(0)
@@ -212,8 +212,8 @@ func (s *server) list(l *live) error {
 	return nil
 }
 
-// listPage reads one page of the list of tools. Later versions of the protocol have other tasks, and want the SDK to know
-// the list.
+// listPage reads one page of the list of tools. Later versions of the protocol
+// handle tasks differently and need the SDK to know the list.
 func (l *live) listPage(ctx context.Context, cursor string) (tools []*offered, next string, err error) {
 	if l.session.InitializeResult().ProtocolVersion > settled {
 		page, err := l.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
@@ -234,18 +234,18 @@ func (l *live) listPage(ctx context.Context, cursor string) (tools []*offered, n
 	return page.Tools, page.NextCursor, nil
 }
 
-// longInstructions is what a server may say about its use: every request of a thread holds it.
+// longInstructions limits a server's instructions for use: every request of a thread contains them.
 const longInstructions = 4000
 
-// instructions are what the server says about its use; "" for nothing.
+// instructions returns the server's instructions for use, or "".
 func (s *server) instructions() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.manual
 }
 
-// connection is the one to make a call on, or the reason why there is none. A server that
-// is just starting is waited for, and so is one that crashed and starts again soon.
+// connection returns the connection for a call, or the reason why there is none. It waits for a
+// server that is just starting, or that crashed and will start again soon.
 func (s *server) connection(ctx context.Context) (*live, string) {
 	s.hub.Start()
 	ctx, cancel := context.WithTimeout(ctx, max(s.CallTimeout, restartWait))
@@ -259,7 +259,7 @@ func (s *server) connection(ctx context.Context) (*live, string) {
 			return l, ""
 		}
 		soon := state == Restarting && next.Sub(began) <= restartWait
-		if state != Starting && state != Ready && !soon { // ready and over: it will be known in a moment
+		if state != Starting && state != Ready && !soon { // ready but closed: its new state will be known in a moment
 			return nil, s.status().absent()
 		}
 		select {
@@ -287,7 +287,7 @@ func isCode(err error, code int64) bool {
 	return errors.As(err, &e) && e.Code == code
 }
 
-// isClosed reports that a connection is over rather than that a call failed.
+// isClosed reports whether an error means that a connection is over, rather than that a call failed.
 func isClosed(err error) bool {
 	return errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, sdk.ErrSessionMissing)
 }

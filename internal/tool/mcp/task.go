@@ -12,8 +12,8 @@ import (
 	"chorus/internal/tool"
 )
 
-// Tasks are calls whose result is asked for later, as the protocol has them in its version 2025-11-25: a tool that takes
-// minutes is not lost with its connection.
+// Tasks are calls whose result is fetched later, as in version 2025-11-25 of the
+// protocol: a tool that takes minutes is not lost with its connection.
 
 const (
 	taskRequired = "required"
@@ -30,25 +30,27 @@ const (
 )
 
 const (
-	// taskSlack is how much longer than its task a call may take: for the end to be told to the server.
+	// taskSlack is how much longer than its task a call may take, so
+	// that the server can be told that it is over.
 	taskSlack = time.Minute
-	// pollFirst is how often a task is looked at whose server does not say; a server's own word is held within
-	// leastPoll and mostPoll, so that it neither is flooded nor forgotten.
+	// pollFirst is how often a task is polled if its server names no interval. A server's own interval is
+	// limited to between leastPoll and mostPoll, so that it is neither flooded nor forgotten.
 	pollFirst = time.Second
 	leastPoll = 50 * time.Millisecond
 	mostPoll  = 5 * time.Minute
-	// cancelTime is how long a server may take to hear that a task is not wanted any more.
+	// cancelTime is how long a server may take to accept that a task is cancelled.
 	cancelTime = 5 * time.Second
-	// taskConnections is how many connections may be lost during one task: a server that keeps crashing does not finish it.
+	// taskConnections is how many connections may be lost during one task: a
+	// server that keeps crashing will not finish it.
 	taskConnections = 5
 )
 
-// taskWish is what is asked of a server about a task.
+// taskWish is what a server is asked about a task.
 type taskWish struct {
 	TTL int64 `json:"ttl"` // milliseconds
 }
 
-// task is how a task is.
+// task is the state of a task.
 type task struct {
 	sdk.ResultBase
 	ID      string  `json:"taskId"`
@@ -62,7 +64,7 @@ func (t *task) over() bool {
 	return t.Status == taskCompleted || t.Status == taskFailed || t.Status == taskCancelled
 }
 
-// pause is how long the server wants to be left alone.
+// pause returns how long the server wants to be left alone.
 func (t *task) pause() time.Duration {
 	if t.Poll <= 0 {
 		return pollFirst
@@ -76,16 +78,16 @@ type taskParams struct {
 	ID string `json:"taskId"`
 }
 
-// TaskStore keeps a line of text for a call, by its key, over the end of the process. Nothing kept is "".
+// TaskStore stores a line of text for a call, by its key, across processes. If nothing is stored, it is "".
 type TaskStore interface {
 	Task(ctx context.Context, call string) (string, error)
 	SetTask(ctx context.Context, call, kept string) error
 }
 
-// keptTask is what is kept of a call that was made as a task.
+// keptTask is what is stored about a call that was made as a task.
 type keptTask struct {
 	Task  string    `json:"task,omitempty"` // "": the server has not said yet which task it is
-	Until time.Time `json:"until"`          // it is not waited for longer
+	Until time.Time `json:"until"`          // deadline for the task
 }
 
 // taskCall is a call that its server carries out as a task.
@@ -93,16 +95,16 @@ type taskCall struct {
 	*remote
 	args   []byte
 	key    string
-	show   func(string) // progress; never nil
+	show   func(string) // shows progress; never nil
 	id     string       // "": there is no task yet
-	until  time.Time    // it is not waited for longer
-	said   string       // the last that was shown
+	until  time.Time    // deadline for the task
+	said   string       // the last progress that was shown
 	result *sdk.CallToolResult
 }
 
-// runTask makes a call as a task: it is made, looked at until it is over, and its result is fetched. A connection that is
-// lost meanwhile is made again and the task found by its id, also by the next process after a crash. Whoever gives up
-// cancels it.
+// runTask makes a call as a task: it creates the task, polls it until it is over, and fetches its
+// result. If the connection is lost, it connects again and finds the task by its id; after a crash,
+// the next process does the same. A caller that gives up cancels the task.
 func (r *remote) runTask(ctx context.Context, args []byte) (*sdk.CallToolResult, string, error) {
 	from := tool.CallFrom(ctx)
 	c := &taskCall{remote: r, args: args, key: from.Key, show: from.Progress, until: time.Now().Add(r.srv.TaskTimeout)}
@@ -117,7 +119,7 @@ func (r *remote) runTask(ctx context.Context, args []byte) (*sdk.CallToolResult,
 
 func (c *taskCall) run(ctx context.Context) (*sdk.CallToolResult, string, error) {
 	for lost := 0; ; lost++ {
-		failed, over, err := c.srv.request(ctx, max(time.Until(c.until)+taskSlack/2, c.srv.CallTimeout), c.follow) // later than it gives up itself
+		failed, over, err := c.srv.request(ctx, max(time.Until(c.until)+taskSlack/2, c.srv.CallTimeout), c.follow) // later than the task's own deadline
 		switch {
 		case err == nil && failed == "":
 			return c.result, "", nil
@@ -134,7 +136,8 @@ func (c *taskCall) run(ctx context.Context) (*sdk.CallToolResult, string, error)
 	}
 }
 
-// takeUp looks whether the call was made before, by a process that is gone. A call that has no key cannot be found again.
+// takeUp checks whether a process that is gone made the call before.
+// A call without a key cannot be found again.
 func (c *taskCall) takeUp(ctx context.Context) (again bool, err error) {
 	store := c.srv.hub.opt.Tasks
 	if store == nil || c.key == "" {
@@ -155,7 +158,7 @@ func (c *taskCall) takeUp(ctx context.Context) (again bool, err error) {
 	return true, nil
 }
 
-// remember keeps the task beside the call.
+// remember stores the task for the call.
 func (c *taskCall) remember(ctx context.Context) error {
 	store := c.srv.hub.opt.Tasks
 	if store == nil || c.key == "" {
@@ -168,7 +171,7 @@ func (c *taskCall) remember(ctx context.Context) error {
 	return store.SetTask(ctx, c.key, string(text))
 }
 
-// forget drops what was kept: the call has come to its end.
+// forget removes what was stored: the call is over.
 func (c *taskCall) forget(ctx context.Context) error {
 	store := c.srv.hub.opt.Tasks
 	if store == nil || c.key == "" {
@@ -184,9 +187,9 @@ func (c *taskCall) follow(ctx context.Context, l *live) error {
 	token, done := l.watch(c.show)
 	defer done()
 	heard := l.heardOfTasks()
-	now, known := &task{ID: c.id, Status: taskWorking, Poll: 1}, false // one that is followed again is looked at at once
+	now, known := &task{ID: c.id, Status: taskWorking, Poll: 1}, false // a resumed task is polled at once
 	if c.id == "" {
-		if err := c.remember(ctx); err != nil { // before the server hears of it: it is never made a second time
+		if err := c.remember(ctx); err != nil { // before the server gets the call, so that it is never made twice
 			return err
 		}
 		params := &callParams{Name: c.raw, Arguments: json.RawMessage(c.args), Task: taskWish{TTL: (c.srv.TaskTimeout + taskSlack).Milliseconds()}}
@@ -215,7 +218,7 @@ func (c *taskCall) follow(ctx context.Context, l *live) error {
 	for !now.over() && now.Status != taskWaiting {
 		c.tell(now)
 		left := time.Until(c.until)
-		if left <= 0 && known { // what was found again is looked at once in any case
+		if left <= 0 && known { // a resumed task is polled once in any case
 			return fmt.Errorf("the task was not done by %s, after which it is not waited for; `taskTimeout` of the server sets how long it is, as far as the server keeps tasks so long", c.until.UTC().Format(time.RFC3339))
 		}
 		if err := untilChanged(ctx, changed, min(now.pause(), max(left, leastPoll))); err != nil {
@@ -231,7 +234,7 @@ func (c *taskCall) follow(ctx context.Context, l *live) error {
 	if now.Status == taskCancelled {
 		return errors.New("the server cancelled the task" + suffix(now.Message))
 	}
-	// One that waits for input asks for it while its result is waited for.
+	// A task that waits for input asks for it while its result is waited for.
 	got, err := sdk.CallCustomMethod[*taskParams, *callResult](ctx, l.session, methodTaskResult, &taskParams{ID: c.id})
 	if err != nil {
 		return err
@@ -256,7 +259,7 @@ func suffix(message string) string {
 	return ""
 }
 
-// tell shows what a server says of a task under way.
+// tell shows what a server says about a running task.
 func (c *taskCall) tell(t *task) {
 	if text := printable(t.Message, 200); text != "" && text != c.said {
 		c.said = text
@@ -264,7 +267,7 @@ func (c *taskCall) tell(t *task) {
 	}
 }
 
-// taskState asks how a task is. A server that leaves that unanswered is not waited for as long as for the task.
+// taskState asks for the state of a task. It does not wait for the answer as long as for the task itself.
 func taskState(ctx context.Context, l *live, id string) (*task, error) {
 	within, cancel := context.WithTimeoutCause(ctx, l.srv.CallTimeout, errDeadline)
 	defer cancel()
@@ -275,7 +278,7 @@ func taskState(ctx context.Context, l *live, id string) (*task, error) {
 	return now, err
 }
 
-// cancel tells the server that nobody waits any more, as far as it can still be told.
+// cancel tells the server that nobody waits any more, if it can still be reached.
 func (c *taskCall) cancel(ctx context.Context) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer stop()
@@ -288,8 +291,9 @@ func (c *taskCall) cancel(ctx context.Context) {
 	_, _ = sdk.CallCustomMethod[*taskParams, *task](ctx, l.session, methodTaskCancel, &taskParams{ID: c.id}) // it may be over already
 }
 
-// hearTask has a channel ring when the server says that a task has changed, until forgetTask. What it said after since may have been
-// about this task, whose id was not known here yet: then the channel rings at once.
+// hearTask returns a channel that receives a value when the server says that a task has changed,
+// until forgetTask. Anything it has said after since may have been about this task, whose id was not
+// yet known here; in that case the channel receives a value at once.
 func (l *live) hearTask(id string, since int64) chan struct{} {
 	changed := make(chan struct{}, 1)
 	l.mu.Lock()
@@ -307,14 +311,14 @@ func (l *live) forgetTask(id string) {
 	delete(l.tasks, id)
 }
 
-// heardOfTasks is how often the server said something of a task without being asked.
+// heardOfTasks returns how many unrequested messages about tasks the server has sent.
 func (l *live) heardOfTasks() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.taskNews
 }
 
-// taskChanged hears what a server says of a task without being asked.
+// taskChanged handles an unrequested message about a task.
 func (l *live) taskChanged(params json.RawMessage) {
 	var t task
 	if json.Unmarshal(params, &t) != nil {
@@ -329,7 +333,8 @@ func (l *live) taskChanged(params json.RawMessage) {
 	}
 }
 
-// untilChanged waits until a task is to be looked at: after a pause, or when the server says that it has changed.
+// untilChanged waits until a task should be polled: after a pause,
+// or when the server says that it has changed.
 func untilChanged(ctx context.Context, changed <-chan struct{}, pause time.Duration) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

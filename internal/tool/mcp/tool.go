@@ -20,7 +20,7 @@ import (
 // remote is one tool of a server.
 type remote struct {
 	srv  *server
-	raw  string // as the server calls it
+	raw  string // the server's name for it
 	task bool   // it is called as a task
 	spec tool.Spec
 	keep tool.Keep
@@ -31,8 +31,8 @@ var (
 	_ tool.Labeler = (*remote)(nil)
 )
 
-// offer are the tools of the server, whether it has resources, and whether it ever
-// came and may come again.
+// offer returns the tools of the server, whether it has resources, and
+// whether it ever started and may start again.
 func (s *server) offer(keep tool.Keep) (tools []tool.Tool, resources, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +51,7 @@ func (s *server) offer(keep tool.Keep) (tools []tool.Tool, resources, ok bool) {
 
 func (r *remote) Spec() tool.Spec { return r.spec }
 
-// ServerOf is the name of the server that a tool belongs to; "": it is none of a single server.
+// ServerOf returns the name of the server that a tool belongs to, or "" if it belongs to no single server.
 func ServerOf(t tool.Tool) string {
 	if r, ok := t.(*remote); ok {
 		return r.srv.Name
@@ -121,10 +121,10 @@ func (r *remote) call(ctx context.Context, args []byte) (result *sdk.CallToolRes
 	return result, failed, err
 }
 
-// source says of a text that the server wrote it.
+// source marks a text as written by the server.
 func (s *server) source() string { return "mcp server " + printable(s.Name, 60) }
 
-// failure is an answer that a call failed; the reason quotes the server.
+// failure returns an answer that a call failed. The reason quotes the server.
 func (s *server) failure(why string) tool.Result {
 	res := tool.Fail(why)
 	res.UntrustedFrom = s.source()
@@ -133,14 +133,15 @@ func (s *server) failure(why string) tool.Result {
 
 var errDeadline = errors.New("the call took too long")
 
-// do makes one request of the server within its deadline. It returns why the
-// request failed, in words for the model; the error is the caller's own end.
+// do makes one request of the server within its deadline. failed says in words for the model
+// why the request failed. err is set only if the caller's context ended.
 func (s *server) do(ctx context.Context, request func(context.Context, *live) error) (failed string, err error) {
 	failed, _, err = s.request(ctx, s.CallTimeout, request)
 	return failed, err
 }
 
-// request is do with a limit of its own; lost says that it failed because the connection was lost on the way.
+// request is do with its own time limit. lost reports that the
+// request failed because the connection was lost.
 func (s *server) request(ctx context.Context, limit time.Duration, request func(context.Context, *live) error) (failed string, lost bool, err error) {
 	l, absent := s.connection(ctx)
 	if ctx.Err() != nil {
@@ -149,7 +150,7 @@ func (s *server) request(ctx context.Context, limit time.Duration, request func(
 	if l == nil {
 		return absent, false, nil
 	}
-	// A connection that is closed must not be kept open by its calls.
+	// The calls of a closed connection must not keep it open.
 	within, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	defer context.AfterFunc(l.ctx, func() { end(errEnded) })()
@@ -180,7 +181,7 @@ func (s *server) request(ctx context.Context, limit time.Duration, request func(
 	return fmt.Sprintf("The call of the MCP server %s failed: %s", s.Name, l.explain(err)), false, nil
 }
 
-// over reports a connection that has come to its end.
+// over reports whether a connection has ended.
 func over(l *live) bool {
 	if l.lost.Load() {
 		return true
@@ -195,7 +196,7 @@ func over(l *live) bool {
 	}
 }
 
-// watch sends the progress of a call to show until done is called.
+// watch passes the progress of a call to show until done is called.
 func (l *live) watch(show func(string)) (token string, done func()) {
 	token = fmt.Sprintf("chorus-%d", l.tokens.Add(1))
 	l.mu.Lock()
@@ -208,7 +209,7 @@ func (l *live) watch(show func(string)) (token string, done func()) {
 	}
 }
 
-// progress shows what a server says of a call under way.
+// progress shows what a server says about a running call.
 func (l *live) progress(p *sdk.ProgressNotificationParams) {
 	if p == nil {
 		return
@@ -222,7 +223,7 @@ func (l *live) progress(p *sdk.ProgressNotificationParams) {
 	}
 }
 
-// progressText is a message, a count, or both; numbers that make no sense are left out.
+// progressText returns a message, a count, or both. It leaves out numbers that make no sense.
 func progressText(p *sdk.ProgressNotificationParams) string {
 	count := ""
 	switch {

@@ -9,13 +9,14 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxWatched is how many resources of one server are watched: each may be told of in every request.
+// maxWatched limits how many resources of one server are watched: each may be mentioned in every request.
 const maxWatched = 50
 
-// ChangedResource is a resource that an agent wanted to be told about, and that is not any more what the agent has read.
+// ChangedResource is a resource that an agent wanted to be told about
+// and that has changed since the agent read it.
 type ChangedResource struct{ Server, URI string }
 
-// watchResource begins or ends to watch a resource, and says what became of that.
+// watchResource starts or stops watching a resource and returns the outcome.
 func (s *server) watchResource(ctx context.Context, l *live, uri string, on bool) string {
 	caps := l.session.InitializeResult().Capabilities
 	switch {
@@ -23,7 +24,7 @@ func (s *server) watchResource(ctx context.Context, l *live, uri string, on bool
 		s.mu.Lock()
 		delete(s.watching, uri)
 		s.mu.Unlock()
-		_ = l.session.Unsubscribe(ctx, &sdk.UnsubscribeParams{URI: uri}) // what it still sends is not looked at
+		_ = l.session.Unsubscribe(ctx, &sdk.UnsubscribeParams{URI: uri}) // later messages about it are ignored
 		return "it is not watched any more"
 	case caps == nil || caps.Resources == nil || !caps.Resources.Subscribe:
 		return "it cannot be watched: the server does not tell of changes"
@@ -32,7 +33,7 @@ func (s *server) watchResource(ctx context.Context, l *live, uri string, on bool
 	_, again := s.watching[uri]
 	full := !again && len(s.watching) >= maxWatched
 	if !full {
-		s.watching[uri] = false // before the server is asked, so that nothing it says is missed
+		s.watching[uri] = false // before the server is asked, so that none of its messages is missed
 	}
 	s.mu.Unlock()
 	if full {
@@ -47,8 +48,8 @@ func (s *server) watchResource(ctx context.Context, l *live, uri string, on bool
 	return "you will be told when it changes"
 }
 
-// rewatch asks a server that was started again to tell of changes as before. What happened meanwhile is not known, so the
-// resources count as changed.
+// rewatch asks a restarted server to report changes as before. What happened
+// meanwhile is not known, so the resources count as changed.
 func (s *server) rewatch(ctx context.Context, l *live) {
 	s.mu.Lock()
 	uris := slices.Sorted(maps.Keys(s.watching))
@@ -60,7 +61,7 @@ func (s *server) rewatch(ctx context.Context, l *live) {
 	}
 }
 
-// resourceChanged hears that a resource, or a part of one, is another now.
+// resourceChanged handles a message that a resource, or a part of one, has changed.
 func (s *server) resourceChanged(uri string) {
 	s.set(func() {
 		for watched := range s.watching {
@@ -71,7 +72,7 @@ func (s *server) resourceChanged(uri string) {
 	})
 }
 
-// resourceRead notes that an agent knows a resource as it is now.
+// resourceRead records that an agent has read the current version of a resource.
 func (s *server) resourceRead(uri string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +81,7 @@ func (s *server) resourceRead(uri string) {
 	}
 }
 
-// ChangedResources are the watched resources that have changed since they were read, sorted.
+// ChangedResources returns the watched resources that have changed since they were read, sorted.
 func (h *Hub) ChangedResources() (out []ChangedResource) {
 	for _, s := range h.servers {
 		s.mu.Lock()

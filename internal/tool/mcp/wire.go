@@ -12,9 +12,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The SDK's types leave out what it does not know: how a tool wants to be called as a task, and the task that a call
-// becomes. It lets methods be added with types of their own, but not those that it has itself. So ours have other names
-// towards the SDK, and their real ones on the way to the server.
+// The SDK's types omit what it does not know: how a tool wants to be called as a task, and the task that a
+// call becomes. The SDK lets us add methods with our own types, but not replace those that it has. Therefore
+// ours have other names towards the SDK, and their real names on the way to the server.
 const (
 	ownPrefix = "chorus:"
 	ownList   = ownPrefix + "tools/list"
@@ -37,7 +37,7 @@ func addMethods(c *sdk.Client) error {
 	)
 }
 
-// realName gives a message of ours its method's real name.
+// realName replaces our method name in a message by the real one.
 func realName(msg jsonrpc.Message) jsonrpc.Message {
 	if req, ok := msg.(*jsonrpc.Request); ok && strings.HasPrefix(req.Method, ownPrefix) {
 		named := *req
@@ -47,7 +47,7 @@ func realName(msg jsonrpc.Message) jsonrpc.Message {
 	return msg
 }
 
-// realBody does the same to the body of a request over HTTP.
+// realBody does the same to the body of an HTTP request.
 func realBody(req *http.Request) error {
 	if req.Method != http.MethodPost || req.Body == nil {
 		return nil
@@ -57,7 +57,7 @@ func realBody(req *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if bytes.Contains(data, []byte(`"`+ownPrefix)) { // else there is nothing to take apart
+	if bytes.Contains(data, []byte(`"`+ownPrefix)) { // otherwise there is nothing to decode
 		if msg, derr := jsonrpc.DecodeMessage(data); derr == nil {
 			if data, err = jsonrpc.EncodeMessage(realName(msg)); err != nil {
 				return err
@@ -70,7 +70,7 @@ func realBody(req *http.Request) error {
 	return err
 }
 
-// listParams and listResult are tools/list with all that tools say of themselves.
+// listParams and listResult are tools/list with everything that tools say about themselves.
 type listParams struct {
 	sdk.ParamsBase
 	Cursor string `json:"cursor,omitempty"`
@@ -97,7 +97,7 @@ func (o *offered) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &o.Tool); err != nil {
 		return err
 	}
-	if json.Unmarshal(data, &execution) == nil { // else it says nothing that is known
+	if json.Unmarshal(data, &execution) == nil { // otherwise it says nothing that is known
 		o.task = execution.Execution.TaskSupport
 	}
 	return nil
@@ -111,7 +111,7 @@ type callParams struct {
 	Task      taskWish        `json:"task"`
 }
 
-// callResult is what a call became: a task, or its result at once.
+// callResult is what a call became: a task, or an immediate result.
 type callResult struct {
 	sdk.ResultBase
 	task   *task

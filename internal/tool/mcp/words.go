@@ -9,10 +9,11 @@ import (
 	"chorus/internal/text"
 )
 
-// printable is untrusted text on one line, see text.Printable.
+// printable returns untrusted text on one line; see text.Printable.
 func printable(s string, most int) string { return text.Printable(s, most) }
 
-// multiline is untrusted text of several lines: without control characters, and at most so many characters.
+// multiline returns untrusted text of several lines without control
+// characters, and at most most characters long.
 func multiline(s string, most int) string {
 	lines := strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n")
 	for i, line := range lines {
@@ -26,7 +27,7 @@ func short(parts ...string) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// ring keeps the end of what is written to it. Safe for concurrent use.
+// ring keeps the end of what is written to it. It is safe for concurrent use.
 type ring struct {
 	mu   sync.Mutex
 	most int
@@ -44,7 +45,7 @@ func (r *ring) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// last is the end of it on one line.
+// last returns the end of the contents on one line.
 func (r *ring) last(most int) string {
 	r.mu.Lock()
 	text := string(r.data)

@@ -1,5 +1,5 @@
-// Package oauthtest has an MCP server that lets nobody in without a login, for tests: whoever opens the page of its
-// authorization server says yes by that.
+// Package oauthtest has an MCP server that requires a login, for tests. Opening
+// the page of its authorization server counts as agreeing.
 package oauthtest
 
 import (
@@ -16,14 +16,14 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Server is an authorization server and an MCP server behind it, on one address. Its fields below Mutex are for tests.
+// Server is an authorization server and an MCP server at one address. The fields below Mutex are for tests.
 type Server struct {
 	*httptest.Server
 	sync.Mutex
-	Access  string // the token that is good now
+	Access  string // the token that is valid now
 	Refresh string
-	Issued  int  // how many tokens there were
-	Short   bool // tokens are over at once
+	Issued  int  // number of tokens issued
+	Short   bool // tokens expire at once
 	Refuse  bool // nobody is let in
 
 	challenge map[string]string // of a code
@@ -31,7 +31,7 @@ type Server struct {
 	stop      func()
 }
 
-// New starts one; Stop ends it.
+// New starts a server; Stop ends it.
 func New(server *sdk.Server) *Server {
 	a := &Server{challenge: map[string]string{}, clients: map[string]string{}}
 	inner := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
@@ -70,7 +70,7 @@ func New(server *sdk.Server) *Server {
 	return a
 }
 
-// Stop ends it and everything that is connected to it.
+// Stop ends the server and everything that is connected to it.
 func (a *Server) Stop() { a.stop() }
 
 func (a *Server) register(w http.ResponseWriter, r *http.Request) {

@@ -1,8 +1,8 @@
-// Package serverconfig reads how MCP servers are reached: the form that many programs share, in its many spellings, and the
-// file to which people add servers.
+// Package serverconfig reads how MCP servers are reached: the configuration format that many
+// programs share, in its many spellings, and the file to which people add servers.
 //
-// It promises that a mistake in one server costs only that one and is named, that a Server never prints what may be secret,
-// and that a file is replaced as a whole, for its owner's eyes only.
+// It promises that a mistake in one server affects only that one and is named, that a Server never prints
+// what may be secret, and that a file is replaced as a whole and readable only by its owner.
 package serverconfig
 
 import (
@@ -26,42 +26,40 @@ import (
 const (
 	Stdio = "stdio" // a process of ours
 	HTTP  = "http"  // streamable HTTP
-	SSE   = "sse"   // the older way over HTTP
+	SSE   = "sse"   // the older protocol over HTTP
 )
 
-// What a server gets when its configuration names no deadline.
+// Defaults for a server whose configuration names no deadline.
 const (
 	DefaultStart = 30 * time.Second  // npx may have to fetch a package first
-	DefaultCall  = 120 * time.Second // longer than most work, and people still wait for it
-	DefaultTask  = time.Hour         // a task outlives its connection, which may take its time
+	DefaultCall  = 120 * time.Second // longer than most work takes, yet people still wait for it
+	DefaultTask  = time.Hour         // a task may outlive its connection and take its time
 )
 
-// Server is how one MCP server is reached. Env and Headers may hold secrets, so a
-// Server never prints them.
+// Server says how to reach one MCP server. Env and Headers may hold secrets, so a Server never prints them.
 type Server struct {
 	Name          string
-	Type          string // Stdio, HTTP, SSE; "" is Stdio with a Command, and HTTP with SSE as the second try with a URL
+	Type          string // Stdio, HTTP or SSE; "" is Stdio with a Command, and with a URL it is HTTP, then SSE as the second try
 	Command       string
 	Args          []string
-	Env           map[string]string // all a process gets beside what every program needs
+	Env           map[string]string // all that a process gets besides what every program needs
 	Dir           string            // where it runs; relative to the hub's directory
 	URL           string
 	Headers       map[string]string
-	StartTimeout  time.Duration // DefaultStart when 0
-	CallTimeout   time.Duration // DefaultCall when 0
-	TaskTimeout   time.Duration // DefaultTask when 0
+	StartTimeout  time.Duration // DefaultStart if 0
+	CallTimeout   time.Duration // DefaultCall if 0
+	TaskTimeout   time.Duration // DefaultTask if 0
 	Disabled      bool
-	DisabledTools []string // as the server names them
+	DisabledTools []string // by the server's names for them
 	Hosts         []string // that its process may reach from its sandbox
 	Sandbox       string   // "" or SandboxOff
-	Workspace     bool     // a workspace's own file names it, which its agents can write
+	Workspace     bool     // named in a workspace's own file, which its agents can write
 }
 
-// SandboxOff is for a server whose process runs as the person who configured it, without a
-// sandbox.
+// SandboxOff is for a server whose process runs without a sandbox, as the person who configured it.
 const SandboxOff = "off"
 
-// String names the server and nothing of what it is given.
+// String names the server and reveals nothing that it is given.
 func (s Server) String() string {
 	if s.Command != "" {
 		return s.Name + " (" + s.Command + ")"
@@ -69,17 +67,19 @@ func (s Server) String() string {
 	return s.Name + " (" + PlainURL(s.URL) + ")"
 }
 
+// GoString implements fmt.GoStringer without revealing secrets.
 func (s Server) GoString() string { return "mcp.Server{" + s.String() + "}" }
 
+// LogValue implements slog.LogValuer without revealing secrets.
 func (s Server) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// Problem is something in a configuration that keeps one server out, or a part of it.
+// Problem is something in a configuration that makes a server, or a part of it, unusable.
 type Problem struct {
-	Server string // "" when it is not about one
+	Server string // "" if it is not about one server
 	Text   string
 }
 
-// String is one line for people.
+// String returns one line for people.
 func (p Problem) String() string {
 	if p.Server == "" {
 		return p.Text
@@ -92,11 +92,10 @@ const (
 	mostServers   = 200
 )
 
-// ParseConfig reads the common {"mcpServers": {…}}, the bare map of servers, and
-// the list [{"name": …}]. ${NAME} and ${NAME:-default} are replaced by what lookup
-// (nil: the environment) says. A server with a mistake in it is left out and named
-// in a Problem; the error is for text that is no configuration at all. The servers
-// are sorted by name.
+// ParseConfig parses the common {"mcpServers": {…}}, the bare map of servers, and the list
+// [{"name": …}]. It replaces ${NAME} and ${NAME:-default} by what lookup (nil: the environment)
+// returns. A server with a mistake is left out and named in a Problem. The error is for text that
+// is no configuration at all. The servers are sorted by name.
 func ParseConfig(data []byte, lookup func(string) (string, bool)) ([]Server, []Problem, error) {
 	if lookup == nil {
 		lookup = os.LookupEnv
@@ -143,7 +142,7 @@ func (c *configReader) problem(server, format string, args ...any) {
 	c.problems = append(c.problems, Problem{server, fmt.Sprintf(format, args...)})
 }
 
-// wrappers are the keys under which the servers may stand.
+// wrappers are the keys that may contain the servers.
 var wrappers = []string{"mcpServers", "mcp_servers", "servers", "mcp"}
 
 func (c *configReader) object(data []byte) error {
@@ -173,7 +172,7 @@ func (c *configReader) object(data []byte) error {
 	return nil
 }
 
-// looksLikeServer tells a server that is called "mcp" from the key of that name.
+// looksLikeServer distinguishes a server that is called "mcp" from the key of that name.
 func looksLikeServer(data []byte) bool {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(data, &fields) != nil {
@@ -239,7 +238,7 @@ func (c *configReader) server(name string, raw json.RawMessage) {
 	c.servers = append(c.servers, s)
 }
 
-// check says what is wrong with a server that was read.
+// check returns what is wrong with a parsed server.
 func (s *Server) check() error {
 	switch {
 	case s.Command == "" && s.URL == "":
@@ -283,7 +282,7 @@ func isToken(s string) bool {
 	return s != "" && strings.Trim(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~") == ""
 }
 
-// PlainURL is an address without what may be secret in it.
+// PlainURL returns an address without the parts that may be secret.
 func PlainURL(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"chorus/internal/text"
 )
 
-// fieldReader reads one server's fields in the spellings that are in use. The first
-// mistake is kept.
+// fieldReader reads one server's fields in the spellings that are in use. It keeps the first error.
 type fieldReader struct {
 	fields map[string]json.RawMessage
 	lookup func(string) (string, bool)
@@ -38,7 +37,7 @@ func (r *fieldReader) server(name string) Server {
 	return s
 }
 
-// command reads a program with its arguments, or both as one list.
+// command reads a program and its arguments, or both as one list.
 func (r *fieldReader) command(s *Server) {
 	if raw, _ := r.get("command"); len(raw) > 0 && raw[0] == '[' {
 		if words := r.texts("command"); len(words) > 0 {
@@ -72,7 +71,7 @@ func (r *fieldReader) fail(format string, args ...any) {
 	}
 }
 
-// get is the first of the keys that is there.
+// get returns the first of the keys that exists.
 func (r *fieldReader) get(keys ...string) (json.RawMessage, string) {
 	for _, key := range keys {
 		if raw, ok := r.fields[key]; ok && string(raw) != "null" {
@@ -150,8 +149,8 @@ func (r *fieldReader) flag(otherwise bool, key string) bool {
 	return flag
 }
 
-// duration reads "30s", or a number: of seconds, or, from 1000 on, of milliseconds,
-// which some programs write here.
+// duration reads "30s" or a number. Numbers are seconds, or from 1000 on
+// milliseconds, which some programs write here.
 func (r *fieldReader) duration(keys ...string) time.Duration {
 	raw, key := r.get(keys...)
 	if raw == nil {
@@ -180,7 +179,7 @@ func (r *fieldReader) duration(keys ...string) time.Duration {
 	return d
 }
 
-// scalar is a string, or a number or truth value as one.
+// scalar returns a string, or a number or boolean as a string.
 func scalar(raw json.RawMessage) (string, bool) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil && string(raw) != "null" {
@@ -193,7 +192,7 @@ func scalar(raw json.RawMessage) (string, bool) {
 	return "", false
 }
 
-// expand puts in what ${NAME} and ${NAME:-default} stand for.
+// expand replaces ${NAME} and ${NAME:-default}.
 func (r *fieldReader) expand(given string) string {
 	var out strings.Builder
 	for {

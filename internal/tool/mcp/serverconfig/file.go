@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// NewServer is a server as somebody adds it.
+// NewServer is a server that somebody adds.
 type NewServer struct {
 	Command string            `json:"command,omitempty"`
 	Args    []string          `json:"args,omitempty"`
@@ -20,7 +20,7 @@ type NewServer struct {
 	Headers map[string]string `json:"headers,omitempty"`
 }
 
-// serverFile is the common form of a file of servers. Entries stay as they were written.
+// serverFile is the common form of a server file. It keeps entries as they were written.
 type serverFile struct {
 	Servers map[string]json.RawMessage `json:"mcpServers"`
 }
@@ -44,7 +44,7 @@ func (f serverFile) text() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// ReadServers reads a file of servers; one that is not there holds none.
+// ReadServers reads a server file. A missing file holds no servers.
 func ReadServers(file string) ([]Server, []Problem, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,7 +56,8 @@ func ReadServers(file string) ([]Server, []Problem, error) {
 	return ParseConfig(data, nil)
 }
 
-// AddServer adds a server to the text of a file, nil where there is none. Another server of that name is an error.
+// AddServer adds a server to the text of a file (nil if there is none).
+// A different server of that name is an error.
 func AddServer(text []byte, name string, s NewServer) ([]byte, error) {
 	all, err := parseServerFile(text)
 	if err != nil {
@@ -87,7 +88,7 @@ func AddServer(text []byte, name string, s NewServer) ([]byte, error) {
 	return all.text()
 }
 
-// RemoveServer takes a server out of the text of a file; false: it was not there.
+// RemoveServer removes a server from the text of a file. It returns false if the server was not there.
 func RemoveServer(text []byte, name string) ([]byte, bool, error) {
 	all, err := parseServerFile(text)
 	if err != nil || all.Servers[name] == nil {
@@ -98,12 +99,12 @@ func RemoveServer(text []byte, name string) ([]byte, bool, error) {
 	return text, true, err
 }
 
-// WritePrivate replaces a file as a whole, for its owner's eyes only.
+// WritePrivate replaces a file as a whole, readable only by its owner.
 func WritePrivate(file string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(filepath.Dir(file), ".new-*") // made for its owner only
+	temp, err := os.CreateTemp(filepath.Dir(file), ".new-*") // created readable only by its owner
 	if err != nil {
 		return err
 	}
