@@ -15,39 +15,39 @@ const (
 	thinkClose = "</thinking>"
 )
 
-// place is where in an answer the next byte stands.
+// place is the context of the next byte in an answer.
 type place uint8
 
 const (
-	atStart   place = iota // nothing was said yet
+	atStart   place = iota // nothing has been said yet
 	atLine                 // a line begins
 	inLine                 // in the middle of one
-	afterTag               // behind a call in tags: white space is dropped
-	afterCall              // behind a call of the script: only another one may follow
+	afterTag               // after a call in tags: white space is dropped
+	afterCall              // after a call of the script: only another call may follow
 )
 
-// answer takes an answer apart as it comes. It gives out only what no later byte can
-// change, so it does not matter how the answer is cut into pieces.
+// answer parses an answer as it arrives. It only emits what no later byte can change,
+// so it does not matter how the answer is split into pieces.
 type answer struct {
 	*reading
-	put func(model.Chunk) // hears every piece that is decided
+	put func(model.Chunk) // receives every decided piece
 
 	buf  []byte // undecided
-	tail []byte // may become a stop sequence, before it gets into buf
+	tail []byte // may become a stop sequence; not yet in buf
 	held []byte // white space that is text only if text follows
 	at   place
 
-	tried    int  // how long the buffer was when more was needed
+	tried    int  // length of the buffer when more input was needed
 	broken   int  // tags that turned out to be text
-	newline  bool // the white space just taken ends a line
-	labelled bool // the bot's own label was taken off
+	newline  bool // the white space just read ends a line
+	labelled bool // the bot's own label was removed
 	trims    bool // white space at the beginning is not text
 	isThink  bool
-	fence    byte // the mark of the fence we are in, or 0
-	ticks    int  // how many backticks opened the code we are in, or 0
+	fence    byte // the mark of the current fence, or 0
+	ticks    int  // number of backticks that opened the current code, or 0
 	scan     scanner
 
-	cut       bool // the rest does not count
+	cut       bool // the rest is ignored
 	discarded bool // it began as somebody else
 	calls     int
 	blocks    chat.Blocks
@@ -63,7 +63,7 @@ func (r *reading) answer(put func(model.Chunk)) *answer {
 	return a
 }
 
-// feed takes more of the answer.
+// feed adds more of the answer.
 func (a *answer) feed(piece string) {
 	if a.cut {
 		return
@@ -72,7 +72,7 @@ func (a *answer) feed(piece string) {
 	first, end := -1, -1
 	hold := 0
 	for _, stop := range a.stops {
-		// The one that is complete first counts, wherever it began.
+		// The stop sequence that is complete first counts, wherever it began.
 		if i := bytes.Index(a.tail, []byte(stop)); i >= 0 && (end < 0 || i+len(stop) < end || i+len(stop) == end && i < first) {
 			first, end = i, i+len(stop)
 		}
@@ -91,8 +91,8 @@ func (a *answer) feed(piece string) {
 	a.run(false)
 }
 
-// finish takes the end of the answer and gives its blocks. stopped says that a stop
-// sequence ended it: then the white space before it was part of that.
+// finish ends the answer and returns its blocks. stopped says that a stop
+// sequence ended it; the white space before that was part of it.
 func (a *answer) finish(stopped bool) chat.Blocks {
 	if !a.cut {
 		a.buf = append(a.buf, a.tail...)
@@ -110,8 +110,8 @@ func (a *answer) finish(stopped bool) chat.Blocks {
 	return a.blocks
 }
 
-// run decides as much as it can; final: nothing more will come. A long piece that is
-// waiting for its end is not looked at again for every byte.
+// run decides as much as it can. final means that nothing more will come. It does
+// not scan a long unfinished piece again for every byte.
 func (a *answer) run(final bool) {
 	if !final && len(a.buf)-a.tried < a.tried/8 {
 		return
@@ -130,8 +130,8 @@ func (a *answer) run(final bool) {
 	}
 }
 
-// step decides about the beginning of the buffer: how many bytes are dealt with. It
-// says false when that depends on what comes next.
+// step decides about the beginning of the buffer and returns how many bytes are
+// done. It returns false if that depends on what comes next.
 func (a *answer) step(final bool) (int, bool) {
 	if a.isThink {
 		return a.think(final)
@@ -148,7 +148,7 @@ func (a *answer) step(final bool) (int, bool) {
 	}
 }
 
-// begun reports whether b begins with s; wait: it may still turn out to.
+// begun reports whether b begins with s. wait means that it may still turn out to.
 func begun(b []byte, s string, final bool) (yes, wait bool) {
 	if len(b) >= len(s) {
 		return string(b[:len(s)]) == s, false
@@ -156,7 +156,7 @@ func begun(b []byte, s string, final bool) (yes, wait bool) {
 	return false, !final && strings.HasPrefix(s, string(b))
 }
 
-// anyBegun is begun for several; which is the index of the longest that it is, or -1.
+// anyBegun is begun for several strings. which is the index of the longest match, or -1.
 func anyBegun(b []byte, list []string, suffix string, final bool) (which int, wait bool) {
 	which = -1
 	for i, s := range list {
@@ -186,8 +186,8 @@ func (a *answer) think(final bool) (int, bool) {
 	return n, n > 0
 }
 
-// start is the beginning of the answer: the bot's own label is taken off, somebody
-// else's ends it.
+// start handles the beginning of the answer. The bot's own label is
+// removed; somebody else's label ends the answer.
 func (a *answer) start(final bool) (int, bool) {
 	rest := bytes.TrimLeft(a.buf, space)
 	if blank := len(a.buf) - len(rest); blank > 0 {
@@ -228,7 +228,7 @@ func (a *answer) start(final bool) (int, bool) {
 	return 0, true
 }
 
-// line is the beginning of a line.
+// line handles the beginning of a line.
 func (a *answer) line(final bool) (int, bool) {
 	if i, wait := anyBegun(a.buf, a.others, "", final); i >= 0 {
 		a.cut, a.held = true, nil
@@ -238,7 +238,7 @@ func (a *answer) line(final bool) (int, bool) {
 	}
 	if a.script {
 		if i, wait := anyBegun(a.buf, a.own, "<[", final); i >= 0 {
-			a.cut, a.held = true, nil // it invents a result
+			a.cut, a.held = true, nil // the model invents a result
 			return 0, true
 		} else if wait {
 			return 0, false
@@ -256,7 +256,7 @@ func (a *answer) line(final bool) (int, bool) {
 	return a.fenceLine(final)
 }
 
-// fenceLine looks whether a line begins or ends a block of code.
+// fenceLine checks whether a line begins or ends a code block.
 func (a *answer) fenceLine(final bool) (int, bool) {
 	a.at, a.ticks = inLine, 0
 	indent := 0
@@ -284,7 +284,7 @@ func (a *answer) fenceLine(final bool) (int, bool) {
 	return n, true
 }
 
-// inside is the rest of a line.
+// inside handles the rest of a line.
 func (a *answer) inside(final bool) (int, bool) {
 	i := bytes.IndexAny(a.buf, "\n`<")
 	if i < 0 {
@@ -330,7 +330,7 @@ func (a *answer) backticks(final bool) (int, bool) {
 	return n, true
 }
 
-// after is what follows a call.
+// after handles what follows a call.
 func (a *answer) after(final bool) (int, bool) {
 	rest := bytes.TrimLeft(a.buf, space)
 	if blank := len(a.buf) - len(rest); blank > 0 {
@@ -353,7 +353,7 @@ func (a *answer) after(final bool) (int, bool) {
 	return 0, true
 }
 
-// pushText takes text; white space at its end waits for what follows.
+// pushText adds text. White space at its end waits for what follows.
 func (a *answer) pushText(b []byte) {
 	bare := bytes.TrimRight(b, space)
 	if len(bare) == 0 {

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// longestName bounds a tool's name and a tag; providers allow 64 bytes.
+	// longestName is the maximum length of a tool's name and of a tag; providers allow 64 bytes.
 	longestName = 160
-	// mostBroken is how many tags may come to nothing before they are text: each is
-	// looked for up to the end of the answer.
+	// mostBroken is how many unfinished tags are tried before tags count as text,
+	// since each is searched for up to the end of the answer.
 	mostBroken = 64
 )
 
-// callLine reads Name>[tool]: {json}; the buffer begins with it, name bytes are known
-// already. What only looks like a call is text. Arguments that are no JSON make a call
-// all the same, with what was written: the tool loop then tells the model.
+// callLine reads Name>[tool]: {json}. The buffer begins with it, and its first name bytes are
+// known. What only looks like a call is text. Arguments that are not JSON still make a call
+// with what was written; the tool loop then tells the model.
 func (a *answer) callLine(name int, final bool) (int, bool) {
 	rest := a.buf[name:]
 	end := bytes.IndexAny(rest[:min(len(rest), longestName)], "]\n")
@@ -81,14 +81,14 @@ func (a *answer) call(name string, args json.RawMessage) {
 	a.put(model.ArgsDelta{Call: use.ID, Name: use.Name, Text: string(args)})
 }
 
-// scanner finds the end of a JSON object in a buffer that grows at its end.
+// scanner finds the end of a JSON object in a growing buffer.
 type scanner struct {
 	pos             int
 	depth           int
 	inside, escaped bool
 }
 
-// object looks for the end of the object that begins at from; false: not yet.
+// object looks for the end of the object that begins at from. ok is false if it is not there yet.
 func (s *scanner) object(b []byte, from int) (end int, ok bool) {
 	s.pos = max(s.pos, from)
 	for ; s.pos < len(b); s.pos++ {
@@ -112,8 +112,8 @@ func (s *scanner) object(b []byte, from int) (end int, ok bool) {
 	return 0, false
 }
 
-// object is what a model wrote as a JSON object; line breaks and tabs that stand in
-// its strings as they are, which JSON forbids and models love, are put right.
+// object returns what a model wrote as a JSON object. It escapes literal line breaks
+// and tabs in strings, which JSON forbids but models often write.
 func object(raw []byte) json.RawMessage {
 	raw = bytes.Clone(bytes.TrimSpace(raw))
 	if json.Valid(raw) {
@@ -142,8 +142,8 @@ func object(raw []byte) json.RawMessage {
 	return raw
 }
 
-// tag reads what begins with < outside of code: <tool>{…}</tool> of a known tool, or a
-// block of function calls; anything else is text.
+// tag reads what begins with < outside of code: <tool>{…}</tool> for a known
+// tool, or a block of function calls. Anything else is text.
 func (a *answer) tag(final bool) (int, bool) {
 	end := 1
 	for end < len(a.buf) && end < longestName && tagByte(a.buf[end]) {
@@ -179,7 +179,7 @@ func tagByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_-.:", c) >= 0
 }
 
-// legacy reads <tool>{json}</tool>. With bad JSON, or unclosed, it is text.
+// legacy reads <tool>{json}</tool>. With invalid JSON, or unclosed, it is text.
 func (a *answer) legacy(name string, open int, final bool) (int, bool) {
 	body := bytes.TrimLeft(a.buf[open:], space)
 	from := len(a.buf) - len(body)
@@ -228,18 +228,18 @@ func (a *answer) legacy(name string, open int, final bool) (int, bool) {
 	return from + len(closing), true
 }
 
-// How far a call in tags has come.
+// reach says how much of a call in tags is there.
 type reach uint8
 
 const (
 	whole      reach = iota
 	unfinished       // more may come
-	noCall           // it is none, whatever comes
+	noCall           // it is not a call, whatever follows
 )
 
-// children reads <path>…</path><content>…</content> up to the closing tag of the tool, and gives
-// the arguments and how long they are. A value ends at its own closing tag, so what it holds
-// before that does not matter.
+// children reads <path>…</path><content>…</content> up to the tool's closing tag, and returns the
+// arguments and their length. A value ends at its own closing tag, whatever it contains before
+// that.
 func (a *answer) children(tool string, body []byte) (json.RawMessage, int, reach) {
 	types := readSchema(a.tools[tool]).Properties
 	args := map[string]json.RawMessage{}
@@ -275,8 +275,7 @@ func (a *answer) children(tool string, body []byte) (json.RawMessage, int, reach
 	}
 }
 
-// functionCalls reads a block of invocations. One that results follow was answered
-// already, and is text.
+// functionCalls reads a block of invocations. A block followed by results was answered already and is text.
 func (a *answer) functionCalls(ns string, open int, final bool) (int, bool) {
 	closing := "</" + ns + "function_calls>"
 	body, end := a.buf[open:], len(a.buf)
@@ -310,8 +309,8 @@ func (a *answer) functionCalls(ns string, open int, final bool) (int, bool) {
 	return end, true
 }
 
-// invocations reads <invoke name="…"> with its <parameter name="…"> values. A value
-// ends at its closing tag and nowhere else.
+// invocations reads <invoke name="…"> with its <parameter name="…">
+// values. A value ends only at its closing tag.
 func (a *answer) invocations(ns, body string) []chat.ToolUse {
 	var uses []chat.ToolUse
 	for {
@@ -338,13 +337,13 @@ func (a *answer) invocations(ns, body string) []chat.ToolUse {
 			rest = after
 		}
 		if !strings.HasPrefix(body, "</"+ns+"invoke>") {
-			return uses // cut off, or not what it looks like
+			return uses // cut off, or not really an invocation
 		}
 		uses = append(uses, chat.ToolUse{Name: name, Args: arguments(args)})
 	}
 }
 
-// arguments writes an object, sorted by key and without the escaping of < and >.
+// arguments writes an object, sorted by key and without escaping < and >.
 func arguments(args map[string]json.RawMessage) json.RawMessage {
 	out := []byte{'{'}
 	for _, key := range slices.Sorted(maps.Keys(args)) {
@@ -356,7 +355,7 @@ func arguments(args map[string]json.RawMessage) json.RawMessage {
 	return append(out, '}')
 }
 
-// element finds the next <tag name="…"> and gives its name and what stands behind it.
+// element finds the next <tag name="…"> and returns its name and what follows it.
 func element(s, tag string) (name, rest string, ok bool) {
 	_, s, ok = strings.Cut(s, "<"+tag+" name=")
 	if !ok || s == "" || s[0] != '"' && s[0] != '\'' {
@@ -370,8 +369,8 @@ func element(s, tag string) (name, rest string, ok bool) {
 	return name, rest, ok && name != ""
 }
 
-// valueOf is a parameter's value: JSON if it is that and the tool does not want a
-// string, else the text.
+// valueOf returns a parameter's value: as JSON if it is valid JSON and
+// the tool does not want a string, or else as text.
 func valueOf(text string, isString bool) json.RawMessage {
 	trimmed := strings.TrimSpace(text)
 	if !isString && json.Valid([]byte(trimmed)) {

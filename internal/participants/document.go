@@ -20,15 +20,15 @@ import (
 	"chorus/internal/window"
 )
 
-// Document is a participant-based request as it is written down in a file: the
-// normalised form of Chapter3's document, and the bot's name.
+// Document is a participant-based request in a file: the normalised
+// form of Chapter3's document, and the bot's name.
 type Document struct {
 	Messages      []DocumentMessage `json:"messages"`
 	SystemPrompt  string            `json:"systemPrompt"`
 	Tools         []DocumentTool    `json:"tools"`
 	StopSequences []string          `json:"stopSequences"`
 	Config        DocumentConfig    `json:"config"`
-	BotName       string            `json:"botName"` // "": whoever the last, empty message is of
+	BotName       string            `json:"botName"` // "": the participant of the last, empty message
 }
 
 // DocumentMessage is what one participant said.
@@ -100,7 +100,7 @@ func ParseDocument(data []byte) (*Document, error) {
 	return d, nil
 }
 
-// strictly decodes one JSON value and nothing behind it.
+// strictly decodes one JSON value and rejects anything after it.
 func strictly(data []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
@@ -121,7 +121,7 @@ func strictly(data []byte, into any) error {
 	return err
 }
 
-// unknownField says which field was probably meant.
+// unknownField suggests the field that was probably meant.
 func unknownField(name string, into any) error {
 	names := fieldNames(reflect.TypeOf(into), nil)
 	if best := suggest.Best(name, names); best != "" {
@@ -130,7 +130,7 @@ func unknownField(name string, into any) error {
 	return fmt.Errorf("unknown field %q; there are %s", name, strings.Join(names, ", "))
 }
 
-// fieldNames are the names of a struct's fields and of those in it.
+// fieldNames returns the names of a struct's fields and of nested fields.
 func fieldNames(t reflect.Type, names []string) []string {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice:
@@ -146,7 +146,7 @@ func fieldNames(t reflect.Type, names []string) []string {
 	return names
 }
 
-// Bot is the name of the bot that is asked.
+// Bot returns the name of the bot that is asked.
 func (d *Document) Bot() (string, error) {
 	if d.BotName != "" {
 		return d.BotName, nil
@@ -166,9 +166,9 @@ func (m DocumentMessage) empty() bool {
 	return true
 }
 
-// Since leaves out messages older than age, counted from the newest one, as a bot's window does
-// when a run begins; messages without a time count as new. It gives the reason, "" if nothing was
-// left out.
+// Since leaves out messages older than age, counted from the newest one, as a
+// bot's window does when a run begins. Messages without a time count as new. It
+// returns the reason, or "" if nothing was left out.
 func (d *Document) Since(age time.Duration) (string, error) {
 	times := make([]time.Time, len(d.Messages))
 	var newest time.Time
@@ -198,7 +198,7 @@ func (d *Document) Since(age time.Duration) (string, error) {
 	return plan.Because, nil
 }
 
-// Request is the document as the core would ask it.
+// Request returns the request that the core would make for the document.
 func (d *Document) Request() (model.Request, error) {
 	bot, err := d.Bot()
 	if err != nil {
@@ -250,7 +250,7 @@ func (d *Document) Request() (model.Request, error) {
 	return r, nil
 }
 
-// blocks are a message's content. tools remembers the names of calls, blobs the images.
+// blocks returns a message's content. It records the names of calls in tools and images in blobs.
 func (m DocumentMessage) blocks(tools map[string]string, blobs map[string][]byte) (chat.Blocks, error) {
 	var out chat.Blocks
 	for _, b := range m.Content {

@@ -10,16 +10,16 @@ import (
 	"chorus/internal/model"
 )
 
-// memory keeps the turns that were made of groups of messages, so that a provider
-// finds them encoded already. It holds no message: what was made of messages goes when
-// they go, and everything goes when there is too much of it.
+// memory keeps the turns that were made of groups of messages, so that a provider finds them
+// encoded already. It does not keep messages alive: what was made of messages goes when they
+// go, and everything goes when there is too much of it.
 type memory struct {
 	mu     sync.Mutex
 	groups map[groupKey]group
 	heads  map[weak.Pointer[model.Head]]heading
 }
 
-// mostGroups is several long conversations; mostHeads far more agents than one home has.
+// mostGroups is enough for several long conversations. mostHeads is far more agents than one home has.
 const (
 	mostGroups = 4096
 	mostHeads  = 64
@@ -49,14 +49,14 @@ type group struct {
 	after   ending
 }
 
-// ending is how the text so far ends: what must stand before more of it.
+// ending says how the text so far ends, which decides what must precede more of it.
 type ending struct {
-	text bool // there is text of the same turn before
+	text bool // there is earlier text in the same turn
 	own  bool // and it is the bot's own words
 }
 
-// turn gives the turn that was made of the messages after the turn before, or makes
-// it; nil when there is nothing to say.
+// turn returns the turn made of the messages after the turn before, creating
+// it if needed. It is nil if there is nothing to say.
 func (m *memory) turn(kind groupKind, before *model.Message, members []*model.Message, make func() (model.Role, chat.Blocks, ending)) (*model.Message, ending, error) {
 	key := groupKey{weak.Make(before), weak.Make(members[0]), weak.Make(members[len(members)-1]), kind, len(members)}
 	m.mu.Lock()
@@ -93,7 +93,7 @@ func (m *memory) forget(key groupKey) {
 	delete(m.groups, key)
 }
 
-// heading is what stands before the messages: the head, and fixed turns.
+// heading is what precedes the messages: the head, and fixed turns.
 type heading struct {
 	head  *model.Head
 	turns []*model.Message
@@ -101,8 +101,8 @@ type heading struct {
 	tools map[string]model.ToolSpec
 }
 
-// heading gives what was made of a head, or makes it. A request without a head has
-// an empty one of its own each time.
+// heading returns what was made of a head, creating it if needed. A
+// request without a head gets a new empty one each time.
 func (m *memory) heading(of *model.Head, make func(*model.Head) (heading, error)) (heading, error) {
 	if of == nil {
 		return make(&model.Head{})

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	systemName = "System"  // who notes come from
+	systemName = "System"  // the sender of notes
 	nobody     = "Someone" // a participant without a name
-	// leastStops is how many participants get a stop sequence at least.
+	// leastStops is the minimum number of participants that get a stop sequence.
 	leastStops = 10
-	// longestMention bounds a name between <@ and >; platforms' are shorter.
+	// longestMention is the longest name between <@ and >; platforms' are shorter.
 	longestMention = 80
 )
 
-// clean makes a name fit for the beginning of a line.
+// clean makes a name usable at the beginning of a line.
 func clean(name string) string {
 	for i := range len(name) {
 		if name[i] <= ' ' {
@@ -36,7 +36,7 @@ func (t *styledModel) isOwn(m *model.Message) bool {
 	return m.From.Kind != chat.Person && m.From.Kind != chat.System && t.own[m.From.Name]
 }
 
-// label is the name before a message's text.
+// label returns the name before a message's text.
 func (t *styledModel) label(m *model.Message) string {
 	if t.isOwn(m) {
 		return t.Bot
@@ -59,7 +59,7 @@ func nameless(m *model.Message) bool {
 	return m.From.Kind == chat.System && m.From.Name == "" && m.Role == model.User
 }
 
-// results reports whether a message brings what tools gave back.
+// results reports whether a message contains results of tools.
 func results(m *model.Message) bool {
 	if len(m.Blocks) == 0 {
 		return false
@@ -68,13 +68,13 @@ func results(m *model.Message) bool {
 	return ok
 }
 
-// speakers is who speaks in a request.
+// speakers lists who speaks in a request.
 type speakers struct {
-	recent []string // the others, newest first, with those they mention
+	recent []string // the others with those they mention, newest first
 	all    []string
 }
 
-// people walks from the newest message to the oldest.
+// people goes from the newest message to the oldest.
 func (t *styledModel) people(messages []*model.Message) speakers {
 	var c speakers
 	seen := map[string]bool{}
@@ -114,7 +114,7 @@ func (t *styledModel) people(messages []*model.Message) speakers {
 	return c
 }
 
-// mentions finds <@name>; an id is nobody's name.
+// mentions finds each <@name>. An id is nobody's name.
 func mentions(text string, found func(string)) {
 	for {
 		i := strings.Index(text, "<@")
@@ -134,8 +134,8 @@ func mentions(text string, found func(string)) {
 	}
 }
 
-// stops are the stop sequences for the wire, in Chapter3's order, and how the answer
-// is read: every participant's line ends it, also where the wire had no room.
+// stops returns the stop sequences to send, in Chapter3's order, and how to read the answer: every
+// participant's line ends it, even if there was no room to send that sequence.
 func (t *styledModel) stops(r model.Request, c speakers, all bool) ([]string, *reading) {
 	read := &reading{own: t.ownNames}
 	var wire []string
@@ -177,8 +177,8 @@ func (t *styledModel) stops(r model.Request, c speakers, all bool) ([]string, *r
 	return wire, read
 }
 
-// configured takes a stop sequence of somebody's settings. "Name:" is a participant
-// and only counts at the beginning of a line; anything else counts everywhere.
+// configured adds a stop sequence from the settings. "Name:" is a participant and counts
+// only at the beginning of a line; anything else counts everywhere.
 func (t *styledModel) configured(stop string, read *reading, add func(string)) {
 	name, isName := strings.CutSuffix(strings.TrimPrefix(stop, "\n"), ":")
 	switch {
@@ -196,9 +196,9 @@ func (t *styledModel) configured(stop string, read *reading, add func(string)) {
 	}
 }
 
-// guarded keeps a message from putting words into others' mouths: a line in it that
+// guarded prevents a message from putting words into others' mouths: a line in it that
 // begins like one of theirs gets a space in front. names are those who have spoken so
-// far, so what was told once is told the same again.
+// far, so the same message is always written the same.
 func guarded(text string, names map[string]bool) string {
 	if strings.IndexByte(text, '\n') < 0 {
 		return text
@@ -213,8 +213,8 @@ func guarded(text string, names map[string]bool) string {
 	return out.String()
 }
 
-// spokenBy reports whether a line begins with one of the names and a colon, or like a
-// call or a result of theirs.
+// spokenBy reports whether a line begins with one of the names and a
+// colon, or like a call or a result of theirs.
 func spokenBy(line string, names map[string]bool) bool {
 	for i := 0; i < len(line); i++ {
 		switch line[i] {

@@ -8,8 +8,8 @@ import (
 	"chorus/internal/model"
 )
 
-// Stream passes the inner model's answer on, without what others would say in it and
-// with the calls that stood in its text as calls.
+// Stream passes on the inner model's answer, without what others would say in
+// it, and with the calls in its text turned into calls.
 func (t *styledModel) Stream(ctx context.Context, p model.Prepared) iter.Seq2[model.Chunk, error] {
 	read, ok := p.Reading.(*reading)
 	if !ok {
@@ -47,7 +47,7 @@ func (t *styledModel) Stream(ctx context.Context, p model.Prepared) iter.Seq2[mo
 	}
 }
 
-// done is the whole answer as it counts.
+// done returns the whole answer as it counts.
 func (a *answer) done(d model.Done) model.Done {
 	blocks := a.finish(d.Stop == chat.StopSeq)
 	if a.script {
@@ -68,13 +68,13 @@ func (a *answer) done(d model.Done) model.Done {
 		}
 	case chat.StopLength:
 		if a.cut && !calls {
-			d.Stop = chat.StopSeq // what was too long does not count
+			d.Stop = chat.StopSeq // what exceeded the limit does not count
 		}
 	}
 	return d
 }
 
-// besides are the blocks that are not text.
+// besides returns the blocks that are not text.
 func besides(blocks chat.Blocks) chat.Blocks {
 	var out chat.Blocks
 	for _, b := range blocks {
@@ -85,8 +85,8 @@ func besides(blocks chat.Blocks) chat.Blocks {
 	return out
 }
 
-// turn reads the blocks of a chat's answer: each text for itself, and none behind one
-// in which somebody else began to speak. The calls are real ones and stay.
+// turn reads the blocks of a chat's answer: each text separately, and none after one in
+// which somebody else began to speak. The calls are real and stay.
 func (r *reading) turn(blocks chat.Blocks) chat.Blocks {
 	var out chat.Blocks
 	cut := false

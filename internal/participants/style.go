@@ -1,13 +1,17 @@
-// Package participants tells a conversation of many participants to a model that knows one
-// user and one assistant: as a script that it goes on writing (prefill), or as turns
-// (chat). It stands between the core, which only knows who said what, and a
-// provider, and takes the answer apart again on its way back.
+// Package participants presents a conversation with many participants to a model that knows
+// one user and one assistant: as a script that the model continues (prefill), or as turns
+// (chat). It is the layer between the core, which only knows who said what, and a provider,
+// and it parses the answer on its way back.
 //
-// It promises: the text of a request begins with the text of the one before, as long
-// as the list of messages does (the closing label aside); nobody but the bot speaks in
-// an answer; no turn is empty, the first is the user's and the last assistant text does
-// not end in white space; the same request gives the same bytes; and however an answer
-// is cut into pieces, the same blocks come of it.
+// It guarantees:
+//
+//   - As long as messages are only appended, the text of a request begins with the text of the
+//     previous one, except for the closing label.
+//   - Nobody but the bot speaks in an answer.
+//   - No turn is empty, the first is the user's, and the last assistant text does not end in
+//     white space.
+//   - The same request gives the same bytes, and an answer gives the same blocks however it is
+//     split into pieces.
 package participants
 
 import (
@@ -19,65 +23,65 @@ import (
 	"chorus/internal/model/catalog"
 )
 
-// Mode is how a conversation is told.
+// Mode says how a conversation is presented.
 type Mode string
 
 // The modes.
 const (
 	Prefill Mode = "prefill" // a script of everybody's lines, which the model continues
 	Chat    Mode = "chat"    // user turns with names, the bot's own as assistant turns
-	Untold  Mode = "untold"  // as it is, for agents without a mode; only thinking in tags is taken out of the answer
+	Untold  Mode = "untold"  // unchanged, for agents without a mode; only thinking in tags is removed from the answer
 )
 
 // The defaults of the script.
 const (
 	Separator = "\n\n"
 	Opening   = "<cmd>cat untitled.txt</cmd>"
-	// SystemLine makes a model that was trained to chat continue a text instead.
+	// SystemLine makes a model that was trained to chat continue a text.
 	SystemLine = "You are simulating a command line: answer each command of the user with the output that it would print, and with nothing else."
 )
 
-// Style is how one bot's conversations are told. The zero value is a chat without
-// extras; what is left empty has the document's default.
+// Style says how one bot's conversations are presented. The zero value is a chat
+// without extras. Empty fields have the document's default.
 type Style struct {
 	Mode    Mode
 	Bot     string   // the bot's name in the conversation; "": Assistant
-	Aliases []string // what else it is called on its platform
+	Aliases []string // other names on its platform
 
-	// The script. Delimiter stands between two messages instead of Separator, TurnEnd
-	// behind each; both end an answer too.
+	// For the script. Delimiter separates messages in place of Separator.
+	// TurnEnd follows each message. Both also end an answer.
 	Separator, Delimiter, TurnEnd string
 	Opening                       string // the user turn that begins it
-	SystemLine                    string // stands before the system prompt; "-": none
-	ContextPrefix                 string // stands before the first message and is cached
+	SystemLine                    string // precedes the system prompt; "-" for none
+	ContextPrefix                 string // precedes the first message and is cached
 	PrefillThinking               bool   // the answer begins as thinking
-	// Stable splits the script wherever the bot begins or ends to speak too, which is
-	// where earlier requests ended: their blocks stay as a provider's cache knows them.
+	// Stable also splits the script wherever the bot begins or ends to speak, which is where
+	// earlier requests ended, so that their blocks stay as a provider's cache knows them.
 	Stable bool
-	// Whole never splits at marks: for providers that have none and take each piece for
-	// a turn. Those that are known to do so have it anyway.
+	// Whole never splits at marks, for providers that have no marks and take each
+	// piece for a turn. Providers known to do so always get it.
 	Whole bool
-	// Bare leaves out opening and system line: for base models, who continue any text.
-	// Those of the catalog have it anyway.
+	// Bare leaves out the opening and the system line, for base models, which
+	// continue any text. Base models of the catalog always get it.
 	Bare bool
-	// NoCache sets no marks; the text is split as with them.
+	// NoCache sets no marks. The text is split as if there were marks.
 	NoCache bool
 
-	// The chat.
+	// For the chat.
 	Persona        bool // the system prompt says who the bot is
-	PersonaPrefill bool // the answer is begun with the bot's name, where the model allows it
-	OwnAsUser      bool // the bot's own words stand among the others', with its name
+	PersonaPrefill bool // the answer is begun with the bot's name if the model allows that
+	OwnAsUser      bool // the bot's own words appear among the others', with its name
 
-	RecentParticipants int      // how many get a stop sequence; at least 10
-	Stop               []string // further ones; "Name:" is a participant's
-	StopLimit          int      // how many are sent; 0: as many as the provider takes
+	RecentParticipants int      // how many participants get a stop sequence; at least 10
+	Stop               []string // further stop sequences; "Name:" is a participant's
+	StopLimit          int      // how many are sent; 0: as many as the provider accepts
 }
 
-// noStops is the limit of a model that takes no stop sequences.
+// noStops is the limit of a model that accepts no stop sequences.
 const noStops = -1
 
-// Wrap puts the style before a model. The result is safe for concurrent use if inner
-// is, and remembers a bounded part of what it told last.
+// Wrap puts the style in front of a model. The result is safe for concurrent use if
+// inner is. It remembers a limited part of what it last presented.
 func (s Style) Wrap(inner model.Model, entry catalog.Entry) model.Model {
 	s.Mode = cmp.Or(s.Mode, Chat)
 	s.Bot = clean(s.Bot)
@@ -115,12 +119,12 @@ func (s Style) Wrap(inner model.Model, entry catalog.Entry) model.Model {
 	return t
 }
 
-// styledModel writes conversations in a style before it asks the model.
+// styledModel rewrites conversations in a style before it asks the model.
 type styledModel struct {
 	Style
 	inner    model.Model
 	entry    catalog.Entry
-	known    bool // the entry is the catalog's
+	known    bool // the entry is from the catalog
 	own      map[string]bool
 	ownNames []string
 	memory   memory
@@ -128,8 +132,7 @@ type styledModel struct {
 
 var _ model.Model = (*styledModel)(nil)
 
-// Prepare turns the request into one of user and assistant turns and lets the inner
-// model make its body.
+// Prepare turns the request into user and assistant turns and lets the inner model make its body.
 func (t *styledModel) Prepare(r model.Request) (model.Prepared, error) {
 	var told model.Request
 	var read *reading
@@ -156,31 +159,31 @@ func (t *styledModel) Prepare(r model.Request) (model.Prepared, error) {
 	return prepared, nil
 }
 
-// bad is a request that the inner model need not see.
+// bad returns the error for a request that need not reach the inner model.
 func (t *styledModel) bad(r model.Request, format string, args ...any) *model.Error {
 	return &model.Error{Kind: model.BadRequest, Provider: t.entry.Provider, Model: r.Model, Message: fmt.Sprintf(format, args...)}
 }
 
-// refuses reports whether the catalog says that no answer may be begun for the model.
+// refuses reports whether the catalog says that the model does not allow a prefilled answer.
 func (t *styledModel) refuses() bool { return t.known && !t.entry.Prefill }
 
-// reading is what Stream must know of the request to take its answer apart.
+// reading is what Stream must know about the request to parse its answer.
 type reading struct {
 	inner any
 
 	own    []string // the bot's names
-	others []string // everybody else's, each with its colon
+	others []string // everybody else's names, each with its colon
 	stops  []string // an answer ends where one of these begins
-	script bool     // calls stand in the text
+	script bool     // calls are part of the text
 	tools  map[string]model.ToolSpec
-	id     string // what the ids of calls begin with
+	id     string // prefix of the ids of calls
 
-	midline  bool // the answer goes on in the middle of a line
+	midline  bool // the answer continues in the middle of a line
 	trim     bool // white space at its beginning belongs to the label before it
-	thinking bool // it begins as thinking
+	thinking bool // the answer begins as thinking
 }
 
-// settings are the request's with the stop sequences that go over the wire.
+// settings returns the request's settings with the stop sequences to send.
 func (t *styledModel) settings(r model.Request, people speakers, all bool) (chat.Settings, *reading) {
 	s := r.Settings
 	wire, read := t.stops(r, people, all)

@@ -1,9 +1,8 @@
-// Package room has the words in which a chat platform's rooms are spoken of: who is
-// there, what was said where, which agents listen. The rules about them stand in the
-// packages below it.
+// Package room defines the values that describe a chat platform's rooms: who is there, what was
+// said where, which agents listen. The packages below it have the rules.
 //
-// It promises to be plain values: no library of a platform, no network, no clock. A
-// connector fills them in, asks the rules, and does what they answer.
+// These are plain values without a platform library, network or clock. A connector fills them in,
+// applies the rules, and acts on the results.
 package room
 
 import (
@@ -16,13 +15,13 @@ import (
 	"chorus/internal/chat"
 )
 
-// Direct stands for the guild of direct messages, as in the platform's own links.
+// Direct takes the place of the guild in direct messages, as in the platform's own links.
 const Direct = "@me"
 
-// Kind says what sort of event came.
+// Kind says what kind of event came.
 type Kind string
 
-// The closed set of kinds. The first four come from the platform, the others from us.
+// The kinds of events. The first four come from the platform, the others from us.
 const (
 	Said           Kind = "message"
 	Reacted        Kind = "reaction"
@@ -44,36 +43,35 @@ func (k Kind) Known() bool {
 }
 
 // Event is one thing that happened in a channel. Message is what was said, changed,
-// taken back or reacted to; of the last two often only its id is known.
+// deleted or reacted to. For the last two often only its id is known.
 type Event struct {
 	Kind    Kind
 	Message Message
-	Emoji   string // of a reaction: the sign, or the name of one of the guild's own
-	Added   bool   // of a reaction: put on, not taken off
-	By      Author // of a reaction: whose
-	Raw     any    // what the connector needs to carry it out; no rule looks at it
+	Emoji   string // of a reaction: the sign, or the name of a guild's own emoji
+	Added   bool   // of a reaction: added, not removed
+	By      Author // of a reaction: who reacted
+	Raw     any    // what the connector needs to carry it out; no rule reads it
 }
 
-// Channel is a place where messages stand. A platform thread is one too.
+// Channel is a place for messages. A platform thread is one too.
 type Channel struct {
-	Guild  string // "" or Direct: direct messages
+	Guild  string // "" or Direct for direct messages
 	ID     string
-	Parent string // of a platform thread: the channel it hangs under
+	Parent string // of a platform thread: the channel it belongs to
 	Name   string
-	// HomeName is the name of Home: of a platform thread the parent's. "": not known.
+	// HomeName is the name of Home, which for a platform thread is the parent. "" if not known.
 	HomeName string
-	Private  bool // a platform thread that not everybody sees who sees its parent
-	Board    bool // nobody writes in it: it has posts, each a platform thread with a title
+	Private  bool // a platform thread that some people who see its parent do not see
+	Board    bool // nobody writes in it directly: it has posts, each a platform thread with a title
 }
 
-// Home is the channel that lends its agents, settings and memory: of a platform thread
-// the parent.
+// Home returns the channel whose agents, settings and memory apply: for a platform thread, the parent.
 func (c Channel) Home() string {
 	return cmp.Or(c.Parent, c.ID)
 }
 
-// Place is the second part of the thread ids of a channel: guild and home. A private
-// thread is a place of its own, so that nothing of it is found from its parent.
+// Place returns the second part of a channel's thread ids: guild and home. A private thread is a
+// place of its own, so that nothing of it can be found from its parent.
 func (c Channel) Place() string {
 	place := c.Guild + "/" + c.Home()
 	if c.Guild == "" {
@@ -85,8 +83,8 @@ func (c Channel) Place() string {
 	return place
 }
 
-// PlaceParts takes a place apart: the guild, the channel whose agents and settings hold
-// there, and the channel where it is said, which is the same but for private threads.
+// PlaceParts splits a place: the guild, the channel whose agents and settings apply, and the
+// channel of the conversation, which differs only for private threads.
 func PlaceParts(place string) (guild, home, in string) {
 	guild, rest, _ := strings.Cut(place, "/")
 	home, in, under := strings.Cut(rest, "/")
@@ -99,30 +97,30 @@ func PlaceParts(place string) (guild, home, in string) {
 // Author is whoever wrote a message.
 type Author struct {
 	ID      string
-	Name    string // the user name; of a webhook the one it gave itself
-	Display string // what they are called here, where that is another name
+	Name    string // the user name; for a webhook the name it chose
+	Display string // what they are called here, if different
 	Bot     bool
-	Webhook string   // the id of the webhook, when one spoke
+	Webhook string   // the id of the webhook, if one spoke
 	Roles   []string // names of the roles
-	Member  bool     // a member of the guild, so that Roles are known
+	Member  bool     // is a member of the guild, so Roles are known
 	Admin   bool     // owns or administers the guild
 }
 
-// Has reports whether somebody has one of the roles, by name. Whoever owns or administers the
-// guild has what it could give them anyway.
+// Has reports whether somebody has one of the roles, by name. The owner and administrators of the
+// guild count as having all of them, since they could give themselves any.
 func (a Author) Has(roles []string) bool {
 	return a.Admin || a.Member && slices.ContainsFunc(roles, func(role string) bool {
 		return slices.ContainsFunc(a.Roles, func(has string) bool { return strings.EqualFold(has, role) })
 	})
 }
 
-// Program reports whether no person wrote it. A bridge's webhook speaks for a person.
+// Program reports whether the author is not a person. A bridge's webhook speaks for a person.
 func (a Author) Program() bool {
 	_, bridged := a.bridged()
 	return (a.Bot || a.Webhook != "") && !bridged
 }
 
-// bridged finds the person behind a bridge: Ada[oblique:12] is Ada.
+// bridged returns the person behind a bridge: Ada[oblique:12] is Ada.
 func (a Author) bridged() (name string, ok bool) {
 	if a.Webhook == "" {
 		return "", false
@@ -132,7 +130,7 @@ func (a Author) bridged() (name string, ok bool) {
 	return name, ok && name != "" && strings.HasSuffix(rest, "]")
 }
 
-// Participant is the author as the conversation knows them.
+// Participant returns the author as a participant of the conversation.
 func (a Author) Participant() chat.Participant {
 	p := chat.Participant{ID: a.ID, Name: cmp.Or(a.Display, a.Name), Kind: chat.Person}
 	if name, ok := a.bridged(); ok {
@@ -143,50 +141,50 @@ func (a Author) Participant() chat.Participant {
 	return p
 }
 
-// Message is what was said.
+// Message is a message in a channel.
 type Message struct {
 	ID       string
 	In       Channel
 	Author   Author
 	Text     string
-	Mentions []string // ids of users that its text mentions; not the one that a reply rings
+	Mentions []string // ids of users that its text mentions; not the one that a reply notifies
 	Roles    []string // ids of roles that it mentions
 	Everyone bool     // it notifies everybody in the channel
-	Named    []Author // those whom it mentions, as far as the platform says who they are
+	Named    []Author // the users it mentions, as far as the platform says who they are
 	ReplyTo  string   // the id of the message it answers
-	Answers  string   // the name of whoever wrote that; "" if it is not known
-	System   bool     // the platform's own notice, or a message with buttons: no words of a conversation
+	Answers  string   // the author of that message; "" if not known
+	System   bool     // a notice of the platform, or a message with buttons: not part of a conversation
 
 	At     time.Time // when it was said
-	Edited time.Time // when it was last changed; zero: never
+	Edited time.Time // when it was last changed; zero if never
 	Files  []File
-	Embeds string   // the words of a program's embeds, beside Text
+	Embeds string   // the text of a program's embeds, not included in Text
 	Pinned bool     // as far as the platform says so
 	Own    bool     // this bot account said it
-	Aside  bool     // with Own: under another name, beside the conversation
-	Nonce  string   // with Own: the one it was sent with, where the platform gives it back
-	Quoted *Message // the message that it answers, where the platform sends it along
+	Aside  bool     // with Own: posted under another name, not part of the conversation
+	Nonce  string   // with Own: its nonce, if the platform returns it
+	Quoted *Message // the message it answers, if the platform includes it
 }
 
-// File is something that was attached to a message.
+// File is an attachment of a message.
 type File struct {
 	Name string
 	Size int64
 	URL  string
 }
 
-// Agent is somebody of ours who listens in a channel.
+// Agent is one of our agents that listens in a channel.
 type Agent struct {
 	Name      string   // as in the thread's id
 	User      string   // the id of its user on the platform
 	Username  string   // that user's name
 	InnerName string   // what it is called in the conversation
-	Aliases   []string // what else people call it
+	Aliases   []string // other names that people use
 	Webhooks  []string // ids of webhooks that it speaks through
-	Role      string   // the id of the role that the platform made for it, which people mention by mistake
+	Role      string   // the id of the role that the platform made for it, which people sometimes mention by mistake
 }
 
-// Names are all the words the agent is called by, the inner name first, each once.
+// Names returns all names of the agent, inner name first, each once.
 func (a Agent) Names() []string {
 	var names []string
 	for _, name := range append([]string{a.InnerName, a.Name, a.Username}, a.Aliases...) {
@@ -205,13 +203,13 @@ func (a Agent) Wrote(by Author) bool {
 	return a.User != "" && by.ID == a.User
 }
 
-// Mentioned reports whether the message mentions the agent, or the role that is its own.
+// Mentioned reports whether the message mentions the agent or its role.
 func (a Agent) Mentioned(m Message) bool {
 	return a.User != "" && slices.Contains(m.Mentions, a.User) || a.Role != "" && slices.Contains(m.Roles, a.Role)
 }
 
-// Addressed reports whether targets name the agent: nobody means everybody; else one of
-// its names is one of the words, or all of them together, whatever their case.
+// Addressed reports whether targets name the agent. Empty targets mean everybody. Otherwise one of
+// its names must be one of the words, or all of them together, ignoring case.
 func (a Agent) Addressed(targets string) bool {
 	targets = strings.TrimSpace(targets)
 	if targets == "" {
@@ -227,8 +225,8 @@ func (a Agent) Addressed(targets string) bool {
 	})
 }
 
-// Older reports whether one id was given before the other. The platform's ids grow with
-// time; they are compared as the numbers they are, without a limit to their size.
+// Older reports whether id a was assigned before id b. The platform's ids grow
+// with time; they are compared as numbers of any size.
 func Older(a, b string) bool {
 	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
 	if len(a) != len(b) {
@@ -237,11 +235,11 @@ func Older(a, b string) bool {
 	return a < b
 }
 
-// dotCommands are the messages that are orders to us and never words for a model.
+// dotCommands are messages that are commands to us and never words for a model.
 var dotCommands = []string{".history", ".config", ".switch"}
 
-// IsDotCommand reports an order like .history: the word at the very beginning, and
-// nothing but space behind it.
+// IsDotCommand reports whether a text is a command like .history: the
+// word at the very beginning, followed only by space.
 func IsDotCommand(text string) bool {
 	return slices.ContainsFunc(dotCommands, func(word string) bool {
 		rest, ok := strings.CutPrefix(text, word)

@@ -1,9 +1,8 @@
-// Package activate says who answers in a room, where nobody has to.
+// Package activate decides who answers in a room where nobody has to.
 //
-// It promises to be a function of what it is given, dice included, so that the same
-// message draws the same answer after a restart; that of two programs that talk to each
-// other one falls silent; and that a wish to answer that comes while the agent still
-// speaks is kept, as one, and not dropped.
+// Decisions depend only on their inputs, including the dice, so the same message gets the same
+// decision after a restart. When two programs talk to each other, one of them falls silent. A
+// request that arrives while the agent is still speaking is kept, as one, and not dropped.
 package activate
 
 import (
@@ -17,28 +16,28 @@ import (
 	"chorus/internal/room/split"
 )
 
-// Rules are what the configuration says about speaking, pins included.
+// Rules are the configuration for speaking, including pins.
 type Rules struct {
-	ReplyOnRandom         int  // one in so many; 0: never
-	ReplyOnName           bool // whenever the agent is called by its name
-	AutoReplyOwnChannel   bool // always, in the channel with its name
-	MaxBotReplyChainDepth int  // so many programs in a chain are enough; 0: programs are not answered
+	ReplyOnRandom         int  // one message in so many; 0 means never
+	ReplyOnName           bool // when called by name
+	AutoReplyOwnChannel   bool // always, in the channel with the agent's name
+	MaxBotReplyChainDepth int  // answer no further than so many programs in a chain; 0: programs are not answered
 	ChainEmote            string
 }
 
-// Seen is what else a decision needs to know of the room.
+// Seen is what else a decision needs to know about the room.
 type Seen struct {
-	Replied bool          // the message answers one of this agent's
-	Chain   []room.Author // the message's author, that of the message it answers, and so on
-	Recent  []room.Author // the message's author, that of the message before it in the channel, and so on
-	Turn    bool          // the agent spoke last among the agents here, or is the only one
+	Replied bool          // the message is a reply to this agent
+	Chain   []room.Author // the message's author, the author of the message it replies to, and so on
+	Recent  []room.Author // the message's author, the author of the previous message in the channel, and so on
+	Turn    bool          // the agent was the last of the agents here to speak, or is the only one
 }
 
-// Why says what made an agent speak, or not.
+// Why says why an agent speaks or is silent.
 type Why string
 
-// The reasons to speak, those of messages in the order in which they are looked for, and
-// those to be silent.
+// The reasons to speak, those for messages in the order in which they
+// are checked, and the reasons to be silent.
 const (
 	ByCommand  Why = "command"
 	ByMention  Why = "mention"
@@ -59,13 +58,12 @@ const (
 type Decision struct {
 	Answer bool
 	Why    Why
-	Delete bool   // the message was a command and is taken away
-	Drop   bool   // it is no words of the conversation
-	React  string // put this on it
+	Delete bool   // the message was a command and is deleted
+	Drop   bool   // it is not part of the conversation
+	React  string // add this reaction to it
 }
 
-// Dice gives a number from 0 to n-1. It is called at most once a decision, and only when
-// chance decides.
+// Dice returns a number from 0 to n-1. It is called at most once per decision, and only when chance decides.
 type Dice func(n int) int
 
 // Decide says whether the agent answers an event.
@@ -78,7 +76,7 @@ func Decide(e room.Event, agent room.Agent, rules Rules, seen Seen, dice Dice) D
 	case room.Timer:
 		return Decision{Answer: true, Why: ByTimer}
 	default:
-		return Decision{} // changes are heard, and answer nothing
+		return Decision{} // changes are noted but not answered
 	}
 }
 
@@ -126,10 +124,10 @@ func reason(m room.Message, agent room.Agent, rules Rules, seen Seen, dice Dice)
 	}
 }
 
-// dotted: a dot in front keeps a message between people.
+// dotted reports whether a dot at the beginning keeps a message between people.
 func dotted(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), ".") }
 
-// own reports whether the channel is called like the agent, spelled as channels are.
+// own reports whether the channel has the agent's name, in the spelling of channel names.
 func own(channel string, agent room.Agent) bool {
 	spelled := func(s string) string {
 		return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return unicode.IsSpace(r) || r == '-' || r == '_' || r == '#' }), "-")
@@ -138,8 +136,8 @@ func own(channel string, agent room.Agent) bool {
 	return channel != "" && slices.ContainsFunc(agent.Names(), func(name string) bool { return spelled(name) == channel })
 }
 
-// Depth counts the programs at the newest end of a chain of authors, the newest first:
-// one that speaks several times in a row counts once, a person ends it.
+// Depth counts the programs at the newest end of a chain of authors, newest first.
+// A program that speaks several times in a row counts once; a person ends the chain.
 func Depth(newestFirst []room.Author) int {
 	depth, last := 0, ""
 	for _, a := range newestFirst {
@@ -153,8 +151,8 @@ func Depth(newestFirst []room.Author) int {
 	return depth
 }
 
-// Called reports whether one of the names stands in the text as a word of its own,
-// whatever its case; in code and links it does not count.
+// Called reports whether one of the names occurs in the text as a separate
+// word, ignoring case. Code and links do not count.
 func Called(text string, names []string) bool {
 	found := false
 	split.Prose(text, func(s string) string {
@@ -187,10 +185,10 @@ func word(text, name string) bool {
 
 func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
 
-// Deepest is how much of a chain is ever needed for a decision.
+// Deepest is the maximum length of a chain that a decision needs.
 func (r Rules) Deepest() int { return 2*r.MaxBotReplyChainDepth + 2 }
 
-// String is the decision in a word, for logs.
+// String returns the decision in a word, for logs.
 func (d Decision) String() string {
 	verb := "silent"
 	if d.Answer {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The words that answer a question, and what may stand behind a yes without taking it back.
+// The words that answer a question, and those that withdraw a preceding yes.
 var (
 	yesWords = []string{"yes", "y", "yep", "yeah", "ok", "okay", "sure", "approve", "approved", "allow", "allowed", "go", "go ahead", "do it",
 		"ship it", "lgtm", "looks good", "yes please", "please do", "ja", "✅", "👍", "☑", "✔"}
@@ -13,10 +13,10 @@ var (
 	takeback = []string{"but", "however", "except", "unless", "if", "only", "not", "without", "after", "before", "first", "instead", "wait", "aber", "nur", "wenn"}
 )
 
-// Answered reads a reply to a question: a yes or a no, alone or with a note behind a colon,
-// a comma, a full stop or on the next line. Anything else is a no with the words as its
-// note, for the agent to read; so is a yes with a condition, since nobody could hold the
-// agent to it. plain reports that it was clearly an answer and not only words.
+// Answered reads a reply to a question: a yes or a no, alone or with a note after a colon, a
+// comma, a full stop or on the next line. Anything else is a no with the words as its note,
+// for the agent to read. So is a yes with a condition, since nobody could hold the agent to
+// it. plain reports whether it was clearly an answer.
 func Answered(text string) (order Order, note string, plain bool) {
 	text = strings.TrimSpace(text)
 	word, rest := cutAnswer(text)
@@ -33,7 +33,7 @@ func Answered(text string) (order Order, note string, plain bool) {
 	}
 }
 
-// cutAnswer cuts a reply behind its first phrase.
+// cutAnswer cuts a reply after its first phrase.
 func cutAnswer(text string) (word, rest string) {
 	i := strings.IndexAny(text, ":,;.!\n—–")
 	if i < 0 {
@@ -42,7 +42,7 @@ func cutAnswer(text string) (word, rest string) {
 	return text[:i], strings.TrimSpace(strings.TrimLeft(text[i:], ":,;.!\n—– "))
 }
 
-// conditional reports a note that takes back, or puts off, what stands before it.
+// conditional reports whether a note withdraws or postpones what precedes it.
 func conditional(note string) bool {
 	for word := range strings.FieldsSeq(strings.ToLower(note)) {
 		if slices.Contains(takeback, strings.Trim(word, ".,:;!?")) {

@@ -4,15 +4,14 @@ import (
 	"chorus/internal/room"
 )
 
-// Batch is a run of events in one channel that are all the platform's, or all ours.
+// Batch is a series of events in one channel that are either all the platform's or all ours.
 type Batch struct {
 	Channel string
 	Events  []room.Event
 }
 
-// Batches puts events together: those of one channel that follow each other and are of
-// one sort. Channels do not interrupt each other. Batches stand in the order of their
-// first events.
+// Batches groups consecutive events of the same kind in the same channel. Channels do not
+// interrupt each other. The batches keep the order of their first events.
 func Batches(events []room.Event) []Batch {
 	var out []Batch
 	last := map[string]int{} // the channel's newest batch

@@ -8,15 +8,15 @@ import (
 	"chorus/internal/room"
 )
 
-// bare are the m commands that are understood without saying to whom. Anything longer
-// could be a sentence that somebody began in a hurry, and would be deleted.
+// bare are the m commands that need no addressee. Anything longer could be
+// the beginning of a sentence, which would be deleted.
 var bare = []string{"continue"}
 
 var mentions = pattern.Lazy(`<@!?\d{1,25}>`)
 
-// command reads an m command. It is for this agent if it mentions it, answers it, or is
-// one of the bare ones and it is the agent's turn; then it is taken away, and the
-// agent goes on. One for somebody else is none of this agent's words.
+// command reads an m command. It is for this agent if it mentions the agent, replies to it, or
+// is a bare one and it is the agent's turn. Then the message is deleted and the agent
+// continues. A command for somebody else is not words for this agent.
 func command(m room.Message, agent room.Agent, seen Seen) (Decision, bool) {
 	if m.Author.Program() {
 		return Decision{}, false

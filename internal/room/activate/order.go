@@ -17,18 +17,18 @@ const (
 	Approve Order = "approve"
 	Deny    Order = "deny"
 	Hide    Order = "hide"
-	Show    Order = "show" // the hiding is taken back
+	Show    Order = "show" // undoes Hide
 )
 
-// On is what was reacted to.
+// On is the message that was reacted to.
 type On struct {
 	Card   bool   // the message asks for an approval
-	Run    bool   // it is the status or the trigger of a run that is on
+	Run    bool   // it is the status or the trigger of a current run
 	Sender string // who asked for that run
 }
 
-// Ordered reads a reaction. A cross aborts only on the word of whoever asked; whether
-// somebody may approve is for the gate to say. The agent's own reactions ask for nothing.
+// Ordered reads a reaction. A cross aborts only if it comes from whoever asked. Whether somebody
+// may approve is decided by the gate. The agent's own reactions ask for nothing.
 func Ordered(e room.Event, on On, agent room.Agent) Order {
 	if e.Kind != room.Reacted || agent.Wrote(e.By) || e.By.Program() {
 		return None

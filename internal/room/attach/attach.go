@@ -1,8 +1,8 @@
 // Package attach names the files that people attach to a message.
 //
-// It promises that a name is one on every disk: a single part of a path, without control
-// characters, never hidden, never reserved, never too long, with the ending that its sender gave
-// it; and that the same message gives the same names, however often it is heard.
+// A name is valid on every disk: a single path segment without control characters, not hidden,
+// reserved or too long, and with the sender's file extension. The same message always gives the
+// same names.
 package attach
 
 import (
@@ -15,18 +15,17 @@ import (
 	"chorus/internal/text"
 )
 
-// Folder is where they lie in a workspace.
+// Folder is their folder in a workspace.
 const Folder = "attachments"
 
-// The longest name and the longest ending, in bytes: every file system takes 255, and the
-// time, a number and the name of a half-written file need room beside it.
+// The maximum lengths of a name and of an extension, in bytes. Every file system allows 255; the
+// timestamp, a number and the suffix of an unfinished file need room too.
 const (
 	maxName   = 120
 	maxEnding = 20
 )
 
-// Name is what is left of a sender's name for a file: letters and digits of every script,
-// dots, dashes and underscores.
+// Name reduces a sender's file name to letters and digits of any script, dots, dashes and underscores.
 func Name(said string) string {
 	said = strings.ReplaceAll(strings.ToValidUTF8(said, "_"), `\`, "/")
 	said = said[strings.LastIndexByte(said, '/')+1:]
@@ -51,8 +50,8 @@ func Name(said string) string {
 	return text.Prefix(name[:len(name)-len(ending)], maxName-len(ending)) + ending
 }
 
-// Path is where a file of a message lies in its workspace: attachments/{timestamp}_{name},
-// with a number where that is taken.
+// Path returns where a file of a message is stored in its workspace:
+// attachments/{timestamp}_{name}, with a number if that is taken.
 func Path(said time.Time, name string, taken func(string) bool) string {
 	plain := fmt.Sprintf("%s/%d_%s", Folder, said.UnixMilli(), Name(name))
 	at := plain
@@ -62,7 +61,7 @@ func Path(said time.Time, name string, taken func(string) bool) string {
 	return at
 }
 
-// Numbered is the path with a number before its ending.
+// Numbered inserts a number before the path's extension.
 func Numbered(at string, n int) string {
 	ending := path.Ext(at)
 	if len(ending) > maxEnding {
@@ -71,7 +70,7 @@ func Numbered(at string, n int) string {
 	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(at, ending), n, ending)
 }
 
-// Size is a number of bytes for people.
+// Size formats a number of bytes for people.
 func Size(n int64) string {
 	switch {
 	case n >= 1<<20:

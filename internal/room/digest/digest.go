@@ -1,9 +1,9 @@
-// Package digest decides with how much of a channel's history a conversation begins: the
-// newest messages as they are, and what came before them as a summary.
+// Package digest decides how much of a channel's history a conversation begins with: the
+// newest messages as they are, and a summary of what came before.
 //
-// It promises that a summary is paid for once and used until many messages have come since:
-// its boundary is a message, not a count from the end. Nothing that was read is lost between
-// the two: a message is in the summary or told as it is.
+// A summary is paid for once and used until many messages have arrived since: its boundary is a
+// message, not a count from the end. Nothing that was read is lost: each message is either in the
+// summary or included as it is.
 package digest
 
 import (
@@ -15,8 +15,8 @@ import (
 	"chorus/internal/room"
 )
 
-// How much is read of a channel, how many messages are told as they are at most, and how
-// many of them stay when there are more.
+// How many messages are read from a channel, how many are included as they are at
+// most, and how many of them remain when there are more.
 const (
 	Fetched   = 50
 	Threshold = 20
@@ -27,24 +27,24 @@ const (
 type Message struct {
 	ID   string
 	From chat.Participant
-	Ours bool // the agent, or another of the same bot, said it
+	Ours bool // written by the agent, or by another agent of the same bot
 	Text string
 }
 
-// Kept is a summary that was made before.
+// Kept is a summary from before.
 type Kept struct {
 	UpTo    string `json:"upTo"` // the last message it covers
 	Summary string `json:"summary"`
 }
 
-// Plan is with what a conversation begins.
+// Plan says what a conversation begins with.
 type Plan struct {
-	Summary string    // that there is already; "": none
-	Older   []Message // to be summed up, on top of that; none: nothing has to be paid for
-	Recent  []Message // as they are, the oldest first
+	Summary string    // the existing summary; "" if none
+	Older   []Message // messages to summarise in addition; if empty, nothing has to be paid for
+	Recent  []Message // as they are, oldest first
 }
 
-// Make is the rule. The messages stand in their order, the oldest first.
+// Make computes the plan. The messages are in order, oldest first.
 func Make(list []Message, kept Kept) Plan {
 	p := Plan{Summary: kept.Summary, Recent: list}
 	if kept.Summary != "" {
@@ -58,7 +58,7 @@ func Make(list []Message, kept Kept) Plan {
 	return p
 }
 
-// behind is where the messages begin that are newer than one.
+// behind returns the index of the first message that is newer than id.
 func behind(list []Message, id string) int {
 	i := slices.IndexFunc(list, func(m Message) bool { return room.Older(id, m.ID) })
 	if i < 0 {
@@ -67,18 +67,18 @@ func behind(list []Message, id string) int {
 	return i
 }
 
-// Boundary is what is kept once the older messages have been summed up.
+// Boundary returns what to keep once the older messages have been summarised.
 func (p Plan) Boundary(summary string) Kept {
 	return Kept{UpTo: p.Older[len(p.Older)-1].ID, Summary: summary}
 }
 
-// The words around a summary. The answer keeps the turns apart.
+// The words around a summary. The answer separates the turns.
 const (
 	summaryMark = "[CONVERSATION SUMMARY — earlier messages]"
 	understood  = "Understood, I have the conversation context."
 )
 
-// Excerpt is what a summary is made of: the one before, and what came since.
+// Excerpt returns what a summary is made from: the previous summary and what came since.
 func (p Plan) Excerpt() []chat.Line {
 	var out []chat.Line
 	if p.Summary != "" {
@@ -87,9 +87,9 @@ func (p Plan) Excerpt() []chat.Line {
 	return append(out, lines(p.Older)...)
 }
 
-// Lines are the turns a conversation begins with. named: who spoke is told by the
-// conversation itself; otherwise their names stand before their words, and turns of the
-// same side are one.
+// Lines returns the turns with which a conversation begins. With named, the
+// conversation itself says who spoke. Otherwise names precede the words, and
+// consecutive turns of the same side are merged.
 func (p Plan) Lines(named bool) []chat.Line {
 	var out []chat.Line
 	if p.Summary != "" {

@@ -1,11 +1,11 @@
-// Package history follows .history: the order that replaces what was said before it in
-// a room by a range of other messages, or by nothing.
+// Package history implements .history: the command that replaces what was said
+// before it in a room by a range of other messages, or by nothing.
 //
-// It promises that every walk ends, wherever people point: each order is followed once,
-// orders lead to orders only so deep, and no more messages come back than the budget;
-// that nobody reaches through an agent what they could not read themselves; and that
-// an order with a mistake in it changes nothing and is answered by a sentence. It reads
-// nothing itself: it says what it needs, and is given it.
+// Every walk ends, whatever people link to: each command is followed once, commands lead to
+// other commands only up to a fixed depth, and no more messages come back than the budget allows.
+// Nobody can use an agent to read what they could not read themselves. A command with a mistake
+// changes nothing and is answered with an explanation. The package reads nothing itself: it says
+// what it needs, and its caller supplies it.
 package history
 
 import (
@@ -18,17 +18,17 @@ import (
 	"chorus/internal/text"
 )
 
-// Link names a message. Without a channel it is in the one where the link stands.
+// Link names a message. Without a channel, it is in the channel that contains the link.
 type Link struct{ Guild, Channel, Message string }
 
-// Command is a .history order.
+// Command is a .history command.
 type Command struct {
-	Targets string // who is meant; "" everybody
-	First   *Link  // where the range begins; nil: as far back as the budget goes
-	Last    *Link  // where it ends, that message included; nil: the order clears
+	Targets string // who is meant; "" for everybody
+	First   *Link  // where the range begins; nil: as far back as the budget allows
+	Last    *Link  // where it ends, including that message; nil: the command clears
 }
 
-// Clear reports an order that brings nothing in the place of what it takes away.
+// Clear reports whether the command only removes messages and brings none.
 func (c Command) Clear() bool { return c.Last == nil }
 
 var (
@@ -42,8 +42,8 @@ var errDirect = errors.New("direct messages cannot be brought into another conve
 // maxShown is how much of somebody's text an error message repeats.
 const maxShown = 60
 
-// ParseLink reads the address of a message, the pair of numbers that the platform copies
-// for it, or its number alone.
+// ParseLink reads the address of a message, the pair of numbers that
+// the platform copies for it, or its number alone.
 func ParseLink(s string) (Link, error) {
 	s = strings.TrimSpace(s)
 	if m := address().FindStringSubmatch(s); m != nil {
@@ -63,8 +63,8 @@ func ParseLink(s string) (Link, error) {
 
 const word = ".history"
 
-// Parse reads an order. Text that does not begin with .history is none, and no mistake;
-// one that does and cannot be understood is an error whose text is for whoever wrote it.
+// Parse reads a command. Text that does not begin with .history is not a command and no mistake.
+// Text that begins with it but cannot be understood is an error, with a message for its author.
 func Parse(text string) (cmd Command, is bool, err error) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	head, rest, more := strings.Cut(text, "\n")
@@ -83,7 +83,7 @@ func Parse(text string) (cmd Command, is bool, err error) {
 	return cmd, true, nil
 }
 
-// bounds reads the lines behind the ---.
+// bounds reads the lines after the ---.
 func (c *Command) bounds(body string) error {
 	for line := range strings.SplitSeq(body, "\n") {
 		if line = strings.TrimSpace(line); line == "" {

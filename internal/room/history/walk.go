@@ -9,19 +9,19 @@ import (
 	"chorus/internal/room"
 )
 
-// Rules bound a walk; zero numbers mean the defaults.
+// Rules limit a walk. Zero numbers mean the defaults.
 type Rules struct {
-	Roles  []string // names of roles that may use .history; none: everybody
-	Budget int      // messages that come back at most
-	Depth  int      // orders that may lead from one to the next
-	Page   int      // messages that are asked for at once
+	Roles  []string // names of roles that may use .history; if empty, everybody may
+	Budget int      // maximum number of messages that come back
+	Depth  int      // how many commands may lead from one to the next
+	Page   int      // messages per request
 }
 
 // The defaults.
 const (
 	DefaultBudget = 400
 	DefaultDepth  = 10
-	DefaultPage   = 100 // what Discord gives at most
+	DefaultPage   = 100 // Discord's maximum
 )
 
 func (r Rules) or() Rules {
@@ -37,8 +37,8 @@ func (r Rules) or() Rules {
 	return r
 }
 
-// May reports whether somebody may use .history. Programs may not: what an agent wrote
-// could have been put into its mouth.
+// May reports whether somebody may use .history. Programs may not,
+// because others may have caused what an agent wrote.
 func (r Rules) May(a room.Author) bool {
 	if a.Program() {
 		return false
@@ -46,12 +46,12 @@ func (r Rules) May(a room.Author) bool {
 	return len(r.Roles) == 0 || a.Has(r.Roles)
 }
 
-// Need is what the walk wants to read next.
+// Need is what the walk has to read next.
 type Need struct {
 	Guild, Channel string
-	Before         string        // messages older than this; "" the newest
-	Limit          int           // at most so many, the newest of them
-	Askers         []room.Author // all of them must be able to read there; none: it is the room itself
+	Before         string        // messages older than this; "" for the newest
+	Limit          int           // at most this many, the newest of them
+	Askers         []room.Author // all of them must be allowed to read there; empty: it is the room itself
 }
 
 // Page is what was read.
@@ -61,28 +61,28 @@ type Page struct {
 	Err      error          // it could not be read; the text is for people
 }
 
-// Note is something to tell people about an order.
+// Note is a message to people about a command.
 type Note struct {
-	Channel, Message string // the order
+	Channel, Message string // the command
 	Text             string
 }
 
-// Result is what the room has heard, by order of the orders.
+// Result is what the room has heard once the commands are carried out.
 type Result struct {
-	Messages []room.Message // as they are to be told: the oldest first
+	Messages []room.Message // oldest first
 	Cleared  bool
-	Origin   string // the channel of the first order that was followed; "" none was
-	Undone   bool   // the first order could not be followed after all: it is as if it were not there
+	Origin   string // the channel of the first command that was followed; "" if none was
+	Undone   bool   // the first command could not be followed after all and is ignored
 	Notes    []Note
 }
 
-// Walk is one walk through the past of a room.
+// Walk is one walk through the history of a room.
 type Walk struct {
 	agent   room.Agent
 	rules   Rules
 	at      frame
-	back    *frame // where to go on if the range cannot be read
-	behind  Note   // the order that led to the range
+	back    *frame // where to continue if the range cannot be read
+	behind  Note   // the command that led to the range
 	out     []room.Message
 	seen    map[string]bool
 	cleared bool
@@ -97,13 +97,13 @@ type frame struct {
 	guild, channel string
 	before         string
 	first          string
-	parent         string // to go on with at the channel's beginning
+	parent         string // where to continue at the channel's beginning
 	askers         []room.Author
 	depth          int
 }
 
-// Start begins a walk for an agent in a channel, with the message before ("" for the
-// newest). A platform thread goes on with its parent, from the message it was opened on.
+// Start begins a walk for an agent in a channel, with the message before ("" for the newest). A
+// platform thread continues with its parent, from the message on which it was opened.
 func Start(agent room.Agent, in room.Channel, before string, rules Rules) *Walk {
 	return &Walk{
 		agent: agent, rules: rules.or(), seen: map[string]bool{},
@@ -111,7 +111,7 @@ func Start(agent room.Agent, in room.Channel, before string, rules Rules) *Walk 
 	}
 }
 
-// Next says what to read, or that the walk is over.
+// Next returns what to read, or false if the walk is over.
 func (w *Walk) Next() (Need, bool) {
 	if w.done || len(w.out) >= w.rules.Budget {
 		return Need{}, false
@@ -119,7 +119,7 @@ func (w *Walk) Next() (Need, bool) {
 	return Need{w.at.guild, w.at.channel, w.at.before, w.rules.Page, w.at.askers}, true
 }
 
-// Give hands over what was read.
+// Give passes in what was read.
 func (w *Walk) Give(p Page) {
 	if p.Denied || p.Err != nil {
 		w.turnBack(p)
@@ -152,13 +152,13 @@ func (w *Walk) Give(p Page) {
 	}
 }
 
-// beginning: the channel has no older messages.
+// beginning handles the channel's beginning: there are no older messages.
 func (w *Walk) beginning() {
 	if w.at.parent == "" {
 		w.done = true
 		return
 	}
-	// A platform thread has the id of the message it was opened on.
+	// A platform thread has the id of the message on which it was opened.
 	w.at = frame{guild: w.at.guild, channel: w.at.parent, before: after(w.at.channel), askers: w.at.askers, depth: w.at.depth}
 }
 
@@ -181,7 +181,7 @@ func (w *Walk) turnBack(p Page) {
 	w.at, w.back = *w.back, nil
 }
 
-// message takes one in; false: the page is of no more use.
+// message takes in a message. It returns false if the rest of the page is not needed.
 func (w *Walk) message(m room.Message) (goOn bool) {
 	if w.at.first != "" && room.Older(m.ID, w.at.first) {
 		w.done = true
@@ -207,8 +207,8 @@ func (w *Walk) message(m room.Message) (goOn bool) {
 	return !w.done
 }
 
-// judge says whether an order is followed, and otherwise whether it is hidden. One for
-// somebody else is a message like any other.
+// judge decides whether a command is followed, and if not, whether it is
+// hidden. A command for somebody else is an ordinary message.
 func (w *Walk) judge(m room.Message, cmd Command, err error) (applies, hide bool) {
 	note := func(format string, args ...any) {
 		w.notes = append(w.notes, Note{w.at.channel, m.ID, fmt.Sprintf(format, args...)})
@@ -228,7 +228,7 @@ func (w *Walk) judge(m room.Message, cmd Command, err error) (applies, hide bool
 	return true, false
 }
 
-// follow does what an order says. It always replaces everything older.
+// follow carries out a command. It always replaces everything older.
 func (w *Walk) follow(m room.Message, cmd Command) (goOn bool) {
 	key, note := w.at.channel+"/"+m.ID, Note{Channel: w.at.channel, Message: m.ID}
 	stop := func(text string) bool {
@@ -266,14 +266,14 @@ func (w *Walk) follow(m room.Message, cmd Command) (goOn bool) {
 	return false
 }
 
-// Result is what came of the walk, at any time.
+// Result returns the result of the walk so far.
 func (w *Walk) Result() Result {
 	out := slices.Clone(w.out)
 	slices.Reverse(out)
 	return Result{Messages: out, Cleared: w.cleared, Origin: w.origin, Undone: w.undone, Notes: slices.Clone(w.notes)}
 }
 
-// after is the number after an id: what is older than it includes the id's message.
+// after returns the number after an id, so that messages older than it include the id's message.
 func after(id string) string {
 	digits := []byte(id)
 	for i := len(digits) - 1; i >= 0; i-- {

@@ -1,10 +1,9 @@
-// Package mention turns the platform's numbers for people, roles, channels and emoji
-// into names that a model can read, and names that a model wrote back into numbers.
+// Package mention turns the platform's numbers for people, roles, channels and emoji into names
+// that a model can read, and names that a model wrote back into numbers.
 //
-// It promises that code and links stay as they are, that what is not known stays as it
-// is, that a longer name wins over a shorter one that it begins with, and that nobody is
-// rung by what a model wrote unless somebody allowed it: everyone, here and roles
-// never come out as mentions.
+// Code and links stay unchanged, and so does what is not known. A longer name takes precedence
+// over a shorter one that it begins with. A model cannot notify anybody unless somebody allowed
+// it: everyone, here and roles never become mentions.
 package mention
 
 import (
@@ -20,31 +19,30 @@ import (
 	"chorus/internal/room/split"
 )
 
-// Named is somebody or something with its number.
+// Named is a person or thing with its number.
 type Named struct {
 	ID   string
 	Name string
 }
 
-// Directory is who and what is known here. Where a name stands twice the first one is
-// meant, so put those first who spoke last, and people before bots.
+// Directory is who and what is known here. If a name occurs twice, the first one is
+// meant, so put recent speakers first, and people before bots.
 type Directory struct {
 	People   []Named
 	Roles    []Named
 	Channels []Named
 }
 
-// longestName bounds what is looked at between brackets; platforms' names are shorter.
+// longestName is the longest name looked for between brackets; platforms' names are shorter.
 const longestName = 256
 
-// number is how the platform writes them.
+// The platform's notation for them.
 var (
 	number  = pattern.Lazy(`<(?:(@!?|@&|#)(\d{1,25})|a?:(\w{1,64}):\d{1,25})>`)
 	numbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + number().String()) })
 )
 
-// Read puts names in the place of numbers: <@1> becomes <@ada>, <@&1> @role, <#1>
-// #channel, <:wave:1> :wave:.
+// Read replaces numbers with names: <@1> becomes <@ada>, <@&1> @role, <#1> #channel, <:wave:1> :wave:.
 func Read(text string, d Directory) string {
 	if !strings.Contains(text, "<") {
 		return text
@@ -74,8 +72,7 @@ func named(among []Named, id, before, after, otherwise string) string {
 	return before + among[i].Name + after
 }
 
-// Write puts numbers in the place of names: <@ada> and @Ada of people, #general of
-// channels.
+// Write replaces names with numbers: <@ada> and @Ada for people, #general for channels.
 func Write(text string, d Directory) string {
 	if !strings.ContainsAny(text, "<@#") {
 		return text
@@ -92,7 +89,7 @@ type writer struct {
 	users            []string
 }
 
-// longestFirst also leaves out names that mean everybody, and those that mean nothing.
+// longestFirst sorts names by length. It leaves out empty names and those that mean everybody.
 func longestFirst(names []Named) []Named {
 	out := slices.Clone(names)
 	out = slices.DeleteFunc(out, func(n Named) bool {
@@ -118,7 +115,7 @@ func (w *writer) prose(s string) string {
 	return out.String()
 }
 
-// sign reads what stands at the beginning of s, if it is a name with its sign.
+// sign reads a name with its sign at the beginning of s, if there is one.
 func (w *writer) sign(s string, before rune) (text string, used int) {
 	switch {
 	case s[0] == '<':
@@ -136,7 +133,7 @@ func (w *writer) sign(s string, before rune) (text string, used int) {
 	return "", 0
 }
 
-// bracketed reads <@name>, and numbers that the model gave back.
+// bracketed reads <@name>, and numbers that the model repeated.
 func (w *writer) bracketed(s string) (string, int) {
 	if part := numbers().FindStringSubmatch(s); part != nil {
 		if part[1] == "@" || part[1] == "@!" {
@@ -157,8 +154,8 @@ func (w *writer) bracketed(s string) (string, int) {
 	return "<@" + w.people[i].ID + ">", len(name) + 3
 }
 
-// Users are the people whom a text that the platform understands mentions, in order, each once;
-// in code and links nobody is.
+// Users returns the people whom a text mentions in the platform's notation,
+// in order, each once. Code and links mention nobody.
 func Users(text string) []string {
 	w := writer{}
 	split.Prose(text, w.prose)
@@ -171,7 +168,7 @@ func (w *writer) mention(id string) {
 	}
 }
 
-// begins finds the longest name that s begins with and that ends where a word ends.
+// begins finds the longest name that s begins with and that ends at the end of a word.
 func begins(s string, names []Named) (Named, int) {
 	for _, n := range names {
 		if len(s) < len(n.Name) || !strings.EqualFold(s[:len(n.Name)], n.Name) {
@@ -184,18 +181,18 @@ func begins(s string, names []Named) (Named, int) {
 	return Named{}, 0
 }
 
-// within: the sign stands in the middle of a word, as in an address for mail.
+// within reports whether the sign is in the middle of a word, as in an email address.
 func within(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_'
 }
 
-// Reply is the mark of whom a message answers; without a name, of somebody unknown.
+// Reply returns the reply mark. Without a name, it names somebody unknown.
 func Reply(name string) string {
 	name = cmp.Or(name, "someone")
 	return "<reply:@" + name + "> "
 }
 
-// WithoutReply takes off the mark that a model wrote after the example of others.
+// WithoutReply removes a reply mark that a model copied from other messages.
 func WithoutReply(text string) string {
 	trimmed := strings.TrimLeft(text, " \n")
 	rest, ok := strings.CutPrefix(trimmed, "<reply:")

@@ -11,23 +11,23 @@ import (
 	"chorus/internal/room/mention"
 )
 
-// maxPeople is how many of a guild can be mentioned by name.
+// maxPeople is how many people of a guild can be mentioned by name.
 const maxPeople = 200
 
-// People remembers who is in each guild and what they are called, so that a model knows them
-// apart and can mention them by name.
+// People remembers who is in each guild and what they are called, so that a
+// model can tell them apart and mention them by name.
 type People struct {
 	mu     sync.Mutex
-	in     map[string][]room.Author // who spoke last first
-	agents map[string]room.Agent    // of ours, by the id of their user
+	in     map[string][]room.Author // most recent speaker first
+	agents map[string]room.Agent    // our agents, by the id of their user
 }
 
-// New knows nobody yet.
+// New returns an empty People.
 func New() *People {
 	return &People{in: map[string][]room.Author{}, agents: map[string]room.Agent{}}
 }
 
-// Spoke notes somebody who has just spoken.
+// Spoke records that somebody has just spoken.
 func (p *People) Spoke(guild string, a room.Author) {
 	if a.ID == "" || a.Webhook != "" {
 		return
@@ -38,7 +38,7 @@ func (p *People) Spoke(guild string, a room.Author) {
 	list := p.in[guild]
 	if i := slices.IndexFunc(list, func(o room.Author) bool { return o.ID == a.ID }); i >= 0 {
 		if !a.Member && list[i].Member {
-			a = list[i] // what they are called in the guild was not told this time
+			a = list[i] // their name in the guild was not included this time
 		}
 		list = slices.Delete(list, i, i+1)
 	}
@@ -46,7 +46,7 @@ func (p *People) Spoke(guild string, a room.Author) {
 	p.in[guild] = list[:min(len(list), maxPeople)]
 }
 
-// Mentioned notes somebody whom a message names and who may never have spoken.
+// Mentioned records somebody whom a message names, who may never have spoken.
 func (p *People) Mentioned(guild string, a room.Author) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,14 +55,14 @@ func (p *People) Mentioned(guild string, a room.Author) {
 	}
 }
 
-// Ours notes agents of ours, by the id of their user.
+// Ours records our agents, by the id of their user.
 func (p *People) Ours(agents map[string]room.Agent) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	maps.Copy(p.agents, agents)
 }
 
-// Knows reports whether it is known what somebody is called in the guild.
+// Knows reports whether somebody's name in the guild is known.
 func (p *People) Knows(guild, user string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,7 +77,7 @@ func (p *People) IsProgram(guild, user string) bool {
 	return ours || slices.ContainsFunc(p.in[guild], func(o room.Author) bool { return o.ID == user && o.Bot })
 }
 
-// Name is what somebody is called in the guild; "" if they are not known.
+// Name returns somebody's name in the guild, or "" if they are not known.
 func (p *People) Name(guild, user string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,8 +89,8 @@ func (p *People) Name(guild, user string) string {
 	return ""
 }
 
-// label is what an author is called: as they are shown, with the user name behind it where
-// another one, or an agent of ours, is called like that.
+// label returns an author's display name. If another person or one of our
+// agents has the same name, the user name is appended.
 func (p *People) label(guild string, a room.Author) string {
 	name := a.Participant().Name
 	alike := func(other string) bool { return strings.EqualFold(strings.TrimSpace(other), strings.TrimSpace(name)) }
@@ -104,7 +104,7 @@ func (p *People) label(guild string, a room.Author) string {
 	return name
 }
 
-// List is everybody by name: people before programs, and all under their user name too.
+// List returns everybody by name: people before programs, and each also by user name.
 func (p *People) List(guild string) []mention.Named {
 	p.mu.Lock()
 	defer p.mu.Unlock()

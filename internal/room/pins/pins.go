@@ -1,10 +1,9 @@
-// Package pins says whose pinned .config counts. What stands in one is for the
-// configuration to read; here it is only about people.
+// Package pins decides whose pinned .config counts. The configuration reads
+// the contents; this package is only about people.
 //
-// It promises that words count only if whoever wrote them may configure, because their
-// author can change them after they were pinned, and if whoever pinned them may too,
-// where that is known; and that the order is the one the layers want: the channels
-// above first, then the oldest first.
+// A pin counts only if its author may configure, because the author can edit it after it was
+// pinned, and if whoever pinned it may configure too, where that is known. The pins are ordered
+// as the configuration layers need them: channels above first, then oldest first.
 package pins
 
 import (
@@ -19,19 +18,19 @@ import (
 // Pin is a pinned message.
 type Pin struct {
 	Message room.Message
-	By      *room.Author // who pinned it; nil: not known
-	Above   int          // how many channels above this one it is pinned; 0: here
+	By      *room.Author // who pinned it; nil if not known
+	Above   int          // how many channels above this one it is pinned; 0 for here
 }
 
-// Who may configure by pins.
+// Who says who may configure by pins.
 type Who struct {
-	Roles []string // names of roles; none here and no users: whoever can pin
+	Roles []string // names of roles; if both Roles and Users are empty, whoever can pin
 	Users []string // ids
 	Agent room.Agent
 }
 
-// May reports whether somebody may. The agent itself may: its own tools have asked
-// before they pinned. Other programs may only by name.
+// May reports whether somebody may configure. The agent itself may, because its tools have
+// asked before they pinned. Other programs may only if they are named.
 func (w Who) May(a room.Author) bool {
 	switch {
 	case w.Agent.Wrote(a), a.ID != "" && slices.Contains(w.Users, a.ID):
@@ -42,14 +41,14 @@ func (w Who) May(a room.Author) bool {
 	return len(w.Roles) == 0 && len(w.Users) == 0 || a.Has(w.Roles)
 }
 
-// Refused is a pin that does not count, and why.
+// Refused is a pin that does not count, with the reason.
 type Refused struct {
 	Pin Pin
 	Why string
 }
 
-// Counting sorts out the pins that are configuration and count. Pins that are none are
-// in neither list.
+// Counting separates the pins that are configuration into those that count and
+// those that are refused. Other pins are in neither list.
 func Counting(all []Pin, who Who) (count []Pin, refused []Refused) {
 	for _, p := range all {
 		if !strings.HasPrefix(p.Message.Text, ".config") || !room.IsDotCommand(p.Message.Text) {
@@ -89,7 +88,7 @@ func name(a room.Author) string {
 	return cmp.Or(a.Name, "somebody")
 }
 
-// Trouble is what is wrong with a pin, in a sentence for people.
+// Trouble describes a problem with a pin, for people.
 type Trouble struct {
 	Message string
 	Text    string

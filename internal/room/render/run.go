@@ -10,16 +10,16 @@ import (
 	"chorus/internal/chat"
 )
 
-// run is the fold over one run.
+// run is the folded state of one run.
 type run struct {
 	id      string
 	model   string
 	began   time.Time
 	prompts []int64
 
-	answer  []string // what the model said without asking for calls
-	joined  bool     // the last of it goes on without a break: it was cut by its length
-	aside   string   // what it said before its last calls
+	answer  []string // what the model said without making calls
+	joined  bool     // its last piece continues without a break, because it was cut by the length limit
+	aside   string   // what the model said before its last calls
 	thought []words
 	calls   []*call
 	step    int
@@ -27,12 +27,12 @@ type run struct {
 	usage   chat.Usage
 	refused bool
 	trouble string // why the last attempt failed
-	live    string // the answer in the making
+	live    string // the unfinished answer
 	note    string // what the run itself says it is doing
 
 	end   *chat.RunEnded
 	ended time.Time
-	told  []Message // the answer as messages, once it was asked for
+	told  []Message // the answer as messages, once requested
 }
 
 type words struct {
@@ -40,14 +40,14 @@ type words struct {
 	text string
 }
 
-// call is a tool call, as the status shows it.
+// call is a tool call in the status.
 type call struct {
 	id, name, label, args string
 	note                  string
 	done, failed          bool
 	outcome               chat.Outcome
 	took                  time.Duration
-	began                 time.Time // zero: it has not, or is over at once
+	began                 time.Time // zero if it has not begun or was over at once
 	result                string
 }
 
@@ -110,7 +110,7 @@ func (r *run) said(b chat.Said, o Options) {
 	r.add(text, b.Stop == chat.StopLength)
 }
 
-// add takes a piece of the answer; cut says that the next one goes on in mid-sentence.
+// add appends a piece of the answer. cut says that the next piece continues in mid-sentence.
 func (r *run) add(text string, cut bool) {
 	switch {
 	case strings.TrimSpace(text) == "":
@@ -133,7 +133,7 @@ func (r *run) ran(b chat.ToolRan) {
 	c.took, c.result = time.Duration(b.TookMS)*time.Millisecond, b.Blocks.Text()
 }
 
-// delta takes a piece of the answer in the making. One that leaves a gap is of no use.
+// delta adds a piece of the unfinished answer. A piece after a gap is ignored.
 func (r *run) delta(d chat.Delta) {
 	if r.end != nil || d.Step < r.step || d.Step == r.step && d.Attempt < r.attempt {
 		return
@@ -156,8 +156,8 @@ func (r *run) progress(p chat.Progress) {
 	}
 }
 
-// final is the answer that stands in the end. What went wrong is said behind whatever
-// there is; an answer without words, and without anything wrong, is empty.
+// final returns the final answer. What went wrong is appended to whatever there
+// is. An answer without words and without problems is empty.
 func (r *run) final(o Options) string {
 	parts := make([]string, 0, len(r.answer)+1)
 	for _, text := range r.answer {
@@ -165,7 +165,7 @@ func (r *run) final(o Options) string {
 	}
 	if r.end.Reason == chat.EndDone {
 		if n := len(r.answer); n > 0 && chat.IsSilent(r.answer[n-1]) {
-			return "" // it has nothing to say
+			return "" // the agent has nothing to say
 		}
 		if len(parts) == 0 {
 			return strings.TrimSpace(r.end.Text)
@@ -185,7 +185,7 @@ func prepared(o Options, text string) string {
 	return o.Words(text)
 }
 
-// notice says why there is no (whole) answer.
+// notice says why there is no answer, or only part of one.
 func notice(e chat.RunEnded) string {
 	text := strings.TrimSpace(e.Text)
 	if text == "" && e.Error != nil {
@@ -207,8 +207,8 @@ func notice(e chat.RunEnded) string {
 	}
 }
 
-// elapsed is a time as people read it while it passes. The longer it is the coarser it
-// gets, so that a message is not edited for the sake of a second.
+// elapsed formats a running time for people. It gets coarser as it grows, so
+// that a message is not edited for the sake of a second.
 func elapsed(d time.Duration) string {
 	s := max(int(d/time.Second), 0)
 	switch {

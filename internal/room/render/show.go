@@ -1,11 +1,12 @@
-// Package render folds what happened in a thread into what a platform shows of it: a
-// status that lives while the agent works, the answer, cards that ask, and a sign on
-// each message of what became of it.
+// Package render folds what happened in a thread into what a platform shows of it:
+// a status that is updated while the agent works, the answer, cards that ask, and
+// a sign on each prompt for what became of it.
 //
-// It promises that what is wanted in the end is a function of the journal alone: pieces
-// that were dropped, a crash, or a second reader change nothing but what is seen on the
-// way. Each ended run has one authoritative answer; it begins in the message that was
-// the status, or takes its place below what was said beside the conversation. Every prompt that was taken or refused ends with a terminal sign. Keys
+// The final state depends only on the journal: dropped live pieces, a crash, or a second reader
+// change only what is seen on the way. Each ended run has one authoritative answer. It begins in
+// the message that was the status, or replaces it below what was said aside. Every prompt that
+// was taken or refused ends with a final sign. Keys of messages never change, so a caller that
+// remembers what it has sent knows what to edit.
 // of messages never change, so whoever remembers what it has sent knows what to edit.
 package render
 
@@ -24,84 +25,83 @@ const (
 	SignWorking  = "⚙️"
 	SignDone     = "✅"
 	SignNot      = "❌"
-	SignRefused  = "🛑" // on an answer that the model would not give
+	SignRefused  = "🛑" // for an answer that the model refused to give
 	thought      = ".💭 "
 )
 
-// Options say how much is shown. The zero value shows answers and nothing else.
+// Options say how much is shown. The zero value shows only answers.
 type Options struct {
-	Platform   string // whose message ids are used for replies and signs; required
+	Platform   string // platform whose message ids are used for replies and signs; required
 	Split      split.Options
-	Status     bool   // a message that shows how the work goes, and becomes the answer
-	Apart      bool   // it does not become the answer, and goes when that is there
+	Status     bool   // a message that shows progress and becomes the answer
+	Apart      bool   // the status does not become the answer, and is removed once that is there
 	Reactions  bool   // signs on the prompts
 	Footer     bool   // steps, tokens, cost and time under the answer
-	Brief      bool   // of those only cost and time, and nothing where it cost nothing
-	Label      string // stands first in the footer
+	Brief      bool   // only cost and time, and nothing if it cost nothing
+	Label      string // first part of the footer
 	Preambles  bool   // what was said between calls is part of the answer
 	Thinking   bool   // what the model thought, as dot messages
 	ToolOutput bool   // each call and its result, as dot messages
-	Name       string // the agent's, in those
-	Newest     bool   // an answer replies to the newest of the prompts that it answers, not to the oldest
+	Name       string // the agent's name in those
+	Newest     bool   // an answer replies to the newest of its prompts, not to the oldest
 
-	// Words prepares a model's text for the platform (mentions); nil: as it is.
+	// Words prepares a model's text for the platform (mentions); nil leaves it unchanged.
 	Words func(string) string
-	// Call says in a few words what a call does; nil or "": its name.
+	// Call describes a call in a few words; if it is nil or returns "", the call's name is used.
 	Call func(name string, args []byte) string
-	// Price is what tokens cost, in billionths of a dollar, for the status; nil: not shown there.
+	// Price returns the cost of tokens in billionths of a dollar, for the status; nil shows no cost there.
 	Price func(model string, u chat.Usage) int64
 }
 
-// Message is one that should stand on the platform. With neither text nor card it
-// should not, and is taken away if it does.
+// Message is a message that should be on the platform. Without text, file and
+// card it should not exist, and is removed if it does.
 type Message struct {
 	Key     string
-	ReplyTo string // id on the platform; "" none, also when that message was taken back
+	ReplyTo string // id on the platform; "" if none, or if that message was deleted
 	Text    string
 	File    *split.File
 	Card    *Card
-	Status  bool   // it shows how the work goes, and is no part of the answer
-	Stop    string // the run that a stop button under it would end
-	Aside   bool   // spoken beside the conversation: through a webhook where there is one
-	Final   bool   // it will not change again; it may be sent without waiting
+	Status  bool   // it shows progress and is not part of the answer
+	Stop    string // the run that its stop button would end
+	Aside   bool   // said aside: posted through a webhook if there is one
+	Final   bool   // it will not change again and may be sent without waiting
 }
 
-// Absent reports a message that should not be there.
+// Absent reports whether the message should not exist.
 func (m Message) Absent() bool { return m.Text == "" && m.File == nil && m.Card == nil }
 
-// Reaction is a sign that should be on a message: of somebody else's (On, its id) or
-// of ours (Key).
+// Reaction is a sign that should be on a message: somebody else's (On, its id) or ours (Key).
 type Reaction struct{ On, Key, Emoji string }
 
-// Card asks for an approval, or tells how it was answered.
+// Card asks for an approval, or says how it was answered.
 type Card struct {
 	Approval string
 	Tool     string
 	Actions  []string
 	Rule     string
 	Preview  string
-	Unbound  string       // what of the call a yes cannot be held to
-	Why      string       // what a tool hook says that wants it asked for
-	Fields   []chat.Field // that a question asks for
+	Unbound  string       // the part of the call that an approval cannot pin down
+	Why      string       // why a tool hook wants approval
+	Fields   []chat.Field // fields of a question
 	chat.Assessment
 	Until    time.Time
-	Who      string // may answer
-	FirstYes string // who said yes where two must
-	Open     bool   // buttons are under it
+	Who      string // who may answer
+	FirstYes string // who approved first, if two must approve
+	Open     bool   // it has buttons
 	OK       bool
 	By       string // who answered; "" with Open false: nobody will
 	Note     string
 }
 
-// Wanted is all that should be shown.
+// Wanted is everything that should be shown.
 type Wanted struct {
-	Messages  []Message // in the order in which they are to appear
+	Messages  []Message // in order of appearance
 	Reactions []Reaction
 	Typing    bool
 }
 
-// View is the fold over one thread, for one goroutine. Hand it every event in order,
-// from the first one or from where the thread was idle.
+// View is the folded state of one thread, for use by one goroutine. Pass it every event in
+// order, from the first one or from a point where the thread was idle.
 type View struct {
 	o       Options
 	seq     int64
@@ -109,15 +109,15 @@ type View struct {
 	order   []int64
 	runs    []*run
 	cards   []*card
-	notices []Message // what schedules, and processes that run in the background, tell people
+	notices []Message // what schedules and background processes tell people
 }
 
-// New is a view of a thread in which nothing has happened.
+// New returns a View of a thread without events.
 func New(o Options) *View {
 	return &View{o: o, prompts: map[int64]*prompt{}}
 }
 
-// prompt is a message that waits, or was taken, or will not be.
+// prompt is a message that waits, was taken, or was refused.
 type prompt struct {
 	id      string
 	run     string
@@ -130,10 +130,10 @@ type card struct {
 	run string
 }
 
-// Seq is the number of the last event that was taken in.
+// Seq returns the number of the last event applied.
 func (v *View) Seq() int64 { return v.seq }
 
-// Apply takes in an event. One that was taken in already changes nothing.
+// Apply applies an event. It ignores events that were applied already.
 func (v *View) Apply(ev chat.Event) {
 	if ev.Seq != 0 && ev.Seq <= v.seq {
 		return
@@ -144,7 +144,7 @@ func (v *View) Apply(ev chat.Event) {
 		switch {
 		case b.Prompt:
 			v.arrived(ev)
-		case b.From.Kind == chat.System && b.Principal.Kind == chat.ProcessHook && b.Intake != chat.Inject, // that is for the model alone
+		case b.From.Kind == chat.System && b.Principal.Kind == chat.ProcessHook && b.Intake != chat.Inject, // only for the model
 			b.From.Kind == chat.System && b.Principal.Kind == chat.ScheduleRule:
 			v.notices = append(v.notices, v.notice(ev.Seq, b.Blocks.Text())...)
 		}
@@ -181,7 +181,8 @@ func (v *View) Apply(ev chat.Event) {
 	}
 }
 
-// notice is what is told without a run, cut as an answer is. Its first message has the key that it had when it was always one.
+// notice returns what is told outside of runs, split like an answer. Its first
+// message has the key from when there was always just one.
 func (v *View) notice(seq int64, text string) (out []Message) {
 	o := v.o.Split
 	o.Whole = "notice"
@@ -199,7 +200,7 @@ func (v *View) notice(seq int64, text string) (out []Message) {
 	return out
 }
 
-// Live takes in a piece that is shown on the way. It may be lost.
+// Live applies a live piece. It may be lost.
 func (v *View) Live(l chat.Live) {
 	switch p := l.(type) {
 	case chat.Delta:
@@ -242,7 +243,7 @@ func (v *View) run(id string) *run {
 	return v.runs[i]
 }
 
-// runOf is the run of an event; one that names none is of the run that is on.
+// runOf returns the run of an event. An event that names none belongs to the current run.
 func (v *View) runOf(ev chat.Event) string {
 	if ev.Run != "" {
 		return ev.Run
@@ -264,8 +265,8 @@ func (v *View) card(id string) *card {
 	return v.cards[i]
 }
 
-// Idle reports that nothing is on and nothing waits: what is wanted will not change
-// until something new arrives.
+// Idle reports whether nothing runs or waits, so that the wanted
+// messages will not change until something new arrives.
 func (v *View) Idle() bool {
 	for _, r := range v.runs {
 		if r.end == nil {
@@ -280,8 +281,7 @@ func (v *View) Idle() bool {
 	return true
 }
 
-// Forget drops what is over, once all of it has been sent. It never changes what is
-// wanted of anything else.
+// Forget drops what is over, once all of it has been sent. It does not change what is wanted of anything else.
 func (v *View) Forget() {
 	v.notices = nil
 	over := map[string]bool{}

@@ -11,16 +11,15 @@ import (
 	"chorus/internal/text"
 )
 
-// The sizes of a status: it is edited about once a second, and read at a glance.
+// The sizes of a status, which is edited about once a second and read at a glance.
 const (
-	statusLines   = 5    // newest calls that are shown
+	statusLines   = 5    // newest calls shown
 	statusLine    = 80   // characters of each
-	statusPreview = 1200 // of the answer in the making
-	outputLength  = 200  // of a call and of its result in a dot message
+	statusPreview = 1200 // characters of the unfinished answer
+	outputLength  = 200  // characters of a call and of its result in a dot message
 )
 
-// status is how the work goes: a line of numbers, the newest calls, and the answer as
-// far as it has come.
+// status shows progress: a line of numbers, the newest calls, and the answer so far.
 func (v *View) status(r *run, now time.Time) string {
 	lines := []string{v.headline(r, now)}
 	calls := r.calls
@@ -55,7 +54,7 @@ func (v *View) headline(r *run, now time.Time) string {
 	if r.step > 0 {
 		parts = append(parts, fmt.Sprintf("step %d", r.step))
 	}
-	if !v.asks(r) { // for as long as a person takes nothing changes, and a clock alone is not worth an edit every few seconds
+	if !v.asks(r) { // nothing changes while a person decides, and the clock alone is not worth an edit every few seconds
 		parts = append(parts, elapsed(now.Sub(r.began)))
 	}
 	if r.usage != (chat.Usage{}) {
@@ -69,7 +68,7 @@ func (v *View) headline(r *run, now time.Time) string {
 	return strings.Join(parts, " · ")
 }
 
-// line is one call: what it does, and what became of it.
+// line describes one call and what became of it.
 func (c *call) line(now time.Time) string {
 	what := cmp.Or(c.label, c.name)
 	state := "…"
@@ -95,7 +94,7 @@ func (c *call) line(now time.Time) string {
 	return "- `" + oneLine(what, statusLine) + "` " + state
 }
 
-// preview is the newest piece of the answer in the making, or what was said before the calls.
+// preview returns the end of the unfinished answer, or what was said before the calls.
 func (r *run) preview(o Options, limit int) string {
 	text := r.live
 	if strings.TrimSpace(text) == "" {
@@ -112,7 +111,7 @@ func (r *run) preview(o Options, limit int) string {
 	return last
 }
 
-// asides are the dot messages: what was thought, and calls with their results.
+// asides returns the dot messages: what was thought, and calls with their results.
 func (v *View) asides(r *run) (out []Message) {
 	if v.o.Thinking {
 		for i, t := range r.thought {
@@ -145,7 +144,7 @@ func cut(s string) string {
 	return s
 }
 
-// oneLine is a text that fits into one, without marks that would break it.
+// oneLine returns a text on one line, without marks that would break it.
 func oneLine(s string, limit int) string {
 	s = strings.Join(strings.Fields(strings.ReplaceAll(s, "`", "'")), " ")
 	return split.Clip(s, limit)

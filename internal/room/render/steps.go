@@ -11,31 +11,31 @@ import (
 	"chorus/internal/text"
 )
 
-// RunSteps is what one run did, for people who ask about it.
+// RunSteps describes what one run did, for people.
 type RunSteps struct {
 	Run     string
 	Model   string
 	Profile string
 	Prompts []int64 // the events it answers
-	Head    string  // the blob with the system prompt
+	Head    string  // hash of the blob with the system prompt
 	Noted   []string
 	Dropped []string // settings that its requests could not carry, each with the reason
-	Left    []string // why older messages were left out, a line for each time
-	Window  int      // tokens that the model can take
+	Left    []string // why older messages were left out, one line each time
+	Window  int      // size of the model's window in tokens
 	Began   time.Time
-	End     *chat.RunEnded // nil: it is on
+	End     *chat.RunEnded // nil while it is running
 	Ended   time.Time
-	Step    int // of the model
+	Step    int // last step of the model
 	Steps   []Step
 	Usage   chat.Usage
 	Read    []string
 	Changed []string
 }
 
-// Step is one thing that a run did: asked its model, ran a call, waited for a yes.
+// Step is one thing that a run did: it asked its model, ran a call, or waited for approval.
 type Step struct {
 	Kind  StepKind
-	Seq   int64 // the event that it began with
+	Seq   int64 // the event it began with
 	What  string
 	Began time.Time
 	Took  time.Duration
@@ -43,7 +43,7 @@ type Step struct {
 	State string
 }
 
-// StepKind is what a run did or waited for in a step.
+// StepKind says what a run did or waited for in a step.
 type StepKind string
 
 // The kinds of steps.
@@ -54,8 +54,8 @@ const (
 	StepPerson StepKind = "person" // somebody is asked
 )
 
-// StepsOf folds the events of one run. What others wrote meanwhile may be among them. call
-// says in a few words what a call does; nil: its name.
+// StepsOf folds the events of one run. Events of others may be among them. call
+// describes a call in a few words; if it is nil, the call's name is used.
 func StepsOf(events []chat.Event, call func(name string, args []byte) string) RunSteps {
 	f := stepFold{call: call, labels: map[string]string{}, asked: -1}
 	for _, ev := range events {
@@ -67,8 +67,8 @@ func StepsOf(events []chat.Event, call func(name string, args []byte) string) Ru
 type stepFold struct {
 	RunSteps
 	call   func(string, []byte) string
-	labels map[string]string // of calls, by their ids
-	asked  int               // index of the request that is open; -1: none
+	labels map[string]string // labels of calls, by id
+	asked  int               // index of the open request; -1 if none
 }
 
 func (f *stepFold) apply(ev chat.Event) {
@@ -127,7 +127,7 @@ func (f *stepFold) apply(ev chat.Event) {
 	}
 }
 
-// label is what a call does.
+// label describes a call.
 func (f *stepFold) label(call, name string) string {
 	if l := f.labels[call]; l != "" {
 		return l
@@ -139,7 +139,7 @@ func (f *stepFold) begin(kind StepKind, what string, ev chat.Event) {
 	f.Steps = append(f.Steps, Step{Kind: kind, Seq: ev.Seq, What: what, Began: ev.At, Open: true})
 }
 
-// open is the newest step of that name that has not ended; -1: none.
+// open returns the newest open step with that name, or -1.
 func (f *stepFold) open(what string) int {
 	for i, s := range slices.Backward(f.Steps) {
 		if s.Open && s.What == what {
@@ -157,7 +157,7 @@ func (f *stepFold) end(i int, at time.Time, state string) {
 	s.Open, s.Took, s.State = false, max(0, at.Sub(s.Began)), state
 }
 
-// lost ends a request that was never answered: the process died while it was open.
+// lost ends a request that was never answered because the process died.
 func (f *stepFold) lost() {
 	if f.asked >= 0 {
 		f.Steps[f.asked].Open, f.Steps[f.asked].State = false, "lost"
@@ -195,7 +195,7 @@ func (f *stepFold) ran(ev chat.Event, b chat.ToolRan) {
 	what := f.label(b.Call, b.Name)
 	i := f.open(what)
 	took := time.Duration(b.TookMS) * time.Millisecond
-	if i < 0 { // what only reads has no beginning of its own
+	if i < 0 { // read-only calls have no event for their beginning
 		f.begin(StepTool, what, ev)
 		i = len(f.Steps) - 1
 		f.Steps[i].Began = ev.At.Add(-took)
@@ -214,7 +214,7 @@ func (f *stepFold) ran(ev chat.Event, b chat.ToolRan) {
 	f.Read, f.Changed = text.AddNew(f.Read, b.Read...), text.AddNew(f.Changed, b.Changed...)
 }
 
-// Doing is what the run does now; "" when it is over.
+// Doing returns what the run is doing now, or "" when it is over.
 func (t RunSteps) Doing() string {
 	if t.End != nil {
 		return ""
@@ -227,7 +227,7 @@ func (t RunSteps) Doing() string {
 	return "working"
 }
 
-// Lines are the steps for people, one a line, with how long each took.
+// Lines describes the steps for people, one per line, with the time each took.
 func (t RunSteps) Lines(now time.Time) []string {
 	out := make([]string, 0, len(t.Steps))
 	for i, s := range t.Steps {
@@ -240,7 +240,7 @@ func (t RunSteps) Lines(now time.Time) []string {
 	return out
 }
 
-// Duration is how long something took, as people say it.
+// Duration formats a duration for people.
 func Duration(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
@@ -254,8 +254,8 @@ func Duration(d time.Duration) string {
 	}
 }
 
-// Tokens says how much went in, how much of it was cached, and how much came out.
+// Tokens says how many tokens went in, how many of those were cached, and how many came out.
 func Tokens(u chat.Usage) string { return tokens(u) }
 
-// Money writes billionths of a dollar for people; "": nothing.
+// Money formats billionths of a dollar for people, or returns "" for nothing.
 func Money(nanos int64) string { return money(nanos) }

@@ -11,7 +11,7 @@ import (
 	"chorus/internal/text"
 )
 
-// Wanted is what should be shown now.
+// Wanted returns what should be shown now.
 func (v *View) Wanted(now time.Time) Wanted {
 	var w Wanted
 	for _, r := range v.runs {
@@ -42,8 +42,8 @@ func (v *View) Wanted(now time.Time) Wanted {
 	return w
 }
 
-// refusals tell people that messages were not taken: of several that came while the queue was
-// full, one message, which counts them.
+// refusals tell people that messages were not taken. Several messages that arrived
+// while the queue was full get one message, which counts them.
 func (v *View) refusals() (out []Message) {
 	full, count := -1, 1
 	for _, seq := range v.order {
@@ -63,16 +63,17 @@ func (v *View) refusals() (out []Message) {
 		if count > 1 {
 			out[full].Text = strings.TrimSuffix(out[full].Text, ".") + fmt.Sprintf("; %d messages were not taken.", count)
 		}
-		out[full].Final = v.Idle() // until then it may count on
+		out[full].Final = v.Idle() // until then the count may grow
 	}
 	return out
 }
 
-// isFull reports that a message was refused because too many wait.
+// isFull reports whether a message was refused because too many wait.
 func isFull(why string) bool { return strings.HasPrefix(why, "queue full") }
 
-// failure is what the author of a prompt is told whose run failed and answers another prompt: a run may take several, and
-// only one of them is replied to. Whoever stops a run knows, so that is not said to everybody.
+// failure returns what to tell the author of a prompt whose run failed while replying
+// to another prompt, since a run may take several prompts but replies to only one.
+// Whoever stops a run knows, so an abort is not reported.
 func (v *View) failure(p *prompt) (text string, failed bool) {
 	r := v.run(p.run)
 	if r == nil || r.end == nil || p.target() == "" || p.target() == v.replyTo(r) {
@@ -85,7 +86,7 @@ func (v *View) failure(p *prompt) (text string, failed bool) {
 	return "", false
 }
 
-// target is the message on the platform, unless it was taken back.
+// target returns the prompt's message on the platform, unless it was deleted.
 func (p *prompt) target() string {
 	if p.gone {
 		return ""
@@ -109,7 +110,7 @@ func (v *View) sign(p *prompt) string {
 	}
 }
 
-// replyTo is the first of a run's prompts that still stands, or the last one.
+// replyTo returns the first of a run's prompts that still exists, or else the last one.
 func (v *View) replyTo(r *run) string {
 	found := ""
 	for _, seq := range r.prompts {
@@ -153,7 +154,8 @@ func (v *View) cardMessage(c *card, r *run) Message {
 // StatusPart is the second part of the key of a status that does not become the answer.
 const StatusPart = "status"
 
-// part is the key of a run's n-th message. The first is the status, and then the answer, unless that stands below.
+// part returns the key of a run's n-th message. The first is the status and
+// then the answer, unless the answer is posted below it.
 func part(r *run, n int) string { return fmt.Sprintf("%s/%d", r.id, n) }
 
 func (v *View) runMessages(r *run, now time.Time) (out []Message) {
@@ -162,7 +164,7 @@ func (v *View) runMessages(r *run, now time.Time) (out []Message) {
 		return append(out, v.finals(r)...)
 	}
 	if v.o.Status {
-		// The status stands first: it was there before anything was thought or called.
+		// The status comes first: it was there before anything was thought or called.
 		status := Message{Key: part(r, 0), ReplyTo: v.replyTo(r), Text: v.status(r, now), Stop: r.id}
 		if v.o.Apart {
 			status.Key, status.Status = r.id+"/"+StatusPart, true
@@ -172,33 +174,33 @@ func (v *View) runMessages(r *run, now time.Time) (out []Message) {
 	return out
 }
 
-// finals is the one authoritative answer of an ended run.
+// finals returns the authoritative answer of an ended run.
 func (v *View) finals(r *run) (out []Message) {
 	if r.told == nil {
 		r.told = v.tell(r)
 	}
 	out = slices.Clone(r.told)
 	if i := slices.IndexFunc(out, func(m Message) bool { return !m.Absent() }); i >= 0 {
-		out[i].ReplyTo = v.replyTo(r) // whose prompt may be taken back later
+		out[i].ReplyTo = v.replyTo(r) // its prompt may be deleted later
 	}
 	if v.o.Status && v.o.Apart {
-		out = append(out, Message{Key: r.id + "/" + StatusPart, Status: true, Final: true}) // it goes
+		out = append(out, Message{Key: r.id + "/" + StatusPart, Status: true, Final: true}) // it is removed
 	}
 	return out
 }
 
-// tell cuts the answer into messages.
+// tell splits the answer into messages.
 func (v *View) tell(r *run) (out []Message) {
 	answer := split.Fit(r.final(v.o), v.o.Split)
 	texts := answer.Texts()
 	if len(texts) == 0 {
-		return []Message{{Key: part(r, 0), Final: true}} // a status that was there goes
+		return []Message{{Key: part(r, 0), Final: true}} // an existing status is removed
 	}
 	if v.o.Footer && (r.end.Cost > 0 || !v.o.Brief) {
 		texts = underneath(texts, v.footer(r), v.o.Split)
 	}
 	if v.o.Status && !v.o.Apart && len(v.asides(r)) > 0 {
-		// What was said beside the conversation stands under the status. The answer comes below it, and the status goes.
+		// What was said aside is below the status. The answer comes below that, and the status is removed.
 		out = append(out, Message{Key: part(r, 0), Final: true})
 	}
 	first := len(out)
@@ -209,7 +211,7 @@ func (v *View) tell(r *run) (out []Message) {
 	return out
 }
 
-// underneath puts the footer under the last text, or behind it where it does not fit.
+// underneath appends the footer to the last text, or adds it as a new one if it does not fit.
 func underneath(texts []string, footer string, o split.Options) []string {
 	hard := o.Hard
 	if hard <= 0 {
@@ -222,7 +224,7 @@ func underneath(texts []string, footer string, o split.Options) []string {
 	return append(texts[:len(texts)-1:len(texts)-1], last)
 }
 
-// footer is the small print: *branch #3 · 2 steps · 1,234 (100 cached) in / 567 out · $0.042 · 12.5s*.
+// footer returns the small print: *branch #3 · 2 steps · 1,234 (100 cached) in / 567 out · $0.042 · 12.5s*.
 func (v *View) footer(r *run) string {
 	var parts []string
 	if v.o.Label != "" {
@@ -248,7 +250,7 @@ func tokens(u chat.Usage) string {
 	return in + " in / " + split.Thousands(u.Output) + " out"
 }
 
-// money writes billionths of a dollar with three decimals; nothing is not mentioned.
+// money formats billionths of a dollar with three decimals, or returns "" for nothing.
 func money(nanos int64) string {
 	switch {
 	case nanos <= 0:

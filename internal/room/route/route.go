@@ -1,10 +1,10 @@
-// Package route says which conversations a message belongs to: who hears it and,
-// where that needs no further rule, who answers.
+// Package route says which conversations a message belongs to: who hears it
+// and, where no other rule is needed, who answers.
 //
-// It promises to be a function of the message, the agents that listen there and what is
-// known of earlier messages, so that a message that comes twice goes the same way
-// twice. Thread ids are discord:<guild>/<channel>:<root>@<agent>; a platform thread has
-// the place of the channel it hangs under, and with it its agents and its memory.
+// The result depends only on the message, the agents that listen there and what is known of
+// earlier messages, so a message that arrives twice is routed the same way twice. Thread ids are
+// discord:<guild>/<channel>:<root>@<agent>. A platform thread has the place of its parent channel,
+// and therefore its agents and its memory.
 package route
 
 import (
@@ -17,41 +17,41 @@ import (
 	"chorus/internal/window"
 )
 
-// Routing is what one conversation is in a channel.
+// Routing says what counts as one conversation in a channel.
 type Routing string
 
 // The routings.
 const (
-	Reply  Routing = "reply"  // a new message opens one, a reply continues the one that produced the message
-	Thread Routing = "thread" // the platform's own thread is one
+	Reply  Routing = "reply"  // a new message begins one; a reply continues the one that produced the message
+	Thread Routing = "thread" // each platform thread is one
 	Room   Routing = "room"   // the whole channel is one, with rules about who speaks
 )
 
-// Answer is which messages an agent answers outside of rooms.
+// Answer says which messages an agent answers outside of rooms.
 type Answer string
 
 // The choices.
 const (
-	AnswerBound     Answer = "bound"     // in channels that are bound to it what is not for others; elsewhere mentions and replies
+	AnswerBound     Answer = "bound"     // in channels that are bound to it, everything that is not for others; elsewhere mentions and replies
 	AnswerMentioned Answer = "mentioned" // mentions and replies
-	AnswerAll       Answer = "all"       // everything that does not mention, or reply to, another agent of ours
+	AnswerAll       Answer = "all"       // everything that does not mention or reply to another of our agents
 )
 
 // Listener is an agent that reads the channel.
 type Listener struct {
 	room.Agent
 	Routing Routing     // "" means Reply
-	Intake  chat.Intake // "" means Queue for what opens a conversation, and Inject for what goes on with one
+	Intake  chat.Intake // "" means Queue for what begins a conversation, and Inject for what continues one
 	Answer  Answer      // "" means AnswerBound
-	Bound   bool        // the channel, or the one above it, is the agent's
+	Bound   bool        // the channel, or the one above it, is bound to the agent
 }
 
-// Known is what is remembered of earlier messages, and on which platform. The functions may be nil.
+// Known is what is known of earlier messages, and on which platform. The functions may be nil.
 type Known struct {
 	Platform string // the first part of the threads' ids
-	// Produced names the thread whose answer (or status, or card) the message is.
+	// Produced returns the thread whose answer (or status, or card) the message is.
 	Produced func(message string) (chat.ThreadID, bool)
-	// Joined reports whether there is such a thread already.
+	// Joined reports whether such a thread exists already.
 	Joined func(thread chat.ThreadID) bool
 }
 
@@ -62,14 +62,14 @@ func (k Known) produced(message string) (chat.ThreadID, bool) {
 	return k.Produced(message)
 }
 
-// Way is how a message came to a thread.
+// Way says how a message came to a thread.
 type Way string
 
 // The ways.
 const (
 	Opened    Way = "opened"    // it begins the thread
-	Continued Way = "continued" // it answers a message of the thread
-	InThread  Way = "in thread" // it stands in the platform thread that is the thread
+	Continued Way = "continued" // it replies to a message of the thread
+	InThread  Way = "in thread" // it was posted in the platform thread that is the thread
 	InRoom    Way = "in room"   // it was said in the room
 )
 
@@ -80,12 +80,12 @@ type Heard struct {
 	Way    Way
 	Intake chat.Intake
 	Post   string // the channel where an answer goes
-	Open   bool   // the connector opens a platform thread on the message, whose id is the message's
-	Prompt bool   // it is to be answered. In a room false: whether it is, says package activate
-	Hidden bool   // it is kept from models: a dot stands in front
+	Open   bool   // the connector opens a platform thread on the message, with the message's id
+	Prompt bool   // it is to be answered; always false in a room, where package activate decides
+	Hidden bool   // hidden from models by a dot at the beginning
 }
 
-// Message says where a message goes, in the order of the threads' ids. Orders to us,
+// Message says where a message goes, in the order of the threads' ids. Commands to us,
 // notices of the platform, and an agent's own words go nowhere.
 func Message(m room.Message, listeners []Listener, known Known) ([]Heard, error) {
 	if m.System || m.ID == "" || room.IsDotCommand(m.Text) {
@@ -154,8 +154,8 @@ func one(m room.Message, l Listener, all []Listener, known Known) (Heard, bool, 
 	return h, true, nil
 }
 
-// continued finds the thread of this agent that a reply goes on with. In a platform
-// thread that somebody opened on an answer, every message does.
+// continued finds the thread of this agent that a reply continues. In a platform
+// thread that was opened on an answer, every message continues it.
 func continued(m room.Message, l Listener, known Known) (chat.ThreadID, bool) {
 	for _, message := range []string{m.ReplyTo, starter(m.In)} {
 		if thread, ok := known.produced(message); ok && thread.Agent() == l.Name {
@@ -165,7 +165,7 @@ func continued(m room.Message, l Listener, known Known) (chat.ThreadID, bool) {
 	return "", false
 }
 
-// starter is the message that a platform thread was opened on; they share their id.
+// starter returns the message on which a platform thread was opened; they have the same id.
 func starter(c room.Channel) string {
 	if c.Parent == "" {
 		return ""
@@ -173,10 +173,10 @@ func starter(c room.Channel) string {
 	return c.ID
 }
 
-// addressed reports whether the message is this agent's to answer, outside of rooms: a
-// reply is for whoever is replied to, a mention for whoever is mentioned. What else is for it,
-// its Answer says; of several that would take the same words only one does. Programs must
-// mention us, so that no two of them talk without end.
+// addressed reports whether this agent should answer the message, outside of rooms. A reply is
+// for whoever is replied to, a mention for whoever is mentioned. For other messages its Answer
+// decides, and of several agents that would answer the same words only one does. Programs must
+// mention us, so that no two of them talk endlessly.
 func addressed(m room.Message, l Listener, all []Listener, known Known) bool {
 	if l.Mentioned(m) {
 		return true
@@ -190,7 +190,7 @@ func addressed(m room.Message, l Listener, all []Listener, known Known) bool {
 	answer := cmp.Or(l.Answer, AnswerBound)
 	if answer != AnswerAll {
 		if m.ReplyTo != "" && m.Quoted != nil && l.Wrote(m.Quoted.Author) {
-			return true // said before this home was made
+			return true // said before this home existed
 		}
 		if forOthers(m) {
 			return false
@@ -211,15 +211,14 @@ func addressed(m room.Message, l Listener, all []Listener, known Known) bool {
 	}
 }
 
-// forOthers reports words that are not for an agent, although they stand in its channel:
-// for everybody, for those whom they mention, or from one person to another.
+// forOthers reports whether words in an agent's channel are not for the agent: for
+// everybody, for those they mention, or from one person to another.
 func forOthers(m room.Message) bool {
 	answersOther := m.ReplyTo != "" && m.Quoted != nil && m.Quoted.Author.ID != m.Author.ID
 	return m.Everyone || len(m.Mentions) > 0 || len(m.Roles) > 0 || answersOther
 }
 
-// joined reports whether the message stands in a platform thread that is a conversation with
-// the agent.
+// joined reports whether the message is in a platform thread that is a conversation with the agent.
 func joined(m room.Message, l Listener, known Known) bool {
 	if l.Routing != Thread || m.In.Parent == "" || known.Joined == nil {
 		return false
@@ -228,7 +227,7 @@ func joined(m room.Message, l Listener, known Known) bool {
 	return err == nil && known.Joined(id)
 }
 
-// firstBound is the one that answers for all whom the channel is bound to; "": nobody.
+// firstBound returns the one agent that answers for all to which the channel is bound, or "".
 func firstBound(all []Listener) string {
 	first := ""
 	for _, l := range all {
@@ -243,5 +242,5 @@ func listens(all []Listener, agent string) bool {
 	return slices.ContainsFunc(all, func(l Listener) bool { return l.Name == agent })
 }
 
-// Hidden reports words in a room that are for people only: they begin with a dot.
+// Hidden reports whether words in a room are for people only, because they begin with a dot.
 func Hidden(text string) bool { return window.Hidden(window.Item{Text: text, Heard: true}) }

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Length counts as the platform does at its strictest: in UTF-16 units, so that a text
-// that fits here fits however they count.
+// Length counts like the strictest platform, in UTF-16 units, so that a
+// text that fits here fits however the platform counts.
 func Length(s string) int {
 	n := 0
 	for _, r := range s {
@@ -23,7 +23,7 @@ func units(r rune) int {
 	return 1
 }
 
-// within is the longest beginning of s, in bytes, with at most limit units.
+// within returns the length in bytes of the longest prefix of s with at most limit units.
 func within(s string, limit int) int {
 	n := 0
 	for i, r := range s {
@@ -34,8 +34,7 @@ func within(s string, limit int) int {
 	return len(s)
 }
 
-// whole moves a cut back to where it breaks no combined character; 0 when there is
-// no such place.
+// whole moves a cut back to a place where it breaks no combined character, or returns 0 if there is none.
 func whole(s string, at int) int {
 	for at > 0 && !between(s, at) {
 		at--
@@ -45,7 +44,7 @@ func whole(s string, at int) int {
 
 const joiner = '\u200d' // glues emoji together
 
-// between reports whether two characters meet at the offset, as a reader sees them.
+// between reports whether the offset is between two characters as a reader sees them.
 func between(s string, at int) bool {
 	if at <= 0 || at >= len(s) {
 		return true
@@ -66,7 +65,7 @@ func between(s string, at int) bool {
 	return true
 }
 
-// around is the few bytes in which a broken character would lie.
+// around returns the few bytes that a broken character would span.
 func around(s string, at int) string {
 	from := at
 	for from > 0 && at-from < utf8.UTFMax && !utf8.RuneStart(s[from]) {
@@ -74,12 +73,12 @@ func around(s string, at int) string {
 	}
 	_, n := utf8.DecodeRuneInString(s[from:])
 	if from+n <= at {
-		return "\xff" // the bytes here are no character anyway
+		return "\xff" // these bytes are not a valid character anyway
 	}
 	return s[from : from+n]
 }
 
-// follows: marks, skin tones and tags belong to what stands before them.
+// follows reports whether a rune belongs to the preceding character: marks, skin tones and tags.
 func follows(r rune) bool {
 	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Mc) || r >= 0x1F3FB && r <= 0x1F3FF || r >= 0xE0020 && r <= 0xE007F
 }
@@ -88,7 +87,7 @@ func flag(r rune) bool { return r >= 0x1F1E6 && r <= 0x1F1FF }
 
 func jamo(r rune) bool { return r >= 0x1100 && r <= 0x11FF }
 
-// flagsBefore counts the regional letters at the end: two of them are one flag.
+// flagsBefore counts the regional letters at the end; each pair is a flag.
 func flagsBefore(s string) int {
 	return (len(s) - len(strings.TrimRightFunc(s, flag))) / 4
 }

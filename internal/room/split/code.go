@@ -6,11 +6,10 @@ import (
 	"chorus/internal/pattern"
 )
 
-// notProse is inline code and bare links, where signs mean themselves.
+// notProse matches inline code and bare links, where signs have no special meaning.
 var notProse = pattern.Lazy("``[^\\n]+?``|`[^`\\n]+`" + `|https?://[^\s>]+`)
 
-// Prose changes what of a text is neither code nor a link, piece by piece; everything
-// else stays as it is.
+// Prose applies change to the parts of a text that are neither code nor links. The rest stays unchanged.
 func Prose(text string, change func(string) string) string {
 	var out strings.Builder
 	prose := func(s string) {

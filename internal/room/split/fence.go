@@ -8,26 +8,26 @@ import (
 // span is a stretch of the text, in bytes.
 type span struct{ from, to int }
 
-// fence is a code block: the marks, and what is between them.
+// fence is a code block: the marks and the code between them.
 type fence struct {
 	span
 	body  int    // where the first line of code begins
-	close int    // where the closing mark begins; the end of the text when there is none
+	close int    // where the closing mark begins; the end of the text if there is none
 	mark  string // the opening backticks
 	word  string // the language
 }
 
-// open is what begins the block again in the next message.
+// open returns the text that reopens the block in the next message.
 func (f fence) open() string { return f.mark + f.word + "\n" }
 
-// shut is what ends it at the end of this one.
+// shut returns the text that closes it at the end of this one.
 func (f fence) shut() string { return "\n" + f.mark }
 
-// longestMark keeps what is repeated in each message short.
+// longestMark limits what is repeated in each message.
 const longestMark = 8
 
-// fences finds the code blocks as the platform shows them: three backticks or more
-// anywhere open one, as many or more close it. One that is never closed runs to the end.
+// fences finds the code blocks as the platform shows them: three or more backticks anywhere open
+// one, and at least as many close it. An unclosed block extends to the end.
 func fences(text string) []fence {
 	var found []fence
 	for at := 0; at < len(text); {
@@ -55,8 +55,7 @@ func fences(text string) []fence {
 
 func ticks(s string) int { return len(s) - len(strings.TrimLeft(s, "`")) }
 
-// language reads the word behind the opening mark; a line that goes on in another way
-// is code already.
+// language reads the word after the opening mark. If the line continues, it is already code.
 func language(text string, at int) (word string, body int) {
 	line, _, whole := strings.Cut(text[at:], "\n")
 	for _, c := range line {

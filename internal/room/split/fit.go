@@ -18,7 +18,7 @@ type Answer struct {
 	File   *File
 }
 
-// Texts are the messages' texts.
+// Texts returns the messages' texts.
 func (a Answer) Texts() []string {
 	out := make([]string, len(a.Pieces))
 	for i, p := range a.Pieces {
@@ -27,12 +27,12 @@ func (a Answer) Texts() []string {
 	return out
 }
 
-// previewLength is how much of an attached answer is shown in the message.
+// previewLength is how much of an attached answer the message shows.
 const previewLength = 500
 
-// Fit is Split, and a file where that would be more than Most messages: then the one
-// message is how the answer begins and that the rest is attached. An answer without
-// words is nothing.
+// Fit is Split, or a file if that would give more than Most messages. Then the
+// single message has the beginning of the answer and says that the rest is
+// attached. An answer without words gives nothing.
 func Fit(text string, o Options) Answer {
 	o = o.or()
 	pieces := newCutter(text, o).pieces(o.Most + 1)
@@ -48,7 +48,7 @@ func Fit(text string, o Options) Answer {
 	}
 }
 
-// Thousands writes a number as people read it: 1,234.
+// Thousands formats a number for people: 1,234.
 func Thousands(n int) string {
 	s := fmt.Sprint(n)
 	sign := ""
@@ -61,8 +61,7 @@ func Thousands(n int) string {
 	return sign + s
 }
 
-// Clip cuts a text to so many characters, with a sign that something is missing. It
-// breaks no combined character.
+// Clip cuts a text to limit characters and marks that something is missing. It breaks no combined character.
 func Clip(text string, limit int) string {
 	if Length(text) <= limit {
 		return text

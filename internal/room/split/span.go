@@ -8,14 +8,14 @@ import (
 	"chorus/internal/pattern"
 )
 
-// longestSpan bounds what is looked at: anything longer than a message is broken anyway.
+// longestSpan is how far to look: anything longer than a message is broken anyway.
 const longestSpan = 4 * DefaultHard
 
-// pointy is what stands in pointed brackets: mentions, emoji, times, commands.
+// pointy matches what may be in angle brackets: mentions, emoji, times, commands.
 var pointy = pattern.Lazy(`^<(?:(?:@[!&]?|#|a?:\w{1,64}:)\d{1,25}|t:-?\d{1,20}(?::[a-zA-Z])?|/[^>\n]{1,100}:\d{1,25}|id:\w{1,32})>$`)
 
-// spans finds, outside of code blocks and in order, what means something only as a
-// whole: inline code, what stands in pointed brackets, links.
+// spans finds, outside of code blocks and in order, what must not be
+// broken: inline code, what is in angle brackets, links.
 func spans(text string, code []fence) []span {
 	var out []span
 	from := 0
@@ -43,7 +43,8 @@ func spans(text string, code []fence) []span {
 	return out
 }
 
-// oneThing is how long the thing is that s begins with; not whole: how far to go on.
+// oneThing returns the length of the unbreakable thing that s begins
+// with. If whole is false, n is how far to skip.
 func oneThing(s string) (n int, whole bool) {
 	line, _, _ := strings.Cut(s, "\n")
 	switch s[0] {
@@ -52,7 +53,7 @@ func oneThing(s string) (n int, whole bool) {
 		if end := strings.Index(line[mark:], line[:mark]); end > 0 && mark <= 2 {
 			return mark + end + mark, true
 		}
-		return mark, mark > 2 // a ruler; half of one would be a mark
+		return mark, mark > 2 // a ruler; half of it would be a mark
 	case '<':
 		end := strings.IndexByte(line, '>') + 1
 		if end > 0 && (end <= 160 && pointy().MatchString(line[:end]) || link(line[1:end]) == end-2) {
@@ -73,7 +74,7 @@ func oneThing(s string) (n int, whole bool) {
 	return 1, false
 }
 
-// link is the length of the bare link that s begins with; 0: none.
+// link returns the length of the bare link that s begins with, or 0.
 func link(s string) int {
 	rest, ok := strings.CutPrefix(s, "https://")
 	if !ok {

@@ -1,12 +1,12 @@
-// Package split cuts an answer into messages that the platform takes.
+// Package split cuts an answer into messages that the platform accepts.
 //
-// It promises:
-//   - no piece is longer than the limit, as the platform counts at its strictest;
-//   - Join gives the text back, byte for byte: pieces lose only white space at their
-//     edges, which the platform would not show, and they name it;
-//   - code blocks are closed in every piece. A block is broken only if it is longer
-//     than a message, between two lines where it has any, and opened again with its language;
-//   - cuts are at a paragraph, else a line, a sentence, a word; never within a combined
+// It guarantees:
+//   - No piece is longer than the limit, counted like the strictest platform.
+//   - Join returns the original text, byte for byte. Pieces lose only white space at their
+//     edges, which the platform would not show, and they record it.
+//   - Code blocks are closed in every piece. A block is broken only if it is longer than a
+//     message, between two lines if possible, and reopened with its language.
+//   - Cuts are at a paragraph, or else a line, a sentence, a word; never within a combined
 //     character, a mention, a link or inline code, unless one of these is longer than a message.
 package split
 
@@ -17,12 +17,12 @@ import (
 	"unicode/utf8"
 )
 
-// Options bound the pieces; zero fields mean the defaults.
+// Options limit the pieces. Zero fields mean the defaults.
 type Options struct {
-	Target int    // what a piece should not exceed
-	Hard   int    // what the platform refuses to exceed
-	Most   int    // pieces; a longer answer is a file. Used by Fit alone
-	Whole  string // what is cut, where that is no answer. Used by Fit alone
+	Target int    // preferred maximum length of a piece
+	Hard   int    // the platform's maximum length
+	Most   int    // maximum number of pieces; a longer answer becomes a file (Fit only)
+	Whole  string // what is being cut, if not an answer (Fit only)
 }
 
 // The defaults.
@@ -31,7 +31,7 @@ const (
 	DefaultHard   = 2000 // Discord's limit
 	DefaultMost   = 5    // more would flood a channel
 
-	leastTarget = 64 // below, marks and mentions would leave no room for words
+	leastTarget = 64 // below this, marks and mentions would leave no room for words
 )
 
 func (o Options) or() Options {
@@ -50,8 +50,8 @@ func (o Options) or() Options {
 	return o
 }
 
-// Piece is one message. Open and Close are marks of a code block that stand in Text
-// but not in the answer; Before and After are white space of the answer that is not in Text.
+// Piece is one message. Open and Close are marks of a code block that are in Text but not in the
+// answer. Before and After are white space of the answer that is not in Text.
 type Piece struct {
 	Text   string
 	Open   string
@@ -60,20 +60,19 @@ type Piece struct {
 	After  string
 }
 
-// Split cuts the text. Of white space alone there is no piece: the platform takes no
-// empty message.
+// Split cuts the text. White space alone gives no pieces, because the platform rejects empty messages.
 func Split(text string, o Options) []Piece {
 	return newCutter(text, o.or()).pieces(0)
 }
 
-// cutter is one text on its way.
+// cutter is the state of cutting one text.
 type cutter struct {
 	text   string
 	o      Options
 	fences []fence
 	spans  []span
 	at     int  // where the next piece begins
-	broken bool // the last piece ended within a word
+	broken bool // the last piece ended in the middle of a word
 }
 
 func newCutter(text string, o Options) *cutter {
@@ -82,7 +81,7 @@ func newCutter(text string, o Options) *cutter {
 	return c
 }
 
-// pieces gives at most limit pieces; 0: all.
+// pieces returns at most limit pieces; 0 means all.
 func (c *cutter) pieces(limit int) []Piece {
 	var out []Piece
 	lead := leading(c.text)
@@ -100,7 +99,7 @@ func (c *cutter) pieces(limit int) []Piece {
 	return out
 }
 
-// next cuts the next piece off.
+// next cuts off the next piece.
 func (c *cutter) next() Piece {
 	var p Piece
 	f, again := c.reopened()
@@ -131,7 +130,7 @@ func (c *cutter) next() Piece {
 	return p
 }
 
-// reopened is the block that the piece continues.
+// reopened returns the block that the piece continues.
 func (c *cutter) reopened() (fence, bool) {
 	f, ok := inside(c.fences, c.at)
 	return f, ok && c.at >= f.body
@@ -145,7 +144,7 @@ func unclosed(text string) (fence, bool) {
 	return all[len(all)-1], true
 }
 
-// place is where to cut.
+// place is a place to cut.
 type place struct {
 	at     int
 	broken bool // within a word
@@ -154,8 +153,7 @@ type place struct {
 // cut finds the best place at or before end.
 func (c *cutter) cut(in fence, again bool, end int) place {
 	if c.broken && !again {
-		// The rest of a line that had to be broken stands alone, so that a reader
-		// sees where the line ends.
+		// The rest of a broken line gets a piece of its own, so that a reader sees where the line ends.
 		if i := strings.IndexByte(c.text[c.at:end], '\n'); i > 0 {
 			if _, code := inside(c.fences, c.at+i); !code {
 				return place{at: c.at + i}
@@ -174,8 +172,8 @@ func (c *cutter) cut(in fence, again bool, end int) place {
 	return c.cutProse(end)
 }
 
-// endsShut reports whether everything that is left fits with the mark that its last
-// block may lack.
+// endsShut reports whether everything that is left fits together with
+// the closing mark that its last block may lack.
 func (c *cutter) endsShut(in fence, again bool, end int) bool {
 	if len(c.fences) == 0 {
 		return true
@@ -191,7 +189,7 @@ func (c *cutter) endsShut(in fence, again bool, end int) bool {
 	return open+Length(c.text[c.at:end])+Length(last.shut()) <= c.o.Target
 }
 
-// cutAtCode cuts before a block that would be broken, or within one that no message holds.
+// cutAtCode cuts before a block that would be broken, or inside one that is longer than a message.
 func (c *cutter) cutAtCode(f fence, end int) place {
 	if end >= f.to && f.close < len(c.text) {
 		return c.cutProse(end)
@@ -223,8 +221,8 @@ func (c *cutter) cutAtCode(f fence, end int) place {
 	return place{at: c.forced(end)}
 }
 
-// cutProse prefers a paragraph, a line, a sentence, a word. The first three are not
-// worth a message that is nearly empty.
+// cutProse prefers a paragraph, a line, a sentence, a word, in this order.
+// The first three are not worth a nearly empty message.
 func (c *cutter) cutProse(end int) place {
 	worth := c.at + (end-c.at)/3
 	best := [3]int{}
@@ -256,7 +254,7 @@ func (c *cutter) cutProse(end int) place {
 	return place{at: c.forced(end), broken: true}
 }
 
-// The places to cut, the best first.
+// The places to cut, best first.
 const (
 	atParagraph = iota
 	atLine
@@ -265,19 +263,19 @@ const (
 	noBreak
 )
 
-// level says what ends at the offset.
+// level returns what ends at the offset.
 func (c *cutter) level(at int) int {
 	if at >= len(c.text) {
 		return noBreak
 	}
 	if b, a := c.text[at-1], c.text[at]; b < utf8.RuneSelf && a > ' ' && a < utf8.RuneSelf {
-		return noBreak // most places are within a word
+		return noBreak // most places are in the middle of a word
 	}
 	after, _ := utf8.DecodeRuneInString(c.text[at:])
 	before, _ := utf8.DecodeLastRuneInString(c.text[:at])
 	switch {
 	case unicode.IsSpace(before):
-		return noBreak // the place before the space is the same
+		return noBreak // the place before the space is equivalent
 	case strings.HasPrefix(c.text[at:], "\n\n"):
 		return atParagraph
 	case after == '\n':
@@ -293,8 +291,8 @@ func (c *cutter) level(at int) int {
 	}
 }
 
-// forced cuts where nothing asks to be cut, sparing combined characters and what means
-// something only as a whole, if they leave anything.
+// forced cuts where there is no good place. It avoids breaking combined
+// characters and unbreakable things if that leaves anything.
 func (c *cutter) forced(end int) int {
 	for end > c.at+1 && end < len(c.text) && !utf8.RuneStart(c.text[end]) && !between(c.text, end) {
 		end--
@@ -307,7 +305,7 @@ func (c *cutter) forced(end int) int {
 		at = w
 	}
 	if left := ticks(c.text[at:]); at > c.at && left > 0 && left <= longestMark && c.text[at-1] == '`' {
-		at -= longestMark + 1 - left // what is left of a ruler stays a ruler
+		at -= longestMark + 1 - left // the rest of a ruler must remain a ruler
 	}
 	if at > c.at {
 		return at
@@ -316,8 +314,7 @@ func (c *cutter) forced(end int) int {
 	return max(end, c.at+n)
 }
 
-// free reports whether a cut at the offset breaks neither code nor anything else that
-// is one thing.
+// free reports whether a cut at the offset breaks neither code nor another unbreakable thing.
 func (c *cutter) free(at int) bool {
 	if _, ok := inside(c.fences, at); ok {
 		return false

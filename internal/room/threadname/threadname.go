@@ -1,4 +1,4 @@
-// Package threadname says what a platform's thread is called that is opened on somebody's words.
+// Package threadname names platform threads that are opened on somebody's words.
 package threadname
 
 import (
@@ -9,14 +9,15 @@ import (
 	"chorus/internal/room/split"
 )
 
-// The sizes of a thread's name: lists of threads show about so much of it.
+// The length of a thread's name: lists of threads show about this much.
 const (
 	maxLength   = 80
-	minSentence = 12 // what is shorter says too little by itself
+	minSentence = 12 // anything shorter says too little by itself
 )
 
-// Of is what a platform's thread is called that is opened on somebody's words: what they are about. Whom they are said
-// to, marks and attached files are left out; of a long text the first sentence counts, else as many whole words as there is room for.
+// Of returns the name for a platform thread opened on somebody's words: what they are
+// about. It leaves out addressees, marks and attached files. From a long text it takes
+// the first sentence, or else as many whole words as fit.
 func Of(words string) string {
 	words, _, _ = strings.Cut(words, "<attachment filename=")
 	words = Plain(words)
@@ -38,8 +39,9 @@ func Of(words string) string {
 	return strings.TrimRight(cut, " ,;:-") + "…"
 }
 
-// Plain is a text in which people are named as people write them, without those whom it begins by calling: "<@chorus> ask <@ada>" is "ask @ada". A text that
-// calls somebody and says nothing else names them.
+// Plain returns a text with people's names as people write them, without those
+// it begins by addressing: "<@chorus> ask <@ada>" becomes "ask @ada". A text
+// that only addresses somebody keeps their names.
 func Plain(words string) string {
 	rest := strings.TrimSpace(words)
 	for {
@@ -65,7 +67,7 @@ func Plain(words string) string {
 	}
 }
 
-// called takes a mention off the beginning of a text: <@ada> is @ada.
+// called removes a mention from the beginning of a text: <@ada> is @ada.
 func called(text string) (name, rest string, ok bool) {
 	inside, ok := strings.CutPrefix(text, "<@")
 	if !ok {
@@ -78,7 +80,7 @@ func called(text string) (name, rest string, ok bool) {
 	return "@" + name, rest, true
 }
 
-// sentence is where the first sentence ends, if it is neither too short nor too long for a name; 0: it is.
+// sentence returns where the first sentence ends, or 0 if it is too short or too long for a name.
 func sentence(text string) int {
 	for i := 0; i+1 < len(text) && i < maxLength; i++ {
 		if strings.IndexByte(".?!", text[i]) >= 0 && text[i+1] == ' ' && i >= minSentence {
