@@ -4,27 +4,27 @@ import (
 	"strings"
 )
 
-// Always is what "always" may mean for an approval. It is shown before anything is
-// kept, and a person picks one of its steps.
+// Always describes what "always" can mean for an approval. It is shown before
+// anything is stored, and a person picks one of its steps.
 type Always struct {
 	Steps []Step
-	Where string // for whom and where it would hold
-	Never string // why nothing can be kept; then there are no steps
+	Where string // for whom and where it would apply
+	Never string // why nothing can be stored; there are then no steps
 }
 
-// Step is one set of rules. The first allows exactly what was asked, each further one
-// what the one before it allows, and more.
+// Step is one set of rules. The first step allows exactly what was asked. Each
+// further one allows what the previous one allows, and more.
 type Step struct {
 	Rules []string
 	Means string
-	Also  []string // samples of what else it would allow
-	Still []string // samples of what would be asked all the same
+	Also  []string // examples of what else it would allow
+	Still []string // examples of what would still be asked
 }
 
-// Row is a line of a proposal as people read it.
+// Row is a line of a proposal for people.
 type Row struct{ Name, Text string }
 
-// Rows are the step as a small table.
+// Rows returns the step as a small table.
 func (s Step) Rows() []Row {
 	var out []Row
 	for i, r := range s.Rules {

@@ -14,13 +14,13 @@ import (
 	"chorus/internal/text"
 )
 
-// formats are the formats of text, as people are told them.
+// formats describes the formats of text for people.
 var formats = map[string]string{
 	"email": "an email address, as ada@example.org", "uri": "an address, as https://example.org/page",
 	"date": "a date, as 2026-11-18", "date-time": "a date and time, as 2026-11-18T15:04:05Z",
 }
 
-// fits says what of a field's bounds a value does not keep to; nil: it fits.
+// fits returns which of a field's bounds a value violates, or nil.
 func fits(f chat.Field, value any) *Misfit {
 	why := ""
 	switch v := value.(type) {
@@ -78,8 +78,8 @@ func hasFormat(format, s string) bool {
 	return true
 }
 
-// matches reports whether a text has what a pattern looks for. Patterns are those of JavaScript: one that cannot be read here is left to
-// whoever asks.
+// matches reports whether a text matches a pattern. Patterns are those of
+// JavaScript. One that cannot be parsed here is left to whoever asks.
 func matches(pattern, s string) bool {
 	if pattern == "" {
 		return true
@@ -100,7 +100,7 @@ func numberFits(f chat.Field, n float64) string {
 
 func number(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
-// written says how a field's value is written; "": as any text.
+// written says how to write a field's value; "" for any text.
 func written(f chat.Field) string {
 	switch f.Kind {
 	case "integer", "number":

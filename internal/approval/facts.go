@@ -9,25 +9,25 @@ import (
 	"strings"
 )
 
-// Facts are what a yes is given for. If one of them is another when it comes to
-// running, somebody is asked again.
+// Facts are what an approval is given for. If one of them is different when
+// the call is about to run, somebody is asked again.
 type Facts struct {
 	Tool    string            `json:"tool"`
 	Args    json.RawMessage   `json:"args"`
 	Dir     string            `json:"dir"`
-	Env     []string          `json:"env,omitempty"`     // names of variables a command would get, sorted
+	Env     []string          `json:"env,omitempty"`     // names of variables that a command would get, sorted
 	Changes string            `json:"changes,omitempty"` // a digest of what it would change
-	Files   map[string]string `json:"files,omitempty"`   // digests of files that it names; Missing: none is there
-	Unbound []string          `json:"unbound,omitempty"` // what it names and no yes can be held to, and why
+	Files   map[string]string `json:"files,omitempty"`   // digests of files that it names, or Missing
+	Unbound []string          `json:"unbound,omitempty"` // what it names that an approval cannot pin down, and why
 }
 
-// Missing stands for a file that is not there.
+// Missing takes the place of the digest of a missing file.
 const Missing = "missing"
 
-// Encode is the form that is stored.
+// Encode returns the stored form.
 func (f Facts) Encode() json.RawMessage {
 	data, err := json.Marshal(f)
-	if err != nil { // arguments that are not JSON: held to the byte all the same
+	if err != nil { // arguments that are not JSON are compared byte by byte
 		args, _ := json.Marshal(string(f.Args))
 		f.Args = args
 		data, _ = json.Marshal(f)
@@ -35,7 +35,7 @@ func (f Facts) Encode() json.RawMessage {
 	return data
 }
 
-// Unbound is what of a call no yes can be held to, as its bound facts have it; "": all of it can.
+// Unbound returns the part of a call that an approval cannot pin down, according to its bound facts, or "".
 func Unbound(stored json.RawMessage) string {
 	var f Facts
 	if json.Unmarshal(stored, &f) != nil {
@@ -44,9 +44,9 @@ func Unbound(stored json.RawMessage) string {
 	return strings.Join(f.Unbound, "; ")
 }
 
-// Since says what has changed since earlier facts, for people; "" when nothing has.
+// Since says for people what has changed since earlier facts, or returns "".
 func (f Facts) Since(stored json.RawMessage) string {
-	f.Unbound = nil // it is for people: what changes there shows in the files
+	f.Unbound = nil // only for people: changes there appear in the files
 	now := f.Encode()
 	if bytes.Equal(stored, now) {
 		return ""
@@ -117,7 +117,7 @@ func filesSince(was, is map[string]string) []string {
 	return out
 }
 
-// without is what stands in a and not in b.
+// without returns the elements of a that are not in b.
 func without(a, b []string) []string {
 	var out []string
 	for _, s := range a {

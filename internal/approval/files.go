@@ -13,16 +13,17 @@ import (
 	"chorus/internal/plainfile"
 )
 
-// The bounds of looking at files: somebody waits meanwhile.
+// Limits for reading files, because somebody is waiting.
 const (
 	maxFiles = 64
-	maxFile  = 4 << 20 // a larger one is told by its size and when it was changed
+	maxFile  = 4 << 20 // a larger file is compared by its size and time only
 	maxRead  = 32 << 20
 )
 
-// Digests gives the digests of files below dir. Those of wanted are told also when they are
-// missing; those of words, which may be anything, only when they are there and no folders.
-// Nothing outside of dir is opened, whatever a link says. Unbound names the files whose contents are not among them.
+// Digests returns the digests of files below dir. Files in wanted are included even if
+// they are missing. Files in words, which may be anything, are included only if they exist
+// and are not folders. Nothing outside of dir is opened, whatever a link says. unbound
+// names the files whose contents are not included.
 func Digests(dir string, wanted, words []string) (out map[string]string, unbound []string) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -63,7 +64,7 @@ func Digests(dir string, wanted, words []string) (out map[string]string, unbound
 	return out, unbound
 }
 
-// What stands in place of the digest of a file that is not read.
+// What replaces the digest of a file that is not read.
 const (
 	sized      = " bytes of "
 	unreadable = "unreadable"
@@ -72,7 +73,7 @@ const (
 	changedFormat = "2006-01-02T15:04:05.000000000"
 )
 
-// below is the name of a path relative to dir, if it lies there.
+// below returns the name of a path relative to dir, if it is inside.
 func below(dir, name string) (string, bool) {
 	if name == "" || len(name) > 4096 || strings.ContainsRune(name, 0) {
 		return "", false
@@ -88,7 +89,7 @@ func below(dir, name string) (string, bool) {
 	return name, filepath.IsLocal(name) && name != "."
 }
 
-// digest is "" for what is not there, and for folders. A pipe is not waited for.
+// digest returns "" for missing files and for folders. It does not wait for pipes.
 func digest(root *os.Root, name string, left int64) (string, int64) {
 	info, err := root.Stat(name)
 	switch {
@@ -98,7 +99,7 @@ func digest(root *os.Root, name string, left int64) (string, int64) {
 		return notPlain, 0
 	}
 	f, info, err := plainfile.OpenIn(root, name)
-	if errors.Is(err, plainfile.ErrNotPlain) { // since then
+	if errors.Is(err, plainfile.ErrNotPlain) { // changed since then
 		return notPlain, 0
 	}
 	if err != nil {

@@ -15,16 +15,17 @@ import (
 	"chorus/internal/text"
 )
 
-// Misfit is why an answer does not fit a question.
+// Misfit says why an answer does not fit a question.
 type Misfit struct {
-	Field string // its name
+	Field string // the field's name
 	Why   string
 }
 
 func (m *Misfit) Error() string { return clip(m.Field) + " " + m.Why }
 
-// AnswerText is the answer to a question as people write it, from the values of its fields by their names: a line for each. Where a value
-// could be taken for something else it is a JSON object. What has no value is left out.
+// AnswerText returns the answer to a question as people write it, given the values
+// of its fields: one line each. If a value could be misunderstood, it returns a
+// JSON object. Fields without a value are left out.
 func AnswerText(values map[string][]string) string {
 	var lines []string
 	object, plain := map[string]any{}, true
@@ -49,12 +50,13 @@ func AnswerText(values map[string][]string) string {
 	if plain {
 		return strings.Join(lines, "\n")
 	}
-	data, _ := json.Marshal(object) // strings and lists of them
+	data, _ := json.Marshal(object) // strings and lists of strings cannot fail
 	return string(data)
 }
 
-// ReadAnswer makes the values of a question's fields from what a person wrote: a JSON object, a line for each field, or the value of the only
-// one that is asked for. What was left out has no value. What does not fit is a *Misfit.
+// ReadAnswer returns the values of a question's fields from what a person wrote: a JSON
+// object, one line per field, or the value of the only field. Fields that were left out
+// have no value. A value that does not fit is a *Misfit.
 func ReadAnswer(fields []chat.Field, text string) (map[string]any, error) {
 	out, wrong, err := readAll(fields, text)
 	if err == nil && len(wrong) > 0 {
@@ -63,7 +65,7 @@ func ReadAnswer(fields []chat.Field, text string) (map[string]any, error) {
 	return out, err
 }
 
-// Misfits says of each field that an answer does not fit why, by their names.
+// Misfits returns, for each field that an answer does not fit, the reason, by field name.
 func Misfits(fields []chat.Field, text string) map[string]string {
 	_, wrong, err := readAll(fields, text)
 	if err != nil {
@@ -105,7 +107,7 @@ func readAll(fields []chat.Field, text string) (out map[string]any, wrong []*Mis
 	return out, wrong, nil
 }
 
-// SplitAnswer takes an answer apart into what was said to each field.
+// SplitAnswer splits an answer into what was said about each field.
 func SplitAnswer(fields []chat.Field, text string) (map[string]any, error) {
 	out := map[string]any{}
 	if text = strings.TrimSpace(text); text == "" {
@@ -113,7 +115,7 @@ func SplitAnswer(fields []chat.Field, text string) (map[string]any, error) {
 	}
 	if strings.HasPrefix(text, "{") {
 		d := json.NewDecoder(strings.NewReader(text))
-		d.UseNumber() // a million is not 1e+06
+		d.UseNumber() // so that a million is not 1e+06
 		err := d.Decode(&out)
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = errors.New("it ends too soon")
@@ -146,7 +148,7 @@ func SplitAnswer(fields []chat.Field, text string) (map[string]any, error) {
 	return out, nil
 }
 
-// readSaid is what was said as the field wants it: words, or what a JSON object has.
+// readSaid converts what was said, words or a JSON value, to what the field needs.
 func readSaid(f chat.Field, said any) (any, *Misfit) {
 	text, ok := said.(string)
 	if !ok {
@@ -166,7 +168,8 @@ func readSaid(f chat.Field, said any) (any, *Misfit) {
 	return readValue(f, text)
 }
 
-// ReadValue is what a person wrote or chose for a field, as the field wants it. What does not fit is a *Misfit.
+// ReadValue converts what a person wrote or chose to what the field
+// needs. A value that does not fit is a *Misfit.
 func ReadValue(f chat.Field, text string) (any, error) {
 	value, misfit := readValue(f, text)
 	if misfit == nil {
@@ -215,7 +218,7 @@ func readValue(f chat.Field, text string) (any, *Misfit) {
 	return choice(f, text)
 }
 
-// choice is one of the values that are allowed, where they are named; people may say its label.
+// choice returns one of the allowed values. People may give its label.
 func choice(f chat.Field, text string) (any, *Misfit) {
 	if len(f.Choices) == 0 {
 		return text, nil
@@ -228,7 +231,7 @@ func choice(f chat.Field, text string) (any, *Misfit) {
 	return nil, &Misfit{f.Name, fmt.Sprintf("cannot be %q: it is %s", clip(text), kindOf(f))}
 }
 
-// Hint says what a field is for, and how it is written where it is not chosen.
+// Hint says what a field is for and, if it is not a choice, how to write it.
 func Hint(f chat.Field) string {
 	kind := written(f)
 	if len(f.Choices) > 0 || kind == "" {
@@ -240,7 +243,7 @@ func Hint(f chat.Field) string {
 	return f.Hint + " (" + kind + ")"
 }
 
-// HowToAnswer says in words how a question is answered, for people who have no form: each field with what fits it.
+// HowToAnswer explains how to answer a question without a form: each field with what fits it.
 func HowToAnswer(fields []chat.Field) string {
 	var lines []string
 	for _, f := range fields {
@@ -289,5 +292,5 @@ func kindOf(f chat.Field) string {
 	return kind
 }
 
-// clip keeps what is said back short.
+// clip shortens what is quoted back.
 func clip(s string) string { return text.Clip(s, 40) }

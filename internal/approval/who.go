@@ -9,25 +9,24 @@ import (
 	"chorus/internal/chat"
 )
 
-// DefaultWho is the rule where nobody wrote one: whoever asked, and whoever sits at
-// this machine's own terminal.
+// DefaultWho is the default rule: whoever asked, and whoever is at this machine's own terminal.
 const DefaultWho = "asker, local"
 
-// ErrMayNot is the answer to somebody whose answer does not count.
+// ErrMayNot is returned to somebody whose answer does not count.
 var ErrMayNot = errors.New("may not answer")
 
 // Who is a rule about who may answer an approval.
 type Who struct {
-	Two    bool // two different people must say yes
+	Two    bool // two different people must approve
 	Anyone bool // any person
 	Asker  bool // whoever asked
-	Local  bool // whoever sits at the terminal
+	Local  bool // whoever is at the terminal
 	Roles  []string
 }
 
-// ParseWho reads a rule: "asker", "local", "anyone", "role:NAME", or several of them
-// with commas between; "two" before them ("two of role:admin"), or alone, means that
-// two different people must say yes.
+// ParseWho reads a rule: "asker", "local", "anyone", "role:NAME", or several of
+// them separated by commas. "two" before them ("two of role:admin"), or alone,
+// means that two different people must approve.
 func ParseWho(text string) (Who, error) {
 	if text = strings.TrimSpace(text); text == "" {
 		text = DefaultWho
@@ -59,7 +58,7 @@ func ParseWho(text string) (Who, error) {
 	return w, nil
 }
 
-// String is the rule as people write it.
+// String returns the rule as people write it.
 func (w Who) String() string {
 	var parts []string
 	for _, p := range []struct {
@@ -83,9 +82,8 @@ func (w Who) String() string {
 	return text
 }
 
-// MayAnswer reports whether a principal's answer counts, and if not, why. Only people
-// answer: never an agent, be it the one that asks or another, nor anything that runs
-// by itself.
+// MayAnswer reports whether a principal's answer counts, and if not, why. Only people may answer:
+// never an agent, whether it is the one that asks or another, and nothing that runs by itself.
 func MayAnswer(rule Who, a Approval, p chat.Principal) (bool, string) {
 	if !isPerson(p) {
 		return false, "only people can answer"
@@ -102,13 +100,13 @@ func MayAnswer(rule Who, a Approval, p chat.Principal) (bool, string) {
 	return false, fmt.Sprintf("%s may not answer this; the rule is %s", p, rule)
 }
 
-// isPerson reports whether somebody sits behind a principal.
+// isPerson reports whether a principal is a person.
 func isPerson(p chat.Principal) bool {
 	return p.ID != "" && (p.Kind == chat.LocalUser || p.Kind == chat.TokenHolder || p.Kind.OnPlatform())
 }
 
-// Weigh says where an approval stands once a principal has answered: Approved,
-// Refused, or still Open because a second person must say yes. One no ends it.
+// Weigh returns the state of an approval after a principal's answer: Approved, Refused, or
+// still Open because a second person must approve. A single no refuses it.
 func Weigh(a Approval, p chat.Principal, ok bool) (State, error) {
 	rule, err := ParseWho(a.Who)
 	if err != nil {
@@ -136,13 +134,13 @@ func Weigh(a Approval, p chat.Principal, ok bool) (State, error) {
 	return Open, nil
 }
 
-// samePerson reports whether two principals are one person as far as can be known: whoever
-// sits at the terminal has the owner's token too.
+// samePerson reports whether two principals are one person, as far as is known:
+// whoever is at the terminal also has the owner's token.
 func samePerson(p, q chat.Principal) bool {
 	return p.String() == q.String() || p.Owns() && q.Owns() && (p.Kind != chat.LocalUser || q.Kind != chat.LocalUser)
 }
 
-// NeedsTwo reports whether one person's yes is not enough.
+// NeedsTwo reports whether one person's approval is not enough.
 func (a Approval) NeedsTwo() bool {
 	rule, err := ParseWho(a.Who)
 	return err != nil || rule.Two

@@ -1,9 +1,8 @@
-// Package bus tells subscribers in this process that a thread has new events, and carries
-// what may be dropped: deltas and progress.
+// Package bus tells subscribers in this process that a thread has new events,
+// and carries what may be dropped: deltas and progress.
 //
-// It promises never to block a writer and never to be needed for correctness: a subscriber
-// that missed something reads the journal from its own sequence number. The events in a note
-// only save that read.
+// It never blocks a writer and is never needed for correctness: a subscriber that missed something
+// reads the journal from its own sequence number. The events in a note only save that read.
 package bus
 
 import (
@@ -17,18 +16,18 @@ import (
 type Note struct {
 	Events []chat.Event // what was just committed, in order; may be empty
 	Live   chat.Live    // may be nil
-	Err    error        // the thread's actor failed in a way that it could not write to the journal
+	Err    error        // an error of the thread's actor that could not be written to the journal
 }
 
-// maxNotes is how many notes a slow subscriber may have waiting before it is sent back to
-// the journal: enough for a burst of deltas, little memory.
+// maxNotes is how many notes a slow subscriber may have waiting before it must read
+// the journal: enough for a burst of deltas, and little memory.
 const maxNotes = 1024
 
-// Bus notifies the subscribers of threads. The zero value is ready.
+// Bus notifies the subscribers of threads. The zero value is ready to use.
 type Bus struct {
 	mu      sync.Mutex
 	threads map[chat.ThreadID]map[*Subscription]struct{}
-	all     []*Subscription // of every thread
+	all     []*Subscription // subscriptions to every thread
 }
 
 // Subscription receives the notes of one thread, or of all.
@@ -36,7 +35,7 @@ type Subscription struct {
 	bus    *Bus
 	thread chat.ThreadID
 	wake   chan struct{}
-	lazy   bool // is not woken and gets no live pieces: it looks when it likes
+	lazy   bool // is not woken and gets no live pieces; it checks when it likes
 	every  bool // receives the notes of every thread
 	others bool // is also told that other processes wrote
 	kinds  []chat.Kind
@@ -51,21 +50,20 @@ func (b *Bus) Subscribe(thread chat.ThreadID) *Subscription {
 	return b.add(&Subscription{bus: b, thread: thread, wake: make(chan struct{}, 1)})
 }
 
-// SubscribeLazy is Subscribe for a reader in no hurry: notes wait until they are taken, and
-// nothing wakes it.
+// SubscribeLazy is Subscribe for a reader that can wait: notes wait until they are taken, and nothing wakes it.
 func (b *Bus) SubscribeLazy(thread chat.ThreadID) *Subscription {
 	return b.add(&Subscription{bus: b, thread: thread, wake: make(chan struct{}, 1), lazy: true})
 }
 
-// SubscribeAll subscribes to the events of every thread, without live pieces; with kinds, only to
-// commits that have one of them. It covers what this process writes and nothing else, so a gap
-// cannot be filled from one thread's journal.
+// SubscribeAll subscribes to the events of every thread, without live pieces; with
+// kinds, only to commits that have one of them. It covers only what this process
+// writes, and a gap cannot be filled from one thread's journal.
 func (b *Bus) SubscribeAll(kinds ...chat.Kind) *Subscription {
 	return b.addAll(&Subscription{bus: b, wake: make(chan struct{}, 1), every: true, kinds: kinds})
 }
 
-// SubscribeAllProcesses is SubscribeAll for a reader that only wants to know that something changed: what other
-// processes wrote wakes it too, whatever it was, and shows as a gap.
+// SubscribeAllProcesses is SubscribeAll for a reader that only wants to know that something
+// changed. Any write of another process wakes it too and appears as a gap.
 func (b *Bus) SubscribeAllProcesses(kinds ...chat.Kind) *Subscription {
 	return b.addAll(&Subscription{bus: b, wake: make(chan struct{}, 1), every: true, others: true, kinds: kinds})
 }
@@ -77,7 +75,7 @@ func (b *Bus) addAll(l *Subscription) *Subscription {
 	return l
 }
 
-// wants reports whether a subscription to every thread is interested.
+// wants reports whether a subscription to every thread wants this note.
 func (l *Subscription) wants(note Note) bool {
 	if len(l.kinds) == 0 {
 		return len(note.Events) > 0
@@ -99,8 +97,8 @@ func (b *Bus) add(l *Subscription) *Subscription {
 	return l
 }
 
-// Publish hands a note to the subscriptions of a thread. One that has too many waiting
-// loses them and is told that it has a gap.
+// Publish passes a note to the subscriptions of a thread. A subscription with too
+// many waiting notes loses them and is told that it has a gap.
 func (b *Bus) Publish(thread chat.ThreadID, note Note) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -114,7 +112,7 @@ func (b *Bus) Publish(thread chat.ThreadID, note Note) {
 	}
 }
 
-// PublishAll hands a note to the subscriptions of every thread that has any.
+// PublishAll passes a note to the subscriptions of every thread.
 func (b *Bus) PublishAll(note Note) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -125,8 +123,8 @@ func (b *Bus) PublishAll(note Note) {
 	}
 }
 
-// ThreadChanged tells the subscriptions of a thread that another process wrote to it: what it was
-// is in the journal.
+// ThreadChanged tells the subscriptions of a thread that another process
+// wrote to it. What it wrote is in the journal.
 func (b *Bus) ThreadChanged(thread chat.ThreadID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -136,12 +134,11 @@ func (b *Bus) ThreadChanged(thread chat.ThreadID) {
 	b.peersWrote()
 }
 
-// SubscribeTopic subscribes to something that is no thread, such as "settings": the subscription has a gap whenever
-// another process has changed it, or may have. Close ends it.
+// SubscribeTopic subscribes to something other than a thread, such as "settings". The subscription
+// has a gap whenever another process has changed it, or may have. Close ends it.
 func (b *Bus) SubscribeTopic(topic string) *Subscription { return b.Subscribe(chat.ThreadID(topic)) }
 
-// TopicChanged tells the subscriptions of a topic, or those of one thread alone, that another process has changed what it
-// stands for.
+// TopicChanged tells the subscriptions of a topic, or of a single thread, that another process has changed it.
 func (b *Bus) TopicChanged(topic string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -162,7 +159,7 @@ func (b *Bus) AllChanged() {
 	b.peersWrote()
 }
 
-// OthersWrote tells those that want to know of every thread that another process wrote something.
+// OthersWrote tells subscribers of all threads that another process wrote something.
 func (b *Bus) OthersWrote() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -177,7 +174,7 @@ func (b *Bus) peersWrote() {
 	}
 }
 
-// changed sends a subscriber to the journal.
+// changed makes a subscriber read the journal.
 func (l *Subscription) changed() {
 	l.mu.Lock()
 	l.gap = true
@@ -208,12 +205,12 @@ func (l *Subscription) notify() {
 	}
 }
 
-// Wake has a value when there is something to take. It holds one value, however many notes
-// there are.
+// Wake returns a channel that has a value when there is something to take.
+// It holds one value, however many notes there are.
 func (l *Subscription) Wake() <-chan struct{} { return l.wake }
 
-// Take removes and returns the notes that wait. gap says that some were dropped: read the
-// journal first.
+// Take removes and returns the waiting notes. gap says that some were
+// dropped; the subscriber must then read the journal first.
 func (l *Subscription) Take() (notes []Note, gap bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

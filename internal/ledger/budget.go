@@ -14,8 +14,8 @@ import (
 // Scope says whose spending a ceiling counts.
 type Scope string
 
-// The scopes. A role's ceiling holds for each person with the role separately: it counts
-// what that person spends.
+// The scopes. A role's ceiling applies separately to each person with
+// the role: it counts what that person spends.
 const (
 	Guild   Scope = "guild"
 	Channel Scope = "channel"
@@ -26,18 +26,18 @@ const (
 )
 
 // Period is how long a ceiling counts before it starts again. Days and months are
-// those of UTC, so that every process on a home means the same one.
+// in UTC, so that every process on a home uses the same ones.
 type Period string
 
 // The periods.
 const (
 	Day   Period = "day"
 	Month Period = "month"
-	Once  Period = "once" // a task's
+	Once  Period = "once" // for tasks
 )
 
-// Name is the period that holds at t: "2026-11-15", "2026-11", or "" for Once. A call
-// counts in the period it was reserved in, whenever it is settled.
+// Name returns the period at t: "2026-11-15", "2026-11", or "" for Once. A call counts
+// in the period in which it was reserved, whenever it is settled.
 func (p Period) Name(t time.Time) string {
 	switch p {
 	case Day:
@@ -49,7 +49,7 @@ func (p Period) Name(t time.Time) string {
 	}
 }
 
-// Begin is when the period that holds at t began; zero for Once.
+// Begin returns when the period at t began, or zero for Once.
 func (p Period) Begin(t time.Time) time.Time {
 	y, m, d := t.UTC().Date()
 	switch p {
@@ -65,7 +65,7 @@ func (p Period) Begin(t time.Time) time.Time {
 // Ceiling is one rule: what each guild, channel, agent, person or task may spend.
 type Ceiling struct {
 	Scope  Scope
-	Role   string // of Scope Role
+	Role   string // for Scope Role
 	Period Period
 	Most   Nanos
 }
@@ -73,7 +73,7 @@ type Ceiling struct {
 // Budget is the configuration of spending; the zero value has no ceiling.
 type Budget struct {
 	Ceilings []Ceiling
-	Soft     float64 // the share of a ceiling at which people are asked whether to go on; 0 or 1: never
+	Soft     float64 // the share of a ceiling at which people are asked whether to continue; 0 or 1: never
 }
 
 // Limit is a ceiling on one particular guild, channel, agent, person or run.
@@ -88,8 +88,8 @@ type Ceilings struct {
 	Soft   float64
 }
 
-// ChannelOf is the channel of a thread, as the ledger counts it: transport:place. What
-// comes after a second slash is a part of the channel and counts as the channel.
+// ChannelOf returns the channel of a thread, as the ledger counts it: transport:place. What
+// follows a second slash is part of the channel and counts as the channel.
 func ChannelOf(thread chat.ThreadID) string {
 	transport, place, _, _ := thread.Parts()
 	if guild, rest, ok := strings.Cut(place, "/"); ok {
@@ -99,8 +99,8 @@ func ChannelOf(thread chat.ThreadID) string {
 	return transport + ":" + place
 }
 
-// GuildOf is the guild of a thread: what comes before the first slash of its place. All
-// places of a transport without one are one guild, for example those of the terminal.
+// GuildOf returns the guild of a thread: what precedes the first slash of its place. All places of
+// a transport without a slash are one guild, for example those of the terminal.
 func GuildOf(thread chat.ThreadID) string {
 	channel := ChannelOf(thread)
 	if guild, _, ok := strings.Cut(channel, "/"); ok {
@@ -139,29 +139,29 @@ func (b Budget) For(thread chat.ThreadID, agent string, payer chat.Principal, ru
 	return &Ceilings{Limits: out, Soft: b.Soft}
 }
 
-// Stand is how far a limit is used, without the call in question.
+// Stand says how much of a limit is used, not counting the call in question.
 type Stand struct {
 	Limit
 	Settled Nanos
-	Open    Nanos // reserved by calls that are not settled
-	Asked   bool  // people were asked in this period already
+	Open    Nanos // reserved by unsettled calls
+	Asked   bool  // people were already asked in this period
 }
 
-// Used is what counts against the limit.
+// Used returns what counts against the limit.
 func (s Stand) Used() Nanos { return s.Settled + s.Open }
 
-// Left is what is not used; never negative.
+// Left returns what is unused; never negative.
 func (s Stand) Left() Nanos { return max(0, s.Most-s.Used()) }
 
-// AtSoft reports whether the share is used at which people are asked. A task ends with
-// its run, so there is nothing to go on with.
+// AtSoft reports whether the share is used at which people are asked. It is false for
+// tasks: a task ends with its run, so there is nothing to continue.
 func (s Stand) AtSoft(share float64) bool {
 	return s.Scope != Task && share > 0 && share < 1 && float64(s.Used()) >= share*float64(s.Most)
 }
 
 // Judge checks a reservation against all limits. It returns the refusal of the first limit that
-// would be exceeded, else that of the first whose soft share is reached and about which people were
-// not asked yet, else nil. A call that costs nothing is never refused.
+// would be exceeded, or else of the first whose soft share is reached and about which people were
+// not asked yet, or else nil. A call that costs nothing is never refused.
 func Judge(stands []Stand, soft float64, want Nanos, at time.Time) *Refusal {
 	if want <= 0 {
 		return nil
@@ -182,20 +182,20 @@ func Judge(stands []Stand, soft float64, want Nanos, at time.Time) *Refusal {
 // ErrRefused is in every Refusal's chain.
 var ErrRefused = errors.New("refused by a budget")
 
-// Refusal says which limit forbids a call, in a sentence for people.
+// Refusal says in a sentence for people which limit forbids a call.
 type Refusal struct {
 	Stand
 	Want Nanos
 	When string // the period's name
-	Soft bool   // people are asked and may go on
-	// Unpriced is a model without a price, so that no ceiling can be checked.
+	Soft bool   // people are asked and may continue
+	// Unpriced is a model without a price, so no ceiling can be checked.
 	Unpriced string
 }
 
-// Unwrap lets errors.Is find ErrRefused.
+// Unwrap makes errors.Is find ErrRefused.
 func (r *Refusal) Unwrap() error { return ErrRefused }
 
-// Error implements error with the sentence.
+// Error returns the sentence.
 func (r *Refusal) Error() string {
 	switch {
 	case r.Unpriced != "":
@@ -225,7 +225,7 @@ func (r *Refusal) remedy() string {
 	}
 }
 
-// Key is the ceiling's key in the configuration.
+// Key returns the ceiling's key in the configuration.
 func (c Ceiling) Key() string {
 	switch c.Scope {
 	case Task:
@@ -255,10 +255,10 @@ func (l Limit) Name() string {
 	return fmt.Sprintf("the budget of %s for one %s", who, l.Period)
 }
 
-// USD is an amount in dollars, for what is shown; it is rounded.
+// USD converts an amount to dollars, rounded, for display.
 func USD(n Nanos) float64 { return float64(n) / 1e9 }
 
-// Dollars formats money for people: in whole cents if possible, else with four decimals.
+// Dollars formats money for people: in whole cents if possible, otherwise with four decimals.
 func Dollars(n Nanos) string {
 	if n%10_000_000 == 0 {
 		return fmt.Sprintf("$%.2f", USD(n))
@@ -266,8 +266,7 @@ func Dollars(n Nanos) string {
 	return fmt.Sprintf("$%.4f", USD(n))
 }
 
-// FromUSD converts a number of the configuration; what is too large becomes the largest
-// amount.
+// FromUSD converts a number of the configuration. If it is too large, it returns the largest amount.
 func FromUSD(usd float64) Nanos {
 	if n := math.Round(usd * 1e9); n < math.MaxInt64/4 {
 		return Nanos(n)
@@ -275,8 +274,8 @@ func FromUSD(usd float64) Nanos {
 	return math.MaxInt64 / 4
 }
 
-// PerMillion converts a price in US dollars for a million tokens to that of one token. It is at
-// least one Nano if it is not zero, so that no price is rounded to free.
+// PerMillion converts a price in US dollars per million tokens to the price of one token. A price
+// that is not zero gives at least one Nano, so that no price is rounded to free.
 func PerMillion(usd float64) Nanos {
 	if usd <= 0 {
 		return 0

@@ -17,19 +17,19 @@ type Price struct {
 // Known reports whether there is a price.
 func (p Price) Known() bool { return p != Price{} }
 
-// Cost is the price of a usage.
+// Cost returns the price of a usage.
 func (p Price) Cost(u chat.Usage) Nanos {
 	return Nanos(u.Input)*p.Input + Nanos(u.Output)*p.Output +
 		Nanos(u.CacheRead)*p.CacheRead + Nanos(u.CacheWrite)*p.CacheWrite
 }
 
-// Worst is the most a call can cost: all of its input written to the cache (or
-// plain, if that is dearer) and every token of output it may produce.
+// Worst returns the most a call can cost: all of its input written to the cache (or plain, if
+// that is more expensive) and every token of output that it may produce.
 func (p Price) Worst(input, maxOutput int) Nanos {
 	return Nanos(input)*max(p.Input, p.CacheWrite) + Nanos(maxOutput)*p.Output
 }
 
-// How is where the settled amount comes from.
+// How says where the settled amount comes from.
 type How string
 
 // The ways to settle.
@@ -37,14 +37,14 @@ const (
 	Open     How = ""         // reserved, not yet settled
 	ByUsage  How = "usage"    // the provider counted
 	Estimate How = "estimate" // counted from what was received
-	Assumed  How = "assumed"  // the attempt was lost: the whole reservation counts as spent
+	Assumed  How = "assumed"  // the attempt was lost, so the whole reservation counts as spent
 )
 
-// Entry is one request to a model, keyed by run, step and attempt. It is written when
-// the request is made (How Open), and again when it is settled.
+// Entry is one request to a model, identified by run, step and attempt. It is written
+// when the request is made (How Open), and again when it is settled.
 type Entry struct {
 	Run      string
-	Root     string // the run at the top, of one that an agent began; "": it is its own
+	Root     string // the topmost run, if an agent started this one; "" if it is the top itself
 	Step     int
 	Attempt  int
 	Thread   chat.ThreadID

@@ -2,11 +2,11 @@ package ledger
 
 import "chorus/internal/chat"
 
-// leastThinking is what providers raise a smaller budget for thinking to.
+// leastThinking is the value to which providers raise a smaller thinking budget.
 const leastThinking = 1024
 
-// MaxOutput is what answers under these settings are limited to, with what providers may
-// add for thinking; 0: the settings say nothing.
+// MaxOutput returns the output limit under these settings, including what
+// providers may add for thinking; 0 if the settings set none.
 func MaxOutput(s chat.Settings) int {
 	if s.MaxTokens <= 0 || s.ThinkingBudget <= 0 {
 		return max(0, s.MaxTokens)
@@ -14,9 +14,9 @@ func MaxOutput(s chat.Settings) int {
 	return s.MaxTokens + max(s.ThinkingBudget, leastThinking)
 }
 
-// Settle is the entry of an attempt that is over; input is the estimate of what was sent.
-// Where the provider counted, its count is taken; where it refused before it began, nothing
-// was spent; else what was seen of the answer is counted.
+// Settle returns the entry of an attempt that is over. input is the estimate of what was sent.
+// If the provider counted, its count is used. If it refused before it began, nothing was
+// spent. Otherwise the received part of the answer is counted.
 func (e Entry) Settle(price Price, input int, said chat.Said) Entry {
 	e.How, e.Usage = ByUsage, said.Usage
 	if said.Usage.Total() == 0 && (said.Error == nil || said.Error.Kind == "network" || said.Error.Kind == "stopped") {

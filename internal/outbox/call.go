@@ -9,14 +9,14 @@ import (
 	"chorus/internal/journal"
 )
 
-// errNoTarget: the message that a reaction is for was never made.
+// errNoTarget means that the message to react to was never made.
 var errNoTarget = errors.New("the message it belongs to is not there")
 
-// errUnsure: nobody knows whether an earlier try was done.
+// errUnsure means that nobody knows whether an earlier attempt succeeded.
 var errUnsure = errors.New("it is not known whether an earlier try was done")
 
-// do makes one call and writes down what it came to. It gives a moment before which the
-// lane has no use in looking again; its errors are the store's.
+// do makes one call and records its outcome. It returns a time before which the
+// lane need not check again. Its errors are the store's.
 func (l *lane) do(on context.Context, j job) (time.Time, error) {
 	switch {
 	case j.do == drop:
@@ -48,7 +48,7 @@ func (l *lane) do(on context.Context, j job) (time.Time, error) {
 	return time.Time{}, l.outcome(on, j, began, unknown, id, err)
 }
 
-// call makes the call. Once begun it is waited for, even if the engine is to stop.
+// call makes the call. Once begun it is waited for, even if the engine is stopping.
 func (l *lane) call(on context.Context, j job, seen journal.Outgoing) (string, error) {
 	ctx, cancel := context.WithTimeout(l.e.calls, l.e.o.CallTimeout)
 	defer cancel()
@@ -90,8 +90,8 @@ func (l *lane) call(on context.Context, j job, seen journal.Outgoing) (string, e
 	return id, err
 }
 
-// outcome writes down what a call came to. unknown: an earlier try has an unknown outcome,
-// which no refusal of this one settles.
+// outcome records the outcome of a call. unknown means that the outcome of an earlier
+// attempt is not known, which a refusal of this one does not settle.
 func (l *lane) outcome(on context.Context, j job, began time.Time, unknown bool, id string, err error) error {
 	now := time.Now()
 	o, attempt := j.row, j.row.Attempts
@@ -113,7 +113,7 @@ func (l *lane) outcome(on context.Context, j job, began time.Time, unknown bool,
 		if j.do == edit {
 			l.doubt(o.Key, o.TriedBody, now)
 		}
-		// Attempts count rate limits too, which say themselves how long to wait, and are no reason to wait longer.
+		// Attempts also count rate limits, which specify their own wait and are no reason to wait longer.
 		l.stumbled[o.Key]++
 		since, over := l.alone(on, j, began)
 		if over {
@@ -130,7 +130,8 @@ func (l *lane) outcome(on context.Context, j job, began time.Time, unknown bool,
 		l.edited[o.Key] = now
 	}
 	if d, ok := l.doubts[o.Key]; ok && j.do == edit {
-		// What we gave up may still come. If it says the same, that matters only to the next edit; else the last word is said once more.
+		// The call we gave up may still arrive. If it has the same body, that matters only
+		// to the next edit; otherwise the last body is sent once more.
 		if d.body != string(o.TriedBody) {
 			delete(l.doubts, o.Key)
 			return l.end(o, journal.Outcome{Attempt: attempt, State: journal.Planned, NotBefore: now.Add(l.e.again())})
@@ -139,7 +140,7 @@ func (l *lane) outcome(on context.Context, j job, began time.Time, unknown bool,
 	return l.end(o, journal.Outcome{Attempt: attempt, Rev: o.Tried, ID: id, State: journal.Sent})
 }
 
-// again is how long a call that we have given up may reasonably be under way.
+// again is how long a call that we gave up may still be under way.
 func (e *Engine) again() time.Duration { return max(e.o.Pace, 5*time.Second) }
 
 func (l *lane) limit(do action, e *RateLimited, now time.Time) {
@@ -157,13 +158,13 @@ func (l *lane) fail(o journal.Outgoing, why Why, err error) error {
 	return nil
 }
 
-// end records an outcome; not even a stop keeps it from doing so.
+// end records an outcome, even during a stop.
 func (l *lane) end(row journal.Outgoing, o journal.Outcome) error {
 	o.Lane, o.Key = l.id, row.Key
 	return l.e.o.Store.EndSend(context.WithoutCancel(l.e.calls), o)
 }
 
-// show shows a preview. Whatever happens to it, the final text comes later.
+// show shows a preview. If it fails, the final text still comes later.
 func (l *lane) show(j job) {
 	ctx, cancel := context.WithTimeout(l.e.calls, l.e.o.CallTimeout)
 	defer cancel()

@@ -1,12 +1,11 @@
-// Package outbox delivers messages and reactions to a platform, each once.
+// Package outbox delivers messages and reactions to a platform, each exactly once.
 //
-// It promises: everything that is wanted ends on the platform exactly once, with its
-// last text, or is recorded as failed with the reason; messages of a lane are made in the
-// order in which they were asked for; a lane that cannot go on holds up no other; and a
-// process that dies at any moment leaves nothing that the next one does not finish.
+// Everything that is wanted reaches the platform exactly once, with its last text, or is
+// recorded as failed with the reason. Messages of a lane are made in the order in which
+// they were requested. A blocked lane does not block others. If a process dies at any
+// moment, the next one completes its work.
 //
-// What is wanted is in the store, so the engine remembers nothing that matters. Whoever
-// writes there calls Wake.
+// What is wanted is in the store, so the engine remembers nothing important. Writers to the store call Wake.
 package outbox
 
 import (
@@ -32,37 +31,36 @@ type Store interface {
 	LastMade(ctx context.Context, lane journal.Lane, before int64) (string, error)
 }
 
-// Options say whose lanes are run and how. Zero numbers mean the defaults.
+// Options say whose lanes to run and how. Zero numbers mean the defaults.
 type Options struct {
 	Store    Store
 	Platform Platform
 	Name     string // of the platform, as in journal.Lane
 	Bot      string
 
-	Parallel    int           // calls at the same time; 8
+	Parallel    int           // concurrent calls; 8
 	Pace        time.Duration // between edits of one message; 1 s
 	BackoffMax  time.Duration // the longest wait after a failure, from 1 s on; 1 min
 	CallTimeout time.Duration // 20 s
-	Grace       time.Duration // how long a stop waits for calls that are on; 5 s
-	Sweep       time.Duration // between looks for work that nobody rang for; 30 s
-	// A thing on which the platform fails, though it answers, is given up: after GiveUp (5 min) if
-	// others of its kind are done meanwhile, after GiveUpUnsure (6 h) if there are none. Time in
-	// which the platform answers nothing does not count.
+	Grace       time.Duration // how long a stop waits for calls in progress; 5 s
+	Sweep       time.Duration // interval of checks for work without a wake-up; 30 s
+	// A thing on which the platform keeps failing, although it answers otherwise, is given up:
+	// after GiveUp (5 min) if others of its kind succeed meanwhile, after GiveUpUnsure (6 h) if
+	// there are none. Time in which the platform answers nothing does not count.
 	GiveUp, GiveUpUnsure time.Duration
-	// NonceWindow is how long the platform surely recognises a nonce. Within it a message
-	// with an unknown outcome is simply sent again; after it, or if it is 0, it is looked
-	// for first.
+	// NonceWindow is how long the platform reliably recognises a nonce. Within it, a message with
+	// an unknown outcome is simply sent again; after it, or if it is 0, it is searched for first.
 	NonceWindow time.Duration
-	// Late is how long a call that was given up may still be done. A message that was looked
-	// for and not found is made again only after that.
+	// Late is how long a call that was given up may still succeed. A message that was
+	// searched for and not found is made again only after that.
 	Late      time.Duration
 	AllCalls  Rate // of the bot
 	LaneCalls Rate // of each kind of call in each lane
 
-	// Failed hears of what cannot be shown, after it was recorded. May be nil; it holds up
-	// its lane while it thinks. The store has it too, for whoever was not listening.
+	// Failed is called with what cannot be shown, after that was recorded. It may be nil. It blocks
+	// its lane while it runs. The store has the failures too, for callers that missed them.
 	Failed func(journal.Outgoing)
-	Log    *slog.Logger // nil: silence
+	Log    *slog.Logger // nil: no logging
 }
 
 func (o Options) filled() Options {
@@ -84,8 +82,7 @@ func (o Options) filled() Options {
 	return o
 }
 
-// Engine runs the lanes of one bot. There must be one at a time for a bot: who runs it
-// holds the bot's lock.
+// Engine runs the lanes of one bot. Only one may run for a bot at a time: its owner holds the bot's lock.
 type Engine struct {
 	o      Options
 	limits limits
@@ -93,22 +90,22 @@ type Engine struct {
 	slots  chan struct{}
 
 	mu    sync.Mutex
-	on    context.Context // ended: begin nothing; nil: not running
-	calls context.Context // of calls that are on
+	on    context.Context // when it ends, begin nothing more; nil: not running
+	calls context.Context // context of calls in progress
 	lanes map[journal.Lane]*lane
-	moved chan struct{} // closed and renewed when something was recorded
+	moved chan struct{} // closed and replaced when something was recorded
 	wg    sync.WaitGroup
 }
 
-// New makes an engine that does nothing yet.
+// New creates an engine that is not running yet.
 func New(o Options) *Engine {
 	o = o.filled()
 	return &Engine{o: o, limits: limits{all: o.AllCalls, each: o.LaneCalls}, pulse: newPulse(), slots: make(chan struct{}, o.Parallel),
 		lanes: map[journal.Lane]*lane{}, moved: make(chan struct{})}
 }
 
-// Run works until the context ends, finishes or cuts off the calls that are on, and gives
-// nil. It is called once. Its only error is a store that cannot be read at the start.
+// Run works until the context ends, finishes or cancels the calls in progress, and returns nil. It
+// is called once. Its only error is that the store cannot be read at the start.
 func (e *Engine) Run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	calls, cut := context.WithCancel(context.WithoutCancel(ctx))
@@ -142,7 +139,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 }
 
-// stop lets nothing begin any more, waits for the lanes, and after the grace cuts their calls.
+// stop prevents new calls, waits for the lanes, and cancels their calls after the grace period.
 func (e *Engine) stop(end, cut context.CancelFunc) {
 	end()
 	timer := time.AfterFunc(e.o.Grace, cut)
@@ -161,7 +158,7 @@ func (e *Engine) look(ctx context.Context) error {
 	return err
 }
 
-// Wake tells that there is something new in lanes. Those of other bots are left alone.
+// Wake signals that there is something new in lanes. It ignores lanes of other bots.
 func (e *Engine) Wake(lanes ...journal.Lane) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -170,7 +167,8 @@ func (e *Engine) Wake(lanes ...journal.Lane) {
 	}
 }
 
-// wake rings the lane's worker, or starts one; under mu. Nil if the engine is not running.
+// wake wakes the lane's worker, or starts one. It returns nil if the
+// engine is not running. The caller holds mu.
 func (e *Engine) wake(id journal.Lane) *lane {
 	if e.on == nil || e.on.Err() != nil || id.Platform != e.o.Name || id.Bot != e.o.Bot {
 		return nil
@@ -185,9 +183,9 @@ func (e *Engine) wake(id journal.Lane) *lane {
 	return l
 }
 
-// Preview shows a passing state of a message that has been made, or will be. Nothing of it
-// is kept: a newer one replaces it, a crash forgets it, and after the message's final text it
-// is not shown. Only messages that will have a final text may be previewed.
+// Preview shows a temporary state of a message that has been made, or will be. Previews are not
+// stored: a newer one replaces an older one, a crash loses them, and after the message's final text
+// none is shown. Only messages that will have a final text may be previewed.
 func (e *Engine) Preview(id journal.Lane, key string, body json.RawMessage) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -199,9 +197,8 @@ func (e *Engine) Preview(id journal.Lane, key string, body json.RawMessage) {
 	}
 }
 
-// Echo tells that a message with this nonce was seen on the platform; often that is known
-// before the answer to the call. Strangers' messages are no harm. It reports whether it
-// was news.
+// Echo reports that a message with this nonce was seen on the platform, which is often known before
+// the call returns. Messages of others do no harm. It returns whether this was new.
 func (e *Engine) Echo(ctx context.Context, nonce, messageID string) (bool, error) {
 	id, ours, err := e.o.Store.Echo(ctx, e.o.Name, e.o.Bot, nonce, messageID)
 	if err != nil || !ours {
@@ -212,8 +209,8 @@ func (e *Engine) Echo(ctx context.Context, nonce, messageID string) (bool, error
 	return true, nil
 }
 
-// Settled waits until the outcome of every message that was being made in the lane is
-// known, so that whoever answers one of them finds its thread.
+// Settled waits until the outcome of every message that was being made in the lane
+// is known, so that a reply to one of them finds its thread.
 func (e *Engine) Settled(ctx context.Context, id journal.Lane) error {
 	for {
 		e.mu.Lock()
@@ -247,7 +244,7 @@ func (e *Engine) tell() {
 	e.moved = make(chan struct{})
 }
 
-// failed passes a failure on.
+// failed reports a failure.
 func (e *Engine) failed(o journal.Outgoing, why Why, err error) {
 	e.o.Log.Warn("outbox: cannot be shown", "lane", o.Lane.String(), "key", o.Key, "why", string(why), "error", err)
 	if e.o.Failed != nil {

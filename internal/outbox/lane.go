@@ -11,7 +11,7 @@ import (
 	"chorus/internal/journal"
 )
 
-// action is what a row needs next.
+// action says what a row needs next.
 type action string
 
 const (
@@ -20,11 +20,11 @@ const (
 	remove  action = "delete"
 	react   action = "react"
 	unreact action = "unreact"
-	drop    action = "drop" // was never made and is not wanted: no call at all
+	drop    action = "drop" // never made and no longer wanted: no call needed
 )
 
-// actionOf says what a row needs. Something that may have been made is made for certain
-// before it is taken away again: only then its id is known.
+// actionOf says what a row needs. A message that may have been made must be made for
+// certain before it can be deleted, because only then is its id known.
 func actionOf(o journal.Outgoing) action {
 	untouched := o.Have == 0 && o.Tried == 0
 	switch {
@@ -48,28 +48,28 @@ func actionOf(o journal.Outgoing) action {
 // maxRows is how far a lane looks ahead.
 const maxRows = 200
 
-// lane is the worker of one lane; it lives while there is something to do. Its maps save
-// calls and hold nothing that a restart would miss.
+// lane is the worker of one lane. It lives while there is something to do.
+// Its maps only save calls; a restart loses nothing.
 type lane struct {
 	e    *Engine
 	id   journal.Lane
-	wake chan struct{} // room for one ring
+	wake chan struct{} // buffer of one
 
 	previews map[string]json.RawMessage // under e.mu
 	edited   map[string]time.Time       // when a message was last changed
 	doubts   map[string]doubt
-	stumbled map[string]int // failures of a message in a row, without rate limits
+	stumbled map[string]int // consecutive failures of a message, without rate limits
 	solos    map[string]*solo
-	trouble  int // failures of the store in a row
+	trouble  int // consecutive failures of the store
 }
 
-// doubt is an edit with an unknown outcome: it may still arrive, behind a newer one.
+// doubt is an edit with an unknown outcome: it may still arrive, after a newer one.
 type doubt struct {
 	body string
 	at   time.Time
 }
 
-// doubtFor is how long a platform may sit on a call that we have given up.
+// doubtFor is how long a platform may delay a call that we gave up.
 const doubtFor = 30 * time.Second
 
 func (l *lane) notify() {
@@ -79,7 +79,7 @@ func (l *lane) notify() {
 	}
 }
 
-// work goes on until there is nothing to do, or the engine ends.
+// work continues until there is nothing to do or the engine stops.
 func (l *lane) work(on context.Context) {
 	for {
 		select { // drain, then read
@@ -97,7 +97,7 @@ func (l *lane) work(on context.Context) {
 	}
 }
 
-// leave takes the lane off the map, unless somebody has rung meanwhile.
+// leave removes the lane from the map, unless it was woken meanwhile.
 func (l *lane) leave(stopping bool) bool {
 	l.e.mu.Lock()
 	defer l.e.mu.Unlock()
@@ -108,7 +108,7 @@ func (l *lane) leave(stopping bool) bool {
 	return true
 }
 
-// wait waits for the next moment, a ring or the end.
+// wait waits for the next time, a wake-up or the end.
 func (l *lane) wait(on context.Context, next time.Time) {
 	timer := time.NewTimer(time.Until(next))
 	defer timer.Stop()
@@ -119,8 +119,8 @@ func (l *lane) wait(on context.Context, next time.Time) {
 	}
 }
 
-// step does one thing if one is due. It gives the moment to look again (one that has
-// passed: at once); zero: nothing is left.
+// step does one thing if one is due. It returns when to check again (at
+// once if that has passed), or zero if nothing is left.
 func (l *lane) step(on context.Context) time.Time {
 	rows, err := l.e.o.Store.OpenRows(on, l.id, maxRows)
 	if err != nil {
@@ -129,7 +129,7 @@ func (l *lane) step(on context.Context) time.Time {
 	now := time.Now()
 	l.forget(now)
 	for _, o := range rows {
-		// An edit of a process that died. What its tries before the last one said is not written down.
+		// An edit by a process that died. The results of its earlier attempts are not recorded.
 		if _, known := l.doubts[o.Key]; !known && o.State == journal.Sending && actionOf(o) == edit {
 			body := o.TriedBody
 			if o.Attempts > 1 {
@@ -154,10 +154,10 @@ func (l *lane) step(on context.Context) time.Time {
 	}
 	l.trouble = 0
 	l.e.tell()
-	return later(next, now) // never zero: look again
+	return later(next, now) // never zero: check again
 }
 
-// storeTrouble waits longer with every failure.
+// storeTrouble waits longer after every failure.
 func (l *lane) storeTrouble(err error) time.Time {
 	l.trouble++
 	l.e.o.Log.Warn("outbox: the store does not answer; trying again", "lane", l.id.String(), "error", err)
@@ -173,7 +173,7 @@ func (e *Engine) backoff(attempts int) time.Duration {
 	return min(d, e.o.BackoffMax)
 }
 
-// linger keeps the worker for as long as it remembers something that is of use.
+// linger keeps the worker as long as it remembers something useful.
 func (l *lane) linger(next time.Time) time.Time {
 	if !next.IsZero() {
 		return next
@@ -200,11 +200,11 @@ func (l *lane) forget(now time.Time) {
 	}
 }
 
-// doubt remembers an edit of which nobody knows when it arrives.
+// doubt remembers an edit that may arrive at any time.
 func (l *lane) doubt(key string, body json.RawMessage, now time.Time) {
 	d := doubt{body: string(body), at: now}
 	if old, ok := l.doubts[key]; ok && old.body != d.body {
-		d.body = "" // several: no text is sure to be the last
+		d.body = "" // several: it is unclear which text would be the last
 	}
 	l.doubts[key] = d
 }
@@ -213,12 +213,12 @@ func (l *lane) doubt(key string, body json.RawMessage, now time.Time) {
 type job struct {
 	row     journal.Outgoing
 	do      action
-	id      string // the message it is done to
+	id      string // the message to act on
 	preview json.RawMessage
 }
 
-// pick finds the first row that is due: messages are made in order, everything else waits
-// only for its own message. Without one it gives the moment of the next.
+// pick finds the first row that is due. Messages are made in order; everything else waits only
+// for its own message. If no row is due, it returns the time of the next.
 func (l *lane) pick(on context.Context, rows []journal.Outgoing, now time.Time) (*job, time.Time, error) {
 	var next time.Time
 	making := false
@@ -265,7 +265,7 @@ func (l *lane) pick(on context.Context, rows []journal.Outgoing, now time.Time) 
 	return nil, next, nil
 }
 
-// target finds the message of ours that a reaction is for; none: it will never be there.
+// target finds our message that a reaction is for. id is "" if it will never exist.
 func (l *lane) target(on context.Context, o journal.Outgoing, unmade map[string]bool) (id string, wait bool, err error) {
 	if unmade[o.TargetKey] {
 		return "", true, nil
@@ -281,7 +281,7 @@ func (l *lane) target(on context.Context, o journal.Outgoing, unmade map[string]
 	return to.ID, to.ID == "" && open, nil
 }
 
-// pickPreview finds a preview that may be shown now; those that may not be any more leave.
+// pickPreview finds a preview that may be shown now, and drops those that may not be shown any more.
 func (l *lane) pickPreview(on context.Context, rows []journal.Outgoing, now, next time.Time) (*job, time.Time, error) {
 	open := map[string]bool{}
 	for _, o := range rows {
@@ -298,7 +298,7 @@ func (l *lane) pickPreview(on context.Context, rows []journal.Outgoing, now, nex
 		}
 		due := later(l.e.limits.when(l.route(edit), now), l.edited[key].Add(l.e.o.Pace))
 		switch {
-		case open[key]: // its row comes first, and rings nobody when it is done: we look again then
+		case open[key]: // its row comes first, without a wake-up when done, so check again then
 		case !due.After(now):
 			return &job{row: o, do: edit, id: o.ID, preview: l.takePreview(key)}, time.Time{}, nil
 		case next.IsZero() || due.Before(next):
@@ -314,7 +314,7 @@ func (l *lane) waitingPreviews() []string {
 	return slices.Sorted(maps.Keys(l.previews))
 }
 
-// takePreview gives the newest preview, which is not waiting any more.
+// takePreview removes and returns the newest preview.
 func (l *lane) takePreview(key string) json.RawMessage {
 	l.e.mu.Lock()
 	defer l.e.mu.Unlock()

@@ -15,12 +15,12 @@ import (
 type Call struct {
 	Lane   journal.Lane
 	Key    string
-	Nonce  string // of a message to be made: always the same for the same key
+	Nonce  string // for a new message: always the same for the same key
 	ID     string // the message to change, delete or react to
 	Thread chat.ThreadID
 	Part   int
 	Body   json.RawMessage
-	File   []byte // the bytes of what goes along, where Body only names them
+	File   []byte // the bytes of the attachment, if Body only names it
 }
 
 // Probe asks whether a message has been made after all.
@@ -28,81 +28,81 @@ type Probe struct {
 	Lane  journal.Lane
 	Key   string
 	Nonce string
-	Body  json.RawMessage // as it was sent, for platforms that do not give nonces back
-	After string          // it stands behind this message; empty: nothing is known
-	Since time.Time       // it was not sent before
+	Body  json.RawMessage // as sent, for platforms that do not return nonces
+	After string          // it comes after this message; "" if not known
+	Since time.Time       // it was not sent before this
 }
 
-// Platform is what a maker must do. Calls come from several goroutines, for one lane from
-// one at a time, each with a deadline. Errors are a *RateLimited or a *Trouble; any other
-// error means that nobody knows what happened.
+// Platform is what a platform implementation must provide. Calls come from several goroutines,
+// but for one lane from one at a time, each with a deadline. Errors are a *RateLimited or a
+// *Trouble. Any other error means that nobody knows what happened.
 type Platform interface {
-	// Create makes a message. With a nonce that was used a short while ago it gives the
-	// id of the message made then, if the platform can (see Options.NonceWindow).
+	// Create makes a message. With a nonce that was used recently it returns the id of the
+	// message made then, if the platform can do so (see Options.NonceWindow).
 	Create(context.Context, Call) (id string, err error)
-	// Edit, React and Unreact may be repeated. Delete of what is not there is a Trouble
-	// with Gone, which counts as done.
+	// Edit, React and Unreact may be repeated. Deleting what does not exist
+	// is a Trouble with Gone, which counts as done.
 	Edit(context.Context, Call) error
 	Delete(context.Context, Call) error
 	React(context.Context, Call) error
 	Unreact(context.Context, Call) error
-	// Find looks for a message of ours by nonce, or by author, body and time.
+	// Find searches for a message of ours by nonce, or by author, body and time.
 	Find(context.Context, Probe) (id string, v Verdict, err error)
-	// Answers reports whether the platform says anything at all just now: what fails then
-	// fails by itself.
+	// Answers reports whether the platform answers anything at all just now. If
+	// it does, a failing call fails for its own reasons.
 	Answers(context.Context) bool
 }
 
-// Verdict is what a search for a message came to.
+// Verdict is the result of a search for a message.
 type Verdict int
 
 // The verdicts.
 const (
 	Unknown Verdict = iota // the platform cannot tell: the message is never made again
-	Absent                 // it is not there
-	Present                // it is, with the id that was given
+	Absent                 // it does not exist
+	Present                // it exists, with the returned id
 )
 
-// RateLimited is the platform's word that a call was not done because there were too many.
+// RateLimited means that the platform refused a call because there were too many.
 type RateLimited struct {
 	After  time.Duration
-	Global bool // no call at all until then, not only this kind in this lane
+	Global bool // no calls at all until then, not only this kind in this lane
 }
 
-// Error says how long.
+// Error says how long to wait.
 func (e *RateLimited) Error() string {
 	return fmt.Sprintf("rate limited: not before %v (global: %v)", e.After, e.Global)
 }
 
-// Why says what sort of trouble there is.
+// Why says what kind of trouble there is.
 type Why string
 
-// The closed set of reasons. All but Temporary are for ever and mean that nothing was done.
+// The kinds of trouble. All but Temporary are final and mean that nothing was done.
 const (
 	Temporary Why = "temporary" // it may have been done, or not; try again
-	Gone      Why = "gone"      // the message is not there, or nobody says what is not
-	Nowhere   Why = "nowhere"   // the channel is not there, and nothing that stood in it
+	Gone      Why = "gone"      // the message does not exist, or something unspecified does not
+	Nowhere   Why = "nowhere"   // the channel does not exist, nor anything in it
 	Forbidden Why = "forbidden" // a permission is missing
 	Archived  Why = "archived"  // the platform's thread is closed
-	Invalid   Why = "invalid"   // the platform does not take this body
-	Unsure    Why = "unsure"    // it may be there or not, and nobody can find out
-	Broken    Why = "broken"    // the platform fails on this one again and again, and answers others; it was looked for and is not there
+	Invalid   Why = "invalid"   // the platform rejects this body
+	Unsure    Why = "unsure"    // it may exist or not, and nobody can find out
+	Broken    Why = "broken"    // the platform keeps failing on this one while it answers others; it was searched for and does not exist
 )
 
 // Trouble is an error of the platform.
 type Trouble struct {
 	Why  Why
 	Err  error
-	Said string // what the platform said, for people; "": nothing of use
+	Said string // what the platform said, for people; "" if nothing useful
 }
 
-// Error says what it is and what the platform said.
+// Error returns the kind and the platform's error.
 func (e *Trouble) Error() string { return fmt.Sprintf("%s: %v", e.Why, e.Err) }
 
-// Unwrap gives what the platform said.
+// Unwrap returns the platform's error.
 func (e *Trouble) Unwrap() error { return e.Err }
 
-// permanent tells the reason of an error that will be the same next time.
+// permanent returns the reason of an error that would be the same next time.
 func permanent(err error) (Why, bool) {
 	if t, ok := errors.AsType[*Trouble](err); ok && t.Why != Temporary {
 		return t.Why, true

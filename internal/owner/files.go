@@ -15,7 +15,8 @@ import (
 	"chorus/internal/lockfile"
 )
 
-// Files gives things to one of the processes of a home, with a lock file each. Nothing is ever lost: a lock ends with its process.
+// Files gives things to one process of a home, using a lock file each. A thing
+// is never lost, because a lock ends with its process.
 type Files struct{ Dir string }
 
 // Take takes the file's lock.
@@ -35,7 +36,7 @@ func (f Files) Take(_ context.Context, name Name) (Held, error) {
 	return &fileHeld{lock: l}, nil
 }
 
-// path is the name's file. Processes of older versions know the files by these names.
+// path returns the name's file. Processes of older versions know the files by these names.
 func (f Files) path(name Name) string {
 	file := string(name)
 	if thread, ok := strings.CutPrefix(file, threadPrefix); ok {
@@ -47,7 +48,7 @@ func (f Files) path(name Name) string {
 	return filepath.Join(f.Dir, file)
 }
 
-// Held reports whether some process has a thing. Nothing is changed by looking.
+// Held reports whether some process has a thing. It changes nothing.
 func (f Files) Held(name Name) bool { return lockfile.Held(f.path(name)) }
 
 type fileHeld struct {

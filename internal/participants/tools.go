@@ -11,8 +11,7 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// toolText describes the tools to a model that is shown a script: one entry each, and
-// an example of how a call is written.
+// toolText describes the tools to a model that continues a script: one entry each, and an example of a call.
 func (t *styledModel) toolText(tools []model.ToolSpec) (string, error) {
 	var out strings.Builder
 	out.WriteString("<tools>\n")
@@ -31,7 +30,7 @@ func (t *styledModel) toolText(tools []model.ToolSpec) (string, error) {
 	return out.String(), nil
 }
 
-// example is an input that a tool could be given.
+// example returns an example input for a tool.
 func example(tool model.ToolSpec) string {
 	schema := readSchema(tool)
 	names := slices.Clone(schema.Required)
@@ -60,28 +59,28 @@ func example(tool model.ToolSpec) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// schema is the little of a JSON schema that matters here.
+// schema is the part of a JSON schema that is needed here.
 type schema struct {
 	Required   []string `json:"required"`
 	Properties map[string]struct {
-		Type any `json:"type"` // one, or a list of them
+		Type any `json:"type"` // a type, or a list of them
 	} `json:"properties"`
 }
 
 func readSchema(tool model.ToolSpec) schema {
 	var s schema
 	if json.Unmarshal(tool.Schema, &s) != nil {
-		return schema{} // an odd one only costs the example
+		return schema{} // an unreadable schema only costs the example
 	}
 	return s
 }
 
-// callLine is a call as it stands in the script.
+// callLine returns a call as written in the script.
 func (t *styledModel) callLine(use chat.ToolUse) string {
 	return t.Bot + ">[" + use.Name + "]: " + spacedJSON(wire.Args(use.Args))
 }
 
-// withBlock adds what can be said of a block in words: a picture that the model is shown is not said.
+// withBlock adds what can be said about a block in words. A picture that the model sees adds nothing.
 func (w *writer) withBlock(text string, block chat.Block) string {
 	switch b := block.(type) {
 	case chat.Text:
@@ -96,8 +95,8 @@ func (w *writer) withBlock(text string, block chat.Block) string {
 	return text
 }
 
-// resultLine is what a tool gave back. Several lines are set in, so that nothing in
-// them can pass for a line of the conversation.
+// resultLine returns a tool's result. Multiple lines are indented, so that
+// none of them can pass for a line of the conversation.
 func (w *writer) resultLine(at int, r chat.ToolResult) string {
 	var text string
 	for _, block := range r.Blocks {
@@ -120,8 +119,7 @@ func (w *writer) resultLine(at int, r chat.ToolResult) string {
 	return label + "\n  " + strings.ReplaceAll(text, "\n", "\n  ")
 }
 
-// toolName is the name of the tool a result is from; old results do not say it
-// themselves, but their call does.
+// toolName returns the name of the tool a result is from. Old results do not contain it, but their call does.
 func (w *writer) toolName(at int, r chat.ToolResult) string {
 	if r.Name != "" {
 		return r.Name
@@ -136,8 +134,8 @@ func (w *writer) toolName(at int, r chat.ToolResult) string {
 	return "tool"
 }
 
-// spacedJSON writes JSON in one line with a space behind each colon and comma, as the
-// document does; text that is no JSON stays as it is.
+// spacedJSON writes JSON on one line with a space after each colon and comma, as
+// the document does. Text that is not JSON stays unchanged.
 func spacedJSON(raw []byte) string {
 	var compact bytes.Buffer
 	if json.Compact(&compact, raw) != nil {

@@ -11,10 +11,10 @@ import (
 
 const (
 	begins    = "[conversation begins]" // the user's turn before a conversation that the bot began
-	continues = "[continue]"            // and the one behind its last words, where it cannot simply go on
+	continues = "[continue]"            // and the one after its last words, if the answer cannot simply continue them
 )
 
-// turns is a request as turns of the others and of the bot.
+// turns presents a request as turns of the others and of the bot.
 func (t *styledModel) turns(r model.Request) (model.Request, *reading, error) {
 	head, err := t.memory.heading(r.Head, t.chatHeading)
 	if err != nil {
@@ -57,29 +57,29 @@ func (t *styledModel) chatHeading(h *model.Head) (heading, error) {
 	return out, nil
 }
 
-// persona says who the bot is.
+// persona tells the model who the bot is.
 func (t *styledModel) persona() string {
 	return "You are " + t.Bot + ", one of the participants of this conversation. What others say begins with their name and a colon. Write only what " +
 		t.Bot + " says next, without a name before it, and never speak for anybody else."
 }
 
-// side is whose turn a message belongs to.
+// side says whose turn a message belongs to.
 type side uint8
 
 const (
 	nothing side = iota // it says nothing
 	others
 	bots
-	answers // what tools gave back: always a turn as it is
+	answers // results of tools, which are always a turn of their own
 )
 
-// grouper makes turns of messages.
+// grouper groups messages into turns.
 type grouper struct {
 	writer
-	last side // whose the newest turn is
+	last side // the side of the newest turn
 }
 
-// side says where a message belongs.
+// side returns the side of a message.
 func (g *grouper) side(m *model.Message) side {
 	calls := false
 	empty := true
@@ -106,7 +106,7 @@ func (g *grouper) side(m *model.Message) side {
 	}
 }
 
-// all groups the messages: a turn ends where the side changes, and behind a mark.
+// all groups the messages. A turn ends where the side changes, and after a mark.
 func (g *grouper) all() error {
 	current, from := nothing, 0
 	flush := func(to int) error {
@@ -137,7 +137,7 @@ func (g *grouper) all() error {
 	return flush(len(g.r.Messages))
 }
 
-// turn tells the messages from one to another as one turn.
+// turn writes the messages from one index to another as one turn.
 func (g *grouper) turn(s side, from, to int) error {
 	if s == bots && len(g.told) == 0 {
 		if err := g.say(begins); err != nil {
@@ -179,7 +179,7 @@ func (g *grouper) turn(s side, from, to int) error {
 	return nil
 }
 
-// endsInText reports whether more text would follow text.
+// endsInText reports whether further text would follow text.
 func endsInText(told []*model.Message) bool {
 	if len(told) == 0 {
 		return false
@@ -192,14 +192,14 @@ func endsInText(told []*model.Message) bool {
 	return text
 }
 
-// say adds a turn of the user's that is ours.
+// say adds a user turn of our own.
 func (g *grouper) say(text string) error {
 	m, err := model.NewMessage(model.User, chat.Participant{Kind: chat.System}, chat.TextBlocks(text))
 	g.told = append(g.told, m)
 	return err
 }
 
-// asItIs reports whether a message of the bot's can be sent unchanged.
+// asItIs reports whether one of the bot's messages can be sent unchanged.
 func (g *grouper) asItIs(m *model.Message) bool {
 	return m.Role == model.Assistant && !slices.ContainsFunc(m.Blocks, func(b chat.Block) bool {
 		_, image := b.(chat.Image)
@@ -207,14 +207,14 @@ func (g *grouper) asItIs(m *model.Message) bool {
 	})
 }
 
-// words are the bot's own messages in one turn, a space between them.
+// words puts the bot's own messages into one turn, separated by a space.
 func (g *grouper) words(members []*model.Message, goesOn bool) chat.Blocks {
 	var out chat.Blocks
 	for _, m := range members {
 		first := true
 		for _, block := range m.Blocks {
 			if img, ok := block.(chat.Image); ok {
-				block = chat.Text{Text: wire.Unseen(img)} // only users show pictures
+				block = chat.Text{Text: wire.Unseen(img)} // only users can show pictures
 			}
 			text, ok := block.(chat.Text)
 			if !ok {
@@ -243,8 +243,7 @@ func (g *grouper) words(members []*model.Message, goesOn bool) chat.Blocks {
 	return out
 }
 
-// talk is the others' messages in one turn: a line each, pictures behind the text they
-// belong to.
+// talk puts the others' messages into one turn: one line each, with pictures after the text they belong to.
 func (g *grouper) talk(from, to int, goesOn bool) chat.Blocks {
 	var out chat.Blocks
 	var text strings.Builder
@@ -276,7 +275,7 @@ func (g *grouper) talk(from, to int, goesOn bool) chat.Blocks {
 	return out
 }
 
-// line is what one of the others said. A note of ours needs no name.
+// line returns what one of the others said. A note of ours needs no name.
 func (g *grouper) line(i int) string {
 	m := g.r.Messages[i]
 	if nameless(m) {
@@ -291,8 +290,8 @@ func (g *grouper) line(i int) string {
 	return line
 }
 
-// close is how the answer begins: with the bot's last words, if it is to go on with
-// them, or with its name, if the style says so; both only where the model allows it.
+// close returns how the answer begins: with the bot's last words, if it is to continue them, or
+// with its name, if the style says so. Both only if the model allows it.
 func (g *grouper) close() (prefill string, midline bool, err error) {
 	can := g.entry.Prefill
 	switch n := len(g.told) - 1; {
@@ -309,7 +308,7 @@ func (g *grouper) close() (prefill string, midline bool, err error) {
 		g.marks = slices.DeleteFunc(g.marks, func(i int) bool { return i >= n })
 		return trimEnd(blocks.Text()), true, nil
 	case g.PersonaPrefill && can && g.last == others && (g.r.Settings.ThinkingBudget == 0 || !g.entry.Thinking):
-		// Whoever asks for thinking gets it: an answer that is begun cannot think first.
+		// A request for thinking takes precedence: a prefilled answer cannot think first.
 		return g.Bot + ":", false, nil
 	default:
 		return "", false, nil

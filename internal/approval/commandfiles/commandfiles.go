@@ -1,9 +1,10 @@
-// Package commandfiles finds the files that a shell command names, as the shell will find them: after braces, quotes,
-// variables, ~ and globs, in the folders that it changes to. A yes to the command is bound to their contents.
+// Package commandfiles finds the files that a shell command names, as the shell will find
+// them: after expanding braces, quotes, variables, ~ and globs, in the folders that it
+// changes to. An approval of the command is bound to their contents.
 //
-// It promises that it starts nothing, that it reads nothing but the names in folders below the one where the command
-// starts and where links lead, and that it says of what the command runs which part it could not find. It does not look into the files:
-// what a script starts in turn is not found.
+// It starts nothing, and reads only the names in folders below the one where the command starts,
+// and where links lead. It reports which part of what the command runs it could not find. It does
+// not read the files: what a script starts in turn is not found.
 package commandfiles
 
 import (
@@ -20,30 +21,30 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// The bounds of looking: somebody waits meanwhile.
+// Limits for the search, because somebody is waiting.
 const (
 	maxCommand = 128 << 10
 	maxNames   = 1024
 	maxFolders = 16
-	maxValues  = 64    // of one word
-	maxEntries = 20000 // of folders that are read
-	maxFields  = 10000 // of all words together
+	maxValues  = 64    // per word
+	maxEntries = 20000 // names read from folders
+	maxFields  = 10000 // fields of all words together
 	maxNested  = 4
 	maxUnbound = 8
-	maxLetters = 6 // of a bundle of options, the dash among them
+	maxLetters = 6 // of a bundle of options, including the dash
 )
 
 // Place is where a command would run.
 type Place struct {
 	Dir  string   // absolute
-	Home string   // what ~ stands for; may be ""
-	Env  []string // names of the variables that it gets, whose values are not known
+	Home string   // what ~ expands to; may be ""
+	Env  []string // names of its variables, whose values are not known
 }
 
-// Found is what a command names.
+// Found lists what a command names.
 type Found struct {
-	Named   []string // absolute paths of what may be files, each once
-	Implied []string // files that a program reads unasked, such as a Makefile, also where they are missing
+	Named   []string // absolute paths of possible files, each once
+	Implied []string // files that a program reads implicitly, such as a Makefile, even if missing
 	Unbound []string // what of the command cannot be bound, and why, each a clause for people
 }
 
@@ -68,18 +69,18 @@ func In(command string, at Place) Found {
 type finder struct {
 	place      Place
 	root       *os.Root
-	folders    []string            // in which it may be at some point; the first one is where it begins
-	vars       map[string][]string // the values that the command gives to variables
-	unknown    map[string]bool     // variables that get another value too
+	folders    []string            // in which it may be at some point; it begins in the first one
+	vars       map[string][]string // the values that the command assigns to variables
+	unknown    map[string]bool     // variables that also get another value
 	anyUnknown bool                // any variable may get another value
-	options    map[string]bool     // of the shell, that the command may set
-	outside    []string            // folders in which it may be and that are not below the first one
+	options    map[string]bool     // options of the shell that the command may set
+	outside    []string            // folders in which it may be that are not below the first one
 	entries    int                 // names read so far
-	fields     int                 // that words became so far
+	fields     int                 // fields produced from words so far
 	found      Found
 }
 
-// text looks at a command, or at the text that a shell inside of it runs.
+// text reads a command, or the text that a shell inside it runs.
 func (f *finder) text(command string, nested int) {
 	if len(command) > maxCommand || nested > maxNested {
 		f.unbound("its files: it is too long, or nested too deeply")
@@ -90,7 +91,7 @@ func (f *finder) text(command string, nested int) {
 		f.unbound("its files: it cannot be read")
 		return
 	}
-	// Values and folders first: a loop may use what stands behind it.
+	// Values and folders first, because a loop may use what comes after it.
 	syntax.Walk(file, func(n syntax.Node) bool {
 		f.values(n)
 		if word, ok := n.(*syntax.Word); ok {
@@ -111,7 +112,7 @@ func (f *finder) text(command string, nested int) {
 			for _, field := range fields {
 				f.name(field)
 			}
-		case *syntax.ExtGlob: // which the library leaves as it is
+		case *syntax.ExtGlob: // which the library does not expand
 			f.unbound("the files that the extended pattern " + n.Op.String() + n.Pattern.Value + ") stands for")
 		case *syntax.Stmt:
 			if call, ok := n.Cmd.(*syntax.CallExpr); ok {
@@ -122,11 +123,11 @@ func (f *finder) text(command string, nested int) {
 	})
 }
 
-// errTooMany says of a word that what it stands for was not looked at to the end.
+// errTooMany means that the expansion of a word was not completed.
 var errTooMany = errors.New("it stands for too many files")
 
 func parse(command string) (file *syntax.File, err error) {
-	// The text is untrusted: if the parser panics, the text cannot be read and the program goes on.
+	// The text is untrusted. If the parser panics, the text counts as unreadable.
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the parser failed: %v", r)
@@ -145,7 +146,7 @@ func (f *finder) unbound(clause string) {
 	}
 }
 
-// name adds what may be a file, with the pieces in which others may stand: "--file=x", "-fx", "host:x", "@x".
+// name adds a possible file, and the parts that may be files too: "--file=x", "-fx", "host:x", "@x".
 func (f *finder) name(field string) {
 	f.path(field)
 	for i := 2; i < min(len(field), maxLetters) && field[0] == '-'; i++ { // "-fx", and "-sfx" in a bundle
@@ -174,8 +175,8 @@ func (f *finder) path(name string) {
 	}
 }
 
-// expand gives what a word becomes, in every folder and with every value that its variables have. The error says why
-// that is not all.
+// expand returns what a word expands to, in every folder and with every value of
+// its variables. The error says why that is incomplete.
 func (f *finder) expand(word *syntax.Word) (out []string, err error) {
 	choices := []map[string]string{{}}
 	syntax.Walk(word, func(n syntax.Node) bool {
@@ -227,7 +228,7 @@ func (f *finder) expand(word *syntax.Word) (out []string, err error) {
 // fieldsOf expands a word in one folder with one choice of values.
 func (f *finder) fieldsOf(word *syntax.Word, vars map[string]string, dir string) (fields []string, err error) {
 	defer func() {
-		if r := recover(); r != nil { // as for the parser
+		if r := recover(); r != nil { // like for the parser
 			err = errors.New("it cannot be read")
 		}
 	}()
@@ -254,7 +255,8 @@ func (f *finder) fieldsOf(word *syntax.Word, vars map[string]string, dir string)
 	return fields, err
 }
 
-// readDir reads the names in a folder, for globs. Of a folder above the command's own it gives only the way down.
+// readDir reads the names in a folder, for globs. For a folder above
+// the command's own it returns only the way down.
 func (f *finder) readDir(path string) ([]fs.DirEntry, error) {
 	rel, ok := f.below(path)
 	if !ok {
@@ -277,7 +279,7 @@ func (f *finder) readDir(path string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// environ gives a word its variables.
+// environ supplies a word's variables.
 type environ struct {
 	vars      map[string]string
 	dir, home string
@@ -296,7 +298,7 @@ func (e environ) Get(name string) expand.Variable {
 
 func (e environ) Each(func(string, expand.Variable) bool) {}
 
-// printed is a word as it stands in the command.
+// printed returns a word as written in the command.
 func printed(word *syntax.Word) string {
 	var text strings.Builder
 	if err := syntax.NewPrinter().Print(&text, word); err != nil {

@@ -9,10 +9,10 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// folderOptions are the options of programs that name the folder they work in: one letter, or a word.
+// folderOptions are the options with which programs name their working folder: one letter, or a word.
 var folderOptions = []string{"-C", "-D", "--directory", "--prefix", "--cwd", "--chdir", "--working-directory", "--project", "--project-dir", "--project-directory"}
 
-// folderChange follows cd, and options like the -C of make.
+// folderChange follows cd, and options like make's -C.
 func (f *finder) folderChange(args []*syntax.Word) {
 	for len(args) > 0 && slices.Contains([]string{"builtin", "command"}, literal(args[0])) {
 		args = args[1:]
@@ -48,7 +48,7 @@ func (f *finder) folderChange(args []*syntax.Word) {
 	}
 }
 
-// folderOf adds what a word stands for.
+// folderOf adds the folders that a word expands to.
 func (f *finder) folderOf(word *syntax.Word) {
 	fields, err := f.expand(word)
 	if err != nil {
@@ -60,7 +60,8 @@ func (f *finder) folderOf(word *syntax.Word) {
 	}
 }
 
-// folderInText follows cd in text that something runs: the word behind eval, a here-document, the code of another language.
+// folderInText follows cd in text that something runs: the word after
+// eval, a here-document, code in another language.
 func (f *finder) folderInText(word *syntax.Word) {
 	fields, _ := f.expand(word)
 	for _, field := range fields {
@@ -76,10 +77,10 @@ func (f *finder) folderInText(word *syntax.Word) {
 	}
 }
 
-// separates are the characters between which names of files stand in a word.
+// separates reports whether file names in a word may be separated by this character.
 func separates(r rune) bool { return strings.ContainsRune(" \t\r\n;|&<>()`'\"=:,@!{}", r) }
 
-// folder adds one in which the command may be.
+// folder adds a folder in which the command may be.
 func (f *finder) folder(name string) {
 	if name == "" {
 		return
@@ -116,8 +117,8 @@ func join(dir, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// ways are the paths that a name can lead to: a shell takes ".." for the folder above by its name, and the system for
-// the one above of where a link leads.
+// ways returns the paths that a name can lead to. A shell takes ".." as the folder above by
+// name; the system takes it as the folder above the target of a link.
 func (f *finder) ways(dir, name string) []string {
 	lexical := join(dir, name)
 	if !strings.Contains(name, "..") {
@@ -141,7 +142,7 @@ func (f *finder) ways(dir, name string) []string {
 	return []string{lexical, at}
 }
 
-// below is a path relative to where the command begins, if it lies there.
+// below returns a path relative to where the command begins, if it is inside.
 func (f *finder) below(path string) (string, bool) {
 	rel, err := filepath.Rel(f.place.Dir, path)
 	return rel, err == nil && filepath.IsLocal(rel)

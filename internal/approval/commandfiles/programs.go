@@ -26,10 +26,10 @@ var implied = map[string][]string{
 	"vagrant": {"Vagrantfile"}, "terraform": {".terraformrc"}, "ansible-playbook": {"ansible.cfg"},
 }
 
-// interpreter says how a program that runs a script finds it: the first word behind its options.
+// interpreter says how a program that runs a script finds it: the first word after its options.
 type interpreter struct {
 	code string // letters of options that take code in place of a script
-	with string // letters of options that take some other value
+	with string // letters of options that take another value
 }
 
 var interpreters = map[string]interpreter{
@@ -38,27 +38,27 @@ var interpreters = map[string]interpreter{
 	"php": {"r", "c"}, "lua": {"e", "l"}, "luajit": {"e", "l"}, "Rscript": {"e", ""}, "tclsh": {}, "expect": {"c", ""}, "julia": {"eE", ""}, "pwsh": {"cC", ""},
 }
 
-// starters run what stands behind them, so that an interpreter may stand anywhere among their words.
+// starters run the command that follows them, so an interpreter may be anywhere among their words.
 var starters = []string{"env", "sudo", "doas", "timeout", "nice", "ionice", "nohup", "setsid", "stdbuf", "time", "command", "exec", "builtin", "xargs", "find", "parallel",
 	"watch", "strace", "ltrace", "flock", "taskset", "chrt", "unshare", "poetry", "uv", "pipenv", "bundle", "npx", "busybox", "entr"}
 
-// feeders give files to what they run whose names stand nowhere in the command.
+// feeders pass files to what they run whose names do not appear in the command.
 var feeders = []string{"xargs", "find", "parallel", "entr"}
 
-// loaders run code of the workspace that stands nowhere in the command: tests that they look for, and what a file of theirs
-// starts or includes in turn. Those of implied do too.
+// loaders run code of the workspace that does not appear in the command: tests that they search
+// for, and what one of their files starts or includes. The programs in implied do so too.
 var loaders = []string{"pytest", "py.test", "unittest", "behave", "jest", "mocha", "vitest", "ava", "rspec", "phpunit", "prove", "go", "ctest", "meson", "scons", "bazel", "dotnet", "swift", "mix", "sbt", "lein", "stack", "cabal", "zig", "pip", "pip3",
 	"tsx", "ts-node", "electron", "hatch", "pdm", "pipenv", "invoke", "fab", "snakemake", "dune", "dub", "crystal", "shards", "lerna", "nx", "turbo", "webpack", "vite", "rollup", "gulp", "grunt", "eslint"}
 
-// onlyThese are the words of which one must stand behind a program for it to load code; onlyWithout those behind which it
-// does not.
+// onlyThese are the words of which one must follow a program for it to
+// load code. With a word of onlyWithout it does not.
 var (
 	onlyThese = map[string][]string{"go": {"run", "test", "generate", "tool"}, "docker": {"build", "compose", "buildx"}, "pip": {"install", "wheel", "download"}, "pip3": {"install", "wheel", "download"},
 		"terraform": {"init", "plan", "apply", "destroy", "test"}, "swift": {"build", "run", "test", "package"}, "uv": {"run", "sync", "build", "pip", "tool", "lock", "add"}, "poetry": {"run", "install", "build"}}
 	onlyWithout = map[string][]string{"": {"--version", "-v", "-V", "--help", "-h", "help", "version"}, "npm": {"view", "info", "ls", "list", "outdated", "search", "config", "whoami", "ping", "audit"}, "cargo": {"fmt", "tree", "search", "metadata"}}
 )
 
-// program is what a word starts, without its folder and version.
+// program returns the program that a word starts, without its folder and version.
 func program(word *syntax.Word) string {
 	text := literal(word)
 	if text == "" {
@@ -71,7 +71,8 @@ func program(word *syntax.Word) string {
 	return name
 }
 
-// call looks at one command: which files its program reads unasked, what it runs, and what of that cannot be bound.
+// call examines one command: which files its program reads implicitly,
+// what it runs, and what of that cannot be bound.
 func (f *finder) call(args []*syntax.Word, redirs []*syntax.Redirect, nested int) {
 	if len(args) == 0 {
 		return
@@ -107,7 +108,7 @@ func (f *finder) call(args []*syntax.Word, redirs []*syntax.Redirect, nested int
 	if !slices.Contains(starters, first) || slices.Contains(feeders, first) {
 		return
 	}
-	for _, a := range args[1:] { // the first word that is no option, number or variable is what it starts
+	for _, a := range args[1:] { // the first word that is not an option, number or variable is what it starts
 		if text := printed(a); !strings.HasPrefix(text, "-") && !strings.Contains(text, "=") && strings.Trim(text, "0123456789.smhd") != "" {
 			f.startsFile(a)
 			return
@@ -115,7 +116,7 @@ func (f *finder) call(args []*syntax.Word, redirs []*syntax.Redirect, nested int
 	}
 }
 
-// startsFile looks at the word that names the program.
+// startsFile examines the word that names the program.
 func (f *finder) startsFile(word *syntax.Word) {
 	if text := literal(word); text != "" && !strings.HasPrefix(text, "~") {
 		if strings.Contains(text, "/") {
@@ -135,14 +136,14 @@ func (f *finder) startsFile(word *syntax.Word) {
 	}
 }
 
-// inHome says of a file below the home that it may be another one: a sandbox has a home of its own.
+// inHome reports that a file below the home may be a different one, since a sandbox has its own home.
 func (f *finder) inHome(word *syntax.Word) {
 	if text := printed(word); strings.HasPrefix(text, "~") || strings.Contains(text, "$HOME") || strings.Contains(text, "${HOME") {
 		f.unbound(text + ": in a sandbox the home is another one")
 	}
 }
 
-// loadsCode reports a program that runs code of the workspace which stands nowhere in the command.
+// loadsCode reports whether a program runs code of the workspace that does not appear in the command.
 func loadsCode(name string, args []*syntax.Word) bool {
 	if implied[name] == nil && !slices.Contains(loaders, name) {
 		return false
@@ -156,7 +157,8 @@ func loadsCode(name string, args []*syntax.Word) bool {
 	return !(len(args) > 0 && (slices.Contains(onlyWithout[""], literal(args[0])) || slices.Contains(onlyWithout[name], literal(args[0]))))
 }
 
-// feeds says of a program that gives others their files, or the folder they run in, that those are not bound.
+// feeds reports that the files that a program passes to others, or the
+// folders in which it runs them, are not bound.
 func (f *finder) feeds(args []*syntax.Word, first string) {
 	if !slices.Contains(feeders, first) {
 		return
@@ -171,7 +173,7 @@ func (f *finder) feeds(args []*syntax.Word, first string) {
 	}
 }
 
-// readsScript says of the file behind the -f of programs that take their script by it why it is not known.
+// readsScript reports why the file after -f is not known, for programs that take their script with -f.
 func (f *finder) readsScript(name string, args []*syntax.Word) {
 	if !slices.Contains([]string{"awk", "gawk", "mawk", "nawk", "sed", "gsed", "bc", "jq", "psql", "sqlite3", "gnuplot"}, name) {
 		return
@@ -186,7 +188,7 @@ func (f *finder) readsScript(name string, args []*syntax.Word) {
 	}
 }
 
-// evaluated looks at the text that a builtin of the shell runs, now or later.
+// evaluated examines the text that a shell builtin runs, now or later.
 func (f *finder) evaluated(name string, words []*syntax.Word, nested int) {
 	var text []string
 	for i, w := range words {
@@ -208,7 +210,7 @@ func (f *finder) evaluated(name string, words []*syntax.Word, nested int) {
 	f.text(strings.Join(text, " "), nested+1)
 }
 
-// splitText is what stands behind the -S of env.
+// splitText returns what follows the -S of env.
 func splitText(args []*syntax.Word) string {
 	for i, a := range args {
 		text := literal(a)
@@ -225,8 +227,7 @@ func splitText(args []*syntax.Word) string {
 	return ""
 }
 
-// imply adds a file to those that are bound, in each folder and those above it, and in the folders among the program's
-// words.
+// imply binds a file in each folder and those above it, and in the folders among the program's words.
 func (f *finder) imply(name string, words []*syntax.Word) {
 	folders := slices.Clone(f.folders)
 	for _, w := range words {
@@ -254,9 +255,9 @@ func (f *finder) imply(name string, words []*syntax.Word) {
 	}
 }
 
-// script finds what an interpreter runs: the text behind -c, or a file.
+// script finds what an interpreter runs: the text after -c, or a file.
 func (f *finder) script(args []*syntax.Word, at int, in interpreter, redirs []*syntax.Redirect, nested int) {
-	input := false // the script is what comes in
+	input := false // the script comes from the input
 	for i := at + 1; i < len(args); i++ {
 		option := literal(args[i])
 		switch {
@@ -293,7 +294,7 @@ func (f *finder) script(args []*syntax.Word, at int, in interpreter, redirs []*s
 			continue
 		}
 		if input {
-			break // what follows are words for the script
+			break // what follows are arguments of the script
 		}
 		fields, err := f.expand(args[i])
 		if err != nil {
@@ -316,7 +317,8 @@ func (f *finder) script(args []*syntax.Word, at int, in interpreter, redirs []*s
 	f.comesIn(literal(args[at]), redirs, nested)
 }
 
-// comesIn looks at what an interpreter without a script reads: a file, a text in the command, or what nobody knows.
+// comesIn examines what an interpreter without a script reads: a file,
+// a text in the command, or something unknown.
 func (f *finder) comesIn(name string, redirs []*syntax.Redirect, nested int) {
 	known := false
 	for _, r := range redirs {
@@ -336,7 +338,7 @@ func (f *finder) comesIn(name string, redirs []*syntax.Redirect, nested int) {
 	}
 }
 
-// textOf looks at a text that is given to an interpreter.
+// textOf examines a text that is passed to an interpreter.
 func (f *finder) textOf(name string, word *syntax.Word, nested int) bool {
 	if word == nil {
 		return true
@@ -356,7 +358,7 @@ func (f *finder) textOf(name string, word *syntax.Word, nested int) bool {
 // loading are words in code that make it read further files.
 var loading = []string{"import", "require", "open", "exec", "system", "spawn", "load", "eval", "source", "read", "use ", "do ", "include", "File", "`"}
 
-// code says of code in another language that the files which it takes are not bound, where it may take some.
+// code reports that the files used by code in another language are not bound, if it may use any.
 func (f *finder) code(name string, words ...*syntax.Word) {
 	for _, w := range words {
 		if text := printed(w); slices.ContainsFunc(loading, func(word string) bool { return strings.Contains(text, word) }) || strings.Contains(text, "…") {
@@ -365,7 +367,7 @@ func (f *finder) code(name string, words ...*syntax.Word) {
 	}
 }
 
-// module treats python -m. Its name stands behind the letter in the same word, or is the next one.
+// module handles python -m. The module's name follows the letter in the same word, or is the next word.
 func (f *finder) module(args []*syntax.Word, at, option int, name string) {
 	if name == "" && option+1 < len(args) {
 		name = literal(args[option+1])
@@ -380,10 +382,10 @@ func (f *finder) module(args []*syntax.Word, at, option int, name string) {
 	f.unbound("the module that " + literal(args[at]) + " runs")
 }
 
-// loads says of a program that runs code which stands nowhere in the command that this is not bound.
+// loads reports that a program runs code which does not appear in the command and is therefore not bound.
 func (f *finder) loads(name string) { f.unbound("the code of the workspace that " + name + " loads") }
 
-// inner looks at the text that a shell runs, whose parameters stand behind it.
+// inner examines the text that a shell runs, followed by its parameters.
 func (f *finder) inner(words []*syntax.Word, nested int) {
 	fields, err := f.expand(words[0])
 	if err != nil || len(fields) != 1 {
@@ -404,7 +406,7 @@ func (f *finder) inner(words []*syntax.Word, nested int) {
 	f.vars = before
 }
 
-// runs says of a file that is run why it cannot be bound, if it cannot.
+// runs reports why a file that is run cannot be bound, if it cannot.
 func (f *finder) runs(name string) {
 	if strings.HasPrefix(name, "/") && slices.Contains(systemFolders, filepath.Dir(filepath.Clean(name))) {
 		return // a program of the system
@@ -445,7 +447,7 @@ func isShell(name string) bool {
 	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "ash"}, name)
 }
 
-// literal is the value of a word that is known without expanding it; "" for any other.
+// literal returns the value of a word that needs no expansion, or "".
 func literal(word *syntax.Word) string {
 	var out strings.Builder
 	for _, p := range word.Parts {

@@ -7,7 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// values notes what a part of the command does to variables.
+// values records what a part of the command does to variables.
 func (f *finder) values(n syntax.Node) {
 	switch n := n.(type) {
 	case *syntax.Assign:
@@ -20,7 +20,7 @@ func (f *finder) values(n syntax.Node) {
 		if slices.ContainsFunc(n.Args, func(a *syntax.Assign) bool {
 			return a.Naked && a.Value != nil && strings.HasPrefix(literal(a.Value), "-") && strings.Contains(literal(a.Value), "n")
 		}) {
-			f.anyUnknown = true // a second name of a variable
+			f.anyUnknown = true // a second name for a variable
 		}
 	case *syntax.BinaryArithm:
 		if strings.HasSuffix(n.Op.String(), "=") {
@@ -35,14 +35,14 @@ func (f *finder) values(n syntax.Node) {
 	}
 }
 
-// counted notes that arithmetic gives a variable its value.
+// counted records that arithmetic assigns a variable.
 func (f *finder) counted(x syntax.ArithmExpr) {
 	if word, ok := x.(*syntax.Word); ok && word.Lit() != "" {
 		f.unknown[word.Lit()] = true
 	}
 }
 
-// setBy notes which variables a builtin of the shell sets.
+// setBy records which variables a shell builtin sets.
 func (f *finder) setBy(args []*syntax.Word) {
 	for len(args) > 0 && slices.Contains([]string{"builtin", "command"}, literal(args[0])) {
 		args = args[1:]
@@ -63,7 +63,7 @@ func (f *finder) setBy(args []*syntax.Word) {
 		for _, word := range args[1:] {
 			text := literal(word)
 			if text == "" {
-				f.anyUnknown = true // which one is not known either
+				f.anyUnknown = true // which variable is not known either
 			}
 			name, _, _ := strings.Cut(strings.TrimPrefix(text, "-v"), "=")
 			f.unknown[strings.TrimRight(name, "+-")] = true
@@ -71,7 +71,7 @@ func (f *finder) setBy(args []*syntax.Word) {
 	}
 }
 
-// parametersUnknown notes that $1 and the others may get other values than those behind the text of a shell.
+// parametersUnknown records that $1 and so on may have values other than those after the text of a shell.
 func (f *finder) parametersUnknown() {
 	for _, name := range []string{"@", "*", "1", "2", "3", "4", "5", "6", "7", "8", "9"} {
 		f.unknown[name] = true
@@ -92,14 +92,15 @@ func (f *finder) assign(a *syntax.Assign) {
 	}
 }
 
-// searches says of a variable that decides where programs or code are found that what is found there is not bound.
+// searches reports that if the command sets a variable which decides where
+// programs or code are found, what is found there is not bound.
 func (f *finder) searches(name string) {
 	if strings.HasSuffix(name, "PATH") && name != "GOPATH" || slices.Contains([]string{"PERL5LIB", "RUBYLIB"}, name) {
 		f.unbound("what is found by the " + name + " that it sets")
 	}
 }
 
-// value notes what a variable may hold.
+// value records what a variable may hold.
 func (f *finder) value(name string, word *syntax.Word) {
 	fields, err := f.expand(word)
 	if err != nil || len(f.vars[name])+len(fields) > maxValues {

@@ -1,4 +1,4 @@
-// Package ownertest asks every kind of owner the same questions.
+// Package ownertest tests every implementation of owner.Owner in the same way.
 package ownertest
 
 import (
@@ -11,8 +11,8 @@ import (
 	"chorus/internal/owner"
 )
 
-// Run runs the suite. two gives two that contend for the same things, as two processes would; who is what the second one is
-// told when the first one has it.
+// Run runs the suite. two returns two owners that compete for the same things, as two processes
+// would. who is what the second one is told when the first one has it.
 func Run(t *testing.T, two func(t *testing.T) (first, second owner.Owner, who string)) {
 	t.Run("one has it, and the other is told who", func(t *testing.T) {
 		t.Parallel()
@@ -24,7 +24,7 @@ func Run(t *testing.T, two func(t *testing.T) (first, second owner.Owner, who st
 		held.Release()
 		held.Release()
 		again := take(t, b, "thing")
-		held.Release() // it is not its own any more
+		held.Release() // it no longer has it
 		if _, err := a.Take(t.Context(), "thing"); !errors.Is(err, owner.ErrHeld) {
 			t.Fatalf("the second one's was given away: %v", err)
 		}
